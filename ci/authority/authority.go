@@ -1,5 +1,5 @@
-// Package authority signs certificates of API clients for tests, as the administrator of a Prometheus does whose authority the cloud
-// controller manager trusts.
+// Package authority signs certificates of API clients for tests, as the administrator of a Prometheus does whose
+// authority the cloud controller manager trusts.
 //
 //	clients := authority.New(t)
 //	clients.PEM()              // for the Secret metrics-clients

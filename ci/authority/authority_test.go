@@ -8,7 +8,8 @@ import (
 )
 
 // verify checks a certificate as a server does that trusts one authority.
-func verify(t *testing.T, trusted authority.Authority, shown [][]byte, usage x509.ExtKeyUsage) (name string, err error) {
+func verify(t *testing.T, trusted authority.Authority, shown [][]byte,
+	usage x509.ExtKeyUsage) (name string, err error) {
 	t.Helper()
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM([]byte(trusted.PEM())) {

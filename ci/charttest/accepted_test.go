@@ -70,7 +70,8 @@ func dryRun(ctx context.Context, client dynamic.Interface, mapper meta.RESTMappe
 	}
 	force := true
 	_, err = resources.Patch(ctx, u.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{
-		DryRun: []string{metav1.DryRunAll}, FieldManager: "charttest", FieldValidation: metav1.FieldValidationStrict, Force: &force,
+		DryRun: []string{metav1.DryRunAll}, FieldManager: "charttest", FieldValidation: metav1.FieldValidationStrict,
+		Force: &force,
 	})
 	if err != nil {
 		return fmt.Errorf("applying %s %s: %w", kind.Kind, u.GetName(), err)

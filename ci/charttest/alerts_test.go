@@ -47,15 +47,17 @@ func alerting(t *testing.T, sets ...string) map[string]*promrules.AlertingRule {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found[rule.Alert] = promrules.NewAlertingRule(rule.Alert, expr, time.Duration(rule.For), time.Duration(rule.KeepFiringFor),
-				labels.FromMap(rule.Labels), labels.FromMap(rule.Annotations), labels.EmptyLabels(), "", true, slog.New(slog.DiscardHandler))
+			found[rule.Alert] = promrules.NewAlertingRule(rule.Alert, expr, time.Duration(rule.For),
+				time.Duration(rule.KeepFiringFor),
+				labels.FromMap(rule.Labels), labels.FromMap(rule.Annotations), labels.EmptyLabels(), "", true,
+				slog.New(slog.DiscardHandler))
 		}
 	}
 	return found
 }
 
-// firing lets Prometheus look at series until some time after their begin, and returns the namespaces for which an alert then fires.
-// Series are lines as in Prometheus' own tests of rules: a metric and its samples, one for each step.
+// firing lets Prometheus look at series until some time after their begin, and returns the namespaces for which an
+// alert then fires. Series are lines as in Prometheus' own tests of rules: a metric and its samples, one for each step.
 func firing(t *testing.T, rule *promrules.AlertingRule, series string, after time.Duration) []string {
 	t.Helper()
 	storage := promqltest.LoadedStorage(t, fmt.Sprintf("load %s\n%s", model.Duration(step), series))
@@ -108,19 +110,26 @@ func leaderScenes() []scene {
 		{none, "one of two leads", leads(podA, "1x60") + leads(podB, "0x60"), 30 * time.Minute, false, nil},
 		{none, "none of two leads", leads(podA, "0x60") + leads(podB, "0x60"), 6 * time.Minute, true, nil},
 		{none, "none leads for a moment", leads(podA, "0x60") + leads(podB, "0x60"), 4 * time.Minute, false, nil},
-		{none, "the leader vanished, the other took over", leads(podA, "1x10 stale") + leads(podB, "0x14 1x40"), 20 * time.Minute, false, nil},
-		{none, "the leader vanished, the other did not take over", leads(podA, "1x10 stale") + leads(podB, "0x60"), 20 * time.Minute, true, nil},
+		{none, "the leader vanished, the other took over", leads(podA, "1x10 stale") + leads(podB, "0x14 1x40"),
+			20 * time.Minute, false, nil},
+		{none, "the leader vanished, the other did not take over", leads(podA, "1x10 stale") + leads(podB, "0x60"),
+			20 * time.Minute, true, nil},
 		{none, "both vanished", leads(podA, "1x10 stale") + leads(podB, "0x10 stale"), 20 * time.Minute, true, nil},
-		{none, "both vanished long ago", leads(podA, "1x10 stale") + leads(podB, "0x10 stale"), 3 * time.Hour, true, nil},
+		{none, "both vanished long ago", leads(podA, "1x10 stale") + leads(podB, "0x10 stale"), 3 * time.Hour, true,
+			nil},
 		{none, "there never was one", "", 10 * time.Minute, true, nil},
 		{none, "a sibling leads", leads(podA, "0x60") + leads(siblingPod, "1x60"), 10 * time.Minute, true, nil},
-		{none, "a sibling does not lead", leads(podA, "1x60") + leads(siblingPod, "0x60"), 10 * time.Minute, false, nil},
+		{none, "a sibling does not lead", leads(podA, "1x60") + leads(siblingPod, "0x60"), 10 * time.Minute, false,
+			nil},
 		{none, "one elsewhere leads", leads(podA, "0x60") + leads(elsewhere, "1x60"), 10 * time.Minute, true, nil},
-		{none, "one elsewhere does not lead", leads(podA, "1x60") + leads(elsewhere, "0x60"), 10 * time.Minute, false, nil},
-		{none, "of all namespaces one has none", leads(podA, "0x60") + leads(elsewhere, "1x60"), 10 * time.Minute, true, all},
+		{none, "one elsewhere does not lead", leads(podA, "1x60") + leads(elsewhere, "0x60"), 10 * time.Minute, false,
+			nil},
+		{none, "of all namespaces one has none", leads(podA, "0x60") + leads(elsewhere, "1x60"), 10 * time.Minute, true,
+			all},
 		{none, "of all namespaces none was ever there", "", 10 * time.Minute, false, all},
 		{two, "two lead", leads(podA, "1x60") + leads(podB, "1x60"), 10 * time.Minute, true, nil},
-		{two, "two lead for a moment", leads(podA, "1x12 stale") + leads(podB, "0x10 1x40"), 10 * time.Minute, false, nil},
+		{two, "two lead for a moment", leads(podA, "1x12 stale") + leads(podB, "0x10 1x40"), 10 * time.Minute, false,
+			nil},
 		{two, "one and a sibling", leads(podA, "1x60") + leads(siblingPod, "1x60"), 10 * time.Minute, false, nil},
 		{two, "one and one elsewhere", leads(podA, "1x60") + leads(elsewhere, "1x60"), 10 * time.Minute, false, all},
 	}
@@ -138,18 +147,26 @@ func apiScenes() []scene {
 		return quantile("10", quick) + quantile("30", "0+300x120") + quantile("+Inf", "0+300x120")
 	}
 	return []scene{
-		{"ThalassaCloudAPIAway", "the circuit is open", api("circuit_open", podA, "", "1x60"), 10 * time.Minute, true, nil},
-		{"ThalassaCloudAPIAway", "the circuit was open", api("circuit_open", podA, "", "1x8 0x60"), 10 * time.Minute, false, nil},
+		{"ThalassaCloudAPIAway", "the circuit is open", api("circuit_open", podA, "", "1x60"), 10 * time.Minute, true,
+			nil},
+		{"ThalassaCloudAPIAway", "the circuit was open", api("circuit_open", podA, "", "1x8 0x60"), 10 * time.Minute,
+			false, nil},
 		{"ThalassaCloudAPIErrors", "a fifth fails", errors("server", "0+60x120"), 30 * time.Minute, true, nil},
 		{"ThalassaCloudAPIErrors", "a fiftieth fails", errors("server", "0+6x120"), 30 * time.Minute, false, nil},
-		{"ThalassaCloudAPIErrors", "a fifth is not there", errors("not_found", "0+60x120"), 30 * time.Minute, false, nil},
-		{"ThalassaCloudAPIUnauthorised", "the credentials are refused", errors("unauthorised", "0+1x120"), 20 * time.Minute, true, nil},
-		{"ThalassaCloudAPIUnauthorised", "they were refused", errors("unauthorised", "0+1x8 8x120"), 40 * time.Minute, false, nil},
-		{"ThalassaCloudAPIUnauthorised", "something else fails", errors("server", "0+1x120"), 20 * time.Minute, false, nil},
+		{"ThalassaCloudAPIErrors", "a fifth is not there", errors("not_found", "0+60x120"), 30 * time.Minute, false,
+			nil},
+		{"ThalassaCloudAPIUnauthorised", "the credentials are refused", errors("unauthorised", "0+1x120"),
+			20 * time.Minute, true, nil},
+		{"ThalassaCloudAPIUnauthorised", "they were refused", errors("unauthorised", "0+1x8 8x120"), 40 * time.Minute,
+			false, nil},
+		{"ThalassaCloudAPIUnauthorised", "something else fails", errors("server", "0+1x120"), 20 * time.Minute, false,
+			nil},
 		{"ThalassaCloudAPIThrottled", "too many requests", errors("throttled", "0+1x120"), 30 * time.Minute, true, nil},
 		{"ThalassaCloudAPIThrottled", "a burst", errors("throttled", "0+1x10 10x120"), 30 * time.Minute, false, nil},
-		{"ThalassaCloudQuotaReached", "a quota is used up", errors("quota", "0x10 1+1x60"), 20 * time.Minute, true, nil},
-		{"ThalassaCloudQuotaReached", "there is room again", errors("quota", "0+1x8 8x120"), 40 * time.Minute, false, nil},
+		{"ThalassaCloudQuotaReached", "a quota is used up", errors("quota", "0x10 1+1x60"), 20 * time.Minute, true,
+			nil},
+		{"ThalassaCloudQuotaReached", "there is room again", errors("quota", "0+1x8 8x120"), 40 * time.Minute, false,
+			nil},
 		{"ThalassaCloudAPISlow", "a tenth takes longer", buckets("0+270x120"), 30 * time.Minute, true, nil},
 		{"ThalassaCloudAPISlow", "all are quick", buckets("0+300x120"), 30 * time.Minute, false, nil},
 	}
@@ -160,10 +177,13 @@ func programScenes() []scene {
 	requests := func(code, samples string) string {
 		return program("rest_client_requests_total", `, code="200"`, "0+100x120") + program("rest_client_requests_total", `, code="`+code+`"`, samples)
 	}
-	const reload, queue, kubernetes = "ThalassaCCMSecretsNotReloaded", "ThalassaCCMQueueStuck", "ThalassaCCMKubernetesAPIErrors"
+	const reload, queue, kubernetes = "ThalassaCCMSecretsNotReloaded", "ThalassaCCMQueueStuck",
+		"ThalassaCCMKubernetesAPIErrors"
 	return []scene{
-		{reload, "new ones are no good", program("cloudprovider_thalassa_secrets_reload_failing", "", "1x60"), 20 * time.Minute, true, nil},
-		{reload, "they were half written", program("cloudprovider_thalassa_secrets_reload_failing", "", "0x5 1x4 0x60"), 20 * time.Minute, false, nil},
+		{reload, "new ones are no good", program("cloudprovider_thalassa_secrets_reload_failing", "", "1x60"),
+			20 * time.Minute, true, nil},
+		{reload, "they were half written", program("cloudprovider_thalassa_secrets_reload_failing", "", "0x5 1x4 0x60"),
+			20 * time.Minute, false, nil},
 		{queue, "many wait", program("workqueue_depth", `, name="service"`, "80x120"), 40 * time.Minute, true, nil},
 		{queue, "many came at once", program("workqueue_depth", `, name="service"`, "80x10 3x120"), 40 * time.Minute, false, nil},
 		{queue, "few wait", program("workqueue_depth", `, name="service"`, "20x120"), 40 * time.Minute, false, nil},
@@ -184,7 +204,8 @@ func serviceScenes() []scene {
 	age := func(kind, samples string) string {
 		return `  cloudprovider_thalassa_inventory_age_seconds` + podA + `, kind="` + kind + `"} ` + samples + "\n"
 	}
-	const failing, drifted, orphans, old = "ThalassaCCMServicesFailing", "ThalassaCCMDrifted", "ThalassaCCMOrphans", "ThalassaCCMInventoryOld"
+	const failing, drifted, orphans, old = "ThalassaCCMServicesFailing", "ThalassaCCMDrifted", "ThalassaCCMOrphans",
+		"ThalassaCCMInventoryOld"
 	const overdue = "ThalassaCCMPatrolOverdue"
 	// One that fails is tried again ever more rarely, down to every five minutes: every tenth sample.
 	rarely := "1x10 2x10 3x10 4x10 5x10 6x10 7x10 8x10 9x10 10x10 11x10 12x10"
@@ -197,18 +218,29 @@ func serviceScenes() []scene {
 		{drifted, "that of one elsewhere", service("drifted", elsewhere, "", "1x120"), time.Hour, false, nil},
 		{orphans, "something is left", service("orphans", podA, `, kind="target group"`, "2x120"), time.Hour, true, nil},
 		{orphans, "it was removed", service("orphans", podA, `, kind="target group"`, "2x20 stale"), time.Hour, false, nil},
-		{overdue, "no look succeeds any more", service("patrol_timestamp_seconds", podA, "", "0x10 300x200"), time.Hour, true, nil},
+		{overdue, "no look succeeds any more", service("patrol_timestamp_seconds", podA, "", "0x10 300x200"), time.Hour,
+			true, nil},
 		{overdue, "none ever did", service("patrol_timestamp_seconds", podA, "", "0x200"), 50 * time.Minute, true, nil},
-		{overdue, "the first has not come yet", service("patrol_timestamp_seconds", podA, "", "0x200"), 19 * time.Minute, false, nil},
-		{overdue, "one looks, and one stands by", service("patrol_timestamp_seconds", podA, "", "0x9 300x9 600x9 900x9 1200x9 1500x9 1800x9 2100x9 2400x9 2700x9 3000x9 3300x9 3600x9") + service("patrol_timestamp_seconds", podB, "", "0x200"), time.Hour, false, nil},
-		{overdue, "another took over", service("patrol_timestamp_seconds", podA, "", "0+30x60 stale") + service("patrol_timestamp_seconds", podB, "", "0x80 2400+30x200"), 90 * time.Minute, false, nil},
-		{overdue, "it looks every hour", service("patrol_timestamp_seconds", podA, "", "0x119 3600x119"), 100 * time.Minute, false, []string{"cloudConfig.loadBalancer.driftPeriod=3600"}},
+		{overdue, "the first has not come yet", service("patrol_timestamp_seconds", podA, "", "0x200"),
+			19 * time.Minute, false, nil},
+		{overdue, "one looks, and one stands by", service("patrol_timestamp_seconds", podA, "",
+			"0x9 300x9 600x9 900x9 1200x9 1500x9 1800x9 2100x9 2400x9 2700x9 3000x9 3300x9 3600x9") +
+			service("patrol_timestamp_seconds", podB, "", "0x200"), time.Hour, false, nil},
+		{overdue, "another took over", service("patrol_timestamp_seconds", podA, "", "0+30x60 stale") +
+			service("patrol_timestamp_seconds", podB, "", "0x80 2400+30x200"), 90 * time.Minute, false, nil},
+		{overdue, "it looks every hour", service("patrol_timestamp_seconds", podA, "", "0x119 3600x119"),
+			100 * time.Minute, false, []string{"cloudConfig.loadBalancer.driftPeriod=3600"}},
 		{old, "load balancers cannot be listed", age("load balancer", "0+30x120"), time.Hour, true, nil},
-		{old, "they are listed every five minutes", age("load balancer", "0+30x9 0+30x9 0+30x9 0+30x9 0+30x9 0+30x9 0+30x9 0+30x9"), 39 * time.Minute, false, nil},
+		{old, "they are listed every five minutes",
+			age("load balancer", "0+30x9 0+30x9 0+30x9 0+30x9 0+30x9 0+30x9 0+30x9 0+30x9"), 39 * time.Minute, false,
+			nil},
 		{old, "a standby knows the VPC", age("VPC", "0+30x120"), time.Hour, false, nil},
-		{old, "they are looked at every hour", age("load balancer", "0+30x120"), time.Hour, false, []string{"cloudConfig.loadBalancer.driftPeriod=3600"}},
-		{old, "nobody looks", age("load balancer", "0+30x120"), time.Hour, false, []string{"cloudConfig.loadBalancer.driftPeriod=0"}},
-		{old, "nobody looks for load balancers", age("machine", "0+30x120"), time.Hour, true, []string{"cloudConfig.loadBalancer.driftPeriod=0"}},
+		{old, "they are looked at every hour", age("load balancer", "0+30x120"), time.Hour, false,
+			[]string{"cloudConfig.loadBalancer.driftPeriod=3600"}},
+		{old, "nobody looks", age("load balancer", "0+30x120"), time.Hour, false,
+			[]string{"cloudConfig.loadBalancer.driftPeriod=0"}},
+		{old, "nobody looks for load balancers", age("machine", "0+30x120"), time.Hour, true,
+			[]string{"cloudConfig.loadBalancer.driftPeriod=0"}},
 	}
 }
 
@@ -224,24 +256,29 @@ func nodeScenes() []scene {
 	return []scene{
 		{waits, "a Node waits", waiting(podA, "1x120"), 20 * time.Minute, true, nil},
 		{waits, "one Node after the other", waiting(podA, "3x20 1x100"), 30 * time.Minute, true, nil},
-		{waits, "the leader changes", waiting(podA, "1x25 stale") + waiting(podB, "_x25 1x95"), 20 * time.Minute, true, nil},
+		{waits, "the leader changes", waiting(podA, "1x25 stale") + waiting(podB, "_x25 1x95"), 20 * time.Minute, true,
+			nil},
 		{waits, "they are initialised", waiting(podA, "5x20 0x5 5x20 0x75"), 20 * time.Minute, false, nil},
 		{waits, "those of one elsewhere", waiting(elsewhere, "2x120"), time.Hour, false, nil},
 		{routes, "Nodes lack routes", lacking(podA, "0x20 2x120"), 30 * time.Minute, true, nil},
 		{routes, "one Node after the other", lacking(podA, "3x20 1x100"), 30 * time.Minute, true, nil},
-		{routes, "the leader changes", lacking(podA, "1x25 stale") + lacking(podB, "_x25 1x95"), 20 * time.Minute, true, nil},
+		{routes, "the leader changes", lacking(podA, "1x25 stale") + lacking(podB, "_x25 1x95"), 20 * time.Minute, true,
+			nil},
 		{routes, "they are made", lacking(podA, "500x10 0x5 2x20 0x75"), 20 * time.Minute, false, nil},
 		{routes, "nobody makes any", "", time.Hour, false, nil},
 		{routes, "those of one elsewhere", lacking(elsewhere, "2x120"), time.Hour, false, nil},
 		{kept, "too many at once", blocked(podA, "allowance", "3x120"), time.Hour, true, nil},
-		{kept, "one reason after the other", blocked(podA, "not_vouched", "1x30 0x90") + blocked(podA, "list_doubtful", "0x30 1x90"), 40 * time.Minute, true, nil},
+		{kept, "one reason after the other", blocked(podA, "not_vouched", "1x30 0x90") + blocked(podA, "list_doubtful",
+			"0x30 1x90"), 40 * time.Minute, true, nil},
 		{kept, "it passed", blocked(podA, "contradicted", "0x10 1x40 0x100"), 40 * time.Minute, false, nil},
-		{kept, "their owners asked for it", blocked(podA, "kept", "2x120") + blocked(podA, "dry_run", "2x120"), time.Hour, false, nil},
+		{kept, "their owners asked for it", blocked(podA, "kept", "2x120") + blocked(podA, "dry_run", "2x120"),
+			time.Hour, false, nil},
 		{kept, "those of one elsewhere", blocked(elsewhere, "allowance", "2x120"), time.Hour, false, nil},
 	}
 }
 
-// TestAlertsFollowControllers: without load balancers nothing is wrong with them, and without nodes nobody lists machines.
+// TestAlertsFollowControllers: without load balancers nothing is wrong with them, and without nodes nobody lists
+// machines.
 func TestAlertsFollowControllers(t *testing.T) {
 	ofServices := []string{"ThalassaCCMServicesFailing", "ThalassaCCMDrifted", "ThalassaCCMOrphans"}
 	const noNodes, noServices = "cloudConfig.instancesV2.enabled=false", "cloudConfig.loadBalancer.enabled=false"
@@ -251,13 +288,16 @@ func TestAlertsFollowControllers(t *testing.T) {
 		patrol, nodes bool
 		waits         bool
 	}{
-		"all":                           {nil, true, true, true, true, true},
-		"no load balancers":             {[]string{noServices}, false, true, false, true, true},
-		"no nodes":                      {[]string{noNodes}, true, true, true, false, false},
-		"no nodes, and nobody looks":    {[]string{noNodes, "cloudConfig.loadBalancer.driftPeriod=0"}, true, false, false, false, false},
+		"all":               {nil, true, true, true, true, true},
+		"no load balancers": {[]string{noServices}, false, true, false, true, true},
+		"no nodes":          {[]string{noNodes}, true, true, true, false, false},
+		"no nodes, and nobody looks": {[]string{noNodes, "cloudConfig.loadBalancer.driftPeriod=0"}, true, false,
+			false, false, false},
 		"neither load balancers, nodes": {[]string{noNodes, noServices}, false, false, false, false, false},
-		"no node life cycle":            {[]string{"controllers.cloud-node-lifecycle-controller=false"}, true, true, true, false, true},
-		"nobody initialises":            {[]string{"controllers.cloud-node-controller=false"}, true, true, true, true, false},
+		"no node life cycle": {[]string{"controllers.cloud-node-lifecycle-controller=false"}, true, true,
+			true, false, true},
+		"nobody initialises": {[]string{"controllers.cloud-node-controller=false"}, true, true, true, true,
+			false},
 	} {
 		alerts := alerting(t, test.sets...)
 		for _, alert := range ofServices {
@@ -269,7 +309,8 @@ func TestAlertsFollowControllers(t *testing.T) {
 			t.Errorf("%s: there is an alert about looks for drift: %v, want %v", name, !test.patrol, test.patrol)
 		}
 		if (alerts["ThalassaCCMNodesNotRemoved"] != nil) != test.nodes {
-			t.Errorf("%s: there is an alert about Nodes that are not removed: %v, want %v", name, !test.nodes, test.nodes)
+			t.Errorf("%s: there is an alert about Nodes that are not removed: %v, want %v", name, !test.nodes,
+				test.nodes)
 		}
 		if (alerts["ThalassaCCMNodesUninitialised"] != nil) != test.waits {
 			t.Errorf("%s: there is an alert about Nodes that wait: %v, want %v", name, !test.waits, test.waits)
@@ -280,8 +321,8 @@ func TestAlertsFollowControllers(t *testing.T) {
 	}
 }
 
-// TestAlerts lets Prometheus' own rule engine see what happens: each alert fires when it should and not otherwise. Where one fires,
-// the same of a sibling release's pods is none of ours.
+// TestAlerts lets Prometheus' own rule engine see what happens: each alert fires when it should and not otherwise.
+// Where one fires, the same of a sibling release's pods is none of ours.
 func TestAlerts(t *testing.T) {
 	seen := map[string]map[bool]bool{}
 	for _, s := range slices.Concat(leaderScenes(), apiScenes(), programScenes(), serviceScenes(), nodeScenes()) {
@@ -298,7 +339,8 @@ func TestAlerts(t *testing.T) {
 				t.Errorf("it fires for %q, want %q", got, want)
 			}
 			siblings := strings.ReplaceAll(s.series, "thalassa-ccm-", "thalassa-ccm-b-")
-			if s.alert != "ThalassaCCMNoLeader" && len(firing(t, alerting(t, s.sets...)[s.alert], siblings, s.after)) > 0 {
+			if s.alert != "ThalassaCCMNoLeader" &&
+				len(firing(t, alerting(t, s.sets...)[s.alert], siblings, s.after)) > 0 {
 				t.Error("it fires because of a sibling release")
 			}
 		})
@@ -347,7 +389,8 @@ func TestRulesKnowTheirPods(t *testing.T) {
 			}
 		}
 		matcher := podsMatcher(t, "thalassa-ccm", "kind="+kind)
-		for _, sibling := range []string{"thalassa-ccm-b", "thalassa-ccm-2", "thalassa-ccm-eu-1", "b-thalassa-ccm", "thalassa-ccm-staging"} {
+		for _, sibling := range []string{"thalassa-ccm-b", "thalassa-ccm-2", "thalassa-ccm-eu-1", "b-thalassa-ccm",
+			"thalassa-ccm-staging"} {
 			for _, other := range []string{"DaemonSet", "Deployment"} {
 				if pod := podName(other, sibling); matcher.MatchString(pod) {
 					t.Errorf("%s of a sibling matches %s", pod, matcher)

@@ -50,7 +50,8 @@ func TestInstallIntoKubernetes(t *testing.T) {
 	if err := chart.Uninstall(t.Context(), plane.Config(), r.Name, namespace, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.RbacV1().ClusterRoles().Get(t.Context(), "thalassa-ccm", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := client.RbacV1().ClusterRoles().Get(t.Context(), "thalassa-ccm",
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("after uninstalling, the ClusterRole gives %v, want not found", err)
 	}
 }
@@ -76,16 +77,26 @@ func wantAuthorization(t *testing.T, client kubernetes.Interface, namespace stri
 	t.Helper()
 	const leases, lease = "coordination.k8s.io", "cloud-controller-manager"
 	for question, want := range map[access]bool{
-		{verb: "list", resource: "nodes"}:                                                                           true,
-		{verb: "patch", resource: "nodes", subresource: "status"}:                                                   true,
-		{verb: "watch", resource: "services"}:                                                                       true,
-		{verb: "patch", resource: "services", subresource: "status"}:                                                true,
-		{verb: "create", resource: "events", namespace: "default"}:                                                  true,
-		{verb: "create", group: "authentication.k8s.io", resource: "tokenreviews"}:                                  true,
-		{verb: "create", group: "authorization.k8s.io", resource: "subjectaccessreviews"}:                           true,
-		{verb: "create", group: leases, resource: "leases", namespace: "kube-system"}:                               true,
-		{verb: "update", group: leases, resource: "leases", namespace: "kube-system", name: lease}:                  true,
-		{verb: "get", resource: "configmaps", namespace: "kube-system", name: "extension-apiserver-authentication"}: true,
+		{verb: "list",
+			resource: "nodes"}: true,
+		{verb: "patch", resource: "nodes",
+			subresource: "status"}: true,
+		{verb: "watch",
+			resource: "services"}: true,
+		{verb: "patch", resource: "services",
+			subresource: "status"}: true,
+		{verb: "create", resource: "events",
+			namespace: "default"}: true,
+		{verb: "create", group: "authentication.k8s.io",
+			resource: "tokenreviews"}: true,
+		{verb: "create", group: "authorization.k8s.io",
+			resource: "subjectaccessreviews"}: true,
+		{verb: "create", group: leases, resource: "leases",
+			namespace: "kube-system"}: true,
+		{verb: "update", group: leases, resource: "leases", namespace: "kube-system",
+			name: lease}: true,
+		{verb: "get", resource: "configmaps", namespace: "kube-system",
+			name: "extension-apiserver-authentication"}: true,
 
 		{verb: "update", group: leases, resource: "leases", namespace: "kube-system", name: "kube-scheduler"}: false,
 		{verb: "update", group: leases, resource: "leases", namespace: "default", name: lease}:                false,
@@ -100,7 +111,8 @@ func wantAuthorization(t *testing.T, client kubernetes.Interface, namespace stri
 		{verb: "list", resource: "pods"}:                                                                      false,
 		{verb: "create", resource: "serviceaccounts", subresource: "token", namespace: "kube-system"}:         false,
 	} {
-		review, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), question.review(namespace), metav1.CreateOptions{})
+		review, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), question.review(namespace),
+			metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +127,8 @@ func (a access) review(namespace string) *authorizationv1.SubjectAccessReview {
 		User:   "system:serviceaccount:" + namespace + ":thalassa-ccm",
 		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: a.verb, Group: a.group, Resource: a.resource, Subresource: a.subresource, Namespace: a.namespace, Name: a.name,
+			Verb: a.verb, Group: a.group, Resource: a.resource, Subresource: a.subresource, Namespace: a.namespace,
+			Name: a.name,
 		},
 	}}
 }
@@ -140,7 +153,8 @@ func wantFinalizer(t *testing.T, plane *controlplane.ControlPlane, namespace str
 	}
 	for _, finalizers := range []string{`["service.kubernetes.io/load-balancer-cleanup"]`, `[]`} {
 		patch := []byte(`{"metadata":{"finalizers":` + finalizers + `}}`)
-		patched, err := account.CoreV1().Services(namespace).Patch(t.Context(), service.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+		patched, err := account.CoreV1().Services(namespace).Patch(t.Context(), service.Name, types.MergePatchType,
+			patch, metav1.PatchOptions{}, "status")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -79,7 +79,8 @@ func TestConfigIsAccepted(t *testing.T) {
 				if len(problems) > 0 {
 					t.Fatal(strings.Join(problems, "\n"))
 				}
-				for _, want := range []string{"cluster: production", "vpcIdentity: vpc-0123456789", "organisation: my-organisation"} {
+				for _, want := range []string{"cluster: production", "vpcIdentity: vpc-0123456789",
+					"organisation: my-organisation"} {
 					if !strings.Contains(string(effective), want+"\n") {
 						t.Errorf("the configuration in effect lacks %s:\n%s", want, effective)
 					}

@@ -64,7 +64,8 @@ func TestCABundle(t *testing.T) {
 	if secret.Secret == nil || secret.Secret.SecretName != "mine" {
 		t.Errorf("volume %+v, want Secret mine", secret)
 	}
-	if got, want := cloudConfig(t, "caBundle.existing.name=mine")["caBundle"], path.Join(mount.MountPath, "ca.crt"); got != want {
+	if got, want := cloudConfig(t, "caBundle.existing.name=mine")["caBundle"],
+		path.Join(mount.MountPath, "ca.crt"); got != want {
 		t.Errorf("caBundle %v, want %s", got, want)
 	}
 	configMap, _ := volume(t, "ca", "caBundle.existing.name=mine")
@@ -88,26 +89,32 @@ func TestContradictionsAreRefused(t *testing.T) {
 		sets []string
 		want string
 	}{
-		"Secret and identity":      {identity("credentials.existingSecret=a"), "credentials.existingSecret and credentials.workloadIdentity.enabled exclude each other: "},
-		"identity without account": {identity("credentials.workloadIdentity.serviceAccountID="), "credentials.workloadIdentity.serviceAccountID is required while "},
+		"Secret and identity": {identity("credentials.existingSecret=a"),
+			"credentials.existingSecret and credentials.workloadIdentity.enabled exclude each other: "},
+		"identity without account": {identity("credentials.workloadIdentity.serviceAccountID="),
+			"credentials.workloadIdentity.serviceAccountID is required while "},
 		"two bundles": {[]string{"caBundle.existing.name=a", "caBundle.pem=-----BEGIN CERTIFICATE-----"},
 			"caBundle.pem and caBundle.existing.name exclude each other: "},
-		"bundle without use": {[]string{"caBundle.existing.name=a", "cloudConfig.insecure=true"}, "cloudConfig.insecure and caBundle exclude each other: "},
+		"bundle without use": {[]string{"caBundle.existing.name=a", "cloudConfig.insecure=true"},
+			"cloudConfig.insecure and caBundle exclude each other: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := sentences(t, refusal(t, minimal(t, test.sets...))); len(got) != 1 || !strings.HasPrefix(got[0], test.want) {
+			if got := sentences(t, refusal(t, minimal(t, test.sets...))); len(got) != 1 ||
+				!strings.HasPrefix(got[0], test.want) {
 				t.Errorf("the chart says %q, want one sentence that begins with %q", got, test.want)
 			}
 		})
 	}
 }
 
-// TestPodKnowsItself, and nothing that a node only has after the pod has run: kubelet starts no container that wants to know the
-// address of a node without one (kubernetes/kubernetes#125348), and only this pod gives new nodes theirs.
+// TestPodKnowsItself, and nothing that a node only has after the pod has run: kubelet starts no container that wants to
+// know the address of a node without one (kubernetes/kubernetes#125348), and only this pod gives new nodes theirs.
 func TestPodKnowsItself(t *testing.T) {
 	for set, want := range map[string]map[string]string{
-		"bindAddress=0.0.0.0":    {"POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace", "POD_UID": "metadata.uid"},
-		"bindAddress=$(HOST_IP)": {"HOST_IP": "status.hostIP", "POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace", "POD_UID": "metadata.uid"},
+		"bindAddress=0.0.0.0": {"POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace",
+			"POD_UID": "metadata.uid"},
+		"bindAddress=$(HOST_IP)": {"HOST_IP": "status.hostIP", "POD_NAME": "metadata.name",
+			"POD_NAMESPACE": "metadata.namespace", "POD_UID": "metadata.uid"},
 	} {
 		fields := map[string]string{}
 		for _, variable := range container(t, set).Env {
@@ -145,7 +152,8 @@ func TestCloudConfigIsThatOfTheProgram(t *testing.T) {
 		switch entry.Type {
 		case config.TypeNumber:
 			if s.Minimum != float64(entry.Rule.Min) || s.Maximum != float64(entry.Rule.Max) {
-				t.Errorf("%s is from %v to %v in the chart, want %d to %d", value, s.Minimum, s.Maximum, entry.Rule.Min, entry.Rule.Max)
+				t.Errorf("%s is from %v to %v in the chart, want %d to %d", value, s.Minimum, s.Maximum, entry.Rule.Min,
+					entry.Rule.Max)
 			}
 			fallthrough
 		case config.TypeBool:

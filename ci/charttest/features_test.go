@@ -17,7 +17,8 @@ import (
 
 // TestControllers wants the values to have the names the program has, and a controller that is off to be off.
 func TestControllers(t *testing.T) {
-	known := []string{cloudprovidernames.CloudNodeController, cloudprovidernames.CloudNodeLifecycleController, cloudprovidernames.ServiceLBController}
+	known := []string{cloudprovidernames.CloudNodeController, cloudprovidernames.CloudNodeLifecycleController,
+		cloudprovidernames.ServiceLBController}
 	slices.Sort(known)
 	values, _ := defaults(t)["controllers"].(map[string]any)
 	if diff := cmp.Diff(known, slices.Sorted(maps.Keys(values))); diff != "" {
@@ -27,7 +28,8 @@ func TestControllers(t *testing.T) {
 		"":                         nil,
 		"*,-service-lb-controller": {"controllers.service-lb-controller=false"},
 		"*,-cloud-node-controller,-cloud-node-lifecycle-controller,-service-lb-controller": {
-			"controllers.service-lb-controller=false", "controllers.cloud-node-controller=false", "controllers.cloud-node-lifecycle-controller=false"},
+			"controllers.service-lb-controller=false", "controllers.cloud-node-controller=false",
+			"controllers.cloud-node-lifecycle-controller=false"},
 	} {
 		if got := flags(t, sets...)["controllers"]; got != want {
 			t.Errorf("%q: --controllers=%s, want %s", sets, got, want)
@@ -38,25 +40,31 @@ func TestControllers(t *testing.T) {
 // TestPermissionsFollowControllers: what is off needs nothing.
 func TestPermissionsFollowControllers(t *testing.T) {
 	always := map[string][]string{
-		"events": {"create", "patch"}, "authentication.k8s.io/tokenreviews": {"create"}, "authorization.k8s.io/subjectaccessreviews": {"create"},
+		"events": {"create", "patch"}, "authentication.k8s.io/tokenreviews": {"create"},
+		"authorization.k8s.io/subjectaccessreviews": {"create"},
 	}
 	noLifecycle := map[string][]string{"nodes": {"list", "patch", "watch"}, "nodes/status": {"patch"},
-		"services": {"list", "watch"}, "services/status": {"patch"}, "discovery.k8s.io/endpointslices": {"list", "watch"}}
+		"services": {"list", "watch"}, "services/status": {"patch"}, "discovery.k8s.io/endpointslices": {"list",
+			"watch"}}
 	onlyLifecycle := map[string][]string{"nodes": {"delete", "get", "list", "patch", "watch"}}
-	onlyServices := map[string][]string{"nodes": {"list", "watch"}, "services": {"list", "watch"}, "services/status": {"patch"},
+	onlyServices := map[string][]string{"nodes": {"list", "watch"}, "services": {"list", "watch"},
+		"services/status":                 {"patch"},
 		"discovery.k8s.io/endpointslices": {"list", "watch"}}
 	onlyNodes := map[string][]string{"nodes": {"delete", "get", "list", "patch", "watch"}, "nodes/status": {"patch"}}
 	for name, test := range map[string]struct {
 		sets []string
 		want map[string][]string
 	}{
-		"no life cycle":     {[]string{"controllers.cloud-node-lifecycle-controller=false"}, noLifecycle},
-		"only life cycle":   {[]string{"controllers.cloud-node-controller=false", "controllers.service-lb-controller=false"}, onlyLifecycle},
-		"only services":     {[]string{"cloudConfig.instancesV2.enabled=false"}, onlyServices},
-		"only nodes":        {[]string{"cloudConfig.loadBalancer.enabled=false"}, onlyNodes},
-		"nothing":           {[]string{"cloudConfig.instancesV2.enabled=false", "controllers.service-lb-controller=false"}, nil},
-		"nobody can tell":   {whole("controllers.cloud-node-lifecycle-controller=false"), noLifecycle},
-		"both say no twice": {[]string{"cloudConfig.loadBalancer.enabled=false", "controllers.service-lb-controller=false"}, onlyNodes},
+		"no life cycle": {[]string{"controllers.cloud-node-lifecycle-controller=false"}, noLifecycle},
+		"only life cycle": {[]string{"controllers.cloud-node-controller=false",
+			"controllers.service-lb-controller=false"}, onlyLifecycle},
+		"only services": {[]string{"cloudConfig.instancesV2.enabled=false"}, onlyServices},
+		"only nodes":    {[]string{"cloudConfig.loadBalancer.enabled=false"}, onlyNodes},
+		"nothing": {[]string{"cloudConfig.instancesV2.enabled=false",
+			"controllers.service-lb-controller=false"}, nil},
+		"nobody can tell": {whole("controllers.cloud-node-lifecycle-controller=false"), noLifecycle},
+		"both say no twice": {[]string{"cloudConfig.loadBalancer.enabled=false",
+			"controllers.service-lb-controller=false"}, onlyNodes},
 	} {
 		want := maps.Clone(always)
 		maps.Copy(want, test.want)
@@ -69,7 +77,8 @@ func TestPermissionsFollowControllers(t *testing.T) {
 
 // whole is what an installation with somebody else's configuration file says.
 func whole(more ...string) []string {
-	return append([]string{"cloudConfig.organisation=", "cloudConfig.vpcIdentity=", "cloudConfig.cluster=", "cloudConfig.existing.name=mine"}, more...)
+	return append([]string{"cloudConfig.organisation=", "cloudConfig.vpcIdentity=", "cloudConfig.cluster=",
+		"cloudConfig.existing.name=mine"}, more...)
 }
 
 // TestAccountsOfControllers wants each account to have what its controller needs and no more, and tokens of no other.
@@ -78,9 +87,11 @@ func TestAccountsOfControllers(t *testing.T) {
 	rendered := objects(t, minimal(t, enabled))
 	events := []string{"create", "patch"}
 	for name, want := range map[string]map[string][]string{
-		"thalassa-ccm": {"nodes": {"list", "watch"}, "services": {"list", "watch"}, "events": {"create"}, "discovery.k8s.io/endpointslices": {"list", "watch"},
+		"thalassa-ccm": {"nodes": {"list", "watch"}, "services": {"list", "watch"}, "events": {"create"},
+			"discovery.k8s.io/endpointslices":    {"list", "watch"},
 			"authentication.k8s.io/tokenreviews": {"create"}, "authorization.k8s.io/subjectaccessreviews": {"create"}},
-		"thalassa-ccm-node-controller":         {"nodes": {"delete", "get", "patch"}, "nodes/status": {"patch"}, "events": events},
+		"thalassa-ccm-node-controller": {"nodes": {"delete", "get", "patch"}, "nodes/status": {"patch"},
+			"events": events},
 		"thalassa-ccm-service-controller":      {"services/status": {"patch"}, "events": events},
 		"thalassa-ccm-cloud-provider-thalassa": {"events": events},
 	} {
@@ -92,7 +103,8 @@ func TestAccountsOfControllers(t *testing.T) {
 			continue
 		}
 		binding := find[*rbacv1.ClusterRoleBinding](t, rendered, name)
-		if diff := cmp.Diff([]rbacv1.Subject{{Kind: "ServiceAccount", Name: account, Namespace: "kube-system"}}, binding.Subjects); diff != "" || binding.RoleRef.Name != name {
+		if diff := cmp.Diff([]rbacv1.Subject{{Kind: "ServiceAccount", Name: account, Namespace: "kube-system"}},
+			binding.Subjects); diff != "" || binding.RoleRef.Name != name {
 			t.Errorf("%s is bound to %s (-want +got):\n%s", name, binding.RoleRef.Name, diff)
 		}
 	}
@@ -113,30 +125,37 @@ func TestAccountsOfControllers(t *testing.T) {
 	}
 }
 
-// TestAccountsOfWhatIsConfigured: the cloud has something to say about files with secrets only, and whether a Service is gone is asked
-// only before something is removed.
+// TestAccountsOfWhatIsConfigured: the cloud has something to say about files with secrets only, and whether a Service
+// is gone is asked only before something is removed.
 func TestAccountsOfWhatIsConfigured(t *testing.T) {
 	const enabled = "useServiceAccountCredentials.enabled=true"
-	identity := []string{enabled, "credentials.existingSecret=", "credentials.workloadIdentity.enabled=true", "credentials.workloadIdentity.serviceAccountID=sa-1"}
-	idle := []string{"controllers.cloud-node-controller=false", "controllers.cloud-node-lifecycle-controller=false", "controllers.service-lb-controller=false"}
+	identity := []string{enabled, "credentials.existingSecret=", "credentials.workloadIdentity.enabled=true",
+		"credentials.workloadIdentity.serviceAccountID=sa-1"}
+	idle := []string{"controllers.cloud-node-controller=false", "controllers.cloud-node-lifecycle-controller=false",
+		"controllers.service-lb-controller=false"}
 	const cloud, nodes, services = "cloud-provider-thalassa", "node-controller", "service-controller"
 	for name, test := range map[string]struct {
 		sets, accounts []string
 		asks           bool
 	}{
-		"a Secret":                         {[]string{enabled}, []string{cloud, nodes, services}, false},
-		"a workload identity":              {identity, []string{nodes, services}, false},
-		"and certificates":                 {append(slices.Clone(identity), "caBundle.existing.name=a"), []string{cloud, nodes, services}, false},
-		"a workload identity and no work":  {append(slices.Clone(identity), idle...), nil, false},
-		"orphans are removed":              {[]string{enabled, "cloudConfig.loadBalancer.removeOrphans=true"}, []string{cloud, nodes, services}, true},
-		"a file of which nothing is known": {append(whole(enabled), "credentials.existingSecret="), []string{cloud, nodes, services}, true},
+		"a Secret":            {[]string{enabled}, []string{cloud, nodes, services}, false},
+		"a workload identity": {identity, []string{nodes, services}, false},
+		"and certificates": {append(slices.Clone(identity), "caBundle.existing.name=a"),
+			[]string{cloud, nodes, services}, false},
+		"a workload identity and no work": {append(slices.Clone(identity), idle...), nil, false},
+		"orphans are removed": {[]string{enabled, "cloudConfig.loadBalancer.removeOrphans=true"},
+			[]string{cloud, nodes, services}, true},
+		"a file of which nothing is known": {append(whole(enabled), "credentials.existingSecret="),
+			[]string{cloud, nodes, services}, true},
 	} {
 		rendered := objects(t, minimal(t, test.sets...))
 		role := grants(find[*rbacv1.Role](t, rendered, "thalassa-ccm").Rules)
 		for _, account := range []string{cloud, nodes, services} {
 			want := slices.Contains(test.accounts, account)
-			if has := slices.Contains(kindNames(t, rendered), "ClusterRole thalassa-ccm-"+account); has != want || (role["serviceaccounts/token:"+account] != nil) != want {
-				t.Errorf("%s: account %s has a role: %v, and tokens: %v, want %v", name, account, has, role["serviceaccounts/token:"+account], want)
+			if has := slices.Contains(kindNames(t, rendered), "ClusterRole thalassa-ccm-"+account); has != want ||
+				(role["serviceaccounts/token:"+account] != nil) != want {
+				t.Errorf("%s: account %s has a role: %v, and tokens: %v, want %v", name, account, has,
+					role["serviceaccounts/token:"+account], want)
 			}
 		}
 		if role["serviceaccounts/token"] != nil {
@@ -154,7 +173,8 @@ func TestAccountsOfWhatIsConfigured(t *testing.T) {
 
 // TestAccountsCanBePartOfTheRelease: then the program makes none.
 func TestAccountsCanBePartOfTheRelease(t *testing.T) {
-	rendered := objects(t, minimal(t, "useServiceAccountCredentials.enabled=true", "useServiceAccountCredentials.createAccounts=true",
+	rendered := objects(t, minimal(t, "useServiceAccountCredentials.enabled=true",
+		"useServiceAccountCredentials.createAccounts=true",
 		"controllers.cloud-node-controller=false", "controllers.cloud-node-lifecycle-controller=false"))
 	for _, name := range []string{"service-controller", "cloud-provider-thalassa"} {
 		account := find[*corev1.ServiceAccount](t, rendered, name)
@@ -176,7 +196,8 @@ func TestWholeConfig(t *testing.T) {
 	if secret.Secret == nil || secret.Secret.SecretName != "mine" || *secret.Secret.DefaultMode&0o007 != 0 {
 		t.Errorf("volume %+v, want Secret mine, closed to others", secret)
 	}
-	if got, want := flags(t, whole("cloudConfig.existing.key=file.yaml")...)["cloud-config"], mount.MountPath+"/file.yaml"; got != want {
+	if got, want := flags(t, whole("cloudConfig.existing.key=file.yaml")...)["cloud-config"], mount.MountPath+
+		"/file.yaml"; got != want {
 		t.Errorf("--cloud-config=%s, want %s", got, want)
 	}
 	configMap, _ := volume(t, "config", whole("cloudConfig.existing.kind=ConfigMap")...)
@@ -207,7 +228,8 @@ func TestWholeConfigExcludesKeys(t *testing.T) {
 			continue
 		}
 		path := valueOf(entry.Path)
-		set := path + "=" + map[string]string{config.TypeNumber: "7", config.TypeText: "https://a", config.TypeBool: "false"}[entry.Type]
+		set := path + "=" + map[string]string{config.TypeNumber: "7", config.TypeText: "https://a",
+			config.TypeBool: "false"}[entry.Type]
 		switch {
 		case entry.Default == "false":
 			set = path + "=true"
@@ -225,7 +247,8 @@ func TestWholeConfigExcludesKeys(t *testing.T) {
 			set = path + "=a"
 		}
 		got := sentences(t, refusal(t, minimal(t, whole(set)...)))
-		if want := path + " and cloudConfig.existing.name exclude each other: "; len(got) != 1 || !strings.HasPrefix(got[0], want) {
+		if want := path + " and cloudConfig.existing.name exclude each other: "; len(got) != 1 ||
+			!strings.HasPrefix(got[0], want) {
 			t.Errorf("%s: the chart says %q, want one sentence that begins with %q", set, got, want)
 		}
 	}
@@ -244,9 +267,11 @@ func TestCreatedCredentials(t *testing.T) {
 	create := func(more ...string) []string {
 		return append([]string{"credentials.existingSecret=", "credentials.create.enabled=true"}, more...)
 	}
-	rendered := objects(t, minimal(t, create("credentials.create.clientID=me", "credentials.create.clientSecret=hunter2")...))
+	rendered := objects(t,
+		minimal(t, create("credentials.create.clientID=me", "credentials.create.clientSecret=hunter2")...))
 	secret := find[*corev1.Secret](t, rendered, "thalassa-ccm-credentials")
-	if diff := cmp.Diff(map[string][]byte{"clientID": []byte("me"), "clientSecret": []byte("hunter2")}, secret.Data); diff != "" {
+	if diff := cmp.Diff(map[string][]byte{"clientID": []byte("me"), "clientSecret": []byte("hunter2")},
+		secret.Data); diff != "" {
 		t.Errorf("Secret (-want +got):\n%s", diff)
 	}
 	mounted, _ := volume(t, "credentials", create("credentials.create.personalAccessToken=hunter2")...)
@@ -261,11 +286,16 @@ func TestCreatedCredentials(t *testing.T) {
 		t.Errorf("nobody is warned:\n%s", notes)
 	}
 	for want, sets := range map[string][]string{
-		"credentials.create.personalAccessToken is required while ":                                   create(),
-		"credentials.create.clientID and credentials.create.clientSecret belong together: clientID ":  create("credentials.create.clientSecret=a"),
-		"credentials.create.personalAccessToken and credentials.create.clientID exclude each other: ": create("credentials.create.personalAccessToken=a", "credentials.create.clientID=a", "credentials.create.clientSecret=a"),
-		"credentials.existingSecret and credentials.create.enabled exclude each other: ":              create("credentials.existingSecret=a", "credentials.create.personalAccessToken=a"),
-		"credentials.create.enabled and credentials.workloadIdentity.enabled exclude each other: ": create("credentials.create.personalAccessToken=a",
+		"credentials.create.personalAccessToken is required while ": create(),
+		"credentials.create.clientID and credentials.create.clientSecret belong together: clientID ": create(
+			"credentials.create.clientSecret=a"),
+		"credentials.create.personalAccessToken and credentials.create.clientID exclude each other: ": create(
+			"credentials.create.personalAccessToken=a", "credentials.create.clientID=a",
+			"credentials.create.clientSecret=a"),
+		"credentials.existingSecret and credentials.create.enabled exclude each other: ": create(
+			"credentials.existingSecret=a", "credentials.create.personalAccessToken=a"),
+		"credentials.create.enabled and credentials.workloadIdentity.enabled exclude each other: ": create(
+			"credentials.create.personalAccessToken=a",
 			"credentials.workloadIdentity.enabled=true", "credentials.workloadIdentity.serviceAccountID=a"),
 	} {
 		if got := sentences(t, refusal(t, minimal(t, sets...))); len(got) != 1 || !strings.HasPrefix(got[0], want) {
@@ -275,11 +305,13 @@ func TestCreatedCredentials(t *testing.T) {
 }
 
 func TestGlobalValues(t *testing.T) {
-	spec := pod(t, "global.imageRegistry=mirror:5000", "global.imagePullSecrets[0]=one", "global.imagePullSecrets[1].name=two", "imagePullSecrets[0].name=one").Spec
+	spec := pod(t, "global.imageRegistry=mirror:5000", "global.imagePullSecrets[0]=one",
+		"global.imagePullSecrets[1].name=two", "imagePullSecrets[0].name=one").Spec
 	if got := spec.Containers[0].Image; !strings.HasPrefix(got, "mirror:5000/thalassa-cloud/") {
 		t.Errorf("image %s, want it from mirror:5000", got)
 	}
-	if diff := cmp.Diff([]corev1.LocalObjectReference{{Name: "one"}, {Name: "two"}}, spec.ImagePullSecrets); diff != "" {
+	if diff := cmp.Diff([]corev1.LocalObjectReference{{Name: "one"}, {Name: "two"}},
+		spec.ImagePullSecrets); diff != "" {
 		t.Errorf("pull secrets (-want +got):\n%s", diff)
 	}
 }
@@ -299,18 +331,21 @@ func TestMetadataReachesEverything(t *testing.T) {
 			if got.GetName() == "proxy-settings" {
 				continue // one of extraObjects, which are installed as they are
 			}
-			if got.GetLabels()["team"] != "platform" || got.GetAnnotations()["owner"] != "me" || got.GetLabels()["k8s-app"] != "cloud-controller-manager" {
-				t.Errorf("%s: %T %s has labels %v and annotations %v", name, object, got.GetName(), got.GetLabels(), got.GetAnnotations())
+			if got.GetLabels()["team"] != "platform" || got.GetAnnotations()["owner"] != "me" ||
+				got.GetLabels()["k8s-app"] != "cloud-controller-manager" {
+				t.Errorf("%s: %T %s has labels %v and annotations %v", name, object, got.GetName(), got.GetLabels(),
+					got.GetAnnotations())
 			}
 		}
-		if template := podTemplate(rendered); template != nil && (template.Labels["team"] != "platform" || template.Annotations["owner"] != "me") {
+		if template := podTemplate(rendered); template != nil && (template.Labels["team"] != "platform" ||
+			template.Annotations["owner"] != "me") {
 			t.Errorf("%s: the pods have labels %v and annotations %v", name, template.Labels, template.Annotations)
 		}
 	}
 }
 
-// TestNotesAboutTheImage: a release names its image by digest and says nothing; what was built by hand is not called unpublished; a
-// tag that has no effect is told.
+// TestNotesAboutTheImage: a release names its image by digest and says nothing; what was built by hand is not called
+// unpublished; a tag that has no effect is told.
 func TestNotesAboutTheImage(t *testing.T) {
 	digest := "image.digest=sha256:" + strings.Repeat("0", 64)
 	for name, test := range map[string]struct {

@@ -51,10 +51,13 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestFlagsOfNetworks: nodes are given networks of the sizes in the values, and of the cluster's network in the configuration.
+// TestFlagsOfNetworks: nodes are given networks of the sizes in the values, and of the cluster's network in the
+// configuration.
 func TestFlagsOfNetworks(t *testing.T) {
-	got := flags(t, "allocateNodeCIDRs.enabled=true", "allocateNodeCIDRs.maskSizeIPv4=26", "cloudConfig.clusterCIDR=10.244.0.0/16")
-	for name, want := range map[string]string{"allocate-node-cidrs": "true", "node-cidr-mask-size-ipv4": "26", "node-cidr-mask-size-ipv6": "64"} {
+	got := flags(t, "allocateNodeCIDRs.enabled=true", "allocateNodeCIDRs.maskSizeIPv4=26",
+		"cloudConfig.clusterCIDR=10.244.0.0/16")
+	for name, want := range map[string]string{"allocate-node-cidrs": "true", "node-cidr-mask-size-ipv4": "26",
+		"node-cidr-mask-size-ipv6": "64"} {
 		if got[name] != want {
 			t.Errorf("--%s=%s, want %s", name, got[name], want)
 		}
@@ -64,7 +67,8 @@ func TestFlagsOfNetworks(t *testing.T) {
 	}
 	const both = "10.244.240.0/20,fd00:244:f000::/108"
 	set := "allocateNodeCIDRs.serviceClusterIPRange=" + strings.ReplaceAll(both, ",", `\,`)
-	if got := flags(t, "allocateNodeCIDRs.enabled=true", set, "cloudConfig.clusterCIDR=10.244.0.0/16")["service-cluster-ip-range"]; got != both {
+	if got := flags(t, "allocateNodeCIDRs.enabled=true", set,
+		"cloudConfig.clusterCIDR=10.244.0.0/16")["service-cluster-ip-range"]; got != both {
 		t.Errorf("--service-cluster-ip-range=%s, want %s", got, both)
 	}
 	if services, there := flags(t, set)["service-cluster-ip-range"]; there {
@@ -119,8 +123,9 @@ func TestAPIServerAddress(t *testing.T) {
 		want map[string]string
 	}{
 		"kubelet's": {nil, map[string]string{}},
-		"host":      {[]string{"kubernetesServiceHost=10.0.0.1"}, map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.1"}},
-		"port":      {[]string{"kubernetesServicePort=6443"}, map[string]string{"KUBERNETES_SERVICE_PORT": "6443"}},
+		"host": {[]string{"kubernetesServiceHost=10.0.0.1"},
+			map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.1"}},
+		"port": {[]string{"kubernetesServicePort=6443"}, map[string]string{"KUBERNETES_SERVICE_PORT": "6443"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]string{}

@@ -17,7 +17,8 @@ import (
 const updateFlag = "update"
 
 func TestMain(m *testing.M) {
-	// Thousands of renders leave nothing behind, and the default collects all the time. The limit is for machines with little memory.
+	// Thousands of renders leave nothing behind, and the default collects all the time. The limit is for machines with
+	// little memory.
 	const percent, limit = 400, 1 << 30
 	debug.SetGCPercent(percent)
 	debug.SetMemoryLimit(limit)

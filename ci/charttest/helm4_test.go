@@ -18,7 +18,9 @@ import (
 func engines(t *testing.T) map[string]func(dir string, r chart.Release) (text, notes string, err error) {
 	t.Helper()
 	return map[string]func(string, chart.Release) (string, string, error){
-		"Helm 3": func(dir string, r chart.Release) (string, string, error) { return chart.Render(t.Context(), dir, r) },
+		"Helm 3": func(dir string, r chart.Release) (string, string, error) {
+			return chart.Render(t.Context(), dir, r)
+		},
 		"Helm 4": func(dir string, r chart.Release) (string, string, error) { return renderWith4(t, dir, r) },
 	}
 }
@@ -42,7 +44,8 @@ func renderWith4(t *testing.T, dir string, r chart.Release, apis ...string) (tex
 	if err != nil {
 		t.Fatal(err)
 	}
-	install := action.NewInstall(action.NewConfiguration(action.ConfigurationSetLogger(slog.NewTextHandler(io.Discard, nil))))
+	install := action.NewInstall(action.NewConfiguration(action.ConfigurationSetLogger(slog.NewTextHandler(io.Discard,
+		nil))))
 	install.DryRunStrategy = action.DryRunClient
 	install.ReleaseName, install.Namespace = r.Name, r.Namespace
 	install.KubeVersion, install.APIVersions = version, apis

@@ -47,28 +47,32 @@ func TestBothKindsHaveTheSamePod(t *testing.T) {
 // deployment renders the chart as a Deployment.
 func deployment(t *testing.T, sets ...string) *appsv1.Deployment {
 	t.Helper()
-	return find[*appsv1.Deployment](t, objects(t, minimal(t, append([]string{"kind=Deployment"}, sets...)...)), "thalassa-ccm")
+	return find[*appsv1.Deployment](t, objects(t, minimal(t, append([]string{"kind=Deployment"}, sets...)...)),
+		"thalassa-ccm")
 }
 
 func TestDeploymentRollout(t *testing.T) {
-	// With more pods than nodes, one waits for the port of the host for ever: as long as that counts as the one that may be missing,
-	// no rolling update goes on.
+	// With more pods than nodes, one waits for the port of the host for ever: as long as that counts as the one that
+	// may be missing, no rolling update goes on.
 	if got := deployment(t, "hostNetwork=true").Spec.Strategy.Type; got != appsv1.RecreateDeploymentStrategyType {
 		t.Errorf("on the host network the strategy is %s", got)
 	}
 	strategy := deployment(t, "hostNetwork=false").Spec.Strategy
-	got := fmt.Sprintf("%s surge %s unavailable %s", strategy.Type, strategy.RollingUpdate.MaxSurge, strategy.RollingUpdate.MaxUnavailable)
+	got := fmt.Sprintf("%s surge %s unavailable %s", strategy.Type, strategy.RollingUpdate.MaxSurge,
+		strategy.RollingUpdate.MaxUnavailable)
 	if want := "RollingUpdate surge 1 unavailable 0"; got != want {
 		t.Errorf("on a network of pods: %s, want %s", got, want)
 	}
-	if got := deployment(t, "updateStrategy.type=Recreate").Spec.Strategy.Type; got != appsv1.RecreateDeploymentStrategyType {
+	if got := deployment(t, "updateStrategy.type=Recreate").
+		Spec.Strategy.Type; got != appsv1.RecreateDeploymentStrategyType {
 		t.Errorf("strategy %s, want the one that was set", got)
 	}
 }
 
 // selector is what the pods of the release are found by.
 func selector() *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/name": "thalassa-ccm", "app.kubernetes.io/instance": "thalassa-ccm"}}
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/name": "thalassa-ccm",
+		"app.kubernetes.io/instance": "thalassa-ccm"}}
 }
 
 func TestDeployment(t *testing.T) {
@@ -85,9 +89,11 @@ func TestDeployment(t *testing.T) {
 // some, and never to wait for them.
 func TestPodsAvoidEachOther(t *testing.T) {
 	spec := deployment(t).Spec.Template.Spec
-	wantAffinity := &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
-		{Weight: 100, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: selector()}},
-	}}
+	wantAffinity :=
+		&corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
+			{Weight: 100, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname,
+				LabelSelector: selector()}},
+		}}
 	if diff := cmp.Diff(wantAffinity, spec.Affinity.PodAntiAffinity); diff != "" {
 		t.Errorf("anti-affinity (-want +got):\n%s", diff)
 	}
@@ -95,7 +101,8 @@ func TestPodsAvoidEachOther(t *testing.T) {
 		t.Error("the pods may leave the control plane")
 	}
 	wantSpread := []corev1.TopologySpreadConstraint{
-		{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: selector()},
+		{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway,
+			LabelSelector: selector()},
 	}
 	if diff := cmp.Diff(wantSpread, spec.TopologySpreadConstraints); diff != "" {
 		t.Errorf("spread (-want +got):\n%s", diff)
@@ -104,15 +111,19 @@ func TestPodsAvoidEachOther(t *testing.T) {
 
 func TestPlacementCanBeReplaced(t *testing.T) {
 	spec := deployment(t, "affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution=null",
-		"topologySpreadConstraints[0].maxSkew=2", "topologySpreadConstraints[0].topologyKey=rack", "topologySpreadConstraints[0].whenUnsatisfiable=DoNotSchedule",
-		"topologySpreadConstraints[1].maxSkew=1", "topologySpreadConstraints[1].topologyKey=row", "topologySpreadConstraints[1].whenUnsatisfiable=DoNotSchedule",
+		"topologySpreadConstraints[0].maxSkew=2", "topologySpreadConstraints[0].topologyKey=rack",
+		"topologySpreadConstraints[0].whenUnsatisfiable=DoNotSchedule",
+		"topologySpreadConstraints[1].maxSkew=1", "topologySpreadConstraints[1].topologyKey=row",
+		"topologySpreadConstraints[1].whenUnsatisfiable=DoNotSchedule",
 		"topologySpreadConstraints[1].labelSelector.matchLabels.app=other").Spec.Template.Spec
-	if spec.Affinity.NodeAffinity != nil || spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution != nil {
+	if spec.Affinity.NodeAffinity != nil ||
+		spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution != nil {
 		t.Errorf("affinity %v, want the one that was set", spec.Affinity)
 	}
 	want := []corev1.TopologySpreadConstraint{
 		{MaxSkew: 2, TopologyKey: "rack", WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector()},
-		{MaxSkew: 1, TopologyKey: "row", WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}}},
+		{MaxSkew: 1, TopologyKey: "row", WhenUnsatisfiable: corev1.DoNotSchedule,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}}},
 	}
 	if diff := cmp.Diff(want, spec.TopologySpreadConstraints); diff != "" {
 		t.Errorf("spread (-want +got):\n%s", diff)
@@ -138,7 +149,8 @@ func TestDisruptionBudget(t *testing.T) {
 		if budget == nil {
 			continue
 		}
-		if budget.Spec.MaxUnavailable.String() != "1" || budget.Spec.MinAvailable != nil || *budget.Spec.UnhealthyPodEvictionPolicy != policyv1.AlwaysAllow {
+		if budget.Spec.MaxUnavailable.String() != "1" || budget.Spec.MinAvailable != nil ||
+			*budget.Spec.UnhealthyPodEvictionPolicy != policyv1.AlwaysAllow {
 			t.Errorf("%s: budget %+v", name, budget.Spec)
 		}
 		if diff := cmp.Diff(selector(), budget.Spec.Selector); diff != "" {

@@ -26,23 +26,33 @@ func TestPodSettings(t *testing.T) {
 		want string
 	}{
 		"dnsConfig": {
-			[]string{"dnsPolicy=None", "dnsConfig.nameservers[0]=10.0.0.10"}, func(p corev1.PodSpec) any { return p.DNSConfig },
+			[]string{"dnsPolicy=None", "dnsConfig.nameservers[0]=10.0.0.10"}, func(p corev1.PodSpec) any {
+				return p.DNSConfig
+			},
 			"nameservers:\n- 10.0.0.10\n",
 		},
 		"hostAliases": {
-			[]string{"hostAliases[0].ip=10.0.0.10", "hostAliases[0].hostnames[0]=api"}, func(p corev1.PodSpec) any { return p.HostAliases },
+			[]string{"hostAliases[0].ip=10.0.0.10", "hostAliases[0].hostnames[0]=api"}, func(p corev1.PodSpec) any {
+				return p.HostAliases
+			},
 			"- hostnames:\n  - api\n  ip: 10.0.0.10\n",
 		},
 		"initContainers": {
-			[]string{"initContainers[0].name=wait", "initContainers[0].image=wait:1"}, func(p corev1.PodSpec) any { return p.InitContainers },
+			[]string{"initContainers[0].name=wait", "initContainers[0].image=wait:1"}, func(p corev1.PodSpec) any {
+				return p.InitContainers
+			},
 			"- image: wait:1\n  name: wait\n  resources: {}\n",
 		},
 		"extraContainers": {
-			[]string{"extraContainers[0].name=side", "extraContainers[0].image=side:1"}, func(p corev1.PodSpec) any { return p.Containers[1:] },
+			[]string{"extraContainers[0].name=side", "extraContainers[0].image=side:1"}, func(p corev1.PodSpec) any {
+				return p.Containers[1:]
+			},
 			"- image: side:1\n  name: side\n  resources: {}\n",
 		},
 		"envFrom": {
-			[]string{"envFrom[0].configMapRef.name=proxy"}, func(p corev1.PodSpec) any { return p.Containers[0].EnvFrom },
+			[]string{"envFrom[0].configMapRef.name=proxy"}, func(p corev1.PodSpec) any {
+				return p.Containers[0].EnvFrom
+			},
 			"- configMapRef:\n    name: proxy\n",
 		},
 	} {
@@ -78,11 +88,13 @@ func TestRolloutSettings(t *testing.T) {
 		"none":    {[]string{"revisionHistoryLimit=0"}, new(int32(0)), 0},
 	} {
 		ds, d := daemonSet(t, test.sets...).Spec, deployment(t, test.sets...).Spec
-		if diff := cmp.Diff([]*int32{test.history, test.history}, []*int32{ds.RevisionHistoryLimit, d.RevisionHistoryLimit}); diff != "" {
+		if diff := cmp.Diff([]*int32{test.history, test.history}, []*int32{ds.RevisionHistoryLimit,
+			d.RevisionHistoryLimit}); diff != "" {
 			t.Errorf("%s: revisions (-want +got):\n%s", name, diff)
 		}
 		if ds.MinReadySeconds != test.ready || d.MinReadySeconds != test.ready {
-			t.Errorf("%s: ready for %d and %d seconds, want %d", name, ds.MinReadySeconds, d.MinReadySeconds, test.ready)
+			t.Errorf("%s: ready for %d and %d seconds, want %d", name, ds.MinReadySeconds, d.MinReadySeconds,
+				test.ready)
 		}
 	}
 }
@@ -98,7 +110,8 @@ func TestDisruptionBudgetNumbers(t *testing.T) {
 		"some have to stay": {[]string{"podDisruptionBudget.minAvailable=1"}, "-/1"},
 		"none has to stay":  {[]string{"podDisruptionBudget.minAvailable=0"}, "-/0"},
 	} {
-		budget := find[*policyv1.PodDisruptionBudget](t, objects(t, minimal(t, append(test.sets, "kind=Deployment", "replicas=3")...)), "thalassa-ccm")
+		budget := find[*policyv1.PodDisruptionBudget](t,
+			objects(t, minimal(t, append(test.sets, "kind=Deployment", "replicas=3")...)), "thalassa-ccm")
 		got := []string{"-", "-"}
 		if most := budget.Spec.MaxUnavailable; most != nil {
 			got[0] = most.String()
@@ -113,7 +126,8 @@ func TestDisruptionBudgetNumbers(t *testing.T) {
 }
 
 func TestServiceAccountLabels(t *testing.T) {
-	account := find[*corev1.ServiceAccount](t, objects(t, minimal(t, "serviceAccount.labels.team=platform")), "thalassa-ccm")
+	account := find[*corev1.ServiceAccount](t, objects(t, minimal(t, "serviceAccount.labels.team=platform")),
+		"thalassa-ccm")
 	if account.Labels["team"] != "platform" || account.Labels["k8s-app"] != "cloud-controller-manager" {
 		t.Errorf("labels %v, want those of the chart and team=platform", account.Labels)
 	}
@@ -124,7 +138,8 @@ func TestExtraObjectsAreInstalledAsTheyAre(t *testing.T) {
 	const expression = `{{ $labels.instance }}`
 	values := minimal(t)
 	values["extraObjects"] = []any{map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "mine"}, "data": map[string]any{"text": expression},
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "mine"},
+		"data": map[string]any{"text": expression},
 	}}
 	rendered := objects(t, values)
 	mine := find[*corev1.ConfigMap](t, rendered, "mine")
@@ -138,7 +153,8 @@ func TestExtraObjectsAreInstalledAsTheyAre(t *testing.T) {
 
 // TestNameOverride: names, labels and all selectors change together.
 func TestNameOverride(t *testing.T) {
-	decoded, err := Decode(manifest(t, chart.Release{Name: "cloud", Namespace: "kube-system", Values: minimal(t, everything("nameOverride=manager")...)}))
+	decoded, err := Decode(manifest(t, chart.Release{Name: "cloud", Namespace: "kube-system",
+		Values: minimal(t, everything("nameOverride=manager")...)}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +174,8 @@ func TestNameOverride(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := m.GetLabels()["app.kubernetes.io/name"]; got != "manager" || strings.Contains(m.GetName(), "thalassa-ccm") {
+		if got := m.GetLabels()["app.kubernetes.io/name"]; got != "manager" ||
+			strings.Contains(m.GetName(), "thalassa-ccm") {
 			t.Errorf("%T %s has the name label %q", object, m.GetName(), got)
 		}
 	}
@@ -167,15 +184,18 @@ func TestNameOverride(t *testing.T) {
 // everything asks for every kind of object that a self-managed release has.
 func everything(more ...string) []string {
 	return append([]string{
-		"kind=Deployment", "hostNetwork=false", "networkPolicy.enabled=true", "serviceMonitor.enabled=true", "rules.enabled=true",
+		"kind=Deployment", "hostNetwork=false", "networkPolicy.enabled=true", "serviceMonitor.enabled=true",
+		"rules.enabled=true",
 		"admissionPolicy.enabled=true", "credentials.existingSecret=", "credentials.create.enabled=true",
 		"credentials.create.personalAccessToken=a", "useServiceAccountCredentials.enabled=true",
 	}, more...)
 }
 
-// TestNamespaceOverride: no object stays in the release's namespace, and none refers to it; what has its place in kube-system stays.
+// TestNamespaceOverride: no object stays in the release's namespace, and none refers to it; what has its place in
+// kube-system stays.
 func TestNamespaceOverride(t *testing.T) {
-	r := chart.Release{Name: "thalassa-ccm", Namespace: "released", Values: minimal(t, everything("namespaceOverride=elsewhere", "metrics.tlsSecret=a")...)}
+	r := chart.Release{Name: "thalassa-ccm", Namespace: "released",
+		Values: minimal(t, everything("namespaceOverride=elsewhere", "metrics.tlsSecret=a")...)}
 	manifest, notes, err := chart.Render(t.Context(), chartDir, r)
 	if err != nil {
 		t.Fatal(err)
@@ -235,15 +255,18 @@ func TestMonitorsInAnotherNamespace(t *testing.T) {
 		if test.namespace != "" {
 			at = test.namespace
 		}
-		sets := []string{"scrape.namespace=" + test.namespace, "rules.namespace=" + test.namespace, "rules.enabled=true", "scrape.token.existingSecret=a"}
+		sets := []string{"scrape.namespace=" + test.namespace, "rules.namespace=" + test.namespace,
+			"rules.enabled=true", "scrape.token.existingSecret=a"}
 		rendered := objects(t, minimal(t, append(sets, "serviceMonitor.enabled=true")...))
 		service := find[*monitoringv1.ServiceMonitor](t, rendered, "thalassa-ccm")
 		rules := find[*monitoringv1.PrometheusRule](t, rendered, "thalassa-ccm")
-		pods := find[*monitoringv1.PodMonitor](t, objects(t, minimal(t, append(sets, "podMonitor.enabled=true")...)), "thalassa-ccm")
+		pods := find[*monitoringv1.PodMonitor](t, objects(t, minimal(t, append(sets, "podMonitor.enabled=true")...)),
+			"thalassa-ccm")
 		if service.Namespace != at || pods.Namespace != at || rules.Namespace != at {
 			t.Errorf("namespaces %s, %s and %s, want %s", service.Namespace, pods.Namespace, rules.Namespace, at)
 		}
-		if diff := cmp.Diff([][]string{test.want, test.want}, [][]string{service.Spec.NamespaceSelector.MatchNames, pods.Spec.NamespaceSelector.MatchNames}); diff != "" {
+		if diff := cmp.Diff([][]string{test.want, test.want}, [][]string{service.Spec.NamespaceSelector.MatchNames,
+			pods.Spec.NamespaceSelector.MatchNames}); diff != "" {
 			t.Errorf("namespaces that are looked at (-want +got):\n%s", diff)
 		}
 		if got := find[*corev1.Service](t, rendered, "thalassa-ccm-metrics").Namespace; got != "kube-system" {
@@ -252,7 +275,8 @@ func TestMonitorsInAnotherNamespace(t *testing.T) {
 	}
 }
 
-// TestAdvanced: keys that are rarely set are in the configuration file like the others, and their old names say where they are now.
+// TestAdvanced: keys that are rarely set are in the configuration file like the others, and their old names say where
+// they are now.
 func TestAdvanced(t *testing.T) {
 	config := cloudConfig(t, "advanced.inventory.machineAge=7", "advanced.api.burst=8", "cloudConfig.api.callTimeout=9")
 	want := map[string]any{
@@ -263,7 +287,8 @@ func TestAdvanced(t *testing.T) {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
 	for set, want := range map[string]string{
-		"cloudConfig.inventory.machineAge=7": "set advanced.inventory instead", "cloudConfig.api.burst=8": "set advanced.api.burst instead",
+		"cloudConfig.inventory.machineAge=7": "set advanced.inventory instead",
+		"cloudConfig.api.burst=8":            "set advanced.api.burst instead",
 	} {
 		if got := sentences(t, refusal(t, minimal(t, set))); len(got) != 1 || !strings.HasSuffix(got[0], want) {
 			t.Errorf("%s: the chart says %q, want one sentence that ends with %q", set, got, want)
@@ -280,7 +305,8 @@ func TestChartSaysWhoMaintainsIt(t *testing.T) {
 	if m := loaded.Metadata.Maintainers; len(m) == 0 || m[0].Name == "" || m[0].URL == "" {
 		t.Errorf("maintainers %+v", m)
 	}
-	file, found := strings.CutPrefix(loaded.Metadata.Icon, "https://raw.githubusercontent.com/thalassa-cloud/thalassa-ccm/main/")
+	file, found := strings.CutPrefix(loaded.Metadata.Icon,
+		"https://raw.githubusercontent.com/thalassa-cloud/thalassa-ccm/main/")
 	if !found || !strings.Contains(readFile(t, "../../"+file), "<svg") {
 		t.Errorf("icon %s", loaded.Metadata.Icon)
 	}

@@ -13,12 +13,14 @@ import (
 
 // hosting is what the provider's side of a managed installation says at least.
 func hosting(more ...string) []string {
-	return append([]string{"profile=managed", "part=hosting", "tenant.kubeconfig.existingSecret=tenant-kubeconfig"}, more...)
+	return append([]string{"profile=managed", "part=hosting", "tenant.kubeconfig.existingSecret=tenant-kubeconfig"},
+		more...)
 }
 
 // tenant is what the served cluster's side says at least. It knows nothing of the cloud.
 func tenant(more ...string) []string {
-	return append([]string{"cloudConfig.organisation=", "cloudConfig.vpcIdentity=", "cloudConfig.cluster=", "credentials.existingSecret=",
+	return append([]string{"cloudConfig.organisation=", "cloudConfig.vpcIdentity=", "cloudConfig.cluster=",
+		"credentials.existingSecret=",
 		"profile=managed", "part=tenant", "tenant.subject.name=ccm"}, more...)
 }
 
@@ -36,22 +38,30 @@ func kindNames(t *testing.T, objects []runtime.Object) []string {
 // TestManagedParts wants each side to hold exactly what belongs there: no permissions in the
 // hosting cluster, no workload and no credentials in the served one.
 func TestManagedParts(t *testing.T) {
-	everything := []string{"serviceMonitor.enabled=true", "scrape.clientCertificate.existingSecret=a", "metrics.clientCA.existingSecret=b", "rules.enabled=true", "networkPolicy.enabled=true",
+	everything := []string{"serviceMonitor.enabled=true", "scrape.clientCertificate.existingSecret=a",
+		"metrics.clientCA.existingSecret=b", "rules.enabled=true", "networkPolicy.enabled=true",
 		"useServiceAccountCredentials.enabled=true", "useServiceAccountCredentials.createAccounts=true",
 		"metrics.readers[0].kind=User", "metrics.readers[0].name=prometheus"}
 	for name, test := range map[string]struct{ sets, want []string }{
-		"hosting": {hosting(), []string{"ConfigMap thalassa-ccm", "Deployment thalassa-ccm", "PodDisruptionBudget thalassa-ccm", "ServiceAccount thalassa-ccm"}},
-		"hosting with everything": {hosting(everything...), []string{"ConfigMap thalassa-ccm", "Deployment thalassa-ccm", "NetworkPolicy thalassa-ccm",
-			"PodDisruptionBudget thalassa-ccm", "PrometheusRule thalassa-ccm", "Service thalassa-ccm-metrics", "ServiceAccount thalassa-ccm",
+		"hosting": {hosting(), []string{"ConfigMap thalassa-ccm", "Deployment thalassa-ccm",
+			"PodDisruptionBudget thalassa-ccm", "ServiceAccount thalassa-ccm"}},
+		"hosting with everything": {hosting(everything...), []string{"ConfigMap thalassa-ccm",
+			"Deployment thalassa-ccm", "NetworkPolicy thalassa-ccm",
+			"PodDisruptionBudget thalassa-ccm", "PrometheusRule thalassa-ccm", "Service thalassa-ccm-metrics",
+			"ServiceAccount thalassa-ccm",
 			"ServiceMonitor thalassa-ccm"}},
-		"tenant": {tenant(), []string{"ClusterRole thalassa-ccm", "ClusterRoleBinding thalassa-ccm", "Role thalassa-ccm", "RoleBinding thalassa-ccm"}},
+		"tenant": {tenant(), []string{"ClusterRole thalassa-ccm", "ClusterRoleBinding thalassa-ccm",
+			"Role thalassa-ccm", "RoleBinding thalassa-ccm"}},
 		"tenant with everything": {tenant(everything...), []string{
-			"ClusterRole thalassa-ccm", "ClusterRole thalassa-ccm-cloud-provider-thalassa", "ClusterRole thalassa-ccm-metrics-reader",
+			"ClusterRole thalassa-ccm", "ClusterRole thalassa-ccm-cloud-provider-thalassa",
+			"ClusterRole thalassa-ccm-metrics-reader",
 			"ClusterRole thalassa-ccm-node-controller", "ClusterRole thalassa-ccm-service-controller",
-			"ClusterRoleBinding thalassa-ccm", "ClusterRoleBinding thalassa-ccm-cloud-provider-thalassa", "ClusterRoleBinding thalassa-ccm-metrics-reader",
+			"ClusterRoleBinding thalassa-ccm", "ClusterRoleBinding thalassa-ccm-cloud-provider-thalassa",
+			"ClusterRoleBinding thalassa-ccm-metrics-reader",
 			"ClusterRoleBinding thalassa-ccm-node-controller", "ClusterRoleBinding thalassa-ccm-service-controller",
 			"Role thalassa-ccm", "RoleBinding thalassa-ccm",
-			"ServiceAccount cloud-provider-thalassa", "ServiceAccount node-controller", "ServiceAccount service-controller"}},
+			"ServiceAccount cloud-provider-thalassa", "ServiceAccount node-controller",
+			"ServiceAccount service-controller"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, kindNames(t, objects(t, minimal(t, test.sets...)))); diff != "" {
@@ -64,7 +74,8 @@ func TestManagedParts(t *testing.T) {
 // TestPartsTogetherAreTheWhole wants the two sides to hold what a self-managed cluster has, and nothing twice.
 func TestPartsTogetherAreTheWhole(t *testing.T) {
 	whole := kindNames(t, objects(t, minimal(t, "kind=Deployment")))
-	both := slices.Concat(kindNames(t, objects(t, minimal(t, hosting()...))), kindNames(t, objects(t, minimal(t, tenant()...))),
+	both := slices.Concat(kindNames(t, objects(t, minimal(t, hosting()...))),
+		kindNames(t, objects(t, minimal(t, tenant()...))),
 		// The served cluster's authorities are not trusted, so their list is not read.
 		[]string{"RoleBinding thalassa-ccm-authentication-reader"})
 	slices.Sort(both)
@@ -77,7 +88,8 @@ func TestPartsTogetherAreTheWhole(t *testing.T) {
 func TestManagedPod(t *testing.T) {
 	template := pod(t, hosting("metrics.clientCA.existingSecret=clients")...)
 	spec := template.Spec
-	if spec.HostNetwork || spec.DNSPolicy != corev1.DNSClusterFirst || spec.PriorityClassName != "" || len(spec.Tolerations) > 0 ||
+	if spec.HostNetwork || spec.DNSPolicy != corev1.DNSClusterFirst || spec.PriorityClassName != "" ||
+		len(spec.Tolerations) > 0 ||
 		len(spec.NodeSelector) > 0 || spec.Affinity.NodeAffinity != nil {
 		t.Errorf("the pod asks for a place of its own: %+v", spec)
 	}
@@ -94,8 +106,9 @@ func TestManagedPod(t *testing.T) {
 	}
 	got := flags(t, hosting("metrics.clientCA.existingSecret=clients")...)
 	for flag, want := range map[string]string{
-		"kubeconfig": "/etc/thalassa-ccm/tenant/kubeconfig", "authentication-kubeconfig": "/etc/thalassa-ccm/tenant/kubeconfig",
-		"authorization-kubeconfig": "/etc/thalassa-ccm/tenant/kubeconfig", "authentication-skip-lookup": "true",
+		"kubeconfig":                "/etc/thalassa-ccm/tenant/kubeconfig",
+		"authentication-kubeconfig": "/etc/thalassa-ccm/tenant/kubeconfig",
+		"authorization-kubeconfig":  "/etc/thalassa-ccm/tenant/kubeconfig", "authentication-skip-lookup": "true",
 		"client-ca-file": "/etc/thalassa-ccm/client-ca/ca.crt", "leader-elect": "true",
 	} {
 		if got[flag] != want {
@@ -103,7 +116,8 @@ func TestManagedPod(t *testing.T) {
 		}
 	}
 	for _, want := range []corev1.VolumeMount{
-		{Name: "tenant", MountPath: "/etc/thalassa-ccm/tenant", ReadOnly: true}, {Name: "client-ca", MountPath: "/etc/thalassa-ccm/client-ca", ReadOnly: true},
+		{Name: "tenant", MountPath: "/etc/thalassa-ccm/tenant", ReadOnly: true},
+		{Name: "client-ca", MountPath: "/etc/thalassa-ccm/client-ca", ReadOnly: true},
 	} {
 		if diff := cmp.Diff(want, mountOf(t, spec.Containers[0], want.Name)); diff != "" {
 			t.Errorf("mount (-want +got):\n%s", diff)
@@ -122,10 +136,14 @@ func TestSelfManagedKnowsNoTenant(t *testing.T) {
 
 // TestManagedDefaultsCanBeReplaced: the profile decides only what is null.
 func TestManagedDefaultsCanBeReplaced(t *testing.T) {
-	spec := pod(t, hosting("priorityClassName=high", "tolerations[0].operator=Exists", "dnsPolicy=Default", "hostNetwork=true",
-		"affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].key=pool",
-		"affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operator=Exists")...).Spec
-	if spec.PriorityClassName != "high" || len(spec.Tolerations) != 1 || spec.DNSPolicy != corev1.DNSDefault || !spec.HostNetwork || spec.Affinity.NodeAffinity == nil {
+	spec := pod(t, hosting("priorityClassName=high", "tolerations[0].operator=Exists", "dnsPolicy=Default",
+		"hostNetwork=true",
+		"affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]."+
+			"matchExpressions[0].key=pool",
+		"affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]."+
+			"matchExpressions[0].operator=Exists")...).Spec
+	if spec.PriorityClassName != "high" || len(spec.Tolerations) != 1 || spec.DNSPolicy != corev1.DNSDefault ||
+		!spec.HostNetwork || spec.Affinity.NodeAffinity == nil {
 		t.Errorf("the pod does not have what was set: %+v", spec)
 	}
 	values := minimal(t, "priorityClassName=", "hostNetwork=false", "affinity.nodeAffinity=null")
@@ -142,9 +160,11 @@ func TestTenantSubject(t *testing.T) {
 		sets []string
 		want rbacv1.Subject
 	}{
-		"user":    {nil, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: "ccm"}},
-		"group":   {[]string{"tenant.subject.kind=Group"}, rbacv1.Subject{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "ccm"}},
-		"account": {[]string{"tenant.subject.kind=ServiceAccount", "tenant.subject.namespace=kube-system"}, rbacv1.Subject{Kind: "ServiceAccount", Name: "ccm", Namespace: "kube-system"}},
+		"user": {nil, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: "ccm"}},
+		"group": {[]string{"tenant.subject.kind=Group"}, rbacv1.Subject{Kind: "Group", APIGroup: rbacv1.GroupName,
+			Name: "ccm"}},
+		"account": {[]string{"tenant.subject.kind=ServiceAccount", "tenant.subject.namespace=kube-system"},
+			rbacv1.Subject{Kind: "ServiceAccount", Name: "ccm", Namespace: "kube-system"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rendered := objects(t, minimal(t, tenant(test.sets...)...))
@@ -164,8 +184,10 @@ func TestTenantSubject(t *testing.T) {
 func TestTenantMayDoTheSame(t *testing.T) {
 	self, managed := objects(t, minimal(t)), objects(t, minimal(t, tenant()...))
 	for what, pair := range map[string][2][]rbacv1.PolicyRule{
-		"in the whole cluster": {find[*rbacv1.ClusterRole](t, self, "thalassa-ccm").Rules, find[*rbacv1.ClusterRole](t, managed, "thalassa-ccm").Rules},
-		"in kube-system":       {find[*rbacv1.Role](t, self, "thalassa-ccm").Rules, find[*rbacv1.Role](t, managed, "thalassa-ccm").Rules},
+		"in the whole cluster": {find[*rbacv1.ClusterRole](t, self, "thalassa-ccm").Rules,
+			find[*rbacv1.ClusterRole](t, managed, "thalassa-ccm").Rules},
+		"in kube-system": {find[*rbacv1.Role](t, self, "thalassa-ccm").Rules, find[*rbacv1.Role](t, managed,
+			"thalassa-ccm").Rules},
 	} {
 		if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
 			t.Errorf("%s (-self-managed +tenant):\n%s", what, diff)
@@ -183,7 +205,8 @@ func TestMetricsReaders(t *testing.T) {
 	if binding.RoleRef.Name != "thalassa-ccm-metrics-reader" {
 		t.Errorf("bound to %s", binding.RoleRef.Name)
 	}
-	if diff := cmp.Diff([]rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: "prometheus"}}, binding.Subjects); diff != "" {
+	if diff := cmp.Diff([]rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: "prometheus"}},
+		binding.Subjects); diff != "" {
 		t.Errorf("subjects (-want +got):\n%s", diff)
 	}
 }
@@ -194,28 +217,46 @@ func TestProfilesAreToldApart(t *testing.T) {
 		sets []string
 		want string
 	}{
-		"no part":                  {[]string{"profile=managed"}, "part is required with profile managed: "},
-		"part of self-managed":     {[]string{"part=hosting"}, "part=hosting is only for profile managed: "},
-		"no kubeconfig":            {hosting("tenant.kubeconfig.existingSecret="), "tenant.kubeconfig.existingSecret is required with part hosting: "},
-		"no subject":               {tenant("tenant.subject.name="), "tenant.subject.name is required with part tenant: "},
-		"account nowhere":          {tenant("tenant.subject.kind=ServiceAccount"), "tenant.subject.namespace is required while tenant.subject.kind is ServiceAccount: "},
-		"user somewhere":           {tenant("tenant.subject.namespace=a"), "tenant.subject.namespace is only for tenant.subject.kind=ServiceAccount: "},
-		"kubeconfig of its own":    {[]string{"tenant.kubeconfig.existingSecret=a"}, "tenant.kubeconfig.existingSecret is only for profile managed: "},
-		"subject of its own":       {[]string{"tenant.subject.name=a"}, "tenant.subject.name is only for profile managed: "},
-		"a pod on every host":      {hosting("kind=DaemonSet"), "kind=DaemonSet is only for profile self-managed: "},
-		"two addresses":            {hosting("kubernetesServiceHost=a"), "kubernetesServiceHost and kubernetesServicePort are only for profile self-managed: "},
-		"policy on host network":   {[]string{"networkPolicy.enabled=true"}, "networkPolicy.enabled and hostNetwork exclude each other: "},
-		"token for the tenant":     {hosting("serviceMonitor.enabled=true"), "scrape.clientCertificate.existingSecret is required with profile managed while serviceMonitor.enabled is true: "},
-		"pod monitor's token":      {[]string{"podMonitor.enabled=true"}, "scrape.token.existingSecret is required while podMonitor.enabled is true: "},
-		"two monitors":             {[]string{"serviceMonitor.enabled=true", "podMonitor.enabled=true", "scrape.token.existingSecret=a"}, "serviceMonitor.enabled and podMonitor.enabled exclude each other: "},
-		"two ways to identify":     {[]string{"scrape.token.existingSecret=a", "scrape.clientCertificate.existingSecret=b"}, "scrape.token.existingSecret and scrape.clientCertificate.existingSecret exclude each other: "},
-		"a label twice":            {[]string{"commonLabels.k8s-app=a"}, "commonLabels contains k8s-app, a label that the chart sets itself: "},
-		"a pod's label twice":      {[]string{`podLabels.app\.kubernetes\.io/name=a`}, "podLabels contains app.kubernetes.io/name, a label that the chart sets itself: "},
-		"an annotation twice":      {[]string{"podAnnotations.checksum/config=a"}, "podAnnotations contains checksum/config, an annotation that the chart sets itself: "},
-		"created without enabling": {[]string{"credentials.create.personalAccessToken=a"}, "credentials.create.enabled is false, but credentials are set under credentials.create: "},
+		"no part":              {[]string{"profile=managed"}, "part is required with profile managed: "},
+		"part of self-managed": {[]string{"part=hosting"}, "part=hosting is only for profile managed: "},
+		"no kubeconfig": {hosting("tenant.kubeconfig.existingSecret="),
+			"tenant.kubeconfig.existingSecret is required with part hosting: "},
+		"no subject": {tenant("tenant.subject.name="),
+			"tenant.subject.name is required with part tenant: "},
+		"account nowhere": {tenant("tenant.subject.kind=ServiceAccount"),
+			"tenant.subject.namespace is required while tenant.subject.kind is ServiceAccount: "},
+		"user somewhere": {tenant("tenant.subject.namespace=a"),
+			"tenant.subject.namespace is only for tenant.subject.kind=ServiceAccount: "},
+		"kubeconfig of its own": {[]string{"tenant.kubeconfig.existingSecret=a"},
+			"tenant.kubeconfig.existingSecret is only for profile managed: "},
+		"subject of its own": {[]string{"tenant.subject.name=a"},
+			"tenant.subject.name is only for profile managed: "},
+		"a pod on every host": {hosting("kind=DaemonSet"), "kind=DaemonSet is only for profile self-managed: "},
+		"two addresses": {hosting("kubernetesServiceHost=a"),
+			"kubernetesServiceHost and kubernetesServicePort are only for profile self-managed: "},
+		"policy on host network": {[]string{"networkPolicy.enabled=true"},
+			"networkPolicy.enabled and hostNetwork exclude each other: "},
+		"token for the tenant": {hosting("serviceMonitor.enabled=true"),
+			"scrape.clientCertificate.existingSecret is required with profile managed while serviceMonitor.enabled " +
+				"is true: "},
+		"pod monitor's token": {[]string{"podMonitor.enabled=true"},
+			"scrape.token.existingSecret is required while podMonitor.enabled is true: "},
+		"two monitors": {[]string{"serviceMonitor.enabled=true", "podMonitor.enabled=true",
+			"scrape.token.existingSecret=a"}, "serviceMonitor.enabled and podMonitor.enabled exclude each other: "},
+		"two ways to identify": {[]string{"scrape.token.existingSecret=a",
+			"scrape.clientCertificate.existingSecret=b"},
+			"scrape.token.existingSecret and scrape.clientCertificate.existingSecret exclude each other: "},
+		"a label twice": {[]string{"commonLabels.k8s-app=a"},
+			"commonLabels contains k8s-app, a label that the chart sets itself: "},
+		"a pod's label twice": {[]string{`podLabels.app\.kubernetes\.io/name=a`}, "podLabels contains app.kubernetes.io/name, a label that the chart sets itself: "},
+		"an annotation twice": {[]string{"podAnnotations.checksum/config=a"},
+			"podAnnotations contains checksum/config, an annotation that the chart sets itself: "},
+		"created without enabling": {[]string{"credentials.create.personalAccessToken=a"},
+			"credentials.create.enabled is false, but credentials are set under credentials.create: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := sentences(t, refusal(t, minimal(t, test.sets...))); len(got) != 1 || !strings.HasPrefix(got[0], test.want) {
+			if got := sentences(t, refusal(t, minimal(t, test.sets...))); len(got) != 1 ||
+				!strings.HasPrefix(got[0], test.want) {
 				t.Errorf("the chart says %q, want one sentence that begins with %q", got, test.want)
 			}
 		})

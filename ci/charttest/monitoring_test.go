@@ -58,25 +58,29 @@ const (
 	unchecked     = "tlsConfig:\n  insecureSkipVerify: true\n"
 	ownToken      = "bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token\n"
 	givenToken    = "authorization:\n  credentials:\n    key: token\n    name: prometheus-token\n  type: Bearer\n"
-	checked       = "tlsConfig:\n  ca:\n    secret:\n      key: ca.crt\n      name: certificate\n  serverName: thalassa-ccm-metrics.kube-system.svc\n"
-	certificate   = "  cert:\n    secret:\n      key: tls.crt\n      name: client\n"
-	key           = "  keySecret:\n    key: tls.key\n    name: client\n"
+	checked       = "tlsConfig:\n  ca:\n    secret:\n      key: ca.crt\n      name: certificate\n  serverName: " +
+		"thalassa-ccm-metrics.kube-system.svc\n"
+	certificate = "  cert:\n    secret:\n      key: tls.crt\n      name: client\n"
+	key         = "  keySecret:\n    key: tls.key\n    name: client\n"
 )
 
 // TestMonitors spells out what Prometheus is told, for each way to identify itself and to recognise the port.
 func TestMonitors(t *testing.T) {
-	const token, tls, client = "scrape.token.existingSecret=prometheus-token", "metrics.tlsSecret=certificate", "scrape.clientCertificate.existingSecret=client"
+	const token, tls, client = "scrape.token.existingSecret=prometheus-token", "metrics.tlsSecret=certificate",
+		"scrape.clientCertificate.existingSecret=client"
 	withClient := "tlsConfig:\n" + certificate + "  insecureSkipVerify: true\n" + key
 	for name, test := range map[string]struct{ got, want string }{
-		"service, as it is":          {serviceEndpoint(t), ownToken + endpointStart + unchecked},
-		"service, token":             {serviceEndpoint(t, token), givenToken + endpointStart + unchecked},
-		"service, certificate":       {serviceEndpoint(t, client), endpointStart + withClient},
-		"service, port's own":        {serviceEndpoint(t, tls), ownToken + endpointStart + checked},
-		"service, managed":           {serviceEndpoint(t, hosting(client, "metrics.clientCA.existingSecret=ca")...), endpointStart + withClient},
-		"pod, token":                 {podEndpoint(t, token), givenToken + endpointStart + unchecked},
-		"pod, certificate":           {podEndpoint(t, client), endpointStart + withClient},
-		"pod, token and port's own":  {podEndpoint(t, token, tls), givenToken + endpointStart + checked},
-		"service, another authority": {serviceEndpoint(t, tls, "scrape.ca.existingSecret=certificate"), ownToken + endpointStart + checked},
+		"service, as it is":    {serviceEndpoint(t), ownToken + endpointStart + unchecked},
+		"service, token":       {serviceEndpoint(t, token), givenToken + endpointStart + unchecked},
+		"service, certificate": {serviceEndpoint(t, client), endpointStart + withClient},
+		"service, port's own":  {serviceEndpoint(t, tls), ownToken + endpointStart + checked},
+		"service, managed": {serviceEndpoint(t, hosting(client, "metrics.clientCA.existingSecret=ca")...),
+			endpointStart + withClient},
+		"pod, token":                {podEndpoint(t, token), givenToken + endpointStart + unchecked},
+		"pod, certificate":          {podEndpoint(t, client), endpointStart + withClient},
+		"pod, token and port's own": {podEndpoint(t, token, tls), givenToken + endpointStart + checked},
+		"service, another authority": {serviceEndpoint(t, tls, "scrape.ca.existingSecret=certificate"), ownToken +
+			endpointStart + checked},
 	} {
 		if diff := cmp.Diff(test.want, test.got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -86,17 +90,20 @@ func TestMonitors(t *testing.T) {
 
 // TestMetricsService wants a ServiceMonitor to find the port by its name.
 func TestMetricsService(t *testing.T) {
-	service := find[*corev1.Service](t, objects(t, minimal(t, "serviceMonitor.enabled=true", "securePort=20258")), "thalassa-ccm-metrics")
+	service := find[*corev1.Service](t, objects(t, minimal(t, "serviceMonitor.enabled=true", "securePort=20258")),
+		"thalassa-ccm-metrics")
 	if service.Spec.ClusterIP != corev1.ClusterIPNone || !service.Spec.PublishNotReadyAddresses {
 		t.Errorf("Service %+v, want a headless one that also knows pods that are not ready", service.Spec)
 	}
 	if diff := cmp.Diff(selector().MatchLabels, service.Spec.Selector); diff != "" {
 		t.Errorf("selector (-want +got):\n%s", diff)
 	}
-	if port := service.Spec.Ports[0]; port.Name != "metrics" || port.Port != 20258 || port.TargetPort.String() != "metrics" {
+	if port := service.Spec.Ports[0]; port.Name != "metrics" || port.Port != 20258 ||
+		port.TargetPort.String() != "metrics" {
 		t.Errorf("port %+v, want metrics", port)
 	}
-	for name, sets := range map[string][]string{"nobody asks": nil, "a PodMonitor": {"podMonitor.enabled=true", "scrape.token.existingSecret=a"}} {
+	for name, sets := range map[string][]string{"nobody asks": nil, "a PodMonitor": {"podMonitor.enabled=true",
+		"scrape.token.existingSecret=a"}} {
 		for _, object := range objects(t, minimal(t, sets...)) {
 			if _, is := object.(*corev1.Service); is {
 				t.Errorf("%s: a Service is rendered", name)
@@ -118,12 +125,14 @@ func TestMetricsTLS(t *testing.T) {
 }
 
 func TestNetworkPolicy(t *testing.T) {
-	policy := find[*networkingv1.NetworkPolicy](t, objects(t, minimal(t, "hostNetwork=false", "networkPolicy.enabled=true",
-		"networkPolicy.apiServer.cidrs[0]=10.0.0.0/24")), "thalassa-ccm")
+	policy := find[*networkingv1.NetworkPolicy](t,
+		objects(t, minimal(t, "hostNetwork=false", "networkPolicy.enabled=true",
+			"networkPolicy.apiServer.cidrs[0]=10.0.0.0/24")), "thalassa-ccm")
 	if diff := cmp.Diff(*selector(), policy.Spec.PodSelector); diff != "" {
 		t.Errorf("selector (-want +got):\n%s", diff)
 	}
-	got, err := yaml.Marshal(map[string]any{"types": policy.Spec.PolicyTypes, "in": policy.Spec.Ingress, "out": policy.Spec.Egress})
+	got, err := yaml.Marshal(map[string]any{"types": policy.Spec.PolicyTypes, "in": policy.Spec.Ingress,
+		"out": policy.Spec.Egress})
 	if err != nil {
 		t.Fatal(err)
 	}

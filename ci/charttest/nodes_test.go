@@ -13,7 +13,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
 
-// TestNotesCountNodes: who installs into a cluster learns how many nodes the pods may run on, and what to set if there are none.
+// TestNotesCountNodes: who installs into a cluster learns how many nodes the pods may run on, and what to set if there
+// are none.
 func TestNotesCountNodes(t *testing.T) {
 	plane := controlplanetest.Get(t)
 	client := controlplanetest.Client(t, plane)
@@ -27,28 +28,33 @@ func TestNotesCountNodes(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		for _, name := range []string{"counted-a", "counted-b", "counted-c"} {
-			if err := client.CoreV1().Nodes().Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}); err != nil {
+			if err := client.CoreV1().Nodes().Delete(context.WithoutCancel(t.Context()), name,
+				metav1.DeleteOptions{}); err != nil {
 				t.Error(err)
 			}
 		}
 	})
 	for _, test := range []struct{ want, selector, terms string }{
 		{"WARNING: no pod runs, because none of the 3 nodes matches nodeSelector and affinity. By default", "", ""},
-		{"none of the 3 nodes matches nodeSelector and affinity. Change\n", "none", "{matchExpressions: [{key: pool, operator: Exists}]}"},
+		{"none of the 3 nodes matches nodeSelector and affinity. Change\n", "none",
+			"{matchExpressions: [{key: pool, operator: Exists}]}"},
 		{"none of the 3 nodes matches nodeSelector and affinity. Change\n", "", "{}"},
 		{"2 of 3 nodes match", "", "{matchExpressions: [{key: pool, operator: In, values: [system, other]}]}"},
 		{"2 of 3 nodes match", "system", "{matchFields: [{key: metadata.name, operator: NotIn, values: [counted-c]}]}"},
 		{"1 of 3 nodes match", "", "{matchExpressions: [{key: pool, operator: DoesNotExist}]}"},
 		{"1 of 3 nodes match", "", "{matchExpressions: [{key: pool, operator: NotIn, values: [system]}]}"},
-		{"1 of 3 nodes match", "", "{matchExpressions: [{key: pool, operator: Exists}, {key: size, operator: Gt, values: ['5']}]}"},
-		{"2 of 3 nodes match", "", "{matchExpressions: [{key: size, operator: Lt, values: ['5']}]}, {matchExpressions: [{key: size, operator: In, values: ['8']}]}"},
+		{"1 of 3 nodes match", "",
+			"{matchExpressions: [{key: pool, operator: Exists}, {key: size, operator: Gt, values: ['5']}]}"},
+		{"2 of 3 nodes match", "", "{matchExpressions: [{key: size, operator: Lt, values: ['5']}]}, " +
+			"{matchExpressions: [{key: size, operator: In, values: ['8']}]}"},
 	} {
 		values := minimal(t)
 		if test.selector != "" {
 			values["nodeSelector"] = map[string]any{"pool": test.selector}
 		}
 		if test.terms != "" {
-			text := "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [" + test.terms + "]}}}"
+			text := "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [" +
+				test.terms + "]}}}"
 			if err := yaml.Unmarshal([]byte(text), &values); err != nil {
 				t.Fatal(err)
 			}

@@ -148,7 +148,8 @@ func TestPodToleratesEveryTaint(t *testing.T) {
 		t.Run(key, func(t *testing.T) {
 			taint := corev1.Taint{Key: key, Value: "anything", Effect: effect}
 			for kind, tolerated := range tolerations {
-				untolerated, found := schedulinghelpers.FindMatchingUntoleratedTaint(klog.Background(), []corev1.Taint{taint}, tolerated, nil, false)
+				untolerated, found := schedulinghelpers.FindMatchingUntoleratedTaint(klog.Background(),
+					[]corev1.Taint{taint}, tolerated, nil, false)
 				if found {
 					t.Errorf("%s: %v is not tolerated by %v", kind, untolerated, tolerated)
 				}
@@ -168,8 +169,10 @@ func TestPodPlacement(t *testing.T) {
 		"control plane of k3s":     {nil, map[string]string{"node-role.kubernetes.io/control-plane": "true"}, true},
 		"worker":                   {nil, map[string]string{"node-role.kubernetes.io/worker": ""}, false},
 		"anywhere":                 {[]string{"affinity.nodeAffinity=null"}, nil, true},
-		"pool":                     {[]string{"affinity.nodeAffinity=null", "nodeSelector.pool=system"}, map[string]string{"pool": "system"}, true},
-		"other pool":               {[]string{"affinity.nodeAffinity=null", "nodeSelector.pool=system"}, controlPlane, false},
+		"pool": {[]string{"affinity.nodeAffinity=null", "nodeSelector.pool=system"},
+			map[string]string{"pool": "system"}, true},
+		"other pool": {[]string{"affinity.nodeAffinity=null", "nodeSelector.pool=system"}, controlPlane,
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{Spec: daemonSet(t, test.sets...).Spec.Template.Spec}
@@ -207,7 +210,8 @@ func TestResources(t *testing.T) {
 
 // TestResourcesOfTheRequirements: what people are told to give a cloud controller manager is what the container gets.
 func TestResourcesOfTheRequirements(t *testing.T) {
-	got := container(t, "resources.requests.cpu=200m", "resources.requests.memory=512Mi", "resources.limits.cpu=1", "resources.limits.memory=1Gi").Resources
+	got := container(t, "resources.requests.cpu=200m", "resources.requests.memory=512Mi", "resources.limits.cpu=1",
+		"resources.limits.memory=1Gi").Resources
 	want := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{"cpu": resource.MustParse("200m"), "memory": resource.MustParse("512Mi")},
 		Limits:   corev1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi")},
@@ -217,17 +221,18 @@ func TestResourcesOfTheRequirements(t *testing.T) {
 	}
 }
 
-// TestGraceCoversACall: a pod gets the time of one call to the cloud and 15 seconds, which TestGrace in src/manager says is what the
-// program needs; a value that is more counts.
+// TestGraceCoversACall: a pod gets the time of one call to the cloud and 15 seconds, which TestGrace in src/manager
+// says is what the program needs; a value that is more counts.
 func TestGraceCoversACall(t *testing.T) {
 	for name, test := range map[string]struct {
 		sets []string
 		want int64
 	}{
-		"by default":              {nil, 45},
-		"a short timeout":         {[]string{"cloudConfig.api.callTimeout=5"}, 45},
-		"a long timeout":          {[]string{"cloudConfig.api.callTimeout=600"}, 615},
-		"more than needed":        {[]string{"cloudConfig.api.callTimeout=60", "terminationGracePeriodSeconds=120"}, 120},
+		"by default":      {nil, 45},
+		"a short timeout": {[]string{"cloudConfig.api.callTimeout=5"}, 45},
+		"a long timeout":  {[]string{"cloudConfig.api.callTimeout=600"}, 615},
+		"more than needed": {[]string{"cloudConfig.api.callTimeout=60", "terminationGracePeriodSeconds=120"},
+			120},
 		"less than needed":        {[]string{"cloudConfig.api.callTimeout=60", "terminationGracePeriodSeconds=60"}, 75},
 		"without the timeout":     {[]string{"cloudConfig.api.callTimeout=null"}, 45},
 		"without the section":     {[]string{"cloudConfig.api=null"}, 45},

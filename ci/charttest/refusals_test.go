@@ -16,23 +16,30 @@ func refusals() [][]string {
 // combinations are refused because of another value, or because a value is missing.
 func combinations() [][]string {
 	created := []string{"credentials.existingSecret=", "credentials.create.enabled=true"}
-	identity := []string{"credentials.workloadIdentity.enabled=true", "credentials.workloadIdentity.serviceAccountID=sa-1"}
-	whole := []string{"cloudConfig.organisation=", "cloudConfig.vpcIdentity=", "cloudConfig.cluster=", "cloudConfig.existing.name=all"}
+	identity := []string{"credentials.workloadIdentity.enabled=true",
+		"credentials.workloadIdentity.serviceAccountID=sa-1"}
+	whole := []string{"cloudConfig.organisation=", "cloudConfig.vpcIdentity=", "cloudConfig.cluster=",
+		"cloudConfig.existing.name=all"}
 	const pem = "caBundle.pem=-----BEGIN CERTIFICATE-----"
 	return [][]string{
 		{"fullnameOverride=9ccm"}, {"nameOverride=CCM"}, {"namespaceOverride=a.b"}, {"dnsPolicy=None"},
-		{"podDisruptionBudget.minAvailable=1", "podDisruptionBudget.maxUnavailable=1"}, {"podDisruptionBudget.minAvailable=2"},
+		{"podDisruptionBudget.minAvailable=1", "podDisruptionBudget.maxUnavailable=1"},
+		{"podDisruptionBudget.minAvailable=2"},
 		{"profile=managed"}, {"part=tenant"}, hosting("kind=DaemonSet"), {"networkPolicy.enabled=true"},
-		hosting("tenant.kubeconfig.existingSecret="), tenant("tenant.subject.name="), tenant("tenant.subject.kind=ServiceAccount"), tenant("tenant.subject.namespace=a"),
+		hosting("tenant.kubeconfig.existingSecret="), tenant("tenant.subject.name="),
+		tenant("tenant.subject.kind=ServiceAccount"), tenant("tenant.subject.namespace=a"),
 		{"tenant.kubeconfig.existingSecret=a"}, {"tenant.subject.name=a"}, hosting("kubernetesServiceHost=a"),
-		append(whole, "cloudConfig.project=a"), {"cloudConfig.organisation="}, {"cloudConfig.vpcIdentity="}, {"cloudConfig.cluster="},
+		append(whole, "cloudConfig.project=a"), {"cloudConfig.organisation="}, {"cloudConfig.vpcIdentity="},
+		{"cloudConfig.cluster="},
 		{"cloudConfig.routes.enabled=true"}, {"cloudConfig.routes.exclusive=true"}, {"allocateNodeCIDRs.enabled=true"},
 		{"cloudConfig.loadBalancer.drift=false"}, {"cloudConfig.loadBalancer.onlyClass=true"},
 		{"cloudConfig.loadBalancer.removeOrphans=true", "cloudConfig.loadBalancer.driftPeriod=0"},
 		{"cloudConfig.loadBalancer.drift=report", "cloudConfig.loadBalancer.driftPeriod=0"},
 		{"credentials.existingSecret="}, identity, append(created[1:], "credentials.create.personalAccessToken=a"),
-		append(append(created, identity...), "credentials.create.personalAccessToken=a"), append(created[:1:1], identity[0]), created,
-		append(created, "credentials.create.personalAccessToken=a", "credentials.create.clientID=b", "credentials.create.clientSecret=c"),
+		append(append(created, identity...), "credentials.create.personalAccessToken=a"),
+		append(created[:1:1], identity[0]), created,
+		append(created, "credentials.create.personalAccessToken=a", "credentials.create.clientID=b",
+			"credentials.create.clientSecret=c"),
 		append(created, "credentials.create.clientID=b"), {"credentials.create.personalAccessToken=a"},
 		{pem, "caBundle.existing.name=a"}, append(whole, pem), {"cloudConfig.insecure=true", pem},
 		{"serviceAccount.create=false"},
@@ -46,8 +53,10 @@ func combinations() [][]string {
 		{"kind=Deployment", "updateStrategy.type=RollingUpdate"}, {"updateStrategy.rollingUpdate.maxSurge=1"},
 		{"hostNetwork=false", "networkPolicy.enabled=true", "kubernetesServiceHost=a", "kubernetesServicePort=7443"},
 		{"hostNetwork=false", "networkPolicy.enabled=true", "cloudConfig.endpoint=https://api.example.com:8443"},
-		{"extraEnv[0].name=POD_NAME"}, {"extraVolumeMounts[0].name=a", "extraVolumeMounts[0].mountPath=/etc/thalassa-ccm/credentials/"},
-		{"extraVolumes[0].name=a", "extraVolumes[1].name=a"}, {"extraContainers[0].name=cloud-controller-manager", "extraContainers[0].image=a"},
+		{"extraEnv[0].name=POD_NAME"}, {"extraVolumeMounts[0].name=a",
+			"extraVolumeMounts[0].mountPath=/etc/thalassa-ccm/credentials/"},
+		{"extraVolumes[0].name=a", "extraVolumes[1].name=a"}, {"extraContainers[0].name=cloud-controller-manager",
+			"extraContainers[0].image=a"},
 		{"commonLabels.k8s-app=a"}, {"podAnnotations.checksum/config=a"},
 		{"admissionPolicy.validationActions={Deny,Warn}"}, {"extraArgs.v=4"},
 		{"rbac=null"}, {"image.pullPolicy=null"}, {`cloudConfig.additionalLabels.k8s\.thalassa\.cloud/cluster=a`},
@@ -78,8 +87,8 @@ func sayings(t *testing.T) []string {
 	return found
 }
 
-// TestEveryRefusalIsSaid: each sentence of the chart is what somebody gets to read, alone, with either major of Helm. Two options that
-// exclude each other are both named, and what is required comes with an example.
+// TestEveryRefusalIsSaid: each sentence of the chart is what somebody gets to read, alone, with either major of Helm.
+// Two options that exclude each other are both named, and what is required comes with an example.
 func TestEveryRefusalIsSaid(t *testing.T) {
 	heard := map[string]bool{}
 	for engine, render := range engines(t) {
@@ -102,7 +111,8 @@ func TestEveryRefusalIsSaid(t *testing.T) {
 	}
 	for _, pattern := range all {
 		matches := regexp.MustCompile("^" + pattern + "$")
-		found := strings.Contains(pattern, "not a value of this chart") // TestRemovedValuesNameTheirSuccessors has those
+		// TestRemovedValuesNameTheirSuccessors has those
+		found := strings.Contains(pattern, "not a value of this chart")
 		for sentence := range heard {
 			found = found || matches.MatchString(sentence)
 		}

@@ -28,24 +28,27 @@ func successor(t *testing.T) string {
 	values.Removed = map[string]string{"port": "set securePort instead", "metrics.old": "set metrics.tlsSecret instead"}
 	// What the program says about its keys does not matter here.
 	schema, err := values.Schema("", map[string]map[string]any{
-		"cloudConfig.additionalLabels": {"additionalProperties": true}, "cloudConfig.loadBalancer.defaults": {"additionalProperties": true},
+		"cloudConfig.additionalLabels":      {"additionalProperties": true},
+		"cloudConfig.loadBalancer.defaults": {"additionalProperties": true},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	writeFile(t, filepath.Join(dir, "values.schema.json"), string(schema))
-	writeFile(t, filepath.Join(dir, "removed.yaml"), "port: set securePort instead\nmetrics.old: set metrics.tlsSecret instead\n")
+	writeFile(t, filepath.Join(dir, "removed.yaml"),
+		"port: set securePort instead\nmetrics.old: set metrics.tlsSecret instead\n")
 	return dir
 }
 
-// TestKnownNamesNameTheirSuccessors: names that people know from other charts are refused with the value to set, and every value that
-// an advice names exists.
+// TestKnownNamesNameTheirSuccessors: names that people know from other charts are refused with the value to set, and
+// every value that an advice names exists.
 func TestKnownNamesNameTheirSuccessors(t *testing.T) {
 	for set, successor := range map[string]string{
 		"serviceMonitor.labels.release=prometheus": "scrape.labels", "serviceMonitor.interval=1m": "scrape.interval",
 		"podMonitor.scrapeTimeout=10s": "scrape.timeout", "prometheusRule.enabled=true": "rules.enabled",
 		"metrics.serviceMonitor.enabled=true": "serviceMonitor.enabled", "replicaCount=3": "replicas",
-		"cloudConfig.cloudCredentials.existingSecret=a": "credentials.existingSecret", "metrics.enabled=false": "serviceMonitor.enabled",
+		"cloudConfig.cloudCredentials.existingSecret=a": "credentials.existingSecret",
+		"metrics.enabled=false":                         "serviceMonitor.enabled",
 	} {
 		for engine, render := range engines(t) {
 			_, _, err := render(chartDir, release(minimal(t, set)))
@@ -53,7 +56,8 @@ func TestKnownNamesNameTheirSuccessors(t *testing.T) {
 				t.Errorf("%s accepts %s", engine, set)
 				continue
 			}
-			if got := sentences(t, err.Error()); len(got) != 1 || !strings.Contains(got[0], " is not a value of this chart: ") || !strings.Contains(got[0], successor) {
+			if got := sentences(t, err.Error()); len(got) != 1 ||
+				!strings.Contains(got[0], " is not a value of this chart: ") || !strings.Contains(got[0], successor) {
 				t.Errorf("%s with %s: the chart says %q, want one sentence with %s", engine, set, got, successor)
 			}
 		}

@@ -11,7 +11,8 @@ import (
 
 // required returns the paths of the values without a default.
 func required() []string {
-	return []string{"cloudConfig.organisation", "cloudConfig.vpcIdentity", "cloudConfig.cluster", "credentials.existingSecret"}
+	return []string{"cloudConfig.organisation", "cloudConfig.vpcIdentity", "cloudConfig.cluster",
+		"credentials.existingSecret"}
 }
 
 // sentences returns what the chart itself says in an error of Helm.
@@ -99,7 +100,9 @@ func TestFlagsOfTheChartAreRefused(t *testing.T) {
 				t.Fatal("it may be overridden")
 			}
 			got := sentences(t, err.Error())
-			if len(got) != 1 || !regexp.MustCompile("^extraArgs."+flag+" is a flag that the chart sets itself: (set|leave) .").MatchString(got[0]) {
+			if len(got) != 1 ||
+				!regexp.MustCompile("^extraArgs."+flag+" is a flag that the chart sets itself: (set|leave) .").
+					MatchString(got[0]) {
 				t.Errorf("the chart says %q", got)
 			}
 		})

@@ -69,7 +69,8 @@ func TestRolesHaveNoWildcardsAndNoSecrets(t *testing.T) {
 			for _, rule := range rules(object) {
 				checked++
 				for _, word := range slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs, rule.NonResourceURLs) {
-					if strings.Contains(word, "*") || strings.HasPrefix(word, "secrets") || word == "escalate" || word == "bind" || word == "impersonate" {
+					if strings.Contains(word, "*") || strings.HasPrefix(word, "secrets") || word == "escalate" ||
+						word == "bind" || word == "impersonate" {
 						t.Errorf("%s: rule %v grants %q", name, rule, word)
 					}
 				}
@@ -147,7 +148,8 @@ func TestServiceAccountName(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rendered := objects(t, minimal(t, test.sets...))
-			if got := find[*appsv1.DaemonSet](t, rendered, "thalassa-ccm").Spec.Template.Spec.ServiceAccountName; got != test.want {
+			if got := find[*appsv1.DaemonSet](t, rendered,
+				"thalassa-ccm").Spec.Template.Spec.ServiceAccountName; got != test.want {
 				t.Errorf("the pods run as %q, want %q", got, test.want)
 			}
 			if got := find[*rbacv1.ClusterRoleBinding](t, rendered, "thalassa-ccm").Subjects[0].Name; got != test.want {

@@ -62,7 +62,8 @@ func offered(t *testing.T) *cloud.Cloud {
 	folder := t.TempDir()
 	writeFile(t, filepath.Join(folder, "personalAccessToken"), "token")
 	path := filepath.Join(folder, "config.yaml")
-	writeFile(t, path, "organisation: a\nvpcIdentity: vpc-1\ncluster: k8s-1\nclusterCIDR: 10.244.0.0/16\nroutes: {enabled: true}\ncloudCredentials: {directory: "+folder+"}\n")
+	writeFile(t, path, "organisation: a\nvpcIdentity: vpc-1\ncluster: k8s-1\nclusterCIDR: 10.244.0.0/16\nroutes: "+
+		"{enabled: true}\ncloudCredentials: {directory: "+folder+"}\n")
 	made, err := thalassa.New("test", func(string) string { return "" })(t.Context(), cloud.Options{ConfigFile: path})
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +110,8 @@ func base(name string) string {
 	return name
 }
 
-// TestRulesAreAboutWhatExists parses every expression as Prometheus does, and wants every metric and label in it to be the program's.
+// TestRulesAreAboutWhatExists parses every expression as Prometheus does, and wants every metric and label in it to be
+// the program's.
 func TestRulesAreAboutWhatExists(t *testing.T) {
 	known := exported(t)
 	// The library makes its series at the first election, with the name of the lease.
@@ -139,7 +141,8 @@ func TestRulesAreAboutWhatExists(t *testing.T) {
 	}
 }
 
-// TestRulesKeepTheNamespace: without it the alerts of two releases are one for Alertmanager, and nobody sees whose it is.
+// TestRulesKeepTheNamespace: without it the alerts of two releases are one for Alertmanager, and nobody sees whose it
+// is.
 func TestRulesKeepTheNamespace(t *testing.T) {
 	for name, text := range expressions(t) {
 		expr, err := parser.NewParser(parser.Options{}).ParseExpr(text)
@@ -147,7 +150,8 @@ func TestRulesKeepTheNamespace(t *testing.T) {
 			t.Fatal(err)
 		}
 		parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
-			if sum, is := node.(*parser.AggregateExpr); is && (sum.Without || !slices.Contains(sum.Grouping, "namespace")) {
+			if sum, is := node.(*parser.AggregateExpr); is &&
+				(sum.Without || !slices.Contains(sum.Grouping, "namespace")) {
 				t.Errorf("%s: %s drops the namespace", name, sum)
 			}
 			return nil
@@ -192,7 +196,8 @@ func TestRecordedNames(t *testing.T) {
 			all.WriteString(text + "\n")
 		}
 	}
-	for _, want := range []string{"cloudprovider_thalassa_api_request_duration_seconds", "cloudprovider_thalassa_api_request_errors", "workqueue_adds_total", "workqueue_depth"} {
+	for _, want := range []string{"cloudprovider_thalassa_api_request_duration_seconds",
+		"cloudprovider_thalassa_api_request_errors", "workqueue_adds_total", "workqueue_depth"} {
 		if !strings.Contains(all.String(), want) {
 			t.Errorf("nothing is recorded of %s", want)
 		}
@@ -218,8 +223,10 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 				t.Errorf("docs/guides/alerts.md does not say what to do about %s", rule.Alert)
 			}
 			delete(headings, rule.Alert)
-			want := "https://github.com/thalassa-cloud/thalassa-ccm/blob/main/docs/guides/alerts.md#" + strings.ToLower(rule.Alert)
-			if rule.Annotations["runbook_url"] != want || rule.Annotations["summary"] == "" || rule.Labels["severity"] == "" || rule.For == nil {
+			want := "https://github.com/thalassa-cloud/thalassa-ccm/blob/main/docs/guides/alerts.md#" +
+				strings.ToLower(rule.Alert)
+			if rule.Annotations["runbook_url"] != want || rule.Annotations["summary"] == "" ||
+				rule.Labels["severity"] == "" || rule.For == nil {
 				t.Errorf("%s lacks something: %+v", rule.Alert, rule)
 			}
 		}

@@ -67,12 +67,16 @@ func objectPaths(t *testing.T, closed bool) []string {
 func TestSchemaOpenObjects(t *testing.T) {
 	want := []string{
 		// Maps of names to texts that are the user's.
-		"cloudConfig.additionalLabels", "commonAnnotations", "commonLabels", "extraArgs", "metrics.service.annotations", "nodeSelector",
-		"podAnnotations", "podLabels", "rules.alertLabels", "rules.annotations", "rules.labels", "scrape.annotations", "scrape.labels",
+		"cloudConfig.additionalLabels", "commonAnnotations", "commonLabels", "extraArgs", "metrics.service.annotations",
+		"nodeSelector",
+		"podAnnotations", "podLabels", "rules.alertLabels", "rules.annotations", "rules.labels", "scrape.annotations",
+		"scrape.labels",
 		"serviceAccount.annotations", "serviceAccount.labels",
 		// Parts of Kubernetes objects, which the API server checks.
-		"affinity", "dnsConfig", "envFrom[0]", "extraContainers[0]", "extraEnv[0]", "initContainers[0]", "extraVolumeMounts[0]", "extraVolumes[0]", "networkPolicy.extraEgress[0]", "networkPolicy.metricsFrom[0]",
-		"podSecurityContext", "resources", "scrape.metricRelabelings[0]", "scrape.relabelings[0]", "securityContext", "tolerations[0]",
+		"affinity", "dnsConfig", "envFrom[0]", "extraContainers[0]", "extraEnv[0]", "initContainers[0]",
+		"extraVolumeMounts[0]", "extraVolumes[0]", "networkPolicy.extraEgress[0]", "networkPolicy.metricsFrom[0]",
+		"podSecurityContext", "resources", "scrape.metricRelabelings[0]", "scrape.relabelings[0]", "securityContext",
+		"tolerations[0]",
 		"topologySpreadConstraints[0]", "updateStrategy",
 		// Whole Kubernetes objects.
 		"extraObjects[0]",
@@ -94,7 +98,8 @@ func TestSchemaRefusesTypos(t *testing.T) {
 		for _, path := range paths {
 			t.Run(engine+" in "+path, func(t *testing.T) {
 				_, _, err := render(chartDir, release(minimal(t, strings.TrimPrefix(path+".tpyo=1", "."))))
-				if want := "additional properties 'tpyo' not allowed"; err == nil || !strings.Contains(err.Error(), want) {
+				if want := "additional properties 'tpyo' not allowed"; err == nil ||
+					!strings.Contains(err.Error(), want) {
 					t.Errorf("error %v, want one with %q", err, want)
 				}
 			})
@@ -109,16 +114,23 @@ func TestSchemaRefusesBadValues(t *testing.T) {
 		"dnsPolicy=Cluster", "cloudConfig.cluster=7",
 		"cloudConfig.loadBalancer.creationPollInterval=0", "cloudConfig.loadBalancer.creationPollTimeout=5m",
 		"cloudConfig.additionalLabels.team=7", "extraArgs.--profiling=false", "extraArgs.profiling={a,b}",
-		"cloudConfig.loadBalancer.driftPeriod=-1", "cloudConfig.loadBalancer.drift=fix", "cloudConfig.loadBalancer.class=a b", "cloudConfig.loadBalancer.onlyClass=some",
+		"cloudConfig.loadBalancer.driftPeriod=-1", "cloudConfig.loadBalancer.drift=fix",
+		"cloudConfig.loadBalancer.class=a b", "cloudConfig.loadBalancer.onlyClass=some",
 		"cloudConfig.loadBalancer.defaults.max-connections=20000", "cloudConfig.loadBalancer.defaults.publish=all",
 		"cloudConfig.loadBalancer.defaults.adopt=lb-1", "cloudConfig.loadBalancer.nodeSecurityGroup=a b",
-		"scrape.interval=30", "scrape.interval=", "scrape.timeout=1s1m", "advanced.inventory.machineAge=0", "advanced.inventory.balancerAge=5m",
-		"cloudConfig.api.callTimeout=0", "cloudConfig.api.requestsPerSecond=1001", "advanced.api.burst=many", "advanced.api.burst=0",
-		"podDisruptionBudget.minAvailable=half", "podDisruptionBudget.maxUnavailable=0", "revisionHistoryLimit=-1", "minReadySeconds=-1",
-		"extraContainers[0].name=a", "initContainers[0].image=a", "extraObjects[0].kind=ConfigMap", "hostAliases[0].ip=10.0.0.10",
-		"credentials.workloadIdentity.enabled=yes", "credentials.workloadIdentity.lifetime=59", "credentials.workloadIdentity.audience=",
+		"scrape.interval=30", "scrape.interval=", "scrape.timeout=1s1m", "advanced.inventory.machineAge=0",
+		"advanced.inventory.balancerAge=5m",
+		"cloudConfig.api.callTimeout=0", "cloudConfig.api.requestsPerSecond=1001", "advanced.api.burst=many",
+		"advanced.api.burst=0",
+		"podDisruptionBudget.minAvailable=half", "podDisruptionBudget.maxUnavailable=0", "revisionHistoryLimit=-1",
+		"minReadySeconds=-1",
+		"extraContainers[0].name=a", "initContainers[0].image=a", "extraObjects[0].kind=ConfigMap",
+		"hostAliases[0].ip=10.0.0.10",
+		"credentials.workloadIdentity.enabled=yes", "credentials.workloadIdentity.lifetime=59",
+		"credentials.workloadIdentity.audience=",
 		"caBundle.existing.kind=Pod", "caBundle.existing.key=",
-		"admissionPolicy.enabled=maybe", "admissionPolicy.validationActions=Deny", "admissionPolicy.validationActions={Refuse}",
+		"admissionPolicy.enabled=maybe", "admissionPolicy.validationActions=Deny",
+		"admissionPolicy.validationActions={Refuse}",
 		"admissionPolicy.validationActions={Warn,Warn}", "admissionPolicy.validationActions[0]=",
 	} {
 		t.Run(set, func(t *testing.T) {
@@ -134,7 +146,8 @@ func TestSchemaRefusesBadValues(t *testing.T) {
 func TestSchemaAcceptsDurations(t *testing.T) {
 	for _, duration := range []string{"30s", "1m30s", "500ms", "1h", "1d12h"} {
 		got := serviceEndpoint(t, "scrape.interval="+duration, "scrape.timeout="+duration)
-		if !strings.Contains(got, "interval: "+duration+"\n") || !strings.Contains(got, "scrapeTimeout: "+duration+"\n") {
+		if !strings.Contains(got, "interval: "+duration+"\n") || !strings.Contains(got, "scrapeTimeout: "+duration+
+			"\n") {
 			t.Errorf("%s: the endpoint is\n%s", duration, got)
 		}
 	}
@@ -143,7 +156,8 @@ func TestSchemaAcceptsDurations(t *testing.T) {
 func TestSchemaAcceptsNull(t *testing.T) {
 	for _, path := range []string{
 		"cloudConfig.project", "cloudConfig.defaultSubnet", "cloudConfig.endpoint", "cloudConfig.additionalLabels",
-		"cloudConfig.loadBalancer", "cloudConfig.loadBalancer.defaults", "cloudConfig.loadBalancer.nodeSecurityGroup", "cloudConfig.instancesV2", "cloudConfig.api", "advanced", "advanced.inventory", "advanced.api",
+		"cloudConfig.loadBalancer", "cloudConfig.loadBalancer.defaults", "cloudConfig.loadBalancer.nodeSecurityGroup",
+		"cloudConfig.instancesV2", "cloudConfig.api", "advanced", "advanced.inventory", "advanced.api",
 		"nameOverride", "namespaceOverride", "podDisruptionBudget",
 		"credentials.workloadIdentity", "caBundle", "caBundle.pem", "caBundle.existing", "caBundle.existing.name",
 		"image.registry", "image.tag", "image.digest",
@@ -172,7 +186,8 @@ func TestChartAsDependency(t *testing.T) {
 				text, _, err := render(dir, chart.Release{Name: "platform", Namespace: "kube-system", Values: values})
 				return text, err
 			}
-			values := map[string]any{"global": map[string]any{"region": "somewhere"}, "thalassa-ccm": minimal(t, "enabled=true")}
+			values := map[string]any{"global": map[string]any{"region": "somewhere"},
+				"thalassa-ccm": minimal(t, "enabled=true")}
 			text, err := platform(values)
 			if want := "name: \"platform-thalassa-ccm\"\n"; err != nil || !strings.Contains(text, want) {
 				t.Errorf("error %v, and the manifest lacks %q", err, want)

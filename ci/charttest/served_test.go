@@ -12,7 +12,8 @@ func TestGuideNamesWhatTheServedClusterSees(t *testing.T) {
 	if !found || !ends {
 		t.Fatal("the guide has no section about what the served cluster sees")
 	}
-	made := objects(t, minimal(t, "profile=managed", "part=tenant", "tenant.subject.name=ccm", "tenant.subject.kind=User"))
+	made := objects(t, minimal(t, "profile=managed", "part=tenant", "tenant.subject.name=ccm",
+		"tenant.subject.kind=User"))
 	if len(made) < 4 {
 		t.Errorf("part tenant has %d objects", len(made))
 	}

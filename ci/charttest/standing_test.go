@@ -13,11 +13,13 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 )
 
-// standing validates a values file as an editor does: by the schema alone, without the defaults that Helm merges it with.
+// standing validates a values file as an editor does: by the schema alone, without the defaults that Helm merges it
+// with.
 func standing(t *testing.T) func(values map[string]any) error {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
-	document, err := jsonschema.UnmarshalJSON(strings.NewReader(readFile(t, filepath.Join(chartDir, "values.schema.json"))))
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(readFile(t,
+		filepath.Join(chartDir, "values.schema.json"))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,8 @@ func TestValuesFilesAreValidAsTheyStand(t *testing.T) {
 		}
 	}
 	for name, values := range map[string]map[string]any{
-		"a misspelt value": {"logverbosity": 4}, "a text for a number": {"logVerbosity": "much"}, "no section": {"image": nil},
+		"a misspelt value": {"logverbosity": 4}, "a text for a number": {"logVerbosity": "much"},
+		"no section": {"image": nil},
 	} {
 		if validate(values) == nil {
 			t.Errorf("%s is valid", name)
@@ -67,11 +70,13 @@ func TestValuesFilesAreValidAsTheyStand(t *testing.T) {
 
 // notNull are the values that may not be null.
 func notNull() []string {
-	return []string{"bindAddress", "cloudConfig", "credentials", "image", "image.pullPolicy", "image.repository", "logVerbosity", "profile",
+	return []string{"bindAddress", "cloudConfig", "credentials", "image", "image.pullPolicy", "image.repository",
+		"logVerbosity", "profile",
 		"rbac", "replicas", "securePort", "serviceAccount", "terminationGracePeriodSeconds"}
 }
 
-// TestNullIsToldAlike: the schema takes null where the chart takes it, and where the chart does not, it says so in a sentence.
+// TestNullIsToldAlike: the schema takes null where the chart takes it, and where the chart does not, it says so in a
+// sentence.
 func TestNullIsToldAlike(t *testing.T) {
 	validate := standing(t)
 	for _, path := range slices.Concat(documented(t), sections(t)) {
@@ -131,9 +136,11 @@ func merge(base, over map[string]any) map[string]any {
 func TestKeysAreNamedWhereTheyAre(t *testing.T) {
 	for engine, render := range engines(t) {
 		for path, want := range map[string]string{
-			"extraArgs":                         "at '/extraArgs': additional properties '--v' not allowed",
-			"cloudConfig.additionalLabels":      "at '/cloudConfig/additionalLabels': additional properties '--v' not allowed",
-			"cloudConfig.loadBalancer.defaults": "at '/cloudConfig/loadBalancer/defaults': additional properties '--v' not allowed",
+			"extraArgs": "at '/extraArgs': additional properties '--v' not allowed",
+			"cloudConfig.additionalLabels": "at '/cloudConfig/additionalLabels': additional properties '--v' " +
+				"not allowed",
+			"cloudConfig.loadBalancer.defaults": "at '/cloudConfig/loadBalancer/defaults': additional properties " +
+				"'--v' not allowed",
 		} {
 			values := merge(minimal(t), nest(path, map[string]any{"--v": "4"}))
 			if _, _, err := render(chartDir, release(values)); err == nil || !strings.Contains(err.Error(), want) {
@@ -142,7 +149,8 @@ func TestKeysAreNamedWhereTheyAre(t *testing.T) {
 		}
 		reserved := nest("cloudConfig.additionalLabels", map[string]any{"k8s.thalassa.cloud/cluster": "a"})
 		_, _, err := render(chartDir, release(merge(minimal(t), reserved)))
-		if want := "cloudConfig.additionalLabels contains k8s.thalassa.cloud/cluster: "; err == nil || !strings.Contains(err.Error(), want) {
+		if want := "cloudConfig.additionalLabels contains k8s.thalassa.cloud/cluster: "; err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", engine, err, want)
 		}
 	}

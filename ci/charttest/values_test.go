@@ -78,8 +78,9 @@ func TestRequiredValuesHaveAnEffect(t *testing.T) {
 	}
 }
 
-// TestEveryValueMayBeNull sets each value and each section to null, on top of each values file, as --set x=null does, and as values
-// that an older chart kept (--reuse-values) lack new ones: the chart renders something whole, or says what is wrong.
+// TestEveryValueMayBeNull sets each value and each section to null, on top of each values file, as --set x=null does,
+// and as values that an older chart kept (--reuse-values) lack new ones: the chart renders something whole, or says
+// what is wrong.
 func TestEveryValueMayBeNull(t *testing.T) {
 	for name, path := range valuesFiles(t) {
 		t.Run(name, func(t *testing.T) {
@@ -174,10 +175,12 @@ func TestHelm4TakesNullAlike(t *testing.T) {
 	}
 }
 
-// inWords says whether an error is what the schema or the chart says about values, and not what the template engine stumbled over.
+// inWords says whether an error is what the schema or the chart says about values, and not what the template engine
+// stumbled over.
 func inWords(err error) bool {
 	said := err.Error()
-	return strings.Contains(said, "meet the specifications of the schema") || strings.Contains(said, "validate.yaml:1:4): ")
+	return strings.Contains(said, "meet the specifications of the schema") ||
+		strings.Contains(said, "validate.yaml:1:4): ")
 }
 
 // sections returns the paths of the values that have others below them.

@@ -43,20 +43,22 @@ func kubeVersions(t *testing.T) []string {
 	return versions
 }
 
-// TestVersionsAgree: what is said about versions of Kubernetes is what the chart's kubeVersion, the program's libraries and the tests'
-// own control plane are.
+// TestVersionsAgree: what is said about versions of Kubernetes is what the chart's kubeVersion, the program's libraries
+// and the tests' own control plane are.
 func TestVersionsAgree(t *testing.T) {
 	oldest, newest := supported(t)
 	lab := minor(t, "tools/lab/go.mod", `(?m)^\tk8s\.io/kubernetes v1\.([0-9]+)\.`)
 	if lab < oldest || lab > newest {
-		t.Errorf("the tests' control plane is 1.%d, which is not among those that are supported, 1.%d to 1.%d", lab, oldest, newest)
+		t.Errorf("the tests' control plane is 1.%d, which is not among those that are supported, 1.%d to 1.%d", lab,
+			oldest, newest)
 	}
 	if want := fmt.Sprintf("v1.%d.0", newest); chart.DefaultKubeVersion != want {
 		t.Errorf("charts are rendered for %s, want %s", chart.DefaultKubeVersion, want)
 	}
 	for file, want := range map[string][]string{
 		"docs/explanation/versions.md": {
-			fmt.Sprintf("is the oldest one, 1.%d,", oldest), fmt.Sprintf("the program is built with, 1.%d.", newest), fmt.Sprintf("server of 1.%d,", lab),
+			fmt.Sprintf("is the oldest one, 1.%d,", oldest), fmt.Sprintf("the program is built with, 1.%d.", newest),
+			fmt.Sprintf("server of 1.%d,", lab),
 		},
 		"charts/thalassa-ccm/README.md": {fmt.Sprintf("Supported are Kubernetes 1.%d to 1.%d\n", oldest, newest)},
 	} {

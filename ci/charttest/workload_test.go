@@ -36,12 +36,14 @@ func TestNames(t *testing.T) {
 // TestNamesThatNoServiceCanHave are refused in one sentence, whether the Service is rendered or not.
 func TestNamesThatNoServiceCanHave(t *testing.T) {
 	for name, test := range map[string]struct{ release, override, want string }{
-		"a digit first":     {"cloud", "9ccm", "fullnameOverride gives the objects the name 9ccm, "},
-		"too long":          {"cloud", strings.Repeat("a", 64), "fullnameOverride gives the objects the name " + strings.Repeat("a", 64) + ", "},
+		"a digit first": {"cloud", "9ccm", "fullnameOverride gives the objects the name 9ccm, "},
+		"too long": {"cloud", strings.Repeat("a", 64), "fullnameOverride gives the objects the name " +
+			strings.Repeat("a", 64) + ", "},
 		"a dash last":       {"cloud", "ccm-", "fullnameOverride gives the objects the name ccm-, "},
 		"capitals":          {"cloud", "CCM", "fullnameOverride gives the objects the name CCM, "},
 		"a release's digit": {"9", "", "the name of the release gives the objects the name 9-thalassa-ccm, "},
-		"a release's dot":   {"cloud.eu", "", "the name of the release gives the objects the name cloud.eu-thalassa-ccm, "},
+		"a release's dot": {"cloud.eu", "",
+			"the name of the release gives the objects the name cloud.eu-thalassa-ccm, "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := chart.Render(t.Context(), chartDir, chart.Release{
@@ -51,7 +53,8 @@ func TestNamesThatNoServiceCanHave(t *testing.T) {
 				t.Fatal("it is accepted")
 			}
 			got := sentences(t, err.Error())
-			if len(got) != 1 || !strings.HasPrefix(got[0], test.want) || !strings.Contains(got[0], "for example --set fullnameOverride=thalassa-ccm") {
+			if len(got) != 1 || !strings.HasPrefix(got[0], test.want) ||
+				!strings.Contains(got[0], "for example --set fullnameOverride=thalassa-ccm") {
 				t.Errorf("the chart says %q, want one sentence that begins with %q, and an example", got, test.want)
 			}
 		})
@@ -100,7 +103,8 @@ func TestLabels(t *testing.T) {
 		}
 		labels := got.GetLabels()
 		for key, want := range map[string]string{
-			"k8s-app": "cloud-controller-manager", "app.kubernetes.io/name": "thalassa-ccm", "app.kubernetes.io/managed-by": "Helm",
+			"k8s-app": "cloud-controller-manager", "app.kubernetes.io/name": "thalassa-ccm",
+			"app.kubernetes.io/managed-by": "Helm",
 		} {
 			if labels[key] != want {
 				t.Errorf("%T %s has the label %s=%q, want %q", object, got.GetName(), key, labels[key], want)
@@ -132,7 +136,8 @@ func TestProbesAndPort(t *testing.T) {
 			t.Errorf("no HTTP probe on %s", path)
 			continue
 		}
-		if get := probe.HTTPGet; get.Path != path || get.Scheme != corev1.URISchemeHTTPS || get.Port.String() != "metrics" {
+		if get := probe.HTTPGet; get.Path != path || get.Scheme != corev1.URISchemeHTTPS ||
+			get.Port.String() != "metrics" {
 			t.Errorf("probe %v, want %s over HTTPS on the port metrics", get, path)
 		}
 	}
@@ -145,10 +150,11 @@ func TestImage(t *testing.T) {
 		sets []string
 		want string
 	}{
-		"default":         {nil, "ghcr.io/" + repository + ":0.1.0"},
-		"tag":             {[]string{"image.tag=1.2.3"}, "ghcr.io/" + repository + ":1.2.3"},
-		"digest":          {[]string{"image.digest=" + digest}, "ghcr.io/" + repository + "@" + digest},
-		"digest and tag":  {[]string{"image.digest=" + digest, "image.tag=1.2.3"}, "ghcr.io/" + repository + "@" + digest},
+		"default": {nil, "ghcr.io/" + repository + ":0.1.0"},
+		"tag":     {[]string{"image.tag=1.2.3"}, "ghcr.io/" + repository + ":1.2.3"},
+		"digest":  {[]string{"image.digest=" + digest}, "ghcr.io/" + repository + "@" + digest},
+		"digest and tag": {[]string{"image.digest=" + digest, "image.tag=1.2.3"}, "ghcr.io/" + repository + "@" +
+			digest},
 		"mirror":          {[]string{"image.registry=mirror:5000"}, "mirror:5000/" + repository + ":0.1.0"},
 		"no registry":     {[]string{"image.registry=", "image.repository=ccm"}, "ccm:0.1.0"},
 		"another project": {[]string{"image.repository=mine/ccm"}, "ghcr.io/mine/ccm:0.1.0"},
@@ -202,7 +208,8 @@ func TestNamespaces(t *testing.T) {
 }
 
 func TestNotes(t *testing.T) {
-	_, notes, err := chart.Render(t.Context(), chartDir, chart.Release{Name: "ccm", Namespace: "cloud", Values: minimal(t)})
+	_, notes, err := chart.Render(t.Context(), chartDir, chart.Release{Name: "ccm", Namespace: "cloud",
+		Values: minimal(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

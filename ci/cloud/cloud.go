@@ -26,7 +26,8 @@ func Start(tb testing.TB, seed emulator.Seed) Cloud {
 	return Run(tb, emulator.Config{Seed: seed})
 }
 
-// Run starts a cloud that is more than its seed: with a data plane, delays or faults. It ends with the test, and its data plane with it.
+// Run starts a cloud that is more than its seed: with a data plane, delays or faults. It ends with the test, and its
+// data plane with it.
 func Run(tb testing.TB, config emulator.Config) Cloud {
 	tb.Helper()
 	made, err := emulator.New(config)
@@ -44,8 +45,8 @@ func Run(tb testing.TB, config emulator.Config) Cloud {
 	return Cloud{made, server.URL}
 }
 
-// Loopback is the seed of a cloud whose machines have addresses in a network of the loopback range, such as 127.83.0.0/16: what runs
-// on a machine can then listen on its address.
+// Loopback is the seed of a cloud whose machines have addresses in a network of the loopback range, such as
+// 127.83.0.0/16: what runs on a machine can then listen on its address.
 func Loopback(tb testing.TB, network string) emulator.Seed {
 	tb.Helper()
 	seed, err := emulator.LoopbackSeed(netip.MustParsePrefix(network))
@@ -55,10 +56,11 @@ func Loopback(tb testing.TB, network string) emulator.Seed {
 	return seed
 }
 
-// Config is what the cloud controller manager of a cluster of that name has to be told: the keys of its configuration without a
-// default, and where the API is.
+// Config is what the cloud controller manager of a cluster of that name has to be told: the keys of its configuration
+// without a default, and where the API is.
 func (c Cloud) Config(cluster string) map[string]any {
 	return map[string]any{
-		"organisation": emulator.DefaultOrganisation, "vpcIdentity": emulator.DefaultVPC, "cluster": cluster, "endpoint": c.URL,
+		"organisation": emulator.DefaultOrganisation, "vpcIdentity": emulator.DefaultVPC, "cluster": cluster,
+		"endpoint": c.URL,
 	}
 }

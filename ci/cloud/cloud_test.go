@@ -37,7 +37,8 @@ func TestStart(t *testing.T) {
 			t.Errorf("status %d and %v, want that it answers", got, err)
 		}
 		want := map[string]any{
-			"organisation": emulator.DefaultOrganisation, "vpcIdentity": emulator.DefaultVPC, "cluster": "k8s-test", "endpoint": url,
+			"organisation": emulator.DefaultOrganisation, "vpcIdentity": emulator.DefaultVPC, "cluster": "k8s-test",
+			"endpoint": url,
 		}
 		if diff := cmp.Diff(want, c.Config("k8s-test")); diff != "" {
 			t.Errorf("configuration (-want +got):\n%s", diff)
@@ -50,16 +51,19 @@ func TestStart(t *testing.T) {
 
 func TestLoopback(t *testing.T) {
 	c := cloud.Start(t, cloud.Loopback(t, "127.84.0.0/16"))
-	if _, err := c.AddMachine(emulator.MachineSpec{Name: "a", Addresses: []netip.Addr{netip.MustParseAddr("127.84.0.9")}}); err != nil {
+	if _, err := c.AddMachine(emulator.MachineSpec{Name: "a",
+		Addresses: []netip.Addr{netip.MustParseAddr("127.84.0.9")}}); err != nil {
 		t.Errorf("a machine with an address of the network: %v", err)
 	}
-	if _, err := c.AddMachine(emulator.MachineSpec{Name: "b", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.9")}}); err == nil {
+	if _, err := c.AddMachine(emulator.MachineSpec{Name: "b",
+		Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.9")}}); err == nil {
 		t.Error("a machine with an address of another network is made")
 	}
 }
 
 func TestRun(t *testing.T) {
-	c := cloud.Run(t, emulator.Config{Seed: emulator.DefaultSeed(), Faults: []fault.Rule{{Effect: fault.Effect{Kind: fault.Refuse, Status: http.StatusTeapot}}}})
+	c := cloud.Run(t, emulator.Config{Seed: emulator.DefaultSeed(),
+		Faults: []fault.Rule{{Effect: fault.Effect{Kind: fault.Refuse, Status: http.StatusTeapot}}}})
 	if got, err := status(t, c.URL); err != nil || got != http.StatusTeapot {
 		t.Errorf("status %d and %v, want that of the fault, %d", got, err, http.StatusTeapot)
 	}

@@ -127,7 +127,8 @@ func (d *load) calm(t *testing.T, explain ...func(failure) bool) {
 		return slices.ContainsFunc(explain, func(explains func(failure) bool) bool { return explains(f) })
 	})
 	for _, f := range d.failed[:min(5, len(d.failed))] {
-		t.Errorf("the request of %s from %s to %s: %v", f.from, f.began.Format(time.StampMilli), f.ended.Format(time.StampMilli), f.err)
+		t.Errorf("the request of %s from %s to %s: %v", f.from, f.began.Format(time.StampMilli),
+			f.ended.Format(time.StampMilli), f.err)
 	}
 	d.say(fmt.Sprintf("         %d requests were served, the slowest in %s; %d ended with their target, %d failed",
 		d.served, d.slowest.Round(time.Millisecond), all-len(d.failed), len(d.failed)))
@@ -169,8 +170,8 @@ func (l *lab) webUnderLoad(t *testing.T) (namespace string, address netip.Addr, 
 	return namespace, address, l.underLoad(t, address)
 }
 
-// managerReplaced proves that nobody notices when the pod of the cloud controller manager is deleted at once, and tells how soon another
-// one works. It has work to do meanwhile: a node is excluded, and a Deployment is replaced.
+// managerReplaced proves that nobody notices when the pod of the cloud controller manager is deleted at once, and tells
+// how soon another one works. It has work to do meanwhile: a node is excluded, and a Deployment is replaced.
 func managerReplaced(t *testing.T, l *lab) {
 	t.Helper()
 	namespace, address, d := l.deploymentUnderLoad(t)
@@ -178,7 +179,8 @@ func managerReplaced(t *testing.T, l *lab) {
 	c.busy(t, d)
 	old := l.manager(t)
 	began := time.Now()
-	if err := l.API().CoreV1().Pods(cluster.Namespace).Delete(t.Context(), old.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+	if err := l.API().CoreV1().Pods(cluster.Namespace).Delete(t.Context(), old.Name,
+		metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
 		t.Fatal(err)
 	}
 	l.label(t, "worker-2", corev1.LabelNodeExcludeBalancers, new("true"))
@@ -213,7 +215,8 @@ func rolledOut(t *testing.T, l *lab) {
 func (l *lab) deploymentUnderLoad(t *testing.T) (namespace string, address netip.Addr, d *load) {
 	t.Helper()
 	namespace = l.namespace(t)
-	if _, err := l.API().AppsV1().Deployments(namespace).Create(t.Context(), servers(), metav1.CreateOptions{}); err != nil {
+	if _, err := l.API().AppsV1().Deployments(namespace).Create(t.Context(), servers(),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	l.deployed(t, namespace)
@@ -237,13 +240,14 @@ func (l *lab) rollOut(t *testing.T, namespace string) {
 	t.Helper()
 	const patch = `{"spec":{"template":{"metadata":{"annotations":{"again":"yes"}}}}}`
 	deployments := l.API().AppsV1().Deployments(namespace)
-	if _, err := deployments.Patch(t.Context(), "servers", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := deployments.Patch(t.Context(), "servers", types.StrategicMergePatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// drain is how long a server goes on serving after it was asked to end: until every node has heard that nobody is to be led to it, also on
-// a machine that is busy.
+// drain is how long a server goes on serving after it was asked to end: until every node has heard that nobody is to be
+// led to it, also on a machine that is busy.
 const drain = 25 * time.Second
 
 // servers is a Deployment of two servers that go on serving for as long as it takes until nobody is led to them.
@@ -259,7 +263,8 @@ func servers() *appsv1.Deployment {
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
 				TerminationGracePeriodSeconds: new(int64((2 * drain).Seconds())),
 				Containers: []corev1.Container{{
-					Name: "server", Image: cluster.GuestImage, ImagePullPolicy: corev1.PullNever, Args: []string{"serve", "--drain=" + drain.String()},
+					Name: "server", Image: cluster.GuestImage, ImagePullPolicy: corev1.PullNever,
+					Args: []string{"serve", "--drain=" + drain.String()},
 					ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{
 						HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(portHTTP)},
 					}},
@@ -282,7 +287,8 @@ func (l *lab) deployed(t *testing.T, namespace string) {
 			return err
 		}
 		s := d.Status
-		if s.ObservedGeneration < d.Generation || s.UpdatedReplicas != 2 || s.AvailableReplicas != 2 || s.Replicas != 2 || len(pods.Items) != 2 {
+		if s.ObservedGeneration < d.Generation || s.UpdatedReplicas != 2 || s.AvailableReplicas != 2 ||
+			s.Replicas != 2 || len(pods.Items) != 2 {
 			return fmt.Errorf("%d pods, status %+v", len(pods.Items), s)
 		}
 		return nil
@@ -292,7 +298,8 @@ func (l *lab) deployed(t *testing.T, namespace string) {
 // outage is how long the cloud's API is away.
 const outage = 40 * time.Second
 
-// cloudAway proves that traffic flows and nothing is deleted while the cloud's API is away, and that everything converges afterwards.
+// cloudAway proves that traffic flows and nothing is deleted while the cloud's API is away, and that everything
+// converges afterwards.
 func cloudAway(t *testing.T, l *lab) {
 	t.Helper()
 	namespace, address, d := l.webUnderLoad(t)
@@ -304,7 +311,8 @@ func cloudAway(t *testing.T, l *lab) {
 	})
 	nodes := l.unharmed(t)
 	before := time.Now()
-	id, err := l.Cloud().Inject(fault.Rule{Effect: fault.Effect{Kind: fault.Refuse, Status: http.StatusServiceUnavailable}})
+	id, err := l.Cloud().Inject(fault.Rule{Effect: fault.Effect{Kind: fault.Refuse,
+		Status: http.StatusServiceUnavailable}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,8 +350,8 @@ func (l *lab) writesSince(moment time.Time) []emulator.Write {
 	return slices.DeleteFunc(l.Cloud().Writes(), func(w emulator.Write) bool { return w.Time.Before(moment) })
 }
 
-// unharmed wants all nodes to be ready, without a taint but that which the control plane was given, and with their routes. It returns the
-// identities of the Nodes by name.
+// unharmed wants all nodes to be ready, without a taint but that which the control plane was given, and with their
+// routes. It returns the identities of the Nodes by name.
 func (l *lab) unharmed(t *testing.T) map[string]types.UID {
 	t.Helper()
 	nodes, err := l.API().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})

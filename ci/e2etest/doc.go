@@ -1,9 +1,9 @@
-// Package e2etest proves in a real cluster that the distribution works: real kubelets on the machines of the emulated cloud, the
-// image that `make image` makes, installed by the chart, and packets that go through the cloud's load balancers. `make e2e` runs it;
-// `make test` does not, because it needs root.
+// Package e2etest proves in a real cluster that the distribution works: real kubelets on the machines of the emulated
+// cloud, the image that `make image` makes, installed by the chart, and packets that go through the cloud's load
+// balancers. `make e2e` runs it; `make test` does not, because it needs root.
 //
-// Tests with a cluster of their own: TestCluster is the chart, TestOverlay the overlay, TestUpgrade a chart of before that is upgraded and
-// removed. Each has one thing after another proven. dist/e2e has the story of each; when a proof fails, also all logs, and what the API
-// server, the cloud and the kernel knew then, in a folder of the proof, and in the end. The same is in cut-short when the test is ended by a
-// signal, or has 2 minutes left.
+// Tests with a cluster of their own: TestCluster is the chart, TestOverlay the overlay, TestUpgrade a chart of before
+// that is upgraded and removed. Each has one thing after another proven. dist/e2e has the story of each; when a proof
+// fails, also all logs, and what the API server, the cloud and the kernel knew then, in a folder of the proof, and in
+// the end. The same is in cut-short when the test is ended by a signal, or has 2 minutes left.
 package e2etest

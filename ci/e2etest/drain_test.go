@@ -25,10 +25,10 @@ import (
 // taintToBeDeleted is what the cluster autoscaler gives a node that it is about to remove.
 const taintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
 
-// retired proves that a node leaves as its owner wants it to: traffic goes elsewhere, first while it is only excluded, then when it is
-// drained to be removed. No request fails but those whose connections the load balancer itself ends: the ones through the node that are under
-// way when the cloud stops sending to it. Then its machine is switched off and deleted in the cloud, and another one takes its place, whose pods are
-// reached by new routes.
+// retired proves that a node leaves as its owner wants it to: traffic goes elsewhere, first while it is only excluded,
+// then when it is drained to be removed. No request fails but those whose connections the load balancer itself ends:
+// the ones through the node that are under way when the cloud stops sending to it. Then its machine is switched off and
+// deleted in the cloud, and another one takes its place, whose pods are reached by new routes.
 func retired(t *testing.T, l *lab) {
 	t.Helper()
 	namespace, address, d := l.deploymentUnderLoad(t)
@@ -71,13 +71,15 @@ func (l *lab) excluded(t *testing.T, address netip.Addr, c counter, d *load) {
 func (l *lab) drained(t *testing.T, namespace string, address netip.Addr, c counter, d *load) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"unschedulable":true,"taints":[{"key":%q,"value":"1700000000","effect":"NoSchedule"}]}}`, taintToBeDeleted)
-	if _, err := l.API().CoreV1().Nodes().Patch(t.Context(), "worker-2", types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := l.API().CoreV1().Nodes().Patch(t.Context(), "worker-2", types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.uncordon(t, "worker-2") }) // if its machine was not replaced below
 	l.leadsTo(t, address, "worker-1")
 	c.silent(t, d)
-	pods, err := l.API().CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=worker-2"})
+	pods, err := l.API().CoreV1().Pods(namespace).List(t.Context(),
+		metav1.ListOptions{FieldSelector: "spec.nodeName=worker-2"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +102,9 @@ func (l *lab) uncordon(t *testing.T, name string) {
 			return err
 		}
 		node.Spec.Unschedulable = false
-		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == taintToBeDeleted })
+		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+			return taint.Key == taintToBeDeleted
+		})
 		_, err = nodes.Update(ctx, node, metav1.UpdateOptions{})
 		return err
 	})
@@ -153,14 +157,15 @@ func (l *lab) label(t *testing.T, node, key string, value *string) {
 		text = fmt.Sprintf("%q", *value)
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s}}}`, key, text)
-	_, err := l.API().CoreV1().Nodes().Patch(context.WithoutCancel(t.Context()), node, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err := l.API().CoreV1().Nodes().Patch(context.WithoutCancel(t.Context()), node, types.MergePatchType, patch,
+		metav1.PatchOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Error(err)
 	}
 }
 
-// leadsTo waits until the load balancer with that address has exactly the machines of the nodes as its targets, whatever the port,
-// and that of the control plane, which nobody has excluded.
+// leadsTo waits until the load balancer with that address has exactly the machines of the nodes as its targets,
+// whatever the port, and that of the control plane, which nobody has excluded.
 func (l *lab) leadsTo(t *testing.T, address netip.Addr, nodes ...string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%s has the targets %v", address, nodes), func(ctx context.Context) error {
@@ -174,7 +179,9 @@ func (l *lab) leadsTo(t *testing.T, address netip.Addr, nodes ...string) {
 		}
 		slices.Sort(want)
 		all := l.Cloud().State().LoadBalancers
-		i := slices.IndexFunc(all, func(lb emulator.LoadBalancerState) bool { return slices.Contains(lb.Addresses, address.String()) })
+		i := slices.IndexFunc(all, func(lb emulator.LoadBalancerState) bool {
+			return slices.Contains(lb.Addresses, address.String())
+		})
 		if i < 0 {
 			return errors.New("the cloud has no such load balancer")
 		}

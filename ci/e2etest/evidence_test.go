@@ -27,8 +27,8 @@ const (
 	wayHangs = "hangs"
 )
 
-// TestEvidence runs itself as a test that fails, and wants that what helps to find out why is kept as it was at that moment: before the
-// proof has removed what it made.
+// TestEvidence runs itself as a test that fails, and wants that what helps to find out why is kept as it was at that
+// moment: before the proof has removed what it made.
 func TestEvidence(t *testing.T) {
 	if folder := os.Getenv(evidenceFolder); folder != "" {
 		failing(t, folder, os.Getenv(evidenceWay))

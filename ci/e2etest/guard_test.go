@@ -14,14 +14,16 @@ import (
 )
 
 const (
-	// margin is how long before its time limit a test is taken for one that hangs: several times what collecting may take.
+	// margin is how long before its time limit a test is taken for one that hangs: several times what collecting may
+	// take.
 	margin = 2 * time.Minute
 	// cutShort is the folder for what is collected then.
 	cutShort = "cut-short"
 )
 
-// guard has everything kept also when the test is ended from outside, after which no cleanup runs: shortly before its time limit, and at a
-// signal. That signal then ends the program. The context ends, too; whoever starts a cluster with it keeps the logs.
+// guard has everything kept also when the test is ended from outside, after which no cleanup runs: shortly before its
+// time limit, and at a signal. That signal then ends the program. The context ends, too; whoever starts a cluster with
+// it keeps the logs.
 func (r *report) guard(t *testing.T, margin time.Duration) context.Context {
 	t.Helper()
 	ctx, end := context.WithCancelCause(t.Context())

@@ -92,7 +92,8 @@ func (c counter) during(ctx context.Context, d *load) (int, error) {
 	return after - before, err
 }
 
-// silent waits until none of many requests reach the node. Those that are under way when its machine is no target any more may.
+// silent waits until none of many requests reach the node. Those that are under way when its machine is no target any
+// more may.
 func (c counter) silent(t *testing.T, d *load) {
 	t.Helper()
 	eventually(t, "no connection reaches "+c.node, func(ctx context.Context) error {

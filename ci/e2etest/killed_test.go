@@ -19,8 +19,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
-// TestKilledClusterLeavesNothing kills the program of `make cluster`, which then cannot clean up: its processes, namespaces, cgroups
-// and files go nevertheless.
+// TestKilledClusterLeavesNothing kills the program of `make cluster`, which then cannot clean up: its processes,
+// namespaces, cgroups and files go nevertheless.
 func TestKilledClusterLeavesNothing(t *testing.T) {
 	root, err := repo.Root()
 	if err != nil {
@@ -28,7 +28,8 @@ func TestKilledClusterLeavesNothing(t *testing.T) {
 	}
 	note := t.TempDir() // not where somebody's make cluster has its own
 	p, err := process.Start(t.Context(), process.Spec{
-		Name: "cluster", Path: filepath.Join(root, "bin", "cluster"), Args: []string{"--bare", "--workers=1", "--note=" + note},
+		Name: "cluster", Path: filepath.Join(root, "bin", "cluster"), Args: []string{"--bare", "--workers=1",
+			"--note=" + note},
 		Dir: root, LogPath: filepath.Join(t.TempDir(), "log"),
 	})
 	if err != nil {
@@ -95,7 +96,8 @@ func processes(t *testing.T, folder string) (found []string) {
 	for _, path := range lines {
 		line, err := os.ReadFile(path)
 		if err == nil && bytes.Contains(line, []byte(folder)) {
-			found = append(found, "process "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '}))[:min(len(line), 60)])
+			found = append(found, "process "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '}))[:min(len(line),
+				60)])
 		}
 	}
 	return found
@@ -110,11 +112,12 @@ func TestFailedStart(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	broken := errors.New("somebody has enough")
 	logs := t.TempDir()
-	c, err := cluster.Start(ctx, cluster.Options{Root: root, Workers: 1, Bare: true, FailureLogs: logs, Progress: func(line string) {
-		if strings.HasPrefix(line, "Kubernetes answers") {
-			cancel(broken)
-		}
-	}})
+	c, err := cluster.Start(ctx, cluster.Options{Root: root, Workers: 1, Bare: true, FailureLogs: logs,
+		Progress: func(line string) {
+			if strings.HasPrefix(line, "Kubernetes answers") {
+				cancel(broken)
+			}
+		}})
 	if !errors.Is(err, broken) {
 		t.Errorf("got %v, want %v", err, broken)
 	}

@@ -27,12 +27,14 @@ import (
 const (
 	// labelControlPlane makes the DaemonSet run a pod on a node.
 	labelControlPlane = "node-role.kubernetes.io/control-plane"
-	// takeover is how long a lease has at most nobody who renews it: its 15 s, after a look at it that may be 4.4 s after it was renewed,
-	// and as much until the next look. client-go looks every 2 s, and up to 1.2 times that later. The rest is for a machine that is busy.
+	// takeover is how long a lease has at most nobody who renews it: its 15 s, after a look at it that may be 4.4 s
+	// after it was renewed, and as much until the next look. client-go looks every 2 s, and up to 1.2 times that later.
+	// The rest is for a machine that is busy.
 	takeover = 15*time.Second + 2*4400*time.Millisecond + 10*time.Second
 )
 
-// leaderKilled proves that the standby goes on where a leader is killed and never ends its lease, and that traffic does not notice.
+// leaderKilled proves that the standby goes on where a leader is killed and never ends its lease, and that traffic does
+// not notice.
 func leaderKilled(t *testing.T, l *lab) {
 	t.Helper()
 	namespace, _, d := l.webUnderLoad(t)
@@ -64,7 +66,8 @@ func leaderKilled(t *testing.T, l *lab) {
 	if took > takeover {
 		t.Errorf("the standby took the lease %s after the leader had last renewed it, want %s at most", took, takeover)
 	}
-	l.report.say(fmt.Sprintf("         %s after the leader had last renewed its lease, the standby had it", took.Round(time.Second/10)))
+	l.report.say(fmt.Sprintf("         %s after the leader had last renewed its lease, the standby had it",
+		took.Round(time.Second/10)))
 	l.report.measured(began, "the leader was killed, the standby had made a load balancer")
 	l.awaitWeb(t, another, "worker-1", "worker-2")
 	l.standDown(t, "worker-1")
@@ -85,7 +88,8 @@ func (l *lab) standDown(t *testing.T, node string) {
 	l.label(t, node, labelControlPlane, nil)
 	// Who was killed waits for longer and longer; a new pod does not.
 	pods := l.API().CoreV1().Pods(cluster.Namespace)
-	if err := pods.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: selectManager}); err != nil {
+	if err := pods.DeleteCollection(t.Context(), metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: selectManager}); err != nil {
 		t.Fatal(err)
 	}
 	l.managers(t, 1)
@@ -95,7 +99,8 @@ func (l *lab) standDown(t *testing.T, node string) {
 func (l *lab) managers(t *testing.T, want int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%d pods are ready", want), func(ctx context.Context) error {
-		pods, err := l.API().CoreV1().Pods(cluster.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selectManager})
+		pods, err := l.API().CoreV1().Pods(cluster.Namespace).List(ctx,
+			metav1.ListOptions{LabelSelector: selectManager})
 		if err != nil {
 			return err
 		}
@@ -115,7 +120,8 @@ func (l *lab) managers(t *testing.T, want int) {
 // lease is who leads, and since when.
 func (l *lab) lease(t *testing.T) coordinationv1.LeaseSpec {
 	t.Helper()
-	lease, err := l.API().CoordinationV1().Leases("kube-system").Get(t.Context(), "cloud-controller-manager", metav1.GetOptions{})
+	lease, err := l.API().CoordinationV1().Leases("kube-system").Get(t.Context(), "cloud-controller-manager",
+		metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

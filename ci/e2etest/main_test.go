@@ -110,7 +110,8 @@ func begin(t *testing.T, o cluster.Options) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lab{report: newReport(t, root), root: root, archive: filepath.Join(root, "dist/cluster/images/thalassa-cloud-controller-manager.tar")}
+	l := &lab{report: newReport(t, root), root: root,
+		archive: filepath.Join(root, "dist/cluster/images/thalassa-cloud-controller-manager.tar")}
 	began := time.Now()
 	o.Root, o.Bare, o.FailureLogs = root, true, l.report.file("logs")
 	o.NodeMonitorGracePeriod, o.HealthSecond, o.OnCut = monitorGrace, healthSecond, l.cuts.add

@@ -24,7 +24,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/testserver"
 )
 
-// podsReachPods proves that pods reach those on another node by the routes that the cloud controller manager made, and nobody else.
+// podsReachPods proves that pods reach those on another node by the routes that the cloud controller manager made, and
+// nobody else.
 func podsReachPods(t *testing.T, l *lab) {
 	t.Helper()
 	l.wantRoutes(t, "control-plane", "worker-1", "worker-2")
@@ -38,7 +39,8 @@ func podsReachPods(t *testing.T, l *lab) {
 		}
 		made++
 		if write.Subject != emulator.DefaultClientID {
-			t.Errorf("%s %s is by %q, who is not the cloud controller manager", write.Operation, write.Path, write.Subject)
+			t.Errorf("%s %s is by %q, who is not the cloud controller manager", write.Operation, write.Path,
+				write.Subject)
 		}
 	}
 	if made == 0 {
@@ -53,8 +55,8 @@ func operations(writes []emulator.Write) (all []string) {
 	return all
 }
 
-// talk has the server on one node ask the one on another one, in each family. It sees the pod that asks: nobody in between wraps or
-// translates.
+// talk has the server on one node ask the one on another one, in each family. It sees the pod that asks: nobody in
+// between wraps or translates.
 func (l *lab) talk(t *testing.T, namespace, from, to string) {
 	t.Helper()
 	asker, asked := l.addresses(t, namespace, from), l.addresses(t, namespace, to)
@@ -70,7 +72,8 @@ func (l *lab) talk(t *testing.T, namespace, from, to string) {
 			continue
 		}
 		if got := sender(t, answer); answer.Host != "on-"+to || got != asker[i] {
-			t.Errorf("the pod on %s asks the one on %s at %s: %s answers, and saw %s instead of %s", from, to, at, answer.Host, got, asker[i])
+			t.Errorf("the pod on %s asks the one on %s at %s: %s answers, and saw %s instead of %s", from, to, at,
+				answer.Host, got, asker[i])
 		}
 	}
 }
@@ -119,7 +122,8 @@ func (l *lab) wantRoutes(t *testing.T, nodes ...string) {
 // internal is the address of a node in one family.
 func internal(node *corev1.Node, v4 bool) string {
 	for _, address := range node.Status.Addresses {
-		if at, err := netip.ParseAddr(address.Address); err == nil && address.Type == corev1.NodeInternalIP && at.Is4() == v4 {
+		if at, err := netip.ParseAddr(address.Address); err == nil && address.Type == corev1.NodeInternalIP &&
+			at.Is4() == v4 {
 			return at.String()
 		}
 	}
@@ -134,7 +138,8 @@ func (l *lab) kernelRoutes(ctx context.Context) (map[string]string, error) {
 	}
 	found := map[string]string{}
 	for _, family := range []string{"-4", "-6"} {
-		output, err := exec.CommandContext(ctx, "nsenter", "--net="+router, "ip", "-json", family, "route", "show", "table", "all").Output()
+		output, err := exec.CommandContext(ctx, "nsenter", "--net="+router, "ip", "-json", family, "route", "show",
+			"table", "all").Output()
 		if err != nil {
 			return nil, fmt.Errorf("reading the routes in %s: %w", router, err)
 		}
@@ -151,13 +156,15 @@ func (l *lab) kernelRoutes(ctx context.Context) (map[string]string, error) {
 	return found, nil
 }
 
-// noBalancerAddress is the error that the kernel of the VPC's router has an address of a load balancer: those are on its loopback interface.
+// noBalancerAddress is the error that the kernel of the VPC's router has an address of a load balancer: those are on
+// its loopback interface.
 func (l *lab) noBalancerAddress(ctx context.Context) error {
 	router, err := l.router()
 	if err != nil {
 		return err
 	}
-	output, err := exec.CommandContext(ctx, "nsenter", "--net="+router, "ip", "-brief", "address", "show", "dev", "lo", "scope", "global").Output()
+	output, err := exec.CommandContext(ctx, "nsenter", "--net="+router, "ip", "-brief", "address", "show", "dev", "lo",
+		"scope", "global").Output()
 	if err == nil && len(output) > 0 {
 		err = fmt.Errorf("it has %s", output)
 	}

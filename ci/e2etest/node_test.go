@@ -46,7 +46,8 @@ func bootstrap(t *testing.T, l *lab) {
 	}
 	for _, node := range l.before {
 		if !hasTaint(&node, taintUninitialized) || node.Spec.ProviderID != "" {
-			t.Errorf("before that, node %s had the taints %v and provider ID %q, want it tainted and without", node.Name, node.Spec.Taints, node.Spec.ProviderID)
+			t.Errorf("before that, node %s had the taints %v and provider ID %q, want it tainted and without",
+				node.Name, node.Spec.Taints, node.Spec.ProviderID)
 		}
 	}
 	nodes, err := l.API().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
@@ -56,7 +57,8 @@ func bootstrap(t *testing.T, l *lab) {
 	for _, node := range nodes.Items {
 		if hasTaint(&node, taintUninitialized) || !strings.HasPrefix(node.Spec.ProviderID, "thalassacloud://") ||
 			node.Labels[corev1.LabelTopologyZone] == "" || node.Labels[corev1.LabelInstanceTypeStable] == "" {
-			t.Errorf("node %s is not initialised: taints %v, provider ID %q, labels %v", node.Name, node.Spec.Taints, node.Spec.ProviderID, node.Labels)
+			t.Errorf("node %s is not initialised: taints %v, provider ID %q, labels %v", node.Name, node.Spec.Taints,
+				node.Spec.ProviderID, node.Labels)
 		}
 		for _, address := range node.Status.Addresses {
 			if address.Type == corev1.NodeInternalIP {
@@ -77,8 +79,8 @@ func (l *lab) answersAt(t *testing.T, address string) {
 	closeQuietly(conn)
 }
 
-// imported proves that the pods run the image that was built here, which is in no registry: what containerd calls it is what the archive
-// says that it is.
+// imported proves that the pods run the image that was built here, which is in no registry: what containerd calls it is
+// what the archive says that it is.
 func imported(t *testing.T, l *lab) {
 	t.Helper()
 	pod := l.manager(t)
@@ -96,7 +98,8 @@ func imported(t *testing.T, l *lab) {
 	if got := pod.Status.ContainerStatuses[0].ImageID; !strings.HasSuffix(got, want.String()) {
 		t.Errorf("the container runs image %s, the archive has %s", got, want)
 	}
-	events, err := l.API().CoreV1().Events(cluster.Namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + pod.Name})
+	events, err := l.API().CoreV1().Events(cluster.Namespace).List(t.Context(),
+		metav1.ListOptions{FieldSelector: "involvedObject.name=" + pod.Name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,14 +122,16 @@ func imported(t *testing.T, l *lab) {
 // manager is the only pod of the cloud controller manager.
 func (l *lab) manager(t *testing.T) *corev1.Pod {
 	t.Helper()
-	pods, err := l.API().CoreV1().Pods(cluster.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: selectManager})
+	pods, err := l.API().CoreV1().Pods(cluster.Namespace).List(t.Context(),
+		metav1.ListOptions{LabelSelector: selectManager})
 	if err != nil || len(pods.Items) != 1 || len(pods.Items[0].Status.ContainerStatuses) != 1 {
 		t.Fatalf("%d pods and %v, want one with one container", len(pods.Items), err)
 	}
 	return &pods.Items[0]
 }
 
-// poweredOff proves what follows when a machine loses power: its Node says so, traffic goes elsewhere, and all is well when it is on again.
+// poweredOff proves what follows when a machine loses power: its Node says so, traffic goes elsewhere, and all is well
+// when it is on again.
 func poweredOff(t *testing.T, l *lab) {
 	t.Helper()
 	namespace := l.runServers(t, "worker-1", "worker-2")
@@ -145,7 +150,8 @@ func poweredOff(t *testing.T, l *lab) {
 	}
 	l.nodeUsable(t, "worker-2")
 	// Kubernetes evicts the pod of a node that was off too long; whoever has a Deployment gets another one.
-	if err := l.API().CoreV1().Pods(namespace).Delete(t.Context(), "on-worker-2", metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := l.API().CoreV1().Pods(namespace).Delete(t.Context(), "on-worker-2", metav1.DeleteOptions{}); err != nil &&
+		!apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
 	eventually(t, "the pod of before is gone", func(ctx context.Context) error {
@@ -175,7 +181,8 @@ func (l *lab) nodeUsable(t *testing.T, name string) {
 	})
 }
 
-// deleted proves what follows when a machine is added, and when it is deleted in the cloud without telling Kubernetes before.
+// deleted proves what follows when a machine is added, and when it is deleted in the cloud without telling Kubernetes
+// before.
 func deleted(t *testing.T, l *lab) {
 	t.Helper()
 	namespace := l.runServers(t, "worker-1", "worker-2")
@@ -215,7 +222,8 @@ func (l *lab) dropMachine(t *testing.T, name string) {
 func (l *lab) hasEvent(t *testing.T, node, reason string) {
 	t.Helper()
 	eventually(t, "event "+reason+" about "+node, func(ctx context.Context) error {
-		events, err := l.API().CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Node,involvedObject.name=" + node})
+		events, err := l.API().CoreV1().Events("").List(ctx,
+			metav1.ListOptions{FieldSelector: "involvedObject.kind=Node,involvedObject.name=" + node})
 		if err != nil {
 			return err
 		}

@@ -11,8 +11,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
 )
 
-// TestOverlay installs the overlay for a self-managed cluster, as people without Helm do. Its nodes get the networks of their pods from
-// kube-controller-manager, as kubeadm sets it up, and the routes to them from the cloud controller manager.
+// TestOverlay installs the overlay for a self-managed cluster, as people without Helm do. Its nodes get the networks of
+// their pods from kube-controller-manager, as kubeadm sets it up, and the routes to them from the cloud controller
+// manager.
 func TestOverlay(t *testing.T) {
 	l := begin(t, cluster.Options{Workers: 2, Networks: cluster.ManagerRoutes})
 	if err := l.GiveCredentials(t.Context()); err != nil {
@@ -21,7 +22,8 @@ func TestOverlay(t *testing.T) {
 	tree := overlay.New(t)
 	tree.Say(t, "self-managed", map[string]string{
 		"organisation": emulator.DefaultOrganisation, "vpcIdentity": emulator.DefaultVPC,
-		"cluster": cluster.Name + "\nendpoint: " + l.Endpoint() + "\nclusterCIDR: " + cluster.PodCIDR + "\nroutes:\n  enabled: true",
+		"cluster": cluster.Name + "\nendpoint: " + l.Endpoint() + "\nclusterCIDR: " + cluster.PodCIDR +
+			"\nroutes:\n  enabled: true",
 	})
 	if output, err := kubectl.New(l.Kubeconfig()).Apply(tree.Build(t, overlay.Dir("self-managed"))); err != nil {
 		t.Fatalf("%v\n%s", err, output)

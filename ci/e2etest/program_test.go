@@ -40,8 +40,8 @@ type program struct {
 	api        kubernetes.Interface
 }
 
-// TestProgram uses the program of `make cluster` from its beginning to Ctrl-C: whoever called sudo has a kubeconfig, nodes come and go and
-// images are loaded by one command, mistakes break nothing, and nothing is left.
+// TestProgram uses the program of `make cluster` from its beginning to Ctrl-C: whoever called sudo has a kubeconfig,
+// nodes come and go and images are loaded by one command, mistakes break nothing, and nothing is left.
 func TestProgram(t *testing.T) {
 	p := &program{note: t.TempDir()}
 	var err error
@@ -75,7 +75,8 @@ func (p *program) command(t *testing.T, arguments ...string) (output string, err
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
-	command := exec.CommandContext(ctx, filepath.Join(p.root, "bin", "cluster"), append([]string{"--note=" + p.note}, arguments...)...)
+	command := exec.CommandContext(ctx, filepath.Join(p.root, "bin", "cluster"), append([]string{"--note=" + p.note},
+		arguments...)...)
 	command.Dir = p.root
 	began := time.Now()
 	all, err := command.CombinedOutput()
@@ -109,7 +110,8 @@ func (p *program) start(t *testing.T) {
 	t.Helper()
 	var err error
 	p.running, err = process.Start(t.Context(), process.Spec{
-		Name: "cluster", Path: filepath.Join(p.root, "bin", "cluster"), Args: []string{"--built", "--note=" + p.note, "--workers=1"},
+		Name: "cluster", Path: filepath.Join(p.root, "bin", "cluster"), Args: []string{"--built", "--note=" + p.note,
+			"--workers=1"},
 		Dir: p.root, LogPath: filepath.Join(t.TempDir(), "log"), Grace: patience,
 		Env: append(os.Environ(), fmt.Sprintf("SUDO_UID=%d", programUser), fmt.Sprintf("SUDO_GID=%d", programUser)),
 	})
@@ -182,8 +184,10 @@ func (p *program) usable(t *testing.T, name string) {
 func (p *program) archive(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "loaded")
-	pause := image.Program{Name: "guest", Title: loadedImage, Description: "Loaded by a test", Arguments: []string{"pause"}}
-	if err := image.Archive(path, loadedImage, pause, image.Stamp{Version: "devel"}, filepath.Join(p.root, "bin", "guest")); err != nil {
+	pause := image.Program{Name: "guest", Title: loadedImage, Description: "Loaded by a test",
+		Arguments: []string{"pause"}}
+	if err := image.Archive(path, loadedImage, pause, image.Stamp{Version: "devel"},
+		filepath.Join(p.root, "bin", "guest")); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -212,7 +216,8 @@ func (p *program) runs(t *testing.T, node string) {
 	})
 }
 
-// interrupt ends the cluster as Ctrl-C does, whose signal its children get as well: all of it is gone, and the program content.
+// interrupt ends the cluster as Ctrl-C does, whose signal its children get as well: all of it is gone, and the program
+// content.
 func (p *program) interrupt(t *testing.T) {
 	t.Helper()
 	left := traces(t, p.remote)

@@ -39,15 +39,16 @@ const (
 	// watcher is the ServiceAccount of Prometheus.
 	watcher = "prometheus-k8s"
 	// monitorPath is the path of the chart's ServiceMonitor in the API.
-	monitorPath = "/apis/monitoring.coreos.com/v1/namespaces/" + cluster.Namespace + "/servicemonitors/" + cluster.Release
+	monitorPath = "/apis/monitoring.coreos.com/v1/namespaces/" + cluster.Namespace + "/servicemonitors/" +
+		cluster.Release
 )
 
 // prometheusAt is where Prometheus listens, in the client's namespace.
 func prometheusAt() netip.AddrPort { return netip.MustParseAddrPort("127.0.0.1:9090") }
 
-// scraped proves that a real Prometheus reads the metrics of what the chart's ServiceMonitor selects, as it says: by its selector and port,
-// with its path and TLS settings, and the token that it names, while Argo CD tracks objects by label. Finding the pods,
-// which Debian's Prometheus is built without, is done here.
+// scraped proves that a real Prometheus reads the metrics of what the chart's ServiceMonitor selects, as it says: by
+// its selector and port, with its path and TLS settings, and the token that it names, while Argo CD tracks objects by
+// label. Finding the pods, which Debian's Prometheus is built without, is done here.
 func scraped(t *testing.T, l *lab) {
 	t.Helper()
 	program, err := exec.LookPath("prometheus")
@@ -76,7 +77,8 @@ func scraped(t *testing.T, l *lab) {
 		Name: "Prometheus", Path: "nsenter", LogPath: l.report.file("prometheus.log"),
 		Args: []string{
 			"--net=" + l.Client().Path(), "--", program, "--config.file=" + filepath.Join(folder, "prometheus.yaml"),
-			"--storage.tsdb.path=" + filepath.Join(folder, "data"), "--web.listen-address=" + prometheusAt().String(), "--log.level=debug",
+			"--storage.tsdb.path=" + filepath.Join(folder, "data"), "--web.listen-address=" + prometheusAt().String(),
+			"--log.level=debug",
 		},
 	})
 	if err != nil {
@@ -96,26 +98,29 @@ func (l *lab) monitored(t *testing.T, namespace string) {
 		t.Fatal(err)
 	}
 	release := func(more map[string]any) chart.Release {
-		return chart.Release{Name: cluster.Release, Namespace: cluster.Namespace, Values: chartutil.MergeTables(more, l.Values())}
+		return chart.Release{Name: cluster.Release, Namespace: cluster.Namespace, Values: chartutil.MergeTables(more,
+			l.Values())}
 	}
 	folder := filepath.Join(l.root, "charts", "thalassa-ccm")
 	more := map[string]any{
 		"serviceMonitor": map[string]any{"enabled": true}, "scrape": map[string]any{"interval": "1s"},
-		"metrics": map[string]any{"readers": []any{map[string]any{"kind": "ServiceAccount", "name": watcher, "namespace": namespace}}},
+		"metrics": map[string]any{"readers": []any{map[string]any{"kind": "ServiceAccount", "name": watcher,
+			"namespace": namespace}}},
 	}
 	if _, err := chart.Upgrade(t.Context(), l.Config(), folder, release(more), nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if _, err := chart.Upgrade(context.WithoutCancel(t.Context()), l.Config(), folder, release(map[string]any{}), nil); err != nil {
+		if _, err := chart.Upgrade(context.WithoutCancel(t.Context()), l.Config(), folder, release(map[string]any{}),
+			nil); err != nil {
 			t.Error(err)
 		}
 	})
 	l.trackByLabel(t)
 }
 
-// trackByLabel overwrites the label of the Service and the ServiceMonitor that Argo CD overwrites when it tracks objects by
-// label. Selectors and pods keep the name of the release, as with Argo CD.
+// trackByLabel overwrites the label of the Service and the ServiceMonitor that Argo CD overwrites when it tracks
+// objects by label. Selectors and pods keep the name of the release, as with Argo CD.
 func (l *lab) trackByLabel(t *testing.T) {
 	t.Helper()
 	const label = `{"metadata": {"labels": {"app.kubernetes.io/instance": "my-application"}}}`
@@ -123,7 +128,8 @@ func (l *lab) trackByLabel(t *testing.T) {
 		"/api/v1/namespaces/" + cluster.Namespace + "/services/" + cluster.Release + "-metrics", monitorPath,
 	} {
 		client := l.API().Discovery().RESTClient()
-		if err := client.Patch(types.MergePatchType).AbsPath(path).Body([]byte(label)).Do(t.Context()).Error(); err != nil {
+		if err := client.Patch(types.MergePatchType).AbsPath(path).Body([]byte(label)).Do(t.Context()).
+			Error(); err != nil {
 			t.Fatalf("overwriting the label of %s: %v", path, err)
 		}
 	}
@@ -155,18 +161,21 @@ func (l *lab) monitor(t *testing.T) (m monitor) {
 	return m
 }
 
-// selected are the addresses that a ServiceMonitor is about: those behind the port of that name of all Services with its labels.
+// selected are the addresses that a ServiceMonitor is about: those behind the port of that name of all Services with
+// its labels.
 func (l *lab) selected(t *testing.T, m monitor) (addresses []string) {
 	t.Helper()
 	eventually(t, "the ServiceMonitor selects something", func(ctx context.Context) error {
 		addresses = nil
 		selector := labels.SelectorFromSet(m.Selector.MatchLabels).String()
-		services, err := l.API().CoreV1().Services(cluster.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		services, err := l.API().CoreV1().Services(cluster.Namespace).List(ctx,
+			metav1.ListOptions{LabelSelector: selector})
 		if err != nil {
 			return err
 		}
 		for _, service := range services.Items {
-			found, err := l.API().DiscoveryV1().EndpointSlices(service.Namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service.Name})
+			found, err := l.API().DiscoveryV1().EndpointSlices(service.Namespace).List(ctx,
+				metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service.Name})
 			if err != nil {
 				return err
 			}
@@ -212,7 +221,8 @@ func scrapeConfiguration(m monitor, targets []string, tokenFile string) ([]byte,
 func (l *lab) token(t *testing.T, namespace string) string {
 	t.Helper()
 	accounts := l.API().CoreV1().ServiceAccounts(namespace)
-	_, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: watcher}}, metav1.CreateOptions{})
+	_, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: watcher}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +236,8 @@ func (l *lab) token(t *testing.T, namespace string) string {
 // measures waits until Prometheus has 1 as the answer to a query, about one instance and no other.
 func (l *lab) measures(t *testing.T, p *process.Process, query, instance string) {
 	t.Helper()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context,
+		network, _ string) (net.Conn, error) {
 		return l.Client().DialContext(ctx, network, prometheusAt().String())
 	}}}
 	eventually(t, "Prometheus measures "+query, func(ctx context.Context) error {
@@ -235,7 +246,8 @@ func (l *lab) measures(t *testing.T, p *process.Process, query, instance string)
 			t.Fatal(p.Err())
 		default:
 		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://prometheus/api/v1/query?query="+url.QueryEscape(query), nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://prometheus/api/v1/query?query="+
+			url.QueryEscape(query), nil)
 		if err != nil {
 			return err
 		}

@@ -33,7 +33,8 @@ type report struct {
 	gather func(ctx context.Context, folder string) error
 }
 
-// newReport empties the folder of a test, and begins its story: it is there also when the cluster does not start, or the test is killed.
+// newReport empties the folder of a test, and begins its story: it is there also when the cluster does not start, or
+// the test is killed.
 func newReport(t *testing.T, root string) *report {
 	t.Helper()
 	r := &report{folder: filepath.Join(root, "dist", "e2e", t.Name())}
@@ -82,8 +83,8 @@ func (r *report) about(gather func(ctx context.Context, folder string) error) {
 // collectLimit bounds how long a cluster that is broken may take to say why.
 const collectLimit = 30 * time.Second
 
-// collect writes logs, and what the API server, the cloud and the kernel know, if something failed: into the folder of that name in that of
-// the test, which is the one of the test where it is empty.
+// collect writes logs, and what the API server, the cloud and the kernel know, if something failed: into the folder of
+// that name in that of the test, which is the one of the test where it is empty.
 func (r *report) collect(t *testing.T, name string) {
 	t.Helper()
 	if !t.Failed() {
@@ -120,17 +121,22 @@ func (l *lab) gather(ctx context.Context, folder string) error {
 	ctx, cancel := context.WithTimeout(ctx, collectLimit)
 	defer cancel()
 	failed := []error{
-		l.Logs(filepath.Join(folder, "logs")), write(folder, "cloud.json", l.Cloud().State()), write(folder, "cloud-writes.json", l.Cloud().Writes()),
+		l.Logs(filepath.Join(folder, "logs")), write(folder, "cloud.json", l.Cloud().State()),
+		write(folder, "cloud-writes.json", l.Cloud().Writes()),
 		l.gatherKernel(ctx, filepath.Join(folder, "kernel")),
 	}
 	core := l.API().CoreV1()
 	for name, list := range map[string]func() (any, error){
-		"nodes.yaml":     func() (any, error) { return core.Nodes().List(ctx, metav1.ListOptions{}) },
-		"pods.yaml":      func() (any, error) { return core.Pods("").List(ctx, metav1.ListOptions{}) },
-		"services.yaml":  func() (any, error) { return core.Services("").List(ctx, metav1.ListOptions{}) },
-		"endpoints.yaml": func() (any, error) { return l.API().DiscoveryV1().EndpointSlices("").List(ctx, metav1.ListOptions{}) },
-		"leases.yaml":    func() (any, error) { return l.API().CoordinationV1().Leases("").List(ctx, metav1.ListOptions{}) },
-		"events.yaml":    func() (any, error) { return core.Events("").List(ctx, metav1.ListOptions{}) },
+		"nodes.yaml":    func() (any, error) { return core.Nodes().List(ctx, metav1.ListOptions{}) },
+		"pods.yaml":     func() (any, error) { return core.Pods("").List(ctx, metav1.ListOptions{}) },
+		"services.yaml": func() (any, error) { return core.Services("").List(ctx, metav1.ListOptions{}) },
+		"endpoints.yaml": func() (any, error) {
+			return l.API().DiscoveryV1().EndpointSlices("").List(ctx, metav1.ListOptions{})
+		},
+		"leases.yaml": func() (any, error) {
+			return l.API().CoordinationV1().Leases("").List(ctx, metav1.ListOptions{})
+		},
+		"events.yaml": func() (any, error) { return core.Events("").List(ctx, metav1.ListOptions{}) },
 		"route-tables.yaml": func() (any, error) {
 			cloud, err := l.Customer()
 			if err != nil {
@@ -157,7 +163,8 @@ func (l *lab) gatherKernel(ctx context.Context, folder string) error {
 	var failed []error
 	for _, path := range namespaces {
 		var all bytes.Buffer
-		for _, command := range []string{"ip address", "ip route show table all", "ip -6 route show table all", "ip rule", "nft list ruleset"} {
+		for _, command := range []string{"ip address", "ip route show table all", "ip -6 route show table all",
+			"ip rule", "nft list ruleset"} {
 			fmt.Fprintf(&all, "# %s\n", command)
 			c := exec.CommandContext(ctx, "nsenter", append([]string{"--net=" + path}, strings.Fields(command)...)...)
 			c.Stdout, c.Stderr = &all, &all

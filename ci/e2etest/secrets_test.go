@@ -16,7 +16,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
 )
 
-// rotated proves that the credentials can be changed while the program runs: it goes on with the new ones, and was not started anew.
+// rotated proves that the credentials can be changed while the program runs: it goes on with the new ones, and was not
+// started anew.
 func rotated(t *testing.T, l *lab) {
 	t.Helper()
 	namespace := l.runServers(t, "worker-1", "worker-2")
@@ -36,7 +37,8 @@ func rotated(t *testing.T, l *lab) {
 		t.Fatal(err)
 	}
 	eventually(t, "an event on the pod says CloudSecretsReloaded", func(ctx context.Context) error {
-		events, err := l.API().CoreV1().Events(cluster.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + before.Name})
+		events, err := l.API().CoreV1().Events(cluster.Namespace).List(ctx,
+			metav1.ListOptions{FieldSelector: "involvedObject.name=" + before.Name})
 		if err != nil {
 			return err
 		}
@@ -58,13 +60,17 @@ func rotated(t *testing.T, l *lab) {
 	l.awaitWeb(t, address, "worker-1", "worker-2")
 	byManager := 0
 	for _, write := range l.Cloud().Writes() {
-		if write.Time.After(expired) && write.Subject == emulator.DefaultClientID && write.Status < http.StatusBadRequest {
+		if write.Time.After(expired) && write.Subject == emulator.DefaultClientID &&
+			write.Status < http.StatusBadRequest {
 			byManager++
 		}
 	}
 	after := l.manager(t)
-	if byManager == 0 || after.UID != before.UID || after.Status.ContainerStatuses[0].RestartCount != before.Status.ContainerStatuses[0].RestartCount {
-		t.Errorf("it wrote %d times with the new secret, want some; pod %s was restarted %d times, want the pod %s of before and %d times",
-			byManager, after.UID, after.Status.ContainerStatuses[0].RestartCount, before.UID, before.Status.ContainerStatuses[0].RestartCount)
+	if byManager == 0 || after.UID != before.UID ||
+		after.Status.ContainerStatuses[0].RestartCount != before.Status.ContainerStatuses[0].RestartCount {
+		t.Errorf("it wrote %d times with the new secret, want some; pod %s was restarted %d times, want the pod %s "+
+			"of before and %d times",
+			byManager, after.UID, after.Status.ContainerStatuses[0].RestartCount, before.UID,
+			before.Status.ContainerStatuses[0].RestartCount)
 	}
 }

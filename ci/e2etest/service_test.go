@@ -46,7 +46,8 @@ func (l *lab) awaitDatagrams(t *testing.T, address netip.Addr, nodes ...string) 
 	})
 }
 
-// dualStack proves that a Service with both families has an address of each, and that both carry connections and datagrams.
+// dualStack proves that a Service with both families has an address of each, and that both carry connections and
+// datagrams.
 func dualStack(t *testing.T, l *lab) {
 	t.Helper()
 	namespace := l.runServers(t, "worker-1", "worker-2")
@@ -74,8 +75,8 @@ func sender(t *testing.T, answer testserver.Answer) netip.Addr {
 	return at.Addr().Unmap()
 }
 
-// local proves that a pod sees the address of the load balancer, which is a proxy, and not the client's; with the policy Cluster it
-// sees that of a node.
+// local proves that a pod sees the address of the load balancer, which is a proxy, and not the client's; with the
+// policy Cluster it sees that of a node.
 func local(t *testing.T, l *lab) {
 	t.Helper()
 	namespace := l.runServers(t, "worker-1")
@@ -101,7 +102,8 @@ func local(t *testing.T, l *lab) {
 	}
 }
 
-// isNodes says whether an address is that of a node: of its machine, or that which it has in the network of its pods, the first one.
+// isNodes says whether an address is that of a node: of its machine, or that which it has in the network of its pods,
+// the first one.
 func (l *lab) isNodes(t *testing.T, address netip.Addr) bool {
 	t.Helper()
 	nodes, err := l.API().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
@@ -109,13 +111,15 @@ func (l *lab) isNodes(t *testing.T, address netip.Addr) bool {
 		t.Fatal(err)
 	}
 	return slices.ContainsFunc(nodes.Items, func(node corev1.Node) bool {
-		return internal(&node, address.Is4()) == address.String() || slices.ContainsFunc(node.Spec.PodCIDRs, func(cidr string) bool {
-			return netip.MustParsePrefix(cidr).Addr().Next() == address
-		})
+		return internal(&node, address.Is4()) == address.String() || slices.ContainsFunc(node.Spec.PodCIDRs,
+			func(cidr string) bool {
+				return netip.MustParsePrefix(cidr).Addr().Next() == address
+			})
 	})
 }
 
-// proxyProtocol proves that the header tells the client's address where the pod sees the load balancer's, with the policy Local.
+// proxyProtocol proves that the header tells the client's address where the pod sees the load balancer's, with the
+// policy Local.
 func proxyProtocol(t *testing.T, l *lab) {
 	t.Helper()
 	address := l.expose(t, l.runServers(t, "worker-1", "worker-2"), portProxied, func(s *corev1.Service) {
@@ -181,7 +185,8 @@ func nothingLeft(t *testing.T, l *lab) {
 	eventually(t, "the cloud has no load balancer and no target group", func(context.Context) error {
 		state := l.Cloud().State()
 		if len(state.LoadBalancers) > 0 || len(state.TargetGroups) > 0 {
-			return fmt.Errorf("it has %d load balancers and %d target groups", len(state.LoadBalancers), len(state.TargetGroups))
+			return fmt.Errorf("it has %d load balancers and %d target groups", len(state.LoadBalancers),
+				len(state.TargetGroups))
 		}
 		return nil
 	})

@@ -23,7 +23,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
 )
 
-// standing is what nobody may lose: Nodes by what makes them the same one, and addresses of load balancers by their identities.
+// standing is what nobody may lose: Nodes by what makes them the same one, and addresses of load balancers by their
+// identities.
 type standing struct{ Nodes, Balancers map[string]string }
 
 // standing is what is there now. All nodes are to be ready and initialised.
@@ -101,8 +102,8 @@ func (r *record) lines(word string) (found []string) {
 // nowhere is a network for documentation, RFC 5737.
 const nowhere = "203.0.113.0/28"
 
-// watchRoutes has the kernel of the VPC's router tell of its routes, and returns what ends that and returns those to pods that it had for
-// some time not. A route to nowhere that comes and goes shows that it is heard.
+// watchRoutes has the kernel of the VPC's router tell of its routes, and returns what ends that and returns those to
+// pods that it had for some time not. A route to nowhere that comes and goes shows that it is heard.
 func (l *lab) watchRoutes(t *testing.T) (lost func() []string) {
 	t.Helper()
 	router, err := l.router()
@@ -125,7 +126,8 @@ func (l *lab) watchRoutes(t *testing.T) (lost func() []string) {
 		before := len(heard.lines("Deleted blackhole " + nowhere))
 		eventually(t, "the routes are heard of", func(ctx context.Context) error {
 			for _, verb := range []string{"add", "del"} {
-				if output, err := exec.CommandContext(ctx, "nsenter", "--net="+router, "ip", "route", verb, "blackhole", nowhere).CombinedOutput(); err != nil {
+				if output, err := exec.CommandContext(ctx, "nsenter", "--net="+router, "ip", "route", verb, "blackhole",
+					nowhere).CombinedOutput(); err != nil {
 					return fmt.Errorf("ip route %s: %w: %s", verb, err, output)
 				}
 			}
@@ -146,11 +148,13 @@ func (l *lab) watchRoutes(t *testing.T) (lost func() []string) {
 	}
 }
 
-// unread makes a Service that the program cannot serve as it should, for want of a permission, and returns its address. It is told so.
+// unread makes a Service that the program cannot serve as it should, for want of a permission, and returns its address.
+// It is told so.
 func (l *lab) unread(t *testing.T, namespace string) netip.Addr {
 	t.Helper()
 	if l.mayReadEndpoints(t) {
-		t.Errorf("the chart %s permits to read EndpointSlices, so nothing here is about a program that may not", firstVersion)
+		t.Errorf("the chart %s permits to read EndpointSlices, so nothing here is about a program that may not",
+			firstVersion)
 	}
 	name := l.wish(t, namespace, portHTTP, named("near"), func(s *corev1.Service) {
 		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
@@ -172,12 +176,14 @@ func (l *lab) unread(t *testing.T, namespace string) netip.Addr {
 // mayReadEndpoints asks the API server whether the program may list EndpointSlices.
 func (l *lab) mayReadEndpoints(t *testing.T) bool {
 	t.Helper()
-	review, err := l.API().AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{
-		Spec: authorizationv1.SubjectAccessReviewSpec{
-			User:               "system:serviceaccount:" + cluster.Namespace + ":" + cluster.Release,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Group: "discovery.k8s.io", Resource: "endpointslices"},
-		},
-	}, metav1.CreateOptions{})
+	review, err := l.API().AuthorizationV1().SubjectAccessReviews().Create(t.Context(),
+		&authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: "system:serviceaccount:" + cluster.Namespace + ":" + cluster.Release,
+				ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Group: "discovery.k8s.io",
+					Resource: "endpointslices"},
+			},
+		}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,10 +195,16 @@ func (l *lab) roles(t *testing.T) (all []string) {
 	t.Helper()
 	rbac, everywhere := l.API().RbacV1(), metav1.ListOptions{}
 	for kind, list := range map[string]func() (runtime.Object, error){
-		"ClusterRole":        func() (runtime.Object, error) { return rbac.ClusterRoles().List(t.Context(), everywhere) },
-		"ClusterRoleBinding": func() (runtime.Object, error) { return rbac.ClusterRoleBindings().List(t.Context(), everywhere) },
-		"Role":               func() (runtime.Object, error) { return rbac.Roles("").List(t.Context(), everywhere) },
-		"RoleBinding":        func() (runtime.Object, error) { return rbac.RoleBindings("").List(t.Context(), everywhere) },
+		"ClusterRole": func() (runtime.Object, error) {
+			return rbac.ClusterRoles().List(t.Context(), everywhere)
+		},
+		"ClusterRoleBinding": func() (runtime.Object, error) {
+			return rbac.ClusterRoleBindings().List(t.Context(), everywhere)
+		},
+		"Role": func() (runtime.Object, error) { return rbac.Roles("").List(t.Context(), everywhere) },
+		"RoleBinding": func() (runtime.Object, error) {
+			return rbac.RoleBindings("").List(t.Context(), everywhere)
+		},
 	} {
 		objects, err := list()
 		if err != nil {
@@ -212,14 +224,15 @@ func (l *lab) roles(t *testing.T) (all []string) {
 	return all
 }
 
-// oldRolesGone wants the permissions of accounts that do no work any more to be gone, the others to be there, and the program to be
-// permitted what it was not.
+// oldRolesGone wants the permissions of accounts that do no work any more to be gone, the others to be there, and the
+// program to be permitted what it was not.
 func (l *lab) oldRolesGone(t *testing.T, before []string) {
 	t.Helper()
 	want := slices.DeleteFunc(slices.Clone(before), func(one string) bool {
-		return slices.ContainsFunc([]string{"node-controller", "service-controller", "cloud-provider-thalassa"}, func(account string) bool {
-			return strings.HasSuffix(one, "-"+account)
-		})
+		return slices.ContainsFunc([]string{"node-controller", "service-controller", "cloud-provider-thalassa"},
+			func(account string) bool {
+				return strings.HasSuffix(one, "-"+account)
+			})
 	})
 	if len(before)-len(want) != 6 { // a role and its binding for each
 		t.Errorf("the old chart had the permissions %q, want those of three accounts among them", before)

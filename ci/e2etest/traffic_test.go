@@ -33,8 +33,8 @@ const (
 const (
 	// answerLimit bounds one request; on an idle machine it takes a millisecond.
 	answerLimit = 3 * time.Second
-	// loadLimit bounds one of those that may not fail. A load balancer tries the next target where one is silent for 3 s, and a machine that
-	// is busy has such moments: who waits no longer than that takes them for a failure.
+	// loadLimit bounds one of those that may not fail. A load balancer tries the next target where one is silent for 3
+	// s, and a machine that is busy has such moments: who waits no longer than that takes them for a failure.
 	loadLimit = 30 * time.Second
 )
 
@@ -59,7 +59,8 @@ func (l *lab) runServers(t *testing.T, nodes ...string) (namespace string) {
 func (l *lab) namespace(t *testing.T) string {
 	t.Helper()
 	namespaces := l.API().CoreV1().Namespaces()
-	made, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}, metav1.CreateOptions{})
+	made, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,8 @@ func (l *lab) runServer(t *testing.T, namespace, node string) {
 			Containers: []corev1.Container{{
 				Name: "server", Image: cluster.GuestImage, ImagePullPolicy: corev1.PullNever, Args: []string{"serve"},
 				ReadinessProbe: &corev1.Probe{
-					PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(portHTTP)}},
+					PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz",
+						Port: intstr.FromInt32(portHTTP)}},
 				},
 			}},
 		},
@@ -118,8 +120,8 @@ func podReady(pod *corev1.Pod) bool {
 	})
 }
 
-// expose makes a load balancer of the servers, and returns its address. Port 80 leads to the given port over TCP and to the
-// server of datagrams over UDP. It is deleted with the test.
+// expose makes a load balancer of the servers, and returns its address. Port 80 leads to the given port over TCP and to
+// the server of datagrams over UDP. It is deleted with the test.
 func (l *lab) expose(t *testing.T, namespace string, port int32, adjust ...func(*corev1.Service)) netip.Addr {
 	t.Helper()
 	return l.addressOf(t, namespace, l.wish(t, namespace, port, adjust...))
@@ -146,7 +148,8 @@ func (l *lab) wish(t *testing.T, namespace string, port int32, adjust ...func(*c
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := services.Delete(context.WithoutCancel(t.Context()), service.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		if err := services.Delete(context.WithoutCancel(t.Context()), service.Name,
+			metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			t.Error(err)
 		}
 	})
@@ -193,8 +196,10 @@ func (l *lab) ask(ctx context.Context, address netip.Addr) (testserver.Answer, e
 	return answer, err
 }
 
-// askFrom is ask for who wants to know where the connection came from, which is invalid when there was none, and has a limit of its own.
-func (l *lab) askFrom(ctx context.Context, address netip.Addr, limit time.Duration) (answer testserver.Answer, from netip.AddrPort, err error) {
+// askFrom is ask for who wants to know where the connection came from, which is invalid when there was none, and has a
+// limit of its own.
+func (l *lab) askFrom(ctx context.Context, address netip.Addr,
+	limit time.Duration) (answer testserver.Answer, from netip.AddrPort, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var local atomic.Value // the transport does not wait for a connection that comes too late
@@ -211,11 +216,13 @@ func (l *lab) askFrom(ctx context.Context, address netip.Addr, limit time.Durati
 }
 
 // askOver is ask over a connection that dial makes.
-func askOver(ctx context.Context, address netip.Addr, dial func(ctx context.Context, network, at string) (net.Conn, error)) (
+func askOver(ctx context.Context, address netip.Addr, dial func(ctx context.Context, network,
+	at string) (net.Conn, error)) (
 	answer testserver.Answer, err error,
 ) {
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: dial}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+netip.AddrPortFrom(address, 80).String()+"/", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+netip.AddrPortFrom(address, 80).String()+
+		"/", nil)
 	if err != nil {
 		return answer, err
 	}
@@ -252,12 +259,13 @@ func (l *lab) tell(ctx context.Context, address netip.Addr, text string) (testse
 	return answer, json.Unmarshal(buffer[:n], &answer)
 }
 
-// rounds is how many requests in a row show where a load balancer leads: with two targets, one that is never chosen would be a
-// coincidence of 1 in a million.
+// rounds is how many requests in a row show where a load balancer leads: with two targets, one that is never chosen
+// would be a coincidence of 1 in a million.
 const rounds = 20
 
 // reaches wants exactly the servers of the nodes to answer, all requests of a row. It returns the last answer.
-func (l *lab) reaches(ctx context.Context, ask func(context.Context) (testserver.Answer, error), nodes ...string) (last testserver.Answer, err error) {
+func (l *lab) reaches(ctx context.Context, ask func(context.Context) (testserver.Answer, error),
+	nodes ...string) (last testserver.Answer, err error) {
 	seen := map[string]bool{}
 	for i := range rounds {
 		if last, err = ask(ctx); err != nil {
@@ -280,7 +288,9 @@ func (l *lab) reaches(ctx context.Context, ask func(context.Context) (testserver
 func (l *lab) awaitWeb(t *testing.T, address netip.Addr, nodes ...string) (last testserver.Answer) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%s leads to %v", address, nodes), func(ctx context.Context) (err error) {
-		last, err = l.reaches(ctx, func(ctx context.Context) (testserver.Answer, error) { return l.ask(ctx, address) }, nodes...)
+		last, err = l.reaches(ctx, func(ctx context.Context) (testserver.Answer, error) {
+			return l.ask(ctx, address)
+		}, nodes...)
 		return err
 	})
 	return last

@@ -25,15 +25,16 @@ import (
 )
 
 const (
-	// nextTag is another name of the image: with it, an upgrade replaces the pods also where both charts name the same one.
+	// nextTag is another name of the image: with it, an upgrade replaces the pods also where both charts name the same
+	// one.
 	nextTag = "next"
 	// finalizer holds a Service until its load balancer is deleted.
 	finalizer = "service.kubernetes.io/load-balancer-cleanup"
 )
 
-// TestUpgrade installs the oldest chart that is kept, upgrades it to that of today, and removes it. Images of before cannot be pulled here:
-// what both charts run is the program of today, which then lacks permissions at first, as where the image is upgraded before the chart. The
-// cluster makes its own routes, as that chart knows none.
+// TestUpgrade installs the oldest chart that is kept, upgrades it to that of today, and removes it. Images of before
+// cannot be pulled here: what both charts run is the program of today, which then lacks permissions at first, as where
+// the image is upgraded before the chart. The cluster makes its own routes, as that chart knows none.
 func TestUpgrade(t *testing.T) {
 	root, err := repo.Root()
 	if err != nil {
@@ -45,7 +46,8 @@ func TestUpgrade(t *testing.T) {
 	}
 	l := start(t, cluster.Options{
 		Workers: 2, Networks: cluster.OwnNetworks, Chart: oldest(t, root),
-		Values: map[string]any{"image": map[string]any{"tag": today.AppVersion()}, "useServiceAccountCredentials": map[string]any{"enabled": true}},
+		Values: map[string]any{"image": map[string]any{"tag": today.AppVersion()},
+			"useServiceAccountCredentials": map[string]any{"enabled": true}},
 	})
 	l.prove(t,
 		proof{"a chart of before is upgraded, and nobody notices", upgraded},
@@ -64,22 +66,26 @@ func oldest(t *testing.T, root string) (folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(all, func(c released.Chart) bool { return c.Name == cluster.Release && c.Version == firstVersion })
+	i := slices.IndexFunc(all, func(c released.Chart) bool {
+		return c.Name == cluster.Release && c.Version == firstVersion
+	})
 	if i < 0 {
 		t.Fatalf("the chart %s %s is not kept, only %v", cluster.Release, firstVersion, all)
 	}
 	return all[i].Dir
 }
 
-// today is the chart in charts with the values of the cluster, and the image under its other name. The program makes the routes from now on,
-// and does all work under its own account.
+// today is the chart in charts with the values of the cluster, and the image under its other name. The program makes
+// the routes from now on, and does all work under its own account.
 func (l *lab) today() (folder string, release chart.Release) {
 	values := chartutil.MergeTables(map[string]any{
 		"image":                        map[string]any{"tag": nextTag},
 		"useServiceAccountCredentials": map[string]any{"enabled": false},
-		"cloudConfig":                  map[string]any{"clusterCIDR": cluster.PodCIDR, "routes": map[string]any{"enabled": true}},
+		"cloudConfig": map[string]any{"clusterCIDR": cluster.PodCIDR,
+			"routes": map[string]any{"enabled": true}},
 	}, l.Values())
-	return filepath.Join(l.root, "charts", "thalassa-ccm"), chart.Release{Name: cluster.Release, Namespace: cluster.Namespace, Values: values}
+	return filepath.Join(l.root, "charts", "thalassa-ccm"), chart.Release{Name: cluster.Release,
+		Namespace: cluster.Namespace, Values: values}
 }
 
 // rename makes the image known to all nodes under its other name.
@@ -98,8 +104,9 @@ func (l *lab) rename(t *testing.T) {
 	}
 }
 
-// upgraded proves that a release of the chart before becomes one of today's while it serves: no request fails, nothing in the cloud or in the
-// kernel of the router is lost, and it works afterwards. What the old chart did not permit is done then, too.
+// upgraded proves that a release of the chart before becomes one of today's while it serves: no request fails, nothing
+// in the cloud or in the kernel of the router is lost, and it works afterwards. What the old chart did not permit is
+// done then, too.
 func upgraded(t *testing.T, l *lab) {
 	t.Helper()
 	l.rename(t)
@@ -140,12 +147,14 @@ func upgraded(t *testing.T, l *lab) {
 func (l *lab) runsNext(t *testing.T, old *corev1.Pod) {
 	t.Helper()
 	eventually(t, "a new pod is ready", func(ctx context.Context) error {
-		pods, err := l.API().CoreV1().Pods(cluster.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selectManager})
+		pods, err := l.API().CoreV1().Pods(cluster.Namespace).List(ctx,
+			metav1.ListOptions{LabelSelector: selectManager})
 		if err != nil || len(pods.Items) != 1 {
 			return errors.Join(err, fmt.Errorf("there are %d pods", len(pods.Items)))
 		}
 		pod := &pods.Items[0]
-		if old != nil && pod.UID == old.UID || !podReady(pod) || !strings.HasSuffix(pod.Spec.Containers[0].Image, ":"+nextTag) {
+		if old != nil && pod.UID == old.UID || !podReady(pod) || !strings.HasSuffix(pod.Spec.Containers[0].Image,
+			":"+nextTag) {
 			return fmt.Errorf("pod %s runs %s, phase %s", pod.Name, pod.Spec.Containers[0].Image, pod.Status.Phase)
 		}
 		return nil
@@ -178,7 +187,8 @@ func uninstalled(t *testing.T, l *lab) {
 	l.uninstall(t)
 	state := l.Cloud().State()
 	if len(state.LoadBalancers)+len(state.TargetGroups) > 0 {
-		t.Errorf("the cloud has %d load balancers and %d target groups", len(state.LoadBalancers), len(state.TargetGroups))
+		t.Errorf("the cloud has %d load balancers and %d target groups", len(state.LoadBalancers),
+			len(state.TargetGroups))
 	}
 	if roles := l.roles(t); len(roles) > 0 {
 		t.Errorf("of the permissions are left %q", roles)
@@ -187,8 +197,8 @@ func uninstalled(t *testing.T, l *lab) {
 	l.again(t)
 }
 
-// uninstalledTooSoon proves that nothing breaks when Services were forgotten: the load balancer serves, the finalizer and the status say what
-// is left, and installing it again finishes what was begun.
+// uninstalledTooSoon proves that nothing breaks when Services were forgotten: the load balancer serves, the finalizer
+// and the status say what is left, and installing it again finishes what was begun.
 func uninstalledTooSoon(t *testing.T, l *lab) {
 	t.Helper()
 	namespace := l.runServers(t, "worker-1")

@@ -47,21 +47,26 @@ type cloud struct {
 // seed has what the examples name.
 func seed() emulator.Seed {
 	seed := emulator.DefaultSeed()
-	seed.Regions[0].PublicAddresses = []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("2001:db8::/64")}
+	seed.Regions[0].PublicAddresses = []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24"),
+		netip.MustParsePrefix("2001:db8::/64")}
 	owner := &seed.Organisations[0]
 	vpc := &owner.VPCs[0]
-	vpc.Subnets = append(vpc.Subnets, emulator.SubnetSeed{Name: "frontend", CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.200.0/24")}})
-	vpc.SecurityGroups = append(vpc.SecurityGroups, emulator.SecurityGroupSeed{Name: "office"}, emulator.SecurityGroupSeed{Name: "nodes"})
+	vpc.Subnets = append(vpc.Subnets, emulator.SubnetSeed{Name: "frontend",
+		CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.200.0/24")}})
+	vpc.SecurityGroups = append(vpc.SecurityGroups, emulator.SecurityGroupSeed{Name: "office"},
+		emulator.SecurityGroupSeed{Name: "nodes"})
 	owner.ReservedIPs = append(owner.ReservedIPs,
 		emulator.ReservedIPSeed{Name: "shop", Region: emulator.DefaultRegion},
-		emulator.ReservedIPSeed{Name: "till", Region: emulator.DefaultRegion, Addresses: []netip.Addr{netip.MustParseAddr("203.0.113.10")}})
+		emulator.ReservedIPSeed{Name: "till", Region: emulator.DefaultRegion,
+			Addresses: []netip.Addr{netip.MustParseAddr("203.0.113.10")}})
 	return seed
 }
 
 // newCloud starts one for a test.
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
-	emulated, err := emulator.New(emulator.Config{Seed: seed(), Switches: emulator.Switches{LoadbalancerHostnames: true, StrictSecurityGroups: true}})
+	emulated, err := emulator.New(emulator.Config{Seed: seed(), Switches: emulator.Switches{LoadbalancerHostnames: true,
+		StrictSecurityGroups: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,13 +78,15 @@ func newCloud(t *testing.T) *cloud {
 		}
 	})
 	c := &cloud{url: server.URL, events: record.NewFakeRecorder(100)}
-	for name, labels := range map[string]map[string]string{"worker-1": nil, "worker-2": {"node-role.example.com/edge": "true"}} {
+	for name, labels := range map[string]map[string]string{"worker-1": nil,
+		"worker-2": {"node-role.example.com/edge": "true"}} {
 		id, err := emulated.AddMachine(emulator.MachineSpec{Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.nodes = append(c.nodes, &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: corev1.NodeSpec{ProviderID: thalassa.ProviderName + "://" + id},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+			Spec:       corev1.NodeSpec{ProviderID: thalassa.ProviderName + "://" + id},
 		})
 	}
 	c.provider = c.connect(t)
@@ -93,7 +100,9 @@ func (c *cloud) connect(t *testing.T) cloudprovider.LoadBalancer {
 	if err := os.WriteFile(file, []byte(configuration+"endpoint: "+c.url+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	made, err := thalassa.New("test", func(string) string { return "" })(t.Context(), contract.Options{ConfigFile: file})
+	made, err := thalassa.New("test", func(string) string {
+		return ""
+	})(t.Context(), contract.Options{ConfigFile: file})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,10 +57,12 @@ func newCluster(t *testing.T) *cluster {
 	c.install(t)
 	controlplanetest.Eventually(t, time.Minute, "the policy is in force", func(ctx context.Context) error {
 		bad := &corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Name: "bad", Annotations: map[string]string{thalassa.Annotations().Prefix() + "nonsense": ""}},
-			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+			ObjectMeta: metav1.ObjectMeta{Name: "bad", Annotations: map[string]string{thalassa.Annotations().Prefix() +
+				"nonsense": ""}},
+			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 		}
-		_, err := client.CoreV1().Services(c.namespace).Create(ctx, bad, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := client.CoreV1().Services(c.namespace).Create(ctx, bad,
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if !apierrors.IsInvalid(err) {
 			return fmt.Errorf("a Service with an unknown annotation gives %w", err)
 		}
@@ -81,7 +83,8 @@ func (c *cluster) install(t *testing.T) {
 		t.Fatal(err)
 	}
 	values["admissionPolicy"] = map[string]any{"enabled": true}
-	manifest, _, err := chart.Render(t.Context(), chartDir, chart.Release{Name: "thalassa-ccm", Namespace: "kube-system", Values: values})
+	manifest, _, err := chart.Render(t.Context(), chartDir, chart.Release{Name: "thalassa-ccm",
+		Namespace: "kube-system", Values: values})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +110,8 @@ func (c *cluster) install(t *testing.T) {
 func (c *cluster) store(t *testing.T, service *corev1.Service) *corev1.Service {
 	t.Helper()
 	c.said.Reset()
-	stored, err := c.client.CoreV1().Services(c.namespace).Create(t.Context(), service, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+	stored, err := c.client.CoreV1().Services(c.namespace).Create(t.Context(), service,
+		metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +124,8 @@ func (c *cluster) store(t *testing.T, service *corev1.Service) *corev1.Service {
 // patch changes a stored Service as kubectl patch does.
 func (c *cluster) patch(t *testing.T, name string, patch []byte) *corev1.Service {
 	t.Helper()
-	stored, err := c.client.CoreV1().Services(c.namespace).Patch(t.Context(), name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict})
+	stored, err := c.client.CoreV1().Services(c.namespace).Patch(t.Context(), name, types.StrategicMergePatchType,
+		patch, metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,8 @@ func examples(t *testing.T) []example {
 	return all
 }
 
-// TestExamplesSayWhatTheyDo: each has the name of its file, and two or three lines about it; the table has all of them and no more.
+// TestExamplesSayWhatTheyDo: each has the name of its file, and two or three lines about it; the table has all of them
+// and no more.
 func TestExamplesSayWhatTheyDo(t *testing.T) {
 	page, err := os.ReadFile(folder + "/README.md")
 	if err != nil {
@@ -113,7 +114,8 @@ func annotationAdopt() string { return thalassa.Annotations().Prefix() + "adopt"
 // adoptedBy is the identity of the load balancer that a Service adopts; "" for none.
 func adoptedBy(service *corev1.Service) string { return service.Annotations[annotationAdopt()] }
 
-// adoptable makes the load balancer that an example wants to adopt, permits it as its comment says, and has the example name it.
+// adoptable makes the load balancer that an example wants to adopt, permits it as its comment says, and has the example
+// name it.
 func adoptable(t *testing.T, c *cloud, service *corev1.Service) {
 	t.Helper()
 	if adoptedBy(service) == "" {
@@ -125,7 +127,8 @@ func adoptable(t *testing.T, c *cloud, service *corev1.Service) {
 	service.Annotations[annotationAdopt()] = made.Identity
 }
 
-// TestExamplesGetTheirLoadBalancer: the API server takes each of them, and the provider gives it an address, without a warning.
+// TestExamplesGetTheirLoadBalancer: the API server takes each of them, and the provider gives it an address, without a
+// warning.
 func TestExamplesGetTheirLoadBalancer(t *testing.T) {
 	in := newCluster(t)
 	for _, e := range examples(t) {

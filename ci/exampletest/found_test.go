@@ -93,8 +93,10 @@ func checks(want ...func(*corev1.Service, corev1.ServicePort) *check) look {
 			switch {
 			case at < 0:
 				return fmt.Sprintf("target groups %+v, want one for node port %d", groups, port.NodePort)
-			case (groups[at].HealthCheck == nil) != (wanted == nil), wanted != nil && *groups[at].HealthCheck != *wanted:
-				return fmt.Sprintf("port %s has the health check %+v, want %+v", port.Name, groups[at].HealthCheck, wanted)
+			case (groups[at].HealthCheck == nil) != (wanted == nil), wanted != nil &&
+				*groups[at].HealthCheck != *wanted:
+				return fmt.Sprintf("port %s has the health check %+v, want %+v", port.Name, groups[at].HealthCheck,
+					wanted)
 			}
 		}
 		return ""
@@ -105,27 +107,31 @@ func checks(want ...func(*corev1.Service, corev1.ServicePort) *check) look {
 func adopted(t *testing.T, c *cloud, s served) string {
 	t.Helper()
 	all, named := c.balancers(t), adoptedBy(s.service)
-	if len(all) != 1 || all[0].Identity != named || all[0].Labels[labelUID] != string(s.service.UID) || len(all[0].Listeners) != 1 {
+	if len(all) != 1 || all[0].Identity != named || all[0].Labels[labelUID] != string(s.service.UID) ||
+		len(all[0].Listeners) != 1 {
 		return fmt.Sprintf("load balancers %+v, want %s alone, with the labels of the Service and its port", all, named)
 	}
 	return ""
 }
 
-// kept gives the load balancer up as the guide says, and wants it to be left with all that is behind it, to be nobody's, and the Service's
-// node ports to be the same: whoever answered on them goes on.
+// kept gives the load balancer up as the guide says, and wants it to be left with all that is behind it, to be
+// nobody's, and the Service's node ports to be the same: whoever answered on them goes on.
 func kept(t *testing.T, c *cloud, s served) string {
 	t.Helper()
 	before := c.balancers(t)
 	given := s.cluster.patch(t, s.service.Name, patchOf(t, "keep-and-adopt.md"))
-	if given.Spec.Type != corev1.ServiceTypeNodePort || given.Spec.Ports[0].NodePort != s.service.Spec.Ports[0].NodePort {
-		return fmt.Sprintf("the Service becomes %+v, want the type NodePort with the node port that it had: %+v", given.Spec, s.service.Spec.Ports)
+	if given.Spec.Type != corev1.ServiceTypeNodePort ||
+		given.Spec.Ports[0].NodePort != s.service.Spec.Ports[0].NodePort {
+		return fmt.Sprintf("the Service becomes %+v, want the type NodePort with the node port that it had: %+v",
+			given.Spec, s.service.Spec.Ports)
 	}
 	c.remove(t, given)
 	after, groups := c.balancers(t), c.groups(t)
 	if len(before) != 1 || len(after) != 1 || after[0].Identity != before[0].Identity || len(after[0].Listeners) != 1 {
 		return fmt.Sprintf("load balancers %+v, want the one that was there before, with its port: %+v", after, before)
 	}
-	if len(groups) != 1 || len(groups[0].Attachments) != len(c.nodes) || groups[0].Port != s.service.Spec.Ports[0].NodePort {
+	if len(groups) != 1 || len(groups[0].Attachments) != len(c.nodes) ||
+		groups[0].Port != s.service.Spec.Ports[0].NodePort {
 		return fmt.Sprintf("target groups %+v, want one with %d machines", groups, len(c.nodes))
 	}
 	for _, labels := range []map[string]string{after[0].Labels, groups[0].Labels} {

@@ -65,7 +65,9 @@ func looks() map[string]look {
 func addresses(begin ...string) look {
 	return func(_ *testing.T, _ *cloud, s served) string {
 		for _, text := range begin {
-			if !slices.ContainsFunc(s.status.Ingress, func(i corev1.LoadBalancerIngress) bool { return strings.HasPrefix(i.IP, text) }) {
+			if !slices.ContainsFunc(s.status.Ingress, func(i corev1.LoadBalancerIngress) bool {
+				return strings.HasPrefix(i.IP, text)
+			}) {
 				return fmt.Sprintf("addresses %+v, want one that begins with %s", s.status.Ingress, text)
 			}
 		}

@@ -50,12 +50,14 @@ func providerIDPolicy(t *testing.T, admin kubernetes.Interface) {
 		case *admissionv1.ValidatingAdmissionPolicy:
 			_, err = admission.ValidatingAdmissionPolicies().Create(t.Context(), object, metav1.CreateOptions{})
 			t.Cleanup(func() {
-				deleted(t, admission.ValidatingAdmissionPolicies().Delete(context.WithoutCancel(t.Context()), object.Name, metav1.DeleteOptions{}))
+				deleted(t, admission.ValidatingAdmissionPolicies().Delete(context.WithoutCancel(t.Context()),
+					object.Name, metav1.DeleteOptions{}))
 			})
 		case *admissionv1.ValidatingAdmissionPolicyBinding:
 			_, err = admission.ValidatingAdmissionPolicyBindings().Create(t.Context(), object, metav1.CreateOptions{})
 			t.Cleanup(func() {
-				deleted(t, admission.ValidatingAdmissionPolicyBindings().Delete(context.WithoutCancel(t.Context()), object.Name, metav1.DeleteOptions{}))
+				deleted(t, admission.ValidatingAdmissionPolicyBindings().Delete(context.WithoutCancel(t.Context()),
+					object.Name, metav1.DeleteOptions{}))
 			})
 		}
 		if err != nil {
@@ -79,7 +81,8 @@ func refusedProviderID(err error) error {
 	return nil
 }
 
-// TestKubeletsSetNoProviderID, neither with a new Node nor later; what the cloud controller manager has set stays, and does not hinder them.
+// TestKubeletsSetNoProviderID, neither with a new Node nor later; what the cloud controller manager has set stays, and
+// does not hinder them.
 func TestKubeletsSetNoProviderID(t *testing.T) {
 	admin, err := kubernetes.NewForConfig(controlplanetest.Get(t).Config())
 	if err != nil {
@@ -95,7 +98,8 @@ func TestKubeletsSetNoProviderID(t *testing.T) {
 		return err
 	}
 	dry := []string{metav1.DryRunAll}
-	if _, err := client.Create(t.Context(), made("thalassacloud://another"), metav1.CreateOptions{DryRun: dry}); err != nil {
+	if _, err := client.Create(t.Context(), made("thalassacloud://another"),
+		metav1.CreateOptions{DryRun: dry}); err != nil {
 		t.Fatalf("without the policy: %v", err)
 	}
 	providerIDPolicy(t, admin)

@@ -63,8 +63,8 @@ func documentedConditions(t *testing.T) []string {
 	return types
 }
 
-// TestDocumentedRemoval runs the documented command against a real API server: no condition, annotation or label of the program is left, and those of
-// others are as they were.
+// TestDocumentedRemoval runs the documented command against a real API server: no condition, annotation or label of the
+// program is left, and those of others are as they were.
 func TestDocumentedRemoval(t *testing.T) {
 	plane, namespace := controlplanetest.Get(t), controlplanetest.Namespace(t)
 	client, err := kubernetes.NewForConfig(plane.Config())
@@ -83,7 +83,8 @@ func TestDocumentedRemoval(t *testing.T) {
 		service.Status.Conditions = []metav1.Condition{others}
 		for _, kind := range has {
 			service.Status.Conditions = append(service.Status.Conditions,
-				metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "AsWanted", Message: "it's", LastTransitionTime: metav1.Now()})
+				metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "AsWanted", Message: "it's",
+					LastTransitionTime: metav1.Now()})
 		}
 		if _, err := services.UpdateStatus(t.Context(), service, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
@@ -92,7 +93,8 @@ func TestDocumentedRemoval(t *testing.T) {
 	const annotation, label = "k8s.thalassa.cloud/applied", "node-restriction.kubernetes.io/k8s-thalassa-cloud-applied"
 	nodes := client.CoreV1().Nodes()
 	for name, meta := range map[string]metav1.ObjectMeta{
-		"recorded": {Annotations: map[string]string{annotation: "{}", "mine": "x"}, Labels: map[string]string{label: "abc", "pool": "a"}}, "plain": {},
+		"recorded": {Annotations: map[string]string{annotation: "{}", "mine": "x"},
+			Labels: map[string]string{label: "abc", "pool": "a"}}, "plain": {},
 	} {
 		meta.Name = namespace + "-" + name
 		if _, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: meta}, metav1.CreateOptions{}); err != nil {
@@ -101,20 +103,24 @@ func TestDocumentedRemoval(t *testing.T) {
 		t.Cleanup(func() { _ = nodes.Delete(context.WithoutCancel(t.Context()), meta.Name, metav1.DeleteOptions{}) })
 	}
 
-	runDocumented(t, plane.Kubeconfig(), section(t, "../../docs/guides/uninstall.md", "Remove conditions and annotations"))
+	runDocumented(t, plane.Kubeconfig(), section(t, "../../docs/guides/uninstall.md",
+		"Remove conditions and annotations"))
 
 	for _, name := range []string{"both", "only-others"} {
 		service, err := services.Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := service.Status.Conditions; len(got) != 1 || got[0].Type != others.Type || got[0].Message != others.Message {
+		if got := service.Status.Conditions; len(got) != 1 || got[0].Type != others.Type ||
+			got[0].Message != others.Message {
 			t.Errorf("Service %s has the conditions %+v, want only that of somebody else", name, got)
 		}
 	}
 	node, err := nodes.Get(t.Context(), namespace+"-recorded", metav1.GetOptions{})
-	if err != nil || len(node.Annotations[annotation]) > 0 || len(node.Labels[label]) > 0 || node.Annotations["mine"] != "x" || node.Labels["pool"] != "a" {
-		t.Errorf("the Node has annotations %v and labels %v, error %v; want only those of others", node.Annotations, node.Labels, err)
+	if err != nil || len(node.Annotations[annotation]) > 0 || len(node.Labels[label]) > 0 ||
+		node.Annotations["mine"] != "x" || node.Labels["pool"] != "a" {
+		t.Errorf("the Node has annotations %v and labels %v, error %v; want only those of others", node.Annotations,
+			node.Labels, err)
 	}
 }
 

@@ -69,20 +69,23 @@ func wantRender(t *testing.T, name, namespace string, values map[string]any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(manifest, "kind: DaemonSet\nmetadata:\n  name: \"thalassa-ccm\"\n  namespace: \"kube-system\"\n") {
+	if !strings.Contains(manifest,
+		"kind: DaemonSet\nmetadata:\n  name: \"thalassa-ccm\"\n  namespace: \"kube-system\"\n") {
 		t.Errorf("no DaemonSet thalassa-ccm in kube-system:\n%s", manifest)
 	}
 }
 
 func TestArgoCD(t *testing.T) {
-	for name, file := range map[string]string{"argocd/chart.yaml": "Chart.yaml", "argocd/kustomize.yaml": "kustomization.yaml"} {
+	for name, file := range map[string]string{"argocd/chart.yaml": "Chart.yaml",
+		"argocd/kustomize.yaml": "kustomization.yaml"} {
 		t.Run(name, func(t *testing.T) {
 			documents := read(t, name)
 			if len(documents) != 1 {
 				t.Fatalf("%d documents, want one", len(documents))
 			}
 			a := decode[Application](t, documents[0])
-			if a.APIVersion != "argoproj.io/v1alpha1" || a.Kind != "Application" || a.Metadata.Name == "" || a.Metadata.Namespace != "argocd" || a.Spec.Project == "" {
+			if a.APIVersion != "argoproj.io/v1alpha1" || a.Kind != "Application" || a.Metadata.Name == "" ||
+				a.Metadata.Namespace != "argocd" || a.Spec.Project == "" {
 				t.Errorf("%+v", a)
 			}
 			source := a.Spec.Source
@@ -90,7 +93,8 @@ func TestArgoCD(t *testing.T) {
 				t.Errorf("source %s at %s", source.RepoURL, source.TargetRevision)
 			}
 			wantFolder(t, source.Path, file)
-			if want := (Destination{Server: "https://kubernetes.default.svc", Namespace: "kube-system"}); a.Spec.Destination != want {
+			if want := (Destination{Server: "https://kubernetes.default.svc",
+				Namespace: "kube-system"}); a.Spec.Destination != want {
 				t.Errorf("destination %+v, want %+v", a.Spec.Destination, want)
 			}
 			if source.Helm != nil {
@@ -120,17 +124,20 @@ func TestFluxOCI(t *testing.T) {
 	if source.APIVersion != sourcev1.GroupVersion.String() || source.Kind != sourcev1.OCIRepositoryKind {
 		t.Errorf("%s %s", source.APIVersion, source.Kind)
 	}
-	if want := "oci://ghcr.io/thalassa-cloud/thalassa-ccm/charts/thalassa-ccm"; source.Spec.URL != want || "v"+source.Spec.Reference.Tag != tag(t) {
+	if want := "oci://ghcr.io/thalassa-cloud/thalassa-ccm/charts/thalassa-ccm"; source.Spec.URL != want ||
+		"v"+source.Spec.Reference.Tag != tag(t) {
 		t.Errorf("%s at %+v", source.Spec.URL, source.Spec.Reference)
 	}
 	// Charts in a registry are archives, which helm-controller wants as they are.
-	if layer := source.Spec.LayerSelector; layer.MediaType != "application/vnd.cncf.helm.chart.content.v1.tar+gzip" || layer.Operation != sourcev1.OCILayerCopy {
+	if layer := source.Spec.LayerSelector; layer.MediaType != "application/vnd.cncf.helm.chart.content.v1.tar+gzip" ||
+		layer.Operation != sourcev1.OCILayerCopy {
 		t.Errorf("layer %+v", layer)
 	}
 }
 
 func TestFluxHelmRelease(t *testing.T) {
-	for name, kind := range map[string]string{"flux/chart.yaml": sourcev1.GitRepositoryKind, "flux/oci.yaml": sourcev1.OCIRepositoryKind} {
+	for name, kind := range map[string]string{"flux/chart.yaml": sourcev1.GitRepositoryKind,
+		"flux/oci.yaml": sourcev1.OCIRepositoryKind} {
 		t.Run(name, func(t *testing.T) {
 			release := decode[helmv2.HelmRelease](t, read(t, name)[1])
 			if release.APIVersion != helmv2.GroupVersion.String() || release.Kind != helmv2.HelmReleaseKind {
@@ -147,7 +154,8 @@ func TestFluxHelmRelease(t *testing.T) {
 			if diff := cmp.Diff([2]string{kind, "thalassa-ccm"}, from); diff != "" {
 				t.Errorf("source (-want +got):\n%s", diff)
 			}
-			if got := release.GetReleaseNamespace() + "/" + release.GetReleaseName(); got != "kube-system/thalassa-ccm" {
+			if got := release.GetReleaseNamespace() + "/" +
+				release.GetReleaseName(); got != "kube-system/thalassa-ccm" {
 				t.Errorf("release %s", got)
 			}
 			wantRender(t, release.GetReleaseName(), release.GetReleaseNamespace(), release.GetValues())
@@ -174,7 +182,8 @@ func TestNothingSpecialIsNeeded(t *testing.T) {
 	special := regexp.MustCompile(`ignoreDifferences|RespectIgnoreDifferences|argocd\.argoproj\.io/|helm\.sh/hook|sync-wave|ignoreUpdates|force: true`)
 	seen := 0
 	for _, folder := range []string{"examples/argocd", "examples/flux", chartDir + "/templates", "kustomize"} {
-		err := fs.WalkDir(os.DirFS(filepath.Join(repotest.Root(t), folder)), ".", func(p string, entry fs.DirEntry, err error) error {
+		err := fs.WalkDir(os.DirFS(filepath.Join(repotest.Root(t), folder)), ".", func(p string, entry fs.DirEntry,
+			err error) error {
 			if err != nil || entry.IsDir() {
 				return err
 			}

@@ -1,10 +1,10 @@
-// Package gitopstest holds the tests of examples/argocd and examples/flux: every resource has the fields its controller knows and
-// no other, refers to what this repository holds, and installs something without hooks, sync waves and ignored differences. That
-// applying it again changes nothing is tested beside the overlays, in ci/kustomizetest.
+// Package gitopstest holds the tests of examples/argocd and examples/flux: every resource has the fields its controller
+// knows and no other, refers to what this repository holds, and installs something without hooks, sync waves and
+// ignored differences. That applying it again changes nothing is tested beside the overlays, in ci/kustomizetest.
 package gitopstest
 
-// Application is as much of Argo CD's Application as the examples use, by the names in its custom resource definition. Argo CD's
-// own Go types come with all of Argo CD.
+// Application is as much of Argo CD's Application as the examples use, by the names in its custom resource definition.
+// Argo CD's own Go types come with all of Argo CD.
 type Application struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -31,8 +31,8 @@ type Source struct {
 	} `json:"helm,omitempty"`
 }
 
-// Destination is the cluster, by the URL of its API server or by the name that Argo CD has for it, and the namespace that Argo CD
-// installs into.
+// Destination is the cluster, by the URL of its API server or by the name that Argo CD has for it, and the namespace
+// that Argo CD installs into.
 type Destination struct {
 	Server    string `json:"server,omitempty"`
 	Name      string `json:"name,omitempty"`

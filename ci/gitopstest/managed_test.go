@@ -40,7 +40,8 @@ func TestArgoCDManaged(t *testing.T) {
 	for _, document := range documents {
 		a := decode[Application](t, document)
 		source := a.Spec.Source
-		if a.APIVersion != "argoproj.io/v1alpha1" || a.Kind != "Application" || a.Metadata.Namespace != "argocd" || source.RepoURL != repository || source.TargetRevision != tag(t) {
+		if a.APIVersion != "argoproj.io/v1alpha1" || a.Kind != "Application" || a.Metadata.Namespace != "argocd" ||
+			source.RepoURL != repository || source.TargetRevision != tag(t) {
 			t.Errorf("%+v", a)
 		}
 		wantFolder(t, source.Path, "Chart.yaml")
@@ -50,10 +51,12 @@ func TestArgoCDManaged(t *testing.T) {
 		}
 		parts[part] = a
 	}
-	if got, want := parts["hosting"].Spec.Destination, (Destination{Server: "https://kubernetes.default.svc", Namespace: hosting}); got != want {
+	if got, want := parts["hosting"].Spec.Destination,
+		(Destination{Server: "https://kubernetes.default.svc", Namespace: hosting}); got != want {
 		t.Errorf("part hosting goes to %+v, want %+v", got, want)
 	}
-	if got, want := parts["tenant"].Spec.Destination, (Destination{Name: served, Namespace: "kube-system"}); got != want {
+	if got, want := parts["tenant"].Spec.Destination,
+		(Destination{Name: served, Namespace: "kube-system"}); got != want {
 		t.Errorf("part tenant goes to %+v, want %+v", got, want)
 	}
 	wantHosting(t, parts["hosting"].render(t))
@@ -85,13 +88,15 @@ func TestFluxManaged(t *testing.T) {
 		t.Fatalf("%d documents, want three", len(documents))
 	}
 	source := decode[sourcev1.GitRepository](t, documents[0])
-	if source.APIVersion != sourcev1.GroupVersion.String() || source.Spec.URL != repository || source.Spec.Reference.Tag != tag(t) {
+	if source.APIVersion != sourcev1.GroupVersion.String() || source.Spec.URL != repository ||
+		source.Spec.Reference.Tag != tag(t) {
 		t.Errorf("source %s at %+v", source.Spec.URL, source.Spec.Reference)
 	}
 	installed := map[string]kustomizev1.Kustomization{}
 	for _, document := range documents[1:] {
 		k := decode[kustomizev1.Kustomization](t, document)
-		if k.APIVersion != kustomizev1.GroupVersion.String() || k.Spec.SourceRef.Kind != sourcev1.GitRepositoryKind || k.Spec.SourceRef.Name != source.Name {
+		if k.APIVersion != kustomizev1.GroupVersion.String() || k.Spec.SourceRef.Kind != sourcev1.GitRepositoryKind ||
+			k.Spec.SourceRef.Name != source.Name {
 			t.Errorf("%s is from %+v", k.Name, k.Spec.SourceRef)
 		}
 		if k.Namespace != source.Namespace || !k.Spec.Prune || !k.Spec.Wait {
@@ -101,7 +106,8 @@ func TestFluxManaged(t *testing.T) {
 	}
 	there, here := installed["thalassa-ccm-"+served+"-tenant"], installed["thalassa-ccm-"+served+"-hosting"]
 	if there.Spec.KubeConfig == nil || there.Spec.KubeConfig.SecretRef == nil || here.Spec.KubeConfig != nil {
-		t.Errorf("kubeconfigs: of the tenant's side %+v, of the hosting side %+v; want only the first", there.Spec.KubeConfig, here.Spec.KubeConfig)
+		t.Errorf("kubeconfigs: of the tenant's side %+v, of the hosting side %+v; want only the first",
+			there.Spec.KubeConfig, here.Spec.KubeConfig)
 	}
 	wantTenant(t, build(t, there))
 	wantHosting(t, build(t, here))
@@ -194,7 +200,8 @@ func wantTenant(t *testing.T, objects []runtime.Object) {
 			continue
 		}
 		bindings++
-		if want := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}; !slices.Equal(subjects, want) {
+		if want := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind,
+			Name: user}}; !slices.Equal(subjects, want) {
 			t.Errorf("%T is for %+v, want %+v", o, subjects, want)
 		}
 	}

@@ -13,8 +13,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
-// TestFluxTriesAgain: a Secret that is made after the time Flux waits for healthy pods is found soon. Without more said,
-// helm-controller gives a failed release up for ever, and kustomize-controller looks again after the whole interval.
+// TestFluxTriesAgain: a Secret that is made after the time Flux waits for healthy pods is found soon. Without more
+// said, helm-controller gives a failed release up for ever, and kustomize-controller looks again after the whole
+// interval.
 func TestFluxTriesAgain(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(repotest.Root(t), "examples", "flux", "*.yaml"))
 	if err != nil {
@@ -42,7 +43,8 @@ func wantRetries(t *testing.T, name, document string) int {
 	switch kind.Kind {
 	case helmv2.HelmReleaseKind:
 		release := decode[helmv2.HelmRelease](t, document)
-		for action, retry := range map[string]helmv2.Retry{"install": release.GetInstall().GetRetry(false), "upgrade": release.GetUpgrade().GetRetry(false)} {
+		for action, retry := range map[string]helmv2.Retry{"install": release.GetInstall().GetRetry(false),
+			"upgrade": release.GetUpgrade().GetRetry(false)} {
 			if retry == nil {
 				t.Errorf("%s: a failed %s is given up", name, action)
 				continue

@@ -20,17 +20,18 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
-// trackingLabel is what Argo CD overwrites on every object that it applies while it tracks by label, the default of version 2. It
-// leaves the labels of pod templates and all selectors as they are.
+// trackingLabel is what Argo CD overwrites on every object that it applies while it tracks by label, the default of
+// version 2. It leaves the labels of pod templates and all selectors as they are.
 const trackingLabel = "app.kubernetes.io/instance"
 
-// TestLabelTracking: the metrics are found and the pods are selected although Argo CD, with an application that is not named like the
-// release, overwrites the label by which it tracks objects.
+// TestLabelTracking: the metrics are found and the pods are selected although Argo CD, with an application that is not
+// named like the release, overwrites the label by which it tracks objects.
 func TestLabelTracking(t *testing.T) {
 	for name, manifest := range map[string]string{
 		"chart, ServiceMonitor": rendered(t, map[string]any{"serviceMonitor": enabled()}),
 		"chart, PodMonitor": rendered(t, map[string]any{
-			"podMonitor": enabled(), "scrape": map[string]any{"token": map[string]any{"existingSecret": "prometheus-token"}},
+			"podMonitor": enabled(),
+			"scrape":     map[string]any{"token": map[string]any{"existingSecret": "prometheus-token"}},
 		}),
 		"chart, network policy and disruption budget": rendered(t, map[string]any{
 			"serviceMonitor": enabled(), "kind": "Deployment", "hostNetwork": false, "networkPolicy": enabled(),
@@ -48,12 +49,14 @@ func TestLabelTracking(t *testing.T) {
 	}
 }
 
-// TestTwoReleasesAreScrapedApart: a ServiceMonitor selects no other release's Service in its namespace, also under label tracking.
+// TestTwoReleasesAreScrapedApart: a ServiceMonitor selects no other release's Service in its namespace, also under
+// label tracking.
 func TestTwoReleasesAreScrapedApart(t *testing.T) {
 	values := func() map[string]any { return minimal(t, map[string]any{"serviceMonitor": enabled()}) }
 	var all []runtime.Object
 	for _, name := range []string{"one", "two"} {
-		objects, err := charttest.Decode(render(t, chart.Release{Name: name, Namespace: "kube-system", Values: values()}))
+		objects, err := charttest.Decode(render(t, chart.Release{Name: name, Namespace: "kube-system",
+			Values: values()}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +66,8 @@ func TestTwoReleasesAreScrapedApart(t *testing.T) {
 	for _, monitor := range ofType[*monitoringv1.ServiceMonitor](all) {
 		services := selected[*corev1.Service](t, all, monitor.Spec.Selector)
 		if len(services) != 1 || services[0].Name != monitor.Name+"-metrics" {
-			t.Errorf("ServiceMonitor %s selects %d Services, want %s-metrics", monitor.Name, len(services), monitor.Name)
+			t.Errorf("ServiceMonitor %s selects %d Services, want %s-metrics", monitor.Name, len(services),
+				monitor.Name)
 		}
 	}
 }
@@ -74,7 +78,8 @@ func enabled() map[string]any { return map[string]any{"enabled": true} }
 func minimal(t *testing.T, more map[string]any) map[string]any {
 	t.Helper()
 	values := map[string]any{
-		"cloudConfig": map[string]any{"organisation": "my-organisation", "vpcIdentity": "vpc-0123456789", "cluster": "production"},
+		"cloudConfig": map[string]any{"organisation": "my-organisation", "vpcIdentity": "vpc-0123456789",
+			"cluster": "production"},
 		"credentials": map[string]any{"existingSecret": "thalassa-credentials"},
 	}
 	maps.Copy(values, more)
@@ -99,7 +104,8 @@ func render(t *testing.T, release chart.Release) string {
 func monitoredOverlay(t *testing.T) string {
 	t.Helper()
 	k := overlay.New(t)
-	k.Say(t, "self-managed", map[string]string{"organisation": "my-organisation", "vpcIdentity": "vpc-0123456789", "cluster": "production"})
+	k.Say(t, "self-managed", map[string]string{"organisation": "my-organisation", "vpcIdentity": "vpc-0123456789",
+		"cluster": "production"})
 	k.Use(t, "self-managed", "monitoring")
 	return k.Build(t, overlay.Dir("self-managed"))
 }
@@ -114,7 +120,8 @@ func track(t *testing.T, objects []runtime.Object, application string) {
 		}
 		all := m.GetLabels()
 		if all[trackingLabel] == application || all[trackingLabel] == "" {
-			t.Errorf("%s has the label %s=%q already: nothing would be proven", m.GetName(), trackingLabel, all[trackingLabel])
+			t.Errorf("%s has the label %s=%q already: nothing would be proven", m.GetName(), trackingLabel,
+				all[trackingLabel])
 		}
 		all[trackingLabel] = application
 		m.SetLabels(all)
@@ -129,7 +136,8 @@ func wantScraped(t *testing.T, objects []runtime.Object) {
 	for _, monitor := range ofType[*monitoringv1.ServiceMonitor](objects) {
 		monitors++
 		if services := selected[*corev1.Service](t, objects, monitor.Spec.Selector); len(services) != 1 {
-			t.Errorf("ServiceMonitor %s selects %d Services, want 1: its labels are %v", monitor.Name, len(services), monitor.Spec.Selector.MatchLabels)
+			t.Errorf("ServiceMonitor %s selects %d Services, want 1: its labels are %v", monitor.Name, len(services),
+				monitor.Spec.Selector.MatchLabels)
 		}
 		if strings.Contains(monitor.Spec.Selector.String(), trackingLabel) {
 			t.Errorf("ServiceMonitor %s selects by %s, which Argo CD overwrites", monitor.Name, trackingLabel)

@@ -1,5 +1,5 @@
-// Package host gives a test a node of its cluster that runs the cloud controller manager: from the pods that the API server holds, with
-// their arguments, files and tokens, as a process of this machine.
+// Package host gives a test a node of its cluster that runs the cloud controller manager: from the pods that the API
+// server holds, with their arguments, files and tokens, as a process of this machine.
 package host
 
 import (
@@ -36,8 +36,8 @@ func Program(tb testing.TB) string {
 	return filepath.Join(root, filepath.FromSlash(program))
 }
 
-// Start starts a node for each of the options, which say its name, its address and what else is special, and returns when all are
-// registered. They are removed when the test ends; pods that are still there then are ended.
+// Start starts a node for each of the options, which say its name, its address and what else is special, and returns
+// when all are registered. They are removed when the test ends; pods that are still there then are ended.
 func Start(tb testing.TB, plane *controlplane.ControlPlane, nodes ...virtualnode.Options) {
 	tb.Helper()
 	network, err := virtualnode.NewNetwork(plane.Config(), slog.New(slog.NewTextHandler(tb.Output(), nil)))

@@ -32,13 +32,16 @@ func TestStart(t *testing.T) {
 	client := controlplanetest.Client(t, plane)
 	namespace := controlplanetest.Namespace(t)
 	t.Run("while the test runs", func(t *testing.T) {
-		host.Start(t, plane, virtualnode.Options{Name: "host-test", Address: netip.MustParseAddr("127.0.94.1"), ControlPlane: true})
+		host.Start(t, plane, virtualnode.Options{Name: "host-test", Address: netip.MustParseAddr("127.0.94.1"),
+			ControlPlane: true})
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "ccm"},
 			Spec: corev1.PodSpec{
-				NodeName: "host-test", RestartPolicy: corev1.RestartPolicyNever, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+				NodeName: "host-test", RestartPolicy: corev1.RestartPolicyNever,
+				Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 				Containers: []corev1.Container{{
-					Name: "ccm", Image: host.Image + ":test", Command: []string{"/ccm"}, Args: []string{"--cloud-config=/nowhere"},
+					Name: "ccm", Image: host.Image + ":test", Command: []string{"/ccm"},
+					Args:                     []string{"--cloud-config=/nowhere"},
 					TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 				}},
 			},
@@ -63,7 +66,8 @@ func TestStart(t *testing.T) {
 			return &unlike{pod.Status}
 		})
 	})
-	if _, err := client.CoreV1().Nodes().Get(t.Context(), "host-test", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := client.CoreV1().Nodes().Get(t.Context(), "host-test",
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("after the test the node gives %v, want not found", err)
 	}
 }

@@ -13,8 +13,9 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// Command returns a kubectl with the commands that documented scripts need: get, patch, annotate and label. It uses the kubeconfig of the
-// environment variable KUBECONFIG. A test that is started under the name kubectl runs it, so that a script finds it in its PATH.
+// Command returns a kubectl with the commands that documented scripts need: get, patch, annotate and label. It uses the
+// kubeconfig of the environment variable KUBECONFIG. A test that is started under the name kubectl runs it, so that a
+// script finds it in its PATH.
 func Command(out, trouble io.Writer) *cobra.Command {
 	flags, streams := genericclioptions.NewConfigFlags(true), genericiooptions.IOStreams{Out: out, ErrOut: trouble}
 	factory := util.NewFactory(flags)

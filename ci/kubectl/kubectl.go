@@ -1,5 +1,5 @@
-// Package kubectl applies and deletes manifests with kubectl's own code, inside this process: what a user's `kubectl apply` does is what the
-// tests of this repository do. Neither an executable nor a kubeconfig of the user plays a part.
+// Package kubectl applies and deletes manifests with kubectl's own code, inside this process: what a user's `kubectl
+// apply` does is what the tests of this repository do. Neither an executable nor a kubeconfig of the user plays a part.
 //
 //	k := kubectl.New(plane.Kubeconfig())
 //	output, err := k.Apply(manifest, "--server-side")
@@ -49,24 +49,25 @@ func (k Kubectl) factory(trouble io.Writer) util.Factory {
 	return util.NewFactory(flags)
 }
 
-// Apply runs `kubectl apply -f <manifest> <args>`. It returns a line per object, such as "configmap/x unchanged". A warning
-// of the API server is an error that wraps ErrWarned, with the output as well.
+// Apply runs `kubectl apply -f <manifest> <args>`. It returns a line per object, such as "configmap/x unchanged". A
+// warning of the API server is an error that wraps ErrWarned, with the output as well.
 func (k Kubectl) Apply(manifest string, args ...string) (output string, err error) {
-	return k.with(manifest, "apply "+strings.Join(args, " "), func(file string, streams genericiooptions.IOStreams) error {
-		flags, command := apply.NewApplyFlags(streams), &cobra.Command{Use: "apply"}
-		flags.AddFlags(command)
-		if err := command.ParseFlags(append([]string{"--filename=" + file}, args...)); err != nil {
-			return fmt.Errorf("reading the flags: %w", err)
-		}
-		options, err := flags.ToOptions(k.factory(streams.ErrOut), command, "kubectl", nil)
-		if err != nil {
-			return err
-		}
-		if err := options.Validate(); err != nil {
-			return err
-		}
-		return options.Run()
-	})
+	return k.with(manifest, "apply "+strings.Join(args, " "),
+		func(file string, streams genericiooptions.IOStreams) error {
+			flags, command := apply.NewApplyFlags(streams), &cobra.Command{Use: "apply"}
+			flags.AddFlags(command)
+			if err := command.ParseFlags(append([]string{"--filename=" + file}, args...)); err != nil {
+				return fmt.Errorf("reading the flags: %w", err)
+			}
+			options, err := flags.ToOptions(k.factory(streams.ErrOut), command, "kubectl", nil)
+			if err != nil {
+				return err
+			}
+			if err := options.Validate(); err != nil {
+				return err
+			}
+			return options.Run()
+		})
 }
 
 // Delete runs `kubectl delete -f <manifest> --ignore-not-found` and waits until everything is gone.
@@ -94,7 +95,8 @@ func (k Kubectl) Delete(manifest string) (output string, err error) {
 }
 
 // with keeps the manifest in a file, and what a command says, while it runs.
-func (k Kubectl) with(manifest, name string, do func(file string, streams genericiooptions.IOStreams) error) (string, error) {
+func (k Kubectl) with(manifest, name string,
+	do func(file string, streams genericiooptions.IOStreams) error) (string, error) {
 	file, drop, err := temporary(manifest)
 	if err != nil {
 		return "", err

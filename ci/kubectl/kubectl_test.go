@@ -81,11 +81,13 @@ func TestApplyRefuses(t *testing.T) {
 func TestApplyWarns(t *testing.T) {
 	plane, namespace := controlplanetest.Get(t), controlplanetest.Namespace(t)
 	k := kubectl.New(plane.Kubeconfig())
-	standard := "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + namespace + ", labels: {pod-security.kubernetes.io/warn: restricted}}\n"
+	standard := "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + namespace +
+		", labels: {pod-security.kubernetes.io/warn: restricted}}\n"
 	if _, err := k.Apply(standard, "--server-side"); err != nil {
 		t.Fatal(err)
 	}
-	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: " + namespace + "}\nspec: {hostNetwork: true, containers: [{name: a, image: a}]}\n"
+	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: " + namespace +
+		"}\nspec: {hostNetwork: true, containers: [{name: a, image: a}]}\n"
 	output, err := k.Apply(pod, "--server-side", "--dry-run=server")
 	if !errors.Is(err, kubectl.ErrWarned) || !strings.Contains(err.Error(), "hostNetwork=true") {
 		t.Errorf("got %v, want a warning about the host network", err)
@@ -103,7 +105,8 @@ func TestDefineMonitors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const monitor = "apiVersion: monitoring.coreos.com/v1\nkind: PodMonitor\nmetadata: {name: a}\nspec: {selector: {}}\n"
+	const monitor = "apiVersion: monitoring.coreos.com/v1\nkind: PodMonitor\nmetadata: {name: a}\nspec: {selector: " +
+		"{}}\n"
 	got, err := k.Apply(monitor)
 	if want := "podmonitor.monitoring.coreos.com/a created\n"; got != want || err != nil {
 		t.Errorf("got %q and %v, want %q", got, err, want)
@@ -113,7 +116,8 @@ func TestDefineMonitors(t *testing.T) {
 		"podMetricsEndpoints: [{interval: soon}]": "should match",
 		"podMetricsEndpoint: []":                  "podMetricsEndpoint",
 	} {
-		_, err := k.Apply(strings.Replace(monitor, "spec: {", "spec: {"+change+", ", 1), "--server-side", "--dry-run=server")
+		_, err := k.Apply(strings.Replace(monitor, "spec: {", "spec: {"+change+", ", 1), "--server-side",
+			"--dry-run=server")
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want a refusal with %q", change, err, want)
 		}

@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	// The module whose folder holds the definitions: what is imported stays in go.mod, at one version, and is there without a network.
+	// The module whose folder holds the definitions: what is imported stays in go.mod, at one version, and is there
+	// without a network.
 	_ "github.com/prometheus-operator/prometheus-operator/pkg/versionutil"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
@@ -41,8 +42,9 @@ metadata: {name: sample}
 spec: {}
 `
 
-// DefineMonitors makes the API server know the kinds ServiceMonitor, PodMonitor and PrometheusRule, and waits until it does. The
-// definitions are those of Prometheus Operator itself, so that the API server checks every field as in a user's cluster.
+// DefineMonitors makes the API server know the kinds ServiceMonitor, PodMonitor and PrometheusRule, and waits until it
+// does. The definitions are those of Prometheus Operator itself, so that the API server checks every field as in a
+// user's cluster.
 func (k Kubectl) DefineMonitors(ctx context.Context) error {
 	definitions, err := monitorDefinitions(ctx)
 	if err != nil {
@@ -66,7 +68,8 @@ func monitorDefinitions(ctx context.Context) (string, error) {
 	}
 	var all strings.Builder
 	for _, plural := range []string{"servicemonitors", "podmonitors", "prometheusrules"} {
-		file := filepath.Join(strings.TrimSpace(string(output)), definitionsDir, "monitoring.coreos.com_"+plural+".yaml")
+		file := filepath.Join(strings.TrimSpace(string(output)), definitionsDir, "monitoring.coreos.com_"+plural+
+			".yaml")
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return "", fmt.Errorf("reading the definition of %s: %w", plural, err)

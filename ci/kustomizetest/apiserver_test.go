@@ -61,8 +61,8 @@ func TestAPIServerRefusesUnedited(t *testing.T) {
 	}
 }
 
-// TestApplyingAgainChangesNothing: what Argo CD, Flux or a person applies again is not different from what the API server holds,
-// for the overlays and for the chart, whichever way it is applied.
+// TestApplyingAgainChangesNothing: what Argo CD, Flux or a person applies again is not different from what the API
+// server holds, for the overlays and for the chart, whichever way it is applied.
 func TestApplyingAgainChangesNothing(t *testing.T) {
 	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
 	if err := kube.DefineMonitors(t.Context()); err != nil {
@@ -71,10 +71,13 @@ func TestApplyingAgainChangesNothing(t *testing.T) {
 	namespace := controlplanetest.Namespace(t)
 	for _, p := range bases.Profiles() {
 		all := together(p, meantFor(p)...)
-		for name, manifest := range map[string]string{"overlay": built(t, p.Name, all...), "chart": render(t, p, all...)} {
+		for name, manifest := range map[string]string{"overlay": built(t, p.Name, all...),
+			"chart": render(t, p, all...)} {
 			kube := place(kube, manifest, namespace)
 			for _, flag := range []string{"--server-side", "--server-side=false"} {
-				t.Run(strings.Join([]string{p.Name, name, flag}, " "), func(t *testing.T) { wantUnchanged(t, kube, manifest, flag) })
+				t.Run(strings.Join([]string{p.Name, name, flag}, " "), func(t *testing.T) {
+					wantUnchanged(t, kube, manifest, flag)
+				})
 			}
 		}
 	}
@@ -97,7 +100,8 @@ func TestApplyingTheChartAgainChangesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			manifest, _, err := chart.Render(t.Context(), dir, chart.Release{Name: bases.ReleaseName, Namespace: bases.Namespace, Values: values})
+			manifest, _, err := chart.Render(t.Context(), dir, chart.Release{Name: bases.ReleaseName,
+				Namespace: bases.Namespace, Values: values})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,10 +143,11 @@ func applied(t *testing.T, kube kubectl.Kubectl, manifest, flag string) map[stri
 	return held
 }
 
-// dropStatus leaves out what Kubernetes' own controllers write at any time; the generation, which every change of what was applied
-// raises, stays. Without a controller the resource version counts, too.
+// dropStatus leaves out what Kubernetes' own controllers write at any time; the generation, which every change of what
+// was applied raises, stays. Without a controller the resource version counts, too.
 func dropStatus(o *unstructured.Unstructured) {
-	if !slices.Contains([]string{"DaemonSet", "Deployment", "PodDisruptionBudget", "ValidatingAdmissionPolicy"}, o.GetKind()) {
+	if !slices.Contains([]string{"DaemonSet", "Deployment", "PodDisruptionBudget", "ValidatingAdmissionPolicy"},
+		o.GetKind()) {
 		return
 	}
 	unstructured.RemoveNestedField(o.Object, "status")

@@ -17,7 +17,8 @@ import (
 func edit(t *testing.T, k overlay.Tree, name string) {
 	t.Helper()
 	if k.Configures(name) {
-		k.Say(t, name, map[string]string{"organisation": "my-organisation", "vpcIdentity": "vpc-0123456789", "cluster": "production"})
+		k.Say(t, name, map[string]string{"organisation": "my-organisation", "vpcIdentity": "vpc-0123456789",
+			"cluster": "production"})
 		return
 	}
 	k.Permit(t, name, "production")
@@ -27,7 +28,8 @@ func edit(t *testing.T, k overlay.Tree, name string) {
 func configured() map[string][2]string {
 	return map[string][2]string{
 		"allocate-node-cidrs": {"cluster: production\n", "cluster: production\nclusterCIDR: 10.244.0.0/16\n"},
-		"private-ca":          {"\ncloudCredentials:\n", "\ncaBundle: /etc/thalassa-ccm/ca/ca.crt\ncloudCredentials:\n"},
+		"private-ca": {"\ncloudCredentials:\n",
+			"\ncaBundle: /etc/thalassa-ccm/ca/ca.crt\ncloudCredentials:\n"},
 		"workload-identity": {
 			"  directory: /etc/thalassa-ccm/credentials",
 			"  workloadIdentity: {serviceAccountID: sa-0123456789, subjectTokenFile: /var/run/secrets/thalassa/token}",

@@ -15,7 +15,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
-// combinations are the lists of components that are meant for a profile: none, each one, and every two, with what they need.
+// combinations are the lists of components that are meant for a profile: none, each one, and every two, with what they
+// need.
 func combinations(p bases.Profile) [][]string {
 	all := [][]string{nil}
 	components := meantFor(p)
@@ -121,7 +122,8 @@ func TestEveryComponentKnowsItsOverlays(t *testing.T) {
 			_, meant := c.Profiles[p.Name]
 			reason := reasons[c.Name][p.Name]
 			if meant == (reason != "") {
-				t.Errorf("component %s with overlay %s: meant is %t, and the reason against it %q", c.Name, p.Name, meant, reason)
+				t.Errorf("component %s with overlay %s: meant is %t, and the reason against it %q", c.Name, p.Name,
+					meant, reason)
 			}
 			if !strings.Contains(string(readme), reason) {
 				t.Errorf("kustomize/README.md does not say of component %s and overlay %s: %s", c.Name, p.Name, reason)
@@ -177,22 +179,26 @@ func TestOtherOverlaysRefuse(t *testing.T) {
 			k.Use(t, name, component)
 			manifest, err := k.TryBuild(overlay.Dir(name))
 			if err == nil {
-				t.Errorf("overlay %s takes component %s, and has %d objects then", name, component, len(decode(t, manifest)))
+				t.Errorf("overlay %s takes component %s, and has %d objects then", name, component,
+					len(decode(t, manifest)))
 				continue
 			}
 			sentence := "component " + component + " is only for overlay "
-			if !strings.Contains(err.Error(), "/components/"+component+"'") || !strings.Contains(err.Error(), sentence) {
+			if !strings.Contains(err.Error(), "/components/"+component+"'") ||
+				!strings.Contains(err.Error(), sentence) {
 				t.Errorf("overlay %s with component %s says: %v", name, component, err)
 			}
 		}
 	}
 }
 
-// TestOrderMatters: a component before the one it needs does not build, instead of doing nothing, and says which one comes first.
+// TestOrderMatters: a component before the one it needs does not build, instead of doing nothing, and says which one
+// comes first.
 func TestOrderMatters(t *testing.T) {
 	const (
 		workload = "component high-availability comes after component deployment, list that one first"
-		monitor  = "component metrics-certificate comes after component monitoring or monitoring-managed, list that one first"
+		monitor  = "component metrics-certificate comes after component monitoring or monitoring-managed, list that " +
+			"one first"
 	)
 	for _, test := range []struct {
 		overlay    string

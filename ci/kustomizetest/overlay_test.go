@@ -60,8 +60,9 @@ func TestNoOtherFile(t *testing.T) {
 	}
 }
 
-// TestUneditedIsRefused: an overlay, and a base without an overlay, hold a configuration with which the program does not start,
-// and it names every key that is missing. What only permits something permits it to nobody; the API server refuses that.
+// TestUneditedIsRefused: an overlay, and a base without an overlay, hold a configuration with which the program does
+// not start, and it names every key that is missing. What only permits something permits it to nobody; the API server
+// refuses that.
 func TestUneditedIsRefused(t *testing.T) {
 	k := overlay.New(t)
 	for _, p := range bases.Profiles() {
@@ -78,7 +79,9 @@ func TestUneditedIsRefused(t *testing.T) {
 				}
 				_, problems := validate(t, config.Data[overlay.ConfigKey])
 				for _, key := range []string{"organisation", "vpcIdentity", "cluster"} {
-					if !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, key+": missing") }) {
+					if !slices.ContainsFunc(problems, func(p string) bool {
+						return strings.Contains(p, key+": missing")
+					}) {
 						t.Errorf("the program does not say that %s is missing, but %q", key, problems)
 					}
 				}

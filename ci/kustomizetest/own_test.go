@@ -12,8 +12,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
-// TestOverlayInAnotherRepository builds the kustomization that an example and a guide show, for people who do not fork this
-// repository. It gives what the overlay here does, but for the label that says who installed it.
+// TestOverlayInAnotherRepository builds the kustomization that an example and a guide show, for people who do not fork
+// this repository. It gives what the overlay here does, but for the label that says who installed it.
 func TestOverlayInAnotherRepository(t *testing.T) {
 	guide := shown(t, "docs/guides/kustomize.md", "```yaml\n", "```\n", "")
 	example := shown(t, "examples/argocd/kustomize.yaml", "#   apiVersion", "apiVersion: argoproj.io", "#   ")
@@ -31,7 +31,8 @@ func TestOverlayInAnotherRepository(t *testing.T) {
 		t.Fatalf("the kustomization does not refer to %s:\n%s", remote, guide)
 	}
 	for file, content := range map[string]string{
-		"mine/kustomization.yaml": strings.Replace(guide, remote, "../kustomize/base/self-managed", 1), "mine/" + overlay.ConfigKey: string(config),
+		"mine/kustomization.yaml": strings.Replace(guide, remote, "../kustomize/base/self-managed", 1), "mine/" +
+			overlay.ConfigKey: string(config),
 	} {
 		if err := k.WriteFile(file, []byte(content)); err != nil {
 			t.Fatal(err)
@@ -43,12 +44,15 @@ func TestOverlayInAnotherRepository(t *testing.T) {
 	}
 }
 
-// TestPatchWithoutControlPlane applies the guide's patch: the pods then run on the nodes that it names, and on no others.
+// TestPatchWithoutControlPlane applies the guide's patch: the pods then run on the nodes that it names, and on no
+// others.
 func TestPatchWithoutControlPlane(t *testing.T) {
-	for name, component := range map[string]string{"DaemonSet": "", "Deployment": "components: [../../components/deployment]\n"} {
+	for name, component := range map[string]string{"DaemonSet": "",
+		"Deployment": "components: [../../components/deployment]\n"} {
 		k := overlay.New(t)
 		edit(t, k, "self-managed")
-		patch := shown(t, "docs/guides/kustomize.md", "without the second operation they run on every node:\n\n```yaml\n", "```\n", "")
+		patch := shown(t, "docs/guides/kustomize.md",
+			"without the second operation they run on every node:\n\n```yaml\n", "```\n", "")
 		patch = strings.Replace(patch, "kind: DaemonSet", "kind: "+name, 1)
 		const file = "kustomize/overlays/self-managed/kustomization.yaml"
 		content, err := k.ReadFile(file)
@@ -59,7 +63,9 @@ func TestPatchWithoutControlPlane(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := k.Build(t, "kustomize/overlays/self-managed")
-		if strings.Contains(text, "control-plane") || !strings.Contains(text, "      nodeSelector:\n        pool: system\n") || !strings.Contains(text, "kind: "+name+"\n") {
+		if strings.Contains(text, "control-plane") ||
+			!strings.Contains(text, "      nodeSelector:\n        pool: system\n") ||
+			!strings.Contains(text, "kind: "+name+"\n") {
 			t.Errorf("the patched %s:\n%s", name, text)
 		}
 	}

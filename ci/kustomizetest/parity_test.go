@@ -20,8 +20,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
-// exception is a difference between chart and overlay that is meant. Its functions undo it on one object of the chart or of the
-// overlay, and say whether there was anything to undo.
+// exception is a difference between chart and overlay that is meant. Its functions undo it on one object of the chart
+// or of the overlay, and say whether there was anything to undo.
 type exception struct {
 	why            string
 	chart, overlay undoing
@@ -37,22 +37,28 @@ func exceptions() []exception {
 		{why: "Helm is not who installs it: managed-by", chart: relabel("app.kubernetes.io/managed-by", "kustomize")},
 		{why: "pods follow the ConfigMap by its name, not by a checksum", chart: dropChecksum},
 		{why: "the ConfigMap's name ends with a hash of its content", overlay: dropHash},
-		{why: "the cluster's name is written once, in cloud-config.yaml; the program does not use the flag", chart: dropClusterFlag},
+		{why: "the cluster's name is written once, in cloud-config.yaml; the program does not use the flag",
+			chart: dropClusterFlag},
 		{why: "who applies the hosting side says in which namespace", overlay: putIntoNamespace},
 		{why: "a component appends to lists, which have no order", chart: sortLists, overlay: sortLists},
-		{why: "the overlay's file says only what differs from the program's defaults", chart: showConfig, overlay: showConfig},
+		{why: "the overlay's file says only what differs from the program's defaults", chart: showConfig,
+			overlay: showConfig},
 	}
 }
 
-// TestOverlaysEqualTheChart compares every object of each overlay with those of the chart, without components, with each of those
-// that are meant for it, and with every two of them, in either order.
+// TestOverlaysEqualTheChart compares every object of each overlay with those of the chart, without components, with
+// each of those that are meant for it, and with every two of them, in either order.
 func TestOverlaysEqualTheChart(t *testing.T) {
 	used := map[string]bool{}
 	for _, p := range bases.Profiles() {
 		for _, components := range orders(p) {
 			t.Run(strings.Join(append([]string{p.Name}, components...), "+"), func(t *testing.T) {
-				want := undo(t, decode(t, render(t, p, components...)), used, func(e exception) undoing { return e.chart })
-				got := undo(t, decode(t, built(t, p.Name, components...)), used, func(e exception) undoing { return e.overlay })
+				want := undo(t, decode(t, render(t, p, components...)), used, func(e exception) undoing {
+					return e.chart
+				})
+				got := undo(t, decode(t, built(t, p.Name, components...)), used, func(e exception) undoing {
+					return e.overlay
+				})
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("-chart +overlay:\n%s", diff)
 				}
@@ -81,7 +87,8 @@ func render(t *testing.T, p bases.Profile, components ...string) string {
 }
 
 // undo applies one side of the exceptions to all objects and returns these by their names.
-func undo(t *testing.T, objects []runtime.Object, used map[string]bool, side func(exception) undoing) map[string]runtime.Object {
+func undo(t *testing.T, objects []runtime.Object, used map[string]bool,
+	side func(exception) undoing) map[string]runtime.Object {
 	t.Helper()
 	named := map[string]runtime.Object{}
 	for _, o := range objects {
@@ -186,7 +193,9 @@ func sortLists(_ *testing.T, o runtime.Object) bool {
 	sorted := slices.IsSorted(container.Args)
 	slices.Sort(container.Args)
 	slices.SortFunc(spec.Volumes, func(a, b corev1.Volume) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(container.VolumeMounts, func(a, b corev1.VolumeMount) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(container.VolumeMounts, func(a, b corev1.VolumeMount) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 	return !sorted
 }
 

@@ -26,14 +26,15 @@ import (
 // patience bounds every wait; nothing here takes a tenth of it on an idle machine.
 const patience = 2 * time.Minute
 
-// TestOverlayRuns is the way of a user: apply the overlay as it is, read in the pod's status what is missing, say it, apply
-// again, and see a node become a part of the cloud. What runs is what the API server holds.
+// TestOverlayRuns is the way of a user: apply the overlay as it is, read in the pod's status what is missing, say it,
+// apply again, and see a node become a part of the cloud. What runs is what the API server holds.
 func TestOverlayRuns(t *testing.T) {
 	plane := controlplanetest.Get(t)
 	api := controlplanetest.Client(t, plane)
 	c := cloud.Start(t, cloud.Loopback(t, "127.83.0.0/16"))
 	address := netip.MustParseAddr("127.83.0.9")
-	if _, err := c.AddMachine(emulator.MachineSpec{Name: "control-plane", Addresses: []netip.Addr{address}}); err != nil {
+	if _, err := c.AddMachine(emulator.MachineSpec{Name: "control-plane",
+		Addresses: []netip.Addr{address}}); err != nil {
 		t.Fatal(err)
 	}
 	host.Start(t, plane, virtualnode.Options{Name: "control-plane", Address: address, ControlPlane: true})
@@ -43,7 +44,9 @@ func TestOverlayRuns(t *testing.T) {
 	kube := kubectl.New(plane.Kubeconfig())
 	apply(t, kube, k.Build(t, dir))
 	t.Cleanup(func() { removeWorkload(t, api) })
-	controlplanetest.Eventually(t, patience, "the pod says what is missing", func(ctx context.Context) error { return saysWhatIsMissing(ctx, api) })
+	controlplanetest.Eventually(t, patience, "the pod says what is missing", func(ctx context.Context) error {
+		return saysWhatIsMissing(ctx, api)
+	})
 
 	k.Say(t, "self-managed", map[string]string{
 		"organisation": emulator.DefaultOrganisationSlug, "vpcIdentity": emulator.DefaultVPC,
@@ -52,10 +55,15 @@ func TestOverlayRuns(t *testing.T) {
 	// Other processes of this machine may have the port, and every address of it is one machine's.
 	k.Change(t, "kustomize/base/self-managed/daemonset.yaml", "--bind-address=0.0.0.0", "--bind-address=$(HOST_IP)")
 	k.Change(t, "kustomize/base/self-managed/daemonset.yaml", "        - name: POD_NAME\n",
-		"        - name: HOST_IP\n          valueFrom: {fieldRef: {fieldPath: status.hostIP}}\n        - name: POD_NAME\n")
+		"        - name: HOST_IP\n          valueFrom: {fieldRef: {fieldPath: status.hostIP}}\n        - name: "+
+			"POD_NAME\n")
 	apply(t, kube, k.Build(t, dir))
-	controlplanetest.Eventually(t, patience, "the node is initialised", func(ctx context.Context) error { return initialised(ctx, api, "control-plane") })
-	controlplanetest.Eventually(t, patience, "the DaemonSet is ready", func(ctx context.Context) error { return rolledOut(ctx, api) })
+	controlplanetest.Eventually(t, patience, "the node is initialised", func(ctx context.Context) error {
+		return initialised(ctx, api, "control-plane")
+	})
+	controlplanetest.Eventually(t, patience, "the DaemonSet is ready", func(ctx context.Context) error {
+		return rolledOut(ctx, api)
+	})
 }
 
 // createCredentials does what the comment in cloud-config.yaml says.
@@ -96,7 +104,8 @@ func removeWorkload(t *testing.T, api kubernetes.Interface) {
 }
 
 func pods(ctx context.Context, api kubernetes.Interface) ([]corev1.Pod, error) {
-	list, err := api.CoreV1().Pods("kube-system").List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=cloud-controller-manager"})
+	list, err := api.CoreV1().Pods("kube-system").List(ctx,
+		metav1.ListOptions{LabelSelector: "k8s-app=cloud-controller-manager"})
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +155,8 @@ func rolledOut(ctx context.Context, api kubernetes.Interface) error {
 	if err != nil {
 		return err
 	}
-	if set.Status.ObservedGeneration != set.Generation || set.Status.UpdatedNumberScheduled != 1 || set.Status.NumberReady != 1 {
+	if set.Status.ObservedGeneration != set.Generation || set.Status.UpdatedNumberScheduled != 1 ||
+		set.Status.NumberReady != 1 {
 		return fmt.Errorf("its status is %+v", set.Status)
 	}
 	return nil

@@ -57,7 +57,9 @@ func (c *connection) greet(ctx context.Context) (target string, err error) {
 	}
 	answer.Body.Close()
 	if target = answer.Header.Get(targetHeader); answer.StatusCode != http.StatusSwitchingProtocols || target == "" {
-		return "", fmt.Errorf("hearing who is there: the answer is %q and names nobody; the other end must be a load.Handler", answer.Status)
+		return "",
+			fmt.Errorf("hearing who is there: the answer is %q and names nobody; the other end must be a load.Handler",
+				answer.Status)
 	}
 	return target, nil
 }

@@ -1,5 +1,6 @@
-// Package load uses a service the way its users do, without a pause, and remembers what became of every connection: new ones at a steady
-// pace, each with an exchange, and beside them streams that stay open and exchange a byte now and then.
+// Package load uses a service the way its users do, without a pause, and remembers what became of every connection: new
+// ones at a steady pace, each with an exchange, and beside them streams that stay open and exchange a byte now and
+// then.
 //
 //	server := httptest.NewServer(load.Handler(func(*http.Request) string { return "worker-1" }))
 //	...
@@ -8,8 +9,8 @@
 //	l.Stop()
 //	if failed := l.Report().Failures(); len(failed) > 0 { ... }
 //
-// What it connects to is a Handler, which tells who it is: so it is known where each connection went, also when something in between
-// chose.
+// What it connects to is a Handler, which tells who it is: so it is known where each connection went, also when
+// something in between chose.
 package load
 
 import (
@@ -21,7 +22,8 @@ import (
 )
 
 const (
-	// tick is how often new connections are opened: a handful at once at a usual pace, and so little work for the clock.
+	// tick is how often new connections are opened: a handful at once at a usual pace, and so little work for the
+	// clock.
 	tick = 5 * time.Millisecond
 	// defaultConcurrent is room for connections of one second at a usual pace.
 	defaultConcurrent = 256
@@ -33,8 +35,9 @@ const (
 type Options struct {
 	// Dial opens a connection. Required.
 	Dial func(context.Context) (net.Conn, error)
-	// Pace is how many connections are opened in a second. What could not be opened in time, because Concurrent were open or the machine
-	// was busy, is opened as soon as possible: after any time the pace was that on average, unless it never could be.
+	// Pace is how many connections are opened in a second. What could not be opened in time, because Concurrent were
+	// open or the machine was busy, is opened as soon as possible: after any time the pace was that on average, unless
+	// it never could be.
 	Pace int
 	// Streams is how many connections stay open. One that ends is replaced.
 	Streams int
@@ -62,7 +65,8 @@ type Load struct {
 	streams  []*Stream
 }
 
-// Start starts the load. It goes on until Stop, whatever happens to connections, and remembers each, at a hundred bytes.
+// Start starts the load. It goes on until Stop, whatever happens to connections, and remembers each, at a hundred
+// bytes.
 func Start(o Options) *Load {
 	if o.Concurrent == 0 {
 		o.Concurrent = defaultConcurrent
@@ -84,8 +88,8 @@ func Start(o Options) *Load {
 	return l
 }
 
-// Stop opens no more connections, lets the exchanges under way come to their end, closes the streams and returns when all is done.
-// Stopping again does nothing.
+// Stop opens no more connections, lets the exchanges under way come to their end, closes the streams and returns when
+// all is done. Stopping again does nothing.
 func (l *Load) Stop() {
 	l.stop()
 	l.running.Wait()

@@ -74,7 +74,8 @@ func TestRefusalsAreCounted(t *testing.T) {
 		r := l.Report()
 		within(t, "failures", len(r.Failures()), pace/2)
 		for _, a := range r.Failures() {
-			if a.Began.Before(began) || a.Ended.After(ended) || !errors.Is(a.Err, syscall.ECONNREFUSED) || a.Target != "" {
+			if a.Began.Before(began) || a.Ended.After(ended) || !errors.Is(a.Err, syscall.ECONNREFUSED) ||
+				a.Target != "" {
 				t.Errorf("failure %s, want one between %s and %s by nobody", a, began, ended)
 			}
 		}
@@ -107,7 +108,8 @@ func TestFailures(t *testing.T) {
 				wait(1500 * time.Millisecond)
 				l.Stop()
 				failed := l.Report().Failures()
-				if len(failed) != 1 || failed[0].Target != test.target || !strings.Contains(failed[0].Err.Error(), test.want) {
+				if len(failed) != 1 || failed[0].Target != test.target || !strings.Contains(failed[0].Err.Error(),
+					test.want) {
 					t.Errorf("failures %v, want one of target %q with %q", failed, test.target, test.want)
 				}
 			})
@@ -142,12 +144,13 @@ func hanging() http.Handler {
 func TestConcurrencyIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var open, most atomic.Int64
-		l := load.Start(load.Options{Pace: pace, Concurrent: 7, Patience: time.Second, Dial: func(ctx context.Context) (net.Conn, error) {
-			most.Store(max(most.Load(), open.Add(1)))
-			defer open.Add(-1)
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}})
+		l := load.Start(load.Options{Pace: pace, Concurrent: 7, Patience: time.Second,
+			Dial: func(ctx context.Context) (net.Conn, error) {
+				most.Store(max(most.Load(), open.Add(1)))
+				defer open.Add(-1)
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}})
 		wait(3500 * time.Millisecond)
 		l.Stop()
 		if most.Load() != 7 {
@@ -163,12 +166,13 @@ func TestStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := serve(t, named("one")), serve(t, named("two"))
 		var turn atomic.Int64
-		l := load.Start(load.Options{Streams: 20, Pulse: 100 * time.Millisecond, Dial: func(ctx context.Context) (net.Conn, error) {
-			if turn.Add(1)%2 == 0 {
-				return one.dial(ctx)
-			}
-			return two.dial(ctx)
-		}})
+		l := load.Start(load.Options{Streams: 20, Pulse: 100 * time.Millisecond,
+			Dial: func(ctx context.Context) (net.Conn, error) {
+				if turn.Add(1)%2 == 0 {
+					return one.dial(ctx)
+				}
+				return two.dial(ctx)
+			}})
 		wait(2050 * time.Millisecond)
 		two.refuse(true)
 		two.breakAll()
@@ -201,7 +205,8 @@ func TestStreams(t *testing.T) {
 		before := len(r.Failures())
 		l.Stop()
 		l.Stop()
-		if after := l.Report(); len(after.Failures()) != before || len(after.Streams) != len(r.Streams) || !after.Streams[0].Alive() && after.Streams[0].Target == "one" {
+		if after := l.Report(); len(after.Failures()) != before || len(after.Streams) != len(r.Streams) ||
+			!after.Streams[0].Alive() && after.Streams[0].Target == "one" {
 			t.Errorf("the end of the load counts as a failure: %s", after)
 		}
 	})
@@ -210,7 +215,8 @@ func TestStreams(t *testing.T) {
 func TestTCP(t *testing.T) {
 	h := httptest.NewServer(named("here"))
 	defer h.Close()
-	l := load.Start(load.Options{Dial: load.TCP(h.Listener.Addr().String()), Pace: pace, Streams: 1, Pulse: time.Millisecond})
+	l := load.Start(load.Options{Dial: load.TCP(h.Listener.Addr().String()), Pace: pace, Streams: 1,
+		Pulse: time.Millisecond})
 	defer l.Stop()
 	deadline := time.After(30 * time.Second)
 	look := time.NewTicker(10 * time.Millisecond)

@@ -31,7 +31,8 @@ type Stream struct {
 // Alive says that the stream has not broken.
 func (s Stream) Alive() bool { return s.Err == nil }
 
-// Report is what became of connections: the attempts in the order in which they ended, the streams in that in which they began.
+// Report is what became of connections: the attempts in the order in which they ended, the streams in that in which
+// they began.
 type Report struct {
 	Attempts []Attempt
 	Streams  []Stream
@@ -41,7 +42,9 @@ type Report struct {
 func (r Report) Since(begin time.Time) Report {
 	return Report{
 		Attempts: slices.DeleteFunc(slices.Clone(r.Attempts), func(a Attempt) bool { return a.Began.Before(begin) }),
-		Streams:  slices.DeleteFunc(slices.Clone(r.Streams), func(s Stream) bool { return !s.Alive() && s.Ended.Before(begin) }),
+		Streams: slices.DeleteFunc(slices.Clone(r.Streams), func(s Stream) bool {
+			return !s.Alive() && s.Ended.Before(begin)
+		}),
 	}
 }
 
@@ -107,5 +110,6 @@ func (s Stream) String() string {
 	if s.Alive() {
 		return fmt.Sprintf("stream to %q from %s, %d exchanges, alive", s.Target, s.Began.Format(clock), s.Exchanges)
 	}
-	return fmt.Sprintf("stream to %q from %s, %d exchanges, broke at %s: %v", s.Target, s.Began.Format(clock), s.Exchanges, s.Ended.Format(clock), s.Err)
+	return fmt.Sprintf("stream to %q from %s, %d exchanges, broke at %s: %v", s.Target, s.Began.Format(clock),
+		s.Exchanges, s.Ended.Format(clock), s.Err)
 }

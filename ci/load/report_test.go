@@ -51,9 +51,10 @@ func TestSince(t *testing.T) {
 		attempts []load.Attempt
 		streams  []load.Stream
 	}{
-		"from the beginning":      {0, r.Attempts, r.Streams},
-		"what began then counts":  {200, []load.Attempt{r.Attempts[1], r.Attempts[3], r.Attempts[4]}, r.Streams},
-		"what broke before not":   {201, []load.Attempt{r.Attempts[3], r.Attempts[4]}, []load.Stream{r.Streams[0], r.Streams[2]}},
+		"from the beginning":     {0, r.Attempts, r.Streams},
+		"what began then counts": {200, []load.Attempt{r.Attempts[1], r.Attempts[3], r.Attempts[4]}, r.Streams},
+		"what broke before not": {201, []load.Attempt{r.Attempts[3], r.Attempts[4]},
+			[]load.Stream{r.Streams[0], r.Streams[2]}},
 		"what still lives counts": {1000, nil, r.Streams[:1]},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -51,7 +51,8 @@ func servedCluster(t *testing.T) *cluster {
 	})
 	c := newCluster(t, plane)
 	made := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}
-	if _, err := c.client.CoreV1().ServiceAccounts("kube-system").Create(t.Context(), made, metav1.CreateOptions{}); err != nil {
+	if _, err := c.client.CoreV1().ServiceAccounts("kube-system").Create(t.Context(), made,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -74,7 +75,8 @@ func (c *cluster) makeSecret(t *testing.T, namespace, name string, data map[stri
 // token is what the program shows the cluster.
 func (c *cluster) token(t *testing.T) string {
 	t.Helper()
-	review, err := c.client.CoreV1().ServiceAccounts("kube-system").CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	review, err := c.client.CoreV1().ServiceAccounts("kube-system").CreateToken(t.Context(), account,
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,24 +47,27 @@ func TestManagedProfile(t *testing.T) {
 
 	served.install(t, "kube-system", map[string]any{
 		"profile": "managed", "part": "tenant",
-		"tenant":  map[string]any{"subject": map[string]any{"kind": "ServiceAccount", "name": account, "namespace": "kube-system"}},
+		"tenant": map[string]any{"subject": map[string]any{"kind": "ServiceAccount", "name": account,
+			"namespace": "kube-system"}},
 		"metrics": map[string]any{"readers": []any{map[string]any{"kind": "User", "name": "prometheus"}}},
 	})
 	machine := served.addNode(t, thalassa, "worker")
 
 	namespace := hosting.makeNamespace(t)
 	hosting.makeSecret(t, namespace, "tenant-kubeconfig", served.kubeconfig(t))
-	hosting.makeSecret(t, namespace, "cloud", map[string]string{"clientID": emulator.DefaultClientID, "clientSecret": emulator.DefaultClientSecret})
+	hosting.makeSecret(t, namespace, "cloud", map[string]string{"clientID": emulator.DefaultClientID,
+		"clientSecret": emulator.DefaultClientSecret})
 	hosting.makeSecret(t, namespace, "clients", map[string]string{"ca.crt": clients.PEM()})
 	hosting.startNode(t)
 	hosting.install(t, namespace, hostingValues(thalassa))
 
-	controlplanetest.Eventually(t, patience, "the served cluster's node is initialised", func(ctx context.Context) error {
-		if err := served.initialised(ctx, machine); err != nil {
-			return fmt.Errorf("%w; %s", err, hosting.trouble(ctx, namespace))
-		}
-		return nil
-	})
+	controlplanetest.Eventually(t, patience, "the served cluster's node is initialised",
+		func(ctx context.Context) error {
+			if err := served.initialised(ctx, machine); err != nil {
+				return fmt.Errorf("%w; %s", err, hosting.trouble(ctx, namespace))
+			}
+			return nil
+		})
 	t.Run("load balancer", func(t *testing.T) { served.wantBalancer(t, thalassa) })
 	t.Run("lease", func(t *testing.T) { wantLeaseIn(t, served.client, hosting.client) })
 	t.Run("permissions", func(t *testing.T) { hosting.wantNoPermissions(t, namespace) })
@@ -89,7 +92,8 @@ func (c *cluster) install(t *testing.T, namespace string, values map[string]any)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := chart.Uninstall(context.WithoutCancel(t.Context()), c.plane.Config(), r.Name, namespace, nil); err != nil {
+		if err := chart.Uninstall(context.WithoutCancel(t.Context()), c.plane.Config(), r.Name, namespace,
+			nil); err != nil {
 			t.Error(err)
 		}
 	})
@@ -109,7 +113,8 @@ func (c *cluster) addNode(t *testing.T, thalassa cloud.Cloud, name string) strin
 	}
 	// A patch, because Kubernetes' own controllers change a new Node at once.
 	ready := []byte(`{"status": {"conditions": [{"type": "Ready", "status": "True"}]}}`)
-	if _, err := c.client.CoreV1().Nodes().Patch(t.Context(), name, types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := c.client.CoreV1().Nodes().Patch(t.Context(), name, types.StrategicMergePatchType, ready,
+		metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 	return machine
@@ -122,19 +127,23 @@ func (c *cluster) initialised(ctx context.Context, machine string) error {
 		return err
 	}
 	// Other taints come and go: nobody sends heartbeats for this node.
-	tainted := slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == uninitialized })
+	tainted := slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+		return taint.Key == uninitialized
+	})
 	if !strings.HasSuffix(node.Spec.ProviderID, machine) || tainted {
 		return fmt.Errorf("provider ID %q, taints %v", node.Spec.ProviderID, node.Spec.Taints)
 	}
 	return nil
 }
 
-// startNode starts a node that runs the program, and initialises it as the hosting cluster's own cloud controller manager would.
+// startNode starts a node that runs the program, and initialises it as the hosting cluster's own cloud controller
+// manager would.
 func (c *cluster) startNode(t *testing.T) {
 	t.Helper()
 	host.Start(t, c.plane, virtualnode.Options{Name: "host", Address: netip.MustParseAddr(hostAddress)})
 	patch := []byte(`{"spec":{"taints":null}}`)
-	if _, err := c.client.CoreV1().Nodes().Patch(t.Context(), "host", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
+	if _, err := c.client.CoreV1().Nodes().Patch(t.Context(), "host", "application/merge-patch+json", patch,
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -147,7 +156,8 @@ func (c *cluster) trouble(ctx context.Context, namespace string) string {
 	}
 	var said []string
 	for _, pod := range pods.Items {
-		said = append(said, fmt.Sprintf("pod %s: %s %v %v", pod.Name, pod.Status.Phase, pod.Status.Conditions, pod.Status.ContainerStatuses))
+		said = append(said, fmt.Sprintf("pod %s: %s %v %v", pod.Name, pod.Status.Phase, pod.Status.Conditions,
+			pod.Status.ContainerStatuses))
 	}
 	return strings.Join(said, "; ")
 }
@@ -155,11 +165,13 @@ func (c *cluster) trouble(ctx context.Context, namespace string) string {
 // wantLeaseIn wants the lease in the cluster that is served, and none beside the program.
 func wantLeaseIn(t *testing.T, served, hosting kubernetes.Interface) {
 	t.Helper()
-	lease, err := served.CoordinationV1().Leases("kube-system").Get(t.Context(), "cloud-controller-manager", metav1.GetOptions{})
+	lease, err := served.CoordinationV1().Leases("kube-system").Get(t.Context(), "cloud-controller-manager",
+		metav1.GetOptions{})
 	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
 		t.Errorf("lease %v, error %v", lease, err)
 	}
-	if _, err := hosting.CoordinationV1().Leases("kube-system").Get(t.Context(), "cloud-controller-manager", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := hosting.CoordinationV1().Leases("kube-system").Get(t.Context(), "cloud-controller-manager",
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a lease in the hosting cluster: error %v, want not found", err)
 	}
 }
@@ -196,7 +208,9 @@ func readMetrics(ctx context.Context, certificate *tls.Certificate, token string
 	config := &tls.Config{InsecureSkipVerify: true}
 	if certificate != nil {
 		// Also where the server names only authorities that did not sign it.
-		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return certificate, nil
+		}
 	}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: config}}
 	response, err := client.Do(request)

@@ -28,8 +28,9 @@ import (
 // user is who the program is in the served cluster when it comes with a certificate.
 const user = "cloud-controller-manager"
 
-// TestManagedOverlays applies kustomize/overlays/managed-tenant to the served cluster and kustomize/overlays/managed to the hosting
-// one, each after editing its one file. The program holds a certificate of the served cluster, and serves that.
+// TestManagedOverlays applies kustomize/overlays/managed-tenant to the served cluster and kustomize/overlays/managed to
+// the hosting one, each after editing its one file. The program holds a certificate of the served cluster, and serves
+// that.
 func TestManagedOverlays(t *testing.T) {
 	hosting, served := hostingCluster(t), servedCluster(t)
 	thalassa := cloud.Start(t, emulator.DefaultSeed())
@@ -42,20 +43,23 @@ func TestManagedOverlays(t *testing.T) {
 	served.apply(t, "", tree.Build(t, overlay.Dir("managed-tenant")))
 
 	hosting.makeSecret(t, namespace, "tenant-kubeconfig", map[string]string{"kubeconfig": served.userKubeconfig(t)})
-	hosting.makeSecret(t, namespace, "thalassa-credentials", map[string]string{"personalAccessToken": emulator.DefaultToken})
+	hosting.makeSecret(t, namespace, "thalassa-credentials",
+		map[string]string{"personalAccessToken": emulator.DefaultToken})
 	tree.Say(t, "managed", map[string]string{
-		"organisation": emulator.DefaultOrganisation, "vpcIdentity": emulator.DefaultVPC, "cluster": "served\nendpoint: " + thalassa.URL,
+		"organisation": emulator.DefaultOrganisation, "vpcIdentity": emulator.DefaultVPC,
+		"cluster": "served\nendpoint: " + thalassa.URL,
 	})
 	// Other processes of this machine may have the port on its other addresses.
 	tree.Change(t, "kustomize/base/managed/deployment.yaml", "--bind-address=0.0.0.0", "--bind-address="+hostAddress)
 	hosting.apply(t, namespace, tree.Build(t, overlay.Dir("managed")))
 
-	controlplanetest.Eventually(t, patience, "the served cluster's node is initialised", func(ctx context.Context) error {
-		if err := served.initialised(ctx, machine); err != nil {
-			return fmt.Errorf("%w; %s", err, hosting.trouble(ctx, namespace))
-		}
-		return nil
-	})
+	controlplanetest.Eventually(t, patience, "the served cluster's node is initialised",
+		func(ctx context.Context) error {
+			if err := served.initialised(ctx, machine); err != nil {
+				return fmt.Errorf("%w; %s", err, hosting.trouble(ctx, namespace))
+			}
+			return nil
+		})
 	t.Run("load balancer", func(t *testing.T) { served.wantBalancer(t, thalassa) })
 	t.Run("lease", func(t *testing.T) { wantLeaseIn(t, served.client, hosting.client) })
 	t.Run("permissions", func(t *testing.T) { hosting.wantNoPermissions(t, namespace) })
@@ -86,7 +90,8 @@ func (c *cluster) userKubeconfig(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: user}}, key)
+	request, err := x509.CreateCertificateRequest(rand.Reader,
+		&x509.CertificateRequest{Subject: pkix.Name{CommonName: user}}, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +119,8 @@ func (c *cluster) signed(t *testing.T, request []byte) []byte {
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "ccm-"},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: request}),
-			SignerName: certificatesv1.KubeAPIServerClientSignerName, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth},
+			SignerName: certificatesv1.KubeAPIServerClientSignerName,
+			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -145,27 +151,30 @@ func (c *cluster) wantBalancer(t *testing.T, thalassa cloud.Cloud) {
 	t.Helper()
 	services := c.client.CoreV1().Services("default")
 	service := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "web", Annotations: map[string]string{"loadbalancer.k8s.thalassa.cloud/type": "public"}},
-		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
+		ObjectMeta: metav1.ObjectMeta{Name: "web",
+			Annotations: map[string]string{"loadbalancer.k8s.thalassa.cloud/type": "public"}},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
 	}
 	if _, err := services.Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	controlplanetest.Eventually(t, patience, "the Service has the address of its load balancer", func(ctx context.Context) error {
-		now, err := services.Get(ctx, "web", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		balancers := thalassa.State().LoadBalancers
-		if len(balancers) != 1 || len(balancers[0].Addresses) == 0 || len(balancers[0].Listeners) != 1 || len(balancers[0].Listeners[0].Targets) != 1 {
-			return fmt.Errorf("the cloud has %+v", balancers)
-		}
-		ingress := now.Status.LoadBalancer.Ingress
-		if len(ingress) == 0 || ingress[0].IP != balancers[0].Addresses[0] {
-			return fmt.Errorf("the Service has %+v, the load balancer %q", ingress, balancers[0].Addresses)
-		}
-		return nil
-	})
+	controlplanetest.Eventually(t, patience, "the Service has the address of its load balancer",
+		func(ctx context.Context) error {
+			now, err := services.Get(ctx, "web", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			balancers := thalassa.State().LoadBalancers
+			if len(balancers) != 1 || len(balancers[0].Addresses) == 0 || len(balancers[0].Listeners) != 1 ||
+				len(balancers[0].Listeners[0].Targets) != 1 {
+				return fmt.Errorf("the cloud has %+v", balancers)
+			}
+			ingress := now.Status.LoadBalancer.Ingress
+			if len(ingress) == 0 || ingress[0].IP != balancers[0].Addresses[0] {
+				return fmt.Errorf("the Service has %+v, the load balancer %q", ingress, balancers[0].Addresses)
+			}
+			return nil
+		})
 	if err := services.Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,8 @@ func (c *cluster) wantNoPermissions(t *testing.T, namespace string) {
 	}
 }
 
-// TestPermissionsAreSeen: what one role more permits an account makes it different from a new one, in that namespace only, or in all.
+// TestPermissionsAreSeen: what one role more permits an account makes it different from a new one, in that namespace
+// only, or in all.
 func TestPermissionsAreSeen(t *testing.T) {
 	c := hostingCluster(t)
 	namespace := controlplanetest.Namespace(t)
@@ -43,22 +44,28 @@ func TestPermissionsAreSeen(t *testing.T) {
 		return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}}
 	}
 	view := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"}
-	local := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "local"}, Subjects: subject("local"), RoleRef: view}
-	if _, err := c.client.RbacV1().RoleBindings(namespace).Create(t.Context(), local, metav1.CreateOptions{}); err != nil {
+	local := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "local"}, Subjects: subject("local"),
+		RoleRef: view}
+	if _, err := c.client.RbacV1().RoleBindings(namespace).Create(t.Context(), local,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	everywhere := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Subjects: subject("everywhere"), RoleRef: view}
-	if _, err := c.client.RbacV1().ClusterRoleBindings().Create(t.Context(), everywhere, metav1.CreateOptions{}); err != nil {
+	everywhere := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		Subjects: subject("everywhere"), RoleRef: view}
+	if _, err := c.client.RbacV1().ClusterRoleBindings().Create(t.Context(), everywhere,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := c.client.RbacV1().ClusterRoleBindings().Delete(context.WithoutCancel(t.Context()), namespace, metav1.DeleteOptions{}); err != nil {
+		if err := c.client.RbacV1().ClusterRoleBindings().Delete(context.WithoutCancel(t.Context()), namespace,
+			metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
 	controlplanetest.Eventually(t, patience, "the bindings count", func(context.Context) error {
 		fresh := c.rules(t, namespace, "fresh", namespace)
-		if slices.Equal(c.rules(t, namespace, "local", namespace), fresh) || slices.Equal(c.rules(t, namespace, "everywhere", namespace), fresh) {
+		if slices.Equal(c.rules(t, namespace, "local", namespace), fresh) ||
+			slices.Equal(c.rules(t, namespace, "everywhere", namespace), fresh) {
 			return errors.New("an account with a binding has the rules of one without")
 		}
 		return nil
@@ -75,7 +82,8 @@ func TestPermissionsAreSeen(t *testing.T) {
 func (c *cluster) makeAccount(t *testing.T, namespace, name string) {
 	t.Helper()
 	made := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := c.client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), made, metav1.CreateOptions{}); err != nil {
+	if _, err := c.client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), made,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -83,7 +91,8 @@ func (c *cluster) makeAccount(t *testing.T, namespace, name string) {
 // rules asks, as an account, what it may do in a namespace; they are sorted.
 func (c *cluster) rules(t *testing.T, namespace, name, where string) []string {
 	t.Helper()
-	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), name,
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,13 +102,16 @@ func (c *cluster) rules(t *testing.T, namespace, name, where string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: where}}
-	if review, err = account.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(), review, metav1.CreateOptions{}); err != nil {
+	review :=
+		&authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: where}}
+	if review, err = account.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(), review,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	var found []string
 	for _, rule := range review.Status.ResourceRules {
-		found = append(found, fmt.Sprintf("%s %s.%s %s", rule.Verbs, strings.Join(rule.Resources, ","), strings.Join(rule.APIGroups, ","), rule.ResourceNames))
+		found = append(found, fmt.Sprintf("%s %s.%s %s", rule.Verbs, strings.Join(rule.Resources, ","),
+			strings.Join(rule.APIGroups, ","), rule.ResourceNames))
 	}
 	for _, rule := range review.Status.NonResourceRules {
 		found = append(found, fmt.Sprintf("%s %s", rule.Verbs, rule.NonResourceURLs))

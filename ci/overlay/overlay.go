@@ -1,4 +1,5 @@
-// Package overlay edits and builds the overlays below kustomize/ as their users do, in memory, with kustomize's own code.
+// Package overlay edits and builds the overlays below kustomize/ as their users do, in memory, with kustomize's own
+// code.
 //
 //	tree := overlay.New(t)
 //	tree.Say(t, "self-managed", map[string]string{"organisation": "my-organisation"})

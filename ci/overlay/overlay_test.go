@@ -19,7 +19,8 @@ func TestEditing(t *testing.T) {
 	tree.Use(t, "self-managed", "deployment", "high-availability")
 	tree.Change(t, "kustomize/base/self-managed/daemonset.yaml", "--secure-port=10258", "--secure-port=10999")
 	after := tree.Build(t, overlay.Dir("self-managed"))
-	for _, text := range []string{"organisation: mine\n", "kind: Deployment\n", "kind: PodDisruptionBudget\n", "--secure-port=10999"} {
+	for _, text := range []string{"organisation: mine\n", "kind: Deployment\n", "kind: PodDisruptionBudget\n",
+		"--secure-port=10999"} {
 		if strings.Contains(before, text) || !strings.Contains(after, text) {
 			t.Errorf("%q is there before it is said, or not after", text)
 		}

@@ -32,15 +32,17 @@ func TestTwoInstallations(t *testing.T) {
 		}
 	}
 	install(t, client, namespace, one, prefix)
-	t.Run("the other comes and goes", func(t *testing.T) { install(t, client, controlplanetest.Namespace(t), two, prefix) })
+	t.Run("the other comes and goes", func(t *testing.T) {
+		install(t, client, controlplanetest.Namespace(t), two, prefix)
+	})
 	err := create(t.Context(), client, service(namespace, map[string]string{prefix + "typo": ""}))
 	if err == nil || !strings.Contains(err.Error(), one.Name) {
 		t.Errorf("without the other: %v, want a refusal by %s", err, one.Name)
 	}
 }
 
-// TestComponentIsTheSamePolicy: who uses neither chart nor overlays applies the two files of the Kustomize component. Whoever goes over
-// to one of them has the same policy by the same name.
+// TestComponentIsTheSamePolicy: who uses neither chart nor overlays applies the two files of the Kustomize component.
+// Whoever goes over to one of them has the same policy by the same name.
 func TestComponentIsTheSamePolicy(t *testing.T) {
 	var manifest strings.Builder
 	for _, file := range []string{"validatingadmissionpolicy.yaml", "validatingadmissionpolicybinding.yaml"} {
@@ -55,7 +57,8 @@ func TestComponentIsTheSamePolicy(t *testing.T) {
 		t.Errorf("policies (-chart +component):\n%s", diff)
 	}
 	if component.binding.Spec.PolicyName != component.Name || component.Name != ours.Name {
-		t.Errorf("the component's binding is for %s; its policy is named %s, the chart's %s", component.binding.Spec.PolicyName, component.Name, ours.Name)
+		t.Errorf("the component's binding is for %s; its policy is named %s, the chart's %s",
+			component.binding.Spec.PolicyName, component.Name, ours.Name)
 	}
 	client, namespace := cluster(t)
 	install(t, client, namespace, component, thalassa.Annotations().Prefix())
@@ -107,7 +110,8 @@ func TestWarnRefusesNothing(t *testing.T) {
 // TestDenyAndWarnExcludeEachOther as the API server has it; the chart says so first.
 func TestDenyAndWarnExcludeEachOther(t *testing.T) {
 	_, _, err := chart.Render(t.Context(), chartDir, release(t, "thalassa-ccm", "Deny", "Warn"))
-	if err == nil || !strings.Contains(err.Error(), "admissionPolicy.validationActions: Deny and Warn exclude each other") {
+	if err == nil ||
+		!strings.Contains(err.Error(), "admissionPolicy.validationActions: Deny and Warn exclude each other") {
 		t.Errorf("error %v, want one that says that Deny and Warn exclude each other", err)
 	}
 }

@@ -30,8 +30,10 @@ func newOld(t *testing.T) old {
 	t.Helper()
 	client, namespace := cluster(t)
 	o := old{client, namespace, thalassa.Annotations().Prefix()}
-	bad := map[string]string{o.prefix + "max-connections": "many", o.prefix + "typo": "x", o.prefix + "type": "public", "other.example.com/x": "y"}
-	if _, err := client.CoreV1().Services(namespace).Create(t.Context(), service(namespace, bad), metav1.CreateOptions{}); err != nil {
+	bad := map[string]string{o.prefix + "max-connections": "many", o.prefix + "typo": "x", o.prefix + "type": "public",
+		"other.example.com/x": "y"}
+	if _, err := client.CoreV1().Services(namespace).Create(t.Context(), service(namespace, bad),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	install(t, client, namespace, rendered(t, "thalassa-ccm"), o.prefix)
@@ -41,7 +43,8 @@ func newOld(t *testing.T) old {
 // patch changes the Service as `kubectl patch` does.
 func (o old) patch(t *testing.T, patch string, subresources ...string) error {
 	t.Helper()
-	_, err := o.client.CoreV1().Services(o.namespace).Patch(t.Context(), "web", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
+	_, err := o.client.CoreV1().Services(o.namespace).Patch(t.Context(), "web", types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}, subresources...)
 	return err
 }
 
@@ -190,7 +193,8 @@ func filled(prefix, start, value string) map[string]string {
 	return annotations
 }
 
-// TestLargestServices are judged, too: an evaluation that costs more than the API server allows would let everything through.
+// TestLargestServices are judged, too: an evaluation that costs more than the API server allows would let everything
+// through.
 func TestLargestServices(t *testing.T) {
 	client, namespace := cluster(t)
 	prefix := thalassa.Annotations().Prefix()
@@ -200,20 +204,29 @@ func TestLargestServices(t *testing.T) {
 		t.Errorf("%d annotations of ports: %v", len(good), err)
 	}
 	for name, annotations := range map[string]map[string]string{
-		"one bad among those of ports": with(good, prefix+"max-connections", "many"), "all of one family are bad": filled(prefix, "acl-port-p", "x"),
+		"one bad among those of ports":  with(good, prefix+"max-connections", "many"),
+		"all of one family are bad":     filled(prefix, "acl-port-p", "x"),
 		"all of one annotation are bad": filled(prefix, "max-connections.p", "many"), "all unknown": crowd(prefix, "x"),
-		"all for other ports": crowd(prefix, "acl-port-x"), "all for one port but about the Service": crowd(prefix, "type.x"),
-		"all known from elsewhere": crowd(prefix, "tls-"), "many sources for each port": with(filled(prefix, "acl-port-p", strings.Repeat("::1,", 60)+"::1"), prefix+"type", "x"),
-		"most sources for some ports":   with(filled(prefix, "acl-port-p", strings.Repeat("::,", 5400)+"::1"), prefix+"type", "x"),
+		"all for other ports": crowd(prefix, "acl-port-x"), "all for one port but about the Service": crowd(prefix,
+			"type.x"),
+		"all known from elsewhere": crowd(prefix, "tls-"),
+		"many sources for each port": with(filled(prefix, "acl-port-p", strings.Repeat("::1,", 60)+"::1"), prefix+
+			"type", "x"),
+		"most sources for some ports": with(filled(prefix, "acl-port-p", strings.Repeat("::,", 5400)+"::1"), prefix+
+			"type", "x"),
 		"one bad among those of others": with(crowd("", "a"), prefix+"type", "x"),
 		"most sources":                  {prefix + "acl-allowed-sources": strings.Repeat("::,", 5400) + "::1"},
-		"a long number":                 long("max-connections", "1"), "many sources": long("acl-allowed-sources", "::1,"), "many wrong sources": long("acl-allowed-sources", "::1, "),
-		"many names": long("security-groups", "a,"), "many labels": long("labels", "a=b,"), "a long selector": long("node-selector", "a,"), "a long path": long("health-check-path", "/"),
-		"a long name": long("name", "x"), "a long size": long("instance-size", "x."), "a long address": long("reserved-ip", "1:"),
+		"a long number":                 long("max-connections", "1"), "many sources": long("acl-allowed-sources",
+			"::1,"), "many wrong sources": long("acl-allowed-sources", "::1, "),
+		"many names": long("security-groups", "a,"), "many labels": long("labels", "a=b,"),
+		"a long selector": long("node-selector", "a,"), "a long path": long("health-check-path", "/"),
+		"a long name": long("name", "x"), "a long size": long("instance-size", "x."),
+		"a long address": long("reserved-ip", "1:"),
 	} {
 		err := create(t.Context(), client, wide(namespace, with(annotations, prefix+"publish", "x")))
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "denied request: annotation ") {
-			t.Errorf("%s (%d annotations): %v, want a refusal in the policy's words", name, len(annotations), short(err))
+			t.Errorf("%s (%d annotations): %v, want a refusal in the policy's words", name, len(annotations),
+				short(err))
 		} else if len(err.Error()) > 2000 {
 			t.Errorf("%s: a message of %d characters", name, len(err.Error()))
 		}
@@ -221,7 +234,8 @@ func TestLargestServices(t *testing.T) {
 	grow(t, client, namespace, good, prefix)
 }
 
-// TestLargerServicesAreNotJudged: it would keep the API server busy for half a minute. The controller manager reads their annotations.
+// TestLargerServicesAreNotJudged: it would keep the API server busy for half a minute. The controller manager reads
+// their annotations.
 func TestLargerServicesAreNotJudged(t *testing.T) {
 	client, namespace := cluster(t)
 	prefix := thalassa.Annotations().Prefix()
@@ -229,8 +243,9 @@ func TestLargerServicesAreNotJudged(t *testing.T) {
 	more := wide(namespace, map[string]string{prefix + "type": "x"})
 	more.Spec.Ports = append(more.Spec.Ports, corev1.ServicePort{Name: "more", Port: 65535})
 	for name, s := range map[string]*corev1.Service{
-		"ports":       more,
-		"annotations": service(namespace, with(with(with(crowd(prefix, "x"), prefix+"one", ""), prefix+"two", ""), prefix+"three", "")),
+		"ports": more,
+		"annotations": service(namespace, with(with(with(crowd(prefix, "x"), prefix+"one", ""), prefix+"two", ""),
+			prefix+"three", "")),
 	} {
 		if err := create(t.Context(), client, s); err != nil {
 			t.Errorf("more than %d %s: %v", widePorts, name, short(err))
@@ -247,7 +262,8 @@ func with(annotations map[string]string, name, value string) map[string]string {
 
 // long is one annotation as long as it can be.
 func long(name, repeated string) map[string]string {
-	return map[string]string{thalassa.Annotations().Prefix() + name: strings.Repeat(repeated, (fullSize-200)/len(repeated))}
+	return map[string]string{thalassa.Annotations().Prefix() + name: strings.Repeat(repeated,
+		(fullSize-200)/len(repeated))}
 }
 
 // short is the end of an error, which may repeat the longest Service.
@@ -263,7 +279,8 @@ func TestManyKnownAnnotations(t *testing.T) {
 	all := map[string]string{}
 	for i := range 40 {
 		name := fmt.Sprintf("an-annotation-with-a-long-name-%d", i)
-		annotation.Register(registry, annotation.Definition{Name: name, PerPort: i%2 == 0}, annotation.Int(1, 1<<30, "connections"), 1)
+		annotation.Register(registry, annotation.Definition{Name: name, PerPort: i%2 == 0},
+			annotation.Int(1, 1<<30, "connections"), 1)
 		all[registry.Prefix()+name] = "many"
 	}
 	install(t, client, namespace, generated(t, "many", registry), registry.Prefix())
@@ -281,12 +298,14 @@ func TestManyKnownAnnotations(t *testing.T) {
 // grow spoils a large Service that exists, for which the annotations from before are compared, too.
 func grow(t *testing.T, client kubernetes.Interface, namespace string, annotations map[string]string, prefix string) {
 	t.Helper()
-	stored, err := client.CoreV1().Services(namespace).Create(t.Context(), wide(namespace, annotations), metav1.CreateOptions{})
+	stored, err := client.CoreV1().Services(namespace).Create(t.Context(), wide(namespace, annotations),
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	update := func(s *corev1.Service) error {
-		_, err := client.CoreV1().Services(namespace).Update(t.Context(), s, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := client.CoreV1().Services(namespace).Update(t.Context(), s,
+			metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
 	stored.Labels = map[string]string{"a": "b"}

@@ -93,9 +93,10 @@ func generated(t *testing.T, name string, registry *annotation.Registry) policy 
 	t.Helper()
 	made := policy{
 		&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}},
-		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-		}},
+		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+				PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+			}},
 	}
 	if err := yaml.UnmarshalStrict([]byte(generate.AdmissionPolicy(registry)), &made.Spec); err != nil {
 		t.Fatal(err)
@@ -103,7 +104,8 @@ func generated(t *testing.T, name string, registry *annotation.Registry) policy 
 	return made
 }
 
-// put stores a policy and its binding until the test ends. The binding is for one namespace, so that no test feels another's.
+// put stores a policy and its binding until the test ends. The binding is for one namespace, so that no test feels
+// another's.
 func put(t *testing.T, client kubernetes.Interface, namespace string, p policy) {
 	t.Helper()
 	binding := p.binding.DeepCopy()
@@ -111,16 +113,19 @@ func put(t *testing.T, client kubernetes.Interface, namespace string, p policy) 
 		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
 	}
 	admission := client.AdmissionregistrationV1()
-	if _, err := admission.ValidatingAdmissionPolicies().Create(t.Context(), p.ValidatingAdmissionPolicy, metav1.CreateOptions{}); err != nil {
+	if _, err := admission.ValidatingAdmissionPolicies().Create(t.Context(), p.ValidatingAdmissionPolicy,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { remove(t, client, p.Name) })
-	if _, err := admission.ValidatingAdmissionPolicyBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+	if _, err := admission.ValidatingAdmissionPolicyBindings().Create(t.Context(), binding,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// install puts a policy in force until the test ends: it waits until the API server applies it to the names under prefix.
+// install puts a policy in force until the test ends: it waits until the API server applies it to the names under
+// prefix.
 func install(t *testing.T, client kubernetes.Interface, namespace string, p policy, prefix string) {
 	t.Helper()
 	put(t, client, namespace, p)
@@ -162,7 +167,8 @@ func service(namespace string, annotations map[string]string) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace, Annotations: annotations},
 		Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{
-			{Name: "http", Port: 80}, {Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}, {Name: "dns-tcp", Port: 53}, {Name: "443", Port: 8443},
+			{Name: "http", Port: 80}, {Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP},
+			{Name: "dns-tcp", Port: 53}, {Name: "443", Port: 8443},
 		}},
 	}
 }
@@ -178,7 +184,8 @@ func ports(s *corev1.Service) []annotation.Port {
 
 // create asks the API server whether it would store a Service, and has it store none.
 func create(ctx context.Context, client kubernetes.Interface, s *corev1.Service) error {
-	_, err := client.CoreV1().Services(s.Namespace).Create(ctx, s, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	_, err := client.CoreV1().Services(s.Namespace).Create(ctx, s,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
 

@@ -73,8 +73,10 @@ func Requests(path string, offset int64) ([]Request, error) {
 
 func (e event) request() Request {
 	request := Request{
-		Permission: Permission{User: e.User.Username, Verb: e.Verb}, UserAgent: e.UserAgent, Received: e.RequestReceivedTimestamp,
-		Allowed: e.Annotations["authorization.k8s.io/decision"] == "allow", Reason: e.Annotations["authorization.k8s.io/reason"],
+		Permission: Permission{User: e.User.Username, Verb: e.Verb}, UserAgent: e.UserAgent,
+		Received: e.RequestReceivedTimestamp,
+		Allowed:  e.Annotations["authorization.k8s.io/decision"] == "allow",
+		Reason:   e.Annotations["authorization.k8s.io/reason"],
 	}
 	if e.ObjectRef == nil || e.ObjectRef.Resource == "" {
 		request.Path, _, _ = strings.Cut(e.RequestURI, "?")
@@ -94,15 +96,17 @@ const programName = "thalassa-cloud-controller-manager"
 // isProgram says whether the client calls itself by the program's name.
 func (r Request) isProgram() bool { return strings.HasPrefix(r.UserAgent, programName+"/") }
 
-// isKubernetes says whether Kubernetes' own controllers made the request with an account that they share with the program's: two
-// have the same names there.
+// isKubernetes says whether Kubernetes' own controllers made the request with an account that they share with the
+// program's: two have the same names there.
 func (r Request) isKubernetes() bool {
-	shared := []string{"system:serviceaccount:kube-system:node-controller", "system:serviceaccount:kube-system:service-controller"}
+	shared := []string{"system:serviceaccount:kube-system:node-controller",
+		"system:serviceaccount:kube-system:service-controller"}
 	return slices.Contains(shared, r.User) && strings.HasPrefix(r.UserAgent, "kube-controller-manager/")
 }
 
-// Doings returns the requests of the accounts to which something is granted, but for those of Kubernetes itself. Strangers are
-// those that another program made with such an account, and those that the program made with another account.
+// Doings returns the requests of the accounts to which something is granted, but for those of Kubernetes itself.
+// Strangers are those that another program made with such an account, and those that the program made with another
+// account.
 func Doings(granted []Permission, requests []Request) (strangers, done []Request) {
 	for _, r := range requests {
 		if r.isKubernetes() {

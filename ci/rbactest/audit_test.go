@@ -34,8 +34,10 @@ func TestRequests(t *testing.T) {
 	}
 	want := []Request{
 		{Permission: Permission{User: "me", Verb: "patch", Resource: "nodes/status", Name: "a"},
-			Received: time.Date(2026, 11, 21, 10, 0, 0, 1000, time.UTC), UserAgent: "ccm/v1", Allowed: true, Reason: "RBAC"},
-		{Permission: Permission{User: "me", Verb: "list", Group: "g", Resource: "leases", Namespace: "ns"}, UserAgent: "ccm/v1"},
+			Received: time.Date(2026, 11, 21, 10, 0, 0, 1000, time.UTC), UserAgent: "ccm/v1", Allowed: true,
+			Reason: "RBAC"},
+		{Permission: Permission{User: "me", Verb: "list", Group: "g", Resource: "leases", Namespace: "ns"},
+			UserAgent: "ccm/v1"},
 		{Permission: Permission{User: "me", Verb: "get"}, UserAgent: "ccm/v1", Allowed: true, Path: "/version"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -65,7 +67,8 @@ func TestDoings(t *testing.T) {
 	const shared, kubernetes = "system:serviceaccount:kube-system:node-controller", "kube-controller-manager/v1"
 	own, stolen, foreign, other := by("me", program), by("me", "curl/8"), by("you", program), by("you", "kubectl/v1")
 	theirs, ours, kubernetesAsMe := by(shared, kubernetes), by(shared, program), by("me", kubernetes)
-	granted := []Permission{{User: "me", Verb: "get", Resource: "services"}, {User: shared, Verb: "get", Resource: "nodes"}}
+	granted := []Permission{{User: "me", Verb: "get", Resource: "services"},
+		{User: shared, Verb: "get", Resource: "nodes"}}
 	strangers, done := Doings(granted, []Request{own, stolen, foreign, other, theirs, ours, kubernetesAsMe})
 	if diff := cmp.Diff([]Request{stolen, foreign, kubernetesAsMe}, strangers); diff != "" {
 		t.Errorf("strangers (-want +got):\n%s", diff)

@@ -34,7 +34,8 @@ const (
 	patience = 90 * time.Second
 )
 
-// cluster is a control plane that no other test has meanwhile, an emulated cloud, and who signs certificates of those that read metrics.
+// cluster is a control plane that no other test has meanwhile, an emulated cloud, and who signs certificates of those
+// that read metrics.
 type cluster struct {
 	plane   *controlplane.ControlPlane
 	client  kubernetes.Interface
@@ -48,12 +49,13 @@ func newCluster(t *testing.T) *cluster {
 	return &cluster{plane, controlplanetest.Client(t, plane), cloud.Start(t, emulator.DefaultSeed()), authority.New(t)}
 }
 
-// forget makes what follows the first installation in the cluster: no event about credentials has been told, and the accounts that
-// Kubernetes' own controllers do not use do not exist.
+// forget makes what follows the first installation in the cluster: no event about credentials has been told, and the
+// accounts that Kubernetes' own controllers do not use do not exist.
 func (c *cluster) forget(t *testing.T) {
 	t.Helper()
 	core := c.client.CoreV1()
-	err := core.Events(metav1.NamespaceSystem).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "reason=" + eventReloaded})
+	err := core.Events(metav1.NamespaceSystem).DeleteCollection(t.Context(), metav1.DeleteOptions{},
+		metav1.ListOptions{FieldSelector: "reason=" + eventReloaded})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +104,8 @@ func render(t *testing.T, values map[string]any) []runtime.Object {
 
 func manifest(t *testing.T, values map[string]any) string {
 	t.Helper()
-	text, _, err := chart.Render(t.Context(), chartDir, chart.Release{Name: "thalassa-ccm", Namespace: metav1.NamespaceSystem, Values: values})
+	text, _, err := chart.Render(t.Context(), chartDir, chart.Release{Name: "thalassa-ccm",
+		Namespace: metav1.NamespaceSystem, Values: values})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 
 const metricsPagePath = "../../docs/reference/metrics.md"
 
-// wantDescribed wants every metric of the program's own that a running program shows to be in a table of the reference page, with its
-// type and help. The page is made from the same collectors, but the types of some are only seen here.
+// wantDescribed wants every metric of the program's own that a running program shows to be in a table of the reference
+// page, with its type and help. The page is made from the same collectors, but the types of some are only seen here.
 func wantDescribed(t *testing.T, text string) {
 	t.Helper()
 	page, err := os.ReadFile(metricsPagePath)
@@ -22,7 +22,8 @@ func wantDescribed(t *testing.T, text string) {
 		t.Error("the program shows no metrics of its own")
 	}
 	for name, is := range shown {
-		row := regexp.MustCompile("(?m)^\\| `" + name + "` \\| " + is.kind + " \\| [^|]*\\| " + regexp.QuoteMeta(is.help) + " \\|$")
+		row := regexp.MustCompile("(?m)^\\| `" + name + "` \\| " + is.kind + " \\| [^|]*\\| " +
+			regexp.QuoteMeta(is.help) + " \\|$")
 		if !row.Match(page) {
 			t.Errorf("the page has no %s %s: %s", is.kind, name, is.help)
 		}
@@ -36,7 +37,8 @@ type shownMetric struct{ kind, help string }
 func ownMetrics(text string) map[string]shownMetric {
 	found := map[string]shownMetric{}
 	for _, match := range regexp.MustCompile(`(?m)^# HELP (\S+) (.*)\n# TYPE \S+ (\w+)$`).FindAllStringSubmatch(text, -1) {
-		for _, prefix := range []string{"cloudprovider_", "service_lb_", "service_controller_", "node_lifecycle_", "cloud_node_lifecycle_controller_", "cloud_controller_manager_"} {
+		for _, prefix := range []string{"cloudprovider_", "service_lb_", "service_controller_", "node_lifecycle_",
+			"cloud_node_lifecycle_controller_", "cloud_controller_manager_"} {
 			if strings.HasPrefix(match[1], prefix) {
 				found[match[1]] = shownMetric{kind: match[3], help: strings.ReplaceAll(match[2], `\\`, `\`)}
 			}
@@ -46,7 +48,8 @@ func ownMetrics(text string) map[string]shownMetric {
 }
 
 func TestOwnMetrics(t *testing.T) {
-	got := ownMetrics("# HELP service_lb_drifted Some.\n# TYPE service_lb_drifted gauge\nservice_lb_drifted 0\n# HELP go_info [STABLE] Go.\n# TYPE go_info gauge\n")
+	got := ownMetrics("# HELP service_lb_drifted Some.\n# TYPE service_lb_drifted gauge\nservice_lb_drifted 0\n# " +
+		"HELP go_info [STABLE] Go.\n# TYPE go_info gauge\n")
 	if len(got) != 1 || got["service_lb_drifted"] != (shownMetric{"gauge", "Some."}) {
 		t.Errorf("own metrics are %+v", got)
 	}

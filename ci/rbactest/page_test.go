@@ -91,26 +91,36 @@ func pageSections() []pageSection {
 		{"Minimal", "The default.", "", ""},
 		{
 			"An account for every controller",
-			"This table is for `useServiceAccountCredentials.enabled: true`, `cloudConfig.loadBalancer.removeOrphans: true` and\n" +
-				"`cloudConfig.routes.enabled: true`. Only with `removeOrphans`, the account `service-controller` may list `services`. Only with\n" +
-				"`routes`, there is an account `route-controller`. With a workload identity and without a CA bundle, there is no account\n" +
-				"`cloud-provider-thalassa`: it creates only events about files with secrets, and there are then no such files.\n\n" +
-				"The accounts are in kube-system. In most clusters, kube-controller-manager also uses the accounts `node-controller`,\n" +
-				"`route-controller` and `service-controller`. Kubernetes binds them to roles such as `system:controller:node-controller`, which\n" +
+			"This table is for `useServiceAccountCredentials.enabled: true`, " +
+				"`cloudConfig.loadBalancer.removeOrphans: true` and\n" +
+				"`cloudConfig.routes.enabled: true`. Only with `removeOrphans`, the account `service-controller` may " +
+				"list `services`. Only with\n" +
+				"`routes`, there is an account `route-controller`. With a workload identity and without a CA bundle, " +
+				"there is no account\n" +
+				"`cloud-provider-thalassa`: it creates only events about files with secrets, and there are then no " +
+				"such files.\n\n" +
+				"The accounts are in kube-system. In most clusters, kube-controller-manager also uses the accounts " +
+				"`node-controller`,\n" +
+				"`route-controller` and `service-controller`. Kubernetes binds them to roles such as " +
+				"`system:controller:node-controller`, which\n" +
 				"grant more permissions, for example to delete pods.",
-			accounts + "cloudConfig: {clusterCIDR: 10.244.0.0/16, loadBalancer: {removeOrphans: true}, routes: {enabled: true}}\n", "",
+			accounts + "cloudConfig: {clusterCIDR: 10.244.0.0/16, loadBalancer: {removeOrphans: true}, routes: " +
+				"{enabled: true}}\n", "",
 		},
 		{
 			"As specified",
 			"This table is for `rbac.mode: spec`. It contains the rules of the\n" +
-				"[specification](https://kubernetes.io/docs/concepts/architecture/cloud-controller/#authorization) of Kubernetes, and the rules that\n" +
-				"the program needs in addition. The program does not use all rules of the specification. With an account for every controller, the\n" +
+				"[specification](https://kubernetes.io/docs/concepts/architecture/cloud-controller/#authorization) " +
+				"of Kubernetes, and the rules that\n" +
+				"the program needs in addition. The program does not use all rules of the specification. With an " +
+				"account for every controller, the\n" +
 				"role of the program's own account contains the specification.",
 			"rbac: {mode: spec}", "",
 		},
 		{
 			"Readers of metrics", "This role is for the subjects in `metrics.readers`, not for the program.",
-			"metrics: {readers: [{kind: ServiceAccount, name: prometheus-k8s, namespace: monitoring}]}", "-metrics-reader",
+			"metrics: {readers: [{kind: ServiceAccount, name: prometheus-k8s, namespace: monitoring}]}",
+			"-metrics-reader",
 		},
 	}
 }
@@ -122,7 +132,8 @@ func page(t *testing.T) string {
 	var text strings.Builder
 	text.WriteString(pageBegin)
 	for _, section := range pageSections() {
-		fmt.Fprintf(&text, "\n## %s\n\n%s\n\n| Role | Resource | Verbs | Why |\n|---|---|---|---|\n", section.title, section.note)
+		fmt.Fprintf(&text, "\n## %s\n\n%s\n\n| Role | Resource | Verbs | Why |\n|---|---|---|---|\n", section.title,
+			section.note)
 		for _, rule := range documented(t, manifest(t, c.values(t, section.values))) {
 			if strings.HasSuffix(rule.role, section.role) {
 				text.WriteString(rule.row())
@@ -191,7 +202,8 @@ func TestPageHasEveryRole(t *testing.T) {
 }
 
 func TestCommentsOf(t *testing.T) {
-	got := commentsOf("kind: Role\nmetadata:\n  # not this\nrules:\n  # One,\n  # and more.\n  - apiGroups: [a]\n    verbs: [get]\n  - apiGroups: [b]\n  # Two.\n  - nonResourceURLs: [/]\n")
+	got := commentsOf("kind: Role\nmetadata:\n  # not this\nrules:\n  # One,\n  # and more.\n  - apiGroups: [a]\n    " +
+		"verbs: [get]\n  - apiGroups: [b]\n  # Two.\n  - nonResourceURLs: [/]\n")
 	if diff := cmp.Diff([]string{"One, and more.", "", "Two."}, got); diff != "" {
 		t.Errorf("comments (-want +got):\n%s", diff)
 	}

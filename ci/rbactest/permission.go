@@ -46,8 +46,9 @@ func (p Permission) Covers(done Permission) bool {
 	return p == done
 }
 
-// Grants returns what the bindings among the objects permit whom, by the roles among the objects. Roles that are not among them
-// are returned by reference: somebody else made them. A wildcard is an error, because nothing can prove that it is used.
+// Grants returns what the bindings among the objects permit whom, by the roles among the objects. Roles that are not
+// among them are returned by reference: somebody else made them. A wildcard is an error, because nothing can prove that
+// it is used.
 func Grants(objects []runtime.Object) (granted []Permission, foreign []rbacv1.RoleRef, err error) {
 	rules := map[string][]rbacv1.PolicyRule{}
 	for _, object := range objects {
@@ -93,8 +94,8 @@ func username(subject rbacv1.Subject) string {
 	return subject.Name
 }
 
-// Expand returns each permission that rules give a user, in one namespace or, when it is empty, in all. Paths that are no
-// resources are left out.
+// Expand returns each permission that rules give a user, in one namespace or, when it is empty, in all. Paths that are
+// no resources are left out.
 func Expand(user, namespace string, rules []rbacv1.PolicyRule) ([]Permission, error) {
 	var expanded []Permission
 	for _, rule := range rules {
@@ -120,7 +121,8 @@ func Expand(user, namespace string, rules []rbacv1.PolicyRule) ([]Permission, er
 	return expanded, nil
 }
 
-// Repeated returns permissions that are granted more than once, or that a wider one covers: one of the two is not needed.
+// Repeated returns permissions that are granted more than once, or that a wider one covers: one of the two is not
+// needed.
 func Repeated(granted []Permission) []Permission {
 	var repeated []Permission
 	for i, p := range granted {

@@ -43,9 +43,11 @@ func objects() []runtime.Object {
 		}},
 		&rbacv1.ClusterRoleBinding{RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "ours"}, Subjects: subjects},
 		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "named"}, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{"g"}, Resources: []string{"leases"}, ResourceNames: []string{"a", "b"}, Verbs: []string{"update"}},
+			{APIGroups: []string{"g"}, Resources: []string{"leases"}, ResourceNames: []string{"a", "b"},
+				Verbs: []string{"update"}},
 		}},
-		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "here"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "named"}, Subjects: subjects[1:]},
+		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "here"}, RoleRef: rbacv1.RoleRef{Kind: "Role",
+			Name: "named"}, Subjects: subjects[1:]},
 		&rbacv1.RoleBinding{RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "theirs"}, Subjects: subjects},
 	}
 }
@@ -75,14 +77,16 @@ func TestWildcardsAreErrors(t *testing.T) {
 		{APIGroups: []string{""}, Resources: []string{"nodes/*"}, Verbs: []string{"get"}},
 		{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"*"}},
 	} {
-		if _, err := Expand("me", "", []rbacv1.PolicyRule{rule}); err == nil || !strings.Contains(err.Error(), "wildcard") {
+		if _, err := Expand("me", "", []rbacv1.PolicyRule{rule}); err == nil ||
+			!strings.Contains(err.Error(), "wildcard") {
 			t.Errorf("%v gives %v", rule, err)
 		}
 	}
 }
 
 func TestRepeated(t *testing.T) {
-	wide, narrow, other := Permission{User: "me", Verb: "get", Resource: "a"}, Permission{User: "me", Verb: "get", Resource: "a", Name: "x"}, Permission{User: "me", Verb: "list", Resource: "a"}
+	wide, narrow, other := Permission{User: "me", Verb: "get", Resource: "a"}, Permission{User: "me", Verb: "get",
+		Resource: "a", Name: "x"}, Permission{User: "me", Verb: "list", Resource: "a"}
 	if got := Repeated([]Permission{wide, other, narrow}); !cmp.Equal(got, []Permission{narrow}) {
 		t.Errorf("repeated %v, want %v", got, narrow)
 	}
@@ -98,13 +102,15 @@ func TestCompare(t *testing.T) {
 	unused, missing := Compare(
 		[]Permission{permission("get", ""), permission("list", "")},
 		[]Permission{permission("get", "a"), permission("delete", "a"), permission("delete", "a")})
-	if !cmp.Equal(unused, []Permission{permission("list", "")}) || !cmp.Equal(missing, []Permission{permission("delete", "a")}) {
+	if !cmp.Equal(unused, []Permission{permission("list", "")}) ||
+		!cmp.Equal(missing, []Permission{permission("delete", "a")}) {
 		t.Errorf("unused %v, missing %v; want list, and delete once", unused, missing)
 	}
 }
 
 func TestPermissionString(t *testing.T) {
-	if got, want := (Permission{"me", "get", "g", "leases", "ns", "x"}).String(), "me: get leases.g x in ns"; got != want {
+	if got, want := (Permission{"me", "get", "g", "leases", "ns", "x"}).String(),
+		"me: get leases.g x in ns"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -52,7 +52,8 @@ func podTemplate(t *testing.T, objects []runtime.Object) corev1.PodSpec {
 }
 
 // newPod writes the files of the pod and returns what is run with them.
-func newPod(t *testing.T, program string, objects []runtime.Object, account *rest.Config, clients authority.Authority) *pod {
+func newPod(t *testing.T, program string, objects []runtime.Object, account *rest.Config,
+	clients authority.Authority) *pod {
 	t.Helper()
 	p := &pod{spec: podTemplate(t, objects), root: t.TempDir(), listen: freeAddress(t), program: program}
 	container := p.spec.Containers[0]
@@ -63,7 +64,8 @@ func newPod(t *testing.T, program string, objects []runtime.Object, account *res
 			p.write(t, p.mount("config"), configMap.Data)
 		}
 	}
-	p.write(t, p.mount("credentials"), map[string]string{"clientID": emulator.DefaultClientID, "clientSecret": emulator.DefaultClientSecret})
+	p.write(t, p.mount("credentials"), map[string]string{"clientID": emulator.DefaultClientID,
+		"clientSecret": emulator.DefaultClientSecret})
 	p.write(t, p.mount("client-ca"), map[string]string{"ca.crt": clients.PEM()})
 	host, port, _ := net.SplitHostPort(p.listen)
 	set := map[string]string{"bind-address": host, "secure-port": port}
@@ -79,7 +81,8 @@ func newPod(t *testing.T, program string, objects []runtime.Object, account *res
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		p.args = append(p.args, "--"+name+"="+set[name])
 	}
-	p.env = []string{"HOME=" + p.root, "POD_NAME=thalassa-ccm-0", "POD_NAMESPACE=kube-system", "POD_UID=6f2f8a1c-0000-4000-8000-000000000001", "HOST_IP=" + host}
+	p.env = []string{"HOME=" + p.root, "POD_NAME=thalassa-ccm-0", "POD_NAMESPACE=kube-system",
+		"POD_UID=6f2f8a1c-0000-4000-8000-000000000001", "HOST_IP=" + host}
 	return p
 }
 
@@ -151,7 +154,8 @@ func freeAddress(t *testing.T) string {
 func (c *cluster) identity(t *testing.T, namespace, name string) *rest.Config {
 	t.Helper()
 	accounts := c.client.CoreV1().ServiceAccounts(namespace)
-	_, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{})
 	c.tolerate(t, err)
 	token, err := accounts.CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {

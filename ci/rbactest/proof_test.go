@@ -26,7 +26,8 @@ import (
 // updateFlag makes the test of the reference page write it.
 const updateFlag = "update"
 
-// together is how many programs run at a time unless -parallel says it: they wait most of the time, each with a control plane of 300 MiB.
+// together is how many programs run at a time unless -parallel says it: they wait most of the time, each with a control
+// plane of 300 MiB.
 const together = "4"
 
 func TestMain(m *testing.M) {
@@ -64,13 +65,16 @@ type profile struct {
 
 // Parts of values.
 const (
-	accounts         = "useServiceAccountCredentials: {enabled: true}\n"
-	removeOrphans    = "cloudConfig: {loadBalancer: {removeOrphans: true}}\n"
-	routes           = "cloudConfig: {clusterCIDR: 10.244.0.0/16, routes: {enabled: true, driftPeriod: 1}}\n"
-	networks         = "cloudConfig: {clusterCIDR: 10.244.0.0/16}\nallocateNodeCIDRs: {enabled: true}\n"
-	both             = "cloudConfig: {clusterCIDR: 10.244.0.0/16, routes: {enabled: true, driftPeriod: 1}}\nallocateNodeCIDRs: {enabled: true}\n"
-	onlyThose        = "controllers: {cloud-node-controller: false, cloud-node-lifecycle-controller: false, service-lb-controller: false}\n"
-	workloadIdentity = "credentials: {existingSecret: null, workloadIdentity: {enabled: true, serviceAccountID: " + emulator.DefaultServiceAccount + "}}\n"
+	accounts      = "useServiceAccountCredentials: {enabled: true}\n"
+	removeOrphans = "cloudConfig: {loadBalancer: {removeOrphans: true}}\n"
+	routes        = "cloudConfig: {clusterCIDR: 10.244.0.0/16, routes: {enabled: true, driftPeriod: 1}}\n"
+	networks      = "cloudConfig: {clusterCIDR: 10.244.0.0/16}\nallocateNodeCIDRs: {enabled: true}\n"
+	both          = "cloudConfig: {clusterCIDR: 10.244.0.0/16, routes: {enabled: true, driftPeriod: " +
+		"1}}\nallocateNodeCIDRs: {enabled: true}\n"
+	onlyThose = "controllers: {cloud-node-controller: false, cloud-node-lifecycle-controller: false, " +
+		"service-lb-controller: false}\n"
+	workloadIdentity = "credentials: {existingSecret: null, workloadIdentity: {enabled: true, serviceAccountID: " +
+		emulator.DefaultServiceAccount + "}}\n"
 )
 
 // installations are the ways to install the chart that permit different accounts something.
@@ -94,17 +98,25 @@ func profiles() []profile {
 		}
 	}
 	return append(all,
-		profile{name: "configured for nodes", values: "cloudConfig: {loadBalancer: {enabled: false}}", nodes: true, lifecycle: true},
-		profile{name: "configured for services", values: "cloudConfig: {instancesV2: {enabled: false}}", services: true},
-		profile{name: "accounts of the release", values: "useServiceAccountCredentials: {enabled: true, createAccounts: true}", nodes: true, lifecycle: true, services: true, accounts: true, reload: 2},
-		profile{name: "orphans by accounts", values: accounts + removeOrphans, nodes: true, lifecycle: true, services: true, accounts: true, orphans: true, reload: 2},
-		profile{name: "workload identity by accounts", values: accounts + workloadIdentity, nodes: true, lifecycle: true, services: true, accounts: true},
+		profile{name: "configured for nodes", values: "cloudConfig: {loadBalancer: {enabled: false}}", nodes: true,
+			lifecycle: true},
+		profile{name: "configured for services", values: "cloudConfig: {instancesV2: {enabled: false}}",
+			services: true},
+		profile{name: "accounts of the release",
+			values: "useServiceAccountCredentials: {enabled: true, createAccounts: true}", nodes: true, lifecycle: true,
+			services: true, accounts: true, reload: 2},
+		profile{name: "orphans by accounts", values: accounts + removeOrphans, nodes: true, lifecycle: true,
+			services: true, accounts: true, orphans: true, reload: 2},
+		profile{name: "workload identity by accounts", values: accounts + workloadIdentity, nodes: true,
+			lifecycle: true, services: true, accounts: true},
 		profile{name: "workload identity without controllers", accounts: true,
-			values: accounts + workloadIdentity + "controllers: {cloud-node-controller: false, cloud-node-lifecycle-controller: false, service-lb-controller: false}\n"},
+			values: accounts + workloadIdentity + "controllers: {cloud-node-controller: false, " +
+				"cloud-node-lifecycle-controller: false, service-lb-controller: false}\n"},
 		profile{name: "routes", values: routes, nodes: true, lifecycle: true, services: true, routes: true},
 		profile{name: "routes alone", values: routes + onlyThose, routes: true},
 		profile{name: "networks alone", values: networks + onlyThose, networks: true, reload: 2},
-		profile{name: "routes and networks by accounts", values: accounts + both, nodes: true, lifecycle: true, services: true, accounts: true, routes: true, networks: true, reload: 2},
+		profile{name: "routes and networks by accounts", values: accounts + both, nodes: true, lifecycle: true,
+			services: true, accounts: true, routes: true, networks: true, reload: 2},
 		profile{name: "new credentials", nodes: true, lifecycle: true, services: true, reload: 1},
 	)
 }
@@ -133,7 +145,8 @@ func (p profile) with(nodes, lifecycle, services bool) profile {
 
 // controllers says which work, by their names in values.yaml.
 func (p profile) controllers() map[string]bool {
-	return map[string]bool{"cloud-node-controller": p.nodes, "cloud-node-lifecycle-controller": p.lifecycle, "service-lb-controller": p.services}
+	return map[string]bool{"cloud-node-controller": p.nodes, "cloud-node-lifecycle-controller": p.lifecycle,
+		"service-lb-controller": p.services}
 }
 
 // leftOver is what the profile is permitted and does not use.
@@ -142,7 +155,8 @@ func (p profile) leftOver() []Permission {
 		return nil
 	}
 	// Who reads metrics shows a certificate, and so nobody needs to show a token that the cluster would be asked about.
-	return []Permission{{User: "system:serviceaccount:kube-system:tenant-ccm", Verb: "create", Group: "authentication.k8s.io", Resource: "tokenreviews"}}
+	return []Permission{{User: "system:serviceaccount:kube-system:tenant-ccm", Verb: "create",
+		Group: "authentication.k8s.io", Resource: "tokenreviews"}}
 }
 
 // TestEveryControllerIsSwitched: the sets are made of all the controllers that the chart has.
@@ -161,7 +175,8 @@ func TestEveryControllerIsSwitched(t *testing.T) {
 	}
 }
 
-// TestGrantedIsUsed runs the program once for every profile, and compares what its identities may do with what they did.
+// TestGrantedIsUsed runs the program once for every profile, and compares what its identities may do with what they
+// did.
 func TestGrantedIsUsed(t *testing.T) {
 	program := host.Program(t)
 	for _, p := range profiles() {
@@ -188,7 +203,8 @@ func prove(t *testing.T, program string, p profile) {
 	if p.managed {
 		account = "tenant-ccm"
 	}
-	s := &story{cluster: c, t: t, profile: p, namespace: controlplanetest.NamespaceIn(t, c.plane), pod: newPod(t, program, workload, c.identity(t, namespace, account), c.clients)}
+	s := &story{cluster: c, t: t, profile: p, namespace: controlplanetest.NamespaceIn(t, c.plane),
+		pod: newPod(t, program, workload, c.identity(t, namespace, account), c.clients)}
 	s.pod.write(t, s.pod.mount("token"), map[string]string{"token": c.subjectToken(t)})
 	t.Cleanup(func() { tellForbidden(t, log, begin) })
 	s.play()
@@ -199,8 +215,8 @@ func prove(t *testing.T, program string, p profile) {
 	judge(t, granted, c.ofOthers(t, roles, foreign), p.leftOver(), requests)
 }
 
-// auditLog is that of the cluster, from now on: what a program of an earlier test asked for before, and was answered after, is not
-// in it.
+// auditLog is that of the cluster, from now on: what a program of an earlier test asked for before, and was answered
+// after, is not in it.
 type auditLog struct {
 	path   string
 	offset int64
@@ -253,7 +269,8 @@ func (c *cluster) ofOthers(t *testing.T, objects []runtime.Object, foreign []rba
 	t.Helper()
 	var permissions []Permission
 	for _, reference := range foreign {
-		role, err := c.client.RbacV1().Roles(metav1.NamespaceSystem).Get(t.Context(), reference.Name, metav1.GetOptions{})
+		role, err := c.client.RbacV1().Roles(metav1.NamespaceSystem).Get(t.Context(), reference.Name,
+			metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,8 +283,8 @@ func (c *cluster) ofOthers(t *testing.T, objects []runtime.Object, foreign []rba
 	return permissions
 }
 
-// judge compares what accounts may do with what they did. Accounts are the program's alone, and it has no others. What roles of
-// Kubernetes itself permit need not be used; what is left over must not be.
+// judge compares what accounts may do with what they did. Accounts are the program's alone, and it has no others. What
+// roles of Kubernetes itself permit need not be used; what is left over must not be.
 func judge(t *testing.T, granted, ofOthers, leftOver []Permission, requests []Request) {
 	t.Helper()
 	for _, p := range Repeated(granted) {

@@ -84,7 +84,8 @@ func (s *story) play() {
 		s.serviceGone()
 	}
 	stop()
-	s.pod.env = append(s.pod.env, "KUBE_FEATURE_WatchListClient=false") // as with an API server that sends lists, but streams none
+	// as with an API server that sends lists, but streams none
+	s.pod.env = append(s.pod.env, "KUBE_FEATURE_WatchListClient=false")
 	stop = s.pod.start(s.t)
 	s.leads()
 	s.answers()
@@ -93,7 +94,8 @@ func (s *story) play() {
 
 // forgetLease makes this the first start in the cluster.
 func (s *story) forgetLease() {
-	err := s.client.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(s.t.Context(), leaseName, metav1.DeleteOptions{})
+	err := s.client.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(s.t.Context(), leaseName,
+		metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		s.t.Fatal(err)
 	}
@@ -153,8 +155,10 @@ func (s *story) initialised() {
 	for _, name := range s.nodes {
 		controlplanetest.Eventually(s.t, patience, "node "+name+" is initialised", func(ctx context.Context) error {
 			node, err := s.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-			if err == nil && (node.Spec.ProviderID == "" || hasTaint(node, uninitialized) || len(node.Status.Addresses) == 0) {
-				err = fmt.Errorf("it has provider ID %q, taints %v, addresses %v", node.Spec.ProviderID, node.Spec.Taints, node.Status.Addresses)
+			if err == nil && (node.Spec.ProviderID == "" || hasTaint(node, uninitialized) ||
+				len(node.Status.Addresses) == 0) {
+				err = fmt.Errorf("it has provider ID %q, taints %v, addresses %v", node.Spec.ProviderID,
+					node.Spec.Taints, node.Status.Addresses)
 			}
 			return err
 		})
@@ -175,13 +179,15 @@ func (s *story) networked() {
 	}
 }
 
-// routed waits until Nodes have their routes, and then removes a route by hand, twice, and waits until that is put right.
+// routed waits until Nodes have their routes, and then removes a route by hand, twice, and waits until that is put
+// right.
 func (s *story) routed() {
 	s.t.Helper()
 	if !s.profile.nodes { // whose work it is to say which addresses they have
 		for i, name := range s.nodes {
 			patch := fmt.Sprintf(`{"status":{"addresses":[{"type":"InternalIP","address":"10.0.127.%d"}]}}`, i+1)
-			if _, err := s.client.CoreV1().Nodes().Patch(s.t.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+			if _, err := s.client.CoreV1().Nodes().Patch(s.t.Context(), name, types.StrategicMergePatchType,
+				[]byte(patch), metav1.PatchOptions{}, "status"); err != nil {
 				s.t.Fatal(err)
 			}
 		}
@@ -196,8 +202,8 @@ func (s *story) routed() {
 	}
 }
 
-// shown waits until the program has seen its routes in a list: what no list has shown yet may also be missing in the next one, and is not
-// believed to be gone. The next list shows them, and is taken in before another one begins.
+// shown waits until the program has seen its routes in a list: what no list has shown yet may also be missing in the
+// next one, and is not believed to be gone. The next list shows them, and is taken in before another one begins.
 func (s *story) shown() {
 	s.t.Helper()
 	const list = "GET /v1/route-tables"
@@ -227,7 +233,8 @@ func (s *story) available(name string) {
 	})
 }
 
-// again taints a Node that is done with, as a kubelet does that registers anew. The event about it is the same as before.
+// again taints a Node that is done with, as a kubelet does that registers anew. The event about it is the same as
+// before.
 func (s *story) again() {
 	s.t.Helper()
 	patch := `{"spec":{"taints":[{"key":"` + uninitialized + `","value":"true","effect":"NoSchedule"}]}}`
@@ -251,7 +258,8 @@ func (s *story) relabelled() {
 
 func (s *story) patchNode(name, patch string) {
 	s.t.Helper()
-	if _, err := s.client.CoreV1().Nodes().Patch(s.t.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := s.client.CoreV1().Nodes().Patch(s.t.Context(), name, types.StrategicMergePatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -267,13 +275,15 @@ func (s *story) serve() {
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
 	}
-	if _, err := s.client.CoreV1().Services(s.namespace).Create(s.t.Context(), service, metav1.CreateOptions{}); err != nil {
+	if _, err := s.client.CoreV1().Services(s.namespace).Create(s.t.Context(), service,
+		metav1.CreateOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
 	s.event(s.namespace, eventEnsured, 1)
 	for i, port := range []string{"81", "82"} {
 		patch := `{"spec":{"ports":[{"port":` + port + `}]}}`
-		if _, err := s.client.CoreV1().Services(s.namespace).Patch(s.t.Context(), "web", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		if _, err := s.client.CoreV1().Services(s.namespace).Patch(s.t.Context(), "web", types.MergePatchType,
+			[]byte(patch), metav1.PatchOptions{}); err != nil {
 			s.t.Fatal(err)
 		}
 		s.event(s.namespace, eventEnsured, i+2) // the same event again is counted
@@ -316,7 +326,8 @@ func (s *story) drift() {
 			return nil
 		})
 		balancer := s.cloud.State().LoadBalancers[0]
-		s.byHand(s.t, http.MethodDelete, "/v1/loadbalancers/"+balancer.Identity+"/listeners/"+balancer.Listeners[0].Identity, "")
+		s.byHand(s.t, http.MethodDelete, "/v1/loadbalancers/"+balancer.Identity+"/listeners/"+
+			balancer.Listeners[0].Identity, "")
 		s.event(s.namespace, eventDrifted, i+1)
 	}
 }
@@ -326,8 +337,10 @@ func (s *story) orphan() {
 	s.t.Helper()
 	var labels []string
 	for name, value := range map[string]string{
-		"kubernetes-cluster": "rbac", "cloud-provider-managed": "true", "kubernetes-service-name": "gone", "kubernetes-service-namespace": s.namespace,
-		"kubernetes-service-uid": "7a1c0000-0000-4000-8000-000000000001", "kubernetes-service-port": "80", "kubernetes-service-protocol": "tcp",
+		"kubernetes-cluster": "rbac", "cloud-provider-managed": "true", "kubernetes-service-name": "gone",
+		"kubernetes-service-namespace": s.namespace,
+		"kubernetes-service-uid":       "7a1c0000-0000-4000-8000-000000000001", "kubernetes-service-port": "80",
+		"kubernetes-service-protocol": "tcp",
 	} {
 		labels = append(labels, fmt.Sprintf("%q:%q", "k8s.thalassa.cloud/"+name, value))
 	}
@@ -366,22 +379,26 @@ func (s *story) readers() map[reader]int {
 	s.t.Helper()
 	if s.profile.managed {
 		return map[reader]int{
-			{certificate: s.clients.Sign(s.t, "prometheus")}: http.StatusOK, {certificate: s.clients.Sign(s.t, "somebody")}: http.StatusForbidden,
+			{certificate: s.clients.Sign(s.t, "prometheus")}: http.StatusOK,
+			{certificate: s.clients.Sign(s.t, "somebody")}:   http.StatusForbidden,
 		}
 	}
 	s.permitReader()
 	return map[reader]int{
-		{token: s.identity(s.t, "default", readerName).BearerToken}: http.StatusOK, {token: s.identity(s.t, "default", "default").BearerToken}: http.StatusForbidden,
+		{token: s.identity(s.t, "default", readerName).BearerToken}: http.StatusOK,
+		{token: s.identity(s.t, "default", "default").BearerToken}:  http.StatusForbidden,
 	}
 }
 
 func (s *story) permitReader() {
 	s.t.Helper()
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: metricsReaderName}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: metricsReaderName},
+		Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}}
 	_, err := s.client.RbacV1().ClusterRoles().Create(s.t.Context(), role, metav1.CreateOptions{})
 	s.tolerate(s.t, err)
 	_, err = s.client.RbacV1().ClusterRoleBindings().Create(s.t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: metricsReaderName}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: metricsReaderName},
+		ObjectMeta: metav1.ObjectMeta{Name: metricsReaderName}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName,
+			Kind: "ClusterRole", Name: metricsReaderName},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: readerName}},
 	}, metav1.CreateOptions{})
 	s.tolerate(s.t, err)
@@ -438,8 +455,10 @@ func (s *story) protect(name string) (release func()) {
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
 				ResourceNames: []string{name},
-				RuleWithOperations: admissionv1.RuleWithOperations{Operations: []admissionv1.OperationType{admissionv1.Delete},
-					Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"nodes"}}},
+				RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Delete},
+					Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
+						Resources: []string{"nodes"}}},
 			}}},
 			Validations: []admissionv1.Validation{{Expression: "false", Message: "not yet"}},
 		},
@@ -447,10 +466,12 @@ func (s *story) protect(name string) (release func()) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	_, err = admission.ValidatingAdmissionPolicyBindings().Create(s.t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: rule},
-		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: rule, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
-	}, metav1.CreateOptions{})
+	_, err = admission.ValidatingAdmissionPolicyBindings().Create(s.t.Context(),
+		&admissionv1.ValidatingAdmissionPolicyBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: rule},
+			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: rule,
+				ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+		}, metav1.CreateOptions{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -480,12 +501,14 @@ func (s *story) protect(name string) (release func()) {
 func (s *story) reports(name string, ready corev1.ConditionStatus) {
 	s.t.Helper()
 	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":"Test","lastHeartbeatTime":%q}]}}`, ready, time.Now().UTC().Format(time.RFC3339))
-	if _, err := s.client.CoreV1().Nodes().Patch(s.t.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := s.client.CoreV1().Nodes().Patch(s.t.Context(), name, types.StrategicMergePatchType, []byte(patch),
+		metav1.PatchOptions{}, "status"); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// removeServers switches the second server off and then deletes it. Its Node is protected, and ready in between: so the same is told twice.
+// removeServers switches the second server off and then deletes it. Its Node is protected, and ready in between: so the
+// same is told twice.
 func (s *story) removeServers() {
 	s.t.Helper()
 	nodes, name := s.client.CoreV1().Nodes(), s.nodes[1]
@@ -505,7 +528,8 @@ func (s *story) removeServers() {
 	}
 	s.event("default", eventNotDeleted, 1)
 	controlplanetest.Eventually(s.t, patience, "node "+name+" counts as living", func(ctx context.Context) error {
-		s.reports(name, corev1.ConditionTrue) // again and again, because kube-controller-manager misses the kubelet's lease
+		// again and again, because kube-controller-manager misses the kubelet's lease
+		s.reports(name, corev1.ConditionTrue)
 		node, err := nodes.Get(ctx, name, metav1.GetOptions{})
 		if err == nil && hasTaint(node, shutdown) {
 			err = errors.New("it has the taint of one that is shut down")

@@ -65,17 +65,20 @@ func TestSpecification(t *testing.T) {
 // TestSpecificationFollowsControllers: a controller that is off needs nothing, whoever lists it.
 func TestSpecificationFollowsControllers(t *testing.T) {
 	c := &cluster{cloud: cloud.Cloud{URL: "https://cloud.example.com"}}
-	for _, p := range permissions(t, render(t, c.values(t, "{rbac: {mode: spec}, cloudConfig: {loadBalancer: {enabled: false}}}"))) {
+	for _, p := range permissions(t,
+		render(t, c.values(t, "{rbac: {mode: spec}, cloudConfig: {loadBalancer: {enabled: false}}}"))) {
 		if p.Resource == "services" || p.Resource == "services/status" || p.Resource == "endpoints" {
 			t.Errorf("without the service controller, %s is granted", p)
 		}
 	}
 }
 
-// TestEveryRuleSaysItsSource: what the specification does not have says which code needs it, and every rule says who does.
+// TestEveryRuleSaysItsSource: what the specification does not have says which code needs it, and every rule says who
+// does.
 func TestEveryRuleSaysItsSource(t *testing.T) {
 	c := &cluster{cloud: cloud.Cloud{URL: "https://cloud.example.com"}}
-	for _, change := range []string{"rbac: {mode: spec}", "rbac: {mode: minimal}", "{rbac: {mode: spec}, useServiceAccountCredentials: {enabled: true}}"} {
+	for _, change := range []string{"rbac: {mode: spec}", "rbac: {mode: minimal}",
+		"{rbac: {mode: spec}, useServiceAccountCredentials: {enabled: true}}"} {
 		count := 0
 		for _, rule := range documented(t, manifest(t, c.values(t, change))) {
 			count++

@@ -59,8 +59,8 @@ func named(t *testing.T, heading string) []string {
 	return names
 }
 
-// eventReasons are those of the events that the program's own code makes: its constants called reason…, but those that only
-// conditions have.
+// eventReasons are those of the events that the program's own code makes: its constants called reason…, but those that
+// only conditions have.
 func eventReasons(t *testing.T) []string {
 	t.Helper()
 	var reasons []string
@@ -90,7 +90,8 @@ func TestEventsPage(t *testing.T) {
 	}
 }
 
-// TestConditionsPage: every type of a condition is on the page with reasons that exist, and each reason that only conditions have.
+// TestConditionsPage: every type of a condition is on the page with reasons that exist, and each reason that only
+// conditions have.
 func TestConditionsPage(t *testing.T) {
 	types := append(constants(t, statusFile, "condition"), topics(t)...)
 	slices.Sort(types)

@@ -28,7 +28,9 @@ func programMetrics(t *testing.T) []string {
 		return path
 	}
 	write("personalAccessToken", "token")
-	config := write("config.yaml", "organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {directory: "+folder+"}\nroutes: {enabled: true}\n")
+	config := write("config.yaml",
+		"organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {directory: "+folder+
+			"}\nroutes: {enabled: true}\n")
 	made, err := thalassa.New("test", func(string) string { return "" })(t.Context(), cloud.Options{ConfigFile: config})
 	if err != nil {
 		t.Fatal(err)
@@ -50,14 +52,16 @@ func programMetrics(t *testing.T) []string {
 	return names
 }
 
-// TestMetricsPage: the page, which is generated, has every metric of a process, of whatever part of it, and nothing else.
+// TestMetricsPage: the page, which is generated, has every metric of a process, of whatever part of it, and nothing
+// else.
 func TestMetricsPage(t *testing.T) {
 	content, err := os.ReadFile("../../docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var told []string
-	for _, match := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (?:counter|gauge|histogram) \\|").FindAllStringSubmatch(string(content), -1) {
+	for _, match := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (?:counter|gauge|histogram) \\|").
+		FindAllStringSubmatch(string(content), -1) {
 		told = append(told, match[1])
 	}
 	slices.Sort(told)

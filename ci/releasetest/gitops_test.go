@@ -49,7 +49,8 @@ func (p published) named(t *testing.T, url, tag string) v1.Image {
 	t.Helper()
 	repository, ours := strings.CutPrefix(url, "oci://"+release.Registry+"/")
 	if !ours || tag != p.version {
-		t.Fatalf("the example reads %s at %q, what is published is %s at %s", url, tag, "oci://"+release.Registry, p.version)
+		t.Fatalf("the example reads %s at %q, what is published is %s at %s", url, tag, "oci://"+release.Registry,
+			p.version)
 	}
 	return p.artifact(t, repository)
 }
@@ -126,8 +127,8 @@ func (p published) testFluxChart(t *testing.T) {
 	p.wantChart(t, archive, installed.GetReleaseName(), installed.GetReleaseNamespace(), installed.GetValues())
 }
 
-// testTagAlone: who loads the archives of `make image` into nodes has no index to name, and says so with an empty digest. The image
-// then has the name that is in the archives.
+// testTagAlone: who loads the archives of `make image` into nodes has no index to name, and says so with an empty
+// digest. The image then has the name that is in the archives.
 func (p published) testTagAlone(t *testing.T) {
 	values := p.values(t)
 	values["image"] = map[string]any{"digest": "", "pullPolicy": "Never"}
@@ -135,11 +136,13 @@ func (p published) testTagAlone(t *testing.T) {
 	if err := os.WriteFile(archive, layer(t, p.artifact(t, "charts/thalassa-ccm"), chartLayer), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	manifest, _, err := chart.Render(t.Context(), archive, chart.Release{Name: "thalassa-ccm", Namespace: "kube-system", Values: values})
+	manifest, _, err := chart.Render(t.Context(), archive, chart.Release{Name: "thalassa-ccm", Namespace: "kube-system",
+		Values: values})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "image: \"" + release.Registry + "/cloud-controller-manager:" + p.version + "\"\n"; !strings.Contains(manifest, want) {
+	if want := "image: \"" + release.Registry + "/cloud-controller-manager:" + p.version +
+		"\"\n"; !strings.Contains(manifest, want) {
 		t.Errorf("no %s in\n%s", want, manifest)
 	}
 }
@@ -166,7 +169,8 @@ func (p published) testFluxBundle(t *testing.T) {
 	}
 	folder := t.TempDir()
 	unpack := exec.CommandContext(t.Context(), "tar", "--extract", "--gzip", "--directory", folder)
-	unpack.Stdin = bytes.NewReader(layer(t, p.named(t, source.Spec.URL, source.Spec.Reference.Tag), "application/vnd.cncf.flux.content.v1.tar+gzip"))
+	unpack.Stdin = bytes.NewReader(layer(t, p.named(t, source.Spec.URL, source.Spec.Reference.Tag),
+		"application/vnd.cncf.flux.content.v1.tar+gzip"))
 	if output, err := unpack.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}

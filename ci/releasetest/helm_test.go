@@ -32,7 +32,8 @@ func (p published) chartURL() string { return "oci://" + p.base + "/charts/thala
 // values are the fewest that the chart can be installed with, as a file of the sources has them.
 func (p published) values(t *testing.T) map[string]any {
 	t.Helper()
-	values, err := chartutil.ReadValuesFile(filepath.Join(p.sources, "charts", "thalassa-ccm", "ci", "minimal-values.yaml"))
+	values, err := chartutil.ReadValuesFile(filepath.Join(p.sources, "charts", "thalassa-ccm", "ci",
+		"minimal-values.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
-// published is a release of this repository as it is, in a registry of this process: signed, made and uploaded by the command that
-// the make targets call.
+// published is a release of this repository as it is, in a registry of this process: signed, made and uploaded by the
+// command that the make targets call.
 type published struct {
 	command  string // the release command
 	sources  string // a git clone of what a release is made from
@@ -44,7 +44,8 @@ func publish(t *testing.T) published {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithReferrersSupport(true)))
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0)),
+		registry.WithReferrersSupport(true)))
 	t.Cleanup(server.Close)
 	p := published{command: repotest.Command(t, "release"), sources: t.TempDir(), version: loaded.Metadata.Version}
 	p.base = strings.TrimPrefix(server.URL, "http://") + "/path"
@@ -66,8 +67,8 @@ func publish(t *testing.T) published {
 	return p
 }
 
-// copySources copies what a release is made from. A version that is not released yet has its changes under "Unreleased": there they
-// get their heading.
+// copySources copies what a release is made from. A version that is not released yet has its changes under
+// "Unreleased": there they get their heading.
 func (p published) copySources(t *testing.T) {
 	t.Helper()
 	root := repotest.Root(t)
@@ -124,7 +125,8 @@ func (p published) git(t *testing.T, arguments ...string) string {
 	who := []string{"-c", "user.name=Test", "-c", "user.email=test@example.com"}
 	command := exec.CommandContext(t.Context(), "git", append(who, arguments...)...)
 	command.Dir = p.sources
-	command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_DATE="+committed, "GIT_COMMITTER_DATE="+committed)
+	command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_DATE="+
+		committed, "GIT_COMMITTER_DATE="+committed)
 	output, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %v: %v\n%s", arguments, err, output)
@@ -178,7 +180,8 @@ func (p published) artifact(t *testing.T, repository string) v1.Image {
 	return image
 }
 
-// TestPublished makes a release of this repository, publishes it, and uses it in every way that the documentation shows.
+// TestPublished makes a release of this repository, publishes it, and uses it in every way that the documentation
+// shows.
 func TestPublished(t *testing.T) {
 	p := publish(t)
 	t.Run("notes", p.testNotes)
@@ -197,7 +200,8 @@ func TestPublished(t *testing.T) {
 
 func (p published) testNotes(t *testing.T) {
 	notes, err := os.ReadFile(p.file("notes.md"))
-	if err != nil || !strings.Contains(string(notes), "Helm chart `thalassa-ccm`") || strings.Contains(string(notes), "## [") {
+	if err != nil || !strings.Contains(string(notes), "Helm chart `thalassa-ccm`") ||
+		strings.Contains(string(notes), "## [") {
 		t.Errorf("error %v, notes:\n%s", err, notes)
 	}
 	images, err := os.ReadFile(p.file("images.txt"))
@@ -213,18 +217,21 @@ func (p published) testVerify(t *testing.T) {
 			t.Errorf("nothing is said about %s:\n%s", want, told)
 		}
 	}
-	if _, err := p.try(t.Context(), nil, "verify", "--registry="+p.base+"/other", "--key="+p.file("cosign.pub")); err == nil {
+	if _, err := p.try(t.Context(), nil, "verify", "--registry="+p.base+"/other", "--key="+
+		p.file("cosign.pub")); err == nil {
 		t.Error("a release was found good where there is none")
 	}
 }
 
-// testCosign verifies everything that is signed with cosign's own library, and that it is about this artifact of this version.
+// testCosign verifies everything that is signed with cosign's own library, and that it is about this artifact of this
+// version.
 func (p published) testCosign(t *testing.T) {
 	other, err := cosign.GenerateKeyPair(func(bool) ([]byte, error) { return nil, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, repository := range []string{"cloud-controller-manager", "emulator", "charts/thalassa-ccm", "kustomize", "release"} {
+	for _, repository := range []string{"cloud-controller-manager", "emulator", "charts/thalassa-ccm", "kustomize",
+		"release"} {
 		if err := p.cosign(t, repository, p.key, repository, p.version); err != nil {
 			t.Errorf("%s: %v", repository, err)
 		}
@@ -258,7 +265,8 @@ func (p published) cosign(t *testing.T, repository string, key []byte, artifact,
 	return err
 }
 
-// testAgain makes the same commit again in another folder: everything but what contains chance is the same, byte by byte.
+// testAgain makes the same commit again in another folder: everything but what contains chance is the same, byte by
+// byte.
 func (p published) testAgain(t *testing.T) {
 	there := p
 	there.sources = filepath.Join(t.TempDir(), "another", "place")
@@ -281,7 +289,8 @@ func (p published) testAgain(t *testing.T) {
 			t.Errorf("%s is not the same when it is made again (%v)", name, err)
 		}
 	}
-	if output, err := there.try(t.Context(), nil, "publish", "--registry="+p.base+"/dry-run"); err == nil || !strings.Contains(output, "dry run") {
+	if output, err := there.try(t.Context(), nil, "publish", "--registry="+p.base+"/dry-run"); err == nil ||
+		!strings.Contains(output, "dry run") {
 		t.Errorf("a dry run: %v\n%s", err, output)
 	}
 }

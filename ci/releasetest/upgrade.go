@@ -1,8 +1,8 @@
-// Package releasetest holds the tests that nobody's upgrade goes wrong: from every released chart to the chart of today. It renders
-// both with the values files that the released chart was tested with. The old values have to work still, or be refused with the
-// name of their successor; every object keeps its name, its selector and what cannot be changed; none is dropped without a word;
-// and an API server that holds the old objects takes the new ones, without a conflict. Helm 3 itself takes a step, too, under the
-// usual name of a release and under another.
+// Package releasetest holds the tests that nobody's upgrade goes wrong: from every released chart to the chart of
+// today. It renders both with the values files that the released chart was tested with. The old values have to work
+// still, or be refused with the name of their successor; every object keeps its name, its selector and what cannot be
+// changed; none is dropped without a word; and an API server that holds the old objects takes the new ones, without a
+// conflict. Helm 3 itself takes a step, too, under the usual name of a release and under another.
 package releasetest
 
 import (
@@ -31,7 +31,8 @@ type Exception struct {
 	Dropped string
 	// Refused is what the new chart says about the old values; it names what to use instead.
 	Refused string
-	// Instead are values in YAML that follow what it says, and replace the old ones; with them the upgrade has to succeed.
+	// Instead are values in YAML that follow what it says, and replace the old ones; with them the upgrade has to
+	// succeed.
 	Instead string
 	// Reason tells why.
 	Reason string
@@ -52,9 +53,10 @@ type Step struct {
 	Old, New string
 }
 
-// Steps renders both charts with every values file of the old one. Problems are sentences about values that the new chart refuses;
-// each is an Exception's if one of them tells what it says.
-func (u Upgrade) Steps(ctx context.Context, exceptions []Exception) (steps []Step, used []Exception, problems []string, err error) {
+// Steps renders both charts with every values file of the old one. Problems are sentences about values that the new
+// chart refuses; each is an Exception's if one of them tells what it says.
+func (u Upgrade) Steps(ctx context.Context,
+	exceptions []Exception) (steps []Step, used []Exception, problems []string, err error) {
 	files, err := filepath.Glob(filepath.Join(u.Old, "ci", "*-values.yaml"))
 	if err != nil || len(files) == 0 {
 		return nil, nil, nil, errors.Join(fmt.Errorf("chart %s has no values files below ci/", u.Old), err)
@@ -67,7 +69,8 @@ func (u Upgrade) Steps(ctx context.Context, exceptions []Exception) (steps []Ste
 		if step.New, err = u.render(ctx, u.New, file, ""); err != nil {
 			e, meant := u.refused(exceptions, step.Values, err)
 			if !meant {
-				problems = append(problems, fmt.Sprintf("the values %s of %s are refused: %v", step.Values, u.From, err))
+				problems = append(problems, fmt.Sprintf("the values %s of %s are refused: %v", step.Values, u.From,
+					err))
 				continue
 			}
 			used = append(used, e)
@@ -75,7 +78,9 @@ func (u Upgrade) Steps(ctx context.Context, exceptions []Exception) (steps []Ste
 				continue
 			}
 			if step.New, err = u.render(ctx, u.New, file, e.Instead); err != nil {
-				problems = append(problems, fmt.Sprintf("the values %s of %s are refused with what is used instead, too: %v", step.Values, u.From, err))
+				problems = append(problems,
+					fmt.Sprintf("the values %s of %s are refused with what is used instead, too: %v", step.Values,
+						u.From, err))
 				continue
 			}
 		}
@@ -103,7 +108,8 @@ func (u Upgrade) render(ctx context.Context, dir, file, instead string) (string,
 	if err != nil {
 		return "", err
 	}
-	manifest, _, err := chart.Render(ctx, dir, chart.Release{Name: "thalassa-ccm", Namespace: u.Namespace, Values: values})
+	manifest, _, err := chart.Render(ctx, dir, chart.Release{Name: "thalassa-ccm", Namespace: u.Namespace,
+		Values: values})
 	return manifest, err
 }
 
@@ -148,12 +154,13 @@ func (u Upgrade) Compare(step Step, exceptions []Exception) (used []Exception, p
 	return used, problems, nil
 }
 
-// lasting are the fields that stay as they are: selectors, because objects would be lost of sight, and what the API server does
-// not let anybody change.
+// lasting are the fields that stay as they are: selectors, because objects would be lost of sight, and what the API
+// server does not let anybody change.
 func lasting() [][]string {
 	return [][]string{
 		{"apiVersion"}, {"roleRef"}, {"type"}, {"immutable"},
-		{"spec", "selector"}, {"spec", "podSelector"}, {"spec", "clusterIP"}, {"spec", "volumeClaimTemplates"}, {"spec", "serviceName"},
+		{"spec", "selector"}, {"spec", "podSelector"}, {"spec", "clusterIP"}, {"spec", "volumeClaimTemplates"},
+		{"spec", "serviceName"},
 	}
 }
 
@@ -178,7 +185,8 @@ func services(monitor map[string]any, objects map[string]map[string]any) []strin
 	var found []string
 	for _, identity := range slices.Sorted(maps.Keys(objects)) {
 		o := unstructured.Unstructured{Object: objects[identity]}
-		if o.GetKind() == "Service" && len(selector) > 0 && labels.SelectorFromSet(selector).Matches(labels.Set(o.GetLabels())) {
+		if o.GetKind() == "Service" && len(selector) > 0 &&
+			labels.SelectorFromSet(selector).Matches(labels.Set(o.GetLabels())) {
 			found = append(found, identity)
 		}
 	}
@@ -196,7 +204,8 @@ func changes(values, identity string, before, after map[string]any) []string {
 		old, _, _ := unstructured.NestedFieldNoCopy(before, fields...)
 		now, _, _ := unstructured.NestedFieldNoCopy(after, fields...)
 		if !reflect.DeepEqual(old, now) {
-			problems = append(problems, fmt.Sprintf("%s: %s of %s was %v and is %v", values, strings.Join(fields, "."), identity, old, now))
+			problems = append(problems, fmt.Sprintf("%s: %s of %s was %v and is %v", values, strings.Join(fields, "."),
+				identity, old, now))
 		}
 	}
 	return problems

@@ -25,7 +25,8 @@ func TestHelm3Upgrades(t *testing.T) {
 	for _, c := range charts {
 		for name, values := range map[string]string{"thalassa-ccm": "minimal", "cloud": "full"} {
 			t.Run(strings.Join([]string{c.Version, name, values}, " "), func(t *testing.T) {
-				u := Upgrade{From: c.Version, Old: c.Dir, New: filepath.Join(repotest.Root(t), "charts", c.Name), Namespace: controlplanetest.Namespace(t)}
+				u := Upgrade{From: c.Version, Old: c.Dir, New: filepath.Join(repotest.Root(t), "charts", c.Name),
+					Namespace: controlplanetest.Namespace(t)}
 				before, after, err := u.helm3(t, name, values)
 				if err != nil {
 					t.Fatal(err)
@@ -45,15 +46,16 @@ func TestHelm3Upgrades(t *testing.T) {
 
 // TestHelm3UpgradeFindsBreaks: what the API server does not let anybody change fails.
 func TestHelm3UpgradeFindsBreaks(t *testing.T) {
-	u := pair(t, edit("templates/_names.tpl", "app.kubernetes.io/instance: {{ .Release.Name | quote }}", "app.kubernetes.io/instance: new"))
+	u := pair(t, edit("templates/_names.tpl", "app.kubernetes.io/instance: {{ .Release.Name | quote }}",
+		"app.kubernetes.io/instance: new"))
 	u.Namespace = controlplanetest.Namespace(t)
 	if _, _, err := u.helm3(t, "cloud", "minimal"); err == nil || !strings.Contains(err.Error(), "field is immutable") {
 		t.Errorf("a new selector: %v, want that it is immutable", err)
 	}
 }
 
-// helm3 installs the old chart and upgrades to the new one, both with the values that the old one was tested with. It returns the
-// workloads of before and after, by kind and name, with what tells them from others of that name.
+// helm3 installs the old chart and upgrades to the new one, both with the values that the old one was tested with. It
+// returns the workloads of before and after, by kind and name, with what tells them from others of that name.
 func (u Upgrade) helm3(t *testing.T, name, values string) (before, after map[string]string, err error) {
 	t.Helper()
 	plane := controlplanetest.Get(t)
@@ -68,7 +70,8 @@ func (u Upgrade) helm3(t *testing.T, name, values string) (before, after map[str
 	var progress bytes.Buffer
 	r := chart.Release{Name: name, Namespace: u.Namespace, Values: read}
 	t.Cleanup(func() {
-		if err := chart.Uninstall(context.WithoutCancel(t.Context()), plane.Config(), name, u.Namespace, nil); err != nil {
+		if err := chart.Uninstall(context.WithoutCancel(t.Context()), plane.Config(), name, u.Namespace,
+			nil); err != nil {
 			t.Error(err)
 		}
 	})

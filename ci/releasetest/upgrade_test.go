@@ -22,8 +22,10 @@ func TestMain(m *testing.M) { controlplanetest.Main(m) }
 // exceptions are the breaks that are meant. One that nothing needs has to go.
 func exceptions() []Exception {
 	return []Exception{{
-		From: "0.1.0-alpha.1", Values: "full", Refused: "kubernetesServicePort is 6443, which is not in networkPolicy.apiServer.ports",
-		Instead: "{networkPolicy: {apiServer: {ports: [6443, 8443]}}, cloudConfig: {inventory: null, api: {burst: null}}, " +
+		From: "0.1.0-alpha.1", Values: "full",
+		Refused: "kubernetesServicePort is 6443, which is not in networkPolicy.apiServer.ports",
+		Instead: "{networkPolicy: {apiServer: {ports: [6443, 8443]}}, cloudConfig: {inventory: null, api: {burst: " +
+			"null}}, " +
 			"advanced: {inventory: {machineAge: 120, balancerAge: 600}, api: {burst: 20}}}",
 		Reason: "the NetworkPolicy kept such pods from the API server; keys that are rarely set are under advanced",
 	}}
@@ -41,7 +43,8 @@ func TestUpgrades(t *testing.T) {
 	var used []Exception
 	for _, c := range charts {
 		t.Run(c.Name+" "+c.Version, func(t *testing.T) {
-			u := Upgrade{From: c.Version, Old: c.Dir, New: filepath.Join(repotest.Root(t), "charts", c.Name), Namespace: controlplanetest.Namespace(t)}
+			u := Upgrade{From: c.Version, Old: c.Dir, New: filepath.Join(repotest.Root(t), "charts", c.Name),
+				Namespace: controlplanetest.Namespace(t)}
 			needed, problems := u.check(t, exceptions())
 			used = append(used, needed...)
 			problems = append(problems, u.apply(t)...)
@@ -57,7 +60,8 @@ func TestUpgrades(t *testing.T) {
 	}
 }
 
-// TestReleasedVersionsDoNotChange: a chart that differs from the one that was kept under its version needs another version.
+// TestReleasedVersionsDoNotChange: a chart that differs from the one that was kept under its version needs another
+// version.
 func TestReleasedVersionsDoNotChange(t *testing.T) {
 	charts, err := released.All(repotest.Root(t))
 	if err != nil {
@@ -76,7 +80,8 @@ func TestReleasedVersionsDoNotChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name := range differing(today, kept) {
-			t.Errorf("%s is not what was released as %s %s: raise version and appVersion in Chart.yaml", name, c.Name, c.Version)
+			t.Errorf("%s is not what was released as %s %s: raise version and appVersion in Chart.yaml", name, c.Name,
+				c.Version)
 		}
 	}
 }
@@ -120,7 +125,8 @@ func TestDiffering(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := slices.Sorted(maps.Keys(differing(today, kept)))
-	if want := []string{"README.md", "templates/new.yaml", "templates/serviceaccount.yaml", "values.yaml"}; !slices.Equal(got, want) {
+	if want := []string{"README.md", "templates/new.yaml", "templates/serviceaccount.yaml",
+		"values.yaml"}; !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
 	}
 }
@@ -167,10 +173,12 @@ func (u Upgrade) apply(t *testing.T) (problems []string) {
 	return problems
 }
 
-// pair makes two copies of the chart of today, the first of which plays a released one, and changes files of the second.
+// pair makes two copies of the chart of today, the first of which plays a released one, and changes files of the
+// second.
 func pair(t *testing.T, change func(t *testing.T, dir string)) Upgrade {
 	t.Helper()
-	u := Upgrade{From: "0.0.1", Old: filepath.Join(t.TempDir(), "old"), New: filepath.Join(t.TempDir(), "new"), Namespace: "kube-system"}
+	u := Upgrade{From: "0.0.1", Old: filepath.Join(t.TempDir(), "old"), New: filepath.Join(t.TempDir(), "new"),
+		Namespace: "kube-system"}
 	for _, dir := range []string{u.Old, u.New} {
 		if err := os.CopyFS(dir, os.DirFS(filepath.Join(repotest.Root(t), "charts/thalassa-ccm"))); err != nil {
 			t.Fatal(err)
@@ -215,7 +223,8 @@ func TestBreaksAreFound(t *testing.T) {
 		want   string
 	}{
 		"selector": {
-			edit("templates/_names.tpl", "app.kubernetes.io/instance: {{ .Release.Name | quote }}", "app.kubernetes.io/instance: new"),
+			edit("templates/_names.tpl", "app.kubernetes.io/instance: {{ .Release.Name | quote }}",
+				"app.kubernetes.io/instance: new"),
 			"minimal: spec.selector of DaemonSet kube-system/thalassa-ccm was map[",
 		},
 		"name": {
@@ -230,7 +239,8 @@ func TestBreaksAreFound(t *testing.T) {
 			"minimal: roleRef of ClusterRoleBinding /thalassa-ccm was map[",
 		},
 		"namespace": {
-			edit("templates/role.yaml", "namespace: kube-system", "namespace: default"), "minimal: Role kube-system/thalassa-ccm is dropped",
+			edit("templates/role.yaml", "namespace: kube-system", "namespace: default"),
+			"minimal: Role kube-system/thalassa-ccm is dropped",
 		},
 		"a value that is gone": {
 			edit("values.schema.json", `"vpcIdentity"`, `"vpc"`), "the values minimal of 0.0.1 are refused",
@@ -258,8 +268,10 @@ func TestBreaksAreFound(t *testing.T) {
 // TestExceptions: a break that is meant is none, for what it is meant for and nothing else.
 func TestExceptions(t *testing.T) {
 	u := pair(t, drop("templates/serviceaccount.yaml"))
-	meant := Exception{From: "0.0.1", Values: "minimal", Dropped: "ServiceAccount kube-system/thalassa-ccm", Reason: "a test"}
-	other := Exception{From: "0.0.2", Values: "minimal", Dropped: "ServiceAccount kube-system/thalassa-ccm", Reason: "a test"}
+	meant := Exception{From: "0.0.1", Values: "minimal", Dropped: "ServiceAccount kube-system/thalassa-ccm",
+		Reason: "a test"}
+	other := Exception{From: "0.0.2", Values: "minimal", Dropped: "ServiceAccount kube-system/thalassa-ccm",
+		Reason: "a test"}
 	used, problems := u.check(t, []Exception{other, meant})
 	if !slices.Equal(used, []Exception{meant}) {
 		t.Errorf("used %+v", used)
@@ -292,12 +304,14 @@ func TestRefusalsNameTheSuccessor(t *testing.T) {
 
 // TestWhatIsUsedInsteadWorks: a refusal names its successor, and that is tried.
 func TestWhatIsUsedInsteadWorks(t *testing.T) {
-	for instead, want := range map[string]string{"logVerbosity: 5": "", "logVerbosity: 4": "are refused with what is used instead, too"} {
+	for instead, want := range map[string]string{"logVerbosity: 5": "",
+		"logVerbosity: 4": "are refused with what is used instead, too"} {
 		fails := "{{- if lt (int .Values.logVerbosity) 5 }}{{ fail \"logVerbosity is too small\" }}{{ end }}"
 		u := pair(t, edit("templates/validate.yaml", "{{- include \"thalassa-ccm.validate\" . -}}", fails)).few(t)
 		var meant []Exception
 		for _, file := range valuesFiles(t, u) {
-			meant = append(meant, Exception{From: "0.0.1", Values: file, Refused: "logVerbosity", Instead: instead, Reason: "a test"})
+			meant = append(meant, Exception{From: "0.0.1", Values: file, Refused: "logVerbosity", Instead: instead,
+				Reason: "a test"})
 		}
 		steps, _, problems, err := u.Steps(t.Context(), meant)
 		if err != nil {
@@ -334,7 +348,8 @@ func TestAPIServerTakesTheUpgrade(t *testing.T) {
 	if problems := u.apply(t); len(problems) > 0 {
 		t.Errorf("an upgrade to the same: %q", problems)
 	}
-	u = pair(t, edit("templates/_names.tpl", "app.kubernetes.io/instance: {{ .Release.Name | quote }}", "app.kubernetes.io/instance: new")).few(t)
+	u = pair(t, edit("templates/_names.tpl", "app.kubernetes.io/instance: {{ .Release.Name | quote }}",
+		"app.kubernetes.io/instance: new")).few(t)
 	u.Namespace = controlplanetest.Namespace(t)
 	immutable := func(p string) bool { return strings.Contains(p, "field is immutable") }
 	if problems := u.apply(t); !slices.ContainsFunc(problems, immutable) {
@@ -345,10 +360,12 @@ func TestAPIServerTakesTheUpgrade(t *testing.T) {
 func TestStepsErrors(t *testing.T) {
 	u := pair(t, func(*testing.T, string) {})
 	u.Old = t.TempDir()
-	if _, _, _, err := u.Steps(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "has no values files below ci/") {
+	if _, _, _, err := u.Steps(t.Context(), nil); err == nil ||
+		!strings.Contains(err.Error(), "has no values files below ci/") {
 		t.Errorf("without values files: %v", err)
 	}
-	if _, _, err := u.Compare(Step{Old: "a: ["}, nil); err == nil || !strings.Contains(err.Error(), "reading a rendered chart") {
+	if _, _, err := u.Compare(Step{Old: "a: ["}, nil); err == nil ||
+		!strings.Contains(err.Error(), "reading a rendered chart") {
 		t.Errorf("what is no YAML: %v", err)
 	}
 }

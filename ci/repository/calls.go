@@ -14,7 +14,8 @@ const (
 	// skipper is the file with the only function that may skip tests, Need.
 	skipper = "src/emulator/roottest/roottest.go"
 	// unskipped is what to do instead of skipping a test.
-	unskipped = "make the test bring what it needs, or call roottest.Need if that is root or a program of the distribution"
+	unskipped = "make the test bring what it needs, or call roottest.Need if that is root or a program of the " +
+		"distribution"
 )
 
 // forbidden maps a call, as it is written, to what to do instead.

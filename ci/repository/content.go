@@ -22,7 +22,8 @@ func BigFiles(tree fs.FS) ([]Finding, error) {
 			return fmt.Errorf("looking at %s: %w", p, err)
 		}
 		if info.Size() > maxBytes {
-			found = append(found, Finding{p, 0, fmt.Sprintf("%d KiB, at most %d: keep build products out of git", info.Size()>>10, maxBytes>>10)})
+			found = append(found, Finding{p, 0, fmt.Sprintf("%d KiB, at most %d: keep build products out of git",
+				info.Size()>>10, maxBytes>>10)})
 		}
 		return nil
 	})
@@ -41,7 +42,9 @@ func LocalPaths(tree fs.FS) ([]Finding, error) {
 	err := texts(tree, func(p string, text []byte) {
 		for i, line := range bytes.Split(text, []byte("\n")) {
 			if m := pattern.FindSubmatch(line); m != nil {
-				found = append(found, Finding{p, i + 1, fmt.Sprintf("%s exists on one machine only: use a relative path or an option", m[1])})
+				found = append(found,
+					Finding{p, i + 1, fmt.Sprintf("%s exists on one machine only: use a relative path or an option",
+						m[1])})
 			}
 		}
 	})

@@ -34,14 +34,16 @@ func TestLocalPaths(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			check(t, LocalPaths, map[string]string{"page.md": "title\n" + tt.line + "\n", "lab": "\x00" + tt.line}, tt.want...)
+			check(t, LocalPaths, map[string]string{"page.md": "title\n" + tt.line + "\n", "lab": "\x00" + tt.line},
+				tt.want...)
 		})
 	}
 }
 
 func TestLinks(t *testing.T) {
 	check(t, Links, map[string]string{
-		"README.md":      "[docs](docs/), [page](docs/page.md#part \"title\"), [site](https://example.com/x), [mail](mailto:a@example.com)\n[part](#part)\n",
+		"README.md": "[docs](docs/), [page](docs/page.md#part \"title\"), [site](https://example.com/x), " +
+			"[mail](mailto:a@example.com)\n[part](#part)\n",
 		"docs/page.md":   "[back](../README.md)\n\n[gone](gone.md) and [far](../../else.md)\n![picture](picture.svg)\n",
 		"docs/sample.go": "// [gone](gone.md)\n",
 	},

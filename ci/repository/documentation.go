@@ -30,7 +30,8 @@ func Documentation(tree fs.FS) ([]Finding, error) {
 	})
 	for dir, ok := range described {
 		if !ok {
-			found = append(found, Finding{dir, 0, "the package has no comment: say what it provides and when to use it"})
+			found = append(found,
+				Finding{dir, 0, "the package has no comment: say what it provides and when to use it"})
 		}
 	}
 	return sorted(found), err

@@ -25,12 +25,14 @@ const (
 
 var Level int // Level is described behind.
 `,
-		"good/more.go":         "package good\n",
-		"good/good_test.go":    "package good\n\nfunc TestThing() {}\n",
-		"other/other_test.go":  "package other_test\n",
-		"silent/silent.go":     "package silent\n\nfunc Do() {}\n",
-		"partial/partial.go":   "// Package partial is described.\npackage partial\n\ntype Thing struct{}\n\nfunc (Thing) Do() {}\n\nfunc (*Thing) Undo() {}\n\nconst (\n\tA = 1\n\tb = 2\n)\n\nvar C, D, e int\n",
-		"partial/generic.go":   "package partial\n\n// Pair is described.\ntype Pair[A, B any] struct{}\n\nfunc (Pair[A, B]) Swap() {}\n",
+		"good/more.go":        "package good\n",
+		"good/good_test.go":   "package good\n\nfunc TestThing() {}\n",
+		"other/other_test.go": "package other_test\n",
+		"silent/silent.go":    "package silent\n\nfunc Do() {}\n",
+		"partial/partial.go": "// Package partial is described.\npackage partial\n\ntype Thing struct{}\n\nfunc " +
+			"(Thing) Do() {}\n\nfunc (*Thing) Undo() {}\n\nconst (\n\tA = 1\n\tb = 2\n)\n\nvar C, D, e int\n",
+		"partial/generic.go": "package partial\n\n// Pair is described.\ntype Pair[A, B any] struct{}\n\nfunc " +
+			"(Pair[A, B]) Swap() {}\n",
 		"src/utils/strings.go": "// Package utils is a grab bag.\npackage utils\n",
 	},
 		"partial/generic.go:6: exported Swap has no comment",

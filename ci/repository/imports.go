@@ -45,7 +45,8 @@ func Boundaries() []Boundary {
 			Why:  "the contract between controllers and clouds depends on neither",
 			From: []string{ours + "src/cloud"},
 			Never: []string{
-				ours + "src/adapter", ours + "src/annotation", ours + "src/build", ours + "src/cmd", ours + "src/config",
+				ours + "src/adapter", ours + "src/annotation", ours + "src/build", ours + "src/cmd", ours +
+					"src/config",
 				ours + "src/controller", ours + "src/emulator", ours + "src/list", ours + "src/manager",
 				ours + "src/spelling", ours + "src/thalassa", vendor,
 			},
@@ -63,7 +64,8 @@ func Boundaries() []Boundary {
 		{
 			Why: "controllers are chosen one by one: those of nodes serve clouds without load balancers, too",
 			From: []string{
-				ours + "src/controller/node", ours + "src/controller/nodelifecycle", ours + "src/controller/nodeipam", ours + "src/controller/route",
+				ours + "src/controller/node", ours + "src/controller/nodelifecycle", ours + "src/controller/nodeipam",
+				ours + "src/controller/route",
 			},
 			Never: []string{ours + "src/controller/service"},
 		},
@@ -116,7 +118,8 @@ func (b Boundary) crossings(p *packages.Package) []Finding {
 	if way == nil {
 		return nil
 	}
-	return []Finding{{strings.TrimPrefix(name, ours), 0, fmt.Sprintf("imports %s: %s", strings.Join(way, ", which imports "), b.Why)}}
+	return []Finding{{strings.TrimPrefix(name, ours), 0,
+		fmt.Sprintf("imports %s: %s", strings.Join(way, ", which imports "), b.Why)}}
 }
 
 // wayOut searches the import graph breadth first.

@@ -31,7 +31,8 @@ func stamp(t *testing.T, dir string, arguments ...string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// TestSourcesSayWhatTheyAre: inside git what git says, elsewhere nothing that is made up, not even in a folder of another repository.
+// TestSourcesSayWhatTheyAre: inside git what git says, elsewhere nothing that is made up, not even in a folder of
+// another repository.
 func TestSourcesSayWhatTheyAre(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(repotest.Root(t), "Makefile"))
 	if err != nil {
@@ -47,15 +48,19 @@ func TestSourcesSayWhatTheyAre(t *testing.T) {
 	if got := stamp(t, outer, "VERSION=v1.2.3"); got != "version=v1.2.3 revision= committed=" {
 		t.Errorf("with a version on the command line: %s", got)
 	}
-	for _, arguments := range [][]string{{"init", "--quiet"}, {"add", "Makefile"}, {"commit", "--quiet", "--message=x"}, {"tag", "v9.9.9"}} {
-		command := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=T", "-c", "user.email=t@example.com"}, arguments...)...)
+	for _, arguments := range [][]string{{"init", "--quiet"}, {"add", "Makefile"}, {"commit", "--quiet", "--message=x"},
+		{"tag", "v9.9.9"}} {
+		command := exec.CommandContext(t.Context(), "git",
+			append([]string{"-c", "user.name=T", "-c", "user.email=t@example.com"}, arguments...)...)
 		command.Dir = outer
-		command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_COMMITTER_DATE=2026-11-21T11:00:00+0100")
+		command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
+			"GIT_COMMITTER_DATE=2026-11-21T11:00:00+0100")
 		if output, err := command.CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", arguments, err, output)
 		}
 	}
-	if got := stamp(t, outer); !strings.HasPrefix(got, "version=v9.9.9 revision=") || !strings.HasSuffix(got, "committed=2026-11-21T10:00:00Z") {
+	if got := stamp(t, outer); !strings.HasPrefix(got, "version=v9.9.9 revision=") ||
+		!strings.HasSuffix(got, "committed=2026-11-21T10:00:00Z") {
 		t.Errorf("in a clone: %s", got)
 	}
 	if got := stamp(t, inner); got != unknown {
@@ -77,7 +82,8 @@ func TestClusterIsBuiltByItsUser(t *testing.T) {
 	}
 	all := lines("SUDO=sudo", "WORKERS=3")
 	last := len(all) - 1
-	if run := all[last]; !strings.HasPrefix(run, "exec sudo env ") || !strings.Contains(run, " bin/cluster --built --workers=3") {
+	if run := all[last]; !strings.HasPrefix(run, "exec sudo env ") ||
+		!strings.Contains(run, " bin/cluster --built --workers=3") {
 		t.Errorf("it runs %s", run)
 	}
 	if all[last-1] != "bin/cluster build" {

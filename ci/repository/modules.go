@@ -60,8 +60,8 @@ func forbiddenReplace(dir, from, to string) string {
 	return ""
 }
 
-// Foreign finds modules in the graph of the standalone module at root that its users must not inherit: those of Kubernetes, and the
-// other modules of this repository.
+// Foreign finds modules in the graph of the standalone module at root that its users must not inherit: those of
+// Kubernetes, and the other modules of this repository.
 func Foreign(ctx context.Context, root string) ([]Finding, error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Path}}", "all")
 	cmd.Dir, cmd.Env = filepath.Join(root, standalone), append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
@@ -69,14 +69,16 @@ func Foreign(ctx context.Context, root string) ([]Finding, error) {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("reading the module graph of %s: %w: %s", standalone, err, strings.TrimSpace(stderr.String()))
+		return nil, fmt.Errorf("reading the module graph of %s: %w: %s", standalone, err,
+			strings.TrimSpace(stderr.String()))
 	}
 	var found []Finding
 	for line := range strings.Lines(string(out)) {
 		name := strings.TrimSpace(line)
 		domain, _, _ := strings.Cut(name, "/")
 		if domain == "k8s.io" || domain == "sigs.k8s.io" || strings.HasPrefix(name, ours) && name != ours+standalone {
-			found = append(found, Finding{standalone + "/go.mod", 0, "requires " + name + ": users of the module would inherit it"})
+			found = append(found, Finding{standalone + "/go.mod", 0, "requires " + name +
+				": users of the module would inherit it"})
 		}
 	}
 	return found, nil

@@ -19,8 +19,9 @@ func gomod(replaces ...string) string {
 func TestReplaces(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
-		"tools/go.mod":            gomod("github.com/thalassa-cloud/thalassa-ccm/src => ../src"),
-		"src/go.mod":              gomod("example.com/fork => ../fork", "github.com/thalassa-cloud/thalassa-ccm/src/emulator => ./emulator"),
+		"tools/go.mod": gomod("github.com/thalassa-cloud/thalassa-ccm/src => ../src"),
+		"src/go.mod": gomod("example.com/fork => ../fork",
+			"github.com/thalassa-cloud/thalassa-ccm/src/emulator => ./emulator"),
 		"src/emulator/go.mod":     gomod("github.com/thalassa-cloud/thalassa-ccm/src => ../"),
 		"ci/go.mod":               gomod("github.com/thalassa-cloud/thalassa-ccm/src => example.com/fork v1.0.0"),
 		"tools/lab/go.mod":        gomod("k8s.io/api => k8s.io/api v0.36.3"),
@@ -31,8 +32,10 @@ func TestReplaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"ci/go.mod: replaces github.com/thalassa-cloud/thalassa-ccm/src by example.com/fork: only our own modules may be replaced, by their own folders",
-		"src/emulator/go.mod: replaces github.com/thalassa-cloud/thalassa-ccm/src by ../: other projects use this module, and a replace line has no effect on them",
+		"ci/go.mod: replaces github.com/thalassa-cloud/thalassa-ccm/src by example.com/fork: only our own modules " +
+			"may be replaced, by their own folders",
+		"src/emulator/go.mod: replaces github.com/thalassa-cloud/thalassa-ccm/src by ../: other projects use this " +
+			"module, and a replace line has no effect on them",
 		"src/go.mod: replaces example.com/fork by ../fork: only our own modules may be replaced, by their own folders",
 	}
 	if diff := cmp.Diff(want, strs(found)); diff != "" {
@@ -67,7 +70,8 @@ replace (
 	k8s.io/api => ../api
 )
 `, []string{
-			"src/emulator/go.mod: requires github.com/thalassa-cloud/thalassa-ccm/src: users of the module would inherit it",
+			"src/emulator/go.mod: requires github.com/thalassa-cloud/thalassa-ccm/src: users of the module would " +
+				"inherit it",
 			"src/emulator/go.mod: requires k8s.io/api: users of the module would inherit it",
 		}},
 	}

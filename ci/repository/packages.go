@@ -33,8 +33,9 @@ func Packages(tree fs.FS) ([]Finding, error) {
 		case excepted && n <= maxPackage:
 			found = append(found, Finding{dir, 0, fmt.Sprintf("%d files: remove the exception from largePackages", n)})
 		case n > max(allowed, maxPackage):
-			found = append(found, Finding{dir, 0, fmt.Sprintf("%d files without tests, at most %d: divide the package by concept",
-				n, max(allowed, maxPackage))})
+			found = append(found,
+				Finding{dir, 0, fmt.Sprintf("%d files without tests, at most %d: divide the package by concept",
+					n, max(allowed, maxPackage))})
 		}
 	}
 	return sorted(found), err

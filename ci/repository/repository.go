@@ -37,6 +37,7 @@ type Rule func(tree fs.FS) ([]Finding, error)
 func Rules() map[string]Rule {
 	return map[string]Rule{
 		"sizes":         Sizes,
+		"widths":        Widths,
 		"packages":      Packages,
 		"documentation": Documentation,
 		"calls":         Calls,

@@ -98,7 +98,8 @@ func TestRepository(t *testing.T) {
 
 func TestSkippedFolders(t *testing.T) {
 	big := string(make([]byte, maxBytes+1))
-	check(t, BigFiles, map[string]string{".git/pack": big, "bin/lab": big, "dist/image.tar": big, "src/.git": "gitdir: elsewhere"})
+	check(t, BigFiles, map[string]string{".git/pack": big, "bin/lab": big, "dist/image.tar": big,
+		"src/.git": "gitdir: elsewhere"})
 }
 
 func TestFindingString(t *testing.T) {

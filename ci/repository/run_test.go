@@ -71,7 +71,8 @@ func newStand(t *testing.T) stand {
 	return s
 }
 
-// make is the stand-in for make. Every stage that runs tests prints the same closing line, and $FAKE_FAILURE is a stage that fails.
+// make is the stand-in for make. Every stage that runs tests prints the same closing line, and $FAKE_FAILURE is a stage
+// that fails.
 func (s stand) make() string {
 	return `for program in ` + strings.Join(s.programs, " ") + `; do
 	command -v "$program" >/dev/null && found="$found $program"
@@ -108,9 +109,11 @@ func TestFreshMachineFirst(t *testing.T) {
 		next  string
 	}{
 		"root": {"0", []string{
-			"make as 1234: stage STAGE=demo ", "make as 1234: stage STAGE=test ", "make as 0: stage STAGE=test-as-root ",
+			"make as 1234: stage STAGE=demo ", "make as 1234: stage STAGE=test ",
+			"make as 0: stage STAGE=test-as-root ",
 		}, "e2e-setup"},
-		"user": {"1000", []string{"make as 1000: stage STAGE=demo ", "make as 1000: stage STAGE=test "}, "make as 1000: stage STAGE=build "},
+		"user": {"1000", []string{"make as 1000: stage STAGE=demo ", "make as 1000: stage STAGE=test "},
+			"make as 1000: stage STAGE=build "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStand(t)

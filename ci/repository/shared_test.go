@@ -10,7 +10,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
-// libraries lists the modules that the packages of a folder link, with their versions. Each folder's own go.mod decides.
+// libraries lists the modules that the packages of a folder link, with their versions. Each folder's own go.mod
+// decides.
 func libraries(t *testing.T, folder, pkg string) map[string]string {
 	t.Helper()
 	const format = `{{with .Module}}{{.Path}} {{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}}{{end}}`

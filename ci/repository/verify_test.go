@@ -18,12 +18,13 @@ func workspace(t *testing.T, changes map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
 	files := map[string]string{
-		"go.work":          "go 1.26.0\n\nuse (\n\t./ci\n\t./src\n\t./tools\n)\n",
-		"ci/go.mod":        "module example.com/ci\n\ngo 1.26.0\n",
-		"ci/ci.go":         "// Package ci is an example.\npackage ci\n",
-		"src/go.mod":       "module example.com/src\n\ngo 1.26.0\n",
-		"src/src.go":       "// Package src is an example.\npackage src\n",
-		"tools/go.mod":     "module example.com/tools\n\ngo 1.26.0\n\nrequire example.com/src v0.0.0\n\nreplace example.com/src => ../src\n",
+		"go.work":    "go 1.26.0\n\nuse (\n\t./ci\n\t./src\n\t./tools\n)\n",
+		"ci/go.mod":  "module example.com/ci\n\ngo 1.26.0\n",
+		"ci/ci.go":   "// Package ci is an example.\npackage ci\n",
+		"src/go.mod": "module example.com/src\n\ngo 1.26.0\n",
+		"src/src.go": "// Package src is an example.\npackage src\n",
+		"tools/go.mod": "module example.com/tools\n\ngo 1.26.0\n\nrequire example.com/src v0.0.0\n\nreplace " +
+			"example.com/src => ../src\n",
 		"tools/tools.go":   "// Package tools is an example.\npackage tools\n\nimport _ \"example.com/src\"\n",
 		"tools/lab/go.mod": "module example.com/lab\n\ngo 1.26.0\n",
 		"tools/lab/lab.go": "// Package lab is an example.\npackage lab\n",
@@ -58,8 +59,9 @@ func TestChecks(t *testing.T) {
 		changes map[string]string
 		want    []string
 	}{
-		"formatted":     {check: "format"},
-		"not formatted": {"format", map[string]string{"src/a.go": "package src\nvar  a int\n"}, []string{"make fmt", "src/a.go"}},
+		"formatted": {check: "format"},
+		"not formatted": {"format", map[string]string{"src/a.go": "package src\nvar  a int\n"},
+			[]string{"make fmt", "src/a.go"}},
 		"broken source": {"format", map[string]string{"src/a.go": "packag src\n"}, []string{"src/a.go"}},
 		"tidy":          {check: "tidy"},
 		"unused requirement": {
@@ -67,23 +69,29 @@ func TestChecks(t *testing.T) {
 			[]string{"-require example.com/src v0.0.0", "run: cd tools && GOWORK=off go mod tidy"},
 		},
 		"lab is not tidy": {
-			"tidy", map[string]string{"tools/lab/go.mod": "module example.com/lab\ngo 1.26.0\n\n\nrequire example.com/x v1.0.0\n"},
+			"tidy",
+			map[string]string{"tools/lab/go.mod": "module example.com/lab\ngo 1.26.0\n\n\nrequire example.com/x " +
+				"v1.0.0\n"},
 			[]string{"run: cd tools/lab && "},
 		},
 		"workspace in step": {check: "workspace"},
 		"workspace out of step": {
 			"workspace", map[string]string{
-				"x/go.mod": "module example.com/x\n\ngo 1.26.0\n", "src/x/go.mod": "module example.com/x\n\ngo 1.26.0\n",
-				"src/x/x.go": "package x\n", "src/go.mod": "module example.com/src\n\ngo 1.26.0\n\n" +
-					strings.ReplaceAll(required, "../x", "./x"), "src/a.go": "package src\n\nimport _ \"example.com/x\"\n",
-				"tools/go.mod": "module example.com/tools\n\ngo 1.25.0\n\nrequire example.com/src v0.0.0\n\nreplace (\n" +
+				"x/go.mod":     "module example.com/x\n\ngo 1.26.0\n",
+				"src/x/go.mod": "module example.com/x\n\ngo 1.26.0\n",
+				"src/x/x.go":   "package x\n", "src/go.mod": "module example.com/src\n\ngo 1.26.0\n\n" +
+					strings.ReplaceAll(required, "../x", "./x"),
+				"src/a.go": "package src\n\nimport _ \"example.com/x\"\n",
+				"tools/go.mod": "module example.com/tools\n\ngo 1.25.0\n\n" +
+					"require example.com/src v0.0.0\n\nreplace (\n" +
 					"\texample.com/src => ../src\n\texample.com/x => ../src/x\n)\n",
 			}, []string{"run go work sync, and commit the result", "tools/go.mod"},
 		},
 		"workspace is broken": {"workspace", map[string]string{"go.work": "use ./missing\n"}, []string{"go.work"}},
 		"vetted":              {check: "vet"},
 		"vet finds": {
-			"vet", map[string]string{"src/src.go": "package src" + badPrint, "tools/lab/a.go": "package lab" + badPrint},
+			"vet", map[string]string{"src/src.go": "package src" + badPrint, "tools/lab/a.go": "package lab" +
+				badPrint},
 			[]string{"src.go:5", "a.go:5"},
 		},
 		"rules fail": {"rules", nil, []string{"ci/repository"}},
@@ -129,12 +137,14 @@ func snapshot(t *testing.T, root string) map[string]string {
 
 // TestVerifyRunsEveryCheck: also after one has failed, and it names those that failed, with their output.
 func TestVerifyRunsEveryCheck(t *testing.T) {
-	root := workspace(t, map[string]string{"src/a.go": "package src\nvar  a int\n", "tools/tools.go": "package tools\n"})
+	root := workspace(t, map[string]string{"src/a.go": "package src\nvar  a int\n",
+		"tools/tools.go": "package tools\n"})
 	output, err := makeIn(t, root, "verify", "checks=format vet tidy")
 	if err == nil {
 		t.Error("it passes")
 	}
-	for _, want := range []string{"format     FAILED", "make fmt", "vet        ok", "tidy       FAILED", "these checks failed: format tidy\n"} {
+	for _, want := range []string{"format     FAILED", "make fmt", "vet        ok", "tidy       FAILED",
+		"these checks failed: format tidy\n"} {
 		if !strings.Contains(output, want) {
 			t.Errorf("the output lacks %q:\n%s", want, output)
 		}
@@ -149,7 +159,8 @@ func TestVerifyCommands(t *testing.T) {
 	for target, wants := range map[string][]string{
 		"check-generate": {"bin/generate -check"},
 		"lint": {
-			" run --allow-parallel-runners", "./ci/... ./src/... ./src/emulator/... ./tools/...", "cd tools/lab && GOWORK=off",
+			" run --allow-parallel-runners", "./ci/... ./src/... ./src/emulator/... ./tools/...",
+			"cd tools/lab && GOWORK=off",
 			`GOFLAGS="$GOFLAGS -trimpath"`, `GOMEMLIMIT="${GOMEMLIMIT:-3GiB}"`, "github.com/golangci/golangci-lint/v2/cmd/golangci-lint",
 		},
 		"check-vet": {"vet -trimpath -tags=e2e ./ci/... ./src/... ./src/emulator/... ./tools/..."},
@@ -165,18 +176,21 @@ func TestVerifyCommands(t *testing.T) {
 		}
 	}
 	checks, err := makeIn(t, repotest.Root(t), "--dry-run", "verify")
-	if want := "for check in format generate tidy workspace rules vet lint;"; err != nil || !strings.Contains(checks, want) {
+	if want := "for check in format generate tidy workspace rules vet lint;"; err != nil ||
+		!strings.Contains(checks, want) {
 		t.Errorf("verify: %v, it lacks %q:\n%s", err, want, checks)
 	}
 	gomod, err := os.ReadFile(filepath.Join(repotest.Root(t), "tools", "lint", "go.mod"))
-	if err != nil || !strings.Contains(string(gomod), "\ntool github.com/golangci/golangci-lint/v2/cmd/golangci-lint\n") {
+	if err != nil ||
+		!strings.Contains(string(gomod), "\ntool github.com/golangci/golangci-lint/v2/cmd/golangci-lint\n") {
 		t.Errorf("tools/lint/go.mod does not pin the linters (error %v)", err)
 	}
 }
 
 const (
-	fuzzGood = "package good\n\nimport \"testing\"\n\nfunc FuzzGood(f *testing.F) { f.Fuzz(func(*testing.T, string) {}) }\n"
-	fuzzBad  = "package bad\n\nimport \"testing\"\n\nfunc FuzzBad(f *testing.F) {\n\tf.Add(\"seed\")\n" +
+	fuzzGood = "package good\n\nimport \"testing\"\n\nfunc FuzzGood(f *testing.F) { f.Fuzz(func(*testing.T, string) " +
+		"{}) }\n"
+	fuzzBad = "package bad\n\nimport \"testing\"\n\nfunc FuzzBad(f *testing.F) {\n\tf.Add(\"seed\")\n" +
 		"\tf.Fuzz(func(t *testing.T, s string) {\n\t\tif s != \"\" {\n\t\t\tt.Fatal(\"no good\")\n\t\t}\n\t})\n}\n"
 	// fuzzLate fails as a target that is slow to stop at the end of its time.
 	fuzzLate = "package late\n\nimport (\n\t\"fmt\"\n\t\"os\"\n\t\"testing\"\n)\n\nfunc FuzzLate(*testing.F) {\n" +
@@ -212,7 +226,8 @@ func TestFuzz(t *testing.T) {
 
 // TestWhatIsFuzzed: packages that read text from outside have a fuzz target.
 func TestWhatIsFuzzed(t *testing.T) {
-	for _, dir := range []string{"src/config", "src/annotation", "src/thalassa", "src/thalassa/client", "src/emulator"} {
+	for _, dir := range []string{"src/config", "src/annotation", "src/thalassa", "src/thalassa/client",
+		"src/emulator"} {
 		files, err := filepath.Glob(filepath.Join(repotest.Root(t), dir, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -26,9 +26,9 @@ type workflow struct {
 	} `json:"jobs"`
 }
 
-// Workflows finds steps of GitHub workflows that anybody could not repeat: those that run anything but targets of the Makefile; and
-// what would have the release's secrets: actions of others than GitHub, or that could change tomorrow, containers and workflows
-// of others.
+// Workflows finds steps of GitHub workflows that anybody could not repeat: those that run anything but targets of the
+// Makefile; and what would have the release's secrets: actions of others than GitHub, or that could change tomorrow,
+// containers and workflows of others.
 func Workflows(tree fs.FS) ([]Finding, error) {
 	var found []Finding
 	inWorkflows := func(p string) bool { return path.Dir(p) == workflowFolder }
@@ -47,7 +47,9 @@ func Workflows(tree fs.FS) ([]Finding, error) {
 		}
 		for name, job := range w.Jobs {
 			if job.Uses != "" || job.Container != nil || job.Services != nil {
-				found = append(found, Finding{p, 0, "job " + name + " consists of a workflow or containers of others: only steps may see our secrets"})
+				found = append(found,
+					Finding{p, 0, "job " + name +
+						" consists of a workflow or containers of others: only steps may see our secrets"})
 			}
 			for _, step := range job.Steps {
 				if problem := stepProblem(step.Uses, step.Run, targets); problem != "" {

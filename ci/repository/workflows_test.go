@@ -31,9 +31,12 @@ func TestWorkflows(t *testing.T) {
 		"other/workflow.yaml": "jobs: {x: {steps: [{run: true}]}}",
 	},
 		`.github/workflows/checks.yaml: job missing runs "make deploy": the Makefile has no target deploy`,
-		".github/workflows/checks.yaml: job moving uses actions/checkout@v4: only actions of GitHub itself, at a commit, may see our secrets",
-		".github/workflows/checks.yaml: job others uses acme/publish@v1: only actions of GitHub itself, at a commit, may see our secrets",
-		".github/workflows/checks.yaml: job reused consists of a workflow or containers of others: only steps may see our secrets",
+		".github/workflows/checks.yaml: job moving uses actions/checkout@v4: only actions of GitHub itself, at a "+
+			"commit, may see our secrets",
+		".github/workflows/checks.yaml: job others uses acme/publish@v1: only actions of GitHub itself, at a commit, "+
+			"may see our secrets",
+		".github/workflows/checks.yaml: job reused consists of a workflow or containers of others: only steps may "+
+			"see our secrets",
 		`.github/workflows/checks.yaml: job script runs "go test ./...": only make, and one command, so that everybody can do the same`,
 		`.github/workflows/checks.yaml: job script runs "make VERSION=$(whoami) test": only make, and one command, so that everybody can do the same`,
 		`.github/workflows/checks.yaml: job script runs "make test && curl example.com": only make, and one command, so that everybody can do the same`,

@@ -45,7 +45,8 @@ type installation struct {
 func newInstallation(t *testing.T) *installation {
 	t.Helper()
 	plane := controlplanetest.Get(t)
-	i := &installation{plane, controlplanetest.Client(t, plane), cloud.Start(t, cloud.Loopback(t, "127.85.0.0/16")), controlplanetest.Namespace(t)}
+	i := &installation{plane, controlplanetest.Client(t, plane), cloud.Start(t, cloud.Loopback(t, "127.85.0.0/16")),
+		controlplanetest.Namespace(t)}
 	var nodes []virtualnode.Options
 	for name, address := range map[string]string{"one": "127.85.0.9", "two": "127.85.0.10"} {
 		at := netip.MustParseAddr(address)
@@ -55,7 +56,8 @@ func newInstallation(t *testing.T) *installation {
 		nodes = append(nodes, virtualnode.Options{Name: name, Address: at, ControlPlane: true})
 	}
 	host.Start(t, plane, nodes...)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "cloud"}, StringData: map[string]string{"personalAccessToken": emulator.DefaultToken}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "cloud"},
+		StringData: map[string]string{"personalAccessToken": emulator.DefaultToken}}
 	if _, err := i.api.CoreV1().Secrets(i.namespace).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +74,8 @@ func (i *installation) apply(t *testing.T, change string) {
 	values["cloudConfig"] = i.cloud.Config("rollout")
 	values["credentials"] = map[string]any{"existingSecret": "cloud"}
 	values["bindAddress"] = "$(HOST_IP)" // every other address of this machine belongs to all nodes
-	manifest, _, err := chart.Render(t.Context(), chartDir, chart.Release{Name: "thalassa-ccm", Namespace: i.namespace, Values: values})
+	manifest, _, err := chart.Render(t.Context(), chartDir, chart.Release{Name: "thalassa-ccm", Namespace: i.namespace,
+		Values: values})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +89,8 @@ func (i *installation) remove(t *testing.T) {
 	t.Helper()
 	kube := kubectl.New(i.plane.Kubeconfig())
 	for _, kind := range []string{"DaemonSet", "Deployment"} {
-		manifest := fmt.Sprintf("apiVersion: apps/v1\nkind: %s\nmetadata: {name: thalassa-ccm, namespace: %s}\n", kind, i.namespace)
+		manifest := fmt.Sprintf("apiVersion: apps/v1\nkind: %s\nmetadata: {name: thalassa-ccm, namespace: %s}\n", kind,
+			i.namespace)
 		if output, err := kube.Delete(manifest); err != nil {
 			t.Errorf("%v\n%s", err, output)
 		}
@@ -100,7 +104,8 @@ func (i *installation) remove(t *testing.T) {
 }
 
 func (i *installation) pods(ctx context.Context) ([]corev1.Pod, error) {
-	list, err := i.api.CoreV1().Pods(i.namespace).List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=cloud-controller-manager"})
+	list, err := i.api.CoreV1().Pods(i.namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: "k8s-app=cloud-controller-manager"})
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +156,9 @@ func (i *installation) uninitialised(ctx context.Context) (names []string, all i
 		return nil, 0, err
 	}
 	for _, node := range nodes.Items {
-		tainted := slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == cloudproviderapi.TaintExternalCloudProvider })
+		tainted := slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+			return taint.Key == cloudproviderapi.TaintExternalCloudProvider
+		})
 		if tainted || node.Spec.ProviderID == "" {
 			names = append(names, node.Name)
 		}
@@ -181,8 +188,8 @@ func TestClusterWithoutAnInitialisedNode(t *testing.T) {
 	}
 }
 
-// TestRolloutOnTheHostNetwork changes the pods where each node has room for one: the scheduler lets no second pod have the port, and
-// the program could not listen on it.
+// TestRolloutOnTheHostNetwork changes the pods where each node has room for one: the scheduler lets no second pod have
+// the port, and the program could not listen on it.
 func TestRolloutOnTheHostNetwork(t *testing.T) {
 	i := newInstallation(t)
 	for _, test := range []struct{ name, values string }{
@@ -194,9 +201,10 @@ func TestRolloutOnTheHostNetwork(t *testing.T) {
 			defer i.remove(t)
 			for _, verbosity := range []string{"2", "3"} {
 				i.apply(t, test.values+"logVerbosity: "+verbosity+"\n")
-				controlplanetest.Eventually(t, patience, "pods with verbosity "+verbosity+" run", func(ctx context.Context) error {
-					return i.settled(ctx, "--v="+verbosity)
-				})
+				controlplanetest.Eventually(t, patience, "pods with verbosity "+verbosity+" run",
+					func(ctx context.Context) error {
+						return i.settled(ctx, "--v="+verbosity)
+					})
 			}
 		})
 	}

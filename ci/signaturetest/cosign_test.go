@@ -26,7 +26,8 @@ import (
 // newKey makes a key as `cosign generate-key-pair` does.
 func newKey(t *testing.T) (key signature.Key, public []byte) {
 	t.Helper()
-	private, public, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), cryptoutils.StaticPasswordFunc([]byte("x")))
+	private, public, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(),
+		cryptoutils.StaticPasswordFunc([]byte("x")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,8 @@ func contents(t *testing.T) map[string]remote.Taggable {
 	}
 	chart, err := artifact.Manifest{
 		Config: artifact.Blob{Type: "application/vnd.cncf.helm.config.v1+json", Content: []byte(`{"name":"x"}`)},
-		Layers: []artifact.Blob{{Type: "application/vnd.cncf.helm.chart.content.v1.tar+gzip", Content: []byte("archive")}},
+		Layers: []artifact.Blob{{Type: "application/vnd.cncf.helm.chart.content.v1.tar+gzip",
+			Content: []byte("archive")}},
 	}.Image()
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +79,8 @@ func contents(t *testing.T) map[string]remote.Taggable {
 }
 
 func TestCosignVerifies(t *testing.T) {
-	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithReferrersSupport(true)))
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0)),
+		registry.WithReferrersSupport(true)))
 	defer server.Close()
 	base := strings.TrimPrefix(server.URL, "http://") + "/path"
 	store, err := artifact.Create(filepath.Join(t.TempDir(), "oci"))

@@ -29,19 +29,20 @@ import (
 const (
 	// patience bounds every wait; nothing here takes half of it on an idle machine.
 	patience = 2 * time.Minute
-	// cloudTakes is how long the cloud takes for every write. Between two writes hundreds of milliseconds pass then, and what one of
-	// them left half done for that long is met by connections.
+	// cloudTakes is how long the cloud takes for every write. Between two writes hundreds of milliseconds pass then,
+	// and what one of them left half done for that long is met by connections.
 	cloudTakes = 100 * time.Millisecond
 	// image is that of the pods behind the Services.
 	image = "registry.test/echo"
-	// podsLabel is on the nodes with such pods. They are not those that leave: what happens to pods is not the matter of a cloud
-	// controller manager.
+	// podsLabel is on the nodes with such pods. They are not those that leave: what happens to pods is not the matter
+	// of a cloud controller manager.
 	podsLabel = "traffic.test/pods"
 )
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-// cluster is a cluster on a cloud, with the chart installed and a cloud controller manager on each of two control-plane nodes.
+// cluster is a cluster on a cloud, with the chart installed and a cloud controller manager on each of two control-plane
+// nodes.
 type cluster struct {
 	// whole is the test of which all others are parts: what they start lasts as long.
 	whole   testing.TB
@@ -67,13 +68,15 @@ func workers() map[string]byte {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{whole: t, nodes: map[string]*virtualnode.Node{}, machines: map[string]string{}, names: map[netip.Addr]string{}}
+	c := &cluster{whole: t, nodes: map[string]*virtualnode.Node{}, machines: map[string]string{},
+		names: map[netip.Addr]string{}}
 	c.startCloud(t)
 	c.plane = controlplanetest.Get(t)
 	c.api = controlplanetest.Client(t, c.plane)
 	c.system, c.shop = controlplanetest.Namespace(t), controlplanetest.Namespace(t)
 	var err error
-	if c.network, err = virtualnode.NewNetwork(c.plane.Config(), slog.New(slog.NewTextHandler(t.Output(), nil))); err != nil {
+	if c.network, err = virtualnode.NewNetwork(c.plane.Config(),
+		slog.New(slog.NewTextHandler(t.Output(), nil))); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.network.Close)
@@ -81,8 +84,9 @@ func newCluster(t *testing.T) *cluster {
 		c.names[c.address(last)] = name
 	}
 	c.images = map[string]virtualnode.Image{
-		host.Image: virtualnode.Program(host.Program(t), "kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"),
-		image:      virtualnode.Server(c.echo),
+		host.Image: virtualnode.Program(host.Program(t), "kubeconfig", "authentication-kubeconfig",
+			"authorization-kubeconfig"),
+		image: virtualnode.Server(c.echo),
 	}
 	return c
 }
@@ -111,8 +115,8 @@ func (c *cluster) address(last byte) netip.Addr {
 	return netip.AddrFrom4(bytes)
 }
 
-// echo is the server in the pods. It says which target of the load balancer a connection came through: a node that forwards one to another
-// node's pod puts its own address in place of the client's.
+// echo is the server in the pods. It says which target of the load balancer a connection came through: a node that
+// forwards one to another node's pod puts its own address in place of the client's.
 func (c *cluster) echo(pod virtualnode.PodInfo) http.Handler {
 	return load.Handler(func(r *http.Request) string {
 		from, err := netip.ParseAddrPort(r.RemoteAddr)
@@ -127,10 +131,12 @@ func (c *cluster) echo(pod virtualnode.PodInfo) http.Handler {
 func (c *cluster) startNode(t *testing.T, name string, last byte, change func(*virtualnode.Options)) {
 	t.Helper()
 	var err error
-	if c.machines[name], err = c.cloud.AddMachine(emulator.MachineSpec{Name: name, Addresses: []netip.Addr{c.address(last)}}); err != nil {
+	if c.machines[name], err = c.cloud.AddMachine(emulator.MachineSpec{Name: name,
+		Addresses: []netip.Addr{c.address(last)}}); err != nil {
 		t.Fatal(err)
 	}
-	options := virtualnode.Options{Network: c.network, Name: name, Address: c.address(last), Dir: c.whole.TempDir(), Images: c.images}
+	options := virtualnode.Options{Network: c.network, Name: name, Address: c.address(last), Dir: c.whole.TempDir(),
+		Images: c.images}
 	change(&options)
 	node, err := virtualnode.Start(t.Context(), options)
 	if err != nil {

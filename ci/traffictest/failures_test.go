@@ -13,7 +13,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
-// killLeader leaves work behind, which the next leader has to find and do: the other process, or a fresh one in place of the killed one.
+// killLeader leaves work behind, which the next leader has to find and do: the other process, or a fresh one in place
+// of the killed one.
 func (s *scene) killLeader(t *testing.T) {
 	t.Helper()
 	s.succession(t, false, func(pod corev1.Pod) { s.kill(t, pod) })

@@ -27,9 +27,9 @@ const (
 	chartDir = "../../charts/thalassa-ccm"
 	// container is that of the cloud controller manager.
 	container = "cloud-controller-manager"
-	// values make the manager look at the cloud all the time: the more it believes what it reads there, the more harm comes of a read
-	// that lies. Of what one would wait for here, calls that hang, a lease that nobody renews and a pod that is not asked yet whether it is
-	// ready, all take less long than by default.
+	// values make the manager look at the cloud all the time: the more it believes what it reads there, the more harm
+	// comes of a read that lies. Of what one would wait for here, calls that hang, a lease that nobody renews and a pod
+	// that is not asked yet whether it is ready, all take less long than by default.
 	values = `
 bindAddress: $(HOST_IP)
 credentials: {existingSecret: cloud}
@@ -45,7 +45,8 @@ extraArgs: {leader-elect-lease-duration: 10s, leader-elect-renew-deadline: 8s}
 // install installs the chart and waits until it runs on both control-plane nodes.
 func (c *cluster) install(t *testing.T) {
 	t.Helper()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "cloud"}, StringData: map[string]string{"personalAccessToken": emulator.DefaultToken}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "cloud"},
+		StringData: map[string]string{"personalAccessToken": emulator.DefaultToken}}
 	if _, err := c.api.CoreV1().Secrets(c.system).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,8 @@ func (c *cluster) install(t *testing.T) {
 	}
 	config, _ := set["cloudConfig"].(map[string]any)
 	maps.Copy(config, c.cloud.Config("traffic"))
-	manifest, _, err := chart.Render(t.Context(), chartDir, chart.Release{Name: "thalassa-ccm", Namespace: c.system, Values: set})
+	manifest, _, err := chart.Render(t.Context(), chartDir, chart.Release{Name: "thalassa-ccm", Namespace: c.system,
+		Values: set})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +114,8 @@ type leader struct {
 }
 
 func (c *cluster) leader(ctx context.Context) (leader, error) {
-	lease, err := c.api.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, "cloud-controller-manager", metav1.GetOptions{})
+	lease, err := c.api.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, "cloud-controller-manager",
+		metav1.GetOptions{})
 	if err != nil {
 		return leader{}, err
 	}
@@ -200,6 +203,7 @@ func (c *cluster) tellLogs(t *testing.T) {
 		}
 		log, err := os.ReadFile(c.log(pod))
 		lines := strings.Split(string(log), "\n")
-		t.Logf("the end of the log of %s: %v\n%s", pod.Name, err, strings.Join(lines[max(0, len(lines)-logLines):], "\n"))
+		t.Logf("the end of the log of %s: %v\n%s", pod.Name, err, strings.Join(lines[max(0, len(lines)-logLines):],
+			"\n"))
 	}
 }

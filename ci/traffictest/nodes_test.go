@@ -46,7 +46,8 @@ func (s *scene) leave(t *testing.T) {
 	t.Helper()
 	s.changeNode(t, "d", func(node *corev1.Node) {
 		node.Spec.Unschedulable = true
-		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: cloudprovider.ToBeDeletedTaint, Effect: corev1.TaintEffectNoSchedule})
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: cloudprovider.ToBeDeletedTaint,
+			Effect: corev1.TaintEffectNoSchedule})
 	})
 	if err := s.api.CoreV1().Nodes().Delete(t.Context(), "d", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -64,14 +65,15 @@ func (s *scene) label(t *testing.T) {
 	s.arrives(t, "a", "b", "c")
 }
 
-// mark is what an autoscaler does long before a node goes: from then on the node gets no new connections, and those it has can come to
-// their end.
+// mark is what an autoscaler does long before a node goes: from then on the node gets no new connections, and those it
+// has can come to their end.
 func (s *scene) mark(t *testing.T) {
 	t.Helper()
 	s.exclude(t, "e", false)
 	s.arrives(t, "a", "b", "c", "e")
 	s.changeNode(t, "e", func(node *corev1.Node) {
-		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: cloudprovider.ToBeDeletedTaint, Effect: corev1.TaintEffectNoSchedule})
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: cloudprovider.ToBeDeletedTaint,
+			Effect: corev1.TaintEffectNoSchedule})
 	})
 	s.arrives(t, "a", "b", "c")
 }
@@ -80,7 +82,9 @@ func (s *scene) mark(t *testing.T) {
 func (s *scene) unmark(t *testing.T) {
 	t.Helper()
 	s.changeNode(t, "e", func(node *corev1.Node) {
-		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == cloudprovider.ToBeDeletedTaint })
+		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+			return taint.Key == cloudprovider.ToBeDeletedTaint
+		})
 	})
 	s.arrives(t, "a", "b", "c", "e")
 }

@@ -19,8 +19,8 @@ import (
 // nextNodePort is of those that Kubernetes gives nobody who does not ask for it.
 const nextNodePort = 30050
 
-// changeNodePort gives the port that changes another node port. The cloud is held until a node answers on it: what is proven is what the
-// manager does, and not which of two watches is the faster one.
+// changeNodePort gives the port that changes another node port. The cloud is held until a node answers on it: what is
+// proven is what the manager does, and not which of two watches is the faster one.
 func (s *scene) changeNodePort(t *testing.T) {
 	t.Helper()
 	s.more(t, s.side, time.Time{})
@@ -38,8 +38,11 @@ func (s *scene) changeNodePort(t *testing.T) {
 	})
 	release()
 	told := s.await(t, s.webLB, func(lb traffic.LoadBalancer) error { return leads(lb, changes, nextNodePort) })
-	// The targets with the new node port are new ones, and those get no connections until they have answered a health check.
-	eventually(t, "the new targets are in use", func(context.Context) error { return s.allHealthy(t, s.webLB, "a", "b", "c") })
+	// The targets with the new node port are new ones, and those get no connections until they have answered a health
+	// check.
+	eventually(t, "the new targets are in use", func(context.Context) error {
+		return s.allHealthy(t, s.webLB, "a", "b", "c")
+	})
 	inUse := time.Now()
 	t.Logf("the new targets were in use %s after the cloud was told of them", inUse.Sub(told.ended))
 	s.more(t, s.side, inUse)
@@ -63,17 +66,21 @@ func leads(lb traffic.LoadBalancer, port, nodePort uint16) error {
 	return nil
 }
 
-// refusedWithin wants connections to the port that changes to have failed in a period only. What failed before, with a target that left in
-// an earlier step, is excused as it is for the port that stays.
+// refusedWithin wants connections to the port that changes to have failed in a period only. What failed before, with a
+// target that left in an earlier step, is excused as it is for the port that stays.
 func (s *scene) refusedWithin(t *testing.T, allowed period) {
 	t.Helper()
 	failed := s.side.Report().Failures()
-	inside := slices.DeleteFunc(slices.Clone(failed), func(a load.Attempt) bool { return !allowed.meets(a.Began, a.Ended) })
+	inside := slices.DeleteFunc(slices.Clone(failed), func(a load.Attempt) bool {
+		return !allowed.meets(a.Began, a.Ended)
+	})
 	outside := slices.DeleteFunc(failed, func(a load.Attempt) bool { return allowed.meets(a.Began, a.Ended) })
 	for _, f := range unexcused(outside, departures(s.witness.since(s.webLB, s.began), changes, s.names)) {
-		t.Errorf("a connection to the port that changes failed, outside of %s to %s: %v", allowed.from.Format(clock), allowed.to.Format(clock), f)
+		t.Errorf("a connection to the port that changes failed, outside of %s to %s: %v", allowed.from.Format(clock),
+			allowed.to.Format(clock), f)
 	}
-	t.Logf("%d connections to the port that changes failed within %s, until the cloud used the new targets", len(inside), allowed.to.Sub(allowed.from))
+	t.Logf("%d connections to the port that changes failed within %s, until the cloud used the new targets",
+		len(inside), allowed.to.Sub(allowed.from))
 }
 
 // hasFailed wants the load to have met refusals: a check that has never seen one proves nothing.
@@ -146,10 +153,14 @@ func (s *scene) toLocal(t *testing.T) {
 	})
 	for _, name := range []string{"a", "b", "c"} {
 		at := netip.AddrPortFrom(s.address(workers()[name]), uint16(service.Spec.HealthCheckNodePort))
-		eventually(t, name+" answers health checks", func(ctx context.Context) error { return answers(ctx, "http://"+at.String()+"/healthz") })
+		eventually(t, name+" answers health checks", func(ctx context.Context) error {
+			return answers(ctx, "http://"+at.String()+"/healthz")
+		})
 	}
 	release()
-	m := s.await(t, s.webLB, func(lb traffic.LoadBalancer) error { return checks(lb, uint16(service.Spec.HealthCheckNodePort), true) })
+	m := s.await(t, s.webLB, func(lb traffic.LoadBalancer) error {
+		return checks(lb, uint16(service.Spec.HealthCheckNodePort), true)
+	})
 	s.reaches(t, m, "a", "b", "c")
 }
 
@@ -168,13 +179,15 @@ func (s *scene) toCluster(t *testing.T) {
 	var before uint16
 	s.changeService(t, web, func(service *corev1.Service) {
 		before = uint16(service.Spec.HealthCheckNodePort)
-		service.Spec.ExternalTrafficPolicy, service.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyCluster, 0
+		service.Spec.ExternalTrafficPolicy, service.Spec.HealthCheckNodePort =
+			corev1.ServiceExternalTrafficPolicyCluster, 0
 	})
 	m := s.await(t, s.webLB, func(lb traffic.LoadBalancer) error { return checks(lb, before, false) })
 	s.reaches(t, m, "a", "b", "c")
 }
 
-// podsOnly looks back: a Service whose policy is Local never had another target than the nodes with its pods, whatever nodes there were.
+// podsOnly looks back: a Service whose policy is Local never had another target than the nodes with its pods, whatever
+// nodes there were.
 func (s *scene) podsOnly(t *testing.T) {
 	t.Helper()
 	for _, m := range s.witness.since(s.localLB, s.began) {

@@ -58,13 +58,16 @@ func (c *cluster) startPods(t *testing.T) {
 	}
 }
 
-// startService makes a Service of type LoadBalancer and returns the identity of its load balancer, once it serves on these targets.
-func (c *cluster) startService(t *testing.T, name string, policy corev1.ServiceExternalTrafficPolicy, ports ...int32) (balancer string) {
+// startService makes a Service of type LoadBalancer and returns the identity of its load balancer, once it serves on
+// these targets.
+func (c *cluster) startService(t *testing.T, name string, policy corev1.ServiceExternalTrafficPolicy,
+	ports ...int32) (balancer string) {
 	t.Helper()
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeLoadBalancer, ExternalTrafficPolicy: policy, Selector: map[string]string{"app": "echo"},
+			Type: corev1.ServiceTypeLoadBalancer, ExternalTrafficPolicy: policy,
+			Selector: map[string]string{"app": "echo"},
 		},
 	}
 	for _, port := range ports {
@@ -91,7 +94,8 @@ func servicePort(port int32) corev1.ServicePort {
 
 // hasPods wants a Service to lead to so many ready pods.
 func (c *cluster) hasPods(ctx context.Context, service string, number int) error {
-	list, err := c.api.DiscoveryV1().EndpointSlices(c.shop).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service})
+	list, err := c.api.DiscoveryV1().EndpointSlices(c.shop).List(ctx,
+		metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service})
 	if err != nil {
 		return err
 	}
@@ -155,7 +159,9 @@ func (c *cluster) allHealthy(t *testing.T, balancer string, names ...string) err
 	t.Helper()
 	for _, l := range c.balancer(t, balancer).Listeners {
 		for _, name := range names {
-			i := slices.IndexFunc(l.Targets, func(target emulator.TargetState) bool { return target.Machine == c.machines[name] })
+			i := slices.IndexFunc(l.Targets, func(target emulator.TargetState) bool {
+				return target.Machine == c.machines[name]
+			})
 			if i < 0 || l.Targets[i].Health == string(traffic.Unhealthy) {
 				return fmt.Errorf("%s is not in use for port %d: %+v", name, l.Port, l.Targets)
 			}

@@ -21,8 +21,8 @@ const (
 	localPace, localStreams, sidePace = 40, 5, 100
 	// enough new connections after a change show what it did.
 	enough = 200
-	// outage is how long the cloud's API is away, and late when something changes in an outage: tried again too early, and then ever more
-	// rarely, it would take as long once more, and shows nothing else.
+	// outage is how long the cloud's API is away, and late when something changes in an outage: tried again too early,
+	// and then ever more rarely, it would take as long once more, and shows nothing else.
 	outage, late = 20 * time.Second, 15 * time.Second
 	// policyAnnotation says how connections are spread over the targets.
 	policyAnnotation = "loadbalancer.k8s.thalassa.cloud/loadbalancing-policy"
@@ -32,30 +32,32 @@ const (
 type scene struct {
 	*cluster
 	webLB, localLB string // identities of the load balancers
-	// main is on the port of web that stays and side on the one that changes, beside is on that of local. All of guests are streams that
-	// began once nodes had joined.
+	// main is on the port of web that stays and side on the one that changes, beside is on that of local. All of guests
+	// are streams that began once nodes had joined.
 	main, side, beside, guests *load.Load
 	began                      time.Time // of the load
 	left                       []string  // who may have stopped to be a target until now
 }
 
-// TestTraffic proves that no connection fails while one healthy target exists throughout. Before, during and after every change 200 new
-// connections a second and 20 streams go through the load balancer of a Service, and some more through that of a second Service, whose
-// policy is Local; both have real node ports behind them.
+// TestTraffic proves that no connection fails while one healthy target exists throughout. Before, during and after
+// every change 200 new connections a second and 20 streams go through the load balancer of a Service, and some more
+// through that of a second Service, whose policy is Local; both have real node ports behind them.
 //
-// No new connection to a port that stays may fail, whatever changes: nodes, other ports, node ports of other ports, the policy of
-// load balancing, externalTrafficPolicy, the processes of the cloud controller manager, the cloud's API. The load balancer must have a
-// listener for every port that stays, and no listener may be without targets, at any moment: the witness sees each. Streams end with
-// their targets, and with nothing else.
+// No new connection to a port that stays may fail, whatever changes: nodes, other ports, node ports of other ports, the
+// policy of load balancing, externalTrafficPolicy, the processes of the cloud controller manager, the cloud's API. The
+// load balancer must have a listener for every port that stays, and no listener may be without targets, at any moment:
+// the witness sees each. Streams end with their targets, and with nothing else.
 //
 // Two things are no failures of the manager, and are told apart from those that are, one by one:
 //
-//   - A connection that was open, or being opened, to a target at the moment at which that target was taken out: the cloud ends the
-//     connections to a target with it. Connections live for a millisecond here, so it is one of a thousand.
-//   - A connection to a port whose node port changes, between the change in Kubernetes and the moment at which the cloud sends to the new
-//     one. Kubernetes has no order for this: nodes answer on the new node port, and no more on the old one, as soon as they hear of the
-//     Service, as does the manager. So no target is healthy until the cloud is told, and has checked the new ones. The period is
-//     measured, and connections may fail in it only; the port has its listener and its targets all the time.
+//   - A connection that was open, or being opened, to a target at the moment at which that target was removed: the
+//     cloud ends the connections to a target with it. Connections live for a millisecond here, so it is one of a
+//     thousand.
+//   - A connection to a port whose node port changes, between the change in Kubernetes and the moment at which the
+//     cloud sends to the new one. Kubernetes has no order for this: nodes answer on the new node port, and no more on
+//     the old one, as soon as they know the Service, as does the manager. So no target is healthy until the cloud is
+//     changed, and has checked the new ones. The period is measured, and connections may fail in it only; the port
+//     has its listener and its targets all the time.
 func TestTraffic(t *testing.T) {
 	s := newScene(t)
 	for _, step := range []struct {
@@ -139,8 +141,8 @@ func (s *scene) more(t *testing.T, l *load.Load, begin time.Time) load.Report {
 	return report
 }
 
-// judge wants that nothing failed since a time, that nothing was missing at any moment, that no target left but those that may, and that
-// streams outlived what changed elsewhere.
+// judge wants that nothing failed since a time, that nothing was missing at any moment, that no target left but those
+// that may, and that streams outlived what changed elsewhere.
 func (s *scene) judge(t *testing.T, begin time.Time, leave ...string) {
 	t.Helper()
 	s.convict(t, s.webLB, s.main.Report(), begin, leave)
@@ -170,8 +172,8 @@ func (s *scene) convict(t *testing.T, balancer string, report load.Report, begin
 	}
 }
 
-// end stops the load and looks back on everything, also on what ended between two steps. A machine that was too busy for the pace has to
-// make up for it before.
+// end stops the load and looks back on everything, also on what ended between two steps. A machine that was too busy
+// for the pace has to make up for it before.
 func (s *scene) end(t *testing.T) {
 	t.Helper()
 	eventually(t, "the pace is what it should be", func(context.Context) error {

@@ -18,8 +18,8 @@ func (p period) meets(began, ended time.Time) bool {
 	return !ended.Before(p.from) && !began.After(p.to)
 }
 
-// gaps are the moments in which a load balancer could not serve all it should: it was gone, one of the ports had no listener, or a listener
-// of whatever port had no target.
+// gaps are the moments in which a load balancer could not serve all it should: it was gone, one of the ports had no
+// listener, or a listener of whatever port had no target.
 func gaps(moments []moment, ports ...uint16) []string {
 	var found []string
 	for _, m := range moments {
@@ -46,7 +46,9 @@ const clock = "15:04:05.000"
 
 // listener is that of a TCP port.
 func listener(lb traffic.LoadBalancer, port uint16) (traffic.Listener, bool) {
-	i := slices.IndexFunc(lb.Listeners, func(l traffic.Listener) bool { return l.Port == port && l.Protocol == traffic.TCP })
+	i := slices.IndexFunc(lb.Listeners, func(l traffic.Listener) bool {
+		return l.Port == port && l.Protocol == traffic.TCP
+	})
 	if i < 0 {
 		return traffic.Listener{}, false
 	}
@@ -59,7 +61,8 @@ type departure struct {
 	when   period
 }
 
-// departures are the targets that left a port. One whose node port became another left, too: what answered on the old one no longer is asked.
+// departures are the targets that left a port. One whose node port became another left, too: what answered on the old
+// one no longer is asked.
 func departures(moments []moment, port uint16, names map[netip.Addr]string) []departure {
 	var found []departure
 	for i, m := range moments[min(1, len(moments)):] {
@@ -93,8 +96,9 @@ func unexpected(left []departure, expected []string) []departure {
 	})
 }
 
-// unexcused are the failures of connections that cannot be explained by the end of their own target: of one that was connected to a target
-// that left while the connection was open, or that was just being connected to one that nobody knows.
+// unexcused are the failures of connections that cannot be explained by the end of their own target: of one that was
+// connected to a target that left while the connection was open, or that was just being connected to one that nobody
+// knows.
 func unexcused(failures []load.Attempt, left []departure) []load.Attempt {
 	return slices.DeleteFunc(slices.Clone(failures), func(a load.Attempt) bool {
 		return slices.ContainsFunc(left, func(d departure) bool {

@@ -42,13 +42,17 @@ func TestGaps(t *testing.T) {
 		moments []moment
 		want    []string
 	}{
-		"nothing":                    {served(serving(both, a), serving(both, b), serving(both, a, b)), nil},
-		"a port more or less":        {served(serving(both, a), serving(append(both, 82), a)), nil},
-		"no target for a moment":     {served(serving(one, a), serving(one), serving(one, a)), []string{"port 81", "port 81", "port 80 had no target", "port 81"}},
-		"no target behind any port":  {served(serving([]uint16{80, 81}, a), serving([]uint16{80, 81, 82})), []string{"port 80 had no target", "port 81 had no target", "port 82 had no target"}},
-		"no listener for a moment":   {served(serving(both, a), serving(one, a), serving(both, a)), []string{"port 81 had no listener"}},
-		"no load balancer":           {gone, []string{"the load balancer was gone"}},
-		"another protocol's port":    {served(udp(serving(both, a))), []string{"port 80 had no listener", "port 81 had no listener"}},
+		"nothing":             {served(serving(both, a), serving(both, b), serving(both, a, b)), nil},
+		"a port more or less": {served(serving(both, a), serving(append(both, 82), a)), nil},
+		"no target for a moment": {served(serving(one, a), serving(one), serving(one, a)),
+			[]string{"port 81", "port 81", "port 80 had no target", "port 81"}},
+		"no target behind any port": {served(serving([]uint16{80, 81}, a), serving([]uint16{80, 81, 82})),
+			[]string{"port 80 had no target", "port 81 had no target", "port 82 had no target"}},
+		"no listener for a moment": {served(serving(both, a), serving(one, a), serving(both, a)),
+			[]string{"port 81 had no listener"}},
+		"no load balancer": {gone, []string{"the load balancer was gone"}},
+		"another protocol's port": {served(udp(serving(both, a))), []string{"port 80 had no listener",
+			"port 81 had no listener"}},
 		"nothing was ever witnessed": {nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +77,8 @@ func names() map[netip.Addr]string {
 
 func TestDepartures(t *testing.T) {
 	ports := []uint16{80}
-	moments := served(serving(ports, a, b), serving(ports, a, b), serving(ports, b), serving(ports, b, a), serving(ports, b, again))
+	moments := served(serving(ports, a, b), serving(ports, a, b), serving(ports, b), serving(ports, b, a),
+		serving(ports, b, again))
 	moments = append(moments, moment{at(600), at(610), nil})
 	want := []departure{
 		{"a", period{at(300), at(310)}}, {"a", period{at(500), at(510)}},
@@ -91,7 +96,8 @@ func TestDepartures(t *testing.T) {
 }
 
 func TestUnexpected(t *testing.T) {
-	first, second, other := departure{target: "a"}, departure{target: "a", when: period{at(1), at(2)}}, departure{target: "b"}
+	first, second, other := departure{target: "a"}, departure{target: "a", when: period{at(1), at(2)}},
+		departure{target: "b"}
 	for name, test := range map[string]struct {
 		left     []departure
 		expected []string
@@ -133,7 +139,8 @@ func TestUnexcused(t *testing.T) {
 			}
 		})
 	}
-	if got := unexcused([]load.Attempt{{Began: at(290), Ended: at(320), Target: "a", Err: errReset}}, nil); len(got) != 1 {
+	if got := unexcused([]load.Attempt{{Began: at(290), Ended: at(320), Target: "a", Err: errReset}},
+		nil); len(got) != 1 {
 		t.Error("excused although no target left")
 	}
 }
@@ -144,8 +151,9 @@ func TestLost(t *testing.T) {
 		stream load.Stream
 		lost   bool
 	}{
-		"it lives":                     {load.Stream{Target: "b", Began: at(100)}, false},
-		"its target left":              {load.Stream{Target: "a", Began: at(100), Ended: at(400), Err: errReset}, false},
+		"it lives": {load.Stream{Target: "b", Began: at(100)}, false},
+		"its target left": {load.Stream{Target: "a", Began: at(100), Ended: at(400), Err: errReset},
+			false},
 		"another target left":          {load.Stream{Target: "b", Began: at(100), Ended: at(400), Err: errReset}, true},
 		"before its target left":       {load.Stream{Target: "a", Began: at(100), Ended: at(200), Err: errReset}, true},
 		"long after its target's stay": {load.Stream{Target: "a", Began: at(350), Ended: at(400), Err: errReset}, true},

@@ -19,8 +19,8 @@ type moment struct {
 	serves *traffic.LoadBalancer
 }
 
-// witness is a data plane that remembers everything it was told to do, so that no state is missed, however short it was. What it is told is
-// done by the data plane inside.
+// witness is a data plane that remembers everything it was told to do, so that no state is missed, however short it
+// was. What it is told is done by the data plane inside.
 type witness struct {
 	emulator.DataPlane
 
@@ -67,8 +67,8 @@ func (w *witness) since(identity string, begin time.Time) []moment {
 	return slices.Clone(all[max(first-1, 0):])
 }
 
-// await returns the first moment, from the present one on, of which is holds. It waits for it without looking again and again, so that who
-// waits goes on at once.
+// await returns the first moment, from the present one on, of which is holds. It waits for it without looking again and
+// again, so that who waits goes on at once.
 func (w *witness) await(ctx context.Context, identity string, is func(traffic.LoadBalancer) error) (moment, error) {
 	for {
 		w.mu.Lock()

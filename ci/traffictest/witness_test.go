@@ -33,7 +33,8 @@ func serving(ports []uint16, addresses ...string) traffic.LoadBalancer {
 	for _, port := range ports {
 		l := traffic.Listener{Protocol: traffic.TCP, Port: port}
 		for _, address := range addresses {
-			l.Group.Targets = append(l.Group.Targets, traffic.Target{Machine: "vm", Address: netip.MustParseAddrPort(address)})
+			l.Group.Targets = append(l.Group.Targets,
+				traffic.Target{Machine: "vm", Address: netip.MustParseAddrPort(address)})
 		}
 		lb.Listeners = append(lb.Listeners, l)
 	}
@@ -49,7 +50,8 @@ func TestWitnessRemembersEverything(t *testing.T) {
 		w.Serve(serving([]uint16{80}, "127.64.0.12:30080"))
 		w.Serve(traffic.LoadBalancer{Identity: "lb-2"})
 		w.Remove("lb-1")
-		if !slices.Equal(inside.served, []string{"lb-1", "lb-1", "lb-1", "lb-2"}) || !slices.Equal(inside.removed, []string{"lb-1"}) {
+		if !slices.Equal(inside.served, []string{"lb-1", "lb-1", "lb-1", "lb-2"}) ||
+			!slices.Equal(inside.removed, []string{"lb-1"}) {
 			t.Errorf("the data plane inside served %v and removed %v", inside.served, inside.removed)
 		}
 		all := w.since("lb-1", began)

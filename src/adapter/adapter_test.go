@@ -16,7 +16,8 @@ func TestNew(t *testing.T) {
 	if all.Name != "Plain" || all.Untagged || all.LoadBalancers == nil || all.Machines == nil || all.Routes == nil {
 		t.Errorf("the adapter offers %+v", all)
 	}
-	balancers := cloud.LoadBalancerBehaviour{PollInterval: 5 * time.Second, SlowAfter: 5 * time.Minute, Drift: cloud.Repair}
+	balancers := cloud.LoadBalancerBehaviour{PollInterval: 5 * time.Second, SlowAfter: 5 * time.Minute,
+		Drift: cloud.Repair}
 	machines := cloud.MachineBehaviour{
 		Domain: "plain.cloud-provider", GracePeriod: time.Minute, MaxRemovals: 20, RemovalWindow: 10 * time.Minute,
 	}

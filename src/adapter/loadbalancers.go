@@ -71,7 +71,8 @@ func (l *loadBalancers) Identify(node *corev1.Node) (identity string, ours bool)
 func (l *loadBalancers) NodeSelector(*corev1.Service) (labels.Selector, error) { return nil, nil }
 
 // Diff implements cloud.LoadBalancers.
-func (l *loadBalancers) Diff(ctx context.Context, service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
+func (l *loadBalancers) Diff(ctx context.Context, service *corev1.Service,
+	targets cloud.Targets) (cloud.Comparison, error) {
 	last, known := l.last(service.UID)
 	wanted := targets.Over(last.nodes)
 	name := l.balancers.GetLoadBalancerName(ctx, l.cluster, service)
@@ -111,7 +112,8 @@ func (l *loadBalancers) Apply(ctx context.Context, service *corev1.Service, plan
 		case deleteCall:
 			return l.delete(ctx, service)
 		}
-		return fmt.Errorf("a plan of this provider contains no %T; this is a defect of the controller", operation.Object)
+		return fmt.Errorf("a plan of this provider contains no %T; this is a defect of the controller",
+			operation.Object)
 	})
 }
 
@@ -164,19 +166,22 @@ func (l *loadBalancers) named(names []string) ([]*corev1.Node, error) {
 		}
 	}
 	if len(nodes) == 0 && len(names) > 0 {
-		return nil, fmt.Errorf("none of the %d nodes is there any more; the load balancer keeps those it has", len(names))
+		return nil, fmt.Errorf("none of the %d nodes is there any more; the load balancer keeps those it has",
+			len(names))
 	}
 	return nodes, nil
 }
 
 // PlanDelete implements cloud.LoadBalancers. After a deletion that succeeded, nothing exists.
-func (l *loadBalancers) PlanDelete(ctx context.Context, service *corev1.Service, written bool) (cloud.Comparison, error) {
+func (l *loadBalancers) PlanDelete(ctx context.Context, service *corev1.Service,
+	written bool) (cloud.Comparison, error) {
 	if written {
 		return cloud.Comparison{}, nil
 	}
 	status, exists, err := l.balancers.GetLoadBalancer(ctx, l.cluster, service)
 	if err != nil {
-		return cloud.Comparison{}, fmt.Errorf("looking whether Service %s has a load balancer: %w", klog.KObj(service), err)
+		return cloud.Comparison{}, fmt.Errorf("looking whether Service %s has a load balancer: %w", klog.KObj(service),
+			err)
 	}
 	if !exists {
 		l.forget(service.UID)

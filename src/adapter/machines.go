@@ -45,7 +45,8 @@ func (m machines) Find(ctx context.Context, node *corev1.Node, _ time.Time) (clo
 	metadata, err := m.instances.InstanceMetadata(ctx, node)
 	switch {
 	case errors.Is(err, cloudprovider.InstanceNotFound):
-		return cloud.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound, Message: fmt.Sprintf("The cloud has no machine for this Node: %v", err)}
+		return cloud.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound,
+			Message: fmt.Sprintf("The cloud has no machine for this Node: %v", err)}
 	case err != nil:
 		return cloud.Machine{}, fmt.Errorf("asking for the machine of Node %s: %w", node.Name, err)
 	case metadata == nil:
@@ -69,7 +70,8 @@ func (m machines) State(ctx context.Context, node *corev1.Node, _ time.Time) (cl
 	off, err := m.instances.InstanceShutdown(ctx, node)
 	switch {
 	case err != nil:
-		return cloud.MachineUnknown, fmt.Errorf("asking whether the machine of Node %s is shut down: %w", node.Name, err)
+		return cloud.MachineUnknown, fmt.Errorf("asking whether the machine of Node %s is shut down: %w", node.Name,
+			err)
 	case off:
 		return cloud.MachineStopped, nil
 	}
@@ -85,14 +87,16 @@ func (m machines) Confirm(ctx context.Context, node *corev1.Node) (cloud.Machine
 // cloud proves that its credentials are valid.
 func (m machines) CheckCredentials(ctx context.Context, canaries []*corev1.Node) error {
 	if len(canaries) == 0 {
-		return errors.New("no Node is alive whose machine the cloud could be asked for, so nothing proves that it answers rightly")
+		return errors.New("no Node is alive whose machine the cloud could be asked for, so nothing proves that it " +
+			"answers rightly")
 	}
 	exists, err := m.instances.InstanceExists(ctx, canaries[0])
 	switch {
 	case err != nil:
 		return fmt.Errorf("asking for the machine of Node %s, which is alive: %w", canaries[0].Name, err)
 	case !exists:
-		return fmt.Errorf("the cloud says that the machine of Node %s is gone, which is alive: it does not answer rightly", canaries[0].Name)
+		return fmt.Errorf("the cloud says that the machine of Node %s is gone, which is alive: it does not answer "+
+			"rightly", canaries[0].Name)
 	}
 	return nil
 }

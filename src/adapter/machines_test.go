@@ -93,9 +93,11 @@ func TestFind(t *testing.T) {
 		t.Errorf("without a machine: %v", err)
 	}
 	internal := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}}
-	machine, err := find(plainInstances{metadata: &cloudprovider.InstanceMetadata{ProviderID: "plain://1", InstanceType: "small", Zone: "z", Region: "r",
+	machine, err := find(plainInstances{metadata: &cloudprovider.InstanceMetadata{ProviderID: "plain://1",
+		InstanceType: "small", Zone: "z", Region: "r",
 		NodeAddresses: internal, AdditionalLabels: map[string]string{"a": "b"}}})
-	want := cloud.Machine{ProviderID: "plain://1", Addresses: internal, Type: "small", Zone: "z", Region: "r", Labels: map[string]string{"a": "b"}}
+	want := cloud.Machine{ProviderID: "plain://1", Addresses: internal, Type: "small", Zone: "z", Region: "r",
+		Labels: map[string]string{"a": "b"}}
 	if diff := cmp.Diff(want, machine); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}

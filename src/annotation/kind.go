@@ -12,8 +12,8 @@ type Kind[T any] struct {
 	Allowed string // ends the sentence `"x" is not …`
 	Parse   func(text string) (T, error)
 	Format  func(value T) string
-	// Condition is Parse's verdict as the API server can give it: a CEL expression that is true for exactly the texts that
-	// Parse accepts, and no error for any. text is the CEL expression that gives the text.
+	// Condition is Parse's verdict as the API server can give it: a CEL expression that is true for exactly the texts
+	// that Parse accepts, and no error for any. text is the CEL expression that gives the text.
 	Condition func(text string) string
 	// Schema is the part of a JSON schema for such texts, as far as a schema can tell; nil is any text.
 	Schema map[string]any
@@ -55,10 +55,11 @@ func within(minimum, maximum int) func(string) string {
 	}
 }
 
-// wholeNumber is a regular expression for numbers that may be in the range. CEL's int() has an error for what is too large for it:
-// no number in the range has more digits than its longer end.
+// wholeNumber is a regular expression for numbers that may be in the range. CEL's int() has an error for what is too
+// large for it: no number in the range has more digits than its longer end.
 func wholeNumber(minimum, maximum int) string {
-	digits := max(len(strings.TrimPrefix(strconv.Itoa(minimum), "-")), len(strings.TrimPrefix(strconv.Itoa(maximum), "-")))
+	digits := max(len(strings.TrimPrefix(strconv.Itoa(minimum), "-")),
+		len(strings.TrimPrefix(strconv.Itoa(maximum), "-")))
 	return fmt.Sprintf("[+-]?0*[0-9]{1,%d}", digits)
 }
 

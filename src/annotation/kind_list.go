@@ -11,22 +11,24 @@ import (
 )
 
 const (
-	// listLength is the longest text of a list of names or labels, in characters, sourcesLength that of a list of sources. What the API
-	// server needs to judge a list grows with the square of its length.
+	// listLength is the longest text of a list of names or labels, in characters, sourcesLength that of a list of
+	// sources. What the API server needs to judge a list grows with the square of its length.
 	listLength    = 8192
 	sourcesLength = 16384
 	// namePattern is an identity or slug as clouds give them, safe in URLs.
 	namePattern = `^[0-9A-Za-z][0-9A-Za-z._-]*$`
 	// labelPattern is a name as labels have them.
 	labelPattern = `[0-9A-Za-z](?:[0-9A-Za-z._-]{0,61}[0-9A-Za-z])?`
-	// pairPattern is a label: a name, perhaps with the domain of whoever defines it and a slash before, and perhaps a value.
+	// pairPattern is a label: a name, perhaps with the domain of whoever defines it and a slash before, and perhaps a
+	// value.
 	pairPattern = `^(?:[0-9a-z](?:[0-9a-z.-]{0,251}[0-9a-z])?/)?` + labelPattern + `=(?:` + labelPattern + `)?$`
 )
 
-// Names takes up to maximum identities or slugs with commas between them, blanks around them and commas too many. They keep their
-// order; one that comes twice counts once. Empty text is the empty list.
+// Names takes up to maximum identities or slugs with commas between them, blanks around them and commas too many. They
+// keep their order; one that comes twice counts once. Empty text is the empty list.
 func Names(maximum int) Kind[[]string] {
-	allowed := fmt.Sprintf("at most %d identities or slugs, of letters, digits and - _ ., with commas between them", maximum)
+	allowed := fmt.Sprintf("at most %d identities or slugs, of letters, digits and - _ ., with commas between them",
+		maximum)
 	name := pattern(namePattern)
 	parse := func(text string) ([]string, error) {
 		var names []string
@@ -47,12 +49,13 @@ func Names(maximum int) Kind[[]string] {
 	}
 }
 
-// Pairs takes up to 64 labels, "key=value", with commas between them, blanks around them and commas too many. Keys and values are
-// those of Kubernetes' labels; a value may be empty. No key may come twice, or begin with one of the reserved texts. Empty text is
-// the empty map.
+// Pairs takes up to 64 labels, "key=value", with commas between them, blanks around them and commas too many. Keys and
+// values are those of Kubernetes' labels; a value may be empty. No key may come twice, or begin with one of the
+// reserved texts. Empty text is the empty map.
 func Pairs(reserved ...string) Kind[map[string]string] {
 	const maximum = 64
-	allowed := strings.Join(append([]string{fmt.Sprintf("at most %d labels like key=value with commas between them, keys and values as in Kubernetes", maximum)},
+	allowed := strings.Join(append([]string{fmt.Sprintf("at most %d labels like key=value with commas between them, "+
+		"keys and values as in Kubernetes", maximum)},
 		reserved...), ", no key beginning with ")
 	grammar := pattern(pairPattern)
 	parse := func(text string) (map[string]string, error) {
@@ -139,10 +142,11 @@ func unique(texts []string) []string {
 	return once
 }
 
-// Sources takes networks and addresses with commas between them and blanks around them: 10.0.0.0/8, 2001:db8::1. An address is the
-// network of itself alone; a network counts from its first address, whichever of its addresses is given. The value is sorted, and no
-// network comes twice. Empty text is the empty list, and commas too many mean nothing; one element that cannot be used makes all of it unusable. IPv4 addresses in
-// the form of IPv6 and addresses with a zone cannot be used, nor text of more than 16384 characters.
+// Sources takes networks and addresses with commas between them and blanks around them: 10.0.0.0/8, 2001:db8::1. An
+// address is the network of itself alone; a network counts from its first address, whichever of its addresses is given.
+// The value is sorted, and no network comes twice. Empty text is the empty list, and commas too many mean nothing; one
+// element that cannot be used makes all of it unusable. IPv4 addresses in the form of IPv6 and addresses with a zone
+// cannot be used, nor text of more than 16384 characters.
 func Sources() Kind[[]netip.Prefix] {
 	allowed := fmt.Sprintf("networks like 10.0.0.0/8 or 2001:db8::/32, or single addresses, with commas between them, "+
 		"at most %d characters", sourcesLength)

@@ -19,10 +19,13 @@ func rewritten[T any](kind Kind[T], text string) string {
 
 func TestSources(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", "10.0.0.0/8": "10.0.0.0/8", "10.1.2.3/8": "10.0.0.0/8", "10.1.2.3": "10.1.2.3/32", "2001:db8::1": "2001:db8::1/128", "2001:DB8::1/32": "2001:db8::/32",
+		"": "", "10.0.0.0/8": "10.0.0.0/8", "10.1.2.3/8": "10.0.0.0/8", "10.1.2.3": "10.1.2.3/32",
+		"2001:db8::1": "2001:db8::1/128", "2001:DB8::1/32": "2001:db8::/32",
 		" 192.168.0.0/16 ,\n10.0.0.0/8": "10.0.0.0/8,192.168.0.0/16", "10.0.0.0/8,10.0.0.5/8,::1": "10.0.0.0/8,::1/128",
-		",": "-", " , ": "-", "10.0.0.0/8,": "10.0.0.0/8", "10.0.0.0/8,,::1": "10.0.0.0/8,::1/128", "10.0.0.0/8,x": "-", "10.0.0.0/33": "-", "10.0.0/8": "-", "10.0.0.0/08": "-", "010.0.0.1": "-",
-		"::ffff:10.0.0.1": "-", "::ffff:10.0.0.0/104": "-", "fe80::1%eth0": "-", "fe80::%eth0/64": "-", "10.0.0.0/8 10.0.0.0/16": "-", "localhost": "-",
+		",": "-", " , ": "-", "10.0.0.0/8,": "10.0.0.0/8", "10.0.0.0/8,,::1": "10.0.0.0/8,::1/128", "10.0.0.0/8,x": "-",
+		"10.0.0.0/33": "-", "10.0.0/8": "-", "10.0.0.0/08": "-", "010.0.0.1": "-",
+		"::ffff:10.0.0.1": "-", "::ffff:10.0.0.0/104": "-", "fe80::1%eth0": "-", "fe80::%eth0/64": "-",
+		"10.0.0.0/8 10.0.0.0/16": "-", "localhost": "-",
 		strings.Repeat("::1,", 4095) + "::1": "::1/128", strings.Repeat("::1,", 4096) + "::1": "-",
 	} {
 		if got := rewritten(Sources(), text); got != want {
@@ -33,8 +36,10 @@ func TestSources(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", ",": "", " , ": "", "sg-1": "sg-1", " sg-2 ,, sg-1,sg-2 ,": "sg-2,sg-1", "a.b_c-": "a.b_c-", "a,b,c": "a,b,c", "a,b,c,d": "-", "a,b,a,b": "-",
-		"-a": "-", "a b": "-", "a/b": "-", "\u00e4": "-", "a;b": "-", strings.Repeat("x", 8192): strings.Repeat("x", 8192), strings.Repeat("x", 8193): "-",
+		"": "", ",": "", " , ": "", "sg-1": "sg-1", " sg-2 ,, sg-1,sg-2 ,": "sg-2,sg-1", "a.b_c-": "a.b_c-",
+		"a,b,c": "a,b,c", "a,b,c,d": "-", "a,b,a,b": "-",
+		"-a": "-", "a b": "-", "a/b": "-", "\u00e4": "-", "a;b": "-", strings.Repeat("x", 8192): strings.Repeat("x",
+			8192), strings.Repeat("x", 8193): "-",
 	} {
 		if got := rewritten(Names(3), text); got != want {
 			t.Errorf("%.80q gives %.80q, want %.80q", text, got, want)
@@ -44,9 +49,12 @@ func TestNames(t *testing.T) {
 
 func TestPairs(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", "a=b": "a=b", " c=d , a=b ,": "a=b,c=d", "a=": "a=", "example.com/a=b": "example.com/a=b", "a=b,A=c": "A=c,a=b",
-		"a": "-", "=b": "-", "a=b=c": "-", "a=b,a=b": "-", "a = b": "-", "ours.example/a=b": "-", "ours.examples/a=b": "ours.examples/a=b", "a=-": "-", "/a=b": "-",
-		strings.Repeat("k", 63) + "=" + strings.Repeat("v", 63): strings.Repeat("k", 63) + "=" + strings.Repeat("v", 63), strings.Repeat("k", 64) + "=": "-", "a=" + strings.Repeat("v", 64): "-",
+		"": "", "a=b": "a=b", " c=d , a=b ,": "a=b,c=d", "a=": "a=", "example.com/a=b": "example.com/a=b",
+		"a=b,A=c": "A=c,a=b",
+		"a":       "-", "=b": "-", "a=b=c": "-", "a=b,a=b": "-", "a = b": "-", "ours.example/a=b": "-",
+		"ours.examples/a=b": "ours.examples/a=b", "a=-": "-", "/a=b": "-",
+		strings.Repeat("k", 63) + "=" + strings.Repeat("v", 63): strings.Repeat("k", 63) + "=" +
+			strings.Repeat("v", 63), strings.Repeat("k", 64) + "=": "-", "a=" + strings.Repeat("v", 64): "-",
 	} {
 		if got := rewritten(Pairs("ours.example/"), text); got != want {
 			t.Errorf("%q gives %q, want %q", text, got, want)
@@ -57,7 +65,8 @@ func TestPairs(t *testing.T) {
 func TestSelector(t *testing.T) {
 	match := labels.Set{"disk": "ssd", "zone": "a", "cores": "8", "example.com/x": ""}
 	for text, want := range map[string]bool{
-		"": true, "disk=ssd": true, "disk == ssd , zone in (a, b)": true, "disk!=ssd": false, "!gpu": true, "zone notin (a)": false, "cores>4,cores<9": true,
+		"": true, "disk=ssd": true, "disk == ssd , zone in (a, b)": true, "disk!=ssd": false, "!gpu": true,
+		"zone notin (a)": false, "cores>4,cores<9": true,
 		"example.com/x": true, "example.com/x in ()": true, "disk in (hdd,,nvme)": false,
 	} {
 		selector, err := Selector().Parse(text)
@@ -66,7 +75,8 @@ func TestSelector(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		",", "a,", "a=b c", "a in b", "a in (b", "!a=b", "a>b", "a>1000000000000000000", "-a", "a=-b", "A.b/c", "a b", "a&b", strings.Repeat("a,", 1024) + "a", strings.Repeat("d", 254) + "/a",
+		",", "a,", "a=b c", "a in b", "a in (b", "!a=b", "a>b", "a>1000000000000000000", "-a", "a=-b", "A.b/c", "a b",
+		"a&b", strings.Repeat("a,", 1024) + "a", strings.Repeat("d", 254) + "/a",
 	} {
 		if selector, err := Selector().Parse(text); err == nil {
 			t.Errorf("%.80q gives %v, want an error", text, selector)
@@ -86,8 +96,10 @@ func TestWord(t *testing.T) {
 // TestRefusalsSayWhatIsAllowed: a limit that is not told cannot be kept.
 func TestRefusalsSayWhatIsAllowed(t *testing.T) {
 	for allowed, parts := range map[string][]string{
-		Names(3).Allowed: {"at most 3 identities or slugs"}, Pairs("ours.example/").Allowed: {"at most 64 labels", "no key beginning with ours.example/"},
-		Sources().Allowed: {"at most 16384 characters"}, Selector().Allowed: {"at most 2048 characters"}, Word("a", "an a").Allowed: {"an a"},
+		Names(3).Allowed: {"at most 3 identities or slugs"}, Pairs("ours.example/").Allowed: {"at most 64 labels",
+			"no key beginning with ours.example/"},
+		Sources().Allowed: {"at most 16384 characters"}, Selector().Allowed: {"at most 2048 characters"},
+		Word("a", "an a").Allowed: {"an a"},
 	} {
 		for _, part := range parts {
 			if !strings.Contains(allowed, part) {
@@ -115,7 +127,8 @@ func settles[T any](t *testing.T, kind Kind[T], text string) {
 
 // FuzzKinds: no text makes a kind panic, and what it writes it reads.
 func FuzzKinds(f *testing.F) {
-	for _, text := range []string{"10.0.0.0/8, ::1", "sg-1,sg-2", "a=b,c=d", "a in (b, c), !d, e>5", "true", "-7", "/healthz", "\u00a0"} {
+	for _, text := range []string{"10.0.0.0/8, ::1", "sg-1,sg-2", "a=b,c=d", "a in (b, c), !d, e>5", "true", "-7",
+		"/healthz", "\u00a0"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -133,7 +146,8 @@ func FuzzKinds(f *testing.F) {
 // FuzzSelectorGrammar: the regular expression says what the parser of Kubernetes says, but for what is documented.
 func FuzzSelectorGrammar(f *testing.F) {
 	for _, text := range []string{
-		"a", "!a", "! a", "a=b", "a==b", "a != b", "a in (b,c)", "a notin(b, ,)", "a in ()", "a>5", "a<0", "x.y/z=", " a , b ", "a in (in,notin)", "in in (in)", "notin", "a,!b,c=d,e in (f)", "a=", "a\t\n=\rb",
+		"a", "!a", "! a", "a=b", "a==b", "a != b", "a in (b,c)", "a notin(b, ,)", "a in ()", "a>5", "a<0", "x.y/z=",
+		" a , b ", "a in (in,notin)", "in in (in)", "notin", "a,!b,c=d,e in (f)", "a=", "a\t\n=\rb",
 	} {
 		f.Add(text)
 	}
@@ -141,7 +155,8 @@ func FuzzSelectorGrammar(f *testing.F) {
 		_, err := Selector().Parse(text)
 		_, theirs := labels.Parse(text)
 		numbers := strings.ContainsAny(text, "<>") // with at most 18 digits
-		if err == nil && theirs != nil || err != nil && theirs == nil && !numbers && len(text) <= selectorLength && !strings.Contains(text, "\x00") {
+		if err == nil && theirs != nil || err != nil && theirs == nil && !numbers && len(text) <= selectorLength &&
+			!strings.Contains(text, "\x00") {
 			t.Errorf("%q: %v, Kubernetes says %v", text, err, theirs)
 		}
 	})

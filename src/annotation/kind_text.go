@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Word takes text that matches the expression completely; allowed says in words what that is. It is a regular expression of at
-// most 100 characters, so that the API server judges the longest text.
+// Word takes text that matches the expression completely; allowed says in words what that is. It is a regular
+// expression of at most 100 characters, so that the API server judges the longest text.
 func Word(expression, allowed string) Kind[string] {
 	whole := completely(expression)
 	compiled := pattern(whole)
@@ -25,7 +25,8 @@ func Word(expression, allowed string) Kind[string] {
 	}
 }
 
-// pattern is a regular expression that is compiled when it is needed first: some take milliseconds, and most Services use few of them.
+// pattern is a regular expression that is compiled when it is needed first: some take milliseconds, and most Services
+// use few of them.
 func pattern(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
@@ -33,7 +34,8 @@ func pattern(expression string) func() *regexp.Regexp {
 // completely is the pattern for the text from its beginning to its end.
 func completely(pattern string) string { return "^(?:" + pattern + ")$" }
 
-// matching is the condition that text matches the pattern. Go's quoted strings are CEL's, too, and so are its regular expressions.
+// matching is the condition that text matches the pattern. Go's quoted strings are CEL's, too, and so are its regular
+// expressions.
 func matching(text, pattern string) string {
 	return fmt.Sprintf("%s.matches(%s)", text, strconv.Quote(pattern))
 }

@@ -36,10 +36,11 @@ type Values struct {
 	invalid map[string]bool
 }
 
-// Parse reads all annotations that start with the registry's prefix; others are nobody's business here. ports are the Service's.
-// A value that cannot be used, a name the registry does not know, and one for a port that the Service does not have become problems,
-// sorted by name; all other annotations are parsed nevertheless. The setting that is probably meant by such a name counts as one that
-// cannot be used, unless the Service has it as well: a restriction that is misspelt must not be none.
+// Parse reads all annotations that start with the registry's prefix; others are nobody's business here. ports are the
+// Service's. A value that cannot be used, a name the registry does not know, and one for a port that the Service does
+// not have become problems, sorted by name; all other annotations are parsed nevertheless. The setting that is probably
+// meant by such a name counts as one that cannot be used, unless the Service has it as well: a restriction that is
+// misspelt must not be none.
 func (r *Registry) Parse(annotations map[string]string, ports []Port) (Values, []Problem) {
 	values := Values{parsed: map[string]any{}, invalid: map[string]bool{}}
 	var problems []Problem
@@ -102,8 +103,8 @@ func (r *Registry) Concerns(annotations map[string]string, name string) bool {
 	return false
 }
 
-// locate returns what a name without the prefix stands for, and the port at its end, "" when there is none. Whether the annotation
-// may have one, and the Service has it, is for others to say.
+// locate returns what a name without the prefix stands for, and the port at its end, "" when there is none. Whether the
+// annotation may have one, and the Service has it, is for others to say.
 func (r *Registry) locate(name string) (entry registered, port string, known bool) {
 	if IsFamily(name) {
 		return registered{}, "", false

@@ -25,14 +25,19 @@ func TestFor(t *testing.T) {
 		{"nothing", nil, Port{"http", 80}, Setting[int]{Value: 10}},
 		{"the plain one", map[string]string{prefix: "3"}, Port{"http", 80}, valid(3)},
 		{"the number", map[string]string{prefix: "3", prefix + ".80": "4"}, Port{"http", 80}, valid(4)},
-		{"the name", map[string]string{prefix: "3", prefix + ".80": "4", prefix + ".http": "5"}, Port{"http", 80}, valid(5)},
+		{"the name", map[string]string{prefix: "3", prefix + ".80": "4", prefix + ".http": "5"}, Port{"http", 80},
+			valid(5)},
 		{"another port's", map[string]string{prefix + ".http": "5"}, Port{"dns", 53}, Setting[int]{Value: 10}},
 		{"one number, two ports", map[string]string{prefix + ".53": "6"}, Port{"dns-tcp", 53}, valid(6)},
 		{"no name", map[string]string{prefix + ".9000": "7"}, Port{"", 9000}, valid(7)},
-		{"a name that is a number", map[string]string{prefix + ".443": "8", prefix + ".8443": "9"}, Port{"443", 8443}, valid(8)},
-		{"an invalid one gives way to none", map[string]string{prefix: "3", prefix + ".80": "4", prefix + ".http": "x"}, Port{"http", 80}, Setting[int]{Value: 10, Invalid: true}},
-		{"an invalid one that does not count", map[string]string{prefix + ".80": "x", prefix + ".http": "5"}, Port{"http", 80}, valid(5)},
-		{"an invalid plain one", map[string]string{prefix: "x"}, Port{"http", 80}, Setting[int]{Value: 10, Invalid: true}},
+		{"a name that is a number", map[string]string{prefix + ".443": "8", prefix + ".8443": "9"}, Port{"443", 8443},
+			valid(8)},
+		{"an invalid one gives way to none", map[string]string{prefix: "3", prefix + ".80": "4", prefix + ".http": "x"},
+			Port{"http", 80}, Setting[int]{Value: 10, Invalid: true}},
+		{"an invalid one that does not count", map[string]string{prefix + ".80": "x", prefix + ".http": "5"},
+			Port{"http", 80}, valid(5)},
+		{"an invalid plain one", map[string]string{prefix: "x"}, Port{"http", 80},
+			Setting[int]{Value: 10, Invalid: true}},
 	} {
 		k := newKeys()
 		values, _ := k.registry.Parse(tt.annotations, ports())
@@ -52,8 +57,10 @@ func TestFamily(t *testing.T) {
 		{nil, Port{"http", 80}, nil},
 		{map[string]string{"lb.example.com/acl-http": "all"}, Port{"http", 80}, []Setting[string]{all}},
 		{map[string]string{"lb.example.com/acl-http": "all"}, Port{"dns", 53}, nil},
-		{map[string]string{"lb.example.com/acl-http": "some", "lb.example.com/acl-80": "all"}, Port{"http", 80}, []Setting[string]{{Value: "some", Given: true}, all}},
-		{map[string]string{"lb.example.com/acl-http": "none", "lb.example.com/acl-80": "all"}, Port{"http", 80}, []Setting[string]{{Invalid: true}, all}},
+		{map[string]string{"lb.example.com/acl-http": "some", "lb.example.com/acl-80": "all"}, Port{"http", 80},
+			[]Setting[string]{{Value: "some", Given: true}, all}},
+		{map[string]string{"lb.example.com/acl-http": "none", "lb.example.com/acl-80": "all"}, Port{"http", 80},
+			[]Setting[string]{{Invalid: true}, all}},
 		{map[string]string{"lb.example.com/acl-dns-tcp": "all"}, Port{"dns-tcp", 53}, []Setting[string]{all}},
 		{map[string]string{"lb.example.com/acl-9000": "all"}, Port{"", 9000}, []Setting[string]{all}},
 		{map[string]string{"lb.example.com/acl-443": "all"}, Port{"443", 443}, []Setting[string]{all}},
@@ -71,17 +78,27 @@ func TestNamesOfAnnotations(t *testing.T) {
 	k := newKeys()
 	k.registry.Decline(Declined{Name: "tls-", Why: "cannot be had: use a proxy"})
 	k.registry.Decline(Declined{Name: "class", Why: "has no effect"})
-	const has = "is for a port that the Service does not have; it has http (80), dns (53), dns-tcp (53), 443 (8443), 9000"
+	const has = "is for a port that the Service does not have; it has http (80), dns (53), dns-tcp (53), 443 (8443), " +
+		"9000"
 	for name, want := range map[string]string{
 		"limit.http": "", "limit.53": "", "limit.443": "", "acl-http": "", "acl-dns-tcp": "",
-		"limit.nowhere": has, "acl-nowhere": has, "limit.http.x": "is for a port that the Service does not have; did you mean lb.example.com/limit.http?",
-		"limit.htpp": "is for a port that the Service does not have; did you mean lb.example.com/limit.http?", "acl-htpp": "is for a port that the Service does not have; did you mean lb.example.com/acl-http?",
-		"limmit.http": "is not known and has no effect; did you mean lb.example.com/limit.http?", "limmit.nowhere": "is not known and has no effect; did you mean lb.example.com/limit.nowhere?",
-		"alc-http": "is not known and has no effect; did you mean lb.example.com/acl-http?", "polcy": "is not known and has no effect; did you mean lb.example.com/policy?",
-		"policy.http": "is for one port, but lb.example.com/policy holds for the whole Service; write it without .http",
-		"tls-ports":   "cannot be had: use a proxy", "tls-ports.http": "cannot be had: use a proxy", "class": "has no effect", "tls-": "is not known and has no effect; known are acl-<port>, limit, name, policy, proxy",
-		"acl-": "is not known and has no effect; did you mean lb.example.com/acl-80?", "acl-.http": "is for a port that the Service does not have; did you mean lb.example.com/acl-http?",
-		"somethingelse": "is not known and has no effect; known are acl-<port>, limit, name, policy, proxy", "somethingelse.http": "is not known and has no effect; known are acl-<port>, limit, name, policy, proxy",
+		"limit.nowhere": has, "acl-nowhere": has,
+		"limit.http.x":   "is for a port that the Service does not have; did you mean lb.example.com/limit.http?",
+		"limit.htpp":     "is for a port that the Service does not have; did you mean lb.example.com/limit.http?",
+		"acl-htpp":       "is for a port that the Service does not have; did you mean lb.example.com/acl-http?",
+		"limmit.http":    "is not known and has no effect; did you mean lb.example.com/limit.http?",
+		"limmit.nowhere": "is not known and has no effect; did you mean lb.example.com/limit.nowhere?",
+		"alc-http":       "is not known and has no effect; did you mean lb.example.com/acl-http?",
+		"polcy":          "is not known and has no effect; did you mean lb.example.com/policy?",
+		"policy.http": "is for one port, but lb.example.com/policy holds for the whole Service; write it without " +
+			".http",
+		"tls-ports": "cannot be had: use a proxy", "tls-ports.http": "cannot be had: use a proxy",
+		"class":              "has no effect",
+		"tls-":               "is not known and has no effect; known are acl-<port>, limit, name, policy, proxy",
+		"acl-":               "is not known and has no effect; did you mean lb.example.com/acl-80?",
+		"acl-.http":          "is for a port that the Service does not have; did you mean lb.example.com/acl-http?",
+		"somethingelse":      "is not known and has no effect; known are acl-<port>, limit, name, policy, proxy",
+		"somethingelse.http": "is not known and has no effect; known are acl-<port>, limit, name, policy, proxy",
 	} {
 		value := "5"
 		if strings.HasPrefix(name, "acl") {
@@ -119,7 +136,8 @@ func TestSetDefaults(t *testing.T) {
 	k := newKeys()
 	k.registry.Decline(Declined{Name: "tls-", Why: "cannot be had"})
 	problems := k.registry.SetDefaults(map[string]string{
-		"limit": " 42 ", "proxy": "maybe", "limmit": "1", "limit.http": "1", "name": "x", "acl-http": "all", "lb.example.com/policy": "B", "tls-x": "y", "somethingelse": "",
+		"limit": " 42 ", "proxy": "maybe", "limmit": "1", "limit.http": "1", "name": "x", "acl-http": "all",
+		"lb.example.com/policy": "B", "tls-x": "y", "somethingelse": "",
 	})
 	var lines []string
 	for _, problem := range problems {
@@ -139,7 +157,8 @@ func TestSetDefaults(t *testing.T) {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 	values, _ := k.registry.Parse(map[string]string{"lb.example.com/limit.http": "7"}, ports())
-	for name, got := range map[string]Setting[int]{"from": k.limit.From(values), "for": k.limit.For(values, Port{"dns", 53})} {
+	for name, got := range map[string]Setting[int]{"from": k.limit.From(values),
+		"for": k.limit.For(values, Port{"dns", 53})} {
 		if got != (Setting[int]{Value: 42, Configured: true}) {
 			t.Errorf("%s: %+v, want the default that was set, not given", name, got)
 		}
@@ -156,12 +175,14 @@ func TestDefaultsSchema(t *testing.T) {
 	schema := newKeys().registry.DefaultsSchema()
 	properties, _ := schema["properties"].(map[string]any)
 	want := map[string]any{
-		"type": "string", "pattern": "^[+-]?0*[0-9]{1,3}$", "description": "Limits. Allowed: a whole number of connections from 1 to 100.", "examples": []string{""},
+		"type": "string", "pattern": "^[+-]?0*[0-9]{1,3}$",
+		"description": "Limits. Allowed: a whole number of connections from 1 to 100.", "examples": []string{""},
 	}
 	if diff := cmp.Diff(want, properties["limit"]); diff != "" {
 		t.Errorf("limit (-want +got):\n%s", diff)
 	}
-	if properties["policy"] == nil || properties["name"] != nil || properties["acl-"] != nil || schema["additionalProperties"] != false {
+	if properties["policy"] == nil || properties["name"] != nil || properties["acl-"] != nil ||
+		schema["additionalProperties"] != false {
 		t.Errorf("schema %v", schema)
 	}
 }

@@ -17,7 +17,9 @@ type Problem struct {
 	Value      string // as given
 	Want       string // what is allowed, or what was probably meant
 	Name       bool   // the name is the problem, whatever the value
-	Meant      string // the annotation, without prefix and port, that is probably meant by such a name and counts as unusable; "" when nobody can tell
+	// the annotation, without prefix and port, that is probably meant by such a name and counts as unusable; "" when
+	// nobody can tell
+	Meant string
 }
 
 // String is one line that names the annotation, its value and what is allowed.
@@ -36,7 +38,8 @@ func (r *Registry) misnamed(name string, entry registered, port string, known bo
 	case port == "" && !entry.IsFamily():
 		return ""
 	case !entry.PerPort && !entry.IsFamily():
-		return fmt.Sprintf("is for one port, but %s%s holds for the whole Service; write it without .%s", r.prefix, entry.Name, port)
+		return fmt.Sprintf("is for one port, but %s%s holds for the whole Service; write it without .%s", r.prefix,
+			entry.Name, port)
 	case has(ports, port):
 		return ""
 	}
@@ -91,7 +94,8 @@ func (r *Registry) unknownDefault(name string) string {
 func (r *Registry) declines(name string) (d Declined, declined bool) {
 	base, _, _ := strings.Cut(name, ".")
 	i := slices.IndexFunc(r.declined, func(d Declined) bool {
-		return base == d.Name && !IsFamily(d.Name) || IsFamily(d.Name) && base != d.Name && strings.HasPrefix(base, d.Name)
+		return base == d.Name && !IsFamily(d.Name) || IsFamily(d.Name) && base != d.Name &&
+			strings.HasPrefix(base, d.Name)
 	})
 	if i < 0 {
 		return Declined{}, false

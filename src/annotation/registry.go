@@ -1,10 +1,12 @@
-// Package annotation is one registry of a provider's Service annotations: it parses them, and it is the only place that says
-// what each one is called, takes, defaults to and does, so that parser, reference page, schema and admission policy agree.
+// Package annotation is one registry of a provider's Service annotations: it parses them, and it is the only place that
+// says what each one is called, takes, defaults to and does, so that parser, reference page, schema and admission
+// policy agree.
 //
 // A provider declares its annotations once and keeps the typed keys:
 //
 //	registry := annotation.NewRegistry("loadbalancer.example.com/")
-//	policy := annotation.Register(registry, annotation.Definition{Name: "policy", PerPort: true, …}, annotation.Enum("A", "B"), "A")
+//	policy := annotation.Register(registry, annotation.Definition{Name: "policy", PerPort: true, …},
+//		annotation.Enum("A", "B"), "A")
 //	values, problems := registry.Parse(service.Annotations, ports)
 //	setting := policy.For(values, ports[0])
 package annotation
@@ -22,7 +24,8 @@ type Definition struct {
 	Since   string // the first version of this project that knows it
 	Effect  string // what it does, in plain sentences
 	Example string // a value somebody would really write
-	// Without is what holds when a Service does not have the annotation, where a value cannot say it: "the subnet of the cloud-config".
+	// Without is what holds when a Service does not have the annotation, where a value cannot say it: "the subnet of
+	// the cloud-config".
 	Without string
 	// PerPort says that the annotation may also be given for one port, as "<name>.<name or number of the port>".
 	PerPort bool
@@ -49,7 +52,8 @@ func IsFamily(name string) bool { return strings.HasSuffix(name, "-") }
 type Declined struct {
 	Name string // without the prefix; a family ends in "-"
 	Why  string // ends a sentence that begins with the annotation's name: "is not there: nodes are the targets"
-	// Meant is the annotation, without the prefix, that does what people expect of this one; it counts as one that cannot be used. "" for none.
+	// Meant is the annotation, without the prefix, that does what people expect of this one; it counts as one that
+	// cannot be used. "" for none.
 	Meant string
 }
 
@@ -79,12 +83,12 @@ func NewRegistry(prefix string) *Registry {
 	return &Registry{prefix: prefix, entries: map[string]registered{}}
 }
 
-// Decline makes Parse say of annotations with this name why they cannot be had, instead of that they are unknown. A name that ends
-// in "-" is a family: "tls-" stands for "tls-ports" and whatever else begins like that.
+// Decline makes Parse say of annotations with this name why they cannot be had, instead of that they are unknown. A
+// name that ends in "-" is a family: "tls-" stands for "tls-ports" and whatever else begins like that.
 func (r *Registry) Decline(d Declined) { r.declined = append(r.declined, d) }
 
-// Suspect makes names that are not known, and that look like none that is, count as meaning an annotation when they contain one of the
-// words: what may be meant to restrict must not be without effect.
+// Suspect makes names that are not known, and that look like none that is, count as meaning an annotation when they
+// contain one of the words: what may be meant to restrict must not be without effect.
 func (r *Registry) Suspect(meant string, words ...string) {
 	for _, word := range words {
 		r.suspects = append(r.suspects, suspect{word: word, meant: meant})
@@ -109,8 +113,8 @@ func (r *Registry) Entries() []Entry {
 // names returns those of all annotations, sorted.
 func (r *Registry) names() []string { return slices.Sorted(maps.Keys(r.entries)) }
 
-// Condition returns the CEL expression that is true when Parse accepts a value of the annotation with that name, which must be
-// registered. text is the CEL expression that gives the value, without spaces around it.
+// Condition returns the CEL expression that is true when Parse accepts a value of the annotation with that name, which
+// must be registered. text is the CEL expression that gives the value, without spaces around it.
 func (r *Registry) Condition(name, text string) string { return r.entries[name].condition(text) }
 
 // Register adds an annotation of the given type to the registry and returns the key that reads it.
@@ -120,9 +124,9 @@ func Register[T any](r *Registry, definition Definition, kind Kind[T], fallback 
 	return Key[T]{registry: r, name: definition.Name}
 }
 
-// RegisterFamily adds one annotation per port of the Service to the registry, and returns the key that reads them. The definition's
-// name ends in "-": with "acl-port-", the annotations of a port named http with the number 80 are "acl-port-http" and "acl-port-80".
-// Its Effect is about one of them. A family has no default.
+// RegisterFamily adds one annotation per port of the Service to the registry, and returns the key that reads them. The
+// definition's name ends in "-": with "acl-port-", the annotations of a port named http with the number 80 are
+// "acl-port-http" and "acl-port-80". Its Effect is about one of them. A family has no default.
 func RegisterFamily[T any](r *Registry, definition Definition, kind Kind[T]) Family[T] {
 	definition.PerPort, definition.OneService = false, true
 	var none T
@@ -141,9 +145,9 @@ func register[T any](r *Registry, definition Definition, kind Kind[T], fallback 
 	}
 }
 
-// SetDefaults replaces what holds for Services that do not have an annotation. The keys are names without the prefix and without
-// a port, the values as in annotations. Names that are unknown or hold for one Service only, and values that cannot be used, become
-// problems, sorted by name; the others count. It is called before anything is read.
+// SetDefaults replaces what holds for Services that do not have an annotation. The keys are names without the prefix
+// and without a port, the values as in annotations. Names that are unknown or hold for one Service only, and values
+// that cannot be used, become problems, sorted by name; the others count. It is called before anything is read.
 func (r *Registry) SetDefaults(defaults map[string]string) []Problem {
 	var problems []Problem
 	for _, name := range slices.Sorted(maps.Keys(defaults)) {
@@ -177,13 +181,14 @@ func (r *Registry) DefaultNames() []string {
 	return slices.DeleteFunc(r.names(), func(name string) bool { return r.entries[name].OneService })
 }
 
-// DefaultsSchema is the JSON schema of what SetDefaults takes: a mapping of names to text. It refuses unknown names, and of values what
-// a schema can tell.
+// DefaultsSchema is the JSON schema of what SetDefaults takes: a mapping of names to text. It refuses unknown names,
+// and of values what a schema can tell.
 func (r *Registry) DefaultsSchema() map[string]any {
 	properties := map[string]any{}
 	for _, name := range r.DefaultNames() {
 		entry := r.entries[name]
-		value := map[string]any{"type": "string", "description": entry.Effect + " Allowed: " + entry.Allowed + ".", "examples": []string{entry.Example}}
+		value := map[string]any{"type": "string", "description": entry.Effect + " Allowed: " + entry.Allowed + ".",
+			"examples": []string{entry.Example}}
 		maps.Copy(value, entry.Schema)
 		properties[name] = value
 	}

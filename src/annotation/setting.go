@@ -7,8 +7,8 @@ type Setting[T any] struct {
 	Given bool
 	// Configured says that Value is the default that SetDefaults gave.
 	Configured bool
-	// Invalid says that the annotation, or what is probably meant for it, is there but cannot be used: what the cloud has now must stay as it is.
-	// Value is then the default, for an object that does not exist yet.
+	// Invalid says that the annotation, or what is probably meant for it, is there but cannot be used: what the cloud
+	// has now must stay as it is. Value is then the default, for an object that does not exist yet.
 	Invalid bool
 }
 
@@ -35,8 +35,8 @@ func (k Key[T]) From(values Values) Setting[T] {
 	return k.orDefault(setting)
 }
 
-// For returns the setting for one port. The annotation for the port's name wins over that for its number, which wins over the one
-// without a port. One that cannot be used makes the setting invalid: it gives way to no other.
+// For returns the setting for one port. The annotation for the port's name wins over that for its number, which wins
+// over the one without a port. One that cannot be used makes the setting invalid: it gives way to no other.
 func (k Key[T]) For(values Values, port Port) Setting[T] {
 	for _, text := range port.text() {
 		if setting, found := read[T](values, k.name+"."+text); found {
@@ -62,8 +62,9 @@ func (k Key[T]) orDefault(setting Setting[T]) Setting[T] {
 // Family reads the annotations of one family, see RegisterFamily.
 type Family[T any] struct{ name string }
 
-// For returns the settings that are given for the port: by its name, by its number, both or none. Those that cannot be used are
-// among them and Invalid; their Value is empty. So is one for a port that the Service does not have: any may be meant.
+// For returns the settings that are given for the port: by its name, by its number, both or none. Those that cannot be
+// used are among them and Invalid; their Value is empty. So is one for a port that the Service does not have: any may
+// be meant.
 func (f Family[T]) For(values Values, port Port) []Setting[T] {
 	var settings []Setting[T]
 	if values.invalid[f.name] {

@@ -1,6 +1,7 @@
 // Package build says which build of the sources a program is. The linker tells it:
 //
-//	go build -ldflags "-X github.com/thalassa-cloud/thalassa-ccm/src/build.version=v1.2.3 -X ….revision=0123… -X ….committed=2026-11-21T10:00:00Z"
+//	go build -ldflags "-X github.com/thalassa-cloud/thalassa-ccm/src/build.version=v1.2.3
+//		-X ….revision=0123… -X ….committed=2026-11-21T10:00:00Z"
 //
 // What the linker does not tell is said to be unknown; nothing is made up.
 package build
@@ -30,7 +31,8 @@ type Info struct {
 
 // Current is the build of the running program.
 func Current() Info {
-	return Info{Version: cmp.Or(version, "devel"), Revision: cmp.Or(revision, unknown), Committed: cmp.Or(committed, unknown)}
+	return Info{Version: cmp.Or(version, "devel"), Revision: cmp.Or(revision, unknown),
+		Committed: cmp.Or(committed, unknown)}
 }
 
 // String is one line for --version.

@@ -39,8 +39,8 @@ type Cloud struct {
 	// LabelDomain is the prefix of the labels and annotations that configure a Node, "k8s.example.com"; "" if the cloud
 	// has none.
 	LabelDomain string
-	// ClusterCIDR is what the configuration of the cloud says of the networks of pods, in the form of --cluster-cidr; it
-	// may be empty.
+	// ClusterCIDR is what the configuration of the cloud says of the networks of pods, in the form of --cluster-cidr;
+	// it may be empty.
 	ClusterCIDR string
 	// Untagged means that objects in the cloud do not show which cluster they belong to. The process ends unless
 	// --allow-untagged-cloud is set.
@@ -50,18 +50,19 @@ type Cloud struct {
 	Collectors []prometheus.Collector
 	// Ready returns nil if the cloud has answered recently, and otherwise the reason why it has not. The text is in
 	// /readyz, so that it must not contain secrets. It is called for each probe, on a standby and before Start as well;
-	// it answers at once, without a call to the cloud, and is safe for concurrent use. If it is nil, the cloud is ready.
+	// it answers at once, without a call to the cloud, and is safe for concurrent use. If it is nil, the cloud is
+	// ready.
 	Ready func() error
-	// SetInformers registers the informers that the cloud uses, and starts none. It is called once, before the election,
-	// so that the caches are complete on a standby, too. It may be nil.
+	// SetInformers registers the informers that the cloud uses, and starts none. It is called once, before the
+	// election, so that the caches are complete on a standby, too. It may be nil.
 	SetInformers func(informers.SharedInformerFactory)
 	// Start starts the background work of the cloud, and returns at once. It is called once, on the leader only, after
 	// SetInformers and before the controllers start. The context ends when the controllers are told to stop. It may be
 	// nil.
 	Start func(context.Context, Clients)
-	// Drain sends nothing more to the cloud, retries nothing, and returns when the writes that were sent are finished, or
-	// with an error when the context ends. It is called once, after the context of Start has ended; the lease is still
-	// held at that time. It may be nil.
+	// Drain sends nothing more to the cloud, retries nothing, and returns when the writes that were sent are finished,
+	// or with an error when the context ends. It is called once, after the context of Start has ended; the lease is
+	// still held at that time. It may be nil.
 	Drain func(context.Context) error
 	// DrainTimeout is the longest time that Drain takes. The grace period of the pod depends on it, see manager.Grace.
 	DrainTimeout time.Duration

@@ -88,7 +88,8 @@ func withoutNodePort(owner Owner, ports []string) string {
 	if len(ports) > 1 {
 		subject = fmt.Sprintf("ports %s of Service %s have no node ports", strings.Join(ports, ", "), owner)
 	}
-	return subject + ", and the load balancer reaches pods through node ports: set spec.allocateLoadBalancerNodePorts to true"
+	return subject +
+		", and the load balancer reaches pods through node ports: set spec.allocateLoadBalancerNodePorts to true"
 }
 
 // SameDesired reports whether two versions of a Service have the same desired state.

@@ -36,7 +36,8 @@ func TestChooseTargets(t *testing.T) {
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
 	}
 	noNetwork := func(n *corev1.Node) {
-		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeNetworkUnavailable,
+			Status: corev1.ConditionTrue}}
 	}
 	tests := []struct {
 		name  string
@@ -44,19 +45,28 @@ func TestChooseTargets(t *testing.T) {
 		want  Targets
 	}{
 		{"none", nil, Targets{}},
-		{"sorted, once each", []*corev1.Node{node("b"), node("a"), node("b")}, Targets{Identities: []string{"a", "b"}, Names: []string{"a", "b"}}},
-		{"not ready stays", []*corev1.Node{node("a", notReady)}, Targets{Identities: []string{"a"}, Names: []string{"a"}}},
+		{"sorted, once each", []*corev1.Node{node("b"), node("a"), node("b")}, Targets{Identities: []string{"a", "b"},
+			Names: []string{"a", "b"}}},
+		{"not ready stays", []*corev1.Node{node("a", notReady)}, Targets{Identities: []string{"a"},
+			Names: []string{"a"}}},
 		{"excluded by label", []*corev1.Node{node("a", excluded), node("b")},
-			Targets{Identities: []string{"b"}, Names: []string{"b"}, Excluded: []string{"a"}, ExcludedNames: []string{"a"}}},
+			Targets{Identities: []string{"b"}, Names: []string{"b"}, Excluded: []string{"a"},
+				ExcludedNames: []string{"a"}}},
 		{"marked by the autoscaler", []*corev1.Node{node("a", scalingDown), node("b")},
-			Targets{Identities: []string{"b"}, Names: []string{"b"}, Excluded: []string{"a"}, ExcludedNames: []string{"a"}}},
+			Targets{Identities: []string{"b"}, Names: []string{"b"}, Excluded: []string{"a"},
+				ExcludedNames: []string{"a"}}},
 		{"being deleted", []*corev1.Node{node("a", deleting), node("b")},
-			Targets{Identities: []string{"b"}, Names: []string{"b"}, Excluded: []string{"a"}, ExcludedNames: []string{"a"}}},
+			Targets{Identities: []string{"b"}, Names: []string{"b"}, Excluded: []string{"a"},
+				ExcludedNames: []string{"a"}}},
 		{"without network is joining", []*corev1.Node{node("b", noNetwork), node("a")},
-			Targets{Identities: []string{"a"}, Names: []string{"a"}, Joining: []string{"b"}, JoiningNames: []string{"b"}, Incomplete: true}},
-		{"label says not excluded", []*corev1.Node{node("a", included)}, Targets{Identities: []string{"a"}, Names: []string{"a"}}},
-		{"not yet identified", []*corev1.Node{node("a", unknown), node("b")}, Targets{Identities: []string{"b"}, Names: []string{"b"}, Incomplete: true, Unidentified: []string{"a"}}},
-		{"somebody else's", []*corev1.Node{node("b", foreign), node("a", foreign)}, Targets{Incomplete: true, Unidentified: []string{"a", "b"}}},
+			Targets{Identities: []string{"a"}, Names: []string{"a"}, Joining: []string{"b"},
+				JoiningNames: []string{"b"}, Incomplete: true}},
+		{"label says not excluded", []*corev1.Node{node("a", included)}, Targets{Identities: []string{"a"},
+			Names: []string{"a"}}},
+		{"not yet identified", []*corev1.Node{node("a", unknown), node("b")}, Targets{Identities: []string{"b"},
+			Names: []string{"b"}, Incomplete: true, Unidentified: []string{"a"}}},
+		{"somebody else's", []*corev1.Node{node("b", foreign), node("a", foreign)},
+			Targets{Incomplete: true, Unidentified: []string{"a", "b"}}},
 		{"excluded, without network", []*corev1.Node{node("a", noNetwork, excluded)}, Targets{}},
 		{"excluded and unidentified is no gap", []*corev1.Node{node("a", unknown, excluded)}, Targets{}},
 	}
@@ -69,10 +79,13 @@ func TestChooseTargets(t *testing.T) {
 	}
 }
 
-// TestTargetsOn: with policy Local only nodes with a ready endpoint are targets, and none at all is "not known" unless no node is left.
+// TestTargetsOn: with policy Local only nodes with a ready endpoint are targets, and none at all is "not known" unless
+// no node is left.
 func TestTargetsOn(t *testing.T) {
-	all := Targets{Identities: []string{"id-1", "id-2"}, Names: []string{"a", "b"}, Incomplete: true, Unidentified: []string{"c"}}
-	withExcluded := Targets{Identities: []string{"id-1", "id-2"}, Names: []string{"a", "b"}, Joining: []string{"id-3"}, JoiningNames: []string{"j"}, Incomplete: true,
+	all := Targets{Identities: []string{"id-1", "id-2"}, Names: []string{"a", "b"}, Incomplete: true,
+		Unidentified: []string{"c"}}
+	withExcluded := Targets{Identities: []string{"id-1", "id-2"}, Names: []string{"a", "b"}, Joining: []string{"id-3"},
+		JoiningNames: []string{"j"}, Incomplete: true,
 		Excluded: []string{"id-7", "id-8"}, ExcludedNames: []string{"x", "y"}}
 	tests := []struct {
 		name  string
@@ -81,25 +94,35 @@ func TestTargetsOn(t *testing.T) {
 		want  Targets
 	}{
 		{"one of two", all, []string{"b"}, Targets{Identities: []string{"id-2"}, Names: []string{"b"}}},
-		{"one is not identified", all, []string{"b", "c"}, Targets{Identities: []string{"id-2"}, Names: []string{"b"}, Incomplete: true, Unidentified: []string{"c"}}},
+		{"one is not identified", all, []string{"b", "c"}, Targets{Identities: []string{"id-2"}, Names: []string{"b"},
+			Incomplete: true, Unidentified: []string{"c"}}},
 		{"no endpoint", all, nil, Targets{Incomplete: true, NoEndpoints: true}},
 		{"all on nodes that are not there", all, []string{"x"}, Targets{Incomplete: true, EndpointsElsewhere: true}},
-		{"one on a node that is excluded", withExcluded, []string{"b", "x"}, Targets{Identities: []string{"id-2"}, Names: []string{"b"}}},
-		{"all on nodes that are excluded", withExcluded, []string{"x", "z"}, Targets{Identities: []string{"id-7"}, Names: []string{"x"}, LastResort: true}},
+		{"one on a node that is excluded", withExcluded, []string{"b", "x"}, Targets{Identities: []string{"id-2"},
+			Names: []string{"b"}}},
+		{"all on nodes that are excluded", withExcluded, []string{"x", "z"}, Targets{Identities: []string{"id-7"},
+			Names: []string{"x"}, LastResort: true}},
 		{"on one that is excluded, and one that is joining", withExcluded, []string{"x", "j"},
-			Targets{Identities: []string{"id-7"}, Names: []string{"x"}, Joining: []string{"id-3"}, JoiningNames: []string{"j"}, Incomplete: true, LastResort: true}},
+			Targets{Identities: []string{"id-7"}, Names: []string{"x"}, Joining: []string{"id-3"},
+				JoiningNames: []string{"j"}, Incomplete: true, LastResort: true}},
 		{"every node is excluded", Targets{Excluded: []string{"id-7"}, ExcludedNames: []string{"x"}}, []string{"x"},
 			Targets{Identities: []string{"id-7"}, Names: []string{"x"}, LastResort: true}},
-		{"every node is excluded, and the endpoint is on none", Targets{Excluded: []string{"id-7"}, ExcludedNames: []string{"x"}}, []string{"y"}, Targets{}},
-		{"only nodes match that are excluded", Targets{Incomplete: true, Unmatched: true, Excluded: []string{"id-7"}, ExcludedNames: []string{"x"}}, []string{"x"},
+		{"every node is excluded, and the endpoint is on none", Targets{Excluded: []string{"id-7"},
+			ExcludedNames: []string{"x"}}, []string{"y"}, Targets{}},
+		{"only nodes match that are excluded", Targets{Incomplete: true, Unmatched: true, Excluded: []string{"id-7"},
+			ExcludedNames: []string{"x"}}, []string{"x"},
 			Targets{Identities: []string{"id-7"}, Names: []string{"x"}, LastResort: true}},
 		{"no endpoint and no node", Targets{}, nil, Targets{NoEndpoints: true}},
 		{"no node", Targets{}, []string{"x"}, Targets{}},
 		{"nobody knows the nodes", Targets{Incomplete: true}, []string{"x"}, Targets{Incomplete: true}},
-		{"no node matches", Targets{Incomplete: true, Unmatched: true}, []string{"x"}, Targets{Incomplete: true, Unmatched: true}},
-		{"no node matches, and no endpoint", Targets{Incomplete: true, Unmatched: true}, nil, Targets{Incomplete: true, Unmatched: true, NoEndpoints: true}},
-		{"one is joining", Targets{Identities: []string{"id-1"}, Names: []string{"a"}, Joining: []string{"id-2", "id-3"}, JoiningNames: []string{"b", "c"}}, []string{"a", "c"},
-			Targets{Identities: []string{"id-1"}, Names: []string{"a"}, Joining: []string{"id-3"}, JoiningNames: []string{"c"}, Incomplete: true}},
+		{"no node matches", Targets{Incomplete: true, Unmatched: true}, []string{"x"},
+			Targets{Incomplete: true, Unmatched: true}},
+		{"no node matches, and no endpoint", Targets{Incomplete: true, Unmatched: true}, nil,
+			Targets{Incomplete: true, Unmatched: true, NoEndpoints: true}},
+		{"one is joining", Targets{Identities: []string{"id-1"}, Names: []string{"a"},
+			Joining: []string{"id-2", "id-3"}, JoiningNames: []string{"b", "c"}}, []string{"a", "c"},
+			Targets{Identities: []string{"id-1"}, Names: []string{"a"}, Joining: []string{"id-3"},
+				JoiningNames: []string{"c"}, Incomplete: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -114,7 +137,8 @@ func TestTargetsOn(t *testing.T) {
 	}
 }
 
-// TestTargetsOutside: a selector that matches nobody is no reason to take those away who serve, unless nobody is there at all.
+// TestTargetsOutside: a selector that matches nobody is no reason to take those away who serve, unless nobody is there
+// at all.
 func TestTargetsOutside(t *testing.T) {
 	one := Targets{Identities: []string{"id-1"}, Names: []string{"a"}}
 	unmatched := Targets{Incomplete: true, Unmatched: true}
@@ -124,9 +148,12 @@ func TestTargetsOutside(t *testing.T) {
 	}{
 		{"one matches", one, one, one},
 		{"none matches", Targets{}, one, unmatched},
-		{"none matches, and one is joining", Targets{}, Targets{Joining: []string{"id-1"}, JoiningNames: []string{"a"}, Incomplete: true}, unmatched},
-		{"none matches, and one is not identified", Targets{}, Targets{Unidentified: []string{"a"}, Incomplete: true}, unmatched},
-		{"one that is not identified matches", Targets{Unidentified: []string{"a"}, Incomplete: true}, one, Targets{Unidentified: []string{"a"}, Incomplete: true}},
+		{"none matches, and one is joining", Targets{}, Targets{Joining: []string{"id-1"}, JoiningNames: []string{"a"},
+			Incomplete: true}, unmatched},
+		{"none matches, and one is not identified", Targets{}, Targets{Unidentified: []string{"a"}, Incomplete: true},
+			unmatched},
+		{"one that is not identified matches", Targets{Unidentified: []string{"a"}, Incomplete: true}, one,
+			Targets{Unidentified: []string{"a"}, Incomplete: true}},
 		{"there is none", Targets{}, Targets{}, Targets{}},
 	}
 	for _, tt := range tests {
@@ -147,16 +174,19 @@ func TestTargetsOnly(t *testing.T) {
 	if diff := cmp.Diff(want, all.Only([]string{"id-2"}, nil)); diff != "" {
 		t.Errorf("one is missing (-want +got):\n%s", diff)
 	}
-	joining := Targets{Identities: []string{"b"}, Names: []string{"b"}, Joining: []string{"a", "c"}, JoiningNames: []string{"a", "c"}}
+	joining := Targets{Identities: []string{"b"}, Names: []string{"b"}, Joining: []string{"a", "c"},
+		JoiningNames: []string{"a", "c"}}
 	if diff := cmp.Diff([]string{"a", "b", "c"}, joining.Machines()); diff != "" {
 		t.Errorf("all machines (-want +got):\n%s", diff)
 	}
-	want = Targets{Identities: []string{"b"}, Names: []string{"b"}, Joining: []string{"c"}, JoiningNames: []string{"c"}, Incomplete: true}
+	want = Targets{Identities: []string{"b"}, Names: []string{"b"}, Joining: []string{"c"}, JoiningNames: []string{"c"},
+		Incomplete: true}
 	if diff := cmp.Diff(want, joining.Only([]string{"b", "c"}, nil)); diff != "" {
 		t.Errorf("one that joins is missing (-want +got):\n%s", diff)
 	}
 	unsure := all.Only([]string{"id-2"}, []string{"id-1"})
-	want = Targets{Identities: []string{"id-2"}, Names: []string{"a"}, Unknown: []string{"id-1"}, UnknownNames: []string{"b"}, Incomplete: true}
+	want = Targets{Identities: []string{"id-2"}, Names: []string{"a"}, Unknown: []string{"id-1"},
+		UnknownNames: []string{"b"}, Incomplete: true}
 	if diff := cmp.Diff(want, unsure); diff != "" {
 		t.Errorf("one is not known (-want +got):\n%s", diff)
 	}
@@ -191,8 +221,10 @@ func TestTargetsOver(t *testing.T) {
 		{"incomplete but not empty wins", Targets{Identities: []string{"c"}, Incomplete: true}, []string{"c"}},
 		{"empty because nothing is known keeps the observed", Targets{Incomplete: true}, observed},
 		{"truly none empties", Targets{}, nil},
-		{"who is joining and there stays", Targets{Identities: []string{"c"}, Joining: []string{"b"}}, []string{"b", "c"}},
-		{"who is joining and not there is not added", Targets{Identities: []string{"a"}, Joining: []string{"z"}}, []string{"a"}},
+		{"who is joining and there stays", Targets{Identities: []string{"c"}, Joining: []string{"b"}},
+			[]string{"b", "c"}},
+		{"who is joining and not there is not added", Targets{Identities: []string{"a"}, Joining: []string{"z"}},
+			[]string{"a"}},
 		{"all are joining", Targets{Joining: []string{"z"}, Incomplete: true}, observed},
 	}
 	for _, tt := range tests {
@@ -238,8 +270,10 @@ func TestDesire(t *testing.T) {
 
 	service.Spec.Ports[0].NodePort = 0
 	_, problems = Desire(owner, service, Targets{})
-	if len(problems) != 1 || !strings.Contains(problems[0], "port 443 of Service shop/web") || !strings.Contains(problems[0], "allocateLoadBalancerNodePorts") {
-		t.Errorf("problems without node port = %v, want one that names the port, the Service and the field to set", problems)
+	if len(problems) != 1 || !strings.Contains(problems[0], "port 443 of Service shop/web") ||
+		!strings.Contains(problems[0], "allocateLoadBalancerNodePorts") {
+		t.Errorf("problems without node port = %v, want one that names the port, the Service and the field to set",
+			problems)
 	}
 	service.Spec.Ports[1].NodePort = 0
 	_, problems = Desire(owner, service, Targets{})
@@ -297,7 +331,8 @@ func TestPlanEach(t *testing.T) {
 }
 
 func TestPlanString(t *testing.T) {
-	plan := Plan{{Verb: Create, Kind: "target group", Name: "web-http"}, {Verb: Update, Kind: "listener", Name: "web 80/TCP", Why: "idle timeout 10 becomes 20"}}
+	plan := Plan{{Verb: Create, Kind: "target group", Name: "web-http"}, {Verb: Update, Kind: "listener",
+		Name: "web 80/TCP", Why: "idle timeout 10 becomes 20"}}
 	want := "create target group web-http\nupdate listener web 80/TCP: idle timeout 10 becomes 20"
 	if got := plan.String(); got != want {
 		t.Errorf("String() = %q, want %q", got, want)

@@ -63,7 +63,8 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 		identity, ours := identify(node)
 		if !Eligible(node) {
 			if ours && !WithoutNetwork(node) {
-				targets.Excluded, targets.ExcludedNames = append(targets.Excluded, identity), append(targets.ExcludedNames, node.Name)
+				targets.Excluded, targets.ExcludedNames = append(targets.Excluded, identity),
+					append(targets.ExcludedNames, node.Name)
 			}
 			continue
 		}
@@ -73,7 +74,8 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 			continue
 		}
 		if WithoutNetwork(node) {
-			targets.Joining, targets.JoiningNames = append(targets.Joining, identity), append(targets.JoiningNames, node.Name)
+			targets.Joining, targets.JoiningNames = append(targets.Joining, identity),
+				append(targets.JoiningNames, node.Name)
 			continue
 		}
 		targets.Identities, targets.Names = append(targets.Identities, identity), append(targets.Names, node.Name)
@@ -100,7 +102,9 @@ func order(identities, names []string) (sortedIdentities, sortedNames []string) 
 	for i := range all {
 		all[i] = target{identities[i], names[i]}
 	}
-	slices.SortFunc(all, func(a, b target) int { return cmp.Or(cmp.Compare(a.identity, b.identity), cmp.Compare(a.name, b.name)) })
+	slices.SortFunc(all, func(a, b target) int {
+		return cmp.Or(cmp.Compare(a.identity, b.identity), cmp.Compare(a.name, b.name))
+	})
 	all = slices.CompactFunc(all, func(a, b target) bool { return a.identity == b.identity })
 	for _, one := range all {
 		sortedIdentities, sortedNames = append(sortedIdentities, one.identity), append(sortedNames, one.name)
@@ -170,7 +174,8 @@ func (t Targets) Only(there, unsure []string) Targets {
 	only.Incomplete = true
 	only.Identities, only.Names = kept(there, t.Identities, t.Names)
 	only.Joining, only.JoiningNames = kept(there, t.Joining, t.JoiningNames)
-	only.Unknown, only.UnknownNames = kept(unsure, slices.Concat(t.Identities, t.Joining), slices.Concat(t.Names, t.JoiningNames))
+	only.Unknown, only.UnknownNames = kept(unsure, slices.Concat(t.Identities, t.Joining),
+		slices.Concat(t.Names, t.JoiningNames))
 	only.Unknown, only.UnknownNames = order(only.Unknown, only.UnknownNames)
 	return only
 }
@@ -207,7 +212,9 @@ func Eligible(node *corev1.Node) bool {
 	if excluded(node) || node.DeletionTimestamp != nil {
 		return false
 	}
-	return !slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == TaintToBeDeleted })
+	return !slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+		return taint.Key == TaintToBeDeleted
+	})
 }
 
 // excluded reads the standard label as k8s.io/cloud-provider does: any value but a false one excludes.

@@ -1,8 +1,9 @@
-// Package config decodes configuration files strictly: every key must be known and every value of the right type, and all
-// problems are reported at once, each with the path of its key, what was found and what is allowed.
+// Package config decodes configuration files strictly: every key must be known and every value of the right type, and
+// all problems are reported at once, each with the path of its key, what was found and what is allowed.
 //
-// It knows no provider: a provider hands in a pointer to its own struct, filled with defaults, whose fields carry yaml tags, and
-// a list of Keys that says what each key means and allows. Checks, reference page and JSON schema are made of that list.
+// It knows no provider: a provider hands in a pointer to its own struct, filled with defaults, whose fields carry yaml
+// tags, and a list of Keys that says what each key means and allows. Checks, reference page and JSON schema are made of
+// that list.
 package config
 
 import (
@@ -23,8 +24,8 @@ import (
 
 // Decode reads one YAML (or JSON) document into target, a pointer to a struct.
 //
-// Supported are nested structs, strings, booleans, integers and map[string]string; every exported field needs a yaml tag.
-// Keys that are absent, null or empty text leave the field as it was, so defaults are what target held before.
+// Supported are nested structs, strings, booleans, integers and map[string]string; every exported field needs a yaml
+// tag. Keys that are absent, null or empty text leave the field as it was, so defaults are what target held before.
 // What is wrong with the content is in the File; the error is about reading or YAML syntax, and there is no File then.
 func Decode(r io.Reader, target any) (*File, error) {
 	decoder := yaml.NewDecoder(r)
@@ -39,7 +40,8 @@ func Decode(r io.Reader, target any) (*File, error) {
 	}
 	f := &File{
 		target: reflect.ValueOf(target).Elem(),
-		lines:  map[string]int{}, given: map[string]bool{}, numbers: map[string]string{}, origins: map[string]string{}, aliases: map[string]string{},
+		lines:  map[string]int{}, given: map[string]bool{}, numbers: map[string]string{}, origins: map[string]string{},
+		aliases: map[string]string{},
 	}
 	f.decodeStruct("", resolve(document.Content[0]), f.target)
 	return f, nil
@@ -148,7 +150,8 @@ func oldBool(node *yaml.Node) (value, meant bool) {
 
 // noteDigits remembers a whole number without quotes where text is wanted, as it is written.
 func (f *File) noteDigits(path string, node *yaml.Node) {
-	if node.Kind == yaml.ScalarNode && node.Style == 0 && node.Tag == "!!int" && !strings.ContainsFunc(node.Value, notDigit) {
+	if node.Kind == yaml.ScalarNode && node.Style == 0 && node.Tag == "!!int" &&
+		!strings.ContainsFunc(node.Value, notDigit) {
 		f.numbers[path] = node.Value
 	}
 }

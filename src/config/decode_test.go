@@ -27,18 +27,24 @@ func TestDecode(t *testing.T) {
 		want       sample
 		problems   []string
 	}{
-		{"absent keys keep the default", "insecure: true", sample{Endpoint: "https://default", Insecure: true, Nested: nested{Interval: 5}}, nil},
+		{"absent keys keep the default", "insecure: true", sample{Endpoint: "https://default", Insecure: true,
+			Nested: nested{Interval: 5}}, nil},
 		{"null keeps the default", "endpoint: null\nnested: null", defaults, nil},
 		{"empty text keeps the default", `endpoint: ""`, defaults, nil},
-		{"a whole number with a fraction", "nested: {interval: 7.0}", sample{Endpoint: "https://default", Nested: nested{Interval: 7}}, nil},
+		{"a whole number with a fraction", "nested: {interval: 7.0}", sample{Endpoint: "https://default",
+			Nested: nested{Interval: 7}}, nil},
 		{"everything set", "endpoint: e\ninsecure: true\nlabels: {a: b}\nnested: {interval: 7}",
-			sample{Endpoint: "e", Insecure: true, Labels: map[string]string{"a": "b"}, Nested: nested{Interval: 7}}, nil},
+			sample{Endpoint: "e", Insecure: true, Labels: map[string]string{"a": "b"}, Nested: nested{Interval: 7}},
+			nil},
 		{"JSON", `{"endpoint": "e", "nested": {"interval": 1}}`, sample{Endpoint: "e", Nested: nested{Interval: 1}}, nil},
-		{"anchor and alias", "labels: &l {a: b}\nendpoint: x", sample{Endpoint: "x", Labels: map[string]string{"a": "b"}, Nested: nested{Interval: 5}}, nil},
+		{"anchor and alias", "labels: &l {a: b}\nendpoint: x",
+			sample{Endpoint: "x", Labels: map[string]string{"a": "b"}, Nested: nested{Interval: 5}}, nil},
 		{"misspelt key", "endpont: e", defaults, []string{`endpont: unknown key in line 1; did you mean "endpoint"?`}},
 		{"unknown key", "nested: {colour: red}", defaults, []string{`nested.colour: unknown key in line 1; known here are interval`}},
-		{"key given twice", "insecure: false\ninsecure: true", defaults, []string{"insecure: given twice, again in line 2; keep one"}},
-		{"all problems at once", "endpoint: 5\ninsecure: maybe\nnested: {interval: fast}\nlabels: {a: 1}", sample{Endpoint: "https://default", Labels: map[string]string{}, Nested: nested{Interval: 5}},
+		{"key given twice", "insecure: false\ninsecure: true", defaults,
+			[]string{"insecure: given twice, again in line 2; keep one"}},
+		{"all problems at once", "endpoint: 5\ninsecure: maybe\nnested: {interval: fast}\nlabels: {a: 1}",
+			sample{Endpoint: "https://default", Labels: map[string]string{}, Nested: nested{Interval: 5}},
 			[]string{
 				"endpoint: found a number, want text (put it in quotes)",
 				"insecure: found text, want true or false",
@@ -49,15 +55,19 @@ func TestDecode(t *testing.T) {
 			"nested: found a list, want a mapping of keys to values",
 			"labels: found text, want a mapping of text to text",
 		}},
-		{"no mapping at all", "just text", defaults, []string{"the file: found text, want a mapping of keys to values"}},
-		{"a fraction", "nested: {interval: 7.5}", defaults, []string{"nested.interval: found 7.5, want a whole number"}},
-		{"label given twice", "labels: {a: x, a: y}", sample{Endpoint: "https://default", Labels: map[string]string{"a": "x"}, Nested: nested{Interval: 5}},
+		{"no mapping at all", "just text", defaults,
+			[]string{"the file: found text, want a mapping of keys to values"}},
+		{"a fraction", "nested: {interval: 7.5}", defaults,
+			[]string{"nested.interval: found 7.5, want a whole number"}},
+		{"label given twice", "labels: {a: x, a: y}", sample{Endpoint: "https://default",
+			Labels: map[string]string{"a": "x"}, Nested: nested{Interval: 5}},
 			[]string{"labels.a: given twice, again in line 1; keep one"}},
 		{"a key of several lines", "\"a\\nb\": 1\n? [x]\n: 2", defaults, []string{
 			"(key in line 1): unknown key in line 1; known here are endpoint, insecure, labels, nested",
 			"(key in line 2): unknown key in line 2; known here are endpoint, insecure, labels, nested",
 		}},
-		{"number too large", "nested: {interval: 99999999999999999999}", defaults, []string{"nested.interval: found 99999999999999999999, want a whole number"}},
+		{"number too large", "nested: {interval: 99999999999999999999}", defaults,
+			[]string{"nested.interval: found 99999999999999999999, want a whole number"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -76,7 +86,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeWarns: what YAML 1.1 takes for a boolean is accepted without quotes, in the ways that it has, and with a warning.
+// TestDecodeWarns: what YAML 1.1 takes for a boolean is accepted without quotes, in the ways that it has, and with a
+// warning.
 func TestDecodeWarns(t *testing.T) {
 	for text, want := range map[string]struct {
 		value    bool
@@ -124,10 +135,14 @@ func TestDecodeRefusesWhatIsNoDocument(t *testing.T) {
 
 func TestDecodeNeverRepeatsText(t *testing.T) {
 	for _, file := range []string{
-		"insecure: hunter2\nnested: {interval: hunter2}", "endpoint: 8675309123", "endpoint: !env hunter2", "endpoint: 2026-11-21",
-		"endpoint: *hunter2", "endpoint: {hunter2: x}", "labels: {a: [hunter2]}", "insecure: !!bool hunter2", "endpoint: !!null hunter2",
-		"nested: {interval: !!int hunter2}", "nested: {interval: !!float hunter2}", "hunter2", "? hunter2 or so\n: x", "endpoint: %hunter2",
-		"endpoint: &x hunter2\n*x : 1", "endpoint: `hunter2`", "endpoint: \"hunter2", "endpoint: @hunter2", "endpoint: |1hunter2\n",
+		"insecure: hunter2\nnested: {interval: hunter2}", "endpoint: 8675309123", "endpoint: !env hunter2",
+		"endpoint: 2026-11-21",
+		"endpoint: *hunter2", "endpoint: {hunter2: x}", "labels: {a: [hunter2]}", "insecure: !!bool hunter2",
+		"endpoint: !!null hunter2",
+		"nested: {interval: !!int hunter2}", "nested: {interval: !!float hunter2}", "hunter2", "? hunter2 or so\n: x",
+		"endpoint: %hunter2",
+		"endpoint: &x hunter2\n*x : 1", "endpoint: `hunter2`", "endpoint: \"hunter2", "endpoint: @hunter2",
+		"endpoint: |1hunter2\n",
 	} {
 		decoded, err := Decode(strings.NewReader(file), &sample{})
 		text := fmt.Sprint(err)

@@ -7,7 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// What values are called in problems. Text is only called text, and never repeated: it may be a secret at the wrong place.
+// What values are called in problems. Text is only called text, and never repeated: it may be a secret at the wrong
+// place.
 const (
 	kindText   = "text"
 	kindBool   = "true or false"
@@ -54,8 +55,8 @@ func describe(node *yaml.Node) string {
 // ordinary is what keys look like.
 var ordinary = regexp.MustCompile(`^[0-9A-Za-z_./-]{1,63}$`)
 
-// shown is how a key appears in a path. What does not look like a key may be anything, a secret with a colon in it included;
-// an alias stands for a value elsewhere.
+// shown is how a key appears in a path. What does not look like a key may be anything, a secret with a colon in it
+// included; an alias stands for a value elsewhere.
 func shown(key *yaml.Node, line int) string {
 	if key.Kind != yaml.ScalarNode || !ordinary.MatchString(key.Value) {
 		return fmt.Sprintf("(key in line %d)", line)

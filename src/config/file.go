@@ -18,11 +18,12 @@ type File struct {
 	warnings []string
 }
 
-// Given says whether the file gives the key at path a value. Null and empty text are none; a value of a wrong type is one.
+// Given says whether the file gives the key at path a value. Null and empty text are none; a value of a wrong type is
+// one.
 func (f *File) Given(path string) bool { return f.given[path] }
 
-// Add reports a problem with the key at path: what was found there ("" for nothing) and what is wanted. Only the first one about
-// a key is kept: a value of the wrong type is not missing as well.
+// Add reports a problem with the key at path: what was found there ("" for nothing) and what is wanted. Only the first
+// one about a key is kept: a value of the wrong type is not missing as well.
 func (f *File) Add(path, found, want string) {
 	for _, known := range f.problems {
 		if known.Path == path {
@@ -38,7 +39,8 @@ func (f *File) Problems() Problems { return f.problems.sorted() }
 // Err is nil when nothing is wrong, else the Problems.
 func (f *File) Err() error { return f.Problems().Err() }
 
-// Warn notes what is accepted at path and should be written in another way. The message repeats no value that may be a secret.
+// Warn notes what is accepted at path and should be written in another way. The message repeats no value that may be a
+// secret.
 func (f *File) Warn(path, message string) {
 	f.warnings = append(f.warnings, path+": "+message)
 }
@@ -72,7 +74,8 @@ func (f *File) lineOf(path string) int {
 	return 0
 }
 
-// field is the part of the target that the key at path is decoded into. It is the zero Value when no struct has the key.
+// field is the part of the target that the key at path is decoded into. It is the zero Value when no struct has the
+// key.
 func field(target reflect.Value, path string) reflect.Value {
 	for key := range strings.SplitSeq(path, ".") {
 		if target.Kind() != reflect.Struct {

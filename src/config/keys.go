@@ -48,9 +48,9 @@ func (e Entry) Allowed() string {
 	return e.Type
 }
 
-// Describe joins the keys with the struct they belong to, whose values are the defaults. The order is that of the struct.
-// It fails if the struct has a field that no key describes, or a key describes what the struct does not have, so that neither
-// can be forgotten.
+// Describe joins the keys with the struct they belong to, whose values are the defaults. The order is that of the
+// struct. It fails if the struct has a field that no key describes, or a key describes what the struct does not have,
+// so that neither can be forgotten.
 func Describe(defaults any, keys []Key) ([]Entry, error) {
 	byPath := map[string]Key{}
 	for _, key := range keys {
@@ -63,7 +63,8 @@ func Describe(defaults any, keys []Key) ([]Entry, error) {
 	for _, leaf := range leaves("", reflect.ValueOf(defaults)) {
 		key, listed := byPath[leaf.path]
 		if !listed {
-			return nil, fmt.Errorf("describing configuration: key %s is in the struct but not in the list of keys", leaf.path)
+			return nil, fmt.Errorf("describing configuration: key %s is in the struct but not in the list of keys",
+				leaf.path)
 		}
 		delete(byPath, leaf.path)
 		if key.Default == "" {
@@ -174,7 +175,8 @@ func (f *File) environment(key Key, getenv func(string) string) string {
 
 func missing(key Key) string {
 	if key.Environment != "" {
-		return fmt.Sprintf("missing: want %s; the environment variable %s is not set either", key.Rule.Want, key.Environment)
+		return fmt.Sprintf("missing: want %s; the environment variable %s is not set either", key.Rule.Want,
+			key.Environment)
 	}
 	return "missing: want " + key.Rule.Want
 }

@@ -14,8 +14,9 @@ func sampleDefaults() sample { return sample{Endpoint: "https://default", Nested
 
 func sampleKeys() []Key {
 	return []Key{
-		{Path: "endpoint", Effect: "Where it is.", Example: "https://x", Since: "1.0.0", Environment: "ENDPOINT", Required: true,
-			Rule: Matching(`https://[a-z.]+`, "a URL like https://x")},
+		{Path: "endpoint", Effect: "Where it is.", Example: "https://x", Since: "1.0.0", Environment: "ENDPOINT",
+			Required: true,
+			Rule:     Matching(`https://[a-z.]+`, "a URL like https://x")},
 		{Path: "insecure", Effect: "Trusts anybody.", Example: "true", Since: "1.0.0", Secret: false},
 		{Path: "labels", Effect: "Labels.", Example: "{a: b}", Since: "1.1.0",
 			Rule: Rule{Want: "lower-case letters", Keys: `[a-z./]+`, Pattern: `[a-z]+`, Reserved: "ours.example/"}},
@@ -50,8 +51,9 @@ func TestDescribeFindsWhatIsForgotten(t *testing.T) {
 		want string
 	}{
 		"not described": {keys[1:], "key endpoint is in the struct but not in the list"},
-		"not there":     {append(slices.Clone(keys), Key{Path: "nested.gone"}), "key nested.gone is in the list of keys but not in the struct"},
-		"twice":         {append(slices.Clone(keys), keys[0]), "key endpoint is listed twice"},
+		"not there": {append(slices.Clone(keys), Key{Path: "nested.gone"}),
+			"key nested.gone is in the list of keys but not in the struct"},
+		"twice": {append(slices.Clone(keys), keys[0]), "key endpoint is listed twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Describe(sampleDefaults(), tt.keys); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -73,20 +75,26 @@ func TestApply(t *testing.T) {
 		{"everything good", "endpoint: https://a\nlabels: {a: b}\nnested: {interval: 60}", nil, nil},
 		{"absent is good", "insecure: false", nil, nil},
 		{"pattern", "endpoint: http://a", nil, []string{"endpoint: found text, want a URL like https://x"}},
-		{"blank", "endpoint: ' https://a'", nil, []string{"endpoint: found text with a blank or a line end in it, want a URL like https://x"}},
-		{"a line end is no end of the text", "endpoint: |\n  https://a\n", nil, []string{"endpoint: found text with a blank or a line end in it, want a URL like https://x"}},
-		{"range", "nested: {interval: 61}", nil, []string{"nested.interval: found 61, want a whole number of seconds from 1 to 60"}},
+		{"blank", "endpoint: ' https://a'", nil,
+			[]string{"endpoint: found text with a blank or a line end in it, want a URL like https://x"}},
+		{"a line end is no end of the text", "endpoint: |\n  https://a\n", nil,
+			[]string{"endpoint: found text with a blank or a line end in it, want a URL like https://x"}},
+		{"range", "nested: {interval: 61}", nil,
+			[]string{"nested.interval: found 61, want a whole number of seconds from 1 to 60"}},
 		{"environment is checked too", "insecure: true", map[string]string{"ENDPOINT": "a b"},
-			[]string{"endpoint: found text with a blank or a line end in it in the environment variable ENDPOINT, want a URL like https://x"}},
+			[]string{"endpoint: found text with a blank or a line end in it in the environment variable ENDPOINT, " +
+				"want a URL like https://x"}},
 		{"file wins over environment", "endpoint: https://a", map[string]string{"ENDPOINT": "a b"}, nil},
 		{"wrong type is told once", "nested: {interval: many}\nendpoint: 5", nil, []string{
-			"nested.interval: found text, want a whole number of seconds from 1 to 60", "endpoint: found a number, want text (put it in quotes)"}},
+			"nested.interval: found text, want a whole number of seconds from 1 to 60",
+			"endpoint: found a number, want text (put it in quotes)"}},
 		{"labels", "labels: {ours.example/a: b, B: x, c: \"\", d: 'x y', 'x y': z}", nil, []string{
 			"labels.(key in line 1): found a key that is not allowed, want lower-case letters",
 			"labels.B: found a key that is not allowed, want lower-case letters",
 			"labels.c: found empty text, want lower-case letters",
 			"labels.d: found text with a blank or a line end in it, want lower-case letters",
-			"labels.ours.example/a: keys that begin with ours.example/ are set by this program itself; want another key",
+			"labels.ours.example/a: keys that begin with ours.example/ are set by this program itself; " +
+				"want another key",
 		}},
 		{"order of the file", "nested: {interval: 0}\nwrong: 1\nendpoint: x", nil, []string{
 			"nested.interval: found 0, want a whole number of seconds from 1 to 60",
@@ -148,7 +156,10 @@ func TestKeysThatDoNotExistAreLeftAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file.Apply([]Key{{Path: "gone", Required: true}, {Path: "insecure.deeper"}, {Path: "nested.gone", Environment: "X"}}, func(string) string { return "x" })
+	file.Apply([]Key{{Path: "gone", Required: true}, {Path: "insecure.deeper"},
+		{Path: "nested.gone", Environment: "X"}}, func(string) string {
+		return "x"
+	})
 	if err := file.Err(); err != nil {
 		t.Error(err)
 	}

@@ -15,12 +15,14 @@ type Rule struct {
 	Want string
 	// Min and Max bound a whole number; both 0 is no bound.
 	Min, Max int
-	// Pattern is what a text, or every value of a mapping, must match completely. Empty text is not looked at: it counts as absent.
-	// It is a regular expression that Go and JavaScript understand in the same way, for it is in the schema as well.
+	// Pattern is what a text, or every value of a mapping, must match completely. Empty text is not looked at: it
+	// counts as absent. It is a regular expression that Go and JavaScript understand in the same way, for it is in the
+	// schema as well.
 	Pattern string
 	// Keys is what every key of a mapping must match completely, Reserved what none may begin with.
 	Keys, Reserved string
-	// Explain says what is wrong with a text that does not match Pattern, without repeating it. Without Explain it is called text.
+	// Explain says what is wrong with a text that does not match Pattern, without repeating it. Without Explain it is
+	// called text.
 	Explain func(text string) string
 }
 
@@ -62,7 +64,8 @@ func (r Rule) checkMap(f *File, path string, value reflect.Value) {
 		full := f.shownAs(join(path, key))
 		switch text := value.MapIndex(reflect.ValueOf(key)).String(); {
 		case r.Reserved != "" && strings.HasPrefix(key, r.Reserved):
-			f.Add(full, "", fmt.Sprintf("keys that begin with %s are set by this program itself; want another key", r.Reserved))
+			f.Add(full, "", fmt.Sprintf("keys that begin with %s are set by this program itself; want another key",
+				r.Reserved))
 		case !whole(r.Keys, key):
 			f.Add(full, "a key that is not allowed", "want "+r.Want)
 		case !whole(r.Pattern, text):

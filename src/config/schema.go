@@ -15,9 +15,9 @@ import (
 // Schema is a part of a JSON schema.
 type Schema map[string]any
 
-// NewSchema makes the JSON schema (draft 2020-12) of a file, which accepts what Decode and Apply accept as far as that depends on
-// the file alone: what the environment may give is not required. Conditions are added as they are; they say what several keys
-// must be together. It fails where Describe fails.
+// NewSchema makes the JSON schema (draft 2020-12) of a file, which accepts what Decode and Apply accept as far as that
+// depends on the file alone: what the environment may give is not required. Conditions are added as they are; they say
+// what several keys must be together. It fails where Describe fails.
 func NewSchema(title string, defaults any, keys []Key, conditions ...Schema) ([]byte, error) {
 	entries, err := Describe(defaults, keys)
 	if err != nil {

@@ -24,7 +24,8 @@ func TestNewSchema(t *testing.T) {
 		keys []string
 		want map[string]any
 	}{
-		{[]string{"endpoint"}, map[string]any{"type": "string", "minLength": 1.0, "pattern": "^(?:https://[a-z.]+)$", "default": "https://default",
+		{[]string{"endpoint"}, map[string]any{"type": "string", "minLength": 1.0, "pattern": "^(?:https://[a-z.]+)$",
+			"default":  "https://default",
 			"examples": []any{"https://x"}, "description": "Where it is. Allowed: a URL like https://x. Since 1.0.0."}},
 		{[]string{"insecure"}, map[string]any{"type": either("boolean"), "default": false,
 			"examples": []any{true}, "description": "Trusts anybody. Allowed: true or false. Since 1.0.0."}},
@@ -32,8 +33,10 @@ func TestNewSchema(t *testing.T) {
 			"patternProperties":    map[string]any{"^(?:[a-z./]+)$": map[string]any{"type": "string", "pattern": "^(?:[a-z]+)$"}, `^ours\.example/`: false},
 			"additionalProperties": false,
 			"description":          "Labels. Allowed: lower-case letters. Since 1.1.0."}},
-		{[]string{"nested", "interval"}, map[string]any{"type": either("integer"), "minimum": 1.0, "maximum": 60.0, "default": 5.0,
-			"examples": []any{7.0}, "description": "How often. Allowed: a whole number of seconds from 1 to 60. Since 1.0.0."}},
+		{[]string{"nested", "interval"}, map[string]any{"type": either("integer"), "minimum": 1.0, "maximum": 60.0,
+			"default":     5.0,
+			"examples":    []any{7.0},
+			"description": "How often. Allowed: a whole number of seconds from 1 to 60. Since 1.0.0."}},
 	} {
 		if diff := cmp.Diff(tt.want, properties(t, got, tt.keys...)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", strings.Join(tt.keys, "."), diff)
@@ -67,7 +70,8 @@ func TestSchemaLeavesRoomForTheEnvironment(t *testing.T) {
 	if pattern := endpoint["pattern"]; pattern != "^(?:|https://[a-z.]+)$" {
 		t.Errorf("pattern %v refuses empty text", pattern)
 	}
-	if description := endpoint["description"].(string); !strings.Contains(description, "the environment variable ENDPOINT") {
+	if description := endpoint["description"].(string); !strings.Contains(description,
+		"the environment variable ENDPOINT") {
 		t.Errorf("description %q does not name the variable", description)
 	}
 }

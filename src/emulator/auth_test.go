@@ -21,18 +21,24 @@ func TestOfficialClientAuthenticates(t *testing.T) {
 		options []vendor.Option
 		want    string // part of the error; empty means success
 	}{
-		"personal access token":       {nil, ""},
-		"organisation by slug":        {[]vendor.Option{vendor.WithOrganisation(emulator.DefaultOrganisationSlug)}, ""},
-		"client credentials":          {[]vendor.Option{vendor.WithAuthOIDC(emulator.DefaultClientID, emulator.DefaultClientSecret, c.url+"/oidc/token")}, ""},
-		"token URL with double slash": {[]vendor.Option{vendor.WithAuthOIDC(emulator.DefaultClientID, emulator.DefaultClientSecret, c.url+"//oidc/token")}, ""},
-		"scopes":                      {[]vendor.Option{vendor.WithAuthOIDC(emulator.DefaultClientID, emulator.DefaultClientSecret, c.url+"/oidc/token", "api:read", "api:write")}, ""},
-		"basic":                       {[]vendor.Option{vendor.WithAuthBasic(emulator.DefaultClientID, emulator.DefaultClientSecret)}, ""},
-		"wrong basic":                 {[]vendor.Option{vendor.WithAuthBasic(emulator.DefaultClientID, "wrong")}, "401"},
-		"wrong token":                 {[]vendor.Option{vendor.WithAuthPersonalToken("wrong")}, "401"},
-		"wrong bearer":                {[]vendor.Option{vendor.WithToken("wrong")}, "401"},
-		"wrong secret":                {[]vendor.Option{vendor.WithAuthOIDC(emulator.DefaultClientID, "wrong", c.url+"/oidc/token")}, "invalid_client"},
-		"no credentials":              {[]vendor.Option{vendor.WithAuthNone()}, "401"},
-		"wrong organisation":          {[]vendor.Option{vendor.WithOrganisation("o-other")}, "403"},
+		"personal access token": {nil, ""},
+		"organisation by slug":  {[]vendor.Option{vendor.WithOrganisation(emulator.DefaultOrganisationSlug)}, ""},
+		"client credentials": {[]vendor.Option{vendor.WithAuthOIDC(emulator.DefaultClientID,
+			emulator.DefaultClientSecret, c.url+"/oidc/token")}, ""},
+		"token URL with double slash": {[]vendor.Option{vendor.WithAuthOIDC(emulator.DefaultClientID,
+			emulator.DefaultClientSecret, c.url+"//oidc/token")}, ""},
+		"scopes": {[]vendor.Option{vendor.WithAuthOIDC(emulator.DefaultClientID,
+			emulator.DefaultClientSecret, c.url+"/oidc/token", "api:read", "api:write")}, ""},
+		"basic": {[]vendor.Option{vendor.WithAuthBasic(emulator.DefaultClientID,
+			emulator.DefaultClientSecret)}, ""},
+		"wrong basic": {[]vendor.Option{vendor.WithAuthBasic(emulator.DefaultClientID, "wrong")},
+			"401"},
+		"wrong token":  {[]vendor.Option{vendor.WithAuthPersonalToken("wrong")}, "401"},
+		"wrong bearer": {[]vendor.Option{vendor.WithToken("wrong")}, "401"},
+		"wrong secret": {[]vendor.Option{vendor.WithAuthOIDC(emulator.DefaultClientID, "wrong", c.url+
+			"/oidc/token")}, "invalid_client"},
+		"no credentials":     {[]vendor.Option{vendor.WithAuthNone()}, "401"},
+		"wrong organisation": {[]vendor.Option{vendor.WithOrganisation("o-other")}, "403"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

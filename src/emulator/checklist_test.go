@@ -48,7 +48,8 @@ func checkBodies(t *testing.T) {
 	c := populated(t)
 	c.call(t, "POST", "/v1/machines", `{"name":"two","subnet":"emulator","machineType":"pgp-small"}`)
 	for _, request := range [][3]string{
-		{"GET", "/v1/machines", ""}, {"GET", "/v1/machines/x", ""}, {"PUT", "/v1/machines/two", "{"}, {"GET", "/v1/nonsense", ""},
+		{"GET", "/v1/machines", ""}, {"GET", "/v1/machines/x", ""}, {"PUT", "/v1/machines/two", "{"},
+		{"GET", "/v1/nonsense", ""},
 		{"POST", "/v1/loadbalancers", `{}`}, {"POST", "/v1/machines/two/stop", ""}, {"DELETE", "/v1/machines/two", ""},
 		{"POST", "/oidc/token", ""}, {"DELETE", "/v1/loadbalancers/web", ""},
 	} {
@@ -56,7 +57,8 @@ func checkBodies(t *testing.T) {
 		switch {
 		case status == http.StatusNoContent && body != "":
 			t.Errorf("%v: 204 with a body %q", request, body)
-		case status != http.StatusNoContent && (header.Get("Content-Type") != "application/json" || !json.Valid([]byte(body))):
+		case status != http.StatusNoContent && (header.Get("Content-Type") != "application/json" ||
+			!json.Valid([]byte(body))):
 			t.Errorf("%v = %d %q of type %q, want JSON", request, status, body, header.Get("Content-Type"))
 		}
 		if status >= 400 && request[1] != "/oidc/token" && !strings.HasPrefix(body, `{"message":"`) {
@@ -83,18 +85,22 @@ func checkAuthentication(t *testing.T) {
 		OrganisationID: emulator.DefaultOrganisation, ServiceAccountID: emulator.DefaultServiceAccount,
 	}
 	for name, option := range map[string]vendor.Option{
-		"Token":              vendor.WithAuthPersonalToken(emulator.DefaultToken),
-		"Basic":              vendor.WithAuthBasic(emulator.DefaultClientID, emulator.DefaultClientSecret),
-		"client credentials": vendor.WithAuthOIDC(emulator.DefaultClientID, emulator.DefaultClientSecret, c.url+"//oidc/token"),
-		"token exchange":     vendor.WithAuthOIDCTokenExchange(exchange),
+		"Token": vendor.WithAuthPersonalToken(emulator.DefaultToken),
+		"Basic": vendor.WithAuthBasic(emulator.DefaultClientID, emulator.DefaultClientSecret),
+		"client credentials": vendor.WithAuthOIDC(emulator.DefaultClientID, emulator.DefaultClientSecret, c.url+
+			"//oidc/token"),
+		"token exchange": vendor.WithAuthOIDCTokenExchange(exchange),
 	} {
 		if err := works(t, c.client(t, option)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// In the body, and without a redirect that would turn POST into GET.
-	client := &http.Client{CheckRedirect: func(r *http.Request, _ []*http.Request) error { return fmt.Errorf("redirected to %s", r.URL) }}
-	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {emulator.DefaultClientID}, "client_secret": {emulator.DefaultClientSecret}}
+	client := &http.Client{CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		return fmt.Errorf("redirected to %s", r.URL)
+	}}
+	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {emulator.DefaultClientID},
+		"client_secret": {emulator.DefaultClientSecret}}
 	response, err := client.PostForm(c.url+"//oidc//token/", form)
 	if err != nil {
 		t.Fatal(err)
@@ -115,14 +121,16 @@ func checkTenancy(t *testing.T) {
 		options []vendor.Option
 		want    string // the one VPC, or the status
 	}{
-		"identity":            {[]vendor.Option{vendor.WithOrganisation(emulator.DefaultOrganisation)}, emulator.DefaultVPC},
+		"identity": {[]vendor.Option{vendor.WithOrganisation(emulator.DefaultOrganisation)},
+			emulator.DefaultVPC},
 		"slug":                {[]vendor.Option{vendor.WithOrganisation("emulator")}, emulator.DefaultVPC},
 		"project by identity": {[]vendor.Option{vendor.WithProject("prj-shop")}, "vpc-shop"},
 		"project by slug":     {[]vendor.Option{vendor.WithProject("shop")}, "vpc-shop"},
-		"neighbour":           {[]vendor.Option{vendor.WithOrganisation("next"), vendor.WithAuthPersonalToken("next-token")}, "vpc-next"},
-		"wrong organisation":  {[]vendor.Option{vendor.WithOrganisation("o-next")}, "403"},
-		"wrong project":       {[]vendor.Option{vendor.WithProject("x")}, "403"},
-		"bad token":           {[]vendor.Option{vendor.WithAuthPersonalToken("x")}, "401"},
+		"neighbour": {[]vendor.Option{vendor.WithOrganisation("next"),
+			vendor.WithAuthPersonalToken("next-token")}, "vpc-next"},
+		"wrong organisation": {[]vendor.Option{vendor.WithOrganisation("o-next")}, "403"},
+		"wrong project":      {[]vendor.Option{vendor.WithProject("x")}, "403"},
+		"bad token":          {[]vendor.Option{vendor.WithAuthPersonalToken("x")}, "401"},
 	} {
 		vpcs, err := c.client(t, test.options...).ListVpcs(t.Context(), nil)
 		if err != nil && (!strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), `{"message":"`)) {
@@ -161,8 +169,10 @@ func checkReferences(t *testing.T) {
 	}
 	for path, refs := range map[string][]string{
 		"/v1/vpcs/": {emulator.DefaultVPC, "emulator"}, "/v1/subnets/": {emulator.DefaultSubnet, "emulator"},
-		"/v1/regions/": {"nl-01", "region-emulator000000000001"}, "/v1/machine-types/": {"pgp-small", "mt-emulator000000000001"},
-		"/v1/images/": {"debian-12", "img-emulator000000000003"}, "/v1/loadbalancers/": {lb.Identity, "web"}, "/v1/machines/": {"one"},
+		"/v1/regions/": {"nl-01", "region-emulator000000000001"}, "/v1/machine-types/": {"pgp-small",
+			"mt-emulator000000000001"},
+		"/v1/images/": {"debian-12", "img-emulator000000000003"}, "/v1/loadbalancers/": {lb.Identity, "web"},
+		"/v1/machines/": {"one"},
 	} {
 		for _, ref := range refs {
 			if status, _, body := c.call(t, "GET", path+ref, ""); status != 200 {
@@ -198,7 +208,8 @@ func checkReferencesOfGroups(t *testing.T) {
 	if got := list(); got != 1 {
 		t.Errorf("%d listeners while one uses the group", got)
 	}
-	if err := c.api.DeleteTargetGroup(t.Context(), iaas.DeleteTargetGroupRequest{Identity: "web"}); !refused(err, "409") {
+	if err := c.api.DeleteTargetGroup(t.Context(), iaas.DeleteTargetGroupRequest{Identity: "web"}); !refused(err,
+		"409") {
 		t.Errorf("deleting a group in use: %v, want 409", err)
 	}
 	if err := c.api.DeleteLoadbalancer(t.Context(), "web"); err != nil {
@@ -226,7 +237,8 @@ func checkAttachments(t *testing.T) {
 		}
 	}
 	body := fmt.Sprintf(`{"TargetGroupID":"another","attachments":[{"serverIdentity":%q}]}`, a)
-	if status, _, answer := c.call(t, "POST", "/v1/loadbalancer-target-groups/g/attachments", body); status != 204 || answer != "" {
+	if status, _, answer := c.call(t, "POST", "/v1/loadbalancer-target-groups/g/attachments", body); status != 204 ||
+		answer != "" {
 		t.Errorf("%d %q, want 204", status, answer)
 	}
 }
@@ -244,7 +256,8 @@ func checkAddresses(t *testing.T) {
 	}
 	for _, also := range []bool{false, true} {
 		c := newCloud(t, func(cfg *emulator.Config) { cfg.Switches.InternalAddressAlsoExternal = also })
-		lb, err := c.api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "a", Subnet: "emulator", InternalLoadbalancer: true})
+		lb, err := c.api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "a", Subnet: "emulator",
+			InternalLoadbalancer: true})
 		if err != nil || len(lb.InternalIpAddresses) != 1 || (len(lb.ExternalIpAddresses) == 1) != also {
 			t.Errorf("internal, also external %t: %+v, %v", also, lb, err)
 		}
@@ -257,7 +270,8 @@ func checkRefusals(t *testing.T) {
 	if err := c.SetQuota("", "loadbalancers", 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "a", Subnet: "emulator"}); !refused(err, "403") {
+	if _, err := c.api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "a",
+		Subnet: "emulator"}); !refused(err, "403") {
 		t.Errorf("beyond the quota: %v, want 403", err)
 	}
 	if err := c.SetQuota("", "loadbalancers", 1); err != nil {
@@ -269,7 +283,8 @@ func checkRefusals(t *testing.T) {
 		t.Errorf("a port twice: %v, want 409", err)
 	}
 	// Refused requests count.
-	for operation, want := range map[string]int{"POST /v1/loadbalancers": 2, "POST /v1/loadbalancers/{id}/listeners": 2, "GET /v1/machines": 0} {
+	for operation, want := range map[string]int{"POST /v1/loadbalancers": 2, "POST /v1/loadbalancers/{id}/listeners": 2,
+		"GET /v1/machines": 0} {
 		if got := c.Counters()[operation]; got != want {
 			t.Errorf("%s was counted %d times, want %d", operation, got, want)
 		}
@@ -338,7 +353,8 @@ func unknowns() map[string][]string {
 		"which filters work":                                    {"IgnoredFilters"},
 		"how late label filters are":                            {"LabelFilters"},
 		"what rate of requests is too much":                     {"RequestsPerSecond"},
-		"how long coming, changing and going take": {"LoadbalancerCreate", "LoadbalancerUpdate", "LoadbalancerDelete", "MachineCreate", "MachineDelete",
+		"how long coming, changing and going take": {"LoadbalancerCreate", "LoadbalancerUpdate", "LoadbalancerDelete",
+			"MachineCreate", "MachineDelete",
 			"NetworkCreate", "NetworkDelete", "ReservedIPCreate", "NATGatewayCreate"},
 		"whether what is gone is still shown": {"LoadbalancerLinger", "MachineLinger", "NetworkLinger"},
 		"how long tokens are good":            {"TokenLifetime"},

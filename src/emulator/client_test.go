@@ -77,7 +77,8 @@ func (c *cloud) group(t *testing.T, name string, port int) *iaas.VpcLoadbalancer
 
 func (c *cloud) loadbalancer(t *testing.T, name string) *iaas.VpcLoadbalancer {
 	t.Helper()
-	lb, err := c.api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: name, Subnet: emulator.DefaultSubnet})
+	lb, err := c.api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: name,
+		Subnet: emulator.DefaultSubnet})
 	if err != nil {
 		t.Fatalf("CreateLoadbalancer: %v", err)
 	}

@@ -11,7 +11,8 @@ import (
 
 func TestCloudInitTemplates(t *testing.T) {
 	c := newCloud(t)
-	made, err := c.api.CreateCloudInitTemplate(t.Context(), iaas.CreateCloudInitTemplateRequest{Name: "Web", Content: "#cloud-config", Labels: iaas.Labels{"a": "b"}})
+	made, err := c.api.CreateCloudInitTemplate(t.Context(), iaas.CreateCloudInitTemplateRequest{Name: "Web",
+		Content: "#cloud-config", Labels: iaas.Labels{"a": "b"}})
 	if err != nil || made.Slug != "web" || made.CreatedAt.IsZero() {
 		t.Fatalf("%+v, %v", made, err)
 	}
@@ -19,17 +20,23 @@ func TestCloudInitTemplates(t *testing.T) {
 	if err != nil || len(all) != 1 || all[0].Content != "#cloud-config" || all[0].Labels["a"] != "b" {
 		t.Errorf("list %+v, %v", all, err)
 	}
-	if _, err := c.api.UpdateCloudInitTemplate(t.Context(), "web", iaas.UpdateCloudInitTemplateRequest{Name: "Web", Content: "two"}); err != nil {
+	if _, err := c.api.UpdateCloudInitTemplate(t.Context(), "web", iaas.UpdateCloudInitTemplateRequest{Name: "Web",
+		Content: "two"}); err != nil {
 		t.Error(err)
 	}
-	if got, err := c.api.GetCloudInitTemplate(t.Context(), made.Identity); err != nil || got.Content != "two" || len(got.Labels) != 0 {
+	if got, err := c.api.GetCloudInitTemplate(t.Context(), made.Identity); err != nil || got.Content != "two" ||
+		len(got.Labels) != 0 {
 		t.Errorf("%+v, %v, want the new content without labels", got, err)
 	}
 	for name, err := range map[string]error{
-		"no content": second(c.api.CreateCloudInitTemplate(t.Context(), iaas.CreateCloudInitTemplateRequest{Name: "x"})),
-		"no name":    second(c.api.CreateCloudInitTemplate(t.Context(), iaas.CreateCloudInitTemplateRequest{Content: "x"})),
-		"emptied":    second(c.api.UpdateCloudInitTemplate(t.Context(), "web", iaas.UpdateCloudInitTemplateRequest{Name: "x"})),
-		"nameless":   second(c.api.UpdateCloudInitTemplate(t.Context(), "web", iaas.UpdateCloudInitTemplateRequest{Content: "x"})),
+		"no content": second(c.api.CreateCloudInitTemplate(t.Context(),
+			iaas.CreateCloudInitTemplateRequest{Name: "x"})),
+		"no name": second(c.api.CreateCloudInitTemplate(t.Context(),
+			iaas.CreateCloudInitTemplateRequest{Content: "x"})),
+		"emptied": second(c.api.UpdateCloudInitTemplate(t.Context(), "web",
+			iaas.UpdateCloudInitTemplateRequest{Name: "x"})),
+		"nameless": second(c.api.UpdateCloudInitTemplate(t.Context(), "web",
+			iaas.UpdateCloudInitTemplateRequest{Content: "x"})),
 	} {
 		if !vendor.IsBadRequest(err) {
 			t.Errorf("%s: %v, want bad request", name, err)
@@ -39,8 +46,9 @@ func TestCloudInitTemplates(t *testing.T) {
 		t.Error(err)
 	}
 	for name, err := range map[string]error{
-		"get":    second(c.api.GetCloudInitTemplate(t.Context(), made.Identity)),
-		"update": second(c.api.UpdateCloudInitTemplate(t.Context(), "web", iaas.UpdateCloudInitTemplateRequest{Name: "x", Content: "x"})),
+		"get": second(c.api.GetCloudInitTemplate(t.Context(), made.Identity)),
+		"update": second(c.api.UpdateCloudInitTemplate(t.Context(), "web",
+			iaas.UpdateCloudInitTemplateRequest{Name: "x", Content: "x"})),
 		"delete": c.api.DeleteCloudInitTemplate(t.Context(), made.Identity),
 	} {
 		if !vendor.IsNotFound(err) {
@@ -54,7 +62,8 @@ func second[T any](_ T, err error) error { return err }
 
 func TestMachineInstallation(t *testing.T) {
 	c := newCloud(t)
-	if _, err := c.api.CreateCloudInitTemplate(t.Context(), iaas.CreateCloudInitTemplateRequest{Name: "Web", Content: "from the template"}); err != nil {
+	if _, err := c.api.CreateCloudInitTemplate(t.Context(), iaas.CreateCloudInitTemplateRequest{Name: "Web",
+		Content: "from the template"}); err != nil {
 		t.Fatal(err)
 	}
 	base := iaas.CreateMachine{Name: "m", Subnet: "emulator", MachineType: "pgp-small"}
@@ -62,17 +71,29 @@ func TestMachineInstallation(t *testing.T) {
 		change func(*iaas.CreateMachine)
 		check  func(*iaas.Machine) bool
 	}{
-		"template": {func(m *iaas.CreateMachine) { m.CloudInitRef = "web" }, func(m *iaas.Machine) bool { return *m.CloudInit == "from the template" }},
-		"text":     {func(m *iaas.CreateMachine) { m.CloudInit = "own" }, func(m *iaas.Machine) bool { return *m.CloudInit == "own" }},
+		"template": {func(m *iaas.CreateMachine) {
+			m.CloudInitRef = "web"
+		}, func(m *iaas.Machine) bool { return *m.CloudInit == "from the template" }},
+		"text": {func(m *iaas.CreateMachine) {
+			m.CloudInit = "own"
+		}, func(m *iaas.Machine) bool { return *m.CloudInit == "own" }},
 		"neither": {func(*iaas.CreateMachine) {}, func(m *iaas.Machine) bool {
 			return m.CloudInit == nil && m.MachineImage == nil && m.PersistentVolume == nil
 		}},
-		"image by name": {func(m *iaas.CreateMachine) { m.MachineImage = "ubuntu-22.04" }, func(m *iaas.Machine) bool { return m.MachineImage.Slug == "ubuntu-22-04" }},
-		"image by slug": {func(m *iaas.CreateMachine) { m.MachineImage = "debian-12" }, func(m *iaas.Machine) bool { return m.MachineImage.Architecture == "amd64" }},
-		"root volume": {func(m *iaas.CreateMachine) { m.RootVolume.Size, m.RootVolume.VolumeTypeIdentity = 20, "vt-1" }, func(m *iaas.Machine) bool {
+		"image by name": {func(m *iaas.CreateMachine) {
+			m.MachineImage = "ubuntu-22.04"
+		}, func(m *iaas.Machine) bool { return m.MachineImage.Slug == "ubuntu-22-04" }},
+		"image by slug": {func(m *iaas.CreateMachine) {
+			m.MachineImage = "debian-12"
+		}, func(m *iaas.Machine) bool { return m.MachineImage.Architecture == "amd64" }},
+		"root volume": {func(m *iaas.CreateMachine) {
+			m.RootVolume.Size, m.RootVolume.VolumeTypeIdentity = 20, "vt-1"
+		}, func(m *iaas.Machine) bool {
 			return m.PersistentVolume.Size == 20 && m.PersistentVolume.Status == "Attached"
 		}},
-		"zone":           {func(m *iaas.CreateMachine) { m.AvailabilityZone = new("nl-01c") }, func(m *iaas.Machine) bool { return *m.AvailabilityZone == "nl-01c" }},
+		"zone": {func(m *iaas.CreateMachine) {
+			m.AvailabilityZone = new("nl-01c")
+		}, func(m *iaas.Machine) bool { return *m.AvailabilityZone == "nl-01c" }},
 		"both texts":     {func(m *iaas.CreateMachine) { m.CloudInit, m.CloudInitRef = "own", "web" }, nil},
 		"no template":    {func(m *iaas.CreateMachine) { m.CloudInitRef = "x" }, nil},
 		"no image":       {func(m *iaas.CreateMachine) { m.MachineImage = "windows-95" }, nil},
@@ -109,12 +130,15 @@ func TestImages(t *testing.T) {
 		t.Errorf("unknown image: %v", err)
 	}
 	own := newCloud(t, func(cfg *emulator.Config) {
-		cfg.Seed.MachineImages = []emulator.MachineImageSeed{{Name: "Mine", Architecture: "arm64", Labels: map[string]string{"a": "b"}}}
+		cfg.Seed.MachineImages = []emulator.MachineImageSeed{{Name: "Mine", Architecture: "arm64",
+			Labels: map[string]string{"a": "b"}}}
 	})
-	if status, _, body := own.call(t, "GET", "/v1/images?matchLabels%5Ba%5D=b&name=Mine", ""); status != 200 || len(body) < 10 {
+	if status, _, body := own.call(t, "GET", "/v1/images?matchLabels%5Ba%5D=b&name=Mine", ""); status != 200 ||
+		len(body) < 10 {
 		t.Errorf("%d %s", status, body)
 	}
-	if all, err := own.api.ListMachineImages(t.Context(), nil); err != nil || len(all) != 1 || all[0].Architecture != "arm64" {
+	if all, err := own.api.ListMachineImages(t.Context(), nil); err != nil || len(all) != 1 ||
+		all[0].Architecture != "arm64" {
 		t.Errorf("%+v, %v, want the seed's image only", all, err)
 	}
 	seed := emulator.DefaultSeed()

@@ -72,7 +72,8 @@ func TestConcurrentClientsMeetFaults(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if status, _, body := c.call(t, "GET", "/v1/loadbalancer-target-groups", ""); status != 200 || !json.Valid([]byte(body)) {
+			if status, _, body := c.call(t, "GET", "/v1/loadbalancer-target-groups", ""); status != 200 ||
+				!json.Valid([]byte(body)) {
 				t.Errorf("list = %d %s", status, body)
 			}
 			c.Faults()
@@ -97,7 +98,8 @@ func (c *cloud) cycle(t *testing.T, name string, machines []string) error {
 			return err
 		}
 		lb, err := c.api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{
-			Name: name, Subnet: emulator.DefaultSubnet, Listeners: []iaas.CreateListener{listenerOn(80, group.Identity)},
+			Name: name, Subnet: emulator.DefaultSubnet,
+			Listeners: []iaas.CreateListener{listenerOn(80, group.Identity)},
 		})
 		if err != nil {
 			return err
@@ -108,7 +110,8 @@ func (c *cloud) cycle(t *testing.T, name string, machines []string) error {
 		if err := c.api.DeleteLoadbalancer(t.Context(), lb.Identity); err != nil {
 			return err
 		}
-		if err := c.api.DeleteTargetGroup(t.Context(), iaas.DeleteTargetGroupRequest{Identity: group.Identity}); err != nil {
+		if err := c.api.DeleteTargetGroup(t.Context(),
+			iaas.DeleteTargetGroupRequest{Identity: group.Identity}); err != nil {
 			return err
 		}
 	}

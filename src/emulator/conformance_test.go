@@ -20,15 +20,18 @@ func populated(t *testing.T) *cloud {
 	c := newCloud(t)
 	group, ip := c.populatedNetwork(t)
 	if _, err := c.api.CreateMachine(t.Context(), iaas.CreateMachine{
-		Name: "one", SecurityGroupAttachments: []string{group}, Subnet: emulator.DefaultSubnet, MachineType: "pgp-small", MachineImage: "ubuntu-22.04",
+		Name: "one", SecurityGroupAttachments: []string{group}, Subnet: emulator.DefaultSubnet,
+		MachineType: "pgp-small", MachineImage: "ubuntu-22.04",
 		Description: "d", Labels: iaas.Labels{"a": "b"}, Annotations: iaas.Annotations{"c": "d"}, CloudInit: "x",
 	}); err != nil {
 		t.Fatal(err)
 	}
 	g, err := c.api.CreateTargetGroup(t.Context(), iaas.CreateTargetGroup{
-		Name: "web", Vpc: emulator.DefaultVPC, TargetPort: 80, Protocol: iaas.ProtocolTCP, EnableProxyProtocol: new(true),
-		TargetSelector: map[string]string{"a": "b"}, LoadbalancingPolicy: new(iaas.LoadbalancingPolicyRandom),
-		HealthCheck: &iaas.BackendHealthCheck{Protocol: "tcp", Port: 80, PeriodSeconds: 5, TimeoutSeconds: 5, UnhealthyThreshold: 2, HealthyThreshold: 2},
+		Name: "web", Vpc: emulator.DefaultVPC, TargetPort: 80, Protocol: iaas.ProtocolTCP,
+		EnableProxyProtocol: new(true),
+		TargetSelector:      map[string]string{"a": "b"}, LoadbalancingPolicy: new(iaas.LoadbalancingPolicyRandom),
+		HealthCheck: &iaas.BackendHealthCheck{Protocol: "tcp", Port: 80, PeriodSeconds: 5, TimeoutSeconds: 5,
+			UnhealthyThreshold: 2, HealthyThreshold: 2},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +61,8 @@ func (c *cloud) populatedNetwork(t *testing.T) (group, ip string) {
 	}
 	out := c.reservedIP(t, "out")
 	if _, err := c.api.CreateNatGateway(t.Context(), iaas.CreateVpcNatGateway{
-		Name: "out", SubnetIdentity: emulator.DefaultSubnet, ConfigureDefaultRoute: true, ReservedIpID: &out.Identity, SecurityGroupAttachments: []string{g.Identity},
+		Name: "out", SubnetIdentity: emulator.DefaultSubnet, ConfigureDefaultRoute: true, ReservedIpID: &out.Identity,
+		SecurityGroupAttachments: []string{g.Identity},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -146,17 +150,25 @@ func TestClientKnowsEveryKeyOfTheRest(t *testing.T) {
 func TestNestedObjectsAreThere(t *testing.T) {
 	c := populated(t)
 	tests := map[string][]string{
-		"/v1/vpcs":     {"0.cloudRegion.slug", "0.subnets.0.identity", "0.subnets.0.slug", "0.subnets.0.labels", "0.organisation.identity", "0.routeTable.identity"},
-		"/v1/subnets":  {"0.vpc.identity", "0.vpcIdentity", "0.cidr", "0.routeTable.identity"},
-		"/v1/machines": {"0.vpc.identity", "0.vpc.cloudRegion.slug", "0.subnet.identity", "0.machineType.slug", "0.interfaces.0.ipAddresses.0", "0.status.status"},
-		"/v1/loadbalancers": {"0.subnet.identity", "0.vpc.identity", "0.securityGroups.0.identity", "0.reservedIp.ipv4Address", "0.reservedIpIdentity", "0.loadbalancerListeners.0.port",
+		"/v1/vpcs": {"0.cloudRegion.slug", "0.subnets.0.identity", "0.subnets.0.slug", "0.subnets.0.labels",
+			"0.organisation.identity", "0.routeTable.identity"},
+		"/v1/subnets": {"0.vpc.identity", "0.vpcIdentity", "0.cidr", "0.routeTable.identity"},
+		"/v1/machines": {"0.vpc.identity", "0.vpc.cloudRegion.slug", "0.subnet.identity", "0.machineType.slug",
+			"0.interfaces.0.ipAddresses.0", "0.status.status"},
+		"/v1/loadbalancers": {"0.subnet.identity", "0.vpc.identity", "0.securityGroups.0.identity",
+			"0.reservedIp.ipv4Address", "0.reservedIpIdentity", "0.loadbalancerListeners.0.port",
 			"0.loadbalancerListeners.0.targetGroup.identity", "0.externalIpAddresses.0", "0.organisation.identity"},
-		"/v1/security-groups":             {"0.vpc.identity", "0.organisation.identity", "0.ingressRules.0.remoteAddress", "0.egressRules", "0.status"},
-		"/v1/reserved-ips":                {"0.region.slug", "0.attachedToResourceIdentity", "0.ipv4Address"},
-		"/v1/nat-gateways":                {"0.vpc.identity", "0.subnet.identity", "0.endpointIP", "0.reservedIp.identity", "0.securityGroups.0.identity", "0.organisation.identity"},
-		"/v1/route-tables":                {"0.vpc.identity", "0.routes.0.targetNatGateway.identity", "0.associatedSubnets.0.identity", "0.organisation.identity"},
-		"/v1/loadbalancers/web/listeners": {"0.port", "0.protocol", "0.identity", "0.targetGroup.vpc.identity", "0.allowedSources.0"},
-		"/v1/loadbalancer-target-groups": {"0.vpc.identity", "0.loadbalancerListeners.0.identity", "0.labels", "0.targetSelector.a",
+		"/v1/security-groups": {"0.vpc.identity", "0.organisation.identity",
+			"0.ingressRules.0.remoteAddress", "0.egressRules", "0.status"},
+		"/v1/reserved-ips": {"0.region.slug", "0.attachedToResourceIdentity", "0.ipv4Address"},
+		"/v1/nat-gateways": {"0.vpc.identity", "0.subnet.identity", "0.endpointIP",
+			"0.reservedIp.identity", "0.securityGroups.0.identity", "0.organisation.identity"},
+		"/v1/route-tables": {"0.vpc.identity", "0.routes.0.targetNatGateway.identity",
+			"0.associatedSubnets.0.identity", "0.organisation.identity"},
+		"/v1/loadbalancers/web/listeners": {"0.port", "0.protocol", "0.identity", "0.targetGroup.vpc.identity",
+			"0.allowedSources.0"},
+		"/v1/loadbalancer-target-groups": {"0.vpc.identity", "0.loadbalancerListeners.0.identity", "0.labels",
+			"0.targetSelector.a",
 			"0.loadbalancerTargetGroupAttachments.0.virtualMachineInstance.identity"},
 	}
 	for path, wanted := range tests {
@@ -221,7 +233,8 @@ func TestStatusCodes(t *testing.T) {
 	for _, step := range steps {
 		status, header, body := c.call(t, step.method, step.path, step.body)
 		if status != step.status || (body != "") != step.answered {
-			t.Errorf("%s %s = %d %q, want %d, with a body: %t", step.method, step.path, status, body, step.status, step.answered)
+			t.Errorf("%s %s = %d %q, want %d, with a body: %t", step.method, step.path, status, body, step.status,
+				step.answered)
 		}
 		if got := header.Get("Content-Type"); step.answered && got != "application/json" {
 			t.Errorf("%s %s: Content-Type %q, want application/json", step.method, step.path, got)
@@ -232,7 +245,8 @@ func TestStatusCodes(t *testing.T) {
 // No timestamp may be empty: clients fail to decode the whole answer then.
 func TestNoEmptyTimestamps(t *testing.T) {
 	c := populated(t)
-	for _, path := range []string{"/v1/regions", "/v1/vpcs", "/v1/subnets", "/v1/machines", "/v1/loadbalancers", "/v1/loadbalancer-target-groups",
+	for _, path := range []string{"/v1/regions", "/v1/vpcs", "/v1/subnets", "/v1/machines", "/v1/loadbalancers",
+		"/v1/loadbalancer-target-groups",
 		"/v1/security-groups", "/v1/reserved-ips", "/v1/nat-gateways", "/v1/route-tables"} {
 		_, _, body := c.call(t, "GET", path, "")
 		for _, bad := range []string{`At":""`, `Time":""`, "0001-01-01"} {

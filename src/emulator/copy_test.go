@@ -18,7 +18,8 @@ func filled(t *testing.T) *Emulator {
 	t.Helper()
 	seed := DefaultSeed()
 	seed.Organisations[0].Projects = []ProjectSeed{{Identity: "prj-1", Name: "shop", VPCs: []VPCSeed{{
-		Identity: "vpc-shop", Name: "shop", Region: DefaultRegion, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")},
+		Identity: "vpc-shop", Name: "shop", Region: DefaultRegion,
+		CIDRs: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")},
 	}}}}
 	e, err := New(Config{Seed: seed})
 	if err != nil {
@@ -102,7 +103,8 @@ func changeable(t reflect.Type) bool {
 	}
 	fixed := []reflect.Type{reflect.TypeFor[*state.MachineType](), reflect.TypeFor[*state.Image]()}
 	name := t.Elem().PkgPath()
-	return strings.HasPrefix(name, "github.com/thalassa-cloud/") && !strings.HasSuffix(name, "/wire") && !slices.Contains(fixed, t)
+	return strings.HasPrefix(name, "github.com/thalassa-cloud/") && !strings.HasSuffix(name, "/wire") &&
+		!slices.Contains(fixed, t)
 }
 
 // Whoever adds a kind of object learns here that it must be copied.
@@ -130,7 +132,8 @@ func TestCopySharesNothing(t *testing.T) {
 func everything(t *testing.T, e *Emulator) string {
 	t.Helper()
 	var out strings.Builder
-	for _, path := range []string{"regions", "vpcs", "subnets", "machines", "loadbalancers", "loadbalancers/lb/listeners", "loadbalancer-target-groups",
+	for _, path := range []string{"regions", "vpcs", "subnets", "machines", "loadbalancers",
+		"loadbalancers/lb/listeners", "loadbalancer-target-groups",
 		"projects", "cloudinits", "tfs", "vpc-firewall-rules/emulator", "vpc-peering-connections", "quotas", "images",
 		"security-groups", "reserved-ips", "nat-gateways", "route-tables", "route-tables/default/routes"} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/"+path, nil)
@@ -158,8 +161,10 @@ func TestCopyIsTheSame(t *testing.T) {
 		}
 	}
 	for _, path := range []string{
-		"loadbalancers/lb", "nat-gateways/out", "loadbalancer-target-groups/tg", "machines/one", "tfs/x", "security-groups/web",
-		"reserved-ips/in", "vpc-firewall-rules/emulator/x", "vpc-peering-connections/x", "cloudinits/x", "projects/below",
+		"loadbalancers/lb", "nat-gateways/out", "loadbalancer-target-groups/tg", "machines/one", "tfs/x",
+		"security-groups/web",
+		"reserved-ips/in", "vpc-firewall-rules/emulator/x", "vpc-peering-connections/x", "cloudinits/x",
+		"projects/below",
 	} {
 		remove("/v1/" + path)
 	}

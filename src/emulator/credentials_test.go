@@ -63,7 +63,8 @@ func TestReadOnlyTokens(t *testing.T) {
 		t.Errorf("reading without a scope for it: %v, want 403", err)
 	}
 	for name, err := range map[string]error{
-		"unknown organisation": c.AddToken("o-x", "t"), "unknown scope": c.AddToken("", "t", "x"), "empty": c.AddToken("", ""),
+		"unknown organisation": c.AddToken("o-x", "t"), "unknown scope": c.AddToken("", "t", "x"),
+		"empty": c.AddToken("", ""),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", name)
@@ -91,7 +92,8 @@ func TestScopesOfClients(t *testing.T) {
 			t.Errorf("scope %q: %d %+v, want 400 invalid_scope", scope, status, answer)
 		}
 	}
-	if err := c.client(t, vendor.WithAuthBasic(emulator.DefaultClientID, emulator.DefaultClientSecret)).DeleteMachine(t.Context(), "x"); !refused(err, "403") {
+	if err := c.client(t, vendor.WithAuthBasic(emulator.DefaultClientID, emulator.DefaultClientSecret)).
+		DeleteMachine(t.Context(), "x"); !refused(err, "403") {
 		t.Errorf("writing with Basic: %v, want 403", err)
 	}
 	seed := emulator.DefaultSeed()
@@ -103,7 +105,8 @@ func TestScopesOfClients(t *testing.T) {
 
 func TestBearersExpireOnDemand(t *testing.T) {
 	c := newCloud(t)
-	oidc := c.client(t, vendor.WithAuthOIDC(emulator.DefaultClientID, emulator.DefaultClientSecret, c.url+"/oidc/token"))
+	oidc := c.client(t, vendor.WithAuthOIDC(emulator.DefaultClientID, emulator.DefaultClientSecret, c.url+
+		"/oidc/token"))
 	if err := works(t, oidc); err != nil {
 		t.Fatal(err)
 	}
@@ -123,13 +126,15 @@ func TestClientSecretsCanBeReplaced(t *testing.T) {
 	if err := c.SetClientSecret(emulator.DefaultClientID, secret); err != nil {
 		t.Fatal(err)
 	}
-	if err := works(t, c.client(t, vendor.WithAuthOIDC(emulator.DefaultClientID, secret, c.url+"/oidc/token"))); err != nil {
+	if err := works(t, c.client(t, vendor.WithAuthOIDC(emulator.DefaultClientID, secret, c.url+"/oidc/token"))); err !=
+		nil {
 		t.Errorf("the new secret: %v", err)
 	}
 	if err := works(t, c.client(t, vendor.WithAuthBasic(emulator.DefaultClientID, secret))); err != nil {
 		t.Errorf("the new secret, as it is: %v", err)
 	}
-	if err := works(t, c.client(t, vendor.WithAuthOIDC(emulator.DefaultClientID, emulator.DefaultClientSecret, c.url+"/oidc/token"))); !refused(err, "invalid_client") {
+	if err := works(t, c.client(t, vendor.WithAuthOIDC(emulator.DefaultClientID, emulator.DefaultClientSecret, c.url+
+		"/oidc/token"))); !refused(err, "invalid_client") {
 		t.Errorf("the old secret: %v, want invalid_client", err)
 	}
 	if c.SetClientSecret("nobody", "x") == nil || c.SetClientSecret(emulator.DefaultClientID, "") == nil {
@@ -163,7 +168,8 @@ func TestCredentialsOverTheAdminAPI(t *testing.T) {
 	} {
 		status, _, body := c.call(t, step.method, step.path, step.body)
 		if status != step.status || !strings.Contains(body, step.want) {
-			t.Errorf("%s %s %s = %d %s, want %d with %q", step.method, step.path, step.body, status, body, step.status, step.want)
+			t.Errorf("%s %s %s = %d %s, want %d with %q", step.method, step.path, step.body, status, body, step.status,
+				step.want)
 		}
 	}
 }

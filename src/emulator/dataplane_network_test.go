@@ -115,7 +115,8 @@ func TestReservedIPIsServedOnce(t *testing.T) {
 				for _, to := range []string{"i", "j", ""} {
 					request := newRequest(t, "PUT", "/v1/loadbalancers/"+name, `{"name":"`+name+`","reservedIpId":"`+to+`"}`)
 					request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
-					if answer := serve(c.Emulator, request); answer.Code != http.StatusOK && answer.Code != http.StatusConflict {
+					if answer := serve(c.Emulator, request); answer.Code != http.StatusOK &&
+						answer.Code != http.StatusConflict {
 						t.Errorf("PUT %s %s = %d", name, to, answer.Code)
 					}
 				}
@@ -205,7 +206,9 @@ func TestLoopbackServesTheReservedIP(t *testing.T) {
 			}
 		}
 		state := c.State()
-		if i := slices.IndexFunc(state.LoadBalancers, func(lb emulator.LoadBalancerState) bool { return lb.Name == "two" }); !slices.Equal(state.LoadBalancers[i].Addresses, []string{ip.IPv4Address}) {
+		if i := slices.IndexFunc(state.LoadBalancers, func(lb emulator.LoadBalancerState) bool {
+			return lb.Name == "two"
+		}); !slices.Equal(state.LoadBalancers[i].Addresses, []string{ip.IPv4Address}) {
 			t.Errorf("state %+v, want two at %s", state, ip.IPv4Address)
 		}
 	})
@@ -232,7 +235,9 @@ func (c *cloud) backend(t *testing.T, name string, port uint16) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, name) })}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, name)
+	})}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
 }

@@ -108,13 +108,15 @@ func TestDataPlaneGetsAllSettings(t *testing.T) {
 	g, err := c.api.CreateTargetGroup(t.Context(), iaas.CreateTargetGroup{
 		Name: "web", Vpc: emulator.DefaultVPC, TargetPort: 8080, Protocol: iaas.ProtocolTCP,
 		EnableProxyProtocol: new(true), LoadbalancingPolicy: new(iaas.LoadbalancingPolicyRandom),
-		HealthCheck: &iaas.BackendHealthCheck{Protocol: "http", Port: 10256, Path: "/healthz", PeriodSeconds: 5, TimeoutSeconds: 3, UnhealthyThreshold: 2, HealthyThreshold: 1},
+		HealthCheck: &iaas.BackendHealthCheck{Protocol: "http", Port: 10256, Path: "/healthz", PeriodSeconds: 5,
+			TimeoutSeconds: 3, UnhealthyThreshold: 2, HealthyThreshold: 1},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	create := listenerOn(80, g.Identity)
-	create.AllowedSources, create.MaxConnections, create.ConnectionIdleTimeout = []string{"10.0.0.1", "192.0.2.7/24"}, new(uint32(9)), new(uint32(60))
+	create.AllowedSources, create.MaxConnections, create.ConnectionIdleTimeout = []string{"10.0.0.1", "192.0.2.7/24"},
+		new(uint32(9)), new(uint32(60))
 	l, err := c.api.CreateListener(t.Context(), c.loadbalancer(t, "a").Identity, create)
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +126,8 @@ func TestDataPlaneGetsAllSettings(t *testing.T) {
 		AllowedSources: prefixes("10.0.0.1/32", "192.0.2.0/24"),
 		Group: traffic.Group{
 			Identity: g.Identity, Policy: traffic.Random, ProxyProtocol: true,
-			Health: &traffic.HealthCheck{Protocol: "http", Port: 10256, Path: "/healthz", Period: 5 * time.Second, Timeout: 3 * time.Second, UnhealthyThreshold: 2, HealthyThreshold: 1},
+			Health: &traffic.HealthCheck{Protocol: "http", Port: 10256, Path: "/healthz", Period: 5 * time.Second,
+				Timeout: 3 * time.Second, UnhealthyThreshold: 2, HealthyThreshold: 1},
 		},
 	}}
 	compare := cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
@@ -176,9 +179,13 @@ func TestSeedMustFitTheDataPlane(t *testing.T) {
 		change func(*emulator.Seed)
 		want   string
 	}{
-		"fits":             {func(*emulator.Seed) {}, ""},
-		"public addresses": {func(s *emulator.Seed) { s.Regions[0].PublicAddresses = prefixes("198.18.0.0/15") }, "public addresses 198.18.0.0/15"},
-		"VPC":              {func(s *emulator.Seed) { s.Organisations[0].VPCs[0].CIDRs = prefixes("10.0.0.0/8") }, "CIDR 10.0.0.0/8"},
+		"fits": {func(*emulator.Seed) {}, ""},
+		"public addresses": {func(s *emulator.Seed) {
+			s.Regions[0].PublicAddresses = prefixes("198.18.0.0/15")
+		}, "public addresses 198.18.0.0/15"},
+		"VPC": {func(s *emulator.Seed) {
+			s.Organisations[0].VPCs[0].CIDRs = prefixes("10.0.0.0/8")
+		}, "CIDR 10.0.0.0/8"},
 	}
 	for name, test := range tests {
 		seed, err := emulator.LoopbackSeed(inside)
@@ -226,7 +233,9 @@ func useLoopback(t *testing.T, c *cloud) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello from one") })}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "hello from one")
+	})}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
 
@@ -240,7 +249,8 @@ func useLoopback(t *testing.T, c *cloud) {
 		t.Fatal(err)
 	}
 	state := c.State().LoadBalancers[0]
-	if len(state.Addresses) != 1 || len(state.Listeners[0].Served) != 1 || state.Listeners[0].Targets[0].Health != "unchecked" {
+	if len(state.Addresses) != 1 || len(state.Listeners[0].Served) != 1 ||
+		state.Listeners[0].Targets[0].Health != "unchecked" {
 		t.Fatalf("state %+v, want one address, served, with an unchecked target", state)
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

@@ -113,7 +113,8 @@ func TestLoadBalancersAreUpdating(t *testing.T) {
 			{request: "POST " + listeners, body: port("80"), status: 201},
 			look(0, []string{`"status":"creating"`, `"externalIpAddresses":[]`}),
 			look(minute, ready),
-			{request: "PUT " + listeners + "/l", body: port("81"), status: 200}, look(minute-1, updating), look(1, ready),
+			{request: "PUT " + listeners + "/l", body: port("81"), status: 200}, look(minute-1, updating),
+			look(1, ready),
 			{request: "PUT /v1/loadbalancers/web", body: `{"name":"web"}`, status: 200, has: updating}, look(minute-1, updating), look(1, ready),
 			{request: "DELETE " + listeners + "/l", status: 204}, look(0, updating),
 			{request: "GET /v1/loadbalancers?status=updating", status: 200, has: []string{`"name":"web"`}}, look(minute, ready),
@@ -135,7 +136,8 @@ func TestPastStatusOfNetworks(t *testing.T) {
 			"/v1/vpcs?name=v&status=ready": 0, "/v1/subnets?name=s&status=ready": 0,
 		} {
 			if status, body := p.send("GET", path, ""); status != http.StatusOK || strings.Count(body, `"status":"creating"`) != want {
-				p.Errorf("%s a minute ago: %d %s, want the VPC and the subnet creating %d times", path, status, body, want)
+				p.Errorf("%s a minute ago: %d %s, want the VPC and the subnet creating %d times", path, status, body,
+					want)
 			}
 		}
 		<-time.After(30 * time.Second)

@@ -25,7 +25,8 @@ func ExampleEmulator_Transport() {
 		fmt.Println(err)
 		return
 	}
-	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://any.host/v1/machines/worker-1/stop", nil)
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost,
+		"http://any.host/v1/machines/worker-1/stop", nil)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -58,16 +58,24 @@ func kindTests() map[fault.Kind]kindTest {
 	}
 	return map[fault.Kind]kindTest{
 		fault.Latency: {fault.Effect{Delay: time.Millisecond}, "POST", machines, create, message(201, "new"), true},
-		fault.Hang:    {fault.Effect{}, "POST", machines, create, func(a answer) bool { var e timeout; return errors.As(a.err, &e) && e.Timeout() }, false},
-		fault.Refuse: {fault.Effect{Status: 429, Message: "slow down", RetryAfter: 1500 * time.Millisecond}, "POST", machines, create, func(a answer) bool {
-			return a.status == 429 && a.header.Get("Retry-After") == "2" && strings.Contains(a.body, `{"message":"slow down"}`)
+		fault.Hang: {fault.Effect{}, "POST", machines, create, func(a answer) bool {
+			var e timeout
+			return errors.As(a.err, &e) && e.Timeout()
 		}, false},
+		fault.Refuse: {fault.Effect{Status: 429, Message: "slow down", RetryAfter: 1500 * time.Millisecond}, "POST",
+			machines, create, func(a answer) bool {
+				return a.status == 429 && a.header.Get("Retry-After") == "2" && strings.Contains(a.body, `{"message":"slow down"}`)
+			}, false},
 		fault.Unauthorised: {fault.Effect{}, "POST", machines, create, message(401, "message"), false},
 		fault.Forbidden:    {fault.Effect{}, "POST", machines, create, message(403, "message"), false},
 		fault.Quota:        {fault.Effect{}, "POST", machines, create, message(403, `{"message":"quota `), false},
-		fault.Reset:        {fault.Effect{}, "POST", machines, create, func(a answer) bool { return errors.Is(a.err, syscall.ECONNRESET) }, false},
-		fault.NotJSON:      {fault.Effect{}, "POST", machines, create, message(200, "<html>"), false},
-		fault.Drop:         {fault.Effect{}, "POST", machines, create, func(a answer) bool { return errors.Is(a.err, io.EOF) }, true},
+		fault.Reset: {fault.Effect{}, "POST", machines, create, func(a answer) bool {
+			return errors.Is(a.err, syscall.ECONNRESET)
+		}, false},
+		fault.NotJSON: {fault.Effect{}, "POST", machines, create, message(200, "<html>"), false},
+		fault.Drop: {fault.Effect{}, "POST", machines, create, func(a answer) bool {
+			return errors.Is(a.err, io.EOF)
+		}, true},
 		fault.Truncate: {fault.Effect{}, "POST", machines, create, func(a answer) bool {
 			return a.status == 201 && errors.Is(a.reading, io.ErrUnexpectedEOF) && strings.HasPrefix(a.body, `{"identity"`)
 		}, true},
@@ -75,14 +83,19 @@ func kindTests() map[fault.Kind]kindTest {
 			return a.status == 200 && !json.Valid([]byte(a.body)) && a.header.Get("Content-Type") == "application/json"
 		}, true},
 		fault.Empty: {fault.Effect{}, "POST", machines, create, func(a answer) bool {
-			return a.status == 200 && a.body == "" && a.reading == nil && a.header.Get("Content-Type") == "application/json"
+			return a.status == 200 && a.body == "" && a.reading == nil &&
+				a.header.Get("Content-Type") == "application/json"
 		}, true},
-		fault.NoContent: {fault.Effect{}, "POST", machines, create, func(a answer) bool { return a.status == 204 && a.body == "" }, true},
-		fault.Partial:   {fault.Effect{}, "GET", machines, "", func(a answer) bool { return strings.Count(a.body, `"machineType"`) == 1 }, true},
+		fault.NoContent: {fault.Effect{}, "POST", machines, create, func(a answer) bool {
+			return a.status == 204 && a.body == ""
+		}, true},
+		fault.Partial: {fault.Effect{}, "GET", machines, "", func(a answer) bool { return strings.Count(a.body, `"machineType"`) == 1 }, true},
 		fault.Stale: {fault.Effect{Delay: time.Hour}, "GET", machines, "", func(a answer) bool {
 			return strings.Count(a.body, `"machineType"`) == 2 && strings.Contains(a.body, `"two"`)
 		}, true},
-		fault.DeleteLag: {fault.Effect{Delay: time.Hour}, "DELETE", one, "", func(a answer) bool { return a.status == 204 }, false},
+		fault.DeleteLag: {fault.Effect{Delay: time.Hour}, "DELETE", one, "", func(a answer) bool {
+			return a.status == 204
+		}, false},
 	}
 }
 
@@ -151,7 +164,8 @@ func testKind(t *testing.T, test kindTest, inProcess bool) {
 		t.Errorf("%d calls were counted, want 1", counted)
 	}
 	logged := test.happened || test.effect.Kind == fault.DeleteLag
-	if writes := c.Writes(); (len(writes) == 1) != logged || logged && (writes[0].Fault != test.effect.Kind || writes[0].Status >= 300 || writes[0].Identity == "") {
+	if writes := c.Writes(); (len(writes) == 1) != logged || logged && (writes[0].Fault != test.effect.Kind ||
+		writes[0].Status >= 300 || writes[0].Identity == "") {
 		t.Errorf("Writes = %+v, want what happened: %t", writes, logged)
 	}
 }
@@ -181,7 +195,8 @@ func TestInjectKnowsTheOperations(t *testing.T) {
 		"GET /v1/machines/vm-1234": `did you mean "GET /v1/machines/{id}"?`,
 		"everything":               `write it like "POST *"`,
 	} {
-		if _, err := c.Inject(fault.Rule{Operation: operation, Effect: hang}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := c.Inject(fault.Rule{Operation: operation, Effect: hang}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("operation %q: %v, want %s", operation, err, want)
 		}
 	}
@@ -196,12 +211,15 @@ func TestQuotaIsForCreations(t *testing.T) {
 	c := newCloud(t)
 	c.machine(t, "one")
 	c.group(t, "web", 80)
-	if _, err := c.Inject(fault.Rule{Effect: fault.Effect{Kind: fault.Quota, Status: 422, Message: "no more"}}); err != nil {
+	if _, err := c.Inject(fault.Rule{Effect: fault.Effect{Kind: fault.Quota, Status: 422, Message: "no more"}}); err !=
+		nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]int{
-		"/v1/machines": 422, "/v1/loadbalancers": 422, "/v1/loadbalancers/x/listeners": 422, "/v1/loadbalancer-target-groups": 422,
-		"/v1/machines/one/stop": 204, "/v1/loadbalancer-target-groups/web/attachments": 204, "/oidc/token": 400,
+		"/v1/machines": 422, "/v1/loadbalancers": 422, "/v1/loadbalancers/x/listeners": 422,
+		"/v1/loadbalancer-target-groups": 422,
+		"/v1/machines/one/stop":          204, "/v1/loadbalancer-target-groups/web/attachments": 204,
+		"/oidc/token": 400,
 	} {
 		if status, _, body := c.call(t, "POST", path, `{"attachments":[]}`); status != want {
 			t.Errorf("POST %s = %d %s, want %d", path, status, body, want)
@@ -244,7 +262,8 @@ func TestQuotaFaultsLookLikeQuotas(t *testing.T) {
 
 func TestFaultsOfTheToken(t *testing.T) {
 	c := newCloud(t)
-	if _, err := c.Inject(fault.Rule{Operation: "POST /oidc/token", Effect: fault.Effect{Kind: fault.Refuse, Status: 503}}); err != nil {
+	if _, err := c.Inject(fault.Rule{Operation: "POST /oidc/token", Effect: fault.Effect{Kind: fault.Refuse,
+		Status: 503}}); err != nil {
 		t.Fatal(err)
 	}
 	if status, _, body := c.call(t, "POST", "/oidc/token", ""); status != 503 {
@@ -297,7 +316,8 @@ func TestFaultsAdminAPIRefuses(t *testing.T) {
 		`{"effect":{"kind":"status"}}`: "effect.status is missing",
 		`{"operation":"GET /v1/machine","effect":{"kind":"hang"}}`: `did you mean \"GET /v1/machines\"?`,
 	} {
-		if status, _, answer := c.call(t, "POST", "/_emulator/faults", body); status != 400 || !strings.Contains(answer, want) {
+		if status, _, answer := c.call(t, "POST", "/_emulator/faults", body); status != 400 ||
+			!strings.Contains(answer, want) {
 			t.Errorf("%s: %d %s, want %s", body, status, answer, want)
 		}
 	}

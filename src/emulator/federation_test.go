@@ -80,7 +80,8 @@ func TestOfficialClientExchangesTokens(t *testing.T) {
 		t.Errorf("ListVpcs: %v", err)
 	}
 	cfg.SubjectTokenFile, cfg.SubjectToken = "", c.subjectToken(t, "system:serviceaccount:other:one", "", 0)
-	if _, err := c.client(t, vendor.WithAuthOIDCTokenExchange(cfg)).ListVpcs(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "is not the trusted one") {
+	if _, err := c.client(t, vendor.WithAuthOIDCTokenExchange(cfg)).ListVpcs(t.Context(), nil); err == nil ||
+		!strings.Contains(err.Error(), "is not the trusted one") {
 		t.Errorf("wrong subject: %v, want an error that says so", err)
 	}
 }
@@ -96,14 +97,17 @@ func TestClaimConditions(t *testing.T) {
 		t.Fatal(err)
 	}
 	trusted := emulator.FederatedIdentitySeed{
-		Issuer: "https://issuer.example", Keys: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})),
+		Issuer:  "https://issuer.example",
+		Keys:    string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})),
 		Subject: "s", Audiences: []string{"a"},
-		Claims: map[string]string{"kubernetes.io/serviceaccount/name": "ccm", "env": "prod", "https://example.org/level": "3", "admin": "false"},
+		Claims: map[string]string{"kubernetes.io/serviceaccount/name": "ccm", "env": "prod",
+			"https://example.org/level": "3", "admin": "false"},
 	}
 	e := newEmulator(t, func(cfg *emulator.Config) {
 		account := &cfg.Seed.Organisations[0].ServiceAccounts[0]
 		own := account.FederatedIdentities[0]
-		own.Claims = map[string]string{"kubernetes.io/namespace": "kube-system", "kubernetes.io/pod": "p", "env": "prod"}
+		own.Claims = map[string]string{"kubernetes.io/namespace": "kube-system", "kubernetes.io/pod": "p",
+			"env": "prod"}
 		account.FederatedIdentities = []emulator.FederatedIdentitySeed{own, trusted}
 	})
 	good := map[string]any{
@@ -125,7 +129,8 @@ func TestClaimConditions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			others := maps.Clone(good)
 			maps.Copy(others, test.change)
-			token, err := jwt.Sign(key, "", jwt.Claims{Issuer: trusted.Issuer, Subject: "s", Audience: []string{"a"}, Expiry: time.Now().Add(time.Hour), Others: others})
+			token, err := jwt.Sign(key, "", jwt.Claims{Issuer: trusted.Issuer, Subject: "s", Audience: []string{"a"},
+				Expiry: time.Now().Add(time.Hour), Others: others})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,17 +169,23 @@ func TestTokenExchangeRequest(t *testing.T) {
 		"no number":            {map[string]string{"access_token_lifetime": "soon"}, 400, "send seconds"},
 		"no token":             {map[string]string{"subject_token": ""}, 400, "subject_token is missing"},
 		"no kind":              {map[string]string{"subject_token_type": ""}, 400, "subject_token_type is missing"},
-		"other kind":           {map[string]string{"subject_token_type": "urn:ietf:params:oauth:token-type:saml2"}, 400, "only urn:ietf"},
+		"other kind": {map[string]string{"subject_token_type": "urn:ietf:params:oauth:token-type:saml2"}, 400,
+			"only urn:ietf"},
 		"no organisation":      {map[string]string{"organisation_id": ""}, 400, "organisation_id is missing"},
 		"no account":           {map[string]string{"service_account_id": ""}, 400, "service_account_id is missing"},
 		"unknown organisation": {map[string]string{"organisation_id": "o-x"}, 400, "is not known in organisation"},
 		"unknown account":      {map[string]string{"service_account_id": "sa-x"}, 400, "is not known in organisation"},
 		"no JWT":               {map[string]string{"subject_token": "abc"}, 400, "not a JWT"},
-		"another issuer":       {map[string]string{"subject_token": foreignToken(t, nil)}, 400, "does not trust issuer"},
-		"forged":               {map[string]string{"subject_token": foreignToken(t, func(c *jwt.Claims) { c.Issuer = emulator.EmulatorIssuer })}, 400, "signature"},
-		"expired":              {map[string]string{"subject_token": c.subjectToken(t, "", "", -time.Second)}, 400, "expired"},
-		"another audience":     {map[string]string{"subject_token": c.subjectToken(t, "", "https://x", 0)}, 400, "does not match the trusted"},
-		"no grant":             {map[string]string{"grant_type": ""}, 400, "grant_type is missing"},
+		"another issuer": {map[string]string{"subject_token": foreignToken(t, nil)}, 400,
+			"does not trust issuer"},
+		"forged": {map[string]string{"subject_token": foreignToken(t, func(c *jwt.Claims) {
+			c.Issuer = emulator.EmulatorIssuer
+		})}, 400, "signature"},
+		"expired": {map[string]string{"subject_token": c.subjectToken(t, "", "", -time.Second)}, 400,
+			"expired"},
+		"another audience": {map[string]string{"subject_token": c.subjectToken(t, "", "https://x", 0)}, 400,
+			"does not match the trusted"},
+		"no grant": {map[string]string{"grant_type": ""}, 400, "grant_type is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			form := exchangeForm(good)
@@ -211,7 +222,8 @@ func foreignToken(t *testing.T, change func(*jwt.Claims)) string {
 func signed(t *testing.T, key *ecdsa.PrivateKey, change func(*jwt.Claims)) string {
 	t.Helper()
 	claims := jwt.Claims{
-		Issuer: "https://issuer.example", Subject: emulator.DefaultSubject, Audience: []string{"a", "b"}, Expiry: time.Now().Add(time.Hour),
+		Issuer: "https://issuer.example", Subject: emulator.DefaultSubject, Audience: []string{"a", "b"},
+		Expiry: time.Now().Add(time.Hour),
 	}
 	if change != nil {
 		change(&claims)
@@ -224,7 +236,8 @@ func signed(t *testing.T, key *ecdsa.PrivateKey, change func(*jwt.Claims)) strin
 }
 
 // trusting makes the default service account trust an issuer of the test.
-func trusting(t *testing.T, key *ecdsa.PrivateKey, adjust func(*emulator.FederatedIdentitySeed)) func(*emulator.Config) {
+func trusting(t *testing.T, key *ecdsa.PrivateKey,
+	adjust func(*emulator.FederatedIdentitySeed)) func(*emulator.Config) {
 	t.Helper()
 	public, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {
@@ -250,7 +263,8 @@ func TestAudienceMatch(t *testing.T) {
 	}
 	both, one, more, none := []string{"b", "a"}, []string{"a"}, []string{"a", "b", "c"}, []string{"c"}
 	for match, accepted := range map[emulator.AudienceMatch][][]string{
-		emulator.MatchExact: {both}, emulator.MatchAny: {both, one, more}, emulator.MatchAll: {both, more}, "": {both, one, more},
+		emulator.MatchExact: {both}, emulator.MatchAny: {both, one, more}, emulator.MatchAll: {both, more},
+		"": {both, one, more},
 	} {
 		t.Run(string(match), func(t *testing.T) {
 			c := newCloud(t, trusting(t, key, func(f *emulator.FederatedIdentitySeed) { f.AudienceMatch = match }))
@@ -281,7 +295,8 @@ func TestScopesOfFederatedIdentities(t *testing.T) {
 	if _, err := reader.ListVpcs(t.Context(), nil); err != nil {
 		t.Errorf("reading: %v", err)
 	}
-	if err := reader.DeleteMachine(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "403") || !strings.Contains(err.Error(), "api:write") {
+	if err := reader.DeleteMachine(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "403") ||
+		!strings.Contains(err.Error(), "api:write") {
 		t.Errorf("writing: %v, want 403 that names the scope", err)
 	}
 	if answer.Scope != "api:read" {
@@ -294,20 +309,30 @@ func TestBadFederationSeeds(t *testing.T) {
 		change func(*emulator.ServiceAccountSeed)
 		want   string
 	}{
-		"no name":         {func(a *emulator.ServiceAccountSeed) { a.Name = "" }, "needs a name"},
-		"nobody":          {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities = nil }, "at least one federated identity"},
-		"no subject":      {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].Subject = "" }, "subject"},
-		"no audience":     {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].Audiences = nil }, "audience"},
-		"match":           {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].AudienceMatch = "some" }, `audienceMatch is "some"`},
-		"scope":           {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].Scopes = []string{"x"} }, `scope "x" is unknown`},
-		"issuer only":     {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].Issuer = "x" }, "issuer and its keys"},
-		"broken keys":     {func(a *emulator.ServiceAccountSeed) { f := &a.FederatedIdentities[0]; f.Issuer, f.Keys = "x", "x" }, "no signing key"},
+		"no name": {func(a *emulator.ServiceAccountSeed) { a.Name = "" }, "needs a name"},
+		"nobody": {func(a *emulator.ServiceAccountSeed) {
+			a.FederatedIdentities = nil
+		}, "at least one federated identity"},
+		"no subject": {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].Subject = "" }, "subject"},
+		"no audience": {func(a *emulator.ServiceAccountSeed) {
+			a.FederatedIdentities[0].Audiences = nil
+		}, "audience"},
+		"match": {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].AudienceMatch = "some" }, `audienceMatch is "some"`},
+		"scope": {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].Scopes = []string{"x"} }, `scope "x" is unknown`},
+		"issuer only": {func(a *emulator.ServiceAccountSeed) {
+			a.FederatedIdentities[0].Issuer = "x"
+		}, "issuer and its keys"},
+		"broken keys": {func(a *emulator.ServiceAccountSeed) {
+			f := &a.FederatedIdentities[0]
+			f.Issuer, f.Keys = "x", "x"
+		}, "no signing key"},
 		"unknown project": {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].Project = "x" }, `project "x" does not exist`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			seed := emulator.DefaultSeed()
 			test.change(&seed.Organisations[0].ServiceAccounts[0])
-			if _, err := emulator.New(emulator.Config{Seed: seed}); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := emulator.New(emulator.Config{Seed: seed}); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one with %q", err, test.want)
 			}
 		})
@@ -323,7 +348,8 @@ func TestSubjectTokenOfAnotherIssuer(t *testing.T) {
 		account := &cfg.Seed.Organisations[0].ServiceAccounts[0]
 		account.FederatedIdentities = account.FederatedIdentities[1:]
 	})
-	if _, err := c.SubjectToken("", "", "", 0); err == nil || !strings.Contains(err.Error(), "trusts other issuers only") {
+	if _, err := c.SubjectToken("", "", "", 0); err == nil ||
+		!strings.Contains(err.Error(), "trusts other issuers only") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -355,7 +381,8 @@ func TestExchangedTokensExpire(t *testing.T) {
 			t.Errorf("at its end: %d, want 401", got)
 		}
 		<-time.After(30 * time.Minute)
-		if status, answer := askToken(t, e, exchangeForm(token)); status != 400 || !strings.Contains(answer.Description, "expired") {
+		if status, answer := askToken(t, e, exchangeForm(token)); status != 400 || !strings.Contains(answer.Description,
+			"expired") {
 			t.Errorf("exchanging an expired token: %d %+v", status, answer)
 		}
 	})

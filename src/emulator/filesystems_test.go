@@ -18,10 +18,12 @@ func TestFilesystems(t *testing.T) {
 	}
 	api := client.Tfs()
 	request := tfs.CreateTfsInstanceRequest{
-		Name: "Shared", SizeGB: 10, CloudRegionIdentity: "nl-01", VpcIdentity: "emulator", SubnetIdentity: "emulator", DeleteProtection: true,
+		Name: "Shared", SizeGB: 10, CloudRegionIdentity: "nl-01", VpcIdentity: "emulator", SubnetIdentity: "emulator",
+		DeleteProtection: true,
 	}
 	made, err := api.CreateTfsInstance(t.Context(), request)
-	if err != nil || made.Slug != "shared" || len(made.Endpoints) != 1 || made.Subnet.Identity != emulator.DefaultSubnet {
+	if err != nil || made.Slug != "shared" || len(made.Endpoints) != 1 ||
+		made.Subnet.Identity != emulator.DefaultSubnet {
 		t.Fatalf("%+v, %v", made, err)
 	}
 	if err := api.WaitUntilTfsInstanceIsAvailable(t.Context(), "shared"); err != nil {
@@ -31,8 +33,12 @@ func TestFilesystems(t *testing.T) {
 		t.Errorf("list %+v, %v", all, err)
 	}
 	for name, change := range map[string]func(*tfs.CreateTfsInstanceRequest){
-		"name": func(r *tfs.CreateTfsInstanceRequest) { r.Name = "" }, "size": func(r *tfs.CreateTfsInstanceRequest) { r.SizeGB = 0 },
-		"region": func(r *tfs.CreateTfsInstanceRequest) { r.CloudRegionIdentity = "de" }, "VPC": func(r *tfs.CreateTfsInstanceRequest) { r.VpcIdentity = "x" },
+		"name": func(r *tfs.CreateTfsInstanceRequest) {
+			r.Name = ""
+		}, "size": func(r *tfs.CreateTfsInstanceRequest) { r.SizeGB = 0 },
+		"region": func(r *tfs.CreateTfsInstanceRequest) {
+			r.CloudRegionIdentity = "de"
+		}, "VPC": func(r *tfs.CreateTfsInstanceRequest) { r.VpcIdentity = "x" },
 		"subnet": func(r *tfs.CreateTfsInstanceRequest) { r.SubnetIdentity = "x" },
 	} {
 		bad := request
@@ -44,10 +50,12 @@ func TestFilesystems(t *testing.T) {
 	if err := api.DeleteTfsInstance(t.Context(), made.Identity); !refused(err, "409") {
 		t.Errorf("deleting a protected one: %v, want 409", err)
 	}
-	if _, err := api.UpdateTfsInstance(t.Context(), "shared", tfs.UpdateTfsInstanceRequest{Name: "Shared", SizeGB: 5}); !vendor.IsBadRequest(err) {
+	if _, err := api.UpdateTfsInstance(t.Context(), "shared", tfs.UpdateTfsInstanceRequest{Name: "Shared",
+		SizeGB: 5}); !vendor.IsBadRequest(err) {
 		t.Errorf("shrinking: %v, want bad request", err)
 	}
-	if got, err := api.UpdateTfsInstance(t.Context(), "shared", tfs.UpdateTfsInstanceRequest{Name: "New", SizeGB: 20}); err != nil || got.SizeGB != 20 || got.DeleteProtection {
+	if got, err := api.UpdateTfsInstance(t.Context(), "shared", tfs.UpdateTfsInstanceRequest{Name: "New",
+		SizeGB: 20}); err != nil || got.SizeGB != 20 || got.DeleteProtection {
 		t.Errorf("%+v, %v, want 20 GB, unprotected", got, err)
 	}
 	if err := api.DeleteTfsInstance(t.Context(), made.Identity); err != nil {
@@ -57,7 +65,8 @@ func TestFilesystems(t *testing.T) {
 		t.Error(err)
 	}
 	for name, err := range map[string]error{
-		"update": second(api.UpdateTfsInstance(t.Context(), "shared", tfs.UpdateTfsInstanceRequest{})), "delete": api.DeleteTfsInstance(t.Context(), "shared"),
+		"update": second(api.UpdateTfsInstance(t.Context(), "shared", tfs.UpdateTfsInstanceRequest{})),
+		"delete": api.DeleteTfsInstance(t.Context(), "shared"),
 	} {
 		if !vendor.IsNotFound(err) {
 			t.Errorf("%s: %v, want not found", name, err)

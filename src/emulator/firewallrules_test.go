@@ -12,8 +12,10 @@ import (
 // httpRule lets HTTP in.
 func httpRule() iaas.CreateVpcFirewallRuleRequest {
 	return iaas.CreateVpcFirewallRuleRequest{
-		Name: "http", Protocols: iaas.VpcFirewallRuleProtocols{TCP: true}, Source: new("0.0.0.0/0"), DestinationPorts: []int32{80},
-		Action: iaas.FirewallRuleActionAllow, Priority: new(int32(10)), Direction: iaas.VpcFirewallRuleDirectionInbound,
+		Name: "http", Protocols: iaas.VpcFirewallRuleProtocols{TCP: true}, Source: new("0.0.0.0/0"),
+		DestinationPorts: []int32{80},
+		Action:           iaas.FirewallRuleActionAllow, Priority: new(int32(10)),
+		Direction:                 iaas.VpcFirewallRuleDirectionInbound,
 		DestinationSubnetIdentity: new(emulator.DefaultSubnet),
 	}
 }
@@ -21,7 +23,8 @@ func httpRule() iaas.CreateVpcFirewallRuleRequest {
 func TestFirewallRules(t *testing.T) {
 	c := newCloud(t, withProject)
 	made, err := c.api.CreateVpcFirewallRule(t.Context(), "emulator", httpRule())
-	if err != nil || made.State != iaas.FirewallRuleStateActive || made.Vpc.Identity != emulator.DefaultVPC || made.DestinationSubnet.Identity != emulator.DefaultSubnet || made.SourceSubnet != nil {
+	if err != nil || made.State != iaas.FirewallRuleStateActive || made.Vpc.Identity != emulator.DefaultVPC ||
+		made.DestinationSubnet.Identity != emulator.DefaultSubnet || made.SourceSubnet != nil {
 		t.Fatalf("%+v, %v", made, err)
 	}
 	all, err := c.api.ListVpcFirewallRule(t.Context(), emulator.DefaultVPC, nil)
@@ -33,25 +36,30 @@ func TestFirewallRules(t *testing.T) {
 		t.Errorf("the VPC has rules %+v, %v, want one", v.FirewallRules, err)
 	}
 	update := iaas.UpdateVpcFirewallRuleRequest{
-		Identity: made.Identity, Name: "renamed", Protocols: iaas.VpcFirewallRuleProtocols{Any: true}, Action: iaas.FirewallRuleActionDrop,
+		Identity: made.Identity, Name: "renamed", Protocols: iaas.VpcFirewallRuleProtocols{Any: true},
+		Action:   iaas.FirewallRuleActionDrop,
 		Priority: 20, Direction: iaas.VpcFirewallRuleDirectionOutbound, State: iaas.FirewallRuleStateInactive,
 	}
 	if _, err := c.api.UpdateVpcFirewallRule(t.Context(), "emulator", made.Identity, update); err != nil {
 		t.Error(err)
 	}
 	got, err := c.api.GetVpcFirewallRule(t.Context(), "emulator", made.Identity)
-	if err != nil || got.Name != "renamed" || got.Priority != 20 || got.State != iaas.FirewallRuleStateInactive || got.Source != nil || got.DestinationSubnet != nil {
+	if err != nil || got.Name != "renamed" || got.Priority != 20 || got.State != iaas.FirewallRuleStateInactive ||
+		got.Source != nil || got.DestinationSubnet != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 	update.Priority = 30
-	batch, err := c.api.BulkUpdateVpcFirewallRule(t.Context(), "emulator", iaas.BulkUpdateVpcFirewallRuleRequest{FirewallRules: []iaas.UpdateVpcFirewallRuleRequest{update}})
+	batch, err := c.api.BulkUpdateVpcFirewallRule(t.Context(), "emulator",
+		iaas.BulkUpdateVpcFirewallRuleRequest{FirewallRules: []iaas.UpdateVpcFirewallRuleRequest{update}})
 	if err != nil || len(batch) != 1 || batch[0].Priority != 30 {
 		t.Errorf("batch %+v, %v", batch, err)
 	}
 	// All or none.
 	bad := update
 	bad.Priority, update.Priority = 0, 40
-	if _, err := c.api.BulkUpdateVpcFirewallRule(t.Context(), "emulator", iaas.BulkUpdateVpcFirewallRuleRequest{FirewallRules: []iaas.UpdateVpcFirewallRuleRequest{update, bad}}); !vendor.IsBadRequest(err) {
+	if _, err := c.api.BulkUpdateVpcFirewallRule(t.Context(), "emulator",
+		iaas.BulkUpdateVpcFirewallRuleRequest{FirewallRules: []iaas.UpdateVpcFirewallRuleRequest{update,
+			bad}}); !vendor.IsBadRequest(err) {
 		t.Errorf("half a batch: %v, want bad request", err)
 	}
 	if got, err := c.api.GetVpcFirewallRule(t.Context(), "emulator", made.Identity); err != nil || got.Priority != 30 {

@@ -36,7 +36,8 @@ func FuzzRequests(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		request, err := http.NewRequestWithContext(t.Context(), method, "http://cloud.test", bytes.NewBufferString(body))
+		request, err := http.NewRequestWithContext(t.Context(), method, "http://cloud.test",
+			bytes.NewBufferString(body))
 		if err != nil {
 			return // not a method
 		}
@@ -60,7 +61,8 @@ func FuzzRequests(f *testing.F) {
 func FuzzReadSeed(f *testing.F) {
 	f.Add([]byte(seedYAML))
 	f.Add([]byte(networkSeed))
-	f.Add([]byte("regions: [{name: a, zones: [a]}]\norganisations: [{name: a, vpcs: [{name: b, region: a, cidrs: [::/0], subnets: [{name: c, cidrs: [::/0]}]}], machines: [{name: m}]}]"))
+	f.Add([]byte("regions: [{name: a, zones: [a]}]\norganisations: [{name: a, vpcs: [{name: b, region: a, cidrs: " +
+		"[::/0], subnets: [{name: c, cidrs: [::/0]}]}], machines: [{name: m}]}]"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		seed, err := emulator.ReadSeed(bytes.NewReader(text))
 		if err != nil {

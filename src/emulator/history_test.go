@@ -60,7 +60,8 @@ func (p past) change(method, path, body string) {
 func (p past) names(query string) string {
 	p.Helper()
 	var items []struct{ Name, Status string }
-	if status, body := p.send("GET", "/v1/loadbalancers"+query, ""); status != 200 || json.Unmarshal([]byte(body), &items) != nil {
+	if status, body := p.send("GET", "/v1/loadbalancers"+query, ""); status != 200 ||
+		json.Unmarshal([]byte(body), &items) != nil {
 		p.Fatalf("list: %d %s", status, body)
 	}
 	var out []string
@@ -147,7 +148,8 @@ func TestStaleIsAboutEverything(t *testing.T) {
 			}
 		}
 		<-time.After(time.Minute)
-		if _, body := p.send("GET", "/v1/loadbalancer-target-groups/tg", ""); !strings.Contains(body, machine) || !strings.Contains(body, "stopped") {
+		if _, body := p.send("GET", "/v1/loadbalancer-target-groups/tg", ""); !strings.Contains(body, machine) ||
+			!strings.Contains(body, "stopped") {
 			t.Errorf("a minute later: %s, want the attachment", body)
 		}
 	})
@@ -156,12 +158,14 @@ func TestStaleIsAboutEverything(t *testing.T) {
 // Whatever happens, a stale list is the fresh one of some time ago.
 func TestStaleListsAreOldLists(t *testing.T) {
 	const lag = 7
-	delays := emulator.Delays{LoadbalancerCreate: 2500 * time.Millisecond, LoadbalancerDelete: 1500 * time.Millisecond, LoadbalancerLinger: time.Second}
+	delays := emulator.Delays{LoadbalancerCreate: 2500 * time.Millisecond, LoadbalancerDelete: 1500 * time.Millisecond,
+		LoadbalancerLinger: time.Second}
 	for seed := range uint64(5) {
 		withPast(t, emulator.Config{Delays: delays}, func(p past) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			p.inject(stale(lag * time.Second))
-			p.inject(fault.Rule{Probability: 0.5, Seed: seed, Effect: fault.Effect{Kind: fault.DeleteLag, Delay: 2 * time.Second}})
+			p.inject(fault.Rule{Probability: 0.5, Seed: seed, Effect: fault.Effect{Kind: fault.DeleteLag,
+				Delay: 2 * time.Second}})
 			var fresh []string
 			for second := range 80 {
 				name := fmt.Sprintf("lb-%d", random.IntN(4))
@@ -213,7 +217,8 @@ func TestHistoryOfProjects(t *testing.T) {
 		p.change("DELETE", "/v1/cloudinits/old?project=shop", "")
 		for path, want := range map[string]string{
 			"/v1/cloudinits/old?project=shop": `"old"`, "/v1/cloudinits/new?project=shop": "not found",
-			"/v1/cloudinits/old": "not found", "/v1/cloudinits?project=later": "does not exist", "/v1/projects/later": "not found",
+			"/v1/cloudinits/old": "not found", "/v1/cloudinits?project=later": "does not exist",
+			"/v1/projects/later": "not found",
 		} {
 			expect(path, want)
 		}
@@ -337,7 +342,8 @@ func TestLatencyInVirtualTime(t *testing.T) {
 			t.Errorf("the call took %s, want 500ms", took)
 		}
 		p.inject(fault.Rule{Effect: fault.Effect{Kind: fault.Hang}})
-		if got := ask(p.T, p.Transport(), "http://cloud.test", "GET", "/v1/vpcs", ""); got.err == nil || time.Since(start) != 1500*time.Millisecond {
+		if got := ask(p.T, p.Transport(), "http://cloud.test", "GET", "/v1/vpcs", ""); got.err == nil ||
+			time.Since(start) != 1500*time.Millisecond {
 			t.Errorf("a call that hangs: %+v after %s, want its client's timeout", got, time.Since(start))
 		}
 	})

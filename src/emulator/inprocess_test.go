@@ -39,7 +39,8 @@ func TestOfficialClientInVirtualTime(t *testing.T) {
 		}
 		start := time.Now()
 		api := client.IaaS()
-		lb, err := api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "a", Subnet: emulator.DefaultSubnet})
+		lb, err := api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "a",
+			Subnet: emulator.DefaultSubnet})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +76,8 @@ func TestTransport(t *testing.T) {
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil || response.Status != "200 OK" || response.ContentLength != int64(len(body)) || !strings.Contains(string(body), emulator.DefaultVPC) {
+	if err != nil || response.Status != "200 OK" || response.ContentLength != int64(len(body)) ||
+		!strings.Contains(string(body), emulator.DefaultVPC) {
 		t.Errorf("%s %s, %v, want the VPC", response.Status, body, err)
 	}
 	if request.URL.Path != "//v1/vpcs/" || request.Body != nil || request.PathValue("id") != "" {

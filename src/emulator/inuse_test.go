@@ -50,7 +50,8 @@ func TestWhatIsInUseStays(t *testing.T) {
 				has: []string{`not found in VPC \"vpc-far\"`}},
 			{request: "POST /v1/route-tables/default/routes", body: `{"destinationCidrBlock":"10.1.0.0/16","targetVpcPeeringConnectionId":"p"}`, status: 201,
 				has: []string{`"targetVpcPeeringConnectionId":"vpcpc-`, `"type":"vpcPeering"`}},
-			{request: "DELETE /v1/vpc-peering-connections/p", status: 409, has: []string{"is the target of 10.1.0.0/16"}},
+			{request: "DELETE /v1/vpc-peering-connections/p", status: 409,
+				has: []string{"is the target of 10.1.0.0/16"}},
 			{request: "PUT /v1/route-tables/default/routes", body: `{"routes":[]}`, status: 200},
 			{request: "DELETE /v1/vpc-peering-connections/p", status: 204},
 		},
@@ -63,7 +64,8 @@ func TestWhatIsInUseStays(t *testing.T) {
 // Every kind of network object has a quota.
 func TestNetworkQuotas(t *testing.T) {
 	quotas := map[string]string{
-		"VPC": "vpcs", "route table": "route-tables", "security group": "security-groups", "reserved IP": "reserved-ips",
+		"VPC": "vpcs", "route table": "route-tables", "security group": "security-groups",
+		"reserved IP": "reserved-ips",
 		"NAT gateway": "nat-gateways", "subnet": "subnets",
 	}
 	bodies := creations()
@@ -86,9 +88,12 @@ func TestNetworkQuotas(t *testing.T) {
 func TestNetworksOfProjects(t *testing.T) {
 	e := newEmulator(t, func(cfg *emulator.Config) {
 		cfg.Seed.Organisations[0].Projects = []emulator.ProjectSeed{{
-			Identity: "prj-1", Name: "shop", ReservedIPs: []emulator.ReservedIPSeed{{Identity: "rip-shop", Name: "shop", Region: "nl-01"}},
-			VPCs: []emulator.VPCSeed{{Identity: "vpc-shop", Name: "shop", Region: "nl-01", CIDRs: prefixes("10.8.0.0/16"),
-				Subnets: []emulator.SubnetSeed{{Identity: "subnet-shop", Name: "shop", CIDRs: prefixes("10.8.0.0/24")}}}},
+			Identity: "prj-1", Name: "shop", ReservedIPs: []emulator.ReservedIPSeed{{Identity: "rip-shop", Name: "shop",
+				Region: "nl-01"}},
+			VPCs: []emulator.VPCSeed{{Identity: "vpc-shop", Name: "shop", Region: "nl-01",
+				CIDRs: prefixes("10.8.0.0/16"),
+				Subnets: []emulator.SubnetSeed{{Identity: "subnet-shop", Name: "shop",
+					CIDRs: prefixes("10.8.0.0/24")}}}},
 		}}
 	})
 	const in = "?project=shop"

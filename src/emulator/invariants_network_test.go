@@ -98,8 +98,10 @@ func (w *walker) checkNetwork(claim func(address, owner string)) {
 		if ip.IPv4Address != "" {
 			claim(ip.IPv4Address, ip.Identity)
 		}
-		if holders[ip.Identity] != ip.AttachedToResourceIdentity || (ip.Status == "attached") != (ip.AttachedToResourceIdentity != "") {
-			w.Errorf("reserved IP %s is %s and attached to %q, but %q has it", ip.Identity, ip.Status, ip.AttachedToResourceIdentity, holders[ip.Identity])
+		if holders[ip.Identity] != ip.AttachedToResourceIdentity ||
+			(ip.Status == "attached") != (ip.AttachedToResourceIdentity != "") {
+			w.Errorf("reserved IP %s is %s and attached to %q, but %q has it", ip.Identity, ip.Status,
+				ip.AttachedToResourceIdentity, holders[ip.Identity])
 		}
 	}
 	w.checkTables()
@@ -140,7 +142,8 @@ func (w *walker) tearDown() {
 			w.Errorf("%s still has %v", path, left)
 		}
 	}
-	for _, path := range []string{"/v1/loadbalancers", "/v1/loadbalancer-target-groups", "/v1/machines", "/v1/reserved-ips"} {
+	for _, path := range []string{"/v1/loadbalancers", "/v1/loadbalancer-target-groups", "/v1/machines",
+		"/v1/reserved-ips"} {
 		empty(path)
 	}
 	for _, table := range read[struct{ Identity string }](w, "/v1/route-tables") {

@@ -65,7 +65,8 @@ func (w *walker) name(kind string) string {
 // create remembers the identity of what it created.
 func (w *walker) create(into *[]string, path, body string) {
 	var object struct{ Identity string }
-	if status, answer := w.do("POST", path, body); status == http.StatusCreated && json.Unmarshal(answer, &object) == nil {
+	if status, answer := w.do("POST", path, body); status == http.StatusCreated &&
+		json.Unmarshal(answer, &object) == nil {
 		*into = append(*into, object.Identity)
 	}
 }
@@ -200,7 +201,8 @@ func TestInvariantsHoldUnderRandomRequests(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Delays: emulator.Delays{
-					LoadbalancerCreate: 30 * time.Second, LoadbalancerDelete: 10 * time.Second, MachineDelete: 10 * time.Second,
+					LoadbalancerCreate: 30 * time.Second, LoadbalancerDelete: 10 * time.Second,
+					MachineDelete: 10 * time.Second,
 					NetworkCreate: 5 * time.Second, NetworkDelete: 5 * time.Second, NetworkLinger: 5 * time.Second,
 					ReservedIPCreate: 5 * time.Second, NATGatewayCreate: 10 * time.Second,
 				}})

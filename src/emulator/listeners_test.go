@@ -26,7 +26,8 @@ func TestListenersInCreateLoadbalancer(t *testing.T) {
 			c := newCloud(t, func(cfg *emulator.Config) { cfg.Switches.InlineListeners = mode })
 			group := c.group(t, "web", 80)
 			lb, err := c.api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{
-				Name: "a", Subnet: emulator.DefaultSubnet, Listeners: []iaas.CreateListener{listenerOn(80, group.Identity)},
+				Name: "a", Subnet: emulator.DefaultSubnet,
+				Listeners: []iaas.CreateListener{listenerOn(80, group.Identity)},
 			})
 			if vendor.IsBadRequest(err) != test.refused {
 				t.Fatalf("CreateLoadbalancer: %v, refused should be %t", err, test.refused)
@@ -64,14 +65,21 @@ func TestListenerConflicts(t *testing.T) {
 		second   func(tcp, udp string) iaas.CreateListener
 		want     string
 	}{
-		"same port and protocol":            {second: func(tcp, _ string) iaas.CreateListener { return listenerOn(80, tcp) }, want: "409"},
-		"another port":                      {second: func(tcp, _ string) iaas.CreateListener { return listenerOn(81, tcp) }},
-		"TCP and UDP on one port":           {second: udpListener},
-		"TCP and UDP on one port, switched": {switches: emulator.Switches{OneProtocolPerPort: true}, second: udpListener, want: "409"},
+		"same port and protocol": {second: func(tcp, _ string) iaas.CreateListener {
+			return listenerOn(80, tcp)
+		}, want: "409"},
+		"another port": {second: func(tcp, _ string) iaas.CreateListener {
+			return listenerOn(81, tcp)
+		}},
+		"TCP and UDP on one port": {second: udpListener},
+		"TCP and UDP on one port, switched": {switches: emulator.Switches{OneProtocolPerPort: true},
+			second: udpListener, want: "409"},
 		"group used twice, switched": {switches: emulator.Switches{ExclusiveTargetGroups: true},
 			second: func(tcp, _ string) iaas.CreateListener { return listenerOn(81, tcp) }, want: "another listener"},
-		"wrong protocol of group": {second: func(_, udp string) iaas.CreateListener { return listenerOn(81, udp) }, want: "serves udp"},
-		"unknown group":           {second: func(string, string) iaas.CreateListener { return listenerOn(81, "tg-x") }, want: `"tg-x" not found`},
+		"wrong protocol of group": {second: func(_, udp string) iaas.CreateListener {
+			return listenerOn(81, udp)
+		}, want: "serves udp"},
+		"unknown group": {second: func(string, string) iaas.CreateListener { return listenerOn(81, "tg-x") }, want: `"tg-x" not found`},
 		"bad source": {second: func(tcp, _ string) iaas.CreateListener {
 			l := listenerOn(81, tcp)
 			l.AllowedSources = []string{"10.0.0.1", "10.0.0.0/33"}
@@ -110,7 +118,8 @@ func TestListenerLifeCycle(t *testing.T) {
 	group := c.group(t, "web", 80)
 	lb, other := c.loadbalancer(t, "a"), c.loadbalancer(t, "b")
 	l := c.listener(t, lb.Identity, group.Identity, 80)
-	if _, err := c.api.GetListener(t.Context(), iaas.GetLoadbalancerListenerRequest{Loadbalancer: lb.Identity, Listener: l.Slug}); err != nil {
+	if _, err := c.api.GetListener(t.Context(), iaas.GetLoadbalancerListenerRequest{Loadbalancer: lb.Identity,
+		Listener: l.Slug}); err != nil {
 		t.Errorf("reading by slug: %v", err)
 	}
 	if err := c.api.DeleteListener(t.Context(), other.Identity, l.Identity); !vendor.IsNotFound(err) {
@@ -119,7 +128,8 @@ func TestListenerLifeCycle(t *testing.T) {
 	if err := c.api.DeleteListener(t.Context(), lb.Identity, l.Identity); err != nil {
 		t.Fatal(err)
 	}
-	listeners, err := c.api.ListListeners(t.Context(), &iaas.ListLoadbalancerListenersRequest{Loadbalancer: lb.Identity})
+	listeners, err := c.api.ListListeners(t.Context(),
+		&iaas.ListLoadbalancerListenersRequest{Loadbalancer: lb.Identity})
 	if err != nil || len(listeners) != 0 {
 		t.Errorf("listeners %v, %v, want none", listeners, err)
 	}
@@ -162,8 +172,10 @@ func TestListenerRequestsThatFail(t *testing.T) {
 			}
 		})
 	}
-	listeners, err := c.api.ListListeners(t.Context(), &iaas.ListLoadbalancerListenersRequest{Loadbalancer: lb.Identity})
-	if err != nil || len(listeners) != 2 || listeners[0].ObjectVersion != first.ObjectVersion || listeners[1].ObjectVersion != second.ObjectVersion {
+	listeners, err := c.api.ListListeners(t.Context(),
+		&iaas.ListLoadbalancerListenersRequest{Loadbalancer: lb.Identity})
+	if err != nil || len(listeners) != 2 || listeners[0].ObjectVersion != first.ObjectVersion ||
+		listeners[1].ObjectVersion != second.ObjectVersion {
 		t.Errorf("failed requests changed the listeners: %+v, %v", listeners, err)
 	}
 }
@@ -194,7 +206,8 @@ func TestAtMostAHundredListeners(t *testing.T) {
 	for i := range 100 {
 		c.listener(t, lb.Identity, group.Identity, 1000+i)
 	}
-	if _, err := c.api.CreateListener(t.Context(), lb.Identity, listenerOn(80, group.Identity)); err == nil || !strings.Contains(err.Error(), "403") || !strings.Contains(err.Error(), "100 of 100") {
+	if _, err := c.api.CreateListener(t.Context(), lb.Identity, listenerOn(80, group.Identity)); err == nil ||
+		!strings.Contains(err.Error(), "403") || !strings.Contains(err.Error(), "100 of 100") {
 		t.Errorf("listener 101: %v, want 403 with the number", err)
 	}
 }

@@ -44,7 +44,8 @@ func TestLoadbalancerHasAllThatClientsRead(t *testing.T) {
 		t.Errorf("load balancer (-want +got):\n%s", diff)
 	}
 	if len(got.ExternalIpAddresses) != 1 || len(got.InternalIpAddresses) != 0 {
-		t.Errorf("addresses external %v internal %v, want one external", got.ExternalIpAddresses, got.InternalIpAddresses)
+		t.Errorf("addresses external %v internal %v, want one external", got.ExternalIpAddresses,
+			got.InternalIpAddresses)
 	}
 	if got.CreatedAt.IsZero() || got.ObjectVersion != 1 || got.Labels["k8s.thalassa.cloud/service"] != "x" {
 		t.Errorf("meta data %+v is incomplete", got)
@@ -54,7 +55,8 @@ func TestLoadbalancerHasAllThatClientsRead(t *testing.T) {
 func TestLoadbalancerLifeCycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Delays: emulator.Delays{
-			LoadbalancerCreate: 30 * time.Second, LoadbalancerDelete: 10 * time.Second, LoadbalancerLinger: 5 * time.Second,
+			LoadbalancerCreate: 30 * time.Second, LoadbalancerDelete: 10 * time.Second,
+			LoadbalancerLinger: 5 * time.Second,
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -114,10 +116,13 @@ func TestInternalLoadbalancer(t *testing.T) {
 			if both {
 				want = lb.InternalIpAddresses
 			}
-			if len(lb.InternalIpAddresses) != 1 || !strings.HasPrefix(lb.InternalIpAddresses[0], "10.0.") || !slices.Equal(lb.ExternalIpAddresses, want) {
-				t.Errorf("internal %v, external %v, want an address of the subnet and %v", lb.InternalIpAddresses, lb.ExternalIpAddresses, want)
+			if len(lb.InternalIpAddresses) != 1 || !strings.HasPrefix(lb.InternalIpAddresses[0], "10.0.") ||
+				!slices.Equal(lb.ExternalIpAddresses, want) {
+				t.Errorf("internal %v, external %v, want an address of the subnet and %v", lb.InternalIpAddresses,
+					lb.ExternalIpAddresses, want)
 			}
-			_, err = c.api.UpdateLoadbalancer(t.Context(), lb.Identity, iaas.UpdateLoadbalancer{Name: "a", Subnet: new("nowhere")})
+			_, err = c.api.UpdateLoadbalancer(t.Context(), lb.Identity, iaas.UpdateLoadbalancer{Name: "a",
+				Subnet: new("nowhere")})
 			if !vendor.IsBadRequest(err) {
 				t.Errorf("moving to an unknown subnet: %v, want bad request", err)
 			}
@@ -130,7 +135,8 @@ func TestDeleteProtection(t *testing.T) {
 	lb := c.loadbalancer(t, "a")
 	protect := func(on bool) {
 		t.Helper()
-		if _, err := c.api.UpdateLoadbalancer(t.Context(), lb.Identity, iaas.UpdateLoadbalancer{Name: "a", DeleteProtection: on}); err != nil {
+		if _, err := c.api.UpdateLoadbalancer(t.Context(), lb.Identity, iaas.UpdateLoadbalancer{Name: "a",
+			DeleteProtection: on}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -150,8 +156,10 @@ func TestDeleteProtection(t *testing.T) {
 func TestLoadbalancerMoves(t *testing.T) {
 	c := newCloud(t, func(cfg *emulator.Config) {
 		org := &cfg.Seed.Organisations[0]
-		org.VPCs[0].Subnets = append(org.VPCs[0].Subnets, emulator.SubnetSeed{Identity: "subnet-2", Name: "second", CIDRs: prefixes("10.0.200.0/24")})
-		org.VPCs = append(org.VPCs, emulator.VPCSeed{Name: "other", Region: emulator.DefaultRegion, CIDRs: prefixes("10.1.0.0/16"),
+		org.VPCs[0].Subnets = append(org.VPCs[0].Subnets, emulator.SubnetSeed{Identity: "subnet-2", Name: "second",
+			CIDRs: prefixes("10.0.200.0/24")})
+		org.VPCs = append(org.VPCs, emulator.VPCSeed{Name: "other", Region: emulator.DefaultRegion,
+			CIDRs:   prefixes("10.1.0.0/16"),
 			Subnets: []emulator.SubnetSeed{{Identity: "subnet-other", Name: "other", CIDRs: prefixes("10.1.0.0/24")}}})
 	})
 	tests := map[string]struct {
@@ -173,14 +181,16 @@ func TestLoadbalancerMoves(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			moved, err := c.api.UpdateLoadbalancer(t.Context(), lb.Identity, iaas.UpdateLoadbalancer{Name: "a", Subnet: &test.to})
+			moved, err := c.api.UpdateLoadbalancer(t.Context(), lb.Identity, iaas.UpdateLoadbalancer{Name: "a",
+				Subnet: &test.to})
 			if test.want == "" {
 				if !vendor.IsBadRequest(err) {
 					t.Errorf("moving to %s: %v, want bad request", test.to, err)
 				}
 				return
 			}
-			if err != nil || moved.Subnet.Identity != test.want || !slices.Equal(moved.ExternalIpAddresses, lb.ExternalIpAddresses) {
+			if err != nil || moved.Subnet.Identity != test.want || !slices.Equal(moved.ExternalIpAddresses,
+				lb.ExternalIpAddresses) {
 				t.Errorf("moving to %s: %+v, %v, want subnet %s and the same addresses", test.to, moved, err, test.want)
 			}
 		})
@@ -228,13 +238,15 @@ func TestUpdateModes(t *testing.T) {
 				t.Fatal(err)
 			}
 			lb, err = c.api.UpdateLoadbalancer(t.Context(), lb.Identity, iaas.UpdateLoadbalancer{Name: "b"})
-			if err != nil || lb.Name != "b" || lb.Slug != "a" || len(lb.Labels) != test.labels || lb.ObjectVersion != 2 {
+			if err != nil || lb.Name != "b" || lb.Slug != "a" || len(lb.Labels) != test.labels ||
+				lb.ObjectVersion != 2 {
 				t.Errorf("load balancer %+v, %v, want %d labels", lb, err, test.labels)
 			}
 			l, err = c.api.UpdateListener(t.Context(), lb.Identity, l.Identity, iaas.UpdateListener{
 				Name: "http", Port: 81, Protocol: "tcp", TargetGroup: group.Identity,
 			})
-			if err != nil || l.Port != 81 || len(l.AllowedSources) != test.sources || (l.MaxConnections != nil) != test.max {
+			if err != nil || l.Port != 81 || len(l.AllowedSources) != test.sources ||
+				(l.MaxConnections != nil) != test.max {
 				t.Errorf("listener %+v, %v, want port 81, %d sources", l, err, test.sources)
 			}
 		})

@@ -31,11 +31,15 @@ func TestMachineHasAllThatClientsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	type facts struct{ Slug, State, Status, VPC, Subnet, Type, Zone, Region, Image, Interface, Address, CloudInit string }
+	type facts struct {
+		Slug, State, Status, VPC, Subnet, Type, Zone, Region, Image, Interface, Address,
+		CloudInit string
+	}
 	want := facts{"worker-1", "running", "ready", emulator.DefaultVPC, emulator.DefaultSubnet, "pgp-medium",
 		"nl-01b", "nl-01", "ubuntu-22.04", "default", "10.0.0.2", "#cloud-config"}
 	got := facts{m.Slug, string(m.State), m.Status.Status, m.Vpc.Identity, m.Subnet.Identity, m.MachineType.Slug,
-		*m.AvailabilityZone, *m.Region, m.MachineImage.Name, m.Interfaces[0].Name, m.Interfaces[0].IPAddresses[0], *m.CloudInit}
+		*m.AvailabilityZone, *m.Region, m.MachineImage.Name, m.Interfaces[0].Name, m.Interfaces[0].IPAddresses[0],
+		*m.CloudInit}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("machine (-want +got):\n%s", diff)
 	}
@@ -66,7 +70,8 @@ func TestMachinePower(t *testing.T) {
 		{"StopMachine", func() error { return c.StopMachine("one") }, "stopped/stopped"},
 		{"StartMachine", func() error { return c.StartMachine(one) }, "running/ready"},
 		{"update", func() error {
-			_, err := c.api.UpdateMachine(t.Context(), one, iaas.UpdateMachine{Name: "one", State: new(iaas.MachineStateStopped)})
+			_, err := c.api.UpdateMachine(t.Context(), one, iaas.UpdateMachine{Name: "one",
+				State: new(iaas.MachineStateStopped)})
 			return err
 		}, "stopped/stopped"},
 	}
@@ -86,7 +91,8 @@ func TestMachinePower(t *testing.T) {
 func TestMachineUpdate(t *testing.T) {
 	c := newCloud(t, func(cfg *emulator.Config) {
 		v := &cfg.Seed.Organisations[0].VPCs[0]
-		v.Subnets = append(v.Subnets, emulator.SubnetSeed{Identity: "subnet-2", Name: "second", CIDRs: prefixes("10.0.200.0/24")})
+		v.Subnets = append(v.Subnets, emulator.SubnetSeed{Identity: "subnet-2", Name: "second",
+			CIDRs: prefixes("10.0.200.0/24")})
 	})
 	one := c.machine(t, "one")
 	m, err := c.api.UpdateMachine(t.Context(), one, iaas.UpdateMachine{
@@ -95,12 +101,14 @@ func TestMachineUpdate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Slug != "one" || m.Name != "renamed" || m.Interfaces[0].IPAddresses[0] != "10.0.200.2" || m.MachineType.Slug != "pgp-large" || *m.AvailabilityZone != "nl-01c" {
+	if m.Slug != "one" || m.Name != "renamed" || m.Interfaces[0].IPAddresses[0] != "10.0.200.2" ||
+		m.MachineType.Slug != "pgp-large" || *m.AvailabilityZone != "nl-01c" {
 		t.Errorf("machine %+v is not as updated", m)
 	}
 	for name, update := range map[string]iaas.UpdateMachine{
 		"subnet": {Name: "x", Subnet: new("nowhere")}, "zone": {Name: "x", AvailabilityZone: new("x")},
-		"type": {Name: "x", MachineType: new("x")}, "state": {Name: "x", State: new(iaas.MachineState("x"))}, "name": {},
+		"type": {Name: "x", MachineType: new("x")}, "state": {Name: "x", State: new(iaas.MachineState("x"))},
+		"name": {},
 	} {
 		if _, err := c.api.UpdateMachine(t.Context(), one, update); !vendor.IsBadRequest(err) {
 			t.Errorf("%s: %v, want bad request", name, err)
@@ -119,7 +127,8 @@ func TestMachineDeletion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.api.DeleteMachine(t.Context(), protected.Identity); err == nil || !strings.Contains(err.Error(), "409") {
+	if err := c.api.DeleteMachine(t.Context(), protected.Identity); err == nil ||
+		!strings.Contains(err.Error(), "409") {
 		t.Errorf("deleting a protected machine: %v, want 409", err)
 	}
 	one := c.machine(t, "one")
@@ -269,7 +278,8 @@ func TestManyMachinesComeAndGo(t *testing.T) {
 
 func TestEveryMachineFilter(t *testing.T) {
 	c := newCloud(t)
-	one, err := c.AddMachine(emulator.MachineSpec{Name: "One", Zone: "nl-01a", Labels: map[string]string{"role": "web"}})
+	one, err := c.AddMachine(emulator.MachineSpec{Name: "One", Zone: "nl-01a",
+		Labels: map[string]string{"role": "web"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,10 +287,13 @@ func TestEveryMachineFilter(t *testing.T) {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]string{
-		"": "One Two", "vpc=emulator": "One Two", "vpc=" + emulator.DefaultVPC: "One Two", "vpc=x": "", "region=nl-01": "One Two", "region=x": "",
-		"subnet=emulator": "One Two", "subnet=x": "", "zone=nl-01b": "Two", "zone=x": "", "name=One": "One", "name=one": "", "slug=two": "Two",
-		"identity=" + one: "One", "status=ready": "One", "status=running": "One", "status=stopped": "Two", "matchLabels%5Brole%5D=web": "One",
-		"zone=nl-01a&name=Two": "", "unknown=x": "One Two", "zone=": "One Two",
+		"": "One Two", "vpc=emulator": "One Two", "vpc=" + emulator.DefaultVPC: "One Two", "vpc=x": "",
+		"region=nl-01": "One Two", "region=x": "",
+		"subnet=emulator": "One Two", "subnet=x": "", "zone=nl-01b": "Two", "zone=x": "", "name=One": "One",
+		"name=one": "", "slug=two": "Two",
+		"identity=" + one: "One", "status=ready": "One", "status=running": "One", "status=stopped": "Two",
+		"matchLabels%5Brole%5D=web": "One",
+		"zone=nl-01a&name=Two":      "", "unknown=x": "One Two", "zone=": "One Two",
 	} {
 		_, _, body := c.call(t, "GET", "/v1/machines?"+query, "")
 		var machines []iaas.Machine

@@ -33,7 +33,8 @@ func (c *cloud) samples(t *testing.T) map[string]float64 {
 			for _, label := range metric.Label {
 				labels = append(labels, label.GetValue())
 			}
-			value := metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+			value := metric.GetCounter().GetValue() + metric.GetGauge().GetValue() +
+				float64(metric.GetHistogram().GetSampleCount())
 			out[fmt.Sprint(name, labels)] = value
 		}
 	}
@@ -48,7 +49,8 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.call(t, "GET", "/v1/machines/none", "")
-	for _, effect := range []fault.Effect{{Kind: fault.Refuse, Status: 503}, {Kind: fault.Reset}, {Kind: fault.Latency, Delay: time.Millisecond}} {
+	for _, effect := range []fault.Effect{{Kind: fault.Refuse, Status: 503}, {Kind: fault.Reset},
+		{Kind: fault.Latency, Delay: time.Millisecond}} {
 		if _, err := c.Inject(fault.Rule{Operation: "GET /v1/vpcs", Count: 1, Effect: effect}); err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +115,9 @@ func TestRequestsInFlight(t *testing.T) {
 			response.Body.Close()
 		}
 	}()
-	traffictest.Eventually(t, "the call hangs", func() bool { return c.samples(t)["thalassa_emulator_requests_in_flight[]"] == 1 })
+	traffictest.Eventually(t, "the call hangs", func() bool {
+		return c.samples(t)["thalassa_emulator_requests_in_flight[]"] == 1
+	})
 	c.ClearFaults(id)
 	<-done
 	if got := c.samples(t)["thalassa_emulator_requests_in_flight[]"]; got != 0 {

@@ -24,25 +24,33 @@ func TestNATGatewayOfTheOfficialClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Slug != "egress" || got.Status != "ready" || got.EndpointIP != ip.IPv4Address || got.V4IP != ip.IPv4Address || got.V6IP != "" ||
-		got.Vpc.Identity != emulator.DefaultVPC || got.Subnet.Identity != emulator.DefaultSubnet || got.Organisation == nil {
+	if got.Slug != "egress" || got.Status != "ready" || got.EndpointIP != ip.IPv4Address ||
+		got.V4IP != ip.IPv4Address || got.V6IP != "" ||
+		got.Vpc.Identity != emulator.DefaultVPC || got.Subnet.Identity != emulator.DefaultSubnet ||
+		got.Organisation == nil {
 		t.Errorf("NAT gateway %+v, want it ready at %s", got, ip.IPv4Address)
 	}
-	if got.ReservedIpID != ip.Identity || got.ReservedIp.Identity != ip.Identity || got.SecurityGroups[0].Identity != group.Identity {
+	if got.ReservedIpID != ip.Identity || got.ReservedIp.Identity != ip.Identity ||
+		got.SecurityGroups[0].Identity != group.Identity {
 		t.Errorf("NAT gateway has reserved IP %+v and groups %+v", got.ReservedIp, got.SecurityGroups)
 	}
 	attached, err := c.api.GetReservedIP(t.Context(), ip.Identity)
-	if err != nil || attached.AttachedToResourceType != iaas.ReservedIpAttachedNatGateway || attached.AttachedToResourceIdentity != got.Identity {
+	if err != nil || attached.AttachedToResourceType != iaas.ReservedIpAttachedNatGateway ||
+		attached.AttachedToResourceIdentity != got.Identity {
 		t.Errorf("reserved IP %+v, %v", attached, err)
 	}
-	got, err = c.api.UpdateNatGateway(t.Context(), got.Identity, iaas.UpdateVpcNatGateway{Name: "other", ReservedIpID: new("")})
-	if err != nil || got.Name != "other" || got.ReservedIpID != "" || got.EndpointIP == ip.IPv4Address || got.EndpointIP == "" || len(got.SecurityGroups) != 0 {
+	got, err = c.api.UpdateNatGateway(t.Context(), got.Identity, iaas.UpdateVpcNatGateway{Name: "other",
+		ReservedIpID: new("")})
+	if err != nil || got.Name != "other" || got.ReservedIpID != "" || got.EndpointIP == ip.IPv4Address ||
+		got.EndpointIP == "" || len(got.SecurityGroups) != 0 {
 		t.Errorf("updated %+v, %v, want an address of its own and no groups", got, err)
 	}
-	if _, err := c.api.AssociateReservedIP(t.Context(), ip.Identity, iaas.AssociateReservedIpRequest{NatGatewayIdentity: &got.Identity}); err != nil {
+	if _, err := c.api.AssociateReservedIP(t.Context(), ip.Identity,
+		iaas.AssociateReservedIpRequest{NatGatewayIdentity: &got.Identity}); err != nil {
 		t.Error(err)
 	}
-	if gateways, err := c.api.ListNatGateways(t.Context(), nil); err != nil || len(gateways) != 1 || gateways[0].ReservedIpID != ip.Identity {
+	if gateways, err := c.api.ListNatGateways(t.Context(), nil); err != nil || len(gateways) != 1 ||
+		gateways[0].ReservedIpID != ip.Identity {
 		t.Errorf("gateways %+v, %v, want one with the reserved IP", gateways, err)
 	}
 	if err := c.api.DeleteNatGateway(t.Context(), got.Identity); err != nil {
@@ -90,7 +98,8 @@ func TestNATGatewayRequests(t *testing.T) {
 			{request: "POST " + path, body: gateway(`,"configureDefaultRoute":true`), status: 201},
 			{request: "POST /v1/route-tables", body: `{"name":"r","vpcIdentity":"emulator"}`, status: 201},
 			{request: "PUT /v1/route-tables/r/routes", body: `{"routes":[{"destinationCidrBlock":"192.0.2.0/24","targetNatGatewayIdentity":"n"}]}`, status: 200},
-			{request: "DELETE " + path + "/n", status: 409, has: []string{"is the target of 192.0.2.0/24", "delete those routes first"}},
+			{request: "DELETE " + path + "/n", status: 409, has: []string{"is the target of 192.0.2.0/24",
+				"delete those routes first"}},
 			{request: "GET /v1/route-tables?vpc=emulator", status: 200, has: []string{"0.0.0.0/0"}},
 			{request: "DELETE /v1/route-tables/r", status: 204},
 			{request: "DELETE " + path + "/n", status: 204},
@@ -109,7 +118,8 @@ func TestNATGatewayRequests(t *testing.T) {
 	for name, steps := range tests {
 		t.Run(name, func(t *testing.T) {
 			e := newEmulator(t, withSecondRegion, func(cfg *emulator.Config) {
-				cfg.Seed.Organisations[0].ReservedIPs = []emulator.ReservedIPSeed{{Identity: "rip-far", Name: "far", Region: "nl-02"}}
+				cfg.Seed.Organisations[0].ReservedIPs = []emulator.ReservedIPSeed{{Identity: "rip-far", Name: "far",
+					Region: "nl-02"}}
 			})
 			play(t, e, steps)
 		})
@@ -159,7 +169,8 @@ func TestNATGatewayWithIPv6(t *testing.T) {
 
 func TestNATGatewaysOfOthersAreOutOfReach(t *testing.T) {
 	c := newCloud(t, withStranger)
-	n, err := c.api.CreateNatGateway(t.Context(), iaas.CreateVpcNatGateway{Name: "n", SubnetIdentity: emulator.DefaultSubnet})
+	n, err := c.api.CreateNatGateway(t.Context(), iaas.CreateVpcNatGateway{Name: "n",
+		SubnetIdentity: emulator.DefaultSubnet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +178,8 @@ func TestNATGatewaysOfOthersAreOutOfReach(t *testing.T) {
 	if _, err := stranger.GetNatGateway(t.Context(), n.Identity); !vendor.IsNotFound(err) {
 		t.Errorf("reading: %v, want not found", err)
 	}
-	if _, err := stranger.CreateNatGateway(t.Context(), iaas.CreateVpcNatGateway{Name: "n", SubnetIdentity: emulator.DefaultSubnet}); !vendor.IsBadRequest(err) {
+	if _, err := stranger.CreateNatGateway(t.Context(), iaas.CreateVpcNatGateway{Name: "n",
+		SubnetIdentity: emulator.DefaultSubnet}); !vendor.IsBadRequest(err) {
 		t.Errorf("creating in another organisation's subnet: %v, want bad request", err)
 	}
 }

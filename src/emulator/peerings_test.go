@@ -16,13 +16,15 @@ import (
 func neighbour(cfg *emulator.Config) {
 	cfg.Seed.Organisations = append(cfg.Seed.Organisations, emulator.OrganisationSeed{
 		Identity: "o-next", Name: "Next", PersonalAccessTokens: []string{"next-token"},
-		VPCs: []emulator.VPCSeed{{Identity: "vpc-next", Name: "next", Region: emulator.DefaultRegion, CIDRs: prefixes("10.7.0.0/16")}},
+		VPCs: []emulator.VPCSeed{{Identity: "vpc-next", Name: "next", Region: emulator.DefaultRegion,
+			CIDRs: prefixes("10.7.0.0/16")}},
 	})
 }
 
 func peeringWith(vpc, organisation string) iaas.CreateVpcPeeringConnectionRequest {
 	return iaas.CreateVpcPeeringConnectionRequest{
-		Name: "link", RequesterVpcIdentity: emulator.DefaultVPC, AccepterVpcIdentity: vpc, AccepterOrganisationIdentity: organisation,
+		Name: "link", RequesterVpcIdentity: emulator.DefaultVPC, AccepterVpcIdentity: vpc,
+		AccepterOrganisationIdentity: organisation,
 	}
 }
 
@@ -30,10 +32,12 @@ func TestPeeringsOfTwoOrganisations(t *testing.T) {
 	c := newCloud(t, neighbour)
 	next := c.client(t, vendor.WithOrganisation("o-next"), vendor.WithAuthPersonalToken("next-token"))
 	made, err := c.api.CreateVpcPeeringConnection(t.Context(), peeringWith("vpc-next", "o-next"))
-	if err != nil || made.Status != "pending" || made.ExpiresAt == nil || made.AccepterOrganisation.Identity != "o-next" {
+	if err != nil || made.Status != "pending" || made.ExpiresAt == nil ||
+		made.AccepterOrganisation.Identity != "o-next" {
 		t.Fatalf("%+v, %v", made, err)
 	}
-	if _, err := c.api.AcceptVpcPeeringConnection(t.Context(), made.Identity, iaas.AcceptVpcPeeringConnectionRequest{}); !refused(err, "403") {
+	if _, err := c.api.AcceptVpcPeeringConnection(t.Context(), made.Identity,
+		iaas.AcceptVpcPeeringConnectionRequest{}); !refused(err, "403") {
 		t.Errorf("accepting one's own request: %v, want 403", err)
 	}
 	seen, err := next.ListVpcPeeringConnections(t.Context(), nil)
@@ -44,10 +48,13 @@ func TestPeeringsOfTwoOrganisations(t *testing.T) {
 	if err != nil || got.Status != "active" || got.ExpiresAt != nil {
 		t.Errorf("accepted: %+v, %v", got, err)
 	}
-	if _, err := next.RejectVpcPeeringConnection(t.Context(), made.Identity, iaas.RejectVpcPeeringConnectionRequest{}); !refused(err, "409") {
+	if _, err := next.RejectVpcPeeringConnection(t.Context(), made.Identity,
+		iaas.RejectVpcPeeringConnectionRequest{}); !refused(err, "409") {
 		t.Errorf("rejecting an active one: %v, want 409", err)
 	}
-	if got, err := c.api.UpdateVpcPeeringConnection(t.Context(), "link", iaas.UpdateVpcPeeringConnectionRequest{Name: "new"}); err != nil || got.Name != "new" || got.Status != "active" {
+	if got, err := c.api.UpdateVpcPeeringConnection(t.Context(), "link",
+		iaas.UpdateVpcPeeringConnectionRequest{Name: "new"}); err != nil || got.Name != "new" ||
+		got.Status != "active" {
 		t.Errorf("updated: %+v, %v", got, err)
 	}
 	if err := next.DeleteVpcPeeringConnection(t.Context(), made.Identity); err != nil {
@@ -74,7 +81,8 @@ func TestPeeringsOfOneOrganisation(t *testing.T) {
 		t.Fatal(err)
 	}
 	shop := c.client(t, vendor.WithProject("shop"))
-	got, err := shop.RejectVpcPeeringConnection(t.Context(), pending.Identity, iaas.RejectVpcPeeringConnectionRequest{Reason: "no"})
+	got, err := shop.RejectVpcPeeringConnection(t.Context(), pending.Identity,
+		iaas.RejectVpcPeeringConnectionRequest{Reason: "no"})
 	if err != nil || got.Status != "rejected" || *got.StatusMessage != "no" {
 		t.Errorf("%+v, %v, want rejected", got, err)
 	}
@@ -92,11 +100,13 @@ func TestBadPeerings(t *testing.T) {
 	nameless, stranger := peeringWith("vpc-next", "o-next"), peeringWith("vpc-next", "o-next")
 	nameless.Name, stranger.RequesterVpcIdentity = "", "vpc-x"
 	for want, request := range map[string]iaas.CreateVpcPeeringConnectionRequest{
-		"autoAccept": automatic, "name": nameless, "requesterVpcIdentity": stranger, "overlap": peeringWith("vpc-twin", ""),
+		"autoAccept": automatic, "name": nameless, "requesterVpcIdentity": stranger, "overlap": peeringWith("vpc-twin",
+			""),
 		"with itself": peeringWith(emulator.DefaultVPC, ""), "accepterVpcIdentity": peeringWith("vpc-x", ""),
 		"accepterOrganisationIdentity": peeringWith("vpc-next", "o-x"),
 	} {
-		if _, err := c.api.CreateVpcPeeringConnection(t.Context(), request); !vendor.IsBadRequest(err) || !strings.Contains(err.Error(), want) {
+		if _, err := c.api.CreateVpcPeeringConnection(t.Context(), request); !vendor.IsBadRequest(err) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want bad request with %q", err, want)
 		}
 	}

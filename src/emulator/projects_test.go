@@ -40,7 +40,8 @@ func TestProjectsAreIsolated(t *testing.T) {
 		mine, foreign string
 	}{"organisation": {c.api, ours.Identity, theirs.Identity}, "project": {shop, theirs.Identity, ours.Identity}} {
 		lbs, err := test.api.ListLoadbalancers(t.Context(), nil)
-		if err != nil || len(lbs) != 1 || lbs[0].Identity != test.mine || lbs[0].Organisation.Identity != emulator.DefaultOrganisation {
+		if err != nil || len(lbs) != 1 || lbs[0].Identity != test.mine ||
+			lbs[0].Organisation.Identity != emulator.DefaultOrganisation {
 			t.Errorf("%s: load balancers %+v, %v, want %s alone", name, lbs, err, test.mine)
 		}
 		if _, err := test.api.GetLoadbalancer(t.Context(), test.foreign); !vendor.IsNotFound(err) {
@@ -50,7 +51,8 @@ func TestProjectsAreIsolated(t *testing.T) {
 			t.Errorf("%s: deleting the other's: %v, want not found", name, err)
 		}
 	}
-	if _, err := shop.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "x", Subnet: emulator.DefaultSubnet}); !vendor.IsBadRequest(err) {
+	if _, err := shop.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "x",
+		Subnet: emulator.DefaultSubnet}); !vendor.IsBadRequest(err) {
 		t.Errorf("using the organisation's subnet: %v, want bad request", err)
 	}
 	// What a test does through the Go API, and sees there, is in all projects.
@@ -124,7 +126,8 @@ func TestProjectsCanBeManaged(t *testing.T) {
 	}
 	var top, below project
 	step("POST", "/v1/projects", `{"name":"Team A","labels":{"env":"prod"}}`, 201, &top)
-	if !strings.HasPrefix(top.Identity, "prj-") || top.Slug != "team-a" || top.ParentProject != nil || top.Labels["env"] != "prod" {
+	if !strings.HasPrefix(top.Identity, "prj-") || top.Slug != "team-a" || top.ParentProject != nil ||
+		top.Labels["env"] != "prod" {
 		t.Errorf("created %+v", top)
 	}
 	step("POST", "/v1/projects", `{"name":"team a"}`, 409, nil)
@@ -145,7 +148,8 @@ func TestProjectsCanBeManaged(t *testing.T) {
 	if below.ParentProject != nil {
 		t.Errorf("parent %+v, want none", below.ParentProject)
 	}
-	for query, want := range map[string]int{"": 2, "?slug=below": 1, "?matchLabels%5Benv%5D=prod": 1, "?name=Renamed": 1, "?name=x": 0} {
+	for query, want := range map[string]int{"": 2, "?slug=below": 1, "?matchLabels%5Benv%5D=prod": 1,
+		"?name=Renamed": 1, "?name=x": 0} {
 		var all []project
 		step("GET", "/v1/projects"+query, "", 200, &all)
 		if len(all) != want {
@@ -171,7 +175,8 @@ func TestProjectsIgnoreTheHeader(t *testing.T) {
 
 func TestProjectsWithObjectsStay(t *testing.T) {
 	c := newCloud(t, withProject)
-	if status, _, body := c.call(t, "DELETE", "/v1/projects/shop", ""); status != 400 || !strings.Contains(body, "still has") {
+	if status, _, body := c.call(t, "DELETE", "/v1/projects/shop", ""); status != 400 ||
+		!strings.Contains(body, "still has") {
 		t.Errorf("%d %s, want 400 that names what is left", status, body)
 	}
 }
@@ -179,7 +184,8 @@ func TestProjectsWithObjectsStay(t *testing.T) {
 func TestProjectsCanBeOff(t *testing.T) {
 	c := newCloud(t, withProject, func(cfg *emulator.Config) { cfg.Switches.NoProjects = true })
 	for _, path := range []string{"/v1/projects", "/v1/projects/shop", "/v1/vpcs?project=shop"} {
-		if status, _, body := c.call(t, "GET", path, ""); status != http.StatusForbidden || !strings.Contains(body, "not enabled") {
+		if status, _, body := c.call(t, "GET", path, ""); status != http.StatusForbidden ||
+			!strings.Contains(body, "not enabled") {
 			t.Errorf("GET %s = %d %s, want 403", path, status, body)
 		}
 	}
@@ -221,7 +227,8 @@ func ExampleProjectSeed() {
 func TestTrafficOfProjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		plane := &recorder{}
-		cfg := emulator.Config{Seed: emulator.DefaultSeed(), DataPlane: plane, Delays: emulator.Delays{LoadbalancerCreate: time.Minute}}
+		cfg := emulator.Config{Seed: emulator.DefaultSeed(), DataPlane: plane,
+			Delays: emulator.Delays{LoadbalancerCreate: time.Minute}}
 		withProject(&cfg)
 		e, err := emulator.New(cfg)
 		if err != nil {

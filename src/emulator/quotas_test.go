@@ -30,13 +30,15 @@ func TestQuotasAreListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Those of projects count.
-	want := map[string]int64{"loadbalancers": 1, "vpcs": 2, "subnets": 2, "machines": 1, "projects": 1, "loadbalancer-target-groups": 0, "loadbalancer-listeners": 0}
+	want := map[string]int64{"loadbalancers": 1, "vpcs": 2, "subnets": 2, "machines": 1, "projects": 1,
+		"loadbalancer-target-groups": 0, "loadbalancer-listeners": 0}
 	for _, q := range all {
 		if used, found := want[q.Name]; found && q.CurrentUsage != used {
 			t.Errorf("quota %s: usage %d, want %d", q.Name, q.CurrentUsage, used)
 		}
 		delete(want, q.Name)
-		if q.MaxUsage < 100 || q.Description == "" || q.QuotaType == "" || q.CreatedAt.IsZero() || q.Organisation == nil {
+		if q.MaxUsage < 100 || q.Description == "" || q.QuotaType == "" || q.CreatedAt.IsZero() ||
+			q.Organisation == nil {
 			t.Errorf("quota %+v is incomplete", q)
 		}
 	}
@@ -62,15 +64,18 @@ func TestCreationsBeyondAQuotaAreRefused(t *testing.T) {
 			return err
 		},
 		"loadbalancer-target-groups": func() error {
-			_, err := c.api.CreateTargetGroup(t.Context(), iaas.CreateTargetGroup{Name: "x", Vpc: "emulator", TargetPort: 80, Protocol: "tcp"})
+			_, err := c.api.CreateTargetGroup(t.Context(), iaas.CreateTargetGroup{Name: "x", Vpc: "emulator",
+				TargetPort: 80, Protocol: "tcp"})
 			return err
 		},
 		"machines": func() error {
-			_, err := c.api.CreateMachine(t.Context(), iaas.CreateMachine{Name: "x", Subnet: "emulator", MachineType: "pgp-small"})
+			_, err := c.api.CreateMachine(t.Context(), iaas.CreateMachine{Name: "x", Subnet: "emulator",
+				MachineType: "pgp-small"})
 			return err
 		},
 		"cloud-init-templates": func() error {
-			_, err := c.api.CreateCloudInitTemplate(t.Context(), iaas.CreateCloudInitTemplateRequest{Name: "x", Content: "x"})
+			_, err := c.api.CreateCloudInitTemplate(t.Context(), iaas.CreateCloudInitTemplateRequest{Name: "x",
+				Content: "x"})
 			return err
 		},
 	} {
@@ -99,7 +104,8 @@ func TestCreationsBeyondAQuotaAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.machine(t, "again")
-	if c.SetQuota("o-x", "machines", 1) == nil || c.SetQuota("", "x", 1) == nil || c.SetQuota("", "machines", -1) == nil {
+	if c.SetQuota("o-x", "machines", 1) == nil || c.SetQuota("", "x", 1) == nil ||
+		c.SetQuota("", "machines", -1) == nil {
 		t.Error("an impossible quota was accepted")
 	}
 }
@@ -148,12 +154,14 @@ func TestQuotaStatus(t *testing.T) {
 func TestQuotaIncreaseRequests(t *testing.T) {
 	c := newCloud(t)
 	client := c.quotas(t)
-	for _, request := range []quotas.RequestQuotaIncreaseRequest{{Name: "x", NewMaxUsage: 1}, {Name: "machines", NewMaxUsage: 100_000}} {
+	for _, request := range []quotas.RequestQuotaIncreaseRequest{{Name: "x", NewMaxUsage: 1},
+		{Name: "machines", NewMaxUsage: 100_000}} {
 		if err := client.RequestQuotaIncrease(t.Context(), request); !vendor.IsBadRequest(err) {
 			t.Errorf("%+v: %v, want bad request", request, err)
 		}
 	}
-	if err := client.RequestQuotaIncrease(t.Context(), quotas.RequestQuotaIncreaseRequest{Name: "machines", NewMaxUsage: 200_000, Reason: "growth"}); err != nil {
+	if err := client.RequestQuotaIncrease(t.Context(), quotas.RequestQuotaIncreaseRequest{Name: "machines",
+		NewMaxUsage: 200_000, Reason: "growth"}); err != nil {
 		t.Fatal(err)
 	}
 	decision := func() (string, string) {
@@ -181,7 +189,8 @@ func TestProjectsShareQuotas(t *testing.T) {
 	})
 	shop := c.client(t, vendor.WithProject("shop"))
 	c.loadbalancer(t, "ours")
-	if _, err := shop.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "theirs", Subnet: "shop"}); err != nil {
+	if _, err := shop.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "theirs",
+		Subnet: "shop"}); err != nil {
 		t.Error(err)
 	}
 	for name, create := range map[string]func() error{

@@ -22,7 +22,8 @@ func TestRegions(t *testing.T) {
 		}
 	}
 	region, err := c.api.GetRegion(t.Context(), emulator.DefaultRegion)
-	if err != nil || len(region.Zones) != 3 || region.Zones[1].Slug != "nl-01b" || region.Zones[1].CloudRegion.Slug != "nl-01" {
+	if err != nil || len(region.Zones) != 3 || region.Zones[1].Slug != "nl-01b" ||
+		region.Zones[1].CloudRegion.Slug != "nl-01" {
 		t.Errorf("GetRegion = %+v, %v, want three zones that know their region", region, err)
 	}
 	if _, err := c.api.GetRegion(t.Context(), "x"); !vendor.IsNotFound(err) {
@@ -52,7 +53,8 @@ func TestMachineTypes(t *testing.T) {
 func TestVPCFilters(t *testing.T) {
 	c := newCloud(t)
 	for query, want := range map[string]int{
-		"": 1, "region=nl-01": 1, "region=nl-02": 0, "name=emulator": 1, "status=ready": 1, "status=creating": 0, "vpc=emulator": 1, "matchLabels[a]=b": 0,
+		"": 1, "region=nl-01": 1, "region=nl-02": 0, "name=emulator": 1, "status=ready": 1, "status=creating": 0,
+		"vpc=emulator": 1, "matchLabels[a]=b": 0,
 	} {
 		status, _, body := c.call(t, "GET", "/v1/vpcs?"+query, "")
 		if got := strings.Count(body, `"firewallRules"`); status != 200 || got != want {
@@ -78,7 +80,8 @@ func TestVPCsAndSubnets(t *testing.T) {
 	if err != nil || v.CloudRegion.Slug != emulator.DefaultRegion || len(v.Subnets) != 2 || v.Status != "ready" {
 		t.Fatalf("GetVpc = %+v, %v, want a region and two subnets", v, err)
 	}
-	if v.Subnets[1].Labels["kubernetes.io/role/lb"] != "true" || v.Subnets[1].Type != "Dual" || v.Subnets[1].Cidr != "10.0.200.0/24,fd00:1::/64" {
+	if v.Subnets[1].Labels["kubernetes.io/role/lb"] != "true" || v.Subnets[1].Type != "Dual" ||
+		v.Subnets[1].Cidr != "10.0.200.0/24,fd00:1::/64" {
 		t.Errorf("subnet %+v, want labels and both prefixes", v.Subnets[1])
 	}
 	subnets, err := c.api.ListSubnets(t.Context(), &iaas.ListSubnetsRequest{Filters: []filters.Filter{

@@ -16,7 +16,8 @@ import (
 
 func (c *cloud) reservedIP(t *testing.T, name string) *iaas.ReservedIP {
 	t.Helper()
-	ip, err := c.api.CreateReservedIP(t.Context(), iaas.CreateReservedIpRequest{Name: name, Region: emulator.DefaultRegion})
+	ip, err := c.api.CreateReservedIP(t.Context(), iaas.CreateReservedIpRequest{Name: name,
+		Region: emulator.DefaultRegion})
 	if err != nil {
 		t.Fatalf("CreateReservedIP: %v", err)
 	}
@@ -36,19 +37,24 @@ func TestReservedIPOfTheOfficialClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ip.Slug != "ingress" || ip.Status != iaas.ReservedIpStatusAvailable || ip.IPv4Address == "" || ip.Region.Slug != emulator.DefaultRegion ||
+	if ip.Slug != "ingress" || ip.Status != iaas.ReservedIpStatusAvailable || ip.IPv4Address == "" ||
+		ip.Region.Slug != emulator.DefaultRegion ||
 		ip.AttachedToResourceType != "" || ip.Labels["a"] != "b" || ip.CreatedAt.IsZero() || ip.UpdatedAt == nil {
 		t.Errorf("created %+v", ip)
 	}
-	if ip, err = c.api.UpdateReservedIP(t.Context(), "ingress", iaas.UpdateReservedIpRequest{Name: "other"}); err != nil || ip.Name != "other" || len(ip.Labels) != 0 {
+	if ip, err = c.api.UpdateReservedIP(t.Context(), "ingress",
+		iaas.UpdateReservedIpRequest{Name: "other"}); err != nil || ip.Name != "other" || len(ip.Labels) != 0 {
 		t.Errorf("updated %+v, %v", ip, err)
 	}
 	lb := c.loadbalancer(t, "web")
-	got, err := c.api.AssociateReservedIP(t.Context(), ip.Identity, iaas.AssociateReservedIpRequest{LoadbalancerIdentity: &lb.Identity})
+	got, err := c.api.AssociateReservedIP(t.Context(), ip.Identity,
+		iaas.AssociateReservedIpRequest{LoadbalancerIdentity: &lb.Identity})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Status != iaas.ReservedIpStatusAttached || got.AttachedToResourceType != iaas.ReservedIpAttachedLoadBalancer || got.AttachedToResourceIdentity != lb.Identity {
+	if got.Status != iaas.ReservedIpStatusAttached ||
+		got.AttachedToResourceType != iaas.ReservedIpAttachedLoadBalancer ||
+		got.AttachedToResourceIdentity != lb.Identity {
 		t.Errorf("associated %+v, want attached to %s", got, lb.Identity)
 	}
 	if !got.UpdatedAt.After(*ip.UpdatedAt) {
@@ -58,15 +64,18 @@ func TestReservedIPOfTheOfficialClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(attached.ExternalIpAddresses, []string{ip.IPv4Address}) || attached.ReservedIpIdentity != ip.Identity ||
+	if !slices.Equal(attached.ExternalIpAddresses, []string{ip.IPv4Address}) ||
+		attached.ReservedIpIdentity != ip.Identity ||
 		attached.ReservedIp.IPv4Address != ip.IPv4Address || attached.ObjectVersion != lb.ObjectVersion+1 {
 		t.Errorf("load balancer %+v, want it at %s", attached, ip.IPv4Address)
 	}
-	if got, err = c.api.DisassociateReservedIP(t.Context(), ip.Identity); err != nil || got.Status != iaas.ReservedIpStatusAvailable || got.AttachedToResourceIdentity != "" {
+	if got, err = c.api.DisassociateReservedIP(t.Context(), ip.Identity); err != nil ||
+		got.Status != iaas.ReservedIpStatusAvailable || got.AttachedToResourceIdentity != "" {
 		t.Errorf("disassociated %+v, %v", got, err)
 	}
 	back, err := c.api.GetLoadbalancer(t.Context(), lb.Identity)
-	if err != nil || len(back.ExternalIpAddresses) != 1 || back.ExternalIpAddresses[0] == ip.IPv4Address || back.ReservedIp != nil || back.ReservedIpIdentity != "" {
+	if err != nil || len(back.ExternalIpAddresses) != 1 || back.ExternalIpAddresses[0] == ip.IPv4Address ||
+		back.ReservedIp != nil || back.ReservedIpIdentity != "" {
 		t.Errorf("load balancer %+v, %v, want it at an address of its own", back, err)
 	}
 	if err := c.api.DeleteReservedIP(t.Context(), ip.Identity); err != nil {
@@ -84,7 +93,8 @@ func TestLoadbalancerChangesItsReservedIP(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			c := newCloud(t, withSwitches(emulator.Switches{Updates: mode}))
 			one, two := c.reservedIP(t, "one"), c.reservedIP(t, "two")
-			lb, err := c.api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "web", Subnet: emulator.DefaultSubnet, ReservedIpID: &one.Identity})
+			lb, err := c.api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "web",
+				Subnet: emulator.DefaultSubnet, ReservedIpID: &one.Identity})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +107,8 @@ func TestLoadbalancerChangesItsReservedIP(t *testing.T) {
 				if want == nil && (lb.ReservedIpIdentity != "" || at == one.IPv4Address || at == two.IPv4Address) {
 					t.Errorf("%s: %+v, want an address of its own", when, lb)
 				}
-				if want != nil && (lb.ReservedIpIdentity != want.Identity || at != want.IPv4Address || len(lb.ExternalIpAddresses) != 1) {
+				if want != nil && (lb.ReservedIpIdentity != want.Identity || at != want.IPv4Address ||
+					len(lb.ExternalIpAddresses) != 1) {
 					t.Errorf("%s: %+v, want %s", when, lb, want.Name)
 				}
 				for _, ip := range []*iaas.ReservedIP{one, two} {
@@ -128,7 +139,8 @@ func TestLoadbalancerChangesItsReservedIP(t *testing.T) {
 				t.Fatal(err)
 			}
 			lb, err = c.api.GetLoadbalancer(t.Context(), lb.Identity)
-			if err != nil || lb.ReservedIp != nil || len(lb.ExternalIpAddresses) != 1 || lb.ExternalIpAddresses[0] == two.IPv4Address {
+			if err != nil || lb.ReservedIp != nil || len(lb.ExternalIpAddresses) != 1 ||
+				lb.ExternalIpAddresses[0] == two.IPv4Address {
 				t.Errorf("after the reserved IP is gone: %+v, %v", lb, err)
 			}
 		})
@@ -171,8 +183,9 @@ func TestReservedIPRequests(t *testing.T) {
 			{request: "GET " + ips + "/i", status: 200, has: []string{`"status":"available"`}},
 			{request: "POST " + ips + "/i/associate", body: `{"loadbalancerIdentity":"m"}`, status: 200},
 		},
-		"replace":                {{request: "PUT " + ips + "/i", body: `{}`, status: 400}},
-		"disassociate":           {{request: "POST " + ips + "/i/disassociate", status: 409, has: []string{"is not attached to anything"}}},
+		"replace": {{request: "PUT " + ips + "/i", body: `{}`, status: 400}},
+		"disassociate": {{request: "POST " + ips + "/i/disassociate", status: 409,
+			has: []string{"is not attached to anything"}}},
 		"create, internal":       {{request: "POST /v1/loadbalancers", body: `{"name":"a","subnet":"emulator","internalLoadbalancer":true,"reservedIpId":"i"}`, status: 400, has: []string{"is internal"}}},
 		"create, far":            {{request: "POST /v1/loadbalancers", body: `{"name":"a","subnet":"emulator","reservedIpId":"far"}`, status: 400, has: []string{"is in region nl-02"}}},
 		"create, unknown":        {{request: "POST /v1/loadbalancers", body: `{"name":"a","subnet":"emulator","reservedIpId":"x"}`, status: 400, has: []string{`reserved IP \"x\" not found`}}},
@@ -260,7 +273,8 @@ func TestReservedAddressesAreReused(t *testing.T) {
 
 func TestReservedIPsAreListed(t *testing.T) {
 	c := newCloud(t, withStranger)
-	if _, err := c.api.CreateReservedIP(t.Context(), iaas.CreateReservedIpRequest{Name: "a", Region: "nl-01", Labels: iaas.Labels{"k8s.thalassa.cloud/x": "1"}}); err != nil {
+	if _, err := c.api.CreateReservedIP(t.Context(), iaas.CreateReservedIpRequest{Name: "a", Region: "nl-01",
+		Labels: iaas.Labels{"k8s.thalassa.cloud/x": "1"}}); err != nil {
 		t.Fatal(err)
 	}
 	b := c.reservedIP(t, "b")
@@ -285,7 +299,8 @@ func TestReservedIPsAreListed(t *testing.T) {
 		t.Errorf("another organisation sees %v, %v", ips, err)
 	}
 	state := c.State().ReservedIPs
-	if len(state) != 2 || state[1].Identity != b.Identity || state[1].Status != "available" || !slices.Equal(state[1].Addresses, []string{b.IPv4Address}) || state[1].AttachedTo != "" {
+	if len(state) != 2 || state[1].Identity != b.Identity || state[1].Status != "available" ||
+		!slices.Equal(state[1].Addresses, []string{b.IPv4Address}) || state[1].AttachedTo != "" {
 		t.Errorf("state %+v", state)
 	}
 }

@@ -80,18 +80,21 @@ func TestSmallerResourcesLive(t *testing.T) {
 					t.Errorf("GET %s: %+v", ref, got)
 				}
 			}
-			for query, want := range map[string]bool{"": true, "?name=first": true, "?identity=" + made.Identity: true, "?slug=x": false, "?matchLabels%5Ba%5D=b": true, "?matchLabels%5Ba%5D=c": false} {
+			for query, want := range map[string]bool{"": true, "?name=first": true, "?identity=" + made.Identity: true,
+				"?slug=x": false, "?matchLabels%5Ba%5D=b": true, "?matchLabels%5Ba%5D=c": false} {
 				if _, _, body := c.call(t, "GET", r.path+query, ""); strings.Contains(body, made.Identity) != want {
 					t.Errorf("GET %s: %s, listed: want %t", query, body, want)
 				}
 			}
 			// The default is to replace: what PUT leaves out is cleared.
-			if got := c.object(t, "PUT", r.path+"/first", r.update, 200); got.Name != "second" || got.Slug != "first" || len(got.Labels) > 0 {
+			if got := c.object(t, "PUT", r.path+"/first", r.update, 200); got.Name != "second" || got.Slug != "first" ||
+				len(got.Labels) > 0 {
 				t.Errorf("updated: %+v, want the new name, the old slug, no labels", got)
 			}
 			c.object(t, "DELETE", r.path+"/"+made.Identity, "", 204)
 			for _, method := range []string{"GET", "PUT", "DELETE"} {
-				if status, _, body := c.call(t, method, r.path+"/first", r.update); status != 404 || !strings.Contains(body, "not found") {
+				if status, _, body := c.call(t, method, r.path+"/first", r.update); status != 404 ||
+					!strings.Contains(body, "not found") {
 					t.Errorf("%s of a deleted one = %d %s, want 404", method, status, body)
 				}
 			}
@@ -142,7 +145,8 @@ func TestSmallerResourcesAreIsolated(t *testing.T) {
 	for name, r := range smaller() {
 		t.Run(name, func(t *testing.T) {
 			c := newCloud(t, withProject, neighbour, func(cfg *emulator.Config) {
-				cfg.Seed.Organisations[0].Projects = append(cfg.Seed.Organisations[0].Projects, emulator.ProjectSeed{Name: "Empty"})
+				cfg.Seed.Organisations[0].Projects = append(cfg.Seed.Organisations[0].Projects,
+					emulator.ProjectSeed{Name: "Empty"})
 			})
 			made := c.object(t, "POST", r.path, r.body, 201)
 			strangers := map[string]func(*http.Request){
@@ -178,7 +182,8 @@ func TestReadersWriteNothing(t *testing.T) {
 	}
 	for name, r := range smaller() {
 		made := c.object(t, "POST", r.path, r.body, 201)
-		for _, request := range [][2]string{{"POST", r.path}, {"PUT", r.path + "/" + made.Identity}, {"DELETE", r.path + "/" + made.Identity}} {
+		for _, request := range [][2]string{{"POST", r.path}, {"PUT", r.path + "/" + made.Identity},
+			{"DELETE", r.path + "/" + made.Identity}} {
 			request := apiRequest(t, c.url, request[0], request[1], r.update)
 			request.Header.Set("Authorization", "Token reader")
 			if answer := serve(c, request); answer.Code != 403 {
@@ -214,7 +219,8 @@ func TestQuotasCountWhatIsListed(t *testing.T) {
 	}
 	for quota, path := range map[string]string{
 		"projects": "/v1/projects", "cloud-init-templates": "/v1/cloudinits", "tfs-instances": "/v1/tfs",
-		"vpc-peering-connections": "/v1/vpc-peering-connections", "machines": "/v1/machines", "loadbalancers": "/v1/loadbalancers",
+		"vpc-peering-connections": "/v1/vpc-peering-connections", "machines": "/v1/machines",
+		"loadbalancers":              "/v1/loadbalancers",
 		"loadbalancer-target-groups": "/v1/loadbalancer-target-groups", "vpcs": "/v1/vpcs", "subnets": "/v1/subnets",
 	} {
 		listed := 0

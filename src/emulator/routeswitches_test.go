@@ -46,25 +46,30 @@ func TestRouteAnswers(t *testing.T) {
 	}
 	for answer, tt := range tests {
 		c := newCloud(t, withSwitches(emulator.Switches{RouteAnswer: answer}))
-		play(t, c.Emulator, []step{{request: "POST " + defaultRoutes, body: way("10.244.1.0/24", "10.0.0.5"), status: tt.created, has: []string{tt.has}}})
+		play(t, c.Emulator, []step{{request: "POST " + defaultRoutes, body: way("10.244.1.0/24", "10.0.0.5"),
+			status: tt.created, has: []string{tt.has}}})
 		table, err := c.api.GetRouteTable(t.Context(), "default")
 		if err != nil || len(table.Routes) != 1 {
 			t.Fatalf("answer %q: table %+v, %v", answer, table, err)
 		}
-		play(t, c.Emulator, []step{{request: "PUT " + defaultRoutes + "/" + table.Routes[0].Identity, body: way("10.244.1.0/24", "10.0.0.6"), status: tt.changed, has: []string{tt.has}}})
+		play(t, c.Emulator, []step{{request: "PUT " + defaultRoutes + "/" + table.Routes[0].Identity,
+			body: way("10.244.1.0/24", "10.0.0.6"), status: tt.changed, has: []string{tt.has}}})
 	}
-	if _, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Switches: emulator.Switches{RouteAnswer: "all"}}); err == nil {
+	if _, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(),
+		Switches: emulator.Switches{RouteAnswer: "all"}}); err == nil {
 		t.Error("an unknown answer is accepted")
 	}
 }
 
 // Do lists of route tables show their routes?
 func TestBareRouteTables(t *testing.T) {
-	for bare, shown := range map[bool][]string{false: {"10.244.1.0/24", emulator.DefaultSubnet}, true: {"!10.244.1.0/24", "!" + emulator.DefaultSubnet}} {
+	for bare, shown := range map[bool][]string{false: {"10.244.1.0/24", emulator.DefaultSubnet},
+		true: {"!10.244.1.0/24", "!" + emulator.DefaultSubnet}} {
 		play(t, newEmulator(t, withSwitches(emulator.Switches{BareRouteTables: bare})), []step{
 			{request: "POST " + defaultRoutes, body: way("10.244.1.0/24", "10.0.0.5"), status: 201},
 			{request: "GET /v1/route-tables", status: 200, has: shown},
-			{request: "GET /v1/route-tables/default", status: 200, has: []string{"10.244.1.0/24", emulator.DefaultSubnet}},
+			{request: "GET /v1/route-tables/default", status: 200, has: []string{"10.244.1.0/24",
+				emulator.DefaultSubnet}},
 		})
 	}
 }

@@ -13,7 +13,8 @@ import (
 
 func (c *cloud) routeTable(t *testing.T, name string) *iaas.RouteTable {
 	t.Helper()
-	table, err := c.api.CreateRouteTable(t.Context(), iaas.CreateRouteTable{Name: name, VpcIdentity: emulator.DefaultVPC})
+	table, err := c.api.CreateRouteTable(t.Context(), iaas.CreateRouteTable{Name: name,
+		VpcIdentity: emulator.DefaultVPC})
 	if err != nil {
 		t.Fatalf("CreateRouteTable: %v", err)
 	}
@@ -25,7 +26,8 @@ func TestRouteTableOfTheOfficialClient(t *testing.T) {
 	tables, err := c.api.ListRouteTables(t.Context(), &iaas.ListRouteTablesRequest{Filters: []filters.Filter{
 		&filters.FilterKeyValue{Key: filters.FilterVpcIdentity, Value: emulator.DefaultVPC},
 	}})
-	if err != nil || len(tables) != 1 || !tables[0].IsDefault || tables[0].AssociatedSubnets[0].Identity != emulator.DefaultSubnet {
+	if err != nil || len(tables) != 1 || !tables[0].IsDefault ||
+		tables[0].AssociatedSubnets[0].Identity != emulator.DefaultSubnet {
 		t.Fatalf("route tables %+v, %v, want the default one with the default subnet", tables, err)
 	}
 	created, err := c.api.CreateRouteTable(t.Context(), iaas.CreateRouteTable{
@@ -36,7 +38,8 @@ func TestRouteTableOfTheOfficialClient(t *testing.T) {
 	}
 	// A subnet is in exactly one table: it leaves the one when it joins the other.
 	for _, table := range []string{created.Identity, "", "pods"} {
-		if _, err := c.api.UpdateSubnet(t.Context(), emulator.DefaultSubnet, iaas.UpdateSubnet{Name: "emulator", AssociatedRouteTableIdentity: &table}); err != nil {
+		if _, err := c.api.UpdateSubnet(t.Context(), emulator.DefaultSubnet, iaas.UpdateSubnet{Name: "emulator",
+			AssociatedRouteTableIdentity: &table}); err != nil {
 			t.Fatal(err)
 		}
 		got, err := c.api.GetRouteTable(t.Context(), created.Identity)
@@ -48,11 +51,13 @@ func TestRouteTableOfTheOfficialClient(t *testing.T) {
 			t.Errorf("after joining %q the default table has %+v, %v", table, first.AssociatedSubnets, err)
 		}
 	}
-	if s, err := c.api.UpdateSubnet(t.Context(), emulator.DefaultSubnet, iaas.UpdateSubnet{Name: "emulator"}); err != nil || s.RouteTable.Identity != created.Identity {
+	if s, err := c.api.UpdateSubnet(t.Context(), emulator.DefaultSubnet,
+		iaas.UpdateSubnet{Name: "emulator"}); err != nil || s.RouteTable.Identity != created.Identity {
 		t.Errorf("an update that names no table moved the subnet: %+v, %v", s, err)
 	}
 	got, err := c.api.UpdateRouteTable(t.Context(), created.Identity, iaas.UpdateRouteTable{Description: new("e")})
-	if err != nil || got.Name != "Pods" || *got.Description != "e" || len(got.Labels) != 0 || got.Vpc.Identity != emulator.DefaultVPC || got.ObjectVersion != 2 || got.IsDefault {
+	if err != nil || got.Name != "Pods" || *got.Description != "e" || len(got.Labels) != 0 ||
+		got.Vpc.Identity != emulator.DefaultVPC || got.ObjectVersion != 2 || got.IsDefault {
 		t.Errorf("updated %+v, %v", got, err)
 	}
 }
@@ -63,7 +68,8 @@ func TestRouteTableRequests(t *testing.T) {
 		"no name":     {{request: "POST " + tables, body: `{"vpcIdentity":"emulator"}`, status: 400}},
 		"unknown VPC": {{request: "POST " + tables, body: `{"name":"a"}`, status: 400, has: []string{`field \"vpcIdentity\"`}}},
 		"default": {
-			{request: "DELETE " + tables + "/default", status: 409, has: []string{"is the default of VPC", "goes with it"}},
+			{request: "DELETE " + tables + "/default", status: 409, has: []string{"is the default of VPC",
+				"goes with it"}},
 			{request: "PUT " + tables + "/default", body: `{"name":"renamed"}`, status: 200, has: []string{`"isDefault":true`}},
 		},
 		"with a subnet": {
@@ -96,30 +102,37 @@ func TestRouteTableRequests(t *testing.T) {
 func TestRoutesOfTheOfficialClient(t *testing.T) {
 	c := newCloud(t)
 	table := c.routeTable(t, "pods")
-	one, err := c.api.CreateRouteTableRoute(t.Context(), table.Identity, iaas.CreateRouteTableRoute{DestinationCidrBlock: "10.244.0.0/24", GatewayAddress: "10.0.0.5"})
+	one, err := c.api.CreateRouteTableRoute(t.Context(), table.Identity,
+		iaas.CreateRouteTableRoute{DestinationCidrBlock: "10.244.0.0/24", GatewayAddress: "10.0.0.5"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := c.api.GetRouteTableRoute(t.Context(), table.Identity, one.Identity)
-	if err != nil || got.DestinationCidrBlock != "10.244.0.0/24" || *got.GatewayAddress != "10.0.0.5" || got.Type == "" || got.RouteTable.Identity != table.Identity {
+	if err != nil || got.DestinationCidrBlock != "10.244.0.0/24" || *got.GatewayAddress != "10.0.0.5" ||
+		got.Type == "" || got.RouteTable.Identity != table.Identity {
 		t.Errorf("route %+v, %v", got, err)
 	}
-	if got, err = c.api.UpdateRouteTableRoute(t.Context(), table.Identity, one.Identity, iaas.UpdateRouteTableRoute{DestinationCidrBlock: "10.244.0.0/24", GatewayAddress: "10.0.0.6"}); err != nil ||
+	if got, err = c.api.UpdateRouteTableRoute(t.Context(), table.Identity, one.Identity,
+		iaas.UpdateRouteTableRoute{DestinationCidrBlock: "10.244.0.0/24", GatewayAddress: "10.0.0.6"}); err != nil ||
 		got.Identity != one.Identity || *got.GatewayAddress != "10.0.0.6" {
 		t.Errorf("updated %+v, %v", got, err)
 	}
-	n, err := c.api.CreateNatGateway(t.Context(), iaas.CreateVpcNatGateway{Name: "n", SubnetIdentity: emulator.DefaultSubnet})
+	n, err := c.api.CreateNatGateway(t.Context(), iaas.CreateVpcNatGateway{Name: "n",
+		SubnetIdentity: emulator.DefaultSubnet})
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := c.api.UpdateRouteTableRoutes(t.Context(), table.Identity, iaas.UpdateRouteTableRoutes{Routes: []iaas.UpdateRouteTableRoute{
-		{DestinationCidrBlock: "0.0.0.0/0", TargetNatGatewayIdentity: n.Identity},
-		{DestinationCidrBlock: "10.244.0.0/24", GatewayAddress: "10.0.0.7"},
-	}})
+	all, err := c.api.UpdateRouteTableRoutes(t.Context(), table.Identity,
+		iaas.UpdateRouteTableRoutes{Routes: []iaas.UpdateRouteTableRoute{
+			{DestinationCidrBlock: "0.0.0.0/0", TargetNatGatewayIdentity: n.Identity},
+			{DestinationCidrBlock: "10.244.0.0/24", GatewayAddress: "10.0.0.7"},
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all) != 2 || *all[0].TargetNatGatewayIdentity != n.Identity || all[0].TargetNatGateway.EndpointIP != n.EndpointIP || all[1].Identity != one.Identity || *all[1].GatewayAddress != "10.0.0.7" {
+	if len(all) != 2 || *all[0].TargetNatGatewayIdentity != n.Identity ||
+		all[0].TargetNatGateway.EndpointIP != n.EndpointIP || all[1].Identity != one.Identity ||
+		*all[1].GatewayAddress != "10.0.0.7" {
 		t.Errorf("replaced %+v, want two, the second with identity %s", all, one.Identity)
 	}
 	full, err := c.api.GetRouteTable(t.Context(), table.Identity)
@@ -171,7 +184,8 @@ func TestRouteRequests(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			e := newEmulator(t, withSecondRegion, func(cfg *emulator.Config) {
-				cfg.Seed.Organisations[0].VPCs[0].RouteTables = []emulator.RouteTableSeed{{Name: "default", Default: true, Routes: seedRoutes("10.100.0.0/24", "10.101.0.0/24")}}
+				cfg.Seed.Organisations[0].VPCs[0].RouteTables = []emulator.RouteTableSeed{{Name: "default",
+					Default: true, Routes: seedRoutes("10.100.0.0/24", "10.101.0.0/24")}}
 			})
 			replaced := test.status
 			if replaced == 201 || replaced == 409 {
@@ -189,14 +203,16 @@ func TestRouteRequests(t *testing.T) {
 func seedRoutes(destinations ...string) []emulator.RouteSeed {
 	var routes []emulator.RouteSeed
 	for _, destination := range prefixes(destinations...) {
-		routes = append(routes, emulator.RouteSeed{Destination: destination, GatewayAddress: prefixes("10.0.0.9/32")[0].Addr()})
+		routes = append(routes, emulator.RouteSeed{Destination: destination,
+			GatewayAddress: prefixes("10.0.0.9/32")[0].Addr()})
 	}
 	return routes
 }
 
 func TestDestinationsAreUnique(t *testing.T) {
 	c := newCloud(t, func(cfg *emulator.Config) {
-		cfg.Seed.Organisations[0].VPCs[0].RouteTables = []emulator.RouteTableSeed{{Name: "a", Default: true, Routes: seedRoutes("10.100.0.0/24", "10.101.0.0/24")}}
+		cfg.Seed.Organisations[0].VPCs[0].RouteTables = []emulator.RouteTableSeed{{Name: "a", Default: true,
+			Routes: seedRoutes("10.100.0.0/24", "10.101.0.0/24")}}
 	})
 	table, err := c.api.GetRouteTable(t.Context(), "a")
 	if err != nil || len(table.Routes) != 2 {
@@ -212,7 +228,8 @@ func TestDestinationsAreUnique(t *testing.T) {
 			body: `{"routes":[{"destinationCidrBlock":"10.9.0.0/24` + via + `,{"destinationCidrBlock":"10.9.0.0/24` + via + `]}`},
 		{request: "PUT " + path, status: 400, has: []string{`routes[1].destinationCidrBlock`},
 			body: `{"routes":[{"destinationCidrBlock":"10.9.0.0/24` + via + `,{"destinationCidrBlock":"x` + via + `]}`},
-		{request: "GET " + path, status: 200, has: []string{"10.100.0.0/24", "10.101.0.0/24", "10.102.0.0/24", "!10.9.0.0/24"}},
+		{request: "GET " + path, status: 200, has: []string{"10.100.0.0/24", "10.101.0.0/24", "10.102.0.0/24",
+			"!10.9.0.0/24"}},
 		{request: "PUT " + path, body: `{"routes":null}`, status: 200, has: []string{"[]"}},
 	})
 }

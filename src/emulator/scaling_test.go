@@ -58,7 +58,8 @@ func TestListsAreLinear(t *testing.T) {
 	const few, many = 20, 200
 	small, large := town(t, few), town(t, many)
 	for path, perItem := range map[string]float64{
-		"/v1/machines": 8, "/v1/loadbalancers": 12, "/v1/loadbalancer-target-groups": 20, "/v1/machines?vpc=emulator": 12,
+		"/v1/machines": 8, "/v1/loadbalancers": 12, "/v1/loadbalancer-target-groups": 20,
+		"/v1/machines?vpc=emulator": 12,
 	} {
 		cost := func(e *emulator.Emulator) float64 {
 			request := apiRequest(t, "", "GET", path, "")
@@ -76,11 +77,13 @@ func TestListsSayWhatSingleReadsSay(t *testing.T) {
 	post(t, e, "/v1/projects", `{"name":"p"}`)
 	post(t, e, "/v1/tfs", `{"name":"f","size":1,"cloudRegionIdentity":"nl-01","vpcIdentity":"emulator","subnetIdentity":"emulator"}`)
 	for _, path := range []string{
-		"/v1/regions", "/v1/vpcs", "/v1/subnets", "/v1/machine-types", "/v1/images", "/v1/machines", "/v1/loadbalancers",
+		"/v1/regions", "/v1/vpcs", "/v1/subnets", "/v1/machine-types", "/v1/images", "/v1/machines",
+		"/v1/loadbalancers",
 		"/v1/loadbalancers/lb-3/listeners", "/v1/loadbalancer-target-groups", "/v1/projects", "/v1/tfs", "/v1/quotas",
 	} {
 		var items []json.RawMessage
-		if err := json.Unmarshal(serve(e, apiRequest(t, "", "GET", path, "")).Body.Bytes(), &items); err != nil || len(items) == 0 {
+		if err := json.Unmarshal(serve(e, apiRequest(t, "", "GET", path, "")).Body.Bytes(), &items); err != nil ||
+			len(items) == 0 {
 			t.Fatalf("GET %s: %d items, %v", path, len(items), err)
 		}
 		for _, item := range items {
@@ -92,7 +95,8 @@ func TestListsSayWhatSingleReadsSay(t *testing.T) {
 			if ref == "" {
 				ref = named.Name
 			}
-			if one := strings.TrimSpace(serve(e, apiRequest(t, "", "GET", path+"/"+ref, "")).Body.String()); one != string(item) {
+			if one := strings.TrimSpace(serve(e, apiRequest(t, "", "GET", path+"/"+ref, "")).Body.String()); one !=
+				string(item) {
 				t.Fatalf("GET %s/%s: %s, in the list: %s", path, ref, one, item)
 			}
 		}

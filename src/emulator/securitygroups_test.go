@@ -22,7 +22,8 @@ func rule(name string, priority int32, ports ...int32) iaas.SecurityGroupRule {
 
 func (c *cloud) securityGroup(t *testing.T, name string) *iaas.SecurityGroup {
 	t.Helper()
-	g, err := c.api.CreateSecurityGroup(t.Context(), iaas.CreateSecurityGroupRequest{Name: name, VpcIdentity: emulator.DefaultVPC})
+	g, err := c.api.CreateSecurityGroup(t.Context(), iaas.CreateSecurityGroupRequest{Name: name,
+		VpcIdentity: emulator.DefaultVPC})
 	if err != nil {
 		t.Fatalf("CreateSecurityGroup: %v", err)
 	}
@@ -32,8 +33,10 @@ func (c *cloud) securityGroup(t *testing.T, name string) *iaas.SecurityGroup {
 func TestSecurityGroupOfTheOfficialClient(t *testing.T) {
 	c := newCloud(t)
 	created, err := c.api.CreateSecurityGroup(t.Context(), iaas.CreateSecurityGroupRequest{
-		Name: "web", Description: "d", Labels: iaas.Labels{"k8s.thalassa.cloud/x": "y"}, VpcIdentity: emulator.DefaultVPC,
-		AllowSameGroupTraffic: true, IngressRules: []iaas.SecurityGroupRule{rule("a", 1, 80)}, EgressRules: []iaas.SecurityGroupRule{rule("b", 2, 1, 65535)},
+		Name: "web", Description: "d", Labels: iaas.Labels{"k8s.thalassa.cloud/x": "y"},
+		VpcIdentity:           emulator.DefaultVPC,
+		AllowSameGroupTraffic: true, IngressRules: []iaas.SecurityGroupRule{rule("a", 1, 80)},
+		EgressRules: []iaas.SecurityGroupRule{rule("b", 2, 1, 65535)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -42,22 +45,29 @@ func TestSecurityGroupOfTheOfficialClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Identity != created.Identity || got.Status != iaas.SecurityGroupStatusActive || got.Vpc.Identity != emulator.DefaultVPC ||
-		got.Organisation.Identity != emulator.DefaultOrganisation || !got.AllowSameGroupTraffic || got.Labels["k8s.thalassa.cloud/x"] != "y" {
+	if got.Identity != created.Identity || got.Status != iaas.SecurityGroupStatusActive ||
+		got.Vpc.Identity != emulator.DefaultVPC ||
+		got.Organisation.Identity != emulator.DefaultOrganisation || !got.AllowSameGroupTraffic ||
+		got.Labels["k8s.thalassa.cloud/x"] != "y" {
 		t.Errorf("security group %+v is not the one that was created", got)
 	}
-	if diff := cmp.Diff([][]iaas.SecurityGroupRule{{rule("a", 1, 80)}, {rule("b", 2, 1, 65535)}}, [][]iaas.SecurityGroupRule{got.IngressRules, got.EgressRules}); diff != "" {
+	if diff := cmp.Diff([][]iaas.SecurityGroupRule{{rule("a", 1, 80)}, {rule("b", 2, 1, 65535)}},
+		[][]iaas.SecurityGroupRule{got.IngressRules, got.EgressRules}); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
 	}
-	batch := iaas.BatchUpdateSecurityGroupRulesRequest{Rules: []iaas.SecurityGroupRule{rule("c", 3, 443), rule("d", 4, 8443)}}
-	if rules, err := c.api.BatchUpdateSecurityGroupIngressRules(t.Context(), got.Identity, batch); err != nil || !cmp.Equal(rules, batch.Rules) {
+	batch := iaas.BatchUpdateSecurityGroupRulesRequest{Rules: []iaas.SecurityGroupRule{rule("c", 3, 443),
+		rule("d", 4, 8443)}}
+	if rules, err := c.api.BatchUpdateSecurityGroupIngressRules(t.Context(), got.Identity, batch); err != nil ||
+		!cmp.Equal(rules, batch.Rules) {
 		t.Errorf("ingress batch: %+v, %v", rules, err)
 	}
-	if rules, err := c.api.BatchUpdateSecurityGroupEgressRules(t.Context(), got.Identity, iaas.BatchUpdateSecurityGroupRulesRequest{}); err != nil || len(rules) != 0 {
+	if rules, err := c.api.BatchUpdateSecurityGroupEgressRules(t.Context(), got.Identity,
+		iaas.BatchUpdateSecurityGroupRulesRequest{}); err != nil || len(rules) != 0 {
 		t.Errorf("egress batch: %+v, %v, want none", rules, err)
 	}
 	got, err = c.api.GetSecurityGroup(t.Context(), got.Identity)
-	if err != nil || got.ObjectVersion != 3 || !cmp.Equal(got.IngressRules, batch.Rules) || len(got.EgressRules) != 0 || !got.UpdatedAt.After(got.CreatedAt) {
+	if err != nil || got.ObjectVersion != 3 || !cmp.Equal(got.IngressRules, batch.Rules) || len(got.EgressRules) != 0 ||
+		!got.UpdatedAt.After(got.CreatedAt) {
 		t.Errorf("after the batches: %+v, %v", got, err)
 	}
 	if err := c.api.DeleteSecurityGroup(t.Context(), got.Identity); err != nil {
@@ -74,14 +84,17 @@ func TestSecurityGroupUpdates(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, skip %t", mode, skip), func(t *testing.T) {
 				c := newCloud(t, withSwitches(emulator.Switches{Updates: mode}))
 				g, err := c.api.CreateSecurityGroup(t.Context(), iaas.CreateSecurityGroupRequest{
-					Name: "web", Labels: iaas.Labels{"a": "b"}, VpcIdentity: emulator.DefaultVPC, AllowSameGroupTraffic: true,
-					IngressRules: []iaas.SecurityGroupRule{rule("a", 1, 80)}, EgressRules: []iaas.SecurityGroupRule{rule("b", 2, 80)},
+					Name: "web", Labels: iaas.Labels{"a": "b"}, VpcIdentity: emulator.DefaultVPC,
+					AllowSameGroupTraffic: true,
+					IngressRules:          []iaas.SecurityGroupRule{rule("a", 1, 80)},
+					EgressRules:           []iaas.SecurityGroupRule{rule("b", 2, 80)},
 				})
 				if err != nil {
 					t.Fatal(err)
 				}
 				g, err = c.api.UpdateSecurityGroup(t.Context(), g.Identity, iaas.UpdateSecurityGroupRequest{
-					Name: "other", ObjectVersion: g.ObjectVersion, SkipRulesUpdate: skip, IngressRules: []iaas.SecurityGroupRule{rule("c", 3, 81)},
+					Name: "other", ObjectVersion: g.ObjectVersion, SkipRulesUpdate: skip,
+					IngressRules: []iaas.SecurityGroupRule{rule("c", 3, 81)},
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -96,8 +109,10 @@ func TestSecurityGroupUpdates(t *testing.T) {
 				if mode == emulator.Merge {
 					labels = 1
 				}
-				if g.Name != "other" || g.AllowSameGroupTraffic || g.ObjectVersion != 2 || g.IngressRules[0].Name != ingress || len(g.EgressRules) != egress || len(g.Labels) != labels {
-					t.Errorf("updated %+v, want ingress rule %s, %d egress rules, %d labels", g, ingress, egress, labels)
+				if g.Name != "other" || g.AllowSameGroupTraffic || g.ObjectVersion != 2 ||
+					g.IngressRules[0].Name != ingress || len(g.EgressRules) != egress || len(g.Labels) != labels {
+					t.Errorf("updated %+v, want ingress rule %s, %d egress rules, %d labels", g, ingress, egress,
+						labels)
 				}
 			})
 		}
@@ -110,13 +125,15 @@ func TestSecurityGroupVersions(t *testing.T) {
 			c := newCloud(t, withSwitches(emulator.Switches{StrictSecurityGroups: strict}))
 			g := c.securityGroup(t, "web")
 			update := func(version int) error {
-				_, err := c.api.UpdateSecurityGroup(t.Context(), g.Identity, iaas.UpdateSecurityGroupRequest{Name: "web", ObjectVersion: version})
+				_, err := c.api.UpdateSecurityGroup(t.Context(), g.Identity,
+					iaas.UpdateSecurityGroupRequest{Name: "web", ObjectVersion: version})
 				return err
 			}
 			if err := update(1); err != nil {
 				t.Error(err)
 			}
-			if err := update(1); err == nil || !strings.Contains(err.Error(), "409") || !strings.Contains(err.Error(), "objectVersion 2, not 1") {
+			if err := update(1); err == nil || !strings.Contains(err.Error(), "409") ||
+				!strings.Contains(err.Error(), "objectVersion 2, not 1") {
 				t.Errorf("update of an old version: %v, want 409", err)
 			}
 			if err := update(0); (err != nil) != strict {
@@ -165,7 +182,8 @@ func TestSecurityGroupsAreAttached(t *testing.T) {
 					{request: "DELETE /v1/security-groups/one", status: freed},
 					{request: "PUT " + a.path + "/x", body: with(a.body, `"two"`), status: 200, has: []string{two.Identity, "!" + one.Identity}},
 					{request: "DELETE /v1/security-groups/two", status: 409},
-					{request: "PUT " + a.path + "/x", body: with(a.body, ""), status: 200, has: []string{"!" + two.Identity}},
+					{request: "PUT " + a.path + "/x", body: with(a.body, ""), status: 200,
+						has: []string{"!" + two.Identity}},
 					{request: "PUT " + a.path + "/x", body: with(a.body, `"two"`), status: 200},
 					{request: "DELETE " + a.path + "/x", status: 204},
 					{request: "DELETE /v1/security-groups/two", status: 204},
@@ -179,12 +197,14 @@ func TestMachineNamesItsSecurityGroups(t *testing.T) {
 	c := newCloud(t)
 	g := c.securityGroup(t, "nodes")
 	m, err := c.api.CreateMachine(t.Context(), iaas.CreateMachine{
-		Name: "one", Subnet: emulator.DefaultSubnet, MachineType: "pgp-small", SecurityGroupAttachments: []string{g.Identity},
+		Name: "one", Subnet: emulator.DefaultSubnet, MachineType: "pgp-small",
+		SecurityGroupAttachments: []string{g.Identity},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(m.SecurityGroupAttachments, []string{g.Identity}) || len(m.SecurityGroups) != 1 || m.SecurityGroups[0].Name != "nodes" {
+	if !slices.Equal(m.SecurityGroupAttachments, []string{g.Identity}) || len(m.SecurityGroups) != 1 ||
+		m.SecurityGroups[0].Name != "nodes" {
 		t.Errorf("machine has %v and %+v, want group nodes", m.SecurityGroupAttachments, m.SecurityGroups)
 	}
 	if _, err := c.AddMachine(emulator.MachineSpec{Name: "two", SecurityGroups: []string{"nowhere"}}); err == nil {

@@ -49,19 +49,21 @@ func TestRuleValidation(t *testing.T) {
 		"negative port":            {[]string{ruleJSON(":80", ":-1")}, no, no, `portRangeMin`},
 		"ports in the wrong order": {[]string{ruleJSON(":80", ":91")}, no, no, "91 is more than portRangeMax 90"},
 		"no address":               {[]string{ruleJSON(`"10.0.0.0/8"`, "null")}, no, no, "neither a CIDR nor an IP address"},
-		"bad address":              {[]string{ruleJSON("10.0.0.0/8", "10.0.0.0/33")}, no, no, "neither a CIDR nor an IP address"},
-		"wrong family":             {[]string{ruleJSON("10.0.0.0/8", "::/0")}, no, no, `\"::/0\" is not ipv4`},
-		"the second is bad":        {[]string{ruleJSON(), ruleJSON(":10,", ":11,", "allow", "deny")}, no, no, `rules[1].policy`},
-		"a group":                  {[]string{ruleJSON(`"address"`, `"securityGroup"`, ":null", `:"sg-seed"`)}, ok, ok, ""},
-		"no group":                 {[]string{ruleJSON(`"address"`, `"securityGroup"`)}, no, no, "remoteSecurityGroupIdentity"},
-		"a group elsewhere":        {[]string{ruleJSON(`"address"`, `"securityGroup"`, ":null", `:"sg-far"`)}, no, no, "not found in the VPC"},
-		"none":                     {nil, ok, ok, ""},
+		"bad address": {[]string{ruleJSON("10.0.0.0/8", "10.0.0.0/33")}, no, no,
+			"neither a CIDR nor an IP address"},
+		"wrong family":      {[]string{ruleJSON("10.0.0.0/8", "::/0")}, no, no, `\"::/0\" is not ipv4`},
+		"the second is bad": {[]string{ruleJSON(), ruleJSON(":10,", ":11,", "allow", "deny")}, no, no, `rules[1].policy`},
+		"a group":           {[]string{ruleJSON(`"address"`, `"securityGroup"`, ":null", `:"sg-seed"`)}, ok, ok, ""},
+		"no group":          {[]string{ruleJSON(`"address"`, `"securityGroup"`)}, no, no, "remoteSecurityGroupIdentity"},
+		"a group elsewhere": {[]string{ruleJSON(`"address"`, `"securityGroup"`, ":null", `:"sg-far"`)}, no, no, "not found in the VPC"},
+		"none":              {nil, ok, ok, ""},
 	}
 	for name, test := range tests {
 		for _, strict := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, strict %t", name, strict), func(t *testing.T) {
 				e := newEmulator(t, withSecondRegion, func(cfg *emulator.Config) {
-					cfg.Seed.Organisations[0].VPCs[0].SecurityGroups = []emulator.SecurityGroupSeed{{Identity: "sg-seed", Name: "seed"}}
+					cfg.Seed.Organisations[0].VPCs[0].SecurityGroups =
+						[]emulator.SecurityGroupSeed{{Identity: "sg-seed", Name: "seed"}}
 					cfg.Switches.StrictSecurityGroups = strict
 				})
 				status := test.lenient

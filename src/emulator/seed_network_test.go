@@ -64,12 +64,15 @@ func TestNetworkSeed(t *testing.T) {
 
 func TestNewRefusesBadNetworkSeeds(t *testing.T) {
 	address := func(text string) []netip.Addr { return []netip.Addr{netip.MustParseAddr(text)} }
-	good := emulator.RuleSeed{Protocol: "tcp", Priority: 1, Remote: netip.MustParsePrefix("10.0.0.0/8"), Ports: [2]int32{1, 2}}
+	good := emulator.RuleSeed{Protocol: "tcp", Priority: 1, Remote: netip.MustParsePrefix("10.0.0.0/8"),
+		Ports: [2]int32{1, 2}}
 	tests := map[string]struct {
 		change func(*emulator.OrganisationSeed, *emulator.VPCSeed)
 		want   string
 	}{
-		"nameless table": {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) { v.RouteTables = []emulator.RouteTableSeed{{}} }, "a route table needs a name"},
+		"nameless table": {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) {
+			v.RouteTables = []emulator.RouteTableSeed{{}}
+		}, "a route table needs a name"},
 		"two defaults": {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) {
 			v.RouteTables = []emulator.RouteTableSeed{{Name: "a", Default: true}, {Name: "b", Default: true}}
 		}, `route table "b": the VPC has a default route table already, "a"`},
@@ -80,13 +83,16 @@ func TestNewRefusesBadNetworkSeeds(t *testing.T) {
 			v.RouteTables = []emulator.RouteTableSeed{{Name: "a", Routes: []emulator.RouteSeed{{}}}}
 		}, "is not a CIDR"},
 		"route without an address": {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) {
-			v.RouteTables = []emulator.RouteTableSeed{{Name: "a", Routes: []emulator.RouteSeed{{Destination: good.Remote}}}}
+			v.RouteTables = []emulator.RouteTableSeed{{Name: "a",
+				Routes: []emulator.RouteSeed{{Destination: good.Remote}}}}
 		}, "is not an IP address"},
 		"route twice": {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) {
 			v.RouteTables = []emulator.RouteTableSeed{{Name: "a", Routes: seedRoutes("10.9.0.0/24", "10.9.0.0/24")}}
 		}, "has a route to 10.9.0.0/24 already"},
 		"unknown table": {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) { v.Subnets[0].RouteTable = "x" }, `route table "x" is not in the VPC`},
-		"subnet twice":  {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) { v.Subnets = append(v.Subnets, v.Subnets[0]) }, "is used twice"},
+		"subnet twice": {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) {
+			v.Subnets = append(v.Subnets, v.Subnets[0])
+		}, "is used twice"},
 		"nameless group": {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) {
 			v.SecurityGroups = []emulator.SecurityGroupSeed{{}}
 		}, "a security group needs a name"},
@@ -108,10 +114,12 @@ func TestNewRefusesBadNetworkSeeds(t *testing.T) {
 			o.ReservedIPs = []emulator.ReservedIPSeed{{Region: "nl-01"}}
 		}, "a reserved IP needs a name"},
 		"reserved IP twice": {func(o *emulator.OrganisationSeed, _ *emulator.VPCSeed) {
-			o.ReservedIPs = []emulator.ReservedIPSeed{{Identity: "i", Name: "a", Region: "nl-01"}, {Identity: "i", Name: "b", Region: "nl-01"}}
+			o.ReservedIPs = []emulator.ReservedIPSeed{{Identity: "i", Name: "a", Region: "nl-01"},
+				{Identity: "i", Name: "b", Region: "nl-01"}}
 		}, `"i" is used twice`},
 		"address twice": {func(o *emulator.OrganisationSeed, _ *emulator.VPCSeed) {
-			o.ReservedIPs = []emulator.ReservedIPSeed{{Name: "a", Region: "nl-01", Addresses: address("198.18.0.9")}, {Name: "b", Region: "nl-01", Addresses: address("198.18.0.9")}}
+			o.ReservedIPs = []emulator.ReservedIPSeed{{Name: "a", Region: "nl-01", Addresses: address("198.18.0.9")},
+				{Name: "b", Region: "nl-01", Addresses: address("198.18.0.9")}}
 		}, "already in use"},
 		"address elsewhere": {func(o *emulator.OrganisationSeed, _ *emulator.VPCSeed) {
 			o.ReservedIPs = []emulator.ReservedIPSeed{{Name: "a", Region: "nl-01", Addresses: address("192.0.2.1")}}
@@ -125,15 +133,20 @@ func TestNewRefusesBadNetworkSeeds(t *testing.T) {
 			seed := emulator.DefaultSeed()
 			org := &seed.Organisations[0]
 			test.change(org, &org.VPCs[0])
-			if _, err := emulator.New(emulator.Config{Seed: seed}); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := emulator.New(emulator.Config{Seed: seed}); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("New: %v, want an error with %q", err, test.want)
 			}
 		})
 	}
+}
+
+func TestNewRefusesReservedIPsWithoutPublicAddresses(t *testing.T) {
 	seed := emulator.DefaultSeed()
 	seed.Regions[0].PublicAddresses = nil
 	seed.Organisations[0].ReservedIPs = []emulator.ReservedIPSeed{{Name: "a", Region: "nl-01"}}
-	if _, err := emulator.New(emulator.Config{Seed: seed}); err == nil || !strings.Contains(err.Error(), "has no public addresses") {
+	if _, err := emulator.New(emulator.Config{Seed: seed}); err == nil ||
+		!strings.Contains(err.Error(), "has no public addresses") {
 		t.Errorf("New: %v, want that there are no public addresses", err)
 	}
 }

@@ -55,11 +55,13 @@ func TestReadSeed(t *testing.T) {
 
 func TestIdentitiesAreMadeUpWhenMissing(t *testing.T) {
 	seed := emulator.Seed{
-		Regions:      []emulator.RegionSeed{{Name: "r", Zones: []string{"z"}, PublicAddresses: prefixes("203.0.113.0/24")}},
+		Regions: []emulator.RegionSeed{{Name: "r", Zones: []string{"z"},
+			PublicAddresses: prefixes("203.0.113.0/24")}},
 		MachineTypes: []emulator.MachineTypeSeed{{Name: "m"}},
 		Organisations: []emulator.OrganisationSeed{{
 			Name: "My Org", PersonalAccessTokens: []string{"t"},
-			VPCs:     []emulator.VPCSeed{{Name: "v", Region: "r", CIDRs: prefixes("10.0.0.0/8"), Subnets: []emulator.SubnetSeed{{Name: "s", CIDRs: prefixes("10.0.0.0/24")}}}},
+			VPCs: []emulator.VPCSeed{{Name: "v", Region: "r", CIDRs: prefixes("10.0.0.0/8"),
+				Subnets: []emulator.SubnetSeed{{Name: "s", CIDRs: prefixes("10.0.0.0/24")}}}},
 			Machines: []emulator.MachineSpec{{Name: "Node.1"}, {Name: "two", Slug: "zwei"}},
 		}},
 	}
@@ -106,9 +108,13 @@ func TestNewRefusesBadSeeds(t *testing.T) {
 	}{
 		"region without zones": {func(s *emulator.Seed) { s.Regions[0].Zones = nil }, `seed region "nl-01": a region needs`},
 		"unknown region":       {func(s *emulator.Seed) { s.Organisations[0].VPCs[0].Region = "x" }, `region "x" is not in the seed`},
-		"subnet outside VPC": {func(s *emulator.Seed) { s.Organisations[0].VPCs[0].Subnets[0].CIDRs = prefixes("10.9.0.0/24") },
+		"subnet outside VPC": {func(s *emulator.Seed) {
+			s.Organisations[0].VPCs[0].Subnets[0].CIDRs = prefixes("10.9.0.0/24")
+		},
 			`subnet "emulator": CIDR 10.9.0.0/24 is outside`},
-		"identity twice": {func(s *emulator.Seed) { s.MachineTypes[1].Identity = s.MachineTypes[0].Identity }, "is used twice"},
+		"identity twice": {func(s *emulator.Seed) {
+			s.MachineTypes[1].Identity = s.MachineTypes[0].Identity
+		}, "is used twice"},
 		"machine identity twice": {func(s *emulator.Seed) {
 			s.Organisations[0].Machines = []emulator.MachineSpec{{Identity: "a", Name: "a"}, {Identity: "a", Name: "b"}}
 		}, `machine "b": identity "a" is used twice`},
@@ -117,7 +123,8 @@ func TestNewRefusesBadSeeds(t *testing.T) {
 			s.Organisations[0].Machines = []emulator.MachineSpec{{Name: "a", Addresses: a}, {Name: "b", Addresses: a}}
 		}, "address 10.0.0.9 is already in use"},
 		"address outside": {func(s *emulator.Seed) {
-			s.Organisations[0].Machines = []emulator.MachineSpec{{Name: "a", Addresses: []netip.Addr{netip.MustParseAddr("10.3.0.9")}}}
+			s.Organisations[0].Machines = []emulator.MachineSpec{{Name: "a",
+				Addresses: []netip.Addr{netip.MustParseAddr("10.3.0.9")}}}
 		}, "outside subnet"},
 		"unknown machine type": {func(s *emulator.Seed) {
 			s.Organisations[0].Machines = []emulator.MachineSpec{{Name: "a", Type: "x"}}
@@ -128,7 +135,9 @@ func TestNewRefusesBadSeeds(t *testing.T) {
 		"unknown subnet": {func(s *emulator.Seed) {
 			s.Organisations[0].Machines = []emulator.MachineSpec{{Name: "a", Subnet: "x"}}
 		}, `subnet "x"`},
-		"nameless organisation": {func(s *emulator.Seed) { s.Organisations[0].Name = "" }, "an organisation needs a name"},
+		"nameless organisation": {func(s *emulator.Seed) {
+			s.Organisations[0].Name = ""
+		}, "an organisation needs a name"},
 		"same family twice": {func(s *emulator.Seed) {
 			s.Organisations[0].VPCs[0].Subnets[0].CIDRs = prefixes("10.0.1.0/24", "10.0.2.0/24")
 		}, "same address family"},
@@ -137,7 +146,8 @@ func TestNewRefusesBadSeeds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			seed := emulator.DefaultSeed()
 			test.change(&seed)
-			if _, err := emulator.New(emulator.Config{Seed: seed}); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := emulator.New(emulator.Config{Seed: seed}); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("New: %v, want an error with %q", err, test.want)
 			}
 		})

@@ -33,7 +33,8 @@ func TestOnlySelectiveGroupsAreAsked(t *testing.T) {
 		if len(org.Selective) != groups {
 			t.Errorf("%s: %d groups are asked about each machine, want %d", when, len(org.Selective), groups)
 		}
-		if got := strings.Count(send("GET", "/v1/loadbalancer-target-groups/chosen", ""), "virtualMachineInstance"); got != attached {
+		if got := strings.Count(send("GET", "/v1/loadbalancer-target-groups/chosen", ""),
+			"virtualMachineInstance"); got != attached {
 			t.Errorf("%s: %d machines are attached, want %d", when, got, attached)
 		}
 	}

@@ -87,8 +87,10 @@ func TestSetMachineStatus(t *testing.T) {
 	vm := c.machine(t, "one")
 	plane.take()
 	for hold, want := range map[string]string{
-		"provisioning": "provisioning", "creating": "creating", "ready": "ready", "running": "running", "stopped": "stopped",
-		"unknown": "unknown", "failed": "failed", "error": "error", "deleting": "deleting", "deleted": "deleted", "": "ready",
+		"provisioning": "provisioning", "creating": "creating", "ready": "ready", "running": "running",
+		"stopped": "stopped",
+		"unknown": "unknown", "failed": "failed", "error": "error", "deleting": "deleting", "deleted": "deleted",
+		"": "ready",
 	} {
 		if err := c.SetMachineStatus("one", hold); err != nil {
 			t.Fatal(err)
@@ -113,7 +115,8 @@ func TestSetMachineStatus(t *testing.T) {
 	if err := c.DeleteMachine(vm); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := c.api.GetMachine(t.Context(), vm); err != nil || got.Status.Status != "deleting" || got.State != "deleting" {
+	if got, err := c.api.GetMachine(t.Context(), vm); err != nil || got.Status.Status != "deleting" ||
+		got.State != "deleting" {
 		t.Errorf("after DELETE: %+v, %v, want deleting", got, err)
 	}
 }
@@ -143,13 +146,15 @@ func roomy(t *testing.T) *cloud {
 	return newCloud(t, func(cfg *emulator.Config) {
 		prefix := netip.MustParsePrefix
 		cfg.Seed.Organisations[0].VPCs = []emulator.VPCSeed{
-			{Identity: "vpc-1", Name: "one", Region: emulator.DefaultRegion, CIDRs: []netip.Prefix{prefix("10.1.0.0/16")}, Subnets: []emulator.SubnetSeed{
-				{Identity: "subnet-a", Name: "a", CIDRs: []netip.Prefix{prefix("10.1.1.0/24")}},
-				{Identity: "subnet-b", Name: "b", CIDRs: []netip.Prefix{prefix("10.1.2.0/24")}},
-			}},
-			{Identity: "vpc-2", Name: "two", Region: emulator.DefaultRegion, CIDRs: []netip.Prefix{prefix("10.2.0.0/16")}, Subnets: []emulator.SubnetSeed{
-				{Identity: "subnet-c", Name: "c", CIDRs: []netip.Prefix{prefix("10.2.1.0/24")}},
-			}},
+			{Identity: "vpc-1", Name: "one", Region: emulator.DefaultRegion,
+				CIDRs: []netip.Prefix{prefix("10.1.0.0/16")}, Subnets: []emulator.SubnetSeed{
+					{Identity: "subnet-a", Name: "a", CIDRs: []netip.Prefix{prefix("10.1.1.0/24")}},
+					{Identity: "subnet-b", Name: "b", CIDRs: []netip.Prefix{prefix("10.1.2.0/24")}},
+				}},
+			{Identity: "vpc-2", Name: "two", Region: emulator.DefaultRegion,
+				CIDRs: []netip.Prefix{prefix("10.2.0.0/16")}, Subnets: []emulator.SubnetSeed{
+					{Identity: "subnet-c", Name: "c", CIDRs: []netip.Prefix{prefix("10.2.1.0/24")}},
+				}},
 		}
 	})
 }
@@ -210,7 +215,8 @@ func TestSetMachineAddressesRefuses(t *testing.T) {
 		"two subnets": {one, addrs("10.1.1.7", "10.1.2.7"), "no subnet of VPC"},
 		"taken":       {one, addrs("10.1.1.99", taken[0]), "already in use"},
 	} {
-		if err := c.SetMachineAddresses(test.machine, test.to...); err == nil || !strings.Contains(err.Error(), test.want) {
+		if err := c.SetMachineAddresses(test.machine, test.to...); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
 		}
 	}

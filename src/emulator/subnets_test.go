@@ -12,11 +12,13 @@ import (
 
 func TestSubnetOfTheOfficialClient(t *testing.T) {
 	c := newCloud(t)
-	if _, err := c.api.UpdateVpc(t.Context(), emulator.DefaultVPC, iaas.UpdateVpc{Name: "emulator", VpcCidrs: []string{"10.0.0.0/16", "fd00:1::/48"}}); err != nil {
+	if _, err := c.api.UpdateVpc(t.Context(), emulator.DefaultVPC, iaas.UpdateVpc{Name: "emulator",
+		VpcCidrs: []string{"10.0.0.0/16", "fd00:1::/48"}}); err != nil {
 		t.Fatal(err)
 	}
 	created, err := c.api.CreateSubnet(t.Context(), iaas.CreateSubnet{
-		Name: "dual", Labels: iaas.Labels{"a": "b"}, VpcIdentity: emulator.DefaultVPC, Cidr: "10.0.128.0/28,fd00:1::/64",
+		Name: "dual", Labels: iaas.Labels{"a": "b"}, VpcIdentity: emulator.DefaultVPC,
+		Cidr: "10.0.128.0/28,fd00:1::/64",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +32,8 @@ func TestSubnetOfTheOfficialClient(t *testing.T) {
 	}
 	want := &iaas.Subnet{
 		Identity: created.Identity, Name: "dual", Slug: "dual", ObjectVersion: 1, Labels: iaas.Labels{"a": "b"},
-		Type: iaas.SubnetTypeDual, VpcIdentity: emulator.DefaultVPC, Cidr: "10.0.128.0/28,fd00:1::/64", Status: iaas.SubnetStatusReady,
+		Type: iaas.SubnetTypeDual, VpcIdentity: emulator.DefaultVPC, Cidr: "10.0.128.0/28,fd00:1::/64",
+		Status:     iaas.SubnetStatusReady,
 		V4usingIPs: 1, V4availableIPs: 12, V6usingIPs: 1, V6availableIPs: 1<<30 - 3,
 	}
 	ignore := cmpopts.IgnoreFields(iaas.Subnet{}, "CreatedAt", "UpdatedAt", "Vpc", "RouteTable", "Annotations")
@@ -56,7 +59,8 @@ func TestSubnetOfTheOfficialClient(t *testing.T) {
 
 func TestSubnetTypes(t *testing.T) {
 	for cidr, want := range map[string]string{
-		"10.1.1.0/24": "IPv4", "fd00:1::/64": "IPv6", "10.1.1.0/24,fd00:1::/64": "Dual", "fd00:1::/64,10.1.1.0/24": "Dual",
+		"10.1.1.0/24": "IPv4", "fd00:1::/64": "IPv6", "10.1.1.0/24,fd00:1::/64": "Dual",
+		"fd00:1::/64,10.1.1.0/24": "Dual",
 	} {
 		play(t, newEmulator(t), []step{
 			{request: "POST /v1/vpcs", body: `{"name":"a","cloudRegionIdentity":"nl-01","vpcCidrs":["10.1.0.0/16","fd00:1::/48"]}`, status: 201},
@@ -70,16 +74,24 @@ func TestSubnetRequests(t *testing.T) {
 	const subnets = "/v1/subnets"
 	cidr := func(text string) string { return `{"name":"a","vpcIdentity":"emulator","cidr":"` + text + `"}` }
 	tests := map[string][]step{
-		"no name":           {{request: "POST " + subnets, body: `{"vpcIdentity":"emulator","cidr":"10.0.128.0/24"}`, status: 400, has: []string{`field \"name\"`}}},
-		"unknown VPC":       {{request: "POST " + subnets, body: `{"name":"a","vpcIdentity":"x","cidr":"10.0.128.0/24"}`, status: 400, has: []string{`field \"vpcIdentity\": VPC \"x\" not found`}}},
-		"no CIDR":           {{request: "POST " + subnets, body: cidr(""), status: 400, has: []string{"is not a CIDR"}}},
-		"host bits":         {{request: "POST " + subnets, body: cidr("10.0.128.1/24"), status: 400, has: []string{"it should be 10.0.128.0/24"}}},
-		"outside the VPC":   {{request: "POST " + subnets, body: cidr("10.1.0.0/24"), status: 400, has: []string{"10.1.0.0/24 is outside VPC"}}},
-		"larger than it":    {{request: "POST " + subnets, body: cidr("10.0.0.0/15"), status: 400, has: []string{"is outside VPC"}}},
-		"too small":         {{request: "POST " + subnets, body: cidr("10.0.128.0/31"), status: 400, has: []string{"too small"}}},
-		"overlap":           {{request: "POST " + subnets, body: cidr("10.0.1.0/24"), status: 409, has: []string{"overlaps 10.0.0.0/17 of subnet", emulator.DefaultSubnet}}},
-		"two of one family": {{request: "POST " + subnets, body: cidr("10.0.128.0/24,10.0.129.0/24"), status: 400, has: []string{"one of each address family"}}},
-		"three":             {{request: "POST " + subnets, body: cidr("10.0.128.0/24,fd00::/64,fd00:1::/64"), status: 400, has: []string{"one of each address family"}}},
+		"no name":     {{request: "POST " + subnets, body: `{"vpcIdentity":"emulator","cidr":"10.0.128.0/24"}`, status: 400, has: []string{`field \"name\"`}}},
+		"unknown VPC": {{request: "POST " + subnets, body: `{"name":"a","vpcIdentity":"x","cidr":"10.0.128.0/24"}`, status: 400, has: []string{`field \"vpcIdentity\": VPC \"x\" not found`}}},
+		"no CIDR": {{request: "POST " + subnets, body: cidr(""), status: 400,
+			has: []string{"is not a CIDR"}}},
+		"host bits": {{request: "POST " + subnets, body: cidr("10.0.128.1/24"), status: 400,
+			has: []string{"it should be 10.0.128.0/24"}}},
+		"outside the VPC": {{request: "POST " + subnets, body: cidr("10.1.0.0/24"), status: 400,
+			has: []string{"10.1.0.0/24 is outside VPC"}}},
+		"larger than it": {{request: "POST " + subnets, body: cidr("10.0.0.0/15"), status: 400,
+			has: []string{"is outside VPC"}}},
+		"too small": {{request: "POST " + subnets, body: cidr("10.0.128.0/31"), status: 400,
+			has: []string{"too small"}}},
+		"overlap": {{request: "POST " + subnets, body: cidr("10.0.1.0/24"), status: 409,
+			has: []string{"overlaps 10.0.0.0/17 of subnet", emulator.DefaultSubnet}}},
+		"two of one family": {{request: "POST " + subnets, body: cidr("10.0.128.0/24,10.0.129.0/24"), status: 400,
+			has: []string{"one of each address family"}}},
+		"three": {{request: "POST " + subnets, body: cidr("10.0.128.0/24,fd00::/64,fd00:1::/64"),
+			status: 400, has: []string{"one of each address family"}}},
 		"unknown table": {{request: "POST " + subnets, body: `{"name":"a","vpcIdentity":"emulator","cidr":"10.0.128.0/24","associatedRouteTableIdentity":"x"}`,
 			status: 400, has: []string{`route table \"x\" not found`}}},
 		"table elsewhere": {{request: "POST " + subnets, body: `{"name":"a","vpcIdentity":"emulator","cidr":"10.0.128.0/24","associatedRouteTableIdentity":"rtb-same"}`,

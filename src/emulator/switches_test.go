@@ -51,7 +51,8 @@ func TestUniqueNames(t *testing.T) {
 		return `{"name":"` + name + `","vpcIdentity":"emulator","cidr":"` + cidr + `"}`
 	}
 	play(t, newEmulator(t, withSwitches(emulator.Switches{UniqueNames: true})), []step{
-		{request: "POST /v1/subnets", body: subnet("emulator", "10.0.128.0/24"), status: 409, has: []string{"is called", "already"}},
+		{request: "POST /v1/subnets", body: subnet("emulator", "10.0.128.0/24"), status: 409,
+			has: []string{"is called", "already"}},
 		{request: "POST /v1/subnets", body: subnet("a", "10.0.128.0/24"), status: 201},
 		{request: "PUT /v1/subnets/a", body: `{"name":"emulator"}`, status: 409},
 	})
@@ -78,7 +79,8 @@ func TestNullHealthCheck(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s, null removes %t", test.updates, test.removes), func(t *testing.T) {
 			for body, want := range map[string]string{rest + `,"healthCheck":null}`: test.null, rest + `}`: test.silent} {
-				e := newEmulator(t, withSwitches(emulator.Switches{Updates: test.updates, NullRemovesHealthCheck: test.removes}))
+				e := newEmulator(t,
+					withSwitches(emulator.Switches{Updates: test.updates, NullRemovesHealthCheck: test.removes}))
 				play(t, e, []step{
 					{request: "POST " + path, body: rest + `,"vpc":"emulator",` + check + `}`, status: 201, has: []string{present}},
 					{request: "PUT " + path + "/g", body: rest + "," + check + `}`, status: 200, has: []string{present}},
@@ -95,14 +97,19 @@ func TestApplicationProtocols(t *testing.T) {
 	for protocol, transport := range map[string]string{"http": "tcp", "https": "tcp", "grpc": "tcp", "quic": "udp"} {
 		t.Run(protocol, func(t *testing.T) {
 			play(t, newEmulator(t), []step{
-				{request: "POST " + groups, body: replaced(groupNamed("g"), "tcp", protocol), status: 400, has: []string{"must be one of [tcp udp]"}},
+				{request: "POST " + groups, body: replaced(groupNamed("g"), "tcp", protocol), status: 400,
+					has: []string{"must be one of [tcp udp]"}},
 			})
 			plane := &recorder{}
-			e := newEmulator(t, withSwitches(emulator.Switches{ApplicationProtocols: true}), func(cfg *emulator.Config) { cfg.DataPlane = plane })
+			e := newEmulator(t, withSwitches(emulator.Switches{ApplicationProtocols: true}),
+				func(cfg *emulator.Config) {
+					cfg.DataPlane = plane
+				})
 			play(t, e, []step{
 				{request: "POST " + groups, body: replaced(groupNamed("g"), "tcp", protocol), status: 201},
 				{request: "POST " + groups, body: replaced(groupNamed("plain"), "tcp", transport), status: 201},
-				{request: "POST " + groups, body: replaced(groupNamed("x"), "tcp", "sctp"), status: 400, has: []string{"tcp udp http https grpc quic"}},
+				{request: "POST " + groups, body: replaced(groupNamed("x"), "tcp", "sctp"), status: 400,
+					has: []string{"tcp udp http https grpc quic"}},
 				{request: "POST /v1/loadbalancers", body: `{"name":"web","subnet":"emulator"}`, status: 201},
 			})
 			listener := func(name, port, protocol, group string) string {
@@ -110,8 +117,10 @@ func TestApplicationProtocols(t *testing.T) {
 			}
 			play(t, e, []step{
 				{request: "POST " + listeners, body: listener("l", "443", protocol, "g"), status: 201, has: []string{`"protocol":"` + protocol + `"`}},
-				{request: "POST " + listeners, body: listener("m", "443", transport, "plain"), status: 409, has: []string{"port 443"}},
-				{request: "POST " + listeners, body: listener("m", "444", transport, "g"), status: 400, has: []string{"serves " + protocol}},
+				{request: "POST " + listeners, body: listener("m", "443", transport, "plain"), status: 409,
+					has: []string{"port 443"}},
+				{request: "POST " + listeners, body: listener("m", "444", transport, "g"), status: 400,
+					has: []string{"serves " + protocol}},
 			})
 			if got := plane.last.Listeners; len(got) != 1 || string(got[0].Protocol) != transport {
 				t.Errorf("the data plane carries %+v, want one listener over %s", got, transport)
@@ -166,14 +175,16 @@ func TestDoneBody(t *testing.T) {
 			want := strings.Replace(want, "ID", group.Identity, 1)
 			attached := `{"attachments":[{"serverIdentity":"` + server + `"}]}`
 			status, header, got := c.call(t, "POST", "/v1/loadbalancer-target-groups/g/attachments", attached)
-			if strings.TrimSpace(got) != want || status != http.StatusOK || (header.Get("Content-Type") == "application/json") != (want != "") {
+			if strings.TrimSpace(got) != want || status != http.StatusOK ||
+				(header.Get("Content-Type") == "application/json") != (want != "") {
 				t.Errorf("attachments: %d %s %q, want 200 %q", status, header.Get("Content-Type"), got, want)
 			}
 			batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: group.Identity, Attachments: []iaas.AttachTarget{}}
 			if err := c.api.SetTargetGroupServerAttachments(t.Context(), batch); err != nil {
 				t.Errorf("the vendor's client: %v", err)
 			}
-			if err := c.api.DeleteTargetGroup(t.Context(), iaas.DeleteTargetGroupRequest{Identity: group.Identity}); err != nil {
+			if err := c.api.DeleteTargetGroup(t.Context(),
+				iaas.DeleteTargetGroupRequest{Identity: group.Identity}); err != nil {
 				t.Errorf("the vendor's client: %v", err)
 			}
 		})

@@ -43,8 +43,10 @@ func TestTargetGroupHasAllThatClientsRead(t *testing.T) {
 	c := newCloud(t)
 	created, err := c.api.CreateTargetGroup(t.Context(), iaas.CreateTargetGroup{
 		Name: "web", Description: "d", Vpc: emulator.DefaultVPC, TargetPort: 30080, Protocol: iaas.ProtocolTCP,
-		Labels: iaas.Labels{"a": "b"}, EnableProxyProtocol: new(true), LoadbalancingPolicy: new(iaas.LoadbalancingPolicyMagLev),
-		HealthCheck: &iaas.BackendHealthCheck{Protocol: "http", Port: 10256, Path: "/healthz", PeriodSeconds: 5, TimeoutSeconds: 5, UnhealthyThreshold: 2, HealthyThreshold: 2},
+		Labels: iaas.Labels{"a": "b"}, EnableProxyProtocol: new(true),
+		LoadbalancingPolicy: new(iaas.LoadbalancingPolicyMagLev),
+		HealthCheck: &iaas.BackendHealthCheck{Protocol: "http", Port: 10256, Path: "/healthz", PeriodSeconds: 5,
+			TimeoutSeconds: 5, UnhealthyThreshold: 2, HealthyThreshold: 2},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -58,13 +60,16 @@ func TestTargetGroupHasAllThatClientsRead(t *testing.T) {
 		t.Fatalf("ListTargetGroups = %d, %v, want 1", len(groups), err)
 	}
 	g := groups[0]
-	if g.Vpc.Identity != emulator.DefaultVPC || g.Organisation.Identity != emulator.DefaultOrganisation || g.Labels["a"] != "b" {
+	if g.Vpc.Identity != emulator.DefaultVPC || g.Organisation.Identity != emulator.DefaultOrganisation ||
+		g.Labels["a"] != "b" {
 		t.Errorf("target group %+v lacks VPC, organisation or labels", g)
 	}
-	if len(g.LoadbalancerListeners) != 1 || g.LoadbalancerListeners[0].Identity != l.Identity || g.LoadbalancerListeners[0].TargetGroup != nil {
+	if len(g.LoadbalancerListeners) != 1 || g.LoadbalancerListeners[0].Identity != l.Identity ||
+		g.LoadbalancerListeners[0].TargetGroup != nil {
 		t.Errorf("listeners %+v, want %s without its target group", g.LoadbalancerListeners, l.Identity)
 	}
-	if !*g.EnableProxyProtocol || *g.LoadbalancingPolicy != "MAGLEV" || g.HealthCheck.Port != 10256 || g.TargetPort != 30080 {
+	if !*g.EnableProxyProtocol || *g.LoadbalancingPolicy != "MAGLEV" || g.HealthCheck.Port != 10256 ||
+		g.TargetPort != 30080 {
 		t.Errorf("settings %+v are not the ones that were sent", g)
 	}
 }
@@ -75,14 +80,16 @@ func TestTargetGroupUpdate(t *testing.T) {
 			c := newCloud(t, func(cfg *emulator.Config) { cfg.Switches.Updates = mode })
 			g, err := c.api.CreateTargetGroup(t.Context(), iaas.CreateTargetGroup{
 				Name: "web", Vpc: emulator.DefaultVPC, TargetPort: 80, Protocol: iaas.ProtocolTCP,
-				HealthCheck: &iaas.BackendHealthCheck{Protocol: "tcp", Port: 80, PeriodSeconds: 5, TimeoutSeconds: 5, UnhealthyThreshold: 2, HealthyThreshold: 2},
+				HealthCheck: &iaas.BackendHealthCheck{Protocol: "tcp", Port: 80, PeriodSeconds: 5, TimeoutSeconds: 5,
+					UnhealthyThreshold: 2, HealthyThreshold: 2},
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			g, err = c.api.UpdateTargetGroup(t.Context(), iaas.UpdateTargetGroupRequest{Identity: g.Identity,
 				UpdateTargetGroup: iaas.UpdateTargetGroup{Name: "web2", TargetPort: 81, Protocol: iaas.ProtocolTCP}})
-			if err != nil || g.Name != "web2" || g.TargetPort != 81 || (g.HealthCheck != nil) != wantHealth || *g.LoadbalancingPolicy != "ROUND_ROBIN" {
+			if err != nil || g.Name != "web2" || g.TargetPort != 81 || (g.HealthCheck != nil) != wantHealth ||
+				*g.LoadbalancingPolicy != "ROUND_ROBIN" {
 				t.Errorf("target group %+v, %v, want web2 on 81, health check %t", g, err, wantHealth)
 			}
 		})
@@ -99,7 +106,8 @@ func TestFailedUpdateChangesNothing(t *testing.T) {
 		"protocol in use":  {Name: "x", TargetPort: 81, Protocol: iaas.ProtocolUDP},
 		"unknown protocol": {Name: "x", TargetPort: 81, Protocol: "quic"},
 	} {
-		_, err := c.api.UpdateTargetGroup(t.Context(), iaas.UpdateTargetGroupRequest{Identity: g.Identity, UpdateTargetGroup: update})
+		_, err := c.api.UpdateTargetGroup(t.Context(), iaas.UpdateTargetGroupRequest{Identity: g.Identity,
+			UpdateTargetGroup: update})
 		if !vendor.IsBadRequest(err) {
 			t.Errorf("%s: %v, want bad request", name, err)
 		}
@@ -127,7 +135,8 @@ func TestTargetGroupInUseCannotBeDeleted(t *testing.T) {
 			g, lb := c.group(t, "web", 80), c.loadbalancer(t, "a")
 			c.listener(t, lb.Identity, g.Identity, 80)
 			remove := func() string {
-				if err := c.api.DeleteTargetGroup(t.Context(), iaas.DeleteTargetGroupRequest{Identity: g.Identity}); err != nil {
+				if err := c.api.DeleteTargetGroup(t.Context(),
+					iaas.DeleteTargetGroupRequest{Identity: g.Identity}); err != nil {
 					return err.Error()
 				}
 				return ""
@@ -174,7 +183,8 @@ func TestAttachmentsKeepTheirIdentity(t *testing.T) {
 	first, err := c.api.AttachServerToTargetGroup(t.Context(), iaas.AttachTargetGroupRequest{
 		TargetGroupID: g.Identity, AttachTarget: iaas.AttachTarget{ServerIdentity: one},
 	})
-	if err != nil || first.LoadbalancerTargetGroup.Identity != g.Identity || first.VirtualMachineInstance.Identity != one {
+	if err != nil || first.LoadbalancerTargetGroup.Identity != g.Identity ||
+		first.VirtualMachineInstance.Identity != one {
 		t.Fatalf("attach = %+v, %v", first, err)
 	}
 	if err := c.setTargets(t, g.Identity, two, one); err != nil {
@@ -185,11 +195,13 @@ func TestAttachmentsKeepTheirIdentity(t *testing.T) {
 		t.Errorf("attachments %+v, %v, want %s first", after.LoadbalancerTargetGroupAttachments, err, first.Identity)
 	}
 	for _, ref := range []string{first.Identity, two} {
-		if err := c.api.DetachServerFromTargetGroup(t.Context(), iaas.DetachTargetRequest{TargetGroupID: g.Identity, AttachmentID: ref}); err != nil {
+		if err := c.api.DetachServerFromTargetGroup(t.Context(), iaas.DetachTargetRequest{TargetGroupID: g.Identity,
+			AttachmentID: ref}); err != nil {
 			t.Errorf("detaching %s: %v", ref, err)
 		}
 	}
-	if err := c.api.DetachServerFromTargetGroup(t.Context(), iaas.DetachTargetRequest{TargetGroupID: g.Identity, AttachmentID: two}); !vendor.IsNotFound(err) {
+	if err := c.api.DetachServerFromTargetGroup(t.Context(), iaas.DetachTargetRequest{TargetGroupID: g.Identity,
+		AttachmentID: two}); !vendor.IsNotFound(err) {
 		t.Errorf("detaching twice: %v, want not found", err)
 	}
 }
@@ -214,7 +226,8 @@ func TestRefusedAttachments(t *testing.T) {
 		}
 	}
 	for body, want := range map[string]string{`{"serverIdentity":""}`: "is required", `{"serverIdentity":"","endpointIdentity":"e-x"}`: `e-x\" not found`} {
-		if status, _, answer := c.call(t, "POST", "/v1/loadbalancer-target-groups/web/attach", body); status != 400 || !strings.Contains(answer, want) {
+		if status, _, answer := c.call(t, "POST", "/v1/loadbalancer-target-groups/web/attach", body); status != 400 ||
+			!strings.Contains(answer, want) {
 			t.Errorf("attach %s = %d %s, want 400 with %s", body, status, answer, want)
 		}
 	}
@@ -265,7 +278,8 @@ func TestTargetGroupRequestsThatFail(t *testing.T) {
 
 func TestHealthCheckLimits(t *testing.T) {
 	c := newCloud(t)
-	valid := iaas.BackendHealthCheck{Protocol: "http", Port: 80, Path: "/", PeriodSeconds: 5, TimeoutSeconds: 1, UnhealthyThreshold: 1, HealthyThreshold: 10}
+	valid := iaas.BackendHealthCheck{Protocol: "http", Port: 80, Path: "/", PeriodSeconds: 5, TimeoutSeconds: 1,
+		UnhealthyThreshold: 1, HealthyThreshold: 10}
 	tests := map[string]struct {
 		change func(*iaas.BackendHealthCheck)
 		ok     bool
@@ -314,7 +328,8 @@ func TestTargetSelector(t *testing.T) {
 		t.Fatal(err)
 	}
 	add("three", "web")
-	if _, err := c.api.UpdateMachine(t.Context(), two, iaas.UpdateMachine{Name: "two", Labels: iaas.Labels{"role": "web"}}); err != nil {
+	if _, err := c.api.UpdateMachine(t.Context(), two, iaas.UpdateMachine{Name: "two",
+		Labels: iaas.Labels{"role": "web"}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := c.attached(t, g.Identity); !slices.Equal(got, []string{"one", "three", "two"}) {

@@ -118,7 +118,8 @@ func (w *wired) updateGroup(t *testing.T, change func(*iaas.UpdateTargetGroup)) 
 	t.Helper()
 	update := iaas.UpdateTargetGroup{Name: "web", TargetPort: targetPort, Protocol: iaas.ProtocolTCP}
 	change(&update)
-	if _, err := w.api.UpdateTargetGroup(t.Context(), iaas.UpdateTargetGroupRequest{Identity: w.group.Identity, UpdateTargetGroup: update}); err != nil {
+	if _, err := w.api.UpdateTargetGroup(t.Context(), iaas.UpdateTargetGroupRequest{Identity: w.group.Identity,
+		UpdateTargetGroup: update}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -174,8 +175,12 @@ func TestTrafficFollowsTheListener(t *testing.T) {
 		want   string
 	}{
 		{"as it is", func(*iaas.UpdateListener) {}, "one,hello"},
-		{"others may connect", func(l *iaas.UpdateListener) { l.AllowedSources = []string{"10.0.0.0/8", "192.0.2.1"} }, ""},
-		{"we may connect", func(l *iaas.UpdateListener) { l.AllowedSources = []string{"10.0.0.0/8", "127.0.0.0/8"} }, "one,hello"},
+		{"others may connect", func(l *iaas.UpdateListener) {
+			l.AllowedSources = []string{"10.0.0.0/8", "192.0.2.1"}
+		}, ""},
+		{"we may connect", func(l *iaas.UpdateListener) {
+			l.AllowedSources = []string{"10.0.0.0/8", "127.0.0.0/8"}
+		}, "one,hello"},
 		{"everybody may connect", func(*iaas.UpdateListener) {}, "one,hello"},
 		{"another port", func(l *iaas.UpdateListener) { l.Port = 8081 }, ""},
 		{"the port again", func(*iaas.UpdateListener) {}, "one,hello"},
@@ -201,7 +206,8 @@ func TestTrafficFollowsTheGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.updateGroup(t, func(g *iaas.UpdateTargetGroup) { g.EnableProxyProtocol = new(true) })
-	if got, want := w.lines(t), "one,PROXY TCP4 127.0.0.1 "+w.balancer.ExternalIpAddresses[0]+" "; !strings.HasPrefix(got, want) {
+	if got, want := w.lines(t), "one,PROXY TCP4 127.0.0.1 "+w.balancer.ExternalIpAddresses[0]+
+		" "; !strings.HasPrefix(got, want) {
 		t.Errorf("with the PROXY protocol: %q, want %q...", got, want)
 	}
 	w.updateGroup(t, func(g *iaas.UpdateTargetGroup) { g.TargetPort = targetPort + 1 })
@@ -222,7 +228,8 @@ func TestTrafficFollowsHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.updateGroup(t, func(g *iaas.UpdateTargetGroup) {
-		g.HealthCheck = &iaas.BackendHealthCheck{Protocol: "tcp", Port: targetPort, PeriodSeconds: 5, TimeoutSeconds: 300, UnhealthyThreshold: 1, HealthyThreshold: 1}
+		g.HealthCheck = &iaas.BackendHealthCheck{Protocol: "tcp", Port: targetPort, PeriodSeconds: 5,
+			TimeoutSeconds: 300, UnhealthyThreshold: 1, HealthyThreshold: 1}
 	})
 	health := func() string {
 		var all []string
@@ -248,7 +255,8 @@ func TestConnectionsAreLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.update(t, func(l *iaas.UpdateListener) { l.MaxConnections = new(uint32(1)) })
-	first, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", net.JoinHostPort(w.balancer.ExternalIpAddresses[0], "8080"))
+	first, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", net.JoinHostPort(w.balancer.ExternalIpAddresses[0],
+		"8080"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +298,8 @@ func TestUDPTraffic(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	client, err := (&net.Dialer{}).DialContext(t.Context(), "udp", net.JoinHostPort(w.balancer.ExternalIpAddresses[0], "8080"))
+	client, err := (&net.Dialer{}).DialContext(t.Context(), "udp", net.JoinHostPort(w.balancer.ExternalIpAddresses[0],
+		"8080"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,8 @@ func (c *cloud) call(t *testing.T, method, path, body string) (status int, heade
 
 func TestPathsAreForgiving(t *testing.T) {
 	c := newCloud(t)
-	for _, path := range []string{"/v1/vpcs", "/v1/vpcs/", "//v1//vpcs", "/api/v1/vpcs", "/api//v1/vpcs/", "/v1/vpcs/emulator", "/v1/vpcs/" + emulator.DefaultVPC} {
+	for _, path := range []string{"/v1/vpcs", "/v1/vpcs/", "//v1//vpcs", "/api/v1/vpcs", "/api//v1/vpcs/",
+		"/v1/vpcs/emulator", "/v1/vpcs/" + emulator.DefaultVPC} {
 		status, header, body := c.call(t, "GET", path, "")
 		if status != http.StatusOK || !strings.Contains(body, emulator.DefaultVPC) {
 			t.Errorf("GET %s = %d %s", path, status, body)
@@ -138,7 +139,8 @@ func TestCountersAndWrites(t *testing.T) {
 	if len(writes) != 2 || writes[0].Identity != lb.Identity || writes[0].Status != 201 || writes[1].Status != 400 {
 		t.Errorf("Writes = %+v, want one that created %s and one that failed", writes, lb.Identity)
 	}
-	if writes[0].Operation != "POST /v1/loadbalancers" || writes[0].Path != "/v1/loadbalancers" || writes[0].Time.IsZero() {
+	if writes[0].Operation != "POST /v1/loadbalancers" || writes[0].Path != "/v1/loadbalancers" ||
+		writes[0].Time.IsZero() {
 		t.Errorf("Writes[0] = %+v, want operation, path and time", writes[0])
 	}
 	c.ResetCounters()
@@ -147,12 +149,14 @@ func TestCountersAndWrites(t *testing.T) {
 	}
 }
 
-// TestWritesSayWhoSentThem: the log tells clients, service accounts and refused credentials apart, without what is secret about them.
+// TestWritesSayWhoSentThem: the log tells clients, service accounts and refused credentials apart, without what is
+// secret about them.
 func TestWritesSayWhoSentThem(t *testing.T) {
 	c := newCloud(t)
 	_, exchanged := askToken(t, c, exchangeForm(c.subjectToken(t, "", "", 0)))
 	for _, authorization := range []string{
-		"Token " + emulator.DefaultToken, "Basic " + base64.StdEncoding.EncodeToString([]byte(emulator.DefaultClientID+":"+emulator.DefaultClientSecret)),
+		"Token " + emulator.DefaultToken, "Basic " + base64.StdEncoding.EncodeToString([]byte(emulator.DefaultClientID+
+			":"+emulator.DefaultClientSecret)),
 		"Bearer " + exchanged.AccessToken, "Token wrong",
 	} {
 		request := newRequest(t, "POST", "/v1/projects", "{")
@@ -189,10 +193,12 @@ func TestAdminAPI(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &state); err != nil {
 		t.Fatal(err)
 	}
-	if len(state.LoadBalancers) != 1 || state.LoadBalancers[0].Listeners[0].Port != 80 || len(state.LoadBalancers[0].Addresses) != 1 {
+	if len(state.LoadBalancers) != 1 || state.LoadBalancers[0].Listeners[0].Port != 80 ||
+		len(state.LoadBalancers[0].Addresses) != 1 {
 		t.Errorf("state = %s, want one load balancer with an address and a listener on 80", body)
 	}
-	if status, _, _ = c.call(t, "POST", "/_emulator/counters/reset", ""); status != http.StatusNoContent || len(c.Counters()) != 0 {
+	if status, _, _ = c.call(t, "POST", "/_emulator/counters/reset", ""); status != http.StatusNoContent ||
+		len(c.Counters()) != 0 {
 		t.Errorf("counters/reset = %d, leaving %v", status, c.Counters())
 	}
 }

@@ -26,17 +26,20 @@ func TestVPCOfTheOfficialClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Identity != created.Identity || got.Status != "ready" || got.CloudRegion.Slug != emulator.DefaultRegion || got.ObjectVersion != 1 {
+	if got.Identity != created.Identity || got.Status != "ready" || got.CloudRegion.Slug != emulator.DefaultRegion ||
+		got.ObjectVersion != 1 {
 		t.Errorf("VPC %+v is not the one that was created", got)
 	}
 	if got.RouteTable == nil || !got.RouteTable.IsDefault {
 		t.Errorf("VPC has route table %+v, want a default one", got.RouteTable)
 	}
-	updated, err := c.api.UpdateVpc(t.Context(), got.Identity, iaas.UpdateVpc{Name: "other", VpcCidrs: []string{"10.1.0.0/17"}})
+	updated, err := c.api.UpdateVpc(t.Context(), got.Identity,
+		iaas.UpdateVpc{Name: "other", VpcCidrs: []string{"10.1.0.0/17"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"10.1.0.0/17"}, updated.CIDRs); diff != "" || updated.Slug != "my-vpc" || updated.ObjectVersion != 2 || len(updated.Labels) != 0 {
+	if diff := cmp.Diff([]string{"10.1.0.0/17"}, updated.CIDRs); diff != "" || updated.Slug != "my-vpc" ||
+		updated.ObjectVersion != 2 || len(updated.Labels) != 0 {
 		t.Errorf("updated %+v (-want +got ranges):\n%s", updated, diff)
 	}
 	if err := c.api.DeleteVpc(t.Context(), got.Identity); err != nil {
@@ -74,11 +77,13 @@ func TestVPCRequests(t *testing.T) {
 			{request: "POST /v1/subnets", body: `{"name":"b","vpcIdentity":"emulator","cidr":"10.2.0.0/24"}`, status: 201},
 		},
 		"delete with a subnet": {
-			{request: "DELETE " + vpcs + "/emulator", status: 409, has: []string{"is in use by subnet", "delete or change that first"}},
+			{request: "DELETE " + vpcs + "/emulator", status: 409, has: []string{"is in use by subnet",
+				"delete or change that first"}},
 		},
 		"delete with a security group": {
 			{request: "POST /v1/security-groups", body: `{"name":"g","vpcIdentity":"emulator"}`, status: 201},
-			{request: "DELETE " + vpcs + "/emulator", status: 409, has: []string{"in use by security group", "and 1 more"}},
+			{request: "DELETE " + vpcs + "/emulator", status: 409, has: []string{"in use by security group",
+				"and 1 more"}},
 		},
 		"delete with a target group": {
 			{request: "POST " + vpcs, body: body(`"vpcCidrs":["10.1.0.0/16"]`), status: 201},
@@ -117,7 +122,8 @@ func TestVPCsAreMerged(t *testing.T) {
 func TestNetworkLifeCycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEmulator(t, func(cfg *emulator.Config) {
-			cfg.Delays = emulator.Delays{NetworkCreate: time.Minute, NetworkDelete: 20 * time.Second, NetworkLinger: 5 * time.Second}
+			cfg.Delays = emulator.Delays{NetworkCreate: time.Minute, NetworkDelete: 20 * time.Second,
+				NetworkLinger: 5 * time.Second}
 		})
 		second := time.Second
 		play(t, e, []step{
@@ -185,15 +191,18 @@ func TestNetworkFilters(t *testing.T) {
 			return len(items), err
 		})
 		count("subnets with "+name, filter.subnets, func() (int, error) {
-			items, err := c.api.ListSubnets(t.Context(), &iaas.ListSubnetsRequest{Filters: is(filter.key, filter.value)})
+			items, err := c.api.ListSubnets(t.Context(),
+				&iaas.ListSubnetsRequest{Filters: is(filter.key, filter.value)})
 			return len(items), err
 		})
 		count("security groups with "+name, filter.groups, func() (int, error) {
-			items, err := c.api.ListSecurityGroups(t.Context(), &iaas.ListSecurityGroupsRequest{Filters: is(filter.key, filter.value)})
+			items, err := c.api.ListSecurityGroups(t.Context(),
+				&iaas.ListSecurityGroupsRequest{Filters: is(filter.key, filter.value)})
 			return len(items), err
 		})
 		count("route tables with "+name, filter.tables, func() (int, error) {
-			items, err := c.api.ListRouteTables(t.Context(), &iaas.ListRouteTablesRequest{Filters: is(filter.key, filter.value)})
+			items, err := c.api.ListRouteTables(t.Context(),
+				&iaas.ListRouteTablesRequest{Filters: is(filter.key, filter.value)})
 			return len(items), err
 		})
 	}
@@ -202,7 +211,8 @@ func TestNetworkFilters(t *testing.T) {
 func TestVPCsOfOthersAreOutOfReach(t *testing.T) {
 	c := newCloud(t, withStranger)
 	stranger := c.client(t, vendor.WithOrganisation("other"), vendor.WithAuthPersonalToken("other-token"))
-	v, err := c.api.CreateVpc(t.Context(), iaas.CreateVpc{Name: "mine", CloudRegionIdentity: "nl-01", VpcCidrs: []string{"10.1.0.0/16"}})
+	v, err := c.api.CreateVpc(t.Context(), iaas.CreateVpc{Name: "mine", CloudRegionIdentity: "nl-01",
+		VpcCidrs: []string{"10.1.0.0/16"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,11 +224,13 @@ func TestVPCsOfOthersAreOutOfReach(t *testing.T) {
 	}
 	for _, create := range []func() error{
 		func() error {
-			_, err := stranger.CreateSubnet(t.Context(), iaas.CreateSubnet{Name: "a", VpcIdentity: v.Identity, Cidr: "10.1.0.0/24"})
+			_, err := stranger.CreateSubnet(t.Context(), iaas.CreateSubnet{Name: "a", VpcIdentity: v.Identity,
+				Cidr: "10.1.0.0/24"})
 			return err
 		},
 		func() error {
-			_, err := stranger.CreateSecurityGroup(t.Context(), iaas.CreateSecurityGroupRequest{Name: "a", VpcIdentity: v.Identity})
+			_, err := stranger.CreateSecurityGroup(t.Context(), iaas.CreateSecurityGroupRequest{Name: "a",
+				VpcIdentity: v.Identity})
 			return err
 		},
 		func() error {

@@ -36,7 +36,8 @@ func virtual(t *testing.T, delays emulator.Delays) (*emulator.Emulator, *iaas.Cl
 // The official client's helpers poll every second until a status is reached.
 func TestOfficialClientWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, api := virtual(t, emulator.Delays{LoadbalancerCreate: 90 * time.Second, LoadbalancerDelete: 5 * time.Second, LoadbalancerLinger: time.Minute, MachineDelete: 20 * time.Second})
+		e, api := virtual(t, emulator.Delays{LoadbalancerCreate: 90 * time.Second, LoadbalancerDelete: 5 * time.Second,
+			LoadbalancerLinger: time.Minute, MachineDelete: 20 * time.Second})
 		lb, err := api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "a", Subnet: "emulator"})
 		if err != nil {
 			t.Fatal(err)
@@ -45,7 +46,8 @@ func TestOfficialClientWaits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := api.WaitUntilLoadbalancerIsDeleted(t.Context(), lb.Identity); err == nil || !strings.Contains(err.Error(), "not being deleted") {
+		if err := api.WaitUntilLoadbalancerIsDeleted(t.Context(), lb.Identity); err == nil ||
+			!strings.Contains(err.Error(), "not being deleted") {
 			t.Errorf("waiting for the end of one that is wanted: %v", err)
 		}
 		for _, step := range []struct {
@@ -54,7 +56,9 @@ func TestOfficialClientWaits(t *testing.T) {
 			wait   func() error
 			took   time.Duration
 		}{
-			{"LB ready", nil, func() error { return api.WaitUntilLoadbalancerIsReady(t.Context(), lb.Identity) }, 90 * time.Second},
+			{"LB ready", nil, func() error {
+				return api.WaitUntilLoadbalancerIsReady(t.Context(), lb.Identity)
+			}, 90 * time.Second},
 			{"VPC ready", nil, func() error { return api.WaitUntilVpcIsReady(t.Context(), "emulator") }, 0},
 			{"subnet ready", nil, func() error { return second(api.WaitUntilSubnetReady(t.Context(), "emulator")) }, 0},
 			// "deleted" ends the wait as well as 404 does.
@@ -86,7 +90,8 @@ func TestStatusesOverALife(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := api.CreateMachine(t.Context(), iaas.CreateMachine{Name: "m", Subnet: "emulator", MachineType: "pgp-small"})
+		m, err := api.CreateMachine(t.Context(), iaas.CreateMachine{Name: "m", Subnet: "emulator",
+			MachineType: "pgp-small"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +105,8 @@ func TestStatusesOverALife(t *testing.T) {
 				gotState, gotStatus = string(m.State), m.Status.Status
 			}
 			if gotLB != lbStatus || gotState != state || gotStatus != status {
-				t.Errorf("%s: load balancer %s, machine %s and %s; want %s, %s and %s", when, gotLB, gotState, gotStatus, lbStatus, state, status)
+				t.Errorf("%s: load balancer %s, machine %s and %s; want %s, %s and %s", when, gotLB, gotState,
+					gotStatus, lbStatus, state, status)
 			}
 		}
 		expect("new", "creating", "running", "provisioning")
@@ -110,7 +116,8 @@ func TestStatusesOverALife(t *testing.T) {
 			t.Fatal(err)
 		}
 		expect("stopped", "ready", "stopped", "stopped")
-		if api.DeleteLoadbalancer(t.Context(), lb.Identity) != nil || api.DeleteMachine(t.Context(), m.Identity) != nil {
+		if api.DeleteLoadbalancer(t.Context(), lb.Identity) != nil ||
+			api.DeleteMachine(t.Context(), m.Identity) != nil {
 			t.Fatal("deleting failed")
 		}
 		expect("deleting", "deleting", "deleting", "deleting")

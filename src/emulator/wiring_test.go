@@ -55,7 +55,9 @@ func newFabric(t *testing.T, adjust ...func(*emulator.Config)) (*cloud, *fabric)
 }
 
 var comparePlaces = cmp.Options{
-	cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
+	cmp.Comparer(func(a, b netip.Prefix) bool {
+		return a == b
+	}), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
 }
 
 func TestWiringGetsEverything(t *testing.T) {
@@ -64,12 +66,15 @@ func TestWiringGetsEverything(t *testing.T) {
 		t.Errorf("at the start: %+v, want the seed's subnet", got)
 	}
 	rule := iaas.SecurityGroupRule{
-		Name: "web", IPVersion: iaas.SecurityGroupIPVersionIPv6, Protocol: iaas.SecurityGroupRuleProtocolTCP, Priority: 7,
-		RemoteType: iaas.SecurityGroupRuleRemoteTypeAddress, RemoteAddress: new("2001:db8::/32"), PortRangeMin: 80, PortRangeMax: 81,
-		Policy: iaas.SecurityGroupRulePolicyDrop,
+		Name: "web", IPVersion: iaas.SecurityGroupIPVersionIPv6, Protocol: iaas.SecurityGroupRuleProtocolTCP,
+		Priority:   7,
+		RemoteType: iaas.SecurityGroupRuleRemoteTypeAddress, RemoteAddress: new("2001:db8::/32"), PortRangeMin: 80,
+		PortRangeMax: 81,
+		Policy:       iaas.SecurityGroupRulePolicyDrop,
 	}
 	guard, err := c.api.CreateSecurityGroup(t.Context(), iaas.CreateSecurityGroupRequest{
-		Name: "web", VpcIdentity: emulator.DefaultVPC, AllowSameGroupTraffic: true, IngressRules: []iaas.SecurityGroupRule{rule},
+		Name: "web", VpcIdentity: emulator.DefaultVPC, AllowSameGroupTraffic: true,
+		IngressRules: []iaas.SecurityGroupRule{rule},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -90,11 +95,14 @@ func TestWiringGetsEverything(t *testing.T) {
 	}
 	routes := []traffic.Route{{Destination: prefixes("10.244.1.0/24")[0], Gateway: netip.MustParseAddr("10.0.0.2")}}
 	want := traffic.VPC{
-		Identity: emulator.DefaultVPC, Name: "emulator", Ranges: prefixes("10.0.0.0/16", "fd00:7a1a::/56"), Routes: routes,
-		Subnets: []traffic.Subnet{{Identity: emulator.DefaultSubnet, Ranges: prefixes("10.0.0.0/17", "fd00:7a1a::/64"), Routes: routes}},
+		Identity: emulator.DefaultVPC, Name: "emulator", Ranges: prefixes("10.0.0.0/16", "fd00:7a1a::/56"),
+		Routes: routes,
+		Subnets: []traffic.Subnet{{Identity: emulator.DefaultSubnet, Ranges: prefixes("10.0.0.0/17", "fd00:7a1a::/64"),
+			Routes: routes}},
 		Machines: []traffic.Machine{{
 			Identity: machine, Name: "one", Subnet: emulator.DefaultSubnet, MAC: "52:54:0a:00:00:02", Running: true,
-			Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.2"), netip.MustParseAddr("fd00:7a1a::2")}, SecurityGroups: []string{guard.Identity},
+			Addresses:      []netip.Addr{netip.MustParseAddr("10.0.0.2"), netip.MustParseAddr("fd00:7a1a::2")},
+			SecurityGroups: []string{guard.Identity},
 		}},
 		LoadBalancers: []traffic.Endpoint{{
 			Identity: lb.Identity, Subnet: emulator.DefaultSubnet, SecurityGroups: []string{guard.Identity},
@@ -102,7 +110,8 @@ func TestWiringGetsEverything(t *testing.T) {
 		}},
 		SecurityGroups: []traffic.SecurityGroup{{
 			Identity: guard.Identity, SameGroupTraffic: true,
-			Ingress: []traffic.Rule{{Drop: true, Priority: 7, IPv6: true, Protocol: "tcp", FirstPort: 80, LastPort: 81, Remote: prefixes("2001:db8::/32")[0]}},
+			Ingress: []traffic.Rule{{Drop: true, Priority: 7, IPv6: true, Protocol: "tcp", FirstPort: 80, LastPort: 81,
+				Remote: prefixes("2001:db8::/32")[0]}},
 		}},
 	}
 	if diff := cmp.Diff(want, plane.vpc(t), comparePlaces); diff != "" {
@@ -130,7 +139,8 @@ func TestWiringComesBeforeTraffic(t *testing.T) {
 	if err := c.api.DeleteLoadbalancer(t.Context(), lb.Identity); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := plane.take(), []string{"wire", "remove"}; !slices.Equal(got, want) || len(plane.vpc(t).LoadBalancers) != 0 {
+	if got, want := plane.take(), []string{"wire", "remove"}; !slices.Equal(got, want) ||
+		len(plane.vpc(t).LoadBalancers) != 0 {
 		t.Errorf("a load balancer that is gone: %v, want %v", got, want)
 	}
 }
@@ -156,7 +166,8 @@ func TestWiringFollowsPower(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := plane.vpc(t).Machines[0]; got.Running != step.running || got.Boots != step.boots {
-			t.Errorf("step %d: running %t after %d boots, want %t after %d", i, got.Running, got.Boots, step.running, step.boots)
+			t.Errorf("step %d: running %t after %d boots, want %t after %d", i, got.Running, got.Boots, step.running,
+				step.boots)
 		}
 	}
 	if got := plane.vpc(t).Machines[0]; got.MAC != "" || len(got.Addresses) != 0 {
@@ -216,7 +227,8 @@ func TestWiringProblems(t *testing.T) {
 	if got := c.State().Network.Problem; got != "" {
 		t.Errorf("problem %q after it was solved", got)
 	}
-	_, err := emulator.New(emulator.Config{Seed: emulator.DualStackSeed(), DataPlane: &fabric{refuse: errors.New("no such device")}})
+	_, err := emulator.New(emulator.Config{Seed: emulator.DualStackSeed(),
+		DataPlane: &fabric{refuse: errors.New("no such device")}})
 	if err == nil || !strings.Contains(err.Error(), "making the network: no such device") {
 		t.Errorf("New: %v, want the problem", err)
 	}
@@ -231,7 +243,8 @@ func TestTargetsOfDualStacks(t *testing.T) {
 	}
 	c.listener(t, c.loadbalancer(t, "a").Identity, g.Identity, 80)
 	got := plane.last.Listeners[0].Group.Targets[0]
-	if got.Address != netip.MustParseAddrPort("10.0.0.2:8080") || got.Other != netip.MustParseAddrPort("[fd00:7a1a::2]:8080") {
+	if got.Address != netip.MustParseAddrPort("10.0.0.2:8080") ||
+		got.Other != netip.MustParseAddrPort("[fd00:7a1a::2]:8080") {
 		t.Errorf("target %+v, want both addresses", got)
 	}
 }

@@ -146,7 +146,8 @@ func publishedHeaders(client kubernetes.Interface) (*authenticatorfactory.Reques
 	if err != nil {
 		return nil, err
 	}
-	names := headerrequest.NewRequestHeaderAuthRequestController(authenticationConfigMap, authenticationNamespace, client,
+	names := headerrequest.NewRequestHeaderAuthRequestController(authenticationConfigMap, authenticationNamespace,
+		client,
 		"requestheader-username-headers", "requestheader-uid-headers", "requestheader-group-headers",
 		"requestheader-extra-headers-prefix", "requestheader-allowed-names")
 	return &authenticatorfactory.RequestHeaderConfig{

@@ -74,7 +74,8 @@ func TestMetricsAndSettings(t *testing.T) {
 		}
 	}
 	_, checks := r.get("/healthz?verbose", "")
-	for _, want := range []string{"leaderElection", "cloud-node-controller", "cloud-node-lifecycle-controller", "service-lb-controller"} {
+	for _, want := range []string{"leaderElection", "cloud-node-controller", "cloud-node-lifecycle-controller",
+		"service-lb-controller"} {
 		if !strings.Contains(checks, "[+]"+want+" ok\n") {
 			t.Errorf("/healthz lacks the check %s:\n%s", want, checks)
 		}

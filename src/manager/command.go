@@ -73,8 +73,8 @@ func newCommand(s *settings) *cobra.Command {
 // versionFlag prints the version instead of running the process.
 const versionFlag = "version"
 
-// versionOr prints the version if --version is set, and otherwise runs the process. It takes the place of cobra's version
-// template: for a program that executes a template the linker keeps all methods of all types, 30 MB of 77.
+// versionOr prints the version if --version is set, and otherwise runs the process. It takes the place of cobra's
+// version template: for a program that executes a template the linker keeps all methods of all types, 30 MB of 77.
 func (s *settings) versionOr(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if asked, err := cmd.Flags().GetBool(versionFlag); err != nil || asked {
@@ -122,7 +122,8 @@ func (s *settings) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	logger := klog.Background()
-	logger.Info("Starting", "component", componentName, "version", s.build.Version, "revision", s.build.Revision, "cloud", p.cloud.Name)
+	logger.Info("Starting", "component", componentName, "version", s.build.Version, "revision", s.build.Revision,
+		"cloud", p.cloud.Name)
 	logFlags(logger, cmd.Flags())
 	if err := p.run(klog.NewContext(ctx, logger)); err != nil {
 		cmd.SilenceErrors = true // told here, in the format of the log

@@ -59,7 +59,8 @@ func TestCloudFlags(t *testing.T) {
 		t.Errorf("New saw zone %q, error %v", seen, err)
 	}
 	help, _, err := execute(t, []Provider{own}, "--help")
-	if err != nil || !strings.Contains(help, "Cloud first flags:") || !strings.Contains(help, "Zone of the cloud. (default \"a\")") {
+	if err != nil || !strings.Contains(help, "Cloud first flags:") ||
+		!strings.Contains(help, "Zone of the cloud. (default \"a\")") {
 		t.Errorf("help %s\nerror %v", help, err)
 	}
 	own.Flags = func(flags *pflag.FlagSet) { flags.StringVar(&zone, "cluster-name", "a", "Not its own.") }
@@ -103,7 +104,8 @@ func TestMistakesAreToldInOneLine(t *testing.T) {
 			"missing --cloud-config: pass the path of the configuration file of first"},
 		"wrong configuration": {one, []string{"--cloud-config=cloud.yaml"},
 			"reading --cloud-config=cloud.yaml: region: must not be empty"},
-		"no cluster ID": {[]Provider{existing("first", withoutID{&fakecloud.Cloud{}})}, []string{"--cloud-config=cloud.yaml"},
+		"no cluster ID": {[]Provider{existing("first", withoutID{&fakecloud.Cloud{}})},
+			[]string{"--cloud-config=cloud.yaml"},
 			"no cluster ID in cloud.yaml"},
 		"leader migration": {one, []string{"--cloud-config=x", "--enable-leader-migration"},
 			"--enable-leader-migration is not supported"},
@@ -113,7 +115,8 @@ func TestMistakesAreToldInOneLine(t *testing.T) {
 			`"services" is not in the list of known controllers`},
 		"no way to Kubernetes": {routes, []string{"--cloud-config=x", "--kubeconfig=does-not-exist"},
 			"stat does-not-exist: no such file or directory"},
-		"routes without networks": {routes, []string{"--cloud-config=x", "--kubeconfig=" + kubeconfig, "--secure-port=0"},
+		"routes without networks": {routes, []string{"--cloud-config=x", "--kubeconfig=" + kubeconfig,
+			"--secure-port=0"},
 			"checking node-route-controller: missing --cluster-cidr"},
 		"no provider at all": {nil, []string{"--cloud-config=x"},
 			"this binary serves no cloud"},
@@ -150,12 +153,14 @@ func TestKubeconfigOfTheSecuredPort(t *testing.T) {
 }
 
 func TestSeveralMistakesInTheConfiguration(t *testing.T) {
-	wrong := errors.Join(errors.New("region: must not be empty"), errors.New("vpc: unknown key, did you mean vpcIdentity?"))
+	wrong := errors.Join(errors.New("region: must not be empty"),
+		errors.New("vpc: unknown key, did you mean vpcIdentity?"))
 	_, stderr, err := execute(t, []Provider{failing("first", wrong)}, "--cloud-config=cloud.yaml")
 	if err == nil {
 		t.Fatal("the command succeeded")
 	}
-	want := "Error: reading --cloud-config=cloud.yaml:\nregion: must not be empty\nvpc: unknown key, did you mean vpcIdentity?\n"
+	want := "Error: reading --cloud-config=cloud.yaml:\nregion: must not be empty\nvpc: unknown key, did you mean " +
+		"vpcIdentity?\n"
 	if stderr != want {
 		t.Errorf("stderr:\n%s\nwant:\n%s", stderr, want)
 	}
@@ -163,7 +168,8 @@ func TestSeveralMistakesInTheConfiguration(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	stdout, stderr, err := execute(t, nil, "--version")
-	if err != nil || stderr != "" || stdout != "cloud-controller-manager v1.2.3 (revision 0123abc of 2026-11-21T10:00:00Z)\n" {
+	if err != nil || stderr != "" ||
+		stdout != "cloud-controller-manager v1.2.3 (revision 0123abc of 2026-11-21T10:00:00Z)\n" {
 		t.Errorf("--version printed %q, %q and returned %v", stdout, stderr, err)
 	}
 }
@@ -186,7 +192,8 @@ func TestHelpIsGrouped(t *testing.T) {
 		}
 		position += next
 	}
-	if !strings.Contains(stdout, "All controllers: cloud-node-controller, cloud-node-lifecycle-controller, node-ipam-controller, node-route-controller, service-lb-controller") {
+	if !strings.Contains(stdout, "All controllers: cloud-node-controller, cloud-node-lifecycle-controller, "+
+		"node-ipam-controller, node-route-controller, service-lb-controller") {
 		t.Error("--help does not list the controllers")
 	}
 }

@@ -114,7 +114,8 @@ func table() map[string]controller {
 			check: needsInstances, construct: newNodeLifecycleController, describe: nodelifecycle.Described,
 		},
 		names.ServiceLBController: {
-			account: "service-controller", metric: "service", watches: []watch{watchNodes, watchServices, watchEndpointSlices},
+			account: "service-controller", metric: "service", watches: []watch{watchNodes, watchServices,
+				watchEndpointSlices},
 			check: needsLoadBalancers, construct: newServiceController, describe: service.Described,
 		},
 		names.NodeRouteController: {

@@ -31,16 +31,19 @@ func TestControllersAreChosen(t *testing.T) {
 		want        []string
 		skipped     map[string]skipError
 	}{
-		"all": {everything, []string{"*"}, false, true, []string{node, cycle, ipam, route, service}, map[string]skipError{}},
+		"all": {everything, []string{"*"}, false, true, []string{node, cycle, ipam, route, service},
+			map[string]skipError{}},
 		"only one": {everything, []string{service}, false, true, []string{service},
-			map[string]skipError{node: "not in --controllers", cycle: "not in --controllers", route: "not in --controllers", ipam: "not in --controllers"}},
+			map[string]skipError{node: "not in --controllers", cycle: "not in --controllers",
+				route: "not in --controllers", ipam: "not in --controllers"}},
 		"all but one": {everything, []string{"*", "-" + cycle}, false, true, []string{node, ipam, route, service},
 			map[string]skipError{cycle: "not in --controllers"}},
 		"routes turned off": {everything, []string{"*"}, true, false, []string{node, cycle, service},
 			map[string]skipError{route: "--configure-cloud-routes=false", ipam: "--allocate-node-cidrs=false"}},
 		"a cloud with nothing": {nothing, []string{"*"}, false, false, nil, map[string]skipError{
 			node: "the cloud has no instances", cycle: "the cloud has no instances",
-			route: "the cloud has no routes", service: "the cloud has no load balancers", ipam: "--allocate-node-cidrs=false"}},
+			route: "the cloud has no routes", service: "the cloud has no load balancers",
+			ipam: "--allocate-node-cidrs=false"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -82,13 +85,14 @@ func TestClusterCIDR(t *testing.T) {
 		want    []string
 		wantErr string
 	}{
-		"IPv4":         {"10.0.0.0/8", []string{"10.0.0.0/8"}, ""},
-		"IPv6":         {" fd00::/64 ", []string{"fd00::/64"}, ""},
-		"dual stack":   {"10.0.0.0/8,fd00::/64", []string{"10.0.0.0/8", "fd00::/64"}, ""},
-		"empty":        {" ", nil, "missing --cluster-cidr: set it"},
-		"no network":   {"10.0.0.0", nil, "reading --cluster-cidr=10.0.0.0:"},
-		"one family":   {"10.0.0.0/9,10.128.0.0/9", nil, "give one network, or one IPv4 and one IPv6 network"},
-		"three of two": {"10.0.0.0/9,10.128.0.0/9,fd00::/64", nil, "give one network, or one IPv4 and one IPv6 network"},
+		"IPv4":       {"10.0.0.0/8", []string{"10.0.0.0/8"}, ""},
+		"IPv6":       {" fd00::/64 ", []string{"fd00::/64"}, ""},
+		"dual stack": {"10.0.0.0/8,fd00::/64", []string{"10.0.0.0/8", "fd00::/64"}, ""},
+		"empty":      {" ", nil, "missing --cluster-cidr: set it"},
+		"no network": {"10.0.0.0", nil, "reading --cluster-cidr=10.0.0.0:"},
+		"one family": {"10.0.0.0/9,10.128.0.0/9", nil, "give one network, or one IPv4 and one IPv6 network"},
+		"three of two": {"10.0.0.0/9,10.128.0.0/9,fd00::/64", nil,
+			"give one network, or one IPv4 and one IPv6 network"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +121,8 @@ func TestNamesInMetrics(t *testing.T) {
 		found[name] = row.metric
 	}
 	want := map[string]string{
-		"cloud-node-controller": "cloud-node", "cloud-node-lifecycle-controller": "cloud-node-lifecycle", "service-lb-controller": "service",
+		"cloud-node-controller": "cloud-node", "cloud-node-lifecycle-controller": "cloud-node-lifecycle",
+		"service-lb-controller": "service",
 		"node-route-controller": "route", "node-ipam-controller": "node-ipam",
 	}
 	if diff := cmp.Diff(want, found); diff != "" {

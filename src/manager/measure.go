@@ -14,9 +14,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// Collectors are all metrics that a process with this cloud shows, beside those of Kubernetes' libraries: its own, the cloud's, and
-// those of each controller that has something to do with it. They are for whoever describes them: nothing runs. The error is that
-// a controller cannot work with this cloud.
+// Collectors are all metrics that a process with this cloud shows, beside those of Kubernetes' libraries: its own, the
+// cloud's, and those of each controller that has something to do with it. They are for whoever describes them: nothing
+// runs. The error is that a controller cannot work with this cloud.
 func Collectors(offered *cloud.Cloud, info build.Info) ([]prometheus.Collector, error) {
 	settings := configuration{&config.CloudControllerManagerConfiguration{}, defaultMasks()}
 	settings.Generic.Controllers = []string{"*"}

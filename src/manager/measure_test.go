@@ -74,7 +74,8 @@ func TestCollectorsOfControllers(t *testing.T) {
 	if all := names(&fakecloud.Cloud{EnableInstancesV2: true, DisableRoutes: true}); !all[ofServices] || !all[ofBuild] {
 		t.Errorf("some are missing: %v", all)
 	}
-	if all := names(&fakecloud.Cloud{DisableInstances: true, DisableLoadBalancers: true, DisableRoutes: true}); all[ofServices] || !all[ofBuild] {
+	if all := names(&fakecloud.Cloud{DisableInstances: true, DisableLoadBalancers: true,
+		DisableRoutes: true}); all[ofServices] || !all[ofBuild] {
 		t.Errorf("a cloud without load balancers has %v", all)
 	}
 }

@@ -15,7 +15,8 @@ import (
 // nodeIPAMController is the name of kube-controller-manager's, which does the same.
 const nodeIPAMController = "node-ipam-controller"
 
-// rangeAllocator is the only --cidr-allocator-type that can be served here: with the others the cloud would give networks.
+// rangeAllocator is the only --cidr-allocator-type that can be served here: with the others the cloud would give
+// networks.
 const rangeAllocator = "RangeAllocator"
 
 // masks are the sizes of Nodes' networks, as flags say them.
@@ -38,13 +39,15 @@ func (s *settings) addMaskFlags(flags *pflag.FlagSet) {
 		"Length of the prefix of each Node's pod network, with --allocate-node-cidrs in a cluster of one family. "+
 			"With 0, --node-cidr-mask-size-ipv4 and -ipv6 apply.")
 	flags.StringVar(&s.masks.services, "service-cluster-ip-range", s.masks.services,
-		"Networks of Services, separated by a comma. With --allocate-node-cidrs, no part of them is allocated to a Node. "+
+		"Networks of Services, separated by a comma. With --allocate-node-cidrs, no part of them is allocated to a "+
+			"Node. "+
 			"Required only if --cluster-cidr contains them.")
 	flags.IntVar(&s.masks.IPv4, "node-cidr-mask-size-ipv4", s.masks.IPv4,
 		"Length of the prefix of each Node's IPv4 pod network, with --allocate-node-cidrs. "+
 			"A label or annotation of a Node takes precedence.")
 	flags.IntVar(&s.masks.shortest.IPv4, "shortest-node-cidr-mask-size-ipv4", s.masks.shortest.IPv4,
-		"Length of the shortest prefix that a label or annotation of a Node can request, so that one Node does not get "+
+		"Length of the shortest prefix that a label or annotation of a Node can request, so that one Node does "+
+			"not get "+
 			"most of --cluster-cidr. With 0, it is 4 less than --node-cidr-mask-size-ipv4.")
 	flags.IntVar(&s.masks.shortest.IPv6, "shortest-node-cidr-mask-size-ipv6", s.masks.shortest.IPv6,
 		"Like --shortest-node-cidr-mask-size-ipv4, for IPv6.")
@@ -60,7 +63,8 @@ func needsMasks(offered *cloud.Cloud, settings configuration) error {
 		return skipError("--allocate-node-cidrs=false")
 	}
 	if kind := shared.CIDRAllocatorType; kind != "" && kind != rangeAllocator {
-		return fmt.Errorf("--cidr-allocator-type=%s is not supported with --allocate-node-cidrs: want %s", kind, rangeAllocator)
+		return fmt.Errorf("--cidr-allocator-type=%s is not supported with --allocate-node-cidrs: want %s", kind,
+			rangeAllocator)
 	}
 	if masks.shortest.IPv4 < 0 || masks.shortest.IPv6 < 0 {
 		return errors.New("--shortest-node-cidr-mask-size-ipv4 and -ipv6 are lengths of prefixes: want 0 or more")
@@ -81,7 +85,9 @@ func (m masks) reserved() ([]netip.Prefix, error) {
 	for text := range strings.SplitSeq(m.services, ",") {
 		network, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			return nil, fmt.Errorf("reading --service-cluster-ip-range=%s: %w; want networks such as 10.96.0.0/12, with a comma between", m.services, err)
+			return nil,
+				fmt.Errorf("reading --service-cluster-ip-range=%s: %w; want networks such as 10.96.0.0/12, with a "+
+					"comma between", m.services, err)
 		}
 		networks = append(networks, network.Masked())
 	}
@@ -94,14 +100,16 @@ func (m masks) of(offered *cloud.Cloud, settings configuration) ([]netip.Prefix,
 	if err != nil {
 		return nil, m.Masks, err
 	}
-	cidrs, err := parseClusterCIDR(list, "--allocate-node-cidrs gives Nodes networks from it; set it, or the same in the cloud's configuration, or --allocate-node-cidrs=false")
+	cidrs, err := parseClusterCIDR(list, "--allocate-node-cidrs gives Nodes networks from it; set it, or the same in "+
+		"the cloud's configuration, or --allocate-node-cidrs=false")
 	chosen := m.Masks
 	switch {
 	case err != nil:
 		return nil, chosen, err
 	case m.single == 0:
 	case len(cidrs) > 1:
-		return nil, chosen, fmt.Errorf("--node-cidr-mask-size=%d is for a cluster of one family: with --cluster-cidr=%s set --node-cidr-mask-size-ipv4 and --node-cidr-mask-size-ipv6", m.single, list)
+		return nil, chosen, fmt.Errorf("--node-cidr-mask-size=%d is for a cluster of one family: with "+
+			"--cluster-cidr=%s set --node-cidr-mask-size-ipv4 and --node-cidr-mask-size-ipv6", m.single, list)
 	case cidrs[0].Addr().Is4():
 		chosen.IPv4 = m.single
 	default:

@@ -130,7 +130,8 @@ func (p *process) run(ctx context.Context) error {
 	defer func() { stopServing(); <-stopped }()
 
 	p.config.EventBroadcaster.StartStructuredLogging(0)
-	p.config.EventBroadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: p.config.Client.CoreV1().Events("")})
+	p.config.EventBroadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: p.config.Client.CoreV1().
+		Events("")})
 	defer p.config.EventBroadcaster.Shutdown()
 
 	return p.elect(ctx)

@@ -38,11 +38,13 @@ func renewed(api *apiServer) string {
 // held is a lease that nobody else gets for an hour.
 func held(by string) object {
 	return object{"spec": object{"holderIdentity": by, "leaseDurationSeconds": 3600,
-		"acquireTime": "2020-01-01T00:00:00.000000Z", "renewTime": "2020-01-01T00:00:00.000000Z", "leaseTransitions": 1}}
+		"acquireTime": "2020-01-01T00:00:00.000000Z", "renewTime": "2020-01-01T00:00:00.000000Z",
+		"leaseTransitions": 1}}
 }
 
 func loadBalancer() object {
-	return object{"spec": object{"type": "LoadBalancer", "ports": []any{object{"port": 80, "nodePort": 30080, "protocol": "TCP"}}}}
+	return object{"spec": object{"type": "LoadBalancer",
+		"ports": []any{object{"port": 80, "nodePort": 30080, "protocol": "TCP"}}}}
 }
 
 func TestLeaderWorksAndStopsInOrder(t *testing.T) {
@@ -205,8 +207,9 @@ func TestKubernetesAwayLater(t *testing.T) {
 	cloud.wait(t, "ensure late")
 }
 
-// TestKubernetesAwayForLongerThanALease, as for the minute of an upgrade of the control plane: who cannot renew the lease stops working,
-// because another might, and ends. Whoever is started in its place, as kubelet does, waits for the API server and goes on.
+// TestKubernetesAwayForLongerThanALease, as for the minute of an upgrade of the control plane: who cannot renew the
+// lease stops working, because another might, and ends. Whoever is started in its place, as kubelet does, waits for the
+// API server and goes on.
 func TestKubernetesAwayForLongerThanALease(t *testing.T) {
 	api, cloud := newAPIServer(t), newTestCloud()
 	first := start(t, api, cloud)

@@ -84,7 +84,8 @@ type testCloud struct {
 
 // Collectors makes the test cloud's metric; every process has one of its own.
 func (c *testCloud) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{prometheus.NewGauge(prometheus.GaugeOpts{Name: "test_cloud_metric", Help: "A metric of the cloud."})}
+	return []prometheus.Collector{prometheus.NewGauge(prometheus.GaugeOpts{Name: "test_cloud_metric",
+		Help: "A metric of the cloud."})}
 }
 
 func newTestCloud() *testCloud {
@@ -167,7 +168,8 @@ type rig struct {
 
 // fastElection makes an election take a second, not fifteen.
 func fastElection() []string {
-	return []string{"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms"}
+	return []string{"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s",
+		"--leader-elect-retry-period=200ms"}
 }
 
 // start runs the command against an API server, and ends it with the test.
@@ -276,7 +278,8 @@ func eventually(t *testing.T, condition func() error) {
 }
 
 // works runs a controller, with informers and metrics of its own, until a condition holds; then it has to end.
-func works(t *testing.T, env environment, build func(environment) (loop, error), condition func(context.Context) error) {
+func works(t *testing.T, env environment, build func(environment) (loop, error),
+	condition func(context.Context) error) {
 	t.Helper()
 	env.informers = informers.NewSharedInformerFactory(env.client, 0)
 	made, err := build(env)

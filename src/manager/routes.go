@@ -22,11 +22,13 @@ func needsRoutes(offered *cloud.Cloud, settings configuration) error {
 	return err
 }
 
-// clusterCIDR is what --cluster-cidr says, or else the cloud's configuration. The error is that they say different things.
+// clusterCIDR is what --cluster-cidr says, or else the cloud's configuration. The error is that they say different
+// things.
 func clusterCIDR(offered *cloud.Cloud, settings configuration) (string, error) {
 	flag, configured := strings.TrimSpace(settings.KubeCloudShared.ClusterCIDR), strings.TrimSpace(offered.ClusterCIDR)
 	if flag != "" && configured != "" && flag != configured {
-		return "", fmt.Errorf("--cluster-cidr=%s, and the cloud's configuration says %s: leave one of them out", flag, configured)
+		return "", fmt.Errorf("--cluster-cidr=%s, and the cloud's configuration says %s: leave one of them out", flag,
+			configured)
 	}
 	return cmp.Or(flag, configured), nil
 }
@@ -37,10 +39,12 @@ func routeCIDRs(offered *cloud.Cloud, settings configuration) ([]netip.Prefix, e
 	if err != nil {
 		return nil, err
 	}
-	return parseClusterCIDR(list, "the cloud configures routes to the pod networks; set it, or the same in the cloud's configuration, or turn routes off with --configure-cloud-routes=false")
+	return parseClusterCIDR(list, "the cloud configures routes to the pod networks; set it, or the same in the "+
+		"cloud's configuration, or turn routes off with --configure-cloud-routes=false")
 }
 
-// parseClusterCIDR reads --cluster-cidr: one network, or one of each family. Need is why it may not be missing, and what to do then.
+// parseClusterCIDR reads --cluster-cidr: one network, or one of each family. Need is why it may not be missing, and
+// what to do then.
 func parseClusterCIDR(list, need string) ([]netip.Prefix, error) {
 	if strings.TrimSpace(list) == "" {
 		return nil, fmt.Errorf("missing --cluster-cidr: %s", need)
@@ -59,7 +63,8 @@ func parseClusterCIDR(list, need string) ([]netip.Prefix, error) {
 	return cidrs, nil
 }
 
-// shortestRouted are the shortest prefixes of networks that get routes: those that our own allocator may give, if it runs; else all.
+// shortestRouted are the shortest prefixes of networks that get routes: those that our own allocator may give, if it
+// runs; else all.
 func shortestRouted(env environment) (nodeipam.Masks, error) {
 	if !env.settings.enables(nodeIPAMController) || !env.settings.KubeCloudShared.AllocateNodeCIDRs {
 		return nodeipam.Masks{}, nil

@@ -18,11 +18,12 @@ import (
 // TestClusterCIDROfTheCloud counts when there is no flag; that both say different things is an error at the start.
 func TestClusterCIDROfTheCloud(t *testing.T) {
 	tests := map[string]struct{ flag, cloud, want string }{
-		"neither":       {"", "", "missing --cluster-cidr"},
-		"flag":          {"10.244.0.0/16", "", ""},
-		"cloud":         {"", "10.244.0.0/16", ""},
-		"the same":      {"10.244.0.0/16", "10.244.0.0/16", ""},
-		"another":       {"10.244.0.0/16", "10.0.0.0/8", "--cluster-cidr=10.244.0.0/16, and the cloud's configuration says 10.0.0.0/8"},
+		"neither":  {"", "", "missing --cluster-cidr"},
+		"flag":     {"10.244.0.0/16", "", ""},
+		"cloud":    {"", "10.244.0.0/16", ""},
+		"the same": {"10.244.0.0/16", "10.244.0.0/16", ""},
+		"another": {"10.244.0.0/16", "10.0.0.0/8",
+			"--cluster-cidr=10.244.0.0/16, and the cloud's configuration says 10.0.0.0/8"},
 		"no network":    {"", "10.244.0.0/77", "reading --cluster-cidr=10.244.0.0/77"},
 		"three of them": {"", "10.1.0.0/16,10.2.0.0/16", "give one network, or one IPv4 and one IPv6 network"},
 	}
@@ -47,13 +48,14 @@ func TestRoutesAreMade(t *testing.T) {
 	client := fake.NewClientset(routed("a", "10.0.0.1", "10.244.1.0/24"))
 	settings := configuration{&config.CloudControllerManagerConfiguration{}, defaultMasks()}
 	settings.KubeCloudShared.ClusterName, settings.KubeCloudShared.ClusterCIDR = "blue", "10.244.0.0/16"
-	works(t, environment{cloud: adapter.New(provided, "blue"), client: client, settings: settings}, newRouteController, func(ctx context.Context) error {
-		routes, err := provided.ListRoutes(ctx, "blue")
-		if err == nil && len(routes) == 0 {
-			return notYetError("no route in the cloud")
-		}
-		return err
-	})
+	works(t, environment{cloud: adapter.New(provided, "blue"), client: client, settings: settings}, newRouteController,
+		func(ctx context.Context) error {
+			routes, err := provided.ListRoutes(ctx, "blue")
+			if err == nil && len(routes) == 0 {
+				return notYetError("no route in the cloud")
+			}
+			return err
+		})
 }
 
 // TestRoutesToLargeNetworks are made, unless an allocator of our own would not give them: then who is inside gets one.
@@ -69,20 +71,23 @@ func TestRoutesToLargeNetworks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			provided := &fakecloud.Cloud{RouteMap: map[string]*fakecloud.Route{}}
-			client := fake.NewClientset(routed("a", "10.0.0.1", "10.244.0.0/17"), routed("b", "10.0.0.2", "10.244.1.0/24"))
+			client := fake.NewClientset(routed("a", "10.0.0.1", "10.244.0.0/17"),
+				routed("b", "10.0.0.2", "10.244.1.0/24"))
 			settings := configuration{&config.CloudControllerManagerConfiguration{}, defaultMasks()}
 			settings.Generic.Controllers = tt.controllers
-			settings.KubeCloudShared.ClusterName, settings.KubeCloudShared.ClusterCIDR, settings.KubeCloudShared.AllocateNodeCIDRs = "blue", "10.244.0.0/16", tt.allocates
-			works(t, environment{cloud: adapter.New(provided, "blue"), client: client, settings: settings}, newRouteController, func(ctx context.Context) error {
-				routes, err := provided.ListRoutes(ctx, "blue")
-				switch {
-				case err == nil && len(routes) == 0:
-					return notYetError("no route in the cloud")
-				case len(routes) != 1 || routes[0].DestinationCIDR != tt.want:
-					t.Errorf("routes %+v, want one to %s", routes, tt.want)
-				}
-				return err
-			})
+			shared := &settings.KubeCloudShared
+			shared.ClusterName, shared.ClusterCIDR, shared.AllocateNodeCIDRs = "blue", "10.244.0.0/16", tt.allocates
+			works(t, environment{cloud: adapter.New(provided, "blue"), client: client, settings: settings},
+				newRouteController, func(ctx context.Context) error {
+					routes, err := provided.ListRoutes(ctx, "blue")
+					switch {
+					case err == nil && len(routes) == 0:
+						return notYetError("no route in the cloud")
+					case len(routes) != 1 || routes[0].DestinationCIDR != tt.want:
+						t.Errorf("routes %+v, want one to %s", routes, tt.want)
+					}
+					return err
+				})
 		})
 	}
 }
@@ -90,7 +95,8 @@ func TestRoutesToLargeNetworks(t *testing.T) {
 // routed is a Node with a network and an address.
 func routed(name, address, network string) *corev1.Node {
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}, Spec: corev1.NodeSpec{PodCIDRs: []string{network}},
-		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)},
+		Spec:       corev1.NodeSpec{PodCIDRs: []string{network}},
+		Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}}},
 	}
 }

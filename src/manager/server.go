@@ -7,7 +7,7 @@ import (
 	"k8s.io/apiserver/pkg/server/mux"
 	ccmconfig "k8s.io/cloud-provider/app/config"
 	"k8s.io/cloud-provider/config"
-	configv1alpha1 "k8s.io/cloud-provider/config/v1alpha1"
+	v1alpha1 "k8s.io/cloud-provider/config/v1alpha1"
 	"k8s.io/component-base/configz"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // metrics of API requests and leader election
 	"k8s.io/component-base/metrics/prometheus/slis"
@@ -68,13 +68,13 @@ func both(first, second <-chan struct{}) <-chan struct{} {
 // publishSettings shows the effective settings in /configz. The caller removes
 // them with configz.Delete.
 func publishSettings(settings *config.CloudControllerManagerConfiguration) error {
-	external := &configv1alpha1.CloudControllerManagerConfiguration{}
-	err := configv1alpha1.Convert_config_CloudControllerManagerConfiguration_To_v1alpha1_CloudControllerManagerConfiguration(
+	external := &v1alpha1.CloudControllerManagerConfiguration{}
+	err := v1alpha1.Convert_config_CloudControllerManagerConfiguration_To_v1alpha1_CloudControllerManagerConfiguration(
 		settings, external, nil)
 	if err != nil {
 		return fmt.Errorf("converting the settings for /configz: %w", err)
 	}
-	external.SetGroupVersionKind(configv1alpha1.SchemeGroupVersion.WithKind("CloudControllerManagerConfiguration"))
+	external.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("CloudControllerManagerConfiguration"))
 	entry, err := configz.New(configzName)
 	if err != nil {
 		return fmt.Errorf("registering /configz: %w", err)

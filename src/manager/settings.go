@@ -24,8 +24,8 @@ import (
 // with which one slow load balancer holds up all others.
 const serviceSyncs = 10
 
-// Defaults of --kube-api-qps and --kube-api-burst, for each controller; the library's 20 and 30 hold up 200 Services that are created
-// at once for longer than the cloud does.
+// Defaults of --kube-api-qps and --kube-api-burst, for each controller; the library's 20 and 30 hold up 200 Services
+// that are created at once for longer than the cloud does.
 const (
 	kubernetesRate  = 50
 	kubernetesBurst = 100
@@ -115,7 +115,8 @@ func (s *settings) validate() (Provider, error) {
 		return Provider{}, err
 	}
 	if s.KubeCloudShared.CloudProvider.CloudConfigFile == "" {
-		return Provider{}, fmt.Errorf("missing --cloud-config: pass the path of the configuration file of %s", provider.Name)
+		return Provider{}, fmt.Errorf("missing --cloud-config: pass the path of the configuration file of %s",
+			provider.Name)
 	}
 	if s.Generic.LeaderMigration.Enabled {
 		return Provider{}, errors.New("--enable-leader-migration is not supported: " +

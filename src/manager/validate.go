@@ -65,7 +65,8 @@ func (v validation) run(cmd *cobra.Command, s *settings, path string) error {
 		}
 		return fmt.Errorf("checking %s: %d problems", path, len(problems))
 	}
-	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "# %s is a good configuration of %s\n", path, provider.Name); err != nil {
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "# %s is a good configuration of %s\n", path,
+		provider.Name); err != nil {
 		return fmt.Errorf("printing the result: %w", err)
 	}
 	if !v.print {

@@ -24,14 +24,20 @@ func TestValidate(t *testing.T) {
 		args           []string
 		stdout, stderr string
 	}{
-		"good":      {one, []string{"c.yaml"}, "# c.yaml is a good configuration of first\n", ""},
-		"printed":   {one, []string{"c.yaml", "--print"}, "# c.yaml is a good configuration of first\ncloud: first\nfiles: true\npath: c.yaml\n", ""},
-		"alone":     {one, []string{"c.yaml", "--print", "--without-files"}, "# c.yaml is a good configuration of first\ncloud: first\nfiles: false\npath: c.yaml\n", ""},
-		"of many":   {two, []string{"--cloud-provider=first", "c.yaml"}, "# c.yaml is a good configuration of first\n", ""},
-		"bad":       {two, []string{"--cloud-provider=second", "c.yaml", "--print"}, "", "c.yaml: region: missing\nc.yaml: vpc: unknown key\n"},
+		"good": {one, []string{"c.yaml"}, "# c.yaml is a good configuration of first\n", ""},
+		"printed": {one, []string{"c.yaml", "--print"},
+			"# c.yaml is a good configuration of first\ncloud: first\nfiles: true\npath: c.yaml\n", ""},
+		"alone": {one, []string{"c.yaml", "--print", "--without-files"},
+			"# c.yaml is a good configuration of first\ncloud: first\nfiles: false\npath: c.yaml\n", ""},
+		"of many": {two, []string{"--cloud-provider=first", "c.yaml"}, "# c.yaml is a good configuration of first\n",
+			""},
+		"bad": {two, []string{"--cloud-provider=second", "c.yaml", "--print"}, "",
+			"c.yaml: region: missing\nc.yaml: vpc: unknown key\n"},
 		"which one": {two, []string{"c.yaml"}, "", "Error: missing --cloud-provider: choose one of: first, second\n"},
-		"unknown":   {two, []string{"c.yaml", "--cloud-provider=third"}, "", "Error: unknown --cloud-provider=third: choose one of: first, second\n"},
-		"cannot":    {[]Provider{failing("first", nil)}, []string{"c.yaml"}, "", "Error: first cannot check its configuration without using it\n"},
+		"unknown": {two, []string{"c.yaml", "--cloud-provider=third"}, "",
+			"Error: unknown --cloud-provider=third: choose one of: first, second\n"},
+		"cannot": {[]Provider{failing("first", nil)}, []string{"c.yaml"}, "",
+			"Error: first cannot check its configuration without using it\n"},
 		"no file":   {one, nil, "", "Error: got 0 files, want one: validate FILE\n"},
 		"two files": {one, []string{"a", "b"}, "", "Error: got 2 files, want one: validate FILE\n"},
 		"wrong flag": {one, []string{"--leader-elect"}, "",
@@ -41,7 +47,8 @@ func TestValidate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, err := execute(t, test.providers, append([]string{"validate"}, test.args...)...)
 			if stdout != test.stdout || stderr != test.stderr || (err != nil) != (test.stderr != "") {
-				t.Errorf("error %v\nstdout:\n%s\nwant:\n%s\nstderr:\n%s\nwant:\n%s", err, stdout, test.stdout, stderr, test.stderr)
+				t.Errorf("error %v\nstdout:\n%s\nwant:\n%s\nstderr:\n%s\nwant:\n%s", err, stdout, test.stdout, stderr,
+					test.stderr)
 			}
 		})
 	}

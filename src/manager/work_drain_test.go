@@ -17,7 +17,8 @@ import (
 // TestGrace: the grace that a pod needs follows from how long a write may take.
 func TestGrace(t *testing.T) {
 	for write, want := range map[time.Duration]time.Duration{
-		0: 30 * time.Second, time.Second: 30 * time.Second, 15 * time.Second: 30 * time.Second, 30 * time.Second: 45 * time.Second, 10 * time.Minute: 10*time.Minute + 15*time.Second,
+		0: 30 * time.Second, time.Second: 30 * time.Second, 15 * time.Second: 30 * time.Second,
+		30 * time.Second: 45 * time.Second, 10 * time.Minute: 10*time.Minute + 15*time.Second,
 	} {
 		if got := Grace(write); got != want {
 			t.Errorf("for writes of %s the grace is %s, want %s", write, got, want)
@@ -25,8 +26,8 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// TestSlowWriteAtTheEnd: a process that is told to stop waits for a write that was sent as long as the cloud says that one may take, and
-// gives the lease back then; what takes longer keeps the lease.
+// TestSlowWriteAtTheEnd: a process that is told to stop waits for a write that was sent as long as the cloud says that
+// one may take, and gives the lease back then; what takes longer keeps the lease.
 func TestSlowWriteAtTheEnd(t *testing.T) {
 	tests := map[string]struct {
 		takes, most time.Duration
@@ -55,7 +56,10 @@ func TestSlowWriteAtTheEnd(t *testing.T) {
 				defer stop()
 				ended := make(chan error)
 				go func() {
-					ended <- lease.Hold(ctx, leaseOf(client), func(ctx context.Context) error { <-ctx.Done(); return p.finish(context.WithoutCancel(ctx), newCrew(0)) })
+					ended <- lease.Hold(ctx, leaseOf(client), func(ctx context.Context) error {
+						<-ctx.Done()
+						return p.finish(context.WithoutCancel(ctx), newCrew(0))
+					})
 				}()
 				<-time.After(time.Minute)
 				stop()

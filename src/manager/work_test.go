@@ -21,11 +21,23 @@ func TestDrainIsBounded(t *testing.T) {
 		took  time.Duration
 		want  string // "" if the drain succeeds
 	}{
-		"at once":    {func(context.Context) error { return nil }, 0, ""},
-		"in time":    {func(context.Context) error { <-time.After(19 * time.Second); return nil }, 19 * time.Second, ""},
-		"with error": {func(context.Context) error { return errors.New("cut") }, 0, "still busy: finishing the write in flight: cut"},
-		"never":      {func(ctx context.Context) error { <-ctx.Done(); <-time.After(time.Second); return nil }, minDrainTimeout, "the write in flight did not finish within 20s"},
-		"too late":   {func(context.Context) error { <-time.After(time.Hour); return nil }, minDrainTimeout, "the write in flight did not finish within 20s"},
+		"at once": {func(context.Context) error { return nil }, 0, ""},
+		"in time": {func(context.Context) error {
+			<-time.After(19 * time.Second)
+			return nil
+		}, 19 * time.Second, ""},
+		"with error": {func(context.Context) error {
+			return errors.New("cut")
+		}, 0, "still busy: finishing the write in flight: cut"},
+		"never": {func(ctx context.Context) error {
+			<-ctx.Done()
+			<-time.After(time.Second)
+			return nil
+		}, minDrainTimeout, "the write in flight did not finish within 20s"},
+		"too late": {func(context.Context) error {
+			<-time.After(time.Hour)
+			return nil
+		}, minDrainTimeout, "the write in flight did not finish within 20s"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -63,9 +75,10 @@ func TestCrewJoins(t *testing.T) {
 		took    time.Duration
 		want    string
 	}{
-		"nobody":       {nil, 0, ""},
-		"in time":      {map[string]loop{"a": ends(time.Second), "b": ends(2 * time.Second)}, 2 * time.Second, ""},
-		"late":         {map[string]loop{"a": ends(0), "c": ends(time.Hour), "b": ends(time.Hour)}, minDrainTimeout, "did not end in time: b, c"},
+		"nobody":  {nil, 0, ""},
+		"in time": {map[string]loop{"a": ends(time.Second), "b": ends(2 * time.Second)}, 2 * time.Second, ""},
+		"late": {map[string]loop{"a": ends(0), "c": ends(time.Hour), "b": ends(time.Hour)}, minDrainTimeout,
+			"did not end in time: b, c"},
 		"at the limit": {map[string]loop{"a": ends(minDrainTimeout - 1)}, minDrainTimeout - 1, ""},
 	}
 	for name, test := range tests {
@@ -161,7 +174,8 @@ func TestClientsAreRetried(t *testing.T) {
 		good, last := fake.NewClientset(), fake.NewClientset()
 		builder := &accounts{failures: 3, client: good, config: &rest.Config{Host: "good"}}
 		ctx, stop := context.WithCancel(t.Context())
-		c := clients{ControllerClientBuilder: builder, ctx: ctx, lastClient: last, lastConfig: &rest.Config{Host: "last"}}
+		c := clients{ControllerClientBuilder: builder, ctx: ctx, lastClient: last,
+			lastConfig: &rest.Config{Host: "last"}}
 		start := time.Now()
 		if c.ClientOrDie("a") != kubernetes.Interface(good) {
 			t.Error("ClientOrDie returned another client")

@@ -31,7 +31,8 @@ func rangesOf(service *corev1.Service) (ranges sources, problem *annotation.Prob
 		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
 			// The API server checks both; what it let through before it did is refused here.
-			return sources{Given: true, Invalid: true}, &annotation.Problem{Annotation: field, Value: text, Want: "a network like 192.0.2.0/24"}
+			return sources{Given: true, Invalid: true}, &annotation.Problem{Annotation: field, Value: text,
+				Want: "a network like 192.0.2.0/24"}
 		}
 		ranges.Given = true
 		ranges.Value = append(ranges.Value, prefix.Masked())
@@ -40,8 +41,8 @@ func rangesOf(service *corev1.Service) (ranges sources, problem *annotation.Prob
 	return ranges, nil
 }
 
-// union is what several settings allow together. One that cannot be used makes the whole unusable: without it, who is allowed is not
-// known. An empty one asks for nothing.
+// union is what several settings allow together. One that cannot be used makes the whole unusable: without it, who is
+// allowed is not known. An empty one asks for nothing.
 func union(all ...sources) sources {
 	var together sources
 	for _, one := range all {
@@ -82,7 +83,9 @@ func narrows(from, to []string) bool {
 		return false
 	}
 	within := func(one netip.Prefix) bool {
-		return slices.ContainsFunc(before, func(all netip.Prefix) bool { return all.Overlaps(one) && all.Bits() <= one.Bits() })
+		return slices.ContainsFunc(before, func(all netip.Prefix) bool {
+			return all.Overlaps(one) && all.Bits() <= one.Bits()
+		})
 	}
 	return len(before) == 0 || !slices.ContainsFunc(after, func(one netip.Prefix) bool { return !within(one) })
 }
@@ -104,8 +107,8 @@ func sourcesText(texts []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// aimSources gives a listener the sources that its port should have. What somebody set by hand on a port without any is theirs: to open
-// it could be a mistake.
+// aimSources gives a listener the sources that its port should have. What somebody set by hand on a port without any is
+// theirs: to open it could be a mistake.
 func aimSources(own *memo, wanted sources, listener *inventory.Listener) {
 	switch {
 	case wanted.Invalid:
@@ -124,9 +127,12 @@ func aimSources(own *memo, wanted sources, listener *inventory.Listener) {
 
 // keptSources says that a port is closed to most although its Service does not ask for that; "" when it is not.
 func (d desired) keptSources(wanted sources, port string, listener inventory.Listener) string {
-	if wanted.Given || len(listener.AllowedSources) == 0 || d.memoOf(listener.Labels, listener.Annotations).has(settingSources) {
+	if wanted.Given || len(listener.AllowedSources) == 0 ||
+		d.memoOf(listener.Labels, listener.Annotations).has(settingSources) {
 		return ""
 	}
-	return fmt.Sprintf("Port %s accepts connections from %s only. This Service does not configure these sources. They were set in the cloud, or by a previous controller, and do not change, "+
-		"because opening the port could be a mistake. To open it, set %sacl-allowed-sources to 0.0.0.0/0,::/0.", port, sourcesText(listener.AllowedSources), annotationPrefix)
+	return fmt.Sprintf("Port %s accepts connections from %s only. This Service does not configure these sources. "+
+		"They were set in the cloud, or by a previous controller, and do not change, "+
+		"because opening the port could be a mistake. To open it, set %sacl-allowed-sources to 0.0.0.0/0,::/0.", port,
+		sourcesText(listener.AllowedSources), annotationPrefix)
 }

@@ -40,17 +40,20 @@ func TestRangesOf(t *testing.T) {
 		want   sources
 		field  string // that a problem names; "" for none
 	}{
-		"none":                         {nil, "", sources{}, ""},
-		"sorted, masked and once each": {[]string{"192.0.2.7/24", "10.0.0.0/8", " 192.0.2.0/24 "}, "", from("10.0.0.0/8", "192.0.2.0/24"), ""},
-		"both families":                {[]string{"2001:db8::1/32", "10.0.0.0/8"}, "", from("10.0.0.0/8", "2001:db8::/32"), ""},
-		"everybody, spelt out":         {[]string{"0.0.0.0/0"}, "", from("0.0.0.0/0"), ""},
-		"one of two cannot be read":    {[]string{"10.0.0.0/8", "10.0.0.0/33"}, "", unreadable(), "spec.loadBalancerSourceRanges"},
-		"an address is no network":     {[]string{"10.0.0.1"}, "", unreadable(), "spec.loadBalancerSourceRanges"},
-		"by the older annotation":      {nil, "10.0.0.0/8, 192.0.2.0/24", from("10.0.0.0/8", "192.0.2.0/24"), ""},
-		"the older one loses":          {[]string{"10.0.0.0/8"}, "192.0.2.0/24", from("10.0.0.0/8"), ""},
-		"the older one is blank":       {nil, " ", sources{}, ""},
-		"the older one is unreadable":  {nil, "everybody", unreadable(), legacySourceRanges},
-		"and does not matter":          {[]string{"10.0.0.0/8"}, "everybody", from("10.0.0.0/8"), ""},
+		"none": {nil, "", sources{}, ""},
+		"sorted, masked and once each": {[]string{"192.0.2.7/24", "10.0.0.0/8", " 192.0.2.0/24 "}, "",
+			from("10.0.0.0/8", "192.0.2.0/24"), ""},
+		"both families": {[]string{"2001:db8::1/32", "10.0.0.0/8"}, "",
+			from("10.0.0.0/8", "2001:db8::/32"), ""},
+		"everybody, spelt out": {[]string{"0.0.0.0/0"}, "", from("0.0.0.0/0"), ""},
+		"one of two cannot be read": {[]string{"10.0.0.0/8", "10.0.0.0/33"}, "", unreadable(),
+			"spec.loadBalancerSourceRanges"},
+		"an address is no network":    {[]string{"10.0.0.1"}, "", unreadable(), "spec.loadBalancerSourceRanges"},
+		"by the older annotation":     {nil, "10.0.0.0/8, 192.0.2.0/24", from("10.0.0.0/8", "192.0.2.0/24"), ""},
+		"the older one loses":         {[]string{"10.0.0.0/8"}, "192.0.2.0/24", from("10.0.0.0/8"), ""},
+		"the older one is blank":      {nil, " ", sources{}, ""},
+		"the older one is unreadable": {nil, "everybody", unreadable(), legacySourceRanges},
+		"and does not matter":         {[]string{"10.0.0.0/8"}, "everybody", from("10.0.0.0/8"), ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -98,12 +101,16 @@ func TestSourcesOfAService(t *testing.T) {
 		spec        []string
 		p80, p443   sources
 	}{
-		"none":                 {nil, nil, sources{}, sources{}},
-		"for all ports":        {[]string{"acl-allowed-sources", "10.0.0.0/8"}, nil, from("10.0.0.0/8"), from("10.0.0.0/8")},
-		"an address":           {[]string{"acl-allowed-sources", "192.0.2.1, 2001:db8::1"}, nil, from("192.0.2.1/32", "2001:db8::1/128"), from("192.0.2.1/32", "2001:db8::1/128")},
+		"none": {nil, nil, sources{}, sources{}},
+		"for all ports": {[]string{"acl-allowed-sources", "10.0.0.0/8"}, nil, from("10.0.0.0/8"),
+			from("10.0.0.0/8")},
+		"an address": {[]string{"acl-allowed-sources", "192.0.2.1, 2001:db8::1"}, nil,
+			from("192.0.2.1/32", "2001:db8::1/128"), from("192.0.2.1/32", "2001:db8::1/128")},
 		"for one port by name": {[]string{"acl-port-p80", "10.0.0.0/8"}, nil, from("10.0.0.0/8"), sources{}},
-		"by name and number":   {[]string{"acl-port-p80", "10.0.0.0/8", "acl-port-80", "192.0.2.0/24"}, nil, from("10.0.0.0/8", "192.0.2.0/24"), sources{}},
-		"for one, all, and of the spec": {[]string{"acl-port-443", "198.51.100.7", "acl-allowed-sources", "10.0.0.0/8"}, []string{"192.0.2.0/24"},
+		"by name and number": {[]string{"acl-port-p80", "10.0.0.0/8", "acl-port-80", "192.0.2.0/24"}, nil,
+			from("10.0.0.0/8", "192.0.2.0/24"), sources{}},
+		"for one, all, and of the spec": {[]string{"acl-port-443", "198.51.100.7", "acl-allowed-sources", "10.0.0.0/8"},
+			[]string{"192.0.2.0/24"},
 			from("10.0.0.0/8", "192.0.2.0/24"), from("10.0.0.0/8", "192.0.2.0/24", "198.51.100.7/32")},
 		"empty ones": {[]string{"acl-port-p80", "", "acl-allowed-sources", ""}, nil, sources{}, sources{}},
 		"one port cannot be read": {[]string{"acl-port-p80", "nobody", "acl-allowed-sources", "10.0.0.0/8"}, nil,
@@ -126,10 +133,12 @@ func TestSourcesOfAService(t *testing.T) {
 	}
 }
 
-// TestAdmitted: what a security group lets in is what the listener does, also where that cannot be read, or is nobody's business.
+// TestAdmitted: what a security group lets in is what the listener does, also where that cannot be read, or is nobody's
+// business.
 func TestAdmitted(t *testing.T) {
 	open, closed := &inventory.Listener{}, &inventory.Listener{AllowedSources: []string{"192.0.2.0/24"}}
-	ours := &inventory.Listener{AllowedSources: []string{"192.0.2.0/24"}, Annotations: traces{}.with(settingSources).over(nil)}
+	ours := &inventory.Listener{AllowedSources: []string{"192.0.2.0/24"},
+		Annotations: traces{}.with(settingSources).over(nil)}
 	for name, tt := range map[string]struct {
 		asked    sources
 		listener *inventory.Listener
@@ -150,7 +159,8 @@ func TestAdmitted(t *testing.T) {
 	}
 }
 
-// TestAimSources: a port is closed to all but those asked for, opened again only if we closed it, and not written when nothing changes.
+// TestAimSources: a port is closed to all but those asked for, opened again only if we closed it, and not written when
+// nothing changes.
 func TestAimSources(t *testing.T) {
 	tests := map[string]struct {
 		recorded bool // the listener's sources are ours
@@ -159,17 +169,21 @@ func TestAimSources(t *testing.T) {
 		want     []string
 		records  bool
 	}{
-		"asked for":                     {false, nil, from("10.0.0.0/8"), []string{"10.0.0.0/8"}, true},
-		"others asked for":              {true, []string{"10.0.0.0/8"}, from("192.0.2.0/24"), []string{"192.0.2.0/24"}, true},
-		"over those set by hand":        {false, []string{"10.0.0.0/8"}, from("192.0.2.0/24"), []string{"192.0.2.0/24"}, true},
-		"there, in another spelling":    {true, []string{"192.0.2.1", "10.1.2.3/8"}, from("10.0.0.0/8", "192.0.2.1/32"), []string{"192.0.2.1", "10.1.2.3/8"}, true},
-		"over what cannot be read":      {true, []string{"office"}, from("10.0.0.0/8"), []string{"10.0.0.0/8"}, true},
-		"no longer asked for":           {true, []string{"10.0.0.0/8"}, sources{}, []string{}, false},
-		"never asked for, set by hand":  {false, []string{"10.0.0.0/8"}, sources{}, []string{"10.0.0.0/8"}, false},
-		"never asked for":               {false, nil, sources{}, nil, false},
-		"cannot be read, open":          {false, nil, unreadable(), nil, false},
-		"cannot be read, closed by us":  {true, []string{"10.0.0.0/8"}, unreadable(), []string{"10.0.0.0/8"}, true},
-		"partly readable is not opened": {true, []string{"10.0.0.0/8"}, union(from("0.0.0.0/0"), unreadable()), []string{"10.0.0.0/8"}, true},
+		"asked for": {false, nil, from("10.0.0.0/8"), []string{"10.0.0.0/8"}, true},
+		"others asked for": {true, []string{"10.0.0.0/8"}, from("192.0.2.0/24"), []string{"192.0.2.0/24"},
+			true},
+		"over those set by hand": {false, []string{"10.0.0.0/8"}, from("192.0.2.0/24"), []string{"192.0.2.0/24"},
+			true},
+		"there, in another spelling": {true, []string{"192.0.2.1", "10.1.2.3/8"}, from("10.0.0.0/8", "192.0.2.1/32"),
+			[]string{"192.0.2.1", "10.1.2.3/8"}, true},
+		"over what cannot be read":     {true, []string{"office"}, from("10.0.0.0/8"), []string{"10.0.0.0/8"}, true},
+		"no longer asked for":          {true, []string{"10.0.0.0/8"}, sources{}, []string{}, false},
+		"never asked for, set by hand": {false, []string{"10.0.0.0/8"}, sources{}, []string{"10.0.0.0/8"}, false},
+		"never asked for":              {false, nil, sources{}, nil, false},
+		"cannot be read, open":         {false, nil, unreadable(), nil, false},
+		"cannot be read, closed by us": {true, []string{"10.0.0.0/8"}, unreadable(), []string{"10.0.0.0/8"}, true},
+		"partly readable is not opened": {true, []string{"10.0.0.0/8"}, union(from("0.0.0.0/0"), unreadable()),
+			[]string{"10.0.0.0/8"}, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -205,8 +219,10 @@ func TestKeptSources(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			text := (desired{}).keptSources(tt.wanted, "80/TCP", inventory.Listener{AllowedSources: tt.observed, Annotations: tt.notes})
-			if (text != "") != tt.told || tt.told && !(strings.Contains(text, "80/TCP") && strings.Contains(text, strings.Join(tt.observed, ", "))) {
+			text := (desired{}).keptSources(tt.wanted, "80/TCP", inventory.Listener{AllowedSources: tt.observed,
+				Annotations: tt.notes})
+			if (text != "") != tt.told || tt.told && !(strings.Contains(text, "80/TCP") &&
+				strings.Contains(text, strings.Join(tt.observed, ", "))) {
 				t.Errorf("text %q; want one with the port and its sources: %t", text, tt.told)
 			}
 		})

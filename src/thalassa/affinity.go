@@ -18,8 +18,9 @@ func wantsAffinity(service *corev1.Service) bool {
 	return service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP
 }
 
-// keepClients gives ports about which the Service names no policy the one that session affinity needs. That is for load balancers that we
-// created: others keep the policy that they have. A default of the cluster gives way, because the Service asks for more.
+// keepClients gives ports about which the Service names no policy the one that session affinity needs. That is for load
+// balancers that we created: others keep the policy that they have. A default of the cluster gives way, because the
+// Service asks for more.
 func (s settings) keepClients(service *corev1.Service) {
 	if !wantsAffinity(service) {
 		return
@@ -51,12 +52,15 @@ func (d desired) affinity(service *corev1.Service, o observed) []cloud.Notice {
 	}
 	if len(named) > 0 {
 		notices = append(notices, settingNotice(reasonConflict, fmt.Sprintf(
-			"spec.sessionAffinity is ClientIP, and annotation %sloadbalancing-policy names a policy for %s that sends connections of one client to several nodes. Set it to %s or remove it.",
+			"spec.sessionAffinity is ClientIP, and annotation %sloadbalancing-policy names a policy for %s that "+
+				"sends connections of one client to several nodes. Set it to %s or remove it.",
 			annotationPrefix, strings.Join(named, ", "), policyOfAffinity)))
 	}
 	if len(kept) > 0 {
 		notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(
-			"spec.sessionAffinity is ClientIP, and this load balancer was not created by this program: it keeps the policy that it has for %s, which sends connections of one client to several nodes. Set annotation %sloadbalancing-policy to %s.",
+			"spec.sessionAffinity is ClientIP, and this load balancer was not created by this program: it keeps the "+
+				"policy that it has for %s, which sends connections of one client to several nodes. Set annotation "+
+				"%sloadbalancing-policy to %s.",
 			strings.Join(kept, ", "), annotationPrefix, policyOfAffinity)))
 	}
 	return append(notices, affinityTimeout(service)...)
@@ -72,8 +76,8 @@ func (d desired) policyOf(port cloud.Port, o observed) string {
 	return aim(d.memoOf(group.Labels, group.Annotations), "policy", asked, group.Policy)
 }
 
-// affinityTimeout tells that the cloud has no timeout of session affinity. The API server sets the default one on every Service, so that only
-// another one was asked for.
+// affinityTimeout tells that the cloud has no timeout of session affinity. The API server sets the default one on every
+// Service, so that only another one was asked for.
 func affinityTimeout(service *corev1.Service) []cloud.Notice {
 	config := service.Spec.SessionAffinityConfig
 	if config == nil || config.ClientIP == nil || config.ClientIP.TimeoutSeconds == nil ||
@@ -81,6 +85,8 @@ func affinityTimeout(service *corev1.Service) []cloud.Notice {
 		return nil
 	}
 	return []cloud.Notice{settingNotice(reasonUnsupported, fmt.Sprintf(
-		"spec.sessionAffinityConfig.clientIP.timeoutSeconds is %d, and load balancers of Thalassa Cloud have no such timeout: a client comes to the same node for as long as the nodes stay the same. Remove the field, or leave it at %d.",
+		"spec.sessionAffinityConfig.clientIP.timeoutSeconds is %d, and load balancers of Thalassa Cloud have no such "+
+			"timeout: a client comes to the same node for as long as the nodes stay the same. Remove the field, or "+
+			"leave it at %d.",
 		*config.ClientIP.TimeoutSeconds, corev1.DefaultClientIPServiceAffinitySeconds))}
 }

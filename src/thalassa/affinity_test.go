@@ -17,7 +17,8 @@ func byClient(seconds ...int32) func(*corev1.Service) {
 	return func(s *corev1.Service) {
 		timeout := append(seconds, corev1.DefaultClientIPServiceAffinitySeconds)[0]
 		s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
-		s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &timeout}}
+		s.Spec.SessionAffinityConfig =
+			&corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &timeout}}
 	}
 }
 
@@ -40,7 +41,8 @@ func (l *lab) policies() string {
 	return strings.Join(all, ", ")
 }
 
-// TestSessionAffinity: on a load balancer that we created, ports about which the Service names no policy get the one that keeps clients.
+// TestSessionAffinity: on a load balancer that we created, ports about which the Service names no policy get the one
+// that keeps clients.
 func TestSessionAffinity(t *testing.T) {
 	const conflict = "names a policy for 80/TCP that sends connections of one client to several nodes"
 	tests := map[string]struct {
@@ -49,14 +51,21 @@ func TestSessionAffinity(t *testing.T) {
 		want       string
 		told, part string // reason and a part of the message; "" for nothing
 	}{
-		"none":                {nil, nil, "30080 ROUND_ROBIN, 30443 ROUND_ROBIN", "", ""},
-		"wanted":              {nil, []func(*corev1.Service){byClient()}, "30080 MAGLEV, 30443 MAGLEV", "", ""},
-		"and named":           {nil, []func(*corev1.Service){byClient(), annotated("loadbalancing-policy", "MAGLEV")}, "30080 MAGLEV, 30443 MAGLEV", "", ""},
-		"another policy":      {nil, []func(*corev1.Service){byClient(), annotated("loadbalancing-policy.p80", "RANDOM")}, "30080 RANDOM, 30443 MAGLEV", reasonConflict, conflict},
-		"a default of all":    {map[string]string{"loadbalancing-policy": "RANDOM"}, []func(*corev1.Service){byClient()}, "30080 MAGLEV, 30443 MAGLEV", "", ""},
-		"one not to be read":  {nil, []func(*corev1.Service){byClient(), annotated("loadbalancing-policy", "FASTEST")}, "30080 MAGLEV, 30443 MAGLEV", reasonAnnotation, "FASTEST"},
-		"with a timeout":      {nil, []func(*corev1.Service){byClient(60)}, "30080 MAGLEV, 30443 MAGLEV", reasonUnsupported, "timeoutSeconds is 60"},
-		"a timeout, not used": {nil, []func(*corev1.Service){byClient(60), func(s *corev1.Service) { s.Spec.SessionAffinity = corev1.ServiceAffinityNone }}, "30080 ROUND_ROBIN, 30443 ROUND_ROBIN", "", ""},
+		"none":   {nil, nil, "30080 ROUND_ROBIN, 30443 ROUND_ROBIN", "", ""},
+		"wanted": {nil, []func(*corev1.Service){byClient()}, "30080 MAGLEV, 30443 MAGLEV", "", ""},
+		"and named": {nil, []func(*corev1.Service){byClient(), annotated("loadbalancing-policy", "MAGLEV")},
+			"30080 MAGLEV, 30443 MAGLEV", "", ""},
+		"another policy": {nil, []func(*corev1.Service){byClient(), annotated("loadbalancing-policy.p80",
+			"RANDOM")}, "30080 RANDOM, 30443 MAGLEV", reasonConflict, conflict},
+		"a default of all": {map[string]string{"loadbalancing-policy": "RANDOM"},
+			[]func(*corev1.Service){byClient()}, "30080 MAGLEV, 30443 MAGLEV", "", ""},
+		"one not to be read": {nil, []func(*corev1.Service){byClient(), annotated("loadbalancing-policy", "FASTEST")},
+			"30080 MAGLEV, 30443 MAGLEV", reasonAnnotation, "FASTEST"},
+		"with a timeout": {nil, []func(*corev1.Service){byClient(60)}, "30080 MAGLEV, 30443 MAGLEV",
+			reasonUnsupported, "timeoutSeconds is 60"},
+		"a timeout, not used": {nil, []func(*corev1.Service){byClient(60), func(s *corev1.Service) {
+			s.Spec.SessionAffinity = corev1.ServiceAffinityNone
+		}}, "30080 ROUND_ROBIN, 30443 ROUND_ROBIN", "", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +82,8 @@ func TestSessionAffinity(t *testing.T) {
 					t.Errorf("policies %q, want %q", got, tt.want)
 				}
 				event := l.nextEvent()
-				if (event == "") != (tt.told == "") || !strings.Contains(event, tt.told) || !strings.Contains(event, tt.part) {
+				if (event == "") != (tt.told == "") || !strings.Contains(event, tt.told) ||
+					!strings.Contains(event, tt.part) {
 					t.Errorf("told %q, want %q %q", event, tt.told, tt.part)
 				}
 				if more := l.nextEvent(); more != "" {
@@ -109,8 +119,8 @@ func TestSessionAffinityThereAndBack(t *testing.T) {
 	})
 }
 
-// TestSessionAffinityOfATakeover: a load balancer of the existing CCM, or an adopted one, keeps its policy until the Service names one, and
-// the owner is told how.
+// TestSessionAffinityOfATakeover: a load balancer of the existing CCM, or an adopted one, keeps its policy until the
+// Service names one, and the owner is told how.
 func TestSessionAffinityOfATakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -121,7 +131,8 @@ func TestSessionAffinityOfATakeover(t *testing.T) {
 		if got := l.policies(); got != "30080 ROUND_ROBIN" || len(l.writes()) > 0 {
 			t.Errorf("policies %q, writes %q; want it as it was", got, l.writes())
 		}
-		if told := l.nextEvent(); !strings.Contains(told, reasonUnsupported) || !strings.Contains(told, "Set annotation "+annotationPrefix+"loadbalancing-policy to MAGLEV") {
+		if told := l.nextEvent(); !strings.Contains(told, reasonUnsupported) ||
+			!strings.Contains(told, "Set annotation "+annotationPrefix+"loadbalancing-policy to MAGLEV") {
 			t.Errorf("told %q, want what to set", told)
 		}
 		web = web.DeepCopy()
@@ -133,8 +144,8 @@ func TestSessionAffinityOfATakeover(t *testing.T) {
 	})
 }
 
-// TestPathSessionAffinity: connections of a client come to the same machine while the Service asks for session affinity, and to all machines
-// in turn before and after that.
+// TestPathSessionAffinity: connections of a client come to the same machine while the Service asks for session
+// affinity, and to all machines in turn before and after that.
 func TestPathSessionAffinity(t *testing.T) {
 	p := newPath(t, "a", "b", "c")
 	web := unchecked("web", 2080)

@@ -89,8 +89,8 @@ type healthKeys struct {
 	up, down annotation.Key[int] // checks in a row
 }
 
-// newAnnotations returns them with a registry that knows all of them. Names, values and defaults are those of the CCM this
-// one replaces, where it has them.
+// newAnnotations returns them with a registry that knows all of them. Names, values and defaults are those of the CCM
+// this one replaces, where it has them.
 func newAnnotations() annotations {
 	a := annotations{registry: annotation.NewRegistry(annotationPrefix)}
 	a.registerReach()
@@ -99,7 +99,8 @@ func newAnnotations() annotations {
 	a.registerAccess()
 	a.registerObject()
 	declineOthers(a.registry)
-	a.registry.Suspect(nameAllowedSources, "acl", "source", "allow", "cidr", "whitelist", "firewall", "restrict", "deny")
+	a.registry.Suspect(nameAllowedSources, "acl", "source", "allow", "cidr", "whitelist", "firewall", "restrict",
+		"deny")
 	a.registry.Suspect(nameInternal, "internal", "private", "scheme")
 	return a
 }

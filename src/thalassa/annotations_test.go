@@ -11,18 +11,21 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// FuzzAnnotations: whatever a Service says, what is sent to the cloud is within the limits of its API, and what is not used is told.
+// FuzzAnnotations: whatever a Service says, what is sent to the cloud is within the limits of its API, and what is not
+// used is told.
 func FuzzAnnotations(f *testing.F) {
 	for name, value := range map[string]string{
-		"max-connections": "1073741825", "idle-connection-timeout": "-0", "loadbalancing-policy": "maglev", "enable-proxy-protocol": "T",
-		"type": "internal", "acl-": "0.0.0.0/0", "max-conections": "", "": "x",
+		"max-connections": "1073741825", "idle-connection-timeout": "-0", "loadbalancing-policy": "maglev",
+		"enable-proxy-protocol": "T",
+		"type":                  "internal", "acl-": "0.0.0.0/0", "max-conections": "", "": "x",
 	} {
 		f.Add(name, value)
 	}
 	f.Fuzz(func(t *testing.T, name, value string) {
 		all, problems := newAnnotations().read(&corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotationPrefix + name: value, "foreign/" + name: value}},
-			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotationPrefix + name: value, "foreign/" +
+				name: value}},
+			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
 		})
 		read := all.ports[cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}]
 		if limit := read.maxConnections.Value; limit < 1 || limit > maxConnectionsLimit {
@@ -37,7 +40,8 @@ func FuzzAnnotations(f *testing.F) {
 		told := slices.ContainsFunc(problems, func(n cloud.Notice) bool {
 			return strings.Contains(n.Message, annotationPrefix+name)
 		})
-		unused := read.policy.Invalid || read.proxyProtocol.Invalid || read.maxConnections.Invalid || read.idleTimeout.Invalid
+		unused := read.policy.Invalid || read.proxyProtocol.Invalid || read.maxConnections.Invalid ||
+			read.idleTimeout.Invalid
 		if len(problems) > 1 || told != (len(problems) == 1) || (unused && !told) {
 			t.Errorf("%s = %q: told %v, not used %v", name, value, problems, unused)
 		}

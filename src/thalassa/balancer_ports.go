@@ -13,8 +13,9 @@ import (
 // maxListeners is how many ports one load balancer has at most, as the cloud documents it.
 const maxListeners = 100
 
-// openable returns the ports that may be open, and why the others are not. What is open already stays so, with the restrictions that it
-// has: a port is not closed by a mistake, and none is opened by one. Of ports that are not opened nothing is made, not even target groups.
+// openable returns the ports that may be open, and why the others are not. What is open already stays so, with the
+// restrictions that it has: a port is not closed by a mistake, and none is opened by one. Of ports that are not opened
+// nothing is made, not even target groups.
 func (d desired) openable(o observed) ([]cloud.Port, error) {
 	var open []cloud.Port
 	var problems, unreadable []error
@@ -32,7 +33,9 @@ func (d desired) openable(o observed) ([]cloud.Port, error) {
 		case len(d.closed) > 0:
 			refused[d.closed[0]]++
 		case d.ports[port.Key].sources.Invalid:
-			unreadable = append(unreadable, fmt.Errorf("port %s is not opened, because the annotation about its allowed sources is not valid", port.Key))
+			unreadable = append(unreadable,
+				fmt.Errorf("port %s is not opened, because the annotation about its allowed sources is not valid",
+					port.Key))
 		case room <= 0:
 			tooMany++
 		case len(d.Ports) > maxListeners:
@@ -48,7 +51,8 @@ func (d desired) openable(o observed) ([]cloud.Port, error) {
 		problems = append(problems, fmt.Errorf("%d of the ports of Service %s are not opened: %s", ports, d.Owner, why))
 	}
 	if tooMany > 0 {
-		problems = append(problems, fmt.Errorf("a load balancer of Thalassa Cloud has at most %d ports, and Service %s has %d: %d of them are not opened; distribute the ports over several Services",
+		problems = append(problems, fmt.Errorf("a load balancer of Thalassa Cloud has at most %d ports, and Service "+
+			"%s has %d: %d of them are not opened; distribute the ports over several Services",
 			maxListeners, d.Owner, len(d.Ports), tooMany))
 	}
 	err := errors.Join(problems...)
@@ -66,7 +70,8 @@ func inOrder(all, open []cloud.Port) []cloud.Port {
 	return slices.DeleteFunc(slices.Clone(all), func(port cloud.Port) bool { return !slices.Contains(open, port) })
 }
 
-// closing are the reasons for which no port is opened that is not open yet: who may reach it would not be as the Service asks.
+// closing are the reasons for which no port is opened that is not open yet: who may reach it would not be as the
+// Service asks.
 func closing(d desired, o observed) []string {
 	var reasons []string
 	if d.internal.Invalid {
@@ -93,7 +98,9 @@ func unservable(d *cloud.Desired) []string {
 			return false
 		}
 		d.Unserved = append(d.Unserved, port.Key)
-		problems = append(problems, fmt.Sprintf("port %s of Service %s: Thalassa Cloud load balancers have no %s; use TCP or UDP", port.Key, d.Owner, p))
+		problems = append(problems,
+			fmt.Sprintf("port %s of Service %s: Thalassa Cloud load balancers have no %s; use TCP or UDP", port.Key,
+				d.Owner, p))
 		return true
 	})
 	return problems

@@ -57,16 +57,22 @@ func TestOpenable(t *testing.T) {
 		"a new Service":                      {annotated(), observed{}, []int{80, 443}, ""},
 		"a port more":                        {annotated(), having(80), []int{80, 443}, ""},
 		"sources of one port are unreadable": {acl, observed{}, []int{80}, ""},
-		"sources of one port are unreadable, it is open":  {acl, having(443), []int{80, 443}, ""},
-		"sources are unreadable":                          {annotated("acl-allowed-sources", "nobody"), observed{}, nil, "port 443/TCP is not opened"},
-		"sources are unreadable, one is open":             {annotated("acl-allowed-sources", "nobody"), having(443), []int{443}, ""},
-		"who may reach it is not known":                   {internal, observed{}, nil, "2 of the ports of Service shop/web are not opened: the annotations that make"},
-		"who may reach it is not known, one is open":      {internal, having(80), []int{80}, "1 of the ports"},
-		"who may reach it is not known, all are open":     {internal, having(80, 443), []int{80, 443}, ""},
-		"as many as there may be":                         {hundred(100), observed{}, upTo(100), ""},
-		"one more":                                        {hundred(101), observed{}, nil, "101 of them are not opened"},
-		"one more, of which all but one are open":         {hundred(101), having(upTo(100)...), upTo(100), "1 of them are not opened"},
-		"one more, of which one is open":                  {hundred(101), having(1000), []int{1000}, "100 of them are not opened"},
+		"sources of one port are unreadable, it is open": {acl, having(443), []int{80, 443}, ""},
+		"sources are unreadable": {annotated("acl-allowed-sources", "nobody"), observed{}, nil,
+			"port 443/TCP is not opened"},
+		"sources are unreadable, one is open": {annotated("acl-allowed-sources", "nobody"), having(443),
+			[]int{443}, ""},
+		"who may reach it is not known": {internal, observed{}, nil,
+			"2 of the ports of Service shop/web are not opened: the annotations that make"},
+		"who may reach it is not known, one is open":  {internal, having(80), []int{80}, "1 of the ports"},
+		"who may reach it is not known, all are open": {internal, having(80, 443), []int{80, 443}, ""},
+		"as many as there may be":                     {hundred(100), observed{}, upTo(100), ""},
+		"one more": {hundred(101), observed{}, nil,
+			"101 of them are not opened"},
+		"one more, of which all but one are open": {hundred(101), having(upTo(100)...), upTo(100),
+			"1 of them are not opened"},
+		"one more, of which one is open": {hundred(101), having(1000), []int{1000},
+			"100 of them are not opened"},
 		"as many as there may be, of which all are there": {hundred(100), having(upTo(100)...), upTo(100), ""},
 	}
 	for name, tt := range tests {
@@ -98,12 +104,17 @@ func TestClosing(t *testing.T) {
 		has         observed
 		want        string // part of the only reason; "" for none
 	}{
-		"nothing":                        {nil, annotation.Setting[[]string]{}, observed{}, ""},
-		"security groups that are there": {nil, annotation.Setting[[]string]{Given: true, Value: []string{"sg-1"}}, observed{}, ""},
-		"security groups that are not":   {nil, annotation.Setting[[]string]{Given: true, Invalid: true}, observed{}, "security groups do not exist"},
-		"whether it is internal":         {[]string{"type", "private"}, annotation.Setting[[]string]{}, observed{}, "internal or public are not valid"},
-		"that it is public":              {[]string{"type", "internal"}, annotation.Setting[[]string]{}, having(80), "requests a public one, or the reverse"},
-		"whether it has its own group":   {[]string{"create-security-group", "perhaps"}, annotation.Setting[[]string]{}, observed{}, "create-security-group is not valid"},
+		"nothing": {nil, annotation.Setting[[]string]{}, observed{}, ""},
+		"security groups that are there": {nil, annotation.Setting[[]string]{Given: true, Value: []string{"sg-1"}},
+			observed{}, ""},
+		"security groups that are not": {nil, annotation.Setting[[]string]{Given: true, Invalid: true}, observed{},
+			"security groups do not exist"},
+		"whether it is internal": {[]string{"type", "private"}, annotation.Setting[[]string]{}, observed{},
+			"internal or public are not valid"},
+		"that it is public": {[]string{"type", "internal"}, annotation.Setting[[]string]{}, having(80),
+			"requests a public one, or the reverse"},
+		"whether it has its own group": {[]string{"create-security-group", "perhaps"}, annotation.Setting[[]string]{},
+			observed{}, "create-security-group is not valid"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +123,8 @@ func TestClosing(t *testing.T) {
 			d := desiring(web)
 			d.groups = tt.groups
 			reasons := closing(d, tt.has)
-			if (len(reasons) == 1) != (tt.want != "") || len(reasons) > 1 || tt.want != "" && !strings.Contains(reasons[0], tt.want) {
+			if (len(reasons) == 1) != (tt.want != "") || len(reasons) > 1 || tt.want != "" &&
+				!strings.Contains(reasons[0], tt.want) {
 				t.Errorf("reasons %q, want %q", reasons, tt.want)
 			}
 		})
@@ -164,7 +176,8 @@ func TestNewServiceWithUnreadableSources(t *testing.T) {
 }
 
 func TestUnservable(t *testing.T) {
-	for protocol, unserved := range map[corev1.Protocol]bool{"": false, corev1.ProtocolTCP: false, corev1.ProtocolUDP: false, corev1.ProtocolSCTP: true, "QUIC": true} {
+	for protocol, unserved := range map[corev1.Protocol]bool{"": false, corev1.ProtocolTCP: false,
+		corev1.ProtocolUDP: false, corev1.ProtocolSCTP: true, "QUIC": true} {
 		web := service("web", 80, 443)
 		web.Spec.Ports[1].Protocol = protocol
 		d := desiring(web).Desired
@@ -172,7 +185,8 @@ func TestUnservable(t *testing.T) {
 		if (len(problems) == 1) != unserved || len(d.Ports) != 2-len(problems) || len(d.Unserved) != len(problems) {
 			t.Errorf("%q: %d ports, not served %v, told %q", protocol, len(d.Ports), d.Unserved, problems)
 		}
-		if want := fmt.Sprintf("443/%s", protocol); unserved && (d.Unserved[0].String() != want || !strings.Contains(problems[0], want)) {
+		if want := fmt.Sprintf("443/%s", protocol); unserved && (d.Unserved[0].String() != want ||
+			!strings.Contains(problems[0], want)) {
 			t.Errorf("not served is %v, told %q; want %s", d.Unserved, problems, want)
 		}
 	}

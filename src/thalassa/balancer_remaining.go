@@ -29,8 +29,10 @@ func (b *balancers) PlanDelete(ctx context.Context, service *corev1.Service, wri
 	}
 	asks := d.annotations.openNodePorts.From(d.values)
 	mayHaveRules := asks.Value || asks.Invalid
-	if d.nodeGroup, err = b.nodeGroup(ctx); err != nil && !errors.Is(err, errNoNodeGroup) && (mayHaveRules || !errors.Is(err, client.ErrUnauthorised)) {
-		return cloud.Comparison{}, err // in one that is not there, or that nobody asked to be opened and cannot be seen, there are no rules of ours
+	if d.nodeGroup, err = b.nodeGroup(ctx); err != nil && !errors.Is(err, errNoNodeGroup) &&
+		(mayHaveRules || !errors.Is(err, client.ErrUnauthorised)) {
+		// in one that is not there, or that nobody asked to be opened and cannot be seen, there are no rules of ours
+		return cloud.Comparison{}, err
 	}
 	doubtful := b.inventory.Doubtful(string(service.UID))
 	keeps := d.annotations.onDelete.From(d.values).Value == onDeleteKeep && !o.empty() && o.keepable()
@@ -42,7 +44,8 @@ func (b *balancers) PlanDelete(ctx context.Context, service *corev1.Service, wri
 		found.Plan = b.planner.deletion(d, o)
 	}
 	found.Left = o.leftBehind()
-	wait := cloud.Wait{Deleting: true, Name: "what the Service had", Message: "the cloud is still deleting " + o.String()}
+	wait := cloud.Wait{Deleting: true, Name: "what the Service had", Message: "the cloud is still deleting " +
+		o.String()}
 	if balancer := o.balancer(); balancer != nil {
 		found.State, found.Status = balancer.Status, d.statusOf(service, *balancer)
 		wait.Object, wait.Name, wait.Status = balancer.ID, kindBalancer+" "+balancer.Name, balancer.Status
@@ -54,7 +57,8 @@ func (b *balancers) PlanDelete(ctx context.Context, service *corev1.Service, wri
 	case !o.empty():
 		found.Wait = &wait
 	case doubtful > 0:
-		found.Wait = doubt(doubtful, "objects of the Service may still exist: a creation ended without an answer, or the previous leader created them recently, and the cloud's lists may not show them yet")
+		found.Wait = doubt(doubtful, "objects of the Service may still exist: a creation ended without an answer, or "+
+			"the previous leader created them recently, and the cloud's lists may not show them yet")
 	}
 	return found, nil
 }
@@ -75,8 +79,8 @@ func (b *balancers) onlyUsedByOthers(o observed) bool {
 	})
 }
 
-// observeLast returns everything of a Service that is to have nothing. That everything is gone is believed only from lists that began after
-// the last deletion, which may take its time although it was accepted.
+// observeLast returns everything of a Service that is to have nothing. That everything is gone is believed only from
+// lists that began after the last deletion, which may take its time although it was accepted.
 func (b *balancers) observeLast(ctx context.Context, service *corev1.Service, written bool) (observed, error) {
 	o, err := b.observe(ctx, service, b.fresh(), true)
 	if err == nil && written && o.empty() {
@@ -89,8 +93,8 @@ func (b *balancers) observeLast(ctx context.Context, service *corev1.Service, wr
 	return o, err
 }
 
-// protection is why the load balancers of a Service are not deleted although it has none any more; "" when nothing is in the way of any, or
-// the Service says that nothing is to be.
+// protection is why the load balancers of a Service are not deleted although it has none any more; "" when nothing is
+// in the way of any, or the Service says that nothing is to be.
 func protection(d desired, balancers []inventory.LoadBalancer) string {
 	for _, balancer := range balancers {
 		if held := protectionOf(d, balancer); held != "" {
@@ -110,19 +114,23 @@ func protectionOf(d desired, balancer inventory.LoadBalancer) string {
 	case !d.former && !asked.Invalid && !asked.Value && tracesOf(balancer.Annotations).has(settingProtection):
 		return "" // the Service asked for it, and does not any more
 	case asked.Asked() && asked.Value:
-		return fmt.Sprintf("load balancer %s is protected from deletion by an annotation of the Service: set %sdelete-protection to false to have it deleted, or %son-delete to %s to leave it in the cloud",
+		return fmt.Sprintf("load balancer %s is protected from deletion by an annotation of the Service: set "+
+			"%sdelete-protection to false to have it deleted, or %son-delete to %s to leave it in the cloud",
 			balancer.Name, annotationPrefix, annotationPrefix, onDeleteKeep)
 	}
-	return fmt.Sprintf("load balancer %s is protected from deletion in the cloud: switch the protection off there, or set %sdelete-protection to false, to have it deleted; set %son-delete to %s to leave it in the cloud",
+	return fmt.Sprintf("load balancer %s is protected from deletion in the cloud: switch the protection off there, "+
+		"or set %sdelete-protection to false, to have it deleted; set %son-delete to %s to leave it in the cloud",
 		balancer.Name, annotationPrefix, annotationPrefix, onDeleteKeep)
 }
 
-// unreadableEnd is why nothing is deleted when the Service says something about its end that cannot be read; "" when it can.
+// unreadableEnd is why nothing is deleted when the Service says something about its end that cannot be read; "" when it
+// can.
 func unreadableEnd(d desired) string {
 	if !d.annotations.onDelete.From(d.values).Invalid {
 		return ""
 	}
-	return fmt.Sprintf("annotation %son-delete is not valid, so nothing is deleted yet: set it to %s or %s, or remove it to have everything deleted", annotationPrefix, onDeleteDelete, onDeleteKeep)
+	return fmt.Sprintf("annotation %son-delete is not valid, so nothing is deleted yet: set it to %s or %s, or "+
+		"remove it to have everything deleted", annotationPrefix, onDeleteDelete, onDeleteKeep)
 }
 
 // unprotect switches off what would refuse the deletion.

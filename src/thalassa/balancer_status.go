@@ -20,10 +20,11 @@ const (
 )
 
 // healthUnknown is what conditions say about the health of targets: no part of the API shows it.
-const healthUnknown = "The cloud reports the load balancer as ready. It does not report whether the targets are healthy."
+const healthUnknown = "The cloud reports the load balancer as ready. It does not report whether the targets are " +
+	"healthy."
 
-// published are the addresses that the Service is reached by: none until the load balancer is ready. The internal ones count only
-// for an internal load balancer; a public one may have them before the public ones.
+// published are the addresses that the Service is reached by: none until the load balancer is ready. The internal ones
+// count only for an internal load balancer; a public one may have them before the public ones.
 func published(internal bool, balancer inventory.LoadBalancer) []string {
 	switch {
 	case !strings.EqualFold(balancer.Status, statusReady) && !strings.EqualFold(balancer.Status, statusUpdating):
@@ -38,8 +39,9 @@ func serves(internal bool, balancer inventory.LoadBalancer) bool {
 	return len(published(internal, balancer)) > 0
 }
 
-// statusOf is what is published: each address with the load balancer's hostname, unless the Service asks for one of them only. The mode is
-// Proxy: nodes must not short-cut the address to the pods, because the load balancer may add a PROXY header and limits of its own.
+// statusOf is what is published: each address with the load balancer's hostname, unless the Service asks for one of
+// them only. The mode is Proxy: nodes must not short-cut the address to the pods, because the load balancer may add a
+// PROXY header and limits of its own.
 func (d desired) statusOf(service *corev1.Service, balancer inventory.LoadBalancer) corev1.LoadBalancerStatus {
 	status := corev1.LoadBalancerStatus{}
 	addresses := published(reachedInside(service, d.internal.Value, balancer), balancer)
@@ -76,8 +78,8 @@ func (d desired) publishes(service *corev1.Service) string {
 	return publishBoth
 }
 
-// inFamilies returns the addresses of the families that the Service has, or all when there is none of them: it is better reached by
-// another family than not at all.
+// inFamilies returns the addresses of the families that the Service has, or all when there is none of them: it is
+// better reached by another family than not at all.
 func inFamilies(service *corev1.Service, addresses []string) []string {
 	if len(service.Spec.IPFamilies) == 0 {
 		return addresses
@@ -108,17 +110,22 @@ func (d desired) lacking(service *corev1.Service, balancer inventory.LoadBalance
 	has := func(family corev1.IPFamily) bool {
 		return slices.ContainsFunc(addresses, func(address string) bool { return familyOf(address) == family })
 	}
-	required := ptr.Deref(service.Spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack) != corev1.IPFamilyPolicyPreferDualStack
+	required := ptr.Deref(service.Spec.IPFamilyPolicy,
+		corev1.IPFamilyPolicySingleStack) != corev1.IPFamilyPolicyPreferDualStack
 	for _, family := range service.Spec.IPFamilies {
 		if d.created && required && !has(family) {
 			notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(
-				"The load balancer has no %s address, which spec.ipFamilies requests: its addresses are %s. The IP families depend on its subnet and region. Choose a subnet with %s by %ssubnet, or remove the family.",
+				"The load balancer has no %s address, which spec.ipFamilies requests: its addresses are %s. The IP "+
+					"families depend on its subnet and region. Choose a subnet with %s by %ssubnet, or remove the "+
+					"family.",
 				family, strings.Join(addresses, ", "), family, annotationPrefix)))
 		}
 	}
-	if publish := d.annotations.publish.From(d.values); publish.Given && publish.Value == publishHostname && balancer.Hostname == "" {
+	if publish := d.annotations.publish.From(d.values); publish.Given && publish.Value == publishHostname &&
+		balancer.Hostname == "" {
 		notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(
-			"Annotation %spublish: the load balancer has no hostname, so its addresses are published.", annotationPrefix)))
+			"Annotation %spublish: the load balancer has no hostname, so its addresses are published.",
+			annotationPrefix)))
 	}
 	return notices
 }
@@ -126,7 +133,8 @@ func (d desired) lacking(service *corev1.Service, balancer inventory.LoadBalance
 // waitFor is waiting for a load balancer that does not serve.
 func waitFor(balancer inventory.LoadBalancer) *cloud.Wait {
 	return &cloud.Wait{
-		Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status, Failed: failed(balancer),
+		Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status,
+		Failed:  failed(balancer),
 		Message: fmt.Sprintf("load balancer %s is not ready yet, its status is %q", balancer.Name, balancer.Status),
 	}
 }

@@ -36,8 +36,10 @@ func TestPublished(t *testing.T) {
 		"internal is asked for, public it is": {true, "ready", public, private, public},
 	}
 	for name, tt := range tests {
-		balancer := inventory.LoadBalancer{Status: tt.status, ExternalAddresses: tt.external, InternalAddresses: tt.internals}
-		if got := published(tt.internal, balancer); !slices.Equal(got, tt.want) || serves(tt.internal, balancer) != (len(tt.want) > 0) {
+		balancer := inventory.LoadBalancer{Status: tt.status, ExternalAddresses: tt.external,
+			InternalAddresses: tt.internals}
+		if got := published(tt.internal, balancer); !slices.Equal(got, tt.want) ||
+			serves(tt.internal, balancer) != (len(tt.want) > 0) {
 			t.Errorf("%s: published %v, want %v", name, got, tt.want)
 		}
 	}
@@ -54,19 +56,25 @@ func TestStatusOf(t *testing.T) {
 		families          []corev1.IPFamily
 		addresses, want   []string // "address host"
 	}{
-		"both, which is the default":      {"", host, false, nil, both, []string{publicV4 + " " + host, publicV6 + " " + host}},
-		"addresses":                       {publishIP, host, false, nil, both, []string{publicV4 + " ", publicV6 + " "}},
-		"the hostname":                    {publishHostname, host, false, nil, both, []string{" " + host}},
-		"the hostname, but there is none": {publishHostname, "", false, nil, both, []string{publicV4 + " ", publicV6 + " "}},
-		"the hostname, no address yet":    {publishHostname, host, false, nil, nil, nil},
-		"something that there is not":     {"dns", host, false, nil, both, []string{publicV4 + " " + host, publicV6 + " " + host}},
-		"unreadable, addresses before":    {"dns", host, false, nil, both, []string{publicV4 + " ", publicV6 + " "}},
-		"unreadable, a hostname before":   {"dns", host, false, nil, both, []string{" " + host}},
-		"of IPv4":                         {publishIP, host, false, four, both, []string{publicV4 + " "}},
-		"of IPv6":                         {publishIP, host, false, six, both, []string{publicV6 + " "}},
-		"of IPv6, but there is none":      {publishIP, host, false, six, both[:1], []string{publicV4 + " "}},
-		"of both families":                {publishIP, host, false, append(six, four...), both, []string{publicV4 + " ", publicV6 + " "}},
-		"of IPv4, as it was before":       {publishIP, host, true, four, both, []string{publicV4 + " ", publicV6 + " "}},
+		"both, which is the default": {"", host, false, nil, both, []string{publicV4 + " " + host, publicV6 + " " +
+			host}},
+		"addresses": {publishIP, host, false, nil, both,
+			[]string{publicV4 + " ", publicV6 + " "}},
+		"the hostname": {publishHostname, host, false, nil, both, []string{" " + host}},
+		"the hostname, but there is none": {publishHostname, "", false, nil, both,
+			[]string{publicV4 + " ", publicV6 + " "}},
+		"the hostname, no address yet": {publishHostname, host, false, nil, nil, nil},
+		"something that there is not": {"dns", host, false, nil, both, []string{publicV4 + " " + host, publicV6 +
+			" " + host}},
+		"unreadable, addresses before":  {"dns", host, false, nil, both, []string{publicV4 + " ", publicV6 + " "}},
+		"unreadable, a hostname before": {"dns", host, false, nil, both, []string{" " + host}},
+		"of IPv4":                       {publishIP, host, false, four, both, []string{publicV4 + " "}},
+		"of IPv6":                       {publishIP, host, false, six, both, []string{publicV6 + " "}},
+		"of IPv6, but there is none":    {publishIP, host, false, six, both[:1], []string{publicV4 + " "}},
+		"of both families": {publishIP, host, false, append(six, four...), both,
+			[]string{publicV4 + " ", publicV6 + " "}},
+		"of IPv4, as it was before": {publishIP, host, true, four, both,
+			[]string{publicV4 + " ", publicV6 + " "}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -84,9 +92,11 @@ func TestStatusOf(t *testing.T) {
 			d := desired{created: !tt.takenOver}
 			d.settings, _ = newAnnotations().read(web)
 			var got []string
-			for _, ingress := range d.statusOf(web, inventory.LoadBalancer{Status: "ready", Hostname: tt.hostname, ExternalAddresses: tt.addresses}).Ingress {
+			for _, ingress := range d.statusOf(web, inventory.LoadBalancer{Status: "ready", Hostname: tt.hostname,
+				ExternalAddresses: tt.addresses}).Ingress {
 				got = append(got, ingress.IP+" "+ingress.Hostname)
-				if (ingress.IP == "") != (ingress.IPMode == nil) || ingress.IPMode != nil && *ingress.IPMode != corev1.LoadBalancerIPModeProxy {
+				if (ingress.IP == "") != (ingress.IPMode == nil) || ingress.IPMode != nil &&
+					*ingress.IPMode != corev1.LoadBalancerIPModeProxy {
 					t.Errorf("the mode of %s is %v, want Proxy for addresses", ingress.IP, ingress.IPMode)
 				}
 			}
@@ -108,14 +118,18 @@ func TestLacking(t *testing.T) {
 		addresses []string
 		told      []string
 	}{
-		"nothing":                     {"", corev1.IPFamilyPolicySingleStack, false, both[:1], []string{publicV4}, nil},
-		"IPv6":                        {"", corev1.IPFamilyPolicySingleStack, false, both[1:], []string{publicV4}, []string{"no IPv6 address"}},
-		"one of both":                 {"", corev1.IPFamilyPolicyRequireDualStack, false, both, []string{publicV4}, []string{"no IPv6 address"}},
-		"none of both":                {"", corev1.IPFamilyPolicyRequireDualStack, false, both, []string{publicV4, publicV6}, nil},
+		"nothing": {"", corev1.IPFamilyPolicySingleStack, false, both[:1], []string{publicV4}, nil},
+		"IPv6": {"", corev1.IPFamilyPolicySingleStack, false, both[1:], []string{publicV4},
+			[]string{"no IPv6 address"}},
+		"one of both": {"", corev1.IPFamilyPolicyRequireDualStack, false, both, []string{publicV4},
+			[]string{"no IPv6 address"}},
+		"none of both": {"", corev1.IPFamilyPolicyRequireDualStack, false, both,
+			[]string{publicV4, publicV6}, nil},
 		"one of both, by preference":  {"", corev1.IPFamilyPolicyPreferDualStack, false, both, []string{publicV4}, nil},
 		"one of both, as before":      {"", corev1.IPFamilyPolicyRequireDualStack, true, both, []string{publicV4}, nil},
 		"addresses, which come later": {publishHostname, corev1.IPFamilyPolicyRequireDualStack, false, both, nil, nil},
-		"a hostname":                  {publishHostname, corev1.IPFamilyPolicySingleStack, false, both[:1], []string{publicV4}, []string{"no hostname"}},
+		"a hostname": {publishHostname, corev1.IPFamilyPolicySingleStack, false, both[:1],
+			[]string{publicV4}, []string{"no hostname"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,8 @@ const (
 )
 
 // desire is what the Service should have, and what its owner should know about that.
-func (b *balancers) desire(ctx context.Context, service *corev1.Service, targets cloud.Targets, o observed) (desired, []cloud.Notice, error) {
+func (b *balancers) desire(ctx context.Context, service *corev1.Service, targets cloud.Targets,
+	o observed) (desired, []cloud.Notice, error) {
 	usable, err := b.existing(ctx, targets)
 	if err != nil {
 		return desired{}, nil, err
@@ -64,7 +65,8 @@ func (b *balancers) read(service *corev1.Service, o observed) (desired, []cloud.
 	from := b.annotations
 	if balancer := o.balancer(); balancer != nil {
 		remembered := tracesOf(balancer.Annotations)
-		d.created, d.free = remembered.created || !labelledFor(balancer.Labels, d.labels) && o.madeByUs(), remembered.has(settingAdopted)
+		d.created, d.free = remembered.created || !labelledFor(balancer.Labels, d.labels) && o.madeByUs(),
+			remembered.has(settingAdopted)
 		if !d.created {
 			from = b.legacy
 		}

@@ -20,11 +20,13 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// balancers compares what Services should have with what is in the cloud. What it remembers of a Service is in the inventory.
+// balancers compares what Services should have with what is in the cloud. What it remembers of a Service is in the
+// inventory.
 type balancers struct {
 	config    Config
 	inventory *inventory.Inventory
-	// annotations are read with the cluster's defaults, legacy with those of the existing CCM, which hold for what it has made.
+	// annotations are read with the cluster's defaults, legacy with those of the existing CCM, which hold for what it
+	// has made.
 	annotations, legacy annotations
 	planner             planner
 	executor            *executor
@@ -62,7 +64,8 @@ func (b *balancers) NodeSelector(service *corev1.Service) (labels.Selector, erro
 }
 
 // Diff implements cloud.LoadBalancers.
-func (b *balancers) Diff(ctx context.Context, service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
+func (b *balancers) Diff(ctx context.Context, service *corev1.Service,
+	targets cloud.Targets) (cloud.Comparison, error) {
 	o, err := b.observeSteady(ctx, service)
 	if err != nil {
 		return cloud.Comparison{}, err
@@ -75,7 +78,8 @@ func (b *balancers) Diff(ctx context.Context, service *corev1.Service, targets c
 		return cloud.Comparison{}, err
 	}
 	found := cloud.Comparison{
-		Machines: d.Targets.Identities, LeftOut: len(d.Targets.Identities)+len(d.Targets.Joining) < len(targets.Machines()), Exists: !o.empty(),
+		Machines: d.Targets.Identities, LeftOut: len(d.Targets.Identities)+
+			len(d.Targets.Joining) < len(targets.Machines()), Exists: !o.empty(),
 	}
 	managed, notices := b.open(&d, o, notices, &found)
 	found.LeftOut = found.LeftOut || d.missing != nil // it may be made, or given up, in the cloud
@@ -89,14 +93,16 @@ func (b *balancers) Diff(ctx context.Context, service *corev1.Service, targets c
 }
 
 // open decides which ports are opened, and with which security group.
-func (b *balancers) open(d *desired, o observed, notices []cloud.Notice, found *cloud.Comparison) (*managedGroup, []cloud.Notice) {
+func (b *balancers) open(d *desired, o observed, notices []cloud.Notice,
+	found *cloud.Comparison) (*managedGroup, []cloud.Notice) {
 	all := d.Ports
 	d.closed = closing(*d, o)
 	d.Ports, found.Refused = d.openable(o)
 	managed, err := newManagedGroup(*d, o)
 	if errors.Is(err, errPings) {
 		notices = append(notices, settingNotice(reasonGroupFull, fmt.Sprintf(
-			"The security group of the Service: %v. Name fewer networks in %ssecurity-group-icmp-allowed-sources; the ports are not concerned.", err, annotationPrefix)))
+			"The security group of the Service: %v. Name fewer networks in %ssecurity-group-icmp-allowed-sources; "+
+				"the ports are not concerned.", err, annotationPrefix)))
 	} else if err != nil {
 		reason := reasonGroupFull
 		if errors.Is(err, errRulePort) {
@@ -108,7 +114,8 @@ func (b *balancers) open(d *desired, o observed, notices []cloud.Notice, found *
 	}
 	if !b.planner.newNodeRules(*d, o).fits() {
 		notices = append(notices, settingNotice(reasonGroupFull, fmt.Sprintf(
-			"Security group %s has no room for the rules of all node ports of this Service: nodes cannot be reached on some of them. Open the range of node ports in it by one rule, and set %sopen-node-ports to false.",
+			"Security group %s has no room for the rules of all node ports of this Service: nodes cannot be reached "+
+				"on some of them. Open the range of node ports in it by one rule, and set %sopen-node-ports to false.",
 			d.nodeGroup.Name, annotationPrefix)))
 	}
 	found.Refused = errors.Join(found.Refused, d.failed)
@@ -116,19 +123,24 @@ func (b *balancers) open(d *desired, o observed, notices []cloud.Notice, found *
 }
 
 // compareWith completes a comparison for a Service that has a load balancer.
-func (b *balancers) compareWith(service *corev1.Service, balancer inventory.LoadBalancer, d desired, o observed, managed *managedGroup, found *cloud.Comparison) {
+func (b *balancers) compareWith(service *corev1.Service, balancer inventory.LoadBalancer, d desired, o observed,
+	managed *managedGroup, found *cloud.Comparison) {
 	found.State, found.Status, found.Health = balancer.Status, d.statusOf(service, balancer), healthUnknown
 	if balancer.Deleting() {
 		found.Refused = nil
-		found.Wait = &cloud.Wait{Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status, Deleting: true, Slow: true,
-			Message: fmt.Sprintf("load balancer %s is being deleted; a new one is created when it is deleted", balancer.Name)}
+		found.Wait = &cloud.Wait{Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status,
+			Deleting: true, Slow: true,
+			Message: fmt.Sprintf("load balancer %s is being deleted; a new one is created when it is deleted",
+				balancer.Name)}
 		return
 	}
 	found.Plan = b.planner.plan(d, o, managed)
-	found.Notices = append(append(found.Notices, o.like.notices(balancer, d.labels)...), d.lacking(service, balancer)...)
+	found.Notices = append(append(found.Notices, o.like.notices(balancer, d.labels)...),
+		d.lacking(service, balancer)...)
 	if asked := d.annotations.adopt.From(d.values).Value; asked != "" && asked != balancer.ID {
 		found.Notices = append(found.Notices, settingNotice(reasonImmutable, fmt.Sprintf(
-			"Annotation %sadopt names %s, but this Service already has load balancer %s, which it keeps. To use the other one, delete the Service and create it again.", annotationPrefix, asked, balancer.ID)))
+			"Annotation %sadopt names %s, but this Service already has load balancer %s, which it keeps. To use the "+
+				"other one, delete the Service and create it again.", annotationPrefix, asked, balancer.ID)))
 	}
 	if !serves(reachedInside(service, d.internal.Value, balancer), balancer) {
 		found.Wait = waitFor(balancer)
@@ -136,7 +148,8 @@ func (b *balancers) compareWith(service *corev1.Service, balancer inventory.Load
 }
 
 // compareWithNone completes a comparison for a Service that has no load balancer.
-func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service, d desired, o observed, managed *managedGroup, found *cloud.Comparison) {
+func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service, d desired, o observed,
+	managed *managedGroup, found *cloud.Comparison) {
 	adopts := d.annotations.adopt.From(d.values)
 	if adopts.Invalid {
 		d.missing = errors.Join(d.missing, fmt.Errorf("annotation %sadopt cannot be read", annotationPrefix))
@@ -156,7 +169,8 @@ func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service
 	b.inherit(service)
 	if within := b.inventory.Doubtful(string(service.UID)); within > 0 {
 		found.Exists = true
-		found.Wait = doubt(within, "a load balancer may have been created for this Service recently, by a creation without an answer or by the previous leader; the cloud shows within a minute whether it exists")
+		found.Wait = doubt(within, "a load balancer may have been created for this Service recently, by a creation "+
+			"without an answer or by the previous leader; the cloud shows within a minute whether it exists")
 		return
 	}
 	if adopts.Value == "" {
@@ -223,31 +237,36 @@ func (b *balancers) ListManaged(ctx context.Context) ([]cloud.ManagedObject, err
 // owner says which Service an object with these labels belongs to.
 func owner(labels inventory.Labels, kind, name, identity, state string) cloud.ManagedObject {
 	return cloud.ManagedObject{
-		Service: types.NamespacedName{Namespace: labels[labelNamespace], Name: labels[labelName]}, UID: types.UID(labels[labelUID]),
-		Kind: kind, Name: name, Identity: identity, State: state,
+		Service: types.NamespacedName{Namespace: labels[labelNamespace], Name: labels[labelName]},
+		UID:     types.UID(labels[labelUID]),
+		Kind:    kind, Name: name, Identity: identity, State: state,
 	}
 }
 
 // ClassifyError implements cloud.LoadBalancers.
 func (b *balancers) ClassifyError(err error) (passing bool, after time.Duration) {
-	passing = errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrThrottled) || errors.Is(err, client.ErrMalformed) ||
+	passing = errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrThrottled) ||
+		errors.Is(err, client.ErrMalformed) ||
 		errors.Is(err, client.ErrShutdown) || errors.Is(err, context.Canceled)
 	return passing, client.RetryAfter(err)
 }
 
-// observeSteady returns everything of the Service in the cloud. What is known may be older than the interval of looking again, and
-// while a load balancer does not serve it is time to look.
+// observeSteady returns everything of the Service in the cloud. What is known may be older than the interval of looking
+// again, and while a load balancer does not serve it is time to look.
 func (b *balancers) observeSteady(ctx context.Context, service *corev1.Service) (observed, error) {
 	o, err := b.observe(ctx, service, b.config.Inventory.balancerAge(), false)
-	if err != nil || len(o.balancers) == 0 || (serves(reachedInside(service, asksInternal(service), o.balancers[0]), o.balancers[0]) && !o.balancers[0].Deleting()) {
+	if err != nil || len(o.balancers) == 0 || (serves(reachedInside(service, asksInternal(service), o.balancers[0]),
+		o.balancers[0]) && !o.balancers[0].Deleting()) {
 		return o, err
 	}
 	o.balancers, o.like, err = b.balancersOf(ctx, service, b.fresh(), false)
 	return o, err
 }
 
-// observe returns everything of the Service in the cloud, from lists at most maxAge old. Ending says that the Service is to have nothing.
-func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge time.Duration, ending bool) (observed, error) {
+// observe returns everything of the Service in the cloud, from lists at most maxAge old. Ending says that the Service
+// is to have nothing.
+func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge time.Duration,
+	ending bool) (observed, error) {
 	balancers, like, err := b.balancersOf(ctx, service, maxAge, ending)
 	if err != nil {
 		return observed{}, err
@@ -294,8 +313,8 @@ func (b *balancers) observeSecurityGroups(
 	return err
 }
 
-// hasSecurityGroup says whether there may be a security group that was made for the Service. Only then are they listed: credentials need
-// not be allowed to see any.
+// hasSecurityGroup says whether there may be a security group that was made for the Service. Only then are they listed:
+// credentials need not be allowed to see any.
 func (b *balancers) hasSecurityGroup(service *corev1.Service, balancer *inventory.LoadBalancer) bool {
 	_, asked := service.Annotations[annotationPrefix+nameCreateGroup]
 	if asked || b.config.LoadBalancer.Defaults[nameCreateGroup] != "" {
@@ -304,8 +323,8 @@ func (b *balancers) hasSecurityGroup(service *corev1.Service, balancer *inventor
 	return balancer != nil && tracesOf(balancer.Annotations).has(settingOwnGroup)
 }
 
-// unfinished says that a creation of the load balancer was begun, and none is there: a security group may have been made for it that the
-// Service does not ask for any more.
+// unfinished says that a creation of the load balancer was begun, and none is there: a security group may have been
+// made for it that the Service does not ask for any more.
 func (o observed) unfinished() bool { return o.balancer() == nil && len(o.groups) > 0 }
 
 // asksInternal is what the existing CCM reads, for load balancers that it made.
@@ -314,9 +333,10 @@ func asksInternal(service *corev1.Service) bool {
 	return internal || service.Annotations[annotationPrefix+nameType] == typeInternal
 }
 
-// balancersOf returns the Service's load balancers, the oldest first, from a list at most maxAge old, and what looks like one. Ending says
-// that the Service is to have none: then all that are certainly the Service's count.
-func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service, maxAge time.Duration, ending bool) ([]inventory.LoadBalancer, recognition, error) {
+// balancersOf returns the Service's load balancers, the oldest first, from a list at most maxAge old, and what looks
+// like one. Ending says that the Service is to have none: then all that are certainly the Service's count.
+func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service, maxAge time.Duration,
+	ending bool) ([]inventory.LoadBalancer, recognition, error) {
 	expected := 0
 	if served(service) {
 		expected = 1

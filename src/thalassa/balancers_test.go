@@ -18,7 +18,8 @@ import (
 )
 
 // slowCloud takes as long as a real one.
-var slowCloud = emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: 30 * time.Second, LoadbalancerDelete: 10 * time.Second}}
+var slowCloud = emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: 30 * time.Second,
+	LoadbalancerDelete: 10 * time.Second}}
 
 func TestServiceGetsAnAddressAndLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -35,14 +36,16 @@ func TestServiceGetsAnAddressAndLeavesNothing(t *testing.T) {
 		}
 
 		status := l.settle(web, nodes)
-		if len(status.Ingress) != 1 || status.Ingress[0].IP == "" || *status.Ingress[0].IPMode != corev1.LoadBalancerIPModeProxy {
+		if len(status.Ingress) != 1 || status.Ingress[0].IP == "" ||
+			*status.Ingress[0].IPMode != corev1.LoadBalancerIPModeProxy {
 			t.Errorf("status = %+v, want one address in mode Proxy", status)
 		}
 		balancer := l.balancer()
 		wantLabels := iaas.Labels{
 			"k8s.thalassa.cloud/kubernetes-cluster": "k8s-test", "k8s.thalassa.cloud/cloud-provider-managed": "true",
-			"k8s.thalassa.cloud/kubernetes-service-name": "web", "k8s.thalassa.cloud/kubernetes-service-namespace": "shop",
-			"k8s.thalassa.cloud/kubernetes-service-uid": "0a1b2c3d-web",
+			"k8s.thalassa.cloud/kubernetes-service-name":      "web",
+			"k8s.thalassa.cloud/kubernetes-service-namespace": "shop",
+			"k8s.thalassa.cloud/kubernetes-service-uid":       "0a1b2c3d-web",
 		}
 		if diff := cmp.Diff(wantLabels, balancer.Labels); diff != "" {
 			t.Errorf("labels (-want +got):\n%s", diff)
@@ -86,10 +89,13 @@ func TestWritesOfAService(t *testing.T) {
 		nodes, web := l.nodes("a", "b"), service("web", 80, 443)
 		l.settle(web, nodes)
 		const (
-			createGroup, attach       = "POST /v1/loadbalancer-target-groups", "POST /v1/loadbalancer-target-groups/{id}/attachments"
-			updateGroup, deleteGroup  = "PUT /v1/loadbalancer-target-groups/{id}", "DELETE /v1/loadbalancer-target-groups/{id}"
-			createListener            = "POST /v1/loadbalancers/{id}/listeners"
-			updateListener, dropLine  = "PUT /v1/loadbalancers/{id}/listeners/{listener}", "DELETE /v1/loadbalancers/{id}/listeners/{listener}"
+			createGroup, attach = "POST /v1/loadbalancer-target-groups",
+				"POST /v1/loadbalancer-target-groups/{id}/attachments"
+			updateGroup, deleteGroup = "PUT /v1/loadbalancer-target-groups/{id}",
+				"DELETE /v1/loadbalancer-target-groups/{id}"
+			createListener           = "POST /v1/loadbalancers/{id}/listeners"
+			updateListener, dropLine = "PUT /v1/loadbalancers/{id}/listeners/{listener}",
+				"DELETE /v1/loadbalancers/{id}/listeners/{listener}"
 			createBalancer, deleteOne = "POST /v1/loadbalancers", "DELETE /v1/loadbalancers/{id}"
 		)
 		expect := func(what string, want ...string) {
@@ -119,7 +125,8 @@ func TestWritesOfAService(t *testing.T) {
 
 		web.Spec.Ports[1].Port = 8443
 		l.settle(web, nodes)
-		expect("port changes: the new one before the old one goes", createGroup, attach, createListener, dropLine, deleteGroup)
+		expect("port changes: the new one before the old one goes", createGroup, attach, createListener, dropLine,
+			deleteGroup)
 
 		web.Annotations[annotationPrefix+"idle-connection-timeout"] = "60"
 		web.Annotations[annotationPrefix+"loadbalancing-policy"] = "MAGLEV"
@@ -185,10 +192,12 @@ func TestUpdateModes(t *testing.T) {
 			web.Annotations[annotationPrefix+"enable-proxy-protocol"] = "true"
 			l.settle(web, nodes)
 			delete(web.Annotations, annotationPrefix+"enable-proxy-protocol")
-			web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32000
+			web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal,
+				32000
 			l.settle(web, nodes)
 			group := l.group()
-			if *group.EnableProxyProtocol || group.HealthCheck == nil || group.HealthCheck.Port != 32000 || group.HealthCheck.Path != "/healthz" {
+			if *group.EnableProxyProtocol || group.HealthCheck == nil || group.HealthCheck.Port != 32000 ||
+				group.HealthCheck.Path != "/healthz" {
 				t.Errorf("target group = %+v; want no PROXY protocol and a health check of port 32000", group)
 			}
 			if got := l.machines(group.Name); len(got) != 1 {
@@ -259,8 +268,8 @@ func TestTargetsAreNotEmptiedByIgnorance(t *testing.T) {
 	}
 }
 
-// TestNodeEventsCreateNothing matters because the service controller sends them for every Service, also for one that has no
-// finalizer yet, or that it may not even write to.
+// TestNodeEventsCreateNothing matters because the service controller sends them for every Service, also for one that
+// has no finalizer yet, or that it may not even write to.
 func TestNodeEventsCreateNothing(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	if err := l.library.UpdateLoadBalancer(t.Context(), "", service("web", 80), l.nodes("a")); err != nil {
@@ -308,10 +317,12 @@ func TestWhatTheCloudCannotDo(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	sctp := service("sctp", 80)
 	sctp.Spec.Ports[0].Protocol = corev1.ProtocolSCTP
-	if _, err := l.ensure(sctp, l.nodes("a")); err == nil || !strings.Contains(err.Error(), "no port of the Service can be opened") {
+	if _, err := l.ensure(sctp, l.nodes("a")); err == nil ||
+		!strings.Contains(err.Error(), "no port of the Service can be opened") {
 		t.Errorf("error = %v, want that no port can be opened", err)
 	}
-	if want, event := "port 80/SCTP of Service shop/sctp: Thalassa Cloud load balancers have no SCTP; use TCP or UDP", l.nextEvent(); !strings.HasSuffix(event, want) {
+	if want, event := "port 80/SCTP of Service shop/sctp: Thalassa Cloud load balancers have no SCTP; use TCP or UDP",
+		l.nextEvent(); !strings.HasSuffix(event, want) {
 		t.Errorf("event = %q, want %s", event, want)
 	}
 	if left := l.leftovers(); len(left) > 0 {
@@ -323,7 +334,8 @@ func TestHandMadeListenerStays(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	nodes, web := l.nodes("a"), service("web", 80)
 	l.settle(web, nodes)
-	byHand := iaas.CreateListener{Name: "by-hand", Port: 9000, Protocol: iaas.ProtocolTCP, TargetGroup: l.group().Identity}
+	byHand := iaas.CreateListener{Name: "by-hand", Port: 9000, Protocol: iaas.ProtocolTCP,
+		TargetGroup: l.group().Identity}
 	if _, err := l.api().CreateListener(t.Context(), l.balancer().Identity, byHand); err != nil {
 		t.Fatal(err)
 	}
@@ -362,7 +374,8 @@ func TestPauseTheCloudAskedFor(t *testing.T) {
 		l.restart()
 		_, err := l.ensure(service("web", 80), nil)
 		var again *api.RetryError
-		if !errors.As(err, &again) || again.RetryAfter() != 90*time.Second || !strings.Contains(err.Error(), "throttled") {
+		if !errors.As(err, &again) || again.RetryAfter() != 90*time.Second ||
+			!strings.Contains(err.Error(), "throttled") {
 			t.Errorf("error = %v, want one to come back after 90 s", err)
 		}
 	})
@@ -372,5 +385,6 @@ func TestPauseTheCloudAskedFor(t *testing.T) {
 type busy struct{}
 
 func (busy) RoundTrip(*http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"90"}}, Body: http.NoBody}, nil
+	return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"90"}},
+		Body: http.NoBody}, nil
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// BenchmarkServices measures what looking after 1,000 Services takes, as the budgets name it. The cloud is a process of its own, so that
-// CPU and memory are the provider's; what stands for the API server is part of them, and small.
+// BenchmarkServices measures what looking after 1,000 Services takes, as the budgets name it. The cloud is a process of
+// its own, so that CPU and memory are the provider's; what stands for the API server is part of them, and small.
 func BenchmarkServices(b *testing.B) {
 	const services = 1000
 	b.Run("city", func(b *testing.B) { measure(b, "", services, 1000) })
@@ -80,14 +80,16 @@ type metropolis struct {
 	received *atomic.Int64 // bytes of answers
 }
 
-// newMetropolis is a cluster with everything in place, whose controller runs no more. Its Services have one port and two in turn.
+// newMetropolis is a cluster with everything in place, whose controller runs no more. Its Services have one port and
+// two in turn.
 func newMetropolis(b *testing.B, services, nodes int) metropolis {
 	b.Helper()
 	cloud := startCloud(b, nodes)
 	scale := &scale{next: &http.Transport{MaxIdleConnsPerHost: 100}}
 	l := &lab{TB: b, network: scale, config: DefaultConfig()}
 	l.credentials = client.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
-	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug, emulator.DefaultVPC, "k8s-test", cloud.URL
+	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug,
+		emulator.DefaultVPC, "k8s-test", cloud.URL
 	l.config.API = APIConfig{CallTimeout: 600, RequestsPerSecond: 100_000, Burst: 100_000}
 	l.restart()
 	m := metropolis{newTown(l), &scale.received}
@@ -133,10 +135,12 @@ func processor(tb testing.TB) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// forgetMemory gives back what is not in use, and lets the highest memory be measured anew where the system can do that.
+// forgetMemory gives back what is not in use, and lets the highest memory be measured anew where the system can do
+// that.
 func forgetMemory() {
 	debug.FreeOSMemory()
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // Linux; elsewhere the highest memory is that of the whole benchmark
+	// Linux; elsewhere the highest memory is that of the whole benchmark
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 }
 
 // highest is the most memory that the process has had, in MiB; what Go has from the system where that is not known.

@@ -20,7 +20,8 @@ func (t *town) within(name string, figure float64) {
 		t.Fatal(err)
 	}
 	if !b.Kept(figure) {
-		t.Errorf("%s (%s): %s %s, at most %s; calls %v, events %v", b.Name, b.Work, budget.Format(figure), b.Unit, budget.Format(b.Limit), t.emulator.Counters(), t.told.seen())
+		t.Errorf("%s (%s): %s %s, at most %s; calls %v, events %v", b.Name, b.Work, budget.Format(figure), b.Unit,
+			budget.Format(b.Limit), t.emulator.Counters(), t.told.seen())
 	}
 }
 
@@ -53,8 +54,8 @@ func (t *town) allWrites() float64 {
 	return float64(writes) + float64(t.patches.Load()) + float64(t.told.total())
 }
 
-// newCity is a cluster with everything in place, whose controller runs no more. Its Services have one port: half of the emulator's time
-// goes into target groups.
+// newCity is a cluster with everything in place, whose controller runs no more. Its Services have one port: half of the
+// emulator's time goes into target groups.
 func newCity(t *testing.T, services, nodes int) *town {
 	t.Helper()
 	l := newLab(t, emulator.Config{})
@@ -81,8 +82,8 @@ func newCity(t *testing.T, services, nodes int) *town {
 // manyWorkers is how many Services are worked on at a time, as by default.
 const manyWorkers = 10
 
-// TestBudgetsOfALargeCluster in which nothing happens: it costs a few lists, and no write, when the process starts, when everything is
-// looked at, and in a quarter of an hour.
+// TestBudgetsOfALargeCluster in which nothing happens: it costs a few lists, and no write, when the process starts,
+// when everything is looked at, and in a quarter of an hour.
 func TestBudgetsOfALargeCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		city := newCity(t, citySize, citySize)
@@ -166,9 +167,11 @@ func TestBudgetOfCreation(t *testing.T) {
 		defaults  map[string]string
 		budget    string
 	}{
-		"accepted": {emulator.AcceptListeners, nil, "create-writes"}, "ignored": {emulator.IgnoreListeners, nil, "create-separately-writes"},
-		"refused":               {emulator.RefuseListeners, nil, "create-separately-writes"},
-		"with a security group": {emulator.AcceptListeners, map[string]string{nameCreateGroup: "true"}, "create-group-writes"},
+		"accepted": {emulator.AcceptListeners, nil, "create-writes"}, "ignored": {emulator.IgnoreListeners, nil,
+			"create-separately-writes"},
+		"refused": {emulator.RefuseListeners, nil, "create-separately-writes"},
+		"with a security group": {emulator.AcceptListeners, map[string]string{nameCreateGroup: "true"},
+			"create-group-writes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -226,7 +229,8 @@ func TestBudgetOfARush(t *testing.T) {
 				<-time.After(time.Second)
 			}
 			took := time.Since(began)
-			t.Logf("at %d requests a second all addresses are there after %s; calls %v", rate, took, l.emulator.Counters())
+			t.Logf("at %d requests a second all addresses are there after %s; calls %v", rate, took,
+				l.emulator.Counters())
 			if town.addressless() > 0 {
 				t.Errorf("%d Services have no address: %v", town.addressless(), town.told.seen())
 			}

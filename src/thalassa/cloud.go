@@ -1,8 +1,8 @@
 // Package thalassa connects Kubernetes to Thalassa Cloud: its machines are nodes, its load balancers serve Services.
 //
-// Everything the cloud has is read through one inventory, everything that should change is written as a plan; see the packages
-// loadbalancer and inventory. Names, labels, annotations, providerIDs and configuration keys are those of the CCM this provider
-// replaces, so that a cluster can change over and no address changes.
+// Everything the cloud has is read through one inventory, everything that should change is written as a plan; see the
+// packages loadbalancer and inventory. Names, labels, annotations, providerIDs and configuration keys are those of the
+// CCM this provider replaces, so that a cluster can change over and no address changes.
 package thalassa
 
 import (
@@ -41,9 +41,9 @@ type Cloud struct {
 	reloader  *reloader // nil when the configuration refers to no files
 }
 
-// New returns how the cloud is made from a cloud-config file. version follows the program's name in the user agent; getenv is os.Getenv, or stands
-// for it. Making it calls nobody, so it fails only for what is wrong with the file, or with one it refers to. Those that may
-// change are looked at again until the context ends.
+// New returns how the cloud is made from a cloud-config file. version follows the program's name in the user agent;
+// getenv is os.Getenv, or stands for it. Making it calls nobody, so it fails only for what is wrong with the file, or
+// with one it refers to. Those that may change are looked at again until the context ends.
 func New(version string, getenv func(string) string) func(context.Context, cloud.Options) (*cloud.Cloud, error) {
 	return func(ctx context.Context, options cloud.Options) (*cloud.Cloud, error) {
 		c, err := read(ctx, version, getenv, options.ConfigFile)
@@ -76,7 +76,8 @@ func read(ctx context.Context, version string, getenv func(string) string, path 
 func (c *Cloud) Offer() *cloud.Cloud {
 	offered := &cloud.Cloud{
 		Name: ProviderName, LabelDomain: strings.TrimSuffix(labelReserved, "/"), ClusterCIDR: c.config.ClusterCIDR,
-		Collectors: c.collectors(), Ready: c.Ready, Start: c.Start, Drain: c.Drain, DrainTimeout: c.client.DrainTimeout(),
+		Collectors: c.collectors(), Ready: c.Ready, Start: c.Start, Drain: c.Drain,
+		DrainTimeout: c.client.DrainTimeout(),
 	}
 	if c.config.LoadBalancer.Enabled {
 		offered.LoadBalancers, offered.LoadBalancerBehaviour = c.balancers, c.config.LoadBalancer.behaviour()
@@ -94,10 +95,13 @@ func (c *Cloud) Offer() *cloud.Cloud {
 func (c Config) warn() {
 	endpoint, err := url.Parse(c.Endpoint)
 	if err == nil && endpoint.Scheme == "http" && !isLoopback(endpoint.Hostname()) {
-		klog.InfoS("Warning: endpoint begins with http://, so the credentials are sent without encryption; use https://", "endpoint", endpoint.Redacted())
+		klog.InfoS(
+			"Warning: endpoint begins with http://, so the credentials are sent without encryption; use https://",
+			"endpoint", endpoint.Redacted())
 	}
 	if c.Insecure {
-		klog.InfoS("Warning: insecure is set, so the API's certificate is not verified and an attacker on the network can read the credentials; use caBundle")
+		klog.InfoS("Warning: insecure is set, so the API's certificate is not verified and an attacker on the " +
+			"network can read the credentials; use caBundle")
 	}
 }
 
@@ -138,7 +142,8 @@ func (c *Cloud) Start(ctx context.Context, clients cloud.Clients) {
 	}()
 }
 
-// attend makes events of what the provider has to say as soon as there is a client of Kubernetes: its API may be away right now.
+// attend makes events of what the provider has to say as soon as there is a client of Kubernetes: its API may be away
+// right now.
 func (c *Cloud) attend(ctx context.Context, clients cloud.Clients, broadcaster record.EventBroadcaster) {
 	attend := func(client kubernetes.Interface) {
 		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
@@ -148,7 +153,8 @@ func (c *Cloud) attend(ctx context.Context, clients cloud.Clients, broadcaster r
 		attend(client)
 		return
 	}
-	klog.ErrorS(err, "No Kubernetes client for the cloud provider yet: until there is one, what it has to say appears in this log only")
+	klog.ErrorS(err, "No Kubernetes client for the cloud provider yet: until there is one, what it has to say "+
+		"appears in this log only")
 	go func() {
 		// The manager's builder waits until it has one, or the process ends.
 		if late := clients.ClientOrDie(component); late != nil && ctx.Err() == nil {
@@ -157,8 +163,8 @@ func (c *Cloud) attend(ctx context.Context, clients cloud.Clients, broadcaster r
 	}()
 }
 
-// Ready is nil while the cloud answers and accepts the credentials. It answers at once, from how the latest call ended; before
-// the first one, and after trouble, it also makes a call in the background, so that the next answer is newer.
+// Ready is nil while the cloud answers and accepts the credentials. It answers at once, from how the latest call ended;
+// before the first one, and after trouble, it also makes a call in the background, so that the next answer is newer.
 func (c *Cloud) Ready() error { return c.readiness.check(c.client.Err, c.inventory.Probe) }
 
 // Drain sends nothing more to the cloud and waits for the writes that were sent.
@@ -174,7 +180,8 @@ func (c *Cloud) collectors() []prometheus.Collector {
 }
 
 // newReloader keeps the cloud's secrets as read finds them; inUse are those that it has now.
-func (c *Cloud) newReloader(inUse client.Secrets, read func() (client.Secrets, error), about *corev1.ObjectReference) *reloader {
+func (c *Cloud) newReloader(inUse client.Secrets, read func() (client.Secrets, error),
+	about *corev1.ObjectReference) *reloader {
 	r := newReloader(inUse, read, func(ctx context.Context, secrets client.Secrets) error {
 		return c.client.Adopt(ctx, secrets, c.inventory.ProbeWith)
 	})

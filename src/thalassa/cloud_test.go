@@ -31,7 +31,8 @@ func TestNewReadsTheFileAndCallsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	if made.Name != "thalassacloud" || made.Untagged || made.LoadBalancers == nil || made.Machines == nil {
-		t.Errorf("name %q, untagged %v, load balancers %v, machines %v", made.Name, made.Untagged, made.LoadBalancers, made.Machines)
+		t.Errorf("name %q, untagged %v, load balancers %v, machines %v", made.Name, made.Untagged, made.LoadBalancers,
+			made.Machines)
 	}
 	if _, err := New("v1", noEnvironment)(t.Context(), cloud.Options{ConfigFile: path + ".missing"}); err == nil {
 		t.Error("a file that does not exist is accepted")
@@ -59,7 +60,8 @@ func TestNewFollowsTheFiles(t *testing.T) {
 	if err := cloud.inventory.Probe(t.Context()); !errors.Is(err, client.ErrUnauthorised) {
 		t.Fatalf("a call with a token that is revoked: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(directory, "personalAccessToken"), []byte(emulator.DefaultToken+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(directory, "personalAccessToken"), []byte(emulator.DefaultToken+"\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	cloud.reloader.look(t.Context())
@@ -76,7 +78,8 @@ func TestNewExchangesTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	token := filepath.Join(directoryWith(t, map[string]string{"token": subject}), "token")
-	getenv := environment(map[string]string{envServiceAccount: emulator.DefaultServiceAccount, envSubjectTokenFile: token})
+	getenv := environment(map[string]string{envServiceAccount: emulator.DefaultServiceAccount,
+		envSubjectTokenFile: token})
 	made, err := read(t.Context(), "v1", getenv, fileWith(t, text))
 	if err != nil {
 		t.Fatal(err)
@@ -91,10 +94,12 @@ func TestOnlyFilesAreFollowed(t *testing.T) {
 		config Config
 		want   bool
 	}{
-		"inline":            {Config{CloudCredentials: CloudCredentials{PersonalAccessToken: "t"}}, false},
-		"workload identity": {Config{CloudCredentials: CloudCredentials{WorkloadIdentity: WorkloadIdentity{ServiceAccountID: "sa-1"}}}, false},
-		"directory":         {Config{CloudCredentials: CloudCredentials{Directory: "/d"}}, true},
-		"CA bundle":         {Config{CABundle: "/ca.crt"}, true},
+		"inline": {Config{CloudCredentials: CloudCredentials{PersonalAccessToken: "t"}}, false},
+		"workload identity": {Config{CloudCredentials: CloudCredentials{
+			WorkloadIdentity: WorkloadIdentity{ServiceAccountID: "sa-1"},
+		}}, false},
+		"directory": {Config{CloudCredentials: CloudCredentials{Directory: "/d"}}, true},
+		"CA bundle": {Config{CABundle: "/ca.crt"}, true},
 	} {
 		if got := tt.config.secretsMayChange(); got != tt.want {
 			t.Errorf("%s: followed %v, want %v", name, got, tt.want)
@@ -181,7 +186,8 @@ func TestDrainStopsBetweenTwoWrites(t *testing.T) {
 	if err := l.cloud.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.ensure(service("web", 80), l.nodes("a")); err == nil || !strings.Contains(err.Error(), "shutting down") {
+	if _, err := l.ensure(service("web", 80), l.nodes("a")); err == nil ||
+		!strings.Contains(err.Error(), "shutting down") {
 		t.Errorf("a sync after Drain = %v, want a refusal", err)
 	}
 	if left := l.leftovers(); len(left) > 0 {
@@ -189,14 +195,16 @@ func TestDrainStopsBetweenTwoWrites(t *testing.T) {
 	}
 }
 
-// TestDrainDuringASlowWrite: the write that was sent is finished and its plan goes no further; the next process finishes it.
+// TestDrainDuringASlowWrite: the write that was sent is finished and its plan goes no further; the next process
+// finishes it.
 func TestDrainDuringASlowWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		l.config.API.CallTimeout = 600
 		l.restart()
 		nodes := l.nodes("a")
-		rule, err := l.emulator.Inject(fault.Rule{Operation: "POST /v1/loadbalancer-target-groups", Effect: fault.Effect{Kind: fault.Latency, Delay: 9 * time.Minute}})
+		rule, err := l.emulator.Inject(fault.Rule{Operation: "POST /v1/loadbalancer-target-groups",
+			Effect: fault.Effect{Kind: fault.Latency, Delay: 9 * time.Minute}})
 		if err != nil {
 			t.Fatal(err)
 		}

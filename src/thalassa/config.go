@@ -18,8 +18,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// Config is the cloud-config file: plain data, complete with what environment and defaults gave. Its keys are those of the CCM
-// this one replaces, and more; config_keys.go says what each means. The files it refers to are read by ReadSecrets.
+// Config is the cloud-config file: plain data, complete with what environment and defaults gave. Its keys are those of
+// the CCM this one replaces, and more; config_keys.go says what each means. The files it refers to are read by
+// ReadSecrets.
 type Config struct {
 	Organisation     string             `yaml:"organisation"` // identity or slug
 	Project          string             `yaml:"project"`      // identity; may be empty
@@ -52,7 +53,8 @@ type LoadBalancerConfig struct {
 	OnlyClass     bool   `yaml:"onlyClass"`     // leave Services without a class to others
 	// Defaults are settings of Services that do not have the annotation: its name without the prefix -> value.
 	Defaults map[string]string `yaml:"defaults"`
-	// NodeSecurityGroup is the security group of the nodes, by identity or slug, in which rules are made for node ports; empty: none are.
+	// NodeSecurityGroup is the security group of the nodes, by identity or slug, in which rules are made for node
+	// ports; empty: none are.
 	NodeSecurityGroup string `yaml:"nodeSecurityGroup"`
 }
 
@@ -68,10 +70,12 @@ type InstancesConfig struct {
 	Enabled              bool `yaml:"enabled"`
 	ZoneAndRegionEnabled bool `yaml:"zoneAndRegionEnabled"` // label nodes with zone and region
 	TypeLabels           bool `yaml:"typeLabels"`           // label nodes with processors and memory of the machine type
-	// LabelPrefix and TaintPrefix begin the keys of server labels that become labels and taints of the node; empty: none do.
+	// LabelPrefix and TaintPrefix begin the keys of server labels that become labels and taints of the node; empty:
+	// none do.
 	LabelPrefix string `yaml:"labelPrefix"`
 	TaintPrefix string `yaml:"taintPrefix"`
-	// MachineAnnotation is the annotation that names the server of a node that has no provider ID; empty: only the node's name does.
+	// MachineAnnotation is the annotation that names the server of a node that has no provider ID; empty: only the
+	// node's name does.
 	MachineAnnotation  string `yaml:"machineAnnotation"`
 	RemovalGracePeriod int    `yaml:"removalGracePeriod"` // seconds between the two looks that say that a server is gone
 	MaxRemovals        int    `yaml:"maxRemovals"`        // percent of the nodes that may be removed within removalWindow
@@ -103,18 +107,24 @@ type APIConfig struct {
 // DefaultConfig is what a file starts from.
 func DefaultConfig() Config {
 	return Config{
-		Endpoint:         "https://api.thalassa.cloud",
-		CloudCredentials: CloudCredentials{WorkloadIdentity: WorkloadIdentity{SubjectTokenFile: subjectTokenFile, Lifetime: 3600}},
-		LoadBalancer:     LoadBalancerConfig{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300, DriftPeriod: 300, Drift: driftRepair},
-		InstancesV2:      InstancesConfig{Enabled: true, ZoneAndRegionEnabled: true, RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600},
-		Routes:           RoutesConfig{DriftPeriod: 300},
-		Inventory:        InventoryConfig{MachineAge: inSeconds(inventory.MachineAge), BalancerAge: inSeconds(inventory.BalancerAge)},
-		API:              APIConfig{CallTimeout: inSeconds(client.DefaultCallTimeout), RequestsPerSecond: client.DefaultRate, Burst: client.DefaultBurst},
+		Endpoint: "https://api.thalassa.cloud",
+		CloudCredentials: CloudCredentials{WorkloadIdentity: WorkloadIdentity{SubjectTokenFile: subjectTokenFile,
+			Lifetime: 3600}},
+		LoadBalancer: LoadBalancerConfig{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300,
+			DriftPeriod: 300, Drift: driftRepair},
+		InstancesV2: InstancesConfig{Enabled: true, ZoneAndRegionEnabled: true, RemovalGracePeriod: 60,
+			MaxRemovals: 20, RemovalWindow: 600},
+		Routes: RoutesConfig{DriftPeriod: 300},
+		Inventory: InventoryConfig{MachineAge: inSeconds(inventory.MachineAge),
+			BalancerAge: inSeconds(inventory.BalancerAge)},
+		API: APIConfig{CallTimeout: inSeconds(client.DefaultCallTimeout),
+			RequestsPerSecond: client.DefaultRate, Burst: client.DefaultBurst},
 	}
 }
 
-// ReadConfig reads and checks the cloud-config file and nothing it refers to. What the file leaves out comes from the environment,
-// getenv is os.Getenv or stands for it. The error names everything that is wrong at once, by key path, and repeats no secret.
+// ReadConfig reads and checks the cloud-config file and nothing it refers to. What the file leaves out comes from the
+// environment, getenv is os.Getenv or stands for it. The error names everything that is wrong at once, by key path, and
+// repeats no secret.
 func ReadConfig(path string, getenv func(string) string) (Config, error) {
 	c, file, err := openConfig(path, getenv)
 	if err != nil {
@@ -160,21 +170,27 @@ func parseConfig(r io.Reader, getenv func(string) string) (Config, *config.File,
 	exchange := chooseCredentials(file, getenv)
 	if !exchange {
 		*identity = WorkloadIdentity{}
-		keys = slices.DeleteFunc(keys, func(k config.Key) bool { return strings.HasPrefix(k.Path, pathWorkloadIdentity+".") })
+		keys = slices.DeleteFunc(keys, func(k config.Key) bool {
+			return strings.HasPrefix(k.Path, pathWorkloadIdentity+".")
+		})
 	}
 	file.Apply(keys, getenv)
 	if exchange && identity.OrganisationID == "" {
 		identity.OrganisationID = c.Organisation
 	}
 	if c.Insecure && c.CABundle != "" {
-		file.Add("insecure", "true together with caBundle", "want only one of the two: without verification of the certificate, a bundle has no effect")
+		file.Add("insecure", "true together with caBundle",
+			"want only one of the two: without verification of the certificate, a bundle has no effect")
 	}
 	if c.Routes.Exclusive && c.Routes.Table == "" {
-		file.Add("routes.exclusive", "true without routes.table", "want the identity or slug of a route table that only this cluster uses, in routes.table")
+		file.Add("routes.exclusive", "true without routes.table",
+			"want the identity or slug of a route table that only this cluster uses, in routes.table")
 	}
 	if c.LoadBalancer.CreationPollTimeout == 0 {
 		c.LoadBalancer.CreationPollTimeout = DefaultConfig().LoadBalancer.CreationPollTimeout
-		file.Warn("loadBalancer.creationPollTimeout", fmt.Sprintf("found 0, which is taken as the default; write %d, or leave it out", c.LoadBalancer.CreationPollTimeout))
+		file.Warn("loadBalancer.creationPollTimeout",
+			fmt.Sprintf("found 0, which is taken as the default; write %d, or leave it out",
+				c.LoadBalancer.CreationPollTimeout))
 	}
 	c.LoadBalancer.checkDefaults(file)
 	c.InstancesV2.checkPrefixes(file)
@@ -204,7 +220,8 @@ func (c LoadBalancerConfig) checkDefaults(file *config.File) {
 	}
 	check := settings{annotations: defaults}.portOf(annotation.Port{}).health.withInterval()
 	if check.problem() != "" {
-		file.Add("loadBalancer.defaults", fmt.Sprintf("health-check-timeout %d and health-check-interval %d", check.timeout.Value, check.interval.Value),
+		file.Add("loadBalancer.defaults", fmt.Sprintf("health-check-timeout %d and health-check-interval %d",
+			check.timeout.Value, check.interval.Value),
 			"want a timeout of at most the interval; a value that is not set here has the default of its annotation")
 	}
 }
@@ -215,7 +232,8 @@ func (c InstancesConfig) checkPrefixes(file *config.File) {
 		return
 	}
 	if strings.HasPrefix(c.LabelPrefix, c.TaintPrefix) || strings.HasPrefix(c.TaintPrefix, c.LabelPrefix) {
-		file.Add("instancesV2.taintPrefix", "a prefix that overlaps with labelPrefix", "want two prefixes of which neither begins with the other")
+		file.Add("instancesV2.taintPrefix", "a prefix that overlaps with labelPrefix",
+			"want two prefixes of which neither begins with the other")
 	}
 }
 

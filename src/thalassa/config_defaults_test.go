@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestServiceDefaultsAreChecked: what cannot be a default is refused when the program starts, by name, with what is allowed.
+// TestServiceDefaultsAreChecked: what cannot be a default is refused when the program starts, by name, with what is
+// allowed.
 func TestServiceDefaultsAreChecked(t *testing.T) {
 	const path = "loadBalancer.defaults."
 	for defaults, want := range map[string][]string{
@@ -27,16 +28,19 @@ func TestServiceDefaultsAreChecked(t *testing.T) {
 			"loadBalancer.defaults: found type: internal together with internal: false, want only one of them",
 		},
 		`{health-check-interval: "5", health-check-timeout: "6"}`: {
-			"loadBalancer.defaults: found health-check-timeout 6 and health-check-interval 5, want a timeout of at most the interval; a value that is not set here has the default of its annotation",
+			"loadBalancer.defaults: found health-check-timeout 6 and health-check-interval 5, want a timeout of at " +
+				"most the interval; a value that is not set here has the default of its annotation",
 		},
 		`{health-check-timeout: "300"}`: nil, // the interval follows
 		`{health-check-timeout: "300", health-check-interval: "10"}`: {
-			"loadBalancer.defaults: found health-check-timeout 300 and health-check-interval 10, want a timeout of at most the interval; a value that is not set here has the default of its annotation",
+			"loadBalancer.defaults: found health-check-timeout 300 and health-check-interval 10, want a timeout of " +
+				"at most the interval; a value that is not set here has the default of its annotation",
 		},
 		`{adopt: lb-1}`:               {path + "adopt: is about one Service and cannot have a default for all of them"},
 		`{max-connections.http: "5"}`: {path + "max-connections.http: is for one port, and ports differ between Services; write max-connections"},
 		`{"pub lish": ip}`: {
-			"loadBalancer.defaults.(key in line 5): found a key that is not allowed, want names of annotations that can have a default, without loadbalancer.k8s.thalassa.cloud/",
+			"loadBalancer.defaults.(key in line 5): found a key that is not allowed, want names of annotations that " +
+				"can have a default, without loadbalancer.k8s.thalassa.cloud/",
 		},
 		`{loadbalancer.k8s.thalassa.cloud/publish: ip}`: {
 			path + "loadbalancer.k8s.thalassa.cloud/publish: is written without loadbalancer.k8s.thalassa.cloud/ here",
@@ -52,7 +56,8 @@ func TestServiceDefaultsAreChecked(t *testing.T) {
 	}
 }
 
-// TestServiceDefaultsSchema: the file's schema names exactly what may have a default, and what the type of each can say.
+// TestServiceDefaultsSchema: the file's schema names exactly what may have a default, and what the type of each can
+// say.
 func TestServiceDefaultsSchema(t *testing.T) {
 	text, err := ConfigSchema()
 	if err != nil {
@@ -80,7 +85,8 @@ func TestServiceDefaultsSchema(t *testing.T) {
 			continue
 		}
 		mustDecode(t, defaults.Properties["publish"], &publish)
-		if diff := cmp.Diff(Annotations().DefaultNames(), slices.Sorted(maps.Keys(defaults.Properties))); diff != "" || *defaults.AdditionalProperties {
+		if diff := cmp.Diff(Annotations().DefaultNames(), slices.Sorted(maps.Keys(defaults.Properties))); diff != "" ||
+			*defaults.AdditionalProperties {
 			t.Errorf("names (-registry +schema), others allowed %v:\n%s", *defaults.AdditionalProperties, diff)
 		}
 	}

@@ -21,20 +21,23 @@ const (
 	endpointPattern = `[Hh][Tt][Tt][Pp][Ss]?://(?:` + hostPattern + `|\[[0-9A-Fa-f:.]+\])(?::` + portPattern + `)?/?`
 	hostPattern     = `[0-9A-Za-z][0-9A-Za-z_-]*(?:\.[0-9A-Za-z_-]+)*\.?`
 	portPattern     = `(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])`
-	// pathPattern is an absolute path. What does not look like one is not repeated: it may be the secret that should be in the file.
+	// pathPattern is an absolute path. What does not look like one is not repeated: it may be the secret that should be
+	// in the file.
 	pathPattern = `/[^\r\n]*`
 	// annotationNames matches names of annotations. The registry knows which names exist.
 	annotationNames = `[!-~]+`
 	// prefixPattern is the beginning of a label's key.
 	prefixPattern = `[0-9A-Za-z][0-9A-Za-z._/-]*`
 	wantPrefix    = "the beginning of a label's key: letters, digits and - _ . /"
-	// cidrPattern roughly matches a network. The program parses networks at its start, and reports those that are invalid.
+	// cidrPattern roughly matches a network. The program parses networks at its start, and reports those that are
+	// invalid.
 	cidrPattern = `[0-9A-Fa-f.:]+/[0-9]{1,3}`
 	// day bounds durations: more is a mistake in the unit.
 	day = 86400
 )
 
-// ConfigKeys are all keys of the cloud-config file. The checks, the reference page and the JSON schema are made from them.
+// ConfigKeys are all keys of the cloud-config file. The checks, the reference page and the JSON schema are made from
+// them.
 func ConfigKeys() []config.Key {
 	keys := append(cloudKeys(), credentialKeys()...)
 	return slices.Concat(keys, balancerKeys(), nodeKeys(), pacingKeys(), routeKeys())
@@ -47,17 +50,20 @@ func cloudKeys() []config.Key {
 			Effect: "The organisation that owns the cluster's machines.",
 			Rule:   config.Matching(identityPattern, "the organisation's identity or slug"+identityLetters)},
 		{Path: "project", Since: "0.1.0", Environment: envProject, Example: "p-0123456789",
-			Effect: "The project inside the organisation. If it is not set, the organisation is used without a project.",
-			Rule:   config.Matching(identityPattern, "the project's identity"+identityLetters)},
+			Effect: "The project inside the organisation. If it is not set, the organisation is used without a " +
+				"project.",
+			Rule: config.Matching(identityPattern, "the project's identity"+identityLetters)},
 		{Path: "endpoint", Since: "0.1.0", Example: "https://api.thalassa.cloud",
 			Effect: "The base URL of the cloud's API.",
 			Rule: config.Rule{Pattern: endpointPattern, Explain: explainEndpoint,
 				Want: "a URL of scheme and host, optionally with a port, like https://api.thalassa.cloud"}},
 		{Path: "caBundle", Since: "0.1.0", Example: "/etc/thalassa-ccm/ca/ca.crt",
-			Effect: "A file with certificates of certificate authorities. They are trusted in addition to the public ones. Set it when the API's certificate is signed by a private authority.",
-			Rule:   config.Matching(pathPattern, "the absolute path of a PEM file with at least one certificate")},
+			Effect: "A file with certificates of certificate authorities. They are trusted in addition to the public " +
+				"ones. Set it when the API's certificate is signed by a private authority.",
+			Rule: config.Matching(pathPattern, "the absolute path of a PEM file with at least one certificate")},
 		{Path: "insecure", Since: "0.1.0", Example: "true",
-			Effect: "Disables the verification of the API's certificate. Use it only for tests: an attacker on the network can then read the credentials. " +
+			Effect: "Disables the verification of the API's certificate. Use it only for tests: an attacker on the " +
+				"network can then read the credentials. " +
 				"It cannot be combined with caBundle."},
 		{Path: "vpcIdentity", Since: "0.1.0", Required: true, Example: "vpc-0123456789",
 			Effect: "The VPC that contains the cluster's machines.",
@@ -67,17 +73,24 @@ func cloudKeys() []config.Key {
 			Default: "the VPC's only subnet, or the first one labelled " + labelSubnetRole,
 			Rule:    config.Matching(identityPattern, "the subnet's identity or slug"+identityLetters)},
 		{Path: "cluster", Since: "0.1.0", Required: true, Digits: true, Example: "k8s-0123456789",
-			Effect: "An identity of this cluster that is unique in the organisation. It is written as a label on every cloud object of the cluster, " +
+			Effect: "An identity of this cluster that is unique in the organisation. It is written as a label on " +
+				"every cloud object of the cluster, " +
 				"and the objects are found by this label. It must never change.",
-			Rule: config.Matching(labelPattern, "an identity of this cluster, unique in the organisation, like \"k8s-…\": "+
-				"at most 63 letters, digits and - _ .")},
+			Rule: config.Matching(labelPattern,
+				"an identity of this cluster, unique in the organisation, like \"k8s-…\": "+
+					"at most 63 letters, digits and - _ .")},
 		{Path: "clusterCIDR", Since: "0.1.0", Example: `"10.244.0.0/16,fd00:244::/48"`, Default: "the value of the flag --cluster-cidr",
-			Effect: "The network of all pods: one network, or one of each IP family. It is required for routes and for the allocation of node CIDRs, and is not used for anything else. Routes are made only inside it, and node CIDRs are taken from it. The flag --cluster-cidr has the same meaning.",
-			Rule:   config.Matching(cidrPattern+"(?:,"+cidrPattern+")?", "a network like 10.244.0.0/16, or one IPv4 and one IPv6 network, separated by a comma")},
+			Effect: "The network of all pods: one network, or one of each IP family. It is required for routes and " +
+				"for the allocation of node CIDRs, and is not used for anything else. Routes are made only inside " +
+				"it, and node CIDRs are taken from it. The flag --cluster-cidr has the same meaning.",
+			Rule: config.Matching(cidrPattern+"(?:,"+cidrPattern+")?",
+				"a network like 10.244.0.0/16, or one IPv4 and one IPv6 network, separated by a comma")},
 		{Path: "additionalLabels", Since: "0.1.0", Example: "{team: shop}",
-			Effect: "Labels that are added to every cloud object of the cluster. Keys that begin with " + labelReserved + " are not allowed.",
+			Effect: "Labels that are added to every cloud object of the cluster. Keys that begin with " +
+				labelReserved + " are not allowed.",
 			Rule: config.Rule{Keys: labelKeyPattern, Pattern: "|" + labelPattern, Reserved: labelReserved,
-				Want: "labels as in Kubernetes: keys and values of at most 63 letters, digits and - _ ., keys optionally with a domain and a slash before them"}},
+				Want: "labels as in Kubernetes: keys and values of at most 63 letters, digits and - _ ., keys " +
+					"optionally with a domain and a slash before them"}},
 	}
 }
 
@@ -95,17 +108,23 @@ func credentialKeys() []config.Key {
 			Effect: "The secret of the OIDC client. Prefer a file, see directory.",
 			Rule:   clientSecretRule()},
 		{Path: path + "directory", Since: "0.1.0", Example: "/etc/thalassa-ccm/credentials",
-			Effect: "A directory with the file personalAccessToken, or with the files clientID and clientSecret. Usually it is a mounted Secret.",
-			Rule:   config.Matching(pathPattern, "the absolute path of a directory")},
-		{Path: identity + "serviceAccountID", Since: "0.1.0", Required: true, Environment: envServiceAccount, Example: "sa-0123456789",
-			Effect: "The service account in the cloud. The subject token is exchanged for a token of this account.",
-			Rule:   config.Matching(identityPattern, `the identity of a service account, like "sa-…"`+identityLetters)},
-		{Path: identity + "organisationID", Since: "0.1.0", Environment: envOrganisation, Example: "o-0123456789", Default: "the value of organisation",
-			Effect: "The identity of the organisation that owns the service account. Set it when organisation is a slug: the token exchange accepts only an identity.",
-			Rule:   config.Matching(identityPattern, "the organisation's identity"+identityLetters)},
-		{Path: identity + "subjectTokenFile", Since: "0.1.0", Environment: envSubjectTokenFile, Example: subjectTokenFile,
-			Effect: "The file with the token that is exchanged, for example a projected service account token. The file is read at each exchange.",
-			Rule:   config.Matching(pathPattern, "the absolute path of a file")},
+			Effect: "A directory with the file personalAccessToken, or with the files clientID and clientSecret. " +
+				"Usually it is a mounted Secret.",
+			Rule: config.Matching(pathPattern, "the absolute path of a directory")},
+		{Path: identity + "serviceAccountID", Since: "0.1.0", Required: true, Environment: envServiceAccount,
+			Example: "sa-0123456789",
+			Effect:  "The service account in the cloud. The subject token is exchanged for a token of this account.",
+			Rule:    config.Matching(identityPattern, `the identity of a service account, like "sa-…"`+identityLetters)},
+		{Path: identity + "organisationID", Since: "0.1.0", Environment: envOrganisation, Example: "o-0123456789",
+			Default: "the value of organisation",
+			Effect: "The identity of the organisation that owns the service account. Set it when organisation is a " +
+				"slug: the token exchange accepts only an identity.",
+			Rule: config.Matching(identityPattern, "the organisation's identity"+identityLetters)},
+		{Path: identity + "subjectTokenFile", Since: "0.1.0", Environment: envSubjectTokenFile,
+			Example: subjectTokenFile,
+			Effect: "The file with the token that is exchanged, for example a projected service account token. The " +
+				"file is read at each exchange.",
+			Rule: config.Matching(pathPattern, "the absolute path of a file")},
 		{Path: identity + "lifetime", Since: "0.1.0", Example: "3600",
 			Effect: "The lifetime of the token that the exchange returns, in seconds.",
 			Rule:   config.Whole(60, day, "seconds")},
@@ -128,29 +147,48 @@ func clientSecretRule() config.Rule {
 // balancerKeys are about Services.
 func balancerKeys() []config.Key {
 	return []config.Key{
-		{Path: "loadBalancer.enabled", Since: "0.1.0", Example: "false", Effect: "Enables load balancers for Services of type LoadBalancer."},
-		{Path: "loadBalancer.creationPollInterval", Since: "0.1.0", Example: "10", Rule: config.Whole(1, day, "seconds"),
-			Effect: "The interval, in seconds, at which the state of a load balancer is read while the cloud creates or deletes it. After a failure, or after creationPollTimeout, the interval grows to at most one minute."},
-		{Path: "loadBalancer.creationPollTimeout", Since: "0.1.0", Example: "600", Rule: config.Whole(0, day, "seconds"),
-			Effect: "The time, in seconds, after which an event on the Service reports that its load balancer is not ready yet. The controller continues to wait. 0 is taken as the default, with a warning."},
+		{Path: "loadBalancer.enabled", Since: "0.1.0", Example: "false",
+			Effect: "Enables load balancers for Services of type LoadBalancer."},
+		{Path: "loadBalancer.creationPollInterval", Since: "0.1.0", Example: "10",
+			Rule: config.Whole(1, day, "seconds"),
+			Effect: "The interval, in seconds, at which the state of a load balancer is read while the cloud creates " +
+				"or deletes it. After a failure, or after creationPollTimeout, the interval grows to at most one " +
+				"minute."},
+		{Path: "loadBalancer.creationPollTimeout", Since: "0.1.0", Example: "600",
+			Rule: config.Whole(0, day, "seconds"),
+			Effect: "The time, in seconds, after which an event on the Service reports that its load balancer is not " +
+				"ready yet. The controller continues to wait. 0 is taken as the default, with a warning."},
 		{Path: "loadBalancer.driftPeriod", Since: "0.1.0", Example: "600", Rule: config.Whole(0, day, "seconds"),
-			Effect: "The interval, in seconds, at which the cloud is checked for changes that were made by hand, and for load balancers and target groups whose Service no longer exists. 0 disables the check."},
+			Effect: "The interval, in seconds, at which the cloud is checked for changes that were made by hand, and " +
+				"for load balancers and target groups whose Service no longer exists. 0 disables the check."},
 		{Path: "loadBalancer.drift", Since: "0.1.0", Example: driftReport,
-			Effect: "What to do when something was changed in the cloud by hand. " + driftRepair + " reverts the change and reports it. " + driftReport + " only reports it. " + driftOff + " does neither. With " + driftReport + " and " + driftOff + " the change is reverted when the Service or its nodes change next, or when the program restarts.",
-			Rule:   config.Matching(driftRepair+"|"+driftReport+"|"+driftOff, "one of "+driftRepair+", "+driftReport+", "+driftOff)},
+			Effect: "What to do when something was changed in the cloud by hand. " + driftRepair +
+				" reverts the change and reports it. " + driftReport + " only reports it. " + driftOff +
+				" does neither. With " + driftReport + " and " + driftOff +
+				" the change is reverted when the Service or its nodes change next, or when the program restarts.",
+			Rule: config.Matching(driftRepair+"|"+driftReport+"|"+driftOff, "one of "+driftRepair+", "+driftReport+
+				", "+driftOff)},
 		{Path: "loadBalancer.removeOrphans", Since: "0.1.0", Example: "true",
-			Effect: "Deletes load balancers and target groups of this cluster whose Service no longer exists. If it is false, they are only reported, by an event and a metric. An object is deleted only after two checks in a row and after the API server confirmed that the Service does not exist."},
+			Effect: "Deletes load balancers and target groups of this cluster whose Service no longer exists. If it " +
+				"is false, they are only reported, by an event and a metric. An object is deleted only after two " +
+				"checks in a row and after the API server confirmed that the Service does not exist."},
 		{Path: "loadBalancer.class", Since: "0.1.0", Example: "example.com/public",
-			Effect: "The loadBalancerClass that this program is responsible for, in addition to Services without a class. Services of other classes are never changed.",
-			Rule:   config.Matching(labelKeyPattern, "a name like those of labels: letters, digits and - _ ., optionally with a domain and a slash before it")},
+			Effect: "The loadBalancerClass that this program is responsible for, in addition to Services without a " +
+				"class. Services of other classes are never changed.",
+			Rule: config.Matching(labelKeyPattern, "a name like those of labels: letters, digits and - _ ., "+
+				"optionally with a domain and a slash before it")},
 		{Path: "loadBalancer.onlyClass", Since: "0.1.0", Example: "true",
 			Effect: "Ignores Services without a loadBalancerClass. If class is not set, all Services are ignored."},
 		{Path: "loadBalancer.defaults", Since: "0.1.0", Example: `{loadbalancing-policy: MAGLEV, health-check-enabled: "false"}`,
-			Effect: "Default values of annotations, for Services that do not set them. A key is the annotation's name without " + annotationPrefix + ". Load balancers that were taken over keep their settings.",
-			Rule:   config.Rule{Keys: annotationNames, Want: "names of annotations that can have a default, without " + annotationPrefix}},
+			Effect: "Default values of annotations, for Services that do not set them. A key is the annotation's " +
+				"name without " + annotationPrefix + ". Load balancers that were taken over keep their settings.",
+			Rule: config.Rule{Keys: annotationNames, Want: "names of annotations that can have a default, without " +
+				annotationPrefix}},
 		{Path: "loadBalancer.nodeSecurityGroup", Since: "0.1.0", Example: "sg-0123456789",
-			Effect: "The security group of the nodes. Rules for the node ports of Services with the annotation open-node-ports are added to it. Its other rules do not change.",
-			Rule:   config.Matching(identityPattern, "the identity or slug of a security group in the VPC"+identityLetters)},
+			Effect: "The security group of the nodes. Rules for the node ports of Services with the annotation " +
+				"open-node-ports are added to it. Its other rules do not change.",
+			Rule: config.Matching(identityPattern, "the identity or slug of a security group in the VPC"+
+				identityLetters)},
 	}
 }
 
@@ -159,26 +197,39 @@ func nodeKeys() []config.Key {
 	const path = "instancesV2."
 	return []config.Key{
 		{Path: path + "enabled", Since: "0.1.0", Example: "false",
-			Effect: "Enables the node controllers. They set the provider ID, addresses, instance type, labels and taints of nodes, and delete nodes whose machine no longer exists."},
+			Effect: "Enables the node controllers. They set the provider ID, addresses, instance type, labels and " +
+				"taints of nodes, and delete nodes whose machine no longer exists."},
 		{Path: path + "zoneAndRegionEnabled", Since: "0.1.0", Example: "false",
 			Effect: "Labels nodes with their zone and region. If it is false, these labels are not changed."},
 		{Path: path + "typeLabels", Since: "0.1.0", Example: "true",
-			Effect: "Labels nodes with the number of CPUs (" + labelCPUs + ") and the memory in GiB (" + labelMemory + ") of their machine type."},
+			Effect: "Labels nodes with the number of CPUs (" + labelCPUs + ") and the memory in GiB (" + labelMemory +
+				") of their machine type."},
 		{Path: path + "labelPrefix", Since: "0.1.0", Example: "node-label.example.com/",
-			Effect: "Copies labels from a machine to its node. Labels whose key begins with this prefix are copied, and the prefix is removed from the key.",
-			Rule:   config.Matching(prefixPattern, wantPrefix)},
+			Effect: "Copies labels from a machine to its node. Labels whose key begins with this prefix are copied, " +
+				"and the prefix is removed from the key.",
+			Rule: config.Matching(prefixPattern, wantPrefix)},
 		{Path: path + "taintPrefix", Since: "0.1.0", Example: "node-taint.example.com/",
-			Effect: "Makes taints of a node from labels of its machine. Labels whose key begins with this prefix are used, and the prefix is removed from the key. The label's value is the effect, like NoSchedule, or the taint's value and the effect, separated by a dot, like gpu.NoSchedule.",
-			Rule:   config.Matching(prefixPattern, wantPrefix)},
+			Effect: "Makes taints of a node from labels of its machine. Labels whose key begins with this prefix are " +
+				"used, and the prefix is removed from the key. The label's value is the effect, like NoSchedule, or " +
+				"the taint's value and the effect, separated by a dot, like gpu.NoSchedule.",
+			Rule: config.Matching(prefixPattern, wantPrefix)},
 		{Path: path + "machineAnnotation", Since: "0.1.0", Example: "example.com/machine",
-			Effect: "The annotation of a node that contains the identity of its machine. It is used when no machine has the node's name. Whoever can write the node's annotations can then choose its machine, and every kubelet can write those of its own node. A machine that belongs to another node cannot be chosen.",
-			Rule:   config.Matching(labelKeyPattern, "the name of an annotation: letters, digits and - _ ., optionally with a domain and a slash before it")},
+			Effect: "The annotation of a node that contains the identity of its machine. It is used when no machine " +
+				"has the node's name. Whoever can write the node's annotations can then choose its machine, and " +
+				"every kubelet can write those of its own node. A machine that belongs to another node cannot be " +
+				"chosen.",
+			Rule: config.Matching(labelKeyPattern, "the name of an annotation: letters, digits and - _ ., "+
+				"optionally with a domain and a slash before it")},
 		{Path: path + "removalGracePeriod", Since: "0.1.0", Example: "300", Rule: config.Whole(1, day, "seconds"),
-			Effect: "The time, in seconds, that a machine must be missing before its node is deleted. The cloud must report the machine as missing at the beginning and at the end of this time."},
+			Effect: "The time, in seconds, that a machine must be missing before its node is deleted. The cloud must " +
+				"report the machine as missing at the beginning and at the end of this time."},
 		{Path: path + "maxRemovals", Since: "0.1.0", Example: "10", Rule: config.Whole(0, 100, "percent"),
-			Effect: "The percentage of all nodes that may be deleted within removalWindow. If more nodes would be deleted, none is deleted until fewer are due or this value is raised. One node may always be deleted. 0 disables the deletion of nodes."},
+			Effect: "The percentage of all nodes that may be deleted within removalWindow. If more nodes would be " +
+				"deleted, none is deleted until fewer are due or this value is raised. One node may always be " +
+				"deleted. 0 disables the deletion of nodes."},
 		{Path: path + "removalWindow", Since: "0.1.0", Example: "3600", Rule: config.Whole(60, day, "seconds"),
-			Effect: "The time, in seconds, that maxRemovals applies to. In the first removalWindow after the program starts, at most one node is deleted."},
+			Effect: "The time, in seconds, that maxRemovals applies to. In the first removalWindow after the program " +
+				"starts, at most one node is deleted."},
 		{Path: path + "dryRun", Since: "0.1.0", Example: "true",
 			Effect: "Reports by events and metrics which nodes would be deleted, and deletes none."},
 	}
@@ -188,16 +239,19 @@ func nodeKeys() []config.Key {
 func pacingKeys() []config.Key {
 	return []config.Key{
 		{Path: "inventory.machineAge", Since: "0.1.0", Example: "120", Rule: config.Whole(1, 3600, "seconds"),
-			Effect: "The maximum age, in seconds, of the cached list of machines. The cache is never used to decide that a machine no longer exists."},
+			Effect: "The maximum age, in seconds, of the cached list of machines. The cache is never used to decide " +
+				"that a machine no longer exists."},
 		{Path: "inventory.balancerAge", Since: "0.1.0", Example: "600", Rule: config.Whole(1, 3600, "seconds"),
 			Effect: "The maximum age, in seconds, of the cached list of load balancers."},
 		{Path: "api.callTimeout", Since: "0.1.0", Example: "60", Rule: config.Whole(1, 600, "seconds"),
-			Effect: "The timeout of one API call, in seconds. When the program stops, it waits that long for a write that was sent: " +
+			Effect: "The timeout of one API call, in seconds. When the program stops, it waits that long for a write " +
+				"that was sent: " +
 				"terminationGracePeriodSeconds of the pod must be at least 15 seconds more. The Helm chart sets this."},
 		{Path: "api.requestsPerSecond", Since: "0.1.0", Example: "10", Rule: config.Whole(1, 1000, "calls"),
 			Effect: "The maximum number of API calls per second, for the whole process."},
 		{Path: "api.burst", Since: "0.1.0", Example: "20", Rule: config.Whole(1, 10000, "calls"),
-			Effect: "The maximum number of API calls that can be made at once after a pause. 1 spreads the calls evenly."},
+			Effect: "The maximum number of API calls that can be made at once after a pause. 1 spreads the calls " +
+				"evenly."},
 	}
 }
 
@@ -205,14 +259,21 @@ func pacingKeys() []config.Key {
 func routeKeys() []config.Key {
 	return []config.Key{
 		{Path: "routes.enabled", Since: "0.1.0", Example: "true",
-			Effect: "Creates routes in the VPC to the pods of each node, so that no overlay network is needed. It requires clusterCIDR."},
-		{Path: "routes.table", Since: "0.1.0", Example: "rtb-0123456789", Default: "the route tables of all subnets that contain nodes",
-			Effect: "The route table that the routes are created in.",
-			Rule:   config.Matching(identityPattern, "the identity or slug of a route table in the VPC"+identityLetters)},
+			Effect: "Creates routes in the VPC to the pods of each node, so that no overlay network is needed. It " +
+				"requires clusterCIDR."},
+		{Path: "routes.table", Since: "0.1.0", Example: "rtb-0123456789",
+			Default: "the route tables of all subnets that contain nodes",
+			Effect:  "The route table that the routes are created in.",
+			Rule: config.Matching(identityPattern, "the identity or slug of a route table in the VPC"+
+				identityLetters)},
 		{Path: "routes.exclusive", Since: "0.1.0", Example: "true",
-			Effect: "Declares that this cluster alone manages the routes inside clusterCIDR in routes.table. Routes in it that do not belong to a node are then deleted, and many routes are written with one call. Routes to other networks are kept, but a change that another program makes to the table at the same moment is lost."},
+			Effect: "Declares that this cluster alone manages the routes inside clusterCIDR in routes.table. Routes " +
+				"in it that do not belong to a node are then deleted, and many routes are written with one call. " +
+				"Routes to other networks are kept, but a change that another program makes to the table at the same " +
+				"moment is lost."},
 		{Path: "routes.driftPeriod", Since: "0.1.0", Example: "600", Rule: config.Whole(0, day, "seconds"),
-			Effect: "The interval, in seconds, at which routes are checked for changes that were made by hand. 0 disables the check. The flag --route-reconciliation-period takes precedence."},
+			Effect: "The interval, in seconds, at which routes are checked for changes that were made by hand. 0 " +
+				"disables the check. The flag --route-reconciliation-period takes precedence."},
 	}
 }
 

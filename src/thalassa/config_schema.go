@@ -2,11 +2,12 @@ package thalassa
 
 import "github.com/thalassa-cloud/thalassa-ccm/src/config"
 
-// ConfigSchema is the JSON schema of the cloud-config file. It knows the file and not the environment: what a variable can give
-// is not required, so a file without credentials passes.
+// ConfigSchema is the JSON schema of the cloud-config file. It knows the file and not the environment: what a variable
+// can give is not required, so a file without credentials passes.
 func ConfigSchema() ([]byte, error) {
 	return config.NewSchema("cloud-config of the Thalassa cloud controller manager", DefaultConfig(), ConfigKeys(),
-		oneCredential(), notInsecureWithBundle(), exclusiveTable(), within("loadBalancer", within("defaults", Annotations().DefaultsSchema())))
+		oneCredential(), notInsecureWithBundle(), exclusiveTable(),
+		within("loadBalancer", within("defaults", Annotations().DefaultsSchema())))
 }
 
 // oneCredential allows the keys of one form, and all of them, or none at all.
@@ -26,7 +27,8 @@ func oneCredential() config.Schema {
 		for _, key := range form.keys {
 			own = append(own, given(key))
 		}
-		choices = append(choices, config.Schema{"title": form.name, "allOf": own, "not": config.Schema{"anyOf": others}})
+		choices = append(choices, config.Schema{"title": form.name, "allOf": own,
+			"not": config.Schema{"anyOf": others}})
 	}
 	return within(pathCredentials, config.Schema{"oneOf": choices})
 }
@@ -40,7 +42,8 @@ func notInsecureWithBundle() config.Schema {
 
 // exclusiveTable wants a table that can be exclusive.
 func exclusiveTable() config.Schema {
-	exclusive := config.Schema{"type": "object", "required": []string{"exclusive"}, "properties": config.Schema{"exclusive": config.Schema{"const": true}}}
+	exclusive := config.Schema{"type": "object", "required": []string{"exclusive"},
+		"properties": config.Schema{"exclusive": config.Schema{"const": true}}}
 	return within("routes", config.Schema{"anyOf": []config.Schema{{"not": exclusive}, given("table")}})
 }
 

@@ -16,7 +16,8 @@ import (
 )
 
 // required is the shortest file that works.
-const required = "organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {personalAccessToken: s3cret}\n"
+const required = "organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {personalAccessToken: " +
+	"s3cret}\n"
 
 // noEnvironment is an environment without variables.
 func noEnvironment(string) string { return "" }
@@ -51,11 +52,13 @@ func TestConfigDefaults(t *testing.T) {
 	want := Config{
 		Organisation: "acme", Endpoint: "https://api.thalassa.cloud", VPCIdentity: "vpc-1", Cluster: "k8s-1",
 		CloudCredentials: CloudCredentials{PersonalAccessToken: "s3cret"},
-		LoadBalancer:     LoadBalancerConfig{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300, DriftPeriod: 300, Drift: driftRepair},
-		InstancesV2:      InstancesConfig{Enabled: true, ZoneAndRegionEnabled: true, RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600},
-		Routes:           RoutesConfig{DriftPeriod: 300},
-		Inventory:        InventoryConfig{MachineAge: 60, BalancerAge: 300},
-		API:              APIConfig{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
+		LoadBalancer: LoadBalancerConfig{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300,
+			DriftPeriod: 300, Drift: driftRepair},
+		InstancesV2: InstancesConfig{Enabled: true, ZoneAndRegionEnabled: true, RemovalGracePeriod: 60,
+			MaxRemovals: 20, RemovalWindow: 600},
+		Routes:    RoutesConfig{DriftPeriod: 300},
+		Inventory: InventoryConfig{MachineAge: 60, BalancerAge: 300},
+		API:       APIConfig{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
 		t.Errorf("configuration (-want +got), problems %q:\n%s", problems, diff)
@@ -83,7 +86,8 @@ instancesV2: {enabled: false, zoneAndRegionEnabled: false}
 	want.CloudCredentials = CloudCredentials{ClientID: "id", ClientSecret: "secret"}
 	want.VPCIdentity, want.DefaultSubnet, want.Cluster = "vpc-1", "subnet-1", "k8s-1"
 	want.AdditionalLabels = map[string]string{"team": "a"}
-	want.LoadBalancer = LoadBalancerConfig{CreationPollInterval: 7, CreationPollTimeout: 70, DriftPeriod: 300, Drift: driftRepair}
+	want.LoadBalancer = LoadBalancerConfig{CreationPollInterval: 7, CreationPollTimeout: 70, DriftPeriod: 300,
+		Drift: driftRepair}
 	want.InstancesV2 = InstancesConfig{RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
 		t.Errorf("configuration (-want +got), problems %q:\n%s", problems, diff)
@@ -106,7 +110,8 @@ api: {callTimeout: 5, requestsPerSecond: 10, burst: 1}
 	got, problems := parse(t, file, noEnvironment)
 	want := DefaultConfig()
 	want.Organisation, want.CABundle, want.VPCIdentity, want.Cluster = "acme", "/ca.crt", "vpc-1", "k8s-1"
-	want.CloudCredentials.WorkloadIdentity = WorkloadIdentity{ServiceAccountID: "sa-1", OrganisationID: "o-1", SubjectTokenFile: "/token", Lifetime: 600}
+	want.CloudCredentials.WorkloadIdentity = WorkloadIdentity{ServiceAccountID: "sa-1", OrganisationID: "o-1",
+		SubjectTokenFile: "/token", Lifetime: 600}
 	want.LoadBalancer.DriftPeriod = 0
 	want.Inventory = InventoryConfig{MachineAge: 30, BalancerAge: 90}
 	want.API = APIConfig{CallTimeout: 5, RequestsPerSecond: 10, Burst: 1}
@@ -118,65 +123,33 @@ api: {callTimeout: 5, requestsPerSecond: 10, burst: 1}
 	}
 }
 
-func TestConfigProblems(t *testing.T) {
-	const letters = ", of letters, digits and - _ ."
+func TestEndpointProblems(t *testing.T) {
 	const endpoint = "want a URL of scheme and host, optionally with a port, like https://api.thalassa.cloud"
-	const labels = "want labels as in Kubernetes: keys and values of at most 63 letters, digits and - _ ., keys optionally with a domain and a slash before them"
-	tests := []struct {
-		name, yaml string
-		want       []string
-	}{
-		{"everything missing", "project: p", []string{
-			"cloudCredentials: found none, want exactly one of personalAccessToken, clientID with clientSecret, directory or workloadIdentity; " +
-				"the environment variable THALASSA_SERVICE_ACCOUNT_ID is not set either",
-			"organisation: missing: want the organisation's identity or slug" + letters + "; the environment variable THALASSA_ORGANISATION_ID is not set either",
-			`vpcIdentity: missing: want the identity of the VPC that contains the cluster's machines, like "vpc-…"` + letters,
-			`cluster: missing: want an identity of this cluster, unique in the organisation, like "k8s-…": at most 63 letters, digits and - _ .`,
-		}},
-		{"misspelt", required + "vpcIdentty: x", []string{`vpcIdentty: unknown key in line 5; did you mean "vpcIdentity"?`}},
-		{"wrong type is told once", "organisation: 5\nvpcIdentity: v\ncluster: c\ncloudCredentials: {personalAccessToken: 5}", []string{
-			"organisation: found a number, want text (put it in quotes)",
-			"cloudCredentials.personalAccessToken: found a number, want text (put it in quotes)",
-		}},
-		{"blanks", "organisation: ' acme'\nvpcIdentity: 'vpc 1'\ncluster: |\n  c\nproject: a/b\ncloudCredentials: {personalAccessToken: 't '}", []string{
-			"organisation: found text with a blank or a line end in it, want the organisation's identity or slug" + letters,
-			`vpcIdentity: found text with a blank or a line end in it, want the identity of the VPC that contains the cluster's machines, like "vpc-…"` + letters,
-			`cluster: found text with a blank or a line end in it, want an identity of this cluster, unique in the organisation, like "k8s-…": at most 63 letters, digits and - _ .`,
-			"project: found text, want the project's identity" + letters,
-			"cloudCredentials.personalAccessToken: found text with a blank or a line end in it, want a token of printable ASCII characters without blanks",
-		}},
-		{"no scheme", required + "endpoint: api.thalassa.cloud", []string{"endpoint: found text that does not begin with https:// or http://, " + endpoint}},
+	configProblems(t, []configProblemTest{
+		{"no scheme", required + "endpoint: api.thalassa.cloud",
+			[]string{"endpoint: found text that does not begin with https:// or http://, " + endpoint}},
 		{"no host", required + "endpoint: https://", []string{"endpoint: found a URL without a host, " + endpoint}},
 		{"path", required + "endpoint: https://a/v1", []string{"endpoint: found a URL with a path, " + endpoint}},
 		{"query", required + "endpoint: https://a?b", []string{"endpoint: found a URL with a query, " + endpoint}},
-		{"fragment", required + "endpoint: https://a#b", []string{"endpoint: found a URL with a fragment, " + endpoint}},
-		{"user", required + "endpoint: https://me:s3cret@a", []string{"endpoint: found a URL with a user name or a password, " + endpoint}},
-		{"no URL", required + "endpoint: 'https://a b'", []string{"endpoint: found text that is not a URL, " + endpoint}},
-		{"strange host", required + "endpoint: https://a*b", []string{"endpoint: found a URL that is not allowed, " + endpoint}},
-		{"impossible numbers", required + "loadBalancer: {creationPollInterval: 0, creationPollTimeout: 100000, driftPeriod: -1}\n" +
-			"api:\n  callTimeout: 0\n  requestsPerSecond: 1001\n  burst: 0\ninventory:\n  machineAge: 0\n  balancerAge: 3601", []string{
-			"loadBalancer.creationPollInterval: found 0, want a whole number of seconds from 1 to 86400",
-			"loadBalancer.creationPollTimeout: found 100000, want a whole number of seconds from 0 to 86400",
-			"loadBalancer.driftPeriod: found -1, want a whole number of seconds from 0 to 86400",
-			"api.callTimeout: found 0, want a whole number of seconds from 1 to 600",
-			"api.requestsPerSecond: found 1001, want a whole number of calls from 1 to 1000",
-			"api.burst: found 0, want a whole number of calls from 1 to 10000",
-			"inventory.machineAge: found 0, want a whole number of seconds from 1 to 3600",
-			"inventory.balancerAge: found 3601, want a whole number of seconds from 1 to 3600",
-		}},
-		{"labels", required + "additionalLabels:\n  k8s.thalassa.cloud/kubernetes-cluster: x\n  -a: x\n  b: 'y z'\n  example.com/c: good\n  d: ''\n  e: '-'", []string{
-			"additionalLabels.k8s.thalassa.cloud/kubernetes-cluster: keys that begin with k8s.thalassa.cloud/ are set by this program itself; want another key",
-			"additionalLabels.-a: found a key that is not allowed, " + labels,
-			"additionalLabels.b: found text with a blank or a line end in it, " + labels,
-			"additionalLabels.e: found text, " + labels,
-		}},
-		{"exclusive without a table", required + "routes: {exclusive: true}", []string{
-			"routes.exclusive: found true without routes.table, want the identity or slug of a route table that only this cluster uses, in routes.table",
-		}},
-		{"verified and not", required + "insecure: true\ncaBundle: /ca.crt", []string{
-			"insecure: found true together with caBundle, want only one of the two: without verification of the certificate, a bundle has no effect",
-		}},
-	}
+		{"fragment", required + "endpoint: https://a#b", []string{"endpoint: found a URL with a fragment, " +
+			endpoint}},
+		{"user", required + "endpoint: https://me:s3cret@a",
+			[]string{"endpoint: found a URL with a user name or a password, " + endpoint}},
+		{"no URL", required + "endpoint: 'https://a b'", []string{"endpoint: found text that is not a URL, " +
+			endpoint}},
+		{"strange host", required + "endpoint: https://a*b", []string{"endpoint: found a URL that is not allowed, " +
+			endpoint}},
+	})
+}
+
+// configProblemTest is a configuration file and what is wrong with it.
+type configProblemTest struct {
+	name, yaml string
+	want       []string
+}
+
+func configProblems(t *testing.T, tests []configProblemTest) {
+	t.Helper()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, problems := parse(t, tt.yaml, noEnvironment)
@@ -190,8 +163,70 @@ func TestConfigProblems(t *testing.T) {
 	}
 }
 
-// TestConfigThatTheExistingCCMAccepts: what it accepts and has one obvious meaning is accepted, and a warning says what to write. What is refused
-// names the keys that are there.
+func TestConfigProblems(t *testing.T) {
+	const letters = ", of letters, digits and - _ ."
+	const labels = "want labels as in Kubernetes: keys and values of at most 63 letters, digits and - _ ., keys " +
+		"optionally with a domain and a slash before them"
+	configProblems(t, []configProblemTest{
+		{"everything missing", "project: p", []string{
+			"cloudCredentials: found none, want exactly one of personalAccessToken, clientID with clientSecret, " +
+				"directory or workloadIdentity; " +
+				"the environment variable THALASSA_SERVICE_ACCOUNT_ID is not set either",
+			"organisation: missing: want the organisation's identity or slug" + letters +
+				"; the environment variable THALASSA_ORGANISATION_ID is not set either",
+			`vpcIdentity: missing: want the identity of the VPC that contains the cluster's machines, like "vpc-…"` + letters,
+			`cluster: missing: want an identity of this cluster, unique in the organisation, like "k8s-…": at most 63 letters, digits and - _ .`,
+		}},
+		{"misspelt", required + "vpcIdentty: x", []string{`vpcIdentty: unknown key in line 5; did you mean "vpcIdentity"?`}},
+		{"wrong type is told once",
+			"organisation: 5\nvpcIdentity: v\ncluster: c\ncloudCredentials: {personalAccessToken: 5}", []string{
+				"organisation: found a number, want text (put it in quotes)",
+				"cloudCredentials.personalAccessToken: found a number, want text (put it in quotes)",
+			}},
+		{"blanks", "organisation: ' acme'\nvpcIdentity: 'vpc 1'\ncluster: |\n  c\nproject: a/b\ncloudCredentials: " +
+			"{personalAccessToken: 't '}", []string{
+			"organisation: found text with a blank or a line end in it, want the organisation's identity or slug" +
+				letters,
+			`vpcIdentity: found text with a blank or a line end in it, want the identity of the VPC that contains the cluster's machines, like "vpc-…"` + letters,
+			`cluster: found text with a blank or a line end in it, want an identity of this cluster, unique in the organisation, like "k8s-…": at most 63 letters, digits and - _ .`,
+			"project: found text, want the project's identity" + letters,
+			"cloudCredentials.personalAccessToken: found text with a blank or a line end in it, want a token of " +
+				"printable ASCII characters without blanks",
+		}},
+		{"impossible numbers", required +
+			"loadBalancer: {creationPollInterval: 0, creationPollTimeout: 100000, driftPeriod: -1}\n" +
+			"api:\n  callTimeout: 0\n  requestsPerSecond: 1001\n  burst: 0\ninventory:\n  machineAge: 0\n  " +
+			"balancerAge: 3601", []string{
+			"loadBalancer.creationPollInterval: found 0, want a whole number of seconds from 1 to 86400",
+			"loadBalancer.creationPollTimeout: found 100000, want a whole number of seconds from 0 to 86400",
+			"loadBalancer.driftPeriod: found -1, want a whole number of seconds from 0 to 86400",
+			"api.callTimeout: found 0, want a whole number of seconds from 1 to 600",
+			"api.requestsPerSecond: found 1001, want a whole number of calls from 1 to 1000",
+			"api.burst: found 0, want a whole number of calls from 1 to 10000",
+			"inventory.machineAge: found 0, want a whole number of seconds from 1 to 3600",
+			"inventory.balancerAge: found 3601, want a whole number of seconds from 1 to 3600",
+		}},
+		{"labels", required + "additionalLabels:\n  k8s.thalassa.cloud/kubernetes-cluster: x\n  -a: x\n  b: 'y z'\n  " +
+			"example.com/c: good\n  d: ''\n  e: '-'", []string{
+			"additionalLabels.k8s.thalassa.cloud/kubernetes-cluster: keys that begin with k8s.thalassa.cloud/ are " +
+				"set by this program itself; want another key",
+			"additionalLabels.-a: found a key that is not allowed, " + labels,
+			"additionalLabels.b: found text with a blank or a line end in it, " + labels,
+			"additionalLabels.e: found text, " + labels,
+		}},
+		{"exclusive without a table", required + "routes: {exclusive: true}", []string{
+			"routes.exclusive: found true without routes.table, want the identity or slug of a route table that only " +
+				"this cluster uses, in routes.table",
+		}},
+		{"verified and not", required + "insecure: true\ncaBundle: /ca.crt", []string{
+			"insecure: found true together with caBundle, want only one of the two: without verification of the " +
+				"certificate, a bundle has no effect",
+		}},
+	})
+}
+
+// TestConfigThatTheExistingCCMAccepts: what it accepts and has one obvious meaning is accepted, and a warning says what
+// to write. What is refused names the keys that are there.
 func TestConfigThatTheExistingCCMAccepts(t *testing.T) {
 	const credentials = "organisation: acme\nvpcIdentity: vpc-1\ncloudCredentials: {personalAccessToken: s3cret}\n"
 	for name, tt := range map[string]struct {
@@ -201,17 +236,26 @@ func TestConfigThatTheExistingCCMAccepts(t *testing.T) {
 		problems []string
 	}{
 		"yes": {yaml: required + "instancesV2: {enabled: no}\nloadBalancer: {enabled: yes}",
-			want:     func(c Config) bool { return c.LoadBalancer.Enabled && !c.InstancesV2.Enabled },
-			warnings: []string{"instancesV2.enabled: found no, which is taken as false; write false", "loadBalancer.enabled: found yes, which is taken as true; write true"}},
-		"a cluster that is a number": {yaml: credentials + "cluster: 0012345", want: func(c Config) bool { return c.Cluster == "0012345" },
+			want: func(c Config) bool { return c.LoadBalancer.Enabled && !c.InstancesV2.Enabled },
+			warnings: []string{"instancesV2.enabled: found no, which is taken as false; write false",
+				"loadBalancer.enabled: found yes, which is taken as true; write true"}},
+		"a cluster that is a number": {yaml: credentials + "cluster: 0012345", want: func(c Config) bool {
+			return c.Cluster == "0012345"
+		},
 			warnings: []string{"cluster: found a number, which is taken as text; put it in quotes"}},
-		"no timeout": {yaml: required + "loadBalancer: {creationPollTimeout: 0}", want: func(c Config) bool { return c.LoadBalancer.CreationPollTimeout == 300 },
-			warnings: []string{"loadBalancer.creationPollTimeout: found 0, which is taken as the default; write 300, or leave it out"}},
+		"no timeout": {yaml: required + "loadBalancer: {creationPollTimeout: 0}", want: func(c Config) bool {
+			return c.LoadBalancer.CreationPollTimeout == 300
+		},
+			warnings: []string{"loadBalancer.creationPollTimeout: found 0, which is taken as the default; write 300, " +
+				"or leave it out"}},
 		"a cluster in another notation": {yaml: credentials + "cluster: 0x1F",
 			problems: []string{"cluster: found a number, want text (put it in quotes)"}},
-		"a token and half a client": {yaml: strings.Replace(required, "personalAccessToken: s3cret", "personalAccessToken: s3cret, clientID: c", 1),
-			problems: []string{"cloudCredentials: found personalAccessToken and clientID, want exactly one of personalAccessToken, clientID with clientSecret, directory or workloadIdentity"}},
-		"a key twice": {yaml: required + "cluster: other", problems: []string{"cluster: given twice, again in line 5; keep one"}},
+		"a token and half a client": {yaml: strings.Replace(required, "personalAccessToken: s3cret",
+			"personalAccessToken: s3cret, clientID: c", 1),
+			problems: []string{"cloudCredentials: found personalAccessToken and clientID, want exactly one of " +
+				"personalAccessToken, clientID with clientSecret, directory or workloadIdentity"}},
+		"a key twice": {yaml: required + "cluster: other",
+			problems: []string{"cluster: given twice, again in line 5; keep one"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, file, err := parseConfig(strings.NewReader(tt.yaml), noEnvironment)
@@ -232,13 +276,16 @@ func TestConfigThatTheExistingCCMAccepts(t *testing.T) {
 }
 
 func TestReadConfig(t *testing.T) {
-	if _, err := ReadConfig("/does/not/exist.yaml", noEnvironment); err == nil || !strings.Contains(err.Error(), "/does/not/exist.yaml") {
+	if _, err := ReadConfig("/does/not/exist.yaml", noEnvironment); err == nil ||
+		!strings.Contains(err.Error(), "/does/not/exist.yaml") {
 		t.Errorf("error = %v, want one that names the file", err)
 	}
-	if _, err := ReadConfig(fileWith(t, "a: ["), noEnvironment); err == nil || !strings.Contains(err.Error(), "parsing YAML") {
+	if _, err := ReadConfig(fileWith(t, "a: ["), noEnvironment); err == nil ||
+		!strings.Contains(err.Error(), "parsing YAML") {
 		t.Errorf("error = %v, want one about YAML", err)
 	}
-	if _, err := ReadConfig(fileWith(t, required+"endpoint: x"), noEnvironment); err == nil || !strings.Contains(err.Error(), "endpoint") {
+	if _, err := ReadConfig(fileWith(t, required+"endpoint: x"), noEnvironment); err == nil ||
+		!strings.Contains(err.Error(), "endpoint") {
 		t.Errorf("error = %v, want one that names the key", err)
 	}
 	// What the file refers to does not matter yet.
@@ -311,7 +358,8 @@ func exampleFile(t *testing.T, entry config.Entry) string {
 
 // TestPrefixesDoNotOverlap: no label of a server is meant for both.
 func TestPrefixesDoNotOverlap(t *testing.T) {
-	const path = "instancesV2.taintPrefix: found a prefix that overlaps with labelPrefix, want two prefixes of which neither begins with the other"
+	const path = "instancesV2.taintPrefix: found a prefix that overlaps with labelPrefix, want two prefixes of which " +
+		"neither begins with the other"
 	for prefixes, want := range map[string][]string{
 		`labelPrefix: node/, taintPrefix: taint/`: nil,
 		`labelPrefix: node/`:                      nil,
@@ -328,7 +376,8 @@ func TestPrefixesDoNotOverlap(t *testing.T) {
 
 // TestOwnLabelsAreReserved: no additional label may stand for one that says what belongs to whom.
 func TestOwnLabelsAreReserved(t *testing.T) {
-	for _, label := range []string{labelCluster, labelManaged, labelName, labelNamespace, labelUID, labelPort, labelProtocol} {
+	for _, label := range []string{labelCluster, labelManaged, labelName, labelNamespace, labelUID, labelPort,
+		labelProtocol} {
 		if _, problems := parse(t, required+"additionalLabels: {"+label+": x}", noEnvironment); len(problems) != 1 {
 			t.Errorf("label %s is accepted: %q", label, problems)
 		}

@@ -8,8 +8,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// CloudCredentials are given in one of four forms: a personal access token, an OIDC client with its secret, a directory that
-// holds either as files (personalAccessToken, or clientID and clientSecret) like a mounted Secret, or a workload identity.
+// CloudCredentials are given in one of four forms: a personal access token, an OIDC client with its secret, a directory
+// that holds either as files (personalAccessToken, or clientID and clientSecret) like a mounted Secret, or a workload
+// identity.
 type CloudCredentials struct {
 	PersonalAccessToken string           `yaml:"personalAccessToken,omitempty"`
 	ClientID            string           `yaml:"clientID,omitempty"`
@@ -18,8 +19,8 @@ type CloudCredentials struct {
 	WorkloadIdentity    WorkloadIdentity `yaml:"workloadIdentity,omitempty"`
 }
 
-// WorkloadIdentity is a token of somebody the cloud trusts, usually Kubernetes, that is exchanged for one of the cloud's own.
-// Without a service account it is not in use.
+// WorkloadIdentity is a token of somebody the cloud trusts, usually Kubernetes, that is exchanged for one of the
+// cloud's own. Without a service account it is not in use.
 type WorkloadIdentity struct {
 	ServiceAccountID string `yaml:"serviceAccountID,omitempty"` // identity
 	OrganisationID   string `yaml:"organisationID,omitempty"`   // identity
@@ -54,8 +55,8 @@ func credentialForms() []credentialForm {
 	}
 }
 
-// chooseCredentials checks that the file gives exactly one form, and says whether a workload identity is in use: one is when the
-// file says so, or when it gives nothing and the environment has a service account.
+// chooseCredentials checks that the file gives exactly one form, and says whether a workload identity is in use: one is
+// when the file says so, or when it gives nothing and the environment has a service account.
 func chooseCredentials(file *config.File, getenv func(string) string) bool {
 	const want = "want exactly one of personalAccessToken, clientID with clientSecret, directory or workloadIdentity"
 	given := func(key string) bool { return file.Given(pathCredentials + "." + key) }
@@ -85,7 +86,8 @@ func chooseCredentials(file *config.File, getenv func(string) string) bool {
 
 // inline returns the credentials as far as the configuration itself has them.
 func (c CloudCredentials) inline() client.Credentials {
-	credentials := client.Credentials{PersonalAccessToken: c.PersonalAccessToken, ClientID: c.ClientID, ClientSecret: c.ClientSecret}
+	credentials := client.Credentials{PersonalAccessToken: c.PersonalAccessToken, ClientID: c.ClientID,
+		ClientSecret: c.ClientSecret}
 	if identity := c.WorkloadIdentity; identity.ServiceAccountID != "" {
 		credentials.Exchange = &client.Exchange{
 			ServiceAccount: identity.ServiceAccountID, Organisation: identity.OrganisationID,

@@ -16,27 +16,35 @@ const uncredentialed = "organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\n
 
 func TestCredentialForms(t *testing.T) {
 	exchange := func(account, organisation, file string, lifetime time.Duration) client.Credentials {
-		return client.Credentials{Exchange: &client.Exchange{ServiceAccount: account, Organisation: organisation, SubjectTokenFile: file, Lifetime: lifetime}}
+		return client.Credentials{Exchange: &client.Exchange{ServiceAccount: account, Organisation: organisation,
+			SubjectTokenFile: file, Lifetime: lifetime}}
 	}
-	webhook := map[string]string{envServiceAccount: "sa-env", envOrganisation: "o-env", envSubjectTokenFile: "/env/token", envProject: "p-env"}
+	webhook := map[string]string{envServiceAccount: "sa-env", envOrganisation: "o-env",
+		envSubjectTokenFile: "/env/token", envProject: "p-env"}
 	tests := []struct {
 		name, yaml string
 		env        map[string]string
 		want       client.Credentials
 	}{
 		{"token", "cloudCredentials: {personalAccessToken: t}", nil, client.Credentials{PersonalAccessToken: "t"}},
-		{"client", "cloudCredentials: {clientID: i, clientSecret: s}", nil, client.Credentials{ClientID: "i", ClientSecret: "s"}},
-		{"empty texts do not count", "cloudCredentials: {personalAccessToken: t, clientID: '', clientSecret: null, directory: '', workloadIdentity: null}", nil,
+		{"client", "cloudCredentials: {clientID: i, clientSecret: s}", nil, client.Credentials{ClientID: "i",
+			ClientSecret: "s"}},
+		{"empty texts do not count", "cloudCredentials: {personalAccessToken: t, clientID: '', clientSecret: null, " +
+			"directory: '', workloadIdentity: null}", nil,
 			client.Credentials{PersonalAccessToken: "t"}},
 		{"exchange with defaults", "cloudCredentials: {workloadIdentity: {serviceAccountID: sa-1}}", nil,
 			exchange("sa-1", "acme", "/var/run/secrets/thalassa/token", time.Hour)},
-		{"exchange", "cloudCredentials: {workloadIdentity: {serviceAccountID: sa-1, organisationID: o-1, subjectTokenFile: /t, lifetime: 60}}", webhook,
+		{"exchange", "cloudCredentials: {workloadIdentity: {serviceAccountID: sa-1, organisationID: o-1, " +
+			"subjectTokenFile: /t, lifetime: 60}}", webhook,
 			exchange("sa-1", "o-1", "/t", time.Minute)},
-		{"the file wants it, the environment completes it", "cloudCredentials: {workloadIdentity: {lifetime: 60}}", webhook,
+		{"the file wants it, the environment completes it", "cloudCredentials: {workloadIdentity: {lifetime: 60}}",
+			webhook,
 			exchange("sa-env", "o-env", "/env/token", time.Minute)},
-		{"an empty section wants it too", "cloudCredentials: {workloadIdentity: {}}", webhook, exchange("sa-env", "o-env", "/env/token", time.Hour)},
+		{"an empty section wants it too", "cloudCredentials: {workloadIdentity: {}}", webhook,
+			exchange("sa-env", "o-env", "/env/token", time.Hour)},
 		{"nothing but the environment", "", webhook, exchange("sa-env", "o-env", "/env/token", time.Hour)},
-		{"the file wins", "cloudCredentials: {personalAccessToken: t}", webhook, client.Credentials{PersonalAccessToken: "t"}},
+		{"the file wins", "cloudCredentials: {personalAccessToken: t}", webhook,
+			client.Credentials{PersonalAccessToken: "t"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -58,20 +66,26 @@ func TestCredentialFormProblems(t *testing.T) {
 		env        map[string]string
 		want       []string
 	}{
-		{"none", "cloudCredentials: {}", nil, []string{"cloudCredentials: found none, " + forms + "; the environment variable THALASSA_SERVICE_ACCOUNT_ID is not set either"}},
+		{"none", "cloudCredentials: {}", nil, []string{"cloudCredentials: found none, " + forms +
+			"; the environment variable THALASSA_SERVICE_ACCOUNT_ID is not set either"}},
 		{"two", "cloudCredentials: {personalAccessToken: s3cret, clientID: i, clientSecret: s3cret}", nil,
 			[]string{"cloudCredentials: found personalAccessToken and clientID and clientSecret, " + forms}},
-		{"three and a half", "cloudCredentials:\n  directory: /d\n  workloadIdentity: {}\n  personalAccessToken: s3cret\n  clientSecret: s3cret", nil, []string{
+		{"three and a half", "cloudCredentials:\n  directory: /d\n  workloadIdentity: {}\n  personalAccessToken: " +
+			"s3cret\n  clientSecret: s3cret", nil, []string{
 			"cloudCredentials: found personalAccessToken and clientSecret and directory and workloadIdentity, " + forms,
 			`cloudCredentials.workloadIdentity.serviceAccountID: missing: want the identity of a service account, like "sa-…", of letters, digits and - _ .; ` +
 				"the environment variable THALASSA_SERVICE_ACCOUNT_ID is not set either",
 		}},
-		{"half", "cloudCredentials: {clientID: i}", nil, []string{"cloudCredentials: found only one of clientID and clientSecret, want both"}},
-		{"no section", "cloudCredentials: s3cret", nil, []string{"cloudCredentials: found text, want a mapping of keys to values"}},
+		{"half", "cloudCredentials: {clientID: i}", nil,
+			[]string{"cloudCredentials: found only one of clientID and clientSecret, want both"}},
+		{"no section", "cloudCredentials: s3cret", nil,
+			[]string{"cloudCredentials: found text, want a mapping of keys to values"}},
 		{"lifetime", "cloudCredentials: {workloadIdentity: {serviceAccountID: sa-1, lifetime: 59}}", nil,
-			[]string{"cloudCredentials.workloadIdentity.lifetime: found 59, want a whole number of seconds from 60 to 86400"}},
+			[]string{"cloudCredentials.workloadIdentity.lifetime: found 59, want a whole number of seconds from 60 " +
+				"to 86400"}},
 		{"environment", "", map[string]string{envServiceAccount: "sa 1"}, []string{
-			"cloudCredentials.workloadIdentity.serviceAccountID: found text with a blank or a line end in it in the environment variable THALASSA_SERVICE_ACCOUNT_ID, " +
+			"cloudCredentials.workloadIdentity.serviceAccountID: found text with a blank or a line end in it in the " +
+				"environment variable THALASSA_SERVICE_ACCOUNT_ID, " +
 				`want the identity of a service account, like "sa-…", of letters, digits and - _ .`}},
 	}
 	for _, tt := range tests {
@@ -92,7 +106,8 @@ func TestOrganisationAndProjectFromTheEnvironment(t *testing.T) {
 	const rest = "vpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {personalAccessToken: t}\n"
 	c, problems := parse(t, rest, env)
 	if c.Organisation != "o-env" || c.Project != "p-env" || len(problems) > 0 {
-		t.Errorf("organisation %q, project %q, problems %q; want those of the environment", c.Organisation, c.Project, problems)
+		t.Errorf("organisation %q, project %q, problems %q; want those of the environment", c.Organisation, c.Project,
+			problems)
 	}
 	if c, _ = parse(t, rest+"organisation: o\nproject: p\n", env); c.Organisation != "o" || c.Project != "p" {
 		t.Errorf("organisation %q, project %q; want those of the file", c.Organisation, c.Project)
@@ -102,7 +117,8 @@ func TestOrganisationAndProjectFromTheEnvironment(t *testing.T) {
 func TestCredentialsAreNeverPrinted(t *testing.T) {
 	c := client.Credentials{PersonalAccessToken: "s3cret", ClientID: "id", ClientSecret: "s3cret"}
 	s := client.Secrets{Credentials: c}
-	for _, text := range []string{fmt.Sprint(c), fmt.Sprintf("%+v", c), fmt.Sprintf("%#v", c), fmt.Sprint(s), fmt.Sprintf("%+v", s), fmt.Sprintf("%#v", s)} {
+	for _, text := range []string{fmt.Sprint(c), fmt.Sprintf("%+v", c), fmt.Sprintf("%#v", c), fmt.Sprint(s),
+		fmt.Sprintf("%+v", s), fmt.Sprintf("%#v", s)} {
 		if strings.Contains(text, "s3cret") {
 			t.Errorf("printed as %s", text)
 		}

@@ -15,9 +15,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// TestDefect10_SecurityGroupsBlockTheService: for the existing CCM an empty list, or one with blanks, is an error of every sync. Ours
-// attaches what is named. When one of them is not there, what is attached stays, the Service goes on following its ports and nodes, and no
-// port is opened that would be without its security groups.
+// TestDefect10_SecurityGroupsBlockTheService: for the existing CCM an empty list, or one with blanks, is an error of
+// every sync. Ours attaches what is named. When one of them is not there, what is attached stays, the Service goes on
+// following its ports and nodes, and no port is opened that would be without its security groups.
 func TestDefect10_SecurityGroupsBlockTheService(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	nodes, web := l.nodes("a"), service("web", 80)
@@ -35,8 +35,11 @@ func TestDefect10_SecurityGroupsBlockTheService(t *testing.T) {
 	annotated("security-groups", "sg-1, "+groups[0]+", sg-2")(web)
 	web.Spec.Ports[0].NodePort = 31000
 	l.settle(web, append(nodes, l.nodes("b")...))
-	if group := l.group(); group.TargetPort != 31000 || len(l.machines(group.Name)) != 2 || !slices.Equal(l.attached(), groups) {
-		t.Errorf("target port %d, machines %v, security groups %v; want the new port, both, and the groups as they were", group.TargetPort, l.machines(group.Name), l.attached())
+	if group := l.group(); group.TargetPort != 31000 || len(l.machines(group.Name)) != 2 ||
+		!slices.Equal(l.attached(), groups) {
+		t.Errorf(
+			"target port %d, machines %v, security groups %v; want the new port, both, and the groups as they were",
+			group.TargetPort, l.machines(group.Name), l.attached())
 	}
 	told := strings.Join(l.eventsAbout(reasonUnknownGroup), "\n")
 	for _, want := range []string{annotationPrefix + "security-groups", `"sg-1"`, `"sg-2"`} {
@@ -45,12 +48,14 @@ func TestDefect10_SecurityGroupsBlockTheService(t *testing.T) {
 		}
 	}
 	web.Spec.Ports = append(web.Spec.Ports, service("more", 443).Spec.Ports...)
-	if _, err := l.ensure(web, nodes); err == nil || !strings.Contains(err.Error(), "security groups") || len(l.balancer().LoadbalancerListeners) != 1 {
+	if _, err := l.ensure(web, nodes); err == nil || !strings.Contains(err.Error(), "security groups") ||
+		len(l.balancer().LoadbalancerListeners) != 1 {
 		t.Errorf("error = %v, want one about the port that stays closed", err)
 	}
 	fresh := service("fresh", 80)
 	annotated("security-groups", "sg-1, sg-2")(fresh)
-	if _, err := l.ensure(fresh, nodes); err == nil || !strings.Contains(err.Error(), "security-groups") || len(l.leftovers()) != 2 {
+	if _, err := l.ensure(fresh, nodes); err == nil || !strings.Contains(err.Error(), "security-groups") ||
+		len(l.leftovers()) != 2 {
 		t.Errorf("error = %v, in the cloud: %v; want a refusal that names the annotation", err, l.leftovers())
 	}
 }
@@ -77,21 +82,27 @@ var misunderstandings = map[string]func(*corev1.Service){
 	"acl-allowed-sources: \"10.0.0.0/8, office\"": annotated("acl-allowed-sources", "10.0.0.0/8, office"),
 	"acl-allowed-sources: \",\"":                  annotated("acl-allowed-sources", ","),
 	"acl-port-p80":                                annotated("acl-port-p80", "nobody"),
-	"acl-port-80":                                 annotated("acl-allowed-sources", "10.0.0.0/8", "acl-port-80", "10.0.0.300"),
-	"source-ranges: has no effect":                annotated("source-ranges", "10.0.0.0/8"),
-	"spec.loadBalancerSourceRanges":               ranges("10.0.0.0/8", "everybody"),
-	legacySourceRanges:                            func(s *corev1.Service) { s.Annotations[legacySourceRanges] = "everybody" },
+	"acl-port-80": annotated("acl-allowed-sources", "10.0.0.0/8", "acl-port-80",
+		"10.0.0.300"),
+	"source-ranges: has no effect":  annotated("source-ranges", "10.0.0.0/8"),
+	"spec.loadBalancerSourceRanges": ranges("10.0.0.0/8", "everybody"),
+	legacySourceRanges: func(s *corev1.Service) {
+		s.Annotations[legacySourceRanges] = "everybody"
+	},
 }
 
-// TestDefect15_InvalidSourcesOpenToEverybody: the existing CCM drops sources that it cannot read, and a list without any is one of everybody.
-// Ours opens no port whose sources it does not know, leaves those alone that are open, whoever may reach them, and says what it cannot read.
+// TestDefect15_InvalidSourcesOpenToEverybody: the existing CCM drops sources that it cannot read, and a list without
+// any is one of everybody. Ours opens no port whose sources it does not know, leaves those alone that are open, whoever
+// may reach them, and says what it cannot read.
 func TestDefect15_InvalidSourcesOpenToEverybody(t *testing.T) {
 	for asked, restrict := range misunderstandings {
 		t.Run(asked, func(t *testing.T) {
 			l := newLab(t, emulator.Config{})
 			nodes, fresh := l.nodes("a"), service("fresh", 80)
 			restrict(fresh)
-			if _, err := l.ensure(fresh, nodes); err == nil || !strings.Contains(err.Error(), "80/TCP is not opened, because the annotation about its allowed sources is not valid") {
+			if _, err := l.ensure(fresh, nodes); err == nil ||
+				!strings.Contains(err.Error(),
+					"80/TCP is not opened, because the annotation about its allowed sources is not valid") {
 				t.Errorf("error = %v, want a refusal that names the port", err)
 			}
 			if told := l.eventsAbout(reasonAnnotation); len(told) != 1 || !strings.Contains(told[0], asked) {
@@ -109,11 +120,13 @@ func TestDefect15_InvalidSourcesOpenToEverybody(t *testing.T) {
 			annotated("idle-connection-timeout", "60", "acl-port-443", "nobody")(web)
 			l.settle(web, append(nodes, l.nodes("b")...))
 			if got := l.allowed(); !slices.Equal(got[80], []string{"192.0.2.0/24"}) || len(got[443]) > 0 {
-				t.Errorf("allowed sources %v; want those of port 80 as they were, and port 443 open to everybody as it was", got)
+				t.Errorf("allowed sources %v; want those of port 80 as they were, and port 443 open to everybody as "+
+					"it was", got)
 			}
 			for _, listener := range l.balancer().LoadbalancerListeners {
 				if *listener.ConnectionIdleTimeout != 60 || len(l.machines(listener.Name)) != 2 {
-					t.Errorf("timeout %d, machines %v: the Service must go on being followed in everything else", *listener.ConnectionIdleTimeout, l.machines(listener.Name))
+					t.Errorf("timeout %d, machines %v: the Service must go on being followed in everything else",
+						*listener.ConnectionIdleTimeout, l.machines(listener.Name))
 				}
 			}
 		})
@@ -130,21 +143,24 @@ func (l *lab) allowed() map[int][]string {
 	return allowed
 }
 
-// TestDefect15_ReadableSourcesAreApplied, addresses without a length of the network too, which the existing CCM drops; and what was applied
-// is taken away with the wish.
+// TestDefect15_ReadableSourcesAreApplied, addresses without a length of the network too, which the existing CCM drops;
+// and what was applied is taken away with the wish.
 func TestDefect15_ReadableSourcesAreApplied(t *testing.T) {
 	tests := map[string]struct {
 		restrict func(*corev1.Service)
 		want     map[int][]string
 	}{
-		"networks":    {annotated("acl-allowed-sources", "10.0.0.0/8,2001:db8::/32"), map[int][]string{80: {"10.0.0.0/8", "2001:db8::/32"}, 443: {"10.0.0.0/8", "2001:db8::/32"}}},
-		"addresses":   {annotated("acl-allowed-sources", "192.0.2.1, 2001:db8::1"), map[int][]string{80: {"192.0.2.1/32", "2001:db8::1/128"}, 443: {"192.0.2.1/32", "2001:db8::1/128"}}},
+		"networks": {annotated("acl-allowed-sources", "10.0.0.0/8,2001:db8::/32"),
+			map[int][]string{80: {"10.0.0.0/8", "2001:db8::/32"}, 443: {"10.0.0.0/8", "2001:db8::/32"}}},
+		"addresses": {annotated("acl-allowed-sources", "192.0.2.1, 2001:db8::1"),
+			map[int][]string{80: {"192.0.2.1/32", "2001:db8::1/128"}, 443: {"192.0.2.1/32", "2001:db8::1/128"}}},
 		"of one port": {annotated("acl-port-p80", "192.0.2.1"), map[int][]string{80: {"192.0.2.1/32"}, 443: {}}},
 		"of the spec": {ranges("10.0.0.0/8"), map[int][]string{80: {"10.0.0.0/8"}, 443: {"10.0.0.0/8"}}},
 		"of all of them": {func(s *corev1.Service) {
 			ranges("10.0.0.0/8")(s)
 			annotated("acl-allowed-sources", "192.0.2.1", "acl-port-443", "198.51.100.0/24")(s)
-		}, map[int][]string{80: {"10.0.0.0/8", "192.0.2.1/32"}, 443: {"10.0.0.0/8", "192.0.2.1/32", "198.51.100.0/24"}}},
+		}, map[int][]string{80: {"10.0.0.0/8", "192.0.2.1/32"}, 443: {"10.0.0.0/8", "192.0.2.1/32",
+			"198.51.100.0/24"}}},
 	}
 	for name, tt := range tests {
 		for _, takenOver := range []bool{false, true} {
@@ -173,25 +189,29 @@ func TestDefect15_ReadableSourcesAreApplied(t *testing.T) {
 	}
 }
 
-// TestDefect16_LoadBalancerIsAdoptedByName: the existing CCM takes any load balancer of the right name for its own, and deletes it
-// with the Service. Ours makes none beside one that may be the Service's, and changes neither that nor one that is another owner's.
+// TestDefect16_LoadBalancerIsAdoptedByName: the existing CCM takes any load balancer of the right name for its own, and
+// deletes it with the Service. Ours makes none beside one that may be the Service's, and changes neither that nor one
+// that is another owner's.
 func TestDefect16_LoadBalancerIsAdoptedByName(t *testing.T) {
 	web := service("web", 80)
 	owners := map[string]struct {
 		labels iaas.Labels
 		makes  bool // one of its own
 	}{
-		"nobody's":               {},
-		"a person's":             {labels: iaas.Labels{"team": "shop"}},
-		"another cluster's":      {iaas.Labels{labelCluster: "k8s-other", labelManaged: "true", labelUID: string(web.UID)}, true},
-		"another Service's":      {iaas.Labels{labelCluster: "k8s-test", labelManaged: "true", labelUID: "another"}, true},
+		"nobody's":   {},
+		"a person's": {labels: iaas.Labels{"team": "shop"}},
+		"another cluster's": {iaas.Labels{labelCluster: "k8s-other", labelManaged: "true",
+			labelUID: string(web.UID)}, true},
+		"another Service's": {iaas.Labels{labelCluster: "k8s-test", labelManaged: "true", labelUID: "another"},
+			true},
 		"not managed by any CCM": {labels: iaas.Labels{labelCluster: "k8s-test", labelUID: string(web.UID)}},
 	}
 	for name, tt := range owners {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLab(t, emulator.Config{})
-				foreign := iaas.CreateLoadbalancer{Name: "a0a1b2c3dweb", Subnet: emulator.DefaultSubnet, Labels: tt.labels}
+				foreign := iaas.CreateLoadbalancer{Name: "a0a1b2c3dweb", Subnet: emulator.DefaultSubnet,
+					Labels: tt.labels}
 				if _, err := l.api().CreateLoadbalancer(t.Context(), foreign); err != nil {
 					t.Fatal(err)
 				}
@@ -212,22 +232,27 @@ func TestDefect16_LoadBalancerIsAdoptedByName(t *testing.T) {
 	}
 }
 
-// TestDefect21_TypeIsNeverRead: with the existing CCM the annotation "type" has no effect, so whoever asks for another type than public gets
-// a public load balancer. Ours makes an internal one, and none at all for who asks for something that it does not know.
+// TestDefect21_TypeIsNeverRead: with the existing CCM the annotation "type" has no effect, so whoever asks for another
+// type than public gets a public load balancer. Ours makes an internal one, and none at all for who asks for something
+// that it does not know.
 func TestDefect21_TypeIsNeverRead(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	web := service("web", 80)
 	annotated("type", "internal")(web)
-	if status, err := l.ensure(web, l.nodes("a")); err != nil || len(status.Ingress) != 1 || !strings.HasPrefix(status.Ingress[0].IP, "10.") {
+	if status, err := l.ensure(web, l.nodes("a")); err != nil || len(status.Ingress) != 1 ||
+		!strings.HasPrefix(status.Ingress[0].IP, "10.") {
 		t.Errorf("status %+v, error %v; want the internal address", status, err)
 	}
 	l.checkInternal(false)
 	for name, ask := range map[string]func(*corev1.Service){
-		"type: private": annotated("type", "private"), "internal: perhaps": annotated("internal", "perhaps"), "both, which differ": annotated("type", "internal", "internal", "false"),
+		"type: private": annotated("type", "private"), "internal: perhaps": annotated("internal", "perhaps"),
+		"both, which differ": annotated("type", "internal", "internal", "false"),
 	} {
 		fresh := service("fresh", 80)
 		ask(fresh)
-		if _, err := l.ensure(fresh, l.fleet); err == nil || !strings.Contains(err.Error(), "the annotations that make the load balancer internal or public are not valid") {
+		if _, err := l.ensure(fresh, l.fleet); err == nil ||
+			!strings.Contains(err.Error(),
+				"the annotations that make the load balancer internal or public are not valid") {
 			t.Errorf("%s: error = %v, want a refusal that says why", name, err)
 		}
 		if left := l.leftovers(); len(left) != 2 {

@@ -17,19 +17,21 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// TestDefect19_WithoutClientItPanics: the existing CCM only logs that it has no Kubernetes client, and then uses it. Ours works
-// without: its events go nowhere.
+// TestDefect19_WithoutClientItPanics: the existing CCM only logs that it has no Kubernetes client, and then uses it.
+// Ours works without: its events go nowhere.
 func TestDefect19_WithoutClientItPanics(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	l.cloud.Start(t.Context(), clients{err: errors.New("forbidden")})
 	web := service("web", 80)
 	annotated("max-connections", "many")(web)
-	if status, err := l.library.EnsureLoadBalancer(t.Context(), "", web, l.nodes("a")); err != nil || len(status.Ingress) != 1 {
+	if status, err := l.library.EnsureLoadBalancer(t.Context(), "", web, l.nodes("a")); err != nil ||
+		len(status.Ingress) != 1 {
 		t.Errorf("status %+v, error %v; want an address", status, err)
 	}
 }
 
-// TestDefect20_HangingCloudHoldsAWorker: the existing CCM's calls have no time limit, so one connection that hangs holds its only worker.
+// TestDefect20_HangingCloudHoldsAWorker: the existing CCM's calls have no time limit, so one connection that hangs
+// holds its only worker.
 func TestDefect20_HangingCloudHoldsAWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -53,8 +55,8 @@ func TestDefect20_HangingCloudHoldsAWorker(t *testing.T) {
 	})
 }
 
-// TestDefect20_PauseTheCloudAskedFor: the existing CCM does not know status 429. Ours hands a long pause on to the service controller,
-// which then comes back neither earlier nor much later.
+// TestDefect20_PauseTheCloudAskedFor: the existing CCM does not know status 429. Ours hands a long pause on to the
+// service controller, which then comes back neither earlier nor much later.
 func TestDefect20_PauseTheCloudAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -62,7 +64,8 @@ func TestDefect20_PauseTheCloudAskedFor(t *testing.T) {
 		l.restart()
 		_, err := l.ensure(service("web", 80), nil)
 		var again *api.RetryError
-		if !errors.As(err, &again) || again.RetryAfter() != 90*time.Second || !strings.Contains(err.Error(), "throttled") {
+		if !errors.As(err, &again) || again.RetryAfter() != 90*time.Second ||
+			!strings.Contains(err.Error(), "throttled") {
 			t.Errorf("error = %v, want one to come back after 90 s", err)
 		}
 	})
@@ -70,10 +73,12 @@ func TestDefect20_PauseTheCloudAskedFor(t *testing.T) {
 
 // throttled is the answer of a cloud that wants to be left alone for so many seconds.
 func throttled(seconds string) *http.Response {
-	return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {seconds}}, Body: http.NoBody}
+	return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {seconds}},
+		Body: http.NoBody}
 }
 
-// TestDefect20_ShortPausesFailNoSync: a cloud that throttles every second call costs time, and neither an error nor a second object.
+// TestDefect20_ShortPausesFailNoSync: a cloud that throttles every second call costs time, and neither an error nor a
+// second object.
 func TestDefect20_ShortPausesFailNoSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})

@@ -9,7 +9,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// clouds differ in what an update does to a health check that it does not name, and in whether one can be removed at all.
+// clouds differ in what an update does to a health check that it does not name, and in whether one can be removed at
+// all.
 var clouds = map[string]struct {
 	switches  emulator.Switches
 	removable bool
@@ -19,13 +20,18 @@ var clouds = map[string]struct {
 	"merge, null says nothing": {emulator.Switches{Updates: emulator.Merge}, false},
 }
 
-// TestDefect09_HealthCheckCannotBeRemoved: the existing CCM leaves out what should go, which a cloud that merges takes for "as it is".
+// TestDefect09_HealthCheckCannotBeRemoved: the existing CCM leaves out what should go, which a cloud that merges takes
+// for "as it is".
 func TestDefect09_HealthCheckCannotBeRemoved(t *testing.T) {
 	off := annotated("health-check-enabled", "false")
 	removals := map[string]struct{ with, without func(*corev1.Service) }{
-		"policy Local is given up":        {func(s *corev1.Service) { off(s); local(s, true) }, func(s *corev1.Service) { local(s, false) }},
-		"ours is switched off":            {annotated(), off},
-		"one with a port is switched off": {annotated("health-check-enabled", "true", "health-check-port", "8081"), off},
+		"policy Local is given up": {func(s *corev1.Service) {
+			off(s)
+			local(s, true)
+		}, func(s *corev1.Service) { local(s, false) }},
+		"ours is switched off": {annotated(), off},
+		"one with a port is switched off": {annotated("health-check-enabled", "true", "health-check-port", "8081"),
+			off},
 	}
 	for cloud, cl := range clouds {
 		for name, tt := range removals {
@@ -52,7 +58,8 @@ func TestDefect09_HealthCheckCannotBeRemoved(t *testing.T) {
 	}
 }
 
-// TestDefect09_HealthCheckOfAClosedPort: without the policy Local nobody answers at its port, so the health check asks there no more.
+// TestDefect09_HealthCheckOfAClosedPort: without the policy Local nobody answers at its port, so the health check asks
+// there no more.
 func TestDefect09_HealthCheckOfAClosedPort(t *testing.T) {
 	for cloud, cl := range clouds {
 		t.Run(cloud, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// TestDefect17_StateOfMachines: with the existing CCM a stopped machine is not shut down, and a node without a providerID is an
-// error even when its name says which machine it is.
+// TestDefect17_StateOfMachines: with the existing CCM a stopped machine is not shut down, and a node without a
+// providerID is an error even when its name says which machine it is.
 func TestDefect17_StateOfMachines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{Delays: emulator.Delays{MachineDelete: 5 * time.Minute}})
@@ -28,7 +28,8 @@ func TestDefect17_StateOfMachines(t *testing.T) {
 			{named("never-initialised", ""), "no machine with the slug never-initialised"},
 			{named("a", "aws:///i-1"), "not of this cloud"},
 		} {
-			if exists, err := l.answers().InstanceExists(t.Context(), other.node); exists || err == nil || !strings.Contains(err.Error(), other.want) {
+			if exists, err := l.answers().InstanceExists(t.Context(), other.node); exists || err == nil ||
+				!strings.Contains(err.Error(), other.want) {
 				t.Errorf("InstanceExists = %v, %v; want an error with %q", exists, err, other.want)
 			}
 		}
@@ -58,8 +59,8 @@ func (l *lab) checkMachine(what string, node *corev1.Node, exists, off bool) {
 	}
 }
 
-// TestDefect18_MetadataListsAllMachinesForEachNode: the existing CCM lists all machines and reads the VPC anew for every node, and goes by
-// the node's name whatever its providerID says.
+// TestDefect18_MetadataListsAllMachinesForEachNode: the existing CCM lists all machines and reads the VPC anew for
+// every node, and goes by the node's name whatever its providerID says.
 func TestDefect18_MetadataListsAllMachinesForEachNode(t *testing.T) {
 	l := newLab(t, emulator.Config{}).overHTTP()
 	identities, err := l.emulator.AddMachines(1000)

@@ -1,7 +1,8 @@
 package thalassa
 
-// The tests of the files defect*_test.go are named after defects of the CCM that this provider replaces, each with what it did and
-// what happens instead. Their numbers are those of the list of its defects; what they say is what this provider promises.
+// The tests of the files defect*_test.go are named after defects of the CCM that this provider replaces, each with what
+// it did and what happens instead. Their numbers are those of the list of its defects; what they say is what this
+// provider promises.
 
 import (
 	"errors"
@@ -21,16 +22,17 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// TestDefect01_InternalIsSuccessWithoutAddress: the existing CCM waits 300 s for a public address that an internal load balancer never
-// gets, and then calls it a success without any. Ours publishes the address of the subnet once it is there, and nothing before, of those that
-// it makes and of those that were taken over.
+// TestDefect01_InternalIsSuccessWithoutAddress: the existing CCM waits 300 s for a public address that an internal load
+// balancer never gets, and then calls it a success without any. Ours publishes the address of the subnet once it is
+// there, and nothing before, of those that it makes and of those that were taken over.
 func TestDefect01_InternalIsSuccessWithoutAddress(t *testing.T) {
 	const making = 10 * time.Second
 	for name, fresh := range map[string]bool{"ours": true, "taken over": false} {
 		for _, switches := range []emulator.Switches{{}, {InternalAddressAlsoExternal: true}} {
 			t.Run(fmt.Sprintf("%s, also external %t", name, switches.InternalAddressAlsoExternal), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					l := newLab(t, emulator.Config{Switches: switches, Delays: emulator.Delays{LoadbalancerCreate: making}})
+					l := newLab(t, emulator.Config{Switches: switches,
+						Delays: emulator.Delays{LoadbalancerCreate: making}})
 					nodes, web := l.nodes("a"), service("web", 80)
 					annotated("internal", "true")(web)
 					if !fresh {
@@ -57,13 +59,16 @@ func TestDefect01_InternalIsSuccessWithoutAddress(t *testing.T) {
 func (l *lab) checkInternal(alsoExternal bool) {
 	l.Helper()
 	got := l.balancer()
-	if len(got.InternalIpAddresses) != 1 || !alsoExternal && len(got.ExternalIpAddresses) > 0 || alsoExternal && !slices.Equal(got.ExternalIpAddresses, got.InternalIpAddresses) {
-		l.Errorf("addresses %v and, public, %v; want one of the subnet", got.InternalIpAddresses, got.ExternalIpAddresses)
+	if len(got.InternalIpAddresses) != 1 || !alsoExternal && len(got.ExternalIpAddresses) > 0 || alsoExternal &&
+		!slices.Equal(got.ExternalIpAddresses, got.InternalIpAddresses) {
+		l.Errorf("addresses %v and, public, %v; want one of the subnet", got.InternalIpAddresses,
+			got.ExternalIpAddresses)
 	}
 }
 
-// TestDefect02_SlowIsSuccessWithoutAddress: the existing CCM gives up on a slow load balancer after 300 s, and its next sync is a
-// success without an address, so nobody comes back. Ours comes back until there is one, and says once that it takes long.
+// TestDefect02_SlowIsSuccessWithoutAddress: the existing CCM gives up on a slow load balancer after 300 s, and its next
+// sync is a success without an address, so nobody comes back. Ours comes back until there is one, and says once that it
+// takes long.
 func TestDefect02_SlowIsSuccessWithoutAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: 8 * time.Minute}})
@@ -84,8 +89,8 @@ func TestDefect02_SlowIsSuccessWithoutAddress(t *testing.T) {
 	})
 }
 
-// TestDefect03_VanishingLoadBalancerPanics: the existing CCM dereferences a load balancer that somebody deletes while it is being
-// made. Ours makes another one.
+// TestDefect03_VanishingLoadBalancerPanics: the existing CCM dereferences a load balancer that somebody deletes while
+// it is being made. Ours makes another one.
 func TestDefect03_VanishingLoadBalancerPanics(t *testing.T) {
 	const making = 30 * time.Second
 	tests := map[string]struct{ deletion, notice time.Duration }{
@@ -95,7 +100,8 @@ func TestDefect03_VanishingLoadBalancerPanics(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: making, LoadbalancerDelete: tt.deletion}})
+				l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: making,
+					LoadbalancerDelete: tt.deletion}})
 				nodes, web := l.nodes("a"), service("web", 80)
 				var again *api.RetryError
 				if _, err := l.ensure(web, nodes); !errors.As(err, &again) {
@@ -105,7 +111,8 @@ func TestDefect03_VanishingLoadBalancerPanics(t *testing.T) {
 					t.Fatal(err)
 				}
 				began := time.Now()
-				if status := l.settle(web, nodes); len(status.Ingress) != 1 || status.Ingress[0].IP != l.balancer().ExternalIpAddresses[0] {
+				if status := l.settle(web, nodes); len(status.Ingress) != 1 ||
+					status.Ingress[0].IP != l.balancer().ExternalIpAddresses[0] {
 					t.Errorf("status = %+v, want the address of the new one", status)
 				}
 				if took, most := time.Since(began), tt.deletion+tt.notice+making; took > most {
@@ -119,8 +126,8 @@ func TestDefect03_VanishingLoadBalancerPanics(t *testing.T) {
 	}
 }
 
-// TestDefect06_WhatOutlivesItsLoadBalancerLeaks: the existing CCM says that nothing exists once the load balancer is gone, and then the
-// service controller never asks it to delete the rest. Ours says so when nothing is left.
+// TestDefect06_WhatOutlivesItsLoadBalancerLeaks: the existing CCM says that nothing exists once the load balancer is
+// gone, and then the service controller never asks it to delete the rest. Ours says so when nothing is left.
 func TestDefect06_WhatOutlivesItsLoadBalancerLeaks(t *testing.T) {
 	removals := map[string]func(*lab, *corev1.Service){
 		"the process died while creating": func(l *lab, web *corev1.Service) {
@@ -148,7 +155,8 @@ func TestDefect06_WhatOutlivesItsLoadBalancerLeaks(t *testing.T) {
 					t.Fatalf("in the cloud: %v, want the target group alone", left)
 				}
 				if _, exists, err := l.library.GetLoadBalancer(t.Context(), "", web); !exists || err != nil {
-					t.Errorf("GetLoadBalancer with a target group left = %v, %v; want that something exists", exists, err)
+					t.Errorf("GetLoadBalancer with a target group left = %v, %v; want that something exists", exists,
+						err)
 				}
 				l.remove(web)
 				if left := l.leftovers(); len(left) > 0 {
@@ -170,8 +178,8 @@ func (l *lab) dying(writes int, do func()) {
 	l.restart()
 }
 
-// TestDefect11_DeletedServiceIsWrittenByNodeEvents: the existing CCM's second path does not look at deletion timestamps, races with the
-// deletion, and drops errors.
+// TestDefect11_DeletedServiceIsWrittenByNodeEvents: the existing CCM's second path does not look at deletion
+// timestamps, races with the deletion, and drops errors.
 func TestDefect11_DeletedServiceIsWrittenByNodeEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -208,7 +216,8 @@ func TestDefect11_NodeEventsRaceWithTheDeletion(t *testing.T) {
 		for i := range 20 {
 			events.Go(func() {
 				<-time.After(time.Duration(i) * time.Second)
-				// The Service as the node event knows it is not deleted yet. A group may go meanwhile, which is an error to come back for.
+				// The Service as the node event knows it is not deleted yet. A group may go meanwhile, which is an
+				// error to come back for.
 				_ = l.library.UpdateLoadBalancer(t.Context(), "", web, more[:1+i%3])
 			})
 		}
@@ -220,8 +229,8 @@ func TestDefect11_NodeEventsRaceWithTheDeletion(t *testing.T) {
 	})
 }
 
-// TestDefect13_OldTargetGroupStaysBehind: the existing CCM keeps a target group that the cloud does not let go of yet, and says that
-// all is well. With ours a sync is a success when it is gone.
+// TestDefect13_OldTargetGroupStaysBehind: the existing CCM keeps a target group that the cloud does not let go of yet,
+// and says that all is well. With ours a sync is a success when it is gone.
 func TestDefect13_OldTargetGroupStaysBehind(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	nodes, web := l.nodes("a"), service("web", 80)
@@ -230,14 +239,16 @@ func TestDefect13_OldTargetGroupStaysBehind(t *testing.T) {
 	web.Spec.Ports[0].NodePort = 31000
 	l.settle(web, nodes)
 	if group := l.group(); group.Identity != before || group.TargetPort != 31000 {
-		t.Errorf("another node port made target group %s with port %d of %s; want the same one", group.Identity, group.TargetPort, before)
+		t.Errorf("another node port made target group %s with port %d of %s; want the same one", group.Identity,
+			group.TargetPort, before)
 	}
 
 	tap := l.tap()
 	tap.refuse = refusing("DELETE /v1/loadbalancer-target-groups/", http.StatusConflict, 2)
 	web.Spec.Ports[0].Port = 8080
 	for attempt := range 2 {
-		if _, err := l.ensure(web, nodes); err == nil || !strings.Contains(err.Error(), "delete target group a0a1b2c3dweb-p80") {
+		if _, err := l.ensure(web, nodes); err == nil ||
+			!strings.Contains(err.Error(), "delete target group a0a1b2c3dweb-p80") {
 			t.Errorf("attempt %d: %v; want an error while the old target group is there", attempt, err)
 		}
 	}
@@ -247,13 +258,14 @@ func TestDefect13_OldTargetGroupStaysBehind(t *testing.T) {
 	}
 }
 
-// TestDefect14_DeletionSkipsBusyTargetGroups: the existing CCM does not delete target groups that still show listeners, and says that
-// nothing is left.
+// TestDefect14_DeletionSkipsBusyTargetGroups: the existing CCM does not delete target groups that still show listeners,
+// and says that nothing is left.
 func TestDefect14_DeletionSkipsBusyTargetGroups(t *testing.T) {
 	clouds := map[string]emulator.Config{
-		"listeners go at once":          slowCloud,
-		"listeners go at the end":       {Delays: slowCloud.Delays, Switches: emulator.Switches{LateRelease: true}},
-		"the load balancer stays shown": {Delays: emulator.Delays{LoadbalancerDelete: 10 * time.Second, LoadbalancerLinger: time.Hour}},
+		"listeners go at once":    slowCloud,
+		"listeners go at the end": {Delays: slowCloud.Delays, Switches: emulator.Switches{LateRelease: true}},
+		"the load balancer stays shown": {Delays: emulator.Delays{LoadbalancerDelete: 10 * time.Second,
+			LoadbalancerLinger: time.Hour}},
 	}
 	for name, cloud := range clouds {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// TestDefect04_TCPAndUDPOnOnePort: the existing CCM knows listeners by port number alone, and makes both UDP at the next sync.
+// TestDefect04_TCPAndUDPOnOnePort: the existing CCM knows listeners by port number alone, and makes both UDP at the
+// next sync.
 func TestDefect04_TCPAndUDPOnOnePort(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	dns := service("dns", 53)
@@ -30,7 +31,8 @@ func TestDefect04_TCPAndUDPOnOnePort(t *testing.T) {
 	}
 	var listeners []string
 	for _, listener := range l.balancer().LoadbalancerListeners {
-		listeners = append(listeners, fmt.Sprintf("%d/%s to %d/%s", listener.Port, listener.Protocol, listener.TargetGroup.TargetPort, listener.TargetGroup.Protocol))
+		listeners = append(listeners, fmt.Sprintf("%d/%s to %d/%s", listener.Port, listener.Protocol,
+			listener.TargetGroup.TargetPort, listener.TargetGroup.Protocol))
 	}
 	slices.Sort(listeners)
 	if want := []string{"53/tcp to 30053/tcp", "53/udp to 31053/udp"}; !slices.Equal(listeners, want) {
@@ -38,10 +40,11 @@ func TestDefect04_TCPAndUDPOnOnePort(t *testing.T) {
 	}
 }
 
-// TestDefect05_ReservedIPIsDetached: the existing CCM sends an empty reservedIpId with every update, which takes away an address that
-// somebody attached. Ours never sends the key, and without it the cloud leaves the address alone.
+// TestDefect05_ReservedIPIsDetached: the existing CCM sends an empty reservedIpId with every update, which takes away
+// an address that somebody attached. Ours never sends the key, and without it the cloud leaves the address alone.
 func TestDefect05_ReservedIPIsDetached(t *testing.T) {
-	for name, annotate := range map[string]func(*corev1.Service){"no annotation": annotated(), "an empty annotation": annotated("reserved-ip", "")} {
+	for name, annotate := range map[string]func(*corev1.Service){"no annotation": annotated(),
+		"an empty annotation": annotated("reserved-ip", "")} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t, emulator.Config{})
 			tap := l.tap()
@@ -74,19 +77,21 @@ func TestDefect05_ReservedIPIsDetached(t *testing.T) {
 // attachReservedIP gives a load balancer a reserved address, outside of Kubernetes, and returns the address.
 func (l *lab) attachReservedIP(balancer string) string {
 	l.Helper()
-	ip, err := l.api().CreateReservedIP(l.Context(), iaas.CreateReservedIpRequest{Name: "by-hand", Region: emulator.DefaultRegion})
+	ip, err := l.api().CreateReservedIP(l.Context(), iaas.CreateReservedIpRequest{Name: "by-hand",
+		Region: emulator.DefaultRegion})
 	if err != nil {
 		l.Fatal(err)
 	}
-	ip, err = l.api().AssociateReservedIP(l.Context(), ip.Identity, iaas.AssociateReservedIpRequest{LoadbalancerIdentity: &balancer})
+	ip, err = l.api().AssociateReservedIP(l.Context(), ip.Identity,
+		iaas.AssociateReservedIpRequest{LoadbalancerIdentity: &balancer})
 	if err != nil {
 		l.Fatal(err)
 	}
 	return ip.IPv4Address
 }
 
-// TestDefect07_EverySyncRewritesEverything: the existing CCM compares target groups with nothing and listeners in vain: 3 writes a port
-// and sync, also after a restart and for every node event.
+// TestDefect07_EverySyncRewritesEverything: the existing CCM compares target groups with nothing and listeners in vain:
+// 3 writes a port and sync, also after a restart and for every node event.
 func TestDefect07_EverySyncRewritesEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -157,7 +162,8 @@ func TestDefect08_AnswerWithoutSubnetPanics(t *testing.T) {
 	})
 }
 
-// TestDefect09_OrderOfSecurityGroups: the existing CCM takes another order of the same security groups for a change, at every sync.
+// TestDefect09_OrderOfSecurityGroups: the existing CCM takes another order of the same security groups for a change, at
+// every sync.
 func TestDefect09_OrderOfSecurityGroups(t *testing.T) {
 	for _, mode := range []emulator.UpdateMode{emulator.Replace, emulator.Merge} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -192,7 +198,8 @@ func TestDefect09_OrderOfSecurityGroups(t *testing.T) {
 			slices.Sort(attached)
 			slices.Sort(old.balancer.SecurityGroupAttachments)
 			if !slices.Equal(attached, old.balancer.SecurityGroupAttachments) || l.balancer().Labels["team"] != "shop" {
-				t.Errorf("security groups %v, labels %v; want both groups and the new label", attached, l.balancer().Labels)
+				t.Errorf("security groups %v, labels %v; want both groups and the new label", attached,
+					l.balancer().Labels)
 			}
 		})
 	}
@@ -203,7 +210,8 @@ func (l *lab) securityGroups(names ...string) []string {
 	l.Helper()
 	var identities []string
 	for _, name := range names {
-		group, err := l.api().CreateSecurityGroup(l.Context(), iaas.CreateSecurityGroupRequest{Name: name, VpcIdentity: emulator.DefaultVPC})
+		group, err := l.api().CreateSecurityGroup(l.Context(), iaas.CreateSecurityGroupRequest{Name: name,
+			VpcIdentity: emulator.DefaultVPC})
 		if err != nil {
 			l.Fatal(err)
 		}
@@ -212,8 +220,9 @@ func (l *lab) securityGroups(names ...string) []string {
 	return identities
 }
 
-// TestDefect12_ListenerOfAnUnmatchedTargetGroupIsSkipped: when the existing CCM does not find a port's target group by its labels it
-// leaves the listener as it is and reports success. Ours knows the group by its name, and makes another one if its labels are of another owner.
+// TestDefect12_ListenerOfAnUnmatchedTargetGroupIsSkipped: when the existing CCM does not find a port's target group by
+// its labels it leaves the listener as it is and reports success. Ours knows the group by its name, and makes another
+// one if its labels are of another owner.
 func TestDefect12_ListenerOfAnUnmatchedTargetGroupIsSkipped(t *testing.T) {
 	tests := map[string]struct {
 		labels iaas.Labels // that stay
@@ -229,8 +238,9 @@ func TestDefect12_ListenerOfAnUnmatchedTargetGroupIsSkipped(t *testing.T) {
 			nodes, web := l.nodes("a"), service("web", 80)
 			l.settle(web, nodes)
 			group := l.group()
-			_, err := l.api().UpdateTargetGroup(t.Context(), iaas.UpdateTargetGroupRequest{Identity: group.Identity, UpdateTargetGroup: iaas.UpdateTargetGroup{
-				Name: group.Name, Labels: tt.labels, TargetPort: group.TargetPort, Protocol: group.Protocol}})
+			_, err := l.api().UpdateTargetGroup(t.Context(), iaas.UpdateTargetGroupRequest{Identity: group.Identity,
+				UpdateTargetGroup: iaas.UpdateTargetGroup{
+					Name: group.Name, Labels: tt.labels, TargetPort: group.TargetPort, Protocol: group.Protocol}})
 			if err != nil {
 				t.Fatal(err)
 			}

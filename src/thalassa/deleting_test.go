@@ -43,8 +43,8 @@ func (l *lab) syncing(web *corev1.Service, nodes []*corev1.Node) <-chan error {
 	return done
 }
 
-// TestDeletionByOthersIsFollowed: one that is under way when the Service is synced is looked at again within seconds, not when what is
-// known of the cloud has become too old.
+// TestDeletionByOthersIsFollowed: one that is under way when the Service is synced is looked at again within seconds,
+// not when what is known of the cloud has become too old.
 func TestDeletionByOthersIsFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const deletion = 10 * time.Second
@@ -66,7 +66,8 @@ func TestDeletionByOthersIsFollowed(t *testing.T) {
 func TestFailedOneIsDeletedAsAdvised(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const deletion = 10 * time.Second
-		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: time.Second, LoadbalancerDelete: deletion}})
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: time.Second,
+			LoadbalancerDelete: deletion}})
 		nodes, web := l.nodes("a"), service("web", 80)
 		if _, err := l.ensure(web, nodes); err == nil {
 			t.Fatal("it serves at once")
@@ -76,7 +77,8 @@ func TestFailedOneIsDeletedAsAdvised(t *testing.T) {
 		}
 		done := l.syncing(web, nodes)
 		<-time.After(10 * time.Minute) // by now it is looked at once a minute
-		if event := l.nextEvent(); !strings.Contains(event, "delete it in the cloud: a new one is then created automatically") {
+		if event := l.nextEvent(); !strings.Contains(event,
+			"delete it in the cloud: a new one is then created automatically") {
 			t.Errorf("event %q, want the advice to delete it", event)
 		}
 		began := time.Now()
@@ -140,7 +142,8 @@ func TestWaitingGoesByTheLatestLook(t *testing.T) {
 	})
 }
 
-// TestSecondFailureIsToldToo: the one that replaces a failed load balancer is another one, looked at as often as any new one.
+// TestSecondFailureIsToldToo: the one that replaces a failed load balancer is another one, looked at as often as any
+// new one.
 func TestSecondFailureIsToldToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: time.Second}})
@@ -175,7 +178,8 @@ func TestSecondFailureIsToldToo(t *testing.T) {
 		l.emulator.ResetCounters()
 		<-time.After(time.Minute)
 		if events, lists := told(), l.emulator.Counters()["GET /v1/loadbalancers"]; events != 1 || lists < 4 {
-			t.Errorf("%d events and %d looks in the minute after the second failure; want one, and pauses as after the first", events, lists)
+			t.Errorf("%d events and %d looks in the minute after the second failure; want one, and pauses as after "+
+				"the first", events, lists)
 		}
 		if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, ""); err != nil {
 			t.Fatal(err)

@@ -10,16 +10,17 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// TestRestrictedServiceIsNotOpenedAnew: what is made again for a Service has the restrictions that it asks for, and while they cannot be
-// read nothing is made, and its owner hears why, once.
+// TestRestrictedServiceIsNotOpenedAnew: what is made again for a Service has the restrictions that it asks for, and
+// while they cannot be read nothing is made, and its owner hears why, once.
 func TestRestrictedServiceIsNotOpenedAnew(t *testing.T) {
 	tests := map[string]struct {
 		sources string
 		made    []string // the allowed sources of the port; nil: it is not opened
 		told    []string // parts of the event
 	}{
-		"readable":   {"10.0.0.0/8", []string{"10.0.0.0/8"}, []string{"create load balancer"}},
-		"unreadable": {"10.0.0.0/8, everybody", nil, []string{"cannot be reverted now", "80/TCP is not opened, because the annotation about its allowed sources is not valid"}},
+		"readable": {"10.0.0.0/8", []string{"10.0.0.0/8"}, []string{"create load balancer"}},
+		"unreadable": {"10.0.0.0/8, everybody", nil, []string{"cannot be reverted now",
+			"80/TCP is not opened, because the annotation about its allowed sources is not valid"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -37,8 +38,10 @@ func TestRestrictedServiceIsNotOpenedAnew(t *testing.T) {
 				<-time.After(3 * driftPeriod)
 				if left := l.leftovers(); (len(left) > 0) != (tt.made != nil) {
 					t.Errorf("in the cloud: %v", left)
-				} else if tt.made != nil && !slices.Equal(l.balancer().LoadbalancerListeners[0].AllowedSources, tt.made) {
-					t.Errorf("made with the sources %v, want %v", l.balancer().LoadbalancerListeners[0].AllowedSources, tt.made)
+				} else if tt.made != nil && !slices.Equal(l.balancer().LoadbalancerListeners[0].AllowedSources,
+					tt.made) {
+					t.Errorf("made with the sources %v, want %v", l.balancer().LoadbalancerListeners[0].AllowedSources,
+						tt.made)
 				}
 				drifted := l.eventsAbout("LoadBalancerDrifted")
 				if len(drifted) != 1 {

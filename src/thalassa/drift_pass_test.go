@@ -15,8 +15,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// TestPassSharesLists on a real clock, on which no two looks are at the same moment: one list of each kind, however many Services
-// and nodes there are.
+// TestPassSharesLists on a real clock, on which no two looks are at the same moment: one list of each kind, however
+// many Services and nodes there are.
 func TestPassSharesLists(t *testing.T) {
 	l := newLab(t, emulator.Config{}).overHTTP()
 	nodes := l.nodes("a", "b", "c")
@@ -35,14 +35,16 @@ func TestPassSharesLists(t *testing.T) {
 			t.Errorf("plan %q, status %v, error %v; want nothing but an address", found.Plan, found.Status, err)
 		}
 	}
-	for _, operation := range []string{"GET /v1/machines", "GET /v1/loadbalancers", "GET /v1/loadbalancer-target-groups"} {
+	for _, operation := range []string{"GET /v1/machines", "GET /v1/loadbalancers",
+		"GET /v1/loadbalancer-target-groups"} {
 		if got := l.emulator.Counters()[operation]; got != 1 {
 			t.Errorf("%s: %d times in one pass, want once", operation, got)
 		}
 	}
 }
 
-// TestNodeEventDoesNotHideDrift: the load balancer is gone when the nodes change, so there is nothing to give targets to.
+// TestNodeEventDoesNotHideDrift: the load balancer is gone when the nodes change, so there is nothing to give targets
+// to.
 func TestNodeEventDoesNotHideDrift(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -122,7 +124,8 @@ func addressChanges(t *testing.T, hostname bool) {
 	moved.Store(true)
 	<-time.After(driftPeriod + time.Second)
 	current, err := cluster.CoreV1().Services("shop").Get(t.Context(), "web", metav1.GetOptions{})
-	if got := current.Status.LoadBalancer.Ingress; err != nil || len(got) != 1 || !strings.Contains(got[0].IP+got[0].Hostname, next) {
+	if got := current.Status.LoadBalancer.Ingress; err != nil || len(got) != 1 ||
+		!strings.Contains(got[0].IP+got[0].Hostname, next) {
 		t.Errorf("status %v, error %v", current.Status.LoadBalancer, err)
 	}
 	if event := l.nextEvent(); !strings.HasPrefix(event, "Warning LoadBalancerRepaired") {
@@ -148,7 +151,8 @@ func TestGoneMachineCostsNoSecondList(t *testing.T) {
 		}
 
 		// One that comes into being after all is a target from the next pass on.
-		if _, err := l.emulator.AddMachine(emulator.MachineSpec{Name: "late", Identity: serverID("l"), Subnet: emulator.DefaultSubnet}); err != nil {
+		if _, err := l.emulator.AddMachine(emulator.MachineSpec{Name: "late", Identity: serverID("l"),
+			Subnet: emulator.DefaultSubnet}); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(driftPeriod)
@@ -160,11 +164,12 @@ func TestGoneMachineCostsNoSecondList(t *testing.T) {
 	})
 }
 
-// TestHopelessLoadBalancerIsLookedAtEverMoreRarely: one that failed, or takes for ever, costs a list a minute in the long run, and is
-// found to serve within a minute.
+// TestHopelessLoadBalancerIsLookedAtEverMoreRarely: one that failed, or takes for ever, costs a list a minute in the
+// long run, and is found to serve within a minute.
 func TestHopelessLoadBalancerIsLookedAtEverMoreRarely(t *testing.T) {
 	config := DefaultConfig().LoadBalancer
-	for status, patient := range map[string]time.Duration{"failed": 0, "creating": seconds(config.CreationPollTimeout)} {
+	for status, patient := range map[string]time.Duration{"failed": 0,
+		"creating": seconds(config.CreationPollTimeout)} {
 		t.Run(status, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: time.Second}})

@@ -28,15 +28,16 @@ import (
 // driftPeriod is the period of these tests.
 const driftPeriod = 5 * time.Minute
 
-// watching starts the service controller of a cluster that holds the Services and all nodes, until the test ends. Where the Services are
-// as they should be already, that makes no event.
+// watching starts the service controller of a cluster that holds the Services and all nodes, until the test ends. Where
+// the Services are as they should be already, that makes no event.
 func (l *lab) watching(services ...*corev1.Service) *fake.Clientset {
 	l.Helper()
 	cluster := fake.NewClientset()
 	for _, service := range services {
 		service = service.DeepCopy()
 		service.Finalizers = []string{helpers.LoadBalancerCleanupFinalizer}
-		if _, err := cluster.CoreV1().Services(service.Namespace).Create(l.Context(), service, metav1.CreateOptions{}); err != nil {
+		if _, err := cluster.CoreV1().Services(service.Namespace).Create(l.Context(), service,
+			metav1.CreateOptions{}); err != nil {
 			l.Fatal(err)
 		}
 	}
@@ -62,8 +63,10 @@ func (l *lab) control(cluster kubernetes.Interface) {
 	l.Helper()
 	workerpooltest.New(l).Begin(cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		controller, err := servicecontroller.New(servicecontroller.Options{
-			Provider: l.cloud.balancers, Behaviour: l.config.LoadBalancer.behaviour(), Client: cluster, Recorder: l.events,
-			Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(),
+			Provider: l.cloud.balancers, Behaviour: l.config.LoadBalancer.behaviour(), Client: cluster,
+			Recorder: l.events,
+			Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(),
+			EndpointSlices: factory.Discovery().V1().EndpointSlices(),
 		})
 		return func(ctx context.Context) { controller.Run(ctx, workers) }, err
 	})
@@ -86,13 +89,15 @@ func TestDriftIsRepaired(t *testing.T) {
 		"the machines are detached": {func(t *testing.T, api *iaas.Client, lb iaas.VpcLoadbalancer) error {
 			t.Helper()
 			group := lb.LoadbalancerListeners[0].TargetGroup.Identity
-			return api.SetTargetGroupServerAttachments(t.Context(), iaas.TargetGroupAttachmentsBatch{TargetGroupID: group, Attachments: []iaas.AttachTarget{}})
+			return api.SetTargetGroupServerAttachments(t.Context(),
+				iaas.TargetGroupAttachmentsBatch{TargetGroupID: group, Attachments: []iaas.AttachTarget{}})
 		}, "0 machines become 2"},
 		"a target group gets another port": {func(t *testing.T, api *iaas.Client, lb iaas.VpcLoadbalancer) error {
 			t.Helper()
 			group := lb.LoadbalancerListeners[0].TargetGroup
-			_, err := api.UpdateTargetGroup(t.Context(), iaas.UpdateTargetGroupRequest{Identity: group.Identity, UpdateTargetGroup: iaas.UpdateTargetGroup{
-				Name: group.Name, Labels: group.Labels, TargetPort: 1, Protocol: group.Protocol}})
+			_, err := api.UpdateTargetGroup(t.Context(), iaas.UpdateTargetGroupRequest{Identity: group.Identity,
+				UpdateTargetGroup: iaas.UpdateTargetGroup{
+					Name: group.Name, Labels: group.Labels, TargetPort: 1, Protocol: group.Protocol}})
 			return err
 		}, "target port 1 becomes 30080"},
 	}
@@ -113,9 +118,11 @@ func TestDriftIsRepaired(t *testing.T) {
 				}
 				<-time.After(driftPeriod + time.Minute)
 				if after := l.picture(); !slices.Equal(before, after) {
-					t.Errorf("after a period the cloud has\n%s\nwant\n%s", strings.Join(after, "\n"), strings.Join(before, "\n"))
+					t.Errorf("after a period the cloud has\n%s\nwant\n%s", strings.Join(after, "\n"),
+						strings.Join(before, "\n"))
 				}
-				if event := l.nextEvent(); !strings.HasPrefix(event, "Warning LoadBalancerDrifted") || !strings.Contains(event, tt.told) {
+				if event := l.nextEvent(); !strings.HasPrefix(event, "Warning LoadBalancerDrifted") ||
+					!strings.Contains(event, tt.told) {
 					t.Errorf("event = %q, want one with %q", event, tt.told)
 				}
 				if event := l.nextEvent(); event != "" {
@@ -151,7 +158,8 @@ func (l *lab) picture() []string {
 // TestDeletedLoadBalancerIsMadeAnew: its new address is published, because the service controller would not notice.
 func TestDeletedLoadBalancerIsMadeAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: 20 * time.Second, LoadbalancerDelete: 30 * time.Second}})
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: 20 * time.Second,
+			LoadbalancerDelete: 30 * time.Second}})
 		web := service("web", 80)
 		web.Status.LoadBalancer = *l.settle(web, l.nodes("a"))
 		cluster := l.watching(web)
@@ -172,7 +180,8 @@ func TestDeletedLoadBalancerIsMadeAnew(t *testing.T) {
 			current.Status.LoadBalancer.Ingress[0].IP != state[0].Addresses[0] {
 			t.Errorf("the Service shows %v, the cloud has %v", current.Status.LoadBalancer, state)
 		}
-		for _, want := range []string{"Warning LoadBalancerDrifted", "Warning LoadBalancerRepaired The addresses of the load balancer changed from 198.18.0.2 to 198.18."} {
+		for _, want := range []string{"Warning LoadBalancerDrifted",
+			"Warning LoadBalancerRepaired The addresses of the load balancer changed from 198.18.0.2 to 198.18."} {
 			if event := l.nextEvent(); !strings.HasPrefix(event, want) {
 				t.Errorf("event = %q, want %q", event, want)
 			}
@@ -198,7 +207,8 @@ func TestNoDriftCostsThreeListsAPeriod(t *testing.T) {
 		const hour = 12
 		<-time.After(hour*driftPeriod + time.Second)
 		counters := l.emulator.Counters()
-		for _, operation := range []string{"GET /v1/machines", "GET /v1/loadbalancers", "GET /v1/loadbalancer-target-groups"} {
+		for _, operation := range []string{"GET /v1/machines", "GET /v1/loadbalancers",
+			"GET /v1/loadbalancer-target-groups"} {
 			if got := counters[operation]; got != hour {
 				t.Errorf("%s: %d times in an hour, want %d", operation, got, hour)
 			}
@@ -252,14 +262,16 @@ func (c *cutLine) RoundTrip(request *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(request)
 }
 
-// TestNothingIsMadeForAServiceThatIsGone: somebody removed everything by hand, and then the Service, whose finalizer goes because
-// nothing is there. What would be made now nobody would ever remove.
+// TestNothingIsMadeForAServiceThatIsGone: somebody removed everything by hand, and then the Service, whose finalizer
+// goes because nothing is there. What would be made now nobody would ever remove.
 func TestNothingIsMadeForAServiceThatIsGone(t *testing.T) {
 	tests := map[string]func(*testing.T, *lab, *fake.Clientset, *corev1.Service){
 		"it is being deleted": func(t *testing.T, _ *lab, cluster *fake.Clientset, web *corev1.Service) {
 			t.Helper()
-			web.DeletionTimestamp, web.Finalizers = &metav1.Time{Time: time.Now()}, []string{helpers.LoadBalancerCleanupFinalizer}
-			if _, err := cluster.CoreV1().Services("shop").Update(t.Context(), web, metav1.UpdateOptions{}); err != nil {
+			web.DeletionTimestamp, web.Finalizers = &metav1.Time{Time: time.Now()},
+				[]string{helpers.LoadBalancerCleanupFinalizer}
+			if _, err := cluster.CoreV1().Services("shop").Update(t.Context(), web,
+				metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -273,7 +285,8 @@ func TestNothingIsMadeForAServiceThatIsGone(t *testing.T) {
 			t.Helper()
 			other := web.DeepCopy()
 			other.Spec.Type = corev1.ServiceTypeClusterIP
-			if _, err := cluster.CoreV1().Services("shop").Update(t.Context(), other, metav1.UpdateOptions{}); err != nil {
+			if _, err := cluster.CoreV1().Services("shop").Update(t.Context(), other,
+				metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -313,7 +326,8 @@ func (l *lab) removeByHand() {
 		l.Fatal(err)
 	}
 	for _, group := range groups {
-		if err := l.api().DeleteTargetGroup(l.Context(), iaas.DeleteTargetGroupRequest{Identity: group.Identity}); err != nil {
+		if err := l.api().DeleteTargetGroup(l.Context(),
+			iaas.DeleteTargetGroupRequest{Identity: group.Identity}); err != nil {
 			l.Fatal(err)
 		}
 	}
@@ -338,7 +352,8 @@ func TestStuckDeletionIsToldAndCostsLittle(t *testing.T) {
 		if lists := l.emulator.Counters()["GET /v1/loadbalancers"]; lists > 90 {
 			t.Errorf("%d lists in an hour", lists)
 		}
-		if event := l.nextEvent(); !strings.HasPrefix(event, "Warning LoadBalancerDrifted") || !strings.Contains(event, "is being deleted") {
+		if event := l.nextEvent(); !strings.HasPrefix(event, "Warning LoadBalancerDrifted") ||
+			!strings.Contains(event, "is being deleted") {
 			t.Errorf("event = %q", event)
 		}
 		if more := l.nextEvent(); more != "" {
@@ -355,7 +370,8 @@ func TestFailedRepairIsRepeatedSoon(t *testing.T) {
 		l.settle(web, l.nodes("a"))
 		l.watching(web)
 		l.removeByHand()
-		if _, err := l.emulator.Inject(fault.Rule{Operation: "POST /v1/loadbalancers", Count: 1, Effect: fault.Effect{Kind: fault.Reset}}); err != nil {
+		if _, err := l.emulator.Inject(fault.Rule{Operation: "POST /v1/loadbalancers", Count: 1,
+			Effect: fault.Effect{Kind: fault.Reset}}); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(driftPeriod + 3*time.Minute)
@@ -371,7 +387,8 @@ func TestDeletionIsFinishedWhenListsSaySo(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		web := service("web", 80)
 		l.settle(web, l.nodes("a"))
-		rule := fault.Rule{Operation: "DELETE /v1/loadbalancer-target-groups/{id}", Effect: fault.Effect{Kind: fault.DeleteLag, Delay: 5 * time.Minute}}
+		rule := fault.Rule{Operation: "DELETE /v1/loadbalancer-target-groups/{id}",
+			Effect: fault.Effect{Kind: fault.DeleteLag, Delay: 5 * time.Minute}}
 		if _, err := l.emulator.Inject(rule); err != nil {
 			t.Fatal(err)
 		}
@@ -382,13 +399,15 @@ func TestDeletionIsFinishedWhenListsSaySo(t *testing.T) {
 	})
 }
 
-// TestLostCreationKeepsTheFinalizer: its answer was lost and lists do not show it yet, so nobody may say that nothing is there.
+// TestLostCreationKeepsTheFinalizer: its answer was lost and lists do not show it yet, so nobody may say that nothing
+// is there.
 func TestLostCreationKeepsTheFinalizer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		web, nodes := service("web", 80), l.nodes("a")
 		for _, rule := range []fault.Rule{
-			{Operation: "GET /v1/loadbalancer*", Until: 40 * time.Second, Effect: fault.Effect{Kind: fault.Stale, Delay: 30 * time.Second}},
+			{Operation: "GET /v1/loadbalancer*", Until: 40 * time.Second, Effect: fault.Effect{Kind: fault.Stale,
+				Delay: 30 * time.Second}},
 			{Operation: "POST /v1/loadbalancer-target-groups", Count: 1, Effect: fault.Effect{Kind: fault.Drop}},
 		} {
 			if _, err := l.emulator.Inject(rule); err != nil {

@@ -40,7 +40,8 @@ func TestFailedRepairIsTold(t *testing.T) {
 	})
 }
 
-// TestProblemsAreToldOnce however often the Service is looked at while its load balancer is being made, and again when they change.
+// TestProblemsAreToldOnce however often the Service is looked at while its load balancer is being made, and again when
+// they change.
 func TestProblemsAreToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: time.Minute}})
@@ -86,7 +87,8 @@ func TestUpdatingServes(t *testing.T) {
 // TestLabelFiltersThatLag for longer than anybody waits: nothing is made twice, and nothing leaks.
 func TestLabelFiltersThatLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{Delays: emulator.Delays{LabelFilters: time.Hour, LoadbalancerCreate: 3 * time.Minute}})
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{LabelFilters: time.Hour,
+			LoadbalancerCreate: 3 * time.Minute}})
 		web, nodes := service("web", 80), l.nodes("a")
 		l.settle(web, nodes)
 		if made := len(l.emulator.State().LoadBalancers); made != 1 {
@@ -102,7 +104,8 @@ func TestLabelFiltersThatLag(t *testing.T) {
 	})
 }
 
-// TestOldLoadBalancerIsNotSlowAtOnce: how long it takes counts from when it was first seen not to serve, whatever it says of its age.
+// TestOldLoadBalancerIsNotSlowAtOnce: how long it takes counts from when it was first seen not to serve, whatever it
+// says of its age.
 func TestOldLoadBalancerIsNotSlowAtOnce(t *testing.T) {
 	for name, made := range map[string]any{"months old": "2019-08-01T00:00:00Z", "of unknown age": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +121,8 @@ func TestOldLoadBalancerIsNotSlowAtOnce(t *testing.T) {
 				const patience = 5 * time.Minute
 				ctx, cancel := context.WithTimeout(t.Context(), patience-time.Second)
 				defer cancel()
-				if err := attempt(ctx, l.process().ensuring(web, nodes)); err == nil || !strings.Contains(err.Error(), "rebooting") {
+				if err := attempt(ctx, l.process().ensuring(web, nodes)); err == nil ||
+					!strings.Contains(err.Error(), "rebooting") {
 					t.Errorf("error = %v, want one about its status", err)
 				}
 				if event := l.nextEvent(); event != "" {

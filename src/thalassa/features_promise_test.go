@@ -28,7 +28,8 @@ func (l *lab) givenUp(first *corev1.Service, nodes []*corev1.Node) (id string) {
 // TestUnreadableCheckKeepsItsNodeRule: the check that is there goes on, so the nodes are reached where it asks.
 func TestUnreadableCheckKeepsItsNodeRule(t *testing.T) {
 	for name, spoiled := range map[string][]string{
-		"a port": {"health-check-port", "80a1"}, "whether at all": {"health-check-enabled", "maybe"}, "a name": {"health-check-prot", "8082", "health-check-port", "8081"},
+		"a port": {"health-check-port", "80a1"}, "whether at all": {"health-check-enabled", "maybe"},
+		"a name": {"health-check-prot", "8082", "health-check-port", "8081"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newFeatureLab(t)
@@ -77,14 +78,17 @@ func TestAdoptedGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)
 		nodes, second := l.nodes("a"), service("second", 80, 443, 8443)
-		annotated("adopt", l.givenUp(wishes(nil), nodes), "max-connections.p8443", "5", "loadbalancing-policy.p8443", "MAGLEV")(second)
+		annotated("adopt", l.givenUp(wishes(nil), nodes), "max-connections.p8443", "5", "loadbalancing-policy.p8443",
+			"MAGLEV")(second)
 		l.settle(second, nodes)
 		for _, name := range []string{"max-connections.p8443", "loadbalancing-policy.p8443"} {
 			delete(second.Annotations, annotationPrefix+name)
 		}
 		l.settle(second, nodes)
-		if got := l.only().Listeners[2]; got.MaxConnections != 10000 || got.TargetGroup.LoadbalancingPolicy != "ROUND_ROBIN" {
-			t.Errorf("%d connections, policy %s; want the defaults", got.MaxConnections, got.TargetGroup.LoadbalancingPolicy)
+		if got := l.only().Listeners[2]; got.MaxConnections != 10000 ||
+			got.TargetGroup.LoadbalancingPolicy != "ROUND_ROBIN" {
+			t.Errorf("%d connections, policy %s; want the defaults", got.MaxConnections,
+				got.TargetGroup.LoadbalancingPolicy)
 		}
 		if id, found := l.only().Annotations[annotationAdoptable]; found {
 			t.Errorf("it may be adopted again by %s", id)
@@ -98,11 +102,14 @@ func TestSharedTargetGroupIsNotTaken(t *testing.T) {
 	nodes, second := l.nodes("a"), service("second", 80)
 	second.Spec.Ports[0].NodePort = 31080
 	var group struct{ Identity string }
-	mustDecode(t, l.request(http.MethodPost, "/v1/loadbalancer-target-groups", map[string]any{"name": "shared", "vpc": emulator.DefaultVPC, "targetPort": 9000, "protocol": "tcp"}), &group)
+	mustDecode(t, l.request(http.MethodPost, "/v1/loadbalancer-target-groups", map[string]any{"name": "shared",
+		"vpc": emulator.DefaultVPC, "targetPort": 9000, "protocol": "tcp"}), &group)
 	for _, name := range []string{"theirs", "others"} {
 		l.request(http.MethodPost, "/v1/loadbalancers", map[string]any{
-			"name": name, "subnet": emulator.DefaultSubnet, "annotations": map[string]string{annotationAdoptable: "k8s-test/shop/second"},
-			"listeners": []map[string]any{{"name": name, "port": 80, "protocol": "tcp", "targetGroup": group.Identity}},
+			"name": name, "subnet": emulator.DefaultSubnet,
+			"annotations": map[string]string{annotationAdoptable: "k8s-test/shop/second"},
+			"listeners": []map[string]any{{"name": name, "port": 80, "protocol": "tcp",
+				"targetGroup": group.Identity}},
 		})
 	}
 	id := l.list("/v1/loadbalancers")[0].Identity
@@ -135,11 +142,13 @@ func TestReservedIPOfTheOneToAdopt(t *testing.T) {
 	})
 }
 
-// TestForgottenInTime: what the Service asked for and somebody took away before it was given up is nobody's when it comes back.
+// TestForgottenInTime: what the Service asked for and somebody took away before it was given up is nobody's when it
+// comes back.
 func TestForgottenInTime(t *testing.T) {
 	l := newFeatureLab(t)
 	nodes := l.nodes("a")
-	l.settle(wishes(annotated("security-groups", "one", "reserved-ip", "rip-one", "delete-protection", "true", "acl-allowed-sources", "10.0.0.0/8")), nodes)
+	l.settle(wishes(annotated("security-groups", "one", "reserved-ip", "rip-one", "delete-protection", "true",
+		"acl-allowed-sources", "10.0.0.0/8")), nodes)
 	l.putBalancer(func(body map[string]any) {
 		body["securityGroupAttachments"], body["reservedIpId"], body["deleteProtection"] = []string{}, "", false
 	})
@@ -147,13 +156,16 @@ func TestForgottenInTime(t *testing.T) {
 	l.restart()
 	l.settle(wishes(nil), nodes)
 	l.putBalancer(func(body map[string]any) {
-		body["securityGroupAttachments"], body["reservedIpId"], body["deleteProtection"] = []string{"sg-one"}, "rip-one", true
+		body["securityGroupAttachments"], body["reservedIpId"], body["deleteProtection"] = []string{"sg-one"},
+			"rip-one", true
 	})
 	l.putListener(set("allowedSources", []string{"192.0.2.0/24"}))
 	l.restart()
 	l.settle(wishes(nil), nodes)
-	if lb := l.only(); groupText(l) != "sg-one" || lb.ReservedIPIdentity != "rip-one" || !lb.DeleteProtection || sourceText(l) != "[192.0.2.0/24] []" {
-		t.Errorf("groups %q, reserved IP %q, protected %t, sources %s: what was done by hand is undone", groupText(l), lb.ReservedIPIdentity, lb.DeleteProtection, sourceText(l))
+	if lb := l.only(); groupText(l) != "sg-one" || lb.ReservedIPIdentity != "rip-one" || !lb.DeleteProtection ||
+		sourceText(l) != "[192.0.2.0/24] []" {
+		t.Errorf("groups %q, reserved IP %q, protected %t, sources %s: what was done by hand is undone", groupText(l),
+			lb.ReservedIPIdentity, lb.DeleteProtection, sourceText(l))
 	}
 }
 
@@ -162,7 +174,9 @@ func TestKeepNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)
 		nodes, web := l.nodes("a"), wishes(annotated("on-delete", "keep", "create-security-group", "true"))
-		l.refusing(http.StatusBadRequest, func(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Path == "/v1/loadbalancers" })
+		l.refusing(http.StatusBadRequest, func(r *http.Request) bool {
+			return r.Method == http.MethodPost && r.URL.Path == "/v1/loadbalancers"
+		})
 		if _, err := l.ensure(web, nodes); err == nil || len(l.everything()) == 0 {
 			t.Fatalf("error %v, made %v; want what comes before the load balancer", err, l.everything())
 		}
@@ -173,7 +187,8 @@ func TestKeepNothing(t *testing.T) {
 	})
 }
 
-// TestKeepAfterCrashes: wherever the handing over is interrupted, it is finished, and nothing that it leads to is deleted.
+// TestKeepAfterCrashes: wherever the handing over is interrupted, it is finished, and nothing that it leads to is
+// deleted.
 func TestKeepAfterCrashes(t *testing.T) {
 	for stop := range 5 {
 		t.Run(fmt.Sprint(stop), func(t *testing.T) {
@@ -188,8 +203,11 @@ func TestKeepAfterCrashes(t *testing.T) {
 				l.remove(web)
 				after := l.only()
 				groups := l.list("/v1/security-groups")
-				own := slices.ContainsFunc(groups, func(g shown) bool { return strings.Contains(groupText(l), g.Identity) })
-				if after.Identity != before.Identity || len(after.Listeners) != 2 || len(l.list("/v1/loadbalancer-target-groups")) != 2 || !own {
+				own := slices.ContainsFunc(groups, func(g shown) bool {
+					return strings.Contains(groupText(l), g.Identity)
+				})
+				if after.Identity != before.Identity || len(after.Listeners) != 2 ||
+					len(l.list("/v1/loadbalancer-target-groups")) != 2 || !own {
 					t.Errorf("left: %+v with security groups %s", after, groupText(l))
 				}
 				if owned, err := l.cloud.balancers.ListManaged(t.Context()); err != nil || len(owned) > 0 {
@@ -202,7 +220,8 @@ func TestKeepAfterCrashes(t *testing.T) {
 
 // TestForbiddenLookKeepsTheFinalizer: that nothing may be seen does not mean that nothing is there.
 func TestForbiddenLookKeepsTheFinalizer(t *testing.T) {
-	for name, annotations := range map[string][]string{"own group": {"create-security-group", "true"}, "node rules": {"open-node-ports", "true"}} {
+	for name, annotations := range map[string][]string{"own group": {"create-security-group", "true"},
+		"node rules": {"open-node-ports", "true"}} {
 		t.Run(name, func(t *testing.T) {
 			l := newFeatureLab(t)
 			web := wishes(annotated(annotations...))
@@ -229,7 +248,8 @@ func TestPublicAfterInternal(t *testing.T) {
 	annotated("reserved-ip", "rip-one")(web)
 	l.emulator.ResetCounters()
 	l.settle(web, nodes)
-	if told := l.warnings(); !strings.Contains(told, reasonImmutable) || !strings.Contains(told, "an internal load balancer cannot have a reserved IP") {
+	if told := l.warnings(); !strings.Contains(told, reasonImmutable) ||
+		!strings.Contains(told, "an internal load balancer cannot have a reserved IP") {
 		t.Errorf("told %q", told)
 	}
 	if writes := l.writes(); len(writes) > 0 {
@@ -254,7 +274,8 @@ func TestTooManyPingers(t *testing.T) {
 	for i := range 11 {
 		networks = append(networks, fmt.Sprintf("10.%d.0.0/16", i))
 	}
-	web := wishes(annotated("create-security-group", "true", "security-group-allow-icmp", "true", "acl-allowed-sources", strings.Join(networks, ",")))
+	web := wishes(annotated("create-security-group", "true", "security-group-allow-icmp", "true", "acl-allowed-sources",
+		strings.Join(networks, ",")))
 	l.settle(web, l.nodes("a"))
 	l.told("full", reasonGroupFull, "security-group-icmp-allowed-sources")
 	if got := managedText(l); strings.Count(got, "tcp/") != 22 || strings.Contains(got, "icmp") {
@@ -286,7 +307,8 @@ func TestSpecAddressInOtherLetters(t *testing.T) {
 	if told := l.warnings(); told != "" {
 		t.Errorf("told %q although it has that address", told)
 	}
-	if one := netip.MustParseAddr("2001:db8::1"); !isAddress("2001:DB8:0::1", one) || isAddress("2001:db8::2", one) || isAddress("web", one) {
+	if one := netip.MustParseAddr("2001:db8::1"); !isAddress("2001:DB8:0::1", one) || isAddress("2001:db8::2", one) ||
+		isAddress("web", one) {
 		t.Error("addresses are compared as text")
 	}
 }
@@ -299,13 +321,15 @@ func TestMisspeltNodeSelector(t *testing.T) {
 		if selector, err := l.cloud.balancers.NodeSelector(web); err == nil {
 			t.Errorf("%s: selector %v, want that it is not known", name, selector)
 		}
-		if selector, err := l.cloud.balancers.NodeSelector(wishes(annotated("publish", "ip", "max-connections", "5"))); err != nil || selector != nil {
+		if selector, err := l.cloud.balancers.NodeSelector(wishes(annotated("publish", "ip", "max-connections",
+			"5"))); err != nil || selector != nil {
 			t.Errorf("without one: selector %v, error %v", selector, err)
 		}
 	}
 }
 
-// TestAdoptionAfterCrashes: wherever it is interrupted, it is finished, with the address, and nothing is made twice or lost.
+// TestAdoptionAfterCrashes: wherever it is interrupted, it is finished, with the address, and nothing is made twice or
+// lost.
 func TestAdoptionAfterCrashes(t *testing.T) {
 	for stop := range 8 {
 		t.Run(fmt.Sprint(stop), func(t *testing.T) {
@@ -323,7 +347,8 @@ func TestAdoptionAfterCrashes(t *testing.T) {
 				<-time.After(2 * time.Minute)
 				l.settle(second, nodes)
 				lb := l.only()
-				if lb.Identity != id || len(lb.Listeners) != 2 || len(l.list("/v1/loadbalancer-target-groups")) != 2 || len(lb.SecurityGroups) != 1 || lb.Labels[labelUID] != string(second.UID) {
+				if lb.Identity != id || len(lb.Listeners) != 2 || len(l.list("/v1/loadbalancer-target-groups")) != 2 ||
+					len(lb.SecurityGroups) != 1 || lb.Labels[labelUID] != string(second.UID) {
 					t.Errorf("adopted: %+v", lb)
 				}
 				if got := sourceText(l); got != "[10.0.0.0/8] []" {

@@ -52,7 +52,8 @@ func ips(status *corev1.LoadBalancerStatus) string {
 
 // TestInternal: an internal load balancer has an address of its subnet, and stays what it is.
 func TestInternal(t *testing.T) {
-	for name, apply := range map[string]func(*corev1.Service){"type": annotated("type", "internal"), "internal": annotated("internal", "true", "type", "public")} {
+	for name, apply := range map[string]func(*corev1.Service){"type": annotated("type", "internal"),
+		"internal": annotated("internal", "true", "type", "public")} {
 		for _, also := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, also external %t", name, also), func(t *testing.T) {
 				c := featureCloud()
@@ -61,7 +62,8 @@ func TestInternal(t *testing.T) {
 				l := newLab(t, c)
 				nodes := l.nodes("a")
 				address := ips(l.settle(wishes(apply), nodes))
-				if ip, err := netip.ParseAddr(address); err != nil || !netip.MustParsePrefix("10.0.0.0/17").Contains(ip) {
+				if ip, err := netip.ParseAddr(address); err != nil ||
+					!netip.MustParsePrefix("10.0.0.0/17").Contains(ip) {
 					t.Errorf("published %q, want an address of the subnet", address)
 				}
 				if got := l.warnings(); got != "" {
@@ -74,7 +76,8 @@ func TestInternal(t *testing.T) {
 				}
 				l.told("made public", reasonImmutable, "delete the Service and create it again")
 				public.Spec.Ports = append(public.Spec.Ports, service("more", 8443).Spec.Ports...)
-				if _, err := l.ensure(public, nodes); err == nil || !strings.Contains(err.Error(), "1 of the ports of Service shop/web are not opened") {
+				if _, err := l.ensure(public, nodes); err == nil ||
+					!strings.Contains(err.Error(), "1 of the ports of Service shop/web are not opened") {
 					t.Errorf("error %v, want one about the port that is not opened", err)
 				}
 				if got := len(l.only().Listeners); got != 2 {
@@ -93,7 +96,9 @@ func TestInternalIsNotKnown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newFeatureLab(t)
-			if _, err := l.ensure(wishes(apply), l.nodes("a")); err == nil || !strings.Contains(err.Error(), "the annotations that make the load balancer internal or public are not valid") {
+			if _, err := l.ensure(wishes(apply), l.nodes("a")); err == nil ||
+				!strings.Contains(err.Error(),
+					"the annotations that make the load balancer internal or public are not valid") {
 				t.Errorf("error %v", err)
 			}
 			if left := l.everything(); len(left) > 0 {
@@ -130,7 +135,8 @@ func TestPublish(t *testing.T) {
 // TestHostnameThatIsNotThere: it is better reached by its address than not at all.
 func TestHostnameThatIsNotThere(t *testing.T) {
 	l := newLab(t, emulator.Config{})
-	if got := ips(l.settle(wishes(annotated("publish", "hostname")), l.nodes("a"))); !strings.HasPrefix(got, "198.18.") {
+	if got := ips(l.settle(wishes(annotated("publish", "hostname")), l.nodes("a"))); !strings.HasPrefix(got,
+		"198.18.") {
 		t.Errorf("published %q", got)
 	}
 	l.told("no hostname", reasonUnsupported, "has no hostname")
@@ -140,7 +146,8 @@ func TestHostnameThatIsNotThere(t *testing.T) {
 func dualStack() emulator.Config {
 	c := featureCloud()
 	c.Switches.LoadbalancerHostnames = false
-	c.Seed.Regions[0].PublicAddresses = append(c.Seed.Regions[0].PublicAddresses, netip.MustParsePrefix("2001:db8::/64"))
+	c.Seed.Regions[0].PublicAddresses = append(c.Seed.Regions[0].PublicAddresses,
+		netip.MustParsePrefix("2001:db8::/64"))
 	return c
 }
 
@@ -189,17 +196,20 @@ func TestFamilyThatIsNotThere(t *testing.T) {
 	l.told("IPv6 alone", reasonUnsupported, "has no IPv6 address")
 }
 
-// TestKeepOnDelete: what the Service had stays in the cloud with its traffic, is nobody's, and can be adopted by another one.
+// TestKeepOnDelete: what the Service had stays in the cloud with its traffic, is nobody's, and can be adopted by
+// another one.
 func TestKeepOnDelete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)
 		nodes := l.nodes("a", "b")
-		first := wishes(annotated("on-delete", "keep", "create-security-group", "true", "max-connections", "77", "health-check-path", "/x", "health-check-port", "8080"))
+		first := wishes(annotated("on-delete", "keep", "create-security-group", "true", "max-connections", "77",
+			"health-check-path", "/x", "health-check-port", "8080"))
 		address := ips(l.settle(first, nodes))
 		before := l.only()
 		l.remove(first)
 		after := l.only()
-		if after.Identity != before.Identity || len(after.Listeners) != 2 || after.Labels[labelUID] != "" || after.Labels[labelManaged] == "true" || after.Annotations[annotationCreatedBy] != "" {
+		if after.Identity != before.Identity || len(after.Listeners) != 2 || after.Labels[labelUID] != "" ||
+			after.Labels[labelManaged] == "true" || after.Annotations[annotationCreatedBy] != "" {
 			t.Errorf("left: %+v; want the same load balancer, without an owner", after)
 		}
 		l.remove(first)
@@ -209,7 +219,8 @@ func TestKeepOnDelete(t *testing.T) {
 
 		second := service("second", 80, 443)
 		annotated("adopt", before.Identity)(second)
-		if _, err := l.ensure(second, nodes); err == nil || !strings.Contains(err.Error(), "does not say that it may be adopted") {
+		if _, err := l.ensure(second, nodes); err == nil ||
+			!strings.Contains(err.Error(), "does not say that it may be adopted") {
 			t.Errorf("error %v, want one that says how it is permitted", err)
 		}
 		l.putBalancer(set("annotations", map[string]string{annotationAdoptable: "k8s-test/shop/second"}))
@@ -217,11 +228,14 @@ func TestKeepOnDelete(t *testing.T) {
 			t.Errorf("published %q, want the address that was kept, %q", got, address)
 		}
 		lb := l.only()
-		if lb.Identity != before.Identity || lb.Name != before.Name || lb.Listeners[0].MaxConnections != 77 || healthText(l) != "http:8080/x/5/3 http:8080/x/5/3" {
+		if lb.Identity != before.Identity || lb.Name != before.Name || lb.Listeners[0].MaxConnections != 77 ||
+			healthText(l) != "http:8080/x/5/3 http:8080/x/5/3" {
 			t.Errorf("adopted: %+v with health checks %s; want everything as it was", lb, healthText(l))
 		}
-		if got := len(l.list("/v1/loadbalancer-target-groups")); got != 2 || len(l.machines(lb.Listeners[0].TargetGroup.Name)) != 1 {
-			t.Errorf("%d target groups, machines %v; want the two there were, with the new Service's nodes", got, l.machines(lb.Listeners[0].TargetGroup.Name))
+		if got := len(l.list("/v1/loadbalancer-target-groups")); got != 2 ||
+			len(l.machines(lb.Listeners[0].TargetGroup.Name)) != 1 {
+			t.Errorf("%d target groups, machines %v; want the two there were, with the new Service's nodes", got,
+				l.machines(lb.Listeners[0].TargetGroup.Name))
 		}
 		l.restart()
 		l.emulator.ResetCounters()
@@ -262,8 +276,8 @@ func TestAdoptWhatIsNotForUs(t *testing.T) {
 	}
 }
 
-// TestUnknownReferences: what a Service names and is not there is told once, blocks the making of a load balancer that would be another one
-// than asked for, and nothing else; when it is there, all goes on by itself.
+// TestUnknownReferences: what a Service names and is not there is told once, blocks the making of a load balancer that
+// would be another one than asked for, and nothing else; when it is there, all goes on by itself.
 func TestUnknownReferences(t *testing.T) {
 	for name, tt := range map[string]struct {
 		apply  func(*corev1.Service)
@@ -274,16 +288,24 @@ func TestUnknownReferences(t *testing.T) {
 		want   string
 	}{
 		"subnet": {annotated("subnet", "third"), reasonUnknownSubnet, "subnet-second (second)", func(l *lab) {
-			l.request(http.MethodPost, "/v1/subnets", map[string]any{"name": "third", "vpcIdentity": emulator.DefaultVPC, "cidr": "10.0.200.0/24"})
+			l.request(http.MethodPost, "/v1/subnets", map[string]any{"name": "third",
+				"vpcIdentity": emulator.DefaultVPC, "cidr": "10.0.200.0/24"})
 		}, func(l *lab) string { return fmt.Sprint(l.only().SubnetIdentity != emulator.DefaultSubnet) }, "true"},
 		"security group": {annotated("security-groups", "three"), reasonUnknownGroup, "sg-one (one)", func(l *lab) {
-			l.request(http.MethodPost, "/v1/security-groups", map[string]any{"name": "three", "vpcIdentity": emulator.DefaultVPC})
+			l.request(http.MethodPost, "/v1/security-groups", map[string]any{"name": "three",
+				"vpcIdentity": emulator.DefaultVPC})
 		}, func(l *lab) string { return fmt.Sprint(len(l.only().SecurityGroups)) }, "1"},
-		"reserved IP": {annotated("reserved-ip", "three"), reasonUnknownIP, "has no reserved IP \"three\"", func(l *lab) {
-			l.request(http.MethodPost, "/v1/reserved-ips", map[string]any{"name": "three", "region": emulator.DefaultRegion})
-		}, func(l *lab) string { return fmt.Sprint(l.only().ReservedIPIdentity != "") }, "true"},
-		"an address that is not reserved": {func(s *corev1.Service) { s.Spec.LoadBalancerIP = "198.18.77.77" }, reasonUnknownIP, "198.18.77.77", nil, nil, ""},
-		"no address":                      {func(s *corev1.Service) { s.Spec.LoadBalancerIP = "web" }, reasonUnknownIP, "is not an IP address", nil, nil, ""},
+		"reserved IP": {annotated("reserved-ip", "three"), reasonUnknownIP, "has no reserved IP \"three\"",
+			func(l *lab) {
+				l.request(http.MethodPost, "/v1/reserved-ips", map[string]any{"name": "three",
+					"region": emulator.DefaultRegion})
+			}, func(l *lab) string { return fmt.Sprint(l.only().ReservedIPIdentity != "") }, "true"},
+		"an address that is not reserved": {func(s *corev1.Service) {
+			s.Spec.LoadBalancerIP = "198.18.77.77"
+		}, reasonUnknownIP, "198.18.77.77", nil, nil, ""},
+		"no address": {func(s *corev1.Service) {
+			s.Spec.LoadBalancerIP = "web"
+		}, reasonUnknownIP, "is not an IP address", nil, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -306,7 +328,8 @@ func TestUnknownReferences(t *testing.T) {
 				l.settle(moved, append(nodes, l.nodes("b")...))
 				l.told("existing", tt.reason, tt.names)
 				if got := l.only().Listeners[0].TargetGroup; got.TargetPort != 31080 || len(l.machines(got.Name)) != 2 {
-					t.Errorf("target port %d, machines %v; want the Service followed in all else", got.TargetPort, l.machines(got.Name))
+					t.Errorf("target port %d, machines %v; want the Service followed in all else", got.TargetPort,
+						l.machines(got.Name))
 				}
 				if tt.make == nil {
 					return
@@ -329,7 +352,9 @@ func TestUnknownGroupOpensNothing(t *testing.T) {
 	l.settle(wishes(annotated("security-groups", "one")), nodes)
 	more := wishes(annotated("security-groups", "one, unknown"))
 	more.Spec.Ports = append(more.Spec.Ports, service("more", 8443).Spec.Ports...)
-	if _, err := l.ensure(more, nodes); err == nil || !strings.Contains(err.Error(), "1 of the ports of Service shop/web are not opened: its security groups do not exist") {
+	if _, err := l.ensure(more, nodes); err == nil ||
+		!strings.Contains(err.Error(),
+			"1 of the ports of Service shop/web are not opened: its security groups do not exist") {
 		t.Errorf("error %v", err)
 	}
 	if got := groupText(l); got != "sg-one" || len(l.only().Listeners) != 2 {
@@ -415,7 +440,8 @@ func TestQuotaIsExplained(t *testing.T) {
 				nodes := l.nodes("a")
 				l.settle(service("first", 80), nodes)
 				_, err := l.ensure(service("second", 80), nodes)
-				if err == nil || !strings.Contains(err.Error(), "loadbalancers, 1 of 1") || !strings.Contains(err.Error(), "to raise the quotas") {
+				if err == nil || !strings.Contains(err.Error(), "loadbalancers, 1 of 1") ||
+					!strings.Contains(err.Error(), "to raise the quotas") {
 					t.Errorf("error %v, want one with the quota's name and number", err)
 				}
 			})
@@ -423,31 +449,38 @@ func TestQuotaIsExplained(t *testing.T) {
 	}
 }
 
-// TestDefaults: the cloud-config's defaults hold for load balancers that are ours from the beginning, and the Service's word before them.
+// TestDefaults: the cloud-config's defaults hold for load balancers that are ours from the beginning, and the Service's
+// word before them.
 func TestDefaults(t *testing.T) {
 	l := newFeatureLab(t)
-	l.config.LoadBalancer.Defaults = map[string]string{"loadbalancing-policy": "MAGLEV", "health-check-enabled": "false", "create-security-group": "true"}
+	l.config.LoadBalancer.Defaults = map[string]string{"loadbalancing-policy": "MAGLEV",
+		"health-check-enabled": "false", "create-security-group": "true"}
 	l.restart()
 	nodes := l.nodes("a")
 	l.settle(wishes(annotated("loadbalancing-policy.p80", "RANDOM")), nodes)
-	policies := l.only().Listeners[0].TargetGroup.LoadbalancingPolicy + " " + l.only().Listeners[1].TargetGroup.LoadbalancingPolicy
-	if policies != "RANDOM MAGLEV" || healthText(l) != "none none" || !strings.Contains(managedText(l), "attached true") {
+	policies := l.only().Listeners[0].TargetGroup.LoadbalancingPolicy + " " +
+		l.only().Listeners[1].TargetGroup.LoadbalancingPolicy
+	if policies != "RANDOM MAGLEV" || healthText(l) != "none none" ||
+		!strings.Contains(managedText(l), "attached true") {
 		t.Errorf("policies %s, health checks %s, security group %q", policies, healthText(l), managedText(l))
 	}
 	l.config.LoadBalancer.Defaults = nil
 	l.restart()
 	l.settle(wishes(nil), nodes)
-	policies = l.only().Listeners[0].TargetGroup.LoadbalancingPolicy + " " + l.only().Listeners[1].TargetGroup.LoadbalancingPolicy
+	policies = l.only().Listeners[0].TargetGroup.LoadbalancingPolicy + " " +
+		l.only().Listeners[1].TargetGroup.LoadbalancingPolicy
 	if policies != "ROUND_ROBIN ROUND_ROBIN" || managedText(l) != "" {
 		t.Errorf("without them: policies %s, security group %q", policies, managedText(l))
 	}
 }
 
-// TestRestrictionsChangeHands: from one way to restrict a port to another one, whatever write the process dies at, it is never open to all.
+// TestRestrictionsChangeHands: from one way to restrict a port to another one, whatever write the process dies at, it
+// is never open to all.
 func TestRestrictionsChangeHands(t *testing.T) {
 	ways := map[string]func(*corev1.Service){
 		"sources": annotated("acl-allowed-sources", "10.0.0.0/8"), "groups": annotated("security-groups", "sg-one"),
-		"own group": annotated("create-security-group", "true", "acl-allowed-sources", "10.0.0.0/8"), "both": annotated("security-groups", "sg-two", "acl-allowed-sources", "192.0.2.0/24"),
+		"own group": annotated("create-security-group", "true", "acl-allowed-sources", "10.0.0.0/8"),
+		"both":      annotated("security-groups", "sg-two", "acl-allowed-sources", "192.0.2.0/24"),
 	}
 	for from, before := range ways {
 		for to, after := range ways {
@@ -472,7 +505,8 @@ func TestRestrictionsChangeHands(t *testing.T) {
 	}
 }
 
-// TestNodeRulesStay: rules for node ports stay when it cannot be looked up where the load balancer sends from, or the wish cannot be read.
+// TestNodeRulesStay: rules for node ports stay when it cannot be looked up where the load balancer sends from, or the
+// wish cannot be read.
 func TestNodeRulesStay(t *testing.T) {
 	l := newFeatureLab(t)
 	nodes := l.nodes("a")
@@ -495,7 +529,8 @@ func TestNodeRulesStay(t *testing.T) {
 	}
 }
 
-// TestTakenOverGroupIsNotCut: a security group of the existing CCM keeps what it lets in when the Service no longer says who that is.
+// TestTakenOverGroupIsNotCut: a security group of the existing CCM keeps what it lets in when the Service no longer
+// says who that is.
 func TestTakenOverGroupIsNotCut(t *testing.T) {
 	l := newFeatureLab(t)
 	nodes := l.nodes("a")
@@ -544,7 +579,8 @@ func TestDeleteProtection(t *testing.T) {
 		web := wishes(annotated("delete-protection", "true"))
 		l.settle(web, l.nodes("a"))
 		err := l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web)
-		if err == nil || !strings.Contains(err.Error(), "is protected from deletion by an annotation of the Service") || len(l.leftovers()) != 3 {
+		if err == nil || !strings.Contains(err.Error(), "is protected from deletion by an annotation of the Service") ||
+			len(l.leftovers()) != 3 {
 			t.Errorf("error %v, in the cloud %v; want everything there", err, l.leftovers())
 		}
 		annotated("delete-protection", "false")(web)

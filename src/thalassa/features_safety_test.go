@@ -16,13 +16,17 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// TestMisspeltRestrictions: a restriction whose name or port does not fit opens nothing, and changes nothing that is open.
+// TestMisspeltRestrictions: a restriction whose name or port does not fit opens nothing, and changes nothing that is
+// open.
 func TestMisspeltRestrictions(t *testing.T) {
 	for name, apply := range map[string]func(*corev1.Service){
 		"a name": annotated("acl-allowed-source", "10.0.0.0/8"), "a port": annotated("acl-port-htps", "10.0.0.0/8"),
-		"a group": annotated("security-group", "sg-one"), "an own group": annotated("create-securty-group", "true"), "internal": annotated("internall", "true"),
-		"a port after a dot": annotated("acl-port.p443", "10.0.0.0/8"), "a name with a port": annotated("acl-allowed-source.p443", "10.0.0.0/8"),
-		"a group for a port": annotated("security-group.p443", "sg-one"), "internal for a port": annotated("internl.p80", "true"),
+		"a group": annotated("security-group", "sg-one"), "an own group": annotated("create-securty-group", "true"),
+		"internal":                 annotated("internall", "true"),
+		"a port after a dot":       annotated("acl-port.p443", "10.0.0.0/8"),
+		"a name with a port":       annotated("acl-allowed-source.p443", "10.0.0.0/8"),
+		"a group for a port":       annotated("security-group.p443", "sg-one"),
+		"internal for a port":      annotated("internl.p80", "true"),
 		"a name of our own making": annotated("acl-https", "10.0.0.0/8"), "half a name": annotated("acl", "10.0.0.0/8"),
 		"one of others": annotated("allowed-cidrs", "10.0.0.0/8"), "a scheme": annotated("scheme", "internal"),
 	} {
@@ -46,52 +50,78 @@ func TestRenamedPortStaysClosed(t *testing.T) {
 	renamed.Spec.Ports[1].Name = "tls"
 	l.settle(renamed, nodes)
 	if got := sourceText(l); got != "[] [10.0.0.0/8]" || !l.only().Listeners[1].TargetGroup.EnableProxyProtocol {
-		t.Errorf("sources %s, PROXY protocol %t; want both as they were", got, l.only().Listeners[1].TargetGroup.EnableProxyProtocol)
+		t.Errorf("sources %s, PROXY protocol %t; want both as they were", got,
+			l.only().Listeners[1].TargetGroup.EnableProxyProtocol)
 	}
 }
 
 // wordless is a Service that does not even say that it is public.
 func wordless(s *corev1.Service) { delete(s.Annotations, annotationPrefix+nameType) }
 
-// TestEveryDefaultHasAnEffect: what the cloud-config may say for all Services is done for a Service that says nothing.
-func TestEveryDefaultHasAnEffect(t *testing.T) {
+// defaultEffect is what a default of the cloud-config does.
+type defaultEffect struct {
+	value string
+	also  map[string]string // other defaults that it needs
+	look  func(*lab) string
+	want  string
+}
+
+func defaultEffects() map[string]defaultEffect {
 	sources := func(l *lab) string { return sourceText(l) }
-	effects := map[string]struct {
-		value string
-		also  map[string]string
-		look  func(*lab) string
-		want  string
-	}{
+	return map[string]defaultEffect{
 		"acl-allowed-sources": {"10.0.0.0/8", nil, sources, "[10.0.0.0/8] [10.0.0.0/8]"},
 		"create-security-group": {"true", nil, managedText,
 			"16 letters, attached true: tcp/80-80/0.0.0.0/0 tcp/80-80/::/0 tcp/443-443/0.0.0.0/0 tcp/443-443/::/0"},
-		"security-group-allow-icmp": {"true", map[string]string{"create-security-group": "true", "acl-allowed-sources": "10.0.0.0/8"}, managedText,
+		"security-group-allow-icmp": {"true", map[string]string{"create-security-group": "true",
+			"acl-allowed-sources": "10.0.0.0/8"}, managedText,
 			"16 letters, attached true: tcp/80-80/10.0.0.0/8 tcp/443-443/10.0.0.0/8 icmp/1-1/10.0.0.0/8"},
 		"security-group-icmp-allowed-sources": {"192.0.2.0/24",
-			map[string]string{"create-security-group": "true", "acl-allowed-sources": "10.0.0.0/8", "security-group-allow-icmp": "true"}, managedText,
+			map[string]string{"create-security-group": "true", "acl-allowed-sources": "10.0.0.0/8",
+				"security-group-allow-icmp": "true"}, managedText,
 			"16 letters, attached true: tcp/80-80/10.0.0.0/8 tcp/443-443/10.0.0.0/8 icmp/1-1/192.0.2.0/24"},
-		"security-groups":           {"one", nil, groupText, "sg-one"},
-		"delete-protection":         {"true", nil, func(l *lab) string { return fmt.Sprint(l.only().DeleteProtection) }, "true"},
-		"enable-proxy-protocol":     {"true", nil, func(l *lab) string { return fmt.Sprint(l.only().Listeners[0].TargetGroup.EnableProxyProtocol) }, "true"},
-		"health-check-enabled":      {"false", nil, healthText, "none none"},
-		"health-check-port":         {"10256", nil, healthText, "http:10256/healthz/5/3 http:10256/healthz/5/3"},
-		"health-check-path":         {"/x", map[string]string{"health-check-protocol": "http"}, healthText, "http:30080/x/5/3 http:30443/x/5/3"},
-		"health-check-protocol":     {"https", nil, healthText, "https:30080/healthz/5/3 https:30443/healthz/5/3"},
-		"health-check-interval":     {"30", nil, healthText, "tcp:30080/healthz/30/3 tcp:30443/healthz/30/3"},
-		"health-check-timeout":      {"4", nil, healthText, "tcp:30080/healthz/5/4 tcp:30443/healthz/5/4"},
-		"health-check-up-threshold": {"9", nil, func(l *lab) string { return fmt.Sprint(l.only().Listeners[0].TargetGroup.HealthCheck.HealthyThreshold) }, "9"},
+		"security-groups": {"one", nil, groupText, "sg-one"},
+		"delete-protection": {"true", nil, func(l *lab) string {
+			return fmt.Sprint(l.only().DeleteProtection)
+		}, "true"},
+		"enable-proxy-protocol": {"true", nil, func(l *lab) string {
+			return fmt.Sprint(l.only().Listeners[0].TargetGroup.EnableProxyProtocol)
+		}, "true"},
+		"health-check-enabled": {"false", nil, healthText, "none none"},
+		"health-check-port":    {"10256", nil, healthText, "http:10256/healthz/5/3 http:10256/healthz/5/3"},
+		"health-check-path": {"/x", map[string]string{"health-check-protocol": "http"}, healthText,
+			"http:30080/x/5/3 http:30443/x/5/3"},
+		"health-check-protocol": {"https", nil, healthText, "https:30080/healthz/5/3 https:30443/healthz/5/3"},
+		"health-check-interval": {"30", nil, healthText, "tcp:30080/healthz/30/3 tcp:30443/healthz/30/3"},
+		"health-check-timeout":  {"4", nil, healthText, "tcp:30080/healthz/5/4 tcp:30443/healthz/5/4"},
+		"health-check-up-threshold": {"9", nil, func(l *lab) string {
+			return fmt.Sprint(l.only().Listeners[0].TargetGroup.HealthCheck.HealthyThreshold)
+		}, "9"},
 		"health-check-down-threshold": {"9", nil, func(l *lab) string {
 			return fmt.Sprint(l.only().Listeners[0].TargetGroup.HealthCheck.UnhealthyThreshold)
 		}, "9"},
-		"idle-connection-timeout": {"60", nil, func(l *lab) string { return fmt.Sprint(l.only().Listeners[0].ConnectionIdleTimeout) }, "60"},
-		"max-connections":         {"7", nil, func(l *lab) string { return fmt.Sprint(l.only().Listeners[0].MaxConnections) }, "7"},
-		"loadbalancing-policy":    {"MAGLEV", nil, func(l *lab) string { return l.only().Listeners[0].TargetGroup.LoadbalancingPolicy }, "MAGLEV"},
-		"instance-size":           {"lb-gp-small", nil, func(l *lab) string { return l.only().InstanceSize }, "lb-gp-small"},
-		"internal":                {"true", nil, func(l *lab) string { return fmt.Sprint(len(l.only().ExternalIPAddresses)) }, "0"},
-		"type":                    {"internal", nil, func(l *lab) string { return fmt.Sprint(len(l.only().ExternalIPAddresses)) }, "0"},
-		"subnet":                  {"second", nil, func(l *lab) string { return l.only().SubnetIdentity }, "subnet-second"},
-		"labels":                  {"team=shop", nil, func(l *lab) string { return l.only().Labels["team"] }, "shop"},
-		"open-node-ports":         {"true", nil, nodeText, "tcp/30080-30080/10.0.0.0/17 tcp/30443-30443/10.0.0.0/17"},
+		"idle-connection-timeout": {"60", nil, func(l *lab) string {
+			return fmt.Sprint(l.only().Listeners[0].ConnectionIdleTimeout)
+		}, "60"},
+		"max-connections": {"7", nil, func(l *lab) string {
+			return fmt.Sprint(l.only().Listeners[0].MaxConnections)
+		}, "7"},
+		"loadbalancing-policy": {"MAGLEV", nil, func(l *lab) string {
+			return l.only().Listeners[0].TargetGroup.LoadbalancingPolicy
+		}, "MAGLEV"},
+		"instance-size": {"lb-gp-small", nil, func(l *lab) string {
+			return l.only().InstanceSize
+		}, "lb-gp-small"},
+		"internal": {"true", nil, func(l *lab) string {
+			return fmt.Sprint(len(l.only().ExternalIPAddresses))
+		}, "0"},
+		"type": {"internal", nil, func(l *lab) string {
+			return fmt.Sprint(len(l.only().ExternalIPAddresses))
+		}, "0"},
+		"subnet": {"second", nil, func(l *lab) string {
+			return l.only().SubnetIdentity
+		}, "subnet-second"},
+		"labels":          {"team=shop", nil, func(l *lab) string { return l.only().Labels["team"] }, "shop"},
+		"open-node-ports": {"true", nil, nodeText, "tcp/30080-30080/10.0.0.0/17 tcp/30443-30443/10.0.0.0/17"},
 		"publish": {"ip", nil, func(l *lab) string {
 			return fmt.Sprint(strings.Contains(ips(l.settle(wishes(wordless), l.fleet)), " "))
 		}, "false"},
@@ -100,6 +130,11 @@ func TestEveryDefaultHasAnEffect(t *testing.T) {
 			return fmt.Sprint(len(l.list("/v1/loadbalancers")))
 		}, "1"},
 	}
+}
+
+// TestEveryDefaultHasAnEffect: what the cloud-config may say for all Services is done for a Service that says nothing.
+func TestEveryDefaultHasAnEffect(t *testing.T) {
+	effects := defaultEffects()
 	for _, name := range newAnnotations().registry.DefaultNames() {
 		effect, known := effects[name]
 		if !known {
@@ -111,7 +146,8 @@ func TestEveryDefaultHasAnEffect(t *testing.T) {
 				l := newFeatureLab(t)
 				l.config.LoadBalancer.Defaults = map[string]string{name: effect.value}
 				maps.Copy(l.config.LoadBalancer.Defaults, effect.also)
-				if problems := newAnnotations().registry.SetDefaults(l.config.LoadBalancer.Defaults); len(problems) > 0 {
+				if problems := newAnnotations().
+					registry.SetDefaults(l.config.LoadBalancer.Defaults); len(problems) > 0 {
 					t.Fatal(problems)
 				}
 				l.restart()
@@ -235,7 +271,8 @@ func TestFullNodeGroup(t *testing.T) {
 	l := newFeatureLab(t)
 	var rules []map[string]any
 	for i := range 199 {
-		rules = append(rules, map[string]any{"name": fmt.Sprint(i), "ipVersion": "ipv4", "protocol": "tcp", "priority": i + 1, "remoteType": "address",
+		rules = append(rules, map[string]any{"name": fmt.Sprint(i), "ipVersion": "ipv4", "protocol": "tcp",
+			"priority": i + 1, "remoteType": "address",
 			"remoteAddress": "10.9.0.0/16", "portRangeMin": 1, "portRangeMax": 2, "policy": "allow"})
 	}
 	l.request(http.MethodPut, "/v1/security-groups/sg-nodes/ingress-rules/batch", map[string]any{"rules": rules})
@@ -278,13 +315,14 @@ func TestOneGroupForTwoPorts(t *testing.T) {
 	}
 }
 
-// TestAdoptedLoadBalancer: it keeps what its new Service does not speak about, its address and who may connect above all, and loses the
-// ports of the Service before.
+// TestAdoptedLoadBalancer: it keeps what its new Service does not speak about, its address and who may connect above
+// all, and loses the ports of the Service before.
 func TestAdoptedLoadBalancer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)
 		nodes := l.nodes("a")
-		first := wishes(annotated("on-delete", "keep", "acl-allowed-sources", "10.0.0.0/8", "reserved-ip", "rip-one", "open-node-ports", "true"))
+		first := wishes(annotated("on-delete", "keep", "acl-allowed-sources", "10.0.0.0/8", "reserved-ip", "rip-one",
+			"open-node-ports", "true"))
 		address := ips(l.settle(first, nodes))
 		l.remove(first)
 		if got := nodeText(l); got != "" {
@@ -311,8 +349,8 @@ func TestAdoptedLoadBalancer(t *testing.T) {
 	})
 }
 
-// TestRefusedSettingBlocksNoTraffic: whatever the cloud says about the load balancer itself, or about its security group, machines come and
-// go, and ports are closed.
+// TestRefusedSettingBlocksNoTraffic: whatever the cloud says about the load balancer itself, or about its security
+// group, machines come and go, and ports are closed.
 func TestRefusedSettingBlocksNoTraffic(t *testing.T) {
 	for name, tt := range map[string]struct {
 		apply func(*corev1.Service)
@@ -320,12 +358,17 @@ func TestRefusedSettingBlocksNoTraffic(t *testing.T) {
 		ports bool // ports follow, too
 	}{
 		"size": {annotated("instance-size", "huge", "acl-allowed-sources", "10.0.0.0/8"), func(r *http.Request) bool {
-			return r.Method == http.MethodPut && strings.HasPrefix(r.URL.Path, "/v1/loadbalancers/") && !strings.Contains(r.URL.Path, "/listeners/")
+			return r.Method == http.MethodPut && strings.HasPrefix(r.URL.Path, "/v1/loadbalancers/") &&
+				!strings.Contains(r.URL.Path, "/listeners/")
 		}, true},
-		"own group": {annotated("create-security-group", "true", "acl-allowed-sources", "10.0.0.0/8"), func(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Path == "/v1/security-groups" }, true},
-		"node rules": {annotated("open-node-ports", "true", "acl-allowed-sources", "10.0.0.0/8"), func(r *http.Request) bool {
-			return r.Method == http.MethodPut && r.URL.Path == "/v1/security-groups/sg-nodes"
-		}, true},
+		"own group": {annotated("create-security-group", "true", "acl-allowed-sources", "10.0.0.0/8"),
+			func(r *http.Request) bool {
+				return r.Method == http.MethodPost && r.URL.Path == "/v1/security-groups"
+			}, true},
+		"node rules": {annotated("open-node-ports", "true", "acl-allowed-sources", "10.0.0.0/8"),
+			func(r *http.Request) bool {
+				return r.Method == http.MethodPut && r.URL.Path == "/v1/security-groups/sg-nodes"
+			}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newFeatureLab(t)
@@ -360,8 +403,10 @@ func TestEmergenciesAreNotUndone(t *testing.T) {
 		body["securityGroupAttachments"], body["deleteProtection"] = []string{"sg-two"}, true
 	})
 	l.settle(wishes(annotated("max-connections", "5", "labels", "team=shop")), nodes)
-	if lb := l.only(); sourceText(l) != "[192.0.2.0/24] []" || groupText(l) != "sg-two" || !lb.DeleteProtection || lb.Listeners[0].MaxConnections != 5 || lb.Labels["team"] != "shop" {
-		t.Errorf("sources %s, groups %q, protected %t: what was done by hand is undone; or the Service is not followed: %+v", sourceText(l), groupText(l), lb.DeleteProtection, lb)
+	if lb := l.only(); sourceText(l) != "[192.0.2.0/24] []" || groupText(l) != "sg-two" || !lb.DeleteProtection ||
+		lb.Listeners[0].MaxConnections != 5 || lb.Labels["team"] != "shop" {
+		t.Errorf("sources %s, groups %q, protected %t: what was done by hand is undone; or the Service is not "+
+			"followed: %+v", sourceText(l), groupText(l), lb.DeleteProtection, lb)
 	}
 }
 
@@ -369,10 +414,12 @@ func TestEmergenciesAreNotUndone(t *testing.T) {
 func TestUnreadablePing(t *testing.T) {
 	l := newFeatureLab(t)
 	nodes := l.nodes("a")
-	asks := []string{"create-security-group", "true", "security-group-allow-icmp", "true", "security-group-icmp-allowed-sources", "192.0.2.0/24"}
+	asks := []string{"create-security-group", "true", "security-group-allow-icmp", "true",
+		"security-group-icmp-allowed-sources", "192.0.2.0/24"}
 	l.settle(wishes(annotated(asks...)), nodes)
 	before := managedText(l)
-	for _, bad := range [][2]string{{"security-group-icmp-allowed-sources", "10.0.0.0/8,foo"}, {"security-group-allow-icmp", "perhaps"}} {
+	for _, bad := range [][2]string{{"security-group-icmp-allowed-sources", "10.0.0.0/8,foo"},
+		{"security-group-allow-icmp", "perhaps"}} {
 		l.settle(wishes(annotated(append(slices.Clone(asks), bad[0], bad[1])...)), nodes)
 		if got := managedText(l); got != before {
 			t.Errorf("%s: %q, want %q", bad[0], got, before)
@@ -411,8 +458,9 @@ func TestProtectedOrphanStays(t *testing.T) {
 func TestAdoptedInternal(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	nodes := l.nodes("a")
-	l.request(http.MethodPost, "/v1/loadbalancers", map[string]any{"name": "theirs", "subnet": emulator.DefaultSubnet, "internalLoadbalancer": true,
-		"annotations": map[string]string{annotationAdoptable: "k8s-test/shop/web"}})
+	l.request(http.MethodPost, "/v1/loadbalancers", map[string]any{"name": "theirs", "subnet": emulator.DefaultSubnet,
+		"internalLoadbalancer": true,
+		"annotations":          map[string]string{annotationAdoptable: "k8s-test/shop/web"}})
 	web := wishes(wordless)
 	annotated("adopt", l.list("/v1/loadbalancers")[0].Identity)(web)
 	if got := ips(l.settle(web, nodes)); !strings.HasPrefix(got, "10.0.") {

@@ -3,6 +3,7 @@ package thalassa
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -64,7 +65,8 @@ func (l *lab) request(method, path string, body any) []byte {
 	if err != nil {
 		l.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(l.Context(), method, "http://cloud.test"+path, strings.NewReader(string(text)))
+	request, err := http.NewRequestWithContext(l.Context(), method, "http://cloud.test"+path,
+		strings.NewReader(string(text)))
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -129,14 +131,18 @@ func featureCloud() emulator.Config {
 	seed := emulator.DefaultSeed()
 	owner := &seed.Organisations[0]
 	vpc := &owner.VPCs[0]
-	vpc.Subnets = append(vpc.Subnets, emulator.SubnetSeed{Identity: "subnet-second", Name: "second", CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.77.0/24")}})
+	vpc.Subnets = append(vpc.Subnets, emulator.SubnetSeed{Identity: "subnet-second", Name: "second",
+		CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.77.0/24")}})
 	vpc.Subnets[0].Labels = map[string]string{labelSubnetRole: "true"}
 	vpc.SecurityGroups = append(vpc.SecurityGroups,
-		emulator.SecurityGroupSeed{Identity: "sg-one", Name: "one"}, emulator.SecurityGroupSeed{Identity: "sg-two", Name: "two"},
+		emulator.SecurityGroupSeed{Identity: "sg-one", Name: "one"}, emulator.SecurityGroupSeed{Identity: "sg-two",
+			Name: "two"},
 		emulator.SecurityGroupSeed{Identity: "sg-nodes", Name: "nodes"})
 	owner.ReservedIPs = append(owner.ReservedIPs,
-		emulator.ReservedIPSeed{Identity: "rip-one", Name: "one", Region: emulator.DefaultRegion}, emulator.ReservedIPSeed{Identity: "rip-two", Name: "two", Region: emulator.DefaultRegion})
-	return emulator.Config{Seed: seed, Switches: emulator.Switches{LoadbalancerHostnames: true, UniqueRulePriorities: true}}
+		emulator.ReservedIPSeed{Identity: "rip-one", Name: "one", Region: emulator.DefaultRegion},
+		emulator.ReservedIPSeed{Identity: "rip-two", Name: "two", Region: emulator.DefaultRegion})
+	return emulator.Config{Seed: seed, Switches: emulator.Switches{LoadbalancerHostnames: true,
+		UniqueRulePriorities: true}}
 }
 
 // feature is a setting: how a Service asks for it, and what the cloud then shows.
@@ -166,9 +172,11 @@ func (l *lab) putListener(change func(body map[string]any)) {
 	lb := l.only()
 	listener := lb.Listeners[0]
 	body := map[string]any{
-		"name": listener.Name, "description": listener.Description, "labels": listener.Labels, "annotations": listener.Annotations,
-		"port": listener.Port, "protocol": listener.Protocol, "targetGroup": listener.TargetGroup.Identity,
-		"maxConnections": listener.MaxConnections, "connectionIdleTimeout": listener.ConnectionIdleTimeout, "allowedSources": listener.AllowedSources,
+		"name": listener.Name, "description": listener.Description, "labels": listener.Labels,
+		"annotations": listener.Annotations,
+		"port":        listener.Port, "protocol": listener.Protocol, "targetGroup": listener.TargetGroup.Identity,
+		"maxConnections": listener.MaxConnections, "connectionIdleTimeout": listener.ConnectionIdleTimeout,
+		"allowedSources": listener.AllowedSources,
 	}
 	change(body)
 	l.request(http.MethodPut, "/v1/loadbalancers/"+lb.Identity+"/listeners/"+listener.Identity, body)
@@ -183,7 +191,8 @@ func (l *lab) putBalancer(change func(body map[string]any)) {
 		groups = append(groups, group.Identity)
 	}
 	body := map[string]any{
-		"name": lb.Name, "labels": lb.Labels, "annotations": lb.Annotations, "deleteProtection": lb.DeleteProtection, "securityGroupAttachments": groups,
+		"name": lb.Name, "labels": lb.Labels, "annotations": lb.Annotations, "deleteProtection": lb.DeleteProtection,
+		"securityGroupAttachments": groups,
 	}
 	change(body)
 	l.request(http.MethodPut, "/v1/loadbalancers/"+lb.Identity, body)
@@ -194,8 +203,10 @@ func (l *lab) putGroup(change func(body map[string]any)) {
 	l.Helper()
 	group := l.only().Listeners[0].TargetGroup
 	body := map[string]any{
-		"name": group.Name, "labels": group.Labels, "annotations": group.Annotations, "targetPort": group.TargetPort, "protocol": "tcp",
-		"enableProxyProtocol": group.EnableProxyProtocol, "loadbalancingPolicy": group.LoadbalancingPolicy, "healthCheck": group.HealthCheck,
+		"name": group.Name, "labels": group.Labels, "annotations": group.Annotations, "targetPort": group.TargetPort,
+		"protocol":            "tcp",
+		"enableProxyProtocol": group.EnableProxyProtocol, "loadbalancingPolicy": group.LoadbalancingPolicy,
+		"healthCheck": group.HealthCheck,
 	}
 	change(body)
 	l.request(http.MethodPut, "/v1/loadbalancer-target-groups/"+group.Identity, body)
@@ -211,7 +222,8 @@ func healthText(l *lab) string {
 		if check == nil {
 			return "none"
 		}
-		return fmt.Sprintf("%s:%d%s/%d/%d", check.Protocol, check.Port, check.Path, check.PeriodSeconds, check.TimeoutSeconds)
+		return fmt.Sprintf("%s:%d%s/%d/%d", check.Protocol, check.Port, check.Path, check.PeriodSeconds,
+			check.TimeoutSeconds)
 	})
 }
 
@@ -235,9 +247,11 @@ func managedText(l *lab) string {
 		if group.Labels[labelManaged] != "true" {
 			continue
 		}
-		texts = append(texts, fmt.Sprintf("%d letters, attached %t:", len(group.Name), strings.Contains(groupText(l), group.Identity)))
+		texts = append(texts, fmt.Sprintf("%d letters, attached %t:", len(group.Name), strings.Contains(groupText(l),
+			group.Identity)))
 		for _, rule := range group.IngressRules {
-			texts = append(texts, fmt.Sprintf("%s/%d-%d/%s", rule.Protocol, rule.PortRangeMin, rule.PortRangeMax, rule.RemoteAddress))
+			texts = append(texts, fmt.Sprintf("%s/%d-%d/%s", rule.Protocol, rule.PortRangeMin, rule.PortRangeMax,
+				rule.RemoteAddress))
 		}
 	}
 	return strings.Join(texts, " ")
@@ -249,7 +263,8 @@ func nodeText(l *lab) string {
 	for _, group := range l.list("/v1/security-groups") {
 		for _, rule := range group.IngressRules {
 			if group.Identity == "sg-nodes" {
-				texts = append(texts, fmt.Sprintf("%s/%d-%d/%s", rule.Protocol, rule.PortRangeMin, rule.PortRangeMax, rule.RemoteAddress))
+				texts = append(texts, fmt.Sprintf("%s/%d-%d/%s", rule.Protocol, rule.PortRangeMin, rule.PortRangeMax,
+					rule.RemoteAddress))
 			}
 		}
 	}
@@ -258,6 +273,13 @@ func nodeText(l *lab) string {
 }
 
 func features() map[string]feature {
+	all := featuresOfPorts()
+	maps.Copy(all, featuresOfLoadBalancers())
+	return all
+}
+
+// featuresOfPorts are those that listeners and target groups have.
+func featuresOfPorts() map[string]feature {
 	policy := func(l *lab) string {
 		return eachPort(l, func(i int) any { return l.only().Listeners[i].TargetGroup.LoadbalancingPolicy })
 	}
@@ -270,51 +292,82 @@ func features() map[string]feature {
 	idle := func(l *lab) string {
 		return eachPort(l, func(i int) any { return l.only().Listeners[i].ConnectionIdleTimeout })
 	}
-	address := func(l *lab) string { return l.only().ReservedIPIdentity }
 	const usual = "tcp:30080/healthz/5/3 tcp:30443/healthz/5/3"
 	ranges := func(texts ...string) func(*corev1.Service) {
 		return func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = texts }
 	}
 	return map[string]feature{
 		"policy": {annotated("loadbalancing-policy", "MAGLEV"), annotated("loadbalancing-policy", "RANDOM"), policy,
-			"ROUND_ROBIN ROUND_ROBIN", "MAGLEV MAGLEV", "RANDOM RANDOM", func(l *lab) { l.putGroup(set("loadbalancingPolicy", "ROUND_ROBIN")) }, false},
-		"policy of one port": {annotated("loadbalancing-policy.p443", "MAGLEV"), annotated("loadbalancing-policy", "RANDOM", "loadbalancing-policy.443", "MAGLEV"), policy,
-			"ROUND_ROBIN ROUND_ROBIN", "ROUND_ROBIN MAGLEV", "RANDOM MAGLEV", func(l *lab) { l.putGroup(set("loadbalancingPolicy", "MAGLEV")) }, false},
-		"PROXY protocol": {annotated("enable-proxy-protocol", "true"), annotated("enable-proxy-protocol.p80", "true"), proxy,
-			"false false", "true true", "true false", func(l *lab) { l.putGroup(set("enableProxyProtocol", false)) }, false},
-		"connections": {annotated("max-connections", "7"), annotated("max-connections", "8", "max-connections.p80", "9"), limit,
+			"ROUND_ROBIN ROUND_ROBIN", "MAGLEV MAGLEV", "RANDOM RANDOM", func(l *lab) {
+				l.putGroup(set("loadbalancingPolicy", "ROUND_ROBIN"))
+			}, false},
+		"policy of one port": {annotated("loadbalancing-policy.p443", "MAGLEV"), annotated("loadbalancing-policy",
+			"RANDOM", "loadbalancing-policy.443", "MAGLEV"), policy,
+			"ROUND_ROBIN ROUND_ROBIN", "ROUND_ROBIN MAGLEV", "RANDOM MAGLEV", func(l *lab) {
+				l.putGroup(set("loadbalancingPolicy", "MAGLEV"))
+			}, false},
+		"PROXY protocol": {annotated("enable-proxy-protocol", "true"), annotated("enable-proxy-protocol.p80", "true"),
+			proxy,
+			"false false", "true true", "true false", func(l *lab) {
+				l.putGroup(set("enableProxyProtocol", false))
+			}, false},
+		"connections": {annotated("max-connections", "7"), annotated("max-connections", "8", "max-connections.p80",
+			"9"), limit,
 			"10000 10000", "7 7", "9 8", func(l *lab) { l.putListener(set("maxConnections", 1)) }, false},
-		"idle timeout": {annotated("idle-connection-timeout", "60"), annotated("idle-connection-timeout.80", "61"), idle,
+		"idle timeout": {annotated("idle-connection-timeout", "60"), annotated("idle-connection-timeout.80", "61"),
+			idle,
 			"6000 6000", "60 60", "61 6000", func(l *lab) { l.putListener(set("connectionIdleTimeout", 1)) }, false},
-		"health check": {annotated("health-check-port", "8081", "health-check-path", "/ready"), annotated("health-check-protocol", "http", "health-check-interval.p80", "30"), healthText,
+		"health check": {annotated("health-check-port", "8081", "health-check-path", "/ready"),
+			annotated("health-check-protocol", "http", "health-check-interval.p80", "30"), healthText,
 			usual, "http:8081/ready/5/3 http:8081/ready/5/3", "http:30080/healthz/30/3 http:30443/healthz/5/3",
 			func(l *lab) { l.putGroup(set("healthCheck", nil)) }, false},
-		"no health check": {annotated("health-check-enabled", "false"), annotated("health-check-enabled.p443", "false"), healthText,
+		"no health check": {annotated("health-check-enabled", "false"), annotated("health-check-enabled.p443", "false"),
+			healthText,
 			usual, "none none", "tcp:30080/healthz/5/3 none", nil, false},
-		"sources": {annotated("acl-allowed-sources", "10.0.0.0/8, 192.0.2.1"), annotated("acl-allowed-sources", "10.0.0.0/8", "acl-port-p443", "192.0.2.0/24,2001:db8::/32"), sourceText,
-			"[] []", "[10.0.0.0/8 192.0.2.1/32] [10.0.0.0/8 192.0.2.1/32]", "[10.0.0.0/8] [10.0.0.0/8 192.0.2.0/24 2001:db8::/32]",
+		"sources": {annotated("acl-allowed-sources", "10.0.0.0/8, 192.0.2.1"), annotated("acl-allowed-sources",
+			"10.0.0.0/8", "acl-port-p443", "192.0.2.0/24,2001:db8::/32"), sourceText,
+			"[] []", "[10.0.0.0/8 192.0.2.1/32] [10.0.0.0/8 192.0.2.1/32]",
+			"[10.0.0.0/8] [10.0.0.0/8 192.0.2.0/24 2001:db8::/32]",
 			func(l *lab) { l.putListener(set("allowedSources", []string{})) }, false},
-		"source ranges": {ranges("203.0.113.0/24"), func(s *corev1.Service) { ranges("203.0.113.0/24")(s); annotated("acl-port-443", "10.0.0.0/8")(s) }, sourceText,
+		"source ranges": {ranges("203.0.113.0/24"), func(s *corev1.Service) {
+			ranges("203.0.113.0/24")(s)
+			annotated("acl-port-443", "10.0.0.0/8")(s)
+		}, sourceText,
 			"[] []", "[203.0.113.0/24] [203.0.113.0/24]", "[203.0.113.0/24] [10.0.0.0/8 203.0.113.0/24]",
 			func(l *lab) { l.putListener(set("allowedSources", []string{"0.0.0.0/0"})) }, false},
+	}
+}
+
+func featuresOfLoadBalancers() map[string]feature {
+	address := func(l *lab) string { return l.only().ReservedIPIdentity }
+	return map[string]feature{
 		"reserved IP": {annotated("reserved-ip", "rip-one"), annotated("reserved-ip", "two"), address,
 			"", "rip-one", "rip-two", func(l *lab) { l.putBalancer(set("reservedIpId", "")) }, false},
-		"security groups": {annotated("security-groups", "sg-one"), annotated("security-groups", "two, sg-one"), groupText,
-			"", "sg-one", "sg-one sg-two", func(l *lab) { l.putBalancer(set("securityGroupAttachments", []string{})) }, false},
+		"security groups": {annotated("security-groups", "sg-one"), annotated("security-groups", "two, sg-one"),
+			groupText,
+			"", "sg-one", "sg-one sg-two", func(l *lab) {
+				l.putBalancer(set("securityGroupAttachments", []string{}))
+			}, false},
 		"security group of its own": {
 			annotated("create-security-group", "true"),
-			annotated("create-security-group", "true", "acl-port-p80", "10.0.0.0/8", "security-group-allow-icmp", "true", "security-group-icmp-allowed-sources", "192.0.2.0/24"),
+			annotated("create-security-group", "true", "acl-port-p80", "10.0.0.0/8", "security-group-allow-icmp",
+				"true", "security-group-icmp-allowed-sources", "192.0.2.0/24"),
 			managedText, "",
 			"16 letters, attached true: tcp/80-80/0.0.0.0/0 tcp/80-80/::/0 tcp/443-443/0.0.0.0/0 tcp/443-443/::/0",
-			"16 letters, attached true: tcp/80-80/10.0.0.0/8 tcp/443-443/0.0.0.0/0 tcp/443-443/::/0 icmp/1-1/192.0.2.0/24",
+			"16 letters, attached true: tcp/80-80/10.0.0.0/8 tcp/443-443/0.0.0.0/0 tcp/443-443/::/0 " +
+				"icmp/1-1/192.0.2.0/24",
 			func(l *lab) { l.putBalancer(set("securityGroupAttachments", []string{})) }, false,
 		},
 		"rules for node ports": {annotated("open-node-ports", "true"), annotated("open-node-ports", "T"), nodeText,
-			"", "tcp/30080-30080/10.0.0.0/17 tcp/30443-30443/10.0.0.0/17", "tcp/30080-30080/10.0.0.0/17 tcp/30443-30443/10.0.0.0/17",
+			"", "tcp/30080-30080/10.0.0.0/17 tcp/30443-30443/10.0.0.0/17",
+			"tcp/30080-30080/10.0.0.0/17 tcp/30443-30443/10.0.0.0/17",
 			func(l *lab) {
-				l.request(http.MethodPut, "/v1/security-groups/sg-nodes/ingress-rules/batch", map[string]any{"rules": []any{}})
+				l.request(http.MethodPut, "/v1/security-groups/sg-nodes/ingress-rules/batch",
+					map[string]any{"rules": []any{}})
 			}, false},
-		"name": {annotated("name", "shop-front"), annotated("name", "shop-back"), func(l *lab) string { return l.only().Name },
+		"name": {annotated("name", "shop-front"), annotated("name", "shop-back"), func(l *lab) string {
+			return l.only().Name
+		},
 			"a0a1b2c3dweb", "shop-front", "shop-back", func(l *lab) { l.putBalancer(set("name", "mine")) }, false},
 		"labels": {annotated("labels", "team=shop,stage=test"), annotated("labels", "team=till"),
 			func(l *lab) string {
@@ -326,13 +379,20 @@ func features() map[string]feature {
 				delete(labels, "team")
 				l.putBalancer(set("labels", labels))
 			}, false},
-		"size": {annotated("instance-size", "lb-gp-small"), annotated("instance-size", "lb-gp-large"), func(l *lab) string { return l.only().InstanceSize },
+		"size": {annotated("instance-size", "lb-gp-small"), annotated("instance-size", "lb-gp-large"),
+			func(l *lab) string {
+				return l.only().InstanceSize
+			},
 			"", "lb-gp-small", "lb-gp-large", func(l *lab) { l.putBalancer(set("instanceSize", "lb-gp-huge")) }, true},
 		"delete protection": {annotated("delete-protection", "true"), annotated("delete-protection", "false"),
 			func(l *lab) string { return fmt.Sprint(l.only().DeleteProtection) },
 			"false", "true", "false", func(l *lab) { l.putBalancer(set("deleteProtection", false)) }, false},
-		"subnet": {annotated("subnet", "second"), annotated("subnet", emulator.DefaultSubnet), func(l *lab) string { return l.only().SubnetIdentity },
-			emulator.DefaultSubnet, "subnet-second", emulator.DefaultSubnet, func(l *lab) { l.putBalancer(set("subnet", emulator.DefaultSubnet)) }, false},
+		"subnet": {annotated("subnet", "second"), annotated("subnet", emulator.DefaultSubnet), func(l *lab) string {
+			return l.only().SubnetIdentity
+		},
+			emulator.DefaultSubnet, "subnet-second", emulator.DefaultSubnet, func(l *lab) {
+				l.putBalancer(set("subnet", emulator.DefaultSubnet))
+			}, false},
 	}
 }
 
@@ -354,8 +414,8 @@ func newFeatureLab(t *testing.T) *lab {
 	return l
 }
 
-// TestFeatures: every setting is applied when it is set, changed and removed, also by a process that has just started, written once, put
-// right when it is changed by hand, and gone with the Service.
+// TestFeatures: every setting is applied when it is set, changed and removed, also by a process that has just started,
+// written once, put right when it is changed by hand, and gone with the Service.
 func TestFeatures(t *testing.T) {
 	for name, f := range features() {
 		t.Run(name, func(t *testing.T) {
@@ -403,7 +463,8 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// TestFeaturesFromTheBeginning: a Service that is made with a setting has it from the first moment, and loses it with it.
+// TestFeaturesFromTheBeginning: a Service that is made with a setting has it from the first moment, and loses it with
+// it.
 func TestFeaturesFromTheBeginning(t *testing.T) {
 	for name, f := range features() {
 		t.Run(name, func(t *testing.T) {
@@ -442,7 +503,8 @@ func TestFeaturesAfterCrashes(t *testing.T) {
 			name     string
 			from, to func(*corev1.Service)
 			want     string
-		}{{"made with it", nil, f.first, f.one}, {"set", func(*corev1.Service) {}, f.first, f.one}, {"changed", f.first, f.second, f.two}, {"removed", f.first, nil, f.none}} {
+		}{{"made with it", nil, f.first, f.one}, {"set", func(*corev1.Service) {}, f.first, f.one},
+			{"changed", f.first, f.second, f.two}, {"removed", f.first, nil, f.none}} {
 			t.Run(name+" "+step.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					if f.sticky && step.to == nil {

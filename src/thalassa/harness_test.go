@@ -101,7 +101,8 @@ func (l *lab) nodes(names ...string) []*corev1.Node {
 		if err != nil {
 			l.Fatal(err)
 		}
-		nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: providerID(id)}})
+		nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: corev1.NodeSpec{ProviderID: providerID(id)}})
 	}
 	l.fleet = append(l.fleet, nodes...)
 	return nodes
@@ -110,12 +111,14 @@ func (l *lab) nodes(names ...string) []*corev1.Node {
 // service returns a Service of type LoadBalancer with TCP ports; node ports are 30000 above.
 func service(name string, ports ...int32) *corev1.Service {
 	s := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("0a1b2c3d-" + name), Annotations: map[string]string{annotationPrefix + "type": "public"}},
-		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("0a1b2c3d-" + name),
+			Annotations: map[string]string{annotationPrefix + "type": "public"}},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer},
 	}
 	for _, port := range ports {
 		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{
-			Name: fmt.Sprintf("p%d", port), Protocol: corev1.ProtocolTCP, Port: port, NodePort: 30000 + port, TargetPort: intstr.FromInt32(8080),
+			Name: fmt.Sprintf("p%d", port), Protocol: corev1.ProtocolTCP, Port: port, NodePort: 30000 + port,
+			TargetPort: intstr.FromInt32(8080),
 		})
 	}
 	return s
@@ -189,7 +192,8 @@ func (l *lab) api() *iaas.Client {
 		once.Do(func() { http.SetTransport(l.emulator.Transport()) })
 		return nil
 	}
-	c, err := thalassacloud.NewClient(official.WithBaseURL("http://cloud.test"), official.WithOrganisation(l.config.Organisation), official.WithProject(l.config.Project),
+	c, err := thalassacloud.NewClient(official.WithBaseURL("http://cloud.test"),
+		official.WithOrganisation(l.config.Organisation), official.WithProject(l.config.Project),
 		official.WithAuthPersonalToken(emulator.DefaultToken), official.WithMiddleware(direct))
 	if err != nil {
 		l.Fatal(err)

@@ -30,8 +30,8 @@ type checked struct {
 	created bool
 }
 
-// over returns the health check to aim at, given the observed one; nil is none. What the Service asks for and cannot be used stays as
-// it is observed.
+// over returns the health check to aim at, given the observed one; nil is none. What the Service asks for and cannot be
+// used stays as it is observed.
 func (c checked) over(port cloud.Port, observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
 	s := c.settings
 	switch {
@@ -54,7 +54,8 @@ func (c checked) over(port cloud.Port, observed *iaas.BackendHealthCheck) *iaas.
 
 // given says that the Service asks for anything about it, whether or not that can be used.
 func (s healthSettings) given() bool {
-	return said(s.enabled) || said(s.port) || said(s.path) || said(s.protocol) || said(s.interval) || said(s.timeout) || said(s.up) || said(s.down)
+	return said(s.enabled) || said(s.port) || said(s.path) || said(s.protocol) || said(s.interval) || said(s.timeout) ||
+		said(s.up) || said(s.down)
 }
 
 func said[T any](s annotation.Setting[T]) bool { return s.Given || s.Invalid }
@@ -69,7 +70,8 @@ func (c checked) aim(own *memo, port cloud.Port, observed *iaas.BackendHealthChe
 	case c.settings.given():
 		own.traces = own.with(setting)
 		if s := c.settings; !s.enabled.Given && observed != nil {
-			return s.complete(observed.Protocol, observed.Port, observed) // it is made already; only something of it is asked for
+			// it is made already; only something of it is asked for
+			return s.complete(observed.Protocol, observed.Port, observed)
 		}
 	case own.has(setting):
 		own.traces = own.without(setting)
@@ -80,10 +82,12 @@ func (c checked) aim(own *memo, port cloud.Port, observed *iaas.BackendHealthChe
 }
 
 // complete is the health check that the Service asks for, with a protocol and a port for when it does not say.
-func (s healthSettings) complete(protocol iaas.LoadbalancerProtocol, port int32, observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
+func (s healthSettings) complete(protocol iaas.LoadbalancerProtocol, port int32,
+	observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
 	check := iaas.BackendHealthCheck{
 		Protocol: protocol, Port: port, Path: s.path.Value,
-		PeriodSeconds: s.interval.Value, TimeoutSeconds: s.timeout.Value, HealthyThreshold: int32(s.up.Value), UnhealthyThreshold: int32(s.down.Value),
+		PeriodSeconds: s.interval.Value, TimeoutSeconds: s.timeout.Value, HealthyThreshold: int32(s.up.Value),
+		UnhealthyThreshold: int32(s.down.Value),
 	}
 	if s.protocol.Asked() && !s.protocol.Invalid {
 		check.Protocol = iaas.LoadbalancerProtocol(s.protocol.Value)
@@ -106,20 +110,22 @@ func (s healthSettings) keep(check *iaas.BackendHealthCheck, observed iaas.Backe
 		check.Port = observed.Port
 	}
 	check.Path = s.path.Over(observed.Path)
-	check.PeriodSeconds, check.TimeoutSeconds = s.interval.Over(observed.PeriodSeconds), s.timeout.Over(observed.TimeoutSeconds)
-	check.HealthyThreshold, check.UnhealthyThreshold = int32(s.up.Over(int(observed.HealthyThreshold))), int32(s.down.Over(int(observed.UnhealthyThreshold)))
+	check.PeriodSeconds, check.TimeoutSeconds = s.interval.Over(observed.PeriodSeconds),
+		s.timeout.Over(observed.TimeoutSeconds)
+	check.HealthyThreshold, check.UnhealthyThreshold = int32(s.up.Over(int(observed.HealthyThreshold))),
+		int32(s.down.Over(int(observed.UnhealthyThreshold)))
 	s.keepFormerDefaults(check, observed)
 	if hasNoPath(check.Protocol) && hasNoPath(observed.Protocol) {
 		check.Path = observed.Path // which means nothing
 	}
 }
 
-// The former default times of health checks are also those of the existing CCM: seconds, seconds, checks, checks. With the
-// present ones a new target gets its first connection within 10 seconds.
+// The former default times of health checks are also those of the existing CCM: seconds, seconds, checks, checks. With
+// the present ones a new target gets its first connection within 10 seconds.
 const formerInterval, formerTimeout, formerUp, formerDown = 10, 5, 2, 3
 
-// keepFormerDefaults leaves the former defaults where the Service says nothing: a new version does not change the health checks of all load balancers
-// that there are.
+// keepFormerDefaults leaves the former defaults where the Service says nothing: a new version does not change the
+// health checks of all load balancers that there are.
 func (s healthSettings) keepFormerDefaults(check *iaas.BackendHealthCheck, observed iaas.BackendHealthCheck) {
 	unasked := func(one annotation.Setting[int]) bool { return !one.Asked() && !one.Invalid }
 	for _, one := range []struct {
@@ -144,7 +150,8 @@ func (s healthSettings) keepFormerDefaults(check *iaas.BackendHealthCheck, obser
 	}
 }
 
-// hasNoPath says of a protocol that there is nothing to ask for: what a path says then, and whether it is kept, is the cloud's affair.
+// hasNoPath says of a protocol that there is nothing to ask for: what a path says then, and whether it is kept, is the
+// cloud's affair.
 func hasNoPath(protocol iaas.LoadbalancerProtocol) bool {
 	return protocol == iaas.ProtocolTCP || protocol == iaas.ProtocolUDP
 }
@@ -154,7 +161,8 @@ func (s healthSettings) problem() string {
 	if s.timeout.Value <= s.interval.Value {
 		return ""
 	}
-	return fmt.Sprintf("The timeout of the health check is %d seconds and its interval is %d seconds: both settings do not change. Set health-check-timeout to at most health-check-interval.",
+	return fmt.Sprintf("The timeout of the health check is %d seconds and its interval is %d seconds: both settings "+
+		"do not change. Set health-check-timeout to at most health-check-interval.",
 		s.timeout.Value, s.interval.Value)
 }
 
@@ -173,14 +181,15 @@ func (d desired) conflicts() []cloud.Notice {
 		other := s.protocol.Given && !s.protocol.Invalid && s.protocol.Value != string(iaas.ProtocolHTTP)
 		if check.nodePort != 0 && (other || s.enabled.Given && !s.enabled.Value) {
 			notices = appendOnce(notices, settingNotice(reasonConflict, fmt.Sprintf(
-				"With externalTrafficPolicy Local the nodes are always checked by HTTP, because some nodes may have no pod: %shealth-check-enabled and -protocol have no effect then.", annotationPrefix)))
+				"With externalTrafficPolicy Local the nodes are always checked by HTTP, because some nodes may have "+
+					"no pod: %shealth-check-enabled and -protocol have no effect then.", annotationPrefix)))
 		}
 	}
 	return notices
 }
 
-// usable returns the settings without those that contradict each other: they are as good as unreadable, and a check that is made has the
-// defaults.
+// usable returns the settings without those that contradict each other: they are as good as unreadable, and a check
+// that is made has the defaults.
 func (s healthSettings) usable(keys healthKeys) healthSettings {
 	s = s.withInterval()
 	if s.contradiction = s.problem(); s.contradiction != "" {

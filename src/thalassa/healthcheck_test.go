@@ -27,7 +27,8 @@ func healthBy(defaults annotations, annotations ...string) healthSettings {
 
 // checking is a health check with the default times.
 func checking(protocol iaas.LoadbalancerProtocol, port int32, path string) *iaas.BackendHealthCheck {
-	return &iaas.BackendHealthCheck{Protocol: protocol, Port: port, Path: path, PeriodSeconds: 5, TimeoutSeconds: 3, HealthyThreshold: 1, UnhealthyThreshold: 3}
+	return &iaas.BackendHealthCheck{Protocol: protocol, Port: port, Path: path, PeriodSeconds: 5, TimeoutSeconds: 3,
+		HealthyThreshold: 1, UnhealthyThreshold: 3}
 }
 
 // formerly is a health check with the former default times, which are those of the existing CCM, in place of ours.
@@ -50,7 +51,8 @@ func formerly(check *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
 
 // slow is one that somebody made by hand.
 func slow() *iaas.BackendHealthCheck {
-	return &iaas.BackendHealthCheck{Protocol: iaas.ProtocolHTTP, Port: 9000, Path: "/slow", PeriodSeconds: 60, TimeoutSeconds: 30, HealthyThreshold: 7, UnhealthyThreshold: 8}
+	return &iaas.BackendHealthCheck{Protocol: iaas.ProtocolHTTP, Port: 9000, Path: "/slow", PeriodSeconds: 60,
+		TimeoutSeconds: 30, HealthyThreshold: 7, UnhealthyThreshold: 8}
 }
 
 func changed(check *iaas.BackendHealthCheck, change func(*iaas.BackendHealthCheck)) *iaas.BackendHealthCheck {
@@ -58,57 +60,84 @@ func changed(check *iaas.BackendHealthCheck, change func(*iaas.BackendHealthChec
 	return check
 }
 
-// TestHealthChecks: with and without being asked, on load balancers that are ours and that were taken over.
-func TestHealthChecks(t *testing.T) {
+// healthCheckTest is the health check of a port, on a load balancer that is ours and on one that was taken over.
+type healthCheckTest struct {
+	annotations  []string
+	local, udp   bool
+	observed     *iaas.BackendHealthCheck
+	ours, theirs *iaas.BackendHealthCheck // nil: none
+}
+
+func healthCheckTests() map[string]healthCheckTest {
 	const local, udp = true, true
 	type ask = []string
-	tests := map[string]struct {
-		annotations  []string
-		local, udp   bool
-		observed     *iaas.BackendHealthCheck
-		ours, theirs *iaas.BackendHealthCheck // nil: none
-	}{
+	return map[string]healthCheckTest{
 		"not asked": {nil, false, false, nil, checking("tcp", 30080, "/healthz"), nil},
 		"not asked, one is there": {nil, false, false, slow(),
 			changed(checking("tcp", 30080, "/healthz"), func(*iaas.BackendHealthCheck) {}), nil},
-		"not asked, of UDP":      {nil, false, udp, nil, nil, nil},
-		"switched off":           {ask{"health-check-enabled", "false"}, false, false, slow(), nil, nil},
-		"switched off with port": {ask{"health-check-enabled", "false", "health-check-port", "8081"}, false, false, slow(), nil, nil},
-		"switched on":            {ask{"health-check-enabled", "true"}, false, false, nil, checking("tcp", 30080, "/healthz"), nil},
-		"switched on, which the existing CCM took for nothing": {ask{"health-check-enabled", "true"}, false, false, slow(), checking("tcp", 30080, "/healthz"), slow()},
+		"not asked, of UDP": {nil, false, udp, nil, nil, nil},
+		"switched off":      {ask{"health-check-enabled", "false"}, false, false, slow(), nil, nil},
+		"switched off with port": {ask{"health-check-enabled", "false", "health-check-port", "8081"}, false, false,
+			slow(), nil, nil},
+		"switched on": {ask{"health-check-enabled", "true"}, false, false, nil,
+			checking("tcp", 30080, "/healthz"), nil},
+		"switched on, which the existing CCM took for nothing": {ask{"health-check-enabled", "true"}, false, false,
+			slow(), checking("tcp", 30080, "/healthz"), slow()},
 		"switched on, of UDP":           {ask{"health-check-enabled", "true"}, false, udp, nil, nil, nil},
 		"cannot be read":                {ask{"health-check-enabled", "perhaps"}, false, false, slow(), slow(), slow()},
 		"cannot be read, none is there": {ask{"health-check-enabled", "perhaps"}, false, false, nil, nil, nil},
 		"a port, and switched on": {ask{"health-check-enabled", "true", "health-check-port", "8081"}, false, false, nil,
 			checking("http", 8081, "/healthz"), checking("http", 8081, "/healthz")},
-		"a port, and switched on, over another": {ask{"health-check-enabled", "true", "health-check-port", "8081"}, false, false, slow(),
+		"a port, and switched on, over another": {ask{"health-check-enabled", "true", "health-check-port", "8081"},
+			false, false, slow(),
 			checking("http", 8081, "/healthz"), checking("http", 8081, "/healthz")},
 		"a port alone": {ask{"health-check-port", "8081"}, false, false, nil, checking("http", 8081, "/healthz"), nil},
 		"a port, of UDP": {ask{"health-check-enabled", "true", "health-check-port", "8081"}, false, udp, nil,
 			checking("http", 8081, "/healthz"), checking("http", 8081, "/healthz")},
-		"everything": {ask{"health-check-enabled", "true", "health-check-port", "8081", "health-check-protocol", "https", "health-check-path", "/x",
-			"health-check-interval", "30", "health-check-timeout", "20", "health-check-up-threshold", "4", "health-check-down-threshold", "5"}, false, false, nil,
-			&iaas.BackendHealthCheck{Protocol: "https", Port: 8081, Path: "/x", PeriodSeconds: 30, TimeoutSeconds: 20, HealthyThreshold: 4, UnhealthyThreshold: 5},
-			&iaas.BackendHealthCheck{Protocol: "https", Port: 8081, Path: "/x", PeriodSeconds: 30, TimeoutSeconds: 20, HealthyThreshold: 4, UnhealthyThreshold: 5}},
-		"HTTP on the node port": {ask{"health-check-protocol", "http", "health-check-path", "/x"}, false, false, nil, checking("http", 30080, "/x"), nil},
-		"Local":                 {nil, local, false, nil, checking("http", 32000, "/healthz"), checking("http", 32000, "/healthz")},
-		"Local, of UDP":         {nil, local, udp, nil, checking("http", 32000, "/healthz"), checking("http", 32000, "/healthz")},
+		"everything": {ask{"health-check-enabled", "true", "health-check-port", "8081", "health-check-protocol",
+			"https", "health-check-path", "/x",
+			"health-check-interval", "30", "health-check-timeout", "20", "health-check-up-threshold", "4",
+			"health-check-down-threshold", "5"}, false, false, nil,
+			&iaas.BackendHealthCheck{Protocol: "https", Port: 8081, Path: "/x", PeriodSeconds: 30, TimeoutSeconds: 20,
+				HealthyThreshold: 4, UnhealthyThreshold: 5},
+			&iaas.BackendHealthCheck{Protocol: "https", Port: 8081, Path: "/x", PeriodSeconds: 30, TimeoutSeconds: 20,
+				HealthyThreshold: 4, UnhealthyThreshold: 5}},
+		"HTTP on the node port": {ask{"health-check-protocol", "http", "health-check-path", "/x"}, false, false, nil,
+			checking("http", 30080, "/x"), nil},
+		"Local": {nil, local, false, nil, checking("http", 32000, "/healthz"),
+			checking("http", 32000, "/healthz")},
+		"Local, of UDP": {nil, local, udp, nil, checking("http", 32000, "/healthz"),
+			checking("http", 32000, "/healthz")},
 		"Local, with a port": {ask{"health-check-port", "8081"}, local, false, nil,
 			checking("http", 8081, "/healthz"), checking("http", 8081, "/healthz")},
-		"Local, with a protocol, which the existing CCM ignored": {ask{"health-check-protocol", "tcp"}, local, false, nil,
+		"Local, with a protocol, which the existing CCM ignored": {ask{"health-check-protocol", "tcp"}, local, false,
+			nil,
 			checking("http", 32000, "/healthz"), checking("http", 32000, "/healthz")},
 		"Local, switched off, which the existing CCM ignored": {ask{"health-check-enabled", "false"}, local, false, nil,
 			checking("http", 32000, "/healthz"), checking("http", 32000, "/healthz")},
-		"an interval that cannot be read": {ask{"health-check-enabled", "true", "health-check-port", "8081", "health-check-interval", "often"}, false, false, slow(),
+		"an interval that cannot be read": {ask{"health-check-enabled", "true", "health-check-port", "8081",
+			"health-check-interval", "often"}, false, false, slow(),
 			changed(checking("http", 8081, "/healthz"), func(c *iaas.BackendHealthCheck) { c.PeriodSeconds = 60 }),
 			changed(checking("http", 8081, "/healthz"), func(c *iaas.BackendHealthCheck) { c.PeriodSeconds = 60 })},
-		"a protocol that there is not": {ask{"health-check-enabled", "true", "health-check-port", "8081", "health-check-protocol", "gopher"}, false, false,
-			changed(slow(), func(c *iaas.BackendHealthCheck) { c.Protocol = "https" }), checking("https", 8081, "/healthz"), checking("https", 8081, "/healthz")},
-		"a timeout beyond the interval": {ask{"health-check-enabled", "true", "health-check-port", "8081", "health-check-interval", "5", "health-check-timeout", "6"}, false, false, slow(),
-			changed(checking("http", 8081, "/healthz"), func(c *iaas.BackendHealthCheck) { c.PeriodSeconds, c.TimeoutSeconds = 60, 30 }),
-			changed(checking("http", 8081, "/healthz"), func(c *iaas.BackendHealthCheck) { c.PeriodSeconds, c.TimeoutSeconds = 60, 30 })},
+		"a protocol that there is not": {ask{"health-check-enabled", "true", "health-check-port", "8081",
+			"health-check-protocol", "gopher"}, false, false,
+			changed(slow(), func(c *iaas.BackendHealthCheck) {
+				c.Protocol = "https"
+			}), checking("https", 8081, "/healthz"), checking("https", 8081, "/healthz")},
+		"a timeout beyond the interval": {ask{"health-check-enabled", "true", "health-check-port", "8081",
+			"health-check-interval", "5", "health-check-timeout", "6"}, false, false, slow(),
+			changed(checking("http", 8081, "/healthz"), func(c *iaas.BackendHealthCheck) {
+				c.PeriodSeconds, c.TimeoutSeconds = 60, 30
+			}),
+			changed(checking("http", 8081, "/healthz"), func(c *iaas.BackendHealthCheck) {
+				c.PeriodSeconds, c.TimeoutSeconds = 60, 30
+			})},
 	}
-	for name, tt := range tests {
+}
+
+// TestHealthChecks: with and without being asked, on load balancers that are ours and that were taken over.
+func TestHealthChecks(t *testing.T) {
+	for name, tt := range healthCheckTests() {
 		t.Run(name, func(t *testing.T) {
 			port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
 			if tt.udp {
@@ -134,13 +163,15 @@ func TestPathsWithoutMeaningStay(t *testing.T) {
 	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
 	for _, path := range []string{"", "/", "/healthz"} {
 		observed := checking("tcp", 30080, path)
-		if diff := cmp.Diff(observed, (checked{settings: healthOf(t), created: true}).over(port, observed)); diff != "" {
+		if diff := cmp.Diff(observed, (checked{settings: healthOf(t), created: true}).over(port,
+			observed)); diff != "" {
 			t.Errorf("with the path %q (-observed +aimed at):\n%s", path, diff)
 		}
 	}
 }
 
-// TestHealthChecksOfAdoptedOnes: they keep what they have until their Service asks, and again when it no longer does they get the default.
+// TestHealthChecksOfAdoptedOnes: they keep what they have until their Service asks, and again when it no longer does
+// they get the default.
 func TestHealthChecksOfAdoptedOnes(t *testing.T) {
 	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
 	asks := healthOf(t, "health-check-enabled", "true", "health-check-port", "8081")
@@ -151,12 +182,14 @@ func TestHealthChecksOfAdoptedOnes(t *testing.T) {
 		want    *iaas.BackendHealthCheck
 		records bool
 	}{
-		"not asked":        {memo{free: true}, checked{settings: healthOf(t)}, slow(), false},
-		"asked":            {memo{free: true}, checked{settings: asks}, checking("http", 8081, "/healthz"), true},
-		"no longer asked":  {memo{recorded, true}, checked{settings: healthOf(t)}, nil, false},
-		"Local":            {memo{free: true}, checked{settings: healthOf(t), nodePort: 32000}, checking("http", 32000, "/healthz"), true},
-		"no longer Local":  {memo{recorded, true}, checked{settings: healthOf(t)}, nil, false},
-		"of us, not asked": {memo{}, checked{settings: healthOf(t), created: true}, checking("tcp", 30080, "/healthz"), false},
+		"not asked":       {memo{free: true}, checked{settings: healthOf(t)}, slow(), false},
+		"asked":           {memo{free: true}, checked{settings: asks}, checking("http", 8081, "/healthz"), true},
+		"no longer asked": {memo{recorded, true}, checked{settings: healthOf(t)}, nil, false},
+		"Local": {memo{free: true}, checked{settings: healthOf(t), nodePort: 32000},
+			checking("http", 32000, "/healthz"), true},
+		"no longer Local": {memo{recorded, true}, checked{settings: healthOf(t)}, nil, false},
+		"of us, not asked": {memo{}, checked{settings: healthOf(t), created: true}, checking("tcp", 30080, "/healthz"),
+			false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -186,8 +219,8 @@ func TestTimeoutBeyondTheIntervalIsTold(t *testing.T) {
 	}
 }
 
-// TestFormerDefaultsStay: a load balancer of ours that was made with other defaults keeps them while its Service says nothing, so that an
-// upgrade writes nothing.
+// TestFormerDefaultsStay: a load balancer of ours that was made with other defaults keeps them while its Service says
+// nothing, so that an upgrade writes nothing.
 func TestFormerDefaultsStay(t *testing.T) {
 	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
 	times := func(interval, timeout int, up, down int32) *iaas.BackendHealthCheck {
@@ -198,18 +231,25 @@ func TestFormerDefaultsStay(t *testing.T) {
 		annotations    []string
 		observed, want *iaas.BackendHealthCheck
 	}{
-		"as it was":                         {nil, times(10, 5, 2, 3), times(10, 5, 2, 3)},
-		"as it is":                          {nil, times(5, 3, 1, 3), times(5, 3, 1, 3)},
-		"changed by hand":                   {nil, times(10, 5, 2, 4), times(5, 3, 1, 3)},
-		"an interval, from before":          {[]string{"health-check-interval", "15"}, times(15, 5, 2, 3), times(15, 5, 2, 3)},
-		"an interval, asked for now":        {[]string{"health-check-interval", "15"}, times(5, 3, 1, 3), times(15, 3, 1, 3)},
-		"an interval, no longer":            {nil, times(15, 3, 1, 3), times(5, 3, 1, 3)},
-		"the shortest interval":             {[]string{"health-check-interval", "5"}, times(10, 5, 2, 3), times(5, 5, 2, 3)},
-		"a timeout, from before":            {[]string{"health-check-timeout", "8"}, times(10, 8, 2, 3), times(10, 8, 2, 3)},
-		"a timeout, new":                    {[]string{"health-check-timeout", "8"}, nil, times(8, 8, 1, 3)},
-		"a timeout, longer than the former": {[]string{"health-check-timeout", "12"}, times(10, 5, 2, 3), times(12, 12, 2, 3)},
-		"the former threshold, asked for":   {[]string{"health-check-up-threshold", "2"}, times(5, 3, 1, 3), times(5, 3, 2, 3)},
-		"the present one, asked for":        {[]string{"health-check-up-threshold", "1"}, times(10, 5, 2, 3), times(10, 5, 1, 3)},
+		"as it was":       {nil, times(10, 5, 2, 3), times(10, 5, 2, 3)},
+		"as it is":        {nil, times(5, 3, 1, 3), times(5, 3, 1, 3)},
+		"changed by hand": {nil, times(10, 5, 2, 4), times(5, 3, 1, 3)},
+		"an interval, from before": {[]string{"health-check-interval", "15"}, times(15, 5, 2, 3),
+			times(15, 5, 2, 3)},
+		"an interval, asked for now": {[]string{"health-check-interval", "15"}, times(5, 3, 1, 3),
+			times(15, 3, 1, 3)},
+		"an interval, no longer": {nil, times(15, 3, 1, 3), times(5, 3, 1, 3)},
+		"the shortest interval": {[]string{"health-check-interval", "5"}, times(10, 5, 2, 3),
+			times(5, 5, 2, 3)},
+		"a timeout, from before": {[]string{"health-check-timeout", "8"}, times(10, 8, 2, 3),
+			times(10, 8, 2, 3)},
+		"a timeout, new": {[]string{"health-check-timeout", "8"}, nil, times(8, 8, 1, 3)},
+		"a timeout, longer than the former": {[]string{"health-check-timeout", "12"}, times(10, 5, 2, 3),
+			times(12, 12, 2, 3)},
+		"the former threshold, asked for": {[]string{"health-check-up-threshold", "2"}, times(5, 3, 1, 3),
+			times(5, 3, 2, 3)},
+		"the present one, asked for": {[]string{"health-check-up-threshold", "1"}, times(10, 5, 2, 3),
+			times(10, 5, 1, 3)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -224,8 +264,8 @@ func TestFormerDefaultsStay(t *testing.T) {
 	}
 }
 
-// TestFirstAnswer: by default a node that answers gets its first connection within 10 seconds, whatever part of the interval is over when its
-// load balancer is made.
+// TestFirstAnswer: by default a node that answers gets its first connection within 10 seconds, whatever part of the
+// interval is over when its load balancer is made.
 func TestFirstAnswer(t *testing.T) {
 	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
 	for _, nodePort := range []int32{0, 32000} {

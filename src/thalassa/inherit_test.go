@@ -28,8 +28,8 @@ func TestWhatWasSeenIsNotInherited(t *testing.T) {
 	})
 }
 
-// TestWhatTheLeaderBeforeMade a moment before it ended, and lists do not show yet: no second one is made, and the Service's finalizer stays
-// until it is gone.
+// TestWhatTheLeaderBeforeMade a moment before it ended, and lists do not show yet: no second one is made, and the
+// Service's finalizer stays until it is gone.
 func TestWhatTheLeaderBeforeMade(t *testing.T) {
 	for _, deleted := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -37,7 +37,8 @@ func TestWhatTheLeaderBeforeMade(t *testing.T) {
 			web, nodes := service("web", 80), l.nodes("a")
 			web.Finalizers = []string{helpers.LoadBalancerCleanupFinalizer}
 			// The cloud's past is known from when the rule is added.
-			if _, err := l.emulator.Inject(fault.Rule{Operation: "GET *", From: time.Hour + time.Second, Until: time.Hour + lagging,
+			if _, err := l.emulator.Inject(fault.Rule{Operation: "GET *", From: time.Hour + time.Second,
+				Until:  time.Hour + lagging,
 				Effect: fault.Effect{Kind: fault.Stale, Delay: lagging}}); err != nil {
 				t.Fatal(err)
 			}

@@ -62,7 +62,8 @@ func (o office) warned() string {
 func many(count int) []corev1.ServicePort {
 	var ports []corev1.ServicePort
 	for i := range int32(count) {
-		ports = append(ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", i), Protocol: corev1.ProtocolTCP, Port: 1000 + i, NodePort: 30000 + i})
+		ports = append(ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", i), Protocol: corev1.ProtocolTCP, Port: 1000 +
+			i, NodePort: 30000 + i})
 	}
 	return ports
 }
@@ -85,28 +86,40 @@ func TestBadInputOfNewServices(t *testing.T) {
 	}{
 		"a hundred ports": {func(s *corev1.Service) { s.Spec.Ports = many(100) }, want{true, 100, "", "", nil}},
 		"a hundred ports and one": {func(s *corev1.Service) { s.Spec.Ports = many(101) },
-			want{false, 0, "a load balancer of Thalassa Cloud has at most 100 ports, and Service shop/web has 101", "LoadBalancerProvisioned", nil}},
-		"a thousand ports": {func(s *corev1.Service) { s.Spec.Ports = many(1000) }, want{false, 0, "distribute the ports over several Services", "LoadBalancerProvisioned", nil}},
+			want{false, 0, "a load balancer of Thalassa Cloud has at most 100 ports, and Service shop/web has 101",
+				"LoadBalancerProvisioned", nil}},
+		"a thousand ports": {func(s *corev1.Service) {
+			s.Spec.Ports = many(1000)
+		}, want{false, 0, "distribute the ports over several Services", "LoadBalancerProvisioned", nil}},
 		"the longest names": {func(s *corev1.Service) {
 			s.Namespace, s.Name, s.UID = long("n", 63), long("s", 63), "0a1b2c3d-0a1b-2c3d-4e5f-0a1b2c3d4e5f"
-			s.Spec.Ports[0].Name, s.Labels = long("p", 63), map[string]string{long("k", 253) + "/" + long("l", 63): long("v", 63)}
+			s.Spec.Ports[0].Name, s.Labels = long("p", 63), map[string]string{long("k", 253) + "/" +
+				long("l", 63): long("v", 63)}
 		}, want{true, 2, "", "", nil}},
 		"no node ports": {func(s *corev1.Service) { s.Spec.Ports[1].NodePort = 0 },
 			want{true, 1, "port 443 of Service shop/web has no node port", "LoadBalancerConfigValid", nil}},
 		"no node ports at all": {func(s *corev1.Service) { s.Spec.Ports[0].NodePort, s.Spec.Ports[1].NodePort = 0, 0 },
-			want{false, 0, "ports 80, 443 of Service shop/web have no node ports, and the load balancer reaches pods through node ports: set spec.allocateLoadBalancerNodePorts", "LoadBalancerConfigValid", onlyTold}},
+			want{false, 0, "ports 80, 443 of Service shop/web have no node ports, and the load balancer reaches pods " +
+				"through node ports: set spec.allocateLoadBalancerNodePorts", "LoadBalancerConfigValid", onlyTold}},
 		"SCTP": {func(s *corev1.Service) { s.Spec.Ports[1].Protocol = corev1.ProtocolSCTP },
-			want{true, 1, "port 443/SCTP of Service shop/web: Thalassa Cloud load balancers have no SCTP; use TCP or UDP", "LoadBalancerConfigValid", nil}},
+			want{true, 1,
+				"port 443/SCTP of Service shop/web: Thalassa Cloud load balancers have no SCTP; use TCP or UDP",
+				"LoadBalancerConfigValid", nil}},
 		"SCTP alone": {func(s *corev1.Service) {
 			s.Spec.Ports = s.Spec.Ports[1:]
 			s.Spec.Ports[0].Protocol = corev1.ProtocolSCTP
 		},
 			want{false, 0, "use TCP or UDP", "LoadBalancerConfigValid", onlyTold}},
-		"sources of a port that cannot be read": {annotated("acl-port-p443", "nobody"), want{true, 1, "acl-port-p443", "LoadBalancerConfigValid", nil}},
-		"sources that cannot be read":           {annotated("acl-allowed-sources", "nobody"), want{false, 0, "acl-allowed-sources", "LoadBalancerConfigValid", nil}},
-		"public and internal":                   {annotated("internal", "true"), want{true, 2, "", "", func(l *lab, _ office) { l.checkInternal(false) }}},
-		"internal and not internal":             {annotated("type", "internal", "internal", "false"), want{false, 0, "type is internal and", "LoadBalancerConfigValid", nil}},
-		"a type that there is not":              {annotated("type", "private"), want{false, 0, `"private"`, "LoadBalancerConfigValid", nil}},
+		"sources of a port that cannot be read": {annotated("acl-port-p443", "nobody"), want{true, 1, "acl-port-p443",
+			"LoadBalancerConfigValid", nil}},
+		"sources that cannot be read": {annotated("acl-allowed-sources", "nobody"),
+			want{false, 0, "acl-allowed-sources", "LoadBalancerConfigValid", nil}},
+		"public and internal": {annotated("internal", "true"), want{true, 2, "", "", func(l *lab, _ office) {
+			l.checkInternal(false)
+		}}},
+		"internal and not internal": {annotated("type", "internal", "internal", "false"),
+			want{false, 0, "type is internal and", "LoadBalancerConfigValid", nil}},
+		"a type that there is not": {annotated("type", "private"), want{false, 0, `"private"`, "LoadBalancerConfigValid", nil}},
 		"two lists of sources": {func(s *corev1.Service) {
 			s.Annotations[annotationPrefix+"acl-allowed-sources"] = "0.0.0.0/0"
 			s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"}
@@ -118,13 +131,16 @@ func TestBadInputOfNewServices(t *testing.T) {
 			}
 		}}},
 		"a policy that there is not": {func(s *corev1.Service) {
-			s.Annotations[annotationPrefix+"loadbalancing-policy"], s.Annotations[annotationPrefix+"idle-connection-timeout"] = "FASTEST", "60"
+			s.Annotations[annotationPrefix+"loadbalancing-policy"] = "FASTEST"
+			s.Annotations[annotationPrefix+"idle-connection-timeout"] = "60"
 		}, want{true, 2, "FASTEST", "LoadBalancerConfigValid", func(l *lab, _ office) {
 			if idle := l.balancer().LoadbalancerListeners[0].ConnectionIdleTimeout; idle == nil || *idle != 60 {
 				l.Errorf("the other setting is %v", idle)
 			}
 		}}},
-		"an annotation of the longest value": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"max-connections"] = long("9", 200000) },
+		"an annotation of the longest value": {func(s *corev1.Service) {
+			s.Annotations[annotationPrefix+"max-connections"] = long("9", 200000)
+		},
 			want{true, 2, "max-connections", "LoadBalancerConfigValid", nil}},
 	}
 	for name, tt := range tests {
@@ -181,7 +197,8 @@ func (o office) expect(w want) {
 		o.Errorf("%d warnings, want one: %q", events, cut(warned))
 	}
 	for _, condition := range service.Status.Conditions {
-		if isFalse := condition.Status == metav1.ConditionFalse; isFalse && condition.Type != w.condition && (w.serves || !slices.Contains([]string{"LoadBalancerProvisioned", "LoadBalancerSynced"}, condition.Type)) {
+		if isFalse := condition.Status == metav1.ConditionFalse; isFalse && condition.Type != w.condition &&
+			(w.serves || !slices.Contains([]string{"LoadBalancerProvisioned", "LoadBalancerSynced"}, condition.Type)) {
 			o.Errorf("condition %s is False: %s", condition.Type, cut(condition.Message))
 		}
 	}
@@ -212,15 +229,22 @@ func TestBadInputOfServicesThatServe(t *testing.T) {
 	}{
 		"a thousand ports more": {func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, many(1000)...) },
 			want{true, 2, "1000 of them are not opened", "LoadBalancerSynced", nil}},
-		"another subnet": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"subnet"] = "subnet-00000000000000000new" },
+		"another subnet": {func(s *corev1.Service) {
+			s.Annotations[annotationPrefix+"subnet"] = "subnet-00000000000000000new"
+		},
 			want{true, 2, "subnet", "LoadBalancerConfigValid", nil}},
 		"another type": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"type"] = "internal" },
-			want{true, 2, "requests a load balancer of type internal, but its load balancer is of type public", "LoadBalancerConfigValid", nil}},
-		"a type that there is not":           {annotated("type", "private"), want{true, 2, `"private"`, "LoadBalancerConfigValid", nil}},
-		"sources that cannot be read":        {annotated("acl-allowed-sources", "10.0.0.0/8, nobody"), want{true, 2, "acl-allowed-sources", "LoadBalancerConfigValid", nil}},
+			want{true, 2, "requests a load balancer of type internal, but its load balancer is of type public",
+				"LoadBalancerConfigValid", nil}},
+		"a type that there is not": {annotated("type", "private"), want{true, 2, `"private"`, "LoadBalancerConfigValid", nil}},
+		"sources that cannot be read": {annotated("acl-allowed-sources", "10.0.0.0/8, nobody"),
+			want{true, 2, "acl-allowed-sources", "LoadBalancerConfigValid", nil}},
 		"a security group that there is not": {annotated("security-groups", "sg-1"), want{true, 2, `no security group "sg-1"`, "LoadBalancerConfigValid", nil}},
-		"whether it has a group of its own":  {annotated("create-security-group", "perhaps"), want{true, 2, "create-security-group", "LoadBalancerConfigValid", nil}},
-		"a reserved address that is none":    {func(s *corev1.Service) { s.Spec.LoadBalancerIP = "shop" }, want{true, 2, "spec.loadBalancerIP", "LoadBalancerConfigValid", nil}},
+		"whether it has a group of its own": {annotated("create-security-group", "perhaps"),
+			want{true, 2, "create-security-group", "LoadBalancerConfigValid", nil}},
+		"a reserved address that is none": {func(s *corev1.Service) {
+			s.Spec.LoadBalancerIP = "shop"
+		}, want{true, 2, "spec.loadBalancerIP", "LoadBalancerConfigValid", nil}},
 		"internal": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"internal"] = "true" },
 			want{true, 2, "internal", "LoadBalancerConfigValid", nil}},
 		"a reserved address": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"reserved-ip"] = "192.0.2.7" },
@@ -236,7 +260,8 @@ func TestBadInputOfServicesThatServe(t *testing.T) {
 					t.Fatal(err)
 				}
 				<-time.After(10 * time.Minute)
-				if after := l.picture(); strings.Join(before, "\n") != strings.Join(after, "\n") || len(l.writes()) > 0 {
+				if after := l.picture(); strings.Join(before, "\n") != strings.Join(after, "\n") ||
+					len(l.writes()) > 0 {
 					t.Errorf("changed from\n%v to\n%v by %q", before, after, l.writes())
 				}
 				if err := o.cluster.Create(l.nodes("c")[0]); err != nil {
@@ -260,13 +285,15 @@ func TestProvisionedSaysWhatIsKnown(t *testing.T) {
 		o.put(service("web", 80))
 		<-time.After(time.Minute)
 		condition := meta.FindStatusCondition(o.cluster.Services()[0].Status.Conditions, "LoadBalancerProvisioned")
-		if condition == nil || condition.Reason != "Provisioned" || !strings.Contains(condition.Message, "does not report whether the targets are healthy") {
+		if condition == nil || condition.Reason != "Provisioned" || !strings.Contains(condition.Message,
+			"does not report whether the targets are healthy") {
 			t.Errorf("condition %+v, want one that says what is known", condition)
 		}
 	})
 }
 
-// TestRecreatedServiceWithoutFinalizer: of the Service that had the name before, nothing is left, and the new one is served.
+// TestRecreatedServiceWithoutFinalizer: of the Service that had the name before, nothing is left, and the new one is
+// served.
 func TestRecreatedServiceWithoutFinalizer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerDelete: 10 * time.Second}})

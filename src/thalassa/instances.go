@@ -17,7 +17,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// instances answers for nodes. All answers come from the inventory: what a thousand nodes ask within a minute costs two calls.
+// instances answers for nodes. All answers come from the inventory: what a thousand nodes ask within a minute costs two
+// calls.
 type instances struct {
 	config    Config
 	inventory *inventory.Inventory
@@ -25,13 +26,14 @@ type instances struct {
 
 var _ cloud.Machines = (*instances)(nil)
 
-// Owns says whether a provider ID is of this cloud. Also one that names no server is nobody else's: its Node waits, and has to be told.
+// Owns says whether a provider ID is of this cloud. Also one that names no server is nobody else's: its Node waits, and
+// has to be told.
 func (i *instances) Owns(providerID string) bool {
 	return strings.HasPrefix(providerID, ProviderName+"://")
 }
 
-// Find returns what the node should say of its server: the one its provider ID names, else the one called like the node, else the one its
-// annotation names; the latter two from a list that began at or after notBefore.
+// Find returns what the node should say of its server: the one its provider ID names, else the one called like the
+// node, else the one its annotation names; the latter two from a list that began at or after notBefore.
 func (i *instances) Find(ctx context.Context, n *corev1.Node, notBefore time.Time) (cloud.Machine, error) {
 	server, err := i.server(ctx, n, notBefore)
 	if err != nil {
@@ -63,7 +65,8 @@ func problemOf(err error) error {
 		return err
 	}
 	reason := cloud.CloudNotReachable
-	if errors.Is(err, client.ErrUnauthorised) || errors.Is(err, client.ErrBadRequest) || errors.Is(err, client.ErrNotFound) {
+	if errors.Is(err, client.ErrUnauthorised) || errors.Is(err, client.ErrBadRequest) ||
+		errors.Is(err, client.ErrNotFound) {
 		reason = cloud.CloudRefused
 	}
 	return &cloud.MachineProblem{Reason: reason, Message: fmt.Sprintf("The machine of this Node is not known: %v", err)}
@@ -90,12 +93,16 @@ func (i *instances) server(ctx context.Context, n *corev1.Node, notBefore time.T
 		return i.serverByAnnotation(ctx, n)
 	}
 	if len(servers) > 1 {
-		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineAmbiguous, Message: fmt.Sprintf("%d machines of VPC %s have the slug %s. Set spec.providerID of this Node to the machine that it runs on, %s, or rename the others.",
-			len(servers), i.config.VPCIdentity, n.Name, anyProviderID())}
+		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineAmbiguous,
+			Message: fmt.Sprintf("%d machines of VPC %s have the slug %s. Set spec.providerID of this Node to the "+
+				"machine that it runs on, %s, or rename the others.",
+				len(servers), i.config.VPCIdentity, n.Name, anyProviderID())}
 	}
 	if listed > 0 {
-		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound, Message: fmt.Sprintf("The machine of VPC %s with the slug %s is being deleted, so it is not used for this Node. Delete the Node, or give its machine that name.",
-			i.config.VPCIdentity, n.Name)}
+		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound,
+			Message: fmt.Sprintf("The machine of VPC %s with the slug %s is being deleted, so it is not used for "+
+				"this Node. Delete the Node, or give its machine that name.",
+				i.config.VPCIdentity, n.Name)}
 	}
 	return inventory.Machine{}, i.absentByName(ctx, n.Name)
 }
@@ -112,12 +119,15 @@ func (i *instances) absentByName(ctx context.Context, name string) error {
 	if vpc := i.inventory.VPCOfSlug(ctx, name); vpc != "" {
 		return i.elsewhere("the machine with the slug "+name, vpc)
 	}
-	return &cloud.MachineProblem{Reason: cloud.MachineNotFound, Message: fmt.Sprintf("VPC %s has no machine with the slug %s. Give the machine the name of this Node, or set spec.providerID of this Node to %s.",
+	return &cloud.MachineProblem{Reason: cloud.MachineNotFound, Message: fmt.Sprintf("VPC %s has no machine with the "+
+		"slug %s. Give the machine the name of this Node, or set spec.providerID of this Node to %s.",
 		i.config.VPCIdentity, name, anyProviderID())}
 }
 
 func (i *instances) elsewhere(what, vpc string) error {
-	return &cloud.MachineProblem{Reason: cloud.MachineElsewhere, Message: fmt.Sprintf("VPC %s of the cloud-config does not contain the machine of this Node: %s is in VPC %s. Move the machine, or set vpcIdentity to the VPC of the cluster's machines.",
+	return &cloud.MachineProblem{Reason: cloud.MachineElsewhere, Message: fmt.Sprintf("VPC %s of the cloud-config "+
+		"does not contain the machine of this Node: %s is in VPC %s. Move the machine, or set vpcIdentity to the VPC "+
+		"of the cluster's machines.",
 		i.config.VPCIdentity, what, vpc)}
 }
 
@@ -126,8 +136,10 @@ func (i *instances) serverByID(ctx context.Context, n *corev1.Node) (inventory.M
 	id, err := machineOf(n.Spec.ProviderID)
 	switch {
 	case err != nil && i.Owns(n.Spec.ProviderID):
-		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.InvalidSetting, Message: fmt.Sprintf("The provider ID of this Node is %q, which does not name a machine: want %s. It cannot be changed, so correct the kubelet's --provider-id, delete this Node, and restart the kubelet.",
-			n.Spec.ProviderID, anyProviderID())}
+		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.InvalidSetting,
+			Message: fmt.Sprintf("The provider ID of this Node is %q, which does not name a machine: want %s. It "+
+				"cannot be changed, so correct the kubelet's --provider-id, delete this Node, and restart the kubelet.",
+				n.Spec.ProviderID, anyProviderID())}
 	case err != nil:
 		return inventory.Machine{}, err
 	}
@@ -143,14 +155,18 @@ func (i *instances) serverByID(ctx context.Context, n *corev1.Node) (inventory.M
 		return inventory.Machine{}, fmt.Errorf("looking up the machine by its slug: %w", err)
 	}
 	if len(namesakes) > 0 {
-		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineReplaced, Message: fmt.Sprintf("VPC %s does not contain machine %s any more, which this Node names; the machine with the slug %s is %s now. Delete this Node, so that the kubelet registers it again.",
-			i.config.VPCIdentity, id, n.Name, namesakes[0].ID)}
+		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineReplaced,
+			Message: fmt.Sprintf("VPC %s does not contain machine %s any more, which this Node names; the machine "+
+				"with the slug %s is %s now. Delete this Node, so that the kubelet registers it again.",
+				i.config.VPCIdentity, id, n.Name, namesakes[0].ID)}
 	}
 	if vpc := i.inventory.VPCOfMachine(ctx, id); vpc != "" {
 		return inventory.Machine{}, i.elsewhere("server "+id, vpc)
 	}
-	return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound, Message: fmt.Sprintf("VPC %s has no machine %s, which this Node names. If the machine was deleted, the Node is deleted when its kubelet does not report any more.",
-		i.config.VPCIdentity, id)}
+	return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound,
+		Message: fmt.Sprintf("VPC %s has no machine %s, which this Node names. If the machine was deleted, the Node "+
+			"is deleted when its kubelet does not report any more.",
+			i.config.VPCIdentity, id)}
 }
 
 // serverByAnnotation returns the server that the node's annotation names, as an identity or provider ID.
@@ -162,7 +178,9 @@ func (i *instances) serverByAnnotation(ctx context.Context, n *corev1.Node) (inv
 		id, err = machineOf(providerID(text))
 	}
 	if err != nil {
-		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.InvalidSetting, Message: fmt.Sprintf("The annotation %s of this Node is %q, which is not the identity of a machine.", name, text)}
+		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.InvalidSetting,
+			Message: fmt.Sprintf("The annotation %s of this Node is %q, which is not the identity of a machine.", name,
+				text)}
 	}
 	server, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.machineAge())
 	switch {
@@ -171,27 +189,36 @@ func (i *instances) serverByAnnotation(ctx context.Context, n *corev1.Node) (inv
 	case found && !leaving(server):
 		return server, nil
 	case found:
-		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound, Message: fmt.Sprintf("Machine %s, which the annotation %s of this Node names, is being deleted. Correct the annotation.", id, name)}
+		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound,
+			Message: fmt.Sprintf("Machine %s, which the annotation %s of this Node names, is being deleted. Correct "+
+				"the annotation.", id, name)}
 	}
 	if vpc := i.inventory.VPCOfMachine(ctx, id); vpc != "" {
 		return inventory.Machine{}, i.elsewhere("server "+id+", which its annotation "+name+" names,", vpc)
 	}
-	return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound, Message: fmt.Sprintf("VPC %s has neither a machine with the slug %s nor machine %s, which the annotation %s of this Node names.",
-		i.config.VPCIdentity, n.Name, id, name)}
+	return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound,
+		Message: fmt.Sprintf("VPC %s has neither a machine with the slug %s nor machine %s, which the annotation %s "+
+			"of this Node names.",
+			i.config.VPCIdentity, n.Name, id, name)}
 }
 
-// nodeAddresses returns all addresses of the server's primary interface, and the node's name as its hostname; or why there are none.
+// nodeAddresses returns all addresses of the server's primary interface, and the node's name as its hostname; or why
+// there are none.
 func nodeAddresses(name string, server inventory.Machine) ([]corev1.NodeAddress, *cloud.MachineProblem) {
 	addresses := []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}}
 	for _, text := range server.Addresses {
 		address, err := netip.ParseAddr(text)
 		if err != nil {
-			return nil, &cloud.MachineProblem{Reason: cloud.MachineNoAddress, Message: fmt.Sprintf("The cloud shows %q as an address of machine %s, which is not an address. Check the machine in the cloud.", text, server.ID)}
+			return nil, &cloud.MachineProblem{Reason: cloud.MachineNoAddress, Message: fmt.Sprintf("The cloud shows "+
+				"%q as an address of machine %s, which is not an address. Check the machine in the cloud.", text,
+				server.ID)}
 		}
 		addresses = append(addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address.String()})
 	}
 	if len(addresses) == 1 {
-		return nil, &cloud.MachineProblem{Reason: cloud.MachineNoAddress, Message: fmt.Sprintf("Machine %s of this Node has no address on its network interface \"default\" yet. It is retried automatically; if the problem persists, attach the machine to a subnet of its VPC with an interface of that name.",
+		return nil, &cloud.MachineProblem{Reason: cloud.MachineNoAddress, Message: fmt.Sprintf("Machine %s of this "+
+			"Node has no address on its network interface \"default\" yet. It is retried automatically; if the "+
+			"problem persists, attach the machine to a subnet of its VPC with an interface of that name.",
 			server.ID)}
 	}
 	return addresses, nil

@@ -60,7 +60,8 @@ func TestInstanceMetadataFailures(t *testing.T) {
 		notFound bool
 		want     string
 	}{
-		{"no such server", named("ghost", ""), true, "node ghost: VPC vpc-emulator000000000001 has no machine with the slug ghost"},
+		{"no such server", named("ghost", ""), true,
+			"node ghost: VPC vpc-emulator000000000001 has no machine with the slug ghost"},
 		{"providerID of a server that is gone", named("ghost", "thalassacloud://m-gone"), true, "machine m-gone"},
 		{"providerID of another cloud", named("ghost", "aws:///i-1"), false, `providerID "aws:///i-1" is not of this cloud`},
 		{"providerID wins over the name", named("known", "thalassacloud://m-gone"), true, "machine m-gone"},
@@ -68,14 +69,16 @@ func TestInstanceMetadataFailures(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := l.answers().InstanceMetadata(t.Context(), tt.node)
-			if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, cloudprovider.InstanceNotFound) != tt.notFound {
+			if err == nil || !strings.Contains(err.Error(), tt.want) ||
+				errors.Is(err, cloudprovider.InstanceNotFound) != tt.notFound {
 				t.Errorf("error = %v; want %q, not found %v", err, tt.want, tt.notFound)
 			}
 		})
 	}
 }
 
-// TestMachineWithoutInterfaces is not initialised without an address, and not missing either; the error says what to do.
+// TestMachineWithoutInterfaces is not initialised without an address, and not missing either; the error says what to
+// do.
 func TestMachineWithoutInterfaces(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	node := l.nodes("bare")[0]
@@ -86,7 +89,8 @@ func TestMachineWithoutInterfaces(t *testing.T) {
 	if err == nil || errors.Is(err, cloudprovider.InstanceNotFound) {
 		t.Fatalf("metadata %+v, error %v; want an error", metadata, err)
 	}
-	for _, want := range []string{"of this Node has no address on its network interface \"default\" yet", "retried automatically", "attach the machine to a subnet"} {
+	for _, want := range []string{"of this Node has no address on its network interface \"default\" yet",
+		"retried automatically", "attach the machine to a subnet"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error = %v, want %q in it", err, want)
 		}
@@ -103,7 +107,8 @@ func TestTwoMachinesOfOneName(t *testing.T) {
 		}
 	}
 	metadata, err := l.answers().InstanceMetadata(t.Context(), named("twin", ""))
-	want := "node twin: 2 machines of VPC " + emulator.DefaultVPC + " have the slug twin. Set spec.providerID of this Node to the machine that it runs on, thalassacloud://<machine identity>, or rename the others."
+	want := "node twin: 2 machines of VPC " + emulator.DefaultVPC + " have the slug twin. Set spec.providerID of " +
+		"this Node to the machine that it runs on, thalassacloud://<machine identity>, or rename the others."
 	if err == nil || err.Error() != want || errors.Is(err, cloudprovider.InstanceNotFound) {
 		t.Errorf("metadata %+v, error %v;\nwant %s", metadata, err, want)
 	}
@@ -111,7 +116,8 @@ func TestTwoMachinesOfOneName(t *testing.T) {
 		t.Errorf("InstanceExists = %v, %v; want an error", exists, err)
 	}
 	for _, node := range twins {
-		if got, err := l.answers().InstanceMetadata(t.Context(), node); err != nil || got.ProviderID != node.Spec.ProviderID {
+		if got, err := l.answers().InstanceMetadata(t.Context(), node); err != nil ||
+			got.ProviderID != node.Spec.ProviderID {
 			t.Errorf("by providerID: %+v, error %v; want %s", got, err, node.Spec.ProviderID)
 		}
 	}
@@ -130,7 +136,8 @@ func TestAnErrorIsNotAnAnswer(t *testing.T) {
 		if off, err := l.answers().InstanceShutdown(t.Context(), node); err == nil {
 			t.Errorf("InstanceShutdown without an answer = %v and no error", off)
 		}
-		if metadata, err := l.answers().InstanceMetadata(t.Context(), node); err == nil || errors.Is(err, cloudprovider.InstanceNotFound) {
+		if metadata, err := l.answers().InstanceMetadata(t.Context(), node); err == nil ||
+			errors.Is(err, cloudprovider.InstanceNotFound) {
 			t.Errorf("InstanceMetadata without an answer = %v, %v", metadata, err)
 		}
 	})
@@ -153,7 +160,8 @@ func TestProviderIDThatNamesNone(t *testing.T) {
 }
 
 func TestProviderID(t *testing.T) {
-	for _, bad := range []string{"", "thalassacloud://", "thalassacloud:///m-1", "thalassacloud://m 1", "Thalassacloud://m-1", "aws:///m-1", "m-1"} {
+	for _, bad := range []string{"", "thalassacloud://", "thalassacloud:///m-1", "thalassacloud://m 1",
+		"Thalassacloud://m-1", "aws:///m-1", "m-1"} {
 		if id, err := machineOf(bad); err == nil {
 			t.Errorf("machineOf(%q) = %q, want an error", bad, id)
 		}
@@ -197,7 +205,8 @@ func TestSubnet(t *testing.T) {
 		{"configured by identity", "subnet-0", subnets(nil, role), "subnet-0", ""},
 		{"configured by slug", "net-1", subnets(nil, nil), "subnet-1", ""},
 		{"unknown", "other", subnets(nil), "", `defaultSubnet "other" of the cloud-config is not in VPC vpc-emulator000000000001, which has the subnets subnet-0 (net-0)`},
-		{"no telling", "", subnets(nil, nil), "", "set defaultSubnet in the cloud-config, or label one of them kubernetes.io/role/lb=true"},
+		{"no telling", "", subnets(nil, nil), "",
+			"set defaultSubnet in the cloud-config, or label one of them kubernetes.io/role/lb=true"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -205,7 +214,8 @@ func TestSubnet(t *testing.T) {
 			l.config.DefaultSubnet = tt.configured
 			l.restart()
 			got, err := l.cloud.balancers.subnet(t.Context(), "")
-			if got != tt.want || (err == nil) != (tt.wantErr == "") || (err != nil && !strings.Contains(err.Error(), tt.wantErr)) {
+			if got != tt.want || (err == nil) != (tt.wantErr == "") ||
+				(err != nil && !strings.Contains(err.Error(), tt.wantErr)) {
 				t.Errorf("subnet = %q, %v; want %q, error %q", got, err, tt.want, tt.wantErr)
 			}
 		})

@@ -22,7 +22,8 @@ func TestIsInternal(t *testing.T) {
 	for name, tt := range tests {
 		balancer := inventory.LoadBalancer{InternalAddresses: tt.internal, ExternalAddresses: tt.external}
 		if isInternal(balancer) != tt.is || showsKind(balancer) != tt.has {
-			t.Errorf("%s: internal %t, has an address %t; want %t, %t", name, isInternal(balancer), showsKind(balancer), tt.is, tt.has)
+			t.Errorf("%s: internal %t, has an address %t; want %t, %t", name, isInternal(balancer), showsKind(balancer),
+				tt.is, tt.has)
 		}
 	}
 }
@@ -36,12 +37,14 @@ func TestImmovable(t *testing.T) {
 		balancer    *inventory.LoadBalancer
 		told        string
 	}{
-		"none yet":                            {[]string{"internal", "true"}, nil, ""},
-		"without an address yet":              {[]string{"internal", "true"}, &inventory.LoadBalancer{}, ""},
-		"of the kind":                         {[]string{"internal", "true"}, internal, ""},
-		"public is not asked for":             {nil, internal, ""},
-		"public is asked for":                 {[]string{"type", "public"}, internal, "type public, but its load balancer is of type internal"},
-		"internal is asked for":               {[]string{"type", "internal"}, public, "type internal, but its load balancer is of type public"},
+		"none yet":                {[]string{"internal", "true"}, nil, ""},
+		"without an address yet":  {[]string{"internal", "true"}, &inventory.LoadBalancer{}, ""},
+		"of the kind":             {[]string{"internal", "true"}, internal, ""},
+		"public is not asked for": {nil, internal, ""},
+		"public is asked for": {[]string{"type", "public"}, internal,
+			"type public, but its load balancer is of type internal"},
+		"internal is asked for": {[]string{"type", "internal"}, public,
+			"type internal, but its load balancer is of type public"},
 		"what is asked for can't be read":     {[]string{"type", "private"}, public, ""},
 		"what is asked for contradicts other": {[]string{"type", "internal", "internal", "false"}, public, ""},
 	}

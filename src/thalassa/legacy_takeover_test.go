@@ -27,7 +27,10 @@ var takeovers = map[string]struct {
 	"TCP and UDP on one port, by its newest version": {service: func(s *corev1.Service) {
 		s.Spec.Ports[1].Protocol, s.Spec.Ports[1].Port = corev1.ProtocolUDP, 80
 	}},
-	"a port without a name": {service: func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[:1]; s.Spec.Ports[0].Name = "" }},
+	"a port without a name": {service: func(s *corev1.Service) {
+		s.Spec.Ports = s.Spec.Ports[:1]
+		s.Spec.Ports[0].Name = ""
+	}},
 	"names as long as they may be": {service: func(s *corev1.Service) {
 		s.UID = "0a1b2c3d-0a1b-2c3d-4e5f-0a1b2c3d4e5f"
 		s.Spec.Ports[0].Name, s.Spec.Ports[1].Name = strings.Repeat("x", 62-32-1), strings.Repeat("y", 62-32-1)
@@ -42,7 +45,8 @@ var takeovers = map[string]struct {
 		s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32000
 	}},
 	"every setting by annotation": {
-		service: annotated("loadbalancing-policy", "MAGLEV", "enable-proxy-protocol", "true", "idle-connection-timeout", "60", "max-connections", "500"),
+		service: annotated("loadbalancing-policy", "MAGLEV", "enable-proxy-protocol", "true", "idle-connection-timeout",
+			"60", "max-connections", "500"),
 		cloud: func(o *legacy) {
 			policy, proxy, idle, limit := iaas.LoadbalancingPolicyMagLev, true, uint32(60), uint32(500)
 			for i := range o.groups {
@@ -52,7 +56,8 @@ var takeovers = map[string]struct {
 		},
 	},
 	"health check by annotation": {
-		service: annotated("health-check-enabled", "true", "health-check-port", "8081", "health-check-protocol", "tcp", "health-check-interval", "30"),
+		service: annotated("health-check-enabled", "true", "health-check-port", "8081", "health-check-protocol", "tcp",
+			"health-check-interval", "30"),
 		cloud: func(o *legacy) {
 			for i := range o.groups {
 				o.groups[i].HealthCheck = &iaas.BackendHealthCheck{Protocol: "tcp", Port: 8081, Path: "/healthz",
@@ -77,11 +82,14 @@ var takeovers = map[string]struct {
 			}
 		},
 	},
-	"annotations that ask for nothing":                      {service: annotated("internal", "false", "security-groups", "", "create-security-group", "false", "reserved-ip", "", "subnet", "emulator")},
+	"annotations that ask for nothing": {service: annotated("internal", "false", "security-groups",
+		"", "create-security-group", "false", "reserved-ip", "", "subnet", "emulator")},
 	"a health check without a port, which it took for none": {service: annotated("health-check-enabled", "true")},
-	"a health check that is not switched on":                {service: annotated("health-check-port", "8081", "health-check-path", "/x")},
+	"a health check that is not switched on": {service: annotated("health-check-port", "8081",
+		"health-check-path", "/x")},
 	"sources of one port": {
-		service: annotated("acl-allowed-sources", "10.0.0.0/8", "acl-port-p80", "192.0.2.0/24", "acl-port-443", "198.51.100.0/24"),
+		service: annotated("acl-allowed-sources", "10.0.0.0/8", "acl-port-p80", "192.0.2.0/24", "acl-port-443",
+			"198.51.100.0/24"),
 		cloud: func(o *legacy) {
 			o.listeners[0].AllowedSources = []string{"10.0.0.0/8", "192.0.2.0/24"}
 			o.listeners[1].AllowedSources = []string{"198.51.100.0/24", "10.0.0.0/8"}
@@ -90,11 +98,16 @@ var takeovers = map[string]struct {
 	"source ranges, by its newest version": {
 		service: ranges("10.0.0.0/8"),
 		cloud: func(o *legacy) {
-			o.listeners[0].AllowedSources, o.listeners[1].AllowedSources = []string{"10.0.0.0/8"}, []string{"10.0.0.0/8"}
+			o.listeners[0].AllowedSources, o.listeners[1].AllowedSources = []string{"10.0.0.0/8"},
+				[]string{"10.0.0.0/8"}
 		},
 	},
-	"internal":                   {service: annotated("internal", "true"), cloud: func(o *legacy) { o.balancer.InternalLoadbalancer = true }},
-	"type, which it never reads": {service: annotated("type", "public", "internal", "true"), cloud: func(o *legacy) { o.balancer.InternalLoadbalancer = true }},
+	"internal": {service: annotated("internal", "true"), cloud: func(o *legacy) {
+		o.balancer.InternalLoadbalancer = true
+	}},
+	"type, which it never reads": {service: annotated("type", "public", "internal", "true"), cloud: func(o *legacy) {
+		o.balancer.InternalLoadbalancer = true
+	}},
 	"a reserved IP": {also: func(l *lab, s *corev1.Service, o *legacy) {
 		id := l.reservedIP("web")
 		annotated("reserved-ip", id)(s)
@@ -130,27 +143,35 @@ var takeovers = map[string]struct {
 // reservedIP makes one and returns its identity.
 func (l *lab) reservedIP(name string) string {
 	l.Helper()
-	ip, err := l.api().CreateReservedIP(l.Context(), iaas.CreateReservedIpRequest{Name: name, Region: emulator.DefaultRegion})
+	ip, err := l.api().CreateReservedIP(l.Context(), iaas.CreateReservedIpRequest{Name: name,
+		Region: emulator.DefaultRegion})
 	if err != nil {
 		l.Fatal(err)
 	}
 	return ip.Identity
 }
 
-// plantGroup makes the security group as the existing CCM does: all priorities the same, names too, and no ports for what goes out.
+// plantGroup makes the security group as the existing CCM does: all priorities the same, names too, and no ports for
+// what goes out.
 func (l *lab) plantGroup(s *corev1.Service, old *legacy, sources ...string) {
 	l.Helper()
-	rule := func(version iaas.SecurityGroupIPVersion, protocol iaas.SecurityGroupRuleProtocol, network string, port int32) iaas.SecurityGroupRule {
-		return iaas.SecurityGroupRule{Name: string(protocol), IPVersion: version, Protocol: protocol, Priority: 100, Policy: iaas.SecurityGroupRulePolicyAllow,
-			RemoteType: iaas.SecurityGroupRuleRemoteTypeAddress, RemoteAddress: &network, PortRangeMin: port, PortRangeMax: port}
+	rule := func(version iaas.SecurityGroupIPVersion, protocol iaas.SecurityGroupRuleProtocol, network string,
+		port int32) iaas.SecurityGroupRule {
+		return iaas.SecurityGroupRule{Name: string(protocol), IPVersion: version, Protocol: protocol, Priority: 100,
+			Policy:     iaas.SecurityGroupRulePolicyAllow,
+			RemoteType: iaas.SecurityGroupRuleRemoteTypeAddress, RemoteAddress: &network, PortRangeMin: port,
+			PortRangeMax: port}
 	}
-	create := iaas.CreateSecurityGroupRequest{Name: "sg-" + s.Name, Labels: old.balancer.Labels, VpcIdentity: emulator.DefaultVPC, AllowSameGroupTraffic: true,
+	create := iaas.CreateSecurityGroupRequest{Name: "sg-" + s.Name, Labels: old.balancer.Labels,
+		VpcIdentity: emulator.DefaultVPC, AllowSameGroupTraffic: true,
 		EgressRules: []iaas.SecurityGroupRule{
-			rule(iaas.SecurityGroupIPVersionIPv4, iaas.SecurityGroupRuleProtocolAll, "0.0.0.0/0", 0), rule(iaas.SecurityGroupIPVersionIPv6, iaas.SecurityGroupRuleProtocolAll, "::/0", 0),
+			rule(iaas.SecurityGroupIPVersionIPv4, iaas.SecurityGroupRuleProtocolAll, "0.0.0.0/0", 0),
+			rule(iaas.SecurityGroupIPVersionIPv6, iaas.SecurityGroupRuleProtocolAll, "::/0", 0),
 		}}
 	for _, port := range s.Spec.Ports {
 		for _, source := range sources {
-			create.IngressRules = append(create.IngressRules, rule(iaas.SecurityGroupIPVersionIPv4, iaas.SecurityGroupRuleProtocolTCP, source, port.Port))
+			create.IngressRules = append(create.IngressRules, rule(iaas.SecurityGroupIPVersionIPv4,
+				iaas.SecurityGroupRuleProtocolTCP, source, port.Port))
 		}
 	}
 	group, err := l.api().CreateSecurityGroup(l.Context(), create)
@@ -200,17 +221,23 @@ func TestTakeoverWritesNothing(t *testing.T) {
 	}
 }
 
-// TestTakeoverAppliesSources that the existing CCM ignored or dropped: they are what the Service asks for. Once, and nothing else.
+// TestTakeoverAppliesSources that the existing CCM ignored or dropped: they are what the Service asks for. Once, and
+// nothing else.
 func TestTakeoverAppliesSources(t *testing.T) {
 	tests := map[string]struct {
 		restrict func(*corev1.Service)
 		had      []string
 		want     []string
 	}{
-		"ranges of the spec":                   {ranges("10.0.0.0/8"), nil, []string{"10.0.0.0/8"}},
-		"addresses, of which none is left":     {annotated("acl-allowed-sources", "192.0.2.1"), nil, []string{"192.0.2.1/32"}},
-		"addresses beside networks":            {annotated("acl-allowed-sources", "10.0.0.0/8,192.0.2.1"), []string{"10.0.0.0/8"}, []string{"10.0.0.0/8", "192.0.2.1/32"}},
-		"ranges of the spec beside annotation": {func(s *corev1.Service) { ranges("172.16.0.0/12")(s); annotated("acl-allowed-sources", "10.0.0.0/8")(s) }, []string{"10.0.0.0/8"}, []string{"10.0.0.0/8", "172.16.0.0/12"}},
+		"ranges of the spec": {ranges("10.0.0.0/8"), nil, []string{"10.0.0.0/8"}},
+		"addresses, of which none is left": {annotated("acl-allowed-sources", "192.0.2.1"), nil,
+			[]string{"192.0.2.1/32"}},
+		"addresses beside networks": {annotated("acl-allowed-sources", "10.0.0.0/8,192.0.2.1"),
+			[]string{"10.0.0.0/8"}, []string{"10.0.0.0/8", "192.0.2.1/32"}},
+		"ranges of the spec beside annotation": {func(s *corev1.Service) {
+			ranges("172.16.0.0/12")(s)
+			annotated("acl-allowed-sources", "10.0.0.0/8")(s)
+		}, []string{"10.0.0.0/8"}, []string{"10.0.0.0/8", "172.16.0.0/12"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -227,7 +254,8 @@ func TestTakeoverAppliesSources(t *testing.T) {
 			if got := l.allowed()[80]; !slices.Equal(got, tt.want) {
 				t.Errorf("allowed sources %v, want %v", got, tt.want)
 			}
-			if writes := l.writes(); !slices.Equal(writes, []string{"PUT /v1/loadbalancers/{id}/listeners/{listener}"}) {
+			if writes := l.writes(); !slices.Equal(writes,
+				[]string{"PUT /v1/loadbalancers/{id}/listeners/{listener}"}) {
 				t.Errorf("writes %v, want one, of the listener", writes)
 			}
 		})

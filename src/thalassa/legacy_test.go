@@ -15,7 +15,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// legacy is what the existing CCM leaves in the cloud for a Service; groups and listeners are those of its ports, in their order.
+// legacy is what the existing CCM leaves in the cloud for a Service; groups and listeners are those of its ports, in
+// their order.
 type legacy struct {
 	balancer  iaas.CreateLoadbalancer
 	groups    []iaas.CreateTargetGroup
@@ -27,12 +28,14 @@ func legacyOf(s *corev1.Service, additional map[string]string) legacy {
 	name := "a" + strings.ReplaceAll(string(s.UID), "-", "")
 	labels := map[string]string{
 		"k8s.thalassa.cloud/kubernetes-cluster": "k8s-test", "k8s.thalassa.cloud/cloud-provider-managed": "true",
-		"k8s.thalassa.cloud/kubernetes-service-name": s.Name, "k8s.thalassa.cloud/kubernetes-service-namespace": s.Namespace,
-		"k8s.thalassa.cloud/kubernetes-service-uid": string(s.UID),
+		"k8s.thalassa.cloud/kubernetes-service-name":      s.Name,
+		"k8s.thalassa.cloud/kubernetes-service-namespace": s.Namespace,
+		"k8s.thalassa.cloud/kubernetes-service-uid":       string(s.UID),
 	}
 	maps.Copy(labels, additional)
 	old := legacy{balancer: iaas.CreateLoadbalancer{
-		Name: name[:min(len(name), 32)], Description: "Load balancer for Service " + s.Name, Labels: labels, Subnet: emulator.DefaultSubnet,
+		Name: name[:min(len(name), 32)], Description: "Load balancer for Service " + s.Name, Labels: labels,
+		Subnet: emulator.DefaultSubnet,
 	}}
 	for _, port := range s.Spec.Ports {
 		old.addPort(s, port)
@@ -47,19 +50,23 @@ func (o *legacy) addPort(s *corev1.Service, port corev1.ServicePort) {
 		name = o.balancer.Name + "-" + protocol + "-p" + number
 	}
 	labels := maps.Clone(o.balancer.Labels)
-	labels["k8s.thalassa.cloud/kubernetes-service-port"], labels["k8s.thalassa.cloud/kubernetes-service-protocol"] = number, protocol
+	labels["k8s.thalassa.cloud/kubernetes-service-port"], labels["k8s.thalassa.cloud/kubernetes-service-protocol"] =
+		number, protocol
 	policy, proxy, limit, idle := iaas.LoadbalancingPolicyRoundRobin, false, uint32(10000), uint32(6000)
 	group := iaas.CreateTargetGroup{
-		Name: name, Labels: labels, Vpc: emulator.DefaultVPC, TargetPort: int(port.NodePort), Protocol: iaas.LoadbalancerProtocol(protocol),
+		Name: name, Labels: labels, Vpc: emulator.DefaultVPC, TargetPort: int(port.NodePort),
+		Protocol:            iaas.LoadbalancerProtocol(protocol),
 		LoadbalancingPolicy: &policy, EnableProxyProtocol: &proxy,
 	}
 	if s.Spec.HealthCheckNodePort > 0 {
-		group.HealthCheck = &iaas.BackendHealthCheck{Protocol: "http", Port: s.Spec.HealthCheckNodePort, Path: "/healthz",
+		group.HealthCheck = &iaas.BackendHealthCheck{Protocol: "http", Port: s.Spec.HealthCheckNodePort,
+			Path:          "/healthz",
 			PeriodSeconds: 10, TimeoutSeconds: 5, HealthyThreshold: 2, UnhealthyThreshold: 3}
 	}
 	o.groups = append(o.groups, group)
 	o.listeners = append(o.listeners, iaas.CreateListener{
-		Name: name, Labels: labels, Port: int(port.Port), Protocol: group.Protocol, MaxConnections: &limit, ConnectionIdleTimeout: &idle,
+		Name: name, Labels: labels, Port: int(port.Port), Protocol: group.Protocol, MaxConnections: &limit,
+		ConnectionIdleTimeout: &idle,
 	})
 }
 
@@ -77,7 +84,8 @@ func (l *lab) plant(old legacy, nodes []*corev1.Node) {
 		}
 		var targets []iaas.AttachTarget
 		for _, node := range nodes {
-			targets = append(targets, iaas.AttachTarget{ServerIdentity: strings.TrimPrefix(node.Spec.ProviderID, "thalassacloud://")})
+			targets = append(targets, iaas.AttachTarget{ServerIdentity: strings.TrimPrefix(node.Spec.ProviderID,
+				"thalassacloud://")})
 		}
 		batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: group.Identity, Attachments: targets}
 		if err := l.api().SetTargetGroupServerAttachments(l.Context(), batch); err != nil {
@@ -113,7 +121,8 @@ func TestTakeoverIsComplete(t *testing.T) {
 		before := l.balancer()
 		web.Spec.Ports[0].NodePort = 31000
 		status := l.settle(web, append(nodes, l.nodes("c")...))
-		if after := l.balancer(); after.Identity != before.Identity || status.Ingress[0].IP != before.ExternalIpAddresses[0] {
+		if after := l.balancer(); after.Identity != before.Identity ||
+			status.Ingress[0].IP != before.ExternalIpAddresses[0] {
 			t.Errorf("load balancer %s with %v, want %s as before", after.Identity, status.Ingress, before.Identity)
 		}
 		if writes := l.writes(); len(writes) != 3 {
@@ -126,8 +135,8 @@ func TestTakeoverIsComplete(t *testing.T) {
 	})
 }
 
-// TestTakeoverOfALeak: when its additional labels change, the existing CCM does not find its target groups any more, makes a second
-// set and keeps the first for ever. And it never changes the labels of a load balancer.
+// TestTakeoverOfALeak: when its additional labels change, the existing CCM does not find its target groups any more,
+// makes a second set and keeps the first for ever. And it never changes the labels of a load balancer.
 func TestTakeoverOfALeak(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	l.config.AdditionalLabels = map[string]string{"team": "till"}
@@ -138,7 +147,8 @@ func TestTakeoverOfALeak(t *testing.T) {
 	old.groups = append(old.groups, legacyOf(web, map[string]string{"team": "shop"}).groups...)
 	l.plant(old, nodes)
 	served := l.balancer().LoadbalancerListeners[0].TargetGroup.Identity
-	if reason := l.reasonsOf(web, nodes)["delete target group"]; reason != "port 80/TCP has another target group, and nothing uses this one" {
+	if reason := l.reasonsOf(web,
+		nodes)["delete target group"]; reason != "port 80/TCP has another target group, and nothing uses this one" {
 		t.Errorf("the target group that was left over goes because %q", reason)
 	}
 	l.settle(web, nodes)

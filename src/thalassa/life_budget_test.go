@@ -25,7 +25,8 @@ func (r *realm) within(name string, figure float64) {
 		r.Fatal(err)
 	}
 	if !b.Kept(figure) {
-		r.Errorf("%s (%s): %s %s, at most %s; calls %v, events %q", b.Name, b.Work, budget.Format(figure), b.Unit, budget.Format(b.Limit), r.emulator.Counters(), r.events())
+		r.Errorf("%s (%s): %s %s, at most %s; calls %v, events %q", b.Name, b.Work, budget.Format(figure), b.Unit,
+			budget.Format(b.Limit), r.emulator.Counters(), r.events())
 	}
 }
 
@@ -39,7 +40,8 @@ func (r *realm) spent(during time.Duration) (calls, writes float64) {
 	return float64(r.calls()), float64(r.cluster.Version()-before) + float64(len(r.events()))
 }
 
-// TestBudgetsOfTheLifeCycle: a node that is not ready costs no call of its own, however many there are, and one that is removed costs one.
+// TestBudgetsOfTheLifeCycle: a node that is not ready costs no call of its own, however many there are, and one that is
+// removed costs one.
 func TestBudgetsOfTheLifeCycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, machines := newProvince(t)
@@ -89,8 +91,10 @@ func newProvince(t *testing.T) (*realm, []string) {
 	machines, err := r.emulator.AddMachines(province)
 	r.act(err)
 	for i, id := range machines {
-		r.act(r.cluster.Create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeOf(i), UID: types.UID(id)}, Spec: corev1.NodeSpec{ProviderID: providerID(id)},
-			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}))
+		r.act(r.cluster.Create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeOf(i), UID: types.UID(id)},
+			Spec: corev1.NodeSpec{ProviderID: providerID(id)},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
+				Status: corev1.ConditionTrue}}}}))
 	}
 	r.begin()
 	return r, machines

@@ -27,8 +27,8 @@ type realm struct {
 // lifePeriod is --node-monitor-period.
 const lifePeriod = 5 * time.Second
 
-// lifeLimit is within which a node goes whose server is really deleted: until a list shows that, a grace period and two passes; and the
-// pause that the client makes after an outage.
+// lifeLimit is within which a node goes whose server is really deleted: until a list shows that, a grace period and two
+// passes; and the pause that the client makes after an outage.
 func (r *realm) lifeLimit() time.Duration {
 	const outage = 30 * time.Second
 	return r.config.Inventory.machineAge() + seconds(r.config.InstancesV2.RemovalGracePeriod) + 2*lifePeriod + outage
@@ -68,7 +68,8 @@ func (r *realm) begin() {
 	r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		provider, behaviour := r.cloud.machines, r.config.InstancesV2.behaviour()
 		life, err := nodelifecycle.New(nodelifecycle.Options{Provider: provider, Behaviour: behaviour,
-			Client: client, Nodes: factory.Core().V1().Nodes(), Period: lifePeriod, Workers: 1, Recorder: r.process.Recorder})
+			Client: client, Nodes: factory.Core().V1().Nodes(), Period: lifePeriod, Workers: 1,
+			Recorder: r.process.Recorder})
 		return life.Run, err
 	})
 	r.pass(2 * time.Second)
@@ -80,7 +81,8 @@ func (r *realm) pass(d time.Duration) { workerpooltest.Pass(d) }
 func (r *realm) report(name string, status corev1.ConditionStatus) {
 	r.Helper()
 	r.change(name, func(n *corev1.Node) {
-		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastHeartbeatTime: metav1.Unix(1, 0)}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status,
+			LastHeartbeatTime: metav1.Unix(1, 0)}}
 	})
 }
 
@@ -142,7 +144,8 @@ func twoOf() emulator.Seed {
 	other.Identity, other.Name, other.Slug = "o-other", "Other", otherOrganisation
 	other.PersonalAccessTokens, other.ServiceAccounts = []string{"other-token"}, nil
 	other.Clients = []emulator.ClientSeed{{ID: otherClient, Secret: otherClient}}
-	other.VPCs = []emulator.VPCSeed{{Identity: "vpc-theirs", Name: "theirs", Region: emulator.DefaultRegion, CIDRs: far.CIDRs,
+	other.VPCs = []emulator.VPCSeed{{Identity: "vpc-theirs", Name: "theirs", Region: emulator.DefaultRegion,
+		CIDRs:   far.CIDRs,
 		Subnets: []emulator.SubnetSeed{{Identity: "subnet-theirs", Name: "theirs", CIDRs: far.Subnets[0].CIDRs}}}}
 	seed.Organisations = append(seed.Organisations, other)
 	return seed

@@ -57,13 +57,15 @@ func configured(change func(*realm)) mishap {
 	}
 }
 
-// answered is something between the provider and the cloud that answers lists of servers, from the start of a process or later.
+// answered is something between the provider and the cloud that answers lists of servers, from the start of a process
+// or later.
 func answered(status int, kind, body string) mishap {
 	return intercepted(func(request *http.Request) *http.Response {
 		if request.URL.Path != "/v1/machines" {
 			return nil
 		}
-		return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(body))}
+		return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind}},
+			Body: io.NopCloser(strings.NewReader(body))}
 	})
 }
 
@@ -89,30 +91,41 @@ func intercepted(answer func(*http.Request) *http.Response) mishap {
 func mishaps() map[string]mishap {
 	const lists, everything = "GET /v1/machines", "*"
 	return map[string]mishap{
-		"48 rate limited list":          disturbed(lists, fault.Effect{Kind: fault.Refuse, Status: 429, RetryAfter: 10 * time.Second}),
-		"48 rate limited now and then":  ruled(fault.Rule{Operation: everything, Probability: 0.5, Seed: 7, Effect: fault.Effect{Kind: fault.Refuse, Status: 429}}),
-		"48 partial lists":              disturbed(lists, fault.Effect{Kind: fault.Partial}),
-		"48 partial lists now and then": ruled(fault.Rule{Operation: lists, Probability: 0.5, Seed: 3, Effect: fault.Effect{Kind: fault.Partial}}),
-		"49 token cannot list":          disturbed(lists, fault.Effect{Kind: fault.Forbidden}),
-		"49 token cannot get":           disturbed("GET /v1/machines/{id}", fault.Effect{Kind: fault.Forbidden}, fault.Rule{Operation: lists, Effect: fault.Effect{Kind: fault.Partial}}),
-		"49 empty lists":                answered(http.StatusOK, "application/json", "[]"),
-		"49 null lists":                 answered(http.StatusOK, "application/json", "null"),
-		"50 server errors":              disturbed(everything, fault.Effect{Kind: fault.Refuse, Status: 500}),
-		"50 bad gateway":                disturbed(everything, fault.Effect{Kind: fault.NotJSON, Status: 502}),
-		"50 not found, of a proxy":      disturbed(everything, fault.Effect{Kind: fault.NotJSON, Status: 404}),
-		"50 not found, of all by ID":    disturbed("GET /v1/*/{id}", fault.Effect{Kind: fault.Refuse, Status: 404}, fault.Rule{Operation: lists, Effect: fault.Effect{Kind: fault.Partial}}),
-		"50 empty answers":              disturbed(everything, fault.Effect{Kind: fault.Empty}),
-		"50 malformed answers":          disturbed(everything, fault.Effect{Kind: fault.Malformed}),
-		"50 answers that break off":     disturbed(everything, fault.Effect{Kind: fault.Truncate}),
-		"50 objects without anything":   intercepted(hollow),
-		"51 stale lists":                disturbed(lists, fault.Effect{Kind: fault.Stale, Delay: 24 * time.Hour}),
-		"51 everything is stale":        disturbed("GET *", fault.Effect{Kind: fault.Stale, Delay: 24 * time.Hour}),
-		"53 network outage":             disturbed(everything, fault.Effect{Kind: fault.Reset}),
-		"53 hanging":                    disturbed(everything, fault.Effect{Kind: fault.Hang}),
-		"53 slow":                       disturbed(everything, fault.Effect{Kind: fault.Latency, Delay: 20 * time.Second}, fault.Rule{Operation: lists, Count: 5, Effect: fault.Effect{Kind: fault.Partial}}),
-		"wrong token":                   configured(func(r *realm) { r.credentials = client.Credentials{PersonalAccessToken: "wrong"} }),
-		"token refused later":           disturbed(everything, fault.Effect{Kind: fault.Unauthorised}),
-		"wrong organisation":            configured(func(r *realm) { r.config.Organisation, r.credentials = otherOrganisation, theirs() }),
+		"48 rate limited list": disturbed(lists, fault.Effect{Kind: fault.Refuse, Status: 429,
+			RetryAfter: 10 * time.Second}),
+		"48 rate limited now and then": ruled(fault.Rule{Operation: everything, Probability: 0.5, Seed: 7,
+			Effect: fault.Effect{Kind: fault.Refuse, Status: 429}}),
+		"48 partial lists": disturbed(lists, fault.Effect{Kind: fault.Partial}),
+		"48 partial lists now and then": ruled(fault.Rule{Operation: lists, Probability: 0.5, Seed: 3,
+			Effect: fault.Effect{Kind: fault.Partial}}),
+		"49 token cannot list": disturbed(lists, fault.Effect{Kind: fault.Forbidden}),
+		"49 token cannot get": disturbed("GET /v1/machines/{id}", fault.Effect{Kind: fault.Forbidden},
+			fault.Rule{Operation: lists, Effect: fault.Effect{Kind: fault.Partial}}),
+		"49 empty lists":           answered(http.StatusOK, "application/json", "[]"),
+		"49 null lists":            answered(http.StatusOK, "application/json", "null"),
+		"50 server errors":         disturbed(everything, fault.Effect{Kind: fault.Refuse, Status: 500}),
+		"50 bad gateway":           disturbed(everything, fault.Effect{Kind: fault.NotJSON, Status: 502}),
+		"50 not found, of a proxy": disturbed(everything, fault.Effect{Kind: fault.NotJSON, Status: 404}),
+		"50 not found, of all by ID": disturbed("GET /v1/*/{id}", fault.Effect{Kind: fault.Refuse, Status: 404},
+			fault.Rule{Operation: lists, Effect: fault.Effect{Kind: fault.Partial}}),
+		"50 empty answers":            disturbed(everything, fault.Effect{Kind: fault.Empty}),
+		"50 malformed answers":        disturbed(everything, fault.Effect{Kind: fault.Malformed}),
+		"50 answers that break off":   disturbed(everything, fault.Effect{Kind: fault.Truncate}),
+		"50 objects without anything": intercepted(hollow),
+		"51 stale lists":              disturbed(lists, fault.Effect{Kind: fault.Stale, Delay: 24 * time.Hour}),
+		"51 everything is stale":      disturbed("GET *", fault.Effect{Kind: fault.Stale, Delay: 24 * time.Hour}),
+		"53 network outage":           disturbed(everything, fault.Effect{Kind: fault.Reset}),
+		"53 hanging":                  disturbed(everything, fault.Effect{Kind: fault.Hang}),
+		"53 slow": disturbed(everything, fault.Effect{Kind: fault.Latency,
+			Delay: 20 * time.Second}, fault.Rule{Operation: lists, Count: 5,
+			Effect: fault.Effect{Kind: fault.Partial}}),
+		"wrong token": configured(func(r *realm) {
+			r.credentials = client.Credentials{PersonalAccessToken: "wrong"}
+		}),
+		"token refused later": disturbed(everything, fault.Effect{Kind: fault.Unauthorised}),
+		"wrong organisation": configured(func(r *realm) {
+			r.config.Organisation, r.credentials = otherOrganisation, theirs()
+		}),
 		"organisation and VPC of others": configured(func(r *realm) {
 			r.config.Organisation, r.config.VPCIdentity, r.credentials = otherOrganisation, "vpc-theirs", theirs()
 		}),
@@ -120,7 +133,8 @@ func mishaps() map[string]mishap {
 		"VPC that there is not":      configured(func(r *realm) { r.config.VPCIdentity = "vpc-nowhere" }),
 		"another organisation later": intercepted(redirected),
 		"node that names no server": {more: " oops", end: func(*realm) {}, begin: func(r *realm) {
-			r.register(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "oops", UID: "oops"}, Spec: corev1.NodeSpec{ProviderID: ProviderName + ":///oops"}})
+			r.register(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "oops", UID: "oops"},
+				Spec: corev1.NodeSpec{ProviderID: ProviderName + ":///oops"}})
 		}},
 	}
 }
@@ -138,7 +152,8 @@ func hollow(request *http.Request) *http.Response {
 	case request.URL.Path == "/v1/machines":
 		body = "[]"
 	}
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body))}
 }
 
 // redirected answers as for an organisation that has nothing.
@@ -150,11 +165,12 @@ func redirected(request *http.Request) *http.Response {
 	case request.URL.Path == "/v1/machines":
 		status, body = http.StatusOK, "[]"
 	}
-	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}
+	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body))}
 }
 
-// TestNoLivingNodeGoes, whatever the cloud says, for one node whose kubelet is silent and for all; and a node whose server is deleted
-// afterwards goes within the time that is promised.
+// TestNoLivingNodeGoes, whatever the cloud says, for one node whose kubelet is silent and for all; and a node whose
+// server is deleted afterwards goes within the time that is promised.
 func TestNoLivingNodeGoes(t *testing.T) {
 	for name, m := range mishaps() {
 		for silent, names := range map[string][]string{"one is silent": {"b"}, "all are silent": {"a", "b", "c", "d"}} {
@@ -217,8 +233,8 @@ func TestServerStoppedAndDeleted(t *testing.T) {
 	})
 }
 
-// TestServerReplaced under the same name: its kubelet uses the node of the old one, so that stays, also while the kubelet is silent. The
-// node's owner is told; without a server of that name the node goes.
+// TestServerReplaced under the same name: its kubelet uses the node of the old one, so that stays, also while the
+// kubelet is silent. The node's owner is told; without a server of that name the node goes.
 func TestServerReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRealm(t, emulator.Config{}, "a", "b")
@@ -231,7 +247,8 @@ func TestServerReplaced(t *testing.T) {
 		r.pass(30 * time.Minute)
 		r.want("nodes when it is silent", r.names(), "a b")
 		id, _ := machineOf(again.Spec.ProviderID)
-		if told := r.events(); len(told) != 1 || !strings.Contains(told[0], "NodeNotRemoved") || !strings.Contains(told[0], id) {
+		if told := r.events(); len(told) != 1 || !strings.Contains(told[0], "NodeNotRemoved") ||
+			!strings.Contains(told[0], id) {
 			t.Errorf("events %q, want one that names server %s", told, id)
 		}
 		r.act(r.emulator.DeleteMachine("b"))
@@ -254,13 +271,15 @@ func TestServerReplacedAndRegistered(t *testing.T) {
 	})
 }
 
-// TestServerElsewhere: a ready node whose server is in another VPC does not stand in the way of others, and stays when it is silent.
+// TestServerElsewhere: a ready node whose server is in another VPC does not stand in the way of others, and stays when
+// it is silent.
 func TestServerElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRealm(t, emulator.Config{Seed: twoOf()}, "a", "b", "c")
 		id, err := r.emulator.AddMachine(emulator.MachineSpec{Name: "far", Subnet: "subnet-far"})
 		r.act(err)
-		r.register(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "far", UID: "far"}, Spec: corev1.NodeSpec{ProviderID: providerID(id)}})
+		r.register(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "far", UID: "far"},
+			Spec: corev1.NodeSpec{ProviderID: providerID(id)}})
 		r.act(r.emulator.DeleteMachine("b"))
 		r.report("b", corev1.ConditionUnknown)
 		r.pass(r.lifeLimit())

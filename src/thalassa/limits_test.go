@@ -74,7 +74,8 @@ func TestAgesAreKept(t *testing.T) {
 			}
 			balancers := l.emulator.Counters()["GET /v1/loadbalancers"] > 0
 			if want := age < 50; machines != want || balancers != want {
-				t.Errorf("after 50s with an age of %ds: asked for machines %v, for load balancers %v; calls %v", age, machines, balancers, l.emulator.Counters())
+				t.Errorf("after 50s with an age of %ds: asked for machines %v, for load balancers %v; calls %v", age,
+					machines, balancers, l.emulator.Counters())
 			}
 		}
 	})

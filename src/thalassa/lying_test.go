@@ -19,14 +19,16 @@ func lying(operation string) map[string]fault.Rule {
 		"partial once":  {Operation: operation, From: since, Count: 1, Effect: fault.Effect{Kind: fault.Partial}},
 		"partial often": {Operation: operation, From: since, Count: 4, Effect: fault.Effect{Kind: fault.Partial}},
 		// As it was in the beginning, when there was nothing.
-		"stale": {Operation: operation, From: since, Count: 2, Effect: fault.Effect{Kind: fault.Stale, Delay: time.Hour}},
+		"stale": {Operation: operation, From: since, Count: 2, Effect: fault.Effect{Kind: fault.Stale,
+			Delay: time.Hour}},
 	}
 }
 
-// TestListThatLacksItMakesNoSecondOne: while nothing changes, what a list leaves out is asked for by its identity before it counts as
-// gone.
+// TestListThatLacksItMakesNoSecondOne: while nothing changes, what a list leaves out is asked for by its identity
+// before it counts as gone.
 func TestListThatLacksItMakesNoSecondOne(t *testing.T) {
-	for _, operation := range []string{"GET /v1/loadbalancers", "GET /v1/loadbalancer-target-groups", "GET /v1/loadbalancer*s"} {
+	for _, operation := range []string{"GET /v1/loadbalancers", "GET /v1/loadbalancer-target-groups",
+		"GET /v1/loadbalancer*s"} {
 		for name, rule := range lying(operation) {
 			t.Run(name+" "+strings.TrimPrefix(operation, "GET /v1/"), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { listLacksIt(t, rule) })
@@ -51,14 +53,16 @@ func listLacksIt(t *testing.T, rule fault.Rule) {
 		t.Errorf("writes because of a list: %v", writes)
 	}
 	if calls, least, most := l.calls(), 3*passes+1, 3*passes+rule.Count+1; calls < least || calls > most {
-		t.Errorf("%d calls, want at most one for each list that lacks something, %d in all: %v", calls, most, l.emulator.Counters())
+		t.Errorf("%d calls, want at most one for each list that lacks something, %d in all: %v", calls, most,
+			l.emulator.Counters())
 	}
 	if event := l.nextEvent(); event != "" {
 		t.Errorf("event %q", event)
 	}
 }
 
-// TestFirstListLacksIt: a process that just started knows from the Service's addresses that there was one, and asks once more.
+// TestFirstListLacksIt: a process that just started knows from the Service's addresses that there was one, and asks
+// once more.
 func TestFirstListLacksIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -94,7 +98,8 @@ func TestUnknownIsNotGone(t *testing.T) {
 		{StatusCode: http.StatusUnauthorized, Body: http.NoBody},
 		{StatusCode: http.StatusNotFound, Body: io.NopCloser(strings.NewReader("<html>not here</html>"))},
 		{StatusCode: http.StatusNoContent, Body: http.NoBody},
-		{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader("{}"))},
+		{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader("{}"))},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLab(t, emulator.Config{})

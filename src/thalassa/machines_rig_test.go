@@ -19,8 +19,8 @@ type machineAnswers struct{ cloud.Machines }
 
 func (l *lab) answers() machineAnswers { return machineAnswers{l.cloud.machines} }
 
-// InstanceExists says whether the Node's machine exists. "No" comes only from the provider's list and from the cloud itself; a Node
-// without a provider ID exists if its machine is found, and is otherwise not ours to judge: an error.
+// InstanceExists says whether the Node's machine exists. "No" comes only from the provider's list and from the cloud
+// itself; a Node without a provider ID exists if its machine is found, and is otherwise not ours to judge: an error.
 func (m machineAnswers) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
 	state, err := m.state(ctx, node)
 	if err != nil || state != cloud.MachineGone {
@@ -47,22 +47,27 @@ func (m machineAnswers) state(ctx context.Context, node *corev1.Node) (cloud.Mac
 		node.Spec.ProviderID = machine.ProviderID
 	}
 	if !m.Owns(node.Spec.ProviderID) {
-		return cloud.MachineUnknown, fmt.Errorf("node %s: provider ID %q is not of this cloud", node.Name, node.Spec.ProviderID)
+		return cloud.MachineUnknown, fmt.Errorf("node %s: provider ID %q is not of this cloud", node.Name,
+			node.Spec.ProviderID)
 	}
 	return m.State(ctx, node, time.Time{})
 }
 
-// InstanceMetadata returns what Kubernetes should know of the Node's machine. The error is cloudprovider.InstanceNotFound when there is
-// none.
-func (m machineAnswers) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+// InstanceMetadata returns what Kubernetes should know of the Node's machine. The error is
+// cloudprovider.InstanceNotFound when there is none.
+func (m machineAnswers) InstanceMetadata(ctx context.Context,
+	node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	machine, err := m.Find(ctx, node, node.CreationTimestamp.Time)
-	if problem, ok := errors.AsType[*cloud.MachineProblem](err); ok && (problem.Reason == cloud.MachineNotFound || problem.Reason == cloud.MachineReplaced) {
+	if problem, ok := errors.AsType[*cloud.MachineProblem](err); ok && (problem.Reason == cloud.MachineNotFound ||
+		problem.Reason == cloud.MachineReplaced) {
 		return nil, fmt.Errorf("node %s: %w (%w)", node.Name, err, cloudprovider.InstanceNotFound)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", node.Name, err)
 	}
-	if at := slices.IndexFunc(machine.Problems, func(p cloud.MachineProblem) bool { return p.Reason == cloud.MachineNoAddress }); at >= 0 {
+	if at := slices.IndexFunc(machine.Problems, func(p cloud.MachineProblem) bool {
+		return p.Reason == cloud.MachineNoAddress
+	}); at >= 0 {
 		return nil, fmt.Errorf("node %s: %w", node.Name, &machine.Problems[at])
 	}
 	return &cloudprovider.InstanceMetadata{

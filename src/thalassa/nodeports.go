@@ -11,8 +11,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// nodeRules are the rules that a Service needs in the security group of the nodes, where they have one that lets in nobody else: its node
-// ports, for the subnet of its load balancer. They have no labels; by their names it is known whose they are.
+// nodeRules are the rules that a Service needs in the security group of the nodes, where they have one that lets in
+// nobody else: its node ports, for the subnet of its load balancer. They have no labels; by their names it is known
+// whose they are.
 type nodeRules struct {
 	NodeRules
 	group *inventory.SecurityGroup // nil: none is configured, or it is not known
@@ -37,8 +38,8 @@ func noNodeRules(d desired) nodeRules {
 	return n
 }
 
-// newNodeRules returns the rules for the ports of a Service, none unless it asks for them. When that, or where its load balancer sends
-// from, is not known, the rules that are there stay.
+// newNodeRules returns the rules for the ports of a Service, none unless it asks for them. When that, or where its load
+// balancer sends from, is not known, the rules that are there stay.
 func (p planner) newNodeRules(d desired, o observed) nodeRules {
 	n := noNodeRules(d)
 	switch asked := d.annotations.openNodePorts.From(d.values); {
@@ -119,11 +120,13 @@ func (n NodeRules) surplus(rules []inventory.Rule) []inventory.Rule {
 
 // holds says whether one of the rules means the same.
 func holds(rules []inventory.Rule, rule inventory.Rule) bool {
-	return slices.ContainsFunc(rules, func(one inventory.Rule) bool { return sameRules([]inventory.Rule{one}, []inventory.Rule{rule}) })
+	return slices.ContainsFunc(rules, func(one inventory.Rule) bool {
+		return sameRules([]inventory.Rule{one}, []inventory.Rule{rule})
+	})
 }
 
-// widen returns a group's rules with those of the Service that are missing, at priorities that nobody has. Where there is no room, those
-// that fit are added.
+// widen returns a group's rules with those of the Service that are missing, at priorities that nobody has. Where there
+// is no room, those that fit are added.
 func (n NodeRules) widen(rules []inventory.Rule) []inventory.Rule {
 	taken := map[int32]bool{}
 	for _, rule := range rules {

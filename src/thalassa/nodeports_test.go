@@ -22,7 +22,8 @@ func nodeRulesOf(uid string, ingress []inventory.Rule, wanted ...opening) nodeRu
 
 // byHand is a rule that somebody made in the nodes' group.
 func byHand(name string, priority int32) inventory.Rule {
-	return inventory.Rule{Name: name, IPVersion: "ipv4", Protocol: "tcp", Priority: priority, RemoteType: "address", RemoteAddress: "172.16.0.0/12", PortMin: 22, PortMax: 22, Policy: "allow"}
+	return inventory.Rule{Name: name, IPVersion: "ipv4", Protocol: "tcp", Priority: priority, RemoteType: "address",
+		RemoteAddress: "172.16.0.0/12", PortMin: 22, PortMax: 22, Policy: "allow"}
 }
 
 // full are as many rules of others.
@@ -38,7 +39,8 @@ func full(count int) []inventory.Rule {
 func rulesText(rules []inventory.Rule) []string {
 	var texts []string
 	for _, rule := range rules {
-		texts = append(texts, fmt.Sprintf("%d: %s %d-%d from %s", rule.Priority, rule.Protocol, rule.PortMin, rule.PortMax, rule.RemoteAddress))
+		texts = append(texts, fmt.Sprintf("%d: %s %d-%d from %s", rule.Priority, rule.Protocol, rule.PortMin,
+			rule.PortMax, rule.RemoteAddress))
 	}
 	return texts
 }
@@ -58,15 +60,23 @@ func TestWiden(t *testing.T) {
 		added   []string
 		fits    bool
 	}{
-		"into an empty group":           {nil, []opening{http}, []string{"1: tcp 30080-30080 from 10.1.0.0/24"}, true},
-		"between others' rules":         {[]inventory.Rule{byHand("a", 1), byHand("b", 3)}, []opening{open("tcp", 30080, 30080, subnet, six)}, []string{"2: tcp 30080-30080 from 10.1.0.0/24", "4: tcp 30080-30080 from 2001:db8::/64"}, true},
-		"neighbouring ports":            {nil, []opening{http, open("tcp", 30081, 30081, subnet)}, []string{"1: tcp 30080-30081 from 10.1.0.0/24"}, true},
-		"what is there":                 {[]inventory.Rule{byHand("a", 1), ours(7)}, []opening{http}, nil, true},
-		"one more than what is there":   {[]inventory.Rule{ours(1)}, []opening{http, open("udp", 30053, 30053, subnet)}, []string{"2: udp 30053-30053 from 10.1.0.0/24"}, true},
-		"what another has by hand":      {[]inventory.Rule{{Name: "mine", IPVersion: "ipv4", Protocol: "tcp", Priority: 1, RemoteType: "address", RemoteAddress: subnet, PortMin: 30080, PortMax: 30080, Policy: "allow"}}, []opening{http}, []string{"2: tcp 30080-30080 from 10.1.0.0/24"}, true},
-		"the last free place":           {full(198), []opening{http}, []string{"199: tcp 30080-30080 from 10.1.0.0/24"}, true},
-		"a full group":                  {full(199), []opening{http}, nil, false},
-		"two of which one fits":         {full(198), []opening{open("tcp", 30080, 30080, subnet, six)}, []string{"199: tcp 30080-30080 from 10.1.0.0/24"}, false},
+		"into an empty group": {nil, []opening{http}, []string{"1: tcp 30080-30080 from 10.1.0.0/24"}, true},
+		"between others' rules": {[]inventory.Rule{byHand("a", 1), byHand("b", 3)},
+			[]opening{open("tcp", 30080, 30080, subnet, six)}, []string{"2: tcp 30080-30080 from 10.1.0.0/24",
+				"4: tcp 30080-30080 from 2001:db8::/64"}, true},
+		"neighbouring ports": {nil, []opening{http, open("tcp", 30081, 30081, subnet)},
+			[]string{"1: tcp 30080-30081 from 10.1.0.0/24"}, true},
+		"what is there": {[]inventory.Rule{byHand("a", 1), ours(7)}, []opening{http}, nil, true},
+		"one more than what is there": {[]inventory.Rule{ours(1)}, []opening{http, open("udp", 30053, 30053, subnet)},
+			[]string{"2: udp 30053-30053 from 10.1.0.0/24"}, true},
+		"what another has by hand": {[]inventory.Rule{{Name: "mine", IPVersion: "ipv4", Protocol: "tcp",
+			Priority: 1, RemoteType: "address", RemoteAddress: subnet, PortMin: 30080, PortMax: 30080,
+			Policy: "allow"}}, []opening{http}, []string{"2: tcp 30080-30080 from 10.1.0.0/24"}, true},
+		"the last free place": {full(198), []opening{http}, []string{"199: tcp 30080-30080 from 10.1.0.0/24"},
+			true},
+		"a full group": {full(199), []opening{http}, nil, false},
+		"two of which one fits": {full(198), []opening{open("tcp", 30080, 30080, subnet, six)},
+			[]string{"199: tcp 30080-30080 from 10.1.0.0/24"}, false},
 		"a full group, nothing missing": {append(full(198), ours(199)), []opening{http}, nil, true},
 	}
 	for name, tt := range tests {
@@ -99,7 +109,8 @@ func TestNarrow(t *testing.T) {
 	tests := map[string]struct {
 		wanted []opening
 		left   int // of the Service's rules
-	}{"all are wanted": {[]opening{http, dns}, 2}, "one is wanted": {[]opening{dns}, 1}, "none is wanted": {nil, 0}, "another is wanted": {[]opening{open("tcp", 31000, 31000, subnet)}, 0}}
+	}{"all are wanted": {[]opening{http, dns}, 2}, "one is wanted": {[]opening{dns}, 1}, "none is wanted": {nil, 0},
+		"another is wanted": {[]opening{open("tcp", 31000, 31000, subnet)}, 0}}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			n := nodeRulesOf("web", present, tt.wanted...)
@@ -107,7 +118,9 @@ func TestNarrow(t *testing.T) {
 			if len(n.ours(got)) != tt.left || len(n.surplus(present)) != 2-tt.left || len(n.surplus(got)) != 0 {
 				t.Errorf("left are %v, want %d of the Service's", rulesText(n.ours(got)), tt.left)
 			}
-			foreign := slices.DeleteFunc(slices.Clone(got), func(rule inventory.Rule) bool { return slices.Contains(n.ours(got), rule) })
+			foreign := slices.DeleteFunc(slices.Clone(got), func(rule inventory.Rule) bool {
+				return slices.Contains(n.ours(got), rule)
+			})
 			if diff := cmp.Diff(others, foreign); diff != "" {
 				t.Errorf("others' rules (-were +are):\n%s", diff)
 			}
@@ -115,7 +128,8 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-// TestNodeRulesOfAService: for each node port and the subnet's networks, if the Service asks for them and it is known where they go.
+// TestNodeRulesOfAService: for each node port and the subnet's networks, if the Service asks for them and it is known
+// where they go.
 func TestNodeRulesOfAService(t *testing.T) {
 	group := &inventory.SecurityGroup{ID: "sg-nodes"}
 	tests := map[string]struct {
@@ -124,9 +138,12 @@ func TestNodeRulesOfAService(t *testing.T) {
 		source []string
 		want   []string
 	}{
-		"asked for":                       {"true", 0, []string{"10.1.0.0/24"}, []string{"tcp 30080-30081 from 10.1.0.0/24"}},
-		"asked for, both families":        {"true", 0, []string{"10.1.0.0/24", "2001:db8::/64"}, []string{"tcp 30080-30081 from 10.1.0.0/24", "tcp 30080-30081 from 2001:db8::/64"}},
-		"with policy Local":               {"true", 32000, []string{"10.1.0.0/24"}, []string{"tcp 30080-30081 from 10.1.0.0/24", "tcp 32000-32000 from 10.1.0.0/24"}},
+		"asked for": {"true", 0, []string{"10.1.0.0/24"},
+			[]string{"tcp 30080-30081 from 10.1.0.0/24"}},
+		"asked for, both families": {"true", 0, []string{"10.1.0.0/24", "2001:db8::/64"},
+			[]string{"tcp 30080-30081 from 10.1.0.0/24", "tcp 30080-30081 from 2001:db8::/64"}},
+		"with policy Local": {"true", 32000, []string{"10.1.0.0/24"},
+			[]string{"tcp 30080-30081 from 10.1.0.0/24", "tcp 32000-32000 from 10.1.0.0/24"}},
 		"not wanted":                      {"false", 0, []string{"10.1.0.0/24"}, nil},
 		"cannot be read":                  {"perhaps", 0, []string{"10.1.0.0/24"}, nil},
 		"from a subnet that is not known": {"true", 0, nil, nil},
@@ -135,7 +152,8 @@ func TestNodeRulesOfAService(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			web := service("web", 80, 81)
 			annotated("open-node-ports", tt.asked)(web)
-			d := desired{labels: inventory.Labels{}, references: references{nodeGroup: group, nodeSources: networks(tt.source...)}}
+			d := desired{labels: inventory.Labels{}, references: references{nodeGroup: group,
+				nodeSources: networks(tt.source...)}}
 			d.settings, _ = newAnnotations().read(web)
 			d.Desired, _ = cloud.Desire(cloud.OwnerOf("k8s-test", web), web, cloud.Targets{})
 			d.HealthCheckNodePort = tt.local

@@ -21,11 +21,13 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// hurry is how many times faster than usual everything comes round in a county, so that a minute of it takes six seconds.
+// hurry is how many times faster than usual everything comes round in a county, so that a minute of it takes six
+// seconds.
 const hurry = 10
 
-// BenchmarkNodes measures what looking after 5,000 nodes takes, and after 500 that join them, as the budgets name it. The cloud is a
-// process of its own, so that CPU and memory are the provider's; what stands for the API server is part of them, and small.
+// BenchmarkNodes measures what looking after 5,000 nodes takes, and after 500 that join them, as the budgets name it.
+// The cloud is a process of its own, so that CPU and memory are the provider's; what stands for the API server is part
+// of them, and small.
 func BenchmarkNodes(b *testing.B) {
 	const nodes, some, joins = 5000, 50, 500
 	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as the process has it
@@ -66,7 +68,8 @@ func newCounty(b *testing.B, machines int) county {
 	network := &scale{next: &http.Transport{MaxIdleConnsPerHost: 100}}
 	l := &lab{TB: b, network: network, config: DefaultConfig()}
 	l.credentials = client.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
-	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug, emulator.DefaultVPC, "k8s-test", cloud.URL
+	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug,
+		emulator.DefaultVPC, "k8s-test", cloud.URL
 	l.config.Inventory.MachineAge /= hurry
 	l.restart()
 	process := workerpooltest.New(b)
@@ -84,12 +87,14 @@ func (c county) begin() {
 	c.process.Begin(kubernetes, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		provider, behaviour := c.cloud.machines, c.config.InstancesV2.behaviour()
 		keeper, err := node.New(node.Options{Provider: provider, Behaviour: behaviour, Client: kubernetes,
-			Nodes: factory.Core().V1().Nodes(), Period: keepPeriod / hurry, Workers: 1, Lookers: 1, Recorder: c.process.Recorder})
+			Nodes: factory.Core().V1().Nodes(), Period: keepPeriod / hurry, Workers: 1, Lookers: 1,
+			Recorder: c.process.Recorder})
 		if err != nil {
 			return nil, err
 		}
-		life, err := nodelifecycle.New(nodelifecycle.Options{Provider: provider, Behaviour: behaviour, Client: kubernetes,
-			Nodes: factory.Core().V1().Nodes(), Period: lifePeriod / hurry, Workers: 1, Recorder: c.process.Recorder})
+		life, err := nodelifecycle.New(nodelifecycle.Options{Provider: provider, Behaviour: behaviour,
+			Client: kubernetes,
+			Nodes:  factory.Core().V1().Nodes(), Period: lifePeriod / hurry, Workers: 1, Recorder: c.process.Recorder})
 		return func(ctx context.Context) {
 			var both sync.WaitGroup
 			both.Go(func() { keeper.Run(ctx) })
@@ -160,7 +165,8 @@ func (c county) costs(work func()) cost {
 		c.network.calls.Load() - calls, c.network.received.Load() - received, c.patches.Load() - wrote}
 }
 
-// report makes metrics of it, the writes for each of so many nodes. Of what is not done for any of them the time says nothing.
+// report makes metrics of it, the writes for each of so many nodes. Of what is not done for any of them the time says
+// nothing.
 func (c cost) report(b *testing.B, name string, nodes int) {
 	b.Helper()
 	if nodes > 1 {

@@ -58,7 +58,8 @@ func (h *hamlet) begin() {
 	h.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		provider, behaviour := h.cloud.machines, h.config.InstancesV2.behaviour()
 		keeper, err := node.New(node.Options{Provider: provider, Behaviour: behaviour, Client: client,
-			Nodes: factory.Core().V1().Nodes(), Period: keepPeriod, Workers: 1, Lookers: 1, Recorder: h.process.Recorder})
+			Nodes: factory.Core().V1().Nodes(), Period: keepPeriod, Workers: 1, Lookers: 1,
+			Recorder: h.process.Recorder})
 		return keeper.Run, err
 	})
 	h.pass(time.Second)
@@ -78,7 +79,8 @@ func (h *hamlet) pass(d time.Duration) { workerpooltest.Pass(d) }
 func (h *hamlet) register(name string, change func(*corev1.Node)) {
 	h.Helper()
 	n := named(name, "")
-	n.Spec.Taints = []corev1.Taint{{Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule}}
+	n.Spec.Taints = []corev1.Taint{{Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true",
+		Effect: corev1.TaintEffectNoSchedule}}
 	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}}
 	if change != nil {
 		change(n)
@@ -156,7 +158,8 @@ func (h *hamlet) within(name string, figure float64) {
 	}
 	h.Logf("%s: %s %s", name, budget.Format(figure), b.Unit)
 	if !b.Kept(figure) {
-		h.Errorf("%s (%s): %s %s, at most %s; calls %v", b.Name, b.Work, budget.Format(figure), b.Unit, budget.Format(b.Limit), h.emulator.Counters())
+		h.Errorf("%s (%s): %s %s, at most %s; calls %v", b.Name, b.Work, budget.Format(figure), b.Unit,
+			budget.Format(b.Limit), h.emulator.Counters())
 	}
 }
 

@@ -20,15 +20,18 @@ func (c InstancesConfig) machineLabels() []string {
 	return slices.DeleteFunc([]string{c.LabelPrefix, c.TaintPrefix}, func(prefix string) bool { return prefix == "" })
 }
 
-// addSettings makes labels and taints of the server's labels with the configured prefixes. Whether Kubernetes takes them is not looked at
-// here.
+// addSettings makes labels and taints of the server's labels with the configured prefixes. Whether Kubernetes takes
+// them is not looked at here.
 func (i *instances) addSettings(machine *cloud.Machine, server inventory.Machine) {
 	c := i.config.InstancesV2
 	for _, key := range slices.Sorted(maps.Keys(server.Labels)) {
 		value := server.Labels[key]
 		if steers(key, c.LabelPrefix) || steers(key, c.TaintPrefix) {
-			machine.Problems = append(machine.Problems, cloud.MachineProblem{Reason: cloud.InvalidSetting, Message: fmt.Sprintf("The machine of this Node has the label %s. Labels and taints that begin with %s cannot be set in this way, because they control what the cloud controller manager does with a Node. Set it on the Node itself.",
-				key, labelReserved)})
+			machine.Problems = append(machine.Problems, cloud.MachineProblem{Reason: cloud.InvalidSetting,
+				Message: fmt.Sprintf("The machine of this Node has the label %s. Labels and taints that begin with "+
+					"%s cannot be set in this way, because they control what the cloud controller manager does with "+
+					"a Node. Set it on the Node itself.",
+					key, labelReserved)})
 			continue
 		}
 		if name, is := cutPrefix(key, c.LabelPrefix); is {
@@ -90,11 +93,14 @@ const mebibytes = 1024
 // typeProblem says why processors and memory are not known.
 func typeProblem(machineType string, err error) cloud.MachineProblem {
 	if err == nil {
-		return cloud.MachineProblem{Reason: cloud.InvalidSetting, Message: fmt.Sprintf("The cloud does not list machine type %s, so the labels %s and %s of this Node do not change.", machineType, labelCPUs, labelMemory)}
+		return cloud.MachineProblem{Reason: cloud.InvalidSetting,
+			Message: fmt.Sprintf("The cloud does not list machine type %s, so the labels %s and %s of this Node do "+
+				"not change.", machineType, labelCPUs, labelMemory)}
 	}
 	reason := cloud.CloudNotReachable
 	if problem, ok := errors.AsType[*cloud.MachineProblem](problemOf(err)); ok {
 		reason = problem.Reason
 	}
-	return cloud.MachineProblem{Reason: reason, Message: fmt.Sprintf("The labels %s and %s of this Node do not change: %v", labelCPUs, labelMemory, err)}
+	return cloud.MachineProblem{Reason: reason,
+		Message: fmt.Sprintf("The labels %s and %s of this Node do not change: %v", labelCPUs, labelMemory, err)}
 }

@@ -26,8 +26,10 @@ const (
 func TestNodesAreInitialised(t *testing.T) {
 	all := func(c *InstancesConfig) { c.LabelPrefix, c.TaintPrefix, c.TypeLabels = labelPrefix, taintPrefix, true }
 	inHamlet(t, emulator.Config{}, all, func(h *hamlet) {
-		id := h.machine(emulator.MachineSpec{Name: "a", Zone: "nl-01b", Type: "pgp-medium", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.9")},
-			Labels: map[string]string{labelPrefix + "team": "shop", taintPrefix + "gpu": "yes.NoSchedule", "other": "x"}})
+		id := h.machine(emulator.MachineSpec{Name: "a", Zone: "nl-01b", Type: "pgp-medium",
+			Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.9")},
+			Labels: map[string]string{labelPrefix + "team": "shop", taintPrefix + "gpu": "yes.NoSchedule",
+				"other": "x"}})
 		h.register("a", nil)
 		h.pass(time.Second)
 		types, err := h.api().ListMachineTypes(t.Context(), nil)
@@ -48,10 +50,12 @@ func TestNodesAreInitialised(t *testing.T) {
 		if diff := cmp.Diff(want, n.Labels); diff != "" || n.Spec.ProviderID != providerID(id) {
 			t.Errorf("provider ID %s, labels (-want +got):\n%s", n.Spec.ProviderID, diff)
 		}
-		if diff := cmp.Diff([]corev1.Taint{{Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}}, n.Spec.Taints); diff != "" {
+		if diff := cmp.Diff([]corev1.Taint{{Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}},
+			n.Spec.Taints); diff != "" {
 			t.Errorf("taints (-want +got):\n%s", diff)
 		}
-		addresses := []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "a"}, {Type: corev1.NodeInternalIP, Address: "10.0.0.9"}}
+		addresses := []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "a"},
+			{Type: corev1.NodeInternalIP, Address: "10.0.0.9"}}
 		if diff := cmp.Diff(addresses, n.Status.Addresses); diff != "" {
 			t.Errorf("addresses (-want +got):\n%s", diff)
 		}
@@ -126,7 +130,8 @@ func TestTypesThatCannotBeListed(t *testing.T) {
 		if after := h.node("a").Labels[labelCPUs]; after != before || before == "" {
 			t.Errorf("the label %q became %q", before, after)
 		}
-		if told := h.events(); h.waiting() > 0 || strings.Count(told, "Warning CloudRefused") < 1 || !strings.Contains(told, "need the permission to read machine types") {
+		if told := h.events(); h.waiting() > 0 || strings.Count(told, "Warning CloudRefused") < 1 ||
+			!strings.Contains(told, "need the permission to read machine types") {
 			t.Errorf("told %s", told)
 		}
 	})
@@ -139,8 +144,8 @@ func (l *lab) inject(rule fault.Rule) {
 	}
 }
 
-// TestC4_46_WhyNodesAreNotInitialised: with other products only a line in a log says why the taint stays. The event on the node says it,
-// and the node is initialised by itself once that is put right.
+// TestC4_46_WhyNodesAreNotInitialised: with other products only a line in a log says why the taint stays. The event on
+// the node says it, and the node is initialised by itself once that is put right.
 func TestC4_46_WhyNodesAreNotInitialised(t *testing.T) {
 	for name, tt := range obstacles() {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +158,8 @@ func TestC4_46_WhyNodesAreNotInitialised(t *testing.T) {
 				h.register("a", tt.node)
 				h.pass(30 * time.Minute)
 				told := h.events()
-				if strings.Count(told, "Warning") != 1 || !strings.Contains(told, "Warning "+tt.reason) || !strings.Contains(told, tt.want) {
+				if strings.Count(told, "Warning") != 1 || !strings.Contains(told, "Warning "+tt.reason) ||
+					!strings.Contains(told, tt.want) {
 					t.Errorf("told %s\nwant %s %s", told, tt.reason, tt.want)
 				}
 				if calls := h.spent(); calls > 4*30 {
@@ -178,8 +184,11 @@ func TestC4_46_WhyNodesAreNotInitialised(t *testing.T) {
 // twoVPCs is a cloud with another VPC.
 func twoVPCs() emulator.Seed {
 	far := emulator.DefaultSeed()
-	far.Organisations[0].VPCs = append(far.Organisations[0].VPCs, emulator.VPCSeed{Identity: "vpc-far", Name: "far", Region: emulator.DefaultRegion,
-		CIDRs: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}, Subnets: []emulator.SubnetSeed{{Identity: "subnet-far", Name: "far", CIDRs: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/17")}}}})
+	far.Organisations[0].VPCs = append(far.Organisations[0].VPCs, emulator.VPCSeed{Identity: "vpc-far", Name: "far",
+		Region: emulator.DefaultRegion,
+		CIDRs:  []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")},
+		Subnets: []emulator.SubnetSeed{{Identity: "subnet-far", Name: "far",
+			CIDRs: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/17")}}}})
 	return far
 }
 
@@ -194,7 +203,8 @@ type obstacle struct {
 
 func obstacles() map[string]obstacle {
 	return map[string]obstacle{
-		"no server of that name": {nil, nil, cloud.MachineNotFound, "VPC vpc-emulator000000000001 has no machine with the slug a. Give the machine the name of this Node",
+		"no server of that name": {nil, nil, cloud.MachineNotFound,
+			"VPC vpc-emulator000000000001 has no machine with the slug a. Give the machine the name of this Node",
 			func(h *hamlet) { h.machine(emulator.MachineSpec{Name: "a"}) }},
 		"two of that name": {nil, func(h *hamlet) {
 			h.machine(emulator.MachineSpec{Name: "a"})
@@ -210,7 +220,9 @@ func obstacles() map[string]obstacle {
 					h.Fatal(err)
 				}
 			}},
-		"in another VPC": {nil, func(h *hamlet) { h.machine(emulator.MachineSpec{Name: "a", Subnet: "subnet-far"}) }, cloud.MachineElsewhere,
+		"in another VPC": {nil, func(h *hamlet) {
+			h.machine(emulator.MachineSpec{Name: "a", Subnet: "subnet-far"})
+		}, cloud.MachineElsewhere,
 			"the machine with the slug a is in VPC vpc-far", func(h *hamlet) {
 				if err := h.emulator.DeleteMachine("a"); err != nil {
 					h.Fatal(err)
@@ -218,16 +230,26 @@ func obstacles() map[string]obstacle {
 				h.machine(emulator.MachineSpec{Name: "a"})
 			}},
 		"named, and in another VPC": {func(n *corev1.Node) { n.Spec.ProviderID = providerID("vm-far") },
-			func(h *hamlet) { h.machine(emulator.MachineSpec{Identity: "vm-far", Name: "b", Subnet: "subnet-far"}) }, cloud.MachineElsewhere, "server vm-far is in VPC vpc-far", nil},
-		"named, and nowhere": {func(n *corev1.Node) { n.Spec.ProviderID = providerID("vm-gone") }, nil, cloud.MachineNotFound, "has no machine vm-gone, which this Node names", nil},
-		"replaced": {func(n *corev1.Node) { n.Spec.ProviderID = providerID("vm-gone") }, func(h *hamlet) { h.machine(emulator.MachineSpec{Identity: "vm-new", Name: "a"}) },
+			func(h *hamlet) {
+				h.machine(emulator.MachineSpec{Identity: "vm-far", Name: "b", Subnet: "subnet-far"})
+			}, cloud.MachineElsewhere, "server vm-far is in VPC vpc-far", nil},
+		"named, and nowhere": {func(n *corev1.Node) {
+			n.Spec.ProviderID = providerID("vm-gone")
+		}, nil, cloud.MachineNotFound, "has no machine vm-gone, which this Node names", nil},
+		"replaced": {func(n *corev1.Node) {
+			n.Spec.ProviderID = providerID("vm-gone")
+		}, func(h *hamlet) { h.machine(emulator.MachineSpec{Identity: "vm-new", Name: "a"}) },
 			cloud.MachineReplaced, "the machine with the slug a is vm-new now. Delete this Node", nil},
-		"a provider ID that names none": {func(n *corev1.Node) { n.Spec.ProviderID = "thalassacloud:///vm-1" }, func(h *hamlet) { h.machine(emulator.MachineSpec{Identity: "vm-1", Name: "a"}) },
+		"a provider ID that names none": {func(n *corev1.Node) {
+			n.Spec.ProviderID = "thalassacloud:///vm-1"
+		}, func(h *hamlet) { h.machine(emulator.MachineSpec{Identity: "vm-1", Name: "a"}) },
 			cloud.InvalidSetting, `is "thalassacloud:///vm-1", which does not name a machine`, nil},
 		"no address": {nil, func(h *hamlet) {
 			h.machine(emulator.MachineSpec{Name: "a"})
 			h.addressless("a")
-		}, cloud.MachineNoAddress, "has no address on its network interface", func(h *hamlet) { h.addressless("a", netip.MustParseAddr("10.0.0.77")) }},
+		}, cloud.MachineNoAddress, "has no address on its network interface", func(h *hamlet) {
+			h.addressless("a", netip.MustParseAddr("10.0.0.77"))
+		}},
 		"not permitted": {nil, func(h *hamlet) {
 			h.machine(emulator.MachineSpec{Name: "a"})
 			h.inject(fault.Rule{Operation: "GET /v1/machines", Effect: fault.Effect{Kind: fault.Forbidden}})
@@ -304,8 +326,10 @@ func TestNameComesBeforeTheAnnotation(t *testing.T) {
 // TestTaintOf: the effect is after the last dot.
 func TestTaintOf(t *testing.T) {
 	for text, want := range map[string]corev1.Taint{
-		"NoSchedule": {Key: "k", Effect: "NoSchedule"}, "gpu.NoSchedule": {Key: "k", Value: "gpu", Effect: "NoSchedule"},
-		"1.2.NoExecute": {Key: "k", Value: "1.2", Effect: "NoExecute"}, "": {Key: "k"}, "gpu": {Key: "k", Effect: "gpu"},
+		"NoSchedule": {Key: "k", Effect: "NoSchedule"}, "gpu.NoSchedule": {Key: "k", Value: "gpu",
+			Effect: "NoSchedule"},
+		"1.2.NoExecute": {Key: "k", Value: "1.2", Effect: "NoExecute"}, "": {Key: "k"},
+		"gpu": {Key: "k", Effect: "gpu"},
 	} {
 		if got := taintOf("k", text); got != want {
 			t.Errorf("%q: %+v, want %+v", text, got, want)
@@ -313,7 +337,8 @@ func TestTaintOf(t *testing.T) {
 	}
 }
 
-// TestBudgetsOfInitialisation: a thousand nodes cost a few lists, are initialised with two writes each, and then cost next to nothing.
+// TestBudgetsOfInitialisation: a thousand nodes cost a few lists, are initialised with two writes each, and then cost
+// next to nothing.
 func TestBudgetsOfInitialisation(t *testing.T) {
 	const size = 1000
 	seed := emulator.DefaultSeed()
@@ -323,7 +348,8 @@ func TestBudgetsOfInitialisation(t *testing.T) {
 	inHamlet(t, emulator.Config{Seed: seed}, nil, func(h *hamlet) {
 		for i := range size {
 			h.machine(emulator.MachineSpec{Name: fmt.Sprintf("n-%04d", i), Addresses: []netip.Addr{
-				netip.AddrFrom4([4]byte{10, 0, byte(4 + i/200), byte(i%200 + 1)}), netip.MustParseAddr(fmt.Sprintf("fd00::%x", i+1))}})
+				netip.AddrFrom4([4]byte{10, 0, byte(4 + i/200), byte(i%200 + 1)}),
+				netip.MustParseAddr(fmt.Sprintf("fd00::%x", i+1))}})
 		}
 		h.begin()
 		h.count()
@@ -380,8 +406,8 @@ func TestBudgetOfJoins(t *testing.T) {
 	})
 }
 
-// TestServerReplacedUnderItsName: what a list shows that is older than the node may be the server before this one. The node never names
-// that one, for a provider ID cannot be changed.
+// TestServerReplacedUnderItsName: what a list shows that is older than the node may be the server before this one. The
+// node never names that one, for a provider ID cannot be changed.
 func TestServerReplacedUnderItsName(t *testing.T) {
 	inHamlet(t, emulator.Config{}, nil, func(h *hamlet) {
 		h.machine(emulator.MachineSpec{Identity: "vm-old", Name: "a"})
@@ -423,18 +449,21 @@ func TestServerThatIsBeingDeleted(t *testing.T) {
 			if h.waiting() != 2 || h.patches.Load() > 0 || strings.Count(told, "Warning MachineNotFound") != 2 {
 				t.Errorf("%s: %d wait; told %s", state, h.waiting(), told)
 			}
-			if state != "deleted" && strings.Count(told, "is being deleted") != 2 { // the list leaves out what is deleted already
+			// the list leaves out what is deleted already
+			if state != "deleted" && strings.Count(told, "is being deleted") != 2 {
 				t.Errorf("%s: %d wait; told %s", state, h.waiting(), told)
 			}
 		})
 	}
 }
 
-// TestServersDoNotSteer: whoever may label servers does not decide which nodes are kept, and everything else is set nevertheless.
+// TestServersDoNotSteer: whoever may label servers does not decide which nodes are kept, and everything else is set
+// nevertheless.
 func TestServersDoNotSteer(t *testing.T) {
 	both := func(c *InstancesConfig) { c.LabelPrefix, c.TaintPrefix = labelPrefix, taintPrefix }
 	inHamlet(t, emulator.Config{}, both, func(h *hamlet) {
-		h.machine(emulator.MachineSpec{Name: "a", Labels: map[string]string{labelPrefix + "k8s.thalassa.cloud/keep-node": "true", labelPrefix + "k8s.thalassa.cloud/cpus": "999",
+		h.machine(emulator.MachineSpec{Name: "a", Labels: map[string]string{labelPrefix +
+			"k8s.thalassa.cloud/keep-node": "true", labelPrefix + "k8s.thalassa.cloud/cpus": "999",
 			taintPrefix + "k8s.thalassa.cloud/x": "NoExecute", labelPrefix + "team": "shop"}})
 		h.register("a", nil)
 		h.pass(time.Second)
@@ -465,7 +494,8 @@ func TestServerLosesItsAddresses(t *testing.T) {
 		})
 		h.pass(keepPeriod + time.Minute)
 		told := h.events()
-		if diff := cmp.Diff(before, h.node("a").Status.Addresses); diff != "" || strings.Count(told, "Warning MachineNoAddress") != 1 {
+		if diff := cmp.Diff(before, h.node("a").Status.Addresses); diff != "" ||
+			strings.Count(told, "Warning MachineNoAddress") != 1 {
 			t.Errorf("told %s; addresses (-want +got):\n%s", told, diff)
 		}
 		if got := h.node("a").Labels[corev1.LabelInstanceTypeStable]; got != "pgp-large" {

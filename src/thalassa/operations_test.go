@@ -202,7 +202,8 @@ func TestChangedListener(t *testing.T) {
 	to := from
 	to.IdleTimeout, to.TargetGroup = 20, "two"
 	want := latest
-	want.IdleTimeout, want.TargetGroup, want.Labels, want.Annotations = 20, "two", inventory.Labels{}, inventory.Labels{}
+	want.IdleTimeout, want.TargetGroup, want.Labels, want.Annotations = 20, "two", inventory.Labels{},
+		inventory.Labels{}
 	if diff := cmp.Diff(want, changedListener(latest, from, to)); diff != "" {
 		t.Errorf("a change of something else (-want +got):\n%s", diff)
 	}
@@ -213,7 +214,8 @@ func TestChangedListener(t *testing.T) {
 	}
 }
 
-// TestLookBeforeUpdate: what somebody changes between a plan and its writes stays, and is not written over with old data.
+// TestLookBeforeUpdate: what somebody changes between a plan and its writes stays, and is not written over with old
+// data.
 func TestLookBeforeUpdate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)

@@ -15,7 +15,8 @@ func adoptionName(owner cloud.Owner) string {
 	return owner.Cluster + "/" + owner.Namespace + "/" + owner.Name
 }
 
-// adopt returns the load balancer that the Service asks to adopt. Both sides must want it: the Service names the load balancer, and the load balancer, in an annotation of its own, the Service.
+// adopt returns the load balancer that the Service asks to adopt. Both sides must want it: the Service names the load
+// balancer, and the load balancer, in an annotation of its own, the Service.
 func (b *balancers) adopt(ctx context.Context, d desired, id string) (inventory.LoadBalancer, error) {
 	balancer, found, err := b.inventory.LoadBalancerByID(ctx, id)
 	if err != nil {
@@ -24,20 +25,24 @@ func (b *balancers) adopt(ctx context.Context, d desired, id string) (inventory.
 	wanted := adoptionName(d.Owner)
 	switch {
 	case !found:
-		return inventory.LoadBalancer{}, fmt.Errorf("annotation %sadopt: VPC %s has no load balancer %q; give the identity of one, or remove the annotation to get a new one",
+		return inventory.LoadBalancer{}, fmt.Errorf("annotation %sadopt: VPC %s has no load balancer %q; give the "+
+			"identity of one, or remove the annotation to get a new one",
 			annotationPrefix, b.config.VPCIdentity, id)
 	case balancer.Labels[labelManaged] == "true" && balancer.Labels[labelUID] != "":
-		return inventory.LoadBalancer{}, fmt.Errorf("annotation %sadopt: load balancer %s belongs to Service %s/%s of cluster %s; make that Service give it up first, with %son-delete: %s",
-			annotationPrefix, id, balancer.Labels[labelNamespace], balancer.Labels[labelName], balancer.Labels[labelCluster], annotationPrefix, onDeleteKeep)
+		return inventory.LoadBalancer{}, fmt.Errorf("annotation %sadopt: load balancer %s belongs to Service %s/%s "+
+			"of cluster %s; make that Service give it up first, with %son-delete: %s",
+			annotationPrefix, id, balancer.Labels[labelNamespace], balancer.Labels[labelName],
+			balancer.Labels[labelCluster], annotationPrefix, onDeleteKeep)
 	case balancer.Annotations[annotationAdoptable] != wanted:
-		return inventory.LoadBalancer{}, fmt.Errorf("annotation %sadopt: load balancer %s does not say that it may be adopted; give it the annotation %s=%s in the cloud",
+		return inventory.LoadBalancer{}, fmt.Errorf("annotation %sadopt: load balancer %s does not say that it may "+
+			"be adopted; give it the annotation %s=%s in the cloud",
 			annotationPrefix, id, annotationAdoptable, wanted)
 	}
 	return balancer, nil
 }
 
-// behind adds the target groups behind an adopted load balancer's ports that do not carry the Service's labels yet: those of ports that the
-// Service has, and those that the Service before it has left.
+// behind adds the target groups behind an adopted load balancer's ports that do not carry the Service's labels yet:
+// those of ports that the Service has, and those that the Service before it has left.
 func (b *balancers) behind(ctx context.Context, d desired, o observed) (observed, error) {
 	balancer := o.balancer()
 	if balancer == nil || !tracesOf(balancer.Annotations).has(settingAdopted) {
@@ -53,7 +58,8 @@ func (b *balancers) behind(ctx context.Context, d desired, o observed) (observed
 		}
 		group, found, err := b.inventory.TargetGroupByID(ctx, listener.TargetGroup)
 		if err != nil {
-			return observed{}, fmt.Errorf("looking for the target groups of the adopted load balancer %s: %w", balancer.Name, err)
+			return observed{}, fmt.Errorf("looking for the target groups of the adopted load balancer %s: %w",
+				balancer.Name, err)
 		}
 		if found && group.Labels[labelUID] == "" && !leadsElsewhere(group, *balancer) {
 			o.groups = append(o.groups, group)
@@ -62,10 +68,13 @@ func (b *balancers) behind(ctx context.Context, d desired, o observed) (observed
 	return o, nil
 }
 
-// leadsElsewhere says that another load balancer uses the target group, too: whoever may have the one has no say about the other.
+// leadsElsewhere says that another load balancer uses the target group, too: whoever may have the one has no say about
+// the other.
 func leadsElsewhere(group inventory.TargetGroup, balancer inventory.LoadBalancer) bool {
 	return slices.ContainsFunc(group.Listeners, func(id string) bool {
-		return !slices.ContainsFunc(balancer.Listeners, func(listener inventory.Listener) bool { return listener.ID == id })
+		return !slices.ContainsFunc(balancer.Listeners, func(listener inventory.Listener) bool {
+			return listener.ID == id
+		})
 	})
 }
 
@@ -133,12 +142,18 @@ func (p planner) handover(d desired, o observed) cloud.Plan {
 // keepable says that there is something to hand over: a load balancer that lives, or, where that has been handed over
 // before, what it uses. Without one, the rest would be of no use to anybody.
 func (o observed) keepable() bool {
-	return slices.ContainsFunc(o.balancers, func(balancer inventory.LoadBalancer) bool { return !balancer.Deleting() }) ||
-		len(o.balancers) == 0 && slices.ContainsFunc(o.groups, func(group inventory.TargetGroup) bool { return len(group.Listeners) > 0 }) ||
+	return slices.ContainsFunc(o.balancers, func(balancer inventory.LoadBalancer) bool {
+		return !balancer.Deleting()
+	}) ||
+		len(o.balancers) == 0 && slices.ContainsFunc(o.groups, func(group inventory.TargetGroup) bool {
+			return len(group.Listeners) > 0
+		}) ||
 		len(o.balancers) == 0 && len(o.groups) == 0
 }
 
 // handoverText is what the Service's owner is told.
 func handoverText(o observed) string {
-	return fmt.Sprintf("As %son-delete requests, the objects of this Service remain in the cloud, and no Service owns them now: %s. Their targets do not change any more. When a Service is deleted, its node ports stop answering, and another Service can get them. Adopt or delete the objects soon.", annotationPrefix, o)
+	return fmt.Sprintf("As %son-delete requests, the objects of this Service remain in the cloud, and no Service "+
+		"owns them now: %s. Their targets do not change any more. When a Service is deleted, its node ports stop "+
+		"answering, and another Service can get them. Adopt or delete the objects soon.", annotationPrefix, o)
 }

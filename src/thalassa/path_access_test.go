@@ -38,7 +38,8 @@ func newAccess(t *testing.T) (*pathLab, *corev1.Service, string) {
 	return p, web, address
 }
 
-// TestPathSources: whoever is allowed gets in and everybody else is refused, whatever says so; and all get in once nothing does.
+// TestPathSources: whoever is allowed gets in and everybody else is refused, whatever says so; and all get in once
+// nothing does.
 func TestPathSources(t *testing.T) {
 	p, web, address := newAccess(t)
 	first, second := p.client(1).String(), p.client(2).String()
@@ -98,7 +99,8 @@ func TestPathUnreadableSources(t *testing.T) {
 				want  string
 			}{
 				{"open", func(*corev1.Service) {}, " 1 2 3, 1 2 3,"},
-				{"closed to most", annotated("acl-allowed-sources", p.client(1).String(), "acl-port-2443", p.client(2).String()), " 1, 1 2,"},
+				{"closed to most", annotated("acl-allowed-sources", p.client(1).String(), "acl-port-2443",
+					p.client(2).String()), " 1, 1 2,"},
 			} {
 				asked := web.DeepCopy()
 				before.apply(asked)

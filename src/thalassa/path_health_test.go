@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestPathDefaultHealthCheck: without a word of the Service, a machine that does not answer on the node port of a port gets no traffic of
-// that port until it answers again, and goes on to get that of the other ports.
+// TestPathDefaultHealthCheck: without a word of the Service, a machine that does not answer on the node port of a port
+// gets no traffic of that port until it answers again, and goes on to get that of the other ports.
 func TestPathDefaultHealthCheck(t *testing.T) {
 	p := newPath(t, "a", "b")
 	web := service("web", 2080, 2443)
@@ -39,12 +39,13 @@ func TestPathNoHealthCheck(t *testing.T) {
 	p.becomes("switched on again", "b", p.reaching(address, 2080))
 }
 
-// TestPathHTTPHealthCheck: asked for by annotation, on a port and a path of their own and for one port of the Service; streams that are
-// open survive it.
+// TestPathHTTPHealthCheck: asked for by annotation, on a port and a path of their own and for one port of the Service;
+// streams that are open survive it.
 func TestPathHTTPHealthCheck(t *testing.T) {
 	p := newPath(t, "a", "b")
 	web := service("web", 2080, 2443)
-	annotated("health-check-port.p2080", "32701", "health-check-path", "/ready", "health-check-down-threshold", "1", "health-check-up-threshold", "1")(web)
+	annotated("health-check-port.p2080", "32701", "health-check-path", "/ready", "health-check-down-threshold", "1",
+		"health-check-up-threshold", "1")(web)
 	p.serve(web)
 	ready := p.hosts["a"].answerHTTP(32701, "/ready")
 	p.hosts["b"].answerHTTP(32701, "/ready")
@@ -68,11 +69,13 @@ func TestPathHTTPHealthCheck(t *testing.T) {
 	p.becomes("without it", "a b", p.reaching(address, 2080))
 }
 
-// TestPathHTTPSHealthCheck: certificates of machines are not verified; one that answers over TLS is asked over nothing else.
+// TestPathHTTPSHealthCheck: certificates of machines are not verified; one that answers over TLS is asked over nothing
+// else.
 func TestPathHTTPSHealthCheck(t *testing.T) {
 	p := newPath(t, "a", "b")
 	web := service("web", 2080)
-	annotated("health-check-port", "32702", "health-check-path", "/ready", "health-check-protocol", "https", "health-check-down-threshold", "1", "health-check-up-threshold", "1")(web)
+	annotated("health-check-port", "32702", "health-check-path", "/ready", "health-check-protocol", "https",
+		"health-check-down-threshold", "1", "health-check-up-threshold", "1")(web)
 	p.serve(web)
 	ready := p.hosts["a"].answerHTTPS(32702, "/ready")
 	p.hosts["b"].answerHTTPS(32702, "/ready")
@@ -92,7 +95,8 @@ func TestPathHTTPSHealthCheck(t *testing.T) {
 func TestPathUDPHealthCheck(t *testing.T) {
 	p := newPath(t, "a", "b")
 	web := service("web", 2080)
-	annotated("health-check-port", "32703", "health-check-protocol", "udp", "health-check-down-threshold", "1", "health-check-up-threshold", "1")(web)
+	annotated("health-check-port", "32703", "health-check-protocol", "udp", "health-check-down-threshold", "1",
+		"health-check-up-threshold", "1")(web)
 	p.serve(web)
 	p.hosts["a"].listenUDP(32703)
 	p.hosts["b"].listenUDP(32703)
@@ -104,8 +108,8 @@ func TestPathUDPHealthCheck(t *testing.T) {
 	p.becomes("when somebody does again", "a b", p.reaching(address, 2080))
 }
 
-// TestPathLocalHealthCheck: with the policy Local a machine gets traffic while it says, on the port that Kubernetes has for that, that
-// pods of the Service run there.
+// TestPathLocalHealthCheck: with the policy Local a machine gets traffic while it says, on the port that Kubernetes has
+// for that, that pods of the Service run there.
 func TestPathLocalHealthCheck(t *testing.T) {
 	p := newPath(t, "a", "b")
 	web := service("web", 2080)

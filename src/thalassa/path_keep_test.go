@@ -40,9 +40,9 @@ func (p *pathLab) gone(c *cluster.Cluster, name string) {
 	})
 }
 
-// TestPathKeepAndAdopt: a load balancer that is kept leads where it led when its Service is deleted, to node ports that nobody serves any
-// more once Kubernetes has released them; who adopts it gets its address, for its own node ports and nodes. Streams survive until the node port
-// changes; without keep nothing is left.
+// TestPathKeepAndAdopt: a load balancer that is kept leads where it led when its Service is deleted, to node ports that
+// nobody serves any more once Kubernetes has released them; who adopts it gets its address, for its own node ports and
+// nodes. Streams survive until the node port changes; without keep nothing is left.
 func TestPathKeepAndAdopt(t *testing.T) {
 	p := newPath(t, "a", "b")
 	c := p.watched()
@@ -70,7 +70,8 @@ func TestPathKeepAndAdopt(t *testing.T) {
 
 	balancer := p.at(address)
 	p.request("PUT", "/v1/loadbalancers/"+balancer.Identity, map[string]any{
-		"name": balancer.Name, "labels": balancer.Labels, "annotations": map[string]string{annotationAdoptable: "k8s-test/shop/second"},
+		"name": balancer.Name, "labels": balancer.Labels,
+		"annotations": map[string]string{annotationAdoptable: "k8s-test/shop/second"},
 	})
 	annotated("adopt", balancer.Identity)(second)
 	p.is("what the one that adopts it publishes", p.creates(c, second), address)

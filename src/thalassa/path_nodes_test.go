@@ -73,8 +73,8 @@ func (p *pathLab) annotates(c *cluster.Cluster, service *corev1.Service, name, v
 	}))
 }
 
-// TestPathNodeSelector: connections come to the nodes that match and to no others, as their labels and the selector change; streams to
-// nodes that go on matching survive.
+// TestPathNodeSelector: connections come to the nodes that match and to no others, as their labels and the selector
+// change; streams to nodes that go on matching survive.
 func TestPathNodeSelector(t *testing.T) {
 	p := newPath(t, "a", "b", "c")
 	edge := map[string]string{"tier": "edge"}
@@ -103,8 +103,8 @@ func TestPathNodeSelector(t *testing.T) {
 	p.is("the stream to b", stays.say("still"), "b 32080/tcp still")
 }
 
-// TestPathLocalOnExcludedNodes: with the policy Local, connections come to the pods on an excluded node while there are no others, and to the
-// others as soon as there are some.
+// TestPathLocalOnExcludedNodes: with the policy Local, connections come to the pods on an excluded node while there are
+// no others, and to the others as soon as there are some.
 func TestPathLocalOnExcludedNodes(t *testing.T) {
 	p := newPath(t, "a", "b")
 	p.fleet[0].Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""}

@@ -7,7 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// datagrams returns a Service with a TCP port and a UDP port of one number, and another UDP port. Node ports are shared in the same way.
+// datagrams returns a Service with a TCP port and a UDP port of one number, and another UDP port. Node ports are shared
+// in the same way.
 func datagrams() *corev1.Service {
 	s := service("dns", 2053, 2053, 2123)
 	s.Spec.Ports[1].Name, s.Spec.Ports[1].Protocol = "udp2053", corev1.ProtocolUDP
@@ -28,7 +29,8 @@ func (p *pathLab) asking(n byte, address string, port int32) func() string {
 	}
 }
 
-// TestPathUDP: datagrams go there and back, also where TCP has the same port number; a machine that goes loses them to another one.
+// TestPathUDP: datagrams go there and back, also where TCP has the same port number; a machine that goes loses them to
+// another one.
 func TestPathUDP(t *testing.T) {
 	p := newPath(t, "a", "b")
 	dns := datagrams()
@@ -76,8 +78,8 @@ func TestPathUDPSources(t *testing.T) {
 	p.is("once all are allowed", p.asking(2, address, 2053)(), "a 32053/udp hello")
 }
 
-// TestPathInternal: a public load balancer answers on an address of the world and on no other, an internal one on one of its subnet and on
-// no other.
+// TestPathInternal: a public load balancer answers on an address of the world and on no other, an internal one on one
+// of its subnet and on no other.
 func TestPathInternal(t *testing.T) {
 	for name, tt := range map[string]struct {
 		apply  func(*corev1.Service)
@@ -122,8 +124,8 @@ func (p *pathLab) answering() []netip.AddrPort {
 	return all
 }
 
-// TestPathReservedIP: the address of a reserved IP leads to the Service that has it: first to the one, then to the other, and to nobody
-// when nobody has it. Each Service is reached on the address that is published, all the time.
+// TestPathReservedIP: the address of a reserved IP leads to the Service that has it: first to the one, then to the
+// other, and to nobody when nobody has it. Each Service is reached on the address that is published, all the time.
 func TestPathReservedIP(t *testing.T) {
 	p := newPath(t, "a")
 	one, two := unchecked("one", 2080), unchecked("two", 2080)

@@ -20,8 +20,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/proxy"
 )
 
-// The tests of the data path ask for something by Service and look at what becomes of connections and datagrams: in front of the provider
-// is a cloud that moves packets, on addresses of this machine, and on its machines are servers that say who they are.
+// The tests of the data path ask for something by Service and look at what becomes of connections and datagrams: in
+// front of the provider is a cloud that moves packets, on addresses of this machine, and on its machines are servers
+// that say who they are.
 
 const (
 	// pathPatience bounds every wait; nothing takes nearly that long.
@@ -37,7 +38,8 @@ type pathLab struct {
 	hosts   map[string]*host
 }
 
-// newPath is such a cloud with machines of these names, on which nothing listens. It has a second subnet and a reserved IP.
+// newPath is such a cloud with machines of these names, on which nothing listens. It has a second subnet and a reserved
+// IP.
 func newPath(t *testing.T, names ...string) *pathLab {
 	t.Helper()
 	plane, err := loopback.New(loopback.Options{Proxy: proxy.Options{Second: pathSecond, OneTarget: true}})
@@ -51,8 +53,10 @@ func newPath(t *testing.T, names ...string) *pathLab {
 	}
 	vpc := &seed.Organisations[0].VPCs[0]
 	vpc.Subnets[0].CIDRs, vpc.Subnets[0].Labels = []netip.Prefix{p.part(0)}, map[string]string{labelSubnetRole: "true"}
-	vpc.Subnets = append(vpc.Subnets, emulator.SubnetSeed{Identity: "subnet-second", Name: "second", CIDRs: []netip.Prefix{p.part(1)}})
-	seed.Organisations[0].ReservedIPs = []emulator.ReservedIPSeed{{Identity: "rip-one", Name: "one", Region: emulator.DefaultRegion}}
+	vpc.Subnets = append(vpc.Subnets, emulator.SubnetSeed{Identity: "subnet-second", Name: "second",
+		CIDRs: []netip.Prefix{p.part(1)}})
+	seed.Organisations[0].ReservedIPs = []emulator.ReservedIPSeed{{Identity: "rip-one", Name: "one",
+		Region: emulator.DefaultRegion}}
 	p.lab = newLab(t, emulator.Config{Seed: seed, DataPlane: plane})
 	for _, name := range names {
 		p.machine(name)
@@ -81,7 +85,8 @@ func (p *pathLab) machine(name string) *corev1.Node {
 	if err != nil {
 		p.Fatal(err)
 	}
-	p.hosts[name] = &host{TB: p.TB, name: name, address: netip.MustParseAddr(machine.Interfaces[0].IPAddresses[0]), ends: map[uint16]func(){}}
+	p.hosts[name] = &host{TB: p.TB, name: name, address: netip.MustParseAddr(machine.Interfaces[0].IPAddresses[0]),
+		ends: map[uint16]func(){}}
 	return node
 }
 
@@ -212,7 +217,8 @@ func (p *pathLab) turns(connections int, n byte, address string, port int32) []s
 	return names
 }
 
-// reaches are the machines that answer a few connections of the nth client: "a b". Where some of them are refused, that is among them.
+// reaches are the machines that answer a few connections of the nth client: "a b". Where some of them are refused, that
+// is among them.
 func (p *pathLab) reaches(n byte, address string, port int32) string {
 	p.Helper()
 	const few = 8

@@ -17,7 +17,8 @@ func unchecked(name string, ports ...int32) *corev1.Service {
 	return s
 }
 
-// TestPathProxyProtocol: the pods of the port that asks for it, and of no other, hear first where the client is and what it connected to.
+// TestPathProxyProtocol: the pods of the port that asks for it, and of no other, hear first where the client is and
+// what it connected to.
 func TestPathProxyProtocol(t *testing.T) {
 	p := newPath(t, "a")
 	web := unchecked("web", 2080, 2443)
@@ -55,10 +56,11 @@ func TestPathProxyProtocol(t *testing.T) {
 	}
 }
 
-// TestPathClientAddress: a server sees the address of the load balancer, whatever externalTrafficPolicy says; with the PROXY protocol it is told
-// the client's.
+// TestPathClientAddress: a server sees the address of the load balancer, whatever externalTrafficPolicy says; with the
+// PROXY protocol it is told the client's.
 func TestPathClientAddress(t *testing.T) {
-	for _, policy := range []corev1.ServiceExternalTrafficPolicy{corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal} {
+	for _, policy := range []corev1.ServiceExternalTrafficPolicy{corev1.ServiceExternalTrafficPolicyCluster,
+		corev1.ServiceExternalTrafficPolicyLocal} {
 		t.Run(string(policy), func(t *testing.T) {
 			p := newPath(t, "a")
 			web := service("web", 2080)
@@ -79,12 +81,14 @@ func TestPathClientAddress(t *testing.T) {
 				t.Fatal(err)
 			}
 			header := told.say(sender) // which comes first
-			p.is("the beginning of the header", strings.Join(strings.Fields(header)[:5], " "), "a 32080/tcp PROXY TCP4 "+p.client(7).String())
+			p.is("the beginning of the header", strings.Join(strings.Fields(header)[:5], " "),
+				"a 32080/tcp PROXY TCP4 "+p.client(7).String())
 		})
 	}
 }
 
-// TestPathRoundRobin: without being asked for and after another one, each machine has its turn, always in the same order.
+// TestPathRoundRobin: without being asked for and after another one, each machine has its turn, always in the same
+// order.
 func TestPathRoundRobin(t *testing.T) {
 	p := newPath(t, "a", "b", "c")
 	web := unchecked("web", 2080)
@@ -122,8 +126,8 @@ func TestPathRandom(t *testing.T) {
 	}
 }
 
-// TestPathMaglev: a client comes to the same machine every time, not all clients to one, and when a machine goes the clients of the
-// others stay where they are.
+// TestPathMaglev: a client comes to the same machine every time, not all clients to one, and when a machine goes the
+// clients of the others stay where they are.
 func TestPathMaglev(t *testing.T) {
 	p := newPath(t, "a", "b", "c")
 	web := unchecked("web", 2080, 2443)
@@ -151,7 +155,8 @@ func TestPathMaglev(t *testing.T) {
 	}
 }
 
-// TestPathConnections: no more connections than the Service says are open at a time, and the next one may come when one is closed.
+// TestPathConnections: no more connections than the Service says are open at a time, and the next one may come when one
+// is closed.
 func TestPathConnections(t *testing.T) {
 	p := newPath(t, "a")
 	web := unchecked("web", 2080, 2443)
@@ -173,14 +178,16 @@ func TestPathConnections(t *testing.T) {
 	p.is("the one that was open all the time", second.say("still"), "a 32080/tcp still")
 }
 
-// TestPathIdleTimeout: a connection that is not used is closed after the time that the Service says for its port, one that is used is not.
+// TestPathIdleTimeout: a connection that is not used is closed after the time that the Service says for its port, one
+// that is used is not.
 func TestPathIdleTimeout(t *testing.T) {
 	p := newPath(t, "a")
 	web := unchecked("web", 2080, 2443)
 	annotated("idle-connection-timeout.p2080", "2")(web)
 	p.serve(web)
 	address := p.apply(web)
-	idle, busy, patient := p.streamTo("a", address, 2080), p.streamTo("a", address, 2080), p.streamTo("a", address, 2443)
+	idle, busy, patient := p.streamTo("a", address, 2080), p.streamTo("a", address, 2080),
+		p.streamTo("a", address, 2443)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

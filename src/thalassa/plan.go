@@ -23,8 +23,9 @@ type desired struct {
 	references
 	name   string // of a load balancer whose Service does not say
 	labels inventory.Labels
-	// created says that the load balancer is ours from the beginning, or is to be made: what differs from the existing CCM's defaults holds
-	// only then. free says that it was adopted, and keeps what it has until the Service asks for something else.
+	// created says that the load balancer is ours from the beginning, or is to be made: what differs from the existing
+	// CCM's defaults holds only then. free says that it was adopted, and keeps what it has until the Service asks for
+	// something else.
 	created, free bool
 	// former says that the Service is gone, and that nothing is known of it but its name.
 	former    bool
@@ -102,17 +103,20 @@ func (o observed) empty() bool {
 	return len(o.balancers) == 0 && len(o.groups) == 0 && len(o.securityGroups) == 0
 }
 
-// group returns the port's target group: the one its listener uses, unless that is another port's, else one with the port's labels.
+// group returns the port's target group: the one its listener uses, unless that is another port's, else one with the
+// port's labels.
 func (o observed) group(labels inventory.Labels, listener *inventory.Listener) *inventory.TargetGroup {
 	for i := range o.groups {
 		group := &o.groups[i]
-		another := group.Labels[labelPort] != "" && (group.Labels[labelPort] != labels[labelPort] || group.Labels[labelProtocol] != labels[labelProtocol])
+		another := group.Labels[labelPort] != "" && (group.Labels[labelPort] != labels[labelPort] ||
+			group.Labels[labelProtocol] != labels[labelProtocol])
 		if listener != nil && group.ID == listener.TargetGroup && !another {
 			return group
 		}
 	}
 	for i := range o.groups {
-		if o.groups[i].Labels[labelPort] == labels[labelPort] && o.groups[i].Labels[labelProtocol] == labels[labelProtocol] {
+		if o.groups[i].Labels[labelPort] == labels[labelPort] &&
+			o.groups[i].Labels[labelProtocol] == labels[labelProtocol] {
 			return &o.groups[i]
 		}
 	}
@@ -135,9 +139,10 @@ type difference struct {
 	used    map[string]bool // identities of the listeners and target groups that stay
 }
 
-// plan returns the writes that make observed what is desired, in an order in which a crash after any of them leaves nothing
-// that the next plan does not find: what lets traffic through before what sends it, groups before listeners, additions before removals. Which
-// machines get traffic comes first of all: whatever the cloud refuses afterwards, dead ones are replaced.
+// plan returns the writes that make observed what is desired, in an order in which a crash after any of them leaves
+// nothing that the next plan does not find: what lets traffic through before what sends it, groups before listeners,
+// additions before removals. Which machines get traffic comes first of all: whatever the cloud refuses afterwards, dead
+// ones are replaced.
 //
 // Listeners of a load balancer that does not exist yet are either part of its creation or the matter of the next plan.
 func (p planner) plan(d desired, o observed, managed *managedGroup) cloud.Plan {
@@ -200,7 +205,8 @@ func (p *port) groupID() string {
 }
 
 func (d *difference) newPort(wanted cloud.Port, balancer *inventory.LoadBalancer, o observed) *port {
-	p := &port{Port: wanted, settings: d.desired.ports[wanted.Key], name: portName(d.desired.name, wanted), labels: portLabels(d.desired.labels, wanted.Key)}
+	p := &port{Port: wanted, settings: d.desired.ports[wanted.Key], name: portName(d.desired.name, wanted),
+		labels: portLabels(d.desired.labels, wanted.Key)}
 	if balancer != nil {
 		p.listener = listenerOf(*balancer, wanted.Key)
 	}
@@ -246,8 +252,8 @@ func (d *difference) createBalancer(ports []*port) {
 	d.add(cloud.Create, kindBalancer, create.Name, "", CreateLoadBalancer{create})
 }
 
-// surplus adds the removal of what belongs to the Service but is not needed any more: listeners first, because the cloud
-// keeps a target group as long as a listener uses it.
+// surplus adds the removal of what belongs to the Service but is not needed any more: listeners first, because the
+// cloud keeps a target group as long as a listener uses it.
 func (d *difference) surplus(o observed) {
 	if len(o.balancers) > 0 {
 		d.surplusListeners(o.balancers[0])
@@ -288,15 +294,17 @@ func (d *difference) surplusListeners(balancer inventory.LoadBalancer) {
 	}
 }
 
-// owns says whether a listener is there because of this program. One that somebody else added has none of its labels and stays; one of a
-// Service that gave the load balancer up goes, and so does one that lost its labels, by its name.
+// owns says whether a listener is there because of this program. One that somebody else added has none of its labels
+// and stays; one of a Service that gave the load balancer up goes, and so does one that lost its labels, by its name.
 func (d desired) owns(listener inventory.Listener) bool {
 	of := listener.Labels
-	return of[labelUID] == d.labels[labelUID] || of[labelManaged] == "true" && of[labelCluster] == d.labels[labelCluster] ||
+	return of[labelUID] == d.labels[labelUID] || of[labelManaged] == "true" &&
+		of[labelCluster] == d.labels[labelCluster] ||
 		contradiction(of, d.labels) == "" && strings.HasPrefix(listener.Name, d.name+"-")
 }
 
-// deleteBalancer adds the deletion of a load balancer, unless it is under way, with what would refuse it switched off before.
+// deleteBalancer adds the deletion of a load balancer, unless it is under way, with what would refuse it switched off
+// before.
 func (d *difference) deleteBalancer(balancer inventory.LoadBalancer, why string) {
 	if balancer.Deleting() {
 		return
@@ -305,8 +313,8 @@ func (d *difference) deleteBalancer(balancer inventory.LoadBalancer, why string)
 	d.add(cloud.Delete, kindBalancer, balancer.Name, why, DeleteLoadBalancer{balancer})
 }
 
-// deletion returns the writes that are possible now to remove everything: load balancers first, which stops the traffic, then what only
-// they could use. It is empty while the cloud is still busy.
+// deletion returns the writes that are possible now to remove everything: load balancers first, which stops the
+// traffic, then what only they could use. It is empty while the cloud is still busy.
 func (p planner) deletion(d desired, o observed) cloud.Plan {
 	diff := &difference{planner: p, desired: d, nodes: noNodeRules(d)}
 	none := func(inventory.LoadBalancer) bool { return false }

@@ -33,7 +33,8 @@ type aimed struct {
 	traces traces
 }
 
-// newBalancer is the load balancer that a Service gets; its listeners and the security group we manage are added by the plan.
+// newBalancer is the load balancer that a Service gets; its listeners and the security group we manage are added by the
+// plan.
 func (d *difference) newBalancer() inventory.NewLoadBalancer {
 	want := d.desired
 	to := aimed{LoadBalancer: inventory.LoadBalancer{
@@ -59,8 +60,8 @@ func (d *difference) newBalancer() inventory.NewLoadBalancer {
 	return inventory.NewLoadBalancer{LoadBalancer: to.LoadBalancer, Internal: want.internal.Value}
 }
 
-// attachGroups adds the security groups that an existing load balancer lacks, before its listeners are changed: no port is open to more
-// than before and after. It returns the load balancer as it is then.
+// attachGroups adds the security groups that an existing load balancer lacks, before its listeners are changed: no port
+// is open to more than before and after. It returns the load balancer as it is then.
 func (d *difference) attachGroups(from inventory.LoadBalancer) inventory.LoadBalancer {
 	to := d.withGroups(from)
 	if slices.Equal(sorted(slices.Clone(from.SecurityGroups)), to.SecurityGroups) {
@@ -73,7 +74,8 @@ func (d *difference) attachGroups(from inventory.LoadBalancer) inventory.LoadBal
 
 // withGroups is an existing load balancer with all security groups that it has or is to have.
 func (d *difference) withGroups(from inventory.LoadBalancer) inventory.LoadBalancer {
-	to, before := aimed{LoadBalancer: from, traces: tracesOf(from.Annotations)}, tracesOf(from.Annotations).applied[settingGroups]
+	to, before := aimed{LoadBalancer: from, traces: tracesOf(from.Annotations)},
+		tracesOf(from.Annotations).applied[settingGroups]
 	to.aimGroups(d.desired, d.managed.identity())
 	for _, group := range from.SecurityGroups {
 		if slices.Contains(to.SecurityGroups, group) {
@@ -89,8 +91,8 @@ func (d *difference) withGroups(from inventory.LoadBalancer) inventory.LoadBalan
 	return to.LoadBalancer
 }
 
-// updateBalancer adds everything else that an existing load balancer needs, after its listeners: what the cloud refuses of it must not keep
-// a port from being closed. Only now security groups are taken off.
+// updateBalancer adds everything else that an existing load balancer needs, after its listeners: what the cloud refuses
+// of it must not keep a port from being closed. Only now security groups are taken off.
 func (d *difference) updateBalancer(from, attached inventory.LoadBalancer) {
 	before := d.withGroups(from)
 	if c := d.balancerChanges(before, d.aimBalancer(before)); len(c) > 0 {
@@ -118,7 +120,8 @@ func (d *difference) aimBalancer(from inventory.LoadBalancer) aimed {
 	return to
 }
 
-// balancerChanges is what differs, in words. What it remembers alone is no reason to write, unless nobody else knows it once its Service is gone.
+// balancerChanges is what differs, in words. What it remembers alone is no reason to write, unless nobody else knows it
+// once its Service is gone.
 func (d *difference) balancerChanges(from inventory.LoadBalancer, to aimed) changes {
 	var c changes
 	note(&c, "name", from.Name, to.Name)
@@ -126,7 +129,8 @@ func (d *difference) balancerChanges(from inventory.LoadBalancer, to aimed) chan
 	note(&c, "security groups", listText(sorted(slices.Clone(from.SecurityGroups))), listText(to.SecurityGroups))
 	note(&c, "reserved IP", nothing(from.ReservedIP), nothing(to.ReservedIP))
 	note(&c, "delete protection", from.DeleteProtection, to.DeleteProtection)
-	note(&c, "kept when its Service is deleted", tracesOf(from.Annotations).has(settingKeep), to.traces.has(settingKeep))
+	note(&c, "kept when its Service is deleted", tracesOf(from.Annotations).has(settingKeep),
+		to.traces.has(settingKeep))
 	noteMemory(&c, from.Annotations, to.Annotations, d.desired.free)
 	note(&c, "instance size", nothing(from.InstanceSize), nothing(to.InstanceSize))
 	if !maps.Equal(from.Labels, to.Labels) {
@@ -135,7 +139,8 @@ func (d *difference) balancerChanges(from inventory.LoadBalancer, to aimed) chan
 	return c
 }
 
-// balancerName is what a load balancer is called: as the Service asks, else as every other one when it is ours, else as it is.
+// balancerName is what a load balancer is called: as the Service asks, else as every other one when it is ours, else as
+// it is.
 func (d desired) balancerName(observed string) string {
 	asked := d.annotations.name.From(d.values)
 	switch {
@@ -147,7 +152,8 @@ func (d desired) balancerName(observed string) string {
 	return observed
 }
 
-// aimLabels adds the labels that the Service asks for to those that everything of it has, and takes away those that it asked for before.
+// aimLabels adds the labels that the Service asks for to those that everything of it has, and takes away those that it
+// asked for before.
 func (a *aimed) aimLabels(d desired) {
 	asked := d.annotations.labels.From(d.values)
 	labels := withLabels(a.Labels, d.labels)
@@ -188,7 +194,8 @@ func (a *aimed) remember(setting string, values []string) {
 	a.traces = a.traces.with(setting, values...)
 }
 
-// aimSubnet moves the load balancer to the subnet that the Service asks for, and back to the cluster's when it no longer does.
+// aimSubnet moves the load balancer to the subnet that the Service asks for, and back to the cluster's when it no
+// longer does.
 func (a *aimed) aimSubnet(d desired) {
 	switch asked := d.subnet; {
 	case asked.Invalid || asked.Value == "":
@@ -213,7 +220,8 @@ func (a *aimed) aimProtection(d desired) {
 	}
 }
 
-// aimKeep makes the load balancer remember that it is to outlive its Service, for when that is gone and cannot be asked.
+// aimKeep makes the load balancer remember that it is to outlive its Service, for when that is gone and cannot be
+// asked.
 func (a *aimed) aimKeep(d desired) {
 	switch asked := d.annotations.onDelete.From(d.values); {
 	case asked.Invalid:
@@ -224,8 +232,8 @@ func (a *aimed) aimKeep(d desired) {
 	}
 }
 
-// aimReservedIP attaches the reserved IP that the Service asks for, and detaches the one that it asked for before. One that somebody
-// else attached stays.
+// aimReservedIP attaches the reserved IP that the Service asks for, and detaches the one that it asked for before. One
+// that somebody else attached stays.
 func (a *aimed) aimReservedIP(d desired) {
 	switch asked := d.reservedIP; {
 	case asked.Invalid:
@@ -239,8 +247,8 @@ func (a *aimed) aimReservedIP(d desired) {
 	}
 }
 
-// aimGroups attaches the security groups that the Service asks for and the one that is made for it, and detaches those of them that are
-// not asked for any more. Those that others attached stay.
+// aimGroups attaches the security groups that the Service asks for and the one that is made for it, and detaches those
+// of them that are not asked for any more. Those that others attached stay.
 func (a *aimed) aimGroups(d desired, managed string) {
 	ours := a.traces.applied[settingGroups]
 	wanted := slices.Clone(d.groups.Value)

@@ -16,8 +16,8 @@ func (p planner) retarget(d desired, o observed) cloud.Plan {
 	return diff.plan
 }
 
-// restoreLabels adds the write that gives a load balancer the labels by which it is found, before anything that depends on finding it. It
-// returns the load balancer as it is then.
+// restoreLabels adds the write that gives a load balancer the labels by which it is found, before anything that depends
+// on finding it. It returns the load balancer as it is then.
 func (d *difference) restoreLabels(balancer *inventory.LoadBalancer) *inventory.LoadBalancer {
 	if balancer == nil || labelledFor(balancer.Labels, d.desired.labels) {
 		return balancer

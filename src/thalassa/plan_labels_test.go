@@ -5,7 +5,8 @@ import (
 	"testing/synctest"
 )
 
-// TestLabelRemovedByHandWhileTheAnnotationCannotBeRead: what the Service asks for is not known then, so the labels stay as they are.
+// TestLabelRemovedByHandWhileTheAnnotationCannotBeRead: what the Service asks for is not known then, so the labels stay
+// as they are.
 func TestLabelRemovedByHandWhileTheAnnotationCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)
@@ -21,7 +22,8 @@ func TestLabelRemovedByHandWhileTheAnnotationCannotBeRead(t *testing.T) {
 		l.settle(wishes(annotated("labels", "team=shop=test")), nodes)
 		labels := l.only().Labels
 		if value, present := labels["team"]; present || labels["stage"] != "test" {
-			t.Errorf("label team is there: %v, with the value %q, in %v; want it gone and the others kept", present, value, labels)
+			t.Errorf("label team is there: %v, with the value %q, in %v; want it gone and the others kept", present,
+				value, labels)
 		}
 		if writes := l.writes(); len(writes) > 0 {
 			t.Errorf("writes %v, want none", writes)

@@ -16,8 +16,8 @@ import (
 // maxName is the longest name the API accepts for listeners and target groups.
 const maxName = 62
 
-// portName is what the existing CCM calls a port's listener and target group. Too long names, which it could not create,
-// end in a hash of the whole.
+// portName is what the existing CCM calls a port's listener and target group. Too long names, which it could not
+// create, end in a hash of the whole.
 func portName(balancer string, p cloud.Port) string {
 	name := fmt.Sprintf("%s-%s", balancer, p.Name)
 	if p.Name == "" {
@@ -31,7 +31,8 @@ func portName(balancer string, p cloud.Port) string {
 	return name[:maxName-len(hash)-1] + "-" + hash
 }
 
-// targetGroup adds what the port's target group needs: to be created and filled, to be updated, to get another set of machines.
+// targetGroup adds what the port's target group needs: to be created and filled, to be updated, to get another set of
+// machines.
 func (d *difference) targetGroup(p *port) {
 	if p.group == nil {
 		d.createGroup(p)
@@ -181,7 +182,8 @@ func (d *difference) aimListener(from inventory.Listener, p *port) (inventory.Li
 	return to, c
 }
 
-// memoOf is what an object remembers of this Service. What it remembers of another one, which gave it up, is nobody's business.
+// memoOf is what an object remembers of this Service. What it remembers of another one, which gave it up, is nobody's
+// business.
 func (d desired) memoOf(labels, annotations inventory.Labels) *memo {
 	if owner := labels[labelUID]; owner != "" && owner != d.labels[labelUID] {
 		annotations = nil

@@ -12,8 +12,8 @@ import (
 
 const kindSecurityGroup = "security group"
 
-// managedGroup is the security group that is made for a Service, on its way to what it should be. nil: the Service has none, and wants
-// none.
+// managedGroup is the security group that is made for a Service, on its way to what it should be. nil: the Service has
+// none, and wants none.
 type managedGroup struct {
 	group *inventory.SecurityGroup // nil: to be created
 	to    inventory.SecurityGroup
@@ -27,8 +27,8 @@ func (m *managedGroup) identity() string {
 	return m.to.ID
 }
 
-// newManagedGroup returns what the Service's security group should be, nil when it should have none. The error is that a security group
-// cannot say what the Service asks for; of errPings that it lets in all but the pings.
+// newManagedGroup returns what the Service's security group should be, nil when it should have none. The error is that
+// a security group cannot say what the Service asks for; of errPings that it lets in all but the pings.
 func newManagedGroup(d desired, o observed) (*managedGroup, error) {
 	asked, existing := d.annotations.createSecurityGroup.From(d.values), o.securityGroup()
 	switch {
@@ -55,7 +55,8 @@ func newManagedGroup(d desired, o observed) (*managedGroup, error) {
 	}
 	rules, err := ingressOf(d.openings(o, remembered.created, taken), d.echo(existing))
 	if err != nil && !errors.Is(err, errPings) {
-		err = fmt.Errorf("the security group of Service %s: %w; allow fewer networks, or use several Services", d.Owner, err)
+		err = fmt.Errorf("the security group of Service %s: %w; allow fewer networks, or use several Services", d.Owner,
+			err)
 		if existing == nil {
 			return nil, err
 		}
@@ -73,8 +74,9 @@ func newManagedGroup(d desired, o observed) (*managedGroup, error) {
 	return &managedGroup{group: existing, to: to}, err
 }
 
-// openings are what the security group lets in: what the listeners do. Ours is the security group since it was made; one of the existing
-// CCM, which lets nobody in where nobody is named, keeps what it has for such a port: it is neither opened nor closed by mistake.
+// openings are what the security group lets in: what the listeners do. Ours is the security group since it was made;
+// one of the existing CCM, which lets nobody in where nobody is named, keeps what it has for such a port: it is neither
+// opened nor closed by mistake.
 func (d desired) openings(o observed, ours bool, taken []inventory.Rule) []opening {
 	var all []opening
 	for _, port := range d.Ports {
@@ -99,15 +101,16 @@ func letIn(rules []inventory.Rule, protocol string, port int32) []netip.Prefix {
 	var found []netip.Prefix
 	for _, rule := range rules {
 		prefix, err := netip.ParsePrefix(rule.RemoteAddress)
-		if err == nil && rule.Policy == policyAllow && rule.Protocol == protocol && rule.PortMin <= port && port <= rule.PortMax {
+		if err == nil && rule.Policy == policyAllow && rule.Protocol == protocol && rule.PortMin <= port &&
+			port <= rule.PortMax {
 			found = append(found, prefix.Masked())
 		}
 	}
 	return ordered(found)
 }
 
-// admitted are those whom a port lets in, none for everybody: what the Service asks for, or, where that cannot be read or it does not ask,
-// what the listener has and keeps.
+// admitted are those whom a port lets in, none for everybody: what the Service asks for, or, where that cannot be read
+// or it does not ask, what the listener has and keeps.
 func (d desired) admitted(asked sources, listener *inventory.Listener) []netip.Prefix {
 	if listener == nil || asked.Given && !asked.Invalid {
 		return asked.Value
@@ -143,11 +146,13 @@ func (d desired) echo(existing *inventory.SecurityGroup) []opening {
 // silent tells that ping is asked for, and nobody is named who may.
 func (d desired) silent() []cloud.Notice {
 	ping, own := d.annotations.allowICMP.From(d.values), d.annotations.createSecurityGroup.From(d.values)
-	if !ping.Given || !ping.Value || !own.Value || len(d.echo(nil)) > 0 || d.annotations.icmpSources.From(d.values).Given {
+	if !ping.Given || !ping.Value || !own.Value || len(d.echo(nil)) > 0 ||
+		d.annotations.icmpSources.From(d.values).Given {
 		return nil
 	}
 	return []cloud.Notice{settingNotice(reasonConflict, fmt.Sprintf(
-		"Annotation %[1]ssecurity-group-allow-icmp: ICMP is not permitted, because no networks are set. Set them in %[1]ssecurity-group-icmp-allowed-sources or %[1]sacl-allowed-sources.", annotationPrefix))}
+		"Annotation %[1]ssecurity-group-allow-icmp: ICMP is not permitted, because no networks are set. Set them in "+
+			"%[1]ssecurity-group-icmp-allowed-sources or %[1]sacl-allowed-sources.", annotationPrefix))}
 }
 
 // securityGroup adds what the Service's security group needs, before anything that it lets in.
@@ -174,7 +179,8 @@ func (d *difference) securityGroup() {
 // surplusSecurityGroups removes those made for the Service that it does not want any more, once nothing uses them.
 func (d *difference) surplusSecurityGroups(o observed) {
 	for _, group := range o.securityGroups {
-		if !o.complete() || group.ID == d.managed.identity() || group.ID != d.desired.unmanaged && !tracesOf(group.Annotations).created {
+		if !o.complete() || group.ID == d.managed.identity() || group.ID != d.desired.unmanaged &&
+			!tracesOf(group.Annotations).created {
 			continue
 		}
 		d.deleteSecurityGroup(group, "the Service does not ask for one")
@@ -189,8 +195,8 @@ func (d *difference) deleteSecurityGroup(group inventory.SecurityGroup, why stri
 	d.add(cloud.Delete, kindSecurityGroup, group.Name, why, DeleteSecurityGroup{group.ID})
 }
 
-// unmanagedGroup is the identity of the security group that was made for the Service and is not to be any more: one that we made, or that
-// the Service says it does not want.
+// unmanagedGroup is the identity of the security group that was made for the Service and is not to be any more: one
+// that we made, or that the Service says it does not want.
 func unmanagedGroup(d desired, o observed) string {
 	asked := d.annotations.createSecurityGroup.From(d.values)
 	group := o.securityGroup()

@@ -21,7 +21,8 @@ func providerID(machine string) string { return ProviderName + "://" + machine }
 func machineOf(providerID string) (string, error) {
 	match := providerIDPattern.FindStringSubmatch(providerID)
 	if match == nil {
-		return "", fmt.Errorf("providerID %q is not of this cloud: want %s://<machine identity>", providerID, ProviderName)
+		return "", fmt.Errorf("providerID %q is not of this cloud: want %s://<machine identity>", providerID,
+			ProviderName)
 	}
 	return match[1], nil
 }

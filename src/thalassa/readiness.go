@@ -43,7 +43,8 @@ func (r *readiness) check(last func() error, probe func(context.Context) error) 
 }
 
 func (r *readiness) ask(probe func(context.Context) error) {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), probeInterval, fmt.Errorf("no answer within %s", probeInterval))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), probeInterval, fmt.Errorf("no answer within %s",
+		probeInterval))
 	defer cancel()
 	err := probe(ctx)
 	r.mu.Lock()
@@ -52,7 +53,8 @@ func (r *readiness) ask(probe func(context.Context) error) {
 	r.answered, r.failure = r.answered || err == nil, err
 }
 
-// tell logs why the cloud cannot be used when that changes: who looks at the log of a process that is not ready finds it there.
+// tell logs why the cloud cannot be used when that changes: who looks at the log of a process that is not ready finds
+// it there.
 func (r *readiness) tell(err error) {
 	switch {
 	case err == nil && r.failure != nil:

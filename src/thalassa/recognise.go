@@ -61,8 +61,8 @@ func likenessOf(service *corev1.Service) likeness {
 	return f
 }
 
-// recognise looks for load balancers of the Service that lost labels, in the list that is there. With has, the Service has a load balancer
-// with its labels, so that nothing depends on the answer.
+// recognise looks for load balancers of the Service that lost labels, in the list that is there. With has, the Service
+// has a load balancer with its labels, so that nothing depends on the answer.
 func (b *balancers) recognise(ctx context.Context, service *corev1.Service, has bool) (recognition, error) {
 	var r recognition
 	f := likenessOf(service)
@@ -82,13 +82,18 @@ func (b *balancers) recognise(ctx context.Context, service *corev1.Service, has 
 	return r, nil
 }
 
-// judge says whether a load balancer without the Service's labels is the Service's nevertheless, or why that is uncertain. A name that the
-// Service does not choose has its UID in it; whoever made a load balancer of that name is known by its address, or by what it has of ours.
+// judge says whether a load balancer without the Service's labels is the Service's nevertheless, or why that is
+// uncertain. A name that the Service does not choose has its UID in it; whoever made a load balancer of that name is
+// known by its address, or by what it has of ours.
 func (f likeness) judge(balancer inventory.LoadBalancer) (certain bool, doubt uncertain) {
 	named, asked := balancer.Name == f.Names[0], f.asked != "" && balancer.Name == f.asked
-	addressed := slices.ContainsFunc(balancer.Addresses(), func(address string) bool { return slices.Contains(f.Addresses, address) })
+	addressed := slices.ContainsFunc(balancer.Addresses(), func(address string) bool {
+		return slices.Contains(f.Addresses, address)
+	})
 	related := balancer.Labels[labelUID] == f.Owner
-	listens := slices.ContainsFunc(balancer.Listeners, func(l inventory.Listener) bool { return labelledFor(l.Labels, f.labels) })
+	listens := slices.ContainsFunc(balancer.Listeners, func(l inventory.Listener) bool {
+		return labelledFor(l.Labels, f.labels)
+	})
 	like := named || asked || related || listens
 	ours := (named || related || listens) && len(f.Addresses) == 0 && tracesOf(balancer.Annotations).created
 	doubt = uncertain{LoadBalancer: balancer, unlike: "give it another name"}
@@ -99,11 +104,13 @@ func (f likeness) judge(balancer inventory.LoadBalancer) (certain bool, doubt un
 	case ours, like && addressed:
 		return true, uncertain{}
 	case addressed:
-		doubt.why, doubt.unlike = "it has the Service's address, and not its name", "take the address out of the Service's status: "+f.clearing()
+		doubt.why, doubt.unlike = "it has the Service's address, and not its name",
+			"take the address out of the Service's status: "+f.clearing()
 	case related:
 		doubt.why, doubt.unlike = "it has the Service's UID, and not its address", "remove its label "+labelUID
 	case listens: // as one that was handed over to others has, too
-		doubt.why, doubt.unlike = "its listeners have the Service's labels, and it does not have the Service's address", "remove these labels from its listeners"
+		doubt.why, doubt.unlike = "its listeners have the Service's labels, and it does not have the Service's address",
+			"remove these labels from its listeners"
 	case named:
 		doubt.why = "it has the Service's name, and not its address"
 	case asked && balancer.Description == descriptionOf(cloud.OwnerOf("", f.service)):
@@ -117,7 +124,8 @@ func (f likeness) clearing() string {
 	return fmt.Sprintf(`kubectl patch service %s --namespace %s --subresource=status --type=merge --patch '{"status":{"loadBalancer":null}}'`, f.service.Name, f.service.Namespace)
 }
 
-// otherOwner is a label of the load balancer, or of one of its listeners, that says that it is not the Service's; "" when none does.
+// otherOwner is a label of the load balancer, or of one of its listeners, that says that it is not the Service's; ""
+// when none does.
 func (f likeness) otherOwner(balancer inventory.LoadBalancer) string {
 	if other := contradiction(balancer.Labels, f.labels); other != "" {
 		return "its label " + other
@@ -130,7 +138,8 @@ func (f likeness) otherOwner(balancer inventory.LoadBalancer) string {
 	return ""
 }
 
-// contradiction is a label, as "key=value", that says that an object is not the owner's; "" when none does. A missing or empty label does not.
+// contradiction is a label, as "key=value", that says that an object is not the owner's; "" when none does. A missing
+// or empty label does not.
 func contradiction(labels, owner inventory.Labels) string {
 	for _, key := range []string{labelCluster, labelManaged, labelNamespace, labelName, labelUID} {
 		if value := labels[key]; value != "" && value != owner[key] {
@@ -140,8 +149,8 @@ func contradiction(labels, owner inventory.Labels) string {
 	return ""
 }
 
-// adopted returns the load balancers that count as the Service's, given those with its labels: one that lost them only where there is no
-// other. Of several that lost them nobody knows which one counts: then all are doubtful.
+// adopted returns the load balancers that count as the Service's, given those with its labels: one that lost them only
+// where there is no other. Of several that lost them nobody knows which one counts: then all are doubtful.
 func (r *recognition) adopted(owned []inventory.LoadBalancer) []inventory.LoadBalancer {
 	if len(owned) > 0 || len(r.certain) == 0 {
 		return owned
@@ -152,7 +161,8 @@ func (r *recognition) adopted(owned []inventory.LoadBalancer) []inventory.LoadBa
 		return found
 	}
 	for _, balancer := range r.certain {
-		r.doubtful = append(r.doubtful, uncertain{LoadBalancer: balancer, why: "several are like it", unlike: "delete it or give it another name"})
+		r.doubtful = append(r.doubtful, uncertain{LoadBalancer: balancer, why: "several are like it",
+			unlike: "delete it or give it another name"})
 	}
 	r.certain = nil
 	return nil
@@ -163,18 +173,24 @@ func (r recognition) notices(balancer inventory.LoadBalancer, owner inventory.La
 	var notices []cloud.Notice
 	if !labelledFor(balancer.Labels, owner) && !balancer.Deleting() {
 		notices = append(notices, settingNotice(reasonLabelsLost, fmt.Sprintf(
-			"Load balancer %s (%s) lost labels of this Service in the cloud. It was recognised without them and keeps its address. The labels are set again. Find out which user or program removed them.", balancer.Name, balancer.ID)))
+			"Load balancer %s (%s) lost labels of this Service in the cloud. It was recognised without them and "+
+				"keeps its address. The labels are set again. Find out which user or program removed them.",
+			balancer.Name, balancer.ID)))
 	}
 	for _, other := range r.certain {
 		if !other.Deleting() {
 			notices = append(notices, settingNotice(reasonUncertain, fmt.Sprintf(
-				"Load balancer %s (%s) also belongs to this Service, but has lost its labels. The Service uses %s. If %s is not needed, delete it in the cloud; otherwise it is deleted with the Service.", other.Name, other.ID, balancer.ID, other.ID)))
+				"Load balancer %s (%s) also belongs to this Service, but has lost its labels. The Service uses %s. "+
+					"If %s is not needed, delete it in the cloud; otherwise it is deleted with the Service.",
+				other.Name, other.ID, balancer.ID, other.ID)))
 		}
 	}
 	for _, other := range r.doubtful {
 		if !other.foreign {
 			notices = append(notices, settingNotice(reasonUncertain, fmt.Sprintf(
-				"Load balancer %s (%s) may also belong to this Service: %s. The Service uses %s. If %s is not needed, delete it in the cloud; it is not deleted with the Service.", other.Name, other.ID, other.why, balancer.ID, other.ID)))
+				"Load balancer %s (%s) may also belong to this Service: %s. The Service uses %s. If %s is not "+
+					"needed, delete it in the cloud; it is not deleted with the Service.", other.Name, other.ID,
+				other.why, balancer.ID, other.ID)))
 		}
 	}
 	return notices
@@ -182,15 +198,19 @@ func (r recognition) notices(balancer inventory.LoadBalancer, owner inventory.La
 
 // labelledFor says whether the labels are those by which the owner's load balancer is found.
 func labelledFor(labels, owner inventory.Labels) bool {
-	return inventory.HasLabels(labels, inventory.Labels{labelCluster: owner[labelCluster], labelManaged: owner[labelManaged], labelUID: owner[labelUID]})
+	return inventory.HasLabels(labels, inventory.Labels{labelCluster: owner[labelCluster],
+		labelManaged: owner[labelManaged], labelUID: owner[labelUID]})
 }
 
 // refusal is why no load balancer is made, and what to do; nil when nothing is in the way.
 func (r recognition) refusal(owner inventory.Labels) error {
 	var all []error
 	for _, found := range r.doubtful {
-		text := fmt.Sprintf("load balancer %s (%s) may belong to this Service: %s. No other load balancer is created, and this one is not changed. If it belongs to the Service, set these labels on it in the cloud: %s=%s, %s=%s, %s=%s.",
-			found.Name, found.ID, found.why, labelCluster, owner[labelCluster], labelManaged, owner[labelManaged], labelUID, owner[labelUID])
+		text := fmt.Sprintf("load balancer %s (%s) may belong to this Service: %s. No other load balancer is "+
+			"created, and this one is not changed. If it belongs to the Service, set these labels on it in the "+
+			"cloud: %s=%s, %s=%s, %s=%s.",
+			found.Name, found.ID, found.why, labelCluster, owner[labelCluster], labelManaged, owner[labelManaged],
+			labelUID, owner[labelUID])
 		if found.foreign {
 			text += " If the name of the cluster was changed, set cluster in the cloud-config to the previous name."
 		}
@@ -207,7 +227,9 @@ func (o observed) leftBehind() string {
 		if found.Labels[labelManaged] == "false" {
 			continue // it was handed over to others
 		}
-		all = append(all, fmt.Sprintf("Load balancer %s (%s) remains in the cloud: %s. If it belonged to this Service, delete it there.", found.Name, found.ID, found.why))
+		all = append(all,
+			fmt.Sprintf("Load balancer %s (%s) remains in the cloud: %s. If it belonged to this Service, delete it "+
+				"there.", found.Name, found.ID, found.why))
 	}
 	for _, group := range o.unproven {
 		all = append(all, fmt.Sprintf("Security group %s (%s) remains in the cloud: it has only some of the labels of "+
@@ -216,27 +238,30 @@ func (o observed) leftBehind() string {
 	return strings.Join(all, " ")
 }
 
-// otherUser returns a load balancer that is not the Service's and uses the target group or security group with that identity.
+// otherUser returns a load balancer that is not the Service's and uses the target group or security group with that
+// identity.
 func (b *balancers) otherUser(id string, o observed) (user inventory.LoadBalancer, used bool) {
 	return b.inventory.UserOf(id, func(lb inventory.LoadBalancer) bool { return o.hasBalancer(lb.ID) })
 }
 
-// madeByUs says of a load balancer that lost its labels, and with them perhaps the record of who made it, whether this program did: all
-// that belongs to it has that record.
+// madeByUs says of a load balancer that lost its labels, and with them perhaps the record of who made it, whether this
+// program did: all that belongs to it has that record.
 func (o observed) madeByUs() bool {
 	balancer := o.balancer()
 	if balancer == nil || len(balancer.Listeners) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(balancer.Listeners, func(l inventory.Listener) bool { return !tracesOf(l.Annotations).created }) &&
+	return !slices.ContainsFunc(balancer.Listeners, func(l inventory.Listener) bool {
+		return !tracesOf(l.Annotations).created
+	}) &&
 		!slices.ContainsFunc(o.groups, func(g inventory.TargetGroup) bool { return !tracesOf(g.Annotations).created })
 }
 
 // descriptionOf is the description of what is made for a Service.
 func descriptionOf(owner cloud.Owner) string { return "Kubernetes Service " + owner.String() }
 
-// groupsWithoutLabels returns the Service's target groups that lost labels. Their name has that of the Service's load balancer in it, which has
-// the Service's UID. One that another load balancer uses is left to that.
+// groupsWithoutLabels returns the Service's target groups that lost labels. Their name has that of the Service's load
+// balancer in it, which has the Service's UID. One that another load balancer uses is left to that.
 func (b *balancers) groupsWithoutLabels(
 	ctx context.Context, service *corev1.Service, o observed,
 ) ([]inventory.TargetGroup, error) {
@@ -266,7 +291,9 @@ func (b *balancers) securityGroupsWithoutLabels(
 	}
 	owner := ownerLabels(cloud.OwnerOf(b.config.Cluster, service), nil)
 	for _, group := range groups {
-		known := slices.ContainsFunc(o.securityGroups, func(has inventory.SecurityGroup) bool { return has.ID == group.ID })
+		known := slices.ContainsFunc(o.securityGroups, func(has inventory.SecurityGroup) bool {
+			return has.ID == group.ID
+		})
 		attached := o.balancer() != nil && slices.Contains(o.balancer().SecurityGroups, group.ID)
 		switch {
 		case known || contradiction(group.Labels, owner) != "":

@@ -16,7 +16,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// references are the settings that name something in the cloud, by identities. What is not there, or cannot be had, is invalid.
+// references are the settings that name something in the cloud, by identities. What is not there, or cannot be had, is
+// invalid.
 type references struct {
 	subnet     annotation.Setting[string]
 	groups     annotation.Setting[[]string] // security groups that others made, sorted
@@ -32,7 +33,8 @@ type references struct {
 }
 
 // resolve looks up what the Service names. The notices are about what is not there.
-func (b *balancers) resolve(ctx context.Context, service *corev1.Service, s settings, o observed) (references, []cloud.Notice) {
+func (b *balancers) resolve(ctx context.Context, service *corev1.Service, s settings,
+	o observed) (references, []cloud.Notice) {
 	r := &resolution{from: b, ctx: ctx, settings: s, balancer: o.balancer()}
 	r.resolveSubnet()
 	r.resolveGroups()
@@ -55,7 +57,8 @@ func (r *resolution) resolveNodes() {
 	if r.nodeGroup = group; group == nil {
 		if err == nil && asked.Asked() && asked.Value {
 			r.notices = append(r.notices, settingNotice(reasonUnsupported, fmt.Sprintf(
-				"Annotation %sopen-node-ports: the cluster's cloud-config does not name a security group of the nodes, so no rules are made. Set loadBalancer.nodeSecurityGroup there.", annotationPrefix)))
+				"Annotation %sopen-node-ports: the cluster's cloud-config does not name a security group of the "+
+					"nodes, so no rules are made. Set loadBalancer.nodeSecurityGroup there.", annotationPrefix)))
 		}
 		return
 	}
@@ -90,7 +93,8 @@ func (r *resolution) refuse(reason, format string, values ...any) {
 
 // fail notes that a setting could not be looked up.
 func (r *resolution) fail(name string, err error) {
-	r.failed = errors.Join(r.failed, fmt.Errorf("looking up what annotation %s%s names: %w", annotationPrefix, name, err))
+	r.failed = errors.Join(r.failed, fmt.Errorf("looking up what annotation %s%s names: %w", annotationPrefix, name,
+		err))
 }
 
 // resolveSubnet finds the subnet that the Service names; without one, that of the cluster, if it is needed.
@@ -118,13 +122,15 @@ func (r *resolution) resolveSubnet() {
 		r.fail(settingSubnet, err)
 	case !found:
 		r.subnet.Invalid = true
-		r.refuse(reasonUnknownSubnet, "Annotation %ssubnet: VPC %s has no subnet %q; it has %s.", annotationPrefix, r.from.config.VPCIdentity, asked.Value, names(known))
+		r.refuse(reasonUnknownSubnet, "Annotation %ssubnet: VPC %s has no subnet %q; it has %s.", annotationPrefix,
+			r.from.config.VPCIdentity, asked.Value, names(known))
 	default:
 		r.subnet.Value = subnet.ID
 		if r.balancer != nil && subnet.ID != r.balancer.Subnet && isInternal(*r.balancer) {
 			r.subnet.Invalid = true
 			r.notices = append(r.notices, settingNotice(reasonImmutable, fmt.Sprintf(
-				"Annotation %ssubnet: an internal load balancer cannot be moved to another subnet, and stays in %s. To use %s, delete the Service and create it again; its address then changes.",
+				"Annotation %ssubnet: an internal load balancer cannot be moved to another subnet, and stays in %s. "+
+					"To use %s, delete the Service and create it again; its address then changes.",
 				annotationPrefix, r.balancer.Subnet, asked.Value)))
 		}
 	}
@@ -145,7 +151,8 @@ func (r *resolution) resolveGroups() {
 			r.fail(settingGroups, err)
 		case !found:
 			r.groups.Invalid = true
-			r.refuse(reasonUnknownGroup, "Annotation %ssecurity-groups: VPC %s has no security group %q%s. Its security groups do not change, and no new port is opened.",
+			r.refuse(reasonUnknownGroup, "Annotation %ssecurity-groups: VPC %s has no security group %q%s. Its "+
+				"security groups do not change, and no new port is opened.",
 				annotationPrefix, r.from.config.VPCIdentity, ref, r.knownGroups())
 		default:
 			r.groups.Value = append(r.groups.Value, group.ID)
@@ -165,7 +172,8 @@ func (r *resolution) knownGroups() string {
 
 // resolveReservedIP finds the reserved IP that the Service names, by annotation or by its address in the spec.
 func (r *resolution) resolveReservedIP(service *corev1.Service) {
-	asked, field := r.settings.annotations.reservedIP.From(r.settings.values), "Annotation "+annotationPrefix+settingReservedIP
+	asked, field := r.settings.annotations.reservedIP.From(r.settings.values), "Annotation "+annotationPrefix+
+		settingReservedIP
 	r.reservedIP = annotation.Setting[string]{Given: asked.Given, Invalid: asked.Invalid}
 	if asked.Invalid {
 		r.missing = errors.Join(r.missing, fmt.Errorf("annotation %sreserved-ip cannot be read", annotationPrefix))
@@ -180,22 +188,28 @@ func (r *resolution) resolveReservedIP(service *corev1.Service) {
 		parsed, err := netip.ParseAddr(address)
 		if err != nil {
 			r.reservedIP = annotation.Setting[string]{Given: true, Invalid: true}
-			r.refuse(reasonUnknownIP, "spec.loadBalancerIP: %q is not an IP address; give the address of a reserved IP, or remove it.", address)
+			r.refuse(reasonUnknownIP,
+				"spec.loadBalancerIP: %q is not an IP address; give the address of a reserved IP, or remove it.",
+				address)
 			return
 		}
 		if r.legacy() {
 			r.reservedIP.Given = false
-			if slices.ContainsFunc(r.balancer.ExternalAddresses, func(has string) bool { return isAddress(has, parsed) }) {
+			if slices.ContainsFunc(r.balancer.ExternalAddresses, func(has string) bool {
+				return isAddress(has, parsed)
+			}) {
 				return // it is reached by that
 			}
 			r.notices = append(r.notices, settingNotice(reasonImmutable, fmt.Sprintf(
-				"spec.loadBalancerIP is not applied to a load balancer that this program did not create, because its address would change. To change the address, set %sreserved-ip: %q.", annotationPrefix, address)))
+				"spec.loadBalancerIP is not applied to a load balancer that this program did not create, because its "+
+					"address would change. To change the address, set %sreserved-ip: %q.", annotationPrefix, address)))
 			return
 		}
 		ref, field, r.reservedIP.Given = address, "spec.loadBalancerIP", true
 	}
 	ip, found, err := r.from.inventory.ReservedIP(r.ctx, ref, r.from.config.Inventory.balancerAge())
-	if free := r.balancer != nil && ip.AttachedTo == r.balancer.ID || ip.AttachedTo == ""; err == nil && found && !free {
+	if free := r.balancer != nil && ip.AttachedTo == r.balancer.ID || ip.AttachedTo == ""; err == nil && found &&
+		!free {
 		ip, found, err = r.from.inventory.ReservedIP(r.ctx, ref, r.from.fresh()) // it may just have been given up
 	}
 	switch {
@@ -204,7 +218,8 @@ func (r *resolution) resolveReservedIP(service *corev1.Service) {
 		r.fail(settingReservedIP, err)
 	case !found:
 		r.reservedIP.Invalid = true
-		r.refuse(reasonUnknownIP, "%s: region %s has no reserved IP %q. Reserve one in the cloud and name it here, by identity, slug or address.", field, r.region(), ref)
+		r.refuse(reasonUnknownIP, "%s: region %s has no reserved IP %q. Reserve one in the cloud and name it here, "+
+			"by identity, slug or address.", field, r.region(), ref)
 	default:
 		r.take(ip, field, address)
 	}
@@ -224,18 +239,25 @@ func (r *resolution) legacy() bool {
 // take aims at a reserved IP, unless somebody else has it.
 func (r *resolution) take(ip inventory.ReservedIP, field, address string) {
 	adopts := r.settings.annotations.adopt.From(r.settings.values).Value
-	own := r.balancer != nil && ip.AttachedTo == r.balancer.ID || r.balancer == nil && adopts != "" && ip.AttachedTo == adopts
-	differs := address != "" && !slices.ContainsFunc(ip.Addresses, func(has netip.Addr) bool { return isAddress(address, has) })
+	own := r.balancer != nil && ip.AttachedTo == r.balancer.ID || r.balancer == nil && adopts != "" &&
+		ip.AttachedTo == adopts
+	differs := address != "" && !slices.ContainsFunc(ip.Addresses, func(has netip.Addr) bool {
+		return isAddress(address, has)
+	})
 	switch r.reservedIP.Value = ip.ID; {
 	case differs:
 		r.reservedIP.Invalid = true
-		r.refuse(reasonConflict, "%s names %s (%s), but spec.loadBalancerIP is %s. Remove one of the two.", field, ip.ID, addressText(ip), address)
-	case r.balancer != nil && isInternal(*r.balancer) && ip.AttachedTo != r.balancer.ID, r.balancer == nil && r.settings.internal.Value && !r.settings.internal.Invalid:
+		r.refuse(reasonConflict, "%s names %s (%s), but spec.loadBalancerIP is %s. Remove one of the two.", field,
+			ip.ID, addressText(ip), address)
+	case r.balancer != nil && isInternal(*r.balancer) && ip.AttachedTo != r.balancer.ID, r.balancer == nil &&
+		r.settings.internal.Value && !r.settings.internal.Invalid:
 		r.reservedIP.Invalid = true
-		r.refuse(reasonUnsupported, "%s: an internal load balancer cannot have a reserved IP, which is a public address. Remove one of the two.", field)
+		r.refuse(reasonUnsupported, "%s: an internal load balancer cannot have a reserved IP, which is a public "+
+			"address. Remove one of the two.", field)
 	case ip.AttachedTo != "" && !own:
 		r.reservedIP.Invalid = true
-		r.refuse(reasonInUse, "%s: reserved IP %s (%s) is attached to %s. Detach it there, or name another one. It is retried automatically.", field, ip.ID, addressText(ip), ip.AttachedTo)
+		r.refuse(reasonInUse, "%s: reserved IP %s (%s) is attached to %s. Detach it there, or name another one. It "+
+			"is retried automatically.", field, ip.ID, addressText(ip), ip.AttachedTo)
 	}
 }
 

@@ -30,8 +30,8 @@ const (
 	reasonNotReloaded = "CloudSecretsNotReloaded"
 )
 
-// reloader changes over to other credentials and CA certificates when their files change. They are tried first: while the new ones
-// are no good, the old ones stay in use.
+// reloader changes over to other credentials and CA certificates when their files change. They are tried first: while
+// the new ones are no good, the old ones stay in use.
 type reloader struct {
 	read  func() (client.Secrets, error)
 	adopt func(context.Context, client.Secrets) error
@@ -53,18 +53,22 @@ type reloader struct {
 	adopted prometheus.Gauge
 }
 
-func newReloader(current client.Secrets, read func() (client.Secrets, error), adopt func(context.Context, client.Secrets) error) *reloader {
+func newReloader(current client.Secrets, read func() (client.Secrets, error),
+	adopt func(context.Context, client.Secrets) error) *reloader {
 	name := func(name, help string) prometheus.Opts {
 		return prometheus.Opts{Namespace: "cloudprovider", Subsystem: "thalassa", Name: name, Help: help}
 	}
 	r := &reloader{
 		read: read, adopt: adopt, current: current,
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts(name("secrets_reloads_total",
-			"Number of changes of the files with credentials and CA certificates, by result: adopted, refused (by the cloud), untried (the cloud does not answer) or unreadable.")), []string{"result"}),
+			"Number of changes of the files with credentials and CA certificates, by result: adopted, refused (by "+
+				"the cloud), untried (the cloud does not answer) or unreadable.")), []string{"result"}),
 		failing: prometheus.NewGauge(prometheus.GaugeOpts(name("secrets_reload_failing",
-			"1 if the files with credentials and CA certificates cannot be used and previous ones are in use, otherwise 0."))),
+			"1 if the files with credentials and CA certificates cannot be used and previous ones are in use, "+
+				"otherwise 0."))),
 		adopted: prometheus.NewGauge(prometheus.GaugeOpts(name("secrets_adopted_timestamp_seconds",
-			"Time at which the current credentials and CA certificates were adopted, as a Unix timestamp in seconds."))),
+			"Time at which the current credentials and CA certificates were adopted, as a Unix timestamp in "+
+				"seconds."))),
 	}
 	r.adopted.SetToCurrentTime()
 	return r
@@ -87,7 +91,8 @@ func (r *reloader) look(ctx context.Context) {
 	secrets, err := r.read()
 	switch {
 	case err != nil:
-		r.trouble(ctx, "unreadable", err.Error(), fmt.Errorf("reading the files with credentials and CA certificates: %w", err))
+		r.trouble(ctx, "unreadable", err.Error(),
+			fmt.Errorf("reading the files with credentials and CA certificates: %w", err))
 	case reflect.DeepEqual(secrets, r.current):
 		r.settle()
 	case reflect.DeepEqual(secrets, r.refused) && time.Now().Before(r.retryAt):
@@ -105,7 +110,8 @@ func (r *reloader) try(ctx context.Context, secrets client.Secrets) {
 		r.pause = min(2*r.pause, maxReloadPause)
 		r.retryAt = time.Now().Add(r.pause)
 		result := "refused"
-		if errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrThrottled) || errors.Is(err, client.ErrMalformed) {
+		if errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrThrottled) ||
+			errors.Is(err, client.ErrMalformed) {
 			result = "untried"
 		}
 		r.trouble(ctx, result, result, fmt.Errorf("trying %s: %w", secrets.Credentials, err))
@@ -115,7 +121,8 @@ func (r *reloader) try(ctx context.Context, secrets client.Secrets) {
 	r.reloads.WithLabelValues("adopted").Inc()
 	r.adopted.SetToCurrentTime()
 	r.settle()
-	r.tell(ctx, corev1.EventTypeNormal, reasonReloaded, fmt.Sprintf("The new secrets are in use for calls to the cloud: %s", secrets.Credentials))
+	r.tell(ctx, corev1.EventTypeNormal, reasonReloaded,
+		fmt.Sprintf("The new secrets are in use for calls to the cloud: %s", secrets.Credentials))
 }
 
 // settle ends a trouble: the files hold what is in use.
@@ -139,7 +146,8 @@ func (r *reloader) trouble(ctx context.Context, result, same string, err error) 
 	r.told = same
 	r.reloads.WithLabelValues(result).Inc()
 	r.tell(ctx, corev1.EventTypeWarning, reasonNotReloaded,
-		fmt.Sprintf("The files with the secrets for the cloud have changed, but the new secrets cannot be used. The previous ones stay in use: %v", err))
+		fmt.Sprintf("The files with the secrets for the cloud have changed, but the new secrets cannot be used. The "+
+			"previous ones stay in use: %v", err))
 }
 
 func (r *reloader) tell(ctx context.Context, kind, reason, message string) {
@@ -175,5 +183,6 @@ func ownPod(getenv func(string) string) *corev1.ObjectReference {
 	if name == "" || namespace == "" {
 		return nil
 	}
-	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name, UID: types.UID(getenv("POD_UID"))}
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name,
+		UID: types.UID(getenv("POD_UID"))}
 }

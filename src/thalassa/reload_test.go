@@ -107,7 +107,8 @@ func TestReload(t *testing.T) {
 		v.pass(t, time.Hour)
 		v.expect(t, "bad new ones", "new", 1, "Warning CloudSecretsNotReloaded")
 		if got := len(v.tried); got < 12 || got > 20 {
-			t.Errorf("bad secrets were tried %d times in an hour, want ever rarer, every %s in the end", got, maxReloadPause)
+			t.Errorf("bad secrets were tried %d times in an hour, want ever rarer, every %s in the end", got,
+				maxReloadPause)
 		}
 
 		v.good["bad"] = true // a credential that becomes valid later
@@ -157,7 +158,8 @@ func TestReloadShowsNoSecret(t *testing.T) {
 	v := newVault(t)
 	v.token = "s3cret"
 	v.look(t.Context())
-	if event := <-v.events.Events; strings.Contains(event, "s3cret") || !strings.Contains(event, "not permitted (HTTP 401)") {
+	if event := <-v.events.Events; strings.Contains(event, "s3cret") ||
+		!strings.Contains(event, "not permitted (HTTP 401)") {
 		t.Errorf("event = %q", event)
 	}
 	if said := fmt.Sprintf("%v %+v", v.current, v.refused); strings.Contains(said, "s3cret") {
@@ -169,18 +171,22 @@ func TestOwnPod(t *testing.T) {
 	if pod := ownPod(func(string) string { return "" }); pod != nil {
 		t.Errorf("pod = %v outside of one", pod)
 	}
-	want := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "pod_namespace", Name: "pod_name", UID: "pod_uid"}
+	want := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "pod_namespace", Name: "pod_name",
+		UID: "pod_uid"}
 	if diff := cmp.Diff(want, ownPod(strings.ToLower)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestCloudReloads: the whole way, from a new token in the cloud's hands to calls that use it, without a call that fails.
+// TestCloudReloads: the whole way, from a new token in the cloud's hands to calls that use it, without a call that
+// fails.
 func TestCloudReloads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		good := client.Secrets{Credentials: client.Credentials{PersonalAccessToken: emulator.DefaultToken}}
-		r := l.cloud.newReloader(tokenSecrets("something older"), func() (client.Secrets, error) { return good, nil }, nil)
+		r := l.cloud.newReloader(tokenSecrets("something older"), func() (client.Secrets, error) {
+			return good, nil
+		}, nil)
 		r.look(t.Context())
 		if diff := cmp.Diff(good, r.current); diff != "" {
 			t.Errorf("in use: %s", diff)

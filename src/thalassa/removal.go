@@ -11,12 +11,12 @@ import (
 // reasonHealthCheckKept: the cloud does not remove a health check.
 const reasonHealthCheckKept = "HealthCheckKept"
 
-// removalTries is how often the removal of a target group's health check is written before it counts as impossible: twice, because
-// the first time somebody may have put it back.
+// removalTries is how often the removal of a target group's health check is written before it counts as impossible:
+// twice, because the first time somebody may have put it back.
 const removalTries = 2
 
-// removals remembers the health checks that were removed from target groups, because the cloud may take null for "as it is" and
-// would be told the same for ever. The zero value is ready to use.
+// removals remembers the health checks that were removed from target groups, because the cloud may take null for "as it
+// is" and would be told the same for ever. The zero value is ready to use.
 type removals struct {
 	mu    sync.Mutex
 	tried map[string]removal // by identity of the target group
@@ -60,7 +60,8 @@ func (r *removals) inVain(group inventory.TargetGroup) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	latest := r.tried[group.ID]
-	return latest.times >= removalTries && group.HealthCheck != nil && latest.check == healthCheckText(group.HealthCheck)
+	return latest.times >= removalTries && group.HealthCheck != nil &&
+		latest.check == healthCheckText(group.HealthCheck)
 }
 
 // forget is for a group that has another health check, or is gone.
@@ -88,7 +89,9 @@ func (r *removals) kept(d desired, o observed) []cloud.Notice {
 		case group == nil || !r.inVain(*group):
 		case d.healthCheck(port).aim(memoOf(group.Annotations, d.free), port, group.HealthCheck) == nil:
 			notices = append(notices, settingNotice(reasonHealthCheckKept, fmt.Sprintf(
-				"The cloud accepted the removal of the health check of target group %s, but did not remove it: %s. Nodes that fail it receive no traffic. Remove it in the cloud. If that is not possible, delete the port's listener and this target group there: new ones are then created automatically.",
+				"The cloud accepted the removal of the health check of target group %s, but did not remove it: %s. "+
+					"Nodes that fail it receive no traffic. Remove it in the cloud. If that is not possible, delete "+
+					"the port's listener and this target group there: new ones are then created automatically.",
 				group.Name, healthCheckText(group.HealthCheck))))
 		}
 	}

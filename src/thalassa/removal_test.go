@@ -33,8 +33,8 @@ func (l *lab) eventsAbout(reason string) []string {
 	return found
 }
 
-// TestHealthCheckThatStays: in a cloud that takes null for "as it is", the same removal is written twice and not for ever, and
-// the Service's owner hears of it once; all else goes on.
+// TestHealthCheckThatStays: in a cloud that takes null for "as it is", the same removal is written twice and not for
+// ever, and the Service's owner hears of it once; all else goes on.
 func TestHealthCheckThatStays(t *testing.T) {
 	for name, passes := range map[string]struct{ drift bool }{"by syncs": {}, "by drift passes": {drift: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +60,8 @@ func TestHealthCheckThatStays(t *testing.T) {
 					t.Errorf("writes in six hours: %v; want %d", writes, removalTries)
 				}
 				told := l.eventsAbout(reasonHealthCheckKept)
-				if len(told) != 1 || !strings.Contains(told[0], l.group().Name) || !strings.Contains(told[0], ":32000/healthz") {
+				if len(told) != 1 || !strings.Contains(told[0], l.group().Name) ||
+					!strings.Contains(told[0], ":32000/healthz") {
 					t.Errorf("told %q; want one event that names the target group and its health check", told)
 				}
 
@@ -68,7 +69,8 @@ func TestHealthCheckThatStays(t *testing.T) {
 				web = web.DeepCopy() // drift passes read the one before, as that of an informer
 				web.Annotations[annotationPrefix+"loadbalancing-policy"] = "MAGLEV"
 				l.settle(web, nodes)
-				if policy := l.group().LoadbalancingPolicy; policy == nil || *policy != "MAGLEV" || len(l.writes()) != 1 {
+				if policy := l.group().LoadbalancingPolicy; policy == nil || *policy != "MAGLEV" ||
+					len(l.writes()) != 1 {
 					t.Errorf("after a change of the policy it is %v, with the writes %v", policy, l.writes())
 				}
 			})
@@ -76,7 +78,8 @@ func TestHealthCheckThatStays(t *testing.T) {
 	}
 }
 
-// TestHealthCheckThatWasPutBack: somebody who adds it again is overruled once, and a Service that wants one again starts anew.
+// TestHealthCheckThatWasPutBack: somebody who adds it again is overruled once, and a Service that wants one again
+// starts anew.
 func TestHealthCheckThatWasPutBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -89,8 +92,10 @@ func TestHealthCheckThatWasPutBack(t *testing.T) {
 			local(web, false)
 			l.settle(web, nodes)
 			group := l.group()
-			update := iaas.UpdateTargetGroup{Name: group.Name, Labels: group.Labels, TargetPort: group.TargetPort, Protocol: group.Protocol, HealthCheck: check}
-			if _, err := l.api().UpdateTargetGroup(t.Context(), iaas.UpdateTargetGroupRequest{Identity: group.Identity, UpdateTargetGroup: update}); err != nil {
+			update := iaas.UpdateTargetGroup{Name: group.Name, Labels: group.Labels, TargetPort: group.TargetPort,
+				Protocol: group.Protocol, HealthCheck: check}
+			if _, err := l.api().UpdateTargetGroup(t.Context(), iaas.UpdateTargetGroupRequest{Identity: group.Identity,
+				UpdateTargetGroup: update}); err != nil {
 				t.Fatal(err)
 			}
 			<-time.After(time.Hour)
@@ -146,7 +151,8 @@ func TestRemovals(t *testing.T) {
 		}
 		r.note(with(1))
 	}
-	if !r.inVain(with(1)) || r.inVain(with(2)) || r.inVain(inventory.TargetGroup{ID: "tg-1"}) || r.inVain(inventory.TargetGroup{ID: "tg-2", HealthCheck: with(1).HealthCheck}) {
+	if !r.inVain(with(1)) || r.inVain(with(2)) || r.inVain(inventory.TargetGroup{ID: "tg-1"}) ||
+		r.inVain(inventory.TargetGroup{ID: "tg-2", HealthCheck: with(1).HealthCheck}) {
 		t.Error("another health check, none, or another group counts as the one that stays, or that one does not")
 	}
 	if r.wrote(with(1), with(1)); !r.inVain(with(1)) {

@@ -17,7 +17,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// routes are those to the pods of nodes, in the VPC's route tables. A route cannot lead to a machine there, only to an address.
+// routes are those to the pods of nodes, in the VPC's route tables. A route cannot lead to a machine there, only to an
+// address.
 type routes struct {
 	config    Config
 	inventory *inventory.Inventory
@@ -47,7 +48,8 @@ func (r *routes) List(ctx context.Context, cluster cloud.PodNetwork, maxAge time
 		return cloud.RouteTables{}, err
 	}
 	in, err := r.placed(ctx, all, cluster.Members)
-	if err == nil && in.unlisted && maxAge > inventory.MachineAge { // a new subnet, perhaps, which then has a table of its own
+	// a new subnet, perhaps, which then has a table of its own
+	if err == nil && in.unlisted && maxAge > inventory.MachineAge {
 		if all, err = r.inventory.RouteTables(ctx, inventory.MachineAge); err == nil {
 			in, err = r.placed(ctx, all, cluster.Members)
 		}
@@ -60,7 +62,8 @@ func (r *routes) List(ctx context.Context, cluster cloud.PodNetwork, maxAge time
 	for _, table := range all {
 		if in.used[table.ID] || in.certain {
 			tables = append(tables, cloud.RouteTable{
-				ID: table.ID, Name: nameOf(table), Used: in.used[table.ID], Exclusive: in.used[table.ID] && r.config.Routes.Exclusive,
+				ID: table.ID, Name: nameOf(table), Used: in.used[table.ID], Exclusive: in.used[table.ID] &&
+					r.config.Routes.Exclusive,
 				Nodes: bypassing[table.ID], Routes: foundIn(table),
 			})
 		}
@@ -71,8 +74,9 @@ func (r *routes) List(ctx context.Context, cluster cloud.PodNetwork, maxAge time
 // placement is which route tables nodes need their routes in.
 type placement struct {
 	used map[string]bool // by identity
-	// certain says that it is known of all nodes with an address. Routes of tables that no node uses are looked after only then. A node without
-	// one is in a subnet that nobody knows: what leads to networks of nodes stays in any table, also for its sake.
+	// certain says that it is known of all nodes with an address. Routes of tables that no node uses are looked after
+	// only then. A node without one is in a subnet that nobody knows: what leads to networks of nodes stays in any
+	// table, also for its sake.
 	certain bool
 	// unlisted says that no table names the subnet of some node.
 	unlisted bool
@@ -80,7 +84,8 @@ type placement struct {
 	unserved map[string]string
 }
 
-func (r *routes) placed(ctx context.Context, all []inventory.RouteTable, members []cloud.RouteMember) (placement, error) {
+func (r *routes) placed(ctx context.Context, all []inventory.RouteTable,
+	members []cloud.RouteMember) (placement, error) {
 	named := r.config.Routes.Table
 	if named == "" {
 		return r.placedBySubnet(ctx, all, members)
@@ -90,14 +95,17 @@ func (r *routes) placed(ctx context.Context, all []inventory.RouteTable, members
 		at = slices.IndexFunc(all, func(t inventory.RouteTable) bool { return t.Slug == named })
 	}
 	if at < 0 {
-		return placement{}, fmt.Errorf("routes.table %q of the cloud-config is not in VPC %s, which has the route tables %s", named, r.config.VPCIdentity, namesOf(all))
+		return placement{},
+			fmt.Errorf("routes.table %q of the cloud-config is not in VPC %s, which has the route tables %s", named,
+				r.config.VPCIdentity, namesOf(all))
 	}
 	return placement{used: map[string]bool{all[at].ID: true}, certain: true}, nil
 }
 
-// placedBySubnet is placed by the subnets that nodes are in. It is an error if nodes have machines, and none is in the VPC: then something is
-// wrong, and nothing follows.
-func (r *routes) placedBySubnet(ctx context.Context, all []inventory.RouteTable, members []cloud.RouteMember) (placement, error) {
+// placedBySubnet is placed by the subnets that nodes are in. It is an error if nodes have machines, and none is in the
+// VPC: then something is wrong, and nothing follows.
+func (r *routes) placedBySubnet(ctx context.Context, all []inventory.RouteTable,
+	members []cloud.RouteMember) (placement, error) {
 	vpc, err := r.vpcOf(ctx, members)
 	if err != nil {
 		return placement{}, fmt.Errorf("looking up the subnets of nodes: %w", err)
@@ -112,13 +120,16 @@ func (r *routes) placedBySubnet(ctx context.Context, all []inventory.RouteTable,
 			outside = member.Node.Name
 		}
 		if stray(vpc, member) {
-			p.unserved[member.Node.Name] = fmt.Sprintf("The machine of this Node has the address %s, which is not in any subnet of VPC %s, so no route table gets routes because of it. It is retried automatically; if the problem persists, check the machine's subnet in the cloud.",
+			p.unserved[member.Node.Name] = fmt.Sprintf("The machine of this Node has the address %s, which is not in "+
+				"any subnet of VPC %s, so no route table gets routes because of it. It is retried automatically; if "+
+				"the problem persists, check the machine's subnet in the cloud.",
 				member.Addresses[0], r.config.VPCIdentity)
 		}
 		p.add(all, member.Node.Name, found)
 	}
 	if !inside && outside != "" {
-		return placement{}, fmt.Errorf("no node has a machine with an address in a subnet of VPC %s, node %s for example has none: check vpcIdentity in the cloud-config", r.config.VPCIdentity, outside)
+		return placement{}, fmt.Errorf("no node has a machine with an address in a subnet of VPC %s, node %s for "+
+			"example has none: check vpcIdentity in the cloud-config", r.config.VPCIdentity, outside)
 	}
 	return p, nil
 }
@@ -126,18 +137,21 @@ func (r *routes) placedBySubnet(ctx context.Context, all []inventory.RouteTable,
 // add is for a node in these subnets.
 func (p *placement) add(all []inventory.RouteTable, node string, subnets []string) {
 	for _, subnet := range subnets {
-		p.unlisted = p.unlisted || !slices.ContainsFunc(all, func(t inventory.RouteTable) bool { return slices.Contains(t.Subnets, subnet) })
+		p.unlisted = p.unlisted || !slices.ContainsFunc(all, func(t inventory.RouteTable) bool {
+			return slices.Contains(t.Subnets, subnet)
+		})
 		table, err := tableOf(all, subnet)
 		if err != nil {
-			p.certain, p.unserved[node] = false, fmt.Sprintf("The route table for traffic of this Node is not known: %v.", err)
+			p.certain, p.unserved[node] = false,
+				fmt.Sprintf("The route table for traffic of this Node is not known: %v.", err)
 			continue
 		}
 		p.used[table] = true
 	}
 }
 
-// vpcOf is the VPC. When a node is in none of its subnets, it is read again: a subnet may be new. Where that fails, only that node is the
-// worse for it.
+// vpcOf is the VPC. When a node is in none of its subnets, it is read again: a subnet may be new. Where that fails,
+// only that node is the worse for it.
 func (r *routes) vpcOf(ctx context.Context, members []cloud.RouteMember) (inventory.VPC, error) {
 	vpc, err := r.inventory.VPC(ctx)
 	if err != nil || !slices.ContainsFunc(members, func(m cloud.RouteMember) bool { return stray(vpc, m) }) {
@@ -154,9 +168,10 @@ func stray(vpc inventory.VPC, member cloud.RouteMember) bool {
 	return len(member.Addresses) > 0 && len(subnetsOf(vpc, member)) == 0
 }
 
-// bypassing are the names of nodes in subnets of other tables than the one that is configured, by the tables' identities. Where that
-// cannot be told, nobody is warned: routes do not depend on it.
-func (r *routes) bypassing(ctx context.Context, all []inventory.RouteTable, used map[string]bool, members []cloud.RouteMember) map[string][]string {
+// bypassing are the names of nodes in subnets of other tables than the one that is configured, by the tables'
+// identities. Where that cannot be told, nobody is warned: routes do not depend on it.
+func (r *routes) bypassing(ctx context.Context, all []inventory.RouteTable, used map[string]bool,
+	members []cloud.RouteMember) map[string][]string {
 	if r.config.Routes.Table == "" {
 		return nil
 	}
@@ -167,7 +182,8 @@ func (r *routes) bypassing(ctx context.Context, all []inventory.RouteTable, used
 	names := map[string][]string{}
 	for _, member := range members {
 		for _, subnet := range subnetsOf(vpc, member) {
-			if table, err := tableOf(all, subnet); err == nil && !used[table] && !slices.Contains(names[table], member.Node.Name) {
+			if table, err := tableOf(all, subnet); err == nil && !used[table] &&
+				!slices.Contains(names[table], member.Node.Name) {
 				names[table] = append(names[table], member.Node.Name)
 			}
 		}
@@ -192,7 +208,9 @@ func tableOf(all []inventory.RouteTable, subnet string) (string, error) {
 		at = slices.IndexFunc(all, func(t inventory.RouteTable) bool { return t.Default })
 	}
 	if at < 0 {
-		return "", fmt.Errorf("subnet %s: the cloud shows no route table of it, only %s; it is retried automatically; if the problem persists, name a route table in routes.table of the cloud-config", subnet, namesOf(all))
+		return "", fmt.Errorf("subnet %s: the cloud shows no route table of it, only %s; it is retried "+
+			"automatically; if the problem persists, name a route table in routes.table of the cloud-config", subnet,
+			namesOf(all))
 	}
 	return all[at].ID, nil
 }
@@ -222,7 +240,8 @@ func foundIn(table inventory.RouteTable) []cloud.ActualRoute {
 }
 
 // FreeAddresses implements cloud.Routes.
-func (r *routes) FreeAddresses(ctx context.Context, cluster cloud.PodNetwork, addresses []netip.Addr) ([]netip.Addr, error) {
+func (r *routes) FreeAddresses(ctx context.Context, cluster cloud.PodNetwork,
+	addresses []netip.Addr) ([]netip.Addr, error) {
 	vpc, err := r.inventory.VPC(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("looking up where machines of VPC %s can be: %w", r.config.VPCIdentity, err)
@@ -243,16 +262,19 @@ func (r *routes) FreeAddresses(ctx context.Context, cluster cloud.PodNetwork, ad
 	}), nil
 }
 
-// families says of IPv4 (true) and IPv6 (false) whether the list of machines shows such addresses. The machines of nodes are the sample: the list has to
-// have all that they have in the VPC, or it is not complete.
-func (r *routes) families(members []cloud.RouteMember, inVPC func(netip.Addr) bool, taken map[netip.Addr]bool) (shows map[bool]bool, err error) {
+// families says of IPv4 (true) and IPv6 (false) whether the list of machines shows such addresses. The machines of
+// nodes are the sample: the list has to have all that they have in the VPC, or it is not complete.
+func (r *routes) families(members []cloud.RouteMember, inVPC func(netip.Addr) bool,
+	taken map[netip.Addr]bool) (shows map[bool]bool, err error) {
 	shows = map[bool]bool{}
 	lacks := map[string]string{}
 	for _, member := range members {
 		if !member.Known {
 			lacks[member.Node.Name] = "the one"
 		}
-		for _, address := range slices.DeleteFunc(slices.Clone(member.Addresses), func(a netip.Addr) bool { return !inVPC(a) }) {
+		for _, address := range slices.DeleteFunc(slices.Clone(member.Addresses), func(a netip.Addr) bool {
+			return !inVPC(a)
+		}) {
 			if !taken[address] {
 				lacks[member.Node.Name] = "the address " + address.String()
 			}
@@ -268,7 +290,9 @@ func (r *routes) unlisted(lacks map[string]string) error {
 		return nil
 	}
 	example := slices.Min(slices.Collect(maps.Keys(lacks)))
-	return &cloud.IncompleteListError{Missing: lacks, Err: fmt.Errorf("the machines of VPC %s lack those of nodes (%d), such as %s of node %s, so that the list is not complete: %w; if the problem persists, the machine of the Node does not exist any more: delete the Node",
+	return &cloud.IncompleteListError{Missing: lacks, Err: fmt.Errorf("the machines of VPC %s lack those of nodes "+
+		"(%d), such as %s of node %s, so that the list is not complete: %w; if the problem persists, the machine of "+
+		"the Node does not exist any more: delete the Node",
 		r.config.VPCIdentity, len(lacks), lacks[example], example, client.ErrMalformed)}
 }
 
@@ -284,7 +308,8 @@ func (r *routes) Change(ctx context.Context, table string, from cloud.ActualRout
 	if err != nil {
 		return err
 	}
-	ctx = client.WithCause(ctx, fmt.Sprintf("Node %s: its pods are in %s, by %s and not by %s", to.Node.Name, to.Destination, to.Gateway, from.Gateway))
+	ctx = client.WithCause(ctx, fmt.Sprintf("Node %s: its pods are in %s, by %s and not by %s", to.Node.Name,
+		to.Destination, to.Gateway, from.Gateway))
 	return refusalOf(r.inventory.ChangeRoute(ctx, table, id, to.Destination, to.Gateway))
 }
 
@@ -305,23 +330,28 @@ func (r *routes) Replace(ctx context.Context, table string, networks []netip.Pre
 		added[one.Destination] = one.Gateway
 	}
 	ctx = client.WithCause(ctx, fmt.Sprintf("the pods of Nodes are in %d networks", len(wanted)))
-	return refusalOf(r.inventory.ReplaceRoutes(ctx, table, func(one inventory.Route) bool { return !cloud.Inside(one.Destination, networks) }, added))
+	return refusalOf(r.inventory.ReplaceRoutes(ctx, table, func(one inventory.Route) bool {
+		return !cloud.Inside(one.Destination, networks)
+	}, added))
 }
 
 func identityOf(found cloud.ActualRoute) (string, error) {
 	id, ok := found.Handle.(string)
 	if !ok || id == "" {
-		return "", fmt.Errorf("the cloud shows no identity of the route to %s, without which it cannot be written: %w", found.Destination, client.ErrMalformed)
+		return "", fmt.Errorf("the cloud shows no identity of the route to %s, without which it cannot be written: %w",
+			found.Destination, client.ErrMalformed)
 	}
 	return id, nil
 }
 
-// refusalOf says of a refused write whether another one would be refused, too. Which status tells of a quota is not documented.
+// refusalOf says of a refused write whether another one would be refused, too. Which status tells of a quota is not
+// documented.
 func refusalOf(err error) error {
 	if errors.Is(err, client.ErrQuota) {
 		return &cloud.RouteProblem{Reason: cloud.RouteQuotaExceeded, TableFull: true, Err: err}
 	}
-	for _, one := range []error{client.ErrUnauthorised, client.ErrUnavailable, client.ErrThrottled, context.DeadlineExceeded} {
+	for _, one := range []error{client.ErrUnauthorised, client.ErrUnavailable, client.ErrThrottled,
+		context.DeadlineExceeded} {
 		if errors.Is(err, one) {
 			return &cloud.RouteProblem{ReadOnly: true, Err: err}
 		}

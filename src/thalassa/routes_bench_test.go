@@ -14,8 +14,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// BenchmarkRoutes measures what giving 5,000 nodes the networks of their pods and routes to them takes, as the budgets name it. The cloud
-// is a process of its own. It lets more requests a second through than the default, which would be all that this measures.
+// BenchmarkRoutes measures what giving 5,000 nodes the networks of their pods and routes to them takes, as the budgets
+// name it. The cloud is a process of its own. It lets more requests a second through than the default, which would be
+// all that this measures.
 func BenchmarkRoutes(b *testing.B) {
 	const nodes, joins, rate = 5000, 500, 1000
 	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as the process has it
@@ -23,7 +24,8 @@ func BenchmarkRoutes(b *testing.B) {
 	network := &scale{next: &http.Transport{MaxIdleConnsPerHost: 100}}
 	l := &lab{TB: b, network: network, config: DefaultConfig()}
 	l.credentials = client.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
-	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug, emulator.DefaultVPC, "k8s-test", cloud.URL
+	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug,
+		emulator.DefaultVPC, "k8s-test", cloud.URL
 	l.config.Routes.Enabled, l.config.Routes.DriftPeriod = true, int(time.Minute/hurry/time.Second)
 	l.config.API.RequestsPerSecond, l.config.API.Burst = rate, rate
 	l.restart()

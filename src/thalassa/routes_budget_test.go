@@ -19,7 +19,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// steppe is a hamlet without an overlay network: its nodes are given the networks of their pods, and get routes to them.
+// steppe is a hamlet without an overlay network: its nodes are given the networks of their pods, and get routes to
+// them.
 type steppe struct {
 	*hamlet
 	servers []string // that are there already; nodes beyond them get one of their own
@@ -28,7 +29,8 @@ type steppe struct {
 // newSteppe is one in virtual time. Settings are of the configuration.
 func newSteppe(t *testing.T, settings func(*RoutesConfig)) steppe {
 	t.Helper()
-	s := steppe{hamlet: &hamlet{lab: newLab(t, emulator.Config{}), cluster: cluster.New(), process: workerpooltest.New(t)}}
+	s := steppe{hamlet: &hamlet{lab: newLab(t, emulator.Config{}), cluster: cluster.New(),
+		process: workerpooltest.New(t)}}
 	s.config.Routes.Enabled = true
 	if settings != nil {
 		settings(&s.config.Routes)
@@ -50,7 +52,8 @@ func (s steppe) begin() (stop func()) {
 	}
 	nodes := informers.NewSharedInformerFactory(kubernetes, 0)
 	pods := []netip.Prefix{netip.MustParsePrefix("10.128.0.0/9")}
-	router, err := route.New(route.Options{Provider: s.cloud.routes, Client: kubernetes, Nodes: nodes.Core().V1().Nodes(), CIDRs: pods, Recorder: s.process.Recorder})
+	router, err := route.New(route.Options{Provider: s.cloud.routes, Client: kubernetes,
+		Nodes: nodes.Core().V1().Nodes(), CIDRs: pods, Recorder: s.process.Recorder})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -122,7 +125,8 @@ func (s steppe) routed() time.Duration {
 	return time.Since(began)
 }
 
-// TestBudgetsOfRoutes: a route costs one call, a quiet cluster next to none, and a Node three writes at most however many come at once.
+// TestBudgetsOfRoutes: a route costs one call, a quiet cluster next to none, and a Node three writes at most however
+// many come at once.
 func TestBudgetsOfRoutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size, joins, minutes = 1000, 500, 15

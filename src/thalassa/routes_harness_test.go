@@ -23,8 +23,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
-// land is a cluster without an overlay network, in virtual time, in front of an emulated cloud: its pods are in 10.244.0.0/16 and
-// fd00:244::/48. It has two subnets with a route table each.
+// land is a cluster without an overlay network, in virtual time, in front of an emulated cloud: its pods are in
+// 10.244.0.0/16 and fd00:244::/48. It has two subnets with a route table each.
 type land struct {
 	*lab
 	cluster *fake.Clientset
@@ -45,10 +45,14 @@ func inLand(t *testing.T, switches emulator.Switches, test func(*land)) {
 		seed := emulator.DefaultSeed()
 		vpc := &seed.Organisations[0].VPCs[0]
 		vpc.CIDRs = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16"), netip.MustParsePrefix("fd00::/48")}
-		vpc.RouteTables = []emulator.RouteTableSeed{{Identity: mainTable, Name: "main", Default: true}, {Identity: sideTable, Name: "side"}}
-		vpc.Subnets[0].CIDRs = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/17"), netip.MustParsePrefix("fd00:0:0:1::/64")}
-		vpc.Subnets = append(vpc.Subnets, emulator.SubnetSeed{Identity: sideSubnet, Name: "side", RouteTable: sideTable, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.128.0/18")}})
-		l := &land{lab: newLab(t, emulator.Config{Seed: seed, Switches: switches}), cluster: fake.NewClientset(), process: workerpooltest.New(t)}
+		vpc.RouteTables = []emulator.RouteTableSeed{{Identity: mainTable, Name: "main", Default: true},
+			{Identity: sideTable, Name: "side"}}
+		vpc.Subnets[0].CIDRs = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/17"),
+			netip.MustParsePrefix("fd00:0:0:1::/64")}
+		vpc.Subnets = append(vpc.Subnets, emulator.SubnetSeed{Identity: sideSubnet, Name: "side", RouteTable: sideTable,
+			CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.128.0/18")}})
+		l := &land{lab: newLab(t, emulator.Config{Seed: seed, Switches: switches}), cluster: fake.NewClientset(),
+			process: workerpooltest.New(t)}
 		l.config.Routes.Enabled = true
 		l.config.API.RequestsPerSecond, l.config.API.Burst = 1000, 1000
 		l.restart()
@@ -67,7 +71,8 @@ func (l *land) begin() {
 	}
 	l.process.Begin(l.cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		controller, err := route.New(route.Options{
-			Provider: offered.Routes, Client: l.cluster, Nodes: factory.Core().V1().Nodes(), Recorder: l.process.Recorder, Domain: offered.LabelDomain,
+			Provider: offered.Routes, Client: l.cluster, Nodes: factory.Core().V1().Nodes(),
+			Recorder: l.process.Recorder, Domain: offered.LabelDomain,
 			CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/48")},
 		})
 		return controller.Run, err
@@ -107,8 +112,9 @@ func (l *land) register(name, machine string, addresses []string, cidrs ...strin
 	l.Helper()
 	l.made++
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(fmt.Sprintf("uid-%d", l.made)), CreationTimestamp: metav1.NewTime(time.Now().Add(time.Duration(l.made) * time.Second))},
-		Spec:       corev1.NodeSpec{ProviderID: providerID(machine), PodCIDRs: cidrs},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(fmt.Sprintf("uid-%d", l.made)),
+			CreationTimestamp: metav1.NewTime(time.Now().Add(time.Duration(l.made) * time.Second))},
+		Spec: corev1.NodeSpec{ProviderID: providerID(machine), PodCIDRs: cidrs},
 	}
 	node.Status.Addresses = internal(addresses)
 	if _, err := l.cluster.CoreV1().Nodes().Create(l.Context(), node, metav1.CreateOptions{}); err != nil {
@@ -171,7 +177,8 @@ func (l *land) has(table string) string {
 // byHand adds a route as somebody else does.
 func (l *land) byHand(table, destination, gateway string) {
 	l.Helper()
-	_, err := l.api().CreateRouteTableRoute(l.Context(), table, iaas.CreateRouteTableRoute{DestinationCidrBlock: destination, GatewayAddress: gateway})
+	_, err := l.api().CreateRouteTableRoute(l.Context(), table,
+		iaas.CreateRouteTableRoute{DestinationCidrBlock: destination, GatewayAddress: gateway})
 	if err != nil && !strings.Contains(err.Error(), "unmarshal") { // the official client cannot read every answer
 		l.Fatal(err)
 	}

@@ -26,17 +26,19 @@ import (
 const (
 	// routeLives are so many because each is short, and the worst coincidences are rare.
 	routeLives = 30
-	// routeSteps are the things that happen in one life of routes, and routePause is the longest time between two of them.
+	// routeSteps are the things that happen in one life of routes, and routePause is the longest time between two of
+	// them.
 	routeSteps = 40
 	routePause = time.Minute
-	// routesRight is the time after which all routes are right once nothing fails and nobody does anything: a pause after a failure, and
-	// two looks at what nodes left behind.
+	// routesRight is the time after which all routes are right once nothing fails and nobody does anything: a pause
+	// after a failure, and two looks at what nodes left behind.
 	routesRight = 20 * time.Minute
 )
 
-// TestLivesOfRoutes lets nodes come and go in two subnets, others add and remove routes, and processes change, while calls of the cloud fail
-// and lists are old or empty, at random. A route that is right for a living node is never taken from it, and none of others is written. In
-// the end the tables have exactly the routes of the nodes and those of others. TRIAL_SEED and TRIAL_LIVES say which lives.
+// TestLivesOfRoutes lets nodes come and go in two subnets, others add and remove routes, and processes change, while
+// calls of the cloud fail and lists are old or empty, at random. A route that is right for a living node is never taken
+// from it, and none of others is written. In the end the tables have exactly the routes of the nodes and those of
+// others. TRIAL_SEED and TRIAL_LIVES say which lives.
 func TestLivesOfRoutes(t *testing.T) {
 	for seed := range faulttest.Seeds(t, routeLives) {
 		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
@@ -64,7 +66,8 @@ type nomad struct {
 func newNomads(l *land, seed uint64) *nomads {
 	l.Helper()
 	n := &nomads{land: l, dice: rand.New(rand.NewPCG(seed, 1))}
-	n.weather = &weather{next: l.network, api: l.api(), dice: rand.New(rand.NewPCG(seed, 2)), strange: map[string]bool{}}
+	n.weather = &weather{next: l.network, api: l.api(), dice: rand.New(rand.NewPCG(seed, 2)),
+		strange: map[string]bool{}}
 	l.network = n.weather
 	var firewall string
 	firewall, n.strange = n.machine("")
@@ -135,7 +138,9 @@ func (n *nomads) machine(subnet string) (id, address string) {
 	if err != nil {
 		n.Fatal(err)
 	}
-	at := slices.IndexFunc(machine.Interfaces[0].IPAddresses, func(a string) bool { return netip.MustParseAddr(a).Is4() })
+	at := slices.IndexFunc(machine.Interfaces[0].IPAddresses, func(a string) bool {
+		return netip.MustParseAddr(a).Is4()
+	})
 	return id, machine.Interfaces[0].IPAddresses[at]
 }
 
@@ -143,8 +148,10 @@ func (n *nomads) machine(subnet string) (id, address string) {
 func (n *nomads) come(subnet string) {
 	n.Helper()
 	id, address := n.machine(subnet)
-	// Only every other one is called like its machine, so that routes to the machines of the rest are not the cluster's at sight.
-	one := &nomad{name: fmt.Sprintf("%s-%d", []string{"machine", "node"}[n.drawn%2], n.drawn), machine: id, gateway: address}
+	// Only every other one is called like its machine, so that routes to the machines of the rest are not the cluster's
+	// at sight.
+	one := &nomad{name: fmt.Sprintf("%s-%d", []string{"machine", "node"}[n.drawn%2], n.drawn), machine: id,
+		gateway: address}
 	for i := 1; one.destination == ""; i++ {
 		free := fmt.Sprintf("10.244.%d.0/24", i)
 		if !slices.ContainsFunc(n.here, func(other *nomad) bool { return other.destination == free }) {
@@ -218,8 +225,8 @@ func (n *nomads) verdict() {
 	}
 }
 
-// weather is the way to the cloud. In a storm calls fail, before the cloud hears of them or when it has done what they ask for, and lists are
-// old or empty. It looks at each write before it passes.
+// weather is the way to the cloud. In a storm calls fail, before the cloud hears of them or when it has done what they
+// ask for, and lists are old or empty. It looks at each write before it passes.
 type weather struct {
 	next http.RoundTripper
 	api  *iaas.Client
@@ -321,7 +328,8 @@ func (w *weather) pass(request *http.Request, list bool) (*http.Response, error)
 	return response, err
 }
 
-// inspect looks at a change or removal of a route. What is written once more because an answer was lost changes nothing.
+// inspect looks at a change or removal of a route. What is written once more because an answer was lost changes
+// nothing.
 func (w *weather) inspect(request *http.Request) error {
 	id, to := path.Base(request.URL.Path), iaas.UpdateRouteTableRoute{}
 	if request.Method == http.MethodPut {
@@ -340,16 +348,21 @@ func (w *weather) inspect(request *http.Request) error {
 	if w.strange[id] {
 		w.problems = append(w.problems, request.Method+" of the route of somebody else")
 	}
-	at := slices.IndexFunc(table.Routes, func(r iaas.RouteEntry) bool { return r.Identity == id && r.GatewayAddress != nil })
+	at := slices.IndexFunc(table.Routes, func(r iaas.RouteEntry) bool {
+		return r.Identity == id && r.GatewayAddress != nil
+	})
 	for _, node := range w.here {
-		if at >= 0 && *table.Routes[at].GatewayAddress == node.gateway && table.Routes[at].DestinationCidrBlock == node.destination && to.GatewayAddress != node.gateway {
-			w.problems = append(w.problems, fmt.Sprintf("%s of the route to %s that %s needs, to %q", request.Method, node.destination, node.name, to.GatewayAddress))
+		if at >= 0 && *table.Routes[at].GatewayAddress == node.gateway &&
+			table.Routes[at].DestinationCidrBlock == node.destination && to.GatewayAddress != node.gateway {
+			w.problems = append(w.problems, fmt.Sprintf("%s of the route to %s that %s needs, to %q", request.Method,
+				node.destination, node.name, to.GatewayAddress))
 		}
 	}
 	return nil
 }
 
 func answer(request *http.Request, status int, body []byte) *http.Response {
-	return &http.Response{StatusCode: status, Request: request, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}
+	return &http.Response{StatusCode: status, Request: request, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}},
+		Body:   io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}
 }

@@ -14,10 +14,11 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// Members implements cloud.Routes. A kubelet may write any address into its Node's status, and routes belong to the cluster by where they
-// lead to: so what counts is which addresses the cloud shows for the machine. Nor is the provider ID more than its word: a Node is confirmed by
-// its name, which its credentials are for, and which the machine has to have. It comes from the list that the node controllers read anyway.
-// While machines cannot be listed, what was known of them still is.
+// Members implements cloud.Routes. A kubelet may write any address into its Node's status, and routes belong to the
+// cluster by where they lead to: so what counts is which addresses the cloud shows for the machine. Nor is the provider
+// ID more than its word: a Node is confirmed by its name, which its credentials are for, and which the machine has to
+// have. It comes from the list that the node controllers read anyway. While machines cannot be listed, what was known
+// of them still is.
 func (r *routes) Members(ctx context.Context, nodes []*corev1.Node) ([]cloud.RouteMember, error) {
 	var members []cloud.RouteMember
 	var ids []string
@@ -34,11 +35,13 @@ func (r *routes) Members(ctx context.Context, nodes []*corev1.Node) ([]cloud.Rou
 	for at, id := range ids {
 		one, known := r.machines.of(id)
 		node := members[at].Node
-		members[at] = cloud.RouteMember{Node: node, Known: known, Confirmed: known && one.slug == node.Name, Addresses: preferred(node, one.addresses)}
+		members[at] = cloud.RouteMember{Node: node, Known: known, Confirmed: known && one.slug == node.Name,
+			Addresses: preferred(node, one.addresses)}
 		some = some || known
 	}
 	if err != nil && some {
-		klog.FromContext(ctx).Error(err, "The machines of nodes cannot be looked up; for routes their addresses are taken to be as they were")
+		klog.FromContext(ctx).Error(err,
+			"The machines of nodes cannot be looked up; for routes their addresses are taken to be as they were")
 		err = nil
 	}
 	return members, err
@@ -83,11 +86,13 @@ func preferred(node *corev1.Node, addresses []netip.Addr) []netip.Addr {
 		}
 		return len(order)
 	}
-	return slices.SortedStableFunc(slices.Values(addresses), func(a, b netip.Addr) int { return cmp.Compare(place(a), place(b)) })
+	return slices.SortedStableFunc(slices.Values(addresses), func(a, b netip.Addr) int {
+		return cmp.Compare(place(a), place(b))
+	})
 }
 
-// residents are the machines that nodes run on, as the cloud has last shown them: one list that lacks a machine, or its addresses, is no reason
-// to think that a node is nowhere. The zero value is ready to use.
+// residents are the machines that nodes run on, as the cloud has last shown them: one list that lacks a machine, or its
+// addresses, is no reason to think that a node is nowhere. The zero value is ready to use.
 type residents struct {
 	mu       sync.Mutex
 	machines map[string]resident // by identity
@@ -107,7 +112,8 @@ func (r *residents) of(machine string) (one resident, known bool) {
 	return one, known
 }
 
-// update takes over what the cloud shows, and forgets machines that no node runs on. An address that another machine has now is that one's.
+// update takes over what the cloud shows, and forgets machines that no node runs on. An address that another machine
+// has now is that one's.
 func (r *residents) update(wanted []string, found map[string]inventory.Machine) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,7 +131,9 @@ func (r *residents) update(wanted []string, found map[string]inventory.Machine) 
 		known, was := before[id]
 		if was && len(one.addresses) == 0 {
 			one.slug = cmp.Or(one.slug, known.slug)
-			one.addresses = slices.DeleteFunc(slices.Clone(known.addresses), func(a netip.Addr) bool { return holders[a] })
+			one.addresses = slices.DeleteFunc(slices.Clone(known.addresses), func(a netip.Addr) bool {
+				return holders[a]
+			})
 		}
 		if seen || was {
 			r.machines[id] = one

@@ -16,11 +16,13 @@ import (
 // claims lets a Node say that it has an address.
 func (l *land) claims(node, address string) {
 	l.Helper()
-	l.change(node, func(n *corev1.Node) { n.Status.Addresses = append(n.Status.Addresses, internal([]string{address})...) })
+	l.change(node, func(n *corev1.Node) {
+		n.Status.Addresses = append(n.Status.Addresses, internal([]string{address})...)
+	})
 }
 
-// TestForgedAddresses: which addresses a Node says it has counts for nothing. It gets no route of others removed, no table filled and no
-// clean-up stopped by them.
+// TestForgedAddresses: which addresses a Node says it has counts for nothing. It gets no route of others removed, no
+// table filled and no clean-up stopped by them.
 func TestForgedAddresses(t *testing.T) {
 	tests := map[string]func(l *land, firewall string){
 		"the firewall's":    func(l *land, firewall string) { l.claims("a", firewall) },
@@ -49,8 +51,8 @@ func TestForgedAddresses(t *testing.T) {
 	}
 }
 
-// TestForgedProviderID: a kubelet that registers with the identity of another machine, which is no Node's, gets a route to that one for its own
-// pods, and those of others stay. A name in its place, which the machine has, is believed.
+// TestForgedProviderID: a kubelet that registers with the identity of another machine, which is no Node's, gets a route
+// to that one for its own pods, and those of others stay. A name in its place, which the machine has, is believed.
 func TestForgedProviderID(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		a := l.join("a", "10.244.1.0/24")
@@ -67,7 +69,8 @@ func TestForgedProviderID(t *testing.T) {
 		l.is("events", l.events(), "")
 		l.register("firewall", l.machine("firewall"), []string{firewall}, "10.244.9.0/24")
 		l.wait(3 * time.Second)
-		l.is("routes with a Node on the firewall", l.has(mainTable), "10.244.1.0/24 by "+a[0]+", 10.244.9.0/24 by "+firewall)
+		l.is("routes with a Node on the firewall", l.has(mainTable), "10.244.1.0/24 by "+a[0]+", 10.244.9.0/24 by "+
+			firewall)
 	})
 }
 
@@ -122,7 +125,8 @@ func (l *land) machine(node string) string {
 // TestMachinesCannotBeListed: their addresses are taken to be as they were, and nodes that come are waited for.
 func TestMachinesCannotBeListed(t *testing.T) {
 	for name, effect := range map[string]fault.Effect{
-		"refused": {Kind: fault.Refuse, Status: http.StatusForbidden}, "partial": {Kind: fault.Partial}, "empty": {Kind: fault.Empty},
+		"refused": {Kind: fault.Refuse, Status: http.StatusForbidden}, "partial": {Kind: fault.Partial},
+		"empty": {Kind: fault.Empty},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inLand(t, emulator.Switches{}, func(l *land) {
@@ -147,8 +151,8 @@ func TestMachinesCannotBeListed(t *testing.T) {
 	}
 }
 
-// TestForeignNodes beside one of ours, without a provider ID, of another cloud, or with one that names no machine, have nothing to do with
-// routes, whatever their addresses.
+// TestForeignNodes beside one of ours, without a provider ID, of another cloud, or with one that names no machine, have
+// nothing to do with routes, whatever their addresses.
 func TestForeignNodes(t *testing.T) {
 	for _, id := range []string{"", "aws:///eu-1a/i-1", ProviderName + ":///oops"} {
 		inLand(t, emulator.Switches{}, func(l *land) {

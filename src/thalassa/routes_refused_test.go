@@ -9,13 +9,16 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
-// TestRefusalsAreNoStorm: what one write is refused for that concerns all is asked by one at a time, and so is what so many are refused for
-// that it may concern all. Lists are no more than what they are asked for: the writes, and drift.
+// TestRefusalsAreNoStorm: what one write is refused for that concerns all is asked by one at a time, and so is what so
+// many are refused for that it may concern all. Lists are no more than what they are asked for: the writes, and drift.
 func TestRefusalsAreNoStorm(t *testing.T) {
 	for name, effect := range map[string]fault.Effect{
-		"forbidden": {Kind: fault.Forbidden}, "unknown token": {Kind: fault.Refuse, Status: 401}, "broken": {Kind: fault.Refuse, Status: 500},
-		"away": {Kind: fault.Refuse, Status: 503}, "throttled": {Kind: fault.Refuse, Status: 429}, "silent": {Kind: fault.Drop},
-		"bad": {Kind: fault.Refuse, Status: 400}, "gone": {Kind: fault.Refuse, Status: 404}, "conflict": {Kind: fault.Refuse, Status: 409},
+		"forbidden": {Kind: fault.Forbidden}, "unknown token": {Kind: fault.Refuse, Status: 401},
+		"broken": {Kind: fault.Refuse, Status: 500},
+		"away":   {Kind: fault.Refuse, Status: 503}, "throttled": {Kind: fault.Refuse, Status: 429},
+		"silent": {Kind: fault.Drop},
+		"bad":    {Kind: fault.Refuse, Status: 400}, "gone": {Kind: fault.Refuse, Status: 404},
+		"conflict":      {Kind: fault.Refuse, Status: 409},
 		"unprocessable": {Kind: fault.Refuse, Status: 422},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,8 +55,8 @@ func (l *land) bounded(period string, writes, lists int64) {
 // attempts is how often the client makes a call that it may repeat.
 const attempts = 4
 
-// TestReplacedAndBehind: after a table was written as a whole, lists that are behind bring no further write, and nobody is told of routes
-// that are there.
+// TestReplacedAndBehind: after a table was written as a whole, lists that are behind bring no further write, and nobody
+// is told of routes that are there.
 func TestReplacedAndBehind(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		l.config.Routes.Table, l.config.Routes.Exclusive = mainTable, true
@@ -69,8 +72,10 @@ func TestReplacedAndBehind(t *testing.T) {
 		}
 		l.wait(2 * time.Minute)
 		calls := l.emulator.Counters()
-		if puts, posts := calls["PUT /v1/route-tables/{id}/routes"], calls["POST /v1/route-tables/{id}/routes"]; puts > 2 || posts > 0 {
-			l.Errorf("%d replacements and %d creations, want as many as there are groups of nodes that the cloud shows", puts, posts)
+		if puts, posts := calls["PUT /v1/route-tables/{id}/routes"],
+			calls["POST /v1/route-tables/{id}/routes"]; puts > 2 || posts > 0 {
+			l.Errorf("%d replacements and %d creations, want as many as there are groups of nodes that the cloud shows",
+				puts, posts)
 		}
 		l.is("events", l.events(), "")
 		l.is("condition", l.condition("n49"), routeCreated)

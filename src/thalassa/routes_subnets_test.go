@@ -18,7 +18,8 @@ import (
 func (l *land) newSubnet(cidr string) string {
 	l.Helper()
 	table := sideTable
-	subnet, err := l.api().CreateSubnet(l.Context(), iaas.CreateSubnet{Name: "new", VpcIdentity: emulator.DefaultVPC, Cidr: cidr, AssociatedRouteTableIdentity: &table})
+	subnet, err := l.api().CreateSubnet(l.Context(), iaas.CreateSubnet{Name: "new", VpcIdentity: emulator.DefaultVPC,
+		Cidr: cidr, AssociatedRouteTableIdentity: &table})
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -41,7 +42,8 @@ func TestNewSubnet(t *testing.T) {
 	})
 }
 
-// TestSubnetThatIsNotShown is told to its nodes, which say so as long as they have not said anything else; the others get their routes.
+// TestSubnetThatIsNotShown is told to its nodes, which say so as long as they have not said anything else; the others
+// get their routes.
 func TestSubnetThatIsNotShown(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		a := l.join("a", "10.244.1.0/24")

@@ -44,7 +44,8 @@ func TestRoutesOfNodes(t *testing.T) {
 
 				b := l.join("b", "10.244.2.0/24")
 				l.wait(3 * time.Second)
-				l.is("routes with b", l.has(mainTable), strings.Replace(both, ", fd", ", 10.244.2.0/24 by "+b[0]+", fd", 1))
+				l.is("routes with b", l.has(mainTable), strings.Replace(both, ", fd", ", 10.244.2.0/24 by "+b[0]+", fd",
+					1))
 				l.emulator.ResetCounters()
 				l.begin()
 				l.wait(2 * aPeriod)
@@ -81,8 +82,8 @@ func TestDriftOfRoutes(t *testing.T) {
 	}
 }
 
-// TestDriftSoonAfter: a route that somebody removes as soon as a list has shown it is back within the period, too, and so is the one that is
-// made then.
+// TestDriftSoonAfter: a route that somebody removes as soon as a list has shown it is back within the period, too, and
+// so is the one that is made then.
 func TestDriftSoonAfter(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		const period = 10
@@ -99,7 +100,8 @@ func TestDriftSoonAfter(t *testing.T) {
 	})
 }
 
-// TestRoutesCost one list for each look, and one write for each route. The list of machines is the one that the controllers of nodes read.
+// TestRoutesCost one list for each look, and one write for each route. The list of machines is the one that the
+// controllers of nodes read.
 func TestRoutesCost(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		l.join("first", "10.244.0.0/24")
@@ -112,26 +114,29 @@ func TestRoutesCost(t *testing.T) {
 		}
 		l.counted()
 		l.wait(10 * time.Second)
-		l.is("calls when many join at once", l.counted(), fmt.Sprintf("GET /v1/machines 1, POST /v1/route-tables/{id}/routes %d", many))
+		l.is("calls when many join at once", l.counted(),
+			fmt.Sprintf("GET /v1/machines 1, POST /v1/route-tables/{id}/routes %d", many))
 		l.wait(time.Hour - 70*time.Second)
 		l.is("calls of a quiet hour", l.counted(), "GET /v1/machines 12, GET /v1/route-tables 12")
 	})
 }
 
-// TestStart costs a list, and one more call for each table as long as there is no route at all: then the list may be one without routes.
+// TestStart costs a list, and one more call for each table as long as there is no route at all: then the list may be
+// one without routes.
 func TestStart(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		l.join("a", "10.244.1.0/24")
 		l.counted()
 		l.begin()
-		l.is("calls of the first start", l.counted(), "GET /v1/machines 1, GET /v1/route-tables 1, GET /v1/route-tables/{id} 2, GET /v1/vpcs/{id} 1, POST /v1/route-tables/{id}/routes 1")
+		l.is("calls of the first start", l.counted(), "GET /v1/machines 1, GET /v1/route-tables 1, GET "+
+			"/v1/route-tables/{id} 2, GET /v1/vpcs/{id} 1, POST /v1/route-tables/{id}/routes 1")
 		l.begin()
 		l.is("calls of the second", l.counted(), "GET /v1/machines 1, GET /v1/route-tables 1, GET /v1/vpcs/{id} 1")
 	})
 }
 
-// TestTablesOfSubnets: each table that a subnet of nodes uses has all routes. One that none uses any more keeps those of living nodes,
-// by which others may reach pods, and no others.
+// TestTablesOfSubnets: each table that a subnet of nodes uses has all routes. One that none uses any more keeps those
+// of living nodes, by which others may reach pods, and no others.
 func TestTablesOfSubnets(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		a := l.join("a", "10.244.1.0/24")
@@ -153,7 +158,8 @@ func TestTablesOfSubnets(t *testing.T) {
 		l.is("routes of the other with a node that needs none", l.has(sideTable), both)
 
 		empty := "" // gives the side subnet the default table
-		if _, err := l.api().UpdateSubnet(l.Context(), sideSubnet, iaas.UpdateSubnet{Name: "side", AssociatedRouteTableIdentity: &empty}); err != nil {
+		if _, err := l.api().UpdateSubnet(l.Context(), sideSubnet, iaas.UpdateSubnet{Name: "side",
+			AssociatedRouteTableIdentity: &empty}); err != nil {
 			l.Fatal(err)
 		}
 		l.wait(aPeriod)
@@ -164,8 +170,9 @@ func TestTablesOfSubnets(t *testing.T) {
 	})
 }
 
-// TestConfiguredTable gets the routes, and no other gets any more. One that is not there is said on the nodes that wait, and that subnets
-// of nodes use another one on those nodes. They need what is in that one as long as they are there.
+// TestConfiguredTable gets the routes, and no other gets any more. One that is not there is said on the nodes that
+// wait, and that subnets of nodes use another one on those nodes. They need what is in that one as long as they are
+// there.
 func TestConfiguredTable(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		a := l.join("a", "10.244.1.0/24")
@@ -201,7 +208,8 @@ func TestForeignRoutesOfTheVPC(t *testing.T) {
 			l.Fatal(err)
 		}
 		address := machine.Interfaces[0].IPAddresses[0]
-		gateway, err := l.api().CreateNatGateway(l.Context(), iaas.CreateVpcNatGateway{Name: "n", SubnetIdentity: emulator.DefaultSubnet, ConfigureDefaultRoute: true})
+		gateway, err := l.api().CreateNatGateway(l.Context(), iaas.CreateVpcNatGateway{Name: "n",
+			SubnetIdentity: emulator.DefaultSubnet, ConfigureDefaultRoute: true})
 		if err != nil || gateway.Identity == "" {
 			l.Fatal(err)
 		}
@@ -218,7 +226,8 @@ func TestForeignRoutesOfTheVPC(t *testing.T) {
 	})
 }
 
-// TestLeftBehind: what a node left that went while no process ran is removed once its machine is gone, and its address nobody's.
+// TestLeftBehind: what a node left that went while no process ran is removed once its machine is gone, and its address
+// nobody's.
 func TestLeftBehind(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		a, b := l.join("a", "10.244.1.0/24"), l.join("b", "10.244.2.0/24")
@@ -233,7 +242,8 @@ func TestLeftBehind(t *testing.T) {
 		}
 		l.disturb("GET /v1/machines", 2, fault.Effect{Kind: fault.Refuse, Status: http.StatusForbidden})
 		l.wait(aPeriod)
-		l.is("routes while machines cannot be listed", l.has(mainTable), "10.244.1.0/24 by "+a[0]+", 10.244.2.0/24 by "+b[0])
+		l.is("routes while machines cannot be listed", l.has(mainTable), "10.244.1.0/24 by "+a[0]+", 10.244.2.0/24 by "+
+			b[0])
 		l.wait(4 * aPeriod)
 		l.is("routes without b's machine", l.has(mainTable), "10.244.1.0/24 by "+a[0])
 	})
@@ -245,7 +255,8 @@ func TestExclusive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inLand(t, switches, func(l *land) {
 				l.config.Routes.Table, l.config.Routes.Exclusive = mainTable, true
-				if _, err := l.api().CreateNatGateway(l.Context(), iaas.CreateVpcNatGateway{Name: "n", SubnetIdentity: emulator.DefaultSubnet, ConfigureDefaultRoute: true}); err != nil {
+				if _, err := l.api().CreateNatGateway(l.Context(), iaas.CreateVpcNatGateway{Name: "n",
+					SubnetIdentity: emulator.DefaultSubnet, ConfigureDefaultRoute: true}); err != nil {
 					l.Fatal(err)
 				}
 				a := l.join("a", "10.244.1.0/24")
@@ -258,10 +269,12 @@ func TestExclusive(t *testing.T) {
 				}
 				l.counted()
 				l.begin()
-				if counted := l.counted(); !strings.Contains(counted, "PUT /v1/route-tables/{id}/routes 1") || strings.Contains(counted, "POST") {
+				if counted := l.counted(); !strings.Contains(counted, "PUT /v1/route-tables/{id}/routes 1") ||
+					strings.Contains(counted, "POST") {
 					l.Errorf("calls: %s", counted)
 				}
-				l.is("routes", l.has(mainTable), "0.0.0.0/0 by something else, 10.244.1.0/24 by "+a[0]+", "+strings.Join(want, ", ")+", 10.99.0.0/16 by "+a[0])
+				l.is("routes", l.has(mainTable), "0.0.0.0/0 by something else, 10.244.1.0/24 by "+a[0]+", "+
+					strings.Join(want, ", ")+", 10.99.0.0/16 by "+a[0])
 				l.wait(aPeriod)
 				if writes := l.writes(); len(writes) > 0 {
 					l.Errorf("writes when nothing differs: %v", writes)
@@ -307,7 +320,8 @@ func TestRoutesWithoutPermission(t *testing.T) {
 		l.disturb("POST /v1/route-tables/{id}/routes", 0, fault.Effect{Kind: fault.Forbidden})
 		l.begin()
 		event := <-l.process.Recorder.Events
-		if !strings.Contains(event, "FailedToCreateRoute") || !strings.Contains(event, "need the permission to write route tables") {
+		if !strings.Contains(event, "FailedToCreateRoute") ||
+			!strings.Contains(event, "need the permission to write route tables") {
 			l.Errorf("told: %s", event)
 		}
 		l.is("condition", l.condition("a"), noRouteCreated)
@@ -319,7 +333,8 @@ func TestRoutesWithoutPermission(t *testing.T) {
 	})
 }
 
-// TestRoutesSurviveTheCloud: lists that fail, are partial, empty or old, and answers that get lost, remove and double nothing.
+// TestRoutesSurviveTheCloud: lists that fail, are partial, empty or old, and answers that get lost, remove and double
+// nothing.
 func TestRoutesSurviveTheCloud(t *testing.T) {
 	const list = "GET /v1/route-tables"
 	effects := map[string]struct {
@@ -383,7 +398,8 @@ func TestCrashesBetweenRoutes(t *testing.T) {
 					l.network = alive
 					l.begin()
 					l.wait(3 * aPeriod)
-					l.is(fmt.Sprintf("routes after a crash at write %d, happened %v, exclusive %v", writes, happened, exclusive), l.has(mainTable), strings.Join(want, ", "))
+					l.is(fmt.Sprintf("routes after a crash at write %d, happened %v, exclusive %v", writes, happened,
+						exclusive), l.has(mainTable), strings.Join(want, ", "))
 				})
 			}
 		}

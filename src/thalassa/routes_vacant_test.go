@@ -63,7 +63,8 @@ func TestListsThatLackMachines(t *testing.T) {
 	}
 }
 
-// TestVacantSamples: what Nodes have proves that a list is complete, by family, and says nothing of addresses outside of the VPC.
+// TestVacantSamples: what Nodes have proves that a list is complete, by family, and says nothing of addresses outside
+// of the VPC.
 func TestVacantSamples(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		first := l.join("a")
@@ -71,7 +72,8 @@ func TestVacantSamples(t *testing.T) {
 			return cloud.RouteMember{Node: &corev1.Node{}, Known: true, Addresses: parsed(addresses)}
 		}
 		only4, both, gone := member(first[0]), member(append(first, "192.0.2.1")...), member("10.0.0.222")
-		asked := []netip.Addr{netip.MustParseAddr("10.0.0.200"), netip.MustParseAddr("fd00:0:0:1::200"), netip.MustParseAddr("172.16.0.1"), netip.MustParseAddr(first[0])}
+		asked := []netip.Addr{netip.MustParseAddr("10.0.0.200"), netip.MustParseAddr("fd00:0:0:1::200"),
+			netip.MustParseAddr("172.16.0.1"), netip.MustParseAddr(first[0])}
 		tests := map[string]struct {
 			members []cloud.RouteMember
 			want    string
@@ -91,8 +93,8 @@ func TestVacantSamples(t *testing.T) {
 	})
 }
 
-// TestNodeOfNoMachine is told that it keeps what others left behind from being removed. It does not where that is known to be the cluster's, also in a table
-// that no node uses.
+// TestNodeOfNoMachine is told that it keeps what others left behind from being removed. It does not where that is known
+// to be the cluster's, also in a table that no node uses.
 func TestNodeOfNoMachine(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		a := l.join("a", "10.244.1.0/24")

@@ -26,8 +26,9 @@ import (
 	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 )
 
-// town is a large cluster in front of a lab's cloud. Its API server is a few lists in memory, because client-go's fake clientset takes
-// longer than everything that is looked at here; what the service controller writes to it is carried out, and counted.
+// town is a large cluster in front of a lab's cloud. Its API server is a few lists in memory, because client-go's fake
+// clientset takes longer than everything that is looked at here; what the service controller writes to it is carried
+// out, and counted.
 type town struct {
 	*lab
 	services, nodes, slices *shelf
@@ -39,7 +40,8 @@ type town struct {
 
 // newTown is an empty cluster.
 func newTown(l *lab) *town {
-	t := &town{lab: l, services: newShelf(), nodes: newShelf(), slices: newShelf(), client: &fake.Clientset{}, told: &tally{}}
+	t := &town{lab: l, services: newShelf(), nodes: newShelf(), slices: newShelf(), client: &fake.Clientset{},
+		told: &tally{}}
 	l.Cleanup(func() { t.services.close(); t.nodes.close(); t.slices.close() })
 	t.client.AddReactor("patch", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
 		patch, _ := action.(kubetesting.PatchAction)
@@ -78,7 +80,8 @@ func (t *town) patch(key string, patch []byte) (*corev1.Service, error) {
 // populate makes nodes on machines that there are.
 func (t *town) populate(machines []string) {
 	for _, id := range machines {
-		t.nodes.put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + id}, Spec: corev1.NodeSpec{ProviderID: providerID(id)}})
+		t.nodes.put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + id},
+			Spec: corev1.NodeSpec{ProviderID: providerID(id)}})
 	}
 }
 
@@ -105,12 +108,16 @@ func (t *town) twin() {
 func (t *town) run(workers int) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	services, nodes, slices := t.services.informer(&corev1.Service{}), t.nodes.informer(&corev1.Node{}), t.slices.informer(&discoveryv1.EndpointSlice{})
+	services, nodes, slices := t.services.informer(&corev1.Service{}), t.nodes.informer(&corev1.Node{}),
+		t.slices.informer(&discoveryv1.EndpointSlice{})
 	controller, err := servicecontroller.New(servicecontroller.Options{
-		Provider: looks{t.cloud.balancers, &t.compared}, Behaviour: t.config.LoadBalancer.behaviour(), Client: t.client, Recorder: t.told,
-		Services:       informer[corelisters.ServiceLister]{services, corelisters.NewServiceLister(services.GetIndexer())},
-		Nodes:          informer[corelisters.NodeLister]{nodes, corelisters.NewNodeLister(nodes.GetIndexer())},
-		EndpointSlices: informer[discoverylisters.EndpointSliceLister]{slices, discoverylisters.NewEndpointSliceLister(slices.GetIndexer())},
+		Provider: looks{t.cloud.balancers, &t.compared}, Behaviour: t.config.LoadBalancer.behaviour(), Client: t.client,
+		Recorder: t.told,
+		Services: informer[corelisters.ServiceLister]{services,
+			corelisters.NewServiceLister(services.GetIndexer())},
+		Nodes: informer[corelisters.NodeLister]{nodes, corelisters.NewNodeLister(nodes.GetIndexer())},
+		EndpointSlices: informer[discoverylisters.EndpointSliceLister]{slices,
+			discoverylisters.NewEndpointSliceLister(slices.GetIndexer())},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +187,8 @@ func (s *shelf) informer(kind runtime.Object) cache.SharedIndexInformer {
 			return s.source.Watch(options)
 		},
 	}
-	return cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(lists, plain{}), kind, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	return cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(lists, plain{}), kind, 0,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }
 
 // plain is a client whose lists are no watches.

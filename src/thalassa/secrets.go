@@ -18,16 +18,16 @@ import (
 // maxSecret bounds a file with a credential or certificates, in bytes: a device or a log is no such file.
 const maxSecret = 1 << 20
 
-// ReadSecrets reads the files the configuration refers to. It may be called again at any time, to see what has changed. The error
-// names the files that cannot be used, by the keys that name them, and never what is in them.
+// ReadSecrets reads the files the configuration refers to. It may be called again at any time, to see what has changed.
+// The error names the files that cannot be used, by the keys that name them, and never what is in them.
 func (c Config) ReadSecrets() (client.Secrets, error) {
 	var problems config.Problems
 	secrets := c.readSecrets(&problems)
 	return secrets, problems.Err()
 }
 
-// secretsMayChange says whether there are files that hold secrets. The token of a workload identity is none of them: whoever
-// exchanges it reads it each time.
+// secretsMayChange says whether there are files that hold secrets. The token of a workload identity is none of them:
+// whoever exchanges it reads it each time.
 func (c Config) secretsMayChange() bool {
 	return c.CloudCredentials.Directory != "" || c.CABundle != ""
 }
@@ -58,8 +58,8 @@ func readCredentials(directory string, problems reporter) client.Credentials {
 		problems.Add(path, directory, "want a directory that can be read: "+reason(err))
 		return client.Credentials{}
 	}
-	// kubelet replaces all files of a mounted Secret at once, by pointing this link elsewhere. Following it once keeps an old
-	// clientID from being read together with a new clientSecret.
+	// kubelet replaces all files of a mounted Secret at once, by pointing this link elsewhere. Following it once keeps
+	// an old clientID from being read together with a new clientSecret.
 	current := directory
 	if target, err := filepath.EvalSymlinks(filepath.Join(directory, "..data")); err == nil {
 		current = target
@@ -81,14 +81,16 @@ func readCredentials(directory string, problems reporter) client.Credentials {
 		}
 		*file.value = strings.TrimSpace(string(content))
 		if *file.value != "" && !file.rule.Allows(*file.value) {
-			problems.Add(path, "something else in the file "+filepath.Join(directory, file.name), "want "+file.rule.Want)
+			problems.Add(path, "something else in the file "+filepath.Join(directory, file.name), "want "+
+				file.rule.Want)
 			return client.Credentials{}
 		}
 	}
 	token, oidc := c.PersonalAccessToken != "", c.ClientID != "" && c.ClientSecret != ""
 	half := c.ClientID != "" || c.ClientSecret != ""
 	if token == oidc || half != oidc {
-		problems.Add(path, directory, "want it to hold either the file personalAccessToken, or the files clientID and clientSecret")
+		problems.Add(path, directory,
+			"want it to hold either the file personalAccessToken, or the files clientID and clientSecret")
 	}
 	return c
 }
@@ -123,7 +125,8 @@ func readCertificates(name string, problems reporter) []byte {
 			continue
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			problems.Add(path, fmt.Sprintf("%s, whose certificate number %d cannot be read", name, count), "want certificates in PEM form")
+			problems.Add(path, fmt.Sprintf("%s, whose certificate number %d cannot be read", name, count),
+				"want certificates in PEM form")
 		}
 		certificates = append(certificates, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
 		count++

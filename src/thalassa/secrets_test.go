@@ -28,7 +28,8 @@ func directoryWith(t *testing.T, files map[string]string) string {
 
 func TestCredentialsDirectory(t *testing.T) {
 	token := client.Credentials{PersonalAccessToken: "t"}
-	const either = "found DIR, want it to hold either the file personalAccessToken, or the files clientID and clientSecret"
+	const either = "found DIR, want it to hold either the file personalAccessToken, or the files clientID and " +
+		"clientSecret"
 	tests := []struct {
 		name    string
 		files   map[string]string
@@ -36,20 +37,27 @@ func TestCredentialsDirectory(t *testing.T) {
 		problem string
 	}{
 		{"token, with a line end", map[string]string{"personalAccessToken": "t\n"}, token, ""},
-		{"client", map[string]string{"clientID": "i", "clientSecret": "s"}, client.Credentials{ClientID: "i", ClientSecret: "s"}, ""},
+		{"client", map[string]string{"clientID": "i", "clientSecret": "s"}, client.Credentials{ClientID: "i",
+			ClientSecret: "s"}, ""},
 		{"other files do not matter", map[string]string{"personalAccessToken": "t", "note": "x"}, token, ""},
 		{"empty directory", nil, client.Credentials{}, either},
 		{"empty file", map[string]string{"personalAccessToken": " \n"}, client.Credentials{}, either},
-		{"both", map[string]string{"personalAccessToken": "s3cret", "clientID": "i", "clientSecret": "s3cret"}, client.Credentials{}, either},
+		{"both", map[string]string{"personalAccessToken": "s3cret", "clientID": "i", "clientSecret": "s3cret"},
+			client.Credentials{}, either},
 		{"half a client", map[string]string{"clientID": "i"}, client.Credentials{}, either},
-		{"token and half a client", map[string]string{"personalAccessToken": "s3cret", "clientID": "i"}, client.Credentials{}, either},
+		{"token and half a client", map[string]string{"personalAccessToken": "s3cret", "clientID": "i"},
+			client.Credentials{}, either},
 		{"two tokens", map[string]string{"personalAccessToken": "s3cret\ns3cret"}, client.Credentials{},
-			"found something else in the file DIR/personalAccessToken, want a token of printable ASCII characters without blanks"},
-		{"identifier with a blank", map[string]string{"clientID": "s3cret one", "clientSecret": "s3cret"}, client.Credentials{},
-			"found something else in the file DIR/clientID, want an identifier of printable ASCII characters without blanks"},
+			"found something else in the file DIR/personalAccessToken, want a token of printable ASCII characters " +
+				"without blanks"},
+		{"identifier with a blank", map[string]string{"clientID": "s3cret one", "clientSecret": "s3cret"},
+			client.Credentials{},
+			"found something else in the file DIR/clientID, want an identifier of printable ASCII characters without " +
+				"blanks"},
 		{"secret of two lines", map[string]string{"clientID": "id", "clientSecret": "s3c\nret"}, client.Credentials{},
 			"found something else in the file DIR/clientSecret, want a secret on one line"},
-		{"huge", map[string]string{"personalAccessToken": strings.Repeat("s3cret", maxSecret/6+1)}, client.Credentials{},
+		{"huge", map[string]string{"personalAccessToken": strings.Repeat("s3cret", maxSecret/6+1)},
+			client.Credentials{},
 			"found DIR/personalAccessToken, want a file that can be read: it is larger than 1048576 bytes"},
 	}
 	for _, tt := range tests {
@@ -63,7 +71,8 @@ func TestCredentialsDirectory(t *testing.T) {
 				}
 				return
 			}
-			if want := "cloudCredentials.directory: " + strings.ReplaceAll(tt.problem, "DIR", dir); err == nil || err.Error() != want {
+			if want := "cloudCredentials.directory: " + strings.ReplaceAll(tt.problem, "DIR", dir); err == nil ||
+				err.Error() != want {
 				t.Errorf("error %v, want %s", err, want)
 			}
 		})
@@ -72,13 +81,15 @@ func TestCredentialsDirectory(t *testing.T) {
 
 func TestCredentialsDirectoryThatIsNone(t *testing.T) {
 	c := Config{CloudCredentials: CloudCredentials{Directory: "/does/not/exist"}}
-	const want = "cloudCredentials.directory: found /does/not/exist, want a directory that can be read: no such file or directory"
+	const want = "cloudCredentials.directory: found /does/not/exist, want a directory that can be read: no such file " +
+		"or directory"
 	if _, err := c.ReadSecrets(); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
 
-// TestCredentialsOfOneMoment: a mounted Secret is replaced as a whole; half of the old and half of the new one fit nowhere.
+// TestCredentialsOfOneMoment: a mounted Secret is replaced as a whole; half of the old and half of the new one fit
+// nowhere.
 func TestCredentialsOfOneMoment(t *testing.T) {
 	dir := t.TempDir()
 	for version, files := range map[string]map[string]string{
@@ -101,7 +112,8 @@ func TestCredentialsOfOneMoment(t *testing.T) {
 	link("..new/clientSecret", "clientSecret")
 	got, err := Config{CloudCredentials: CloudCredentials{Directory: dir}}.ReadSecrets()
 	if want := (client.Credentials{ClientID: "old", ClientSecret: "old"}); err != nil || got.Credentials != want {
-		t.Errorf("client %s, secret %s, error %v; want all of one version", got.Credentials.ClientID, got.Credentials.ClientSecret, err)
+		t.Errorf("client %s, secret %s, error %v; want all of one version", got.Credentials.ClientID,
+			got.Credentials.ClientSecret, err)
 	}
 }
 
@@ -109,11 +121,13 @@ func TestSubjectToken(t *testing.T) {
 	dir := directoryWith(t, map[string]string{"token": "s3cret", "empty": "\n"})
 	const path = "cloudCredentials.workloadIdentity.subjectTokenFile: found "
 	for name, want := range map[string]string{
-		"token":   "<nil>",
-		"empty":   path + dir + "/empty, which is empty, want a file with a token",
-		"missing": path + dir + "/missing, want a file that can be read, like a projected service account token: no such file or directory",
+		"token": "<nil>",
+		"empty": path + dir + "/empty, which is empty, want a file with a token",
+		"missing": path + dir + "/missing, want a file that can be read, like a projected service account token: no " +
+			"such file or directory",
 	} {
-		c := Config{CloudCredentials: CloudCredentials{WorkloadIdentity: WorkloadIdentity{ServiceAccountID: "sa-1", SubjectTokenFile: filepath.Join(dir, name)}}}
+		c := Config{CloudCredentials: CloudCredentials{WorkloadIdentity: WorkloadIdentity{ServiceAccountID: "sa-1",
+			SubjectTokenFile: filepath.Join(dir, name)}}}
 		got, err := c.ReadSecrets()
 		if fmt.Sprint(err) != want || got.Credentials.Exchange == nil {
 			t.Errorf("%s: error %v, exchange %v; want %s", name, err, got.Credentials.Exchange, want)
@@ -136,7 +150,8 @@ func TestCABundle(t *testing.T) {
 		{"with comments and a key", "", bytes.Join([][]byte{[]byte("# s3cret"), key, certificate}, []byte("\n"))},
 		{"empty", ", want at least one certificate in PEM form in it (-----BEGIN CERTIFICATE-----)", nil},
 		{"only a key", ", want at least one certificate in PEM form in it (-----BEGIN CERTIFICATE-----)", key},
-		{"second is broken", ", whose certificate number 3 cannot be read, want certificates in PEM form", append(bytes.Clone(certificate), broken...)},
+		{"second is broken", ", whose certificate number 3 cannot be read, want certificates in PEM form",
+			append(bytes.Clone(certificate), broken...)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(dir, tt.name)
@@ -146,7 +161,8 @@ func TestCABundle(t *testing.T) {
 			got, err := Config{CABundle: path}.ReadSecrets()
 			if tt.want == "" {
 				if err != nil || !bytes.Equal(got.CABundle, certificate) {
-					t.Errorf("error %v, bundle:\n%s\nwant the certificates and nothing else:\n%s", err, got.CABundle, certificate)
+					t.Errorf("error %v, bundle:\n%s\nwant the certificates and nothing else:\n%s", err, got.CABundle,
+						certificate)
 				}
 				return
 			}

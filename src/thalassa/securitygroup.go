@@ -28,8 +28,8 @@ func everywhere() []netip.Prefix {
 	return []netip.Prefix{netip.PrefixFrom(netip.IPv4Unspecified(), 0), netip.PrefixFrom(netip.IPv6Unspecified(), 0)}
 }
 
-// groupName is that of the security group we make for a Service: of a hash, because names of Services are longer, and two namespaces may
-// have the same.
+// groupName is that of the security group we make for a Service: of a hash, because names of Services are longer, and
+// two namespaces may have the same.
 func groupName(uid string) string { return ("k8s-" + shortHash(uid))[:maxGroupName] }
 
 // shortHash tells Services apart in names.
@@ -53,7 +53,8 @@ func merged(openings []opening) []opening {
 	})
 	var ranges []opening
 	for _, next := range sorted {
-		if n := len(ranges); n > 0 && ranges[n-1].protocol == next.protocol && ranges[n-1].last+1 == next.first && slices.Equal(ranges[n-1].sources, next.sources) {
+		if n := len(ranges); n > 0 && ranges[n-1].protocol == next.protocol && ranges[n-1].last+1 == next.first &&
+			slices.Equal(ranges[n-1].sources, next.sources) {
 			ranges[n-1].last = next.last
 			continue
 		}
@@ -65,8 +66,8 @@ func merged(openings []opening) []opening {
 // errPings: more networks may ping than a group has rules for.
 var errPings = errors.New("pings are not permitted from any network")
 
-// ingressOf returns the rules for the ports, one for each range of ports and network, and for pings. The error is that a group cannot have
-// them; with errPings there are those for the ports.
+// ingressOf returns the rules for the ports, one for each range of ports and network, and for pings. The error is that
+// a group cannot have them; with errPings there are those for the ports.
 func ingressOf(ports, echo []opening) ([]inventory.Rule, error) {
 	rules, err := rulesFor(merged(ports), firstPriority, lastPriority)
 	if err != nil {
@@ -88,12 +89,15 @@ func rulesFor(openings []opening, first, last int32) ([]inventory.Rule, error) {
 	needed := 0
 	for _, o := range openings {
 		if o.last > lastRulePort {
-			return nil, fmt.Errorf("%w: port %d cannot be in a rule, where ports end at %d", errRulePort, o.last, lastRulePort)
+			return nil, fmt.Errorf("%w: port %d cannot be in a rule, where ports end at %d", errRulePort, o.last,
+				lastRulePort)
 		}
 		needed += len(o.sources)
 	}
 	if room := int(last - first + 1); needed > room {
-		return nil, fmt.Errorf("%d rules are needed, one for each range of ports and each network, and there is room for %d", needed, room)
+		return nil,
+			fmt.Errorf("%d rules are needed, one for each range of ports and each network, and there is room for %d",
+				needed, room)
 	}
 	for _, o := range openings {
 		for _, source := range o.sources {
@@ -116,7 +120,8 @@ const (
 // allow is a rule that lets a network in.
 func allow(o opening, source netip.Prefix, priority int32) inventory.Rule {
 	return inventory.Rule{
-		Name: fmt.Sprintf("%s-%d-%d", o.protocol, o.first, priority), IPVersion: versionOf(source), Protocol: o.protocol, Priority: priority,
+		Name: fmt.Sprintf("%s-%d-%d", o.protocol, o.first, priority), IPVersion: versionOf(source),
+		Protocol: o.protocol, Priority: priority,
 		RemoteType: remoteNet, RemoteAddress: source.String(), PortMin: o.first, PortMax: o.last, Policy: policyAllow,
 	}
 }
@@ -132,15 +137,16 @@ func versionOf(network netip.Prefix) string {
 func egress() []inventory.Rule {
 	var rules []inventory.Rule
 	for i, network := range everywhere() {
-		all := allow(opening{protocol: protocolAll, first: firstRulePort, last: lastRulePort}, network, firstPriority+int32(i))
+		all := allow(opening{protocol: protocolAll, first: firstRulePort, last: lastRulePort}, network, firstPriority+
+			int32(i))
 		all.Name = "all-" + all.IPVersion
 		rules = append(rules, all)
 	}
 	return rules
 }
 
-// sameRules says whether two sets of rules let the same through: names, priorities and order of rules that all allow mean nothing, and
-// what is about all protocols is about all ports.
+// sameRules says whether two sets of rules let the same through: names, priorities and order of rules that all allow
+// mean nothing, and what is about all protocols is about all ports.
 func sameRules(a, b []inventory.Rule) bool {
 	return slices.Equal(meanings(a), meanings(b))
 }
@@ -157,7 +163,8 @@ func meanings(rules []inventory.Rule) []string {
 		if rule.Protocol == protocolAll {
 			first, last = 0, 0
 		}
-		text := fmt.Sprintf("%s %s %s %s %s %d-%d", rule.Policy, rule.IPVersion, rule.Protocol, rule.RemoteType, remote, first, last)
+		text := fmt.Sprintf("%s %s %s %s %s %d-%d", rule.Policy, rule.IPVersion, rule.Protocol, rule.RemoteType, remote,
+			first, last)
 		if rule.Policy != policyAllow {
 			text += fmt.Sprintf(" at %d", rule.Priority) // one that drops means something else before and after others
 		}

@@ -48,7 +48,8 @@ func (a annotations) read(service *corev1.Service) (settings, []cloud.Notice) {
 	s.internal = internalOf(kind, internal)
 	if contradicts(kind, internal) {
 		notices = append(notices, settingNotice(reasonConflict, fmt.Sprintf(
-			"Annotation %[1]stype is internal and %[1]sinternal is false: no port is opened until one of them is changed or removed.", annotationPrefix)))
+			"Annotation %[1]stype is internal and %[1]sinternal is false: no port is opened until one of them is "+
+				"changed or removed.", annotationPrefix)))
 	}
 	for i, port := range service.Spec.Ports {
 		of := s.portOf(ports[i])
@@ -62,12 +63,14 @@ func (a annotations) read(service *corev1.Service) (settings, []cloud.Notice) {
 func problemText(problem annotation.Problem) string {
 	name := strings.TrimPrefix(problem.Annotation, annotationPrefix)
 	if problem.Meant != "" {
-		return problem.String() + " Until it is corrected, the setting that was probably meant does not change in the cloud; if it is about allowed sources, no further port is opened."
+		return problem.String() + " Until it is corrected, the setting that was probably meant does not change in " +
+			"the cloud; if it is about allowed sources, no further port is opened."
 	}
 	if problem.Name || !strings.HasPrefix(name, "acl-") && strings.HasPrefix(problem.Annotation, annotationPrefix) {
 		return problem.String()
 	}
-	return problem.String() + "; until it is valid, ports that it applies to are not opened, and open ports keep their sources"
+	return problem.String() +
+		"; until it is valid, ports that it applies to are not opened, and open ports keep their sources"
 }
 
 // portOf reads what is asked for about one port.
@@ -79,17 +82,20 @@ func (s settings) portOf(port annotation.Port) portSettings {
 		maxConnections: unsigned(a.maxConnections.For(v, port)), idleTimeout: unsigned(a.idleTimeout.For(v, port)),
 		sources: union(append(a.portSources.For(v, port), a.allowedSources.From(v), s.ranges)...),
 		health: healthSettings{
-			enabled: check.enabled.For(v, port), port: check.port.For(v, port), path: check.path.For(v, port), protocol: check.protocol.For(v, port),
-			interval: check.interval.For(v, port), timeout: check.timeout.For(v, port), up: check.up.For(v, port), down: check.down.For(v, port),
+			enabled: check.enabled.For(v, port), port: check.port.For(v, port), path: check.path.For(v, port),
+			protocol: check.protocol.For(v, port),
+			interval: check.interval.For(v, port), timeout: check.timeout.For(v, port), up: check.up.For(v, port),
+			down: check.down.For(v, port),
 		},
 	}
 }
 
-// internalOf reads both annotations that say it. The existing CCM reads only the one that is called internal, which therefore wins,
-// unless that would open what the other one closes: then who may reach the load balancer is not known.
+// internalOf reads both annotations that say it. The existing CCM reads only the one that is called internal, which
+// therefore wins, unless that would open what the other one closes: then who may reach the load balancer is not known.
 func internalOf(kind annotation.Setting[string], internal annotation.Setting[bool]) annotation.Setting[bool] {
 	says := kind.Value == typeInternal
-	asked := annotation.Setting[bool]{Given: kind.Given || internal.Given, Invalid: kind.Invalid || internal.Invalid || contradicts(kind, internal)}
+	asked := annotation.Setting[bool]{Given: kind.Given || internal.Given, Invalid: kind.Invalid || internal.Invalid ||
+		contradicts(kind, internal)}
 	switch {
 	case internal.Given:
 		asked.Value = internal.Value

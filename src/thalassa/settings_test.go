@@ -42,7 +42,8 @@ func TestInternalOf(t *testing.T) {
 			if got != tt.want || read.internal.Given != tt.given {
 				t.Errorf("it is %s, asked for: %t; want %s, %t", got, read.internal.Given, tt.want, tt.given)
 			}
-			if contradicts := len(notices) == 1 && notices[0].Reason == reasonConflict; contradicts != tt.contradicts || (len(notices) > 0) != (tt.want == unknown) {
+			if contradicts := len(notices) == 1 && notices[0].Reason == reasonConflict; contradicts != tt.contradicts ||
+				(len(notices) > 0) != (tt.want == unknown) {
 				t.Errorf("notices %v; want one of a contradiction: %t", notices, tt.contradicts)
 			}
 		})
@@ -59,13 +60,16 @@ func TestUnsigned(t *testing.T) {
 // TestPortsHaveTheirOwnSettings: by name, else by number, else those of the whole Service.
 func TestPortsHaveTheirOwnSettings(t *testing.T) {
 	web := service("web", 80, 443, 8443)
-	annotated("max-connections", "1", "max-connections.443", "2", "max-connections.p8443", "3", "max-connections.8443", "4",
-		"loadbalancing-policy.p80", "MAGLEV", "enable-proxy-protocol.80", "true", "idle-connection-timeout.p443", "often")(web)
+	annotated("max-connections", "1", "max-connections.443", "2", "max-connections.p8443", "3", "max-connections.8443",
+		"4",
+		"loadbalancing-policy.p80", "MAGLEV", "enable-proxy-protocol.80", "true", "idle-connection-timeout.p443",
+		"often")(web)
 	read, notices := newAnnotations().read(web)
 	for key, port := range read.ports {
 		limit := map[int32]uint32{80: 1, 443: 2, 8443: 3}[key.Port]
 		policy := map[bool]string{true: "MAGLEV", false: "ROUND_ROBIN"}[key.Port == 80]
-		if port.maxConnections.Value != limit || port.policy.Value != policy || port.proxyProtocol.Value != (key.Port == 80) || port.idleTimeout.Invalid != (key.Port == 443) {
+		if port.maxConnections.Value != limit || port.policy.Value != policy ||
+			port.proxyProtocol.Value != (key.Port == 80) || port.idleTimeout.Invalid != (key.Port == 443) {
 			t.Errorf("port %s: %+v", key, port)
 		}
 	}

@@ -29,14 +29,16 @@ func (l *lab) balancer() iaas.VpcLoadbalancer {
 	return balancers[0]
 }
 
-// TestUpdatesRepeatWhatIsNotOurs: the API replaces objects as a whole, so what we do not decide about must be sent back.
+// TestUpdatesRepeatWhatIsNotOurs: the API replaces objects as a whole, so what we do not decide about must be sent
+// back.
 func TestUpdatesRepeatWhatIsNotOurs(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	nodes, web := l.nodes("a"), service("web", 80)
 	l.settle(web, nodes)
 	listener, group := l.balancer().LoadbalancerListeners[0], l.group()
 	_, err := l.api().UpdateListener(t.Context(), l.balancer().Identity, listener.Identity, iaas.UpdateListener{
-		Name: listener.Name, Description: "mine", Labels: listener.Labels, Annotations: iaas.Annotations{"note": "x"}, Port: listener.Port,
+		Name: listener.Name, Description: "mine", Labels: listener.Labels, Annotations: iaas.Annotations{"note": "x"},
+		Port:     listener.Port,
 		Protocol: listener.Protocol, TargetGroup: group.Identity, AllowedSources: []string{"10.0.0.0/8"},
 		MaxConnections: listener.MaxConnections, ConnectionIdleTimeout: listener.ConnectionIdleTimeout,
 	})
@@ -44,8 +46,9 @@ func TestUpdatesRepeatWhatIsNotOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = l.api().UpdateLoadbalancer(t.Context(), l.balancer().Identity, iaas.UpdateLoadbalancer{
-		Name: l.balancer().Name, Description: "mine", Annotations: iaas.Annotations{"note": "y"}, DeleteProtection: true,
-		Labels: l.withoutLabel(l.balancer().Labels, labelNamespace),
+		Name: l.balancer().Name, Description: "mine", Annotations: iaas.Annotations{"note": "y"},
+		DeleteProtection: true,
+		Labels:           l.withoutLabel(l.balancer().Labels, labelNamespace),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -55,10 +58,12 @@ func TestUpdatesRepeatWhatIsNotOurs(t *testing.T) {
 	l.settle(web, nodes)
 
 	got := l.balancer().LoadbalancerListeners[0]
-	if *got.ConnectionIdleTimeout != 77 || !slices.Equal(got.AllowedSources, []string{"10.0.0.0/8"}) || got.Description != "mine" || got.Annotations["note"] != "x" {
+	if *got.ConnectionIdleTimeout != 77 || !slices.Equal(got.AllowedSources, []string{"10.0.0.0/8"}) ||
+		got.Description != "mine" || got.Annotations["note"] != "x" {
 		t.Errorf("listener = %+v; want the new timeout and everything else as it was", got)
 	}
-	if b := l.balancer(); !b.DeleteProtection || b.Description != "mine" || b.Annotations["note"] != "y" || b.Labels[labelNamespace] != "shop" {
+	if b := l.balancer(); !b.DeleteProtection || b.Description != "mine" || b.Annotations["note"] != "y" ||
+		b.Labels[labelNamespace] != "shop" {
 		t.Errorf("load balancer = %+v; want its label back and everything else as it was", b)
 	}
 }
@@ -86,7 +91,8 @@ func TestAdditionalLabels(t *testing.T) {
 	l.restart()
 	web := service("web", 80)
 	l.settle(web, l.nodes("a"))
-	for what, labels := range map[string]iaas.Labels{"load balancer": l.balancer().Labels, "target group": l.group().Labels, "listener": l.balancer().LoadbalancerListeners[0].Labels} {
+	for what, labels := range map[string]iaas.Labels{"load balancer": l.balancer().Labels,
+		"target group": l.group().Labels, "listener": l.balancer().LoadbalancerListeners[0].Labels} {
 		if labels["team"] != "shop" || labels[labelCluster] != "k8s-test" {
 			t.Errorf("labels of the %s = %v; want the additional one, and ours not overridden", what, labels)
 		}
@@ -103,7 +109,8 @@ func TestAdditionalLabels(t *testing.T) {
 func TestServerThatIgnoresFilters(t *testing.T) {
 	l := newLab(t, emulator.Config{Switches: emulator.Switches{IgnoredFilters: []string{"vpc", "matchLabels"}}})
 	nodes, web := l.nodes("a"), service("web", 80)
-	foreign := iaas.CreateLoadbalancer{Name: "theirs", Subnet: emulator.DefaultSubnet, Labels: iaas.Labels{labelCluster: "k8s-other", labelManaged: "true", labelUID: string(web.UID)}}
+	foreign := iaas.CreateLoadbalancer{Name: "theirs", Subnet: emulator.DefaultSubnet,
+		Labels: iaas.Labels{labelCluster: "k8s-other", labelManaged: "true", labelUID: string(web.UID)}}
 	if _, err := l.api().CreateLoadbalancer(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +146,8 @@ func TestSecondLoadBalancerOfAServiceGoes(t *testing.T) {
 
 func TestDeletedButStillShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerDelete: 10 * time.Second, LoadbalancerLinger: time.Hour}})
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerDelete: 10 * time.Second,
+			LoadbalancerLinger: time.Hour}})
 		web := service("web", 80)
 		l.settle(web, l.nodes("a"))
 		began := time.Now()
@@ -178,7 +186,8 @@ func TestLostAnswerMakesNoSecondObject(t *testing.T) {
 			flaky.writes = 1000 // the network is back
 			l.settle(web, nodes)
 			if left := l.leftovers(); len(left) != 2 {
-				t.Errorf("lost answer of write %d: %v in the cloud, want one load balancer and one target group", step, left)
+				t.Errorf("lost answer of write %d: %v in the cloud, want one load balancer and one target group", step,
+					left)
 			}
 		}
 	})
@@ -229,19 +238,22 @@ func TestSourceRangesOfAnOpenPort(t *testing.T) {
 	for _, step := range []struct {
 		ranges, want []string
 		told         int
-	}{{[]string{"10.0.0.0/8"}, []string{"10.0.0.0/8"}, 0}, {[]string{"10.0.0.0/8", "office"}, []string{"10.0.0.0/8"}, 1}, {nil, nil, 0}, {[]string{"office"}, nil, 1}} {
+	}{{[]string{"10.0.0.0/8"}, []string{"10.0.0.0/8"}, 0}, {[]string{"10.0.0.0/8", "office"}, []string{"10.0.0.0/8"},
+		1}, {nil, nil, 0}, {[]string{"office"}, nil, 1}} {
 		web.Spec.LoadBalancerSourceRanges = step.ranges
 		l.settle(web, nodes)
 		if got := l.balancer().LoadbalancerListeners[0].AllowedSources; !slices.Equal(got, step.want) {
 			t.Errorf("ranges %q: allowed sources %v, want %v", step.ranges, got, step.want)
 		}
-		if told := l.eventsAbout(reasonAnnotation); len(told) != step.told || step.told > 0 && !strings.Contains(told[0], "spec.loadBalancerSourceRanges") {
+		if told := l.eventsAbout(reasonAnnotation); len(told) != step.told || step.told > 0 &&
+			!strings.Contains(told[0], "spec.loadBalancerSourceRanges") {
 			t.Errorf("ranges %q: told %q, want %d", step.ranges, told, step.told)
 		}
 	}
 }
 
-// TestUnreadablePortBlocksNothingElse: of a port whose sources nobody knows the owner is told, and the others follow the Service.
+// TestUnreadablePortBlocksNothingElse: of a port whose sources nobody knows the owner is told, and the others follow
+// the Service.
 func TestUnreadablePortBlocksNothingElse(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	nodes, web := l.nodes("a"), service("web", 80)
@@ -258,7 +270,8 @@ func TestUnreadablePortBlocksNothingElse(t *testing.T) {
 		open[listener.Port] = listener.TargetGroup.TargetPort
 	}
 	if want := map[int]int{80: 31111, 8443: 38443}; !maps.Equal(open, want) {
-		t.Errorf("open ports and their node ports %v; want the one that was open with its new node port, and the other new one: %v", open, want)
+		t.Errorf("open ports and their node ports %v; want the one that was open with its new node port, and the "+
+			"other new one: %v", open, want)
 	}
 }
 
@@ -292,7 +305,8 @@ func TestDeletedByOthersMeanwhile(t *testing.T) {
 		l.settle(web, l.nodes("a"))
 		good := l.network
 		l.network = roundTrip(func(request *http.Request) (*http.Response, error) {
-			if request.Method == http.MethodDelete && strings.HasPrefix(request.URL.Path, "/v1/loadbalancer-target-groups/") {
+			if request.Method == http.MethodDelete &&
+				strings.HasPrefix(request.URL.Path, "/v1/loadbalancer-target-groups/") {
 				return refusal(request, http.StatusNotFound), nil
 			}
 			return good.RoundTrip(request)
@@ -360,8 +374,8 @@ func TestLongNamesAreCut(t *testing.T) {
 	}
 }
 
-// TestTakeoverByTheController: the service controller of a cluster that the existing CCM served until now writes nothing to the cloud, gives
-// nobody another address, and tells nobody anything.
+// TestTakeoverByTheController: the service controller of a cluster that the existing CCM served until now writes
+// nothing to the cloud, gives nobody another address, and tells nobody anything.
 func TestTakeoverByTheController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -376,7 +390,8 @@ func TestTakeoverByTheController(t *testing.T) {
 			t.Errorf("writes: %v", writes)
 		}
 		current, err := cluster.CoreV1().Services("shop").Get(t.Context(), "web", metav1.GetOptions{})
-		if err != nil || len(current.Status.LoadBalancer.Ingress) != 1 || current.Status.LoadBalancer.Ingress[0].IP != address {
+		if err != nil || len(current.Status.LoadBalancer.Ingress) != 1 ||
+			current.Status.LoadBalancer.Ingress[0].IP != address {
 			t.Errorf("status %v, error %v; want the address %s", current.Status.LoadBalancer, err, address)
 		}
 		if event := l.nextEvent(); event != "" {

@@ -28,7 +28,8 @@ func (l *lab) toldLeftOut() (messages []string) {
 	return messages
 }
 
-// TestNodesLeftOutAreTold with their names and what to do, once for each set of them, and again after all of them got traffic.
+// TestNodesLeftOutAreTold with their names and what to do, once for each set of them, and again after all of them got
+// traffic.
 func TestNodesLeftOutAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -51,8 +52,10 @@ func TestNodesLeftOutAreTold(t *testing.T) {
 			}
 		}
 		const leadsNowhere = "No node remains: a new load balancer has no targets"
-		expect("none is usable", []*corev1.Node{gone, mute}, leadsNowhere, "have no provider ID: mute.", "spec.providerID must be set to thalassacloud://<machine identity>",
-			"VPC "+emulator.DefaultVPC+" does not contain their machines, or the machines are being deleted: gone.", "Delete nodes")
+		expect("none is usable", []*corev1.Node{gone, mute}, leadsNowhere, "have no provider ID: mute.",
+			"spec.providerID must be set to thalassacloud://<machine identity>",
+			"VPC "+emulator.DefaultVPC+" does not contain their machines, or the machines are being deleted: gone.",
+			"Delete nodes")
 		expect("two of four", slices.Concat(good, []*corev1.Node{mute, gone}), "mute", "gone")
 		expect("the same ones in another order", slices.Concat([]*corev1.Node{gone, mute}, good))
 		expect("one of three", slices.Concat(good, []*corev1.Node{gone}), "gone")
@@ -82,13 +85,15 @@ func TestMachineLeftOutLaterIsTold(t *testing.T) {
 			t.Errorf("a node event told %q", told)
 		}
 		<-time.After(3 * driftPeriod)
-		if told := l.toldLeftOut(); len(told) != 1 || !strings.Contains(told[0], ": b.") || strings.Contains(told[0], "No node remains") {
+		if told := l.toldLeftOut(); len(told) != 1 || !strings.Contains(told[0], ": b.") ||
+			strings.Contains(told[0], "No node remains") {
 			t.Errorf("told %q, want b once", told)
 		}
 	})
 }
 
-// TestMachineThatWasThereIsMissedAnew: that it was missing once makes no single list believable after another one showed it.
+// TestMachineThatWasThereIsMissedAnew: that it was missing once makes no single list believable after another one
+// showed it.
 func TestMachineThatWasThereIsMissedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -103,7 +108,8 @@ func TestMachineThatWasThereIsMissedAnew(t *testing.T) {
 		if targets() != 0 {
 			t.Error("there before it was made")
 		}
-		if _, err := l.emulator.AddMachine(emulator.MachineSpec{Name: "late", Identity: id[0], Subnet: emulator.DefaultSubnet}); err != nil {
+		if _, err := l.emulator.AddMachine(emulator.MachineSpec{Name: "late", Identity: id[0],
+			Subnet: emulator.DefaultSubnet}); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(2 * time.Minute)
@@ -111,7 +117,8 @@ func TestMachineThatWasThereIsMissedAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-time.After(2 * driftPeriod)
-		if _, err := l.emulator.Inject(fault.Rule{Operation: "GET /v1/machines", Count: 1, Effect: fault.Effect{Kind: fault.Partial}}); err != nil {
+		if _, err := l.emulator.Inject(fault.Rule{Operation: "GET /v1/machines", Count: 1,
+			Effect: fault.Effect{Kind: fault.Partial}}); err != nil {
 			t.Fatal(err)
 		}
 		l.emulator.ResetCounters()
@@ -159,7 +166,8 @@ func without(answer *http.Response, id string) (*http.Response, error) {
 	return answer, err
 }
 
-// TestMachineThatCannotBeAskedFor holds nobody up: it stays where it is and goes nowhere else, and who owns the Service is told.
+// TestMachineThatCannotBeAskedFor holds nobody up: it stays where it is and goes nowhere else, and who owns the Service
+// is told.
 func TestMachineThatCannotBeAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -186,7 +194,9 @@ func TestMachineThatCannotBeAskedFor(t *testing.T) {
 		}
 		<-time.After(2 * time.Minute)
 		l.settle(web, nodes)
-		if told := strings.Join(l.toldLeftOut(), "\n"); !strings.Contains(told, "It is not known whether the machines of these nodes exist: b.") || strings.Contains(told, "does not contain their machines") {
+		if told := strings.Join(l.toldLeftOut(), "\n"); !strings.Contains(told,
+			"It is not known whether the machines of these nodes exist: b.") || strings.Contains(told,
+			"does not contain their machines") {
 			t.Errorf("told %q", told)
 		}
 		stop()

@@ -10,8 +10,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// Annotations on cloud objects, in which they remember what is ours about them. An object without them was made by others, or by the
-// existing CCM, and nothing about it is undone that nobody asks to undo.
+// Annotations on cloud objects, in which they remember what is ours about them. An object without them was made by
+// others, or by the existing CCM, and nothing about it is undone that nobody asks to undo.
 const (
 	// annotationCreatedBy says who made the object.
 	annotationCreatedBy = "k8s.thalassa.cloud/created-by"
@@ -22,10 +22,12 @@ const (
 	annotationAdoptable = "k8s.thalassa.cloud/adoptable-by"
 )
 
-// traces is what an object of the cloud remembers: whether we made it, and what we have put there beside what everybody has.
+// traces is what an object of the cloud remembers: whether we made it, and what we have put there beside what everybody
+// has.
 type traces struct {
 	created bool
-	applied map[string][]string // setting -> the values that we put there, sorted; empty for a setting that is one value
+	// setting -> the values that we put there, sorted; empty for a setting that is one value
+	applied map[string][]string
 }
 
 // tracesOf reads an object's annotations. What cannot be read is nothing: then less is undone.
@@ -97,8 +99,9 @@ func memoOf(annotations inventory.Labels, free bool) *memo {
 	return &memo{traces: own, free: free && !own.created}
 }
 
-// noteMemory adds a line when an object is to remember less, because what it remembers wrongly to have from us would be taken away from others
-// later; and, of one that keeps its own values, when it is to remember more. Otherwise that alone is no reason to write.
+// noteMemory adds a line when an object is to remember less, because what it remembers wrongly to have from us would be
+// taken away from others later; and, of one that keeps its own values, when it is to remember more. Otherwise that
+// alone is no reason to write.
 func noteMemory(c *changes, from, to inventory.Labels, free bool) {
 	before, after := tracesOf(from), tracesOf(to)
 	if lost := before.beyond(after); len(lost) > 0 {
@@ -126,8 +129,8 @@ func (r traces) beyond(other traces) []string {
 	return found
 }
 
-// aim returns the value that an object should have for a setting, given the observed one: what the Service asks for, else the default.
-// What cannot be read stays, as does what a free object has that nobody ever asked for.
+// aim returns the value that an object should have for a setting, given the observed one: what the Service asks for,
+// else the default. What cannot be read stays, as does what a free object has that nobody ever asked for.
 func aim[T any](m *memo, setting string, asked annotation.Setting[T], observed T) T {
 	switch {
 	case asked.Invalid:

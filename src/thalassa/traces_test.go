@@ -22,8 +22,9 @@ func TestTracesOf(t *testing.T) {
 		"only others' annotations": {inventory.Labels{"note": "x"}, false, nil},
 		"something of ours on it": {inventory.Labels{annotationApplied: `{"reserved-ip":["rip-1"],"policy":[]}`}, false,
 			map[string][]string{"reserved-ip": {"rip-1"}, "policy": {}}},
-		"of which nothing can be read": {inventory.Labels{annotationCreatedBy: createdByUs, annotationApplied: "{"}, true, nil},
-		"of another shape":             {inventory.Labels{annotationApplied: `["policy"]`}, false, nil},
+		"of which nothing can be read": {inventory.Labels{annotationCreatedBy: createdByUs, annotationApplied: "{"},
+			true, nil},
+		"of another shape": {inventory.Labels{annotationApplied: `["policy"]`}, false, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -35,7 +36,8 @@ func TestTracesOf(t *testing.T) {
 	}
 }
 
-// TestTracesAreWrittenAndRead: what an object remembers is there again after a restart, and what others wrote on it stays.
+// TestTracesAreWrittenAndRead: what an object remembers is there again after a restart, and what others wrote on it
+// stays.
 func TestTracesAreWrittenAndRead(t *testing.T) {
 	others := inventory.Labels{"note": "x"}
 	tests := map[string]struct {
@@ -43,9 +45,10 @@ func TestTracesAreWrittenAndRead(t *testing.T) {
 		over   inventory.Labels
 		want   inventory.Labels
 	}{
-		"nothing":                     {traces{}, others, others},
-		"on an object without any":    {traces{created: true}, nil, inventory.Labels{annotationCreatedBy: createdByUs}},
-		"made by us":                  {traces{created: true}, others, inventory.Labels{"note": "x", annotationCreatedBy: createdByUs}},
+		"nothing":                  {traces{}, others, others},
+		"on an object without any": {traces{created: true}, nil, inventory.Labels{annotationCreatedBy: createdByUs}},
+		"made by us": {traces{created: true}, others,
+			inventory.Labels{"note": "x", annotationCreatedBy: createdByUs}},
 		"a setting that is one thing": {traces{}.with("policy"), nil, inventory.Labels{annotationApplied: `{"policy":[]}`}},
 		"values, sorted":              {traces{}.with("groups", "b", "a"), nil, inventory.Labels{annotationApplied: `{"groups":["a","b"]}`}},
 		"the last one is taken away":  {traces{}.with("policy").without("policy"), inventory.Labels{"note": "x", annotationApplied: `{"policy":[]}`}, others},
@@ -75,7 +78,8 @@ func TestTracesAreCopied(t *testing.T) {
 	one := traces{}.with("groups", "a")
 	two := one.with("groups", "b").with("policy")
 	three := two.without("groups")
-	if !one.has("groups") || one.has("policy") || one.applied["groups"][0] != "a" || !two.has("groups") || !two.has("policy") || three.has("groups") {
+	if !one.has("groups") || one.has("policy") || one.applied["groups"][0] != "a" || !two.has("groups") ||
+		!two.has("policy") || three.has("groups") {
 		t.Errorf("traces %v, %v, %v", one.applied, two.applied, three.applied)
 	}
 }
@@ -92,16 +96,17 @@ func TestAim(t *testing.T) {
 		want    string
 		records bool
 	}{
-		"ours, asked for":                        {memo{}, asked, "asked", false},
-		"ours, not readable":                     {memo{}, unreadable, "observed", false},
-		"ours, not asked for":                    {memo{}, absent, "default", false},
-		"adopted, asked for":                     {memo{free: true}, asked, "asked", true},
-		"adopted, not readable":                  {memo{free: true}, unreadable, "observed", false},
-		"adopted, not asked for":                 {memo{free: true}, absent, "observed", false},
-		"adopted, asked for again":               {memo{recorded, true}, asked, "asked", true},
-		"adopted, no longer readable":            {memo{recorded, true}, unreadable, "observed", true},
-		"adopted, no longer asked for":           {memo{recorded, true}, absent, "default", false},
-		"adopted, another setting was asked for": {memo{traces{}.with("idle-timeout"), true}, absent, "observed", false},
+		"ours, asked for":              {memo{}, asked, "asked", false},
+		"ours, not readable":           {memo{}, unreadable, "observed", false},
+		"ours, not asked for":          {memo{}, absent, "default", false},
+		"adopted, asked for":           {memo{free: true}, asked, "asked", true},
+		"adopted, not readable":        {memo{free: true}, unreadable, "observed", false},
+		"adopted, not asked for":       {memo{free: true}, absent, "observed", false},
+		"adopted, asked for again":     {memo{recorded, true}, asked, "asked", true},
+		"adopted, no longer readable":  {memo{recorded, true}, unreadable, "observed", true},
+		"adopted, no longer asked for": {memo{recorded, true}, absent, "default", false},
+		"adopted, another setting was asked for": {memo{traces{}.with("idle-timeout"), true}, absent, "observed",
+			false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

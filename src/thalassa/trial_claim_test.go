@@ -25,15 +25,18 @@ func claimStories() []story {
 				web.Spec.Type, web.Spec.Ports = corev1.ServiceTypeLoadBalancer, ports
 			}))
 		}},
-		{name: "recreated", has: asBefore(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
+		{name: "recreated", has: asBefore(), begin: func(l *lab, web *corev1.Service,
+			nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			return l.kept(web, nodes, deletes(web), creates(anew(web)))
 		}},
-		{name: "recreated-bare", has: asBefore(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
+		{name: "recreated-bare", has: asBefore(), begin: func(l *lab, web *corev1.Service,
+			nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			return l.tidy(web, nodes, asBefore(), func(c *cluster.Cluster) error { return c.Replace(anew(web)) })
 		}},
-		{name: "orphan", has: []string{"8080/tcp to 30900 on a b"}, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
+		{name: "orphan", has: []string{"8080/tcp to 30900 on a b"}, begin: func(l *lab, web *corev1.Service,
+			nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			api := service("api", 8080) // were all Services gone, nothing would be removed
 			api.Spec.Ports[0].NodePort = 30900
@@ -71,18 +74,22 @@ func inside(web *corev1.Service) {
 func policyStories() []story {
 	alone := []string{"443/tcp to 30443 on a", "80/tcp to 30080 on a"}
 	return []story{
-		{name: "policy-local", has: alone, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
+		{name: "policy-local", has: alone, stays: both(), begin: func(l *lab, web *corev1.Service,
+			nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			return l.endpoints(web, nodes, edits(onlyLocal))
 		}},
-		{name: "policy-cluster", has: asBefore(), stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
+		{name: "policy-cluster", has: asBefore(), stays: both(), begin: func(l *lab, web *corev1.Service,
+			nodes []*corev1.Node) faulttest.Start {
 			onlyLocal(web)
 			l.published(web, nodes[:1])
 			return l.endpoints(web, nodes, edits(func(web *corev1.Service) {
-				web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyCluster, 0
+				web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort =
+					corev1.ServiceExternalTrafficPolicyCluster, 0
 			}))
 		}},
-		{name: "endpoints-none", has: alone, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
+		{name: "endpoints-none", has: alone, stays: both(), begin: func(l *lab, web *corev1.Service,
+			nodes []*corev1.Node) faulttest.Start {
 			onlyLocal(web)
 			l.published(web, nodes[:1])
 			return l.endpoints(web, nodes, moves(web.Name, nil), creates(known("c")[0]))

@@ -33,8 +33,8 @@ const (
 	calm = lastPause + 30*time.Second
 	// stepPause is what the people of a cluster wait between two things they do.
 	stepPause = 20 * time.Second
-	// rarely and often are periods of looking for drift. The first lets most stories end undisturbed by it; neither is a multiple of
-	// pauses, so that no two things ever happen in one moment.
+	// rarely and often are periods of looking for drift. The first lets most stories end undisturbed by it; neither is
+	// a multiple of pauses, so that no two things ever happen in one moment.
 	rarely = 1207 * time.Second
 	often  = 307 * time.Second
 )
@@ -55,8 +55,9 @@ type village struct {
 	patrolled bool
 	met       func() error
 	recorder  *record.FakeRecorder
-	// doubtful says that something may have been made twice: a process ended before a write of it arrived, or the answer to a creation was
-	// lost, and lists may be old as well; or that a list was old, which may hide a difference. A look for drift repairs both.
+	// doubtful says that something may have been made twice: a process ended before a write of it arrived, or the
+	// answer to a creation was lost, and lists may be old as well; or that a list was old, which may hide a difference.
+	// A look for drift repairs both.
 	doubtful atomic.Bool
 	// lag is by how much the caches of processes are behind.
 	lag time.Duration
@@ -112,7 +113,8 @@ func (l *lab) kept(web *corev1.Service, nodes []*corev1.Node, steps ...step) fau
 	return l.village(web, nodes, steps...).start
 }
 
-// start is how a process of the village starts: the real service controller with one worker, so that calls have one order.
+// start is how a process of the village starts: the real service controller with one worker, so that calls have one
+// order.
 func (t *village) start(network http.RoundTripper) faulttest.Work {
 	anew := *t.lab
 	anew.network = &meter{network, t}
@@ -145,7 +147,8 @@ func (m *meter) RoundTrip(request *http.Request) (*http.Response, error) {
 		m.village.calls.Add(1)
 	}
 	response, err := m.next.RoundTrip(request)
-	if faulttest.Overtaken(err) || faulttest.Repeated(response) || request.Method == http.MethodPost && !readable(response, err) {
+	if faulttest.Overtaken(err) || faulttest.Repeated(response) || request.Method == http.MethodPost &&
+		!readable(response, err) {
 		m.village.doubtful.Store(true)
 	}
 	if request.Method == http.MethodPost {
@@ -154,12 +157,14 @@ func (m *meter) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// readable says whether a creation was refused, or has an answer that says what was made. It reads the answer and puts it back.
+// readable says whether a creation was refused, or has an answer that says what was made. It reads the answer and puts
+// it back.
 func readable(response *http.Response, err error) bool {
 	if err != nil {
 		return false
 	}
-	if response.StatusCode >= http.StatusBadRequest || response.Request != nil && strings.HasSuffix(response.Request.URL.Path, "/attachments") {
+	if response.StatusCode >= http.StatusBadRequest || response.Request != nil &&
+		strings.HasSuffix(response.Request.URL.Path, "/attachments") {
 		return true
 	}
 	body, end := io.ReadAll(response.Body)
@@ -270,7 +275,8 @@ func (t *village) control(ctx context.Context, l *lab, ended chan<- struct{}) er
 	factory := informers.NewSharedInformerFactory(client, 0)
 	controller, err := servicecontroller.New(servicecontroller.Options{
 		Provider: l.cloud.balancers, Behaviour: behaviour, Client: client, Recorder: t.recorder,
-		Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(),
+		Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(),
+		EndpointSlices: factory.Discovery().V1().EndpointSlices(),
 	})
 	if err != nil {
 		return err
@@ -311,7 +317,8 @@ func (t *village) rest(ctx context.Context) error {
 		if err := faulttest.Wait(ctx, calm); err != nil {
 			return errors.Join(err, t.verdict())
 		}
-		if calls == t.calls.Load() && version == t.cluster.Version() && t.verdict() == nil && (t.met == nil || t.met() == nil) {
+		if calls == t.calls.Load() && version == t.cluster.Version() && t.verdict() == nil &&
+			(t.met == nil || t.met() == nil) {
 			return nil
 		}
 	}
@@ -391,10 +398,12 @@ func deletes(object cluster.Object) step {
 // endpointsOf is a slice that says on which nodes the Service has endpoints that are ready.
 func endpointsOf(web *corev1.Service, nodes ...string) *discoveryv1.EndpointSlice {
 	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
-		Namespace: web.Namespace, Name: web.Name + "-x", Labels: map[string]string{discoveryv1.LabelServiceName: web.Name},
+		Namespace: web.Namespace, Name: web.Name + "-x",
+		Labels: map[string]string{discoveryv1.LabelServiceName: web.Name},
 	}}
 	for _, node := range nodes {
-		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{NodeName: &node, Addresses: []string{"10.0.0.1"}})
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{NodeName: &node,
+			Addresses: []string{"10.0.0.1"}})
 	}
 	return slice
 }

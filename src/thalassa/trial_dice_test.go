@@ -36,7 +36,8 @@ func (d dice) step() (string, step) {
 	return drawn.name, drawn.draw()
 }
 
-// events are all that may happen; those to a Service happen to that of the name. Later ones are appended, so that the first draw stays.
+// events are all that may happen; those to a Service happen to that of the name. Later ones are appended, so that the
+// first draw stays.
 func (d dice) events(name string) []event {
 	all := []event{
 		{"port", func() step { return edited(name, d.port(name)) }},
@@ -101,10 +102,14 @@ func free(name string, which int, protocol corev1.Protocol) int32 {
 // port adds one of a few ports, or takes it away. Port 80 stays.
 func (d dice) port(name string) func(*corev1.Service) {
 	which := d.IntN(3)
-	number, protocol := []int32{443, 8443, 53}[which], []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP}[d.IntN(2)]
-	one := corev1.ServicePort{Name: strings.ToLower(fmt.Sprintf("p%d-%s", number, protocol)), Port: number, Protocol: protocol, NodePort: free(name, 1+which, protocol)}
+	number, protocol := []int32{443, 8443, 53}[which], []corev1.Protocol{corev1.ProtocolTCP,
+		corev1.ProtocolUDP}[d.IntN(2)]
+	one := corev1.ServicePort{Name: strings.ToLower(fmt.Sprintf("p%d-%s", number, protocol)), Port: number,
+		Protocol: protocol, NodePort: free(name, 1+which, protocol)}
 	return func(s *corev1.Service) {
-		at := slices.IndexFunc(s.Spec.Ports, func(other corev1.ServicePort) bool { return other.Port == number && other.Protocol == protocol })
+		at := slices.IndexFunc(s.Spec.Ports, func(other corev1.ServicePort) bool {
+			return other.Port == number && other.Protocol == protocol
+		})
 		if at >= 0 {
 			s.Spec.Ports = slices.Delete(s.Spec.Ports, at, at+1)
 		} else if s.Spec.Type == corev1.ServiceTypeLoadBalancer {
@@ -139,10 +144,13 @@ func (d dice) policy() func(*corev1.Service) {
 // setting changes an annotation, or takes it away.
 func (d dice) setting() func(*corev1.Service) {
 	all := [][2]string{
-		{"idle-connection-timeout", strconv.Itoa(60 * (1 + d.IntN(5)))}, {"max-connections.80", strconv.Itoa(1 + d.IntN(5))},
-		{"loadbalancing-policy", "MAGLEV"}, {"enable-proxy-protocol", "true"}, {"labels", "team=shop"}, {"name", "front"},
+		{"idle-connection-timeout", strconv.Itoa(60 * (1 + d.IntN(5)))},
+		{"max-connections.80", strconv.Itoa(1 + d.IntN(5))},
+		{"loadbalancing-policy", "MAGLEV"}, {"enable-proxy-protocol", "true"}, {"labels", "team=shop"},
+		{"name", "front"},
 		{"health-check-enabled", "false"}, {"health-check-port", "8080"}, {"instance-size", "lb-gp-small"},
-		{"acl-allowed-sources", drawnSources}, {"acl-allowed-sources", drawnSources}, {"create-security-group", "true"}, {"create-security-group", "true"},
+		{"acl-allowed-sources", drawnSources}, {"acl-allowed-sources", drawnSources}, {"create-security-group", "true"},
+		{"create-security-group", "true"},
 		{"max-connections", "nonsense"},
 	}
 	one, away := all[d.IntN(len(all))], d.IntN(3) == 0

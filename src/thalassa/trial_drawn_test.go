@@ -6,7 +6,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 )
 
-// TestEveryEventIsDrawn counts what happens in some lives, and what changes the cluster there, so that no kind of event disappears.
+// TestEveryEventIsDrawn counts what happens in some lives, and what changes the cluster there, so that no kind of event
+// disappears.
 func TestEveryEventIsDrawn(t *testing.T) {
 	const lives = 200
 	drawn, effective, delays := map[string]int{}, map[string]int{}, map[string]int{}
@@ -34,13 +35,17 @@ func TestEveryEventIsDrawn(t *testing.T) {
 	}
 	// In every life there are 25 events. Each of these changes something at least this often in 200 lives.
 	least := map[string]int{
-		"annotation": 150, "class": 40, "creation": 40, "deletion": 40, "endpoints": 150, "exclusion": 100, "machine replaced": 100,
-		"name used again": 100, "node": 300, "node port": 100, "node renamed": 100, "node selector": 100, "policy": 100, "pool": 100,
-		"port": 300, "quota": 150, "type": 40,
+		"annotation": 150, "class": 40, "creation": 40, "deletion": 40, "endpoints": 150, "exclusion": 100,
+		"machine replaced": 100,
+		"name used again":  100, "node": 300, "node port": 100, "node renamed": 100, "node selector": 100,
+		"policy": 100,
+		"pool":   100,
+		"port":   300, "quota": 150, "type": 40,
 	}
 	for name, want := range least {
 		if effective[name] < want {
-			t.Errorf("event %q was drawn %d times and changed something %d times in %d lives, want %d", name, drawn[name], effective[name], lives, want)
+			t.Errorf("event %q was drawn %d times and changed something %d times in %d lives, want %d", name,
+				drawn[name], effective[name], lives, want)
 		}
 	}
 	for name := range drawn {

@@ -56,7 +56,8 @@ func toggle(node cluster.Object, label string) {
 	node.SetLabels(labels)
 }
 
-// classed makes Service api with a class, ours or of others, once there is none. Service web has its load balancer all the time.
+// classed makes Service api with a class, ours or of others, once there is none. Service web has its load balancer all
+// the time.
 func (d dice) classed(name string) step {
 	class := []string{ourClass, "example.com/others"}[d.IntN(2)]
 	if name == "web" {
@@ -106,7 +107,8 @@ func renamed(node *corev1.Node) *corev1.Node {
 	return other
 }
 
-// replace puts another machine behind the name of a node, or its own again: the Node is another object then, as a provider ID never changes.
+// replace puts another machine behind the name of a node, or its own again: the Node is another object then, as a
+// provider ID never changes.
 func (d dice) replace() step {
 	node := known(d.nodes[1+d.IntN(len(d.nodes)-1)])[0]
 	return possible(func(c *cluster.Cluster) error {

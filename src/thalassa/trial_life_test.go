@@ -29,20 +29,22 @@ const (
 	longestPause = 40 * time.Second
 )
 
-// TestLives lets people do random things with two Services and their nodes, while calls to the cloud and to the API server fail and
-// processes change at random, and another cluster in the VPC has a random life of its own. Then both clusters have what their Services ask for, and nothing else; at
-// no moment was a target group without machines, or the port closed that one Service has all the time. Caches of processes may be behind.
-// TRIAL_SEED, TRIAL_LIVES and TRIAL_TIME say which lives.
+// TestLives lets people do random things with two Services and their nodes, while calls to the cloud and to the API
+// server fail and processes change at random, and another cluster in the VPC has a random life of its own. Then both
+// clusters have what their Services ask for, and nothing else; at no moment was a target group without machines, or the
+// port closed that one Service has all the time. Caches of processes may be behind. TRIAL_SEED, TRIAL_LIVES and
+// TRIAL_TIME say which lives.
 func TestLives(t *testing.T) {
 	for seed := range faulttest.Seeds(t, someLives) {
 		faulttest.Chaos(t, life{seed: seed}.scenario(), lifeDisturbances)
 	}
 }
 
-// TestLivesThatFailed repeats the lives that once found a defect. What a seed means changes with what is drawn, so each defect also has a test
-// of its own, which needs no seed: see TestTypeChangesBackWhileItIsRemoved (7000235, 9100004) and
-// TestConditionsOfAServiceThatNeverHadTheFinalizer (7000079) in the package service. These lives keep the draw of their time, see life.first.
-// In 110000746 a list from before a write hides that another write is needed, until the next check for drift.
+// TestLivesThatFailed repeats the lives that once found a defect. What a seed means changes with what is drawn, so each
+// defect also has a test of its own, which needs no seed: see TestTypeChangesBackWhileItIsRemoved (7000235, 9100004)
+// and TestConditionsOfAServiceThatNeverHadTheFinalizer (7000079) in the package service. These lives keep the draw of
+// their time, see life.first. In 110000746 a list from before a write hides that another write is needed, until the
+// next check for drift.
 func TestLivesThatFailed(t *testing.T) {
 	for _, seed := range []uint64{7000079, 7000235, 9100004} {
 		faulttest.Chaos(t, life{seed: seed, first: true}.scenario(), lifeDisturbances)
@@ -59,7 +61,8 @@ type spot struct {
 // life is what happens in two clusters, which comes from a seed.
 type life struct {
 	seed uint64
-	// first has what it had when the lives of TestLivesThatFailed did fail: fewer kinds of events, and three mixtures of disturbances.
+	// first has what it had when the lives of TestLivesThatFailed did fail: fewer kinds of events, and three mixtures
+	// of disturbances.
 	first bool
 }
 
@@ -83,7 +86,8 @@ func (f life) scenario() faulttest.Scenario {
 		}
 	}
 	return faulttest.Scenario{
-		Name: fmt.Sprintf("life-%d", f.seed), Environment: fmt.Sprintf("TRIAL_SEED=%d", f.seed), Wayward: true, Skip: skip, Overlap: !f.first,
+		Name: fmt.Sprintf("life-%d", f.seed), Environment: fmt.Sprintf("TRIAL_SEED=%d", f.seed), Wayward: true,
+		Skip: skip, Overlap: !f.first,
 		Cloud: emulator.Config{Seed: both.seed(), Delays: emulator.Delays{
 			LoadbalancerCreate: 2 * time.Second, LoadbalancerDelete: time.Second, LoadbalancerLinger: 30 * time.Second,
 		}},
@@ -97,12 +101,13 @@ func (f life) scenario() faulttest.Scenario {
 			villages.Store(spot{cloud, false}, here)
 			return here.start
 		},
-		ConcurrentActor: &faulttest.ConcurrentActor{Subject: nextCluster, Begin: func(t *testing.T, cloud *emulator.Emulator) faulttest.Start {
-			t.Helper()
-			there := nextDoor(t, cloud).random(f, ^f.seed, nodesOf(false))
-			villages.Store(spot{cloud, true}, there)
-			return there.start
-		}},
+		ConcurrentActor: &faulttest.ConcurrentActor{Subject: nextCluster,
+			Begin: func(t *testing.T, cloud *emulator.Emulator) faulttest.Start {
+				t.Helper()
+				there := nextDoor(t, cloud).random(f, ^f.seed, nodesOf(false))
+				villages.Store(spot{cloud, true}, there)
+				return there.start
+			}},
 		Check: func(t *testing.T, cloud *emulator.Emulator) {
 			t.Helper()
 			for _, nextDoor := range []bool{false, true} {
@@ -142,7 +147,8 @@ func openOnWeb(state emulator.State) map[string]bool {
 	open := map[string]bool{}
 	for _, balancer := range state.LoadBalancers {
 		for _, listener := range balancer.Listeners {
-			if cluster := balancer.Labels[labelCluster]; listener.Port == 80 && balancer.Labels[labelName] == "web" && cluster != "" {
+			if cluster := balancer.Labels[labelCluster]; listener.Port == 80 && balancer.Labels[labelName] == "web" &&
+				cluster != "" {
 				open[cluster] = true
 			}
 		}
@@ -150,8 +156,8 @@ func openOnWeb(state emulator.State) map[string]bool {
 	return open
 }
 
-// wanted is what the cloud should have for a cluster, in the words of holdings. It is computed from the objects as a reader of the
-// Kubernetes documentation would.
+// wanted is what the cloud should have for a cluster, in the words of holdings. It is computed from the objects as a
+// reader of the Kubernetes documentation would.
 func wanted(c *cluster.Cluster) []string {
 	var lines []string
 	for _, service := range c.Services() {
@@ -166,7 +172,8 @@ func wanted(c *cluster.Cluster) []string {
 			if _, pooled := node.Labels[poolLabel]; selects && !pooled {
 				continue
 			}
-			if !excluded && (service.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal || hasEndpoint(c, service, node)) {
+			if !excluded && (service.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal ||
+				hasEndpoint(c, service, node)) {
 				names = append(names, machines[node.Name])
 			}
 		}
@@ -176,7 +183,8 @@ func wanted(c *cluster.Cluster) []string {
 			who = " for " + drawnSources
 		}
 		for _, port := range service.Spec.Ports {
-			lines = append(lines, fmt.Sprintf("%d/%s to %d on %s%s", port.Port, strings.ToLower(string(port.Protocol)), port.NodePort, strings.Join(names, " "), who))
+			lines = append(lines, fmt.Sprintf("%d/%s to %d on %s%s", port.Port, strings.ToLower(string(port.Protocol)),
+				port.NodePort, strings.Join(names, " "), who))
 		}
 		if service.Annotations[annotationPrefix+"create-security-group"] != "" {
 			lines = append(lines, "a security group for "+service.Name)
@@ -189,9 +197,10 @@ func wanted(c *cluster.Cluster) []string {
 // hasEndpoint says whether a Service has an endpoint on a node.
 func hasEndpoint(c *cluster.Cluster, service *corev1.Service, node *corev1.Node) bool {
 	return slices.ContainsFunc(c.EndpointSlices(), func(slice *discoveryv1.EndpointSlice) bool {
-		return slice.Labels[discoveryv1.LabelServiceName] == service.Name && slices.ContainsFunc(slice.Endpoints, func(one discoveryv1.Endpoint) bool {
-			return one.NodeName != nil && *one.NodeName == node.Name
-		})
+		return slice.Labels[discoveryv1.LabelServiceName] == service.Name && slices.ContainsFunc(slice.Endpoints,
+			func(one discoveryv1.Endpoint) bool {
+				return one.NodeName != nil && *one.NodeName == node.Name
+			})
 	})
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// nextCluster works in the VPC at the same time as ours, in the stories that say so. Credentials of its own tell their writes apart.
+// nextCluster works in the VPC at the same time as ours, in the stories that say so. Credentials of its own tell their
+// writes apart.
 const nextCluster = "k8s-next"
 
 // nextCredentials are its client, whose id is what the cloud's log of writes shows.
@@ -34,14 +35,15 @@ func afterItsLife() []string { return []string{"443/tcp to 30443 on y z", "80/tc
 
 // neighbour is the other cluster at work.
 func neighbour() *faulttest.ConcurrentActor {
-	return &faulttest.ConcurrentActor{Subject: nextCluster, Begin: func(t *testing.T, cloud *emulator.Emulator) faulttest.Start {
-		t.Helper()
-		return nextDoor(t, cloud).living
-	}}
+	return &faulttest.ConcurrentActor{Subject: nextCluster,
+		Begin: func(t *testing.T, cloud *emulator.Emulator) faulttest.Start {
+			t.Helper()
+			return nextDoor(t, cloud).living
+		}}
 }
 
-// living is a process with a Service of the same namespace, name and UID as ours: it is created, gets a node and another port, is
-// deleted and created anew.
+// living is a process with a Service of the same namespace, name and UID as ours: it is created, gets a node and
+// another port, is deleted and created anew.
 func (l *lab) living(network http.RoundTripper) faulttest.Work {
 	b := l.through(network)
 	small, large, other := known("y"), known("y", "z"), service("web", 80, 8443)
@@ -62,7 +64,8 @@ func (l *lab) living(network http.RoundTripper) faulttest.Work {
 func togetherStories() []story {
 	return []story{
 		{name: "together-create", together: true, has: asBefore(), begin: (*lab).creating},
-		{name: "together-port", together: true, has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"}, stays: []string{"80/tcp"},
+		{name: "together-port", together: true, has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"},
+			stays: []string{"80/tcp"},
 			begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].Port = 8443 })},
 		{name: "together-delete", together: true, begin: (*lab).deletingWhole},
 	}

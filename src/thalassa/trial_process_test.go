@@ -77,8 +77,8 @@ func (b process) following(s *corev1.Service, nodes []*corev1.Node) func(context
 	return func(ctx context.Context) error { return unasked(b.UpdateLoadBalancer(ctx, "test", s, nodes)) }
 }
 
-// deleting is one attempt to remove the Service's load balancer. Once nothing exists, or the deletion is said to be complete, the
-// finalizer goes and nobody ever comes back: what is left then is a leak.
+// deleting is one attempt to remove the Service's load balancer. Once nothing exists, or the deletion is said to be
+// complete, the finalizer goes and nobody ever comes back: what is left then is a leak.
 func (b process) deleting(s *corev1.Service) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, exists, err := b.GetLoadBalancer(ctx, "test", s)

@@ -73,12 +73,14 @@ func (s story) seed() emulator.Seed {
 	seed := emulator.DefaultSeed()
 	if owner := &seed.Organisations[0]; s.together {
 		next := nextCredentials()
-		owner.Clients = append(slices.Clone(owner.Clients), emulator.ClientSeed{ID: next.ClientID, Secret: next.ClientSecret})
+		owner.Clients = append(slices.Clone(owner.Clients), emulator.ClientSeed{ID: next.ClientID,
+			Secret: next.ClientSecret})
 	}
 	if owner := &seed.Organisations[0]; s.inProject {
 		owner.Projects = []emulator.ProjectSeed{{Identity: trialProject, Name: "shop", VPCs: owner.VPCs}}
 		outside := owner.VPCs[0]
-		outside.Identity, outside.Name, outside.Subnets = "vpc-00000000000000000out", "outside", slices.Clone(outside.Subnets)
+		outside.Identity, outside.Name, outside.Subnets = "vpc-00000000000000000out", "outside",
+			slices.Clone(outside.Subnets)
 		outside.Subnets[0].Identity, outside.Subnets[0].Name = "subnet-00000000000000000out", "outside"
 		owner.VPCs = []emulator.VPCSeed{outside}
 	}
@@ -96,8 +98,8 @@ func (s story) lab(t *testing.T, cloud *emulator.Emulator) *lab {
 	return l
 }
 
-// always is what holds in every moment: ports that stay are open, what is open leads somewhere, and no target group that had
-// machines loses all of them, neither ours nor one of a cluster that works at the same time.
+// always is what holds in every moment: ports that stay are open, what is open leads somewhere, and no target group
+// that had machines loses all of them, neither ours nor one of a cluster that works at the same time.
 func (s story) always(was, is emulator.State) error {
 	had := map[string]int{}
 	for _, group := range was.TargetGroups {
@@ -172,7 +174,8 @@ func (l *lab) holdings() []string {
 func closedBy(balancers []iaas.VpcLoadbalancer, group string) string {
 	for _, balancer := range balancers {
 		for _, listener := range balancer.LoadbalancerListeners {
-			if listener.TargetGroup != nil && listener.TargetGroup.Identity == group && len(listener.AllowedSources) > 0 {
+			if listener.TargetGroup != nil && listener.TargetGroup.Identity == group &&
+				len(listener.AllowedSources) > 0 {
 				return " for " + strings.Join(listener.AllowedSources, " ")
 			}
 		}
@@ -206,7 +209,8 @@ func (s story) everywhere() []faulttest.Scenario {
 func known(names ...string) []*corev1.Node {
 	var nodes []*corev1.Node
 	for _, name := range names {
-		nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: providerID(serverID(name))}})
+		nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: corev1.NodeSpec{ProviderID: providerID(serverID(name))}})
 	}
 	return nodes
 }
@@ -214,37 +218,44 @@ func known(names ...string) []*corev1.Node {
 // serverID is the identity of a machine of the neighbourhood.
 func serverID(name string) string { return "vm-0000000000000000000" + name }
 
-// neighbourhood is what is in the VPC of every story: machines, and another cluster whose Service has the same name, namespace
-// and even UID.
+// neighbourhood is what is in the VPC of every story: machines, and another cluster whose Service has the same name,
+// namespace and even UID.
 func (l *lab) neighbourhood(servers ...string) {
 	l.Helper()
 	for _, name := range servers {
-		if _, err := l.emulator.AddMachine(emulator.MachineSpec{Identity: serverID(name), Name: name, Subnet: emulator.DefaultSubnet}); err != nil {
+		if _, err := l.emulator.AddMachine(emulator.MachineSpec{Identity: serverID(name), Name: name,
+			Subnet: emulator.DefaultSubnet}); err != nil {
 			l.Fatal(err)
 		}
 	}
 	web := service("web", 80)
-	l.plantBalancer(emulator.DefaultVPC, emulator.DefaultSubnet, iaas.Labels{labelCluster: "k8s-other", labelManaged: "true", labelUID: string(web.UID), labelNamespace: web.Namespace})
+	l.plantBalancer(emulator.DefaultVPC, emulator.DefaultSubnet, iaas.Labels{labelCluster: "k8s-other",
+		labelManaged: "true", labelUID: string(web.UID), labelNamespace: web.Namespace})
 	<-time.After(time.Minute) // until it is ready: time must not change it during the work
 }
 
-// doubles are, in the organisation itself, a load balancer and a target group that look exactly like ours in the project.
+// doubles are, in the organisation itself, a load balancer and a target group that look exactly like ours in the
+// project.
 func (l *lab) doubles() {
 	l.Helper()
 	web := service("web", 80)
 	group := l.plantBalancer("outside", "outside",
-		iaas.Labels{labelCluster: l.config.Cluster, labelManaged: "true", labelUID: string(web.UID), labelNamespace: web.Namespace})
-	if _, err := l.emulator.AddMachine(emulator.MachineSpec{Identity: serverID("x"), Name: "x", Subnet: "outside"}); err != nil {
+		iaas.Labels{labelCluster: l.config.Cluster, labelManaged: "true", labelUID: string(web.UID),
+			labelNamespace: web.Namespace})
+	if _, err := l.emulator.AddMachine(emulator.MachineSpec{Identity: serverID("x"), Name: "x",
+		Subnet: "outside"}); err != nil {
 		l.Fatal(err)
 	}
-	batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: group, Attachments: []iaas.AttachTarget{{ServerIdentity: serverID("x")}}}
+	batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: group,
+		Attachments: []iaas.AttachTarget{{ServerIdentity: serverID("x")}}}
 	if err := l.api().SetTargetGroupServerAttachments(l.Context(), batch); err != nil {
 		l.Fatal(err)
 	}
 	<-time.After(time.Minute)
 }
 
-// plantBalancer makes a load balancer with one port, without the provider, and returns its target group, which has no machines.
+// plantBalancer makes a load balancer with one port, without the provider, and returns its target group, which has no
+// machines.
 func (l *lab) plantBalancer(vpc, subnet string, labels iaas.Labels) (group string) {
 	l.Helper()
 	name := "a0a1b2c3dweb"
@@ -254,11 +265,13 @@ func (l *lab) plantBalancer(vpc, subnet string, labels iaas.Labels) (group strin
 	if err != nil {
 		l.Fatal(err)
 	}
-	balancer, err := l.api().CreateLoadbalancer(l.Context(), iaas.CreateLoadbalancer{Name: name, Labels: labels, Subnet: subnet})
+	balancer, err := l.api().CreateLoadbalancer(l.Context(), iaas.CreateLoadbalancer{Name: name, Labels: labels,
+		Subnet: subnet})
 	if err != nil {
 		l.Fatal(err)
 	}
-	listener := iaas.CreateListener{Name: name + "-p80", Labels: labels, Port: 80, Protocol: iaas.ProtocolTCP, TargetGroup: made.Identity}
+	listener := iaas.CreateListener{Name: name + "-p80", Labels: labels, Port: 80, Protocol: iaas.ProtocolTCP,
+		TargetGroup: made.Identity}
 	if _, err := l.api().CreateListener(l.Context(), balancer.Identity, listener); err != nil {
 		l.Fatal(err)
 	}

@@ -26,8 +26,8 @@ type story struct {
 	stays []string
 	// complete says that every call meets every fault. The others, most of whose calls are like those, meet some.
 	complete bool
-	// doubles is how many writes the process may need to make and remove what is there already; then it does not matter which of
-	// two target groups of the same port is left.
+	// doubles is how many writes the process may need to make and remove what is there already; then it does not matter
+	// which of two target groups of the same port is left.
 	doubles int
 	// inProject says that all our cluster has is in a project.
 	inProject bool
@@ -64,7 +64,9 @@ var (
 			c.Switches.DoneStatus, c.Switches.DoneBody = http.StatusAccepted, emulator.NullBody
 		},
 	}
-	updating = map[string]behaviour{"updating": func(c *emulator.Config) { c.Delays.LoadbalancerUpdate = 10 * time.Second }}
+	updating = map[string]behaviour{"updating": func(c *emulator.Config) {
+		c.Delays.LoadbalancerUpdate = 10 * time.Second
+	}}
 	machines = map[string]behaviour{
 		"attachments-kept": func(c *emulator.Config) { c.Switches.KeepDeletedMachines = true },
 		"lingering":        func(c *emulator.Config) { c.Delays.MachineLinger = 1000 * time.Hour },
@@ -83,29 +85,37 @@ func both() []string { return []string{"80/tcp", "443/tcp"} }
 func stories() []story {
 	all := []story{
 		{name: "create", complete: true, has: asBefore(), under: making, begin: (*lab).creating},
-		{name: "port", complete: true, has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"}, stays: []string{"80/tcp"}, under: updating,
+		{name: "port", complete: true, has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"},
+			stays: []string{"80/tcp"}, under: updating,
 			begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].Port = 8443 })},
-		{name: "port-name", has: asBefore(), stays: both(), begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].Name = "tls" })},
-		{name: "node-port", has: []string{"443/tcp to 31000 on a b", "80/tcp to 30080 on a b"}, stays: both(), under: merging,
+		{name: "port-name", has: asBefore(), stays: both(), begin: changing(func(web *corev1.Service) {
+			web.Spec.Ports[1].Name = "tls"
+		})},
+		{name: "node-port", has: []string{"443/tcp to 31000 on a b", "80/tcp to 30080 on a b"}, stays: both(),
+			under: merging,
 			begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].NodePort = 31000 })},
-		{name: "protocol", has: []string{"443/udp to 30443 on a b", "80/tcp to 30080 on a b"}, stays: []string{"80/tcp"},
+		{name: "protocol", has: []string{"443/udp to 30443 on a b", "80/tcp to 30080 on a b"},
+			stays: []string{"80/tcp"},
 			begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].Protocol = corev1.ProtocolUDP })},
 		{name: "settings", has: asBefore(), stays: both(), under: merging, begin: changing(func(web *corev1.Service) {
 			web.Annotations[annotationPrefix+"idle-connection-timeout"] = "60"
 			web.Annotations[annotationPrefix+"loadbalancing-policy"] = "MAGLEV"
 		})},
-		{name: "labels", has: asBefore(), stays: both(), under: merging, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
+		{name: "labels", has: asBefore(), stays: both(), under: merging, begin: func(l *lab, web *corev1.Service,
+			nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			l.config.AdditionalLabels = map[string]string{"team": "till"}
 			return l.ensuring(web, nodes)
 		}},
-		{name: "vanished", has: asBefore(), under: inline, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
+		{name: "vanished", has: asBefore(), under: inline, begin: func(l *lab, web *corev1.Service,
+			nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			l.byHand(web)
 			return l.ensuring(web, nodes)
 		}},
 		{name: "drift", has: asBefore(), stays: []string{"80/tcp"}, begin: (*lab).drifted},
-		{name: "restart-stale", doubles: 3, has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"}, stays: []string{"80/tcp", "8443/tcp"}, begin: (*lab).restarted},
+		{name: "restart-stale", doubles: 3, has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"},
+			stays: []string{"80/tcp", "8443/tcp"}, begin: (*lab).restarted},
 		{name: "project-create", has: asBefore(), inProject: true, begin: (*lab).creating},
 		{name: "project-delete", inProject: true, begin: (*lab).deletingWhole},
 	}
@@ -128,21 +138,26 @@ func changing(change func(web *corev1.Service)) func(*lab, *corev1.Service, []*c
 
 func nodeStories() []story {
 	return []story{
-		{name: "node-joins", complete: true, under: wordy, has: []string{"443/tcp to 30443 on a b c", "80/tcp to 30080 on a b c"}, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
+		{name: "node-joins", complete: true, under: wordy, has: []string{"443/tcp to 30443 on a b c",
+			"80/tcp to 30080 on a b c"}, stays: both(), begin: func(l *lab, web *corev1.Service,
+			nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			return l.kept(web, nodes, creates(known("c")[0]))
 		}},
-		{name: "node-leaves", has: []string{"443/tcp to 30443 on a", "80/tcp to 30080 on a"}, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
-			l.published(web, nodes)
-			return l.kept(web, nodes, deletes(nodes[1]))
-		}},
-		{name: "server-deleted", has: []string{"443/tcp to 30443 on a c", "80/tcp to 30080 on a c"}, stays: both(), under: machines,
+		{name: "node-leaves", has: []string{"443/tcp to 30443 on a", "80/tcp to 30080 on a"}, stays: both(),
+			begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
+				l.published(web, nodes)
+				return l.kept(web, nodes, deletes(nodes[1]))
+			}},
+		{name: "server-deleted", has: []string{"443/tcp to 30443 on a c", "80/tcp to 30080 on a c"}, stays: both(),
+			under: machines,
 			begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 				l.published(web, nodes)
 				if err := l.emulator.DeleteMachine("b"); err != nil {
 					l.Fatal(err)
 				}
-				t := l.village(web, nodes, creates(known("c")[0])) // the node of b is still there, and its machine is looked for
+				// the node of b is still there, and its machine is looked for
+				t := l.village(web, nodes, creates(known("c")[0]))
 				t.patrolled, t.met = true, l.has([]string{"443/tcp to 30443 on a c", "80/tcp to 30080 on a c"})
 				return t.start
 			}},
@@ -153,17 +168,21 @@ func nodeStories() []story {
 func endings() []story {
 	return []story{
 		{name: "delete", complete: true, under: endless, begin: (*lab).deletingWhole},
-		{name: "delete-vanished", under: endless, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
+		{name: "delete-vanished", under: endless, begin: func(l *lab, web *corev1.Service,
+			nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			l.byHand(web)
 			return l.deleting(web)
 		}},
-		{name: "delete-vanishing", under: endless, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
+		{name: "delete-vanishing", under: endless, begin: func(l *lab, web *corev1.Service,
+			nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			l.deleteBalancer(web)
 			return l.deleting(web)
 		}},
-		{name: "delete-nothing", begin: func(l *lab, web *corev1.Service, _ []*corev1.Node) faulttest.Start { return l.deleting(web) }},
+		{name: "delete-nothing", begin: func(l *lab, web *corev1.Service, _ []*corev1.Node) faulttest.Start {
+			return l.deleting(web)
+		}},
 	}
 }
 
@@ -180,7 +199,8 @@ func (l *lab) creating(web *corev1.Service, nodes []*corev1.Node) faulttest.Star
 	return l.kept(nil, nodes, creates(web))
 }
 
-// drifted is a process that finds, looking around, that somebody closed a port and took all machines out of the other's group.
+// drifted is a process that finds, looking around, that somebody closed a port and took all machines out of the other's
+// group.
 func (l *lab) drifted(web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 	l.Helper()
 	l.published(web, nodes)
@@ -199,7 +219,8 @@ func (l *lab) damage(web *corev1.Service) error {
 		if listener.Port == 443 {
 			err = l.api().DeleteListener(l.Context(), balancer.Identity, listener.Identity)
 		} else {
-			batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: listener.TargetGroup.Identity, Attachments: []iaas.AttachTarget{}}
+			batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: listener.TargetGroup.Identity,
+				Attachments: []iaas.AttachTarget{}}
 			err = l.api().SetTargetGroupServerAttachments(l.Context(), batch)
 		}
 		if err != nil {
@@ -219,13 +240,14 @@ func (l *lab) has(want []string) func() error {
 	}
 }
 
-// restarted is a process that starts while the cloud's lists lag: for half a minute they do not show the change of a port that the
-// process before it made.
+// restarted is a process that starts while the cloud's lists lag: for half a minute they do not show the change of a
+// port that the process before it made.
 func (l *lab) restarted(web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 	l.Helper()
 	l.published(web, nodes)
 	// The cloud's past is known from when the rule is added.
-	if _, err := l.emulator.Inject(fault.Rule{Operation: "GET *", From: time.Hour + time.Second, Until: time.Hour + lagging,
+	if _, err := l.emulator.Inject(fault.Rule{Operation: "GET *", From: time.Hour + time.Second, Until: time.Hour +
+		lagging,
 		Effect: fault.Effect{Kind: fault.Stale, Delay: lagging}}); err != nil {
 		l.Fatal(err)
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
 )
 
-// TestMain collects garbage less often than usual: thousands of trials, each with a small cloud of its own, make much of it and keep
-// little. The limit is for machines with little memory. As the cloud of a benchmark it is something else.
+// TestMain collects garbage less often than usual: thousands of trials, each with a small cloud of its own, make much
+// of it and keep little. The limit is for machines with little memory. As the cloud of a benchmark it is something
+// else.
 func TestMain(m *testing.M) {
 	const percent, limit = 400, 1 << 30
 	if machines := os.Getenv(cloudEnvironment); machines != "" {
@@ -34,8 +35,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestHandover changes leaders while every single call of every story is under way: the one that was told to stop finishes it, the
-// next one does the rest, and nothing is written twice.
+// TestHandover changes leaders while every single call of every story is under way: the one that was told to stop
+// finishes it, the next one does the rest, and nothing is written twice.
 func TestHandover(t *testing.T) {
 	for _, story := range stories() {
 		faulttest.Handover(t, story.scenario("", nil))

@@ -8,8 +8,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// TestSecurityGroupOfAnUnfinishedLoadBalancer is removed when the Service does not ask for one any more before its load balancer could be
-// created: the load balancer is what says otherwise that the group was made. Lives 70000284 and 70000295 found it.
+// TestSecurityGroupOfAnUnfinishedLoadBalancer is removed when the Service does not ask for one any more before its load
+// balancer could be created: the load balancer is what says otherwise that the group was made. Lives 70000284 and
+// 70000295 found it.
 func TestSecurityGroupOfAnUnfinishedLoadBalancer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})

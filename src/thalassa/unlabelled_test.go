@@ -30,7 +30,8 @@ const (
 	partSecurityGroup part = "security group"
 )
 
-// relabel changes labels and annotations of all objects of a kind by hand, and nothing else of them. Security groups of others stay as they are.
+// relabel changes labels and annotations of all objects of a kind by hand, and nothing else of them. Security groups of
+// others stay as they are.
 func (l *lab) relabel(kind part, change func(labels, annotations map[string]string)) {
 	l.Helper()
 	changed := func(object shown) (labels, annotations map[string]string) {
@@ -47,17 +48,20 @@ func (l *lab) relabel(kind part, change func(labels, annotations map[string]stri
 		lb := l.only()
 		for _, listener := range lb.Listeners {
 			body := map[string]any{
-				"name": listener.Name, "description": listener.Description, "port": listener.Port, "protocol": listener.Protocol,
+				"name": listener.Name, "description": listener.Description, "port": listener.Port,
+				"protocol":    listener.Protocol,
 				"targetGroup": listener.TargetGroup.Identity, "maxConnections": listener.MaxConnections,
 				"connectionIdleTimeout": listener.ConnectionIdleTimeout, "allowedSources": listener.AllowedSources,
 			}
-			body["labels"], body["annotations"] = changed(shown{Labels: listener.Labels, Annotations: listener.Annotations})
+			body["labels"], body["annotations"] = changed(shown{Labels: listener.Labels,
+				Annotations: listener.Annotations})
 			l.request(http.MethodPut, "/v1/loadbalancers/"+lb.Identity+"/listeners/"+listener.Identity, body)
 		}
 	case partGroup:
 		for _, group := range l.list("/v1/loadbalancer-target-groups") {
 			body := map[string]any{
-				"name": group.Name, "targetPort": group.TargetPort, "protocol": "tcp", "enableProxyProtocol": group.EnableProxyProtocol,
+				"name": group.Name, "targetPort": group.TargetPort, "protocol": "tcp",
+				"enableProxyProtocol": group.EnableProxyProtocol,
 				"loadbalancingPolicy": group.LoadbalancingPolicy, "healthCheck": group.HealthCheck,
 			}
 			body["labels"], body["annotations"] = changed(group)
@@ -69,7 +73,8 @@ func (l *lab) relabel(kind part, change func(labels, annotations map[string]stri
 				continue
 			}
 			var whole map[string]any
-			if err := json.Unmarshal(l.request(http.MethodGet, "/v1/security-groups/"+group.Identity, nil), &whole); err != nil {
+			if err := json.Unmarshal(l.request(http.MethodGet, "/v1/security-groups/"+group.Identity, nil),
+				&whole); err != nil {
 				l.Fatal(err)
 			}
 			whole["labels"], whole["annotations"] = changed(group)
@@ -154,12 +159,13 @@ func (l *lab) labelled(byUs bool) (*corev1.Service, []*corev1.Node) {
 	return web, nodes
 }
 
-// TestLostLabels: whatever loses labels, and whoever made it, gets them again: nothing is made anew and no address changes, whether the program
-// starts or runs; and a Service that is deleted then leaves nothing.
+// TestLostLabels: whatever loses labels, and whoever made it, gets them again: nothing is made anew and no address
+// changes, whether the program starts or runs; and a Service that is deleted then leaves nothing.
 func TestLostLabels(t *testing.T) {
 	kinds := map[string][]part{
-		"load balancer": {partBalancer}, "listeners": {partListener}, "target groups": {partGroup}, "security group": {partSecurityGroup},
-		"everything": {partSecurityGroup, partGroup, partListener, partBalancer},
+		"load balancer": {partBalancer}, "listeners": {partListener}, "target groups": {partGroup},
+		"security group": {partSecurityGroup},
+		"everything":     {partSecurityGroup, partGroup, partListener, partBalancer},
 	}
 	for kind, parts := range kinds {
 		for loss, change := range losses {
@@ -231,12 +237,15 @@ func TestLostLabelsAreTold(t *testing.T) {
 		cluster := l.watching(web)
 		for _, when := range []string{"start", "run"} {
 			<-time.After(2 * driftPeriod)
-			if told := l.eventsAbout(reasonLabelsLost); len(told) != 1 || !strings.Contains(told[0], l.only().Identity) {
+			if told := l.eventsAbout(reasonLabelsLost); len(told) != 1 ||
+				!strings.Contains(told[0], l.only().Identity) {
 				t.Errorf("%s: told %q, want one event about the load balancer", when, told)
 			}
 			current, err := cluster.CoreV1().Services("shop").Get(t.Context(), "web", metav1.GetOptions{})
-			if err != nil || len(current.Status.LoadBalancer.Ingress) != 1 || current.Status.LoadBalancer.Ingress[0].IP != address {
-				t.Errorf("%s: status %v, error %v; want the address %s", when, current.Status.LoadBalancer, err, address)
+			if err != nil || len(current.Status.LoadBalancer.Ingress) != 1 ||
+				current.Status.LoadBalancer.Ingress[0].IP != address {
+				t.Errorf("%s: status %v, error %v; want the address %s", when, current.Status.LoadBalancer, err,
+					address)
 			}
 			if when == "start" {
 				l.relabel(partBalancer, losses["all"])
@@ -245,7 +254,8 @@ func TestLostLabelsAreTold(t *testing.T) {
 	})
 }
 
-// TestLostLabelsCostNothingElse: an unchanged Service costs no call because of load balancers without labels, and one that lost them one write.
+// TestLostLabelsCostNothingElse: an unchanged Service costs no call because of load balancers without labels, and one
+// that lost them one write.
 func TestLostLabelsCostNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -267,13 +277,15 @@ func TestLostLabelsCostNothingElse(t *testing.T) {
 	})
 }
 
-// TestLabelsOfOthers: with the labels of another owner, a load balancer that has the Service's name and address is neither used nor changed, and
-// no other is made. Its owner is told what to do, and that helps.
+// TestLabelsOfOthers: with the labels of another owner, a load balancer that has the Service's name and address is
+// neither used nor changed, and no other is made. Its owner is told what to do, and that helps.
 func TestLabelsOfOthers(t *testing.T) {
 	for name, change := range map[string]func(labels, annotations map[string]string){
 		"another cluster": func(labels, _ map[string]string) { labels[labelCluster] = "k8s-other" },
-		"another Service": func(labels, _ map[string]string) { labels[labelUID], labels[labelName] = "0a1b2c3d-other", "other" },
-		"given up":        func(labels, _ map[string]string) { clear(labels); labels[labelManaged] = "false" },
+		"another Service": func(labels, _ map[string]string) {
+			labels[labelUID], labels[labelName] = "0a1b2c3d-other", "other"
+		},
+		"given up": func(labels, _ map[string]string) { clear(labels); labels[labelManaged] = "false" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -289,7 +301,8 @@ func TestLabelsOfOthers(t *testing.T) {
 					t.Errorf("the cloud has %v, want %v; writes %v", after, before, l.writes())
 				}
 				told := l.eventsAbout(reasonUncertain)
-				if len(told) != 1 || !strings.Contains(told[0], l.only().Identity) || !strings.Contains(told[0], labelUID+"="+string(web.UID)) {
+				if len(told) != 1 || !strings.Contains(told[0], l.only().Identity) ||
+					!strings.Contains(told[0], labelUID+"="+string(web.UID)) {
 					t.Errorf("told %q, want once which load balancer, and which labels to give it", told)
 				}
 				current, err := cluster.CoreV1().Services("shop").Get(t.Context(), "web", metav1.GetOptions{})
@@ -306,8 +319,8 @@ func TestLabelsOfOthers(t *testing.T) {
 	}
 }
 
-// TestDeletionBesideLabelsOfOthers: a Service is deleted whose load balancer has the labels of another owner. The deletion ends: the load
-// balancer stays, with the target groups that it uses, and the owner is told.
+// TestDeletionBesideLabelsOfOthers: a Service is deleted whose load balancer has the labels of another owner. The
+// deletion ends: the load balancer stays, with the target groups that it uses, and the owner is told.
 func TestDeletionBesideLabelsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -329,7 +342,8 @@ func TestDeletionBesideLabelsOfOthers(t *testing.T) {
 	})
 }
 
-// TestPartsWithLabelsOfOthers: parts of another owner are left alone, the Service gets its own, keeps its address, and can be deleted.
+// TestPartsWithLabelsOfOthers: parts of another owner are left alone, the Service gets its own, keeps its address, and
+// can be deleted.
 func TestPartsWithLabelsOfOthers(t *testing.T) {
 	for _, kind := range []part{partListener, partGroup, partSecurityGroup} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -341,11 +355,15 @@ func TestPartsWithLabelsOfOthers(t *testing.T) {
 					labels[labelCluster], labels[labelUID] = "k8s-other", "0a1b2c3d-other"
 				})
 				others := l.labelsOf()
-				maps.DeleteFunc(others, func(_ string, labels map[string]string) bool { return labels[labelCluster] != "k8s-other" })
+				maps.DeleteFunc(others, func(_ string, labels map[string]string) bool {
+					return labels[labelCluster] != "k8s-other"
+				})
 				l.restart()
 				l.settle(web, nodes)
-				if after := l.balancer(); after.Identity != before.Identity || !slices.Equal(after.ExternalIpAddresses, before.ExternalIpAddresses) {
-					t.Errorf("load balancer %s at %v, want %s at %v", after.Identity, after.ExternalIpAddresses, before.Identity, before.ExternalIpAddresses)
+				if after := l.balancer(); after.Identity != before.Identity || !slices.Equal(after.ExternalIpAddresses,
+					before.ExternalIpAddresses) {
+					t.Errorf("load balancer %s at %v, want %s at %v", after.Identity, after.ExternalIpAddresses,
+						before.Identity, before.ExternalIpAddresses)
 				}
 				l.remove(web)
 				left := l.labelsOf()
@@ -359,8 +377,9 @@ func TestPartsWithLabelsOfOthers(t *testing.T) {
 	}
 }
 
-// TestSecurityGroupThatMayBeAUsers: a security group with the name that the existing CCM gives and without any label may be a user's own, even
-// when it is attached to the Service's load balancer. It gets no labels, and stays when the Service is deleted.
+// TestSecurityGroupThatMayBeAUsers: a security group with the name that the existing CCM gives and without any label
+// may be a user's own, even when it is attached to the Service's load balancer. It gets no labels, and stays when the
+// Service is deleted.
 func TestSecurityGroupThatMayBeAUsers(t *testing.T) {
 	for name, named := range map[string]bool{"named by an annotation": true, "not named": false} {
 		t.Run(name, func(t *testing.T) {
@@ -410,8 +429,9 @@ func TestProtectionOfAnyLoadBalancer(t *testing.T) {
 	}
 }
 
-// TestTwinOfALoadBalancer: a load balancer lost its labels before another one was made, which has its target groups, too. It is reported. The
-// Service's deletion ends, and the other stays with what it uses, whatever labels its listeners have: one that was handed over has them, too.
+// TestTwinOfALoadBalancer: a load balancer lost its labels before another one was made, which has its target groups,
+// too. It is reported. The Service's deletion ends, and the other stays with what it uses, whatever labels its
+// listeners have: one that was handed over has them, too.
 func TestTwinOfALoadBalancer(t *testing.T) {
 	for _, certain := range []bool{true, false} {
 		t.Run(fmt.Sprintf("its listeners have labels: %t", certain), func(t *testing.T) {
@@ -423,7 +443,8 @@ func TestTwinOfALoadBalancer(t *testing.T) {
 				if !certain {
 					l.relabel(partListener, losses["all"])
 				}
-				l.request(http.MethodPost, "/v1/loadbalancers", map[string]any{"name": "second", "labels": legacyOf(web, nil).balancer.Labels, "subnet": emulator.DefaultSubnet})
+				l.request(http.MethodPost, "/v1/loadbalancers", map[string]any{"name": "second",
+					"labels": legacyOf(web, nil).balancer.Labels, "subnet": emulator.DefaultSubnet})
 				<-time.After(time.Minute)
 				l.restart()
 				web.Status.LoadBalancer = corev1.LoadBalancerStatus{}
@@ -456,8 +477,8 @@ func TestRemovedPortWithoutLabels(t *testing.T) {
 	})
 }
 
-// TestListenerOfOthersOnATargetGroup: somebody's listener on the Service's load balancer leads to a target group whose port the Service no
-// longer has. Both stay as long as the Service, and go with it.
+// TestListenerOfOthersOnATargetGroup: somebody's listener on the Service's load balancer leads to a target group whose
+// port the Service no longer has. Both stay as long as the Service, and go with it.
 func TestListenerOfOthersOnATargetGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -479,8 +500,8 @@ func TestListenerOfOthersOnATargetGroup(t *testing.T) {
 	})
 }
 
-// TestUncertainLoadBalancers: what is like the Service's load balancer and may be another one keeps the Service from getting one; what is not
-// does not.
+// TestUncertainLoadBalancers: what is like the Service's load balancer and may be another one keeps the Service from
+// getting one; what is not does not.
 func TestUncertainLoadBalancers(t *testing.T) {
 	const own, asked = "a0a1b2c3dweb", "shop"
 	tests := map[string]struct {

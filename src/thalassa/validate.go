@@ -6,8 +6,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
 )
 
-// Validate returns how a cloud-config file is checked without using it. The check returns the effective configuration as YAML,
-// without secrets, or what is wrong with it, one line each. files says whether those are looked at that it refers to.
+// Validate returns how a cloud-config file is checked without using it. The check returns the effective configuration
+// as YAML, without secrets, or what is wrong with it, one line each. files says whether those are looked at that it
+// refers to.
 func Validate(getenv func(string) string) func(path string, files bool) (effective []byte, problems []string) {
 	return func(path string, files bool) ([]byte, []string) {
 		// The file is read once: it may be a pipe.

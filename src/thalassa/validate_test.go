@@ -16,7 +16,8 @@ func TestValidate(t *testing.T) {
 	}{
 		{"good", required, true, nil},
 		{"files do not matter", required + "caBundle: /nowhere", false, nil},
-		{"file and files together", "organisation: acme\ncaBundle: /nowhere\nvpcIdentity: v\ncluster: ' c'\ncloudCredentials: {directory: /nowhere}", true, []string{
+		{"file and files together", "organisation: acme\ncaBundle: /nowhere\nvpcIdentity: v\ncluster: ' " +
+			"c'\ncloudCredentials: {directory: /nowhere}", true, []string{
 			"caBundle: found /nowhere, want a file that can be read: no such file or directory",
 			`cluster: found text with a blank or a line end in it, want an identity of this cluster, unique in the organisation, like "k8s-…": at most 63 letters, digits and - _ .`,
 			"cloudCredentials.directory: found /nowhere, want a directory that can be read: no such file or directory",
@@ -34,16 +35,19 @@ func TestValidate(t *testing.T) {
 			}
 		})
 	}
-	if _, problems := validate("/does/not/exist", true); len(problems) != 1 || !strings.Contains(problems[0], "opening the cloud-config: open /does/not/exist") {
+	if _, problems := validate("/does/not/exist", true); len(problems) != 1 ||
+		!strings.Contains(problems[0], "opening the cloud-config: open /does/not/exist") {
 		t.Errorf("problems %q, want one that names the file", problems)
 	}
 }
 
-// TestValidateShowsWhatIsInEffect: with the environment and the defaults, without secrets, and in a form that is itself accepted.
+// TestValidateShowsWhatIsInEffect: with the environment and the defaults, without secrets, and in a form that is itself
+// accepted.
 func TestValidateShowsWhatIsInEffect(t *testing.T) {
 	getenv := environment(map[string]string{envProject: "p-env"})
 	effective, problems := Validate(getenv)(fileWith(t, required), true)
-	for _, want := range []string{"organisation: acme\n", "project: p-env\n", "callTimeout: 30\n", "personalAccessToken: (not shown)\n"} {
+	for _, want := range []string{"organisation: acme\n", "project: p-env\n", "callTimeout: 30\n",
+		"personalAccessToken: (not shown)\n"} {
 		if !strings.Contains(string(effective), want) {
 			t.Errorf("the effective configuration lacks %q, problems %q:\n%s", want, problems, effective)
 		}

@@ -74,7 +74,9 @@ func (i *instances) CheckCredentials(ctx context.Context, canaries []*corev1.Nod
 		case err != nil:
 			problems = append(problems, err)
 		case state == cloud.MachineGone:
-			problems = append(problems, fmt.Errorf("the cloud does not know machine %s of node %s, although lists show it or its kubelet reports", canary.Spec.ProviderID, canary.Name))
+			problems = append(problems,
+				fmt.Errorf("the cloud does not know machine %s of node %s, although lists show it or its kubelet "+
+					"reports", canary.Spec.ProviderID, canary.Name))
 		default:
 			return nil
 		}
@@ -82,8 +84,8 @@ func (i *instances) CheckCredentials(ctx context.Context, canaries []*corev1.Nod
 	return errors.Join(problems...)
 }
 
-// stateOf says in the words of the life cycle how a server is. Only the state counts, which says whether it is meant to run; the status
-// says of one that is meant to run how well it does.
+// stateOf says in the words of the life cycle how a server is. Only the state counts, which says whether it is meant to
+// run; the status says of one that is meant to run how well it does.
 func stateOf(machine inventory.Machine, found bool) cloud.MachineState {
 	if !found {
 		return cloud.MachineGone

@@ -23,7 +23,8 @@ func serve(t *testing.T, before func(http.ResponseWriter, *http.Request) bool) R
 	return serveAs(t, nil, before)
 }
 
-// serveAs starts a registry that has an answer of its own for those who ask what is attached; nil is that of the interface.
+// serveAs starts a registry that has an answer of its own for those who ask what is attached; nil is that of the
+// interface.
 func serveAs(t *testing.T, referrers http.HandlerFunc, before func(http.ResponseWriter, *http.Request) bool) Registry {
 	t.Helper()
 	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithReferrersSupport(true))
@@ -119,14 +120,16 @@ func filled(t *testing.T) (Store, Entry) {
 	about := subject.Descriptor
 	about.Annotations = nil
 	attached := func(kind, content string) v1.Image {
-		return made(t, Manifest{Type: kind, Layers: []Blob{{Type: types.MediaType(kind), Content: []byte(content)}}, Subject: &about})
+		return made(t, Manifest{Type: kind, Layers: []Blob{{Type: types.MediaType(kind), Content: []byte(content)}},
+			Subject: &about})
 	}
 	for _, add := range []struct {
 		repository, tag string
 		content         v1.Image
 	}{
 		{"charts/x", "1.2.3", made(t, chart())},
-		{"emulator", signed(about.Digest), made(t, Manifest{Layers: []Blob{{Type: "application/json", Content: []byte("signed")}}})},
+		{"emulator", signed(about.Digest),
+			made(t, Manifest{Layers: []Blob{{Type: "application/json", Content: []byte("signed")}}})},
 		{"emulator", "", attached("application/spdx+json", "{}")},
 		{"emulator", "", attached("application/vnd.in-toto+json", "[]")},
 	} {
@@ -154,7 +157,8 @@ func TestStore(t *testing.T) {
 	for _, entry := range entries {
 		names = append(names, entry.Repository+":"+entry.Tag)
 	}
-	if want := []string{"emulator:v1.2.3", "charts/x:1.2.3", "emulator:" + signed(subject.Descriptor.Digest), "emulator:", "emulator:"}; !slices.Equal(names, want) {
+	if want := []string{"emulator:v1.2.3", "charts/x:1.2.3", "emulator:" + signed(subject.Descriptor.Digest),
+		"emulator:", "emulator:"}; !slices.Equal(names, want) {
 		t.Errorf("names %v, want %v", names, want)
 	}
 	if entries[0].Descriptor.Digest != subject.Descriptor.Digest {

@@ -18,8 +18,9 @@ import (
 
 // Attached returns what a registry lists as attached to an artifact, by whomever. What is listed need not be there.
 //
-// A registry without an interface for that has the list under a tag (OCI distribution specification v1.1, "referrers tag schema").
-// ghcr.io is one of those, and sends who asks for the interface to a page for people, whose answer is now this status and now that.
+// A registry without an interface for that has the list under a tag (OCI distribution specification v1.1, "referrers
+// tag schema"). ghcr.io is one of those, and sends who asks for the interface to a page for people, whose answer is now
+// this status and now that.
 func (r Registry) Attached(ctx context.Context, repository string, subject v1.Hash) ([]v1.Descriptor, error) {
 	of, err := name.NewDigest(r.Repository(repository) + "@" + subject.String())
 	if err != nil {
@@ -65,8 +66,8 @@ func (r Registry) taggedList(ctx context.Context, repository string, subject v1.
 	return list, nil
 }
 
-// attach uploads an artifact with a subject and sees to it that the registry lists it. The library leaves a list alone when the
-// artifact is there already: an upload that was interrupted between the two would never be completed.
+// attach uploads an artifact with a subject and sees to it that the registry lists it. The library leaves a list alone
+// when the artifact is there already: an upload that was interrupted between the two would never be completed.
 func (r Registry) attach(ctx context.Context, e Entry, subject v1.Hash, content remote.Taggable) error {
 	to, err := name.NewDigest(r.Repository(e.Repository) + "@" + e.Descriptor.Digest.String())
 	if err != nil {
@@ -153,7 +154,8 @@ func subjectOf(content remote.Taggable) (*v1.Descriptor, error) {
 	return manifest.Subject, err
 }
 
-// describe returns the descriptor that a list has of an attached artifact: with its type and annotations, for those who look for one.
+// describe returns the descriptor that a list has of an attached artifact: with its type and annotations, for those who
+// look for one.
 func describe(content remote.Taggable) (v1.Descriptor, error) {
 	manifest, raw, err := parse(content)
 	if err != nil {
@@ -167,7 +169,8 @@ func describe(content remote.Taggable) (v1.Descriptor, error) {
 	if kind == "" {
 		kind = string(manifest.Config.MediaType)
 	}
-	return v1.Descriptor{MediaType: manifest.MediaType, Digest: digest, Size: size, ArtifactType: kind, Annotations: manifest.Annotations}, nil
+	return v1.Descriptor{MediaType: manifest.MediaType, Digest: digest, Size: size, ArtifactType: kind,
+		Annotations: manifest.Annotations}, nil
 }
 
 func parse(content remote.Taggable) (manifest attachment, raw []byte, err error) {

@@ -49,9 +49,10 @@ func TestDanglingList(t *testing.T) {
 	nothing := v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("1", 64)}
 	r := serveAs(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", string(types.OCIImageIndex))
-		_ = json.NewEncoder(w).Encode(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{
-			{MediaType: types.OCIManifestSchema1, Digest: nothing, Size: 1},
-		}})
+		_ = json.NewEncoder(w).Encode(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex,
+			Manifests: []v1.Descriptor{
+				{MediaType: types.OCIManifestSchema1, Digest: nothing, Size: 1},
+			}})
 	}, nil)
 	attached, err := r.Attached(t.Context(), "emulator", nothing)
 	if err != nil || len(attached) != 1 || attached[0].Digest != nothing {
@@ -80,7 +81,8 @@ func TestListWithTypes(t *testing.T) {
 // TestTypeOfTheConfiguration is that of an artifact which names none.
 func TestTypeOfTheConfiguration(t *testing.T) {
 	descriptor, err := describe(made(t, chart()))
-	if err != nil || descriptor.ArtifactType != "application/vnd.cncf.helm.config.v1+json" || descriptor.Annotations["org.opencontainers.image.version"] != "1.2.3" {
+	if err != nil || descriptor.ArtifactType != "application/vnd.cncf.helm.config.v1+json" ||
+		descriptor.Annotations["org.opencontainers.image.version"] != "1.2.3" {
 		t.Errorf("descriptor %+v, %v", descriptor, err)
 	}
 }
@@ -117,7 +119,8 @@ func TestUnlistable(t *testing.T) {
 		}
 		return true
 	})
-	if _, err := down.Attached(t.Context(), "emulator", subject.Descriptor.Digest); err == nil || !strings.Contains(err.Error(), "403") {
+	if _, err := down.Attached(t.Context(), "emulator", subject.Descriptor.Digest); err == nil ||
+		!strings.Contains(err.Error(), "403") {
 		t.Errorf("error = %v, want one with both answers", err)
 	}
 }

@@ -1,5 +1,6 @@
-// Package artifact keeps everything of a release the way registries do: as blobs, manifests that list them, and names. It makes
-// manifests of whatever is no container image, keeps all in one folder, uploads it, and copies it from registry to registry.
+// Package artifact keeps everything of a release the way registries do: as blobs, manifests that list them, and names.
+// It makes manifests of whatever is no container image, keeps all in one folder, uploads it, and copies it from
+// registry to registry.
 package artifact
 
 import (
@@ -14,8 +15,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// EmptyConfig is the configuration of a manifest that has nothing to configure (OCI image specification v1.1, "guidance for an empty
-// descriptor").
+// EmptyConfig is the configuration of a manifest that has nothing to configure (OCI image specification v1.1, "guidance
+// for an empty descriptor").
 const EmptyConfig = types.MediaType("application/vnd.oci.empty.v1+json")
 
 // Blob is content with a type.
@@ -34,14 +35,16 @@ type Manifest struct {
 	Subject     *v1.Descriptor // what this is attached to, if anything
 }
 
-// Image returns the manifest in the form in which registries' libraries handle everything. The same content gives the same digest.
+// Image returns the manifest in the form in which registries' libraries handle everything. The same content gives the
+// same digest.
 func (m Manifest) Image() (v1.Image, error) {
 	if m.Config.Type == "" {
 		m.Config = Blob{Type: EmptyConfig, Content: []byte("{}")}
 	}
 	core := &image{blobs: map[v1.Hash]v1.Layer{}, config: m.Config.Content}
 	manifest := v1.Manifest{
-		SchemaVersion: 2, MediaType: types.OCIManifestSchema1, ArtifactType: m.Type, Annotations: m.Annotations, Subject: m.Subject,
+		SchemaVersion: 2, MediaType: types.OCIManifestSchema1, ArtifactType: m.Type, Annotations: m.Annotations,
+		Subject: m.Subject,
 	}
 	var err error
 	if manifest.Config, err = core.add(m.Config); err != nil {

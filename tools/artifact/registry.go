@@ -17,12 +17,13 @@ type Registry struct {
 	options []remote.Option
 }
 
-// At returns the registry at base ("registry.example.com/path"), with the credentials that `docker login` keeps; for ghcr.io also
-// those of a GitHub workflow, from the environment variable GITHUB_TOKEN.
+// At returns the registry at base ("registry.example.com/path"), with the credentials that `docker login` keeps; for
+// ghcr.io also those of a GitHub workflow, from the environment variable GITHUB_TOKEN.
 func At(base string) Registry {
 	keys := authn.NewMultiKeychain(authn.DefaultKeychain, github.Keychain)
 	options := []remote.Option{remote.WithAuthFromKeychain(keys)}
-	// Who they are is asked once per repository then, and not with every request. The errors are of options that exclude each other.
+	// Who they are is asked once per repository then, and not with every request. The errors are of options that
+	// exclude each other.
 	puller, err := remote.NewPuller(options...)
 	pusher, other := remote.NewPusher(options...)
 	if err == nil && other == nil {

@@ -17,8 +17,8 @@ import (
 // nameKey is the annotation with the name of an entry in a layout's index (OCI image specification, annotations).
 const nameKey = "org.opencontainers.image.ref.name"
 
-// Store is a folder with artifacts: an OCI image layout whose index names them as they are named in a registry. One folder is all
-// that is needed to publish a release, or to carry it into a network without a way out.
+// Store is a folder with artifacts: an OCI image layout whose index names them as they are named in a registry. One
+// folder is all that is needed to publish a release, or to carry it into a network without a way out.
 type Store struct{ path layout.Path }
 
 // Entry is one artifact of a store.
@@ -104,7 +104,8 @@ func (s Store) Read(e Entry) (remote.Taggable, error) {
 	return index.Image(e.Descriptor.Digest)
 }
 
-// Check compares every file with content with the digest that is its name, and names those that were changed, by whom or what ever.
+// Check compares every file with content with the digest that is its name, and names those that were changed, by whom
+// or what ever.
 func (s Store) Check() error {
 	root := filepath.Join(string(s.path), "blobs")
 	var changed []string
@@ -125,7 +126,8 @@ func (s Store) Check() error {
 		return fmt.Errorf("reading the store in %s: %w", s.path, err)
 	}
 	if len(changed) > 0 {
-		return fmt.Errorf("reading the store in %s: changed since it was made: %s; copy it again", s.path, strings.Join(changed, ", "))
+		return fmt.Errorf("reading the store in %s: changed since it was made: %s; copy it again", s.path,
+			strings.Join(changed, ", "))
 	}
 	return nil
 }

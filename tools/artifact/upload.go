@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// aboutDigest is a tag that stands for no version but for a digest: of a signature (cosign's "sha256-….sig"), or of a list of what is
-// attached.
+// aboutDigest is a tag that stands for no version but for a digest: of a signature (cosign's "sha256-….sig"), or of a
+// list of what is attached.
 var aboutDigest = regexp.MustCompile(`^sha256-[0-9a-f]{64}`)
 
 // again is what to do about an upload that failed.
@@ -52,11 +52,13 @@ func (r Registry) Push(ctx context.Context, s Store, done func(Entry)) error {
 	return r.Upload(ctx, entries, func(_ context.Context, e Entry) (remote.Taggable, error) { return s.Read(e) }, done)
 }
 
-// Upload puts artifacts that read returns into the registry, and tells done what is there under its name. First comes the content of
-// all, with signatures and what is attached; then versions get their tags, in the order of the entries: whatever a tag names is
-// complete. What is there already is not uploaded again, so that an upload that was interrupted is completed by another. It fails
-// with a TakenError, before it uploads anything, when a version's tag is on something else.
-func (r Registry) Upload(ctx context.Context, entries []Entry, read func(context.Context, Entry) (remote.Taggable, error), done func(Entry)) error {
+// Upload puts artifacts that read returns into the registry, and tells done what is there under its name. First comes
+// the content of all, with signatures and what is attached; then versions get their tags, in the order of the entries:
+// whatever a tag names is complete. What is there already is not uploaded again, so that an upload that was interrupted
+// is completed by another. It fails with a TakenError, before it uploads anything, when a version's tag is on something
+// else.
+func (r Registry) Upload(ctx context.Context, entries []Entry,
+	read func(context.Context, Entry) (remote.Taggable, error), done func(Entry)) error {
 	if err := r.free(ctx, entries, true); err != nil {
 		return err
 	}
@@ -92,7 +94,8 @@ func (r Registry) Upload(ctx context.Context, entries []Entry, read func(context
 	return nil
 }
 
-// Put uploads one artifact under a tag. Other than Upload it moves the tag: it is for what is built again and again, not for releases.
+// Put uploads one artifact under a tag. Other than Upload it moves the tag: it is for what is built again and again,
+// not for releases.
 func (r Registry) Put(ctx context.Context, repository, tag string, content remote.Taggable) error {
 	to, err := name.NewTag(r.Repository(repository) + ":" + tag)
 	if err != nil {
@@ -104,8 +107,8 @@ func (r Registry) Put(ctx context.Context, repository, tag string, content remot
 	return nil
 }
 
-// free fails when a version's tag is on something else. A registry that refuses to tell says no to whoever asks for a repository that
-// is not there yet, or has no right to write to it either: at first that counts as free.
+// free fails when a version's tag is on something else. A registry that refuses to tell says no to whoever asks for a
+// repository that is not there yet, or has no right to write to it either: at first that counts as free.
 func (r Registry) free(ctx context.Context, entries []Entry, first bool) error {
 	var taken []Taken
 	for _, entry := range entries {
@@ -113,14 +116,16 @@ func (r Registry) free(ctx context.Context, entries []Entry, first bool) error {
 			continue
 		}
 		got, err := r.Get(ctx, entry.Repository, entry.Tag)
-		if status := refusal(err); status == http.StatusNotFound || first && (status == http.StatusForbidden || status == http.StatusUnauthorized) {
+		if status := refusal(err); status == http.StatusNotFound || first && (status == http.StatusForbidden ||
+			status == http.StatusUnauthorized) {
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("looking for what has a tag already: %w", err)
 		}
 		if got.Digest != entry.Descriptor.Digest {
-			taken = append(taken, Taken{Entry: entry, Name: r.Repository(entry.Repository) + ":" + entry.Tag, On: got.Digest})
+			taken = append(taken, Taken{Entry: entry, Name: r.Repository(entry.Repository) + ":" + entry.Tag,
+				On: got.Digest})
 		}
 	}
 	if len(taken) > 0 {

@@ -53,7 +53,8 @@ func (c *cut) before(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// TestInterruptedPush at every upload: no version has a name without all that belongs to it, and another push completes it.
+// TestInterruptedPush at every upload: no version has a name without all that belongs to it, and another push completes
+// it.
 func TestInterruptedPush(t *testing.T) {
 	store, subject := filled(t)
 	for kind, answer := range referrers() {
@@ -143,7 +144,8 @@ func TestTakenTags(t *testing.T) {
 		t.Fatalf("error = %v, want one about two tags", err)
 	}
 	for _, want := range []string{
-		r.Repository("emulator") + ":v1.2.3 is on " + digest.String() + ", not on " + subject.Descriptor.Digest.String(), r.Repository("charts/x") + ":1.2.3 is on ",
+		r.Repository("emulator") + ":v1.2.3 is on " + digest.String() + ", not on " +
+			subject.Descriptor.Digest.String(), r.Repository("charts/x") + ":1.2.3 is on ",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error = %v, want one with %q", err, want)
@@ -178,7 +180,8 @@ func TestTagTakenMeanwhile(t *testing.T) {
 	}
 }
 
-// TestRegistryThatDoesNotTell whether a repository is there before it is: it is written to all the same, but no tag without looking.
+// TestRegistryThatDoesNotTell whether a repository is there before it is: it is written to all the same, but no tag
+// without looking.
 func TestRegistryThatDoesNotTell(t *testing.T) {
 	store, subject := filled(t)
 	for _, status := range []int{http.StatusForbidden, http.StatusUnauthorized} {
@@ -204,13 +207,15 @@ func TestRegistryThatDoesNotTell(t *testing.T) {
 			}
 			return true
 		})
-		if err := hidden.Push(t.Context(), store, func(Entry) {}); err == nil || !strings.Contains(err.Error(), "looking for what has a tag already") {
+		if err := hidden.Push(t.Context(), store, func(Entry) {}); err == nil ||
+			!strings.Contains(err.Error(), "looking for what has a tag already") {
 			t.Errorf("%d for ever: error = %v", status, err)
 		}
 	}
 }
 
-// TestRightsOfBefore: a registry may grant nothing to those who ask to read a repository before it is there, and stand by that.
+// TestRightsOfBefore: a registry may grant nothing to those who ask to read a repository before it is there, and stand
+// by that.
 func TestRightsOfBefore(t *testing.T) {
 	store, subject := filled(t)
 	var written atomic.Bool

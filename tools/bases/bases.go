@@ -1,15 +1,16 @@
-// Package bases generates files below kustomize/ from the Helm chart: one base per profile of the chart, and the objects
-// of components. `make verify` finds files that differ from what the chart renders. The kustomizations of components,
-// with their patches, are written by hand: ci/kustomizetest proves that overlays with components equal the chart.
+// Package bases generates files below kustomize/ from the Helm chart: one base per profile of the chart, and the
+// objects of components. `make verify` finds files that differ from what the chart renders. The kustomizations of
+// components, with their patches, are written by hand: ci/kustomizetest proves that overlays with components equal the
+// chart.
 //
-// A base is what the chart renders with the values file of its profile, kustomize/values/<profile>.yaml, without what has no
-// place in Kustomize:
+// A base is what the chart renders with the values file of its profile, kustomize/values/<profile>.yaml, without what
+// has no place in Kustomize:
 //
 //   - the labels that say Helm installed it;
-//   - the ConfigMap, and the checksum of it that lets pods follow it: a configMapGenerator does both better, by a name that
-//     changes with the content. What an installation has to say itself is empty in it, so that the program refuses to start;
-//   - the flag --cluster-name, which would be a second place to write the cluster's name and which the program does not use:
-//     the name in cloud-config.yaml is the one that counts.
+//   - the ConfigMap, and its checksum that restarts pods: a configMapGenerator replaces both, by a name that changes
+//     with the content. What an installation has to set itself is empty in it, so that the program refuses to start;
+//   - the flag --cluster-name, which would be a second place to write the cluster's name and which the program does not
+//     use: the name in cloud-config.yaml is the one that counts.
 package bases
 
 import (

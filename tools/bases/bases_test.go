@@ -37,7 +37,8 @@ func TestGeneratedFilesSaySo(t *testing.T) {
 // TestNothingOfHelmIsLeft, nor of the example that the values files have to contain.
 func TestNothingOfHelmIsLeft(t *testing.T) {
 	for name, content := range files(t) {
-		for _, left := range []string{"helm", "Helm", "# Source", "checksum/", "--cluster-name", "my-organisation", "vpc-0123456789", "production"} {
+		for _, left := range []string{"helm", "Helm", "# Source", "checksum/", "--cluster-name", "my-organisation",
+			"vpc-0123456789", "production"} {
 			if strings.Contains(string(content), left) {
 				t.Errorf("%s contains %q", name, left)
 			}
@@ -128,11 +129,13 @@ func TestFilesFollowTheChart(t *testing.T) {
 }
 
 func TestFilesErrors(t *testing.T) {
-	if _, err := Files(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "profile self-managed: reading values") {
+	if _, err := Files(t.Context(), t.TempDir()); err == nil ||
+		!strings.Contains(err.Error(), "profile self-managed: reading values") {
 		t.Errorf("without values: %v", err)
 	}
 	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, valuesDir), os.DirFS(filepath.Join(repotest.Root(t), valuesDir))); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, valuesDir),
+		os.DirFS(filepath.Join(repotest.Root(t), valuesDir))); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Files(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "loading chart") {
@@ -148,7 +151,8 @@ func TestFilesErrors(t *testing.T) {
 // TestUnsaid: what an installation says itself is empty, and nothing else changes.
 func TestUnsaid(t *testing.T) {
 	got, err := unsaid("cluster: a\nendpoint: https://b\norganisation: c\nvpcIdentity: d\n")
-	if want := "cluster: \"\"\nendpoint: https://b\norganisation: \"\"\nvpcIdentity: \"\"\n"; got != want || err != nil {
+	if want := "cluster: \"\"\nendpoint: https://b\norganisation: \"\"\nvpcIdentity: \"\"\n"; got != want ||
+		err != nil {
 		t.Errorf("got %q and %v, want %q", got, err, want)
 	}
 }
@@ -160,7 +164,8 @@ func TestComponentsForSeveralProfilesAreOne(t *testing.T) {
 		t.Errorf("the same in both: %d files, %v", len(files), err)
 	}
 	c = Component{"monitoring", map[string][]string{"self-managed": nil, "managed-tenant": nil}}
-	if _, err := c.files(t.Context(), repotest.Root(t)); err == nil || !strings.Contains(err.Error(), "make two components of it") {
+	if _, err := c.files(t.Context(), repotest.Root(t)); err == nil ||
+		!strings.Contains(err.Error(), "make two components of it") {
 		t.Errorf("another in each: %v", err)
 	}
 }

@@ -44,7 +44,8 @@ func (c Component) files(ctx context.Context, root string) (map[string][]byte, e
 			return nil, fmt.Errorf("with profile %s: %w", name, err)
 		}
 		if made != nil && !maps.EqualFunc(made, files, bytes.Equal) {
-			return nil, fmt.Errorf("its objects for profile %s differ from those for another: make two components of it", name)
+			return nil,
+				fmt.Errorf("its objects for profile %s differ from those for another: make two components of it", name)
 		}
 		made = files
 	}

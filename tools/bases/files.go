@@ -13,7 +13,8 @@ import (
 const header = `# Made by "make generate" from %s; do not edit.
 `
 
-// baseFiles is the folder of a base: one file per kind of object, the configuration, and the kustomization that lists them.
+// baseFiles is the folder of a base: one file per kind of object, the configuration, and the kustomization that lists
+// them.
 func baseFiles(p Profile, objects []object) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	mark := fmt.Sprintf(header, chartDir+" and "+p.valuesFile())
@@ -67,7 +68,8 @@ func generator(config object) map[string]any {
 	}
 }
 
-// unsaid empties what every installation has to say itself: a base that is applied without it must not run with an example.
+// unsaid empties what every installation has to say itself: a base that is applied without it must not run with an
+// example.
 func unsaid(config string) (string, error) {
 	node, err := yaml.Parse(config)
 	if err != nil {

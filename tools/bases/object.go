@@ -43,7 +43,8 @@ func (o object) isConfig() bool {
 	return o.GetKind() == "ConfigMap" && o.GetDataMap()[configKey] != ""
 }
 
-// identity is the kind and the name. It is the same for both kinds of workload: a component may change one into the other.
+// identity is the kind and the name. It is the same for both kinds of workload: a component may change one into the
+// other.
 func (o object) identity() string {
 	kind := o.GetKind()
 	if kind == "DaemonSet" || kind == "Deployment" {

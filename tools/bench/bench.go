@@ -1,5 +1,5 @@
-// Package bench runs the repository's benchmarks and holds their figures against the budgets: the table it prints is for people,
-// dist/bench.json for whoever keeps figures over time.
+// Package bench runs the repository's benchmarks and holds their figures against the budgets: the table it prints is
+// for people, dist/bench.json for whoever keeps figures over time.
 package bench
 
 import (
@@ -35,15 +35,16 @@ type Figure struct {
 	Figure float64 `json:"figure"`
 	Unit   string  `json:"unit"`
 	Budget float64 `json:"budget"`
-	// OK says that the figure is within the budget. One that is measured may still be no reason to fail, see budget.Budget.
+	// OK says that the figure is within the budget. One that is measured may still be no reason to fail, see
+	// budget.Budget.
 	OK bool `json:"ok"`
 	// Machine is what it was measured on: "linux/amd64, 2 CPUs, Intel …".
 	Machine string `json:"machine"`
 }
 
-// Run runs the benchmarks of the packages below root, each for so long ("1s"), or so often ("1x"), or as usual (""). What the go command
-// says goes to out, then a table; the figures go to dist/bench.json. The error is that a benchmark fails, that a budget has no figure,
-// or that it is broken by more than what busy machines explain.
+// Run runs the benchmarks of the packages below root, each for so long ("1s"), or so often ("1x"), or as usual ("").
+// What the go command says goes to out, then a table; the figures go to dist/bench.json. The error is that a benchmark
+// fails, that a budget has no figure, or that it is broken by more than what busy machines explain.
 func Run(ctx context.Context, root, each string, out io.Writer) error {
 	arguments := []string{"test", "-run=^$", "-bench=."}
 	if each != "" {
@@ -93,9 +94,11 @@ func Read(said io.Reader) ([]Figure, error) {
 			}
 			figure, err := strconv.ParseFloat(fields[i], 64)
 			if err != nil {
-				return nil, fmt.Errorf("reading what the benchmarks say: %q is no figure of %s: %w", fields[i], limit.Name, err)
+				return nil, fmt.Errorf("reading what the benchmarks say: %q is no figure of %s: %w", fields[i],
+					limit.Name, err)
 			}
-			figures = append(figures, Figure{Name: limit.Name, Figure: figure, Unit: limit.Unit, Budget: limit.Limit, OK: figure <= limit.Limit, Machine: where})
+			figures = append(figures, Figure{Name: limit.Name, Figure: figure, Unit: limit.Unit, Budget: limit.Limit,
+				OK: figure <= limit.Limit, Machine: where})
 		}
 	}
 	return figures, nil
@@ -110,7 +113,8 @@ func Print(out io.Writer, figures []Figure) error {
 		if !f.OK {
 			verdict = "above"
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", f.Name, budget.Format(f.Figure), budget.Format(f.Budget), f.Unit, verdict)
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", f.Name, budget.Format(f.Figure), budget.Format(f.Budget),
+			f.Unit, verdict)
 	}
 	return table.Flush()
 }
@@ -128,11 +132,13 @@ func Check(figures []Figure) error {
 		case !found && b.Measured:
 			broken = append(broken, b.Name+" was not measured")
 		case found && !b.Kept(f.Figure):
-			broken = append(broken, fmt.Sprintf("%s is %s %s, at most %s", b.Name, budget.Format(f.Figure), b.Unit, budget.Format(b.Limit)))
+			broken = append(broken, fmt.Sprintf("%s is %s %s, at most %s", b.Name, budget.Format(f.Figure), b.Unit,
+				budget.Format(b.Limit)))
 		}
 	}
 	if len(broken) > 0 {
-		return fmt.Errorf("budgets are broken, also with %d times the time and memory for a busy machine: %s; look for what became dearer with go test -bench -cpuprofile", budget.Slack, strings.Join(broken, "; "))
+		return fmt.Errorf("budgets are broken, also with %d times the time and memory for a busy machine: %s; look "+
+			"for what became dearer with go test -bench -cpuprofile", budget.Slack, strings.Join(broken, "; "))
 	}
 	return nil
 }

@@ -26,11 +26,14 @@ func TestRead(t *testing.T) {
 	var got []string
 	for _, f := range figures {
 		got = append(got, fmt.Sprintf("%s %v of %v %s %v", f.Name, f.Figure, f.Budget, f.Unit, f.OK))
-		if !strings.HasPrefix(f.Machine, "linux/amd64, ") || !strings.HasSuffix(f.Machine, "CPUs, Some Processor @ 2.80GHz") {
+		if !strings.HasPrefix(f.Machine, "linux/amd64, ") ||
+			!strings.HasSuffix(f.Machine, "CPUs, Some Processor @ 2.80GHz") {
 			t.Errorf("machine %q", f.Machine)
 		}
 	}
-	if want := "first-address 0.01058 of 1 s true\nheap 22.45 of 512 MiB true\npass-cpu 0.2614 of 0.2 CPU s false"; strings.Join(got, "\n") != want {
+	if want :=
+		"first-address 0.01058 of 1 s true\nheap 22.45 of 512 MiB true\n" +
+			"pass-cpu 0.2614 of 0.2 CPU s false"; strings.Join(got, "\n") != want {
 		t.Errorf("figures\n%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}
 	if _, err := bench.Read(strings.NewReader("BenchmarkServices-2 1 many heap\n")); err == nil {
@@ -43,7 +46,8 @@ func all(times float64) []bench.Figure {
 	var figures []bench.Figure
 	for _, b := range budget.All() {
 		if b.Measured {
-			figures = append(figures, bench.Figure{Name: b.Name, Figure: times * b.Limit, Unit: b.Unit, Budget: b.Limit, OK: times <= 1})
+			figures = append(figures, bench.Figure{Name: b.Name, Figure: times * b.Limit, Unit: b.Unit, Budget: b.Limit,
+				OK: times <= 1})
 		}
 	}
 	return figures
@@ -54,12 +58,13 @@ func TestCheck(t *testing.T) {
 		figures []bench.Figure
 		want    string // in the error; "" for none
 	}{
-		"within":          {all(1), ""},
-		"a busy machine":  {all(2.9), ""},
-		"far beyond":      {all(3.1), "start-cpu is 15.5 CPU s, at most 5"},
-		"one is missing":  {all(1)[1:], "start-cpu was not measured"},
-		"nothing at all":  {nil, "metropolis-memory was not measured"},
-		"one counts only": {append(all(1), bench.Figure{Name: "restart-calls", Figure: 11}), "restart-calls is 11 calls, at most 10"},
+		"within":         {all(1), ""},
+		"a busy machine": {all(2.9), ""},
+		"far beyond":     {all(3.1), "start-cpu is 15.5 CPU s, at most 5"},
+		"one is missing": {all(1)[1:], "start-cpu was not measured"},
+		"nothing at all": {nil, "metropolis-memory was not measured"},
+		"one counts only": {append(all(1), bench.Figure{Name: "restart-calls", Figure: 11}),
+			"restart-calls is 11 calls, at most 10"},
 	}
 	for name, tt := range tests {
 		err := bench.Check(tt.figures)
@@ -74,7 +79,8 @@ func TestPrint(t *testing.T) {
 	if err := bench.Print(&out, all(2)[:1]); err != nil {
 		t.Fatal(err)
 	}
-	if lines := strings.Fields(out.String()); strings.Join(lines, " ") != "budget figure at most start-cpu 10 5 CPU s above" {
+	if lines := strings.Fields(out.String()); strings.Join(lines,
+		" ") != "budget figure at most start-cpu 10 5 CPU s above" {
 		t.Errorf("table %q", out.String())
 	}
 }

@@ -132,13 +132,16 @@ func delegate(root string) error {
 		}
 		enable = append(enable, "+"+controller)
 	}
-	if err := os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte(strings.Join(enable, " ")), 0o644); err != nil {
-		return fmt.Errorf("handing the controllers of cgroups on (in a container, its processes must be in a cgroup below its root): %w", err)
+	if err := os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte(strings.Join(enable, " ")),
+		0o644); err != nil {
+		return fmt.Errorf("handing the controllers of cgroups on (in a container, its processes must be in a cgroup "+
+			"below its root): %w", err)
 	}
 	return nil
 }
 
-// remover removes cgroups, each with rmdir. It waits for busy ones until the deadline, which they share: there may be hundreds.
+// remover removes cgroups, each with rmdir. It waits for busy ones until the deadline, which they share: there may be
+// hundreds.
 type remover struct {
 	rmdir    func(path string) error
 	deadline time.Time

@@ -70,7 +70,8 @@ func TestMakeInVersion1(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if cpus, mems := read(t, filepath.Join(root, "one/cpuset.cpus")), read(t, filepath.Join(root, "one/cpuset.mems")); cpus != "0-1" || mems != "0" {
+	if cpus, mems := read(t, filepath.Join(root, "one/cpuset.cpus")),
+		read(t, filepath.Join(root, "one/cpuset.mems")); cpus != "0-1" || mems != "0" {
 		t.Errorf("it has the processors %q and memory %q", cpus, mems)
 	}
 }

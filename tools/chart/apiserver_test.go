@@ -112,7 +112,8 @@ func (a *apiServer) create(w http.ResponseWriter, r *http.Request) {
 	}
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	a.objects[path.Join("/api/v1/namespaces", r.PathValue("namespace"), r.PathValue("resource"), object.GetName())] = object
+	a.objects[path.Join("/api/v1/namespaces", r.PathValue("namespace"), r.PathValue("resource"), object.GetName())] =
+		object
 	w.Header().Set("Warning", `299 - "stored without a check"`)
 	write(w, http.StatusCreated, object.Object)
 }
@@ -167,7 +168,8 @@ func answer(body any) http.HandlerFunc {
 func notFound(w http.ResponseWriter) {
 	write(w, http.StatusNotFound, metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-		Status:   metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound, Message: "not found",
+		Status:   metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound,
+		Message: "not found",
 	})
 }
 

@@ -29,7 +29,8 @@ func TestLoad(t *testing.T) {
 
 func TestLoadRefuses(t *testing.T) {
 	broken := t.TempDir()
-	if err := os.WriteFile(filepath.Join(broken, "Chart.yaml"), []byte("apiVersion: v2\nname: broken\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(broken, "Chart.yaml"), []byte("apiVersion: v2\nname: broken\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct{ dir, want string }{
@@ -79,12 +80,13 @@ func TestRenderRefuses(t *testing.T) {
 		release Release
 		want    string
 	}{
-		"no name":              {Release{Namespace: "docs", Values: title}, "both names are required"},
-		"no namespace":         {Release{Name: "hello", Values: title}, "both names are required"},
-		"a missing value":      {page(nil), "title is required, for example --set title=Hello"},
-		"an unknown value":     {page(map[string]any{"titel": "Hello"}), "additional properties 'titel' not allowed"},
-		"a value of bad type":  {page(map[string]any{"title": 7}), "got number, want string"},
-		"an old Kubernetes":    {Release{Name: "hello", Namespace: "docs", Values: title, KubeVersion: "v1.32.9"}, "kubeVersion: >=1.33.0-0"},
+		"no name":             {Release{Namespace: "docs", Values: title}, "both names are required"},
+		"no namespace":        {Release{Name: "hello", Values: title}, "both names are required"},
+		"a missing value":     {page(nil), "title is required, for example --set title=Hello"},
+		"an unknown value":    {page(map[string]any{"titel": "Hello"}), "additional properties 'titel' not allowed"},
+		"a value of bad type": {page(map[string]any{"title": 7}), "got number, want string"},
+		"an old Kubernetes": {Release{Name: "hello", Namespace: "docs", Values: title, KubeVersion: "v1.32.9"},
+			"kubeVersion: >=1.33.0-0"},
 		"an odd Kubernetes":    {Release{Name: "hello", Namespace: "docs", Values: title, KubeVersion: "new"}, `parsing Kubernetes version "new"`},
 		"a value without YAML": {page(map[string]any{"title": func() {}}), "encoding values"},
 	} {
@@ -111,11 +113,13 @@ func TestRenderForAPIs(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS(pageChart)); err != nil {
 		t.Fatal(err)
 	}
-	template := "{{ range list \"v1\" \"example.com/v1\" }}# {{ . }}: {{ $.Capabilities.APIVersions.Has . }}\n{{ end }}a: 1\n"
+	template := "{{ range list \"v1\" \"example.com/v1\" }}# {{ . }}: {{ $.Capabilities.APIVersions.Has . }}\n{{ end " +
+		"}}a: 1\n"
 	if err := os.WriteFile(filepath.Join(dir, "templates", "configmap.yaml"), []byte(template), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for want, apis := range map[string][]string{"# v1: true\n# example.com/v1: false\n": nil, "# v1: true\n# example.com/v1: true\n": {"example.com/v1"}} {
+	for want, apis := range map[string][]string{"# v1: true\n# example.com/v1: false\n": nil,
+		"# v1: true\n# example.com/v1: true\n": {"example.com/v1"}} {
 		release := page(map[string]any{"title": "Hello"})
 		release.APIVersions = apis
 		manifest, _, err := Render(t.Context(), dir, release)

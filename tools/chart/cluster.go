@@ -18,7 +18,8 @@ import (
 // Helm's own progress messages and the API server's warnings are written to
 // progress; nil drops them. When ctx ends, the request in flight is given up;
 // Uninstall removes what was created until then.
-func Install(ctx context.Context, config *rest.Config, dir string, release Release, progress io.Writer) (notes string, err error) {
+func Install(ctx context.Context, config *rest.Config, dir string, release Release,
+	progress io.Writer) (notes string, err error) {
 	loaded, err := Load(dir)
 	if err != nil {
 		return "", err
@@ -34,7 +35,8 @@ func Install(ctx context.Context, config *rest.Config, dir string, release Relea
 	// Not RunWithContext: it would return early and go on in the background.
 	installed, err := install.Run(loaded, values)
 	if err != nil {
-		return "", fmt.Errorf("installing chart %q as release %q in namespace %q: %w", dir, release.Name, release.Namespace, err)
+		return "", fmt.Errorf("installing chart %q as release %q in namespace %q: %w", dir, release.Name,
+			release.Namespace, err)
 	}
 	return installed.Info.Notes, nil
 }
@@ -47,7 +49,8 @@ func Install(ctx context.Context, config *rest.Config, dir string, release Relea
 // What fails leaves the release failed, and the next Upgrade goes on from there.
 // When ctx ends, it stays pending, as after a helm command that was killed, and
 // Helm refuses the next until it was rolled back or uninstalled.
-func Upgrade(ctx context.Context, config *rest.Config, dir string, release Release, progress io.Writer) (notes string, err error) {
+func Upgrade(ctx context.Context, config *rest.Config, dir string, release Release,
+	progress io.Writer) (notes string, err error) {
 	loaded, err := Load(dir)
 	if err != nil {
 		return "", err
@@ -62,7 +65,8 @@ func Upgrade(ctx context.Context, config *rest.Config, dir string, release Relea
 	}
 	upgraded, err := upgrade.Run(release.Name, loaded, values)
 	if err != nil {
-		return "", fmt.Errorf("upgrading release %q in namespace %q to chart %q: %w", release.Name, release.Namespace, dir, err)
+		return "", fmt.Errorf("upgrading release %q in namespace %q to chart %q: %w", release.Name, release.Namespace,
+			dir, err)
 	}
 	return upgraded.Info.Notes, nil
 }
@@ -95,7 +99,8 @@ func Uninstall(ctx context.Context, config *rest.Config, name, namespace string,
 }
 
 // connect prepares Helm's actions for one cluster and namespace.
-func connect(ctx context.Context, config *rest.Config, namespace string, progress io.Writer) (*action.Configuration, error) {
+func connect(ctx context.Context, config *rest.Config, namespace string,
+	progress io.Writer) (*action.Configuration, error) {
 	if progress == nil {
 		progress = io.Discard
 	}

@@ -97,7 +97,8 @@ func TestInstallRefuses(t *testing.T) {
 func TestUpgrade(t *testing.T) {
 	home := hostileEnvironment(t)
 	server, config := startAPIServer(t)
-	if _, err := Install(t.Context(), config, withNotice(t), page(map[string]any{"title": "Hello", "lines": 7}), nil); err != nil {
+	if _, err := Install(t.Context(), config, withNotice(t), page(map[string]any{"title": "Hello", "lines": 7}),
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	notes, err := Upgrade(t.Context(), config, pageChart, page(map[string]any{"title": "Bye"}), nil)
@@ -190,7 +191,8 @@ func TestUninstallUnknownRelease(t *testing.T) {
 }
 
 func TestBadConfig(t *testing.T) {
-	config := &rest.Config{Host: "https://127.0.0.1:1", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("no certificate")}}
+	config := &rest.Config{Host: "https://127.0.0.1:1",
+		TLSClientConfig: rest.TLSClientConfig{CAData: []byte("no certificate")}}
 	if _, err := Install(t.Context(), config, pageChart, page(nil), nil); err == nil {
 		t.Error("Install accepts a broken certificate authority")
 	}
@@ -203,7 +205,8 @@ func TestBadConfig(t *testing.T) {
 }
 
 func TestInstallAndUpgradeEndWithContext(t *testing.T) {
-	for name, do := range map[string]func(context.Context, *rest.Config, string, Release, io.Writer) (string, error){"install": Install, "upgrade": Upgrade} {
+	for name, do := range map[string]func(context.Context, *rest.Config, string, Release,
+		io.Writer) (string, error){"install": Install, "upgrade": Upgrade} {
 		t.Run(name, func(t *testing.T) {
 			asked := make(chan struct{}, 1)
 			server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -40,8 +40,8 @@ type Value struct {
 	Rules map[string]any
 	// Default is the value in the file.
 	Default any
-	// Removed are names that earlier versions or other charts have, by path, and what to do instead. Only the root has some, and only
-	// Schema looks at them: the chart can say so only if the schema lets them pass.
+	// Removed are names that earlier versions or other charts have, by path, and what to do instead. Only the root has
+	// some, and only Schema looks at them: the chart can say so only if the schema lets them pass.
 	Removed map[string]string
 	// Children are the values of a section, in the order of the file. A value without is a leaf.
 	Children []*Value

@@ -68,19 +68,23 @@ func TestParse(t *testing.T) {
 	}
 	want := []Value{
 		{Path: "global.registry", Key: "registry", Comment: "Registry.", Default: ""},
-		{Path: "name", Key: "name", Comment: "Name of the thing, e.g. web. It never changes.", Required: true, Default: "",
-			Rules: map[string]any{"pattern": "^[a-z]*$"}},
+		{Path: "name", Key: "name", Comment: "Name of the thing, e.g. web. It never changes.", Required: true,
+			Default: "",
+			Rules:   map[string]any{"pattern": "^[a-z]*$"}},
 		{Path: "kind", Key: "kind", Comment: "Which kind: one|two. null: of the profile.", Words: "of the profile",
 			Rules: map[string]any{"enum": []any{nil, "one", "two"}}},
-		{Path: "either", Key: "either", Comment: "One of two.", Default: "one", Rules: map[string]any{"enum": []any{"one", "two"}}},
+		{Path: "either", Key: "either", Comment: "One of two.", Default: "one",
+			Rules: map[string]any{"enum": []any{"one", "two"}}},
 		{Path: "section.interval", Key: "interval", Comment: "Interval between two checks, in seconds.", Default: 5},
 		{Path: "section.skip", Key: "skip", Comment: "Skips the look.", Default: false},
-		{Path: "section.endpoint", Key: "endpoint", Comment: "Where it is.", NotNull: true, Default: "https://example.com"},
+		{Path: "section.endpoint", Key: "endpoint", Comment: "Where it is.", NotNull: true,
+			Default: "https://example.com"},
 		{Path: "friends", Key: "friends", Comment: "Names of friends.", Default: []any{},
 			Rules: map[string]any{"items": map[string]any{"type": "string"}}},
 		{Path: "labels", Key: "labels", Comment: "Labels.", Default: map[string]any{},
 			Rules: map[string]any{"additionalProperties": map[string]any{"type": "string"}}},
-		{Path: "resources", Key: "resources", Comment: "What the container gets.", Rules: map[string]any{"additionalProperties": true},
+		{Path: "resources", Key: "resources", Comment: "What the container gets.",
+			Rules:   map[string]any{"additionalProperties": true},
 			Default: map[string]any{"requests": map[string]any{"cpu": "50m"}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -90,11 +94,12 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
-		"no YAML":                  {"{", "parsing values"},
-		"a value without comment":  {"# A.\na: 1\nb: 2\n", "describing b: there is no comment above it"},
-		"one in a section":         {"s:\n  # A.\n  a: 1\n  b: 2\n", "describing s.b: there is no comment above it"},
-		"rules that are no YAML":   {"# A.\n# @schema {\na: 1\n", "reading @schema of a"},
-		"a misspelt word for us":   {"# A.\n# @shcema {}\na: 1\n", "describing a: there is no @shcema; use @schema, @default or @notnull"},
+		"no YAML":                 {"{", "parsing values"},
+		"a value without comment": {"# A.\na: 1\nb: 2\n", "describing b: there is no comment above it"},
+		"one in a section":        {"s:\n  # A.\n  a: 1\n  b: 2\n", "describing s.b: there is no comment above it"},
+		"rules that are no YAML":  {"# A.\n# @schema {\na: 1\n", "reading @schema of a"},
+		"a misspelt word for us": {"# A.\n# @shcema {}\na: 1\n",
+			"describing a: there is no @shcema; use @schema, @default or @notnull"},
 		"a section without any":    {"# A.\na: 1\ns:\n  b: 2\n", "describing s: there is no comment above it"},
 		"more than one at a time":  {"# A.\na: 1\nb: 2\nc: 3\n", "describing c"},
 		"a comment that says none": {"# A.\na: 1\n#\nb: 2\n", "describing b"},

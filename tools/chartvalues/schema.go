@@ -12,8 +12,8 @@ import (
 // those in a comment win over them. Every section is closed, unless its comment says otherwise. Beside the
 // values it takes "enabled", by which a chart that includes this one switches it off.
 //
-// It requires no value: an editor validates a file of the user, which has only what differs from the defaults. What has no
-// usable default, the chart's templates require.
+// It requires no value: an editor validates a file of the user, which has only what differs from the defaults. What has
+// no usable default, the chart's templates require.
 func (v *Value) Schema(title string, rules map[string]map[string]any) ([]byte, error) {
 	schema, err := v.schema(rules)
 	if err != nil {
@@ -47,9 +47,11 @@ func pass(schema map[string]any, path, advice string) error {
 		below, found := properties[key].(map[string]any)
 		switch {
 		case properties == nil || more && !found:
-			return fmt.Errorf("letting the removed value %s pass: its section is not there any more; list the section instead", path)
+			return fmt.Errorf("letting the removed value %s pass: its section is not there any more; list the "+
+				"section instead", path)
 		case !more && found:
-			return fmt.Errorf("letting the removed value %s pass: it is in values.yaml; remove it from there or from the list", path)
+			return fmt.Errorf("letting the removed value %s pass: it is in values.yaml; remove it from there or from "+
+				"the list", path)
 		case !more:
 			properties[key] = map[string]any{"description": "No value of this chart: " + advice + "."}
 			return nil
@@ -109,7 +111,8 @@ func (v *Value) implied() (map[string]any, error) {
 	if v.Default == nil && (v.Rules["type"] != nil || v.Rules["enum"] != nil) {
 		return map[string]any{"default": nil}, nil
 	}
-	return nil, fmt.Errorf("making the schema of %s: the default %v has no type; add @schema {type: ...}", v.Path, v.Default)
+	return nil, fmt.Errorf("making the schema of %s: the default %v has no type; add @schema {type: ...}", v.Path,
+		v.Default)
 }
 
 // allowNull makes null one of the allowed types, or one of the choices. Helm removes a value that is null.

@@ -100,7 +100,8 @@ func TestSchemaForEditors(t *testing.T) {
 	if got.Schema != "http://json-schema.org/draft-07/schema#" || got.Title != "Example" {
 		t.Errorf("schema %q, title %q", got.Schema, got.Title)
 	}
-	want := map[string]any{"type": []any{"string", "null"}, "default": "", "pattern": "^[a-z]*$", "description": "Name of the thing, e.g. web. It never changes."}
+	want := map[string]any{"type": []any{"string", "null"}, "default": "", "pattern": "^[a-z]*$",
+		"description": "Name of the thing, e.g. web. It never changes."}
 	if diff := cmp.Diff(want, got.Properties["name"]); diff != "" {
 		t.Errorf("name (-want +got):\n%s", diff)
 	}

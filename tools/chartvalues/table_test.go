@@ -65,7 +65,8 @@ func TestInsert(t *testing.T) {
 		t.Errorf("a second time makes %q of it, error %v", again, err)
 	}
 	for _, broken := range []string{"# A\n", "# A\n" + Start, End + Start} {
-		if _, err := parse(t, example).Insert([]byte(broken)); err == nil || !strings.Contains(err.Error(), "lacks the line") {
+		if _, err := parse(t, example).Insert([]byte(broken)); err == nil ||
+			!strings.Contains(err.Error(), "lacks the line") {
 			t.Errorf("%q gives the error %v", broken, err)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/image"
 )
 
-// GuestImage is the name of the image of tools/cmd/guest, which is made here and is in no registry. It pauses, as a pod's sandbox does,
-// unless a container has other arguments: "serve" is the test server.
+// GuestImage is the name of the image of tools/cmd/guest, which is made here and is in no registry. It pauses, as a
+// pod's sandbox does, unless a container has other arguments: "serve" is the test server.
 const GuestImage = "lab.local/guest:1"
 
 // programs are the executables of a cluster, by path.
@@ -48,7 +48,8 @@ func (c *Cluster) build(ctx context.Context) (programs, error) {
 	return p, nil
 }
 
-// Build compiles what has changed of all that a cluster is made of: seconds, but minutes the first time. It needs no root.
+// Build compiles what has changed of all that a cluster is made of: seconds, but minutes the first time. It needs no
+// root.
 func Build(ctx context.Context, root string, progress func(string)) error {
 	if _, err := controlplane.Build(ctx, root, progress); err != nil {
 		return err
@@ -64,8 +65,10 @@ func Build(ctx context.Context, root string, progress func(string)) error {
 	if err := compileGuest(ctx, root, p.guest); err != nil {
 		return err
 	}
-	guest := image.Program{Name: "guest", Title: GuestImage, Description: "Part of the lab", Arguments: []string{"pause"}}
-	if err := image.Archive(filepath.Join(p.images, "guest.tar"), GuestImage, guest, image.Stamp{Version: "devel"}, p.guest); err != nil {
+	guest := image.Program{Name: "guest", Title: GuestImage, Description: "Part of the lab",
+		Arguments: []string{"pause"}}
+	if err := image.Archive(filepath.Join(p.images, "guest.tar"), GuestImage, guest, image.Stamp{Version: "devel"},
+		p.guest); err != nil {
 		return err
 	}
 	return buildManager(ctx, root, p.images)
@@ -73,7 +76,8 @@ func Build(ctx context.Context, root string, progress func(string)) error {
 
 // compileGuest compiles what runs inside of machines and pods.
 func compileGuest(ctx context.Context, root, target string) error {
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", target, "./cmd/guest")
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o",
+		target, "./cmd/guest")
 	command.Dir = filepath.Join(root, "tools")
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=", "GOARCH=")
 	if output, err := command.CombinedOutput(); err != nil {
@@ -91,5 +95,6 @@ func buildManager(ctx context.Context, root, folder string) error {
 	manager := image.Programs()[0]
 	version := loaded.AppVersion()
 	reference := image.Registry + "/" + manager.Repository + ":" + version
-	return image.BuildArchive(ctx, root, filepath.Join(folder, manager.Name+".tar"), reference, manager, image.Stamp{Version: "v" + version})
+	return image.BuildArchive(ctx, root, filepath.Join(folder, manager.Name+".tar"), reference, manager,
+		image.Stamp{Version: "v" + version})
 }

@@ -52,7 +52,8 @@ func (c *Cluster) startCloud(ctx context.Context) (err error) {
 	}
 	c.later("the cloud's API", server.Close)
 	c.cloudURL, c.cloudEndpoint = "http://"+inside.Addr().String(), "http://"+at
-	c.say("Thalassa Cloud (emulated) answers at %s; machines are in namespaces that begin with %s-", c.cloudURL, c.plane.Name())
+	c.say("Thalassa Cloud (emulated) answers at %s; machines are in namespaces that begin with %s-", c.cloudURL,
+		c.plane.Name())
 	return nil
 }
 
@@ -68,7 +69,8 @@ func (c *Cluster) log() *slog.Logger {
 		}
 		return a
 	}
-	return slog.New(slog.NewTextHandler(teller(c.say), &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: untimed}))
+	return slog.New(slog.NewTextHandler(teller(c.say), &slog.HandlerOptions{Level: slog.LevelWarn,
+		ReplaceAttr: untimed}))
 }
 
 // teller tells what is written, a line at a time.

@@ -57,11 +57,14 @@ const (
 type Networks int
 
 const (
-	// ManagerNetworks are given and routed by the cloud controller manager: before it is installed there are none, and no node is ready.
+	// ManagerNetworks are given and routed by the cloud controller manager: before it is installed there are none, and
+	// no node is ready.
 	ManagerNetworks Networks = iota
-	// ManagerRoutes are made by the cloud controller manager to networks that kube-controller-manager gives, as kubeadm sets it up.
+	// ManagerRoutes are made by the cloud controller manager to networks that kube-controller-manager gives, as kubeadm
+	// sets it up.
 	ManagerRoutes
-	// OwnNetworks need no cloud controller manager: kube-controller-manager gives them, and the cluster makes the routes.
+	// OwnNetworks need no cloud controller manager: kube-controller-manager gives them, and the cluster makes the
+	// routes.
 	OwnNetworks
 )
 
@@ -82,18 +85,21 @@ type Options struct {
 	Bare bool
 	// Chart is the folder of the chart that is installed. Default: charts/thalassa-ccm.
 	Chart string
-	// Networks says where the networks of pods and the routes to them come from. Default: from the cloud controller manager.
+	// Networks says where the networks of pods and the routes to them come from. Default: from the cloud controller
+	// manager.
 	Networks Networks
 	// Values are values of the chart beside those it needs.
 	Values map[string]any
-	// FailureLogs is a folder that gets the logs when the start fails, which removes everything else. Empty: they are lost.
+	// FailureLogs is a folder that gets the logs when the start fails, which removes everything else. Empty: they are
+	// lost.
 	FailureLogs string
 	// HealthSecond is how long a second between two health checks of a load balancer takes. Default: a second.
 	HealthSecond time.Duration
-	// OnCut hears of every connection that a load balancer ends because its target was taken away: the client's address and port. It
-	// may be nil, and must not block.
+	// OnCut hears of every connection that a load balancer ends because its target was taken away: the client's address
+	// and port. It may be nil, and must not block.
 	OnCut func(client netip.AddrPort)
-	// NodeMonitorGracePeriod is how long a node may be silent before it counts as not ready. Default: that of Kubernetes.
+	// NodeMonitorGracePeriod is how long a node may be silent before it counts as not ready. Default: that of
+	// Kubernetes.
 	NodeMonitorGracePeriod time.Duration
 }
 
@@ -204,12 +210,15 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 	// switched off, it takes nobody's data with it.
 	c.control, err = controlplane.Start(ctx, controlplane.Options{
 		Dir: c.folder.File("kubernetes"), Binary: c.programs.lab,
-		Address: at.Addresses[0], Port: apiPort, Enter: []string{"nsenter", "--net=" + at.Path}, Dial: c.Client().DialContext,
+		Address: at.Addresses[0], Port: apiPort, Enter: []string{"nsenter", "--net=" + at.Path},
+		Dial:    c.Client().DialContext,
 		PodCIDR: PodCIDR, ServiceCIDR: serviceCIDR, NodeMonitorGracePeriod: c.options.NodeMonitorGracePeriod,
 		Flags: map[string][]string{
 			// Whoever sees a node go silent after 20 s need not have its pods for 5 minutes more.
-			controlplane.APIServer:         {"--default-not-ready-toleration-seconds=30", "--default-unreachable-toleration-seconds=30"},
-			controlplane.ControllerManager: {fmt.Sprintf("--allocate-node-cidrs=%t", c.options.Networks != ManagerNetworks)},
+			controlplane.APIServer: {"--default-not-ready-toleration-seconds=30",
+				"--default-unreachable-toleration-seconds=30"},
+			controlplane.ControllerManager: {fmt.Sprintf("--allocate-node-cidrs=%t",
+				c.options.Networks != ManagerNetworks)},
 		},
 	})
 	if err != nil {
@@ -231,7 +240,9 @@ func (c *Cluster) forwardPort(server netip.Addr) error {
 		return fmt.Errorf("listening for connections to the API server: %w", err)
 	}
 	dial, at := c.Client().DialContext, netip.AddrPortFrom(server, apiPort).String()
-	forwarder := forward.Start(listener, func(ctx context.Context, _ net.Addr) (net.Conn, error) { return dial(ctx, "tcp", at) })
+	forwarder := forward.Start(listener, func(ctx context.Context, _ net.Addr) (net.Conn, error) {
+		return dial(ctx, "tcp", at)
+	})
 	c.later("the port forwarder to the API server", func() error {
 		forwarder.Close()
 		return nil

@@ -23,7 +23,8 @@ import (
 
 func TestLacking(t *testing.T) {
 	node := func(taint string, conditions ...corev1.NodeCondition) *corev1.Node {
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}, Status: corev1.NodeStatus{Conditions: conditions}}
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1"},
+			Status: corev1.NodeStatus{Conditions: conditions}}
 		if taint != "" {
 			n.Spec.Taints = []corev1.Taint{{Key: taint}}
 		}
@@ -52,7 +53,8 @@ func TestLacking(t *testing.T) {
 		{"nothing known of routes, as nobody tells", node("", ready), usable{initialised: true, ready: true}, ""},
 	} {
 		err := test.wanted.lacking(test.node)
-		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+		if test.want == "" && err != nil || test.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		}
 	}
@@ -76,7 +78,8 @@ func TestUndoIsInReverse(t *testing.T) {
 	}
 }
 
-// TestMachinesWithoutACluster hears of machines before there is anything to join: nothing starts, and what is deleted is forgotten.
+// TestMachinesWithoutACluster hears of machines before there is anything to join: nothing starts, and what is deleted
+// is forgotten.
 func TestMachinesWithoutACluster(t *testing.T) {
 	m := newMachines(&Cluster{options: Options{Progress: func(line string) { t.Error(line) }}})
 	m.happened(netns.Event{Kind: netns.Booted, Identity: "vm-1", Name: "worker-1"})
@@ -113,7 +116,8 @@ func TestNodesReadyTellsOfALostProgram(t *testing.T) {
 	}
 }
 
-// TestMachinesTellWhatFailed tells whoever waits for a machine why it does not come, and nobody else: other machines come nevertheless.
+// TestMachinesTellWhatFailed tells whoever waits for a machine why it does not come, and nobody else: other machines
+// come nevertheless.
 func TestMachinesTellWhatFailed(t *testing.T) {
 	told := ""
 	m := newMachines(&Cluster{options: Options{Progress: func(line string) { told = line }}})
@@ -155,7 +159,8 @@ func TestMachinesTellWhatFailed(t *testing.T) {
 	}
 }
 
-// TestMachinesJoinThoughOneFailed has a machine that waits for the cluster when another one fails: it still joins once there is one.
+// TestMachinesJoinThoughOneFailed has a machine that waits for the cluster when another one fails: it still joins once
+// there is one.
 func TestMachinesJoinThoughOneFailed(t *testing.T) {
 	m := newMachines(&Cluster{options: Options{Progress: func(string) {}}})
 	ended := make(chan error, 1)
@@ -179,7 +184,8 @@ func TestMachinesTellWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestValues are what the chart is told: who gives networks and makes routes is one of two, or the cloud controller manager.
+// TestValues are what the chart is told: who gives networks and makes routes is one of two, or the cloud controller
+// manager.
 func TestValues(t *testing.T) {
 	for _, test := range []struct {
 		networks         Networks
@@ -190,21 +196,26 @@ func TestValues(t *testing.T) {
 		{ManagerRoutes, nil, true, PodCIDR},
 		{OwnNetworks, nil, nil, nil},
 	} {
-		more := map[string]any{"logVerbosity": 4, "cloudConfig": map[string]any{"additionalLabels": map[string]any{"a": "b"}}}
-		values := (&Cluster{cloudEndpoint: "http://198.51.100.2:8080", options: Options{Networks: test.networks, Values: more}}).Values()
+		more := map[string]any{"logVerbosity": 4,
+			"cloudConfig": map[string]any{"additionalLabels": map[string]any{"a": "b"}}}
+		values := (&Cluster{cloudEndpoint: "http://198.51.100.2:8080", options: Options{Networks: test.networks,
+			Values: more}}).Values()
 		at := func(path ...string) any {
 			found, _, _ := unstructured.NestedFieldNoCopy(values, path...)
 			return found
 		}
-		if at("logVerbosity") != 4 || at("cloudConfig", "additionalLabels", "a") != "b" || at("credentials", "existingSecret") != Credentials {
+		if at("logVerbosity") != 4 || at("cloudConfig", "additionalLabels", "a") != "b" ||
+			at("credentials", "existingSecret") != Credentials {
 			t.Errorf("got %v", values)
 		}
 		if endpoint := at("cloudConfig", "endpoint"); endpoint != "http://198.51.100.2:8080" {
 			t.Errorf("the cloud is at %v", endpoint)
 		}
-		allocate, routes, cidr := at("allocateNodeCIDRs", "enabled"), at("cloudConfig", "routes", "enabled"), at("cloudConfig", "clusterCIDR")
+		allocate, routes, cidr := at("allocateNodeCIDRs", "enabled"), at("cloudConfig", "routes", "enabled"),
+			at("cloudConfig", "clusterCIDR")
 		if allocate != test.allocate || routes != test.routes || cidr != test.cidr {
-			t.Errorf("with networks %d: allocates %v, makes routes %v, networks %v", test.networks, allocate, routes, cidr)
+			t.Errorf("with networks %d: allocates %v, makes routes %v, networks %v", test.networks, allocate, routes,
+				cidr)
 		}
 	}
 }
@@ -230,7 +241,8 @@ func TestRoutes(t *testing.T) {
 	}
 	route("10.0.0.5")
 	route("10.0.0.6")
-	err = c.route(t.Context(), netns.Event{Name: "worker-1", Addresses: addresses("fd00:7a1a::9")}, []string{"10.244.2.0/24"})
+	err = c.route(t.Context(), netns.Event{Name: "worker-1", Addresses: addresses("fd00:7a1a::9")},
+		[]string{"10.244.2.0/24"})
 	if err == nil || !strings.Contains(err.Error(), "family") {
 		t.Errorf("got %v, want that the machine has no such address", err)
 	}
@@ -257,7 +269,8 @@ func TestCopyLogs(t *testing.T) {
 		t.Error(err)
 	}
 	for range 2 { // the second time in place of the first
-		if err := errors.Join(os.WriteFile(filepath.Join(from, "a.log"), []byte(time.Now().String()), 0o600), copyLogs(from, to)); err != nil {
+		if err := errors.Join(os.WriteFile(filepath.Join(from, "a.log"), []byte(time.Now().String()), 0o600),
+			copyLogs(from, to)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -46,11 +46,13 @@ func (c *Cluster) Install(ctx context.Context) error {
 	return c.NodesReady(ctx)
 }
 
-// GiveCredentials makes the Secret with the cloud's credentials, which Install needs, and everybody who installs it otherwise.
+// GiveCredentials makes the Secret with the cloud's credentials, which Install needs, and everybody who installs it
+// otherwise.
 func (c *Cluster) GiveCredentials(ctx context.Context) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: Credentials},
-		StringData: map[string]string{"clientID": emulator.DefaultClientID, "clientSecret": emulator.DefaultClientSecret},
+		StringData: map[string]string{"clientID": emulator.DefaultClientID,
+			"clientSecret": emulator.DefaultClientSecret},
 	}
 	if _, err := c.api.CoreV1().Secrets(Namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("making the Secret with the cloud's credentials: %w", err)
@@ -61,7 +63,8 @@ func (c *Cluster) GiveCredentials(ctx context.Context) error {
 // Values are the values that the chart is installed with: those that have no default, and Options.Values.
 func (c *Cluster) Values() map[string]any {
 	config := map[string]any{
-		"organisation": emulator.DefaultOrganisation, "vpcIdentity": emulator.DefaultVPC, "cluster": Name, "endpoint": c.cloudEndpoint,
+		"organisation": emulator.DefaultOrganisation, "vpcIdentity": emulator.DefaultVPC, "cluster": Name,
+		"endpoint": c.cloudEndpoint,
 	}
 	values := map[string]any{"cloudConfig": config, "credentials": map[string]any{"existingSecret": Credentials}}
 	if c.options.Networks != OwnNetworks {
@@ -74,14 +77,16 @@ func (c *Cluster) Values() map[string]any {
 	return chartutil.MergeTables(maps.Clone(c.options.Values), values)
 }
 
-// NodesReady waits until all machines that the cluster began with have a node that is initialised and ready, and to whose pods there is a way.
+// NodesReady waits until all machines that the cluster began with have a node that is initialised and ready, and to
+// whose pods there is a way.
 func (c *Cluster) NodesReady(ctx context.Context) error {
 	return c.awaitNodes(ctx, usableWith(false, c.options.Networks))
 }
 
 // usable is what is wanted of a node.
 type usable struct {
-	// initialised by a cloud controller manager; ready as its kubelet says; routed as the cloud controller manager says.
+	// initialised by a cloud controller manager; ready as its kubelet says; routed as the cloud controller manager
+	// says.
 	initialised, ready, routed bool
 }
 
@@ -124,7 +129,9 @@ func (u usable) lacking(node *corev1.Node) error {
 	for _, condition := range node.Status.Conditions {
 		conditions[condition.Type] = condition
 	}
-	uninitialised := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == taintUninitialized })
+	uninitialised := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == taintUninitialized
+	})
 	ready, told := conditions[corev1.NodeReady]
 	route := conditions[corev1.NodeNetworkUnavailable]
 	switch {

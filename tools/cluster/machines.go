@@ -282,7 +282,8 @@ func (m *machines) kubeconfig(file, user string, groups ...string) (string, erro
 	return path, controlplane.WriteKubeconfig(path, config)
 }
 
-// connect gives the node the networks of its pods once they have been chosen, which may be long after it has registered.
+// connect gives the node the networks of its pods once they have been chosen, which may be long after it has
+// registered.
 func (c *Cluster) connect(ctx context.Context, node *realnode.Node, e netns.Event) error {
 	var cidrs []string
 	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
@@ -298,7 +299,8 @@ func (c *Cluster) connect(ctx context.Context, node *realnode.Node, e netns.Even
 	return c.route(ctx, e, cidrs)
 }
 
-// networks are those of a node's pods: none while it has not registered or was given none, and while the API server does not answer.
+// networks are those of a node's pods: none while it has not registered or was given none, and while the API server
+// does not answer.
 func (c *Cluster) networks(ctx context.Context, name string) []string {
 	node, err := c.api.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil || name == ControlPlane && !hasLabel(node) && c.labelControlPlane(ctx) != nil {

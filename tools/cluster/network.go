@@ -47,7 +47,8 @@ func (c *Cluster) route(ctx context.Context, e netns.Event, cidrs []string) erro
 		return t.IsDefault && t.Vpc != nil && t.Vpc.Identity == emulator.DefaultVPC
 	})
 	if i < 0 {
-		return fmt.Errorf("routing to the pods of node %s: VPC %s has no default route table", e.Name, emulator.DefaultVPC)
+		return fmt.Errorf("routing to the pods of node %s: VPC %s has no default route table", e.Name,
+			emulator.DefaultVPC)
 	}
 	for _, cidr := range cidrs {
 		if err := replaceRoute(ctx, cloud, tables[i], cidr, e.Addresses); err != nil {
@@ -58,7 +59,8 @@ func (c *Cluster) route(ctx context.Context, e netns.Event, cidrs []string) erro
 }
 
 // replaceRoute makes a route to the address of the same family, in place of one that leads elsewhere.
-func replaceRoute(ctx context.Context, cloud *iaas.Client, table iaas.RouteTable, cidr string, addresses []netip.Addr) error {
+func replaceRoute(ctx context.Context, cloud *iaas.Client, table iaas.RouteTable, cidr string,
+	addresses []netip.Addr) error {
 	to, err := netip.ParsePrefix(cidr)
 	if err != nil {
 		return err
@@ -79,6 +81,7 @@ func replaceRoute(ctx context.Context, cloud *iaas.Client, table iaas.RouteTable
 			return err
 		}
 	}
-	_, err = cloud.CreateRouteTableRoute(ctx, table.Identity, iaas.CreateRouteTableRoute{DestinationCidrBlock: cidr, GatewayAddress: gateway})
+	_, err = cloud.CreateRouteTableRoute(ctx, table.Identity, iaas.CreateRouteTableRoute{DestinationCidrBlock: cidr,
+		GatewayAddress: gateway})
 	return err
 }

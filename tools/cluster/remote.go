@@ -44,7 +44,8 @@ func customer(url string) (*iaas.Client, error) {
 	return iaas.New(raw)
 }
 
-// AddNode makes a machine in the cloud, and waits until its node has joined the cluster, and is initialised and ready if anybody sees to that.
+// AddNode makes a machine in the cloud, and waits until its node has joined the cluster, and is initialised and ready
+// if anybody sees to that.
 func (r Remote) AddNode(ctx context.Context, name string) error {
 	if err := r.addMachine(ctx, name); err != nil {
 		return err
@@ -71,7 +72,8 @@ func (r Remote) awaitNode(ctx context.Context, api kubernetes.Interface, name st
 		return wanted.lacking(node)
 	})
 	if err != nil {
-		return fmt.Errorf("%w; the machine is there, and the program that runs the cluster says why its node is not", err)
+		return fmt.Errorf("%w; the machine is there, and the program that runs the cluster says why its node is not",
+			err)
 	}
 	return nil
 }
@@ -87,7 +89,8 @@ func (r Remote) addMachine(ctx context.Context, name string) error {
 		return fmt.Errorf("making machine %s: the cloud has no machine types (%w)", name, err)
 	}
 	zone := emulator.DefaultRegion + "a"
-	_, err = cloud.CreateMachine(ctx, iaas.CreateMachine{Name: name, Subnet: emulator.DefaultSubnet, MachineType: types[0].Slug, AvailabilityZone: &zone})
+	_, err = cloud.CreateMachine(ctx, iaas.CreateMachine{Name: name, Subnet: emulator.DefaultSubnet,
+		MachineType: types[0].Slug, AvailabilityZone: &zone})
 	if err != nil {
 		return fmt.Errorf("making machine %s: %w", name, err)
 	}
@@ -98,7 +101,8 @@ func (r Remote) addMachine(ctx context.Context, name string) error {
 // The machine with the control plane stays: without it there is no cluster.
 func (r Remote) RemoveNode(ctx context.Context, name string) error {
 	if name == ControlPlane {
-		return fmt.Errorf("deleting machine %s: the cluster does not survive that; end make cluster with Ctrl-C instead", name)
+		return fmt.Errorf(
+			"deleting machine %s: the cluster does not survive that; end make cluster with Ctrl-C instead", name)
 	}
 	cloud, err := customer(r.CloudURL)
 	if err != nil {
@@ -129,7 +133,8 @@ func (r Remote) LoadImage(ctx context.Context, archive string) error {
 }
 
 // load keeps the archive for nodes to come only when a node has taken it: it would let each of them fail otherwise.
-func (r Remote) load(ctx context.Context, archive string, importInto func(ctx context.Context, node, archive string) error) error {
+func (r Remote) load(ctx context.Context, archive string, importInto func(ctx context.Context, node,
+	archive string) error) error {
 	if _, err := os.Stat(archive); err != nil {
 		return err
 	}
@@ -143,7 +148,8 @@ func (r Remote) load(ctx context.Context, archive string, importInto func(ctx co
 		taken, failed = taken || err == nil, append(failed, err)
 	}
 	if !taken {
-		return fmt.Errorf("no node has taken it, and none will get it: %w", errors.Join(append(failed, noneOf(nodes))...))
+		return fmt.Errorf("no node has taken it, and none will get it: %w",
+			errors.Join(append(failed, noneOf(nodes))...))
 	}
 	return errors.Join(append(failed, r.keep(archive))...)
 }

@@ -26,7 +26,8 @@ func TestRemote(t *testing.T) {
 	}
 	url := serve(t)
 	note := `{"CloudURL": "` + url + `", "Folder": "` + root + `"}`
-	if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, noteName), []byte(note), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, noteName), []byte(note),
+		0o600)); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Find(folder)
@@ -60,7 +61,8 @@ func TestRemote(t *testing.T) {
 	}
 }
 
-// TestLoadKeepsWhatNodesTake keeps an archive for nodes to come, but not one that nodes refuse: no node would start any more.
+// TestLoadKeepsWhatNodesTake keeps an archive for nodes to come, but not one that nodes refuse: no node would start any
+// more.
 func TestLoadKeepsWhatNodesTake(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -87,7 +89,8 @@ func TestLoadKeepsWhatNodesTake(t *testing.T) {
 			}
 			return nil
 		})
-		if refused := test.refuse != "none"; refused != (err != nil) || refused && !strings.Contains(err.Error(), "not a tar") {
+		if refused := test.refuse != "none"; refused != (err != nil) || refused &&
+			!strings.Contains(err.Error(), "not a tar") {
 			t.Errorf("%s: %v", test.name, err)
 		}
 		if got := strings.Join(tried, " "); got != "control-plane worker-1" {
@@ -120,7 +123,8 @@ func slugs(t *testing.T, url string) string {
 // TestAddNodeWaits until the node is what nodes of that cluster become, and no longer.
 func TestAddNodeWaits(t *testing.T) {
 	ready := []corev1.NodeCondition{
-		{Type: corev1.NodeReady, Status: corev1.ConditionTrue}, {Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse},
+		{Type: corev1.NodeReady, Status: corev1.ConditionTrue}, {Type: corev1.NodeNetworkUnavailable,
+			Status: corev1.ConditionFalse},
 	}
 	for _, test := range []struct {
 		name    string
@@ -131,7 +135,8 @@ func TestAddNodeWaits(t *testing.T) {
 		{"ready", Remote{}, corev1.NodeStatus{Conditions: ready}, ""},
 		{"silent", Remote{}, corev1.NodeStatus{}, "has not said"},
 		{"without a route", Remote{}, corev1.NodeStatus{Conditions: ready[:1]}, "no route"},
-		{"without a route that somebody else makes", Remote{Networks: OwnNetworks}, corev1.NodeStatus{Conditions: ready[:1]}, ""},
+		{"without a route that somebody else makes", Remote{Networks: OwnNetworks},
+			corev1.NodeStatus{Conditions: ready[:1]}, ""},
 		{"silent, as nobody gives networks", Remote{Bare: true}, corev1.NodeStatus{}, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -149,7 +154,8 @@ func TestAddNodeWaits(t *testing.T) {
 			if test.want == "" && (err != nil || took < time.Minute || took > time.Minute+time.Second) {
 				t.Errorf("%s: %v after %s, want it after a minute", test.name, err, took)
 			}
-			if test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "says why")) {
+			if test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) ||
+				!strings.Contains(err.Error(), "says why")) {
 				t.Errorf("%s: %v, want %q and where more is told", test.name, err, test.want)
 			}
 		})

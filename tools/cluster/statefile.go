@@ -21,12 +21,13 @@ const (
 // NoteFolder is where the cluster of a repository leaves a note about itself, and a kubeconfig that stays at its place.
 func NoteFolder(root string) string { return filepath.Join(root, "dist", "cluster") }
 
-// Announce leaves a note in a folder, by which Find finds this cluster until it is closed, and a kubeconfig beside it. Both belong to
-// whoever called sudo, if anybody did: root's are not read by that user's kubectl.
+// Announce leaves a note in a folder, by which Find finds this cluster until it is closed, and a kubeconfig beside it.
+// Both belong to whoever called sudo, if anybody did: root's are not read by that user's kubectl.
 func (c *Cluster) Announce(folder string) (Remote, error) {
 	r := Remote{
-		CloudURL: c.cloudURL, Folder: c.Dir(), Kubeconfig: filepath.Join(folder, kubeconfigName), Namespace: c.Client().Path(),
-		Bare: c.options.Bare, Networks: c.options.Networks,
+		CloudURL: c.cloudURL, Folder: c.Dir(), Kubeconfig: filepath.Join(folder, kubeconfigName),
+		Namespace: c.Client().Path(),
+		Bare:      c.options.Bare, Networks: c.options.Networks,
 	}
 	note, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -72,7 +73,8 @@ func Find(folder string) (Remote, error) {
 // owner is who owns a file.
 type owner struct{ user, group int }
 
-// caller is who is to own what root makes for somebody: the user who called sudo. Without sudo it is the user of this process.
+// caller is who is to own what root makes for somebody: the user who called sudo. Without sudo it is the user of this
+// process.
 func caller(user, group int, environment func(string) string) owner {
 	as, err := strconv.Atoi(environment("SUDO_UID"))
 	with, bad := strconv.Atoi(environment("SUDO_GID"))

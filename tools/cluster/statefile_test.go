@@ -41,7 +41,8 @@ func TestCaller(t *testing.T) {
 		{"root without sudo", 0, nil, owner{0, 7}},
 		{"half of it", 0, map[string]string{"SUDO_UID": "1000"}, owner{0, 7}},
 		{"no number", 0, map[string]string{"SUDO_UID": "1000", "SUDO_GID": "staff"}, owner{0, 7}},
-		{"sudo to somebody who may not give files away", 2000, map[string]string{"SUDO_UID": "1000", "SUDO_GID": "100"}, owner{2000, 7}},
+		{"sudo to somebody who may not give files away", 2000, map[string]string{"SUDO_UID": "1000", "SUDO_GID": "100"},
+			owner{2000, 7}},
 	} {
 		if got := caller(test.user, 7, func(name string) string { return test.environment[name] }); got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)

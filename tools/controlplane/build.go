@@ -25,12 +25,15 @@ const (
 // least every 15 seconds; a current binary takes about a second. Processes that build at the same
 // time wait for each other. The error shows what the go tool said. progress may be nil.
 func Build(ctx context.Context, root string, progress func(string)) (path string, err error) {
-	return builder{root: root, program: "lab", pkg: ".", progress: progress, first: firstReport, every: reportEvery}.run(ctx)
+	return builder{root: root, program: "lab", pkg: ".", progress: progress, first: firstReport,
+		every: reportEvery}.run(ctx)
 }
 
-// BuildAgents does the same for what runs on nodes, kubelet and kube-proxy: it compiles tools/lab/agents into bin/agents.
+// BuildAgents does the same for what runs on nodes, kubelet and kube-proxy: it compiles tools/lab/agents into
+// bin/agents.
 func BuildAgents(ctx context.Context, root string, progress func(string)) (path string, err error) {
-	return builder{root: root, program: "agents", pkg: "./agents", progress: progress, first: firstReport, every: reportEvery}.run(ctx)
+	return builder{root: root, program: "agents", pkg: "./agents", progress: progress, first: firstReport,
+		every: reportEvery}.run(ctx)
 }
 
 // run builds, and says in an error what was being built.

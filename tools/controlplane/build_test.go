@@ -143,7 +143,8 @@ func TestBuildReportsProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := listenFor("building Kubernetes, once: 2 packages so far, ")
-	b := builder{root: root, program: "lab", pkg: ".", progress: l.hear, first: 10 * time.Millisecond, every: 10 * time.Millisecond}
+	b := builder{root: root, program: "lab", pkg: ".", progress: l.hear, first: 10 * time.Millisecond,
+		every: 10 * time.Millisecond}
 	go func() {
 		<-l.heard
 		_ = os.WriteFile(gate, []byte("go on\n"), 0) // blocks until the build reads
@@ -168,7 +169,9 @@ func TestBuildIsInterrupted(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	b := builder{root: root, program: "lab", pkg: ".", progress: func(string) { cancel() }, first: 50 * time.Millisecond, every: time.Hour}
+	b := builder{root: root, program: "lab", pkg: ".", progress: func(string) {
+		cancel()
+	}, first: 50 * time.Millisecond, every: time.Hour}
 	if _, err := b.build(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
@@ -181,7 +184,8 @@ func TestBuildsWaitForEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := listenFor("waiting for another build of the lab")
-	b := builder{root: root, program: "lab", pkg: ".", progress: l.hear, first: 20 * time.Millisecond, every: 20 * time.Millisecond}
+	b := builder{root: root, program: "lab", pkg: ".", progress: l.hear, first: 20 * time.Millisecond,
+		every: 20 * time.Millisecond}
 	unlock, err := b.lock(t.Context(), filepath.Join(root, "bin", ".lab.lock"))
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +238,8 @@ func TestBuildLog(t *testing.T) {
 		{"packages", []string{"k8s.io/api/core/v1\nfmt\n"}, ": 2 packages so far"},
 		{"a line in pieces", []string{"k8s.io/", "api", "\nf", "mt\n"}, ": 2 packages so far"},
 		{"messages are no packages", []string{"# fmt\nx.go:1: bad\n\nfmt\n"}, ": 1 packages so far"},
-		{"downloads", []string{"go: downloading k8s.io/api v0.1.0\n"}, "downloading Kubernetes, once: 1 modules so far"},
+		{"downloads", []string{"go: downloading k8s.io/api v0.1.0\n"},
+			"downloading Kubernetes, once: 1 modules so far"},
 		{"downloads are over", []string{"go: downloading k8s.io/api v0.1.0\nfmt\n"}, ": 1 packages so far"},
 	}
 	for _, tt := range tests {

@@ -55,9 +55,11 @@ func (l *buildLog) summary(took time.Duration) string {
 	took = took.Round(time.Second)
 	switch {
 	case l.packages > 0:
-		return fmt.Sprintf("building Kubernetes, once: %d packages so far, %s; later runs reuse the build cache", l.packages, took)
+		return fmt.Sprintf("building Kubernetes, once: %d packages so far, %s; later runs reuse the build cache",
+			l.packages, took)
 	case l.downloads > 0:
-		return fmt.Sprintf("downloading Kubernetes, once: %d modules so far, %s; later runs reuse the module cache", l.downloads, took)
+		return fmt.Sprintf("downloading Kubernetes, once: %d modules so far, %s; later runs reuse the module cache",
+			l.downloads, took)
 	default:
 		return fmt.Sprintf("preparing Kubernetes, %s", took)
 	}

@@ -126,7 +126,8 @@ func testVersion(t *testing.T, c *cluster) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(mod), "k8s.io/kubernetes "+got.GitVersion+"\n") || got.Major != "1" || got.Minor == "" {
-		t.Errorf("the API server says %s (%s.%s), which is not the lab's version of Kubernetes", got.GitVersion, got.Major, got.Minor)
+		t.Errorf("the API server says %s (%s.%s), which is not the lab's version of Kubernetes", got.GitVersion,
+			got.Major, got.Minor)
 	}
 }
 
@@ -137,7 +138,8 @@ func testKubeconfig(t *testing.T, c *cluster) {
 		t.Fatal(err)
 	}
 	_, err = clientOf(t, config).CoreV1().ConfigMaps("default").Create(t.Context(),
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "made"}, Data: map[string]string{"a": "b"}}, metav1.CreateOptions{})
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "made"}, Data: map[string]string{"a": "b"}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +168,8 @@ func testServiceAccount(t *testing.T, c *cluster) {
 	t.Helper()
 	const user = "system:serviceaccount:default:robot"
 	robot := c.robot(t)
-	who, err := robot.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	who, err := robot.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{},
+		metav1.CreateOptions{})
 	if err != nil || who.Status.UserInfo.Username != user {
 		t.Fatalf("the token is taken for %q, %v", who.Status.UserInfo.Username, err)
 	}
@@ -194,7 +197,8 @@ func testServiceAccount(t *testing.T, c *cluster) {
 func (c *cluster) robot(t *testing.T) *kubernetes.Clientset {
 	t.Helper()
 	accounts := c.CoreV1().ServiceAccounts("default")
-	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	token, err := accounts.CreateToken(t.Context(), "robot", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
@@ -210,7 +214,8 @@ func (c *cluster) allowSecrets(t *testing.T, account string) {
 	t.Helper()
 	role := &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: account},
-		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list"}}},
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"},
+			Verbs: []string{"list"}}},
 	}
 	if _, err := c.RbacV1().Roles("default").Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -249,7 +254,8 @@ func auditEvents(t *testing.T, path string) []auditEvent {
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil || e.Level != "Metadata" {
 			t.Fatalf("%v in audit event %s", err, lines.Bytes())
 		}
-		if e.User.Username == "system:apiserver" || e.User.Username == schedulerUser || e.User.Username == controllerUser {
+		if e.User.Username == "system:apiserver" || e.User.Username == schedulerUser ||
+			e.User.Username == controllerUser {
 			t.Fatalf("the audit log has the control plane's own requests: %s", lines.Bytes())
 		}
 		events = append(events, e)
@@ -314,7 +320,8 @@ func testServices(t *testing.T, c *cluster, addresses string, firstPort int32) {
 func testPodRanges(t *testing.T, c *cluster, want string) {
 	t.Helper()
 	nodes := c.CoreV1().Nodes()
-	if _, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "ranged"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "ranged"}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, func() error {
@@ -328,7 +335,8 @@ func testPodRanges(t *testing.T, c *cluster, want string) {
 
 func testRequestHeaders(t *testing.T, c *cluster) {
 	t.Helper()
-	got, err := c.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})
+	got, err := c.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication",
+		metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +357,8 @@ func testRequestHeaders(t *testing.T, c *cluster) {
 func testSeparate(t *testing.T, a, b *cluster) {
 	t.Helper()
 	name := metav1.ObjectMeta{Name: "only-here"}
-	if _, err := a.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: name}, metav1.CreateOptions{}); err != nil {
+	if _, err := a.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: name},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := b.CoreV1().Namespaces().Get(t.Context(), name.Name, metav1.GetOptions{})
@@ -364,11 +373,13 @@ func testStranger(t *testing.T, a, b *cluster) {
 	t.Helper()
 	config := a.plane.Config()
 	config.Host = b.plane.Config().Host
-	if _, err := clientOf(t, config).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if _, err := clientOf(t, config).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "certificate") {
 		t.Errorf("trusting the other authority: got %v, want a certificate error", err)
 	}
 	config.CAData = b.plane.Config().CAData
-	if _, err := clientOf(t, config).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); !apierrors.IsUnauthorized(err) {
+	if _, err := clientOf(t, config).CoreV1().Nodes().List(t.Context(),
+		metav1.ListOptions{}); !apierrors.IsUnauthorized(err) {
 		t.Errorf("using the other's certificate: got %v, want Unauthorized", err)
 	}
 }
@@ -377,11 +388,13 @@ func testStranger(t *testing.T, a, b *cluster) {
 func testSilentNode(t *testing.T, c *cluster) {
 	t.Helper()
 	nodes := c.CoreV1().Nodes()
-	if _, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "silent"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "silent"}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	ready := []byte(`{"status":{"conditions":[{"type":"Ready","status":"True","reason":"Test"}]}}`)
-	if _, err := nodes.Patch(t.Context(), "silent", types.MergePatchType, ready, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := nodes.Patch(t.Context(), "silent", types.MergePatchType, ready, metav1.PatchOptions{},
+		"status"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, func() error {
@@ -414,7 +427,8 @@ func testUser(t *testing.T, c *cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	who, err := client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	who, err := client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(),
+		&authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

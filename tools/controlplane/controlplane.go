@@ -90,7 +90,8 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 func (c *ControlPlane) prepare(context.Context) error {
 	dir := c.options.Dir
 	c.layout = layout{
-		dir: dir, certs: filepath.Join(dir, "certs"), etcd: filepath.Join(dir, "etcd"), logs: filepath.Join(dir, "logs"),
+		dir: dir, certs: filepath.Join(dir, "certs"), etcd: filepath.Join(dir, "etcd"),
+		logs:        filepath.Join(dir, "logs"),
 		auditPolicy: filepath.Join(dir, "audit-policy.yaml"),
 		auditLog:    filepath.Join(dir, "logs", "audit.log"),
 		kubeconfig:  filepath.Join(dir, "kubeconfig"),
@@ -109,8 +110,8 @@ func (c *ControlPlane) prepare(context.Context) error {
 	return c.makeCredentials()
 }
 
-// choosePort finds out where the API server listens. A port that was given is not looked at: it may be one of another network
-// namespace.
+// choosePort finds out where the API server listens. A port that was given is not looked at: it may be one of another
+// network namespace.
 func (c *ControlPlane) choosePort() (err error) {
 	if c.options.Port != 0 {
 		c.layout.server = netip.AddrPortFrom(c.options.Address, c.options.Port)

@@ -108,8 +108,10 @@ func TestStartFails(t *testing.T) {
 		{"Service range", t.Context(), Options{Dir: t.TempDir(), ServiceCIDR: "10.96.0.0"}, `Service range "10.96.0.0"`},
 		{"IPv6 address", t.Context(), Options{Dir: t.TempDir(), Address: netip.IPv6Loopback()}, "not an IPv4 address"},
 		{"etcd ends", t.Context(), Options{Dir: t.TempDir(), Flags: badFlag(Etcd)}, "etcd (pid "},
-		{"API server ends", t.Context(), Options{Dir: t.TempDir(), Flags: badFlag(APIServer)}, "unknown flag: --no-such-flag"},
-		{"controller manager ends", t.Context(), Options{Dir: t.TempDir(), Flags: badFlag(ControllerManager)}, "unknown flag: --no-such-flag"},
+		{"API server ends", t.Context(), Options{Dir: t.TempDir(), Flags: badFlag(APIServer)},
+			"unknown flag: --no-such-flag"},
+		{"controller manager ends", t.Context(), Options{Dir: t.TempDir(), Flags: badFlag(ControllerManager)},
+			"unknown flag: --no-such-flag"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

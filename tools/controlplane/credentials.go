@@ -131,8 +131,8 @@ func (c *credentials) config(server netip.AddrPort, user string, groups ...strin
 	}, nil
 }
 
-// WriteKubeconfig writes a kubeconfig to path that stands alone, so that it can be copied anywhere on
-// the machine. It replaces the file in one step: a program that reads the file meanwhile sees the old or the new content.
+// WriteKubeconfig writes a kubeconfig to path that stands alone, so that it can be copied anywhere on the machine. It
+// replaces the file in one step: a program that reads the file meanwhile sees the old or the new content.
 func WriteKubeconfig(path string, c *rest.Config) error {
 	const name = "lab"
 	k := clientcmdapi.NewConfig()

@@ -54,7 +54,8 @@ func (o Options) complete(ctx context.Context) (Options, error) {
 		return o, errors.New("Options.Dir is empty; name a folder for its state")
 	}
 	if len(o.Enter) > 0 && (o.Port == 0 || o.Dial == nil) {
-		return o, errors.New("Options.Enter needs Options.Port and Options.Dial: what is free there, and how to get there, cannot be found out")
+		return o, errors.New("Options.Enter needs Options.Port and Options.Dial: what is free there, and how to get " +
+			"there, cannot be found out")
 	}
 	if !o.Address.IsValid() {
 		o.Address = netip.AddrFrom4([4]byte{127, 0, 0, 1})

@@ -23,7 +23,8 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("the folder %q is not absolute: components run in another one", o.Dir)
 	}
 	for got, want := range map[string]string{
-		o.Address.String(): "127.0.0.1", o.ServiceCIDR: "10.96.0.0/16", o.PodCIDR: "10.244.0.0/16", o.ServiceNodePortRange: "30000-32767",
+		o.Address.String(): "127.0.0.1", o.ServiceCIDR: "10.96.0.0/16", o.PodCIDR: "10.244.0.0/16",
+		o.ServiceNodePortRange: "30000-32767",
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -34,14 +35,17 @@ func TestDefaults(t *testing.T) {
 func TestGivenOptionsStay(t *testing.T) {
 	given := Options{
 		Dir: t.TempDir(), Binary: "lab", Address: netip.MustParseAddr("127.1.2.3"),
-		ServiceCIDR: "10.1.0.0/16", PodCIDR: "10.2.0.0/16", ServiceNodePortRange: "1-2", NodeMonitorGracePeriod: time.Second,
+		ServiceCIDR: "10.1.0.0/16", PodCIDR: "10.2.0.0/16", ServiceNodePortRange: "1-2",
+		NodeMonitorGracePeriod: time.Second,
 	}
 	got, err := given.complete(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Dir != given.Dir || got.Binary != given.Binary || got.Address != given.Address || got.ServiceCIDR != given.ServiceCIDR ||
-		got.PodCIDR != given.PodCIDR || got.ServiceNodePortRange != given.ServiceNodePortRange || got.NodeMonitorGracePeriod != given.NodeMonitorGracePeriod {
+	if got.Dir != given.Dir || got.Binary != given.Binary || got.Address != given.Address ||
+		got.ServiceCIDR != given.ServiceCIDR ||
+		got.PodCIDR != given.PodCIDR || got.ServiceNodePortRange != given.ServiceNodePortRange ||
+		got.NodeMonitorGracePeriod != given.NodeMonitorGracePeriod {
 		t.Errorf("got %+v, want %+v", got, given)
 	}
 }
@@ -87,7 +91,8 @@ func TestEndpointsOnlyForReachableServers(t *testing.T) {
 
 func TestNodeMonitorGracePeriod(t *testing.T) {
 	const flag = "--node-monitor-grace-period=1m30s"
-	if flags := controllerManagerFlags(Options{NodeMonitorGracePeriod: 90 * time.Second}, &credentials{}, ""); !slices.Contains(flags, flag) {
+	if flags := controllerManagerFlags(Options{NodeMonitorGracePeriod: 90 * time.Second}, &credentials{},
+		""); !slices.Contains(flags, flag) {
 		t.Errorf("%v lacks %s", flags, flag)
 	}
 	flags := controllerManagerFlags(Options{}, &credentials{}, "")
@@ -115,7 +120,8 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// TestKubeconfigIsReplacedInOneStep: several nodes of a cluster write the kubeconfig of one user, while programs of others read it.
+// TestKubeconfigIsReplacedInOneStep: several nodes of a cluster write the kubeconfig of one user, while programs of
+// others read it.
 func TestKubeconfigIsReplacedInOneStep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	config := &rest.Config{Host: "https://127.0.0.1:1"}

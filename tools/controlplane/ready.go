@@ -37,7 +37,8 @@ func (c *ControlPlane) await(ctx context.Context, what string, check func(contex
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w; the last answer was: %w; logs are in %q", what, context.Cause(ctx), last, c.layout.logs)
+			return fmt.Errorf("waiting for %s: %w; the last answer was: %w; logs are in %q", what, context.Cause(ctx),
+				last, c.layout.logs)
 		}
 	}
 }
@@ -81,10 +82,12 @@ func (p *probe) serverReady(ctx context.Context) error {
 // clusterReady reports what every user of a cluster takes for granted: Services get addresses,
 // extension API servers can authenticate, and pods of the first namespaces can be created.
 func (p *probe) clusterReady(ctx context.Context) error {
-	if _, err := p.client.CoreV1().Services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{}); err != nil {
+	if _, err := p.client.CoreV1().Services(metav1.NamespaceDefault).Get(ctx, "kubernetes",
+		metav1.GetOptions{}); err != nil {
 		return err
 	}
-	trust, err := p.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
+	trust, err := p.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication",
+		metav1.GetOptions{})
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@
 //		namespace := controlplanetest.Namespace(t)
 //	}
 //
-// Cluster-wide objects are shared, so tests name theirs after themselves and remove them. Tests that cannot, and that run at the same
-// time, each borrow a control plane with Own instead.
+// Cluster-wide objects are shared, so tests name theirs after themselves and remove them. Tests that cannot, and that
+// run at the same time, each borrow a control plane with Own instead.
 package controlplanetest
 
 import (
@@ -78,8 +78,8 @@ func Get(tb testing.TB) *controlplane.ControlPlane {
 	return plane
 }
 
-// Own returns a control plane that no other test has until this one ends. What tests before it left in there is there. As many are started
-// as tests have one at the same time, one after the other.
+// Own returns a control plane that no other test has until this one ends. What tests before it left in there is there.
+// As many are started as tests have one at the same time, one after the other.
 func Own(tb testing.TB) *controlplane.ControlPlane {
 	tb.Helper()
 	plane, err := current.lend(tb.Context())
@@ -208,7 +208,8 @@ func (s *shared) trouble(plane *controlplane.ControlPlane) error {
 // errNotInMain is for tests of packages without Main, and after its end.
 var errNotInMain = errors.New("no shared control plane: let TestMain of this package call controlplanetest.Main")
 
-// start wants mu held. A failed start is not repeated, because it takes long and would fail the same way for every other test.
+// start wants mu held. A failed start is not repeated, because it takes long and would fail the same way for every
+// other test.
 func (s *shared) start(ctx context.Context) (*controlplane.ControlPlane, error) {
 	if !s.usable {
 		return nil, errNotInMain

@@ -33,7 +33,8 @@ func TestGetIsShared(t *testing.T) {
 }
 
 func TestClient(t *testing.T) {
-	if _, err := Client(t, Get(t)).CoreV1().Namespaces().Get(t.Context(), "kube-system", metav1.GetOptions{}); err != nil {
+	if _, err := Client(t, Get(t)).CoreV1().Namespaces().Get(t.Context(), "kube-system",
+		metav1.GetOptions{}); err != nil {
 		t.Errorf("the administrator asks for a namespace: %v", err)
 	}
 }
@@ -45,7 +46,8 @@ func TestAdjustedAndAlive(t *testing.T) {
 	defer closeIdle()
 	service, err := client.CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
 	if err != nil || service.Spec.ClusterIP != "10.111.0.1" {
-		t.Errorf("the API server has the Service address %q, %v; want the adjusted 10.111.0.1", service.Spec.ClusterIP, err)
+		t.Errorf("the API server has the Service address %q, %v; want the adjusted 10.111.0.1", service.Spec.ClusterIP,
+			err)
 	}
 }
 

@@ -21,7 +21,8 @@ const progressEvery = 10 * time.Second
 // Kubernetes itself is only needed for a cluster of the demo's own.
 func build(ctx context.Context, root string, kubernetes bool, t *printer) (programs, error) {
 	bin := filepath.Join(root, "bin")
-	built := programs{ccm: filepath.Join(bin, "thalassa-cloud-controller-manager"), emulator: filepath.Join(bin, "thalassa-emulator")}
+	built := programs{ccm: filepath.Join(bin, "thalassa-cloud-controller-manager"),
+		emulator: filepath.Join(bin, "thalassa-emulator")}
 	if kubernetes {
 		var err error
 		if built.lab, err = controlplane.Build(ctx, root, func(line string) { t.say("%s", line) }); err != nil {
@@ -40,7 +41,8 @@ func build(ctx context.Context, root string, kubernetes bool, t *printer) (progr
 // compile builds one program of the module src exactly as `make build` does, so that neither undoes the other's work.
 func compile(ctx context.Context, root, program string, t *printer) error {
 	p, err := process.Start(ctx, process.Spec{
-		Name: "make", Path: "make", Dir: root, Args: []string{"--silent", "bin/" + filepath.Base(program)}, Env: os.Environ(),
+		Name: "make", Path: "make", Dir: root, Args: []string{"--silent", "bin/" + filepath.Base(program)},
+		Env: os.Environ(),
 	})
 	if err != nil {
 		return err

@@ -126,7 +126,9 @@ func (c *cloud) balancer(ctx context.Context, address string) (emulator.LoadBala
 	if err != nil {
 		return emulator.LoadBalancerState{}, err
 	}
-	i := slices.IndexFunc(all, func(lb emulator.LoadBalancerState) bool { return slices.Contains(lb.Addresses, address) })
+	i := slices.IndexFunc(all, func(lb emulator.LoadBalancerState) bool {
+		return slices.Contains(lb.Addresses, address)
+	})
 	if i < 0 {
 		return emulator.LoadBalancerState{}, fmt.Errorf("the cloud has no load balancer with the address %s", address)
 	}

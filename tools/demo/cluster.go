@@ -74,7 +74,8 @@ func (c *cluster) apply(ctx context.Context, object *unstructured.Unstructured) 
 	if err != nil {
 		return fmt.Errorf("encoding %s %s: %w", kind.Kind, object.GetName(), err)
 	}
-	_, err = c.objects.Resource(mapping.Resource).Namespace(c.webNamespace).Patch(ctx, object.GetName(), types.ApplyPatchType, data,
+	_, err = c.objects.Resource(mapping.Resource).Namespace(c.webNamespace).Patch(ctx, object.GetName(),
+		types.ApplyPatchType, data,
 		metav1.PatchOptions{FieldManager: fieldManager})
 	if err != nil {
 		return fmt.Errorf("applying %s %s: %w", kind.Kind, object.GetName(), err)
@@ -82,8 +83,8 @@ func (c *cluster) apply(ctx context.Context, object *unstructured.Unstructured) 
 	return nil
 }
 
-// until waits until check says true. An error of check is remembered and tried again: clusters and clouds have bad moments.
-// what completes the sentence "waiting until …".
+// until waits until check says true. An error of check is remembered and tried again: clusters and clouds have bad
+// moments. what completes the sentence "waiting until …".
 func until(ctx context.Context, what string, check func(context.Context) (bool, error)) error {
 	last := errors.New("it is not so")
 	return poll.Limits{Every: pollInterval, For: stepTimeout}.Until(ctx, what, func(ctx context.Context) error {
@@ -105,9 +106,10 @@ func initialised(node *corev1.Node) bool {
 			return false
 		}
 	}
-	return node.Spec.ProviderID != "" && slices.ContainsFunc(node.Status.Addresses, func(address corev1.NodeAddress) bool {
-		return address.Type == corev1.NodeInternalIP
-	})
+	return node.Spec.ProviderID != "" && slices.ContainsFunc(node.Status.Addresses,
+		func(address corev1.NodeAddress) bool {
+			return address.Type == corev1.NodeInternalIP
+		})
 }
 
 // describeNode is what the cloud controller manager told Kubernetes about a node.
@@ -117,7 +119,8 @@ func describeNode(node *corev1.Node) string {
 		addresses = append(addresses, fmt.Sprintf("%s %s", address.Type, address.Address))
 	}
 	return fmt.Sprintf("providerID %s, zone %s, region %s, type %s, addresses %s", node.Spec.ProviderID,
-		node.Labels[corev1.LabelTopologyZone], node.Labels[corev1.LabelTopologyRegion], node.Labels[corev1.LabelInstanceTypeStable],
+		node.Labels[corev1.LabelTopologyZone], node.Labels[corev1.LabelTopologyRegion],
+		node.Labels[corev1.LabelInstanceTypeStable],
 		strings.Join(addresses, ", "))
 }
 

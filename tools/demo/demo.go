@@ -1,8 +1,8 @@
-// Package demo tells the story of one Service: a cluster and a cloud are started on this machine, the chart is installed, nodes
-// are initialised, a load balancer is made, used, changed and removed, and nothing stays behind.
+// Package demo tells the story of one Service: a cluster and a cloud are started on this machine, the chart is
+// installed, nodes are initialised, a load balancer is made, used, changed and removed, and nothing stays behind.
 //
-// Everything in it is real but the cloud and the kubelets: Kubernetes' own control plane, Helm, the chart, and the cloud
-// controller manager, which is started from the workload that the API server holds, like a kubelet would.
+// Everything in it is real but the cloud and the kubelets: Kubernetes' own control plane, Helm, the chart, and the
+// cloud controller manager, which is started from the workload that the API server holds, like a kubelet would.
 package demo
 
 import (
@@ -33,8 +33,8 @@ type Options struct {
 // cleanupTimeout bounds the removal of each thing after the story, or after an interruption.
 const cleanupTimeout = 60 * time.Second
 
-// Run tells the story and removes everything again. When ctx ends it stops where it is, removes everything and returns the
-// context's cause; with Keep that is how the story ends well, and nil is returned.
+// Run tells the story and removes everything again. When ctx ends it stops where it is, removes everything and returns
+// the context's cause; with Keep that is how the story ends well, and nil is returned.
 func Run(ctx context.Context, o Options) error {
 	t := newPrinter(o.Output)
 	s := &stage{options: o, tell: t, nodes: map[string]*virtualnode.Node{}}

@@ -177,9 +177,10 @@ func TestKilledHalfWay(t *testing.T) {
 	if err := victim.Run(); err == nil {
 		t.Fatalf("the demo ended well instead of being killed:\n%s", out)
 	}
-	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
-		return len(processes(dir)) == 0, nil
-	})
+	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 20*time.Second, true,
+		func(context.Context) (bool, error) {
+			return len(processes(dir)) == 0, nil
+		})
 	if err != nil {
 		t.Errorf("its processes outlived it:\n%s", strings.Join(processes(dir), "\n"))
 	}
@@ -192,7 +193,8 @@ func TestKilledHalfWay(t *testing.T) {
 func TestFolder(t *testing.T) {
 	dir := ownTemp(t)
 	killed := filepath.Join(dir, folderPrefix+"killed")
-	if err := errors.Join(os.Mkdir(killed, 0o700), os.WriteFile(filepath.Join(killed, "lock"), nil, 0o600)); err != nil {
+	if err := errors.Join(os.Mkdir(killed, 0o700), os.WriteFile(filepath.Join(killed, "lock"), nil,
+		0o600)); err != nil {
 		t.Fatal(err)
 	}
 	out := &story{}

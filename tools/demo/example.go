@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// removeExample removes what examples/web.yaml made. The Service goes first, and is waited for: only a running cloud controller
-// manager can take its load balancer down.
+// removeExample removes what examples/web.yaml made. The Service goes first, and is waited for: only a running cloud
+// controller manager can take its load balancer down.
 func (s *stage) removeExample(ctx context.Context) error {
 	services := s.cluster.client.CoreV1().Services(s.cluster.webNamespace)
 	if err := ignoreNotFound(services.Delete(ctx, webName, metav1.DeleteOptions{})); err != nil {
@@ -28,12 +28,15 @@ func (s *stage) removeExample(ctx context.Context) error {
 
 // restarted says whether a container of the pod has ended at least once.
 func restarted(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool { return status.RestartCount > 0 })
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
+		return status.RestartCount > 0
+	})
 }
 
 // workloadTrouble is why the chart's workload has no pod, in the words of the controller that should make it.
 func (c *cluster) workloadTrouble(ctx context.Context) error {
-	events, err := c.client.CoreV1().Events(c.systemNamespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=DaemonSet,type=Warning"})
+	events, err := c.client.CoreV1().Events(c.systemNamespace).List(ctx,
+		metav1.ListOptions{FieldSelector: "involvedObject.kind=DaemonSet,type=Warning"})
 	if err != nil || len(events.Items) == 0 {
 		return errors.Join(err, errors.New("the DaemonSet has no pod yet"))
 	}

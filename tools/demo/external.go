@@ -52,8 +52,8 @@ func (s *stage) preflight(ctx context.Context) (*cluster, error) {
 	return c, s.ask(ctx, config.Host)
 }
 
-// noLoadBalancers refuses a cluster that serves load balancers: its cloud controller manager would take the demo's nodes for
-// targets, and the demo's would take its Services.
+// noLoadBalancers refuses a cluster that serves load balancers: its cloud controller manager would take the demo's
+// nodes for targets, and the demo's would take its Services.
 func (c *cluster) noLoadBalancers(ctx context.Context) error {
 	services, err := c.client.CoreV1().Services("").List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -61,7 +61,8 @@ func (c *cluster) noLoadBalancers(ctx context.Context) error {
 	}
 	for _, service := range services.Items {
 		if service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.Namespace != externalNamespace {
-			return fmt.Errorf("this cluster has the Service %s/%s of type LoadBalancer, and the demo's nodes would become targets of it: "+
+			return fmt.Errorf("this cluster has the Service %s/%s of type LoadBalancer, and the demo's nodes would "+
+				"become targets of it: "+
 				"use a cluster without such Services, or make demo without CLUSTER", service.Namespace, service.Name)
 		}
 	}
@@ -78,8 +79,10 @@ func (c *cluster) noOtherDemo(ctx context.Context) error {
 		return fmt.Errorf("looking for another demo in this cluster: %w", err)
 	}
 	for _, lease := range leases.Items {
-		if slices.Contains(c.nodeNames(), lease.Name) && lease.Spec.RenewTime != nil && time.Since(lease.Spec.RenewTime.Time) < demoAlive {
-			return fmt.Errorf("another demo runs in this cluster: its node %s gave a sign of life at %s", lease.Name, lease.Spec.RenewTime.Format(time.TimeOnly))
+		if slices.Contains(c.nodeNames(), lease.Name) && lease.Spec.RenewTime != nil &&
+			time.Since(lease.Spec.RenewTime.Time) < demoAlive {
+			return fmt.Errorf("another demo runs in this cluster: its node %s gave a sign of life at %s", lease.Name,
+				lease.Spec.RenewTime.Format(time.TimeOnly))
 		}
 	}
 	return nil
@@ -97,7 +100,8 @@ func (s *stage) enter(ctx context.Context) error {
 		// The chart's pod uses the host network, which stricter levels refuse.
 		"pod-security.kubernetes.io/enforce": "privileged",
 	}}}
-	if _, err := c.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
+	if _, err := c.client.CoreV1().Namespaces().Create(ctx, namespace,
+		metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
 		return fmt.Errorf("creating namespace %s: %w", externalNamespace, err)
 	}
 	s.tell.say("Using the cluster at %s", c.config.Host)
@@ -117,9 +121,12 @@ func userConfig(name string) (*rest.Config, error) {
 // ask names the cluster and what would happen in it, and waits for the word yes.
 func (s *stage) ask(ctx context.Context, host string) error {
 	s.tell.plain("\nThis uses YOUR cluster: context %q at %s", s.options.Cluster, host)
-	s.tell.plain("It creates namespace %s, a Helm release in it, cluster roles and one role binding in kube-system named %s*,", externalNamespace, externalKey)
-	s.tell.plain("and four nodes named %s-*, which run only pods of that namespace. Its cloud controller manager may write", externalKey)
-	s.tell.plain("to nothing but those. Pods of yours that tolerate every taint stay pending on these nodes meanwhile. Do not create")
+	s.tell.plain("It creates namespace %s, a Helm release in it, cluster roles and one role binding in kube-system "+
+		"named %s*,", externalNamespace, externalKey)
+	s.tell.plain("and four nodes named %s-*, which run only pods of that namespace. Its cloud controller manager may "+
+		"write", externalKey)
+	s.tell.plain("to nothing but those. Pods of yours that tolerate every taint stay pending on these nodes " +
+		"meanwhile. Do not create")
 	s.tell.plain("other Services of type LoadBalancer until it is over. Everything is removed at the end.")
 	s.tell.plain("Type yes to go on:")
 	answer := make(chan string, 1)
@@ -142,7 +149,8 @@ func (s *stage) ask(ctx context.Context, host string) error {
 // clearLeftovers removes what an earlier demo in this cluster left behind because it was killed.
 func (c *cluster) clearLeftovers(ctx context.Context) error {
 	err := errors.Join(
-		c.client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: externalKey}),
+		c.client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{},
+			metav1.ListOptions{LabelSelector: externalKey}),
 		c.removeRoles(ctx),
 	)
 	if err != nil {
@@ -162,8 +170,8 @@ func (c *cluster) removeRoles(ctx context.Context) error {
 	)
 }
 
-// removeNamespace removes the demo's namespace, if it is the demo's, and waits until it is gone. Services in it lose their
-// finalizer first: nobody is left who would remove it.
+// removeNamespace removes the demo's namespace, if it is the demo's, and waits until it is gone. Services in it lose
+// their finalizer first: nobody is left who would remove it.
 func (c *cluster) removeNamespace(ctx context.Context) error {
 	namespace, err := c.client.CoreV1().Namespaces().Get(ctx, externalNamespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -173,12 +181,14 @@ func (c *cluster) removeNamespace(ctx context.Context) error {
 		return fmt.Errorf("looking for namespace %s: %w", externalNamespace, err)
 	}
 	if namespace.Labels[externalKey] != "true" {
-		return fmt.Errorf("namespace %s exists and is not the demo's: it lacks the label %s; rename or remove it", externalNamespace, externalKey)
+		return fmt.Errorf("namespace %s exists and is not the demo's: it lacks the label %s; rename or remove it",
+			externalNamespace, externalKey)
 	}
 	if err := c.releaseServices(ctx); err != nil {
 		return err
 	}
-	if err := ignoreNotFound(c.client.CoreV1().Namespaces().Delete(ctx, externalNamespace, metav1.DeleteOptions{})); err != nil {
+	if err := ignoreNotFound(c.client.CoreV1().Namespaces().Delete(ctx, externalNamespace,
+		metav1.DeleteOptions{})); err != nil {
 		return fmt.Errorf("deleting namespace %s: %w", externalNamespace, err)
 	}
 	return until(ctx, "namespace "+externalNamespace+" is gone", func(ctx context.Context) (bool, error) {
@@ -254,8 +264,8 @@ func (c *cluster) nodeTaints() []corev1.Taint {
 	return []corev1.Taint{{Key: externalKey, Effect: corev1.TaintEffectNoSchedule}}
 }
 
-// podNamespaces are the only ones whose pods the demo's nodes run; nil is all. In the user's cluster, pods of others may be
-// scheduled there, and neither they nor their Secrets are the demo's business.
+// podNamespaces are the only ones whose pods the demo's nodes run; nil is all. In the user's cluster, pods of others
+// may be scheduled there, and neither they nor their Secrets are the demo's business.
 func (c *cluster) podNamespaces() []string {
 	if !c.external {
 		return nil
@@ -283,7 +293,8 @@ func (c *cluster) place(object *unstructured.Unstructured) {
 		return
 	}
 	deployment.Spec.Template.Spec.NodeSelector = c.nodeLabels()
-	deployment.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: externalKey, Operator: corev1.TolerationOpExists}}
+	deployment.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: externalKey,
+		Operator: corev1.TolerationOpExists}}
 	if content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&deployment); err == nil {
 		delete(content, "status")
 		object.Object = content

@@ -33,7 +33,8 @@ import (
 // watched are the kinds whose objects a demo in somebody's cluster could touch.
 var watched = []schema.GroupVersionResource{
 	{Version: "v1", Resource: "nodes"}, {Version: "v1", Resource: "services"}, {Version: "v1", Resource: "namespaces"},
-	{Version: "v1", Resource: "secrets"}, {Version: "v1", Resource: "configmaps"}, {Version: "v1", Resource: "serviceaccounts"},
+	{Version: "v1", Resource: "secrets"}, {Version: "v1", Resource: "configmaps"},
+	{Version: "v1", Resource: "serviceaccounts"},
 	{Group: "apps", Version: "v1", Resource: "deployments"},
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
@@ -63,12 +64,15 @@ func inventory(t *testing.T, config *rest.Config) []string {
 			}
 			version := object.GetResourceVersion()
 			if kind.Resource == "nodes" {
-				// Kubernetes itself reports on a node without a kubelet; what a cloud controller manager would change counts.
+				// Kubernetes itself reports on a node without a kubelet; what a cloud controller manager would change
+				// counts.
 				providerID, _, _ := unstructured.NestedString(object.Object, "spec", "providerID")
 				taint := strings.Contains(fmt.Sprint(object.Object["spec"]), "uninitialized")
-				version = fmt.Sprintf("labels %v, providerID %q, uninitialized %v", object.GetLabels(), providerID, taint)
+				version = fmt.Sprintf("labels %v, providerID %q, uninitialized %v", object.GetLabels(), providerID,
+					taint)
 			}
-			all = append(all, fmt.Sprintf("%s %s/%s %s", kind.Resource, object.GetNamespace(), object.GetName(), version))
+			all = append(all, fmt.Sprintf("%s %s/%s %s", kind.Resource, object.GetNamespace(), object.GetName(),
+				version))
 		}
 	}
 	slices.Sort(all)
@@ -85,8 +89,8 @@ func clientOf(t *testing.T, c *controlplane.ControlPlane) *kubernetes.Clientset 
 	return clients
 }
 
-// usersCluster is a cluster that the context "lab" of KUBECONFIG names, with a node that waits for another cloud and, below a
-// DaemonSet of the very image that the demo knows to run, a Secret that must not reach this machine.
+// usersCluster is a cluster that the context "lab" of KUBECONFIG names, with a node that waits for another cloud and,
+// below a DaemonSet of the very image that the demo knows to run, a Secret that must not reach this machine.
 func usersCluster(t *testing.T) (c *controlplane.ControlPlane, namespace string) {
 	t.Helper()
 	c = controlplanetest.Get(t)
@@ -95,16 +99,20 @@ func usersCluster(t *testing.T) (c *controlplane.ControlPlane, namespace string)
 	clients := clientOf(t, c)
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "theirs"},
-		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Effect: corev1.TaintEffectNoSchedule}}},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized",
+			Effect: corev1.TaintEffectNoSchedule}}},
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "theirs"}, StringData: map[string]string{"token": "THE-REAL-TOKEN"}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "theirs"},
+		StringData: map[string]string{"token": "THE-REAL-TOKEN"}}
 	labels := map[string]string{"app": "theirs"}
 	workload := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "theirs"}, Spec: appsv1.DaemonSetSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: labels},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
 			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-			Volumes:     []corev1.Volume{{Name: "s", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "theirs"}}}},
-			Containers:  []corev1.Container{{Name: "ccm", Image: imageCCM + ":1", VolumeMounts: []corev1.VolumeMount{{Name: "s", MountPath: "/s"}}}},
+			Volumes: []corev1.Volume{{Name: "s",
+				VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "theirs"}}}},
+			Containers: []corev1.Container{{Name: "ccm", Image: imageCCM + ":1",
+				VolumeMounts: []corev1.VolumeMount{{Name: "s", MountPath: "/s"}}}},
 		}},
 	}}
 	_, nodeErr := clients.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
@@ -114,7 +122,8 @@ func usersCluster(t *testing.T) (c *controlplane.ControlPlane, namespace string)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := clients.CoreV1().Nodes().Delete(context.WithoutCancel(t.Context()), "theirs", metav1.DeleteOptions{}); err != nil {
+		if err := clients.CoreV1().Nodes().Delete(context.WithoutCancel(t.Context()), "theirs",
+			metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -126,8 +135,11 @@ func TestInTheUsersOwnCluster(t *testing.T) {
 	dir := ownTemp(t)
 	before := inventory(t, theirs.Config())
 
-	out := &story{when: map[string]func(){"is a target of the load balancer": func() { foreignPodsUntouched(t, theirs, namespace, dir) }}}
-	if err := Run(t.Context(), Options{Root: repotest.Root(t), Output: out, Input: strings.NewReader("yes\n"), Cluster: "lab"}); err != nil {
+	out := &story{when: map[string]func(){"is a target of the load balancer": func() {
+		foreignPodsUntouched(t, theirs, namespace, dir)
+	}}}
+	if err := Run(t.Context(), Options{Root: repotest.Root(t), Output: out, Input: strings.NewReader("yes\n"),
+		Cluster: "lab"}); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	inOrder(t, out.String(), `Service thalassa-ccm-demo/web has the address`, `pod: web-`, `is a target of the load balancer`, `the cloud is empty`)
@@ -137,8 +149,8 @@ func TestInTheUsersOwnCluster(t *testing.T) {
 	nothingLeft(t, dir)
 }
 
-// foreignPodsUntouched fails the test unless the user's pods on the demo's nodes are as the scheduler left them, and their Secret
-// is nowhere below dir.
+// foreignPodsUntouched fails the test unless the user's pods on the demo's nodes are as the scheduler left them, and
+// their Secret is nowhere below dir.
 func foreignPodsUntouched(t *testing.T, theirs *controlplane.ControlPlane, namespace, dir string) {
 	t.Helper()
 	pods, err := clientOf(t, theirs).CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
@@ -171,7 +183,8 @@ func TestNothingWithoutConsent(t *testing.T) {
 	run := func(input io.Reader, ctx context.Context, want error) string {
 		t.Helper()
 		out := &story{}
-		if err := Run(ctx, Options{Root: repotest.Root(t), Output: out, Input: input, Cluster: "lab"}); err == nil || (want != nil && !errors.Is(err, want)) {
+		if err := Run(ctx, Options{Root: repotest.Root(t), Output: out, Input: input, Cluster: "lab"}); err == nil ||
+			(want != nil && !errors.Is(err, want)) {
 			t.Errorf("error = %v, want %v", err, want)
 		}
 		if strings.Contains(out.String(), "Building") {
@@ -196,11 +209,13 @@ func TestNothingWithoutConsent(t *testing.T) {
 	served := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Spec: corev1.ServiceSpec{
 		Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 443}},
 	}}
-	if _, err := clientOf(t, theirs).CoreV1().Services(namespace).Create(t.Context(), served, metav1.CreateOptions{}); err != nil {
+	if _, err := clientOf(t, theirs).CoreV1().Services(namespace).Create(t.Context(), served,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	inOrder(t, run(strings.NewReader("yes\n"), t.Context(), nil), `this cluster has the Service `+namespace+`/shop of type LoadBalancer`)
-	if err := clientOf(t, theirs).CoreV1().Services(namespace).Delete(t.Context(), "shop", metav1.DeleteOptions{}); err != nil {
+	if err := clientOf(t, theirs).CoreV1().Services(namespace).Delete(t.Context(), "shop",
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -212,7 +227,8 @@ func TestInterruptedInTheUsersOwnCluster(t *testing.T) {
 		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "second"}, Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 81}},
 		}}
-		if _, err := clientOf(t, theirs).CoreV1().Services(externalNamespace).Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
+		if _, err := clientOf(t, theirs).CoreV1().Services(externalNamespace).Create(t.Context(), service,
+			metav1.CreateOptions{}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -230,7 +246,8 @@ func TestInterruptedInTheUsersOwnCluster(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			out := &story{when: map[string]func(){tt.moment: func() { tt.also(); cancel() }}}
-			err := Run(ctx, Options{Root: repotest.Root(t), Output: out, Input: strings.NewReader("yes\n"), Cluster: "lab", Keep: tt.keep})
+			err := Run(ctx, Options{Root: repotest.Root(t), Output: out, Input: strings.NewReader("yes\n"),
+				Cluster: "lab", Keep: tt.keep})
 			if tt.keep == (err != nil) {
 				t.Errorf("error = %v", err)
 			}
@@ -246,7 +263,8 @@ func TestInterruptedInTheUsersOwnCluster(t *testing.T) {
 func TestUnknownContext(t *testing.T) {
 	ownTemp(t)
 	t.Setenv("KUBECONFIG", controlplanetest.Get(t).Kubeconfig())
-	err := Run(t.Context(), Options{Root: repotest.Root(t), Output: &story{}, Input: strings.NewReader("yes\n"), Cluster: "nowhere"})
+	err := Run(t.Context(), Options{Root: repotest.Root(t), Output: &story{}, Input: strings.NewReader("yes\n"),
+		Cluster: "nowhere"})
 	if err == nil || !strings.Contains(err.Error(), `context "nowhere" of your kubeconfig`) {
 		t.Errorf("error = %v, want one that names the context", err)
 	}
@@ -265,7 +283,8 @@ func TestEnvironmentChoosesNoCluster(t *testing.T) {
 		}
 		return string(text)
 	}
-	if text := dryRun("CLUSTER=production") + dryRun("KEEP=1"); strings.Contains(text, "--cluster") || strings.Contains(text, "--keep") {
+	if text := dryRun("CLUSTER=production") + dryRun("KEEP=1"); strings.Contains(text, "--cluster") ||
+		strings.Contains(text, "--keep") {
 		t.Errorf("a variable of the environment is obeyed:\n%s", text)
 	}
 	if text := dryRun("X=", "CLUSTER=mine", "KEEP=1"); !strings.Contains(text, "--keep --cluster='mine'") {
@@ -284,10 +303,12 @@ func TestSplitRights(t *testing.T) {
 		rule("nodes", "get", "patch", "delete"), rule("services", "list", "watch"), rule("services/status", "patch"),
 		rule("events", "create"), rule("tokenreviews", "create"),
 	})
-	if diff := cmp.Diff([]rbacv1.PolicyRule{rule("nodes", "get"), named, rule("services", "list", "watch"), rule("tokenreviews", "create")}, wide); diff != "" {
+	if diff := cmp.Diff([]rbacv1.PolicyRule{rule("nodes", "get"), named, rule("services", "list", "watch"),
+		rule("tokenreviews", "create")}, wide); diff != "" {
 		t.Errorf("for the whole cluster (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]rbacv1.PolicyRule{rule("services/status", "patch"), rule("events", "create")}, local); diff != "" {
+	if diff := cmp.Diff([]rbacv1.PolicyRule{rule("services/status", "patch"), rule("events", "create")},
+		local); diff != "" {
 		t.Errorf("for the demo's namespace (-want +got):\n%s", diff)
 	}
 }

@@ -9,11 +9,12 @@ import (
 // folderPrefix starts the names of all demo folders in the system's folder for temporary files.
 const folderPrefix = "thalassa-ccm-demo-"
 
-// demos is where demos have their folders. A demo's processes die with it, so its folder is all that a killed one leaves.
+// demos is where demos have their folders. A demo's processes die with it, so its folder is all that a killed one
+// leaves.
 func demos() rundir.Location { return rundir.Location{Parent: os.TempDir(), Prefix: folderPrefix} }
 
-// openFolder makes the folder of this demo, and first removes those of earlier ones that were killed before they could. A path is one
-// that the user has chosen.
+// openFolder makes the folder of this demo, and first removes those of earlier ones that were killed before they could.
+// A path is one that the user has chosen.
 func openFolder(path string, t *printer) (*rundir.Dir, error) {
 	if path != "" {
 		return rundir.Use(path)

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// rewrite returns how the rendered chart is changed before it is installed: not at all in the demo's own cluster. In the
-// user's, the cluster role keeps only what reads, and the right to write is given for the demo's own nodes by name and for
-// Services and events in the demo's namespace: the API server itself then refuses every other write.
+// rewrite returns how the rendered chart is changed before it is installed: not at all in the demo's own cluster. In
+// the user's, the cluster role keeps only what reads, and the right to write is given for the demo's own nodes by name
+// and for Services and events in the demo's namespace: the API server itself then refuses every other write.
 func (c *cluster) rewrite() func([]byte) ([]byte, error) {
 	if !c.external {
 		return nil
@@ -63,8 +63,9 @@ func (c *cluster) restrict(object *unstructured.Unstructured, out io.Writer) err
 	return emit(out, object.Object)
 }
 
-// ownLease moves the lease into the demo's namespace, because the cluster's own cloud controller manager may hold the usual one.
-// The chart itself refuses that: two managers of one cloud must share a lease, and only these two have no cloud in common.
+// ownLease moves the lease into the demo's namespace, because the cluster's own cloud controller manager may hold the
+// usual one. The chart itself refuses that: two managers of one cloud must share a lease, and only these two have no
+// cloud in common.
 func ownLease(object *unstructured.Unstructured, out io.Writer) error {
 	var workload appsv1.DaemonSet
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &workload); err != nil {
@@ -133,7 +134,8 @@ func (c *cluster) bindingOf(role rbacv1.Role) rbacv1.RoleBinding {
 	binding := rbacv1.RoleBinding{TypeMeta: role.TypeMeta, ObjectMeta: *role.ObjectMeta.DeepCopy()}
 	binding.Kind = "RoleBinding"
 	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name}
-	binding.Subjects = []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: c.release(), Namespace: externalNamespace}}
+	binding.Subjects = []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: c.release(),
+		Namespace: externalNamespace}}
 	return binding
 }
 

@@ -75,7 +75,9 @@ func (s *stage) set(ctx context.Context) (err error) {
 // ownCluster starts a control plane that only the demo uses. KUBECONFIG and whatever it names play no part in it.
 func (s *stage) ownCluster(ctx context.Context) (*cluster, error) {
 	control, err := controlplane.Start(ctx, controlplane.Options{
-		Dir: s.folder.File("kubernetes"), Binary: s.programs.lab, Progress: func(line string) { s.tell.say("%s", line) },
+		Dir: s.folder.File("kubernetes"), Binary: s.programs.lab, Progress: func(line string) {
+			s.tell.say("%s", line)
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting Kubernetes: %w", err)
@@ -92,7 +94,8 @@ func (s *stage) ownCluster(ctx context.Context) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("asking Kubernetes for its version: %w", err)
 	}
-	s.tell.say("Kubernetes %s answers at https://%s:%d: API server, scheduler, controller manager, etcd", version.GitVersion, host, port)
+	s.tell.say("Kubernetes %s answers at https://%s:%d: API server, scheduler, controller manager, etcd",
+		version.GitVersion, host, port)
 	return c, nil
 }
 
@@ -110,7 +113,8 @@ func (s *stage) addNode(ctx context.Context, name, zone string, controlPlane boo
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making a folder for node %s: %w", name, err)
 	}
-	// These flags have the place of in-cluster configuration, which a process without a mount namespace of its own cannot read.
+	// These flags have the place of in-cluster configuration, which a process without a mount namespace of its own
+	// cannot read.
 	ccm := virtualnode.Program(s.programs.ccm, "kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig")
 	// Before the start: a registration that is interrupted may have happened.
 	s.later("the Node object "+name, func(ctx context.Context) error {
@@ -129,7 +133,8 @@ func (s *stage) addNode(ctx context.Context, name, zone string, controlPlane boo
 	}
 	s.later("node "+name, node.Remove)
 	s.nodes[name] = node
-	s.tell.say("Server %s (%s, zone %s) runs in the cloud; its node has registered and is tainted as uninitialized", name, address, zone)
+	s.tell.say("Server %s (%s, zone %s) runs in the cloud; its node has registered and is tainted as uninitialized",
+		name, address, zone)
 	return nil
 }
 
@@ -144,7 +149,8 @@ func (s *stage) lookAround() {
 		s.tell.plain("  kubectl apply -f %s/examples/web.yaml && kubectl get service web --watch", s.options.Root)
 	}
 	s.tell.plain("  the cloud:  curl -s %s/_emulator/state", s.cloud.Endpoint)
-	s.tell.plain("  the cloud's API, as its customer:  curl -s -H 'Authorization: Token emulator-personal-access-token' -H 'X-Organisation-Identity: %s' %s/v1/loadbalancers",
+	s.tell.plain("  the cloud's API, as its customer:  curl -s -H 'Authorization: Token "+
+		"emulator-personal-access-token' -H 'X-Organisation-Identity: %s' %s/v1/loadbalancers",
 		s.cloud.Organisation, s.cloud.Endpoint)
 	s.tell.plain("  logs: %s", s.folder.Path())
 }

@@ -25,7 +25,8 @@ import (
 )
 
 const (
-	// releaseName is the Helm release, credentialsName the Secret it refers to, webName the Service of examples/web.yaml.
+	// releaseName is the Helm release, credentialsName the Secret it refers to, webName the Service of
+	// examples/web.yaml.
 	releaseName     = "thalassa-ccm"
 	credentialsName = "thalassa-credentials"
 	webName         = "web"
@@ -35,7 +36,8 @@ const (
 
 // play tells the story.
 func (s *stage) play(ctx context.Context) error {
-	for _, chapter := range []func(context.Context) error{s.startServers, s.install, s.nodesInitialised, s.serve, s.grow, s.endService} {
+	for _, chapter := range []func(context.Context) error{s.startServers, s.install, s.nodesInitialised, s.serve,
+		s.grow, s.endService} {
 		if err := chapter(ctx); err != nil {
 			return err
 		}
@@ -66,15 +68,19 @@ func (s *stage) install(ctx context.Context) error {
 	s.tell.chapter("helm install thalassa-ccm charts/thalassa-ccm")
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: credentialsName},
-		StringData: map[string]string{"clientID": emulator.DefaultClientID, "clientSecret": emulator.DefaultClientSecret},
+		StringData: map[string]string{"clientID": emulator.DefaultClientID,
+			"clientSecret": emulator.DefaultClientSecret},
 	}
-	if _, err := s.cluster.client.CoreV1().Secrets(s.cluster.systemNamespace).Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
+	if _, err := s.cluster.client.CoreV1().Secrets(s.cluster.systemNamespace).Create(ctx, secret,
+		metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
 		return fmt.Errorf("creating the Secret with the cloud's credentials: %w", err)
 	}
-	release := chart.Release{Name: s.cluster.release(), Namespace: s.cluster.systemNamespace, Values: s.chartValues(), Rewrite: s.cluster.rewrite()}
+	release := chart.Release{Name: s.cluster.release(), Namespace: s.cluster.systemNamespace, Values: s.chartValues(),
+		Rewrite: s.cluster.rewrite()}
 	// Before the installation: one that fails half-way leaves what it made until then.
 	s.later("the chart", s.uninstall)
-	_, err := chart.Install(ctx, s.cluster.config, filepath.Join(s.options.Root, "charts", "thalassa-ccm"), release, io.Discard)
+	_, err := chart.Install(ctx, s.cluster.config, filepath.Join(s.options.Root, "charts", "thalassa-ccm"), release,
+		io.Discard)
 	if err != nil {
 		return err
 	}
@@ -82,8 +88,8 @@ func (s *stage) install(ctx context.Context) error {
 	return s.ccmRuns(ctx)
 }
 
-// uninstall removes the chart, if it was installed. In the user's cluster, the Services go first, while somebody runs who takes
-// their load balancers down, and the namespace last, while the nodes still are there on which its pods end.
+// uninstall removes the chart, if it was installed. In the user's cluster, the Services go first, while somebody runs
+// who takes their load balancers down, and the namespace last, while the nodes still are there on which its pods end.
 func (s *stage) uninstall(ctx context.Context) error {
 	var failures []error
 	if s.cluster.external {
@@ -102,7 +108,8 @@ func (s *stage) uninstall(ctx context.Context) error {
 // ccmRuns waits until the workload that the chart made runs.
 func (s *stage) ccmRuns(ctx context.Context) error {
 	return until(ctx, "the cloud controller manager runs", func(ctx context.Context) (bool, error) {
-		pods, err := s.cluster.client.CoreV1().Pods(s.cluster.systemNamespace).List(ctx, metav1.ListOptions{LabelSelector: ccmLabels})
+		pods, err := s.cluster.client.CoreV1().Pods(s.cluster.systemNamespace).List(ctx,
+			metav1.ListOptions{LabelSelector: ccmLabels})
 		if err != nil {
 			return false, err
 		}
@@ -116,7 +123,8 @@ func (s *stage) ccmRuns(ctx context.Context) error {
 		if pod.Status.Phase != corev1.PodRunning || restarted(&pod) {
 			return false, fmt.Errorf("pod %s is %s: %s", pod.Name, pod.Status.Phase, waitingFor(&pod))
 		}
-		s.tell.say("The scheduler put pod %s/%s on %s, which runs %s as the API server says", pod.Namespace, pod.Name, pod.Spec.NodeName, pod.Spec.Containers[0].Command[0])
+		s.tell.say("The scheduler put pod %s/%s on %s, which runs %s as the API server says", pod.Namespace, pod.Name,
+			pod.Spec.NodeName, pod.Spec.Containers[0].Command[0])
 		return true, nil
 	})
 }
@@ -124,7 +132,8 @@ func (s *stage) ccmRuns(ctx context.Context) error {
 func (s *stage) chartValues() map[string]any {
 	values := map[string]any{
 		"cloudConfig": map[string]any{
-			"organisation": s.cloud.Organisation, "endpoint": s.cloud.Endpoint, "vpcIdentity": s.cloud.VPC, "cluster": "k8s-demo",
+			"organisation": s.cloud.Organisation, "endpoint": s.cloud.Endpoint, "vpcIdentity": s.cloud.VPC,
+			"cluster":      "k8s-demo",
 			"loadBalancer": map[string]any{"creationPollInterval": 1},
 		},
 		"credentials": map[string]any{"existingSecret": credentialsName},
@@ -195,7 +204,8 @@ func (s *stage) applyExample(ctx context.Context) error {
 func (s *stage) addressed(ctx context.Context) error {
 	seen := ""
 	return until(ctx, "the Service has an address", func(ctx context.Context) (bool, error) {
-		service, err := s.cluster.client.CoreV1().Services(s.cluster.webNamespace).Get(ctx, webName, metav1.GetOptions{})
+		service, err := s.cluster.client.CoreV1().Services(s.cluster.webNamespace).Get(ctx, webName,
+			metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
@@ -214,7 +224,8 @@ func (s *stage) addressed(ctx context.Context) error {
 		}
 		ingress := service.Status.LoadBalancer.Ingress[0]
 		s.address = ingress.IP
-		s.tell.say("Service %s/%s has the address %s (ipMode %s)", service.Namespace, service.Name, ingress.IP, ptr.Deref(ingress.IPMode, "unset"))
+		s.tell.say("Service %s/%s has the address %s (ipMode %s)", service.Namespace, service.Name, ingress.IP,
+			ptr.Deref(ingress.IPMode, "unset"))
 		return true, nil
 	})
 }
@@ -265,7 +276,9 @@ func (s *stage) grow(ctx context.Context) error {
 			return false, err
 		}
 		targets := balancer.Listeners[0].Targets
-		if !slices.ContainsFunc(targets, func(t emulator.TargetState) bool { return strings.HasSuffix(node.Spec.ProviderID, "/"+t.Machine) }) {
+		if !slices.ContainsFunc(targets, func(t emulator.TargetState) bool {
+			return strings.HasSuffix(node.Spec.ProviderID, "/"+t.Machine)
+		}) {
 			return false, nil
 		}
 		s.tell.say("%s is a target of the load balancer now, which has %d", name, len(targets))

@@ -70,8 +70,8 @@ func (f *Forwarder) carry(near net.Conn) {
 	both(near, far)
 }
 
-// both copies both ways until both sides have ended, or one has broken off. The end of one side is passed on to the other, which may
-// still send. When one breaks off, both connections are closed.
+// both copies both ways until both sides have ended, or one has broken off. The end of one side is passed on to the
+// other, which may still send. When one breaks off, both connections are closed.
 func both(a, b net.Conn) {
 	var copying sync.WaitGroup
 	copying.Go(func() { copyOneWay(a, b) })

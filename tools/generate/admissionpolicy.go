@@ -23,12 +23,13 @@ const policyNote = `# Made by "make generate" from the registry in src/thalassa/
 failurePolicy: Ignore
 `
 
-// judged is how many annotations, and how many ports, a Service may have for the policy to judge it. What the API server needs for one
-// grows with the square of their number: 0.1 s for a thousand, half a minute for the most there can be.
+// judged is how many annotations, and how many ports, a Service may have for the policy to judge it. What the API
+// server needs for one grows with the square of their number: 0.1 s for a thousand, half a minute for the most there
+// can be.
 const judged = 1000
 
-// policyMatch keeps the policy's cost away from everything but Services with an annotation under the prefix. Their status, which
-// the cloud controller manager writes, is another resource.
+// policyMatch keeps the policy's cost away from everything but Services with an annotation under the prefix. Their
+// status, which the cloud controller manager writes, is another resource.
 const policyMatch = `matchConstraints:
   resourceRules:
     - apiGroups: [""]
@@ -43,8 +44,8 @@ matchConditions:
       object.metadata.annotations.exists(name, name.startsWith(PREFIX))
 `
 
-// policyChanges are the variables that say what a change sets. The API server counts how many operations it takes, and gives up after
-// too many: hence the maps, in which a name is found at once.
+// policyChanges are the variables that say what a change sets. The API server counts how many operations it takes, and
+// gives up after too many: hence the maps, in which a name is found at once.
 const policyChanges = `variables:
   # What the Service said before this change; nothing when it is being created.
   - name: before
@@ -83,8 +84,8 @@ const policyChanges = `variables:
       variables.values.transformMapEntry(name, value, name in variables.names || name in variables.ported, {name: value.trim()})
 `
 
-// policyNames are the variables with what is wrong about names, as pairs of a name and a sentence, and with what is told once if
-// there are such names.
+// policyNames are the variables with what is wrong about names, as pairs of a name and a sentence, and with what is
+// told once if there are such names.
 const policyNames = `  - name: bad
     expression: >-
       BAD
@@ -118,7 +119,8 @@ const policyNames = `  - name: bad
       variables.known + variables.has
 `
 
-// policyVerdict ends the policy. A message may have 5 KiB: 1200 characters never are more, whatever alphabet they are in.
+// policyVerdict ends the policy. A message may have 5 KiB: 1200 characters never are more, whatever alphabet they are
+// in.
 const policyVerdict = `  - name: message
     expression: >-
       variables.problems.join("; ")
@@ -138,8 +140,8 @@ func admissionPolicy(registry *annotation.Registry) Generator {
 	}}
 }
 
-// AdmissionPolicy returns the spec of a ValidatingAdmissionPolicy, as YAML, that refuses a Service whose annotations the registry
-// would call a problem, unless they were there before.
+// AdmissionPolicy returns the spec of a ValidatingAdmissionPolicy, as YAML, that refuses a Service whose annotations
+// the registry would call a problem, unless they were there before.
 func AdmissionPolicy(registry *annotation.Registry) string {
 	var rules strings.Builder
 	var names, known, bad []string
@@ -150,19 +152,23 @@ func AdmissionPolicy(registry *annotation.Registry) string {
 		known, bad = append(known, shownName(entry)), append(bad, "variables."+variable)
 	}
 	fill := strings.NewReplacer(
-		"PREFIX", strconv.Quote(registry.Prefix()), "LENGTH", strconv.Itoa(len(registry.Prefix())), "DOMAIN", registry.Prefix(),
-		"NAMES", strings.Join(names, ", "), "FAMILIES", families(registry), "ENDS", portStart(registry), "BAD", strings.Join(bad, " +\n      "),
+		"PREFIX", strconv.Quote(registry.Prefix()), "LENGTH", strconv.Itoa(len(registry.Prefix())), "DOMAIN",
+		registry.Prefix(),
+		"NAMES", strings.Join(names, ", "), "FAMILIES", families(registry), "ENDS", portStart(registry), "BAD",
+		strings.Join(bad, " +\n      "),
 		"DECLINED", declined(registry), "KNOWN", strings.Join(known, ", "), "SHOWN", strconv.Itoa(shownProblems),
 		"JUDGED", strconv.Itoa(judged),
 	)
-	return fill.Replace(policyNote+policyMatch+policyChanges) + rules.String() + fill.Replace(policyNames) + fill.Replace(policyVerdict)
+	return fill.Replace(policyNote+policyMatch+policyChanges) + rules.String() + fill.Replace(policyNames) +
+		fill.Replace(policyVerdict)
 }
 
-// valueRule is the variable with the values of an annotation that are not allowed, as pairs of a name and what is allowed: for an
-// annotation that may end in a port there can be several.
+// valueRule is the variable with the values of an annotation that are not allowed, as pairs of a name and what is
+// allowed: for an annotation that may end in a port there can be several.
 func valueRule(registry *annotation.Registry, entry annotation.Entry, variable string) string {
 	name := strconv.Quote(entry.Name)
-	head := fmt.Sprintf("  # %s: %s\n  - name: %s\n    expression: >-\n      ", shownName(entry), entry.Allowed, variable)
+	head := fmt.Sprintf("  # %s: %s\n  - name: %s\n    expression: >-\n      ", shownName(entry), entry.Allowed,
+		variable)
 	if !entry.PerPort && !entry.IsFamily() {
 		return head + fmt.Sprintf(`%s in variables.text && !(%s) ?
       [[%s, %s]] : []
@@ -193,8 +199,8 @@ func families(registry *annotation.Registry) string {
 	return choice.String()
 }
 
-// portStart goes on with the length of what a name begins with, to where its port begins: there is a dot between them, but not in a
-// family.
+// portStart goes on with the length of what a name begins with, to where its port begins: there is a dot between them,
+// but not in a family.
 func portStart(registry *annotation.Registry) string {
 	var names []string
 	for _, entry := range registry.Entries() {

@@ -58,17 +58,20 @@ func renderAnnotations(registry *annotation.Registry) string {
 	page.WriteString(strings.ReplaceAll(annotationIntroduction, "PREFIX", registry.Prefix()))
 	for _, topic := range topics(registry) {
 		fmt.Fprintf(&page, "## %s\n\n", topic)
-		page.WriteString("| Annotation | Effect | Values | Without it | Example | Per port | For all Services | Since |\n|---|---|---|---|---|---|---|---|\n")
+		page.WriteString("| Annotation | Effect | Values | Without it | Example | Per port | For all Services | " +
+			"Since |\n|---|---|---|---|---|---|---|---|\n")
 		for _, entry := range registry.Entries() {
 			if entry.Topic == topic {
-				fmt.Fprintf(&page, "| `%s` | %s | %s | %s | `%s` | %s | %s | %s |\n", shownName(entry), cell(entry.Effect), cell(entry.Allowed), without(entry),
+				fmt.Fprintf(&page, "| `%s` | %s | %s | %s | `%s` | %s | %s | %s |\n", shownName(entry),
+					cell(entry.Effect), cell(entry.Allowed), without(entry),
 					entry.Example, yes(entry.PerPort || entry.IsFamily()), yes(!entry.OneService), entry.Since)
 			}
 		}
 		page.WriteString("\n")
 	}
 	if declined := registry.Declined(); len(declined) > 0 {
-		page.WriteString("## Annotations that are not supported\n\nThese annotations are known from other products. An event on the Service reports them:\n\n| Annotation | Message |\n|---|---|\n")
+		page.WriteString("## Annotations that are not supported\n\nThese annotations are known from other products. " +
+			"An event on the Service reports them:\n\n| Annotation | Message |\n|---|---|\n")
 		for _, one := range declined {
 			name := one.Name
 			if annotation.IsFamily(name) {

@@ -18,8 +18,8 @@ import (
 // chartFolder is where the chart is, below the root.
 const chartFolder = "charts/thalassa-ccm"
 
-// chartFiles makes the chart's schema and the table in its README from the comments in its values.yaml. What the keys under
-// cloudConfig take comes from the program that reads them.
+// chartFiles makes the chart's schema and the table in its README from the comments in its values.yaml. What the keys
+// under cloudConfig take comes from the program that reads them.
 func chartFiles() Generator {
 	return Generator{Name: "chart values", Files: func(_ context.Context, root string) (map[string][]byte, error) {
 		folder := filepath.Join(root, filepath.FromSlash(chartFolder))
@@ -110,16 +110,18 @@ func (n *node) collect(path string, rules map[string]map[string]any) {
 		found["minimum"], found["maximum"] = *n.Minimum, *n.Maximum
 	}
 	if n.PatternProperties != nil {
-		found["patternProperties"], found["additionalProperties"] = withoutReserved(n.PatternProperties), n.AdditionalProperties
+		found["patternProperties"], found["additionalProperties"] = withoutReserved(n.PatternProperties),
+			n.AdditionalProperties
 	}
 	rules[path] = found
 }
 
-// saidInWords are values whose form the templates check: they say what is wrong, where the schema would show a regular expression.
+// saidInWords are values whose form the templates check: they say what is wrong, where the schema would show a regular
+// expression.
 func saidInWords() []string { return []string{"cloudConfig.clusterCIDR", "cloudConfig.endpoint"} }
 
-// withoutReserved leaves out the patterns of reserved keys, which match no value: the chart refuses those keys in a sentence, and
-// the schema would only say that its own rule is false.
+// withoutReserved leaves out the patterns of reserved keys, which match no value: the chart refuses those keys in a
+// sentence, and the schema would only say that its own rule is false.
 func withoutReserved(patterns map[string]any) map[string]any {
 	kept := maps.Clone(patterns)
 	maps.DeleteFunc(kept, func(_ string, values any) bool { return values == false })

@@ -11,7 +11,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chartvalues"
 )
 
-// TestCloudConfigRules wants every bound and pattern of the program to reach the chart's schema, with empty text for "left out".
+// TestCloudConfigRules wants every bound and pattern of the program to reach the chart's schema, with empty text for
+// "left out".
 func TestCloudConfigRules(t *testing.T) {
 	rules, err := cloudConfigRules()
 	if err != nil {
@@ -23,17 +24,21 @@ func TestCloudConfigRules(t *testing.T) {
 	}
 	for _, entry := range entries {
 		found := rules["cloudConfig."+entry.Path]
-		if entry.Type == config.TypeNumber && (found["minimum"] != entry.Rule.Min || found["maximum"] != entry.Rule.Max) {
+		if entry.Type == config.TypeNumber && (found["minimum"] != entry.Rule.Min ||
+			found["maximum"] != entry.Rule.Max) {
 			t.Errorf("%s: %v, want %d to %d", entry.Path, found, entry.Rule.Min, entry.Rule.Max)
 		}
 		pattern, _ := found["pattern"].(string)
 		if slices.Contains(saidInWords(), "cloudConfig."+entry.Path) {
 			continue
 		}
-		if entry.Type == config.TypeText && entry.Rule.Pattern != "" && (!strings.Contains(pattern, entry.Rule.Pattern) || orEmpty(pattern) != pattern) {
-			t.Errorf("%s: pattern %q, want one that contains %q and matches empty text", entry.Path, pattern, entry.Rule.Pattern)
+		if entry.Type == config.TypeText && entry.Rule.Pattern != "" &&
+			(!strings.Contains(pattern, entry.Rule.Pattern) || orEmpty(pattern) != pattern) {
+			t.Errorf("%s: pattern %q, want one that contains %q and matches empty text", entry.Path, pattern,
+				entry.Rule.Pattern)
 		}
-		if entry.Type == config.TypeMapping && ((found["patternProperties"] == nil && found["properties"] == nil) || found["additionalProperties"] != false) {
+		if entry.Type == config.TypeMapping && ((found["patternProperties"] == nil && found["properties"] == nil) ||
+			found["additionalProperties"] != false) {
 			t.Errorf("%s: %v, want rules of keys and values", entry.Path, found)
 		}
 	}
@@ -47,7 +52,8 @@ func TestChartFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	readme := string(files["charts/thalassa-ccm/README.md"])
-	if want := "| `cloudConfig.organisation` | required | Organisation of the machines |"; !strings.Contains(readme, want) {
+	if want := "| `cloudConfig.organisation` | required | Organisation of the machines |"; !strings.Contains(readme,
+		want) {
 		t.Errorf("the README lacks %s:\n%s", want, readme)
 	}
 	var schema struct {
@@ -76,7 +82,8 @@ func TestChartFilesRefuse(t *testing.T) {
 		"removed, but there": {[]byte("# A.\na: 1\n"), page, []byte("a: set b instead"), "it is in values.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := renderChart(test.text, test.page, test.removed); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := renderChart(test.text, test.page, test.removed); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one with %q", err, test.want)
 			}
 		})

@@ -16,7 +16,8 @@ const (
 	configSchemaFile = "docs/reference/cloud-config.schema.json"
 )
 
-// cloudConfigPages makes reference page and schema from the keys that also check the file, so that none of them can lie.
+// cloudConfigPages makes reference page and schema from the keys that also check the file, so that none of them can
+// lie.
 func cloudConfigPages() Generator {
 	return Generator{Name: "cloud-config", Files: func(context.Context, string) (map[string][]byte, error) {
 		entries, err := config.Describe(thalassa.DefaultConfig(), thalassa.ConfigKeys())
@@ -79,15 +80,18 @@ func renderConfig(entries []config.Entry) string {
 		page.WriteString("| Key | Effect | Values | Default | Example | Since |\n|---|---|---|---|---|---|\n")
 		for _, entry := range section.entries {
 			key := strings.TrimPrefix(entry.Path, section.name+".")
-			fmt.Fprintf(&page, "| `%s` | %s | %s | %s | `%s` | %s |\n", key, entry.Effect, entry.Allowed(), deflt(entry), entry.Example, entry.Since)
+			fmt.Fprintf(&page, "| `%s` | %s | %s | %s | `%s` | %s |\n", key, entry.Effect, entry.Allowed(),
+				deflt(entry), entry.Example, entry.Since)
 		}
 		page.WriteString("\n")
 	}
-	page.WriteString("## Environment\n\nThese variables set keys that the file does not set:\n\n| Variable | Keys |\n|---|---|\n")
+	page.WriteString("## Environment\n\nThese variables set keys that the file does not set:\n\n| Variable | Keys " +
+		"|\n|---|---|\n")
 	for _, line := range variables(entries) {
 		page.WriteString(line)
 	}
-	page.WriteString("\n`POD_NAME`, `POD_NAMESPACE` and `POD_UID` identify the pod that receives events about credentials. The chart sets them. " +
+	page.WriteString("\n`POD_NAME`, `POD_NAMESPACE` and `POD_UID` identify the pod that receives events about " +
+		"credentials. The chart sets them. " +
 		"If they are not set, these events are only logged.\n")
 	return page.String()
 }

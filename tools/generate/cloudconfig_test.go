@@ -26,7 +26,8 @@ func TestConfigPage(t *testing.T) {
 	})
 	for _, want := range []string{
 		"```yaml\n" + shortestConfig + "```\n",
-		"| `name` | Does name. | text | required | `x` | 1.2.3 |\n| `other` | Does other. | text | what name says | `x` | 1.2.3 |\n",
+		"| `name` | Does name. | text | required | `x` | 1.2.3 |\n| `other` | Does other. | text | what name says | " +
+			"`x` | 1.2.3 |\n",
 		"## `one`\n\n|", "| `a` | Does one.a. | a whole number from 1 to 9 | `5` | `x` | 1.2.3 |\n",
 		"| `b.c` | Does one.b.c. | text | none | `x` | 1.2.3 |\n",
 		"| `NAME` | `name`, `other` |\n",
@@ -157,11 +158,15 @@ func schemaCases() []schemaCase {
 // goodLines complete a good file.
 func goodLines() []string {
 	return []string{
-		"", "project: null", "project: ''", "project: p-1", "endpoint: http://127.0.0.1:7443/", "endpoint: 'https://[::1]:443'", "endpoint: null",
+		"", "project: null", "project: ''", "project: p-1", "endpoint: http://127.0.0.1:7443/",
+		"endpoint: 'https://[::1]:443'", "endpoint: null",
 		"insecure: true", "insecure: true\ncaBundle: ''", "insecure: false\ncaBundle: /ca.crt", "caBundle: /ca.crt",
-		"additionalLabels: {}", "additionalLabels: null", "additionalLabels: {team: a, example.com/x: B_1.c-d, empty: ''}",
-		"loadBalancer: null", "loadBalancer: {}", "loadBalancer: {enabled: false, creationPollInterval: 1, creationPollTimeout: 86400, driftPeriod: 0}",
-		"loadBalancer: {creationPollInterval: 5.0}", "instancesV2: {enabled: null}", "inventory: {machineAge: 1, balancerAge: 3600}",
+		"additionalLabels: {}", "additionalLabels: null",
+		"additionalLabels: {team: a, example.com/x: B_1.c-d, empty: ''}",
+		"loadBalancer: null", "loadBalancer: {}",
+		"loadBalancer: {enabled: false, creationPollInterval: 1, creationPollTimeout: 86400, driftPeriod: 0}",
+		"loadBalancer: {creationPollInterval: 5.0}", "instancesV2: {enabled: null}",
+		"inventory: {machineAge: 1, balancerAge: 3600}",
 		"api: {callTimeout: 600, requestsPerSecond: 1000, burst: 1}", "defaultSubnet: s",
 	}
 }
@@ -169,14 +174,21 @@ func goodLines() []string {
 // badLines spoil a good file.
 func badLines() []string {
 	return []string{
-		"organization: x", "organisation2: x", "project: 5", "project: 'a b'", "project: a/b", "project: -a", "endpoint: x", "endpoint: https://", "endpoint: https://a/b",
-		"endpoint: https://a?b", "endpoint: https://a#b", "endpoint: https://u:p@a", "endpoint: 'https://a '", "endpoint: ftp://a", "endpoint: 'https://a:1234567'",
+		"organization: x", "organisation2: x", "project: 5", "project: 'a b'", "project: a/b", "project: -a",
+		"endpoint: x", "endpoint: https://", "endpoint: https://a/b",
+		"endpoint: https://a?b", "endpoint: https://a#b", "endpoint: https://u:p@a", "endpoint: 'https://a '",
+		"endpoint: ftp://a", "endpoint: 'https://a:1234567'",
 		"insecure: 'true'", "insecure: 1", "insecure: true\ncaBundle: /ca.crt", "caBundle: [x]",
-		"additionalLabels: [a]", "additionalLabels: {a: 1}", "additionalLabels: {a: null}", "additionalLabels: {'': a}", "additionalLabels: {'a b': c}",
-		"additionalLabels: {k8s.thalassa.cloud/x: team}", "additionalLabels: {a: 'b c'}", "additionalLabels: {A/b: c}", "additionalLabels: {a: " + strings.Repeat("x", 64) + "}",
-		"loadBalancer: 5", "loadBalancer: {enable: true}", "loadBalancer: {creationPollInterval: 0}", "loadBalancer: {creationPollInterval: 86401}",
-		"loadBalancer: {creationPollInterval: 5.5}", "loadBalancer: {driftPeriod: -1}", "instancesV2: {enabled: 'no'}", "inventory: {machineAge: 0}",
-		"inventory: {balancerAge: 3601}", "inventory: {age: 1}", "api: {callTimeout: 601}", "api: {requestsPerSecond: 0}", "api: {burst: 10001}", "api: {burst: many}",
+		"additionalLabels: [a]", "additionalLabels: {a: 1}", "additionalLabels: {a: null}", "additionalLabels: {'': a}",
+		"additionalLabels: {'a b': c}",
+		"additionalLabels: {k8s.thalassa.cloud/x: team}", "additionalLabels: {a: 'b c'}", "additionalLabels: {A/b: c}",
+		"additionalLabels: {a: " + strings.Repeat("x", 64) + "}",
+		"loadBalancer: 5", "loadBalancer: {enable: true}", "loadBalancer: {creationPollInterval: 0}",
+		"loadBalancer: {creationPollInterval: 86401}",
+		"loadBalancer: {creationPollInterval: 5.5}", "loadBalancer: {driftPeriod: -1}", "instancesV2: {enabled: 'no'}",
+		"inventory: {machineAge: 0}",
+		"inventory: {balancerAge: 3601}", "inventory: {age: 1}", "api: {callTimeout: 601}",
+		"api: {requestsPerSecond: 0}", "api: {burst: 10001}", "api: {burst: many}",
 	}
 }
 

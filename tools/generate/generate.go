@@ -29,7 +29,8 @@ type Generator struct {
 // All returns the generators of this repository.
 func All() []Generator {
 	return []Generator{
-		annotationPage(thalassa.Annotations()), admissionPolicy(thalassa.Annotations()), cloudConfigPages(), metricsPage(), budgetPage(), chartFiles(),
+		annotationPage(thalassa.Annotations()), admissionPolicy(thalassa.Annotations()), cloudConfigPages(),
+		metricsPage(), budgetPage(), chartFiles(),
 		{Name: "Kustomize bases", Files: bases.Files},
 	}
 }
@@ -56,9 +57,10 @@ func Stale(ctx context.Context, root string, generators []Generator) ([]string, 
 	return stale, err
 }
 
-// differing calls visit for every generated file whose content on disk is not what it should be: one generator after the other, because
-// what a later one begins with may be made by an earlier one, as the chart's schema is.
-func differing(ctx context.Context, root string, generators []Generator, visit func(p string, content []byte) error) error {
+// differing calls visit for every generated file whose content on disk is not what it should be: one generator after
+// the other, because what a later one begins with may be made by an earlier one, as the chart's schema is.
+func differing(ctx context.Context, root string, generators []Generator,
+	visit func(p string, content []byte) error) error {
 	taken := map[string]bool{}
 	for _, g := range generators {
 		made, err := g.make(ctx, root, taken)

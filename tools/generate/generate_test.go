@@ -76,9 +76,11 @@ func TestErrors(t *testing.T) {
 		generators []Generator
 		want       string
 	}{
-		"generator fails":   {[]Generator{broken}, "generating broken: no source"},
-		"two for one file":  {[]Generator{one, fixed("two", map[string]string{"a.md": "2"})}, "generating two: a.md is already made"},
-		"outside":           {[]Generator{fixed("far", map[string]string{"../a.md": "1"})}, "generating far: ../a.md is outside"},
+		"generator fails": {[]Generator{broken}, "generating broken: no source"},
+		"two for one file": {[]Generator{one, fixed("two", map[string]string{"a.md": "2"})},
+			"generating two: a.md is already made"},
+		"outside": {[]Generator{fixed("far", map[string]string{"../a.md": "1"})},
+			"generating far: ../a.md is outside"},
 		"folder in the way": {[]Generator{fixed("folder", map[string]string{"folder": "1"})}, "reading generated file"},
 		"file in the way":   {[]Generator{fixed("file", map[string]string{"file/a.md": "1"})}, "generated file"},
 	}

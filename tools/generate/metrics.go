@@ -41,8 +41,9 @@ func metricsPage() Generator {
 	}}
 }
 
-// programCollectors are those of a program that has all metrics: its configuration names files with secrets, which nobody uses. That
-// no part of the program is missing is looked after by a test, because the whole of it would be much to link here.
+// programCollectors are those of a program that has all metrics: its configuration names files with secrets, which
+// nobody uses. That no part of the program is missing is looked after by a test, because the whole of it would be much
+// to link here.
 func programCollectors(ctx context.Context) (all []prometheus.Collector, err error) {
 	folder, err := os.MkdirTemp("", "metrics")
 	if err != nil {
@@ -62,7 +63,8 @@ func programCollectors(ctx context.Context) (all []prometheus.Collector, err err
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(made.Collectors, service.Described(), nodecontroller.Described(), nodelifecycle.Described(), route.Described(), nodeipam.Described(),
+	return slices.Concat(made.Collectors, service.Described(), nodecontroller.Described(), nodelifecycle.Described(),
+		route.Described(), nodeipam.Described(),
 		[]prometheus.Collector{build.Current().Collector("cloud_controller_manager")}), nil
 }
 
@@ -98,7 +100,8 @@ func describe(collectors []prometheus.Collector) ([]metric, error) {
 func parseDescription(text string) (metric, error) {
 	parts := regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), (?:unit: "[^"]*", )?constLabels: \{(.*)\}, variableLabels: \{([^}]*)\}\}$`).FindStringSubmatch(text)
 	if parts == nil {
-		return metric{}, fmt.Errorf("reading the description %s: it is written in another way than the library's used to be", text)
+		return metric{},
+			fmt.Errorf("reading the description %s: it is written in another way than the library's used to be", text)
 	}
 	name, err := strconv.Unquote(parts[1])
 	if err != nil {
@@ -118,8 +121,8 @@ func parseDescription(text string) (metric, error) {
 	return one, nil
 }
 
-// kindOf is the type of a collector's metrics. Collectors of our own count when somebody asks, and that are gauges; that it is so is
-// compared with a running program by the tests of permissions.
+// kindOf is the type of a collector's metrics. Collectors of our own count when somebody asks, and that are gauges;
+// that it is so is compared with a running program by the tests of permissions.
 func kindOf(collector prometheus.Collector) string {
 	switch collector.(type) {
 	case *prometheus.HistogramVec, prometheus.Histogram:
@@ -146,14 +149,22 @@ libraries: ` + "`workqueue_*` (Services wait in the queue `service`), `rest_clie
 func metricsGroups() []struct{ prefix, title, note string } {
 	return []struct{ prefix, title, note string }{
 		{"cloudprovider_thalassa_api_", "Calls to the cloud", "Each attempt of a call is counted."},
-		{"cloudprovider_thalassa_secrets_", "Credentials and certificates", "These metrics exist only if the configuration refers to files with secrets: `cloudCredentials.directory` or `caBundle`."},
+		{"cloudprovider_thalassa_secrets_", "Credentials and certificates", "These metrics exist only if the " +
+			"configuration refers to files with secrets: `cloudCredentials.directory` or `caBundle`."},
 		{"cloudprovider_thalassa_", "Caches", "A standby process has only the VPC."},
-		{"node_keeper_", "Initialisation and update of Nodes", "Only on the leader. [Nodes](../guides/nodes.md) explains the reasons."},
-		{"node_controller_", "Initialisation of Nodes, with the names of the library", "The node controller of Kubernetes' library has the same metrics, so that existing dashboards and alerts continue to work."},
-		{"node_lifecycle_", "The life cycle of Nodes", "Only on the leader. [Why a Node was, or was not, removed](../guides/node-removal.md) explains the reasons."},
-		{"cloud_node_lifecycle_controller_", "The life cycle of Nodes, with the names of the library", "The library's controller has the same metrics. Machines that are part of a list are not counted, because they need no call of their own."},
-		{"service_lb_", "Services", "Only on the leader. [Services and their load balancers](../guides/services.md) explains drift and orphans."},
-		{"service_controller_", "Services, with the names of the library", "The service controller of Kubernetes' library has the same metrics, so that existing dashboards and alerts continue to work."},
+		{"node_keeper_", "Initialisation and update of Nodes",
+			"Only on the leader. [Nodes](../guides/nodes.md) explains the reasons."},
+		{"node_controller_", "Initialisation of Nodes, with the names of the library", "The node controller of " +
+			"Kubernetes' library has the same metrics, so that existing dashboards and alerts continue to work."},
+		{"node_lifecycle_", "The life cycle of Nodes", "Only on the leader. [Why a Node was, or was not, " +
+			"removed](../guides/node-removal.md) explains the reasons."},
+		{"cloud_node_lifecycle_controller_", "The life cycle of Nodes, with the names of the library",
+			"The library's controller has the same metrics. Machines that are part of a list are not counted, " +
+				"because they need no call of their own."},
+		{"service_lb_", "Services", "Only on the leader. [Services and their load balancers](../guides/services.md) " +
+			"explains drift and orphans."},
+		{"service_controller_", "Services, with the names of the library", "The service controller of Kubernetes' " +
+			"library has the same metrics, so that existing dashboards and alerts continue to work."},
 		{"", "The program", "The version of the program, pod networks and routes."},
 	}
 }
@@ -172,7 +183,8 @@ func renderMetrics(all []metric) string {
 			return true
 		})
 		if rows.Len() > 0 {
-			fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n%s", group.title, group.note, rows.String())
+			fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n%s",
+				group.title, group.note, rows.String())
 		}
 	}
 	page.WriteString(metricsLabels)

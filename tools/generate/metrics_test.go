@@ -24,13 +24,18 @@ func TestDescribe(t *testing.T) {
 		collector prometheus.Collector
 		want      metric
 	}{
-		"counter":    {prometheus.NewCounter(prometheus.CounterOpts(options)), metric{kind: "counter"}},
-		"gauge":      {prometheus.NewGauge(prometheus.GaugeOpts(options)), metric{kind: "gauge"}},
-		"histogram":  {prometheus.NewHistogram(prometheus.HistogramOpts{Name: options.Name, Help: options.Help}), metric{kind: "histogram"}},
-		"counters":   {prometheus.NewCounterVec(prometheus.CounterOpts(options), []string{"x", "y"}), metric{kind: "counter", labels: []string{"x", "y"}}},
-		"gauges":     {prometheus.NewGaugeVec(prometheus.GaugeOpts(options), []string{"x"}), metric{kind: "gauge", labels: []string{"x"}}},
-		"histograms": {prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: options.Name, Help: options.Help}, []string{"x"}), metric{kind: "histogram", labels: []string{"x"}}},
-		"ours":       {counted{prometheus.NewDesc(options.Name, options.Help, []string{"x"}, nil)}, metric{kind: "gauge", labels: []string{"x"}}},
+		"counter": {prometheus.NewCounter(prometheus.CounterOpts(options)), metric{kind: "counter"}},
+		"gauge":   {prometheus.NewGauge(prometheus.GaugeOpts(options)), metric{kind: "gauge"}},
+		"histogram": {prometheus.NewHistogram(prometheus.HistogramOpts{Name: options.Name, Help: options.Help}),
+			metric{kind: "histogram"}},
+		"counters": {prometheus.NewCounterVec(prometheus.CounterOpts(options), []string{"x", "y"}),
+			metric{kind: "counter", labels: []string{"x", "y"}}},
+		"gauges": {prometheus.NewGaugeVec(prometheus.GaugeOpts(options), []string{"x"}),
+			metric{kind: "gauge", labels: []string{"x"}}},
+		"histograms": {prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: options.Name, Help: options.Help},
+			[]string{"x"}), metric{kind: "histogram", labels: []string{"x"}}},
+		"ours": {counted{prometheus.NewDesc(options.Name, options.Help, []string{"x"}, nil)},
+			metric{kind: "gauge", labels: []string{"x"}}},
 		"constant": {prometheus.NewGauge(prometheus.GaugeOpts{Name: options.Name, Help: options.Help, ConstLabels: prometheus.Labels{"one": `"1", {`, "two": "2"}}),
 			metric{kind: "gauge", labels: []string{"one", "two"}}},
 	} {
@@ -51,18 +56,22 @@ func TestDescribe(t *testing.T) {
 // TestMetricsPage: each metric is in the first table whose prefix it has.
 func TestMetricsPage(t *testing.T) {
 	page := renderMetrics([]metric{
-		{name: "cloudprovider_thalassa_new_total", kind: "counter", help: "News."}, {name: "other", kind: "gauge", labels: []string{"a", "b"}, help: "One | two."},
+		{name: "cloudprovider_thalassa_new_total", kind: "counter", help: "News."}, {name: "other", kind: "gauge",
+			labels: []string{"a", "b"}, help: "One | two."},
 	})
-	want := "\n## Caches\n\nA standby process has only the VPC.\n\n| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n" +
+	want := "\n## Caches\n\nA standby process has only the VPC.\n\n| Metric | Type | Labels | Meaning " +
+		"|\n|---|---|---|---|\n" +
 		"| `cloudprovider_thalassa_new_total` | counter |  | News. |\n" +
-		"\n## The program\n\nThe version of the program, pod networks and routes.\n\n| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n" +
+		"\n## The program\n\nThe version of the program, pod networks and routes.\n\n| Metric | Type | Labels | " +
+		"Meaning |\n|---|---|---|---|\n" +
 		"| `other` | gauge | `a`, `b` | One \\| two. |\n"
 	if !strings.Contains(page, want) {
 		t.Errorf("the page lacks the tables:\n%s", page)
 	}
 }
 
-// TestMetricsOfTheProgram: all parts of the program are there, their names end as Prometheus wants it, and labels are explained once.
+// TestMetricsOfTheProgram: all parts of the program are there, their names end as Prometheus wants it, and labels are
+// explained once.
 func TestMetricsOfTheProgram(t *testing.T) {
 	collectors, err := programCollectors(t.Context())
 	if err != nil {
@@ -82,7 +91,8 @@ func TestMetricsOfTheProgram(t *testing.T) {
 			used[label] = true
 		}
 	}
-	for _, want := range []string{"cloudprovider_thalassa_api_request_errors", "cloudprovider_thalassa_secrets_reload_failing", "cloudprovider_thalassa_inventory_age_seconds",
+	for _, want := range []string{"cloudprovider_thalassa_api_request_errors",
+		"cloudprovider_thalassa_secrets_reload_failing", "cloudprovider_thalassa_inventory_age_seconds",
 		"service_lb_orphans", "service_controller_nodesync_error_total", "cloud_controller_manager_build_info"} {
 		if !names[want] {
 			t.Errorf("there is no %s", want)

@@ -19,12 +19,13 @@ import (
 )
 
 const (
-	// packageTimeout is for one test binary. The slowest takes minutes on two idle cores, and several times that on a busy machine.
+	// packageTimeout is for one test binary. The slowest takes minutes on two idle cores, and several times that on a
+	// busy machine.
 	packageTimeout = 40 * time.Minute
 	// quiet is how long nothing may be printed before a line says that the run goes on.
 	quiet = 30 * time.Second
-	// grace is what the go command gets to end its tests after an interrupt: those in a real cluster collect for 30 s what there is to read.
-	// ci/run.sh ends a part by force after a minute.
+	// grace is what the go command gets to end its tests after an interrupt: those in a real cluster collect for 30 s
+	// what there is to read. ci/run.sh ends a part by force after a minute.
 	grace = 50 * time.Second
 )
 

@@ -33,10 +33,11 @@ func sample() map[string]string {
 	t.Skip("needs make test-root: no root")
 }
 `,
-		"nobuild/nobuild.go":      "package nobuild\n\nvar n int = \"text\"\n",
-		"nobuild/no_test.go":      test("nobuild", `func TestNever(t *testing.T) {}`),
-		"crash/crash_test.go":     test("crash", `func TestCrash(t *testing.T) { var p *int; *p = 1 }`),
-		"exits/exits_test.go":     "package exits\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestMain(*testing.M) { println(\"no\", \"database\"); os.Exit(3) }\n",
+		"nobuild/nobuild.go":  "package nobuild\n\nvar n int = \"text\"\n",
+		"nobuild/no_test.go":  test("nobuild", `func TestNever(t *testing.T) {}`),
+		"crash/crash_test.go": test("crash", `func TestCrash(t *testing.T) { var p *int; *p = 1 }`),
+		"exits/exits_test.go": "package exits\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc " +
+			"TestMain(*testing.M) { println(\"no\", \"database\"); os.Exit(3) }\n",
 		"untested/untested.go":    "package untested\n",
 		"forever/forever_test.go": test("forever", `func TestForever(t *testing.T) { select {} }`+"\n\n"+`func TestOther(t *testing.T) {}`),
 	}
@@ -76,32 +77,41 @@ func TestRun(t *testing.T) {
 		},
 		"one test fails": {
 			packages: []string{"./good", "./bad"}, want: Tally{Passed: 3, Failed: 1}, err: ErrFailed,
-			says: []string{"loud", "--- FAIL: TestBad", "failed: sample/bad TestBad\n    bad_test.go:5: loud\n3 passed, 1 failed in "}, silent: []string{"quiet"},
+			says: []string{"loud", "--- FAIL: TestBad",
+				"failed: sample/bad TestBad\n    bad_test.go:5: loud\n3 passed, 1 failed in "},
+			silent: []string{"quiet"},
 		},
-		"skipped": {packages: []string{"./skip"}, want: Tally{Skipped: 1}, says: []string{"0 passed, 0 failed, 1 skipped"}},
+		"skipped": {packages: []string{"./skip"}, want: Tally{Skipped: 1},
+			says: []string{"0 passed, 0 failed, 1 skipped"}},
 		"needs root": {
 			packages: []string{"./root", "./good"}, want: Tally{Passed: 2, NeedRoot: 1},
 			says: []string{"2 passed, 0 failed, 1 need root (make test-root) in "},
 		},
 		"needs root and shall not be skipped": {
-			packages: []string{"./root"}, root: true, want: Tally{Failed: 1}, err: ErrFailed, says: []string{"no root\n"},
+			packages: []string{"./root"}, root: true, want: Tally{Failed: 1}, err: ErrFailed,
+			says: []string{"no root\n"},
 		},
-		"does not build": {packages: []string{"./nobuild"}, want: Tally{Failed: 1}, err: ErrFailed, says: []string{"nobuild.go:3", "failed: sample/nobuild\n"}},
-		"crashes":        {packages: []string{"./crash"}, want: Tally{Failed: 1}, err: ErrFailed, says: []string{"nil pointer", "failed: sample/crash TestCrash\n"}},
+		"does not build": {packages: []string{"./nobuild"}, want: Tally{Failed: 1}, err: ErrFailed,
+			says: []string{"nobuild.go:3", "failed: sample/nobuild\n"}},
+		"crashes": {packages: []string{"./crash"}, want: Tally{Failed: 1}, err: ErrFailed,
+			says: []string{"nil pointer", "failed: sample/crash TestCrash\n"}},
 		"exits by itself": {
-			packages: []string{"./exits"}, want: Tally{Failed: 1}, err: ErrFailed, says: []string{"no database", "failed: sample/exits\n"},
+			packages: []string{"./exits"}, want: Tally{Failed: 1}, err: ErrFailed,
+			says: []string{"no database", "failed: sample/exits\n"},
 		},
 		"takes too long": {
 			packages: []string{"./forever"}, args: []string{"-timeout=1s"}, want: Tally{Failed: 1}, err: ErrFailed,
 			says: []string{"test timed out after 1s", "TestForever"},
 		},
-		"no such package": {packages: []string{"./missing"}, want: Tally{Failed: 1}, err: ErrFailed, says: []string{"missing"}},
-		"further flags":   {packages: []string{"./bad"}, args: []string{"-run=Fine"}, want: Tally{Passed: 1}},
+		"no such package": {packages: []string{"./missing"}, want: Tally{Failed: 1}, err: ErrFailed,
+			says: []string{"missing"}},
+		"further flags": {packages: []string{"./bad"}, args: []string{"-run=Fine"}, want: Tally{Passed: 1}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			got, err := Run(t.Context(), Options{Dir: dir, Packages: tt.packages, Args: tt.args, Root: tt.root, Out: &out})
+			got, err := Run(t.Context(), Options{Dir: dir, Packages: tt.packages, Args: tt.args, Root: tt.root,
+				Out: &out})
 			if got.Tally != tt.want || !errors.Is(err, tt.err) {
 				t.Errorf("got %+v and %v, want %+v and %v", got, err, tt.want, tt.err)
 			}
@@ -145,7 +155,8 @@ func TestRunCancelled(t *testing.T) {
 	t.Setenv("GOWORK", "off")
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &watcher{pattern: regexp.MustCompile(`sample/good`), seen: cancel}
-	_, err := Run(ctx, Options{Dir: module(t), Packages: []string{"./good", "./forever"}, Args: []string{"-p=1"}, Out: w})
+	_, err := Run(ctx, Options{Dir: module(t), Packages: []string{"./good", "./forever"}, Args: []string{"-p=1"},
+		Out: w})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v, want one that says it was cancelled", err)
 	}
@@ -161,7 +172,8 @@ func TestRunWithoutDir(t *testing.T) {
 func TestArguments(t *testing.T) {
 	got := Options{Args: []string{"-count=1"}}.arguments(group{packages: []string{"./a"}, race: true})
 	parallel := "-p=" + strconv.Itoa(runtime.NumCPU()+1)
-	want := []string{"test", "-json", "-trimpath", "-buildvcs=false", parallel, "-timeout=40m0s", "-race", "-count=1", "./a"}
+	want := []string{"test", "-json", "-trimpath", "-buildvcs=false", parallel, "-timeout=40m0s", "-race", "-count=1",
+		"./a"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("arguments differ (-want +got):\n%s", diff)
 	}

@@ -16,10 +16,12 @@ func divided(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":                     "module sample\n\ngo 1.26.0\n",
-		"src/a/a_test.go":            "package a\n\nimport \"testing\"\n\nfunc TestA(*testing.T) {}\n",
-		"src/big/size_test.go":       "//go:build !race\n\npackage big\n\nimport \"testing\"\n\nfunc TestBig(*testing.T) {}\n",
-		"src/big/size_race_test.go":  "//go:build race\n\npackage big\n\nimport \"testing\"\n\nfunc TestSmall(*testing.T) {}\n",
+		"go.mod":          "module sample\n\ngo 1.26.0\n",
+		"src/a/a_test.go": "package a\n\nimport \"testing\"\n\nfunc TestA(*testing.T) {}\n",
+		"src/big/size_test.go": "//go:build !race\n\npackage big\n\nimport \"testing\"\n\nfunc " +
+			"TestBig(*testing.T) {}\n",
+		"src/big/size_race_test.go": "//go:build race\n\npackage big\n\nimport \"testing\"\n\nfunc " +
+			"TestSmall(*testing.T) {}\n",
 		"tools/b/b_test.go":          "package b\n\nimport \"testing\"\n\nfunc TestB(*testing.T) {}\n",
 		"tools/sources/src/in/in.go": "package in\n",
 	} {
@@ -44,13 +46,15 @@ func TestGroups(t *testing.T) {
 		packages []string
 		want     []group
 	}{
-		"nowhere":          {Nowhere, all, []group{{all, false}}},
-		"everywhere":       {Everywhere, all, []group{{all, true}}},
-		"our own":          {Own, all, []group{raced, {[]string{"sample/src/big", "sample/tools/b", "sample/tools/sources/src/in"}, false}}},
-		"src":              {Own, []string{"./src/a"}, []group{{[]string{"sample/src/a"}, true}}},
-		"elsewhere":        {Own, []string{"./tools/..."}, []group{{[]string{"./tools/..."}, false}}},
-		"no such package":  {Own, []string{"./missing"}, []group{{[]string{"./missing"}, false}}},
-		"as they are told": {Own, []string{"./tools/b", "./src/a"}, []group{{[]string{"sample/src/a"}, true}, {[]string{"sample/tools/b"}, false}}},
+		"nowhere":    {Nowhere, all, []group{{all, false}}},
+		"everywhere": {Everywhere, all, []group{{all, true}}},
+		"our own": {Own, all,
+			[]group{raced, {[]string{"sample/src/big", "sample/tools/b", "sample/tools/sources/src/in"}, false}}},
+		"src":             {Own, []string{"./src/a"}, []group{{[]string{"sample/src/a"}, true}}},
+		"elsewhere":       {Own, []string{"./tools/..."}, []group{{[]string{"./tools/..."}, false}}},
+		"no such package": {Own, []string{"./missing"}, []group{{[]string{"./missing"}, false}}},
+		"as they are told": {Own, []string{"./tools/b", "./src/a"}, []group{{[]string{"sample/src/a"}, true},
+			{[]string{"sample/tools/b"}, false}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Options{Dir: dir, Packages: tt.packages, Race: tt.race, Out: io.Discard}.groups(t.Context())

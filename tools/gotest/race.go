@@ -16,7 +16,8 @@ type Detector int
 const (
 	// Nowhere is without it.
 	Nowhere Detector = iota
-	// Own is with it where our own concurrency is, which is below src; tools and ci drive programs that are built without it.
+	// Own is with it where our own concurrency is, which is below src; tools and ci drive programs that are built
+	// without it.
 	Own
 	// Everywhere is with it, whatever the package.
 	Everywhere
@@ -46,7 +47,8 @@ func decide(setting string, required bool, compiler func() error) (Detector, err
 		return wanted, nil
 	}
 	if required || wanted == Everywhere {
-		return Nowhere, fmt.Errorf("testing with the race detector: %w; install gcc and libc headers, or set RACE=0", err)
+		return Nowhere, fmt.Errorf("testing with the race detector: %w; install gcc and libc headers, or set RACE=0",
+			err)
 	}
 	return Nowhere, nil
 }

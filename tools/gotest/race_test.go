@@ -15,9 +15,10 @@ func TestDecide(t *testing.T) {
 		want     Detector
 		err      string
 	}{
-		"automatic with a compiler":    {setting: "auto", want: Own},
-		"automatic without":            {setting: "auto", compiler: absent},
-		"automatic without in CI":      {setting: "auto", required: true, compiler: absent, err: "no compiler here; install gcc"},
+		"automatic with a compiler": {setting: "auto", want: Own},
+		"automatic without":         {setting: "auto", compiler: absent},
+		"automatic without in CI": {setting: "auto", required: true, compiler: absent,
+			err: "no compiler here; install gcc"},
 		"asked for":                    {setting: "1", want: Everywhere},
 		"asked for without":            {setting: "1", compiler: absent, err: "no compiler here; install gcc"},
 		"refused":                      {setting: "0"},

@@ -94,7 +94,8 @@ func eachLine(in io.Reader, visit func(string)) error {
 // signOfLife says that nothing hangs: compiling Kubernetes libraries takes minutes, as do some tests.
 func (r *report) signOfLife(silence time.Duration) {
 	if time.Since(r.printed) >= silence/2 {
-		r.printf("... %s after %s, %d packages done%s\n", r.activity(), time.Since(r.started).Round(time.Second), r.done, r.latest)
+		r.printf("... %s after %s, %d packages done%s\n", r.activity(), time.Since(r.started).Round(time.Second),
+			r.done, r.latest)
 	}
 }
 
@@ -183,9 +184,12 @@ var statement = regexp.MustCompile(`^ +\S+_test\.go:\d+: `)
 // mostSaid is how many statements of a failed test the end of the report repeats.
 const mostSaid = 5
 
-// said are the last statements of a failed test, each on a line of its own: where only the end of a long log is kept, they say why.
+// said are the last statements of a failed test, each on a line of its own: where only the end of a long log is kept,
+// they say why.
 func (r *report) said(key string) string {
-	lines := slices.DeleteFunc(slices.Clone(r.output[key]), func(line string) bool { return !statement.MatchString(line) })
+	lines := slices.DeleteFunc(slices.Clone(r.output[key]), func(line string) bool {
+		return !statement.MatchString(line)
+	})
 	var text strings.Builder
 	for _, line := range lines[max(len(lines)-mostSaid, 0):] {
 		text.WriteString("\n" + strings.TrimRight(line, "\n"))

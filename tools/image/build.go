@@ -19,13 +19,14 @@ const user = "65532:65532"
 // accounts are the files that give the user a name, for programs that look for one.
 func accounts() []File {
 	return []File{
-		{Path: "/etc/passwd", Mode: 0o644, Content: "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n"},
+		{Path: "/etc/passwd", Mode: 0o644,
+			Content: "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n"},
 		{Path: "/etc/group", Mode: 0o644, Content: "root:x:0:\nnonroot:x:65532:\n"},
 	}
 }
 
-// Build compiles a program of the repository at root for all platforms and makes one image index of it. The image holds the program
-// and nothing to run beside it: no shell, no libraries.
+// Build compiles a program of the repository at root for all platforms and makes one image index of it. The image holds
+// the program and nothing to run beside it: no shell, no libraries.
 func Build(ctx context.Context, root string, p Program, s Stamp) (v1.ImageIndex, error) {
 	folder, err := os.MkdirTemp("", "image-")
 	if err != nil {
@@ -83,7 +84,8 @@ func fromScratch(p Program, s Stamp, on v1.Platform, layers ...[]File) (v1.Image
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = on.OS, on.Architecture, v1.Time{Time: s.created()}
-	config.Config = v1.Config{User: user, Entrypoint: []string{"/" + p.Name}, Cmd: p.Arguments, WorkingDir: "/", Labels: labels(p, s)}
+	config.Config = v1.Config{User: user, Entrypoint: []string{"/" + p.Name}, Cmd: p.Arguments, WorkingDir: "/",
+		Labels: labels(p, s)}
 	if image, err = mutate.ConfigFile(image, config); err != nil {
 		return nil, err
 	}
@@ -94,7 +96,8 @@ func fromScratch(p Program, s Stamp, on v1.Platform, layers ...[]File) (v1.Image
 func index(p Program, s Stamp, images []v1.Image) v1.ImageIndex {
 	all := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for i, platform := range platforms() {
-		all = mutate.AppendManifests(all, mutate.IndexAddendum{Add: images[i], Descriptor: v1.Descriptor{Platform: &platform}})
+		all = mutate.AppendManifests(all, mutate.IndexAddendum{Add: images[i],
+			Descriptor: v1.Descriptor{Platform: &platform}})
 	}
 	return mutate.Annotations(all, labels(p, s)).(v1.ImageIndex)
 }

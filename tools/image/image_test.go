@@ -30,10 +30,12 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
-var stamp = Stamp{Version: "v1.2.3", Revision: "0123456789abcdef0123456789abcdef01234567", Committed: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
+var stamp = Stamp{Version: "v1.2.3", Revision: "0123456789abcdef0123456789abcdef01234567",
+	Committed: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
 
-// budgets are the sizes in bytes that images have now, compressed, by program and architecture. A test fails when one is a tenth
-// over: then find out what made it grow, and raise the number by hand if it is worth it. The CCM's must stay below 24 MB.
+// budgets are the sizes in bytes that images have now, compressed, by program and architecture. A test fails when one
+// is a tenth over: then find out what made it grow, and raise the number by hand if it is worth it. The CCM's must stay
+// below 24 MB.
 var budgets = map[string]int64{
 	"thalassa-cloud-controller-manager amd64": 20_910_000,
 	"thalassa-cloud-controller-manager arm64": 18_750_000,
@@ -43,8 +45,8 @@ var budgets = map[string]int64{
 
 const largest = 24_000_000
 
-// made builds all images in a copy of the sources, in a folder of its own, with the command that `make image` calls. The
-// command is a process of its own, because compressing is ten times as slow under the race detector.
+// made builds all images in a copy of the sources, in a folder of its own, with the command that `make image` calls.
+// The command is a process of its own, because compressing is ten times as slow under the race detector.
 func made(t *testing.T, folder string) {
 	t.Helper()
 	if err := os.CopyFS(filepath.Join(folder, "src"), os.DirFS(filepath.Join(repotest.Root(t), "src"))); err != nil {
@@ -53,7 +55,8 @@ func made(t *testing.T, folder string) {
 	if err := os.WriteFile(filepath.Join(folder, "go.work"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), repotest.Command(t, "image"), "--version="+stamp.Version, "--revision="+stamp.Revision, "--committed="+stamp.committed())
+	command := exec.CommandContext(t.Context(), repotest.Command(t, "image"), "--version="+stamp.Version, "--revision="+
+		stamp.Revision, "--committed="+stamp.committed())
 	command.Dir = folder
 	if output, err := command.CombinedOutput(); err != nil || !strings.Contains(string(output), "MB to download") {
 		t.Fatalf("%v\n%s", err, output)
@@ -92,7 +95,9 @@ func TestImages(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, platform := range platforms() {
-				t.Run(platform.Architecture, func(t *testing.T) { check(t, program, platform, images[platform.Architecture]) })
+				t.Run(platform.Architecture, func(t *testing.T) {
+					check(t, program, platform, images[platform.Architecture])
+				})
 			}
 			t.Run("runs", func(t *testing.T) { runs(t, program, images[runtime.GOARCH]) })
 		})
@@ -145,7 +150,8 @@ func check(t *testing.T, program Program, on v1.Platform, image v1.Image) {
 		"org.opencontainers.image.created": "2026-11-21T10:00:00Z", "org.opencontainers.image.title": program.Title,
 	} {
 		if manifest.Annotations[key] != want || config.Config.Labels[key] != want {
-			t.Errorf("%s: annotation %q, label %q; want %q", key, manifest.Annotations[key], config.Config.Labels[key], want)
+			t.Errorf("%s: annotation %q, label %q; want %q", key, manifest.Annotations[key], config.Config.Labels[key],
+				want)
 		}
 	}
 	size, err := Size(image)
@@ -192,7 +198,9 @@ func runs(t *testing.T, program Program, image v1.Image) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(info.Deps, func(m *debug.Module) bool { return m.Path == "golang.org/x/crypto/x509roots/fallback" }) {
+	if !slices.ContainsFunc(info.Deps, func(m *debug.Module) bool {
+		return m.Path == "golang.org/x/crypto/x509roots/fallback"
+	}) {
 		t.Error("the program does not bring the public certificate authorities, and the image has none")
 	}
 	output, err := exec.CommandContext(t.Context(), path, "--version").CombinedOutput()
@@ -283,7 +291,8 @@ func readOCI(t *testing.T, path, reference string, image v1.Image) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(manifest.Manifests) != 1 || manifest.Manifests[0].Digest != digest || manifest.Manifests[0].Annotations["io.containerd.image.name"] != reference {
+	if len(manifest.Manifests) != 1 || manifest.Manifests[0].Digest != digest ||
+		manifest.Manifests[0].Annotations["io.containerd.image.name"] != reference {
 		t.Errorf("as containerd reads it: %+v, want %s as %s", manifest.Manifests, digest, reference)
 	}
 }
@@ -318,7 +327,8 @@ func TestPush(t *testing.T) {
 	if err := validate.Index(there); err != nil {
 		t.Error(err)
 	}
-	if err := PushAll(t.Context(), t.TempDir(), to, "v1.2.3", io.Discard); err == nil || !strings.Contains(err.Error(), "make image writes it") {
+	if err := PushAll(t.Context(), t.TempDir(), to, "v1.2.3", io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "make image writes it") {
 		t.Errorf("without images: %v", err)
 	}
 }
@@ -331,10 +341,12 @@ func TestBrokenSources(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "src", "go.mod"), []byte("module x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "src", "cmd", "x", "main.go"), []byte("package main\nfunc main() { oops }\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "src", "cmd", "x", "main.go"),
+		[]byte("package main\nfunc main() { oops }\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Build(context.Background(), folder, Program{Name: "x", Module: "src"}, stamp); err == nil || !strings.Contains(err.Error(), "oops") {
+	if _, err := Build(context.Background(), folder, Program{Name: "x", Module: "src"}, stamp); err == nil ||
+		!strings.Contains(err.Error(), "oops") {
 		t.Errorf("error = %v, want what the compiler says", err)
 	}
 }
@@ -368,7 +380,8 @@ func TestLayerIsTheSameWhateverTheOrder(t *testing.T) {
 	if !bytes.Equal(archives[0].Bytes(), archives[1].Bytes()) {
 		t.Error("the order of the files changes the layer")
 	}
-	if _, err := NewLayer([]File{{Path: "/x", Source: filepath.Join(t.TempDir(), "missing")}}, stamp.Committed); err == nil {
+	if _, err := NewLayer([]File{{Path: "/x", Source: filepath.Join(t.TempDir(), "missing")}},
+		stamp.Committed); err == nil {
 		t.Error("a file that is missing is no error")
 	}
 }

@@ -28,8 +28,8 @@ type File struct {
 	Content string
 }
 
-// NewLayer packs files, with the folders they need, so that the same files always make the same layer: sorted, owned by root, and
-// all of one age.
+// NewLayer packs files, with the folders they need, so that the same files always make the same layer: sorted, owned by
+// root, and all of one age.
 func NewLayer(files []File, at time.Time) (v1.Layer, error) {
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
@@ -43,7 +43,8 @@ func NewLayer(files []File, at time.Time) (v1.Layer, error) {
 	}
 	opener := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive.Bytes())), nil }
 	return tarball.LayerFromOpener(opener, tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching,
-		tarball.WithCompressionLevel(gzip.DefaultCompression)) // the library's own default makes a sixth more to download
+		// the library's own default makes a sixth more to download
+		tarball.WithCompressionLevel(gzip.DefaultCompression))
 }
 
 // entriesOf adds the folders above the files, and sorts.
@@ -60,7 +61,8 @@ func entriesOf(files []File) []File {
 
 func (f File) write(w *tar.Writer, at time.Time) error {
 	header := &tar.Header{
-		Name: strings.TrimPrefix(f.Path, "/"), Mode: int64(f.Mode.Perm()), ModTime: at, Typeflag: tar.TypeReg, Format: tar.FormatPAX,
+		Name: strings.TrimPrefix(f.Path, "/"), Mode: int64(f.Mode.Perm()), ModTime: at, Typeflag: tar.TypeReg,
+		Format: tar.FormatPAX,
 	}
 	if f.Mode.IsDir() {
 		header.Name, header.Typeflag = header.Name+"/", tar.TypeDir

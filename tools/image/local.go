@@ -13,8 +13,8 @@ import (
 // here is the platform of this machine.
 func here() v1.Platform { return v1.Platform{OS: "linux", Architecture: runtime.GOARCH} }
 
-// BuildArchive builds the image of a program for this machine alone, as Build does for all platforms, and writes it to path as an
-// archive that is named reference.
+// BuildArchive builds the image of a program for this machine alone, as Build does for all platforms, and writes it to
+// path as an archive that is named reference.
 func BuildArchive(ctx context.Context, root, path, reference string, p Program, s Stamp) error {
 	folder, err := os.MkdirTemp("", "image-")
 	if err != nil {
@@ -28,8 +28,8 @@ func BuildArchive(ctx context.Context, root, path, reference string, p Program, 
 	return Archive(path, reference, p, s, executable)
 }
 
-// Archive makes an image of a program for this machine from its executable, and writes it to path as an archive that is named
-// reference.
+// Archive makes an image of a program for this machine from its executable, and writes it to path as an archive that is
+// named reference.
 func Archive(path, reference string, p Program, s Stamp, executable string) error {
 	image, err := assemble(p, s, here(), executable)
 	if err != nil {

@@ -19,7 +19,8 @@ func TestArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	const reference = "lab.local/guest:1"
-	if err := Archive(path, reference, Program{Name: "guest", Arguments: []string{"pause"}}, Stamp{Version: "devel"}, executable); err != nil {
+	if err := Archive(path, reference, Program{Name: "guest", Arguments: []string{"pause"}}, Stamp{Version: "devel"},
+		executable); err != nil {
 		t.Fatal(err)
 	}
 	tag, err := name.NewTag(reference)
@@ -37,7 +38,8 @@ func TestArchive(t *testing.T) {
 	if config.Architecture != runtime.GOARCH || config.OS != "linux" {
 		t.Errorf("it is for %s/%s", config.OS, config.Architecture)
 	}
-	if entry, args := config.Config.Entrypoint, config.Config.Cmd; !slices.Equal(entry, []string{"/guest"}) || !slices.Equal(args, []string{"pause"}) {
+	if entry, args := config.Config.Entrypoint, config.Config.Cmd; !slices.Equal(entry, []string{"/guest"}) ||
+		!slices.Equal(args, []string{"pause"}) {
 		t.Errorf("it starts %v with %v, want /guest with pause", entry, args)
 	}
 	if err := Archive(path, reference, Program{Name: "guest"}, Stamp{}, filepath.Join(folder, "none")); err == nil {

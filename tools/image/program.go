@@ -1,10 +1,11 @@
-// Package image builds the container images of this project from its sources: without Docker, without root, and with the same
-// digest wherever and whenever one commit is built.
+// Package image builds the container images of this project from its sources: without Docker, without root, and with
+// the same digest wherever and whenever one commit is built.
 //
 //	index, err := image.Build(ctx, root, image.Programs()[0], stamp)
 //	err = image.WriteLayout("dist/images/thalassa-emulator", index)
 //
-// An image is a list of layers, and a layer a list of files, so that one that needs more than a program gets another layer.
+// An image is a list of layers, and a layer a list of files, so that one that needs more than a program gets another
+// layer.
 package image
 
 import (
@@ -57,7 +58,8 @@ type Stamp struct {
 // tag is what the images are called in registries, layouts and archives: the version without "v", as charts have it.
 func (s Stamp) tag() string { return strings.TrimPrefix(s.Version, "v") }
 
-// created is the time of everything in an image: the commit's, else the beginning of Unix time, which nobody takes for a real one.
+// created is the time of everything in an image: the commit's, else the beginning of Unix time, which nobody takes for
+// a real one.
 func (s Stamp) created() time.Time {
 	if s.Committed.IsZero() {
 		return time.Unix(0, 0).UTC()

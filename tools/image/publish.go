@@ -18,7 +18,8 @@ const Registry = "ghcr.io/thalassa-cloud/thalassa-ccm"
 // NAME-ARCHITECTURE.tar an archive of one for `docker load` and `ctr images import`. It tells what it made.
 func Make(ctx context.Context, root, folder string, s Stamp, tell io.Writer) error {
 	for _, program := range Programs() {
-		_, _ = fmt.Fprintf(tell, "building %s for linux/amd64 and linux/arm64, which takes minutes at first\n", program.Name)
+		_, _ = fmt.Fprintf(tell, "building %s for linux/amd64 and linux/arm64, which takes minutes at first\n",
+			program.Name)
 		index, err := Build(ctx, root, program, s)
 		if err != nil {
 			return err
@@ -70,13 +71,14 @@ func report(tell io.Writer, folder, name string, index v1.ImageIndex) error {
 			return err
 		}
 		const megabyte = 1e6
-		_, _ = fmt.Fprintf(tell, "  archive  %s, %.1f MB to download\n", archive(folder, name, platform.Architecture), float64(size)/megabyte)
+		_, _ = fmt.Fprintf(tell, "  archive  %s, %.1f MB to download\n", archive(folder, name, platform.Architecture),
+			float64(size)/megabyte)
 	}
 	return nil
 }
 
-// PushAll uploads what Make wrote below folder to a registry ("registry.example.com/path"), with the version as tag ("v1.2.3" is
-// 1.2.3). It tells what it pushed, by digest.
+// PushAll uploads what Make wrote below folder to a registry ("registry.example.com/path"), with the version as tag
+// ("v1.2.3" is 1.2.3). It tells what it pushed, by digest.
 func PushAll(ctx context.Context, folder, registry, version string, tell io.Writer) error {
 	to, tag := artifact.At(registry), Stamp{Version: version}.tag()
 	for _, program := range Programs() {

@@ -16,15 +16,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Names of the image that an archive holds: containerd reads the first annotation, others the second (OCI image specification,
-// annotations).
+// Names of the image that an archive holds: containerd reads the first annotation, others the second (OCI image
+// specification, annotations).
 const (
 	containerdName = "io.containerd.image.name"
 	referenceName  = "org.opencontainers.image.ref.name"
 )
 
-// WriteLayout writes an index as an OCI image layout into folder, in place of what was there. The layout's own index names it
-// reference ("ghcr.io/…:v1.2.3").
+// WriteLayout writes an index as an OCI image layout into folder, in place of what was there. The layout's own index
+// names it reference ("ghcr.io/…:v1.2.3").
 func WriteLayout(folder, reference string, index v1.ImageIndex) error {
 	if err := os.RemoveAll(folder); err != nil {
 		return fmt.Errorf("writing the image layout %s: %w", folder, err)
@@ -33,15 +33,16 @@ func WriteLayout(folder, reference string, index v1.ImageIndex) error {
 		return fmt.Errorf("writing the image layout %s: %w", folder, err)
 	}
 	outer := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	outer = mutate.AppendManifests(outer, mutate.IndexAddendum{Add: index, Descriptor: v1.Descriptor{Annotations: named(reference)}})
+	outer = mutate.AppendManifests(outer, mutate.IndexAddendum{Add: index,
+		Descriptor: v1.Descriptor{Annotations: named(reference)}})
 	if _, err := layout.Write(folder, outer); err != nil {
 		return fmt.Errorf("writing the image layout %s: %w", folder, err)
 	}
 	return nil
 }
 
-// WriteArchive writes the image of one platform as a tar archive that `docker load` and `ctr images import` both take: an OCI image
-// layout with the file manifest.json that Docker looks for.
+// WriteArchive writes the image of one platform as a tar archive that `docker load` and `ctr images import` both take:
+// an OCI image layout with the file manifest.json that Docker looks for.
 func WriteArchive(path, reference string, image v1.Image) error {
 	folder, err := os.MkdirTemp(filepath.Dir(path), ".archive-")
 	if err != nil {
@@ -49,7 +50,8 @@ func WriteArchive(path, reference string, image v1.Image) error {
 	}
 	defer os.RemoveAll(folder)
 	outer := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	outer = mutate.AppendManifests(outer, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Annotations: named(reference)}})
+	outer = mutate.AppendManifests(outer, mutate.IndexAddendum{Add: image,
+		Descriptor: v1.Descriptor{Annotations: named(reference)}})
 	written, err := layout.Write(folder, outer)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
@@ -89,8 +91,8 @@ func dockerManifest(reference string, image v1.Image) ([]byte, error) {
 	return json.Marshal([]any{saved})
 }
 
-// pack writes all files below folder into a tar archive, in the order of their names and without their times, and puts it in place
-// only when it is complete.
+// pack writes all files below folder into a tar archive, in the order of their names and without their times, and puts
+// it in place only when it is complete.
 func pack(path, folder string) (err error) {
 	unfinished := filepath.Join(folder, "archive.tar")
 	to, err := os.Create(unfinished)
@@ -130,7 +132,8 @@ func packFile(w *tar.Writer, folder, at string) error {
 	if err != nil {
 		return err
 	}
-	if err := w.WriteHeader(&tar.Header{Name: filepath.ToSlash(name), Mode: 0o644, Size: info.Size(), Typeflag: tar.TypeReg}); err != nil {
+	if err := w.WriteHeader(&tar.Header{Name: filepath.ToSlash(name), Mode: 0o644, Size: info.Size(),
+		Typeflag: tar.TypeReg}); err != nil {
 		return err
 	}
 	_, err = io.Copy(w, from)
@@ -148,7 +151,8 @@ func ReadLayout(folder string) (v1.ImageIndex, error) {
 		return nil, fmt.Errorf("reading the image layout %s: %w", folder, err)
 	}
 	if len(manifest.Manifests) != 1 {
-		return nil, fmt.Errorf("reading the image layout %s: it holds %d images, want 1", folder, len(manifest.Manifests))
+		return nil, fmt.Errorf("reading the image layout %s: it holds %d images, want 1", folder,
+			len(manifest.Manifests))
 	}
 	index, err := outer.ImageIndex(manifest.Manifests[0].Digest)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package lives runs the random lives of TestLives from a seed that is drawn for this run, as many as fit into a time. It counts
-// them, and prints the command that repeats each one that failed, or that was not finished.
+// Package lives runs the random lives of TestLives from a seed that is drawn for this run, as many as fit into a time.
+// It counts them, and prints the command that repeats each one that failed, or that was not finished.
 package lives
 
 import (
@@ -39,7 +39,8 @@ type Options struct {
 // ErrFailed says that a life failed, or that fewer were tried than a run must try.
 var ErrFailed = errors.New("random lives failed")
 
-// Run tries lives until the time is over, and prints what failed and a closing line with the number of lives and their seeds.
+// Run tries lives until the time is over, and prints what failed and a closing line with the number of lives and their
+// seeds.
 func Run(ctx context.Context, o Options, out io.Writer) error {
 	for o.Seed == 0 {
 		o.Seed = rand.Uint64N(seeds)
@@ -59,9 +60,11 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 	began := time.Now()
 	seen, err := watch(ctx, o, binary, out)
 	for _, seed := range slices.Concat(seen.failed, seen.unfinished()) {
-		fmt.Fprintf(out, "repeat it: TRIAL_SEED=%d TRIAL_LIVES=1 go test -count=1 -run '^TestLives$' %s\n", seed, o.Package)
+		fmt.Fprintf(out, "repeat it: TRIAL_SEED=%d TRIAL_LIVES=1 go test -count=1 -run '^TestLives$' %s\n", seed,
+			o.Package)
 	}
-	fmt.Fprintf(out, "%d lives in %s, %d failed: seeds %s\n", seen.ended, time.Since(began).Round(time.Second), len(seen.failed), seen.span(o.Seed))
+	fmt.Fprintf(out, "%d lives in %s, %d failed: seeds %s\n", seen.ended, time.Since(began).Round(time.Second),
+		len(seen.failed), seen.span(o.Seed))
 	switch {
 	case err == nil && seen.ended < least:
 		return fmt.Errorf("%w: %d lives were tried, and a run must try %d", ErrFailed, seen.ended, least)
@@ -75,9 +78,11 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 
 // watch runs the test, and prints what it says besides which lives begin and end.
 func watch(ctx context.Context, o Options, binary string, out io.Writer) (*record, error) {
-	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestLives$", "-test.v", "-test.timeout="+(o.Time+grace).String())
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestLives$", "-test.v", "-test.timeout="+
+		(o.Time+grace).String())
 	cmd.Dir = filepath.Join(o.Root, o.Package)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("TRIAL_SEED=%d", o.Seed), "TRIAL_TIME="+o.Time.String(), fmt.Sprintf("TRIAL_LIVES=%d", least))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("TRIAL_SEED=%d", o.Seed), "TRIAL_TIME="+o.Time.String(),
+		fmt.Sprintf("TRIAL_LIVES=%d", least))
 	seen := &record{}
 	reader, writer, err := os.Pipe()
 	if err != nil {
@@ -140,7 +145,8 @@ func (r *record) note(line string) bool {
 	return true
 }
 
-// end is when the latest life has ended: the next one begins, or the test says how it went, which it does for all when the last has ended.
+// end is when the latest life has ended: the next one begins, or the test says how it went, which it does for all when
+// the last has ended.
 func (r *record) end() {
 	if r.open {
 		r.open = false

@@ -49,7 +49,8 @@ func TestLives(t *testing.T) {
 func module(t *testing.T) Options {
 	t.Helper()
 	root := t.TempDir()
-	for name, content := range map[string]string{"go.mod": "module example.test/lived\n\ngo 1.26\n", "lived_test.go": lived} {
+	for name, content := range map[string]string{"go.mod": "module example.test/lived\n\ngo 1.26\n",
+		"lived_test.go": lived} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -64,12 +65,14 @@ func TestRun(t *testing.T) {
 		says []string
 		err  string
 	}{
-		"PASSES": {[]string{"random lives from seed 100 on, for 1s, at least 40", "42 lives in 0s, 0 failed: seeds 100 to 141"}, ""},
+		"PASSES": {[]string{"random lives from seed 100 on, for 1s, at least 40",
+			"42 lives in 0s, 0 failed: seeds 100 to 141"}, ""},
 		"FAILS": {[]string{
 			"what went wrong in 107", "what went wrong in 137", "4 failed: seeds 100 to 141",
 			"repeat it: TRIAL_SEED=107 TRIAL_LIVES=1 go test -count=1 -run '^TestLives$' .\n",
 		}, "random lives failed: exit status 1"},
-		"ENDS": {[]string{"1 lives in 0s, 0 failed: seeds 100 to 100"}, "random lives failed: 1 lives were tried, and a run must try 40"},
+		"ENDS": {[]string{"1 lives in 0s, 0 failed: seeds 100 to 100"},
+			"random lives failed: 1 lives were tried, and a run must try 40"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +118,8 @@ func TestCutShort(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "trying lives: terminated") {
 		t.Errorf("error %v", err)
 	}
-	if !strings.Contains(out.text.String(), "repeat it: TRIAL_SEED=141 TRIAL_LIVES=1 go test") || !strings.Contains(out.text.String(), "41 lives in") {
+	if !strings.Contains(out.text.String(), "repeat it: TRIAL_SEED=141 TRIAL_LIVES=1 go test") ||
+		!strings.Contains(out.text.String(), "41 lives in") {
 		t.Errorf("got\n%s", out.text.String())
 	}
 }
@@ -142,7 +146,8 @@ func TestSeedsAreFresh(t *testing.T) {
 func TestTestThatDoesNotBuild(t *testing.T) {
 	o := module(t)
 	o.Package = "./missing"
-	if err := Run(t.Context(), o, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), "building the test of lives") {
+	if err := Run(t.Context(), o, &strings.Builder{}); err == nil ||
+		!strings.Contains(err.Error(), "building the test of lives") {
 		t.Errorf("error %v", err)
 	}
 }

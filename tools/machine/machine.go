@@ -50,7 +50,8 @@ func Make(dir string) error {
 		err = errors.Join(err, os.MkdirAll(filepath.Join(dir, folder), 0o755))
 	}
 	// Both are a part of every system, and nothing else makes them.
-	err = errors.Join(err, os.MkdirAll(filepath.Join(dir, "run", "netns"), 0o755), os.MkdirAll(filepath.Join(dir, "run", "lock"), 0o755))
+	err = errors.Join(err, os.MkdirAll(filepath.Join(dir, "run", "netns"), 0o755),
+		os.MkdirAll(filepath.Join(dir, "run", "lock"), 0o755))
 	if err != nil {
 		return fmt.Errorf("making the folders of a machine: %w", err)
 	}
@@ -62,7 +63,8 @@ func Make(dir string) error {
 // namespaces of its own, because what it does to others would harm them.
 func Run(dir, name string) error {
 	if os.Getpid() != 1 {
-		return errors.New("booting a machine: this is not the first process of a PID namespace; start it with process.Spec.Isolate")
+		return errors.New("booting a machine: this is not the first process of a PID namespace; start it with " +
+			"process.Spec.Isolate")
 	}
 	// Before anything can die.
 	deaths := make(chan os.Signal, 1)
@@ -148,8 +150,8 @@ func forward() error {
 	return nil
 }
 
-// Pause does nothing until a signal asks it to end: what a pod's namespaces are kept by. It prints a line when it waits, and one when it
-// ends. It reaps zombies of a pod whose containers share a PID namespace.
+// Pause does nothing until a signal asks it to end: what a pod's namespaces are kept by. It prints a line when it
+// waits, and one when it ends. It reaps zombies of a pod whose containers share a PID namespace.
 func Pause(out io.Writer) error {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGCHLD, syscall.SIGTERM, syscall.SIGINT)

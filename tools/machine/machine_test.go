@@ -61,7 +61,8 @@ func TestMake(t *testing.T) {
 
 // TestRunKeepsAwayFromOthers calls what changes mounts and the host's name from a process that is not the first one.
 func TestRunKeepsAwayFromOthers(t *testing.T) {
-	if err := machine.Run(t.TempDir(), "worker-1"); err == nil || !strings.Contains(err.Error(), "not the first process") {
+	if err := machine.Run(t.TempDir(), "worker-1"); err == nil ||
+		!strings.Contains(err.Error(), "not the first process") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -115,7 +116,8 @@ func TestMachine(t *testing.T) {
 	booted(t, p, dir)
 	in := func(command ...string) string {
 		t.Helper()
-		line := append([]string{"--target=" + strconv.Itoa(p.PID()), "--mount", "--uts", "--pid", "--net", "--"}, command...)
+		line := append([]string{"--target=" + strconv.Itoa(p.PID()), "--mount", "--uts", "--pid", "--net", "--"},
+			command...)
 		output, err := exec.CommandContext(t.Context(), "nsenter", line...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %v\n%s", command, err, output)

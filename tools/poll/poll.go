@@ -1,4 +1,5 @@
-// Package poll waits for what has no event to wait for: it looks, again and again, and when it looked in vain says what at and why.
+// Package poll waits for what has no event to wait for: it looks, again and again, and when it looked in vain says what
+// at and why.
 //
 //	err := poll.Limits{Every: 50 * time.Millisecond, For: time.Minute}.Until(ctx, "the kubelet is healthy", healthy)
 package poll
@@ -30,8 +31,9 @@ func (f final) Unwrap() error { return f.error }
 // Final is what check returns instead of err when looking again is in vain: Until then ends at once.
 func Final(err error) error { return final{err} }
 
-// Until looks at once, and then again until check is content. Otherwise the error has what was waited for, the cause of the end (that of
-// ctx, if it ended first), and the latest reason of check. what completes the sentence "waiting until …".
+// Until looks at once, and then again until check is content. Otherwise the error has what was waited for, the cause of
+// the end (that of ctx, if it ended first), and the latest reason of check. what completes the sentence "waiting until
+// …".
 func (l Limits) Until(ctx context.Context, what string, check func(context.Context) error) error {
 	var end, last error
 	err := wait.PollUntilContextTimeout(ctx, l.Every, l.For, true, func(ctx context.Context) (bool, error) {

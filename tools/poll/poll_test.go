@@ -16,12 +16,13 @@ import (
 func TestUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, looks := time.Now(), 0
-		err := Limits{Every: time.Second, For: time.Minute}.Until(t.Context(), "the third look", func(context.Context) error {
-			if looks++; looks < 3 {
-				return errors.New("not yet")
-			}
-			return nil
-		})
+		err := Limits{Every: time.Second, For: time.Minute}.Until(t.Context(), "the third look",
+			func(context.Context) error {
+				if looks++; looks < 3 {
+					return errors.New("not yet")
+				}
+				return nil
+			})
 		if err != nil || looks != 3 || time.Since(began) != 2*time.Second {
 			t.Errorf("%v after %d looks and %s, want 3 in 2 s", err, looks, time.Since(began))
 		}
@@ -32,17 +33,19 @@ func TestInVain(t *testing.T) {
 	noWings := errors.New("no wings")
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		err := Limits{Every: time.Second, For: time.Minute}.Until(t.Context(), "pigs fly", func(ctx context.Context) error {
-			if time.Since(began) < 50*time.Second {
-				return noWings
-			}
-			<-ctx.Done() // a look that lasts too long is not what it is about
-			return ctx.Err()
-		})
+		err := Limits{Every: time.Second, For: time.Minute}.Until(t.Context(), "pigs fly",
+			func(ctx context.Context) error {
+				if time.Since(began) < 50*time.Second {
+					return noWings
+				}
+				<-ctx.Done() // a look that lasts too long is not what it is about
+				return ctx.Err()
+			})
 		if !errors.Is(err, noWings) || errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Minute {
 			t.Errorf("%v after %s, want why it was in vain after a minute", err, time.Since(began))
 		}
-		if text := err.Error(); !strings.Contains(text, "until pigs fly") || !strings.Contains(text, "1m0s") || strings.Contains(text, "\n") {
+		if text := err.Error(); !strings.Contains(text, "until pigs fly") || !strings.Contains(text, "1m0s") ||
+			strings.Contains(text, "\n") {
 			t.Errorf("%v does not say in one line what was waited for, and how long", err)
 		}
 	})
@@ -50,13 +53,15 @@ func TestInVain(t *testing.T) {
 
 func TestFinal(t *testing.T) {
 	broken, looks := fmt.Errorf("broken: %w", context.DeadlineExceeded), 0 // somebody else's deadline
-	err := Limits{Every: time.Millisecond, For: time.Minute}.Until(t.Context(), "it works", func(context.Context) error {
-		if looks++; looks < 2 {
-			return errors.New("slow")
-		}
-		return Final(broken)
-	})
-	if !errors.Is(err, broken) || looks != 2 || err.Error() != "waiting until it works: broken: context deadline exceeded" {
+	err := Limits{Every: time.Millisecond, For: time.Minute}.Until(t.Context(), "it works",
+		func(context.Context) error {
+			if looks++; looks < 2 {
+				return errors.New("slow")
+			}
+			return Final(broken)
+		})
+	if !errors.Is(err, broken) || looks != 2 ||
+		err.Error() != "waiting until it works: broken: context deadline exceeded" {
 		t.Errorf("%v after %d looks, want that it ends with the second", err, looks)
 	}
 }
@@ -83,7 +88,8 @@ func TestWhoIsNeededEnds(t *testing.T) {
 		}
 		limits := Limits{Every: time.Millisecond, For: time.Minute, Needs: p}
 		err = limits.Until(t.Context(), "it answers", func(context.Context) error { return errors.New("refused") })
-		if err == nil || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "longer than") || strings.Contains(err.Error(), "%!") {
+		if err == nil || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "longer than") ||
+			strings.Contains(err.Error(), "%!") {
 			t.Errorf("%s: %v, want that it ended, at once", script, err)
 		}
 	}

@@ -34,7 +34,8 @@ func (e *ExitError) Error() string {
 	if e.Signal != 0 {
 		how = fmt.Sprintf("was ended by signal %d (%s)", int(e.Signal), e.Signal)
 	}
-	return fmt.Sprintf("%s (pid %d) %s after %s%s", e.Name, e.PID, how, e.Uptime.Round(time.Millisecond), hint(e.Tail, e.LogPath))
+	return fmt.Sprintf("%s (pid %d) %s after %s%s", e.Name, e.PID, how, e.Uptime.Round(time.Millisecond),
+		hint(e.Tail, e.LogPath))
 }
 
 // Unwrap returns the *exec.ExitError.

@@ -19,7 +19,8 @@ func TestTailInError(t *testing.T) {
 	}{
 		{"nothing", "exit 1", []string{"; it wrote nothing"}, "|"},
 		{"both streams", "echo out; echo err >&2; exit 1", []string{"\n  | out\n  | err"}, ""},
-		{"last lines only", "i=0; while [ $i -lt 100 ]; do i=$((i+1)); echo line $i.; done; exit 1", []string{"| line 76.", "| line 100."}, "line 75."},
+		{"last lines only", "i=0; while [ $i -lt 100 ]; do i=$((i+1)); echo line $i.; done; exit 1",
+			[]string{"| line 76.", "| line 100."}, "line 75."},
 		{"no final newline", "printf unfinished; exit 1", []string{"\n  | unfinished"}, ""},
 		{"endless line", "yes x | head -c 100000 | tr -d '\\n'; exit 1", []string{"| xxx"}, "\n  | \n"},
 	}

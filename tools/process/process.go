@@ -229,7 +229,8 @@ func (p *Process) Stop(grace time.Duration) error {
 	}
 	_ = p.Signal(syscall.SIGKILL)
 	if !p.endsWithin(killLimit) {
-		return fmt.Errorf("stopping %s (pid %d): still there %s after SIGKILL; it hangs inside the kernel", p.spec.Name, p.pid, killLimit)
+		return fmt.Errorf("stopping %s (pid %d): still there %s after SIGKILL; it hangs inside the kernel", p.spec.Name,
+			p.pid, killLimit)
 	}
 	return fmt.Errorf("stopping %s (pid %d): %w of %s%s", p.spec.Name, p.pid, ErrKilled, grace, p.logHint())
 }

@@ -143,7 +143,8 @@ func TestStartErrors(t *testing.T) {
 		{"no such path", t.Context(), process.Spec{Path: "/no/such/program"}, os.ErrNotExist},
 		{"not in PATH", t.Context(), process.Spec{Path: "no-such-program"}, exec.ErrNotFound},
 		{"not executable", t.Context(), process.Spec{Path: t.TempDir()}, os.ErrPermission},
-		{"no folder for the log", t.Context(), process.Spec{Path: "sh", LogPath: "/no/such/folder/log"}, os.ErrNotExist},
+		{"no folder for the log", t.Context(), process.Spec{Path: "sh", LogPath: "/no/such/folder/log"},
+			os.ErrNotExist},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

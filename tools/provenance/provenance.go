@@ -1,5 +1,5 @@
-// Package provenance says how an artifact was made, as an in-toto statement with an SLSA provenance predicate: from which commit, by
-// which command, with which parameters and materials, so that anybody can make it again and compare.
+// Package provenance says how an artifact was made, as an in-toto statement with an SLSA provenance predicate: from
+// which commit, by which command, with which parameters and materials, so that anybody can make it again and compare.
 package provenance
 
 import (
@@ -73,7 +73,8 @@ func Statement(subjects []Subject, b Build) ([]byte, error) {
 func descriptors(subjects []Subject) []*intoto.ResourceDescriptor {
 	all := make([]*intoto.ResourceDescriptor, 0, len(subjects))
 	for _, subject := range subjects {
-		all = append(all, &intoto.ResourceDescriptor{Name: subject.Name, Digest: map[string]string{"sha256": subject.SHA256}})
+		all = append(all, &intoto.ResourceDescriptor{Name: subject.Name,
+			Digest: map[string]string{"sha256": subject.SHA256}})
 	}
 	return all
 }

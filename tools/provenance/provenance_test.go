@@ -13,8 +13,10 @@ import (
 
 func build() Build {
 	return Build{
-		Version: "v1.2.3", Revision: strings.Repeat("0a", 20), Committed: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC),
-		Command: "make release VERSION=v1.2.3", GoVersion: "go1.26.8", Materials: []Subject{{Name: "src/go.sum", SHA256: strings.Repeat("1b", 32)}},
+		Version: "v1.2.3", Revision: strings.Repeat("0a", 20), Committed: time.Date(2026, 11, 21, 10, 0, 0, 0,
+			time.UTC),
+		Command: "make release VERSION=v1.2.3", GoVersion: "go1.26.8",
+		Materials: []Subject{{Name: "src/go.sum", SHA256: strings.Repeat("1b", 32)}},
 	}
 }
 
@@ -32,7 +34,8 @@ func TestStatement(t *testing.T) {
 	if err := read.Validate(); err != nil {
 		t.Error(err)
 	}
-	if got := read.GetSubject()[0]; got.GetName() != "thalassa-emulator" || got.GetDigest()["sha256"] != subjects[0].SHA256 {
+	if got := read.GetSubject()[0]; got.GetName() != "thalassa-emulator" ||
+		got.GetDigest()["sha256"] != subjects[0].SHA256 {
 		t.Errorf("subject %v", got)
 	}
 	raw, err := protojson.Marshal(read.GetPredicate())
@@ -47,7 +50,8 @@ func TestStatement(t *testing.T) {
 		t.Error(err)
 	}
 	materials := predicate.GetBuildDefinition().GetResolvedDependencies()
-	if len(materials) != 2 || materials[0].GetDigest()["gitCommit"] != build().Revision || materials[1].GetName() != "src/go.sum" {
+	if len(materials) != 2 || materials[0].GetDigest()["gitCommit"] != build().Revision ||
+		materials[1].GetName() != "src/go.sum" {
 		t.Errorf("materials %v", materials)
 	}
 	for range 20 { // the library flips a coin for each process and place

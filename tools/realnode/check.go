@@ -14,8 +14,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cgroup"
 )
 
-// programs are those that a node needs of the distribution, and the packages of Debian that have them. What its network needs is
-// known by netns.
+// programs are those that a node needs of the distribution, and the packages of Debian that have them. What its network
+// needs is known by netns.
 func programs() map[string]string {
 	return map[string]string{
 		"containerd": "containerd", "containerd-shim-runc-v2": "containerd", "ctr": "containerd", "runc": "runc",
@@ -42,7 +42,8 @@ func (r requirements) check() error {
 	if lacks == nil {
 		return nil
 	}
-	return fmt.Errorf("this machine cannot run real nodes; ci/e2e-setup.sh installs what a distribution has:\n%w", lacks)
+	return fmt.Errorf("this machine cannot run real nodes; ci/e2e-setup.sh installs what a distribution has:\n%w",
+		lacks)
 }
 
 func (r requirements) programs() error {

@@ -16,17 +16,22 @@ import (
 
 func TestRequirements(t *testing.T) {
 	all := requirements{
-		func() error { return nil }, func(string) (string, error) { return "/bin/x", nil }, func(string) bool { return true },
+		func() error {
+			return nil
+		}, func(string) (string, error) { return "/bin/x", nil }, func(string) bool { return true },
 		func() ([]string, error) { return []string{"/sys/fs/cgroup"}, nil },
 	}
 	if err := all.check(); err != nil {
 		t.Errorf("nothing is missing, and it says %v", err)
 	}
 	none := requirements{
-		func() error { return errors.New("only root may make network namespaces") }, func(string) (string, error) { return "", errors.New("not found") },
+		func() error {
+			return errors.New("only root may make network namespaces")
+		}, func(string) (string, error) { return "", errors.New("not found") },
 		func(string) bool { return false }, func() ([]string, error) { return nil, errors.New("no cgroups") },
 	}
-	says(t, none.check(), "only root", "no cgroups", "containerd, containerd-shim-runc-v2, ctr (package containerd)", "runc (package runc)",
+	says(t, none.check(), "only root", "no cgroups", "containerd, containerd-shim-runc-v2, ctr (package containerd)",
+		"runc (package runc)",
 		"package conntrack", "package containernetworking-plugins", "ci/e2e-setup.sh")
 }
 

@@ -34,8 +34,8 @@ const (
 // cniFolders are where distributions have the programs of CNI.
 func cniFolders() []string { return []string{"/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni"} }
 
-// containerdConfig lets containers be no less likely to be killed for their memory than containerd itself: in a container or a
-// virtual machine of CI, root may lack the capability for that, and then no pod starts.
+// containerdConfig lets containers be no less likely to be killed for their memory than containerd itself: in a
+// container or a virtual machine of CI, root may lack the capability for that, and then no pod starts.
 func containerdConfig(sandboxImage, cniFolder string) string {
 	return fmt.Sprintf(`version = 2
 root = "/var/lib/containerd"
@@ -68,7 +68,8 @@ func (n *Node) startContainerd(ctx context.Context) error {
 // ctr runs a command of containerd's own client, which is on the host and finds the machine's socket
 // below its folder.
 func ctr(ctx context.Context, dir string, args ...string) error {
-	output, err := exec.CommandContext(ctx, "ctr", append([]string{"--address", filepath.Join(dir, socket), "--namespace", images}, args...)...).CombinedOutput()
+	output, err := exec.CommandContext(ctx, "ctr",
+		append([]string{"--address", filepath.Join(dir, socket), "--namespace", images}, args...)...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("ctr %s: %w\n%s", strings.Join(args, " "), err, output)
 	}
@@ -104,9 +105,9 @@ func Import(ctx context.Context, dir, archive string) error {
 // majorVersion finds the first number of the version in what `ctr --version` says.
 var majorVersion = regexp.MustCompile(`\sv?(\d+)\.\d+`)
 
-// importArguments are the command that imports an archive. From version 2 on, containerd itself would unpack it, and for that it knows only
-// the snapshotter of its own configuration (issue 11228 of containerd); asked to do it locally, ctr does it as before. Version 1.6 does not
-// know the word.
+// importArguments are the command that imports an archive. From version 2 on, containerd itself would unpack it, and
+// for that it knows only the snapshotter of its own configuration (issue 11228 of containerd); asked to do it locally,
+// ctr does it as before. Version 1.6 does not know the word.
 func importArguments(version string) ([]string, error) {
 	found := majorVersion.FindStringSubmatch(version)
 	if found == nil {
@@ -160,8 +161,8 @@ func cniConfiguration(cidrs []string) ([]byte, error) {
 	}, "", "  ")
 }
 
-// replace writes a file in one step. The temporary file is in the same folder, because containerd, which watches the folder of CNI's
-// configuration, ignores files that are created there, and reads it again when one is renamed there.
+// replace writes a file in one step. The temporary file is in the same folder, because containerd, which watches the
+// folder of CNI's configuration, ignores files that are created there, and reads it again when one is renamed there.
 func replace(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -34,8 +34,10 @@ func (n *Node) writeFiles() error {
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{"containerd.toml": []byte(containerdConfig(o.SandboxImage, plugins)), "kubelet.yaml": kubelet}
-	for name, source := range map[string]string{"kubelet.kubeconfig": o.Kubelet, "proxy.kubeconfig": o.Proxy, "clients.crt": o.ClientCA} {
+	files := map[string][]byte{"containerd.toml": []byte(containerdConfig(o.SandboxImage, plugins)),
+		"kubelet.yaml": kubelet}
+	for name, source := range map[string]string{"kubelet.kubeconfig": o.Kubelet, "proxy.kubeconfig": o.Proxy,
+		"clients.crt": o.ClientCA} {
 		if files[name], err = os.ReadFile(source); err != nil {
 			return fmt.Errorf("reading what the node is to have: %w", err)
 		}
@@ -68,7 +70,8 @@ func kubeletConfig(o Options) ([]byte, error) {
 	config := object{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 		"authentication": object{
-			"anonymous": object{"enabled": false}, "webhook": object{"enabled": true}, "x509": object{"clientCAFile": ownFiles + "/clients.crt"},
+			"anonymous": object{"enabled": false}, "webhook": object{"enabled": true},
+			"x509": object{"clientCAFile": ownFiles + "/clients.crt"},
 		},
 		"authorization":            object{"mode": "Webhook"},
 		"containerRuntimeEndpoint": "unix://" + socket,
@@ -94,7 +97,8 @@ func kubeletConfig(o Options) ([]byte, error) {
 
 func (n *Node) startKubelet(ctx context.Context) error {
 	flags := []string{
-		"--config=" + ownFiles + "/kubelet.yaml", "--kubeconfig=" + ownFiles + "/kubelet.kubeconfig", "--cloud-provider=external",
+		"--config=" + ownFiles + "/kubelet.yaml", "--kubeconfig=" + ownFiles + "/kubelet.kubeconfig",
+		"--cloud-provider=external",
 		"--node-ip=" + addresses(n.options.Addresses),
 	}
 	p, err := n.run(ctx, "kubelet", append([]string{n.options.Agents, "kubelet"}, flags...)...)
@@ -112,7 +116,8 @@ func (n *Node) startProxy(ctx context.Context) error {
 		"--kubeconfig="+ownFiles+"/proxy.kubeconfig", "--proxy-mode=nftables", "--cluster-cidr="+n.options.PodCIDR,
 		"--healthz-bind-address="+proxyHealth,
 		// These are settings of the host's kernel.
-		"--conntrack-max-per-core=0", "--conntrack-min=0", "--conntrack-tcp-timeout-established=0", "--conntrack-tcp-timeout-close-wait=0",
+		"--conntrack-max-per-core=0", "--conntrack-min=0", "--conntrack-tcp-timeout-established=0",
+		"--conntrack-tcp-timeout-close-wait=0",
 	)
 	return err
 }

@@ -37,7 +37,8 @@ import (
 const (
 	// startTimeout bounds the wait for each part of a node; on an idle machine none takes a second.
 	startTimeout = 2 * time.Minute
-	// stopTimeout bounds the end of a machine, whose processes are killed. The kernel takes its time when the disk is busy.
+	// stopTimeout bounds the end of a machine, whose processes are killed. The kernel takes its time when the disk is
+	// busy.
 	stopTimeout = 3 * time.Minute
 	pollEvery   = 50 * time.Millisecond
 )
@@ -56,7 +57,8 @@ type Options struct {
 	Dir string
 	// Logs is a folder for one log file per program. Those of pods are below Dir/log/pods.
 	Logs string
-	// Cgroup is the name of the cgroup of all pods of the machine, in every hierarchy. No other machine's may begin with it.
+	// Cgroup is the name of the cgroup of all pods of the machine, in every hierarchy. No other machine's may begin
+	// with it.
 	Cgroup string
 	// Agents and Guest are executables: tools/lab/agents, and tools/cmd/guest.
 	Agents, Guest string
@@ -107,7 +109,8 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 // prepare makes the machine's folders and files.
 func (n *Node) prepare(context.Context) error {
 	if len(n.options.Dir) > maxDir {
-		return fmt.Errorf("its folder %s has a path of more than %d bytes, too long for the sockets in it; choose a shorter one", n.options.Dir, maxDir)
+		return fmt.Errorf("its folder %s has a path of more than %d bytes, too long for the sockets in it; choose a "+
+			"shorter one", n.options.Dir, maxDir)
 	}
 	err := errors.Join(machine.Make(n.options.Dir), os.MkdirAll(n.options.Logs, 0o755))
 	if err != nil {
@@ -143,7 +146,8 @@ func (n *Node) await(ctx context.Context, what string, p *process.Process, check
 
 // command is a command line that runs another one on the machine, as root of it.
 func (n *Node) command(command ...string) []string {
-	enter := []string{"nsenter", fmt.Sprintf("--target=%d", n.machine.PID()), "--net", "--mount", "--uts", "--pid", "--"}
+	enter := []string{"nsenter", fmt.Sprintf("--target=%d", n.machine.PID()), "--net", "--mount", "--uts", "--pid",
+		"--"}
 	return append(enter, command...)
 }
 
@@ -203,7 +207,9 @@ func (n *Node) Stop() error {
 		select {
 		case <-p.Done():
 		case <-deadline:
-			return fmt.Errorf("switching off machine %s: a process of it (pid %d) is still there %s after it was killed", n.options.Name, p.PID(), stopTimeout)
+			return fmt.Errorf(
+				"switching off machine %s: a process of it (pid %d) is still there %s after it was killed",
+				n.options.Name, p.PID(), stopTimeout)
 		}
 	}
 	return errors.Join(append(failed, cgroup.RemoveAll(n.options.Cgroup))...)

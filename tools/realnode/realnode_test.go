@@ -33,7 +33,8 @@ func TestCNIFolder(t *testing.T) {
 	}
 }
 
-// TestImportArguments: what each version of containerd's client has to be told to unpack an archive with our snapshotter.
+// TestImportArguments: what each version of containerd's client has to be told to unpack an archive with our
+// snapshotter.
 func TestImportArguments(t *testing.T) {
 	for version, want := range map[string]string{
 		"ctr github.com/containerd/containerd 1.6.20~ds1\n": "images import --snapshotter native",
@@ -47,7 +48,8 @@ func TestImportArguments(t *testing.T) {
 			t.Errorf("%q: %v and %v, want %s", version, got, err, want)
 		}
 	}
-	if got, err := importArguments("ctr github.com/containerd/containerd/v2 unknown"); err == nil || !strings.Contains(err.Error(), "unknown") {
+	if got, err := importArguments("ctr github.com/containerd/containerd/v2 unknown"); err == nil ||
+		!strings.Contains(err.Error(), "unknown") {
 		t.Errorf("got %v and %v, want what it says", got, err)
 	}
 }
@@ -70,7 +72,8 @@ func TestCNIConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	ipam := config.Plugins[0].IPAM
-	if len(ipam.Ranges) != 2 || ipam.Ranges[0][0].Subnet != "10.244.1.0/24" || ipam.Ranges[1][0].Subnet != "fd00:10:244::/64" {
+	if len(ipam.Ranges) != 2 || ipam.Ranges[0][0].Subnet != "10.244.1.0/24" ||
+		ipam.Ranges[1][0].Subnet != "fd00:10:244::/64" {
 		t.Errorf("pods are in %+v", ipam.Ranges)
 	}
 	if len(ipam.Routes) != 2 || ipam.Routes[0].Dst != "0.0.0.0/0" || ipam.Routes[1].Dst != "::/0" {
@@ -116,23 +119,27 @@ func TestKubeletConfig(t *testing.T) {
 	if worker["registerWithTaints"] != nil {
 		t.Errorf("a worker has the taints %v", worker["registerWithTaints"])
 	}
-	if anonymous := worker["authentication"].(map[string]any)["anonymous"]; !cmp.Equal(anonymous, map[string]any{"enabled": false}) {
+	if anonymous := worker["authentication"].(map[string]any)["anonymous"]; !cmp.Equal(anonymous,
+		map[string]any{"enabled": false}) {
 		t.Errorf("anybody may ask the kubelet: %v", anonymous)
 	}
 	control := read(Options{Taints: []corev1.Taint{{Key: "mine", Effect: corev1.TaintEffectNoSchedule}}})
-	if want := []any{map[string]any{"key": "mine", "effect": "NoSchedule"}}; !cmp.Equal(want, control["registerWithTaints"]) {
+	if want := []any{map[string]any{"key": "mine", "effect": "NoSchedule"}}; !cmp.Equal(want,
+		control["registerWithTaints"]) {
 		t.Errorf("got the taints %v", control["registerWithTaints"])
 	}
 }
 
 func TestAddresses(t *testing.T) {
-	if got := addresses([]netip.Addr{netip.MustParseAddr("10.0.0.5"), netip.MustParseAddr("fd00::5")}); got != "10.0.0.5,fd00::5" {
+	if got := addresses([]netip.Addr{netip.MustParseAddr("10.0.0.5"),
+		netip.MustParseAddr("fd00::5")}); got != "10.0.0.5,fd00::5" {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestLongFolder(t *testing.T) {
-	_, err := Start(t.Context(), Options{Name: "worker-1", Dir: "/" + strings.Repeat("x", 100), Cgroup: "thalassa-test-that-is-not-there."})
+	_, err := Start(t.Context(), Options{Name: "worker-1", Dir: "/" + strings.Repeat("x", 100),
+		Cgroup: "thalassa-test-that-is-not-there."})
 	if err == nil || !strings.Contains(err.Error(), "choose a shorter one") {
 		t.Errorf("got %v, want what to do", err)
 	}
@@ -142,17 +149,20 @@ func TestLongFolder(t *testing.T) {
 func TestErr(t *testing.T) {
 	for script, why := range map[string]string{"exit 3": "3", "exit 0": "ended well", "exec sleep 60": ""} {
 		p, err := process.Start(t.Context(), process.Spec{
-			Name: "containerd", Path: "/bin/sh", Args: []string{"-c", script}, LogPath: filepath.Join(t.TempDir(), "log"),
+			Name: "containerd", Path: "/bin/sh", Args: []string{"-c", script}, LogPath: filepath.Join(t.TempDir(),
+				"log"),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := &Node{options: Options{Name: "worker-1", Cgroup: "thalassa-test-that-is-not-there."}, components: []*process.Process{p}}
+		n := &Node{options: Options{Name: "worker-1", Cgroup: "thalassa-test-that-is-not-there."},
+			components: []*process.Process{p}}
 		if why != "" {
 			<-p.Done()
 		}
 		err = n.Err()
-		if (err == nil) != (why == "") || err != nil && (!strings.Contains(err.Error(), "worker-1") || !strings.Contains(err.Error(), why)) {
+		if (err == nil) != (why == "") || err != nil && (!strings.Contains(err.Error(), "worker-1") ||
+			!strings.Contains(err.Error(), why)) {
 			t.Errorf("%s: %v, want %q", script, err, why)
 		}
 		if err := n.Stop(); err != nil {

@@ -80,8 +80,8 @@ func (f *Dir) Guard(guest string) error {
 	return nil
 }
 
-// Sweep waits until the cluster with that folder has ended, and removes what it left, if anything. Its network namespaces
-// are among that: the plane that they belong to has been killed as well.
+// Sweep waits until the cluster with that folder has ended, and removes what it left, if anything. Its network
+// namespaces are among that: the plane that they belong to has been killed as well.
 func Sweep(path string) error { return sweep(clusters(), path, netns.Clean) }
 
 func sweep(in rundir.Location, path string, networks func() (removed []string, err error)) error {

@@ -47,7 +47,8 @@ func TestCgroupsHaveTheNamesOfMachines(t *testing.T) {
 func TestSweep(t *testing.T) {
 	in := elsewhere(t)
 	path := filepath.Join(in.Parent, in.Prefix+"killed")
-	err := errors.Join(os.MkdirAll(filepath.Join(path, "machines/worker-1/lib"), 0o700), os.WriteFile(filepath.Join(path, "lock"), nil, 0o600))
+	err := errors.Join(os.MkdirAll(filepath.Join(path, "machines/worker-1/lib"), 0o700),
+		os.WriteFile(filepath.Join(path, "lock"), nil, 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSweepThoughAnotherCannotBeCleaned removes its own files, although the network of another cluster stays for ever, and says so in the end.
+// TestSweepThoughAnotherCannotBeCleaned removes its own files, although the network of another cluster stays for ever,
+// and says so in the end.
 func TestSweepThoughAnotherCannotBeCleaned(t *testing.T) {
 	in := elsewhere(t)
 	path := filepath.Join(in.Parent, in.Prefix+"killed")

@@ -41,7 +41,8 @@ func (a *assembly) sign(item Item) error {
 	if err != nil {
 		return fmt.Errorf("signing %s: %w", item.Repository, err)
 	}
-	signed, err := a.key.Sign(Registry+"/"+item.Repository, digest, map[string]string{"artifact": item.Repository, "version": number(a.list.Version)})
+	signed, err := a.key.Sign(Registry+"/"+item.Repository, digest, map[string]string{"artifact": item.Repository,
+		"version": number(a.list.Version)})
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,8 @@ func (a *assembly) sign(item Item) error {
 		return err
 	}
 	a.list.Items = append(a.list.Items, Item{
-		Kind: KindSignature, Repository: item.Repository, Tag: signature.Tag(digest), Digest: entry.Descriptor.Digest.String(), Subject: item.Digest,
+		Kind: KindSignature, Repository: item.Repository, Tag: signature.Tag(digest),
+		Digest: entry.Descriptor.Digest.String(), Subject: item.Digest,
 	})
 	return nil
 }
@@ -65,10 +67,12 @@ func (a *assembly) manifest(kind Kind, repository, tag string, m artifact.Manife
 }
 
 // attach stores a document about another artifact of the same repository.
-func (a *assembly) attach(kind Kind, repository string, subject v1.Descriptor, mediaType string, document []byte) error {
+func (a *assembly) attach(kind Kind, repository string, subject v1.Descriptor, mediaType string,
+	document []byte) error {
 	about := v1.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size}
 	_, err := a.manifest(kind, repository, "", artifact.Manifest{
-		Type: mediaType, Layers: []artifact.Blob{{Type: types.MediaType(mediaType), Content: document}}, Subject: &about,
+		Type: mediaType, Layers: []artifact.Blob{{Type: types.MediaType(mediaType), Content: document}},
+		Subject: &about,
 	})
 	if err != nil {
 		return err

@@ -35,8 +35,8 @@ func (b Bundle) Artifact() artifact.Manifest {
 	}
 }
 
-// PackBundle packs a folder with manifests. Wherever they name the image by a tag, the bundle names it by its digest. The same
-// release gives the same bytes.
+// PackBundle packs a folder with manifests. Wherever they name the image by a tag, the bundle names it by its digest.
+// The same release gives the same bytes.
 func PackBundle(folder, image, digest string, s Source) (Bundle, error) {
 	var archive bytes.Buffer
 	compressed := gzip.NewWriter(&archive)
@@ -80,7 +80,8 @@ func (p *bundlePacker) add(file, name string) error {
 	if path.Ext(name) == ".yaml" {
 		content = p.pin(content)
 	}
-	header := &tar.Header{Name: name, Mode: 0o644, Size: int64(len(content)), ModTime: p.source.Committed.UTC(), Typeflag: tar.TypeReg, Format: tar.FormatPAX}
+	header := &tar.Header{Name: name, Mode: 0o644, Size: int64(len(content)), ModTime: p.source.Committed.UTC(),
+		Typeflag: tar.TypeReg, Format: tar.FormatPAX}
 	if err := p.WriteHeader(header); err != nil {
 		return err
 	}

@@ -43,8 +43,9 @@ func (c Chart) Artifact() artifact.Manifest {
 	}
 }
 
-// PackChart packs the chart in folder as a release: with the digest of its image among its values, so that what was tested is what
-// runs, and with what Artifact Hub shows. The same release gives the same bytes. It fails for a chart of another version.
+// PackChart packs the chart in folder as a release: with the digest of its image among its values, so that what was
+// tested is what runs, and with what Artifact Hub shows. The same release gives the same bytes. It fails for a chart of
+// another version.
 func PackChart(folder, digest string, s Source) (Chart, error) {
 	scratch, err := os.MkdirTemp("", "chart-")
 	if err != nil {
@@ -74,13 +75,15 @@ func packChart(folder, scratch, digest string, s Source) (Chart, error) {
 		return Chart{}, err
 	}
 	if m := chart.Metadata; m.Version != s.Number() || m.AppVersion != s.Number() {
-		return Chart{}, fmt.Errorf("its Chart.yaml says version %s and appVersion %s: both have to be %s", m.Version, m.AppVersion, s.Number())
+		return Chart{}, fmt.Errorf("its Chart.yaml says version %s and appVersion %s: both have to be %s", m.Version,
+			m.AppVersion, s.Number())
 	}
 	notes, err := os.ReadFile(filepath.Join(folder, "CHANGELOG.md"))
 	if err != nil {
 		return Chart{}, err
 	}
-	if chart.Metadata.Annotations, err = hubAnnotations(chart.Metadata.Annotations, string(notes), digest, s); err != nil {
+	if chart.Metadata.Annotations, err = hubAnnotations(chart.Metadata.Annotations, string(notes), digest,
+		s); err != nil {
 		return Chart{}, err
 	}
 	chart.StampModTimes(s.Committed)
@@ -100,7 +103,8 @@ func packChart(folder, scratch, digest string, s Source) (Chart, error) {
 	return Chart{Name: chart.Metadata.Name, Version: s.Number(), Archive: archive, config: config, about: about}, nil
 }
 
-// setDigest writes the value image.digest and leaves every other byte of the file as it is: its comments are its documentation.
+// setDigest writes the value image.digest and leaves every other byte of the file as it is: its comments are its
+// documentation.
 func setDigest(path, digest string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -150,8 +154,9 @@ func hubAnnotations(own map[string]string, changelog, digest string, s Source) (
 		"artifacthub.io/changes":    string(changes),
 		"artifacthub.io/license":    license,
 		"artifacthub.io/prerelease": fmt.Sprint(strings.Contains(s.Number(), "-")),
-		"artifacthub.io/images":     "- name: cloud-controller-manager\n  image: " + Registry + "/cloud-controller-manager@" + digest + "\n",
-		"artifacthub.io/links":      "- name: documentation\n  url: " + repository + "/tree/main/docs\n",
+		"artifacthub.io/images": "- name: cloud-controller-manager\n  image: " + Registry +
+			"/cloud-controller-manager@" + digest + "\n",
+		"artifacthub.io/links": "- name: documentation\n  url: " + repository + "/tree/main/docs\n",
 	}
 	maps.Copy(annotations, own)
 	return annotations, nil

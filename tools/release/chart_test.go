@@ -36,7 +36,8 @@ func TestPackChart(t *testing.T) {
 	}
 	for _, file := range read.Raw {
 		if file.Name == "values.yaml" {
-			want := "# Registry.\nimage:\n  tag: \"\"\n  # Digest; wins over the tag.\n  digest: " + someDigest + "\n  pullPolicy: IfNotPresent\n"
+			want := "# Registry.\nimage:\n  tag: \"\"\n  # Digest; wins over the tag.\n  digest: " + someDigest +
+				"\n  pullPolicy: IfNotPresent\n"
 			if string(file.Data) != want {
 				t.Errorf("values:\n%s\nwant\n%s", file.Data, want)
 			}
@@ -44,13 +45,15 @@ func TestPackChart(t *testing.T) {
 	}
 	hub := read.Metadata.Annotations
 	for key, want := range map[string]string{
-		"changes": "kind: added", "images": someDigest, "license": "Apache-2.0", "prerelease": "false", "links": "https://",
+		"changes": "kind: added", "images": someDigest, "license": "Apache-2.0", "prerelease": "false",
+		"links": "https://",
 	} {
 		if !strings.Contains(hub["artifacthub.io/"+key], want) {
 			t.Errorf("artifacthub.io/%s = %q, want something with %q", key, hub["artifacthub.io/"+key], want)
 		}
 	}
-	if content, err := os.ReadFile(filepath.Join(folder, "values.yaml")); err != nil || strings.Contains(string(content), someDigest) {
+	if content, err := os.ReadFile(filepath.Join(folder, "values.yaml")); err != nil ||
+		strings.Contains(string(content), someDigest) {
 		t.Errorf("the sources were changed: %v", err)
 	}
 }
@@ -61,7 +64,8 @@ func TestPackChartWithoutDigest(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "values.yaml"), []byte("image: {}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := PackChart(folder, someDigest, s); err == nil || !strings.Contains(err.Error(), "no value image.digest") {
+	if _, err := PackChart(folder, someDigest, s); err == nil ||
+		!strings.Contains(err.Error(), "no value image.digest") {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -129,13 +133,15 @@ func TestPackBundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := unpack(t, bundle.Archive)
-	if want := "image: \"" + Registry + "/cloud-controller-manager@" + someDigest + "\"\n"; files["base/workload.yaml"] != want {
+	if want := "image: \"" + Registry + "/cloud-controller-manager@" + someDigest +
+		"\"\n"; files["base/workload.yaml"] != want {
 		t.Errorf("the workload is %q, want %q", files["base/workload.yaml"], want)
 	}
 	if files["README.md"] != "# Overlays\n" {
 		t.Errorf("files %v", files)
 	}
-	if _, err := PackBundle(filepath.Join(s.Root, "kustomize"), "example.com/other", someDigest, s); err == nil || !strings.Contains(err.Error(), "no file in it names") {
+	if _, err := PackBundle(filepath.Join(s.Root, "kustomize"), "example.com/other", someDigest, s); err == nil ||
+		!strings.Contains(err.Error(), "no file in it names") {
 		t.Errorf("error = %v", err)
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/image"
 )
 
-// complete returns all that the list of a release lacks: it is signed, but so would be one that a mistake has left half empty.
+// complete returns all that the list of a release lacks: it is signed, but so would be one that a mistake has left half
+// empty.
 func (l List) complete() error {
 	var problems []error
 	for _, program := range image.Programs() {
@@ -33,7 +34,8 @@ func (l List) complete() error {
 			continue
 		}
 		if item.Tag != number(l.Version) {
-			problems = append(problems, fmt.Errorf("%s %s has the tag %q, want %q", item.Kind, item.Repository, item.Tag, number(l.Version)))
+			problems = append(problems, fmt.Errorf("%s %s has the tag %q, want %q", item.Kind, item.Repository,
+				item.Tag, number(l.Version)))
 		}
 		for _, kind := range []Kind{KindSignature, KindProvenance} {
 			if !l.has(kind, item.Repository, item.Digest) {

@@ -97,7 +97,8 @@ func TestListThatDisagrees(t *testing.T) {
 				item.Subject = sboms[1].Subject
 			}
 		}),
-		"its value image.digest is \"" + manager.Digest + "\", the release's image is " + emulator.Digest: change(func(item *Item) {
+		"its value image.digest is \"" + manager.Digest + "\", the release's image is " +
+			emulator.Digest: change(func(item *Item) {
 			if item.Digest == manager.Digest {
 				item.Digest = emulator.Digest
 			}
@@ -107,7 +108,8 @@ func TestListThatDisagrees(t *testing.T) {
 		}),
 	} {
 		relist(t, r, key, changed)
-		if err := Verify(t.Context(), r, "v1.0.0", public, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+		if err := Verify(t.Context(), r, "v1.0.0", public, io.Discard); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error = %v, want %q", err, want)
 		}
 	}
@@ -128,7 +130,8 @@ func TestStatementAboutSomethingElse(t *testing.T) {
 		t.Error(err)
 	}
 	item.Subject = v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("1", 64)}.String()
-	if err := list.agrees(item, statement); err == nil || !strings.Contains(err.Error(), "its statement is not about "+item.Subject) {
+	if err := list.agrees(item, statement); err == nil || !strings.Contains(err.Error(), "its statement is not about "+
+		item.Subject) {
 		t.Errorf("error = %v", err)
 	}
 	bundle := list.of(KindBundle)[0]

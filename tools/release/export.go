@@ -13,8 +13,9 @@ import (
 	"strings"
 )
 
-// Export writes the files of a commit of the git clone at root, and no other, into a new folder below the temporary ones, which the
-// caller removes. What lies about in the clone without being committed, secrets perhaps, is no part of a release.
+// Export writes the files of a commit of the git clone at root, and no other, into a new folder below the temporary
+// ones, which the caller removes. What lies about in the clone without being committed, secrets perhaps, is no part of
+// a release.
 func Export(ctx context.Context, root, revision string) (folder string, err error) {
 	archive, err := git(ctx, root, "archive", "--format=tar", revision)
 	if err != nil {
@@ -30,12 +31,13 @@ func Export(ctx context.Context, root, revision string) (folder string, err erro
 	return folder, nil
 }
 
-// CheckTag wants the tag of a version to be on a revision in the git clone at root, so that who looks up the tag finds what the
-// release was made from.
+// CheckTag wants the tag of a version to be on a revision in the git clone at root, so that who looks up the tag finds
+// what the release was made from.
 func CheckTag(ctx context.Context, root, version, revision string) error {
 	commit, err := git(ctx, root, "rev-parse", "--quiet", "--verify", "refs/tags/"+version+"^{commit}")
 	if err != nil {
-		return fmt.Errorf("releasing %s: there is no tag %s in git; make it with git tag --annotate %s", version, version, version)
+		return fmt.Errorf("releasing %s: there is no tag %s in git; make it with git tag --annotate %s", version,
+			version, version)
 	}
 	if on := strings.TrimSpace(string(commit)); on != revision {
 		return fmt.Errorf("releasing %s: its tag is on %s, not on %s, which is checked out", version, on, revision)
@@ -83,7 +85,8 @@ func extractEntry(root *os.Root, header *tar.Header, content io.Reader) error {
 	case tar.TypeDir:
 		return root.MkdirAll(filepath.FromSlash(header.Name), 0o755)
 	case tar.TypeReg:
-		to, err := root.OpenFile(filepath.FromSlash(header.Name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, header.FileInfo().Mode().Perm())
+		to, err := root.OpenFile(filepath.FromSlash(header.Name), os.O_CREATE|os.O_EXCL|os.O_WRONLY,
+			header.FileInfo().Mode().Perm())
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,8 @@ func clone(t *testing.T, files map[string]string) (root, revision string) {
 // runGit runs git without anybody's settings.
 func runGit(t *testing.T, root string, arguments ...string) string {
 	t.Helper()
-	who := []string{"-C", root, "-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false", "-c", "tag.gpgsign=false"}
+	who := []string{"-C", root, "-c", "user.name=Test", "-c", "user.email=test@example.com", "-c",
+		"commit.gpgsign=false", "-c", "tag.gpgsign=false"}
 	command := exec.CommandContext(t.Context(), "git", append(who, arguments...)...)
 	command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
 	output, err := command.CombinedOutput()
@@ -43,7 +44,8 @@ func runGit(t *testing.T, root string, arguments ...string) string {
 // TestExport: what is not committed stays out, be it new, changed or ignored.
 func TestExport(t *testing.T) {
 	root, revision := clone(t, map[string]string{"a.txt": "committed", "deep/er/b.txt": "b", ".gitignore": ".env\n"})
-	for name, content := range map[string]string{"a.txt": "changed", "new.go": "package oops", "deep/.env": "SECRET=1"} {
+	for name, content := range map[string]string{"a.txt": "changed", "new.go": "package oops",
+		"deep/.env": "SECRET=1"} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +69,8 @@ func TestExport(t *testing.T) {
 }
 
 func TestExportOfNothing(t *testing.T) {
-	if _, err := Export(t.Context(), t.TempDir(), strings.Repeat("0a", 20)); err == nil || !strings.Contains(err.Error(), "git archive") {
+	if _, err := Export(t.Context(), t.TempDir(), strings.Repeat("0a", 20)); err == nil ||
+		!strings.Contains(err.Error(), "git archive") {
 		t.Errorf("outside git: %v", err)
 	}
 	root, _ := clone(t, map[string]string{"target": "x"})
@@ -76,14 +79,16 @@ func TestExportOfNothing(t *testing.T) {
 	}
 	runGit(t, root, "add", "--all")
 	runGit(t, root, "commit", "--quiet", "--message=link")
-	if _, err := Export(t.Context(), root, "HEAD"); err == nil || !strings.Contains(err.Error(), "link is neither a file nor a folder") {
+	if _, err := Export(t.Context(), root, "HEAD"); err == nil ||
+		!strings.Contains(err.Error(), "link is neither a file nor a folder") {
 		t.Errorf("a symbolic link: %v", err)
 	}
 }
 
 func TestCheckTag(t *testing.T) {
 	root, revision := clone(t, map[string]string{"a.txt": "a"})
-	if err := CheckTag(t.Context(), root, "v1.0.0", revision); err == nil || !strings.Contains(err.Error(), "there is no tag v1.0.0") {
+	if err := CheckTag(t.Context(), root, "v1.0.0", revision); err == nil ||
+		!strings.Contains(err.Error(), "there is no tag v1.0.0") {
 		t.Errorf("without a tag: %v", err)
 	}
 	runGit(t, root, "tag", "--annotate", "--message=x", "v1.0.0")
@@ -92,7 +97,8 @@ func TestCheckTag(t *testing.T) {
 	}
 	runGit(t, root, "commit", "--quiet", "--allow-empty", "--message=more")
 	head := strings.TrimSpace(runGit(t, root, "rev-parse", "HEAD"))
-	if err := CheckTag(t.Context(), root, "v1.0.0", head); err == nil || !strings.Contains(err.Error(), "its tag is on "+revision) {
+	if err := CheckTag(t.Context(), root, "v1.0.0", head); err == nil ||
+		!strings.Contains(err.Error(), "its tag is on "+revision) {
 		t.Errorf("after another commit: %v", err)
 	}
 }

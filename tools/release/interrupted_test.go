@@ -31,9 +31,10 @@ func TestInterruptedMirror(t *testing.T) {
 	})
 }
 
-// testInterrupted interrupts run at every single upload. No version has its tag without all that belongs to it, nobody takes half a
-// release for one, and running it again completes it.
-func testInterrupted(t *testing.T, serve func(*testing.T) (artifact.Registry, *broken), public signature.PublicKey, run func(to artifact.Registry) error) {
+// testInterrupted interrupts run at every single upload. No version has its tag without all that belongs to it, nobody
+// takes half a release for one, and running it again completes it.
+func testInterrupted(t *testing.T, serve func(*testing.T) (artifact.Registry, *broken), public signature.PublicKey,
+	run func(to artifact.Registry) error) {
 	t.Helper()
 	whole, counted := serve(t)
 	var uploads atomic.Int64
@@ -62,7 +63,8 @@ func testInterrupted(t *testing.T, serve func(*testing.T) (artifact.Registry, *b
 }
 
 // resumed runs again what was interrupted.
-func resumed(t *testing.T, to artifact.Registry, b *broken, public signature.PublicKey, stop int64, run func(to artifact.Registry) error) {
+func resumed(t *testing.T, to artifact.Registry, b *broken, public signature.PublicKey, stop int64,
+	run func(to artifact.Registry) error) {
 	t.Helper()
 	if err := Verify(t.Context(), to, "v1.0.0", public, io.Discard); err == nil {
 		t.Fatalf("stopped after %d uploads, it was found good", stop)
@@ -112,8 +114,11 @@ func tagged(t *testing.T, r artifact.Registry, list List, stop int64) {
 				t.Fatal(err)
 			}
 			attached, err := r.Attached(t.Context(), item.Repository, subject)
-			if err != nil || !slices.ContainsFunc(attached, func(d v1.Descriptor) bool { return d.Digest.String() == document.Digest }) {
-				t.Errorf("stopped after %d uploads, %s has its tag and no %s: %v", stop, item.Repository, document.Kind, err)
+			if err != nil || !slices.ContainsFunc(attached, func(d v1.Descriptor) bool {
+				return d.Digest.String() == document.Digest
+			}) {
+				t.Errorf("stopped after %d uploads, %s has its tag and no %s: %v", stop, item.Repository, document.Kind,
+					err)
 			}
 		}
 	}

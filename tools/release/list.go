@@ -18,7 +18,8 @@ const (
 	listType       = "application/vnd.thalassa-cloud.ccm.release.v1+json"
 )
 
-// List is everything a release consists of. It is an artifact of the release itself, signed, so that one signature covers all.
+// List is everything a release consists of. It is an artifact of the release itself, signed, so that one signature
+// covers all.
 type List struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`
@@ -87,7 +88,8 @@ func readList(image v1.Image) (List, error) {
 	decoder.DisallowUnknownFields()
 	var list List
 	if err := decoder.Decode(&list); err != nil {
-		return List{}, fmt.Errorf("reading the list of the release: %w; it may be of a newer version of this program", err)
+		return List{}, fmt.Errorf("reading the list of the release: %w; it may be of a newer version of this program",
+			err)
 	}
 	return list, nil
 }

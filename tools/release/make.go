@@ -37,9 +37,9 @@ const (
 	provenanceType = "application/vnd.in-toto+json"
 )
 
-// Make makes the release of a source in folder, which must not exist: it is there when the release is complete. It tells what it
-// does. With a key everything is signed, and it has to be the one whose public half is in the sources; without one it is a
-// dry run, whose result nobody can publish.
+// Make makes the release of a source in folder, which must not exist: it is there when the release is complete. It
+// tells what it does. With a key everything is signed, and it has to be the one whose public half is in the sources;
+// without one it is a dry run, whose result nobody can publish.
 func Make(ctx context.Context, s Source, folder string, key *signature.Key, tell io.Writer) error {
 	return makeWith(ctx, image.Build, s, folder, key, tell)
 }
@@ -59,9 +59,10 @@ func makeWith(ctx context.Context, build builder, s Source, folder string, key *
 		return fmt.Errorf("releasing %s: %w", s.Version, err)
 	}
 	defer os.RemoveAll(unfinished)
-	m := &maker{Source: s, folder: filepath.Join(unfinished, filepath.Base(folder)), tell: tell, build: build, assembly: assembly{
-		key: key, list: List{Version: s.Version, Revision: s.Revision},
-	}}
+	m := &maker{Source: s, folder: filepath.Join(unfinished, filepath.Base(folder)), tell: tell, build: build,
+		assembly: assembly{
+			key: key, list: List{Version: s.Version, Revision: s.Revision},
+		}}
 	if err := m.make(ctx); err != nil {
 		return fmt.Errorf("releasing %s: %w", s.Version, err)
 	}
@@ -133,7 +134,8 @@ func (m *maker) notes() (string, error) {
 	return absolute(notes, "", m.Version), err
 }
 
-// images builds all images with what they are made of and how, and returns the digest of the cloud controller manager's.
+// images builds all images with what they are made of and how, and returns the digest of the cloud controller
+// manager's.
 func (m *maker) images(ctx context.Context) (digest string, err error) {
 	for _, program := range image.Programs() {
 		m.say("building the image of %s", program.Name)
@@ -196,7 +198,8 @@ func (m *maker) sbom(program image.Program, one v1.Image, descriptor v1.Descript
 		return fmt.Errorf("reading how %s was built: %w", program.Name, err)
 	}
 	m.goVersion = info.GoVersion
-	document, err := sbom.Of(path, sbom.Subject{Name: program.Name, Version: m.Number(), At: m.Committed, License: license})
+	document, err := sbom.Of(path, sbom.Subject{Name: program.Name, Version: m.Number(), At: m.Committed,
+		License: license})
 	if err != nil {
 		return err
 	}
@@ -212,7 +215,8 @@ func (m *maker) provenance(item Item) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return provenance.Statement([]provenance.Subject{{Name: Registry + "/" + item.Repository, SHA256: strings.TrimPrefix(item.Digest, "sha256:")}}, provenance.Build{
+	return provenance.Statement([]provenance.Subject{{Name: Registry + "/" + item.Repository,
+		SHA256: strings.TrimPrefix(item.Digest, "sha256:")}}, provenance.Build{
 		Version: m.Version, Revision: m.Revision, Committed: m.Committed, Command: "make release VERSION=" + m.Version,
 		GoVersion: m.goVersion, Materials: materials,
 	})
@@ -246,7 +250,8 @@ func (m *maker) chart(digest string) error {
 
 func (m *maker) bundle(digest string) error {
 	m.say("packing the Kustomize bundle")
-	bundle, err := PackBundle(filepath.Join(m.Root, "kustomize"), Registry+"/"+image.Programs()[0].Repository, digest, m.Source)
+	bundle, err := PackBundle(filepath.Join(m.Root, "kustomize"), Registry+"/"+image.Programs()[0].Repository, digest,
+		m.Source)
 	if err != nil {
 		return err
 	}

@@ -11,10 +11,12 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/signature"
 )
 
-// Mirror copies a release, everything that its list names and the list itself, from one registry to another by digest, so that all
-// signatures stay valid. Only what is signed with the key is copied. Versions get their tags when everything is there, and no tag is
-// moved. What is there already is not copied again, so that one that was interrupted is completed by another.
-func Mirror(ctx context.Context, from, to artifact.Registry, version string, key signature.PublicKey, tell io.Writer) error {
+// Mirror copies a release, everything that its list names and the list itself, from one registry to another by digest,
+// so that all signatures stay valid. Only what is signed with the key is copied. Versions get their tags when
+// everything is there, and no tag is moved. What is there already is not copied again, so that one that was interrupted
+// is completed by another.
+func Mirror(ctx context.Context, from, to artifact.Registry, version string, key signature.PublicKey,
+	tell io.Writer) error {
 	release, err := lookup(ctx, from, version, key)
 	if err != nil {
 		return fmt.Errorf("mirroring %s: %w", version, err)
@@ -25,16 +27,18 @@ func Mirror(ctx context.Context, from, to artifact.Registry, version string, key
 	return nil
 }
 
-// Save copies a release from a registry into a folder, which must not exist: it is there when it is complete, and Publish uploads it
-// to another registry. Only what is signed with the key is copied.
-func Save(ctx context.Context, from artifact.Registry, version string, key signature.PublicKey, folder string, tell io.Writer) error {
+// Save copies a release from a registry into a folder, which must not exist: it is there when it is complete, and
+// Publish uploads it to another registry. Only what is signed with the key is copied.
+func Save(ctx context.Context, from artifact.Registry, version string, key signature.PublicKey, folder string,
+	tell io.Writer) error {
 	if err := save(ctx, from, version, key, folder, tell); err != nil {
 		return fmt.Errorf("saving %s: %w", version, err)
 	}
 	return nil
 }
 
-func save(ctx context.Context, from artifact.Registry, version string, key signature.PublicKey, folder string, tell io.Writer) error {
+func save(ctx context.Context, from artifact.Registry, version string, key signature.PublicKey, folder string,
+	tell io.Writer) error {
 	if _, err := os.Stat(folder); err == nil {
 		return fmt.Errorf("%s is there already; remove it to save the release again", folder)
 	}

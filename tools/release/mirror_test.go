@@ -37,7 +37,8 @@ func TestMirror(t *testing.T) {
 				t.Error(err)
 			}
 			nobody, _ := serve(t)
-			if err := Mirror(t.Context(), from, nobody, "v1.0.0", other, io.Discard); err == nil || !strings.Contains(err.Error(), "not signed with this key") {
+			if err := Mirror(t.Context(), from, nobody, "v1.0.0", other, io.Discard); err == nil ||
+				!strings.Contains(err.Error(), "not signed with this key") {
 				t.Errorf("what others have signed was copied: %v", err)
 			}
 		})
@@ -106,7 +107,8 @@ func TestSave(t *testing.T) {
 			if got := get(t, to, listRepository, "1.0.0").Digest; got != list {
 				t.Errorf("the list is %s, was %s", got, list)
 			}
-			if err := Save(t.Context(), from, "v1.0.0", public, carried, io.Discard); err == nil || !strings.Contains(err.Error(), "remove it to save the release again") {
+			if err := Save(t.Context(), from, "v1.0.0", public, carried, io.Discard); err == nil ||
+				!strings.Contains(err.Error(), "remove it to save the release again") {
 				t.Errorf("over another one: %v", err)
 			}
 		})
@@ -119,7 +121,8 @@ func TestFailedSaveLeavesNothing(t *testing.T) {
 	_, other := newKey(t)
 	from, b := published(t, key)
 	parent := t.TempDir()
-	if err := Save(t.Context(), from, "v1.0.0", other, filepath.Join(parent, "saved"), io.Discard); err == nil || !strings.Contains(err.Error(), "not signed with this key") {
+	if err := Save(t.Context(), from, "v1.0.0", other, filepath.Join(parent, "saved"), io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "not signed with this key") {
 		t.Errorf("what others have signed was saved: %v", err)
 	}
 	b.set(deny(http.MethodGet, "/kustomize/blobs/"))

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Notes returns the section of a CHANGELOG in the format of Keep a Changelog that is about a version ("v1.2.3"), without its heading.
-// It fails when there is none, and when it says nothing.
+// Notes returns the section of a CHANGELOG in the format of Keep a Changelog that is about a version ("v1.2.3"),
+// without its heading. It fails when there is none, and when it says nothing.
 func Notes(changelog, version string) (string, error) {
 	heading := "## [" + strings.TrimPrefix(version, "v") + "]"
 	var notes []string
@@ -26,7 +26,9 @@ func Notes(changelog, version string) (string, error) {
 		}
 	}
 	if !found {
-		return "", fmt.Errorf("reading the release notes of %s: the changelog has no heading %q; turn \"## [Unreleased]\" into one", version, heading)
+		return "",
+			fmt.Errorf("reading the release notes of %s: the changelog has no heading %q; turn \"## [Unreleased]\" "+
+				"into one", version, heading)
 	}
 	return said(notes, version)
 }
@@ -42,8 +44,8 @@ func said(notes []string, version string) (string, error) {
 // links matches the targets of links in Markdown, without the parts of a page.
 func links() *regexp.Regexp { return regexp.MustCompile(`\]\(([^)#\s]+)`) }
 
-// absolute changes the links of a page in a folder of the repository to links into its sources at a version, because the
-// page is read elsewhere.
+// absolute changes the links of a page in a folder of the repository to links into its sources at a version, because
+// the page is read elsewhere.
 func absolute(text, folder, version string) string {
 	return links().ReplaceAllStringFunc(text, func(link string) string {
 		target := strings.TrimPrefix(link, "](")

@@ -40,7 +40,8 @@ func TestNotes(t *testing.T) {
 // TestNotesAreReadElsewhere, where links that are relative lead nowhere.
 func TestNotesAreReadElsewhere(t *testing.T) {
 	got := absolute("See [docs](docs/a.md#b), [there](https://example.com/x) and [here](#c).", "", "v1.0.0")
-	want := "See [docs](https://github.com/thalassa-cloud/thalassa-ccm/blob/v1.0.0/docs/a.md#b), [there](https://example.com/x) and [here](#c)."
+	want := "See [docs](https://github.com/thalassa-cloud/thalassa-ccm/blob/v1.0.0/docs/a.md#b), " +
+		"[there](https://example.com/x) and [here](#c)."
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

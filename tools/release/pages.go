@@ -10,8 +10,9 @@ import (
 // unpublished is what texts in the repository say of images that no release has. A release has them.
 const unpublished = "not published yet"
 
-// writePages changes the Markdown files of a chart to what its user has: the chart in a registry, at its version, and no copy of the
-// repository. Links into the repository become links to it at that version, since pages such as Artifact Hub's show a file alone.
+// writePages changes the Markdown files of a chart to what its user has: the chart in a registry, at its version, and
+// no copy of the repository. Links into the repository become links to it at that version, since pages such as Artifact
+// Hub's show a file alone.
 func writePages(copied, folder string, s Source) error {
 	inside, err := filepath.Rel(s.Root, folder)
 	if err != nil {
@@ -29,7 +30,8 @@ func writePages(copied, folder string, s Source) error {
 		}
 		text := pageOf(string(content), inside, s)
 		if strings.Contains(text, "helm install") && strings.Contains(text, " "+inside+" ") {
-			return fmt.Errorf("%s installs the chart from %s, which its user does not have", filepath.Base(file), inside)
+			return fmt.Errorf("%s installs the chart from %s, which its user does not have", filepath.Base(file),
+				inside)
 		}
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return err

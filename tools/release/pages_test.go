@@ -43,7 +43,8 @@ func TestPackedPages(t *testing.T) {
 		if found := relative.FindAllString(text, -1); len(found) > 0 {
 			t.Errorf("%s has relative links: %q", file.Name, found)
 		}
-		want := "helm install thalassa-ccm oci://" + Registry + "/charts/thalassa-ccm --version " + s.Number() + " --namespace"
+		want := "helm install thalassa-ccm oci://" + Registry + "/charts/thalassa-ccm --version " + s.Number() +
+			" --namespace"
 		if file.Name == "README.md" && !strings.Contains(text, want) {
 			t.Errorf("the README lacks %q:\n%s", want, text)
 		}
@@ -56,7 +57,8 @@ func TestPackedPages(t *testing.T) {
 func TestPageOf(t *testing.T) {
 	const text = "# A\n\nThe images are not published yet: build\none.\n\n" +
 		"[b](../../docs/b.md#c), [d](#d), [e](https://e.example), [f](f.yaml)\n\n    helm install x charts/x --wait\n"
-	const want = "# A\n\n[b](" + repository + "/blob/v1.0.0/docs/b.md#c), [d](#d), [e](https://e.example), [f](" + repository + "/blob/v1.0.0/charts/x/f.yaml)\n\n" +
+	const want = "# A\n\n[b](" + repository + "/blob/v1.0.0/docs/b.md#c), [d](#d), [e](https://e.example), [f](" +
+		repository + "/blob/v1.0.0/charts/x/f.yaml)\n\n" +
 		"    helm install x oci://" + Registry + "/charts/x --version 1.0.0 --wait\n"
 	if got := pageOf(text, "charts/x", Source{Version: "v1.0.0"}); got != want {
 		t.Errorf("page:\n%s\nwant\n%s", got, want)

@@ -16,9 +16,10 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/signature"
 )
 
-// Publish uploads the release below folder to a registry: what its signed list names, which has to be all that is there. With a key,
-// which may be nil, the list's signature has to be of that key. Versions get their tags when everything is there, and no tag is moved.
-// One that was interrupted is completed by another. It fails for what a dry run made, which is not signed.
+// Publish uploads the release below folder to a registry: what its signed list names, which has to be all that is
+// there. With a key, which may be nil, the list's signature has to be of that key. Versions get their tags when
+// everything is there, and no tag is moved. One that was interrupted is completed by another. It fails for what a dry
+// run made, which is not signed.
 func Publish(ctx context.Context, folder string, to artifact.Registry, key *signature.PublicKey, tell io.Writer) error {
 	store, err := artifact.Open(filepath.Join(folder, storeFolder))
 	if err != nil {
@@ -65,7 +66,9 @@ func upload(ctx context.Context, release verified, to artifact.Registry, read re
 		_, _ = fmt.Fprintf(tell, "%s@%s\n", to.Repository(entry.Repository), entry.Descriptor.Digest)
 	})
 	var taken *artifact.TakenError
-	if errors.As(err, &taken) && slices.ContainsFunc(taken.Tags, func(t artifact.Taken) bool { return t.Entry.Repository == listRepository }) {
+	if errors.As(err, &taken) && slices.ContainsFunc(taken.Tags, func(t artifact.Taken) bool {
+		return t.Entry.Repository == listRepository
+	}) {
 		return fmt.Errorf("it is published already, from another run of make release, and no two runs sign the same; "+
 			"publish what that run made, or release another version: %w", err)
 	}
@@ -75,8 +78,8 @@ func upload(ctx context.Context, release verified, to artifact.Registry, read re
 // reader reads an artifact from where it is.
 type reader func(context.Context, artifact.Entry) (remote.Taggable, error)
 
-// readStore returns the release in a store, which nothing in the folder but its list decides: whoever carried it could have changed
-// the rest.
+// readStore returns the release in a store, which nothing in the folder but its list decides: whoever carried it could
+// have changed the rest.
 func readStore(store artifact.Store, key *signature.PublicKey) (verified, error) {
 	if err := store.Check(); err != nil {
 		return verified{}, err
@@ -128,12 +131,14 @@ func storedList(store artifact.Store, entries []artifact.Entry) (List, v1.Hash, 
 }
 
 // storedSignature returns the digest of the signature of a list.
-func storedSignature(store artifact.Store, entries []artifact.Entry, list v1.Hash, key *signature.PublicKey) (v1.Hash, error) {
+func storedSignature(store artifact.Store, entries []artifact.Entry, list v1.Hash,
+	key *signature.PublicKey) (v1.Hash, error) {
 	i := slices.IndexFunc(entries, func(e artifact.Entry) bool {
 		return e.Repository == listRepository && e.Tag == signature.Tag(list)
 	})
 	if i < 0 {
-		return v1.Hash{}, errors.New("is not signed: it is from a dry run; set the key to sign with and make the release again")
+		return v1.Hash{},
+			errors.New("is not signed: it is from a dry run; set the key to sign with and make the release again")
 	}
 	if key == nil {
 		return entries[i].Descriptor.Digest, nil

@@ -37,7 +37,8 @@ func TestDryRunIsNotPublished(t *testing.T) {
 	if err := Publish(t.Context(), folder, r, nil, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want %q", err, want)
 	}
-	if err := Publish(t.Context(), t.TempDir(), r, nil, io.Discard); err == nil || !strings.Contains(err.Error(), "make release writes it") {
+	if err := Publish(t.Context(), t.TempDir(), r, nil, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "make release writes it") {
 		t.Errorf("an empty folder: %v", err)
 	}
 }
@@ -47,7 +48,8 @@ func TestPublishWithAKey(t *testing.T) {
 	_, other := newKey(t)
 	folder, _ := made(t, source(t), key)
 	r, _ := serve(t)
-	if err := Publish(t.Context(), folder, r, &other, io.Discard); err == nil || !strings.Contains(err.Error(), "not signed with this key") {
+	if err := Publish(t.Context(), folder, r, &other, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "not signed with this key") {
 		t.Errorf("error = %v", err)
 	}
 	if _, err := r.Get(t.Context(), listRepository, "1.0.0"); err == nil {
@@ -86,7 +88,8 @@ func TestPublishedByAnotherRun(t *testing.T) {
 		"published": Publish(t.Context(), second, r, nil, io.Discard),
 		"mirrored":  Mirror(t.Context(), from, r, "v1.0.0", public, io.Discard),
 	} {
-		for _, want := range []string{"it is published already, from another run of make release", r.Repository(listRepository) + ":1.0.0 is on " + published.String() + ", not on " + want} {
+		for _, want := range []string{"it is published already, from another run of make release",
+			r.Repository(listRepository) + ":1.0.0 is on " + published.String() + ", not on " + want} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: error = %v, want %q", name, err, want)
 			}
@@ -117,7 +120,8 @@ func TestTagOfOthers(t *testing.T) {
 		"published": Publish(t.Context(), folder, r, nil, io.Discard),
 		"mirrored":  Mirror(t.Context(), from, r, "v1.0.0", public, io.Discard),
 	} {
-		if err == nil || !strings.Contains(err.Error(), "a tag is never moved: "+r.Repository("emulator")+":1.0.0 is on ") || strings.Contains(err.Error(), "another run") {
+		if err == nil || !strings.Contains(err.Error(), "a tag is never moved: "+r.Repository("emulator")+
+			":1.0.0 is on ") || strings.Contains(err.Error(), "another run") {
 			t.Errorf("%s: error = %v", name, err)
 		}
 	}
@@ -160,8 +164,10 @@ func TestChangedFolder(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(*v1.IndexManifest){
-		"emulator:latest@sha256:":                               rename("emulator:1.0.0", "emulator:latest"),
-		"the list names cloud-controller-manager:1.0.0@sha256:": func(m *v1.IndexManifest) { m.Manifests = m.Manifests[1:] },
+		"emulator:latest@sha256:": rename("emulator:1.0.0", "emulator:latest"),
+		"the list names cloud-controller-manager:1.0.0@sha256:": func(m *v1.IndexManifest) {
+			m.Manifests = m.Manifests[1:]
+		},
 		"is there, which the list does not name": func(m *v1.IndexManifest) {
 			more := m.Manifests[0]
 			more.Annotations = map[string]string{name: "emulator:2.0.0"}
@@ -207,7 +213,8 @@ func TestDamagedFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, _ := serve(t)
-	if err := Publish(t.Context(), folder, r, nil, io.Discard); err == nil || !strings.Contains(err.Error(), "changed since it was made: "+blob.String()) {
+	if err := Publish(t.Context(), folder, r, nil, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "changed since it was made: "+blob.String()) {
 		t.Errorf("error = %v", err)
 	}
 }

@@ -49,7 +49,8 @@ func serve(t *testing.T) (artifact.Registry, *broken) {
 
 func serveAs(t *testing.T, referrers bool) (artifact.Registry, *broken) {
 	t.Helper()
-	b := &broken{inner: registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithReferrersSupport(referrers))}
+	b := &broken{inner: registry.New(registry.Logger(log.New(io.Discard, "", 0)),
+		registry.WithReferrersSupport(referrers))}
 	server := httptest.NewServer(b)
 	t.Cleanup(server.Close)
 	return artifact.At(strings.TrimPrefix(server.URL, "http://") + "/path"), b

@@ -77,12 +77,15 @@ func source(t *testing.T) Source {
 	for name, content := range map[string]string{
 		"CHANGELOG.md": changelog, "src/go.mod": "module x\n", "src/go.sum": "",
 		"src/emulator/go.mod": "module x/emulator\n", "src/emulator/go.sum": "",
-		"charts/thalassa-ccm/CHANGELOG.md":      changelog,
-		"charts/thalassa-ccm/Chart.yaml":        "apiVersion: v2\nname: thalassa-ccm\ndescription: A chart.\nversion: 1.0.0\nappVersion: 1.0.0\n",
-		"charts/thalassa-ccm/values.yaml":       "# Registry.\nimage:\n  tag: \"\"\n  # Digest; wins over the tag.\n  digest: \"\"\n  pullPolicy: IfNotPresent\n",
-		"charts/thalassa-ccm/templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {image: {{ .Values.image.digest | quote }}}\n",
-		"kustomize/base/workload.yaml":          "image: \"" + Registry + "/cloud-controller-manager:0.0.0\"\n",
-		"kustomize/README.md":                   "# Overlays\n",
+		"charts/thalassa-ccm/CHANGELOG.md": changelog,
+		"charts/thalassa-ccm/Chart.yaml": "apiVersion: v2\nname: thalassa-ccm\ndescription: A " +
+			"chart.\nversion: 1.0.0\nappVersion: 1.0.0\n",
+		"charts/thalassa-ccm/values.yaml": "# Registry.\nimage:\n  tag: \"\"\n  # Digest; wins over the tag.\n " +
+			" digest: \"\"\n  pullPolicy: IfNotPresent\n",
+		"charts/thalassa-ccm/templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: " +
+			"{image: {{ .Values.image.digest | quote }}}\n",
+		"kustomize/base/workload.yaml": "image: \"" + Registry + "/cloud-controller-manager:0.0.0\"\n",
+		"kustomize/README.md":          "# Overlays\n",
 	} {
 		path := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -92,7 +95,8 @@ func source(t *testing.T) Source {
 			t.Fatal(err)
 		}
 	}
-	return Source{Root: root, Version: "v1.0.0", Revision: strings.Repeat("0a", 20), Committed: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
+	return Source{Root: root, Version: "v1.0.0", Revision: strings.Repeat("0a", 20), Committed: time.Date(2026, 11, 21,
+		10, 0, 0, 0, time.UTC)}
 }
 
 func newKey(t *testing.T) (*signature.Key, signature.PublicKey) {
@@ -106,7 +110,9 @@ func newKey(t *testing.T) (*signature.Key, signature.PublicKey) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := signature.KeyFrom(func(name string) string { return map[string]string{signature.EnvKey: string(private)}[name] })
+	key, err := signature.KeyFrom(func(name string) string {
+		return map[string]string{signature.EnvKey: string(private)}[name]
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +191,8 @@ func TestMake(t *testing.T) {
 	if output, err := check.CombinedOutput(); err != nil {
 		t.Errorf("sha256sum: %v\n%s", err, output)
 	}
-	if lines := strings.Split(strings.TrimSpace(files["images.txt"]), "\n"); len(lines) != 2 || !strings.HasPrefix(lines[0], Registry+"/cloud-controller-manager:1.0.0@sha256:") {
+	if lines := strings.Split(strings.TrimSpace(files["images.txt"]), "\n"); len(lines) != 2 ||
+		!strings.HasPrefix(lines[0], Registry+"/cloud-controller-manager:1.0.0@sha256:") {
 		t.Errorf("images:\n%s", files["images.txt"])
 	}
 	again, _ := made(t, s, nil)
@@ -194,7 +201,8 @@ func TestMake(t *testing.T) {
 			t.Errorf("%s is not the same when it is made again", name)
 		}
 	}
-	if err := makeWith(t.Context(), small, s, folder, nil, io.Discard); err == nil || !strings.Contains(err.Error(), "remove it to make the release again") {
+	if err := makeWith(t.Context(), small, s, folder, nil, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "remove it to make the release again") {
 		t.Errorf("a release over another one: %v", err)
 	}
 }
@@ -206,7 +214,8 @@ func TestFailedReleaseLeavesNothing(t *testing.T) {
 	broken := func(context.Context, string, image.Program, image.Stamp) (v1.ImageIndex, error) {
 		return nil, errors.New("does not compile")
 	}
-	if err := makeWith(t.Context(), broken, s, filepath.Join(dist, "v1.0.0"), nil, io.Discard); err == nil || !strings.Contains(err.Error(), "does not compile") {
+	if err := makeWith(t.Context(), broken, s, filepath.Join(dist, "v1.0.0"), nil, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "does not compile") {
 		t.Errorf("error = %v", err)
 	}
 	if left, err := os.ReadDir(dist); err != nil || len(left) > 0 {
@@ -221,7 +230,8 @@ func TestCheck(t *testing.T) {
 			t.Errorf("error = %v, want one with %q", err, want)
 		}
 	}
-	if err := (Source{Version: "v1.0.0", Committed: time.Now()}).Check(); err == nil || !strings.Contains(err.Error(), "git clone") {
+	if err := (Source{Version: "v1.0.0", Committed: time.Now()}).Check(); err == nil ||
+		!strings.Contains(err.Error(), "git clone") {
 		t.Errorf("error = %v", err)
 	}
 	if err := source(t).Check(); err != nil {

@@ -1,5 +1,6 @@
-// Package release makes everything that is published of a version, out of the sources of one commit, in one folder: images, charts,
-// Kustomize bundle, what they are made of and how, signatures, notes. Whoever has the commit can make the same again.
+// Package release makes everything that is published of a version, out of the sources of one commit, in one folder:
+// images, charts, Kustomize bundle, what they are made of and how, signatures, notes. Whoever has the commit can make
+// the same again.
 package release
 
 import (
@@ -40,9 +41,12 @@ func (s Source) Check() error {
 	}
 	switch {
 	case strings.HasSuffix(s.Revision, "-dirty"):
-		problems = append(problems, errors.New("not everything is committed: a release is made from a commit, so that others can make it again"))
+		problems = append(problems,
+			errors.New(
+				"not everything is committed: a release is made from a commit, so that others can make it again"))
 	case !revisions.MatchString(s.Revision):
-		problems = append(problems, fmt.Errorf("revision %q: want the commit; a release is made inside a git clone", s.Revision))
+		problems = append(problems, fmt.Errorf("revision %q: want the commit; a release is made inside a git clone",
+			s.Revision))
 	}
 	if s.Committed.IsZero() {
 		problems = append(problems, errors.New("the time of the commit is not known"))
@@ -64,7 +68,9 @@ func (s Source) stamp() image.Stamp {
 func (s Source) annotations(title, description string) map[string]string {
 	const prefix = "org.opencontainers.image."
 	return map[string]string{
-		prefix + "title": title, prefix + "description": description, prefix + "version": s.Number(), prefix + "revision": s.Revision,
-		prefix + "created": s.Committed.UTC().Format(time.RFC3339), prefix + "source": repository, prefix + "licenses": license,
+		prefix + "title": title, prefix + "description": description, prefix + "version": s.Number(), prefix +
+			"revision": s.Revision,
+		prefix + "created": s.Committed.UTC().Format(time.RFC3339), prefix + "source": repository, prefix +
+			"licenses": license,
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// checkKey wants the key to be the one whose public half is committed: users take it from there, and would refuse everything that is
-// signed with another.
+// checkKey wants the key to be the one whose public half is committed: users take it from there, and would refuse
+// everything that is signed with another.
 func (m *maker) checkKey() error {
 	if m.key == nil {
 		return nil
@@ -23,19 +23,21 @@ func (m *maker) checkKey() error {
 	}
 	committed, err := os.ReadFile(filepath.Join(m.Root, publicKeyFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the commit has no file %s: commit the public key, so that users have it from a place they trust:\n%s", publicKeyFile, public)
+		return fmt.Errorf("the commit has no file %s: commit the public key, so that users have it from a place they "+
+			"trust:\n%s", publicKeyFile, public)
 	}
 	if err != nil {
 		return err
 	}
 	if !bytes.Equal(bytes.TrimSpace(committed), bytes.TrimSpace(public)) {
-		return fmt.Errorf("the key to sign with is not the one whose public half is committed as %s: users would refuse the release", publicKeyFile)
+		return fmt.Errorf("the key to sign with is not the one whose public half is committed as %s: users would "+
+			"refuse the release", publicKeyFile)
 	}
 	return nil
 }
 
-// sums writes the public key, and a list of all files with their digests in the form that `sha256sum --check` reads, and its
-// signature. The store is not among them: its content is named by digests, which are signed.
+// sums writes the public key, and a list of all files with their digests in the form that `sha256sum --check` reads,
+// and its signature. The store is not among them: its content is named by digests, which are signed.
 func (m *maker) sums() error {
 	if m.key != nil {
 		public, err := m.key.Public()

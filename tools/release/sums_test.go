@@ -78,7 +78,8 @@ func TestProvenanceNamesTheCompiler(t *testing.T) {
 				BuildDefinition struct{ InternalParameters struct{ Go string } }
 			}
 		}
-		if !strings.HasPrefix(name, "oci/blobs/") || !strings.Contains(text, "https://slsa.dev/provenance/v1") || json.Unmarshal([]byte(text), &statement) != nil {
+		if !strings.HasPrefix(name, "oci/blobs/") || !strings.Contains(text, "https://slsa.dev/provenance/v1") ||
+			json.Unmarshal([]byte(text), &statement) != nil {
 			continue
 		}
 		statements++

@@ -14,9 +14,10 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/signature"
 )
 
-// Verify looks at a release in a registry: that its list lacks nothing, and that everything it consists of is there, unchanged, signed
-// with the key, and with its SBOM and provenance attached; that provenances are about what they are attached to and about one commit,
-// and that the chart runs the release's image. It tells what is good, and the commit. The error names all that is wrong.
+// Verify looks at a release in a registry: that its list lacks nothing, and that everything it consists of is there,
+// unchanged, signed with the key, and with its SBOM and provenance attached; that provenances are about what they are
+// attached to and about one commit, and that the chart runs the release's image. It tells what is good, and the commit.
+// The error names all that is wrong.
 func Verify(ctx context.Context, r artifact.Registry, version string, key signature.PublicKey, tell io.Writer) error {
 	list, err := Released(ctx, r, version, key)
 	if err != nil {
@@ -44,8 +45,8 @@ func Released(ctx context.Context, r artifact.Registry, version string, key sign
 	return release.list, err
 }
 
-// lookup returns the release that a registry has for a version, once it is known that its list is signed and what it says. What it
-// returns names everything by the digest that was verified, the list and its signature, too.
+// lookup returns the release that a registry has for a version, once it is known that its list is signed and what it
+// says. What it returns names everything by the digest that was verified, the list and its signature, too.
 func lookup(ctx context.Context, r artifact.Registry, version string, key signature.PublicKey) (verified, error) {
 	release, err := listed(ctx, r, version, key)
 	if err != nil {
@@ -158,7 +159,8 @@ func (v verifier) signature(ctx context.Context, repository string, digest v1.Ha
 	return got.Digest, v.key.Verify(signed, digest)
 }
 
-// attached looks whether a document says what it is attached to, and is found by those who look for what is attached to that.
+// attached looks whether a document says what it is attached to, and is found by those who look for what is attached to
+// that.
 func (v verifier) attached(ctx context.Context, item Item, document v1.Image) error {
 	manifest, err := document.Manifest()
 	if err != nil {

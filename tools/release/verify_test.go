@@ -24,7 +24,8 @@ func TestVerify(t *testing.T) {
 	for kind, serve := range registries() {
 		t.Run(kind, func(t *testing.T) {
 			r, _ := serve(t)
-			if err := Verify(t.Context(), r, "v1.0.0", public, io.Discard); err == nil || !strings.Contains(err.Error(), "looking for release v1.0.0") {
+			if err := Verify(t.Context(), r, "v1.0.0", public, io.Discard); err == nil ||
+				!strings.Contains(err.Error(), "looking for release v1.0.0") {
 				t.Errorf("before it is published: %v", err)
 			}
 			publish(t, folder, r)
@@ -37,10 +38,12 @@ func TestVerify(t *testing.T) {
 					t.Errorf("nothing is said about any %s:\n%s", want, told.String())
 				}
 			}
-			if want := "\nv1.0.0 is complete and was made from commit " + source(t).Revision + "\n"; !strings.HasSuffix(told.String(), want) {
+			if want := "\nv1.0.0 is complete and was made from commit " + source(t).Revision +
+				"\n"; !strings.HasSuffix(told.String(), want) {
 				t.Errorf("told\n%s\nwant the commit as the last", told.String())
 			}
-			if err := Verify(t.Context(), r, "v1.0.0", other, io.Discard); err == nil || !strings.Contains(err.Error(), "not signed with this key") {
+			if err := Verify(t.Context(), r, "v1.0.0", other, io.Discard); err == nil ||
+				!strings.Contains(err.Error(), "not signed with this key") {
 				t.Errorf("with another key: %v", err)
 			}
 		})
@@ -72,21 +75,24 @@ func TestTampering(t *testing.T) {
 		spoil func(http.ResponseWriter, *http.Request) bool
 		want  string
 	}{
-		"another blob of the same size":        {swapped(blob), "chart "},
-		"another layer behind an index":        {swapped(behind.Layers[0]), "image "},
-		"another configuration behind one":     {swapped(behind.Config), "image "},
-		"an image of a platform is missing":    {missing("/manifests/" + children.Manifests[1].Digest.String()), "image "},
-		"a blob is missing":                    {missing("/blobs/" + blob.Digest.String()), "chart "},
-		"a document is missing":                {missing("/manifests/" + document.Digest), "sbom "},
-		"nothing is attached":                  {missing("/referrers/" + document.Subject), "sbom "},
-		"a signature is missing":               {missing(strings.ReplaceAll(chart.Digest, ":", "-") + ".sig"), "chart "},
+		"another blob of the same size":    {swapped(blob), "chart "},
+		"another layer behind an index":    {swapped(behind.Layers[0]), "image "},
+		"another configuration behind one": {swapped(behind.Config), "image "},
+		"an image of a platform is missing": {missing("/manifests/" + children.Manifests[1].Digest.String()),
+			"image "},
+		"a blob is missing":     {missing("/blobs/" + blob.Digest.String()), "chart "},
+		"a document is missing": {missing("/manifests/" + document.Digest), "sbom "},
+		"nothing is attached":   {missing("/referrers/" + document.Subject), "sbom "},
+		"a signature is missing": {missing(strings.ReplaceAll(chart.Digest, ":", "-") + ".sig"),
+			"chart "},
 		"a tag is missing":                     {missing("/charts/thalassa-ccm/manifests/1.0.0"), "chart "},
 		"another list that is attached is bad": {denied("/referrers/" + document.Subject), "sbom "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b.set(tt.spoil)
 			defer b.set(nil)
-			if err := Verify(t.Context(), r, "v1.0.0", public, io.Discard); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if err := Verify(t.Context(), r, "v1.0.0", public, io.Discard); err == nil ||
+				!strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error = %v, want one that names the %s", err, tt.want)
 			}
 		})
@@ -146,7 +152,8 @@ func TestTagOnSomethingElse(t *testing.T) {
 	}
 }
 
-// TestAttachedByOthers: what scanners and others attach to a release is none of its business, whether it is there or not.
+// TestAttachedByOthers: what scanners and others attach to a release is none of its business, whether it is there or
+// not.
 func TestAttachedByOthers(t *testing.T) {
 	key, public := newKey(t)
 	folder, _ := made(t, source(t), key)
@@ -171,14 +178,17 @@ func TestAttachedByOthers(t *testing.T) {
 			if err := Verify(t.Context(), r, "v1.0.0", public, io.Discard); err != nil {
 				t.Errorf("with an SBOM of others: %v", err)
 			}
-			index := v1.Descriptor{MediaType: types.OCIImageIndex, Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("1", 64)}, Size: 10, ArtifactType: sbomType}
-			dangling := v1.Descriptor{MediaType: types.OCIManifestSchema1, Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("2", 64)}, Size: 10, ArtifactType: sbomType}
+			index := v1.Descriptor{MediaType: types.OCIImageIndex, Digest: v1.Hash{Algorithm: "sha256",
+				Hex: strings.Repeat("1", 64)}, Size: 10, ArtifactType: sbomType}
+			dangling := v1.Descriptor{MediaType: types.OCIManifestSchema1, Digest: v1.Hash{Algorithm: "sha256",
+				Hex: strings.Repeat("2", 64)}, Size: 10, ArtifactType: sbomType}
 			b.set(func(w http.ResponseWriter, r *http.Request) bool {
 				if !strings.HasSuffix(r.URL.Path, "/referrers/"+about.Subject) {
 					return false
 				}
 				w.Header().Set("Content-Type", string(types.OCIImageIndex))
-				_ = json.NewEncoder(w).Encode(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: append(slices.Clone(attached), index, dangling)})
+				_ = json.NewEncoder(w).Encode(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex,
+					Manifests: append(slices.Clone(attached), index, dangling)})
 				return true
 			})
 			if err := Verify(t.Context(), r, "v1.0.0", public, io.Discard); err != nil {
@@ -191,7 +201,8 @@ func TestAttachedByOthers(t *testing.T) {
 // TestSignatureOfSomethingElse is not taken for one of this.
 func TestSignatureOfSomethingElse(t *testing.T) {
 	key, public := newKey(t)
-	one, two := v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("1", 64)}, v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("2", 64)}
+	one, two := v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("1", 64)},
+		v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("2", 64)}
 	signed, err := key.Sign("ghcr.io/x/y", one, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +239,8 @@ func TestUnsignedIsNotFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, public := newKey(t)
-	if err := Verify(t.Context(), r, "v1.0.0", public, io.Discard); err == nil || !strings.Contains(err.Error(), "no signature") {
+	if err := Verify(t.Context(), r, "v1.0.0", public, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "no signature") {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -249,7 +261,8 @@ func TestUnsignedItem(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, r, bundle.Repository, signature.Tag(digest), signed)
-	if err := Verify(t.Context(), r, "v1.0.0", public, io.Discard); err == nil || !strings.Contains(err.Error(), "bundle ") || !strings.Contains(err.Error(), "not signed with this key") {
+	if err := Verify(t.Context(), r, "v1.0.0", public, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "bundle ") || !strings.Contains(err.Error(), "not signed with this key") {
 		t.Errorf("error = %v, want one about the bundle", err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package released keeps the charts that were released, unpacked, in ci/released/<chart>/<version>: the tests upgrade from each of
-// them to the chart of today. A folder there is never changed.
+// Package released keeps the charts that were released, unpacked, in ci/released/<chart>/<version>: the tests upgrade
+// from each of them to the chart of today. A folder there is never changed.
 package released
 
 import (
@@ -23,8 +23,9 @@ type Chart struct {
 	Dir string
 }
 
-// Cut keeps a copy of the chart charts/<name> below root under the version that its Chart.yaml says. What is there already is not
-// overwritten: a version was released once. Pages for people are left out, their links lead elsewhere from there.
+// Cut keeps a copy of the chart charts/<name> below root under the version that its Chart.yaml says. What is there
+// already is not overwritten: a version was released once. Pages for people are left out, their links lead elsewhere
+// from there.
 func Cut(root, name string) (Chart, error) {
 	from := filepath.Join(root, "charts", name)
 	loaded, err := chart.Load(from)
@@ -40,8 +41,9 @@ func Cut(root, name string) (Chart, error) {
 		return Chart{}, fmt.Errorf("cutting chart %s: %w", name, err)
 	}
 	if err := os.Mkdir(c.Dir, 0o755); errors.Is(err, fs.ErrExist) {
-		return Chart{}, fmt.Errorf("cutting chart %s: %s is there already: a released version does not change, raise version in %s",
-			name, c.Dir, filepath.Join(from, "Chart.yaml"))
+		return Chart{},
+			fmt.Errorf("cutting chart %s: %s is there already: a released version does not change, raise version in %s",
+				name, c.Dir, filepath.Join(from, "Chart.yaml"))
 	} else if err != nil {
 		return Chart{}, fmt.Errorf("cutting chart %s: %w", name, err)
 	}
@@ -86,7 +88,8 @@ func All(root string) ([]Chart, error) {
 		}
 		c := Chart{Name: filepath.Base(filepath.Dir(folder)), Version: filepath.Base(folder), Dir: folder}
 		if loaded.Metadata.Name != c.Name || loaded.Metadata.Version != c.Version {
-			return nil, fmt.Errorf("finding released charts: %s holds %s %s", folder, loaded.Metadata.Name, loaded.Metadata.Version)
+			return nil, fmt.Errorf("finding released charts: %s holds %s %s", folder, loaded.Metadata.Name,
+				loaded.Metadata.Version)
 		}
 		charts = append(charts, c)
 	}

@@ -39,7 +39,8 @@ func TestCut(t *testing.T) {
 	if err != nil || got != want {
 		t.Fatalf("got %+v and %v, want %+v", got, err, want)
 	}
-	for file, want := range map[string]string{"Chart.yaml": page, "templates/a.yaml": "kind: A\n", ".helmignore": "ci/\n"} {
+	for file, want := range map[string]string{"Chart.yaml": page, "templates/a.yaml": "kind: A\n",
+		".helmignore": "ci/\n"} {
 		if text, err := os.ReadFile(filepath.Join(got.Dir, file)); string(text) != want || err != nil {
 			t.Errorf("%s is %q, error %v", file, text, err)
 		}
@@ -60,10 +61,12 @@ func TestCutNeverOverwrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, filepath.Join(root, "charts/page/templates/a.yaml"), "kind: B\n")
-	if _, err := Cut(root, "page"); err == nil || !strings.Contains(err.Error(), "is there already: a released version does not change") {
+	if _, err := Cut(root, "page"); err == nil ||
+		!strings.Contains(err.Error(), "is there already: a released version does not change") {
 		t.Errorf("the second time: %v", err)
 	}
-	if text, err := os.ReadFile(filepath.Join(first.Dir, "templates/a.yaml")); string(text) != "kind: A\n" || err != nil {
+	if text, err := os.ReadFile(filepath.Join(first.Dir, "templates/a.yaml")); string(text) != "kind: A\n" ||
+		err != nil {
 		t.Errorf("the released chart is now %q, error %v", text, err)
 	}
 	put(t, filepath.Join(root, "charts/page/Chart.yaml"), strings.Replace(page, "1.2.3", "1.3.0", 1))

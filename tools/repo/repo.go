@@ -38,7 +38,8 @@ func RootOf(dir string) (string, error) {
 			return "", fmt.Errorf("finding the repository above %q: %w", dir, err)
 		}
 		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("finding the repository: no folder from %q upwards has a %s; run this inside a clone", dir, marker)
+			return "", fmt.Errorf("finding the repository: no folder from %q upwards has a %s; run this inside a clone",
+				dir, marker)
 		}
 	}
 }

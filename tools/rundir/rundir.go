@@ -1,7 +1,8 @@
 //go:build unix
 
-// Package rundir keeps the files of a run in one folder that goes with it. A run has a file in its folder locked, and the kernel
-// releases that however the run ends: so the next run knows which folders nobody needs any more, and removes them.
+// Package rundir keeps the files of a run in one folder that goes with it. A run has a file in its folder locked, and
+// the kernel releases that however the run ends: so the next run knows which folders nobody needs any more, and removes
+// them.
 //
 //	place := rundir.Location{Parent: os.TempDir(), Prefix: "thalassa-ccm-demo-"}
 //	stale, err := place.Clean()
@@ -10,7 +11,8 @@
 //	...
 //	defer f.Remove()
 //
-// The parent may be one that all users share. There, only real folders of the own user are trusted, and no link is followed.
+// The parent may be one that all users share. There, only real folders of the own user are trusted, and no link is
+// followed.
 package rundir
 
 import (
@@ -67,10 +69,12 @@ func Use(path string) (*Dir, error) {
 	return Location{}.hold(path, unix.LOCK_NB)
 }
 
-// Await waits until the run with that folder has ended, and takes what it left. A folder that is gone is os.ErrNotExist.
+// Await waits until the run with that folder has ended, and takes what it left. A folder that is gone is
+// os.ErrNotExist.
 func (p Location) Await(path string) (*Dir, error) {
 	if filepath.Dir(path) != filepath.Clean(p.Parent) || !strings.HasPrefix(filepath.Base(path), p.Prefix) {
-		return nil, fmt.Errorf("waiting for the end of who uses %s: it is not one of the folders %s*", path, filepath.Join(p.Parent, p.Prefix))
+		return nil, fmt.Errorf("waiting for the end of who uses %s: it is not one of the folders %s*", path,
+			filepath.Join(p.Parent, p.Prefix))
 	}
 	if err := trusted(path, os.Getuid()); err != nil {
 		return nil, err
@@ -78,7 +82,8 @@ func (p Location) Await(path string) (*Dir, error) {
 	return p.hold(path, 0)
 }
 
-// Clean removes what runs of this user left that were killed, and returns their folders. What belongs to one that runs is not touched.
+// Clean removes what runs of this user left that were killed, and returns their folders. What belongs to one that runs
+// is not touched.
 func (p Location) Clean() ([]string, error) { return p.clean(time.Now(), os.Getuid()) }
 
 func (p Location) clean(now time.Time, user int) (removed []string, err error) {
@@ -100,7 +105,8 @@ func (p Location) clean(now time.Time, user int) (removed []string, err error) {
 	return removed, err
 }
 
-// trusted says what speaks against a folder: in one that all users share, another user may have made it, or a link to elsewhere.
+// trusted says what speaks against a folder: in one that all users share, another user may have made it, or a link to
+// elsewhere.
 func trusted(path string, user int) error {
 	var stat unix.Stat_t
 	if err := unix.Lstat(path, &stat); err != nil {
@@ -158,7 +164,8 @@ func (f *Dir) Path() string { return f.path }
 // File is a path in the folder.
 func (f *Dir) File(name string) string { return filepath.Join(f.path, name) }
 
-// Remove removes the folder, and what belongs to it elsewhere. When that fails the folder stays this run's, and Remove may be tried again.
+// Remove removes the folder, and what belongs to it elsewhere. When that fails the folder stays this run's, and Remove
+// may be tried again.
 func (f *Dir) Remove() error {
 	if err := f.discard(f.path); err != nil {
 		return fmt.Errorf("removing folder %s: %w", f.path, err)

@@ -46,7 +46,8 @@ func there(t *testing.T, paths ...string) {
 
 func TestClean(t *testing.T) {
 	p := Location{Parent: t.TempDir(), Prefix: prefix}
-	dead, fresh, other := killed(t, p.Parent, prefix+"dead"), put(t, p.Parent, prefix+"fresh"), killed(t, p.Parent, "somebody-else")
+	dead, fresh, other := killed(t, p.Parent, prefix+"dead"), put(t, p.Parent, prefix+"fresh"),
+		killed(t, p.Parent, "somebody-else")
 	alive, err := p.Make()
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +69,8 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestCleanTrustsNobodyElse leaves alone what others may have put into a folder that all share, and follows no link of theirs.
+// TestCleanTrustsNobodyElse leaves alone what others may have put into a folder that all share, and follows no link of
+// theirs.
 func TestCleanTrustsNobodyElse(t *testing.T) {
 	p := Location{Parent: t.TempDir(), Prefix: prefix}
 	foreign := killed(t, p.Parent, prefix+"foreign")
@@ -81,7 +83,8 @@ func TestCleanTrustsNobodyElse(t *testing.T) {
 	elsewhere := killed(t, t.TempDir(), "elsewhere")
 	target := filepath.Join(t.TempDir(), "made-by-following")
 	trap := put(t, p.Parent, prefix+"trap")
-	for link, to := range map[string]string{filepath.Join(p.Parent, prefix+"link"): elsewhere, filepath.Join(trap, lockName): target} {
+	for link, to := range map[string]string{filepath.Join(p.Parent, prefix+"link"): elsewhere,
+		filepath.Join(trap, lockName): target} {
 		if err := os.Symlink(to, link); err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +96,8 @@ func TestCleanTrustsNobodyElse(t *testing.T) {
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file was made where a link leads to: %v", err)
 	}
-	if _, err := p.Await(filepath.Join(p.Parent, prefix+"link")); err == nil || !strings.Contains(err.Error(), "left alone") {
+	if _, err := p.Await(filepath.Join(p.Parent, prefix+"link")); err == nil ||
+		!strings.Contains(err.Error(), "left alone") {
 		t.Errorf("waiting for a link: %v", err)
 	}
 }
@@ -166,7 +170,8 @@ func TestAwait(t *testing.T) {
 func TestAwaitTouchesNothingElse(t *testing.T) {
 	p := Location{Parent: t.TempDir(), Prefix: prefix}
 	elsewhere := killed(t, t.TempDir(), prefix+"elsewhere")
-	for _, strange := range []string{elsewhere, "/", p.Parent, filepath.Join(p.Parent, "x"), p.Parent + "/" + prefix + "x/.."} {
+	for _, strange := range []string{elsewhere, "/", p.Parent, filepath.Join(p.Parent, "x"), p.Parent + "/" + prefix +
+		"x/.."} {
 		if _, err := p.Await(strange); err == nil || !strings.Contains(err.Error(), "not one of the folders") {
 			t.Errorf("%s: %v", strange, err)
 		}

@@ -1,5 +1,5 @@
-// Package sbom lists what a program is made of, as an SPDX 2.3 document. It reads the list that the Go linker left in the program
-// itself, so that nothing is in it that was not built, and nothing is missing.
+// Package sbom lists what a program is made of, as an SPDX 2.3 document. It reads the list that the Go linker left in
+// the program itself, so that nothing is in it that was not built, and nothing is missing.
 package sbom
 
 import (
@@ -48,7 +48,8 @@ func document(info *debug.BuildInfo, subject Subject) *v2_3.Document {
 		SPDXVersion: v2_3.Version, DataLicense: v2_3.DataLicense, SPDXIdentifier: "DOCUMENT",
 		DocumentName: subject.Name + " " + subject.Version,
 		// Two documents must not share a namespace (SPDX 2.3, section 6.5), and the same one must not get two.
-		DocumentNamespace: fmt.Sprintf("https://github.com/thalassa-cloud/thalassa-ccm/sbom/%s/%x", subject.Name, sha256.Sum256([]byte(info.String()+subject.Version))),
+		DocumentNamespace: fmt.Sprintf("https://github.com/thalassa-cloud/thalassa-ccm/sbom/%s/%x", subject.Name,
+			sha256.Sum256([]byte(info.String()+subject.Version))),
 		CreationInfo: &v2_3.CreationInfo{
 			Created:  subject.At.UTC().Format(time.RFC3339),
 			Creators: []spdx.Creator{{CreatorType: "Tool", Creator: "thalassa-ccm-release"}},
@@ -58,14 +59,16 @@ func document(info *debug.BuildInfo, subject Subject) *v2_3.Document {
 	}
 	for _, p := range append([]*v2_3.Package{toolchain(info)}, modules(info)...) {
 		d.Packages = append(d.Packages, p)
-		d.Relationships = append(d.Relationships, related(root.PackageSPDXIdentifier, spdx.TypeRelationshipDependsOn, p))
+		d.Relationships = append(d.Relationships, related(root.PackageSPDXIdentifier, spdx.TypeRelationshipDependsOn,
+			p))
 	}
 	return d
 }
 
 func related(from spdx.ElementID, how string, to *v2_3.Package) *v2_3.Relationship {
 	return &v2_3.Relationship{
-		RefA: spdx.MakeDocElementID("", string(from)), RefB: spdx.MakeDocElementID("", string(to.PackageSPDXIdentifier)), Relationship: how,
+		RefA: spdx.MakeDocElementID("", string(from)), RefB: spdx.MakeDocElementID("",
+			string(to.PackageSPDXIdentifier)), Relationship: how,
 	}
 }
 
@@ -92,7 +95,8 @@ func modules(info *debug.BuildInfo) []*v2_3.Package {
 		}
 		p := goPackage(module.Path, module.Path, module.Version)
 		// The module's hash in go.sum is a SHA-256 in base64, behind "h1:".
-		if sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(module.Sum, "h1:")); err == nil && len(sum) == sha256.Size {
+		if sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(module.Sum, "h1:")); err == nil &&
+			len(sum) == sha256.Size {
 			p.PackageChecksums = []spdx.Checksum{{Algorithm: spdx.SHA256, Value: hex.EncodeToString(sum)}}
 		}
 		packages = append(packages, p)
@@ -107,9 +111,11 @@ func goPackage(name, module, version string) *v2_3.Package {
 	return &v2_3.Package{
 		PackageName: name, PackageVersion: version,
 		PackageSPDXIdentifier:   spdx.ElementID("Package-" + notInIdentifiers.ReplaceAllString(name+"-"+version, "-")),
-		PackageDownloadLocation: none, PackageLicenseConcluded: none, PackageLicenseDeclared: none, PackageCopyrightText: none,
+		PackageDownloadLocation: none, PackageLicenseConcluded: none, PackageLicenseDeclared: none,
+		PackageCopyrightText: none,
 		PackageExternalReferences: []*v2_3.PackageExternalReference{{
-			Category: spdx.CategoryPackageManager, RefType: spdx.TypePackageManagerPURL, Locator: "pkg:golang/" + module + "@" + version,
+			Category: spdx.CategoryPackageManager, RefType: spdx.TypePackageManagerPURL, Locator: "pkg:golang/" +
+				module + "@" + version,
 		}},
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
-var subject = Subject{Name: "sbom.test", Version: "v1.2.3", At: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), License: "Apache-2.0"}
+var subject = Subject{Name: "sbom.test", Version: "v1.2.3", At: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC),
+	License: "Apache-2.0"}
 
 // built is a program with modules in it. (Test binaries do not tell theirs.)
 func built(t *testing.T) string {
@@ -44,7 +45,9 @@ func TestOf(t *testing.T) {
 		purls[p.PackageName] = p.PackageExternalReferences[0].Locator
 		sums += len(p.PackageChecksums)
 	}
-	if !strings.HasPrefix(purls["github.com/google/go-containerregistry"], "pkg:golang/github.com/google/go-containerregistry@v0.") || !strings.HasPrefix(purls["stdlib"], "pkg:golang/stdlib@1.") {
+	if !strings.HasPrefix(purls["github.com/google/go-containerregistry"],
+		"pkg:golang/github.com/google/go-containerregistry@v0.") || !strings.HasPrefix(purls["stdlib"],
+		"pkg:golang/stdlib@1.") {
 		t.Errorf("packages %v", purls)
 	}
 	if want := len(document.Packages) - 2; sums != want {

@@ -1,6 +1,6 @@
-// Package signature signs what is published, with a key, in the form that `cosign verify --key` reads: beside an artifact with the
-// digest sha256:DIGEST lies another one with the tag sha256-DIGEST.sig, whose layer is the signed statement about it ("simple
-// signing") and whose annotation is the signature.
+// Package signature signs what is published, with a key, in the form that `cosign verify --key` reads: beside an
+// artifact with the digest sha256:DIGEST lies another one with the tag sha256-DIGEST.sig, whose layer is the signed
+// statement about it ("simple signing") and whose annotation is the signature.
 //
 // There is no entry in a public transparency log. Whoever verifies says so: --insecure-ignore-tlog.
 package signature
@@ -18,8 +18,8 @@ import (
 	"github.com/sigstore/sigstore/pkg/signature"
 )
 
-// Environment variables with the key, as PEM or the name of a file, and with its password: never arguments, which every process of
-// the machine can read.
+// Environment variables with the key, as PEM or the name of a file, and with its password: never arguments, which every
+// process of the machine can read.
 const (
 	EnvKey      = "RELEASE_KEY"
 	EnvKeyFile  = "RELEASE_KEY_FILE"
@@ -27,13 +27,15 @@ const (
 )
 
 // ErrNoKey says that the environment names no key.
-var ErrNoKey = errors.New("no key to sign with: set " + EnvKeyFile + " to a file, or " + EnvKey + " to what is in one; cosign generate-key-pair makes it")
+var ErrNoKey = errors.New("no key to sign with: set " + EnvKeyFile + " to a file, or " + EnvKey +
+	" to what is in one; cosign generate-key-pair makes it")
 
 // Key signs. It never shows the private key.
 type Key struct{ signature.SignerVerifier }
 
-// KeyFrom returns the key that the environment names; getenv is os.Getenv or stands for it. It fails with ErrNoKey without any, and
-// when both are given, when the file cannot be read, and for what is no private key or has another password.
+// KeyFrom returns the key that the environment names; getenv is os.Getenv or stands for it. It fails with ErrNoKey
+// without any, and when both are given, when the file cannot be read, and for what is no private key or has another
+// password.
 func KeyFrom(getenv func(string) string) (Key, error) {
 	text, file := getenv(EnvKey), getenv(EnvKeyFile)
 	switch {
@@ -42,7 +44,8 @@ func KeyFrom(getenv func(string) string) (Key, error) {
 	case text != "" && file != "":
 		return Key{}, fmt.Errorf("%s and %s are both set: leave one of them out", EnvKey, EnvKeyFile)
 	case strings.ContainsAny(file, "\n\r") || strings.HasPrefix(file, "-----"):
-		return Key{}, fmt.Errorf("%s has to name a file; what it holds looks like a key, which belongs into %s", EnvKeyFile, EnvKey)
+		return Key{}, fmt.Errorf("%s has to name a file; what it holds looks like a key, which belongs into %s",
+			EnvKeyFile, EnvKey)
 	case file != "":
 		content, err := os.ReadFile(file)
 		if err != nil {

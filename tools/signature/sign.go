@@ -22,8 +22,9 @@ const (
 // Tag is the tag under which the signature of an artifact lies, in the same repository.
 func Tag(digest v1.Hash) string { return digest.Algorithm + "-" + digest.Hex + ".sig" }
 
-// Sign makes the signature of an artifact: of its digest, in the repository where it is first published ("ghcr.io/…/emulator"). It
-// stays valid in every mirror. What else is signed with it, such as the version, is what `cosign verify --annotations` compares.
+// Sign makes the signature of an artifact: of its digest, in the repository where it is first published
+// ("ghcr.io/…/emulator"). It stays valid in every mirror. What else is signed with it, such as the version, is what
+// `cosign verify --annotations` compares.
 func (k Key) Sign(repository string, digest v1.Hash, annotations map[string]string) (v1.Image, error) {
 	subject, err := name.NewDigest(repository + "@" + digest.String())
 	if err != nil {
@@ -39,7 +40,8 @@ func (k Key) Sign(repository string, digest v1.Hash, annotations map[string]stri
 	}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	image, err = mutate.Append(image, mutate.Addendum{
-		Layer: static.NewLayer(payload, payloadType), Annotations: map[string]string{annotationKey: base64.StdEncoding.EncodeToString(signed)},
+		Layer:       static.NewLayer(payload, payloadType),
+		Annotations: map[string]string{annotationKey: base64.StdEncoding.EncodeToString(signed)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("signing %s: %w", subject, err)

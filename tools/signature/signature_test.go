@@ -20,7 +20,8 @@ var digest = v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0a", 32)}
 // pair makes a key as `cosign generate-key-pair` does.
 func pair(t *testing.T, password string) string {
 	t.Helper()
-	private, _, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), cryptoutils.StaticPasswordFunc([]byte(password)))
+	private, _, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(),
+		cryptoutils.StaticPasswordFunc([]byte(password)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,8 @@ func TestSignWhatHasNoName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := key.Sign("Not A Repository", digest, nil); err == nil || !strings.Contains(err.Error(), "Not A Repository") {
+	if _, err := key.Sign("Not A Repository", digest, nil); err == nil ||
+		!strings.Contains(err.Error(), "Not A Repository") {
 		t.Errorf("error = %v", err)
 	}
 }

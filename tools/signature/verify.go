@@ -28,7 +28,8 @@ type PublicKey struct{ verifier signature.Verifier }
 func ParsePublicKey(content []byte) (PublicKey, error) {
 	public, err := cryptoutils.UnmarshalPEMToPublicKey(content)
 	if err != nil {
-		return PublicKey{}, fmt.Errorf("reading the public key: %w; want PEM that begins with -----BEGIN PUBLIC KEY-----", err)
+		return PublicKey{},
+			fmt.Errorf("reading the public key: %w; want PEM that begins with -----BEGIN PUBLIC KEY-----", err)
 	}
 	verifier, err := signature.LoadVerifier(public, crypto.SHA256)
 	if err != nil {
@@ -37,8 +38,8 @@ func ParsePublicKey(content []byte) (PublicKey, error) {
 	return PublicKey{verifier}, nil
 }
 
-// Verify says whether signed, what lies under the Tag of digest, holds a signature of that digest by the key. It fails with
-// ErrNotSigned when it does not, whatever else it holds.
+// Verify says whether signed, what lies under the Tag of digest, holds a signature of that digest by the key. It fails
+// with ErrNotSigned when it does not, whatever else it holds.
 func (k PublicKey) Verify(signed v1.Image, digest v1.Hash) error {
 	manifest, err := signed.Manifest()
 	if err != nil {

@@ -18,7 +18,8 @@ func TestGet(t *testing.T) {
 	if err := json.Unmarshal([]byte(text.String()), &answer); err != nil || answer.Host != "pod-1" {
 		t.Errorf("got %q and %v", text.String(), err)
 	}
-	if err := testserver.Get(t.Context(), url+"/?after=soon", &text); err == nil || !strings.Contains(err.Error(), "400") {
+	if err := testserver.Get(t.Context(), url+"/?after=soon", &text); err == nil ||
+		!strings.Contains(err.Error(), "400") {
 		t.Errorf("got %v, want the status", err)
 	}
 	if err := testserver.Get(t.Context(), "http://127.0.0.1:0/", &text); err == nil {

@@ -64,14 +64,17 @@ func get(ctx context.Context, url string) (status int, answer testserver.Answer,
 func TestAnswers(t *testing.T) {
 	r := start(t, 0)
 	status, answer, err := get(t.Context(), "http://"+r.web+"/")
-	if err != nil || status != http.StatusOK || answer.Host != "pod-1" || !strings.HasPrefix(answer.Remote, "127.0.0.1:") || answer.Proxy != "" {
+	if err != nil || status != http.StatusOK || answer.Host != "pod-1" ||
+		!strings.HasPrefix(answer.Remote, "127.0.0.1:") || answer.Proxy != "" {
 		t.Errorf("got %d %+v and %v", status, answer, err)
 	}
-	if status, _, err := get(t.Context(), "http://"+r.web+"/?after=soon"); err != nil || status != http.StatusBadRequest {
+	if status, _, err := get(t.Context(), "http://"+r.web+"/?after=soon"); err != nil ||
+		status != http.StatusBadRequest {
 		t.Errorf("a time that is none: %d and %v", status, err)
 	}
 	began := time.Now()
-	if status, _, err := get(t.Context(), "http://"+r.web+"/?after=60ms"); err != nil || status != http.StatusOK || time.Since(began) < 60*time.Millisecond {
+	if status, _, err := get(t.Context(), "http://"+r.web+"/?after=60ms"); err != nil || status != http.StatusOK ||
+		time.Since(began) < 60*time.Millisecond {
 		t.Errorf("an answer that takes a while: %d and %v after %s", status, err, time.Since(began))
 	}
 }
@@ -108,8 +111,10 @@ func TestProxyHeaders(t *testing.T) {
 		pieces []string
 		want   string // of the header; empty: no answer
 	}{
-		{"TCP", []string{"PROXY TCP4 192.0.2.1 192.0.2.2 1000 80\r\n", request}, "PROXY TCP4 192.0.2.1 192.0.2.2 1000 80"},
-		{"in pieces", []string{"PRO", "XY UNKNOWN\r", "\nGET / HT", "TP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"}, "PROXY UNKNOWN"},
+		{"TCP", []string{"PROXY TCP4 192.0.2.1 192.0.2.2 1000 80\r\n", request},
+			"PROXY TCP4 192.0.2.1 192.0.2.2 1000 80"},
+		{"in pieces", []string{"PRO", "XY UNKNOWN\r", "\nGET / HT", "TP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"},
+			"PROXY UNKNOWN"},
 		{"none", []string{request}, ""},
 		{"without an end", []string{"PROXY " + strings.Repeat("x", 200)}, ""},
 		{"with half an end", []string{"PROXY UNKNOWN\n", request}, ""},

@@ -60,7 +60,8 @@ func (c *cluster) start(t *testing.T, name, address string, change func(*virtual
 	o := virtualnode.Options{
 		Network: c.network, Name: c.namespace + "-" + name, Address: netip.MustParseAddr(address), Dir: c.dir,
 		Labels: map[string]string{"test": c.namespace},
-		Images: map[string]virtualnode.Image{programImage: virtualnode.Program(self), webImage: virtualnode.WebServer()},
+		Images: map[string]virtualnode.Image{programImage: virtualnode.Program(self),
+			webImage: virtualnode.WebServer()},
 	}
 	if change != nil {
 		change(&o)

@@ -69,14 +69,16 @@ func TestLiveRenewsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, client := newSeen(t)
 		liveFor(t, n, 101*time.Second)
-		if created, renewed := count(client, "create", "leases"), count(client, "update", "leases"); created != 1 || renewed < 9 || renewed > 11 {
+		if created, renewed := count(client, "create", "leases"), count(client, "update", "leases"); created != 1 ||
+			renewed < 9 || renewed > 11 {
 			t.Errorf("%d leases created, %d renewals in 101s; want 1 and about ten", created, renewed)
 		}
 		lease, err := client.CoordinationV1().Leases("kube-node-lease").Get(t.Context(), "node-1", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if *lease.Spec.HolderIdentity != "node-1" || *lease.Spec.LeaseDurationSeconds != 40 || time.Since(lease.Spec.RenewTime.Time) > leaseRenewal || lease.OwnerReferences[0].Name != "node-1" {
+		if *lease.Spec.HolderIdentity != "node-1" || *lease.Spec.LeaseDurationSeconds != 40 ||
+			time.Since(lease.Spec.RenewTime.Time) > leaseRenewal || lease.OwnerReferences[0].Name != "node-1" {
 			t.Errorf("lease = %+v", lease)
 		}
 		if calls := count(client, "patch", "nodes"); calls != 0 {
@@ -127,7 +129,8 @@ func TestLiveGoesOnAfterErrors(t *testing.T) {
 			return refusals >= 0, nil, errors.New("not now")
 		})
 		liveFor(t, n, time.Minute)
-		if _, err := client.CoordinationV1().Leases("kube-node-lease").Get(t.Context(), "node-1", metav1.GetOptions{}); err != nil {
+		if _, err := client.CoordinationV1().Leases("kube-node-lease").Get(t.Context(), "node-1",
+			metav1.GetOptions{}); err != nil {
 			t.Errorf("no lease after the errors have gone: %v", err)
 		}
 	})
@@ -157,7 +160,8 @@ func TestLiveTakesLeaseOver(t *testing.T) {
 		liveFor(t, n, time.Minute)
 		client.ClearActions()
 		liveFor(t, n, time.Second) // by a new controller, as after a restart
-		if created, renewed := count(client, "create", "leases"), count(client, "update", "leases"); created != 0 || renewed != 1 {
+		if created, renewed := count(client, "create", "leases"), count(client, "update", "leases"); created != 0 ||
+			renewed != 1 {
 			t.Errorf("%d leases created, %d renewed; want the old one renewed", created, renewed)
 		}
 	})

@@ -33,8 +33,12 @@ func run(t *testing.T, i Image) *fabric.Fabric {
 	}
 	f := &fabric.Fabric{}
 	instance, err := i.runtime.Start(t.Context(), image.Launch{
-		Machine: image.Machine{Name: "node-1", Address: netip.MustParseAddr("127.0.0.8"), Fabric: f}, Pod: func() *corev1.Pod { return pod },
-		Container: &corev1.Container{Name: "main", Ports: []corev1.ContainerPort{{ContainerPort: 80, Protocol: corev1.ProtocolTCP}}},
+		Machine: image.Machine{Name: "node-1", Address: netip.MustParseAddr("127.0.0.8"), Fabric: f},
+		Pod: func() *corev1.Pod {
+			return pod
+		},
+		Container: &corev1.Container{Name: "main",
+			Ports: []corev1.ContainerPort{{ContainerPort: 80, Protocol: corev1.ProtocolTCP}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +49,8 @@ func run(t *testing.T, i Image) *fabric.Fabric {
 
 func ask(t *testing.T, f *fabric.Fabric) string {
 	t.Helper()
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _,
+		_ string) (net.Conn, error) {
 		return f.Dial(ctx, netip.MustParseAddrPort("10.9.1.2:80"), shopClient)
 	}}
 	resp, err := (&http.Client{Transport: transport}).Get("http://pod/a")
@@ -94,8 +99,10 @@ func TestProgram(t *testing.T) {
 		want  program.Runtime
 	}{
 		{"defaults", Program("/bin/ccm"), program.Runtime{Path: "/bin/ccm", KubeconfigFlags: []string{"kubeconfig"}}},
-		{"flags", Program("/bin/ccm", "a", "b"), program.Runtime{Path: "/bin/ccm", KubeconfigFlags: []string{"a", "b"}}},
-		{"relative path", Program("bin/ccm"), program.Runtime{Path: filepath.Join(dir, "bin/ccm"), KubeconfigFlags: []string{"kubeconfig"}}},
+		{"flags", Program("/bin/ccm", "a", "b"), program.Runtime{Path: "/bin/ccm", KubeconfigFlags: []string{"a",
+			"b"}}},
+		{"relative path", Program("bin/ccm"), program.Runtime{Path: filepath.Join(dir, "bin/ccm"),
+			KubeconfigFlags: []string{"kubeconfig"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

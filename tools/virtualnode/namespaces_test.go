@@ -27,13 +27,15 @@ func foreign(node string) []runtime.Object {
 	server.UID = "foreign-server"
 	agent.Name, agent.UID = "agent", "foreign-agent"
 	agent.Spec.HostNetwork = true // leaves the first pod address to the server
-	agent.Spec.Volumes = []corev1.Volume{{Name: "key", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "key"}}}}
+	agent.Spec.Volumes = []corev1.Volume{{Name: "key",
+		VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "key"}}}}
 	agent.Spec.Containers = []corev1.Container{{
 		Name: "agent", Image: "idle:1", Args: []string{"-test.run=^$"},
 		VolumeMounts: []corev1.VolumeMount{{Name: "key", MountPath: "/key"}},
 	}}
 	leaving.Name, leaving.UID, leaving.DeletionTimestamp = "leaving", "foreign-leaving", &metav1.Time{Time: time.Now()}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "key"}, Data: map[string][]byte{"key": []byte("secret")}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "key"},
+		Data: map[string][]byte{"key": []byte("secret")}}
 	objects := []runtime.Object{server, agent, leaving, webService(nodePort + 1), webSlice(node, "10.9.1.2"), secret}
 	for _, o := range objects {
 		o.(metav1.Object).SetNamespace("system")
@@ -54,7 +56,8 @@ func touched(client *fake.Clientset, namespace string) []string {
 
 func TestNamespacesKeepOthersOut(t *testing.T) {
 	objects := append(foreign("one"), webPod("one"), webService(nodePort), webSlice("one", "10.9.1.2"))
-	node, client := startWith(t, Options{Name: "one", Address: netip.MustParseAddr("127.0.75.7"), Namespaces: []string{"shop"}}, objects...)
+	node, client := startWith(t, Options{Name: "one", Address: netip.MustParseAddr("127.0.75.7"),
+		Namespaces: []string{"shop"}}, objects...)
 	serves(t, node, nodePort)
 	arriveLate(t, node, client)
 	if body, err := fetch(node, nodePort+1); err == nil {
@@ -106,10 +109,12 @@ func TestNamespacesLetIn(t *testing.T) {
 	for i, namespaces := range [][]string{nil, {"other", "system"}} {
 		t.Run(fmt.Sprint(namespaces), func(t *testing.T) {
 			address := netip.AddrFrom4([4]byte{127, 0, 75, byte(8 + i)})
-			node, client := startWith(t, Options{Name: "one", Address: address, Namespaces: namespaces}, foreign("one")...)
+			node, client := startWith(t, Options{Name: "one", Address: address, Namespaces: namespaces},
+				foreign("one")...)
 			serves(t, node, nodePort+1)
 			until(t, func() error {
-				if _, err := client.CoreV1().Pods("system").Get(t.Context(), "leaving", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				if _, err := client.CoreV1().Pods("system").Get(t.Context(), "leaving",
+					metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 					return fmt.Errorf("the pod that is being deleted: %w, want not found", err)
 				}
 				pod, err := client.CoreV1().Pods("system").Get(t.Context(), "agent", metav1.GetOptions{})

@@ -70,12 +70,13 @@ func newNetwork(client kubernetes.Interface, logger *slog.Logger) (*Network, err
 	return n, nil
 }
 
-// APIServer is the host and the port of the API server that a client configuration names, as pods find it. The error says that the
-// address is not a URL of scheme and host, or has a path, for which pods have no environment variable.
+// APIServer is the host and the port of the API server that a client configuration names, as pods find it. The error
+// says that the address is not a URL of scheme and host, or has a path, for which pods have no environment variable.
 func APIServer(config *rest.Config) (host string, port int, err error) {
 	u, err := url.Parse(config.Host)
 	if err != nil || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" {
-		return "", 0, fmt.Errorf("the API server's address %q is not a URL such as https://host:port, without a path", config.Host)
+		return "", 0, fmt.Errorf("the API server's address %q is not a URL such as https://host:port, without a path",
+			config.Host)
 	}
 	text := u.Port()
 	if text == "" {

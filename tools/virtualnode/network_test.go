@@ -45,10 +45,12 @@ func TestValidate(t *testing.T) {
 		{"no network", Options{Name: "a"}, "Options.Network"},
 		{"no name", Options{Network: network}, "Options.Name"},
 		{"no address", Options{Network: network, Name: "a"}, "127.0.0.0/8"},
-		{"public address", Options{Network: network, Name: "a", Address: netip.MustParseAddr("192.0.2.1"), Dir: "x"}, "127.0.0.0/8"},
+		{"public address", Options{Network: network, Name: "a", Address: netip.MustParseAddr("192.0.2.1"), Dir: "x"},
+			"127.0.0.0/8"},
 		{"IPv6", Options{Network: network, Name: "a", Address: netip.MustParseAddr("::1"), Dir: "x"}, "127.0.0.0/8"},
 		{"no directory", Options{Network: network, Name: "a", Address: address}, "Options.Dir"},
-		{"nameless namespace", Options{Network: network, Name: "a", Address: address, Dir: "x", Namespaces: []string{"shop", ""}}, "Options.Namespaces"},
+		{"nameless namespace", Options{Network: network, Name: "a", Address: address, Dir: "x",
+			Namespaces: []string{"shop", ""}}, "Options.Namespaces"},
 		{"complete", Options{Network: network, Name: "a", Address: address, Dir: "x"}, ""},
 	}
 	for _, tt := range tests {

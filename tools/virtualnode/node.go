@@ -95,7 +95,8 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 
 // begin makes the node known to the API server and to the network.
 func (n *Node) begin(ctx context.Context) error {
-	info, err := discovery.ToServerVersionInterfaceWithContext(n.network.client.Discovery()).ServerVersionWithContext(ctx)
+	info, err := discovery.ToServerVersionInterfaceWithContext(n.network.client.Discovery()).
+		ServerVersionWithContext(ctx)
 	if err != nil {
 		return fmt.Errorf("asking the API server for its version: %w", err)
 	}
@@ -115,7 +116,8 @@ func (o Options) validate() error {
 	case o.Name == "":
 		return errors.New("a virtual node needs Options.Name")
 	case slices.Contains(o.Namespaces, ""):
-		return fmt.Errorf("node %q: a name in Options.Namespaces is empty; leave the list empty for all namespaces", o.Name)
+		return fmt.Errorf("node %q: a name in Options.Namespaces is empty; leave the list empty for all namespaces",
+			o.Name)
 	case !o.Address.Is4() || !o.Address.IsLoopback():
 		return fmt.Errorf("node %q: Options.Address is %s; it must be in 127.0.0.0/8", o.Name, o.Address)
 	case o.Dir == "":
@@ -150,7 +152,8 @@ func newNode(o Options) (*Node, error) {
 			Images: images, Addresses: pod.NewAddresses(), Dir: dir, Logger: network.logger,
 			Recorder: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kubelet", Host: o.Name}),
 		}),
-		proxy: proxy.New(proxy.Options{Node: o.Name, Address: o.Address, Fabric: network.fabric, Logger: network.logger}),
+		proxy: proxy.New(proxy.Options{Node: o.Name, Address: o.Address, Fabric: network.fabric,
+			Logger: network.logger}),
 	}, nil
 }
 
@@ -240,7 +243,8 @@ func (n *Node) Remove(ctx context.Context) error {
 	// A power cut is also a way to stop; the object can be deleted all the same.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteLimit)
 	defer cancel()
-	if deleteErr := n.network.client.CoreV1().Nodes().Delete(ctx, n.options.Name, metav1.DeleteOptions{}); deleteErr != nil && !apierrors.IsNotFound(deleteErr) {
+	if deleteErr := n.network.client.CoreV1().Nodes().Delete(ctx, n.options.Name,
+		metav1.DeleteOptions{}); deleteErr != nil && !apierrors.IsNotFound(deleteErr) {
 		return errors.Join(err, fmt.Errorf("deleting node %q: %w", n.options.Name, deleteErr))
 	}
 	return err

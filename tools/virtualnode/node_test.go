@@ -31,7 +31,8 @@ func webPod(node string) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1"},
 		Spec: corev1.PodSpec{
 			NodeName: node, RestartPolicy: corev1.RestartPolicyAlways,
-			Containers: []corev1.Container{{Name: "web", Image: "web:1", Ports: []corev1.ContainerPort{{ContainerPort: 8080, Protocol: corev1.ProtocolTCP}}}},
+			Containers: []corev1.Container{{Name: "web", Image: "web:1",
+				Ports: []corev1.ContainerPort{{ContainerPort: 8080, Protocol: corev1.ProtocolTCP}}}},
 		},
 	}
 }
@@ -39,14 +40,16 @@ func webPod(node string) *corev1.Pod {
 func webService(port int32) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
-		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 80, NodePort: port}}},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort,
+			Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 80, NodePort: port}}},
 	}
 }
 
 func webSlice(node, address string) *discoveryv1.EndpointSlice {
 	port, protocol := int32(8080), corev1.ProtocolTCP
 	return &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: "shop", Name: "web-x", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-x",
+			Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Ports:       []discoveryv1.EndpointPort{{Port: &port, Protocol: &protocol}},
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{address}, NodeName: &node}},
@@ -147,7 +150,8 @@ func TestNodeFollowsServices(t *testing.T) {
 		return err
 	})
 	until(t, func() error { // each time again: a watch of the fake client misses what happens while it begins
-		if _, err := client.CoreV1().Services("shop").Update(t.Context(), webService(nodePort+1), metav1.UpdateOptions{}); err != nil {
+		if _, err := client.CoreV1().Services("shop").Update(t.Context(), webService(nodePort+1),
+			metav1.UpdateOptions{}); err != nil {
 			return err
 		}
 		_, err := fetch(node, nodePort+1)
@@ -157,7 +161,8 @@ func TestNodeFollowsServices(t *testing.T) {
 		t.Errorf("the old node port still answers: %q", body)
 	}
 	until(t, func() error {
-		if _, err := client.DiscoveryV1().EndpointSlices("shop").Update(t.Context(), webSlice("one", "10.9.1.99"), metav1.UpdateOptions{}); err != nil {
+		if _, err := client.DiscoveryV1().EndpointSlices("shop").Update(t.Context(), webSlice("one", "10.9.1.99"),
+			metav1.UpdateOptions{}); err != nil {
 			return err
 		}
 		if body, err := fetch(node, nodePort+1); err == nil {
@@ -217,7 +222,8 @@ func TestStopLeavesNothing(t *testing.T) {
 func TestLogs(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	o := Options{Network: fakeNetwork(t, fake.NewClientset()), Name: "one", Address: netip.MustParseAddr("127.0.75.6"), Dir: "state"}
+	o := Options{Network: fakeNetwork(t, fake.NewClientset()), Name: "one", Address: netip.MustParseAddr("127.0.75.6"),
+		Dir: "state"}
 	node, err := Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,8 @@ var webPorts = []corev1.ContainerPort{
 // spread keeps the pods of a Deployment on different nodes.
 func spread(d *appsv1.Deployment) {
 	d.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{LabelSelector: d.Spec.Selector, TopologyKey: corev1.LabelHostname}},
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{LabelSelector: d.Spec.Selector,
+			TopologyKey: corev1.LabelHostname}},
 	}}
 }
 
@@ -36,10 +37,13 @@ func (c *cluster) deployWeb(t *testing.T, replicas int32, change func(*appsv1.De
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: c.spec(corev1.Container{
-				Name: "web", Image: webImage + ":1", Ports: webPorts,
-				ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromString("http")}}, PeriodSeconds: 1},
-			})},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: c.spec(corev1.Container{
+					Name: "web", Image: webImage + ":1", Ports: webPorts,
+					ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{
+						HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromString("http")},
+					}},
+				})},
 		},
 	}
 	change(d)
@@ -55,7 +59,8 @@ func (c *cluster) exposeWeb(t *testing.T, spec corev1.ServiceSpec) *corev1.Servi
 	spec.Ports = []corev1.ServicePort{
 		{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: intstr.FromString("http")},
 	}
-	service, err := c.client.CoreV1().Services(c.namespace).Create(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: spec}, metav1.CreateOptions{})
+	service, err := c.client.CoreV1().Services(c.namespace).Create(t.Context(),
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: spec}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +132,8 @@ func TestLocalPolicy(t *testing.T) {
 	one := c.start(t, "one", "127.0.72.3", nil)
 	two := c.start(t, "two", "127.0.72.4", nil)
 	c.deployWeb(t, 1, spread)
-	service := c.exposeWeb(t, corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal})
+	service := c.exposeWeb(t, corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+		ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal})
 	port, health := service.Spec.Ports[0].NodePort, service.Spec.HealthCheckNodePort
 	has, lacks := one, two
 	eventually(t, "one of the nodes answers", func() error {

@@ -26,7 +26,8 @@ func waits(reason, message string) func(*corev1.Pod) bool {
 func (c *cluster) event(t *testing.T, pod, reason, message string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("there is an event %s: %s", reason, message), func() error {
-		events, err := c.client.CoreV1().Events(c.namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + pod})
+		events, err := c.client.CoreV1().Events(c.namespace).List(t.Context(),
+			metav1.ListOptions{FieldSelector: "involvedObject.name=" + pod})
 		if err != nil {
 			return err
 		}
@@ -44,12 +45,15 @@ func (c *cluster) event(t *testing.T, pod, reason, message string) {
 func TestPodsThatCannotStart(t *testing.T) {
 	c := newCluster(t)
 	c.start(t, "one", "127.0.73.1", nil)
-	hostPath := c.spec(corev1.Container{Name: "main", Image: programImage, VolumeMounts: []corev1.VolumeMount{{Name: "v", MountPath: "/etc"}}})
-	hostPath.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/etc"}}}}
+	hostPath := c.spec(corev1.Container{Name: "main", Image: programImage,
+		VolumeMounts: []corev1.VolumeMount{{Name: "v", MountPath: "/etc"}}})
+	hostPath.Volumes = []corev1.Volume{{Name: "v",
+		VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/etc"}}}}
 	secretKey := &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "login"}, Key: "k"}
 	noSecret := c.spec(corev1.Container{
 		Name: "main", Image: programImage, Args: []string{"--listen=127.0.73.1:17001"},
-		Env: []corev1.EnvVar{{Name: roleEnv, Value: "1"}, {Name: "X", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: secretKey}}},
+		Env: []corev1.EnvVar{{Name: roleEnv, Value: "1"},
+			{Name: "X", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: secretKey}}},
 	})
 	tests := []struct {
 		name            string
@@ -58,7 +62,8 @@ func TestPodsThatCannotStart(t *testing.T) {
 		event           string
 	}{
 		{"unknown image", c.spec(corev1.Container{Name: "main", Image: "registry.test/other:1"}), "ImagePullBackOff", `does not have "registry.test/other:1"; it has: ` + programImage, "Failed"},
-		{"never pull", c.spec(corev1.Container{Name: "main", Image: "registry.test/other:1", ImagePullPolicy: corev1.PullNever}), "ErrImageNeverPull", "pulls no images", "Failed"},
+		{"never pull", c.spec(corev1.Container{Name: "main", Image: "registry.test/other:1",
+			ImagePullPolicy: corev1.PullNever}), "ErrImageNeverPull", "pulls no images", "Failed"},
 		{"host path", hostPath, "ContainerCreating", "it is of type hostPath: virtual nodes have", "FailedMount"},
 		{"no secret", noSecret, "CreateContainerConfigError", `setting X: reading Secret "login"`, "Failed"},
 	}
@@ -74,7 +79,8 @@ func TestPodsThatCannotStart(t *testing.T) {
 		})
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "login"}, StringData: map[string]string{"k": "v"}}
-	if _, err := c.client.CoreV1().Secrets(c.namespace).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+	if _, err := c.client.CoreV1().Secrets(c.namespace).Create(t.Context(), secret,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	c.pod(t, "no-secret", "starts once the Secret exists", ready)
@@ -95,7 +101,8 @@ func TestProgramSeesChanges(t *testing.T) {
 	change := func(data map[string]string) {
 		t.Helper()
 		settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: data}
-		if _, err := c.client.CoreV1().ConfigMaps(c.namespace).Update(t.Context(), settings, metav1.UpdateOptions{}); err != nil {
+		if _, err := c.client.CoreV1().ConfigMaps(c.namespace).Update(t.Context(), settings,
+			metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -118,7 +125,8 @@ func TestLivenessRestarts(t *testing.T) {
 	c.createSettings(t, "a: 1\n")
 	spec := c.programSpec(17001)
 	spec.Containers[0].LivenessProbe = &corev1.Probe{
-		ProbeHandler:        corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/unknown", Port: spec.Containers[0].ReadinessProbe.HTTPGet.Port}},
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/unknown",
+			Port: spec.Containers[0].ReadinessProbe.HTTPGet.Port}},
 		InitialDelaySeconds: 2,
 		PeriodSeconds:       1,
 		FailureThreshold:    1,

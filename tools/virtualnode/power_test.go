@@ -36,7 +36,8 @@ func TestNodeObject(t *testing.T) {
 		t.Errorf("taints = %v, want those of a control plane node that no cloud has seen", node.Spec.Taints)
 	}
 	if node.Spec.ProviderID != "" || node.Status.NodeInfo.KubeletVersion == "" {
-		t.Errorf("providerID %q, kubelet version %q; want none and the server's", node.Spec.ProviderID, node.Status.NodeInfo.KubeletVersion)
+		t.Errorf("providerID %q, kubelet version %q; want none and the server's", node.Spec.ProviderID,
+			node.Status.NodeInfo.KubeletVersion)
 	}
 	eventually(t, "the control plane takes the node for ready", func() error {
 		node := c.node(t, running.Name())
@@ -48,7 +49,8 @@ func TestNodeObject(t *testing.T) {
 		if node.Spec.PodCIDR == "" {
 			return errors.New("it has no pod CIDR")
 		}
-		_, err := c.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(t.Context(), running.Name(), metav1.GetOptions{})
+		_, err := c.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(t.Context(), running.Name(),
+			metav1.GetOptions{})
 		return err
 	})
 }
@@ -105,7 +107,8 @@ func TestRemove(t *testing.T) {
 	if err := one.Remove(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.client.CoreV1().Nodes().Get(t.Context(), one.Name(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := c.client.CoreV1().Nodes().Get(t.Context(), one.Name(),
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("node after Remove: %v, want not found", err)
 	}
 }
@@ -113,7 +116,8 @@ func TestRemove(t *testing.T) {
 func TestStartTwice(t *testing.T) {
 	c := newCluster(t)
 	one := c.start(t, "one", "127.0.74.5", nil)
-	_, err := virtualnode.Start(t.Context(), virtualnode.Options{Network: c.network, Name: one.Name(), Address: netip.MustParseAddr("127.0.74.6"), Dir: c.dir})
+	_, err := virtualnode.Start(t.Context(), virtualnode.Options{Network: c.network, Name: one.Name(),
+		Address: netip.MustParseAddr("127.0.74.6"), Dir: c.dir})
 	if err == nil {
 		t.Error("two nodes of one name run at the same time")
 	}

@@ -25,11 +25,14 @@ func programContainer(port int) corev1.Container {
 		Args: []string{fmt.Sprintf("--listen=$(HOST_IP):%d", port), "--config=/etc/program/settings.yaml"},
 		Env: []corev1.EnvVar{
 			{Name: roleEnv, Value: "1"},
-			{Name: "HOST_IP", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.hostIP"}}},
+			{Name: "HOST_IP",
+				ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.hostIP"}}},
 		},
-		VolumeMounts:   []corev1.VolumeMount{{Name: "config", MountPath: "/etc/program"}},
-		ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: at}}, PeriodSeconds: 1},
-		LivenessProbe:  &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: at}}, PeriodSeconds: 1},
+		VolumeMounts: []corev1.VolumeMount{{Name: "config", MountPath: "/etc/program"}},
+		ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz",
+			Port: at}}, PeriodSeconds: 1},
+		LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: at}},
+			PeriodSeconds: 1},
 	}
 }
 
@@ -44,8 +47,10 @@ func (c *cluster) programSpec(port int) corev1.PodSpec {
 
 func (c *cluster) createSettings(t *testing.T, text string) {
 	t.Helper()
-	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: map[string]string{"settings.yaml": text}}
-	if _, err := c.client.CoreV1().ConfigMaps(c.namespace).Create(t.Context(), settings, metav1.CreateOptions{}); err != nil {
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"},
+		Data: map[string]string{"settings.yaml": text}}
+	if _, err := c.client.CoreV1().ConfigMaps(c.namespace).Create(t.Context(), settings,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -83,7 +88,8 @@ func TestDaemonSetOfPrograms(t *testing.T) {
 	if want := "system:serviceaccount:" + c.namespace + ":default"; got.User != want {
 		t.Errorf("the API server takes it for %q, want %q", got.User, want)
 	}
-	if got.Env["KUBERNETES_SERVICE_HOST"] != "127.0.0.1" || got.Env["HOSTNAME"] != node.Name() || got.Env["PWD"] != "" || got.Env["GOCACHE"] != "" {
+	if got.Env["KUBERNETES_SERVICE_HOST"] != "127.0.0.1" || got.Env["HOSTNAME"] != node.Name() ||
+		got.Env["PWD"] != "" || got.Env["GOCACHE"] != "" {
 		t.Errorf("environment = %v; want what the pod has and nothing of ours", got.Env)
 	}
 }
@@ -107,7 +113,8 @@ func TestProgramStatus(t *testing.T) {
 	c.createSettings(t, "a: 1\n")
 	c.createPod(t, "daemon", c.programSpec(17001))
 	pod := c.pod(t, "daemon", "is ready", ready)
-	if pod.Status.Phase != corev1.PodRunning || pod.Status.PodIP != "127.0.71.2" || pod.Status.HostIP != "127.0.71.2" || pod.Status.StartTime == nil {
+	if pod.Status.Phase != corev1.PodRunning || pod.Status.PodIP != "127.0.71.2" || pod.Status.HostIP != "127.0.71.2" ||
+		pod.Status.StartTime == nil {
 		t.Errorf("status = %+v; want running on the node's address", pod.Status)
 	}
 	for _, s := range pod.Status.ContainerStatuses {

@@ -56,7 +56,8 @@ func (n *Node) patch(ctx context.Context, change map[string]any, subresources ..
 	if err != nil {
 		return nil, fmt.Errorf("encoding a change: %w", err)
 	}
-	return n.network.client.CoreV1().Nodes().Patch(ctx, n.options.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, subresources...)
+	return n.network.client.CoreV1().Nodes().Patch(ctx, n.options.Name, types.StrategicMergePatchType, body,
+		metav1.PatchOptions{}, subresources...)
 }
 
 // object is the Node as kubelet registers it with --cloud-provider=external: tainted, without a
@@ -74,7 +75,8 @@ func (n *Node) object(version string, now metav1.Time) *corev1.Node {
 		},
 	}
 	if n.options.ControlPlane {
-		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: labelControlPlane, Effect: corev1.TaintEffectNoSchedule})
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: labelControlPlane,
+			Effect: corev1.TaintEffectNoSchedule})
 	}
 	node.Spec.Taints = append(node.Spec.Taints, n.options.Taints...)
 	return node
@@ -115,13 +117,18 @@ func nodeInfo(name, version string) corev1.NodeSystemInfo {
 
 // conditions are those of a healthy node, in kubelet's words.
 func conditions(now metav1.Time) []corev1.NodeCondition {
-	condition := func(t corev1.NodeConditionType, s corev1.ConditionStatus, reason, message string) corev1.NodeCondition {
-		return corev1.NodeCondition{Type: t, Status: s, Reason: reason, Message: message, LastHeartbeatTime: now, LastTransitionTime: now}
+	condition := func(t corev1.NodeConditionType, s corev1.ConditionStatus, reason,
+		message string) corev1.NodeCondition {
+		return corev1.NodeCondition{Type: t, Status: s, Reason: reason, Message: message, LastHeartbeatTime: now,
+			LastTransitionTime: now}
 	}
 	return []corev1.NodeCondition{
-		condition(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory", "virtual node has sufficient memory available"),
-		condition(corev1.NodeDiskPressure, corev1.ConditionFalse, "KubeletHasNoDiskPressure", "virtual node has no disk pressure"),
-		condition(corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID", "virtual node has sufficient PID available"),
+		condition(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory",
+			"virtual node has sufficient memory available"),
+		condition(corev1.NodeDiskPressure, corev1.ConditionFalse, "KubeletHasNoDiskPressure",
+			"virtual node has no disk pressure"),
+		condition(corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID",
+			"virtual node has sufficient PID available"),
 		condition(corev1.NodeReady, corev1.ConditionTrue, "KubeletReady", "virtual node is posting ready status"),
 	}
 }

@@ -12,7 +12,8 @@ import (
 )
 
 func TestObject(t *testing.T) {
-	uninitialized := corev1.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule}
+	uninitialized := corev1.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true",
+		Effect: corev1.TaintEffectNoSchedule}
 	kubelet := map[string]string{
 		"kubernetes.io/hostname": "node-1", "kubernetes.io/os": "linux", "kubernetes.io/arch": runtime.GOARCH,
 		"beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": runtime.GOARCH,
@@ -28,10 +29,12 @@ func TestObject(t *testing.T) {
 		taints  []corev1.Taint
 	}{
 		{"worker", Options{}, with(map[string]string{}), []corev1.Taint{uninitialized}},
-		{"labels", Options{Labels: map[string]string{"pool": "a"}}, with(map[string]string{"pool": "a"}), []corev1.Taint{uninitialized}},
+		{"labels", Options{Labels: map[string]string{"pool": "a"}}, with(map[string]string{"pool": "a"}),
+			[]corev1.Taint{uninitialized}},
 		{"control plane", Options{ControlPlane: true}, with(map[string]string{
 			"node-role.kubernetes.io/control-plane": "", "node.kubernetes.io/exclude-from-external-load-balancers": "",
-		}), []corev1.Taint{uninitialized, {Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule}}},
+		}), []corev1.Taint{uninitialized, {Key: "node-role.kubernetes.io/control-plane",
+			Effect: corev1.TaintEffectNoSchedule}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -44,10 +47,13 @@ func TestObject(t *testing.T) {
 			if diff := cmp.Diff(tt.taints, got.Spec.Taints); diff != "" {
 				t.Errorf("taints (-want +got):\n%s", diff)
 			}
-			if got.Spec.ProviderID != "" || len(got.Status.Addresses) != 1 || got.Status.Addresses[0].Type != corev1.NodeHostName {
-				t.Errorf("providerID %q, addresses %v; want none and the host name alone", got.Spec.ProviderID, got.Status.Addresses)
+			if got.Spec.ProviderID != "" || len(got.Status.Addresses) != 1 ||
+				got.Status.Addresses[0].Type != corev1.NodeHostName {
+				t.Errorf("providerID %q, addresses %v; want none and the host name alone", got.Spec.ProviderID,
+					got.Status.Addresses)
 			}
-			if !isReady(got) || got.Status.NodeInfo.KubeletVersion != "v1.36.3" || got.Status.Capacity.Pods().Value() != 110 {
+			if !isReady(got) || got.Status.NodeInfo.KubeletVersion != "v1.36.3" ||
+				got.Status.Capacity.Pods().Value() != 110 {
 				t.Errorf("status = %+v", got.Status)
 			}
 		})
@@ -72,7 +78,9 @@ func TestRegisterAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Spec.ProviderID != "thalassacloud://x" || len(got.Spec.Taints) != 0 || got.Labels["topology.kubernetes.io/zone"] != "a" || len(got.Status.Addresses) != 1 || got.Status.Addresses[0].Address != "127.0.0.2" {
+	if got.Spec.ProviderID != "thalassacloud://x" || len(got.Spec.Taints) != 0 ||
+		got.Labels["topology.kubernetes.io/zone"] != "a" || len(got.Status.Addresses) != 1 ||
+		got.Status.Addresses[0].Address != "127.0.0.2" {
 		t.Errorf("object = %+v, want the cloud's part untouched", got)
 	}
 	if !isReady(got) || got.Labels["kubernetes.io/hostname"] != "node-1" {
@@ -85,7 +93,9 @@ func TestNodeInfo(t *testing.T) {
 	if one != again {
 		t.Error("the same name gave two different machines")
 	}
-	if one.SystemUUID == two.SystemUUID || one.MachineID == two.MachineID || len(one.SystemUUID) != 36 || len(one.MachineID) != 32 {
-		t.Errorf("IDs %q %q and %q %q; want different UUIDs", one.SystemUUID, one.MachineID, two.SystemUUID, two.MachineID)
+	if one.SystemUUID == two.SystemUUID || one.MachineID == two.MachineID || len(one.SystemUUID) != 36 ||
+		len(one.MachineID) != 32 {
+		t.Errorf("IDs %q %q and %q %q; want different UUIDs", one.SystemUUID, one.MachineID, two.SystemUUID,
+			two.MachineID)
 	}
 }

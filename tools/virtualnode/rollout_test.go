@@ -14,7 +14,8 @@ func TestUnsupported(t *testing.T) {
 	c.start(t, "one", "127.0.76.3", nil)
 	spec := c.programSpec(17001)
 	spec.InitContainers = []corev1.Container{programContainer(17002)}
-	spec.InitContainers[0].Name, spec.InitContainers[0].ReadinessProbe, spec.InitContainers[0].LivenessProbe = "init", nil, nil
+	spec.InitContainers[0].Name, spec.InitContainers[0].ReadinessProbe, spec.InitContainers[0].LivenessProbe = "init",
+		nil, nil
 	c.createPod(t, "daemon", spec)
 	c.pod(t, "daemon", "waits", waits("CreateContainerConfigError", "virtual nodes run no init containers"))
 }
@@ -32,7 +33,8 @@ func TestPodWithTwoContainers(t *testing.T) {
 	c.pod(t, "pair", "is ready", ready)
 	first, other := c.report(t, "127.0.76.5:17001"), c.report(t, "127.0.76.5:17002")
 	if first.Args[1] == other.Args[1] || first.Config != other.Config {
-		t.Errorf("config %q of %q and %q of %q; want the same in different files", first.Config, first.Args[1], other.Config, other.Args[1])
+		t.Errorf("config %q of %q and %q of %q; want the same in different files", first.Config, first.Args[1],
+			other.Config, other.Args[1])
 	}
 }
 

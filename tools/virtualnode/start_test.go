@@ -27,7 +27,8 @@ func startFor(ctx context.Context, t *testing.T, network *Network) error {
 	t.Helper()
 	ended := make(chan error, 1)
 	go func() {
-		node, err := Start(ctx, Options{Network: network, Name: "one", Address: netip.MustParseAddr("127.0.75.11"), Dir: t.TempDir()})
+		node, err := Start(ctx, Options{Network: network, Name: "one", Address: netip.MustParseAddr("127.0.75.11"),
+			Dir: t.TempDir()})
 		if err == nil {
 			err = errors.Join(errors.New("the node has started"), node.Stop(context.Background()))
 		}
@@ -108,7 +109,8 @@ func TestStartSaysWhatIsForbidden(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	err := startFor(ctx, t, network)
-	if !errors.Is(err, context.DeadlineExceeded) || !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "pods is forbidden") {
+	if !errors.Is(err, context.DeadlineExceeded) || !apierrors.IsForbidden(err) ||
+		!strings.Contains(err.Error(), "pods is forbidden") {
 		t.Errorf("Start = %v, want that pods are forbidden", err)
 	}
 }

@@ -36,7 +36,8 @@ func newWatches(client kubernetes.Interface) watches {
 	return watches{
 		objects: objects, scheduled: scheduled,
 		nodes: objects.Core().V1().Nodes().Informer(), pods: scheduled.Core().V1().Pods().Informer(),
-		services: objects.Core().V1().Services().Informer(), slices: objects.Discovery().V1().EndpointSlices().Informer(),
+		services: objects.Core().V1().Services().Informer(),
+		slices:   objects.Discovery().V1().EndpointSlices().Informer(),
 	}
 }
 
@@ -95,13 +96,14 @@ func (n *Network) handle(informer cache.SharedIndexInformer, deliver func(metav1
 	return err
 }
 
-// complete starts the watches, once, and waits until all objects that existed have been read. When ctx ends before, the error has
-// the reason.
+// complete starts the watches, once, and waits until all objects that existed have been read. When ctx ends before, the
+// error has the reason.
 func (n *Network) complete(ctx context.Context) error {
 	w := &n.watches
 	w.objects.Start(n.ctx.Done())
 	w.scheduled.Start(n.ctx.Done())
-	if cache.WaitForCacheSync(ctx.Done(), w.nodes.HasSynced, w.pods.HasSynced, w.services.HasSynced, w.slices.HasSynced) {
+	if cache.WaitForCacheSync(ctx.Done(), w.nodes.HasSynced, w.pods.HasSynced, w.services.HasSynced,
+		w.slices.HasSynced) {
 		return nil
 	}
 	err := context.Cause(ctx)

@@ -32,20 +32,25 @@ func (c *cluster) manager(port int) *appsv1.DaemonSet {
 	container.Args = append(container.Args, "--tls", "--unready="+credentials+"/unready")
 	container.Ports = []corev1.ContainerPort{{Name: "https", ContainerPort: int32(port)}}
 	container.LivenessProbe, container.ReadinessProbe = probe("/livez"), probe("/readyz")
-	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "credentials", MountPath: credentials, ReadOnly: true})
+	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "credentials",
+		MountPath: credentials, ReadOnly: true})
 	container.SecurityContext = &corev1.SecurityContext{
-		AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
+		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
 	spec := c.programSpec(port)
 	spec.Containers = []corev1.Container{container}
 	spec.DNSPolicy, spec.PriorityClassName = corev1.DNSDefault, "system-cluster-critical"
 	spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: &user}
-	spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
-			{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.NodeSelectorOpExists},
-		}}},
-	}}}
-	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "credentials", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "credentials"}}})
+	spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.NodeSelectorOpExists},
+			}}},
+		},
+	}}
+	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "credentials",
+		VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "credentials"}}})
 	labels := map[string]string{"app": "manager"}
 	return &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "manager"},
@@ -76,7 +81,8 @@ func TestManagerOnControlPlane(t *testing.T) {
 	control := c.start(t, "control", "127.0.77.1", func(o *virtualnode.Options) { o.ControlPlane = true })
 	c.start(t, "worker", "127.0.77.2", nil)
 	c.createSettings(t, "directory: "+credentials+"\n")
-	if _, err := c.client.AppsV1().DaemonSets(c.namespace).Create(t.Context(), c.manager(17001), metav1.CreateOptions{}); err != nil {
+	if _, err := c.client.AppsV1().DaemonSets(c.namespace).Create(t.Context(), c.manager(17001),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	pods := c.client.CoreV1().Pods(c.namespace)
@@ -93,11 +99,13 @@ func TestManagerOnControlPlane(t *testing.T) {
 	c.putSecret(t, true, map[string]string{"token": "one"})
 	pod := c.pod(t, name, "is ready once its Secret exists", ready)
 	if pod.Spec.NodeName != control.Name() || pod.Status.ContainerStatuses[0].RestartCount != 0 {
-		t.Errorf("runs on %s with %d restarts, want the control plane node and none", pod.Spec.NodeName, pod.Status.ContainerStatuses[0].RestartCount)
+		t.Errorf("runs on %s with %d restarts, want the control plane node and none", pod.Spec.NodeName,
+			pod.Status.ContainerStatuses[0].RestartCount)
 	}
 
 	directory := filepath.Join(c.dir, "pods", string(pod.UID), "containers/main/volumes/credentials")
-	if text, err := os.ReadFile(filepath.Join(filepath.Dir(directory), "config/settings.yaml")); err != nil || string(text) != "directory: "+directory+"\n" {
+	if text, err := os.ReadFile(filepath.Join(filepath.Dir(directory), "config/settings.yaml")); err != nil ||
+		string(text) != "directory: "+directory+"\n" {
 		t.Errorf("configuration = %q, %v; want that it names %s", text, err, directory)
 	}
 	c.putSecret(t, false, map[string]string{"token": "two", "unready": ""})

@@ -25,7 +25,8 @@ func main() {
 // providers lists the clouds this binary serves, one line each.
 func providers() []manager.Provider {
 	return []manager.Provider{
-		{Name: thalassa.ProviderName, New: thalassa.New(build.Current().Agent(), os.Getenv), Validate: thalassa.Validate(os.Getenv)},
+		{Name: thalassa.ProviderName, New: thalassa.New(build.Current().Agent(), os.Getenv),
+			Validate: thalassa.Validate(os.Getenv)},
 	}
 }
 

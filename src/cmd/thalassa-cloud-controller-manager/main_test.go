@@ -110,7 +110,8 @@ func kubeconfig(t *testing.T) string {
 func flags(t *testing.T, more ...string) []string {
 	t.Helper()
 	path := kubeconfig(t)
-	return append([]string{"--cloud-config=" + path, "--kubeconfig=" + path, "--secure-port=0", "--leader-elect=false"}, more...)
+	return append([]string{"--cloud-config=" + path, "--kubeconfig=" + path, "--secure-port=0", "--leader-elect=false"},
+		more...)
 }
 
 // until reads the log up to a line.
@@ -209,14 +210,20 @@ func TestValidate(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"good": {"organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {personalAccessToken: t}\n", nil, 0,
+		"good": {"organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {personalAccessToken: t}\n",
+			nil, 0,
 			"# FILE is a good configuration of thalassacloud\n"},
-		"bad": {"organisation: acme\nvpcIdentty: vpc-1\ncluster: 'k8s 1'\ncloudCredentials: {directory: /does/not/exist}\n", nil, 1,
+		"bad": {"organisation: acme\nvpcIdentty: vpc-1\ncluster: 'k8s 1'\ncloudCredentials: {directory: " +
+			"/does/not/exist}\n", nil, 1,
 			"FILE: vpcIdentty: unknown key in line 2; did you mean \"vpcIdentity\"?\n" +
-				"FILE: cluster: found text with a blank or a line end in it, want an identity of this cluster, unique in the organisation, like \"k8s-…\": at most 63 letters, digits and - _ .\n" +
-				"FILE: cloudCredentials.directory: found /does/not/exist, want a directory that can be read: no such file or directory\n" +
-				"FILE: vpcIdentity: missing: want the identity of the VPC that contains the cluster's machines, like \"vpc-…\", of letters, digits and - _ .\n"},
-		"without files": {"organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {directory: /does/not/exist}\n", []string{"--without-files"}, 0,
+				"FILE: cluster: found text with a blank or a line end in it, want an identity of this cluster, " +
+				"unique in the organisation, like \"k8s-…\": at most 63 letters, digits and - _ .\n" +
+				"FILE: cloudCredentials.directory: found /does/not/exist, want a directory that can be read: no such " +
+				"file or directory\n" +
+				"FILE: vpcIdentity: missing: want the identity of the VPC that contains the cluster's machines, like " +
+				"\"vpc-…\", of letters, digits and - _ .\n"},
+		"without files": {"organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {directory: " +
+			"/does/not/exist}\n", []string{"--without-files"}, 0,
 			"# FILE is a good configuration of thalassacloud\n"},
 	}
 	for name, test := range tests {
@@ -243,7 +250,9 @@ func TestValidate(t *testing.T) {
 // TestMistakesInTheConfigurationAreToldAtOnce is the start with a file that is wrong.
 func TestMistakesInTheConfigurationAreToldAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cloud-config.yaml")
-	if err := os.WriteFile(path, []byte("organisation: acme\nvpcIdentity: v\ncluster: c\nendpoint: x\ncloudCredentials: {}\n"), 0o600); err != nil {
+	if err := os.WriteFile(path,
+		[]byte("organisation: acme\nvpcIdentity: v\ncluster: c\nendpoint: x\ncloudCredentials: {}\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd, output := program(t, "program", "--cloud-config="+path)
@@ -303,7 +312,8 @@ func TestTheCloudSeesWhichBuildThisIs(t *testing.T) {
 	}))
 	defer cloud.Close()
 	config := filepath.Join(t.TempDir(), "cloud-config.yaml")
-	text := "organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\nendpoint: " + cloud.URL + "\ncloudCredentials: {personalAccessToken: t}\n"
+	text := "organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\nendpoint: " + cloud.URL +
+		"\ncloudCredentials: {personalAccessToken: t}\n"
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +331,8 @@ func TestTheCloudSeesWhichBuildThisIs(t *testing.T) {
 		for log.Scan() { // so that the program can go on writing
 		}
 	}()
-	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // it signs its own
+	trusting := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the program signs its certificate itself
+	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: trusting}}
 	answer, err := insecure.Get("https://" + address + "/readyz")
 	if err != nil {
 		t.Fatal(err)

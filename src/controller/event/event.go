@@ -1,5 +1,5 @@
-// Package event decides which warnings about objects become events: each once, again while it lasts, and those of many objects not all at
-// the same time.
+// Package event decides which warnings about objects become events: each once, again while it lasts, and those of many
+// objects not all at the same time.
 //
 //	for _, w := range warnings.Update(node.Name, node.UID, current) {
 //		recorder.Event(node, corev1.EventTypeWarning, w.Reason, w.Message)
@@ -21,8 +21,8 @@ const Again = 55 * time.Minute
 // Anew is the time after which a warning with a topic becomes an event again if its message has changed.
 const Anew = 10 * time.Minute
 
-// Burst is the number of events at a time, and the number of further ones each minute. If all of five thousand objects have a warning, the
-// events of the others follow later.
+// Burst is the number of events at a time, and the number of further ones each minute. If all of five thousand objects
+// have a warning, the events of the others follow later.
 const Burst = 25
 
 // Warning is a condition of an object that its owner should know.
@@ -31,8 +31,8 @@ type Warning struct {
 	Message string
 	// Vague says that the message changes with each attempt and is ignored when warnings are compared.
 	Vague bool
-	// Topic, if it is set, identifies the condition in place of the message. A changed message then becomes an event again after Anew, unless
-	// the warning is vague.
+	// Topic, if it is set, identifies the condition in place of the message. A changed message then becomes an event
+	// again after Anew, unless the warning is vague.
 	Topic string
 	// Common says that the condition does not concern the object alone: there is one event for all objects.
 	Common bool
@@ -51,7 +51,8 @@ func (w Warning) key() key {
 	return key{w.Reason, w.Message}
 }
 
-// Filter contains the warnings that last, and when each became an event. The zero value contains none. It is safe for concurrent use.
+// Filter contains the warnings that last, and when each became an event. The zero value contains none. It is safe for
+// concurrent use.
 type Filter struct {
 	mu      sync.Mutex
 	limiter *rate.Limiter
@@ -80,8 +81,8 @@ func (r record) recent(w Warning) bool {
 // recent says of the time of an event that no further one is due.
 func recent(at time.Time) bool { return time.Since(at) < Again }
 
-// Update replaces the warnings of an object, and returns those that are to become events now. While a warning lasts, the caller repeats the
-// call from time to time. An object of the same name with another UID is another object.
+// Update replaces the warnings of an object, and returns those that are to become events now. While a warning lasts,
+// the caller repeats the call from time to time. An object of the same name with another UID is another object.
 func (f *Filter) Update(name string, uid types.UID, warnings []Warning) (now []Warning) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,8 +104,8 @@ func (f *Filter) Update(name string, uid types.UID, warnings []Warning) (now []W
 	return now
 }
 
-// Add adds a warning to those of an object, and says whether it is to become an event now. Unlike with Update, the other warnings of the
-// object remain until Forget.
+// Add adds a warning to those of an object, and says whether it is to become an event now. Unlike with Update, the
+// other warnings of the object remain until Forget.
 func (f *Filter) Add(name string, uid types.UID, w Warning) (now bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,7 +118,8 @@ func (f *Filter) Add(name string, uid types.UID, w Warning) (now bool) {
 // object returns the state of an object. The caller holds mu.
 func (f *Filter) object(name string, uid types.UID) object {
 	if f.objects == nil {
-		f.limiter, f.objects, f.common = rate.NewLimiter(rate.Every(time.Minute/Burst), Burst), map[string]object{}, map[string]time.Time{}
+		f.limiter, f.objects, f.common = rate.NewLimiter(rate.Every(time.Minute/Burst), Burst), map[string]object{},
+			map[string]time.Time{}
 	}
 	if one, known := f.objects[name]; known && one.uid == uid {
 		return one

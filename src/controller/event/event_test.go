@@ -26,7 +26,8 @@ func recordedNow(f *Filter, name, uid string, warnings ...Warning) string {
 	return strings.Join(messages, ", ")
 }
 
-// TestOnce: a warning becomes an event once, and again if it lasts, was over in between, or is about another object of that name.
+// TestOnce: a warning becomes an event once, and again if it lasts, was over in between, or is about another object of
+// that name.
 func TestOnce(t *testing.T) {
 	broken, slow := Warning{Reason: "Broken", Message: "it is broken"}, Warning{Reason: "Slow", Message: "it is slow"}
 	inBubble(t, func(t *testing.T, f *Filter) {
@@ -72,7 +73,8 @@ func TestManyObjects(t *testing.T) {
 		recorded := map[string]bool{}
 		round := func() int {
 			for i := range 3 * Burst {
-				if name := fmt.Sprint(i); recordedNow(f, name, name, Warning{Reason: "Broken", Message: "broken"}) != "" {
+				if name := fmt.Sprint(i); recordedNow(f, name, name,
+					Warning{Reason: "Broken", Message: "broken"}) != "" {
 					recorded[name] = true
 				}
 			}
@@ -95,7 +97,8 @@ func TestVague(t *testing.T) {
 		t.Helper()
 		for attempt := range 3 {
 			words := Warning{Reason: "Away", Message: fmt.Sprintf("attempt %d", attempt), Vague: true}
-			if got, want := recordedNow(f, "a", "1", words), map[bool]string{true: "attempt 0"}[attempt == 0]; got != want {
+			if got, want := recordedNow(f, "a", "1", words),
+				map[bool]string{true: "attempt 0"}[attempt == 0]; got != want {
 				t.Errorf("events %q, want %q", got, want)
 			}
 		}
@@ -153,8 +156,8 @@ func TestKnown(t *testing.T) {
 	})
 }
 
-// TestTopic: a warning with a topic becomes an event again when its message changes, but not at once, and never if it is vague. It does
-// not replace other warnings of the object.
+// TestTopic: a warning with a topic becomes an event again when its message changes, but not at once, and never if it
+// is vague. It does not replace other warnings of the object.
 func TestTopic(t *testing.T) {
 	inBubble(t, func(t *testing.T, f *Filter) {
 		t.Helper()

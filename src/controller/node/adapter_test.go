@@ -22,7 +22,8 @@ func (i plainInstances) InstanceMetadata(context.Context, *corev1.Node) (*cloudp
 	return i.metadata, nil
 }
 
-// TestControllerOfCloudProviderInterface: without metadata nothing is done, and nothing panics; with it the Node is initialised.
+// TestControllerOfCloudProviderInterface: without metadata nothing is done, and nothing panics; with it the Node is
+// initialised.
 func TestControllerOfCloudProviderInterface(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.register("a", nil)
@@ -31,7 +32,8 @@ func TestControllerOfCloudProviderInterface(t *testing.T) {
 		r.pass(2 * resyncPeriod)
 		r.want("writes without metadata", r.written(), "")
 		r.want("events without metadata", len(r.warnings()), 0)
-		instances.metadata = &cloudprovider.InstanceMetadata{ProviderID: "plain://1", NodeAddresses: addresses("in 10.0.0.1")}
+		instances.metadata = &cloudprovider.InstanceMetadata{ProviderID: "plain://1",
+			NodeAddresses: addresses("in 10.0.0.1")}
 		r.change("a", func(n *corev1.Node) { n.Labels["x"] = "y" })
 		r.pass(time.Second)
 		r.want("writes", r.written(), "a status, a")

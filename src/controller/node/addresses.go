@@ -12,9 +12,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// compareAddresses returns the addresses that the Node should have, nil when it has them. Their order counts only as far as the kubelet
-// asks for one: the cloud may list them in another order each time. What the machine does not have, the Node does not say, whatever the
-// kubelet asks for: what leads to a Node's addresses would lead to somebody else.
+// compareAddresses returns the addresses that the Node should have, nil when it has them. Their order counts only as
+// far as the kubelet asks for one: the cloud may list them in another order each time. What the machine does not have,
+// the Node does not say, whatever the kubelet asks for: what leads to a Node's addresses would lead to somebody else.
 func (d *difference) compareAddresses(node *corev1.Node, offered []corev1.NodeAddress) []corev1.NodeAddress {
 	if len(offered) == 0 {
 		return nil
@@ -28,8 +28,11 @@ func (d *difference) compareAddresses(node *corev1.Node, offered []corev1.NodeAd
 	if chooses {
 		preferred, err := helpers.GetNodeAddressesFromNodeIP(chosen, wanted)
 		if err != nil {
-			d.problems = append(d.problems, cloud.MachineProblem{Reason: cloud.InvalidNodeIP, Message: fmt.Sprintf("The kubelet of this Node sets the address %q with --node-ip, which its machine does not have in the cloud. The addresses of the machine are %s, and only these are set on the Node. Correct the kubelet's --node-ip, or give the machine that address.",
-				chosen, join(wanted))})
+			d.problems = append(d.problems, cloud.MachineProblem{Reason: cloud.InvalidNodeIP,
+				Message: fmt.Sprintf("The kubelet of this Node sets the address %q with --node-ip, which its machine "+
+					"does not have in the cloud. The addresses of the machine are %s, and only these are set on the "+
+					"Node. Correct the kubelet's --node-ip, or give the machine that address.",
+					chosen, join(wanted))})
 			chooses, preferred = false, confirmed(node.Status.Addresses, wanted)
 		}
 		wanted = preferred
@@ -41,10 +44,12 @@ func (d *difference) compareAddresses(node *corev1.Node, offered []corev1.NodeAd
 	return wanted
 }
 
-// confirmed are those of a Node's addresses that its machine has, with the machine's hostname. If that leaves nothing by which the Node can
-// be reached, it is all of the machine's.
+// confirmed are those of a Node's addresses that its machine has, with the machine's hostname. If that leaves nothing
+// by which the Node can be reached, it is all of the machine's.
 func confirmed(have, machines []corev1.NodeAddress) []corev1.NodeAddress {
-	kept := slices.DeleteFunc(slices.Clone(have), func(a corev1.NodeAddress) bool { return !slices.Contains(machines, a) })
+	kept := slices.DeleteFunc(slices.Clone(have), func(a corev1.NodeAddress) bool {
+		return !slices.Contains(machines, a)
+	})
 	if !slices.ContainsFunc(kept, isNoHostname) {
 		return machines
 	}
@@ -58,7 +63,9 @@ func isNoHostname(a corev1.NodeAddress) bool { return !isHostname(a) }
 
 // sameSet says whether both have the same addresses, in whatever order. Neither has one twice.
 func sameSet(a, b []corev1.NodeAddress) bool {
-	return len(a) == len(b) && !slices.ContainsFunc(b, func(one corev1.NodeAddress) bool { return !slices.Contains(a, one) })
+	return len(a) == len(b) && !slices.ContainsFunc(b, func(one corev1.NodeAddress) bool {
+		return !slices.Contains(a, one)
+	})
 }
 
 func join(addresses []corev1.NodeAddress) string {

@@ -13,7 +13,8 @@ import (
 
 // addresses reads "host a, in 10.0.0.1, out 192.0.2.1".
 func addresses(text string) []corev1.NodeAddress {
-	types := map[string]corev1.NodeAddressType{"host": corev1.NodeHostName, "in": corev1.NodeInternalIP, "out": corev1.NodeExternalIP}
+	types := map[string]corev1.NodeAddressType{"host": corev1.NodeHostName, "in": corev1.NodeInternalIP,
+		"out": corev1.NodeExternalIP}
 	var all []corev1.NodeAddress
 	for part := range strings.SplitSeq(text, ", ") {
 		if kind, address, ok := strings.Cut(part, " "); ok {
@@ -29,27 +30,38 @@ func TestAddresses(t *testing.T) {
 		have, offered, nodeIP, want string
 		problem                     bool
 	}{
-		"none yet":                         {"", "host a, in 10.0.0.1", "", "host a, in 10.0.0.1", false},
-		"the same":                         {"host a, in 10.0.0.1", "host a, in 10.0.0.1", "", "", false},
-		"dual stack, the same":             {"host a, in 10.0.0.1, in fd00::1", "host a, in 10.0.0.1, in fd00::1", "", "", false},
-		"dual stack, in another order":     {"in fd00::1, in 10.0.0.1, host a", "host a, in 10.0.0.1, in fd00::1", "", "", false},
-		"one more":                         {"host a, in 10.0.0.1", "host a, in 10.0.0.1, in fd00::1", "", "host a, in 10.0.0.1, in fd00::1", false},
-		"one less":                         {"host a, in 10.0.0.1, in fd00::1", "host a, in fd00::1", "", "host a, in fd00::1", false},
-		"another type":                     {"host a, in 192.0.2.1", "host a, out 192.0.2.1", "", "host a, out 192.0.2.1", false},
+		"none yet": {"", "host a, in 10.0.0.1", "", "host a, in 10.0.0.1", false},
+		"the same": {"host a, in 10.0.0.1", "host a, in 10.0.0.1", "", "", false},
+		"dual stack, the same": {"host a, in 10.0.0.1, in fd00::1", "host a, in 10.0.0.1, in fd00::1", "",
+			"", false},
+		"dual stack, in another order": {"in fd00::1, in 10.0.0.1, host a", "host a, in 10.0.0.1, in fd00::1", "",
+			"", false},
+		"one more": {"host a, in 10.0.0.1", "host a, in 10.0.0.1, in fd00::1", "",
+			"host a, in 10.0.0.1, in fd00::1", false},
+		"one less": {"host a, in 10.0.0.1, in fd00::1", "host a, in fd00::1", "",
+			"host a, in fd00::1", false},
+		"another type": {"host a, in 192.0.2.1", "host a, out 192.0.2.1", "",
+			"host a, out 192.0.2.1", false},
 		"nothing offered":                  {"host a, in 10.0.0.1", "", "", "", false},
 		"one twice":                        {"host a, in 10.0.0.1", "host a, in 10.0.0.1, in 10.0.0.1", "", "", false},
 		"no hostname offered":              {"host a, in 10.0.0.1", "in 10.0.0.2", "", "in 10.0.0.2, host a", false},
 		"no hostname offered, nothing new": {"host a, in 10.0.0.1", "in 10.0.0.1", "", "", false},
 		"the kubelet chooses one": {"host a", "host a, in 10.0.0.1, in 10.0.0.2, out 192.0.2.1", "10.0.0.2",
 			"in 10.0.0.2, host a, out 192.0.2.1", false},
-		"the kubelet chose one":              {"in 10.0.0.2, host a", "host a, in 10.0.0.1, in 10.0.0.2", "10.0.0.2", "", false},
-		"the kubelet wants another first":    {"in 10.0.0.1, in fd00::1, host a", "host a, in 10.0.0.1, in fd00::1", "fd00::1,10.0.0.1", "in fd00::1, in 10.0.0.1, host a", false},
+		"the kubelet chose one": {"in 10.0.0.2, host a", "host a, in 10.0.0.1, in 10.0.0.2", "10.0.0.2",
+			"", false},
+		"the kubelet wants another first": {"in 10.0.0.1, in fd00::1, host a", "host a, in 10.0.0.1, in fd00::1",
+			"fd00::1,10.0.0.1", "in fd00::1, in 10.0.0.1, host a", false},
 		"the kubelet wants what there isn't": {"host a, in 10.0.0.1", "host a, in 10.0.0.1", "10.9.9.9", "", true},
 		"the kubelet wants what is none":     {"host a, in 10.0.0.1", "host a, in 10.0.0.1", "none", "", true},
-		"it has what it wants and isn't":     {"in 10.0.0.9, host a", "host a, in 10.0.0.1, in fd00::1", "10.0.0.9", "host a, in 10.0.0.1, in fd00::1", true},
-		"it has what there isn't, beside":    {"in 10.0.0.1, host a, in 10.0.0.254", "host a, in 10.0.0.1, in fd00::1", "192.0.2.1", "in 10.0.0.1, host a", true},
-		"there is one of those it wants":     {"in 10.0.0.2, in fd00::9, host a", "host a, in 10.0.0.1, in 10.0.0.2", "10.0.0.2,fd00::9", "in 10.0.0.2, host a", true},
-		"it has another hostname, too":       {"in 10.0.0.1, host b", "host a, in 10.0.0.1", "192.0.2.1", "in 10.0.0.1, host a", true},
+		"it has what it wants and isn't": {"in 10.0.0.9, host a", "host a, in 10.0.0.1, in fd00::1", "10.0.0.9",
+			"host a, in 10.0.0.1, in fd00::1", true},
+		"it has what there isn't, beside": {"in 10.0.0.1, host a, in 10.0.0.254", "host a, in 10.0.0.1, in fd00::1",
+			"192.0.2.1", "in 10.0.0.1, host a", true},
+		"there is one of those it wants": {"in 10.0.0.2, in fd00::9, host a", "host a, in 10.0.0.1, in 10.0.0.2",
+			"10.0.0.2,fd00::9", "in 10.0.0.2, host a", true},
+		"it has another hostname, too": {"in 10.0.0.1, host b", "host a, in 10.0.0.1", "192.0.2.1",
+			"in 10.0.0.1, host a", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := &corev1.Node{Status: corev1.NodeStatus{Addresses: addresses(tt.have)}}

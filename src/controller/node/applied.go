@@ -13,10 +13,12 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 )
 
-// appliedSuffix follows the domain in the name of the annotation that keeps what was set on a Node because its machine asks for it.
+// appliedSuffix follows the domain in the name of the annotation that keeps what was set on a Node because its machine
+// asks for it.
 const appliedSuffix = "/applied"
 
-// applied is what was set on a Node, so that it is removed when the machine does not ask for it any more, and nothing else is.
+// applied is what was set on a Node, so that it is removed when the machine does not ask for it any more, and nothing
+// else is.
 type applied struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	Taints map[string]string `json:"taints,omitempty"` // key:effect -> value
@@ -63,8 +65,9 @@ func checksum(record string) string {
 	return hex.EncodeToString(digest[:checksumBytes])
 }
 
-// recorded is what was set on a Node. A kubelet may write annotations of its Node, so the record counts only with its checksum: otherwise
-// whoever has a machine could have any taint removed that keeps pods away from it. Without one nothing is ours.
+// recorded is what was set on a Node. A kubelet may write annotations of its Node, so the record counts only with its
+// checksum: otherwise whoever has a machine could have any taint removed that keeps pods away from it. Without one
+// nothing is ours.
 func recorded(node *corev1.Node, domain string) (before applied, valid bool) {
 	text := node.Annotations[domain+appliedSuffix]
 	if node.Labels[checksumKey(domain)] != checksum(text) {
@@ -85,7 +88,8 @@ type merged struct {
 	foreign []string          // wanted, but set otherwise by somebody else; sorted
 }
 
-// merge sets what is wanted and missing, changes and removes what was set before and is as it was set, and leaves what others set.
+// merge sets what is wanted and missing, changes and removes what was set before and is as it was set, and leaves what
+// others set.
 func merge(have, wanted, before map[string]string) merged {
 	m := merged{set: map[string]string{}, applied: map[string]string{}}
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {

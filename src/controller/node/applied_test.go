@@ -18,13 +18,15 @@ func TestMerge(t *testing.T) {
 		have, wanted, before m
 		want                 merged
 	}{
-		"nothing":                           {nil, nil, nil, merged{}},
-		"a new one":                         {nil, m{"a": "1"}, nil, merged{set: m{"a": "1"}, applied: m{"a": "1"}}},
-		"as it was set":                     {m{"a": "1"}, m{"a": "1"}, m{"a": "1"}, merged{applied: m{"a": "1"}}},
-		"another value":                     {m{"a": "1"}, m{"a": "2"}, m{"a": "1"}, merged{set: m{"a": "2"}, applied: m{"a": "2"}}},
-		"not wanted any more":               {m{"a": "1"}, nil, m{"a": "1"}, merged{drop: []string{"a"}}},
-		"not wanted, and gone already":      {nil, nil, m{"a": "1"}, merged{}},
-		"removed by hand":                   {nil, m{"a": "1"}, m{"a": "1"}, merged{set: m{"a": "1"}, applied: m{"a": "1"}}},
+		"nothing":       {nil, nil, nil, merged{}},
+		"a new one":     {nil, m{"a": "1"}, nil, merged{set: m{"a": "1"}, applied: m{"a": "1"}}},
+		"as it was set": {m{"a": "1"}, m{"a": "1"}, m{"a": "1"}, merged{applied: m{"a": "1"}}},
+		"another value": {m{"a": "1"}, m{"a": "2"}, m{"a": "1"},
+			merged{set: m{"a": "2"}, applied: m{"a": "2"}}},
+		"not wanted any more":          {m{"a": "1"}, nil, m{"a": "1"}, merged{drop: []string{"a"}}},
+		"not wanted, and gone already": {nil, nil, m{"a": "1"}, merged{}},
+		"removed by hand": {nil, m{"a": "1"}, m{"a": "1"},
+			merged{set: m{"a": "1"}, applied: m{"a": "1"}}},
 		"a user's, of the same value":       {m{"a": "1"}, m{"a": "1"}, nil, merged{}},
 		"a user's, of another value":        {m{"a": "x"}, m{"a": "1"}, nil, merged{foreign: []string{"a"}}},
 		"a user's, that is not wanted":      {m{"a": "x"}, nil, nil, merged{}},
@@ -40,7 +42,8 @@ func TestMerge(t *testing.T) {
 			if tt.want.applied == nil {
 				tt.want.applied = m{}
 			}
-			if diff := cmp.Diff(tt.want, merge(tt.have, tt.wanted, tt.before), cmp.AllowUnexported(merged{})); diff != "" {
+			if diff := cmp.Diff(tt.want, merge(tt.have, tt.wanted, tt.before),
+				cmp.AllowUnexported(merged{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -67,14 +70,15 @@ func TestAppliedIsReadAsItIsWritten(t *testing.T) {
 	}
 }
 
-// TestForgedRecord: a kubelet may write annotations of its Node. What it writes into the record removes nothing, and the record is
-// written anew.
+// TestForgedRecord: a kubelet may write annotations of its Node. What it writes into the record removes nothing, and
+// the record is written anew.
 func TestForgedRecord(t *testing.T) {
 	const all = `{"labels":{"team":"shop","node-restriction.kubernetes.io/tier":"db"},"taints":{"quarantine:NoExecute":"","node.kubernetes.io/unschedulable:NoSchedule":"",` +
 		`"node-role.kubernetes.io/control-plane:NoSchedule":"","node.cloudprovider.kubernetes.io/shutdown:NoSchedule":""}}`
 	labels := map[string]string{"team": "shop", "node-restriction.kubernetes.io/tier": "db"}
 	var taints []corev1.Taint
-	for _, key := range []string{"node.kubernetes.io/unschedulable", "node-role.kubernetes.io/control-plane", "node.cloudprovider.kubernetes.io/shutdown"} {
+	for _, key := range []string{"node.kubernetes.io/unschedulable", "node-role.kubernetes.io/control-plane",
+		"node.cloudprovider.kubernetes.io/shutdown"} {
 		taints = append(taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
 	}
 	taints = append(taints, corev1.Taint{Key: "quarantine", Effect: corev1.TaintEffectNoExecute})
@@ -110,14 +114,17 @@ func TestForgedRecord(t *testing.T) {
 	}
 }
 
-// TestRecordNeverReachesWhatIsKubernetes: also one with our checksum removes nothing that could not have been set because of it.
+// TestRecordNeverReachesWhatIsKubernetes: also one with our checksum removes nothing that could not have been set
+// because of it.
 func TestRecordNeverReachesWhatIsKubernetes(t *testing.T) {
 	_, node := writes(t, fresh(), machineA())
 	node.Labels["kubernetes.io/arch"], node.Labels[testDomain+"/keep-node"] = "amd64", "true"
-	node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute})
+	node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnreachable,
+		Effect: corev1.TaintEffectNoExecute})
 	wasSet(node, `{"labels":{"kubernetes.io/arch":"amd64","example.com/keep-node":"true"},"taints":{"node.kubernetes.io/unreachable:NoExecute":"","node.kubernetes.io/not-ready:NoSchedule":""}}`)
 	_, after := writes(t, node, machineA())
-	if after.Labels["kubernetes.io/arch"] != "amd64" || after.Labels[testDomain+"/keep-node"] != "true" || len(after.Spec.Taints) != 2 {
+	if after.Labels["kubernetes.io/arch"] != "amd64" || after.Labels[testDomain+"/keep-node"] != "true" ||
+		len(after.Spec.Taints) != 2 {
 		t.Errorf("labels %v, taints %v", after.Labels, after.Spec.Taints)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// breaker is a circuit breaker: while the cloud does not answer, one Node tries from time to time, and so a thousand cost no more
-// than one. The zero value is open.
+// breaker is a circuit breaker: while the cloud does not answer, one Node tries from time to time, and so a thousand
+// cost no more than one. The zero value is open.
 type breaker struct {
 	mu    sync.Mutex
 	err   error // why it is closed; nil: it is open

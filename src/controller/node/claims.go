@@ -4,7 +4,8 @@ import (
 	"sync"
 )
 
-// claims is an index of Nodes by machine and of machines by Node, so that no two get the same one. The zero value is ready to use.
+// claims is an index of Nodes by machine and of machines by Node, so that no two get the same one. The zero value is
+// ready to use.
 type claims struct {
 	mu       sync.Mutex
 	machines map[string]string          // Node -> provider ID
@@ -35,7 +36,8 @@ func (t *claims) taken(node, machine string) (other string) {
 	return t.otherOf(node, machine)
 }
 
-// release ends a claim that came to nothing: what counts is what the Node says, which is read while nobody else notes anything.
+// release ends a claim that came to nothing: what counts is what the Node says, which is read while nobody else notes
+// anything.
 func (t *claims) release(node string, says func() string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 )
 
-// TestClaimOfANodeThatIsGone: a Node that is deleted while its machine is looked up, by its own turn or by a look at all Nodes, leaves
-// the machine to the next Node.
+// TestClaimOfANodeThatIsGone: a Node that is deleted while its machine is looked up, by its own turn or by a look at
+// all Nodes, leaves the machine to the next Node.
 func TestClaimOfANodeThatIsGone(t *testing.T) {
 	tests := map[string]func(*corev1.Node){
 		"in its turn":              nil,
@@ -23,7 +23,10 @@ func TestClaimOfANodeThatIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(r *rig) {
 				if change != nil { // it is nobody's concern before its machine shows its address
-					r.register("a", func(n *corev1.Node) { change(n); n.Status.Addresses = addresses("host a, in 10.0.0.1") })
+					r.register("a", func(n *corev1.Node) {
+						change(n)
+						n.Status.Addresses = addresses("host a, in 10.0.0.1")
+					})
 					r.start()
 					r.warnings()
 				}
@@ -65,7 +68,9 @@ func TestLookClaimsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
-			r.controller, err = New(Options{Provider: r.fakeCloud, Behaviour: cloud.MachineBehaviour{Domain: testDomain}, Client: client, Nodes: factory.Core().V1().Nodes(),
+			r.controller, err = New(Options{Provider: r.fakeCloud,
+				Behaviour: cloud.MachineBehaviour{Domain: testDomain}, Client: client,
+				Nodes:  factory.Core().V1().Nodes(),
 				Period: resyncPeriod, Workers: 1, Lookers: 1, Recorder: r.process.Recorder})
 			return func(ctx context.Context) {
 				defer r.controller.queue.ShutDown()

@@ -1,7 +1,8 @@
-// Package node initialises Nodes and keeps their provider ID, addresses, labels and taints in sync with their machines, for any cloud.
+// Package node initialises Nodes and keeps their provider ID, addresses, labels and taints in sync with their machines,
+// for any cloud.
 //
-// The desired state of a Node is a pure function of its machine. The difference is written as one patch or two; without a difference
-// nothing is written.
+// The desired state of a Node is a pure function of its machine. The difference is written as one patch or two; without
+// a difference nothing is written.
 package node
 
 import (
@@ -51,7 +52,8 @@ type Options struct {
 	Nodes     coreinformers.NodeInformer
 	// Period is the time between two looks at all Nodes.
 	Period time.Duration
-	// Workers is how many Nodes are initialised or changed at a time, Lookers how many are compared at a time by a resync at all of them.
+	// Workers is how many Nodes are initialised or changed at a time, Lookers how many are compared at a time by a
+	// resync at all of them.
 	Workers, Lookers int
 	// Recorder records events about Nodes; nil creates them in the API server.
 	Recorder record.EventRecorder
@@ -86,7 +88,8 @@ type Controller struct {
 // New returns a controller that begins its work with Run. The error is that it can do nothing with these options.
 func New(o Options) (*Controller, error) {
 	if o.Period <= 0 || o.Workers < 1 || o.Lookers < 1 {
-		return nil, errors.New("keeping Nodes as they should be: --node-status-update-frequency, --concurrent-node-syncs and --concurrent-node-status-updates must be more than nothing")
+		return nil, errors.New("keeping Nodes as they should be: --node-status-update-frequency, " +
+			"--concurrent-node-syncs and --concurrent-node-status-updates must be more than nothing")
 	}
 	c := &Controller{
 		provider: o.Provider, behaviour: o.Behaviour, client: o.Client, nodes: o.Nodes.Lister(),
@@ -146,8 +149,11 @@ func (c *Controller) events() cache.ResourceEventHandler {
 
 // sameInput says whether nothing differs that this controller reads or writes.
 func sameInput(was, is *corev1.Node) bool {
-	return was.UID == is.UID && was.Spec.ProviderID == is.Spec.ProviderID && maps.Equal(was.Labels, is.Labels) && maps.Equal(was.Annotations, is.Annotations) &&
-		slices.EqualFunc(was.Spec.Taints, is.Spec.Taints, func(a, b corev1.Taint) bool { return a.MatchTaint(&b) && a.Value == b.Value }) &&
+	return was.UID == is.UID && was.Spec.ProviderID == is.Spec.ProviderID && maps.Equal(was.Labels, is.Labels) &&
+		maps.Equal(was.Annotations, is.Annotations) &&
+		slices.EqualFunc(was.Spec.Taints, is.Spec.Taints, func(a, b corev1.Taint) bool {
+			return a.MatchTaint(&b) && a.Value == b.Value
+		}) &&
 		slices.Equal(was.Status.Addresses, is.Status.Addresses)
 }
 

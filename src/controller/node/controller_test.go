@@ -49,8 +49,8 @@ func TestAddressesOfTheKubeletAreEnough(t *testing.T) {
 	})
 }
 
-// TestNodesAreKeptTrue: what a machine has changed to is written with the next look, and what somebody changed at once; each with one
-// write.
+// TestNodesAreKeptTrue: what a machine has changed to is written with the next look, and what somebody changed at once;
+// each with one write.
 func TestNodesAreKeptTrue(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.join("a", "b")
@@ -82,7 +82,9 @@ func TestNodesAreKeptTrue(t *testing.T) {
 // TestDualStackNodesAreNotWritten: k8s.io/cloud-provider patches each of them in each cycle.
 func TestDualStackNodesAreNotWritten(t *testing.T) {
 	inBubble(t, func(r *rig) {
-		r.machine("a", func(m *cloud.Machine) { m.Addresses = addresses("host a, in 10.0.0.1, in fd00::1, out 192.0.2.1") })
+		r.machine("a", func(m *cloud.Machine) {
+			m.Addresses = addresses("host a, in 10.0.0.1, in fd00::1, out 192.0.2.1")
+		})
 		r.register("a", nil)
 		r.start()
 		r.want("writes", r.written(), "a status, a")
@@ -92,10 +94,12 @@ func TestDualStackNodesAreNotWritten(t *testing.T) {
 	})
 }
 
-// TestWhyANodeIsNotInitialised: the event says it once, again when it is another reason, and again when it lasts for long; and the Node is
-// initialised once it can be.
+// TestWhyANodeIsNotInitialised: the event says it once, again when it is another reason, and again when it lasts for
+// long; and the Node is initialised once it can be.
 func TestWhyANodeIsNotInitialised(t *testing.T) {
-	for _, reason := range []string{cloud.MachineNotFound, cloud.MachineAmbiguous, cloud.MachineElsewhere, cloud.MachineNoAddress, cloud.MachineReplaced, cloud.InvalidSetting, cloud.CloudRefused, cloud.CloudNotReachable} {
+	for _, reason := range []string{cloud.MachineNotFound, cloud.MachineAmbiguous, cloud.MachineElsewhere,
+		cloud.MachineNoAddress, cloud.MachineReplaced, cloud.InvalidSetting, cloud.CloudRefused,
+		cloud.CloudNotReachable} {
 		t.Run(reason, func(t *testing.T) {
 			inBubble(t, func(r *rig) {
 				var attempts atomic.Int64
@@ -166,7 +170,8 @@ func TestErrorWithoutAReason(t *testing.T) {
 	})
 }
 
-// TestCloudAwayCostsLittle: while the cloud gives no answer, one Node asks for all, and only those that wait get an event.
+// TestCloudAwayCostsLittle: while the cloud gives no answer, one Node asks for all, and only those that wait get an
+// event.
 func TestCloudAwayCostsLittle(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		for i := range 100 {
@@ -205,13 +210,17 @@ func TestCloudAwayCostsLittle(t *testing.T) {
 	})
 }
 
-// TestForeignNodesAreLeftAlone: those of another cloud, and those that never asked for one, whatever machine is called like them.
+// TestForeignNodesAreLeftAlone: those of another cloud, and those that never asked for one, whatever machine is called
+// like them.
 func TestForeignNodesAreLeftAlone(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.machine("other", nil)
 		r.register("other", func(n *corev1.Node) { n.Spec.ProviderID = "elsewhere://1" })
 		r.machine("guest", nil)
-		r.register("guest", func(n *corev1.Node) { keptNode(n); n.Status.Addresses = addresses("host guest, in 172.16.0.1") })
+		r.register("guest", func(n *corev1.Node) {
+			keptNode(n)
+			n.Status.Addresses = addresses("host guest, in 172.16.0.1")
+		})
 		r.register("unknown", keptNode)
 		r.start()
 		r.pass(2 * resyncPeriod)
@@ -231,7 +240,8 @@ func TestTaintRemovedByHand(t *testing.T) {
 	})
 }
 
-// TestUsersSettingsStay: labels and taints that somebody else set are neither changed nor removed, and that is one event.
+// TestUsersSettingsStay: labels and taints that somebody else set are neither changed nor removed, and that is one
+// event.
 func TestUsersSettingsStay(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.machine("a", func(m *cloud.Machine) {
@@ -240,7 +250,8 @@ func TestUsersSettingsStay(t *testing.T) {
 		})
 		r.register("a", func(n *corev1.Node) {
 			n.Labels["team"] = "hand"
-			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "gpu", Value: "hand", Effect: corev1.TaintEffectNoSchedule})
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "gpu", Value: "hand",
+				Effect: corev1.TaintEffectNoSchedule})
 		})
 		r.start()
 		r.pass(2 * resyncPeriod)
@@ -275,7 +286,8 @@ func TestConflictsAreTriedAgain(t *testing.T) {
 	})
 }
 
-// TestTaintsOfOthersAreNotLost: the list of taints is written as a whole, so that one which is set meanwhile must make the write fail.
+// TestTaintsOfOthersAreNotLost: the list of taints is written as a whole, so that one which is set meanwhile must make
+// the write fail.
 func TestTaintsOfOthersAreNotLost(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.join("a")
@@ -284,7 +296,8 @@ func TestTaintsOfOthersAreNotLost(t *testing.T) {
 			if what == "a" && !once {
 				once = true
 				r.change("a", func(n *corev1.Node) {
-					n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "late", Effect: corev1.TaintEffectNoExecute})
+					n.Spec.Taints = append(n.Spec.Taints,
+						corev1.Taint{Key: "late", Effect: corev1.TaintEffectNoExecute})
 				})
 			}
 			return nil
@@ -292,7 +305,9 @@ func TestTaintsOfOthersAreNotLost(t *testing.T) {
 		r.start()
 		r.pass(time.Second)
 		r.initialised("a")
-		r.want("the late taint is there", slices.ContainsFunc(r.node("a").Spec.Taints, func(t corev1.Taint) bool { return t.Key == "late" }), true)
+		r.want("the late taint is there", slices.ContainsFunc(r.node("a").Spec.Taints, func(t corev1.Taint) bool {
+			return t.Key == "late"
+		}), true)
 	})
 }
 
@@ -319,14 +334,16 @@ func TestCrashBetweenTheWrites(t *testing.T) {
 
 // TestAPIServerRefuses: a refusal becomes an event, and the write is tried again.
 func TestAPIServerRefuses(t *testing.T) {
-	for status, reason := range map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusUnprocessableEntity: metav1.StatusReasonInvalid} {
+	for status, reason := range map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden,
+		http.StatusUnprocessableEntity: metav1.StatusReasonInvalid} {
 		inBubble(t, func(r *rig) {
 			r.join("a")
 			r.refusing(status, reason)
 			r.start()
 			r.pass(10 * time.Minute)
 			warnings := r.warnings()
-			if len(warnings) != 1 || !strings.Contains(warnings[0], "Warning NodeNotWritten") || !strings.Contains(warnings[0], "as the test wants") {
+			if len(warnings) != 1 || !strings.Contains(warnings[0], "Warning NodeNotWritten") ||
+				!strings.Contains(warnings[0], "as the test wants") {
 				t.Errorf("told %q", warnings)
 			}
 			if attempts := len(strings.Split(r.written(), ", ")); attempts > 20 {
@@ -414,7 +431,10 @@ func TestWaitingNodesComeFirst(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		for i := range 50 {
 			r.machine(fmt.Sprint("old-", i), nil)
-			r.register(fmt.Sprint("old-", i), func(n *corev1.Node) { keptNode(n); n.Spec.ProviderID = fakeScheme + n.Name })
+			r.register(fmt.Sprint("old-", i), func(n *corev1.Node) {
+				keptNode(n)
+				n.Spec.ProviderID = fakeScheme + n.Name
+			})
 		}
 		r.join("z")
 		r.start()
@@ -425,7 +445,8 @@ func TestWaitingNodesComeFirst(t *testing.T) {
 	})
 }
 
-// TestNodeIPThatIsNone: an initialised Node has only addresses of its machine, whatever its kubelet asks for, and everything else stays true.
+// TestNodeIPThatIsNone: an initialised Node has only addresses of its machine, whatever its kubelet asks for, and
+// everything else stays true.
 func TestNodeIPThatIsNone(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.machine("a", nil)
@@ -461,8 +482,8 @@ func (r *rig) hasAddresses(name, want string) {
 	}
 }
 
-// TestAnswersAreNewerThanTheNode: a machine is found by name only in what the cloud said after this process met the Node, not after the
-// one of that name before it; of a Node with a provider ID everything is good enough.
+// TestAnswersAreNewerThanTheNode: a machine is found by name only in what the cloud said after this process met the
+// Node, not after the one of that name before it; of a Node with a provider ID everything is good enough.
 func TestAnswersAreNewerThanTheNode(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.machine("a", nil)
@@ -488,8 +509,8 @@ func TestAnswersAreNewerThanTheNode(t *testing.T) {
 	})
 }
 
-// TestWhatAllNodesHaveIsToldSlowly: a cause that is common to all makes no flood of events, and each gets its event in the end. The metric
-// knows of all at once.
+// TestWhatAllNodesHaveIsToldSlowly: a cause that is common to all makes no flood of events, and each gets its event in
+// the end. The metric knows of all at once.
 func TestWhatAllNodesHaveIsToldSlowly(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const all = 200
@@ -500,7 +521,9 @@ func TestWhatAllNodesHaveIsToldSlowly(t *testing.T) {
 		r.pass(time.Minute)
 		r.warnings()
 		for i := range all {
-			r.machine(fmt.Sprint("n-", i), func(m *cloud.Machine) { m.Labels = map[string]string{"kubernetes.io/os": "plan9"} })
+			r.machine(fmt.Sprint("n-", i), func(m *cloud.Machine) {
+				m.Labels = map[string]string{"kubernetes.io/os": "plan9"}
+			})
 		}
 		warnings := 0
 		for range 20 {
@@ -561,7 +584,8 @@ func TestLookCostsNothing(t *testing.T) {
 
 // TestWrongOptions: nothing works with them.
 func TestWrongOptions(t *testing.T) {
-	for _, o := range []Options{{}, {Period: time.Minute, Lookers: 1}, {Period: time.Minute, Workers: 1}, {Workers: 1, Lookers: 1}} {
+	for _, o := range []Options{{}, {Period: time.Minute, Lookers: 1}, {Period: time.Minute, Workers: 1},
+		{Workers: 1, Lookers: 1}} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}

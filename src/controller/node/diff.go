@@ -16,7 +16,8 @@ import (
 
 // difference is what of a Node is not as its machine wants it. What is nil or empty stays.
 type difference struct {
-	machine     string // provider ID of the machine that the Node is to have alone once it is written; "": it has it already
+	// provider ID of the machine that the Node is to have alone once it is written; "": it has it already
+	machine     string
 	providerID  string
 	labels      map[string]*string // nil removes one
 	annotations map[string]*string
@@ -28,10 +29,11 @@ type difference struct {
 	domain   string
 }
 
-// compare says what of a Node differs from what its machine wants. Domain is where it is kept what was set. The problem is that a Node
-// cannot be initialised, and nothing of it is to be changed before that is put right.
+// compare says what of a Node differs from what its machine wants. Domain is where it is kept what was set. The problem
+// is that a Node cannot be initialised, and nothing of it is to be changed before that is put right.
 func compare(node *corev1.Node, machine cloud.Machine, domain string) (difference, *cloud.MachineProblem) {
-	d := difference{labels: map[string]*string{}, annotations: map[string]*string{}, problems: slices.Clone(machine.Problems), domain: domain}
+	d := difference{labels: map[string]*string{}, annotations: map[string]*string{},
+		problems: slices.Clone(machine.Problems), domain: domain}
 	d.addresses = d.compareAddresses(node, machine.Addresses)
 	if waiting(node) {
 		if problem := d.obstacle(node, machine); problem != nil {
@@ -62,9 +64,13 @@ func (d *difference) obstacle(node *corev1.Node, machine cloud.Machine) *cloud.M
 	case at >= 0:
 		return &d.problems[at]
 	case node.Spec.ProviderID == "" && machine.ProviderID == "":
-		return &cloud.MachineProblem{Reason: cloud.MachineNotFound, Message: "The cloud found a machine for this Node, but returned no provider ID. Set spec.providerID of the Node."}
+		return &cloud.MachineProblem{Reason: cloud.MachineNotFound,
+			Message: "The cloud found a machine for this Node, but returned no provider ID. Set spec.providerID of " +
+				"the Node."}
 	case !hasIP:
-		return &cloud.MachineProblem{Reason: cloud.MachineNoAddress, Message: "The machine of this Node has no address in the cloud. It is retried automatically; if the problem persists, connect the machine to the cluster's network."}
+		return &cloud.MachineProblem{Reason: cloud.MachineNoAddress, Message: "The machine of this Node has no " +
+			"address in the cloud. It is retried automatically; if the problem persists, connect the machine to the " +
+			"cluster's network."}
 	}
 	return nil
 }
@@ -74,7 +80,8 @@ func waiting(node *corev1.Node) bool { return slices.ContainsFunc(node.Spec.Tain
 
 func uninitialised(taint corev1.Taint) bool { return taint.Key == api.TaintExternalCloudProvider }
 
-// standard are the labels that Kubernetes defines for what is known of the machine, with their older names, which some still select by.
+// standard are the labels that Kubernetes defines for what is known of the machine, with their older names, which some
+// still select by.
 func standard(machine cloud.Machine) map[string]string {
 	labels := map[string]string{}
 	for value, keys := range map[*string][2]string{
@@ -97,7 +104,8 @@ func (d *difference) compareStandard(node *corev1.Node, machine cloud.Machine) {
 		value := wanted[key]
 		switch {
 		case len(validation.IsValidLabelValue(value)) > 0:
-			d.addProblem("The cloud says %q for the label %s, which is not a valid value of a label. The label does not change.", value, key)
+			d.addProblem("The cloud says %q for the label %s, which is not a valid value of a label. The label does "+
+				"not change.", value, key)
 		case node.Labels[key] != value:
 			d.labels[key] = &value
 		}
@@ -108,7 +116,9 @@ func (d *difference) compareStandard(node *corev1.Node, machine cloud.Machine) {
 func (d *difference) compareExtras(node *corev1.Node, machine cloud.Machine) {
 	before, valid := recorded(node, d.domain)
 	if !valid {
-		d.addProblem("The annotation %s of this Node, or the label %s, was changed by another program or user. Therefore it is unknown which labels and taints were copied from its machine. Both are written again. Remove labels and taints by hand that the machine does not have any more.",
+		d.addProblem("The annotation %s of this Node, or the label %s, was changed by another program or user. "+
+			"Therefore it is unknown which labels and taints were copied from its machine. Both are written again. "+
+			"Remove labels and taints by hand that the machine does not have any more.",
 			d.domain+appliedSuffix, checksumKey(d.domain))
 	}
 	labels := d.mergeLabels(node, machine, before.Labels)
@@ -128,7 +138,8 @@ func change(changes map[string]*string, have map[string]string, key, wanted stri
 	}
 }
 
-func (d *difference) mergeLabels(node *corev1.Node, machine cloud.Machine, before map[string]string) (after map[string]string) {
+func (d *difference) mergeLabels(node *corev1.Node, machine cloud.Machine,
+	before map[string]string) (after map[string]string) {
 	wanted := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(machine.Labels)) {
 		if value := machine.Labels[key]; d.permitted("label", key, value) {
@@ -148,13 +159,15 @@ func (d *difference) mergeLabels(node *corev1.Node, machine cloud.Machine, befor
 		d.labels[key] = nil
 	}
 	for _, key := range m.foreign {
-		d.addProblem("The machine of this Node requests the label %s=%s, but another program or user set it to %q. The label does not change. To use the machine's value, remove the label from the Node.",
+		d.addProblem("The machine of this Node requests the label %s=%s, but another program or user set it to %q. "+
+			"The label does not change. To use the machine's value, remove the label from the Node.",
 			key, wanted[key], node.Labels[key])
 	}
 	return m.applied
 }
 
-func (d *difference) mergeTaints(node *corev1.Node, machine cloud.Machine, before map[string]string) (after map[string]string) {
+func (d *difference) mergeTaints(node *corev1.Node, machine cloud.Machine,
+	before map[string]string) (after map[string]string) {
 	wanted := map[string]string{}
 	for _, taint := range machine.Taints {
 		if d.permitted("taint", taint.Key, taint.Value) && d.effective(taint) {
@@ -167,7 +180,8 @@ func (d *difference) mergeTaints(node *corev1.Node, machine cloud.Machine, befor
 	}
 	m := merge(have, wanted, before)
 	for _, key := range m.foreign {
-		d.addProblem("The machine of this Node requests the taint %s with the value %q, but another program or user set it to %q. The taint does not change. To use the machine's value, remove the taint from the Node.",
+		d.addProblem("The machine of this Node requests the taint %s with the value %q, but another program or user "+
+			"set it to %q. The taint does not change. To use the machine's value, remove the taint from the Node.",
 			key, wanted[key], have[key])
 	}
 	d.retaint(node, m)
@@ -200,8 +214,10 @@ func (d *difference) effective(taint corev1.Taint) bool {
 	case corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
 		return true
 	}
-	d.addProblem("The machine of this Node requests the taint %s with the effect %q, which does not exist. Use %s, %s or %s.",
-		taint.Key, taint.Effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
+	d.addProblem("The machine of this Node requests the taint %s with the effect %q, which does not exist. Use %s, "+
+		"%s or %s.",
+		taint.Key, taint.Effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule,
+		corev1.TaintEffectNoExecute)
 	return false
 }
 
@@ -209,13 +225,16 @@ func (d *difference) effective(taint corev1.Taint) bool {
 func (d *difference) permitted(kind, key, value string) bool {
 	switch wrong := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); {
 	case len(wrong) > 0:
-		d.addProblem("The machine of this Node requests the %s %q with the value %q, which Kubernetes does not allow: %s.", kind, key, value, wrong[0])
+		d.addProblem("The machine of this Node requests the %s %q with the value %q, which Kubernetes does not "+
+			"allow: %s.", kind, key, value, wrong[0])
 		return false
 	case key == d.domain+"/"+optout.Keep:
-		d.addProblem("The machine of this Node requests the %s %s, which protects a Node from deletion and cannot be set in this way. Set it on the Node itself.", kind, key)
+		d.addProblem("The machine of this Node requests the %s %s, which protects a Node from deletion and cannot be "+
+			"set in this way. Set it on the Node itself.", kind, key)
 		return false
 	case kubernetesOwn(key):
-		d.addProblem("The machine of this Node requests the %s %s, which is reserved for Kubernetes. Of the reserved domains, only %s/ can be set in this way.", kind, key, roleDomain)
+		d.addProblem("The machine of this Node requests the %s %s, which is reserved for Kubernetes. Of the reserved "+
+			"domains, only %s/ can be set in this way.", kind, key, roleDomain)
 		return false
 	}
 	return true
@@ -224,7 +243,8 @@ func (d *difference) permitted(kind, key, value string) bool {
 // roleDomain is the one of Kubernetes' domains whose labels people set themselves.
 const roleDomain = "node-role.kubernetes.io"
 
-// kubernetesOwn says of a label or taint that Kubernetes gives it a meaning, or lets nobody but the cluster's administrators set it.
+// kubernetesOwn says of a label or taint that Kubernetes gives it a meaning, or lets nobody but the cluster's
+// administrators set it.
 func kubernetesOwn(key string) bool {
 	domain, _, prefixed := strings.Cut(key, "/")
 	return prefixed && domain != roleDomain && (inDomain(domain, "kubernetes.io") || inDomain(domain, "k8s.io"))
@@ -235,5 +255,6 @@ func inDomain(domain, parent string) bool {
 }
 
 func (d *difference) addProblem(format string, values ...any) {
-	d.problems = append(d.problems, cloud.MachineProblem{Reason: cloud.InvalidSetting, Message: fmt.Sprintf(format, values...)})
+	d.problems = append(d.problems, cloud.MachineProblem{Reason: cloud.InvalidSetting,
+		Message: fmt.Sprintf(format, values...)})
 }

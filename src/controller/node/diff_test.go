@@ -30,7 +30,8 @@ func wasSet(node *corev1.Node, text string) {
 // fresh is a Node as a kubelet registers it.
 func fresh() *corev1.Node {
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "uid-a", ResourceVersion: "7", Labels: map[string]string{"kubernetes.io/hostname": "a"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "uid-a", ResourceVersion: "7",
+			Labels: map[string]string{"kubernetes.io/hostname": "a"}},
 		Spec: corev1.NodeSpec{Taints: []corev1.Taint{
 			{Key: api.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule},
 			{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule},
@@ -41,7 +42,8 @@ func fresh() *corev1.Node {
 
 // machineA is the machine of Node a.
 func machineA() cloud.Machine {
-	return cloud.Machine{ProviderID: "ground://a", Addresses: addresses("host a, in 10.0.0.1, in fd00::1"), Type: "small", Zone: "z1", Region: "r1"}
+	return cloud.Machine{ProviderID: "ground://a", Addresses: addresses("host a, in 10.0.0.1, in fd00::1"),
+		Type: "small", Zone: "z1", Region: "r1"}
 }
 
 const allStandard = `"beta.kubernetes.io/instance-type":"small","failure-domain.beta.kubernetes.io/region":"r1","failure-domain.beta.kubernetes.io/zone":"z1",` +
@@ -85,7 +87,8 @@ func patched(node *corev1.Node, d difference, part string) *corev1.Node {
 	if part == partStatus && d.inSpec() {
 		return node
 	}
-	for into, from := range map[*map[string]string]map[string]*string{&node.Labels: d.labels, &node.Annotations: d.annotations} {
+	for into, from := range map[*map[string]string]map[string]*string{&node.Labels: d.labels,
+		&node.Annotations: d.annotations} {
 		for key, value := range from {
 			if value == nil {
 				delete(*into, key)
@@ -106,8 +109,8 @@ func patched(node *corev1.Node, d difference, part string) *corev1.Node {
 	return node
 }
 
-// TestInitialisationTakesTwoWrites: addresses first, and then in one write everything else and the taint, so that nothing is scheduled to
-// a Node that cannot be reached; then none.
+// TestInitialisationTakesTwoWrites: addresses first, and then in one write everything else and the taint, so that
+// nothing is scheduled to a Node that cannot be reached; then none.
 func TestInitialisationTakesTwoWrites(t *testing.T) {
 	patches, _ := writes(t, fresh(), machineA())
 	want := []string{
@@ -131,10 +134,14 @@ func TestWrites(t *testing.T) {
 		"nothing differs": {nil, nil, nil},
 		"another type":    {nil, func(m *cloud.Machine) { m.Type = "large" }, []string{head + `,"labels":{"beta.kubernetes.io/instance-type":"large","node.kubernetes.io/instance-type":"large"}}}`}},
 		"labels lost":     {func(n *corev1.Node) { delete(n.Labels, "topology.kubernetes.io/zone") }, nil, []string{head + `,"labels":{"topology.kubernetes.io/zone":"z1"}}}`}},
-		"zone unknown":    {func(n *corev1.Node) { n.Labels["topology.kubernetes.io/zone"] = "mine" }, func(m *cloud.Machine) { m.Zone = "" }, nil},
+		"zone unknown": {func(n *corev1.Node) {
+			n.Labels["topology.kubernetes.io/zone"] = "mine"
+		}, func(m *cloud.Machine) { m.Zone = "" }, nil},
 		"another address": {nil, func(m *cloud.Machine) { m.Addresses = addresses("host a, in 10.0.0.2") },
 			[]string{`status {"metadata":{"uid":"uid-a"},"status":{"addresses":[{"type":"Hostname","address":"a"},{"type":"InternalIP","address":"10.0.0.2"}]}}`}},
-		"another address and type, in one": {nil, func(m *cloud.Machine) { m.Addresses, m.Type = addresses("host a, in 10.0.0.2"), "large" },
+		"another address and type, in one": {nil, func(m *cloud.Machine) {
+			m.Addresses, m.Type = addresses("host a, in 10.0.0.2"), "large"
+		},
 			[]string{`status ` + head + `,"labels":{"beta.kubernetes.io/instance-type":"large","node.kubernetes.io/instance-type":"large"}},"status":{"addresses":[{"type":"Hostname","address":"a"},{"type":"InternalIP","address":"10.0.0.2"}]}}`}},
 		"a label": {nil, func(m *cloud.Machine) { m.Labels = map[string]string{"team": "shop"} },
 			[]string{head + `,"labels":{` + checksumLabel(`{"labels":{"team":"shop"}}`) + `,"team":"shop"},"annotations":{"example.com/applied":"{\"labels\":{\"team\":\"shop\"}}"}}}`}},
@@ -161,7 +168,9 @@ func TestWrites(t *testing.T) {
 		}, nil, []string{head + `,"labels":{` + noChecksum + `},"annotations":{"example.com/applied":null}},"spec":{"taints":[]}}`}},
 		"a user's taint": {func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, gpu) }, nil, nil},
 		"a user's taint of another value": {func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, gpu) },
-			func(m *cloud.Machine) { m.Taints = []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}} }, nil},
+			func(m *cloud.Machine) {
+				m.Taints = []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}}
+			}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, node := writes(t, fresh(), machineA())
@@ -186,36 +195,47 @@ func TestWhatCannotBeSetIsTold(t *testing.T) {
 		machine cloud.Machine
 		want    string // in the message; "": it can be set
 	}{
-		"a role":                        {cloud.Machine{Labels: map[string]string{"node-role.kubernetes.io/worker": ""}}, ""},
-		"a domain":                      {cloud.Machine{Labels: map[string]string{"k8s.example.com/a": "b"}}, ""},
-		"a taint of a role":             {cloud.Machine{Taints: []corev1.Taint{{Key: "node-role.kubernetes.io/control-plane", Effect: "NoSchedule"}}}, ""},
-		"Kubernetes' domain":            {cloud.Machine{Labels: map[string]string{"kubernetes.io/hostname": "b"}}, "kubernetes.io/hostname, which is reserved for Kubernetes"},
-		"one below it":                  {cloud.Machine{Labels: map[string]string{"topology.kubernetes.io/zone": "b"}}, "which is reserved for Kubernetes"},
-		"the other":                     {cloud.Machine{Labels: map[string]string{"x.k8s.io/zone": "b"}}, "which is reserved for Kubernetes"},
-		"a taint of theirs":             {cloud.Machine{Taints: []corev1.Taint{{Key: api.TaintExternalCloudProvider, Effect: "NoSchedule"}}}, "the taint node.cloudprovider.kubernetes.io/uninitialized, which is reserved for Kubernetes"},
-		"what keeps a Node":             {cloud.Machine{Labels: map[string]string{testDomain + "/keep-node": "true"}}, "example.com/keep-node, which protects a Node from deletion"},
-		"no key":                        {cloud.Machine{Labels: map[string]string{"": "b"}}, `the label ""`},
-		"a key with two slashes":        {cloud.Machine{Labels: map[string]string{"a/b/c": "b"}}, `the label "a/b/c"`},
-		"a value that is none":          {cloud.Machine{Labels: map[string]string{"a": "b c"}}, `with the value "b c"`},
-		"an effect that there is not":   {cloud.Machine{Taints: []corev1.Taint{{Key: "a", Effect: "Never"}}}, `the effect "Never"`},
-		"a zone that no label can say":  {cloud.Machine{Zone: "my zone"}, `"my zone" for the label`},
-		"a label that a user has set":   {cloud.Machine{Labels: map[string]string{"user": "cloud"}}, `another program or user set it to "hand"`},
-		"a taint that a user has set":   {cloud.Machine{Taints: []corev1.Taint{{Key: "user", Value: "cloud", Effect: "NoSchedule"}}}, `another program or user set it to "hand"`},
-		"the effect that evicts":        {cloud.Machine{Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoExecute}}}, ""},
-		"the effect that only advises":  {cloud.Machine{Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectPreferNoSchedule}}}, ""},
+		"a role":   {cloud.Machine{Labels: map[string]string{"node-role.kubernetes.io/worker": ""}}, ""},
+		"a domain": {cloud.Machine{Labels: map[string]string{"k8s.example.com/a": "b"}}, ""},
+		"a taint of a role": {cloud.Machine{Taints: []corev1.Taint{{Key: "node-role.kubernetes.io/control-plane",
+			Effect: "NoSchedule"}}}, ""},
+		"Kubernetes' domain": {cloud.Machine{Labels: map[string]string{"kubernetes.io/hostname": "b"}},
+			"kubernetes.io/hostname, which is reserved for Kubernetes"},
+		"one below it": {cloud.Machine{Labels: map[string]string{"topology.kubernetes.io/zone": "b"}},
+			"which is reserved for Kubernetes"},
+		"the other": {cloud.Machine{Labels: map[string]string{"x.k8s.io/zone": "b"}},
+			"which is reserved for Kubernetes"},
+		"a taint of theirs": {cloud.Machine{Taints: []corev1.Taint{{Key: api.TaintExternalCloudProvider,
+			Effect: "NoSchedule"}}},
+			"the taint node.cloudprovider.kubernetes.io/uninitialized, which is reserved for Kubernetes"},
+		"what keeps a Node": {cloud.Machine{Labels: map[string]string{testDomain + "/keep-node": "true"}},
+			"example.com/keep-node, which protects a Node from deletion"},
+		"no key":                       {cloud.Machine{Labels: map[string]string{"": "b"}}, `the label ""`},
+		"a key with two slashes":       {cloud.Machine{Labels: map[string]string{"a/b/c": "b"}}, `the label "a/b/c"`},
+		"a value that is none":         {cloud.Machine{Labels: map[string]string{"a": "b c"}}, `with the value "b c"`},
+		"an effect that there is not":  {cloud.Machine{Taints: []corev1.Taint{{Key: "a", Effect: "Never"}}}, `the effect "Never"`},
+		"a zone that no label can say": {cloud.Machine{Zone: "my zone"}, `"my zone" for the label`},
+		"a label that a user has set":  {cloud.Machine{Labels: map[string]string{"user": "cloud"}}, `another program or user set it to "hand"`},
+		"a taint that a user has set":  {cloud.Machine{Taints: []corev1.Taint{{Key: "user", Value: "cloud", Effect: "NoSchedule"}}}, `another program or user set it to "hand"`},
+		"the effect that evicts": {cloud.Machine{Taints: []corev1.Taint{{Key: "a",
+			Effect: corev1.TaintEffectNoExecute}}}, ""},
+		"the effect that only advises": {cloud.Machine{Taints: []corev1.Taint{{Key: "a",
+			Effect: corev1.TaintEffectPreferNoSchedule}}}, ""},
 		"a label that a user set alike": {cloud.Machine{Labels: map[string]string{"user": "hand"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := fresh()
 			node.Labels["user"] = "hand"
-			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "user", Value: "hand", Effect: corev1.TaintEffectNoSchedule})
+			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "user", Value: "hand",
+				Effect: corev1.TaintEffectNoSchedule})
 			machine := machineA()
 			machine.Labels, machine.Taints = tt.machine.Labels, tt.machine.Taints
 			if tt.machine.Zone != "" {
 				machine.Zone = tt.machine.Zone
 			}
 			d, problem := compare(node, machine, testDomain)
-			if problem != nil || d.providerID == "" || !d.retaints || *d.labels[corev1.LabelInstanceTypeStable] != "small" {
+			if problem != nil || d.providerID == "" || !d.retaints ||
+				*d.labels[corev1.LabelInstanceTypeStable] != "small" {
 				t.Errorf("it stands in the way of the rest: %v, %+v", problem, d)
 			}
 			var warnings string
@@ -235,7 +255,9 @@ func TestObstacles(t *testing.T) {
 		change func(*corev1.Node, *cloud.Machine)
 		want   string
 	}{
-		"no address": {func(_ *corev1.Node, m *cloud.Machine) { m.Addresses = addresses("host a") }, cloud.MachineNoAddress},
+		"no address": {func(_ *corev1.Node, m *cloud.Machine) {
+			m.Addresses = addresses("host a")
+		}, cloud.MachineNoAddress},
 		"nothing at all, but the kubelet's": {func(n *corev1.Node, m *cloud.Machine) {
 			m.Addresses, n.Status.Addresses = nil, addresses("host a, in 10.0.0.1")
 		}, ""},
@@ -244,7 +266,9 @@ func TestObstacles(t *testing.T) {
 			m.Problems = []cloud.MachineProblem{{Reason: cloud.MachineNoAddress}}
 		}, cloud.MachineNoAddress},
 		"no provider ID": {func(_ *corev1.Node, m *cloud.Machine) { m.ProviderID = "" }, cloud.MachineNotFound},
-		"the kubelet's":  {func(n *corev1.Node, m *cloud.Machine) { n.Spec.ProviderID, m.ProviderID = "ground://a", "" }, ""},
+		"the kubelet's": {func(n *corev1.Node, m *cloud.Machine) {
+			n.Spec.ProviderID, m.ProviderID = "ground://a", ""
+		}, ""},
 		"an address it lacks": {func(n *corev1.Node, _ *cloud.Machine) {
 			n.Annotations = map[string]string{api.AnnotationAlphaProvidedIPAddr: "10.9.9.9"}
 		}, cloud.InvalidNodeIP},

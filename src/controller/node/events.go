@@ -15,8 +15,8 @@ const reasonSynced = "Synced"
 // reasonNotWritten is our own, beside those of problems: the API server refuses the patch.
 const reasonNotWritten = "NodeNotWritten"
 
-// warn records events about why a Node is not in sync and which settings cannot be used: each once, and again while it lasts. That the
-// cloud does not answer becomes an event only of Nodes that are not initialised.
+// warn records events about why a Node is not in sync and which settings cannot be used: each once, and again while it
+// lasts. That the cloud does not answer becomes an event only of Nodes that are not initialised.
 func (c *Controller) warn(node *corev1.Node, err error, problems []cloud.MachineProblem) {
 	warnings := warningsOf(node, problems)
 	if problem, ok := errors.AsType[*cloud.MachineProblem](err); ok {
@@ -41,11 +41,12 @@ func warningsOf(node *corev1.Node, problems []cloud.MachineProblem) []event.Warn
 	return warnings
 }
 
-// warningOf returns the warning for a problem. The message about a cloud that does not answer changes with each attempt, and is common to all Nodes
-// that are initialised.
+// warningOf returns the warning for a problem. The message about a cloud that does not answer changes with each
+// attempt, and is common to all Nodes that are initialised.
 func warningOf(node *corev1.Node, p cloud.MachineProblem) event.Warning {
 	return event.Warning{
-		Reason: p.Reason, Message: p.Message, Vague: ofCloud(&p) || p.Reason == cloud.MachineNotKnown, Common: ofCloud(&p) && !waiting(node),
+		Reason: p.Reason, Message: p.Message, Vague: ofCloud(&p) || p.Reason == cloud.MachineNotKnown,
+		Common: ofCloud(&p) && !waiting(node),
 	}
 }
 

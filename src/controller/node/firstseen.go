@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// firstSeen contains when this process first saw each Node without a provider ID: what the cloud showed before may be another machine of the
-// same name. The zero value is ready to use.
+// firstSeen contains when this process first saw each Node without a provider ID: what the cloud showed before may be
+// another machine of the same name. The zero value is ready to use.
 type firstSeen struct {
 	mu    sync.Mutex
 	known map[string]sighting
@@ -24,7 +24,8 @@ type sighting struct {
 // met notes a Node as the watch shows it.
 func (n *firstSeen) met(node *corev1.Node) { n.since(node) }
 
-// since is when the Node was met first; now if it was not, and no time at all if its provider ID says what machine it is.
+// since is when the Node was met first; now if it was not, and no time at all if its provider ID says what machine it
+// is.
 func (n *firstSeen) since(node *corev1.Node) time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestNewcomers: what counts is when a Node was met first, and another one of its name is another one, also when nobody saw the first go.
+// TestNewcomers: what counts is when a Node was met first, and another one of its name is another one, also when nobody
+// saw the first go.
 func TestNewcomers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n firstSeen

@@ -25,16 +25,21 @@ type metrics struct {
 
 func newMetrics(c *Controller) *metrics {
 	delay := func(name, help string) prometheus.Histogram {
-		return prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: librarySubsystem, Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(1, 4, 6)}) // the library's
+		// the library's
+		return prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: librarySubsystem, Name: name, Help: help,
+			Buckets: prometheus.ExponentialBuckets(1, 4, 6)})
 	}
 	return &metrics{
 		patches: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "patches_total",
 			Help: "Number of writes to Nodes, by part: the Node itself or its status."}, []string{"part", "result"}),
 		looked: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "look_timestamp_seconds",
-			Help: "Time at which the last complete check of all Nodes ended, as a Unix timestamp in seconds. 0 before the first check."}),
-		shown:     newNodeCounts(c),
-		untainted: delay("cloud_provider_taint_removal_delay_seconds", "Time from the creation of a Node until the taint for uninitialised Nodes was removed, in seconds."),
-		synced:    delay("initial_node_sync_delay_seconds", "Time from the creation of a Node until it was initialised, in seconds."),
+			Help: "Time at which the last complete check of all Nodes ended, as a Unix timestamp in seconds. 0 " +
+				"before the first check."}),
+		shown: newNodeCounts(c),
+		untainted: delay("cloud_provider_taint_removal_delay_seconds",
+			"Time from the creation of a Node until the taint for uninitialised Nodes was removed, in seconds."),
+		synced: delay("initial_node_sync_delay_seconds",
+			"Time from the creation of a Node until it was initialised, in seconds."),
 	}
 }
 
@@ -71,7 +76,8 @@ func newNodeCounts(c *Controller) nodeCounts {
 		return prometheus.NewDesc(subsystem+"_"+name, help, labels, nil)
 	}
 	return nodeCounts{c, desc("uninitialised", "Number of Nodes that are not initialised."),
-		desc("problems", "Number of Nodes that could not be updated completely, by the reason of their event.", "reason")}
+		desc("problems", "Number of Nodes that could not be updated completely, by the reason of their event.",
+			"reason")}
 }
 
 // Describe implements prometheus.Collector.

@@ -10,8 +10,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
 )
 
-// The parts of a Node that are written apart: the API server takes labels and annotations with either of them, provider ID and taints
-// only with the Node, addresses only with its status.
+// The parts of a Node that are written apart: the API server takes labels and annotations with either of them, provider
+// ID and taints only with the Node, addresses only with its status.
 const (
 	partNode   = ""
 	partStatus = "status"
@@ -35,9 +35,9 @@ func (d difference) inMetadata() bool { return len(d.labels) > 0 || len(d.annota
 // none says that nothing differs.
 func (d difference) none() bool { return !d.inSpec() && !d.inMetadata() && d.addresses == nil }
 
-// next is the next write: addresses before what is in the spec, so that nothing is scheduled to a Node before it can be reached. Labels,
-// taints and the annotation that remembers them are always written together. That is one write, or two when addresses and the spec
-// differ; the second is made of what the first one answered.
+// next is the next write: addresses before what is in the spec, so that nothing is scheduled to a Node before it can be
+// reached. Labels, taints and the annotation that remembers them are always written together. That is one write, or two
+// when addresses and the spec differ; the second is made of what the first one answered.
 func (d difference) next(node *corev1.Node) (part string, b patch.Body) {
 	b.Metadata.UID = node.UID
 	if d.addresses != nil {
@@ -55,8 +55,10 @@ func (d difference) next(node *corev1.Node) (part string, b patch.Body) {
 		b.Spec = changed
 	}
 	if d.inSpec() || d.inMetadata() {
-		// What others set meanwhile must not be overwritten. Addresses are nobody else's, and the kubelet writes its status often.
-		b.Metadata.ResourceVersion, b.Metadata.Labels, b.Metadata.Annotations = node.ResourceVersion, d.labels, d.annotations
+		// What others set meanwhile must not be overwritten. Addresses are nobody else's, and the kubelet writes its
+		// status often.
+		b.Metadata.ResourceVersion, b.Metadata.Labels, b.Metadata.Annotations = node.ResourceVersion, d.labels,
+			d.annotations
 	}
 	return part, b
 }
@@ -67,8 +69,10 @@ type writer struct {
 	written func(part string, err error) // hears of each write
 }
 
-// write makes the Node as its machine wants it. Compare says what differs from that in a Node. It returns the Node as it then is.
-func (w writer) write(ctx context.Context, node *corev1.Node, d difference, compare func(*corev1.Node) (difference, error)) (*corev1.Node, error) {
+// write makes the Node as its machine wants it. Compare says what differs from that in a Node. It returns the Node as
+// it then is.
+func (w writer) write(ctx context.Context, node *corev1.Node, d difference,
+	compare func(*corev1.Node) (difference, error)) (*corev1.Node, error) {
 	for !d.none() {
 		part, b := d.next(node)
 		after, err := w.patch(ctx, node.Name, part, b)

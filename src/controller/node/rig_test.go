@@ -85,7 +85,8 @@ const resyncPeriod = 5 * time.Minute
 func inBubble(t *testing.T, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, fakeCloud: &fakeCloud{machines: map[string]cloud.Machine{}}, cluster: cluster.New(), process: workerpooltest.New(t)}
+		r := &rig{T: t, fakeCloud: &fakeCloud{machines: map[string]cloud.Machine{}}, cluster: cluster.New(),
+			process: workerpooltest.New(t)}
 		test(r)
 	})
 }
@@ -103,7 +104,8 @@ func (r *rig) startWith(provider cloud.Machines, workers int) {
 		r.Fatal(err)
 	}
 	r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
-		r.controller, err = New(Options{Provider: provider, Behaviour: cloud.MachineBehaviour{Domain: testDomain}, Client: client, Nodes: factory.Core().V1().Nodes(),
+		r.controller, err = New(Options{Provider: provider, Behaviour: cloud.MachineBehaviour{Domain: testDomain},
+			Client: client, Nodes: factory.Core().V1().Nodes(),
 			Period: resyncPeriod, Workers: workers, Lookers: workers, Recorder: r.process.Recorder})
 		return r.controller.Run, err
 	})
@@ -134,7 +136,8 @@ func (r *rig) refusing(status int, reason metav1.StatusReason) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refuse = func(string) *http.Response {
-		return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(text))}
+		return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader(text))}
 	}
 }
 
@@ -154,7 +157,8 @@ func (r *rig) machine(name string, change func(*cloud.Machine)) {
 	r.fakeCloud.set(func(g *fakeCloud) {
 		m, exists := g.machines[name]
 		if !exists {
-			m = cloud.Machine{ProviderID: fakeScheme + name, Addresses: addresses("host " + name + ", in 10.0.0." + fmt.Sprint(len(g.machines)+1)),
+			m = cloud.Machine{ProviderID: fakeScheme + name, Addresses: addresses("host " + name + ", in 10.0.0." +
+				fmt.Sprint(len(g.machines)+1)),
 				Type: "small", Zone: "z1", Region: "r1"}
 		}
 		if change != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// reconcile reconciles one Node, and queues it again after a failure. An initialised Node whose machine is unknown waits for
-// the next resync.
+// reconcile reconciles one Node, and queues it again after a failure. An initialised Node whose machine is unknown
+// waits for the next resync.
 func (c *Controller) reconcile(ctx context.Context, name string) {
 	node, err := c.nodes.Get(name)
 	if err != nil || node.DeletionTimestamp != nil || c.foreign(node) {
@@ -38,7 +38,8 @@ func (c *Controller) reconcile(ctx context.Context, name string) {
 		c.queue.Forget(name)
 		klog.FromContext(ctx).V(1).Info("A Node does not change", "node", name, "reason", problem.Message)
 	default:
-		klog.FromContext(ctx).Error(err, "Syncing a Node failed; it is retried", "node", name, "uninitialised", waiting(node))
+		klog.FromContext(ctx).Error(err, "Syncing a Node failed; it is retried", "node", name, "uninitialised",
+			waiting(node))
 		c.queue.Retry(name, 0)
 	}
 }
@@ -48,7 +49,8 @@ func (c *Controller) foreign(node *corev1.Node) bool {
 	return node.Spec.ProviderID != "" && !c.provider.Owns(node.Spec.ProviderID)
 }
 
-// unmanaged says that a Node has neither a provider ID nor the taint for uninitialised Nodes. A user may have removed the taint.
+// unmanaged says that a Node has neither a provider ID nor the taint for uninitialised Nodes. A user may have removed
+// the taint.
 func unmanaged(node *corev1.Node) bool { return node.Spec.ProviderID == "" && !waiting(node) }
 
 // sync makes one Node what it should be, and tells what stands in the way.
@@ -61,7 +63,9 @@ func (c *Controller) sync(ctx context.Context, node *corev1.Node) error {
 		c.warn(node, err, d.problems)
 		return err
 	}
-	after, err := c.writer.write(ctx, node, d, func(node *corev1.Node) (difference, error) { return c.claimed(ctx, node) })
+	after, err := c.writer.write(ctx, node, d, func(node *corev1.Node) (difference, error) {
+		return c.claimed(ctx, node)
+	})
 	c.warn(node, refused(err), d.problems)
 	if err != nil {
 		if notWritten(err) {
@@ -77,18 +81,21 @@ func (c *Controller) sync(ctx context.Context, node *corev1.Node) error {
 	return nil
 }
 
-// refused makes a problem of the API server's refusal: of that, trying again makes nothing better. Other errors of a write are not
-// worth an event.
+// refused makes a problem of the API server's refusal: of that, trying again makes nothing better. Other errors of a
+// write are not worth an event.
 func refused(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
-		return &cloud.MachineProblem{Reason: reasonNotWritten, Message: fmt.Sprintf("The API server refused the update of this Node: %v. Check the roles of the cloud controller manager, admission policies and webhooks.", err)}
+		return &cloud.MachineProblem{Reason: reasonNotWritten, Message: fmt.Sprintf("The API server refused the "+
+			"update of this Node: %v. Check the roles of the cloud controller manager, admission policies "+
+			"and webhooks.", err)}
 	}
 	return nil
 }
 
 // notWritten says that the API server has certainly not made a write.
 func notWritten(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
+	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsForbidden(err) ||
+		apierrors.IsInvalid(err)
 }
 
 // release ends the claim of a Node that was not written: it has the machine that it says, if any.
@@ -116,12 +123,14 @@ func (c *Controller) claimed(ctx context.Context, node *corev1.Node) (difference
 
 // taken says that another Node has the machine already.
 func taken(machine, other string) *cloud.MachineProblem {
-	return &cloud.MachineProblem{Reason: cloud.MachineTaken, Message: fmt.Sprintf("The machine of this Node, %s, already belongs to Node %s. If that Node is not in use any more, delete it. Otherwise correct the name, provider ID or annotation by which the machine of this Node is found.",
+	return &cloud.MachineProblem{Reason: cloud.MachineTaken, Message: fmt.Sprintf("The machine of this Node, %s, "+
+		"already belongs to Node %s. If that Node is not in use any more, delete it. Otherwise correct the name, "+
+		"provider ID or annotation by which the machine of this Node is found.",
 		machine, other)}
 }
 
-// difference is what of a Node differs from what its machine wants; nothing of one that is no concern of ours. It changes nothing: looks
-// at all Nodes call it for Nodes that they do not write.
+// difference is what of a Node differs from what its machine wants; nothing of one that is no concern of ours. It
+// changes nothing: looks at all Nodes call it for Nodes that they do not write.
 func (c *Controller) difference(ctx context.Context, node *corev1.Node) (difference, error) {
 	machine, err := c.find(ctx, node)
 	if !concerns(node, machine, err) {
@@ -151,7 +160,8 @@ func concerns(node *corev1.Node, machine cloud.Machine, err error) bool {
 	return !unmanaged(node) || (err == nil && sameMachine(node, machine))
 }
 
-// sameMachine says whether the Node has an address of the machine: then it is that one, and not only one of the same name.
+// sameMachine says whether the Node has an address of the machine: then it is that one, and not only one of the same
+// name.
 func sameMachine(node *corev1.Node, machine cloud.Machine) bool {
 	return slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool {
 		return a.Type == corev1.NodeInternalIP && slices.Contains(machine.Addresses, a)

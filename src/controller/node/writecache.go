@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// writeCache contains Nodes as this controller wrote them, until the informer shows the write. Otherwise it would write the same again.
-// The zero value is ready to use.
+// writeCache contains Nodes as this controller wrote them, until the informer shows the write. Otherwise it would write
+// the same again. The zero value is ready to use.
 type writeCache struct {
 	mu    sync.Mutex
 	nodes map[string]*corev1.Node

@@ -1,10 +1,10 @@
-// Package nodeipam gives each Node the networks of its pods, spec.podCIDRs, from those of the cluster: one, or one of each family. It does
-// what kube-controller-manager does with --allocate-node-cidrs, for clusters in which that one does not, under the same flags and event
-// reasons, and lets a Node have a network of another size.
+// Package nodeipam gives each Node the networks of its pods, spec.podCIDRs, from those of the cluster: one, or one of
+// each family. It does what kube-controller-manager does with --allocate-node-cidrs, for clusters in which that one
+// does not, under the same flags and event reasons, and lets a Node have a network of another size.
 //
-// A network is given once: what Nodes have is occupied before anything is given, from a list that is no older than the start; each write
-// is made on the condition that nobody has changed the Node; a network is free again when its Node is gone. Networks cannot be changed
-// once they are set, so that what is there is never touched, whoever set it.
+// A network is given once: what Nodes have is occupied before anything is given, from a list that is no older than the
+// start; each write is made on the condition that nobody has changed the Node; a network is free again when its Node is
+// gone. Networks cannot be changed once they are set, so that what is there is never touched, whoever set it.
 package nodeipam
 
 import (
@@ -68,9 +68,11 @@ type Options struct {
 	Shortest Masks
 	// Reserved are networks of which no part is given, such as that of Services.
 	Reserved []netip.Prefix
-	// Scattered begins at a random place of each network, so that two processes that run at the same time by mistake seldom give the same.
+	// Scattered begins at a random place of each network, so that two processes that run at the same time by mistake
+	// seldom give the same.
 	Scattered bool
-	// Domain begins the names of the labels and annotations by which a Node has another mask, or is left out; "" is none.
+	// Domain begins the names of the labels and annotations by which a Node has another mask, or is left out; "" is
+	// none.
 	Domain string
 	// Recorder takes what the owners of Nodes are told; nil makes events of the API server.
 	Recorder record.EventRecorder
@@ -88,7 +90,8 @@ type Controller struct {
 	told     event.Filter
 }
 
-// New returns a controller that begins its work with Run. The error is that masks do not fit, or that the Nodes' informer has ended.
+// New returns a controller that begins its work with Run. The error is that masks do not fit, or that the Nodes'
+// informer has ended.
 func New(o Options) (*Controller, error) {
 	if err := o.Masks.Check(o.CIDRs); err != nil {
 		return nil, err
@@ -167,11 +170,14 @@ func (c *Controller) Run(ctx context.Context) {
 	var watching sync.WaitGroup
 	watching.Go(func() { c.watch(ctx) })
 	defer watching.Wait()
-	workerpool.Work(ctx, c.queue, workers, func(ctx context.Context, name string) { c.serve(context.WithoutCancel(ctx), name) })
+	workerpool.Work(ctx, c.queue, workers, func(ctx context.Context, name string) {
+		c.serve(context.WithoutCancel(ctx), name)
+	})
 }
 
-// takeStock occupies what all Nodes have, and frees what others had, by a list that is newer than whatever the process before this one has
-// written: the cache may be older. It tries until it succeeds, and returns false if ctx ends before.
+// takeStock occupies what all Nodes have, and frees what others had, by a list that is newer than whatever the process
+// before this one has written: the cache may be older. It tries until it succeeds, and returns false if ctx ends
+// before.
 func (c *Controller) takeStock(ctx context.Context) bool {
 	for pause := minRetryDelay; ; pause = min(2*pause, maxRetryDelay) {
 		before := c.ledger.holders()
@@ -182,7 +188,8 @@ func (c *Controller) takeStock(ctx context.Context) bool {
 			c.ledger.stocked()
 			return true
 		}
-		klog.FromContext(ctx).Error(err, "Nodes cannot be listed, so it is not known which networks are free; it is retried", "after", pause)
+		klog.FromContext(ctx).Error(err,
+			"Nodes cannot be listed, so it is not known which networks are free; it is retried", "after", pause)
 		select {
 		case <-ctx.Done():
 			return false
@@ -191,8 +198,9 @@ func (c *Controller) takeStock(ctx context.Context) bool {
 	}
 }
 
-// count settles what all Nodes have by a list. Those that had something before the list was asked for, and are not in it, are gone, also if the
-// cache has never shown them; and so are those in it that the cache has shown as gone meanwhile.
+// count settles what all Nodes have by a list. Those that had something before the list was asked for, and are not in
+// it, are gone, also if the cache has never shown them; and so are those in it that the cache has shown as gone
+// meanwhile.
 func (c *Controller) count(nodes []corev1.Node, before map[string]types.UID) {
 	listed := map[types.UID]bool{}
 	for i := range nodes {

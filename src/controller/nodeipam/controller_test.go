@@ -45,7 +45,8 @@ func TestNodesGetNetworks(t *testing.T) {
 	})
 }
 
-// TestSizes: a Node's annotation wins over its label, and that over the flags. What cannot be is told, and nothing is given.
+// TestSizes: a Node's annotation wins over its label, and that over the flags. What cannot be is told, and nothing is
+// given.
 func TestSizes(t *testing.T) {
 	inRig(t, "10.244.0.0/16 fd00:244::/56", func(r *rig) {
 		r.masks, r.shortest = Masks{IPv4: 25, IPv6: 68}, Masks{IPv6: 58}
@@ -63,13 +64,16 @@ func TestSizes(t *testing.T) {
 		r.settle()
 		r.is("by a label that asks for more than a Node may have", r.has("half"), "")
 		r.is("events", r.told(), reasonMask+" "+reasonMask)
-		r.change("c", func(n *corev1.Node) { n.Annotations = map[string]string{domain + "/node-cidr-mask-size-ipv4": "26"} })
+		r.change("c", func(n *corev1.Node) {
+			n.Annotations = map[string]string{domain + "/node-cidr-mask-size-ipv4": "26"}
+		})
 		<-time.After(maxRetryDelay)
 		r.is("by annotation", r.has("c"), "10.244.4.128/26 fd00:244:0:20::/68")
 	})
 }
 
-// TestExhausted: who finds no room is told, once for as long as an event is kept, and gets it as soon as another Node is gone, though not before.
+// TestExhausted: who finds no room is told, once for as long as an event is kept, and gets it as soon as another Node
+// is gone, though not before.
 func TestExhausted(t *testing.T) {
 	inRig(t, "10.244.0.0/23", func(r *rig) {
 		r.start()
@@ -89,8 +93,8 @@ func TestExhausted(t *testing.T) {
 	})
 }
 
-// TestExcluded Nodes get no network; what they are given by hand is nobody else's, and no sign of another one that gives networks. A Node
-// that is not excluded any more gets one.
+// TestExcluded Nodes get no network; what they are given by hand is nobody else's, and no sign of another one that
+// gives networks. A Node that is not excluded any more gets one.
 func TestExcluded(t *testing.T) {
 	inRig(t, "10.244.0.0/22", func(r *rig) {
 		r.start()
@@ -201,8 +205,8 @@ func TestStockCannotBeTaken(t *testing.T) {
 	})
 }
 
-// TestRaces: others change the Node, or give it networks, just before ours arrives; answers get lost. Nothing is given twice, and nothing
-// is lost for ever.
+// TestRaces: others change the Node, or give it networks, just before ours arrives; answers get lost. Nothing is given
+// twice, and nothing is lost for ever.
 func TestRaces(t *testing.T) {
 	tests := map[string]struct {
 		before func(*rig, string)
@@ -277,7 +281,8 @@ func TestOverlap(t *testing.T) {
 	})
 }
 
-// TestLastingTrouble with networks is told again before the API server forgets that it was told, of many Nodes later on, and no more when it is over.
+// TestLastingTrouble with networks is told again before the API server forgets that it was told, of many Nodes later
+// on, and no more when it is over.
 func TestLastingTrouble(t *testing.T) {
 	inRig(t, "10.244.0.0/16", func(r *rig) {
 		r.join("a", "10.244.0.0/24")
@@ -305,7 +310,8 @@ func TestLastingTrouble(t *testing.T) {
 		if r.has("d") == "" {
 			r.Error("what was looked at again stays taken")
 		}
-		if used := testutil.ToFloat64(r.running.ledger.metrics.usage.WithLabelValues("10.244.0.0/16")); used != 1.0/256 {
+		if used := testutil.ToFloat64(r.running.ledger.metrics.usage.WithLabelValues("10.244.0.0/16")); used !=
+			1.0/256 {
 			r.Errorf("%f of the network are in use by one Node of 256", used)
 		}
 	})
@@ -337,7 +343,8 @@ func TestDeletedNodes(t *testing.T) {
 // TestMasksAreChecked before anything runs.
 func TestMasksAreChecked(t *testing.T) {
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
-	_, err := New(Options{Client: fake.NewClientset(), Nodes: factory.Core().V1().Nodes(), CIDRs: []netip.Prefix{prefix("10.244.0.0/16")}, Masks: Masks{IPv4: 8}})
+	_, err := New(Options{Client: fake.NewClientset(), Nodes: factory.Core().V1().Nodes(),
+		CIDRs: []netip.Prefix{prefix("10.244.0.0/16")}, Masks: Masks{IPv4: 8}})
 	if err == nil || !strings.Contains(err.Error(), "does not fit") {
 		t.Errorf("error %v", err)
 	}
@@ -370,7 +377,8 @@ func TestMetricsAreWellFormed(t *testing.T) {
 			r.Errorf("%f is in use, want a quarter", used)
 		}
 		l.forget("a", []types.UID{node.UID})
-		if used, released := testutil.ToFloat64(l.metrics.usage.WithLabelValues("10.244.0.0/22")), testutil.ToFloat64(l.metrics.releases); used != 0 || released != 1 {
+		if used, released := testutil.ToFloat64(l.metrics.usage.WithLabelValues("10.244.0.0/22")),
+			testutil.ToFloat64(l.metrics.releases); used != 0 || released != 1 {
 			r.Errorf("%f in use, %f released", used, released)
 		}
 	})

@@ -9,8 +9,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// departed are the Nodes that the cache has shown as gone, until their networks are free. That the cache has no Node of a name is not
-// enough: the one that is there may have registered after what the cache shows. The zero value is ready to use.
+// departed are the Nodes that the cache has shown as gone, until their networks are free. That the cache has no Node of
+// a name is not enough: the one that is there may have registered after what the cache shows. The zero value is ready
+// to use.
 type departed struct {
 	mu    sync.Mutex
 	nodes map[string][]types.UID // by name

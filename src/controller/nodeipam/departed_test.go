@@ -20,16 +20,19 @@ func (r *rig) lagging(begins ...corev1.Node) *watch.FakeWatcher {
 		lists++
 		return lists == 1, &corev1.NodeList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: begins}, nil
 	})
-	r.cluster.PrependWatchReactor("nodes", func(clienttesting.Action) (bool, watch.Interface, error) { return true, sent, nil })
+	r.cluster.PrependWatchReactor("nodes", func(clienttesting.Action) (bool, watch.Interface, error) {
+		return true, sent, nil
+	})
 	return sent
 }
 
 func nodeOf(name string, uid types.UID, created time.Time, cidrs ...string) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid, CreationTimestamp: metav1.NewTime(created), ResourceVersion: "1"}, Spec: corev1.NodeSpec{PodCIDRs: cidrs}}
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid, CreationTimestamp: metav1.NewTime(created),
+		ResourceVersion: "1"}, Spec: corev1.NodeSpec{PodCIDRs: cidrs}}
 }
 
-// TestCacheBehindTheStock: the cache shows that the Node before is gone, and not yet the one of its name that is there and has a network.
-// That stays its own, until that Node is gone itself.
+// TestCacheBehindTheStock: the cache shows that the Node before is gone, and not yet the one of its name that is there
+// and has a network. That stays its own, until that Node is gone itself.
 func TestCacheBehindTheStock(t *testing.T) {
 	inRig(t, "10.244.0.0/24", func(r *rig) {
 		young := nodeOf("x", "young", time.Now(), "10.244.0.0/24")

@@ -46,7 +46,8 @@ type holding struct {
 	networks []netip.Prefix
 	// given says that the Node is known to have them: its spec says so.
 	given bool
-	// amiss is the reason of the event that tells what was wrong with them when that was last looked at; "" for nothing.
+	// amiss is the reason of the event that tells what was wrong with them when that was last looked at; "" for
+	// nothing.
 	amiss string
 }
 
@@ -60,16 +61,21 @@ type metrics struct {
 
 func newLedger(cidrs []netip.Prefix, masks Masks, domain string) *ledger {
 	const subsystem = "node_ipam_controller"
-	l := &ledger{masks: masks, shortest: masks.Limit(Masks{}, cidrs), domain: domain, records: map[string]holding{}, waiting: map[string]bool{}, metrics: metrics{
-		allocations: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: subsystem, Name: "cidrset_cidrs_allocations_total",
-			Help: "Number of Nodes that networks for their pods were allocated to."}),
-		releases: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: subsystem, Name: "cidrset_cidrs_releases_total",
-			Help: "Number of networks that were released because their Node was deleted."}),
-		usage: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: subsystem, Name: "cidrset_usage_cidrs",
-			Help: "Ratio of a network of the cluster that is allocated to Nodes, from 0 to 1."}, []string{"clusterCIDR"}),
-		rival: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "rival",
-			Help: "1 if this program allocates no networks because another program allocated networks to several Nodes, otherwise 0."}),
-	}}
+	l := &ledger{masks: masks, shortest: masks.Limit(Masks{}, cidrs), domain: domain, records: map[string]holding{},
+		waiting: map[string]bool{}, metrics: metrics{
+			allocations: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: subsystem,
+				Name: "cidrset_cidrs_allocations_total",
+				Help: "Number of Nodes that networks for their pods were allocated to."}),
+			releases: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: subsystem,
+				Name: "cidrset_cidrs_releases_total",
+				Help: "Number of networks that were released because their Node was deleted."}),
+			usage: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: subsystem, Name: "cidrset_usage_cidrs",
+				Help: "Ratio of a network of the cluster that is allocated to Nodes, from 0 to 1."},
+				[]string{"clusterCIDR"}),
+			rival: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "rival",
+				Help: "1 if this program allocates no networks because another program allocated networks to several " +
+					"Nodes, otherwise 0."}),
+		}}
 	for _, network := range cidrs {
 		l.pools = append(l.pools, newPool(network))
 	}
@@ -93,8 +99,9 @@ func (l *ledger) excludes(one *corev1.Node) bool { return optout.FromRoutes(one,
 // given counts a Node that has been given its networks.
 func (l *ledger) given() { l.metrics.allocations.Inc() }
 
-// settle takes a Node's own word for what it has. What was reserved for it and is not what it got is free again, for those that wait. The
-// error is what is wrong with its networks, for as long as it is: of two Nodes that have the same it is that of the later one.
+// settle takes a Node's own word for what it has. What was reserved for it and is not what it got is free again, for
+// those that wait. The error is what is wrong with its networks, for as long as it is: of two Nodes that have the same
+// it is that of the later one.
 func (l *ledger) settle(node *corev1.Node) (freed []string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,15 +129,17 @@ func (l *ledger) settle(node *corev1.Node) (freed []string, err error) {
 	return freed, err
 }
 
-// wrong is what the owner of a Node is told of its networks, which are not taken for it yet; nil for nothing. That others have some of them
-// is looked at if it may be this Node's fault.
+// wrong is what the owner of a Node is told of its networks, which are not taken for it yet; nil for nothing. That
+// others have some of them is looked at if it may be this Node's fault.
 func (l *ledger) wrong(networks []netip.Prefix, later bool) (why *problem) {
 	for _, network := range networks {
 		if large := l.tooLarge(network); large != nil {
 			why = large
 		}
 		if later && l.overlaps(network) {
-			why = &problem{reasonOverlap, fmt.Sprintf("The network %s in spec.podCIDRs overlaps with a network of another Node, or of Services, and was not allocated by this controller. Another program or user also allocates networks. "+
+			why = &problem{reasonOverlap, fmt.Sprintf("The network %s in spec.podCIDRs overlaps with a network of "+
+				"another Node, or of Services, and was not allocated by this controller. Another program or user "+
+				"also allocates networks. "+
 				"Stop the other program, delete this Node, and let it register again.", network)}
 		}
 	}
@@ -149,12 +158,17 @@ func (l *ledger) amiss() (names []string) {
 	return names
 }
 
-// tooLarge is what the owner of a Node is told whose network is larger than any that it could be given; nil if it is not.
+// tooLarge is what the owner of a Node is told whose network is larger than any that it could be given; nil if it is
+// not.
 func (l *ledger) tooLarge(network netip.Prefix) *problem {
 	for _, p := range l.pools {
 		if p.network.Overlaps(network) && !l.shortest.Allows(network) {
-			return &problem{reasonLarge, fmt.Sprintf("The network %s in spec.podCIDRs is larger than the networks that this controller allocates, which have a prefix of %d bits. No other Node gets a part of it while this Node exists. "+
-				"If this is a mistake, find out which program set it, delete this Node, and let it register again. If it is intended, set --shortest-node-cidr-mask-size-ipv4 or -ipv6.", network, l.shortest.of(network))}
+			return &problem{reasonLarge, fmt.Sprintf("The network %s in spec.podCIDRs is larger than the networks "+
+				"that this controller allocates, which have a prefix of %d bits. No other Node gets a part of it "+
+				"while this Node exists. "+
+				"If this is a mistake, find out which program set it, delete this Node, and let it register again. "+
+				"If it is intended, set --shortest-node-cidr-mask-size-ipv4 or -ipv6.", network,
+				l.shortest.of(network))}
 		}
 	}
 	return nil
@@ -184,7 +198,9 @@ func (l *ledger) stocked() {
 }
 
 func (l *ledger) overlaps(network netip.Prefix) bool {
-	return slices.ContainsFunc(l.pools, func(p *pool) bool { return p.network.Overlaps(network) && p.overlaps(network) })
+	return slices.ContainsFunc(l.pools, func(p *pool) bool {
+		return p.network.Overlaps(network) && p.overlaps(network)
+	})
 }
 
 // reserve takes networks for a Node: the same as before, if an earlier write of them may have happened.
@@ -217,7 +233,9 @@ func (l *ledger) reserve(node *corev1.Node) (networks []netip.Prefix, freed []st
 		if !found {
 			l.giveUp(networks)
 			l.waiting[node.Name] = true
-			return nil, freed, &problem{reasonExhausted, fmt.Sprintf("No network with a prefix of %d bits is free in %s of --cluster-cidr for the pods of this Node. Delete Nodes that are not needed, or allocate smaller networks. The Node gets a network as soon as one is free.", bits, p.network)}
+			return nil, freed, &problem{reasonExhausted, fmt.Sprintf("No network with a prefix of %d bits is free in "+
+				"%s of --cluster-cidr for the pods of this Node. Delete Nodes that are not needed, or allocate "+
+				"smaller networks. The Node gets a network as soon as one is free.", bits, p.network)}
 		}
 		networks = append(networks, network)
 	}
@@ -325,7 +343,9 @@ func (l *ledger) maskOf(node *corev1.Node, network netip.Prefix) (int, error) {
 	}
 	bits, err := strconv.Atoi(text)
 	if shortest := l.shortest.of(network); err != nil || bits < shortest || bits > network.Addr().BitLen() {
-		return 0, &problem{reasonMask, fmt.Sprintf("No network for the pods of this Node: its label or annotation %s is %q; want a whole number from %d to %d, the length of a prefix within %s. --shortest-node-cidr-mask-size-ipv4 and -ipv6 limit the size of a Node's network.",
+		return 0, &problem{reasonMask, fmt.Sprintf("No network for the pods of this Node: its label or annotation %s "+
+			"is %q; want a whole number from %d to %d, the length of a prefix within %s. "+
+			"--shortest-node-cidr-mask-size-ipv4 and -ipv6 limit the size of a Node's network.",
 			key, text, shortest, network.Addr().BitLen(), network)}
 	}
 	return bits, nil

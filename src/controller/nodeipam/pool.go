@@ -7,13 +7,14 @@ import (
 	"net/netip"
 )
 
-// pool is a network that parts of different sizes are taken from. It is a binary tree of halves, which is only as deep as what is taken,
-// so that finding a free part takes as many steps as there are bits between the network and the part.
+// pool is a network that parts of different sizes are taken from. It is a binary tree of halves, which is only as deep
+// as what is taken, so that finding a free part takes as many steps as there are bits between the network and the part.
 type pool struct {
 	network netip.Prefix
 	root    *block
-	used    float64    // share of it that is taken
-	next    netip.Addr // where the next part is looked for first: what was given back rests as long as there is something else
+	used    float64 // share of it that is taken
+	// where the next part is looked for first: what was given back rests as long as there is something else
+	next netip.Addr
 }
 
 // block is a part of a network, halved until what is taken is a block of its own.
@@ -90,7 +91,8 @@ func (b *block) half(side int) *block {
 	return b.halves[side]
 }
 
-// occupy takes a part, also one that is taken already. What is outside of the network is not taken, what contains it takes all of it.
+// occupy takes a part, also one that is taken already. What is outside of the network is not taken, what contains it
+// takes all of it.
 func (p *pool) occupy(part netip.Prefix) { p.mark(part, 1) }
 
 // release gives back what was occupied as often as it was.
@@ -196,12 +198,13 @@ const (
 	DefaultIPv6 = 64
 )
 
-// larger is by how many bits a Node's own prefix may be shorter than that of others if nobody says how short: every kubelet may ask for
-// one, and one Node is not to have half of the cluster's network.
+// larger is by how many bits a Node's own prefix may be shorter than that of others if nobody says how short: every
+// kubelet may ask for one, and one Node is not to have half of the cluster's network.
 const larger = 4
 
-// Limit are the shortest prefixes that Nodes' networks may have in those of the cluster, of which there is one of each family at most: as
-// configured, where that is not 0, else some bits shorter than m. That of a family which the cluster lacks is 0.
+// Limit are the shortest prefixes that Nodes' networks may have in those of the cluster, of which there is one of each
+// family at most: as configured, where that is not 0, else some bits shorter than m. That of a family which the cluster
+// lacks is 0.
 func (m Masks) Limit(configured Masks, cidrs []netip.Prefix) Masks {
 	var limit Masks
 	for _, network := range cidrs {
@@ -239,7 +242,8 @@ func (m Masks) Check(cidrs []netip.Prefix) error {
 			family = "ipv6"
 		}
 		if bits < network.Bits() || bits > network.Addr().BitLen() {
-			return fmt.Errorf("--node-cidr-mask-size-%s=%d does not fit into %s of --cluster-cidr: want %d to %d", family, bits, network, network.Bits(), network.Addr().BitLen())
+			return fmt.Errorf("--node-cidr-mask-size-%s=%d does not fit into %s of --cluster-cidr: want %d to %d",
+				family, bits, network, network.Bits(), network.Addr().BitLen())
 		}
 	}
 	return nil

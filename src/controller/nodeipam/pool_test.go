@@ -118,11 +118,13 @@ func TestMasks(t *testing.T) {
 		masks Masks
 		want  string
 	}{
-		"as by default":   {"10.244.0.0/16 fd00::/48", Masks{DefaultIPv4, DefaultIPv6}, ""},
-		"one network":     {"10.244.0.0/24", Masks{24, 64}, ""},
-		"too short":       {"10.244.0.0/16", Masks{15, 64}, "--node-cidr-mask-size-ipv4=15 does not fit into 10.244.0.0/16 of --cluster-cidr: want 16 to 32"},
-		"too long":        {"10.244.0.0/16", Masks{33, 64}, "want 16 to 32"},
-		"IPv6 too short":  {"10.244.0.0/16 fd00::/48", Masks{24, 40}, "--node-cidr-mask-size-ipv6=40 does not fit into fd00::/48"},
+		"as by default": {"10.244.0.0/16 fd00::/48", Masks{DefaultIPv4, DefaultIPv6}, ""},
+		"one network":   {"10.244.0.0/24", Masks{24, 64}, ""},
+		"too short": {"10.244.0.0/16", Masks{15, 64},
+			"--node-cidr-mask-size-ipv4=15 does not fit into 10.244.0.0/16 of --cluster-cidr: want 16 to 32"},
+		"too long": {"10.244.0.0/16", Masks{33, 64}, "want 16 to 32"},
+		"IPv6 too short": {"10.244.0.0/16 fd00::/48", Masks{24, 40},
+			"--node-cidr-mask-size-ipv6=40 does not fit into fd00::/48"},
 		"very many":       {"fd00::/8", Masks{24, 128}, ""},
 		"IPv6 is missing": {"10.244.0.0/16", Masks{24, 0}, ""},
 	}
@@ -180,7 +182,8 @@ func TestLargestOfANode(t *testing.T) {
 		}
 		allowed, large := netip.PrefixFrom(network.Addr(), tt.want), netip.PrefixFrom(network.Addr(), tt.want-1)
 		if !limit.Allows(allowed) || limit.Allows(large) || !(Masks{}).Allows(large) {
-			t.Errorf("%s: allows %s %v and %s %v, without a limit %v", name, allowed, limit.Allows(allowed), large, limit.Allows(large), (Masks{}).Allows(large))
+			t.Errorf("%s: allows %s %v and %s %v, without a limit %v", name, allowed, limit.Allows(allowed), large,
+				limit.Allows(large), (Masks{}).Allows(large))
 		}
 	}
 }

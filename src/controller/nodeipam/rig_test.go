@@ -53,7 +53,8 @@ type rig struct {
 func inRig(t *testing.T, cidrs string, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, cluster: fake.NewClientset(), process: workerpooltest.New(t), masks: Masks{DefaultIPv4, DefaultIPv6}, before: func(string) {}}
+		r := &rig{T: t, cluster: fake.NewClientset(), process: workerpooltest.New(t),
+			masks: Masks{DefaultIPv4, DefaultIPv6}, before: func(string) {}}
 		for text := range strings.FieldsSeq(cidrs) {
 			r.cidrs = append(r.cidrs, prefix(text))
 		}
@@ -107,7 +108,8 @@ func (r *rig) store(node *corev1.Node) {
 func (r *rig) start() {
 	r.Helper()
 	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
-		controller, err := New(Options{Client: r.cluster, Nodes: factory.Core().V1().Nodes(), CIDRs: r.cidrs, Masks: r.masks, Shortest: r.shortest, Reserved: r.reserved, Domain: domain, Recorder: r.process.Recorder})
+		controller, err := New(Options{Client: r.cluster, Nodes: factory.Core().V1().Nodes(), CIDRs: r.cidrs,
+			Masks: r.masks, Shortest: r.shortest, Reserved: r.reserved, Domain: domain, Recorder: r.process.Recorder})
 		r.running = controller
 		return controller.Run, err
 	})
@@ -129,7 +131,8 @@ func (r *rig) joinAs(name, uid string, labels map[string]string, cidrs ...string
 	if uid == "" {
 		uid = fmt.Sprintf("uid-%d", version)
 	}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid), ResourceVersion: fmt.Sprint(version), Labels: labels}, Spec: corev1.NodeSpec{PodCIDRs: cidrs}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid),
+		ResourceVersion: fmt.Sprint(version), Labels: labels}, Spec: corev1.NodeSpec{PodCIDRs: cidrs}}
 	if _, err := r.cluster.CoreV1().Nodes().Create(r.Context(), node, metav1.CreateOptions{}); err != nil {
 		r.Fatal(err)
 	}

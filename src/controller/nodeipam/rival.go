@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// manyStrangers is how many Nodes somebody else must have given networks of ours until nothing is given any more. One can be a kubelet,
-	// which may write its own Node, or somebody who sets one by hand.
+	// manyStrangers is how many Nodes somebody else must have given networks of ours until nothing is given any more.
+	// One can be a kubelet, which may write its own Node, or somebody who sets one by hand.
 	manyStrangers = 3
 	// strangeFor is within which time.
 	strangeFor = time.Hour
@@ -52,21 +52,30 @@ func (r *rival) quiet(now time.Time) bool { return r.stopped && now.Sub(r.last) 
 func (r *rival) err() error {
 	names := strings.Join(slices.Sorted(maps.Keys(r.strangers)), ", ")
 	if !r.stopped {
-		return &problem{reasonRival, fmt.Sprintf("Another program recently allocated networks of --cluster-cidr to Nodes: %s. If it does so for %d Nodes within %s, this controller pauses, because two programs would allocate the same networks. "+
-			"Find out which program sets spec.podCIDRs. If it is kube-controller-manager, set --allocate-node-cidrs=false for one of the two.", names, manyStrangers, strangeFor)}
+		return &problem{reasonRival, fmt.Sprintf("Another program recently allocated networks of --cluster-cidr to "+
+			"Nodes: %s. If it does so for %d Nodes within %s, this controller pauses, because two programs would "+
+			"allocate the same networks. "+
+			"Find out which program sets spec.podCIDRs. If it is kube-controller-manager, set "+
+			"--allocate-node-cidrs=false for one of the two.", names, manyStrangers, strangeFor)}
 	}
-	return &problem{reasonRival, fmt.Sprintf("Another program allocated networks of --cluster-cidr to Nodes: %s. Two programs would allocate the same networks, so this controller allocates none until the other program has stopped for %s. "+
-		"If kube-controller-manager allocates networks, set --allocate-node-cidrs=false for this program; otherwise set it for kube-controller-manager.", names, quietTime)}
+	return &problem{reasonRival, fmt.Sprintf("Another program allocated networks of --cluster-cidr to Nodes: %s. Two "+
+		"programs would allocate the same networks, so this controller allocates none until the other program has "+
+		"stopped for %s. "+
+		"If kube-controller-manager allocates networks, set --allocate-node-cidrs=false for this program; otherwise "+
+		"set it for kube-controller-manager.", names, quietTime)}
 }
 
-// foreign says of a Node that has just got networks whether somebody else gave them, and from those of the cluster. After some of them nothing
-// is given any more: two that give networks do not know of each other what they are about to give.
+// foreign says of a Node that has just got networks whether somebody else gave them, and from those of the cluster.
+// After some of them nothing is given any more: two that give networks do not know of each other what they are about to
+// give.
 func (l *ledger) foreign(node *corev1.Node) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	networks := networksOf(node)
 	known := l.records[node.Name]
-	ours := slices.ContainsFunc(l.pools, func(p *pool) bool { return slices.ContainsFunc(networks, p.network.Overlaps) })
+	ours := slices.ContainsFunc(l.pools, func(p *pool) bool {
+		return slices.ContainsFunc(networks, p.network.Overlaps)
+	})
 	if !l.ready || !ours || known.uid == node.UID && slices.Equal(known.networks, networks) {
 		return nil
 	}
@@ -92,8 +101,8 @@ func (l *ledger) resume() {
 	l.metrics.rival.Set(0)
 }
 
-// watch looks at Nodes again with whose networks something is wrong, for their owners are told when it lasts, and begins again whenever it was
-// quiet for long. It returns when ctx ends.
+// watch looks at Nodes again with whose networks something is wrong, for their owners are told when it lasts, and
+// begins again whenever it was quiet for long. It returns when ctx ends.
 func (c *Controller) watch(ctx context.Context) {
 	tick := time.NewTicker(watchPeriod)
 	defer tick.Stop()
@@ -108,7 +117,8 @@ func (c *Controller) watch(ctx context.Context) {
 		}
 		if c.ledger.rested() && c.takeStock(ctx) {
 			c.ledger.resume()
-			klog.FromContext(ctx).Info("No other program allocates networks of Nodes any more, so this program does so again")
+			klog.FromContext(ctx).
+				Info("No other program allocates networks of Nodes any more, so this program does so again")
 			c.lookAgain()
 		}
 	}

@@ -35,8 +35,8 @@ func (r *rig) rivalled(networks map[string]string) {
 	}
 }
 
-// TestAnotherGives networks while we do: that is told, and when several Nodes have got some, we stop. What is from elsewhere, or was there
-// when the Node came, is no sign of that.
+// TestAnotherGives networks while we do: that is told, and when several Nodes have got some, we stop. What is from
+// elsewhere, or was there when the Node came, is no sign of that.
 func TestAnotherGives(t *testing.T) {
 	tests := map[string]struct {
 		network string // of the Nodes, with their number
@@ -77,7 +77,8 @@ func TestAnotherGives(t *testing.T) {
 	}
 }
 
-// TestOneStops nobody: neither a kubelet that writes its own Node, however often, nor somebody who sets a network by hand now and then.
+// TestOneStops nobody: neither a kubelet that writes its own Node, however often, nor somebody who sets a network by
+// hand now and then.
 func TestOneStops(t *testing.T) {
 	inRig(t, "10.244.0.0/16", func(r *rig) {
 		r.start()
@@ -102,7 +103,8 @@ func TestOneStops(t *testing.T) {
 	})
 }
 
-// TestBeginsAgain when there was nobody else for a while, with what Nodes have then, and not with what was reserved before.
+// TestBeginsAgain when there was nobody else for a while, with what Nodes have then, and not with what was reserved
+// before.
 func TestBeginsAgain(t *testing.T) {
 	inRig(t, "10.244.0.0/16", func(r *rig) {
 		r.start()
@@ -122,7 +124,8 @@ func TestBeginsAgain(t *testing.T) {
 		r.settle()
 		r.change("e", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.244.2.0/24"} })
 		r.settle()
-		r.is("events", r.told(), strings.Join([]string{reasonRival, reasonRival, reasonRival, reasonRival, reasonRival, reasonFailed, reasonOverlap}, " "))
+		r.is("events", r.told(), strings.Join([]string{reasonRival, reasonRival, reasonRival, reasonRival, reasonRival,
+			reasonFailed, reasonOverlap}, " "))
 		<-time.After(quietTime - time.Minute)
 		r.is("d before it was quiet for long", r.has("d"), "")
 		<-time.After(2 * watchPeriod)
@@ -132,10 +135,13 @@ func TestBeginsAgain(t *testing.T) {
 	})
 }
 
-// TestBeginsAgainWithoutThoseGone: a Node that goes while stock is taken anew, or that the cache has never shown, leaves its network to others.
+// TestBeginsAgainWithoutThoseGone: a Node that goes while stock is taken anew, or that the cache has never shown,
+// leaves its network to others.
 func TestBeginsAgainWithoutThoseGone(t *testing.T) {
-	const left = "10.244.0.0/24"                                                                  // the only one that another one does not give
-	rivals := map[string]string{"a": "10.244.1.0/25", "b": "10.244.2.0/25", "c": "10.244.3.0/25"} // no other has the size of ours
+	// the only one that another one does not give
+	const left = "10.244.0.0/24"
+	// no other has the size of ours
+	rivals := map[string]string{"a": "10.244.1.0/25", "b": "10.244.2.0/25", "c": "10.244.3.0/25"}
 	t.Run("while stock is taken", func(t *testing.T) {
 		inRig(t, "10.244.0.0/22", func(r *rig) {
 			var leaves atomic.Bool
@@ -143,7 +149,8 @@ func TestBeginsAgainWithoutThoseGone(t *testing.T) {
 				if !leaves.Load() {
 					return false, nil, nil
 				}
-				kind, resource := corev1.SchemeGroupVersion.WithKind("Node"), corev1.SchemeGroupVersion.WithResource("nodes")
+				kind, resource := corev1.SchemeGroupVersion.WithKind("Node"),
+					corev1.SchemeGroupVersion.WithResource("nodes")
 				nodes, err := r.cluster.Tracker().List(resource, kind, "")
 				err = errors.Join(err, r.cluster.Tracker().Delete(resource, "", "x"))
 				<-time.After(time.Second) // the cache shows that before the list arrives
@@ -179,7 +186,8 @@ func TestBeginsAgainWithoutThoseGone(t *testing.T) {
 	})
 }
 
-// beginsAgain fails if a Node does not get what it should when there was nobody else for long. Show shows it to the cache.
+// beginsAgain fails if a Node does not get what it should when there was nobody else for long. Show shows it to the
+// cache.
 func (r *rig) beginsAgain(show func(*corev1.Node), want string) {
 	r.Helper()
 	r.is("Nodes that tell of another one", fmt.Sprint(strings.Count(r.told(), reasonRival)), fmt.Sprint(manyStrangers))
@@ -193,7 +201,8 @@ func (r *rig) beginsAgain(show func(*corev1.Node), want string) {
 func TestRivalIsMeasured(t *testing.T) {
 	l := newLedger([]netip.Prefix{prefix("10.244.0.0/16")}, Masks{IPv4: 24}, "")
 	node := func(i int) *corev1.Node {
-		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i)}, Spec: corev1.NodeSpec{PodCIDRs: []string{fmt.Sprintf("10.244.%d.0/24", i)}}}
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i)},
+			Spec: corev1.NodeSpec{PodCIDRs: []string{fmt.Sprintf("10.244.%d.0/24", i)}}}
 	}
 	if l.foreign(node(0)) != nil {
 		t.Error("what was given before the start counts")
@@ -220,7 +229,8 @@ func TestYoungerNodeStays(t *testing.T) {
 	l := newLedger([]netip.Prefix{prefix("10.244.0.0/16")}, Masks{IPv4: 24}, "")
 	at := time.Now()
 	made := func(uid types.UID, created time.Time, cidrs ...string) *corev1.Node {
-		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: uid, CreationTimestamp: metav1.NewTime(created)}, Spec: corev1.NodeSpec{PodCIDRs: cidrs}}
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: uid,
+			CreationTimestamp: metav1.NewTime(created)}, Spec: corev1.NodeSpec{PodCIDRs: cidrs}}
 	}
 	young := made("young", at, "10.244.3.0/24")
 	if _, err := l.settle(young); err != nil {
@@ -291,8 +301,10 @@ func TestWritesEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		err = (&Controller{client: client}).write(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, []netip.Prefix{prefix("10.244.0.0/24")})
-		if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "giving node a") || took > writeTimeout {
+		err = (&Controller{client: client}).write(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+			[]netip.Prefix{prefix("10.244.0.0/24")})
+		if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "giving node a") ||
+			took > writeTimeout {
 			t.Errorf("error %v after %v", err, took)
 		}
 	})

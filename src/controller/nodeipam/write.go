@@ -11,12 +11,12 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
 )
 
-// writeTimeout is how long a write may take. It is shorter than it takes another process to become the leader and to look at what there is,
-// so that it does not miss what this one has written at last.
+// writeTimeout is how long a write may take. It is shorter than it takes another process to become the leader and to
+// look at what there is, so that it does not miss what this one has written at last.
 const writeTimeout = 5 * time.Second
 
-// write sets a Node's networks in one patch, if nobody has changed the Node since it was seen: networks cannot be changed once they are
-// set. A conflict says that the write has not happened.
+// write sets a Node's networks in one patch, if nobody has changed the Node since it was seen: networks cannot be
+// changed once they are set. A conflict says that the write has not happened.
 func (c *Controller) write(ctx context.Context, node *corev1.Node, networks []netip.Prefix) error {
 	texts := make([]string, 0, len(networks))
 	for _, network := range networks {
@@ -29,7 +29,8 @@ func (c *Controller) write(ctx context.Context, node *corev1.Node, networks []ne
 		Spec:     map[string]any{"podCIDR": texts[0], "podCIDRs": texts},
 	})
 	if err != nil {
-		return fmt.Errorf("giving node %s the networks %v of its pods: %w; it is retried automatically", node.Name, texts, err)
+		return fmt.Errorf("giving node %s the networks %v of its pods: %w; it is retried automatically", node.Name,
+			texts, err)
 	}
 	return nil
 }

@@ -19,27 +19,34 @@ const toBeDeleted = "ToBeDeletedByClusterAutoscaler"
 // What Nodes are told that stay.
 const (
 	dryRunMessage   = "it would be deleted, but dryRun is set"
-	noCanaryMessage = "the cloud shows no machine of any Node, so the organisation, project or VPC may be wrong; if its machine was really deleted, delete the Node by hand, or start a machine of the cluster"
-	replacedMessage = "another machine, %s, has its name and is not shut down, so its kubelet may use this Node. If the Node does not become ready, delete it and restart the kubelet of that machine, which registers the Node again"
+	noCanaryMessage = "the cloud shows no machine of any Node, so the organisation, project or VPC may be wrong; if " +
+		"its machine was really deleted, delete the Node by hand, or start a machine of the cluster"
+	replacedMessage = "another machine, %s, has its name and is not shut down, so its kubelet may use this Node. If " +
+		"the Node does not become ready, delete it and restart the kubelet of that machine, which registers the Node " +
+		"again"
 )
 
 func (c *Controller) keptMessage() string {
 	return fmt.Sprintf("it has the annotation or label %s/%s", c.behaviour.Domain, optout.Keep)
 }
 
-// admitted are the Nodes that may be removed in this pass if a second look says so, those that are missing longest first. The owners of
-// the others are told.
+// admitted are the Nodes that may be removed in this pass if a second look says so, those that are missing longest
+// first. The owners of the others are told.
 func (c *Controller) admitted(ctx context.Context, subjects []*subject, witnessed bool) []*subject {
 	missing := c.candidates(ctx, subjects)
 	eligible := slices.DeleteFunc(slices.Clone(missing), func(s *subject) bool { return s.step != due })
 	now := time.Now()
-	going := slices.DeleteFunc(slices.Clone(missing), func(s *subject) bool { return s.history.away || drained(s.node) })
+	going := slices.DeleteFunc(slices.Clone(missing), func(s *subject) bool {
+		return s.history.away || drained(s.node)
+	})
 	admits := c.budget.admits(uids(subjects), uids(going), now)
 	switch {
 	case admits:
 		c.common.Forget(string(blockedAllowance))
 	case witnessed:
-		if held := slices.DeleteFunc(slices.Clone(eligible), func(s *subject) bool { return drained(s.node) && c.budget.share > 0 }); len(held) > 0 {
+		if held := slices.DeleteFunc(slices.Clone(eligible), func(s *subject) bool {
+			return drained(s.node) && c.budget.share > 0
+		}); len(held) > 0 {
 			c.halt(held, len(going), now)
 		}
 	}
@@ -61,14 +68,17 @@ func (c *Controller) admitted(ctx context.Context, subjects []*subject, witnesse
 	return eligible
 }
 
-// drained says whether the Node was cordoned, or the cluster autoscaler is removing it. That its machine goes
-// as well surprises nobody, so it does not count towards the share; everything else that must be known before it is removed must be known.
+// drained says whether the Node was cordoned, or the cluster autoscaler is removing it. That its machine goes as well
+// surprises nobody, so it does not count towards the share; everything else that must be known before it is removed
+// must be known.
 func drained(node *corev1.Node) bool {
-	return node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == toBeDeleted })
+	return node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+		return taint.Key == toBeDeleted
+	})
 }
 
-// candidates are the Nodes whose machines are missing and that would go, now or when that is believed. The owners of those that stay
-// whatever is found out are told.
+// candidates are the Nodes whose machines are missing and that would go, now or when that is believed. The owners of
+// those that stay whatever is found out are told.
 func (c *Controller) candidates(ctx context.Context, subjects []*subject) []*subject {
 	var found []*subject
 	for _, s := range subjects {
@@ -110,11 +120,14 @@ func uids(subjects []*subject) []types.UID {
 	return ids
 }
 
-// halt tells that no Node is removed for now: more would go than may. All of them are told together, and again now and then.
+// halt tells that no Node is removed for now: more would go than may. All of them are told together, and again now and
+// then.
 func (c *Controller) halt(eligible []*subject, missing int, now time.Time) {
 	limit := c.budget.text(now)
 	c.warnOnce(eligible, blockedAllowance, reasonRemovalsStopped, limit, fmt.Sprintf(
-		"The machines of %d Nodes are missing: %s. %d Nodes were deleted recently. No Node is deleted until fewer machines are missing: %s. If machines are missing without a reason, check the cloud's API and the credentials. If they were really deleted, delete the Nodes by hand, or raise maxRemovals",
+		"The machines of %d Nodes are missing: %s. %d Nodes were deleted recently. No Node is deleted until fewer "+
+			"machines are missing: %s. If machines are missing without a reason, check the cloud's API and the "+
+			"credentials. If they were really deleted, delete the Nodes by hand, or raise maxRemovals",
 		missing, named(eligible), len(c.budget.removals), limit))
 	for _, s := range eligible {
 		c.hold(s, blockedAllowance, fmt.Sprintf("%s, and more would be deleted", limit))

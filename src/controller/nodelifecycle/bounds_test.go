@@ -18,8 +18,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
 
-// TestStrangeWitnesses: a Node that is alive and whose machine the cloud denies does not keep others from being removed, and neither do
-// several, as long as some are left; however many Nodes there are.
+// TestStrangeWitnesses: a Node that is alive and whose machine the cloud denies does not keep others from being
+// removed, and neither do several, as long as some are left; however many Nodes there are.
 func TestStrangeWitnesses(t *testing.T) {
 	for witnesses := 2 * maxWitnesses; witnesses < 20; witnesses++ {
 		t.Run(fmt.Sprint(witnesses), func(t *testing.T) {
@@ -79,7 +79,8 @@ func (s single) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider.
 	return nil, errors.New("not asked for here")
 }
 
-// TestAnyCloud that k8s.io/cloud-provider knows is served. One pass removes a few of many Nodes at most, and the next ones the rest.
+// TestAnyCloud that k8s.io/cloud-provider knows is served. One pass removes a few of many Nodes at most, and the next
+// ones the rest.
 func TestAnyCloud(t *testing.T) {
 	names := numbered(31)
 	inBubble(t, names, func(r *rig) {
@@ -106,7 +107,8 @@ func TestAnyCloud(t *testing.T) {
 	})
 }
 
-// TestManyEvents: of the warnings about many Nodes at once, one pass records some as events, and the next ones the rest.
+// TestManyEvents: of the warnings about many Nodes at once, one pass records some as events, and the next ones the
+// rest.
 func TestManyEvents(t *testing.T) {
 	names := numbered(60)
 	inBubble(t, names, func(r *rig) {

@@ -1,4 +1,5 @@
-// Package nodelifecycle removes a Node whose machine does not exist, and taints one whose machine is shut down, for any cloud.
+// Package nodelifecycle removes a Node whose machine does not exist, and taints one whose machine is shut down, for any
+// cloud.
 //
 // The controller never concludes from one answer or from an error that a machine does not exist.
 package nodelifecycle
@@ -42,10 +43,11 @@ type Options struct {
 	Recorder record.EventRecorder
 }
 
-// Controller removes Nodes whose machines are gone, and taints those whose machines are shut down, in one pass after the other:
+// Controller removes Nodes whose machines are gone, and taints those whose machines are shut down, in one pass after
+// the other:
 //
 //	Nodes of the cache ─► one list of machines ─► decision for each ─► taints
-//	                                                   └─► due: credentials ─► a newer list ─► the machine itself ─► the Node itself ─► removal
+//	                          └─► due: credentials ─► a newer list ─► the machine itself ─► the Node itself ─► removal
 //
 // Nothing is removed on one answer, nor after an error: the next pass begins anew.
 type Controller struct {
@@ -70,11 +72,13 @@ type Controller struct {
 // New returns a controller that begins its work with Run. The error is that it can do nothing with these options.
 func New(o Options) (*Controller, error) {
 	if o.Period <= 0 || o.Workers < 1 {
-		return nil, errors.New("looking after the life cycle of Nodes: --node-monitor-period and --concurrent-node-lifecycle-syncs must be more than nothing")
+		return nil, errors.New("looking after the life cycle of Nodes: --node-monitor-period and " +
+			"--concurrent-node-lifecycle-syncs must be more than nothing")
 	}
 	informer := o.Nodes.Informer()
 	return &Controller{
-		provider: o.Provider, behaviour: o.Behaviour, client: o.Client, nodes: o.Nodes.Lister(), synced: informer.HasSynced,
+		provider: o.Provider, behaviour: o.Behaviour, client: o.Client, nodes: o.Nodes.Lister(),
+		synced: informer.HasSynced,
 		period: o.Period, workers: o.Workers, recorder: o.Recorder, metrics: newMetrics(),
 		budget: budget{share: o.Behaviour.MaxRemovals, window: o.Behaviour.RemovalWindow},
 	}, nil

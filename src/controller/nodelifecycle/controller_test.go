@@ -16,7 +16,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 )
 
-// TestDeadNodeGoes within a grace period and two passes, for two lists, one proof of the credentials and one question about the machine.
+// TestDeadNodeGoes within a grace period and two passes, for two lists, one proof of the credentials and one question
+// about the machine.
 func TestDeadNodeGoes(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		r.fakeCloud.machine("b", cloud.MachineGone)
@@ -87,9 +88,11 @@ func lies() map[string]struct {
 		lie  func(*fakeCloud)
 		want reason
 	}{
-		"partial lists":              {func(c *fakeCloud) { c.list = lacking("b") }, blockedContradicted},
-		"empty lists":                {func(c *fakeCloud) { c.list = lacking("a", "b", "c", "d") }, blockedNoWitness},
-		"empty lists, nothing by ID": {func(c *fakeCloud) { c.list, c.confirm = lacking("a", "b", "c", "d"), gone }, blockedNoWitness},
+		"partial lists": {func(c *fakeCloud) { c.list = lacking("b") }, blockedContradicted},
+		"empty lists":   {func(c *fakeCloud) { c.list = lacking("a", "b", "c", "d") }, blockedNoWitness},
+		"empty lists, nothing by ID": {func(c *fakeCloud) {
+			c.list, c.confirm = lacking("a", "b", "c", "d"), gone
+		}, blockedNoWitness},
 		"lists and answers lag": {func(c *fakeCloud) {
 			c.list, c.confirm = lacking("b", "c"), func(id string, s cloud.MachineState) (cloud.MachineState, error) {
 				return map[bool]cloud.MachineState{true: cloud.MachineGone, false: s}[id == fakeScheme+"b"], nil
@@ -107,7 +110,9 @@ func lies() map[string]struct {
 				return truth, nil
 			}
 		}, blockedNoAnswer},
-		"credentials that are no good": {func(c *fakeCloud) { c.list, c.confirm, c.vouch = lacking("b"), gone, func() error { return down } }, blockedNotVouched},
+		"credentials that are no good": {func(c *fakeCloud) {
+			c.list, c.confirm, c.vouch = lacking("b"), gone, func() error { return down }
+		}, blockedNotVouched},
 		"every other list": {func(c *fakeCloud) {
 			c.list = func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
 				if c.lists%2 == 0 {
@@ -138,11 +143,14 @@ func TestLivingNodeStays(t *testing.T) {
 				r.pass(event.Again)
 				r.want("Nodes after an hour", r.names(), "a b c d")
 				if tt.want != "" {
-					if count := testutil.ToFloat64(r.controller.metrics.blocked.WithLabelValues(string(tt.want))); count < 1 {
-						r.Errorf("the reason %s stood in the way %v times; all: %+v", tt.want, count, r.controller.records["uid-2"])
+					if count :=
+						testutil.ToFloat64(r.controller.metrics.blocked.WithLabelValues(string(tt.want))); count < 1 {
+						r.Errorf("the reason %s stood in the way %v times; all: %+v", tt.want, count,
+							r.controller.records["uid-2"])
 					}
 					told := r.told()
-					if again := slices.Compact(slices.Sorted(slices.Values(told))); len(told) == 0 || len(again) != len(told) {
+					if again := slices.Compact(slices.Sorted(slices.Values(told))); len(told) == 0 ||
+						len(again) != len(told) {
 						r.Errorf("events %q, want some, and none twice", told)
 					}
 				}
@@ -155,7 +163,8 @@ func TestLivingNodeStays(t *testing.T) {
 	}
 }
 
-// TestAllMissing: when the cloud shows no machine of any Node, it may be the wrong place to look; from the start on, or later.
+// TestAllMissing: when the cloud shows no machine of any Node, it may be the wrong place to look; from the start on, or
+// later.
 func TestAllMissing(t *testing.T) {
 	for _, restarts := range []bool{true, false} {
 		inBubble(t, []string{"a", "b"}, func(r *rig) {
@@ -172,7 +181,8 @@ func TestAllMissing(t *testing.T) {
 				r.join(fmt.Sprintf("c%d", n))
 			}
 			r.pass(listAge + removalTime)
-			r.want("Nodes, when there are some that show that it is the right place", r.names(), "c0 c1 c2 c3 c4 c5 c6 c7")
+			r.want("Nodes, when there are some that show that it is the right place", r.names(),
+				"c0 c1 c2 c3 c4 c5 c6 c7")
 		})
 	}
 }
@@ -185,7 +195,9 @@ func TestFreshNode(t *testing.T) {
 			return truth, nil
 		}
 		r.fakeCloud.set(func(c *fakeCloud) {
-			c.list, c.confirm = late, func(id string, s cloud.MachineState) (cloud.MachineState, error) { return cloud.MachineGone, nil }
+			c.list, c.confirm = late, func(id string, s cloud.MachineState) (cloud.MachineState, error) {
+				return cloud.MachineGone, nil
+			}
 		})
 		r.join("new")
 		r.report("new", corev1.ConditionFalse)
@@ -246,7 +258,8 @@ func TestShutdownTaint(t *testing.T) {
 			n.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoExecute}}
 		})
 		r.change("d", func(n *corev1.Node) { n.Annotations = map[string]string{"example.com/keep-node": "true"} })
-		for name, state := range map[string]cloud.MachineState{"b": cloud.MachineStopped, "c": cloud.MachineDeleting, "d": cloud.MachineStopped} {
+		for name, state := range map[string]cloud.MachineState{"b": cloud.MachineStopped, "c": cloud.MachineDeleting,
+			"d": cloud.MachineStopped} {
 			r.fakeCloud.machine(name, state)
 			r.silentLimit(name)
 		}
@@ -277,7 +290,8 @@ func TestTaintOfAnOldState(t *testing.T) {
 			if request.Method == http.MethodPatch {
 				if tries++; tries == 1 {
 					r.change("b", func(n *corev1.Node) {
-						n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "theirs", Effect: corev1.TaintEffectNoSchedule})
+						n.Spec.Taints = append(n.Spec.Taints,
+							corev1.Taint{Key: "theirs", Effect: corev1.TaintEffectNoSchedule})
 					})
 				}
 			}

@@ -10,11 +10,12 @@ import (
 )
 
 const (
-	// firstSeenGrace is for how long nothing is concluded from a missing machine that this process has never seen: a cloud may show a
-	// new one late.
+	// firstSeenGrace is for how long nothing is concluded from a missing machine that this process has never seen: a
+	// cloud may show a new one late.
 	firstSeenGrace = 5 * time.Minute
-	// silentLimit is how long a Node whose Ready condition is False must not have reported before it may be removed. A kubelet that has nothing new to say does so
-	// every five minutes; kube-controller-manager makes Unknown of it much sooner when nobody renews its lease.
+	// silentLimit is how long a Node whose Ready condition is False must not have reported before it may be removed. A
+	// kubelet that has nothing new to say does so every five minutes; kube-controller-manager makes Unknown of it much
+	// sooner when nobody renews its lease.
 	silentLimit = 6 * time.Minute
 )
 
@@ -33,20 +34,22 @@ type observation struct {
 	err      error
 }
 
-// history is what is remembered of a Node, by its UID. All times are readings of the monotonic clock: a clock that is set changes nothing.
+// history is what is remembered of a Node, by its UID. All times are readings of the monotonic clock: a clock that is
+// set changes nothing.
 type history struct {
-	providerID       string
-	known            time.Time   // since when this process knows the Node, with this provider ID
-	unready          time.Time   // from when on answers count that say that its machine is gone; zero while it is ready
-	reported         metav1.Time // see observation
-	still            time.Time   // since when that is the same
-	seen             bool        // its machine was once there
-	missing          time.Time   // when the first look was answered that said that it is gone; zero: it is not missing
-	confirmedMissing bool        // the Node is ready, and the list and a direct request say that its machine does not exist
-	asked            time.Time   // when its machine was asked for last because it is ready and the list lacks that
-	unansweredSince  time.Time   // since when there is no answer to that; zero: there is one, or nobody asked
-	away             bool        // its machine was last said to be in another network, so it would not go
-	unknownSince     time.Time   // since when it is not ready and nobody knows how its machine is
+	providerID string
+	known      time.Time   // since when this process knows the Node, with this provider ID
+	unready    time.Time   // from when on answers count that say that its machine is gone; zero while it is ready
+	reported   metav1.Time // see observation
+	still      time.Time   // since when that is the same
+	seen       bool        // its machine was once there
+	missing    time.Time   // when the first look was answered that said that it is gone; zero: it is not missing
+	// the Node is ready, and the list and a direct request say that its machine does not exist
+	confirmedMissing bool
+	asked            time.Time // when its machine was asked for last because it is ready and the list lacks that
+	unansweredSince  time.Time // since when there is no answer to that; zero: there is one, or nobody asked
+	away             bool      // its machine was last said to be in another network, so it would not go
+	unknownSince     time.Time // since when it is not ready and nobody knows how its machine is
 }
 
 // meet returns what is known of a Node before its machine is looked at.

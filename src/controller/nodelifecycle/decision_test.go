@@ -53,7 +53,8 @@ func TestTableOfStates(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			base := time.Now()
-			s := observation{at: base, providerID: "x://1", ready: tt.ready, tainted: tt.tainted, kept: tt.kept, looked: true, answered: base, state: tt.state, err: tt.err}
+			s := observation{at: base, providerID: "x://1", ready: tt.ready, tainted: tt.tainted, kept: tt.kept,
+				looked: true, answered: base, state: tt.state, err: tt.err}
 			h, got := decide(meet(history{}, s), s, time.Minute)
 			if got != tt.want {
 				t.Errorf("step %d, want %d", got, tt.want)
@@ -82,41 +83,63 @@ func TestPatience(t *testing.T) {
 	down := errors.New("no answer")
 	tests := map[string][]look{
 		"a grace period": {
-			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone, want: pending},
-			{at: 69, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 70, ready: unknown, state: cloud.MachineGone, want: due}},
+			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone,
+				want: pending},
+			{at: 69, ready: unknown, state: cloud.MachineGone, want: pending},
+			{at: 70, ready: unknown, state: cloud.MachineGone, want: due}},
 		"not gone in between": {
-			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 60, ready: unknown, state: cloud.MachineRunning},
-			{at: 70, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 129, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 130, ready: unknown, state: cloud.MachineGone, want: due}},
+			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone,
+				want: pending}, {at: 60, ready: unknown, state: cloud.MachineRunning},
+			{at: 70, ready: unknown, state: cloud.MachineGone, want: pending},
+			{at: 129, ready: unknown, state: cloud.MachineGone, want: pending},
+			{at: 130, ready: unknown, state: cloud.MachineGone, want: due}},
 		"an error in between": {
-			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 60, ready: unknown, err: down},
-			{at: 70, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 130, ready: unknown, state: cloud.MachineGone, want: due}},
+			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone,
+				want: pending}, {at: 60, ready: unknown, err: down},
+			{at: 70, ready: unknown, state: cloud.MachineGone, want: pending},
+			{at: 130, ready: unknown, state: cloud.MachineGone, want: due}},
 		"a state nobody knows in between": {
-			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 60, ready: unknown, state: cloud.MachineUnknown, want: unknownState},
-			{at: 70, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 130, ready: unknown, state: cloud.MachineGone, want: due}},
+			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone,
+				want: pending}, {at: 60, ready: unknown, state: cloud.MachineUnknown, want: unknownState},
+			{at: 70, ready: unknown, state: cloud.MachineGone, want: pending},
+			{at: 130, ready: unknown, state: cloud.MachineGone, want: due}},
 		"ready in between": {
-			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 60, ready: yes, state: cloud.MachineGone},
-			{at: 70, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 130, ready: unknown, state: cloud.MachineGone, want: due}},
-		"ready for ever": {{at: 0, ready: yes, state: cloud.MachineGone}, {at: 100000, ready: yes, state: cloud.MachineGone}},
+			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone,
+				want: pending}, {at: 60, ready: yes, state: cloud.MachineGone},
+			{at: 70, ready: unknown, state: cloud.MachineGone, want: pending},
+			{at: 130, ready: unknown, state: cloud.MachineGone, want: due}},
+		"ready for ever": {{at: 0, ready: yes, state: cloud.MachineGone},
+			{at: 100000, ready: yes, state: cloud.MachineGone}},
 		"another machine": {
-			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone, want: pending},
-			{at: 70, ready: unknown, state: cloud.MachineGone, other: true, want: pending}, {at: 369, ready: unknown, state: cloud.MachineGone, other: true, want: pending},
+			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone,
+				want: pending},
+			{at: 70, ready: unknown, state: cloud.MachineGone, other: true, want: pending},
+			{at: 369, ready: unknown, state: cloud.MachineGone, other: true, want: pending},
 			{at: 370, ready: unknown, state: cloud.MachineGone, other: true, want: due}},
 		"a machine that was never seen": {
-			{at: 0, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 299, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 300, ready: unknown, state: cloud.MachineGone, want: due}},
+			{at: 0, ready: unknown, state: cloud.MachineGone, want: pending},
+			{at: 299, ready: unknown, state: cloud.MachineGone, want: pending},
+			{at: 300, ready: unknown, state: cloud.MachineGone, want: due}},
 		"a Node that was known for long": {
-			{at: 0, ready: yes, state: cloud.MachineGone}, {at: 400, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 460, ready: unknown, state: cloud.MachineGone, want: due}},
+			{at: 0, ready: yes, state: cloud.MachineGone}, {at: 400, ready: unknown, state: cloud.MachineGone,
+				want: pending}, {at: 460, ready: unknown, state: cloud.MachineGone, want: due}},
 		"a kubelet that may still report": {
-			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: no, state: cloud.MachineGone, reported: 10, want: pending},
-			{at: 300, ready: no, state: cloud.MachineGone, reported: 300, want: pending}, {at: 659, ready: no, state: cloud.MachineGone, reported: 300, want: pending},
+			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: no, state: cloud.MachineGone,
+				reported: 10, want: pending},
+			{at: 300, ready: no, state: cloud.MachineGone, reported: 300, want: pending},
+			{at: 659, ready: no, state: cloud.MachineGone, reported: 300, want: pending},
 			{at: 660, ready: no, state: cloud.MachineGone, reported: 300, want: due}},
 		"of which Kubernetes then says that it does not": {
-			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: no, state: cloud.MachineGone, reported: 10, want: pending}, {at: 70, ready: unknown, state: cloud.MachineGone, reported: 10, want: due}},
+			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: no, state: cloud.MachineGone,
+				reported: 10, want: pending}, {at: 70, ready: unknown, state: cloud.MachineGone, reported: 10,
+				want: due}},
 	}
 	for name, looks := range tests {
 		t.Run(name, func(t *testing.T) {
 			base, h := time.Now(), history{}
 			for _, l := range looks {
-				s := observation{at: at(base, l.at), providerID: "x://1", ready: l.ready, looked: true, answered: at(base, l.at), state: l.state, err: l.err,
+				s := observation{at: at(base, l.at), providerID: "x://1", ready: l.ready, looked: true,
+					answered: at(base, l.at), state: l.state, err: l.err,
 					reported: metav1.NewTime(time.Unix(int64(l.reported), 0))}
 				if l.other {
 					s.providerID = "x://2"
@@ -133,7 +156,8 @@ func TestPatience(t *testing.T) {
 // TestSlowAnswer: the grace period begins when the first answer is there, however long it took.
 func TestSlowAnswer(t *testing.T) {
 	base := time.Now()
-	s := observation{at: base, ready: corev1.ConditionUnknown, looked: true, answered: at(base, 40), state: cloud.MachineGone}
+	s := observation{at: base, ready: corev1.ConditionUnknown, looked: true, answered: at(base, 40),
+		state: cloud.MachineGone}
 	h := history{known: at(base, -1000), seen: true}
 	h, _ = decide(meet(h, s), s, time.Minute)
 	for seconds, want := range map[int]step{99: pending, 100: due} {
@@ -144,12 +168,16 @@ func TestSlowAnswer(t *testing.T) {
 	}
 }
 
-// TestClockJumps: what Nodes say of the time is only compared with itself, and our own times are readings of the monotonic clock.
+// TestClockJumps: what Nodes say of the time is only compared with itself, and our own times are readings of the
+// monotonic clock.
 func TestClockJumps(t *testing.T) {
-	for name, stamp := range map[string]time.Time{"far past": time.Unix(0, 0), "far future": time.Now().AddDate(50, 0, 0)} {
+	for name, stamp := range map[string]time.Time{"far past": time.Unix(0, 0), "far future": time.Now().AddDate(50, 0,
+		0)} {
 		t.Run(name, func(t *testing.T) {
-			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", CreationTimestamp: metav1.NewTime(stamp)}, Spec: corev1.NodeSpec{ProviderID: "x://1"},
-				Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown,
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", CreationTimestamp: metav1.NewTime(stamp)},
+				Spec: corev1.NodeSpec{ProviderID: "x://1"},
+				Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
+					Status:            corev1.ConditionUnknown,
 					LastHeartbeatTime: metav1.NewTime(stamp), LastTransitionTime: metav1.NewTime(stamp)}}}}
 			var h history
 			base := time.Now()
@@ -164,7 +192,8 @@ func TestClockJumps(t *testing.T) {
 					t.Errorf("after %d s: step %d, want %d", moment.seconds, got, moment.want)
 				}
 			}
-			for what, moment := range map[string]time.Time{"known": h.known, "unready": h.unready, "still": h.still, "missing": h.missing} {
+			for what, moment := range map[string]time.Time{"known": h.known, "unready": h.unready, "still": h.still,
+				"missing": h.missing} {
 				if !strings.Contains(moment.String(), " m=") {
 					t.Errorf("%s has lost its reading of the monotonic clock: %s", what, moment)
 				}

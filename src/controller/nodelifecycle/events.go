@@ -32,14 +32,16 @@ func (c *Controller) warn(s *subject, reason, topic, text string) {
 	}
 }
 
-// warnOnce records one warning event about a condition of several Nodes, unless it did so recently. The event is of the first Node.
+// warnOnce records one warning event about a condition of several Nodes, unless it did so recently. The event is of the
+// first Node.
 func (c *Controller) warnOnce(subjects []*subject, why reason, eventReason, topic, text string) {
 	if c.common.Add(string(why), "", event.Warning{Reason: eventReason, Topic: topic, Message: text, Vague: true}) {
 		c.recorder.Event(subjects[0].node, corev1.EventTypeWarning, eventReason, text)
 	}
 }
 
-// clearBlocked deletes the reasons of Nodes whose machines are not missing any more, and warns about machines in unknown states.
+// clearBlocked deletes the reasons of Nodes whose machines are not missing any more, and warns about machines in
+// unknown states.
 func (c *Controller) clearBlocked(subjects []*subject) {
 	var unknownSince []*subject
 	for _, s := range subjects {
@@ -47,9 +49,11 @@ func (c *Controller) clearBlocked(subjects []*subject) {
 		switch {
 		case s.step == unknownState:
 			known.blocked = ""
-			c.warn(s, reasonStateUnknown, string(s.observation.state), "The state of this Node's machine is not known to this version, so the Node does not change. Check whether a newer version supports it")
+			c.warn(s, reasonStateUnknown, string(s.observation.state), "The state of this Node's machine is not "+
+				"known to this version, so the Node does not change. Check whether a newer version supports it")
 		case s.observation.err != nil && !s.ready(): // nothing is known now
-			if !s.observation.kept && s.observation.at.Sub(s.history.unknownSince) >= max(unknownLimit, c.behaviour.GracePeriod) {
+			if !s.observation.kept && s.observation.at.Sub(s.history.unknownSince) >= max(unknownLimit,
+				c.behaviour.GracePeriod) {
 				unknownSince = append(unknownSince, s)
 			}
 		case s.step != pending && s.step != due:
@@ -62,7 +66,8 @@ func (c *Controller) clearBlocked(subjects []*subject) {
 	c.warnUnknown(unknownSince)
 }
 
-// unknownLimit is how long the state of the machine of a Node that is not ready may be unknown before there is an event.
+// unknownLimit is how long the state of the machine of a Node that is not ready may be unknown before there is an
+// event.
 const unknownLimit = 10 * time.Minute
 
 // warnUnknown records one event about all Nodes whose machines are in an unknown state.
@@ -76,7 +81,8 @@ func (c *Controller) warnUnknown(unknownSince []*subject) {
 	}
 	since := time.Since(unknownSince[0].history.unknownSince).Round(time.Minute)
 	c.warnOnce(unknownSince, blockedNoAnswer, reasonNotRemoved, string(blockedNoAnswer), fmt.Sprintf(
-		"These Nodes are not ready, and the state of their machines has been unknown for %s, so the Nodes do not change: %s. The cloud's answer: %v",
+		"These Nodes are not ready, and the state of their machines has been unknown for %s, so the Nodes do not "+
+			"change: %s. The cloud's answer: %v",
 		since, named(unknownSince), unknownSince[0].observation.err))
 }
 

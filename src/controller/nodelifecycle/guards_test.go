@@ -30,7 +30,9 @@ func TestNodeRegisteredAgain(t *testing.T) {
 			r.want("replacing it", r.cluster.Replace(again), nil)
 		},
 		"the Node is ready": func(r *rig) { r.report("b", corev1.ConditionTrue); r.silentLimit("b") },
-		"the Node changes":  func(r *rig) { r.change("b", func(n *corev1.Node) { n.Labels = map[string]string{"x": "y"} }) },
+		"the Node changes": func(r *rig) {
+			r.change("b", func(n *corev1.Node) { n.Labels = map[string]string{"x": "y"} })
+		},
 		"the Node is ready within the same second": func(r *rig) {
 			r.change("b", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionTrue })
 		},
@@ -40,12 +42,14 @@ func TestNodeRegisteredAgain(t *testing.T) {
 		},
 		"it names another one": func(r *rig) { r.change("b", func(n *corev1.Node) { n.Spec.ProviderID = "sky://c" }) },
 	} {
-		for when, method := range map[string]string{"before it is read": http.MethodGet, "before it is deleted": http.MethodDelete} {
+		for when, method := range map[string]string{"before it is read": http.MethodGet,
+			"before it is deleted": http.MethodDelete} {
 			t.Run(name+" "+when, func(t *testing.T) {
 				inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 					happened := 0
 					r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
-						if strings.HasSuffix(request.URL.Path, "/nodes/b") && request.Method == method && happened == 0 {
+						if strings.HasSuffix(request.URL.Path, "/nodes/b") && request.Method == method &&
+							happened == 0 {
 							happened++
 							happens(r)
 						}
@@ -54,7 +58,8 @@ func TestNodeRegisteredAgain(t *testing.T) {
 					r.lose("b")
 					r.pass(listAge + removalTime)
 					r.want("times that it happened", happened, 1)
-					if name == "the Node changes" && method == http.MethodGet { // as it was read, it is as dead as before
+					// as it was read, it is as dead as before
+					if name == "the Node changes" && method == http.MethodGet {
 						r.want("Nodes", r.names(), "a c")
 						return
 					}
@@ -94,7 +99,8 @@ func TestOnlyOurs(t *testing.T) {
 		r.want("Nodes", r.names(), "a annotated b c foreign labelled leaving unnamed")
 		r.want("opted out", r.blocked(blockedKept), 2.0)
 		told := strings.Join(r.told(), "\n")
-		for part, want := range map[string]int{"has the annotation or label example.com/keep-node": 2, "DeletingNode": 1} {
+		for part, want := range map[string]int{"has the annotation or label example.com/keep-node": 2,
+			"DeletingNode": 1} {
 			if count := strings.Count(told, part); count != want {
 				r.Errorf("%d times %s in the events, want %d:\n%s", count, part, want, told)
 			}
@@ -117,7 +123,8 @@ func TestDryRun(t *testing.T) {
 		r.pass(event.Again)
 		r.want("Nodes", r.names(), "a b c")
 		r.want("calls in an hour", strings.HasSuffix(r.fakeCloud.calls(), "1 vouches, 1 confirms"), true)
-		r.want("would be removed", testutil.ToFloat64(r.controller.metrics.removals.WithLabelValues(removalDryRun)), 1.0)
+		r.want("would be removed", testutil.ToFloat64(r.controller.metrics.removals.WithLabelValues(removalDryRun)),
+			1.0)
 		r.want("blocked", r.blocked(blockedDryRun), 1.0)
 		r.toldOnce("dryRun is set")
 		r.pass(listAge + removalTime)
@@ -171,7 +178,8 @@ func TestToldAnewAfterRecovery(t *testing.T) {
 		r.settle()
 		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 			if request.Method == http.MethodDelete {
-				return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "b", errors.New("no such right"))
+				return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "b",
+					errors.New("no such right"))
 			}
 			return next.RoundTrip(request)
 		})
@@ -199,7 +207,8 @@ func TestNotPermittedForMany(t *testing.T) {
 				r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 					if request.Method == method && strings.HasPrefix(request.URL.Path, "/api/v1/nodes/") {
 						tries.Add(1)
-						return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", errors.New("no such right"))
+						return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "",
+							errors.New("no such right"))
 					}
 					return next.RoundTrip(request)
 				})
@@ -227,7 +236,8 @@ func TestHangingServer(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		hung := map[string]int{}
 		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
-			once := request.Method == http.MethodPatch || hung[request.Method] == 0 && strings.HasSuffix(request.URL.Path, "/nodes/b")
+			once := request.Method == http.MethodPatch || hung[request.Method] == 0 &&
+				strings.HasSuffix(request.URL.Path, "/nodes/b")
 			if !once {
 				return next.RoundTrip(request)
 			}
@@ -242,7 +252,8 @@ func TestHangingServer(t *testing.T) {
 		r.want("Nodes", r.names(), "a c")
 		r.want("reads that hung", hung[http.MethodGet], 1)
 		r.want("deletions that hung", hung[http.MethodDelete], 1)
-		if age := float64(time.Now().Unix()) - testutil.ToFloat64(r.controller.metrics.looked); age > 2*(patch.Timeout+period).Seconds() {
+		if age := float64(time.Now().Unix()) - testutil.ToFloat64(r.controller.metrics.looked); age > 2*(patch.Timeout+
+			period).Seconds() {
 			r.Errorf("the latest pass ended %v s ago", age)
 		}
 	})

@@ -20,7 +20,8 @@ func numbered(count int) []string {
 	return names
 }
 
-// TestRemovalsStop: when more Nodes would go than may, none does, until there are fewer; somebody is told, once, and again after an hour.
+// TestRemovalsStop: when more Nodes would go than may, none does, until there are fewer; somebody is told, once, and
+// again after an hour.
 func TestRemovalsStop(t *testing.T) {
 	names := numbered(50)
 	inBubble(t, names, func(r *rig) {
@@ -31,7 +32,8 @@ func TestRemovalsStop(t *testing.T) {
 		r.want("Nodes, when 22 % would go", len(r.cluster.Nodes()), 50)
 		r.want("blocked", r.blocked(blockedAllowance), 11.0)
 		told := strings.Join(r.told(), "\n")
-		for part, want := range map[string]int{"NodeRemovalsStopped The machines of 11 Nodes are missing": 1, "NodeNotRemoved": 11, "DeletingNode": 0, "20 % of the Nodes": 12} {
+		for part, want := range map[string]int{"NodeRemovalsStopped The machines of 11 Nodes are missing": 1,
+			"NodeNotRemoved": 11, "DeletingNode": 0, "20 % of the Nodes": 12} {
 			if count := strings.Count(told, part); count != want {
 				r.Errorf("%d events %s, want %d:\n%s", count, part, want, told)
 			}
@@ -61,7 +63,8 @@ func TestRemovalsStop(t *testing.T) {
 	})
 }
 
-// TestExpectedRemovalsDoNotCount: Nodes that were cordoned, or that the autoscaler removes, go although they are many, and others may go beside them.
+// TestExpectedRemovalsDoNotCount: Nodes that were cordoned, or that the autoscaler removes, go although they are many,
+// and others may go beside them.
 func TestExpectedRemovalsDoNotCount(t *testing.T) {
 	names := numbered(10)
 	inBubble(t, names, func(r *rig) {
@@ -69,7 +72,8 @@ func TestExpectedRemovalsDoNotCount(t *testing.T) {
 		for i, name := range names[:8] {
 			r.change(name, func(node *corev1.Node) {
 				if node.Spec.Unschedulable = i < 4; i >= 4 {
-					node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "ToBeDeletedByClusterAutoscaler", Effect: corev1.TaintEffectNoSchedule})
+					node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "ToBeDeletedByClusterAutoscaler",
+						Effect: corev1.TaintEffectNoSchedule})
 				}
 			})
 			r.fakeCloud.machine(name, cloud.MachineGone)
@@ -112,7 +116,8 @@ func TestSomebodyAllowsMore(t *testing.T) {
 	}
 }
 
-// TestNewProcess does not know what was removed before it began, so that no more than one Node goes within its first window.
+// TestNewProcess does not know what was removed before it began, so that no more than one Node goes within its first
+// window.
 func TestNewProcess(t *testing.T) {
 	names := numbered(10)
 	inBubble(t, names, func(r *rig) {

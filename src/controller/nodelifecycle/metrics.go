@@ -49,16 +49,23 @@ func newMetrics() *metrics {
 		removals: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "removals_total",
 			Help: "Number of deletions of Nodes whose machine does not exist, by result."}, []string{"result"}),
 		blocked: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "deletions_blocked_total",
-			Help: "Number of times that a Node whose machine is missing was not deleted, by reason. The same reason in a row counts once."}, []string{"reason"}),
+			Help: "Number of times that a Node whose machine is missing was not deleted, by reason. The same reason " +
+				"in a row counts once."}, []string{"reason"}),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: subsystem, Name: "deletions_blocked",
-			Help: "Number of Nodes that are not deleted although their machine is missing or its state is unknown, by reason."}, []string{"reason"}),
+			Help: "Number of Nodes that are not deleted although their machine is missing or its state is unknown, " +
+				"by reason."}, []string{"reason"}),
 		nodes: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: subsystem, Name: "nodes",
 			Help: "Number of Nodes, by the state of the Node and its machine."}, []string{"state"}),
 		looked: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "look_timestamp_seconds",
-			Help: "Time at which the last complete check of all Nodes ended, as a Unix timestamp in seconds. 0 before the first check."}),
-		duration: prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: librarySubsystem, Name: "monitor_nodes_duration_seconds",
-			Help: "Duration of checks of all Nodes, in seconds.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)}), // the library's
-		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: librarySubsystem, Name: "cloud_provider_calls_total",
+			Help: "Time at which the last complete check of all Nodes ended, as a Unix timestamp in seconds. 0 " +
+				"before the first check."}),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: librarySubsystem,
+			Name: "monitor_nodes_duration_seconds",
+			// the library's
+			Help: "Duration of checks of all Nodes, in seconds.", Buckets: prometheus.ExponentialBuckets(0.001, 2,
+				15)}),
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: librarySubsystem,
+			Name: "cloud_provider_calls_total",
 			Help: "Number of requests for a machine by its identity."}, []string{"operation", "result"}),
 	}
 	for _, why := range reasons() { // so that an increase from nothing is seen, too

@@ -36,7 +36,8 @@ func (s *subject) absent() bool {
 	return s.observation.looked && s.observation.err == nil && s.observation.state == cloud.MachineGone
 }
 
-// namesNone says that its provider ID can never name a machine. So it says nothing about machines, neither of itself nor of others.
+// namesNone says that its provider ID can never name a machine. So it says nothing about machines, neither of itself
+// nor of others.
 func (s *subject) namesNone() bool { return errors.Is(s.observation.err, cloud.ErrInvalidProviderID) }
 
 // errNoTime is why a machine was not looked at.
@@ -44,7 +45,8 @@ var errNoTime = errors.New("the process ends")
 
 // seen is what the Node itself shows.
 func seen(node *corev1.Node, domain string, at time.Time) observation {
-	s := observation{at: at, providerID: node.Spec.ProviderID, ready: corev1.ConditionUnknown, tainted: hasShutdownTaint(node), kept: optout.Kept(node, domain)}
+	s := observation{at: at, providerID: node.Spec.ProviderID, ready: corev1.ConditionUnknown,
+		tainted: hasShutdownTaint(node), kept: optout.Kept(node, domain)}
 	if _, condition := nodeutil.GetNodeCondition(&node.Status, corev1.NodeReady); condition != nil {
 		s.ready, s.reported = condition.Status, condition.LastHeartbeatTime
 	}
@@ -88,7 +90,8 @@ func (c *Controller) observe(ctx context.Context, s *subject, notBefore time.Tim
 	s.observation.looked, s.observation.answered = true, time.Now()
 }
 
-// witnessesOf are those of the Nodes whose machines are certainly there: the ready ones, or, when there is none, those that the cloud shows.
+// witnessesOf are those of the Nodes whose machines are certainly there: the ready ones, or, when there is none, those
+// that the cloud shows.
 func witnessesOf(subjects []*subject) []*subject {
 	var witnesses, others []*subject
 	for _, s := range subjects {
@@ -108,7 +111,8 @@ func witnessesOf(subjects []*subject) []*subject {
 // maxWitnesses is how many Nodes the provider may choose from: one of them may have lost its machine just now.
 const maxWitnesses = 3
 
-// called are the witnesses that the provider is given: for each proof others, so that Nodes without a machine do not block removals for ever.
+// called are the witnesses that the provider is given: for each proof others, so that Nodes without a machine do not
+// block removals for ever.
 func called(witnesses []*subject, proof int) []*corev1.Node {
 	var nodes []*corev1.Node
 	for n := range min(maxWitnesses, len(witnesses)) {

@@ -16,8 +16,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// TestTrials lets machines come and go, and the cloud say anything, at random: no Node with a living machine is ever deleted, and
-// every dead one goes in the end.
+// TestTrials lets machines come and go, and the cloud say anything, at random: no Node with a living machine is ever
+// deleted, and every dead one goes in the end.
 func TestTrials(t *testing.T) {
 	const seeds = 25
 	removed := 0
@@ -27,7 +27,8 @@ func TestTrials(t *testing.T) {
 				r.behaviour.MaxRemovals = 100
 				r.start()
 			}
-			trial := &randomRun{rig: r, dice: rand.New(rand.NewPCG(seed, 1)), seed: seed, born: map[string]time.Time{}, next: 4}
+			trial := &randomRun{rig: r, dice: rand.New(rand.NewPCG(seed, 1)), seed: seed, born: map[string]time.Time{},
+				next: 4}
 			trial.run()
 			removed += trial.removed
 		})
@@ -68,7 +69,8 @@ func (t *randomRun) run() {
 	t.pass(time.Hour)
 	for _, node := range t.cluster.Nodes() {
 		if t.fakeCloud.truth(node.Spec.ProviderID) == cloud.MachineGone {
-			t.Errorf("seed %d: Node %s is still there in the end: %+v", t.seed, node.Name, *t.controller.records[node.UID])
+			t.Errorf("seed %d: Node %s is still there in the end: %+v", t.seed, node.Name,
+				*t.controller.records[node.UID])
 		}
 	}
 }
@@ -150,8 +152,8 @@ func (t *randomRun) kubelets(some int) {
 	}
 }
 
-// lie lets the cloud say something else from now on. What it may not do is lie in every way at once about a machine whose Node it
-// could see before, while it shows all others: nobody could tell.
+// lie lets the cloud say something else from now on. What it may not do is lie in every way at once about a machine
+// whose Node it could see before, while it shows all others: nobody could tell.
 func (t *randomRun) lie() {
 	down := errors.New("the cloud is away")
 	lists := []func(map[string]cloud.MachineState) (map[string]cloud.MachineState, error){
@@ -188,7 +190,8 @@ func (t *randomRun) lie() {
 	}
 	vouches := []func() error{nil, nil, func() error { return down }}
 	t.fakeCloud.set(func(c *fakeCloud) {
-		c.list, c.confirm, c.vouch = lists[t.dice.IntN(len(lists))], confirms[t.dice.IntN(len(confirms))], vouches[t.dice.IntN(len(vouches))]
+		c.list, c.confirm, c.vouch = lists[t.dice.IntN(len(lists))], confirms[t.dice.IntN(len(confirms))],
+			vouches[t.dice.IntN(len(vouches))]
 		if t.dice.IntN(8) == 0 { // the wrong place, with good credentials
 			c.list = lists[2]
 			c.confirm = func(string, cloud.MachineState) (cloud.MachineState, error) { return cloud.MachineGone, nil }

@@ -44,7 +44,8 @@ func TestManyStrangeNodes(t *testing.T) {
 	})
 }
 
-// TestStrangeNode: a ready Node whose machine no list shows stands in the way of others only while that makes the lists doubtful.
+// TestStrangeNode: a ready Node whose machine no list shows stands in the way of others only while that makes the lists
+// doubtful.
 func TestStrangeNode(t *testing.T) {
 	tests := map[string]struct {
 		nodes  []string
@@ -55,11 +56,20 @@ func TestStrangeNode(t *testing.T) {
 		"it is elsewhere": {[]string{"a", "b", "c", "d"}, func(cloud.MachineState) (cloud.MachineState, error) {
 			return "", fmt.Errorf("%w: of Node a", cloud.ErrOtherNetwork)
 		}, listAge + removalTime, 1},
-		"it is not there": {[]string{"a", "b", "c", "d"}, func(cloud.MachineState) (cloud.MachineState, error) { return cloud.MachineGone, nil }, listAge + removalTime, 1},
-		"nobody can say": {[]string{"a", "b", "c", "d"}, func(cloud.MachineState) (cloud.MachineState, error) { return "", errors.New("not permitted") },
+		"it is not there": {[]string{"a", "b", "c", "d"}, func(cloud.MachineState) (cloud.MachineState, error) {
+			return cloud.MachineGone, nil
+		}, listAge + removalTime, 1},
+		"nobody can say": {[]string{"a", "b", "c", "d"}, func(cloud.MachineState) (cloud.MachineState, error) {
+			return "", errors.New("not permitted")
+		},
 			listAge + removalTime + unansweredLimit + askAgain, 30},
-		"nobody can say of half of them": {[]string{"a", "b", "d"}, func(cloud.MachineState) (cloud.MachineState, error) { return "", errors.New("not permitted") }, 0, 30},
-		"it is there":                    {[]string{"a", "b", "c", "d"}, func(truth cloud.MachineState) (cloud.MachineState, error) { return truth, nil }, 0, 30},
+		"nobody can say of half of them": {[]string{"a", "b", "d"},
+			func(cloud.MachineState) (cloud.MachineState, error) {
+				return "", errors.New("not permitted")
+			}, 0, 30},
+		"it is there": {[]string{"a", "b", "c", "d"}, func(truth cloud.MachineState) (cloud.MachineState, error) {
+			return truth, nil
+		}, 0, 30},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -95,9 +105,11 @@ func TestStrangeNode(t *testing.T) {
 	}
 }
 
-// TestNodeThatNamesNone: a provider ID that names no machine stands in the way of nobody, is no witness, and its Node stays.
+// TestNodeThatNamesNone: a provider ID that names no machine stands in the way of nobody, is no witness, and its Node
+// stays.
 func TestNodeThatNamesNone(t *testing.T) {
-	for name, status := range map[string]corev1.ConditionStatus{"ready": corev1.ConditionTrue, "not ready": corev1.ConditionUnknown} {
+	for name, status := range map[string]corev1.ConditionStatus{"ready": corev1.ConditionTrue,
+		"not ready": corev1.ConditionUnknown} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, []string{"a", "b", "c", "d"}, func(r *rig) {
 				confirmedMissing := fakeNode("odd")
@@ -212,7 +224,8 @@ func TestNamesakeComes(t *testing.T) {
 	})
 }
 
-// TestSecondListIsNewer than the proof of the credentials: one that began while that was sought may be of other credentials.
+// TestSecondListIsNewer than the proof of the credentials: one that began while that was sought may be of other
+// credentials.
 func TestSecondListIsNewer(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		r.fakeCloud.set(func(c *fakeCloud) {
@@ -220,7 +233,8 @@ func TestSecondListIsNewer(t *testing.T) {
 				delete(truth, fakeScheme+"b")
 				return truth, nil
 			}
-			c.confirm = func(string, cloud.MachineState) (cloud.MachineState, error) { return cloud.MachineGone, nil } // which is no help
+			// which is no help
+			c.confirm = func(string, cloud.MachineState) (cloud.MachineState, error) { return cloud.MachineGone, nil }
 			c.list = lacking
 			c.vouch = func() error {
 				<-time.After(time.Second)
@@ -233,11 +247,13 @@ func TestSecondListIsNewer(t *testing.T) {
 		r.silentLimit("b")
 		r.pass(listAge + removalTime)
 		r.want("Nodes", r.names(), "a b c")
-		r.want("contradicted", testutil.ToFloat64(r.controller.metrics.blocked.WithLabelValues(string(blockedContradicted))), 1.0)
+		r.want("contradicted",
+			testutil.ToFloat64(r.controller.metrics.blocked.WithLabelValues(string(blockedContradicted))), 1.0)
 	})
 }
 
-// TestNobodyKnows: when the cloud does not answer for long, somebody is told of the Nodes that are not ready, once for all of them.
+// TestNobodyKnows: when the cloud does not answer for long, somebody is told of the Nodes that are not ready, once for
+// all of them.
 func TestNobodyKnows(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c", "d"}, func(r *rig) {
 		r.fakeCloud.set(func(c *fakeCloud) {
@@ -266,7 +282,8 @@ func TestNobodyKnows(t *testing.T) {
 	})
 }
 
-// TestStrangeStateIsNotMissing: a Node whose machine was missing, and of which the cloud says something unknown now, is not held any more.
+// TestStrangeStateIsNotMissing: a Node whose machine was missing, and of which the cloud says something unknown now, is
+// not held any more.
 func TestStrangeStateIsNotMissing(t *testing.T) {
 	inBubble(t, []string{"a", "b"}, func(r *rig) {
 		r.behaviour.MaxRemovals = 0

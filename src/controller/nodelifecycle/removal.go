@@ -16,13 +16,15 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
 )
 
-// reason is why a Node is not removed although its machine is missing: a value of a metric's label, and part of an event.
+// reason is why a Node is not removed although its machine is missing: a value of a metric's label, and part of an
+// event.
 type reason string
 
 // The reasons.
 const (
-	blockedKept         reason = "kept"          // its owner asked for that
-	blockedNoWitness    reason = "no_witness"    // the cloud shows no machine of any Node, so that it may be the wrong place
+	blockedKept reason = "kept" // its owner asked for that
+	// the cloud shows no machine of any Node, so that it may be the wrong place
+	blockedNoWitness    reason = "no_witness"
 	blockedAllowance    reason = "allowance"     // too many at once
 	blockedReplaced     reason = "replaced"      // a machine of its name runs, whose kubelet may use the Node
 	blockedNotVouched   reason = "not_vouched"   // nobody knows that the credentials are good
@@ -36,14 +38,16 @@ const (
 
 // reasons are all of them.
 func reasons() []reason {
-	return []reason{blockedKept, blockedNoWitness, blockedAllowance, blockedReplaced, blockedNotVouched, blockedList, blockedContradicted, blockedNoAnswer,
+	return []reason{blockedKept, blockedNoWitness, blockedAllowance, blockedReplaced, blockedNotVouched, blockedList,
+		blockedContradicted, blockedNoAnswer,
 		blockedReported, blockedKubernetes, blockedDryRun}
 }
 
 const (
 	// soloRemovals is how many Nodes one pass removes at most where each second look is a call of its own.
 	soloRemovals = 20
-	// proofAge is for how long Nodes are removed after one proof of the credentials and one second list. The rest follows in the next pass.
+	// proofAge is for how long Nodes are removed after one proof of the credentials and one second list. The rest
+	// follows in the next pass.
 	proofAge = time.Minute
 )
 
@@ -55,7 +59,8 @@ func (c *Controller) remove(ctx context.Context, subjects, witnesses []*subject)
 	}
 	c.proofs++
 	if err := c.provider.CheckCredentials(ctx, called(witnesses, c.proofs)); err != nil {
-		c.blockAll(batch, blockedNotVouched, fmt.Sprintf("it is not certain that the credentials and the configured cloud are correct: %v", err))
+		c.blockAll(batch, blockedNotVouched,
+			fmt.Sprintf("it is not certain that the credentials and the configured cloud are correct: %v", err))
 		return
 	}
 	second := time.Now() // and no sooner: a list that began before the credentials were found good proves nothing
@@ -68,8 +73,8 @@ func (c *Controller) remove(ctx context.Context, subjects, witnesses []*subject)
 	}
 }
 
-// confirmMissing returns those of the Nodes whose machines are missing in a list, too, that began after the credentials were found good, and
-// for which no other machine stands in.
+// confirmMissing returns those of the Nodes whose machines are missing in a list, too, that began after the credentials
+// were found good, and for which no other machine stands in.
 func (c *Controller) confirmMissing(ctx context.Context, batch []*subject, second time.Time) []*subject {
 	var missing []*subject
 	for _, s := range batch {
@@ -94,7 +99,8 @@ func (c *Controller) agreed(s *subject, state cloud.MachineState, err error) boo
 	case err != nil:
 		c.block(s, blockedNoAnswer, fmt.Sprintf("the cloud did not answer the second request: %v", err))
 	case state != cloud.MachineGone:
-		c.block(s, blockedContradicted, fmt.Sprintf("its machine was missing from the list, but a second request shows that it is %s", state))
+		c.block(s, blockedContradicted,
+			fmt.Sprintf("its machine was missing from the list, but a second request shows that it is %s", state))
 	}
 	return err == nil && state == cloud.MachineGone
 }
@@ -106,21 +112,23 @@ func (c *Controller) ask(ctx context.Context, node *corev1.Node) (cloud.MachineS
 	return state, err
 }
 
-// removeAll removes one Node after the other, as long as the proof is young. What is not permitted for one is not tried with the others.
+// removeAll removes one Node after the other, as long as the proof is young. What is not permitted for one is not tried
+// with the others.
 func (c *Controller) removeAll(ctx context.Context, batch []*subject, proven time.Time) {
 	for n, s := range batch {
 		if ctx.Err() != nil || time.Since(proven) > proofAge {
 			return
 		}
 		if err := c.conclude(ctx, s); apierrors.IsForbidden(err) {
-			c.blockAll(batch[n+1:], blockedKubernetes, fmt.Sprintf("removing Node %s was not permitted: %v", s.node.Name, err))
+			c.blockAll(batch[n+1:], blockedKubernetes, fmt.Sprintf("removing Node %s was not permitted: %v",
+				s.node.Name, err))
 			return
 		}
 	}
 }
 
-// conclude removes the Node if its machine is gone when asked for by its identity, and the Node is still what it was. The error is the
-// API server's.
+// conclude removes the Node if its machine is gone when asked for by its identity, and the Node is still what it was.
+// The error is the API server's.
 func (c *Controller) conclude(ctx context.Context, s *subject) error {
 	state, err := c.ask(ctx, s.node)
 	away := s.history.away
@@ -146,7 +154,8 @@ func (c *Controller) conclude(ctx context.Context, s *subject) error {
 	case c.behaviour.DryRun:
 		c.record(fresh)
 		c.metrics.removed(removalDryRun)
-		klog.FromContext(ctx).Info("Node would be removed, but this is a dry run", "node", klog.KObj(fresh), "providerID", fresh.Spec.ProviderID)
+		klog.FromContext(ctx).Info("Node would be removed, but this is a dry run", "node", klog.KObj(fresh),
+			"providerID", fresh.Spec.ProviderID)
 		c.hold(s, blockedDryRun, dryRunMessage)
 	default:
 		return c.delete(ctx, s, fresh)
@@ -174,9 +183,11 @@ func (c *Controller) delete(ctx context.Context, s *subject, fresh *corev1.Node)
 	err := c.erase(ctx, fresh)
 	switch {
 	case err == nil:
-		klog.FromContext(ctx).Info("Node removed, because its machine is gone", "node", klog.KObj(fresh), "providerID", fresh.Spec.ProviderID)
+		klog.FromContext(ctx).Info("Node removed, because its machine is gone", "node", klog.KObj(fresh), "providerID",
+			fresh.Spec.ProviderID)
 		c.recorder.Eventf(fresh, corev1.EventTypeNormal, reasonDeleting,
-			"Deleting Node %s: its machine %s does not exist, as two lists and a request for it confirmed", fresh.Name, fresh.Spec.ProviderID)
+			"Deleting Node %s: its machine %s does not exist, as two lists and a request for it confirmed", fresh.Name,
+			fresh.Spec.ProviderID)
 		c.metrics.removed(removalDone)
 		delete(c.records, fresh.UID)
 	case apierrors.IsNotFound(err): // somebody else was faster
@@ -191,7 +202,9 @@ func (c *Controller) delete(ctx context.Context, s *subject, fresh *corev1.Node)
 		c.metrics.removed(removalFailed)
 		c.anew(s)
 		c.note(s, blockedKubernetes)
-		c.warn(s, reasonDeletingFailed, reasonDeletingFailed, fmt.Sprintf("Deleting Node %s, whose machine does not exist: %v; it is retried automatically", fresh.Name, err))
+		c.warn(s, reasonDeletingFailed, reasonDeletingFailed,
+			fmt.Sprintf("Deleting Node %s, whose machine does not exist: %v; it is retried automatically", fresh.Name,
+				err))
 	}
 	return err
 }

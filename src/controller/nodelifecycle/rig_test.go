@@ -44,12 +44,14 @@ const (
 	removalTime = grace + 2*period + time.Second
 )
 
-// inBubble runs a test in a synctest bubble with Nodes that are ready, on machines that run, and a controller that knows them.
+// inBubble runs a test in a synctest bubble with Nodes that are ready, on machines that run, and a controller that
+// knows them.
 func inBubble(t *testing.T, names []string, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{T: t, fakeCloud: newFakeCloud(), cluster: cluster.New(), process: workerpooltest.New(t),
-			behaviour: cloud.MachineBehaviour{Domain: "example.com", Lists: true, GracePeriod: grace, MaxRemovals: 20, RemovalWindow: 10 * time.Minute}}
+			behaviour: cloud.MachineBehaviour{Domain: "example.com", Lists: true, GracePeriod: grace, MaxRemovals: 20,
+				RemovalWindow: 10 * time.Minute}}
 		r.provider = r.fakeCloud
 		for _, name := range names {
 			r.join(name)
@@ -70,7 +72,8 @@ func (r *rig) start() {
 	}
 	r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		r.fakeCloud.set(func(c *fakeCloud) { c.listed = nil }) // what the one before knew
-		r.controller, err = New(Options{Provider: r.provider, Behaviour: r.behaviour, Client: client, Nodes: factory.Core().V1().Nodes(),
+		r.controller, err = New(Options{Provider: r.provider, Behaviour: r.behaviour, Client: client,
+			Nodes:  factory.Core().V1().Nodes(),
 			Period: period, Workers: 1, Recorder: r.process.Recorder})
 		return r.controller.Run, err
 	})

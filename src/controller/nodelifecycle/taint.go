@@ -34,11 +34,13 @@ func (c *Controller) retaint(ctx context.Context, subjects []*subject) {
 		s := differ[i]
 		err := c.patchTaint(ctx, s.node, s.step == taint)
 		switch {
-		case apierrors.IsConflict(err), apierrors.IsNotFound(err): // it changed meanwhile; the next pass looks at it again
+		// it changed meanwhile; the next pass looks at it again
+		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		case err != nil:
 			klog.FromContext(ctx).Error(err, "Shutdown taint not changed; it is retried", "node", klog.KObj(s.node))
 		default:
-			klog.FromContext(ctx).Info("Shutdown taint changed", "node", klog.KObj(s.node), "tainted", s.step == taint, "machine", s.observation.state)
+			klog.FromContext(ctx).Info("Shutdown taint changed", "node", klog.KObj(s.node), "tainted", s.step == taint,
+				"machine", s.observation.state)
 		}
 	})
 }
@@ -47,10 +49,12 @@ func (c *Controller) retaint(ctx context.Context, subjects []*subject) {
 func (c *Controller) patchTaint(ctx context.Context, node *corev1.Node, tainted bool) error {
 	taints := slices.DeleteFunc(slices.Clone(node.Spec.Taints), isShutdownTaint)
 	if tainted {
-		taints = append(taints, corev1.Taint{Key: cloudproviderapi.TaintNodeShutdown, Effect: corev1.TaintEffectNoSchedule})
+		taints = append(taints, corev1.Taint{Key: cloudproviderapi.TaintNodeShutdown,
+			Effect: corev1.TaintEffectNoSchedule})
 	}
 	_, err := patch.Merge(ctx, c.client.CoreV1().Nodes().Patch, node.Name, patch.Body{
-		Metadata: patch.Metadata{UID: node.UID, ResourceVersion: node.ResourceVersion}, Spec: map[string]any{"taints": taints},
+		Metadata: patch.Metadata{UID: node.UID, ResourceVersion: node.ResourceVersion},
+		Spec:     map[string]any{"taints": taints},
 	})
 	return err
 }

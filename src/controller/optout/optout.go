@@ -1,4 +1,5 @@
-// Package optout reads the annotations and labels by which the owner of a Node excludes it from a part of the work on Nodes.
+// Package optout reads the annotations and labels by which the owner of a Node excludes it from a part of the work on
+// Nodes.
 package optout
 
 import (
@@ -18,13 +19,14 @@ const (
 // Kept says whether the Node is excluded from removal.
 func Kept(node *corev1.Node, domain string) bool { return excluded(node, domain, Keep) }
 
-// FromRoutes says whether the Node is excluded from routes and from a network for its pods. Without a domain no Node is.
+// FromRoutes says whether the Node is excluded from routes and from a network for its pods. Without a domain no Node
+// is.
 func FromRoutes(node *corev1.Node, domain string) bool {
 	return domain != "" && excluded(node, domain, Routes)
 }
 
-// excluded says whether a Node has an annotation or label of that name. A value that is neither true nor false counts as true: to leave a
-// Node as it is does no harm.
+// excluded says whether a Node has an annotation or label of that name. A value that is neither true nor false counts
+// as true: to leave a Node as it is does no harm.
 func excluded(node *corev1.Node, domain, name string) bool {
 	key := domain + "/" + name
 	for _, values := range []map[string]string{node.Annotations, node.Labels} {

@@ -1,5 +1,5 @@
-// Package patch writes objects of the API server with patches that name the object they were computed for: the API server refuses them if
-// the object was replaced or, where the patch contains a resource version, if it has changed.
+// Package patch writes objects of the API server with patches that name the object they were computed for: the API
+// server refuses them if the object was replaced or, where the patch contains a resource version, if it has changed.
 //
 //	after, err := patch.Merge(ctx, client.CoreV1().Nodes().Patch, node.Name, patch.Body{
 //		Metadata: patch.Metadata{UID: node.UID, ResourceVersion: node.ResourceVersion},
@@ -31,8 +31,8 @@ type Body struct {
 type Metadata struct {
 	// UID is that of the object. The API server refuses the patch if another object has its name.
 	UID types.UID `json:"uid"`
-	// ResourceVersion is that of the object the patch was computed from. The API server answers with a conflict if the object has
-	// another one. Empty stands for any.
+	// ResourceVersion is that of the object the patch was computed from. The API server answers with a conflict if the
+	// object has another one. Empty stands for any.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 	// Labels and Annotations are those that change. Nil removes one.
 	Labels      map[string]*string `json:"labels,omitempty"`
@@ -40,19 +40,24 @@ type Metadata struct {
 }
 
 // Method is the method Patch of a typed client.
-type Method[T any] func(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, parts ...string) (T, error)
+type Method[T any] func(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions,
+	parts ...string) (T, error)
 
 // Merge sends a JSON merge patch, and returns the object as it then is.
-func Merge[T any](ctx context.Context, method Method[T], name string, body any, subresources ...string) (after T, err error) {
+func Merge[T any](ctx context.Context, method Method[T], name string, body any,
+	subresources ...string) (after T, err error) {
 	return send(ctx, method, name, types.MergePatchType, body, subresources)
 }
 
-// Strategic sends a strategic merge patch, which merges the entries of lists by their keys, and returns the object as it then is.
-func Strategic[T any](ctx context.Context, method Method[T], name string, body any, subresources ...string) (after T, err error) {
+// Strategic sends a strategic merge patch, which merges the entries of lists by their keys, and returns the object as
+// it then is.
+func Strategic[T any](ctx context.Context, method Method[T], name string, body any,
+	subresources ...string) (after T, err error) {
 	return send(ctx, method, name, types.StrategicMergePatchType, body, subresources)
 }
 
-func send[T any](ctx context.Context, method Method[T], name string, kind types.PatchType, body any, subresources []string) (after T, err error) {
+func send[T any](ctx context.Context, method Method[T], name string, kind types.PatchType, body any,
+	subresources []string) (after T, err error) {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return after, fmt.Errorf("encoding a patch of %s: %w", name, err)

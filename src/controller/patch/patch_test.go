@@ -22,13 +22,15 @@ func TestSend(t *testing.T) {
 		Spec:     map[string]any{"unschedulable": true},
 	}
 	want := `{"metadata":{"uid":"u","resourceVersion":"7","labels":{"a":null,"k":"b"}},"spec":{"unschedulable":true}}`
-	method := func(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, parts ...string) (*corev1.Node, error) {
+	method := func(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions,
+		parts ...string) (*corev1.Node, error) {
 		if len(parts) != 1 || parts[0] != "status" || string(data) != want {
 			t.Errorf("%s of %q: %s, want %s of the status", kind, name, data, want)
 		}
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name + " " + string(kind)}}, nil
 	}
-	if after, err := patch.Merge(t.Context(), method, "x", body, "status"); err != nil || after.Name != "x application/merge-patch+json" {
+	if after, err := patch.Merge(t.Context(), method, "x", body, "status"); err != nil ||
+		after.Name != "x application/merge-patch+json" {
 		t.Errorf("merge: %v, %v", after, err)
 	}
 	after, err := patch.Strategic(t.Context(), method, "x", body, "status")
@@ -41,7 +43,8 @@ func TestSend(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		_, err := patch.Merge(t.Context(), func(ctx context.Context, _ string, _ types.PatchType, _ []byte, _ metav1.PatchOptions, _ ...string) (*corev1.Node, error) {
+		_, err := patch.Merge(t.Context(), func(ctx context.Context, _ string, _ types.PatchType, _ []byte,
+			_ metav1.PatchOptions, _ ...string) (*corev1.Node, error) {
 			<-ctx.Done()
 			return nil, context.Cause(ctx)
 		}, "x", patch.Body{})
@@ -53,7 +56,8 @@ func TestTimeout(t *testing.T) {
 
 // TestUnencodable: what cannot be encoded is not sent.
 func TestUnencodable(t *testing.T) {
-	_, err := patch.Merge(t.Context(), func(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string) (*corev1.Node, error) {
+	_, err := patch.Merge(t.Context(), func(context.Context, string, types.PatchType, []byte, metav1.PatchOptions,
+		...string) (*corev1.Node, error) {
 		return nil, errors.New("was sent")
 	}, "x", patch.Body{Spec: func() {}})
 	if err == nil || err.Error() == "was sent" {

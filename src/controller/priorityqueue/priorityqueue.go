@@ -1,5 +1,5 @@
-// Package priorityqueue is a work queue of keys that returns the most urgent ones first. No two workers get the same key at the same time,
-// and keys whose work failed come again after pauses that grow.
+// Package priorityqueue is a work queue of keys that returns the most urgent ones first. No two workers get the same
+// key at the same time, and keys whose work failed come again after pauses that grow.
 //
 //	queue := priorityqueue.New("example", time.Second, time.Minute)
 //	queue.Enqueue("default/web", priorityqueue.Urgent, 0)
@@ -31,16 +31,18 @@ type Queue struct {
 	order   *order
 }
 
-// New returns a queue. Its name is that in metrics. The pause after a failure is minDelay, and doubles with each further failure up to
-// maxDelay.
+// New returns a queue. Its name is that in metrics. The pause after a failure is minDelay, and doubles with each
+// further failure up to maxDelay.
 func New(name string, minDelay, maxDelay time.Duration) *Queue {
 	o := &order{wanted: map[string]Priority{}, level: map[string]Priority{}, taken: map[string]Priority{}}
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](minDelay, maxDelay)
 	base := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: name, Queue: o})
-	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: name, Queue: base})
+	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: name,
+		Queue: base})
 	config := workqueue.TypedRateLimitingQueueConfig[string]{Name: name, DelayingQueue: delaying}
 	return &Queue{
-		TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config), limiter: limiter, order: o,
+		TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config), limiter: limiter,
+		order: o,
 	}
 }
 
@@ -56,7 +58,8 @@ func (q *Queue) Enqueue(key string, p Priority, pause time.Duration) {
 	q.AddAfter(key, pause)
 }
 
-// Retry adds a key whose work failed, with the Priority that it had, after a pause that grows with each failure and is at least minimum.
+// Retry adds a key whose work failed, with the Priority that it had, after a pause that grows with each failure and is
+// at least minimum.
 func (q *Queue) Retry(key string, minimum time.Duration) {
 	q.Again(key, max(minimum, q.limiter.When(key)))
 }
@@ -64,7 +67,8 @@ func (q *Queue) Retry(key string, minimum time.Duration) {
 // Again adds the key that a worker has with the Priority that it had, after a pause.
 func (q *Queue) Again(key string, pause time.Duration) { q.Enqueue(key, q.order.was(key), pause) }
 
-// order is what workqueue keeps its items in. It locks itself, because Enqueue sets priorities outside of the lock of workqueue.
+// order is what workqueue keeps its items in. It locks itself, because Enqueue sets priorities outside of the lock of
+// workqueue.
 type order struct {
 	mu     sync.Mutex
 	wanted map[string]Priority // how urgent an item is that is queued, or will be

@@ -39,7 +39,8 @@ func TestQueueHandsOutTheMostUrgentFirst(t *testing.T) {
 	})
 }
 
-// TestQueueGivesNoKeyTwice at a time: what is added while somebody works on it comes afterwards, as urgent as it has become.
+// TestQueueGivesNoKeyTwice at a time: what is added while somebody works on it comes afterwards, as urgent as it has
+// become.
 func TestQueueGivesNoKeyTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New("test", time.Second, time.Minute)

@@ -60,13 +60,16 @@ func TestAnyCloud(t *testing.T) {
 		provided := &library{}
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("b", "10.0.0.2", "10.244.2.0/24"))
 		provided.routes = []*cloudprovider.Route{
-			{TargetNode: "gone", DestinationCIDR: "10.244.9.0/24"}, {TargetNode: "gone", DestinationCIDR: "192.168.0.0/24"},
-			{TargetNode: "b", DestinationCIDR: "10.244.2.0/24"}, {TargetNode: "a", DestinationCIDR: "10.244.8.0/24", Blackhole: true},
+			{TargetNode: "gone", DestinationCIDR: "10.244.9.0/24"},
+			{TargetNode: "gone", DestinationCIDR: "192.168.0.0/24"},
+			{TargetNode: "b", DestinationCIDR: "10.244.2.0/24"}, {TargetNode: "a", DestinationCIDR: "10.244.8.0/24",
+				Blackhole: true},
 			{TargetNode: "a", DestinationCIDR: "strange"},
 		}
 		r.startWith(adapter.Routes(provided, "k1"))
 		done := provided.done()
-		for _, want := range []string{"create uid-a a 10.244.1.0/24", "delete gone 10.244.9.0/24", "delete a 10.244.8.0/24"} {
+		for _, want := range []string{"create uid-a a 10.244.1.0/24", "delete gone 10.244.9.0/24",
+			"delete a 10.244.8.0/24"} {
 			if !strings.Contains(done, want) {
 				t.Errorf("done: %s; want %q", done, want)
 			}
@@ -84,7 +87,8 @@ func TestAnyCloud(t *testing.T) {
 // TestAddressesOfAnyCloud: one that shows addresses is compared by them.
 func TestAddressesOfAnyCloud(t *testing.T) {
 	inRig(t, func(r *rig) {
-		provided := &library{routes: []*cloudprovider.Route{{TargetNode: "a", DestinationCIDR: "10.244.1.0/24", EnableNodeAddresses: true,
+		provided := &library{routes: []*cloudprovider.Route{{TargetNode: "a", DestinationCIDR: "10.244.1.0/24",
+			EnableNodeAddresses: true,
 			TargetNodeAddresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.7"}}}}}
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.startWith(adapter.Routes(provided, "k1"))

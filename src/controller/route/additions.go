@@ -36,7 +36,8 @@ func (c *Controller) additions(ctx context.Context, nodes []*corev1.Node, d dema
 }
 
 // serveNode gives one Node the routes it lacks, and says on it how it is, if it wants any.
-func (c *Controller) serveNode(ctx context.Context, node *corev1.Node, d demand, p plan, wanting bool, result *outcome) {
+func (c *Controller) serveNode(ctx context.Context, node *corev1.Node, d demand, p plan, wanting bool,
+	result *outcome) {
 	if slices.ContainsFunc(p.additions[node.Name], operation.due) && c.leaves(result) {
 		result.lacks()
 		return
@@ -64,8 +65,8 @@ func (c *Controller) serveNode(ctx context.Context, node *corev1.Node, d demand,
 // haste is how long a pass goes on making routes while Nodes change: what they need is in the next one.
 const haste = 5 * time.Second
 
-// leaves says whether the routes of one more Node are left to the next pass, which begins in a moment. Nothing is lost by that: what was made
-// is known. Each pass makes some, however long its look took.
+// leaves says whether the routes of one more Node are left to the next pass, which begins in a moment. Nothing is lost
+// by that: what was made is known. Each pass makes some, however long its look took.
 func (c *Controller) leaves(o *outcome) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -93,10 +94,11 @@ func (d demand) wanting() map[string]bool {
 	return names
 }
 
-// lacks makes the routes of a Node, and says which it has not got then, and what else its owner should know. A Node that is available
-// stays so when a table cannot be filled and another one has the same route, as when a subnet comes to use one more table: its pods are
-// reached as well as before.
-func (c *Controller) lacks(ctx context.Context, node *corev1.Node, d demand, p plan, result *outcome) (lacking, warnings []notice) {
+// lacks makes the routes of a Node, and says which it has not got then, and what else its owner should know. A Node
+// that is available stays so when a table cannot be filled and another one has the same route, as when a subnet comes
+// to use one more table: its pods are reached as well as before.
+func (c *Controller) lacks(ctx context.Context, node *corev1.Node, d demand, p plan,
+	result *outcome) (lacking, warnings []notice) {
 	lacking, warnings = slices.Clone(d.notices[node.Name]), slices.Clone(p.warnings[node.Name])
 	note := func(why notice, table string, destination netip.Prefix) {
 		if available(node).status == corev1.ConditionFalse && p.elsewhere(table, destination) {
@@ -106,7 +108,8 @@ func (c *Controller) lacks(ctx context.Context, node *corev1.Node, d demand, p p
 		lacking = append(lacking, why)
 	}
 	if why := p.unserved[node.Name]; why != "" {
-		result.later(maxRetryDelay) // the cloud may show its subnet or table later, and nothing else brings a look where nobody looks for drift
+		// the cloud may show its subnet or table later, and nothing else brings a look where nobody looks for drift
+		result.later(maxRetryDelay)
 		unserved := notice{reasonNoTable, why}
 		if available(node).status == corev1.ConditionFalse {
 			warnings = append(warnings, unserved)
@@ -132,8 +135,8 @@ func (c *Controller) lacks(ctx context.Context, node *corev1.Node, d demand, p p
 	return lacking, warnings
 }
 
-// addition makes one creation or change, unless it failed a moment ago. The notice is why there is no route. What has begun is finished,
-// also when the process is told to end.
+// addition makes one creation or change, unless it failed a moment ago. The notice is why there is no route. What has
+// begun is finished, also when the process is told to end.
 func (c *Controller) addition(ctx context.Context, o operation, result *outcome) (why notice, failed bool) {
 	if o.rest > 0 {
 		result.later(o.rest)
@@ -175,5 +178,7 @@ func noticeOf(o operation, err error) notice {
 	if problem, told := errors.AsType[*cloud.RouteProblem](err); told {
 		reason = cmp.Or(problem.Reason, reason)
 	}
-	return notice{reason, fmt.Sprintf("Could not create the route to %s via %s in route table %s: %v. It is retried automatically.", o.route.Destination, o.route.Gateway, o.table.Name, err)}
+	return notice{reason,
+		fmt.Sprintf("Could not create the route to %s via %s in route table %s: %v. It is retried automatically.",
+			o.route.Destination, o.route.Gateway, o.table.Name, err)}
 }

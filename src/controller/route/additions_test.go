@@ -41,8 +41,8 @@ func TestWaitingIsSaidAgain(t *testing.T) {
 	})
 }
 
-// TestSlowLooksHoldNothingUp: many Nodes have their routes, and what a Node left is gone, although looks are slow and Nodes never cease to
-// change.
+// TestSlowLooksHoldNothingUp: many Nodes have their routes, and what a Node left is gone, although looks are slow and
+// Nodes never cease to change.
 func TestSlowLooksHoldNothingUp(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("old", "10.0.9.1", "10.244.255.0/24"))

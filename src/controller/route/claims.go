@@ -7,7 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// claims are which networks of pods belong to which Nodes. As networks have few lengths, asking costs about as many steps.
+// claims are which networks of pods belong to which Nodes. As networks have few lengths, asking costs about as many
+// steps.
 type claims struct {
 	lengths []int         // of the prefixes of all Nodes' networks, in bits
 	sizes   map[size]bool // of what members have

@@ -37,7 +37,8 @@ func stateOf(lacking []notice) state {
 			reasons = append(reasons, one.reason)
 		}
 	}
-	return state{corev1.ConditionTrue, noRoutesCreated, "Some routes to the pods of this Node are missing, see its events: " + strings.Join(reasons, ", ")}
+	return state{corev1.ConditionTrue, noRoutesCreated,
+		"Some routes to the pods of this Node are missing, see its events: " + strings.Join(reasons, ", ")}
 }
 
 // available is what the condition of a Node says now.
@@ -55,14 +56,15 @@ func waiting() state {
 	return state{corev1.ConditionTrue, noRoutesCreated, "The routes of this Node are being created"}
 }
 
-// accepts says whether nothing has to be written. That the network is available is as good in the words of others, such as a network plugin.
+// accepts says whether nothing has to be written. That the network is available is as good in the words of others, such
+// as a network plugin.
 func (s state) accepts(other state) bool {
 	return s == other || (s.status == other.status && s.status == corev1.ConditionFalse)
 }
 
-// settle makes the condition of a Node what is wanted, in one patch, unless it is already. A Node that is gone needs none. Where another
-// one writes it, too, and something else, it is not written again before a while, which is returned: two writers that put each other
-// right for ever help nobody.
+// settle makes the condition of a Node what is wanted, in one patch, unless it is already. A Node that is gone needs
+// none. Where another one writes it, too, and something else, it is not written again before a while, which is
+// returned: two writers that put each other right for ever help nobody.
 func (c *Controller) settle(ctx context.Context, node *corev1.Node, wanted state) (wait time.Duration, err error) {
 	present := available(node)
 	c.memory.wish(node.UID, wanted)
@@ -91,7 +93,8 @@ func (c *Controller) patch(ctx context.Context, node *corev1.Node, wanted state)
 func patchOf(node *corev1.Node, wanted state) patch.Body {
 	now := metav1.NewTime(time.Now())
 	condition := corev1.NodeCondition{
-		Type: corev1.NodeNetworkUnavailable, Status: wanted.status, Reason: wanted.reason, Message: wanted.message, LastHeartbeatTime: now, LastTransitionTime: now,
+		Type: corev1.NodeNetworkUnavailable, Status: wanted.status, Reason: wanted.reason, Message: wanted.message,
+		LastHeartbeatTime: now, LastTransitionTime: now,
 	}
 	for _, one := range node.Status.Conditions {
 		if one.Type == condition.Type && one.Status == condition.Status {
@@ -99,6 +102,7 @@ func patchOf(node *corev1.Node, wanted state) patch.Body {
 		}
 	}
 	return patch.Body{
-		Metadata: patch.Metadata{UID: node.UID}, Status: map[string]any{"conditions": []corev1.NodeCondition{condition}},
+		Metadata: patch.Metadata{UID: node.UID},
+		Status:   map[string]any{"conditions": []corev1.NodeCondition{condition}},
 	}
 }

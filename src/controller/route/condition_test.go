@@ -25,7 +25,8 @@ import (
 func (r *rig) says(name string, status corev1.ConditionStatus) {
 	r.Helper()
 	r.changeNode(name, func(n *corev1.Node) {
-		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeNetworkUnavailable, Status: status, Reason: "CiliumIsUp", Message: "Cilium is running on this node"}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeNetworkUnavailable, Status: status,
+			Reason: "CiliumIsUp", Message: "Cilium is running on this node"}}
 	})
 }
 
@@ -49,7 +50,8 @@ func TestAnotherWriterWhoIsRight(t *testing.T) {
 	})
 }
 
-// TestAnotherWriterWhoIsWrong is put right once for each drift period, and not each time. What we learn ourselves is written at once.
+// TestAnotherWriterWhoIsWrong is put right once for each drift period, and not each time. What we learn ourselves is
+// written at once.
 func TestAnotherWriterWhoIsWrong(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.cloud.set(func(p *plain) { p.refused = errors.New("not today") })
@@ -76,8 +78,8 @@ func TestAnotherWriterWhoIsWrong(t *testing.T) {
 	})
 }
 
-// TestNodesWithoutCondition get one that says that they have no routes as long as nobody knows, or they are not made. One that says that
-// they have some stays when a look fails.
+// TestNodesWithoutCondition get one that says that they have no routes as long as nobody knows, or they are not made.
+// One that says that they have some stays when a look fails.
 func TestNodesWithoutCondition(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
@@ -120,8 +122,8 @@ func slowness() map[string]func(*plain) {
 	}
 }
 
-// TestSlowClouds: a Node that says nothing says within seconds that it waits, and is served at the end; one that says that it has its routes
-// is not asked again.
+// TestSlowClouds: a Node that says nothing says within seconds that it waits, and is served at the end; one that says
+// that it has its routes is not asked again.
 func TestSlowClouds(t *testing.T) {
 	for name, slowed := range slowness() {
 		t.Run(name, func(t *testing.T) {
@@ -143,14 +145,15 @@ func TestSlowClouds(t *testing.T) {
 	}
 }
 
-// TestNodesThatJoinSlowClouds: one that joins, or is initialised, while a pass waits for the cloud says soon that it waits, with one patch; so does one that joins
-// while nobody looks because the last looks failed.
+// TestNodesThatJoinSlowClouds: one that joins, or is initialised, while a pass waits for the cloud says soon that it
+// waits, with one patch; so does one that joins while nobody looks because the last looks failed.
 func TestNodesThatJoinSlowClouds(t *testing.T) {
 	for name, slowed := range slowness() {
 		t.Run(name, func(t *testing.T) {
 			inRig(t, func(r *rig) {
 				fresh := node("fresh", "10.0.0.9", "10.244.9.0/24")
-				fresh.Spec.Taints = []corev1.Taint{{Key: api.TaintExternalCloudProvider, Effect: corev1.TaintEffectNoSchedule}}
+				fresh.Spec.Taints = []corev1.Taint{{Key: api.TaintExternalCloudProvider,
+					Effect: corev1.TaintEffectNoSchedule}}
 				r.cloud.set(func(p *plain) { p.unshown = map[string]bool{"fresh": true} })
 				r.start()
 				r.cloud.set(slowed)
@@ -185,8 +188,8 @@ func TestNodesThatJoinSlowClouds(t *testing.T) {
 	})
 }
 
-// TestNodesThatJoinMeanwhile: one that joins while the routes of many are made says soon that it waits, and what nobody needs any more goes when
-// all that is needed is there.
+// TestNodesThatJoinMeanwhile: one that joins while the routes of many are made says soon that it waits, and what nobody
+// needs any more goes when all that is needed is there.
 func TestNodesThatJoinMeanwhile(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("old", "10.0.0.200", "10.244.200.0/24"))
@@ -210,8 +213,8 @@ func TestNodesThatJoinMeanwhile(t *testing.T) {
 	})
 }
 
-// TestLooksAreNoReasonToMakeNothing: with a look that takes longer than all haste, and Nodes that never cease to change, each pass makes some
-// routes.
+// TestLooksAreNoReasonToMakeNothing: with a look that takes longer than all haste, and Nodes that never cease to
+// change, each pass makes some routes.
 func TestLooksAreNoReasonToMakeNothing(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.cloud.set(func(p *plain) { p.looking = 2 * haste })
@@ -225,8 +228,8 @@ func TestLooksAreNoReasonToMakeNothing(t *testing.T) {
 	})
 }
 
-// TestMachinesThatAreNotShown: their Nodes say that they wait, and have their routes soon after they are shown. Nodes of other clouds, and those
-// that are only joining, say nothing.
+// TestMachinesThatAreNotShown: their Nodes say that they wait, and have their routes soon after they are shown. Nodes
+// of other clouds, and those that are only joining, say nothing.
 func TestMachinesThatAreNotShown(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.cloud.set(func(p *plain) { p.unshown = map[string]bool{"a": true, "new": true} })
@@ -248,7 +251,8 @@ func TestMachinesThatAreNotShown(t *testing.T) {
 	})
 }
 
-// mute is an API server that never answers patches of one Node. The fake one cannot do that: it does not show requests' contexts.
+// mute is an API server that never answers patches of one Node. The fake one cannot do that: it does not show requests'
+// contexts.
 type mute struct {
 	kubernetes.Interface
 	typedcorev1.CoreV1Interface
@@ -264,7 +268,8 @@ func (m mute) CoreV1() typedcorev1.CoreV1Interface { return m }
 func (m mute) RESTClient() rest.Interface          { return m.CoreV1Interface.RESTClient() }
 func (m mute) Nodes() typedcorev1.NodeInterface    { return m }
 
-func (m mute) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, parts ...string) (*corev1.Node, error) {
+func (m mute) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions,
+	parts ...string) (*corev1.Node, error) {
 	if name == m.name {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -300,7 +305,8 @@ func TestLastingTrouble(t *testing.T) {
 	})
 }
 
-// TestCloudIsAway: of many Nodes that wait for routes not all are told at a time, and each once, whatever the cloud's answer says.
+// TestCloudIsAway: of many Nodes that wait for routes not all are told at a time, and each once, whatever the cloud's
+// answer says.
 func TestCloudIsAway(t *testing.T) {
 	const nodes = 2*event.Burst + 10
 	inRig(t, func(r *rig) {

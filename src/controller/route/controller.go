@@ -1,8 +1,10 @@
-// Package route gives the pods of each Node a route in the network of the cloud, so that no overlay network is needed. It stands in for
-// the route controller of k8s.io/cloud-provider, under the same name, flags, event reasons and metrics, for any cloud with routes.
+// Package route gives the pods of each Node a route in the network of the cloud, so that no overlay network is needed.
+// It stands in for the route controller of k8s.io/cloud-provider, under the same name, flags, event reasons and
+// metrics, for any cloud with routes.
 //
-// What routes there should be is a pure function of the Nodes: each network in spec.podCIDRs leads to an address of its Node of the same
-// family. One pass compares that with the routes that the cloud has, and applies the difference, additions before removals:
+// What routes there should be is a pure function of the Nodes: each network in spec.podCIDRs leads to an address of its
+// Node of the same family. One pass compares that with the routes that the cloud has, and applies the difference,
+// additions before removals:
 //
 //	Node changes ─► queue ─► Routes.List ─► plan ─► create, change ─► conditions and events of Nodes ─► remove
 //	every drift period ─┘
@@ -62,8 +64,8 @@ type Options struct {
 	Period time.Duration
 	// Domain begins the name of the label and annotation by which a Node takes no part, optout.Routes; "" is none.
 	Domain string
-	// Shortest are the shortest prefixes of networks that get a route, where those are given by an allocator: nodeipam.Masks.Limit. The zero
-	// Masks are any.
+	// Shortest are the shortest prefixes of networks that get a route, where those are given by an allocator:
+	// nodeipam.Masks.Limit. The zero Masks are any.
 	Shortest nodeipam.Masks
 	// Recorder takes what the owners of Nodes are told; nil makes events of the API server.
 	Recorder record.EventRecorder
@@ -92,7 +94,8 @@ type Controller struct {
 // New returns a controller that begins its work with Run. The error is that the Nodes' informer has ended.
 func New(o Options) (*Controller, error) {
 	c := &Controller{
-		provider: o.Provider, client: o.Client, nodes: o.Nodes.Lister(), cidrs: o.CIDRs, period: o.Period, domain: o.Domain, shortest: o.Shortest, recorder: o.Recorder,
+		provider: o.Provider, client: o.Client, nodes: o.Nodes.Lister(), cidrs: o.CIDRs, period: o.Period,
+		domain: o.Domain, shortest: o.Shortest, recorder: o.Recorder,
 		metrics: newMetrics(), memory: newMemory(), gates: newGates(), changes: &atomic.Int64{},
 		// The name is that of the library's route controller, and so are those of the queue's metrics.
 		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "Routes"}),
@@ -108,7 +111,8 @@ func New(o Options) (*Controller, error) {
 	return c, nil
 }
 
-// nodeEvents queues a pass when a Node comes, goes, or is routed to in another way. What happens within a moment is one pass.
+// nodeEvents queues a pass when a Node comes, goes, or is routed to in another way. What happens within a moment is one
+// pass.
 func (c *Controller) nodeEvents() cache.ResourceEventHandler {
 	changed := func() {
 		c.changes.Add(1)
@@ -130,7 +134,8 @@ func (c *Controller) nodeEvents() cache.ResourceEventHandler {
 // same says whether nothing differs that this controller looks at, or would put back.
 func (c *Controller) same(was, is *corev1.Node) bool {
 	return was.UID == is.UID && was.Spec.ProviderID == is.Spec.ProviderID && c.excludes(was) == c.excludes(is) &&
-		joining(was) == joining(is) && slices.Equal(podCIDRs(was), podCIDRs(is)) && slices.Equal(was.Status.Addresses, is.Status.Addresses) &&
+		joining(was) == joining(is) && slices.Equal(podCIDRs(was), podCIDRs(is)) &&
+		slices.Equal(was.Status.Addresses, is.Status.Addresses) &&
 		(available(was) == available(is) || c.memory.content(is.UID, available(is)))
 }
 
@@ -146,7 +151,8 @@ func (c *Controller) Run(ctx context.Context) {
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) {
 		return
 	}
-	c.queue.Add(nodeChange)                           // without Nodes, too, there may be routes that nobody wants any more
+	// without Nodes, too, there may be routes that nobody wants any more
+	c.queue.Add(nodeChange)
 	workerpool.Work(ctx, c.queue, 1, c.serve, c.tick) // one pass after the other
 }
 
@@ -183,7 +189,9 @@ func (c *Controller) serve(ctx context.Context, trigger string) {
 	c.metrics.passed(trigger, result.changed, err, result.failed)
 	if err != nil {
 		pause := c.memory.failed(look, notice{})
-		klog.FromContext(ctx).Error(err, "The routes of the cloud cannot be compared with the Nodes; no routes are deleted until a retry succeeds", "after", pause)
+		klog.FromContext(ctx).Error(err,
+			"The routes of the cloud cannot be compared with the Nodes; no routes are deleted until a retry succeeds",
+			"after", pause)
 		result.later(pause) // or sooner, where a Node could not even say that it waits
 		c.queue.AddAfter(trigger, result.retry)
 		return

@@ -25,7 +25,8 @@ import (
 
 const unavailable, created = "True NoRouteCreated", "False RouteCreated"
 
-// TestNodesComeAndGo: a Node has its routes as long as it is there, and not longer; a Node without a network of its own has none.
+// TestNodesComeAndGo: a Node has its routes as long as it is there, and not longer; a Node without a network of its own
+// has none.
 func TestNodesComeAndGo(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("a", "10.0.0.1 fd00::1", "10.244.1.0/24", "fd00:244:0:1::/64"), node("control", "10.0.0.9"))
@@ -36,7 +37,8 @@ func TestNodesComeAndGo(t *testing.T) {
 
 		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
 		r.settle()
-		wantIs(r, "with b", r.has(), "main 10.244.1.0/24 by 10.0.0.1, main 10.244.2.0/24 by 10.0.0.2, main fd00:244:0:1::/64 by fd00::1")
+		wantIs(r, "with b", r.has(),
+			"main 10.244.1.0/24 by 10.0.0.1, main 10.244.2.0/24 by 10.0.0.2, main fd00:244:0:1::/64 by fd00::1")
 		r.changeNode("b", func(n *corev1.Node) {
 			n.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 			n.Finalizers = []string{"x/y"}
@@ -47,7 +49,8 @@ func TestNodesComeAndGo(t *testing.T) {
 		r.wrote()
 		r.leave("b")
 		r.settle()
-		wantIs(r, "writes when b is gone, though its machine is not", r.wrote(), "delete main 10.244.2.0/24 by 10.0.0.2")
+		wantIs(r, "writes when b is gone, though its machine is not", r.wrote(),
+			"delete main 10.244.2.0/24 by 10.0.0.2")
 		wantIs(r, "events", r.told(), "")
 	})
 }
@@ -88,7 +91,8 @@ func TestChangesAreCollected(t *testing.T) {
 	})
 }
 
-// TestGatewayChanges in place; an address that was the Node's before and still is stays, whatever the order of addresses.
+// TestGatewayChanges in place; an address that was the Node's before and still is stays, whatever the order of
+// addresses.
 func TestGatewayChanges(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
@@ -117,7 +121,8 @@ func TestNodesThatJoin(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.start()
 		n := node("a", "", "10.244.1.0/24")
-		n.Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule}}
+		n.Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true",
+			Effect: corev1.TaintEffectNoSchedule}}
 		r.join(n)
 		r.later()
 		wantIs(r, "condition without an address", r.condition("a"), "")
@@ -220,8 +225,8 @@ func TestPeriod(t *testing.T) {
 	})
 }
 
-// TestForeignRoutes are never touched: those to elsewhere, those to machines that are no Nodes, and those that lead to no address. One
-// that a Node needs the place of is told.
+// TestForeignRoutes are never touched: those to elsewhere, those to machines that are no Nodes, and those that lead to
+// no address. One that a Node needs the place of is told.
 func TestForeignRoutes(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.cloud.set(func(p *plain) { p.living[netip.MustParseAddr("10.0.0.77")] = true })
@@ -249,7 +254,8 @@ func TestForeignRoutes(t *testing.T) {
 	})
 }
 
-// TestLeftOver: what a Node left that is gone since before the start is removed once its machine is gone, by two looks, and not before.
+// TestLeftOver: what a Node left that is gone since before the start is removed once its machine is gone, by two looks,
+// and not before.
 func TestLeftOver(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.cloud.byHand("main", "10.244.7.0/24", "10.0.0.7")
@@ -268,7 +274,8 @@ func TestLeftOver(t *testing.T) {
 	})
 }
 
-// TestAnErrorIsNoAnswer: nothing is removed or made while the cloud does not say what it has; Nodes that wait say why, once.
+// TestAnErrorIsNoAnswer: nothing is removed or made while the cloud does not say what it has; Nodes that wait say why,
+// once.
 func TestAnErrorIsNoAnswer(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("b", "10.0.0.2", "10.244.2.0/24"))
@@ -286,7 +293,8 @@ func TestAnErrorIsNoAnswer(t *testing.T) {
 		}
 		r.cloud.set(func(p *plain) { p.unknown = nil })
 		<-time.After(maxRetryDelay)
-		wantIs(r, "writes afterwards", r.wrote(), "create main 10.244.3.0/24 by 10.0.0.3, delete main 10.244.2.0/24 by 10.0.0.2")
+		wantIs(r, "writes afterwards", r.wrote(),
+			"create main 10.244.3.0/24 by 10.0.0.3, delete main 10.244.2.0/24 by 10.0.0.2")
 	})
 }
 
@@ -299,7 +307,8 @@ func TestAdditionsComeFirst(t *testing.T) {
 		r.leave("a")
 		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
 		r.settle()
-		wantIs(r, "order of the writes", strings.Join(r.cloud.writes, ", "), "create main 10.244.2.0/24 by 10.0.0.2, delete main 10.244.1.0/24 by 10.0.0.1")
+		wantIs(r, "order of the writes", strings.Join(r.cloud.writes, ", "),
+			"create main 10.244.2.0/24 by 10.0.0.2, delete main 10.244.1.0/24 by 10.0.0.1")
 	})
 }
 
@@ -339,7 +348,8 @@ func TestQuota(t *testing.T) {
 		told := r.told()
 		wantIs(r, "events about the quota", strings.Count(told, cloud.RouteQuotaExceeded), event.Burst)
 		<-time.After(time.Minute)
-		// 29 do not fit at first, and 28 when the old one is gone: whose turn it is then may have been told already, or not.
+		// 29 do not fit at first, and 28 when the old one is gone: whose turn it is then may have been told already, or
+		// not.
 		later := strings.Count(r.told(), cloud.RouteQuotaExceeded)
 		wantIs(r, "all others are told a minute later", later == 28-event.Burst || later == 29-event.Burst, true)
 		wantIs(r, "routes that fit", len(strings.Split(r.has(), ",")), 2)
@@ -350,25 +360,30 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// TestTables: each that is used has all routes; one that is not used any more gets no more, and loses those of each Node that goes.
+// TestTables: each that is used has all routes; one that is not used any more gets no more, and loses those of each
+// Node that goes.
 func TestTables(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.cloud.tables = append(r.cloud.tables, &plainTable{RouteTable: cloud.RouteTable{ID: "side", Name: "side", Used: true}})
+		r.cloud.tables = append(r.cloud.tables, &plainTable{RouteTable: cloud.RouteTable{ID: "side", Name: "side",
+			Used: true}})
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
 		wantIs(r, "routes", r.has(), "main 10.244.1.0/24 by 10.0.0.1, side 10.244.1.0/24 by 10.0.0.1")
 		r.wrote()
 		r.cloud.set(func(p *plain) {
 			p.tables[0].Used = false
-			p.tables = append(p.tables, &plainTable{RouteTable: cloud.RouteTable{ID: "third", Name: "third", Used: true}})
+			p.tables = append(p.tables, &plainTable{RouteTable: cloud.RouteTable{ID: "third", Name: "third",
+				Used: true}})
 			p.refused = errors.New("not today")
 		})
 		r.later()
-		wantIs(r, "routes while the new table refuses", r.has(), "main 10.244.1.0/24 by 10.0.0.1, side 10.244.1.0/24 by 10.0.0.1")
+		wantIs(r, "routes while the new table refuses", r.has(),
+			"main 10.244.1.0/24 by 10.0.0.1, side 10.244.1.0/24 by 10.0.0.1")
 		r.cloud.set(func(p *plain) { p.refused = nil })
 		<-time.After(maxRetryDelay)
 		r.later()
-		wantIs(r, "routes", r.has(), "main 10.244.1.0/24 by 10.0.0.1, side 10.244.1.0/24 by 10.0.0.1, third 10.244.1.0/24 by 10.0.0.1")
+		wantIs(r, "routes", r.has(),
+			"main 10.244.1.0/24 by 10.0.0.1, side 10.244.1.0/24 by 10.0.0.1, third 10.244.1.0/24 by 10.0.0.1")
 		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
 		r.leave("a")
 		r.settle()
@@ -396,8 +411,8 @@ func TestOneMoreTableThatRefuses(t *testing.T) {
 	})
 }
 
-// TestTablesThatAreNotShown keep their routes in mind: when the last Node goes nobody knows which tables there are, and when the next one
-// comes, its routes take their place, although the machine of the last one is still there.
+// TestTablesThatAreNotShown keep their routes in mind: when the last Node goes nobody knows which tables there are, and
+// when the next one comes, its routes take their place, although the machine of the last one is still there.
 func TestTablesThatAreNotShown(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
@@ -414,10 +429,12 @@ func TestTablesThatAreNotShown(t *testing.T) {
 	})
 }
 
-// TestTablesThatAreNotUsed are told to the Nodes whose traffic goes by them, also to those without networks of their own.
+// TestTablesThatAreNotUsed are told to the Nodes whose traffic goes by them, also to those without networks of their
+// own.
 func TestTablesThatAreNotUsed(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.cloud.tables = append(r.cloud.tables, &plainTable{RouteTable: cloud.RouteTable{ID: "side", Name: "side", Nodes: []string{"a", "control"}}})
+		r.cloud.tables = append(r.cloud.tables, &plainTable{RouteTable: cloud.RouteTable{ID: "side", Name: "side",
+			Nodes: []string{"a", "control"}}})
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("control", "10.0.0.9"))
 		r.start()
 		r.later()
@@ -427,7 +444,8 @@ func TestTablesThatAreNotUsed(t *testing.T) {
 	})
 }
 
-// TestNothingIsTakenAwayByAnAgedCopy: what looks as if it has to go or change is looked at anew first, once for each pass.
+// TestNothingIsTakenAwayByAnAgedCopy: what looks as if it has to go or change is looked at anew first, once for each
+// pass.
 func TestNothingIsTakenAwayByAnAgedCopy(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("b", "10.0.0.2", "10.244.2.0/24"))
@@ -435,7 +453,9 @@ func TestNothingIsTakenAwayByAnAgedCopy(t *testing.T) {
 		r.wrote()
 		r.cloud.set(func(p *plain) {
 			p.lists = 0
-			p.aged = []cloud.RouteTable{{ID: "main", Name: "main", Used: true, Routes: routesOf("10.244.1.0/24 by 10.0.0.2", "10.244.2.0/24 by 10.0.0.2", "10.244.7.0/24 by 10.0.0.1")}}
+			p.aged = []cloud.RouteTable{{ID: "main", Name: "main", Used: true,
+				Routes: routesOf("10.244.1.0/24 by 10.0.0.2", "10.244.2.0/24 by 10.0.0.2",
+					"10.244.7.0/24 by 10.0.0.1")}}
 		})
 		r.join(node("c", "10.0.0.3", "10.244.3.0/24"))
 		r.settle()
@@ -466,7 +486,8 @@ func TestExclusiveTable(t *testing.T) {
 		r.leave("n4")
 		r.leave("n5")
 		r.settle()
-		wantIs(r, "writes when a replacement is refused", r.wrote(), "delete main 10.244.4.0/24 by 10.0.1.4, delete main 10.244.5.0/24 by 10.0.1.5, replace main by 27")
+		wantIs(r, "writes when a replacement is refused", r.wrote(),
+			"delete main 10.244.4.0/24 by 10.0.1.4, delete main 10.244.5.0/24 by 10.0.1.5, replace main by 27")
 	})
 }
 
@@ -477,14 +498,21 @@ func TestWhatNodesCannotHave(t *testing.T) {
 		events string
 		has    string
 	}{
-		"outside":            {[]*corev1.Node{node("x", "10.0.0.1", "192.168.0.0/24")}, "Warning PodCIDROutsideCluster", ""},
-		"partly outside":     {[]*corev1.Node{node("x", "10.0.0.1", "10.244.0.0/15")}, "Warning PodCIDROutsideCluster", ""},
-		"no network":         {[]*corev1.Node{node("x", "10.0.0.1", "pods")}, "Warning InvalidPodCIDR", ""},
-		"no IPv6 address":    {[]*corev1.Node{node("x", "10.0.0.1", "10.244.1.0/24", "fd00:244:0:1::/64")}, "Warning NoNodeAddress", "main 10.244.1.0/24 by 10.0.0.1"},
-		"another's":          {[]*corev1.Node{node("a", "10.0.0.2", "10.244.1.0/24"), node("x", "10.0.0.1", "10.244.1.0/24")}, "Warning PodCIDRTaken", "main 10.244.1.0/24 by 10.0.0.2"},
-		"part of another's":  {[]*corev1.Node{node("a", "10.0.0.2", "10.244.0.0/20"), node("x", "10.0.0.1", "10.244.1.0/24")}, "Warning PodCIDRTaken", "main 10.244.0.0/20 by 10.0.0.2"},
-		"around another's":   {[]*corev1.Node{node("a", "10.0.0.2", "10.244.1.0/24"), node("x", "10.0.0.1", "10.244.0.0/20")}, "Warning PodCIDRTaken", "main 10.244.1.0/24 by 10.0.0.2"},
-		"not written evenly": {[]*corev1.Node{node("x", "10.0.0.1", "10.244.1.7/24", "pods")}, "Warning InvalidPodCIDR", "main 10.244.1.0/24 by 10.0.0.1"},
+		"outside": {[]*corev1.Node{node("x", "10.0.0.1", "192.168.0.0/24")}, "Warning PodCIDROutsideCluster",
+			""},
+		"partly outside": {[]*corev1.Node{node("x", "10.0.0.1", "10.244.0.0/15")}, "Warning PodCIDROutsideCluster",
+			""},
+		"no network": {[]*corev1.Node{node("x", "10.0.0.1", "pods")}, "Warning InvalidPodCIDR", ""},
+		"no IPv6 address": {[]*corev1.Node{node("x", "10.0.0.1", "10.244.1.0/24", "fd00:244:0:1::/64")},
+			"Warning NoNodeAddress", "main 10.244.1.0/24 by 10.0.0.1"},
+		"another's": {[]*corev1.Node{node("a", "10.0.0.2", "10.244.1.0/24"),
+			node("x", "10.0.0.1", "10.244.1.0/24")}, "Warning PodCIDRTaken", "main 10.244.1.0/24 by 10.0.0.2"},
+		"part of another's": {[]*corev1.Node{node("a", "10.0.0.2", "10.244.0.0/20"),
+			node("x", "10.0.0.1", "10.244.1.0/24")}, "Warning PodCIDRTaken", "main 10.244.0.0/20 by 10.0.0.2"},
+		"around another's": {[]*corev1.Node{node("a", "10.0.0.2", "10.244.1.0/24"),
+			node("x", "10.0.0.1", "10.244.0.0/20")}, "Warning PodCIDRTaken", "main 10.244.1.0/24 by 10.0.0.2"},
+		"not written evenly": {[]*corev1.Node{node("x", "10.0.0.1", "10.244.1.7/24", "pods")}, "Warning InvalidPodCIDR",
+			"main 10.244.1.0/24 by 10.0.0.1"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -505,7 +533,8 @@ func TestConditionIsWritten(t *testing.T) {
 	inRig(t, func(r *rig) {
 		var allowed atomic.Bool
 		r.cluster.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return !allowed.Load(), nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "a", errors.New("not allowed"))
+			return !allowed.Load(), nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "a",
+				errors.New("not allowed"))
 		})
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
@@ -541,7 +570,8 @@ type driftless struct {
 
 func (*driftless) Behaviour() cloud.RouteBehaviour { return cloud.RouteBehaviour{} }
 
-func (d *driftless) List(ctx context.Context, cluster cloud.PodNetwork, maxAge time.Duration) (cloud.RouteTables, error) {
+func (d *driftless) List(ctx context.Context, cluster cloud.PodNetwork,
+	maxAge time.Duration) (cloud.RouteTables, error) {
 	d.ages = append(d.ages, maxAge)
 	return d.plain.List(ctx, cluster, maxAge)
 }
@@ -554,7 +584,8 @@ func TestNoDriftPeriod(t *testing.T) {
 		r.startWith(cloud)
 		<-time.After(24 * time.Hour)
 		synctest.Wait()
-		if slices.Max(cloud.ages) != time.Hour || slices.Min(cloud.ages) != time.Hour || len(cloud.ages) > 2 { // for the start, and for the Node
+		// for the start, and for the Node
+		if slices.Max(cloud.ages) != time.Hour || slices.Min(cloud.ages) != time.Hour || len(cloud.ages) > 2 {
 			t.Errorf("looks in a day by lists of these ages: %v; want one or two, an hour", cloud.ages)
 		}
 	})

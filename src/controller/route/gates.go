@@ -13,15 +13,17 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// gates keep writes from tables that refuse all of them: a token without the right to write refuses each, a cloud that is away answers none,
-// and asking once for each Node helps nobody. One write at a time finds out whether it is over, ever more rarely.
+// gates keep writes from tables that refuse all of them: a token without the right to write refuses each, a cloud that
+// is away answers none, and asking once for each Node helps nobody. One write at a time finds out whether it is over,
+// ever more rarely.
 type gates struct {
 	mu      sync.Mutex
 	doors   map[door]*gate
 	limiter workqueue.TypedRateLimiter[door]
 }
 
-// door is the writes of one kind to a table: a cloud that takes no new route may well let go of an old one, and the other way round.
+// door is the writes of one kind to a table: a cloud that takes no new route may well let go of an old one, and the
+// other way round.
 type door struct {
 	table    string
 	removals bool
@@ -39,12 +41,13 @@ type gate struct {
 	probe    chan struct{} // holds a token while a write finds out
 }
 
-// patience is how many writes may fail in a row, each for whatever reason, before it is taken for that of all: a table that is gone, or a
-// cloud that has come to refuse what it took before, does not say so.
+// patience is how many writes may fail in a row, each for whatever reason, before it is taken for that of all: a table
+// that is gone, or a cloud that has come to refuse what it took before, does not say so.
 const patience = 20
 
 func newGates() *gates {
-	return &gates{doors: map[door]*gate{}, limiter: workqueue.NewTypedItemExponentialFailureRateLimiter[door](minRetryDelay, maxRetryDelay)}
+	return &gates{doors: map[door]*gate{},
+		limiter: workqueue.NewTypedItemExponentialFailureRateLimiter[door](minRetryDelay, maxRetryDelay)}
 }
 
 // shut is why a door is shut; nil when a write may be tried.
@@ -88,7 +91,8 @@ func (g *gates) approach(d door) (probe chan struct{}, refused bool) {
 	return one.probe, one.why != nil
 }
 
-// note shuts gates or opens them. A table that has no room for one more route takes other writes, and a pass asks it but once.
+// note shuts gates or opens them. A table that has no room for one more route takes other writes, and a pass asks it
+// but once.
 func (g *gates) note(d door, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,7 +115,8 @@ func (g *gates) note(d door, err error) {
 	}
 }
 
-// close wants mu held. The reason is that of the first refusal, so that nobody is told the same in other words again and again.
+// close wants mu held. The reason is that of the first refusal, so that nobody is told the same in other words again
+// and again.
 func (g *gates) close(d door, why error) {
 	one := g.of(d)
 	if one.why != nil && time.Now().Before(one.until) {
@@ -149,9 +154,9 @@ func (c *Controller) resting(o operation) (why notice, rest time.Duration) {
 	return notice{}, 0
 }
 
-// luckyFirst puts Nodes last for which a write has failed: whether a table that refused it refuses all is found out sooner by another one.
-// Of the others the oldest is the first, but while a table refuses writes the newest: what nobody has tried yet tells most, and nobody who
-// comes waits behind many that are refused.
+// luckyFirst puts Nodes last for which a write has failed: whether a table that refused it refuses all is found out
+// sooner by another one. Of the others the oldest is the first, but while a table refuses writes the newest: what
+// nobody has tried yet tells most, and nobody who comes waits behind many that are refused.
 func (c *Controller) luckyFirst(nodes []*corev1.Node, d demand, p plan, refusing bool) []*corev1.Node {
 	failing, unlucky := c.memory.refused(), map[string]bool{}
 	for _, w := range d.wants {

@@ -11,14 +11,16 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 )
 
-// TestTableThatRefusesEverything is asked by one write at a time, ever more rarely, however many Nodes wait; each of them is told once for
-// as long as an event is kept. When it is over, all have their routes with the next write that is tried. A table that does not say that it
-// refuses everything is asked a few times more.
+// TestTableThatRefusesEverything is asked by one write at a time, ever more rarely, however many Nodes wait; each of
+// them is told once for as long as an event is kept. When it is over, all have their routes with the next write that is
+// tried. A table that does not say that it refuses everything is asked a few times more.
 func TestTableThatRefusesEverything(t *testing.T) {
 	t.Run("and says so", func(t *testing.T) {
 		refusesEverything(t, &cloud.RouteProblem{ReadOnly: true, Err: errors.New("not permitted")}, parallel+8, 14)
 	})
-	t.Run("one by one", func(t *testing.T) { refusesEverything(t, errors.New("no such table"), patience+parallel+2*8, 2*14) })
+	t.Run("one by one", func(t *testing.T) {
+		refusesEverything(t, errors.New("no such table"), patience+parallel+2*8, 2*14)
+	})
 }
 
 // refusesEverything bounds the writes of ten minutes, and of the hour that follows.
@@ -68,13 +70,15 @@ func TestOneRouteThatIsAlwaysRefused(t *testing.T) {
 	})
 }
 
-// TestRefusedRoutesAreNoReasonToKeepOthers: that no route can be made holds up neither the removal of one, nor a Node that joins for longer
-// than the longest pause; and that none can be removed holds up no creation.
+// TestRefusedRoutesAreNoReasonToKeepOthers: that no route can be made holds up neither the removal of one, nor a Node
+// that joins for longer than the longest pause; and that none can be removed holds up no creation.
 func TestRefusedRoutesAreNoReasonToKeepOthers(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("old", "10.0.1.1", "10.244.200.0/24"))
 		r.start()
-		r.cloud.set(func(p *plain) { p.bad = func(destination string) bool { return destination != "10.244.201.0/24" } })
+		r.cloud.set(func(p *plain) {
+			p.bad = func(destination string) bool { return destination != "10.244.201.0/24" }
+		})
 		for i := range 60 {
 			r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.0.%d", i+1), fmt.Sprintf("10.244.%d.0/24", i)))
 		}
@@ -103,7 +107,8 @@ func TestOtherTables(t *testing.T) {
 
 // TestWhatWaitsIsNotLookedFor: a removal or change that is refused makes no pass look anew until it is tried again.
 func TestWhatWaitsIsNotLookedFor(t *testing.T) {
-	for name, refusal := range map[string]error{"one": errors.New("not this one"), "all": &cloud.RouteProblem{ReadOnly: true, Err: errors.New("not permitted")}} {
+	for name, refusal := range map[string]error{"one": errors.New("not this one"),
+		"all": &cloud.RouteProblem{ReadOnly: true, Err: errors.New("not permitted")}} {
 		t.Run(name, func(t *testing.T) {
 			inRig(t, func(r *rig) {
 				r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("b", "10.0.0.2", "10.244.2.0/24"))

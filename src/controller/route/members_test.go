@@ -9,13 +9,17 @@ import (
 	"k8s.io/cloud-provider/api"
 )
 
-// TestOthersTakeNoPart: a Node of another cloud, and one whose owner asked for that, get neither routes nor events nor a condition, and routes
-// that lead to them are others'. A Node beside them is served as ever.
+// TestOthersTakeNoPart: a Node of another cloud, and one whose owner asked for that, get neither routes nor events nor
+// a condition, and routes that lead to them are others'. A Node beside them is served as ever.
 func TestOthersTakeNoPart(t *testing.T) {
 	for name, leave := range map[string]func(*corev1.Node){
 		"another cloud": func(n *corev1.Node) { n.Spec.ProviderID = "aws:///eu-1a/i-1" },
-		"label":         func(n *corev1.Node) { n.Labels = map[string]string{"k8s.example.com/exclude-from-routes": "true"} },
-		"annotation":    func(n *corev1.Node) { n.Annotations = map[string]string{"k8s.example.com/exclude-from-routes": ""} },
+		"label": func(n *corev1.Node) {
+			n.Labels = map[string]string{"k8s.example.com/exclude-from-routes": "true"}
+		},
+		"annotation": func(n *corev1.Node) {
+			n.Annotations = map[string]string{"k8s.example.com/exclude-from-routes": ""}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inRig(t, func(r *rig) {
@@ -38,10 +42,12 @@ func TestOthersTakeNoPart(t *testing.T) {
 	}
 }
 
-// TestNetworksOfOthers are no younger Node's: it gets no route, and is told. An older one keeps its own, and has it mended.
+// TestNetworksOfOthers are no younger Node's: it gets no route, and is told. An older one keeps its own, and has it
+// mended.
 func TestNetworksOfOthers(t *testing.T) {
 	tests := map[string]struct{ theirs, young string }{
-		"same": {"10.244.77.0/24", "10.244.77.0/24"}, "a part": {"10.244.64.0/20", "10.244.77.0/24"}, "around": {"10.244.77.0/24", "10.244.64.0/20"},
+		"same": {"10.244.77.0/24", "10.244.77.0/24"}, "a part": {"10.244.64.0/20", "10.244.77.0/24"},
+		"around": {"10.244.77.0/24", "10.244.64.0/20"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -66,13 +72,14 @@ func TestNetworksOfOthers(t *testing.T) {
 	}
 }
 
-// pretends is a rig with a Node x of which it is not sure that it runs on its machine, 10.0.0.7, to which somebody has a route, and a Node a
-// beside it. Both have their routes.
+// pretends is a rig with a Node x of which it is not sure that it runs on its machine, 10.0.0.7, to which somebody has
+// a route, and a Node a beside it. Both have their routes.
 func pretends(t *testing.T, test func(*rig)) {
 	t.Helper()
 	for name, disguise := range map[string]func(*rig, *corev1.Node){
 		"joining": func(_ *rig, x *corev1.Node) {
-			x.Spec.Taints = []corev1.Taint{{Key: api.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule}}
+			x.Spec.Taints = []corev1.Taint{{Key: api.TaintExternalCloudProvider, Value: "true",
+				Effect: corev1.TaintEffectNoSchedule}}
 		},
 		"another's machine": func(r *rig, _ *corev1.Node) { r.cloud.set(func(p *plain) { p.posing = "x" }) },
 	} {
@@ -83,7 +90,8 @@ func pretends(t *testing.T, test func(*rig)) {
 				r.cloud.byHand("main", "10.244.77.0/24", "10.0.0.7")
 				r.join(node("a", "10.0.0.1", "10.244.1.0/24"), x)
 				r.start()
-				wantIs(r, "writes at the start", r.wrote(), "create main 10.244.1.0/24 by 10.0.0.1, create main 10.244.5.0/24 by 10.0.0.7")
+				wantIs(r, "writes at the start", r.wrote(),
+					"create main 10.244.1.0/24 by 10.0.0.1, create main 10.244.5.0/24 by 10.0.0.7")
 				test(r)
 				wantIs(r, "events", r.told(), "")
 			})
@@ -91,8 +99,8 @@ func pretends(t *testing.T, test func(*rig)) {
 	}
 }
 
-// TestUnconfirmedNodes get their own routes, which are changed and removed with them as any other's. That of somebody else to the machine that
-// they say they run on stays.
+// TestUnconfirmedNodes get their own routes, which are changed and removed with them as any other's. That of somebody
+// else to the machine that they say they run on stays.
 func TestUnconfirmedNodes(t *testing.T) {
 	pretends(t, func(r *rig) {
 		<-time.After(4 * driftPeriod)
@@ -100,7 +108,8 @@ func TestUnconfirmedNodes(t *testing.T) {
 		wantIs(r, "condition", r.condition("x"), created)
 		r.changeNode("x", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.244.6.0/24"} })
 		r.settle()
-		wantIs(r, "writes with another network", r.wrote(), "create main 10.244.6.0/24 by 10.0.0.7, delete main 10.244.5.0/24 by 10.0.0.7")
+		wantIs(r, "writes with another network", r.wrote(),
+			"create main 10.244.6.0/24 by 10.0.0.7, delete main 10.244.5.0/24 by 10.0.0.7")
 		r.cloud.set(func(p *plain) { p.living[netip.MustParseAddr("10.0.0.8")] = true })
 		r.changeNode("x", func(n *corev1.Node) { n.Status.Addresses = node("x", "10.0.0.8").Status.Addresses })
 		r.settle()
@@ -111,8 +120,8 @@ func TestUnconfirmedNodes(t *testing.T) {
 	})
 }
 
-// TestUnconfirmedNodesAfterRestart have the routes that they need, whoever made them, and nothing is in their way. What they leave goes once
-// nobody has the address any more: that the cluster made it is not known.
+// TestUnconfirmedNodesAfterRestart have the routes that they need, whoever made them, and nothing is in their way. What
+// they leave goes once nobody has the address any more: that the cluster made it is not known.
 func TestUnconfirmedNodesAfterRestart(t *testing.T) {
 	pretends(t, func(r *rig) {
 		r.start()
@@ -130,7 +139,8 @@ func TestUnconfirmedNodesAfterRestart(t *testing.T) {
 	})
 }
 
-// TestNodeIsConfirmed: from then on routes to its addresses are the cluster's, as soon as the last taint of a Node that joins is gone.
+// TestNodeIsConfirmed: from then on routes to its addresses are the cluster's, as soon as the last taint of a Node that
+// joins is gone.
 func TestNodeIsConfirmed(t *testing.T) {
 	pretends(t, func(r *rig) {
 		r.cloud.set(func(p *plain) { p.posing = "" })
@@ -146,10 +156,13 @@ func TestNodeIsConfirmed(t *testing.T) {
 
 // TestOverlap is asked for networks of any length, among some that are within others.
 func TestOverlap(t *testing.T) {
-	o := othersOf([]*corev1.Node{node("h", "", "10.244.77.0/24", "10.244.16.0/20"), node("i", "", "10.244.17.0/24", "10.244.18.0/24", "fd00:244:0:9::/64", "oops")}, nil)
+	o := othersOf([]*corev1.Node{node("h", "", "10.244.77.0/24", "10.244.16.0/20"), node("i", "", "10.244.17.0/24",
+		"10.244.18.0/24", "fd00:244:0:9::/64", "oops")}, nil)
 	for text, want := range map[string]bool{
-		"10.244.77.0/24": true, "10.244.77.128/25": true, "10.244.76.0/23": true, "10.244.0.0/16": true, "10.244.31.0/24": true, "10.244.18.0/28": true, "::/0": true,
-		"fd00:244:0:9:1::/80": true, "10.244.76.0/24": false, "10.244.78.0/24": false, "10.244.32.0/20": false, "10.244.0.0/20": false, "fd00:244:0:a::/64": false, "::/16": false,
+		"10.244.77.0/24": true, "10.244.77.128/25": true, "10.244.76.0/23": true, "10.244.0.0/16": true,
+		"10.244.31.0/24": true, "10.244.18.0/28": true, "::/0": true,
+		"fd00:244:0:9:1::/80": true, "10.244.76.0/24": false, "10.244.78.0/24": false, "10.244.32.0/20": false,
+		"10.244.0.0/20": false, "fd00:244:0:a::/64": false, "::/16": false,
 	} {
 		if got := o.overlap(netip.MustParsePrefix(text)); got != want {
 			t.Errorf("%s: overlaps %v, want %v", text, got, want)
@@ -160,8 +173,8 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestNodeIsExcluded while it waits, or has its routes: it loses them, and says no more that it lacks some. When it takes part again, it is
-// served.
+// TestNodeIsExcluded while it waits, or has its routes: it loses them, and says no more that it lacks some. When it
+// takes part again, it is served.
 func TestNodeIsExcluded(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.cloud.byHand("main", "10.244.2.0/24", "")
@@ -169,7 +182,9 @@ func TestNodeIsExcluded(t *testing.T) {
 		r.start()
 		wantIs(r, "condition of one that waits", r.condition("b"), "True NoRouteCreated")
 		r.told()
-		exclude := func(n *corev1.Node) { n.Annotations = map[string]string{"k8s.example.com/exclude-from-routes": "true"} }
+		exclude := func(n *corev1.Node) {
+			n.Annotations = map[string]string{"k8s.example.com/exclude-from-routes": "true"}
+		}
 		r.changeNode("a", exclude)
 		r.changeNode("b", exclude)
 		r.settle()
@@ -182,18 +197,21 @@ func TestNodeIsExcluded(t *testing.T) {
 	})
 }
 
-// TestUnserved Nodes are told, and say so as long as they have not said that they have their routes; the others are served.
+// TestUnserved Nodes are told, and say so as long as they have not said that they have their routes; the others are
+// served.
 func TestUnserved(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
 		r.cloud.set(func(p *plain) {
-			p.unserved = map[string]string{"a": "its table is not shown", "b": "its table is not shown", "c": "its table is not shown"}
+			p.unserved = map[string]string{"a": "its table is not shown", "b": "its table is not shown",
+				"c": "its table is not shown"}
 		})
 		r.join(node("b", "10.0.0.2", "10.244.2.0/24"), node("c", "10.0.0.3"))
 		r.settle()
 		wantIs(r, "routes", r.has(), "main 10.244.1.0/24 by 10.0.0.1, main 10.244.2.0/24 by 10.0.0.2")
-		wantIs(r, "events", r.told(), "Warning RouteTableNotFound, Warning RouteTableNotFound, Warning RouteTableNotFound")
+		wantIs(r, "events", r.told(),
+			"Warning RouteTableNotFound, Warning RouteTableNotFound, Warning RouteTableNotFound")
 		wantIs(r, "condition of one that has its routes", r.condition("a"), "False RouteCreated")
 		wantIs(r, "condition of one that comes", r.condition("b"), "True NoRouteCreated")
 		wantIs(r, "condition of one without pods", r.condition("c"), "")
@@ -203,8 +221,8 @@ func TestUnserved(t *testing.T) {
 	})
 }
 
-// TestOwnRouteOfAnUnsureNode: when its machine got another address while no process ran, and another machine has the old one, its route is as
-// good as a stranger's. That is told, and over when somebody removes it.
+// TestOwnRouteOfAnUnsureNode: when its machine got another address while no process ran, and another machine has the
+// old one, its route is as good as a stranger's. That is told, and over when somebody removes it.
 func TestOwnRouteOfAnUnsureNode(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.cloud.set(func(p *plain) { p.posing = "x" })

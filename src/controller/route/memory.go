@@ -15,10 +15,12 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 )
 
-// vacantGrace is the least time between two looks that say that nobody has an address, before a route to it counts as left behind.
+// vacantGrace is the least time between two looks that say that nobody has an address, before a route to it counts as
+// left behind.
 const vacantGrace = time.Minute
 
-// memory is what a process knows of earlier passes. All of it can be lost: then less is removed, and more is told twice.
+// memory is what a process knows of earlier passes. All of it can be lost: then less is removed, and more is told
+// twice.
 type memory struct {
 	mu sync.Mutex
 	// owned are this cluster's routes; nil before the first pass.
@@ -45,7 +47,8 @@ type failure struct {
 	why   notice
 }
 
-// wish is what a condition should say, and when that was written, upon which version of the Node; the zero Time if it was not.
+// wish is what a condition should say, and when that was written, upon which version of the Node; the zero Time if it
+// was not.
 type wish struct {
 	wanted  state
 	version string
@@ -54,12 +57,14 @@ type wish struct {
 
 func newMemory() *memory {
 	return &memory{
-		vacant: map[pair]vacancy{}, failing: map[pair]failure{}, wishes: map[types.UID]wish{}, unseen: map[types.UID]time.Time{},
+		vacant: map[pair]vacancy{}, failing: map[pair]failure{}, wishes: map[types.UID]wish{},
+		unseen:  map[types.UID]time.Time{},
 		limiter: workqueue.NewTypedItemExponentialFailureRateLimiter[pair](minRetryDelay, maxRetryDelay),
 	}
 }
 
-// noteVacant remembers which of the strangers lead to nobody; the others are not doubted any more. It returns those of which that is new.
+// noteVacant remembers which of the strangers lead to nobody; the others are not doubted any more. It returns those of
+// which that is new.
 func (m *memory) noteVacant(strangers []pair, vacant func(pair) bool) (found []pair) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,8 +105,8 @@ func (m *memory) known() map[pair]bool {
 	return maps.Clone(m.owned)
 }
 
-// keep makes these the routes that are known. What fails to be removed stays known, but not what is this cluster's only because nobody is
-// where it leads to: somebody may come. Nothing is learnt of tables that the look did not show.
+// keep makes these the routes that are known. What fails to be removed stays known, but not what is this cluster's only
+// because nobody is where it leads to: somebody may come. Nothing is learnt of tables that the look did not show.
 func (m *memory) keep(tables []cloud.RouteTable, p plan) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -196,12 +201,13 @@ func (m *memory) forget(p plan, alive map[types.UID]bool) {
 	maps.DeleteFunc(m.unseen, func(uid types.UID, _ time.Time) bool { return !alive[uid] })
 }
 
-// news are those of a Node's notices that its owner is told now. How the cloud gives no answer changes from one attempt to the next, and so
-// does which route it was that a full table refused.
+// news are those of a Node's notices that its owner is told now. How the cloud gives no answer changes from one attempt
+// to the next, and so does which route it was that a full table refused.
 func (m *memory) news(node types.UID, notices []notice) []notice {
 	var lasting []event.Warning
 	for _, one := range notices {
-		lasting = append(lasting, event.Warning{Reason: one.reason, Message: one.message, Vague: one.reason == reasonUnknown || one.reason == reasonQuota})
+		lasting = append(lasting, event.Warning{Reason: one.reason, Message: one.message,
+			Vague: one.reason == reasonUnknown || one.reason == reasonQuota})
 	}
 	var news []notice
 	for _, one := range m.told.Update(string(node), node, lasting) {
@@ -235,9 +241,10 @@ func (m *memory) content(node types.UID, present state) bool {
 	return known && one.wanted.accepts(present)
 }
 
-// mayPatch says whether a condition may be written: not if it was, and the Node as we know it is from before, and not again within the
-// pause if another one has written it since; then the rest of the pause is returned.
-func (m *memory) mayPatch(node types.UID, version string, present state, pause time.Duration) (write bool, wait time.Duration) {
+// mayPatch says whether a condition may be written: not if it was, and the Node as we know it is from before, and not
+// again within the pause if another one has written it since; then the rest of the pause is returned.
+func (m *memory) mayPatch(node types.UID, version string, present state,
+	pause time.Duration) (write bool, wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	last := m.wishes[node]

@@ -31,18 +31,22 @@ type metrics struct {
 func newMetrics() *metrics {
 	return &metrics{
 		syncs: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: librarySubsystem, Name: "route_sync_total",
-			Help: "Number of comparisons of the cloud's routes with the Nodes, by trigger (periodic or node_change) and outcome (changed, noop or error)."},
+			Help: "Number of comparisons of the cloud's routes with the Nodes, by trigger (periodic or node_change) " +
+				"and outcome (changed, noop or error)."},
 			[]string{"outcome", "trigger"}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "writes_total",
 			Help: "Number of writes of routes to the cloud."}, []string{"verb", "result"}),
 		drift: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: subsystem, Name: "drift_total",
 			Help: "Number of needed routes that another program or user deleted."}),
 		routes: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: subsystem, Name: "routes",
-			Help: "Number of routes after the last comparison and its writes, by state: in place, missing, left over, or foreign (in the cluster's networks, but not managed)."}, []string{"state"}),
+			Help: "Number of routes after the last comparison and its writes, by state: in place, missing, left " +
+				"over, or foreign (in the cluster's networks, but not managed)."}, []string{"state"}),
 		latest: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "pass_timestamp_seconds",
-			Help: "Time at which the cloud's routes were last compared with the Nodes, as a Unix timestamp in seconds. 0 before the first comparison."}),
+			Help: "Time at which the cloud's routes were last compared with the Nodes, as a Unix timestamp in " +
+				"seconds. 0 before the first comparison."}),
 		lacking: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "nodes_lacking",
-			Help: "Number of Nodes without a route to their pods at the last comparison. If the comparison failed, Nodes whose routes are unknown count, too."}),
+			Help: "Number of Nodes without a route to their pods at the last comparison. If the comparison failed, " +
+				"Nodes whose routes are unknown count, too."}),
 	}
 }
 

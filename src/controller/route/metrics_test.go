@@ -23,7 +23,8 @@ func TestMetrics(t *testing.T) {
 		m := r.running.metrics
 		wantIs(r, "drift", testutil.ToFloat64(m.drift), 1)
 		wantIs(r, "creations", testutil.ToFloat64(m.writes.WithLabelValues("create", "done")), 2)
-		wantIs(r, "passes for drift that changed something", testutil.ToFloat64(m.syncs.WithLabelValues(outcomeChanged, periodic)), 1)
+		wantIs(r, "passes for drift that changed something",
+			testutil.ToFloat64(m.syncs.WithLabelValues(outcomeChanged, periodic)), 1)
 		wantIs(r, "foreign routes", testutil.ToFloat64(m.routes.WithLabelValues("foreign")), 1)
 		latest := testutil.ToFloat64(m.latest)
 		if age := time.Since(time.Unix(int64(latest), 0)); age > time.Minute {
@@ -46,7 +47,8 @@ func TestMetricsAreOfTheEnd(t *testing.T) {
 		state := func(when string, inPlace, missing, leftOver, foreign, nodes float64) {
 			t.Helper()
 			m := r.running.metrics
-			for state, want := range map[string]float64{"in-place": inPlace, "missing": missing, "left-over": leftOver, "foreign": foreign} {
+			for state, want := range map[string]float64{"in-place": inPlace, "missing": missing, "left-over": leftOver,
+				"foreign": foreign} {
 				wantIs(r, when+": "+state, testutil.ToFloat64(m.routes.WithLabelValues(state)), want)
 			}
 			wantIs(r, when+": nodes that lack a route", testutil.ToFloat64(m.lacking), nodes)
@@ -82,7 +84,9 @@ func TestMetricsOfChanges(t *testing.T) {
 		r.cloud.set(func(p *plain) { p.refused = errors.New("not now") })
 		r.changeNode("a", func(n *corev1.Node) { n.Status.Addresses[0].Address = "10.0.0.2" })
 		r.settle()
-		routes := func(state string) float64 { return testutil.ToFloat64(r.running.metrics.routes.WithLabelValues(state)) }
+		routes := func(state string) float64 {
+			return testutil.ToFloat64(r.running.metrics.routes.WithLabelValues(state))
+		}
 		wantIs(r, "in place", routes("in-place"), 0)
 		wantIs(r, "missing", routes("missing"), 1)
 		r.cloud.set(func(p *plain) { p.refused = nil })

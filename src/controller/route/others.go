@@ -10,7 +10,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// others are the networks of Nodes that take no part: hybrid ones, and those whose owners asked for that. Somebody else routes to them.
+// others are the networks of Nodes that take no part: hybrid ones, and those whose owners asked for that. Somebody else
+// routes to them.
 type others struct {
 	claims claims
 	// networks are all of them, disjoint and in order: those within another one are left out.
@@ -48,14 +49,17 @@ func networksOf(node *corev1.Node) []netip.Prefix {
 	return networks
 }
 
-// overlap says whether one of them has some of a network, which may have any length. As they are disjoint, only the first that begins within
-// it, or the one before that, can.
+// overlap says whether one of them has some of a network, which may have any length. As they are disjoint, only the
+// first that begins within it, or the one before that, can.
 func (o others) overlap(network netip.Prefix) bool {
-	at, _ := slices.BinarySearchFunc(o.networks, network.Addr(), func(one netip.Prefix, first netip.Addr) int { return one.Addr().Compare(first) })
+	at, _ := slices.BinarySearchFunc(o.networks, network.Addr(), func(one netip.Prefix, first netip.Addr) int {
+		return one.Addr().Compare(first)
+	})
 	return slices.ContainsFunc(o.networks[max(0, at-1):min(at+1, len(o.networks))], network.Overlaps)
 }
 
-// take notes that the networks of a Node are its own from now on: of those that come later no member gets a part of them.
+// take notes that the networks of a Node are its own from now on: of those that come later no member gets a part of
+// them.
 func (o others) take(node *corev1.Node) {
 	for _, network := range networksOf(node) {
 		o.claims.take(network, node.Name)

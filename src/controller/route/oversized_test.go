@@ -25,10 +25,12 @@ func limited(t *testing.T, test func(*rig)) {
 	}
 }
 
-// TestTooLarge: a Node that registers with more than nodes may have gets no route to it, is told from time to time, and keeps nothing from others.
+// TestTooLarge: a Node that registers with more than nodes may have gets no route to it, is told from time to time, and
+// keeps nothing from others.
 func TestTooLarge(t *testing.T) {
 	limited(t, func(r *rig) {
-		r.join(node("greedy", "10.0.0.1", "10.244.0.0/16", "fd00:244::/48"), node("most", "10.0.0.2", "10.244.16.0/20"), node("b", "10.0.0.3", "10.244.1.0/24"))
+		r.join(node("greedy", "10.0.0.1", "10.244.0.0/16", "fd00:244::/48"), node("most", "10.0.0.2", "10.244.16.0/20"),
+			node("b", "10.0.0.3", "10.244.1.0/24"))
 		r.start()
 		wantIs(r, "routes", r.has(), "main 10.244.1.0/24 by 10.0.0.3, main 10.244.16.0/20 by 10.0.0.2")
 		wantIs(r, "events", r.told(), "Warning NoNodeAddress, Warning PodCIDRTooLarge")
@@ -45,15 +47,17 @@ func TestTooLarge(t *testing.T) {
 	})
 }
 
-// TestTooLargeFromBefore: a route that is there stays, also when another one is written beside it, and goes with its Node; its Node lacks none.
-// Once it is gone it is not made again.
+// TestTooLargeFromBefore: a route that is there stays, also when another one is written beside it, and goes with its
+// Node; its Node lacks none. Once it is gone it is not made again.
 func TestTooLargeFromBefore(t *testing.T) {
 	limited(t, func(r *rig) {
 		r.cloud.byHand("main", "10.244.0.0/17", "10.0.0.1")
 		r.cloud.byHand("main", "10.244.128.0/18", "10.0.0.2")
-		r.join(node("a", "10.0.0.1", "10.244.0.0/17"), node("b", "10.0.0.2", "10.244.128.0/18"), node("c", "10.0.0.3", "10.244.1.0/24"), node("d", "10.0.0.4", "10.244.2.0/24"))
+		r.join(node("a", "10.0.0.1", "10.244.0.0/17"), node("b", "10.0.0.2", "10.244.128.0/18"),
+			node("c", "10.0.0.3", "10.244.1.0/24"), node("d", "10.0.0.4", "10.244.2.0/24"))
 		r.start()
-		const others = "main 10.244.1.0/24 by 10.0.0.3, main 10.244.128.0/18 by 10.0.0.2, main 10.244.2.0/24 by 10.0.0.4"
+		const others = "main 10.244.1.0/24 by 10.0.0.3, main 10.244.128.0/18 by 10.0.0.2, main 10.244.2.0/24 by " +
+			"10.0.0.4"
 		wantIs(r, "routes", r.has(), "main 10.244.0.0/17 by 10.0.0.1, "+others)
 		wantIs(r, "condition", r.condition("a"), created)
 		wantIs(r, "events", r.told(), "Warning PodCIDRTooLarge, Warning PodCIDRTooLarge")
@@ -70,13 +74,14 @@ func TestTooLargeFromBefore(t *testing.T) {
 	})
 }
 
-// TestTooLargeAndOneMoreTable: a Node that has its route in one table stays available when another one comes into use, and one without
-// any lacks it, although another Node has the same network.
+// TestTooLargeAndOneMoreTable: a Node that has its route in one table stays available when another one comes into use,
+// and one without any lacks it, although another Node has the same network.
 func TestTooLargeAndOneMoreTable(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.shortest = nodeipam.Masks{IPv4: 20}
 		r.cloud.byHand("main", "10.244.0.0/17", "10.0.0.1")
-		r.join(node("a", "10.0.0.1", "10.244.0.0/17"), node("same", "10.0.0.2", "10.244.0.0/17"), node("c", "10.0.0.3", "10.244.200.0/24"))
+		r.join(node("a", "10.0.0.1", "10.244.0.0/17"), node("same", "10.0.0.2", "10.244.0.0/17"),
+			node("c", "10.0.0.3", "10.244.200.0/24"))
 		r.start()
 		r.cloud.set(func(p *plain) {
 			p.tables = append(p.tables, &plainTable{RouteTable: cloud.RouteTable{ID: "side", Name: "side", Used: true}})

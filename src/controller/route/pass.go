@@ -124,9 +124,10 @@ func uidsOf(nodes []*corev1.Node) map[types.UID]bool {
 	return uids
 }
 
-// compare looks at the cloud and plans. What is known from before is enough to add to it; whatever takes something away is planned by a
-// new look.
-func (c *Controller) compare(ctx context.Context, cluster cloud.PodNetwork, d demand, trigger string) (plan, []cloud.RouteTable, error) {
+// compare looks at the cloud and plans. What is known from before is enough to add to it; whatever takes something away
+// is planned by a new look.
+func (c *Controller) compare(ctx context.Context, cluster cloud.PodNetwork, d demand,
+	trigger string) (plan, []cloud.RouteTable, error) {
 	if trigger != periodic {
 		if p, tables, err := c.look(ctx, cluster, d, trigger, c.lookPeriod()); err != nil || !p.removesOrChanges() {
 			return p, tables, err
@@ -135,7 +136,8 @@ func (c *Controller) compare(ctx context.Context, cluster cloud.PodNetwork, d de
 	return c.look(ctx, cluster, d, trigger, 0)
 }
 
-func (c *Controller) look(ctx context.Context, cluster cloud.PodNetwork, d demand, trigger string, age time.Duration) (plan, []cloud.RouteTable, error) {
+func (c *Controller) look(ctx context.Context, cluster cloud.PodNetwork, d demand, trigger string,
+	age time.Duration) (plan, []cloud.RouteTable, error) {
 	view, err := c.provider.List(ctx, cluster, age)
 	if err != nil {
 		return plan{}, nil, err
@@ -145,13 +147,15 @@ func (c *Controller) look(ctx context.Context, cluster cloud.PodNetwork, d deman
 	if wanted := slices.ContainsFunc(d.wants, func(w want) bool { return len(w.gateways) > 0 }); wanted && !served {
 		return plan{}, nil, noTable(view)
 	}
-	k := knowledge{cidrs: cluster.CIDRs, addresses: d.addresses, owned: c.memory.known(), claims: d.claims, others: d.others}
+	k := knowledge{cidrs: cluster.CIDRs, addresses: d.addresses, owned: c.memory.known(), claims: d.claims,
+		others: d.others}
 	p := planOf(view, d, k)
 	p.postpone(c.resting)
 	if trigger != periodic {
 		return p, tables, nil
 	}
-	// Whatever is this cluster's only because nobody is where it leads to is a stranger without that, and asked about each time.
+	// Whatever is this cluster's only because nobody is where it leads to is a stranger without that, and asked about
+	// each time.
 	if k.vacant = c.doubt(ctx, cluster, p, d); len(k.vacant) > 0 {
 		p = planOf(view, d, k)
 		p.postpone(c.resting)
@@ -176,9 +180,10 @@ const maxAge = time.Hour
 // lookPeriod is the time after which what was seen counts no more.
 func (c *Controller) lookPeriod() time.Duration { return cmp.Or(max(c.period, 0), maxAge) }
 
-// doubt asks whether somebody is where strangers' routes lead to, and returns those that lead to nobody by this and an earlier look. Only
-// routes that members could have left are doubted, by their size and place: a larger one leads to an appliance, or to an address that moves.
-// No answer is none: nothing is removed because of it, and everything else goes on.
+// doubt asks whether somebody is where strangers' routes lead to, and returns those that lead to nobody by this and an
+// earlier look. Only routes that members could have left are doubted, by their size and place: a larger one leads to an
+// appliance, or to an address that moves. No answer is none: nothing is removed because of it, and everything else goes
+// on.
 func (c *Controller) doubt(ctx context.Context, cluster cloud.PodNetwork, p plan, d demand) map[pair]bool {
 	left := func(s pair) bool { return d.claims.alike(s.destination) && !d.others.overlap(s.destination) }
 	doubted := slices.DeleteFunc(slices.Clone(p.strangers), func(s pair) bool { return !left(s) })
@@ -191,7 +196,8 @@ func (c *Controller) doubt(ctx context.Context, cluster cloud.PodNetwork, p plan
 	vacant, err := c.provider.FreeAddresses(ctx, cluster, addresses)
 	c.tellUnlisted(cluster.Members, err)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "It is not known which machines have the addresses that unmanaged routes lead to; these routes do not change until the next check for drift")
+		klog.FromContext(ctx).Error(err, "It is not known which machines have the addresses that unmanaged routes "+
+			"lead to; these routes do not change until the next check for drift")
 		return nil
 	}
 	found := c.memory.noteVacant(doubted, func(s pair) bool { return slices.Contains(vacant, s.gateway) })
@@ -199,8 +205,8 @@ func (c *Controller) doubt(ctx context.Context, cluster cloud.PodNetwork, p plan
 	return c.memory.abandoned()
 }
 
-// replaceAll writes exclusive tables that need more than one write as a whole. What was planned for them is done then: a list that is behind
-// shows none of it, and is not asked.
+// replaceAll writes exclusive tables that need more than one write as a whole. What was planned for them is done then:
+// a list that is behind shows none of it, and is not asked.
 func (c *Controller) replaceAll(ctx context.Context, tables []cloud.RouteTable, d demand, p *plan, result *outcome) {
 	for _, table := range tables {
 		key := pair{table: table.ID}
@@ -208,14 +214,17 @@ func (c *Controller) replaceAll(ctx context.Context, tables []cloud.RouteTable, 
 			continue
 		}
 		routes := d.routes(table)
-		tried, err := c.gates.pass(door{table: table.ID}, func() error { return c.provider.Replace(context.WithoutCancel(ctx), table.ID, c.cidrs, routes) })
+		tried, err := c.gates.pass(door{table: table.ID}, func() error {
+			return c.provider.Replace(context.WithoutCancel(ctx), table.ID, c.cidrs, routes)
+		})
 		if !tried {
 			continue
 		}
 		c.metrics.wrote(replace, err)
 		if err != nil { // one route that is refused must not hold up the others, so they are written one by one
 			c.memory.failed(key, notice{})
-			klog.FromContext(ctx).Error(err, "The routes of a table could not be replaced at once; they are written one by one", "table", table.Name)
+			klog.FromContext(ctx).Error(err,
+				"The routes of a table could not be replaced at once; they are written one by one", "table", table.Name)
 			continue
 		}
 		c.memory.succeeded(key)
@@ -224,8 +233,8 @@ func (c *Controller) replaceAll(ctx context.Context, tables []cloud.RouteTable, 
 	}
 }
 
-// routes are all that a table should have inside the cluster's networks. Where a Node has no address now, or is only joining, what is there
-// stays.
+// routes are all that a table should have inside the cluster's networks. Where a Node has no address now, or is only
+// joining, what is there stays.
 func (d demand) routes(table cloud.RouteTable) []cloud.Route {
 	var routes []cloud.Route
 	served := map[netip.Prefix]bool{}
@@ -238,7 +247,9 @@ func (d demand) routes(table cloud.RouteTable) []cloud.Route {
 		}
 	}
 	for _, w := range d.wants {
-		present := slices.IndexFunc(table.Routes, func(f cloud.ActualRoute) bool { return f.Destination == w.destination && f.Gateway.IsValid() })
+		present := slices.IndexFunc(table.Routes, func(f cloud.ActualRoute) bool {
+			return f.Destination == w.destination && f.Gateway.IsValid()
+		})
 		route := w.route()
 		if present >= 0 && (len(w.gateways) == 0 || slices.Contains(w.gateways, table.Routes[present].Gateway)) {
 			route.Gateway = table.Routes[present].Gateway
@@ -269,8 +280,8 @@ func inParallel[T any](ctx context.Context, all []T, do func(T)) {
 	crew.Wait()
 }
 
-// removals takes away what nobody wants. A table that is not used any more keeps its routes until those that replace them are there. A pass
-// that has left additions to the next one leaves that all removals, too.
+// removals takes away what nobody wants. A table that is not used any more keeps its routes until those that replace
+// them are there. A pass that has left additions to the next one leaves that all removals, too.
 func (c *Controller) removals(ctx context.Context, p plan, result *outcome) {
 	if result.cut {
 		return
@@ -281,7 +292,9 @@ func (c *Controller) removals(ctx context.Context, p plan, result *outcome) {
 			result.later(o.rest)
 			return
 		}
-		tried, err := c.gates.pass(doorOf(o), func() error { return c.provider.Delete(context.WithoutCancel(ctx), o.table.ID, o.found) })
+		tried, err := c.gates.pass(doorOf(o), func() error {
+			return c.provider.Delete(context.WithoutCancel(ctx), o.table.ID, o.found)
+		})
 		result.wrote(o.verb, o.table.ID, err)
 		if !tried {
 			result.later(c.gates.rest(doorOf(o)))
@@ -291,11 +304,13 @@ func (c *Controller) removals(ctx context.Context, p plan, result *outcome) {
 		if err == nil {
 			c.memory.succeeded(o.key())
 			c.memory.disown(o.key())
-			klog.FromContext(ctx).Info("Deleted the route of a Node that does not exist any more, or has another route", "destination", o.found.Destination, "gateway", o.found.Gateway, "table", o.table.Name)
+			klog.FromContext(ctx).Info("Deleted the route of a Node that does not exist any more, or has another route",
+				"destination", o.found.Destination, "gateway", o.found.Gateway, "table", o.table.Name)
 			return
 		}
 		pause := c.memory.failed(o.key(), notice{})
 		result.later(pause)
-		klog.FromContext(ctx).Error(err, "A route that no Node needs could not be deleted; it is retried", "destination", o.found.Destination, "gateway", target(o.found), "table", o.table.Name, "after", pause)
+		klog.FromContext(ctx).Error(err, "A route that no Node needs could not be deleted; it is retried",
+			"destination", o.found.Destination, "gateway", target(o.found), "table", o.table.Name, "after", pause)
 	})
 }

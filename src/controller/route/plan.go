@@ -17,17 +17,21 @@ type pair struct {
 	gateway     netip.Addr
 }
 
-// knowledge decides which routes are this cluster's. Routes have neither names nor labels, so that only where they lead to can tell.
+// knowledge decides which routes are this cluster's. Routes have neither names nor labels, so that only where they lead
+// to can tell.
 type knowledge struct {
 	cidrs []netip.Prefix
 	// addresses are those of the Nodes that certainly run on their machines.
 	addresses map[netip.Addr]bool
-	// owned are the routes that were this cluster's at the latest pass, or were made since: a Node may be gone while its machine is not.
+	// owned are the routes that were this cluster's at the latest pass, or were made since: a Node may be gone while
+	// its machine is not.
 	owned map[pair]bool
-	// vacant are routes to an address that no machine has, by more than one look, the latest of which is of this moment.
+	// vacant are routes to an address that no machine has, by more than one look, the latest of which is of this
+	// moment.
 	vacant map[pair]bool
-	// claims and others are those of the demand: neither by an address nor because that is vacant is a route to a network of others this
-	// cluster's. They may let it lead where they like, also to a Node that passes their packets on.
+	// claims and others are those of the demand: neither by an address nor because that is vacant is a route to a
+	// network of others this cluster's. They may let it lead where they like, also to a Node that passes their packets
+	// on.
 	claims claims
 	others others
 }
@@ -41,7 +45,8 @@ func (k knowledge) owns(t cloud.RouteTable, f cloud.ActualRoute) bool {
 // sure is owns without what has to be asked again each time: whether anybody is where the route leads to.
 func (k knowledge) sure(t cloud.RouteTable, f cloud.ActualRoute) bool {
 	leadsToNode := k.addresses[f.Gateway] && !k.conceded(f.Destination)
-	return cloud.Inside(f.Destination, k.cidrs) && (f.Managed || t.Exclusive || leadsToNode || k.owned[pair{t.ID, f.Destination, f.Gateway}])
+	return cloud.Inside(f.Destination, k.cidrs) && (f.Managed || t.Exclusive || leadsToNode ||
+		k.owned[pair{t.ID, f.Destination, f.Gateway}])
 }
 
 // conceded says whether others have some of a network. What an older member has is its own all the same.
@@ -72,7 +77,8 @@ type operation struct {
 	route cloud.Route       // what there is afterwards; not for removals
 	// doubted says of a removal that the route is this cluster's only because nobody is where it leads to.
 	doubted bool
-	// rest is how long it waits after a failure, and why what its Node is told meanwhile: it is not done in the pass that it is planned for.
+	// rest is how long it waits after a failure, and why what its Node is told meanwhile: it is not done in the pass
+	// that it is planned for.
 	rest time.Duration
 	why  notice
 }
@@ -93,7 +99,8 @@ type plan struct {
 	// additions are creations and changes, by the name of the Node that needs them.
 	additions map[string][]operation
 	removals  []operation
-	// conflicts are why Nodes get no route in a table, by the Node's name: one of others is there, or their network is too large.
+	// conflicts are why Nodes get no route in a table, by the Node's name: one of others is there, or their network is
+	// too large.
 	conflicts map[string][]conflict
 	// warnings are what else Nodes' owners should know, by the Node's name.
 	warnings map[string][]notice
@@ -120,7 +127,8 @@ type conflict struct {
 func planOf(view cloud.RouteTables, d demand, k knowledge) plan {
 	p := plan{
 		unserved:  view.UnknownTables,
-		additions: map[string][]operation{}, conflicts: map[string][]conflict{}, warnings: map[string][]notice{}, owned: map[pair]bool{},
+		additions: map[string][]operation{}, conflicts: map[string][]conflict{}, warnings: map[string][]notice{},
+		owned: map[pair]bool{},
 		right: map[netip.Prefix][]string{},
 	}
 	wanted := d.wanted()
@@ -157,7 +165,8 @@ func (p *plan) inside(table cloud.RouteTable, f cloud.ActualRoute, d demand) {
 	if !table.Used || !owned || whole == f.Destination {
 		return
 	}
-	p.conflict(node, table, whole, fmt.Sprintf("has a route to %s, a part of %s, that leads to %s", f.Destination, whole, target(f)))
+	p.conflict(node, table, whole, fmt.Sprintf("has a route to %s, a part of %s, that leads to %s", f.Destination,
+		whole, target(f)))
 }
 
 // bypass tells Nodes whose traffic goes by a table that is not used.
@@ -167,14 +176,19 @@ func (p *plan) bypass(table cloud.RouteTable) {
 	}
 	for _, name := range table.Nodes {
 		p.warnings[name] = append(p.warnings[name], notice{reasonOtherTable, fmt.Sprintf(
-			"The subnet of this Node uses route table %s, which is not the route table that is configured for routes. No routes are made in it, so this Node may be unable to reach pods of other Nodes. Let the subnet use the configured table, or configure none.",
+			"The subnet of this Node uses route table %s, which is not the route table that is configured for "+
+				"routes. No routes are made in it, so this Node may be unable to reach pods of other Nodes. Let the "+
+				"subnet use the configured table, or configure none.",
 			table.Name)})
 	}
 }
 
 func (p *plan) conflict(node string, table cloud.RouteTable, destination netip.Prefix, has string) {
-	p.conflicts[node] = append(p.conflicts[node], conflict{table: table.ID, destination: destination, notice: notice{reasonConflict, fmt.Sprintf(
-		"Route table %s %s, which does not belong to a node of this cluster. It is not changed. Delete it, even if it is an older route of this Node, or give the pods of this Node another network.", table.Name, has)}})
+	p.conflicts[node] = append(p.conflicts[node], conflict{table: table.ID, destination: destination,
+		notice: notice{reasonConflict, fmt.Sprintf(
+			"Route table %s %s, which does not belong to a node of this cluster. It is not changed. Delete it, even "+
+				"if "+
+				"it is an older route of this Node, or give the pods of this Node another network.", table.Name, has)}})
 }
 
 // elsewhere says whether a destination leads where it should in another table.
@@ -191,8 +205,8 @@ type kept struct {
 	want
 }
 
-// serve plans what a Node wants in a table where routes of the destination are present already. It returns which of them stays or is
-// changed. One that leads where it should is as good as the cluster's own, whoever made it.
+// serve plans what a Node wants in a table where routes of the destination are present already. It returns which of
+// them stays or is changed. One that leads where it should is as good as the cluster's own, whoever made it.
 func (p *plan) serve(table cloud.RouteTable, w want, present []cloud.ActualRoute, k knowledge) (stays int) {
 	if len(w.gateways) == 0 {
 		return none
@@ -201,7 +215,8 @@ func (p *plan) serve(table cloud.RouteTable, w want, present []cloud.ActualRoute
 	stays = slices.IndexFunc(present, w.leads)
 	foreign := slices.IndexFunc(present, func(f cloud.ActualRoute) bool { return !k.owns(table, f) && !w.leads(f) })
 	if foreign >= 0 {
-		p.conflict(w.node.Name, table, w.destination, fmt.Sprintf("has a route to %s that leads to %s", w.destination, target(present[foreign])))
+		p.conflict(w.node.Name, table, w.destination, fmt.Sprintf("has a route to %s that leads to %s", w.destination,
+			target(present[foreign])))
 	}
 	switch {
 	case stays >= 0:
@@ -219,9 +234,10 @@ func (p *plan) add(w want, o operation) {
 	p.additions[w.node.Name] = append(p.additions[w.node.Name], o)
 }
 
-// clear plans the removal of this cluster's routes that nobody wants. Where a Node wants the destination and has no address to lead to,
-// nothing is removed: it may get its address back. In a table that is not used what leads to the networks of Nodes stays until they go:
-// others may reach pods by it. Of two routes that both lead where they should neither goes: one of them may be of an old list, and gone.
+// clear plans the removal of this cluster's routes that nobody wants. Where a Node wants the destination and has no
+// address to lead to, nothing is removed: it may get its address back. In a table that is not used what leads to the
+// networks of Nodes stays until they go: others may reach pods by it. Of two routes that both lead where they should
+// neither goes: one of them may be of an old list, and gone.
 func (p *plan) clear(table cloud.RouteTable, staying map[netip.Prefix]kept, d demand, k knowledge) {
 	seen := map[netip.Prefix]int{}
 	for _, f := range table.Routes {

@@ -57,35 +57,59 @@ func TestPlan(t *testing.T) {
 		unused bool
 		want   string
 	}{
-		"nothing":                      {nil, nil, false, ""},
-		"a new Node":                   {[]*corev1.Node{a}, nil, false, "a: create 10.244.1.0/24 by 10.0.0.1"},
-		"both families":                {[]*corev1.Node{dual}, nil, false, "d: create 10.244.3.0/24 by 10.0.0.3, d: create fd00:244:0:3::/64 by fd00::3"},
-		"only podCIDR":                 {[]*corev1.Node{old}, nil, false, "old: create 10.244.9.0/24 by 10.0.0.9"},
-		"all there":                    {[]*corev1.Node{a, b}, routesOf("10.244.2.0/24 by 10.0.0.2", "10.244.1.0/24 by 10.0.0.1"), false, ""},
-		"twice":                        {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.1", "10.244.1.0/24 by 10.0.0.1"), false, ""},
-		"twice right and once wrong":   {[]*corev1.Node{a, b}, routesOf("10.244.1.0/24 by 10.0.0.1", "10.244.1.0/24 by 10.0.0.2", "10.244.1.0/24 by 10.0.0.1", "10.244.2.0/24 by 10.0.0.2"), false, "delete 10.244.1.0/24 by 10.0.0.2 (1)"},
-		"twice, of no Node":            {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.1", "10.244.7.0/24 by 10.0.0.1", "10.244.7.0/24 by 10.0.0.1"), false, "delete 10.244.7.0/24 by 10.0.0.1 (1), delete 10.244.7.0/24 by 10.0.0.1 (2)"},
-		"another Node's":               {[]*corev1.Node{a, b}, routesOf("10.244.1.0/24 by 10.0.0.2"), false, "a: change 10.244.1.0/24 by 10.0.0.1, b: create 10.244.2.0/24 by 10.0.0.2"},
-		"swapped":                      {[]*corev1.Node{a, b}, routesOf("10.244.1.0/24 by 10.0.0.2", "10.244.2.0/24 by 10.0.0.1"), false, "a: change 10.244.1.0/24 by 10.0.0.1, b: change 10.244.2.0/24 by 10.0.0.2"},
-		"right beside wrong":           {[]*corev1.Node{a, b}, routesOf("10.244.1.0/24 by 10.0.0.2", "10.244.1.0/24 by 10.0.0.1", "10.244.2.0/24 by 10.0.0.2"), false, "delete 10.244.1.0/24 by 10.0.0.2 (0)"},
-		"a Node has another network":   {[]*corev1.Node{a}, routesOf("10.244.7.0/24 by 10.0.0.1"), false, "a: create 10.244.1.0/24 by 10.0.0.1, delete 10.244.7.0/24 by 10.0.0.1 (0)"},
-		"another's destination":        {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.77"), false, "conflict of a"},
-		"another's beside ours":        {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.77", "10.244.1.0/24 by 10.0.0.1"), false, "conflict of a"},
-		"other routes":                 {nil, routesOf("0.0.0.0/0", "10.244.0.0/15 by 10.0.0.1", "10.244.5.0/24 by 10.0.0.77", "10.0.0.0/8 by 10.0.0.2"), false, ""},
-		"a Node without an address":    {[]*corev1.Node{mute, b}, routesOf("10.244.1.0/24 by 10.0.0.2"), false, "b: create 10.244.2.0/24 by 10.0.0.2"},
-		"a table that is not used":     {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.1", "10.244.1.0/24 by 10.0.0.77"), true, ""},
-		"left in a table not used":     {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.1", "10.244.7.0/24 by 10.0.0.1", "10.244.8.0/24 by 10.0.0.77"), true, "delete 10.244.7.0/24 by 10.0.0.1 (1)"},
-		"another's part of a Node's":   {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.1", "10.244.1.128/25 by 10.0.0.77"), false, "conflict of a"},
-		"ours in a part of a Node's":   {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.1", "10.244.1.128/25 by 10.0.0.1"), false, "delete 10.244.1.128/25 by 10.0.0.1 (1)"},
-		"the whole cluster by a Node":  {[]*corev1.Node{a}, routesOf("10.244.0.0/16 by 10.0.0.1", "10.244.1.0/24 by 10.0.0.1"), false, "delete 10.244.0.0/16 by 10.0.0.1 (0)"},
-		"an IPv6 route to IPv4's host": {[]*corev1.Node{dual}, routesOf("10.244.3.0/24 by 10.0.0.3", "fd00:244:0:3::/64 by fd00::99"), false, "conflict of d"},
+		"nothing":    {nil, nil, false, ""},
+		"a new Node": {[]*corev1.Node{a}, nil, false, "a: create 10.244.1.0/24 by 10.0.0.1"},
+		"both families": {[]*corev1.Node{dual}, nil, false,
+			"d: create 10.244.3.0/24 by 10.0.0.3, d: create fd00:244:0:3::/64 by fd00::3"},
+		"only podCIDR": {[]*corev1.Node{old}, nil, false, "old: create 10.244.9.0/24 by 10.0.0.9"},
+		"all there": {[]*corev1.Node{a, b}, routesOf("10.244.2.0/24 by 10.0.0.2",
+			"10.244.1.0/24 by 10.0.0.1"), false, ""},
+		"twice": {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.1",
+			"10.244.1.0/24 by 10.0.0.1"), false, ""},
+		"twice right and once wrong": {[]*corev1.Node{a, b}, routesOf("10.244.1.0/24 by 10.0.0.1",
+			"10.244.1.0/24 by 10.0.0.2", "10.244.1.0/24 by 10.0.0.1", "10.244.2.0/24 by 10.0.0.2"), false,
+			"delete 10.244.1.0/24 by 10.0.0.2 (1)"},
+		"twice, of no Node": {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.1",
+			"10.244.7.0/24 by 10.0.0.1", "10.244.7.0/24 by 10.0.0.1"), false,
+			"delete 10.244.7.0/24 by 10.0.0.1 (1), delete 10.244.7.0/24 by 10.0.0.1 (2)"},
+		"another Node's": {[]*corev1.Node{a, b}, routesOf("10.244.1.0/24 by 10.0.0.2"), false,
+			"a: change 10.244.1.0/24 by 10.0.0.1, b: create 10.244.2.0/24 by 10.0.0.2"},
+		"swapped": {[]*corev1.Node{a, b}, routesOf("10.244.1.0/24 by 10.0.0.2",
+			"10.244.2.0/24 by 10.0.0.1"), false,
+			"a: change 10.244.1.0/24 by 10.0.0.1, b: change 10.244.2.0/24 by 10.0.0.2"},
+		"right beside wrong": {[]*corev1.Node{a, b}, routesOf("10.244.1.0/24 by 10.0.0.2",
+			"10.244.1.0/24 by 10.0.0.1", "10.244.2.0/24 by 10.0.0.2"), false, "delete 10.244.1.0/24 by 10.0.0.2 (0)"},
+		"a Node has another network": {[]*corev1.Node{a}, routesOf("10.244.7.0/24 by 10.0.0.1"), false,
+			"a: create 10.244.1.0/24 by 10.0.0.1, delete 10.244.7.0/24 by 10.0.0.1 (0)"},
+		"another's destination": {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.77"), false,
+			"conflict of a"},
+		"another's beside ours": {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.77",
+			"10.244.1.0/24 by 10.0.0.1"), false, "conflict of a"},
+		"other routes": {nil, routesOf("0.0.0.0/0", "10.244.0.0/15 by 10.0.0.1",
+			"10.244.5.0/24 by 10.0.0.77", "10.0.0.0/8 by 10.0.0.2"), false, ""},
+		"a Node without an address": {[]*corev1.Node{mute, b}, routesOf("10.244.1.0/24 by 10.0.0.2"), false,
+			"b: create 10.244.2.0/24 by 10.0.0.2"},
+		"a table that is not used": {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.1",
+			"10.244.1.0/24 by 10.0.0.77"), true, ""},
+		"left in a table not used": {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.1",
+			"10.244.7.0/24 by 10.0.0.1", "10.244.8.0/24 by 10.0.0.77"), true, "delete 10.244.7.0/24 by 10.0.0.1 (1)"},
+		"another's part of a Node's": {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.1",
+			"10.244.1.128/25 by 10.0.0.77"), false, "conflict of a"},
+		"ours in a part of a Node's": {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.1",
+			"10.244.1.128/25 by 10.0.0.1"), false, "delete 10.244.1.128/25 by 10.0.0.1 (1)"},
+		"the whole cluster by a Node": {[]*corev1.Node{a}, routesOf("10.244.0.0/16 by 10.0.0.1",
+			"10.244.1.0/24 by 10.0.0.1"), false, "delete 10.244.0.0/16 by 10.0.0.1 (0)"},
+		"an IPv6 route to IPv4's host": {[]*corev1.Node{dual}, routesOf("10.244.3.0/24 by 10.0.0.3",
+			"fd00:244:0:3::/64 by fd00::99"), false, "conflict of d"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			cluster := cloud.PodNetwork{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/48")}, Members: membersOf(tt.nodes)}
+			cluster := cloud.PodNetwork{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"),
+				netip.MustParsePrefix("fd00:244::/48")}, Members: membersOf(tt.nodes)}
 			d := demandOf(cluster, tt.nodes, nodeipam.Masks{})
 			tables := []cloud.RouteTable{{ID: "main", Name: "main", Used: !tt.unused, Routes: tt.routes}}
-			if got := planOf(cloud.RouteTables{Tables: tables}, d, knowledge{cidrs: cluster.CIDRs, addresses: d.addresses}).shown(); got != tt.want {
+			if got := planOf(cloud.RouteTables{Tables: tables}, d, knowledge{cidrs: cluster.CIDRs,
+				addresses: d.addresses}).shown(); got != tt.want {
 				t.Errorf("plan:\n got %s\nwant %s", got, tt.want)
 			}
 		})
@@ -98,7 +122,8 @@ func TestOwnership(t *testing.T) {
 	key := pair{"main", inside.Destination, gateway}
 	outside := routesOf("10.0.0.0/8 by 10.0.0.1")[0]
 	a, x := node("a", "", "10.244.1.0/24"), node("x", "", "10.244.0.0/20")
-	theirs, none, older := othersOf([]*corev1.Node{x}, nil), newClaims([]*corev1.Node{a, x}), newClaims([]*corev1.Node{a, x})
+	theirs, none, older := othersOf([]*corev1.Node{x}, nil), newClaims([]*corev1.Node{a, x}),
+		newClaims([]*corev1.Node{a, x})
 	older.take(inside.Destination, "a")
 	managed := inside
 	managed.Managed = true
@@ -108,20 +133,30 @@ func TestOwnership(t *testing.T) {
 		found     cloud.ActualRoute
 		want      bool
 	}{
-		"nothing known":         {knowledge{}, cloud.RouteTable{ID: "main"}, inside, false},
-		"to a Node":             {knowledge{addresses: map[netip.Addr]bool{gateway: true}}, cloud.RouteTable{ID: "main"}, inside, true},
-		"was ours":              {knowledge{owned: map[pair]bool{key: true}}, cloud.RouteTable{ID: "main"}, inside, true},
-		"was ours elsewhere":    {knowledge{owned: map[pair]bool{key: true}}, cloud.RouteTable{ID: "side"}, inside, false},
-		"to a Node, for others": {knowledge{addresses: map[netip.Addr]bool{gateway: true}, claims: none, others: theirs}, cloud.RouteTable{ID: "main"}, inside, false},
-		"to a Node, older":      {knowledge{addresses: map[netip.Addr]bool{gateway: true}, claims: older, others: theirs}, cloud.RouteTable{ID: "main"}, inside, true},
-		"ours, now for others":  {knowledge{owned: map[pair]bool{key: true}, claims: none, others: theirs}, cloud.RouteTable{ID: "main"}, inside, true},
-		"to nobody, for others": {knowledge{vacant: map[pair]bool{key: true}, claims: older, others: theirs}, cloud.RouteTable{ID: "main"}, inside, false},
-		"to nobody":             {knowledge{vacant: map[pair]bool{key: true}}, cloud.RouteTable{ID: "main"}, inside, true},
-		"exclusive":             {knowledge{}, cloud.RouteTable{ID: "main", Exclusive: true}, inside, true},
-		"managed":               {knowledge{}, cloud.RouteTable{ID: "main"}, managed, true},
-		"outside, to a Node":    {knowledge{addresses: map[netip.Addr]bool{gateway: true}}, cloud.RouteTable{ID: "main"}, outside, false},
-		"outside, exclusive":    {knowledge{}, cloud.RouteTable{ID: "main", Exclusive: true}, outside, false},
-		"outside, but was ours": {knowledge{owned: map[pair]bool{{"main", outside.Destination, gateway}: true}}, cloud.RouteTable{ID: "main"}, outside, false},
+		"nothing known": {knowledge{}, cloud.RouteTable{ID: "main"}, inside, false},
+		"to a Node": {knowledge{addresses: map[netip.Addr]bool{gateway: true}},
+			cloud.RouteTable{ID: "main"}, inside, true},
+		"was ours": {knowledge{owned: map[pair]bool{key: true}}, cloud.RouteTable{ID: "main"}, inside,
+			true},
+		"was ours elsewhere": {knowledge{owned: map[pair]bool{key: true}}, cloud.RouteTable{ID: "side"}, inside,
+			false},
+		"to a Node, for others": {knowledge{addresses: map[netip.Addr]bool{gateway: true}, claims: none,
+			others: theirs}, cloud.RouteTable{ID: "main"}, inside, false},
+		"to a Node, older": {knowledge{addresses: map[netip.Addr]bool{gateway: true}, claims: older,
+			others: theirs}, cloud.RouteTable{ID: "main"}, inside, true},
+		"ours, now for others": {knowledge{owned: map[pair]bool{key: true}, claims: none, others: theirs},
+			cloud.RouteTable{ID: "main"}, inside, true},
+		"to nobody, for others": {knowledge{vacant: map[pair]bool{key: true}, claims: older, others: theirs},
+			cloud.RouteTable{ID: "main"}, inside, false},
+		"to nobody": {knowledge{vacant: map[pair]bool{key: true}}, cloud.RouteTable{ID: "main"}, inside,
+			true},
+		"exclusive": {knowledge{}, cloud.RouteTable{ID: "main", Exclusive: true}, inside, true},
+		"managed":   {knowledge{}, cloud.RouteTable{ID: "main"}, managed, true},
+		"outside, to a Node": {knowledge{addresses: map[netip.Addr]bool{gateway: true}},
+			cloud.RouteTable{ID: "main"}, outside, false},
+		"outside, exclusive": {knowledge{}, cloud.RouteTable{ID: "main", Exclusive: true}, outside, false},
+		"outside, but was ours": {knowledge{owned: map[pair]bool{{"main", outside.Destination, gateway}: true}},
+			cloud.RouteTable{ID: "main"}, outside, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -133,12 +168,14 @@ func TestOwnership(t *testing.T) {
 	}
 }
 
-// TestReplacementKeepsWhoJoins: the route of a Node that has no address for a moment is not lost with those that are replaced.
+// TestReplacementKeepsWhoJoins: the route of a Node that has no address for a moment is not lost with those that are
+// replaced.
 func TestReplacementKeepsWhoJoins(t *testing.T) {
 	joining, nobody := netip.MustParsePrefix("10.244.1.0/24"), netip.MustParsePrefix("10.244.2.0/24")
 	gateway := netip.MustParseAddr("10.0.0.1")
 	d := demand{destinations: map[netip.Prefix]bool{joining: true}}
-	table := cloud.RouteTable{Routes: []cloud.ActualRoute{{Destination: joining, Gateway: gateway}, {Destination: nobody, Gateway: gateway}}}
+	table := cloud.RouteTable{Routes: []cloud.ActualRoute{{Destination: joining, Gateway: gateway},
+		{Destination: nobody, Gateway: gateway}}}
 	if got := d.routes(table); len(got) != 1 || got[0].Destination != joining || got[0].Gateway != gateway {
 		t.Errorf("routes %v, want that of the Node that joins", got)
 	}

@@ -66,7 +66,8 @@ type plainTable struct {
 }
 
 func newPlain() *plain {
-	return &plain{tables: []*plainTable{{RouteTable: cloud.RouteTable{ID: "main", Name: "main", Used: true}}}, living: map[netip.Addr]bool{}}
+	return &plain{tables: []*plainTable{{RouteTable: cloud.RouteTable{ID: "main", Name: "main", Used: true}}},
+		living: map[netip.Addr]bool{}}
 }
 
 func (p *plain) Behaviour() cloud.RouteBehaviour {
@@ -111,7 +112,9 @@ func (p *plain) List(_ context.Context, _ cloud.PodNetwork, maxAge time.Duration
 	var tables []cloud.RouteTable
 	for _, t := range p.tables {
 		table := t.RouteTable
-		table.Routes = slices.DeleteFunc(slices.Clone(t.Routes), func(f cloud.ActualRoute) bool { return t.hidden[f.Destination] })
+		table.Routes = slices.DeleteFunc(slices.Clone(t.Routes), func(f cloud.ActualRoute) bool {
+			return t.hidden[f.Destination]
+		})
 		tables = append(tables, table)
 	}
 	return cloud.RouteTables{Tables: tables, UnknownTables: p.unserved}, nil
@@ -120,7 +123,9 @@ func (p *plain) List(_ context.Context, _ cloud.PodNetwork, maxAge time.Duration
 func (p *plain) FreeAddresses(_ context.Context, _ cloud.PodNetwork, addresses []netip.Addr) ([]netip.Addr, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool { return p.living[a] && !p.unseen[a] }), cmp.Or(p.unknown, p.unlisted)
+	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool {
+		return p.living[a] && !p.unseen[a]
+	}), cmp.Or(p.unknown, p.unlisted)
 }
 
 func (p *plain) table(id string) *plainTable {
@@ -151,7 +156,8 @@ func (p *plain) Create(_ context.Context, table string, r cloud.Route) error {
 		}
 		t := p.table(table)
 		if p.quota > 0 && len(t.Routes) >= p.quota {
-			return &cloud.RouteProblem{Reason: cloud.RouteQuotaExceeded, TableFull: true, Err: errors.New("no more routes")}
+			return &cloud.RouteProblem{Reason: cloud.RouteQuotaExceeded, TableFull: true,
+				Err: errors.New("no more routes")}
 		}
 		p.made++
 		t.Routes = append(t.Routes, cloud.ActualRoute{Destination: r.Destination, Gateway: r.Gateway, Handle: p.made})
@@ -160,15 +166,16 @@ func (p *plain) Create(_ context.Context, table string, r cloud.Route) error {
 }
 
 func (p *plain) Change(_ context.Context, table string, from cloud.ActualRoute, to cloud.Route) error {
-	return p.write(fmt.Sprintf("change %s %s from %s to %s", table, from.Destination, from.Gateway, to.Gateway), func() error {
-		t := p.table(table)
-		at := slices.Index(t.Routes, from)
-		if at < 0 {
-			return errors.New("no such route")
-		}
-		t.Routes[at].Gateway = to.Gateway
-		return nil
-	})
+	return p.write(fmt.Sprintf("change %s %s from %s to %s", table, from.Destination, from.Gateway, to.Gateway),
+		func() error {
+			t := p.table(table)
+			at := slices.Index(t.Routes, from)
+			if at < 0 {
+				return errors.New("no such route")
+			}
+			t.Routes[at].Gateway = to.Gateway
+			return nil
+		})
 }
 
 func (p *plain) Delete(_ context.Context, table string, r cloud.ActualRoute) error {
@@ -185,10 +192,13 @@ func (p *plain) Replace(_ context.Context, table string, cidrs []netip.Prefix, r
 			return p.replaceRefused
 		}
 		t := p.table(table)
-		t.Routes = slices.DeleteFunc(t.Routes, func(f cloud.ActualRoute) bool { return cloud.Inside(f.Destination, cidrs) })
+		t.Routes = slices.DeleteFunc(t.Routes, func(f cloud.ActualRoute) bool {
+			return cloud.Inside(f.Destination, cidrs)
+		})
 		for _, r := range routes {
 			p.made++
-			t.Routes = append(t.Routes, cloud.ActualRoute{Destination: r.Destination, Gateway: r.Gateway, Handle: p.made})
+			t.Routes = append(t.Routes, cloud.ActualRoute{Destination: r.Destination, Gateway: r.Gateway,
+				Handle: p.made})
 		}
 		return nil
 	})
@@ -218,7 +228,9 @@ func (p *plain) byHand(table, destination, gateway string) {
 func (p *plain) loses(table, destination string) {
 	p.set(func(p *plain) {
 		t := p.table(table)
-		t.Routes = slices.DeleteFunc(t.Routes, func(f cloud.ActualRoute) bool { return f.Destination.String() == destination })
+		t.Routes = slices.DeleteFunc(t.Routes, func(f cloud.ActualRoute) bool {
+			return f.Destination.String() == destination
+		})
 	})
 }
 
@@ -255,7 +267,9 @@ func (r *rig) start() { r.startWith(r.cloud) }
 func (r *rig) startWith(provider cloud.Routes) {
 	r.Helper()
 	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (run func(context.Context), err error) {
-		r.running, err = New(Options{Provider: provider, Client: r.cluster, Nodes: factory.Core().V1().Nodes(), CIDRs: r.cidrs, Period: r.period, Domain: "k8s.example.com", Shortest: r.shortest, Recorder: r.process.Recorder})
+		r.running, err = New(Options{Provider: provider, Client: r.cluster, Nodes: factory.Core().V1().Nodes(),
+			CIDRs: r.cidrs, Period: r.period, Domain: "k8s.example.com", Shortest: r.shortest,
+			Recorder: r.process.Recorder})
 		return r.running.Run, err
 	})
 	r.settle()
@@ -269,7 +283,8 @@ func (r *rig) later() { workerpooltest.Pass(driftPeriod) }
 
 // node is a Node with these networks of pods.
 func node(name, address string, cidrs ...string) *corev1.Node {
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}, Spec: corev1.NodeSpec{PodCIDRs: cidrs}}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)},
+		Spec: corev1.NodeSpec{PodCIDRs: cidrs}}
 	for one := range strings.FieldsSeq(address) {
 		n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: one})
 	}

@@ -17,9 +17,10 @@ type hindrance struct {
 	told  event.Filter
 }
 
-// tellUnlisted tells Nodes that keep what others left behind from being removed: one with a provider ID that names no machine, or whose machine
-// is gone, does so as long as it is there. A list may be partial for a moment, so that they are told from the second look on. Err is what the
-// look said: another error than that of such Nodes says nothing of them.
+// tellUnlisted tells Nodes that keep what others left behind from being removed: one with a provider ID that names no
+// machine, or whose machine is gone, does so as long as it is there. A list may be partial for a moment, so that they
+// are told from the second look on. Err is what the look said: another error than that of such Nodes says nothing of
+// them.
 func (c *Controller) tellUnlisted(members []cloud.RouteMember, err error) {
 	unlisted, known := errors.AsType[*cloud.IncompleteListError](err)
 	if err != nil && !known {
@@ -46,8 +47,11 @@ func (c *Controller) tellUnlisted(members []cloud.RouteMember, err error) {
 }
 
 func (c *Controller) tellHindrance(node *corev1.Node, lacks string) {
-	why := event.Warning{Reason: reasonStopped, Message: "The cloud's list of machines lacks " + lacks + " of this Node, so the list may be incomplete. Routes of deleted Nodes are not deleted until the list is complete. " +
-		"If spec.providerID names a machine that does not exist, delete the Node, and let its kubelet register with the right provider ID."}
+	why := event.Warning{Reason: reasonStopped, Message: "The cloud's list of machines lacks " + lacks +
+		" of this Node, so the list may be incomplete. Routes of deleted Nodes are not deleted until the list is " +
+		"complete. " +
+		"If spec.providerID names a machine that does not exist, delete the Node, and let its kubelet register with " +
+		"the right provider ID."}
 	for _, n := range c.hindrance.told.Update(string(node.UID), node.UID, []event.Warning{why}) {
 		c.recorder.Event(node, corev1.EventTypeWarning, n.Reason, n.Message)
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// tellUnrecognised lets Nodes with networks of pods, whose machines the cloud does not show, say that they wait: nobody knows where their
-// routes could lead, and pods would come too early. A machine is most often shown a moment later, so they say so after a while only. It is
-// asked for again, ever more rarely.
+// tellUnrecognised lets Nodes with networks of pods, whose machines the cloud does not show, say that they wait: nobody
+// knows where their routes could lead, and pods would come too early. A machine is most often shown a moment later, so
+// they say so after a while only. It is asked for again, ever more rarely.
 func (c *Controller) tellUnrecognised(ctx context.Context, members []cloud.RouteMember, result *outcome) {
 	var late []*corev1.Node
 	for _, member := range members {
@@ -34,12 +34,13 @@ func (c *Controller) tellUnrecognised(ctx context.Context, members []cloud.Route
 	c.sayWaiting(ctx, late, result)
 }
 
-// silent are the Nodes that wait for routes if they take part, and say nothing. They are those of this moment, more perhaps than the pass that
-// is under way knows: a cloud that is slow is so for them, too. Those that this pass speaks for itself are left out, so that nobody
-// contradicts it.
+// silent are the Nodes that wait for routes if they take part, and say nothing. They are those of this moment, more
+// perhaps than the pass that is under way knows: a cloud that is slow is so for them, too. Those that this pass speaks
+// for itself are left out, so that nobody contradicts it.
 func (c *Controller) silent(spoken map[types.UID]bool) []*corev1.Node {
 	return slices.DeleteFunc(c.present(), func(node *corev1.Node) bool {
-		return spoken[node.UID] || c.excludes(node) || len(podCIDRs(node)) == 0 || !c.saysNothing(node) || !c.provider.Owns(node)
+		return spoken[node.UID] || c.excludes(node) || len(podCIDRs(node)) == 0 || !c.saysNothing(node) ||
+			!c.provider.Owns(node)
 	})
 }
 

@@ -75,7 +75,8 @@ func TestNoAnswerAboutMachines(t *testing.T) {
 	})
 }
 
-// TestNodesInTheWay of the clean-up are told, from the second look on, for as long as that lasts, and not because of a list that fails.
+// TestNodesInTheWay of the clean-up are told, from the second look on, for as long as that lasts, and not because of a
+// list that fails.
 func TestNodesInTheWay(t *testing.T) {
 	strange(t, func(r *rig) {
 		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
@@ -104,7 +105,8 @@ func TestNodesInTheWay(t *testing.T) {
 		r.leave("b")
 		lacks(nil)
 		<-time.After(3 * driftPeriod)
-		wantIs(r, "writes without it", r.wrote(), "delete main 10.244.2.0/24 by 10.0.0.2, delete main 10.244.7.0/24 by 10.0.0.7, delete main 10.244.8.0/24 by 10.0.0.8")
+		wantIs(r, "writes without it", r.wrote(), "delete main 10.244.2.0/24 by 10.0.0.2, delete main 10.244.7.0/24 "+
+			"by 10.0.0.7, delete main 10.244.8.0/24 by 10.0.0.8")
 		lacks(ofB)
 		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
 		r.told()
@@ -113,11 +115,12 @@ func TestNodesInTheWay(t *testing.T) {
 	})
 }
 
-// TestOnlyWhatNodesCouldLeave goes because nobody is where it leads to: an aggregate by an address that moves, or a part of a network, stays
-// for ever, and so does anything while there is no Node that it could be like.
+// TestOnlyWhatNodesCouldLeave goes because nobody is where it leads to: an aggregate by an address that moves, or a
+// part of a network, stays for ever, and so does anything while there is no Node that it could be like.
 func TestOnlyWhatNodesCouldLeave(t *testing.T) {
 	inRig(t, func(r *rig) {
-		const others = "main 10.244.128.0/20 by 10.0.0.250, main 10.244.9.0/28 by 10.0.0.250, main fd00:244:0:9::/64 by fd00::250"
+		const others = "main 10.244.128.0/20 by 10.0.0.250, main 10.244.9.0/28 by 10.0.0.250, main fd00:244:0:9::/64 " +
+			"by fd00::250"
 		for one := range strings.SplitSeq(others, ", ") {
 			way := strings.Fields(one)
 			r.cloud.byHand("main", way[1], way[3])
@@ -138,7 +141,8 @@ func TestOnlyWhatNodesCouldLeave(t *testing.T) {
 	})
 }
 
-// TestManyLeftBehind are told by one event, before any of them goes: a recorder drops what is more than a few events of one Node.
+// TestManyLeftBehind are told by one event, before any of them goes: a recorder drops what is more than a few events of
+// one Node.
 func TestManyLeftBehind(t *testing.T) {
 	inRig(t, func(r *rig) {
 		const many = 60
@@ -151,7 +155,8 @@ func TestManyLeftBehind(t *testing.T) {
 		r.later()
 		told := strings.Join(r.process.Told(), "; ")
 		wantIs(r, "events", strings.Count(told, "Warning"), 1)
-		for _, part := range []string{"RouteLeftBehind", "main has 60 routes", "10.244.100.0/24 by 10.0.1.1, ", "and 50 more"} {
+		for _, part := range []string{"RouteLeftBehind", "main has 60 routes", "10.244.100.0/24 by 10.0.1.1, ",
+			"and 50 more"} {
 			if !strings.Contains(told, part) {
 				t.Errorf("told %q, want %q in it", told, part)
 			}

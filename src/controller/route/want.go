@@ -77,7 +77,8 @@ type demand struct {
 	others others
 }
 
-// demandOf is what the members of all Nodes want, of networks that are allowed. Of two Nodes with networks that overlap, the older one has it, whether it takes part or not.
+// demandOf is what the members of all Nodes want, of networks that are allowed. Of two Nodes with networks that
+// overlap, the older one has it, whether it takes part or not.
 func demandOf(cluster cloud.PodNetwork, nodes []*corev1.Node, shortest nodeipam.Masks) demand {
 	members := make(map[string]cloud.RouteMember, len(cluster.Members))
 	for _, member := range cluster.Members {
@@ -130,7 +131,8 @@ func (d *demand) add(member cloud.RouteMember, text string, cidrs []netip.Prefix
 	}
 	destination, err := netip.ParsePrefix(text)
 	if err != nil {
-		tell(reasonInvalid, "No route: %q in spec.podCIDRs is not a network. The field cannot be changed: delete the Node, and let it register again.", text)
+		tell(reasonInvalid, "No route: %q in spec.podCIDRs is not a network. The field cannot be changed: delete the "+
+			"Node, and let it register again.", text)
 		return
 	}
 	destination = destination.Masked()
@@ -144,16 +146,21 @@ func (d *demand) add(member cloud.RouteMember, text string, cidrs []netip.Prefix
 	case len(w.gateways) == 0 && (!member.Known || joining(node)):
 		return
 	case !cloud.Inside(destination, cidrs):
-		tell(reasonOutside, "No route to %s: it is not within --cluster-cidr, and routes to other networks are not managed. Set --cluster-cidr to the network of all pods.", destination)
+		tell(reasonOutside, "No route to %s: it is not within --cluster-cidr, and routes to other networks are not "+
+			"managed. Set --cluster-cidr to the network of all pods.", destination)
 		return
 	case !shortest.Allows(destination):
 		d.oversized = append(d.oversized, w)
 		return
 	case twice:
-		tell(reasonTaken, "No route to %s: node %s has %s for its pods, which overlaps. Find out which programs allocate networks, disable one of them, delete one of the two Nodes, and let it register again.", destination, owner, theirs)
+		tell(reasonTaken, "No route to %s: node %s has %s for its pods, which overlaps. Find out which programs "+
+			"allocate networks, disable one of them, delete one of the two Nodes, and let it register again.",
+			destination, owner, theirs)
 		return
 	case len(w.gateways) == 0:
-		tell(reasonNoAddress, "No route to %s: the Node has no internal %s address that the route could lead to. Give its machine one.", destination, family(destination))
+		tell(reasonNoAddress,
+			"No route to %s: the Node has no internal %s address that the route could lead to. Give its machine one.",
+			destination, family(destination))
 	}
 	d.claims.take(destination, node.Name)
 	d.wants = append(d.wants, w)
@@ -169,7 +176,9 @@ func (d *demand) taken(network netip.Prefix) (node string, theirs netip.Prefix, 
 
 // joining says that the cloud has not been asked yet which addresses a Node has.
 func joining(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == api.TaintExternalCloudProvider })
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == api.TaintExternalCloudProvider
+	})
 }
 
 // podCIDRs are the networks of a Node's pods.
@@ -181,7 +190,9 @@ func podCIDRs(node *corev1.Node) []string {
 }
 
 func ofFamily(addresses []netip.Addr, destination netip.Prefix) []netip.Addr {
-	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool { return a.Is4() != destination.Addr().Is4() })
+	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool {
+		return a.Is4() != destination.Addr().Is4()
+	})
 }
 
 func family(network netip.Prefix) string {

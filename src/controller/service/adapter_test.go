@@ -30,7 +30,8 @@ type library struct {
 	nothing bool  // EnsureLoadBalancer returns no status
 }
 
-func (l *library) GetLoadBalancer(_ context.Context, _ string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
+func (l *library) GetLoadBalancer(_ context.Context, _ string,
+	service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return &corev1.LoadBalancerStatus{}, l.there[service.Name], l.unknown
@@ -40,7 +41,8 @@ func (l *library) GetLoadBalancerName(_ context.Context, _ string, service *core
 	return service.Name
 }
 
-func (l *library) EnsureLoadBalancer(_ context.Context, cluster string, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+func (l *library) EnsureLoadBalancer(_ context.Context, cluster string, service *corev1.Service,
+	nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls = append(l.calls, fmt.Sprintf("ensure %s of %s on %s", service.Name, cluster, nodeNames(nodes)))
@@ -94,7 +96,8 @@ func (r *rig) startAdapter(provided *library) {
 	lister := factory.Core().V1().Nodes().Lister()
 	factory.StartWithContext(r.Context())
 	factory.WaitForCacheSyncWithContext(r.Context())
-	r.behaviour = cloud.LoadBalancerBehaviour{PollInterval: 5 * time.Second, SlowAfter: 5 * time.Minute, Drift: cloud.Repair}
+	r.behaviour = cloud.LoadBalancerBehaviour{PollInterval: 5 * time.Second, SlowAfter: 5 * time.Minute,
+		Drift: cloud.Repair}
 	r.startWith(adapter.LoadBalancers(provided, "kubernetes", func() corelisters.NodeLister { return lister }), 2)
 }
 
@@ -113,13 +116,14 @@ func TestAdapter(t *testing.T) {
 		r.settle()
 		r.deleteService("web")
 		r.settle()
-		wantList(r, "calls", provided.called(), "ensure web of kubernetes on ab", "update web on abc", "ensure web of kubernetes on abc", "delete web")
+		wantList(r, "calls", provided.called(), "ensure web of kubernetes on ab", "update web on abc",
+			"ensure web of kubernetes on abc", "delete web")
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), false)
 	})
 }
 
-// TestAdapterNodeGetsProviderID: a node that says which machine it is only after it joined is handed over once more, because the
-// provider may have left it out.
+// TestAdapterNodeGetsProviderID: a node that says which machine it is only after it joined is handed over once more,
+// because the provider may have left it out.
 func TestAdapterNodeGetsProviderID(t *testing.T) {
 	inRig(t, func(r *rig) {
 		provided := &library{there: map[string]bool{}}
@@ -165,8 +169,8 @@ func TestAdapterImplementedElsewhere(t *testing.T) {
 	})
 }
 
-// TestAdapterFails: when it cannot say what there is, nothing is deleted and no finalizer dropped; and no status is a mistake
-// that is told.
+// TestAdapterFails: when it cannot say what there is, nothing is deleted and no finalizer dropped; and no status is a
+// mistake that is told.
 func TestAdapterFails(t *testing.T) {
 	inRig(t, func(r *rig) {
 		provided := &library{there: map[string]bool{}, nothing: true}

@@ -22,7 +22,8 @@ import (
 // watchDelay is by how much the caches of a behind are behind.
 const watchDelay = time.Second
 
-// behind is a cluster with resource versions, whose watches report each change late. A controller with one worker reads from it.
+// behind is a cluster with resource versions, whose watches report each change late. A controller with one worker reads
+// from it.
 type behind struct {
 	*testing.T
 	cluster *cluster.Cluster
@@ -36,7 +37,8 @@ func inBehind(t *testing.T, test func(*behind)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := &behind{T: t, cluster: cluster.New(), cloud: newPlain(), process: workerpooltest.New(t)}
-		b.must(b.cluster.Create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.NodeSpec{ProviderID: "plain://vm-a"}}))
+		b.must(b.cluster.Create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"},
+			Spec: corev1.NodeSpec{ProviderID: "plain://vm-a"}}))
 		test(b)
 		b.process.End()
 		workerpooltest.Pass(2 * watchDelay) // until the watches have ended
@@ -57,8 +59,10 @@ func (b *behind) start() {
 	b.must(err)
 	b.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		controller, err := New(Options{
-			Provider: b.cloud, Client: client, Recorder: b.process.Recorder, Behaviour: cloud.LoadBalancerBehaviour{PollInterval: 5 * time.Second, SlowAfter: time.Hour},
-			Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(),
+			Provider: b.cloud, Client: client, Recorder: b.process.Recorder,
+			Behaviour: cloud.LoadBalancerBehaviour{PollInterval: 5 * time.Second, SlowAfter: time.Hour},
+			Services:  factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(),
+			EndpointSlices: factory.Discovery().V1().EndpointSlices(),
 		})
 		if err != nil {
 			return nil, err
@@ -109,8 +113,8 @@ func (l late) Read(into []byte) (int, error) {
 func balanced(service *corev1.Service) { service.Spec.Type = corev1.ServiceTypeLoadBalancer }
 func within(service *corev1.Service)   { service.Spec.Type = corev1.ServiceTypeClusterIP }
 
-// TestTypeChangesBackWhileItIsRemoved keeps the finalizer on a Service that asks for a load balancer again when the former one has just been
-// removed. Without the finalizer the new one would be left behind when the Service is deleted.
+// TestTypeChangesBackWhileItIsRemoved keeps the finalizer on a Service that asks for a load balancer again when the
+// former one has just been removed. Without the finalizer the new one would be left behind when the Service is deleted.
 func TestTypeChangesBackWhileItIsRemoved(t *testing.T) {
 	inBehind(t, func(b *behind) {
 		service := web()
@@ -132,8 +136,10 @@ func TestTypeChangesBackWhileItIsRemoved(t *testing.T) {
 		})
 		b.change(within)
 		b.settle()
-		if service := b.is(); !helpers.HasLBFinalizer(service) || len(service.Status.LoadBalancer.Ingress) == 0 || len(b.cloud.has()) != 1 {
-			t.Errorf("finalizers %q, addresses %v, the cloud has %q", service.Finalizers, service.Status.LoadBalancer.Ingress, b.cloud.has())
+		if service := b.is(); !helpers.HasLBFinalizer(service) || len(service.Status.LoadBalancer.Ingress) == 0 ||
+			len(b.cloud.has()) != 1 {
+			t.Errorf("finalizers %q, addresses %v, the cloud has %q", service.Finalizers,
+				service.Status.LoadBalancer.Ingress, b.cloud.has())
 		}
 		for _, event := range b.process.Told() {
 			if strings.Contains(event, "modified") {
@@ -154,7 +160,8 @@ func TestConditionsOfAServiceThatNeverHadTheFinalizer(t *testing.T) {
 			b.must(b.cluster.Create(service))
 			workerpooltest.Pass(watchDelay + time.Second)
 			if len(b.is().Status.Conditions) == 0 || helpers.HasLBFinalizer(b.is()) {
-				t.Fatalf("conditions %v, finalizers %q; want some, and none of ours", b.is().Status.Conditions, b.is().Finalizers)
+				t.Fatalf("conditions %v, finalizers %q; want some, and none of ours", b.is().Status.Conditions,
+					b.is().Finalizers)
 			}
 			if restarts {
 				b.process.End()

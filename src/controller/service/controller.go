@@ -1,13 +1,15 @@
-// Package service gives Services of type LoadBalancer their load balancers, whatever the cloud. It stands in for the service controller
-// of k8s.io/cloud-provider, under the same name, flags, finalizer and event reasons.
+// Package service gives Services of type LoadBalancer their load balancers, whatever the cloud. It stands in for the
+// service controller of k8s.io/cloud-provider, under the same name, flags, finalizer and event reasons.
 //
-// One queue holds the Services that may differ from what the cloud has, the most urgent first; a worker takes one, computes what it
-// should have from the nodes and endpoints as they are then, lets the provider compare, and applies the difference:
+// One queue holds the Services that may differ from what the cloud has, the most urgent first; a worker takes one,
+// computes what it should have from the nodes and endpoints as they are then, lets the provider compare, and applies
+// the difference:
 //
-//	Service, node, EndpointSlice changes ─► queue ─► claim ─► Provider.Diff ─► Plan.Apply ─► status, conditions, events
+//	Service, node, EndpointSlice changes ─► queue ─► claim ─► Diff ─► Apply ─► status, conditions, events
 //	      every drift period, one set of lists ─┘
 //
-// No worker waits for the cloud, no two work on one Service, and a Service with which nothing differs costs neither a call nor a write.
+// No worker waits for the cloud, no two work on one Service, and a Service with which nothing differs costs neither a
+// call nor a write.
 package service
 
 import (
@@ -83,7 +85,8 @@ type Controller struct {
 	synced []cache.InformerSynced
 }
 
-// New returns a controller that begins its work with Run. The error is that an informer runs already, and without what this one needs.
+// New returns a controller that begins its work with Run. The error is that an informer runs already, and without what
+// this one needs.
 func New(o Options) (*Controller, error) {
 	c := &Controller{
 		keeper: keeper{provider: o.Provider, behaviour: o.Behaviour, recorder: o.Recorder, metrics: newMetrics()},
@@ -158,7 +161,8 @@ func (c *Controller) serviceEvents() cache.ResourceEventHandler {
 
 // mayMatter says whether a Service wants a load balancer, or may have had one.
 func mayMatter(service *corev1.Service) bool {
-	return service.Spec.Type == corev1.ServiceTypeLoadBalancer || helpers.HasLBFinalizer(service) || hasConditions(service)
+	return service.Spec.Type == corev1.ServiceTypeLoadBalancer || helpers.HasLBFinalizer(service) ||
+		hasConditions(service)
 }
 
 // sameForUs says whether nothing differs that this controller looks at, or would put back.
@@ -168,7 +172,8 @@ func sameForUs(was, is *corev1.Service) bool {
 		helpers.LoadBalancerStatusEqual(&was.Status.LoadBalancer, &is.Status.LoadBalancer)
 }
 
-// nodeEvents queues all Services, once, when the targets change, and those whose selectors mean other nodes, when labels do.
+// nodeEvents queues all Services, once, when the targets change, and those whose selectors mean other nodes, when
+// labels do.
 func (c *Controller) nodeEvents() cache.ResourceEventHandler {
 	within := func(leaves bool) time.Duration {
 		if leaves {
@@ -256,7 +261,8 @@ func (c *Controller) local(key string) bool {
 		return false
 	}
 	service, err := c.services.Services(namespace).Get(name)
-	return err == nil && service.Spec.Type == corev1.ServiceTypeLoadBalancer && helpers.RequestsOnlyLocalTraffic(service)
+	return err == nil && service.Spec.Type == corev1.ServiceTypeLoadBalancer &&
+		helpers.RequestsOnlyLocalTraffic(service)
 }
 
 // deleted is the last known state of an object that is not there any more.
@@ -288,7 +294,8 @@ func (c *Controller) serve(ctx context.Context, key string) {
 	case err == nil:
 		c.queue.Forget(key)
 	case asked && isWait(err):
-		klog.FromContext(ctx).V(2).Info("The Service is synced again later", "service", key, "after", after, "reason", err.Error())
+		klog.FromContext(ctx).V(2).Info("The Service is synced again later", "service", key, "after", after, "reason",
+			err.Error())
 		c.queue.Forget(key)
 		c.queue.Again(key, after)
 	default:

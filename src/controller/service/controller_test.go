@@ -44,7 +44,8 @@ func TestLifeOfAService(t *testing.T) {
 	})
 }
 
-// TestUnchangedServiceCostsNothing: no write to the cloud or to Kubernetes, and no event, in an hour with all its looks for drift.
+// TestUnchangedServiceCostsNothing: no write to the cloud or to Kubernetes, and no event, in an hour with all its looks
+// for drift.
 func TestUnchangedServiceCostsNothing(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.serve(2)
@@ -93,7 +94,8 @@ func TestTypeChanges(t *testing.T) {
 		r.settle()
 		service := r.service("web")
 		want(r, "left in the cloud", len(r.cloud.has()), 0)
-		want(r, "status and finalizers", fmt.Sprint(service.Status, service.Finalizers), fmt.Sprint(corev1.ServiceStatus{}, []string{}))
+		want(r, "status and finalizers", fmt.Sprint(service.Status, service.Finalizers),
+			fmt.Sprint(corev1.ServiceStatus{}, []string{}))
 		r.changeService("web", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeLoadBalancer })
 		r.settle()
 		want(r, "back again", r.condition("web", conditionProvisioned), "True Provisioned")
@@ -159,7 +161,8 @@ func TestFinalizerComesFirst(t *testing.T) {
 	})
 }
 
-// TestClasses: ours are served, and those of others keep what they have, also finalizer and addresses, in life and death.
+// TestClasses: ours are served, and those of others keep what they have, also finalizer and addresses, in life and
+// death.
 func TestClasses(t *testing.T) {
 	ours, theirs := "example.com/ours", "example.com/theirs"
 	classed := func(class *string) func(*corev1.Service) {
@@ -175,9 +178,12 @@ func TestClasses(t *testing.T) {
 			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.1"}}
 		})
 		r.settle()
-		want(r, "served", fmt.Sprint(r.cloud.has()), "map[none:80/TCP to 30080 on vm-a vm-b ours:80/TCP to 30080 on vm-a vm-b]")
+		want(r, "served", fmt.Sprint(r.cloud.has()),
+			"map[none:80/TCP to 30080 on vm-a vm-b ours:80/TCP to 30080 on vm-a vm-b]")
 		r.kubernetesWrites()
-		r.changeService("theirs", func(s *corev1.Service) { s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeClusterIP, nil })
+		r.changeService("theirs", func(s *corev1.Service) {
+			s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeClusterIP, nil
+		})
 		r.settle()
 		r.changeService("theirs", func(s *corev1.Service) {
 			s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, &theirs
@@ -196,8 +202,9 @@ func TestClasses(t *testing.T) {
 	})
 }
 
-// TestClassOfOthersFromNowOn: a Service that was ours, and is that of others now, leaves nothing of ours behind when this process has
-// served it. When nobody looked, somebody else may serve what there is: it is reported, and never removed.
+// TestClassOfOthersFromNowOn: a Service that was ours, and is that of others now, leaves nothing of ours behind when
+// this process has served it. When nobody looked, somebody else may serve what there is: it is reported, and never
+// removed.
 func TestClassOfOthersFromNowOn(t *testing.T) {
 	theirs := "example.com/theirs"
 	handOver := func(s *corev1.Service) { s.Spec.LoadBalancerClass = &theirs }
@@ -228,7 +235,8 @@ func TestClassOfOthersFromNowOn(t *testing.T) {
 	}
 }
 
-// TestFailedLookIsNoDrift: a change that could not be made at once is still one of the Service, or of the nodes, in every mode.
+// TestFailedLookIsNoDrift: a change that could not be made at once is still one of the Service, or of the nodes, in
+// every mode.
 func TestFailedLookIsNoDrift(t *testing.T) {
 	for _, mode := range []cloud.DriftMode{cloud.Repair, cloud.Report, cloud.Off} {
 		inRig(t, func(r *rig) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// endpointsGrace is how long the work waits for EndpointSlices: for as long as it takes to list very many, when the cache is not warm. Without
-// them all Services are served but for the targets of some.
+// endpointsGrace is how long the work waits for EndpointSlices: for as long as it takes to list very many, when the
+// cache is not warm. Without them all Services are served but for the targets of some.
 const endpointsGrace = 10 * time.Second
 
 // byService is the index of EndpointSlices by the Service they belong to.
@@ -39,8 +39,8 @@ func serviceKeyOf(slice *discoveryv1.EndpointSlice) string {
 	return slice.Namespace + "/" + name
 }
 
-// Slim takes out of an EndpointSlice what nobody here reads, before it is kept: a large cluster has many endpoints. It changes and
-// returns the object, and is a transformation of client-go's informers.
+// Slim takes out of an EndpointSlice what nobody here reads, before it is kept: a large cluster has many endpoints. It
+// changes and returns the object, and is a transformation of client-go's informers.
 func Slim(object any) (any, error) {
 	slice, ok := object.(*discoveryv1.EndpointSlice)
 	if !ok {
@@ -56,8 +56,8 @@ func Slim(object any) (any, error) {
 // readyNodes adds the nodes on which the slice has an endpoint that is ready and not about to end.
 func readyNodes(nodes map[string]bool, slice *discoveryv1.EndpointSlice) {
 	for _, endpoint := range slice.Endpoints {
-		// "nil should be interpreted as true", and ready is never true of an endpoint that terminates, but of one of a Service with
-		// publishNotReadyAddresses (discovery/v1, EndpointConditions).
+		// "nil should be interpreted as true", and ready is never true of an endpoint that terminates, but of one of a
+		// Service with publishNotReadyAddresses (discovery/v1, EndpointConditions).
 		ready := endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready
 		ending := endpoint.Conditions.Terminating != nil && *endpoint.Conditions.Terminating
 		if ready && !ending && endpoint.NodeName != nil {
@@ -73,7 +73,8 @@ type endpoints struct {
 	known cache.InformerSynced
 }
 
-// findEndpoints has EndpointSlices indexed, and changes of them told. The error is that the informer runs already, or has ended.
+// findEndpoints has EndpointSlices indexed, and changes of them told. The error is that the informer runs already, or
+// has ended.
 func findEndpoints(informer cache.SharedIndexInformer, tell cache.ResourceEventHandler) (endpoints, error) {
 	if err := informer.AddIndexers(indexers()); err != nil {
 		return endpoints{}, fmt.Errorf("preparing to find the endpoints of Services: %w", err)
@@ -92,7 +93,8 @@ func (e endpoints) await(ctx context.Context, limit time.Duration) {
 	cache.WaitForCacheSync(ctx.Done(), e.known)
 }
 
-// errUnread is what a process lacks that cannot read endpoints. The error of the API server is in the log already, and in /readyz.
+// errUnread is what a process lacks that cannot read endpoints. The error of the API server is in the log already, and
+// in /readyz.
 var errUnread = errors.New("EndpointSlices cannot be read")
 
 // followEndpoints says what is not done while EndpointSlices cannot be read, and has it done when they can.
@@ -100,8 +102,11 @@ func (c *Controller) followEndpoints(ctx context.Context) {
 	if c.endpoints.known() {
 		return
 	}
-	klog.FromContext(ctx).Error(errUnread, "Load balancers of Services whose externalTrafficPolicy is Local keep the nodes that they have; "+
-		"everything else goes on. Permit list and watch of endpointslices in the API group discovery.k8s.io, as the chart of this version does")
+	klog.FromContext(ctx).Error(errUnread,
+		"Load balancers of Services whose externalTrafficPolicy is Local keep the nodes that they have; "+
+			"everything else goes on. Permit list and watch of endpointslices in the API group discovery.k8s.io, as "+
+			"the "+
+			"chart of this version does")
 	if !cache.WaitForCacheSync(ctx.Done(), c.endpoints.known) {
 		return
 	}
@@ -124,8 +129,8 @@ func readyNodesOf(endpoints cache.Indexer, key string) (map[string]bool, error) 
 	return nodes, nil
 }
 
-// endpointsDiffer says whether other nodes have ready endpoints after a change of a slice, and whether one has none any more. Either
-// may be nil.
+// endpointsDiffer says whether other nodes have ready endpoints after a change of a slice, and whether one has none any
+// more. Either may be nil.
 func endpointsDiffer(before, after *discoveryv1.EndpointSlice) (differs, leaves bool) {
 	was, is := map[string]bool{}, map[string]bool{}
 	if before != nil {

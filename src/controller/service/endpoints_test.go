@@ -12,7 +12,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// endpoint is one on a node, "" for none, whose conditions are "r" and "t" when true, "R" and "T" when false, and missing otherwise.
+// endpoint is one on a node, "" for none, whose conditions are "r" and "t" when true, "R" and "T" when false, and
+// missing otherwise.
 func endpoint(node, conditions string) discoveryv1.Endpoint {
 	var e discoveryv1.Endpoint
 	if node != "" {
@@ -64,14 +65,16 @@ func TestReadyNodes(t *testing.T) {
 func TestReadyNodesOf(t *testing.T) {
 	known := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers())
 	for _, one := range []*discoveryv1.EndpointSlice{
-		sliceOf("web-1", "web", endpoint("a", ""), endpoint("b", "R")), sliceOf("web-2", "web", endpoint("c", "r"), endpoint("a", "r")),
+		sliceOf("web-1", "web", endpoint("a", ""), endpoint("b", "R")), sliceOf("web-2", "web", endpoint("c", "r"),
+			endpoint("a", "r")),
 		sliceOf("other-1", "other", endpoint("d", "")), sliceOf("nobody", "", endpoint("e", "")),
 	} {
 		if err := known.Add(one); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for key, want := range map[string]string{"shop/web": "a c", "shop/other": "d", "elsewhere/web": "", "shop/none": ""} {
+	for key, want := range map[string]string{"shop/web": "a c", "shop/other": "d", "elsewhere/web": "",
+		"shop/none": ""} {
 		nodes, err := readyNodesOf(known, key)
 		if got := strings.Join(slices.Sorted(maps.Keys(nodes)), " "); err != nil || got != want {
 			t.Errorf("%s: nodes %q, error %v; want %q", key, got, err, want)
@@ -83,7 +86,8 @@ func TestReadyNodesOf(t *testing.T) {
 }
 
 func TestEndpointsDiffer(t *testing.T) {
-	a, ab, b, notReady := sliceOf("1", "web", endpoint("a", "")), sliceOf("1", "web", endpoint("a", "r"), endpoint("b", "")), sliceOf("1", "web", endpoint("b", "")),
+	a, ab, b, notReady := sliceOf("1", "web", endpoint("a", "")), sliceOf("1", "web", endpoint("a", "r"),
+		endpoint("b", "")), sliceOf("1", "web", endpoint("b", "")),
 		sliceOf("1", "web", endpoint("a", "R"))
 	twice := sliceOf("1", "web", endpoint("a", ""), endpoint("a", ""))
 	tests := map[string]struct {
@@ -115,13 +119,16 @@ func TestEndpointsDiffer(t *testing.T) {
 func TestSlim(t *testing.T) {
 	before := sliceOf("web-1", "web", endpoint("a", "rt"))
 	before.Annotations, before.Ports = map[string]string{"big": "yes"}, []discoveryv1.EndpointPort{{}}
-	before.Endpoints[0].Addresses, before.Endpoints[0].TargetRef = []string{"10.1.0.1"}, &corev1.ObjectReference{Name: "web-0"}
+	before.Endpoints[0].Addresses, before.Endpoints[0].TargetRef = []string{"10.1.0.1"},
+		&corev1.ObjectReference{Name: "web-0"}
 	slim, err := Slim(before)
 	after, ok := slim.(*discoveryv1.EndpointSlice)
-	if err != nil || !ok || after.Annotations != nil || after.Ports != nil || after.Endpoints[0].Addresses != nil || after.Endpoints[0].TargetRef != nil {
+	if err != nil || !ok || after.Annotations != nil || after.Ports != nil || after.Endpoints[0].Addresses != nil ||
+		after.Endpoints[0].TargetRef != nil {
 		t.Errorf("slim is %+v, error %v", slim, err)
 	}
-	if serviceKeyOf(after) != "shop/web" || *after.Endpoints[0].NodeName != "a" || !*after.Endpoints[0].Conditions.Terminating {
+	if serviceKeyOf(after) != "shop/web" || *after.Endpoints[0].NodeName != "a" ||
+		!*after.Endpoints[0].Conditions.Terminating {
 		t.Errorf("what is needed is not in %+v", after)
 	}
 	node := &corev1.Node{}

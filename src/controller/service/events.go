@@ -51,8 +51,8 @@ const (
 	reasonLeft = "LoadBalancerLeft"
 )
 
-// tellOnce makes an event unless the same object of the cloud, "" for none, has been the reason of the same one since the Service's
-// load balancer last served. It returns when that was made.
+// tellOnce makes an event unless the same object of the cloud, "" for none, has been the reason of the same one since
+// the Service's load balancer last served. It returns when that was made.
 func (k *keeper) tellOnce(m *memory, service *corev1.Service, object, reason, message string, values ...any) time.Time {
 	if before, told := m.told[reason]; told && before.object == object {
 		return before.at
@@ -66,10 +66,12 @@ func (k *keeper) tellOnce(m *memory, service *corev1.Service, object, reason, me
 	return now
 }
 
-// tellNotices makes one event of each notice, unless the owner was told already. One that is gone and comes back is told again.
+// tellNotices makes one event of each notice, unless the owner was told already. One that is gone and comes back is
+// told again.
 func (k *keeper) tellNotices(m *memory, service *corev1.Service, notices []cloud.Notice) {
 	for i, notice := range notices {
-		if !slices.Contains(m.notices, notice) && !slices.Contains(notices[:i], notice) && !toldBefore(service, notice) {
+		if !slices.Contains(m.notices, notice) && !slices.Contains(notices[:i], notice) &&
+			!toldBefore(service, notice) {
 			k.recorder.Event(service, corev1.EventTypeWarning, notice.Reason, notice.Message)
 		}
 	}
@@ -82,12 +84,12 @@ func toldBefore(service *corev1.Service, notice cloud.Notice) bool {
 	return found && condition.Status == metav1.ConditionFalse && strings.Contains(condition.Message, notice.Message)
 }
 
-// nodeGrace is for how long a node may be left out before the owner is told: one that joins may take a moment to say which machine it
-// is, and one whose machine is deleted goes itself.
+// nodeGrace is for how long a node may be left out before the owner is told: one that joins may take a moment to say
+// which machine it is, and one whose machine is deleted goes itself.
 const nodeGrace = time.Minute
 
-// noticesOf are what the provider says about the Service, and what there is to say about its targets. Of nodes that the provider did not
-// complain about before, nothing is said for a while, unless it is the Service that has changed.
+// noticesOf are what the provider says about the Service, and what there is to say about its targets. Of nodes that the
+// provider did not complain about before, nothing is said for a while, unless it is the Service that has changed.
 func noticesOf(m *memory, w wish, cause cause, found cloud.Comparison) []cloud.Notice {
 	early := cause == causeNodes || (cause == causeDrift && (m.leftOut.IsZero() || time.Since(m.leftOut) < nodeGrace))
 	offered := slices.Clone(found.Notices)
@@ -111,23 +113,38 @@ func targetNotices(w wish) []cloud.Notice {
 	add := func(reason, message string) {
 		notices = append(notices, cloud.Notice{Topic: cloud.Nodes, Reason: reason, Message: message})
 	}
-	if w.targets.NoEndpoints && w.targets.Incomplete && len(w.service.Status.LoadBalancer.Ingress) > 0 { // the pods of a new Service take their time
-		add(reasonEndpoints, "No endpoint of this Service is ready, and its externalTrafficPolicy is Local: the targets of the load balancer do not change, and they do not answer. Check the pods that the Service selects.")
+	// the pods of a new Service take their time
+	if w.targets.NoEndpoints && w.targets.Incomplete && len(w.service.Status.LoadBalancer.Ingress) > 0 {
+		add(reasonEndpoints, "No endpoint of this Service is ready, and its externalTrafficPolicy is Local: the "+
+			"targets of the load balancer do not change, and they do not answer. Check the pods that the Service "+
+			"selects.")
 	}
 	switch t := w.targets; {
 	case t.LastResort:
-		add(reasonExcluded, fmt.Sprintf("All ready endpoints of this Service are on nodes that are excluded by the label %s, about to be removed or being deleted: %s. Its externalTrafficPolicy is Local, so no other node can serve it, and the load balancer sends traffic to these nodes. Run the pods on other nodes, or remove the label.",
+		add(reasonExcluded, fmt.Sprintf("All ready endpoints of this Service are on nodes that are excluded by the "+
+			"label %s, about to be removed or being deleted: %s. Its externalTrafficPolicy is Local, so no other "+
+			"node can serve it, and the load balancer sends traffic to these nodes. Run the pods on other nodes, or "+
+			"remove the label.",
 			corev1.LabelNodeExcludeBalancers, list.Short(slices.Sorted(slices.Values(t.Names)))))
 	case t.EndpointsElsewhere && !t.Unmatched && len(w.service.Status.LoadBalancer.Ingress) > 0:
-		add(reasonEndpoints, "All ready endpoints of this Service are on nodes that are not in the cluster, and its externalTrafficPolicy is Local: the targets of the load balancer do not change, and they do not answer. Check the pods that the Service selects.")
+		add(reasonEndpoints, "All ready endpoints of this Service are on nodes that are not in the cluster, and its "+
+			"externalTrafficPolicy is Local: the targets of the load balancer do not change, and they do not answer. "+
+			"Check the pods that the Service selects.")
 	case t.EndpointsUnknown:
-		add(reasonUnread, "The cloud controller manager cannot read the EndpointSlices of this Service, and its externalTrafficPolicy is Local: the targets of the load balancer do not change. Permit it to list and watch endpointslices of discovery.k8s.io, as the chart of its version does. If it has the permission, see its log.")
+		add(reasonUnread, "The cloud controller manager cannot read the EndpointSlices of this Service, and its "+
+			"externalTrafficPolicy is Local: the targets of the load balancer do not change. Permit it to list and "+
+			"watch endpointslices of discovery.k8s.io, as the chart of its version does. If it has the permission, "+
+			"see its log.")
 	case t.Unmatched && helpers.RequestsOnlyLocalTraffic(w.service):
-		add(reasonUnmatched, "No node with a ready endpoint of this Service matches its node selector, and its externalTrafficPolicy is Local: the targets of the load balancer do not change. Change the selector, label nodes, or run the pods on those that match.")
+		add(reasonUnmatched, "No node with a ready endpoint of this Service matches its node selector, and its "+
+			"externalTrafficPolicy is Local: the targets of the load balancer do not change. Change the selector, "+
+			"label nodes, or run the pods on those that match.")
 	case t.Unmatched:
-		add(reasonUnmatched, "No available node matches the node selector of this Service: the targets of the load balancer do not change. Change the selector, or label nodes.")
+		add(reasonUnmatched, "No available node matches the node selector of this Service: the targets of the load "+
+			"balancer do not change. Change the selector, or label nodes.")
 	case len(t.Identities) == 0 && !t.Incomplete:
-		add(reasonUnavailable, fmt.Sprintf("There are no available nodes for LoadBalancer: every node is excluded by the label %s, is about to be removed, or does not exist.", corev1.LabelNodeExcludeBalancers))
+		add(reasonUnavailable, fmt.Sprintf("There are no available nodes for LoadBalancer: every node is excluded by "+
+			"the label %s, is about to be removed, or does not exist.", corev1.LabelNodeExcludeBalancers))
 	}
 	return notices
 }
@@ -159,7 +176,8 @@ func (k *keeper) tellGone(m *memory, service *corev1.Service, uncertain string) 
 	}
 }
 
-// tellDrift says what differs although nothing has changed in Kubernetes. The error is that it is not to be put right now.
+// tellDrift says what differs although nothing has changed in Kubernetes. The error is that it is not to be put right
+// now.
 func (k *keeper) tellDrift(m *memory, service *corev1.Service, plan cloud.Plan) error {
 	if k.behaviour.Drift == cloud.Off {
 		return errReported
@@ -171,7 +189,8 @@ func (k *keeper) tellDrift(m *memory, service *corev1.Service, plan cloud.Plan) 
 	m.repairing, m.drift = true, what
 	if k.behaviour.Drift == cloud.Report {
 		k.tellOnce(m, service, m.drift, reasonDrifted,
-			"The load balancer of this Service was changed in the cloud. As configured, the change is not reverted until the Service or its nodes change. The difference: %s.", m.drift)
+			"The load balancer of this Service was changed in the cloud. As configured, the change is not reverted "+
+				"until the Service or its nodes change. The difference: %s.", m.drift)
 		return errReported
 	}
 	k.tellRepair(m, service, what)
@@ -189,12 +208,15 @@ func (k *keeper) tellRepair(m *memory, service *corev1.Service, what string) {
 	if m.repair.what != what {
 		m.repair = repair{what: what}
 	}
-	message := "The load balancer of this Service was changed in the cloud. The change is being reverted: %s. To configure the load balancer, change the Service."
+	message := "The load balancer of this Service was changed in the cloud. The change is being reverted: %s. To " +
+		"configure the load balancer, change the Service."
 	switch m.repair.times++; {
 	case m.repair.times > maxRepairs:
 		return
 	case m.repair.times == maxRepairs:
-		message = "The load balancer of this Service was changed in the cloud for the third time in the same way. The change is being reverted: %s. It will be reverted each time, without further events. Find out which user or program makes the change. To configure the load balancer, change the Service."
+		message = "The load balancer of this Service was changed in the cloud for the third time in the same way. " +
+			"The change is being reverted: %s. It will be reverted each time, without further events. Find out which " +
+			"user or program makes the change. To configure the load balancer, change the Service."
 	}
 	k.tellOnce(m, service, "", reasonDrifted, message, what)
 }
@@ -219,7 +241,8 @@ func (k *keeper) tellArrival(m *memory, service *corev1.Service, cause cause) {
 	}
 }
 
-// tellFailure says why a Service's load balancer is not what it should be: once for each step of the back-off, whoever caused the look.
+// tellFailure says why a Service's load balancer is not what it should be: once for each step of the back-off, whoever
+// caused the look.
 func (k *keeper) tellFailure(m *memory, service *corev1.Service, err error) {
 	_, refused := errors.AsType[refusal](err)
 	if _, told := errors.AsType[cloud.Reported](err); refused || told {
@@ -227,13 +250,15 @@ func (k *keeper) tellFailure(m *memory, service *corev1.Service, err error) {
 	}
 	if !m.repairing {
 		if m.failure.due(err.Error()) {
-			k.recorder.Eventf(service, corev1.EventTypeWarning, reasonSyncFailed, "Error syncing load balancer: %v", err)
+			k.recorder.Eventf(service, corev1.EventTypeWarning, reasonSyncFailed, "Error syncing load balancer: %v",
+				err)
 		}
 		return
 	}
 	if passing, _ := k.provider.ClassifyError(err); !passing {
 		k.tellOnce(m, service, "", reasonNotRepaired,
-			"The load balancer of this Service was changed in the cloud, and reverting the change failed: %v. It is retried automatically.", err)
+			"The load balancer of this Service was changed in the cloud, and reverting the change failed: %v. It is "+
+				"retried automatically.", err)
 	}
 }
 

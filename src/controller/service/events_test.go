@@ -14,7 +14,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// TestKeptLoadBalancer: a Service that goes, or wants none any more, leaves its load balancer to others, and its owner hears that instead.
+// TestKeptLoadBalancer: a Service that goes, or wants none any more, leaves its load balancer to others, and its owner
+// hears that instead.
 func TestKeptLoadBalancer(t *testing.T) {
 	ends := map[string]func(*rig){
 		"deleted": func(r *rig) { r.deleteService("web") },
@@ -40,13 +41,15 @@ func TestKeptLoadBalancer(t *testing.T) {
 				wantList(r, "events", r.told(), "Normal KeptLoadBalancer")
 				wantList(r, "left to others", r.cloud.left, "192.0.2.1")
 				service := r.service("web")
-				want(r, "status and finalizers", fmt.Sprint(service.Status, service.Finalizers), fmt.Sprint(corev1.ServiceStatus{}, []string{}))
+				want(r, "status and finalizers", fmt.Sprint(service.Status, service.Finalizers),
+					fmt.Sprint(corev1.ServiceStatus{}, []string{}))
 			})
 		})
 	}
 }
 
-// TestSeveralNotices of one topic and reason are told once each, also by the next process, and again only after they were gone.
+// TestSeveralNotices of one topic and reason are told once each, also by the next process, and again only after they
+// were gone.
 func TestSeveralNotices(t *testing.T) {
 	wrong := func(what string) func(*corev1.Service) {
 		return func(s *corev1.Service) { s.Annotations = map[string]string{"plain/wrong": what} }
@@ -93,7 +96,8 @@ func TestSeveralNotices(t *testing.T) {
 	})
 }
 
-// TestNoticesOfNodesWait: those of the provider are about nodes that join; what was said before stays, and what is said here is said at once.
+// TestNoticesOfNodesWait: those of the provider are about nodes that join; what was said before stays, and what is said
+// here is said at once.
 func TestNoticesOfNodesWait(t *testing.T) {
 	notice := func(reason string) cloud.Notice {
 		return cloud.Notice{Topic: cloud.Nodes, Reason: reason}
@@ -106,11 +110,16 @@ func TestNoticesOfNodesWait(t *testing.T) {
 		offered []cloud.Notice
 		want    string
 	}{
-		"the Service changed":    {causeService, cloud.Targets{Incomplete: true}, nil, []cloud.Notice{notice("New"), settings}, "[New Setting]"},
-		"nodes changed":          {causeNodes, cloud.Targets{Incomplete: true}, nil, []cloud.Notice{notice("New"), settings}, "[Setting]"},
-		"and one was there":      {causeNodes, cloud.Targets{Incomplete: true}, []cloud.Notice{notice("Old"), settings}, []cloud.Notice{notice("New"), settings}, "[Setting Old]"},
-		"and is not any more":    {causeNodes, cloud.Targets{Incomplete: true}, []cloud.Notice{notice("Old")}, nil, "[]"},
-		"no node matches":        {causeNodes, cloud.Targets{Incomplete: true, Unmatched: true}, nil, []cloud.Notice{notice("New")}, "[NoNodeMatches]"},
+		"the Service changed": {causeService, cloud.Targets{Incomplete: true}, nil, []cloud.Notice{notice("New"),
+			settings}, "[New Setting]"},
+		"nodes changed": {causeNodes, cloud.Targets{Incomplete: true}, nil,
+			[]cloud.Notice{notice("New"), settings}, "[Setting]"},
+		"and one was there": {causeNodes, cloud.Targets{Incomplete: true}, []cloud.Notice{notice("Old"), settings},
+			[]cloud.Notice{notice("New"), settings}, "[Setting Old]"},
+		"and is not any more": {causeNodes, cloud.Targets{Incomplete: true}, []cloud.Notice{notice("Old")}, nil,
+			"[]"},
+		"no node matches": {causeNodes, cloud.Targets{Incomplete: true, Unmatched: true}, nil,
+			[]cloud.Notice{notice("New")}, "[NoNodeMatches]"},
 		"no node and no address": {causeNodes, cloud.Targets{NoEndpoints: true}, nil, nil, "[UnAvailableLoadBalancer]"},
 	}
 	for name, tt := range tests {
@@ -118,7 +127,8 @@ func TestNoticesOfNodesWait(t *testing.T) {
 			m := &memory{}
 			m.offered = tt.before
 			reasons := []string{}
-			for _, one := range noticesOf(m, wish{service: &corev1.Service{}, targets: tt.targets}, tt.cause, cloud.Comparison{Notices: tt.offered}) {
+			for _, one := range noticesOf(m, wish{service: &corev1.Service{}, targets: tt.targets}, tt.cause,
+				cloud.Comparison{Notices: tt.offered}) {
 				reasons = append(reasons, one.Reason)
 			}
 			if got := fmt.Sprint(reasons); got != tt.want {
@@ -138,7 +148,9 @@ func TestFailureIsToldOncePerStep(t *testing.T) {
 		wantList(r, "events", r.told(), "Normal EnsuringLoadBalancer", "Warning SyncLoadBalancerFailed")
 		want(r, "condition", r.condition("web", conditionProvisioned), "False Failed")
 		<-time.After(10 * time.Minute) // 5, 10, 20, 40, 80, 160, 300
-		if told := r.told(); len(told) < 6 || len(told) > 8 || slices.ContainsFunc(told, func(one string) bool { return one != "Warning SyncLoadBalancerFailed" }) {
+		if told := r.told(); len(told) < 6 || len(told) > 8 || slices.ContainsFunc(told, func(one string) bool {
+			return one != "Warning SyncLoadBalancerFailed"
+		}) {
 			r.Errorf("events in ten minutes: %q", told)
 		}
 		r.cloud.set(func(p *plain) { p.failing = nil })
@@ -159,7 +171,8 @@ func TestFailureOfAChangeAfterDrift(t *testing.T) {
 		r.told()
 		r.changeService("web", func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
 		r.settle()
-		if told := r.told(); !slices.Contains(told, "Warning SyncLoadBalancerFailed") || slices.Contains(told, "Warning LoadBalancerNotRepaired") {
+		if told := r.told(); !slices.Contains(told, "Warning SyncLoadBalancerFailed") ||
+			slices.Contains(told, "Warning LoadBalancerNotRepaired") {
 			t.Errorf("events %q, want one about the change", told)
 		}
 	})

@@ -71,14 +71,15 @@ func (f *fleet) sweep() (leaves bool, err error) {
 	return leaves, nil
 }
 
-// difference says whether a change of a node changes the targets of Services, and whether one leaves. Either may be nil. A node that is
-// excluded comes and goes without a difference: the endpoints on it do, too.
+// difference says whether a change of a node changes the targets of Services, and whether one leaves. Either may be
+// nil. A node that is excluded comes and goes without a difference: the endpoints on it do, too.
 func difference(before, after *corev1.Node) (differs, leaves bool) {
 	was, is := before != nil && cloud.Eligible(before), after != nil && cloud.Eligible(after)
 	switch {
 	case was == is && before != nil && after != nil:
 		other := before.Spec.ProviderID != after.Spec.ProviderID
-		return other || cloud.WithoutNetwork(before) != cloud.WithoutNetwork(after), other && before.Spec.ProviderID != ""
+		return other || cloud.WithoutNetwork(before) != cloud.WithoutNetwork(after), other &&
+			before.Spec.ProviderID != ""
 	case was:
 		return true, true
 	}

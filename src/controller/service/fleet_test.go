@@ -31,7 +31,8 @@ func TestNodeEventsDoNotRepeatFailures(t *testing.T) {
 	})
 }
 
-// TestNodes: those that join together are written together, those that leave soon, and what says nothing about targets costs nothing.
+// TestNodes: those that join together are written together, those that leave soon, and what says nothing about targets
+// costs nothing.
 func TestNodes(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.serve(2)
@@ -42,7 +43,8 @@ func TestNodes(t *testing.T) {
 			<-time.After(200 * time.Millisecond)
 		}
 		r.settle()
-		wantList(r, "three nodes join", r.cloud.done(), "update load balancer web: [vm-a vm-b] becomes [vm-a vm-b vm-c vm-d vm-e]")
+		wantList(r, "three nodes join", r.cloud.done(),
+			"update load balancer web: [vm-a vm-b] becomes [vm-a vm-b vm-c vm-d vm-e]")
 		wantList(r, "events", r.told(), "Normal UpdatedLoadBalancer")
 
 		looks := r.looks()
@@ -54,13 +56,16 @@ func TestNodes(t *testing.T) {
 		want(r, "looks because a node is not ready, or cordoned", r.looks()-looks, 0)
 
 		r.changeNode("c", func(n *corev1.Node) {
-			n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler", Effect: corev1.TaintEffectNoSchedule}}
+			n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler",
+				Effect: corev1.TaintEffectNoSchedule}}
 		})
 		<-time.After(leaveWindow + time.Millisecond)
-		wantList(r, "marked by the autoscaler", r.cloud.done(), "update load balancer web: [vm-a vm-b vm-c vm-d vm-e] becomes [vm-a vm-b vm-d vm-e]")
+		wantList(r, "marked by the autoscaler", r.cloud.done(),
+			"update load balancer web: [vm-a vm-b vm-c vm-d vm-e] becomes [vm-a vm-b vm-d vm-e]")
 		r.deleteNode("d")
 		<-time.After(leaveWindow + time.Millisecond)
-		wantList(r, "deleted", r.cloud.done(), "update load balancer web: [vm-a vm-b vm-d vm-e] becomes [vm-a vm-b vm-e]")
+		wantList(r, "deleted", r.cloud.done(),
+			"update load balancer web: [vm-a vm-b vm-d vm-e] becomes [vm-a vm-b vm-e]")
 		r.changeNode("e", func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""} })
 		<-time.After(leaveWindow + time.Millisecond)
 		wantList(r, "excluded", r.cloud.done(), "update load balancer web: [vm-a vm-b vm-e] becomes [vm-a vm-b]")
@@ -123,13 +128,16 @@ func TestNoNodeIsLeft(t *testing.T) {
 	})
 }
 
-// TestLocal: traffic goes to nodes with a ready endpoint; where there is none the nodes stay, and the owner hears of it.
+// TestLocal: traffic goes to nodes with a ready endpoint; where there is none the nodes stay, and the owner hears of
+// it.
 func TestLocal(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.addNode("c")
 		r.start(2)
 		r.setEndpoints("web", "a")
-		r.addService("web", func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal })
+		r.addService("web", func(s *corev1.Service) {
+			s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+		})
 		r.settle()
 		want(r, "one endpoint", r.cloud.has()["web"], "80/TCP to 30080 on vm-a")
 		r.setEndpoints("web", "a", "c", "c")
@@ -147,7 +155,9 @@ func TestLocal(t *testing.T) {
 		r.setEndpoints("web", "b")
 		r.settle()
 		want(r, "ready again", r.cloud.has()["web"], "80/TCP to 30080 on vm-b")
-		r.changeService("web", func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster })
+		r.changeService("web", func(s *corev1.Service) {
+			s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster
+		})
 		r.settle()
 		want(r, "policy Cluster", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b vm-c")
 		looks := r.looks()
@@ -157,8 +167,8 @@ func TestLocal(t *testing.T) {
 	})
 }
 
-// TestLocalOnExcludedNodes: when all ready endpoints are on nodes that are excluded or leaving, these serve, because nobody else can, and the
-// owner is told. As soon as another node has one, they do not serve any more.
+// TestLocalOnExcludedNodes: when all ready endpoints are on nodes that are excluded or leaving, these serve, because
+// nobody else can, and the owner is told. As soon as another node has one, they do not serve any more.
 func TestLocalOnExcludedNodes(t *testing.T) {
 	excluded := func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""} }
 	for name, leaves := range map[string]func(*corev1.Node){
@@ -181,9 +191,12 @@ func TestLocalOnExcludedNodes(t *testing.T) {
 				r.settle()
 				for _, name := range []string{"web", "new"} {
 					want(r, "targets of "+name, r.cloud.has()[name], "80/TCP to 30080 on vm-a")
-					want(r, "condition of "+name, r.condition(name, "LoadBalancerTargetsComplete"), "False EndpointsOnExcludedNodes")
+					want(r, "condition of "+name, r.condition(name, "LoadBalancerTargetsComplete"),
+						"False EndpointsOnExcludedNodes")
 				}
-				warnings := slices.DeleteFunc(r.toldInFull(), func(one string) bool { return !strings.HasPrefix(one, "Warning EndpointsOnExcludedNodes") })
+				warnings := slices.DeleteFunc(r.toldInFull(), func(one string) bool {
+					return !strings.HasPrefix(one, "Warning EndpointsOnExcludedNodes")
+				})
 				want(r, "warnings", len(warnings), 2)
 				want(r, "the nodes are named", strings.Contains(warnings[0], "being deleted: a. Its"), true)
 
@@ -199,7 +212,8 @@ func TestLocalOnExcludedNodes(t *testing.T) {
 	}
 }
 
-// TestLocalOnExcludedNodeThatJoins: an excluded node is known by the time that it has an endpoint, whenever it came and got its identity.
+// TestLocalOnExcludedNodeThatJoins: an excluded node is known by the time that it has an endpoint, whenever it came and
+// got its identity.
 func TestLocalOnExcludedNodeThatJoins(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.setEndpoints("web", "a")

@@ -15,15 +15,15 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// maxRounds bounds how often one look at a Service compares and writes. Two are needed where the cloud takes a load balancer and its
-// listeners in two steps.
+// maxRounds bounds how often one look at a Service compares and writes. Two are needed where the cloud takes a load
+// balancer and its listeners in two steps.
 const maxRounds = 3
 
 // errReported ends the work on a Service whose drift is reported only.
 var errReported = errors.New("it is left as it is, as configured")
 
-// keeper makes what one Service has in the cloud what it should be. It is called for one Service by one goroutine at a time, which
-// holds the Service's memory.
+// keeper makes what one Service has in the cloud what it should be. It is called for one Service by one goroutine at a
+// time, which holds the Service's memory.
 type keeper struct {
 	provider  cloud.LoadBalancers
 	behaviour cloud.LoadBalancerBehaviour
@@ -39,8 +39,8 @@ type wish struct {
 	protect func(context.Context) error
 }
 
-// ensure makes what the Service has in the cloud what it should be, and returns its addresses. While the cloud is busy the error is an
-// *api.RetryError with the time of the next look.
+// ensure makes what the Service has in the cloud what it should be, and returns its addresses. While the cloud is busy
+// the error is an *api.RetryError with the time of the next look.
 func (k *keeper) ensure(ctx context.Context, m *memory, w wish) (*corev1.LoadBalancerStatus, error) {
 	var cause cause
 	m.noticed = false
@@ -102,7 +102,8 @@ func (k *keeper) begin(ctx context.Context, m *memory, w wish, cause cause, plan
 	return nil
 }
 
-// maxWrites bounds how many writes one look at a Service makes, so that one with very many ports does not hold a worker for minutes.
+// maxWrites bounds how many writes one look at a Service makes, so that one with very many ports does not hold a worker
+// for minutes.
 const maxWrites = 25
 
 // applySome makes as many writes of a plan as one look may, and counts them.
@@ -134,8 +135,9 @@ func (k *keeper) arrived(m *memory, w wish, cause cause, found cloud.Comparison)
 	return status, nil
 }
 
-// refused is when nothing differs but what may not be put right, which lasts as long as the Service asks for it, unless it passes by
-// itself. The rest is as it should be; when that has changed without a change in Kubernetes, it is drift as it is without a refusal.
+// refused is when nothing differs but what may not be put right, which lasts as long as the Service asks for it, unless
+// it passes by itself. The rest is as it should be; when that has changed without a change in Kubernetes, it is drift
+// as it is without a refusal.
 func (k *keeper) refused(m *memory, w wish, cause cause, found cloud.Comparison) (*corev1.LoadBalancerStatus, error) {
 	text := found.Refused.Error()
 	passing, _ := k.provider.ClassifyError(found.Refused)
@@ -145,7 +147,8 @@ func (k *keeper) refused(m *memory, w wish, cause cause, found cloud.Comparison)
 	case cause == causeDrift && text != m.refused && k.behaviour.Drift != cloud.Off:
 		m.repairing = true
 		k.tellOnce(m, w.service, "", reasonDrifted,
-			"The load balancer of this Service was changed in the cloud, and the change cannot be reverted now: %s", text)
+			"The load balancer of this Service was changed in the cloud, and the change cannot be reverted now: %s",
+			text)
 		return nil, refusal{k.judged(found.Refused)}
 	}
 	m.forgive()
@@ -192,8 +195,8 @@ type retry struct {
 // Unwrap returns the reason, and what says when to come back.
 func (r *retry) Unwrap() []error { return []error{r.RetryError, r.cause} }
 
-// remove removes everything of the Service from the cloud. It returns nil only when nothing is left; an *api.RetryError while the cloud
-// is busy.
+// remove removes everything of the Service from the cloud. It returns nil only when nothing is left; an *api.RetryError
+// while the cloud is busy.
 func (k *keeper) remove(ctx context.Context, m *memory, service *corev1.Service) error {
 	m.unsettle()
 	found, err := k.provider.PlanDelete(ctx, service, false)
@@ -242,11 +245,12 @@ func (k *keeper) applyRemoval(ctx context.Context, m *memory, service *corev1.Se
 	return errMore()
 }
 
-// maxPollPause is the longest pause between two looks at a load balancer that failed, or takes too long: nobody waits for the second.
+// maxPollPause is the longest pause between two looks at a load balancer that failed, or takes too long: nobody waits
+// for the second.
 const maxPollPause = time.Minute
 
-// pending says what is waited for, and when to look again. When it failed, or takes longer than configured, the Service's owner is
-// told once, and looking goes on, ever more rarely.
+// pending says what is waited for, and when to look again. When it failed, or takes longer than configured, the
+// Service's owner is told once, and looking goes on, ever more rarely.
 func (k *keeper) pending(m *memory, service *corev1.Service, w cloud.Wait) error {
 	if w.Within > 0 {
 		return api.NewRetryError(w.Message, w.Within)
@@ -257,13 +261,16 @@ func (k *keeper) pending(m *memory, service *corev1.Service, w cloud.Wait) error
 	switch {
 	case w.Failed:
 		told = k.tellOnce(m, service, w.Object, reasonFailed,
-			"The cloud reports that %s failed: its status is %q. Ask the cloud's support for the cause, or delete it in the cloud: a new one is then created automatically.", w.Name, w.Status)
+			"The cloud reports that %s failed: its status is %q. Ask the cloud's support for the cause, or delete it "+
+				"in the cloud: a new one is then created automatically.", w.Name, w.Status)
 	case w.Slow && m.cause == causeDrift:
 		k.tellOnce(m, service, w.Object, reasonDrifted,
-			"The load balancer of this Service was changed in the cloud, and the change cannot be reverted now: %s", w.Message)
+			"The load balancer of this Service was changed in the cloud, and the change cannot be reverted now: %s",
+			w.Message)
 	case time.Since(since) > k.behaviour.SlowAfter:
 		told = k.tellOnce(m, service, w.Object, reasonSlow,
-			"%s is still %q after %s. The controller continues to check it, and nothing needs to be done in the cluster. If the status does not change soon, ask the cloud's support.",
+			"%s is still %q after %s. The controller continues to check it, and nothing needs to be done in the "+
+				"cluster. If the status does not change soon, ask the cloud's support.",
 			capital(w.Name), w.Status, k.behaviour.SlowAfter)
 	}
 	if w.Slow {
@@ -272,8 +279,8 @@ func (k *keeper) pending(m *memory, service *corev1.Service, w cloud.Wait) error
 	return api.NewRetryError(w.Message, k.pollPause(time.Since(told)))
 }
 
-// pollPause is how long to wait for something that nobody expects soon, or of which its owner was told that it fails or takes too long,
-// since so long ago: as long again, so that pauses double, within bounds.
+// pollPause is how long to wait for something that nobody expects soon, or of which its owner was told that it fails or
+// takes too long, since so long ago: as long again, so that pauses double, within bounds.
 func (k *keeper) pollPause(since time.Duration) time.Duration {
 	interval := k.behaviour.PollInterval
 	return min(max(since, interval), max(interval, maxPollPause))
@@ -286,8 +293,8 @@ func capital(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// reachedBy are what clients use before and after: addresses and hostnames, sorted. What is published of both is for the Service to change, so
-// they count where there are some before and after.
+// reachedBy are what clients use before and after: addresses and hostnames, sorted. What is published of both is for
+// the Service to change, so they count where there are some before and after.
 func reachedBy(before, after corev1.LoadBalancerStatus) (was, is []string) {
 	for _, part := range []func(corev1.LoadBalancerIngress) string{
 		func(ingress corev1.LoadBalancerIngress) string { return ingress.IP },

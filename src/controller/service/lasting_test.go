@@ -12,8 +12,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// TestLastingRefusal: what only a change of the Service can end is one event and one condition. It is not tried again, and is no error in
-// the log; a change of the Service is served at once.
+// TestLastingRefusal: what only a change of the Service can end is one event and one condition. It is not tried again,
+// and is no error in the log; a change of the Service is served at once.
 func TestLastingRefusal(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.start(1)
@@ -24,7 +24,8 @@ func TestLastingRefusal(t *testing.T) {
 		r.settle()
 		wantList(r, "events", r.told(), "Warning Wrong")
 		want(r, "what it asks for", r.condition("web", "LoadBalancerConfigValid"), "False Wrong")
-		want(r, "conditions about a load balancer that nobody makes", r.condition("web", conditionProvisioned)+r.condition("web", conditionSynced), "")
+		want(r, "conditions about a load balancer that nobody makes", r.condition("web", conditionProvisioned)+
+			r.condition("web", conditionSynced), "")
 		looks := r.looks()
 		<-time.After(driftPeriod - 10*time.Second)
 		want(r, "looks without a change", r.looks()-looks, 0)
@@ -54,8 +55,8 @@ func TestLastingRefusalOfOneThatServed(t *testing.T) {
 	})
 }
 
-// TestHealthInTheCondition: that a load balancer is there does not say that it serves. The condition says what the cloud tells about the health
-// of targets, as of the latest look, and is written only when that changes.
+// TestHealthInTheCondition: that a load balancer is there does not say that it serves. The condition says what the
+// cloud tells about the health of targets, as of the latest look, and is written only when that changes.
 func TestHealthInTheCondition(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.cloud.set(func(p *plain) { p.health = "Nobody knows." })

@@ -13,8 +13,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// Library makes of a cloud.LoadBalancers what k8s.io/cloud-provider wants of a cloud. The controller of this package takes the
-// provider out of it again; another one may call the methods, from any number of goroutines.
+// Library makes of a cloud.LoadBalancers what k8s.io/cloud-provider wants of a cloud. The controller of this package
+// takes the provider out of it again; another one may call the methods, from any number of goroutines.
 type Library struct {
 	keeper
 	memories memories[types.UID]
@@ -23,7 +23,8 @@ type Library struct {
 var _ cloudprovider.LoadBalancer = (*Library)(nil)
 
 // NewLibrary returns it; what its methods have to tell the owners of Services goes to the recorder.
-func NewLibrary(provider cloud.LoadBalancers, behaviour cloud.LoadBalancerBehaviour, recorder record.EventRecorder) *Library {
+func NewLibrary(provider cloud.LoadBalancers, behaviour cloud.LoadBalancerBehaviour,
+	recorder record.EventRecorder) *Library {
 	return &Library{keeper: keeper{provider: provider, behaviour: behaviour, recorder: recorder, metrics: newMetrics()}}
 }
 
@@ -32,9 +33,10 @@ func (l *Library) GetLoadBalancerName(_ context.Context, _ string, service *core
 	return cloudprovider.DefaultLoadBalancerName(service)
 }
 
-// GetLoadBalancer says whether anything of the Service is in the cloud: its caller removes the finalizer when nothing is, so what is
-// left over of a load balancer counts, too.
-func (l *Library) GetLoadBalancer(ctx context.Context, _ string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
+// GetLoadBalancer says whether anything of the Service is in the cloud: its caller removes the finalizer when nothing
+// is, so what is left over of a load balancer counts, too.
+func (l *Library) GetLoadBalancer(ctx context.Context, _ string,
+	service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
 	m := l.memories.of(service.UID)
 	m.Lock()
 	defer m.Unlock()
@@ -51,9 +53,10 @@ func (l *Library) GetLoadBalancer(ctx context.Context, _ string, service *corev1
 	return found.Status.DeepCopy(), true, nil
 }
 
-// EnsureLoadBalancer makes what the Service has in the cloud what it should be and returns its addresses. While the cloud is still
-// busy it returns an *api.RetryError with the time of the next look.
-func (l *Library) EnsureLoadBalancer(ctx context.Context, _ string, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+// EnsureLoadBalancer makes what the Service has in the cloud what it should be and returns its addresses. While the
+// cloud is still busy it returns an *api.RetryError with the time of the next look.
+func (l *Library) EnsureLoadBalancer(ctx context.Context, _ string, service *corev1.Service,
+	nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 	m := l.memories.of(service.UID)
 	m.Lock()
 	defer m.Unlock()
@@ -70,13 +73,16 @@ func (l *Library) targetsOf(service *corev1.Service, nodes []*corev1.Node) cloud
 	case selector == nil:
 		return all
 	}
-	chosen := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !selector.Matches(labels.Set(node.Labels)) })
+	chosen := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool {
+		return !selector.Matches(labels.Set(node.Labels))
+	})
 	return cloud.ChooseTargets(chosen, l.provider.Identify).Outside(all)
 }
 
-// UpdateLoadBalancer gives the Service's load balancer the machines of the nodes. A Service that has nothing in the cloud is left to
-// EnsureLoadBalancer, before which it gets the finalizer that prevents a leak.
-func (l *Library) UpdateLoadBalancer(ctx context.Context, _ string, service *corev1.Service, nodes []*corev1.Node) error {
+// UpdateLoadBalancer gives the Service's load balancer the machines of the nodes. A Service that has nothing in the
+// cloud is left to EnsureLoadBalancer, before which it gets the finalizer that prevents a leak.
+func (l *Library) UpdateLoadBalancer(ctx context.Context, _ string, service *corev1.Service,
+	nodes []*corev1.Node) error {
 	if service.DeletionTimestamp != nil {
 		return nil
 	}
@@ -96,8 +102,8 @@ func (l *Library) UpdateLoadBalancer(ctx context.Context, _ string, service *cor
 	return err
 }
 
-// EnsureLoadBalancerDeleted removes everything of the Service from the cloud, in as many calls as the cloud needs: it returns an error
-// until nothing is left, and nil only then.
+// EnsureLoadBalancerDeleted removes everything of the Service from the cloud, in as many calls as the cloud needs: it
+// returns an error until nothing is left, and nil only then.
 func (l *Library) EnsureLoadBalancerDeleted(ctx context.Context, _ string, service *corev1.Service) error {
 	m := l.memories.of(service.UID)
 	m.Lock()

@@ -34,11 +34,13 @@ func TestLibrary(t *testing.T) {
 			t.Errorf("update of nothing: error %v, made %v", err, r.cloud.has())
 		}
 		_, err := l.EnsureLoadBalancer(t.Context(), "", web, r.nodesOf())
-		if again, asked := errors.AsType[*api.RetryError](err); !asked || again.RetryAfter() != r.behaviour.PollInterval {
+		if again, asked := errors.AsType[*api.RetryError](err); !asked ||
+			again.RetryAfter() != r.behaviour.PollInterval {
 			t.Errorf("error %v, want one to come back in %s", err, r.behaviour.PollInterval)
 		}
 		<-time.After(10 * time.Second)
-		if status, err := l.EnsureLoadBalancer(t.Context(), "", web, r.nodesOf()); err != nil || status.Ingress[0].IP != "192.0.2.1" {
+		if status, err := l.EnsureLoadBalancer(t.Context(), "", web, r.nodesOf()); err != nil ||
+			status.Ingress[0].IP != "192.0.2.1" {
 			t.Errorf("status %v, error %v", status, err)
 		}
 		if status, exists, err := l.GetLoadBalancer(t.Context(), "", web); err != nil || !exists || status == nil {
@@ -65,7 +67,8 @@ func TestLibrary(t *testing.T) {
 		if err := l.EnsureLoadBalancerDeleted(t.Context(), "", web); err != nil {
 			t.Fatal(err)
 		}
-		if _, exists, err := l.GetLoadBalancer(t.Context(), "", stale); err != nil || exists || len(l.memories.all()) > 0 {
+		if _, exists, err := l.GetLoadBalancer(t.Context(), "", stale); err != nil || exists ||
+			len(l.memories.all()) > 0 {
 			t.Errorf("exists %v, error %v, remembered %d", exists, err, len(l.memories.all()))
 		}
 	})

@@ -25,8 +25,8 @@ const (
 	causeRemoval cause = "removal" // it is to have no load balancer any more
 )
 
-// memory is what is known of one Service besides what Kubernetes and the cloud have. Nothing in it is needed after a restart: it keeps
-// events from being repeated, and says what is new. Who holds its lock works on the Service.
+// memory is what is known of one Service besides what Kubernetes and the cloud have. Nothing in it is needed after a
+// restart: it keeps events from being repeated, and says what is new. Who holds its lock works on the Service.
 type memory struct {
 	sync.Mutex
 	knowledge
@@ -109,11 +109,13 @@ type telling struct {
 	at     time.Time
 }
 
-// causeOf says why something may differ for a wish, whose traffic is to go to these machines, and of which something is refused, "" for
-// nothing. It remembers wish and machines. What was refused, and is not any more, is still the Service's wish.
+// causeOf says why something may differ for a wish, whose traffic is to go to these machines, and of which something is
+// refused, "" for nothing. It remembers wish and machines. What was refused, and is not any more, is still the
+// Service's wish.
 func (m *memory) causeOf(w wish, machines []string, refused string) cause {
 	same := m.service != nil && cloud.SameDesired(m.service, w.service) && (m.refused == "" || m.refused == refused)
-	targets := slices.Equal(m.machines, machines) && slices.Equal(m.joining, w.targets.Joining) && m.partial == w.targets.Incomplete
+	targets := slices.Equal(m.machines, machines) && slices.Equal(m.joining, w.targets.Joining) &&
+		m.partial == w.targets.Incomplete
 	switch {
 	case same && targets && (m.settled || m.cause == causeDrift):
 		m.cause = causeDrift
@@ -131,14 +133,17 @@ func (m *memory) causeOf(w wish, machines []string, refused string) cause {
 // seen remembers how things are, for metrics, and since when a target is left out.
 func (m *memory) seen(service *corev1.Service, found cloud.Comparison) {
 	m.health = found.Health
-	leftOut := found.LeftOut || slices.ContainsFunc(found.Notices, func(one cloud.Notice) bool { return one.Topic == cloud.Nodes })
+	leftOut := found.LeftOut || slices.ContainsFunc(found.Notices, func(one cloud.Notice) bool {
+		return one.Topic == cloud.Nodes
+	})
 	if !leftOut {
 		m.leftOut = time.Time{}
 	} else if m.leftOut.IsZero() {
 		m.leftOut = time.Now()
 	}
 	differs := m.repairing || (m.cause == causeDrift && len(found.Plan) > 0)
-	m.facts.Store(&facts{uid: service.UID, state: cmp.Or(found.State, "none"), targets: len(found.Machines), repairing: differs})
+	m.facts.Store(&facts{uid: service.UID, state: cmp.Or(found.State, "none"), targets: len(found.Machines),
+		repairing: differs})
 }
 
 // leaves records what a write that succeeded has left in the cloud.

@@ -10,7 +10,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// TestNothingIsForgottenToBeForgotten: what is remembered of a Service is in one value, so that a new field is forgotten with the others.
+// TestNothingIsForgottenToBeForgotten: what is remembered of a Service is in one value, so that a new field is
+// forgotten with the others.
 func TestNothingIsForgottenToBeForgotten(t *testing.T) {
 	for field := range reflect.TypeFor[memory]().Fields() {
 		switch field.Name {
@@ -22,7 +23,8 @@ func TestNothingIsForgottenToBeForgotten(t *testing.T) {
 	m := &memory{}
 	service := &corev1.Service{}
 	m.settle(service, cloud.Comparison{LeftOut: true})
-	m.cause, m.foreign, m.refused, m.noticed, m.unfinished, m.told = causeDrift, true, "SCTP", true, &progress{}, map[string]telling{reasonSlow: {}}
+	m.cause, m.foreign, m.refused, m.noticed, m.unfinished, m.told = causeDrift, true, "SCTP", true, &progress{},
+		map[string]telling{reasonSlow: {}}
 	m.reset()
 	if !reflect.ValueOf(m.knowledge).IsZero() || m.facts.Load() != nil {
 		t.Errorf("after a reset it still knows %+v", m.knowledge)
@@ -43,7 +45,8 @@ func TestSettled(t *testing.T) {
 			t.Errorf("effort.%s is not in this test", effort.Type().Field(i).Name)
 		}
 	}
-	m.notices, m.machines, m.repair, m.refused = []cloud.Notice{{}}, []string{"vm-a"}, repair{what: "ports", times: 2}, "SCTP"
+	m.notices, m.machines, m.repair, m.refused = []cloud.Notice{{}}, []string{"vm-a"}, repair{what: "ports", times: 2},
+		"SCTP"
 	m.settle(&corev1.Service{}, cloud.Comparison{})
 	if !reflect.ValueOf(m.effort).IsZero() || !m.settled || m.refused != "" {
 		t.Errorf("settled, it remembers %+v", m.knowledge)
@@ -85,7 +88,8 @@ func TestCause(t *testing.T) {
 			}
 			w := wish{service: tt.service, targets: cloud.Targets{Joining: tt.joining}}
 			m.refused = "SCTP"
-			if got := m.causeOf(w, tt.machines, "SCTP"); got != tt.want || m.settled != (tt.settled && got == causeDrift) {
+			if got := m.causeOf(w, tt.machines, "SCTP"); got != tt.want ||
+				m.settled != (tt.settled && got == causeDrift) {
 				t.Errorf("cause %s, settled %v; want %s", got, m.settled, tt.want)
 			}
 			if got := m.causeOf(w, tt.machines, "SCTP"); tt.want == causeDrift && got != causeDrift {

@@ -45,22 +45,32 @@ func librarySeconds() []float64 { return prometheus.ExponentialBuckets(1, 2, 15)
 
 func newMetrics() *metrics {
 	return &metrics{
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Subsystem: subsystem, Name: "reconcile_duration_seconds",
-			Help: "Duration of a sync of a Service including writes to the cloud, in seconds.", Buckets: seconds()}, []string{"result"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Subsystem: subsystem,
+			Name: "reconcile_duration_seconds",
+			Help: "Duration of a sync of a Service including writes to the cloud, in seconds.", Buckets: seconds()},
+			[]string{"result"}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "writes_total",
 			Help: "Number of writes to the cloud for Services."}, []string{"verb", "kind", "cause", "result"}),
 		drift: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "drift_total",
-			Help: "Number of changes in the cloud that were not made by this program and not caused by a change in Kubernetes."}, []string{"verb", "kind"}),
+			Help: "Number of changes in the cloud that were not made by this program and not caused by a change in " +
+				"Kubernetes."}, []string{"verb", "kind"}),
 		patrolled: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "patrol_timestamp_seconds",
-			Help: "Time at which the last complete check for drift and orphans ended, as a Unix timestamp in seconds. 0 before the first check."}),
-		syncs: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: librarySubsystem, Name: "loadbalancer_sync_total",
+			Help: "Time at which the last complete check for drift and orphans ended, as a Unix timestamp in " +
+				"seconds. 0 before the first check."}),
+		syncs: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: librarySubsystem,
+			Name: "loadbalancer_sync_total",
 			Help: "Number of load balancers whose targets were updated after a change of nodes."}),
-		nodeErrors: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: librarySubsystem, Name: "nodesync_error_total",
+		nodeErrors: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: librarySubsystem,
+			Name: "nodesync_error_total",
 			Help: "Number of load balancers whose targets could not be updated after a change of nodes."}),
-		nodeLatency: prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: librarySubsystem, Name: "nodesync_latency_seconds",
-			Help: "Time from a change of nodes until all load balancers were synced, in seconds.", Buckets: librarySeconds()}),
-		hostLatency: prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: librarySubsystem, Name: "update_loadbalancer_host_latency_seconds",
-			Help: "Time to update the targets of one load balancer after a change of nodes, in seconds.", Buckets: librarySeconds()}),
+		nodeLatency: prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: librarySubsystem,
+			Name:    "nodesync_latency_seconds",
+			Help:    "Time from a change of nodes until all load balancers were synced, in seconds.",
+			Buckets: librarySeconds()}),
+		hostLatency: prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: librarySubsystem,
+			Name:    "update_loadbalancer_host_latency_seconds",
+			Help:    "Time to update the targets of one load balancer after a change of nodes, in seconds.",
+			Buckets: librarySeconds()}),
 	}
 }
 
@@ -108,7 +118,8 @@ func resultOf(err error) string {
 // Collectors are the controller's metrics.
 func (c *Controller) Collectors() []prometheus.Collector {
 	m := c.metrics
-	return []prometheus.Collector{m.duration, m.writes, m.drift, m.shown, m.patrolled, m.syncs, m.nodeErrors, m.nodeLatency, m.hostLatency}
+	return []prometheus.Collector{m.duration, m.writes, m.drift, m.shown, m.patrolled, m.syncs, m.nodeErrors,
+		m.nodeLatency, m.hostLatency}
 }
 
 // Described are metrics like those of a controller, with nothing to tell, for whoever describes them.
@@ -131,10 +142,13 @@ func (m *metrics) observe(c *Controller) {
 	}
 	m.shown = census{
 		Controller: c,
-		balancers:  desc("load_balancers", "Number of Services, by the state of their load balancer as the cloud names it. \"none\" if there is no load balancer.", "state"),
-		targets:    desc("targets", "Total number of targets of the load balancers of all Services."),
-		drifted:    desc("drifted", "Number of Services whose load balancer was changed in the cloud and is not repaired."),
-		orphans:    desc("orphans", "Number of objects in the cloud that belong to Services that do not exist any more.", "kind"),
+		balancers: desc("load_balancers", "Number of Services, by the state of their load balancer as the cloud "+
+			"names it. \"none\" if there is no load balancer.", "state"),
+		targets: desc("targets", "Total number of targets of the load balancers of all Services."),
+		drifted: desc("drifted",
+			"Number of Services whose load balancer was changed in the cloud and is not repaired."),
+		orphans: desc("orphans",
+			"Number of objects in the cloud that belong to Services that do not exist any more.", "kind"),
 	}
 }
 

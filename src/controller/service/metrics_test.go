@@ -61,7 +61,8 @@ service_lb_writes_total{cause="service",kind="load balancer",result="failed",ver
 # TYPE service_controller_loadbalancer_sync_total counter
 service_controller_loadbalancer_sync_total 1
 `
-		names := []string{"service_lb_drift_total", "service_lb_drifted", "service_lb_load_balancers", "service_lb_orphans", "service_lb_targets",
+		names := []string{"service_lb_drift_total", "service_lb_drifted", "service_lb_load_balancers",
+			"service_lb_orphans", "service_lb_targets",
 			"service_lb_writes_total", "service_controller_loadbalancer_sync_total"}
 		if err := testutil.GatherAndCompare(registry, strings.NewReader(expected), names...); err != nil {
 			t.Error(err)

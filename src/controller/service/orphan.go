@@ -38,8 +38,8 @@ type orphan struct {
 // orphanPrefix begins the keys of orphans in the queue; the UID follows. No Service has such a key.
 const orphanPrefix = "orphan "
 
-// minLooks is how many looks in a row must find an orphan before it counts as one: its Service may be on its way out, or, with a cache
-// that is behind, on its way in.
+// minLooks is how many looks in a row must find an orphan before it counts as one: its Service may be on its way out,
+// or, with a cache that is behind, on its way in.
 const minLooks = 2
 
 // tended are the UIDs of the Services that are being worked on, also of those that are gone.
@@ -90,8 +90,9 @@ func (o *orphanage) parts() []cloud.ManagedObject {
 	return parts
 }
 
-// handle reports an orphan, once, and removes it if that is wanted. Most says that more than half of what the cluster has in the cloud
-// are orphans: then it is rather the cluster that is another one, or was restored, and nothing is removed.
+// handle reports an orphan, once, and removes it if that is wanted. Most says that more than half of what the cluster
+// has in the cloud are orphans: then it is rather the cluster that is another one, or was restored, and nothing is
+// removed.
 func (c *Controller) handle(ctx context.Context, uid types.UID, one *orphan, most bool) {
 	former := formerOf(uid, one)
 	logger := klog.FromContext(ctx).WithValues("service", klog.KObj(former), "uid", uid)
@@ -104,18 +105,23 @@ func (c *Controller) handle(ctx context.Context, uid types.UID, one *orphan, mos
 		advice := "Delete it in the cloud, or set loadBalancer.removeOrphans to true."
 		switch {
 		case one.served:
-			advice = "Another controller that is now responsible for that Service may use it. If none does, delete it in the cloud."
+			advice = "Another controller that is now responsible for that Service may use it. If none does, delete " +
+				"it in the cloud."
 		case kept:
-			advice = "It is kept, because its Service had the annotation on-delete: keep. Adopt it with another Service, or delete it in the cloud."
+			advice = "It is kept, because its Service had the annotation on-delete: keep. Adopt it with another " +
+				"Service, or delete it in the cloud."
 		case unlabelled:
 			advice = "It lost its labels, so nothing of this Service is deleted. Delete all of it in the cloud."
 		case remove:
 			advice = "It is being deleted, as configured."
 		case c.behaviour.RemoveOrphans:
-			advice = "It is not deleted, although removeOrphans is set, because most objects that this cluster has in the cloud belong to no Service, or because its labels are incomplete. Check that the program runs in the right cluster, and delete the object in the cloud."
+			advice = "It is not deleted, although removeOrphans is set, because most objects that this cluster has " +
+				"in the cloud belong to no Service, or because its labels are incomplete. Check that the program " +
+				"runs in the right cluster, and delete the object in the cloud."
 		}
 		c.recorder.Eventf(c.concerned(former), corev1.EventTypeWarning, reasonOrphaned,
-			"The cloud has %s of a Service that is not in this cluster any more, or has a load balancer of another class (%s, UID %s). %s",
+			"The cloud has %s of a Service that is not in this cluster any more, or has a load balancer of another "+
+				"class (%s, UID %s). %s",
 			namesOf(one.parts), klog.KObj(former), uid, advice)
 		logger.Info("The cloud has something of a Service that is gone", "what", namesOf(one.parts), "advice", advice)
 	}
@@ -141,13 +147,15 @@ func (o *orphanage) removable(uid types.UID) (*orphan, *corev1.Service) {
 	return nil, nil
 }
 
-// removeOrphan removes what a Service left behind, after the API server has said that it is gone: the cache may be behind.
+// removeOrphan removes what a Service left behind, after the API server has said that it is gone: the cache may be
+// behind.
 func (c *Controller) removeOrphan(ctx context.Context, uid types.UID) error {
 	one, former := c.orphanage.removable(uid)
 	if one == nil {
 		return nil
 	}
-	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, former.Name).String()}
+	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField,
+		former.Name).String()}
 	current, err := c.client.CoreV1().Services(former.Namespace).List(ctx, options)
 	if err != nil {
 		return fmt.Errorf("asking whether Service %s is gone: %w", klog.KObj(former), err)
@@ -165,13 +173,16 @@ func (c *Controller) removeOrphan(ctx context.Context, uid types.UID) error {
 	return nil
 }
 
-// concerned is what an event about a Service that is gone is about: the Service, or, where no other one is left in its namespace, the
-// namespace. That may be gone, too, and nothing can be said in one that is: events about namespaces are in the namespace default.
+// concerned is what an event about a Service that is gone is about: the Service, or, where no other one is left in its
+// namespace, the namespace. That may be gone, too, and nothing can be said in one that is: events about namespaces are
+// in the namespace default.
 func (c *Controller) concerned(former *corev1.Service) runtime.Object {
-	if left, err := c.services.Services(former.Namespace).List(labels.Everything()); former.Namespace == "" || err != nil || len(left) > 0 {
+	if left, err := c.services.Services(former.Namespace).List(labels.Everything()); former.Namespace == "" ||
+		err != nil || len(left) > 0 {
 		return former
 	}
-	return &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: former.Namespace}}
+	return &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+		ObjectMeta: metav1.ObjectMeta{Name: former.Namespace}}
 }
 
 // formerOf stands for a Service that is not there any more.

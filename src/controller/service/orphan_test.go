@@ -64,11 +64,14 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// TestOrphanIsKept while the API server, which knows better than the cache, says that its Service is there, or does not say anything.
+// TestOrphanIsKept while the API server, which knows better than the cache, says that its Service is there, or does not
+// say anything.
 func TestOrphanIsKept(t *testing.T) {
 	answers := map[string]clienttesting.ReactionFunc{
 		"its Service is there": func(clienttesting.Action) (bool, runtime.Object, error) {
-			return true, &corev1.ServiceList{Items: []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "lost", UID: "uid-lost"}}}}, nil
+			return true,
+				&corev1.ServiceList{Items: []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop",
+					Name: "lost", UID: "uid-lost"}}}}, nil
 		},
 		"nobody answers": refuse,
 	}
@@ -77,13 +80,14 @@ func TestOrphanIsKept(t *testing.T) {
 			inRig(t, func(r *rig) {
 				r.behaviour.RemoveOrphans = true
 				var asked, started atomic.Bool
-				r.cluster.PrependReactor("list", "services", func(action clienttesting.Action) (bool, runtime.Object, error) {
-					if !started.Load() { // those are the informer's
-						return false, nil, nil
-					}
-					asked.Store(true)
-					return answer(action)
-				})
+				r.cluster.PrependReactor("list", "services",
+					func(action clienttesting.Action) (bool, runtime.Object, error) {
+						if !started.Load() { // those are the informer's
+							return false, nil, nil
+						}
+						asked.Store(true)
+						return answer(action)
+					})
 				r.addService("web")
 				r.start(1)
 				started.Store(true)
@@ -116,7 +120,8 @@ func TestKeptOrphan(t *testing.T) {
 		r.cloud.set(func(p *plain) { p.balancers["uid-lost"].kept = true })
 		<-time.After(4 * driftPeriod)
 		want(r, "load balancers", len(r.cloud.has()), 2)
-		if told := strings.Join(r.toldInFull(), " "); !strings.Contains(told, "It is kept, because its Service had the annotation on-delete: keep.") {
+		if told := strings.Join(r.toldInFull(), " "); !strings.Contains(told,
+			"It is kept, because its Service had the annotation on-delete: keep.") {
 			t.Errorf("told %s", told)
 		}
 	})
@@ -130,14 +135,16 @@ func TestLargeOrphan(t *testing.T) {
 		<-time.After(2 * driftPeriod)
 		r.settle()
 		want(r, "load balancers", len(r.cloud.has()), 1)
-		wantList(r, "events", r.told(), "Normal EnsuringLoadBalancer", "Normal EnsuredLoadBalancer", "Warning LoadBalancerOrphaned",
+		wantList(r, "events", r.told(), "Normal EnsuringLoadBalancer", "Normal EnsuredLoadBalancer",
+			"Warning LoadBalancerOrphaned",
 			"Normal DeletingLoadBalancer", "Normal DeletedLoadBalancer")
 		<-time.After(3 * driftPeriod)
 		wantList(r, "events afterwards", r.told())
 	})
 }
 
-// TestOrphanThatFailsToGo is tried again, and no more once it does not count as one: most of what there is may be orphans by then.
+// TestOrphanThatFailsToGo is tried again, and no more once it does not count as one: most of what there is may be
+// orphans by then.
 func TestOrphanThatFailsToGo(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.beginWithOrphan()

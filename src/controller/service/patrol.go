@@ -13,8 +13,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/priorityqueue"
 )
 
-// patrol looks from time to time, until ctx ends, whether what Services have in the cloud is still what they should have, and whether
-// the cloud has something of Services that are gone.
+// patrol looks from time to time, until ctx ends, whether what Services have in the cloud is still what they should
+// have, and whether the cloud has something of Services that are gone.
 func (c *Controller) patrol(ctx context.Context) {
 	if c.behaviour.DriftPeriod <= 0 {
 		return

@@ -18,7 +18,8 @@ import (
 
 // refuse is an API server that allows nothing.
 func refuse(action clienttesting.Action) (bool, runtime.Object, error) {
-	return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: action.GetResource().Resource}, "", errors.New("not allowed"))
+	return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: action.GetResource().Resource}, "",
+		errors.New("not allowed"))
 }
 
 // TestDrift is repaired, or reported, or not looked for.
@@ -29,9 +30,12 @@ func TestDrift(t *testing.T) {
 		events    []string
 		condition string
 	}{
-		"repair": {func(*cloud.LoadBalancerBehaviour) {}, "80/TCP to 30080 on vm-a vm-b", []string{"Warning LoadBalancerDrifted"}, ""},
-		"report": {func(b *cloud.LoadBalancerBehaviour) { b.Drift = cloud.Report }, "80/TCP to 30080 on vm-x", []string{"Warning LoadBalancerDrifted"}, "True LoadBalancerDrifted"},
-		"off":    {func(b *cloud.LoadBalancerBehaviour) { b.DriftPeriod = 0 }, "80/TCP to 30080 on vm-x", nil, ""},
+		"repair": {func(*cloud.LoadBalancerBehaviour) {}, "80/TCP to 30080 on vm-a vm-b",
+			[]string{"Warning LoadBalancerDrifted"}, ""},
+		"report": {func(b *cloud.LoadBalancerBehaviour) {
+			b.Drift = cloud.Report
+		}, "80/TCP to 30080 on vm-x", []string{"Warning LoadBalancerDrifted"}, "True LoadBalancerDrifted"},
+		"off": {func(b *cloud.LoadBalancerBehaviour) { b.DriftPeriod = 0 }, "80/TCP to 30080 on vm-x", nil, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +50,8 @@ func TestDrift(t *testing.T) {
 
 				r.changeService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"changed": "yes"} })
 				r.settle()
-				want(r, "after a change of the Service the cloud has", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
+				want(r, "after a change of the Service the cloud has", r.cloud.has()["web"],
+					"80/TCP to 30080 on vm-a vm-b")
 				if tt.condition != "" {
 					want(r, "condition", r.condition("web", conditionDrifted), "False AsWanted")
 				}
@@ -55,8 +60,8 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// TestDriftBesideARefusal: that something is refused as long as the Service asks for it makes no drift of its other ports, and does not
-// let them be written in spite of the mode.
+// TestDriftBesideARefusal: that something is refused as long as the Service asks for it makes no drift of its other
+// ports, and does not let them be written in spite of the mode.
 func TestDriftBesideARefusal(t *testing.T) {
 	tests := map[cloud.DriftMode]struct{ has, events string }{
 		cloud.Repair: {"80/TCP to 30080 on vm-a vm-b", "Warning LoadBalancerDrifted"},
@@ -64,14 +69,18 @@ func TestDriftBesideARefusal(t *testing.T) {
 		cloud.Off:    {"80/TCP to 30080 on vm-x", ""},
 	}
 	others := func(told []string) string { // than that it is refused, which goes on being told
-		return strings.Join(slices.DeleteFunc(told, func(one string) bool { return one == "Warning SyncLoadBalancerFailed" }), ", ")
+		return strings.Join(slices.DeleteFunc(told, func(one string) bool {
+			return one == "Warning SyncLoadBalancerFailed"
+		}), ", ")
 	}
 	for mode, tt := range tests {
 		t.Run(string(mode), func(t *testing.T) {
 			inRig(t, func(r *rig) {
 				r.behaviour.Drift = mode
 				r.start(1)
-				web := r.addService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"plain/refused": "no SCTP"} })
+				web := r.addService("web", func(s *corev1.Service) {
+					s.Annotations = map[string]string{"plain/refused": "no SCTP"}
+				})
 				r.settle()
 				want(r, "made", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
 				want(r, "address", strings.Join(addressesOf(r.service("web").Status.LoadBalancer), " "), "192.0.2.1")
@@ -86,11 +95,13 @@ func TestDriftBesideARefusal(t *testing.T) {
 				want(r, "events", others(r.told()), tt.events)
 				r.addNode("c")
 				r.settle()
-				want(r, "after a change of nodes the cloud has", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b vm-c")
+				want(r, "after a change of nodes the cloud has", r.cloud.has()["web"],
+					"80/TCP to 30080 on vm-a vm-b vm-c")
 				r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{"vm-x"} })
 				r.changeService("web", func(s *corev1.Service) { s.Annotations = nil })
 				r.settle()
-				want(r, "when nothing is refused any more the cloud has", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b vm-c")
+				want(r, "when nothing is refused any more the cloud has", r.cloud.has()["web"],
+					"80/TCP to 30080 on vm-a vm-b vm-c")
 				want(r, "condition", r.condition("web", conditionSynced), "True AsWanted")
 			})
 		})
@@ -178,6 +189,7 @@ func TestSomebodyKeepsChangingIt(t *testing.T) {
 			<-time.After(driftPeriod)
 			want(r, "the cloud has", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
 		}
-		wantList(r, "events", r.told(), "Warning LoadBalancerDrifted", "Warning LoadBalancerDrifted", "Warning LoadBalancerDrifted")
+		wantList(r, "events", r.told(), "Warning LoadBalancerDrifted", "Warning LoadBalancerDrifted",
+			"Warning LoadBalancerDrifted")
 	})
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// plain is a cloud whose load balancers have ports and machines, and nothing else: no listeners, no target groups, no health checks.
+// plain is a cloud whose load balancers have ports and machines, and nothing else: no listeners, no target groups, no
+// health checks.
 type plain struct {
 	mu        sync.Mutex
 	balancers map[types.UID]*plainBalancer
@@ -124,14 +125,16 @@ func (p *plain) compare(service *corev1.Service, targets cloud.Targets) (cloud.C
 		}
 	} else if !slices.Equal(balancer.machines, want) {
 		why := fmt.Sprintf("%v becomes %v", balancer.machines, want)
-		found.Plan = append(found.Plan, writeOf(cloud.Update, service, why, plainWrite{Machines: want, Retargets: true}))
+		found.Plan = append(found.Plan, writeOf(cloud.Update, service, why,
+			plainWrite{Machines: want, Retargets: true}))
 	}
 	if found.State == "ready" {
 		found.Health = p.health
 		found.Status = corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: balancer.address}}}
 		return found, nil
 	}
-	found.Wait = &cloud.Wait{Object: balancer.address, Name: "load balancer " + service.Name, Status: found.State, Failed: found.State == "failed",
+	found.Wait = &cloud.Wait{Object: balancer.address, Name: "load balancer " + service.Name, Status: found.State,
+		Failed:  found.State == "failed",
 		Message: fmt.Sprintf("load balancer %s is %s", service.Name, found.State)}
 	return found, nil
 }
@@ -240,7 +243,8 @@ func (p *plain) ListManaged(context.Context) ([]cloud.ManagedObject, error) {
 	defer p.mu.Unlock()
 	var owned []cloud.ManagedObject
 	for _, uid := range slices.Sorted(maps.Keys(p.balancers)) {
-		owned = append(owned, cloud.ManagedObject{Service: p.balancers[uid].owner, UID: uid, Kind: "load balancer", Name: p.balancers[uid].owner.Name, Identity: p.balancers[uid].address, Retained: p.balancers[uid].kept})
+		owned = append(owned, cloud.ManagedObject{Service: p.balancers[uid].owner, UID: uid, Kind: "load balancer",
+			Name: p.balancers[uid].owner.Name, Identity: p.balancers[uid].address, Retained: p.balancers[uid].kept})
 	}
 	return owned, nil
 }

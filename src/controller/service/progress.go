@@ -11,11 +11,13 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// progress is what was written for one Service, in one look or in several that follow each other directly, towards one desired state.
+// progress is what was written for one Service, in one look or in several that follow each other directly, towards one
+// desired state.
 type progress struct {
 	service  *corev1.Service
 	machines []string
-	// left counts by operation, for each one that was written, how many of the same text the plan had that were not written yet.
+	// left counts by operation, for each one that was written, how many of the same text the plan had that were not
+	// written yet.
 	left map[string]int
 }
 
@@ -33,8 +35,10 @@ func (p *progress) check(plan cloud.Plan) error {
 	for _, operation := range plan {
 		text := operation.String()
 		if left, written := p.left[text]; written && needed[text] > left {
-			return fmt.Errorf("the cloud does not keep what is written: %q was written and is needed again, with %d writes in all; "+
-				"it is retried automatically; if the problem persists, look for another program that changes the object, or ask the cloud's support", text, len(plan))
+			return fmt.Errorf("the cloud does not keep what is written: %q was written and is needed again, with %d "+
+				"writes in all; "+
+				"it is retried automatically; if the problem persists, look for another program that changes the "+
+				"object, or ask the cloud's support", text, len(plan))
 		}
 	}
 	return nil
@@ -59,5 +63,6 @@ func countOf(plan cloud.Plan) map[string]int {
 
 // errMore asks for the next look at once.
 func errMore() error {
-	return api.NewRetryError("there is more to be written than one look at a Service may; it goes on at once", time.Millisecond)
+	return api.NewRetryError("there is more to be written than one look at a Service may; it goes on at once",
+		time.Millisecond)
 }

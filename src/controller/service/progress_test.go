@@ -12,8 +12,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// TestNodesJoinDuringALongPlan: a plan that needs several looks becomes longer because nodes join. Nothing is wrong with the cloud, and
-// all is written.
+// TestNodesJoinDuringALongPlan: a plan that needs several looks becomes longer because nodes join. Nothing is wrong
+// with the cloud, and all is written.
 func TestNodesJoinDuringALongPlan(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.cloud.oneByOne = true
@@ -32,13 +32,14 @@ func TestNodesJoinDuringALongPlan(t *testing.T) {
 		}
 		<-time.After(time.Minute)
 		wantList(r, "events", failuresOf(r.toldInFull()))
-		want(r, "machines", len(strings.Fields(r.cloud.has()["web"]))-len(strings.Fields("80/TCP to 30080 on")), 2+2*maxWrites+5)
+		want(r, "machines", len(strings.Fields(r.cloud.has()["web"]))-len(strings.Fields("80/TCP to 30080 on")),
+			2+2*maxWrites+5)
 		want(r, "writes", len(r.cloud.done()), 2*maxWrites+5)
 	})
 }
 
-// TestCloudThatForgets: a write that is needed again right after it was made is reported, and made again only after a pause, whether
-// the plan fits into one look or not.
+// TestCloudThatForgets: a write that is needed again right after it was made is reported, and made again only after a
+// pause, whether the plan fits into one look or not.
 func TestCloudThatForgets(t *testing.T) {
 	for name, nodes := range map[string]int{"a short plan": 1, "a long plan": maxWrites + 5} {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +95,8 @@ func TestCloudThatForgetsADeletion(t *testing.T) {
 
 // TestProgress: what counts as written and needed again.
 func TestProgress(t *testing.T) {
-	twin, other := cloud.Operation{Verb: cloud.Delete, Kind: "part", Name: "twin"}, cloud.Operation{Verb: cloud.Create, Kind: "part", Name: "other"}
+	twin, other := cloud.Operation{Verb: cloud.Delete, Kind: "part", Name: "twin"}, cloud.Operation{Verb: cloud.Create,
+		Kind: "part", Name: "other"}
 	web, changed := &corev1.Service{}, &corev1.Service{}
 	changed.Annotations = map[string]string{"changed": "yes"}
 	before := cloud.Plan{twin, twin, other}
@@ -105,13 +107,14 @@ func TestProgress(t *testing.T) {
 		now      cloud.Plan
 		kept     bool
 	}{
-		"all is kept":                             {web, []string{"vm-a"}, 2, cloud.Plan{other}, true},
-		"one of two that look alike is left":      {web, []string{"vm-a"}, 1, cloud.Plan{twin, other}, true},
-		"none of two that look alike is kept":     {web, []string{"vm-a"}, 2, cloud.Plan{twin, twin, other}, false},
-		"one of them is not kept":                 {web, []string{"vm-a"}, 2, cloud.Plan{twin, other}, false},
-		"more is needed, and nothing of it again": {web, []string{"vm-a"}, 2, slices.Repeat(cloud.Plan{other}, 5), true},
-		"other machines are wanted":               {web, []string{"vm-b"}, 3, before, true},
-		"the Service asks for something else":     {changed, []string{"vm-a"}, 3, before, true},
+		"all is kept":                         {web, []string{"vm-a"}, 2, cloud.Plan{other}, true},
+		"one of two that look alike is left":  {web, []string{"vm-a"}, 1, cloud.Plan{twin, other}, true},
+		"none of two that look alike is kept": {web, []string{"vm-a"}, 2, cloud.Plan{twin, twin, other}, false},
+		"one of them is not kept":             {web, []string{"vm-a"}, 2, cloud.Plan{twin, other}, false},
+		"more is needed, and nothing of it again": {web, []string{"vm-a"}, 2, slices.Repeat(cloud.Plan{other}, 5),
+			true},
+		"other machines are wanted":           {web, []string{"vm-b"}, 3, before, true},
+		"the Service asks for something else": {changed, []string{"vm-a"}, 3, before, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -127,5 +130,7 @@ func TestProgress(t *testing.T) {
 
 // failuresOf are the warnings among events.
 func failuresOf(events []string) []string {
-	return slices.DeleteFunc(events, func(event string) bool { return !strings.HasPrefix(event, corev1.EventTypeWarning) })
+	return slices.DeleteFunc(events, func(event string) bool {
+		return !strings.HasPrefix(event, corev1.EventTypeWarning)
+	})
 }

@@ -63,8 +63,8 @@ func (c *Controller) current(key string) (*corev1.Service, error) {
 	return service, err
 }
 
-// isForeign says whether the Service is not ours. One that had a foreign class stays foreign when its type changes and the class, which
-// goes with it, cannot be seen any more.
+// isForeign says whether the Service is not ours. One that had a foreign class stays foreign when its type changes and
+// the class, which goes with it, cannot be seen any more.
 func (m *memory) isForeign(b cloud.LoadBalancerBehaviour, service *corev1.Service) bool {
 	claim := claimOf(b, service)
 	if claim != ending {
@@ -73,8 +73,9 @@ func (m *memory) isForeign(b cloud.LoadBalancerBehaviour, service *corev1.Servic
 	return claim == foreign || m.foreign
 }
 
-// leave is for a Service of others. What it had of ours, before it was theirs, is removed; its finalizer and its status are theirs. A
-// Service of another type without our finalizer belongs to nobody: its conditions are ours, if it has any.
+// leave is for a Service of others. What it had of ours, before it was theirs, is removed; its finalizer and its status
+// are theirs. A Service of another type without our finalizer belongs to nobody: its conditions are ours, if it has
+// any.
 func (c *Controller) leave(ctx context.Context, key string, m *memory, service *corev1.Service) error {
 	if m.service != nil || m.abandoned {
 		if err := c.remove(ctx, m, service); err != nil {
@@ -121,7 +122,8 @@ func (c *Controller) keep(ctx context.Context, m *memory, service *corev1.Servic
 	case err != nil:
 		how := c.stateOf(service, err)
 		how.partly = status != nil
-		return errors.Join(c.failed(ctx, m, service, err), c.writer.publish(ctx, m, service, status, m.conditions(service, how)))
+		return errors.Join(c.failed(ctx, m, service, err), c.writer.publish(ctx, m, service, status,
+			m.conditions(service, how)))
 	}
 	// One that somebody took the finalizer from, or that was taken over without.
 	if err = protect(ctx); err == nil {
@@ -137,7 +139,8 @@ func (c *Controller) keep(ctx context.Context, m *memory, service *corev1.Servic
 // lookAgain is for a Service one of whose targets is left out: a machine that is new may not be listed yet.
 func (c *Controller) lookAgain(m *memory, service *corev1.Service) {
 	if !m.leftOut.IsZero() {
-		c.queue.Enqueue(keyOf(service), priorityqueue.Relaxed, min(max(time.Since(m.leftOut), minLookAgain), maxLookAgain))
+		c.queue.Enqueue(keyOf(service), priorityqueue.Relaxed, min(max(time.Since(m.leftOut), minLookAgain),
+			maxLookAgain))
 	}
 }
 
@@ -161,8 +164,8 @@ func (c *Controller) end(ctx context.Context, key string, m *memory, service *co
 	return nil
 }
 
-// release takes what is ours from a Service that has nothing in the cloud any more. When the Service has changed meanwhile, the error is
-// an *api.RetryError: the Service is reconciled again as it is then.
+// release takes what is ours from a Service that has nothing in the cloud any more. When the Service has changed
+// meanwhile, the error is an *api.RetryError: the Service is reconciled again as it is then.
 func (c *Controller) release(ctx context.Context, m *memory, service *corev1.Service) error {
 	switch err := c.writer.release(ctx, m, service); {
 	case apierrors.IsNotFound(err):
@@ -174,7 +177,8 @@ func (c *Controller) release(ctx context.Context, m *memory, service *corev1.Ser
 	}
 }
 
-// selectorOf chooses the nodes of a Service; nil chooses all. What is wrong with one that cannot be used the provider says when it compares.
+// selectorOf chooses the nodes of a Service; nil chooses all. What is wrong with one that cannot be used the provider
+// says when it compares.
 func (k *keeper) selectorOf(service *corev1.Service) (selector labels.Selector, usable bool) {
 	selector, err := k.provider.NodeSelector(service)
 	return selector, err == nil

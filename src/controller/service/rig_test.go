@@ -42,7 +42,8 @@ func inRig(t *testing.T, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{T: t, cloud: newPlain(), cluster: fake.NewClientset(), process: workerpooltest.New(t),
-			behaviour: cloud.LoadBalancerBehaviour{PollInterval: 5 * time.Second, SlowAfter: 5 * time.Minute, DriftPeriod: driftPeriod, Drift: cloud.Repair}}
+			behaviour: cloud.LoadBalancerBehaviour{PollInterval: 5 * time.Second, SlowAfter: 5 * time.Minute,
+				DriftPeriod: driftPeriod, Drift: cloud.Repair}}
 		r.addNode("a")
 		r.addNode("b")
 		test(r)
@@ -64,11 +65,14 @@ func (r *rig) startWith(provider cloud.LoadBalancers, workers int) {
 	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (run func(context.Context), err error) {
 		// The library's own handler of errors sleeps until the present, which in virtual time is decades away.
 		quiet := func(context.Context, *cache.Reflector, error) {}
-		if err := factory.Discovery().V1().EndpointSlices().Informer().SetWatchErrorHandlerWithContext(quiet); err != nil {
+		if err := factory.Discovery().V1().EndpointSlices().Informer().
+			SetWatchErrorHandlerWithContext(quiet); err != nil {
 			return nil, err
 		}
-		r.controller, err = New(Options{Provider: provider, Behaviour: r.behaviour, Client: r.cluster, Recorder: recorder,
-			Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices()})
+		r.controller, err = New(Options{Provider: provider, Behaviour: r.behaviour, Client: r.cluster,
+			Recorder: recorder,
+			Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(),
+			EndpointSlices: factory.Discovery().V1().EndpointSlices()})
 		return func(ctx context.Context) { r.controller.Run(ctx, workers) }, err
 	})
 	r.settle()
@@ -93,7 +97,8 @@ func (r *rig) settle() { workerpooltest.Pass(3 * time.Second) }
 // addNode lets a node join.
 func (r *rig) addNode(name string) {
 	r.Helper()
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: "plain://vm-" + name}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: "plain://vm-" +
+		name}}
 	if _, err := r.cluster.CoreV1().Nodes().Create(r.Context(), node, metav1.CreateOptions{}); err != nil {
 		r.Fatal(err)
 	}
@@ -115,8 +120,10 @@ func (r *rig) addService(name string, changes ...func(*corev1.Service)) *corev1.
 	r.Helper()
 	r.generation++
 	service := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(fmt.Sprintf("uid-%s-%d", name, r.generation))},
-		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name,
+			UID: types.UID(fmt.Sprintf("uid-%s-%d", name, r.generation))},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+			Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080}}},
 	}
 	for _, change := range changes {
 		change(service)
@@ -171,9 +178,11 @@ func (r *rig) strip(name string) {
 // setEndpoints makes the ready endpoints of a Service be on these nodes.
 func (r *rig) setEndpoints(name string, nodes ...string) {
 	r.Helper()
-	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: name}}}
+	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name + "-1",
+		Labels: map[string]string{discoveryv1.LabelServiceName: name}}}
 	for _, node := range nodes {
-		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.1.0.1"}, NodeName: &node})
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.1.0.1"},
+			NodeName: &node})
 	}
 	client := r.cluster.DiscoveryV1().EndpointSlices("shop")
 	_, err := client.Create(r.Context(), slice, metav1.CreateOptions{})

@@ -10,8 +10,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// selections are the node selectors of Services, and what they choose. While no Service has one they are empty, and cost nothing. The
-// zero value is ready to use; the fleet's lock guards it.
+// selections are the node selectors of Services, and what they choose. While no Service has one they are empty, and
+// cost nothing. The zero value is ready to use; the fleet's lock guards it.
 type selections struct {
 	known map[string]*selection // by the selector's text
 	of    map[string]string     // the text, by the Service's key
@@ -26,8 +26,8 @@ type selection struct {
 	leaves   bool            // one of those that did does not any more
 }
 
-// selectedBy are the machines of the eligible nodes that a Service's selector chooses, nil for all. Whose selector it is, is remembered
-// before nodes are read: no change of labels after that is missed.
+// selectedBy are the machines of the eligible nodes that a Service's selector chooses, nil for all. Whose selector it
+// is, is remembered before nodes are read: no change of labels after that is missed.
 func (f *fleet) selectedBy(key string, selector labels.Selector) (cloud.Targets, error) {
 	if selector == nil {
 		f.unselect(key)
@@ -51,8 +51,8 @@ func (f *fleet) unselect(key string) {
 	f.selections.part(key)
 }
 
-// relabelled says whether a change of a node's labels changes what a selector chooses, and whether a node leaves by it. Either may be
-// nil: what comes or goes, or becomes eligible or not, is a change for all Services.
+// relabelled says whether a change of a node's labels changes what a selector chooses, and whether a node leaves by it.
+// Either may be nil: what comes or goes, or becomes eligible or not, is a change for all Services.
 func (f *fleet) relabelled(before, after *corev1.Node) (differs, leaves bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -71,7 +71,8 @@ func (f *fleet) relabelled(before, after *corev1.Node) (differs, leaves bool) {
 	return differs, leaves
 }
 
-// reselected are the keys of the Services whose selectors choose other nodes than at the last time, and whether a node has left by it.
+// reselected are the keys of the Services whose selectors choose other nodes than at the last time, and whether a node
+// has left by it.
 func (f *fleet) reselected() (keys []string, leaves bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

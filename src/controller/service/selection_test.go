@@ -21,7 +21,8 @@ func (r *rig) label(node, key, value string) {
 	r.changeNode(node, func(n *corev1.Node) { n.Labels = map[string]string{key: value} })
 }
 
-// TestNodeSelector: only the nodes that match are targets, soon after their labels change, and nobody else's Service is looked at.
+// TestNodeSelector: only the nodes that match are targets, soon after their labels change, and nobody else's Service is
+// looked at.
 func TestNodeSelector(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.label("a", "pool", "web")
@@ -50,7 +51,8 @@ func TestNodeSelector(t *testing.T) {
 
 		r.label("a", "pool", "db")
 		<-time.After(leaveWindow + time.Millisecond)
-		wantList(r, "one that does not any more", r.cloud.done(), "update load balancer web: [vm-a vm-b vm-c] becomes [vm-b vm-c]")
+		wantList(r, "one that does not any more", r.cloud.done(),
+			"update load balancer web: [vm-a vm-b vm-c] becomes [vm-b vm-c]")
 
 		looks = r.looks()
 		r.label("a", "pool", "queue")
@@ -85,7 +87,8 @@ func TestNoNodeMatches(t *testing.T) {
 		r.settle()
 		want(r, "a new one", r.cloud.has()["web"], "80/TCP to 30080 on ")
 		want(r, "condition", r.condition("web", "LoadBalancerTargetsComplete"), "False NoNodeMatches")
-		wantList(r, "events", r.told(), "Warning NoNodeMatches", "Normal EnsuringLoadBalancer", "Normal EnsuredLoadBalancer")
+		wantList(r, "events", r.told(), "Warning NoNodeMatches", "Normal EnsuringLoadBalancer",
+			"Normal EnsuredLoadBalancer")
 		r.label("a", "pool", "web")
 		r.settle()
 		want(r, "one matches", r.cloud.has()["web"], "80/TCP to 30080 on vm-a")
@@ -213,7 +216,8 @@ func TestLibrarySelectsNodes(t *testing.T) {
 		tests := []struct {
 			selector, has string
 		}{
-			{"pool=web", "80/TCP to 30080 on vm-b"}, {"pool in", "80/TCP to 30080 on vm-b"}, {"", "80/TCP to 30080 on vm-a vm-b"},
+			{"pool=web", "80/TCP to 30080 on vm-b"}, {"pool in", "80/TCP to 30080 on vm-b"},
+			{"", "80/TCP to 30080 on vm-a vm-b"},
 			{"pool=db", "80/TCP to 30080 on vm-a vm-b"}, {"pool", "80/TCP to 30080 on vm-b"},
 		}
 		for _, tt := range tests {

@@ -42,15 +42,15 @@ const (
 	reasonAsWanted    = "AsWanted"
 )
 
-// Bounds of the messages of conditions, in bytes; the API server takes 32768. Those of notices are whole if at all possible: they are how
-// the next process knows what the owner was told.
+// Bounds of the messages of conditions, in bytes; the API server takes 32768. Those of notices are whole if at all
+// possible: they are how the next process knows what the owner was told.
 const (
 	maxMessage = 1024
 	maxNotices = 30 << 10
 )
 
-// writer writes finalizers and status of Services. It reads nothing: what it compares with is the Service it is given, or what the API
-// server answered to the latest write, if that is newer.
+// writer writes finalizers and status of Services. It reads nothing: what it compares with is the Service it is given,
+// or what the API server answered to the latest write, if that is newer.
 type writer struct {
 	services typedcorev1.ServicesGetter
 }
@@ -63,7 +63,8 @@ type written struct {
 	status     corev1.ServiceStatus
 }
 
-// newest is the Service with finalizers and status as they are after the latest write of ours, if it was read before that.
+// newest is the Service with finalizers and status as they are after the latest write of ours, if it was read before
+// that.
 func (m *memory) newest(service *corev1.Service) *corev1.Service {
 	if service == nil || m.written == nil {
 		return service
@@ -85,30 +86,34 @@ func withFinalizer(service *corev1.Service) *corev1.Service {
 	return protected
 }
 
-// protect adds the finalizer that keeps a Service until nothing of it is left in the cloud. It fails when the Service is being deleted,
-// or another one has its name now.
+// protect adds the finalizer that keeps a Service until nothing of it is left in the cloud. It fails when the Service
+// is being deleted, or another one has its name now.
 func (w writer) protect(ctx context.Context, m *memory, service *corev1.Service) error {
 	if service = m.newest(service); helpers.HasLBFinalizer(service) {
 		return nil
 	}
 	if err := w.patch(ctx, m, service, withFinalizer(service), ""); err != nil {
-		return fmt.Errorf("adding the finalizer that keeps Service %s until its load balancer is removed: %w", klog.KObj(service), err)
+		return fmt.Errorf("adding the finalizer that keeps Service %s until its load balancer is removed: %w",
+			klog.KObj(service), err)
 	}
 	return nil
 }
 
-// unprotect takes the finalizer back that protect added to a Service as it was then: its load balancer turned out to be made by others.
+// unprotect takes the finalizer back that protect added to a Service as it was then: its load balancer turned out to be
+// made by others.
 func (w writer) unprotect(ctx context.Context, m *memory, before *corev1.Service) error {
 	if helpers.HasLBFinalizer(before) {
 		return nil // it had it already, perhaps from them
 	}
 	if err := w.patch(ctx, m, withFinalizer(before), before, ""); err != nil {
-		return fmt.Errorf("taking the finalizer from Service %s, whose load balancer others make: %w", klog.KObj(before), err)
+		return fmt.Errorf("taking the finalizer from Service %s, whose load balancer others make: %w",
+			klog.KObj(before), err)
 	}
 	return nil
 }
 
-// protectOnce returns what protects a Service, and writes at most once: the Service as it was read does not show that it was.
+// protectOnce returns what protects a Service, and writes at most once: the Service as it was read does not show that
+// it was.
 func (w writer) protectOnce(m *memory, service *corev1.Service) func(context.Context) error {
 	done := false
 	return func(ctx context.Context) error {
@@ -121,12 +126,15 @@ func (w writer) protectOnce(m *memory, service *corev1.Service) func(context.Con
 	}
 }
 
-// release takes addresses, conditions and finalizer from a Service that has nothing in the cloud any more. It fails with a conflict when
-// the Service has changed since it was read: it may ask for a load balancer again, and then needs the finalizer.
+// release takes addresses, conditions and finalizer from a Service that has nothing in the cloud any more. It fails
+// with a conflict when the Service has changed since it was read: it may ask for a load balancer again, and then needs
+// the finalizer.
 func (w writer) release(ctx context.Context, m *memory, service *corev1.Service) error {
 	service = m.newest(service)
 	wanted := service.DeepCopy()
-	wanted.Finalizers = slices.DeleteFunc(wanted.Finalizers, func(one string) bool { return one == helpers.LoadBalancerCleanupFinalizer })
+	wanted.Finalizers = slices.DeleteFunc(wanted.Finalizers, func(one string) bool {
+		return one == helpers.LoadBalancerCleanupFinalizer
+	})
 	wanted.Status.LoadBalancer = corev1.LoadBalancerStatus{}
 	wanted.Status.Conditions = slices.DeleteFunc(wanted.Status.Conditions, func(one metav1.Condition) bool {
 		return slices.Contains(conditionTypes(), one.Type)
@@ -138,7 +146,8 @@ func (w writer) release(ctx context.Context, m *memory, service *corev1.Service)
 }
 
 // publish makes conditions, and addresses unless they are nil, those of the Service, if they are not yet.
-func (w writer) publish(ctx context.Context, m *memory, service *corev1.Service, addresses *corev1.LoadBalancerStatus, conditions []metav1.Condition) error {
+func (w writer) publish(ctx context.Context, m *memory, service *corev1.Service, addresses *corev1.LoadBalancerStatus,
+	conditions []metav1.Condition) error {
 	service = m.newest(service)
 	wanted := service.DeepCopy()
 	if addresses != nil {
@@ -153,18 +162,20 @@ func (w writer) publish(ctx context.Context, m *memory, service *corev1.Service,
 	return nil
 }
 
-// patch writes the difference between two states of a Service, if there is one, but not to another Service of that name. With a version it
-// also fails, with a conflict, when the Service has another version by now; "" stands for any.
+// patch writes the difference between two states of a Service, if there is one, but not to another Service of that
+// name. With a version it also fails, with a conflict, when the Service has another version by now; "" stands for any.
 func (w writer) patch(ctx context.Context, m *memory, from, to *corev1.Service, version string) error {
 	if slices.Equal(from.Finalizers, to.Finalizers) && equality.Semantic.DeepEqual(from.Status, to.Status) {
 		return nil
 	}
-	before, err := json.Marshal(corev1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: from.Finalizers}, Status: from.Status})
+	before, err := json.Marshal(corev1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: from.Finalizers},
+		Status: from.Status})
 	if err != nil {
 		return err
 	}
 	// The UID and the version are conditions.
-	after, err := json.Marshal(corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: from.UID, ResourceVersion: version, Finalizers: to.Finalizers}, Status: to.Status})
+	after, err := json.Marshal(corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: from.UID, ResourceVersion: version,
+		Finalizers: to.Finalizers}, Status: to.Status})
 	if err != nil {
 		return err
 	}
@@ -172,22 +183,27 @@ func (w writer) patch(ctx context.Context, m *memory, from, to *corev1.Service, 
 	if err != nil {
 		return err
 	}
-	answer, err := patch.Strategic(ctx, w.services.Services(from.Namespace).Patch, from.Name, json.RawMessage(difference), "status")
+	answer, err := patch.Strategic(ctx, w.services.Services(from.Namespace).Patch, from.Name,
+		json.RawMessage(difference), "status")
 	if err != nil {
 		return err
 	}
-	m.written = &written{uid: answer.UID, version: answer.ResourceVersion, finalizers: answer.Finalizers, status: answer.Status}
+	m.written = &written{uid: answer.UID, version: answer.ResourceVersion, finalizers: answer.Finalizers,
+		status: answer.Status}
 	return nil
 }
 
 // conditionTypes are those of all conditions that are ours.
 func conditionTypes() []string {
-	return []string{conditionProvisioned, conditionSynced, conditionDrifted, string(cloud.Settings), string(cloud.Nodes)}
+	return []string{conditionProvisioned, conditionSynced, conditionDrifted, string(cloud.Settings),
+		string(cloud.Nodes)}
 }
 
 // hasConditions says whether a Service has conditions that are ours.
 func hasConditions(service *corev1.Service) bool {
-	return slices.ContainsFunc(service.Status.Conditions, func(one metav1.Condition) bool { return slices.Contains(conditionTypes(), one.Type) })
+	return slices.ContainsFunc(service.Status.Conditions, func(one metav1.Condition) bool {
+		return slices.Contains(conditionTypes(), one.Type)
+	})
 }
 
 // state is how a look at a Service ended.
@@ -222,9 +238,11 @@ func (m *memory) conditions(service *corev1.Service, s state) []metav1.Condition
 	_, drifted := find(service.Status.Conditions, conditionDrifted)
 	switch {
 	case m.drift != "":
-		all = append(all, metav1.Condition{Type: conditionDrifted, Status: metav1.ConditionTrue, Reason: reasonDrifted, Message: short(m.drift)})
+		all = append(all, metav1.Condition{Type: conditionDrifted, Status: metav1.ConditionTrue, Reason: reasonDrifted,
+			Message: short(m.drift)})
 	case drifted: // nobody needs to read that it never did
-		all = append(all, metav1.Condition{Type: conditionDrifted, Status: metav1.ConditionFalse, Reason: reasonAsWanted})
+		all = append(all, metav1.Condition{Type: conditionDrifted, Status: metav1.ConditionFalse,
+			Reason: reasonAsWanted})
 	}
 	for i := range all {
 		all[i].ObservedGeneration = service.Generation
@@ -232,9 +250,11 @@ func (m *memory) conditions(service *corev1.Service, s state) []metav1.Condition
 	return all
 }
 
-// provisioned are the conditions about the load balancer itself. That something fails says nothing about one that serves.
+// provisioned are the conditions about the load balancer itself. That something fails says nothing about one that
+// serves.
 func (m *memory) provisioned(s state) []metav1.Condition {
-	serves := metav1.Condition{Type: conditionProvisioned, Status: metav1.ConditionTrue, Reason: reasonProvisioned, Message: short(m.health)}
+	serves := metav1.Condition{Type: conditionProvisioned, Status: metav1.ConditionTrue, Reason: reasonProvisioned,
+		Message: short(m.health)}
 	synced := metav1.Condition{Type: conditionSynced, Status: metav1.ConditionTrue, Reason: reasonAsWanted}
 	switch {
 	case s.err == nil:
@@ -244,7 +264,8 @@ func (m *memory) provisioned(s state) []metav1.Condition {
 	case isWait(s.err) && s.serving && m.message == "": // more is to be written
 		return nil
 	case isWait(s.err):
-		serves.Status, serves.Reason, serves.Message = metav1.ConditionFalse, reasonWaiting, short(cmp.Or(m.message, s.err.Error()))
+		serves.Status, serves.Reason, serves.Message = metav1.ConditionFalse, reasonWaiting,
+			short(cmp.Or(m.message, s.err.Error()))
 		return []metav1.Condition{serves}
 	case s.serving && s.quiet:
 		return nil
@@ -272,7 +293,8 @@ func (m *memory) conditionOf(topic cloud.Topic) metav1.Condition {
 	if len(messages) == 0 {
 		return metav1.Condition{Type: string(topic), Status: metav1.ConditionTrue, Reason: reasonAsWanted}
 	}
-	return metav1.Condition{Type: string(topic), Status: metav1.ConditionFalse, Reason: reason, Message: cut(strings.Join(messages, " "), maxNotices)}
+	return metav1.Condition{Type: string(topic), Status: metav1.ConditionFalse, Reason: reason,
+		Message: cut(strings.Join(messages, " "), maxNotices)}
 }
 
 func find(conditions []metav1.Condition, kind string) (metav1.Condition, bool) {

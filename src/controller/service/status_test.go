@@ -50,7 +50,8 @@ func (d desk) must(err error, what string, since, writes int) {
 }
 
 func web() *corev1.Service {
-	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Finalizers: []string{"example.com/other"}}}
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web",
+		Finalizers: []string{"example.com/other"}}}
 }
 
 // TestNothingIsWrittenTwice, although the cache still shows the Service as it was before.
@@ -68,7 +69,9 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 	d.must(d.publish(t.Context(), m, stale, nil, waiting), "and again", since, 2)
 	d.must(d.publish(t.Context(), m, stale, addresses, serving), "an address", since, 3)
 	d.must(d.publish(t.Context(), m, stale, addresses, serving), "and again", since, 3)
-	if got := fmt.Sprint(d.now().Finalizers, addressesOf(d.now().Status.LoadBalancer)); got != "[example.com/other service.kubernetes.io/load-balancer-cleanup] [192.0.2.1]" {
+	if got := fmt.Sprint(d.now().Finalizers,
+		addressesOf(d.now().Status.LoadBalancer)); got !=
+		"[example.com/other service.kubernetes.io/load-balancer-cleanup] [192.0.2.1]" {
 		t.Errorf("finalizers and addresses: %s", got)
 	}
 	if newest := m.newest(stale); !helpers.HasLBFinalizer(newest) || len(stale.Finalizers) != 1 {
@@ -76,7 +79,9 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 	}
 
 	// What somebody else wrote after that counts, as soon as it shows.
-	if err := d.cluster.Change(stale, func(o cluster.Object) { o.(*corev1.Service).Status = corev1.ServiceStatus{} }); err != nil {
+	if err := d.cluster.Change(stale, func(o cluster.Object) {
+		o.(*corev1.Service).Status = corev1.ServiceStatus{}
+	}); err != nil {
 		t.Fatal(err)
 	}
 	since = d.cluster.Version()
@@ -85,7 +90,8 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 	since = d.cluster.Version()
 	d.must(d.release(t.Context(), m, stale), "the end", since, 1)
 	d.must(d.release(t.Context(), m, stale), "and again", since, 1)
-	if got := fmt.Sprint(d.now().Finalizers, d.now().Status); got != fmt.Sprint([]string{"example.com/other"}, corev1.ServiceStatus{}) {
+	if got := fmt.Sprint(d.now().Finalizers, d.now().Status); got != fmt.Sprint([]string{"example.com/other"},
+		corev1.ServiceStatus{}) {
 		t.Errorf("finalizers and status in the end: %s", got)
 	}
 }
@@ -98,10 +104,12 @@ func TestNothingIsWrittenToAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	since := d.cluster.Version()
-	if err := d.protect(t.Context(), m, before); err == nil || !strings.Contains(err.Error(), "adding the finalizer that keeps Service shop/web") {
+	if err := d.protect(t.Context(), m, before); err == nil ||
+		!strings.Contains(err.Error(), "adding the finalizer that keeps Service shop/web") {
 		t.Errorf("protecting one that is gone: error %v", err)
 	}
-	if err := d.publish(t.Context(), m, before, &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}}, nil); err == nil {
+	if err := d.publish(t.Context(), m, before,
+		&corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}}, nil); err == nil {
 		t.Error("an address of one that is gone was written")
 	}
 	if made := d.cluster.Version() - since; made != 0 {
@@ -134,7 +142,8 @@ func TestUnprotect(t *testing.T) {
 	}
 }
 
-// TestProvisioned: what the conditions about the load balancer say, by how a look ended. Those that are not named stay as they are.
+// TestProvisioned: what the conditions about the load balancer say, by how a look ended. Those that are not named stay
+// as they are.
 func TestProvisioned(t *testing.T) {
 	failed := errors.New("quota exceeded")
 	wait := api.NewRetryError("creating", time.Minute)
@@ -143,17 +152,23 @@ func TestProvisioned(t *testing.T) {
 		message string
 		want    string
 	}{
-		"as it should be":                     {state{}, "", "Provisioned True Provisioned; Synced True AsWanted"},
-		"drift is reported":                   {state{err: errReported, serving: true}, "", ""},
-		"it is waited for":                    {state{err: wait}, "", "Provisioned False Waiting creating"},
-		"it is waited for, as was said":       {state{err: wait, serving: true}, "lb is updating", "Provisioned False Waiting lb is updating"},
-		"more is to be written":               {state{err: wait, serving: true}, "", ""},
-		"it fails":                            {state{err: failed}, "", "Provisioned False Failed quota exceeded; Synced False Failed quota exceeded"},
-		"it fails while it serves":            {state{err: failed, serving: true}, "", "Synced False Failed quota exceeded"},
-		"something is refused, and it serves": {state{err: failed, partly: true}, "", "Provisioned True Provisioned; Synced False Failed quota exceeded"},
-		"the cloud is away":                   {state{err: failed, quiet: true}, "", "Provisioned False Failed quota exceeded; Synced False Failed quota exceeded"},
-		"the cloud is away while it serves":   {state{err: failed, quiet: true, serving: true}, "", ""},
-		"the cloud wants to be asked later":   {state{err: &retry{RetryError: wait, cause: failed}, serving: true, quiet: true}, "", ""},
+		"as it should be":   {state{}, "", "Provisioned True Provisioned; Synced True AsWanted"},
+		"drift is reported": {state{err: errReported, serving: true}, "", ""},
+		"it is waited for":  {state{err: wait}, "", "Provisioned False Waiting creating"},
+		"it is waited for, as was said": {state{err: wait, serving: true}, "lb is updating",
+			"Provisioned False Waiting lb is updating"},
+		"more is to be written": {state{err: wait, serving: true}, "", ""},
+		"it fails": {state{err: failed}, "",
+			"Provisioned False Failed quota exceeded; Synced False Failed quota exceeded"},
+		"it fails while it serves": {state{err: failed, serving: true}, "",
+			"Synced False Failed quota exceeded"},
+		"something is refused, and it serves": {state{err: failed, partly: true}, "",
+			"Provisioned True Provisioned; Synced False Failed quota exceeded"},
+		"the cloud is away": {state{err: failed, quiet: true}, "",
+			"Provisioned False Failed quota exceeded; Synced False Failed quota exceeded"},
+		"the cloud is away while it serves": {state{err: failed, quiet: true, serving: true}, "", ""},
+		"the cloud wants to be asked later": {state{err: &retry{RetryError: wait, cause: failed}, serving: true,
+			quiet: true}, "", ""},
 		"the cloud wants that, and never served": {state{err: &retry{RetryError: wait, cause: failed}, quiet: true}, "",
 			"Provisioned False Failed creating; Synced False Failed creating"},
 	}
@@ -172,7 +187,8 @@ func TestProvisioned(t *testing.T) {
 func inWords(conditions []metav1.Condition) string {
 	words := make([]string, len(conditions))
 	for i, one := range conditions {
-		words[i] = strings.TrimSpace(fmt.Sprintf("%s %s %s %s", strings.TrimPrefix(one.Type, "LoadBalancer"), one.Status, one.Reason, one.Message))
+		words[i] = strings.TrimSpace(fmt.Sprintf("%s %s %s %s", strings.TrimPrefix(one.Type, "LoadBalancer"),
+			one.Status, one.Reason, one.Message))
 	}
 	return strings.Join(words, "; ")
 }
@@ -180,7 +196,8 @@ func inWords(conditions []metav1.Condition) string {
 // TestConditions: those of notices only when somebody has looked, and the one of drift only when there was any.
 func TestConditions(t *testing.T) {
 	notices := []cloud.Notice{
-		{Topic: cloud.Settings, Reason: "Wrong", Message: "One."}, {Topic: cloud.Nodes, Reason: "Left", Message: "Two."},
+		{Topic: cloud.Settings, Reason: "Wrong", Message: "One."}, {Topic: cloud.Nodes, Reason: "Left",
+			Message: "Two."},
 		{Topic: cloud.Settings, Reason: "Wrong", Message: "Three."},
 	}
 	drifted := []metav1.Condition{{Type: conditionDrifted, Status: metav1.ConditionTrue}}
@@ -189,17 +206,22 @@ func TestConditions(t *testing.T) {
 		before []metav1.Condition
 		want   string
 	}{
-		"nobody has looked":   {knowledge{notices: notices}, nil, ""},
-		"nothing is wrong":    {knowledge{noticed: true}, nil, "ConfigValid True AsWanted; TargetsComplete True AsWanted"},
-		"notices":             {knowledge{noticed: true, notices: notices}, nil, "ConfigValid False Wrong One. Three.; TargetsComplete False Left Two."},
-		"drift":               {knowledge{effort: effort{drift: "ports"}}, nil, "Drifted True LoadBalancerDrifted ports"},
-		"drift that was":      {knowledge{}, drifted, "Drifted False AsWanted"},
-		"drift that still is": {knowledge{effort: effort{drift: "ports"}}, drifted, "Drifted True LoadBalancerDrifted ports"},
+		"nobody has looked": {knowledge{notices: notices}, nil, ""},
+		"nothing is wrong": {knowledge{noticed: true}, nil,
+			"ConfigValid True AsWanted; TargetsComplete True AsWanted"},
+		"notices": {knowledge{noticed: true, notices: notices}, nil,
+			"ConfigValid False Wrong One. Three.; TargetsComplete False Left Two."},
+		"drift": {knowledge{effort: effort{drift: "ports"}}, nil,
+			"Drifted True LoadBalancerDrifted ports"},
+		"drift that was": {knowledge{}, drifted, "Drifted False AsWanted"},
+		"drift that still is": {knowledge{effort: effort{drift: "ports"}}, drifted,
+			"Drifted True LoadBalancerDrifted ports"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			m := &memory{knowledge: tt.known}
-			service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Status: corev1.ServiceStatus{Conditions: tt.before}}
+			service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Generation: 3},
+				Status: corev1.ServiceStatus{Conditions: tt.before}}
 			conditions := m.conditions(service, state{err: errReported})
 			if got := inWords(conditions); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)

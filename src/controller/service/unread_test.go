@@ -31,8 +31,8 @@ func near(service *corev1.Service) {
 	service.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 }
 
-// TestEndpointsForbidden, as under the permissions of an older chart: every Service is served, but those with the policy Local keep their
-// nodes. Their owners hear of it, and all is done that was left out as soon as it can be.
+// TestEndpointsForbidden, as under the permissions of an older chart: every Service is served, but those with the
+// policy Local keep their nodes. Their owners hear of it, and all is done that was left out as soon as it can be.
 func TestEndpointsForbidden(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.start(1)
@@ -56,10 +56,13 @@ func TestEndpointsForbidden(t *testing.T) {
 		want(r, "one that does keeps its nodes, and gets its port", r.cloud.has()["near"], "81/TCP to 30080 on vm-a")
 		want(r, "a new one gets none", r.cloud.has()["next"], "80/TCP to 30080 on ")
 		want(r, "one that was deleted", r.cloud.has()["gone"], "")
-		for name, wanted := range map[string]string{"web": "True AsWanted", "near": "False EndpointsNotRead", "next": "False EndpointsNotRead"} {
+		for name, wanted := range map[string]string{"web": "True AsWanted", "near": "False EndpointsNotRead",
+			"next": "False EndpointsNotRead"} {
 			want(r, "condition of "+name, r.condition(name, "LoadBalancerTargetsComplete"), wanted)
 		}
-		warnings := slices.DeleteFunc(r.toldInFull(), func(one string) bool { return !strings.HasPrefix(one, "Warning") })
+		warnings := slices.DeleteFunc(r.toldInFull(), func(one string) bool {
+			return !strings.HasPrefix(one, "Warning")
+		})
 		want(r, "warnings", len(warnings), 2) // one for each
 		if told := strings.Join(warnings, "\n"); !strings.Contains(told, "list and watch endpointslices") {
 			t.Errorf("nobody says what is to be permitted:\n%s", told)
@@ -91,7 +94,9 @@ func TestEndpointsTakeTime(t *testing.T) {
 		allow()
 		<-time.After(endpointsGrace)
 		want(r, "it leads to", r.cloud.has()["near"], "80/TCP to 30080 on vm-b")
-		wantList(r, "warnings", slices.DeleteFunc(r.told(), func(one string) bool { return !strings.HasPrefix(one, "Warning") }))
+		wantList(r, "warnings", slices.DeleteFunc(r.told(), func(one string) bool {
+			return !strings.HasPrefix(one, "Warning")
+		}))
 	})
 }
 

@@ -11,7 +11,8 @@ import (
 type claim int
 
 const (
-	// foreign: it wants no load balancer, or one of another class. Whatever finalizer and addresses it has are not ours.
+	// foreign: it wants no load balancer, or one of another class. Whatever finalizer and addresses it has are not
+	// ours.
 	foreign claim = iota
 	// wanted: it is to have a load balancer of ours.
 	wanted
@@ -28,8 +29,8 @@ func claimOf(b cloud.LoadBalancerBehaviour, service *corev1.Service) claim {
 	case balanced && service.DeletionTimestamp == nil:
 		return wanted
 	case helpers.HasLBFinalizer(service):
-		// The class goes with the type, so of a Service that has another type now nobody can tell whose the finalizer is. The library's
-		// controller takes it as its own, too.
+		// The class goes with the type, so of a Service that has another type now nobody can tell whose the finalizer
+		// is. The library's controller takes it as its own, too.
 		return ending
 	}
 	return foreign

@@ -11,11 +11,13 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// TestClaim: whose a Service is, by its type, its class, its finalizer, whether it is being deleted, and what is configured.
+// TestClaim: whose a Service is, by its type, its class, its finalizer, whether it is being deleted, and what is
+// configured.
 func TestClaim(t *testing.T) {
 	const none, ours, theirs = "", "example.com/ours", "example.com/theirs"
 	balanced, internal := corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeClusterIP
-	everybody, only, unclassed := cloud.LoadBalancerBehaviour{Class: ours}, cloud.LoadBalancerBehaviour{Class: ours, OnlyClass: true}, cloud.LoadBalancerBehaviour{}
+	everybody, only, unclassed := cloud.LoadBalancerBehaviour{Class: ours}, cloud.LoadBalancerBehaviour{Class: ours,
+		OnlyClass: true}, cloud.LoadBalancerBehaviour{}
 	tests := map[string]struct {
 		behaviour          cloud.LoadBalancerBehaviour
 		kind               corev1.ServiceType

@@ -33,7 +33,8 @@ func plain(keys ...string) workqueue.TypedInterface[string] {
 }
 
 // began starts work on a queue, and tells when it has ended.
-func began(ctx context.Context, queue workqueue.TypedInterface[string], workers int, serve func(context.Context, string), beside ...func(context.Context)) (ended <-chan struct{}) {
+func began(ctx context.Context, queue workqueue.TypedInterface[string], workers int,
+	serve func(context.Context, string), beside ...func(context.Context)) (ended <-chan struct{}) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -162,14 +163,16 @@ func TestWhatIsToldIsAnEvent(t *testing.T) {
 		client := fake.NewClientset()
 		recorder, quiet := workerpool.Recorder(ctx, nil, client, "example-controller")
 		defer quiet()
-		recorder.Event(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, corev1.EventTypeWarning, "Broken", "It is broken.")
+		recorder.Event(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, corev1.EventTypeWarning, "Broken",
+			"It is broken.")
 		synctest.Wait()
 		events, err := client.CoreV1().Events("").List(ctx, metav1.ListOptions{})
 		if err != nil || len(events.Items) != 1 {
 			t.Fatalf("events %v, error %v", events, err)
 		}
 		got := events.Items[0]
-		if got.Source.Component != "example-controller" || got.InvolvedObject.Name != "a" || got.Type != corev1.EventTypeWarning || got.Reason != "Broken" || got.Message != "It is broken." {
+		if got.Source.Component != "example-controller" || got.InvolvedObject.Name != "a" ||
+			got.Type != corev1.EventTypeWarning || got.Reason != "Broken" || got.Message != "It is broken." {
 			t.Errorf("the event is %+v", got)
 		}
 	})

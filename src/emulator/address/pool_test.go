@@ -10,10 +10,11 @@ func TestPoolHandsOutEveryAddressOnce(t *testing.T) {
 		prefix string
 		want   []string
 	}{
-		"IPv4 leaves out network, gateway and broadcast": {"10.0.0.0/29", []string{"10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5", "10.0.0.6"}},
-		"a host address in the prefix is masked":         {"10.0.0.5/30", []string{"10.0.0.6"}},
-		"IPv6 has no broadcast":                          {"fd00::/126", []string{"fd00::2", "fd00::3"}},
-		"too small":                                      {"10.0.0.0/31", nil},
+		"IPv4 leaves out network, gateway and broadcast": {"10.0.0.0/29", []string{"10.0.0.2", "10.0.0.3", "10.0.0.4",
+			"10.0.0.5", "10.0.0.6"}},
+		"a host address in the prefix is masked": {"10.0.0.5/30", []string{"10.0.0.6"}},
+		"IPv6 has no broadcast":                  {"fd00::/126", []string{"fd00::2", "fd00::3"}},
+		"too small":                              {"10.0.0.0/31", nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -125,7 +125,9 @@ func (srv *Server) deleteFilesystem(c *call) (reply, error) {
 		return reply{}, err
 	}
 	if f.DeleteProtection {
-		return reply{}, apierror.Conflict("TFS instance %q is protected from deletion; switch deleteProtection off first", f.Identity)
+		return reply{},
+			apierror.Conflict("TFS instance %q is protected from deletion; switch deleteProtection off first",
+				f.Identity)
 	}
 	state.ReleaseAddresses(f.Subnet.Pools, f.Addresses)
 	state.Reattach("TFS instance", f.Identity, f.SecurityGroups, nil)

@@ -215,7 +215,9 @@ func (srv *Server) deleteLoadbalancer(c *call) (reply, error) {
 		return reply{}, err
 	}
 	if lb.DeleteProtection {
-		return reply{}, apierror.Conflict("load balancer %q is protected from deletion; switch deleteProtection off first", lb.Identity)
+		return reply{},
+			apierror.Conflict("load balancer %q is protected from deletion; switch deleteProtection off first",
+				lb.Identity)
 	}
 	if !lb.Active() {
 		return done(lb.Identity), nil

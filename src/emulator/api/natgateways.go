@@ -133,8 +133,9 @@ func (srv *Server) deleteNATGateway(c *call) (reply, error) {
 	}
 	for route := range n.Routes {
 		if route != n.DefaultRoute {
-			return reply{}, apierror.Conflict("NAT gateway %q is the target of %s in route table %q; delete those routes first",
-				n.Identity, route.Destination, route.Table.Identity)
+			return reply{},
+				apierror.Conflict("NAT gateway %q is the target of %s in route table %q; delete those routes first",
+					n.Identity, route.Destination, route.Table.Identity)
 		}
 	}
 	if n.DefaultRoute != nil {

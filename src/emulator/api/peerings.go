@@ -150,8 +150,10 @@ func (srv *Server) deletePeering(c *call) (reply, error) {
 		return reply{}, err
 	}
 	for route := range p.Routes {
-		return reply{}, apierror.Conflict("VPC peering connection %q is the target of %s in route table %q; delete that route first",
-			p.Identity, route.Destination, route.Table.Identity)
+		return reply{},
+			apierror.Conflict(
+				"VPC peering connection %q is the target of %s in route table %q; delete that route first",
+				p.Identity, route.Destination, route.Table.Identity)
 	}
 	for _, side := range []*state.VPC{p.Requester, p.Accepter} {
 		side.Users.Remove(peeringKind, p.Identity)

@@ -27,7 +27,8 @@ func (c *call) newRoute(t *state.RouteTable, at string, in wire.RouteInput) (*st
 	}
 	switch {
 	case targets != 1:
-		return nil, apierror.Invalid("route %s must have exactly one of %stargetGatewayIdentity, targetNatGatewayIdentity, targetVpcPeeringConnectionId and gatewayAddress, not %d",
+		return nil, apierror.Invalid("route %s must have exactly one of %stargetGatewayIdentity, "+
+			"targetNatGatewayIdentity, targetVpcPeeringConnectionId and gatewayAddress, not %d",
 			destination, at, targets)
 	case in.TargetGatewayIdentity != "":
 		return nil, apierror.Invalid("field \"%stargetGatewayIdentity\": gateway %q not found", at,
@@ -42,7 +43,8 @@ func (c *call) newRoute(t *state.RouteTable, at string, in wire.RouteInput) (*st
 	r.Gateway, err = object.Referred(&c.org.NATGateways, at+"targetNatGatewayIdentity", "NAT gateway",
 		in.TargetNATGatewayIdentity)
 	if err == nil && r.Gateway.Subnet.VPC != t.VPC {
-		err = apierror.Invalid("field \"%stargetNatGatewayIdentity\": NAT gateway %q is in another VPC than the route table", at, in.TargetNATGatewayIdentity)
+		err = apierror.Invalid("field \"%stargetNatGatewayIdentity\": NAT gateway %q is in another VPC than the "+
+			"route table", at, in.TargetNATGatewayIdentity)
 	}
 	return r, err
 }

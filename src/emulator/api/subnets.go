@@ -105,7 +105,9 @@ func (srv *Server) deleteSubnet(c *call) (reply, error) {
 	}
 	for r := range s.VPC.Firewall.All() {
 		if r.Inner == s || r.Source == s || r.DestinationTo == s {
-			return reply{}, apierror.Conflict("subnet %q is in use by VPC firewall rule %q; delete or change that first", s.Identity, r.Identity)
+			return reply{},
+				apierror.Conflict("subnet %q is in use by VPC firewall rule %q; delete or change that first",
+					s.Identity, r.Identity)
 		}
 	}
 	s.Remove(c.now, srv.delays.NetworkDelete, srv.delays.NetworkLinger)

@@ -177,7 +177,9 @@ func (c *call) target(g *state.TargetGroup, in wire.AttachTarget) (*state.Machin
 	case !found || !m.Active():
 		return nil, apierror.Untargetable("field \"serverIdentity\": machine %q not found", in.ServerIdentity)
 	case m.Subnet.VPC != g.VPC:
-		return nil, apierror.Untargetable("field \"serverIdentity\": machine %q is in another VPC than the target group", in.ServerIdentity)
+		return nil,
+			apierror.Untargetable("field \"serverIdentity\": machine %q is in another VPC than the target group",
+				in.ServerIdentity)
 	}
 	return m, nil
 }

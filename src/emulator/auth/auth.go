@@ -128,7 +128,9 @@ func (g *Authenticator) Authenticate(r *http.Request) (Principal, error) {
 	scheme, credential, _ := strings.Cut(header, " ")
 	switch {
 	case header == "":
-		return Principal{}, apierror.Unauthorised("no Authorization header; send `Token <personal access token>` or `Bearer <access token>`")
+		return Principal{},
+			apierror.Unauthorised("no Authorization header; send `Token <personal access token>` or `Bearer <access " +
+				"token>`")
 	case scheme == "Token":
 		return g.personal(credential)
 	case strings.EqualFold(scheme, "Bearer"):
@@ -194,7 +196,9 @@ func (p Principal) Organisation(ref string) (string, error) {
 		return p.Organisations[0].Identity, nil
 	}
 	if ref == "" {
-		return "", apierror.Invalid("header X-Organisation-Identity is missing, and these credentials are good for %d organisations", len(p.Organisations))
+		return "",
+			apierror.Invalid("header X-Organisation-Identity is missing, and these credentials are good for %d "+
+				"organisations", len(p.Organisations))
 	}
 	for _, org := range p.Organisations {
 		if ref == org.Identity || ref == org.Slug {

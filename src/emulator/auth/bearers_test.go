@@ -17,8 +17,10 @@ func TestExpiredTokensAreForgotten(t *testing.T) {
 }
 
 func TestTokenLifetimeBounds(t *testing.T) {
-	for text, want := range map[string]time.Duration{"": time.Hour, "60": time.Minute, "1m": time.Minute, "24h": 24 * time.Hour, "59": 0, "24h1s": 0, "x": 0} {
-		if got, refused := tokenLifetime(text, time.Hour); got != want && refused == nil || (want == 0) != (refused != nil) {
+	for text, want := range map[string]time.Duration{"": time.Hour, "60": time.Minute, "1m": time.Minute,
+		"24h": 24 * time.Hour, "59": 0, "24h1s": 0, "x": 0} {
+		if got, refused := tokenLifetime(text, time.Hour); got != want && refused == nil ||
+			(want == 0) != (refused != nil) {
 			t.Errorf("%q: %s, %v, want %s", text, got, refused, want)
 		}
 	}

@@ -237,7 +237,9 @@ func (g *Authenticator) SubjectToken(account, subject, audience string, ttl time
 	}
 	i := slices.IndexFunc(owner.trusted, func(f federatedIdentity) bool { return f.issuer == IssuerURL })
 	if i < 0 {
-		return "", fmt.Errorf("making a subject token: service account %q trusts other issuers only; sign with the key of one of them", owner.identity)
+		return "",
+			fmt.Errorf("making a subject token: service account %q trusts other issuers only; sign with the key of "+
+				"one of them", owner.identity)
 	}
 	audiences := owner.trusted[i].audiences
 	if audience != "" {

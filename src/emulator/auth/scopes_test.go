@@ -26,7 +26,8 @@ func TestScopesNarrow(t *testing.T) {
 	} {
 		got, err := test.have.narrow(test.active)
 		if (err != nil) != test.bad || err == nil && got.String() != test.want {
-			t.Errorf("%v asked for %q: %v, %v, want %q, refused: %t", test.have, test.active, got, err, test.want, test.bad)
+			t.Errorf("%v asked for %q: %v, %v, want %q, refused: %t", test.have, test.active, got, err, test.want,
+				test.bad)
 		}
 	}
 }
@@ -47,7 +48,8 @@ func TestScopesAllow(t *testing.T) {
 		if (err == nil) != test.want {
 			t.Errorf("%v may %s: %v, want %t", test.have, test.method, err, test.want)
 		}
-		if p, ok := errors.AsType[*apierror.Error](err); err != nil && (!ok || p.Status != http.StatusForbidden || !strings.Contains(err.Error(), "api:")) {
+		if p, ok := errors.AsType[*apierror.Error](err); err != nil && (!ok || p.Status != http.StatusForbidden ||
+			!strings.Contains(err.Error(), "api:")) {
 			t.Errorf("%v may not %s: %v, want 403 with the scope that is missing", test.have, test.method, err)
 		}
 	}

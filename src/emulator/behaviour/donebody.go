@@ -29,7 +29,8 @@ func (s Switches) validateDoneBody() error {
 	}
 	bodiless := s.DoneStatus == 0 || s.DoneStatus == http.StatusNoContent
 	if s.DoneBody != "" && s.DoneBody != NoBody && bodiless {
-		return fmt.Errorf("switch DoneBody is %q, which an answer with status 204 cannot have: set DoneStatus to 200 or 202", s.DoneBody)
+		return fmt.Errorf("switch DoneBody is %q, which an answer with status 204 cannot have: set DoneStatus to 200 "+
+			"or 202", s.DoneBody)
 	}
 	return nil
 }

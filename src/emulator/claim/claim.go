@@ -51,13 +51,16 @@ func claimOne(text string) (netip.Prefix, io.Closer, error) {
 	if err != nil {
 		return netip.Prefix{}, nil, fmt.Errorf("loopback network %q: %w", text, err)
 	}
-	if network.Bits() != 16 || network != network.Masked() || !network.Addr().IsLoopback() || network.Addr().As4()[1] == 0 {
-		return netip.Prefix{}, nil, fmt.Errorf("loopback network %q: use 127.N.0.0/16 with N from 1 to 255, or %s", text, Auto)
+	if network.Bits() != 16 || network != network.Masked() || !network.Addr().IsLoopback() ||
+		network.Addr().As4()[1] == 0 {
+		return netip.Prefix{}, nil, fmt.Errorf("loopback network %q: use 127.N.0.0/16 with N from 1 to 255, or %s",
+			text, Auto)
 	}
 	at := netip.AddrPortFrom(network.Addr().Next(), claimPort)
 	claim, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(at))
 	if err != nil {
-		return netip.Prefix{}, nil, fmt.Errorf("claiming loopback network %s (is another emulator using it?): %w", network, err)
+		return netip.Prefix{}, nil, fmt.Errorf("claiming loopback network %s (is another emulator using it?): %w",
+			network, err)
 	}
 	return network, claim, nil
 }

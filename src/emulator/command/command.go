@@ -74,10 +74,12 @@ func New(version string) *cobra.Command {
 func (o *options) addServerFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:7443", "address and port to listen on; port 0 picks a free one")
-	flags.StringVar(&o.certFile, "tls-cert-file", "", "PEM file with the server's certificate; serves HTTPS together with --tls-key-file")
+	flags.StringVar(&o.certFile, "tls-cert-file", "",
+		"PEM file with the server's certificate; serves HTTPS together with --tls-key-file")
 	flags.StringVar(&o.keyFile, "tls-key-file", "", "PEM file with the certificate's key")
 	flags.BoolVar(&o.plainHTTP, "allow-plain-http", false, "allow HTTP without TLS on addresses other than loopback")
-	flags.StringVar(&o.readyFile, "ready-file", "", "file to write once the API is served: JSON with endpoint, network, organisation, vpc and subnet; removed at the end")
+	flags.StringVar(&o.readyFile, "ready-file", "", "file to write once the API is served: JSON with endpoint, "+
+		"network, organisation, vpc and subnet; removed at the end")
 	flags.BoolVar(&o.verbose, "verbose", false, "log refused connections and the like")
 	// The library's own flag takes a template, and templates find methods by their
 	// names, so that none could be left out of the program: 3 MB.
@@ -95,59 +97,105 @@ func defaultClientNetworks() (texts []string) {
 
 func (o *options) addCloudFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.plane, "data-plane", planeNone, "what moves packets: none, loopback (load balancers are real proxies on 127.N addresses), or netns (machines are network namespaces; root, Linux)")
-	flags.StringVar(&o.network, "loopback-network", loopback.Auto, "network of the loopback data plane: 127.N.0.0/16, or auto for the first free one")
-	flags.StringVar(&o.netnsName, "netns-name", "", "what the names of the netns data plane's namespaces begin with: at most 12 lower case letters and digits; made up when empty")
-	flags.StringVar(&o.netnsClient, "netns-client", "", "network namespace from which the netns data plane is reached: a name, a path, or host for the emulator's own; a new one when empty")
-	flags.StringSliceVar(&o.netnsNetworks, "netns-client-networks", defaultClientNetworks(), "networks in which the client of the netns data plane has its addresses, one of each family at most")
+	flags.StringVar(&o.plane, "data-plane", planeNone, "what moves packets: none, loopback (load balancers are real "+
+		"proxies on 127.N addresses), or netns (machines are network namespaces; root, Linux)")
+	flags.StringVar(&o.network, "loopback-network", loopback.Auto,
+		"network of the loopback data plane: 127.N.0.0/16, or auto for the first free one")
+	flags.StringVar(&o.netnsName, "netns-name", "", "what the names of the netns data plane's namespaces begin with: "+
+		"at most 12 lower case letters and digits; made up when empty")
+	flags.StringVar(&o.netnsClient, "netns-client", "", "network namespace from which the netns data plane is "+
+		"reached: a name, a path, or host for the emulator's own; a new one when empty")
+	flags.StringSliceVar(&o.netnsNetworks, "netns-client-networks", defaultClientNetworks(),
+		"networks in which the client of the netns data plane has its addresses, one of each family at most")
 	flags.StringVar(&o.seed, "seed", "", "YAML file with the initial state; without it, one organisation with one VPC")
-	flags.IntVar(&o.machines, "machines", 0, "number of machines to add to the first subnet, named machine-00001 and so on")
-	flags.DurationVar(&o.delays.LoadbalancerCreate, "lb-create-delay", 2*time.Second, "how long a new load balancer is creating")
-	flags.DurationVar(&o.delays.LoadbalancerDelete, "lb-delete-delay", time.Second, "how long a load balancer is deleting")
-	flags.DurationVar(&o.delays.LoadbalancerLinger, "lb-linger", 0, "how long a load balancer is then still listed as deleted")
-	flags.DurationVar(&o.delays.LoadbalancerUpdate, "lb-update-delay", 0, "how long a load balancer is updating after a change")
+	flags.IntVar(&o.machines, "machines", 0,
+		"number of machines to add to the first subnet, named machine-00001 and so on")
+	flags.DurationVar(&o.delays.LoadbalancerCreate, "lb-create-delay", 2*time.Second,
+		"how long a new load balancer is creating")
+	flags.DurationVar(&o.delays.LoadbalancerDelete, "lb-delete-delay", time.Second,
+		"how long a load balancer is deleting")
+	flags.DurationVar(&o.delays.LoadbalancerLinger, "lb-linger", 0,
+		"how long a load balancer is then still listed as deleted")
+	flags.DurationVar(&o.delays.LoadbalancerUpdate, "lb-update-delay", 0,
+		"how long a load balancer is updating after a change")
 	flags.DurationVar(&o.delays.MachineCreate, "machine-create-delay", 0, "how long a new machine is provisioning")
 	flags.DurationVar(&o.delays.MachineDelete, "machine-delete-delay", 0, "how long a machine is deleting")
-	flags.DurationVar(&o.delays.MachineLinger, "machine-linger", 0, "how long a machine is then still listed as deleted")
-	flags.DurationVar(&o.delays.NetworkCreate, "network-create-delay", 0, "how long new VPCs and subnets are creating and security groups provisioning")
-	flags.DurationVar(&o.delays.NetworkDelete, "network-delete-delay", 0, "how long VPCs, subnets, security groups, reserved IPs and NAT gateways are deleting")
+	flags.DurationVar(&o.delays.MachineLinger, "machine-linger", 0,
+		"how long a machine is then still listed as deleted")
+	flags.DurationVar(&o.delays.NetworkCreate, "network-create-delay", 0,
+		"how long new VPCs and subnets are creating and security groups provisioning")
+	flags.DurationVar(&o.delays.NetworkDelete, "network-delete-delay", 0,
+		"how long VPCs, subnets, security groups, reserved IPs and NAT gateways are deleting")
 	flags.DurationVar(&o.delays.NetworkLinger, "network-linger", 0, "how long they are then still listed as deleted")
-	flags.DurationVar(&o.delays.ReservedIPCreate, "reserved-ip-create-delay", 0, "how long a new reserved IP is creating")
-	flags.DurationVar(&o.delays.NATGatewayCreate, "nat-gateway-create-delay", 0, "how long a new NAT gateway is creating")
-	flags.DurationVar(&o.delays.LabelFilters, "label-filter-lag", 0, "how far lists with a label filter lag behind the others")
-	flags.DurationVar(&o.delays.TokenLifetime, "token-lifetime", time.Hour, "how long bearer tokens are good for; 0 is an hour")
+	flags.DurationVar(&o.delays.ReservedIPCreate, "reserved-ip-create-delay", 0,
+		"how long a new reserved IP is creating")
+	flags.DurationVar(&o.delays.NATGatewayCreate, "nat-gateway-create-delay", 0,
+		"how long a new NAT gateway is creating")
+	flags.DurationVar(&o.delays.LabelFilters, "label-filter-lag", 0,
+		"how far lists with a label filter lag behind the others")
+	flags.DurationVar(&o.delays.TokenLifetime, "token-lifetime", time.Hour,
+		"how long bearer tokens are good for; 0 is an hour")
 }
 
 func (o *options) addSwitchFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.updates, "updates", string(emulator.Replace), "what PUT does to settings its body leaves out: replace (clear them) or merge (keep them)")
-	flags.StringVar(&o.inline, "inline-listeners", string(emulator.AcceptListeners), "listeners in the body that creates a load balancer are accepted, ignored or refused")
-	flags.BoolVar(&o.switches.InternalAddressAlsoExternal, "internal-address-also-external", false, "list the address of internal load balancers as external, too")
-	flags.BoolVar(&o.switches.OneProtocolPerPort, "one-protocol-per-port", false, "refuse a TCP and a UDP listener on one port")
-	flags.BoolVar(&o.switches.ExclusiveTargetGroups, "exclusive-target-groups", false, "refuse a target group that another listener uses")
-	flags.BoolVar(&o.switches.LateRelease, "late-release", false, "keep target groups in use until their deleted load balancer is gone")
-	flags.BoolVar(&o.switches.KeepDeletedMachines, "keep-deleted-machines", false, "leave deleted machines attached to target groups")
-	flags.BoolVar(&o.switches.NoProjects, "no-projects", false, "refuse everything about projects, like an organisation without that feature")
-	flags.BoolVar(&o.switches.StrictLabels, "strict-labels", false, "refuse label keys and values that are not lower case letters, digits and hyphens")
-	flags.IntVar(&o.switches.CreateStatus, "create-status", http.StatusCreated, "status of POST requests that create: 201 or 200")
-	flags.IntVar(&o.switches.ConflictStatus, "conflict-status", http.StatusConflict, "status of conflicts: 409, 400 or 422")
-	flags.IntVar(&o.switches.QuotaStatus, "quota-status", http.StatusForbidden, "status of creations beyond a quota: 403, 409, 422 or 429")
-	flags.IntVar(&o.switches.PermissionStatus, "permission-status", http.StatusForbidden, "status of what credentials may not do: 403, 401 or 404")
-	flags.IntVar(&o.switches.TargetStatus, "target-status", http.StatusBadRequest, "status of attaching a machine that is not there or in another VPC: 400, 404, 409 or 422")
-	flags.IntVar(&o.switches.DoneStatus, "done-status", http.StatusNoContent, "status of what has no content to answer with: 204, 200 or 202")
-	flags.StringVar(&o.doneBody, "done-body", string(emulator.NoBody), "body of the same, if their status is not 204: none, null, object or list")
-	flags.IntVar(&o.switches.RequestsPerSecond, "requests-per-second", 0, "answer 429 to more requests than these; 0 answers all")
-	flags.BoolVar(&o.switches.UniqueNames, "unique-names", false, "refuse a name that another object of the same kind has")
-	flags.BoolVar(&o.switches.StrictSecurityGroups, "strict-security-groups", false, "apply the documented limits to security groups: short names, ports from 1, a policy in every rule, no priority twice, always an objectVersion")
-	flags.BoolVar(&o.switches.UniqueRulePriorities, "unique-rule-priorities", false, "refuse two rules of one direction with the same priority")
-	flags.BoolVar(&o.switches.IPv4OnlyLoadbalancers, "ipv4-only-load-balancers", false, "give load balancers no IPv6 addresses")
-	flags.BoolVar(&o.switches.NullRemovesHealthCheck, "null-removes-health-check", false, "remove a health check that is null in a PUT, also with --updates=merge")
-	flags.BoolVar(&o.switches.ApplicationProtocols, "application-protocols", false, "accept http, https, grpc and quic as protocols of listeners and target groups")
-	flags.BoolVar(&o.switches.LoadbalancerHostnames, "load-balancer-hostnames", false, "give load balancers a hostname besides their addresses")
-	flags.BoolVar(&o.switches.DuplicateRoutes, "duplicate-routes", false, "accept several routes of a route table with the same destination")
-	flags.StringVar(&o.routeAnswer, "route-answer", string(emulator.AnswerRoute), "what creating and changing a route answers with: route, table or nothing")
-	flags.BoolVar(&o.switches.BareRouteTables, "bare-route-tables", false, "leave routes and subnets out of lists of route tables")
-	flags.StringSliceVar(&o.switches.IgnoredFilters, "ignored-filters", nil, "query keys that lists ignore; matchLabels stands for all label filters")
+	flags.StringVar(&o.updates, "updates", string(emulator.Replace),
+		"what PUT does to settings its body leaves out: replace (clear them) or merge (keep them)")
+	flags.StringVar(&o.inline, "inline-listeners", string(emulator.AcceptListeners),
+		"listeners in the body that creates a load balancer are accepted, ignored or refused")
+	flags.BoolVar(&o.switches.InternalAddressAlsoExternal, "internal-address-also-external", false,
+		"list the address of internal load balancers as external, too")
+	flags.BoolVar(&o.switches.OneProtocolPerPort, "one-protocol-per-port", false,
+		"refuse a TCP and a UDP listener on one port")
+	flags.BoolVar(&o.switches.ExclusiveTargetGroups, "exclusive-target-groups", false,
+		"refuse a target group that another listener uses")
+	flags.BoolVar(&o.switches.LateRelease, "late-release", false,
+		"keep target groups in use until their deleted load balancer is gone")
+	flags.BoolVar(&o.switches.KeepDeletedMachines, "keep-deleted-machines", false,
+		"leave deleted machines attached to target groups")
+	flags.BoolVar(&o.switches.NoProjects, "no-projects", false,
+		"refuse everything about projects, like an organisation without that feature")
+	flags.BoolVar(&o.switches.StrictLabels, "strict-labels", false,
+		"refuse label keys and values that are not lower case letters, digits and hyphens")
+	flags.IntVar(&o.switches.CreateStatus, "create-status", http.StatusCreated,
+		"status of POST requests that create: 201 or 200")
+	flags.IntVar(&o.switches.ConflictStatus, "conflict-status", http.StatusConflict,
+		"status of conflicts: 409, 400 or 422")
+	flags.IntVar(&o.switches.QuotaStatus, "quota-status", http.StatusForbidden,
+		"status of creations beyond a quota: 403, 409, 422 or 429")
+	flags.IntVar(&o.switches.PermissionStatus, "permission-status", http.StatusForbidden,
+		"status of what credentials may not do: 403, 401 or 404")
+	flags.IntVar(&o.switches.TargetStatus, "target-status", http.StatusBadRequest,
+		"status of attaching a machine that is not there or in another VPC: 400, 404, 409 or 422")
+	flags.IntVar(&o.switches.DoneStatus, "done-status", http.StatusNoContent,
+		"status of what has no content to answer with: 204, 200 or 202")
+	flags.StringVar(&o.doneBody, "done-body", string(emulator.NoBody),
+		"body of the same, if their status is not 204: none, null, object or list")
+	flags.IntVar(&o.switches.RequestsPerSecond, "requests-per-second", 0,
+		"answer 429 to more requests than these; 0 answers all")
+	flags.BoolVar(&o.switches.UniqueNames, "unique-names", false,
+		"refuse a name that another object of the same kind has")
+	flags.BoolVar(&o.switches.StrictSecurityGroups, "strict-security-groups", false, "apply the documented limits to "+
+		"security groups: short names, ports from 1, a policy in every rule, no priority twice, always an "+
+		"objectVersion")
+	flags.BoolVar(&o.switches.UniqueRulePriorities, "unique-rule-priorities", false,
+		"refuse two rules of one direction with the same priority")
+	flags.BoolVar(&o.switches.IPv4OnlyLoadbalancers, "ipv4-only-load-balancers", false,
+		"give load balancers no IPv6 addresses")
+	flags.BoolVar(&o.switches.NullRemovesHealthCheck, "null-removes-health-check", false,
+		"remove a health check that is null in a PUT, also with --updates=merge")
+	flags.BoolVar(&o.switches.ApplicationProtocols, "application-protocols", false,
+		"accept http, https, grpc and quic as protocols of listeners and target groups")
+	flags.BoolVar(&o.switches.LoadbalancerHostnames, "load-balancer-hostnames", false,
+		"give load balancers a hostname besides their addresses")
+	flags.BoolVar(&o.switches.DuplicateRoutes, "duplicate-routes", false,
+		"accept several routes of a route table with the same destination")
+	flags.StringVar(&o.routeAnswer, "route-answer", string(emulator.AnswerRoute),
+		"what creating and changing a route answers with: route, table or nothing")
+	flags.BoolVar(&o.switches.BareRouteTables, "bare-route-tables", false,
+		"leave routes and subnets out of lists of route tables")
+	flags.StringSliceVar(&o.switches.IgnoredFilters, "ignored-filters", nil,
+		"query keys that lists ignore; matchLabels stands for all label filters")
 }
 
 // check refuses numbers that would otherwise mean zero without a word.

@@ -125,7 +125,8 @@ func do(t *testing.T, client *http.Client, request *http.Request) (int, string) 
 
 func TestServe(t *testing.T) {
 	s := start(t, "--machines=3", "--lb-create-delay=0")
-	if s.Organisation != emulator.DefaultOrganisation || s.VPC != emulator.DefaultVPC || s.Subnet != emulator.DefaultSubnet || s.Network != "" {
+	if s.Organisation != emulator.DefaultOrganisation || s.VPC != emulator.DefaultVPC ||
+		s.Subnet != emulator.DefaultSubnet || s.Network != "" {
 		t.Errorf("ready file %+v, want the default objects and no network", s.Ready)
 	}
 	if status, body := get(t, http.DefaultClient, s.Endpoint+"/v1/machines"); status != 200 || strings.Count(body, `"slug":"machine-`) != 3 {
@@ -135,7 +136,8 @@ func TestServe(t *testing.T) {
 	if err != nil {
 		t.Errorf("stopping: %v", err)
 	}
-	for _, part := range []string{s.Endpoint, emulator.DefaultToken, emulator.DefaultClientID, emulator.DefaultClientSecret, "curl -H", "Stopped."} {
+	for _, part := range []string{s.Endpoint, emulator.DefaultToken, emulator.DefaultClientID,
+		emulator.DefaultClientSecret, "curl -H", "Stopped."} {
 		if !strings.Contains(output, part) {
 			t.Errorf("output lacks %q:\n%s", part, output)
 		}
@@ -163,11 +165,13 @@ func TestFlagsReachTheCloud(t *testing.T) {
 		"also external":      {[]string{"--lb-create-delay=0", "--internal-address-also-external"}, "POST", "/v1/loadbalancers", internal, `"externalIpAddresses":["10.`},
 		"accepted listeners": {nil, "POST", "/v1/loadbalancers", inline, "400 "},
 		"ignored listeners":  {[]string{"--inline-listeners=ignored"}, "POST", "/v1/loadbalancers", inline, "201 "},
-		"refused listeners":  {[]string{"--inline-listeners=refused"}, "POST", "/v1/loadbalancers", inline, "create listeners one by one"},
-		"replace":            {[]string{"--machines=1"}, "PUT", "/v1/machines/machine-00001", "{}", "400 "},
-		"merge":              {[]string{"--machines=1", "--updates=merge"}, "PUT", "/v1/machines/machine-00001", "{}", "200 "},
-		"filters":            {[]string{"--machines=1"}, "GET", "/v1/machines?name=x", "", "200 []"},
-		"ignored filters":    {[]string{"--machines=1", "--ignored-filters=name"}, "GET", "/v1/machines?name=x", "", `"name":"machine-00001"`},
+		"refused listeners": {[]string{"--inline-listeners=refused"}, "POST", "/v1/loadbalancers", inline,
+			"create listeners one by one"},
+		"replace": {[]string{"--machines=1"}, "PUT", "/v1/machines/machine-00001", "{}", "400 "},
+		"merge": {[]string{"--machines=1", "--updates=merge"}, "PUT", "/v1/machines/machine-00001", "{}",
+			"200 "},
+		"filters":         {[]string{"--machines=1"}, "GET", "/v1/machines?name=x", "", "200 []"},
+		"ignored filters": {[]string{"--machines=1", "--ignored-filters=name"}, "GET", "/v1/machines?name=x", "", `"name":"machine-00001"`},
 		"machine delay": {[]string{"--machine-create-delay=1h"}, "POST", "/v1/machines",
 			`{"name":"a","subnet":"emulator","machineType":"pgp-small"}`, `"status":"provisioning"`},
 		"network delay":  {[]string{"--network-create-delay=1h"}, "POST", "/v1/security-groups", `{"name":"a","vpcIdentity":"emulator"}`, `"status":"provisioning"`},
@@ -177,13 +181,15 @@ func TestFlagsReachTheCloud(t *testing.T) {
 		"names":          {[]string{"--unique-names"}, "POST", "/v1/subnets", `{"name":"emulator"}`, "409 "},
 		"strict groups":  {[]string{"--strict-security-groups"}, "POST", "/v1/security-groups", `{"name":"a-name-that-is-too-long","vpcIdentity":"emulator"}`, "400 "},
 		"lenient groups": {nil, "POST", "/v1/security-groups", `{"name":"a-name-that-is-too-long","vpcIdentity":"emulator"}`, "201 "},
-		"priorities":     {[]string{"--unique-rule-priorities"}, "POST", "/v1/security-groups", equalPriorities, "is the priority of ingressRules[0], too"},
+		"priorities": {[]string{"--unique-rule-priorities"}, "POST", "/v1/security-groups", equalPriorities,
+			"is the priority of ingressRules[0], too"},
 		"token lifetime": {[]string{"--token-lifetime=7m"}, "POST", "/oidc/token", "grant_type=client_credentials", `"expires_in":420`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, test.flags...)
-			request, err := http.NewRequestWithContext(t.Context(), test.method, s.Endpoint+test.path, strings.NewReader(test.body))
+			request, err := http.NewRequestWithContext(t.Context(), test.method, s.Endpoint+test.path,
+				strings.NewReader(test.body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -203,7 +209,8 @@ func TestDeletionFlagsReachTheCloud(t *testing.T) {
 		"--network-delete-delay=1h": `"status":"deleting"`, "--network-linger=1h": `"status":"deleted"`,
 	} {
 		s := start(t, flag)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, s.Endpoint+"/v1/subnets/emulator", nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, s.Endpoint+"/v1/subnets/emulator",
+			nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +268,8 @@ organisations:
 	if s.Organisation != "o-x" || s.VPC != "" || s.Subnet != "" {
 		t.Errorf("ready file %+v, want organisation o-x only", s.Ready)
 	}
-	if status, body := get(t, http.DefaultClient, s.Endpoint+"/v1/vpcs"); status != 200 || strings.TrimSpace(body) != "[]" {
+	if status, body := get(t, http.DefaultClient, s.Endpoint+"/v1/vpcs"); status != 200 ||
+		strings.TrimSpace(body) != "[]" {
 		t.Errorf("VPCs = %d %s, want none", status, body)
 	}
 }
@@ -330,15 +338,17 @@ func TestRefusedFlags(t *testing.T) {
 		"plain HTTP":       {[]string{"--listen=0.0.0.0:0"}, "--allow-plain-http"},
 		"half of TLS":      {[]string{"--tls-cert-file=x"}, "tls-key-file"},
 		"missing TLS file": {[]string{"--tls-cert-file=x", "--tls-key-file=x", "--listen=127.0.0.1:0"}, "open x"},
-		"ready file":       {[]string{"--listen=127.0.0.1:0", "--ready-file=" + filepath.Join(dir, "none", "ready")}, "writing the ready file"},
-		"arguments":        {[]string{"x"}, "unknown command"},
+		"ready file": {[]string{"--listen=127.0.0.1:0", "--ready-file=" + filepath.Join(dir, "none", "ready")},
+			"writing the ready file"},
+		"arguments": {[]string{"x"}, "unknown command"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			var output, log bytes.Buffer
-			if err := execute(ctx, &output, &log, test.args...); err == nil || !strings.Contains(err.Error(), test.want) {
+			if err := execute(ctx, &output, &log, test.args...); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one with %q", err, test.want)
 			}
 		})
@@ -389,7 +399,8 @@ func TestReachableFromOutsideIsWarnedAbout(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var output, log bytes.Buffer
-	if err := execute(ctx, &output, &log, "--listen=0.0.0.0:0", "--allow-plain-http"); err == nil && !strings.Contains(log.String(), "other machines") {
+	if err := execute(ctx, &output, &log, "--listen=0.0.0.0:0", "--allow-plain-http"); err == nil &&
+		!strings.Contains(log.String(), "other machines") {
 		t.Errorf("log %q lacks a warning", log.String())
 	}
 }

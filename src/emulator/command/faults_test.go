@@ -25,7 +25,8 @@ func write(t *testing.T, name, content string) string {
 }
 
 func TestFaultFlags(t *testing.T) {
-	file := write(t, "faults.yaml", "- {id: from-file, operation: GET /v1/vpcs, count: 1, effect: {kind: status, status: 502}}")
+	file := write(t, "faults.yaml",
+		"- {id: from-file, operation: GET /v1/vpcs, count: 1, effect: {kind: status, status: 502}}")
 	s := start(t, "--faults="+file,
 		`--fault=operation=GET /v1/vpcs,count=1,kind=status,status=503,message=one\, two`,
 		"--fault=id=last,operation=GET /v1/vpcs,count=1,kind=status,status=504")
@@ -35,7 +36,8 @@ func TestFaultFlags(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	if _, body := get(t, http.DefaultClient, s.Endpoint+"/_emulator/faults"); strings.Index(body, "from-file") > strings.Index(body, "last") {
+	if _, body := get(t, http.DefaultClient, s.Endpoint+"/_emulator/faults"); strings.Index(body,
+		"from-file") > strings.Index(body, "last") {
 		t.Errorf("rules %s, want those of the file first", body)
 	}
 }
@@ -53,7 +55,8 @@ func TestRefusedFaultFlags(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var output, log bytes.Buffer
-			if err := execute(t.Context(), &output, &log, "--listen=127.0.0.1:0", test.flag); err == nil || !strings.Contains(err.Error(), test.want) {
+			if err := execute(t.Context(), &output, &log, "--listen=127.0.0.1:0", test.flag); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s: %v, want %s", test.flag, err, test.want)
 			}
 		})

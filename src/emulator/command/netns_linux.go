@@ -22,7 +22,8 @@ func (o *options) openNamespaces(log *slog.Logger) (emulator.DataPlane, places, 
 		}
 		networks = append(networks, network)
 	}
-	plane, err := netns.New(netns.Options{Name: o.netnsName, Client: o.netnsClient, ClientNetworks: networks, Proxy: proxy.Options{Logger: log}})
+	plane, err := netns.New(netns.Options{Name: o.netnsName, Client: o.netnsClient, ClientNetworks: networks,
+		Proxy: proxy.Options{Logger: log}})
 	if err != nil {
 		return nil, places{}, err
 	}

@@ -21,7 +21,8 @@ func TestNamespaces(t *testing.T) {
 	roottest.Need(t, "nft")
 	name := "cmd" + strings.ToLower(rand.Text()[:6])
 	s := start(t, "--data-plane=netns", "--netns-name="+name, "--machines=1")
-	if s.Namespaces != name+"-" || s.Client != namespace.Folder+"/"+name+"-client" || s.Subnet != emulator.DefaultSubnet || s.Network != "" {
+	if s.Namespaces != name+"-" || s.Client != namespace.Folder+"/"+name+"-client" ||
+		s.Subnet != emulator.DefaultSubnet || s.Network != "" {
 		t.Errorf("ready file %+v, want where the namespaces are", s.Ready)
 	}
 	names, err := namespace.Names(s.Namespaces)
@@ -34,7 +35,8 @@ func TestNamespaces(t *testing.T) {
 		t.Errorf("clean: %v, %s; want that what runs is not touched", err, output.String())
 	}
 	printed, err := s.stop()
-	if err != nil || !strings.Contains(printed, "Machines are network namespaces: "+name+"-NAME. Reach them and load balancers from nsenter --net="+s.Client) {
+	if err != nil || !strings.Contains(printed, "Machines are network namespaces: "+name+
+		"-NAME. Reach them and load balancers from nsenter --net="+s.Client) {
 		t.Errorf("printed %s, %v", printed, err)
 	}
 	if names, err := namespace.Names(s.Namespaces); err != nil || len(names) != 0 {
@@ -61,7 +63,8 @@ func TestNamespacesNeedRoot(t *testing.T) {
 // The help has the networks that the data plane takes by itself.
 func TestHelpTellsTheClientNetworks(t *testing.T) {
 	var output, log bytes.Buffer
-	if err := execute(t.Context(), &output, &log, "--help"); err != nil || !strings.Contains(output.String(), "(default [198.51.100.0/24,2001:db8:0:ffff::/64])") {
+	if err := execute(t.Context(), &output, &log, "--help"); err != nil ||
+		!strings.Contains(output.String(), "(default [198.51.100.0/24,2001:db8:0:ffff::/64])") {
 		t.Errorf("%v, %s", err, output.String())
 	}
 }
@@ -73,7 +76,8 @@ func TestNamespacesNeedANameAndAClient(t *testing.T) {
 		"--netns-name=Upper": "use a letter and then letters and digits", "--netns-client=nobody": `opening network namespace "nobody"`,
 	} {
 		var output, log bytes.Buffer
-		if err := execute(t.Context(), &output, &log, "--data-plane=netns", flag); err == nil || !strings.Contains(err.Error(), want) {
+		if err := execute(t.Context(), &output, &log, "--data-plane=netns", flag); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", flag, err, want)
 		}
 	}

@@ -64,7 +64,8 @@ func describe(seed emulator.Seed, at places) Ready {
 }
 
 // serve answers requests until ctx ends.
-func (o *options) serve(ctx context.Context, api *emulator.Emulator, ready Ready, out io.Writer, log *slog.Logger) error {
+func (o *options) serve(ctx context.Context, api *emulator.Emulator, ready Ready, out io.Writer,
+	log *slog.Logger) error {
 	// One left by a run that was killed would mislead whoever waits for ours.
 	if err := retract(o.readyFile); err != nil {
 		return err
@@ -122,20 +123,24 @@ func (o *options) open(ctx context.Context, log *slog.Logger) (net.Listener, err
 			"give --tls-cert-file and --tls-key-file, or --allow-plain-http", o.listen)
 		return nil, closing(err, listener)
 	}
-	log.Warn("the emulator can be reached from other machines, its credentials are public, and its admin API needs none",
+	log.Warn(
+		"the emulator can be reached from other machines, its credentials are public, and its admin API needs none",
 		"address", listener.Addr().String())
 	return listener, nil
 }
 
 // announce tells people and programs where the emulator is.
 func announce(out io.Writer, path string, ready Ready) error {
-	fmt.Fprintf(out, "Thalassa emulator: the API is at %s, the admin API at %s/_emulator/state.\n", ready.Endpoint, ready.Endpoint)
+	fmt.Fprintf(out, "Thalassa emulator: the API is at %s, the admin API at %s/_emulator/state.\n", ready.Endpoint,
+		ready.Endpoint)
 	fmt.Fprintf(out, "Organisation %s, VPC %s, subnet %s.\n", ready.Organisation, ready.VPC, ready.Subnet)
 	if ready.Network != "" {
 		fmt.Fprintf(out, "Load balancers carry traffic in %s.\n", ready.Network)
 	}
 	if ready.Client != "" {
-		fmt.Fprintf(out, "Machines are network namespaces: %sNAME. Reach them and load balancers from nsenter --net=%s\n", ready.Namespaces, ready.Client)
+		fmt.Fprintf(out,
+			"Machines are network namespaces: %sNAME. Reach them and load balancers from nsenter --net=%s\n",
+			ready.Namespaces, ready.Client)
 	}
 	fmt.Fprintln(out, "These credentials are the emulator's own and open nothing else:")
 	for _, client := range ready.credentials.Clients {

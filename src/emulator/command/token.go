@@ -49,10 +49,14 @@ func newToken() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.endpoint, "endpoint", "http://127.0.0.1:7443", "where the emulator listens")
-	flags.StringVar(&o.caFile, "ca-file", "", "PEM file with the certificate that the emulator's is checked with; the system's by default")
-	flags.StringVar(&o.account, "service-account", emulator.DefaultServiceAccount, "service account, by identity or name")
-	flags.StringVar(&o.subject, "subject", "", "subject of the token; by default the one that the service account trusts")
-	flags.StringVar(&o.audience, "audience", "", "audience of the token; by default those that the service account trusts")
+	flags.StringVar(&o.caFile, "ca-file", "",
+		"PEM file with the certificate that the emulator's is checked with; the system's by default")
+	flags.StringVar(&o.account, "service-account", emulator.DefaultServiceAccount,
+		"service account, by identity or name")
+	flags.StringVar(&o.subject, "subject", "",
+		"subject of the token; by default the one that the service account trusts")
+	flags.StringVar(&o.audience, "audience", "",
+		"audience of the token; by default those that the service account trusts")
 	flags.DurationVar(&o.ttl, "ttl", time.Hour, "how long the token is good; negative for one that has expired")
 	return cmd
 }
@@ -69,7 +73,8 @@ func (o tokenOptions) fetch(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("asking for a token: %w", err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(o.endpoint, "/")+"/_emulator/subject-tokens", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(o.endpoint, "/")+
+		"/_emulator/subject-tokens", bytes.NewReader(body))
 	if err != nil {
 		return "", fmt.Errorf("--endpoint=%s: %w", o.endpoint, err)
 	}

@@ -22,7 +22,8 @@ func exchange(t *testing.T, client *http.Client, endpoint, token string) (int, s
 		"subject_token_type": {"urn:ietf:params:oauth:token-type:jwt"},
 		"organisation_id":    {emulator.DefaultOrganisation}, "service_account_id": {emulator.DefaultServiceAccount},
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, endpoint+"/oidc/token", strings.NewReader(form.Encode()))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, endpoint+"/oidc/token",
+		strings.NewReader(form.Encode()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,8 @@ func (e *Encoder) compile(t reflect.Type) writer {
 		}
 		return writeSlice
 	case reflect.Map:
-		if t.Key().Kind() == reflect.String && !marshals(t.Key()) && t.Elem().Kind() == reflect.String && !marshals(t.Elem()) {
+		if t.Key().Kind() == reflect.String && !marshals(t.Key()) && t.Elem().Kind() == reflect.String &&
+			!marshals(t.Elem()) {
 			return writeStrings
 		}
 	case reflect.Struct:

@@ -69,12 +69,16 @@ func TestSameBytesAsTheStandardLibrary(t *testing.T) {
 	shared := &inner{Name: "shared", Labels: map[string]string{"b": "2", "a": "1", "<": "\"&\u2028é\x00"}}
 	now := time.Now()
 	tests := map[string]any{
-		"nil": nil, "null pointer": (*outer)(nil), "bool": true, "int": -7, "string": "text", "escapes": "a\"b\\c<d>&\n\x7fé\u2028\xff",
-		"empty struct": struct{}{}, "zero": outer{}, "pointer to zero": &outer{}, "list": []*inner{shared, shared, nil, shared},
+		"nil": nil, "null pointer": (*outer)(nil), "bool": true, "int": -7, "string": "text",
+		"escapes":      "a\"b\\c<d>&\n\x7fé\u2028\xff",
+		"empty struct": struct{}{}, "zero": outer{}, "pointer to zero": &outer{}, "list": []*inner{shared, shared, nil,
+			shared},
 		"full": &outer{
-			embedded: embedded{"x", now}, Empty: "e", None: []int{1, 2}, Zero: 3, Struct: inner{Next: shared}, Pointer: shared, Also: shared,
-			Later: &now, Numbers: []int32{}, Unsigned: new(uint32(9)), Float: 1.5, Any: shared, Anything: []any{1, "a", nil, shared, now},
-			Bytes: []byte("bytes"), Other: map[string]int{"n": 1}, Raw: json.RawMessage(`{"raw":true}`), private: 1,
+			embedded: embedded{"x", now}, Empty: "e", None: []int{1, 2}, Zero: 3, Struct: inner{Next: shared},
+			Pointer: shared, Also: shared,
+			Later: &now, Numbers: []int32{}, Unsigned: new(uint32(9)), Float: 1.5, Any: shared,
+			Anything: []any{1, "a", nil, shared, now},
+			Bytes:    []byte("bytes"), Other: map[string]int{"n": 1}, Raw: json.RawMessage(`{"raw":true}`), private: 1,
 		},
 		"time":       now,
 		"other zone": &embedded{When: now.In(time.FixedZone("", 3600+1800))},

@@ -15,7 +15,8 @@ func marshals(t reflect.Type) bool {
 		return false
 	}
 	for _, kind := range []reflect.Type{t, reflect.PointerTo(t)} {
-		if kind.Implements(reflect.TypeFor[json.Marshaler]()) || kind.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+		if kind.Implements(reflect.TypeFor[json.Marshaler]()) ||
+			kind.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 			// A pointer to a time is a time, or null.
 			return t != reflect.TypeFor[*time.Time]()
 		}

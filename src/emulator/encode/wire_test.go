@@ -50,7 +50,8 @@ func (f *fill) value(v reflect.Value, depth int) {
 
 func (f *fill) structure(v reflect.Value, depth int) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
-		v.Set(reflect.ValueOf(time.Unix(int64(f.count)*1e6, int64(f.count%3)*1e8).In(time.FixedZone("", f.count%5*1800))))
+		v.Set(reflect.ValueOf(time.Unix(int64(f.count)*1e6, int64(f.count%3)*1e8).In(time.FixedZone("",
+			f.count%5*1800))))
 		return
 	}
 	for _, field := range v.Fields() {
@@ -63,8 +64,10 @@ func TestWireTypesAreWrittenAlike(t *testing.T) {
 	for _, object := range []any{
 		&wire.Organisation{}, &wire.Membership{}, &wire.Region{}, &wire.VPC{}, &wire.Subnet{}, &wire.MachineType{},
 		&wire.MachineTypeCategory{}, &wire.MachineImage{}, &wire.Machine{}, &wire.Loadbalancer{}, &wire.Listener{},
-		&wire.TargetGroup{}, &wire.Attachment{}, &wire.Project{}, &wire.Quota{}, &wire.QuotaIncrease{}, &wire.CloudInit{},
-		&wire.FirewallRule{}, &wire.Peering{}, &wire.Filesystem{}, &wire.SecurityGroup{}, &wire.SecurityGroupRule{}, &wire.ReservedIP{},
+		&wire.TargetGroup{}, &wire.Attachment{}, &wire.Project{}, &wire.Quota{}, &wire.QuotaIncrease{},
+		&wire.CloudInit{},
+		&wire.FirewallRule{}, &wire.Peering{}, &wire.Filesystem{}, &wire.SecurityGroup{}, &wire.SecurityGroupRule{},
+		&wire.ReservedIP{},
 		&wire.NATGateway{}, &wire.RouteTable{}, &wire.RouteEntry{}, &wire.Token{}, &wire.TokenError{}, &wire.Error{},
 	} {
 		t.Run(reflect.TypeOf(object).Elem().Name(), func(t *testing.T) {

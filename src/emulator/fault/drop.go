@@ -59,7 +59,8 @@ func take(w http.ResponseWriter, reason error) net.Conn {
 	}
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		refuse(w, http.StatusInternalServerError, "the injected fault cannot drop this connection; use HTTP/1.1: "+err.Error())
+		refuse(w, http.StatusInternalServerError, "the injected fault cannot drop this connection; use HTTP/1.1: "+
+			err.Error())
 		return nil
 	}
 	return conn

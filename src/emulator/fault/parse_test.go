@@ -28,10 +28,13 @@ func TestParse(t *testing.T) {
 				`from=1s,until=1m30s,kind=status,status=429,message=slow\, down\\,retryAfter=1.5s`,
 			everything(),
 		},
-		"little":         {"kind=hang", Rule{Effect: Effect{Kind: Hang}}},
-		"spaces":         {" kind = latency , delay = 1.5s ", Rule{Effect: Effect{Kind: Latency, Delay: 1500 * time.Millisecond}}},
-		"equals sign":    {"kind=status,status=503,message=a=b", Rule{Effect: Effect{Kind: Refuse, Status: 503, Message: "a=b"}}},
-		"path parameter": {"operation=* /v1/vpcs/{id},kind=reset", Rule{Operation: "* /v1/vpcs/{id}", Effect: Effect{Kind: Reset}}},
+		"little": {"kind=hang", Rule{Effect: Effect{Kind: Hang}}},
+		"spaces": {" kind = latency , delay = 1.5s ",
+			Rule{Effect: Effect{Kind: Latency, Delay: 1500 * time.Millisecond}}},
+		"equals sign": {"kind=status,status=503,message=a=b",
+			Rule{Effect: Effect{Kind: Refuse, Status: 503, Message: "a=b"}}},
+		"path parameter": {"operation=* /v1/vpcs/{id},kind=reset", Rule{Operation: "* /v1/vpcs/{id}",
+			Effect: Effect{Kind: Reset}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +85,8 @@ func TestJSONRoundTrip(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	text, err := json.Marshal(Status{Rule: Rule{ID: "a", Effect: Effect{Kind: Latency, Delay: 1500 * time.Millisecond}}, Matched: 2, Fired: 1, Spent: true})
+	text, err := json.Marshal(Status{Rule: Rule{ID: "a", Effect: Effect{Kind: Latency, Delay: 1500 * time.Millisecond}},
+		Matched: 2, Fired: 1, Spent: true})
 	const want = `{"rule":{"id":"a","effect":{"kind":"latency","delay":"1.5s"}},"matched":2,"fired":1,"spent":true}`
 	if err != nil || string(text) != want {
 		t.Errorf("Marshal = %s, %v, want %s", text, err, want)
@@ -149,7 +153,8 @@ func TestReadRulesErrors(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, err := ReadRules(strings.NewReader(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := ReadRules(strings.NewReader(test.text)); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("%q: %v, want %s", test.text, err, test.want)
 			}
 		})

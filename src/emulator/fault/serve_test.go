@@ -97,49 +97,81 @@ func call(t *testing.T, client *http.Client, method, url string) (out outcome) {
 	return outcome{status: response.StatusCode, header: response.Header, body: string(content), reading: err}
 }
 
-func TestHandler(t *testing.T) {
+// handlerTest is a call that meets a fault.
+type handlerTest struct {
+	effect  Effect
+	method  string
+	handled int // how often the handler is called
+	check   func(outcome) bool
+}
+
+func handlerTests() map[string]handlerTest {
 	const get, post, remove = http.MethodGet, http.MethodPost, http.MethodDelete
-	tests := map[string]struct {
-		effect  Effect
-		method  string
-		handled int
-		check   func(outcome) bool
-	}{
-		"latency": {Effect{Kind: Latency, Delay: 1}, post, 1, func(o outcome) bool { return o.status == 201 && o.body == body }},
-		"status": {Effect{Kind: Refuse, Status: 429, Message: "slow down", RetryAfter: 1100 * time.Millisecond}, post, 0, func(o outcome) bool {
-			return o.status == 429 && o.body == `{"message":"slow down"}`+"\n" && o.header.Get("Retry-After") == "2" && o.header.Get("Content-Type") == jsonType
+	return map[string]handlerTest{
+		"latency": {Effect{Kind: Latency, Delay: 1}, post, 1, func(o outcome) bool {
+			return o.status == 201 && o.body == body
 		}},
+		"status": {Effect{Kind: Refuse, Status: 429, Message: "slow down", RetryAfter: 1100 * time.Millisecond}, post,
+			0, func(o outcome) bool {
+				return o.status == 429 && o.body == `{"message":"slow down"}`+"\n" && o.header.Get("Retry-After") == "2" && o.header.Get("Content-Type") == jsonType
+			}},
 		"no message": {Effect{Kind: Refuse, Status: 503}, get, 0, func(o outcome) bool {
-			return o.status == 503 && strings.Contains(o.body, "Service Unavailable") && o.header.Get("Retry-After") == ""
+			return o.status == 503 && strings.Contains(o.body, "Service Unavailable") &&
+				o.header.Get("Retry-After") == ""
 		}},
-		"redirection":       {Effect{Kind: Refuse, Status: 302}, get, 0, func(o outcome) bool { return o.status == 302 }},
-		"unauthorised":      {Effect{Kind: Unauthorised}, get, 0, func(o outcome) bool { return o.status == 401 }},
-		"forbidden":         {Effect{Kind: Forbidden}, get, 0, func(o outcome) bool { return o.status == 403 }},
-		"quota":             {Effect{Kind: Quota}, post, 0, func(o outcome) bool { return o.status == 403 && strings.Contains(o.body, `"quota `) }},
-		"quota with status": {Effect{Kind: Quota, Status: 422, Message: "full"}, post, 0, func(o outcome) bool { return o.status == 422 && strings.Contains(o.body, "full") }},
-		"reset":             {Effect{Kind: Reset}, post, 0, func(o outcome) bool { return errors.Is(o.err, syscall.ECONNRESET) }},
+		"redirection": {Effect{Kind: Refuse, Status: 302}, get, 0, func(o outcome) bool {
+			return o.status == 302
+		}},
+		"unauthorised": {Effect{Kind: Unauthorised}, get, 0, func(o outcome) bool { return o.status == 401 }},
+		"forbidden":    {Effect{Kind: Forbidden}, get, 0, func(o outcome) bool { return o.status == 403 }},
+		"quota":        {Effect{Kind: Quota}, post, 0, func(o outcome) bool { return o.status == 403 && strings.Contains(o.body, `"quota `) }},
+		"quota with status": {Effect{Kind: Quota, Status: 422, Message: "full"}, post, 0, func(o outcome) bool {
+			return o.status == 422 && strings.Contains(o.body, "full")
+		}},
+		"reset": {Effect{Kind: Reset}, post, 0, func(o outcome) bool {
+			return errors.Is(o.err, syscall.ECONNRESET)
+		}},
 		"not JSON": {Effect{Kind: NotJSON}, post, 0, func(o outcome) bool {
-			return o.status == 200 && strings.HasPrefix(o.body, "<!DOCTYPE html>") && strings.HasPrefix(o.header.Get("Content-Type"), "text/html")
+			return o.status == 200 && strings.HasPrefix(o.body, "<!DOCTYPE html>") &&
+				strings.HasPrefix(o.header.Get("Content-Type"), "text/html")
 		}},
-		"not JSON of a gateway": {Effect{Kind: NotJSON, Status: 502}, get, 0, func(o outcome) bool { return o.status == 502 && strings.HasPrefix(o.body, "<!DOCTYPE html>") }},
-		"no content":            {Effect{Kind: NoContent}, get, 1, func(o outcome) bool { return o.status == 204 && o.body == "" && o.header.Get("Content-Type") == "" }},
-		"drop":                  {Effect{Kind: Drop}, post, 1, func(o outcome) bool { return errors.Is(o.err, io.EOF) }},
+		"not JSON of a gateway": {Effect{Kind: NotJSON, Status: 502}, get, 0, func(o outcome) bool {
+			return o.status == 502 && strings.HasPrefix(o.body, "<!DOCTYPE html>")
+		}},
+		"no content": {Effect{Kind: NoContent}, get, 1, func(o outcome) bool {
+			return o.status == 204 && o.body == "" && o.header.Get("Content-Type") == ""
+		}},
+		"drop": {Effect{Kind: Drop}, post, 1, func(o outcome) bool {
+			return errors.Is(o.err, io.EOF)
+		}},
 		"truncate": {Effect{Kind: Truncate}, post, 1, func(o outcome) bool {
-			return o.status == 201 && o.body == body[:len(body)/2] && errors.Is(o.reading, io.ErrUnexpectedEOF) && o.header.Get("Content-Type") == jsonType
+			return o.status == 201 && o.body == body[:len(body)/2] && errors.Is(o.reading, io.ErrUnexpectedEOF) &&
+				o.header.Get("Content-Type") == jsonType
 		}},
-		"nothing to truncate": {Effect{Kind: Truncate}, remove, 1, func(o outcome) bool { return errors.Is(o.err, io.EOF) }},
+		"nothing to truncate": {Effect{Kind: Truncate}, remove, 1, func(o outcome) bool {
+			return errors.Is(o.err, io.EOF)
+		}},
 		"malformed": {Effect{Kind: Malformed}, post, 1, func(o outcome) bool {
-			return o.status == 200 && !json.Valid([]byte(o.body)) && o.reading == nil && o.header.Get("Content-Type") == jsonType
+			return o.status == 200 && !json.Valid([]byte(o.body)) && o.reading == nil &&
+				o.header.Get("Content-Type") == jsonType
 		}},
-		"nothing to malform": {Effect{Kind: Malformed}, remove, 1, func(o outcome) bool { return o.status == 200 && o.body == "{,}" }},
+		"nothing to malform": {Effect{Kind: Malformed}, remove, 1, func(o outcome) bool {
+			return o.status == 200 && o.body == "{,}"
+		}},
 		"empty": {Effect{Kind: Empty}, post, 1, func(o outcome) bool {
 			return o.status == 200 && o.body == "" && o.reading == nil && o.header.Get("Content-Type") == jsonType
 		}},
-		"partial":    {Effect{Kind: Partial}, get, 1, func(o outcome) bool { n := strings.Count(o.body, "id"); return o.status == 201 && n >= 3 && n <= 4 }},
+		"partial": {Effect{Kind: Partial}, get, 1, func(o outcome) bool {
+			n := strings.Count(o.body, "id")
+			return o.status == 201 && n >= 3 && n <= 4
+		}},
 		"stale":      {Effect{Kind: Stale, Delay: 1}, get, 1, func(o outcome) bool { return o.body == body }},
 		"delete lag": {Effect{Kind: DeleteLag, Delay: 1}, remove, 1, func(o outcome) bool { return o.status == 204 }},
 	}
-	for name, test := range tests {
+}
+
+func TestHandler(t *testing.T) {
+	for name, test := range handlerTests() {
 		t.Run(name, func(t *testing.T) {
 			server, h, _ := server(t, Rule{Effect: test.effect})
 			server.Start()
@@ -162,7 +194,8 @@ func TestHangEndsWithTheClient(t *testing.T) {
 			server, h, s := server(t, Rule{Effect: effect})
 			server.Start()
 			ctx, cancel := context.WithCancel(t.Context())
-			request, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader(strings.Repeat("x", 1<<20)))
+			request, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL,
+				strings.NewReader(strings.Repeat("x", 1<<20)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -222,7 +255,8 @@ func TestClearEndsWaits(t *testing.T) {
 func TestLatencyTakesItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s Set
-		add(t, &s, Rule{Effect: Effect{Kind: Latency, Delay: time.Minute}}, Rule{Effect: Effect{Kind: Latency, Delay: time.Second}})
+		add(t, &s, Rule{Effect: Effect{Kind: Latency, Delay: time.Minute}},
+			Rule{Effect: Effect{Kind: Latency, Delay: time.Second}})
 		start := time.Now()
 		recorder := httptest.NewRecorder()
 		s.Handler(list, &target{}).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/v1/machines", nil))
@@ -247,7 +281,8 @@ func TestConnectionThatCannotBeDropped(t *testing.T) {
 	server, _, _ := server(t, Rule{Effect: Effect{Kind: Reset}})
 	server.EnableHTTP2 = true
 	server.StartTLS()
-	if got := call(t, server.Client(), http.MethodPost, server.URL); got.status != 500 || !strings.Contains(got.body, "use HTTP/1.1") {
+	if got := call(t, server.Client(), http.MethodPost, server.URL); got.status != 500 ||
+		!strings.Contains(got.body, "use HTTP/1.1") {
 		t.Errorf("%+v, want 500", got)
 	}
 }
@@ -274,7 +309,8 @@ func TestDropper(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		w := &droppable{ResponseRecorder: httptest.NewRecorder()}
-		s.Handler(list, &target{}).ServeHTTP(wrapped{w}, httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/machines", nil))
+		s.Handler(list, &target{}).ServeHTTP(wrapped{w}, httptest.NewRequestWithContext(ctx, http.MethodGet,
+			"/v1/machines", nil))
 		if !errors.Is(w.reason, want) {
 			t.Errorf("%s: dropped because of %v, want %v", kind, w.reason, want)
 		}
@@ -285,8 +321,11 @@ func TestUnreadableBody(t *testing.T) {
 	var s Set
 	add(t, &s, Rule{Effect: Effect{Kind: Latency, Delay: 1}})
 	var reading error
-	handler := s.Handler(list, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, reading = io.ReadAll(r.Body) }))
-	request := httptest.NewRequest(http.MethodPost, "/v1/machines", io.MultiReader(strings.NewReader("half"), failing{io.ErrUnexpectedEOF}))
+	handler := s.Handler(list, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, reading = io.ReadAll(r.Body)
+	}))
+	request := httptest.NewRequest(http.MethodPost, "/v1/machines", io.MultiReader(strings.NewReader("half"),
+		failing{io.ErrUnexpectedEOF}))
 	handler.ServeHTTP(httptest.NewRecorder(), request)
 	if !errors.Is(reading, io.ErrUnexpectedEOF) {
 		t.Errorf("the handler read %v, want what the client's connection said", reading)
@@ -322,7 +361,8 @@ func TestWith(t *testing.T) {
 			request := httptest.NewRequestWithContext(With(t.Context(), test.effect, 0), method, path, nil)
 			faults.Handler(test.operation, handler).ServeHTTP(answer, request)
 			if got := handler.saw(); got.handled != test.handled || got.met != test.met || answer.Code != test.status {
-				t.Errorf("handled %d times, met %q, status %d; want %d, %q, %d", got.handled, got.met, answer.Code, test.handled, test.met, test.status)
+				t.Errorf("handled %d times, met %q, status %d; want %d, %q, %d", got.handled, got.met, answer.Code,
+					test.handled, test.met, test.status)
 			}
 		})
 	}
@@ -337,7 +377,8 @@ func TestWithSeed(t *testing.T) {
 	parts := map[string]bool{}
 	for _, seed := range []uint64{1, 2, 3, 4, 1, 2, 3, 4} {
 		answer := httptest.NewRecorder()
-		request := httptest.NewRequestWithContext(With(t.Context(), Effect{Kind: Partial}, seed), http.MethodGet, "/v1/machines", nil)
+		request := httptest.NewRequestWithContext(With(t.Context(), Effect{Kind: Partial}, seed), http.MethodGet,
+			"/v1/machines", nil)
 		faults.Handler("GET /v1/machines", &target{}).ServeHTTP(answer, request)
 		parts[answer.Body.String()] = true
 	}

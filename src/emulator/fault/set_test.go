@@ -141,7 +141,8 @@ func TestWindow(t *testing.T) {
 		} {
 			<-time.After(step.after)
 			if got := decisions(&s, list, 1); got != step.want || s.Rules()[0].Spent != step.spent {
-				t.Errorf("%s later: %s, spent %t, want %s, %t", step.after, got, s.Rules()[0].Spent, step.want, step.spent)
+				t.Errorf("%s later: %s, spent %t, want %s, %t", step.after, got, s.Rules()[0].Spent, step.want,
+					step.spent)
 			}
 		}
 	})
@@ -149,7 +150,8 @@ func TestWindow(t *testing.T) {
 
 func TestLatenciesAddUp(t *testing.T) {
 	var s Set
-	add(t, &s, Rule{Effect: valid(Latency)}, Rule{Effect: Effect{Kind: Hang}}, Rule{Effect: valid(Latency)}, Rule{Effect: Effect{Kind: Drop}})
+	add(t, &s, Rule{Effect: valid(Latency)}, Rule{Effect: Effect{Kind: Hang}}, Rule{Effect: valid(Latency)},
+		Rule{Effect: Effect{Kind: Drop}})
 	waits, fault := s.decide(list, httptest.NewRequest(http.MethodGet, "/v1/machines", nil))
 	if len(waits) != 2 || fault == nil || fault.Kind != Hang {
 		t.Errorf("%d waits and %+v, want 2 and the first fault", len(waits), fault)
@@ -165,7 +167,8 @@ func TestRules(t *testing.T) {
 		t.Errorf("an empty set has rules %v", got)
 	}
 	hang := Effect{Kind: Hang}
-	add(t, &s, Rule{ID: "fault-1", Effect: hang, Count: 1}, Rule{Effect: hang, Skip: 1}, Rule{ID: "mine", Operation: "POST *", Effect: hang})
+	add(t, &s, Rule{ID: "fault-1", Effect: hang, Count: 1}, Rule{Effect: hang, Skip: 1},
+		Rule{ID: "mine", Operation: "POST *", Effect: hang})
 	decisions(&s, list, 3)
 	want := []Status{
 		{Rule: Rule{ID: "fault-1", Effect: hang, Count: 1}, Matched: 3, Fired: 1, Spent: true},
@@ -190,7 +193,8 @@ func TestAddRefuses(t *testing.T) {
 
 func TestClear(t *testing.T) {
 	var s Set
-	add(t, &s, Rule{ID: "a", Effect: Effect{Kind: Hang}}, Rule{ID: "b", Effect: Effect{Kind: Drop}}, Rule{ID: "c", Effect: Effect{Kind: Hang}})
+	add(t, &s, Rule{ID: "a", Effect: Effect{Kind: Hang}}, Rule{ID: "b", Effect: Effect{Kind: Drop}},
+		Rule{ID: "c", Effect: Effect{Kind: Hang}})
 	if n := s.Clear("a", "x"); n != 1 || len(s.Rules()) != 2 {
 		t.Errorf("%d cleared, leaving %v", n, s.Rules())
 	}

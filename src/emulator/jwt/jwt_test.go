@@ -75,9 +75,11 @@ func TestSignedTokensVerify(t *testing.T) {
 		key      crypto.Signer
 		id, keys string
 	}{
-		"ES256 with PEM": {curve, "", pemOf(t, curve.Public())}, "RS256 with PEM": {modulus, "x", pemOf(t, modulus.Public())},
-		"ES256 with JWKS": {curve, "ec", set}, "RS256 with JWKS": {modulus, "rsa", set}, "JWKS without a key id": {modulus, "", set},
-		"second of two": {curve, "", pemOf(t, modulus.Public()) + pemOf(t, curve.Public())},
+		"ES256 with PEM": {curve, "", pemOf(t, curve.Public())}, "RS256 with PEM": {modulus, "x",
+			pemOf(t, modulus.Public())},
+		"ES256 with JWKS": {curve, "ec", set}, "RS256 with JWKS": {modulus, "rsa", set},
+		"JWKS without a key id": {modulus, "", set},
+		"second of two":         {curve, "", pemOf(t, modulus.Public()) + pemOf(t, curve.Public())},
 	} {
 		t.Run(name, func(t *testing.T) {
 			keys, err := jwt.ParseKeys(test.keys)
@@ -92,7 +94,8 @@ func TestSignedTokensVerify(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(got, valid(now)) {
 				t.Errorf("%+v, %v, want %+v", got, err, valid(now))
 			}
-			if said, err := jwt.Unverified(token); err != nil || said.Issuer != got.Issuer || said.Subject != got.Subject {
+			if said, err := jwt.Unverified(token); err != nil || said.Issuer != got.Issuer ||
+				said.Subject != got.Subject {
 				t.Errorf("unverified: %+v, %v", said, err)
 			}
 		})
@@ -162,18 +165,19 @@ func TestUnusableKeysAreRefused(t *testing.T) {
 	}
 	large := curveKey(t, elliptic.P384())
 	tests := map[string]struct{ keys, want string }{
-		"nothing":            {"", "no signing key"},
-		"empty set":          {`{"keys":[]}`, "no signing key"},
-		"broken set":         {`{"keys":1}`, "JSON Web Key Set"},
-		"other kind":         {`{"keys":[{"kty":"OKP","crv":"Ed25519"}]}`, "Ed key"},
-		"small RSA":          {`{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB"}]}`, "17 bits"},
-		"bad modulus":        {`{"keys":[{"kty":"RSA","n":"*"}]}`, "base64"},
-		"bad exponent":       {`{"keys":[{"kty":"RSA","n":"AQAB","e":"*"}]}`, "base64"},
-		"bad point":          {`{"keys":[{"kty":"EC","crv":"P-256","x":"AQAB","y":"AQAB"}]}`, "wrong length for x"},
-		"off curve":          {fmt.Sprintf(`{"keys":[{"kty":"EC","crv":"P-256","x":%[1]q,"y":%[1]q}]}`, number(make([]byte, 32))), "key 0"},
-		"Ed25519":            {pemOf(t, public), "neither an RSA nor an ECDSA key"},
-		"P-384":              {pemOf(t, large.Public()), "P-384 is not P-256"},
-		"private key":        {"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "private keys do not belong here"},
+		"nothing":      {"", "no signing key"},
+		"empty set":    {`{"keys":[]}`, "no signing key"},
+		"broken set":   {`{"keys":1}`, "JSON Web Key Set"},
+		"other kind":   {`{"keys":[{"kty":"OKP","crv":"Ed25519"}]}`, "Ed key"},
+		"small RSA":    {`{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB"}]}`, "17 bits"},
+		"bad modulus":  {`{"keys":[{"kty":"RSA","n":"*"}]}`, "base64"},
+		"bad exponent": {`{"keys":[{"kty":"RSA","n":"AQAB","e":"*"}]}`, "base64"},
+		"bad point":    {`{"keys":[{"kty":"EC","crv":"P-256","x":"AQAB","y":"AQAB"}]}`, "wrong length for x"},
+		"off curve":    {fmt.Sprintf(`{"keys":[{"kty":"EC","crv":"P-256","x":%[1]q,"y":%[1]q}]}`, number(make([]byte, 32))), "key 0"},
+		"Ed25519":      {pemOf(t, public), "neither an RSA nor an ECDSA key"},
+		"P-384":        {pemOf(t, large.Public()), "P-384 is not P-256"},
+		"private key": {"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+			"private keys do not belong here"},
 		"broken PEM":         {"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "PUBLIC KEY"},
 		"broken certificate": {"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "CERTIFICATE"},
 	}

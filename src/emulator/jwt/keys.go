@@ -36,7 +36,8 @@ func ParseKeys(text string) ([]Key, error) {
 		keys, err = parsePEM([]byte(text))
 	}
 	if err == nil && len(keys) == 0 {
-		err = errors.New("there is no signing key in it; give a JSON Web Key Set, or PEM with a public key or certificate")
+		err = errors.New("there is no signing key in it; give a JSON Web Key Set, or PEM with a public key or " +
+			"certificate")
 	}
 	return keys, err
 }
@@ -69,7 +70,8 @@ func parseBlock(block *pem.Block) (crypto.PublicKey, error) {
 		}
 		return certificate.PublicKey, nil
 	}
-	return nil, errors.New("only PUBLIC KEY, RSA PUBLIC KEY and CERTIFICATE are understood; private keys do not belong here")
+	return nil,
+		errors.New("only PUBLIC KEY, RSA PUBLIC KEY and CERTIFICATE are understood; private keys do not belong here")
 }
 
 // smallestRSA is how many bits an RSA key has at least.

@@ -38,7 +38,8 @@ func TestLoadBalancersInAClaimedNetwork(t *testing.T) {
 	target := traffic.Target{Machine: "vm-1", Address: machine.Addr().(*net.TCPAddr).AddrPort()}
 	p.Serve(traffic.LoadBalancer{
 		Identity: "lb-1", Addresses: []netip.Addr{nth(p.Network(), 200)},
-		Listeners: []traffic.Listener{{Identity: "l-1", Protocol: traffic.TCP, Port: 8080, Group: traffic.Group{Targets: []traffic.Target{target}}}},
+		Listeners: []traffic.Listener{{Identity: "l-1", Protocol: traffic.TCP, Port: 8080,
+			Group: traffic.Group{Targets: []traffic.Target{target}}}},
 	})
 	at := netip.AddrPortFrom(nth(p.Network(), 200), 8080).String()
 	conn, err := net.Dial("tcp", at)

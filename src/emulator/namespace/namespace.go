@@ -80,7 +80,8 @@ func shareFolder() error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("mounting %s for network namespaces (it needs root, or the capability SYS_ADMIN): %w", Folder, err)
+		return fmt.Errorf("mounting %s for network namespaces (it needs root, or the capability SYS_ADMIN): %w", Folder,
+			err)
 	}
 	return nil
 }
@@ -142,7 +143,8 @@ func (n *Namespace) FD() int { return int(n.file.Fd()) }
 func (n *Namespace) Do(work func() error) error {
 	return inThread(func() error {
 		if err := unix.Setns(n.FD(), unix.CLONE_NEWNET); err != nil {
-			return fmt.Errorf("entering network namespace %q (it needs root, or the capability SYS_ADMIN): %w", n.name, err)
+			return fmt.Errorf("entering network namespace %q (it needs root, or the capability SYS_ADMIN): %w", n.name,
+				err)
 		}
 		return work()
 	})

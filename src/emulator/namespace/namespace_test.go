@@ -83,7 +83,8 @@ func TestDo(t *testing.T) {
 			return failure
 		})
 		if !errors.Is(err, failure) || inside == home || where(t) != home {
-			t.Errorf("Do: %v in %s, then in %s; want the failure in another than %s, and back", err, inside, where(t), home)
+			t.Errorf("Do: %v in %s, then in %s; want the failure in another than %s, and back", err, inside, where(t),
+				home)
 		}
 		// No thread stays behind, whoever gets to run on it.
 		var running sync.WaitGroup
@@ -162,7 +163,8 @@ func TestNamesAreNotResolved(t *testing.T) {
 		_, dialed := n.DialContext(t.Context(), "tcp", "localhost:80")
 		_, listened := n.Listen(t.Context(), "tcp", "localhost:0")
 		for _, err := range []error{dialed, listened} {
-			if err == nil || !strings.Contains(err.Error(), "no names are resolved") || !strings.Contains(err.Error(), n.Name()) {
+			if err == nil || !strings.Contains(err.Error(), "no names are resolved") ||
+				!strings.Contains(err.Error(), n.Name()) {
 				t.Errorf("a name: %v, want that it is refused", err)
 			}
 		}
@@ -209,7 +211,9 @@ func TestNamesAndPaths(t *testing.T) {
 		if err := again.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := again.Do(func() error { return nil }); err == nil || !strings.Contains(err.Error(), "entering network namespace") {
+		if err := again.Do(func() error {
+			return nil
+		}); err == nil || !strings.Contains(err.Error(), "entering network namespace") {
 			t.Errorf("Do after Close: %v", err)
 		}
 	})

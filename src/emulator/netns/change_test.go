@@ -26,11 +26,13 @@ func TestBalancersComeAndGo(t *testing.T) {
 			c.reaches(c.plane.Client(), v6, 80, want)
 		}
 		both(true)
-		ip, err := c.api.CreateReservedIP(ctx, iaas.CreateReservedIpRequest{Name: "own", Region: emulator.DefaultRegion})
+		ip, err := c.api.CreateReservedIP(ctx, iaas.CreateReservedIpRequest{Name: "own",
+			Region: emulator.DefaultRegion})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ip, err = c.api.AssociateReservedIP(ctx, ip.Identity, iaas.AssociateReservedIpRequest{LoadbalancerIdentity: &lb}); err != nil {
+		if ip, err = c.api.AssociateReservedIP(ctx, ip.Identity,
+			iaas.AssociateReservedIpRequest{LoadbalancerIdentity: &lb}); err != nil {
 			t.Fatal(err)
 		}
 		both(false) // it has the reserved addresses instead
@@ -42,7 +44,8 @@ func TestBalancersComeAndGo(t *testing.T) {
 		both(false)
 		// The next one gets the reserved addresses.
 		other, _, _ := c.balancer("next", nil, one)
-		if _, err = c.api.AssociateReservedIP(ctx, ip.Identity, iaas.AssociateReservedIpRequest{LoadbalancerIdentity: &other}); err != nil {
+		if _, err = c.api.AssociateReservedIP(ctx, ip.Identity,
+			iaas.AssociateReservedIpRequest{LoadbalancerIdentity: &other}); err != nil {
 			t.Fatal(err)
 		}
 		both(true)
@@ -54,7 +57,8 @@ func TestSubnetsAndVPCsComeAndGo(t *testing.T) {
 		ctx := t.Context()
 		for range 2 { // the second time with the same addresses
 			vpc, err := c.api.CreateVpc(ctx, iaas.CreateVpc{
-				Name: "more", CloudRegionIdentity: emulator.DefaultRegion, VpcCidrs: []string{"10.8.0.0/16", "fd00:8::/56"},
+				Name: "more", CloudRegionIdentity: emulator.DefaultRegion, VpcCidrs: []string{"10.8.0.0/16",
+					"fd00:8::/56"},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -74,7 +78,8 @@ func TestSubnetsAndVPCsComeAndGo(t *testing.T) {
 			if err := c.api.DeleteVpc(ctx, vpc.Identity); err != nil {
 				t.Fatal(err)
 			}
-			if got := left(t, c.plane.Name()); !slices.Equal(got, []string{c.plane.Name() + "-client", c.plane.Name() + "-hub", c.plane.Name() + "-vpc1"}) {
+			if got := left(t, c.plane.Name()); !slices.Equal(got, []string{c.plane.Name() + "-client", c.plane.Name() +
+				"-hub", c.plane.Name() + "-vpc1"}) {
 				t.Errorf("after the VPC was deleted: %v, want the first VPC's alone", got)
 			}
 		}

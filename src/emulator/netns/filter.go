@@ -47,7 +47,8 @@ func (f *filter) apply(s *space, chains string) error {
 func (filter) probe(s *space) error {
 	f := &filter{}
 	if err := f.apply(s, probeRules); err != nil {
-		return fmt.Errorf("this kernel cannot filter as security groups need it (modules nf_tables, nf_conntrack, nft_ct): %w", err)
+		return fmt.Errorf("this kernel cannot filter as security groups need it (modules nf_tables, nf_conntrack, "+
+			"nft_ct): %w", err)
 	}
 	return f.apply(s, "")
 }
@@ -64,7 +65,8 @@ func nft(s *space, commands string) error {
 		err = cmd.Wait()
 	}
 	if err != nil {
-		return fmt.Errorf("filtering in network namespace %q: nft: %w", s.Name(), errors.Join(err, errors.New(strings.TrimSpace(output.String()))))
+		return fmt.Errorf("filtering in network namespace %q: nft: %w", s.Name(),
+			errors.Join(err, errors.New(strings.TrimSpace(output.String()))))
 	}
 	return nil
 }

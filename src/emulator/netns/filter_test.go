@@ -15,7 +15,8 @@ import (
 func (c *cloud) securityGroup(name string, sameGroup bool, ingress, egress []iaas.SecurityGroupRule) string {
 	c.t.Helper()
 	made, err := c.api.CreateSecurityGroup(c.t.Context(), iaas.CreateSecurityGroupRequest{
-		Name: name, VpcIdentity: emulator.DefaultVPC, AllowSameGroupTraffic: sameGroup, IngressRules: ingress, EgressRules: egress,
+		Name: name, VpcIdentity: emulator.DefaultVPC, AllowSameGroupTraffic: sameGroup, IngressRules: ingress,
+		EgressRules: egress,
 	})
 	if err != nil {
 		c.t.Fatal(err)
@@ -38,7 +39,8 @@ func allow(priority int32, remote string, port int32) iaas.SecurityGroupRule {
 
 func (c *cloud) ingress(group string, rules ...iaas.SecurityGroupRule) {
 	c.t.Helper()
-	_, err := c.api.BatchUpdateSecurityGroupIngressRules(c.t.Context(), group, iaas.BatchUpdateSecurityGroupRulesRequest{Rules: rules})
+	_, err := c.api.BatchUpdateSecurityGroupIngressRules(c.t.Context(), group,
+		iaas.BatchUpdateSecurityGroupRulesRequest{Rules: rules})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -46,7 +48,8 @@ func (c *cloud) ingress(group string, rules ...iaas.SecurityGroupRule) {
 
 func (c *cloud) egress(group string, rules ...iaas.SecurityGroupRule) {
 	c.t.Helper()
-	_, err := c.api.BatchUpdateSecurityGroupEgressRules(c.t.Context(), group, iaas.BatchUpdateSecurityGroupRulesRequest{Rules: rules})
+	_, err := c.api.BatchUpdateSecurityGroupEgressRules(c.t.Context(), group,
+		iaas.BatchUpdateSecurityGroupRulesRequest{Rules: rules})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -122,17 +125,21 @@ func TestSecurityGroupsOfPods(t *testing.T) {
 
 func TestSecurityGroupsThatNameGroups(t *testing.T) {
 	asRoot(t, func(c *cloud) {
-		friends := c.securityGroup("friends", false, nil, []iaas.SecurityGroupRule{allow(10, "0.0.0.0/0", 8080), allow(10, "::/0", 8080)})
+		friends := c.securityGroup("friends", false, nil, []iaas.SecurityGroupRule{allow(10, "0.0.0.0/0", 8080),
+			allow(10, "::/0", 8080)})
 		from := allow(10, "0.0.0.0/0", 8080)
-		from.RemoteType, from.RemoteAddress, from.RemoteSecurityGroupIdentity = iaas.SecurityGroupRuleRemoteTypeSecurityGroup, nil, &friends
+		from.RemoteType, from.RemoteAddress, from.RemoteSecurityGroupIdentity =
+			iaas.SecurityGroupRuleRemoteTypeSecurityGroup, nil, &friends
 		server := c.securityGroup("server", false, []iaas.SecurityGroupRule{from}, nil)
-		one, friend, stranger := c.machine("one", "", server), c.machine("friend", "", friends), c.machine("stranger", "")
+		one, friend, stranger := c.machine("one", "", server), c.machine("friend", "", friends),
+			c.machine("stranger", "")
 		c.serve(one, 8080)
 		c.reaches(friend.Namespace, one.v4, 8080, true)
 		c.reaches(friend.Namespace, one.v6, 8080, false) // the rule is for IPv4
 		c.reaches(stranger.Namespace, one.v4, 8080, false)
 		// A load balancer that is a friend.
-		_, v4, _ := c.balancer("web", func(lb *iaas.CreateLoadbalancer, _ *iaas.CreateTargetGroup, _ *iaas.CreateListener) {
+		_, v4, _ := c.balancer("web", func(lb *iaas.CreateLoadbalancer, _ *iaas.CreateTargetGroup,
+			_ *iaas.CreateListener) {
 			lb.SecurityGroupAttachments = []string{friends}
 		}, one)
 		c.ingress(friends, allow(10, "0.0.0.0/0", 80))
@@ -156,7 +163,8 @@ func TestSecurityGroupsOfBalancers(t *testing.T) {
 		group := c.securityGroup("web", false, []iaas.SecurityGroupRule{allow(10, "198.51.100.0/24", 80)}, nil)
 		one, two := c.machine("one", ""), c.machine("two", "")
 		c.serve(one, 8080)
-		lb, v4, v6 := c.balancer("web", func(lb *iaas.CreateLoadbalancer, _ *iaas.CreateTargetGroup, _ *iaas.CreateListener) {
+		lb, v4, v6 := c.balancer("web", func(lb *iaas.CreateLoadbalancer, _ *iaas.CreateTargetGroup,
+			_ *iaas.CreateListener) {
 			lb.SecurityGroupAttachments = []string{group}
 		}, one)
 		client := c.plane.Client()
@@ -168,7 +176,8 @@ func TestSecurityGroupsOfBalancers(t *testing.T) {
 		c.ingress(group)
 		c.reaches(client, v4, 80, false)
 		// Without a group, everything passes.
-		if _, err := c.api.UpdateLoadbalancer(t.Context(), lb, iaas.UpdateLoadbalancer{Name: "web", SecurityGroupAttachments: []string{}}); err != nil {
+		if _, err := c.api.UpdateLoadbalancer(t.Context(), lb, iaas.UpdateLoadbalancer{Name: "web",
+			SecurityGroupAttachments: []string{}}); err != nil {
 			t.Fatal(err)
 		}
 		c.reaches(client, v4, 80, true)

@@ -234,14 +234,17 @@ type requirements struct {
 	stat     func(string) (os.FileInfo, error)
 }
 
-// Check says what planes cannot do without and this machine lacks, all of it at once: to be root, the program nft, IPv6.
+// Check says what planes cannot do without and this machine lacks, all of it at once: to be root, the program nft,
+// IPv6.
 func Check() error { return requirements{os.Geteuid(), exec.LookPath, os.Stat}.check() }
 
 // check says everything that is missing.
 func (q requirements) check() error {
 	var missing []error
 	if q.uid != 0 {
-		missing = append(missing, fmt.Errorf("only root may make network namespaces, and this is user %d; become root, or use the loopback data plane", q.uid))
+		missing = append(missing,
+			fmt.Errorf("only root may make network namespaces, and this is user %d; become root, or use the loopback "+
+				"data plane", q.uid))
 	}
 	if _, err := q.lookPath("nft"); err != nil {
 		missing = append(missing, fmt.Errorf("the program nft is missing (package nftables): %w", err))

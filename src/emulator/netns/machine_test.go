@@ -168,7 +168,8 @@ func TestBoots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		running, err := c.api.CreateMachine(t.Context(), iaas.CreateMachine{Name: "now", Subnet: emulator.DefaultSubnet, MachineType: "pgp-small"})
+		running, err := c.api.CreateMachine(t.Context(), iaas.CreateMachine{Name: "now", Subnet: emulator.DefaultSubnet,
+			MachineType: "pgp-small"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,13 +193,16 @@ func TestMachinesOfOneName(t *testing.T) {
 	seed.Organisations[0].Projects = []emulator.ProjectSeed{{
 		Identity: "prj-1", Name: "shop", VPCs: []emulator.VPCSeed{{
 			Name: "shop", Region: emulator.DefaultRegion, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")},
-			Subnets: []emulator.SubnetSeed{{Identity: "subnet-shop", Name: "shop", CIDRs: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/24")}}},
+			Subnets: []emulator.SubnetSeed{{Identity: "subnet-shop", Name: "shop",
+				CIDRs: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/24")}}},
 		}},
 	}}
 	asRoot(t, func(c *cloud) {
 		one, other, hub := c.machine("one", ""), c.machine("one", "subnet-shop"), c.machine("hub", "")
-		if one.Name() != c.plane.Name()+"-one" || other.Name() != c.plane.Name()+"-"+other.identity || hub.Name() != c.plane.Name()+"-"+hub.identity {
-			t.Errorf("namespaces %s, %s and %s, want the slug for the first and identities for the others", one.Name(), other.Name(), hub.Name())
+		if one.Name() != c.plane.Name()+"-one" || other.Name() != c.plane.Name()+"-"+other.identity ||
+			hub.Name() != c.plane.Name()+"-"+hub.identity {
+			t.Errorf("namespaces %s, %s and %s, want the slug for the first and identities for the others", one.Name(),
+				other.Name(), hub.Name())
 		}
 	}, func(cfg *emulator.Config, _ *Options) { cfg.Seed = seed })
 }

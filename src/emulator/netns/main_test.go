@@ -77,7 +77,9 @@ func asRoot(t *testing.T, test func(c *cloud), adjust ...func(*emulator.Config, 
 	t.Helper()
 	roottest.Need(t, "nft")
 	events := make(chan Event, 1000)
-	options := Options{Proxy: proxy.Options{Second: 5 * time.Millisecond, OneTarget: true}, OnMachine: func(e Event) { events <- e }}
+	options := Options{Proxy: proxy.Options{Second: 5 * time.Millisecond, OneTarget: true}, OnMachine: func(e Event) {
+		events <- e
+	}}
 	cfg := emulator.Config{Seed: emulator.DualStackSeed()}
 	for _, f := range adjust {
 		f(&cfg, &options)
@@ -225,7 +227,8 @@ func (c *cloud) serveUDP(b *box, port uint16) {
 
 // ask sends a line from a namespace to an address and returns the answer, or
 // the error.
-func ask(from *namespace.Namespace, network string, source netip.Addr, to netip.AddrPort, wait time.Duration) (string, error) {
+func ask(from *namespace.Namespace, network string, source netip.Addr, to netip.AddrPort,
+	wait time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	if !source.IsValid() {
@@ -263,13 +266,15 @@ func (c *cloud) reaches(from *namespace.Namespace, to netip.Addr, port uint16, w
 	}
 	answer, err := ask(from, "tcp", netip.Addr{}, netip.AddrPortFrom(to, port), wait)
 	if (err == nil) != want {
-		c.t.Errorf("from %s to %s port %d: %q, %v; want that it is reached: %t", from.Name(), to, port, answer, err, want)
+		c.t.Errorf("from %s to %s port %d: %q, %v; want that it is reached: %t", from.Name(), to, port, answer, err,
+			want)
 	}
 }
 
 // balancer makes a load balancer with one listener in front of machines, and
 // returns its identity and addresses.
-func (c *cloud) balancer(name string, adjust func(*iaas.CreateLoadbalancer, *iaas.CreateTargetGroup, *iaas.CreateListener), machines ...*box) (identity string, v4, v6 netip.Addr) {
+func (c *cloud) balancer(name string, adjust func(*iaas.CreateLoadbalancer, *iaas.CreateTargetGroup,
+	*iaas.CreateListener), machines ...*box) (identity string, v4, v6 netip.Addr) {
 	c.t.Helper()
 	ctx := c.t.Context()
 	lb := iaas.CreateLoadbalancer{Name: name, Subnet: emulator.DefaultSubnet}

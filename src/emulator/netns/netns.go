@@ -112,7 +112,8 @@ func checkClientNetworks(networks []netip.Prefix) error {
 	families := map[bool]netip.Prefix{}
 	for _, network := range networks {
 		if !network.IsValid() || network.Addr().BitLen()-network.Bits() < 2 {
-			return fmt.Errorf("client network %s: use one with room for a gateway and a client, such as 198.51.100.0/24", network)
+			return fmt.Errorf(
+				"client network %s: use one with room for a gateway and a client, such as 198.51.100.0/24", network)
 		}
 		if other, taken := families[network.Addr().Is4()]; taken {
 			return fmt.Errorf("client networks %s and %s are of one address family; use one of each", other, network)
@@ -179,7 +180,8 @@ func (p *Plane) Wire(network traffic.Network) error {
 	p.guarded(func() { p.homes = homes })
 	hidden, err := p.hub.wire(network, p.numbers)
 	if !slices.Equal(hidden, p.hidden) {
-		p.options.Proxy.Logger.Warn("other VPCs have the same addresses: the client does not reach these", "hidden", hidden)
+		p.options.Proxy.Logger.Warn("other VPCs have the same addresses: the client does not reach these", "hidden",
+			hidden)
 		p.hidden = hidden
 	}
 	return errors.Join(append(failed, err)...)

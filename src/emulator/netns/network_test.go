@@ -29,7 +29,8 @@ func (c *cloud) subnet(name, vpc, ranges string, table *string) string {
 // routeTable makes a route table and returns its identity.
 func (c *cloud) routeTable(name string) string {
 	c.t.Helper()
-	made, err := c.api.CreateRouteTable(c.t.Context(), iaas.CreateRouteTable{Name: name, VpcIdentity: emulator.DefaultVPC})
+	made, err := c.api.CreateRouteTable(c.t.Context(), iaas.CreateRouteTable{Name: name,
+		VpcIdentity: emulator.DefaultVPC})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -159,9 +160,11 @@ func TestVPCsAreIsolated(t *testing.T) {
 			t.Errorf("the client is answered %q, %v, want the first VPC's machine", answer, err)
 		}
 		// Not even if their routers knew the way.
-		for vpc, destination := range map[string]netip.Prefix{emulator.DefaultVPC: host(two.v4), "vpc-2": host(one.v4)} {
+		for vpc, destination := range map[string]netip.Prefix{emulator.DefaultVPC: host(two.v4),
+			"vpc-2": host(one.v4)} {
 			r := c.plane.routers[vpc]
-			if err := r.space.addRoute(route{table: firstTable + 1, to: destination, via: hubAddress(r.number, false), link: uplink}); err != nil {
+			if err := r.space.addRoute(route{table: firstTable + 1, to: destination, via: hubAddress(r.number, false),
+				link: uplink}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -176,14 +179,16 @@ func TestOutside(t *testing.T) {
 		outside := &box{sockets: sockets{c.plane.Client()}}
 		c.serve(outside, 7443)
 		addresses := c.plane.ClientAddresses()
-		if want := []netip.Addr{netip.MustParseAddr("198.51.100.2"), netip.MustParseAddr("2001:db8:0:ffff::2")}; !slices.Equal(addresses, want) {
+		if want := []netip.Addr{netip.MustParseAddr("198.51.100.2"),
+			netip.MustParseAddr("2001:db8:0:ffff::2")}; !slices.Equal(addresses, want) {
 			t.Errorf("the client is at %v, want %v", addresses, want)
 		}
 		for _, at := range addresses {
 			c.reaches(one.Namespace, at, 7443, true)
 		}
 		// A way out would be through here.
-		if err := c.plane.hub.client.addAddress(address{loopback, netip.MustParsePrefix("203.0.113.1/32")}); err != nil {
+		if err := c.plane.hub.client.addAddress(address{loopback, netip.MustParsePrefix("203.0.113.1/32")}); err !=
+			nil {
 			t.Fatal(err)
 		}
 		c.reaches(one.Namespace, netip.MustParseAddr("203.0.113.1"), 7443, false)

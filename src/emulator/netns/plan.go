@@ -50,7 +50,8 @@ func planVPC(vpc traffic.VPC, numbers map[string]int, clients []netip.Prefix, hu
 		number := numbers[subnet.Identity]
 		table := firstTable + number
 		out.addTable(table, vpc, direct, subnet.Routes, numbers)
-		out.rules = append(out.rules, rule{link: bridge(number), table: table}, rule{link: bridge(number), table: table, v6: true})
+		out.rules = append(out.rules, rule{link: bridge(number), table: table}, rule{link: bridge(number), table: table,
+			v6: true})
 	}
 	for _, lb := range vpc.LoadBalancers {
 		for _, addr := range lb.Addresses {
@@ -124,7 +125,8 @@ func planHub(network traffic.Network, numbers map[string]int) (routes []route, h
 				continue
 			}
 			number := numbers[vpc.Identity]
-			routes = append(routes, route{table: mainTable, to: r, via: routerAddress(number, r.Addr().Is6()), link: downlink(number)})
+			routes = append(routes, route{table: mainTable, to: r, via: routerAddress(number, r.Addr().Is6()),
+				link: downlink(number)})
 			seen = append(seen, r)
 		}
 	}

@@ -47,10 +47,12 @@ func office() traffic.VPC {
 		Subnets: []traffic.Subnet{
 			{Identity: "subnet-1", Ranges: nets("10.0.0.0/24", "fd00::/64")},
 			{Identity: "subnet-2", Ranges: nets("10.0.1.0/24"), Routes: []traffic.Route{
-				to("10.244.2.0/24", "10.0.0.6"), to("10.244.3.0/24", "10.0.77.1"), to("10.0.0.0/24", "10.0.1.9"), to("10.0.0.7/32", "10.0.1.9"),
+				to("10.244.2.0/24", "10.0.0.6"), to("10.244.3.0/24", "10.0.77.1"), to("10.0.0.0/24", "10.0.1.9"),
+				to("10.0.0.7/32", "10.0.1.9"),
 			}},
 		},
-		LoadBalancers: []traffic.Endpoint{{Identity: "lb-1", Subnet: "subnet-2", Addresses: addrs("198.18.0.2", "2001:db8::2")}},
+		LoadBalancers: []traffic.Endpoint{{Identity: "lb-1", Subnet: "subnet-2", Addresses: addrs("198.18.0.2",
+			"2001:db8::2")}},
 	}
 }
 
@@ -64,7 +66,10 @@ func (r route) text() string {
 }
 
 func TestPlanVPC(t *testing.T) {
-	got := planVPC(office(), map[string]int{"subnet-1": 1, "subnet-2": 2}, nets("198.51.100.0/24"), func(bool) netip.Addr { return netip.MustParseAddr("169.254.0.5") })
+	got := planVPC(office(), map[string]int{"subnet-1": 1, "subnet-2": 2}, nets("198.51.100.0/24"),
+		func(bool) netip.Addr {
+			return netip.MustParseAddr("169.254.0.5")
+		})
 	var routes []string
 	for _, r := range got.routes {
 		routes = append(routes, r.text())
@@ -98,7 +103,8 @@ func TestPlanVPC(t *testing.T) {
 		t.Errorf("addresses %v on %v, want %v on b1 and b2", got.addresses, got.bridges, wantAddresses)
 	}
 	wantRules := []rule{
-		{link: "b1", table: 1001}, {link: "b1", table: 1001, v6: true}, {link: "b2", table: 1002}, {link: "b2", table: 1002, v6: true},
+		{link: "b1", table: 1001}, {link: "b1", table: 1001, v6: true}, {link: "b2", table: 1002},
+		{link: "b2", table: 1002, v6: true},
 		{from: netip.MustParseAddr("198.18.0.2"), table: 1002}, {from: netip.MustParseAddr("2001:db8::2"), table: 1002},
 	}
 	if !slices.Equal(got.rules, wantRules) {
@@ -112,7 +118,8 @@ func TestPlanMachine(t *testing.T) {
 		addresses []netip.Addr
 		routes    []string
 	}{
-		"dual":         {addrs("10.0.0.5", "fd00::5"), []string{"0.0.0.0/0 via 10.0.0.1 dev eth0 table 254", "::/0 via fd00::1 dev eth0 table 254"}},
+		"dual": {addrs("10.0.0.5", "fd00::5"), []string{"0.0.0.0/0 via 10.0.0.1 dev eth0 table 254",
+			"::/0 via fd00::1 dev eth0 table 254"}},
 		"IPv4":         {addrs("10.0.0.5"), []string{"0.0.0.0/0 via 10.0.0.1 dev eth0 table 254"}},
 		"no interface": {nil, nil},
 	} {
@@ -128,10 +135,12 @@ func TestPlanMachine(t *testing.T) {
 }
 
 func TestPlanHub(t *testing.T) {
-	same := traffic.VPC{Identity: "vpc-2", Ranges: nets("10.0.128.0/24", "10.9.0.0/16"), LoadBalancers: []traffic.Endpoint{
-		{Addresses: addrs("10.9.0.9")}, {Addresses: addrs("198.18.0.3")},
-	}}
-	planned, hidden := planHub(traffic.Network{VPCs: []traffic.VPC{office(), same}}, map[string]int{"vpc-1": 1, "vpc-2": 70})
+	same := traffic.VPC{Identity: "vpc-2", Ranges: nets("10.0.128.0/24", "10.9.0.0/16"),
+		LoadBalancers: []traffic.Endpoint{
+			{Addresses: addrs("10.9.0.9")}, {Addresses: addrs("198.18.0.3")},
+		}}
+	planned, hidden := planHub(traffic.Network{VPCs: []traffic.VPC{office(), same}},
+		map[string]int{"vpc-1": 1, "vpc-2": 70})
 	var routes []string
 	for _, r := range planned {
 		routes = append(routes, r.text())
@@ -208,13 +217,18 @@ func TestSetDropsAndAddsApart(t *testing.T) {
 }
 
 func TestRequirements(t *testing.T) {
-	found := requirements{0, func(string) (string, error) { return "", nil }, func(string) (os.FileInfo, error) { return nil, nil }}
+	found := requirements{0, func(string) (string, error) {
+		return "", nil
+	}, func(string) (os.FileInfo, error) { return nil, nil }}
 	if err := found.check(); err != nil {
 		t.Errorf("with everything: %v", err)
 	}
-	missing := requirements{1000, func(string) (string, error) { return "", fs.ErrNotExist }, func(string) (os.FileInfo, error) { return nil, fs.ErrNotExist }}
+	missing := requirements{1000, func(string) (string, error) {
+		return "", fs.ErrNotExist
+	}, func(string) (os.FileInfo, error) { return nil, fs.ErrNotExist }}
 	err := missing.check()
-	for _, part := range []string{"only root may make network namespaces, and this is user 1000", "the program nft is missing (package nftables)", "this kernel has no IPv6"} {
+	for _, part := range []string{"only root may make network namespaces, and this is user 1000",
+		"the program nft is missing (package nftables)", "this kernel has no IPv6"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("without anything: %v, want %q", err, part)
 		}
@@ -240,7 +254,8 @@ func TestClientNetworks(t *testing.T) {
 		"smallest": {nets("198.51.100.0/30"), ""},
 		"no room":  {nets("198.51.100.0/31"), "use one with room for a gateway and a client"},
 		"invalid":  {[]netip.Prefix{{}}, "use one with room"},
-		"IPv4s":    {nets("198.51.100.0/24", "203.0.113.0/24"), "198.51.100.0/24 and 203.0.113.0/24 are of one address family"},
+		"IPv4s": {nets("198.51.100.0/24", "203.0.113.0/24"),
+			"198.51.100.0/24 and 203.0.113.0/24 are of one address family"},
 	} {
 		err := checkClientNetworks(tt.networks)
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
@@ -263,7 +278,8 @@ func TestSeedHasRoomForTheClient(t *testing.T) {
 
 func TestUnsupportedInterfacesAreExplained(t *testing.T) {
 	err := explain(fmt.Errorf("adding: %w", unix.EOPNOTSUPP), "bridge")
-	if !errors.Is(err, unix.EOPNOTSUPP) || !strings.Contains(err.Error(), "this kernel has no interfaces of type bridge; load its module bridge") {
+	if !errors.Is(err, unix.EOPNOTSUPP) ||
+		!strings.Contains(err.Error(), "this kernel has no interfaces of type bridge; load its module bridge") {
 		t.Errorf("unsupported: %v", err)
 	}
 	if err := explain(unix.EEXIST, "bridge"); !errors.Is(err, unix.EEXIST) || strings.Contains(err.Error(), "module") {

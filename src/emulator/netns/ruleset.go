@@ -103,9 +103,12 @@ func (f *filters) dispatch() {
 	}
 	f.block("chain from-machine", vmap("ether saddr", senders))
 	// The next hop, because what is for pods goes through machines, too.
-	f.block("chain to-machine", vmap("rt ip nexthop", verdicts(machines, true, "in")), vmap("rt ip6 nexthop", verdicts(machines, false, "in")))
-	f.block("chain into-balancer", vmap("ip daddr", verdicts(balancers, true, "in")), vmap("ip6 daddr", verdicts(balancers, false, "in")))
-	f.block("chain out-of-balancer", vmap("ip saddr", verdicts(balancers, true, "out")), vmap("ip6 saddr", verdicts(balancers, false, "out")))
+	f.block("chain to-machine", vmap("rt ip nexthop", verdicts(machines, true, "in")),
+		vmap("rt ip6 nexthop", verdicts(machines, false, "in")))
+	f.block("chain into-balancer", vmap("ip daddr", verdicts(balancers, true, "in")),
+		vmap("ip6 daddr", verdicts(balancers, false, "in")))
+	f.block("chain out-of-balancer", vmap("ip saddr", verdicts(balancers, true, "out")),
+		vmap("ip6 saddr", verdicts(balancers, false, "out")))
 }
 
 func (f *filters) those(fit func(member) bool) []member {
@@ -198,7 +201,9 @@ type remote struct {
 }
 
 func (f *filters) ingress(g traffic.SecurityGroup) (remote, []traffic.Rule) {
-	return remote{"saddr", func(m member, _ bool) (string, []string) { return "ether saddr", []string{m.mac} }}, g.Ingress
+	return remote{"saddr", func(m member, _ bool) (string, []string) {
+		return "ether saddr", []string{m.mac}
+	}}, g.Ingress
 }
 
 func (f *filters) egress(g traffic.SecurityGroup) (remote, []traffic.Rule) {

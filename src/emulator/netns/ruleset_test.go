@@ -17,7 +17,8 @@ func guarded(groups ...traffic.SecurityGroup) traffic.VPC {
 	return traffic.VPC{
 		SecurityGroups: groups,
 		Machines: []traffic.Machine{
-			{Identity: "vm-1", MAC: "52:54:0a:00:00:05", Addresses: addrs("10.0.0.5", "fd00::5"), SecurityGroups: []string{"sg-1"}},
+			{Identity: "vm-1", MAC: "52:54:0a:00:00:05", Addresses: addrs("10.0.0.5", "fd00::5"),
+				SecurityGroups: []string{"sg-1"}},
 			{Identity: "vm-2", MAC: "52:54:0a:00:00:06", Addresses: addrs("10.0.0.6")},
 			{Identity: "vm-3", SecurityGroups: []string{"sg-1"}},
 		},
@@ -48,13 +49,15 @@ func TestRulesetFindsMembers(t *testing.T) {
 	for head, want := range map[string][]string{
 		"chain from-machine": {"ether saddr vmap { 52:54:0a:00:00:05 : jump out-machine-0 }"},
 		"chain to-machine": {
-			"rt ip nexthop vmap { 10.0.0.5 : jump in-machine-0 }", "rt ip6 nexthop vmap { fd00::5 : jump in-machine-0 }",
+			"rt ip nexthop vmap { 10.0.0.5 : jump in-machine-0 }",
+			"rt ip6 nexthop vmap { fd00::5 : jump in-machine-0 }",
 		},
 		"chain into-balancer": {
 			"ip daddr vmap { 198.18.0.2 : jump in-balancer-0 }", "ip6 daddr vmap { 2001:db8::2 : jump in-balancer-0 }",
 		},
 		"chain out-of-balancer": {
-			"ip saddr vmap { 198.18.0.2 : jump out-balancer-0 }", "ip6 saddr vmap { 2001:db8::2 : jump out-balancer-0 }",
+			"ip saddr vmap { 198.18.0.2 : jump out-balancer-0 }",
+			"ip6 saddr vmap { 2001:db8::2 : jump out-balancer-0 }",
 		},
 		"set balancers4":      {"type ipv4_addr", "elements = { 198.18.0.2, 198.18.0.3 }"},
 		"set balancers6":      {"type ipv6_addr", "elements = { 2001:db8::2 }"},
@@ -65,7 +68,8 @@ func TestRulesetFindsMembers(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", head, diff)
 		}
 	}
-	if strings.Contains(got, "machine-1") || strings.Contains(got, "balancer-1 ") || strings.Contains(got, "machine-2") {
+	if strings.Contains(got, "machine-1") || strings.Contains(got, "balancer-1 ") ||
+		strings.Contains(got, "machine-2") {
 		t.Errorf("members without groups or interfaces have chains:\n%s", got)
 	}
 }
@@ -82,42 +86,53 @@ func TestRulesetRules(t *testing.T) {
 				Ingress: []traffic.Rule{{Priority: 1, Protocol: "tcp", FirstPort: 80, LastPort: 81, Remote: net}},
 				Egress:  []traffic.Rule{{Priority: 1, Protocol: "udp", FirstPort: 53, LastPort: 53, Remote: net}},
 			},
-			ingress: []string{"ip saddr 198.51.100.0/24 tcp dport 80-81 return"}, egress: []string{"ip daddr 198.51.100.0/24 udp dport 53-53 return"},
+			ingress: []string{"ip saddr 198.51.100.0/24 tcp dport 80-81 return"},
+			egress:  []string{"ip daddr 198.51.100.0/24 udp dport 53-53 return"},
 		},
 		"all of it": {
 			group: traffic.SecurityGroup{
-				Ingress: []traffic.Rule{{Priority: 1, Protocol: "all", Remote: anywhere}, {Priority: 2, Protocol: "tcp", Remote: anywhere}},
-				Egress:  []traffic.Rule{{Priority: 1, Protocol: "all", IPv6: true, Remote: netip.MustParsePrefix("::/0")}},
+				Ingress: []traffic.Rule{{Priority: 1, Protocol: "all", Remote: anywhere}, {Priority: 2, Protocol: "tcp",
+					Remote: anywhere}},
+				Egress: []traffic.Rule{{Priority: 1, Protocol: "all", IPv6: true,
+					Remote: netip.MustParsePrefix("::/0")}},
 			},
-			ingress: []string{"meta nfproto ipv4 return", "meta nfproto ipv4 meta l4proto tcp return"}, egress: []string{"meta nfproto ipv6 return"},
+			ingress: []string{"meta nfproto ipv4 return", "meta nfproto ipv4 meta l4proto tcp return"},
+			egress:  []string{"meta nfproto ipv6 return"},
 		},
 		"icmp": {
 			group: traffic.SecurityGroup{Ingress: []traffic.Rule{
 				{Priority: 1, Protocol: "icmp", FirstPort: 1, LastPort: 1, Remote: net},
 				{Priority: 2, Protocol: "icmp", Remote: net, FirstPort: 0, LastPort: 255},
-				{Priority: 3, Protocol: "icmp", FirstPort: 1, LastPort: 1, IPv6: true, Remote: netip.MustParsePrefix("fd00::/64")},
+				{Priority: 3, Protocol: "icmp", FirstPort: 1, LastPort: 1, IPv6: true,
+					Remote: netip.MustParsePrefix("fd00::/64")},
 			}},
 			ingress: []string{
-				"ip saddr 198.51.100.0/24 icmp type echo-request return", "ip saddr 198.51.100.0/24 meta l4proto icmp return",
+				"ip saddr 198.51.100.0/24 icmp type echo-request return",
+				"ip saddr 198.51.100.0/24 meta l4proto icmp return",
 				"ip6 saddr fd00::/64 icmpv6 type echo-request return",
 			},
 		},
 		"priorities": {
 			group: traffic.SecurityGroup{Ingress: []traffic.Rule{
-				{Priority: 20, Protocol: "all", Remote: net}, {Priority: 10, Drop: true, Protocol: "all", Remote: net}, {Priority: 20, Drop: true, Protocol: "all", Remote: anywhere},
+				{Priority: 20, Protocol: "all", Remote: net}, {Priority: 10, Drop: true, Protocol: "all", Remote: net},
+				{Priority: 20, Drop: true, Protocol: "all", Remote: anywhere},
 			}},
-			ingress: []string{"ip saddr 198.51.100.0/24 drop", "ip saddr 198.51.100.0/24 return", "meta nfproto ipv4 drop"},
+			ingress: []string{"ip saddr 198.51.100.0/24 drop", "ip saddr 198.51.100.0/24 return",
+				"meta nfproto ipv4 drop"},
 		},
 		"a group": {
 			group: traffic.SecurityGroup{
-				Ingress: []traffic.Rule{{Priority: 1, Protocol: "all", RemoteGroup: "sg-1"}, {Priority: 2, Protocol: "all", RemoteGroup: "sg-none"}},
-				Egress:  []traffic.Rule{{Priority: 1, Protocol: "all", IPv6: true, RemoteGroup: "sg-1"}},
+				Ingress: []traffic.Rule{{Priority: 1, Protocol: "all", RemoteGroup: "sg-1"},
+					{Priority: 2, Protocol: "all", RemoteGroup: "sg-none"}},
+				Egress: []traffic.Rule{{Priority: 1, Protocol: "all", IPv6: true, RemoteGroup: "sg-1"}},
 			},
 			ingress: []string{
-				"meta nfproto ipv4 ether saddr { 52:54:0a:00:00:05 } return", "meta nfproto ipv4 ip saddr { 10.0.0.5, 198.18.0.2 } return",
+				"meta nfproto ipv4 ether saddr { 52:54:0a:00:00:05 } return",
+				"meta nfproto ipv4 ip saddr { 10.0.0.5, 198.18.0.2 } return",
 			},
 			egress: []string{
-				"meta nfproto ipv6 ip6 daddr { fd00::5, 2001:db8::2 } return", "meta nfproto ipv6 rt ip6 nexthop { fd00::5 } return",
+				"meta nfproto ipv6 ip6 daddr { fd00::5, 2001:db8::2 } return",
+				"meta nfproto ipv6 rt ip6 nexthop { fd00::5 } return",
 			},
 		},
 	} {
@@ -139,7 +154,8 @@ func TestRulesetRules(t *testing.T) {
 func TestRulesetIsAccepted(t *testing.T) {
 	rules := []traffic.Rule{
 		{Priority: 1, Protocol: "icmp", FirstPort: 1, LastPort: 1, Remote: netip.MustParsePrefix("198.51.100.0/24")},
-		{Priority: 1, Protocol: "icmp", FirstPort: 1, LastPort: 1, IPv6: true, Remote: netip.MustParsePrefix("fd00::/64")},
+		{Priority: 1, Protocol: "icmp", FirstPort: 1, LastPort: 1, IPv6: true,
+			Remote: netip.MustParsePrefix("fd00::/64")},
 		{Priority: 2, Protocol: "icmp", IPv6: true, Remote: netip.MustParsePrefix("::/0")},
 		{Priority: 3, Protocol: "udp", FirstPort: 1, LastPort: 65535, IPv6: true, RemoteGroup: "sg-1"},
 		{Priority: 3, Protocol: "tcp", Drop: true, RemoteGroup: "sg-1"},
@@ -148,7 +164,9 @@ func TestRulesetIsAccepted(t *testing.T) {
 	asRoot(t, func(c *cloud) {
 		s := c.plane.hub.client
 		var f filter
-		if err := f.apply(s, ruleset(guarded(traffic.SecurityGroup{Identity: "sg-1", SameGroupTraffic: true, Ingress: rules, Egress: rules}))); err != nil {
+		if err := f.apply(s,
+			ruleset(guarded(traffic.SecurityGroup{Identity: "sg-1", SameGroupTraffic: true, Ingress: rules,
+				Egress: rules}))); err != nil {
 			t.Error(err)
 		}
 		before := f.applied

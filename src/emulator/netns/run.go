@@ -41,7 +41,8 @@ func begin(folder, name string) (*run, error) {
 		name = "tc" + strings.ToLower(rand.Text()[:5])
 	}
 	if !regexp.MustCompile(`^[a-z][a-z0-9]*$`).MatchString(name) || len(name) > maxName {
-		return nil, fmt.Errorf("name %q: use a letter and then letters and digits, at most %d, all lower case", name, maxName)
+		return nil, fmt.Errorf("name %q: use a letter and then letters and digits, at most %d, all lower case", name,
+			maxName)
 	}
 	path := filepath.Join(folder, name)
 	_, absent := os.Stat(path)
@@ -77,7 +78,8 @@ func (r *run) prepare(first bool) error {
 	}
 	names, err := namespace.Names(r.prefix())
 	if err == nil && len(names) > 0 {
-		err = fmt.Errorf("name %q: network namespaces %v exist that are not an emulator's; choose another name", r.name, names)
+		err = fmt.Errorf("name %q: network namespaces %v exist that are not an emulator's; choose another name", r.name,
+			names)
 	}
 	if err != nil {
 		err = errors.Join(err, r.end())

@@ -104,10 +104,12 @@ func TestKilledEmulatorsAreCleanedUp(t *testing.T) {
 		if got := left(t, dead); !slices.Equal(got, want) {
 			t.Fatalf("namespaces %v, want %v", got, want)
 		}
-		if _, err := New(Options{Name: dead}); err == nil || !strings.Contains(err.Error(), "an emulator with this name is running") {
+		if _, err := New(Options{Name: dead}); err == nil ||
+			!strings.Contains(err.Error(), "an emulator with this name is running") {
 			t.Errorf("a second emulator of that name: %v", err)
 		}
-		if got := interfaces(t, client); !slices.Contains(got, dead) { // once it is dead, another test's emulator may clean up
+		// once it is dead, another test's emulator may clean up
+		if got := interfaces(t, client); !slices.Contains(got, dead) {
 			t.Fatalf("the client has %v, want the emulator's link", got)
 		}
 		if err := killed.Process.Kill(); err != nil {
@@ -151,7 +153,9 @@ func TestNextStartCleansUp(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			traffictest.Eventually(t, "nothing is left of the dead emulator", func() bool { return !slices.Contains(left(t, dead), dead+"-one") })
+			traffictest.Eventually(t, "nothing is left of the dead emulator", func() bool {
+				return !slices.Contains(left(t, dead), dead+"-one")
+			})
 			if err := plane.Close(); err != nil {
 				t.Error(err)
 			}
@@ -238,7 +242,8 @@ func TestLentClient(t *testing.T) {
 		c.reaches(client.Namespace, one.v4, 8080, true)
 		// A way to some of the addresses is there already.
 		taken := Options{Client: client.Name()}
-		if _, err := New(taken); err == nil || !strings.Contains(err.Error(), "has a route to 198.51.100.0/24 already") {
+		if _, err := New(taken); err == nil ||
+			!strings.Contains(err.Error(), "has a route to 198.51.100.0/24 already") {
 			t.Errorf("a second plane for the client: %v, want that it has routes", err)
 		}
 		if err := c.Close(); err != nil {
@@ -272,7 +277,8 @@ func TestHostIsUntouched(t *testing.T) {
 			}
 		}
 		ways := hub{client: host}
-		for _, network := range append(c.plane.options.ClientNetworks, nets("10.0.0.2/32", "198.18.0.0/15", "fd00:7a1a::/56")...) {
+		for _, network := range append(c.plane.options.ClientNetworks, nets("10.0.0.2/32", "198.18.0.0/15",
+			"fd00:7a1a::/56")...) {
 			if err := ways.vacant(network); err != nil {
 				t.Error(err)
 			}
@@ -288,7 +294,8 @@ func TestHostAsClient(t *testing.T) {
 		if got := interfaces(t, host); !slices.Contains(got, name) {
 			t.Errorf("the emulator's own namespace has %v, want the link %s", got, name)
 		}
-		if got, want := left(t, name), []string{name + "-hub", name + "-one", name + "-vpc1"}; !slices.Equal(got, want) {
+		if got, want := left(t, name), []string{name + "-hub", name + "-one", name + "-vpc1"}; !slices.Equal(got,
+			want) {
 			t.Errorf("namespaces %v, want %v", got, want)
 		}
 		machine, err := namespace.Open(name + "-one")

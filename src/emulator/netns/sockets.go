@@ -33,7 +33,8 @@ func (s sockets) ListenUDP(at netip.AddrPort) (conn *net.UDPConn, err error) {
 }
 
 // Dial connects to an address, from source if that is of the same family.
-func (s sockets) Dial(ctx context.Context, network string, source netip.Addr, to netip.AddrPort) (conn net.Conn, err error) {
+func (s sockets) Dial(ctx context.Context, network string, source netip.Addr,
+	to netip.AddrPort) (conn net.Conn, err error) {
 	err = s.Do(func() (err error) {
 		conn, err = proxy.Host{}.Dial(ctx, network, source, to)
 		return err

@@ -123,7 +123,8 @@ func (s *space) sysctl(settings ...setting) error {
 	return s.Do(func() error {
 		for _, one := range settings {
 			if err := os.WriteFile(path.Join("/proc/sys/net", one.key), []byte(one.value), 0); err != nil {
-				return fmt.Errorf("setting net/%s=%s in network namespace %q (is /proc/sys writable?): %w", one.key, one.value, s.Name(), err)
+				return fmt.Errorf("setting net/%s=%s in network namespace %q (is /proc/sys writable?): %w", one.key,
+					one.value, s.Name(), err)
 			}
 		}
 		return nil
@@ -250,7 +251,9 @@ func (s *space) setMAC(name, mac string) error {
 	if err != nil {
 		return fmt.Errorf("interface %s of network namespace %q: %w", name, s.Name(), err)
 	}
-	return s.change("giving an address to", name, func(l netlink.Link) error { return s.netlink.LinkSetHardwareAddr(l, hardware) })
+	return s.change("giving an address to", name, func(l netlink.Link) error {
+		return s.netlink.LinkSetHardwareAddr(l, hardware)
+	})
 }
 
 func (a address) netlink() *netlink.Addr {

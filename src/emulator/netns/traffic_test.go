@@ -42,7 +42,8 @@ func TestHTTPInBothFamilies(t *testing.T) {
 			}
 			host := strings.TrimSuffix(at.String(), ":80")
 			body, err := io.ReadAll(response.Body)
-			if closed := response.Body.Close(); err != nil || closed != nil || !strings.HasPrefix(string(body), "/shop of "+host) {
+			if closed := response.Body.Close(); err != nil || closed != nil ||
+				!strings.HasPrefix(string(body), "/shop of "+host) {
 				t.Errorf("%s: %q, %v, %v", at, body, err, closed)
 			}
 		}
@@ -59,11 +60,13 @@ func TestUDPInBothFamilies(t *testing.T) {
 	asRoot(t, func(c *cloud) {
 		one := c.machine("one", "")
 		c.serveUDP(one, 53)
-		_, v4, v6 := c.balancer("dns", func(_ *iaas.CreateLoadbalancer, g *iaas.CreateTargetGroup, l *iaas.CreateListener) {
+		_, v4, v6 := c.balancer("dns", func(_ *iaas.CreateLoadbalancer, g *iaas.CreateTargetGroup,
+			l *iaas.CreateListener) {
 			g.Protocol, g.TargetPort, l.Protocol, l.Port = iaas.ProtocolUDP, 53, iaas.ProtocolUDP, 5353
 		}, one)
 		for _, addr := range []netip.Addr{v4, v6} {
-			if answer, err := ask(c.plane.Client(), "udp", netip.Addr{}, netip.AddrPortFrom(addr, 5353), patience); err != nil || answer != "one hello" {
+			if answer, err := ask(c.plane.Client(), "udp", netip.Addr{}, netip.AddrPortFrom(addr, 5353),
+				patience); err != nil || answer != "one hello" {
 				t.Errorf("%s: %q, %v", addr, answer, err)
 			}
 		}
@@ -89,11 +92,13 @@ func TestInternalBalancers(t *testing.T) {
 	asRoot(t, func(c *cloud) {
 		one, two := c.machine("one", ""), c.machine("two", "")
 		c.serve(one, 8080)
-		_, v4, v6 := c.balancer("web", func(lb *iaas.CreateLoadbalancer, _ *iaas.CreateTargetGroup, _ *iaas.CreateListener) {
+		_, v4, v6 := c.balancer("web", func(lb *iaas.CreateLoadbalancer, _ *iaas.CreateTargetGroup,
+			_ *iaas.CreateListener) {
 			lb.InternalLoadbalancer = true
 		}, one)
 		for _, addr := range []netip.Addr{v4, v6} {
-			if !netip.MustParsePrefix("10.0.0.0/17").Contains(addr) && !netip.MustParsePrefix("fd00:7a1a::/64").Contains(addr) {
+			if !netip.MustParsePrefix("10.0.0.0/17").Contains(addr) &&
+				!netip.MustParsePrefix("fd00:7a1a::/64").Contains(addr) {
 				t.Errorf("%s is not in the subnet", addr)
 			}
 			c.reaches(two.Namespace, addr, 80, true)
@@ -108,7 +113,8 @@ func TestSources(t *testing.T) {
 	asRoot(t, func(c *cloud) {
 		one := c.machine("one", "")
 		c.serve(one, 8080)
-		_, v4, v6 := c.balancer("web", func(_ *iaas.CreateLoadbalancer, g *iaas.CreateTargetGroup, l *iaas.CreateListener) {
+		_, v4, v6 := c.balancer("web", func(_ *iaas.CreateLoadbalancer, g *iaas.CreateTargetGroup,
+			l *iaas.CreateListener) {
 			proxied := true
 			g.EnableProxyProtocol = &proxied
 			l.AllowedSources = []string{"198.51.100.2/32", "2001:db8:0:ffff::2/128"}
@@ -119,7 +125,8 @@ func TestSources(t *testing.T) {
 		} {
 			at := netip.AddrPortFrom(tt.lb, 80)
 			header, err := ask(c.plane.Client(), "tcp", tt.allowed, at, patience)
-			want := fmt.Sprintf("one %s PROXY %s %s %s ", tt.lb, map[bool]string{true: "TCP4", false: "TCP6"}[tt.lb.Is4()], tt.allowed, tt.lb)
+			want := fmt.Sprintf("one %s PROXY %s %s %s ", tt.lb, map[bool]string{true: "TCP4",
+				false: "TCP6"}[tt.lb.Is4()], tt.allowed, tt.lb)
 			if err != nil || !strings.HasPrefix(header, want) {
 				t.Errorf("from %s: %q, %v, want %q", tt.allowed, header, err, want)
 			}
@@ -142,11 +149,16 @@ func TestPolicies(t *testing.T) {
 		c.serve(one, 8080)
 		c.serve(two, 8080)
 		for policy, fits := range map[traffic.Policy]func(got []string) bool{
-			traffic.RoundRobin: func(got []string) bool { return slices.Equal(got[:4], []string{"one", "two", "one", "two"}) },
-			traffic.Random:     func(got []string) bool { return slices.Contains(got, "one") && slices.Contains(got, "two") },
-			traffic.Maglev:     func(got []string) bool { return len(slices.Compact(got)) == 1 },
+			traffic.RoundRobin: func(got []string) bool {
+				return slices.Equal(got[:4], []string{"one", "two", "one", "two"})
+			},
+			traffic.Random: func(got []string) bool {
+				return slices.Contains(got, "one") && slices.Contains(got, "two")
+			},
+			traffic.Maglev: func(got []string) bool { return len(slices.Compact(got)) == 1 },
 		} {
-			_, v4, _ := c.balancer(strings.ToLower(string(policy)), func(_ *iaas.CreateLoadbalancer, g *iaas.CreateTargetGroup, _ *iaas.CreateListener) {
+			_, v4, _ := c.balancer(strings.ToLower(string(policy)), func(_ *iaas.CreateLoadbalancer,
+				g *iaas.CreateTargetGroup, _ *iaas.CreateListener) {
 				wanted := iaas.LoadbalancingPolicy(policy)
 				g.LoadbalancingPolicy = &wanted
 			}, one, two)
@@ -199,9 +211,11 @@ func TestHealthChecks(t *testing.T) {
 		c.serve(two, 8080)
 		first := c.health(one, 10256)
 		c.health(two, 10256)
-		lb, v4, _ := c.balancer("web", func(_ *iaas.CreateLoadbalancer, g *iaas.CreateTargetGroup, _ *iaas.CreateListener) {
+		lb, v4, _ := c.balancer("web", func(_ *iaas.CreateLoadbalancer, g *iaas.CreateTargetGroup,
+			_ *iaas.CreateListener) {
 			g.HealthCheck = &iaas.BackendHealthCheck{
-				Protocol: "http", Port: 10256, Path: "/healthz", PeriodSeconds: 5, TimeoutSeconds: 300, UnhealthyThreshold: 2, HealthyThreshold: 1,
+				Protocol: "http", Port: 10256, Path: "/healthz", PeriodSeconds: 5, TimeoutSeconds: 300,
+				UnhealthyThreshold: 2, HealthyThreshold: 1,
 			}
 		}, one, two)
 		healthy := func(want ...string) func() bool {
@@ -219,7 +233,8 @@ func TestHealthChecks(t *testing.T) {
 		first.sick.Store(true)
 		traffictest.Eventually(t, "one of them is sick", healthy(two.identity))
 		for range 4 {
-			if answer, err := ask(c.plane.Client(), "tcp", netip.Addr{}, netip.AddrPortFrom(v4, 80), patience); !strings.HasPrefix(answer, "two ") {
+			if answer, err := ask(c.plane.Client(), "tcp", netip.Addr{}, netip.AddrPortFrom(v4, 80),
+				patience); !strings.HasPrefix(answer, "two ") {
 				t.Errorf("answered %q, %v, want two", answer, err)
 			}
 		}

@@ -13,14 +13,16 @@ func TestParseFilter(t *testing.T) {
 		keys   map[string]string
 		labels map[string]string
 	}{
-		"nothing":         {"", nil, nil, nil},
-		"keys":            {"vpc=a&name=b", nil, map[string]string{"vpc": "a", "name": "b"}, nil},
-		"blank":           {"vpc=&name=%20", nil, nil, nil},
-		"repeated":        {"vpc=a&vpc=b", nil, map[string]string{"vpc": "b"}, nil},
-		"label":           {"matchLabels%5Bk8s.thalassa.cloud%2Fx%5D=1", nil, nil, map[string]string{"k8s.thalassa.cloud/x": "1"}},
-		"empty label":     {"matchLabels[a]=", nil, nil, map[string]string{"a": ""}},
-		"unclosed":        {"matchLabels[a=1", nil, map[string]string{"matchLabels[a": "1"}, nil},
-		"ignored":         {"vpc=a&name=b&matchLabels[a]=1", []string{"name", "matchLabels"}, map[string]string{"vpc": "a"}, nil},
+		"nothing":  {"", nil, nil, nil},
+		"keys":     {"vpc=a&name=b", nil, map[string]string{"vpc": "a", "name": "b"}, nil},
+		"blank":    {"vpc=&name=%20", nil, nil, nil},
+		"repeated": {"vpc=a&vpc=b", nil, map[string]string{"vpc": "b"}, nil},
+		"label": {"matchLabels%5Bk8s.thalassa.cloud%2Fx%5D=1", nil, nil,
+			map[string]string{"k8s.thalassa.cloud/x": "1"}},
+		"empty label": {"matchLabels[a]=", nil, nil, map[string]string{"a": ""}},
+		"unclosed":    {"matchLabels[a=1", nil, map[string]string{"matchLabels[a": "1"}, nil},
+		"ignored": {"vpc=a&name=b&matchLabels[a]=1", []string{"name", "matchLabels"},
+			map[string]string{"vpc": "a"}, nil},
 		"labels are kept": {"name=b&matchLabels[a]=1", []string{"name"}, nil, map[string]string{"a": "1"}},
 	}
 	for name, test := range tests {
@@ -58,7 +60,8 @@ func TestTraits(t *testing.T) {
 		key, value string
 		want       bool
 	}{
-		{"identity", "i", true}, {"identity", "s", false}, {"status", "one", true}, {"status", "two", true}, {"status", "three", false},
+		{"identity", "i", true}, {"identity", "s", false}, {"status", "one", true}, {"status", "two", true},
+		{"status", "three", false},
 		{"many", "c", true}, {"many", "d", false}, {"none", "", false}, {"unknown", "x", true}, {"name", "", false},
 	} {
 		if got := has.allows(test.key, test.value); got != test.want {

@@ -20,7 +20,8 @@ func checkLabels(labels map[string]string) error {
 			return err
 		}
 		if len(text) > maxLabel || text != "" && !isLabel(text, isAlnum, "._-") {
-			return apierror.Invalid("field \"labels\": value %q of key %q must be at most %d letters, digits, '-', '_' and '.', and start and end with a letter or digit",
+			return apierror.Invalid("field \"labels\": value %q of key %q must be at most %d letters, digits, '-', "+
+				"'_' and '.', and start and end with a letter or digit",
 				text, key, maxLabel)
 		}
 	}
@@ -54,7 +55,8 @@ func checkKey(field, key string) error {
 		return apierror.Invalid("field %q: %q before the slash of key %q is not a domain name of at most %d characters",
 			field, domain, key, maxDomain)
 	case len(name) > maxLabel || !isLabel(name, isAlnum, "._-"):
-		return apierror.Invalid("field %q: key %q must have 1 to %d letters, digits, '-', '_' and '.' (after its slash), and start and end with a letter or digit",
+		return apierror.Invalid("field %q: key %q must have 1 to %d letters, digits, '-', '_' and '.' (after its "+
+			"slash), and start and end with a letter or digit",
 			field, key, maxLabel)
 	}
 	return nil
@@ -86,10 +88,12 @@ func CheckStrictLabels(body []byte) error {
 	}
 	for key, text := range in.Labels {
 		if !strings.Contains(key, "/") && !isLabel(key, isLower, "-") {
-			return apierror.Invalid("field \"labels\": key %q must be lower case letters, digits and '-', starting and ending with a letter or digit", key)
+			return apierror.Invalid("field \"labels\": key %q must be lower case letters, digits and '-', starting "+
+				"and ending with a letter or digit", key)
 		}
 		if !isLabel(text, isLower, "-") {
-			return apierror.Invalid("field \"labels\": value %q of key %q must be 1 to %d lower case letters, digits and '-', starting and ending with a letter or digit",
+			return apierror.Invalid("field \"labels\": value %q of key %q must be 1 to %d lower case letters, digits "+
+				"and '-', starting and ending with a letter or digit",
 				text, key, maxLabel)
 		}
 	}

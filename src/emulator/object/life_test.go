@@ -13,7 +13,8 @@ func TestLife(t *testing.T) {
 		want       Phase
 		transition time.Duration
 	}{
-		{0, Creating, 0}, {9 * time.Second, Creating, 0}, {10 * time.Second, Ready, 10 * time.Second}, {time.Hour, Ready, 10 * time.Second},
+		{0, Creating, 0}, {9 * time.Second, Creating, 0}, {10 * time.Second, Ready, 10 * time.Second},
+		{time.Hour, Ready, 10 * time.Second},
 	}
 	for _, step := range steps {
 		now := start.Add(step.after)

@@ -21,7 +21,8 @@ func TestUpdateRules(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, test.got, test.want)
 		}
 	}
-	if Optional(replace, nil, &current) != nil || Optional(merge, nil, &current) != &current || Optional(merge, &sent, &current) != &sent {
+	if Optional(replace, nil, &current) != nil || Optional(merge, nil, &current) != &current ||
+		Optional(merge, &sent, &current) != &sent {
 		t.Error("optional does not follow the rules")
 	}
 	old := map[string]string{"a": "b"}

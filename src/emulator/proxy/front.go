@@ -154,9 +154,12 @@ func (f *front) addTo(status traffic.ListenerStatus) traffic.ListenerStatus {
 	return status
 }
 
-// withTarget adds what a front thinks of a target. Fronts that disagree about one make it as bad as the worst of them says.
+// withTarget adds what a front thinks of a target. Fronts that disagree about one make it as bad as the worst of them
+// says.
 func withTarget(targets []traffic.TargetStatus, one traffic.TargetStatus) []traffic.TargetStatus {
-	at := slices.IndexFunc(targets, func(t traffic.TargetStatus) bool { return t.Machine == one.Machine && t.Address == one.Address })
+	at := slices.IndexFunc(targets, func(t traffic.TargetStatus) bool {
+		return t.Machine == one.Machine && t.Address == one.Address
+	})
 	if at < 0 {
 		return append(targets, one)
 	}

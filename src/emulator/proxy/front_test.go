@@ -87,7 +87,8 @@ func TestRefusedPortsAreServedElsewhere(t *testing.T) {
 		{"in use, UDP", 8080, traffic.UDP, Host{}, []uint16{8080}, 28080,
 			[]string{"port 8080 is in use already", "address already in use", "served at port 28080"}},
 		{"in use, both", 8080, traffic.TCP, Host{}, []uint16{8080, 28080}, 0,
-			[]string{"not served: port 8080 is in use already", "nor can port 28080 be used instead", "28080: bind: address already in use"}},
+			[]string{"not served: port 8080 is in use already", "nor can port 28080 be used instead",
+				"28080: bind: address already in use"}},
 		{"forbidden and in use", 80, traffic.TCP, unprivileged{}, []uint16{20080}, 0,
 			[]string{"not served: port 80 may not be bound here", "20080: bind: address already in use"}},
 		{"in use, no such port", 45536, traffic.TCP, Host{}, []uint16{45536}, 0,
@@ -165,7 +166,8 @@ func TestOwnPortBeforeStandIn(t *testing.T) {
 		p.Serve(lb)
 		status, _ := p.Status("lb-1")
 		low, high := status.Listeners[0], status.Listeners[1]
-		if len(low.Served) != 0 || !strings.Contains(low.Problem, "not served") || len(high.Served) != 1 || high.Problem != "" {
+		if len(low.Served) != 0 || !strings.Contains(low.Problem, "not served") || len(high.Served) != 1 ||
+			high.Problem != "" {
 			t.Fatalf("status %+v and %+v, want the second alone at port 20080", low, high)
 		}
 	}
@@ -199,7 +201,8 @@ func TestHealthSurvivesUnrelatedChanges(t *testing.T) {
 	p := newPlane(t)
 	one, two := startBackend(t, p, 1), startBackend(t, p, 2)
 	lb := service(p, 8080, one.target)
-	check := &traffic.HealthCheck{Protocol: "tcp", Port: one.target.Address.Port(), Period: 1000, Timeout: 1e9, UnhealthyThreshold: 1, HealthyThreshold: 1}
+	check := &traffic.HealthCheck{Protocol: "tcp", Port: one.target.Address.Port(), Period: 1000, Timeout: 1e9,
+		UnhealthyThreshold: 1, HealthyThreshold: 1}
 	lb.Listeners[0].Group.Health = check
 	p.Serve(lb)
 	traffictest.Eventually(t, "the machine is healthy", func() bool { return p.healthy("lb-1") == 1 })
@@ -217,12 +220,14 @@ func TestHealthSurvivesUnrelatedChanges(t *testing.T) {
 	}
 }
 
-// TestTargetsOfAllAddresses: a listener has a front for each address, and says of each target the worst that one of them thinks.
+// TestTargetsOfAllAddresses: a listener has a front for each address, and says of each target the worst that one of
+// them thinks.
 func TestTargetsOfAllAddresses(t *testing.T) {
 	status := func(machine string, health traffic.Health) traffic.TargetStatus {
 		return traffic.TargetStatus{Machine: machine, Address: netip.MustParseAddrPort("10.0.0.1:80"), Health: health}
 	}
-	other := traffic.TargetStatus{Machine: "vm-1", Address: netip.MustParseAddrPort("[fd00::1]:80"), Health: traffic.Healthy}
+	other := traffic.TargetStatus{Machine: "vm-1", Address: netip.MustParseAddrPort("[fd00::1]:80"),
+		Health: traffic.Healthy}
 	var got []traffic.TargetStatus
 	for _, one := range []traffic.TargetStatus{
 		status("vm-1", traffic.Healthy), status("vm-2", traffic.Unhealthy), // of the first address

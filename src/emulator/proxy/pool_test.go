@@ -15,7 +15,8 @@ func targets(n int) []traffic.Target {
 	var out []traffic.Target
 	for i := range n {
 		out = append(out, traffic.Target{
-			Machine: fmt.Sprintf("vm-%d", i), Address: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 64, 0, byte(i + 2)}), 80),
+			Machine: fmt.Sprintf("vm-%d", i),
+			Address: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 64, 0, byte(i + 2)}), 80),
 		})
 	}
 	return out
@@ -146,7 +147,8 @@ func TestMembersKeepTheirHealth(t *testing.T) {
 	p.members[0].health = traffic.Healthy
 	p.set(traffic.Group{Targets: append(targets(3)[2:], targets(1)...)})
 	status := p.status()
-	if len(status) != 2 || status[0].Machine != "vm-2" || status[0].Health != traffic.Unchecked || status[1].Health != traffic.Healthy {
+	if len(status) != 2 || status[0].Machine != "vm-2" || status[0].Health != traffic.Unchecked ||
+		status[1].Health != traffic.Healthy {
 		t.Errorf("status %+v, want a new vm-2 and vm-0 as it was", status)
 	}
 	if p.has(targets(2)[1]) || !p.has(targets(1)[0]) {

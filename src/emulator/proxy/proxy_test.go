@@ -316,7 +316,8 @@ func TestCutConnectionsAreTold(t *testing.T) {
 	p := newPlane(t)
 	one, two := startBackend(t, p, 1), startBackend(t, p, 2)
 	p.Serve(service(p, 8080, one.target))
-	lost := []string{greeted(t, p, 8080, p.at(100)).LocalAddr().String(), greeted(t, p, 8080, p.at(101)).LocalAddr().String()}
+	lost := []string{greeted(t, p, 8080, p.at(100)).LocalAddr().String(),
+		greeted(t, p, 8080, p.at(101)).LocalAddr().String()}
 	slices.Sort(lost)
 	p.Serve(service(p, 8080, one.target, two.target))
 	if got := p.cuts.take(); len(got) > 0 {

@@ -114,14 +114,16 @@ func TestHTTPSHealthCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	var there atomic.Bool
-	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !there.Load() {
-			http.NotFound(w, r)
-		}
-	})}}
+	server := &httptest.Server{Listener: listener,
+		Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !there.Load() {
+				http.NotFound(w, r)
+			}
+		})}}
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	check := traffic.HealthCheck{Protocol: "https", Port: listener.Addr().(*net.TCPAddr).AddrPort().Port(), Path: "/", Timeout: time.Minute}
+	check := traffic.HealthCheck{Protocol: "https", Port: listener.Addr().(*net.TCPAddr).AddrPort().Port(), Path: "/",
+		Timeout: time.Minute}
 	probe := prober{sockets: Host{}, source: p.at(200), second: time.Second}
 	if err := probe.once(t.Context(), check, one.target.Address.Addr()); err == nil || err.Error() != "404 Not Found" {
 		t.Errorf("a page that is missing: %v, want 404", err)

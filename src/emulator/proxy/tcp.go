@@ -108,7 +108,8 @@ func (f *front) announce(upstream *net.TCPConn, source netip.AddrPort) error {
 		family = "TCP6"
 	}
 	to := f.endpoint.address
-	_, err := fmt.Fprintf(upstream, "PROXY %s %s %s %d %d\r\n", family, source.Addr(), to.Addr(), source.Port(), to.Port())
+	_, err := fmt.Fprintf(upstream, "PROXY %s %s %s %d %d\r\n", family, source.Addr(), to.Addr(), source.Port(),
+		to.Port())
 	if err != nil {
 		return errors.Join(err, upstream.Close())
 	}

@@ -19,7 +19,9 @@ func startEcho(t *testing.T, p *plane, n byte, name string) (traffic.Target, fun
 		t.Fatal(err)
 	}
 	traffictest.EchoUDP(t, conn, name+" ")
-	return traffic.Target{Machine: name, Address: conn.LocalAddr().(*net.UDPAddr).AddrPort()}, func() { _ = conn.Close() }
+	return traffic.Target{Machine: name, Address: conn.LocalAddr().(*net.UDPAddr).AddrPort()}, func() {
+		_ = conn.Close()
+	}
 }
 
 func udpService(p *plane, targets ...traffic.Target) traffic.LoadBalancer {

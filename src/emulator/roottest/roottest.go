@@ -30,7 +30,8 @@ func Need(tb testing.TB, programs ...string) {
 	switch {
 	case len(missing) == 0:
 	case os.Getenv(Variable) != "":
-		tb.Fatalf("this test cannot run: %s; run make e2e-setup and then make test-root, both as root or with SUDO=sudo",
+		tb.Fatalf(
+			"this test cannot run: %s; run make e2e-setup and then make test-root, both as root or with SUDO=sudo",
 			strings.Join(missing, ", "))
 	default:
 		tb.Skip(Reason + strings.Join(missing, ", "))

@@ -41,7 +41,8 @@ const publicV4 = "198.18.0.0/15"
 // in the VPC, in its subnet, and for public addresses, which come from a range
 // reserved for documentation. It leaves half of the VPC to more subnets.
 func DualStack() Seed {
-	return seedIn(prefixes("10.0.0.0/16", "fd00:7a1a::/56"), prefixes("10.0.0.0/17", "fd00:7a1a::/64"), prefixes(publicV4, "2001:db8::/64"))
+	return seedIn(prefixes("10.0.0.0/16", "fd00:7a1a::/56"), prefixes("10.0.0.0/17", "fd00:7a1a::/64"),
+		prefixes(publicV4, "2001:db8::/64"))
 }
 
 // prefixes reads what is known to be right.
@@ -59,7 +60,8 @@ func prefixes(texts ...string) []netip.Prefix {
 func Loopback(network netip.Prefix) (Seed, error) {
 	network = network.Masked()
 	if !network.IsValid() || !network.Addr().Is4() || !network.Addr().IsLoopback() || network.Bits() > 24 {
-		return Seed{}, fmt.Errorf("network %s is not an IPv4 loopback network of at least /24, such as 127.64.0.0/16", network)
+		return Seed{}, fmt.Errorf("network %s is not an IPv4 loopback network of at least /24, such as 127.64.0.0/16",
+			network)
 	}
 	bits := network.Bits() + loopbackSplit
 	upper := network.Addr().As4()
@@ -83,7 +85,8 @@ func seedIn(network, subnet, public []netip.Prefix) Seed {
 			Clients:              []Client{{ID: DefaultClientID, Secret: DefaultClientSecret}},
 			ServiceAccounts: []ServiceAccount{{
 				Identity: DefaultServiceAccount, Name: "emulator",
-				FederatedIdentities: []FederatedIdentity{{Subject: DefaultSubject, Audiences: []string{DefaultAudience}}},
+				FederatedIdentities: []FederatedIdentity{{Subject: DefaultSubject,
+					Audiences: []string{DefaultAudience}}},
 			}},
 			VPCs: []VPC{{
 				Identity: DefaultVPC, Name: "emulator", Region: DefaultRegion,

@@ -1,5 +1,5 @@
-// Package seed describes the state with which an emulated cloud starts. It is data: it can be written in Go or read from YAML, and
-// has no objects of a running cloud.
+// Package seed describes the state with which an emulated cloud starts. It is data: it can be written in Go or read
+// from YAML, and has no objects of a running cloud.
 package seed
 
 import (

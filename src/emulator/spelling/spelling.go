@@ -1,5 +1,5 @@
-// Package spelling finds the word somebody probably meant, for error messages that end in "did you mean …?". It is a copy of the
-// package in the module src, because this module needs no other one of this repository.
+// Package spelling finds the word somebody probably meant, for error messages that end in "did you mean …?". It is a
+// copy of the package in the module src, because this module needs no other one of this repository.
 package spelling
 
 import "slices"

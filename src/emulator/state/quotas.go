@@ -139,7 +139,8 @@ func (o *Organisation) admitAfter(kind QuotaKind, used int) error {
 	if used < limit {
 		return nil
 	}
-	return apierror.Exhausted("quota %q of organisation %q is used up: %d of %d; delete some, or ask for more with POST /v1/quotas/increase-requests",
+	return apierror.Exhausted("quota %q of organisation %q is used up: %d of %d; delete some, or ask for more with "+
+		"POST /v1/quotas/increase-requests",
 		kind.Name, o.Owner().Identity, used, limit)
 }
 

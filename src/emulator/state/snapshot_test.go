@@ -21,7 +21,8 @@ func TestHistoryForgets(t *testing.T) {
 	for n, want := range map[int]int{25: 25, 19: 19, 16: 16, 3: 14} {
 		found, when := h.At(second(n))
 		if !when.Equal(second(want)) || found.Since.After(when) || len(found.State.changed) == 0 {
-			t.Errorf("at %ds: a state since %s for %s, want one for %ds", n, found.Since.Sub(start), when.Sub(start), want)
+			t.Errorf("at %ds: a state since %s for %s, want one for %ds", n, found.Since.Sub(start), when.Sub(start),
+				want)
 		}
 	}
 }

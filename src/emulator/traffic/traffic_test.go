@@ -21,7 +21,8 @@ func TestTargetsAreReachedInTheirFamilies(t *testing.T) {
 		"no address of a family": {traffic.Target{Address: v4}, "fd00::1", v4},
 	} {
 		tt.target.Machine = "vm-1"
-		if got, want := tt.target.From(netip.MustParseAddr(tt.source)), (traffic.Target{Machine: "vm-1", Address: tt.want}); got != want {
+		if got, want := tt.target.From(netip.MustParseAddr(tt.source)),
+			(traffic.Target{Machine: "vm-1", Address: tt.want}); got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}

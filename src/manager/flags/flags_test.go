@@ -26,7 +26,10 @@ func TestFlagsOfTheLibrary(t *testing.T) {
 		// As the cloud is configured.
 		"route-reconciliation-period": "0s",
 	}
-	ours := manager.NewCommand(build.Info{}, manager.Provider{Name: "only", New: func(context.Context, cloud.Options) (*cloud.Cloud, error) { return nil, nil }})
+	ours := manager.NewCommand(build.Info{}, manager.Provider{Name: "only",
+		New: func(context.Context, cloud.Options) (*cloud.Cloud, error) {
+			return nil, nil
+		}})
 	defaults, err := options.NewCloudControllerManagerOptions()
 	if err != nil {
 		t.Fatal(err)

@@ -123,7 +123,8 @@ func TestLeaseIsRenewedUntilWorkEnds(t *testing.T) {
 			t.Errorf("Hold: %v", err)
 		}
 		if got := stored(t, client).Spec; *got.HolderIdentity != "" || *got.LeaseDurationSeconds != 1 {
-			t.Errorf("the lease was not given back: held by %q for %d s", *got.HolderIdentity, *got.LeaseDurationSeconds)
+			t.Errorf("the lease was not given back: held by %q for %d s", *got.HolderIdentity,
+				*got.LeaseDurationSeconds)
 		}
 	})
 }

@@ -101,7 +101,9 @@ func (p *parliament) existing(name string) (stop func()) {
 		defer close(ended)
 		leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
 			Lock: p.lock(name), LeaseDuration: duration, RenewDeadline: deadline, RetryPeriod: retry, Name: name,
-			Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(ctx context.Context) { p.lead(ctx, name) }, OnStoppedLeading: func() {}},
+			Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(ctx context.Context) {
+				p.lead(ctx, name)
+			}, OnStoppedLeading: func() {}},
 		})
 	}()
 	return func() { cancel(); <-ended; synctest.Wait() }
@@ -138,7 +140,8 @@ func TestNeverTwoLeaders(t *testing.T) {
 		rollback()
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if terms := slices.Compact(slices.Clone(p.terms)); len(terms) < 3 || terms[0] != "existing" || terms[len(terms)-1] != "rollback" || slices.Contains(terms[1:len(terms)-1], "existing") {
+		if terms := slices.Compact(slices.Clone(p.terms)); len(terms) < 3 || terms[0] != "existing" ||
+			terms[len(terms)-1] != "rollback" || slices.Contains(terms[1:len(terms)-1], "existing") {
 			t.Errorf("led in turn: %v; want the existing one, ours, and the one it was rolled back to", terms)
 		}
 	})

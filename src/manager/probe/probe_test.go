@@ -36,16 +36,20 @@ func TestAnswers(t *testing.T) {
 		status int
 		body   string
 	}{
-		"without checks":       {"/readyz", nil, 200, "ok"},
-		"all good":             {"/readyz", []healthz.HealthChecker{good}, 200, "ok"},
-		"verbose":              {"/readyz?verbose", []healthz.HealthChecker{good}, 200, "[+]informer-sync ok\nreadyz check passed\n"},
-		"one bad, says why":    {"/readyz", []healthz.HealthChecker{good, bad}, 500, "[+]informer-sync ok\n[-]cloud failed: it answers 503\nreadyz check failed\n"},
-		"bad one excluded":     {"/readyz?exclude=cloud", []healthz.HealthChecker{good, bad}, 200, "ok"},
-		"excluded and verbose": {"/readyz?verbose&exclude=cloud", []healthz.HealthChecker{good, bad}, 200, "[+]informer-sync ok\n[+]cloud excluded: ok\nreadyz check passed\n"},
-		"the good one only":    {"/readyz/informer-sync", []healthz.HealthChecker{good, bad}, 200, "ok"},
-		"the bad one only":     {"/readyz/cloud", []healthz.HealthChecker{good, bad}, 500, "[-]cloud failed: it answers 503\nreadyz check failed\n"},
-		"all, with a slash":    {"/readyz/", []healthz.HealthChecker{good}, 200, "ok"},
-		"unknown check":        {"/readyz/other", []healthz.HealthChecker{good}, 404, "404 page not found\n"},
+		"without checks": {"/readyz", nil, 200, "ok"},
+		"all good":       {"/readyz", []healthz.HealthChecker{good}, 200, "ok"},
+		"verbose": {"/readyz?verbose", []healthz.HealthChecker{good}, 200,
+			"[+]informer-sync ok\nreadyz check passed\n"},
+		"one bad, says why": {"/readyz", []healthz.HealthChecker{good, bad}, 500,
+			"[+]informer-sync ok\n[-]cloud failed: it answers 503\nreadyz check failed\n"},
+		"bad one excluded": {"/readyz?exclude=cloud", []healthz.HealthChecker{good, bad}, 200, "ok"},
+		"excluded and verbose": {"/readyz?verbose&exclude=cloud", []healthz.HealthChecker{good, bad}, 200,
+			"[+]informer-sync ok\n[+]cloud excluded: ok\nreadyz check passed\n"},
+		"the good one only": {"/readyz/informer-sync", []healthz.HealthChecker{good, bad}, 200, "ok"},
+		"the bad one only": {"/readyz/cloud", []healthz.HealthChecker{good, bad}, 500,
+			"[-]cloud failed: it answers 503\nreadyz check failed\n"},
+		"all, with a slash": {"/readyz/", []healthz.HealthChecker{good}, 200, "ok"},
+		"unknown check":     {"/readyz/other", []healthz.HealthChecker{good}, 404, "404 page not found\n"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

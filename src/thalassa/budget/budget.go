@@ -189,7 +189,8 @@ func measured(prefix, size string, start, pass, memory, traffic float64) []Budge
 		measure(prefix+"heap", memory, "MiB", "live memory with "+size),
 		measure(prefix+"memory", memory, "MiB", "peak memory of the process with "+size),
 		measure(prefix+"traffic", traffic, "MiB", "data read in one minute without changes, with "+size),
-		measure(prefix+"first-address", 1, "s", "a new Service gets its address, if the cloud needs no time, with "+size),
+		measure(prefix+"first-address", 1, "s", "a new Service gets its address, if the cloud needs no time, with "+
+			size),
 	}
 }
 

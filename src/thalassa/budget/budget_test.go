@@ -47,7 +47,8 @@ func TestTable(t *testing.T) {
 	if rows := strings.Count(counted+measured, "\n") - 4; rows != len(budget.All()) {
 		t.Errorf("%d rows for %d budgets", rows, len(budget.All()))
 	}
-	if want := "| a restart with 1,000 Services on 1,000 nodes | 10 calls |\n"; !strings.Contains(counted, want) || strings.Contains(measured, want) {
+	if want := "| a restart with 1,000 Services on 1,000 nodes | 10 calls |\n"; !strings.Contains(counted, want) ||
+		strings.Contains(measured, want) {
 		t.Errorf("%q is not where it belongs in\n%s\n%s", want, counted, measured)
 	}
 	if want := "| 0.2 CPU s |"; !strings.Contains(measured, want) {

@@ -23,7 +23,8 @@ type access struct {
 	credentials authorization
 }
 
-// newAccess makes the access that secrets give; tokenCalls is put around the network for the calls that fetch access tokens.
+// newAccess makes the access that secrets give; tokenCalls is put around the network for the calls that fetch access
+// tokens.
 func newAccess(o Options, secrets Secrets, tokenCalls func(http.RoundTripper) http.RoundTripper) (*access, error) {
 	network := o.Network
 	if network == nil {
@@ -36,7 +37,8 @@ func newAccess(o Options, secrets Secrets, tokenCalls func(http.RoundTripper) ht
 	return &access{network: network, credentials: secrets.Credentials.authorize(o.Endpoint, tokenCalls(network))}, nil
 }
 
-// pingAfter is how long a connection may be silent while somebody waits for an answer before it is asked whether it lives.
+// pingAfter is how long a connection may be silent while somebody waits for an answer before it is asked whether it
+// lives.
 const pingAfter = 5 * time.Second
 
 // close gives up idle connections; calls under way go on.
@@ -47,7 +49,8 @@ func (a *access) close() {
 }
 
 // errNoCertificate: a CA bundle that would trust nothing new is a mistake.
-var errNoCertificate = errors.New("the CA bundle holds no certificate; want PEM blocks that begin with -----BEGIN CERTIFICATE-----")
+var errNoCertificate = errors.New("the CA bundle holds no certificate; want PEM blocks that begin with -----BEGIN " +
+	"CERTIFICATE-----")
 
 // rootsWith returns the system's roots and the bundle's; nil, which means the system's, when there is no bundle.
 func rootsWith(bundle []byte) (*x509.CertPool, error) {
@@ -69,8 +72,8 @@ func newNetwork(insecure bool, roots *x509.CertPool) http.RoundTripper {
 	network.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: insecure, RootCAs: roots}
 	// One host gets all calls: the library's default of two idle connections would open new ones all the time.
 	network.MaxIdleConnsPerHost = 16
-	// All calls share one HTTP/2 connection. Without pings a dead one, whose NAT entry is gone, would be used until TCP gives up
-	// after a quarter of an hour.
+	// All calls share one HTTP/2 connection. Without pings a dead one, whose NAT entry is gone, would be used until TCP
+	// gives up after a quarter of an hour.
 	network.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingAfter / 2}
 	return network
 }

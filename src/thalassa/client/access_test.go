@@ -133,8 +133,8 @@ func TestCABundle(t *testing.T) {
 	}
 }
 
-// TestCABundleIsAddedToTheSystemsRoots: a server that the system trusts stays trusted. The system's roots are read once in the life of a
-// process, so one of its own has them chosen.
+// TestCABundleIsAddedToTheSystemsRoots: a server that the system trusts stays trusted. The system's roots are read once
+// in the life of a process, so one of its own has them chosen.
 func TestCABundleIsAddedToTheSystemsRoots(t *testing.T) {
 	const variable = "ENDPOINT_THAT_THE_SYSTEM_TRUSTS"
 	if endpoint := os.Getenv(variable); endpoint != "" {
@@ -150,7 +150,8 @@ func TestCABundleIsAddedToTheSystemsRoots(t *testing.T) {
 		return
 	}
 	server, roots := newTLSServer(t), filepath.Join(t.TempDir(), "roots.pem")
-	if err := os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+	if err := os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	program, err := os.Executable()
@@ -171,7 +172,8 @@ func newCertificate(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ca := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, NotAfter: time.Now().Add(time.Hour)}
+	ca := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true,
+		NotAfter: time.Now().Add(time.Hour)}
 	signed, err := x509.CreateCertificate(nil, ca, ca, public, private)
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +183,8 @@ func newCertificate(t *testing.T) []byte {
 
 func TestCABundleWithoutCertificate(t *testing.T) {
 	secrets := Secrets{CABundle: []byte("-----BEGIN s3cret-----")}
-	if _, err := New(Options{Endpoint: "https://cloud.test", Secrets: secrets}); !errors.Is(err, errNoCertificate) || strings.Contains(err.Error(), "s3cret") {
+	if _, err := New(Options{Endpoint: "https://cloud.test", Secrets: secrets}); !errors.Is(err, errNoCertificate) ||
+		strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("error = %v", err)
 	}
 }

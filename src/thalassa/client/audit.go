@@ -10,8 +10,8 @@ import (
 // causeKey carries why a write is made.
 type causeKey struct{}
 
-// WithCause says why the writes made with the returned context are made, for the audit log: for which Kubernetes object, what and
-// for what reason, in words. It must hold no secret.
+// WithCause says why the writes made with the returned context are made, for the audit log: for which Kubernetes
+// object, what and for what reason, in words. It must hold no secret.
 func WithCause(ctx context.Context, cause string) context.Context {
 	return context.WithValue(ctx, causeKey{}, cause)
 }

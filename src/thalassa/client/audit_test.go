@@ -14,7 +14,8 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// TestAudit: every write, and no read, leaves one line that says what was done to which object, why and with what result.
+// TestAudit: every write, and no read, leaves one line that says what was done to which object, why and with what
+// result.
 func TestAudit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -26,7 +27,8 @@ func TestAudit(t *testing.T) {
 		}}
 		c := s.client(t)
 		ctx = WithCause(ctx, "Service shop/web: create load balancer")
-		if _, err := Post[iaas.VpcLoadbalancer](ctx, c, iaas.LoadbalancerEndpoint, iaas.CreateLoadbalancer{Name: "s3cret", Subnet: "s"}); err != nil {
+		if _, err := Post[iaas.VpcLoadbalancer](ctx, c, iaas.LoadbalancerEndpoint,
+			iaas.CreateLoadbalancer{Name: "s3cret", Subnet: "s"}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Get[iaas.Vpc](ctx, c, iaas.VpcEndpoint+"/vpc-1"); err != nil {
@@ -50,7 +52,8 @@ func TestAudit(t *testing.T) {
 				}
 			}
 		}
-		if strings.Contains(log.String(), "s3cret") || strings.Contains(log.String(), "pat") && strings.Contains(log.String(), "Token pat") {
+		if strings.Contains(log.String(), "s3cret") || strings.Contains(log.String(), "pat") &&
+			strings.Contains(log.String(), "Token pat") {
 			t.Errorf("the log repeats a body or a credential:\n%s", log.String())
 		}
 	})
@@ -81,12 +84,14 @@ cloudprovider_thalassa_api_response_bytes_total{request="GET /v1/vpcs/{id}"} 25
 # TYPE cloudprovider_thalassa_api_circuit_open gauge
 cloudprovider_thalassa_api_circuit_open 0
 `
-		names := []string{"cloudprovider_thalassa_api_request_errors", "cloudprovider_thalassa_api_request_retries_total",
+		names := []string{"cloudprovider_thalassa_api_request_errors",
+			"cloudprovider_thalassa_api_request_retries_total",
 			"cloudprovider_thalassa_api_response_bytes_total", "cloudprovider_thalassa_api_circuit_open"}
 		if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
 			t.Error(err)
 		}
-		if count := testutil.CollectAndCount(c.transport.metrics.duration, "cloudprovider_thalassa_api_request_duration_seconds"); count != 1 {
+		if count := testutil.CollectAndCount(c.transport.metrics.duration,
+			"cloudprovider_thalassa_api_request_duration_seconds"); count != 1 {
 			t.Errorf("%d durations, want one operation's", count)
 		}
 	})
@@ -107,12 +112,14 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestRefusedTokensAreCounted: with credentials that are no good nothing else is called, so this is all there is to see.
+// TestRefusedTokensAreCounted: with credentials that are no good nothing else is called, so this is all there is to
+// see.
 func TestRefusedTokensAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Credentials{ClientID: "id", ClientSecret: "wrong"}, answer(401, `{"error": "invalid_client"}`))
 		_, _ = Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
-		if got := testutil.ToFloat64(c.transport.metrics.failures.WithLabelValues(tokenOperation, "unauthorised")); got < 1 {
+		if got := testutil.ToFloat64(c.transport.metrics.failures.WithLabelValues(tokenOperation,
+			"unauthorised")); got < 1 {
 			t.Errorf("%v refused tokens were counted", got)
 		}
 		if count := testutil.CollectAndCount(c.transport.metrics.duration); count != 1 {

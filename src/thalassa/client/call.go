@@ -33,7 +33,8 @@ type call struct {
 
 func newCall(request *http.Request, body []byte, consume consumer) *call {
 	return &call{
-		request: request, body: body, operation: operationOf(request.Method, request.URL.Path), consume: consume, backoff: newBackoff(),
+		request: request, body: body, operation: operationOf(request.Method, request.URL.Path), consume: consume,
+		backoff: newBackoff(),
 	}
 }
 
@@ -80,7 +81,8 @@ func (c *call) send(ctx context.Context, network http.RoundTripper, authorizatio
 	request := c.request.Clone(ctx)
 	request.Header.Set("Authorization", authorization)
 	if c.body != nil {
-		// GetBody lets the library repeat by itself what has certainly not been sent, on a connection that had just closed.
+		// GetBody lets the library repeat by itself what has certainly not been sent, on a connection that had just
+		// closed.
 		request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(c.body)), nil }
 		request.Body, _ = request.GetBody()
 		request.ContentLength = int64(len(c.body))
@@ -106,7 +108,8 @@ func (c *call) send(ctx context.Context, network http.RoundTripper, authorizatio
 	return c.failure(because(ctx, err))
 }
 
-// countedBody counts what is read of an answer, and notes why it broke off, which is something else than content that is wrong.
+// countedBody counts what is read of an answer, and notes why it broke off, which is something else than content that
+// is wrong.
 type countedBody struct {
 	io.ReadCloser
 	bytes  int
@@ -143,7 +146,8 @@ func (c *call) read(response *http.Response) error {
 	}
 	if response.StatusCode >= http.StatusMultipleChoices {
 		// A redirection would carry the credentials elsewhere and turn writes into reads.
-		return malformedError(fmt.Sprintf("the cloud redirects to %s; set endpoint in the cloud-config to where the API is", redirection(response)))
+		return malformedError(fmt.Sprintf("the cloud redirects to %s; set endpoint in the cloud-config to where the "+
+			"API is", redirection(response)))
 	}
 	return c.consume(c, response)
 }
@@ -167,8 +171,8 @@ type malformedError string
 
 func (m malformedError) Error() string { return string(m) }
 
-// readJSON reads the body of a good answer into object. An empty one is an answer to a write only: nobody may take it for "nothing
-// is there".
+// readJSON reads the body of a good answer into object. An empty one is an answer to a write only: nobody may take it
+// for "nothing is there".
 func (c *call) readJSON(response *http.Response, object any) error {
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
@@ -215,7 +219,8 @@ func (c *call) failure(err error) *Error {
 	if errors.Is(err, errDraining) {
 		err = errDraining // what it waited for does not matter
 	}
-	failure := &Error{Method: c.request.Method, Path: c.request.URL.Path, Status: c.status, Kind: ErrUnavailable, Message: clean(err.Error()), cause: err}
+	failure := &Error{Method: c.request.Method, Path: c.request.URL.Path, Status: c.status, Kind: ErrUnavailable,
+		Message: clean(err.Error()), cause: err}
 	var refused *oauth2.RetrieveError
 	var malformed malformedError
 	var local localError

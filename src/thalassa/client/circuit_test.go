@@ -13,7 +13,8 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 )
 
-// TestCircuit: an outage costs the cloud one call per openFor, and callers hear at once why; the first good answer ends it.
+// TestCircuit: an outage costs the cloud one call per openFor, and callers hear at once why; the first good answer ends
+// it.
 func TestCircuit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		status, calls := http.StatusBadGateway, 0
@@ -28,8 +29,10 @@ func TestCircuit(t *testing.T) {
 		}
 		began := time.Now()
 		_, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
-		want := "GET /v1/vpcs/vpc-1: cloud API unavailable: not sent, because the cloud is unavailable; the latest call to reach it: gone fishing"
-		if !errors.Is(err, ErrUnavailable) || !strings.HasPrefix(err.Error(), want) || calls != outageAfter || time.Since(began) != 0 {
+		want := "GET /v1/vpcs/vpc-1: cloud API unavailable: not sent, because the cloud is unavailable; the latest " +
+			"call to reach it: gone fishing"
+		if !errors.Is(err, ErrUnavailable) || !strings.HasPrefix(err.Error(), want) || calls != outageAfter ||
+			time.Since(began) != 0 {
 			t.Errorf("with an open circuit: %d calls after %s, %v\nwant %s", calls, time.Since(began), err, want)
 		}
 		if open := testutil.ToFloat64(c.transport.metrics.circuit); open != 1 {

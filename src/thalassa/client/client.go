@@ -1,7 +1,7 @@
-// Package client makes calls to Thalassa Cloud, with the official client's types and paths. Its calls it replaces: every call goes
-// through one transport, with deadlines, retries where they are safe, a shared rate limit, a circuit that opens when the cloud is away, typed
-// errors, metrics, a log line for every write, credentials and CA that can be exchanged while it works, and a stop that leaves
-// no write half-made. Lists are decoded as a stream, see List.
+// Package client makes calls to Thalassa Cloud, with the official client's types and paths. Its calls it replaces:
+// every call goes through one transport, with deadlines, retries where they are safe, a shared rate limit, a circuit
+// that opens when the cloud is away, typed errors, metrics, a log line for every write, credentials and CA that can be
+// exchanged while it works, and a stop that leaves no write half-made. Lists are decoded as a stream, see List.
 package client
 
 import (
@@ -38,7 +38,8 @@ type Options struct {
 	Network http.RoundTripper
 }
 
-// Client makes calls to the cloud: Get, List, Post, Put and Delete. It is safe for concurrent use. The error of a call is an *Error.
+// Client makes calls to the cloud: Get, List, Post, Put and Delete. It is safe for concurrent use. The error of a call
+// is an *Error.
 type Client struct {
 	options   Options
 	transport *transport
@@ -59,8 +60,8 @@ func New(o Options) (*Client, error) {
 // An answer like "not found" is a good answer.
 func (c *Client) Err() error { return c.transport.health.err() }
 
-// Drain ends reads, lets nothing be sent that has not been sent, repeats nothing, and waits until the writes that were sent are
-// answered, or ctx is done. That takes at most DrainTimeout.
+// Drain ends reads, lets nothing be sent that has not been sent, repeats nothing, and waits until the writes that were
+// sent are answered, or ctx is done. That takes at most DrainTimeout.
 func (c *Client) Drain(ctx context.Context) error { return c.transport.stage.drain(ctx) }
 
 // DrainTimeout is the longest time that Drain takes: that of one call.
@@ -69,8 +70,9 @@ func (c *Client) DrainTimeout() time.Duration { return c.transport.timeout }
 // Collectors are the metrics of the client's calls, for registration.
 func (c *Client) Collectors() []prometheus.Collector { return c.transport.metrics.collectors() }
 
-// Adopt changes over to other secrets after trying them: probe makes a call with the context it gets, which goes out with the new
-// secrets, while all other calls use the old ones. When the probe fails the old ones stay, and its error is returned.
+// Adopt changes over to other secrets after trying them: probe makes a call with the context it gets, which goes out
+// with the new secrets, while all other calls use the old ones. When the probe fails the old ones stay, and its error
+// is returned.
 func (c *Client) Adopt(ctx context.Context, secrets Secrets, probe func(context.Context) error) error {
 	candidate, err := newAccess(c.options, secrets, c.transport.tokenCalls)
 	if err != nil {

@@ -35,7 +35,8 @@ func (h handlerNetwork) RoundTrip(request *http.Request) (*http.Response, error)
 
 func newClient(t *testing.T, credentials Credentials, handler http.HandlerFunc) *Client {
 	t.Helper()
-	c, err := New(Options{Endpoint: "http://cloud.test", Organisation: "acme", Project: "p-1", UserAgent: "agent/1", Secrets: Secrets{Credentials: credentials}, Network: handlerNetwork(handler)})
+	c, err := New(Options{Endpoint: "http://cloud.test", Organisation: "acme", Project: "p-1", UserAgent: "agent/1",
+		Secrets: Secrets{Credentials: credentials}, Network: handlerNetwork(handler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,8 @@ func TestHeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	for header, want := range map[string]string{
-		"Authorization": "Token pat", "X-Organisation-Identity": "acme", "X-Project-Identity": "p-1", "User-Agent": "agent/1",
+		"Authorization": "Token pat", "X-Organisation-Identity": "acme", "X-Project-Identity": "p-1",
+		"User-Agent": "agent/1",
 	} {
 		if got.Get(header) != want {
 			t.Errorf("%s = %q, want %q", header, got.Get(header), want)
@@ -84,7 +86,8 @@ func TestErrorsSayWhatTheyAre(t *testing.T) {
 		{501, `{"message": "not served"}`, ErrBadRequest, "GET /v1/vpcs/vpc-1: refused by the cloud (HTTP 501): not served", false},
 		{409, `{}`, ErrConflict, "GET /v1/vpcs/vpc-1: in conflict with the object's state (HTTP 409): {}; it is retried automatically; if the problem persists, check in the cloud what uses or changes the object", false},
 		{429, `{"message": "slow down"}`, ErrThrottled, "GET /v1/vpcs/vpc-1: throttled (HTTP 429): slow down; it is retried automatically", false},
-		{503, "<html>\n  gone fishing", ErrUnavailable, "GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 503): <html> gone fishing; it is retried automatically; if the problem persists, ask the cloud's support", true},
+		{503, "<html>\n  gone fishing", ErrUnavailable, "GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 503): " +
+			"<html> gone fishing; it is retried automatically; if the problem persists, ask the cloud's support", true},
 		{500, `{}`, ErrUnavailable, "GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 500): {}; it is retried automatically; if the problem persists, ask the cloud's support", true},
 		{408, ``, ErrUnavailable, "GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 408); it is retried automatically; if the problem persists, ask the cloud's support", true},
 		{200, `[7`, ErrMalformed, "GET /v1/vpcs/vpc-1: malformed answer (HTTP 200): the answer is no valid JSON; check that endpoint in the cloud-config is the cloud's API, and that no proxy answers instead of it", true},
@@ -92,7 +95,10 @@ func TestErrorsSayWhatTheyAre(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.status, tt.kind), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newClient(t, Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, tt.status, tt.body) })
+				c := newClient(t, Credentials{PersonalAccessToken: "pat"},
+					func(w http.ResponseWriter, _ *http.Request) {
+						sendJSON(w, tt.status, tt.body)
+					})
 				_, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 				if !errors.Is(err, tt.kind) || err.Error() != tt.want {
 					t.Errorf("error = %v,\nwant %s", err, tt.want)
@@ -110,16 +116,26 @@ func TestAnswersThatAreNone(t *testing.T) {
 		answer http.HandlerFunc
 		kind   error
 	}{
-		"empty":          {func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, http.StatusOK, "") }, ErrMalformed},
-		"no content":     {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, ErrMalformed},
-		"broken JSON":    {func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, http.StatusOK, `{"iden`) }, ErrMalformed},
-		"gateway's 404":  {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "404 page not found", http.StatusNotFound) }, ErrMalformed},
-		"API's bare 404": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, ErrNotFound},
+		"empty": {func(w http.ResponseWriter, _ *http.Request) {
+			sendJSON(w, http.StatusOK, "")
+		}, ErrMalformed},
+		"no content": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNoContent)
+		}, ErrMalformed},
+		"broken JSON": {func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, http.StatusOK, `{"iden`) }, ErrMalformed},
+		"gateway's 404": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "404 page not found", http.StatusNotFound)
+		}, ErrMalformed},
+		"API's bare 404": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNotFound)
+		}, ErrNotFound},
 		"redirect": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "http://elsewhere.test/")
 			sendJSON(w, http.StatusMovedPermanently, "{}")
 		}, ErrMalformed},
-		"another content type": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }, ErrMalformed},
+		"another content type": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "hello")
+		}, ErrMalformed},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -152,18 +168,19 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 
 func TestRevokedTokenIsFetchedAnew(t *testing.T) {
 	issued := 0
-	c := newClient(t, Credentials{ClientID: "id", ClientSecret: "secret"}, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/oidc/token" {
-			issued++
-			sendJSON(w, http.StatusOK, fmt.Sprintf(`{"access_token": "at-%d", "token_type": "Bearer"}`, issued))
-			return
-		}
-		if r.Header.Get("Authorization") != "Bearer at-2" {
-			sendJSON(w, http.StatusUnauthorized, `{"message": "revoked"}`)
-			return
-		}
-		sendJSON(w, http.StatusOK, `{"identity": "vpc-1"}`)
-	})
+	c := newClient(t, Credentials{ClientID: "id", ClientSecret: "secret"},
+		func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/oidc/token" {
+				issued++
+				sendJSON(w, http.StatusOK, fmt.Sprintf(`{"access_token": "at-%d", "token_type": "Bearer"}`, issued))
+				return
+			}
+			if r.Header.Get("Authorization") != "Bearer at-2" {
+				sendJSON(w, http.StatusUnauthorized, `{"message": "revoked"}`)
+				return
+			}
+			sendJSON(w, http.StatusOK, `{"identity": "vpc-1"}`)
+		})
 	if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err != nil || issued != 2 {
 		t.Errorf("the call = %v with %d tokens; want that it fetches a new token and is made again", err, issued)
 	}
@@ -173,7 +190,8 @@ func TestRevokedTokenIsFetchedAnew(t *testing.T) {
 func TestHangingTokenEndpointHoldsNobodyLongerThanHeWants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Credentials{ClientID: "id", ClientSecret: "secret"}, nil)
-		c.transport.access.Store(&access{network: hangingNetwork{}, credentials: Credentials{ClientID: "id", ClientSecret: "secret"}.authorize("http://cloud.test", hangingNetwork{})})
+		c.transport.access.Store(&access{network: hangingNetwork{}, credentials: Credentials{ClientID: "id",
+			ClientSecret: "secret"}.authorize("http://cloud.test", hangingNetwork{})})
 		began := time.Now()
 		var all sync.WaitGroup
 		for range 10 {
@@ -244,11 +262,13 @@ func TestTruncatedAnswer(t *testing.T) {
 		_, _ = io.WriteString(w, `[{"identity": "m-1"}]`)
 	}))
 	defer server.Close()
-	c, err := New(Options{Endpoint: server.URL, Secrets: Secrets{Credentials: Credentials{PersonalAccessToken: "pat"}}, CallTimeout: 300 * time.Millisecond})
+	c, err := New(Options{Endpoint: server.URL, Secrets: Secrets{Credentials: Credentials{PersonalAccessToken: "pat"}},
+		CallTimeout: 300 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if machines, err := List(t.Context(), c, iaas.MachineEndpoint, nil, identityOf); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "check the network") {
+	if machines, err := List(t.Context(), c, iaas.MachineEndpoint, nil, identityOf); !errors.Is(err, ErrUnavailable) ||
+		!strings.Contains(err.Error(), "check the network") {
 		t.Errorf("half a list was taken for %d machines, error %v", len(machines), err)
 	}
 }
@@ -277,7 +297,8 @@ func TestClientCredentials(t *testing.T) {
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/oidc/token" {
 			tokens.Add(1)
-			if want := "Basic " + base64.StdEncoding.EncodeToString([]byte("id:secret")); r.Header.Get("Authorization") != want {
+			if want := "Basic " +
+				base64.StdEncoding.EncodeToString([]byte("id:secret")); r.Header.Get("Authorization") != want {
 				sendJSON(w, http.StatusUnauthorized, `{"error": "invalid_client"}`)
 				return
 			}
@@ -354,7 +375,8 @@ func TestDrain(t *testing.T) {
 		t.Errorf("the write under way was cut off: %v", err)
 	}
 	err := Delete(t.Context(), c, iaas.VpcEndpoint+"/vpc-2")
-	if want := "DELETE /v1/vpcs/vpc-2: not done: this process is shutting down and makes no more calls"; !errors.Is(err, ErrShutdown) || err.Error() != want {
+	if want := "DELETE /v1/vpcs/vpc-2: not done: this process is shutting down and makes no more calls"; !errors.Is(err,
+		ErrShutdown) || err.Error() != want {
 		t.Errorf("a write after Drain = %v, want %s", err, want)
 	}
 	if c.Err() != nil {

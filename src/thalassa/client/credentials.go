@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Credentials authenticate the client in one of three forms: a personal access token, an OIDC client with its secret, or the
-// exchange of a token that somebody else issued.
+// Credentials authenticate the client in one of three forms: a personal access token, an OIDC client with its secret,
+// or the exchange of a token that somebody else issued.
 type Credentials struct {
 	PersonalAccessToken string
 	ClientID            string
@@ -58,7 +58,8 @@ func (c Credentials) authorize(endpoint string, network http.RoundTripper) autho
 		http: &http.Client{
 			Transport: network, Timeout: tokenTimeout,
 			CheckRedirect: func(next *http.Request, _ []*http.Request) error {
-				return fmt.Errorf("the cloud redirects to %s; set endpoint in the cloud-config to where the API is", next.URL.Redacted())
+				return fmt.Errorf("the cloud redirects to %s; set endpoint in the cloud-config to where the API is",
+					next.URL.Redacted())
 			},
 		},
 	}
@@ -81,8 +82,8 @@ func (f fixed) header(context.Context) (string, error) { return string(f), nil }
 
 func (fixed) renew(string) bool { return false }
 
-// tokens keeps an access token until shortly before it expires, or until the cloud refuses it. Concurrent callers share one
-// fetch, and its failure; each waits no longer than its own context allows.
+// tokens keeps an access token until shortly before it expires, or until the cloud refuses it. Concurrent callers share
+// one fetch, and its failure; each waits no longer than its own context allows.
 type tokens struct {
 	owner string // for errors
 	fetch func(context.Context) (*oauth2.Token, error)

@@ -31,8 +31,8 @@ func newStage() *stage {
 	return s
 }
 
-// whileOpen returns a context that ends with ctx, or with errDraining when draining begins: for what a call does before it is sent, and
-// for reads. Release frees what it needs.
+// whileOpen returns a context that ends with ctx, or with errDraining when draining begins: for what a call does before
+// it is sent, and for reads. Release frees what it needs.
 func (s *stage) whileOpen(ctx context.Context) (open context.Context, release func()) {
 	open, cancel := context.WithCancelCause(ctx)
 	if s.closing.Err() != nil {

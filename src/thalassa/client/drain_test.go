@@ -51,7 +51,8 @@ func (s *slowCloud) calls() int {
 // client returns a client of the cloud that makes one call a second, and calls that take at most so long.
 func (s *slowCloud) client(t *testing.T, credentials Credentials, timeout time.Duration) *Client {
 	t.Helper()
-	c, err := New(Options{Endpoint: "http://cloud.test", Secrets: Secrets{Credentials: credentials}, CallTimeout: timeout, Rate: 1, Burst: 1, Network: s})
+	c, err := New(Options{Endpoint: "http://cloud.test", Secrets: Secrets{Credentials: credentials},
+		CallTimeout: timeout, Rate: 1, Burst: 1, Network: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,8 @@ func drained(t *testing.T, c *Client) time.Duration {
 	return time.Since(began)
 }
 
-// TestDrainWhileCallsAreMade: a write that was sent is finished however long it takes, and nothing else is sent or waited for.
+// TestDrainWhileCallsAreMade: a write that was sent is finished however long it takes, and nothing else is sent or
+// waited for.
 func TestDrainWhileCallsAreMade(t *testing.T) {
 	pat := Credentials{PersonalAccessToken: "pat"}
 	tests := map[string]struct {
@@ -83,15 +85,24 @@ func TestDrainWhileCallsAreMade(t *testing.T) {
 		sent        int
 		took        time.Duration
 	}{
-		"a slow write":                                          {&slowCloud{takes: 9 * time.Minute, status: 200}, pat, 0, change, time.Second, nil, 1, 9*time.Minute - time.Second},
-		"a write that takes all its time":                       {&slowCloud{takes: time.Hour, status: 200}, pat, 0, change, time.Minute, ErrUnavailable, 1, 9 * time.Minute},
-		"a slow read":                                           {&slowCloud{takes: 9 * time.Minute, status: 200}, pat, 0, read, time.Second, ErrShutdown, 1, 0},
-		"a write that waits for the rate limit":                 {&slowCloud{status: 200}, pat, 3, change, 500 * time.Millisecond, ErrShutdown, 3, 0},
-		"a read that waits for the rate limit":                  {&slowCloud{status: 200}, pat, 3, read, 500 * time.Millisecond, ErrShutdown, 3, 0},
-		"a write that waits for an access token":                {&slowCloud{takes: 10 * time.Second, status: 200}, Credentials{ClientID: "id", ClientSecret: "s"}, 0, change, time.Second, ErrShutdown, 1, 0},
-		"a write that waits to be repeated":                     {&slowCloud{status: 503}, pat, 0, change, 50 * time.Millisecond, ErrUnavailable, 1, 0},
-		"a write that is repeated and waits for the rate limit": {&slowCloud{status: 503}, pat, 0, change, 900 * time.Millisecond, ErrUnavailable, 1, 0},
-		"a write that would be repeated":                        {&slowCloud{takes: 10 * time.Second, status: 503}, pat, 0, change, time.Second, ErrUnavailable, 1, 9 * time.Second},
+		"a slow write": {&slowCloud{takes: 9 * time.Minute, status: 200}, pat,
+			0, change, time.Second, nil, 1, 9*time.Minute - time.Second},
+		"a write that takes all its time": {&slowCloud{takes: time.Hour, status: 200}, pat, 0,
+			change, time.Minute, ErrUnavailable, 1, 9 * time.Minute},
+		"a slow read": {&slowCloud{takes: 9 * time.Minute, status: 200}, pat,
+			0, read, time.Second, ErrShutdown, 1, 0},
+		"a write that waits for the rate limit": {&slowCloud{status: 200}, pat, 3, change,
+			500 * time.Millisecond, ErrShutdown, 3, 0},
+		"a read that waits for the rate limit": {&slowCloud{status: 200}, pat, 3, read,
+			500 * time.Millisecond, ErrShutdown, 3, 0},
+		"a write that waits for an access token": {&slowCloud{takes: 10 * time.Second, status: 200},
+			Credentials{ClientID: "id", ClientSecret: "s"}, 0, change, time.Second, ErrShutdown, 1, 0},
+		"a write that waits to be repeated": {&slowCloud{status: 503}, pat, 0, change,
+			50 * time.Millisecond, ErrUnavailable, 1, 0},
+		"a write that is repeated and waits for the rate limit": {&slowCloud{status: 503}, pat, 0, change,
+			900 * time.Millisecond, ErrUnavailable, 1, 0},
+		"a write that would be repeated": {&slowCloud{takes: 10 * time.Second, status: 503}, pat,
+			0, change, time.Second, ErrUnavailable, 1, 9 * time.Second},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -86,7 +86,8 @@ func (e *Error) advice() string {
 	case errors.Is(e.Kind, ErrThrottled):
 		return "it is retried automatically"
 	case errors.Is(e.Kind, ErrConflict):
-		return "it is retried automatically; if the problem persists, check in the cloud what uses or changes the object"
+		return "it is retried automatically; if the problem persists, check in the cloud what uses or changes the " +
+			"object"
 	case errors.Is(e.Kind, ErrMalformed) && !redirects(e.Status):
 		return "check that endpoint in the cloud-config is the cloud's API, and that no proxy answers instead of it"
 	case e.untrusted:
@@ -106,7 +107,8 @@ func redirects(status int) bool {
 	return status >= http.StatusMultipleChoices && status < http.StatusBadRequest
 }
 
-// RetryAfter returns how long the cloud asked to wait before the call that err is about is made again; 0 when it did not.
+// RetryAfter returns how long the cloud asked to wait before the call that err is about is made again; 0 when it did
+// not.
 func RetryAfter(err error) time.Duration {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.RetryAfter
@@ -125,7 +127,8 @@ func statusError(request *http.Request, response *http.Response, body []byte, no
 	isJSON := strings.Contains(response.Header.Get("Content-Type"), "json")
 	switch {
 	case errors.Is(failure, ErrNotFound) && len(body) > 0 && !isJSON:
-		// "Not found" is an answer that things are built upon, so it counts only in the API's own form: a gateway says it too.
+		// "Not found" is an answer that things are built upon, so it counts only in the API's own form: a gateway says
+		// it too.
 		failure.Kind = ErrMalformed
 	case isJSON && isQuota(failure):
 		failure.Kind = ErrQuota
@@ -133,15 +136,17 @@ func statusError(request *http.Request, response *http.Response, body []byte, no
 	return failure
 }
 
-// isQuota says whether a refusal is about a quota: no source tells its status, so the message decides. Being asked to come back
-// later is something else.
+// isQuota says whether a refusal is about a quota: no source tells its status, so the message decides. Being asked to
+// come back later is something else.
 func isQuota(failure *Error) bool {
-	return failure.Status < http.StatusInternalServerError && !errors.Is(failure, ErrNotFound) && failure.RetryAfter == 0 &&
+	return failure.Status < http.StatusInternalServerError && !errors.Is(failure, ErrNotFound) &&
+		failure.RetryAfter == 0 &&
 		strings.Contains(strings.ToLower(failure.Message), "quota")
 }
 
-// MayBeQuota says whether err may tell that something was not created because a quota is used up: the cloud says so, or refuses a POST
-// with a status that could mean it. Which one does, and whether the message has the word, is documented nowhere.
+// MayBeQuota says whether err may tell that something was not created because a quota is used up: the cloud says so, or
+// refuses a POST with a status that could mean it. Which one does, and whether the message has the word, is documented
+// nowhere.
 func MayBeQuota(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Method != http.MethodPost {
@@ -197,7 +202,8 @@ func clean(text string) string {
 	return strings.ToValidUTF8(text, "")
 }
 
-// Uncertain says whether a write that ended with err may have happened: there was no answer, or one that nobody understands.
+// Uncertain says whether a write that ended with err may have happened: there was no answer, or one that nobody
+// understands.
 func Uncertain(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Exchange gets access tokens for a token that an issuer trusted by the cloud made, like the one of a Kubernetes service account
-// (workload identity, RFC 8693).
+// Exchange gets access tokens for a token that an issuer trusted by the cloud made, like the one of a Kubernetes
+// service account (workload identity, RFC 8693).
 type Exchange struct {
 	ServiceAccount   string        // identity of the cloud's service account
 	Organisation     string        // identity

@@ -27,7 +27,8 @@ func (e *exchanging) serve(w http.ResponseWriter, r *http.Request) {
 		sendJSON(w, http.StatusOK, fmt.Sprintf(`{"identity": %q}`, r.Header.Get("Authorization")))
 		return
 	}
-	if err := r.ParseForm(); err != nil || r.Header.Get("Authorization") != "" || r.Header.Get("X-Organisation-Identity") != "" {
+	if err := r.ParseForm(); err != nil || r.Header.Get("Authorization") != "" ||
+		r.Header.Get("X-Organisation-Identity") != "" {
 		sendJSON(w, http.StatusBadRequest, `{"error": "invalid_request"}`)
 		return
 	}
@@ -41,7 +42,8 @@ func exchangeFor(t *testing.T, subject string) Credentials {
 	if err := os.WriteFile(file, []byte(subject+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return Credentials{Exchange: &Exchange{ServiceAccount: "sa-1", Organisation: "o-1", SubjectTokenFile: file, Lifetime: 2 * time.Hour}}
+	return Credentials{Exchange: &Exchange{ServiceAccount: "sa-1", Organisation: "o-1", SubjectTokenFile: file,
+		Lifetime: 2 * time.Hour}}
 }
 
 func TestTokenExchange(t *testing.T) {
@@ -50,7 +52,8 @@ func TestTokenExchange(t *testing.T) {
 		e := &exchanging{status: http.StatusOK, body: `{"access_token": "at-1", "token_type": "Bearer", "expires_in": 7200}`}
 		c := newClient(t, credentials, e.serve)
 		for range 3 {
-			if vpc, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err != nil || vpc.Identity != "Bearer at-1" {
+			if vpc, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err != nil ||
+				vpc.Identity != "Bearer at-1" {
 				t.Fatalf("the call was made as %v, %v", vpc, err)
 			}
 		}
@@ -70,7 +73,8 @@ func TestTokenExchange(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-time.After(2 * time.Hour)
-		if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err != nil || len(e.forms) != 2 || e.forms[1].Get("subject_token") != "subject-2" {
+		if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err != nil || len(e.forms) != 2 ||
+			e.forms[1].Get("subject_token") != "subject-2" {
 			t.Errorf("after the token expired: %v, exchanges %v", err, e.forms)
 		}
 	})
@@ -95,7 +99,8 @@ func TestTokenExchangeThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := &exchanging{status: tt.status, body: tt.body}
-				_, err := Get[iaas.Vpc](t.Context(), newClient(t, exchangeFor(t, "s3cret"), e.serve), iaas.VpcEndpoint+"/vpc-1")
+				_, err := Get[iaas.Vpc](t.Context(), newClient(t, exchangeFor(t, "s3cret"), e.serve), iaas.VpcEndpoint+
+					"/vpc-1")
 				if !errors.Is(err, tt.kind) || !strings.Contains(fmt.Sprint(err), tt.says) {
 					t.Errorf("error = %v, want kind %v with %q", err, tt.kind, tt.says)
 				}
@@ -110,8 +115,10 @@ func TestTokenExchangeThatFails(t *testing.T) {
 func TestMissingSubjectToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		credentials := Credentials{Exchange: &Exchange{SubjectTokenFile: filepath.Join(t.TempDir(), "none")}}
-		_, err := Get[iaas.Vpc](t.Context(), newClient(t, credentials, (&exchanging{}).serve), iaas.VpcEndpoint+"/vpc-1")
-		if !errors.Is(err, ErrUnauthorised) || !strings.Contains(err.Error(), "reading the subject token: open "+credentials.Exchange.SubjectTokenFile) {
+		_, err := Get[iaas.Vpc](t.Context(), newClient(t, credentials, (&exchanging{}).serve), iaas.VpcEndpoint+
+			"/vpc-1")
+		if !errors.Is(err, ErrUnauthorised) || !strings.Contains(err.Error(), "reading the subject token: open "+
+			credentials.Exchange.SubjectTokenFile) {
 			t.Errorf("error = %v", err)
 		}
 	})

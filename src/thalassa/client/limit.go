@@ -10,8 +10,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// maxPause is the longest time that a call waits because the cloud asked for less; longer ones are handed to the caller, whose
-// worker has other things to do.
+// maxPause is the longest time that a call waits because the cloud asked for less; longer ones are handed to the
+// caller, whose worker has other things to do.
 const maxPause = 5 * time.Second
 
 // errPaused refuses a call because the cloud asked for a pause.

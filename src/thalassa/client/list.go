@@ -14,10 +14,11 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client/jsonstream"
 )
 
-// List reads a list as a stream: each item is decoded into an Item, which should hold only what is needed, and what keep returns
-// for it is collected; false leaves it out. Memory is bounded by what is kept, not by what the cloud sends. The result is
-// complete or an error: an answer that breaks off is none. The error is an *Error.
-func List[Item, Kept any](ctx context.Context, c *Client, path string, asked []filters.Filter, keep func(Item) (Kept, bool)) ([]Kept, error) {
+// List reads a list as a stream: each item is decoded into an Item, which should hold only what is needed, and what
+// keep returns for it is collected; false leaves it out. Memory is bounded by what is kept, not by what the cloud
+// sends. The result is complete or an error: an answer that breaks off is none. The error is an *Error.
+func List[Item, Kept any](ctx context.Context, c *Client, path string, asked []filters.Filter,
+	keep func(Item) (Kept, bool)) ([]Kept, error) {
 	return Stream(ctx, c, path, asked, func(r *jsonstream.Reader) (kept Kept, wanted bool, err error) {
 		raw, err := r.Raw()
 		if err != nil {
@@ -32,9 +33,10 @@ func List[Item, Kept any](ctx context.Context, c *Client, path string, asked []f
 	})
 }
 
-// Stream is List for items of which only a small part is needed: each of them is read by read, which returns errors of the reader, and
-// of encoding/json, as they are.
-func Stream[Kept any](ctx context.Context, c *Client, path string, asked []filters.Filter, read func(*jsonstream.Reader) (kept Kept, wanted bool, err error)) ([]Kept, error) {
+// Stream is List for items of which only a small part is needed: each of them is read by read, which returns errors of
+// the reader, and of encoding/json, as they are.
+func Stream[Kept any](ctx context.Context, c *Client, path string, asked []filters.Filter,
+	read func(*jsonstream.Reader) (kept Kept, wanted bool, err error)) ([]Kept, error) {
 	query := url.Values{}
 	for _, filter := range asked {
 		for key, value := range filter.ToParams() {
@@ -86,7 +88,8 @@ func unreadable(err error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return malformedError("the answer is empty or breaks off")
 	case errors.As(err, &mismatch):
-		return malformedError(fmt.Sprintf("in the answer, %s is %s where %s is expected", mismatch.Field, mismatch.Value, mismatch.Type))
+		return malformedError(fmt.Sprintf("in the answer, %s is %s where %s is expected", mismatch.Field,
+			mismatch.Value, mismatch.Type))
 	case errors.As(err, &unexpected):
 		return malformedError("the answer is no list of objects in JSON: " + unexpected.Error())
 	case errors.As(err, &syntax):

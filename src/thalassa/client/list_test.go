@@ -26,13 +26,15 @@ type thing struct {
 
 func identityOf(item thing) (string, bool) { return item.Identity, item.Identity != "unwanted" }
 
-// TestAsksLikeTheOfficialClient: the same paths, queries, headers and bodies, so that both see and mean the same objects.
+// TestAsksLikeTheOfficialClient: the same paths, queries, headers and bodies, so that both see and mean the same
+// objects.
 func TestAsksLikeTheOfficialClient(t *testing.T) {
 	var asked []string
 	record := func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		line := r.Method + " " + r.URL.Path + "?" + r.URL.Query().Encode()
-		for _, header := range []string{"Accept", "Authorization", "Content-Type", "User-Agent", "X-Organisation-Identity", "X-Project-Identity"} {
+		for _, header := range []string{"Accept", "Authorization", "Content-Type", "User-Agent",
+			"X-Organisation-Identity", "X-Project-Identity"} {
 			line += " " + r.Header.Get(header)
 		}
 		asked = append(asked, line+" "+string(body))
@@ -93,15 +95,16 @@ func TestAsksLikeTheOfficialClient(t *testing.T) {
 	}
 }
 
-// officialClient is the official client with the same settings as newClient's. It has no option for a transport; only a middleware
-// ever sees its HTTP client.
+// officialClient is the official client with the same settings as newClient's. It has no option for a transport; only a
+// middleware ever sees its HTTP client.
 func officialClient(t *testing.T, handler http.HandlerFunc) *iaas.Client {
 	t.Helper()
 	direct := func(http *resty.Client, _ *resty.Request) error {
 		http.SetTransport(handlerNetwork(handler))
 		return nil
 	}
-	c, err := thalassa.NewClient(official.WithBaseURL("http://cloud.test"), official.WithOrganisation("acme"), official.WithProject("p-1"),
+	c, err := thalassa.NewClient(official.WithBaseURL("http://cloud.test"), official.WithOrganisation("acme"),
+		official.WithProject("p-1"),
 		official.WithUserAgent("agent/1"), official.WithAuthPersonalToken("pat"), official.WithMiddleware(direct))
 	if err != nil {
 		t.Fatal(err)
@@ -129,15 +132,17 @@ func TestList(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newClient(t, Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) {
-					w.Header().Set("Content-Type", tt.kind)
-					_, _ = io.WriteString(w, tt.body)
-				})
+				c := newClient(t, Credentials{PersonalAccessToken: "pat"},
+					func(w http.ResponseWriter, _ *http.Request) {
+						w.Header().Set("Content-Type", tt.kind)
+						_, _ = io.WriteString(w, tt.body)
+					})
 				got, err := List(t.Context(), c, "/v1/things", nil, identityOf)
 				if said := fmt.Sprint(got); err == nil && said != tt.want {
 					t.Errorf("items = %s, want %s", said, tt.want)
 				}
-				if err != nil && (!errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), tt.want)) || (err != nil && got != nil) {
+				if err != nil && (!errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), tt.want)) ||
+					(err != nil && got != nil) {
 					t.Errorf("items %v, error %v; want %s", got, err, tt.want)
 				}
 				if err == nil && strings.HasPrefix(tt.want, "malformed") {
@@ -165,8 +170,10 @@ func TestListKeepsOnlyWhatIsWanted(t *testing.T) {
 	long := func(items int) float64 {
 		c := newClient(t, Credentials{PersonalAccessToken: "pat"}, nil)
 		c.transport.access.Load().network = networkFunc(func(*http.Request) (*http.Response, error) {
-			body := io.MultiReader(strings.NewReader("["+item), &repeated{text: "," + item, left: items - 1}, strings.NewReader("]"))
-			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(body)}, nil
+			body := io.MultiReader(strings.NewReader("["+item), &repeated{text: "," + item, left: items - 1},
+				strings.NewReader("]"))
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+				Body: io.NopCloser(body)}, nil
 		})
 		return testing.AllocsPerRun(1, func() {
 			if kept, err := List(t.Context(), c, "/v1/things", nil, identityOf); err != nil || len(kept) != items {
@@ -205,7 +212,8 @@ func FuzzList(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		var got []string
-		response := &http.Response{Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}
+		response := &http.Response{Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader(body))}
 		err := stream(response, func(r *jsonstream.Reader) error {
 			got = append(got, "item")
 			return r.Skip()
@@ -223,11 +231,13 @@ func FuzzErrorBody(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, status int, kind, body string) {
 		c := &call{request: mustRequest(t)}
-		err := c.read(&http.Response{StatusCode: 400 + (status&0xff)%200, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(body))})
+		err := c.read(&http.Response{StatusCode: 400 + (status&0xff)%200, Header: http.Header{"Content-Type": {kind}},
+			Body: io.NopCloser(strings.NewReader(body))})
 		failure := c.failure(err)
 		// Method, path, kind, status and advice are ours, and short.
 		const ours, ellipsis = 400, len("…")
-		if failure.Kind == nil || len(failure.Message) > maxMessage+ellipsis || len(failure.Error()) > ours+maxMessage+ellipsis {
+		if failure.Kind == nil || len(failure.Message) > maxMessage+ellipsis || len(failure.Error()) > ours+maxMessage+
+			ellipsis {
 			t.Errorf("error of %d bytes: %q", len(failure.Error()), failure.Error())
 		}
 		if strings.ContainsAny(failure.Error(), "\r\n") || !utf8.ValidString(failure.Error()) {

@@ -19,7 +19,8 @@ type metrics struct {
 func newMetrics() *metrics {
 	const namespace, subsystem = "cloudprovider", "thalassa"
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, labels)
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name,
+			Help: help}, labels)
 	}
 	return &metrics{
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -27,10 +28,14 @@ func newMetrics() *metrics {
 			Help:    "Duration of requests to the Thalassa Cloud API in seconds, until the answer was read.",
 			Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30},
 		}, []string{"request"}),
-		failures: counter("api_request_errors", "Number of failed requests to the Thalassa Cloud API, by reason.", "request", "reason"),
-		retries:  counter("api_request_retries_total", "Number of retried requests to the Thalassa Cloud API.", "request"),
-		bytes:    counter("api_response_bytes_total", "Size of answers read from the Thalassa Cloud API, in bytes.", "request"),
-		circuit: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: "api_circuit_open",
+		failures: counter("api_request_errors", "Number of failed requests to the Thalassa Cloud API, by reason.",
+			"request", "reason"),
+		retries: counter("api_request_retries_total", "Number of retried requests to the Thalassa Cloud API.",
+			"request"),
+		bytes: counter("api_response_bytes_total", "Size of answers read from the Thalassa Cloud API, in bytes.",
+			"request"),
+		circuit: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem,
+			Name: "api_circuit_open",
 			Help: "1 if requests are paused because the Thalassa Cloud API does not answer, otherwise 0."}),
 	}
 }
@@ -55,7 +60,8 @@ func reasonOf(failure *Error) string {
 		reason string
 	}{
 		{ErrNotFound, "not_found"}, {ErrConflict, "conflict"}, {ErrQuota, "quota"}, {ErrThrottled, "throttled"},
-		{ErrUnauthorised, "unauthorised"}, {ErrUnavailable, "unavailable"}, {ErrMalformed, "malformed"}, {ErrBadRequest, "refused"},
+		{ErrUnauthorised, "unauthorised"}, {ErrUnavailable, "unavailable"}, {ErrMalformed, "malformed"},
+		{ErrBadRequest, "refused"},
 	} {
 		if errors.Is(failure.Kind, row.kind) {
 			return row.reason

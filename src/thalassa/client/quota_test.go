@@ -34,7 +34,10 @@ func TestMayBeQuota(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.method, tt.status, tt.body), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newClient(t, Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, tt.status, tt.body) })
+				c := newClient(t, Credentials{PersonalAccessToken: "pat"},
+					func(w http.ResponseWriter, _ *http.Request) {
+						sendJSON(w, tt.status, tt.body)
+					})
 				_, err := send[Ignored](t.Context(), c, tt.method, iaas.LoadbalancerEndpoint, nil)
 				if MayBeQuota(err) != tt.want || MayBeQuota(fmt.Errorf("creating: %w", err)) != tt.want {
 					t.Errorf("%v: a quota %v, want %v", err, !tt.want, tt.want)

@@ -12,8 +12,8 @@ func Get[Object any](ctx context.Context, c *Client, path string) (Object, error
 	return send[Object](ctx, c, http.MethodGet, path, nil)
 }
 
-// Post creates an object, or does what the path says, and decodes the answer into what of it is needed; an answer without a body
-// leaves the result empty. The error is an *Error.
+// Post creates an object, or does what the path says, and decodes the answer into what of it is needed; an answer
+// without a body leaves the result empty. The error is an *Error.
 func Post[Object any](ctx context.Context, c *Client, path string, body any) (Object, error) {
 	return send[Object](ctx, c, http.MethodPost, path, body)
 }
@@ -45,7 +45,9 @@ func send[Object any](ctx context.Context, c *Client, method, path string, body 
 		}
 		request.Header.Set("Content-Type", "application/json")
 	}
-	err = c.transport.do(request, content, func(c *call, response *http.Response) error { return c.readJSON(response, &object) })
+	err = c.transport.do(request, content, func(c *call, response *http.Response) error {
+		return c.readJSON(response, &object)
+	})
 	return object, err
 }
 

@@ -32,8 +32,8 @@ func (c *call) retry(failure *Error) (time.Duration, bool) {
 	return max(c.backoff.Step(), failure.RetryAfter), true
 }
 
-// repeatable says whether another attempt can do no harm and may do better: either the cloud has not acted on this one for sure,
-// or acting twice is the same as acting once.
+// repeatable says whether another attempt can do no harm and may do better: either the cloud has not acted on this one
+// for sure, or acting twice is the same as acting once.
 func (c *call) repeatable(failure *Error) bool {
 	switch {
 	case errors.Is(failure, errOpen), failure.untrusted:
@@ -48,15 +48,16 @@ func (c *call) repeatable(failure *Error) bool {
 	return false
 }
 
-// idempotent says whether making the call twice is the same as making it once. PUT replaces and DELETE removes; of the POSTs
-// only those that state a whole set or a final state do. A POST that creates makes a second object.
+// idempotent says whether making the call twice is the same as making it once. PUT replaces and DELETE removes; of the
+// POSTs only those that state a whole set or a final state do. A POST that creates makes a second object.
 func (c *call) idempotent() bool {
 	switch c.request.Method {
 	case http.MethodGet, http.MethodPut, http.MethodDelete:
 		return true
 	case http.MethodPost:
 		path := c.request.URL.Path
-		return strings.HasSuffix(path, "/attachments") || strings.HasSuffix(path, "/associate") || strings.HasSuffix(path, "/disassociate")
+		return strings.HasSuffix(path, "/attachments") || strings.HasSuffix(path, "/associate") ||
+			strings.HasSuffix(path, "/disassociate")
 	}
 	return false
 }

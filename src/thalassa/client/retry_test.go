@@ -16,7 +16,8 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 )
 
-// script answers calls one after the other by the given answers, and the rest by the last one; it remembers when they came.
+// script answers calls one after the other by the given answers, and the rest by the last one; it remembers when they
+// came.
 type script struct {
 	answers []func(http.ResponseWriter, *http.Request)
 	at      []time.Time
@@ -38,7 +39,8 @@ func (s *script) RoundTrip(request *http.Request) (*http.Response, error) {
 
 func (s *script) client(t *testing.T) *Client {
 	t.Helper()
-	c, err := New(Options{Endpoint: "http://cloud.test", Secrets: Secrets{Credentials: Credentials{PersonalAccessToken: "pat"}}, Network: s})
+	c, err := New(Options{Endpoint: "http://cloud.test",
+		Secrets: Secrets{Credentials: Credentials{PersonalAccessToken: "pat"}}, Network: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,16 +63,19 @@ func TestRepeatsOnlyWhatIsSafe(t *testing.T) {
 		return err
 	}
 	put := func(ctx context.Context, c *Client) error {
-		_, err := Put[iaas.Vpc](ctx, c, iaas.VpcEndpoint+"/vpc-1", iaas.UpdateVpc{Name: "x", VpcCidrs: []string{"10.0.0.0/8"}})
+		_, err := Put[iaas.Vpc](ctx, c, iaas.VpcEndpoint+"/vpc-1",
+			iaas.UpdateVpc{Name: "x", VpcCidrs: []string{"10.0.0.0/8"}})
 		return err
 	}
 	remove := func(ctx context.Context, c *Client) error { return Delete(ctx, c, iaas.LoadbalancerEndpoint+"/lb-1") }
 	create := func(ctx context.Context, c *Client) error {
-		_, err := Post[iaas.VpcLoadbalancer](ctx, c, iaas.LoadbalancerEndpoint, iaas.CreateLoadbalancer{Name: "x", Subnet: "s"})
+		_, err := Post[iaas.VpcLoadbalancer](ctx, c, iaas.LoadbalancerEndpoint, iaas.CreateLoadbalancer{Name: "x",
+			Subnet: "s"})
 		return err
 	}
 	attach := func(ctx context.Context, c *Client) error {
-		_, err := Post[thing](ctx, c, iaas.TargetGroupEndpoint+"/tg-1/attachments", iaas.TargetGroupAttachmentsBatch{TargetGroupID: "tg-1", Attachments: []iaas.AttachTarget{}})
+		_, err := Post[thing](ctx, c, iaas.TargetGroupEndpoint+"/tg-1/attachments",
+			iaas.TargetGroupAttachmentsBatch{TargetGroupID: "tg-1", Attachments: []iaas.AttachTarget{}})
 		return err
 	}
 	down, busy, refused, good := answer(503, `{}`), answer(429, `{}`), answer(400, `{}`), answer(200, `{"identity": "x"}`)
@@ -120,17 +125,19 @@ func TestRepeatsOnlyWhatIsSafe(t *testing.T) {
 func TestDialFailureIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
-		c, err := New(Options{Endpoint: "http://cloud.test", Secrets: Secrets{Credentials: Credentials{PersonalAccessToken: "pat"}}, Network: networkFunc(
-			func(r *http.Request) (*http.Response, error) {
-				if calls++; calls == 1 {
-					return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
-				}
-				return handlerNetwork(answer(201, `{"identity": "lb-1"}`)).RoundTrip(r)
-			})})
+		c, err := New(Options{Endpoint: "http://cloud.test",
+			Secrets: Secrets{Credentials: Credentials{PersonalAccessToken: "pat"}}, Network: networkFunc(
+				func(r *http.Request) (*http.Response, error) {
+					if calls++; calls == 1 {
+						return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+					}
+					return handlerNetwork(answer(201, `{"identity": "lb-1"}`)).RoundTrip(r)
+				})})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Post[iaas.VpcLoadbalancer](t.Context(), c, iaas.LoadbalancerEndpoint, iaas.CreateLoadbalancer{Name: "x", Subnet: "s"}); err != nil || calls != 2 {
+		if _, err := Post[iaas.VpcLoadbalancer](t.Context(), c, iaas.LoadbalancerEndpoint,
+			iaas.CreateLoadbalancer{Name: "x", Subnet: "s"}); err != nil || calls != 2 {
 			t.Errorf("%d calls, error %v; want 2 and success", calls, err)
 		}
 	})
@@ -231,7 +238,9 @@ func TestDeadlineCoversAllAttempts(t *testing.T) {
 // TestCallerWhoGivesUpSaysNothingAboutTheCloud.
 func TestCallerWhoGivesUpSaysNothingAboutTheCloud(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{answers: []func(http.ResponseWriter, *http.Request){func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }}}
+		s := &script{answers: []func(http.ResponseWriter, *http.Request){func(_ http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+		}}}
 		c := s.client(t)
 		for range 2 * outageAfter {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -280,7 +289,8 @@ func TestUncertain(t *testing.T) {
 func FuzzRetryAfter(f *testing.F) {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	for _, seed := range []string{
-		"", "0", "90", "-1", "1e3", "0x10", "+5", "99999999999999999999", "Sun, 01 Mar 2026 12:01:00 GMT", "Sunday, 01-Mar-26 12:01:00 GMT",
+		"", "0", "90", "-1", "1e3", "0x10", "+5", "99999999999999999999", "Sun, 01 Mar 2026 12:01:00 GMT",
+		"Sunday, 01-Mar-26 12:01:00 GMT",
 		"Fri, 31 Dec 9999 23:59:59 GMT", "Mon, 01 Jan 0001 00:00:00 GMT",
 	} {
 		f.Add(seed)

@@ -8,8 +8,8 @@ import (
 // tokenOperation is what calls for access tokens are called in metrics.
 const tokenOperation = "POST /oidc/token"
 
-// tokenCalls puts what holds for all calls around those that fetch access tokens: they take part in the rate limit and show in
-// the metrics, also when they are all that is made because the credentials are refused.
+// tokenCalls puts what holds for all calls around those that fetch access tokens: they take part in the rate limit and
+// show in the metrics, also when they are all that is made because the credentials are refused.
 func (t *transport) tokenCalls(network http.RoundTripper) http.RoundTripper {
 	return tokenCaller{transport: t, network: network}
 }
@@ -32,7 +32,8 @@ func (c tokenCaller) RoundTrip(request *http.Request) (*http.Response, error) {
 	case err != nil:
 		m.failures.WithLabelValues(tokenOperation, reasonOf(&Error{Kind: ErrUnavailable})).Inc()
 	case response.StatusCode >= http.StatusBadRequest:
-		m.failures.WithLabelValues(tokenOperation, reasonOf(&Error{Kind: kindOfRefusedToken(response.StatusCode)})).Inc()
+		m.failures.WithLabelValues(tokenOperation, reasonOf(&Error{Kind: kindOfRefusedToken(response.StatusCode)})).
+			Inc()
 	}
 	return response, err
 }

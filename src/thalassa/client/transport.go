@@ -43,7 +43,8 @@ func newTransport(o Options) (*transport, error) {
 // consumer reads the body of an answer that claims success, completely. Its error makes the answer a malformed one.
 type consumer func(*call, *http.Response) error
 
-// do makes one call, with a body unless that is nil: as many attempts as are safe and as the deadline allows. Its error is an *Error.
+// do makes one call, with a body unless that is nil: as many attempts as are safe and as the deadline allows. Its error
+// is an *Error.
 func (t *transport) do(request *http.Request, body []byte, consume consumer) error {
 	c := newCall(request, body, consume)
 	if c.write() {
@@ -137,7 +138,8 @@ func (t *transport) exchange(ctx, open context.Context, c *call, via *access) *E
 	return failure
 }
 
-// conclude remembers what the call's end says about the cloud and the credentials. "Not found" or "refused" are good answers.
+// conclude remembers what the call's end says about the cloud and the credentials. "Not found" or "refused" are good
+// answers.
 func (t *transport) conclude(c *call, failure *Error) error {
 	c.outcome = failure
 	if failure == nil {

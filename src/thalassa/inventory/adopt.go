@@ -9,7 +9,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// LoadBalancerByID asks the cloud for the load balancer with that identity, not through the list: any of the VPC, whoever it belongs to.
+// LoadBalancerByID asks the cloud for the load balancer with that identity, not through the list: any of the VPC,
+// whoever it belongs to.
 func (i *Inventory) LoadBalancerByID(ctx context.Context, id string) (balancer LoadBalancer, found bool, err error) {
 	item, found, err := byID[balancerItem](ctx, i.cloud, iaas.LoadbalancerEndpoint, id)
 	balancer = item.object()
@@ -28,8 +29,10 @@ func (i *Inventory) TargetGroupByID(ctx context.Context, id string) (group Targe
 	return item.object(), true, nil
 }
 
-// byID reads the object with that identity. The API takes slugs for identities, so that another one may be shown, which is not meant.
-func byID[Item interface{ identity() string }](ctx context.Context, cloud *client.Client, collection, id string) (item Item, found bool, err error) {
+// byID reads the object with that identity. The API takes slugs for identities, so that another one may be shown, which
+// is not meant.
+func byID[Item interface{ identity() string }](ctx context.Context, cloud *client.Client, collection,
+	id string) (item Item, found bool, err error) {
 	item, err = client.Get[Item](ctx, cloud, collection+"/"+url.PathEscape(id))
 	if isGone(err) {
 		return item, false, nil

@@ -15,7 +15,8 @@ type ages struct {
 // Collector is the metric of how old each copy is. A copy that nobody needs grows old, too.
 func (i *Inventory) Collector() prometheus.Collector {
 	return ages{i, prometheus.NewDesc("cloudprovider_thalassa_inventory_age_seconds",
-		"Age of the cached list of objects of a kind, in seconds. There is no value before the first list.", []string{"kind"}, nil)}
+		"Age of the cached list of objects of a kind, in seconds. There is no value before the first list.",
+		[]string{"kind"}, nil)}
 }
 
 // Describe implements prometheus.Collector.
@@ -24,7 +25,8 @@ func (a ages) Describe(descs chan<- *prometheus.Desc) { descs <- a.desc }
 // Collect implements prometheus.Collector.
 func (a ages) Collect(found chan<- prometheus.Metric) {
 	for kind, made := range map[string]time.Time{
-		"machine": a.machines.madeAt(), "load balancer": a.balancers.madeAt(), "target group": a.groups.madeAt(), "VPC": a.vpcs.madeAt(),
+		"machine": a.machines.madeAt(), "load balancer": a.balancers.madeAt(), "target group": a.groups.madeAt(),
+		"VPC":            a.vpcs.madeAt(),
 		"security group": a.securityGroups.kind.madeAt(), "reserved IP": a.reservedIPs.kind.madeAt(),
 		"machine type": a.machineTypes.kind.madeAt(),
 		"route table":  a.routing.madeAt(),

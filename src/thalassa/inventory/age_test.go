@@ -15,7 +15,9 @@ import (
 func wantAges(t *testing.T, i *Inventory, want string) {
 	t.Helper()
 	const name = "cloudprovider_thalassa_inventory_age_seconds"
-	text := "# HELP " + name + " Age of the cached list of objects of a kind, in seconds. There is no value before the first list.\n# TYPE " + name + " gauge\n"
+	text := "# HELP " + name +
+		" Age of the cached list of objects of a kind, in seconds. There is no value before the first list.\n# TYPE " +
+		name + " gauge\n"
 	if want == "" {
 		text = ""
 	}
@@ -57,9 +59,16 @@ func TestAges(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantAges(t, i, "load balancer/3\nmachine/1")
-		i.securityGroups.kind.list = func(ctx context.Context) ([]SecurityGroup, error) { _, err := s.list(ctx); return nil, err }
-		i.reservedIPs.kind.list = func(ctx context.Context) ([]ReservedIP, error) { _, err := s.list(ctx); return nil, err }
-		if err := errors.Join(i.securityGroups.kind.refresh(t.Context(), Anew), i.reservedIPs.kind.refresh(t.Context(), Anew)); err != nil {
+		i.securityGroups.kind.list = func(ctx context.Context) ([]SecurityGroup, error) {
+			_, err := s.list(ctx)
+			return nil, err
+		}
+		i.reservedIPs.kind.list = func(ctx context.Context) ([]ReservedIP, error) {
+			_, err := s.list(ctx)
+			return nil, err
+		}
+		if err := errors.Join(i.securityGroups.kind.refresh(t.Context(), Anew), i.reservedIPs.kind.refresh(t.Context(),
+			Anew)); err != nil {
 			t.Fatal(err)
 		}
 		wantAges(t, i, "load balancer/5\nmachine/3\nreserved IP/1\nsecurity group/2")

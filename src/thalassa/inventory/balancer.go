@@ -13,8 +13,8 @@ import (
 // Labels are what the cloud stores about an object for its owner: key -> value.
 type Labels = map[string]string
 
-// LoadBalancer is a load balancer with its listeners. Besides what we decide about, it holds what an update must repeat,
-// because the API replaces an object as a whole.
+// LoadBalancer is a load balancer with its listeners. Besides what we decide about, it holds what an update must
+// repeat, because the API replaces an object as a whole.
 type LoadBalancer struct {
 	ID, Name, Description string
 	Labels, Annotations   Labels
@@ -112,8 +112,8 @@ type listenerItem struct {
 	AllowedSources []string  `json:"allowedSources"`
 }
 
-// groupItem is as much of the API's target group as is needed. Of an attached machine that is its identity: the API shows all of
-// it, in every group.
+// groupItem is as much of the API's target group as is needed. Of an attached machine that is its identity: the API
+// shows all of it, in every group.
 type groupItem struct {
 	Identity       string                   `json:"identity"`
 	Name           string                   `json:"name"`
@@ -142,9 +142,11 @@ func (lb balancerItem) object() LoadBalancer {
 		ID: lb.Identity, Name: lb.Name, Description: lb.Description,
 		Labels: lb.Labels, Annotations: lb.Annotations,
 		Status: lb.Status, CreatedAt: lb.CreatedAt,
-		ExternalAddresses: addresses(lb.ExternalAddresses), InternalAddresses: addresses(lb.InternalAddresses), Hostname: lb.Hostname,
+		ExternalAddresses: addresses(lb.ExternalAddresses), InternalAddresses: addresses(lb.InternalAddresses),
+		Hostname:         lb.Hostname,
 		DeleteProtection: lb.DeleteProtection, InstanceSize: lb.InstanceSize,
-		Subnet: cmp.Or(lb.Subnet, lb.SubnetObject.Identity), ReservedIP: cmp.Or(lb.ReservedIP, lb.ReservedIPObject.Identity),
+		Subnet: cmp.Or(lb.Subnet, lb.SubnetObject.Identity), ReservedIP: cmp.Or(lb.ReservedIP,
+			lb.ReservedIPObject.Identity),
 	}
 	for _, group := range lb.SecurityGroups {
 		balancer.SecurityGroups = append(balancer.SecurityGroups, group.Identity)
@@ -189,7 +191,8 @@ func (g groupItem) object() TargetGroup {
 	return group
 }
 
-// updated is the load balancer after an update that made from what to says: it has what the update wrote, and the rest as it is here.
+// updated is the load balancer after an update that made from what to says: it has what the update wrote, and the rest
+// as it is here.
 func (lb LoadBalancer) updated(from, to LoadBalancer) LoadBalancer {
 	lb.Name, lb.Description, lb.Labels, lb.Annotations = to.Name, to.Description, to.Labels, to.Annotations
 	lb.DeleteProtection, lb.SecurityGroups = to.DeleteProtection, to.SecurityGroups
@@ -197,7 +200,8 @@ func (lb LoadBalancer) updated(from, to LoadBalancer) LoadBalancer {
 		now            *string
 		before, should string
 	}{
-		{&lb.Subnet, from.Subnet, to.Subnet}, {&lb.ReservedIP, from.ReservedIP, to.ReservedIP}, {&lb.InstanceSize, from.InstanceSize, to.InstanceSize},
+		{&lb.Subnet, from.Subnet, to.Subnet}, {&lb.ReservedIP, from.ReservedIP, to.ReservedIP},
+		{&lb.InstanceSize, from.InstanceSize, to.InstanceSize},
 	} {
 		if written := changed(field.before, field.should); written != nil {
 			*field.now = *written

@@ -18,7 +18,8 @@ import (
 func (w *world) group(name string) TargetGroup {
 	w.Helper()
 	return must[TargetGroup](w)(w.CreateTargetGroup(w.Context(), TargetGroup{
-		Name: name, Labels: owned("web"), Annotations: Labels{"note": "x"}, Protocol: "tcp", Port: 30080, Policy: "ROUND_ROBIN",
+		Name: name, Labels: owned("web"), Annotations: Labels{"note": "x"}, Protocol: "tcp", Port: 30080,
+		Policy: "ROUND_ROBIN",
 	}))
 }
 
@@ -29,12 +30,14 @@ func TestCreateLoadBalancer(t *testing.T) {
 	groups := []string{w.groupByHand("one", emulator.DefaultVPC), w.groupByHand("two", emulator.DefaultVPC)}
 	slices.Sort(groups)
 	listener := Listener{
-		Name: "web-80", Labels: owned("web"), Annotations: Labels{"note": "y"}, Protocol: "tcp", Port: 80, TargetGroup: target.ID,
+		Name: "web-80", Labels: owned("web"), Annotations: Labels{"note": "y"}, Protocol: "tcp", Port: 80,
+		TargetGroup:    target.ID,
 		MaxConnections: 7, IdleTimeout: 8, AllowedSources: []string{"192.0.2.0/24"},
 	}
 	made := w.balancer(func(n *NewLoadBalancer) {
 		n.Description, n.Annotations, n.Listeners = "d", Labels{"note": "z"}, []Listener{listener}
-		n.DeleteProtection, n.InstanceSize, n.ReservedIP, n.SecurityGroups = true, "lb-gp-large", reserved, []string{groups[1], groups[0]}
+		n.DeleteProtection, n.InstanceSize, n.ReservedIP, n.SecurityGroups = true, "lb-gp-large", reserved,
+			[]string{groups[1], groups[0]}
 	})
 	listed := w.listed(made.ID)
 	if diff := cmp.Diff(made, listed); diff != "" {
@@ -44,8 +47,10 @@ func TestCreateLoadBalancer(t *testing.T) {
 	if diff := cmp.Diff([]Listener{listener}, listed.Listeners); diff != "" {
 		t.Errorf("listeners:\n%s", diff)
 	}
-	if listed.Description != "d" || listed.Annotations["note"] != "z" || !listed.DeleteProtection || listed.InstanceSize != "lb-gp-large" ||
-		listed.ReservedIP != reserved || listed.Subnet != emulator.DefaultSubnet || !slices.Equal(listed.SecurityGroups, groups) {
+	if listed.Description != "d" || listed.Annotations["note"] != "z" || !listed.DeleteProtection ||
+		listed.InstanceSize != "lb-gp-large" ||
+		listed.ReservedIP != reserved || listed.Subnet != emulator.DefaultSubnet || !slices.Equal(listed.SecurityGroups,
+		groups) {
 		t.Errorf("load balancer %+v lacks some of what was asked for", listed)
 	}
 	if target = inCopy(w, w.groups, target.ID); target.Annotations["note"] != "x" {
@@ -57,7 +62,8 @@ func TestInternalLoadBalancer(t *testing.T) {
 	w := newWorld(t, emulator.Config{})
 	made := w.balancer(func(n *NewLoadBalancer) { n.Internal = true })
 	if len(made.ExternalAddresses) != 0 || len(made.InternalAddresses) != 1 {
-		t.Errorf("addresses: external %v, internal %v; want only an internal one", made.ExternalAddresses, made.InternalAddresses)
+		t.Errorf("addresses: external %v, internal %v; want only an internal one", made.ExternalAddresses,
+			made.InternalAddresses)
 	}
 	moved := made
 	moved.Subnet = otherSubnet
@@ -66,7 +72,8 @@ func TestInternalLoadBalancer(t *testing.T) {
 	}
 }
 
-// TestUpdateLoadBalancer sets everything, and takes it away again, whatever the cloud does with what an update leaves out.
+// TestUpdateLoadBalancer sets everything, and takes it away again, whatever the cloud does with what an update leaves
+// out.
 func TestUpdateLoadBalancer(t *testing.T) {
 	allModes(t, func(t *testing.T, mode emulator.UpdateMode) {
 		t.Helper()
@@ -75,7 +82,8 @@ func TestUpdateLoadBalancer(t *testing.T) {
 		full := bare
 		full.Name, full.Description, full.Annotations, full.DeleteProtection = "mine", "d", Labels{"note": "z"}, true
 		full.Labels = Labels{"cluster": "k1", "owner": "web", "more": "x"}
-		full.Subnet, full.InstanceSize, full.ReservedIP = otherSubnet, "lb-gp-small", w.reserve("ip", emulator.DefaultRegion)
+		full.Subnet, full.InstanceSize, full.ReservedIP = otherSubnet, "lb-gp-small",
+			w.reserve("ip", emulator.DefaultRegion)
 		full.SecurityGroups = []string{w.groupByHand("one", emulator.DefaultVPC)}
 		w.ok(w.UpdateLoadBalancer(t.Context(), bare, full))
 		full.ExternalAddresses = nil // those of the reserved IP
@@ -90,7 +98,8 @@ func TestUpdateLoadBalancer(t *testing.T) {
 		}
 
 		plain := got
-		plain.Description, plain.Annotations, plain.DeleteProtection, plain.ReservedIP, plain.SecurityGroups = "", nil, false, "", nil
+		plain.Description, plain.Annotations, plain.DeleteProtection, plain.ReservedIP, plain.SecurityGroups = "", nil,
+			false, "", nil
 		plain.Labels = owned("web")
 		w.ok(w.UpdateLoadBalancer(t.Context(), got, plain))
 		got = w.listed(bare.ID)
@@ -104,17 +113,20 @@ func TestUpdateLoadBalancer(t *testing.T) {
 	})
 }
 
-// TestUpdateKeepsWhatIsNotSent: without a difference, nothing is said about subnet, reserved IP and size, which may have changed meanwhile.
+// TestUpdateKeepsWhatIsNotSent: without a difference, nothing is said about subnet, reserved IP and size, which may
+// have changed meanwhile.
 func TestUpdateKeepsWhatIsNotSent(t *testing.T) {
 	w := newWorld(t, emulator.Config{})
 	old := w.balancer()
 	changed := old
-	changed.Subnet, changed.InstanceSize, changed.ReservedIP = otherSubnet, "lb-gp-small", w.reserve("ip", emulator.DefaultRegion)
+	changed.Subnet, changed.InstanceSize, changed.ReservedIP = otherSubnet, "lb-gp-small",
+		w.reserve("ip", emulator.DefaultRegion)
 	w.ok(w.UpdateLoadBalancer(t.Context(), old, changed))
 	labelled := old
 	labelled.Labels = Labels{"cluster": "k1", "owner": "web", "more": "x"}
 	w.ok(w.UpdateLoadBalancer(t.Context(), old, labelled))
-	if got := w.listed(old.ID); got.Subnet != otherSubnet || got.InstanceSize != "lb-gp-small" || got.ReservedIP != changed.ReservedIP || got.Labels["more"] != "x" {
+	if got := w.listed(old.ID); got.Subnet != otherSubnet || got.InstanceSize != "lb-gp-small" ||
+		got.ReservedIP != changed.ReservedIP || got.Labels["more"] != "x" {
 		t.Errorf("load balancer %+v: want the new label and everything else as it was", got)
 	}
 }
@@ -128,20 +140,29 @@ func TestRefusedLoadBalancers(t *testing.T) {
 		change func(*NewLoadBalancer)
 		want   error
 	}{
-		"unknown subnet":                {func(n *NewLoadBalancer) { n.Subnet = "subnet-none" }, client.ErrBadRequest},
-		"unknown security group":        {func(n *NewLoadBalancer) { n.SecurityGroups = []string{"sg-none"} }, client.ErrBadRequest},
-		"security group of another VPC": {func(n *NewLoadBalancer) { n.SecurityGroups = []string{w.groupByHand("far", otherVPC)} }, client.ErrBadRequest},
-		"unknown reserved IP":           {func(n *NewLoadBalancer) { n.ReservedIP = "rip-none" }, client.ErrBadRequest},
-		"reserved IP of another region": {func(n *NewLoadBalancer) { n.ReservedIP = w.reserve("far", otherRegion) }, client.ErrBadRequest},
-		"reserved IP that is attached":  {func(n *NewLoadBalancer) { n.ReservedIP = taken }, client.ErrConflict},
-		"internal with reserved IP":     {func(n *NewLoadBalancer) { n.Internal, n.ReservedIP = true, w.reserve("free", emulator.DefaultRegion) }, client.ErrBadRequest},
+		"unknown subnet": {func(n *NewLoadBalancer) { n.Subnet = "subnet-none" }, client.ErrBadRequest},
+		"unknown security group": {func(n *NewLoadBalancer) {
+			n.SecurityGroups = []string{"sg-none"}
+		}, client.ErrBadRequest},
+		"security group of another VPC": {func(n *NewLoadBalancer) {
+			n.SecurityGroups = []string{w.groupByHand("far", otherVPC)}
+		}, client.ErrBadRequest},
+		"unknown reserved IP": {func(n *NewLoadBalancer) { n.ReservedIP = "rip-none" }, client.ErrBadRequest},
+		"reserved IP of another region": {func(n *NewLoadBalancer) {
+			n.ReservedIP = w.reserve("far", otherRegion)
+		}, client.ErrBadRequest},
+		"reserved IP that is attached": {func(n *NewLoadBalancer) { n.ReservedIP = taken }, client.ErrConflict},
+		"internal with reserved IP": {func(n *NewLoadBalancer) {
+			n.Internal, n.ReservedIP = true, w.reserve("free", emulator.DefaultRegion)
+		}, client.ErrBadRequest},
 		"listener of an unknown target group": {func(n *NewLoadBalancer) {
 			n.Listeners = []Listener{{Name: "x", Protocol: "tcp", Port: 80, TargetGroup: "tg-none"}}
 		}, client.ErrBadRequest},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			create := NewLoadBalancer{LoadBalancer: LoadBalancer{Name: "new", Labels: owned("new"), Subnet: emulator.DefaultSubnet}}
+			create := NewLoadBalancer{LoadBalancer: LoadBalancer{Name: "new", Labels: owned("new"),
+				Subnet: emulator.DefaultSubnet}}
 			tt.change(&create)
 			if _, err := w.CreateLoadBalancer(t.Context(), create); !errors.Is(err, tt.want) {
 				t.Errorf("error %v, want %v", err, tt.want)
@@ -204,7 +225,8 @@ func TestAllowedSourcesAreTakenAway(t *testing.T) {
 		w := newWorld(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
 		target, balancer := w.group("web-80"), w.balancer()
 		w.ok(w.CreateListener(t.Context(), balancer.ID, Listener{
-			Name: "web-80", Annotations: Labels{"note": "y"}, Protocol: "tcp", Port: 80, TargetGroup: target.ID, AllowedSources: []string{"192.0.2.0/24"},
+			Name: "web-80", Annotations: Labels{"note": "y"}, Protocol: "tcp", Port: 80, TargetGroup: target.ID,
+			AllowedSources: []string{"192.0.2.0/24"},
 		}))
 		for _, sources := range [][]string{nil, {"198.51.100.0/24", "2001:db8::/32"}, {}} {
 			listener := w.listed(balancer.ID).Listeners[0]
@@ -231,14 +253,16 @@ func TestByIdentity(t *testing.T) {
 	far := w.balancer(foreign, func(n *NewLoadBalancer) { n.Subnet = farSubnet })
 	gone := w.balancer(foreign)
 	w.ok(w.DeleteLoadBalancer(t.Context(), gone))
-	for id, want := range map[string]bool{theirs.ID: true, far.ID: false, gone.ID: false, "lb-none": false, "web": false, "../vpcs": false, target.ID: false} {
+	for id, want := range map[string]bool{theirs.ID: true, far.ID: false, gone.ID: false, "lb-none": false,
+		"web": false, "../vpcs": false, target.ID: false} {
 		got, found, err := w.LoadBalancerByID(t.Context(), id)
 		if err != nil || found != want || (found && got.ID != id) {
 			t.Errorf("load balancer %q: %+v, found %v, error %v; want found %v", id, got, found, err, want)
 		}
 	}
 	for id, want := range map[string]bool{target.ID: true, "tg-none": false, "web-80": false} {
-		if got, found, err := w.TargetGroupByID(t.Context(), id); err != nil || found != want || (found && got.ID != id) {
+		if got, found, err := w.TargetGroupByID(t.Context(), id); err != nil || found != want ||
+			(found && got.ID != id) {
 			t.Errorf("target group %q: %+v, found %v, error %v; want found %v", id, got, found, err, want)
 		}
 	}
@@ -257,7 +281,8 @@ func TestSubnets(t *testing.T) {
 			found[subnet.ID] += prefix.String()
 		}
 	}
-	if diff := cmp.Diff(map[string]string{emulator.DefaultSubnet: "10.0.0.0/17", otherSubnet: "10.0.128.0/24"}, found); diff != "" {
+	if diff := cmp.Diff(map[string]string{emulator.DefaultSubnet: "10.0.0.0/17", otherSubnet: "10.0.128.0/24"},
+		found); diff != "" {
 		t.Errorf("subnets (-want +got):\n%s", diff)
 	}
 	for text, want := range map[string][]netip.Prefix{

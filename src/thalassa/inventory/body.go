@@ -2,8 +2,9 @@ package inventory
 
 import "github.com/thalassa-cloud/client-go/iaas"
 
-// What is sent to the cloud is what the official client would send, and in updates more: that one leaves out what is empty, which a cloud
-// that merges takes for "as it is". Here an empty list is [], and empty labels and annotations are {}.
+// What is sent to the cloud is what the official client would send, and in updates more: that one leaves out what is
+// empty, which a cloud that merges takes for "as it is". Here an empty list is [], and empty labels and annotations are
+// {}.
 
 // balancerBody is the body of a load balancer's POST.
 type balancerBody struct {
@@ -22,8 +23,10 @@ type balancerBody struct {
 
 func (n NewLoadBalancer) body() balancerBody {
 	body := balancerBody{
-		Name: n.Name, Description: n.Description, Labels: n.Labels, Annotations: n.Annotations, Subnet: n.Subnet, Internal: n.Internal,
-		DeleteProtection: n.DeleteProtection, SecurityGroups: n.SecurityGroups, ReservedIP: optional(n.ReservedIP), InstanceSize: n.InstanceSize,
+		Name: n.Name, Description: n.Description, Labels: n.Labels, Annotations: n.Annotations, Subnet: n.Subnet,
+		Internal:         n.Internal,
+		DeleteProtection: n.DeleteProtection, SecurityGroups: n.SecurityGroups, ReservedIP: optional(n.ReservedIP),
+		InstanceSize: n.InstanceSize,
 	}
 	for _, listener := range n.Listeners {
 		body.Listeners = append(body.Listeners, newListenerBody(listener))
@@ -31,8 +34,8 @@ func (n NewLoadBalancer) body() balancerBody {
 	return body
 }
 
-// balancerUpdate is the body of a load balancer's PUT. What is a pointer is left as it is when it is absent, whatever the cloud does with
-// the rest.
+// balancerUpdate is the body of a load balancer's PUT. What is a pointer is left as it is when it is absent, whatever
+// the cloud does with the rest.
 type balancerUpdate struct {
 	Name             string   `json:"name"`
 	Description      string   `json:"description"`
@@ -49,11 +52,13 @@ func updateOf(from, to LoadBalancer) balancerUpdate {
 	return balancerUpdate{
 		Name: to.Name, Description: to.Description, Labels: present(to.Labels), Annotations: present(to.Annotations),
 		DeleteProtection: to.DeleteProtection, SecurityGroups: append([]string{}, to.SecurityGroups...),
-		Subnet: changed(from.Subnet, to.Subnet), ReservedIP: changed(from.ReservedIP, to.ReservedIP), InstanceSize: changed(from.InstanceSize, to.InstanceSize),
+		Subnet: changed(from.Subnet, to.Subnet), ReservedIP: changed(from.ReservedIP, to.ReservedIP),
+		InstanceSize: changed(from.InstanceSize, to.InstanceSize),
 	}
 }
 
-// listenerBody is the body of a listener's POST and PUT. An update always has allowed sources, a creation only when there are some.
+// listenerBody is the body of a listener's POST and PUT. An update always has allowed sources, a creation only when
+// there are some.
 type listenerBody struct {
 	Name           string   `json:"name"`
 	Description    string   `json:"description"`
@@ -91,8 +96,8 @@ func listenerUpdateOf(l Listener) listenerBody {
 	return body
 }
 
-// targetGroupUpdate is the body of a target group's PUT. The official client's type leaves out a health check that is nil; this one says
-// null.
+// targetGroupUpdate is the body of a target group's PUT. The official client's type leaves out a health check that is
+// nil; this one says null.
 type targetGroupUpdate struct {
 	Name                string                   `json:"name"`
 	Description         string                   `json:"description"`

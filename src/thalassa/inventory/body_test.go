@@ -44,7 +44,8 @@ func bodies(t *testing.T) (*Inventory, *iaas.Client, *recorder) {
 	t.Helper()
 	record := &recorder{}
 	api, err := client.New(client.Options{
-		Endpoint: "http://cloud.test", Organisation: "acme", Network: record, Secrets: client.Secrets{Credentials: client.Credentials{PersonalAccessToken: "pat"}},
+		Endpoint: "http://cloud.test", Organisation: "acme", Network: record,
+		Secrets: client.Secrets{Credentials: client.Credentials{PersonalAccessToken: "pat"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +54,8 @@ func bodies(t *testing.T) (*Inventory, *iaas.Client, *recorder) {
 		http.SetTransport(record)
 		return nil
 	}
-	theirs, err := thalassacloud.NewClient(official.WithBaseURL("http://cloud.test"), official.WithOrganisation("acme"), official.WithAuthPersonalToken("pat"), official.WithMiddleware(direct))
+	theirs, err := thalassacloud.NewClient(official.WithBaseURL("http://cloud.test"), official.WithOrganisation("acme"),
+		official.WithAuthPersonalToken("pat"), official.WithMiddleware(direct))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +73,10 @@ func second[T any](_ T, err error) error { return err }
 // bodyListener is a listener as we have it, and as the official client has it.
 func bodyListener() (Listener, iaas.CreateListener) {
 	labels, size := Labels{"a": "b"}, uint32(7)
-	return Listener{ID: "l-1", Name: "n", Description: "d", Labels: labels, Annotations: labels, Protocol: "tcp", Port: 80, TargetGroup: "tg-1", MaxConnections: 7, IdleTimeout: 7, AllowedSources: []string{"s"}},
-		iaas.CreateListener{Name: "n", Description: "d", Labels: labels, Annotations: labels, Protocol: "tcp", Port: 80, TargetGroup: "tg-1", MaxConnections: &size, ConnectionIdleTimeout: &size, AllowedSources: []string{"s"}}
+	return Listener{ID: "l-1", Name: "n", Description: "d", Labels: labels, Annotations: labels, Protocol: "tcp",
+			Port: 80, TargetGroup: "tg-1", MaxConnections: 7, IdleTimeout: 7, AllowedSources: []string{"s"}},
+		iaas.CreateListener{Name: "n", Description: "d", Labels: labels, Annotations: labels, Protocol: "tcp", Port: 80,
+			TargetGroup: "tg-1", MaxConnections: &size, ConnectionIdleTimeout: &size, AllowedSources: []string{"s"}}
 }
 
 func balancerBodies(t *testing.T, i *Inventory, api *iaas.Client) map[string]bodyTest {
@@ -80,18 +84,22 @@ func balancerBodies(t *testing.T, i *Inventory, api *iaas.Client) map[string]bod
 	ctx, labels, text := t.Context(), Labels{"a": "b"}, func(text string) *string { return &text }
 	listener, theirListener := bodyListener()
 	old := LoadBalancer{ID: "lb-1", Name: "n", Subnet: "s-0", ReservedIP: "rip-0", InstanceSize: "small"}
-	full := LoadBalancer{Name: "n", Description: "d", Labels: labels, Annotations: labels, Subnet: "s-1", DeleteProtection: true, SecurityGroups: []string{"sg-1"}, ReservedIP: "rip-1", Listeners: []Listener{listener}}
+	full := LoadBalancer{Name: "n", Description: "d", Labels: labels, Annotations: labels, Subnet: "s-1",
+		DeleteProtection: true, SecurityGroups: []string{"sg-1"}, ReservedIP: "rip-1", Listeners: []Listener{listener}}
 	return map[string]bodyTest{
 		"new load balancer": {
 			func() error { return second(i.CreateLoadBalancer(ctx, NewLoadBalancer{full, true})) },
 			func() error {
-				return second(api.CreateLoadbalancer(ctx, iaas.CreateLoadbalancer{Name: "n", Description: "d", Labels: labels, Annotations: labels, Subnet: "s-1", InternalLoadbalancer: true,
-					DeleteProtection: true, SecurityGroupAttachments: []string{"sg-1"}, ReservedIpID: text("rip-1"), Listeners: []iaas.CreateListener{theirListener}}))
+				return second(api.CreateLoadbalancer(ctx, iaas.CreateLoadbalancer{Name: "n", Description: "d",
+					Labels: labels, Annotations: labels, Subnet: "s-1", InternalLoadbalancer: true,
+					DeleteProtection: true, SecurityGroupAttachments: []string{"sg-1"}, ReservedIpID: text("rip-1"),
+					Listeners: []iaas.CreateListener{theirListener}}))
 			}, `{}`,
 		},
 		"new bare load balancer": {
 			func() error {
-				return second(i.CreateLoadBalancer(ctx, NewLoadBalancer{LoadBalancer: LoadBalancer{Name: "n", Subnet: "s"}}))
+				return second(i.CreateLoadBalancer(ctx,
+					NewLoadBalancer{LoadBalancer: LoadBalancer{Name: "n", Subnet: "s"}}))
 			},
 			func() error {
 				return second(api.CreateLoadbalancer(ctx, iaas.CreateLoadbalancer{Name: "n", Subnet: "s"}))
@@ -99,7 +107,8 @@ func balancerBodies(t *testing.T, i *Inventory, api *iaas.Client) map[string]bod
 		},
 		"instance size": {
 			func() error {
-				return second(i.CreateLoadBalancer(ctx, NewLoadBalancer{LoadBalancer: LoadBalancer{Name: "n", Subnet: "s", InstanceSize: "large"}}))
+				return second(i.CreateLoadBalancer(ctx,
+					NewLoadBalancer{LoadBalancer: LoadBalancer{Name: "n", Subnet: "s", InstanceSize: "large"}}))
 			},
 			func() error {
 				return second(api.CreateLoadbalancer(ctx, iaas.CreateLoadbalancer{Name: "n", Subnet: "s"}))
@@ -108,7 +117,8 @@ func balancerBodies(t *testing.T, i *Inventory, api *iaas.Client) map[string]bod
 		"load balancer": {
 			func() error { return i.UpdateLoadBalancer(ctx, old, full) },
 			func() error {
-				return second(api.UpdateLoadbalancer(ctx, "lb-1", iaas.UpdateLoadbalancer{Name: "n", Description: "d", Labels: labels, Annotations: labels, DeleteProtection: true,
+				return second(api.UpdateLoadbalancer(ctx, "lb-1", iaas.UpdateLoadbalancer{Name: "n", Description: "d",
+					Labels: labels, Annotations: labels, DeleteProtection: true,
 					Subnet: text("s-1"), ReservedIpID: text("rip-1"), SecurityGroupAttachments: []string{"sg-1"}}))
 			}, `{"instanceSize": ""}`,
 		},
@@ -126,7 +136,8 @@ func balancerBodies(t *testing.T, i *Inventory, api *iaas.Client) map[string]bod
 				return i.UpdateLoadBalancer(ctx, old, without)
 			},
 			func() error {
-				return second(api.UpdateLoadbalancer(ctx, "lb-1", iaas.UpdateLoadbalancer{Name: "n", ReservedIpID: text("")}))
+				return second(api.UpdateLoadbalancer(ctx, "lb-1", iaas.UpdateLoadbalancer{Name: "n",
+					ReservedIpID: text("")}))
 			},
 			`{"labels": {}, "annotations": {}, "securityGroupAttachments": []}`,
 		},
@@ -144,35 +155,44 @@ func listenerBodies(t *testing.T, i *Inventory, api *iaas.Client) map[string]bod
 		},
 		"new bare listener": {
 			func() error {
-				return i.CreateListener(ctx, "lb-1", Listener{Name: "n", Protocol: "tcp", Port: 80, TargetGroup: "tg-1", Labels: Labels{}, AllowedSources: []string{}})
+				return i.CreateListener(ctx, "lb-1", Listener{Name: "n", Protocol: "tcp", Port: 80, TargetGroup: "tg-1",
+					Labels: Labels{}, AllowedSources: []string{}})
 			},
 			func() error {
-				return second(api.CreateListener(ctx, "lb-1", iaas.CreateListener{Name: "n", Protocol: "tcp", Port: 80, TargetGroup: "tg-1"}))
+				return second(api.CreateListener(ctx, "lb-1", iaas.CreateListener{Name: "n", Protocol: "tcp", Port: 80,
+					TargetGroup: "tg-1"}))
 			}, `{}`,
 		},
 		"listener": {
 			func() error { return i.UpdateListener(ctx, "lb-1", listener) },
 			func() error {
-				return second(api.UpdateListener(ctx, "lb-1", "l-1", iaas.UpdateListener{Name: "n", Description: "d", Labels: labels, Annotations: labels, Protocol: "tcp", Port: 80,
-					TargetGroup: "tg-1", MaxConnections: &size, ConnectionIdleTimeout: &size, AllowedSources: []string{"s"}}))
+				return second(api.UpdateListener(ctx, "lb-1", "l-1", iaas.UpdateListener{Name: "n", Description: "d",
+					Labels: labels, Annotations: labels, Protocol: "tcp", Port: 80,
+					TargetGroup: "tg-1", MaxConnections: &size, ConnectionIdleTimeout: &size,
+					AllowedSources: []string{"s"}}))
 			}, `{}`,
 		},
 		"bare listener": {
 			func() error {
-				return i.UpdateListener(ctx, "lb-1", Listener{ID: "l-1", Name: "n", Protocol: "tcp", Port: 80, TargetGroup: "tg-1"})
+				return i.UpdateListener(ctx, "lb-1", Listener{ID: "l-1", Name: "n", Protocol: "tcp", Port: 80,
+					TargetGroup: "tg-1"})
 			},
 			func() error {
-				return second(api.UpdateListener(ctx, "lb-1", "l-1", iaas.UpdateListener{Name: "n", Protocol: "tcp", Port: 80, TargetGroup: "tg-1"}))
+				return second(api.UpdateListener(ctx, "lb-1", "l-1", iaas.UpdateListener{Name: "n", Protocol: "tcp",
+					Port: 80, TargetGroup: "tg-1"}))
 			}, `{"labels": {}, "annotations": {}, "allowedSources": []}`,
 		},
 		"target group": {
 			func() error {
-				return i.UpdateTargetGroup(ctx, TargetGroup{ID: "tg-1"}, TargetGroup{ID: "tg-1", Name: "n", Protocol: "tcp", Port: 80, Policy: "MAGLEV"})
+				return i.UpdateTargetGroup(ctx, TargetGroup{ID: "tg-1"}, TargetGroup{ID: "tg-1", Name: "n",
+					Protocol: "tcp", Port: 80, Policy: "MAGLEV"})
 			},
 			func() error {
 				off, policy := false, iaas.LoadbalancingPolicyMagLev
-				return second(api.UpdateTargetGroup(ctx, iaas.UpdateTargetGroupRequest{Identity: "tg-1", UpdateTargetGroup: iaas.UpdateTargetGroup{
-					Name: "n", Protocol: "tcp", TargetPort: 80, EnableProxyProtocol: &off, LoadbalancingPolicy: &policy}}))
+				return second(api.UpdateTargetGroup(ctx, iaas.UpdateTargetGroupRequest{Identity: "tg-1",
+					UpdateTargetGroup: iaas.UpdateTargetGroup{
+						Name: "n", Protocol: "tcp", TargetPort: 80, EnableProxyProtocol: &off,
+						LoadbalancingPolicy: &policy}}))
 			}, `{"labels": {}, "annotations": {}, "healthCheck": null, "targetSelector": null}`,
 		},
 	}
@@ -181,36 +201,44 @@ func listenerBodies(t *testing.T, i *Inventory, api *iaas.Client) map[string]bod
 func securityGroupBodies(t *testing.T, i *Inventory, api *iaas.Client) map[string]bodyTest {
 	t.Helper()
 	ctx, labels, text := t.Context(), Labels{"a": "b"}, func(text string) *string { return &text }
-	rule := Rule{Name: "r", IPVersion: "ipv4", Protocol: "tcp", Priority: 1, RemoteType: "address", RemoteAddress: "a", PortMin: 1, PortMax: 2, Policy: "allow"}
-	theirRule := iaas.SecurityGroupRule{Name: "r", IPVersion: "ipv4", Protocol: "tcp", Priority: 1, RemoteType: "address", RemoteAddress: text("a"), PortRangeMin: 1, PortRangeMax: 2, Policy: "allow"}
-	group := SecurityGroup{ID: "sg-1", Name: "n", Description: "d", Labels: labels, Annotations: labels, Version: 3, SameGroupTraffic: true, Ingress: []Rule{rule}, Egress: []Rule{rule}}
+	rule := Rule{Name: "r", IPVersion: "ipv4", Protocol: "tcp", Priority: 1, RemoteType: "address", RemoteAddress: "a",
+		PortMin: 1, PortMax: 2, Policy: "allow"}
+	theirRule := iaas.SecurityGroupRule{Name: "r", IPVersion: "ipv4", Protocol: "tcp", Priority: 1,
+		RemoteType: "address", RemoteAddress: text("a"), PortRangeMin: 1, PortRangeMax: 2, Policy: "allow"}
+	group := SecurityGroup{ID: "sg-1", Name: "n", Description: "d", Labels: labels, Annotations: labels, Version: 3,
+		SameGroupTraffic: true, Ingress: []Rule{rule}, Egress: []Rule{rule}}
 	return map[string]bodyTest{
 		"new security group": {
 			func() error { return second(i.CreateSecurityGroup(ctx, group)) },
 			func() error {
-				return second(api.CreateSecurityGroup(ctx, iaas.CreateSecurityGroupRequest{Name: "n", Description: "d", Labels: labels, Annotations: labels, VpcIdentity: "vpc-1",
-					AllowSameGroupTraffic: true, IngressRules: []iaas.SecurityGroupRule{theirRule}, EgressRules: []iaas.SecurityGroupRule{theirRule}}))
+				return second(api.CreateSecurityGroup(ctx, iaas.CreateSecurityGroupRequest{Name: "n", Description: "d",
+					Labels: labels, Annotations: labels, VpcIdentity: "vpc-1",
+					AllowSameGroupTraffic: true, IngressRules: []iaas.SecurityGroupRule{theirRule},
+					EgressRules: []iaas.SecurityGroupRule{theirRule}}))
 			}, `{}`,
 		},
 		"security group": {
 			func() error { return i.UpdateSecurityGroup(ctx, group, group) },
 			func() error {
-				return second(api.UpdateSecurityGroup(ctx, "sg-1", iaas.UpdateSecurityGroupRequest{Name: "n", Description: "d", Labels: labels, Annotations: labels, ObjectVersion: 3,
-					AllowSameGroupTraffic: true, IngressRules: []iaas.SecurityGroupRule{theirRule}, EgressRules: []iaas.SecurityGroupRule{theirRule}}))
+				return second(api.UpdateSecurityGroup(ctx, "sg-1", iaas.UpdateSecurityGroupRequest{Name: "n",
+					Description: "d", Labels: labels, Annotations: labels, ObjectVersion: 3,
+					AllowSameGroupTraffic: true, IngressRules: []iaas.SecurityGroupRule{theirRule},
+					EgressRules: []iaas.SecurityGroupRule{theirRule}}))
 			}, `{}`,
 		},
 		"bare security group": {
 			func() error { return i.UpdateSecurityGroup(ctx, group, SecurityGroup{Name: "n"}) },
 			func() error {
-				return second(api.UpdateSecurityGroup(ctx, "sg-1", iaas.UpdateSecurityGroupRequest{Name: "n", ObjectVersion: 3}))
+				return second(api.UpdateSecurityGroup(ctx, "sg-1", iaas.UpdateSecurityGroupRequest{Name: "n",
+					ObjectVersion: 3}))
 			},
 			`{"labels": {}, "annotations": {}, "ingressRules": [], "egressRules": []}`,
 		},
 	}
 }
 
-// TestBodiesAreTheOfficialClients: what is sent is what the official client would send, and where it leaves out what is empty, or does not
-// know it, exactly so much more.
+// TestBodiesAreTheOfficialClients: what is sent is what the official client would send, and where it leaves out what is
+// empty, or does not know it, exactly so much more.
 func TestBodiesAreTheOfficialClients(t *testing.T) {
 	i, api, record := bodies(t)
 	tests := balancerBodies(t, i, api)

@@ -11,8 +11,9 @@ const (
 	removed                  // the copy does not have it any more
 )
 
-// change changes one object of the copy in one step: decide gets the object as the copy has it now, and no list and no other write can
-// come in between. It is the only way to write what depends on what the copy has. Decide is called with mu held, so it must not use k.
+// change changes one object of the copy in one step: decide gets the object as the copy has it now, and no list and no
+// other write can come in between. It is the only way to write what depends on what the copy has. Decide is called with
+// mu held, so it must not use k.
 func (k *kind[T]) change(id string, decide func(latest T, known bool) (T, outcome)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -33,8 +34,8 @@ func (k *kind[T]) put(object T) {
 	k.replaceOne(object)
 }
 
-// answer puts an object into the copy that the cloud showed when it was asked for it by identity, unless a list that began after arrived,
-// when it was asked, or a write of ours said more.
+// answer puts an object into the copy that the cloud showed when it was asked for it by identity, unless a list that
+// began after arrived, when it was asked, or a write of ours said more.
 func (k *kind[T]) answer(object T, arrived uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

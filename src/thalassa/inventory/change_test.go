@@ -14,8 +14,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// TestNoNewerListIsLost: while lists arrive all the time, a change is never made to what an older list said. It is about what happens
-// within one tick of the clock, so it is tried often.
+// TestNoNewerListIsLost: while lists arrive all the time, a change is never made to what an older list said. It is
+// about what happens within one tick of the clock, so it is tried often.
 func TestNoNewerListIsLost(t *testing.T) {
 	const changes, turns = 200, 100
 	var lists, seen atomic.Int64
@@ -142,13 +142,14 @@ func (m *meanwhile) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// TestNewerListDuringAWrite: a list that arrives between what a writer has read and the end of its write shows what others did, which
-// stays in the copy beside what was written.
+// TestNewerListDuringAWrite: a list that arrives between what a writer has read and the end of its write shows what
+// others did, which stays in the copy beside what was written.
 func TestNewerListDuringAWrite(t *testing.T) {
 	w := newWorld(t, emulator.Config{})
 	network := &meanwhile{next: w.emulator.Transport()}
 	w.restartBy(network)
-	group := must[TargetGroup](w)(w.CreateTargetGroup(t.Context(), TargetGroup{Name: "web", Labels: owned("web"), Protocol: "tcp", Port: 80}))
+	group := must[TargetGroup](w)(w.CreateTargetGroup(t.Context(), TargetGroup{Name: "web", Labels: owned("web"),
+		Protocol: "tcp", Port: 80}))
 	balancer := w.listed(w.balancer().ID)
 	listener := Listener{Name: "by-hand", Protocol: "tcp", Port: 81, TargetGroup: group.ID}
 
@@ -165,7 +166,8 @@ func TestNewerListDuringAWrite(t *testing.T) {
 	w.ok(w.UpdateLoadBalancer(t.Context(), balancer, to))
 	got := inCopy(w, w.balancers, balancer.ID)
 	if got.Description != "changed" || got.Status != "as listed" || len(got.Listeners) != 1 {
-		t.Errorf("load balancer %+v, want its description changed, and status and listener as they were listed meanwhile", got)
+		t.Errorf("load balancer %+v, want its description changed, and status and listener as they were listed "+
+			"meanwhile", got)
 	}
 
 	network.method, network.do = http.MethodPost, func() {
@@ -184,12 +186,16 @@ func TestNewerListDuringAWrite(t *testing.T) {
 // TestListenerOfAnUnknownBalancer: the copy cannot show the listener, so the next reader lists.
 func TestListenerOfAnUnknownBalancer(t *testing.T) {
 	w := newWorld(t, emulator.Config{})
-	group := must[TargetGroup](w)(w.CreateTargetGroup(t.Context(), TargetGroup{Name: "web", Labels: owned("web"), Protocol: "tcp", Port: 80}))
+	group := must[TargetGroup](w)(w.CreateTargetGroup(t.Context(), TargetGroup{Name: "web", Labels: owned("web"),
+		Protocol: "tcp", Port: 80}))
 	balancer := w.balancer()
 	w.restart()
 	found := must[[]LoadBalancer](w)(w.LoadBalancersOf(t.Context(), "nobody", time.Hour, 0))
-	w.balancers.change(balancer.ID, func(latest LoadBalancer, _ bool) (LoadBalancer, outcome) { return latest, removed })
-	w.ok(w.CreateListener(t.Context(), balancer.ID, Listener{Name: "http", Protocol: "tcp", Port: 80, TargetGroup: group.ID}))
+	w.balancers.change(balancer.ID, func(latest LoadBalancer, _ bool) (LoadBalancer, outcome) {
+		return latest, removed
+	})
+	w.ok(w.CreateListener(t.Context(), balancer.ID, Listener{Name: "http", Protocol: "tcp", Port: 80,
+		TargetGroup: group.ID}))
 	found = append(found, must[[]LoadBalancer](w)(w.LoadBalancersOf(t.Context(), "web", time.Hour, 1))...)
 	if len(found) != 1 || len(found[0].Listeners) != 1 {
 		t.Errorf("load balancers %+v, want the one with its listener", found)

@@ -6,19 +6,21 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// doubt remembers that a creation for the owner ended without an answer: the object may exist, nobody knows its identity, and
-// lists may not show it yet.
+// doubt remembers that a creation for the owner ended without an answer: the object may exist, nobody knows its
+// identity, and lists may not show it yet.
 func (i *Inventory) doubt(owner string, err error) {
 	if client.Uncertain(err) {
 		i.doubts.note(owner)
 	}
 }
 
-// Inherit says that whoever led before this process may have made something for the owner, perhaps just before it ended: until lists
-// have had time to show that, its creation is as doubtful as one of our own that ended without an answer.
+// Inherit says that whoever led before this process may have made something for the owner, perhaps just before it
+// ended: until lists have had time to show that, its creation is as doubtful as one of our own that ended without an
+// answer.
 func (i *Inventory) Inherit(owner string) {
 	first := i.balancers.first()
-	if _, known := i.doubts.noted(owner); known || i.seen.has(owner) || (!first.IsZero() && time.Since(first) > visibleAfter) {
+	if _, known := i.doubts.noted(owner); known || i.seen.has(owner) ||
+		(!first.IsZero() && time.Since(first) > visibleAfter) {
 		return
 	}
 	i.doubts.note(owner)
@@ -31,8 +33,8 @@ func (i *Inventory) Seen(owner string) {
 	}
 }
 
-// Doubtful is for how long something of the owner's may still exist that lists do not show yet; 0 when they do. So long nobody may take
-// for certain that nothing is there.
+// Doubtful is for how long something of the owner's may still exist that lists do not show yet; 0 when they do. So long
+// nobody may take for certain that nothing is there.
 func (i *Inventory) Doubtful(owner string) time.Duration {
 	at, known := i.doubts.noted(owner)
 	if !known {
@@ -41,7 +43,8 @@ func (i *Inventory) Doubtful(owner string) time.Duration {
 	return max(0, visibleAfter-time.Since(at))
 }
 
-// certain is how old lists may be for an owner: at most maxAge, and none from before the end of a doubt, which say nothing after it.
+// certain is how old lists may be for an owner: at most maxAge, and none from before the end of a doubt, which say
+// nothing after it.
 func (i *Inventory) certain(owner string, maxAge time.Duration) time.Duration {
 	at, known := i.doubts.noted(owner)
 	if ended := time.Since(at) - visibleAfter; known && ended > 0 {

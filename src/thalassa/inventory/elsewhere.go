@@ -18,7 +18,8 @@ const (
 	elsewhereAge = 10 * time.Minute
 	// elsewhereMemory is how long that is better than nothing.
 	elsewhereMemory = time.Hour
-	// elsewherePause is between two looks, whatever for: with a wrong vpcIdentity no node has a machine here. A few may follow each other.
+	// elsewherePause is between two looks, whatever for: with a wrong vpcIdentity no node has a machine here. A few may
+	// follow each other.
 	elsewherePause = 10 * time.Second
 	elsewhereBurst = 5
 )
@@ -37,7 +38,8 @@ type whereabouts struct {
 }
 
 func newElsewhere() *elsewhere {
-	return &elsewhere{allowance: rate.NewLimiter(rate.Every(elsewherePause), elsewhereBurst), known: map[string]whereabouts{}}
+	return &elsewhere{allowance: rate.NewLimiter(rate.Every(elsewherePause), elsewhereBurst),
+		known: map[string]whereabouts{}}
 }
 
 // recall is what is known of a key; ask says that it is time to ask.
@@ -55,11 +57,14 @@ func (e *elsewhere) note(key, vpc string) {
 	e.known[key] = whereabouts{vpc, time.Now()}
 }
 
-// VPCOfMachine returns the other VPC in which the machine with that identity is, "" if there is none or it is not known. It is a hint for
-// people: it is asked for rarely, and an error is no answer.
+// VPCOfMachine returns the other VPC in which the machine with that identity is, "" if there is none or it is not
+// known. It is a hint for people: it is asked for rarely, and an error is no answer.
 func (i *Inventory) VPCOfMachine(ctx context.Context, id string) string {
 	return i.whereabouts(id, func() (string, error) {
-		item, exists, err := getOne(client.Optional(ctx), i.cloud, iaas.MachineEndpoint, id, func(m machineItem) (machineItem, bool) { return m, !m.object().Gone() })
+		item, exists, err := getOne(client.Optional(ctx), i.cloud, iaas.MachineEndpoint, id,
+			func(m machineItem) (machineItem, bool) {
+				return m, !m.object().Gone()
+			})
 		if err != nil || !exists || item.VPC.Identity == i.vpc {
 			return "", err
 		}
@@ -71,9 +76,10 @@ func (i *Inventory) VPCOfMachine(ctx context.Context, id string) string {
 func (i *Inventory) VPCOfSlug(ctx context.Context, slug string) string {
 	return i.whereabouts(slugKey(slug), func() (string, error) {
 		asked := []filters.Filter{&filters.FilterKeyValue{Key: filters.FilterSlug, Value: slug}}
-		found, err := client.List(client.Optional(ctx), i.cloud, iaas.MachineEndpoint, asked, func(m machineItem) (string, bool) {
-			return m.VPC.Identity, m.Slug == slug && m.VPC.Identity != i.vpc && !m.object().Gone()
-		})
+		found, err := client.List(client.Optional(ctx), i.cloud, iaas.MachineEndpoint, asked,
+			func(m machineItem) (string, bool) {
+				return m.VPC.Identity, m.Slug == slug && m.VPC.Identity != i.vpc && !m.object().Gone()
+			})
 		if err != nil || len(found) == 0 {
 			return "", err
 		}

@@ -7,9 +7,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client/jsonstream"
 )
 
-// groupReader reads the items of a list of target groups. The API shows every attached machine in every group, which makes a list of
-// a thousand groups with a thousand machines half a gigabyte; what is kept of that is one text for each machine and, where groups have
-// the same machines, one set of them.
+// groupReader reads the items of a list of target groups. The API shows every attached machine in every group, which
+// makes a list of a thousand groups with a thousand machines half a gigabyte; what is kept of that is one text for each
+// machine and, where groups have the same machines, one set of them.
 type groupReader struct {
 	ours  func(groupItem) (TargetGroup, bool)
 	names map[string]string // of machines: each once

@@ -32,8 +32,10 @@ func FuzzGroupReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var item groupItem
 		wanted := json.NewDecoder(strings.NewReader(text)).Decode(&item)
-		// encoding/json takes names in any case, and the last of several values, or parts of all. No cloud sends that of attachments.
-		if lower := strings.ToLower(text); strings.Count(lower, "attachments") != strings.Count(text, attachmentsField) || strings.Count(lower, "attachments") > 1 ||
+		// encoding/json takes names in any case, and the last of several values, or parts of all. No cloud sends that
+		// of attachments.
+		if lower := strings.ToLower(text); strings.Count(lower, "attachments") != strings.Count(text,
+			attachmentsField) || strings.Count(lower, "attachments") > 1 ||
 			strings.Count(lower, "machine") != strings.Count(lower, `"virtualmachineinstance":{"identity":`) || strings.Contains(text, "\\u") {
 			return
 		}
@@ -59,10 +61,12 @@ func TestGroupReader(t *testing.T) {
 	}
 }
 
-// TestGroupsWithTheSameMachinesShareThem: a thousand groups with a thousand machines are a thousand texts, not a million.
+// TestGroupsWithTheSameMachinesShareThem: a thousand groups with a thousand machines are a thousand texts, not a
+// million.
 func TestGroupsWithTheSameMachinesShareThem(t *testing.T) {
 	const group = `{"identity":"tg","loadbalancerTargetGroupAttachments":[{"virtualMachineInstance":{"identity":"vm-2"}},{"virtualMachineInstance":{"identity":"vm-1"}}]}`
-	reading, r := groupReader{ours: allGroups, names: map[string]string{}}, jsonstream.NewReader(strings.NewReader(group+group))
+	reading, r := groupReader{ours: allGroups, names: map[string]string{}},
+		jsonstream.NewReader(strings.NewReader(group+group))
 	one, _, err := reading.read(r)
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,8 @@ func read[Item interface{ object() T }, T any](body []byte) (item Item, object T
 
 func (r reservedIPItem) identity() string { return r.Identity }
 
-// FuzzItems: whatever the cloud says about its objects, what is compared as a set is sorted, and nothing loses its identity.
+// FuzzItems: whatever the cloud says about its objects, what is compared as a set is sorted, and nothing loses its
+// identity.
 func FuzzItems(f *testing.F) {
 	for _, seed := range []string{
 		`{"identity": "lb-1", "status": "READY", "externalIpAddresses": ["", "b", "a"], "loadbalancerListeners": [{"port": 80, "targetGroup": {"identity": "tg-1"}}, null]}`,
@@ -49,8 +50,10 @@ func FuzzItems(f *testing.F) {
 			t.Errorf("machine %+v is gone and there", machine)
 		}
 		shownSecurity, security := read[securityGroupItem](body)
-		if again := rulesOf(itemsOf(security.Ingress)); len(security.Ingress) != len(shownSecurity.Ingress) || !slices.Equal(again, security.Ingress) {
-			t.Errorf("ingress rules %+v of %+v; sent and read they are %+v", security.Ingress, shownSecurity.Ingress, again)
+		if again := rulesOf(itemsOf(security.Ingress)); len(security.Ingress) != len(shownSecurity.Ingress) ||
+			!slices.Equal(again, security.Ingress) {
+			t.Errorf("ingress rules %+v of %+v; sent and read they are %+v", security.Ingress, shownSecurity.Ingress,
+				again)
 		}
 		shownIP, ip := read[reservedIPItem](body)
 		for _, address := range ip.Addresses {
@@ -58,10 +61,12 @@ func FuzzItems(f *testing.F) {
 				t.Errorf("address %v of %s", address, body)
 			}
 		}
-		if shownSecurity.identity() != security.ID || shownIP.identity() != ip.ID || !slices.IsSorted(balancer.SecurityGroups) {
+		if shownSecurity.identity() != security.ID || shownIP.identity() != ip.ID ||
+			!slices.IsSorted(balancer.SecurityGroups) {
 			t.Errorf("identities %q, %q, security groups %q of %s", security.ID, ip.ID, balancer.SecurityGroups, body)
 		}
-		if shownBalancer.identity() != balancer.ID || shownGroup.identity() != group.ID || shownMachine.identity() != machine.ID {
+		if shownBalancer.identity() != balancer.ID || shownGroup.identity() != group.ID ||
+			shownMachine.identity() != machine.ID {
 			t.Errorf("identities %q, %q, %q of %s", balancer.ID, group.ID, machine.ID, body)
 		}
 	})

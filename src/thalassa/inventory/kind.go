@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// minRefreshInterval bounds how often one kind is listed because something was missed: a node whose machine does not exist
-// must not list all machines again and again.
+// minRefreshInterval bounds how often one kind is listed because something was missed: a node whose machine does not
+// exist must not list all machines again and again.
 const minRefreshInterval = 2 * time.Second
 
 // Anew as an age accepts only a list that began after the reader came.
 const Anew = time.Duration(-1)
 
-// visibleAfter is how long after its creation an object may be missing in lists: how soon the API shows it is not documented, and
-// taking it for gone would make a second one.
+// visibleAfter is how long after its creation an object may be missing in lists: how soon the API shows it is not
+// documented, and taking it for gone would make a second one.
 const visibleAfter = time.Minute
 
-// kind is the shared copy of all cloud objects of one kind. Whoever reads says how old the copy may be; readers that need a
-// newer one at the same time share one list call.
+// kind is the shared copy of all cloud objects of one kind. Whoever reads says how old the copy may be; readers that
+// need a newer one at the same time share one list call.
 //
-// Our own writes are put into the copy at once. A list that was begun before a write may not contain it yet, so what we wrote
-// since then survives that list.
+// Our own writes are put into the copy at once. A list that was begun before a write may not contain it yet, so what we
+// wrote since then survives that list.
 type kind[T any] struct {
 	name string // plural, for errors: "machines"
 	list func(ctx context.Context) ([]T, error)
@@ -33,12 +33,13 @@ type kind[T any] struct {
 	keys func(T) []string // what objects are found by, besides their identity
 	// leaving says of an object that it is going away, so that a list without it says that it is gone; nil: none ever.
 	leaving func(T) bool
-	// replaceable says that a second object does little harm. What we created, and lists show no more, is then asked for at once.
+	// replaceable says that a second object does little harm. What we created, and lists show no more, is then asked
+	// for at once.
 	replaceable bool
 	// present hears the identity of each object that a list shows; nil: nobody does.
 	present func(id string)
-	// ask gets one object by identity, whatever lists say; nil: lists are believed. Exists is false when there is none, or none that
-	// list would return.
+	// ask gets one object by identity, whatever lists say; nil: lists are believed. Exists is false when there is none,
+	// or none that list would return.
 	ask func(ctx context.Context, id string) (object T, exists bool, err error)
 
 	mu      sync.Mutex
@@ -53,7 +54,8 @@ type kind[T any] struct {
 	sought  map[string]uint64          // identity -> since when it was looked for in vain, in this copy
 	missed  map[string]missed[T]       // what the copy had and a list left out, until somebody looks for it
 
-	// Lists, writes and doubts are numbered as they begin, so that it is known which came first, even within one tick of the clock.
+	// Lists, writes and doubts are numbered as they begin, so that it is known which came first, even within one tick
+	// of the clock.
 	sequence uint64
 	copied   uint64              // the list that the copy is made of
 	written  map[string]uint64   // identity -> our latest write (or deletion) of it
@@ -75,14 +77,16 @@ type flight struct {
 	err    error // valid once done is closed
 }
 
-func newKind[T any](name string, list func(context.Context) ([]T, error), id func(T) string, keys func(T) []string) *kind[T] {
+func newKind[T any](name string, list func(context.Context) ([]T, error), id func(T) string,
+	keys func(T) []string) *kind[T] {
 	return &kind[T]{name: name, list: list, id: id, keys: keys,
-		objects: map[string]T{}, index: map[string]map[string]bool{}, missed: map[string]missed[T]{}, sought: map[string]uint64{},
+		objects: map[string]T{}, index: map[string]map[string]bool{}, missed: map[string]missed[T]{},
+		sought:  map[string]uint64{},
 		written: map[string]uint64{}, created: map[string]creation{}}
 }
 
-// find returns all objects with the given key, from a copy that is at most maxAge old. The empty result means that there was
-// none when the copy was made; an error means that nothing is known.
+// find returns all objects with the given key, from a copy that is at most maxAge old. The empty result means that
+// there was none when the copy was made; an error means that nothing is known.
 func (k *kind[T]) find(ctx context.Context, key string, maxAge time.Duration) ([]T, error) {
 	if err := k.refresh(ctx, maxAge); err != nil {
 		return nil, err
@@ -143,8 +147,8 @@ func (k *kind[T]) lookup(key string) []T {
 	return found
 }
 
-// refresh returns once the copy is at most maxAge old, or made of a list that began after this call: with a slow cloud a copy
-// may be older than maxAge on arrival.
+// refresh returns once the copy is at most maxAge old, or made of a list that began after this call: with a slow cloud
+// a copy may be older than maxAge on arrival.
 func (k *kind[T]) refresh(ctx context.Context, maxAge time.Duration) error {
 	return k.refreshSince(ctx, maxAge, k.arrive())
 }
@@ -159,7 +163,8 @@ func (k *kind[T]) arrive() uint64 {
 // refreshSince is refresh for a reader who came when arrived was the number.
 func (k *kind[T]) refreshSince(ctx context.Context, maxAge time.Duration, arrived uint64) error {
 	return k.await(ctx, func() bool {
-		// A list that began after the reader came is good enough, even if a write failed since: the reader's own came before.
+		// A list that began after the reader came is good enough, even if a write failed since: the reader's own came
+		// before.
 		return k.copied > arrived || (!k.listed.IsZero() && time.Since(k.listed) <= maxAge)
 	})
 }
@@ -261,7 +266,8 @@ func (k *kind[T]) keepCreated(previous map[string]T) {
 			delete(k.created, id)
 			continue
 		}
-		// One list that shows it says nothing about the next, which another server may answer: where that matters little, the cloud is asked.
+		// One list that shows it says nothing about the next, which another server may answer: where that matters
+		// little, the cloud is asked.
 		if _, listed := k.objects[id]; !listed && !(made.shown && k.replaceable) {
 			k.insert(ours)
 		}
@@ -289,11 +295,13 @@ type sighting[T any] struct {
 	object T
 	known  bool
 	listed time.Time // when the list began that the copy is made of; zero when it is not to be trusted
-	// sought is since when an object that is not there is looked for, by whoever was the first: a list that began later says enough.
+	// sought is since when an object that is not there is looked for, by whoever was the first: a list that began later
+	// says enough.
 	sought uint64
 }
 
-// each visits the objects with these identities in the copy as it is, and those that are not there, and returns its revision.
+// each visits the objects with these identities in the copy as it is, and those that are not there, and returns its
+// revision.
 func (k *kind[T]) each(ids []string, visit func(id string, s sighting[T])) (revision uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

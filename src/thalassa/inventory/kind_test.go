@@ -49,7 +49,9 @@ func (s *shelf) emptyOnce() {
 }
 
 func (s *shelf) kind() *kind[object] {
-	return newKind("objects", s.list, func(o object) string { return o.id }, func(o object) []string { return []string{"key/" + o.key} })
+	return newKind("objects", s.list, func(o object) string {
+		return o.id
+	}, func(o object) []string { return []string{"key/" + o.key} })
 }
 
 // values are the values of all objects found, sorted.
@@ -137,7 +139,8 @@ func TestDoubtMakesTheNextReaderList(t *testing.T) {
 			t.Errorf("found %q with %d lists, want x with 2", got, s.lists)
 		}
 
-		// A list that was under way when the doubt arose is good for who came before the doubt, and for nobody after it.
+		// A list that was under way when the doubt arose is good for who came before the doubt, and for nobody after
+		// it.
 		s.set(object{"1", "a", "y"})
 		done := make(chan string)
 		go func() { done <- values(t, k, "key/a", Anew) }()
@@ -264,7 +267,9 @@ func BenchmarkFind(b *testing.B) {
 	for i := range 1000 {
 		s.objects = append(s.objects, object{fmt.Sprint(i), fmt.Sprint(i), ""})
 	}
-	k := newKind("objects", func(context.Context) ([]object, error) { return s.objects, nil }, func(o object) string { return o.id }, func(o object) []string { return []string{"key/" + o.key} })
+	k := newKind("objects", func(context.Context) ([]object, error) {
+		return s.objects, nil
+	}, func(o object) string { return o.id }, func(o object) []string { return []string{"key/" + o.key} })
 	for b.Loop() {
 		if _, err := k.find(b.Context(), "key/7", time.Hour); err != nil {
 			b.Fatal(err)

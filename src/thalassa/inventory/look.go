@@ -12,9 +12,11 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// MachineSince returns the machine with that identity from a list at most maxAge old. That there is none comes only from a complete list
-// that began at or after notBefore. A list that failed is not asked for again for a moment: thousands of nodes may ask in a row.
-func (i *Inventory) MachineSince(ctx context.Context, id string, maxAge time.Duration, notBefore time.Time) (m Machine, found bool, err error) {
+// MachineSince returns the machine with that identity from a list at most maxAge old. That there is none comes only
+// from a complete list that began at or after notBefore. A list that failed is not asked for again for a moment:
+// thousands of nodes may ask in a row.
+func (i *Inventory) MachineSince(ctx context.Context, id string, maxAge time.Duration,
+	notBefore time.Time) (m Machine, found bool, err error) {
 	if err := i.lookFailure.recent(); err != nil {
 		return Machine{}, false, err
 	}
@@ -40,7 +42,8 @@ func (k *kind[T]) findSince(ctx context.Context, key string, maxAge time.Duratio
 	return k.find(ctx, key, time.Since(notBefore))
 }
 
-// ListedWithSlug returns the machines with that slug from a list at most maxAge old, without another list when there is none.
+// ListedWithSlug returns the machines with that slug from a list at most maxAge old, without another list when there is
+// none.
 func (i *Inventory) ListedWithSlug(ctx context.Context, slug string, maxAge time.Duration) ([]Machine, error) {
 	if err := i.lookFailure.recent(); err != nil {
 		return nil, err
@@ -51,12 +54,12 @@ func (i *Inventory) ListedWithSlug(ctx context.Context, slug string, maxAge time
 // ErrElsewhere says of a machine that it exists in another VPC.
 var ErrElsewhere = errors.New("it is in another VPC")
 
-// newcomerInterval bounds how often machines are listed because a new node came: of those that join within seconds each would want a list
-// of its own.
+// newcomerInterval bounds how often machines are listed because a new node came: of those that join within seconds each
+// would want a list of its own.
 const newcomerInterval = time.Second
 
-// since returns once the copy is made of a list that began at or after notBefore, and begins one no sooner than interval after the one
-// before.
+// since returns once the copy is made of a list that began at or after notBefore, and begins one no sooner than
+// interval after the one before.
 func (k *kind[T]) since(ctx context.Context, notBefore time.Time, interval time.Duration) error {
 	for {
 		made := k.madeAt()
@@ -84,10 +87,12 @@ func rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// AskMachine asks the cloud for one machine by its identity, whatever lists say. That there is none is what the cloud says of exactly
-// that machine; the error is ErrElsewhere for one in another VPC.
+// AskMachine asks the cloud for one machine by its identity, whatever lists say. That there is none is what the cloud
+// says of exactly that machine; the error is ErrElsewhere for one in another VPC.
 func (i *Inventory) AskMachine(ctx context.Context, id string) (m Machine, found bool, err error) {
-	item, exists, err := getOne(ctx, i.cloud, iaas.MachineEndpoint, id, func(m machineItem) (machineItem, bool) { return m, true })
+	item, exists, err := getOne(ctx, i.cloud, iaas.MachineEndpoint, id, func(m machineItem) (machineItem, bool) {
+		return m, true
+	})
 	if err != nil || !exists {
 		return Machine{}, false, err
 	}
@@ -96,9 +101,12 @@ func (i *Inventory) AskMachine(ctx context.Context, id string) (m Machine, found
 	case m.Gone():
 		return m, false, nil
 	case item.VPC.Identity == "":
-		return Machine{}, false, fmt.Errorf("machine %s: %w: the answer contains no VPC; it is retried automatically; if the problem persists, ask the cloud's support", id, client.ErrMalformed)
+		return Machine{}, false, fmt.Errorf("machine %s: %w: the answer contains no VPC; it is retried "+
+			"automatically; if the problem persists, ask the cloud's support", id, client.ErrMalformed)
 	case item.VPC.Identity != i.vpc:
-		return Machine{}, false, fmt.Errorf("machine %s of VPC %s: %w, %s; set vpcIdentity in the cloud-config to the VPC of the cluster's machines", id, i.vpc, ErrElsewhere, item.VPC.Identity)
+		return Machine{}, false,
+			fmt.Errorf("machine %s of VPC %s: %w, %s; set vpcIdentity in the cloud-config to the VPC of the "+
+				"cluster's machines", id, i.vpc, ErrElsewhere, item.VPC.Identity)
 	}
 	return m, true, nil
 }

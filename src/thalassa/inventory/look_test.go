@@ -49,7 +49,8 @@ func TestMachineSince(t *testing.T) {
 	})
 }
 
-// TestMachinesListedSince: one list that began late enough serves all who wait, and there is no more than one a second of them.
+// TestMachinesListedSince: one list that began late enough serves all who wait, and there is no more than one a second
+// of them.
 func TestMachinesListedSince(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, emulator.Config{})
@@ -83,7 +84,8 @@ func TestMachinesListedSince(t *testing.T) {
 		<-time.After(time.Millisecond)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := w.MachinesListedSince(ctx, time.Now()); !errors.Is(err, context.Canceled) || w.calls("GET /v1/machines") != 0 {
+		if err := w.MachinesListedSince(ctx, time.Now()); !errors.Is(err, context.Canceled) ||
+			w.calls("GET /v1/machines") != 0 {
 			t.Errorf("of a caller that goes: %v", err)
 		}
 	})
@@ -93,12 +95,14 @@ func TestMachinesListedSince(t *testing.T) {
 func TestFailedLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, emulator.Config{})
-		if _, err := w.emulator.Inject(fault.Rule{Operation: "GET /v1/machines", Count: 1, Effect: fault.Effect{Kind: fault.Forbidden}}); err != nil {
+		if _, err := w.emulator.Inject(fault.Rule{Operation: "GET /v1/machines", Count: 1,
+			Effect: fault.Effect{Kind: fault.Forbidden}}); err != nil {
 			t.Fatal(err)
 		}
 		w.emulator.ResetCounters()
 		for range 1000 {
-			if _, found, err := w.MachineSince(t.Context(), "m-1", time.Minute, time.Now()); found || !errors.Is(err, client.ErrForbidden) {
+			if _, found, err := w.MachineSince(t.Context(), "m-1", time.Minute, time.Now()); found ||
+				!errors.Is(err, client.ErrForbidden) {
 				t.Fatalf("found %v, error %v", found, err)
 			}
 		}
@@ -114,12 +118,14 @@ func TestFailedLooks(t *testing.T) {
 func TestImpatientLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, emulator.Config{})
-		if _, err := w.emulator.Inject(fault.Rule{Operation: "GET /v1/machines", Count: 1, Effect: fault.Effect{Kind: fault.Latency, Delay: 10 * time.Second}}); err != nil {
+		if _, err := w.emulator.Inject(fault.Rule{Operation: "GET /v1/machines", Count: 1,
+			Effect: fault.Effect{Kind: fault.Latency, Delay: 10 * time.Second}}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, _, err := w.MachineSince(ctx, "m-1", time.Minute, time.Time{}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, _, err := w.MachineSince(ctx, "m-1", time.Minute, time.Time{}); !errors.Is(err,
+			context.DeadlineExceeded) {
 			t.Errorf("error %v, want that of the context", err)
 		}
 		if _, found, err := w.MachineSince(t.Context(), "m-1", time.Minute, time.Time{}); found || err != nil {

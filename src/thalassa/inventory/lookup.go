@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// lookup finds objects by what people write in annotations, and remembers what there is not: a reference to something unknown must not
-// list everything at every look.
+// lookup finds objects by what people write in annotations, and remembers what there is not: a reference to something
+// unknown must not list everything at every look.
 type lookup[T any] struct {
 	kind   *kind[T]
 	absent *recent // keys that were missing in a list that began after they were first missed, and in all since
@@ -19,8 +19,8 @@ func newLookup[T any](k *kind[T]) lookup[T] {
 	return lookup[T]{kind: k, absent: newRecent(absentMemory)}
 }
 
-// find returns the objects with the first of the keys that has any, from a list at most maxAge old. That there is none comes from a list
-// that began after it was first missed, whoever asked for that, and is remembered for MachineAge.
+// find returns the objects with the first of the keys that has any, from a list at most maxAge old. That there is none
+// comes from a list that began after it was first missed, whoever asked for that, and is remembered for MachineAge.
 func (l lookup[T]) find(ctx context.Context, keys []string, maxAge time.Duration) ([]T, error) {
 	arrived := l.kind.arrive()
 	if err := l.kind.refreshSince(ctx, maxAge, arrived); err != nil {
@@ -49,7 +49,8 @@ func (l lookup[T]) find(ctx context.Context, keys []string, maxAge time.Duration
 }
 
 // one is find for a reference that means one object. Kind is what it is called: "security group".
-func (l lookup[T]) one(ctx context.Context, kind, reference string, keys []string, maxAge time.Duration) (object T, found bool, err error) {
+func (l lookup[T]) one(ctx context.Context, kind, reference string, keys []string,
+	maxAge time.Duration) (object T, found bool, err error) {
 	if reference == "" || strings.Contains(reference, "/") {
 		return object, false, nil // no identity or slug, but perhaps a key of ours
 	}
@@ -58,7 +59,8 @@ func (l lookup[T]) one(ctx context.Context, kind, reference string, keys []strin
 	case err != nil || len(objects) == 0:
 		return object, false, err
 	case len(objects) > 1:
-		return object, false, fmt.Errorf("%s %q is the name of several objects: %s; use the identity of one", kind, reference, strings.Join(l.identities(objects), ", "))
+		return object, false, fmt.Errorf("%s %q is the name of several objects: %s; use the identity of one", kind,
+			reference, strings.Join(l.identities(objects), ", "))
 	}
 	return objects[0], true, nil
 }
@@ -72,8 +74,8 @@ func (l lookup[T]) identities(objects []T) []string {
 	return all
 }
 
-// knownAbsent says of something that a list which began at listed lacks whether no further one is needed to believe it: either it was
-// noted lately, or the list began since, and none showed it in between.
+// knownAbsent says of something that a list which began at listed lacks whether no further one is needed to believe it:
+// either it was noted lately, or the list began since, and none showed it in between.
 func knownAbsent(absent *recent, key string, listed time.Time) bool {
 	noted, known := absent.noted(key)
 	if known && listed.After(noted) {

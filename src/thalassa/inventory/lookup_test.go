@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestLookup: that something is not there takes a list of its own, unless that is known; what was found in between is no longer known to be
-// missing.
+// TestLookup: that something is not there takes a list of its own, unless that is known; what was found in between is
+// no longer known to be missing.
 func TestLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
@@ -17,7 +17,8 @@ func TestLookup(t *testing.T) {
 			before := s.lists
 			_, got, err := l.one(t.Context(), "object", reference, []string{reference, "key/" + reference}, maxAge)
 			if err != nil || got != found || s.lists-before != lists {
-				t.Errorf("%q: found %v, error %v, %d lists; want %v and %d", reference, got, err, s.lists-before, found, lists)
+				t.Errorf("%q: found %v, error %v, %d lists; want %v and %d", reference, got, err, s.lists-before, found,
+					lists)
 			}
 		}
 		look("1", time.Hour, false, 1)

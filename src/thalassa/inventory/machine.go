@@ -32,7 +32,8 @@ func (m Machine) Gone() bool {
 	return m.State == string(iaas.MachineStateDeleted)
 }
 
-// Machines returns all machines of the VPC, sorted by identity, from a list at most maxAge old, which it shares with all who read machines.
+// Machines returns all machines of the VPC, sorted by identity, from a list at most maxAge old, which it shares with
+// all who read machines.
 func (i *Inventory) Machines(ctx context.Context, maxAge time.Duration) ([]Machine, error) {
 	return i.machines.all(ctx, maxAge)
 }
@@ -70,7 +71,8 @@ type labelledItem struct {
 func (m machineItem) identity() string { return m.Identity }
 
 func (m machineItem) object() Machine {
-	machine := Machine{ID: m.Identity, Slug: m.Slug, State: strings.ToLower(m.State), Type: m.MachineType.Slug, Zone: m.Zone}
+	machine := Machine{ID: m.Identity, Slug: m.Slug, State: strings.ToLower(m.State), Type: m.MachineType.Slug,
+		Zone: m.Zone}
 	// One that is said to be deleted only by its status still has a state of its own, so it is not known to be gone.
 	if strings.EqualFold(m.Status.Status, string(iaas.MachineStateDeleted)) && !machine.Gone() {
 		machine.State = string(iaas.MachineStateDeleting)

@@ -16,8 +16,8 @@ type MachineType struct {
 	MemoryMiB int
 }
 
-// MachineTypeOf returns the machine type with that slug, from a list at most an hour old. That there is none is at most a minute old. A list
-// that failed is not asked for again for a moment.
+// MachineTypeOf returns the machine type with that slug, from a list at most an hour old. That there is none is at most
+// a minute old. A list that failed is not asked for again for a moment.
 func (i *Inventory) MachineTypeOf(ctx context.Context, slug string) (MachineType, bool, error) {
 	if err := i.typeFailure.recent(); err != nil {
 		return MachineType{}, false, err
@@ -41,9 +41,10 @@ func (i *Inventory) newMachineTypes() lookup[MachineType] {
 }
 
 func (i *Inventory) listMachineTypes(ctx context.Context) ([]MachineType, error) {
-	all, err := client.List(client.Optional(ctx), i.cloud, iaas.MachineTypeEndpoint, nil, func(m machineTypeItem) (MachineType, bool) {
-		return MachineType(m), true
-	})
+	all, err := client.List(client.Optional(ctx), i.cloud, iaas.MachineTypeEndpoint, nil,
+		func(m machineTypeItem) (MachineType, bool) {
+			return MachineType(m), true
+		})
 	return all, needing(err, "read machine types")
 }
 

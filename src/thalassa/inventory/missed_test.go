@@ -36,7 +36,8 @@ func TestMissedIsAskedFor(t *testing.T) {
 		s.set()
 		failure = errors.New("no answer")
 		<-time.After(time.Minute)
-		if found, err := k.find(t.Context(), "key/a", time.Second); err == nil || err.Error() != "asking for 1 of the objects, which the list lacks: no answer" {
+		if found, err := k.find(t.Context(), "key/a", time.Second); err == nil ||
+			err.Error() != "asking for 1 of the objects, which the list lacks: no answer" {
 			t.Errorf("found %v, error %v", found, err)
 		}
 		failure = nil
@@ -84,8 +85,8 @@ func TestWhatWeDeletedIsNotAskedFor(t *testing.T) {
 	})
 }
 
-// TestCreatedIsAskedForOnceShown: where a second one does little harm, and a list has shown what we created, the next one that lacks it is
-// checked at once. Before that no list is proof of anything, and nobody asks.
+// TestCreatedIsAskedForOnceShown: where a second one does little harm, and a list has shown what we created, the next
+// one that lacks it is checked at once. Before that no list is proof of anything, and nobody asks.
 func TestCreatedIsAskedForOnceShown(t *testing.T) {
 	made := object{"1", "a", "new"}
 	tests := map[string]struct {
@@ -153,8 +154,10 @@ func TestFewerThanExpectedTakesTwoLists(t *testing.T) {
 		s := &shelf{objects: []object{{"1", "a", "x"}}}
 		k := s.kind()
 		for _, look := range []struct{ expected, lists int }{{0, 1}, {1, 1}, {2, 2}, {2, 2}, {3, 2}} {
-			if found, err := k.findExpected(t.Context(), "key/a", time.Hour, look.expected); len(found) != 1 || err != nil || s.lists != look.lists {
-				t.Errorf("%d expected: found %v, error %v, %d lists; want %d", look.expected, found, err, s.lists, look.lists)
+			if found, err := k.findExpected(t.Context(), "key/a", time.Hour, look.expected); len(found) != 1 ||
+				err != nil || s.lists != look.lists {
+				t.Errorf("%d expected: found %v, error %v, %d lists; want %d", look.expected, found, err, s.lists,
+					look.lists)
 			}
 		}
 	})
@@ -201,14 +204,15 @@ func TestManyMissedAreListedAgain(t *testing.T) {
 			s.emptyOnce()
 			found, err := k.find(t.Context(), "key/a", Anew)
 			if len(found) != count || err != nil || s.lists != want.lists || len(asked) != want.asked {
-				t.Errorf("of %d: %d found, error %v, %d lists, %d asked for; want %+v", count, len(found), err, s.lists, len(asked), want)
+				t.Errorf("of %d: %d found, error %v, %d lists, %d asked for; want %+v", count, len(found), err, s.lists,
+					len(asked), want)
 			}
 		})
 	}
 }
 
-// TestMissedByTwoListsAreAskedForInTurns: no look takes for ever, none says that there is nothing before all were asked for, and none lists
-// once more for what two lists have lacked.
+// TestMissedByTwoListsAreAskedForInTurns: no look takes for ever, none says that there is nothing before all were asked
+// for, and none lists once more for what two lists have lacked.
 func TestMissedByTwoListsAreAskedForInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := shelfOf(2*askedAtMost + 1)
@@ -220,10 +224,12 @@ func TestMissedByTwoListsAreAskedForInTurns(t *testing.T) {
 		<-time.After(time.Minute)
 		for turn := 1; turn <= 2; turn++ {
 			if found, err := k.find(t.Context(), "key/a", time.Second); err == nil || len(asked) != turn*askedAtMost {
-				t.Errorf("turn %d: %d found, error %v, %d asked for; want an error and %d", turn, len(found), err, len(asked), turn*askedAtMost)
+				t.Errorf("turn %d: %d found, error %v, %d asked for; want an error and %d", turn, len(found), err,
+					len(asked), turn*askedAtMost)
 			}
 		}
-		if got := values(t, k, "key/a", time.Hour); got != "the only one that is left" || len(asked) != 2*askedAtMost+1 {
+		if got := values(t, k, "key/a", time.Hour); got != "the only one that is left" || len(asked) != 2*askedAtMost+
+			1 {
 			t.Errorf("found %q, %d asked for", got, len(asked))
 		}
 		if s.lists != 3 {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// patience is how old a list may be that says once more of a machine that it is not there. A node that has just joined is looked for in a
-// list of the last seconds; one whose machine has been missing for long costs no list of its own.
+// patience is how old a list may be that says once more of a machine that it is not there. A node that has just joined
+// is looked for in a list of the last seconds; one whose machine has been missing for long costs no list of its own.
 type patience struct {
 	mu     sync.Mutex
 	missed map[string]missing

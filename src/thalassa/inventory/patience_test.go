@@ -12,12 +12,14 @@ import (
 
 const listMachines = "GET /v1/machines"
 
-// TestMissingMachines: one that is new is found within seconds, and what has been missing for long costs no more than one list a minute,
-// however many look for it.
+// TestMissingMachines: one that is new is found within seconds, and what has been missing for long costs no more than
+// one list a minute, however many look for it.
 func TestMissingMachines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, emulator.Config{})
-		look := func(slug string) int { return len(must[[]Machine](w)(w.MachinesBySlug(t.Context(), slug, MachineAge))) }
+		look := func(slug string) int {
+			return len(must[[]Machine](w)(w.MachinesBySlug(t.Context(), slug, MachineAge)))
+		}
 		for i := range 100 {
 			look(fmt.Sprint("new-", i))
 		}
@@ -84,7 +86,8 @@ func TestMachinesElsewhere(t *testing.T) {
 		for range 3 {
 			for _, got := range [][2]string{
 				{w.VPCOfMachine(t.Context(), far), otherVPC}, {w.VPCOfSlug(t.Context(), "far"), otherVPC},
-				{w.VPCOfMachine(t.Context(), near), ""}, {w.VPCOfSlug(t.Context(), "near"), ""}, {w.VPCOfSlug(t.Context(), "none"), ""},
+				{w.VPCOfMachine(t.Context(), near), ""}, {w.VPCOfSlug(t.Context(), "near"), ""},
+				{w.VPCOfSlug(t.Context(), "none"), ""},
 			} {
 				if got[0] != got[1] {
 					t.Errorf("VPC %q, want %q", got[0], got[1])
@@ -115,7 +118,8 @@ func TestMachinesElsewhere(t *testing.T) {
 	})
 }
 
-// TestElsewhereIsForgotten: where a machine is that is not here is better than nothing for an hour, and then it is not known any more.
+// TestElsewhereIsForgotten: where a machine is that is not here is better than nothing for an hour, and then it is not
+// known any more.
 func TestElsewhereIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElsewhere()
@@ -169,7 +173,8 @@ func TestMachineTypes(t *testing.T) {
 // TestLabelsOfMachines: only those with a wanted prefix are kept, and without one none is, however a machine is read.
 func TestLabelsOfMachines(t *testing.T) {
 	w := newWorld(t, emulator.Config{})
-	id := must[string](w)(w.emulator.AddMachine(emulator.MachineSpec{Name: "a", Labels: map[string]string{"node/team": "shop", "other": "x"}}))
+	id := must[string](w)(w.emulator.AddMachine(emulator.MachineSpec{Name: "a",
+		Labels: map[string]string{"node/team": "shop", "other": "x"}}))
 	for _, prefixes := range [][]string{nil, {"node/"}} {
 		w.restart()
 		w.prefixes = prefixes

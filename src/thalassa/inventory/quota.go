@@ -37,14 +37,17 @@ func (q *quotaReader) read(ctx context.Context) ([]Quota, error) {
 	return found, err
 }
 
-// Quotas returns the organisation's quotas, sorted by service and name, at most a minute old. One call a minute is made at most, also when it fails.
+// Quotas returns the organisation's quotas, sorted by service and name, at most a minute old. One call a minute is made
+// at most, also when it fails.
 func (i *Inventory) Quotas(ctx context.Context) ([]Quota, error) {
 	return i.quotas.all(ctx, quotaAge)
 }
 
 func (i *Inventory) newQuotas() *kind[Quota] {
 	reader := &quotaReader{list: i.listQuotas}
-	return newKind("quotas", reader.read, func(q Quota) string { return q.Service + "/" + q.Name }, func(Quota) []string { return nil })
+	return newKind("quotas", reader.read, func(q Quota) string {
+		return q.Service + "/" + q.Name
+	}, func(Quota) []string { return nil })
 }
 
 func (i *Inventory) listQuotas(ctx context.Context) ([]Quota, error) {

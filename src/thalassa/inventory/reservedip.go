@@ -47,9 +47,10 @@ func (i *Inventory) newReservedIPs() lookup[ReservedIP] {
 	return newLookup(k)
 }
 
-// ReservedIP returns the reserved IP of the VPC's region with that identity, slug or address, from a list at most maxAge old. "Not found"
-// comes from a list that began after it was first missed, and is remembered for a minute.
-func (i *Inventory) ReservedIP(ctx context.Context, ref string, maxAge time.Duration) (ip ReservedIP, found bool, err error) {
+// ReservedIP returns the reserved IP of the VPC's region with that identity, slug or address, from a list at most
+// maxAge old. "Not found" comes from a list that began after it was first missed, and is remembered for a minute.
+func (i *Inventory) ReservedIP(ctx context.Context, ref string,
+	maxAge time.Duration) (ip ReservedIP, found bool, err error) {
 	keys := []string{ref, slugKey(ref)}
 	if address, err := netip.ParseAddr(ref); err == nil {
 		keys = append(keys, addressKey(address.Unmap()))
@@ -63,14 +64,16 @@ func (i *Inventory) listReservedIPs(ctx context.Context) ([]ReservedIP, error) {
 		return nil, err
 	}
 	inRegion := &filters.FilterKeyValue{Key: filters.FilterRegion, Value: vpc.Region}
-	all, err := client.List(client.Optional(ctx), i.cloud, iaas.ReservedIPEndpoint, []filters.Filter{inRegion}, func(r reservedIPItem) (ReservedIP, bool) {
-		return r.object(), (r.Region.Slug == "" || r.Region.Slug == vpc.Region) && !strings.EqualFold(r.Status, statusDeleted)
-	})
+	all, err := client.List(client.Optional(ctx), i.cloud, iaas.ReservedIPEndpoint, []filters.Filter{inRegion},
+		func(r reservedIPItem) (ReservedIP, bool) {
+			return r.object(), (r.Region.Slug == "" || r.Region.Slug == vpc.Region) &&
+				!strings.EqualFold(r.Status, statusDeleted)
+		})
 	return all, needing(err, "read reserved IPs")
 }
 
-// moveReservedIP makes the copy show what a write to a load balancer did: it had one reserved IP before, and has the other now; "" is
-// none.
+// moveReservedIP makes the copy show what a write to a load balancer did: it had one reserved IP before, and has the
+// other now; "" is none.
 func (i *Inventory) moveReservedIP(balancer, before, now string) {
 	if before == now {
 		return

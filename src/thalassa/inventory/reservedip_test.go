@@ -30,12 +30,14 @@ func TestReservedIPsAreFound(t *testing.T) {
 		w := newWorld(t, emulator.Config{Switches: emulator.Switches{IgnoredFilters: ignored}})
 		id, far := w.reserve("Ingress", emulator.DefaultRegion), w.reserve("far", otherRegion)
 		ip := w.ip(id, time.Hour)
-		if ip.Slug != "ingress" || ip.Name != "Ingress" || ip.Region != emulator.DefaultRegion || ip.Status != ReservedIPAvailable || len(ip.Addresses) != 1 || ip.AttachedTo != "" {
+		if ip.Slug != "ingress" || ip.Name != "Ingress" || ip.Region != emulator.DefaultRegion ||
+			ip.Status != ReservedIPAvailable || len(ip.Addresses) != 1 || ip.AttachedTo != "" {
 			t.Errorf("reserved IP %+v", ip)
 		}
 		address := ip.Addresses[0].String()
 		for ref, want := range map[string]bool{
-			"ingress": true, address: true, "::ffff:" + address: true, "Ingress": false, far: false, "far": false, "203.0.113.1": false, "": false, "address/" + address: false,
+			"ingress": true, address: true, "::ffff:" + address: true, "Ingress": false, far: false, "far": false,
+			"203.0.113.1": false, "": false, "address/" + address: false,
 		} {
 			got, found, err := w.ReservedIP(t.Context(), ref, time.Hour)
 			if err != nil || found != want || (found && got.ID != id) {
@@ -86,7 +88,8 @@ func TestReservedIPMoves(t *testing.T) {
 			t.Errorf("%s: %s is %s, attached to %s %q", what, ref, status, kind, balancer)
 		}
 		copied := w.ip(ref, time.Hour)
-		if listed := w.ip(ref, Anew); listed.Status != copied.Status || listed.AttachedTo != copied.AttachedTo || listed.AttachedKind != copied.AttachedKind {
+		if listed := w.ip(ref, Anew); listed.Status != copied.Status || listed.AttachedTo != copied.AttachedTo ||
+			listed.AttachedKind != copied.AttachedKind {
 			t.Errorf("%s: the copy says %+v, the cloud %+v", what, copied, listed)
 		}
 	}
@@ -120,7 +123,8 @@ func TestDeletedReservedIPIsGone(t *testing.T) {
 
 func TestReservedIPItem(t *testing.T) {
 	item := reservedIPItem{Identity: "rip-1", Status: "Available", IPv4: "192.0.2.1", IPv6: "2001:db8::1"}
-	if ip := item.object(); ip.Status != ReservedIPAvailable || len(ip.Addresses) != 2 || ip.Addresses[1] != netip.MustParseAddr("2001:db8::1") {
+	if ip := item.object(); ip.Status != ReservedIPAvailable || len(ip.Addresses) != 2 ||
+		ip.Addresses[1] != netip.MustParseAddr("2001:db8::1") {
 		t.Errorf("%+v", ip)
 	}
 	item = reservedIPItem{Identity: "rip-1", IPv4: "soon"}

@@ -32,7 +32,8 @@ type Route struct {
 	Gateway netip.Addr
 }
 
-// routing is a route table without its routes, or one of its routes: one list shows both, and each is written on its own.
+// routing is a route table without its routes, or one of its routes: one list shows both, and each is written on its
+// own.
 type routing struct {
 	table   RouteTable // of a route: only its identity
 	route   Route
@@ -52,13 +53,14 @@ func (r routing) id() string {
 // newRouting prepares the copy of all route tables and their routes, which is made when somebody asks for it.
 func (i *Inventory) newRouting() *kind[routing] {
 	k := newKind("route tables", i.listRouting, routing.id, func(routing) []string { return []string{allRouting} })
-	// The pods of a node must not wait because somebody removed its route soon. Two routes to the same place are as good as one.
+	// The pods of a node must not wait because somebody removed its route soon. Two routes to the same place are as
+	// good as one.
 	k.ask, k.replaceable = i.askRouting, true
 	return k
 }
 
-// RouteTables returns all route tables of the VPC with their routes, sorted by identity, from a list at most maxAge old. What a list shows
-// no more, and was not removed by us, is asked for before it counts as gone.
+// RouteTables returns all route tables of the VPC with their routes, sorted by identity, from a list at most maxAge
+// old. What a list shows no more, and was not removed by us, is asked for before it counts as gone.
 func (i *Inventory) RouteTables(ctx context.Context, maxAge time.Duration) ([]RouteTable, error) {
 	all, err := i.routing.find(ctx, allRouting, maxAge)
 	if err != nil {
@@ -84,9 +86,10 @@ func (i *Inventory) RouteTables(ctx context.Context, maxAge time.Duration) ([]Ro
 
 func (i *Inventory) listRouting(ctx context.Context) ([]routing, error) {
 	ctx = client.Optional(ctx)
-	items, err := client.List(ctx, i.cloud, iaas.RouteTableEndpoint, []filters.Filter{i.inVPC()}, func(t routeTableItem) (routeTableItem, bool) {
-		return t, i.mayHave(t.VPC)
-	})
+	items, err := client.List(ctx, i.cloud, iaas.RouteTableEndpoint, []filters.Filter{i.inVPC()},
+		func(t routeTableItem) (routeTableItem, bool) {
+			return t, i.mayHave(t.VPC)
+		})
 	if err != nil {
 		return nil, needing(err, "read route tables")
 	}
@@ -107,8 +110,8 @@ func (i *Inventory) listRouting(ctx context.Context) ([]routing, error) {
 	return all, nil
 }
 
-// homely are the tables of this VPC. One that is listed without its VPC is read by its identity: a cloud that ignores the filter would show
-// those of other VPCs, whose routes nobody may touch.
+// homely are the tables of this VPC. One that is listed without its VPC is read by its identity: a cloud that ignores
+// the filter would show those of other VPCs, whose routes nobody may touch.
 func (i *Inventory) homely(ctx context.Context, items []routeTableItem) ([]routeTableItem, error) {
 	var home []routeTableItem
 	for _, item := range items {
@@ -126,22 +129,28 @@ func (i *Inventory) homely(ctx context.Context, items []routeTableItem) ([]route
 	return home, nil
 }
 
-// showAll says whether a list shows routes and subnets, and not only tables: when it shows none, there may be some. Which of the two the
-// cloud does is not documented.
+// showAll says whether a list shows routes and subnets, and not only tables: when it shows none, there may be some.
+// Which of the two the cloud does is not documented.
 func showAll(items []routeTableItem) bool {
 	return slices.ContainsFunc(items, func(t routeTableItem) bool { return len(t.Routes) > 0 }) &&
 		slices.ContainsFunc(items, func(t routeTableItem) bool { return len(t.Subnets) > 0 })
 }
 
 func (i *Inventory) getRouteTable(ctx context.Context, id string) (routeTableItem, error) {
-	item, exists, err := getOne(client.Optional(ctx), i.cloud, iaas.RouteTableEndpoint, url.PathEscape(id), func(t routeTableItem) (routeTableItem, bool) { return t, true })
+	item, exists, err := getOne(client.Optional(ctx), i.cloud, iaas.RouteTableEndpoint, url.PathEscape(id),
+		func(t routeTableItem) (routeTableItem, bool) {
+			return t, true
+		})
 	switch {
 	case err != nil:
 		return item, needing(err, "read route tables")
 	case exists && item.VPC.Identity == "":
-		return item, fmt.Errorf("reading route table %s: the cloud does not show which VPC it is of: %w; if that lasts, ask its support", id, client.ErrMalformed)
+		return item,
+			fmt.Errorf("reading route table %s: the cloud does not show which VPC it is of: %w; if that lasts, ask "+
+				"its support", id, client.ErrMalformed)
 	case !exists:
-		return item, fmt.Errorf("reading route table %s, which was listed: %w; it is retried automatically", id, client.ErrNotFound)
+		return item, fmt.Errorf("reading route table %s, which was listed: %w; it is retried automatically", id,
+			client.ErrNotFound)
 	}
 	return item, nil
 }
@@ -155,14 +164,18 @@ func (i *Inventory) askRouting(ctx context.Context, id string) (routing, bool, e
 			return routing{table: t.object()}, i.mayHave(t.VPC)
 		})
 	}
-	return getOne(ctx, i.cloud, routesOf(table), route, func(r routeItem) (routing, bool) { return routeIn(table, r.object()), true })
+	return getOne(ctx, i.cloud, routesOf(table), route, func(r routeItem) (routing, bool) {
+		return routeIn(table, r.object()), true
+	})
 }
 
-// TakenAddresses are those of all network interfaces of all machines in the VPC, by a list that begins now. It is read for nobody else.
+// TakenAddresses are those of all network interfaces of all machines in the VPC, by a list that begins now. It is read
+// for nobody else.
 func (i *Inventory) TakenAddresses(ctx context.Context) (map[netip.Addr]bool, error) {
-	all, err := client.List(ctx, i.cloud, iaas.MachineEndpoint, []filters.Filter{i.inVPC()}, func(m machineItem) (machineItem, bool) {
-		return m, !m.object().Gone()
-	})
+	all, err := client.List(ctx, i.cloud, iaas.MachineEndpoint, []filters.Filter{i.inVPC()},
+		func(m machineItem) (machineItem, bool) {
+			return m, !m.object().Gone()
+		})
 	if err != nil {
 		return nil, fmt.Errorf("listing the addresses of machines: %w", err)
 	}
@@ -264,7 +277,8 @@ func (b routeBody) complete() bool {
 	return b.objects() == 1 || b.objects() == 0 && b.Address != ""
 }
 
-// object is the route. An address counts only where it is all that it leads to: a cloud may show that of an object as well.
+// object is the route. An address counts only where it is all that it leads to: a cloud may show that of an object as
+// well.
 func (r routeItem) object() Route {
 	route := Route{ID: r.Identity}
 	if destination, err := netip.ParsePrefix(r.Destination); err == nil {

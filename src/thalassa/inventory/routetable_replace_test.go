@@ -50,14 +50,16 @@ func (r rewritten) RoundTrip(request *http.Request) (*http.Response, error) {
 func (w *world) behind(change func(request *http.Request, answer any) any) {
 	w.Helper()
 	api, err := client.New(client.Options{
-		Endpoint: "http://cloud.test", Organisation: emulator.DefaultOrganisationSlug, Network: rewritten{w.emulator.Transport(), change},
+		Endpoint: "http://cloud.test", Organisation: emulator.DefaultOrganisationSlug,
+		Network: rewritten{w.emulator.Transport(), change},
 		Secrets: client.Secrets{Credentials: client.Credentials{PersonalAccessToken: emulator.DefaultToken}},
 	})
 	w.ok(err)
 	w.Inventory = New(api, Scope{VPC: emulator.DefaultVPC})
 }
 
-// TestReplacedRoutesAreKept: what a table was given is in the copy although lists are behind, whatever the write is answered with.
+// TestReplacedRoutesAreKept: what a table was given is in the copy although lists are behind, whatever the write is
+// answered with.
 func TestReplacedRoutesAreKept(t *testing.T) {
 	const read = "GET /v1/route-tables/{id}"
 	answers := map[string]struct {
@@ -89,7 +91,9 @@ func TestReplacedRoutesAreKept(t *testing.T) {
 				<-time.After(time.Minute)
 				w.calls("")
 				w.disturb(listTables, 0, fault.Effect{Kind: fault.Stale, Delay: 20 * time.Second})
-				added := map[netip.Prefix]netip.Addr{netip.MustParsePrefix("10.244.1.0/24"): netip.MustParseAddr("10.0.0.5"), netip.MustParsePrefix("10.244.2.0/24"): netip.MustParseAddr("10.0.0.6")}
+				added :=
+					map[netip.Prefix]netip.Addr{netip.MustParsePrefix("10.244.1.0/24"): netip.MustParseAddr("10.0.0.5"),
+						netip.MustParsePrefix("10.244.2.0/24"): netip.MustParseAddr("10.0.0.6")}
 				w.ok(w.ReplaceRoutes(t.Context(), table, func(Route) bool { return false }, added))
 				if reads := w.calls(read); reads != tt.reads {
 					t.Errorf("the table is read %d times, want %d", reads, tt.reads)
@@ -101,7 +105,8 @@ func TestReplacedRoutesAreKept(t *testing.T) {
 				if lists := w.calls(listTables); lists != 0 {
 					t.Errorf("%d lists although all is known", lists)
 				}
-				if got := w.ways(table, Anew); !strings.Contains(got, "10.244.1.0/24 by 10.0.0.5") || !strings.Contains(got, "10.244.2.0/24 by 10.0.0.6") {
+				if got := w.ways(table, Anew); !strings.Contains(got, "10.244.1.0/24 by 10.0.0.5") ||
+					!strings.Contains(got, "10.244.2.0/24 by 10.0.0.6") {
 					t.Errorf("routes by a list that is behind: %q", got)
 				}
 			})

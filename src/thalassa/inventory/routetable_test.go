@@ -80,7 +80,8 @@ func TestRoutesAreKept(t *testing.T) {
 			t.Errorf("routes %q", got)
 		}
 		w.route(table, "10.244.2.0/24", "10.0.0.6")
-		w.ok(w.ChangeRoute(t.Context(), table, w.routeID(table, "10.244.1.0/24"), netip.MustParsePrefix("10.244.1.0/24"), netip.MustParseAddr("10.0.0.7")))
+		w.ok(w.ChangeRoute(t.Context(), table, w.routeID(table, "10.244.1.0/24"),
+			netip.MustParsePrefix("10.244.1.0/24"), netip.MustParseAddr("10.0.0.7")))
 		want := "10.244.1.0/24 by 10.0.0.7, 10.244.2.0/24 by 10.0.0.6"
 		if got := w.ways(table, time.Hour); got != want {
 			t.Errorf("routes %q, want %q", got, want)
@@ -111,8 +112,10 @@ func TestTablesAreThoseOfTheVPC(t *testing.T) {
 		for _, table := range tables {
 			subnets := slices.Sorted(slices.Values(table.Subnets))
 			switch {
-			case table.ID == side && table.Slug == "side" && table.Name == "Side" && !table.Default && len(subnets) == 0:
-			case table.Default && slices.Equal(subnets, slices.Sorted(slices.Values([]string{emulator.DefaultSubnet, otherSubnet}))):
+			case table.ID == side && table.Slug == "side" && table.Name == "Side" && !table.Default &&
+				len(subnets) == 0:
+			case table.Default &&
+				slices.Equal(subnets, slices.Sorted(slices.Values([]string{emulator.DefaultSubnet, otherSubnet}))):
 			default:
 				t.Errorf("%+v: table %+v", switches, table)
 			}
@@ -120,7 +123,8 @@ func TestTablesAreThoseOfTheVPC(t *testing.T) {
 	}
 }
 
-// TestRoutesThatListsLack are asked for before they count as gone, and what was just made is there although a list does not show it.
+// TestRoutesThatListsLack are asked for before they count as gone, and what was just made is there although a list does
+// not show it.
 func TestRoutesThatListsLack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, emulator.Config{})
@@ -136,7 +140,8 @@ func TestRoutesThatListsLack(t *testing.T) {
 		}
 		gone := w.routeID(table, "10.244.2.0/24")
 		w.ok(client.Delete(t.Context(), w.Inventory.cloud, routesOf(table)+"/"+gone))
-		if got := w.ways(table, Anew); strings.Contains(got, "10.244.2.0/24") || !strings.Contains(got, "10.244.3.0/24") {
+		if got := w.ways(table, Anew); strings.Contains(got, "10.244.2.0/24") ||
+			!strings.Contains(got, "10.244.3.0/24") {
 			t.Errorf("after one was removed by hand: %q", got)
 		}
 		w.disturb(listTables, 1, fault.Effect{Kind: fault.Stale, Delay: time.Second})
@@ -153,7 +158,8 @@ func TestRoutesThatListsLack(t *testing.T) {
 	})
 }
 
-// TestRoutesAfterRefusals: after a write that may have happened, or was refused because the copy is wrong, the next reader lists.
+// TestRoutesAfterRefusals: after a write that may have happened, or was refused because the copy is wrong, the next
+// reader lists.
 func TestRoutesAfterRefusals(t *testing.T) {
 	tests := map[string]struct {
 		effect fault.Effect
@@ -171,11 +177,13 @@ func TestRoutesAfterRefusals(t *testing.T) {
 				table := w.defaultTable()
 				w.route(table, "10.244.1.0/24", "10.0.0.5")
 				w.disturb("POST *", 20, tt.effect)
-				err := w.CreateRoute(t.Context(), table, netip.MustParsePrefix("10.244.2.0/24"), netip.MustParseAddr("10.0.0.5"))
+				err := w.CreateRoute(t.Context(), table, netip.MustParsePrefix("10.244.2.0/24"),
+					netip.MustParseAddr("10.0.0.5"))
 				if err == nil {
 					t.Fatal("a write that was disturbed succeeded")
 				}
-				if needs := strings.Contains(err.Error(), "the permission to write route tables"); needs != (name == "forbidden") {
+				if needs := strings.Contains(err.Error(),
+					"the permission to write route tables"); needs != (name == "forbidden") {
 					t.Errorf("error %v", err)
 				}
 				w.calls("")
@@ -189,7 +197,8 @@ func TestRoutesAfterRefusals(t *testing.T) {
 	w := newWorld(t, emulator.Config{})
 	table := w.defaultTable()
 	w.ok(w.DeleteRoute(t.Context(), table, "rte-gone"))
-	if err := w.ChangeRoute(t.Context(), table, "rte-gone", netip.MustParsePrefix("10.244.2.0/24"), netip.MustParseAddr("10.0.0.5")); !errors.Is(err, client.ErrNotFound) {
+	if err := w.ChangeRoute(t.Context(), table, "rte-gone", netip.MustParsePrefix("10.244.2.0/24"),
+		netip.MustParseAddr("10.0.0.5")); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("changing a route that is gone: %v", err)
 	}
 }
@@ -198,14 +207,16 @@ func TestRoutesAfterRefusals(t *testing.T) {
 func TestAllRoutesAreReplaced(t *testing.T) {
 	w := newWorld(t, emulator.Config{})
 	table := w.defaultTable()
-	w.post(iaas.NatGatewayEndpoint, iaas.CreateVpcNatGateway{Name: "n", SubnetIdentity: emulator.DefaultSubnet, ConfigureDefaultRoute: true})
+	w.post(iaas.NatGatewayEndpoint, iaas.CreateVpcNatGateway{Name: "n", SubnetIdentity: emulator.DefaultSubnet,
+		ConfigureDefaultRoute: true})
 	w.route(table, "10.99.0.0/16", "10.0.0.9")
 	w.route(table, "10.244.1.0/24", "10.0.0.5")
 	pods := netip.MustParsePrefix("10.244.0.0/16")
 	stays := func(r Route) bool { return !pods.Contains(r.Destination.Addr()) }
 	added := map[netip.Prefix]netip.Addr{netip.MustParsePrefix("10.244.2.0/24"): netip.MustParseAddr("10.0.0.6")}
 	w.ok(w.ReplaceRoutes(t.Context(), table, stays, added))
-	if got := w.ways(table, time.Hour); got != "0.0.0.0/0 by invalid IP, 10.244.2.0/24 by 10.0.0.6, 10.99.0.0/16 by 10.0.0.9" {
+	if got := w.ways(table,
+		time.Hour); got != "0.0.0.0/0 by invalid IP, 10.244.2.0/24 by 10.0.0.6, 10.99.0.0/16 by 10.0.0.9" {
 		t.Errorf("routes %q", got)
 	}
 	w.ok(w.ReplaceRoutes(t.Context(), table, func(Route) bool { return false }, nil))
@@ -221,7 +232,8 @@ func TestAllRoutesAreReplaced(t *testing.T) {
 func TestAddressesOfMachines(t *testing.T) {
 	w := newWorld(t, emulator.Config{})
 	var ids []string
-	for _, spec := range []emulator.MachineSpec{{Name: "a"}, {Name: "b", Subnet: otherSubnet}, {Name: "c", Subnet: farSubnet}} {
+	for _, spec := range []emulator.MachineSpec{{Name: "a"}, {Name: "b", Subnet: otherSubnet},
+		{Name: "c", Subnet: farSubnet}} {
 		ids = append(ids, must[string](w)(w.emulator.AddMachine(spec)))
 	}
 	taken, err := w.TakenAddresses(t.Context())
@@ -244,13 +256,16 @@ func TestAddressesOfMachines(t *testing.T) {
 func TestRouteBodies(t *testing.T) {
 	ours, theirs, record := bodies(t)
 	destination, gateway := netip.MustParsePrefix("10.244.1.0/24"), netip.MustParseAddr("10.0.0.5")
-	if err := errors.Join(ours.CreateRoute(t.Context(), "rtb-1", destination, gateway), ours.ChangeRoute(t.Context(), "rtb-1", "rte-1", destination, gateway)); err != nil {
+	if err := errors.Join(ours.CreateRoute(t.Context(), "rtb-1", destination, gateway),
+		ours.ChangeRoute(t.Context(), "rtb-1", "rte-1", destination, gateway)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := theirs.CreateRouteTableRoute(t.Context(), "rtb-1", iaas.CreateRouteTableRoute{DestinationCidrBlock: "10.244.1.0/24", GatewayAddress: "10.0.0.5"}); err != nil {
+	if _, err := theirs.CreateRouteTableRoute(t.Context(), "rtb-1",
+		iaas.CreateRouteTableRoute{DestinationCidrBlock: "10.244.1.0/24", GatewayAddress: "10.0.0.5"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := theirs.UpdateRouteTableRoute(t.Context(), "rtb-1", "rte-1", iaas.UpdateRouteTableRoute{DestinationCidrBlock: "10.244.1.0/24", GatewayAddress: "10.0.0.5"}); err != nil {
+	if _, err := theirs.UpdateRouteTableRoute(t.Context(), "rtb-1", "rte-1",
+		iaas.UpdateRouteTableRoute{DestinationCidrBlock: "10.244.1.0/24", GatewayAddress: "10.0.0.5"}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2 {
@@ -325,7 +340,8 @@ func TestRouteToAnObjectSurvivesReplacement(t *testing.T) {
 	w := newWorld(t, emulator.Config{})
 	w.restartBy(objectsOnly{w.emulator.Transport()})
 	table := w.defaultTable()
-	nat := w.post(iaas.NatGatewayEndpoint, iaas.CreateVpcNatGateway{Name: "n", SubnetIdentity: emulator.DefaultSubnet, ConfigureDefaultRoute: true})
+	nat := w.post(iaas.NatGatewayEndpoint, iaas.CreateVpcNatGateway{Name: "n", SubnetIdentity: emulator.DefaultSubnet,
+		ConfigureDefaultRoute: true})
 	w.ok(w.ReplaceRoutes(t.Context(), table, func(Route) bool { return true }, nil))
 	w.restart()
 	item := must[routeTableItem](w)(w.getRouteTable(t.Context(), table))

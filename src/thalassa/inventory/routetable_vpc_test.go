@@ -12,8 +12,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// TestTablesListedWithoutTheirVPC are read one by one: those of other VPCs are nobody's business, also where the cloud ignores the filter.
-// Where it does not even show the VPC then, nothing is known.
+// TestTablesListedWithoutTheirVPC are read one by one: those of other VPCs are nobody's business, also where the cloud
+// ignores the filter. Where it does not even show the VPC then, nothing is known.
 func TestTablesListedWithoutTheirVPC(t *testing.T) {
 	hide := func(table any) {
 		if shown, is := table.(map[string]any); is {

@@ -10,10 +10,11 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// CreateRoute adds a route to a route table. What the cloud answers with is not documented: where it does not show the route, the next
-// reader lists anew.
+// CreateRoute adds a route to a route table. What the cloud answers with is not documented: where it does not show the
+// route, the next reader lists anew.
 func (i *Inventory) CreateRoute(ctx context.Context, table string, destination netip.Prefix, gateway netip.Addr) error {
-	answer, err := client.Post[client.Ignored](client.Optional(ctx), i.cloud, routesOf(table), bodyTo(destination, gateway))
+	answer, err := client.Post[client.Ignored](client.Optional(ctx), i.cloud, routesOf(table),
+		bodyTo(destination, gateway))
 	if err != nil {
 		return i.routeRefused(err)
 	}
@@ -27,7 +28,8 @@ func (i *Inventory) CreateRoute(ctx context.Context, table string, destination n
 }
 
 // ChangeRoute makes a route of a route table lead to another address.
-func (i *Inventory) ChangeRoute(ctx context.Context, table, id string, destination netip.Prefix, gateway netip.Addr) error {
+func (i *Inventory) ChangeRoute(ctx context.Context, table, id string, destination netip.Prefix,
+	gateway netip.Addr) error {
 	body := bodyTo(destination, gateway)
 	if _, err := client.Put[client.Ignored](client.Optional(ctx), i.cloud, routesOf(table)+"/"+id, body); err != nil {
 		return i.routeRefused(err)
@@ -36,7 +38,8 @@ func (i *Inventory) ChangeRoute(ctx context.Context, table, id string, destinati
 	return nil
 }
 
-// DeleteRoute removes a route of a route table. One that is gone is a success, which the next reader sees confirmed by a list.
+// DeleteRoute removes a route of a route table. One that is gone is a success, which the next reader sees confirmed by
+// a list.
 func (i *Inventory) DeleteRoute(ctx context.Context, table, id string) error {
 	err := client.Delete(client.Optional(ctx), i.cloud, routesOf(table)+"/"+id)
 	if err != nil && !isGone(err) {
@@ -49,10 +52,11 @@ func (i *Inventory) DeleteRoute(ctx context.Context, table, id string) error {
 	return nil
 }
 
-// ReplaceRoutes makes the routes of a route table those that it has and that stay, and new ones, in one write. What it has is read just
-// before, so that what others write at the same moment is lost: it is for tables that nobody else writes to. The error is an ErrMalformed when
-// one that stays cannot be written again as it is.
-func (i *Inventory) ReplaceRoutes(ctx context.Context, table string, stays func(Route) bool, added map[netip.Prefix]netip.Addr) error {
+// ReplaceRoutes makes the routes of a route table those that it has and that stay, and new ones, in one write. What it
+// has is read just before, so that what others write at the same moment is lost: it is for tables that nobody else
+// writes to. The error is an ErrMalformed when one that stays cannot be written again as it is.
+func (i *Inventory) ReplaceRoutes(ctx context.Context, table string, stays func(Route) bool,
+	added map[netip.Prefix]netip.Addr) error {
 	current, err := i.getRouteTable(ctx, table)
 	if err != nil {
 		return err
@@ -62,7 +66,8 @@ func (i *Inventory) ReplaceRoutes(ctx context.Context, table string, stays func(
 		if stays(route.object()) {
 			body := route.body()
 			if !body.complete() {
-				return fmt.Errorf("replacing the routes of route table %s at once: the cloud does not show where its route to %s leads, which would be lost: %w", table, route.Destination, client.ErrMalformed)
+				return fmt.Errorf("replacing the routes of route table %s at once: the cloud does not show where its "+
+					"route to %s leads, which would be lost: %w", table, route.Destination, client.ErrMalformed)
 			}
 			bodies = append(bodies, body)
 		}
@@ -82,8 +87,9 @@ func (i *Inventory) ReplaceRoutes(ctx context.Context, table string, stays func(
 	return nil
 }
 
-// noteReplaced puts the routes that a table was given into the copy, so that a list which is behind does not hide them. They come from the
-// answer, or, where that does not show them, from the table itself. If neither has them, the next reader lists.
+// noteReplaced puts the routes that a table was given into the copy, so that a list which is behind does not hide them.
+// They come from the answer, or, where that does not show them, from the table itself. If neither has them, the next
+// reader lists.
 func (i *Inventory) noteReplaced(ctx context.Context, table string, answer []byte, added map[netip.Prefix]netip.Addr) {
 	var routes []routeItem
 	if json.Unmarshal(answer, &routes) != nil || !showRoutes(routes, added) {
@@ -120,8 +126,8 @@ func bodyTo(destination netip.Prefix, gateway netip.Addr) routeBody {
 	return routeBody{Destination: destination.String(), Address: gateway.String()}
 }
 
-// routeRefused passes the error of a write on, and does not trust the copy any more when it may be wrong: that a destination is taken may
-// be told as any refusal.
+// routeRefused passes the error of a write on, and does not trust the copy any more when it may be wrong: that a
+// destination is taken may be told as any refusal.
 func (i *Inventory) routeRefused(err error) error {
 	if doubtful(err) || errors.Is(err, client.ErrBadRequest) {
 		i.routing.distrust()

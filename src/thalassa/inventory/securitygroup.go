@@ -53,7 +53,9 @@ type securityGroups struct {
 
 // newSecurityGroups prepares the copy of all security groups, which is made when somebody asks for one.
 func (i *Inventory) newSecurityGroups() securityGroups {
-	k := newKind("security groups", i.listSecurityGroups, func(g SecurityGroup) string { return g.ID }, i.securityGroupKeys)
+	k := newKind("security groups", i.listSecurityGroups, func(g SecurityGroup) string {
+		return g.ID
+	}, i.securityGroupKeys)
 	k.leaving, k.ask = SecurityGroup.Deleting, i.getSecurityGroup
 	return securityGroups{lookup: newLookup(k), asked: newRecent(securityGroupUse)}
 }
@@ -69,8 +71,8 @@ func (i *Inventory) securityGroupKeys(g SecurityGroup) []string {
 	return keys
 }
 
-// SecurityGroupsOf returns all security groups of the owner, from a list at most maxAge old. Only when there are any do they count as in
-// use: also for a Service that never had one it is asked, at its end.
+// SecurityGroupsOf returns all security groups of the owner, from a list at most maxAge old. Only when there are any do
+// they count as in use: also for a Service that never had one it is asked, at its end.
 func (i *Inventory) SecurityGroupsOf(ctx context.Context, owner string, maxAge time.Duration) ([]SecurityGroup, error) {
 	found, err := i.securityGroups.kind.find(ctx, ownerKey(owner), i.certain(owner, maxAge))
 	if len(found) > 0 {
@@ -79,14 +81,16 @@ func (i *Inventory) SecurityGroupsOf(ctx context.Context, owner string, maxAge t
 	return found, err
 }
 
-// SecurityGroup returns the security group of the VPC with that identity or slug, whoever it belongs to, from a list at most maxAge old.
-// "Not found" comes from a list that began after it was first missed, and is remembered for a minute.
-func (i *Inventory) SecurityGroup(ctx context.Context, reference string, maxAge time.Duration) (group SecurityGroup, found bool, err error) {
+// SecurityGroup returns the security group of the VPC with that identity or slug, whoever it belongs to, from a list at
+// most maxAge old. "Not found" comes from a list that began after it was first missed, and is remembered for a minute.
+func (i *Inventory) SecurityGroup(ctx context.Context, reference string,
+	maxAge time.Duration) (group SecurityGroup, found bool, err error) {
 	i.securityGroups.asked.note("")
 	return i.securityGroups.one(ctx, "security group", reference, []string{reference, slugKey(reference)}, maxAge)
 }
 
-// SecurityGroupNames are the identities of all security groups of the VPC, with their slugs, sorted, for messages: "sg-1 (web)".
+// SecurityGroupNames are the identities of all security groups of the VPC, with their slugs, sorted, for messages:
+// "sg-1 (web)".
 func (i *Inventory) SecurityGroupNames(ctx context.Context) ([]string, error) {
 	all, err := i.securityGroups.kind.all(ctx, BalancerAge)
 	if err != nil {
@@ -99,10 +103,11 @@ func (i *Inventory) SecurityGroupNames(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// ourSecurityGroups returns the security groups that are ours, from a list at most maxAge old. Nothing is read as long as there can be
-// none: nobody asked for any lately, and none of our load balancers has one. Without the right to read them there is none to return,
-// which is no error: whoever needs one is told.
-func (i *Inventory) ourSecurityGroups(ctx context.Context, maxAge time.Duration, balancers []LoadBalancer) ([]SecurityGroup, error) {
+// ourSecurityGroups returns the security groups that are ours, from a list at most maxAge old. Nothing is read as long
+// as there can be none: nobody asked for any lately, and none of our load balancers has one. Without the right to read
+// them there is none to return, which is no error: whoever needs one is told.
+func (i *Inventory) ourSecurityGroups(ctx context.Context, maxAge time.Duration,
+	balancers []LoadBalancer) ([]SecurityGroup, error) {
 	attached := slices.ContainsFunc(balancers, func(lb LoadBalancer) bool { return len(lb.SecurityGroups) > 0 })
 	if !attached && !i.securityGroups.asked.has("") {
 		return nil, nil
@@ -115,7 +120,8 @@ func (i *Inventory) ourSecurityGroups(ctx context.Context, maxAge time.Duration,
 }
 
 func (i *Inventory) listSecurityGroups(ctx context.Context) ([]SecurityGroup, error) {
-	all, err := client.List(client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint, []filters.Filter{i.inVPC()}, i.securityGroupHere)
+	all, err := client.List(client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint, []filters.Filter{i.inVPC()},
+		i.securityGroupHere)
 	return all, needing(err, "read security groups")
 }
 
@@ -162,8 +168,10 @@ func (g securityGroupItem) identity() string { return g.Identity }
 
 func (g securityGroupItem) object() SecurityGroup {
 	return SecurityGroup{
-		ID: g.Identity, Name: g.Name, Slug: g.Slug, Description: g.Description, Labels: g.Labels, Annotations: g.Annotations,
-		Version: g.Version, Status: g.Status, SameGroupTraffic: g.SameGroupTraffic, Ingress: rulesOf(g.Ingress), Egress: rulesOf(g.Egress),
+		ID: g.Identity, Name: g.Name, Slug: g.Slug, Description: g.Description, Labels: g.Labels,
+		Annotations: g.Annotations,
+		Version:     g.Version, Status: g.Status, SameGroupTraffic: g.SameGroupTraffic, Ingress: rulesOf(g.Ingress),
+		Egress: rulesOf(g.Egress),
 	}
 }
 
@@ -185,8 +193,9 @@ func rulesOf(items []ruleItem) []Rule {
 	var rules []Rule
 	for _, item := range items {
 		rule := Rule{
-			Name: item.Name, IPVersion: item.IPVersion, Protocol: item.Protocol, Priority: item.Priority, RemoteType: item.RemoteType,
-			PortMin: item.PortMin, PortMax: item.PortMax, Policy: item.Policy,
+			Name: item.Name, IPVersion: item.IPVersion, Protocol: item.Protocol, Priority: item.Priority,
+			RemoteType: item.RemoteType,
+			PortMin:    item.PortMin, PortMax: item.PortMax, Policy: item.Policy,
 		}
 		if item.RemoteAddress != nil {
 			rule.RemoteAddress = *item.RemoteAddress
@@ -204,7 +213,8 @@ func itemsOf(rules []Rule) []ruleItem {
 	items := make([]ruleItem, 0, len(rules))
 	for _, rule := range rules {
 		items = append(items, ruleItem{
-			Name: rule.Name, IPVersion: rule.IPVersion, Protocol: rule.Protocol, Priority: rule.Priority, RemoteType: rule.RemoteType,
+			Name: rule.Name, IPVersion: rule.IPVersion, Protocol: rule.Protocol, Priority: rule.Priority,
+			RemoteType:    rule.RemoteType,
 			RemoteAddress: optional(rule.RemoteAddress), RemoteGroup: optional(rule.RemoteGroup),
 			PortMin: rule.PortMin, PortMax: rule.PortMax, Policy: rule.Policy,
 		})

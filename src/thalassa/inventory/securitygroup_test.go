@@ -20,13 +20,15 @@ const listGroups = "GET /v1/security-groups"
 
 // rule allows TCP to a port from everywhere.
 func rule(name string, priority, port int32) Rule {
-	return Rule{Name: name, IPVersion: "ipv4", Protocol: "tcp", Priority: priority, RemoteType: "address", RemoteAddress: "0.0.0.0/0", PortMin: port, PortMax: port, Policy: "allow"}
+	return Rule{Name: name, IPVersion: "ipv4", Protocol: "tcp", Priority: priority, RemoteType: "address",
+		RemoteAddress: "0.0.0.0/0", PortMin: port, PortMax: port, Policy: "allow"}
 }
 
 // secure makes a security group of ours.
 func (w *world) secure(name, owner string, ingress ...Rule) SecurityGroup {
 	w.Helper()
-	return must[SecurityGroup](w)(w.CreateSecurityGroup(w.Context(), SecurityGroup{Name: name, Labels: owned(owner), Ingress: ingress}))
+	return must[SecurityGroup](w)(w.CreateSecurityGroup(w.Context(), SecurityGroup{Name: name, Labels: owned(owner),
+		Ingress: ingress}))
 }
 
 // secured are the names of the owner's security groups.
@@ -50,14 +52,16 @@ func TestSecurityGroupsAreFound(t *testing.T) {
 		if got := w.secured("web", time.Hour); got != "Ours" {
 			t.Errorf("the owner has %q", got)
 		}
-		for ref, want := range map[string]string{ours.ID: ours.ID, "ours": ours.ID, "theirs": theirs, theirs: theirs, "Ours": "", far: "", "far": "", "": "", "owner/web": ""} {
+		for ref, want := range map[string]string{ours.ID: ours.ID, "ours": ours.ID, "theirs": theirs, theirs: theirs,
+			"Ours": "", far: "", "far": "", "": "", "owner/web": ""} {
 			got, found, err := w.SecurityGroup(t.Context(), ref, time.Hour)
 			if err != nil || got.ID != want || found != (want != "") {
 				t.Errorf("%q is %q, found %v, error %v; want %q", ref, got.ID, found, err, want)
 			}
 		}
 		names, err := w.SecurityGroupNames(t.Context())
-		if joined := strings.Join(names, ", "); err != nil || len(names) != 3 || !strings.Contains(joined, theirs+" (theirs)") || strings.Contains(joined, "far") {
+		if joined := strings.Join(names, ", "); err != nil || len(names) != 3 ||
+			!strings.Contains(joined, theirs+" (theirs)") || strings.Contains(joined, "far") {
 			t.Errorf("names %v, error %v", names, err)
 		}
 	}
@@ -114,7 +118,8 @@ func TestSecurityGroupsAreListedWhenAskedFor(t *testing.T) {
 	})
 }
 
-// TestUnknownSecurityGroupIsRemembered: one list says that it is not there, and for a minute no other one is made for it, whoever asks.
+// TestUnknownSecurityGroupIsRemembered: one list says that it is not there, and for a minute no other one is made for
+// it, whoever asks.
 func TestUnknownSecurityGroupIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, emulator.Config{})
@@ -161,10 +166,12 @@ func TestSecurityGroupThatAListLeavesOut(t *testing.T) {
 	}
 }
 
-// TestWithoutTheRight to see security groups everything else goes on, and whoever needs one is told which right is missing.
+// TestWithoutTheRight to see security groups everything else goes on, and whoever needs one is told which right is
+// missing.
 func TestWithoutTheRight(t *testing.T) {
 	for name, effect := range map[string]fault.Effect{
-		"forbidden": {Kind: fault.Forbidden}, "hidden": {Kind: fault.Refuse, Status: 404}, "unauthorised": {Kind: fault.Unauthorised},
+		"forbidden": {Kind: fault.Forbidden}, "hidden": {Kind: fault.Refuse, Status: 404},
+		"unauthorised": {Kind: fault.Unauthorised},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, emulator.Config{})
@@ -177,7 +184,9 @@ func TestWithoutTheRight(t *testing.T) {
 				do    func() error
 				right string
 			}{
-				"an owner's": {func() error { return second(w.SecurityGroupsOf(t.Context(), "web", time.Hour)) }, "read security groups"},
+				"an owner's": {func() error {
+					return second(w.SecurityGroupsOf(t.Context(), "web", time.Hour))
+				}, "read security groups"},
 				"one": {func() error {
 					_, _, err := w.SecurityGroup(t.Context(), "web", time.Hour)
 					return err
@@ -186,11 +195,16 @@ func TestWithoutTheRight(t *testing.T) {
 					_, _, err := w.ReservedIP(t.Context(), "web", time.Hour)
 					return err
 				}, "read reserved IPs"},
-				"quotas":   {func() error { return second(w.Quotas(t.Context())) }, "read quotas"},
-				"creation": {func() error { return second(w.CreateSecurityGroup(t.Context(), SecurityGroup{Name: "web"})) }, "write security groups"},
-				"change":   {func() error { return w.ChangeIngress(t.Context(), "sg-1", slices.Clip[[]Rule]) }, "read security groups"},
+				"quotas": {func() error { return second(w.Quotas(t.Context())) }, "read quotas"},
+				"creation": {func() error {
+					return second(w.CreateSecurityGroup(t.Context(), SecurityGroup{Name: "web"}))
+				}, "write security groups"},
+				"change": {func() error {
+					return w.ChangeIngress(t.Context(), "sg-1", slices.Clip[[]Rule])
+				}, "read security groups"},
 			} {
-				if err := needs.do(); err == nil || (!strings.Contains(err.Error(), "the permission to "+needs.right) && effect.Status == 0) {
+				if err := needs.do(); err == nil || (!strings.Contains(err.Error(), "the permission to "+needs.right) &&
+					effect.Status == 0) {
 					t.Errorf("%s: error %v, want one that names the permission to %s", what, err, needs.right)
 				}
 				if err := w.Inventory.cloud.Err(); err != nil {
@@ -198,7 +212,8 @@ func TestWithoutTheRight(t *testing.T) {
 				}
 			}
 			w.balancer()
-			if balancers, _, groups, err := w.All(t.Context(), time.Hour); len(balancers) != 1 || len(groups) != 0 || err != nil {
+			if balancers, _, groups, err := w.All(t.Context(), time.Hour); len(balancers) != 1 || len(groups) != 0 ||
+				err != nil {
 				t.Errorf("%d load balancers, %d security groups, error %v", len(balancers), len(groups), err)
 			}
 		})
@@ -209,7 +224,8 @@ func TestWithoutTheRight(t *testing.T) {
 func TestFailedListOfSecurityGroups(t *testing.T) {
 	w := newWorld(t, emulator.Config{})
 	w.disturb(listGroups, 0, fault.Effect{Kind: fault.Refuse, Status: 422})
-	if _, found, err := w.SecurityGroup(t.Context(), "web", time.Hour); found || !errors.Is(err, client.ErrBadRequest) || strings.Contains(err.Error(), "right") {
+	if _, found, err := w.SecurityGroup(t.Context(), "web", time.Hour); found ||
+		!errors.Is(err, client.ErrBadRequest) || strings.Contains(err.Error(), "right") {
 		t.Errorf("found %v, error %v", found, err)
 	}
 	if _, _, _, err := w.All(t.Context(), time.Hour); !errors.Is(err, client.ErrBadRequest) {
@@ -239,7 +255,8 @@ func TestDeletedSecurityGroupsAreGone(t *testing.T) {
 		w.secured("web", Anew)
 		w.ok(w.DeleteSecurityGroup(t.Context(), group.ID))
 		for _, age := range []time.Duration{time.Hour, Anew} {
-			if got := must[[]SecurityGroup](w)(w.SecurityGroupsOf(t.Context(), "web", age)); len(got) != 1 || !got[0].Deleting() {
+			if got := must[[]SecurityGroup](w)(w.SecurityGroupsOf(t.Context(), "web", age)); len(got) != 1 ||
+				!got[0].Deleting() {
 				t.Errorf("%+v, want it on its way out", got)
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// securityGroupBody is what creation and update of a security group have in common. The official client's types are the same, but for
-// lists without elements, which those say as null: here they are [], which no cloud takes for "as it is".
+// securityGroupBody is what creation and update of a security group have in common. The official client's types are the
+// same, but for lists without elements, which those say as null: here they are [], which no cloud takes for "as it is".
 type securityGroupBody struct {
 	Name             string     `json:"name"`
 	Description      string     `json:"description"`
@@ -46,13 +46,14 @@ func (i *Inventory) CreateSecurityGroup(ctx context.Context, group SecurityGroup
 	return group, nil
 }
 
-// UpdateSecurityGroup replaces a security group, if it is as from says: otherwise it is client.ErrConflict, and the next reader sees it as
-// it is.
+// UpdateSecurityGroup replaces a security group, if it is as from says: otherwise it is client.ErrConflict, and the
+// next reader sees it as it is.
 func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to SecurityGroup) error {
-	updated, err := client.Put[securityGroupItem](client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint+"/"+from.ID, struct {
-		securityGroupBody
-		Version int `json:"objectVersion"`
-	}{bodyOf(to), from.Version})
+	updated, err := client.Put[securityGroupItem](client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint+"/"+from.ID,
+		struct {
+			securityGroupBody
+			Version int `json:"objectVersion"`
+		}{bodyOf(to), from.Version})
 	if err != nil {
 		return i.securityGroupRefused(err)
 	}
@@ -72,8 +73,8 @@ func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to SecurityGr
 	return nil
 }
 
-// DeleteSecurityGroup asks the cloud to delete a security group, which it refuses (client.ErrConflict) as long as something is attached to
-// it, or the rules of another one name it.
+// DeleteSecurityGroup asks the cloud to delete a security group, which it refuses (client.ErrConflict) as long as
+// something is attached to it, or the rules of another one name it.
 func (i *Inventory) DeleteSecurityGroup(ctx context.Context, id string) error {
 	err := client.Delete(client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint+"/"+id)
 	if err != nil && !isGone(err) {
@@ -89,9 +90,9 @@ func (i *Inventory) DeleteSecurityGroup(ctx context.Context, id string) error {
 	return nil
 }
 
-// ChangeIngress changes the ingress rules of a security group of the VPC that is not ours: it is read, changed, and written as it was in
-// everything else, unless nothing changes. What others do to it meanwhile is a conflict, after which it is tried once more. Within this
-// process one change is made at a time.
+// ChangeIngress changes the ingress rules of a security group of the VPC that is not ours: it is read, changed, and
+// written as it was in everything else, unless nothing changes. What others do to it meanwhile is a conflict, after
+// which it is tried once more. Within this process one change is made at a time.
 func (i *Inventory) ChangeIngress(ctx context.Context, id string, change func([]Rule) []Rule) error {
 	done, err := i.securityGroups.turns.take(ctx, id)
 	if err != nil {
@@ -121,8 +122,8 @@ func (i *Inventory) changeIngress(ctx context.Context, id string, change func([]
 	return i.UpdateSecurityGroup(ctx, from, to)
 }
 
-// securityGroupRefused passes the error of a write on, and does not trust the copy any more when it may be wrong. That one is based on an
-// old version may be told as any refusal.
+// securityGroupRefused passes the error of a write on, and does not trust the copy any more when it may be wrong. That
+// one is based on an old version may be told as any refusal.
 func (i *Inventory) securityGroupRefused(err error) error {
 	if doubtful(err) || errors.Is(err, client.ErrBadRequest) {
 		i.securityGroups.kind.distrust()

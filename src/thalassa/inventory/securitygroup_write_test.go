@@ -34,30 +34,36 @@ func (w *world) read(id string) SecurityGroup {
 // TestSecurityGroupLife under every reading of what the API allows and does.
 func TestSecurityGroupLife(t *testing.T) {
 	for name, switches := range map[string]emulator.Switches{
-		"replace": {}, "merge": {Updates: emulator.Merge}, "strict": {StrictSecurityGroups: true, UniqueRulePriorities: true, UniqueNames: true},
+		"replace": {}, "merge": {Updates: emulator.Merge}, "strict": {StrictSecurityGroups: true,
+			UniqueRulePriorities: true, UniqueNames: true},
 		"200s": {CreateStatus: 200, DoneStatus: 200, DoneBody: "null"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, emulator.Config{Switches: switches})
 			other := w.groupByHand("other", emulator.DefaultVPC)
-			remote := Rule{Name: "b", IPVersion: "ipv6", Protocol: "udp", Priority: 2, RemoteType: "securityGroup", RemoteGroup: other, PortMin: 1, PortMax: 65534, Policy: "drop"}
+			remote := Rule{Name: "b", IPVersion: "ipv6", Protocol: "udp", Priority: 2, RemoteType: "securityGroup",
+				RemoteGroup: other, PortMin: 1, PortMax: 65534, Policy: "drop"}
 			made := must[SecurityGroup](w)(w.CreateSecurityGroup(t.Context(), SecurityGroup{
-				Name: "web", Description: "d", Labels: owned("web"), Annotations: Labels{"note": "x"}, SameGroupTraffic: true,
-				Ingress: []Rule{rule("a", 1, 80), remote}, Egress: []Rule{rule("c", 3, 443)},
+				Name: "web", Description: "d", Labels: owned("web"), Annotations: Labels{"note": "x"},
+				SameGroupTraffic: true,
+				Ingress:          []Rule{rule("a", 1, 80), remote}, Egress: []Rule{rule("c", 3, 443)},
 			}))
-			if diff := cmp.Diff(w.read(made.ID), made); diff != "" || !slices.Equal(made.Ingress, []Rule{rule("a", 1, 80), remote}) || made.Version == 0 {
+			if diff := cmp.Diff(w.read(made.ID), made); diff != "" ||
+				!slices.Equal(made.Ingress, []Rule{rule("a", 1, 80), remote}) || made.Version == 0 {
 				t.Errorf("made %+v\n%s", made, diff)
 			}
 			w.secured("web", Anew)
 			changed := made
-			changed.Description, changed.Annotations, changed.SameGroupTraffic, changed.Ingress, changed.Egress = "", nil, false, nil, []Rule{rule("d", 4, 8080)}
+			changed.Description, changed.Annotations, changed.SameGroupTraffic, changed.Ingress, changed.Egress = "",
+				nil, false, nil, []Rule{rule("d", 4, 8080)}
 			w.ok(w.UpdateSecurityGroup(t.Context(), made, changed))
 			got := w.read(made.ID)
 			known, _, err := w.SecurityGroup(t.Context(), "web", time.Hour)
 			if known.Annotations = got.Annotations; err != nil || !cmp.Equal(got, known) {
 				t.Errorf("error %v, in the copy (-cloud +copy):\n%s", err, cmp.Diff(got, known))
 			}
-			if got.Version == made.Version || len(got.Ingress)+len(got.Annotations)+len(got.Description) != 0 || got.SameGroupTraffic || !slices.Equal(got.Egress, changed.Egress) {
+			if got.Version == made.Version || len(got.Ingress)+len(got.Annotations)+len(got.Description) != 0 ||
+				got.SameGroupTraffic || !slices.Equal(got.Egress, changed.Egress) {
 				t.Errorf("updated %+v, want everything but the name and one rule taken away", got)
 			}
 			w.ok(w.DeleteSecurityGroup(t.Context(), made.ID))
@@ -88,7 +94,8 @@ func TestSecurityGroupConflict(t *testing.T) {
 			if errors.Is(err, client.ErrConflict) != (status == 409) || err == nil || len(w.read(old.ID).Ingress) != 0 {
 				t.Errorf("error %v, rules %v; want a conflict and none", err, w.read(old.ID).Ingress)
 			}
-			if got, _, err := w.SecurityGroup(t.Context(), "web", time.Hour); err != nil || got.Description != "by hand" {
+			if got, _, err := w.SecurityGroup(t.Context(), "web", time.Hour); err != nil ||
+				got.Description != "by hand" {
 				t.Errorf("the next reader sees %+v, error %v", got, err)
 			}
 		})
@@ -110,11 +117,12 @@ func TestUpdateWithoutAnObject(t *testing.T) {
 	}
 }
 
-// TestSecurityGroupInUse cannot be deleted: not while it is attached, nor while the rules of another one name it, nor before a load balancer
-// that goes has let go of it.
+// TestSecurityGroupInUse cannot be deleted: not while it is attached, nor while the rules of another one name it, nor
+// before a load balancer that goes has let go of it.
 func TestSecurityGroupInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, emulator.Config{Switches: emulator.Switches{LateRelease: true}, Delays: emulator.Delays{LoadbalancerDelete: time.Minute}})
+		w := newWorld(t, emulator.Config{Switches: emulator.Switches{LateRelease: true},
+			Delays: emulator.Delays{LoadbalancerDelete: time.Minute}})
 		group := w.secure("ours", "web")
 		byName := rule("a", 1, 80)
 		byName.RemoteType, byName.RemoteAddress, byName.RemoteGroup = "securityGroup", "", group.ID
@@ -164,7 +172,8 @@ func TestSecurityGroupQuota(t *testing.T) {
 		w := newWorld(t, emulator.Config{Switches: emulator.Switches{QuotaStatus: status}})
 		w.ok(w.emulator.SetQuota("", "security-groups", 0))
 		_, err := w.CreateSecurityGroup(t.Context(), SecurityGroup{Name: "ours", Labels: owned("web")})
-		if !client.MayBeQuota(err) || !errors.Is(err, client.ErrQuota) || w.Doubtful("web") != 0 || strings.Contains(err.Error(), "right") {
+		if !client.MayBeQuota(err) || !errors.Is(err, client.ErrQuota) || w.Doubtful("web") != 0 ||
+			strings.Contains(err.Error(), "right") {
 			t.Errorf("%d: error %v", status, err)
 		}
 	}
@@ -176,8 +185,10 @@ func TestChangeIngress(t *testing.T) {
 		t.Helper()
 		w := newWorld(t, emulator.Config{Switches: emulator.Switches{Updates: mode, StrictSecurityGroups: true}})
 		id := w.post(iaas.SecurityGroupEndpoint, iaas.CreateSecurityGroupRequest{
-			Name: "nodes", Description: "d", Labels: iaas.Labels{"mine": "x"}, Annotations: iaas.Annotations{"note": "y"}, VpcIdentity: emulator.DefaultVPC,
-			AllowSameGroupTraffic: true, EgressRules: []iaas.SecurityGroupRule{{Name: "out", IPVersion: "ipv4", Protocol: "all", Priority: 1, RemoteType: "address",
+			Name: "nodes", Description: "d", Labels: iaas.Labels{"mine": "x"},
+			Annotations: iaas.Annotations{"note": "y"}, VpcIdentity: emulator.DefaultVPC,
+			AllowSameGroupTraffic: true, EgressRules: []iaas.SecurityGroupRule{{Name: "out", IPVersion: "ipv4",
+				Protocol: "all", Priority: 1, RemoteType: "address",
 				RemoteAddress: new("0.0.0.0/0"), PortRangeMin: 1, PortRangeMax: 65534, Policy: "allow"}},
 		})
 		want := w.read(id)
@@ -198,7 +209,8 @@ func TestChangeIngress(t *testing.T) {
 			t.Errorf("writes although nothing changes: %v", writes)
 		}
 		w.ok(w.ChangeIngress(t.Context(), id, func([]Rule) []Rule { return nil }))
-		if got := w.read(id); len(got.Ingress) != 0 || len(got.Egress) != 1 || !got.SameGroupTraffic || got.Labels["mine"] != "x" {
+		if got := w.read(id); len(got.Ingress) != 0 || len(got.Egress) != 1 || !got.SameGroupTraffic ||
+			got.Labels["mine"] != "x" {
 			t.Errorf("after taking it away: %+v", got)
 		}
 	})
@@ -213,9 +225,12 @@ func TestChangeIngressOfAGroupThatOthersChange(t *testing.T) {
 			w.emulator.ResetCounters()
 			err := w.ChangeIngress(t.Context(), id, func(rules []Rule) []Rule {
 				if looks++; looks <= tt.conflicts { // somebody else, in between
-					must[ruleBatch](w)(client.Put[ruleBatch](t.Context(), w.Inventory.cloud, iaas.SecurityGroupEndpoint+"/"+id+"/ingress-rules/batch",
-						iaas.BatchUpdateSecurityGroupRulesRequest{Rules: []iaas.SecurityGroupRule{{Name: fmt.Sprint("theirs", looks), IPVersion: "ipv4", Protocol: "tcp",
-							Priority: 1, RemoteType: "address", RemoteAddress: new("10.0.0.0/8"), PortRangeMin: 22, PortRangeMax: 22, Policy: "allow"}}}))
+					must[ruleBatch](w)(client.Put[ruleBatch](t.Context(), w.Inventory.cloud, iaas.SecurityGroupEndpoint+
+						"/"+id+"/ingress-rules/batch",
+						iaas.BatchUpdateSecurityGroupRulesRequest{Rules: []iaas.SecurityGroupRule{{Name: fmt.Sprint(
+							"theirs", looks), IPVersion: "ipv4", Protocol: "tcp",
+							Priority: 1, RemoteType: "address", RemoteAddress: new("10.0.0.0/8"), PortRangeMin: 22,
+							PortRangeMax: 22, Policy: "allow"}}}))
 				}
 				return append(rules, rule("ours", 7, 80))
 			})
@@ -226,7 +241,8 @@ func TestChangeIngressOfAGroupThatOthersChange(t *testing.T) {
 			got := strings.Join(names, " ")
 			switch tt.conflicts {
 			case 0, 1:
-				if err != nil || !strings.HasSuffix(got, "ours") || (tt.conflicts == 1) != strings.HasPrefix(got, "theirs1") {
+				if err != nil || !strings.HasSuffix(got, "ours") || (tt.conflicts == 1) != strings.HasPrefix(got,
+					"theirs1") {
 					t.Errorf("rules %q, error %v", got, err)
 				}
 			default:
@@ -252,7 +268,9 @@ func TestChangesOfOneGroupTakeTurns(t *testing.T) {
 	var changing sync.WaitGroup
 	for i := range int32(changes) {
 		changing.Go(func() {
-			err := w.ChangeIngress(t.Context(), ids[i%2], func(rules []Rule) []Rule { return append(rules, rule("a", i+1, 80)) })
+			err := w.ChangeIngress(t.Context(), ids[i%2], func(rules []Rule) []Rule {
+				return append(rules, rule("a", i+1, 80))
+			})
 			if err != nil {
 				t.Error(err)
 			}

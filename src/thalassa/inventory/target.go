@@ -15,11 +15,13 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// TargetMachines returns those of the machines that can receive traffic: that are in the VPC and not being deleted. That a machine
-// is missing comes from one list that began after it was first missed, whoever asked for that, and is remembered for MachineAge; that
-// one is there may be known for maxAge. Unsure are those that lists lack and of which it cannot be found out now whether they are gone.
-// Both are sorted. Nobody may change ids afterwards: most Services ask for the same set, which is looked at once.
-func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge time.Duration) (targets, unsure []string, err error) {
+// TargetMachines returns those of the machines that can receive traffic: that are in the VPC and not being deleted.
+// That a machine is missing comes from one list that began after it was first missed, whoever asked for that, and is
+// remembered for MachineAge; that one is there may be known for maxAge. Unsure are those that lists lack and of which
+// it cannot be found out now whether they are gone. Both are sorted. Nobody may change ids afterwards: most Services
+// ask for the same set, which is looked at once.
+func (i *Inventory) TargetMachines(ctx context.Context, ids []string,
+	maxAge time.Duration) (targets, unsure []string, err error) {
 	targets, missing, err := i.siftTargets(ctx, ids, maxAge)
 	if err != nil {
 		return nil, nil, err
@@ -52,13 +54,13 @@ const mostConfirmed = 50
 const (
 	// unanswered is how long a machine is not asked for again that could not be asked for: many Services have it.
 	unanswered = 10 * time.Second
-	// mostUnanswered is how many machines in a row may fail to be asked for before the others wait for the next time, so that a cloud that
-	// does not answer holds nobody up for long.
+	// mostUnanswered is how many machines in a row may fail to be asked for before the others wait for the next time,
+	// so that a cloud that does not answer holds nobody up for long.
 	mostUnanswered = 2
 )
 
-// confirmMissing asks for machines that two lists in a row lack, and returns those that are there nevertheless and can receive traffic, and
-// those of which that could not be found out. The others are remembered to be gone.
+// confirmMissing asks for machines that two lists in a row lack, and returns those that are there nevertheless and can
+// receive traffic, and those of which that could not be found out. The others are remembered to be gone.
 func (i *Inventory) confirmMissing(ctx context.Context, ids []string) (there, unsure []string, err error) {
 	if len(ids) > mostConfirmed {
 		unsure, err = i.confirmMany(ctx, ids)
@@ -92,8 +94,8 @@ func (i *Inventory) confirmMissing(ctx context.Context, ids []string) (there, un
 // errUnanswered says that another caller could not ask for the machine a moment ago.
 var errUnanswered = errors.New("it could not be asked for a moment ago")
 
-// confirmOne asks for one machine that lists lack. Callers that want the same machine at the same time make one call; nobody waits for a
-// call about another one.
+// confirmOne asks for one machine that lists lack. Callers that want the same machine at the same time make one call;
+// nobody waits for a call about another one.
 func (i *Inventory) confirmOne(ctx context.Context, id string) (machine Machine, found bool, err error) {
 	done, err := i.confirming.take(ctx, id)
 	if err != nil {
@@ -133,8 +135,8 @@ func (i *Inventory) lately(id string) bool {
 // samples is how many of very many machines are asked for that lists lack.
 const samples = 5
 
-// confirmMany believes two lists that lack very many machines, unless one of a few of them is there: then both lie, which is an error. While
-// none can be asked for, all are unsure.
+// confirmMany believes two lists that lack very many machines, unless one of a few of them is there: then both lie,
+// which is an error. While none can be asked for, all are unsure.
 func (i *Inventory) confirmMany(ctx context.Context, ids []string) (unsure []string, err error) {
 	for n := range samples {
 		id := ids[n*(len(ids)-1)/(samples-1)]
@@ -143,7 +145,9 @@ func (i *Inventory) confirmMany(ctx context.Context, ids []string) (unsure []str
 			return ids, ctx.Err()
 		}
 		if found {
-			return nil, fmt.Errorf("listing machines: %w: the list lacks %d machines that are needed, although %s of them exists; it is retried automatically; if the problem persists, ask the cloud's support", client.ErrMalformed, len(ids), id)
+			return nil, fmt.Errorf("listing machines: %w: the list lacks %d machines that are needed, although %s of "+
+				"them exists; it is retried automatically; if the problem persists, ask the cloud's support",
+				client.ErrMalformed, len(ids), id)
 		}
 	}
 	for _, id := range ids {
@@ -171,7 +175,8 @@ func (i *Inventory) labelledHere(m labelledItem) (Machine, bool) {
 }
 
 // siftTargets returns those of the machines that can receive traffic, and those that are not listed.
-func (i *Inventory) siftTargets(ctx context.Context, ids []string, maxAge time.Duration) (targets []string, missing map[string]sighting[Machine], err error) {
+func (i *Inventory) siftTargets(ctx context.Context, ids []string,
+	maxAge time.Duration) (targets []string, missing map[string]sighting[Machine], err error) {
 	if err := i.machines.refresh(ctx, maxAge); err != nil {
 		return nil, nil, err
 	}
@@ -208,8 +213,8 @@ func (c *complete) note(ids []string, revision uint64) {
 	c.ids, c.revision = ids, revision
 }
 
-// holds says whether it is that very set, and the machines have not changed since. Sets are not compared: one that was made anew is
-// looked at anew.
+// holds says whether it is that very set, and the machines have not changed since. Sets are not compared: one that was
+// made anew is looked at anew.
 func (c *complete) holds(ids []string, revision uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

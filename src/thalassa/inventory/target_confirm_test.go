@@ -23,8 +23,8 @@ func missingMachines(name string, count int) []string {
 	return ids
 }
 
-// TestNobodyWaitsForAnothersLookUps: while the machines of one Service are looked for, which takes minutes, another Service is served
-// as soon as its own is.
+// TestNobodyWaitsForAnothersLookUps: while the machines of one Service are looked for, which takes minutes, another
+// Service is served as soon as its own is.
 func TestNobodyWaitsForAnothersLookUps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, emulator.Config{})
@@ -56,7 +56,8 @@ func TestServicesShareLookUps(t *testing.T) {
 		w := newWorld(t, emulator.Config{})
 		there := must[string](w)(w.emulator.AddMachine(emulator.MachineSpec{Name: "there"}))
 		ids := append(missingMachines("gone", 3), there)
-		w.disturb("GET /v1/machines", 0, fault.Effect{Kind: fault.Latency, Delay: time.Second}) // so that all Services use the same lists
+		// so that all Services use the same lists
+		w.disturb("GET /v1/machines", 0, fault.Effect{Kind: fault.Latency, Delay: time.Second})
 		w.disturb("GET /v1/machines", 0, fault.Effect{Kind: fault.Partial})
 		w.disturb(getOneMachine, 0, fault.Effect{Kind: fault.Latency, Delay: time.Second})
 		var services sync.WaitGroup
@@ -75,7 +76,8 @@ func TestServicesShareLookUps(t *testing.T) {
 	})
 }
 
-// TestCloudThatDoesNotAnswerHoldsNobodyUp: of many Services with the same machines none waits for more than a few calls.
+// TestCloudThatDoesNotAnswerHoldsNobodyUp: of many Services with the same machines none waits for more than a few
+// calls.
 func TestCloudThatDoesNotAnswerHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, emulator.Config{})

@@ -12,10 +12,12 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// someMachines is an inventory of the machines of a cloud that takes a second for a list, and how often they were listed.
+// someMachines is an inventory of the machines of a cloud that takes a second for a list, and how often they were
+// listed.
 func someMachines(t *testing.T, there *atomic.Pointer[[]Machine]) (known *Inventory, lists *int) {
 	t.Helper()
-	cloud, err := client.New(client.Options{Endpoint: "http://cloud.test", Secrets: client.Secrets{Credentials: client.Credentials{PersonalAccessToken: "pat"}}})
+	cloud, err := client.New(client.Options{Endpoint: "http://cloud.test",
+		Secrets: client.Secrets{Credentials: client.Credentials{PersonalAccessToken: "pat"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +31,8 @@ func someMachines(t *testing.T, there *atomic.Pointer[[]Machine]) (known *Invent
 	return known, lists
 }
 
-// TestMachinesThatJoinAreListedOnce, although the Services come to ask for them one after the other while the list is under way.
+// TestMachinesThatJoinAreListedOnce, although the Services come to ask for them one after the other while the list is
+// under way.
 func TestMachinesThatJoinAreListedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var there atomic.Pointer[[]Machine]
@@ -43,7 +46,8 @@ func TestMachinesThatJoinAreListedOnce(t *testing.T) {
 		for i := range 100 {
 			<-time.After(50 * time.Millisecond)
 			asking.Go(func() {
-				if got, _, err := known.TargetMachines(t.Context(), []string{"vm-1", "vm-2"}, time.Hour); err != nil || fmt.Sprint(got) != "[vm-1 vm-2]" {
+				if got, _, err := known.TargetMachines(t.Context(), []string{"vm-1", "vm-2"}, time.Hour); err != nil ||
+					fmt.Sprint(got) != "[vm-1 vm-2]" {
 					t.Errorf("reader %d: %v, error %v", i, got, err)
 				}
 			})
@@ -66,13 +70,15 @@ func TestMachineThatIsMissedLaterIsListedAnew(t *testing.T) {
 		}
 		var asking sync.WaitGroup
 		asking.Go(func() {
-			if err := known.machines.refresh(t.Context(), Anew); err != nil { // by somebody else, and without the new one
+			// by somebody else, and without the new one
+			if err := known.machines.refresh(t.Context(), Anew); err != nil {
 				t.Error(err)
 			}
 		})
 		<-time.After(time.Second / 2)
 		there.Store(&[]Machine{{ID: "vm-1"}, {ID: "vm-2"}})
-		if got, _, err := known.TargetMachines(t.Context(), []string{"vm-1", "vm-2"}, time.Hour); err != nil || fmt.Sprint(got) != "[vm-1 vm-2]" {
+		if got, _, err := known.TargetMachines(t.Context(), []string{"vm-1", "vm-2"}, time.Hour); err != nil ||
+			fmt.Sprint(got) != "[vm-1 vm-2]" {
 			t.Errorf("%v, error %v after %d lists", got, err, *lists)
 		}
 		asking.Wait()

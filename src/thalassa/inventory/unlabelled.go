@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Objects that lost labels of their owner are found in the copies by what else they have: load balancers by their name, their addresses and
-// the labels of their listeners, target groups and security groups by their name.
+// Objects that lost labels of their owner are found in the copies by what else they have: load balancers by their name,
+// their addresses and the labels of their listeners, target groups and security groups by their name.
 
 func nameKey(name string) string { return "name/" + name }
 
@@ -71,7 +71,8 @@ func (i *Inventory) groupKeys(g TargetGroup) []string {
 	return keys
 }
 
-// stem is the part of a target group's name that says which load balancer it was made for: "a0a1b2c3d" of "a0a1b2c3d-http".
+// stem is the part of a target group's name that says which load balancer it was made for: "a0a1b2c3d" of
+// "a0a1b2c3d-http".
 func stem(name string) string {
 	before, _, _ := strings.Cut(name, "-")
 	return before
@@ -89,8 +90,8 @@ type Likeness struct {
 	Addresses []string // only of load balancers that lack labels
 }
 
-// LoadBalancersLike returns the load balancers in the copy, as it is, that have something of the likeness and are not the owner's by their
-// labels. Sure asks for those that lists left out.
+// LoadBalancersLike returns the load balancers in the copy, as it is, that have something of the likeness and are not
+// the owner's by their labels. Sure asks for those that lists left out.
 func (i *Inventory) LoadBalancersLike(ctx context.Context, like Likeness, sure bool) ([]LoadBalancer, error) {
 	keys := []string{relatedKey(like.Owner)}
 	for _, name := range like.Names {
@@ -138,8 +139,8 @@ func (i *Inventory) Unlabelled() []LoadBalancer {
 	return i.balancers.where(func(lb LoadBalancer) bool { return !i.labelled(lb.Labels) && !i.ofOthers(lb.Labels) })
 }
 
-// UserOf returns a load balancer in the copy, as it is, that is not being deleted, is not one of the excepted, and uses the target group or
-// security group with that identity.
+// UserOf returns a load balancer in the copy, as it is, that is not being deleted, is not one of the excepted, and uses
+// the target group or security group with that identity.
 func (i *Inventory) UserOf(group string, except func(LoadBalancer) bool) (user LoadBalancer, used bool) {
 	return i.balancers.any(func(lb LoadBalancer) bool {
 		leads := slices.ContainsFunc(lb.Listeners, func(l Listener) bool { return l.TargetGroup == group })
@@ -180,7 +181,8 @@ func (k *kind[T]) where(holds func(T) bool) []T {
 	return found
 }
 
-// any returns an object of the copy, as it is, for which the condition holds; of several the one whose identity is the first.
+// any returns an object of the copy, as it is, for which the condition holds; of several the one whose identity is the
+// first.
 func (k *kind[T]) any(holds func(T) bool) (object T, found bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

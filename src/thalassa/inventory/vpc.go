@@ -50,7 +50,8 @@ func (i *Inventory) vpcAt(ctx context.Context, maxAge time.Duration) (VPC, error
 	return found[0], nil
 }
 
-// Subnet returns the VPC's subnet with that identity or slug, and all that there are. "Not found" is at most a minute old.
+// Subnet returns the VPC's subnet with that identity or slug, and all that there are. "Not found" is at most a minute
+// old.
 func (i *Inventory) Subnet(ctx context.Context, ref string) (subnet Subnet, found bool, known []Subnet, err error) {
 	vpc, err := i.VPC(ctx)
 	if err != nil {
@@ -75,15 +76,16 @@ func (v VPC) subnet(ref string) (Subnet, bool) {
 	return v.Subnets[at], true
 }
 
-// Probe asks the cloud for the VPC, however well it is known: the cheapest proof that endpoint and credentials are good.
+// Probe asks the cloud for the VPC, however well it is known: the cheapest proof that endpoint and credentials are
+// good.
 func (i *Inventory) Probe(ctx context.Context) error {
 	i.vpcs.distrust()
 	_, err := i.VPC(ctx)
 	return err
 }
 
-// ProbeWith reads everything once with what the context carries, and leaves what is known as it is: credentials that may see
-// only some of it are no good.
+// ProbeWith reads everything once with what the context carries, and leaves what is known as it is: credentials that
+// may see only some of it are no good.
 func (i *Inventory) ProbeWith(ctx context.Context) error {
 	vpcs, err := i.getVPC(ctx)
 	if err != nil {
@@ -92,7 +94,8 @@ func (i *Inventory) ProbeWith(ctx context.Context) error {
 	if vpcs[0].ID != i.vpc {
 		return i.otherVPC()
 	}
-	for _, list := range []func(context.Context) error{ignore(i.machines.list), ignore(i.balancers.list), ignore(i.groups.list)} {
+	for _, list := range []func(context.Context) error{ignore(i.machines.list), ignore(i.balancers.list),
+		ignore(i.groups.list)} {
 		if err := list(ctx); err != nil {
 			return err
 		}
@@ -109,7 +112,8 @@ func ignore[T any](list func(context.Context) ([]T, error)) func(context.Context
 }
 
 func (i *Inventory) otherVPC() error {
-	return fmt.Errorf("the cloud answered with another VPC than %s: %w; set vpcIdentity to the VPC's identity, not its name", i.vpc, client.ErrMalformed)
+	return fmt.Errorf("the cloud answered with another VPC than %s: %w; set vpcIdentity to the VPC's identity, not "+
+		"its name", i.vpc, client.ErrMalformed)
 }
 
 // vpcItem is as much of the API's VPC as is needed.
@@ -134,7 +138,8 @@ func (i *Inventory) getVPC(ctx context.Context) ([]VPC, error) {
 	}
 	vpc := VPC{ID: got.Identity, Region: got.CloudRegion.Slug}
 	for _, s := range got.Subnets {
-		vpc.Subnets = append(vpc.Subnets, Subnet{ID: s.Identity, Slug: s.Slug, Name: s.Name, Labels: s.Labels, CIDRs: prefixes(s.CIDR)})
+		vpc.Subnets = append(vpc.Subnets, Subnet{ID: s.Identity, Slug: s.Slug, Name: s.Name, Labels: s.Labels,
+			CIDRs: prefixes(s.CIDR)})
 	}
 	return []VPC{vpc}, nil
 }

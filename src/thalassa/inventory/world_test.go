@@ -20,7 +20,8 @@ const (
 	farSubnet   = "subnet-far"   // of the other VPC
 )
 
-// world is an inventory of an emulated cloud. It owns what carries the label cluster=k1; the owner is in the label owner.
+// world is an inventory of an emulated cloud. It owns what carries the label cluster=k1; the owner is in the label
+// owner.
 type world struct {
 	testing.TB
 	*Inventory
@@ -31,10 +32,13 @@ func newWorld(tb testing.TB, config emulator.Config) *world {
 	tb.Helper()
 	prefixes := func(text string) []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix(text)} }
 	seed := emulator.DefaultSeed()
-	seed.Regions = append(seed.Regions, emulator.RegionSeed{Name: otherRegion, Zones: []string{"de-01a"}, PublicAddresses: prefixes("203.0.113.0/24")})
+	seed.Regions = append(seed.Regions, emulator.RegionSeed{Name: otherRegion, Zones: []string{"de-01a"},
+		PublicAddresses: prefixes("203.0.113.0/24")})
 	org := &seed.Organisations[0]
-	org.VPCs[0].Subnets = append(org.VPCs[0].Subnets, emulator.SubnetSeed{Identity: otherSubnet, Name: "other", CIDRs: prefixes("10.0.128.0/24")})
-	org.VPCs = append(org.VPCs, emulator.VPCSeed{Identity: otherVPC, Name: "other", Region: emulator.DefaultRegion, CIDRs: prefixes("10.1.0.0/16"),
+	org.VPCs[0].Subnets = append(org.VPCs[0].Subnets, emulator.SubnetSeed{Identity: otherSubnet, Name: "other",
+		CIDRs: prefixes("10.0.128.0/24")})
+	org.VPCs = append(org.VPCs, emulator.VPCSeed{Identity: otherVPC, Name: "other", Region: emulator.DefaultRegion,
+		CIDRs:   prefixes("10.1.0.0/16"),
 		Subnets: []emulator.SubnetSeed{{Identity: farSubnet, Name: "far", CIDRs: prefixes("10.1.0.0/17")}}})
 	config.Seed = seed
 	emulated, err := emulator.New(config)
@@ -95,7 +99,8 @@ func owned(by string) Labels { return Labels{"cluster": "k1", "owner": by} }
 // balancer makes a load balancer of ours in the emulator's subnet.
 func (w *world) balancer(change ...func(*NewLoadBalancer)) LoadBalancer {
 	w.Helper()
-	create := NewLoadBalancer{LoadBalancer: LoadBalancer{Name: "web", Labels: owned("web"), Subnet: emulator.DefaultSubnet}}
+	create := NewLoadBalancer{LoadBalancer: LoadBalancer{Name: "web", Labels: owned("web"),
+		Subnet: emulator.DefaultSubnet}}
 	for _, change := range change {
 		change(&create)
 	}
@@ -124,7 +129,8 @@ func inCopy[T any](tb testing.TB, k *kind[T], id string) (object T) {
 // groupByHand makes a security group that is not ours.
 func (w *world) groupByHand(name, vpc string, rules ...iaas.SecurityGroupRule) string {
 	w.Helper()
-	return w.post(iaas.SecurityGroupEndpoint, iaas.CreateSecurityGroupRequest{Name: name, VpcIdentity: vpc, IngressRules: rules})
+	return w.post(iaas.SecurityGroupEndpoint, iaas.CreateSecurityGroupRequest{Name: name, VpcIdentity: vpc,
+		IngressRules: rules})
 }
 
 // reserve makes a reserved IP.

@@ -14,13 +14,15 @@ import (
 // A write that failed may still have happened, so after one the affected copies are read again.
 // Deleting what is gone already is a success.
 
-// StatusDeleting is what an object shows from the moment its deletion is accepted; statusDeleted once it is gone and still shown.
+// StatusDeleting is what an object shows from the moment its deletion is accepted; statusDeleted once it is gone and
+// still shown.
 const (
 	StatusDeleting = "deleting"
 	statusDeleted  = "deleted"
 )
 
-// CreateLoadBalancer creates a load balancer with its listeners; identities, addresses and status are the cloud's to give.
+// CreateLoadBalancer creates a load balancer with its listeners; identities, addresses and status are the cloud's to
+// give.
 func (i *Inventory) CreateLoadBalancer(ctx context.Context, create NewLoadBalancer) (LoadBalancer, error) {
 	created, err := client.Post[balancerItem](ctx, i.cloud, iaas.LoadbalancerEndpoint, create.body())
 	if err = shown(err, created.Identity, "load balancer "+create.Name); err != nil {
@@ -36,10 +38,11 @@ func (i *Inventory) CreateLoadBalancer(ctx context.Context, create NewLoadBalanc
 	return balancer, nil
 }
 
-// UpdateLoadBalancer makes a load balancer what to says, but for its listeners. The API replaces the object as a whole, so to repeats
-// what stays.
+// UpdateLoadBalancer makes a load balancer what to says, but for its listeners. The API replaces the object as a whole,
+// so to repeats what stays.
 func (i *Inventory) UpdateLoadBalancer(ctx context.Context, from, to LoadBalancer) error {
-	if _, err := client.Put[client.Ignored](ctx, i.cloud, iaas.LoadbalancerEndpoint+"/"+from.ID, updateOf(from, to)); err != nil {
+	if _, err := client.Put[client.Ignored](ctx, i.cloud, iaas.LoadbalancerEndpoint+"/"+from.ID,
+		updateOf(from, to)); err != nil {
 		return i.balancerRefused(err, to)
 	}
 	i.balancers.change(from.ID, func(latest LoadBalancer, known bool) (LoadBalancer, outcome) {
@@ -55,7 +58,8 @@ func (i *Inventory) UpdateLoadBalancer(ctx context.Context, from, to LoadBalance
 	return nil
 }
 
-// balancerRefused passes the error of a write on. What the load balancer refers to may be the reason, so that it is looked at again, too.
+// balancerRefused passes the error of a write on. What the load balancer refers to may be the reason, so that it is
+// looked at again, too.
 func (i *Inventory) balancerRefused(err error, balancer LoadBalancer) error {
 	refers := balancer.ReservedIP != "" || len(balancer.SecurityGroups) > 0
 	if refers && (doubtful(err) || errors.Is(err, client.ErrBadRequest)) {
@@ -110,7 +114,8 @@ func (i *Inventory) CreateListener(ctx context.Context, balancer string, listene
 
 // UpdateListener replaces a listener.
 func (i *Inventory) UpdateListener(ctx context.Context, balancer string, listener Listener) error {
-	if _, err := client.Put[client.Ignored](ctx, i.cloud, listeners(balancer)+"/"+listener.ID, listenerUpdateOf(listener)); err != nil {
+	if _, err := client.Put[client.Ignored](ctx, i.cloud, listeners(balancer)+"/"+listener.ID,
+		listenerUpdateOf(listener)); err != nil {
 		return i.uncertain(err)
 	}
 	i.changeListeners(balancer, func(lb LoadBalancer) LoadBalancer { return lb.withListener(listener) })
@@ -126,7 +131,8 @@ func (i *Inventory) DeleteListener(ctx context.Context, balancer, id string) err
 	return nil
 }
 
-// changeListeners changes what the copy has of a load balancer's listeners. Of one that the copy lacks the next reader lists.
+// changeListeners changes what the copy has of a load balancer's listeners. Of one that the copy lacks the next reader
+// lists.
 func (i *Inventory) changeListeners(balancer string, change func(LoadBalancer) LoadBalancer) {
 	lacks := false
 	i.balancers.change(balancer, func(latest LoadBalancer, known bool) (LoadBalancer, outcome) {
@@ -144,7 +150,8 @@ func (i *Inventory) changeListeners(balancer string, change func(LoadBalancer) L
 func (i *Inventory) CreateTargetGroup(ctx context.Context, group TargetGroup) (TargetGroup, error) {
 	policy := iaas.LoadbalancingPolicy(group.Policy)
 	created, err := client.Post[groupItem](ctx, i.cloud, iaas.TargetGroupEndpoint, iaas.CreateTargetGroup{
-		Name: group.Name, Description: group.Description, Labels: group.Labels, Annotations: group.Annotations, Vpc: i.vpc,
+		Name: group.Name, Description: group.Description, Labels: group.Labels, Annotations: group.Annotations,
+		Vpc:        i.vpc,
 		TargetPort: group.Port, Protocol: iaas.LoadbalancerProtocol(group.Protocol),
 		EnableProxyProtocol: &group.ProxyProtocol, LoadbalancingPolicy: &policy, HealthCheck: group.HealthCheck,
 	})
@@ -160,8 +167,9 @@ func (i *Inventory) CreateTargetGroup(ctx context.Context, group TargetGroup) (T
 // UpdateTargetGroup replaces a target group's own fields, not its machines.
 func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update TargetGroup) error {
 	_, err := client.Put[client.Ignored](ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+group.ID, targetGroupUpdate{
-		Name: update.Name, Description: update.Description, Labels: present(update.Labels), Annotations: present(update.Annotations),
-		TargetPort: update.Port, Protocol: update.Protocol, TargetSelector: update.TargetSelector,
+		Name: update.Name, Description: update.Description, Labels: present(update.Labels),
+		Annotations: present(update.Annotations),
+		TargetPort:  update.Port, Protocol: update.Protocol, TargetSelector: update.TargetSelector,
 		EnableProxyProtocol: update.ProxyProtocol, LoadbalancingPolicy: update.Policy, HealthCheck: update.HealthCheck,
 	})
 	if err != nil {
@@ -176,8 +184,8 @@ func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update TargetG
 	return nil
 }
 
-// SetMachines makes machines, sorted identities, the whole set of a target group, in one write. Nobody may change machines afterwards:
-// all groups with this set share it.
+// SetMachines makes machines, sorted identities, the whole set of a target group, in one write. Nobody may change
+// machines afterwards: all groups with this set share it.
 func (i *Inventory) SetMachines(ctx context.Context, group TargetGroup, machines []string) error {
 	// An empty list must be sent as such: without it the cloud would leave the set alone.
 	attachments := make([]iaas.AttachTarget, 0, len(machines))
@@ -185,8 +193,10 @@ func (i *Inventory) SetMachines(ctx context.Context, group TargetGroup, machines
 		attachments = append(attachments, iaas.AttachTarget{ServerIdentity: machine})
 	}
 	batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: group.ID, Attachments: attachments}
-	if _, err := client.Post[client.Ignored](ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+group.ID+"/attachments", batch); err != nil {
-		if errors.Is(err, client.ErrBadRequest) || errors.Is(err, client.ErrNotFound) || errors.Is(err, client.ErrConflict) {
+	if _, err := client.Post[client.Ignored](ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+group.ID+"/attachments",
+		batch); err != nil {
+		if errors.Is(err, client.ErrBadRequest) || errors.Is(err, client.ErrNotFound) ||
+			errors.Is(err, client.ErrConflict) {
 			i.machines.distrust() // one of them may be gone
 		}
 		return i.uncertain(err)
@@ -227,7 +237,8 @@ func isGone(err error) bool { return errors.Is(err, client.ErrNotFound) }
 // shown makes an error of a success that does not show the object it is about.
 func shown(err error, identity, object string) error {
 	if err == nil && identity == "" {
-		return fmt.Errorf("creating %s: %w: the answer contains no object; the controller checks automatically whether it was created; if the problem persists, ask the cloud's support", object, client.ErrMalformed)
+		return fmt.Errorf("creating %s: %w: the answer contains no object; the controller checks automatically "+
+			"whether it was created; if the problem persists, ask the cloud's support", object, client.ErrMalformed)
 	}
 	return err
 }

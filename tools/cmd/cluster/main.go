@@ -31,15 +31,20 @@ flags:
 
 func main() {
 	var o cluster.Options
-	note := flag.String("note", "", "`folder` for the kubeconfig, and where commands find the cluster that runs (default: dist/cluster of the repository)")
+	note := flag.String("note", "", "`folder` for the kubeconfig, and where commands find the cluster that runs "+
+		"(default: dist/cluster of the repository)")
 	flag.IntVar(&o.Workers, "workers", 2, "`number` of nodes beside the one of the control plane")
-	flag.StringVar(&o.Client, "client", "", "network `namespace` that reaches load balancers, or host for this machine (default: one of its own)")
-	flag.BoolVar(&o.Built, "built", false, "build nothing: cluster build has just done that, as a user who has a compiler")
-	flag.BoolVar(&o.Bare, "bare", false, "leave out the cloud controller manager: nodes then stay tainted, and without networks for their pods")
-	flag.BoolFunc("own-networks", "have the cluster itself give nodes networks for their pods, and make the routes to them", func(string) error {
-		o.Networks = cluster.OwnNetworks
-		return nil
-	})
+	flag.StringVar(&o.Client, "client", "",
+		"network `namespace` that reaches load balancers, or host for this machine (default: one of its own)")
+	flag.BoolVar(&o.Built, "built", false,
+		"build nothing: cluster build has just done that, as a user who has a compiler")
+	flag.BoolVar(&o.Bare, "bare", false,
+		"leave out the cloud controller manager: nodes then stay tainted, and without networks for their pods")
+	flag.BoolFunc("own-networks",
+		"have the cluster itself give nodes networks for their pods, and make the routes to them", func(string) error {
+			o.Networks = cluster.OwnNetworks
+			return nil
+		})
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), usage)
 		flag.PrintDefaults()
@@ -47,7 +52,9 @@ func main() {
 	flag.Parse()
 	// What is told is the cluster's; log lines of libraries are not.
 	klog.SetLogger(logr.Discard())
-	os.Exit(program.Run("cluster", os.Stderr, func(ctx context.Context) error { return run(ctx, o, *note, flag.Args()) }))
+	os.Exit(program.Run("cluster", os.Stderr, func(ctx context.Context) error {
+		return run(ctx, o, *note, flag.Args())
+	}))
 }
 
 func run(ctx context.Context, o cluster.Options, note string, args []string) error {

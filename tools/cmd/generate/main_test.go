@@ -27,7 +27,8 @@ func TestCheckNamesWhatIsStale(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"make generate", "docs/reference/annotations.md", "charts/thalassa-ccm/values.schema.json"} {
+	for _, want := range []string{"make generate", "docs/reference/annotations.md",
+		"charts/thalassa-ccm/values.schema.json"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error lacks %q: %v", want, err)
 		}

@@ -26,10 +26,13 @@ type settings struct {
 
 func main() {
 	var s settings
-	flag.StringVar(&s.race, "race", "auto", "race detector: 1 everywhere, 0, or auto for src when there is a C compiler (CI requires one)")
+	flag.StringVar(&s.race, "race", "auto",
+		"race detector: 1 everywhere, 0, or auto for src when there is a C compiler (CI requires one)")
 	flag.StringVar(&s.packages, "packages", everything, "what to test, separated by spaces")
-	flag.BoolVar(&s.root, "root", false, "fail tests that need root or programs that are missing, instead of skipping them")
-	flag.StringVar(&s.summary, "summary", "", "file that receives the closing line, and below it the times of packages, slowest first")
+	flag.BoolVar(&s.root, "root", false,
+		"fail tests that need root or programs that are missing, instead of skipping them")
+	flag.StringVar(&s.summary, "summary", "",
+		"file that receives the closing line, and below it the times of packages, slowest first")
 	flag.Parse()
 	s.further = flag.Args()
 	os.Exit(program.Run("gotest", os.Stderr, func(ctx context.Context) error { return run(ctx, s) }))

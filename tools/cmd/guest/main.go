@@ -1,8 +1,8 @@
 //go:build linux
 
-// Command guest is what runs inside of the lab's machines and pods: `guest machine FOLDER NAME` is the first process of a machine,
-// `guest pause` that of a pod, and `guest serve` the server of end-to-end tests; `guest get URL` is what curl is elsewhere. Outside of
-// them, `guest sweep FOLDER` removes what is left of a cluster that was killed.
+// Command guest is what runs inside of the lab's machines and pods: `guest machine FOLDER NAME` is the first process of
+// a machine, `guest pause` that of a pod, and `guest serve` the server of end-to-end tests; `guest get URL` is what
+// curl is elsewhere. Outside of them, `guest sweep FOLDER` removes what is left of a cluster that was killed.
 package main
 
 import (
@@ -52,7 +52,8 @@ func run(args []string) int {
 	case "serve":
 		return program.Run("guest", os.Stderr, func(ctx context.Context) error { return serve(ctx, args[1:]) })
 	}
-	fmt.Fprintln(os.Stderr, "usage: guest machine FOLDER NAME | guest pause | guest sweep FOLDER | guest serve [flags] | guest get URL")
+	fmt.Fprintln(os.Stderr,
+		"usage: guest machine FOLDER NAME | guest pause | guest sweep FOLDER | guest serve [flags] | guest get URL")
 	return 2
 }
 
@@ -85,7 +86,8 @@ func serve(ctx context.Context, args []string) error {
 	}
 	options.Drain = *drain
 	server := testserver.Start(options)
-	fmt.Printf("serves %s: HTTP %s, behind a PROXY protocol header %s, UDP %s\n", options.Host, *web, *behind, *datagrams)
+	fmt.Printf("serves %s: HTTP %s, behind a PROXY protocol header %s, UDP %s\n", options.Host, *web, *behind,
+		*datagrams)
 	<-ctx.Done()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit+*drain)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Command image builds the container images of this project, or uploads what it has built. `make image` and `make push` call it and
-// say which sources these are.
+// Command image builds the container images of this project, or uploads what it has built. `make image` and `make push`
+// call it and say which sources these are.
 package main
 
 import (

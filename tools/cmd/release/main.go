@@ -1,4 +1,5 @@
-// Command release makes, publishes, verifies and mirrors releases. `make release`, `make publish` and `make verify-release` call it.
+// Command release makes, publishes, verifies and mirrors releases. `make release`, `make publish` and `make
+// verify-release` call it.
 package main
 
 import (
@@ -49,13 +50,15 @@ func makeCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if committed != "" { // outside git it is not known, which Make has words for
 				if source.Committed, err = time.Parse(time.RFC3339, committed); err != nil {
-					return fmt.Errorf("reading --committed=%q: want the time of the commit, like 2026-11-21T10:00:00Z: %w", committed, err)
+					return fmt.Errorf("reading --committed=%q: want the time of the commit, like "+
+						"2026-11-21T10:00:00Z: %w", committed, err)
 				}
 			}
 			return makeRelease(cmd, source, dryRun)
 		},
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "make it without a key and without a tag in git; nobody can publish it")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false,
+		"make it without a key and without a tag in git; nobody can publish it")
 	cmd.Flags().StringVar(&source.Version, "version", "", "version, like v1.2.3")
 	cmd.Flags().StringVar(&source.Revision, "revision", "", "commit in git")
 	cmd.Flags().StringVar(&committed, "committed", "", "time of the commit, RFC 3339")
@@ -87,7 +90,8 @@ func makeRelease(cmd *cobra.Command, source release.Source, dryRun bool) error {
 	return release.Make(cmd.Context(), source, folder, key, cmd.OutOrStdout())
 }
 
-// signingKey is the key that the environment names, nil for a dry run. The compilers that are started later do not get to see it.
+// signingKey is the key that the environment names, nil for a dry run. The compilers that are started later do not get
+// to see it.
 func signingKey(dryRun bool) (*signature.Key, error) {
 	if dryRun {
 		return nil, nil //nolint:nilnil // no key is what Make takes for a dry run
@@ -109,7 +113,8 @@ func signingKey(dryRun bool) (*signature.Key, error) {
 
 func publishCommand() *cobra.Command {
 	var version, registry, folder string
-	cmd := &cobra.Command{Use: "publish", Short: "upload dist/release/VERSION, or a folder that mirror made, to a registry", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "publish",
+		Short: "upload dist/release/VERSION, or a folder that mirror made, to a registry", Args: cobra.NoArgs}
 	key := keyFlag(cmd)
 	cmd.Flags().StringVar(&version, "version", "", "version, like v1.2.3")
 	cmd.Flags().StringVar(&registry, "registry", release.Registry, "registry to upload to")
@@ -143,7 +148,8 @@ func keyFlag(cmd *cobra.Command) func() (signature.PublicKey, error) {
 
 func verifyCommand() *cobra.Command {
 	var version, registry string
-	cmd := &cobra.Command{Use: "verify", Short: "look whether a release in a registry is complete, unchanged and signed", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "verify",
+		Short: "look whether a release in a registry is complete, unchanged and signed", Args: cobra.NoArgs}
 	key := keyFlag(cmd)
 	cmd.Flags().StringVar(&version, "version", "", "version, like v1.2.3")
 	cmd.Flags().StringVar(&registry, "registry", release.Registry, "registry it is in")
@@ -159,12 +165,14 @@ func verifyCommand() *cobra.Command {
 
 func mirrorCommand() *cobra.Command {
 	var version, from, to, folder string
-	cmd := &cobra.Command{Use: "mirror", Short: "copy a release from one registry to another, or into a folder, by digest", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "mirror",
+		Short: "copy a release from one registry to another, or into a folder, by digest", Args: cobra.NoArgs}
 	key := keyFlag(cmd)
 	cmd.Flags().StringVar(&version, "version", "", "version, like v1.2.3")
 	cmd.Flags().StringVar(&from, "from", release.Registry, "registry it is in")
 	cmd.Flags().StringVar(&to, "to", "", "registry to copy it to")
-	cmd.Flags().StringVar(&folder, "to-folder", "", "folder to copy it to instead, which must not exist; publish --folder uploads it")
+	cmd.Flags().StringVar(&folder, "to-folder", "",
+		"folder to copy it to instead, which must not exist; publish --folder uploads it")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		public, err := key()
 		if err != nil {

@@ -97,8 +97,10 @@ func TestMutualTLS(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			user, groups, err := handshake(t,
-				&tls.Config{ServerName: tt.host, RootCAs: pool(tt.trust), Certificates: []tls.Certificate{keyPair(t, tt.client)}},
-				&tls.Config{Certificates: []tls.Certificate{keyPair(t, server)}, ClientCAs: pool(ours), ClientAuth: tls.RequireAndVerifyClientCert})
+				&tls.Config{ServerName: tt.host, RootCAs: pool(tt.trust),
+					Certificates: []tls.Certificate{keyPair(t, tt.client)}},
+				&tls.Config{Certificates: []tls.Certificate{keyPair(t, server)}, ClientCAs: pool(ours),
+					ClientAuth: tls.RequireAndVerifyClientCert})
 			if (err == nil) != tt.works {
 				t.Fatalf("got error %v, want it to work: %v", err, tt.works)
 			}

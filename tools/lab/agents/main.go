@@ -1,10 +1,10 @@
-// Command agents is what runs on a node of Kubernetes, in one executable: the kubelet and kube-proxy. The first argument chooses the
-// component, the others are that component's own flags:
+// Command agents is what runs on a node of Kubernetes, in one executable: the kubelet and kube-proxy. The first
+// argument chooses the component, the others are that component's own flags:
 //
 //	agents kubelet --help
 //
-// They are not part of the lab's other executable, the control plane, because only clusters of real nodes need them, and the demo
-// would compile them for nothing.
+// They are not part of the lab's other executable, the control plane, because only clusters of real nodes need them,
+// and the demo would compile them for nothing.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Package multicall runs one of the components of an executable: the first argument chooses it, the others are its own flags.
+// Package multicall runs one of the components of an executable: the first argument chooses it, the others are its own
+// flags.
 package multicall
 
 import (
@@ -13,8 +14,8 @@ import (
 // UsageError is the exit status for a call that names no known component, as shells use it.
 const UsageError = 2
 
-// Run runs the component that args[1] names until it ends and returns its exit status. Components are functions because building a
-// command has side effects, such as registering feature gates, that another component would trip over.
+// Run runs the component that args[1] names until it ends and returns its exit status. Components are functions because
+// building a command has side effects, such as registering feature gates, that another component would trip over.
 func Run(program string, components map[string]func() int, args []string, stderr io.Writer) int {
 	known := strings.Join(slices.Sorted(maps.Keys(components)), ", ")
 	if len(args) < 2 {

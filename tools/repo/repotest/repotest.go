@@ -36,12 +36,13 @@ func Replace(tb testing.TB, file, from, to string) {
 	}
 }
 
-// Command builds a command of tools/cmd by its name and returns the executable. It is a process of its own and without the race
-// detector, which makes compressing take ten times as long.
+// Command builds a command of tools/cmd by its name and returns the executable. It is a process of its own and without
+// the race detector, which makes compressing take ten times as long.
 func Command(tb testing.TB, name string) (path string) {
 	tb.Helper()
 	path = filepath.Join(tb.TempDir(), name)
-	build := exec.CommandContext(tb.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "./tools/cmd/"+name)
+	build := exec.CommandContext(tb.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", path,
+		"./tools/cmd/"+name)
 	build.Dir, build.Env = Root(tb), append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
 		tb.Fatalf("building tools/cmd/%s: %v\n%s", name, err, output)

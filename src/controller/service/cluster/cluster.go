@@ -1,7 +1,7 @@
-// Package cluster is as much of the Kubernetes API as the controllers for Services and Nodes use, in memory, for tests in virtual time: Services,
-// Nodes and EndpointSlices with resource versions, finalizers and deletion timestamps. It outlives the processes that work on it:
-// they use client-go's own client and informers, through Transport, and what they are told is on the wire's protocol. Whoever owns
-// the objects changes them with the methods.
+// Package cluster is as much of the Kubernetes API as the controllers for Services and Nodes use, in memory, for tests
+// in virtual time: Services, Nodes and EndpointSlices with resource versions, finalizers and deletion timestamps. It
+// outlives the processes that work on it: they use client-go's own client and informers, through Transport, and what
+// they are told is on the wire's protocol. Whoever owns the objects changes them with the methods.
 package cluster
 
 import (
@@ -56,8 +56,10 @@ type change struct {
 // New returns a cluster that is empty.
 func New() *Cluster {
 	return &Cluster{changed: make(chan struct{}), kinds: map[string]*kind{
-		"services": {schema.GroupResource{Resource: "services"}, metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, map[string]Object{}},
-		"nodes":    {schema.GroupResource{Resource: "nodes"}, metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, map[string]Object{}},
+		"services": {schema.GroupResource{Resource: "services"}, metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+			map[string]Object{}},
+		"nodes": {schema.GroupResource{Resource: "nodes"}, metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
+			map[string]Object{}},
 		"endpointslices": {schema.GroupResource{Group: discoveryv1.GroupName, Resource: "endpointslices"},
 			metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"}, map[string]Object{}},
 	}}
@@ -98,8 +100,9 @@ func (c *Cluster) Create(object Object) error {
 	return c.put(k, watch.Added, created)
 }
 
-// Change lets do change a copy of the object that has the kind and name of like, and replaces the object with it. What the owner of
-// an object cannot change stays: UID, the time of its deletion, and its existence as long as it has finalizers.
+// Change lets do change a copy of the object that has the kind and name of like, and replaces the object with it. What
+// the owner of an object cannot change stays: UID, the time of its deletion, and its existence as long as it has
+// finalizers.
 func (c *Cluster) Change(like Object, do func(Object)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,8 +240,8 @@ func (k *kind) sorted() []Object {
 	return found
 }
 
-// Replace puts another object in the place of the one of its name, as if that had lost its finalizers, been deleted and made anew in
-// a moment.
+// Replace puts another object in the place of the one of its name, as if that had lost its finalizers, been deleted and
+// made anew in a moment.
 func (c *Cluster) Replace(object Object) error {
 	if err := c.end(object); err != nil {
 		return err

@@ -24,7 +24,8 @@ const finalizer = "example.com/keep"
 
 // web is a Service.
 func web(finalizers ...string) *corev1.Service {
-	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "first", Finalizers: finalizers},
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "first",
+		Finalizers: finalizers},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}
 }
 
@@ -45,7 +46,8 @@ func with(t *testing.T, object cluster.Object) (*cluster.Cluster, kubernetes.Int
 // patched sends a patch of the status of the Service.
 func patched(t *testing.T, client kubernetes.Interface, patch string) error {
 	t.Helper()
-	_, err := client.CoreV1().Services("shop").Patch(t.Context(), "web", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	_, err := client.CoreV1().Services("shop").Patch(t.Context(), "web", types.StrategicMergePatchType, []byte(patch),
+		metav1.PatchOptions{}, "status")
 	return err
 }
 
@@ -128,7 +130,8 @@ func TestReading(t *testing.T) {
 	if err != nil || len(one.Items) != 1 || one.Items[0].UID != "first" {
 		t.Errorf("those of a name: %v, %v", one, err)
 	}
-	if node, err := client.CoreV1().Nodes().Get(t.Context(), "a", metav1.GetOptions{}); err != nil || node.UID == "" || node.CreationTimestamp.IsZero() {
+	if node, err := client.CoreV1().Nodes().Get(t.Context(), "a", metav1.GetOptions{}); err != nil || node.UID == "" ||
+		node.CreationTimestamp.IsZero() {
 		t.Errorf("node %v, %v", node, err)
 	}
 	if _, err := services("shop").Get(t.Context(), "api", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -137,7 +140,8 @@ func TestReading(t *testing.T) {
 	if _, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("Pods: %v", err)
 	}
-	if err := services("shop").Delete(t.Context(), "web", metav1.DeleteOptions{}); !apierrors.IsMethodNotSupported(err) {
+	if err := services("shop").Delete(t.Context(), "web",
+		metav1.DeleteOptions{}); !apierrors.IsMethodNotSupported(err) {
 		t.Errorf("a Service deleted by a process: %v", err)
 	}
 	if len(c.Nodes()) != 1 || len(c.EndpointSlices()) != 1 {
@@ -173,7 +177,9 @@ func TestInformersFollow(t *testing.T) {
 		}
 		another := web()
 		another.UID = "second"
-		for _, do := range []func() error{func() error { return c.Replace(another) }, func() error { return c.Delete(web()) }} {
+		for _, do := range []func() error{func() error {
+			return c.Replace(another)
+		}, func() error { return c.Delete(web()) }} {
 			synctest.Wait()
 			if err := do(); err != nil {
 				t.Fatal(err)

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// patchNode changes labels and annotations of a Node and its spec, or instead of that its status, by a merge patch, unless it is not the
-// one that is meant.
+// patchNode changes labels and annotations of a Node and its spec, or instead of that its status, by a merge patch,
+// unless it is not the one that is meant.
 func (c *Cluster) patchNode(request *http.Request, a address) (io.ReadCloser, error) {
 	text, err := io.ReadAll(request.Body)
 	if err != nil {
@@ -77,7 +77,8 @@ func (c *Cluster) deleteNode(request *http.Request, a address) (io.ReadCloser, e
 		return nil, fmt.Errorf("reading the options: %w", err)
 	}
 	options := &metav1.DeleteOptions{}
-	if _, _, err := scheme.Codecs.UniversalDeserializer().Decode(text, nil, options); err != nil { // clients prefer protobuf
+	// clients prefer protobuf
+	if _, _, err := scheme.Codecs.UniversalDeserializer().Decode(text, nil, options); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	c.mu.Lock()
@@ -112,7 +113,8 @@ func (c *Cluster) meant(object Object, uid *types.UID, version *string) error {
 	k := c.kinds[resourceOf(object)]
 	switch {
 	case uid != nil && *uid != object.GetUID():
-		return apierrors.NewConflict(k.resource, object.GetName(), fmt.Errorf("the UID in the precondition is %s, that of the object is %s", *uid, object.GetUID()))
+		return apierrors.NewConflict(k.resource, object.GetName(),
+			fmt.Errorf("the UID in the precondition is %s, that of the object is %s", *uid, object.GetUID()))
 	case version != nil && *version != object.GetResourceVersion():
 		return apierrors.NewConflict(k.resource, object.GetName(), errors.New("the object has been modified"))
 	}

@@ -14,7 +14,8 @@ func nodeA() *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "first"}}
 }
 
-// TestWritesOfNodes are about the Node that is meant, in the state that is meant, and about nothing but the part that is meant.
+// TestWritesOfNodes are about the Node that is meant, in the state that is meant, and about nothing but the part that
+// is meant.
 func TestWritesOfNodes(t *testing.T) {
 	c, client := with(t, nodeA())
 	nodes := client.CoreV1().Nodes()
@@ -54,13 +55,16 @@ func TestDeletionsOfNodes(t *testing.T) {
 	c, client := with(t, nodeA())
 	nodes := client.CoreV1().Nodes()
 	other, old, uid, version := types.UID("second"), "0", types.UID("first"), c.Nodes()[0].ResourceVersion
-	for what, wanted := range map[string]metav1.Preconditions{"another UID": {UID: &other}, "an old state": {UID: &uid, ResourceVersion: &old}} {
-		if err := nodes.Delete(t.Context(), "a", metav1.DeleteOptions{Preconditions: &wanted}); !apierrors.IsConflict(err) {
+	for what, wanted := range map[string]metav1.Preconditions{"another UID": {UID: &other},
+		"an old state": {UID: &uid, ResourceVersion: &old}} {
+		if err := nodes.Delete(t.Context(), "a",
+			metav1.DeleteOptions{Preconditions: &wanted}); !apierrors.IsConflict(err) {
 			t.Errorf("deleting %s: %v", what, err)
 		}
 	}
 	wanted := metav1.Preconditions{UID: &uid, ResourceVersion: &version}
-	if err := nodes.Delete(t.Context(), "a", metav1.DeleteOptions{Preconditions: &wanted}); err != nil || len(c.Nodes()) > 0 {
+	if err := nodes.Delete(t.Context(), "a", metav1.DeleteOptions{Preconditions: &wanted}); err != nil ||
+		len(c.Nodes()) > 0 {
 		t.Errorf("deleting it: %v, left %v", err, c.Nodes())
 	}
 	if err := nodes.Delete(t.Context(), "a", metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
@@ -70,10 +74,14 @@ func TestDeletionsOfNodes(t *testing.T) {
 
 func TestOwnersChangeNodes(t *testing.T) {
 	c, _ := with(t, nodeA())
-	if err := c.ChangeNode("a", func(node *corev1.Node) { node.Spec.ProviderID = "cloud://a" }); err != nil || c.Nodes()[0].Spec.ProviderID != "cloud://a" {
+	if err := c.ChangeNode("a", func(node *corev1.Node) {
+		node.Spec.ProviderID = "cloud://a"
+	}); err != nil || c.Nodes()[0].Spec.ProviderID != "cloud://a" {
 		t.Errorf("changed to %+v, error %v", c.Nodes()[0].Spec, err)
 	}
-	if err := c.ChangeNode("b", func(*corev1.Node) { t.Error("a Node that is not there is changed") }); !apierrors.IsNotFound(err) {
+	if err := c.ChangeNode("b", func(*corev1.Node) {
+		t.Error("a Node that is not there is changed")
+	}); !apierrors.IsNotFound(err) {
 		t.Errorf("one that is not there: %v", err)
 	}
 }

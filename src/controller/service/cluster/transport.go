@@ -22,7 +22,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client is a client whose requests go through network, which is Transport or leads to it. It has no limit on their rate.
+// Client is a client whose requests go through network, which is Transport or leads to it. It has no limit on their
+// rate.
 func Client(network http.RoundTripper) (kubernetes.Interface, error) {
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://cluster.test", Transport: network, QPS: -1})
 	if err != nil {
@@ -31,8 +32,8 @@ func Client(network http.RoundTripper) (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// Transport reaches the cluster without a network, whatever host a request names: lists, watches, reading a single object,
-// patches of the status of Services, which may change finalizers as well, and patches and deletions of Nodes.
+// Transport reaches the cluster without a network, whatever host a request names: lists, watches, reading a single
+// object, patches of the status of Services, which may change finalizers as well, and patches and deletions of Nodes.
 func (c *Cluster) Transport() http.RoundTripper { return direct{c} }
 
 type direct struct{ *Cluster }
@@ -68,8 +69,10 @@ func refusal(request *http.Request, err error) (*http.Response, error) {
 		return nil, err
 	}
 	return &http.Response{
-		Status: fmt.Sprintf("%d %s", status.Code, status.Reason), StatusCode: int(status.Code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Request: request, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(text)), ContentLength: int64(len(text)),
+		Status: fmt.Sprintf("%d %s", status.Code, status.Reason), StatusCode: int(status.Code), Proto: "HTTP/1.1",
+		ProtoMajor: 1, ProtoMinor: 1,
+		Request: request, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(text)), ContentLength: int64(len(text)),
 	}, nil
 }
 
@@ -142,7 +145,8 @@ func (c *Cluster) list(k *kind, a address, query url.Values) (io.ReadCloser, err
 		return (a.namespace != "" && object.GetNamespace() != a.namespace) || !selector.Matches(named)
 	})
 	return written(map[string]any{
-		"apiVersion": k.meta.APIVersion, "kind": k.meta.Kind + "List", "metadata": map[string]any{"resourceVersion": fmt.Sprint(len(c.history))}, "items": items,
+		"apiVersion": k.meta.APIVersion, "kind": k.meta.Kind + "List",
+		"metadata": map[string]any{"resourceVersion": fmt.Sprint(len(c.history))}, "items": items,
 	})
 }
 
@@ -164,13 +168,16 @@ func (c *Cluster) patch(request *http.Request, a address) (io.ReadCloser, error)
 	if err != nil {
 		return nil, err
 	}
-	added := slices.ContainsFunc(after.Finalizers, func(one string) bool { return !slices.Contains(before.Finalizers, one) })
+	added := slices.ContainsFunc(after.Finalizers, func(one string) bool {
+		return !slices.Contains(before.Finalizers, one)
+	})
 	if err := c.meant(before, &after.UID, &after.ResourceVersion); err != nil {
 		return nil, err
 	}
 	switch {
 	case added && before.DeletionTimestamp != nil:
-		return nil, apierrors.NewForbidden(k.resource, a.name, errors.New("no new finalizers can be added if the object is being deleted"))
+		return nil, apierrors.NewForbidden(k.resource, a.name,
+			errors.New("no new finalizers can be added if the object is being deleted"))
 	case reflect.DeepEqual(before.Finalizers, after.Finalizers) && reflect.DeepEqual(before.Status, after.Status):
 		return written(before)
 	}

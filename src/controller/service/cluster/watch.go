@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// watching is the body of the answer to a watch: one change after the other, until its reader closes it or the request ends.
+// watching is the body of the answer to a watch: one change after the other, until its reader closes it or the request
+// ends.
 type watching struct {
 	cluster  *Cluster
 	resource string
@@ -61,7 +62,8 @@ func (c *Cluster) tellAll(w *watching, k *kind) error {
 		}
 	}
 	mark := metav1.PartialObjectMetadata{TypeMeta: k.meta, ObjectMeta: metav1.ObjectMeta{
-		ResourceVersion: strconv.Itoa(len(c.history)), Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+		ResourceVersion: strconv.Itoa(len(c.history)),
+		Annotations:     map[string]string{metav1.InitialEventsAnnotationKey: "true"},
 	}}
 	text, err := json.Marshal(mark)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package workerpooltest runs controllers as a process does, in tests in virtual time: with informers of their own, one process after the
-// other, and with what they tell kept. The cluster they work on outlives them, and is changed as its owners do.
+// Package workerpooltest runs controllers as a process does, in tests in virtual time: with informers of their own, one
+// process after the other, and with what they tell kept. The cluster they work on outlives them, and is changed as its
+// owners do.
 package workerpooltest
 
 import (
@@ -32,9 +33,11 @@ func New(tb testing.TB) *Process {
 	return p
 }
 
-// Begin starts a process that knows nothing of the one before, after that has ended. It starts the informers that build asks for, of this
-// client, and then calls run, which has to return when its context ends; it is given no log. An error of build ends the test.
-func (p *Process) Begin(client kubernetes.Interface, build func(informers.SharedInformerFactory) (run func(context.Context), err error)) {
+// Begin starts a process that knows nothing of the one before, after that has ended. It starts the informers that build
+// asks for, of this client, and then calls run, which has to return when its context ends; it is given no log. An error
+// of build ends the test.
+func (p *Process) Begin(client kubernetes.Interface,
+	build func(informers.SharedInformerFactory) (run func(context.Context), err error)) {
 	p.tb.Helper()
 	p.End()
 	factory := informers.NewSharedInformerFactory(client, 0)

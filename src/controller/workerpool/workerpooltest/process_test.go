@@ -37,11 +37,12 @@ func TestOneProcessAfterTheOther(t *testing.T) {
 		process, client := workerpooltest.New(t), fake.NewClientset(nodeA())
 		for n := range 2 {
 			process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
-				_, err := factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {
-					if node, ok := object.(*corev1.Node); ok {
-						log <- fmt.Sprintf("%d met %s", n+1, node.Name)
-					}
-				}})
+				_, err := factory.Core().V1().Nodes().Informer().
+					AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {
+						if node, ok := object.(*corev1.Node); ok {
+							log <- fmt.Sprintf("%d met %s", n+1, node.Name)
+						}
+					}})
 				return func(ctx context.Context) {
 					<-ctx.Done()
 					<-time.After(time.Second) // what is under way
@@ -77,7 +78,8 @@ func TestWhatIsTold(t *testing.T) {
 		process.Recorder.Event(nodeA(), corev1.EventTypeNormal, "Again", "It is well again.")
 	}
 	tell()
-	if got, want := process.Told(), []string{"Warning Broken It is broken.", "Normal Again It is well again."}; !slices.Equal(got, want) {
+	if got, want := process.Told(), []string{"Warning Broken It is broken.",
+		"Normal Again It is well again."}; !slices.Equal(got, want) {
 		t.Errorf("told %q, want %q", got, want)
 	}
 	if got := process.Told(); len(got) > 0 {
@@ -104,8 +106,10 @@ func TestNodesChange(t *testing.T) {
 	client := fake.NewClientset(nodeA())
 	for _, want := range []string{"1", "2"} {
 		workerpooltest.ChangeNode(t, client, "a", func(node *corev1.Node) { node.Spec.ProviderID = "cloud://" + want })
-		if node := workerpooltest.Node(t, client, "a"); node.ResourceVersion != want || node.Spec.ProviderID != "cloud://"+want {
-			t.Errorf("the Node is %s, in version %s; want cloud://%s, in version %s", node.Spec.ProviderID, node.ResourceVersion, want, want)
+		if node := workerpooltest.Node(t, client, "a"); node.ResourceVersion != want ||
+			node.Spec.ProviderID != "cloud://"+want {
+			t.Errorf("the Node is %s, in version %s; want cloud://%s, in version %s", node.Spec.ProviderID,
+				node.ResourceVersion, want, want)
 		}
 	}
 	workerpooltest.DeleteNode(t, client, "a")

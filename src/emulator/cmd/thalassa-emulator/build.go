@@ -5,7 +5,8 @@ import (
 	"runtime/debug"
 )
 
-// The linker sets these: go build -ldflags "-X main.version=v1.2.3 -X main.revision=0123… -X main.committed=2026-11-21T10:00:00Z".
+// The linker sets these: go build -ldflags "-X main.version=v1.2.3 -X main.revision=0123… -X
+// main.committed=2026-11-21T10:00:00Z".
 //
 //nolint:gochecknoglobals // the linker can set nothing else
 var version, revision, committed string
@@ -17,7 +18,8 @@ type build struct {
 	committed string // when the commit was made, RFC 3339 in UTC
 }
 
-// String is one line for --version. The version is the module's, as go install knows it, if the linker does not set one.
+// String is one line for --version. The version is the module's, as go install knows it, if the linker does not set
+// one.
 func (b build) String() string {
 	if b.version == "" {
 		b.version = "devel"

@@ -79,7 +79,8 @@ func TestBuild(t *testing.T) {
 		build build
 		want  string
 	}{
-		"linker sets all":     {build{"v1.2.3", "0123abc", "2026-11-21T10:00:00Z"}, "v1.2.3 (revision 0123abc of 2026-11-21T10:00:00Z)"},
+		"linker sets all": {build{"v1.2.3", "0123abc", "2026-11-21T10:00:00Z"},
+			"v1.2.3 (revision 0123abc of 2026-11-21T10:00:00Z)"},
 		"linker sets version": {build{version: "v1.2.3"}, "v1.2.3"},
 	}
 	for name, tt := range tests {

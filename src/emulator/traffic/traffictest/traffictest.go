@@ -1,5 +1,5 @@
-// Package traffictest is what tests of load balancers' traffic have in common: a server that says who it is, and waiting for what takes
-// effect a moment later.
+// Package traffictest is what tests of load balancers' traffic have in common: a server that says who it is, and
+// waiting for what takes effect a moment later.
 package traffictest
 
 import (
@@ -26,8 +26,8 @@ func Eventually(tb testing.TB, what string, holds func() bool) {
 	}
 }
 
-// EchoUDP answers each datagram of at most 1500 bytes with a prefix, such as the server's name, and the datagram, until the test ends or
-// conn is closed. It returns at once.
+// EchoUDP answers each datagram of at most 1500 bytes with a prefix, such as the server's name, and the datagram, until
+// the test ends or conn is closed. It returns at once.
 func EchoUDP(tb testing.TB, conn *net.UDPConn, prefix string) {
 	tb.Helper()
 	ended := make(chan struct{})

@@ -1,5 +1,5 @@
-// Package jsonstream reads large JSON lists of which little is needed. What is skipped is checked, and neither copied nor decoded, so
-// that a list of a million attachments costs little time and no memory:
+// Package jsonstream reads large JSON lists of which little is needed. What is skipped is checked, and neither copied
+// nor decoded, so that a list of a million attachments costs little time and no memory:
 //
 //	r := jsonstream.NewReader(body)
 //	err := r.Each(func() error {
@@ -33,8 +33,9 @@ type SyntaxError struct {
 // Error implements error.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("at byte %d: want %s", e.Offset, e.Want) }
 
-// Reader reads one JSON value after the other. Each method reads one value, completely, and fails with a *SyntaxError, with
-// io.ErrUnexpectedEOF when there is less, or with what reading the input failed with. After an error it is of no more use.
+// Reader reads one JSON value after the other. Each method reads one value, completely, and fails with a *SyntaxError,
+// with io.ErrUnexpectedEOF when there is less, or with what reading the input failed with. After an error it is of no
+// more use.
 type Reader struct {
 	decoder *jsontext.Decoder
 	text    []byte // the latest that was written with escapes
@@ -42,7 +43,8 @@ type Reader struct {
 
 // NewReader reads from in, which it reads further than it needs.
 func NewReader(in io.Reader) *Reader {
-	return &Reader{decoder: jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+	return &Reader{decoder: jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true))}
 }
 
 // told makes errors of the decoder ours.
@@ -92,8 +94,8 @@ func (r *Reader) Each(read func() error) error {
 	return r.nested(jsontext.KindBeginArray, jsontext.KindEndArray, "a list", read)
 }
 
-// Fields reads an object. It calls read for each field, which reads the value; the name is valid until then. null is an object without
-// fields.
+// Fields reads an object. It calls read for each field, which reads the value; the name is valid until then. null is an
+// object without fields.
 func (r *Reader) Fields(read func(name []byte) error) error {
 	return r.nested(jsontext.KindBeginObject, jsontext.KindEndObject, "an object", func() error {
 		name, err := r.Text()

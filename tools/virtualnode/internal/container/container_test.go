@@ -61,7 +61,8 @@ type history struct {
 	events []string
 }
 
-func (h *history) config(spec *corev1.Container, policy corev1.RestartPolicy, start func(context.Context) (Instance, error)) Config {
+func (h *history) config(spec *corev1.Container, policy corev1.RestartPolicy,
+	start func(context.Context) (Instance, error)) Config {
 	h.began = time.Now()
 	return Config{
 		Spec: spec, Pod: "shop/web", Policy: policy, Start: start,
@@ -114,8 +115,10 @@ func TestRunPolicies(t *testing.T) {
 		code   int32
 		want   []string
 	}{
-		{"never", corev1.RestartPolicyNever, 1, []string{"0s ContainerCreating", "0s run 0 started true ready true", "1s terminated 1"}},
-		{"on failure, success", corev1.RestartPolicyOnFailure, 0, []string{"0s ContainerCreating", "0s run 0 started true ready true", "1s terminated 0"}},
+		{"never", corev1.RestartPolicyNever, 1, []string{"0s ContainerCreating", "0s run 0 started true ready true",
+			"1s terminated 1"}},
+		{"on failure, success", corev1.RestartPolicyOnFailure, 0, []string{"0s ContainerCreating",
+			"0s run 0 started true ready true", "1s terminated 0"}},
 		{"on failure, failure", corev1.RestartPolicyOnFailure, 1, crashLoop(1)},
 		{"always", corev1.RestartPolicyAlways, 0, crashLoop(0)},
 	}
@@ -176,9 +179,10 @@ func TestRunStops(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h, kill := &history{}, make(chan struct{})
-				c := h.config(&corev1.Container{Name: "main"}, corev1.RestartPolicyAlways, func(context.Context) (Instance, error) {
-					return newRun(0, tt.reacting, Exit{}), nil
-				})
+				c := h.config(&corev1.Container{Name: "main"}, corev1.RestartPolicyAlways,
+					func(context.Context) (Instance, error) {
+						return newRun(0, tt.reacting, Exit{}), nil
+					})
 				c.Kill = kill
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				defer cancel()
@@ -204,9 +208,13 @@ func TestRunCannotStart(t *testing.T) {
 		state string
 		event string
 	}{
-		{"with a reason", corev1.Container{}, &WaitError{Reason: ReasonCreating, Event: "FailedMount", Err: errors.New("no Secret")}, "ContainerCreating: no Secret", "0s FailedMount: no Secret"},
-		{"with a wrapped reason", corev1.Container{}, fmt.Errorf("x: %w", &WaitError{Reason: ReasonConfig, Err: errors.New("y")}), "CreateContainerConfigError: x: y", "0s Failed: x: y"},
-		{"without", corev1.Container{}, errors.New("no such file"), "RunContainerError: no such file", "0s Failed: no such file"},
+		{"with a reason", corev1.Container{}, &WaitError{Reason: ReasonCreating, Event: "FailedMount",
+			Err: errors.New("no Secret")}, "ContainerCreating: no Secret", "0s FailedMount: no Secret"},
+		{"with a wrapped reason", corev1.Container{},
+			fmt.Errorf("x: %w", &WaitError{Reason: ReasonConfig, Err: errors.New("y")}),
+			"CreateContainerConfigError: x: y", "0s Failed: x: y"},
+		{"without", corev1.Container{}, errors.New("no such file"), "RunContainerError: no such file",
+			"0s Failed: no such file"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -236,13 +244,15 @@ func TestRunStartsLater(t *testing.T) {
 		h, attempts := &history{}, 0
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		h.watch(h.config(&corev1.Container{Name: "main"}, corev1.RestartPolicyAlways, func(context.Context) (Instance, error) {
-			if attempts++; attempts < 3 {
-				return nil, &WaitError{Reason: ReasonConfig, Err: errors.New("not yet")}
-			}
-			return newRun(0, 0, Exit{}), nil
-		})).Run(ctx)
-		want := []string{"0s ContainerCreating", "0s CreateContainerConfigError", "3s run 0 started true ready true", "10s terminated 0"}
+		h.watch(h.config(&corev1.Container{Name: "main"}, corev1.RestartPolicyAlways,
+			func(context.Context) (Instance, error) {
+				if attempts++; attempts < 3 {
+					return nil, &WaitError{Reason: ReasonConfig, Err: errors.New("not yet")}
+				}
+				return newRun(0, 0, Exit{}), nil
+			})).Run(ctx)
+		want := []string{"0s ContainerCreating", "0s CreateContainerConfigError", "3s run 0 started true ready true",
+			"10s terminated 0"}
 		if diff := cmp.Diff(want, h.states); diff != "" {
 			t.Errorf("states (-want +got):\n%s", diff)
 		}

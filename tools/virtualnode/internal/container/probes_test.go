@@ -35,16 +35,20 @@ func TestProbes(t *testing.T) {
 	}{
 		{"readiness comes and goes", corev1.Container{Name: "main", ReadinessProbe: readiness},
 			func(_ *corev1.Probe, since time.Duration) error { return between(3*time.Second, 5*time.Second, since) },
-			[]string{"0s ContainerCreating", "0s run 0 started true ready false", "0s run 0 started true ready true", "3s run 0 started true ready false", "5s run 0 started true ready true", "20s terminated 0"}},
+			[]string{"0s ContainerCreating", "0s run 0 started true ready false", "0s run 0 started true ready true",
+				"3s run 0 started true ready false", "5s run 0 started true ready true", "20s terminated 0"}},
 		{"liveness fails", corev1.Container{Name: "main", LivenessProbe: liveness},
 			func(_ *corev1.Probe, since time.Duration) error { return between(6*time.Second, 8*time.Second, since) },
-			[]string{"0s ContainerCreating", "0s run 0 started true ready true", "7s terminated 0", "7s run 1 started true ready true", "20s terminated 0"}},
+			[]string{"0s ContainerCreating", "0s run 0 started true ready true", "7s terminated 0",
+				"7s run 1 started true ready true", "20s terminated 0"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &history{}
-				c := h.config(&tt.spec, corev1.RestartPolicyAlways, func(context.Context) (Instance, error) { return newRun(0, 0, Exit{}), nil })
+				c := h.config(&tt.spec, corev1.RestartPolicyAlways, func(context.Context) (Instance, error) {
+					return newRun(0, 0, Exit{}), nil
+				})
 				c.Check = func(_ context.Context, p *corev1.Probe) error { return tt.check(p, time.Since(h.began)) }
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				defer cancel()
@@ -63,7 +67,9 @@ func TestProbesWhileStopping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &history{}
 		spec := corev1.Container{Name: "main", ReadinessProbe: probeEvery(1, 1), LivenessProbe: probeEvery(1, 1)}
-		c := h.config(&spec, corev1.RestartPolicyAlways, func(context.Context) (Instance, error) { return newRun(0, 10*time.Second, Exit{}), nil })
+		c := h.config(&spec, corev1.RestartPolicyAlways, func(context.Context) (Instance, error) {
+			return newRun(0, 10*time.Second, Exit{}), nil
+		})
 		c.Check = func(_ context.Context, p *corev1.Probe) error {
 			if time.Since(h.began) < 5*time.Second {
 				return nil
@@ -73,7 +79,8 @@ func TestProbesWhileStopping(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 4500*time.Millisecond)
 		defer cancel()
 		h.watch(c).Run(ctx)
-		want := []string{"0s ContainerCreating", "0s run 0 started true ready false", "0s run 0 started true ready true", "5s run 0 started true ready false", "14.5s terminated 0"}
+		want := []string{"0s ContainerCreating", "0s run 0 started true ready false",
+			"0s run 0 started true ready true", "5s run 0 started true ready false", "14.5s terminated 0"}
 		if diff := cmp.Diff(want, h.states); diff != "" {
 			t.Errorf("states (-want +got):\n%s", diff)
 		}

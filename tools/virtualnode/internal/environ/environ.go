@@ -94,7 +94,8 @@ func (s Source) addAll(ctx context.Context, values map[string]string, from *core
 }
 
 // value returns the value of one variable; it is not found when an optional reference is missing.
-func (s Source) value(ctx context.Context, env *corev1.EnvVar, values map[string]string) (value string, found bool, err error) {
+func (s Source) value(ctx context.Context, env *corev1.EnvVar,
+	values map[string]string) (value string, found bool, err error) {
 	from := env.ValueFrom
 	switch {
 	case from == nil:
@@ -107,7 +108,8 @@ func (s Source) value(ctx context.Context, env *corev1.EnvVar, values map[string
 		return s.pick(ctx, source.Object{Name: ref.Name, Optional: ptr.Deref(ref.Optional, false)}, ref.Key)
 	case from.SecretKeyRef != nil:
 		ref := from.SecretKeyRef
-		return s.pick(ctx, source.Object{Secret: true, Name: ref.Name, Optional: ptr.Deref(ref.Optional, false)}, ref.Key)
+		return s.pick(ctx, source.Object{Secret: true, Name: ref.Name, Optional: ptr.Deref(ref.Optional, false)},
+			ref.Key)
 	default:
 		return "", false, errors.New("virtual nodes support fieldRef, configMapKeyRef and secretKeyRef only")
 	}

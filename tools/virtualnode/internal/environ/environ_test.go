@@ -78,9 +78,15 @@ func TestOf(t *testing.T) {
 			{Name: "HOST_IP", ValueFrom: field("status.hostIP")},
 			{Name: "ADDRESS", Value: "$(HOST_IP):$(PORT) $(APP_COLOUR)"},
 			{Name: "PORT", Value: "80"},
-			{Name: "COLOUR", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: ref("settings"), Key: "COLOUR"}}},
-			{Name: "SECRET", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref("login"), Key: "token"}}},
-			{Name: "NONE", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref("login"), Key: "x", Optional: &yes}}},
+			{Name: "COLOUR",
+				ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: ref(
+					"settings"), Key: "COLOUR"}}},
+			{Name: "SECRET",
+				ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref(
+					"login"), Key: "token"}}},
+			{Name: "NONE",
+				ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref(
+					"login"), Key: "x", Optional: &yes}}},
 		},
 	}
 	got, err := newSource().Of(t.Context(), c)
@@ -109,7 +115,8 @@ func TestOfErrors(t *testing.T) {
 		{"no Secret", &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref("absent"), Key: "k"}}, `setting X: reading Secret "absent"`},
 		{"no key", &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref("login"), Key: "k"}}, `setting X: Secret "login" has no key "k"`},
 		{"unknown field", &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.x"}}, `setting X: unknown field path "spec.x"`},
-		{"unsupported", &corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{}}, "setting X: virtual nodes support"},
+		{"unsupported", &corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{}},
+			"setting X: virtual nodes support"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,7 +126,9 @@ func TestOfErrors(t *testing.T) {
 			}
 		})
 	}
-	c := &corev1.Container{EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: ref("absent")}}}}
+	c :=
+		&corev1.Container{EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: ref(
+			"absent")}}}}
 	if _, err := newSource().Of(t.Context(), c); err == nil {
 		t.Error("envFrom a missing Secret gave no error")
 	}
@@ -135,7 +144,8 @@ func TestCommandLine(t *testing.T) {
 		{"neither", nil, nil, []string{"/bin/ccm"}},
 		{"args only", nil, []string{"--bind-address=$(HOST_IP)"}, []string{"/bin/ccm", "--bind-address=127.0.0.2"}},
 		{"command names the program", []string{"/ccm"}, []string{"--v=2"}, []string{"/bin/ccm", "--v=2"}},
-		{"command with words", []string{"/ccm", "run", "$$x"}, []string{"--v=2"}, []string{"/bin/ccm", "run", "$x", "--v=2"}},
+		{"command with words", []string{"/ccm", "run", "$$x"}, []string{"--v=2"}, []string{"/bin/ccm", "run", "$x",
+			"--v=2"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

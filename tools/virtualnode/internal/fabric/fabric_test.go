@@ -80,7 +80,8 @@ func TestDialRefused(t *testing.T) {
 		"nobody":          "127.0.0.8:1",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := f.Dial(t.Context(), netip.MustParseAddrPort(to), client); !errors.Is(err, syscall.ECONNREFUSED) {
+			if _, err := f.Dial(t.Context(), netip.MustParseAddrPort(to), client); !errors.Is(err,
+				syscall.ECONNREFUSED) {
 				t.Errorf("Dial(%s): %v, want connection refused", to, err)
 			}
 		})

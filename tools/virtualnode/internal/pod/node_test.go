@@ -147,7 +147,8 @@ func TestSyncRunsAndDeletes(t *testing.T) {
 		n, client, d := newNode(t, pod)
 		n.Sync(webName, pod)
 		after(time.Second)
-		if got := getPod(t, client).Status; got.Phase != corev1.PodRunning || got.PodIP != "10.244.1.2" || !got.ContainerStatuses[0].Ready {
+		if got := getPod(t, client).Status; got.Phase != corev1.PodRunning || got.PodIP != "10.244.1.2" ||
+			!got.ContainerStatuses[0].Ready {
 			t.Errorf("status = %+v, want a running pod", got)
 		}
 		n.Sync(webName, newPod("u1", deleting(30)))
@@ -156,7 +157,8 @@ func TestSyncRunsAndDeletes(t *testing.T) {
 			t.Errorf("the object went before its containers: %v", err)
 		}
 		after(2 * time.Second)
-		if _, err := client.CoreV1().Pods("shop").Get(t.Context(), "web", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		if _, err := client.CoreV1().Pods("shop").Get(t.Context(), "web",
+			metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("the object is still there: %v", err)
 		}
 		d.check(t, "0s start main of u1 at 10.244.1.2 on 127.0.0.2", "4s stop main of u1")
@@ -211,7 +213,8 @@ func TestSyncReplaced(t *testing.T) {
 		after(time.Second)
 		n.Sync(webName, newPod("u2", func(p *corev1.Pod) { p.Spec.HostNetwork = true }))
 		after(time.Minute)
-		d.check(t, "0s start main of u1 at 127.0.0.2 on 127.0.0.2", "1s kill main of u1", "1s start main of u2 at 127.0.0.2 on 127.0.0.2")
+		d.check(t, "0s start main of u1 at 127.0.0.2 on 127.0.0.2", "1s kill main of u1",
+			"1s start main of u2 at 127.0.0.2 on 127.0.0.2")
 		n.PowerOff(t.Context())
 	})
 }
@@ -234,7 +237,8 @@ func TestSyncNothingToRun(t *testing.T) {
 		})
 		n.Sync(webName, newPod("u1", deleting(30)))
 		after(5 * time.Second)
-		if _, err := client.CoreV1().Pods("shop").Get(t.Context(), "web", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		if _, err := client.CoreV1().Pods("shop").Get(t.Context(), "web",
+			metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("the object is still there: %v", err)
 		}
 		d.check(t)
@@ -264,7 +268,8 @@ func TestReporterInsists(t *testing.T) {
 		for i := range written.Status.Conditions {
 			written.Status.Conditions[i].Status = corev1.ConditionFalse
 		}
-		if _, err := client.CoreV1().Pods("shop").UpdateStatus(t.Context(), written, metav1.UpdateOptions{}); err != nil {
+		if _, err := client.CoreV1().Pods("shop").UpdateStatus(t.Context(), written,
+			metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		n.Sync(webName, written)

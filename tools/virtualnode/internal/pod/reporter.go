@@ -110,7 +110,8 @@ func (r *reporter) write(ctx context.Context) error {
 	if r.holds(body) {
 		return nil
 	}
-	got, err := r.node.Machine.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status")
+	got, err := r.node.Machine.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
+		body, metav1.PatchOptions{}, "status")
 	if err != nil {
 		return fmt.Errorf("writing the status of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}

@@ -91,11 +91,13 @@ func TestConditions(t *testing.T) {
 		want  string
 	}{
 		{"waiting for an address", plain, observed{containers: states("creating")}, corev1.PodPending,
-			"Initialized PodScheduled; ContainersNotReady containers with unready status: [a]"},
+			"Initialized PodScheduled; " +
+				"ContainersNotReady containers with unready status: [a]"},
 		{"running", plain, observed{addr: own, containers: states("running")}, corev1.PodRunning,
 			"PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled; "},
 		{"one unready", plain, observed{addr: own, containers: states("running unready")}, corev1.PodRunning,
-			"PodReadyToStartContainers Initialized PodScheduled; ContainersNotReady containers with unready status: [b]"},
+			"PodReadyToStartContainers Initialized PodScheduled; " +
+				"ContainersNotReady containers with unready status: [b]"},
 		{"done", plain, observed{addr: own, containers: states("0")}, corev1.PodSucceeded,
 			"Initialized PodScheduled; PodCompleted "},
 		{"failed", plain, observed{addr: own, containers: states("1")}, corev1.PodFailed,
@@ -126,7 +128,8 @@ func words(conditions []corev1.PodCondition) string {
 }
 
 func TestStatus(t *testing.T) {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Status: corev1.PodStatus{QOSClass: corev1.PodQOSBurstable}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Generation: 3},
+		Status: corev1.PodStatus{QOSClass: corev1.PodQOSBurstable}}
 	before, now := time.Unix(1000, 0), time.Unix(2000, 0)
 	o := observed{began: before, host: host, addr: own, containers: states("running")}
 	previous := status(pod, observed{began: before, host: host, containers: states("creating")}, nil, before)
@@ -134,7 +137,8 @@ func TestStatus(t *testing.T) {
 		t.Errorf("without an address: %+v", previous)
 	}
 	got := status(pod, o, previous.Conditions, now)
-	if got.PodIP != "10.244.1.2" || len(got.PodIPs) != 1 || len(got.HostIPs) != 1 || got.ObservedGeneration != 3 || got.QOSClass != corev1.PodQOSBurstable || !got.StartTime.Time.Equal(before) {
+	if got.PodIP != "10.244.1.2" || len(got.PodIPs) != 1 || len(got.HostIPs) != 1 || got.ObservedGeneration != 3 ||
+		got.QOSClass != corev1.PodQOSBurstable || !got.StartTime.Time.Equal(before) {
 		t.Errorf("status = %+v", got)
 	}
 	for _, c := range got.Conditions {

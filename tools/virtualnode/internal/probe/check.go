@@ -85,7 +85,8 @@ func (t Target) get(ctx context.Context, action *corev1.HTTPGetAction) error {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
 	if resp.StatusCode < 200 || resp.StatusCode >= 400 {
-		return fmt.Errorf("HTTP probe of %s failed with status code %d: %s", request.URL, resp.StatusCode, strings.TrimSpace(string(body)))
+		return fmt.Errorf("HTTP probe of %s failed with status code %d: %s", request.URL, resp.StatusCode,
+			strings.TrimSpace(string(body)))
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ func TestRun(t *testing.T) {
 	}{
 		{"success at once", corev1.Probe{InitialDelaySeconds: 5, PeriodSeconds: 2}, "yyy", []string{"5s true"}},
 		{"API defaults", corev1.Probe{}, "nnnn", []string{"20s false"}},
-		{"thresholds", corev1.Probe{PeriodSeconds: 1, SuccessThreshold: 2, FailureThreshold: 2}, "ynyynyyn", []string{"3s true", "6s true"}},
+		{"thresholds", corev1.Probe{PeriodSeconds: 1, SuccessThreshold: 2, FailureThreshold: 2}, "ynyynyyn",
+			[]string{"3s true", "6s true"}},
 		{"recovery", corev1.Probe{PeriodSeconds: 1, FailureThreshold: 1}, "nny", []string{"0s false", "2s true"}},
 	}
 	for _, tt := range tests {
@@ -100,7 +101,8 @@ func TestCheck(t *testing.T) {
 	}
 	headers := []corev1.HTTPHeader{{Name: "Host", Value: "ccm"}, {Name: "X-A", Value: "b"}}
 	get := func(s *httptest.Server, scheme corev1.URIScheme, path string) corev1.ProbeHandler {
-		return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt(port(s)), Scheme: scheme, Path: path, HTTPHeaders: headers}}
+		return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt(port(s)), Scheme: scheme,
+			Path: path, HTTPHeaders: headers}}
 	}
 	tcp := func(host string, port intstr.IntOrString) corev1.ProbeHandler {
 		return corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Host: host, Port: port}}

@@ -116,7 +116,8 @@ func environment(table paths.Table, values map[string]string) []string {
 }
 
 // addKubeconfig appends the flags that stand in for in-cluster configuration; see the package.
-func (r Runtime) addKubeconfig(arguments []string, table paths.Table, values map[string]string, file string) ([]string, error) {
+func (r Runtime) addKubeconfig(arguments []string, table paths.Table, values map[string]string,
+	file string) ([]string, error) {
 	account, ok := table[accountMount]
 	if !ok {
 		return arguments, nil
@@ -136,10 +137,12 @@ func kubeconfig(account string, values map[string]string) clientcmdapi.Config {
 	const name = "in-cluster"
 	return clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{name: {
-			Server:               "https://" + net.JoinHostPort(values["KUBERNETES_SERVICE_HOST"], values["KUBERNETES_SERVICE_PORT"]),
+			Server: "https://" + net.JoinHostPort(values["KUBERNETES_SERVICE_HOST"],
+				values["KUBERNETES_SERVICE_PORT"]),
 			CertificateAuthority: filepath.Join(account, corev1.ServiceAccountRootCAKey),
 		}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {TokenFile: filepath.Join(account, corev1.ServiceAccountTokenKey)}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{name: {TokenFile: filepath.Join(account,
+			corev1.ServiceAccountTokenKey)}},
 		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
 		CurrentContext: name,
 	}

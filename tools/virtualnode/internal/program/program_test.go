@@ -66,8 +66,9 @@ func newLaunch(t *testing.T, role string, change func(*corev1.Pod)) image.Launch
 	dir := t.TempDir()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1", UID: "u1"},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Env: []corev1.EnvVar{{Name: roleEnv, Value: role}}}}},
-		Status:     corev1.PodStatus{PodIP: "10.244.1.2", HostIP: "127.0.0.8"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main",
+			Env: []corev1.EnvVar{{Name: roleEnv, Value: role}}}}},
+		Status: corev1.PodStatus{PodIP: "10.244.1.2", HostIP: "127.0.0.8"},
 	}
 	if change != nil {
 		change(pod)
@@ -76,7 +77,8 @@ func newLaunch(t *testing.T, role string, change func(*corev1.Pod)) image.Launch
 		Machine: image.Machine{
 			Name: "one", Address: netip.MustParseAddr("127.0.0.8"), APIServerHost: "127.0.0.1", APIServerPort: 6443,
 			Client: fake.NewClientset(&corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "settings"}, Data: map[string]string{"a.yaml": "a"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "settings"},
+				Data:       map[string]string{"a.yaml": "a"},
 			}),
 			Fabric: &fabric.Fabric{},
 		},
@@ -108,14 +110,19 @@ func await(t *testing.T, i container.Instance) container.Exit {
 func TestStartGivesExactlyWhatThePodHas(t *testing.T) {
 	l := newLaunch(t, "print", func(pod *corev1.Pod) {
 		c := &pod.Spec.Containers[0]
-		c.Command, c.Args = []string{"/app", "run"}, []string{"--config=/etc/app/a.yaml", "--address=$(ADDRESS)", "/var/etc/app"}
+		c.Command, c.Args = []string{"/app", "run"}, []string{"--config=/etc/app/a.yaml", "--address=$(ADDRESS)",
+			"/var/etc/app"}
 		c.Env = append(c.Env,
-			corev1.EnvVar{Name: "ADDRESS", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.hostIP"}}},
+			corev1.EnvVar{Name: "ADDRESS",
+				ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.hostIP"}}},
 			corev1.EnvVar{Name: "CONFIG", Value: "/etc/app/a.yaml"},
 			corev1.EnvVar{Name: "KUBERNETES_SERVICE_HOST", Value: "127.0.0.5"})
 		c.VolumeMounts = []corev1.VolumeMount{{Name: "config", MountPath: "/etc/app"}}
 		pod.Spec.Volumes = []corev1.Volume{
-			{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}},
+			{Name: "config",
+				VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+					LocalObjectReference: corev1.LocalObjectReference{Name: "settings"},
+				}}},
 		}
 	})
 	t.Setenv("OURS", "must not be seen")
@@ -212,10 +219,14 @@ func TestStartErrors(t *testing.T) {
 	}{
 		{"volume", func(pod *corev1.Pod) {
 			pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/etc/app"}}
-			pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: missing}}}}
+			pod.Spec.Volumes = []corev1.Volume{{Name: "v",
+				VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+					LocalObjectReference: missing,
+				}}}}
 		}, "", container.ReasonCreating, "FailedMount"},
 		{"environment", func(pod *corev1.Pod) {
-			pod.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: missing}}}
+			pod.Spec.Containers[0].EnvFrom =
+				[]corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: missing}}}
 		}, "", container.ReasonConfig, ""},
 		{"executable", nil, "/no/such/program", "", ""},
 	}
@@ -227,7 +238,8 @@ func TestStartErrors(t *testing.T) {
 			}
 			_, err := r.Start(t.Context(), newLaunch(t, "print", tt.change))
 			wait := &container.WaitError{}
-			if err == nil || errors.As(err, &wait) != (tt.reason != "") || wait.Reason != tt.reason || wait.Event != tt.event {
+			if err == nil || errors.As(err, &wait) != (tt.reason != "") || wait.Reason != tt.reason ||
+				wait.Event != tt.event {
 				t.Errorf("error = %v (%+v), want reason %q, event %q", err, wait, tt.reason, tt.event)
 			}
 		})
@@ -275,12 +287,14 @@ func TestAddKubeconfig(t *testing.T) {
 		args  []string
 		want  []string // further arguments
 	}{
-		{"appended", two, table, []string{"--v=2"}, []string{"--kubeconfig=" + file, "--authentication-kubeconfig=" + file}},
+		{"appended", two, table, []string{"--v=2"}, []string{"--kubeconfig=" + file, "--authentication-kubeconfig=" +
+			file}},
 		{"no token mounted", two, paths.Table{"/etc": "/x"}, nil, nil},
 		{"given with =", two[:1], table, []string{"--kubeconfig=/x"}, nil},
 		{"given as two words", two[:1], table, []string{"-kubeconfig", "/x"}, nil},
 		{"one of them given", two, table, []string{"--kubeconfig=/x"}, []string{"--authentication-kubeconfig=" + file}},
-		{"another flag that starts alike", two[:1], table, []string{"--kubeconfig-x=/x", "kubeconfig"}, []string{"--kubeconfig=" + file}},
+		{"another flag that starts alike", two[:1], table, []string{"--kubeconfig-x=/x", "kubeconfig"},
+			[]string{"--kubeconfig=" + file}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -298,7 +312,8 @@ func TestAddKubeconfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster, user := loaded.Clusters["in-cluster"], loaded.AuthInfos["in-cluster"]
-	if cluster.Server != "https://127.0.0.5:6443" || cluster.CertificateAuthority != "/private/account/ca.crt" || user.TokenFile != "/private/account/token" || user.Token != "" {
+	if cluster.Server != "https://127.0.0.5:6443" || cluster.CertificateAuthority != "/private/account/ca.crt" ||
+		user.TokenFile != "/private/account/token" || user.Token != "" {
 		t.Errorf("kubeconfig leads to %+v as %+v", cluster, user)
 	}
 }

@@ -55,9 +55,10 @@ func TestPortsChangeHands(t *testing.T) {
 	p := newProxy(t, f)
 	port, health := freePort(t), freePort(t)
 	service := func(name string, port, health uint16) Service {
-		return Service{NamespacedName: types.NamespacedName{Namespace: "shop", Name: name}, HealthPort: health, Ports: []Port{
-			{NodePort: port, Local: true, Endpoints: []Endpoint{podOne}},
-		}}
+		return Service{NamespacedName: types.NamespacedName{Namespace: "shop", Name: name}, HealthPort: health,
+			Ports: []Port{
+				{NodePort: port, Local: true, Endpoints: []Endpoint{podOne}},
+			}}
 	}
 	p.Set(service("old", port, health))
 	p.Set(service("new", port, health))

@@ -105,7 +105,8 @@ func endpoint(e *discoveryv1.Endpoint, port uint16) (Endpoint, bool) {
 	ready := ptr.Deref(e.Conditions.Ready, true)
 	return Endpoint{
 		Addr: netip.AddrPortFrom(addr, port), Node: ptr.Deref(e.NodeName, ""),
-		Ready: ready, Serving: ptr.Deref(e.Conditions.Serving, ready), Terminating: ptr.Deref(e.Conditions.Terminating, false),
+		Ready: ready, Serving: ptr.Deref(e.Conditions.Serving, ready), Terminating: ptr.Deref(e.Conditions.Terminating,
+			false),
 	}, true
 }
 

@@ -44,7 +44,8 @@ func TestFromObjects(t *testing.T) {
 		want:   Service{Ports: []Port{{NodePort: 30080, Endpoints: []Endpoint{{Addr: one.Addr, Node: "one"}}}}},
 	}, {
 		name: "no node port asked for",
-		spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}}},
+		spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+			Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}}},
 	}, {
 		name: "local policy and health port",
 		spec: corev1.ServiceSpec{
@@ -54,22 +55,26 @@ func TestFromObjects(t *testing.T) {
 		want: Service{Ports: []Port{{NodePort: 30080, Local: true}}, HealthPort: 31000},
 	}, {
 		name: "not TCP",
-		spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolUDP, NodePort: 30080}}},
+		spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort,
+			Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolUDP, NodePort: 30080}}},
 	}, {
 		name: "other port name, protocol and address family",
 		spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{http}},
 		slices: []*discoveryv1.EndpointSlice{
 			endpointSlice("https", corev1.ProtocolTCP, 8443, endpointObject("10.244.1.2", "one", nil)),
 			endpointSlice("http", corev1.ProtocolUDP, 8080, endpointObject("10.244.1.2", "one", nil)),
-			{AddressType: discoveryv1.AddressTypeIPv6, Ports: slice(nil).Ports, Endpoints: []discoveryv1.Endpoint{endpointObject("fd00::1", "one", nil)}},
-			endpointSlice("http", corev1.ProtocolTCP, 8080, discoveryv1.Endpoint{}, endpointObject("not an address", "one", nil)),
+			{AddressType: discoveryv1.AddressTypeIPv6, Ports: slice(nil).Ports,
+				Endpoints: []discoveryv1.Endpoint{endpointObject("fd00::1", "one", nil)}},
+			endpointSlice("http", corev1.ProtocolTCP, 8080, discoveryv1.Endpoint{}, endpointObject("not an address",
+				"one", nil)),
 		},
 		want: Service{Ports: []Port{{NodePort: 30080}}},
 	}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.want.Namespace, tt.want.Name = "shop", "web"
-			got := FromObjects(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: tt.spec}, tt.slices)
+			got := FromObjects(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
+				Spec: tt.spec}, tt.slices)
 			if diff := cmp.Diff(tt.want, got, compareAddrs); diff != "" {
 				t.Errorf("FromObjects (-want +got):\n%s", diff)
 			}
@@ -87,10 +92,12 @@ func TestTargets(t *testing.T) {
 		port Port
 		want []netip.AddrPort
 	}{
-		{"all ready ones", Port{Endpoints: []Endpoint{ready, other, draining, broken}}, []netip.AddrPort{ready.Addr, other.Addr}},
+		{"all ready ones", Port{Endpoints: []Endpoint{ready, other, draining, broken}},
+			[]netip.AddrPort{ready.Addr, other.Addr}},
 		{"local only", Port{Local: true, Endpoints: []Endpoint{ready, other}}, []netip.AddrPort{ready.Addr}},
 		{"draining as a last resort", Port{Endpoints: []Endpoint{draining, broken}}, []netip.AddrPort{draining.Addr}},
-		{"local draining before remote ready", Port{Local: true, Endpoints: []Endpoint{draining, other}}, []netip.AddrPort{draining.Addr}},
+		{"local draining before remote ready", Port{Local: true, Endpoints: []Endpoint{draining, other}},
+			[]netip.AddrPort{draining.Addr}},
 		{"none local", Port{Local: true, Endpoints: []Endpoint{other}}, nil},
 		{"none", Port{}, nil},
 	}
@@ -107,7 +114,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-func endpointSlice(name string, protocol corev1.Protocol, port int32, endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
+func endpointSlice(name string, protocol corev1.Protocol, port int32,
+	endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
 	return &discoveryv1.EndpointSlice{
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Ports:       []discoveryv1.EndpointPort{{Name: &name, Protocol: &protocol, Port: &port}},
@@ -116,5 +124,6 @@ func endpointSlice(name string, protocol corev1.Protocol, port int32, endpoints 
 }
 
 func endpointObject(addr, node string, ready *bool) discoveryv1.Endpoint {
-	return discoveryv1.Endpoint{Addresses: []string{addr}, NodeName: &node, Conditions: discoveryv1.EndpointConditions{Ready: ready}}
+	return discoveryv1.Endpoint{Addresses: []string{addr}, NodeName: &node,
+		Conditions: discoveryv1.EndpointConditions{Ready: ready}}
 }

@@ -33,7 +33,8 @@ func (r Runtime) Start(_ context.Context, l image.Launch) (container.Instance, e
 		if port.Protocol == corev1.ProtocolUDP || port.Protocol == corev1.ProtocolSCTP {
 			continue
 		}
-		listener, err := l.Machine.Fabric.Listen(netip.AddrPortFrom(addr, uint16(port.ContainerPort)), l.Machine.Address)
+		listener, err := l.Machine.Fabric.Listen(netip.AddrPortFrom(addr, uint16(port.ContainerPort)),
+			l.Machine.Address)
 		if err != nil {
 			i.Stop(0)
 			return nil, err

@@ -25,7 +25,9 @@ var client = netip.MustParseAddr("127.0.0.9")
 func launch(f *fabric.Fabric, ports ...corev1.ContainerPort) image.Launch {
 	pod := &corev1.Pod{Status: corev1.PodStatus{PodIP: "10.244.1.2"}}
 	return image.Launch{
-		Machine: image.Machine{Address: netip.MustParseAddr("127.0.0.8"), Fabric: f}, Pod: func() *corev1.Pod { return pod },
+		Machine: image.Machine{Address: netip.MustParseAddr("127.0.0.8"), Fabric: f}, Pod: func() *corev1.Pod {
+			return pod
+		},
 		Container: &corev1.Container{Name: "web", Ports: ports},
 	}
 }
@@ -53,7 +55,8 @@ func start(t *testing.T, f *fabric.Fabric, ports ...corev1.ContainerPort) (conta
 // request opens a connection and asks for a page.
 func request(t *testing.T, f *fabric.Fabric, port uint16, path string) (string, error) {
 	t.Helper()
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _,
+		_ string) (net.Conn, error) {
 		return f.Dial(ctx, netip.AddrPortFrom(netip.MustParseAddr("10.244.1.2"), port), client)
 	}}
 	resp, err := (&http.Client{Transport: transport}).Get("http://pod" + path)
@@ -73,8 +76,10 @@ func TestPorts(t *testing.T) {
 		closed   []uint16
 	}{
 		{"none declared", nil, []uint16{8080}, []uint16{80}},
-		{"two declared", []corev1.ContainerPort{{ContainerPort: 80, Protocol: corev1.ProtocolTCP}, {ContainerPort: 81, Protocol: corev1.ProtocolTCP}}, []uint16{80, 81}, []uint16{8080}},
-		{"UDP and SCTP", []corev1.ContainerPort{{ContainerPort: 53, Protocol: corev1.ProtocolUDP}, {ContainerPort: 54, Protocol: corev1.ProtocolSCTP}}, nil, []uint16{53, 54, 8080}},
+		{"two declared", []corev1.ContainerPort{{ContainerPort: 80, Protocol: corev1.ProtocolTCP},
+			{ContainerPort: 81, Protocol: corev1.ProtocolTCP}}, []uint16{80, 81}, []uint16{8080}},
+		{"UDP and SCTP", []corev1.ContainerPort{{ContainerPort: 53, Protocol: corev1.ProtocolUDP},
+			{ContainerPort: 54, Protocol: corev1.ProtocolSCTP}}, nil, []uint16{53, 54, 8080}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -79,6 +79,7 @@ func Field(pod *corev1.Pod, path string) (string, error) {
 	case "status.podIP":
 		return pod.Status.PodIP, nil
 	default:
-		return "", fmt.Errorf("unknown field path %q; virtual nodes know the name, namespace, UID, node, ServiceAccount and addresses of a pod", path)
+		return "", fmt.Errorf("unknown field path %q; virtual nodes know the name, namespace, UID, node, "+
+			"ServiceAccount and addresses of a pod", path)
 	}
 }

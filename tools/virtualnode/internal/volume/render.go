@@ -16,7 +16,8 @@ import (
 )
 
 // errUnsupported is wrapped by errors about volumes that a virtual node cannot provide.
-var errUnsupported = errors.New("virtual nodes have configMap, secret and projected (serviceAccountToken, configMap, secret, downwardAPI) volumes only")
+var errUnsupported = errors.New("virtual nodes have configMap, secret and projected (serviceAccountToken, configMap, " +
+	"secret, downwardAPI) volumes only")
 
 // defaultMode is the mode of files for which the pod names none.
 const defaultMode = 0o644
@@ -29,12 +30,14 @@ func (s *Set) render(ctx context.Context, v *corev1.Volume) (payload, error) {
 	case v.ConfigMap != nil:
 		mode = v.ConfigMap.DefaultMode
 		sources = []corev1.VolumeProjection{{ConfigMap: &corev1.ConfigMapProjection{
-			LocalObjectReference: v.ConfigMap.LocalObjectReference, Items: v.ConfigMap.Items, Optional: v.ConfigMap.Optional,
+			LocalObjectReference: v.ConfigMap.LocalObjectReference, Items: v.ConfigMap.Items,
+			Optional: v.ConfigMap.Optional,
 		}}}
 	case v.Secret != nil:
 		mode = v.Secret.DefaultMode
 		sources = []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{
-			LocalObjectReference: corev1.LocalObjectReference{Name: v.Secret.SecretName}, Items: v.Secret.Items, Optional: v.Secret.Optional,
+			LocalObjectReference: corev1.LocalObjectReference{Name: v.Secret.SecretName}, Items: v.Secret.Items,
+			Optional: v.Secret.Optional,
 		}}}
 	case v.Projected != nil:
 		mode, sources = v.Projected.DefaultMode, v.Projected.Sources
@@ -55,10 +58,12 @@ func (s *Set) add(ctx context.Context, out payload, p *corev1.VolumeProjection, 
 	pod := s.options.Pod()
 	switch {
 	case p.ConfigMap != nil:
-		object := source.Object{Namespace: pod.Namespace, Name: p.ConfigMap.Name, Optional: ptr.Deref(p.ConfigMap.Optional, false)}
+		object := source.Object{Namespace: pod.Namespace, Name: p.ConfigMap.Name,
+			Optional: ptr.Deref(p.ConfigMap.Optional, false)}
 		return s.addObject(ctx, out, object, p.ConfigMap.Items, mode)
 	case p.Secret != nil:
-		object := source.Object{Secret: true, Namespace: pod.Namespace, Name: p.Secret.Name, Optional: ptr.Deref(p.Secret.Optional, false)}
+		object := source.Object{Secret: true, Namespace: pod.Namespace, Name: p.Secret.Name,
+			Optional: ptr.Deref(p.Secret.Optional, false)}
 		return s.addObject(ctx, out, object, p.Secret.Items, mode)
 	case p.DownwardAPI != nil:
 		return addFields(out, pod, p.DownwardAPI.Items, mode)
@@ -75,7 +80,8 @@ func (s *Set) add(ctx context.Context, out payload, p *corev1.VolumeProjection, 
 
 // addObject adds the chosen keys of a ConfigMap or Secret, or all when none is chosen. ConfigMaps may
 // mention mount paths.
-func (s *Set) addObject(ctx context.Context, out payload, object source.Object, items []corev1.KeyToPath, mode int32) error {
+func (s *Set) addObject(ctx context.Context, out payload, object source.Object, items []corev1.KeyToPath,
+	mode int32) error {
 	content, err := object.Data(ctx, s.options.Client)
 	if err != nil {
 		return err

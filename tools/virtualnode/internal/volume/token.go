@@ -46,7 +46,8 @@ func (s *Set) token(ctx context.Context, p *corev1.ServiceAccountTokenProjection
 	if account == "" {
 		account = "default"
 	}
-	answer, err := s.options.Client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, account, request(pod, key), metav1.CreateOptions{})
+	answer, err := s.options.Client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, account, request(pod, key),
+		metav1.CreateOptions{})
 	if err != nil {
 		return "", fmt.Errorf("requesting a token for ServiceAccount %q: %w", account, err)
 	}
@@ -57,7 +58,8 @@ func (s *Set) token(ctx context.Context, p *corev1.ServiceAccountTokenProjection
 func request(pod *corev1.Pod, key tokenKey) *authenticationv1.TokenRequest {
 	r := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: &key.seconds,
-		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
+		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name,
+			UID: pod.UID},
 	}}
 	if key.audience != "" {
 		r.Spec.Audiences = []string{key.audience}

@@ -30,7 +30,8 @@ func newClient(lifetime time.Duration) *fake.Clientset {
 			ObjectMeta: meta("settings"),
 			Data:       map[string]string{"main.yaml": "dir: /etc/app/keys", "extra": "x"},
 		},
-		&corev1.Secret{ObjectMeta: meta("login"), Data: map[string][]byte{"user": []byte("me"), "path": []byte("/etc/app")}},
+		&corev1.Secret{ObjectMeta: meta("login"), Data: map[string][]byte{"user": []byte("me"),
+			"path": []byte("/etc/app")}},
 	)
 	issued := 0
 	client.PrependReactor("create", "serviceaccounts", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -44,7 +45,8 @@ func newClient(lifetime time.Duration) *fake.Clientset {
 		}
 		issued++
 		ref := request.Spec.BoundObjectRef
-		request.Status.Token = fmt.Sprintf("%d %s %v %d %s/%s/%s", issued, create.Name, request.Spec.Audiences, *request.Spec.ExpirationSeconds, ref.Kind, ref.Name, ref.UID)
+		request.Status.Token = fmt.Sprintf("%d %s %v %d %s/%s/%s", issued, create.Name, request.Spec.Audiences,
+			*request.Spec.ExpirationSeconds, ref.Kind, ref.Name, ref.UID)
 		request.Status.ExpirationTimestamp = metav1.NewTime(time.Now().Add(lifetime))
 		return true, request, nil
 	})
@@ -54,7 +56,8 @@ func newClient(lifetime time.Duration) *fake.Clientset {
 func newOptions(t *testing.T, client *fake.Clientset, volumes []corev1.Volume, mounts []corev1.VolumeMount) Options {
 	t.Helper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1", UID: "uid-1", Labels: map[string]string{"app": "web"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1", UID: "uid-1",
+			Labels: map[string]string{"app": "web"}},
 		Spec: corev1.PodSpec{
 			ServiceAccountName: "robot", Volumes: volumes,
 			Containers: []corev1.Container{{Name: "main", VolumeMounts: mounts}},
@@ -93,22 +96,41 @@ func TestPrepare(t *testing.T) {
 		{"ConfigMap items", configMap("settings", func(s *corev1.ConfigMapVolumeSource) {
 			s.Items = []corev1.KeyToPath{{Key: "extra", Path: "sub/file", Mode: &mode}}
 		}), map[string]string{"sub/file": "x"}},
-		{"optional ConfigMap", configMap("absent", func(s *corev1.ConfigMapVolumeSource) { s.Optional = &yes }), map[string]string{}},
+		{"optional ConfigMap", configMap("absent", func(s *corev1.ConfigMapVolumeSource) {
+			s.Optional = &yes
+		}), map[string]string{}},
 		{"optional key", configMap("settings", func(s *corev1.ConfigMapVolumeSource) {
 			s.Optional, s.Items = &yes, []corev1.KeyToPath{{Key: "absent", Path: "absent"}}
 		}), map[string]string{}},
 		{"Secret is not rewritten", secret("login", nil), map[string]string{"user": "me", "path": "/etc/app"}},
-		{"optional Secret", secret("absent", func(s *corev1.SecretVolumeSource) { s.Optional = &yes }), map[string]string{}},
-		{"projected", corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}},
-			{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, Items: []corev1.KeyToPath{{Key: "extra", Path: "extra"}}}},
-			{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "login"}, Items: []corev1.KeyToPath{{Key: "user", Path: "user"}}}},
-			{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{{Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}}}}},
-		}}}}, map[string]string{"token": "1 robot [] 3600 Pod/web-1/uid-1", "extra": "x", "user": "me", "namespace": "shop"}},
+		{"optional Secret", secret("absent", func(s *corev1.SecretVolumeSource) {
+			s.Optional = &yes
+		}), map[string]string{}},
+		{"projected",
+			projected(
+				corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}},
+				corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
+					LocalObjectReference: corev1.LocalObjectReference{Name: "settings"},
+					Items:                []corev1.KeyToPath{{Key: "extra", Path: "extra"}},
+				}},
+				corev1.VolumeProjection{Secret: &corev1.SecretProjection{
+					LocalObjectReference: corev1.LocalObjectReference{Name: "login"},
+					Items:                []corev1.KeyToPath{{Key: "user", Path: "user"}},
+				}},
+				corev1.VolumeProjection{DownwardAPI: &corev1.DownwardAPIProjection{
+					Items: []corev1.DownwardAPIVolumeFile{
+						{Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}},
+					},
+				}},
+			),
+			map[string]string{
+				"token": "1 robot [] 3600 Pod/web-1/uid-1", "extra": "x", "user": "me", "namespace": "shop",
+			}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			o := newOptions(t, newClient(time.Hour), []corev1.Volume{tt.volume}, []corev1.VolumeMount{{Name: "v", MountPath: "/etc/app/"}})
+			o := newOptions(t, newClient(time.Hour), []corev1.Volume{tt.volume},
+				[]corev1.VolumeMount{{Name: "v", MountPath: "/etc/app/"}})
 			s, err := Prepare(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)
@@ -139,14 +161,22 @@ func TestPrepareErrors(t *testing.T) {
 		{"no ConfigMap", configMap("absent", nil), mount, `preparing volume "v": reading ConfigMap "absent"`},
 		{"no Secret", secret("absent", nil), mount, `preparing volume "v": reading Secret "absent"`},
 		{"no key", secret("login", func(s *corev1.SecretVolumeSource) { s.Items = []corev1.KeyToPath{{Key: "absent", Path: "a"}} }), mount, `it has no key "absent"`},
-		{"hostPath", corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/etc"}}}, mount, "it is of type hostPath: virtual nodes have configMap"},
-		{"claim", corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}}, mount, "it is of type persistentVolumeClaim"},
-		{"trust bundle", corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-			{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{}},
-		}}}}, mount, "it projects a clusterTrustBundle"},
+		{"hostPath",
+			corev1.Volume{Name: "v",
+				VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/etc"}}}, mount,
+			"it is of type hostPath: virtual nodes have configMap"},
+		{"claim",
+			corev1.Volume{Name: "v",
+				VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}},
+			mount, "it is of type persistentVolumeClaim"},
+		{"trust bundle",
+			projected(corev1.VolumeProjection{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{}}),
+			mount, "it projects a clusterTrustBundle"},
 		{"no such volume", configMap("settings", nil), []corev1.VolumeMount{{Name: "w", MountPath: "/x"}}, `mounting at /x: the pod has no volume "w"`},
-		{"subPathExpr", configMap("settings", nil), []corev1.VolumeMount{{Name: "v", MountPath: "/x", SubPathExpr: "$(A)"}}, "do not support subPath"},
-		{"subPath", configMap("settings", nil), []corev1.VolumeMount{{Name: "v", MountPath: "/x", SubPath: "y"}}, "do not support subPath"},
+		{"subPathExpr", configMap("settings", nil),
+			[]corev1.VolumeMount{{Name: "v", MountPath: "/x", SubPathExpr: "$(A)"}}, "do not support subPath"},
+		{"subPath", configMap("settings", nil), []corev1.VolumeMount{{Name: "v", MountPath: "/x", SubPath: "y"}},
+			"do not support subPath"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -163,7 +193,8 @@ func TestKeepFollowsChanges(t *testing.T) {
 		client := newClient(time.Hour)
 		s, _ := prepared(t, client, configMap("settings", nil))
 		change := &corev1.ConfigMap{ObjectMeta: meta("settings"), Data: map[string]string{"new": "/etc/app"}}
-		if _, err := client.CoreV1().ConfigMaps("shop").Update(t.Context(), change, metav1.UpdateOptions{}); err != nil {
+		if _, err := client.CoreV1().ConfigMaps("shop").Update(t.Context(), change,
+			metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		holds(t, s, resync, "new", s.Table()["/etc/app"])
@@ -175,11 +206,19 @@ func TestKeepFollowsChanges(t *testing.T) {
 	})
 }
 
+// projected is a volume of several sources.
+func projected(sources ...corev1.VolumeProjection) corev1.Volume {
+	return corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{
+		Projected: &corev1.ProjectedVolumeSource{Sources: sources},
+	}}
+}
+
 func TestKeepRefreshesTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := prepared(t, newClient(time.Hour), corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", Audience: "cloud"}}},
-		}}})
+		s, _ := prepared(t, newClient(time.Hour),
+			projected(corev1.VolumeProjection{
+				ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", Audience: "cloud"},
+			}))
 		holds(t, s, 47*time.Minute, "token", "1 robot [cloud] 3600 Pod/web-1/uid-1")
 		holds(t, s, 2*time.Minute, "token", "2 robot [cloud] 3600 Pod/web-1/uid-1")
 	})
@@ -202,7 +241,8 @@ func TestKeepReportsFailures(t *testing.T) {
 // prepared is the volume of a container, kept up to date until the test ends, with the failures.
 func prepared(t *testing.T, client *fake.Clientset, v corev1.Volume) (*Set, <-chan error) {
 	t.Helper()
-	s, err := Prepare(t.Context(), newOptions(t, client, []corev1.Volume{v}, []corev1.VolumeMount{{Name: "v", MountPath: "/etc/app"}}))
+	s, err := Prepare(t.Context(), newOptions(t, client, []corev1.Volume{v},
+		[]corev1.VolumeMount{{Name: "v", MountPath: "/etc/app"}}))
 	if err != nil {
 		t.Fatal(err)
 	}

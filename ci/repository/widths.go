@@ -1,0 +1,52 @@
+package repository
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"io/fs"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxWidth = 120 // characters of a line
+	tabWidth = 4   // characters of a tab
+)
+
+// Widths finds lines of Go that are too long. It leaves out what cannot be broken: lines of raw strings, such as test
+// data in JSON, and directives to the compiler.
+func Widths(tree fs.FS) ([]Finding, error) {
+	var found []Finding
+	err := sources(tree, func(s *source) {
+		raw := s.rawLines()
+		for n, line := range strings.Split(string(s.text), "\n") {
+			if w := width(line); w > maxWidth && !raw[n+1] && !strings.HasPrefix(line, "//go:") {
+				found = append(found, Finding{s.path, n + 1,
+					fmt.Sprintf("%d characters, at most %d: break the line", w, maxWidth)})
+			}
+		}
+	})
+	return sorted(found), err
+}
+
+// width is how many columns a line has in an editor.
+func width(line string) int {
+	return utf8.RuneCountInString(line) + (tabWidth-1)*strings.Count(line, "\t")
+}
+
+// rawLines are the numbers of the lines that contain a part of a raw string.
+func (s *source) rawLines() map[int]bool {
+	raw := map[int]bool{}
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		literal, ok := n.(*ast.BasicLit)
+		if ok && literal.Kind == token.STRING && literal.Value[0] == '`' {
+			first := s.line(literal)
+			for line := range s.length(literal) {
+				raw[first+line] = true
+			}
+		}
+		return true
+	})
+	return raw
+}
