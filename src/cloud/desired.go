@@ -37,38 +37,38 @@ type Key struct {
 // String is "80/TCP".
 func (k Key) String() string { return fmt.Sprintf("%d/%s", k.Port, k.Protocol) }
 
-// Port is one port of a Service, seen from the load balancer.
+// Port is one port of the load balancer of a Service.
 type Port struct {
 	Key
-	Name       string // of the Service's port; may be empty
-	TargetPort int32  // the node port that targets answer on
+	Name       string // of the port in the Service; may be empty
+	TargetPort int32  // the node port
 }
 
-// Desired is what a Service should have in the cloud, in terms every cloud knows.
+// Desired is the desired state of a Service in the cloud, without terms of a specific cloud.
 type Desired struct {
 	Owner Owner
 	Ports []Port // sorted by port, then protocol
-	// Unserved are the ports that cannot be served, of which those in the cloud stay as they are.
+	// Unserved are the ports that cannot be served. If they exist in the cloud, they do not change.
 	Unserved []Key
-	// HealthCheckNodePort answers HTTP on every node with 200 where the Service has a ready endpoint; 0 unless the
-	// Service's externalTrafficPolicy is Local.
+	// HealthCheckNodePort is the node port that answers HTTP requests with 200 on nodes with a ready endpoint. It is 0
+	// unless the externalTrafficPolicy of the Service is Local.
 	HealthCheckNodePort int32
 	Targets             Targets
 }
 
-// Desire returns what the Service should have, with the given targets, and sentences for its owner about the ports
-// that cannot be served.
+// Desire returns the desired state of the Service with the given targets, and problems: sentences for its owner about
+// the ports that cannot be served.
 func Desire(owner Owner, service *corev1.Service, targets Targets) (desired Desired, problems []string) {
 	desired = Desired{Owner: owner, Targets: targets}
 	if service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
 		desired.HealthCheckNodePort = service.Spec.HealthCheckNodePort
 	}
-	var closed []string
+	var withoutNodePorts []string
 	for _, port := range service.Spec.Ports {
 		key := Key{Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP), Port: port.Port}
 		if port.NodePort == 0 {
 			desired.Unserved = append(desired.Unserved, key)
-			closed = append(closed, strconv.Itoa(int(port.Port)))
+			withoutNodePorts = append(withoutNodePorts, strconv.Itoa(int(port.Port)))
 			continue
 		}
 		desired.Ports = append(desired.Ports, Port{Key: key, Name: port.Name, TargetPort: port.NodePort})
@@ -76,13 +76,13 @@ func Desire(owner Owner, service *corev1.Service, targets Targets) (desired Desi
 	slices.SortFunc(desired.Ports, func(a, b Port) int {
 		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
 	})
-	if len(closed) > 0 {
-		problems = append(problems, withoutNodePort(owner, closed))
+	if len(withoutNodePorts) > 0 {
+		problems = append(problems, withoutNodePort(owner, withoutNodePorts))
 	}
 	return desired, problems
 }
 
-// withoutNodePort is one sentence about all ports of a Service that have no node port.
+// withoutNodePort returns one sentence about all ports of a Service that have no node port.
 func withoutNodePort(owner Owner, ports []string) string {
 	subject := fmt.Sprintf("port %s of Service %s has no node port", ports[0], owner)
 	if len(ports) > 1 {

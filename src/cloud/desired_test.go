@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// identify is a provider whose providerIDs look like "test://id".
+// identify returns the id in a provider ID "test://id".
 func identify(node *corev1.Node) (string, bool) {
 	return strings.CutPrefix(node.Spec.ProviderID, "test://")
 }
@@ -28,7 +28,7 @@ func node(name string, change ...func(*corev1.Node)) *corev1.Node {
 func TestChooseTargets(t *testing.T) {
 	excluded := func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""} }
 	included := func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: "false"} }
-	foreign := func(n *corev1.Node) { n.Spec.ProviderID = "other://x" }
+	otherCloud := func(n *corev1.Node) { n.Spec.ProviderID = "other://x" }
 	unknown := func(n *corev1.Node) { n.Spec.ProviderID = "" }
 	deleting := func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{} }
 	scalingDown := func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: TaintToBeDeleted}} }
@@ -65,7 +65,7 @@ func TestChooseTargets(t *testing.T) {
 			Names: []string{"a"}}},
 		{"not yet identified", []*corev1.Node{node("a", unknown), node("b")}, Targets{Identities: []string{"b"},
 			Names: []string{"b"}, Incomplete: true, Unidentified: []string{"a"}}},
-		{"somebody else's", []*corev1.Node{node("b", foreign), node("a", foreign)},
+		{"somebody else's", []*corev1.Node{node("b", otherCloud), node("a", otherCloud)},
 			Targets{Incomplete: true, Unidentified: []string{"a", "b"}}},
 		{"excluded, without network", []*corev1.Node{node("a", noNetwork, excluded)}, Targets{}},
 		{"excluded and unidentified is no gap", []*corev1.Node{node("a", unknown, excluded)}, Targets{}},
@@ -79,8 +79,8 @@ func TestChooseTargets(t *testing.T) {
 	}
 }
 
-// TestTargetsOn: with policy Local only nodes with a ready endpoint are targets, and none at all is "not known" unless
-// no node is left.
+// TestTargetsOn: with the policy Local, only nodes with a ready endpoint are targets. Without any, the set is not
+// known, unless there is no node.
 func TestTargetsOn(t *testing.T) {
 	all := Targets{Identities: []string{"id-1", "id-2"}, Names: []string{"a", "b"}, Incomplete: true,
 		Unidentified: []string{"c"}}
@@ -137,8 +137,7 @@ func TestTargetsOn(t *testing.T) {
 	}
 }
 
-// TestTargetsOutside: a selector that matches nobody is no reason to take those away who serve, unless nobody is there
-// at all.
+// TestTargetsOutside: if a selector matches no node, the targets do not change, unless there is no node at all.
 func TestTargetsOutside(t *testing.T) {
 	one := Targets{Identities: []string{"id-1"}, Names: []string{"a"}}
 	unmatched := Targets{Incomplete: true, Unmatched: true}
@@ -198,12 +197,12 @@ func TestTargetsOnly(t *testing.T) {
 	}
 }
 
-// TestTwoNodesOnOneMachine: it gets its traffic once, whatever the order of the nodes.
+// TestTwoNodesOnOneMachine: two nodes on one machine are one target, in any order of the nodes.
 func TestTwoNodesOnOneMachine(t *testing.T) {
-	twin := node("b")
-	twin.Spec.ProviderID = "test://a"
+	second := node("b")
+	second.Spec.ProviderID = "test://a"
 	want := Targets{Identities: []string{"a"}, Names: []string{"a"}}
-	for _, nodes := range [][]*corev1.Node{{node("a"), twin}, {twin, node("a")}} {
+	for _, nodes := range [][]*corev1.Node{{node("a"), second}, {second, node("a")}} {
 		if diff := cmp.Diff(want, ChooseTargets(nodes, identify)); diff != "" {
 			t.Errorf("targets (-want +got):\n%s", diff)
 		}
@@ -282,15 +281,16 @@ func TestDesire(t *testing.T) {
 	}
 }
 
-// TestPlanEach: writes are made in order; after one that fails only those that close something, and none after a stop.
+// TestPlanEach: writes are made in order. After an error only those that close something are made, and after a stop
+// none.
 func TestPlanEach(t *testing.T) {
-	boom := errors.New("boom")
+	failure := errors.New("boom")
 	plan := Plan{
 		{Verb: Create, Kind: "thing", Name: "a"}, {Verb: Create, Kind: "thing", Name: "b"},
 		{Verb: Create, Kind: "thing", Name: "c"},
 		{Verb: Delete, Kind: "thing", Name: "d", Closes: true},
 	}
-	fails := func(name string) error { return map[string]error{"b": boom}[name] }
+	fails := func(name string) error { return map[string]error{"b": failure}[name] }
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stops := func(string) error { cancel(errors.New("shutting down")); return nil }
 	tests := map[string]struct {
@@ -315,7 +315,7 @@ func TestPlanEach(t *testing.T) {
 			var names []string
 			for _, one := range tried {
 				names = append(names, one.Name)
-				if errors.Is(one.Err, boom) != (one.Name == "b" && tt.err == "create thing b: boom") {
+				if errors.Is(one.Err, failure) != (one.Name == "b" && tt.err == "create thing b: boom") {
 					t.Errorf("write of %s ended with %v", one.Name, one.Err)
 				}
 			}

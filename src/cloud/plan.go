@@ -17,26 +17,26 @@ const (
 	Delete Verb = "delete"
 )
 
-// Operation is one write to the cloud. It is a value: it can be printed, encoded as JSON and compared, and does
-// nothing by itself. [LoadBalancers.Apply] carries it out.
+// Operation is one write to the cloud. It is a value: it can be printed, encoded as JSON and compared.
+// [LoadBalancers.Apply] makes the write.
 type Operation struct {
 	Verb Verb
 	Kind string // of the object, in words: "target group"
-	Name string // of the object, as its owner would recognise it
-	Why  string // the difference that makes it necessary; may be empty for create and delete
-	// Leaves says, in a sentence for the Service's owner, what stays in the cloud once the write is made; "" when
-	// nothing does.
+	Name string // of the object, for people
+	Why  string // the difference that makes the write necessary; may be empty for create and delete
+	// Leaves is a message for the owner of the Service: the objects that stay in the cloud after the write. It is "" if
+	// there are none.
 	Leaves string
-	// Closes says that the write only takes away what nobody should reach any more, so that it is safe whatever
-	// became of those before it.
+	// Closes means that the write only removes access that should not exist any more, so that it is safe even if
+	// earlier writes failed.
 	Closes bool
 	// Object contains the fields of the write, in the terms of the cloud: a struct of exported, plain values without
-	// functions. Only the cloud that planned the operation reads it. It names an object that an earlier operation of
-	// the same plan creates by a placeholder.
+	// functions. Only the cloud that planned the operation reads it. If an earlier operation of the same plan creates
+	// an object, it contains a placeholder for that object.
 	Object any
 }
 
-// String is one line: "update target group web-http: target port 30080 becomes 30081".
+// String returns one line: "update target group web-http: target port 30080 becomes 30081".
 func (o Operation) String() string {
 	line := fmt.Sprintf("%s %s %s", o.Verb, o.Kind, o.Name)
 	if o.Why == "" {
@@ -45,12 +45,11 @@ func (o Operation) String() string {
 	return line + ": " + o.Why
 }
 
-// Plan is the difference between what should be and what is, as writes in the order in which they are safe:
-// whatever is stopped after any of them leaves only objects that a later plan finds and finishes or removes.
-// An empty plan means that nothing differs.
+// Plan is the difference between the desired and the actual state, as writes in a safe order: if it is stopped after
+// any of them, a later plan finds the objects and completes or deletes them. An empty plan means that nothing differs.
 type Plan []Operation
 
-// String is one operation a line.
+// String returns one line for each operation.
 func (p Plan) String() string {
 	lines := make([]string, len(p))
 	for i, operation := range p {
@@ -59,19 +58,20 @@ func (p Plan) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// Begin is the first n writes of the plan, or all when there are not more: as safe to stop after as any other.
+// Begin returns the first n writes of the plan, or all if there are fewer. It is as safe to stop after them as after
+// any other write.
 func (p Plan) Begin(n int) Plan { return p[:min(n, len(p))] }
 
 // Attempt is an operation that was tried.
 type Attempt struct {
 	Operation
-	// Err is why it failed; nil if it succeeded.
+	// Err is the reason why it failed; nil if it succeeded.
 	Err error
 }
 
-// Each calls write for one operation after the other, and stops before the next one when ctx is done. After one that
-// fails it tries only those that close something. A write that has begun is never cut off by ctx: whether it happened
-// would not be known. It returns the operations that were tried, and all errors.
+// Each calls write for one operation after the other, and stops before the next one when ctx is done. After an error,
+// it tries only operations that close something. The context of a write that has started is not cancelled, because the
+// result of the write would be unknown. Each returns the operations that were tried, and all errors.
 func (p Plan) Each(ctx context.Context, write func(context.Context, Operation) error) ([]Attempt, error) {
 	var tried []Attempt
 	var failed error

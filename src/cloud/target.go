@@ -81,22 +81,22 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 		targets.Identities, targets.Names = append(targets.Identities, identity), append(targets.Names, node.Name)
 	}
 	slices.Sort(targets.Unidentified)
-	targets.Identities, targets.Names = order(targets.Identities, targets.Names)
-	targets.Joining, targets.JoiningNames = order(targets.Joining, targets.JoiningNames)
-	targets.Excluded, targets.ExcludedNames = order(targets.Excluded, targets.ExcludedNames)
+	targets.Identities, targets.Names = sortByIdentity(targets.Identities, targets.Names)
+	targets.Joining, targets.JoiningNames = sortByIdentity(targets.Joining, targets.JoiningNames)
+	targets.Excluded, targets.ExcludedNames = sortByIdentity(targets.Excluded, targets.ExcludedNames)
 	targets.Incomplete = targets.Incomplete || len(targets.Joining) > 0
 	return targets
 }
 
-// WithoutNetwork says that nobody can reach pods on the node, because its routes are missing.
+// WithoutNetwork reports whether the pods on the node cannot be reached, because its routes are missing.
 func WithoutNetwork(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeNetworkUnavailable && c.Status == corev1.ConditionTrue
 	})
 }
 
-// order sorts by identity. Of two nodes that say they are the same machine, the first by name stands for both.
-func order(identities, names []string) (sortedIdentities, sortedNames []string) {
+// sortByIdentity sorts by identity. If two nodes have the same machine, it keeps the node whose name is first.
+func sortByIdentity(identities, names []string) (sortedIdentities, sortedNames []string) {
 	type target struct{ identity, name string }
 	all := make([]target, len(identities))
 	for i := range all {
@@ -112,22 +112,22 @@ func order(identities, names []string) (sortedIdentities, sortedNames []string) 
 	return sortedIdentities, sortedNames
 }
 
-// On returns the targets of a Service whose externalTrafficPolicy is Local: those on the nodes with an endpoint that
-// is ready. Where all ready endpoints are on excluded nodes, these are the targets: no other node answers. Where
-// there is no ready endpoint, no node is better than another, and the set is not known.
+// On returns the targets of a Service whose externalTrafficPolicy is Local: those on nodes with a ready endpoint. If
+// all ready endpoints are on excluded nodes, these are the targets, because other nodes do not answer. If there is no
+// ready endpoint, the set is not known.
 func (t Targets) On(ready map[string]bool) Targets {
 	if len(ready) == 0 {
 		return Targets{Incomplete: len(t.Identities) > 0 || t.Incomplete, Unmatched: t.Unmatched, NoEndpoints: true}
 	}
-	excluded, excludedNames := on(ready, t.Excluded, t.ExcludedNames)
-	if t.None() && len(excluded) == 0 { // no endpoint makes known what is not
+	excluded, excludedNames := filterByNode(ready, t.Excluded, t.ExcludedNames)
+	if t.None() && len(excluded) == 0 { // the nodes are not known, whatever the endpoints are
 		t.Excluded, t.ExcludedNames = nil, nil
 		return t
 	}
 	var local Targets
-	local.Identities, local.Names = on(ready, t.Identities, t.Names)
-	local.Joining, local.JoiningNames = on(ready, t.Joining, t.JoiningNames)
-	_, local.Unidentified = on(ready, t.Unidentified, t.Unidentified)
+	local.Identities, local.Names = filterByNode(ready, t.Identities, t.Names)
+	local.Joining, local.JoiningNames = filterByNode(ready, t.Joining, t.JoiningNames)
+	_, local.Unidentified = filterByNode(ready, t.Unidentified, t.Unidentified)
 	if len(local.Identities) == 0 {
 		local.Identities, local.Names, local.LastResort = excluded, excludedNames, len(excluded) > 0
 	}
@@ -136,10 +136,11 @@ func (t Targets) On(ready map[string]bool) Targets {
 	return local
 }
 
-// None says that no node is among them, not even one that is joining or not identified.
+// None reports whether the targets contain no node, including nodes that are joining or not identified.
 func (t Targets) None() bool { return len(t.Identities)+len(t.Joining)+len(t.Unidentified) == 0 }
 
-// Outside returns the targets of a Service whose node selector chose these out of all.
+// Outside returns the targets of a Service, which its node selector matched among all. If none match although there are
+// some, the set is not known.
 func (t Targets) Outside(all Targets) Targets {
 	if t.None() && !all.None() {
 		t.Incomplete, t.Unmatched = true, true
@@ -147,40 +148,42 @@ func (t Targets) Outside(all Targets) Targets {
 	return t
 }
 
-// on returns the identities, and the names beside them, of the nodes that are ready.
-func on(ready map[string]bool, identities, names []string) (localIdentities, localNames []string) {
+// filterByNode returns the identities and the names of the nodes that are in ready.
+func filterByNode(ready map[string]bool, identities, names []string) (filteredIdentities, filteredNames []string) {
 	for i, name := range names {
 		if ready[name] {
-			localIdentities, localNames = append(localIdentities, identities[i]), append(localNames, name)
+			filteredIdentities, filteredNames = append(filteredIdentities, identities[i]), append(filteredNames, name)
 		}
 	}
-	return localIdentities, localNames
+	return filteredIdentities, filteredNames
 }
 
-// Only returns the targets without those machines that are not in there, or are in unsure; both are sorted.
-func (t Targets) Only(there, unsure []string) Targets {
-	if len(there) == len(t.Identities)+len(t.Joining) {
+// Only returns the targets whose machines are in existing. Machines in unknown are in Unknown of the result. Both
+// lists are sorted.
+func (t Targets) Only(existing, unknown []string) Targets {
+	if len(existing) == len(t.Identities)+len(t.Joining) {
 		return t
 	}
-	kept := func(among, all, names []string) (keptIdentities, keptNames []string) {
+	filter := func(machines, all, names []string) (filteredIdentities, filteredNames []string) {
 		for i, identity := range all {
-			if _, found := slices.BinarySearch(among, identity); found {
-				keptIdentities, keptNames = append(keptIdentities, identity), append(keptNames, names[i])
+			if _, found := slices.BinarySearch(machines, identity); found {
+				filteredIdentities, filteredNames = append(filteredIdentities, identity),
+					append(filteredNames, names[i])
 			}
 		}
-		return keptIdentities, keptNames
+		return filteredIdentities, filteredNames
 	}
 	only := t
 	only.Incomplete = true
-	only.Identities, only.Names = kept(there, t.Identities, t.Names)
-	only.Joining, only.JoiningNames = kept(there, t.Joining, t.JoiningNames)
-	only.Unknown, only.UnknownNames = kept(unsure, slices.Concat(t.Identities, t.Joining),
+	only.Identities, only.Names = filter(existing, t.Identities, t.Names)
+	only.Joining, only.JoiningNames = filter(existing, t.Joining, t.JoiningNames)
+	only.Unknown, only.UnknownNames = filter(unknown, slices.Concat(t.Identities, t.Joining),
 		slices.Concat(t.Names, t.JoiningNames))
-	only.Unknown, only.UnknownNames = order(only.Unknown, only.UnknownNames)
+	only.Unknown, only.UnknownNames = sortByIdentity(only.Unknown, only.UnknownNames)
 	return only
 }
 
-// Machines are all that are looked at, also those that are joining; sorted.
+// Machines returns all machines, including those of joining nodes, sorted.
 func (t Targets) Machines() []string {
 	if len(t.Joining) == 0 {
 		return t.Identities
@@ -190,15 +193,16 @@ func (t Targets) Machines() []string {
 	return slices.Compact(all)
 }
 
-// Over returns the set to aim at, given the one observed in the cloud, which is sorted: an empty set that is
-// incomplete replaces nothing, and who is joining, or not known, stays where it is.
+// Over returns the desired set of targets, given the observed one in the cloud, which is sorted. An empty set that is
+// incomplete does not replace the observed one. Machines that are joining or unknown are in the set if they are in the
+// observed one.
 func (t Targets) Over(observed []string) []string {
 	if len(t.Joining)+len(t.Unknown) > 0 {
-		stays := slices.DeleteFunc(slices.Concat(t.Joining, t.Unknown), func(one string) bool {
-			_, there := slices.BinarySearch(observed, one)
-			return !there
+		staying := slices.DeleteFunc(slices.Concat(t.Joining, t.Unknown), func(one string) bool {
+			_, isTarget := slices.BinarySearch(observed, one)
+			return !isTarget
 		})
-		t.Identities = slices.Concat(t.Identities, stays)
+		t.Identities = slices.Concat(t.Identities, staying)
 		slices.Sort(t.Identities)
 	}
 	if len(t.Identities) == 0 && t.Incomplete {
@@ -207,7 +211,7 @@ func (t Targets) Over(observed []string) []string {
 	return t.Identities
 }
 
-// Eligible says whether a node may receive traffic, apart from which machine it is.
+// Eligible reports whether a node may receive traffic, whatever its machine is.
 func Eligible(node *corev1.Node) bool {
 	if excluded(node) || node.DeletionTimestamp != nil {
 		return false
@@ -217,7 +221,8 @@ func Eligible(node *corev1.Node) bool {
 	})
 }
 
-// excluded reads the standard label as k8s.io/cloud-provider does: any value but a false one excludes.
+// excluded reports whether the standard label excludes the node. As in k8s.io/cloud-provider, any value except a false
+// one excludes it.
 func excluded(node *corev1.Node) bool {
 	text, labelled := node.Labels[corev1.LabelNodeExcludeBalancers]
 	value, err := strconv.ParseBool(text)
