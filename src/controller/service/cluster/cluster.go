@@ -1,7 +1,9 @@
-// Package cluster is as much of the Kubernetes API as the controllers for Services and Nodes use, in memory, for tests
-// in virtual time: Services, Nodes and EndpointSlices with resource versions, finalizers and deletion timestamps. It
-// outlives the processes that work on it: they use client-go's own client and informers, through Transport, and what
-// they are told is on the wire's protocol. Whoever owns the objects changes them with the methods.
+// Package cluster is an API server in memory, as far as the controllers for Services and Nodes use it, for tests in
+// virtual time. It stores Services, Nodes and EndpointSlices with resource versions, finalizers and deletion
+// timestamps.
+//
+// Processes use it with client-go's own client and informers, through Transport, in the protocol of the API server. It
+// exists longer than the processes. Tests change the objects with the methods.
 package cluster
 
 import (
@@ -30,32 +32,32 @@ type Object interface {
 	runtime.Object
 }
 
-// Cluster is the objects of a cluster and how they became what they are. It is made by New.
+// Cluster contains the objects of a cluster and the history of their changes. It is made by New.
 type Cluster struct {
 	mu      sync.Mutex
-	kinds   map[string]*kind // by resource: "services"
-	history []change         // the version of the nth is n, from 1
-	changed chan struct{}    // closed with the next change
-	made    int              // UIDs
+	stores  map[string]*store // by resource: "services"
+	history []change          // the resource version of the nth change is n, from 1
+	changed chan struct{}     // closed by the next change
+	uids    int               // the number of UIDs that were generated
 }
 
-// kind is all objects of one kind.
-type kind struct {
+// store contains all objects of one resource.
+type store struct {
 	resource schema.GroupResource
 	meta     metav1.TypeMeta
 	objects  map[string]Object // by namespace/name, or name; never changed, only replaced
 }
 
-// change is one step of the history.
+// change is one change of an object.
 type change struct {
 	resource string
 	verb     watch.EventType
-	text     []byte // the object afterwards, or the last time
+	text     []byte // the object after the change; for a deletion, its last state
 }
 
-// New returns a cluster that is empty.
+// New returns an empty cluster.
 func New() *Cluster {
-	return &Cluster{changed: make(chan struct{}), kinds: map[string]*kind{
+	return &Cluster{changed: make(chan struct{}), stores: map[string]*store{
 		"services": {schema.GroupResource{Resource: "services"}, metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 			map[string]Object{}},
 		"nodes": {schema.GroupResource{Resource: "nodes"}, metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
@@ -65,7 +67,7 @@ func New() *Cluster {
 	}}
 }
 
-// resourceOf is the resource of an object.
+// resourceOf returns the resource of an object.
 func resourceOf(object Object) string {
 	switch object.(type) {
 	case *corev1.Service:
@@ -80,36 +82,37 @@ func keyOf(object metav1.Object) string {
 	return strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
 }
 
-// Create adds a copy of an object. It gets a UID unless it has one. The error is that there is one of that name.
+// Create adds a copy of an object, and generates a UID if it has none. It returns an error if an object with the name
+// exists.
 func (c *Cluster) Create(object Object) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := c.kinds[resourceOf(object)]
-	if _, exists := k.objects[keyOf(object)]; exists {
-		return apierrors.NewAlreadyExists(k.resource, object.GetName())
+	s := c.stores[resourceOf(object)]
+	if _, exists := s.objects[keyOf(object)]; exists {
+		return apierrors.NewAlreadyExists(s.resource, object.GetName())
 	}
-	created, err := copied(object)
+	created, err := deepCopy(object)
 	if err != nil {
 		return err
 	}
 	if created.GetUID() == "" {
-		c.made++
-		created.SetUID(types.UID(fmt.Sprintf("%08d-made", c.made)))
+		c.uids++
+		created.SetUID(types.UID(fmt.Sprintf("%08d-made", c.uids)))
 	}
 	created.SetCreationTimestamp(metav1.NewTime(time.Now()))
-	return c.put(k, watch.Added, created)
+	return c.put(s, watch.Added, created)
 }
 
-// Change lets do change a copy of the object that has the kind and name of like, and replaces the object with it. What
-// the owner of an object cannot change stays: UID, the time of its deletion, and its existence as long as it has
-// finalizers.
+// Change calls do with a copy of the object that has the type and name of like, and replaces the object with the copy.
+// As in the API server, the UID and the deletion timestamp do not change, and an object that is being deleted exists
+// until it has no finalizers.
 func (c *Cluster) Change(like Object, do func(Object)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.change(like, do)
 }
 
-// ChangeNode is Change for the Node of that name.
+// ChangeNode is Change for the Node with the name.
 func (c *Cluster) ChangeNode(name string, do func(*corev1.Node)) error {
 	return c.Change(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(object Object) {
 		if node, ok := object.(*corev1.Node); ok {
@@ -118,103 +121,104 @@ func (c *Cluster) ChangeNode(name string, do func(*corev1.Node)) error {
 	})
 }
 
-// change wants mu held.
-func (c *Cluster) change(like Object, do func(Object)) error {
-	k, before, after, err := c.find(like)
+// The caller holds mu.
+func (c *Cluster) change(like Object, change func(Object)) error {
+	s, before, after, err := c.find(like)
 	if err != nil {
 		return err
 	}
-	do(after)
+	change(after)
 	after.SetUID(before.GetUID())
 	after.SetDeletionTimestamp(before.GetDeletionTimestamp())
 	if after.GetDeletionTimestamp() != nil && len(after.GetFinalizers()) == 0 {
-		return c.drop(k, after)
+		return c.remove(s, after)
 	}
-	return c.put(k, watch.Modified, after)
+	return c.put(s, watch.Modified, after)
 }
 
-// Delete removes the object that has the kind and name of like, once it has no finalizers any more.
+// Delete deletes the object that has the type and name of like. An object with finalizers gets a deletion timestamp.
 func (c *Cluster) Delete(like Object) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k, _, after, err := c.find(like)
+	s, _, after, err := c.find(like)
 	if err != nil {
 		return err
 	}
 	if len(after.GetFinalizers()) == 0 {
-		return c.drop(k, after)
+		return c.remove(s, after)
 	}
 	if after.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	now := metav1.Now()
 	after.SetDeletionTimestamp(&now)
-	return c.put(k, watch.Modified, after)
+	return c.put(s, watch.Modified, after)
 }
 
-// find returns the object that has the kind and name of like, and a copy to change. It wants mu held.
-func (c *Cluster) find(like Object) (k *kind, found, changeable Object, err error) {
-	k = c.kinds[resourceOf(like)]
-	found, exists := k.objects[keyOf(like)]
+// find returns the object that has the type and name of like, and a copy that can be changed. The caller holds mu.
+func (c *Cluster) find(like Object) (s *store, found, changeable Object, err error) {
+	s = c.stores[resourceOf(like)]
+	found, exists := s.objects[keyOf(like)]
 	if !exists {
-		return nil, nil, nil, apierrors.NewNotFound(k.resource, like.GetName())
+		return nil, nil, nil, apierrors.NewNotFound(s.resource, like.GetName())
 	}
-	changeable, err = copied(found)
-	return k, found, changeable, err
+	changeable, err = deepCopy(found)
+	return s, found, changeable, err
 }
 
-// drop ends an object and tells of it. It wants mu held.
-func (c *Cluster) drop(k *kind, object Object) error {
-	delete(k.objects, keyOf(object))
-	return c.tell(k, watch.Deleted, object)
+// remove removes an object and records the change. The caller holds mu.
+func (c *Cluster) remove(s *store, object Object) error {
+	delete(s.objects, keyOf(object))
+	return c.appendChange(s, watch.Deleted, object)
 }
 
-// put keeps an object and tells of it. It wants mu held.
-func (c *Cluster) put(k *kind, verb watch.EventType, object Object) error {
-	if err := c.tell(k, verb, object); err != nil {
+// put stores an object and records the change. The caller holds mu.
+func (c *Cluster) put(s *store, verb watch.EventType, object Object) error {
+	if err := c.appendChange(s, verb, object); err != nil {
 		return err
 	}
-	k.objects[keyOf(object)] = object
+	s.objects[keyOf(object)] = object
 	return nil
 }
 
-// tell makes the object, with a new version, the next step of the history. It wants mu held.
-func (c *Cluster) tell(k *kind, verb watch.EventType, object Object) error {
+// appendChange appends a change to the history, sets the new resource version, and wakes the watches. The caller holds
+// mu.
+func (c *Cluster) appendChange(s *store, verb watch.EventType, object Object) error {
 	object.SetResourceVersion(strconv.Itoa(len(c.history) + 1))
-	object.GetObjectKind().SetGroupVersionKind(k.meta.GroupVersionKind())
+	object.GetObjectKind().SetGroupVersionKind(s.meta.GroupVersionKind())
 	text, err := json.Marshal(object)
 	if err != nil {
-		return fmt.Errorf("writing %s %s: %w", k.meta.Kind, keyOf(object), err)
+		return fmt.Errorf("writing %s %s: %w", s.meta.Kind, keyOf(object), err)
 	}
-	c.history = append(c.history, change{k.resource.Resource, verb, text})
+	c.history = append(c.history, change{s.resource.Resource, verb, text})
 	close(c.changed)
 	c.changed = make(chan struct{})
 	return nil
 }
 
-// copied is a deep copy.
-func copied(object Object) (Object, error) {
-	same, ok := object.DeepCopyObject().(Object)
+// deepCopy returns a copy of an object.
+func deepCopy(object Object) (Object, error) {
+	deep, ok := object.DeepCopyObject().(Object)
 	if !ok {
 		return nil, fmt.Errorf("a copy of %T is something else", object)
 	}
-	return same, nil
+	return deep, nil
 }
 
-// Version counts the changes there have been.
+// Version returns the number of changes.
 func (c *Cluster) Version() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.history)
 }
 
-// Services are all Services, by namespace and name. They are not to be modified.
+// Services returns all Services, by namespace and name. They must not be modified.
 func (c *Cluster) Services() []*corev1.Service { return all[*corev1.Service](c, "services") }
 
-// Nodes are all Nodes, by name. They are not to be modified.
+// Nodes returns all Nodes, by name. They must not be modified.
 func (c *Cluster) Nodes() []*corev1.Node { return all[*corev1.Node](c, "nodes") }
 
-// EndpointSlices are all of them, by namespace and name. They are not to be modified.
+// EndpointSlices returns all EndpointSlices, by namespace and name. They must not be modified.
 func (c *Cluster) EndpointSlices() []*discoveryv1.EndpointSlice {
 	return all[*discoveryv1.EndpointSlice](c, "endpointslices")
 }
@@ -223,7 +227,7 @@ func all[T Object](c *Cluster, resource string) []T {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var found []T
-	for _, object := range c.kinds[resource].sorted() {
+	for _, object := range c.stores[resource].sorted() {
 		if one, ok := object.(T); ok {
 			found = append(found, one)
 		}
@@ -231,34 +235,34 @@ func all[T Object](c *Cluster, resource string) []T {
 	return found
 }
 
-// sorted are the objects by namespace and name.
-func (k *kind) sorted() []Object {
-	found := make([]Object, 0, len(k.objects))
-	for _, key := range slices.Sorted(maps.Keys(k.objects)) {
-		found = append(found, k.objects[key])
+// sorted returns the objects by namespace and name.
+func (s *store) sorted() []Object {
+	found := make([]Object, 0, len(s.objects))
+	for _, key := range slices.Sorted(maps.Keys(s.objects)) {
+		found = append(found, s.objects[key])
 	}
 	return found
 }
 
-// Replace puts another object in the place of the one of its name, as if that had lost its finalizers, been deleted and
-// made anew in a moment.
+// Replace replaces the object with the name by a new object, as if the finalizers had been removed, and the object
+// deleted and created again.
 func (c *Cluster) Replace(object Object) error {
-	if err := c.end(object); err != nil {
+	if err := c.removeAnyway(object); err != nil {
 		return err
 	}
 	return c.Create(object)
 }
 
-// end drops the object that has the kind and name of like, if there is one, whatever finalizers it has.
-func (c *Cluster) end(like Object) error {
+// removeAnyway removes the object that has the type and name of like, if there is one, in spite of finalizers.
+func (c *Cluster) removeAnyway(like Object) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k, _, last, err := c.find(like)
+	s, _, object, err := c.find(like)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
 		return err
 	}
-	return c.drop(k, last)
+	return c.remove(s, object)
 }

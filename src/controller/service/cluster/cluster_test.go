@@ -22,15 +22,15 @@ import (
 
 const finalizer = "example.com/keep"
 
-// web is a Service.
+// web returns a Service.
 func web(finalizers ...string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "first",
 		Finalizers: finalizers},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}
 }
 
-// with is a cluster with one object, and a client of it.
-func with(t *testing.T, object cluster.Object) (*cluster.Cluster, kubernetes.Interface) {
+// newCluster returns a cluster with one object, and a client for it.
+func newCluster(t *testing.T, object cluster.Object) (*cluster.Cluster, kubernetes.Interface) {
 	t.Helper()
 	c := cluster.New()
 	if err := c.Create(object); err != nil {
@@ -43,16 +43,16 @@ func with(t *testing.T, object cluster.Object) (*cluster.Cluster, kubernetes.Int
 	return c, client
 }
 
-// patched sends a patch of the status of the Service.
-func patched(t *testing.T, client kubernetes.Interface, patch string) error {
+// patchStatus sends a patch of the status of the Service.
+func patchStatus(t *testing.T, client kubernetes.Interface, patch string) error {
 	t.Helper()
 	_, err := client.CoreV1().Services("shop").Patch(t.Context(), "web", types.StrategicMergePatchType, []byte(patch),
 		metav1.PatchOptions{}, "status")
 	return err
 }
 
-func TestFinalizersKeepAService(t *testing.T) {
-	c, client := with(t, web(finalizer))
+func TestFinalizersDelayDeletion(t *testing.T) {
+	c, client := newCluster(t, web(finalizer))
 	for range 2 {
 		if err := c.Delete(web()); err != nil {
 			t.Fatal(err)
@@ -64,10 +64,11 @@ func TestFinalizersKeepAService(t *testing.T) {
 	if err := c.Create(web()); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("another one of its name: %v", err)
 	}
-	if err := patched(t, client, `{"metadata":{"finalizers":["example.com/other"]}}`); !apierrors.IsForbidden(err) {
+	if err := patchStatus(t, client, `{"metadata":{"finalizers":["example.com/other"]}}`); !apierrors.IsForbidden(err) {
 		t.Errorf("a new finalizer: %v", err)
 	}
-	if err := patched(t, client, `{"metadata":{"$deleteFromPrimitiveList/finalizers":["`+finalizer+`"]}}`); err != nil {
+	if err := patchStatus(t, client,
+		`{"metadata":{"$deleteFromPrimitiveList/finalizers":["`+finalizer+`"]}}`); err != nil {
 		t.Fatal(err)
 	}
 	if left := c.Services(); len(left) != 0 {
@@ -78,7 +79,7 @@ func TestFinalizersKeepAService(t *testing.T) {
 	}
 }
 
-func TestPatchesOfTheStatus(t *testing.T) {
+func TestStatusPatches(t *testing.T) {
 	tests := map[string]struct {
 		patch string
 		is    func(error) bool
@@ -94,9 +95,9 @@ func TestPatchesOfTheStatus(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, client := with(t, web())
+			c, client := newCluster(t, web())
 			before := c.Version()
-			err := patched(t, client, tt.patch)
+			err := patchStatus(t, client, tt.patch)
 			if (tt.is == nil && err != nil) || (tt.is != nil && !tt.is(err)) {
 				t.Errorf("error %v", err)
 			}
@@ -110,8 +111,8 @@ func TestPatchesOfTheStatus(t *testing.T) {
 	}
 }
 
-func TestReading(t *testing.T) {
-	c, client := with(t, web())
+func TestReads(t *testing.T) {
+	c, client := newCluster(t, web())
 	for _, object := range []cluster.Object{
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "web"}},
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
@@ -149,22 +150,22 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// TestInformersFollow what happens, in order, and end with their context.
-func TestInformersFollow(t *testing.T) {
+// TestInformersReceiveAllChanges: informers receive all changes in order, and stop with their context.
+func TestInformersReceiveAllChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, client := with(t, web(finalizer))
+		c, client := newCluster(t, web(finalizer))
 		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), klog.Logger{}))
 		factory := informers.NewSharedInformerFactory(client, 0)
 		var seen []string
-		note := func(what string, object any) {
+		record := func(what string, object any) {
 			if service, ok := object.(*corev1.Service); ok {
 				seen = append(seen, what+" "+string(service.UID)+" "+service.Labels["step"])
 			}
 		}
 		_, err := factory.Core().V1().Services().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(object any) { note("add", object) },
-			UpdateFunc: func(_, object any) { note("update", object) },
-			DeleteFunc: func(object any) { note("delete", object) },
+			AddFunc:    func(object any) { record("add", object) },
+			UpdateFunc: func(_, object any) { record("update", object) },
+			DeleteFunc: func(object any) { record("delete", object) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -195,8 +196,8 @@ func TestInformersFollow(t *testing.T) {
 	})
 }
 
-func TestWhatOwnersCannotChange(t *testing.T) {
-	c, _ := with(t, web())
+func TestFieldsThatChangeDoesNotModify(t *testing.T) {
+	c, _ := newCluster(t, web())
 	err := c.Change(web(), func(object cluster.Object) {
 		object.SetUID("second")
 		object.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})

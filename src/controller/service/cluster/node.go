@@ -16,16 +16,16 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// patchNode changes labels and annotations of a Node and its spec, or instead of that its status, by a merge patch,
-// unless it is not the one that is meant.
-func (c *Cluster) patchNode(request *http.Request, a address) (io.ReadCloser, error) {
+// patchNode applies a merge patch to the labels, annotations and spec of a Node, or to the labels, annotations and
+// status. It refuses the patch if the preconditions do not match.
+func (c *Cluster) patchNode(request *http.Request, info requestInfo) (io.ReadCloser, error) {
 	text, err := io.ReadAll(request.Body)
 	if err != nil {
 		return nil, fmt.Errorf("reading the patch: %w", err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before, err := c.node(a)
+	before, err := c.node(info)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (c *Cluster) patchNode(request *http.Request, a address) (io.ReadCloser, er
 	if err != nil {
 		return nil, err
 	}
-	merged, err := mergedBy(request.Header.Get("Content-Type"), original, text)
+	merged, err := mergeNode(request.Header.Get("Content-Type"), original, text)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
@@ -41,7 +41,7 @@ func (c *Cluster) patchNode(request *http.Request, a address) (io.ReadCloser, er
 	if err := json.Unmarshal(merged, after); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	if err := c.meant(before, &after.UID, &after.ResourceVersion); err != nil {
+	if err := c.checkPreconditions(before, &after.UID, &after.ResourceVersion); err != nil {
 		return nil, err
 	}
 	err = c.change(before, func(object Object) {
@@ -50,7 +50,7 @@ func (c *Cluster) patchNode(request *http.Request, a address) (io.ReadCloser, er
 			return
 		}
 		node.Labels, node.Annotations = after.Labels, after.Annotations
-		if a.part == "status" {
+		if info.subresource == "status" {
 			node.Status = after.Status
 		} else {
 			node.Spec = after.Spec
@@ -59,64 +59,64 @@ func (c *Cluster) patchNode(request *http.Request, a address) (io.ReadCloser, er
 	if err != nil {
 		return nil, err
 	}
-	return written(json.RawMessage(c.history[len(c.history)-1].text))
+	return encode(json.RawMessage(c.history[len(c.history)-1].text))
 }
 
-// mergedBy is an object after a patch of one of the two kinds that merge.
-func mergedBy(kind string, original, patch []byte) ([]byte, error) {
-	if kind == string(types.MergePatchType) {
+// mergeNode returns a Node after a merge patch or a strategic merge patch.
+func mergeNode(patchType string, original, patch []byte) ([]byte, error) {
+	if patchType == string(types.MergePatchType) {
 		return jsonpatch.MergePatch(original, patch)
 	}
 	return strategicpatch.StrategicMergePatch(original, patch, corev1.Node{})
 }
 
-// deleteNode deletes a Node, unless it is not the one that is meant.
-func (c *Cluster) deleteNode(request *http.Request, a address) (io.ReadCloser, error) {
+// deleteNode deletes a Node, unless the preconditions do not match.
+func (c *Cluster) deleteNode(request *http.Request, info requestInfo) (io.ReadCloser, error) {
 	text, err := io.ReadAll(request.Body)
 	if err != nil {
 		return nil, fmt.Errorf("reading the options: %w", err)
 	}
 	options := &metav1.DeleteOptions{}
-	// clients prefer protobuf
+	// clients send protobuf
 	if _, _, err := scheme.Codecs.UniversalDeserializer().Decode(text, nil, options); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	node, err := c.node(a)
+	node, err := c.node(info)
 	if err != nil {
 		return nil, err
 	}
-	if wanted := options.Preconditions; wanted != nil {
-		if err := c.meant(node, wanted.UID, wanted.ResourceVersion); err != nil {
+	if preconditions := options.Preconditions; preconditions != nil {
+		if err := c.checkPreconditions(node, preconditions.UID, preconditions.ResourceVersion); err != nil {
 			return nil, err
 		}
 	}
-	if err := c.drop(c.kinds["nodes"], node.DeepCopy()); err != nil {
+	if err := c.remove(c.stores["nodes"], node.DeepCopy()); err != nil {
 		return nil, err
 	}
-	return written(metav1.Status{Status: metav1.StatusSuccess})
+	return encode(metav1.Status{Status: metav1.StatusSuccess})
 }
 
-// node finds one. It wants mu held.
-func (c *Cluster) node(a address) (*corev1.Node, error) {
-	k := c.kinds["nodes"]
-	node, exists := k.objects[a.key()].(*corev1.Node)
+// node returns the Node of a request. The caller holds mu.
+func (c *Cluster) node(info requestInfo) (*corev1.Node, error) {
+	s := c.stores["nodes"]
+	node, exists := s.objects[info.key()].(*corev1.Node)
 	if !exists {
-		return nil, apierrors.NewNotFound(k.resource, a.name)
+		return nil, apierrors.NewNotFound(s.resource, info.name)
 	}
 	return node, nil
 }
 
-// meant refuses a write that is about another object than this one, or about an older state of it; nil demands nothing.
-func (c *Cluster) meant(object Object, uid *types.UID, version *string) error {
-	k := c.kinds[resourceOf(object)]
+// checkPreconditions returns a conflict if the object has another UID or version; nil permits any.
+func (c *Cluster) checkPreconditions(object Object, uid *types.UID, version *string) error {
+	s := c.stores[resourceOf(object)]
 	switch {
 	case uid != nil && *uid != object.GetUID():
-		return apierrors.NewConflict(k.resource, object.GetName(),
+		return apierrors.NewConflict(s.resource, object.GetName(),
 			fmt.Errorf("the UID in the precondition is %s, that of the object is %s", *uid, object.GetUID()))
 	case version != nil && *version != object.GetResourceVersion():
-		return apierrors.NewConflict(k.resource, object.GetName(), errors.New("the object has been modified"))
+		return apierrors.NewConflict(s.resource, object.GetName(), errors.New("the object has been modified"))
 	}
 	return nil
 }

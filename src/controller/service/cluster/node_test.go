@@ -9,15 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// nodeA is a Node.
+// nodeA returns a Node.
 func nodeA() *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "first"}}
 }
 
-// TestWritesOfNodes are about the Node that is meant, in the state that is meant, and about nothing but the part that
-// is meant.
-func TestWritesOfNodes(t *testing.T) {
-	c, client := with(t, nodeA())
+// TestNodePatches: a patch changes only the Node with the UID and the version, and only its spec or its status.
+func TestNodePatches(t *testing.T) {
+	c, client := newCluster(t, nodeA())
 	nodes := client.CoreV1().Nodes()
 	patch := func(name string, kind types.PatchType, text string, parts ...string) error {
 		_, err := nodes.Patch(t.Context(), name, kind, []byte(text), metav1.PatchOptions{}, parts...)
@@ -51,19 +50,19 @@ func TestWritesOfNodes(t *testing.T) {
 	}
 }
 
-func TestDeletionsOfNodes(t *testing.T) {
-	c, client := with(t, nodeA())
+func TestNodeDeletions(t *testing.T) {
+	c, client := newCluster(t, nodeA())
 	nodes := client.CoreV1().Nodes()
 	other, old, uid, version := types.UID("second"), "0", types.UID("first"), c.Nodes()[0].ResourceVersion
-	for what, wanted := range map[string]metav1.Preconditions{"another UID": {UID: &other},
+	for what, preconditions := range map[string]metav1.Preconditions{"another UID": {UID: &other},
 		"an old state": {UID: &uid, ResourceVersion: &old}} {
 		if err := nodes.Delete(t.Context(), "a",
-			metav1.DeleteOptions{Preconditions: &wanted}); !apierrors.IsConflict(err) {
+			metav1.DeleteOptions{Preconditions: &preconditions}); !apierrors.IsConflict(err) {
 			t.Errorf("deleting %s: %v", what, err)
 		}
 	}
-	wanted := metav1.Preconditions{UID: &uid, ResourceVersion: &version}
-	if err := nodes.Delete(t.Context(), "a", metav1.DeleteOptions{Preconditions: &wanted}); err != nil ||
+	preconditions := metav1.Preconditions{UID: &uid, ResourceVersion: &version}
+	if err := nodes.Delete(t.Context(), "a", metav1.DeleteOptions{Preconditions: &preconditions}); err != nil ||
 		len(c.Nodes()) > 0 {
 		t.Errorf("deleting it: %v, left %v", err, c.Nodes())
 	}
@@ -72,8 +71,8 @@ func TestDeletionsOfNodes(t *testing.T) {
 	}
 }
 
-func TestOwnersChangeNodes(t *testing.T) {
-	c, _ := with(t, nodeA())
+func TestChangeNode(t *testing.T) {
+	c, _ := newCluster(t, nodeA())
 	if err := c.ChangeNode("a", func(node *corev1.Node) {
 		node.Spec.ProviderID = "cloud://a"
 	}); err != nil || c.Nodes()[0].Spec.ProviderID != "cloud://a" {

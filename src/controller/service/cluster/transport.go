@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client is a client whose requests go through network, which is Transport or leads to it. It has no limit on their
-// rate.
+// Client returns a client whose requests go through network, which is Transport or forwards to it. The client has no
+// rate limit.
 func Client(network http.RoundTripper) (kubernetes.Interface, error) {
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://cluster.test", Transport: network, QPS: -1})
 	if err != nil {
@@ -32,23 +32,23 @@ func Client(network http.RoundTripper) (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// Transport reaches the cluster without a network, whatever host a request names: lists, watches, reading a single
-// object, patches of the status of Services, which may change finalizers as well, and patches and deletions of Nodes.
-func (c *Cluster) Transport() http.RoundTripper { return direct{c} }
+// Transport returns a transport to the cluster without a network, for any host. It supports lists, watches, reads of a
+// single object, patches of the status and the finalizers of Services, and patches and deletions of Nodes.
+func (c *Cluster) Transport() http.RoundTripper { return transport{c} }
 
-type direct struct{ *Cluster }
+type transport struct{ *Cluster }
 
-// RoundTrip answers in the caller's goroutine.
-func (d direct) RoundTrip(request *http.Request) (*http.Response, error) {
+// RoundTrip handles the request in the goroutine of the caller.
+func (d transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Body != nil {
 		defer request.Body.Close()
 	}
 	if err := request.Context().Err(); err != nil {
 		return nil, err
 	}
-	body, err := d.serve(request)
+	body, err := d.handle(request)
 	if err != nil {
-		return refusal(request, err)
+		return errorResponse(request, err)
 	}
 	return &http.Response{
 		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: request,
@@ -56,13 +56,13 @@ func (d direct) RoundTrip(request *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// refusal is how the API says that something is wrong.
-func refusal(request *http.Request, err error) (*http.Response, error) {
-	var known apierrors.APIStatus
-	if !errors.As(err, &known) {
-		known = apierrors.NewInternalError(err)
+// errorResponse returns an error in the form of the API.
+func errorResponse(request *http.Request, err error) (*http.Response, error) {
+	var apiError apierrors.APIStatus
+	if !errors.As(err, &apiError) {
+		apiError = apierrors.NewInternalError(err)
 	}
-	status := known.Status()
+	status := apiError.Status()
 	status.Kind, status.APIVersion = "Status", "v1"
 	text, err := json.Marshal(status)
 	if err != nil {
@@ -76,110 +76,112 @@ func refusal(request *http.Request, err error) (*http.Response, error) {
 	}, nil
 }
 
-// address is what a request is about.
-type address struct{ resource, namespace, name, part string }
+// requestInfo is the resource of a request.
+type requestInfo struct{ resource, namespace, name, subresource string }
 
-// addressOf reads a path: /api/v1/namespaces/shop/services/web/status.
-func addressOf(path string) address {
+// requestInfoOf parses a path: /api/v1/namespaces/shop/services/web/status.
+func requestInfoOf(path string) requestInfo {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	parts = parts[min(len(parts), map[string]int{"api": 2, "apis": 3}[parts[0]]):]
-	var a address
+	var info requestInfo
 	if len(parts) > 2 && parts[0] == "namespaces" {
-		a.namespace, parts = parts[1], parts[2:]
+		info.namespace, parts = parts[1], parts[2:]
 	}
-	for i, into := range []*string{&a.resource, &a.name, &a.part} {
+	for i, into := range []*string{&info.resource, &info.name, &info.subresource} {
 		if i < len(parts) {
 			*into = parts[i]
 		}
 	}
-	return a
+	return info
 }
 
-// key is that of the object.
-func (a address) key() string { return strings.TrimPrefix(a.namespace+"/"+a.name, "/") }
+// key returns the key of the object.
+func (info requestInfo) key() string { return strings.TrimPrefix(info.namespace+"/"+info.name, "/") }
 
-// serve answers a request.
-func (c *Cluster) serve(request *http.Request) (io.ReadCloser, error) {
-	a, query := addressOf(request.URL.Path), request.URL.Query()
-	k, known := c.kinds[a.resource]
+// handle returns the body of the response.
+func (c *Cluster) handle(request *http.Request) (io.ReadCloser, error) {
+	info, query := requestInfoOf(request.URL.Path), request.URL.Query()
+	s, known := c.stores[info.resource]
 	switch {
 	case !known:
-		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: a.resource}, a.name)
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: info.resource}, info.name)
 	case request.Method == http.MethodGet && query.Get("watch") == "true":
-		return c.watch(request.Context(), k, query)
-	case request.Method == http.MethodGet && a.name == "":
-		return c.list(k, a, query)
+		return c.watch(request.Context(), s, query)
+	case request.Method == http.MethodGet && info.name == "":
+		return c.list(s, info, query)
 	case request.Method == http.MethodGet:
-		return c.get(k, a)
-	case request.Method == http.MethodPatch && a.resource == "services" && a.part == "status":
-		return c.patch(request, a)
-	case request.Method == http.MethodPatch && a.resource == "nodes" && (a.part == "" || a.part == "status"):
-		return c.patchNode(request, a)
-	case request.Method == http.MethodDelete && a.resource == "nodes" && a.part == "":
-		return c.deleteNode(request, a)
+		return c.get(s, info)
+	case request.Method == http.MethodPatch && info.resource == "services" && info.subresource == "status":
+		return c.patchService(request, info)
+	case request.Method == http.MethodPatch && info.resource == "nodes" && (info.subresource == "" ||
+		info.subresource == "status"):
+		return c.patchNode(request, info)
+	case request.Method == http.MethodDelete && info.resource == "nodes" && info.subresource == "":
+		return c.deleteNode(request, info)
 	}
-	return nil, apierrors.NewMethodNotSupported(k.resource, request.Method)
+	return nil, apierrors.NewMethodNotSupported(s.resource, request.Method)
 }
 
-// get reads one object.
-func (c *Cluster) get(k *kind, a address) (io.ReadCloser, error) {
+// get returns one object.
+func (c *Cluster) get(s *store, info requestInfo) (io.ReadCloser, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	object, exists := k.objects[a.key()]
+	object, exists := s.objects[info.key()]
 	if !exists {
-		return nil, apierrors.NewNotFound(k.resource, a.name)
+		return nil, apierrors.NewNotFound(s.resource, info.name)
 	}
-	return written(object)
+	return encode(object)
 }
 
-// list reads all objects, those of a namespace, or those that a field selector wants.
-func (c *Cluster) list(k *kind, a address, query url.Values) (io.ReadCloser, error) {
+// list returns all objects, those in a namespace, or those that match a field selector.
+func (c *Cluster) list(s *store, info requestInfo, query url.Values) (io.ReadCloser, error) {
 	selector, err := fields.ParseSelector(query.Get("fieldSelector"))
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	items := slices.DeleteFunc(k.sorted(), func(object Object) bool {
-		named := fields.Set{metav1.ObjectNameField: object.GetName(), "metadata.namespace": object.GetNamespace()}
-		return (a.namespace != "" && object.GetNamespace() != a.namespace) || !selector.Matches(named)
+	items := slices.DeleteFunc(s.sorted(), func(object Object) bool {
+		set := fields.Set{metav1.ObjectNameField: object.GetName(), "metadata.namespace": object.GetNamespace()}
+		return (info.namespace != "" && object.GetNamespace() != info.namespace) || !selector.Matches(set)
 	})
-	return written(map[string]any{
-		"apiVersion": k.meta.APIVersion, "kind": k.meta.Kind + "List",
+	return encode(map[string]any{
+		"apiVersion": s.meta.APIVersion, "kind": s.meta.Kind + "List",
 		"metadata": map[string]any{"resourceVersion": fmt.Sprint(len(c.history))}, "items": items,
 	})
 }
 
-// patch changes the status and the finalizers of a Service, unless it is not the one that the patch is meant for.
-func (c *Cluster) patch(request *http.Request, a address) (io.ReadCloser, error) {
+// patchService applies a patch to the status and the finalizers of a Service. It refuses the patch if the preconditions
+// do not match.
+func (c *Cluster) patchService(request *http.Request, info requestInfo) (io.ReadCloser, error) {
 	text, err := io.ReadAll(request.Body)
 	if err != nil {
 		return nil, fmt.Errorf("reading the patch: %w", err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := c.kinds["services"]
-	object, exists := k.objects[a.key()]
+	s := c.stores["services"]
+	object, exists := s.objects[info.key()]
 	before, isService := object.(*corev1.Service)
 	if !exists || !isService {
-		return nil, apierrors.NewNotFound(k.resource, a.name)
+		return nil, apierrors.NewNotFound(s.resource, info.name)
 	}
-	after, err := merged(before, text)
+	after, err := mergeService(before, text)
 	if err != nil {
 		return nil, err
 	}
 	added := slices.ContainsFunc(after.Finalizers, func(one string) bool {
 		return !slices.Contains(before.Finalizers, one)
 	})
-	if err := c.meant(before, &after.UID, &after.ResourceVersion); err != nil {
+	if err := c.checkPreconditions(before, &after.UID, &after.ResourceVersion); err != nil {
 		return nil, err
 	}
 	switch {
 	case added && before.DeletionTimestamp != nil:
-		return nil, apierrors.NewForbidden(k.resource, a.name,
+		return nil, apierrors.NewForbidden(s.resource, info.name,
 			errors.New("no new finalizers can be added if the object is being deleted"))
 	case reflect.DeepEqual(before.Finalizers, after.Finalizers) && reflect.DeepEqual(before.Status, after.Status):
-		return written(before)
+		return encode(before)
 	}
 	err = c.change(before, func(object Object) {
 		if service, ok := object.(*corev1.Service); ok {
@@ -189,11 +191,11 @@ func (c *Cluster) patch(request *http.Request, a address) (io.ReadCloser, error)
 	if err != nil {
 		return nil, err
 	}
-	return written(json.RawMessage(c.history[len(c.history)-1].text))
+	return encode(json.RawMessage(c.history[len(c.history)-1].text))
 }
 
-// merged is a Service after a strategic merge patch.
-func merged(before *corev1.Service, patch []byte) (*corev1.Service, error) {
+// mergeService returns a Service after a strategic merge patch.
+func mergeService(before *corev1.Service, patch []byte) (*corev1.Service, error) {
 	original, err := json.Marshal(before)
 	if err != nil {
 		return nil, err
@@ -209,8 +211,8 @@ func merged(before *corev1.Service, patch []byte) (*corev1.Service, error) {
 	return after, nil
 }
 
-// written is a body.
-func written(value any) (io.ReadCloser, error) {
+// encode returns a value as a body.
+func encode(value any) (io.ReadCloser, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return nil, fmt.Errorf("writing the answer: %w", err)
