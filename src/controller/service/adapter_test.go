@@ -20,63 +20,64 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// library is a cloud with nothing but the interface of k8s.io/cloud-provider.
-type library struct {
-	mu      sync.Mutex
-	calls   []string
-	there   map[string]bool
-	ensure  error // what EnsureLoadBalancer ends with
-	unknown error // what GetLoadBalancer ends with
-	nothing bool  // EnsureLoadBalancer returns no status
+// fakeProvider is a cloud that implements only the interface of k8s.io/cloud-provider.
+type fakeProvider struct {
+	mu        sync.Mutex
+	calls     []string
+	exists    map[string]bool
+	ensureErr error // the error of EnsureLoadBalancer
+	getErr    error // the error of GetLoadBalancer
+	noStatus  bool  // EnsureLoadBalancer returns no status
 }
 
-func (l *library) GetLoadBalancer(_ context.Context, _ string,
+func (l *fakeProvider) GetLoadBalancer(_ context.Context, _ string,
 	service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return &corev1.LoadBalancerStatus{}, l.there[service.Name], l.unknown
+	return &corev1.LoadBalancerStatus{}, l.exists[service.Name], l.getErr
 }
 
-func (l *library) GetLoadBalancerName(_ context.Context, _ string, service *corev1.Service) string {
+func (l *fakeProvider) GetLoadBalancerName(_ context.Context, _ string, service *corev1.Service) string {
 	return service.Name
 }
 
-func (l *library) EnsureLoadBalancer(_ context.Context, cluster string, service *corev1.Service,
+func (l *fakeProvider) EnsureLoadBalancer(_ context.Context, cluster string, service *corev1.Service,
 	nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls = append(l.calls, fmt.Sprintf("ensure %s of %s on %s", service.Name, cluster, nodeNames(nodes)))
-	if l.ensure != nil || l.nothing {
-		return nil, l.ensure
+	if l.ensureErr != nil || l.noStatus {
+		return nil, l.ensureErr
 	}
-	l.there[service.Name] = true
+	l.exists[service.Name] = true
 	return &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}}, nil
 }
 
-func (l *library) UpdateLoadBalancer(_ context.Context, _ string, service *corev1.Service, nodes []*corev1.Node) error {
+func (l *fakeProvider) UpdateLoadBalancer(_ context.Context, _ string, service *corev1.Service,
+	nodes []*corev1.Node) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls = append(l.calls, fmt.Sprintf("update %s on %s", service.Name, nodeNames(nodes)))
 	return nil
 }
 
-func (l *library) EnsureLoadBalancerDeleted(_ context.Context, _ string, service *corev1.Service) error {
+func (l *fakeProvider) EnsureLoadBalancerDeleted(_ context.Context, _ string, service *corev1.Service) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls = append(l.calls, "delete "+service.Name)
-	delete(l.there, service.Name)
+	delete(l.exists, service.Name)
 	return nil
 }
 
-// set changes the cloud.
-func (l *library) set(change func(*library)) {
+// set changes the fake.
+func (l *fakeProvider) set(change func(*fakeProvider)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change(l)
 }
 
-// called are the calls so far.
-func (l *library) called() []string {
+// recordedCalls returns all calls.
+func (l *fakeProvider) recordedCalls() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.calls)
@@ -89,8 +90,8 @@ func nodeNames(nodes []*corev1.Node) (names string) {
 	return names
 }
 
-// startAdapter begins a process for such a cloud.
-func (r *rig) startAdapter(provided *library) {
+// startAdapter starts a process with the adapter of a fake.
+func (r *rig) startAdapter(provided *fakeProvider) {
 	r.Helper()
 	factory := informers.NewSharedInformerFactory(r.cluster, 0)
 	lister := factory.Core().V1().Nodes().Lister()
@@ -101,88 +102,88 @@ func (r *rig) startAdapter(provided *library) {
 	r.startWith(adapter.LoadBalancers(provided, "kubernetes", func() corelisters.NodeLister { return lister }), 2)
 }
 
-// TestAdapter is called for what has changed, and for nothing else.
-func TestAdapter(t *testing.T) {
+// TestAdapterCalls: the adapter calls the provider for changes only.
+func TestAdapterCalls(t *testing.T) {
 	inRig(t, func(r *rig) {
-		provided := &library{there: map[string]bool{}}
+		provided := &fakeProvider{exists: map[string]bool{}}
 		r.startAdapter(provided)
 		r.addService("web")
-		r.settle()
+		r.waitForSync()
 		want(r, "address", fmt.Sprint(addressesOf(r.service("web").Status.LoadBalancer)), "[192.0.2.1]")
 		<-time.After(time.Hour)
 		r.addNode("c")
-		r.settle()
+		r.waitForSync()
 		r.changeService("web", func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
-		r.settle()
+		r.waitForSync()
 		r.deleteService("web")
-		r.settle()
-		wantList(r, "calls", provided.called(), "ensure web of kubernetes on ab", "update web on abc",
+		r.waitForSync()
+		wantList(r, "calls", provided.recordedCalls(), "ensure web of kubernetes on ab", "update web on abc",
 			"ensure web of kubernetes on abc", "delete web")
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), false)
 	})
 }
 
-// TestAdapterNodeGetsProviderID: a node that says which machine it is only after it joined is handed over once more,
-// because the provider may have left it out.
+// TestAdapterNodeGetsProviderID: a node that gets its provider ID after it was added causes another call, because the
+// provider may have ignored it before.
 func TestAdapterNodeGetsProviderID(t *testing.T) {
 	inRig(t, func(r *rig) {
-		provided := &library{there: map[string]bool{}}
+		provided := &fakeProvider{exists: map[string]bool{}}
 		r.changeNode("b", func(n *corev1.Node) { n.Spec.ProviderID = "" })
 		r.startAdapter(provided)
 		r.addService("web")
-		r.settle()
+		r.waitForSync()
 		r.changeNode("b", func(n *corev1.Node) { n.Spec.ProviderID = "plain://vm-b" })
-		r.settle()
-		wantList(r, "calls", provided.called(), "ensure web of kubernetes on ab", "update web on ab")
+		r.waitForSync()
+		wantList(r, "calls", provided.recordedCalls(), "ensure web of kubernetes on ab", "update web on ab")
 	})
 }
 
-// TestAdapterIsBusy: its time is heeded, and nobody waits meanwhile.
-func TestAdapterIsBusy(t *testing.T) {
+// TestAdapterRetryError: the time in a RetryError is respected, and no failure is reported.
+func TestAdapterRetryError(t *testing.T) {
 	inRig(t, func(r *rig) {
-		provided := &library{there: map[string]bool{}, ensure: api.NewRetryError("not yet", time.Minute)}
+		provided := &fakeProvider{exists: map[string]bool{}, ensureErr: api.NewRetryError("not yet", time.Minute)}
 		r.startAdapter(provided)
 		r.addService("web")
 		<-time.After(150 * time.Second)
-		want(r, "calls", len(provided.called()), 3)
+		want(r, "calls", len(provided.recordedCalls()), 3)
 		want(r, "condition", r.condition("web", conditionProvisioned), "False Waiting")
-		for _, event := range r.told() {
+		for _, event := range r.events() {
 			if event == "Warning SyncLoadBalancerFailed" {
 				t.Error("waiting is told as a failure")
 			}
 		}
-		provided.set(func(l *library) { l.ensure = nil })
+		provided.set(func(l *fakeProvider) { l.ensureErr = nil })
 		<-time.After(time.Minute)
 		want(r, "condition", r.condition("web", conditionProvisioned), "True Provisioned")
 	})
 }
 
-// TestAdapterImplementedElsewhere: load balancers that somebody else makes are left to them.
+// TestAdapterImplementedElsewhere: a Service whose load balancer another program implements is not changed.
 func TestAdapterImplementedElsewhere(t *testing.T) {
 	inRig(t, func(r *rig) {
-		provided := &library{there: map[string]bool{}, ensure: cloudprovider.ImplementedElsewhere}
+		provided := &fakeProvider{exists: map[string]bool{}, ensureErr: cloudprovider.ImplementedElsewhere}
 		r.startAdapter(provided)
 		r.addService("web")
 		<-time.After(time.Hour)
-		wantList(r, "calls", provided.called(), "ensure web of kubernetes on ab")
+		wantList(r, "calls", provided.recordedCalls(), "ensure web of kubernetes on ab")
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), false)
 	})
 }
 
-// TestAdapterFails: when it cannot say what there is, nothing is deleted and no finalizer dropped; and no status is a
-// mistake that is told.
+// TestAdapterFails: if the provider returns an error, nothing is deleted and the finalizer stays. A missing status is
+// reported as an error.
 func TestAdapterFails(t *testing.T) {
 	inRig(t, func(r *rig) {
-		provided := &library{there: map[string]bool{}, nothing: true}
+		provided := &fakeProvider{exists: map[string]bool{}, noStatus: true}
 		r.startAdapter(provided)
 		r.addService("web")
-		r.settle()
+		r.waitForSync()
 		want(r, "condition", r.condition("web", conditionProvisioned), "False Failed")
-		provided.set(func(l *library) { l.nothing, l.unknown = false, errors.New("it is dark") })
+		provided.set(func(l *fakeProvider) { l.noStatus, l.getErr = false, errors.New("it is dark") })
 		r.deleteService("web")
 		<-time.After(time.Minute)
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), true)
-		provided.set(func(l *library) { l.unknown = nil })
+		provided.set(func(l *fakeProvider) { l.getErr = nil })
 		<-time.After(5 * time.Minute)
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), false)
 	})

@@ -1,15 +1,15 @@
-// Package service gives Services of type LoadBalancer their load balancers, whatever the cloud. It stands in for the
-// service controller of k8s.io/cloud-provider, under the same name, flags, finalizer and event reasons.
+// Package service reconciles Services of type LoadBalancer with their load balancers, for any cloud. It replaces the
+// service controller of k8s.io/cloud-provider, and has the same name, flags, finalizer and event reasons.
 //
-// One queue holds the Services that may differ from what the cloud has, the most urgent first; a worker takes one,
-// computes what it should have from the nodes and endpoints as they are then, lets the provider compare, and applies
-// the difference:
+// One queue contains the Services that may differ from the cloud, the most urgent first. A worker takes a Service from
+// the queue, computes its desired state from the current nodes and endpoints, requests the diff from the provider, and
+// applies it:
 //
-//	Service, node, EndpointSlice changes ─► queue ─► claim ─► Diff ─► Apply ─► status, conditions, events
+//	Service, node, EndpointSlice changes ─► queue ─► role ─► Diff ─► Apply ─► status, conditions, events
 //	      every drift period, one set of lists ─┘
 //
-// No worker waits for the cloud, no two work on one Service, and a Service with which nothing differs costs neither a
-// call nor a write.
+// No worker waits for the cloud, and no two workers reconcile the same Service. A Service without differences causes
+// neither a call nor a write.
 package service
 
 import (
@@ -40,13 +40,14 @@ import (
 // component is the source of the events, as in k8s.io/cloud-provider.
 const component = "service-controller"
 
-// sweep is the key that stands for all Services: the nodes have changed.
-const sweep = "*"
+// allServices is the key that represents all Services, after a change of the nodes.
+const allServices = "*"
 
-// selected is the key that stands for the Services whose node selectors mean other nodes: labels have changed.
-const selected = "*selected"
+// reselectedServices is the key that represents the Services whose node selectors match other nodes, after a change of
+// labels.
+const reselectedServices = "*selected"
 
-// queueName is that of the service controller of k8s.io/cloud-provider, and so are the names of its metrics.
+// queueName is the name of the queue in k8s.io/cloud-provider, so that the metrics of the queue have the same names.
 const queueName = "service"
 
 // Pauses after failures, as in k8s.io/cloud-provider: 5, 10, 20, … 300 seconds.
@@ -63,39 +64,40 @@ type Options struct {
 	Services       coreinformers.ServiceInformer
 	Nodes          coreinformers.NodeInformer
 	EndpointSlices discoveryinformers.EndpointSliceInformer
-	// Recorder takes what the owners of Services are told; nil makes events of the API server.
+	// Recorder records events about Services; nil creates them in the API server.
 	Recorder record.EventRecorder
 }
 
-// Controller keeps the load balancers of Services as they should be.
+// Controller reconciles Services with their load balancers.
 type Controller struct {
-	keeper
+	reconciler
 	client    kubernetes.Interface
 	services  corelisters.ServiceLister
 	endpoints endpoints
-	fleet     *fleet
+	nodeSet   *nodeSet
 	writer    writer
 	queue     *priorityqueue.Queue
-	memories  memories[string] // by the Service's key
-	orphanage orphanage
-	sweeping  sweeping
-	// lookFailed says that the latest look for drift did; only the goroutine that looks uses it.
-	lookFailed bool
-	// synced are the caches without which no Service can be served; endpoints are needed by some only.
+	states    stateStore[string] // by the key of the Service
+	orphanSet orphanSet
+	nodeSync  nodeSync
+	// checkFailed means that the latest check for drift failed. Only the goroutine of runDriftChecks uses it.
+	checkFailed bool
+	// synced are the caches that are necessary for every Service. Endpoints are necessary for some Services only.
 	synced []cache.InformerSynced
 }
 
-// New returns a controller that begins its work with Run. The error is that an informer runs already, and without what
-// this one needs.
+// New returns a controller that starts with Run. It returns an error if an informer runs already without what this
+// controller needs.
 func New(o Options) (*Controller, error) {
 	c := &Controller{
-		keeper: keeper{provider: o.Provider, behaviour: o.Behaviour, recorder: o.Recorder, metrics: newMetrics()},
+		reconciler: reconciler{provider: o.Provider, behaviour: o.Behaviour, recorder: o.Recorder,
+			metrics: newMetrics()},
 		client: o.Client, services: o.Services.Lister(),
-		fleet:  &fleet{nodes: o.Nodes.Lister(), identify: o.Provider.Identify},
-		writer: writer{services: o.Client.CoreV1()}, queue: priorityqueue.New(queueName, minRetryDelay, maxRetryDelay),
+		nodeSet: &nodeSet{nodes: o.Nodes.Lister(), identify: o.Provider.Identify},
+		writer:  writer{services: o.Client.CoreV1()}, queue: priorityqueue.New(queueName, minRetryDelay, maxRetryDelay),
 	}
 	var err error
-	if c.endpoints, err = findEndpoints(o.EndpointSlices.Informer(), c.endpointEvents()); err != nil {
+	if c.endpoints, err = watchEndpoints(o.EndpointSlices.Informer(), c.endpointEvents()); err != nil {
 		return nil, err
 	}
 	for _, one := range []struct {
@@ -111,33 +113,33 @@ func New(o Options) (*Controller, error) {
 		}
 		c.synced = append(c.synced, registered.HasSynced)
 	}
-	c.metrics.observe(c)
+	c.metrics.collectFrom(c)
 	return c, nil
 }
 
-// Run works with so many workers until ctx ends, and then until the writes under way are done.
+// Run reconciles with the given number of workers until ctx ends. It returns after the current writes have finished.
 func (c *Controller) Run(ctx context.Context, workers int) {
 	defer c.queue.ShutDown()
-	recorder, quiet := workerpool.Recorder(ctx, c.recorder, c.client, component)
-	defer quiet()
+	recorder, stopRecorder := workerpool.Recorder(ctx, c.recorder, c.client, component)
+	defer stopRecorder()
 	c.recorder = recorder
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced...) {
 		return
 	}
-	c.endpoints.await(ctx, endpointsGrace)
-	if _, err := c.fleet.sweep(); err != nil { // so that the next one knows who has left
+	c.endpoints.waitForSync(ctx, endpointsTimeout)
+	if _, err := c.nodeSet.resync(); err != nil { // so that the next resync finds removed machines
 		klog.FromContext(ctx).Error(err, "Nodes cannot be listed yet")
 	}
-	workerpool.Work(ctx, c.queue, workers, c.serve, c.patrol, c.followEndpoints)
+	workerpool.Work(ctx, c.queue, workers, c.processKey, c.runDriftChecks, c.resyncAfterEndpoints)
 }
 
-// serviceEvents queues Services that want, or had, a load balancer.
+// serviceEvents queues Services that need a load balancer or had one.
 func (c *Controller) serviceEvents() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, initial bool) {
 			service, ok := object.(*corev1.Service)
 			switch {
-			case !ok || !mayMatter(service):
+			case !ok || !isRelevant(service):
 			case initial:
 				c.queue.Enqueue(keyOf(service), priorityqueue.Relaxed, 0)
 			default:
@@ -147,50 +149,50 @@ func (c *Controller) serviceEvents() cache.ResourceEventHandler {
 		UpdateFunc: func(before, after any) {
 			was, ok := before.(*corev1.Service)
 			is, also := after.(*corev1.Service)
-			if ok && also && (mayMatter(was) || mayMatter(is)) && !sameForUs(was, is) {
+			if ok && also && (isRelevant(was) || isRelevant(is)) && !sameInput(was, is) {
 				c.queue.Enqueue(keyOf(is), priorityqueue.Normal, 0)
 			}
 		},
 		DeleteFunc: func(object any) {
-			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil && c.memories.has(key) {
+			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil && c.states.has(key) {
 				c.queue.Enqueue(key, priorityqueue.Normal, 0)
 			}
 		},
 	}
 }
 
-// mayMatter says whether a Service wants a load balancer, or may have had one.
-func mayMatter(service *corev1.Service) bool {
+// isRelevant reports whether a Service needs a load balancer, or may have had one.
+func isRelevant(service *corev1.Service) bool {
 	return service.Spec.Type == corev1.ServiceTypeLoadBalancer || helpers.HasLBFinalizer(service) ||
 		hasConditions(service)
 }
 
-// sameForUs says whether nothing differs that this controller looks at, or would put back.
-func sameForUs(was, is *corev1.Service) bool {
+// sameInput reports whether nothing differs that this controller reads or restores.
+func sameInput(was, is *corev1.Service) bool {
 	lostFinalizer := helpers.HasLBFinalizer(was) && !helpers.HasLBFinalizer(is)
 	return cloud.SameDesired(was, is) && was.DeletionTimestamp.Equal(is.DeletionTimestamp) && !lostFinalizer &&
 		helpers.LoadBalancerStatusEqual(&was.Status.LoadBalancer, &is.Status.LoadBalancer)
 }
 
-// nodeEvents queues all Services, once, when the targets change, and those whose selectors mean other nodes, when
-// labels do.
+// nodeEvents queues all Services once if the targets change, and queues the Services whose selectors match other nodes
+// if labels change.
 func (c *Controller) nodeEvents() cache.ResourceEventHandler {
-	within := func(leaves bool) time.Duration {
-		if leaves {
-			return leaveWindow
+	window := func(removed bool) time.Duration {
+		if removed {
+			return removeWindow
 		}
-		return joinWindow
+		return addWindow
 	}
 	changed := func(before, after *corev1.Node) {
 		if before == nil || after == nil {
-			c.fleet.changed()
+			c.nodeSet.invalidate()
 		}
-		if differs, leaves := difference(before, after); differs {
-			c.fleet.changed()
-			c.queue.Enqueue(sweep, priorityqueue.Urgent, within(leaves))
+		if differs, removed := nodeDiffers(before, after); differs {
+			c.nodeSet.invalidate()
+			c.queue.Enqueue(allServices, priorityqueue.Urgent, window(removed))
 		}
-		if differs, leaves := c.fleet.relabelled(before, after); differs {
-			c.queue.Enqueue(selected, priorityqueue.Urgent, within(leaves))
+		if differs, removed := c.nodeSet.updateLabels(before, after); differs {
+			c.queue.Enqueue(reselectedServices, priorityqueue.Urgent, window(removed))
 		}
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
@@ -207,25 +209,25 @@ func (c *Controller) nodeEvents() cache.ResourceEventHandler {
 			}
 		},
 		DeleteFunc: func(object any) {
-			if node, ok := deleted[*corev1.Node](object); ok {
+			if node, ok := lastState[*corev1.Node](object); ok {
 				changed(node, nil)
 			}
 		},
 	}
 }
 
-// endpointEvents queues the Service whose externalTrafficPolicy is Local when its endpoints are on other nodes.
+// endpointEvents queues a Service whose externalTrafficPolicy is Local if other nodes have its endpoints.
 func (c *Controller) endpointEvents() cache.ResourceEventHandler {
 	changed := func(before, after, of *discoveryv1.EndpointSlice) {
 		key := serviceKeyOf(of)
-		if !c.local(key) {
+		if !c.isLocal(key) {
 			return
 		}
-		switch differs, leaves := endpointsDiffer(before, after); {
-		case leaves:
-			c.queue.Enqueue(key, priorityqueue.Urgent, leaveWindow)
+		switch differs, removed := endpointsDiffer(before, after); {
+		case removed:
+			c.queue.Enqueue(key, priorityqueue.Urgent, removeWindow)
 		case differs:
-			c.queue.Enqueue(key, priorityqueue.Normal, joinWindow)
+			c.queue.Enqueue(key, priorityqueue.Normal, addWindow)
 		}
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
@@ -239,7 +241,7 @@ func (c *Controller) endpointEvents() cache.ResourceEventHandler {
 			is, also := after.(*discoveryv1.EndpointSlice)
 			switch {
 			case !ok || !also:
-			case serviceKeyOf(was) != serviceKeyOf(is): // it was given to another Service
+			case serviceKeyOf(was) != serviceKeyOf(is): // the slice belongs to another Service now
 				changed(was, nil, was)
 				changed(nil, is, is)
 			default:
@@ -247,15 +249,15 @@ func (c *Controller) endpointEvents() cache.ResourceEventHandler {
 			}
 		},
 		DeleteFunc: func(object any) {
-			if slice, ok := deleted[*discoveryv1.EndpointSlice](object); ok {
+			if slice, ok := lastState[*discoveryv1.EndpointSlice](object); ok {
 				changed(slice, nil, slice)
 			}
 		},
 	}
 }
 
-// local says whether the Service of that key sends traffic only to nodes with an endpoint.
-func (c *Controller) local(key string) bool {
+// isLocal reports whether the Service with the key sends traffic only to nodes with an endpoint.
+func (c *Controller) isLocal(key string) bool {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil || name == "" {
 		return false
@@ -265,8 +267,8 @@ func (c *Controller) local(key string) bool {
 		helpers.RequestsOnlyLocalTraffic(service)
 }
 
-// deleted is the last known state of an object that is not there any more.
-func deleted[T any](object any) (T, bool) {
+// lastState returns the last known state of a deleted object.
+func lastState[T any](object any) (T, bool) {
 	if late, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = late.Obj
 	}
@@ -276,20 +278,20 @@ func deleted[T any](object any) (T, bool) {
 
 func keyOf(service *corev1.Service) string { return service.Namespace + "/" + service.Name }
 
-// serve does the work for a key, and says when it is to be looked at again.
-func (c *Controller) serve(ctx context.Context, key string) {
+// processKey reconciles the objects of a key, and queues the key again if necessary.
+func (c *Controller) processKey(ctx context.Context, key string) {
 	switch key {
-	case sweep:
-		c.sweep()
+	case allServices:
+		c.resyncAll()
 		return
-	case selected:
-		c.lookAt(c.fleet.reselected())
+	case reselectedServices:
+		c.enqueueAll(c.nodeSet.takeReselected())
 		return
 	}
-	began := time.Now()
-	err := c.lookInto(ctx, key)
-	c.metrics.reconciled(time.Since(began), resultOf(err))
-	c.sweeping.done(key, c.metrics.nodeLatency)
+	started := time.Now()
+	err := c.syncKey(ctx, key)
+	c.metrics.reconciled(time.Since(started), resultOf(err))
+	c.nodeSync.done(key, c.metrics.nodeLatency)
 	switch after, asked := retryAfter(err); {
 	case err == nil:
 		c.queue.Forget(key)
@@ -304,62 +306,62 @@ func (c *Controller) serve(ctx context.Context, key string) {
 	}
 }
 
-// lookInto does the work for the key of a Service, or of an orphan.
-func (c *Controller) lookInto(ctx context.Context, key string) error {
+// syncKey reconciles the Service or deletes the orphan of the key.
+func (c *Controller) syncKey(ctx context.Context, key string) error {
 	if uid, orphaned := strings.CutPrefix(key, orphanPrefix); orphaned {
 		return c.removeOrphan(ctx, types.UID(uid))
 	}
 	return c.reconcile(ctx, key)
 }
 
-// sweep queues all Services, because the nodes have changed.
-func (c *Controller) sweep() {
-	leaves, err := c.fleet.sweep()
-	if err != nil { // a cache does not fail
+// resyncAll queues all Services after a change of the nodes.
+func (c *Controller) resyncAll() {
+	removed, err := c.nodeSet.resync()
+	if err != nil { // the lister of a cache returns no errors
 		return
 	}
-	c.lookAt(c.memories.keys(), leaves)
+	c.enqueueAll(c.states.keys(), removed)
 }
 
-// lookAt queues Services because nodes have changed.
-func (c *Controller) lookAt(keys []string, leaves bool) {
+// enqueueAll queues the Services after a change of nodes. If a node was removed, they are urgent.
+func (c *Controller) enqueueAll(keys []string, removed bool) {
 	p := priorityqueue.Normal
-	if leaves {
+	if removed {
 		p = priorityqueue.Urgent
 	}
-	c.sweeping.begin(keys)
+	c.nodeSync.start(keys)
 	for _, key := range keys {
 		c.queue.Enqueue(key, p, 0)
 	}
 }
 
-// sweeping measures how long it takes until all Services know of a change of nodes.
-type sweeping struct {
-	mu    sync.Mutex
-	began time.Time
-	left  map[string]bool
+// nodeSync measures the time from a change of nodes until all Services are reconciled.
+type nodeSync struct {
+	mu      sync.Mutex
+	started time.Time
+	pending map[string]bool
 }
 
-// begin is when the Services are queued. One sweep that overtakes another goes on with its time.
-func (s *sweeping) begin(keys []string) {
+// start adds Services that were queued. If others are still pending, the time continues from the earlier change.
+func (s *nodeSync) start(keys []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.left) == 0 {
-		s.began, s.left = time.Now(), map[string]bool{}
+	if len(s.pending) == 0 {
+		s.started, s.pending = time.Now(), map[string]bool{}
 	}
 	for _, key := range keys {
-		s.left[key] = true
+		s.pending[key] = true
 	}
 }
 
-// done is when a Service has been looked at.
-func (s *sweeping) done(key string, latency prometheus.Observer) {
+// done removes a Service that was reconciled. After the last one it observes the latency.
+func (s *nodeSync) done(key string, latency prometheus.Observer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.left[key] {
+	if !s.pending[key] {
 		return
 	}
-	if delete(s.left, key); len(s.left) == 0 {
-		latency.Observe(time.Since(s.began).Seconds())
+	if delete(s.pending, key); len(s.pending) == 0 {
+		latency.Observe(time.Since(s.started).Seconds())
 	}
 }

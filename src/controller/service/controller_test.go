@@ -13,156 +13,160 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// TestLifeOfAService: finalizer, load balancer, address, conditions and events; and nothing of it is left in the end.
-func TestLifeOfAService(t *testing.T) {
+// TestServiceLifecycle: a Service gets a finalizer, a load balancer, an address, conditions and events. After its
+// deletion, none of its state remains.
+func TestServiceLifecycle(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.cloud.takes = 20 * time.Second
+		r.cloud.readyAfter = 20 * time.Second
 		r.start(2)
 		r.addService("web")
-		r.settle()
-		wantList(r, "writes", r.cloud.done(), "create load balancer web")
+		r.waitForSync()
+		wantList(r, "writes", r.cloud.takeWrites(), "create load balancer web")
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), true)
 		want(r, "while it is made", r.condition("web", conditionProvisioned), "False Waiting")
 		<-time.After(30 * time.Second)
 		service := r.service("web")
 		want(r, "address", fmt.Sprint(addressesOf(service.Status.LoadBalancer)), "[192.0.2.1]")
 		want(r, "provisioned", r.condition("web", conditionProvisioned), "True Provisioned")
-		want(r, "targets", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
-		wantList(r, "events", r.told(), "Normal EnsuringLoadBalancer", "Normal EnsuredLoadBalancer")
+		want(r, "targets", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a vm-b")
+		wantList(r, "events", r.events(), "Normal EnsuringLoadBalancer", "Normal EnsuredLoadBalancer")
 
 		r.changeService("web", func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
-		r.settle()
-		wantList(r, "writes", r.cloud.done(), "update load balancer web: 80/TCP to 30080 becomes 81/TCP to 30080")
-		wantList(r, "events", r.told(), "Normal EnsuringLoadBalancer", "Normal EnsuredLoadBalancer")
+		r.waitForSync()
+		wantList(r, "writes", r.cloud.takeWrites(), "update load balancer web: 80/TCP to 30080 becomes 81/TCP to 30080")
+		wantList(r, "events", r.events(), "Normal EnsuringLoadBalancer", "Normal EnsuredLoadBalancer")
 
 		r.deleteService("web")
-		r.settle()
-		want(r, "left in the cloud", len(r.cloud.has()), 0)
+		r.waitForSync()
+		want(r, "left in the cloud", len(r.cloud.contents()), 0)
 		want(r, "finalizer of a Service that is gone", helpers.HasLBFinalizer(r.service("web")), false)
-		wantList(r, "events", r.told(), "Normal DeletingLoadBalancer", "Normal DeletedLoadBalancer")
-		want(r, "remembered", len(r.controller.memories.all()), 0)
+		wantList(r, "events", r.events(), "Normal DeletingLoadBalancer", "Normal DeletedLoadBalancer")
+		want(r, "remembered", len(r.controller.states.all()), 0)
 	})
 }
 
-// TestUnchangedServiceCostsNothing: no write to the cloud or to Kubernetes, and no event, in an hour with all its looks
-// for drift.
-func TestUnchangedServiceCostsNothing(t *testing.T) {
+// TestUnchangedServiceCausesNoWrite: in an hour with checks for drift, there is no write to the cloud or to Kubernetes,
+// and no event.
+func TestUnchangedServiceCausesNoWrite(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.serve(2)
-		r.cloud.done()
-		r.told()
-		r.kubernetesWrites()
+		r.startWithService(2)
+		r.cloud.takeWrites()
+		r.events()
+		r.takeKubernetesWrites()
 		<-time.After(time.Hour)
-		wantList(r, "writes", r.cloud.done())
-		wantList(r, "writes to Kubernetes", r.kubernetesWrites())
-		wantList(r, "events", r.told())
+		wantList(r, "writes", r.cloud.takeWrites())
+		wantList(r, "writes to Kubernetes", r.takeKubernetesWrites())
+		wantList(r, "events", r.events())
 		want(r, "refreshes", r.cloud.refreshes, 12)
 
-		r.start(2) // and a restart neither
-		wantList(r, "writes after a restart", r.cloud.done())
-		wantList(r, "writes to Kubernetes after a restart", r.kubernetesWrites())
-		wantList(r, "events after a restart", r.told())
+		r.start(2) // nor after a restart
+		wantList(r, "writes after a restart", r.cloud.takeWrites())
+		wantList(r, "writes to Kubernetes after a restart", r.takeKubernetesWrites())
+		wantList(r, "events after a restart", r.events())
 	})
 }
 
-// TestNobodyWaits: one worker, and a load balancer that is never ready.
-func TestNobodyWaits(t *testing.T) {
+// TestWorkersDoNotWait: one worker reconciles other Services while load balancers are not ready.
+func TestWorkersDoNotWait(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.cloud.takes = -1
+		r.cloud.readyAfter = -1
 		r.start(1)
 		for i := range 20 {
 			r.addService(fmt.Sprintf("web-%02d", i))
 		}
-		r.settle()
-		want(r, "load balancers", len(r.cloud.has()), 20)
-		r.told()
+		r.waitForSync()
+		want(r, "load balancers", len(r.cloud.contents()), 20)
+		r.events()
 		<-time.After(6 * time.Minute)
-		slow := r.told()
+		slow := r.events()
 		want(r, "told to be slow", len(slow), 20)
 		want(r, "event", slow[0], "Warning LoadBalancerSlow")
-		r.cloud.set(func(p *plain) { p.takes = 0 })
+		r.cloud.set(func(p *fakeCloud) { p.readyAfter = 0 })
 		<-time.After(2 * time.Minute)
 		want(r, "serves in the end", r.condition("web-07", conditionProvisioned), "True Provisioned")
 	})
 }
 
-// TestTypeChanges: what it had goes, with address, conditions and finalizer; and comes back.
+// TestTypeChanges: when the type changes, the load balancer, address, conditions and finalizer are removed. When it
+// changes back, they are created again.
 func TestTypeChanges(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.serve(2)
+		r.startWithService(2)
 		r.changeService("web", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP })
-		r.settle()
+		r.waitForSync()
 		service := r.service("web")
-		want(r, "left in the cloud", len(r.cloud.has()), 0)
+		want(r, "left in the cloud", len(r.cloud.contents()), 0)
 		want(r, "status and finalizers", fmt.Sprint(service.Status, service.Finalizers),
 			fmt.Sprint(corev1.ServiceStatus{}, []string{}))
 		r.changeService("web", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeLoadBalancer })
-		r.settle()
+		r.waitForSync()
 		want(r, "back again", r.condition("web", conditionProvisioned), "True Provisioned")
 	})
 }
 
-// TestTypeChangedWhileNobodyLooked: the finalizer says that there is something to remove.
-func TestTypeChangedWhileNobodyLooked(t *testing.T) {
+// TestTypeChangedWhileStopped: because of the finalizer, the next process deletes the load balancer.
+func TestTypeChangedWhileStopped(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.serve(2)
+		r.startWithService(2)
 		r.stop()
 		r.changeService("web", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort })
 		r.start(2)
-		want(r, "left in the cloud", len(r.cloud.has()), 0)
+		want(r, "left in the cloud", len(r.cloud.contents()), 0)
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), false)
 	})
 }
 
-// TestRecreatedUnderTheSameName: the one before had lost its finalizer, so nobody waited for its load balancer to go.
-func TestRecreatedUnderTheSameName(t *testing.T) {
+// TestServiceIsReplaced: the load balancer of a Service without a finalizer is deleted after another Service with its
+// name was created.
+func TestServiceIsReplaced(t *testing.T) {
 	inRig(t, func(r *rig) {
-		first := r.serve(2)
-		r.strip("web")
+		first := r.startWithService(2)
+		r.deleteIgnoringFinalizers("web")
 		second := r.addService("web")
-		r.settle()
-		r.cloud.set(func(p *plain) {
+		r.waitForSync()
+		r.cloud.set(func(p *fakeCloud) {
 			if p.balancers[first.UID] != nil || p.balancers[second.UID] == nil {
 				t.Errorf("the cloud has %v, want one for %s only", p.balancers, second.UID)
 			}
 		})
-		r.strip("web")
-		r.settle()
-		want(r, "left in the cloud", len(r.cloud.has()), 0)
+		r.deleteIgnoringFinalizers("web")
+		r.waitForSync()
+		want(r, "left in the cloud", len(r.cloud.contents()), 0)
 	})
 }
 
-// TestFinalizerIsNeverPutBack on a Service that is being deleted, whatever happens to nodes meanwhile.
-func TestFinalizerIsNeverPutBack(t *testing.T) {
+// TestDeletedServiceGetsNoFinalizer: changes of nodes do not add the finalizer to a Service that is being deleted.
+func TestDeletedServiceGetsNoFinalizer(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.start(2)
 		r.addService("web", func(s *corev1.Service) { s.Finalizers = []string{"example.com/other"} })
-		r.settle()
+		r.waitForSync()
 		r.deleteService("web")
 		r.addNode("c")
-		r.settle()
+		r.waitForSync()
 		wantList(r, "finalizers", r.service("web").Finalizers, "example.com/other")
-		r.kubernetesWrites()
+		r.takeKubernetesWrites()
 		r.addNode("d")
 		<-time.After(time.Hour)
-		wantList(r, "writes to Kubernetes", r.kubernetesWrites())
-		want(r, "left in the cloud", len(r.cloud.has()), 0)
+		wantList(r, "writes to Kubernetes", r.takeKubernetesWrites())
+		want(r, "left in the cloud", len(r.cloud.contents()), 0)
 	})
 }
 
-// TestFinalizerComesFirst: without it nothing is made, because nobody would wait for its end.
-func TestFinalizerComesFirst(t *testing.T) {
+// TestFinalizerIsAddedBeforeTheFirstWrite: without the finalizer no load balancer is created, because it would not be
+// deleted with the Service.
+func TestFinalizerIsAddedBeforeTheFirstWrite(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.cluster.PrependReactor("patch", "services", refuse)
+		r.cluster.PrependReactor("patch", "services", forbid)
 		r.start(1)
 		r.addService("web")
 		<-time.After(time.Minute)
-		want(r, "made", len(r.cloud.has()), 0)
+		want(r, "made", len(r.cloud.contents()), 0)
 	})
 }
 
-// TestClasses: ours are served, and those of others keep what they have, also finalizer and addresses, in life and
-// death.
+// TestClasses: Services of the configured class are reconciled. Services of other classes keep their finalizer and
+// addresses, also when they are deleted.
 func TestClasses(t *testing.T) {
 	ours, theirs := "example.com/ours", "example.com/theirs"
 	classed := func(class *string) func(*corev1.Service) {
@@ -177,20 +181,20 @@ func TestClasses(t *testing.T) {
 			s.Finalizers = []string{helpers.LoadBalancerCleanupFinalizer}
 			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.1"}}
 		})
-		r.settle()
-		want(r, "served", fmt.Sprint(r.cloud.has()),
+		r.waitForSync()
+		want(r, "served", fmt.Sprint(r.cloud.contents()),
 			"map[none:80/TCP to 30080 on vm-a vm-b ours:80/TCP to 30080 on vm-a vm-b]")
-		r.kubernetesWrites()
+		r.takeKubernetesWrites()
 		r.changeService("theirs", func(s *corev1.Service) {
 			s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeClusterIP, nil
 		})
-		r.settle()
+		r.waitForSync()
 		r.changeService("theirs", func(s *corev1.Service) {
 			s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, &theirs
 		})
 		r.deleteService("theirs")
 		<-time.After(time.Hour)
-		wantList(r, "writes to Kubernetes", r.kubernetesWrites())
+		wantList(r, "writes to Kubernetes", r.takeKubernetesWrites())
 		want(r, "finalizer of others", helpers.HasLBFinalizer(r.service("theirs")), true)
 	})
 	inRig(t, func(r *rig) {
@@ -198,60 +202,59 @@ func TestClasses(t *testing.T) {
 		r.addService("none")
 		r.addService("ours", classed(&ours))
 		r.start(2)
-		want(r, "served", fmt.Sprint(r.cloud.has()), "map[ours:80/TCP to 30080 on vm-a vm-b]")
+		want(r, "served", fmt.Sprint(r.cloud.contents()), "map[ours:80/TCP to 30080 on vm-a vm-b]")
 	})
 }
 
-// TestClassOfOthersFromNowOn: a Service that was ours, and is that of others now, leaves nothing of ours behind when
-// this process has served it. When nobody looked, somebody else may serve what there is: it is reported, and never
-// removed.
-func TestClassOfOthersFromNowOn(t *testing.T) {
+// TestClassChangesToAnother: if the class changes while the process runs, the load balancer is deleted. If it changes
+// while the process is stopped, another controller may use the load balancer: it is reported, and never deleted.
+func TestClassChangesToAnother(t *testing.T) {
 	theirs := "example.com/theirs"
-	handOver := func(s *corev1.Service) { s.Spec.LoadBalancerClass = &theirs }
+	changeClass := func(s *corev1.Service) { s.Spec.LoadBalancerClass = &theirs }
 	tests := []struct {
-		looking, orphans bool
+		running, orphans bool
 		left             int
 	}{{true, false, 1}, {false, false, 2}, {false, true, 2}}
 	for _, tt := range tests {
-		t.Run(fmt.Sprintf("looking %v, removing orphans %v", tt.looking, tt.orphans), func(t *testing.T) {
+		t.Run(fmt.Sprintf("looking %v, removing orphans %v", tt.running, tt.orphans), func(t *testing.T) {
 			inRig(t, func(r *rig) {
 				r.behaviour.RemoveOrphans = tt.orphans
 				r.start(2)
 				r.addService("other")
 				r.addService("web")
-				r.settle()
-				if !tt.looking {
+				r.waitForSync()
+				if !tt.running {
 					r.stop()
 				}
-				r.changeService("web", handOver)
-				if !tt.looking {
+				r.changeService("web", changeClass)
+				if !tt.running {
 					r.start(2)
 				}
 				<-time.After(3 * driftPeriod)
-				want(r, "left in the cloud", len(r.cloud.has()), tt.left)
+				want(r, "left in the cloud", len(r.cloud.contents()), tt.left)
 				want(r, "finalizer, which others may count on now", helpers.HasLBFinalizer(r.service("web")), true)
 			})
 		})
 	}
 }
 
-// TestFailedLookIsNoDrift: a change that could not be made at once is still one of the Service, or of the nodes, in
-// every mode.
-func TestFailedLookIsNoDrift(t *testing.T) {
+// TestFailedSyncIsNoDrift: if a change of the Service or the nodes could not be written at once, it does not count as
+// drift later.
+func TestFailedSyncIsNoDrift(t *testing.T) {
 	for _, mode := range []cloud.DriftMode{cloud.Repair, cloud.Report, cloud.Off} {
 		inRig(t, func(r *rig) {
 			r.behaviour.Drift = mode
-			r.serve(1)
-			r.cloud.set(func(p *plain) { p.blind = errAway })
+			r.startWithService(1)
+			r.cloud.set(func(p *fakeCloud) { p.diffErr = errUnavailable })
 			r.changeService("web", func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
 			r.deleteNode("b")
-			r.settle()
-			r.cloud.set(func(p *plain) { p.blind, p.refusing = nil, errors.New("quota exceeded") })
+			r.waitForSync()
+			r.cloud.set(func(p *fakeCloud) { p.diffErr, p.writeErr = nil, errors.New("quota exceeded") })
 			<-time.After(time.Minute)
-			r.cloud.set(func(p *plain) { p.refusing = nil })
+			r.cloud.set(func(p *fakeCloud) { p.writeErr = nil })
 			<-time.After(5 * time.Minute)
-			want(r, "in mode "+string(mode)+" the cloud has", r.cloud.has()["web"], "81/TCP to 30080 on vm-a")
-			for _, event := range r.told() {
+			want(r, "in mode "+string(mode)+" the cloud has", r.cloud.contents()["web"], "81/TCP to 30080 on vm-a")
+			for _, event := range r.events() {
 				if strings.Contains(event, "Drift") || strings.Contains(event, "NotRepaired") {
 					t.Errorf("in mode %s: event %q", mode, event)
 				}
@@ -260,45 +263,46 @@ func TestFailedLookIsNoDrift(t *testing.T) {
 	}
 }
 
-// TestOutageDoesNotHideThatItServes: what cannot be looked at has not stopped.
-func TestOutageDoesNotHideThatItServes(t *testing.T) {
+// TestOutageDoesNotChangeConditions: while the cloud cannot be read, a load balancer that was ready counts as ready.
+func TestOutageDoesNotChangeConditions(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.serve(1)
-		r.kubernetesWrites()
-		r.cloud.set(func(p *plain) { p.blind = errAway })
+		r.startWithService(1)
+		r.takeKubernetesWrites()
+		r.cloud.set(func(p *fakeCloud) { p.diffErr = errUnavailable })
 		r.addNode("c")
 		<-time.After(10 * time.Minute)
-		wantList(r, "writes to Kubernetes", r.kubernetesWrites())
+		wantList(r, "writes to Kubernetes", r.takeKubernetesWrites())
 		want(r, "condition", r.condition("web", conditionProvisioned), "True Provisioned")
-		r.cloud.set(func(p *plain) { p.blind, p.refusing = nil, errors.New("quota exceeded") })
+		r.cloud.set(func(p *fakeCloud) { p.diffErr, p.writeErr = nil, errors.New("quota exceeded") })
 		<-time.After(10 * time.Minute)
 		want(r, "condition", r.condition("web", conditionProvisioned), "True Provisioned")
 		want(r, "condition", r.condition("web", conditionSynced), "False Failed")
-		r.cloud.set(func(p *plain) { p.refusing = nil })
+		r.cloud.set(func(p *fakeCloud) { p.writeErr = nil })
 		<-time.After(10 * time.Minute)
 		want(r, "condition", r.condition("web", conditionSynced), "True AsWanted")
 	})
 }
 
-// TestStopIsNoFailure: what the process leaves unfinished the next one does.
-func TestStopIsNoFailure(t *testing.T) {
+// TestStopIsNotReportedAsFailure: writes that a process does not finish cause no event, because the next process makes
+// them.
+func TestStopIsNotReportedAsFailure(t *testing.T) {
 	inRig(t, func(r *rig) {
 		writing := make(chan struct{}, 1)
-		r.cloud.during = func() { writing <- struct{}{}; <-time.After(time.Second) }
+		r.cloud.onWrite = func() { writing <- struct{}{}; <-time.After(time.Second) }
 		r.cloud.twoSteps = true
 		r.start(1)
 		r.addService("web")
 		<-writing
 		r.stop()
-		wantList(r, "events", r.told(), "Normal EnsuringLoadBalancer")
+		wantList(r, "events", r.events(), "Normal EnsuringLoadBalancer")
 	})
 }
 
-// TestStopFinishesTheWrite that is under way, and begins no other.
+// TestStopFinishesTheWrite: when the process stops, it finishes the current write and starts no other.
 func TestStopFinishesTheWrite(t *testing.T) {
 	inRig(t, func(r *rig) {
 		writing := make(chan struct{})
-		r.cloud.during = func() { close(writing); <-time.After(10 * time.Second) }
+		r.cloud.onWrite = func() { close(writing); <-time.After(10 * time.Second) }
 		r.start(1)
 		r.addService("one")
 		r.addService("two")
@@ -306,30 +310,30 @@ func TestStopFinishesTheWrite(t *testing.T) {
 		began := time.Now()
 		r.stop()
 		want(r, "stopping took", time.Since(began).Round(time.Second), 10*time.Second)
-		want(r, "made", len(r.cloud.has()), 1)
+		want(r, "made", len(r.cloud.contents()), 1)
 	})
 }
 
-// TestStatusIsPutBack when somebody changes it, and the finalizer too.
-func TestStatusIsPutBack(t *testing.T) {
+// TestStatusIsRestored: the addresses and the finalizer are restored if they are removed.
+func TestStatusIsRestored(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.serve(1)
+		r.startWithService(1)
 		r.changeService("web", func(s *corev1.Service) { s.Status.LoadBalancer = corev1.LoadBalancerStatus{} })
-		r.settle()
+		r.waitForSync()
 		want(r, "address", fmt.Sprint(addressesOf(r.service("web").Status.LoadBalancer)), "[192.0.2.1]")
 		r.changeService("web", func(s *corev1.Service) { s.Finalizers = nil })
-		r.settle()
+		r.waitForSync()
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), true)
 	})
 }
 
-// TestNoNodePorts: a Service that cannot be served says why.
+// TestNoNodePorts: an event reports why the Service has no load balancer.
 func TestNoNodePorts(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.start(1)
 		r.addService("web", func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 0 })
-		r.settle()
-		wantList(r, "events", r.told(), "Warning SyncLoadBalancerFailed")
+		r.waitForSync()
+		wantList(r, "events", r.events(), "Warning SyncLoadBalancerFailed")
 		want(r, "condition", r.condition("web", conditionProvisioned), "False Failed")
 	})
 }

@@ -19,24 +19,24 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 )
 
-// watchDelay is by how much the caches of a behind are behind.
+// watchDelay is the time after which the watches of a delayedCluster report a change.
 const watchDelay = time.Second
 
-// behind is a cluster with resource versions, whose watches report each change late. A controller with one worker reads
-// from it.
-type behind struct {
+// delayedCluster is a cluster with resource versions, whose watches report each change late. A controller with one
+// worker runs on it.
+type delayedCluster struct {
 	*testing.T
-	cluster *cluster.Cluster
-	cloud   *plain
-	process *workerpooltest.Process
-	refuses bool // the API server refuses to add finalizers
+	cluster    *cluster.Cluster
+	cloud      *fakeCloud
+	process    *workerpooltest.Process
+	failsPatch bool // the API server refuses to add finalizers
 }
 
-// inBehind runs a test in a synctest bubble.
-func inBehind(t *testing.T, test func(*behind)) {
+// inDelayedCluster runs a test in a synctest bubble.
+func inDelayedCluster(t *testing.T, test func(*delayedCluster)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := &behind{T: t, cluster: cluster.New(), cloud: newPlain(), process: workerpooltest.New(t)}
+		b := &delayedCluster{T: t, cluster: cluster.New(), cloud: newFakeCloud(), process: workerpooltest.New(t)}
 		b.must(b.cluster.Create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"},
 			Spec: corev1.NodeSpec{ProviderID: "plain://vm-a"}}))
 		test(b)
@@ -45,15 +45,15 @@ func inBehind(t *testing.T, test func(*behind)) {
 	})
 }
 
-func (b *behind) must(err error) {
+func (b *delayedCluster) must(err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)
 	}
 }
 
-// start begins a process, after the one before has ended.
-func (b *behind) start() {
+// start starts a process after the previous one has ended.
+func (b *delayedCluster) start() {
 	b.Helper()
 	client, err := cluster.Client(b)
 	b.must(err)
@@ -69,14 +69,14 @@ func (b *behind) start() {
 		}
 		return func(ctx context.Context) { controller.Run(ctx, 1) }, nil
 	})
-	b.settle()
+	b.waitForSync()
 }
 
-// settle waits until what is to be done is done, and the caches show it.
-func (b *behind) settle() { workerpooltest.Pass(time.Minute) }
+// waitForSync waits until the controller is idle and the caches are up to date.
+func (b *delayedCluster) waitForSync() { workerpooltest.Pass(time.Minute) }
 
 // change changes the Service.
-func (b *behind) change(do func(*corev1.Service)) {
+func (b *delayedCluster) change(do func(*corev1.Service)) {
 	b.Helper()
 	b.must(b.cluster.Change(web(), func(object cluster.Object) {
 		if service, ok := object.(*corev1.Service); ok {
@@ -85,61 +85,61 @@ func (b *behind) change(do func(*corev1.Service)) {
 	}))
 }
 
-// is the Service as it is now.
-func (b *behind) is() *corev1.Service { return b.cluster.Services()[0] }
+// current returns the Service in the cluster.
+func (b *delayedCluster) current() *corev1.Service { return b.cluster.Services()[0] }
 
-// RoundTrip is the way to the API server.
-func (b *behind) RoundTrip(request *http.Request) (*http.Response, error) {
-	if b.refuses && request.Method == http.MethodPatch && !helpers.HasLBFinalizer(b.is()) {
-		b.refuses = false
+// RoundTrip forwards requests to the cluster.
+func (b *delayedCluster) RoundTrip(request *http.Request) (*http.Response, error) {
+	if b.failsPatch && request.Method == http.MethodPatch && !helpers.HasLBFinalizer(b.current()) {
+		b.failsPatch = false
 		return nil, io.ErrUnexpectedEOF
 	}
 	response, err := b.cluster.Transport().RoundTrip(request)
 	if err == nil && request.URL.Query().Get("watch") == "true" {
-		response.Body = late{response.Body}
+		response.Body = delayedBody{response.Body}
 	}
 	return response, err
 }
 
-// late is a watch that reports what it reads after watchDelay.
-type late struct{ io.ReadCloser }
+// delayedBody is the body of a watch that returns each change after watchDelay.
+type delayedBody struct{ io.ReadCloser }
 
-func (l late) Read(into []byte) (int, error) {
+func (l delayedBody) Read(into []byte) (int, error) {
 	n, err := l.ReadCloser.Read(into)
 	<-time.After(watchDelay)
 	return n, err
 }
 
-func balanced(service *corev1.Service) { service.Spec.Type = corev1.ServiceTypeLoadBalancer }
-func within(service *corev1.Service)   { service.Spec.Type = corev1.ServiceTypeClusterIP }
+func makeLoadBalancer(service *corev1.Service) { service.Spec.Type = corev1.ServiceTypeLoadBalancer }
+func makeClusterIP(service *corev1.Service)    { service.Spec.Type = corev1.ServiceTypeClusterIP }
 
-// TestTypeChangesBackWhileItIsRemoved keeps the finalizer on a Service that asks for a load balancer again when the
-// former one has just been removed. Without the finalizer the new one would be left behind when the Service is deleted.
+// TestTypeChangesBackWhileItIsRemoved: the finalizer stays on a Service that needs a load balancer again just after the
+// previous one was deleted. Otherwise the new load balancer would not be deleted with the Service.
 func TestTypeChangesBackWhileItIsRemoved(t *testing.T) {
-	inBehind(t, func(b *behind) {
+	inDelayedCluster(t, func(b *delayedCluster) {
 		service := web()
-		balanced(service)
+		makeLoadBalancer(service)
 		service.Spec.Ports = []corev1.ServicePort{{Port: 80, NodePort: 30080}}
 		b.must(b.cluster.Create(service))
 		b.start()
 		b.process.Told()
-		// With the removal's write, and again with the first write for the Service as it is then.
-		b.cloud.set(func(p *plain) {
-			p.during = func() {
-				b.change(balanced)
-				b.cloud.during = func() {
-					if !helpers.HasLBFinalizer(b.is()) {
+		// During the write of the deletion, and again during the first write for the new version.
+		b.cloud.set(func(p *fakeCloud) {
+			p.onWrite = func() {
+				b.change(makeLoadBalancer)
+				b.cloud.onWrite = func() {
+					if !helpers.HasLBFinalizer(b.current()) {
 						b.Error("something is made of a Service that has no finalizer")
 					}
 				}
 			}
 		})
-		b.change(within)
-		b.settle()
-		if service := b.is(); !helpers.HasLBFinalizer(service) || len(service.Status.LoadBalancer.Ingress) == 0 ||
-			len(b.cloud.has()) != 1 {
+		b.change(makeClusterIP)
+		b.waitForSync()
+		if service := b.current(); !helpers.HasLBFinalizer(service) || len(service.Status.LoadBalancer.Ingress) == 0 ||
+			len(b.cloud.contents()) != 1 {
 			t.Errorf("finalizers %q, addresses %v, the cloud has %q", service.Finalizers,
-				service.Status.LoadBalancer.Ingress, b.cloud.has())
+				service.Status.LoadBalancer.Ingress, b.cloud.contents())
 		}
 		for _, event := range b.process.Told() {
 			if strings.Contains(event, "modified") {
@@ -149,29 +149,30 @@ func TestTypeChangesBackWhileItIsRemoved(t *testing.T) {
 	})
 }
 
-// TestConditionsOfAServiceThatNeverHadTheFinalizer are removed when its type changes, also by the next process.
+// TestConditionsOfAServiceThatNeverHadTheFinalizer: conditions are removed when the type changes, also by the next
+// process.
 func TestConditionsOfAServiceThatNeverHadTheFinalizer(t *testing.T) {
 	for _, restarts := range []bool{false, true} {
-		inBehind(t, func(b *behind) {
+		inDelayedCluster(t, func(b *delayedCluster) {
 			b.start()
 			service := web()
-			balanced(service)
-			b.refuses = true
+			makeLoadBalancer(service)
+			b.failsPatch = true
 			b.must(b.cluster.Create(service))
 			workerpooltest.Pass(watchDelay + time.Second)
-			if len(b.is().Status.Conditions) == 0 || helpers.HasLBFinalizer(b.is()) {
-				t.Fatalf("conditions %v, finalizers %q; want some, and none of ours", b.is().Status.Conditions,
-					b.is().Finalizers)
+			if len(b.current().Status.Conditions) == 0 || helpers.HasLBFinalizer(b.current()) {
+				t.Fatalf("conditions %v, finalizers %q; want some, and none of ours", b.current().Status.Conditions,
+					b.current().Finalizers)
 			}
 			if restarts {
 				b.process.End()
 			}
-			b.change(within)
+			b.change(makeClusterIP)
 			if restarts {
 				b.start()
 			}
-			b.settle()
-			if left := b.is().Status.Conditions; len(left) > 0 {
+			b.waitForSync()
+			if left := b.current().Status.Conditions; len(left) > 0 {
 				t.Errorf("restarted: %t: its conditions are %v", restarts, left)
 			}
 		})

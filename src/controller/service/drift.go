@@ -13,9 +13,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/priorityqueue"
 )
 
-// patrol looks from time to time, until ctx ends, whether what Services have in the cloud is still what they should
-// have, and whether the cloud has something of Services that are gone.
-func (c *Controller) patrol(ctx context.Context) {
+// runDriftChecks checks periodically for drift and orphans, until ctx ends.
+func (c *Controller) runDriftChecks(ctx context.Context) {
 	if c.behaviour.DriftPeriod <= 0 {
 		return
 	}
@@ -26,38 +25,38 @@ func (c *Controller) patrol(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		c.round(ctx)
+		c.checkDrift(ctx)
 	}
 }
 
-// round is one look. All Services are compared with one set of lists.
-func (c *Controller) round(ctx context.Context) {
+// checkDrift checks once. It requests one set of lists for all Services, and queues them.
+func (c *Controller) checkDrift(ctx context.Context) {
 	err := c.provider.Refresh(ctx)
 	if err == nil {
 		if c.behaviour.Drift != cloud.Off {
-			for _, key := range c.memories.keys() {
+			for _, key := range c.states.keys() {
 				c.queue.Enqueue(key, priorityqueue.Relaxed, 0)
 			}
 		}
-		err = c.inspect(ctx)
+		err = c.checkOrphans(ctx)
 	}
 	logger := klog.FromContext(ctx)
-	switch was := c.lookFailed; {
+	switch was := c.checkFailed; {
 	case ctx.Err() != nil:
 	case err == nil:
-		c.metrics.patrolled.SetToCurrentTime()
-		c.lookFailed = false
+		c.metrics.lastCheck.SetToCurrentTime()
+		c.checkFailed = false
 	case was:
 		logger.V(1).Info("The cloud cannot be checked for drift and orphans", "reason", err.Error())
 	default:
-		c.lookFailed = true
+		c.checkFailed = true
 		logger.Error(err, "The cloud cannot be checked for drift and orphans; the next check follows automatically")
 	}
 }
 
-// inspect looks for what belongs to Services that are not in the cluster any more, or have load balancers of others.
-func (c *Controller) inspect(ctx context.Context) error {
-	owned, err := c.provider.ListManaged(ctx)
+// checkOrphans finds objects of Services that do not exist or have another class.
+func (c *Controller) checkOrphans(ctx context.Context) error {
+	objects, err := c.provider.ListManaged(ctx)
 	if err != nil {
 		return err
 	}
@@ -69,33 +68,34 @@ func (c *Controller) inspect(ctx context.Context) error {
 	for _, service := range services {
 		known[service.UID] = service
 	}
-	lost, living := map[types.UID][]cloud.ManagedObject{}, map[types.UID]bool{}
-	for _, part := range owned {
-		switch service, exists := known[part.UID]; {
-		case !exists || ofOthers(c.behaviour, service):
-			lost[part.UID] = append(lost[part.UID], part)
-		case part.Unlabelled: // a comparison recognises it
+	orphaned, inUse := map[types.UID][]cloud.ManagedObject{}, map[types.UID]bool{}
+	for _, object := range objects {
+		switch service, exists := known[object.UID]; {
+		case !exists || hasOtherClass(c.behaviour, service):
+			orphaned[object.UID] = append(orphaned[object.UID], object)
+		case object.Unlabelled: // Diff finds it
 		default:
-			living[part.UID] = true
-			c.reclaim(service)
+			inUse[object.UID] = true
+			c.enqueueLeftovers(service)
 		}
 	}
-	certain := c.orphanage.admit(lost, c.tended())
-	for uid, one := range certain {
-		_, one.served = known[uid]
-		c.handle(ctx, uid, one, len(certain) > len(living))
+	confirmed := c.orphanSet.update(orphaned, c.activeUIDs())
+	for uid, one := range confirmed {
+		_, one.otherClass = known[uid]
+		c.handleOrphan(ctx, uid, one, len(confirmed) > len(inUse))
 	}
 	return nil
 }
 
-// reclaim has removed what is left of a Service that wants no load balancer any more, whoever took its finalizer.
-func (c *Controller) reclaim(service *corev1.Service) {
-	if claimOf(c.behaviour, service) != foreign {
+// enqueueLeftovers queues a Service that needs no load balancer but still has objects in the cloud, although its
+// finalizer was removed.
+func (c *Controller) enqueueLeftovers(service *corev1.Service) {
+	if roleOf(c.behaviour, service) != roleUnmanaged {
 		return
 	}
-	m := c.memories.of(keyOf(service))
-	m.Lock()
-	m.abandoned = true
-	m.Unlock()
+	s := c.states.get(keyOf(service))
+	s.Lock()
+	s.hasLeftovers = true
+	s.Unlock()
 	c.queue.Enqueue(keyOf(service), priorityqueue.Relaxed, 0)
 }

@@ -13,16 +13,16 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// endpointsGrace is how long the work waits for EndpointSlices: for as long as it takes to list very many, when the
-// cache is not warm. Without them all Services are served but for the targets of some.
-const endpointsGrace = 10 * time.Second
+// endpointsTimeout is the longest time that the start is delayed until EndpointSlices are listed: enough to list very
+// many if the cache is empty. Without EndpointSlices, only the targets of Services with the policy Local are not known.
+const endpointsTimeout = 10 * time.Second
 
-// byService is the index of EndpointSlices by the Service they belong to.
-const byService = "service"
+// serviceIndex is the index of EndpointSlices by their Service.
+const serviceIndex = "service"
 
-// indexers finds the EndpointSlices of a Service by its key.
+// indexers returns the index with which the EndpointSlices of a Service are found by its key.
 func indexers() cache.Indexers {
-	return cache.Indexers{byService: func(object any) ([]string, error) {
+	return cache.Indexers{serviceIndex: func(object any) ([]string, error) {
 		if slice, ok := object.(*discoveryv1.EndpointSlice); ok {
 			return []string{serviceKeyOf(slice)}, nil
 		}
@@ -30,7 +30,7 @@ func indexers() cache.Indexers {
 	}}
 }
 
-// serviceKeyOf is the key of the Service that an EndpointSlice belongs to, "" when it belongs to none.
+// serviceKeyOf returns the key of the Service that an EndpointSlice belongs to, or "" if it belongs to none.
 func serviceKeyOf(slice *discoveryv1.EndpointSlice) string {
 	name := slice.Labels[discoveryv1.LabelServiceName]
 	if name == "" {
@@ -39,8 +39,8 @@ func serviceKeyOf(slice *discoveryv1.EndpointSlice) string {
 	return slice.Namespace + "/" + name
 }
 
-// Slim takes out of an EndpointSlice what nobody here reads, before it is kept: a large cluster has many endpoints. It
-// changes and returns the object, and is a transformation of client-go's informers.
+// Slim removes the fields of an EndpointSlice that are not used here before it is cached, because a large cluster has
+// many endpoints. It changes and returns the object. It is a transform function for client-go's informers.
 func Slim(object any) (any, error) {
 	slice, ok := object.(*discoveryv1.EndpointSlice)
 	if !ok {
@@ -53,92 +53,92 @@ func Slim(object any) (any, error) {
 	return slice, nil
 }
 
-// readyNodes adds the nodes on which the slice has an endpoint that is ready and not about to end.
-func readyNodes(nodes map[string]bool, slice *discoveryv1.EndpointSlice) {
+// addReadyNodes adds the nodes on which the slice has an endpoint that is ready and not terminating.
+func addReadyNodes(nodes map[string]bool, slice *discoveryv1.EndpointSlice) {
 	for _, endpoint := range slice.Endpoints {
-		// "nil should be interpreted as true", and ready is never true of an endpoint that terminates, but of one of a
-		// Service with publishNotReadyAddresses (discovery/v1, EndpointConditions).
+		// "nil should be interpreted as true". An endpoint that is terminating is ready only if the Service has
+		// publishNotReadyAddresses (discovery/v1, EndpointConditions).
 		ready := endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready
-		ending := endpoint.Conditions.Terminating != nil && *endpoint.Conditions.Terminating
-		if ready && !ending && endpoint.NodeName != nil {
+		terminating := endpoint.Conditions.Terminating != nil && *endpoint.Conditions.Terminating
+		if ready && !terminating && endpoint.NodeName != nil {
 			nodes[*endpoint.NodeName] = true
 		}
 	}
 }
 
-// endpoints are the EndpointSlices of all Services, as far as they can be read.
+// endpoints are the EndpointSlices of all Services.
 type endpoints struct {
 	index cache.Indexer
-	// known says whether they have been read.
-	known cache.InformerSynced
+	// synced reports whether they have been listed.
+	synced cache.InformerSynced
 }
 
-// findEndpoints has EndpointSlices indexed, and changes of them told. The error is that the informer runs already, or
-// has ended.
-func findEndpoints(informer cache.SharedIndexInformer, tell cache.ResourceEventHandler) (endpoints, error) {
+// watchEndpoints adds the index and the event handler to the informer. It returns an error if the informer already runs
+// or has stopped.
+func watchEndpoints(informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) (endpoints, error) {
 	if err := informer.AddIndexers(indexers()); err != nil {
 		return endpoints{}, fmt.Errorf("preparing to find the endpoints of Services: %w", err)
 	}
-	registered, err := informer.AddEventHandler(tell)
+	registered, err := informer.AddEventHandler(handler)
 	if err != nil {
 		return endpoints{}, fmt.Errorf("watching the endpoints of Services: %w", err)
 	}
-	return endpoints{index: informer.GetIndexer(), known: registered.HasSynced}, nil
+	return endpoints{index: informer.GetIndexer(), synced: registered.HasSynced}, nil
 }
 
-// await waits until they have been read, but no longer than limit.
-func (e endpoints) await(ctx context.Context, limit time.Duration) {
+// waitForSync waits until EndpointSlices are listed, but not longer than limit.
+func (e endpoints) waitForSync(ctx context.Context, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cache.WaitForCacheSync(ctx.Done(), e.known)
+	cache.WaitForCacheSync(ctx.Done(), e.synced)
 }
 
-// errUnread is what a process lacks that cannot read endpoints. The error of the API server is in the log already, and
-// in /readyz.
-var errUnread = errors.New("EndpointSlices cannot be read")
+// errEndpointsNotRead is the error of a process that cannot read EndpointSlices. The log and /readyz already contain
+// the error of the API server.
+var errEndpointsNotRead = errors.New("EndpointSlices cannot be read")
 
-// followEndpoints says what is not done while EndpointSlices cannot be read, and has it done when they can.
-func (c *Controller) followEndpoints(ctx context.Context) {
-	if c.endpoints.known() {
+// resyncAfterEndpoints logs the consequences while EndpointSlices cannot be read, and queues the Services that need
+// them as soon as they are listed.
+func (c *Controller) resyncAfterEndpoints(ctx context.Context) {
+	if c.endpoints.synced() {
 		return
 	}
-	klog.FromContext(ctx).Error(errUnread,
+	klog.FromContext(ctx).Error(errEndpointsNotRead,
 		"Load balancers of Services whose externalTrafficPolicy is Local keep the nodes that they have; "+
 			"everything else goes on. Permit list and watch of endpointslices in the API group discovery.k8s.io, as "+
-			"the "+
-			"chart of this version does")
-	if !cache.WaitForCacheSync(ctx.Done(), c.endpoints.known) {
+			"the chart of this version does")
+	if !cache.WaitForCacheSync(ctx.Done(), c.endpoints.synced) {
 		return
 	}
 	klog.FromContext(ctx).Info("EndpointSlices have been read")
-	c.lookAt(slices.DeleteFunc(c.memories.keys(), func(key string) bool { return !c.local(key) }), false)
+	c.enqueueAll(slices.DeleteFunc(c.states.keys(), func(key string) bool { return !c.isLocal(key) }), false)
 }
 
-// readyNodesOf are the nodes on which a Service has an endpoint that is ready.
+// readyNodesOf returns the nodes on which a Service has a ready endpoint.
 func readyNodesOf(endpoints cache.Indexer, key string) (map[string]bool, error) {
-	found, err := endpoints.ByIndex(byService, key)
+	found, err := endpoints.ByIndex(serviceIndex, key)
 	if err != nil {
 		return nil, fmt.Errorf("looking for the endpoints of Service %s: %w", key, err)
 	}
 	nodes := map[string]bool{}
 	for _, object := range found {
 		if slice, ok := object.(*discoveryv1.EndpointSlice); ok {
-			readyNodes(nodes, slice)
+			addReadyNodes(nodes, slice)
 		}
 	}
 	return nodes, nil
 }
 
-// endpointsDiffer says whether other nodes have ready endpoints after a change of a slice, and whether one has none any
-// more. Either may be nil.
-func endpointsDiffer(before, after *discoveryv1.EndpointSlice) (differs, leaves bool) {
+// endpointsDiffer reports whether a change of a slice changes the set of nodes with ready endpoints, and whether a node
+// was removed from it. Before or after may be nil.
+func endpointsDiffer(before, after *discoveryv1.EndpointSlice) (differs, removed bool) {
 	was, is := map[string]bool{}, map[string]bool{}
 	if before != nil {
-		readyNodes(was, before)
+		addReadyNodes(was, before)
 	}
 	if after != nil {
-		readyNodes(is, after)
+		addReadyNodes(is, after)
 	}
-	leaves = lost(slices.Sorted(maps.Keys(was)), slices.Sorted(maps.Keys(is)))
-	return leaves || len(was) != len(is), leaves
+	removed = anyRemoved(slices.Sorted(maps.Keys(was)), slices.Sorted(maps.Keys(is)))
+	return removed || len(was) != len(is), removed
 }

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// endpoint is one on a node, "" for none, whose conditions are "r" and "t" when true, "R" and "T" when false, and
-// missing otherwise.
+// endpoint returns an endpoint on a node; "" for none. In conditions, "r" and "t" mean that ready or terminating is
+// true, and "R" and "T" that it is false. Otherwise it is nil.
 func endpoint(node, conditions string) discoveryv1.Endpoint {
 	var e discoveryv1.Endpoint
 	if node != "" {
@@ -28,7 +28,7 @@ func endpoint(node, conditions string) discoveryv1.Endpoint {
 	return e
 }
 
-// sliceOf is an EndpointSlice of a Service.
+// sliceOf returns an EndpointSlice of a Service.
 func sliceOf(name, service string, endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Endpoints: endpoints}
 	if service != "" {
@@ -37,7 +37,7 @@ func sliceOf(name, service string, endpoints ...discoveryv1.Endpoint) *discovery
 	return s
 }
 
-func TestReadyNodes(t *testing.T) {
+func TestAddReadyNodes(t *testing.T) {
 	tests := map[string]struct {
 		endpoint discoveryv1.Endpoint
 		want     string
@@ -53,7 +53,7 @@ func TestReadyNodes(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			nodes := map[string]bool{}
-			readyNodes(nodes, sliceOf("web-1", "web", tt.endpoint))
+			addReadyNodes(nodes, sliceOf("web-1", "web", tt.endpoint))
 			if got := strings.Join(slices.Sorted(maps.Keys(nodes)), " "); got != tt.want {
 				t.Errorf("nodes %q, want %q", got, tt.want)
 			}
@@ -61,21 +61,21 @@ func TestReadyNodes(t *testing.T) {
 	}
 }
 
-// TestReadyNodesOf a Service are those of all its slices, and of no other's.
+// TestReadyNodesOf: the result contains the nodes of all slices of the Service, and of no others.
 func TestReadyNodesOf(t *testing.T) {
-	known := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers())
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers())
 	for _, one := range []*discoveryv1.EndpointSlice{
 		sliceOf("web-1", "web", endpoint("a", ""), endpoint("b", "R")), sliceOf("web-2", "web", endpoint("c", "r"),
 			endpoint("a", "r")),
 		sliceOf("other-1", "other", endpoint("d", "")), sliceOf("nobody", "", endpoint("e", "")),
 	} {
-		if err := known.Add(one); err != nil {
+		if err := indexer.Add(one); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for key, want := range map[string]string{"shop/web": "a c", "shop/other": "d", "elsewhere/web": "",
 		"shop/none": ""} {
-		nodes, err := readyNodesOf(known, key)
+		nodes, err := readyNodesOf(indexer, key)
 		if got := strings.Join(slices.Sorted(maps.Keys(nodes)), " "); err != nil || got != want {
 			t.Errorf("%s: nodes %q, error %v; want %q", key, got, err, want)
 		}
@@ -91,8 +91,8 @@ func TestEndpointsDiffer(t *testing.T) {
 		sliceOf("1", "web", endpoint("a", "R"))
 	twice := sliceOf("1", "web", endpoint("a", ""), endpoint("a", ""))
 	tests := map[string]struct {
-		before, after   *discoveryv1.EndpointSlice
-		differs, leaves bool
+		before, after    *discoveryv1.EndpointSlice
+		differs, removed bool
 	}{
 		"the same":              {ab, ab, false, false},
 		"another on the node":   {a, twice, false, false},
@@ -108,14 +108,15 @@ func TestEndpointsDiffer(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if differs, leaves := endpointsDiffer(tt.before, tt.after); differs != tt.differs || leaves != tt.leaves {
-				t.Errorf("differs %v, leaves %v; want %v, %v", differs, leaves, tt.differs, tt.leaves)
+			if differs, removed := endpointsDiffer(tt.before, tt.after); differs != tt.differs ||
+				removed != tt.removed {
+				t.Errorf("differs %v, leaves %v; want %v, %v", differs, removed, tt.differs, tt.removed)
 			}
 		})
 	}
 }
 
-// TestSlim keeps what is read here, and what is no slice as it is.
+// TestSlim: Slim keeps the fields that are used, and does not change other objects.
 func TestSlim(t *testing.T) {
 	before := sliceOf("web-1", "web", endpoint("a", "rt"))
 	before.Annotations, before.Ports = map[string]string{"big": "yes"}, []discoveryv1.EndpointPort{{}}

@@ -15,7 +15,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
 
-// Reasons of events that the service controller of k8s.io/cloud-provider has, too.
+// Reasons of events that the service controller of k8s.io/cloud-provider also has.
 const (
 	reasonEnsuring    = "EnsuringLoadBalancer"
 	reasonEnsured     = "EnsuredLoadBalancer"
@@ -26,122 +26,124 @@ const (
 	reasonUnavailable = "UnAvailableLoadBalancer"
 )
 
-// Reasons of our own.
+// Reasons that only this controller has.
 const (
 	reasonSlow    = "LoadBalancerSlow"
 	reasonFailed  = "LoadBalancerFailed"
 	reasonDrifted = "LoadBalancerDrifted"
-	// reasonRepaired: it has other addresses than before.
+	// reasonRepaired: the addresses of the load balancer changed.
 	reasonRepaired = "LoadBalancerRepaired"
-	// reasonNotRepaired: the cloud refuses what would put it right.
+	// reasonNotRepaired: reverting drift failed.
 	reasonNotRepaired = "LoadBalancerNotRepaired"
-	// reasonOrphaned: something in the cloud belongs to a Service that is not there any more.
+	// reasonOrphaned: an object in the cloud belongs to a Service that does not exist any more.
 	reasonOrphaned = "LoadBalancerOrphaned"
-	// reasonEndpoints: there is no endpoint that traffic could go to.
-	reasonEndpoints = "NoReadyEndpoints"
-	// reasonExcluded: all endpoints that are ready are on nodes that load balancers leave out.
-	reasonExcluded = "EndpointsOnExcludedNodes"
-	// reasonUnread: nobody can read where the endpoints are.
-	reasonUnread = "EndpointsNotRead"
-	// reasonUnmatched: no node has the labels that the Service wants.
-	reasonUnmatched = "NoNodeMatches"
-	// reasonKept: the Service has no load balancer any more, and the cloud still has the one it had.
-	reasonKept = "KeptLoadBalancer"
-	// reasonLeft: something that may have been the Service's stays in the cloud.
+	// reasonNoReadyEndpoints: there is no endpoint that can receive traffic.
+	reasonNoReadyEndpoints = "NoReadyEndpoints"
+	// reasonEndpointsExcluded: all ready endpoints are on nodes that are excluded from load balancers.
+	reasonEndpointsExcluded = "EndpointsOnExcludedNodes"
+	// reasonEndpointsNotRead: EndpointSlices cannot be read.
+	reasonEndpointsNotRead = "EndpointsNotRead"
+	// reasonNoNodeMatches: no node matches the node selector of the Service.
+	reasonNoNodeMatches = "NoNodeMatches"
+	// reasonRetained: the Service has no load balancer any more, and the load balancer still exists in the cloud.
+	reasonRetained = "KeptLoadBalancer"
+	// reasonLeft: objects that may belong to the Service stay in the cloud.
 	reasonLeft = "LoadBalancerLeft"
 )
 
-// tellOnce makes an event unless the same object of the cloud, "" for none, has been the reason of the same one since
-// the Service's load balancer last served. It returns when that was made.
-func (k *keeper) tellOnce(m *memory, service *corev1.Service, object, reason, message string, values ...any) time.Time {
-	if before, told := m.told[reason]; told && before.object == object {
+// reportOnce records an event, unless there was an event with the same reason and object since the load balancer was
+// last in sync. Object is the identity in the cloud, or "". It returns the time of the event.
+func (r *reconciler) reportOnce(s *serviceState, service *corev1.Service, object, reason, message string,
+	values ...any) time.Time {
+	if before, reported := s.events[reason]; reported && before.object == object {
 		return before.at
 	}
-	if m.told == nil {
-		m.told = map[string]telling{}
+	if s.events == nil {
+		s.events = map[string]sentEvent{}
 	}
 	now := time.Now()
-	m.told[reason] = telling{object: object, at: now}
-	k.recorder.Eventf(service, corev1.EventTypeWarning, reason, message, values...)
+	s.events[reason] = sentEvent{object: object, at: now}
+	r.recorder.Eventf(service, corev1.EventTypeWarning, reason, message, values...)
 	return now
 }
 
-// tellNotices makes one event of each notice, unless the owner was told already. One that is gone and comes back is
-// told again.
-func (k *keeper) tellNotices(m *memory, service *corev1.Service, notices []cloud.Notice) {
+// reportNotices records one event for each new notice. A notice that ended and returns is new.
+func (r *reconciler) reportNotices(s *serviceState, service *corev1.Service, notices []cloud.Notice) {
 	for i, notice := range notices {
-		if !slices.Contains(m.notices, notice) && !slices.Contains(notices[:i], notice) &&
-			!toldBefore(service, notice) {
-			k.recorder.Event(service, corev1.EventTypeWarning, notice.Reason, notice.Message)
+		if !slices.Contains(s.notices, notice) && !slices.Contains(notices[:i], notice) &&
+			!reportedBefore(service, notice) {
+			r.recorder.Event(service, corev1.EventTypeWarning, notice.Reason, notice.Message)
 		}
 	}
-	m.notices, m.noticed = notices, true
+	s.notices, s.noticesKnown = notices, true
 }
 
-// toldBefore says whether a process before this one has told the owner.
-func toldBefore(service *corev1.Service, notice cloud.Notice) bool {
-	condition, found := find(service.Status.Conditions, string(notice.Topic))
+// reportedBefore reports whether an earlier process recorded an event for the notice: then the condition contains it.
+func reportedBefore(service *corev1.Service, notice cloud.Notice) bool {
+	condition, found := findCondition(service.Status.Conditions, string(notice.Topic))
 	return found && condition.Status == metav1.ConditionFalse && strings.Contains(condition.Message, notice.Message)
 }
 
-// nodeGrace is for how long a node may be left out before the owner is told: one that joins may take a moment to say
-// which machine it is, and one whose machine is deleted goes itself.
-const nodeGrace = time.Minute
+// nodeNoticeDelay is the time for which a node may be left out without an event: a new node has no provider ID at
+// first, and a node whose machine was deleted is removed soon.
+const nodeNoticeDelay = time.Minute
 
-// noticesOf are what the provider says about the Service, and what there is to say about its targets. Of nodes that the
-// provider did not complain about before, nothing is said for a while, unless it is the Service that has changed.
-func noticesOf(m *memory, w wish, cause cause, found cloud.Comparison) []cloud.Notice {
-	early := cause == causeNodes || (cause == causeDrift && (m.leftOut.IsZero() || time.Since(m.leftOut) < nodeGrace))
-	offered := slices.Clone(found.Notices)
-	if early && slices.ContainsFunc(offered, ofNodes) {
-		offered = slices.DeleteFunc(offered, ofNodes)
-		for _, before := range m.offered {
-			if ofNodes(before) {
-				offered = append(offered, before)
+// noticesOf returns the notices of the provider and those about the targets. New notices about nodes are delayed,
+// unless the Service has changed.
+func noticesOf(s *serviceState, req request, cause cause, found cloud.Comparison) []cloud.Notice {
+	delayed := cause == causeNodes ||
+		(cause == causeDrift && (s.leftOutSince.IsZero() || time.Since(s.leftOutSince) < nodeNoticeDelay))
+	fromProvider := slices.Clone(found.Notices)
+	if delayed && slices.ContainsFunc(fromProvider, aboutNodes) {
+		fromProvider = slices.DeleteFunc(fromProvider, aboutNodes)
+		for _, before := range s.providerNotices {
+			if aboutNodes(before) {
+				fromProvider = append(fromProvider, before)
 			}
 		}
 	}
-	m.offered = offered
-	return slices.Concat(offered, targetNotices(w))
+	s.providerNotices = fromProvider
+	return slices.Concat(fromProvider, targetNotices(req))
 }
 
-func ofNodes(notice cloud.Notice) bool { return notice.Topic == cloud.Nodes }
+// aboutNodes reports whether the topic of a notice is the nodes.
+func aboutNodes(notice cloud.Notice) bool { return notice.Topic == cloud.Nodes }
 
-// targetNotices are what there is to say about a Service's targets as they were chosen.
-func targetNotices(w wish) []cloud.Notice {
+// targetNotices returns the notices about the targets of a Service.
+func targetNotices(req request) []cloud.Notice {
 	var notices []cloud.Notice
 	add := func(reason, message string) {
 		notices = append(notices, cloud.Notice{Topic: cloud.Nodes, Reason: reason, Message: message})
 	}
-	// the pods of a new Service take their time
-	if w.targets.NoEndpoints && w.targets.Incomplete && len(w.service.Status.LoadBalancer.Ingress) > 0 {
-		add(reasonEndpoints, "No endpoint of this Service is ready, and its externalTrafficPolicy is Local: the "+
-			"targets of the load balancer do not change, and they do not answer. Check the pods that the Service "+
-			"selects.")
+	// The pods of a new Service need some time until they are ready.
+	if req.targets.NoEndpoints && req.targets.Incomplete && len(req.service.Status.LoadBalancer.Ingress) > 0 {
+		add(reasonNoReadyEndpoints, "No endpoint of this Service is ready, and its externalTrafficPolicy is Local: "+
+			"the targets of the load balancer do not change, and they do not answer. Check the pods that the "+
+			"Service selects.")
 	}
-	switch t := w.targets; {
+	switch t := req.targets; {
 	case t.LastResort:
-		add(reasonExcluded, fmt.Sprintf("All ready endpoints of this Service are on nodes that are excluded by the "+
-			"label %s, about to be removed or being deleted: %s. Its externalTrafficPolicy is Local, so no other "+
-			"node can serve it, and the load balancer sends traffic to these nodes. Run the pods on other nodes, or "+
-			"remove the label.",
+		add(reasonEndpointsExcluded, fmt.Sprintf("All ready endpoints of this Service are on nodes that are excluded "+
+			"by the label %s, about to be removed or being deleted: %s. Its externalTrafficPolicy is Local, so no "+
+			"other node can serve it, and the load balancer sends traffic to these nodes. Run the pods on other "+
+			"nodes, or remove the label.",
 			corev1.LabelNodeExcludeBalancers, list.Short(slices.Sorted(slices.Values(t.Names)))))
-	case t.EndpointsElsewhere && !t.Unmatched && len(w.service.Status.LoadBalancer.Ingress) > 0:
-		add(reasonEndpoints, "All ready endpoints of this Service are on nodes that are not in the cluster, and its "+
-			"externalTrafficPolicy is Local: the targets of the load balancer do not change, and they do not answer. "+
-			"Check the pods that the Service selects.")
+	case t.EndpointsElsewhere && !t.Unmatched && len(req.service.Status.LoadBalancer.Ingress) > 0:
+		add(reasonNoReadyEndpoints, "All ready endpoints of this Service are on nodes that are not in the cluster, "+
+			"and its externalTrafficPolicy is Local: the targets of the load balancer do not change, and they do "+
+			"not answer. Check the pods that the Service selects.")
 	case t.EndpointsUnknown:
-		add(reasonUnread, "The cloud controller manager cannot read the EndpointSlices of this Service, and its "+
-			"externalTrafficPolicy is Local: the targets of the load balancer do not change. Permit it to list and "+
-			"watch endpointslices of discovery.k8s.io, as the chart of its version does. If it has the permission, "+
-			"see its log.")
-	case t.Unmatched && helpers.RequestsOnlyLocalTraffic(w.service):
-		add(reasonUnmatched, "No node with a ready endpoint of this Service matches its node selector, and its "+
+		add(reasonEndpointsNotRead, "The cloud controller manager cannot read the EndpointSlices of this Service, "+
+			"and its externalTrafficPolicy is Local: the targets of the load balancer do not change. Permit it to "+
+			"list and watch endpointslices of discovery.k8s.io, as the chart of its version does. If it has the "+
+			"permission, see its log.")
+	case t.Unmatched && helpers.RequestsOnlyLocalTraffic(req.service):
+		add(reasonNoNodeMatches, "No node with a ready endpoint of this Service matches its node selector, and its "+
 			"externalTrafficPolicy is Local: the targets of the load balancer do not change. Change the selector, "+
 			"label nodes, or run the pods on those that match.")
 	case t.Unmatched:
-		add(reasonUnmatched, "No available node matches the node selector of this Service: the targets of the load "+
-			"balancer do not change. Change the selector, or label nodes.")
+		add(reasonNoNodeMatches, "No available node matches the node selector of this Service: the targets of the "+
+			"load balancer do not change. Change the selector, or label nodes.")
 	case len(t.Identities) == 0 && !t.Incomplete:
 		add(reasonUnavailable, fmt.Sprintf("There are no available nodes for LoadBalancer: every node is excluded by "+
 			"the label %s, is about to be removed, or does not exist.", corev1.LabelNodeExcludeBalancers))
@@ -149,120 +151,121 @@ func targetNotices(w wish) []cloud.Notice {
 	return notices
 }
 
-// tellRemoval says once that a load balancer is being deleted, unless it is left to others as the sentence says.
-func (k *keeper) tellRemoval(m *memory, service *corev1.Service, handsOver string) {
-	m.handsOver = handsOver
-	if handsOver == "" && !m.removing {
-		m.removing = true
-		k.recorder.Event(service, corev1.EventTypeNormal, reasonDeleting, "Deleting load balancer")
+// reportDeleting records one event when the deletion of a load balancer starts, or keeps the message for later if the
+// load balancer is retained.
+func (r *reconciler) reportDeleting(s *serviceState, service *corev1.Service, retains string) {
+	s.retains = retains
+	if retains == "" && !s.deleting {
+		s.deleting = true
+		r.recorder.Event(service, corev1.EventTypeNormal, reasonDeleting, "Deleting load balancer")
 	}
 }
 
-// tellGone says that the Service has no load balancer any more, if it had one, and what is left in the cloud: what the
-// writes left there, and what may have been the Service's.
-func (k *keeper) tellGone(m *memory, service *corev1.Service, uncertain string) {
+// reportDeleted records events when the Service has no load balancer any more: that it was deleted or retained, and the
+// objects that stay in the cloud. Uncertain is the provider's message about objects that may be unmanaged.
+func (r *reconciler) reportDeleted(s *serviceState, service *corev1.Service, uncertain string) {
 	switch {
-	case m.handsOver != "":
-		k.recorder.Event(service, corev1.EventTypeNormal, reasonKept, m.handsOver)
-	case m.removing:
-		k.recorder.Event(service, corev1.EventTypeNormal, reasonDeleted, "Deleted load balancer")
+	case s.retains != "":
+		r.recorder.Event(service, corev1.EventTypeNormal, reasonRetained, s.retains)
+	case s.deleting:
+		r.recorder.Event(service, corev1.EventTypeNormal, reasonDeleted, "Deleted load balancer")
 	}
-	left := m.left
+	left := s.left
 	if uncertain != "" {
 		left = append([]string{uncertain}, left...)
 	}
 	if len(left) > 0 {
-		k.recorder.Event(service, corev1.EventTypeWarning, reasonLeft, strings.Join(left, " "))
+		r.recorder.Event(service, corev1.EventTypeWarning, reasonLeft, strings.Join(left, " "))
 	}
 }
 
-// tellDrift says what differs although nothing has changed in Kubernetes. The error is that it is not to be put right
-// now.
-func (k *keeper) tellDrift(m *memory, service *corev1.Service, plan cloud.Plan) error {
-	if k.behaviour.Drift == cloud.Off {
-		return errReported
+// reportDrift records drift. It returns an error if drift is not reverted now.
+func (r *reconciler) reportDrift(s *serviceState, service *corev1.Service, plan cloud.Plan) error {
+	if r.behaviour.Drift == cloud.Off {
+		return errDriftReported
 	}
 	what := summary(plan)
-	if !m.repairing || (k.behaviour.Drift == cloud.Report && m.drift != what) {
-		k.metrics.drifted(plan)
+	if !s.drifted || (r.behaviour.Drift == cloud.Report && s.driftSummary != what) {
+		r.metrics.drifted(plan)
 	}
-	m.repairing, m.drift = true, what
-	if k.behaviour.Drift == cloud.Report {
-		k.tellOnce(m, service, m.drift, reasonDrifted,
+	s.drifted, s.driftSummary = true, what
+	if r.behaviour.Drift == cloud.Report {
+		r.reportOnce(s, service, s.driftSummary, reasonDrifted,
 			"The load balancer of this Service was changed in the cloud. As configured, the change is not reverted "+
-				"until the Service or its nodes change. The difference: %s.", m.drift)
-		return errReported
+				"until the Service or its nodes change. The difference: %s.", s.driftSummary)
+		return errDriftReported
 	}
-	k.tellRepair(m, service, what)
+	r.reportRepair(s, service, what)
 	return nil
 }
 
-// maxRepairs is how often the same repair is told before it counts as one that somebody undoes.
+// maxRepairs is the number of times that the same repair is reported. The last event also recommends to find the
+// user or program that makes the change.
 const maxRepairs = 3
 
-// tellRepair says that drift is being put right, unless it is the same again and again.
-func (k *keeper) tellRepair(m *memory, service *corev1.Service, what string) {
-	if _, begun := m.told[reasonDrifted]; begun {
+// reportRepair records an event when drift is reverted, unless the same drift was reverted too often.
+func (r *reconciler) reportRepair(s *serviceState, service *corev1.Service, what string) {
+	if _, reported := s.events[reasonDrifted]; reported {
 		return
 	}
-	if m.repair.what != what {
-		m.repair = repair{what: what}
+	if s.repair.summary != what {
+		s.repair = repair{summary: what}
 	}
 	message := "The load balancer of this Service was changed in the cloud. The change is being reverted: %s. To " +
 		"configure the load balancer, change the Service."
-	switch m.repair.times++; {
-	case m.repair.times > maxRepairs:
+	switch s.repair.times++; {
+	case s.repair.times > maxRepairs:
 		return
-	case m.repair.times == maxRepairs:
+	case s.repair.times == maxRepairs:
 		message = "The load balancer of this Service was changed in the cloud for the third time in the same way. " +
 			"The change is being reverted: %s. It will be reverted each time, without further events. Find out which " +
 			"user or program makes the change. To configure the load balancer, change the Service."
 	}
-	k.tellOnce(m, service, "", reasonDrifted, message, what)
+	r.reportOnce(s, service, "", reasonDrifted, message, what)
 }
 
-// tellAddresses says that the load balancer has other addresses than it had.
-func (k *keeper) tellAddresses(service *corev1.Service, status *corev1.LoadBalancerStatus) {
-	before, after := reachedBy(service.Status.LoadBalancer, *status)
+// reportAddresses records an event if the addresses of the load balancer changed.
+func (r *reconciler) reportAddresses(service *corev1.Service, status *corev1.LoadBalancerStatus) {
+	before, after := comparableAddresses(service.Status.LoadBalancer, *status)
 	if !slices.Equal(before, after) {
-		k.recorder.Eventf(service, corev1.EventTypeWarning, reasonRepaired,
+		r.recorder.Eventf(service, corev1.EventTypeWarning, reasonRepaired,
 			"The addresses of the load balancer changed from %s to %s. Update DNS, if that is not automated.",
 			strings.Join(before, ", "), strings.Join(after, ", "))
 	}
 }
 
-// tellArrival says that the load balancer is as it should be, if it was not before.
-func (k *keeper) tellArrival(m *memory, service *corev1.Service, cause cause) {
+// reportInSync records an event when the load balancer has become ready after writes.
+func (r *reconciler) reportInSync(s *serviceState, service *corev1.Service, cause cause) {
 	switch {
-	case m.ensuring:
-		k.recorder.Event(service, corev1.EventTypeNormal, reasonEnsured, "Ensured load balancer")
-	case m.changed && cause == causeNodes:
-		k.recorder.Event(service, corev1.EventTypeNormal, reasonUpdated, "Updated load balancer with new hosts")
+	case s.ensuring:
+		r.recorder.Event(service, corev1.EventTypeNormal, reasonEnsured, "Ensured load balancer")
+	case s.written && cause == causeNodes:
+		r.recorder.Event(service, corev1.EventTypeNormal, reasonUpdated, "Updated load balancer with new hosts")
 	}
 }
 
-// tellFailure says why a Service's load balancer is not what it should be: once for each step of the back-off, whoever
-// caused the look.
-func (k *keeper) tellFailure(m *memory, service *corev1.Service, err error) {
-	_, refused := errors.AsType[refusal](err)
-	if _, told := errors.AsType[cloud.Reported](err); refused || told {
+// reportFailure records the error of a reconciliation. The same error becomes an event once for each step of the
+// back-off, whatever caused the reconciliation.
+func (r *reconciler) reportFailure(s *serviceState, service *corev1.Service, err error) {
+	_, refused := errors.AsType[reportedRefusal](err)
+	if _, reported := errors.AsType[cloud.Reported](err); refused || reported {
 		return
 	}
-	if !m.repairing {
-		if m.failure.due(err.Error()) {
-			k.recorder.Eventf(service, corev1.EventTypeWarning, reasonSyncFailed, "Error syncing load balancer: %v",
+	if !s.drifted {
+		if s.failure.due(err.Error()) {
+			r.recorder.Eventf(service, corev1.EventTypeWarning, reasonSyncFailed, "Error syncing load balancer: %v",
 				err)
 		}
 		return
 	}
-	if passing, _ := k.provider.ClassifyError(err); !passing {
-		k.tellOnce(m, service, "", reasonNotRepaired,
+	if transient, _ := r.provider.ClassifyError(err); !transient {
+		r.reportOnce(s, service, "", reasonNotRepaired,
 			"The load balancer of this Service was changed in the cloud, and reverting the change failed: %v. It is "+
 				"retried automatically.", err)
 	}
 }
 
-// due says whether a failure is to be told: another one at once, the same ever more rarely.
+// due reports whether a failure becomes an event: a different one at once, the same one with increasing intervals.
 func (f *failure) due(text string) bool {
 	now := time.Now()
 	switch {

@@ -14,9 +14,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// TestKeptLoadBalancer: a Service that goes, or wants none any more, leaves its load balancer to others, and its owner
-// hears that instead.
-func TestKeptLoadBalancer(t *testing.T) {
+// TestRetainedLoadBalancer: when a Service is deleted or changes its type, its load balancer is retained, and an event
+// reports that instead of the deletion.
+func TestRetainedLoadBalancer(t *testing.T) {
 	ends := map[string]func(*rig){
 		"deleted": func(r *rig) { r.deleteService("web") },
 		"another type": func(r *rig) {
@@ -28,18 +28,18 @@ func TestKeptLoadBalancer(t *testing.T) {
 			inRig(t, func(r *rig) {
 				r.start(1)
 				r.addService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"plain/keep": "you"} })
-				r.settle()
-				r.told()
-				r.cloud.set(func(p *plain) { p.refusing = errAway })
+				r.waitForSync()
+				r.events()
+				r.cloud.set(func(p *fakeCloud) { p.writeErr = errUnavailable })
 				end(r)
 				<-time.After(time.Minute)
-				for _, told := range r.told() {
-					want(r, "event while it fails", told, "Warning SyncLoadBalancerFailed")
+				for _, event := range r.events() {
+					want(r, "event while it fails", event, "Warning SyncLoadBalancerFailed")
 				}
-				r.cloud.set(func(p *plain) { p.refusing = nil })
+				r.cloud.set(func(p *fakeCloud) { p.writeErr = nil })
 				<-time.After(5 * time.Minute)
-				wantList(r, "events", r.told(), "Normal KeptLoadBalancer")
-				wantList(r, "left to others", r.cloud.left, "192.0.2.1")
+				wantList(r, "events", r.events(), "Normal KeptLoadBalancer")
+				wantList(r, "left to others", r.cloud.retained, "192.0.2.1")
 				service := r.service("web")
 				want(r, "status and finalizers", fmt.Sprint(service.Status, service.Finalizers),
 					fmt.Sprint(corev1.ServiceStatus{}, []string{}))
@@ -48,15 +48,15 @@ func TestKeptLoadBalancer(t *testing.T) {
 	}
 }
 
-// TestSeveralNotices of one topic and reason are told once each, also by the next process, and again only after they
-// were gone.
+// TestSeveralNotices: notices with the same topic and reason become one event each, not again in the next process, and
+// again only after they ended.
 func TestSeveralNotices(t *testing.T) {
 	wrong := func(what string) func(*corev1.Service) {
 		return func(s *corev1.Service) { s.Annotations = map[string]string{"plain/wrong": what} }
 	}
 	messages := func(r *rig) (messages []string) {
-		for _, told := range r.toldInFull() {
-			if message, is := strings.CutPrefix(told, "Warning Wrong "); is {
+		for _, event := range r.fullEvents() {
+			if message, is := strings.CutPrefix(event, "Warning Wrong "); is {
 				messages = append(messages, message)
 			}
 		}
@@ -69,26 +69,26 @@ func TestSeveralNotices(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.start(1)
 		r.addService("web", wrong("one two two three"))
-		r.settle()
+		r.waitForSync()
 		wantList(r, "events", messages(r), "one", "two", "three")
 		<-time.After(time.Hour)
 		r.start(1)
 		<-time.After(time.Hour)
 		wantList(r, "events in two hours and two processes", messages(r))
 		r.changeService("web", wrong("one three"))
-		r.settle()
+		r.waitForSync()
 		wantList(r, "events when one is gone", messages(r))
-		r.cloud.set(func(p *plain) { p.blind = errAway })
+		r.cloud.set(func(p *fakeCloud) { p.diffErr = errUnavailable })
 		r.addNode("c")
 		<-time.After(10 * time.Minute)
-		r.cloud.set(func(p *plain) { p.blind = nil })
+		r.cloud.set(func(p *fakeCloud) { p.diffErr = nil })
 		<-time.After(10 * time.Minute)
 		wantList(r, "events after an outage", messages(r))
 		r.changeService("web", wrong("three two one"))
-		r.settle()
+		r.waitForSync()
 		wantList(r, "events when it is back", messages(r), "two")
 		r.changeService("web", wrong(long))
-		r.settle()
+		r.waitForSync()
 		want(r, "events of very many", len(messages(r)), 200)
 		r.start(1)
 		<-time.After(time.Hour)
@@ -96,9 +96,9 @@ func TestSeveralNotices(t *testing.T) {
 	})
 }
 
-// TestNoticesOfNodesWait: those of the provider are about nodes that join; what was said before stays, and what is said
-// here is said at once.
-func TestNoticesOfNodesWait(t *testing.T) {
+// TestNodeNoticesAreDelayed: new notices of the provider about nodes are delayed. Those that were reported before stay,
+// and those of the controller are not delayed.
+func TestNodeNoticesAreDelayed(t *testing.T) {
 	notice := func(reason string) cloud.Notice {
 		return cloud.Notice{Topic: cloud.Nodes, Reason: reason}
 	}
@@ -124,10 +124,10 @@ func TestNoticesOfNodesWait(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			m := &memory{}
-			m.offered = tt.before
+			s := &serviceState{}
+			s.providerNotices = tt.before
 			reasons := []string{}
-			for _, one := range noticesOf(m, wish{service: &corev1.Service{}, targets: tt.targets}, tt.cause,
+			for _, one := range noticesOf(s, request{service: &corev1.Service{}, targets: tt.targets}, tt.cause,
 				cloud.Comparison{Notices: tt.offered}) {
 				reasons = append(reasons, one.Reason)
 			}
@@ -138,53 +138,54 @@ func TestNoticesOfNodesWait(t *testing.T) {
 	}
 }
 
-// TestFailureIsToldOncePerStep of the back-off, and repaired at once when the Service is.
-func TestFailureIsToldOncePerStep(t *testing.T) {
+// TestFailureIsReportedOncePerBackOffStep: a failure becomes one event for each step of the back-off. A change of the
+// Service is retried at once.
+func TestFailureIsReportedOncePerBackOffStep(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.cloud.failing = errors.New("quota exceeded")
+		r.cloud.callErr = errors.New("quota exceeded")
 		r.start(1)
 		r.addService("web")
-		r.settle()
-		wantList(r, "events", r.told(), "Normal EnsuringLoadBalancer", "Warning SyncLoadBalancerFailed")
+		r.waitForSync()
+		wantList(r, "events", r.events(), "Normal EnsuringLoadBalancer", "Warning SyncLoadBalancerFailed")
 		want(r, "condition", r.condition("web", conditionProvisioned), "False Failed")
 		<-time.After(10 * time.Minute) // 5, 10, 20, 40, 80, 160, 300
-		if told := r.told(); len(told) < 6 || len(told) > 8 || slices.ContainsFunc(told, func(one string) bool {
-			return one != "Warning SyncLoadBalancerFailed"
-		}) {
-			r.Errorf("events in ten minutes: %q", told)
+		if events := r.events(); len(events) < 6 || len(events) > 8 ||
+			slices.ContainsFunc(events, func(one string) bool { return one != "Warning SyncLoadBalancerFailed" }) {
+			r.Errorf("events in ten minutes: %q", events)
 		}
-		r.cloud.set(func(p *plain) { p.failing = nil })
+		r.cloud.set(func(p *fakeCloud) { p.callErr = nil })
 		r.changeService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"changed": "yes"} })
-		r.settle()
+		r.waitForSync()
 		want(r, "after a change", r.condition("web", conditionProvisioned), "True Provisioned")
 	})
 }
 
-// TestFailureOfAChangeAfterDrift is told as what it is, also when a repair failed before.
-func TestFailureOfAChangeAfterDrift(t *testing.T) {
+// TestFailureAfterDrift: a failure to write a change of the Service is not reported as a failed repair, even if a
+// repair failed before.
+func TestFailureAfterDrift(t *testing.T) {
 	inRig(t, func(r *rig) {
-		web := r.serve(1)
-		r.cloud.set(func(p *plain) {
-			p.balancers[web.UID].machines, p.refusing = []string{"vm-x"}, errors.New("quota exceeded")
+		web := r.startWithService(1)
+		r.cloud.set(func(p *fakeCloud) {
+			p.balancers[web.UID].machines, p.writeErr = []string{"vm-x"}, errors.New("quota exceeded")
 		})
 		<-time.After(2 * driftPeriod)
-		r.told()
+		r.events()
 		r.changeService("web", func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
-		r.settle()
-		if told := r.told(); !slices.Contains(told, "Warning SyncLoadBalancerFailed") ||
-			slices.Contains(told, "Warning LoadBalancerNotRepaired") {
-			t.Errorf("events %q, want one about the change", told)
+		r.waitForSync()
+		if events := r.events(); !slices.Contains(events, "Warning SyncLoadBalancerFailed") ||
+			slices.Contains(events, "Warning LoadBalancerNotRepaired") {
+			t.Errorf("events %q, want one about the change", events)
 		}
 	})
 }
 
-// TestEventsReachTheCluster when nobody else takes them.
+// TestEventsReachTheCluster: without a recorder, events are created in the API server.
 func TestEventsReachTheCluster(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.start(1)
 		r.stop()
-		r.recorder = true
-		r.serve(1)
+		r.recordToCluster = true
+		r.startWithService(1)
 		events, err := r.cluster.CoreV1().Events("shop").List(t.Context(), metav1.ListOptions{})
 		// In virtual time two events of the same moment have the same name.
 		if err != nil || len(events.Items) == 0 || events.Items[0].Source.Component != "service-controller" {
@@ -193,26 +194,27 @@ func TestEventsReachTheCluster(t *testing.T) {
 	})
 }
 
-// TestNotices are told once, and again when they change.
-func TestNotices(t *testing.T) {
+// TestNoticesAreReportedOnce: notices become events once, and again when they change.
+func TestNoticesAreReportedOnce(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.start(1)
 		r.addService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"plain/wrong": "one"} })
 		<-time.After(time.Hour)
-		wantList(r, "events", r.told(), "Warning Wrong", "Normal EnsuringLoadBalancer", "Normal EnsuredLoadBalancer")
+		wantList(r, "events", r.events(), "Warning Wrong", "Normal EnsuringLoadBalancer", "Normal EnsuredLoadBalancer")
 		want(r, "condition", r.condition("web", "LoadBalancerConfigValid"), "False Wrong")
 		want(r, "serves all the same", r.condition("web", conditionProvisioned), "True Provisioned")
 		r.changeService("web", func(s *corev1.Service) { s.Annotations["plain/wrong"] = "two" })
-		r.settle()
-		wantList(r, "events", r.told(), "Warning Wrong")
+		r.waitForSync()
+		wantList(r, "events", r.events(), "Warning Wrong")
 		r.changeService("web", func(s *corev1.Service) { s.Annotations = nil })
-		r.settle()
+		r.waitForSync()
 		want(r, "condition", r.condition("web", "LoadBalancerConfigValid"), "True AsWanted")
 	})
 }
 
-// TestReachedBy: what the Service itself publishes differently is no other address.
-func TestReachedBy(t *testing.T) {
+// TestComparableAddresses: if the Service changes whether addresses or hostnames are published, the addresses did not
+// change.
+func TestComparableAddresses(t *testing.T) {
 	status := func(pairs ...string) (s corev1.LoadBalancerStatus) {
 		for pair := range slices.Chunk(pairs, 2) {
 			s.Ingress = append(s.Ingress, corev1.LoadBalancerIngress{IP: pair[0], Hostname: pair[1]})
@@ -235,7 +237,7 @@ func TestReachedBy(t *testing.T) {
 		"another hostname, only that": {status("", "a.test"), status("", "b.test"), true},
 		"one address less":            {both, status("192.0.2.1", "a.test"), true},
 	} {
-		if before, after := reachedBy(tt.before, tt.after); slices.Equal(before, after) == tt.other {
+		if before, after := comparableAddresses(tt.before, tt.after); slices.Equal(before, after) == tt.other {
 			t.Errorf("%s: %v became %v, want that it is another one: %t", name, before, after, tt.other)
 		}
 	}

@@ -19,47 +19,46 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// plain is a cloud whose load balancers have ports and machines, and nothing else: no listeners, no target groups, no
-// health checks.
-type plain struct {
-	mu        sync.Mutex
-	balancers map[types.UID]*plainBalancer
-	next      int
-	takes     time.Duration // until one that is new serves; less than 0: for ever
-	failing   error         // what every write and refresh ends with; nil: none does
-	refusing  error         // what every write ends with
-	refused   error         // why comparisons leave everything out
-	blind     error         // what every comparison ends with
-	twoSteps  bool          // one is created without machines, and gets them afterwards
-	oneByOne  bool          // each machine that is added is a write of its own
-	forgetful bool          // writes to a load balancer that exists change nothing
-	looks     int           // comparisons
-	refreshes int
-	writes    []string
-	left      []string // the addresses of those that were left to others
-	health    string   // what it says about the targets of those that are ready
-	during    func()   // called within each write; nil: nothing
+// fakeCloud is a cloud whose load balancers have ports and machines, but no listeners, target groups or health checks.
+type fakeCloud struct {
+	mu           sync.Mutex
+	balancers    map[types.UID]*fakeBalancer
+	next         int
+	readyAfter   time.Duration // time until a new load balancer is ready; negative: it is never ready
+	callErr      error         // the error of each write and refresh
+	writeErr     error         // the error of each write
+	refusedErr   error         // the reason why diffs contain no operations
+	diffErr      error         // the error of each diff
+	twoSteps     bool          // a load balancer is created without machines, which are added afterwards
+	oneByOne     bool          // each added machine is one write
+	dropsUpdates bool          // updates have no effect
+	comparisons  int           // the number of diffs
+	refreshes    int
+	writes       []string
+	retained     []string // the addresses of retained load balancers
+	health       string   // the health of the targets of ready load balancers
+	onWrite      func()   // called during each write; may be nil
 }
 
-type plainBalancer struct {
+type fakeBalancer struct {
 	owner    types.NamespacedName
 	ports    string
 	machines []string
 	address  string
-	served   time.Time // from when on
+	readyAt  time.Time // the time at which it is ready
 	state    string    // "" is "creating" and then "ready"
-	parts    int       // that have to be deleted before itself
-	kept     bool      // when its Service is deleted
+	parts    int       // the number of parts that have to be deleted first
+	retained bool      // it is retained when its Service is deleted
 }
 
-func newPlain() *plain { return &plain{balancers: map[types.UID]*plainBalancer{}} }
+func newFakeCloud() *fakeCloud { return &fakeCloud{balancers: map[types.UID]*fakeBalancer{}} }
 
-func (p *plain) Identify(node *corev1.Node) (string, bool) {
+func (p *fakeCloud) Identify(node *corev1.Node) (string, bool) {
 	return strings.CutPrefix(node.Spec.ProviderID, "plain://")
 }
 
-// NodeSelector is what the annotation plain/nodes says.
-func (p *plain) NodeSelector(service *corev1.Service) (labels.Selector, error) {
+// NodeSelector returns the selector in the annotation plain/nodes.
+func (p *fakeCloud) NodeSelector(service *corev1.Service) (labels.Selector, error) {
 	if service.Annotations["plain/nodes"] == "" {
 		return nil, nil
 	}
@@ -74,12 +73,12 @@ func portsOf(desired cloud.Desired) string {
 	return strings.Join(ports, ", ")
 }
 
-// Diff refuses, for good, what the annotation plain/refused says, and nothing else because of that.
-func (p *plain) Diff(_ context.Context, service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
+// Diff refuses one setting if the annotation plain/refused has a reason, and everything if refusedErr is set.
+func (p *fakeCloud) Diff(_ context.Context, service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
 	found, err := p.compare(service, targets)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if found.Refused = p.refused; p.refused != nil {
+	if found.Refused = p.refusedErr; p.refusedErr != nil {
 		found.Plan = nil
 	}
 	if refused := service.Annotations["plain/refused"]; refused != "" {
@@ -88,12 +87,12 @@ func (p *plain) Diff(_ context.Context, service *corev1.Service, targets cloud.T
 	return found, err
 }
 
-func (p *plain) compare(service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
+func (p *fakeCloud) compare(service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.looks++
-	if p.blind != nil {
-		return cloud.Comparison{}, p.blind
+	p.comparisons++
+	if p.diffErr != nil {
+		return cloud.Comparison{}, p.diffErr
 	}
 	desired, problems := cloud.Desire(cloud.OwnerOf("plain", service), service, targets)
 	if len(problems) > 0 {
@@ -105,28 +104,28 @@ func (p *plain) compare(service *corev1.Service, targets cloud.Targets) (cloud.C
 	}
 	balancer := p.balancers[service.UID]
 	if balancer == nil {
-		create := plainWrite{Ports: portsOf(desired), Machines: targets.Over(nil)}
+		create := fakeWrite{Ports: portsOf(desired), Machines: targets.Over(nil)}
 		found.Plan = cloud.Plan{writeOf(cloud.Create, service, "", create)}
 		if p.twoSteps {
-			found.Plan = append(found.Plan, writeOf(cloud.Update, service, "its machines", plainWrite{}))
+			found.Plan = append(found.Plan, writeOf(cloud.Update, service, "its machines", fakeWrite{}))
 		}
 		return found, nil
 	}
-	found.Exists, found.State = true, balancer.status(p.takes)
-	if was, want := balancer.ports, portsOf(desired); was != want {
-		found.Plan = append(found.Plan, writeOf(cloud.Update, service, was+" becomes "+want, plainWrite{Ports: want}))
+	found.Exists, found.State = true, balancer.status(p.readyAfter)
+	if old, want := balancer.ports, portsOf(desired); old != want {
+		found.Plan = append(found.Plan, writeOf(cloud.Update, service, old+" becomes "+want, fakeWrite{Ports: want}))
 	}
 	if want := targets.Over(balancer.machines); p.oneByOne {
 		for _, machine := range want {
 			if !slices.Contains(balancer.machines, machine) {
-				add := plainWrite{Added: machine}
+				add := fakeWrite{Added: machine}
 				found.Plan = append(found.Plan, writeOf(cloud.Update, service, machine+" is added", add))
 			}
 		}
 	} else if !slices.Equal(balancer.machines, want) {
 		why := fmt.Sprintf("%v becomes %v", balancer.machines, want)
 		found.Plan = append(found.Plan, writeOf(cloud.Update, service, why,
-			plainWrite{Machines: want, Retargets: true}))
+			fakeWrite{Machines: want, Retargets: true}))
 	}
 	if found.State == "ready" {
 		found.Health = p.health
@@ -139,56 +138,56 @@ func (p *plain) compare(service *corev1.Service, targets cloud.Targets) (cloud.C
 	return found, nil
 }
 
-func (b *plainBalancer) status(takes time.Duration) string {
-	if takes < 0 || time.Now().Before(b.served) {
+func (b *fakeBalancer) status(readyAfter time.Duration) string {
+	if readyAfter < 0 || time.Now().Before(b.readyAt) {
 		return cmp.Or(b.state, "creating")
 	}
 	return cmp.Or(b.state, "ready")
 }
 
-// plainWrite is what an operation changes: what is not empty.
-type plainWrite struct {
-	Ports, Added, LeftTo string
-	Machines             []string
-	Retargets, Part      bool
+// fakeWrite contains the fields that an operation changes: those that are not empty.
+type fakeWrite struct {
+	Ports, Added, RetainedFor string
+	Machines                  []string
+	Retargets, Part           bool
 }
 
-func writeOf(verb cloud.Verb, service *corev1.Service, why string, write plainWrite) cloud.Operation {
+func writeOf(verb cloud.Verb, service *corev1.Service, why string, write fakeWrite) cloud.Operation {
 	return cloud.Operation{Verb: verb, Kind: "load balancer", Name: service.Name, Why: why, Object: write}
 }
 
-// Apply makes the writes, and writes them down.
-func (p *plain) Apply(ctx context.Context, service *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
+// Apply makes the writes and records them.
+func (p *fakeCloud) Apply(ctx context.Context, service *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
 	return plan.Each(ctx, func(_ context.Context, o cloud.Operation) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if p.during != nil {
-			p.during()
+		if p.onWrite != nil {
+			p.onWrite()
 		}
-		if err := errors.Join(p.failing, p.refusing); err != nil {
+		if err := errors.Join(p.callErr, p.writeErr); err != nil {
 			return err
 		}
 		p.writes = append(p.writes, o.String())
-		p.change(o.Verb, service, o.Object.(plainWrite))
+		p.change(o.Verb, service, o.Object.(fakeWrite))
 		return nil
 	})
 }
 
-func (p *plain) change(verb cloud.Verb, service *corev1.Service, write plainWrite) {
+func (p *fakeCloud) change(verb cloud.Verb, service *corev1.Service, write fakeWrite) {
 	balancer := p.balancers[service.UID]
 	switch {
 	case verb == cloud.Create:
 		p.next++
-		p.balancers[service.UID] = &plainBalancer{
+		p.balancers[service.UID] = &fakeBalancer{
 			owner: types.NamespacedName{Namespace: service.Namespace, Name: service.Name}, ports: write.Ports,
-			machines: write.Machines, address: fmt.Sprintf("192.0.2.%d", p.next), served: time.Now().Add(p.takes),
+			machines: write.Machines, address: fmt.Sprintf("192.0.2.%d", p.next), readyAt: time.Now().Add(p.readyAfter),
 		}
-	case write.LeftTo != "":
+	case write.RetainedFor != "":
 		delete(p.balancers, service.UID)
-		p.left = append(p.left, balancer.address)
+		p.retained = append(p.retained, balancer.address)
 	case write.Ports != "":
 		balancer.ports = write.Ports
-	case p.forgetful && (write.Part || verb == cloud.Update):
+	case p.dropsUpdates && (write.Part || verb == cloud.Update):
 	case write.Part:
 		balancer.parts--
 	case verb == cloud.Delete:
@@ -200,64 +199,64 @@ func (p *plain) change(verb cloud.Verb, service *corev1.Service, write plainWrit
 	}
 }
 
-func (p *plain) PlanDelete(_ context.Context, service *corev1.Service, _ bool) (cloud.Comparison, error) {
+func (p *fakeCloud) PlanDelete(_ context.Context, service *corev1.Service, _ bool) (cloud.Comparison, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.looks++
+	p.comparisons++
 	balancer := p.balancers[service.UID]
 	if balancer == nil {
 		return cloud.Comparison{}, nil
 	}
 	found := cloud.Comparison{Exists: true, State: balancer.status(0)}
-	if to := service.Annotations["plain/keep"]; to != "" { // the owner is another one now
+	if to := service.Annotations["plain/keep"]; to != "" { // the load balancer is retained
 		found.Retains = "It is left to " + to + "."
-		found.Plan = cloud.Plan{writeOf(cloud.Update, service, "it is left to "+to, plainWrite{LeftTo: to})}
+		found.Plan = cloud.Plan{writeOf(cloud.Update, service, "it is left to "+to, fakeWrite{RetainedFor: to})}
 		return found, nil
 	}
 	for range balancer.parts {
-		found.Plan = append(found.Plan, writeOf(cloud.Delete, service, "a part", plainWrite{Part: true}))
+		found.Plan = append(found.Plan, writeOf(cloud.Delete, service, "a part", fakeWrite{Part: true}))
 	}
-	found.Plan = append(found.Plan, writeOf(cloud.Delete, service, "", plainWrite{}))
+	found.Plan = append(found.Plan, writeOf(cloud.Delete, service, "", fakeWrite{}))
 	return found, nil
 }
 
-func (p *plain) Refresh(context.Context) error {
+func (p *fakeCloud) Refresh(context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refreshes++
-	return p.failing
+	return p.callErr
 }
 
-// errAway is that the cloud cannot be reached right now.
-var errAway = errors.New("the cloud is away")
+// errUnavailable means that the cloud does not answer now.
+var errUnavailable = errors.New("the cloud is away")
 
-func (p *plain) ClassifyError(err error) (bool, time.Duration) {
+func (p *fakeCloud) ClassifyError(err error) (bool, time.Duration) {
 	if again, asked := errors.AsType[*api.RetryError](err); asked {
 		return true, again.RetryAfter()
 	}
-	return errors.Is(err, errAway), 0
+	return errors.Is(err, errUnavailable), 0
 }
 
-func (p *plain) ListManaged(context.Context) ([]cloud.ManagedObject, error) {
+func (p *fakeCloud) ListManaged(context.Context) ([]cloud.ManagedObject, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var owned []cloud.ManagedObject
 	for _, uid := range slices.Sorted(maps.Keys(p.balancers)) {
 		owned = append(owned, cloud.ManagedObject{Service: p.balancers[uid].owner, UID: uid, Kind: "load balancer",
-			Name: p.balancers[uid].owner.Name, Identity: p.balancers[uid].address, Retained: p.balancers[uid].kept})
+			Name: p.balancers[uid].owner.Name, Identity: p.balancers[uid].address, Retained: p.balancers[uid].retained})
 	}
 	return owned, nil
 }
 
-// set changes the cloud as somebody else would.
-func (p *plain) set(change func(*plain)) {
+// set changes the cloud as another client would.
+func (p *fakeCloud) set(change func(*fakeCloud)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change(p)
 }
 
-// done returns what was written since the last time.
-func (p *plain) done() []string {
+// takeWrites returns the writes since the last call.
+func (p *fakeCloud) takeWrites() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	writes := p.writes
@@ -265,8 +264,8 @@ func (p *plain) done() []string {
 	return writes
 }
 
-// has is what the cloud has, by Service, in words.
-func (p *plain) has() map[string]string {
+// contents describes the load balancers in the cloud, by the name of the Service.
+func (p *fakeCloud) contents() map[string]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := map[string]string{}

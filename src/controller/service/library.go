@@ -13,19 +13,20 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// Library makes of a cloud.LoadBalancers what k8s.io/cloud-provider wants of a cloud. The controller of this package
-// takes the provider out of it again; another one may call the methods, from any number of goroutines.
+// Library adapts a cloud.LoadBalancers to cloudprovider.LoadBalancer, for other controllers than the one in this
+// package. It is safe for concurrent use.
 type Library struct {
-	keeper
-	memories memories[types.UID]
+	reconciler
+	states stateStore[types.UID]
 }
 
 var _ cloudprovider.LoadBalancer = (*Library)(nil)
 
-// NewLibrary returns it; what its methods have to tell the owners of Services goes to the recorder.
+// NewLibrary returns an adapter that records events about Services with the recorder.
 func NewLibrary(provider cloud.LoadBalancers, behaviour cloud.LoadBalancerBehaviour,
 	recorder record.EventRecorder) *Library {
-	return &Library{keeper: keeper{provider: provider, behaviour: behaviour, recorder: recorder, metrics: newMetrics()}}
+	return &Library{reconciler: reconciler{provider: provider, behaviour: behaviour, recorder: recorder,
+		metrics: newMetrics()}}
 }
 
 // GetLoadBalancerName implements cloudprovider.LoadBalancer.
@@ -33,37 +34,37 @@ func (l *Library) GetLoadBalancerName(_ context.Context, _ string, service *core
 	return cloudprovider.DefaultLoadBalancerName(service)
 }
 
-// GetLoadBalancer says whether anything of the Service is in the cloud: its caller removes the finalizer when nothing
-// is, so what is left over of a load balancer counts, too.
+// GetLoadBalancer reports whether the cloud has objects of the Service. Objects that remain of a load balancer also
+// count, because the caller removes the finalizer if there are none.
 func (l *Library) GetLoadBalancer(ctx context.Context, _ string,
 	service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
-	m := l.memories.of(service.UID)
-	m.Lock()
-	defer m.Unlock()
+	s := l.states.get(service.UID)
+	s.Lock()
+	defer s.Unlock()
 	found, err := l.provider.PlanDelete(ctx, service, false)
 	if err != nil {
-		return nil, false, l.judged(err)
+		return nil, false, l.withRetryAfter(err)
 	}
 	if !found.Exists {
 		if service.DeletionTimestamp != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer {
-			l.memories.forget(service.UID) // nobody will ask for a deletion
+			l.states.remove(service.UID) // EnsureLoadBalancerDeleted will not be called
 		}
 		return nil, false, nil
 	}
 	return found.Status.DeepCopy(), true, nil
 }
 
-// EnsureLoadBalancer makes what the Service has in the cloud what it should be and returns its addresses. While the
-// cloud is still busy it returns an *api.RetryError with the time of the next look.
+// EnsureLoadBalancer creates or updates the load balancer of a Service, and returns its addresses. While the cloud is
+// busy, it returns an *api.RetryError with the time of the next attempt.
 func (l *Library) EnsureLoadBalancer(ctx context.Context, _ string, service *corev1.Service,
 	nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
-	m := l.memories.of(service.UID)
-	m.Lock()
-	defer m.Unlock()
-	return l.ensure(ctx, m, wish{service: service.DeepCopy(), targets: l.targetsOf(service, nodes)})
+	s := l.states.get(service.UID)
+	s.Lock()
+	defer s.Unlock()
+	return l.ensure(ctx, s, request{service: service.DeepCopy(), targets: l.targetsOf(service, nodes)})
 }
 
-// targetsOf are the machines of those of the nodes that the Service chooses.
+// targetsOf returns the machines of the nodes that the Service selects.
 func (l *Library) targetsOf(service *corev1.Service, nodes []*corev1.Node) cloud.Targets {
 	all := cloud.ChooseTargets(nodes, l.provider.Identify)
 	selector, usable := l.selectorOf(service)
@@ -79,38 +80,38 @@ func (l *Library) targetsOf(service *corev1.Service, nodes []*corev1.Node) cloud
 	return cloud.ChooseTargets(chosen, l.provider.Identify).Outside(all)
 }
 
-// UpdateLoadBalancer gives the Service's load balancer the machines of the nodes. A Service that has nothing in the
-// cloud is left to EnsureLoadBalancer, before which it gets the finalizer that prevents a leak.
+// UpdateLoadBalancer updates the targets of a load balancer. It does nothing for a Service without a load balancer:
+// EnsureLoadBalancer creates it, after the finalizer was added.
 func (l *Library) UpdateLoadBalancer(ctx context.Context, _ string, service *corev1.Service,
 	nodes []*corev1.Node) error {
 	if service.DeletionTimestamp != nil {
 		return nil
 	}
-	m := l.memories.of(service.UID)
-	m.Lock()
-	defer m.Unlock()
+	s := l.states.get(service.UID)
+	s.Lock()
+	defer s.Unlock()
 	targets := l.targetsOf(service, nodes)
 	found, err := l.provider.Diff(ctx, service, targets)
 	if err != nil || !found.Exists {
 		return err
 	}
 	latest := service.DeepCopy()
-	if m.service != nil { // callers may have read theirs before a sweep over all Services began
-		latest = m.service
+	if s.service != nil { // the caller may have an older version
+		latest = s.service
 	}
-	_, err = l.ensure(ctx, m, wish{service: latest, targets: targets})
+	_, err = l.ensure(ctx, s, request{service: latest, targets: targets})
 	return err
 }
 
-// EnsureLoadBalancerDeleted removes everything of the Service from the cloud, in as many calls as the cloud needs: it
-// returns an error until nothing is left, and nil only then.
+// EnsureLoadBalancerDeleted deletes all objects of the Service from the cloud. It returns an error until there are none
+// any more.
 func (l *Library) EnsureLoadBalancerDeleted(ctx context.Context, _ string, service *corev1.Service) error {
-	m := l.memories.of(service.UID)
-	m.Lock()
-	defer m.Unlock()
-	if err := l.remove(ctx, m, service); err != nil {
+	s := l.states.get(service.UID)
+	s.Lock()
+	defer s.Unlock()
+	if err := l.ensureDeleted(ctx, s, service); err != nil {
 		return err
 	}
-	l.memories.forget(service.UID)
+	l.states.remove(service.UID)
 	return nil
 }

@@ -8,79 +8,80 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// Results of a look at a Service, as values of a metric's label.
+// Results of a reconciliation, which are values of a label.
 const (
-	resultDone    = "done"    // it is as it should be
-	resultWaiting = "waiting" // the cloud is busy with it
+	resultDone    = "done"    // it is in sync
+	resultWaiting = "waiting" // the cloud is busy
 	resultFailed  = "failed"
 )
 
-// metrics are what Prometheus is told about Services.
+// metrics are the metrics about Services.
 type metrics struct {
 	duration *prometheus.HistogramVec
 	writes   *prometheus.CounterVec
 	drift    *prometheus.CounterVec
-	shown    prometheus.Collector // what is counted when somebody asks
-	// patrolled is when the latest complete look for drift and orphans ended.
-	patrolled prometheus.Gauge
+	services prometheus.Collector // counted for each scrape
+	// lastCheck is the time at which the last complete check for drift and orphans ended.
+	lastCheck prometheus.Gauge
 
-	// Those that the service controller of k8s.io/cloud-provider has.
+	// The metrics of the service controller of k8s.io/cloud-provider.
 	syncs       prometheus.Counter
 	nodeErrors  prometheus.Counter
 	nodeLatency prometheus.Histogram
 	hostLatency prometheus.Histogram
 }
 
-// subsystem begins the names of our own metrics, librarySubsystem those of the library's.
+// subsystem is the prefix of this controller's metrics, providerSubsystem that of k8s.io/cloud-provider's metrics.
 const (
-	subsystem        = "service_lb"
-	librarySubsystem = "service_controller"
+	subsystem         = "service_lb"
+	providerSubsystem = "service_controller"
 )
 
-// seconds are the bounds of a histogram of looks: most take microseconds, and those that write as long as the cloud.
-func seconds() []float64 { return []float64{0.001, 0.01, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60} }
+// buckets returns the buckets for the duration of reconciliations: most take microseconds, and those with writes as
+// long as the cloud needs.
+func buckets() []float64 { return []float64{0.001, 0.01, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60} }
 
-// librarySeconds are the library's: from 1 s, doubling 14 times.
-func librarySeconds() []float64 { return prometheus.ExponentialBuckets(1, 2, 15) }
+// providerBuckets returns the buckets of k8s.io/cloud-provider: from 1 s, doubling 14 times.
+func providerBuckets() []float64 { return prometheus.ExponentialBuckets(1, 2, 15) }
 
 func newMetrics() *metrics {
 	return &metrics{
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Subsystem: subsystem,
 			Name: "reconcile_duration_seconds",
-			Help: "Duration of a sync of a Service including writes to the cloud, in seconds.", Buckets: seconds()},
+			Help: "Duration of a sync of a Service including writes to the cloud, in seconds.", Buckets: buckets()},
 			[]string{"result"}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "writes_total",
 			Help: "Number of writes to the cloud for Services."}, []string{"verb", "kind", "cause", "result"}),
 		drift: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "drift_total",
 			Help: "Number of changes in the cloud that were not made by this program and not caused by a change in " +
 				"Kubernetes."}, []string{"verb", "kind"}),
-		patrolled: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "patrol_timestamp_seconds",
+		lastCheck: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "patrol_timestamp_seconds",
 			Help: "Time at which the last complete check for drift and orphans ended, as a Unix timestamp in " +
 				"seconds. 0 before the first check."}),
-		syncs: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: librarySubsystem,
+		syncs: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: providerSubsystem,
 			Name: "loadbalancer_sync_total",
 			Help: "Number of load balancers whose targets were updated after a change of nodes."}),
-		nodeErrors: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: librarySubsystem,
+		nodeErrors: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: providerSubsystem,
 			Name: "nodesync_error_total",
 			Help: "Number of load balancers whose targets could not be updated after a change of nodes."}),
-		nodeLatency: prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: librarySubsystem,
+		nodeLatency: prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: providerSubsystem,
 			Name:    "nodesync_latency_seconds",
 			Help:    "Time from a change of nodes until all load balancers were synced, in seconds.",
-			Buckets: librarySeconds()}),
-		hostLatency: prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: librarySubsystem,
+			Buckets: providerBuckets()}),
+		hostLatency: prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: providerSubsystem,
 			Name:    "update_loadbalancer_host_latency_seconds",
 			Help:    "Time to update the targets of one load balancer after a change of nodes, in seconds.",
-			Buckets: librarySeconds()}),
+			Buckets: providerBuckets()}),
 	}
 }
 
-// reconciled counts a look at a Service.
+// reconciled counts a reconciliation.
 func (m *metrics) reconciled(took time.Duration, result string) {
 	m.duration.WithLabelValues(result).Observe(took.Seconds())
 }
 
-// retargeted counts a load balancer that was given other targets because nodes changed.
-func (m *metrics) retargeted(took time.Duration, err error) {
+// targetsUpdated counts an update of the targets of a load balancer after a change of nodes.
+func (m *metrics) targetsUpdated(took time.Duration, err error) {
 	m.syncs.Inc()
 	m.hostLatency.Observe(took.Seconds())
 	if err != nil {
@@ -97,14 +98,14 @@ func (m *metrics) wrote(o cloud.Operation, why cause, err error) {
 	m.writes.WithLabelValues(string(o.Verb), o.Kind, string(why), result).Inc()
 }
 
-// drifted counts differences that nothing explains.
+// drifted counts the operations that revert drift.
 func (m *metrics) drifted(plan cloud.Plan) {
 	for _, operation := range plan {
 		m.drift.WithLabelValues(string(operation.Verb), operation.Kind).Inc()
 	}
 }
 
-// resultOf is how a look at a Service ended.
+// resultOf returns the result of a reconciliation with this error.
 func resultOf(err error) string {
 	switch {
 	case err == nil:
@@ -118,29 +119,29 @@ func resultOf(err error) string {
 // Collectors are the controller's metrics.
 func (c *Controller) Collectors() []prometheus.Collector {
 	m := c.metrics
-	return []prometheus.Collector{m.duration, m.writes, m.drift, m.shown, m.patrolled, m.syncs, m.nodeErrors,
+	return []prometheus.Collector{m.duration, m.writes, m.drift, m.services, m.lastCheck, m.syncs, m.nodeErrors,
 		m.nodeLatency, m.hostLatency}
 }
 
-// Described are metrics like those of a controller, with nothing to tell, for whoever describes them.
+// Described returns the metrics of a controller without values, for documentation.
 func Described() []prometheus.Collector {
-	c := &Controller{keeper: keeper{metrics: newMetrics()}}
-	c.metrics.observe(c)
+	c := &Controller{reconciler: reconciler{metrics: newMetrics()}}
+	c.metrics.collectFrom(c)
 	return c.Collectors()
 }
 
-// census counts Services and what they left behind, when somebody asks.
-type census struct {
+// serviceCollector counts Services, targets and orphans for each scrape.
+type serviceCollector struct {
 	*Controller
 	balancers, targets, drifted, orphans *prometheus.Desc
 }
 
-// observe lets the controller be counted.
-func (m *metrics) observe(c *Controller) {
+// collectFrom sets the controller whose Services are counted.
+func (m *metrics) collectFrom(c *Controller) {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(subsystem+"_"+name, help, labels, nil)
 	}
-	m.shown = census{
+	m.services = serviceCollector{
 		Controller: c,
 		balancers: desc("load_balancers", "Number of Services, by the state of their load balancer as the cloud "+
 			"names it. \"none\" if there is no load balancer.", "state"),
@@ -153,29 +154,29 @@ func (m *metrics) observe(c *Controller) {
 }
 
 // Describe implements prometheus.Collector.
-func (c census) Describe(descs chan<- *prometheus.Desc) {
+func (c serviceCollector) Describe(descs chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{c.balancers, c.targets, c.drifted, c.orphans} {
 		descs <- desc
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (c census) Collect(found chan<- prometheus.Metric) {
+func (c serviceCollector) Collect(found chan<- prometheus.Metric) {
 	states, targets, drifted := map[string]int{}, 0, 0
-	for _, m := range c.memories.all() {
-		facts := m.facts.Load()
-		if facts == nil {
+	for _, s := range c.states.all() {
+		snapshot := s.snapshot.Load()
+		if snapshot == nil {
 			continue
 		}
-		states[facts.state]++
-		targets += facts.targets
-		if facts.repairing {
+		states[snapshot.state]++
+		targets += snapshot.targets
+		if snapshot.drifted {
 			drifted++
 		}
 	}
 	kinds := map[string]int{}
-	for _, part := range c.orphanage.parts() {
-		kinds[part.Kind]++
+	for _, object := range c.orphanSet.objects() {
+		kinds[object.Kind]++
 	}
 	gauge := func(desc *prometheus.Desc, number int, labels ...string) {
 		found <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(number), labels...)

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestMetrics: what happened is counted, and what there is.
+// TestMetrics: counters count what happened, and gauges what exists.
 func TestMetrics(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.start(2)
@@ -20,19 +20,19 @@ func TestMetrics(t *testing.T) {
 			registry.MustRegister(collector)
 		}
 		web := r.addService("web")
-		r.settle()
+		r.waitForSync()
 		r.addNode("c")
-		r.settle()
-		r.cloud.set(func(p *plain) {
+		r.waitForSync()
+		r.cloud.set(func(p *fakeCloud) {
 			p.balancers[web.UID].machines = []string{"vm-x"}
-			p.failing = errors.New("quota exceeded")
+			p.callErr = errors.New("quota exceeded")
 		})
 		r.changeService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"changed": "yes"} })
-		r.settle()
-		r.cloud.set(func(p *plain) { p.failing = nil })
+		r.waitForSync()
+		r.cloud.set(func(p *fakeCloud) { p.callErr = nil })
 		<-time.After(10 * time.Second)
-		r.orphan()
-		r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{"vm-x"}; p.takes = -1 })
+		r.addOrphan()
+		r.cloud.set(func(p *fakeCloud) { p.balancers[web.UID].machines = []string{"vm-x"}; p.readyAfter = -1 })
 		<-time.After(2 * driftPeriod)
 		const expected = `
 # HELP service_lb_drift_total Number of changes in the cloud that were not made by this program and not caused by a change in Kubernetes.

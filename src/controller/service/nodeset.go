@@ -15,65 +15,66 @@ import (
 
 // Changes of nodes and endpoints that happen within a window after the first one are written together.
 const (
-	joinWindow  = time.Second
-	leaveWindow = 100 * time.Millisecond // until it is over, traffic goes where nobody is
+	addWindow    = time.Second
+	removeWindow = 100 * time.Millisecond // short, because removed targets still receive traffic
 )
 
-// fleet is all nodes as targets, chosen once for all Services when it is needed.
-type fleet struct {
+// nodeSet contains the targets on all nodes. They are computed when they are needed, once for all Services.
+type nodeSet struct {
 	nodes    corelisters.NodeLister
 	identify cloud.Identify
 
-	mu         sync.Mutex
-	chosen     *cloud.Targets // nil: to be chosen
-	swept      []string       // identities at the latest sweep, sorted
-	selections selections
+	mu           sync.Mutex
+	chosen       *cloud.Targets // nil: not computed yet
+	lastMachines []string       // identities at the latest resync, sorted
+	selections   selections
 }
 
-// changed makes the targets be chosen anew.
-func (f *fleet) changed() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.chosen = nil
-	f.selections.changed()
+// invalidate discards the computed targets.
+func (n *nodeSet) invalidate() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.chosen = nil
+	n.selections.invalidate()
 }
 
-// targets are the machines of all eligible nodes, as they are now.
-func (f *fleet) targets() (cloud.Targets, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.choose(&f.chosen, labels.Everything())
+// targets returns the machines of all eligible nodes.
+func (n *nodeSet) targets() (cloud.Targets, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.choose(&n.chosen, labels.Everything())
 }
 
-// choose returns what was chosen, or chooses it. It wants mu held.
-func (f *fleet) choose(chosen **cloud.Targets, selector labels.Selector) (cloud.Targets, error) {
+// choose returns the targets in chosen, and computes them if they are nil. The caller holds mu.
+func (n *nodeSet) choose(chosen **cloud.Targets, selector labels.Selector) (cloud.Targets, error) {
 	if *chosen == nil {
-		nodes, err := f.nodes.List(selector)
+		nodes, err := n.nodes.List(selector)
 		if err != nil {
 			return cloud.Targets{}, fmt.Errorf("listing nodes: %w", err)
 		}
-		targets := cloud.ChooseTargets(nodes, f.identify)
+		targets := cloud.ChooseTargets(nodes, n.identify)
 		*chosen = &targets
 	}
 	return **chosen, nil
 }
 
-// sweep returns whether a machine has left since the last time.
-func (f *fleet) sweep() (leaves bool, err error) {
-	targets, err := f.targets()
+// resync reports whether a machine was removed since the last call.
+func (n *nodeSet) resync() (removed bool, err error) {
+	targets, err := n.targets()
 	if err != nil {
 		return false, err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	leaves = lost(f.swept, targets.Identities)
-	f.swept = targets.Identities
-	return leaves, nil
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	removed = anyRemoved(n.lastMachines, targets.Identities)
+	n.lastMachines = targets.Identities
+	return removed, nil
 }
 
-// difference says whether a change of a node changes the targets of Services, and whether one leaves. Either may be
-// nil. A node that is excluded comes and goes without a difference: the endpoints on it do, too.
-func difference(before, after *corev1.Node) (differs, leaves bool) {
+// nodeDiffers reports whether a change of a node changes the targets of Services, and whether a target was removed.
+// Before or after may be nil. Changes of excluded nodes make no difference here: endpointEvents reports changes of
+// their endpoints.
+func nodeDiffers(before, after *corev1.Node) (differs, removed bool) {
 	was, is := before != nil && cloud.Eligible(before), after != nil && cloud.Eligible(after)
 	switch {
 	case was == is && before != nil && after != nil:
@@ -86,8 +87,8 @@ func difference(before, after *corev1.Node) (differs, leaves bool) {
 	return is, false
 }
 
-// lost says whether something that was there is missing; both are sorted.
-func lost(before, after []string) bool {
+// anyRemoved reports whether before contains an element that after does not contain. Both are sorted.
+func anyRemoved(before, after []string) bool {
 	return slices.ContainsFunc(before, func(one string) bool {
 		_, found := slices.BinarySearch(after, one)
 		return !found

@@ -13,124 +13,126 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// TestNodeEventsDoNotRepeatFailures: the owner is told once per step of the back-off, whatever causes a look.
-func TestNodeEventsDoNotRepeatFailures(t *testing.T) {
+// TestNodeEventsDoNotRepeatFailureEvents: a failure becomes one event for each step of the back-off, whatever causes
+// the reconciliation.
+func TestNodeEventsDoNotRepeatFailureEvents(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.cloud.refusing = errors.New("quota exceeded")
+		r.cloud.writeErr = errors.New("quota exceeded")
 		r.start(1)
 		r.addService("web")
 		<-time.After(10 * time.Minute)
-		r.told()
+		r.events()
 		for i := range 20 {
 			r.addNode(fmt.Sprintf("n%d", i))
 			<-time.After(2 * time.Second)
 		}
-		if told := r.told(); len(told) > 1 {
-			t.Errorf("twenty nodes within 40 seconds: events %q", told)
+		if events := r.events(); len(events) > 1 {
+			t.Errorf("twenty nodes within 40 seconds: events %q", events)
 		}
 	})
 }
 
-// TestNodes: those that join together are written together, those that leave soon, and what says nothing about targets
-// costs nothing.
+// TestNodes: nodes that are added within a window are written together, and removed nodes soon. Changes that do not
+// concern the targets cause no diff.
 func TestNodes(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.serve(2)
-		r.cloud.done()
-		r.told()
+		r.startWithService(2)
+		r.cloud.takeWrites()
+		r.events()
 		for _, name := range []string{"c", "d", "e"} {
 			r.addNode(name)
 			<-time.After(200 * time.Millisecond)
 		}
-		r.settle()
-		wantList(r, "three nodes join", r.cloud.done(),
+		r.waitForSync()
+		wantList(r, "three nodes join", r.cloud.takeWrites(),
 			"update load balancer web: [vm-a vm-b] becomes [vm-a vm-b vm-c vm-d vm-e]")
-		wantList(r, "events", r.told(), "Normal UpdatedLoadBalancer")
+		wantList(r, "events", r.events(), "Normal UpdatedLoadBalancer")
 
-		looks := r.looks()
+		comparisons := r.comparisons()
 		r.changeNode("c", func(n *corev1.Node) {
 			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
 		})
 		r.changeNode("c", func(n *corev1.Node) { n.Spec.Unschedulable = true })
-		r.settle()
-		want(r, "looks because a node is not ready, or cordoned", r.looks()-looks, 0)
+		r.waitForSync()
+		want(r, "looks because a node is not ready, or cordoned", r.comparisons()-comparisons, 0)
 
 		r.changeNode("c", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler",
 				Effect: corev1.TaintEffectNoSchedule}}
 		})
-		<-time.After(leaveWindow + time.Millisecond)
-		wantList(r, "marked by the autoscaler", r.cloud.done(),
+		<-time.After(removeWindow + time.Millisecond)
+		wantList(r, "marked by the autoscaler", r.cloud.takeWrites(),
 			"update load balancer web: [vm-a vm-b vm-c vm-d vm-e] becomes [vm-a vm-b vm-d vm-e]")
 		r.deleteNode("d")
-		<-time.After(leaveWindow + time.Millisecond)
-		wantList(r, "deleted", r.cloud.done(),
+		<-time.After(removeWindow + time.Millisecond)
+		wantList(r, "deleted", r.cloud.takeWrites(),
 			"update load balancer web: [vm-a vm-b vm-d vm-e] becomes [vm-a vm-b vm-e]")
 		r.changeNode("e", func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""} })
-		<-time.After(leaveWindow + time.Millisecond)
-		wantList(r, "excluded", r.cloud.done(), "update load balancer web: [vm-a vm-b vm-e] becomes [vm-a vm-b]")
+		<-time.After(removeWindow + time.Millisecond)
+		wantList(r, "excluded", r.cloud.takeWrites(), "update load balancer web: [vm-a vm-b vm-e] becomes [vm-a vm-b]")
 	})
 }
 
-// without says whether nobody reaches a node's pods.
-func without(status corev1.ConditionStatus) func(*corev1.Node) {
+// networkUnavailable sets the condition NetworkUnavailable of a node.
+func networkUnavailable(status corev1.ConditionStatus) func(*corev1.Node) {
 	return func(n *corev1.Node) {
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeNetworkUnavailable, Status: status}}
 	}
 }
 
-// TestNodeWithoutNetworkLeaves: in every mode it is a change of the nodes, not drift.
-func TestNodeWithoutNetworkLeaves(t *testing.T) {
+// TestNodeWithoutNetworkIsDeleted: the deletion of such a node is a change of the nodes and not drift, in every mode.
+func TestNodeWithoutNetworkIsDeleted(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.behaviour.Drift = cloud.Off
-		r.serve(1)
-		r.changeNode("a", without(corev1.ConditionTrue))
-		r.settle()
-		want(r, "without a network", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
+		r.startWithService(1)
+		r.changeNode("a", networkUnavailable(corev1.ConditionTrue))
+		r.waitForSync()
+		want(r, "without a network", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a vm-b")
 		r.deleteNode("a")
-		r.settle()
-		want(r, "and deleted", r.cloud.has()["web"], "80/TCP to 30080 on vm-b")
+		r.waitForSync()
+		want(r, "and deleted", r.cloud.contents()["web"], "80/TCP to 30080 on vm-b")
 	})
 }
 
-// TestNetwork: a node is not added before it has one, and not taken away when it is gone for a moment.
-func TestNetwork(t *testing.T) {
+// TestNodeNetworkUnavailable: a node is not added before it has a network, and is not removed when the network is
+// missing later.
+func TestNodeNetworkUnavailable(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.changeNode("b", without(corev1.ConditionTrue))
-		r.serve(1)
-		want(r, "before", r.cloud.has()["web"], "80/TCP to 30080 on vm-a")
-		r.changeNode("b", without(corev1.ConditionFalse))
-		r.settle()
-		want(r, "with a network", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
-		r.changeNode("a", without(corev1.ConditionTrue))
-		r.changeNode("b", without(corev1.ConditionTrue))
-		r.settle()
-		want(r, "without one for a moment", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
+		r.changeNode("b", networkUnavailable(corev1.ConditionTrue))
+		r.startWithService(1)
+		want(r, "before", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a")
+		r.changeNode("b", networkUnavailable(corev1.ConditionFalse))
+		r.waitForSync()
+		want(r, "with a network", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a vm-b")
+		r.changeNode("a", networkUnavailable(corev1.ConditionTrue))
+		r.changeNode("b", networkUnavailable(corev1.ConditionTrue))
+		r.waitForSync()
+		want(r, "without one for a moment", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a vm-b")
 	})
 }
 
-// TestNoNodeIsLeft: the set is emptied only when the cluster truly has no node for it, and its owner hears of it.
-func TestNoNodeIsLeft(t *testing.T) {
+// TestLastNodesAreRemoved: all targets are removed only if the cluster has no eligible node, and an event reports it.
+func TestLastNodesAreRemoved(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.serve(2)
+		r.startWithService(2)
 		r.changeNode("a", func(n *corev1.Node) { n.Spec.ProviderID = "other://a" })
 		r.changeNode("b", func(n *corev1.Node) { n.Spec.ProviderID = "" })
-		r.settle()
-		want(r, "nobody knows the machines", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
+		r.waitForSync()
+		want(r, "nobody knows the machines", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a vm-b")
 		r.deleteNode("a")
 		r.deleteNode("b")
-		r.settle()
-		want(r, "no node is left", r.cloud.has()["web"], "80/TCP to 30080 on ")
+		r.waitForSync()
+		want(r, "no node is left", r.cloud.contents()["web"], "80/TCP to 30080 on ")
 		want(r, "condition", r.condition("web", "LoadBalancerTargetsComplete"), "False UnAvailableLoadBalancer")
 		r.addNode("c")
-		r.settle()
+		r.waitForSync()
 		want(r, "condition", r.condition("web", "LoadBalancerTargetsComplete"), "True AsWanted")
 	})
 }
 
-// TestLocal: traffic goes to nodes with a ready endpoint; where there is none the nodes stay, and the owner hears of
-// it.
-func TestLocal(t *testing.T) {
+// TestLocalPolicy: with the policy Local, targets are the nodes with a ready endpoint. If there is none, the targets do
+// not change, and an event reports it.
+func TestLocalPolicy(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.addNode("c")
 		r.start(2)
@@ -138,37 +140,37 @@ func TestLocal(t *testing.T) {
 		r.addService("web", func(s *corev1.Service) {
 			s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 		})
-		r.settle()
-		want(r, "one endpoint", r.cloud.has()["web"], "80/TCP to 30080 on vm-a")
+		r.waitForSync()
+		want(r, "one endpoint", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a")
 		r.setEndpoints("web", "a", "c", "c")
-		r.settle()
-		want(r, "two nodes", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-c")
+		r.waitForSync()
+		want(r, "two nodes", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a vm-c")
 		r.setEndpoints("web", "c")
-		<-time.After(leaveWindow + time.Millisecond)
-		want(r, "soon after one left", r.cloud.has()["web"], "80/TCP to 30080 on vm-c")
-		r.told()
+		<-time.After(removeWindow + time.Millisecond)
+		want(r, "soon after one left", r.cloud.contents()["web"], "80/TCP to 30080 on vm-c")
+		r.events()
 		r.setEndpoints("web")
-		r.settle()
-		want(r, "none is ready", r.cloud.has()["web"], "80/TCP to 30080 on vm-c")
+		r.waitForSync()
+		want(r, "none is ready", r.cloud.contents()["web"], "80/TCP to 30080 on vm-c")
 		want(r, "condition", r.condition("web", "LoadBalancerTargetsComplete"), "False NoReadyEndpoints")
-		wantList(r, "events", r.told(), "Warning NoReadyEndpoints")
+		wantList(r, "events", r.events(), "Warning NoReadyEndpoints")
 		r.setEndpoints("web", "b")
-		r.settle()
-		want(r, "ready again", r.cloud.has()["web"], "80/TCP to 30080 on vm-b")
+		r.waitForSync()
+		want(r, "ready again", r.cloud.contents()["web"], "80/TCP to 30080 on vm-b")
 		r.changeService("web", func(s *corev1.Service) {
 			s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster
 		})
-		r.settle()
-		want(r, "policy Cluster", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b vm-c")
-		looks := r.looks()
+		r.waitForSync()
+		want(r, "policy Cluster", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a vm-b vm-c")
+		comparisons := r.comparisons()
 		r.setEndpoints("web", "a")
-		r.settle()
-		want(r, "looks because of endpoints that do not matter", r.looks()-looks, 0)
+		r.waitForSync()
+		want(r, "looks because of endpoints that do not matter", r.comparisons()-comparisons, 0)
 	})
 }
 
-// TestLocalOnExcludedNodes: when all ready endpoints are on nodes that are excluded or leaving, these serve, because
-// nobody else can, and the owner is told. As soon as another node has one, they do not serve any more.
+// TestLocalOnExcludedNodes: if all ready endpoints are on nodes that are excluded or about to be removed, these nodes
+// are the targets, and an event reports it. They are removed as soon as another node has a ready endpoint.
 func TestLocalOnExcludedNodes(t *testing.T) {
 	excluded := func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""} }
 	for name, leaves := range map[string]func(*corev1.Node){
@@ -181,60 +183,60 @@ func TestLocalOnExcludedNodes(t *testing.T) {
 			inRig(t, func(r *rig) {
 				r.start(2)
 				r.setEndpoints("web", "a")
-				r.addService("web", near)
+				r.addService("web", localPolicy)
 				r.setEndpoints("new", "a")
-				r.settle()
-				r.told()
+				r.waitForSync()
+				r.events()
 				r.changeNode("a", leaves)
-				r.settle()
-				r.addService("new", near)
-				r.settle()
+				r.waitForSync()
+				r.addService("new", localPolicy)
+				r.waitForSync()
 				for _, name := range []string{"web", "new"} {
-					want(r, "targets of "+name, r.cloud.has()[name], "80/TCP to 30080 on vm-a")
+					want(r, "targets of "+name, r.cloud.contents()[name], "80/TCP to 30080 on vm-a")
 					want(r, "condition of "+name, r.condition(name, "LoadBalancerTargetsComplete"),
 						"False EndpointsOnExcludedNodes")
 				}
-				warnings := slices.DeleteFunc(r.toldInFull(), func(one string) bool {
+				warnings := slices.DeleteFunc(r.fullEvents(), func(one string) bool {
 					return !strings.HasPrefix(one, "Warning EndpointsOnExcludedNodes")
 				})
 				want(r, "warnings", len(warnings), 2)
 				want(r, "the nodes are named", strings.Contains(warnings[0], "being deleted: a. Its"), true)
 
 				r.setEndpoints("web", "a", "b")
-				r.settle()
-				want(r, "with one on another node", r.cloud.has()["web"], "80/TCP to 30080 on vm-b")
+				r.waitForSync()
+				want(r, "with one on another node", r.cloud.contents()["web"], "80/TCP to 30080 on vm-b")
 				want(r, "condition", r.condition("web", "LoadBalancerTargetsComplete"), "True AsWanted")
 				r.changeNode("b", excluded)
-				r.settle()
-				want(r, "with two on such nodes", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
+				r.waitForSync()
+				want(r, "with two on such nodes", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a vm-b")
 			})
 		})
 	}
 }
 
-// TestLocalOnExcludedNodeThatJoins: an excluded node is known by the time that it has an endpoint, whenever it came and
-// got its identity.
+// TestLocalOnExcludedNodeThatJoins: an excluded node is a target as soon as it has a provider ID and an endpoint, in
+// any order.
 func TestLocalOnExcludedNodeThatJoins(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.setEndpoints("web", "a")
 		r.start(1)
-		r.addService("web", near)
-		r.settle()
+		r.addService("web", localPolicy)
+		r.waitForSync()
 		r.addNode("c")
 		r.changeNode("c", func(n *corev1.Node) {
 			n.Labels, n.Spec.ProviderID = map[string]string{corev1.LabelNodeExcludeBalancers: ""}, ""
 		})
-		r.settle()
+		r.waitForSync()
 		r.setEndpoints("web", "c")
-		r.settle()
-		want(r, "before it is identified", r.cloud.has()["web"], "80/TCP to 30080 on vm-a")
+		r.waitForSync()
+		want(r, "before it is identified", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a")
 		want(r, "condition", r.condition("web", "LoadBalancerTargetsComplete"), "False NoReadyEndpoints")
 		r.changeNode("c", func(n *corev1.Node) { n.Spec.ProviderID = "plain://vm-c" })
-		r.settle()
-		want(r, "once it is", r.cloud.has()["web"], "80/TCP to 30080 on vm-c")
+		r.waitForSync()
+		want(r, "once it is", r.cloud.contents()["web"], "80/TCP to 30080 on vm-c")
 		r.setEndpoints("web", "nobody")
-		r.settle()
-		want(r, "on a node that there is not", r.cloud.has()["web"], "80/TCP to 30080 on vm-c")
+		r.waitForSync()
+		want(r, "on a node that there is not", r.cloud.contents()["web"], "80/TCP to 30080 on vm-c")
 		want(r, "condition", r.condition("web", "LoadBalancerTargetsComplete"), "False NoReadyEndpoints")
 	})
 }

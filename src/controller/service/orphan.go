@@ -19,95 +19,95 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/priorityqueue"
 )
 
-// orphanage is what the cloud has of Services that are not in the cluster, or are those of others.
-type orphanage struct {
+// orphanSet contains the orphans in the cloud: objects of Services that do not exist or have another class.
+type orphanSet struct {
 	mu    sync.Mutex
 	found map[types.UID]*orphan
 }
 
-// orphan is what the cloud has of one Service that is gone.
+// orphan are the orphaned objects of one Service.
 type orphan struct {
-	parts  []cloud.ManagedObject
-	looks  int // in a row that found it
-	told   bool
-	served bool   // its Service is there, and has a load balancer of another class
-	remove bool   // it is to be removed, as of the latest look
-	memory memory // of its removal
+	objects    []cloud.ManagedObject
+	checks     int // that found it, in a row
+	reported   bool
+	otherClass bool         // its Service exists, and has another class
+	remove     bool         // it should be deleted, according to the latest check
+	state      serviceState // of its deletion
 }
 
-// orphanPrefix begins the keys of orphans in the queue; the UID follows. No Service has such a key.
+// orphanPrefix is the prefix of the keys of orphans in the queue, before the UID. No key of a Service has it.
 const orphanPrefix = "orphan "
 
-// minLooks is how many looks in a row must find an orphan before it counts as one: its Service may be on its way out,
-// or, with a cache that is behind, on its way in.
-const minLooks = 2
+// minChecks is the number of checks in a row that must find an orphan. Before that, its Service may be in deletion, or
+// the cache may not contain its Service yet.
+const minChecks = 2
 
-// tended are the UIDs of the Services that are being worked on, also of those that are gone.
-func (c *Controller) tended() map[types.UID]bool {
-	tended := map[types.UID]bool{}
-	for _, m := range c.memories.all() {
-		if facts := m.facts.Load(); facts != nil {
-			tended[facts.uid] = true
+// activeUIDs returns the UIDs of the Services that have a state in this process, including deleted ones.
+func (c *Controller) activeUIDs() map[types.UID]bool {
+	active := map[types.UID]bool{}
+	for _, s := range c.states.all() {
+		if snapshot := s.snapshot.Load(); snapshot != nil {
+			active[snapshot.uid] = true
 		}
 	}
-	return tended
+	return active
 }
 
-// admit counts looks, and returns those that have been found often enough.
-func (o *orphanage) admit(lost map[types.UID][]cloud.ManagedObject, tended map[types.UID]bool) map[types.UID]*orphan {
+// update counts the checks that found each orphan, and returns the orphans that enough checks have found.
+func (o *orphanSet) update(found map[types.UID][]cloud.ManagedObject, active map[types.UID]bool) map[types.UID]*orphan {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	before := o.found
 	o.found = map[types.UID]*orphan{}
-	certain := map[types.UID]*orphan{}
-	for uid, parts := range lost {
-		if tended[uid] {
+	confirmed := map[types.UID]*orphan{}
+	for uid, objects := range found {
+		if active[uid] {
 			continue
 		}
 		one := before[uid]
 		if one == nil {
 			one = &orphan{}
 		}
-		one.parts = parts
-		if one.looks++; one.looks >= minLooks {
-			certain[uid] = one
+		one.objects = objects
+		if one.checks++; one.checks >= minChecks {
+			confirmed[uid] = one
 		}
 		o.found[uid] = one
 	}
-	return certain
+	return confirmed
 }
 
-// parts are what all orphans that are certain consist of.
-func (o *orphanage) parts() []cloud.ManagedObject {
+// objects returns the objects of all orphans that enough checks have found.
+func (o *orphanSet) objects() []cloud.ManagedObject {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var parts []cloud.ManagedObject
+	var objects []cloud.ManagedObject
 	for _, one := range o.found {
-		if one.looks >= minLooks {
-			parts = append(parts, one.parts...)
+		if one.checks >= minChecks {
+			objects = append(objects, one.objects...)
 		}
 	}
-	return parts
+	return objects
 }
 
-// handle reports an orphan, once, and removes it if that is wanted. Most says that more than half of what the cluster
-// has in the cloud are orphans: then it is rather the cluster that is another one, or was restored, and nothing is
-// removed.
-func (c *Controller) handle(ctx context.Context, uid types.UID, one *orphan, most bool) {
-	former := formerOf(uid, one)
-	logger := klog.FromContext(ctx).WithValues("service", klog.KObj(former), "uid", uid)
-	kept := slices.ContainsFunc(one.parts, func(part cloud.ManagedObject) bool { return part.Retained })
-	unlabelled := slices.ContainsFunc(one.parts, func(part cloud.ManagedObject) bool { return part.Unlabelled })
-	remove := c.behaviour.RemoveOrphans && !most && !one.served && !kept && !unlabelled &&
-		former.Name != "" && former.Namespace != ""
-	if !one.told {
-		one.told = true
+// handleOrphan reports an orphan once, and queues its deletion if that is configured. Most means that more than half of
+// the objects in the cloud are orphans. Then nothing is deleted, because the configuration may be that of another
+// cluster, or the cluster may have been restored.
+func (c *Controller) handleOrphan(ctx context.Context, uid types.UID, one *orphan, most bool) {
+	deleted := deletedService(uid, one)
+	logger := klog.FromContext(ctx).WithValues("service", klog.KObj(deleted), "uid", uid)
+	retained := slices.ContainsFunc(one.objects, func(object cloud.ManagedObject) bool { return object.Retained })
+	unlabelled := slices.ContainsFunc(one.objects, func(object cloud.ManagedObject) bool { return object.Unlabelled })
+	remove := c.behaviour.RemoveOrphans && !most && !one.otherClass && !retained && !unlabelled &&
+		deleted.Name != "" && deleted.Namespace != ""
+	if !one.reported {
+		one.reported = true
 		advice := "Delete it in the cloud, or set loadBalancer.removeOrphans to true."
 		switch {
-		case one.served:
+		case one.otherClass:
 			advice = "Another controller that is now responsible for that Service may use it. If none does, delete " +
 				"it in the cloud."
-		case kept:
+		case retained:
 			advice = "It is kept, because its Service had the annotation on-delete: keep. Adopt it with another " +
 				"Service, or delete it in the cloud."
 		case unlabelled:
@@ -119,88 +119,88 @@ func (c *Controller) handle(ctx context.Context, uid types.UID, one *orphan, mos
 				"in the cloud belong to no Service, or because its labels are incomplete. Check that the program " +
 				"runs in the right cluster, and delete the object in the cloud."
 		}
-		c.recorder.Eventf(c.concerned(former), corev1.EventTypeWarning, reasonOrphaned,
+		c.recorder.Eventf(c.eventObject(deleted), corev1.EventTypeWarning, reasonOrphaned,
 			"The cloud has %s of a Service that is not in this cluster any more, or has a load balancer of another "+
 				"class (%s, UID %s). %s",
-			namesOf(one.parts), klog.KObj(former), uid, advice)
-		logger.Info("The cloud has something of a Service that is gone", "what", namesOf(one.parts), "advice", advice)
+			namesOf(one.objects), klog.KObj(deleted), uid, advice)
+		logger.Info("The cloud has something of a Service that is gone", "what", namesOf(one.objects), "advice", advice)
 	}
-	if c.orphanage.decide(one, remove); remove {
+	if c.orphanSet.setRemove(one, remove); remove {
 		c.queue.Enqueue(orphanPrefix+string(uid), priorityqueue.Relaxed, 0)
 	}
 }
 
-// decide says whether an orphan is to be removed.
-func (o *orphanage) decide(one *orphan, remove bool) {
+// setRemove records whether an orphan should be deleted.
+func (o *orphanSet) setRemove(one *orphan, remove bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	one.remove = remove
 }
 
-// removable is an orphan that is to be removed, with the Service it was of; nil when it is not, or not there any more.
-func (o *orphanage) removable(uid types.UID) (*orphan, *corev1.Service) {
+// removable returns an orphan that should be deleted, and its Service; nil if there is none.
+func (o *orphanSet) removable(uid types.UID) (*orphan, *corev1.Service) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if one := o.found[uid]; one != nil && one.remove {
-		return one, formerOf(uid, one)
+		return one, deletedService(uid, one)
 	}
 	return nil, nil
 }
 
-// removeOrphan removes what a Service left behind, after the API server has said that it is gone: the cache may be
-// behind.
+// removeOrphan deletes the objects of an orphan after the API server has confirmed that the Service does not exist,
+// because the cache may be older.
 func (c *Controller) removeOrphan(ctx context.Context, uid types.UID) error {
-	one, former := c.orphanage.removable(uid)
+	one, deleted := c.orphanSet.removable(uid)
 	if one == nil {
 		return nil
 	}
 	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField,
-		former.Name).String()}
-	current, err := c.client.CoreV1().Services(former.Namespace).List(ctx, options)
+		deleted.Name).String()}
+	current, err := c.client.CoreV1().Services(deleted.Namespace).List(ctx, options)
 	if err != nil {
-		return fmt.Errorf("asking whether Service %s is gone: %w", klog.KObj(former), err)
+		return fmt.Errorf("asking whether Service %s is gone: %w", klog.KObj(deleted), err)
 	}
-	// One that has a load balancer of another class is there, too: whoever serves it may use what we find.
-	if slices.ContainsFunc(current.Items, func(one corev1.Service) bool { return one.UID == former.UID }) {
+	// A Service of another class also exists: its controller may use the objects.
+	if slices.ContainsFunc(current.Items, func(one corev1.Service) bool { return one.UID == deleted.UID }) {
 		return nil
 	}
-	one.memory.Lock()
-	defer one.memory.Unlock()
-	if err := c.remove(ctx, &one.memory, former); err != nil {
+	one.state.Lock()
+	defer one.state.Unlock()
+	if err := c.ensureDeleted(ctx, &one.state, deleted); err != nil {
 		return err
 	}
-	one.memory.reset()
+	one.state.reset()
 	return nil
 }
 
-// concerned is what an event about a Service that is gone is about: the Service, or, where no other one is left in its
-// namespace, the namespace. That may be gone, too, and nothing can be said in one that is: events about namespaces are
-// in the namespace default.
-func (c *Controller) concerned(former *corev1.Service) runtime.Object {
-	if left, err := c.services.Services(former.Namespace).List(labels.Everything()); former.Namespace == "" ||
+// eventObject returns the object for events about a deleted Service: the Service, or its namespace if no other Service
+// is in it. No events can be created in a namespace that was deleted, but events about namespaces are in the namespace
+// default.
+func (c *Controller) eventObject(deleted *corev1.Service) runtime.Object {
+	if left, err := c.services.Services(deleted.Namespace).List(labels.Everything()); deleted.Namespace == "" ||
 		err != nil || len(left) > 0 {
-		return former
+		return deleted
 	}
 	return &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
-		ObjectMeta: metav1.ObjectMeta{Name: former.Namespace}}
+		ObjectMeta: metav1.ObjectMeta{Name: deleted.Namespace}}
 }
 
-// formerOf stands for a Service that is not there any more.
-func formerOf(uid types.UID, one *orphan) *corev1.Service {
-	name := one.parts[0].Service
+// deletedService returns an object for the Service of an orphan, as far as the labels describe it.
+func deletedService(uid types.UID, one *orphan) *corev1.Service {
+	name := one.objects[0].Service
 	return &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, UID: uid},
 	}
 }
 
-// namesOf names what an orphan consists of.
-func namesOf(parts []cloud.ManagedObject) string {
+// namesOf returns the names of the objects of an orphan.
+func namesOf(objects []cloud.ManagedObject) string {
 	var names []string
-	for _, part := range parts[:min(len(parts), maxSummary)] {
-		names = append(names, part.Kind+" "+part.Name+" ("+part.Identity+")")
+	for _, object := range objects[:min(len(objects), maxSummary)] {
+		names = append(names, object.Kind+" "+object.Name+" ("+object.Identity+")")
 	}
-	if len(parts) > maxSummary {
+	if len(objects) > maxSummary {
 		names = append(names, "…")
 	}
 	return strings.Join(names, ", ")

@@ -13,67 +13,68 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// orphan leaves a load balancer behind whose Service nobody knows.
-func (r *rig) orphan() {
-	r.cloud.set(func(p *plain) {
-		p.balancers["uid-lost"] = &plainBalancer{owner: namespaced("lost"), address: "192.0.2.200"}
+// addOrphan adds a load balancer to the cloud whose Service does not exist.
+func (r *rig) addOrphan() {
+	r.cloud.set(func(p *fakeCloud) {
+		p.balancers["uid-lost"] = &fakeBalancer{owner: namespacedName("lost"), address: "192.0.2.200"}
 	})
 }
 
-// beginWithOrphan begins a process that removes orphans, when there is one beside the load balancer of a Service.
-func (r *rig) beginWithOrphan() {
+// startWithOrphan starts a process that deletes orphans, with one orphan and one Service.
+func (r *rig) startWithOrphan() {
 	r.Helper()
 	r.behaviour.RemoveOrphans = true
 	r.addService("web")
 	r.start(1)
-	r.orphan()
+	r.addOrphan()
 }
 
-func namespaced(name string) types.NamespacedName {
+func namespacedName(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "shop", Name: name}
 }
 
-// TestOrphans are reported once, when two looks in a row have found them, and removed only when that is configured.
+// TestOrphans: orphans are reported once after two checks in a row found them, and are deleted only if that is
+// configured.
 func TestOrphans(t *testing.T) {
 	for _, remove := range []bool{false, true} {
 		inRig(t, func(r *rig) {
 			r.behaviour.RemoveOrphans = remove
 			r.start(1)
 			r.addService("web")
-			r.orphan()
+			r.addOrphan()
 			<-time.After(driftPeriod + time.Second)
-			r.told()
-			want(r, "after one look", len(r.cloud.has()), 2)
+			r.events()
+			want(r, "after one look", len(r.cloud.contents()), 2)
 			<-time.After(driftPeriod)
-			if told := r.told(); len(told) == 0 || told[0] != "Warning LoadBalancerOrphaned" {
-				t.Errorf("events %q", told)
+			if events := r.events(); len(events) == 0 || events[0] != "Warning LoadBalancerOrphaned" {
+				t.Errorf("events %q", events)
 			}
 			<-time.After(3 * driftPeriod)
 			left := 2
 			if remove {
 				left = 1
 			}
-			want(r, "load balancers", len(r.cloud.has()), left)
-			for _, event := range r.told() {
+			want(r, "load balancers", len(r.cloud.contents()), left)
+			for _, event := range r.events() {
 				if event == "Warning LoadBalancerOrphaned" {
 					t.Error("reported again")
 				}
 			}
-			want(r, "that of the Service is there", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
+			want(r, "that of the Service is there", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a vm-b")
 		})
 	}
 }
 
-// TestOrphanIsKept while the API server, which knows better than the cache, says that its Service is there, or does not
-// say anything.
-func TestOrphanIsKept(t *testing.T) {
+// TestOrphanIsNotDeletedBeforeTheServiceIsGone: an orphan is not deleted if the API server returns its Service or an
+// error, because the cache may be older.
+func TestOrphanIsNotDeletedBeforeTheServiceIsGone(t *testing.T) {
 	answers := map[string]clienttesting.ReactionFunc{
 		"its Service is there": func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true,
 				&corev1.ServiceList{Items: []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop",
 					Name: "lost", UID: "uid-lost"}}}}, nil
 		},
-		"nobody answers": refuse,
+		"nobody answers": forbid,
 	}
 	for name, answer := range answers {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +83,7 @@ func TestOrphanIsKept(t *testing.T) {
 				var asked, started atomic.Bool
 				r.cluster.PrependReactor("list", "services",
 					func(action clienttesting.Action) (bool, runtime.Object, error) {
-						if !started.Load() { // those are the informer's
+						if !started.Load() { // the lists of the informer
 							return false, nil, nil
 						}
 						asked.Store(true)
@@ -91,94 +92,96 @@ func TestOrphanIsKept(t *testing.T) {
 				r.addService("web")
 				r.start(1)
 				started.Store(true)
-				r.orphan()
+				r.addOrphan()
 				<-time.After(4 * driftPeriod)
 				r.stop()
 				want(r, "asked", asked.Load(), true)
-				want(r, "load balancers", len(r.cloud.has()), 2)
+				want(r, "load balancers", len(r.cloud.contents()), 2)
 			})
 		})
 	}
 }
 
-// TestMostAreOrphans: then it is rather the cluster that is another one, or was restored.
-func TestMostAreOrphans(t *testing.T) {
+// TestNoOrphanIsDeletedIfMostObjectsAreOrphans: the configuration may be that of another cluster, or the cluster may
+// have been restored.
+func TestNoOrphanIsDeletedIfMostObjectsAreOrphans(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.beginWithOrphan()
-		r.cloud.set(func(p *plain) {
-			p.balancers["uid-more"] = &plainBalancer{owner: namespaced("more"), address: "192.0.2.201"}
+		r.startWithOrphan()
+		r.cloud.set(func(p *fakeCloud) {
+			p.balancers["uid-more"] = &fakeBalancer{owner: namespacedName("more"), address: "192.0.2.201"}
 		})
 		<-time.After(4 * driftPeriod)
-		want(r, "load balancers", len(r.cloud.has()), 3)
+		want(r, "load balancers", len(r.cloud.contents()), 3)
 	})
 }
 
-// TestKeptOrphan stays, because its Service asked for that when it was there.
-func TestKeptOrphan(t *testing.T) {
+// TestRetainedOrphanIsNotDeleted: the deletion policy of its Service was to retain it.
+func TestRetainedOrphanIsNotDeleted(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.beginWithOrphan()
-		r.cloud.set(func(p *plain) { p.balancers["uid-lost"].kept = true })
+		r.startWithOrphan()
+		r.cloud.set(func(p *fakeCloud) { p.balancers["uid-lost"].retained = true })
 		<-time.After(4 * driftPeriod)
-		want(r, "load balancers", len(r.cloud.has()), 2)
-		if told := strings.Join(r.toldInFull(), " "); !strings.Contains(told,
+		want(r, "load balancers", len(r.cloud.contents()), 2)
+		if events := strings.Join(r.fullEvents(), " "); !strings.Contains(events,
 			"It is kept, because its Service had the annotation on-delete: keep.") {
-			t.Errorf("told %s", told)
+			t.Errorf("told %s", events)
 		}
 	})
 }
 
-// TestLargeOrphan goes at the pace of a deletion: what one look may write does not make the next one wait.
-func TestLargeOrphan(t *testing.T) {
+// TestLargeOrphanIsDeletedWithoutWaiting: a deletion with more than maxWrites writes continues at once, not with the
+// next check.
+func TestLargeOrphanIsDeletedWithoutWaiting(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.beginWithOrphan()
-		r.cloud.set(func(p *plain) { p.balancers["uid-lost"].parts = 10 * maxWrites })
+		r.startWithOrphan()
+		r.cloud.set(func(p *fakeCloud) { p.balancers["uid-lost"].parts = 10 * maxWrites })
 		<-time.After(2 * driftPeriod)
-		r.settle()
-		want(r, "load balancers", len(r.cloud.has()), 1)
-		wantList(r, "events", r.told(), "Normal EnsuringLoadBalancer", "Normal EnsuredLoadBalancer",
+		r.waitForSync()
+		want(r, "load balancers", len(r.cloud.contents()), 1)
+		wantList(r, "events", r.events(), "Normal EnsuringLoadBalancer", "Normal EnsuredLoadBalancer",
 			"Warning LoadBalancerOrphaned",
 			"Normal DeletingLoadBalancer", "Normal DeletedLoadBalancer")
 		<-time.After(3 * driftPeriod)
-		wantList(r, "events afterwards", r.told())
+		wantList(r, "events afterwards", r.events())
 	})
 }
 
-// TestOrphanThatFailsToGo is tried again, and no more once it does not count as one: most of what there is may be
-// orphans by then.
-func TestOrphanThatFailsToGo(t *testing.T) {
+// TestOrphanDeletionIsRetried: a failed deletion is retried, but not while most objects are orphans.
+func TestOrphanDeletionIsRetried(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.beginWithOrphan()
-		r.cloud.set(func(p *plain) { p.refusing = errAway })
+		r.startWithOrphan()
+		r.cloud.set(func(p *fakeCloud) { p.writeErr = errUnavailable })
 		<-time.After(3 * driftPeriod)
-		r.cloud.set(func(p *plain) {
+		r.cloud.set(func(p *fakeCloud) {
 			for _, uid := range []types.UID{"uid-1", "uid-2", "uid-3"} {
-				p.balancers[uid] = &plainBalancer{owner: namespaced(string(uid)), address: string(uid)}
+				p.balancers[uid] = &fakeBalancer{owner: namespacedName(string(uid)), address: string(uid)}
 			}
 		})
 		<-time.After(3 * driftPeriod)
-		r.cloud.set(func(p *plain) { p.refusing = nil })
+		r.cloud.set(func(p *fakeCloud) { p.writeErr = nil })
 		<-time.After(3 * driftPeriod)
-		want(r, "load balancers", len(r.cloud.has()), 5)
-		r.cloud.set(func(p *plain) {
+		want(r, "load balancers", len(r.cloud.contents()), 5)
+		r.cloud.set(func(p *fakeCloud) {
 			for _, uid := range []types.UID{"uid-1", "uid-2", "uid-3"} {
 				delete(p.balancers, uid)
 			}
 		})
 		<-time.After(3 * driftPeriod)
-		want(r, "load balancers when it is alone again", len(r.cloud.has()), 1)
+		want(r, "load balancers when it is alone again", len(r.cloud.contents()), 1)
 	})
 }
 
-// TestOrphanWithoutNamespace: nothing can be said in a namespace that may be gone, so it is said about the namespace.
-func TestOrphanWithoutNamespace(t *testing.T) {
-	for _, inhabited := range []bool{false, true} {
+// TestOrphanEventIfTheNamespaceIsEmpty: if the namespace may have been deleted, the event is about the namespace,
+// because no event can be created in it.
+func TestOrphanEventIfTheNamespaceIsEmpty(t *testing.T) {
+	for _, hasServices := range []bool{false, true} {
 		inRig(t, func(r *rig) {
 			r.start(1)
 			r.stop()
-			r.recorder = true
-			r.orphan()
+			r.recordToCluster = true
+			r.addOrphan()
 			about, where := "Namespace shop", "default"
-			if inhabited {
+			if hasServices {
 				r.addService("web")
 				about, where = "Service lost", "shop"
 			}

@@ -11,49 +11,48 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// progress is what was written for one Service, in one look or in several that follow each other directly, towards one
-// desired state.
-type progress struct {
+// writeProgress contains the writes for one Service and one desired state, in one reconciliation or in several that
+// follow each other directly.
+type writeProgress struct {
 	service  *corev1.Service
 	machines []string
-	// left counts by operation, for each one that was written, how many of the same text the plan had that were not
+	// remaining contains, for each operation that was written, the number of equal operations in the plan that were not
 	// written yet.
-	left map[string]int
+	remaining map[string]int
 }
 
-// towards returns the progress towards a desired state: none when that is another one than before.
-func (p *progress) towards(service *corev1.Service, machines []string) *progress {
+// forDesired returns the progress for a desired state. It is empty if the desired state has changed.
+func (p *writeProgress) forDesired(service *corev1.Service, machines []string) *writeProgress {
 	if p == nil || !cloud.SameDesired(p.service, service) || !slices.Equal(p.machines, machines) {
-		return &progress{service: service, machines: machines, left: map[string]int{}}
+		return &writeProgress{service: service, machines: machines, remaining: map[string]int{}}
 	}
 	return p
 }
 
-// check returns an error when the plan contains a write that was made already.
-func (p *progress) check(plan cloud.Plan) error {
-	needed := countOf(plan)
+// check returns an error if the plan contains an operation that was already written.
+func (p *writeProgress) check(plan cloud.Plan) error {
+	needed := countWrites(plan)
 	for _, operation := range plan {
 		text := operation.String()
-		if left, written := p.left[text]; written && needed[text] > left {
+		if remaining, written := p.remaining[text]; written && needed[text] > remaining {
 			return fmt.Errorf("the cloud does not keep what is written: %q was written and is needed again, with %d "+
-				"writes in all; "+
-				"it is retried automatically; if the problem persists, look for another program that changes the "+
-				"object, or ask the cloud's support", text, len(plan))
+				"writes in all; it is retried automatically; if the problem persists, look for another program that "+
+				"changes the object, or ask the cloud's support", text, len(plan))
 		}
 	}
 	return nil
 }
 
-// note records the writes that were made of a plan.
-func (p *progress) note(plan, written cloud.Plan) {
-	needed := countOf(plan)
-	for text, times := range countOf(written) {
-		p.left[text] = needed[text] - times
+// record records the operations of a plan that were written.
+func (p *writeProgress) record(plan, written cloud.Plan) {
+	needed := countWrites(plan)
+	for text, times := range countWrites(written) {
+		p.remaining[text] = needed[text] - times
 	}
 }
 
-// countOf is how often a plan contains each operation.
-func countOf(plan cloud.Plan) map[string]int {
+// countWrites counts how often a plan contains each operation.
+func countWrites(plan cloud.Plan) map[string]int {
 	counts := map[string]int{}
 	for _, operation := range plan {
 		counts[operation.String()]++
@@ -61,8 +60,8 @@ func countOf(plan cloud.Plan) map[string]int {
 	return counts
 }
 
-// errMore asks for the next look at once.
-func errMore() error {
+// errMoreWrites returns the error with which the next reconciliation follows at once.
+func errMoreWrites() error {
 	return api.NewRetryError("there is more to be written than one look at a Service may; it goes on at once",
 		time.Millisecond)
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// TestNodesJoinDuringALongPlan: a plan that needs several looks becomes longer because nodes join. Nothing is wrong
-// with the cloud, and all is written.
-func TestNodesJoinDuringALongPlan(t *testing.T) {
+// TestNodesAddedDuringALongPlan: if a plan needs several reconciliations and becomes longer because nodes are added,
+// all of it is written, and no failure is reported.
+func TestNodesAddedDuringALongPlan(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.cloud.oneByOne = true
-		r.serve(2)
-		r.cloud.done()
+		r.startWithService(2)
+		r.cloud.takeWrites()
 		writes := 0
-		r.cloud.set(func(p *plain) {
-			p.during = func() {
-				if writes++; writes <= maxWrites { // so that the second plan is longer than the first
+		r.cloud.set(func(p *fakeCloud) {
+			p.onWrite = func() {
+				if writes++; writes <= maxWrites { // the second plan is longer than the first
 					r.addNode(fmt.Sprintf("late-%d", writes))
 				}
 			}
@@ -31,31 +31,31 @@ func TestNodesJoinDuringALongPlan(t *testing.T) {
 			r.addNode(fmt.Sprintf("n-%d", i))
 		}
 		<-time.After(time.Minute)
-		wantList(r, "events", failuresOf(r.toldInFull()))
-		want(r, "machines", len(strings.Fields(r.cloud.has()["web"]))-len(strings.Fields("80/TCP to 30080 on")),
+		wantList(r, "events", failuresOf(r.fullEvents()))
+		want(r, "machines", len(strings.Fields(r.cloud.contents()["web"]))-len(strings.Fields("80/TCP to 30080 on")),
 			2+2*maxWrites+5)
-		want(r, "writes", len(r.cloud.done()), 2*maxWrites+5)
+		want(r, "writes", len(r.cloud.takeWrites()), 2*maxWrites+5)
 	})
 }
 
-// TestCloudThatForgets: a write that is needed again right after it was made is reported, and made again only after a
-// pause, whether the plan fits into one look or not.
-func TestCloudThatForgets(t *testing.T) {
+// TestCloudThatDropsUpdates: a write that is necessary again directly after it was made is reported, and made again
+// only after a pause, with short and with long plans.
+func TestCloudThatDropsUpdates(t *testing.T) {
 	for name, nodes := range map[string]int{"a short plan": 1, "a long plan": maxWrites + 5} {
 		t.Run(name, func(t *testing.T) {
 			inRig(t, func(r *rig) {
-				r.cloud.oneByOne, r.cloud.forgetful = true, true
-				r.serve(2)
-				r.cloud.done()
+				r.cloud.oneByOne, r.cloud.dropsUpdates = true, true
+				r.startWithService(2)
+				r.cloud.takeWrites()
 				for i := range nodes {
 					r.addNode(fmt.Sprintf("n-%02d", i))
 				}
-				r.settle()
-				told := failuresOf(r.toldInFull())
-				if len(told) != 1 || !strings.Contains(told[0], `does not keep what is written: "update load balancer web: vm-n-00 is added" was written and is needed again`) {
-					r.Errorf("events %q", told)
+				r.waitForSync()
+				failures := failuresOf(r.fullEvents())
+				if len(failures) != 1 || !strings.Contains(failures[0], `does not keep what is written: "update load balancer web: vm-n-00 is added" was written and is needed again`) {
+					r.Errorf("events %q", failures)
 				}
-				if writes := r.cloud.done(); len(writes) == 0 || len(writes) > 2*maxWrites {
+				if writes := r.cloud.takeWrites(); len(writes) == 0 || len(writes) > 2*maxWrites {
 					r.Errorf("%d writes within seconds: %q", len(writes), writes)
 				}
 			})
@@ -63,38 +63,38 @@ func TestCloudThatForgets(t *testing.T) {
 	}
 }
 
-// TestCloudThatForgetsADeletion: the same for the writes of a deletion that takes several looks. It goes on once the
-// cloud keeps them.
-func TestCloudThatForgetsADeletion(t *testing.T) {
+// TestCloudThatDropsDeletions: the same is true for a deletion that needs several reconciliations. It continues when
+// the writes have an effect.
+func TestCloudThatDropsDeletions(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.serve(2)
-		r.cloud.set(func(p *plain) {
-			p.forgetful = true
+		r.startWithService(2)
+		r.cloud.set(func(p *fakeCloud) {
+			p.dropsUpdates = true
 			for _, balancer := range p.balancers {
 				balancer.parts = maxWrites + 5
 			}
 		})
-		r.toldInFull()
-		r.cloud.done()
+		r.fullEvents()
+		r.cloud.takeWrites()
 		r.deleteService("web")
-		r.settle()
-		told := failuresOf(r.toldInFull())
+		r.waitForSync()
+		failures := failuresOf(r.fullEvents())
 		const again = `"delete load balancer web: a part" was written and is needed again`
-		if len(told) != 1 || !strings.Contains(told[0], again) {
-			r.Errorf("events %q", told)
+		if len(failures) != 1 || !strings.Contains(failures[0], again) {
+			r.Errorf("events %q", failures)
 		}
-		if writes := r.cloud.done(); len(writes) == 0 || len(writes) > 2*maxWrites {
+		if writes := r.cloud.takeWrites(); len(writes) == 0 || len(writes) > 2*maxWrites {
 			r.Errorf("%d writes within seconds", len(writes))
 		}
-		r.cloud.set(func(p *plain) { p.forgetful = false })
+		r.cloud.set(func(p *fakeCloud) { p.dropsUpdates = false })
 		<-time.After(time.Hour)
-		wantList(r, "failures", failuresOf(r.toldInFull()))
-		want(r, "load balancers", len(r.cloud.has()), 0)
+		wantList(r, "failures", failuresOf(r.fullEvents()))
+		want(r, "load balancers", len(r.cloud.contents()), 0)
 	})
 }
 
-// TestProgress: what counts as written and needed again.
-func TestProgress(t *testing.T) {
+// TestWriteProgress: check returns an error for operations that are necessary again after they were written.
+func TestWriteProgress(t *testing.T) {
 	twin, other := cloud.Operation{Verb: cloud.Delete, Kind: "part", Name: "twin"}, cloud.Operation{Verb: cloud.Create,
 		Kind: "part", Name: "other"}
 	web, changed := &corev1.Service{}, &corev1.Service{}
@@ -105,7 +105,7 @@ func TestProgress(t *testing.T) {
 		machines []string
 		written  int
 		now      cloud.Plan
-		kept     bool
+		ok       bool
 	}{
 		"all is kept":                         {web, []string{"vm-a"}, 2, cloud.Plan{other}, true},
 		"one of two that look alike is left":  {web, []string{"vm-a"}, 1, cloud.Plan{twin, other}, true},
@@ -118,17 +118,17 @@ func TestProgress(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			var none *progress
-			done := none.towards(web, []string{"vm-a"})
-			done.note(before, before.Begin(tt.written))
-			if err := done.towards(tt.service, tt.machines).check(tt.now); (err == nil) != tt.kept {
-				t.Errorf("error %v, want one: %v", err, !tt.kept)
+			var none *writeProgress
+			progress := none.forDesired(web, []string{"vm-a"})
+			progress.record(before, before.Begin(tt.written))
+			if err := progress.forDesired(tt.service, tt.machines).check(tt.now); (err == nil) != tt.ok {
+				t.Errorf("error %v, want one: %v", err, !tt.ok)
 			}
 		})
 	}
 }
 
-// failuresOf are the warnings among events.
+// failuresOf returns the warnings among events.
 func failuresOf(events []string) []string {
 	return slices.DeleteFunc(events, func(event string) bool {
 		return !strings.HasPrefix(event, corev1.EventTypeWarning)

@@ -22,26 +22,26 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 )
 
-// rig is a cluster, in virtual time, whose Services a controller serves from a plain cloud.
+// rig is a cluster in virtual time, with a controller and a fakeCloud.
 type rig struct {
 	*testing.T
-	cloud      *plain
-	cluster    *fake.Clientset
-	behaviour  cloud.LoadBalancerBehaviour
-	process    *workerpooltest.Process
-	controller *Controller
-	generation int
-	recorder   bool // events go to the cluster
+	cloud           *fakeCloud
+	cluster         *fake.Clientset
+	behaviour       cloud.LoadBalancerBehaviour
+	process         *workerpooltest.Process
+	controller      *Controller
+	generation      int
+	recordToCluster bool // events are created in the cluster
 }
 
-// driftPeriod is the one of the tests.
+// driftPeriod is the drift period in tests.
 const driftPeriod = 5 * time.Minute
 
-// inRig runs a test with nodes a and b, in a synctest bubble.
+// inRig runs a test with the nodes a and b, in a synctest bubble.
 func inRig(t *testing.T, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, cloud: newPlain(), cluster: fake.NewClientset(), process: workerpooltest.New(t),
+		r := &rig{T: t, cloud: newFakeCloud(), cluster: fake.NewClientset(), process: workerpooltest.New(t),
 			behaviour: cloud.LoadBalancerBehaviour{PollInterval: 5 * time.Second, SlowAfter: 5 * time.Minute,
 				DriftPeriod: driftPeriod, Drift: cloud.Repair}}
 		r.addNode("a")
@@ -50,7 +50,7 @@ func inRig(t *testing.T, test func(*rig)) {
 	})
 }
 
-// start begins a process with so many workers, after the one before has ended.
+// start starts a process with the given number of workers, after the previous one has ended.
 func (r *rig) start(workers int) {
 	r.Helper()
 	r.startWith(r.cloud, workers)
@@ -59,14 +59,14 @@ func (r *rig) start(workers int) {
 func (r *rig) startWith(provider cloud.LoadBalancers, workers int) {
 	r.Helper()
 	var recorder record.EventRecorder = r.process.Recorder
-	if r.recorder {
+	if r.recordToCluster {
 		recorder = nil
 	}
 	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (run func(context.Context), err error) {
-		// The library's own handler of errors sleeps until the present, which in virtual time is decades away.
-		quiet := func(context.Context, *cache.Reflector, error) {}
+		// The default handler sleeps until the current time, which is decades away in virtual time.
+		ignore := func(context.Context, *cache.Reflector, error) {}
 		if err := factory.Discovery().V1().EndpointSlices().Informer().
-			SetWatchErrorHandlerWithContext(quiet); err != nil {
+			SetWatchErrorHandlerWithContext(ignore); err != nil {
 			return nil, err
 		}
 		r.controller, err = New(Options{Provider: provider, Behaviour: r.behaviour, Client: r.cluster,
@@ -75,26 +75,27 @@ func (r *rig) startWith(provider cloud.LoadBalancers, workers int) {
 			EndpointSlices: factory.Discovery().V1().EndpointSlices()})
 		return func(ctx context.Context) { r.controller.Run(ctx, workers) }, err
 	})
-	r.settle()
+	r.waitForSync()
 }
 
 // stop ends the process.
 func (r *rig) stop() { r.process.End() }
 
-// serve begins a process with a Service that is served when it returns, and forgets what was told meanwhile.
-func (r *rig) serve(workers int) *corev1.Service {
+// startWithService starts a process, creates a Service, waits until its load balancer is ready, and discards the
+// events.
+func (r *rig) startWithService(workers int) *corev1.Service {
 	r.Helper()
 	r.start(workers)
 	web := r.addService("web")
-	r.settle()
-	r.told()
+	r.waitForSync()
+	r.events()
 	return web
 }
 
-// settle waits until all that can be done within a few seconds is done.
-func (r *rig) settle() { workerpooltest.Pass(3 * time.Second) }
+// waitForSync waits a few seconds, after which the controller is idle.
+func (r *rig) waitForSync() { workerpooltest.Pass(3 * time.Second) }
 
-// addNode lets a node join.
+// addNode creates a node.
 func (r *rig) addNode(name string) {
 	r.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: "plain://vm-" +
@@ -135,7 +136,7 @@ func (r *rig) addService(name string, changes ...func(*corev1.Service)) *corev1.
 	return created
 }
 
-// service is a Service as the cluster has it.
+// service returns a Service in the cluster.
 func (r *rig) service(name string) *corev1.Service {
 	r.Helper()
 	service, err := r.cluster.CoreV1().Services("shop").Get(r.Context(), name, metav1.GetOptions{})
@@ -155,7 +156,7 @@ func (r *rig) changeService(name string, change func(*corev1.Service)) {
 	}
 }
 
-// deleteService deletes a Service as the API server does: one with finalizers is only marked.
+// deleteService deletes a Service as the API server does: a Service with finalizers gets a deletion timestamp.
 func (r *rig) deleteService(name string) {
 	r.Helper()
 	if len(r.service(name).Finalizers) > 0 {
@@ -167,15 +168,15 @@ func (r *rig) deleteService(name string) {
 	}
 }
 
-// strip deletes a Service without regard to finalizers, as somebody does who took them away.
-func (r *rig) strip(name string) {
+// deleteIgnoringFinalizers deletes a Service as if its finalizers had been removed.
+func (r *rig) deleteIgnoringFinalizers(name string) {
 	r.Helper()
 	if err := r.cluster.CoreV1().Services("shop").Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
 		r.Fatal(err)
 	}
 }
 
-// setEndpoints makes the ready endpoints of a Service be on these nodes.
+// setEndpoints sets the nodes of the ready endpoints of a Service.
 func (r *rig) setEndpoints(name string, nodes ...string) {
 	r.Helper()
 	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name + "-1",
@@ -194,36 +195,36 @@ func (r *rig) setEndpoints(name string, nodes ...string) {
 	}
 }
 
-// told returns the events since the last time, as "Type Reason" with the messages cut off.
-func (r *rig) told() []string {
-	told := r.toldInFull()
-	for i, event := range told {
-		told[i] = strings.Join(strings.SplitN(event, " ", 3)[:2], " ")
+// events returns the events since the last call, as "Type Reason".
+func (r *rig) events() []string {
+	events := r.fullEvents()
+	for i, event := range events {
+		events[i] = strings.Join(strings.SplitN(event, " ", 3)[:2], " ")
 	}
-	return told
+	return events
 }
 
-// toldInFull returns the events since the last time, as "Type Reason Message".
-func (r *rig) toldInFull() []string { return r.process.Told() }
+// fullEvents returns the events since the last call, as "Type Reason Message".
+func (r *rig) fullEvents() []string { return r.process.Told() }
 
-// looks is how often the cloud was compared with.
-func (r *rig) looks() (looks int) {
-	r.cloud.set(func(p *plain) { looks = p.looks })
-	return looks
+// comparisons returns the number of diffs.
+func (r *rig) comparisons() (comparisons int) {
+	r.cloud.set(func(p *fakeCloud) { comparisons = p.comparisons })
+	return comparisons
 }
 
-// condition is a condition of a Service as "Status Reason", "" without.
+// condition returns a condition of a Service as "Status Reason", or "" if there is none.
 func (r *rig) condition(name, kind string) string {
 	r.Helper()
-	condition, found := find(r.service(name).Status.Conditions, kind)
+	condition, found := findCondition(r.service(name).Status.Conditions, kind)
 	if !found {
 		return ""
 	}
 	return string(condition.Status) + " " + condition.Reason
 }
 
-// kubernetesWrites are the writes of the controller to the cluster since the last time.
-func (r *rig) kubernetesWrites() []string {
+// takeKubernetesWrites returns the writes of the controller to the cluster since the last call.
+func (r *rig) takeKubernetesWrites() []string {
 	var writes []string
 	for _, action := range r.cluster.Actions() {
 		if action.GetVerb() == "patch" {
@@ -234,7 +235,7 @@ func (r *rig) kubernetesWrites() []string {
 	return writes
 }
 
-// want compares.
+// want fails the test unless the values are equal.
 func want[T comparable](r *rig, what string, got, wanted T) {
 	r.Helper()
 	if got != wanted {
@@ -242,7 +243,7 @@ func want[T comparable](r *rig, what string, got, wanted T) {
 	}
 }
 
-// wantList compares lists.
+// wantList fails the test unless the lists are equal.
 func wantList(r *rig, what string, got []string, wanted ...string) {
 	r.Helper()
 	if !slices.Equal(got, wanted) {
@@ -250,7 +251,7 @@ func wantList(r *rig, what string, got []string, wanted ...string) {
 	}
 }
 
-// addressesOf are the addresses of a status, each with its hostname, if it has one.
+// addressesOf returns the addresses in a status, each with its hostname if it has one.
 func addressesOf(status corev1.LoadBalancerStatus) []string {
 	addresses := make([]string, 0, len(status.Ingress))
 	for _, ingress := range status.Ingress {

@@ -7,42 +7,42 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// claim is what a Service and its loadBalancerClass say about who looks after it.
-type claim int
+// role is what this controller does for a Service, according to its type, class, finalizer and deletion.
+type role int
 
 const (
-	// foreign: it wants no load balancer, or one of another class. Whatever finalizer and addresses it has are not
-	// ours.
-	foreign claim = iota
-	// wanted: it is to have a load balancer of ours.
-	wanted
-	// ending: it had one, and is to have none any more.
-	ending
+	// roleUnmanaged: the Service needs no load balancer, or one of another class. Its finalizer and addresses, if it
+	// has any, are not managed.
+	roleUnmanaged role = iota
+	// roleManaged: the Service has, or gets, a managed load balancer.
+	roleManaged
+	// roleDeleting: the Service had a load balancer, and needs none any more.
+	roleDeleting
 )
 
-// claimOf says what a Service is to us.
-func claimOf(b cloud.LoadBalancerBehaviour, service *corev1.Service) claim {
-	balanced := service.Spec.Type == corev1.ServiceTypeLoadBalancer
+// roleOf returns the role of a Service.
+func roleOf(b cloud.LoadBalancerBehaviour, service *corev1.Service) role {
+	isLoadBalancer := service.Spec.Type == corev1.ServiceTypeLoadBalancer
 	switch {
-	case ofOthers(b, service):
-		return foreign
-	case balanced && service.DeletionTimestamp == nil:
-		return wanted
+	case hasOtherClass(b, service):
+		return roleUnmanaged
+	case isLoadBalancer && service.DeletionTimestamp == nil:
+		return roleManaged
 	case helpers.HasLBFinalizer(service):
-		// The class goes with the type, so of a Service that has another type now nobody can tell whose the finalizer
-		// is. The library's controller takes it as its own, too.
-		return ending
+		// When the type changes, the API server removes the class. Therefore it is not known which controller added the
+		// finalizer. The controller of k8s.io/cloud-provider deletes the load balancer in this case, too.
+		return roleDeleting
 	}
-	return foreign
+	return roleUnmanaged
 }
 
-// ofOthers says whether a Service has a load balancer of a class that is not ours.
-func ofOthers(b cloud.LoadBalancerBehaviour, service *corev1.Service) bool {
-	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && !served(b, service.Spec.LoadBalancerClass)
+// hasOtherClass reports whether a Service has a load balancer of another class.
+func hasOtherClass(b cloud.LoadBalancerBehaviour, service *corev1.Service) bool {
+	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && !classMatches(b, service.Spec.LoadBalancerClass)
 }
 
-// served says whether Services of a class are ours.
-func served(b cloud.LoadBalancerBehaviour, class *string) bool {
+// classMatches reports whether Services of a class are reconciled.
+func classMatches(b cloud.LoadBalancerBehaviour, class *string) bool {
 	if class == nil {
 		return !b.OnlyClass
 	}

@@ -11,38 +11,37 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// TestClaim: whose a Service is, by its type, its class, its finalizer, whether it is being deleted, and what is
-// configured.
-func TestClaim(t *testing.T) {
+// TestRole: the role depends on the type, the class, the finalizer, the deletion and the configuration.
+func TestRole(t *testing.T) {
 	const none, ours, theirs = "", "example.com/ours", "example.com/theirs"
-	balanced, internal := corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeClusterIP
-	everybody, only, unclassed := cloud.LoadBalancerBehaviour{Class: ours}, cloud.LoadBalancerBehaviour{Class: ours,
+	balanced, clusterIP := corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeClusterIP
+	withClass, onlyClass, noClass := cloud.LoadBalancerBehaviour{Class: ours}, cloud.LoadBalancerBehaviour{Class: ours,
 		OnlyClass: true}, cloud.LoadBalancerBehaviour{}
 	tests := map[string]struct {
 		behaviour          cloud.LoadBalancerBehaviour
 		kind               corev1.ServiceType
 		class              string
 		finalizer, deleted bool
-		want               claim
+		want               role
 	}{
-		"a new one":                                        {everybody, balanced, none, false, false, wanted},
-		"one that is known":                                {everybody, balanced, none, true, false, wanted},
-		"one that is deleted":                              {everybody, balanced, none, true, true, ending},
-		"one that is deleted, and has nothing":             {everybody, balanced, none, false, true, foreign},
-		"of our class":                                     {everybody, balanced, ours, true, false, wanted},
-		"of our class, deleted":                            {everybody, balanced, ours, true, true, ending},
-		"of another class":                                 {everybody, balanced, theirs, false, false, foreign},
-		"of another class, with the finalizer":             {everybody, balanced, theirs, true, false, foreign},
-		"of another class, deleted":                        {everybody, balanced, theirs, true, true, foreign},
-		"of another type":                                  {everybody, internal, none, false, false, foreign},
-		"of another type now":                              {everybody, internal, none, true, false, ending},
-		"of another type, deleted":                         {everybody, internal, none, true, true, ending},
-		"our class only, and it has none":                  {only, balanced, none, false, false, foreign},
-		"our class only, and it has none any more":         {only, balanced, none, true, true, foreign},
-		"our class only, and it has it":                    {only, balanced, ours, false, false, wanted},
-		"without a class of ours":                          {unclassed, balanced, none, false, false, wanted},
-		"without a class of ours, and it has one":          {unclassed, balanced, theirs, true, false, foreign},
-		"without a class of ours, and it has an empty one": {unclassed, balanced, "empty", true, false, foreign},
+		"a new one":                                        {withClass, balanced, none, false, false, roleManaged},
+		"one that is known":                                {withClass, balanced, none, true, false, roleManaged},
+		"one that is deleted":                              {withClass, balanced, none, true, true, roleDeleting},
+		"one that is deleted, and has nothing":             {withClass, balanced, none, false, true, roleUnmanaged},
+		"of our class":                                     {withClass, balanced, ours, true, false, roleManaged},
+		"of our class, deleted":                            {withClass, balanced, ours, true, true, roleDeleting},
+		"of another class":                                 {withClass, balanced, theirs, false, false, roleUnmanaged},
+		"of another class, with the finalizer":             {withClass, balanced, theirs, true, false, roleUnmanaged},
+		"of another class, deleted":                        {withClass, balanced, theirs, true, true, roleUnmanaged},
+		"of another type":                                  {withClass, clusterIP, none, false, false, roleUnmanaged},
+		"of another type now":                              {withClass, clusterIP, none, true, false, roleDeleting},
+		"of another type, deleted":                         {withClass, clusterIP, none, true, true, roleDeleting},
+		"our class only, and it has none":                  {onlyClass, balanced, none, false, false, roleUnmanaged},
+		"our class only, and it has none any more":         {onlyClass, balanced, none, true, true, roleUnmanaged},
+		"our class only, and it has it":                    {onlyClass, balanced, ours, false, false, roleManaged},
+		"without a class of ours":                          {noClass, balanced, none, false, false, roleManaged},
+		"without a class of ours, and it has one":          {noClass, balanced, theirs, true, false, roleUnmanaged},
+		"without a class of ours, and it has an empty one": {noClass, balanced, "empty", true, false, roleUnmanaged},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +59,7 @@ func TestClaim(t *testing.T) {
 			if tt.deleted {
 				service.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 			}
-			if got := claimOf(tt.behaviour, service); got != tt.want {
+			if got := roleOf(tt.behaviour, service); got != tt.want {
 				t.Errorf("claim %d, want %d", got, tt.want)
 			}
 		})

@@ -10,116 +10,117 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// selections are the node selectors of Services, and what they choose. While no Service has one they are empty, and
-// cost nothing. The zero value is ready to use; the fleet's lock guards it.
+// selections are the node selectors of Services and the targets that they select. The zero value is empty. The lock of
+// the nodeSet protects it.
 type selections struct {
-	known map[string]*selection // by the selector's text
-	of    map[string]string     // the text, by the Service's key
+	byText map[string]*selection // by the text of the selector
+	texts  map[string]string     // the text, by the key of the Service
 }
 
-// selection is what one selector chooses, for all Services that have it.
+// selection contains the targets of one selector, for all Services that have it.
 type selection struct {
 	selector labels.Selector
 	services map[string]bool // by key
-	chosen   *cloud.Targets  // nil: to be chosen
-	touched  bool            // other nodes match, since its Services were looked at
-	leaves   bool            // one of those that did does not any more
+	chosen   *cloud.Targets  // nil: not computed yet
+	changed  bool            // other nodes match since its Services were queued
+	removed  bool            // a node does not match any more
 }
 
-// selectedBy are the machines of the eligible nodes that a Service's selector chooses, nil for all. Whose selector it
-// is, is remembered before nodes are read: no change of labels after that is missed.
-func (f *fleet) selectedBy(key string, selector labels.Selector) (cloud.Targets, error) {
+// selectedTargets returns the machines of the eligible nodes that match the selector; nil matches all. The selector is
+// recorded before the nodes are read, so that no later change of labels is missed.
+func (n *nodeSet) selectedTargets(key string, selector labels.Selector) (cloud.Targets, error) {
 	if selector == nil {
-		f.unselect(key)
-		return f.targets()
+		n.removeSelector(key)
+		return n.targets()
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s := f.selections.join(key, selector)
-	targets, err := f.choose(&s.chosen, s.selector)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := n.selections.add(key, selector)
+	targets, err := n.choose(&s.chosen, s.selector)
 	if err != nil || !targets.None() {
 		return targets, err
 	}
-	all, err := f.choose(&f.chosen, labels.Everything())
+	all, err := n.choose(&n.chosen, labels.Everything())
 	return targets.Outside(all), err
 }
 
-// unselect is for a Service without a selector.
-func (f *fleet) unselect(key string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.selections.part(key)
+// removeSelector is called for a Service without a selector.
+func (n *nodeSet) removeSelector(key string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.selections.remove(key)
 }
 
-// relabelled says whether a change of a node's labels changes what a selector chooses, and whether a node leaves by it.
-// Either may be nil: what comes or goes, or becomes eligible or not, is a change for all Services.
-func (f *fleet) relabelled(before, after *corev1.Node) (differs, leaves bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.selections.known) == 0 || before == nil || after == nil || maps.Equal(before.Labels, after.Labels) ||
+// updateLabels reports whether a change of a node's labels changes the nodes of a selector, and whether a node does not
+// match any more. It ignores nodes that are added or removed, or become eligible or not: these are changes for all
+// Services.
+func (n *nodeSet) updateLabels(before, after *corev1.Node) (differs, removed bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.selections.byText) == 0 || before == nil || after == nil || maps.Equal(before.Labels, after.Labels) ||
 		!cloud.Eligible(before) || !cloud.Eligible(after) {
 		return false, false
 	}
-	for _, s := range f.selections.known {
+	for _, s := range n.selections.byText {
 		was, is := s.selector.Matches(labels.Set(before.Labels)), s.selector.Matches(labels.Set(after.Labels))
 		if was == is {
 			continue
 		}
-		s.chosen, s.touched, s.leaves = nil, true, s.leaves || was
-		differs, leaves = true, leaves || was
+		s.chosen, s.changed, s.removed = nil, true, s.removed || was
+		differs, removed = true, removed || was
 	}
-	return differs, leaves
+	return differs, removed
 }
 
-// reselected are the keys of the Services whose selectors choose other nodes than at the last time, and whether a node
-// has left by it.
-func (f *fleet) reselected() (keys []string, leaves bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, s := range f.selections.known {
-		if s.touched {
-			keys, leaves = slices.AppendSeq(keys, maps.Keys(s.services)), leaves || s.leaves
-			s.touched, s.leaves = false, false
+// takeReselected returns the keys of the Services whose selectors match other nodes since the last call, and whether a
+// node does not match any more.
+func (n *nodeSet) takeReselected() (keys []string, removed bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, s := range n.selections.byText {
+		if s.changed {
+			keys, removed = slices.AppendSeq(keys, maps.Keys(s.services)), removed || s.removed
+			s.changed, s.removed = false, false
 		}
 	}
-	return keys, leaves
+	return keys, removed
 }
 
-// changed makes everything be chosen anew.
-func (s *selections) changed() {
-	for _, one := range s.known {
+// invalidate discards the computed targets.
+func (s *selections) invalidate() {
+	for _, one := range s.byText {
 		one.chosen = nil
 	}
 }
 
-// join makes a Service one of those that have the selector.
-func (s *selections) join(key string, selector labels.Selector) *selection {
-	// No two selectors that differ have the same text, but for one that chooses nothing.
+// add records the selector of a Service.
+func (s *selections) add(key string, selector labels.Selector) *selection {
+	// Different selectors have different texts, except for the selector that matches nothing.
 	text := selector.String()
 	if text == "" && !selector.Empty() {
 		text = "nothing, ever"
 	}
-	if before, had := s.of[key]; !had || before != text {
-		s.part(key)
+	if before, had := s.texts[key]; !had || before != text {
+		s.remove(key)
 	}
-	if s.known == nil {
-		s.known, s.of = map[string]*selection{}, map[string]string{}
+	if s.byText == nil {
+		s.byText, s.texts = map[string]*selection{}, map[string]string{}
 	}
-	if s.known[text] == nil {
-		s.known[text] = &selection{selector: selector, services: map[string]bool{}}
+	if s.byText[text] == nil {
+		s.byText[text] = &selection{selector: selector, services: map[string]bool{}}
 	}
-	s.of[key], s.known[text].services[key] = text, true
-	return s.known[text]
+	s.texts[key], s.byText[text].services[key] = text, true
+	return s.byText[text]
 }
 
-// part forgets the selector of a Service, and what it chooses when nobody else has it.
-func (s *selections) part(key string) {
-	text, had := s.of[key]
+// remove removes the selector of a Service, and the selection if no other Service has it.
+func (s *selections) remove(key string) {
+	text, had := s.texts[key]
 	if !had {
 		return
 	}
-	delete(s.of, key)
-	if delete(s.known[text].services, key); len(s.known[text].services) == 0 {
-		delete(s.known, text)
+	delete(s.texts, key)
+	if delete(s.byText[text].services, key); len(s.byText[text].services) == 0 {
+		delete(s.byText, text)
 	}
 }

@@ -10,175 +10,178 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// selecting gives a Service the node selector.
-func selecting(selector string) func(*corev1.Service) {
+// withSelector sets the node selector of a Service.
+func withSelector(selector string) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Annotations = map[string]string{"plain/nodes": selector} }
 }
 
-// label gives a node this label and no other.
-func (r *rig) label(node, key, value string) {
+// labelNode replaces the labels of a node by one label.
+func (r *rig) labelNode(node, key, value string) {
 	r.Helper()
 	r.changeNode(node, func(n *corev1.Node) { n.Labels = map[string]string{key: value} })
 }
 
-// TestNodeSelector: only the nodes that match are targets, soon after their labels change, and nobody else's Service is
-// looked at.
+// TestNodeSelector: only nodes that match are targets, soon after their labels change. Services with other selectors
+// are not reconciled then.
 func TestNodeSelector(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.label("a", "pool", "web")
+		r.labelNode("a", "pool", "web")
 		r.start(2)
 		r.addService("all")
-		r.addService("other", selecting("disk=fast"))
-		r.addService("web", selecting("pool=web"))
-		r.settle()
-		want(r, "one of two", r.cloud.has()["web"], "80/TCP to 30080 on vm-a")
-		want(r, "without a selector", r.cloud.has()["all"], "80/TCP to 30080 on vm-a vm-b")
+		r.addService("other", withSelector("disk=fast"))
+		r.addService("web", withSelector("pool=web"))
+		r.waitForSync()
+		want(r, "one of two", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a")
+		want(r, "without a selector", r.cloud.contents()["all"], "80/TCP to 30080 on vm-a vm-b")
 
-		r.cloud.done()
-		r.told()
-		looks := r.looks()
-		r.addNode("c") // for all, but nothing for this one
-		r.settle()
-		want(r, "looks because a node joined, and once more after the write", r.looks()-looks, 4)
-		wantList(r, "writes", r.cloud.done(), "update load balancer all: [vm-a vm-b] becomes [vm-a vm-b vm-c]")
+		r.cloud.takeWrites()
+		r.events()
+		comparisons := r.comparisons()
+		r.addNode("c") // a target of "all", but not of "web"
+		r.waitForSync()
+		want(r, "looks because a node joined, and once more after the write", r.comparisons()-comparisons, 4)
+		wantList(r, "writes", r.cloud.takeWrites(), "update load balancer all: [vm-a vm-b] becomes [vm-a vm-b vm-c]")
 
-		r.label("b", "pool", "web")
-		<-time.After(joinWindow / 2)
-		r.label("c", "pool", "web")
-		wantList(r, "before the window is over", r.cloud.done())
-		r.settle()
-		wantList(r, "two that match now", r.cloud.done(), "update load balancer web: [vm-a] becomes [vm-a vm-b vm-c]")
+		r.labelNode("b", "pool", "web")
+		<-time.After(addWindow / 2)
+		r.labelNode("c", "pool", "web")
+		wantList(r, "before the window is over", r.cloud.takeWrites())
+		r.waitForSync()
+		wantList(r, "two that match now", r.cloud.takeWrites(),
+			"update load balancer web: [vm-a] becomes [vm-a vm-b vm-c]")
 
-		r.label("a", "pool", "db")
-		<-time.After(leaveWindow + time.Millisecond)
-		wantList(r, "one that does not any more", r.cloud.done(),
+		r.labelNode("a", "pool", "db")
+		<-time.After(removeWindow + time.Millisecond)
+		wantList(r, "one that does not any more", r.cloud.takeWrites(),
 			"update load balancer web: [vm-a vm-b vm-c] becomes [vm-b vm-c]")
 
-		looks = r.looks()
-		r.label("a", "pool", "queue")
+		comparisons = r.comparisons()
+		r.labelNode("a", "pool", "queue")
 		r.changeNode("b", func(n *corev1.Node) { n.Labels["zone"] = "2" })
-		r.settle()
-		want(r, "looks because of labels that concern nobody", r.looks()-looks, 0)
+		r.waitForSync()
+		want(r, "looks because of labels that concern nobody", r.comparisons()-comparisons, 0)
 
-		r.changeService("web", selecting("zone=2"))
-		r.settle()
-		wantList(r, "another selector", r.cloud.done(), "update load balancer web: [vm-b vm-c] becomes [vm-b]")
+		r.changeService("web", withSelector("zone=2"))
+		r.waitForSync()
+		wantList(r, "another selector", r.cloud.takeWrites(), "update load balancer web: [vm-b vm-c] becomes [vm-b]")
 		r.changeService("web", func(s *corev1.Service) { s.Annotations = nil })
-		r.settle()
-		wantList(r, "none any more", r.cloud.done(), "update load balancer web: [vm-b] becomes [vm-a vm-b vm-c]")
-		looks = r.looks()
-		r.label("b", "zone", "3")
-		r.settle()
-		want(r, "looks because of what nobody selects any more", r.looks()-looks, 0)
+		r.waitForSync()
+		wantList(r, "none any more", r.cloud.takeWrites(), "update load balancer web: [vm-b] becomes [vm-a vm-b vm-c]")
+		comparisons = r.comparisons()
+		r.labelNode("b", "zone", "3")
+		r.waitForSync()
+		want(r, "looks because of what nobody selects any more", r.comparisons()-comparisons, 0)
 
 		for _, name := range []string{"all", "other", "web"} {
 			r.deleteService(name)
 		}
-		r.settle()
-		want(r, "remembered", fmt.Sprint(r.controller.fleet.selections), "{map[] map[]}")
+		r.waitForSync()
+		want(r, "remembered", fmt.Sprint(r.controller.nodeSet.selections), "{map[] map[]}")
 	})
 }
 
-// TestNoNodeMatches: the nodes stay as they are, and the owner hears of it, until one matches.
+// TestNoNodeMatches: if no node matches, the targets do not change, and an event reports it.
 func TestNoNodeMatches(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.start(1)
-		r.addService("web", selecting("pool=web"))
-		r.settle()
-		want(r, "a new one", r.cloud.has()["web"], "80/TCP to 30080 on ")
+		r.addService("web", withSelector("pool=web"))
+		r.waitForSync()
+		want(r, "a new one", r.cloud.contents()["web"], "80/TCP to 30080 on ")
 		want(r, "condition", r.condition("web", "LoadBalancerTargetsComplete"), "False NoNodeMatches")
-		wantList(r, "events", r.told(), "Warning NoNodeMatches", "Normal EnsuringLoadBalancer",
+		wantList(r, "events", r.events(), "Warning NoNodeMatches", "Normal EnsuringLoadBalancer",
 			"Normal EnsuredLoadBalancer")
-		r.label("a", "pool", "web")
-		r.settle()
-		want(r, "one matches", r.cloud.has()["web"], "80/TCP to 30080 on vm-a")
+		r.labelNode("a", "pool", "web")
+		r.waitForSync()
+		want(r, "one matches", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a")
 		want(r, "condition", r.condition("web", "LoadBalancerTargetsComplete"), "True AsWanted")
-		r.told()
-		r.label("a", "pool", "db")
-		r.settle()
-		want(r, "none any more", r.cloud.has()["web"], "80/TCP to 30080 on vm-a")
+		r.events()
+		r.labelNode("a", "pool", "db")
+		r.waitForSync()
+		want(r, "none any more", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a")
 		<-time.After(time.Hour)
-		wantList(r, "events", r.told(), "Warning NoNodeMatches")
+		wantList(r, "events", r.events(), "Warning NoNodeMatches")
 		r.deleteNode("a")
 		r.deleteNode("b")
-		r.settle()
-		want(r, "no node is left at all", r.cloud.has()["web"], "80/TCP to 30080 on ")
+		r.waitForSync()
+		want(r, "no node is left at all", r.cloud.contents()["web"], "80/TCP to 30080 on ")
 		want(r, "condition", r.condition("web", "LoadBalancerTargetsComplete"), "False UnAvailableLoadBalancer")
 	})
 }
 
-// TestSelectorThatCannotBeUsed: nobody knows which nodes are meant, so they stay.
-func TestSelectorThatCannotBeUsed(t *testing.T) {
+// TestInvalidSelector: with an invalid selector, the targets do not change.
+func TestInvalidSelector(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.label("a", "pool", "web")
+		r.labelNode("a", "pool", "web")
 		r.start(1)
-		r.addService("web", selecting("pool=web"))
-		r.settle()
-		r.changeService("web", selecting("pool in"))
-		r.label("b", "pool", "web")
+		r.addService("web", withSelector("pool=web"))
+		r.waitForSync()
+		r.changeService("web", withSelector("pool in"))
+		r.labelNode("b", "pool", "web")
 		r.addNode("c")
-		r.settle()
-		want(r, "which nodes is not known", r.cloud.has()["web"], "80/TCP to 30080 on vm-a")
+		r.waitForSync()
+		want(r, "which nodes is not known", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a")
 		r.changeService("web", func(s *corev1.Service) {
 			s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 		})
 		r.setEndpoints("web", "b")
-		r.settle()
-		want(r, "with policy Local", r.cloud.has()["web"], "80/TCP to 30080 on vm-a")
-		r.changeService("web", selecting("pool=web"))
-		r.settle()
-		want(r, "mended", r.cloud.has()["web"], "80/TCP to 30080 on vm-b")
+		r.waitForSync()
+		want(r, "with policy Local", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a")
+		r.changeService("web", withSelector("pool=web"))
+		r.waitForSync()
+		want(r, "mended", r.cloud.contents()["web"], "80/TCP to 30080 on vm-b")
 	})
 }
 
-// TestNodeSelectorAndLocal: a target matches, and has a ready endpoint.
+// TestNodeSelectorAndLocal: with the policy Local, a target matches the selector and has a ready endpoint.
 func TestNodeSelectorAndLocal(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.addNode("c")
-		r.label("a", "pool", "web")
-		r.label("b", "pool", "web")
+		r.labelNode("a", "pool", "web")
+		r.labelNode("b", "pool", "web")
 		r.start(1)
 		r.setEndpoints("web", "b", "c")
-		r.addService("web", selecting("pool=web"), func(s *corev1.Service) {
+		r.addService("web", withSelector("pool=web"), func(s *corev1.Service) {
 			s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 		})
-		r.settle()
-		want(r, "both", r.cloud.has()["web"], "80/TCP to 30080 on vm-b")
-		r.told()
+		r.waitForSync()
+		want(r, "both", r.cloud.contents()["web"], "80/TCP to 30080 on vm-b")
+		r.events()
 		r.setEndpoints("web", "c")
-		r.settle()
-		want(r, "no node with an endpoint matches", r.cloud.has()["web"], "80/TCP to 30080 on vm-b")
-		wantList(r, "events", r.told(), "Warning NoNodeMatches")
+		r.waitForSync()
+		want(r, "no node with an endpoint matches", r.cloud.contents()["web"], "80/TCP to 30080 on vm-b")
+		wantList(r, "events", r.events(), "Warning NoNodeMatches")
 		r.setEndpoints("web")
-		r.settle()
-		wantList(r, "events without any endpoint", r.told(), "Warning NoReadyEndpoints")
+		r.waitForSync()
+		wantList(r, "events without any endpoint", r.events(), "Warning NoReadyEndpoints")
 	})
 }
 
-// TestSelectionsAreShared: a selector is evaluated once, however many Services have it, and anew when labels change.
+// TestSelectionsAreShared: the targets of a selector are computed once for all Services that have it, and again when
+// labels change.
 func TestSelectionsAreShared(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.label("a", "pool", "web")
+		r.labelNode("a", "pool", "web")
 		r.start(2)
 		for i := range 20 {
-			r.addService(fmt.Sprintf("web-%02d", i), selecting([]string{"pool=web", "pool in (web)"}[i%2]))
+			r.addService(fmt.Sprintf("web-%02d", i), withSelector([]string{"pool=web", "pool in (web)"}[i%2]))
 		}
-		r.settle()
-		f := r.controller.fleet
-		want(r, "selections", len(f.selections.known), 2)
-		r.label("b", "pool", "web")
-		r.settle()
-		for name, has := range r.cloud.has() {
+		r.waitForSync()
+		f := r.controller.nodeSet
+		want(r, "selections", len(f.selections.byText), 2)
+		r.labelNode("b", "pool", "web")
+		r.waitForSync()
+		for name, has := range r.cloud.contents() {
 			want(r, name, has, "80/TCP to 30080 on vm-a vm-b")
 		}
-		if keys, _ := f.reselected(); len(keys) > 0 {
+		if keys, _ := f.takeReselected(); len(keys) > 0 {
 			t.Errorf("%q are still to be looked at", keys)
 		}
 	})
 }
 
-// TestSelectorsOfOneText are one selection, and one that chooses nothing is another than one that chooses everything.
-func TestSelectorsOfOneText(t *testing.T) {
+// TestEqualSelectorsAreOneSelection: selectors with the same requirements are one selection. A selector that matches
+// nothing differs from one that matches everything.
+func TestEqualSelectorsAreOneSelection(t *testing.T) {
 	var s selections
 	web, err := labels.Parse("pool=web,zone!=2")
 	if err != nil {
@@ -188,17 +191,17 @@ func TestSelectorsOfOneText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.join("a", web) != s.join("b", same) {
+	if s.add("a", web) != s.add("b", same) {
 		t.Error("the same in another order is another selection")
 	}
-	if s.join("c", labels.Everything()) == s.join("d", labels.Nothing()) {
+	if s.add("c", labels.Everything()) == s.add("d", labels.Nothing()) {
 		t.Error("everything and nothing are the same")
 	}
-	s.join("a", labels.Nothing())
-	s.part("b")
-	s.part("b")
+	s.add("a", labels.Nothing())
+	s.remove("b")
+	s.remove("b")
 	var left []string
-	for text, one := range s.known {
+	for text, one := range s.byText {
 		left = append(left, fmt.Sprintf("%q of %d", text, len(one.services)))
 	}
 	slices.Sort(left)
@@ -207,12 +210,12 @@ func TestSelectorsOfOneText(t *testing.T) {
 	}
 }
 
-// TestLibrarySelectsNodes as the controller does.
+// TestLibrarySelectsNodes: the Library selects the same nodes as the controller.
 func TestLibrarySelectsNodes(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.label("b", "pool", "web")
+		r.labelNode("b", "pool", "web")
 		l := NewLibrary(r.cloud, r.behaviour, r.process.Recorder)
-		web := r.addService("web", selecting("pool=web"))
+		web := r.addService("web", withSelector("pool=web"))
 		tests := []struct {
 			selector, has string
 		}{
@@ -221,11 +224,11 @@ func TestLibrarySelectsNodes(t *testing.T) {
 			{"pool=db", "80/TCP to 30080 on vm-a vm-b"}, {"pool", "80/TCP to 30080 on vm-b"},
 		}
 		for _, tt := range tests {
-			selecting(tt.selector)(web)
-			if _, err := l.EnsureLoadBalancer(t.Context(), "", web, r.nodesOf()); err != nil {
+			withSelector(tt.selector)(web)
+			if _, err := l.EnsureLoadBalancer(t.Context(), "", web, r.listNodes()); err != nil {
 				t.Fatal(err)
 			}
-			want(r, tt.selector, r.cloud.has()["web"], tt.has)
+			want(r, tt.selector, r.cloud.contents()["web"], tt.has)
 		}
 	})
 }

@@ -14,224 +14,227 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// cause is why something is written.
+// cause is the reason for a write.
 type cause string
 
 // The causes, which are also values of a metric's label.
 const (
-	causeService cause = "service" // the Service is new or another one now, or the process is
-	causeNodes   cause = "nodes"   // only its targets are others
+	causeService cause = "service" // the Service or the process is new, or the Service changed
+	causeNodes   cause = "nodes"   // only the targets changed
 	causeDrift   cause = "drift"   // nothing has changed in Kubernetes
-	causeRemoval cause = "removal" // it is to have no load balancer any more
+	causeRemoval cause = "removal" // the Service needs no load balancer any more
 )
 
-// memory is what is known of one Service besides what Kubernetes and the cloud have. Nothing in it is needed after a
-// restart: it keeps events from being repeated, and says what is new. Who holds its lock works on the Service.
-type memory struct {
+// serviceState is the state of one Service in this process, in addition to the objects in Kubernetes and in the cloud.
+// Nothing in it is needed after a restart: it prevents repeated events, and shows which input has changed. The holder
+// of the lock reconciles the Service.
+type serviceState struct {
 	sync.Mutex
-	knowledge
-	facts atomic.Pointer[facts] // for whoever does not hold the lock
+	lifetimeState
+	snapshot atomic.Pointer[snapshot] // can be read without the lock
 }
 
-// knowledge is all that is forgotten when nothing of the Service is left.
-type knowledge struct {
-	effort
+// lifetimeState is the state that is discarded when the cloud has no objects of the Service any more.
+type lifetimeState struct {
+	syncState
 
-	service  *corev1.Service // as it was last seen to want a load balancer; nil: never
-	machines []string        // that its traffic was to go to then
-	joining  []string        // those of nodes without a network
-	partial  bool            // whether that was not known to be all
-	settled  bool            // nothing differed with these, but for what was refused
-	refused  string          // why something was
-	cause    cause
-	written  *written // what the cache may not show yet
+	service    *corev1.Service // the latest version that needed a load balancer; nil: never
+	machines   []string        // its targets then
+	joining    []string        // machines of nodes without a network then
+	incomplete bool            // the targets were incomplete then
+	inSync     bool            // nothing differed then, except what was refused
+	refused    string          // why something was refused; "" if nothing was
+	cause      cause
+	lastWrite  *writtenService // the cache may not contain it yet
 
-	foreign   bool // it has a loadBalancerClass of others, or had one when its type was another
-	abandoned bool // it is not ours, and the cloud has something of it that is
-	elsewhere bool // the provider said that others make its load balancer
+	otherClass           bool // it has the loadBalancerClass of another controller, or had one before its type changed
+	hasLeftovers         bool // it is not managed, and the cloud has managed objects of it
+	implementedElsewhere bool // the provider returned cloudprovider.ImplementedElsewhere
 
-	notices []cloud.Notice // those that the owner was told
-	offered []cloud.Notice // those of them that came from the provider
-	noticed bool           // in the latest look, so that the notices are those of now
-	repair  repair
-	health  string    // what is known about the health of targets
-	leftOut time.Time // since when a target is not usable; zero: all are
+	notices         []cloud.Notice // the latest notices, which have been reported
+	providerNotices []cloud.Notice // those of them that the provider returned
+	noticesKnown    bool           // the notices have been computed
+	repair          repair
+	health          string    // of the targets, as a sentence
+	leftOutSince    time.Time // the time since which a target is not usable; zero: all are
 }
 
-// effort is what has happened since the load balancer was last as it should be.
-type effort struct {
-	ensuring  bool     // the owner was told that its load balancer is being made or changed
-	changed   bool     // something was written
-	removing  bool     // the owner was told that it is being deleted
-	handsOver string   // what the owner is told instead, once it is left to others; "" when it is deleted
-	left      []string // what the owner is told that the writes of a deletion have left in the cloud
-	repairing bool     // something differs that is not the owner's doing
-	drift     string   // what
+// syncState is the state that is discarded when the load balancer is in sync.
+type syncState struct {
+	ensuring     bool     // an event reported the creation or the update
+	written      bool     // there was a write
+	deleting     bool     // an event reported the deletion
+	retains      string   // the message if the load balancer is retained; "" if it is deleted
+	left         []string // messages about the objects that a deletion left in the cloud
+	drifted      bool     // there is drift
+	driftSummary string   // the plan that reverts it, as one line
 
 	wait       wait
-	told       map[string]telling // by reason
-	unfinished *progress          // of a look that made as many writes as it may; the next look follows at once
-	message    string             // what is waited for, or why it goes on no further; "" when nothing
+	events     map[string]sentEvent // the latest events, by reason
+	unfinished *writeProgress       // the writes of a reconciliation that reached maxWrites
+	message    string               // why the load balancer is not ready; "" if it is
 	failure    failure
 }
 
-// facts are what a memory tells about its Service while somebody works on it. They are never changed.
-type facts struct {
-	uid       types.UID // of the Service that wants, or wanted, a load balancer
-	state     string    // the cloud's word for the load balancer
-	targets   int
-	repairing bool
+// snapshot is the part of the state that metrics and garbage collection read while the Service is being reconciled. It
+// is never changed, only replaced.
+type snapshot struct {
+	uid     types.UID // of the Service that needs or needed a load balancer
+	state   string    // the cloud's state of the load balancer
+	targets int
+	drifted bool
 }
 
-// wait is what is waited for: that something serves, or that it is gone.
+// wait is the object that is not ready or not deleted yet, and the time since then.
 type wait struct {
-	object string
-	going  bool
-	since  time.Time
+	object   string
+	deleting bool
+	since    time.Time
 }
 
-// failure is the latest one that the owner was told, and for how long the same is not told again.
+// failure is the latest failure that an event reported, and the time in which the same failure is not reported again.
 type failure struct {
 	text  string
 	at    time.Time
 	pause time.Duration
 }
 
-// repair is what was put right last, and how often in a row it was the same.
+// repair is the latest repair of drift, and the number of times that it was the same in a row.
 type repair struct {
-	what  string
-	times int
+	summary string
+	times   int
 }
 
-// telling is an event about a Service's load balancer.
-type telling struct {
-	object string // what it was about, so that another one is told again
+// sentEvent is an event about the load balancer of a Service.
+type sentEvent struct {
+	object string // the object in the cloud; a different one is reported again
 	at     time.Time
 }
 
-// causeOf says why something may differ for a wish, whose traffic is to go to these machines, and of which something is
-// refused, "" for nothing. It remembers wish and machines. What was refused, and is not any more, is still the
-// Service's wish.
-func (m *memory) causeOf(w wish, machines []string, refused string) cause {
-	same := m.service != nil && cloud.SameDesired(m.service, w.service) && (m.refused == "" || m.refused == refused)
-	targets := slices.Equal(m.machines, machines) && slices.Equal(m.joining, w.targets.Joining) &&
-		m.partial == w.targets.Incomplete
+// updateCause records the request and its machines, and returns the cause of differences: what changed since the last
+// reconciliation. Refused is the reason why something is refused, or "". If something was refused before and is not
+// refused any more, the cause is the Service.
+func (s *serviceState) updateCause(req request, machines []string, refused string) cause {
+	same := s.service != nil && cloud.SameDesired(s.service, req.service) && (s.refused == "" || s.refused == refused)
+	targets := slices.Equal(s.machines, machines) && slices.Equal(s.joining, req.targets.Joining) &&
+		s.incomplete == req.targets.Incomplete
 	switch {
-	case same && targets && (m.settled || m.cause == causeDrift):
-		m.cause = causeDrift
-	case same && (m.settled || m.cause == causeNodes || m.cause == causeDrift):
-		m.cause = causeNodes
+	case same && targets && (s.inSync || s.cause == causeDrift):
+		s.cause = causeDrift
+	case same && (s.inSync || s.cause == causeNodes || s.cause == causeDrift):
+		s.cause = causeNodes
 	default:
-		m.cause = causeService
-		m.forgive()
+		s.cause = causeService
+		s.clearDrift()
 	}
-	m.settled = m.settled && m.cause == causeDrift
-	m.service, m.machines, m.joining, m.partial = w.service, machines, w.targets.Joining, w.targets.Incomplete
-	return m.cause
+	s.inSync = s.inSync && s.cause == causeDrift
+	s.service, s.machines, s.joining, s.incomplete = req.service, machines, req.targets.Joining, req.targets.Incomplete
+	return s.cause
 }
 
-// seen remembers how things are, for metrics, and since when a target is left out.
-func (m *memory) seen(service *corev1.Service, found cloud.Comparison) {
-	m.health = found.Health
+// observe records the comparison for metrics, and the time since which a target is not usable.
+func (s *serviceState) observe(service *corev1.Service, found cloud.Comparison) {
+	s.health = found.Health
 	leftOut := found.LeftOut || slices.ContainsFunc(found.Notices, func(one cloud.Notice) bool {
 		return one.Topic == cloud.Nodes
 	})
 	if !leftOut {
-		m.leftOut = time.Time{}
-	} else if m.leftOut.IsZero() {
-		m.leftOut = time.Now()
+		s.leftOutSince = time.Time{}
+	} else if s.leftOutSince.IsZero() {
+		s.leftOutSince = time.Now()
 	}
-	differs := m.repairing || (m.cause == causeDrift && len(found.Plan) > 0)
-	m.facts.Store(&facts{uid: service.UID, state: cmp.Or(found.State, "none"), targets: len(found.Machines),
-		repairing: differs})
+	differs := s.drifted || (s.cause == causeDrift && len(found.Plan) > 0)
+	s.snapshot.Store(&snapshot{uid: service.UID, state: cmp.Or(found.State, "none"), targets: len(found.Machines),
+		drifted: differs})
 }
 
-// leaves records what a write that succeeded has left in the cloud.
-func (m *memory) leaves(tried cloud.Attempt) {
-	if tried.Err == nil && tried.Leaves != "" && !slices.Contains(m.left, tried.Leaves) {
-		m.left = append(m.left, tried.Leaves)
+// recordLeft records the objects that a successful write left in the cloud.
+func (s *serviceState) recordLeft(tried cloud.Attempt) {
+	if tried.Err == nil && tried.Leaves != "" && !slices.Contains(s.left, tried.Leaves) {
+		s.left = append(s.left, tried.Leaves)
 	}
 }
 
-// wrote remembers that something was written.
-func (m *memory) wrote() { m.changed, m.settled = true, false }
+// recordWrite records that there was a write.
+func (s *serviceState) recordWrite() { s.written, s.inSync = true, false }
 
-// settle remembers that nothing differs from the wish, and that it serves.
-func (m *memory) settle(service *corev1.Service, found cloud.Comparison) {
-	m.settled, m.refused, m.effort = true, "", effort{}
-	m.seen(service, found)
+// recordInSync records that nothing differs and that the load balancer is ready.
+func (s *serviceState) recordInSync(service *corev1.Service, found cloud.Comparison) {
+	s.inSync, s.refused, s.syncState = true, "", syncState{}
+	s.observe(service, found)
 }
 
-// unsettle is for a Service that is to have no load balancer any more.
-func (m *memory) unsettle() {
-	m.settled, m.cause = false, causeService
-	m.forgive()
+// prepareDeletion is called before the load balancer of the Service is deleted.
+func (s *serviceState) prepareDeletion() {
+	s.inSync, s.cause = false, causeService
+	s.clearDrift()
 }
 
-// forgive ends what was said about drift: what differs from now on is the owner's wish.
-func (m *memory) forgive() {
-	m.repairing, m.drift = false, ""
-	delete(m.told, reasonDrifted)
-	delete(m.told, reasonNotRepaired)
+// clearDrift discards what was reported about drift, because the Service has changed.
+func (s *serviceState) clearDrift() {
+	s.drifted, s.driftSummary = false, ""
+	delete(s.events, reasonDrifted)
+	delete(s.events, reasonNotRepaired)
 }
 
-// reset is for a Service of which nothing is left in the cloud.
-func (m *memory) reset() {
-	m.knowledge = knowledge{}
-	m.facts.Store(nil)
+// reset discards the state when the cloud has no objects of the Service any more.
+func (s *serviceState) reset() {
+	s.lifetimeState = lifetimeState{}
+	s.snapshot.Store(nil)
 }
 
-// waitedSince is since when it is waited for: since it was first seen as it is, whenever it was made.
-func (m *memory) waitedSince(w cloud.Wait) time.Time {
-	if m.wait.since.IsZero() || m.wait.object != w.Object || m.wait.going != w.Deleting {
-		m.wait = wait{object: w.Object, going: w.Deleting, since: time.Now()}
+// waitedSince returns the time at which the object was first found in this state. The time of its creation does not
+// matter.
+func (s *serviceState) waitedSince(w cloud.Wait) time.Time {
+	if s.wait.since.IsZero() || s.wait.object != w.Object || s.wait.deleting != w.Deleting {
+		s.wait = wait{object: w.Object, deleting: w.Deleting, since: time.Now()}
 	}
-	return m.wait.since
+	return s.wait.since
 }
 
-// memories are those of all Services, by a key of the caller's choice. The zero value is ready to use.
-type memories[K comparable] struct {
-	mu    sync.Mutex
-	known map[K]*memory
+// stateStore contains the states of all Services, by a key that the caller chooses. The zero value is empty.
+type stateStore[K comparable] struct {
+	mu     sync.Mutex
+	states map[K]*serviceState
 }
 
-// of returns the memory of a Service, an empty one for a new one.
-func (m *memories[K]) of(key K) *memory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.known == nil {
-		m.known = map[K]*memory{}
+// get returns the state of a Service, and creates it if there is none.
+func (s *stateStore[K]) get(key K) *serviceState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.states == nil {
+		s.states = map[K]*serviceState{}
 	}
-	if m.known[key] == nil {
-		m.known[key] = &memory{}
+	if s.states[key] == nil {
+		s.states[key] = &serviceState{}
 	}
-	return m.known[key]
+	return s.states[key]
 }
 
-// forget is for a Service of which nothing is left. It wants the Service's lock held, so that nobody works on it.
-func (m *memories[K]) forget(key K) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.known, key)
+// remove removes the state of a Service. The caller holds its lock, so that no other goroutine reconciles the Service.
+func (s *stateStore[K]) remove(key K) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.states, key)
 }
 
-// has says whether anything is known of a Service.
-func (m *memories[K]) has(key K) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.known[key] != nil
+// has reports whether there is a state of the Service.
+func (s *stateStore[K]) has(key K) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.states[key] != nil
 }
 
-// all are all that is known.
-func (m *memories[K]) all() []*memory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Collect(maps.Values(m.known))
+// all returns all states.
+func (s *stateStore[K]) all() []*serviceState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.states))
 }
 
-// keys are those of all that is known.
-func (m *memories[K]) keys() []K {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Collect(maps.Keys(m.known))
+// keys returns the keys of all states.
+func (s *stateStore[K]) keys() []K {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.states))
 }

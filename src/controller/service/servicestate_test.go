@@ -10,59 +10,59 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// TestNothingIsForgottenToBeForgotten: what is remembered of a Service is in one value, so that a new field is
-// forgotten with the others.
-func TestNothingIsForgottenToBeForgotten(t *testing.T) {
-	for field := range reflect.TypeFor[memory]().Fields() {
+// TestResetClearsAllFields: all state of a Service is in one struct, so that reset also clears new fields.
+func TestResetClearsAllFields(t *testing.T) {
+	for field := range reflect.TypeFor[serviceState]().Fields() {
 		switch field.Name {
-		case "Mutex", "knowledge", "facts":
+		case "Mutex", "lifetimeState", "snapshot":
 		default:
-			t.Errorf("memory.%s is not forgotten when nothing of a Service is left: put it into knowledge", field.Name)
+			t.Errorf("serviceState.%s is not cleared by reset: put it into lifetimeState", field.Name)
 		}
 	}
-	m := &memory{}
+	s := &serviceState{}
 	service := &corev1.Service{}
-	m.settle(service, cloud.Comparison{LeftOut: true})
-	m.cause, m.foreign, m.refused, m.noticed, m.unfinished, m.told = causeDrift, true, "SCTP", true, &progress{},
-		map[string]telling{reasonSlow: {}}
-	m.reset()
-	if !reflect.ValueOf(m.knowledge).IsZero() || m.facts.Load() != nil {
-		t.Errorf("after a reset it still knows %+v", m.knowledge)
+	s.recordInSync(service, cloud.Comparison{LeftOut: true})
+	s.cause, s.otherClass, s.refused, s.noticesKnown, s.unfinished, s.events = causeDrift, true, "SCTP", true,
+		&writeProgress{}, map[string]sentEvent{reasonSlow: {}}
+	s.reset()
+	if !reflect.ValueOf(s.lifetimeState).IsZero() || s.snapshot.Load() != nil {
+		t.Errorf("after a reset it still knows %+v", s.lifetimeState)
 	}
 }
 
-// TestSettled ends all that was said and done on the way, and keeps what the next look compares with.
-func TestSettled(t *testing.T) {
-	m := &memory{}
-	m.effort = effort{
-		ensuring: true, changed: true, removing: true, handsOver: "you", left: []string{"lb"}, repairing: true,
-		drift: "ports", wait: wait{object: "lb"}, told: map[string]telling{reasonSlow: {}}, unfinished: &progress{},
-		message: "creating", failure: failure{text: "quota"},
+// TestRecordInSync: recordInSync clears the syncState, and keeps the input for the next updateCause.
+func TestRecordInSync(t *testing.T) {
+	s := &serviceState{}
+	s.syncState = syncState{
+		ensuring: true, written: true, deleting: true, retains: "you", left: []string{"lb"}, drifted: true,
+		driftSummary: "ports", wait: wait{object: "lb"}, events: map[string]sentEvent{reasonSlow: {}},
+		unfinished: &writeProgress{},
+		message:    "creating", failure: failure{text: "quota"},
 	}
-	effort := reflect.ValueOf(m.effort)
-	for i := range effort.NumField() {
-		if effort.Field(i).IsZero() {
-			t.Errorf("effort.%s is not in this test", effort.Type().Field(i).Name)
+	fields := reflect.ValueOf(s.syncState)
+	for i := range fields.NumField() {
+		if fields.Field(i).IsZero() {
+			t.Errorf("syncState.%s is not in this test", fields.Type().Field(i).Name)
 		}
 	}
-	m.notices, m.machines, m.repair, m.refused = []cloud.Notice{{}}, []string{"vm-a"}, repair{what: "ports", times: 2},
-		"SCTP"
-	m.settle(&corev1.Service{}, cloud.Comparison{})
-	if !reflect.ValueOf(m.effort).IsZero() || !m.settled || m.refused != "" {
-		t.Errorf("settled, it remembers %+v", m.knowledge)
+	s.notices, s.machines, s.repair, s.refused = []cloud.Notice{{}}, []string{"vm-a"},
+		repair{summary: "ports", times: 2}, "SCTP"
+	s.recordInSync(&corev1.Service{}, cloud.Comparison{})
+	if !reflect.ValueOf(s.syncState).IsZero() || !s.inSync || s.refused != "" {
+		t.Errorf("settled, it remembers %+v", s.lifetimeState)
 	}
-	if m.notices == nil || m.machines == nil || m.repair.times != 2 {
-		t.Errorf("settled, it has forgotten some of %+v", m.knowledge)
+	if s.notices == nil || s.machines == nil || s.repair.times != 2 {
+		t.Errorf("settled, it has forgotten some of %+v", s.lifetimeState)
 	}
 }
 
-// TestCause: who is the reason that something differs.
-func TestCause(t *testing.T) {
+// TestUpdateCause: the cause depends on which input has changed.
+func TestUpdateCause(t *testing.T) {
 	web, other := &corev1.Service{}, &corev1.Service{}
 	other.Annotations = map[string]string{"changed": "yes"}
 	one, two := []string{"vm-a"}, []string{"vm-a", "vm-b"}
 	tests := map[string]struct {
-		settled  bool
+		inSync   bool
 		cause    cause
 		service  *corev1.Service
 		machines []string
@@ -81,39 +81,39 @@ func TestCause(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			m := &memory{}
-			m.service, m.machines, m.settled, m.cause = web, one, tt.settled, tt.cause
+			s := &serviceState{}
+			s.service, s.machines, s.inSync, s.cause = web, one, tt.inSync, tt.cause
 			if name == "the first look" {
-				m.service = nil
+				s.service = nil
 			}
-			w := wish{service: tt.service, targets: cloud.Targets{Joining: tt.joining}}
-			m.refused = "SCTP"
-			if got := m.causeOf(w, tt.machines, "SCTP"); got != tt.want ||
-				m.settled != (tt.settled && got == causeDrift) {
-				t.Errorf("cause %s, settled %v; want %s", got, m.settled, tt.want)
+			req := request{service: tt.service, targets: cloud.Targets{Joining: tt.joining}}
+			s.refused = "SCTP"
+			if got := s.updateCause(req, tt.machines, "SCTP"); got != tt.want ||
+				s.inSync != (tt.inSync && got == causeDrift) {
+				t.Errorf("cause %s, settled %v; want %s", got, s.inSync, tt.want)
 			}
-			if got := m.causeOf(w, tt.machines, "SCTP"); tt.want == causeDrift && got != causeDrift {
+			if got := s.updateCause(req, tt.machines, "SCTP"); tt.want == causeDrift && got != causeDrift {
 				t.Errorf("the same look again has the cause %s", got)
 			}
-			m.settled = tt.settled
-			if got := m.causeOf(w, tt.machines, ""); got != causeService || m.settled {
-				t.Errorf("when nothing is refused any more the cause is %s, settled %v", got, m.settled)
+			s.inSync = tt.inSync
+			if got := s.updateCause(req, tt.machines, ""); got != causeService || s.inSync {
+				t.Errorf("when nothing is refused any more the cause is %s, settled %v", got, s.inSync)
 			}
 		})
 	}
 }
 
-// TestWaitedSince begins anew with another object, and with its end.
+// TestWaitedSince: the time starts again with another object, and with its deletion.
 func TestWaitedSince(t *testing.T) {
-	m := &memory{}
-	first := m.waitedSince(cloud.Wait{Object: "lb-1"})
-	m.wait.since = m.wait.since.Add(-time.Hour)
-	if got := m.waitedSince(cloud.Wait{Object: "lb-1", Status: "other"}); !got.Equal(first.Add(-time.Hour)) {
+	s := &serviceState{}
+	since := s.waitedSince(cloud.Wait{Object: "lb-1"})
+	s.wait.since = s.wait.since.Add(-time.Hour)
+	if got := s.waitedSince(cloud.Wait{Object: "lb-1", Status: "other"}); !got.Equal(since.Add(-time.Hour)) {
 		t.Errorf("the same object: since %s", got)
 	}
 	for _, w := range []cloud.Wait{{Object: "lb-2"}, {Object: "lb-2", Deleting: true}} {
-		m.wait.since = m.wait.since.Add(-time.Hour)
-		if got := m.waitedSince(w); time.Since(got) > time.Minute {
+		s.wait.since = s.wait.since.Add(-time.Hour)
+		if got := s.waitedSince(w); time.Since(got) > time.Minute {
 			t.Errorf("%+v: since %s", w, got)
 		}
 	}

@@ -26,145 +26,147 @@ import (
 
 // Types of the conditions on Services, besides the topics of notices.
 const (
-	// conditionProvisioned: the cloud says that the load balancer is ready, and the status has its addresses.
+	// conditionProvisioned: the cloud reports that the load balancer is ready, and the status contains its addresses.
 	conditionProvisioned = "LoadBalancerProvisioned"
-	// conditionSynced: the cloud has what the Service asks for.
+	// conditionSynced: the cloud contains what the Service requests.
 	conditionSynced = "LoadBalancerSynced"
-	// conditionDrifted: the cloud has something else than the Service should have, and not because the Service changed.
+	// conditionDrifted: the actual state differs from the desired state, and the Service did not cause it.
 	conditionDrifted = "LoadBalancerDrifted"
 )
 
-// Reasons in conditions that are no reasons of events.
+// Reasons that only conditions have.
 const (
-	reasonProvisioned = "Provisioned"
-	reasonWaiting     = "Waiting"
-	reasonTrouble     = "Failed"
-	reasonAsWanted    = "AsWanted"
+	reasonProvisioned     = "Provisioned"
+	reasonWaiting         = "Waiting"
+	reasonConditionFailed = "Failed"
+	reasonAsWanted        = "AsWanted"
 )
 
-// Bounds of the messages of conditions, in bytes; the API server takes 32768. Those of notices are whole if at all
-// possible: they are how the next process knows what the owner was told.
+// Bounds of the messages of conditions, in bytes; the API server takes 32768. Messages of
+// notices are as complete as possible: from them, the next process finds out which events were recorded.
 const (
 	maxMessage = 1024
 	maxNotices = 30 << 10
 )
 
-// writer writes finalizers and status of Services. It reads nothing: what it compares with is the Service it is given,
-// or what the API server answered to the latest write, if that is newer.
+// writer writes the finalizers and the status of Services. It reads nothing. It compares with the Service that it is
+// given, or with the result of its latest write if that is newer.
 type writer struct {
 	services typedcorev1.ServicesGetter
 }
 
-// written is a Service after a write of ours.
-type written struct {
+// writtenService is a Service as the API server returned it after a write.
+type writtenService struct {
 	uid        types.UID
 	version    string
 	finalizers []string
 	status     corev1.ServiceStatus
 }
 
-// newest is the Service with finalizers and status as they are after the latest write of ours, if it was read before
-// that.
-func (m *memory) newest(service *corev1.Service) *corev1.Service {
-	if service == nil || m.written == nil {
+// latest returns the Service with the finalizers and the status of the latest write, if the Service was read before
+// that write.
+func (s *serviceState) latest(service *corev1.Service) *corev1.Service {
+	if service == nil || s.lastWrite == nil {
 		return service
 	}
-	older, err := resourceversion.CompareResourceVersion(service.ResourceVersion, m.written.version)
-	if err != nil || older >= 0 || service.UID != m.written.uid {
-		m.written = nil
+	older, err := resourceversion.CompareResourceVersion(service.ResourceVersion, s.lastWrite.version)
+	if err != nil || older >= 0 || service.UID != s.lastWrite.uid {
+		s.lastWrite = nil
 		return service
 	}
-	newest := *service // nothing that is shared is changed
-	newest.ResourceVersion, newest.Finalizers, newest.Status = m.written.version, m.written.finalizers, m.written.status
-	return &newest
+	latest := *service // the cached object is not modified
+	latest.ResourceVersion, latest.Finalizers, latest.Status = s.lastWrite.version, s.lastWrite.finalizers,
+		s.lastWrite.status
+	return &latest
 }
 
-// withFinalizer is a copy of a Service that is kept until nothing of it is left in the cloud.
+// withFinalizer returns a copy of a Service with the finalizer.
 func withFinalizer(service *corev1.Service) *corev1.Service {
-	protected := service.DeepCopy()
-	protected.Finalizers = append(protected.Finalizers, helpers.LoadBalancerCleanupFinalizer)
-	return protected
+	changed := service.DeepCopy()
+	changed.Finalizers = append(changed.Finalizers, helpers.LoadBalancerCleanupFinalizer)
+	return changed
 }
 
-// protect adds the finalizer that keeps a Service until nothing of it is left in the cloud. It fails when the Service
-// is being deleted, or another one has its name now.
-func (w writer) protect(ctx context.Context, m *memory, service *corev1.Service) error {
-	if service = m.newest(service); helpers.HasLBFinalizer(service) {
+// addFinalizer adds the finalizer, with which the Service exists until the cloud has no objects of it any more. It
+// returns an error if the Service is being deleted, or if another Service has its name now.
+func (w writer) addFinalizer(ctx context.Context, s *serviceState, service *corev1.Service) error {
+	if service = s.latest(service); helpers.HasLBFinalizer(service) {
 		return nil
 	}
-	if err := w.patch(ctx, m, service, withFinalizer(service), ""); err != nil {
+	if err := w.patch(ctx, s, service, withFinalizer(service), ""); err != nil {
 		return fmt.Errorf("adding the finalizer that keeps Service %s until its load balancer is removed: %w",
 			klog.KObj(service), err)
 	}
 	return nil
 }
 
-// unprotect takes the finalizer back that protect added to a Service as it was then: its load balancer turned out to be
-// made by others.
-func (w writer) unprotect(ctx context.Context, m *memory, before *corev1.Service) error {
+// removeFinalizer removes the finalizer that addFinalizer added to the given version of a Service, because another
+// program implements its load balancer.
+func (w writer) removeFinalizer(ctx context.Context, s *serviceState, before *corev1.Service) error {
 	if helpers.HasLBFinalizer(before) {
-		return nil // it had it already, perhaps from them
+		return nil // it had the finalizer before, perhaps from that program
 	}
-	if err := w.patch(ctx, m, withFinalizer(before), before, ""); err != nil {
+	if err := w.patch(ctx, s, withFinalizer(before), before, ""); err != nil {
 		return fmt.Errorf("taking the finalizer from Service %s, whose load balancer others make: %w",
 			klog.KObj(before), err)
 	}
 	return nil
 }
 
-// protectOnce returns what protects a Service, and writes at most once: the Service as it was read does not show that
-// it was.
-func (w writer) protectOnce(m *memory, service *corev1.Service) func(context.Context) error {
+// addFinalizerOnce returns a function that adds the finalizer at most once. The Service that was read does not show
+// that it was added.
+func (w writer) addFinalizerOnce(s *serviceState, service *corev1.Service) func(context.Context) error {
 	done := false
 	return func(ctx context.Context) error {
 		if done {
 			return nil
 		}
-		err := w.protect(ctx, m, service)
+		err := w.addFinalizer(ctx, s, service)
 		done = err == nil
 		return err
 	}
 }
 
-// release takes addresses, conditions and finalizer from a Service that has nothing in the cloud any more. It fails
-// with a conflict when the Service has changed since it was read: it may ask for a load balancer again, and then needs
+// release removes the addresses, conditions and finalizer from a Service that has no objects in the cloud any more. It
+// returns a conflict if the Service has changed since it was read: it may need a load balancer again, and then needs
 // the finalizer.
-func (w writer) release(ctx context.Context, m *memory, service *corev1.Service) error {
-	service = m.newest(service)
-	wanted := service.DeepCopy()
-	wanted.Finalizers = slices.DeleteFunc(wanted.Finalizers, func(one string) bool {
+func (w writer) release(ctx context.Context, s *serviceState, service *corev1.Service) error {
+	service = s.latest(service)
+	desired := service.DeepCopy()
+	desired.Finalizers = slices.DeleteFunc(desired.Finalizers, func(one string) bool {
 		return one == helpers.LoadBalancerCleanupFinalizer
 	})
-	wanted.Status.LoadBalancer = corev1.LoadBalancerStatus{}
-	wanted.Status.Conditions = slices.DeleteFunc(wanted.Status.Conditions, func(one metav1.Condition) bool {
+	desired.Status.LoadBalancer = corev1.LoadBalancerStatus{}
+	desired.Status.Conditions = slices.DeleteFunc(desired.Status.Conditions, func(one metav1.Condition) bool {
 		return slices.Contains(conditionTypes(), one.Type)
 	})
-	if err := w.patch(ctx, m, service, wanted, service.ResourceVersion); err != nil {
+	if err := w.patch(ctx, s, service, desired, service.ResourceVersion); err != nil {
 		return fmt.Errorf("releasing Service %s, which has nothing in the cloud any more: %w", klog.KObj(service), err)
 	}
 	return nil
 }
 
-// publish makes conditions, and addresses unless they are nil, those of the Service, if they are not yet.
-func (w writer) publish(ctx context.Context, m *memory, service *corev1.Service, addresses *corev1.LoadBalancerStatus,
-	conditions []metav1.Condition) error {
-	service = m.newest(service)
-	wanted := service.DeepCopy()
+// writeStatus writes the conditions, and the addresses unless they are nil, if they differ from the status.
+func (w writer) writeStatus(ctx context.Context, s *serviceState, service *corev1.Service,
+	addresses *corev1.LoadBalancerStatus, conditions []metav1.Condition) error {
+	service = s.latest(service)
+	desired := service.DeepCopy()
 	if addresses != nil {
-		wanted.Status.LoadBalancer = *addresses
+		desired.Status.LoadBalancer = *addresses
 	}
 	for _, condition := range conditions {
-		meta.SetStatusCondition(&wanted.Status.Conditions, condition)
+		meta.SetStatusCondition(&desired.Status.Conditions, condition)
 	}
-	if err := w.patch(ctx, m, service, wanted, ""); err != nil {
+	if err := w.patch(ctx, s, service, desired, ""); err != nil {
 		return fmt.Errorf("writing the status of Service %s: %w", klog.KObj(service), err)
 	}
 	return nil
 }
 
-// patch writes the difference between two states of a Service, if there is one, but not to another Service of that
-// name. With a version it also fails, with a conflict, when the Service has another version by now; "" stands for any.
-func (w writer) patch(ctx context.Context, m *memory, from, to *corev1.Service, version string) error {
+// patch writes the difference between two states of a Service, if there is one. It does not write to another Service
+// with the same name. With a version, it returns a conflict if the Service has another version now; "" permits any
+// version.
+func (w writer) patch(ctx context.Context, s *serviceState, from, to *corev1.Service, version string) error {
 	if slices.Equal(from.Finalizers, to.Finalizers) && equality.Semantic.DeepEqual(from.Status, to.Status) {
 		return nil
 	}
@@ -173,7 +175,7 @@ func (w writer) patch(ctx context.Context, m *memory, from, to *corev1.Service, 
 	if err != nil {
 		return err
 	}
-	// The UID and the version are conditions.
+	// The API server refuses the patch if the UID or the version differs.
 	after, err := json.Marshal(corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: from.UID, ResourceVersion: version,
 		Finalizers: to.Finalizers}, Status: to.Status})
 	if err != nil {
@@ -183,64 +185,64 @@ func (w writer) patch(ctx context.Context, m *memory, from, to *corev1.Service, 
 	if err != nil {
 		return err
 	}
-	answer, err := patch.Strategic(ctx, w.services.Services(from.Namespace).Patch, from.Name,
+	updated, err := patch.Strategic(ctx, w.services.Services(from.Namespace).Patch, from.Name,
 		json.RawMessage(difference), "status")
 	if err != nil {
 		return err
 	}
-	m.written = &written{uid: answer.UID, version: answer.ResourceVersion, finalizers: answer.Finalizers,
-		status: answer.Status}
+	s.lastWrite = &writtenService{uid: updated.UID, version: updated.ResourceVersion, finalizers: updated.Finalizers,
+		status: updated.Status}
 	return nil
 }
 
-// conditionTypes are those of all conditions that are ours.
+// conditionTypes returns the types of the conditions that this controller writes.
 func conditionTypes() []string {
 	return []string{conditionProvisioned, conditionSynced, conditionDrifted, string(cloud.Settings),
 		string(cloud.Nodes)}
 }
 
-// hasConditions says whether a Service has conditions that are ours.
+// hasConditions reports whether a Service has conditions of this controller.
 func hasConditions(service *corev1.Service) bool {
 	return slices.ContainsFunc(service.Status.Conditions, func(one metav1.Condition) bool {
 		return slices.Contains(conditionTypes(), one.Type)
 	})
 }
 
-// state is how a look at a Service ended.
-type state struct {
-	err error // nil: nothing differs, and it serves
-	// quiet says that nobody has to do anything about the error.
-	quiet bool
-	// serving says that the Service has had addresses, whatever the error is about.
+// outcome is the result of a reconciliation.
+type outcome struct {
+	err error // nil: nothing differs, and the load balancer is ready
+	// transient means that the error ends by itself and requires no action.
+	transient bool
+	// serving means that the Service has addresses, whatever the error is about.
 	serving bool
-	// partly says that it serves, and that the error is about the rest.
-	partly bool
+	// partlyInSync means that the load balancer is ready, and that the error is about the rest.
+	partlyInSync bool
 }
 
-// stateOf judges an error.
-func (c *Controller) stateOf(service *corev1.Service, err error) state {
-	s := state{err: err, serving: len(service.Status.LoadBalancer.Ingress) > 0}
+// outcomeOf returns the outcome of a reconciliation with this error.
+func (c *Controller) outcomeOf(service *corev1.Service, err error) outcome {
+	o := outcome{err: err, serving: len(service.Status.LoadBalancer.Ingress) > 0}
 	if err != nil {
-		s.quiet, _ = c.provider.ClassifyError(err)
+		o.transient, _ = c.provider.ClassifyError(err)
 	}
-	return s
+	return o
 }
 
-// conditions are what is known of a Service's load balancer. Nothing in them changes while nothing happens.
-func (m *memory) conditions(service *corev1.Service, s state) []metav1.Condition {
+// conditions returns the conditions of a Service. They do not change unless the state changes.
+func (s *serviceState) conditions(service *corev1.Service, o outcome) []metav1.Condition {
 	var all []metav1.Condition
-	if _, shown := find(service.Status.Conditions, conditionProvisioned); shown || !lasts(s.err) {
-		all = m.provisioned(s)
+	if _, shown := findCondition(service.Status.Conditions, conditionProvisioned); shown || !isLasting(o.err) {
+		all = s.provisionedConditions(o)
 	}
-	if m.noticed { // otherwise nobody has looked
-		all = append(all, m.conditionOf(cloud.Settings), m.conditionOf(cloud.Nodes))
+	if s.noticesKnown { // otherwise it is not known whether there are notices
+		all = append(all, s.noticeCondition(cloud.Settings), s.noticeCondition(cloud.Nodes))
 	}
-	_, drifted := find(service.Status.Conditions, conditionDrifted)
+	_, drifted := findCondition(service.Status.Conditions, conditionDrifted)
 	switch {
-	case m.drift != "":
+	case s.driftSummary != "":
 		all = append(all, metav1.Condition{Type: conditionDrifted, Status: metav1.ConditionTrue, Reason: reasonDrifted,
-			Message: short(m.drift)})
-	case drifted: // nobody needs to read that it never did
+			Message: truncateMessage(s.driftSummary)})
+	case drifted: // a Service without drift does not need the condition
 		all = append(all, metav1.Condition{Type: conditionDrifted, Status: metav1.ConditionFalse,
 			Reason: reasonAsWanted})
 	}
@@ -250,42 +252,43 @@ func (m *memory) conditions(service *corev1.Service, s state) []metav1.Condition
 	return all
 }
 
-// provisioned are the conditions about the load balancer itself. That something fails says nothing about one that
-// serves.
-func (m *memory) provisioned(s state) []metav1.Condition {
+// provisionedConditions returns the conditions about the load balancer itself. A failed reconciliation does not mean
+// that a ready load balancer has stopped.
+func (s *serviceState) provisionedConditions(o outcome) []metav1.Condition {
 	serves := metav1.Condition{Type: conditionProvisioned, Status: metav1.ConditionTrue, Reason: reasonProvisioned,
-		Message: short(m.health)}
+		Message: truncateMessage(s.health)}
 	synced := metav1.Condition{Type: conditionSynced, Status: metav1.ConditionTrue, Reason: reasonAsWanted}
 	switch {
-	case s.err == nil:
+	case o.err == nil:
 		return []metav1.Condition{serves, synced}
-	case errors.Is(s.err, errReported):
+	case errors.Is(o.err, errDriftReported):
 		return nil
-	case isWait(s.err) && s.serving && m.message == "": // more is to be written
+	case isWait(o.err) && o.serving && s.message == "": // more writes follow
 		return nil
-	case isWait(s.err):
+	case isWait(o.err):
 		serves.Status, serves.Reason, serves.Message = metav1.ConditionFalse, reasonWaiting,
-			short(cmp.Or(m.message, s.err.Error()))
+			truncateMessage(cmp.Or(s.message, o.err.Error()))
 		return []metav1.Condition{serves}
-	case s.serving && s.quiet:
+	case o.serving && o.transient:
 		return nil
 	}
-	synced.Status, synced.Reason, synced.Message = metav1.ConditionFalse, reasonTrouble, short(s.err.Error())
+	synced.Status, synced.Reason, synced.Message = metav1.ConditionFalse, reasonConditionFailed,
+		truncateMessage(o.err.Error())
 	switch {
-	case s.partly:
+	case o.partlyInSync:
 		return []metav1.Condition{serves, synced}
-	case s.serving:
+	case o.serving:
 		return []metav1.Condition{synced}
 	}
-	serves.Status, serves.Reason, serves.Message = metav1.ConditionFalse, reasonTrouble, synced.Message
+	serves.Status, serves.Reason, serves.Message = metav1.ConditionFalse, reasonConditionFailed, synced.Message
 	return []metav1.Condition{serves, synced}
 }
 
-// conditionOf is what the notices of a topic say.
-func (m *memory) conditionOf(topic cloud.Topic) metav1.Condition {
+// noticeCondition returns the condition with the notices of a topic.
+func (s *serviceState) noticeCondition(topic cloud.Topic) metav1.Condition {
 	var reason string
 	var messages []string
-	for _, notice := range m.notices {
+	for _, notice := range s.notices {
 		if notice.Topic == topic {
 			reason, messages = notice.Reason, append(messages, notice.Message)
 		}
@@ -294,10 +297,11 @@ func (m *memory) conditionOf(topic cloud.Topic) metav1.Condition {
 		return metav1.Condition{Type: string(topic), Status: metav1.ConditionTrue, Reason: reasonAsWanted}
 	}
 	return metav1.Condition{Type: string(topic), Status: metav1.ConditionFalse, Reason: reason,
-		Message: cut(strings.Join(messages, " "), maxNotices)}
+		Message: truncate(strings.Join(messages, " "), maxNotices)}
 }
 
-func find(conditions []metav1.Condition, kind string) (metav1.Condition, bool) {
+// findCondition returns the condition of a type, and whether there is one.
+func findCondition(conditions []metav1.Condition, kind string) (metav1.Condition, bool) {
 	condition := meta.FindStatusCondition(conditions, kind)
 	if condition == nil {
 		return metav1.Condition{}, false
@@ -305,11 +309,11 @@ func find(conditions []metav1.Condition, kind string) (metav1.Condition, bool) {
 	return *condition, true
 }
 
-// short cuts a message to what a condition has room for.
-func short(message string) string { return cut(message, maxMessage) }
+// truncateMessage shortens a message to the maximum length in a condition.
+func truncateMessage(message string) string { return truncate(message, maxMessage) }
 
-// cut shortens a text to so many bytes, and shows that it did.
-func cut(text string, limit int) string {
+// truncate shortens a text to at most limit bytes, and marks that it did.
+func truncate(text string, limit int) string {
 	const more = " …"
 	if len(text) <= limit {
 		return text

@@ -18,39 +18,39 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/priorityqueue"
 )
 
-// reconcile makes what the Service of that key has in the cloud what it should be.
+// reconcile reconciles the Service with the key, and deletes the load balancer if the Service needs none.
 func (c *Controller) reconcile(ctx context.Context, key string) error {
 	service, err := c.current(key)
 	if err != nil {
 		return err
 	}
-	m := c.memories.of(key)
-	m.Lock()
-	defer m.Unlock()
-	service = m.newest(service)
-	// A Service that was deleted without our finalizer, perhaps to make another one of that name.
-	if former := m.service; former != nil && (service == nil || service.UID != former.UID) {
-		if err := c.remove(ctx, m, former); err != nil {
-			return c.failed(ctx, m, former, err)
+	s := c.states.get(key)
+	s.Lock()
+	defer s.Unlock()
+	service = s.latest(service)
+	// The Service was deleted after its finalizer had been removed, perhaps to create another one with the name.
+	if previous := s.service; previous != nil && (service == nil || service.UID != previous.UID) {
+		if err := c.ensureDeleted(ctx, s, previous); err != nil {
+			return c.failed(ctx, s, previous, err)
 		}
-		m.reset()
+		s.reset()
 	}
-	foreign := service != nil && m.isForeign(c.behaviour, service)
-	if service != nil && !foreign && claimOf(c.behaviour, service) == wanted {
-		return c.keep(ctx, m, service)
+	unmanaged := service != nil && s.isUnmanaged(c.behaviour, service)
+	if service != nil && !unmanaged && roleOf(c.behaviour, service) == roleManaged {
+		return c.syncManaged(ctx, s, service)
 	}
-	c.fleet.unselect(key)
+	c.nodeSet.removeSelector(key)
 	switch {
 	case service == nil:
-		c.memories.forget(key)
+		c.states.remove(key)
 		return nil
-	case foreign:
-		return c.leave(ctx, key, m, service)
+	case unmanaged:
+		return c.syncUnmanaged(ctx, key, s, service)
 	}
-	return c.end(ctx, key, m, service)
+	return c.syncDeleting(ctx, key, s, service)
 }
 
-// current is the Service of that key in the cache, nil when there is none.
+// current returns the Service with the key from the cache; nil if there is none.
 func (c *Controller) current(key string) (*corev1.Service, error) {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
@@ -63,111 +63,112 @@ func (c *Controller) current(key string) (*corev1.Service, error) {
 	return service, err
 }
 
-// isForeign says whether the Service is not ours. One that had a foreign class stays foreign when its type changes and
-// the class, which goes with it, cannot be seen any more.
-func (m *memory) isForeign(b cloud.LoadBalancerBehaviour, service *corev1.Service) bool {
-	claim := claimOf(b, service)
-	if claim != ending {
-		m.foreign = ofOthers(b, service)
+// isUnmanaged reports whether the Service is not managed, and records whether it has another class. A Service that had
+// another class stays unmanaged when its type changes, because the API server removes the class then.
+func (s *serviceState) isUnmanaged(b cloud.LoadBalancerBehaviour, service *corev1.Service) bool {
+	role := roleOf(b, service)
+	if role != roleDeleting {
+		s.otherClass = hasOtherClass(b, service)
 	}
-	return claim == foreign || m.foreign
+	return role == roleUnmanaged || s.otherClass
 }
 
-// leave is for a Service of others. What it had of ours, before it was theirs, is removed; its finalizer and its status
-// are theirs. A Service of another type without our finalizer belongs to nobody: its conditions are ours, if it has
-// any.
-func (c *Controller) leave(ctx context.Context, key string, m *memory, service *corev1.Service) error {
-	if m.service != nil || m.abandoned {
-		if err := c.remove(ctx, m, service); err != nil {
-			return c.failed(ctx, m, service, err)
+// syncUnmanaged deletes the objects that the cloud has of a Service that was managed before. Its finalizer and status
+// belong to another controller now. A Service of another type without the finalizer has no other controller: its
+// conditions are removed.
+func (c *Controller) syncUnmanaged(ctx context.Context, key string, s *serviceState, service *corev1.Service) error {
+	if s.service != nil || s.hasLeftovers {
+		if err := c.ensureDeleted(ctx, s, service); err != nil {
+			return c.failed(ctx, s, service, err)
 		}
-		m.reset()
-		m.foreign = ofOthers(c.behaviour, service)
+		s.reset()
+		s.otherClass = hasOtherClass(c.behaviour, service)
 	}
-	if service.Spec.Type != corev1.ServiceTypeLoadBalancer && !m.foreign && hasConditions(service) {
-		if err := c.release(ctx, m, service); err != nil {
-			return c.failed(ctx, m, service, err)
+	if service.Spec.Type != corev1.ServiceTypeLoadBalancer && !s.otherClass && hasConditions(service) {
+		if err := c.release(ctx, s, service); err != nil {
+			return c.failed(ctx, s, service, err)
 		}
 	}
-	if !m.foreign {
-		c.memories.forget(key)
+	if !s.otherClass {
+		c.states.remove(key)
 	}
 	return nil
 }
 
-// keep is for a Service that is to have a load balancer.
-func (c *Controller) keep(ctx context.Context, m *memory, service *corev1.Service) error {
-	if m.elsewhere && cloud.SameDesired(m.service, service) {
+// syncManaged reconciles a Service that needs a load balancer.
+func (c *Controller) syncManaged(ctx context.Context, s *serviceState, service *corev1.Service) error {
+	if s.implementedElsewhere && cloud.SameDesired(s.service, service) {
 		return nil
 	}
-	m.elsewhere = false
-	protect := c.writer.protectOnce(m, service)
-	w := wish{service: service, protect: protect}
+	s.implementedElsewhere = false
+	addFinalizer := c.writer.addFinalizerOnce(s, service)
+	req := request{service: service, addFinalizer: addFinalizer}
 	var err error
-	if w.targets, err = c.targetsOf(service); err != nil {
+	if req.targets, err = c.targetsOf(service); err != nil {
 		return err
 	}
-	status, err := c.ensure(ctx, m, w)
+	status, err := c.ensure(ctx, s, req)
 	switch {
 	case errors.Is(err, cloudprovider.ImplementedElsewhere):
-		m.elsewhere = true
-		return c.writer.unprotect(ctx, m, service)
-	case errors.Is(err, errReported):
-		c.lookAgain(m, service)
-		return c.writer.publish(ctx, m, service, nil, m.conditions(service, c.stateOf(service, err)))
+		s.implementedElsewhere = true
+		return c.writer.removeFinalizer(ctx, s, service)
+	case errors.Is(err, errDriftReported):
+		c.recheck(s, service)
+		return c.writer.writeStatus(ctx, s, service, nil, s.conditions(service, c.outcomeOf(service, err)))
 	case err != nil && ctx.Err() != nil:
-		return err // the process ends, and the next one goes on
-	case lasts(err): // trying again is of no use before the Service changes
-		return c.writer.publish(ctx, m, service, status, m.conditions(service, c.stateOf(service, err)))
+		return err // the process stops, and the next one continues
+	case isLasting(err): // a retry cannot succeed before the Service changes
+		return c.writer.writeStatus(ctx, s, service, status, s.conditions(service, c.outcomeOf(service, err)))
 	case err != nil:
-		how := c.stateOf(service, err)
-		how.partly = status != nil
-		return errors.Join(c.failed(ctx, m, service, err), c.writer.publish(ctx, m, service, status,
-			m.conditions(service, how)))
+		result := c.outcomeOf(service, err)
+		result.partlyInSync = status != nil
+		return errors.Join(c.failed(ctx, s, service, err), c.writer.writeStatus(ctx, s, service, status,
+			s.conditions(service, result)))
 	}
-	// One that somebody took the finalizer from, or that was taken over without.
-	if err = protect(ctx); err == nil {
-		err = c.writer.publish(ctx, m, service, status, m.conditions(service, c.stateOf(service, nil)))
+	// The finalizer may have been removed, or the load balancer may have been adopted without one.
+	if err = addFinalizer(ctx); err == nil {
+		err = c.writer.writeStatus(ctx, s, service, status, s.conditions(service, c.outcomeOf(service, nil)))
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
-		return c.failed(ctx, m, service, err)
+		return c.failed(ctx, s, service, err)
 	}
-	c.lookAgain(m, service)
+	c.recheck(s, service)
 	return nil
 }
 
-// lookAgain is for a Service one of whose targets is left out: a machine that is new may not be listed yet.
-func (c *Controller) lookAgain(m *memory, service *corev1.Service) {
-	if !m.leftOut.IsZero() {
-		c.queue.Enqueue(keyOf(service), priorityqueue.Relaxed, min(max(time.Since(m.leftOut), minLookAgain),
-			maxLookAgain))
+// recheck queues a Service again if one of its targets is not usable: the cloud's list may not contain a new machine
+// yet.
+func (c *Controller) recheck(s *serviceState, service *corev1.Service) {
+	if !s.leftOutSince.IsZero() {
+		c.queue.Enqueue(keyOf(service), priorityqueue.Relaxed, min(max(time.Since(s.leftOutSince), minRecheckDelay),
+			maxRecheckDelay))
 	}
 }
 
-// While a target is not usable, it is looked for after as long a time again, within these bounds.
+// While a target is not usable, the time until the next check doubles, within these bounds.
 const (
-	minLookAgain = 5 * time.Second
-	maxLookAgain = 5 * time.Minute
+	minRecheckDelay = 5 * time.Second
+	maxRecheckDelay = 5 * time.Minute
 )
 
-// end is for a Service that is to have no load balancer any more.
-func (c *Controller) end(ctx context.Context, key string, m *memory, service *corev1.Service) error {
-	m.service = service
-	err := c.remove(ctx, m, service)
+// syncDeleting deletes the load balancer of a Service that needs none any more.
+func (c *Controller) syncDeleting(ctx context.Context, key string, s *serviceState, service *corev1.Service) error {
+	s.service = service
+	err := c.ensureDeleted(ctx, s, service)
 	if err == nil {
-		err = c.release(ctx, m, service)
+		err = c.release(ctx, s, service)
 	}
 	if err != nil {
-		return c.failed(ctx, m, service, err)
+		return c.failed(ctx, s, service, err)
 	}
-	c.memories.forget(key)
+	c.states.remove(key)
 	return nil
 }
 
-// release takes what is ours from a Service that has nothing in the cloud any more. When the Service has changed
-// meanwhile, the error is an *api.RetryError: the Service is reconciled again as it is then.
-func (c *Controller) release(ctx context.Context, m *memory, service *corev1.Service) error {
-	switch err := c.writer.release(ctx, m, service); {
+// release removes the addresses, conditions and finalizer from a Service. If the Service has changed since it was read,
+// it returns an *api.RetryError, so that the new version is reconciled.
+func (c *Controller) release(ctx context.Context, s *serviceState, service *corev1.Service) error {
+	switch err := c.writer.release(ctx, s, service); {
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsConflict(err):
@@ -177,26 +178,26 @@ func (c *Controller) release(ctx context.Context, m *memory, service *corev1.Ser
 	}
 }
 
-// selectorOf chooses the nodes of a Service; nil chooses all. What is wrong with one that cannot be used the provider
-// says when it compares.
-func (k *keeper) selectorOf(service *corev1.Service) (selector labels.Selector, usable bool) {
-	selector, err := k.provider.NodeSelector(service)
+// selectorOf returns the node selector of a Service; nil selects all nodes. Usable is false if the selector is invalid:
+// Diff reports the error.
+func (r *reconciler) selectorOf(service *corev1.Service) (selector labels.Selector, usable bool) {
+	selector, err := r.provider.NodeSelector(service)
 	return selector, err == nil
 }
 
-// targetsOf are the machines that a Service's traffic should go to, as nodes and endpoints are now.
+// targetsOf returns the machines that should receive the traffic of a Service, from the current nodes and endpoints.
 func (c *Controller) targetsOf(service *corev1.Service) (cloud.Targets, error) {
 	key := keyOf(service)
 	selector, usable := c.selectorOf(service)
 	if !usable {
-		c.fleet.unselect(key)
+		c.nodeSet.removeSelector(key)
 		return cloud.Targets{Incomplete: true}, nil
 	}
-	targets, err := c.fleet.selectedBy(key, selector)
+	targets, err := c.nodeSet.selectedTargets(key, selector)
 	if err != nil || !helpers.RequestsOnlyLocalTraffic(service) {
 		return targets, err
 	}
-	if !c.endpoints.known() {
+	if !c.endpoints.synced() {
 		return cloud.Targets{Incomplete: true, EndpointsUnknown: true}, nil
 	}
 	ready, err := readyNodesOf(c.endpoints.index, key)
@@ -205,34 +206,34 @@ func (c *Controller) targetsOf(service *corev1.Service) (cloud.Targets, error) {
 	}
 	local := targets.On(ready)
 	if local.None() && selector != nil {
-		all, err := c.fleet.targets()
+		all, err := c.nodeSet.targets()
 		return local.Outside(all.On(ready)), err
 	}
 	return local, nil
 }
 
-// failed tells the Service's owner why it is not as it should be, unless it is only waited for, or by the next process.
-func (c *Controller) failed(ctx context.Context, m *memory, service *corev1.Service, err error) error {
+// failed reports an error, unless the cloud is busy or the process stops, and returns it.
+func (c *Controller) failed(ctx context.Context, s *serviceState, service *corev1.Service, err error) error {
 	if !isWait(err) && ctx.Err() == nil {
-		c.tellFailure(m, service, err)
+		c.reportFailure(s, service, err)
 	}
 	return err
 }
 
-// isWait says that an error is none: the cloud is busy.
+// isWait reports whether an error only means that the cloud is busy.
 func isWait(err error) bool {
 	_, asked := retryAfter(err)
-	_, judged := errors.AsType[*retry](err)
-	return asked && !judged
+	_, isError := errors.AsType[*retryError](err)
+	return asked && !isError
 }
 
-// lasts says that only a change of the Service can end an error.
-func lasts(err error) bool {
+// isLasting reports whether only a change of the Service can end an error.
+func isLasting(err error) bool {
 	_, lasting := errors.AsType[cloud.Lasting](err)
 	return lasting
 }
 
-// retryAfter is when to look again, if the error says so.
+// retryAfter returns the time until the next attempt, if the error contains one.
 func retryAfter(err error) (time.Duration, bool) {
 	again, asked := errors.AsType[*api.RetryError](err)
 	if !asked {
