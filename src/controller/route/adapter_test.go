@@ -14,12 +14,12 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/adapter"
 )
 
-// library is a provided that has no more than k8s.io/cloud-provider asks for.
+// library is a cloud that implements only what k8s.io/cloud-provider requires.
 type library struct {
 	mu     sync.Mutex
 	routes []*cloudprovider.Route
-	did    []string
-	failed error
+	calls  []string
+	err    error
 }
 
 func (l *library) ListRoutes(_ context.Context, cluster string) ([]*cloudprovider.Route, error) {
@@ -28,13 +28,13 @@ func (l *library) ListRoutes(_ context.Context, cluster string) ([]*cloudprovide
 	if cluster != "k1" {
 		return nil, errors.New("another cluster")
 	}
-	return slices.Clone(l.routes), l.failed
+	return slices.Clone(l.routes), l.err
 }
 
 func (l *library) CreateRoute(_ context.Context, _, hint string, r *cloudprovider.Route) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.did = append(l.did, "create "+hint+" "+string(r.TargetNode)+" "+r.DestinationCIDR)
+	l.calls = append(l.calls, "create "+hint+" "+string(r.TargetNode)+" "+r.DestinationCIDR)
 	l.routes = append(l.routes, r)
 	return nil
 }
@@ -42,20 +42,20 @@ func (l *library) CreateRoute(_ context.Context, _, hint string, r *cloudprovide
 func (l *library) DeleteRoute(_ context.Context, _ string, r *cloudprovider.Route) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.did = append(l.did, "delete "+string(r.TargetNode)+" "+r.DestinationCIDR)
+	l.calls = append(l.calls, "delete "+string(r.TargetNode)+" "+r.DestinationCIDR)
 	l.routes = slices.DeleteFunc(l.routes, func(one *cloudprovider.Route) bool { return one == r })
 	return nil
 }
 
-func (l *library) done() string {
+func (l *library) takeCalls() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	defer func() { l.did = nil }()
-	return strings.Join(l.did, ", ")
+	defer func() { l.calls = nil }()
+	return strings.Join(l.calls, ", ")
 }
 
-// TestAnyCloud that k8s.io/cloud-provider knows is served.
-func TestAnyCloud(t *testing.T) {
+// TestLibraryCloud: the controller works with a cloud that implements only k8s.io/cloud-provider.
+func TestLibraryCloud(t *testing.T) {
 	inRig(t, func(r *rig) {
 		provided := &library{}
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("b", "10.0.0.2", "10.244.2.0/24"))
@@ -67,31 +67,31 @@ func TestAnyCloud(t *testing.T) {
 			{TargetNode: "a", DestinationCIDR: "strange"},
 		}
 		r.startWith(adapter.Routes(provided, "k1"))
-		done := provided.done()
+		calls := provided.takeCalls()
 		for _, want := range []string{"create uid-a a 10.244.1.0/24", "delete gone 10.244.9.0/24",
 			"delete a 10.244.8.0/24"} {
-			if !strings.Contains(done, want) {
-				t.Errorf("done: %s; want %q", done, want)
+			if !strings.Contains(calls, want) {
+				t.Errorf("done: %s; want %q", calls, want)
 			}
 		}
-		wantIs(r, "writes", strings.Count(done, ",")+1, 3)
+		wantIs(r, "writes", strings.Count(calls, ",")+1, 3)
 		wantIs(r, "condition", r.condition("a"), created)
-		r.later()
-		wantIs(r, "writes when nothing differs", provided.done(), "")
-		r.leave("a")
+		r.nextPeriod()
+		wantIs(r, "writes when nothing differs", provided.takeCalls(), "")
+		r.deleteNode("a")
 		r.settle()
-		wantIs(r, "writes when a is gone", provided.done(), "delete a 10.244.1.0/24")
+		wantIs(r, "writes when a is gone", provided.takeCalls(), "delete a 10.244.1.0/24")
 	})
 }
 
-// TestAddressesOfAnyCloud: one that shows addresses is compared by them.
-func TestAddressesOfAnyCloud(t *testing.T) {
+// TestAddressesOfLibraryCloud: if such a cloud shows the addresses of gateways, they are compared.
+func TestAddressesOfLibraryCloud(t *testing.T) {
 	inRig(t, func(r *rig) {
 		provided := &library{routes: []*cloudprovider.Route{{TargetNode: "a", DestinationCIDR: "10.244.1.0/24",
 			EnableNodeAddresses: true,
 			TargetNodeAddresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.7"}}}}}
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.startWith(adapter.Routes(provided, "k1"))
-		wantIs(r, "writes", provided.done(), "delete a 10.244.1.0/24, create uid-a a 10.244.1.0/24")
+		wantIs(r, "writes", provided.takeCalls(), "delete a 10.244.1.0/24, create uid-a a 10.244.1.0/24")
 	})
 }

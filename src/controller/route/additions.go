@@ -14,171 +14,174 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// additions gives Nodes the routes they lack, and says on each how it is.
-func (c *Controller) additions(ctx context.Context, nodes []*corev1.Node, d demand, p plan, result *outcome) {
-	wanting := d.wanting()
-	result.adding = time.Now()
-	concerned := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool {
-		return !wanting[node.Name] && len(p.warnings[node.Name]) == 0 && p.unserved[node.Name] == ""
+// addRoutes creates and changes routes, and reports on each Node whether it has all of them.
+func (c *Controller) addRoutes(ctx context.Context, nodes []*corev1.Node, d desired, p plan, result *outcome) {
+	names := d.nodeNames()
+	result.addingSince = time.Now()
+	affected := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool {
+		return !names[node.Name] && len(p.warnings[node.Name]) == 0 && p.unknownTables[node.Name] == ""
 	})
-	ahead, refusing := 0, c.refusing(p)
-	if refusing { // so that it is certain which Node finds out whether that is over
-		ahead = min(1, len(concerned))
+	alone, refusing := 0, c.refusesWrites(p)
+	if refusing { // one write checks whether the table accepts writes again
+		alone = min(1, len(affected))
 	}
-	concerned = c.luckyFirst(concerned, d, p, refusing)
-	c.markWaiting(ctx, concerned, p, result) // in the order in which they are served
-	serve := func(node *corev1.Node) { c.serveNode(ctx, node, d, p, wanting[node.Name], result) }
-	inParallel(ctx, concerned[:ahead], serve)
-	inParallel(ctx, concerned[ahead:], serve)
-	if result.cut {
-		result.later(window)
+	affected = c.failingLast(affected, d, p, refusing)
+	c.setPendingIfLater(ctx, affected, p, result) // in the order in which their routes are created
+	add := func(node *corev1.Node) { c.addNodeRoutes(ctx, node, d, p, names[node.Name], result) }
+	inParallel(ctx, affected[:alone], add)
+	inParallel(ctx, affected[alone:], add)
+	if result.incomplete {
+		result.retryAfter(window)
 	}
 }
 
-// serveNode gives one Node the routes it lacks, and says on it how it is, if it wants any.
-func (c *Controller) serveNode(ctx context.Context, node *corev1.Node, d demand, p plan, wanting bool,
+// addNodeRoutes creates and changes the routes of one Node. It reports the result in events, and in the condition if
+// the Node has pod networks.
+func (c *Controller) addNodeRoutes(ctx context.Context, node *corev1.Node, d desired, p plan, hasNetworks bool,
 	result *outcome) {
-	if slices.ContainsFunc(p.additions[node.Name], operation.due) && c.leaves(result) {
-		result.lacks()
+	if slices.ContainsFunc(p.additions[node.Name], operation.due) && c.stopsAdding(result) {
+		result.countMissing()
 		return
 	}
-	var lacking, warnings []notice
-	whenSlow(func() { lacking, warnings = c.lacks(ctx, node, d, p, result) }, func() {
-		if wanting {
-			c.sayWaiting(ctx, []*corev1.Node{node}, result)
+	var missing, warnings []problem
+	whenSlow(func() { missing, warnings = c.addMissing(ctx, node, d, p, result) }, func() {
+		if hasNetworks {
+			c.setPending(ctx, []*corev1.Node{node}, result)
 		}
 	})
 	if ctx.Err() != nil {
 		return
 	}
-	if len(lacking) > 0 {
-		result.lacks()
+	if len(missing) > 0 {
+		result.countMissing()
 	}
-	for _, n := range c.memory.news(node.UID, slices.Concat(lacking, warnings)) {
+	for _, n := range c.state.newProblems(node.UID, slices.Concat(missing, warnings)) {
 		c.recorder.Event(node, corev1.EventTypeWarning, n.reason, n.message)
 	}
-	if wanting {
-		c.say(ctx, node, stateOf(lacking), result)
+	if hasNetworks {
+		c.setCondition(ctx, node, conditionFor(missing), result)
 	}
 }
 
-// haste is how long a pass goes on making routes while Nodes change: what they need is in the next one.
-const haste = 5 * time.Second
+// maxAddTime is how long a sync creates routes while Nodes change. After it the next sync begins, which plans the
+// routes of the changed Nodes, too.
+const maxAddTime = 5 * time.Second
 
-// leaves says whether the routes of one more Node are left to the next pass, which begins in a moment. Nothing is lost
-// by that: what was made is known. Each pass makes some, however long its look took.
-func (c *Controller) leaves(o *outcome) bool {
+// stopsAdding says whether the routes of one more Node are left to the next sync, which begins in a moment. The next
+// sync knows the routes that this one created. Each sync creates some, also if listing takes longer than maxAddTime.
+func (c *Controller) stopsAdding(o *outcome) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.started >= parallel && time.Since(o.adding) >= haste && c.changes.Load() != o.seen {
-		o.cut = true
+	if o.started >= parallel && time.Since(o.addingSince) >= maxAddTime && c.changes.Load() != o.changesSeen {
+		o.incomplete = true
 	}
-	if !o.cut {
+	if !o.incomplete {
 		o.started++
 	}
-	return o.cut
+	return o.incomplete
 }
 
-// wanting are the names of Nodes that have networks of pods, as far as they are to be told about them.
-func (d demand) wanting() map[string]bool {
+// nodeNames are the names of the Nodes that have pod networks, whether these get routes or not.
+func (d desired) nodeNames() map[string]bool {
 	names := map[string]bool{}
-	for _, w := range d.wants {
-		names[w.node.Name] = true
+	for _, r := range d.routes {
+		names[r.node.Name] = true
 	}
-	for _, w := range d.oversized {
-		names[w.node.Name] = true
+	for _, r := range d.oversized {
+		names[r.node.Name] = true
 	}
-	for name := range d.notices {
+	for name := range d.problems {
 		names[name] = true
 	}
 	return names
 }
 
-// lacks makes the routes of a Node, and says which it has not got then, and what else its owner should know. A Node
-// that is available stays so when a table cannot be filled and another one has the same route, as when a subnet comes
-// to use one more table: its pods are reached as well as before.
-func (c *Controller) lacks(ctx context.Context, node *corev1.Node, d demand, p plan,
-	result *outcome) (lacking, warnings []notice) {
-	lacking, warnings = slices.Clone(d.notices[node.Name]), slices.Clone(p.warnings[node.Name])
-	note := func(why notice, table string, destination netip.Prefix) {
-		if available(node).status == corev1.ConditionFalse && p.elsewhere(table, destination) {
-			warnings = append(warnings, why)
+// addMissing creates and changes the routes of a Node. It returns the problems because of which routes are missing, and
+// warnings that do not change the condition. A Node whose network is available stays available if a route is missing in
+// one table and exists in another, such as after a subnet began to use one more table: its pods are reached as well as
+// before.
+func (c *Controller) addMissing(ctx context.Context, node *corev1.Node, d desired, p plan,
+	result *outcome) (missing, warnings []problem) {
+	missing, warnings = slices.Clone(d.problems[node.Name]), slices.Clone(p.warnings[node.Name])
+	report := func(cause problem, table string, destination netip.Prefix) {
+		if conditionOf(node).status == corev1.ConditionFalse && p.correctInOther(table, destination) {
+			warnings = append(warnings, cause)
 			return
 		}
-		lacking = append(lacking, why)
+		missing = append(missing, cause)
 	}
-	if why := p.unserved[node.Name]; why != "" {
-		// the cloud may show its subnet or table later, and nothing else brings a look where nobody looks for drift
-		result.later(maxRetryDelay)
-		unserved := notice{reasonNoTable, why}
-		if available(node).status == corev1.ConditionFalse {
-			warnings = append(warnings, unserved)
+	if cause := p.unknownTables[node.Name]; cause != "" {
+		// the cloud may list the subnet or table later, and without a drift period nothing else starts a sync
+		result.retryAfter(maxRetryDelay)
+		unknown := problem{reasonNoTable, cause}
+		if conditionOf(node).status == corev1.ConditionFalse {
+			warnings = append(warnings, unknown)
 		} else {
-			lacking = append(lacking, unserved)
+			missing = append(missing, unknown)
 		}
 	}
 	for _, one := range p.conflicts[node.Name] {
-		if one.nowhere {
-			lacking = append(lacking, one.notice)
+		if one.inNoTable {
+			missing = append(missing, one.problem)
 			continue
 		}
-		note(one.notice, one.table, one.destination)
+		report(one.problem, one.table, one.destination)
 	}
 	for _, o := range p.additions[node.Name] {
 		if ctx.Err() != nil {
 			return nil, nil
 		}
-		if why, failed := c.addition(ctx, o, result); failed {
-			note(why, o.table.ID, o.route.Destination)
+		if cause, failed := c.writeAddition(ctx, o, result); failed {
+			report(cause, o.table.ID, o.route.Destination)
 		}
 	}
-	return lacking, warnings
+	return missing, warnings
 }
 
-// addition makes one creation or change, unless it failed a moment ago. The notice is why there is no route. What has
-// begun is finished, also when the process is told to end.
-func (c *Controller) addition(ctx context.Context, o operation, result *outcome) (why notice, failed bool) {
-	if o.rest > 0 {
-		result.later(o.rest)
-		return o.why, true
+// writeAddition makes one creation or change, unless it has to wait after a failure. The problem is why there is no
+// route. The write is completed even if ctx ends.
+func (c *Controller) writeAddition(ctx context.Context, o operation, result *outcome) (p problem, failed bool) {
+	if o.delay > 0 {
+		result.retryAfter(o.delay)
+		return o.problem, true
 	}
 	key := o.key()
-	tried, err := c.gates.pass(doorOf(o), func() error {
+	attempted, err := c.breakers.do(breakerKeyOf(o), func() error {
 		switch {
 		case o.verb == change:
-			return c.provider.Change(context.WithoutCancel(ctx), o.table.ID, o.found, o.route)
+			return c.provider.Change(context.WithoutCancel(ctx), o.table.ID, o.actual, o.route)
 		case result.isFull(o.table.ID):
 			return &cloud.RouteProblem{Reason: cloud.RouteQuotaExceeded, TableFull: true, Err: errFull}
 		}
 		return c.provider.Create(context.WithoutCancel(ctx), o.table.ID, o.route)
 	})
-	result.wrote(o.verb, o.table.ID, err)
-	if !tried {
-		result.later(c.gates.rest(doorOf(o)))
-		return noticeOf(o, err), true
+	result.recordWrite(o.verb, o.table.ID, err)
+	if !attempted {
+		result.retryAfter(c.breakers.delay(breakerKeyOf(o)))
+		return problemOf(o, err), true
 	}
 	if !errors.Is(err, errFull) {
-		c.metrics.wrote(o.verb, err)
+		c.metrics.countWrite(o.verb, err)
 	}
 	if err == nil {
-		c.memory.succeeded(key)
-		c.memory.own(key)
-		return notice{}, false
+		c.state.clearFailure(key)
+		c.state.addOwned(key)
+		return problem{}, false
 	}
-	why = noticeOf(o, err)
-	result.later(c.memory.failed(key, why))
-	return why, true
+	p = problemOf(o, err)
+	result.retryAfter(c.state.recordFailure(key, p))
+	return p, true
 }
 
-// errFull says that the table refused a route a moment ago.
+// errFull says that the table refused a route earlier in this sync.
 var errFull = errors.New("the cloud has just refused another route, because the quota is used up")
 
-func noticeOf(o operation, err error) notice {
+func problemOf(o operation, err error) problem {
 	reason := reasonFailed
-	if problem, told := errors.AsType[*cloud.RouteProblem](err); told {
-		reason = cmp.Or(problem.Reason, reason)
+	if routeProblem, ok := errors.AsType[*cloud.RouteProblem](err); ok {
+		reason = cmp.Or(routeProblem.Reason, reason)
 	}
-	return notice{reason,
+	return problem{reason,
 		fmt.Sprintf("Could not create the route to %s via %s in route table %s: %v. It is retried automatically.",
 			o.route.Destination, o.route.Gateway, o.table.Name, err)}
 }

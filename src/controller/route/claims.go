@@ -7,17 +7,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// claims are which networks of pods belong to which Nodes. As networks have few lengths, asking costs about as many
+// claims is an index of pod networks by Node. Networks have few different lengths, so a lookup takes about as many
 // steps.
 type claims struct {
-	lengths []int         // of the prefixes of all Nodes' networks, in bits
-	sizes   map[size]bool // of what members have
+	lengths []int         // the different prefix lengths of all Nodes' networks, in bits
+	sizes   map[size]bool // of the members' networks
 	owners  map[netip.Prefix]string
-	// parts are networks that are taken within a larger one of one of the lengths: one of them for each.
+	// parts has one owned network for each larger network, of one of the lengths, that contains it.
 	parts map[netip.Prefix]netip.Prefix
 }
 
-// size is that of a network: one of a family has a length in bits.
+// size is the IP family and prefix length of a network.
 type size struct {
 	is4  bool
 	bits int
@@ -25,7 +25,7 @@ type size struct {
 
 func sizeOf(network netip.Prefix) size { return size{network.Addr().Is4(), network.Bits()} }
 
-// newClaims are none yet, for networks of these Nodes.
+// newClaims returns an empty index for the networks of these Nodes.
 func newClaims(nodes []*corev1.Node) claims {
 	c := claims{sizes: map[size]bool{}, owners: map[netip.Prefix]string{}, parts: map[netip.Prefix]netip.Prefix{}}
 	for _, node := range nodes {
@@ -38,11 +38,11 @@ func newClaims(nodes []*corev1.Node) claims {
 	return c
 }
 
-// alike says whether some member has a network of the same size.
-func (c claims) alike(network netip.Prefix) bool { return c.sizes[sizeOf(network)] }
+// hasSize says whether a member has a network of the same size.
+func (c claims) hasSize(network netip.Prefix) bool { return c.sizes[sizeOf(network)] }
 
-// take notes that a network is a Node's.
-func (c claims) take(network netip.Prefix, node string) {
+// add records the Node that a network belongs to.
+func (c claims) add(network netip.Prefix, node string) {
 	c.owners[network] = node
 	for _, bits := range c.lengths {
 		if bits < network.Bits() {
@@ -51,23 +51,23 @@ func (c claims) take(network netip.Prefix, node string) {
 	}
 }
 
-// owner is the Node that has all of a network, as all or a part of one of its own, which is whole.
-func (c claims) owner(network netip.Prefix) (node string, whole netip.Prefix, owned bool) {
+// owner is the Node whose network contains all of the given one, and that network.
+func (c claims) owner(network netip.Prefix) (node string, containing netip.Prefix, found bool) {
 	for _, bits := range c.lengths {
 		if bits > network.Bits() {
 			continue
 		}
-		whole = netip.PrefixFrom(network.Addr(), bits).Masked()
-		if node, owned = c.owners[whole]; owned {
-			return node, whole, true
+		containing = netip.PrefixFrom(network.Addr(), bits).Masked()
+		if node, found = c.owners[containing]; found {
+			return node, containing, true
 		}
 	}
 	return "", netip.Prefix{}, false
 }
 
-// overlap is a Node that has some of a network, and which one of its own that is in.
-func (c claims) overlap(network netip.Prefix) (node string, theirs netip.Prefix, overlaps bool) {
-	if part, some := c.parts[network]; some {
+// overlap is a Node with a network that overlaps the given one, and that network.
+func (c claims) overlap(network netip.Prefix) (node string, overlapping netip.Prefix, found bool) {
+	if part, inside := c.parts[network]; inside {
 		return c.owners[part], part, true
 	}
 	return c.owner(network)

@@ -19,81 +19,82 @@ const (
 	noRoutesCreated = "NoRouteCreated"
 )
 
-// state is what the condition of a Node says. States can be compared with ==.
-type state struct {
+// condition is the content of a Node's condition NodeNetworkUnavailable. Conditions can be compared with ==.
+type condition struct {
 	status  corev1.ConditionStatus
 	reason  string
 	message string
 }
 
-// stateOf is what it should say of a Node that lacks routes for these reasons.
-func stateOf(lacking []notice) state {
-	if len(lacking) == 0 {
-		return state{corev1.ConditionFalse, routesCreated, "Every pod network of this Node has a route"}
+// conditionFor is the desired condition of a Node whose routes are missing because of these problems.
+func conditionFor(missing []problem) condition {
+	if len(missing) == 0 {
+		return condition{corev1.ConditionFalse, routesCreated, "Every pod network of this Node has a route"}
 	}
-	reasons := make([]string, 0, len(lacking))
-	for _, one := range lacking {
+	reasons := make([]string, 0, len(missing))
+	for _, one := range missing {
 		if !strings.Contains(strings.Join(reasons, ", "), one.reason) {
 			reasons = append(reasons, one.reason)
 		}
 	}
-	return state{corev1.ConditionTrue, noRoutesCreated,
+	return condition{corev1.ConditionTrue, noRoutesCreated,
 		"Some routes to the pods of this Node are missing, see its events: " + strings.Join(reasons, ", ")}
 }
 
-// available is what the condition of a Node says now.
-func available(node *corev1.Node) state {
+// conditionOf is the current condition of a Node; the zero condition if it has none.
+func conditionOf(node *corev1.Node) condition {
 	for _, one := range node.Status.Conditions {
 		if one.Type == corev1.NodeNetworkUnavailable {
-			return state{one.Status, one.Reason, one.Message}
+			return condition{one.Status, one.Reason, one.Message}
 		}
 	}
-	return state{}
+	return condition{}
 }
 
-// waiting is what it should say of a Node whose routes are to be made, as long as it says nothing.
-func waiting() state {
-	return state{corev1.ConditionTrue, noRoutesCreated, "The routes of this Node are being created"}
+// pendingCondition is the desired condition of a Node without one, as long as its routes are not created.
+func pendingCondition() condition {
+	return condition{corev1.ConditionTrue, noRoutesCreated, "The routes of this Node are being created"}
 }
 
-// accepts says whether nothing has to be written. That the network is available is as good in the words of others, such
-// as a network plugin.
-func (s state) accepts(other state) bool {
-	return s == other || (s.status == other.status && s.status == corev1.ConditionFalse)
+// satisfiedBy says whether nothing has to be written. A condition of another writer, such as a network plugin, is
+// sufficient if it says that the network is available.
+func (c condition) satisfiedBy(other condition) bool {
+	return c == other || (c.status == other.status && c.status == corev1.ConditionFalse)
 }
 
-// settle makes the condition of a Node what is wanted, in one patch, unless it is already. A Node that is gone needs
-// none. Where another one writes it, too, and something else, it is not written again before a while, which is
-// returned: two writers that put each other right for ever help nobody.
-func (c *Controller) settle(ctx context.Context, node *corev1.Node, wanted state) (wait time.Duration, err error) {
-	present := available(node)
-	c.memory.wish(node.UID, wanted)
-	if wanted.accepts(present) {
+// syncCondition writes the desired condition of a Node in one patch, unless the current one is sufficient. If another
+// writer changes the condition to something else, it is not written again for some time, which is returned: two writers
+// that overwrite each other for ever would load the API server.
+func (c *Controller) syncCondition(ctx context.Context, node *corev1.Node,
+	desired condition) (wait time.Duration, err error) {
+	current := conditionOf(node)
+	c.state.setDesiredCondition(node.UID, desired)
+	if desired.satisfiedBy(current) {
 		return 0, nil
 	}
-	if write, wait := c.memory.mayPatch(node.UID, node.ResourceVersion, present, c.lookPeriod()); !write {
+	if write, wait := c.state.mayPatch(node.UID, node.ResourceVersion, current, c.maxListAge()); !write {
 		return wait, nil
 	}
-	return 0, c.patch(ctx, node, wanted)
+	return 0, c.patchCondition(ctx, node, desired)
 }
 
-func (c *Controller) patch(ctx context.Context, node *corev1.Node, wanted state) error {
-	_, err := patch.Strategic(ctx, c.client.CoreV1().Nodes().Patch, node.Name, patchOf(node, wanted), "status")
+func (c *Controller) patchCondition(ctx context.Context, node *corev1.Node, desired condition) error {
+	_, err := patch.Strategic(ctx, c.client.CoreV1().Nodes().Patch, node.Name, patchOf(node, desired), "status")
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return nil // it is gone, or another one of its name is there: that brings a pass of its own
+		return nil // the Node was deleted or replaced, which starts another sync
 	case err != nil:
 		return fmt.Errorf("setting NodeNetworkUnavailable of node %s: %w", node.Name, err)
 	}
-	c.memory.notePatched(node.UID, node.ResourceVersion)
+	c.state.recordPatch(node.UID, node.ResourceVersion)
 	return nil
 }
 
-// patchOf is a patch of one condition, for this very Node.
-func patchOf(node *corev1.Node, wanted state) patch.Body {
+// patchOf is a patch of one condition that applies only to this Node, and not to a later one of the same name.
+func patchOf(node *corev1.Node, desired condition) patch.Body {
 	now := metav1.NewTime(time.Now())
 	condition := corev1.NodeCondition{
-		Type: corev1.NodeNetworkUnavailable, Status: wanted.status, Reason: wanted.reason, Message: wanted.message,
+		Type: corev1.NodeNetworkUnavailable, Status: desired.status, Reason: desired.reason, Message: desired.message,
 		LastHeartbeatTime: now, LastTransitionTime: now,
 	}
 	for _, one := range node.Status.Conditions {

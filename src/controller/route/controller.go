@@ -1,15 +1,15 @@
-// Package route gives the pods of each Node a route in the network of the cloud, so that no overlay network is needed.
-// It stands in for the route controller of k8s.io/cloud-provider, under the same name, flags, event reasons and
+// Package route creates a route to the pods of each Node in the network of the cloud, so that no overlay network is
+// needed. It replaces the route controller of k8s.io/cloud-provider, with the same name, flags, event reasons and
 // metrics, for any cloud with routes.
 //
-// What routes there should be is a pure function of the Nodes: each network in spec.podCIDRs leads to an address of its
-// Node of the same family. One pass compares that with the routes that the cloud has, and applies the difference,
+// The desired routes are a pure function of the Nodes: each network in spec.podCIDRs has a route to an address of its
+// Node of the same IP family. A sync compares them with the actual routes in the cloud, and writes the difference,
 // additions before removals:
 //
-//	Node changes ─► queue ─► Routes.List ─► plan ─► create, change ─► conditions and events of Nodes ─► remove
+//	Node changes ─► queue ─► Routes.List ─► plan ─► create, change ─► conditions and events of Nodes ─► delete
 //	every drift period ─┘
 //
-// A route is removed only if it is certainly this cluster's: see knowledge. Where nothing differs, nothing is written.
+// A route is deleted only if it is certainly this cluster's: see ownership. Without a difference nothing is written.
 package route
 
 import (
@@ -38,16 +38,16 @@ import (
 // component is the source of the events, as in k8s.io/cloud-provider.
 const component = "route_controller"
 
-// What the work is for: keys of the queue, and values of a label of the library's metric.
+// Triggers of a sync: keys of the queue, and values of a label of the library's metric.
 const (
 	nodeChange = "node_change"
 	periodic   = "periodic"
 )
 
-// window is for how long changes of Nodes are collected before a pass.
+// window is how long changes of Nodes are collected before a sync.
 const window = time.Second
 
-// Pauses after failures: 5, 10, 20, … 300 seconds.
+// Delays after failures: 5, 10, 20, … 300 seconds.
 const (
 	minRetryDelay = 5 * time.Second
 	maxRetryDelay = 300 * time.Second
@@ -60,18 +60,18 @@ type Options struct {
 	Nodes    coreinformers.NodeInformer
 	// CIDRs are the networks of all pods: one, or one of each family.
 	CIDRs []netip.Prefix
-	// Period is the time between two looks for drift; 0 leaves it to the provider.
+	// Period is the time between two checks for drift; 0 is the period of the provider.
 	Period time.Duration
-	// Domain begins the name of the label and annotation by which a Node takes no part, optout.Routes; "" is none.
+	// Domain begins the name of the label and annotation that exclude a Node, optout.Routes; "" excludes none.
 	Domain string
-	// Shortest are the shortest prefixes of networks that get a route, where those are given by an allocator:
-	// nodeipam.Masks.Limit. The zero Masks are any.
+	// Shortest are the shortest prefixes of networks that get a route, nodeipam.Masks.Limit, if an allocator allocates
+	// them. The zero Masks permit any.
 	Shortest nodeipam.Masks
-	// Recorder takes what the owners of Nodes are told; nil makes events of the API server.
+	// Recorder records events about Nodes; nil creates them in the API server.
 	Recorder record.EventRecorder
 }
 
-// Controller keeps the routes to the pods of Nodes as they should be.
+// Controller keeps the routes to the pods of Nodes in sync.
 type Controller struct {
 	provider cloud.Routes
 	client   kubernetes.Interface
@@ -84,11 +84,11 @@ type Controller struct {
 	metrics  *metrics
 	queue    workqueue.TypedDelayingInterface[string]
 	synced   cache.InformerSynced
-	memory   *memory
-	gates    *gates
-	// hindrance is that of the pass that is under way: there is one at a time.
-	hindrance hindrance
-	changes   *atomic.Int64 // of Nodes, so far: the queue does not tell what waits behind the pass that is under way
+	state    *state
+	breakers *breakers
+	// blocking is used by the current sync only: there is one at a time.
+	blocking blockingNodes
+	changes  *atomic.Int64 // of Nodes, until now: the queue does not show what was added during a sync
 }
 
 // New returns a controller that begins its work with Run. The error is that the Nodes' informer has ended.
@@ -96,8 +96,8 @@ func New(o Options) (*Controller, error) {
 	c := &Controller{
 		provider: o.Provider, client: o.Client, nodes: o.Nodes.Lister(), cidrs: o.CIDRs, period: o.Period,
 		domain: o.Domain, shortest: o.Shortest, recorder: o.Recorder,
-		metrics: newMetrics(), memory: newMemory(), gates: newGates(), changes: &atomic.Int64{},
-		// The name is that of the library's route controller, and so are those of the queue's metrics.
+		metrics: newMetrics(), state: newState(), breakers: newBreakers(), changes: &atomic.Int64{},
+		// The name of the queue, which its metrics contain, is that of the library's route controller.
 		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "Routes"}),
 	}
 	if c.period <= 0 {
@@ -111,8 +111,8 @@ func New(o Options) (*Controller, error) {
 	return c, nil
 }
 
-// nodeEvents queues a pass when a Node comes, goes, or is routed to in another way. What happens within a moment is one
-// pass.
+// nodeEvents queues a sync when a Node is added or deleted, or changes in a way that matters to its routes. Changes
+// within a moment are one sync.
 func (c *Controller) nodeEvents() cache.ResourceEventHandler {
 	changed := func() {
 		c.changes.Add(1)
@@ -123,7 +123,7 @@ func (c *Controller) nodeEvents() cache.ResourceEventHandler {
 		UpdateFunc: func(before, after any) {
 			was, ok := before.(*corev1.Node)
 			is, also := after.(*corev1.Node)
-			if ok && also && !c.same(was, is) {
+			if ok && also && !c.sameInput(was, is) {
 				changed()
 			}
 		},
@@ -131,15 +131,15 @@ func (c *Controller) nodeEvents() cache.ResourceEventHandler {
 	}
 }
 
-// same says whether nothing differs that this controller looks at, or would put back.
-func (c *Controller) same(was, is *corev1.Node) bool {
+// sameInput says whether nothing differs that this controller reads or would write.
+func (c *Controller) sameInput(was, is *corev1.Node) bool {
 	return was.UID == is.UID && was.Spec.ProviderID == is.Spec.ProviderID && c.excludes(was) == c.excludes(is) &&
-		joining(was) == joining(is) && slices.Equal(podCIDRs(was), podCIDRs(is)) &&
+		uninitialised(was) == uninitialised(is) && slices.Equal(podCIDRs(was), podCIDRs(is)) &&
 		slices.Equal(was.Status.Addresses, is.Status.Addresses) &&
-		(available(was) == available(is) || c.memory.content(is.UID, available(is)))
+		(conditionOf(was) == conditionOf(is) || c.state.inSync(is.UID, conditionOf(is)))
 }
 
-// excludes says whether the Node's owner asked that it take no part.
+// excludes says whether the Node's owner excluded it.
 func (c *Controller) excludes(n *corev1.Node) bool { return optout.FromRoutes(n, c.domain) }
 
 // Run works until ctx ends, and then until the writes under way are done.
@@ -151,13 +151,13 @@ func (c *Controller) Run(ctx context.Context) {
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) {
 		return
 	}
-	// without Nodes, too, there may be routes that nobody wants any more
+	// routes may have to be deleted even if there are no Nodes
 	c.queue.Add(nodeChange)
-	workerpool.Work(ctx, c.queue, 1, c.serve, c.tick) // one pass after the other
+	workerpool.Work(ctx, c.queue, 1, c.reconcile, c.resyncPeriodically) // one sync after the other
 }
 
-// tick queues a look for drift from time to time, until ctx ends.
-func (c *Controller) tick(ctx context.Context) {
+// resyncPeriodically queues a check for drift every period, until ctx ends.
+func (c *Controller) resyncPeriodically(ctx context.Context) {
 	if c.period <= 0 {
 		<-ctx.Done()
 		return
@@ -173,30 +173,30 @@ func (c *Controller) tick(ctx context.Context) {
 	}
 }
 
-// serve makes a pass, and says when the next one is due if something failed.
-func (c *Controller) serve(ctx context.Context, trigger string) {
-	look := pair{} // of no table and to no network: what is remembered of looks that fail
-	if pause := c.memory.wait(look); pause > 0 {
-		meanwhile := &outcome{retry: pause}
-		c.sayWaiting(ctx, c.silent(nil), meanwhile)
-		c.queue.AddAfter(trigger, meanwhile.retry)
+// reconcile runs a sync, and queues the next one if something failed.
+func (c *Controller) reconcile(ctx context.Context, trigger string) {
+	comparison := routeKey{} // the key for the failures of comparisons, which concern no single route
+	if delay := c.state.retryDelay(comparison); delay > 0 {
+		waiting := &outcome{retry: delay}
+		c.setPending(ctx, c.withoutCondition(nil), waiting)
+		c.queue.AddAfter(trigger, waiting.retry)
 		return
 	}
-	result, err := c.pass(ctx, trigger)
+	result, err := c.sync(ctx, trigger)
 	if ctx.Err() != nil {
 		return
 	}
-	c.metrics.passed(trigger, result.changed, err, result.failed)
+	c.metrics.countSync(trigger, result.changed, err, result.failed)
 	if err != nil {
-		pause := c.memory.failed(look, notice{})
+		delay := c.state.recordFailure(comparison, problem{})
 		klog.FromContext(ctx).Error(err,
 			"The routes of the cloud cannot be compared with the Nodes; no routes are deleted until a retry succeeds",
-			"after", pause)
-		result.later(pause) // or sooner, where a Node could not even say that it waits
+			"after", delay)
+		result.retryAfter(delay) // or earlier, if a condition could not be written
 		c.queue.AddAfter(trigger, result.retry)
 		return
 	}
-	c.memory.succeeded(look)
+	c.state.clearFailure(comparison)
 	if result.retry > 0 {
 		c.queue.AddAfter(nodeChange, result.retry)
 	}

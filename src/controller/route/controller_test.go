@@ -25,157 +25,159 @@ import (
 
 const unavailable, created = "True NoRouteCreated", "False RouteCreated"
 
-// TestNodesComeAndGo: a Node has its routes as long as it is there, and not longer; a Node without a network of its own
-// has none.
-func TestNodesComeAndGo(t *testing.T) {
+// TestNodesAreAddedAndDeleted: a Node has its routes as long as it exists. A Node without a pod network has none.
+func TestNodesAreAddedAndDeleted(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("a", "10.0.0.1 fd00::1", "10.244.1.0/24", "fd00:244:0:1::/64"), node("control", "10.0.0.9"))
 		r.start()
-		wantIs(r, "at the start", r.has(), "main 10.244.1.0/24 by 10.0.0.1, main fd00:244:0:1::/64 by fd00::1")
+		wantIs(r, "at the start", r.routes(), "main 10.244.1.0/24 by 10.0.0.1, main fd00:244:0:1::/64 by fd00::1")
 		wantIs(r, "condition of a", r.condition("a"), created)
 		wantIs(r, "condition of control", r.condition("control"), "")
 
 		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
 		r.settle()
-		wantIs(r, "with b", r.has(),
+		wantIs(r, "with b", r.routes(),
 			"main 10.244.1.0/24 by 10.0.0.1, main 10.244.2.0/24 by 10.0.0.2, main fd00:244:0:1::/64 by fd00::1")
 		r.changeNode("b", func(n *corev1.Node) {
 			n.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 			n.Finalizers = []string{"x/y"}
 		})
-		r.later()
-		wantIs(r, "while b is being deleted", strings.Contains(r.has(), "10.244.2.0/24"), true)
+		r.nextPeriod()
+		wantIs(r, "while b is being deleted", strings.Contains(r.routes(), "10.244.2.0/24"), true)
 
-		r.wrote()
-		r.leave("b")
+		r.writes()
+		r.deleteNode("b")
 		r.settle()
-		wantIs(r, "writes when b is gone, though its machine is not", r.wrote(),
+		wantIs(r, "writes when b is gone, though its machine is not", r.writes(),
 			"delete main 10.244.2.0/24 by 10.0.0.2")
-		wantIs(r, "events", r.told(), "")
+		wantIs(r, "events", r.events(), "")
 	})
 }
 
-// TestQuiet: where nothing differs nothing is written, and the cloud is listed once for each drift period.
-func TestQuiet(t *testing.T) {
+// TestNoWritesWithoutDifference: without a difference nothing is written, and the cloud is listed once in each drift
+// period.
+func TestNoWritesWithoutDifference(t *testing.T) {
 	inRig(t, func(r *rig) {
 		for i := range 50 {
 			r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.1.%d", i), fmt.Sprintf("10.244.%d.0/24", i)))
 		}
 		r.start()
 		wantIs(r, "patches at the start, and of those that wait for their turn", r.patches(), 50+50-parallel)
-		r.wrote()
-		r.cloud.set(func(p *plain) { p.lists = 0 })
+		r.writes()
+		r.cloud.set(func(c *fakeCloud) { c.newLists = 0 })
 		<-time.After(3*driftPeriod + time.Minute)
-		wantIs(r, "writes", r.wrote(), "")
+		wantIs(r, "writes", r.writes(), "")
 		wantIs(r, "patches", r.patches(), 0)
-		wantIs(r, "new lists", r.cloud.counted(lists), 3)
-		wantIs(r, "events", r.told(), "")
+		wantIs(r, "new lists", r.cloud.count(newLists), 3)
+		wantIs(r, "events", r.events(), "")
 	})
 }
 
-// TestChangesAreCollected: what happens to Nodes within a second is one look.
-func TestChangesAreCollected(t *testing.T) {
+// TestChangesAreBatched: the changes of Nodes within a second start one sync.
+func TestChangesAreBatched(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.start()
-		before := r.cloud.counted(looks)
+		listed := r.cloud.count(listCalls)
 		for i := range 200 {
 			r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.1.%d", i), fmt.Sprintf("10.244.%d.0/24", i)))
 		}
 		r.settle()
-		// Their conditions change, too, which is looked at once more.
-		if n := r.cloud.counted(looks) - before; n > 2 {
+		// Their conditions change, too, which starts another sync.
+		if n := r.cloud.count(listCalls) - listed; n > 2 {
 			t.Errorf("%d looks for 200 Nodes that join at once", n)
 		}
-		wantIs(r, "routes", len(strings.Split(r.has(), ",")), 200)
-		wantIs(r, "lists", r.cloud.counted(lists), 0)
+		wantIs(r, "routes", len(strings.Split(r.routes(), ",")), 200)
+		wantIs(r, "lists", r.cloud.count(newLists), 0)
 	})
 }
 
-// TestGatewayChanges in place; an address that was the Node's before and still is stays, whatever the order of
-// addresses.
+// TestGatewayChanges: a new gateway is changed in place. An address that the Node still has stays the gateway, in any
+// order of addresses.
 func TestGatewayChanges(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
-		r.wrote()
+		r.writes()
 		r.changeNode("a", func(n *corev1.Node) { n.Status.Addresses = node("a", "10.0.0.5 10.0.0.1").Status.Addresses })
 		r.settle()
-		wantIs(r, "writes with another address before it", r.wrote(), "")
+		wantIs(r, "writes with another address before it", r.writes(), "")
 		r.changeNode("a", func(n *corev1.Node) { n.Status.Addresses = node("a", "10.0.0.5").Status.Addresses })
 		r.settle()
-		wantIs(r, "writes with another address", r.wrote(), "change main 10.244.1.0/24 from 10.0.0.1 to 10.0.0.5")
+		wantIs(r, "writes with another address", r.writes(), "change main 10.244.1.0/24 from 10.0.0.1 to 10.0.0.5")
 		r.changeNode("a", func(n *corev1.Node) { n.Status.Addresses = nil })
-		r.later()
-		wantIs(r, "writes without an address", r.wrote(), "")
+		r.nextPeriod()
+		wantIs(r, "writes without an address", r.writes(), "")
 		wantIs(r, "condition without an address", r.condition("a"), unavailable)
-		wantIs(r, "events", r.told(), "Warning NoNodeAddress")
+		wantIs(r, "events", r.events(), "Warning NoNodeAddress")
 		r.changeNode("a", func(n *corev1.Node) { n.Status.Addresses = node("a", "10.0.0.5").Status.Addresses })
 		r.settle()
 		wantIs(r, "condition with the address again", r.condition("a"), created)
-		wantIs(r, "writes with the address again", r.wrote(), "")
+		wantIs(r, "writes with the address again", r.writes(), "")
 	})
 }
 
-// TestNodesThatJoin and have no address yet are nobody's concern until they have one, and nobody else's either.
-func TestNodesThatJoin(t *testing.T) {
+// TestUninitialisedNodes: Nodes without an address get no condition and no event before they are initialised.
+func TestUninitialisedNodes(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.start()
 		n := node("a", "", "10.244.1.0/24")
 		n.Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true",
 			Effect: corev1.TaintEffectNoSchedule}}
 		r.join(n)
-		r.later()
+		r.nextPeriod()
 		wantIs(r, "condition without an address", r.condition("a"), "")
-		wantIs(r, "events", r.told(), "")
+		wantIs(r, "events", r.events(), "")
 		r.changeNode("a", func(n *corev1.Node) { n.Status.Addresses = node("a", "10.0.0.1").Status.Addresses })
 		r.settle()
 		wantIs(r, "condition with an address", r.condition("a"), created)
 	})
 }
 
-// TestNoTable: without a table that routes could be in, nobody is told that there are routes.
+// TestNoTable: without a table for routes, no condition says that there are routes.
 func TestNoTable(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.cloud.tables[0].Used = false
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
 		wantIs(r, "condition", r.condition("a"), unavailable)
-		wantIs(r, "events", r.told(), "Warning RoutesNotKnown")
+		wantIs(r, "events", r.events(), "Warning RoutesNotKnown")
 	})
 }
 
-// TestNodeComesBack with the same network and address: nobody has removed its route but this process.
-func TestNodeComesBack(t *testing.T) {
+// TestNodeIsRecreated: after a Node is deleted and created again with the same network and address, its route is
+// created without an event about drift.
+func TestNodeIsRecreated(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
-		r.leave("a")
+		r.deleteNode("a")
 		r.settle()
-		wantIs(r, "routes", r.has(), "")
+		wantIs(r, "routes", r.routes(), "")
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.settle()
-		wantIs(r, "routes", r.has(), "main 10.244.1.0/24 by 10.0.0.1")
-		wantIs(r, "events", r.told(), "")
+		wantIs(r, "routes", r.routes(), "main 10.244.1.0/24 by 10.0.0.1")
+		wantIs(r, "events", r.events(), "")
 	})
 }
 
-// TestNodeIsReplaced under its name, with the same network on another machine: one change, at no time without a route.
+// TestNodeIsReplaced: if a Node of the same name and network is on another machine, the route is changed once and
+// exists all the time.
 func TestNodeIsReplaced(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
-		r.wrote()
-		r.leave("a")
+		r.writes()
+		r.deleteNode("a")
 		second := node("a", "10.0.0.2", "10.244.1.0/24")
 		second.UID = "uid-second"
 		r.join(second)
 		r.settle()
-		wantIs(r, "writes", r.wrote(), "change main 10.244.1.0/24 from 10.0.0.1 to 10.0.0.2")
+		wantIs(r, "writes", r.writes(), "change main 10.244.1.0/24 from 10.0.0.1 to 10.0.0.2")
 		wantIs(r, "condition", r.condition("a"), created)
 	})
 }
 
-// TestEmptiedTable is filled again, and told by one event.
+// TestEmptiedTable: the routes of a table that was emptied are created again, with one event.
 func TestEmptiedTable(t *testing.T) {
 	inRig(t, func(r *rig) {
 		const many = 60
@@ -183,128 +185,128 @@ func TestEmptiedTable(t *testing.T) {
 			r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.0.%d", i+1), fmt.Sprintf("10.244.%d.0/24", i)))
 		}
 		r.start()
-		r.cloud.set(func(p *plain) { p.tables[0].Routes = nil })
-		r.later()
-		wantIs(r, "routes", strings.Count(r.has(), "by"), many)
-		told := strings.Join(r.process.Told(), "; ")
-		wantIs(r, "events", strings.Count(told, "Warning"), 1)
+		r.cloud.set(func(c *fakeCloud) { c.tables[0].Routes = nil })
+		r.nextPeriod()
+		wantIs(r, "routes", strings.Count(r.routes(), "by"), many)
+		events := strings.Join(r.process.Told(), "; ")
+		wantIs(r, "events", strings.Count(events, "Warning"), 1)
 		for _, part := range []string{"RouteRestored 60 routes in route table main", "10.244.0.0/24, ", "and 50 more"} {
-			if !strings.Contains(told, part) {
-				t.Errorf("told %q, want %q in it", told, part)
+			if !strings.Contains(events, part) {
+				t.Errorf("told %q, want %q in it", events, part)
 			}
 		}
 	})
 }
 
-// TestDrift: what somebody removed is back within the period, and told; what a Node lost by another's mistake, too.
+// TestDrift: a route that a user deleted is created again within the period, with an event. A wrong gateway is
+// corrected.
 func TestDrift(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("b", "10.0.0.2", "10.244.2.0/24"))
 		r.start()
-		r.cloud.loses("main", "10.244.1.0/24")
-		r.later()
-		wantIs(r, "routes", r.has(), "main 10.244.1.0/24 by 10.0.0.1, main 10.244.2.0/24 by 10.0.0.2")
-		wantIs(r, "events", r.told(), "Warning RouteRestored")
+		r.cloud.deleteByHand("main", "10.244.1.0/24")
+		r.nextPeriod()
+		wantIs(r, "routes", r.routes(), "main 10.244.1.0/24 by 10.0.0.1, main 10.244.2.0/24 by 10.0.0.2")
+		wantIs(r, "events", r.events(), "Warning RouteRestored")
 
-		r.cloud.set(func(p *plain) { p.tables[0].Routes[0].Gateway = netip.MustParseAddr("10.0.0.1") }) // of b
-		r.later()
-		wantIs(r, "routes", r.has(), "main 10.244.1.0/24 by 10.0.0.1, main 10.244.2.0/24 by 10.0.0.2")
+		r.cloud.set(func(c *fakeCloud) { c.tables[0].Routes[0].Gateway = netip.MustParseAddr("10.0.0.1") }) // of b
+		r.nextPeriod()
+		wantIs(r, "routes", r.routes(), "main 10.244.1.0/24 by 10.0.0.1, main 10.244.2.0/24 by 10.0.0.2")
 	})
 }
 
-// TestPeriod: the flag wins over what the cloud is configured to.
+// TestPeriod: the flag takes precedence over the period of the cloud.
 func TestPeriod(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.period = time.Minute
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
-		r.cloud.loses("main", "10.244.1.0/24")
+		r.cloud.deleteByHand("main", "10.244.1.0/24")
 		<-time.After(time.Minute)
 		r.settle()
-		wantIs(r, "routes", r.has(), "main 10.244.1.0/24 by 10.0.0.1")
+		wantIs(r, "routes", r.routes(), "main 10.244.1.0/24 by 10.0.0.1")
 	})
 }
 
-// TestForeignRoutes are never touched: those to elsewhere, those to machines that are no Nodes, and those that lead to
-// no address. One that a Node needs the place of is told.
-func TestForeignRoutes(t *testing.T) {
+// TestUnmanagedRoutes: routes to other destinations, to machines without a Node, and without an address are never
+// changed. If one has the destination of a Node, that is reported.
+func TestUnmanagedRoutes(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.cloud.set(func(p *plain) { p.living[netip.MustParseAddr("10.0.0.77")] = true })
-		r.cloud.byHand("main", "0.0.0.0/0", "")
-		r.cloud.byHand("main", "10.99.0.0/16", "10.0.0.1")   // to a Node, but not for pods
-		r.cloud.byHand("main", "10.244.9.0/24", "10.0.0.77") // for pods, but to another machine
-		r.cloud.byHand("main", "10.244.8.0/24", "")          // to something else than a machine
-		r.cloud.byHand("main", "10.244.0.0/15", "10.0.0.1")  // more than the cluster
-		r.cloud.byHand("main", "10.244.1.0/24", "10.0.0.77") // where a's should be
+		r.cloud.set(func(c *fakeCloud) { c.machines[netip.MustParseAddr("10.0.0.77")] = true })
+		r.cloud.createByHand("main", "0.0.0.0/0", "")
+		r.cloud.createByHand("main", "10.99.0.0/16", "10.0.0.1")   // to a Node, but not to a pod network
+		r.cloud.createByHand("main", "10.244.9.0/24", "10.0.0.77") // to a pod network, but by another machine
+		r.cloud.createByHand("main", "10.244.8.0/24", "")          // not by a machine
+		r.cloud.createByHand("main", "10.244.0.0/15", "10.0.0.1")  // larger than the cluster's network
+		r.cloud.createByHand("main", "10.244.1.0/24", "10.0.0.77") // the destination of a
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
-		before := r.has()
+		before := r.routes()
 		<-time.After(10 * driftPeriod)
-		wantIs(r, "routes", r.has(), before)
-		wantIs(r, "writes", r.wrote(), "")
-		wantIs(r, "events", r.told(), "Warning RouteConflict")
+		wantIs(r, "routes", r.routes(), before)
+		wantIs(r, "writes", r.writes(), "")
+		wantIs(r, "events", r.events(), "Warning RouteConflict")
 		wantIs(r, "condition", r.condition("a"), unavailable)
-		if message := available(r.node("a")).message; !strings.Contains(message, "RouteConflict") {
+		if message := conditionOf(r.node("a")).message; !strings.Contains(message, "RouteConflict") {
 			t.Errorf("the condition says %q", message)
 		}
-		r.cloud.loses("main", "10.244.1.0/24")
-		r.later()
+		r.cloud.deleteByHand("main", "10.244.1.0/24")
+		r.nextPeriod()
 		wantIs(r, "condition without the foreign route", r.condition("a"), created)
-		wantIs(r, "writes", r.wrote(), "create main 10.244.1.0/24 by 10.0.0.1")
+		wantIs(r, "writes", r.writes(), "create main 10.244.1.0/24 by 10.0.0.1")
 	})
 }
 
-// TestLeftOver: what a Node left that is gone since before the start is removed once its machine is gone, by two looks,
-// and not before.
-func TestLeftOver(t *testing.T) {
+// TestRouteLeftBehind: the route of a Node that was deleted before the start is deleted after its machine, with two
+// checks.
+func TestRouteLeftBehind(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.cloud.byHand("main", "10.244.7.0/24", "10.0.0.7")
-		r.cloud.set(func(p *plain) { p.living[netip.MustParseAddr("10.0.0.7")] = true })
+		r.cloud.createByHand("main", "10.244.7.0/24", "10.0.0.7")
+		r.cloud.set(func(c *fakeCloud) { c.machines[netip.MustParseAddr("10.0.0.7")] = true })
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
 		<-time.After(5 * driftPeriod)
-		wantIs(r, "writes while the machine is there", r.wrote(), "create main 10.244.1.0/24 by 10.0.0.1")
-		r.end("10.0.0.7")
-		r.later()
-		wantIs(r, "writes after one look", r.wrote(), "")
-		r.later()
+		wantIs(r, "writes while the machine is there", r.writes(), "create main 10.244.1.0/24 by 10.0.0.1")
+		r.removeMachine("10.0.0.7")
+		r.nextPeriod()
+		wantIs(r, "writes after one look", r.writes(), "")
+		r.nextPeriod()
 		r.settle()
-		r.later()
-		wantIs(r, "writes after more", r.wrote(), "delete main 10.244.7.0/24 by 10.0.0.7")
+		r.nextPeriod()
+		wantIs(r, "writes after more", r.writes(), "delete main 10.244.7.0/24 by 10.0.0.7")
 	})
 }
 
-// TestAnErrorIsNoAnswer: nothing is removed or made while the cloud does not say what it has; Nodes that wait say why,
-// once.
-func TestAnErrorIsNoAnswer(t *testing.T) {
+// TestListFails: nothing is written while lists fail. Nodes that wait get the reason, once.
+func TestListFails(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("b", "10.0.0.2", "10.244.2.0/24"))
 		r.start()
-		r.wrote()
-		r.cloud.set(func(p *plain) { p.unknown = errors.New("the cloud is away") })
-		r.leave("b")
+		r.writes()
+		r.cloud.set(func(c *fakeCloud) { c.readError = errors.New("the cloud is away") })
+		r.deleteNode("b")
 		r.join(node("c", "10.0.0.3", "10.244.3.0/24"))
-		before := r.cloud.counted(looks)
+		before := r.cloud.count(listCalls)
 		<-time.After(10 * time.Minute)
-		wantIs(r, "writes", r.wrote(), "")
-		wantIs(r, "events", r.told(), "Warning RoutesNotKnown")
-		if n := r.cloud.counted(looks) - before; n > 12 {
+		wantIs(r, "writes", r.writes(), "")
+		wantIs(r, "events", r.events(), "Warning RoutesNotKnown")
+		if n := r.cloud.count(listCalls) - before; n > 12 {
 			t.Errorf("%d looks within 10 minutes at a cloud that is away", n)
 		}
-		r.cloud.set(func(p *plain) { p.unknown = nil })
+		r.cloud.set(func(c *fakeCloud) { c.readError = nil })
 		<-time.After(maxRetryDelay)
-		wantIs(r, "writes afterwards", r.wrote(),
+		wantIs(r, "writes afterwards", r.writes(),
 			"create main 10.244.3.0/24 by 10.0.0.3, delete main 10.244.2.0/24 by 10.0.0.2")
 	})
 }
 
-// TestAdditionsComeFirst: nothing is removed before what replaces it is there.
+// TestAdditionsComeFirst: routes are deleted after those that replace them are created.
 func TestAdditionsComeFirst(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
-		r.wrote()
-		r.leave("a")
+		r.writes()
+		r.deleteNode("a")
 		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
 		r.settle()
 		wantIs(r, "order of the writes", strings.Join(r.cloud.writes, ", "),
@@ -312,187 +314,190 @@ func TestAdditionsComeFirst(t *testing.T) {
 	})
 }
 
-// TestFailuresAreRetried ever more rarely, told once, and do not hold up others.
+// TestFailuresAreRetried: failed writes are retried at growing intervals, reported once, and do not delay others.
 func TestFailuresAreRetried(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.cloud.set(func(p *plain) { p.refused = errors.New("not today") })
+		r.cloud.set(func(c *fakeCloud) { c.writeError = errors.New("not today") })
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
 		<-time.After(10 * time.Minute)
-		if tries := r.cloud.counted(writes); tries < 5 || tries > 9 {
+		if tries := r.cloud.count(writes); tries < 5 || tries > 9 {
 			t.Errorf("%d tries within 10 minutes, want 5, 10, 20 … seconds between them", tries)
 		}
-		wantIs(r, "events", r.told(), "Warning FailedToCreateRoute")
+		wantIs(r, "events", r.events(), "Warning FailedToCreateRoute")
 		wantIs(r, "condition", r.condition("a"), unavailable)
-		r.cloud.set(func(p *plain) { p.refused = nil })
+		r.cloud.set(func(c *fakeCloud) { c.writeError = nil })
 		<-time.After(maxRetryDelay)
 		wantIs(r, "condition", r.condition("a"), created)
 	})
 }
 
-// TestQuota: one refusal is enough for all that wait, and what is not needed goes nevertheless, which makes room.
+// TestQuota: one refusal is sufficient for all waiting routes. Routes that are not needed are still deleted, so that
+// others fit.
 func TestQuota(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.cloud.set(func(p *plain) { p.quota = 2 })
+		r.cloud.set(func(c *fakeCloud) { c.quota = 2 })
 		r.join(node("old", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
-		r.wrote()
+		r.writes()
 		for i := range 30 {
 			r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.1.%d", i), fmt.Sprintf("10.244.1%02d.0/24", i)))
 		}
-		r.leave("old")
+		r.deleteNode("old")
 		r.settle()
-		if tries := r.cloud.counted(writes); tries > parallel+3 {
+		if tries := r.cloud.count(writes); tries > parallel+3 {
 			t.Errorf("%d writes with room for 1", tries)
 		}
-		told := r.told()
-		wantIs(r, "events about the quota", strings.Count(told, cloud.RouteQuotaExceeded), event.Burst)
+		events := r.events()
+		wantIs(r, "events about the quota", strings.Count(events, cloud.RouteQuotaExceeded), event.Burst)
 		<-time.After(time.Minute)
-		// 29 do not fit at first, and 28 when the old one is gone: whose turn it is then may have been told already, or
-		// not.
-		later := strings.Count(r.told(), cloud.RouteQuotaExceeded)
+		// 29 do not fit at first, and 28 after the old one is deleted. The Node that gets its route then may have had
+		// its event before.
+		later := strings.Count(r.events(), cloud.RouteQuotaExceeded)
 		wantIs(r, "all others are told a minute later", later == 28-event.Burst || later == 29-event.Burst, true)
-		wantIs(r, "routes that fit", len(strings.Split(r.has(), ",")), 2)
-		wantIs(r, "left over", strings.Contains(r.has(), "10.244.1.0/24"), false)
-		r.cloud.set(func(p *plain) { p.quota = 0 })
+		wantIs(r, "routes that fit", len(strings.Split(r.routes(), ",")), 2)
+		wantIs(r, "left over", strings.Contains(r.routes(), "10.244.1.0/24"), false)
+		r.cloud.set(func(c *fakeCloud) { c.quota = 0 })
 		<-time.After(2 * maxRetryDelay)
-		wantIs(r, "routes with room for all", len(strings.Split(r.has(), ",")), 30)
+		wantIs(r, "routes with room for all", len(strings.Split(r.routes(), ",")), 30)
 	})
 }
 
-// TestTables: each that is used has all routes; one that is not used any more gets no more, and loses those of each
-// Node that goes.
+// TestTables: each used table has all routes. A table that is not used any more gets no new ones, and loses those of
+// deleted Nodes.
 func TestTables(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.cloud.tables = append(r.cloud.tables, &plainTable{RouteTable: cloud.RouteTable{ID: "side", Name: "side",
+		r.cloud.tables = append(r.cloud.tables, &fakeTable{RouteTable: cloud.RouteTable{ID: "side", Name: "side",
 			Used: true}})
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
-		wantIs(r, "routes", r.has(), "main 10.244.1.0/24 by 10.0.0.1, side 10.244.1.0/24 by 10.0.0.1")
-		r.wrote()
-		r.cloud.set(func(p *plain) {
-			p.tables[0].Used = false
-			p.tables = append(p.tables, &plainTable{RouteTable: cloud.RouteTable{ID: "third", Name: "third",
+		wantIs(r, "routes", r.routes(), "main 10.244.1.0/24 by 10.0.0.1, side 10.244.1.0/24 by 10.0.0.1")
+		r.writes()
+		r.cloud.set(func(c *fakeCloud) {
+			c.tables[0].Used = false
+			c.tables = append(c.tables, &fakeTable{RouteTable: cloud.RouteTable{ID: "third", Name: "third",
 				Used: true}})
-			p.refused = errors.New("not today")
+			c.writeError = errors.New("not today")
 		})
-		r.later()
-		wantIs(r, "routes while the new table refuses", r.has(),
+		r.nextPeriod()
+		wantIs(r, "routes while the new table refuses", r.routes(),
 			"main 10.244.1.0/24 by 10.0.0.1, side 10.244.1.0/24 by 10.0.0.1")
-		r.cloud.set(func(p *plain) { p.refused = nil })
+		r.cloud.set(func(c *fakeCloud) { c.writeError = nil })
 		<-time.After(maxRetryDelay)
-		r.later()
-		wantIs(r, "routes", r.has(),
+		r.nextPeriod()
+		wantIs(r, "routes", r.routes(),
 			"main 10.244.1.0/24 by 10.0.0.1, side 10.244.1.0/24 by 10.0.0.1, third 10.244.1.0/24 by 10.0.0.1")
 		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
-		r.leave("a")
+		r.deleteNode("a")
 		r.settle()
-		wantIs(r, "routes of another Node", r.has(), "side 10.244.2.0/24 by 10.0.0.2, third 10.244.2.0/24 by 10.0.0.2")
+		wantIs(r, "routes of another Node", r.routes(),
+			"side 10.244.2.0/24 by 10.0.0.2, third 10.244.2.0/24 by 10.0.0.2")
 	})
 }
 
-// TestOneMoreTableThatRefuses is told, and no reason to keep pods away from Nodes that have all other routes.
-func TestOneMoreTableThatRefuses(t *testing.T) {
+// TestAdditionalTableRefuses: if another table refuses the routes, that is reported, and Nodes with all other routes
+// stay available.
+func TestAdditionalTableRefuses(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
-		r.cloud.set(func(p *plain) {
-			p.tables = append(p.tables, &plainTable{RouteTable: cloud.RouteTable{ID: "side", Name: "side", Used: true}})
-			p.refused = errors.New("not today")
+		r.cloud.set(func(c *fakeCloud) {
+			c.tables = append(c.tables, &fakeTable{RouteTable: cloud.RouteTable{ID: "side", Name: "side", Used: true}})
+			c.writeError = errors.New("not today")
 		})
-		r.cloud.byHand("side", "10.244.1.128/25", "10.0.0.77")
-		r.cloud.set(func(p *plain) { p.living[netip.MustParseAddr("10.0.0.77")] = true })
-		r.later()
+		r.cloud.createByHand("side", "10.244.1.128/25", "10.0.0.77")
+		r.cloud.set(func(c *fakeCloud) { c.machines[netip.MustParseAddr("10.0.0.77")] = true })
+		r.nextPeriod()
 		wantIs(r, "condition", r.condition("a"), created)
-		wantIs(r, "events", r.told(), "Warning FailedToCreateRoute, Warning RouteConflict")
-		r.cloud.loses("main", "10.244.1.0/24")
-		r.later()
+		wantIs(r, "events", r.events(), "Warning FailedToCreateRoute, Warning RouteConflict")
+		r.cloud.deleteByHand("main", "10.244.1.0/24")
+		r.nextPeriod()
 		wantIs(r, "condition without any route", r.condition("a"), unavailable)
 	})
 }
 
-// TestTablesThatAreNotShown keep their routes in mind: when the last Node goes nobody knows which tables there are, and
-// when the next one comes, its routes take their place, although the machine of the last one is still there.
-func TestTablesThatAreNotShown(t *testing.T) {
+// TestTablesAreNotListed: tables that are not listed, such as after the last Node was deleted, keep their routes. When
+// a new Node has the same network, its route replaces the old one, even if the machine of the old Node still exists.
+func TestTablesAreNotListed(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
 		tables := r.cloud.tables
-		r.cloud.set(func(p *plain) { p.tables = nil })
-		r.leave("a")
+		r.cloud.set(func(c *fakeCloud) { c.tables = nil })
+		r.deleteNode("a")
 		r.settle()
-		r.cloud.set(func(p *plain) { p.tables = tables })
-		r.wrote()
+		r.cloud.set(func(c *fakeCloud) { c.tables = tables })
+		r.writes()
 		r.join(node("b", "10.0.0.2", "10.244.1.0/24"))
 		r.settle()
-		wantIs(r, "writes", r.wrote(), "change main 10.244.1.0/24 from 10.0.0.1 to 10.0.0.2")
+		wantIs(r, "writes", r.writes(), "change main 10.244.1.0/24 from 10.0.0.1 to 10.0.0.2")
 	})
 }
 
-// TestTablesThatAreNotUsed are told to the Nodes whose traffic goes by them, also to those without networks of their
-// own.
-func TestTablesThatAreNotUsed(t *testing.T) {
+// TestUnusedTables: Nodes whose subnets use a table without routes get an event, also those without pod networks.
+func TestUnusedTables(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.cloud.tables = append(r.cloud.tables, &plainTable{RouteTable: cloud.RouteTable{ID: "side", Name: "side",
+		r.cloud.tables = append(r.cloud.tables, &fakeTable{RouteTable: cloud.RouteTable{ID: "side", Name: "side",
 			Nodes: []string{"a", "control"}}})
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("control", "10.0.0.9"))
 		r.start()
-		r.later()
-		wantIs(r, "events", r.told(), "Warning OtherRouteTable, Warning OtherRouteTable")
+		r.nextPeriod()
+		wantIs(r, "events", r.events(), "Warning OtherRouteTable, Warning OtherRouteTable")
 		wantIs(r, "condition of a", r.condition("a"), created)
 		wantIs(r, "condition of control", r.condition("control"), "")
 	})
 }
 
-// TestNothingIsTakenAwayByAnAgedCopy: what looks as if it has to go or change is looked at anew first, once for each
-// pass.
-func TestNothingIsTakenAwayByAnAgedCopy(t *testing.T) {
+// TestRemovalNeedsNewList: a removal or change that follows from a cached list is planned again with a new list, once
+// in each sync.
+func TestRemovalNeedsNewList(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("b", "10.0.0.2", "10.244.2.0/24"))
 		r.start()
-		r.wrote()
-		r.cloud.set(func(p *plain) {
-			p.lists = 0
-			p.aged = []cloud.RouteTable{{ID: "main", Name: "main", Used: true,
+		r.writes()
+		r.cloud.set(func(c *fakeCloud) {
+			c.newLists = 0
+			c.cached = []cloud.RouteTable{{ID: "main", Name: "main", Used: true,
 				Routes: routesOf("10.244.1.0/24 by 10.0.0.2", "10.244.2.0/24 by 10.0.0.2",
 					"10.244.7.0/24 by 10.0.0.1")}}
 		})
 		r.join(node("c", "10.0.0.3", "10.244.3.0/24"))
 		r.settle()
-		wantIs(r, "writes", r.wrote(), "create main 10.244.3.0/24 by 10.0.0.3")
-		wantIs(r, "lists", r.cloud.counted(lists), 1)
+		wantIs(r, "writes", r.writes(), "create main 10.244.3.0/24 by 10.0.0.3")
+		wantIs(r, "lists", r.cloud.count(newLists), 1)
 	})
 }
 
-// TestExclusiveTable is written as a whole if more than one route differs, and everything in it is this cluster's.
+// TestExclusiveTable: a table is written as a whole if more than one route differs, and all its routes are this
+// cluster's.
 func TestExclusiveTable(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.cloud.tables[0].Exclusive = true
-		r.cloud.byHand("main", "0.0.0.0/0", "")
-		r.cloud.byHand("main", "10.244.1.0/24", "10.0.0.77")
-		r.cloud.set(func(p *plain) { p.living[netip.MustParseAddr("10.0.0.77")] = true })
+		r.cloud.createByHand("main", "0.0.0.0/0", "")
+		r.cloud.createByHand("main", "10.244.1.0/24", "10.0.0.77")
+		r.cloud.set(func(c *fakeCloud) { c.machines[netip.MustParseAddr("10.0.0.77")] = true })
 		for i := range 30 {
 			r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.1.%d", i), fmt.Sprintf("10.244.%d.0/24", i)))
 		}
 		r.start()
-		wantIs(r, "writes", r.wrote(), "replace main by 30")
-		wantIs(r, "routes", len(strings.Split(r.has(), ",")), 31)
+		wantIs(r, "writes", r.writes(), "replace main by 30")
+		wantIs(r, "routes", len(strings.Split(r.routes(), ",")), 31)
 		wantIs(r, "condition", r.condition("n1"), created)
-		r.leave("n3")
+		r.deleteNode("n3")
 		r.settle()
-		wantIs(r, "writes of one", r.wrote(), "delete main 10.244.3.0/24 by 10.0.1.3")
+		wantIs(r, "writes of one", r.writes(), "delete main 10.244.3.0/24 by 10.0.1.3")
 
-		r.cloud.set(func(p *plain) { p.replaceRefused = errors.New("one of them is wrong") })
-		r.leave("n4")
-		r.leave("n5")
+		r.cloud.set(func(c *fakeCloud) { c.replaceError = errors.New("one of them is wrong") })
+		r.deleteNode("n4")
+		r.deleteNode("n5")
 		r.settle()
-		wantIs(r, "writes when a replacement is refused", r.wrote(),
+		wantIs(r, "writes when a replacement is refused", r.writes(),
 			"delete main 10.244.4.0/24 by 10.0.1.4, delete main 10.244.5.0/24 by 10.0.1.5, replace main by 27")
 	})
 }
 
-// TestWhatNodesCannotHave is told on the Node, and its other routes are made.
-func TestWhatNodesCannotHave(t *testing.T) {
+// TestImpossibleNetworks: a network that cannot have a route is reported on the Node, and its other routes are created.
+func TestImpossibleNetworks(t *testing.T) {
 	tests := map[string]struct {
 		nodes  []*corev1.Node
 		events string
@@ -519,17 +524,18 @@ func TestWhatNodesCannotHave(t *testing.T) {
 			inRig(t, func(r *rig) {
 				r.join(tt.nodes...)
 				r.start()
-				r.later()
-				wantIs(r, "events", r.told(), tt.events)
-				wantIs(r, "routes", r.has(), tt.has)
+				r.nextPeriod()
+				wantIs(r, "events", r.events(), tt.events)
+				wantIs(r, "routes", r.routes(), tt.has)
 				wantIs(r, "condition", r.condition("x"), unavailable)
 			})
 		})
 	}
 }
 
-// TestConditionIsWritten again when the API server refused it, or somebody else changed it.
-func TestConditionIsWritten(t *testing.T) {
+// TestConditionIsWrittenAgain: the condition is written again if the API server refused it, or another client changed
+// it.
+func TestConditionIsWrittenAgain(t *testing.T) {
 	inRig(t, func(r *rig) {
 		var allowed atomic.Bool
 		r.cluster.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -548,43 +554,43 @@ func TestConditionIsWritten(t *testing.T) {
 	})
 }
 
-// TestRestart: a process that knows nothing of the one before changes nothing.
+// TestRestart: after a restart nothing is written.
 func TestRestart(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
-		r.wrote()
+		r.writes()
 		r.patches()
 		r.start()
-		r.later()
-		wantIs(r, "writes", r.wrote(), "")
+		r.nextPeriod()
+		wantIs(r, "writes", r.writes(), "")
 		wantIs(r, "patches", r.patches(), 0)
 	})
 }
 
-// driftless is a cloud in which nobody looks for drift, that hears how old lists may be.
-type driftless struct {
-	*plain
+// driftlessCloud is a cloud without a drift period that records the permitted ages of lists.
+type driftlessCloud struct {
+	*fakeCloud
 	ages []time.Duration
 }
 
-func (*driftless) Behaviour() cloud.RouteBehaviour { return cloud.RouteBehaviour{} }
+func (*driftlessCloud) Behaviour() cloud.RouteBehaviour { return cloud.RouteBehaviour{} }
 
-func (d *driftless) List(ctx context.Context, cluster cloud.PodNetwork,
+func (d *driftlessCloud) List(ctx context.Context, cluster cloud.PodNetwork,
 	maxAge time.Duration) (cloud.RouteTables, error) {
 	d.ages = append(d.ages, maxAge)
-	return d.plain.List(ctx, cluster, maxAge)
+	return d.fakeCloud.List(ctx, cluster, maxAge)
 }
 
-// TestNoDriftPeriod: what Nodes are compared with is an hour old at most, and nobody looks by himself.
+// TestNoDriftPeriod: without a drift period, lists are at most an hour old, and no sync starts periodically.
 func TestNoDriftPeriod(t *testing.T) {
 	inRig(t, func(r *rig) {
-		cloud := &driftless{plain: r.cloud}
+		cloud := &driftlessCloud{fakeCloud: r.cloud}
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.startWith(cloud)
 		<-time.After(24 * time.Hour)
 		synctest.Wait()
-		// for the start, and for the Node
+		// one for the start, and one for the Node
 		if slices.Max(cloud.ages) != time.Hour || slices.Min(cloud.ages) != time.Hour || len(cloud.ages) > 2 {
 			t.Errorf("looks in a day by lists of these ages: %v; want one or two, an hour", cloud.ages)
 		}

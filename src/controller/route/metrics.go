@@ -4,28 +4,28 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// subsystem begins the names of our own metrics, librarySubsystem those of the library's.
+// subsystem begins the names of this controller's own metrics, librarySubsystem those of the library's.
 const (
 	subsystem        = "node_route"
 	librarySubsystem = "route_controller"
 )
 
-// Outcomes of a pass, as values of a label of the library's metric.
+// Outcomes of a sync, as values of a label of the library's metric.
 const (
 	outcomeChanged = "changed"
 	outcomeNoop    = "noop"
 	outcomeError   = "error"
 )
 
-// metrics are what Prometheus is told about routes.
+// metrics are the controller's Prometheus metrics.
 type metrics struct {
-	syncs  *prometheus.CounterVec // the library's
+	syncs  *prometheus.CounterVec // has the name in the library
 	writes *prometheus.CounterVec
 	drift  prometheus.Counter
 	routes *prometheus.GaugeVec
 	latest prometheus.Gauge
-	// lacking are the Nodes without all of their routes.
-	lacking prometheus.Gauge
+	// missing is the number of Nodes that lack a route.
+	missing prometheus.Gauge
 }
 
 func newMetrics() *metrics {
@@ -44,14 +44,14 @@ func newMetrics() *metrics {
 		latest: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "pass_timestamp_seconds",
 			Help: "Time at which the cloud's routes were last compared with the Nodes, as a Unix timestamp in " +
 				"seconds. 0 before the first comparison."}),
-		lacking: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "nodes_lacking",
+		missing: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "nodes_lacking",
 			Help: "Number of Nodes without a route to their pods at the last comparison. If the comparison failed, " +
 				"Nodes whose routes are unknown count, too."}),
 	}
 }
 
-// passed counts a comparison.
-func (m *metrics) passed(trigger string, changed bool, err error, failed bool) {
+// countSync counts a sync.
+func (m *metrics) countSync(trigger string, changed bool, err error, failed bool) {
 	result := outcomeNoop
 	switch {
 	case err != nil || failed:
@@ -65,8 +65,8 @@ func (m *metrics) passed(trigger string, changed bool, err error, failed bool) {
 	}
 }
 
-// wrote counts a write to the cloud.
-func (m *metrics) wrote(v verb, err error) {
+// countWrite counts a write to the cloud.
+func (m *metrics) countWrite(v verb, err error) {
 	result := "done"
 	if err != nil {
 		result = "failed"
@@ -74,8 +74,8 @@ func (m *metrics) wrote(v verb, err error) {
 	m.writes.WithLabelValues(string(v), result).Inc()
 }
 
-// left shows what there is after the writes of a pass.
-func (m *metrics) left(p plan, result *outcome) {
+// setRoutes sets the number of routes after the writes of a sync.
+func (m *metrics) setRoutes(p plan, result *outcome) {
 	result.mu.Lock()
 	defer result.mu.Unlock()
 	planned := map[verb]int{}
@@ -86,20 +86,20 @@ func (m *metrics) left(p plan, result *outcome) {
 	}
 	made := result.done[create] + result.done[change]
 	for state, count := range map[string]int{
-		"in-place": p.staying - planned[change] + made, "missing": planned[create] + planned[change] - made,
-		"left-over": len(p.removals) - result.done[remove], "foreign": len(p.strangers),
+		"in-place": p.keptCount - planned[change] + made, "missing": planned[create] + planned[change] - made,
+		"left-over": len(p.removals) - result.done[remove], "foreign": len(p.unmanaged),
 	} {
 		m.routes.WithLabelValues(state).Set(float64(count))
 	}
-	m.lacking.Set(float64(result.lacking))
+	m.missing.Set(float64(result.missing))
 }
 
 // Collectors are the controller's metrics.
 func (c *Controller) Collectors() []prometheus.Collector { return c.metrics.all() }
 
 func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.syncs, m.writes, m.drift, m.routes, m.latest, m.lacking}
+	return []prometheus.Collector{m.syncs, m.writes, m.drift, m.routes, m.latest, m.missing}
 }
 
-// Described are metrics like those of a controller, with nothing to tell, for whoever describes them.
+// Described returns the metrics of a Controller without values, to describe them.
 func Described() []prometheus.Collector { return newMetrics().all() }

@@ -11,14 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestMetrics are what happened.
+// TestMetrics: the counters show what happened.
 func TestMetrics(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.cloud.byHand("main", "10.244.9.0/24", "")
+		r.cloud.createByHand("main", "10.244.9.0/24", "")
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
-		r.cloud.loses("main", "10.244.1.0/24")
-		r.later()
+		r.cloud.deleteByHand("main", "10.244.1.0/24")
+		r.nextPeriod()
 		r.settle()
 		m := r.running.metrics
 		wantIs(r, "drift", testutil.ToFloat64(m.drift), 1)
@@ -30,20 +30,20 @@ func TestMetrics(t *testing.T) {
 		if age := time.Since(time.Unix(int64(latest), 0)); age > time.Minute {
 			t.Errorf("the latest pass was %s ago", age)
 		}
-		r.cloud.set(func(p *plain) { p.unknown = errors.New("away") })
-		r.later()
+		r.cloud.set(func(c *fakeCloud) { c.readError = errors.New("away") })
+		r.nextPeriod()
 		wantIs(r, "passes that failed", testutil.ToFloat64(m.syncs.WithLabelValues(outcomeError, periodic)) > 0, true)
 		wantIs(r, "the latest pass that did not", testutil.ToFloat64(m.latest), latest)
 	})
 }
 
-// TestMetricsAreOfTheEnd of a pass: what it made is there, and what it could not make or remove is not.
-func TestMetricsAreOfTheEnd(t *testing.T) {
+// TestMetricsAfterSync: the metrics include what the sync wrote, and exclude what it could not write.
+func TestMetricsAfterSync(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.cloud.byHand("main", "10.244.9.0/24", "10.0.0.1") // left by a process before
-		r.cloud.byHand("main", "10.244.2.0/24", "")
+		r.cloud.createByHand("main", "10.244.9.0/24", "10.0.0.1") // from an earlier process
+		r.cloud.createByHand("main", "10.244.2.0/24", "")
 		r.join(node("a", "10.0.0.1 fd00::1", "10.244.1.0/24", "fd00:244:0:1::/64"))
-		refuse := func(err error) { r.cloud.set(func(p *plain) { p.refused = err }) }
+		refuse := func(err error) { r.cloud.set(func(c *fakeCloud) { c.writeError = err }) }
 		state := func(when string, inPlace, missing, leftOver, foreign, nodes float64) {
 			t.Helper()
 			m := r.running.metrics
@@ -51,7 +51,7 @@ func TestMetricsAreOfTheEnd(t *testing.T) {
 				"foreign": foreign} {
 				wantIs(r, when+": "+state, testutil.ToFloat64(m.routes.WithLabelValues(state)), want)
 			}
-			wantIs(r, when+": nodes that lack a route", testutil.ToFloat64(m.lacking), nodes)
+			wantIs(r, when+": nodes that lack a route", testutil.ToFloat64(m.missing), nodes)
 		}
 		refuse(errors.New("not now"))
 		r.start()
@@ -64,24 +64,24 @@ func TestMetricsAreOfTheEnd(t *testing.T) {
 		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
 		r.settle()
 		state("another one's route is in the way", 2, 0, 0, 1, 1)
-		r.cloud.loses("main", "10.244.2.0/24")
-		r.later()
+		r.cloud.deleteByHand("main", "10.244.2.0/24")
+		r.nextPeriod()
 		r.settle()
 		state("it is gone", 3, 0, 0, 0, 0)
 
 		r.join(node("c", "10.0.0.3", "10.244.3.0/24"))
-		r.cloud.set(func(p *plain) { p.unknown = errors.New("away") })
+		r.cloud.set(func(c *fakeCloud) { c.readError = errors.New("away") })
 		r.settle()
-		wantIs(r, "nodes that are not known to have their routes", testutil.ToFloat64(r.running.metrics.lacking), 1)
+		wantIs(r, "nodes that are not known to have their routes", testutil.ToFloat64(r.running.metrics.missing), 1)
 	})
 }
 
-// TestMetricsOfChanges: a route that could not be led to its Node's new address is neither in place nor left over.
+// TestMetricsOfChanges: a route whose gateway could not be changed is neither in place nor left over.
 func TestMetricsOfChanges(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
-		r.cloud.set(func(p *plain) { p.refused = errors.New("not now") })
+		r.cloud.set(func(c *fakeCloud) { c.writeError = errors.New("not now") })
 		r.changeNode("a", func(n *corev1.Node) { n.Status.Addresses[0].Address = "10.0.0.2" })
 		r.settle()
 		routes := func(state string) float64 {
@@ -89,14 +89,14 @@ func TestMetricsOfChanges(t *testing.T) {
 		}
 		wantIs(r, "in place", routes("in-place"), 0)
 		wantIs(r, "missing", routes("missing"), 1)
-		r.cloud.set(func(p *plain) { p.refused = nil })
-		r.later()
+		r.cloud.set(func(c *fakeCloud) { c.writeError = nil })
+		r.nextPeriod()
 		wantIs(r, "in place at last", routes("in-place"), 1)
 		wantIs(r, "missing at last", routes("missing")+routes("left-over"), 0)
 	})
 }
 
-// TestMetricsAreWellFormed, and described without a controller.
+// TestMetricsAreWellFormed: the metrics have valid names and descriptions, and can be described without a controller.
 func TestMetricsAreWellFormed(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	for _, collector := range Described() {

@@ -10,55 +10,57 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// pair is a route as it is remembered.
-type pair struct {
+// routeKey identifies a route.
+type routeKey struct {
 	table       string
 	destination netip.Prefix
 	gateway     netip.Addr
 }
 
-// knowledge decides which routes are this cluster's. Routes have neither names nor labels, so that only where they lead
-// to can tell.
-type knowledge struct {
+// ownership decides which routes are this cluster's. Routes have neither names nor labels, so this follows from their
+// gateways and from earlier syncs.
+type ownership struct {
 	cidrs []netip.Prefix
-	// addresses are those of the Nodes that certainly run on their machines.
+	// addresses are those of Nodes that are confirmed to run on their machines.
 	addresses map[netip.Addr]bool
-	// owned are the routes that were this cluster's at the latest pass, or were made since: a Node may be gone while
-	// its machine is not.
-	owned map[pair]bool
-	// vacant are routes to an address that no machine has, by more than one look, the latest of which is of this
-	// moment.
-	vacant map[pair]bool
-	// claims and others are those of the demand: neither by an address nor because that is vacant is a route to a
-	// network of others this cluster's. They may let it lead where they like, also to a Node that passes their packets
-	// on.
+	// owned are the routes that were this cluster's at the latest sync, or were created since. A Node may be deleted
+	// before its machine.
+	owned map[routeKey]bool
+	// leftBehind are routes to an address that no machine has, according to more than one check. The latest check is
+	// part of this sync.
+	leftBehind map[routeKey]bool
+	// claims and others are those of the desired state. A route to a network of Nodes that are not members is not this
+	// cluster's because of its gateway or a free address: users may create such routes with any gateway, also with a
+	// Node that forwards the packets.
 	claims claims
-	others others
+	others otherNetworks
 }
 
-// owns says whether a route may be changed and removed.
-func (k knowledge) owns(t cloud.RouteTable, f cloud.ActualRoute) bool {
-	vacant := cloud.Inside(f.Destination, k.cidrs) && k.vacant[pair{t.ID, f.Destination, f.Gateway}]
-	return k.sure(t, f) || vacant && !k.others.overlap(f.Destination)
+// owns says whether a route may be changed and deleted.
+func (own ownership) owns(t cloud.RouteTable, f cloud.ActualRoute) bool {
+	leftBehind := cloud.Inside(f.Destination, own.cidrs) && own.leftBehind[routeKey{t.ID, f.Destination, f.Gateway}]
+	return own.ownsCertainly(t, f) || leftBehind && !own.others.overlap(f.Destination)
 }
 
-// sure is owns without what has to be asked again each time: whether anybody is where the route leads to.
-func (k knowledge) sure(t cloud.RouteTable, f cloud.ActualRoute) bool {
-	leadsToNode := k.addresses[f.Gateway] && !k.conceded(f.Destination)
-	return cloud.Inside(f.Destination, k.cidrs) && (f.Managed || t.Exclusive || leadsToNode ||
-		k.owned[pair{t.ID, f.Destination, f.Gateway}])
+// ownsCertainly is owns without the routes that are left behind, for which each sync has to check again whether a
+// machine has the address.
+func (own ownership) ownsCertainly(t cloud.RouteTable, f cloud.ActualRoute) bool {
+	leadsToNode := own.addresses[f.Gateway] && !own.ofOtherNode(f.Destination)
+	return cloud.Inside(f.Destination, own.cidrs) && (f.Managed || t.Exclusive || leadsToNode ||
+		own.owned[routeKey{t.ID, f.Destination, f.Gateway}])
 }
 
-// conceded says whether others have some of a network. What an older member has is its own all the same.
-func (k knowledge) conceded(network netip.Prefix) bool {
-	if !k.others.overlap(network) {
+// ofOtherNode says whether a network overlaps with one of a Node that is not a member, and does not belong to an older
+// member.
+func (own ownership) ofOtherNode(network netip.Prefix) bool {
+	if !own.others.overlap(network) {
 		return false
 	}
-	_, _, members := k.claims.owner(network)
-	return !members
+	_, _, ofMember := own.claims.owner(network)
+	return !ofMember
 }
 
-// verb is what is done to a route.
+// verb is the kind of a write.
 type verb string
 
 // The verbs, as values of a metric's label.
@@ -71,111 +73,113 @@ const (
 
 // operation is one write.
 type operation struct {
-	verb  verb
-	table cloud.RouteTable
-	found cloud.ActualRoute // what is changed or removed
-	route cloud.Route       // what there is afterwards; not for removals
-	// doubted says of a removal that the route is this cluster's only because nobody is where it leads to.
-	doubted bool
-	// rest is how long it waits after a failure, and why what its Node is told meanwhile: it is not done in the pass
-	// that it is planned for.
-	rest time.Duration
-	why  notice
+	verb   verb
+	table  cloud.RouteTable
+	actual cloud.ActualRoute // what is changed or removed
+	route  cloud.Route       // the route afterwards; not for removals
+	// leftBehind says of a removal that the only reason is that no machine has the address of the gateway.
+	leftBehind bool
+	// delay is how long it has to wait after a failure, and problem is that failure. With a delay it is not part of
+	// this sync.
+	delay   time.Duration
+	problem problem
 }
 
-// key is what a failure is remembered by.
-func (o operation) key() pair {
+// key identifies the operation in the record of failures.
+func (o operation) key() routeKey {
 	if o.verb == remove {
-		return pair{o.table.ID, o.found.Destination, o.found.Gateway}
+		return routeKey{o.table.ID, o.actual.Destination, o.actual.Gateway}
 	}
-	return pair{o.table.ID, o.route.Destination, o.route.Gateway}
+	return routeKey{o.table.ID, o.route.Destination, o.route.Gateway}
 }
 
-// due says that it is done in the pass that it is planned for.
-func (o operation) due() bool { return o.rest == 0 }
+// due says that the operation is part of this sync.
+func (o operation) due() bool { return o.delay == 0 }
 
-// plan is how the cloud's routes become what they should be.
+// plan is the list of writes that makes the actual routes the desired ones.
 type plan struct {
 	// additions are creations and changes, by the name of the Node that needs them.
 	additions map[string][]operation
 	removals  []operation
-	// conflicts are why Nodes get no route in a table, by the Node's name: one of others is there, or their network is
-	// too large.
+	// conflicts are why Nodes do not get a route in a table, by the Node's name: an unmanaged route is in its place, or
+	// the network is too large.
 	conflicts map[string][]conflict
-	// warnings are what else Nodes' owners should know, by the Node's name.
-	warnings map[string][]notice
-	// unserved are why Nodes may not reach pods of others, by the Node's name.
-	unserved map[string]string
-	// right are the tables in which a destination leads where it should.
-	right map[netip.Prefix][]string
-	// owned are this cluster's routes that stay or are changed, and staying is how many routes do.
-	owned   map[pair]bool
-	staying int
-	// strangers are routes inside the cluster's networks that are not known as this cluster's.
-	strangers []pair
+	// warnings are further problems of Nodes, by the Node's name.
+	warnings map[string][]problem
+	// unknownTables are why the table of a Node is not known, by the Node's name.
+	unknownTables map[string]string
+	// correctIn are the tables with a correct route to a destination.
+	correctIn map[netip.Prefix][]string
+	// owned are this cluster's routes that stay or are changed, and keptCount is the number of routes that do.
+	owned     map[routeKey]bool
+	keptCount int
+	// unmanaged are routes inside the cluster's networks that are not this cluster's, as far as known.
+	unmanaged []routeKey
 }
 
-// conflict is why there is no route to a destination in a table, as one of somebody else.
+// conflict is why there is no route to a destination in a table.
 type conflict struct {
-	notice
+	problem
 	table       string
 	destination netip.Prefix
-	nowhere     bool // no table has it for the Node
+	inNoTable   bool // no table has the route
 }
 
-// planOf compares.
-func planOf(view cloud.RouteTables, d demand, k knowledge) plan {
+// newPlan compares the actual routes with the desired ones.
+func newPlan(view cloud.RouteTables, d desired, own ownership) plan {
 	p := plan{
-		unserved:  view.UnknownTables,
-		additions: map[string][]operation{}, conflicts: map[string][]conflict{}, warnings: map[string][]notice{},
-		owned: map[pair]bool{},
-		right: map[netip.Prefix][]string{},
+		unknownTables: view.UnknownTables,
+		additions:     map[string][]operation{}, conflicts: map[string][]conflict{}, warnings: map[string][]problem{},
+		owned:     map[routeKey]bool{},
+		correctIn: map[netip.Prefix][]string{},
 	}
-	wanted := d.wanted()
-	old := d.before()
+	byDestination := d.byDestination()
+	oversized := d.oversizedRoutes()
 	for _, table := range view.Tables {
-		present := map[netip.Prefix][]cloud.ActualRoute{}
+		actual := map[netip.Prefix][]cloud.ActualRoute{}
 		for _, f := range table.Routes {
-			present[f.Destination] = append(present[f.Destination], f)
-			if cloud.Inside(f.Destination, k.cidrs) && !k.owns(table, f) && !wanted[f.Destination].leads(f) {
-				p.strangers = append(p.strangers, pair{table.ID, f.Destination, f.Gateway})
-				p.inside(table, f, d)
+			actual[f.Destination] = append(actual[f.Destination], f)
+			if cloud.Inside(f.Destination, own.cidrs) && !own.owns(table, f) &&
+				!byDestination[f.Destination].matches(f) {
+				p.unmanaged = append(p.unmanaged, routeKey{table.ID, f.Destination, f.Gateway})
+				p.addPartConflict(table, f, d)
 			}
 		}
-		old.look(&p, table, present)
-		staying := map[netip.Prefix]kept{}
-		for _, w := range d.wants {
-			if slices.ContainsFunc(present[w.destination], w.leads) {
-				p.right[w.destination] = append(p.right[w.destination], table.ID)
+		oversized.addTable(&p, table, actual)
+		kept := map[netip.Prefix]keptRoute{}
+		for _, r := range d.routes {
+			if slices.ContainsFunc(actual[r.destination], r.matches) {
+				p.correctIn[r.destination] = append(p.correctIn[r.destination], table.ID)
 			}
 			if table.Used {
-				staying[w.destination] = kept{p.serve(table, w, present[w.destination], k), w}
+				kept[r.destination] = keptRoute{p.planRoute(table, r, actual[r.destination], own), r}
 			}
 		}
-		p.bypass(table)
-		p.clear(table, staying, d, k)
+		p.addOtherTableWarnings(table)
+		p.planRemovals(table, kept, d, own)
 	}
-	p.refuse(old)
+	p.addOversized(oversized)
 	return p
 }
 
-// inside tells of somebody else's route to a part of a Node's network, which wins over the Node's own.
-func (p *plan) inside(table cloud.RouteTable, f cloud.ActualRoute, d demand) {
-	node, whole, owned := d.claims.owner(f.Destination)
-	if !table.Used || !owned || whole == f.Destination {
+// addPartConflict adds a conflict if an unmanaged route leads to a part of a Node's network. Such a route takes
+// precedence over that of the Node.
+func (p *plan) addPartConflict(table cloud.RouteTable, f cloud.ActualRoute, d desired) {
+	node, containing, found := d.claims.owner(f.Destination)
+	if !table.Used || !found || containing == f.Destination {
 		return
 	}
-	p.conflict(node, table, whole, fmt.Sprintf("has a route to %s, a part of %s, that leads to %s", f.Destination,
-		whole, target(f)))
+	p.addConflict(node, table, containing, fmt.Sprintf("has a route to %s, a part of %s, that leads to %s",
+		f.Destination, containing, nextHop(f)))
 }
 
-// bypass tells Nodes whose traffic goes by a table that is not used.
-func (p *plan) bypass(table cloud.RouteTable) {
+// addOtherTableWarnings adds warnings for Nodes whose traffic uses a table in which no routes are created.
+func (p *plan) addOtherTableWarnings(table cloud.RouteTable) {
 	if table.Used {
 		return
 	}
 	for _, name := range table.Nodes {
-		p.warnings[name] = append(p.warnings[name], notice{reasonOtherTable, fmt.Sprintf(
+		p.warnings[name] = append(p.warnings[name], problem{reasonOtherTable, fmt.Sprintf(
 			"The subnet of this Node uses route table %s, which is not the route table that is configured for "+
 				"routes. No routes are made in it, so this Node may be unable to reach pods of other Nodes. Let the "+
 				"subnet use the configured table, or configure none.",
@@ -183,93 +187,97 @@ func (p *plan) bypass(table cloud.RouteTable) {
 	}
 }
 
-func (p *plan) conflict(node string, table cloud.RouteTable, destination netip.Prefix, has string) {
+func (p *plan) addConflict(node string, table cloud.RouteTable, destination netip.Prefix, has string) {
 	p.conflicts[node] = append(p.conflicts[node], conflict{table: table.ID, destination: destination,
-		notice: notice{reasonConflict, fmt.Sprintf(
+		problem: problem{reasonConflict, fmt.Sprintf(
 			"Route table %s %s, which does not belong to a node of this cluster. It is not changed. Delete it, even "+
 				"if "+
 				"it is an older route of this Node, or give the pods of this Node another network.", table.Name, has)}})
 }
 
-// elsewhere says whether a destination leads where it should in another table.
-func (p plan) elsewhere(table string, destination netip.Prefix) bool {
-	return slices.ContainsFunc(p.right[destination], func(one string) bool { return one != table })
+// correctInOther says whether another table has a correct route to a destination.
+func (p plan) correctInOther(table string, destination netip.Prefix) bool {
+	return slices.ContainsFunc(p.correctIn[destination], func(one string) bool { return one != table })
 }
 
-// none is no route of a destination.
-const none = -1
+// noRoute is the index if none of the routes to a destination is kept.
+const noRoute = -1
 
-// kept is which of the routes of a destination stays for the sake of a want, or none.
-type kept struct {
-	at int
-	want
+// keptRoute is the index of the route that is kept for a desired route, or noRoute.
+type keptRoute struct {
+	index int
+	desiredRoute
 }
 
-// serve plans what a Node wants in a table where routes of the destination are present already. It returns which of
-// them stays or is changed. One that leads where it should is as good as the cluster's own, whoever made it.
-func (p *plan) serve(table cloud.RouteTable, w want, present []cloud.ActualRoute, k knowledge) (stays int) {
-	if len(w.gateways) == 0 {
-		return none
+// planRoute plans a desired route in a table that contains these routes to its destination. It returns the index of the
+// one that is kept or changed. A correct route is kept whoever created it.
+func (p *plan) planRoute(table cloud.RouteTable, r desiredRoute, actual []cloud.ActualRoute,
+	own ownership) (correct int) {
+	if len(r.gateways) == 0 {
+		return noRoute
 	}
-	ours := slices.IndexFunc(present, func(f cloud.ActualRoute) bool { return k.owns(table, f) })
-	stays = slices.IndexFunc(present, w.leads)
-	foreign := slices.IndexFunc(present, func(f cloud.ActualRoute) bool { return !k.owns(table, f) && !w.leads(f) })
-	if foreign >= 0 {
-		p.conflict(w.node.Name, table, w.destination, fmt.Sprintf("has a route to %s that leads to %s", w.destination,
-			target(present[foreign])))
+	owned := slices.IndexFunc(actual, func(f cloud.ActualRoute) bool { return own.owns(table, f) })
+	correct = slices.IndexFunc(actual, r.matches)
+	unmanaged := slices.IndexFunc(actual, func(f cloud.ActualRoute) bool {
+		return !own.owns(table, f) && !r.matches(f)
+	})
+	if unmanaged >= 0 {
+		p.addConflict(r.node.Name, table, r.destination, fmt.Sprintf("has a route to %s that leads to %s",
+			r.destination, nextHop(actual[unmanaged])))
 	}
 	switch {
-	case stays >= 0:
-		return stays
-	case ours >= 0:
-		p.add(w, operation{verb: change, table: table, found: present[ours], route: w.route()})
-		return ours
-	case foreign < 0:
-		p.add(w, operation{verb: create, table: table, route: w.route()})
+	case correct >= 0:
+		return correct
+	case owned >= 0:
+		p.addOperation(r, operation{verb: change, table: table, actual: actual[owned], route: r.route()})
+		return owned
+	case unmanaged < 0:
+		p.addOperation(r, operation{verb: create, table: table, route: r.route()})
 	}
-	return none
+	return noRoute
 }
 
-func (p *plan) add(w want, o operation) {
-	p.additions[w.node.Name] = append(p.additions[w.node.Name], o)
+func (p *plan) addOperation(r desiredRoute, o operation) {
+	p.additions[r.node.Name] = append(p.additions[r.node.Name], o)
 }
 
-// clear plans the removal of this cluster's routes that nobody wants. Where a Node wants the destination and has no
-// address to lead to, nothing is removed: it may get its address back. In a table that is not used what leads to the
-// networks of Nodes stays until they go: others may reach pods by it. Of two routes that both lead where they should
-// neither goes: one of them may be of an old list, and gone.
-func (p *plan) clear(table cloud.RouteTable, staying map[netip.Prefix]kept, d demand, k knowledge) {
+// planRemovals plans the removal of this cluster's routes that are not needed. A route is kept if a Node has the
+// network and no address, because the address may come back. In a table that is not used, routes to the networks of
+// Nodes are kept as long as the Nodes exist, because the table may still carry traffic. If two routes are correct, both
+// are kept, because the list may be old and one of them deleted since.
+func (p *plan) planRemovals(table cloud.RouteTable, kept map[netip.Prefix]keptRoute, d desired, own ownership) {
 	seen := map[netip.Prefix]int{}
 	for _, f := range table.Routes {
 		index := seen[f.Destination]
 		seen[f.Destination]++
-		one, served := staying[f.Destination]
-		right := served && one.leads(f)
-		if !k.owns(table, f) && !right {
+		k, desired := kept[f.Destination]
+		correct := desired && k.matches(f)
+		if !own.owns(table, f) && !correct {
 			continue
 		}
-		undecided := d.destinations[f.Destination] && (!table.Used || !served || one.at == none)
+		undecided := d.destinations[f.Destination] && (!table.Used || !desired || k.index == noRoute)
 		switch {
-		case undecided, right, served && one.at == index:
-			p.staying++
-			if k.sure(table, f) {
-				p.owned[pair{table.ID, f.Destination, f.Gateway}] = true
+		case undecided, correct, desired && k.index == index:
+			p.keptCount++
+			if own.ownsCertainly(table, f) {
+				p.owned[routeKey{table.ID, f.Destination, f.Gateway}] = true
 			}
 		default:
-			p.removals = append(p.removals, operation{verb: remove, table: table, found: f, doubted: !k.sure(table, f)})
+			p.removals = append(p.removals, operation{verb: remove, table: table, actual: f,
+				leftBehind: !own.ownsCertainly(table, f)})
 		}
 	}
 }
 
-func target(f cloud.ActualRoute) string {
+func nextHop(f cloud.ActualRoute) string {
 	if f.Gateway.IsValid() {
 		return f.Gateway.String()
 	}
 	return "no address"
 }
 
-// gatewaysOf are the addresses that routes lead to, each once.
-func gatewaysOf(routes []pair) []netip.Addr {
+// gatewaysOf are the gateways of routes, each once.
+func gatewaysOf(routes []routeKey) []netip.Addr {
 	var addresses []netip.Addr
 	for _, one := range routes {
 		if one.gateway.IsValid() && !slices.Contains(addresses, one.gateway) {
@@ -279,9 +287,9 @@ func gatewaysOf(routes []pair) []netip.Addr {
 	return addresses
 }
 
-// removesOrChanges says whether anything that is there is to go, or to lead elsewhere, in this pass.
+// removesOrChanges says whether this sync deletes or changes an existing route.
 func (p plan) removesOrChanges() bool {
-	changes := func(o operation) bool { return o.verb != create && o.rest == 0 }
+	changes := func(o operation) bool { return o.verb != create && o.delay == 0 }
 	for _, operations := range p.additions {
 		if slices.ContainsFunc(operations, changes) {
 			return true
@@ -290,40 +298,40 @@ func (p plan) removesOrChanges() bool {
 	return slices.ContainsFunc(p.removals, changes)
 }
 
-// replaced takes it as done that these are all routes of a table inside the cluster's networks.
-func (p *plan) replaced(table string, routes []cloud.Route) {
-	there := func(o operation) bool { return o.table.ID == table }
+// recordReplacement records that these are all routes of a table inside the cluster's networks.
+func (p *plan) recordReplacement(table string, routes []cloud.Route) {
+	inTable := func(o operation) bool { return o.table.ID == table }
 	for node, operations := range p.additions {
-		p.additions[node] = slices.DeleteFunc(operations, there)
+		p.additions[node] = slices.DeleteFunc(operations, inTable)
 	}
-	p.removals = slices.DeleteFunc(p.removals, there)
-	maps.DeleteFunc(p.owned, func(one pair, _ bool) bool {
+	p.removals = slices.DeleteFunc(p.removals, inTable)
+	maps.DeleteFunc(p.owned, func(one routeKey, _ bool) bool {
 		if one.table == table {
-			p.staying--
+			p.keptCount--
 		}
 		return one.table == table
 	})
 	for _, one := range routes {
-		p.owned[pair{table, one.Destination, one.Gateway}] = true
-		p.right[one.Destination] = append(p.right[one.Destination], table)
+		p.owned[routeKey{table, one.Destination, one.Gateway}] = true
+		p.correctIn[one.Destination] = append(p.correctIn[one.Destination], table)
 	}
-	p.staying += len(routes)
+	p.keptCount += len(routes)
 }
 
-// postpone lets operations rest that failed a moment ago.
-func (p plan) postpone(resting func(operation) (why notice, rest time.Duration)) {
+// setDelays sets the delays of operations that failed before.
+func (p plan) setDelays(delayOf func(operation) (p problem, delay time.Duration)) {
 	for _, operations := range p.additions {
 		for at := range operations {
-			operations[at].why, operations[at].rest = resting(operations[at])
+			operations[at].problem, operations[at].delay = delayOf(operations[at])
 		}
 	}
 	for at := range p.removals {
-		p.removals[at].why, p.removals[at].rest = resting(p.removals[at])
+		p.removals[at].problem, p.removals[at].delay = delayOf(p.removals[at])
 	}
 }
 
-// writes is how many a table needs.
-func (p plan) writes(table string) int {
+// writesTo is the number of planned writes to a table.
+func (p plan) writesTo(table string) int {
 	count := 0
 	for _, operations := range p.additions {
 		count += countIn(table, operations)

@@ -14,22 +14,22 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
 )
 
-// routesOf reads routes: "10.244.1.0/24 by 10.0.0.1". Without "by" it leads to no address.
+// routesOf parses routes: "10.244.1.0/24 by 10.0.0.1". Without "by" there is no address.
 func routesOf(texts ...string) []cloud.ActualRoute {
 	var routes []cloud.ActualRoute
 	for i, text := range texts {
-		destination, gateway, led := strings.Cut(text, " by ")
-		f := cloud.ActualRoute{Destination: netip.MustParsePrefix(destination), Handle: i}
-		if led {
-			f.Gateway = netip.MustParseAddr(gateway)
+		destination, gateway, hasGateway := strings.Cut(text, " by ")
+		route := cloud.ActualRoute{Destination: netip.MustParsePrefix(destination), Handle: i}
+		if hasGateway {
+			route.Gateway = netip.MustParseAddr(gateway)
 		}
-		routes = append(routes, f)
+		routes = append(routes, route)
 	}
 	return routes
 }
 
-// shown is a plan as text: what is added, what is removed, and which Nodes have conflicts.
-func (p plan) shown() string {
+// text is a plan as text: what is added, what is deleted, and which Nodes have conflicts.
+func (p plan) text() string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(p.additions)) {
 		for _, o := range p.additions[name] {
@@ -37,7 +37,7 @@ func (p plan) shown() string {
 		}
 	}
 	for _, o := range p.removals {
-		all = append(all, fmt.Sprintf("delete %s by %s (%v)", o.found.Destination, target(o.found), o.found.Handle))
+		all = append(all, fmt.Sprintf("delete %s by %s (%v)", o.actual.Destination, nextHop(o.actual), o.actual.Handle))
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.conflicts)) {
 		all = append(all, "conflict of "+name)
@@ -48,7 +48,7 @@ func (p plan) shown() string {
 func TestPlan(t *testing.T) {
 	a, b := node("a", "10.0.0.1 fd00::1", "10.244.1.0/24"), node("b", "10.0.0.2 fd00::2", "10.244.2.0/24")
 	dual := node("d", "10.0.0.3 fd00::3", "10.244.3.0/24", "fd00:244:0:3::/64")
-	mute := node("m", "", "10.244.1.0/24")
+	withoutAddress := node("m", "", "10.244.1.0/24")
 	old := node("old", "10.0.0.9")
 	old.Spec.PodCIDR = "10.244.9.0/24"
 	tests := map[string]struct {
@@ -87,7 +87,7 @@ func TestPlan(t *testing.T) {
 			"10.244.1.0/24 by 10.0.0.1"), false, "conflict of a"},
 		"other routes": {nil, routesOf("0.0.0.0/0", "10.244.0.0/15 by 10.0.0.1",
 			"10.244.5.0/24 by 10.0.0.77", "10.0.0.0/8 by 10.0.0.2"), false, ""},
-		"a Node without an address": {[]*corev1.Node{mute, b}, routesOf("10.244.1.0/24 by 10.0.0.2"), false,
+		"a Node without an address": {[]*corev1.Node{withoutAddress, b}, routesOf("10.244.1.0/24 by 10.0.0.2"), false,
 			"b: create 10.244.2.0/24 by 10.0.0.2"},
 		"a table that is not used": {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.1",
 			"10.244.1.0/24 by 10.0.0.77"), true, ""},
@@ -106,56 +106,56 @@ func TestPlan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cluster := cloud.PodNetwork{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"),
 				netip.MustParsePrefix("fd00:244::/48")}, Members: membersOf(tt.nodes)}
-			d := demandOf(cluster, tt.nodes, nodeipam.Masks{})
+			d := newDesired(cluster, tt.nodes, nodeipam.Masks{})
 			tables := []cloud.RouteTable{{ID: "main", Name: "main", Used: !tt.unused, Routes: tt.routes}}
-			if got := planOf(cloud.RouteTables{Tables: tables}, d, knowledge{cidrs: cluster.CIDRs,
-				addresses: d.addresses}).shown(); got != tt.want {
+			if got := newPlan(cloud.RouteTables{Tables: tables}, d, ownership{cidrs: cluster.CIDRs,
+				addresses: d.addresses}).text(); got != tt.want {
 				t.Errorf("plan:\n got %s\nwant %s", got, tt.want)
 			}
 		})
 	}
 }
 
-// TestOwnership: what makes a route this cluster's, one by one.
+// TestOwnership: which routes are this cluster's, and why.
 func TestOwnership(t *testing.T) {
 	inside, gateway := routesOf("10.244.1.0/24 by 10.0.0.1")[0], netip.MustParseAddr("10.0.0.1")
-	key := pair{"main", inside.Destination, gateway}
+	key := routeKey{"main", inside.Destination, gateway}
 	outside := routesOf("10.0.0.0/8 by 10.0.0.1")[0]
 	a, x := node("a", "", "10.244.1.0/24"), node("x", "", "10.244.0.0/20")
-	theirs, none, older := othersOf([]*corev1.Node{x}, nil), newClaims([]*corev1.Node{a, x}),
+	others, none, older := newOtherNetworks([]*corev1.Node{x}, nil), newClaims([]*corev1.Node{a, x}),
 		newClaims([]*corev1.Node{a, x})
-	older.take(inside.Destination, "a")
+	older.add(inside.Destination, "a")
 	managed := inside
 	managed.Managed = true
 	tests := map[string]struct {
-		knowledge knowledge
+		knowledge ownership
 		table     cloud.RouteTable
 		found     cloud.ActualRoute
 		want      bool
 	}{
-		"nothing known": {knowledge{}, cloud.RouteTable{ID: "main"}, inside, false},
-		"to a Node": {knowledge{addresses: map[netip.Addr]bool{gateway: true}},
+		"nothing known": {ownership{}, cloud.RouteTable{ID: "main"}, inside, false},
+		"to a Node": {ownership{addresses: map[netip.Addr]bool{gateway: true}},
 			cloud.RouteTable{ID: "main"}, inside, true},
-		"was ours": {knowledge{owned: map[pair]bool{key: true}}, cloud.RouteTable{ID: "main"}, inside,
+		"was ours": {ownership{owned: map[routeKey]bool{key: true}}, cloud.RouteTable{ID: "main"}, inside,
 			true},
-		"was ours elsewhere": {knowledge{owned: map[pair]bool{key: true}}, cloud.RouteTable{ID: "side"}, inside,
+		"was ours elsewhere": {ownership{owned: map[routeKey]bool{key: true}}, cloud.RouteTable{ID: "side"}, inside,
 			false},
-		"to a Node, for others": {knowledge{addresses: map[netip.Addr]bool{gateway: true}, claims: none,
-			others: theirs}, cloud.RouteTable{ID: "main"}, inside, false},
-		"to a Node, older": {knowledge{addresses: map[netip.Addr]bool{gateway: true}, claims: older,
-			others: theirs}, cloud.RouteTable{ID: "main"}, inside, true},
-		"ours, now for others": {knowledge{owned: map[pair]bool{key: true}, claims: none, others: theirs},
+		"to a Node, for others": {ownership{addresses: map[netip.Addr]bool{gateway: true}, claims: none,
+			others: others}, cloud.RouteTable{ID: "main"}, inside, false},
+		"to a Node, older": {ownership{addresses: map[netip.Addr]bool{gateway: true}, claims: older,
+			others: others}, cloud.RouteTable{ID: "main"}, inside, true},
+		"ours, now for others": {ownership{owned: map[routeKey]bool{key: true}, claims: none, others: others},
 			cloud.RouteTable{ID: "main"}, inside, true},
-		"to nobody, for others": {knowledge{vacant: map[pair]bool{key: true}, claims: older, others: theirs},
+		"to nobody, for others": {ownership{leftBehind: map[routeKey]bool{key: true}, claims: older, others: others},
 			cloud.RouteTable{ID: "main"}, inside, false},
-		"to nobody": {knowledge{vacant: map[pair]bool{key: true}}, cloud.RouteTable{ID: "main"}, inside,
+		"to nobody": {ownership{leftBehind: map[routeKey]bool{key: true}}, cloud.RouteTable{ID: "main"}, inside,
 			true},
-		"exclusive": {knowledge{}, cloud.RouteTable{ID: "main", Exclusive: true}, inside, true},
-		"managed":   {knowledge{}, cloud.RouteTable{ID: "main"}, managed, true},
-		"outside, to a Node": {knowledge{addresses: map[netip.Addr]bool{gateway: true}},
+		"exclusive": {ownership{}, cloud.RouteTable{ID: "main", Exclusive: true}, inside, true},
+		"managed":   {ownership{}, cloud.RouteTable{ID: "main"}, managed, true},
+		"outside, to a Node": {ownership{addresses: map[netip.Addr]bool{gateway: true}},
 			cloud.RouteTable{ID: "main"}, outside, false},
-		"outside, exclusive": {knowledge{}, cloud.RouteTable{ID: "main", Exclusive: true}, outside, false},
-		"outside, but was ours": {knowledge{owned: map[pair]bool{{"main", outside.Destination, gateway}: true}},
+		"outside, exclusive": {ownership{}, cloud.RouteTable{ID: "main", Exclusive: true}, outside, false},
+		"outside, but was ours": {ownership{owned: map[routeKey]bool{{"main", outside.Destination, gateway}: true}},
 			cloud.RouteTable{ID: "main"}, outside, false},
 	}
 	for name, tt := range tests {
@@ -168,15 +168,14 @@ func TestOwnership(t *testing.T) {
 	}
 }
 
-// TestReplacementKeepsWhoJoins: the route of a Node that has no address for a moment is not lost with those that are
-// replaced.
-func TestReplacementKeepsWhoJoins(t *testing.T) {
-	joining, nobody := netip.MustParsePrefix("10.244.1.0/24"), netip.MustParsePrefix("10.244.2.0/24")
+// TestReplacementKeepsUninitialised: the route of a Node without an address is kept when a table is replaced.
+func TestReplacementKeepsUninitialised(t *testing.T) {
+	uninitialised, deleted := netip.MustParsePrefix("10.244.1.0/24"), netip.MustParsePrefix("10.244.2.0/24")
 	gateway := netip.MustParseAddr("10.0.0.1")
-	d := demand{destinations: map[netip.Prefix]bool{joining: true}}
-	table := cloud.RouteTable{Routes: []cloud.ActualRoute{{Destination: joining, Gateway: gateway},
-		{Destination: nobody, Gateway: gateway}}}
-	if got := d.routes(table); len(got) != 1 || got[0].Destination != joining || got[0].Gateway != gateway {
+	d := desired{destinations: map[netip.Prefix]bool{uninitialised: true}}
+	table := cloud.RouteTable{Routes: []cloud.ActualRoute{{Destination: uninitialised, Gateway: gateway},
+		{Destination: deleted, Gateway: gateway}}}
+	if got := d.routesFor(table); len(got) != 1 || got[0].Destination != uninitialised || got[0].Gateway != gateway {
 		t.Errorf("routes %v, want that of the Node that joins", got)
 	}
 }

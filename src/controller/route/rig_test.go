@@ -24,151 +24,152 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 )
 
-// plain is a cloud with route tables, whose routes are given by hand as well.
-type plain struct {
-	mu     sync.Mutex
-	tables []*plainTable
-	living map[netip.Addr]bool // addresses of machines
-	unseen map[netip.Addr]bool // those that a list of machines leaves out
-	// unknown is why nothing can be listed, unlisted why machines cannot, refused why nothing can be written.
-	unknown, unlisted, refused error
-	quota                      int // routes of a table; 0: any number
-	made                       int
-	looks, lists               int
-	writes                     []string
-	aged                       []cloud.RouteTable // what a look shows that need not be new; nil: what there is
-	replaceRefused             error
-	cursed                     string                        // the destination of a route that fails as if all did
-	closed                     string                        // a table that refuses all
-	posing                     string                        // a Node of which only its own word says where it runs
-	bad                        func(destination string) bool // says which routes cannot be made; nil: all can
-	unserved                   map[string]string
-	unshown                    map[string]bool // Nodes whose machines the cloud does not show
-	placing                    time.Duration   // how long it takes to say where Nodes are
-	looking, making            time.Duration   // how long a look takes, and a creation
+// fakeCloud is a cloud with route tables. Tests can change its routes by hand.
+type fakeCloud struct {
+	mu       sync.Mutex
+	tables   []*fakeTable
+	machines map[netip.Addr]bool // addresses of machines
+	omitted  map[netip.Addr]bool // addresses that lists of machines do not contain
+	// readError is the error of List, listError that of FreeAddresses, writeError that of all writes.
+	readError, listError, writeError error
+	quota                            int // routes of a table; 0: any number
+	lastHandle                       int
+	listCalls, newLists              int
+	writes                           []string
+	cached                           []cloud.RouteTable // what List returns if it may be cached; nil: tables
+	replaceError                     error
+	refusedRoute                     string                        // a destination whose error is ReadOnly
+	refusingTable                    string                        // a table that refuses all writes
+	unconfirmed                      string                        // a Node that is not confirmed to run on its machine
+	refuses                          func(destination string) bool // says which routes cannot be created; nil: none
+	unknownTables                    map[string]string
+	unknownMachines                  map[string]bool // Nodes whose machines the cloud does not show
+	membersDelay                     time.Duration   // duration of Members
+	listDelay, createDelay           time.Duration   // durations of List and Create
 }
 
-// What can be counted of a cloud.
-func looks(p *plain) int  { return p.looks }
-func lists(p *plain) int  { return p.lists }
-func writes(p *plain) int { return len(p.writes) }
+// Counters of a cloud.
+func listCalls(c *fakeCloud) int { return c.listCalls }
+func newLists(c *fakeCloud) int  { return c.newLists }
+func writes(c *fakeCloud) int    { return len(c.writes) }
 
-// counted is a number that the controller may change at any time.
-func (p *plain) counted(what func(*plain) int) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return what(p)
+// count is the value of a counter, which the controller may change at any time.
+func (c *fakeCloud) count(what func(*fakeCloud) int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return what(c)
 }
 
-type plainTable struct {
+type fakeTable struct {
 	cloud.RouteTable
-	hidden map[netip.Prefix]bool // by a list that is behind
+	hidden map[netip.Prefix]bool // not contained in lists yet
 }
 
-func newPlain() *plain {
-	return &plain{tables: []*plainTable{{RouteTable: cloud.RouteTable{ID: "main", Name: "main", Used: true}}},
-		living: map[netip.Addr]bool{}}
+func newFakeCloud() *fakeCloud {
+	return &fakeCloud{tables: []*fakeTable{{RouteTable: cloud.RouteTable{ID: "main", Name: "main", Used: true}}},
+		machines: map[netip.Addr]bool{}}
 }
 
-func (p *plain) Behaviour() cloud.RouteBehaviour {
+func (c *fakeCloud) Behaviour() cloud.RouteBehaviour {
 	return cloud.RouteBehaviour{DriftPeriod: driftPeriod}
 }
 
-func (p *plain) Owns(n *corev1.Node) bool { return !strings.HasPrefix(n.Spec.ProviderID, "aws://") }
+func (c *fakeCloud) Owns(n *corev1.Node) bool { return !strings.HasPrefix(n.Spec.ProviderID, "aws://") }
 
-// Members are all Nodes but those of another cloud.
-func (p *plain) Members(_ context.Context, nodes []*corev1.Node) ([]cloud.RouteMember, error) {
-	p.mu.Lock()
-	pause, unshown, posing := p.placing, p.unshown, p.posing
-	p.mu.Unlock()
-	<-time.After(pause)
-	members := membersOf(slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool { return !p.Owns(n) }))
+// Members returns all Nodes except those of another cloud.
+func (c *fakeCloud) Members(_ context.Context, nodes []*corev1.Node) ([]cloud.RouteMember, error) {
+	c.mu.Lock()
+	delay, unknownMachines, unconfirmed := c.membersDelay, c.unknownMachines, c.unconfirmed
+	c.mu.Unlock()
+	<-time.After(delay)
+	members := membersOf(slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool { return !c.Owns(n) }))
 	for at, member := range members {
-		members[at].Confirmed = member.Node.Name != posing
-		if unshown[member.Node.Name] {
+		members[at].Confirmed = member.Node.Name != unconfirmed
+		if unknownMachines[member.Node.Name] {
 			members[at] = cloud.RouteMember{Node: member.Node}
 		}
 	}
 	return members, nil
 }
 
-func (p *plain) List(_ context.Context, _ cloud.PodNetwork, maxAge time.Duration) (cloud.RouteTables, error) {
-	p.mu.Lock()
-	pause := p.looking
-	p.mu.Unlock()
-	<-time.After(pause)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.looks++
+func (c *fakeCloud) List(_ context.Context, _ cloud.PodNetwork, maxAge time.Duration) (cloud.RouteTables, error) {
+	c.mu.Lock()
+	delay := c.listDelay
+	c.mu.Unlock()
+	<-time.After(delay)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listCalls++
 	if maxAge <= 0 {
-		p.lists++
+		c.newLists++
 	}
-	if p.unknown != nil {
-		return cloud.RouteTables{}, p.unknown
+	if c.readError != nil {
+		return cloud.RouteTables{}, c.readError
 	}
-	if maxAge > 0 && p.aged != nil {
-		return cloud.RouteTables{Tables: p.aged, UnknownTables: p.unserved}, nil
+	if maxAge > 0 && c.cached != nil {
+		return cloud.RouteTables{Tables: c.cached, UnknownTables: c.unknownTables}, nil
 	}
 	var tables []cloud.RouteTable
-	for _, t := range p.tables {
+	for _, t := range c.tables {
 		table := t.RouteTable
 		table.Routes = slices.DeleteFunc(slices.Clone(t.Routes), func(f cloud.ActualRoute) bool {
 			return t.hidden[f.Destination]
 		})
 		tables = append(tables, table)
 	}
-	return cloud.RouteTables{Tables: tables, UnknownTables: p.unserved}, nil
+	return cloud.RouteTables{Tables: tables, UnknownTables: c.unknownTables}, nil
 }
 
-func (p *plain) FreeAddresses(_ context.Context, _ cloud.PodNetwork, addresses []netip.Addr) ([]netip.Addr, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (c *fakeCloud) FreeAddresses(_ context.Context, _ cloud.PodNetwork, addresses []netip.Addr) ([]netip.Addr, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool {
-		return p.living[a] && !p.unseen[a]
-	}), cmp.Or(p.unknown, p.unlisted)
+		return c.machines[a] && !c.omitted[a]
+	}), cmp.Or(c.readError, c.listError)
 }
 
-func (p *plain) table(id string) *plainTable {
-	return p.tables[slices.IndexFunc(p.tables, func(t *plainTable) bool { return t.ID == id })]
+func (c *fakeCloud) table(id string) *fakeTable {
+	return c.tables[slices.IndexFunc(c.tables, func(t *fakeTable) bool { return t.ID == id })]
 }
 
-func (p *plain) write(text string, do func() error) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.writes = append(p.writes, text)
-	if p.refused != nil {
-		return p.refused
+func (c *fakeCloud) write(text string, do func() error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writes = append(c.writes, text)
+	if c.writeError != nil {
+		return c.writeError
 	}
 	return do()
 }
 
-func (p *plain) Create(_ context.Context, table string, r cloud.Route) error {
-	p.mu.Lock()
-	pause := p.making
-	p.mu.Unlock()
-	<-time.After(pause)
-	return p.write(fmt.Sprintf("create %s %s by %s", table, r.Destination, r.Gateway), func() error {
-		if p.cursed == r.Destination.String() || p.closed == table {
+func (c *fakeCloud) Create(_ context.Context, table string, r cloud.Route) error {
+	c.mu.Lock()
+	delay := c.createDelay
+	c.mu.Unlock()
+	<-time.After(delay)
+	return c.write(fmt.Sprintf("create %s %s by %s", table, r.Destination, r.Gateway), func() error {
+		if c.refusedRoute == r.Destination.String() || c.refusingTable == table {
 			return &cloud.RouteProblem{ReadOnly: true, Err: errors.New("away")}
 		}
-		if p.bad != nil && p.bad(r.Destination.String()) {
+		if c.refuses != nil && c.refuses(r.Destination.String()) {
 			return errors.New("no such address")
 		}
-		t := p.table(table)
-		if p.quota > 0 && len(t.Routes) >= p.quota {
+		t := c.table(table)
+		if c.quota > 0 && len(t.Routes) >= c.quota {
 			return &cloud.RouteProblem{Reason: cloud.RouteQuotaExceeded, TableFull: true,
 				Err: errors.New("no more routes")}
 		}
-		p.made++
-		t.Routes = append(t.Routes, cloud.ActualRoute{Destination: r.Destination, Gateway: r.Gateway, Handle: p.made})
+		c.lastHandle++
+		t.Routes = append(t.Routes, cloud.ActualRoute{Destination: r.Destination, Gateway: r.Gateway,
+			Handle: c.lastHandle})
 		return nil
 	})
 }
 
-func (p *plain) Change(_ context.Context, table string, from cloud.ActualRoute, to cloud.Route) error {
-	return p.write(fmt.Sprintf("change %s %s from %s to %s", table, from.Destination, from.Gateway, to.Gateway),
+func (c *fakeCloud) Change(_ context.Context, table string, from cloud.ActualRoute, to cloud.Route) error {
+	return c.write(fmt.Sprintf("change %s %s from %s to %s", table, from.Destination, from.Gateway, to.Gateway),
 		func() error {
-			t := p.table(table)
+			t := c.table(table)
 			at := slices.Index(t.Routes, from)
 			if at < 0 {
 				return errors.New("no such route")
@@ -178,69 +179,69 @@ func (p *plain) Change(_ context.Context, table string, from cloud.ActualRoute, 
 		})
 }
 
-func (p *plain) Delete(_ context.Context, table string, r cloud.ActualRoute) error {
-	return p.write(fmt.Sprintf("delete %s %s by %s", table, r.Destination, target(r)), func() error {
-		t := p.table(table)
+func (c *fakeCloud) Delete(_ context.Context, table string, r cloud.ActualRoute) error {
+	return c.write(fmt.Sprintf("delete %s %s by %s", table, r.Destination, nextHop(r)), func() error {
+		t := c.table(table)
 		t.Routes = slices.DeleteFunc(t.Routes, func(f cloud.ActualRoute) bool { return f == r })
 		return nil
 	})
 }
 
-func (p *plain) Replace(_ context.Context, table string, cidrs []netip.Prefix, routes []cloud.Route) error {
-	return p.write(fmt.Sprintf("replace %s by %d", table, len(routes)), func() error {
-		if p.replaceRefused != nil {
-			return p.replaceRefused
+func (c *fakeCloud) Replace(_ context.Context, table string, cidrs []netip.Prefix, routes []cloud.Route) error {
+	return c.write(fmt.Sprintf("replace %s by %d", table, len(routes)), func() error {
+		if c.replaceError != nil {
+			return c.replaceError
 		}
-		t := p.table(table)
+		t := c.table(table)
 		t.Routes = slices.DeleteFunc(t.Routes, func(f cloud.ActualRoute) bool {
 			return cloud.Inside(f.Destination, cidrs)
 		})
 		for _, r := range routes {
-			p.made++
+			c.lastHandle++
 			t.Routes = append(t.Routes, cloud.ActualRoute{Destination: r.Destination, Gateway: r.Gateway,
-				Handle: p.made})
+				Handle: c.lastHandle})
 		}
 		return nil
 	})
 }
 
 // set changes the cloud.
-func (p *plain) set(do func(*plain)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	do(p)
+func (c *fakeCloud) set(do func(*fakeCloud)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	do(c)
 }
 
-// byHand adds a route that nobody of this cluster made.
-func (p *plain) byHand(table, destination, gateway string) {
-	p.set(func(p *plain) {
-		p.made++
-		f := cloud.ActualRoute{Destination: netip.MustParsePrefix(destination), Handle: p.made}
+// createByHand adds an unmanaged route.
+func (c *fakeCloud) createByHand(table, destination, gateway string) {
+	c.set(func(c *fakeCloud) {
+		c.lastHandle++
+		f := cloud.ActualRoute{Destination: netip.MustParsePrefix(destination), Handle: c.lastHandle}
 		if gateway != "" {
 			f.Gateway = netip.MustParseAddr(gateway)
 		}
-		t := p.table(table)
+		t := c.table(table)
 		t.Routes = append(t.Routes, f)
 	})
 }
 
-// loses removes a route by hand.
-func (p *plain) loses(table, destination string) {
-	p.set(func(p *plain) {
-		t := p.table(table)
+// deleteByHand deletes a route.
+func (c *fakeCloud) deleteByHand(table, destination string) {
+	c.set(func(c *fakeCloud) {
+		t := c.table(table)
 		t.Routes = slices.DeleteFunc(t.Routes, func(f cloud.ActualRoute) bool {
 			return f.Destination.String() == destination
 		})
 	})
 }
 
-// driftPeriod is the one of the tests.
+// driftPeriod is the period of the fake cloud.
 const driftPeriod = 5 * time.Minute
 
-// rig is a cluster, in virtual time, whose routes a controller keeps in a plain cloud.
+// rig is a cluster in virtual time, whose routes in a fake cloud a controller reconciles.
 type rig struct {
 	*testing.T
-	cloud   *plain
+	cloud   *fakeCloud
 	cluster *fake.Clientset
 	process *workerpooltest.Process
 	cidrs   []netip.Prefix
@@ -255,13 +256,13 @@ type rig struct {
 func inRig(t *testing.T, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, cloud: newPlain(), cluster: fake.NewClientset(), process: workerpooltest.New(t),
+		r := &rig{T: t, cloud: newFakeCloud(), cluster: fake.NewClientset(), process: workerpooltest.New(t),
 			cidrs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/48")}}
 		test(r)
 	})
 }
 
-// start begins a process, after the one before has ended.
+// start starts a process, after the one before has ended.
 func (r *rig) start() { r.startWith(r.cloud) }
 
 func (r *rig) startWith(provider cloud.Routes) {
@@ -278,10 +279,10 @@ func (r *rig) startWith(provider cloud.Routes) {
 // settle waits until all that can be done within a few seconds is done.
 func (r *rig) settle() { workerpooltest.Pass(3 * time.Second) }
 
-// later waits until something that happened a moment ago has been looked for.
-func (r *rig) later() { workerpooltest.Pass(driftPeriod) }
+// nextPeriod waits for the next check for drift.
+func (r *rig) nextPeriod() { workerpooltest.Pass(driftPeriod) }
 
-// node is a Node with these networks of pods.
+// node returns a Node with these pod networks.
 func node(name, address string, cidrs ...string) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)},
 		Spec: corev1.NodeSpec{PodCIDRs: cidrs}}
@@ -291,7 +292,7 @@ func node(name, address string, cidrs ...string) *corev1.Node {
 	return n
 }
 
-// join adds Nodes, and the machines they run on.
+// join adds Nodes and their machines.
 func (r *rig) join(nodes ...*corev1.Node) {
 	r.Helper()
 	for _, n := range nodes {
@@ -300,9 +301,9 @@ func (r *rig) join(nodes ...*corev1.Node) {
 		if _, err := r.cluster.CoreV1().Nodes().Create(r.Context(), n, metav1.CreateOptions{}); err != nil {
 			r.Fatal(err)
 		}
-		r.cloud.set(func(p *plain) {
+		r.cloud.set(func(c *fakeCloud) {
 			for _, address := range cloud.InternalAddresses(n) {
-				p.living[address] = true
+				c.machines[address] = true
 			}
 		})
 	}
@@ -318,24 +319,24 @@ func (r *rig) changeNode(name string, change func(*corev1.Node)) {
 	workerpooltest.ChangeNode(r, r.cluster, name, change)
 }
 
-// leave deletes a Node. Its machine stays.
-func (r *rig) leave(name string) {
+// deleteNode deletes a Node, and not its machine.
+func (r *rig) deleteNode(name string) {
 	r.Helper()
 	workerpooltest.DeleteNode(r, r.cluster, name)
 }
 
-// end takes a machine away.
-func (r *rig) end(address string) {
-	r.cloud.set(func(p *plain) { delete(p.living, netip.MustParseAddr(address)) })
+// removeMachine removes a machine.
+func (r *rig) removeMachine(address string) {
+	r.cloud.set(func(c *fakeCloud) { delete(c.machines, netip.MustParseAddr(address)) })
 }
 
-// has are the routes of the cloud, sorted.
-func (r *rig) has() string {
+// routes are the routes in the cloud, sorted.
+func (r *rig) routes() string {
 	var all []string
-	r.cloud.set(func(p *plain) {
-		for _, t := range p.tables {
+	r.cloud.set(func(c *fakeCloud) {
+		for _, t := range c.tables {
 			for _, f := range t.Routes {
-				all = append(all, fmt.Sprintf("%s %s by %s", t.ID, f.Destination, target(f)))
+				all = append(all, fmt.Sprintf("%s %s by %s", t.ID, f.Destination, nextHop(f)))
 			}
 		}
 	})
@@ -343,32 +344,32 @@ func (r *rig) has() string {
 	return strings.Join(all, ", ")
 }
 
-// wrote are the writes to the cloud since the last time; those of one pass are in no order, and therefore sorted.
-func (r *rig) wrote() string {
+// writes are the writes to the cloud since the last call, sorted, because those of one sync have no order.
+func (r *rig) writes() string {
 	var writes []string
-	r.cloud.set(func(p *plain) { writes, p.writes = p.writes, nil })
+	r.cloud.set(func(c *fakeCloud) { writes, c.writes = c.writes, nil })
 	slices.Sort(writes)
 	return strings.Join(writes, ", ")
 }
 
-// told are the events since the last time, as "Type Reason".
-func (r *rig) told() string {
-	told := r.process.Told()
-	for i, event := range told {
-		told[i] = strings.Join(strings.SplitN(event, " ", 3)[:2], " ")
+// events are the events since the last call, as "Type Reason".
+func (r *rig) events() string {
+	events := r.process.Told()
+	for i, event := range events {
+		events[i] = strings.Join(strings.SplitN(event, " ", 3)[:2], " ")
 	}
-	slices.Sort(told)
-	return strings.Join(told, ", ")
+	slices.Sort(events)
+	return strings.Join(events, ", ")
 }
 
 // condition is NodeNetworkUnavailable of a Node, as "Status Reason".
 func (r *rig) condition(name string) string {
 	r.Helper()
-	s := available(r.node(name))
-	return strings.TrimSpace(string(s.status) + " " + s.reason)
+	c := conditionOf(r.node(name))
+	return strings.TrimSpace(string(c.status) + " " + c.reason)
 }
 
-// patches is how many patches of Nodes were made since the last time.
+// patches is the number of patches of Nodes since the last call.
 func (r *rig) patches() int {
 	count := 0
 	for _, action := range r.cluster.Actions() {
@@ -380,7 +381,7 @@ func (r *rig) patches() int {
 	return count
 }
 
-// want compares.
+// wantIs compares two values.
 func wantIs[T comparable](r *rig, what string, got, wanted T) {
 	r.Helper()
 	if got != wanted {

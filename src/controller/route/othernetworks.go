@@ -10,26 +10,26 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// others are the networks of Nodes that take no part: hybrid ones, and those whose owners asked for that. Somebody else
-// routes to them.
-type others struct {
+// otherNetworks are the networks of Nodes that are not members: those of other clouds, and excluded ones. This
+// controller does not manage routes to them.
+type otherNetworks struct {
 	claims claims
-	// networks are all of them, disjoint and in order: those within another one are left out.
+	// networks are sorted and do not overlap: networks inside another one are omitted.
 	networks []netip.Prefix
 }
 
-// othersOf are the networks of those of the Nodes that are no members.
-func othersOf(nodes []*corev1.Node, members map[string]cloud.RouteMember) others {
+// newOtherNetworks returns the networks of the Nodes that are not members.
+func newOtherNetworks(nodes []*corev1.Node, members map[string]cloud.RouteMember) otherNetworks {
 	var all []netip.Prefix
 	for _, node := range nodes {
-		if _, member := members[node.Name]; !member {
+		if _, isMember := members[node.Name]; !isMember {
 			all = append(all, networksOf(node)...)
 		}
 	}
 	slices.SortFunc(all, func(a, b netip.Prefix) int {
 		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
 	})
-	o := others{claims: newClaims(nodes)}
+	o := otherNetworks{claims: newClaims(nodes)}
 	for _, network := range all {
 		if last := len(o.networks) - 1; last < 0 || !o.networks[last].Overlaps(network) {
 			o.networks = append(o.networks, network)
@@ -38,7 +38,7 @@ func othersOf(nodes []*corev1.Node, members map[string]cloud.RouteMember) others
 	return o
 }
 
-// networksOf are those of a Node's pods, as far as they can be read.
+// networksOf are the valid pod networks of a Node.
 func networksOf(node *corev1.Node) []netip.Prefix {
 	var networks []netip.Prefix
 	for _, text := range podCIDRs(node) {
@@ -49,19 +49,18 @@ func networksOf(node *corev1.Node) []netip.Prefix {
 	return networks
 }
 
-// overlap says whether one of them has some of a network, which may have any length. As they are disjoint, only the
-// first that begins within it, or the one before that, can.
-func (o others) overlap(network netip.Prefix) bool {
+// overlap says whether one of them overlaps a network of any length. They do not overlap each other, so this can only
+// be the first one that begins inside the network, or the one before that.
+func (o otherNetworks) overlap(network netip.Prefix) bool {
 	at, _ := slices.BinarySearchFunc(o.networks, network.Addr(), func(one netip.Prefix, first netip.Addr) int {
 		return one.Addr().Compare(first)
 	})
 	return slices.ContainsFunc(o.networks[max(0, at-1):min(at+1, len(o.networks))], network.Overlaps)
 }
 
-// take notes that the networks of a Node are its own from now on: of those that come later no member gets a part of
-// them.
-func (o others) take(node *corev1.Node) {
+// add records the networks of a Node, so that younger members get no routes to parts of them.
+func (o otherNetworks) add(node *corev1.Node) {
 	for _, network := range networksOf(node) {
-		o.claims.take(network, node.Name)
+		o.claims.add(network, node.Name)
 	}
 }

@@ -1,0 +1,214 @@
+package route
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
+)
+
+// desiredRoute is a route that a Node needs in every table that is used.
+type desiredRoute struct {
+	node        *corev1.Node
+	destination netip.Prefix
+	// gateways are the Node's addresses of the destination's IP family, the preferred one first; there may be none.
+	gateways []netip.Addr
+}
+
+// route is the route that is created.
+func (r desiredRoute) route() cloud.Route {
+	return cloud.Route{Destination: r.destination, Gateway: first(r.gateways), Node: r.node}
+}
+
+// matches says whether an actual route has the destination's Node as its gateway.
+func (r desiredRoute) matches(f cloud.ActualRoute) bool {
+	return slices.Contains(r.gateways, f.Gateway)
+}
+
+// byDestination are the routes by destination, of which no two are the same.
+func (d desired) byDestination() map[netip.Prefix]desiredRoute {
+	routes := make(map[netip.Prefix]desiredRoute, len(d.routes))
+	for _, r := range d.routes {
+		routes[r.destination] = r
+	}
+	return routes
+}
+
+// problem is an event for the owner of a Node. Problems can be compared with ==.
+type problem struct{ reason, message string }
+
+// Reasons of events. The first is that of k8s.io/cloud-provider.
+const (
+	reasonFailed    = "FailedToCreateRoute"
+	reasonConflict  = "RouteConflict"         // an unmanaged route has the destination, or a part of it
+	reasonNoAddress = "NoNodeAddress"         // of the destination's IP family
+	reasonOutside   = "PodCIDROutsideCluster" // not within --cluster-cidr
+	reasonTaken     = "PodCIDRTaken"          // by another Node
+	reasonInvalid   = "InvalidPodCIDR"
+	reasonLarge     = nodeipam.TooLarge
+	reasonRestored  = "RouteRestored" // another program or user deleted or changed it
+	reasonUnknown   = "RoutesNotKnown"
+	reasonQuota     = cloud.RouteQuotaExceeded
+	// The Node's subnet uses a table in which no routes are created.
+	reasonOtherTable = "OtherRouteTable"
+	reasonNoTable    = "RouteTableNotFound" // for the traffic of the Node
+	reasonLeftBehind = "RouteLeftBehind"    // no machine has the address of its gateway
+	// No list contains the machine of a Node, so it is not known whether a list is complete.
+	reasonStopped = "RouteCleanUpStopped"
+)
+
+// desired is the desired state of the routes of all Nodes.
+type desired struct {
+	routes []desiredRoute
+	// oversized are the routes that are not created because their networks are too large.
+	oversized []desiredRoute
+	// problems are why Nodes do not get routes, by the Node's name.
+	problems map[string][]problem
+	// addresses are those of members that are confirmed to run on their machines.
+	addresses map[netip.Addr]bool
+	// destinations are the networks of all members, also those that get no route.
+	destinations map[netip.Prefix]bool
+	// claims are the networks that members get routes to; others are the networks of Nodes that are not members.
+	claims claims
+	others otherNetworks
+}
+
+// newDesired computes the desired state. If the networks of two Nodes overlap, the older Node gets the route, or none
+// does if the older one is not a member.
+func newDesired(cluster cloud.PodNetwork, nodes []*corev1.Node, shortest nodeipam.Masks) desired {
+	members := make(map[string]cloud.RouteMember, len(cluster.Members))
+	for _, member := range cluster.Members {
+		members[member.Node.Name] = member
+	}
+	d := desired{
+		problems: map[string][]problem{}, addresses: map[netip.Addr]bool{}, destinations: map[netip.Prefix]bool{},
+		claims: newClaims(nodes), others: newOtherNetworks(nodes, members),
+	}
+	for _, node := range slices.SortedFunc(slices.Values(nodes), older) {
+		member, isMember := members[node.Name]
+		if !isMember {
+			d.others.add(node)
+			continue
+		}
+		if member.Confirmed && !uninitialised(node) {
+			d.confirm(member.Addresses)
+		}
+		for _, text := range podCIDRs(node) {
+			d.addNetwork(member, text, cluster.CIDRs, shortest)
+		}
+	}
+	return d
+}
+
+// confirm records addresses: routes to them are this cluster's.
+func (d *desired) confirm(addresses []netip.Addr) {
+	for _, address := range addresses {
+		d.addresses[address] = true
+	}
+}
+
+func older(a, b *corev1.Node) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
+
+func nodesOf(members []cloud.RouteMember) []*corev1.Node {
+	nodes := make([]*corev1.Node, 0, len(members))
+	for _, member := range members {
+		nodes = append(nodes, member.Node)
+	}
+	return nodes
+}
+
+// addNetwork adds one pod network of a Node. If the Node's machine is unknown, existing routes to the network do not
+// change.
+func (d *desired) addNetwork(member cloud.RouteMember, text string, cidrs []netip.Prefix, shortest nodeipam.Masks) {
+	node := member.Node
+	report := func(reason, format string, values ...any) {
+		d.problems[node.Name] = append(d.problems[node.Name], problem{reason, fmt.Sprintf(format, values...)})
+	}
+	destination, err := netip.ParsePrefix(text)
+	if err != nil {
+		report(reasonInvalid, "No route: %q in spec.podCIDRs is not a network. The field cannot be changed: delete "+
+			"the Node, and let it register again.", text)
+		return
+	}
+	destination = destination.Masked()
+	d.destinations[destination] = true
+	if shortest.Allows(destination) {
+		d.claims.sizes[sizeOf(destination)] = true
+	}
+	owner, overlapping, found := d.overlap(destination)
+	r := desiredRoute{node: node, destination: destination, gateways: ofFamily(member.Addresses, destination)}
+	switch {
+	case len(r.gateways) == 0 && (!member.Known || uninitialised(node)):
+		return
+	case !cloud.Inside(destination, cidrs):
+		report(reasonOutside, "No route to %s: it is not within --cluster-cidr, and routes to other networks are not "+
+			"managed. Set --cluster-cidr to the network of all pods.", destination)
+		return
+	case !shortest.Allows(destination):
+		d.oversized = append(d.oversized, r)
+		return
+	case found:
+		report(reasonTaken, "No route to %s: node %s has %s for its pods, which overlaps. Find out which programs "+
+			"allocate networks, disable one of them, delete one of the two Nodes, and let it register again.",
+			destination, owner, overlapping)
+		return
+	case len(r.gateways) == 0:
+		report(reasonNoAddress,
+			"No route to %s: the Node has no internal %s address that the route could lead to. Give its machine one.",
+			destination, family(destination))
+	}
+	d.claims.add(destination, node.Name)
+	d.routes = append(d.routes, r)
+}
+
+// overlap is an older Node with a network that overlaps the given one, and that network.
+func (d *desired) overlap(network netip.Prefix) (node string, overlapping netip.Prefix, found bool) {
+	if node, overlapping, found = d.claims.overlap(network); found {
+		return node, overlapping, true
+	}
+	return d.others.claims.overlap(network)
+}
+
+// uninitialised says that the Node is not initialised, so that its addresses are not known yet.
+func uninitialised(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == api.TaintExternalCloudProvider
+	})
+}
+
+// podCIDRs are the pod networks of a Node.
+func podCIDRs(node *corev1.Node) []string {
+	if len(node.Spec.PodCIDRs) == 0 && node.Spec.PodCIDR != "" {
+		return []string{node.Spec.PodCIDR}
+	}
+	return node.Spec.PodCIDRs
+}
+
+func ofFamily(addresses []netip.Addr, destination netip.Prefix) []netip.Addr {
+	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool {
+		return a.Is4() != destination.Addr().Is4()
+	})
+}
+
+func family(network netip.Prefix) string {
+	if network.Addr().Is4() {
+		return "IPv4"
+	}
+	return "IPv6"
+}
+
+// first is the first address, or the zero Addr if there is none.
+func first(addresses []netip.Addr) netip.Addr {
+	if len(addresses) == 0 {
+		return netip.Addr{}
+	}
+	return addresses[0]
+}
