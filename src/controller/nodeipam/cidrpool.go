@@ -7,34 +7,34 @@ import (
 	"net/netip"
 )
 
-// pool is a network that parts of different sizes are taken from. It is a binary tree of halves, which is only as deep
-// as what is taken, so that finding a free part takes as many steps as there are bits between the network and the part.
-type pool struct {
+// cidrPool allocates parts of different sizes from a network. It is a binary tree of halves that is only as deep as the
+// allocated parts, so finding a free part takes as many steps as there are bits between the network and the part.
+type cidrPool struct {
 	network netip.Prefix
 	root    *block
-	used    float64 // share of it that is taken
-	// where the next part is looked for first: what was given back rests as long as there is something else
+	used    float64 // share of it that is in use
+	// next is where the search for the next part begins. Released parts are used again last.
 	next netip.Addr
 }
 
-// block is a part of a network, halved until what is taken is a block of its own.
+// block is a part of a network. It is divided into halves until each occupied part is a block of its own.
 type block struct {
-	taken  int // by how many it is taken as a whole
+	taken  int // how many times the whole block is occupied
 	halves [2]*block
-	// free is the length of the shortest prefix that is free within, in bits; full if none is.
+	// free is the shortest prefix that is free in the block, in bits; noneFree if none is.
 	free int
 }
 
-// full is longer than any prefix.
-const full = 129
+// noneFree is longer than any prefix.
+const noneFree = 129
 
-func newPool(network netip.Prefix) *pool {
+func newCIDRPool(network netip.Prefix) *cidrPool {
 	network = network.Masked()
-	return &pool{network: network, root: &block{free: network.Bits()}, next: network.Addr()}
+	return &cidrPool{network: network, root: &block{free: network.Bits()}, next: network.Addr()}
 }
 
-// scatter lets the first part be looked for at a random place.
-func (p *pool) scatter() {
+// randomiseStart begins the search for the first part at a random place.
+func (p *cidrPool) randomiseStart() {
 	address := p.network.Addr()
 	for bit := p.network.Bits(); bit < address.BitLen(); bit++ {
 		if rand.N(2) == 1 {
@@ -44,8 +44,8 @@ func (p *pool) scatter() {
 	p.next = address
 }
 
-// take takes the first free part with a prefix of that length, from where the last one ended on.
-func (p *pool) take(bits int) (part netip.Prefix, found bool) {
+// allocate occupies the first free part with a prefix of that length. The search begins where the latest part ends.
+func (p *cidrPool) allocate(bits int) (part netip.Prefix, found bool) {
 	if bits < p.network.Bits() || bits > p.network.Addr().BitLen() {
 		return netip.Prefix{}, false
 	}
@@ -64,7 +64,7 @@ func (p *pool) take(bits int) (part netip.Prefix, found bool) {
 	return part, true
 }
 
-// find returns the first free part within a block that does not end before an address.
+// find returns the first free part in a block that does not end before an address.
 func (b *block) find(here netip.Prefix, bits int, from netip.Addr) (netip.Prefix, bool) {
 	switch {
 	case b != nil && b.free > bits, lastOf(here).Less(from):
@@ -80,10 +80,10 @@ func (b *block) find(here netip.Prefix, bits int, from netip.Addr) (netip.Prefix
 	return netip.Prefix{}, false
 }
 
-// empty says that nothing is taken of a block. A block that is not there is empty.
+// empty says that no part of a block is occupied. A nil block is empty.
 func (b *block) empty() bool { return b == nil || (b.taken == 0 && b.halves == [2]*block{}) }
 
-// half is one of the two; nil if nothing is taken of it.
+// half is one of the halves; nil if no part of it is occupied.
 func (b *block) half(side int) *block {
 	if b == nil {
 		return nil
@@ -91,14 +91,14 @@ func (b *block) half(side int) *block {
 	return b.halves[side]
 }
 
-// occupy takes a part, also one that is taken already. What is outside of the network is not taken, what contains it
-// takes all of it.
-func (p *pool) occupy(part netip.Prefix) { p.mark(part, 1) }
+// occupy occupies a part, which may be occupied already. A part outside of the network has no effect, and a part that
+// contains the network occupies all of it.
+func (p *cidrPool) occupy(part netip.Prefix) { p.mark(part, 1) }
 
-// release gives back what was occupied as often as it was.
-func (p *pool) release(part netip.Prefix) { p.mark(part, -1) }
+// release reverts one call of occupy.
+func (p *cidrPool) release(part netip.Prefix) { p.mark(part, -1) }
 
-func (p *pool) mark(part netip.Prefix, times int) {
+func (p *cidrPool) mark(part netip.Prefix, times int) {
 	if part = part.Masked(); !part.Overlaps(p.network) {
 		return
 	}
@@ -112,7 +112,7 @@ func (p *pool) mark(part netip.Prefix, times int) {
 func (b *block) mark(here, part netip.Prefix, times int) {
 	if here.Bits() == part.Bits() {
 		b.taken += times
-		b.measure(here)
+		b.updateFree(here)
 		return
 	}
 	side := sideOf(here, part.Addr())
@@ -123,14 +123,14 @@ func (b *block) mark(here, part netip.Prefix, times int) {
 	if b.halves[side].empty() {
 		b.halves[side] = nil
 	}
-	b.measure(here)
+	b.updateFree(here)
 }
 
-// measure says anew how much is free within a block.
-func (b *block) measure(here netip.Prefix) {
+// updateFree computes free again.
+func (b *block) updateFree(here netip.Prefix) {
 	switch {
 	case b.taken > 0:
-		b.free = full
+		b.free = noneFree
 	case b.empty():
 		b.free = here.Bits()
 	default:
@@ -138,7 +138,7 @@ func (b *block) measure(here netip.Prefix) {
 	}
 }
 
-// freeIn is what is free of a block of that length.
+// freeIn is free of a block of that length.
 func (b *block) freeIn(bits int) int {
 	if b == nil {
 		return bits
@@ -146,8 +146,8 @@ func (b *block) freeIn(bits int) int {
 	return b.free
 }
 
-// overlaps says whether anything of a part is taken.
-func (p *pool) overlaps(part netip.Prefix) bool {
+// overlaps says whether any of a part is occupied.
+func (p *cidrPool) overlaps(part netip.Prefix) bool {
 	b, here := p.root, p.network
 	for b != nil && b.taken == 0 && here.Bits() < part.Bits() {
 		side := sideOf(here, part.Addr())
@@ -165,13 +165,13 @@ func half(network netip.Prefix, side int) netip.Prefix {
 	return netip.PrefixFrom(address, network.Bits()+1)
 }
 
-// sideOf says in which half of a network an address is.
+// sideOf is the half of a network that contains an address.
 func sideOf(network netip.Prefix, address netip.Addr) int {
 	bytes := address.AsSlice()
 	return int(bytes[network.Bits()/8]>>(7-network.Bits()%8)) & 1
 }
 
-// withBit is an address with one more bit set, counted from the first.
+// withBit is an address with one more bit set; bits are counted from the first.
 func withBit(address netip.Addr, bit int) netip.Addr {
 	bytes := address.AsSlice()
 	bytes[bit/8] |= 1 << (7 - bit%8)
@@ -189,7 +189,7 @@ func lastOf(network netip.Prefix) netip.Addr {
 	return last
 }
 
-// Masks are how long the prefixes of Nodes' networks are, in bits, by family.
+// Masks are the prefix lengths of Nodes' networks in bits, by IP family.
 type Masks struct{ IPv4, IPv6 int }
 
 // The defaults of Masks, as in kube-controller-manager.
@@ -198,35 +198,35 @@ const (
 	DefaultIPv6 = 64
 )
 
-// larger is by how many bits a Node's own prefix may be shorter than that of others if nobody says how short: every
-// kubelet may ask for one, and one Node is not to have half of the cluster's network.
-const larger = 4
+// maxExtraBits is by how many bits the prefix that a Node requests may be shorter than those of other Nodes, by
+// default. Every kubelet can request one, and no Node should get half of the cluster's network.
+const maxExtraBits = 4
 
-// Limit are the shortest prefixes that Nodes' networks may have in those of the cluster, of which there is one of each
-// family at most: as configured, where that is not 0, else some bits shorter than m. That of a family which the cluster
-// lacks is 0.
+// Limit is the shortest prefixes that Nodes' networks may have. The cluster has at most one network of each IP family.
+// The limit is the configured one, or some bits shorter than m if that is 0. It is 0 for an IP family that the cluster
+// does not have.
 func (m Masks) Limit(configured Masks, cidrs []netip.Prefix) Masks {
 	var limit Masks
 	for _, network := range cidrs {
 		shortest := configured.of(network)
 		if shortest == 0 {
-			shortest = m.of(network) - larger
+			shortest = m.of(network) - maxExtraBits
 		}
 		*limit.at(network) = max(network.Bits(), min(shortest, m.of(network)))
 	}
 	return limit
 }
 
-// Allows says of a limit that a Node's network is not too large. That of the zero Masks is never.
+// Allows says of a limit that a Node's network is not too large. The zero Masks allow any.
 func (m Masks) Allows(network netip.Prefix) bool { return network.Bits() >= m.of(network) }
 
-// TooLarge is the reason of the events that tell of a network which is not allowed.
+// TooLarge is the reason of the events about networks that are not allowed.
 const TooLarge = reasonLarge
 
-// of is the mask of a network's family.
+// of is the mask of a network's IP family.
 func (m Masks) of(network netip.Prefix) int { return *m.at(network) }
 
-// at is where the mask of a network's family is.
+// at points to the mask of a network's IP family.
 func (m *Masks) at(network netip.Prefix) *int {
 	if network.Addr().Is4() {
 		return &m.IPv4
@@ -234,7 +234,7 @@ func (m *Masks) at(network netip.Prefix) *int {
 	return &m.IPv6
 }
 
-// Check says why Nodes cannot have networks of that size in those of the cluster; nil if they can.
+// Check returns why networks of that size do not fit into those of the cluster; nil if they do.
 func (m Masks) Check(cidrs []netip.Prefix) error {
 	for _, network := range cidrs {
 		family, bits := "ipv4", m.of(network)

@@ -10,49 +10,49 @@ import (
 
 func prefix(text string) netip.Prefix { return netip.MustParsePrefix(text) }
 
-func TestPool(t *testing.T) {
-	p := newPool(prefix("10.244.0.0/22"))
+func TestCIDRPool(t *testing.T) {
+	p := newCIDRPool(prefix("10.244.0.0/22"))
 	p.occupy(prefix("10.244.1.0/24"))
 	p.occupy(prefix("192.168.0.0/24"))
-	taken := func(bits int, want string) {
+	allocates := func(bits int, want string) {
 		t.Helper()
-		got, found := p.take(bits)
+		got, found := p.allocate(bits)
 		if want == "" && found || want != "" && got != prefix(want) {
 			t.Errorf("a /%d is %v, %v; want %q", bits, got, found, want)
 		}
 	}
-	taken(24, "10.244.0.0/24")
-	taken(25, "10.244.2.0/25")
-	taken(24, "10.244.3.0/24")
-	taken(24, "")
-	taken(25, "10.244.2.128/25")
-	taken(32, "")
-	taken(21, "")
-	taken(33, "")
+	allocates(24, "10.244.0.0/24")
+	allocates(25, "10.244.2.0/25")
+	allocates(24, "10.244.3.0/24")
+	allocates(24, "")
+	allocates(25, "10.244.2.128/25")
+	allocates(32, "")
+	allocates(21, "")
+	allocates(33, "")
 	p.release(prefix("10.244.0.0/24"))
-	taken(25, "10.244.0.0/25")
-	taken(26, "10.244.0.128/26")
+	allocates(25, "10.244.0.0/25")
+	allocates(26, "10.244.0.128/26")
 	p.release(prefix("10.244.0.0/25"))
-	taken(26, "10.244.0.192/26") // what was given back rests
-	taken(25, "10.244.0.0/25")
-	p.occupy(prefix("10.0.0.0/8")) // somebody has more than all of it
-	taken(32, "")
+	allocates(26, "10.244.0.192/26") // released parts are used again last
+	allocates(25, "10.244.0.0/25")
+	p.occupy(prefix("10.0.0.0/8")) // a Node has a network that contains the whole pool
+	allocates(32, "")
 	p.release(prefix("10.0.0.0/8"))
 	p.release(prefix("10.244.1.0/24"))
-	taken(24, "10.244.1.0/24")
+	allocates(24, "10.244.1.0/24")
 }
 
-// TestPoolOfTwoOwners: what two have is free when both are gone.
+// TestPoolOfTwoOwners: a network that two Nodes have is free when both have released it.
 func TestPoolOfTwoOwners(t *testing.T) {
-	p := newPool(prefix("fd00::/63"))
+	p := newCIDRPool(prefix("fd00::/63"))
 	p.occupy(prefix("fd00::/64"))
 	p.occupy(prefix("fd00::/64"))
 	p.release(prefix("fd00::/64"))
-	if got, _ := p.take(64); got != prefix("fd00:0:0:1::/64") {
+	if got, _ := p.allocate(64); got != prefix("fd00:0:0:1::/64") {
 		t.Errorf("given: %s", got)
 	}
 	p.release(prefix("fd00::/64"))
-	if got, found := p.take(64); !found || got != prefix("fd00::/64") {
+	if got, found := p.allocate(64); !found || got != prefix("fd00::/64") {
 		t.Errorf("given: %s, %v", got, found)
 	}
 	if p.used != 1 {
@@ -60,24 +60,25 @@ func TestPoolOfTwoOwners(t *testing.T) {
 	}
 }
 
-// TestPoolNeverGivesTwice, whatever is taken and given back in whatever sizes, and gives everything.
-func TestPoolNeverGivesTwice(t *testing.T) {
+// TestPoolAllocatesOnce: parts of any sizes that are allocated at the same time never overlap, and after all are
+// released the pool is empty.
+func TestPoolAllocatesOnce(t *testing.T) {
 	for _, network := range []string{"10.244.0.0/16", "fd00:244::/112"} {
 		random := rand.New(rand.NewPCG(1, 2))
-		p := newPool(prefix(network))
-		var held []netip.Prefix
+		p := newCIDRPool(prefix(network))
+		var allocated []netip.Prefix
 		for range 5000 {
-			if len(held) > 0 && random.IntN(3) == 0 {
-				at := random.IntN(len(held))
-				p.release(held[at])
-				held = append(held[:at], held[at+1:]...)
+			if len(allocated) > 0 && random.IntN(3) == 0 {
+				at := random.IntN(len(allocated))
+				p.release(allocated[at])
+				allocated = append(allocated[:at], allocated[at+1:]...)
 				continue
 			}
-			got, found := p.take(p.network.Bits() + 4 + random.IntN(9))
+			got, found := p.allocate(p.network.Bits() + 4 + random.IntN(9))
 			if !found {
 				continue
 			}
-			for _, other := range held {
+			for _, other := range allocated {
 				if other.Overlaps(got) {
 					t.Fatalf("%s is given although %s is taken", got, other)
 				}
@@ -85,9 +86,9 @@ func TestPoolNeverGivesTwice(t *testing.T) {
 			if !p.network.Overlaps(got) || got != got.Masked() {
 				t.Fatalf("%s is given of %s", got, network)
 			}
-			held = append(held, got)
+			allocated = append(allocated, got)
 		}
-		for _, one := range held {
+		for _, one := range allocated {
 			p.release(one)
 		}
 		if !p.root.empty() || p.used != 0 || p.root.free != p.network.Bits() {
@@ -96,13 +97,13 @@ func TestPoolNeverGivesTwice(t *testing.T) {
 	}
 }
 
-// TestPoolIsFast: the networks of 5,000 nodes take no time worth mentioning, on whatever machine.
+// TestPoolIsFast: the allocation of networks for 5,000 Nodes takes at most seconds on any machine.
 func TestPoolIsFast(t *testing.T) {
 	began := time.Now()
 	for network, bits := range map[string]int{"10.0.0.0/8": 24, "fd00:244::/48": 64} {
-		p := newPool(prefix(network))
+		p := newCIDRPool(prefix(network))
 		for i := range 5000 {
-			if _, found := p.take(bits); !found {
+			if _, found := p.allocate(bits); !found {
 				t.Fatalf("none for node %d", i)
 			}
 		}
@@ -145,24 +146,24 @@ func TestMasks(t *testing.T) {
 func FuzzPool(f *testing.F) {
 	f.Add(uint8(24), uint8(25), uint8(23))
 	f.Fuzz(func(t *testing.T, sizes1, sizes2, sizes3 uint8) {
-		p := newPool(prefix("10.244.0.0/20"))
-		var held []netip.Prefix
+		p := newCIDRPool(prefix("10.244.0.0/20"))
+		var allocated []netip.Prefix
 		for _, bits := range []uint8{sizes1, sizes2, sizes3, sizes1} {
-			got, found := p.take(int(bits))
-			for _, other := range held {
+			got, found := p.allocate(int(bits))
+			for _, other := range allocated {
 				if found && other.Overlaps(got) {
 					t.Fatalf("%s overlaps %s", got, other)
 				}
 			}
 			if found {
-				held = append(held, got)
+				allocated = append(allocated, got)
 			}
 		}
 	})
 }
 
-// TestLargestOfANode: how short its own prefix may be.
-func TestLargestOfANode(t *testing.T) {
+// TestLimit: the shortest prefix of a Node's network.
+func TestLimit(t *testing.T) {
 	for name, tt := range map[string]struct {
 		network         string
 		masks, shortest Masks

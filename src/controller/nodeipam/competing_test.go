@@ -25,19 +25,19 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 )
 
-// rivalled lets another one be quicker with the networks of these Nodes.
-func (r *rig) rivalled(networks map[string]string) {
+// competingWrites makes another client write the networks of these Nodes immediately before the controller's patch.
+func (r *rig) competingWrites(networks map[string]string) {
 	r.before = func(name string) {
-		if network, quicker := networks[name]; quicker {
+		if network, found := networks[name]; found {
 			delete(networks, name)
 			r.change(name, func(n *corev1.Node) { n.Spec.PodCIDRs = []string{network} })
 		}
 	}
 }
 
-// TestAnotherGives networks while we do: that is told, and when several Nodes have got some, we stop. What is from
-// elsewhere, or was there when the Node came, is no sign of that.
-func TestAnotherGives(t *testing.T) {
+// TestCompetingAllocator: if another program allocates networks, that is reported, and after several Nodes the
+// controller pauses. Networks outside of the cluster's, and those that a Node has when it registers, do not count.
+func TestCompetingAllocator(t *testing.T) {
 	tests := map[string]struct {
 		network string // of the Nodes, with their number
 		stops   bool
@@ -52,63 +52,63 @@ func TestAnotherGives(t *testing.T) {
 				r.start()
 				r.join("restored", "10.244.100.0/24")
 				networks := map[string]string{}
-				for i := range manyStrangers {
+				for i := range maxCompeting {
 					networks[fmt.Sprint("a", i)] = fmt.Sprintf(tt.network, i)
 				}
-				r.rivalled(maps.Clone(networks))
+				r.competingWrites(maps.Clone(networks))
 				for _, name := range slices.Sorted(maps.Keys(networks)) {
 					r.join(name)
 					<-time.After(time.Minute)
-					r.is(name, r.has(name), networks[name])
+					r.is(name, r.podCIDRs(name), networks[name])
 				}
 				r.join("b")
 				r.settle()
 				if !tt.stops {
-					r.is("b", r.has("b"), "10.244.4.0/24")
-					r.is("events", r.told(), "")
+					r.is("b", r.podCIDRs("b"), "10.244.4.0/24")
+					r.is("events", r.events(), "")
 					return
 				}
-				r.is("b", r.has("b"), "")
-				r.is("events", r.told(), strings.TrimSuffix(strings.Repeat(reasonRival+" ", manyStrangers+1), " "))
+				r.is("b", r.podCIDRs("b"), "")
+				r.is("events", r.events(), strings.TrimSuffix(strings.Repeat(reasonCompeting+" ", maxCompeting+1), " "))
 				r.start()
-				r.is("b after a start", r.has("b"), "10.244.1.0/24")
+				r.is("b after a start", r.podCIDRs("b"), "10.244.1.0/24")
 			})
 		})
 	}
 }
 
-// TestOneStops nobody: neither a kubelet that writes its own Node, however often, nor somebody who sets a network by
-// hand now and then.
-func TestOneStops(t *testing.T) {
+// TestFewForeignNetworksDoNotPause: neither a kubelet that writes its own Node often, nor a user who sets a network by
+// hand now and then, makes the controller pause.
+func TestFewForeignNetworksDoNotPause(t *testing.T) {
 	inRig(t, "10.244.0.0/16", func(r *rig) {
 		r.start()
-		for i := range 3 * manyStrangers {
-			r.rivalled(map[string]string{"odd": fmt.Sprintf("10.244.%d.0/24", 100+i)})
+		for i := range 3 * maxCompeting {
+			r.competingWrites(map[string]string{"odd": fmt.Sprintf("10.244.%d.0/24", 100+i)})
 			r.join("odd")
 			<-time.After(time.Minute)
-			r.leave("odd")
+			r.deleteNode("odd")
 		}
-		for i := range 2 * manyStrangers {
+		for i := range 2 * maxCompeting {
 			name := fmt.Sprint("hand-", i)
-			r.rivalled(map[string]string{name: fmt.Sprintf("10.244.%d.0/24", 200+i)})
+			r.competingWrites(map[string]string{name: fmt.Sprintf("10.244.%d.0/24", 200+i)})
 			r.join(name)
-			<-time.After(strangeFor/(manyStrangers-1) + time.Minute)
+			<-time.After(competingWindow/(maxCompeting-1) + time.Minute)
 		}
 		r.join("b")
 		r.settle()
-		if r.has("b") == "" {
-			r.Errorf("b has no network; told %s", r.told())
+		if r.podCIDRs("b") == "" {
+			r.Errorf("b has no network; told %s", r.events())
 		}
-		r.distinct()
+		r.requireDistinct()
 	})
 }
 
-// TestBeginsAgain when there was nobody else for a while, with what Nodes have then, and not with what was reserved
-// before.
-func TestBeginsAgain(t *testing.T) {
+// TestResume: after some time without another program the controller resumes, with the networks that Nodes have then,
+// and not with those that it reserved before.
+func TestResume(t *testing.T) {
 	inRig(t, "10.244.0.0/16", func(r *rig) {
 		r.start()
-		r.rivalled(map[string]string{"a": "10.244.200.0/24", "b": "10.244.201.0/24", "c": "10.244.202.0/24"})
+		r.competingWrites(map[string]string{"a": "10.244.200.0/24", "b": "10.244.201.0/24", "c": "10.244.202.0/24"})
 		r.join("a")
 		r.join("b")
 		r.settle()
@@ -116,166 +116,169 @@ func TestBeginsAgain(t *testing.T) {
 			patch, ok := action.(clienttesting.PatchAction)
 			return ok && patch.GetName() == "d" && r.patches.Load() == 2, nil, errors.New("no answer")
 		})
-		r.join("d") // 10.244.2.0/24 is reserved for it, and tried again soon
+		r.join("d") // 10.244.2.0/24 is reserved for it, and the patch is retried soon
 		<-time.After(100 * time.Millisecond)
 		r.join("c")
-		<-time.After(quietTime / 2)
+		<-time.After(resumeAfter / 2)
 		r.join("e")
 		r.settle()
 		r.change("e", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.244.2.0/24"} })
 		r.settle()
-		r.is("events", r.told(), strings.Join([]string{reasonRival, reasonRival, reasonRival, reasonRival, reasonRival,
-			reasonFailed, reasonOverlap}, " "))
-		<-time.After(quietTime - time.Minute)
-		r.is("d before it was quiet for long", r.has("d"), "")
-		<-time.After(2 * watchPeriod)
+		r.is("events", r.events(), strings.Join([]string{reasonCompeting, reasonCompeting, reasonCompeting,
+			reasonCompeting, reasonCompeting, reasonFailed, reasonOverlap}, " "))
+		<-time.After(resumeAfter - time.Minute)
+		r.is("d before it was quiet for long", r.podCIDRs("d"), "")
+		<-time.After(2 * checkPeriod)
 		r.join("f")
 		r.settle()
-		r.distinct()
+		r.requireDistinct()
 	})
 }
 
-// TestBeginsAgainWithoutThoseGone: a Node that goes while stock is taken anew, or that the cache has never shown,
-// leaves its network to others.
-func TestBeginsAgainWithoutThoseGone(t *testing.T) {
-	// the only one that another one does not give
-	const left = "10.244.0.0/24"
-	// no other has the size of ours
-	rivals := map[string]string{"a": "10.244.1.0/25", "b": "10.244.2.0/25", "c": "10.244.3.0/25"}
+// TestResumeWithoutDeletedNodes: the networks of Nodes that are deleted during the list before the controller resumes,
+// or that the cache never contained, are free.
+func TestResumeWithoutDeletedNodes(t *testing.T) {
+	// the only network of this size that the other program does not occupy
+	const freeNetwork = "10.244.0.0/24"
+	// of another size than those of the controller
+	foreign := map[string]string{"a": "10.244.1.0/25", "b": "10.244.2.0/25", "c": "10.244.3.0/25"}
 	t.Run("while stock is taken", func(t *testing.T) {
 		inRig(t, "10.244.0.0/22", func(r *rig) {
-			var leaves atomic.Bool
+			var deletes atomic.Bool
 			r.cluster.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
-				if !leaves.Load() {
+				if !deletes.Load() {
 					return false, nil, nil
 				}
 				kind, resource := corev1.SchemeGroupVersion.WithKind("Node"),
 					corev1.SchemeGroupVersion.WithResource("nodes")
 				nodes, err := r.cluster.Tracker().List(resource, kind, "")
 				err = errors.Join(err, r.cluster.Tracker().Delete(resource, "", "x"))
-				<-time.After(time.Second) // the cache shows that before the list arrives
+				<-time.After(time.Second) // the cache shows the deletion before the list arrives
 				return true, nodes, err
 			})
 			r.start()
-			r.join("x", left)
+			r.join("x", freeNetwork)
 			r.settle()
-			r.rivalled(maps.Clone(rivals))
-			for _, name := range slices.Sorted(maps.Keys(rivals)) {
+			r.competingWrites(maps.Clone(foreign))
+			for _, name := range slices.Sorted(maps.Keys(foreign)) {
 				r.join(name)
 				r.settle()
 			}
-			leaves.Store(true)
-			r.beginsAgain(func(*corev1.Node) {}, left)
+			deletes.Store(true)
+			r.resumes(func(*corev1.Node) {}, freeNetwork)
 		})
 	})
 	t.Run("unseen", func(t *testing.T) {
 		inRig(t, "10.244.0.0/22", func(r *rig) {
-			r.join("x", left)
-			cache := r.lagging()
+			r.join("x", freeNetwork)
+			cache := r.laggingCache()
 			r.start()
-			r.rivalled(maps.Clone(rivals))
-			for _, name := range slices.Sorted(maps.Keys(rivals)) {
+			r.competingWrites(maps.Clone(foreign))
+			for _, name := range slices.Sorted(maps.Keys(foreign)) {
 				cache.Add(r.join(name))
 				r.settle()
 				cache.Modify(workerpooltest.Node(r, r.cluster, name))
 				r.settle()
 			}
-			r.leave("x")
-			r.beginsAgain(func(n *corev1.Node) { cache.Add(n) }, left)
+			r.deleteNode("x")
+			r.resumes(func(n *corev1.Node) { cache.Add(n) }, freeNetwork)
 		})
 	})
 }
 
-// beginsAgain fails if a Node does not get what it should when there was nobody else for long. Show shows it to the
-// cache.
-func (r *rig) beginsAgain(show func(*corev1.Node), want string) {
+// resumes fails unless a Node gets the wanted network after some time without another program. Show adds the Node to
+// the cache.
+func (r *rig) resumes(show func(*corev1.Node), want string) {
 	r.Helper()
-	r.is("Nodes that tell of another one", fmt.Sprint(strings.Count(r.told(), reasonRival)), fmt.Sprint(manyStrangers))
-	<-time.After(quietTime + 2*watchPeriod)
+	r.is("Nodes that tell of another one", fmt.Sprint(strings.Count(r.events(), reasonCompeting)),
+		fmt.Sprint(maxCompeting))
+	<-time.After(resumeAfter + 2*checkPeriod)
 	show(r.join("y"))
 	r.settle()
-	r.is("y", r.has("y"), want)
+	r.is("y", r.podCIDRs("y"), want)
 }
 
-// TestRivalIsMeasured while nothing is given.
-func TestRivalIsMeasured(t *testing.T) {
-	l := newLedger([]netip.Prefix{prefix("10.244.0.0/16")}, Masks{IPv4: 24}, "")
+// TestCompetingMetric: the metric is 1 during a pause.
+func TestCompetingMetric(t *testing.T) {
+	a := newAllocator([]netip.Prefix{prefix("10.244.0.0/16")}, Masks{IPv4: 24}, "")
 	node := func(i int) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i)},
 			Spec: corev1.NodeSpec{PodCIDRs: []string{fmt.Sprintf("10.244.%d.0/24", i)}}}
 	}
-	if l.foreign(node(0)) != nil {
+	if a.checkCompeting(node(0)) != nil {
 		t.Error("what was given before the start counts")
 	}
-	l.stocked()
-	for i := range manyStrangers {
-		if testutil.ToFloat64(l.metrics.rival) != 0 {
+	a.setSynced()
+	for i := range maxCompeting {
+		if testutil.ToFloat64(a.metrics.competing) != 0 {
 			t.Errorf("after %d Nodes it counts as another", i)
 		}
-		if err := l.foreign(node(i)); err == nil || !strings.Contains(err.Error(), fmt.Sprint(i)) {
+		if err := a.checkCompeting(node(i)); err == nil || !strings.Contains(err.Error(), fmt.Sprint(i)) {
 			t.Errorf("the error for Node %d is %v", i, err)
 		}
 	}
-	if testutil.ToFloat64(l.metrics.rival) != 1 {
+	if testutil.ToFloat64(a.metrics.competing) != 1 {
 		t.Error("what another one gave does not count")
 	}
-	if l.resume(); testutil.ToFloat64(l.metrics.rival) != 0 {
+	if a.resume(); testutil.ToFloat64(a.metrics.competing) != 0 {
 		t.Error("it counts for ever")
 	}
 }
 
-// TestYoungerNodeStays: a cache that still shows the Node of that name before it takes nothing from it.
-func TestYoungerNodeStays(t *testing.T) {
-	l := newLedger([]netip.Prefix{prefix("10.244.0.0/16")}, Masks{IPv4: 24}, "")
+// TestStaleCacheShowsOlderNode: if the cache still contains the earlier Node of a name, the later one keeps its
+// network.
+func TestStaleCacheShowsOlderNode(t *testing.T) {
+	a := newAllocator([]netip.Prefix{prefix("10.244.0.0/16")}, Masks{IPv4: 24}, "")
 	at := time.Now()
-	made := func(uid types.UID, created time.Time, cidrs ...string) *corev1.Node {
+	nodeWith := func(uid types.UID, created time.Time, cidrs ...string) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: uid,
 			CreationTimestamp: metav1.NewTime(created)}, Spec: corev1.NodeSpec{PodCIDRs: cidrs}}
 	}
-	young := made("young", at, "10.244.3.0/24")
-	if _, err := l.settle(young); err != nil {
+	young := nodeWith("young", at, "10.244.3.0/24")
+	if _, err := a.recordNode(young); err != nil {
 		t.Fatal(err)
 	}
-	if freed, err := l.settle(made("old", at.Add(-time.Hour), "10.244.4.0/24")); freed != nil || err != nil {
-		t.Errorf("freed %v, error %v", freed, err)
+	if waiting, err := a.recordNode(nodeWith("old", at.Add(-time.Hour), "10.244.4.0/24")); waiting != nil ||
+		err != nil {
+		t.Errorf("freed %v, error %v", waiting, err)
 	}
-	if _, _, err := l.reserve(made("old", at.Add(-time.Hour))); !errors.Is(err, errBehind) {
+	if _, _, err := a.reserve(nodeWith("old", at.Add(-time.Hour))); !errors.Is(err, errStaleCache) {
 		t.Errorf("reserving for the old Node: %v", err)
 	}
-	if !l.overlaps(prefix("10.244.3.0/24")) || l.overlaps(prefix("10.244.4.0/24")) {
+	if !a.overlaps(prefix("10.244.3.0/24")) || a.overlaps(prefix("10.244.4.0/24")) {
 		t.Error("the young Node's network is free, or the old one's is not")
 	}
-	l.forget("a", []types.UID{"old"})
-	if !l.overlaps(prefix("10.244.3.0/24")) {
+	a.removeNode("a", []types.UID{"old"})
+	if !a.overlaps(prefix("10.244.3.0/24")) {
 		t.Error("the network is free when the Node before is gone")
 	}
-	l.forget("a", []types.UID{"old", "young"})
-	if l.overlaps(prefix("10.244.3.0/24")) {
+	a.removeNode("a", []types.UID{"old", "young"})
+	if a.overlaps(prefix("10.244.3.0/24")) {
 		t.Error("the network stays taken when the Node is gone")
 	}
 }
 
-// TestReserved networks are not given.
+// TestReserved: reserved networks are not allocated.
 func TestReserved(t *testing.T) {
 	inRig(t, "10.244.0.0/16", func(r *rig) {
 		r.reserved = []netip.Prefix{prefix("10.244.0.0/20")}
 		r.start()
 		r.join("a")
 		r.settle()
-		r.is("a", r.has("a"), "10.244.16.0/24")
+		r.is("a", r.podCIDRs("a"), "10.244.16.0/24")
 	})
 }
 
-// TestScattered pools begin anywhere, and give everything.
-func TestScattered(t *testing.T) {
+// TestRandomStart: the first network is a random one, and all networks can be allocated.
+func TestRandomStart(t *testing.T) {
 	first := map[netip.Prefix]bool{}
 	for range 50 {
-		p := newPool(prefix("10.244.0.0/16"))
-		p.scatter()
-		part, _ := p.take(24)
+		p := newCIDRPool(prefix("10.244.0.0/16"))
+		p.randomiseStart()
+		part, _ := p.allocate(24)
 		first[part] = true
 		for range 255 {
-			if _, found := p.take(24); !found {
+			if _, found := p.allocate(24); !found {
 				t.Fatal("not everything can be taken")
 			}
 		}
@@ -285,18 +288,18 @@ func TestScattered(t *testing.T) {
 	}
 }
 
-// silence is an API server that never answers.
-type silence struct{}
+// hangingTransport is an API server that never answers.
+type hangingTransport struct{}
 
-func (silence) RoundTrip(r *http.Request) (*http.Response, error) {
+func (hangingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
 }
 
-// TestWritesEnd before another process may have become the leader.
-func TestWritesEnd(t *testing.T) {
+// TestWritesTimeOut: writes end before another process may have become the leader.
+func TestWritesTimeOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1", Transport: silence{}})
+		client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1", Transport: hangingTransport{}})
 		if err != nil {
 			t.Fatal(err)
 		}

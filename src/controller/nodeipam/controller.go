@@ -1,10 +1,10 @@
-// Package nodeipam gives each Node the networks of its pods, spec.podCIDRs, from those of the cluster: one, or one of
-// each family. It does what kube-controller-manager does with --allocate-node-cidrs, for clusters in which that one
-// does not, under the same flags and event reasons, and lets a Node have a network of another size.
+// Package nodeipam allocates the networks of pods, spec.podCIDRs, to Nodes from those of the cluster: one, or one of
+// each IP family. It does what kube-controller-manager does with --allocate-node-cidrs, for clusters in which that
+// option is not set, with the same flags and event reasons. A Node can have a network of another size.
 //
-// A network is given once: what Nodes have is occupied before anything is given, from a list that is no older than the
-// start; each write is made on the condition that nobody has changed the Node; a network is free again when its Node is
-// gone. Networks cannot be changed once they are set, so that what is there is never touched, whoever set it.
+// A network is allocated once. Before the first allocation, the networks of all Nodes are recorded from a list that is
+// not older than the start of the process. A write succeeds only if no other client has changed the Node. A network is
+// released when its Node is deleted. Networks are immutable once they are set, so existing ones are never changed.
 package nodeipam
 
 import (
@@ -41,17 +41,17 @@ const (
 	reasonFailed    = "CIDRAssignmentFailed"
 	reasonMask      = "InvalidNodeCIDRMask"
 	reasonOverlap   = "PodCIDROverlaps"
-	reasonRival     = "AnotherGivesPodCIDRs"
+	reasonCompeting = "AnotherGivesPodCIDRs"
 	reasonLarge     = "PodCIDRTooLarge"
 )
 
-// Pauses after failures: 5, 10, 20, … 300 seconds.
+// Delays after failures: 5, 10, 20, … 300 seconds.
 const (
 	minRetryDelay = 5 * time.Second
 	maxRetryDelay = 300 * time.Second
 )
 
-// conflictDelay is the time after which the cache usually has what somebody else has just made of a Node.
+// conflictDelay is the time after which the cache usually contains what another client wrote.
 const conflictDelay = time.Second
 
 // workers is how many Nodes are written at a time.
@@ -64,51 +64,51 @@ type Options struct {
 	// CIDRs are the networks of all pods: one, or one of each family. Nodes get theirs in this order.
 	CIDRs []netip.Prefix
 	Masks Masks
-	// Shortest are the shortest prefixes that Nodes may ask for themselves; 0 is four bits shorter than Masks.
+	// Shortest are the shortest prefixes that Nodes may request for themselves; 0 is four bits shorter than Masks.
 	Shortest Masks
-	// Reserved are networks of which no part is given, such as that of Services.
+	// Reserved are networks of which no part is allocated, such as that of Services.
 	Reserved []netip.Prefix
 	// Scattered begins at a random place of each network, so that two processes that run at the same time by mistake
-	// seldom give the same.
+	// seldom allocate the same networks.
 	Scattered bool
-	// Domain begins the names of the labels and annotations by which a Node has another mask, or is left out; "" is
-	// none.
+	// Domain begins the names of the labels and annotations that set a Node's mask or exclude a Node; "" is none.
 	Domain string
-	// Recorder takes what the owners of Nodes are told; nil makes events of the API server.
+	// Recorder records events about Nodes; nil creates them in the API server.
 	Recorder record.EventRecorder
 }
 
-// Controller gives Nodes the networks of their pods.
+// Controller allocates the networks of pods to Nodes.
 type Controller struct {
-	client   kubernetes.Interface
-	nodes    corelisters.NodeLister
-	recorder record.EventRecorder
-	queue    workqueue.TypedRateLimitingInterface[string]
-	synced   cache.InformerSynced
-	ledger   *ledger
-	departed departed
-	told     event.Filter
+	client    kubernetes.Interface
+	nodes     corelisters.NodeLister
+	recorder  record.EventRecorder
+	queue     workqueue.TypedRateLimitingInterface[string]
+	synced    cache.InformerSynced
+	allocator *allocator
+	removed   removedNodes
+	warnings  event.Filter
 }
 
-// New returns a controller that begins its work with Run. The error is that masks do not fit, or that the Nodes'
+// New returns a controller that begins its work with Run. The error is that the masks do not fit, or that the Nodes'
 // informer has ended.
 func New(o Options) (*Controller, error) {
 	if err := o.Masks.Check(o.CIDRs); err != nil {
 		return nil, err
 	}
 	c := &Controller{
-		client: o.Client, nodes: o.Nodes.Lister(), recorder: o.Recorder, ledger: newLedger(o.CIDRs, o.Masks, o.Domain),
+		client: o.Client, nodes: o.Nodes.Lister(), recorder: o.Recorder,
+		allocator: newAllocator(o.CIDRs, o.Masks, o.Domain),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, maxRetryDelay),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: component}),
 	}
-	c.ledger.shortest = o.Masks.Limit(o.Shortest, o.CIDRs)
-	for _, p := range c.ledger.pools {
+	c.allocator.shortest = o.Masks.Limit(o.Shortest, o.CIDRs)
+	for _, p := range c.allocator.pools {
 		for _, network := range o.Reserved {
 			p.occupy(network)
 		}
 		if o.Scattered {
-			p.scatter()
+			p.randomiseStart()
 		}
 	}
 	registered, err := o.Nodes.Informer().AddEventHandler(c.events())
@@ -119,7 +119,7 @@ func New(o Options) (*Controller, error) {
 	return c, nil
 }
 
-// events queue Nodes that may lack something, and note what others have done.
+// events queues Nodes that may need networks, and records what other programs allocated.
 func (c *Controller) events() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
@@ -131,29 +131,29 @@ func (c *Controller) events() cache.ResourceEventHandler {
 			was, ok := before.(*corev1.Node)
 			is, also := after.(*corev1.Node)
 			if ok && also {
-				c.changed(was, is)
+				c.nodeUpdated(was, is)
 			}
 		},
 		DeleteFunc: func(object any) {
-			if name := c.departed.left(object); name != "" {
+			if name := c.removed.observe(object); name != "" {
 				c.queue.Add(name)
 			}
 		},
 	}
 }
 
-// changed is what follows from a Node that is not as it was.
-func (c *Controller) changed(was, is *corev1.Node) {
-	anew := was.UID != is.UID
-	if anew { // nobody saw one go, and the other come
-		c.departed.note(was)
+// nodeUpdated handles a change of a Node.
+func (c *Controller) nodeUpdated(was, is *corev1.Node) {
+	replaced := was.UID != is.UID
+	if replaced { // the watch missed that the Node was deleted and created again
+		c.removed.add(was)
 	}
-	if !anew && len(was.Spec.PodCIDRs) == 0 && !c.ledger.excludes(is) {
-		if err := c.ledger.foreign(is); err != nil {
-			c.tell(is, err)
+	if !replaced && len(was.Spec.PodCIDRs) == 0 && !c.allocator.excludes(is) {
+		if err := c.allocator.checkCompeting(is); err != nil {
+			c.warn(is, err)
 		}
 	}
-	if anew || len(is.Spec.PodCIDRs) == 0 || len(was.Spec.PodCIDRs) == 0 {
+	if replaced || len(is.Spec.PodCIDRs) == 0 || len(was.Spec.PodCIDRs) == 0 {
 		c.queue.Add(is.Name)
 	}
 }
@@ -164,126 +164,127 @@ func (c *Controller) Run(ctx context.Context) {
 	recorder, quiet := workerpool.Recorder(ctx, c.recorder, c.client, component)
 	defer quiet()
 	c.recorder = recorder
-	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) || !c.takeStock(ctx) {
+	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) || !c.initialSync(ctx) {
 		return
 	}
-	var watching sync.WaitGroup
-	watching.Go(func() { c.watch(ctx) })
-	defer watching.Wait()
+	var checks sync.WaitGroup
+	checks.Go(func() { c.checkPeriodically(ctx) })
+	defer checks.Wait()
 	workerpool.Work(ctx, c.queue, workers, func(ctx context.Context, name string) {
-		c.serve(context.WithoutCancel(ctx), name)
+		c.reconcile(context.WithoutCancel(ctx), name)
 	})
 }
 
-// takeStock occupies what all Nodes have, and frees what others had, by a list that is newer than whatever the process
-// before this one has written: the cache may be older. It tries until it succeeds, and returns false if ctx ends
+// initialSync records the networks of all Nodes and releases those of deleted ones. It uses a new list: the cache may
+// be older than the writes of the process before this one. It retries until it succeeds, and returns false if ctx ends
 // before.
-func (c *Controller) takeStock(ctx context.Context) bool {
-	for pause := minRetryDelay; ; pause = min(2*pause, maxRetryDelay) {
-		before := c.ledger.holders()
-		c.departed.begin()
+func (c *Controller) initialSync(ctx context.Context) bool {
+	for delay := minRetryDelay; ; delay = min(2*delay, maxRetryDelay) {
+		before := c.allocator.nodeUIDs()
+		c.removed.beginList()
 		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err == nil {
-			c.count(nodes.Items, before)
-			c.ledger.stocked()
+			c.syncAll(nodes.Items, before)
+			c.allocator.setSynced()
 			return true
 		}
 		klog.FromContext(ctx).Error(err,
-			"Nodes cannot be listed, so it is not known which networks are free; it is retried", "after", pause)
+			"Nodes cannot be listed, so it is not known which networks are free; it is retried", "after", delay)
 		select {
 		case <-ctx.Done():
 			return false
-		case <-time.After(pause):
+		case <-time.After(delay):
 		}
 	}
 }
 
-// count settles what all Nodes have by a list. Those that had something before the list was asked for, and are not in
-// it, are gone, also if the cache has never shown them; and so are those in it that the cache has shown as gone
-// meanwhile.
-func (c *Controller) count(nodes []corev1.Node, before map[string]types.UID) {
+// syncAll records the networks of all Nodes in a list. Nodes that had an allocation before the list was requested and
+// are not in it were deleted, even if the cache never contained them. Nodes in the list that the cache has reported as
+// deleted since were deleted, too.
+func (c *Controller) syncAll(nodes []corev1.Node, before map[string]types.UID) {
 	listed := map[types.UID]bool{}
 	for i := range nodes {
 		listed[nodes[i].UID] = true
-		c.note(&nodes[i])
+		c.syncNode(&nodes[i])
 	}
-	gone := c.departed.end()
+	deleted := c.removed.endList()
 	for i := range nodes {
-		if gone[nodes[i].UID] {
-			c.released(c.ledger.forget(nodes[i].Name, []types.UID{nodes[i].UID}))
+		if deleted[nodes[i].UID] {
+			c.retry(c.allocator.removeNode(nodes[i].Name, []types.UID{nodes[i].UID}))
 		}
 	}
 	for name, uid := range before {
 		if !listed[uid] {
-			c.released(c.ledger.forget(name, []types.UID{uid}))
+			c.retry(c.allocator.removeNode(name, []types.UID{uid}))
 		}
 	}
 }
 
-// note occupies what a Node has. What was reserved for one that has nothing, when no write is under way, is free.
-func (c *Controller) note(node *corev1.Node) {
+// syncNode records the networks of a Node. Networks that are reserved for a Node without any are released, because no
+// write is under way.
+func (c *Controller) syncNode(node *corev1.Node) {
 	if len(node.Spec.PodCIDRs) == 0 {
-		c.released(c.ledger.giveBack(node.Name))
+		c.retry(c.allocator.releaseUnwritten(node.Name))
 		return
 	}
-	if _, err := c.ledger.settle(node); err != nil {
-		c.tell(node, err)
+	if _, err := c.allocator.recordNode(node); err != nil {
+		c.warn(node, err)
 	}
 }
 
-// serve gives a Node its networks, if it lacks them.
-func (c *Controller) serve(ctx context.Context, name string) {
-	c.released(c.ledger.forget(name, c.departed.take(name)))
+// reconcile allocates networks to a Node that has none.
+func (c *Controller) reconcile(ctx context.Context, name string) {
+	c.retry(c.allocator.removeNode(name, c.removed.take(name)))
 	node, err := c.nodes.Get(name)
 	if apierrors.IsNotFound(err) {
-		c.told.Forget(name)
+		c.warnings.Forget(name)
 		c.queue.Forget(name)
 		return
 	}
 	if err == nil {
-		err = c.give(ctx, node)
+		err = c.allocate(ctx, node)
 	}
 	switch {
 	case err == nil:
 		c.queue.Forget(name)
-	case apierrors.IsConflict(err): // a kubelet, for example, was quicker: what is reserved for the Node stays so
+	case apierrors.IsConflict(err): // another client, such as the kubelet, wrote the Node; its networks stay reserved
 		c.queue.AddAfter(name, conflictDelay)
 	case apierrors.IsNotFound(err):
-		c.released(c.ledger.giveBack(name))
+		c.retry(c.allocator.releaseUnwritten(name))
 		c.queue.AddRateLimited(name)
 	default:
-		c.tell(node, err)
+		c.warn(node, err)
 		c.queue.AddRateLimited(name)
 	}
 }
 
-// released lets those that wait for room look again.
-func (c *Controller) released(waiting []string) {
+// retry queues Nodes that wait for a free network.
+func (c *Controller) retry(waiting []string) {
 	for _, name := range waiting {
 		c.queue.Forget(name)
 		c.queue.Add(name)
 	}
 }
 
-// give gives a Node its networks. What another one gave it is noted.
-func (c *Controller) give(ctx context.Context, node *corev1.Node) error {
+// allocate writes the networks of a Node, or records those that it has.
+func (c *Controller) allocate(ctx context.Context, node *corev1.Node) error {
 	if len(node.Spec.PodCIDRs) > 0 {
-		freed, err := c.ledger.settle(node)
-		c.released(freed)
+		waiting, err := c.allocator.recordNode(node)
+		c.retry(waiting)
 		if err != nil {
-			c.tell(node, err)
+			c.warn(node, err)
 			return nil
 		}
-		c.told.Forget(node.Name)
+		c.warnings.Forget(node.Name)
 		return nil
 	}
-	if node.DeletionTimestamp != nil || c.ledger.excludes(node) {
-		c.told.Forget(node.Name)
+	if node.DeletionTimestamp != nil || c.allocator.excludes(node) {
+		c.warnings.Forget(node.Name)
 		return nil
 	}
-	networks, freed, err := c.ledger.reserve(node)
-	c.released(freed)
-	if errors.Is(err, errBehind) {
+	networks, waiting, err := c.allocator.reserve(node)
+	c.retry(waiting)
+	if errors.Is(err, errStaleCache) {
 		return nil
 	}
 	if err != nil {
@@ -292,22 +293,22 @@ func (c *Controller) give(ctx context.Context, node *corev1.Node) error {
 	if err := c.write(ctx, node, networks); err != nil {
 		return err
 	}
-	c.ledger.given()
-	c.told.Forget(node.Name)
+	c.allocator.countAllocation()
+	c.warnings.Forget(node.Name)
 	klog.FromContext(ctx).Info("Gave a Node the networks of its pods", "node", node.Name, "podCIDRs", networks)
 	return nil
 }
 
-// tell makes an event of what stands in the way of a Node: once, and again when it lasts.
-func (c *Controller) tell(node *corev1.Node, err error) {
+// warn records an event about what is wrong with a Node. It is repeated if the problem lasts.
+func (c *Controller) warn(node *corev1.Node, err error) {
 	reason := reasonFailed
 	if problem, ok := errors.AsType[*problem](err); ok {
 		reason = problem.reason
 	}
-	for _, n := range c.told.Update(node.Name, node.UID, []event.Warning{{Reason: reason, Message: err.Error()}}) {
+	for _, n := range c.warnings.Update(node.Name, node.UID, []event.Warning{{Reason: reason, Message: err.Error()}}) {
 		c.recorder.Event(node, corev1.EventTypeWarning, n.Reason, n.Message)
 	}
 }
 
 // Collectors are the controller's metrics.
-func (c *Controller) Collectors() []prometheus.Collector { return c.ledger.collectors() }
+func (c *Controller) Collectors() []prometheus.Collector { return c.allocator.collectors() }

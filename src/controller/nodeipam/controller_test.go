@@ -23,7 +23,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 )
 
-// TestNodesGetNetworks of both families, once, in one write each; what a Node has stays.
+// TestNodesGetNetworks: Nodes get networks of both IP families, once, in one write each. Existing networks do not
+// change.
 func TestNodesGetNetworks(t *testing.T) {
 	inRig(t, "10.244.0.0/16 fd00:244::/48", func(r *rig) {
 		r.join("old", "10.244.0.0/24", "fd00:244::/64")
@@ -34,46 +35,46 @@ func TestNodesGetNetworks(t *testing.T) {
 		r.settle()
 		r.join("b")
 		r.settle()
-		r.is("a", r.has("a"), "10.244.2.0/24 fd00:244:0:1::/64")
-		r.is("b", r.has("b"), "10.244.3.0/24 fd00:244:0:2::/64")
-		r.is("old", r.has("old"), "10.244.0.0/24 fd00:244::/64")
-		r.is("only", r.has("only"), "10.244.1.0/24")
-		r.is("events", r.told(), "")
+		r.is("a", r.podCIDRs("a"), "10.244.2.0/24 fd00:244:0:1::/64")
+		r.is("b", r.podCIDRs("b"), "10.244.3.0/24 fd00:244:0:2::/64")
+		r.is("old", r.podCIDRs("old"), "10.244.0.0/24 fd00:244::/64")
+		r.is("only", r.podCIDRs("only"), "10.244.1.0/24")
+		r.is("events", r.events(), "")
 		if r.patches.Load() != 2 {
 			r.Errorf("%d patches for two Nodes", r.patches.Load())
 		}
 	})
 }
 
-// TestSizes: a Node's annotation wins over its label, and that over the flags. What cannot be is told, and nothing is
-// given.
+// TestSizes: a Node's annotation takes precedence over its label, and the label over the flags. An invalid value is
+// reported, and no network is allocated.
 func TestSizes(t *testing.T) {
 	inRig(t, "10.244.0.0/16 fd00:244::/56", func(r *rig) {
 		r.masks, r.shortest = Masks{IPv4: 25, IPv6: 68}, Masks{IPv6: 58}
 		r.start()
 		r.joinAs("a", "", map[string]string{domain + "/node-cidr-mask-size-ipv4": "22"})
 		r.settle()
-		r.is("by label", r.has("a"), "10.244.0.0/22 fd00:244::/68")
+		r.is("by label", r.podCIDRs("a"), "10.244.0.0/22 fd00:244::/68")
 		r.joinAs("b", "", map[string]string{domain + "/node-cidr-mask-size-ipv6": "60"})
 		r.settle()
-		r.is("by label of the other family", r.has("b"), "10.244.4.0/25 fd00:244:0:10::/60")
+		r.is("by label of the other family", r.podCIDRs("b"), "10.244.4.0/25 fd00:244:0:10::/60")
 		r.joinAs("c", "", map[string]string{domain + "/node-cidr-mask-size-ipv4": "8"})
 		r.settle()
-		r.is("by an impossible label", r.has("c"), "")
+		r.is("by an impossible label", r.podCIDRs("c"), "")
 		r.joinAs("half", "", map[string]string{domain + "/node-cidr-mask-size-ipv4": "20"})
 		r.settle()
-		r.is("by a label that asks for more than a Node may have", r.has("half"), "")
-		r.is("events", r.told(), reasonMask+" "+reasonMask)
+		r.is("by a label that asks for more than a Node may have", r.podCIDRs("half"), "")
+		r.is("events", r.events(), reasonMask+" "+reasonMask)
 		r.change("c", func(n *corev1.Node) {
 			n.Annotations = map[string]string{domain + "/node-cidr-mask-size-ipv4": "26"}
 		})
 		<-time.After(maxRetryDelay)
-		r.is("by annotation", r.has("c"), "10.244.4.128/26 fd00:244:0:20::/68")
+		r.is("by annotation", r.podCIDRs("c"), "10.244.4.128/26 fd00:244:0:20::/68")
 	})
 }
 
-// TestExhausted: who finds no room is told, once for as long as an event is kept, and gets it as soon as another Node
-// is gone, though not before.
+// TestExhausted: if no network is free, that is reported once for as long as an event is kept, and the Node gets a
+// network as soon as another Node is deleted.
 func TestExhausted(t *testing.T) {
 	inRig(t, "10.244.0.0/23", func(r *rig) {
 		r.start()
@@ -81,28 +82,28 @@ func TestExhausted(t *testing.T) {
 			r.join(name)
 			r.settle()
 		}
-		r.is("c", r.has("c"), "")
+		r.is("c", r.podCIDRs("c"), "")
 		<-time.After(event.Again - time.Minute)
-		r.is("events", r.told(), reasonExhausted)
+		r.is("events", r.events(), reasonExhausted)
 		<-time.After(maxRetryDelay + time.Minute)
-		r.is("events when it lasts", r.told(), reasonExhausted)
-		r.leave("a")
+		r.is("events when it lasts", r.events(), reasonExhausted)
+		r.deleteNode("a")
 		r.settle()
-		r.is("c", r.has("c"), "10.244.0.0/24")
-		r.distinct()
+		r.is("c", r.podCIDRs("c"), "10.244.0.0/24")
+		r.requireDistinct()
 	})
 }
 
-// TestExcluded Nodes get no network; what they are given by hand is nobody else's, and no sign of another one that
-// gives networks. A Node that is not excluded any more gets one.
+// TestExcluded: excluded Nodes get no network. Networks that are set by hand on them are not allocated to other Nodes,
+// and do not count as those of another program. A Node that is not excluded any more gets a network.
 func TestExcluded(t *testing.T) {
 	inRig(t, "10.244.0.0/22", func(r *rig) {
 		r.start()
-		for i := range manyStrangers {
+		for i := range maxCompeting {
 			name := fmt.Sprint("far-", i)
 			r.joinAs(name, "", map[string]string{domain + "/" + optout.Routes: ""})
 			r.settle()
-			r.is(name, r.has(name), "")
+			r.is(name, r.podCIDRs(name), "")
 			if i > 0 {
 				r.change(name, func(n *corev1.Node) { n.Spec.PodCIDRs = []string{fmt.Sprintf("10.244.%d.0/24", i)} })
 			}
@@ -110,24 +111,25 @@ func TestExcluded(t *testing.T) {
 		r.join("a")
 		r.join("b")
 		r.settle()
-		r.leave("b")
+		r.deleteNode("b")
 		r.settle()
 		r.change("far-0", func(n *corev1.Node) { n.Labels = nil })
 		r.settle()
-		r.distinct()
-		r.is("events", r.told(), "")
+		r.requireDistinct()
+		r.is("events", r.events(), "")
 		r.is("writes", fmt.Sprint(r.patches.Load()), "3")
 	})
 }
 
-// TestTooLarge: a Node that came with more than it could be given is told, and nobody else gets a part of it.
+// TestTooLarge: a Node that registers with a larger network than the limit is reported, and no other Node gets a part
+// of it.
 func TestTooLarge(t *testing.T) {
 	inRig(t, "10.244.0.0/22 fd00:244::/56", func(r *rig) {
 		r.start()
 		r.join("greedy", "10.244.0.0/23", "fd00:244::/57")
 		r.join("whole", "10.244.2.0/24", "fd00:244:0:80::/60")
 		r.settle()
-		r.is("events of a cluster with little room", r.told(), reasonLarge)
+		r.is("events of a cluster with little room", r.events(), reasonLarge)
 	})
 	inRig(t, "10.244.0.0/16", func(r *rig) {
 		r.join("before", "10.0.0.0/8")
@@ -135,23 +137,24 @@ func TestTooLarge(t *testing.T) {
 		r.start()
 		r.join("a")
 		r.settle()
-		r.is("events", r.told(), reasonExhausted+" "+reasonOverlap+" "+reasonLarge)
-		r.is("a", r.has("a"), "")
-		r.leave("before")
+		r.is("events", r.events(), reasonExhausted+" "+reasonOverlap+" "+reasonLarge)
+		r.is("a", r.podCIDRs("a"), "")
+		r.deleteNode("before")
 		r.settle()
-		r.is("a when there is room", r.has("a"), "10.244.128.0/24")
+		r.is("a when there is room", r.podCIDRs("a"), "10.244.128.0/24")
 	})
 }
 
-// TestManyAtOnce get networks of their own, one patch each, also when the process is replaced in between.
-func TestManyAtOnce(t *testing.T) {
+// TestManyNodes: many Nodes get networks that do not overlap, with one patch each, also when the process is replaced in
+// between.
+func TestManyNodes(t *testing.T) {
 	inRig(t, "10.0.0.0/8 fd00:244::/48", func(r *rig) {
 		r.start()
 		for i := range 500 {
 			r.join(fmt.Sprintf("n%d", i))
 		}
 		r.settle()
-		r.distinct()
+		r.requireDistinct()
 		if r.patches.Load() != 500 {
 			r.Errorf("%d patches", r.patches.Load())
 		}
@@ -159,22 +162,23 @@ func TestManyAtOnce(t *testing.T) {
 		for i := range 100 {
 			r.join(fmt.Sprintf("late%d", i))
 			if i%3 == 0 {
-				r.leave(fmt.Sprintf("n%d", i))
+				r.deleteNode(fmt.Sprintf("n%d", i))
 			}
 		}
 		r.settle()
-		r.distinct()
-		r.is("events", r.told(), "")
+		r.requireDistinct()
+		r.is("events", r.events(), "")
 	})
 }
 
-// TestOldCache: what the process before has given, and the cache does not show yet, is not given again.
-func TestOldCache(t *testing.T) {
+// TestAllocationsOfEarlierProcess: networks that the process before this one allocated, and that the cache does not
+// contain yet, are not allocated again.
+func TestAllocationsOfEarlierProcess(t *testing.T) {
 	inRig(t, "10.244.0.0/16", func(r *rig) {
 		r.join("a")
 		r.join("b")
 		var lists atomic.Int32
-		// The cache is filled by the first list; the second is the one that takes stock.
+		// The first list fills the cache; the second is that of the initial sync.
 		r.cluster.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
 			if lists.Add(1) == 2 {
 				r.change("a", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.244.0.0/24"} })
@@ -182,13 +186,13 @@ func TestOldCache(t *testing.T) {
 			return false, nil, nil
 		})
 		r.start()
-		r.is("a", r.has("a"), "10.244.0.0/24")
-		r.is("b", r.has("b"), "10.244.1.0/24")
+		r.is("a", r.podCIDRs("a"), "10.244.0.0/24")
+		r.is("b", r.podCIDRs("b"), "10.244.1.0/24")
 	})
 }
 
-// TestStockCannotBeTaken: nothing is given as long as nobody knows what is taken.
-func TestStockCannotBeTaken(t *testing.T) {
+// TestInitialSyncFails: nothing is allocated before the initial sync succeeds.
+func TestInitialSyncFails(t *testing.T) {
 	inRig(t, "10.244.0.0/16", func(r *rig) {
 		var lists atomic.Int32
 		var back atomic.Bool
@@ -198,15 +202,15 @@ func TestStockCannotBeTaken(t *testing.T) {
 		r.join("a")
 		r.start()
 		<-time.After(time.Minute)
-		r.is("a", r.has("a"), "")
+		r.is("a", r.podCIDRs("a"), "")
 		back.Store(true)
 		<-time.After(maxRetryDelay)
-		r.is("a", r.has("a"), "10.244.0.0/24")
+		r.is("a", r.podCIDRs("a"), "10.244.0.0/24")
 	})
 }
 
-// TestRaces: others change the Node, or give it networks, just before ours arrives; answers get lost. Nothing is given
-// twice, and nothing is lost for ever.
+// TestRaces: other clients change the Node or its networks immediately before the patch, and answers get lost. No
+// network is allocated twice or lost.
 func TestRaces(t *testing.T) {
 	tests := map[string]struct {
 		before func(*rig, string)
@@ -219,7 +223,7 @@ func TestRaces(t *testing.T) {
 		}, false, "10.244.0.0/24", "10.244.1.0/24"},
 		"given another": {func(r *rig, name string) {
 			r.change(name, func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.244.7.0/24"} })
-		}, false, "10.244.7.0/24", "10.244.1.0/24"}, // see TestAnotherGives
+		}, false, "10.244.7.0/24", "10.244.1.0/24"}, // see TestCompetingAllocator
 		"lost": {func(*rig, string) {}, true, "10.244.0.0/24", "10.244.1.0/24"},
 	}
 	for name, tt := range tests {
@@ -232,85 +236,85 @@ func TestRaces(t *testing.T) {
 						tt.before(r, name)
 					}
 				}
-				r.lost.Store(tt.lost)
+				r.loseAnswers.Store(tt.lost)
 				r.start()
 				r.join("a")
 				r.settle()
-				r.lost.Store(false)
+				r.loseAnswers.Store(false)
 				<-time.After(time.Minute)
-				r.is("a", r.has("a"), tt.a)
+				r.is("a", r.podCIDRs("a"), tt.a)
 				r.join("b")
 				r.settle()
-				r.is("b", r.has("b"), tt.spare)
-				r.distinct()
+				r.is("b", r.podCIDRs("b"), tt.spare)
+				r.requireDistinct()
 			})
 		})
 	}
 }
 
-// TestNodeReturns under its name as another one: what the first had is free only when it is gone.
-func TestNodeReturns(t *testing.T) {
+// TestNodeIsRecreated: the network of a deleted Node is free for a new Node of the same name.
+func TestNodeIsRecreated(t *testing.T) {
 	inRig(t, "10.244.0.0/24", func(r *rig) {
 		r.start()
 		r.joinAs("a", "first", nil)
 		r.settle()
-		r.leave("a")
+		r.deleteNode("a")
 		r.joinAs("a", "second", nil)
 		r.settle()
-		r.is("a", r.has("a"), "10.244.0.0/24")
-		r.is("events", r.told(), "")
+		r.is("a", r.podCIDRs("a"), "10.244.0.0/24")
+		r.is("events", r.events(), "")
 	})
 }
 
-// TestOverlap of what others gave is told on the Node.
+// TestOverlap: a network that overlaps another Node's is reported on the Node.
 func TestOverlap(t *testing.T) {
 	inRig(t, "10.244.0.0/16", func(r *rig) {
 		r.join("a", "10.244.0.0/24")
 		r.join("b", "10.244.0.128/25")
 		r.start()
-		r.is("events at the start", r.told(), reasonOverlap)
+		r.is("events at the start", r.events(), reasonOverlap)
 		r.join("c", "10.244.0.0/23")
 		r.settle()
-		r.is("events later", r.told(), reasonOverlap)
-		r.leave("a")
-		r.leave("b")
+		r.is("events later", r.events(), reasonOverlap)
+		r.deleteNode("a")
+		r.deleteNode("b")
 		r.settle()
 		r.join("d")
 		r.settle()
-		r.is("d", r.has("d"), "10.244.2.0/24")
+		r.is("d", r.podCIDRs("d"), "10.244.2.0/24")
 	})
 }
 
-// TestLastingTrouble with networks is told again before the API server forgets that it was told, of many Nodes later
-// on, and no more when it is over.
-func TestLastingTrouble(t *testing.T) {
+// TestLastingProblem: a problem with networks is reported again before the API server deletes the event, and not any
+// more when it is solved. The events of many Nodes are distributed over time.
+func TestLastingProblem(t *testing.T) {
 	inRig(t, "10.244.0.0/16", func(r *rig) {
 		r.join("a", "10.244.0.0/24")
 		r.join("b", "10.244.0.128/25")
 		r.join("greedy", "10.244.128.0/17")
 		r.start()
 		both := reasonOverlap + " " + reasonLarge
-		r.is("events at the start", r.told(), both)
-		<-time.After(event.Again - watchPeriod)
-		r.is("events while those are kept", r.told(), "")
-		<-time.After(2 * watchPeriod)
-		r.is("events when it lasts", r.told(), both)
-		r.leave("a")
-		<-time.After(event.Again + watchPeriod)
-		r.is("events when one of two is gone", r.told(), reasonLarge)
+		r.is("events at the start", r.events(), both)
+		<-time.After(event.Again - checkPeriod)
+		r.is("events while those are kept", r.events(), "")
+		<-time.After(2 * checkPeriod)
+		r.is("events when it lasts", r.events(), both)
+		r.deleteNode("a")
+		<-time.After(event.Again + checkPeriod)
+		r.is("events when one of two is gone", r.events(), reasonLarge)
 		r.join("c", "10.244.0.0/24")
 		r.settle()
-		r.is("events of another one", r.told(), reasonOverlap)
-		r.leave("b")
-		r.leave("greedy")
-		r.leave("c")
+		r.is("events of another one", r.events(), reasonOverlap)
+		r.deleteNode("b")
+		r.deleteNode("greedy")
+		r.deleteNode("c")
 		r.settle()
 		r.join("d")
 		r.settle()
-		if r.has("d") == "" {
+		if r.podCIDRs("d") == "" {
 			r.Error("what was looked at again stays taken")
 		}
-		if used := testutil.ToFloat64(r.running.ledger.metrics.usage.WithLabelValues("10.244.0.0/16")); used !=
+		if used := testutil.ToFloat64(r.running.allocator.metrics.usage.WithLabelValues("10.244.0.0/16")); used !=
 			1.0/256 {
 			r.Errorf("%f of the network are in use by one Node of 256", used)
 		}
@@ -322,25 +326,26 @@ func TestLastingTrouble(t *testing.T) {
 			r.join(fmt.Sprint("n", i), fmt.Sprintf("10.244.0.%d/32", i))
 		}
 		r.start()
-		r.is("events at once", fmt.Sprint(strings.Count(r.told(), reasonOverlap)), fmt.Sprint(event.Burst))
-		<-time.After(3 * watchPeriod)
-		r.is("events within minutes", fmt.Sprint(strings.Count(r.told(), reasonOverlap)), fmt.Sprint(many-event.Burst))
+		r.is("events at once", fmt.Sprint(strings.Count(r.events(), reasonOverlap)), fmt.Sprint(event.Burst))
+		<-time.After(3 * checkPeriod)
+		r.is("events within minutes", fmt.Sprint(strings.Count(r.events(), reasonOverlap)),
+			fmt.Sprint(many-event.Burst))
 	})
 }
 
-// TestDeletedNodes get nothing while they wait for their finalizers.
-func TestDeletedNodes(t *testing.T) {
+// TestNodesBeingDeleted: Nodes that wait for their finalizers get no networks.
+func TestNodesBeingDeleted(t *testing.T) {
 	inRig(t, "10.244.0.0/16", func(r *rig) {
 		r.join("a")
 		r.change("a", func(n *corev1.Node) {
 			n.DeletionTimestamp, n.Finalizers = &metav1.Time{Time: time.Now()}, []string{"example.com/x"}
 		})
 		r.start()
-		r.is("a", r.has("a"), "")
+		r.is("a", r.podCIDRs("a"), "")
 	})
 }
 
-// TestMasksAreChecked before anything runs.
+// TestMasksAreChecked: New returns an error if the masks do not fit.
 func TestMasksAreChecked(t *testing.T) {
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	_, err := New(Options{Client: fake.NewClientset(), Nodes: factory.Core().V1().Nodes(),
@@ -350,7 +355,7 @@ func TestMasksAreChecked(t *testing.T) {
 	}
 }
 
-// TestMetricsAreWellFormed, and say what is in use.
+// TestMetricsAreWellFormed: the metrics have valid names and descriptions, and show what is in use.
 func TestMetricsAreWellFormed(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	for _, collector := range Described() {
@@ -368,17 +373,17 @@ func TestMetricsAreWellFormed(t *testing.T) {
 		t.Error(err)
 	}
 	inRig(t, "10.244.0.0/22", func(r *rig) {
-		l := newLedger(r.cidrs, r.masks, "")
+		a := newAllocator(r.cidrs, r.masks, "")
 		node := r.join("a")
-		if _, _, err := l.reserve(node); err != nil {
+		if _, _, err := a.reserve(node); err != nil {
 			r.Fatal(err)
 		}
-		if used := testutil.ToFloat64(l.metrics.usage.WithLabelValues("10.244.0.0/22")); used != 0.25 {
+		if used := testutil.ToFloat64(a.metrics.usage.WithLabelValues("10.244.0.0/22")); used != 0.25 {
 			r.Errorf("%f is in use, want a quarter", used)
 		}
-		l.forget("a", []types.UID{node.UID})
-		if used, released := testutil.ToFloat64(l.metrics.usage.WithLabelValues("10.244.0.0/22")),
-			testutil.ToFloat64(l.metrics.releases); used != 0 || released != 1 {
+		a.removeNode("a", []types.UID{node.UID})
+		if used, released := testutil.ToFloat64(a.metrics.usage.WithLabelValues("10.244.0.0/22")),
+			testutil.ToFloat64(a.metrics.releases); used != 0 || released != 1 {
 			r.Errorf("%f in use, %f released", used, released)
 		}
 	})

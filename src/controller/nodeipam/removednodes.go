@@ -9,65 +9,67 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// departed are the Nodes that the cache has shown as gone, until their networks are free. That the cache has no Node of
-// a name is not enough: the one that is there may have registered after what the cache shows. The zero value is ready
-// to use.
-type departed struct {
+// removedNodes are the Nodes that the cache has reported as deleted, until their networks are released. It is not
+// sufficient that the cache contains no Node of a name: the API server may contain one that registered later. The zero
+// value is ready to use.
+type removedNodes struct {
 	mu    sync.Mutex
 	nodes map[string][]types.UID // by name
-	// since are those that went since a list was asked for, in which they may be; nil when there is none.
-	since map[types.UID]bool
+	// duringList are the Nodes that were deleted since a list was requested, which may contain them; nil without a
+	// list.
+	duringList map[types.UID]bool
 }
 
-// left notes an object that the cache has shown as gone, and returns the Node's name; "" if it is none.
-func (d *departed) left(object any) (name string) {
-	if last, unseen := object.(cache.DeletedFinalStateUnknown); unseen {
+// observe records an object that the cache has reported as deleted, and returns the Node's name; "" if it is not a
+// Node.
+func (r *removedNodes) observe(object any) (name string) {
+	if last, isTombstone := object.(cache.DeletedFinalStateUnknown); isTombstone {
 		object = last.Obj
 	}
 	node, ok := object.(*corev1.Node)
 	if !ok {
 		return ""
 	}
-	d.note(node)
+	r.add(node)
 	return node.Name
 }
 
-// note notes a Node that is gone.
-func (d *departed) note(node *corev1.Node) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.nodes == nil {
-		d.nodes = map[string][]types.UID{}
+// add records a Node that was deleted.
+func (r *removedNodes) add(node *corev1.Node) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.nodes == nil {
+		r.nodes = map[string][]types.UID{}
 	}
-	if !slices.Contains(d.nodes[node.Name], node.UID) {
-		d.nodes[node.Name] = append(d.nodes[node.Name], node.UID)
+	if !slices.Contains(r.nodes[node.Name], node.UID) {
+		r.nodes[node.Name] = append(r.nodes[node.Name], node.UID)
 	}
-	if d.since != nil {
-		d.since[node.UID] = true
+	if r.duringList != nil {
+		r.duringList[node.UID] = true
 	}
 }
 
-// begin remembers who goes from now on, until end.
-func (d *departed) begin() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.since = map[types.UID]bool{}
+// beginList records Nodes that are deleted from now on, until endList.
+func (r *removedNodes) beginList() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.duringList = map[types.UID]bool{}
 }
 
-// end returns who went since begin, taken or not.
-func (d *departed) end() map[types.UID]bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	since := d.since
-	d.since = nil
+// endList returns the Nodes that were deleted since beginList, also those that take has returned.
+func (r *removedNodes) endList() map[types.UID]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	since := r.duringList
+	r.duringList = nil
 	return since
 }
 
-// take returns the Nodes of that name that are gone, and forgets them.
-func (d *departed) take(name string) []types.UID {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	gone := d.nodes[name]
-	delete(d.nodes, name)
+// take returns the deleted Nodes of that name, and removes them.
+func (r *removedNodes) take(name string) []types.UID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	gone := r.nodes[name]
+	delete(r.nodes, name)
 	return gone
 }

@@ -13,12 +13,12 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// lagging makes the cache begin with other Nodes than there are, and show only what is sent to it.
-func (r *rig) lagging(begins ...corev1.Node) *watch.FakeWatcher {
+// laggingCache makes the cache contain other Nodes than the API server at first, and only the given changes after that.
+func (r *rig) laggingCache(initial ...corev1.Node) *watch.FakeWatcher {
 	sent, lists := watch.NewFake(), 0
 	r.cluster.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
 		lists++
-		return lists == 1, &corev1.NodeList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: begins}, nil
+		return lists == 1, &corev1.NodeList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: initial}, nil
 	})
 	r.cluster.PrependWatchReactor("nodes", func(clienttesting.Action) (bool, watch.Interface, error) {
 		return true, sent, nil
@@ -31,39 +31,40 @@ func nodeOf(name string, uid types.UID, created time.Time, cidrs ...string) *cor
 		ResourceVersion: "1"}, Spec: corev1.NodeSpec{PodCIDRs: cidrs}}
 }
 
-// TestCacheBehindTheStock: the cache shows that the Node before is gone, and not yet the one of its name that is there
-// and has a network. That stays its own, until that Node is gone itself.
-func TestCacheBehindTheStock(t *testing.T) {
+// TestCacheBehindInitialSync: the cache shows that the earlier Node of a name was deleted, and not yet the later one,
+// which has a network. The network is free only when the later Node is deleted, too.
+func TestCacheBehindInitialSync(t *testing.T) {
 	inRig(t, "10.244.0.0/24", func(r *rig) {
 		young := nodeOf("x", "young", time.Now(), "10.244.0.0/24")
 		if err := r.cluster.Tracker().Add(young); err != nil {
 			r.Fatal(err)
 		}
 		old := nodeOf("x", "old", time.Time{}, "10.244.0.0/24")
-		cache := r.lagging(*old)
+		cache := r.laggingCache(*old)
 		r.start()
 		cache.Delete(old)
 		r.settle()
 		cache.Add(r.join("y"))
 		r.settle()
-		r.is("y while x is there", r.has("y"), "")
+		r.is("y while x is there", r.podCIDRs("y"), "")
 		cache.Add(young)
 		r.settle()
-		r.leave("x")
+		r.deleteNode("x")
 		cache.Delete(young)
 		r.settle()
-		r.is("y when x is gone", r.has("y"), "10.244.0.0/24")
+		r.is("y when x is gone", r.podCIDRs("y"), "10.244.0.0/24")
 	})
 }
 
-// TestComesAndGoes: several Nodes of a name that are gone before somebody looks leave nothing taken.
-func TestComesAndGoes(t *testing.T) {
+// TestNodesDeletedBeforeReconcile: several Nodes of one name that are deleted before the name is reconciled leave no
+// network occupied.
+func TestNodesDeletedBeforeReconcile(t *testing.T) {
 	inRig(t, "10.244.0.0/24", func(r *rig) {
 		first := r.join("x")
-		cache := r.lagging(*first)
+		cache := r.laggingCache(*first)
 		r.start()
-		r.is("x", r.has("x"), "10.244.0.0/24")
-		r.leave("x")
+		r.is("x", r.podCIDRs("x"), "10.244.0.0/24")
+		r.deleteNode("x")
 		cache.Delete(first)
 		for i := range 3 {
 			next := nodeOf("x", types.UID(fmt.Sprint("x-", i)), time.Now())
@@ -73,6 +74,6 @@ func TestComesAndGoes(t *testing.T) {
 		r.settle()
 		cache.Add(r.join("y"))
 		r.settle()
-		r.is("y", r.has("y"), "10.244.0.0/24")
+		r.is("y", r.podCIDRs("y"), "10.244.0.0/24")
 	})
 }

@@ -29,7 +29,7 @@ import (
 // domain begins the names of labels and annotations in tests.
 const domain = "example.com"
 
-// rig is a cluster, in virtual time, whose API server knows versions and that networks cannot be changed.
+// rig is a cluster in virtual time. Its API server checks resource versions, and that networks are immutable.
 type rig struct {
 	*testing.T
 	cluster *fake.Clientset
@@ -37,16 +37,16 @@ type rig struct {
 	running *Controller
 	cidrs   []netip.Prefix
 	masks   Masks
-	// shortest are the shortest that Nodes may ask for.
+	// shortest are the shortest prefixes that Nodes may request.
 	shortest Masks
-	// reserved are given to no Node.
+	// reserved are allocated to no Node.
 	reserved []netip.Prefix
 	version  atomic.Int32
-	// before is done before each patch.
+	// before is called before each patch.
 	before func(name string)
-	// lost says that answers to patches are lost.
-	lost    atomic.Bool
-	patches atomic.Int32
+	// loseAnswers says that answers to patches are lost.
+	loseAnswers atomic.Bool
+	patches     atomic.Int32
 }
 
 // inRig runs a test in a synctest bubble.
@@ -63,7 +63,7 @@ func inRig(t *testing.T, cidrs string, test func(*rig)) {
 	})
 }
 
-// patch is what an API server does beside what the fake one does.
+// patch does what an API server does and the fake one does not.
 func (r *rig) patch(action clienttesting.Action) (bool, runtime.Object, error) {
 	resource := schema.GroupResource{Resource: "nodes"}
 	patch, ok := action.(clienttesting.PatchAction)
@@ -90,13 +90,13 @@ func (r *rig) patch(action clienttesting.Action) (bool, runtime.Object, error) {
 	changed := node.DeepCopy()
 	changed.Spec.PodCIDR, changed.Spec.PodCIDRs = asked.Spec.PodCIDR, asked.Spec.PodCIDRs
 	r.store(changed)
-	if r.lost.Load() {
+	if r.loseAnswers.Load() {
 		return true, nil, apierrors.NewTimeoutError("the answer is lost", 1)
 	}
 	return true, changed, nil
 }
 
-// store makes a Node, with a new version, what the API server has.
+// store writes a Node with a new version to the API server.
 func (r *rig) store(node *corev1.Node) {
 	node.ResourceVersion = fmt.Sprint(r.version.Add(1))
 	if err := r.cluster.Tracker().Update(corev1.SchemeGroupVersion.WithResource("nodes"), node, ""); err != nil {
@@ -104,7 +104,7 @@ func (r *rig) store(node *corev1.Node) {
 	}
 }
 
-// start begins a process, after the one before has ended.
+// start starts a process, after the one before has ended.
 func (r *rig) start() {
 	r.Helper()
 	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
@@ -139,12 +139,12 @@ func (r *rig) joinAs(name, uid string, labels map[string]string, cidrs ...string
 	return node
 }
 
-func (r *rig) leave(name string) {
+func (r *rig) deleteNode(name string) {
 	r.Helper()
 	workerpooltest.DeleteNode(r, r.cluster, name)
 }
 
-// change changes a Node by somebody else.
+// change changes a Node as another client.
 func (r *rig) change(name string, change func(*corev1.Node)) {
 	r.Helper()
 	object, err := r.cluster.Tracker().Get(corev1.SchemeGroupVersion.WithResource("nodes"), "", name)
@@ -157,8 +157,8 @@ func (r *rig) change(name string, change func(*corev1.Node)) {
 	r.store(node)
 }
 
-// has are the networks of a Node.
-func (r *rig) has(name string) string {
+// podCIDRs are the networks of a Node.
+func (r *rig) podCIDRs(name string) string {
 	r.Helper()
 	node := workerpooltest.Node(r, r.cluster, name)
 	if len(node.Spec.PodCIDRs) > 0 && node.Spec.PodCIDR != "" && node.Spec.PodCIDR != node.Spec.PodCIDRs[0] {
@@ -167,8 +167,8 @@ func (r *rig) has(name string) string {
 	return strings.Join(node.Spec.PodCIDRs, " ")
 }
 
-// distinct fails if two Nodes have the same, or one has none.
-func (r *rig) distinct() {
+// requireDistinct fails if the networks of two Nodes overlap, or a Node has none.
+func (r *rig) requireDistinct() {
 	r.Helper()
 	nodes, err := r.cluster.CoreV1().Nodes().List(r.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -190,8 +190,8 @@ func (r *rig) distinct() {
 	}
 }
 
-// told are the events since the last time, as "Reason", sorted.
-func (r *rig) told() string { return strings.Join(r.process.Reasons(), " ") }
+// events are the events since the last call, as "Reason", sorted.
+func (r *rig) events() string { return strings.Join(r.process.Reasons(), " ") }
 
 func (r *rig) is(what, got, want string) {
 	r.Helper()

@@ -11,12 +11,12 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
 )
 
-// writeTimeout is how long a write may take. It is shorter than it takes another process to become the leader and to
-// look at what there is, so that it does not miss what this one has written at last.
+// writeTimeout limits the duration of a write. It is shorter than the time in which another process can become the
+// leader and list the Nodes, so that its list contains the last write of this process.
 const writeTimeout = 5 * time.Second
 
-// write sets a Node's networks in one patch, if nobody has changed the Node since it was seen: networks cannot be
-// changed once they are set. A conflict says that the write has not happened.
+// write sets a Node's networks in one patch, if the Node has not changed since it was read: networks are immutable once
+// they are set. After a conflict the write has certainly not been made.
 func (c *Controller) write(ctx context.Context, node *corev1.Node, networks []netip.Prefix) error {
 	texts := make([]string, 0, len(networks))
 	for _, network := range networks {
