@@ -22,8 +22,8 @@ func (i plainInstances) InstanceMetadata(context.Context, *corev1.Node) (*cloudp
 	return i.metadata, nil
 }
 
-// TestControllerOfCloudProviderInterface: without metadata nothing is done, and nothing panics; with it the Node is
-// initialised.
+// TestControllerOfCloudProviderInterface: without metadata nothing is written, and nothing panics; with metadata the
+// Node is initialised.
 func TestControllerOfCloudProviderInterface(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.register("a", nil)

@@ -12,9 +12,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// compareAddresses returns the addresses that the Node should have, nil when it has them. Their order counts only as
-// far as the kubelet asks for one: the cloud may list them in another order each time. What the machine does not have,
-// the Node does not say, whatever the kubelet asks for: what leads to a Node's addresses would lead to somebody else.
+// compareAddresses returns the addresses that the Node should have, nil if it has them. Their order matters only if the
+// kubelet requests an address, because the cloud may list them in any order. The Node never gets an address that its
+// machine does not have, even if the kubelet requests it: traffic to that address would reach another machine.
 func (d *difference) compareAddresses(node *corev1.Node, offered []corev1.NodeAddress) []corev1.NodeAddress {
 	if len(offered) == 0 {
 		return nil
@@ -44,8 +44,8 @@ func (d *difference) compareAddresses(node *corev1.Node, offered []corev1.NodeAd
 	return wanted
 }
 
-// confirmed are those of a Node's addresses that its machine has, with the machine's hostname. If that leaves nothing
-// by which the Node can be reached, it is all of the machine's.
+// confirmed are those of a Node's addresses that its machine has, with the machine's hostname. If that contains no
+// address at which the Node can be reached, they are all of the machine's.
 func confirmed(have, machines []corev1.NodeAddress) []corev1.NodeAddress {
 	kept := slices.DeleteFunc(slices.Clone(have), func(a corev1.NodeAddress) bool {
 		return !slices.Contains(machines, a)
@@ -61,7 +61,7 @@ func isHostname(a corev1.NodeAddress) bool { return a.Type == corev1.NodeHostNam
 
 func isNoHostname(a corev1.NodeAddress) bool { return !isHostname(a) }
 
-// sameSet says whether both have the same addresses, in whatever order. Neither has one twice.
+// sameSet says whether both contain the same addresses, in any order. Neither contains one twice.
 func sameSet(a, b []corev1.NodeAddress) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(b, func(one corev1.NodeAddress) bool {
 		return !slices.Contains(a, one)

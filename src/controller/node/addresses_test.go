@@ -11,7 +11,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// addresses reads "host a, in 10.0.0.1, out 192.0.2.1".
+// addresses parses "host a, in 10.0.0.1, out 192.0.2.1".
 func addresses(text string) []corev1.NodeAddress {
 	types := map[string]corev1.NodeAddressType{"host": corev1.NodeHostName, "in": corev1.NodeInternalIP,
 		"out": corev1.NodeExternalIP}
@@ -24,7 +24,7 @@ func addresses(text string) []corev1.NodeAddress {
 	return all
 }
 
-// TestAddresses: a Node is written only when it lacks an address, or has one too many, whatever their order.
+// TestAddresses: a Node is written only if it lacks an address or has one too many, in any order.
 func TestAddresses(t *testing.T) {
 	for name, tt := range map[string]struct {
 		have, offered, nodeIP, want string

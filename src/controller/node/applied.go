@@ -13,18 +13,17 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 )
 
-// appliedSuffix follows the domain in the name of the annotation that keeps what was set on a Node because its machine
-// asks for it.
+// appliedSuffix follows the domain in the name of the annotation with the last-applied record.
 const appliedSuffix = "/applied"
 
-// applied is what was set on a Node, so that it is removed when the machine does not ask for it any more, and nothing
-// else is.
+// applied is the last-applied record of a Node: the labels and taints that its machine requests and that were set
+// because of that. Only these are removed when the machine does not request them any more.
 type applied struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	Taints map[string]string `json:"taints,omitempty"` // key:effect -> value
 }
 
-// readApplied reads the annotation. What is no JSON says nothing: then nothing is ours, and so nothing is removed.
+// readApplied parses the annotation. Invalid JSON is an empty record, so nothing is removed.
 func readApplied(text string) applied {
 	var a applied
 	if json.Unmarshal([]byte(text), &a) != nil {
@@ -33,13 +32,13 @@ func readApplied(text string) applied {
 	return a
 }
 
-// String is the annotation, "" when nothing was set.
+// String is the annotation, "" for an empty record.
 func (a applied) String() string {
 	if len(a.Labels) == 0 && len(a.Taints) == 0 {
 		return ""
 	}
 	text, err := json.Marshal(a)
-	if err != nil { // maps of text always can be written
+	if err != nil { // maps of strings can always be encoded
 		return ""
 	}
 	return string(text)
@@ -53,7 +52,7 @@ func checksumKey(domain string) string {
 	return checksumDomain + strings.ReplaceAll(domain, ".", "-") + "-applied"
 }
 
-// checksumBytes is the length of the checksum: nobody finds another record with the same one.
+// checksumBytes is the length of the checksum, which is too long to find another record with the same one.
 const checksumBytes = 16
 
 // checksum returns the value of the label for a record, "" for none.
@@ -65,9 +64,8 @@ func checksum(record string) string {
 	return hex.EncodeToString(digest[:checksumBytes])
 }
 
-// recorded is what was set on a Node. A kubelet may write annotations of its Node, so the record counts only with its
-// checksum: otherwise whoever has a machine could have any taint removed that keeps pods away from it. Without one
-// nothing is ours.
+// recorded is the last-applied record of a Node. A kubelet may write annotations of its Node, so the record is valid
+// only with its checksum. Otherwise the owner of a machine could remove any taint that keeps pods away from it.
 func recorded(node *corev1.Node, domain string) (before applied, valid bool) {
 	text := node.Annotations[domain+appliedSuffix]
 	if node.Labels[checksumKey(domain)] != checksum(text) {
@@ -80,16 +78,16 @@ func recorded(node *corev1.Node, domain string) (before applied, valid bool) {
 	return before, true
 }
 
-// merged is what follows from what there is, what is wanted and what was set before.
+// merged is the result of merge.
 type merged struct {
 	set     map[string]string
-	drop    []string          // sorted
-	applied map[string]string // what will then have been set
-	foreign []string          // wanted, but set otherwise by somebody else; sorted
+	remove  []string          // sorted
+	applied map[string]string // the new record
+	foreign []string          // wanted, but set to another value by another client; sorted
 }
 
-// merge sets what is wanted and missing, changes and removes what was set before and is as it was set, and leaves what
-// others set.
+// merge adds what is wanted and missing. It changes and removes what was set before and still has that value, and keeps
+// what other clients set.
 func merge(have, wanted, before map[string]string) merged {
 	m := merged{set: map[string]string{}, applied: map[string]string{}}
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
@@ -97,7 +95,7 @@ func merge(have, wanted, before map[string]string) merged {
 		present, exists := have[key]
 		was, ours := before[key]
 		switch {
-		case exists && present == value && !ours: // it is as wanted, and somebody else's
+		case exists && present == value && !ours: // another client set the wanted value
 		case exists && present == value:
 			m.applied[key] = value
 		case !exists, ours && present == was:
@@ -109,7 +107,7 @@ func merge(have, wanted, before map[string]string) merged {
 	for _, key := range slices.Sorted(maps.Keys(before)) {
 		present, exists := have[key]
 		if _, still := wanted[key]; !still && exists && present == before[key] {
-			m.drop = append(m.drop, key)
+			m.remove = append(m.remove, key)
 		}
 	}
 	return m

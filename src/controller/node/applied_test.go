@@ -11,7 +11,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// TestMerge: what is wanted is set, what was set and is not wanted goes, and what others set stays.
+// TestMerge: wanted values are set, values that were set before and are not wanted any more are removed, and those of
+// other clients stay.
 func TestMerge(t *testing.T) {
 	type m = map[string]string
 	for name, tt := range map[string]struct {
@@ -23,7 +24,7 @@ func TestMerge(t *testing.T) {
 		"as it was set": {m{"a": "1"}, m{"a": "1"}, m{"a": "1"}, merged{applied: m{"a": "1"}}},
 		"another value": {m{"a": "1"}, m{"a": "2"}, m{"a": "1"},
 			merged{set: m{"a": "2"}, applied: m{"a": "2"}}},
-		"not wanted any more":          {m{"a": "1"}, nil, m{"a": "1"}, merged{drop: []string{"a"}}},
+		"not wanted any more":          {m{"a": "1"}, nil, m{"a": "1"}, merged{remove: []string{"a"}}},
 		"not wanted, and gone already": {nil, nil, m{"a": "1"}, merged{}},
 		"removed by hand": {nil, m{"a": "1"}, m{"a": "1"},
 			merged{set: m{"a": "1"}, applied: m{"a": "1"}}},
@@ -50,7 +51,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestAppliedIsReadAsItIsWritten: and what somebody broke says nothing, so that nothing is removed.
+// TestAppliedIsReadAsItIsWritten: a record is parsed as it was written, and an invalid one is empty, so nothing is
+// removed.
 func TestAppliedIsReadAsItIsWritten(t *testing.T) {
 	a := applied{Labels: map[string]string{"b": "2", "a": "1"}, Taints: map[string]string{"gpu:NoSchedule": ""}}
 	const want = `{"labels":{"a":"1","b":"2"},"taints":{"gpu:NoSchedule":""}}`
@@ -70,8 +72,8 @@ func TestAppliedIsReadAsItIsWritten(t *testing.T) {
 	}
 }
 
-// TestForgedRecord: a kubelet may write annotations of its Node. What it writes into the record removes nothing, and
-// the record is written anew.
+// TestForgedRecord: a kubelet may write annotations of its Node. Its changes of the record remove nothing, and the
+// record is written again.
 func TestForgedRecord(t *testing.T) {
 	const all = `{"labels":{"team":"shop","node-restriction.kubernetes.io/tier":"db"},"taints":{"quarantine:NoExecute":"","node.kubernetes.io/unschedulable:NoSchedule":"",` +
 		`"node-role.kubernetes.io/control-plane:NoSchedule":"","node.cloudprovider.kubernetes.io/shutdown:NoSchedule":""}}`
@@ -114,9 +116,9 @@ func TestForgedRecord(t *testing.T) {
 	}
 }
 
-// TestRecordNeverReachesWhatIsKubernetes: also one with our checksum removes nothing that could not have been set
+// TestRecordOfProtectedKeys: even a record with a valid checksum does not remove labels and taints that may not be set
 // because of it.
-func TestRecordNeverReachesWhatIsKubernetes(t *testing.T) {
+func TestRecordOfProtectedKeys(t *testing.T) {
 	_, node := writes(t, fresh(), machineA())
 	node.Labels["kubernetes.io/arch"], node.Labels[testDomain+"/keep-node"] = "amd64", "true"
 	node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnreachable,

@@ -8,42 +8,43 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// breaker is a circuit breaker: while the cloud does not answer, one Node tries from time to time, and so a thousand
-// cost no more than one. The zero value is open.
+// breaker is a circuit breaker. While the cloud does not answer, one Node calls it from time to time, so a thousand
+// Nodes cause no more calls than one. The zero value permits calls.
 type breaker struct {
 	mu    sync.Mutex
-	err   error // why it is closed; nil: it is open
+	err   error // why calls are refused; nil: they are permitted
 	until time.Time
-	pause time.Duration
+	delay time.Duration
 }
 
-// closed is why a Node is not to be asked for now. A caller that may try must say with note how that ended.
-func (g *breaker) closed() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.err == nil || time.Now().Before(g.until) {
-		return g.err
+// refusal is why the cloud must not be called now; nil if it may. A caller that may call must report the result with
+// record.
+func (b *breaker) refusal() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err == nil || time.Now().Before(b.until) {
+		return b.err
 	}
-	g.until = time.Now().Add(g.pause) // of those that ask meanwhile, one is enough
+	b.until = time.Now().Add(b.delay) // only one of several callers checks the cloud
 	return nil
 }
 
-// open says whether the latest answer was one.
-func (g *breaker) open() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.err == nil
+// answering says whether the latest call was answered.
+func (b *breaker) answering() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err == nil
 }
 
-// note opens it after an answer, and closes it, for longer each time, when the cloud gave none.
-func (g *breaker) note(err error) {
+// record permits calls after an answer, and refuses them after none, for a longer time after each failure.
+func (b *breaker) record(err error) {
 	problem, ok := errors.AsType[*cloud.MachineProblem](err)
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if !ok || !ofCloud(problem) {
-		g.err, g.pause = nil, 0
+		b.err, b.delay = nil, 0
 		return
 	}
-	g.err, g.pause = err, min(max(2*g.pause, minRetryDelay), maxRetryDelay)
-	g.until = time.Now().Add(g.pause)
+	b.err, b.delay = err, min(max(2*b.delay, minRetryDelay), maxRetryDelay)
+	b.until = time.Now().Add(b.delay)
 }

@@ -4,49 +4,49 @@ import (
 	"sync"
 )
 
-// claims is an index of Nodes by machine and of machines by Node, so that no two get the same one. The zero value is
-// ready to use.
+// claims is an index of Nodes by machine and of machines by Node, so that no two Nodes get the same machine. The zero
+// value is ready to use.
 type claims struct {
 	mu       sync.Mutex
 	machines map[string]string          // Node -> provider ID
 	nodes    map[string]map[string]bool // provider ID -> Nodes
 }
 
-// settle notes where a Node says it runs; "" is nowhere.
-func (t *claims) settle(node, machine string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.move(node, machine)
+// set records the provider ID of a Node; "" if it has none.
+func (c *claims) set(node, machine string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.move(node, machine)
 }
 
-// claim notes that a Node is about to say where it runs, unless another one says so already: that one is returned.
-func (t *claims) claim(node, machine string) (other string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if other = t.otherOf(node, machine); other == "" {
-		t.move(node, machine)
+// claim records the provider ID that a Node is about to get, unless another Node has it: that one is returned.
+func (c *claims) claim(node, machine string) (other string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if other = c.otherOf(node, machine); other == "" {
+		c.move(node, machine)
 	}
 	return other
 }
 
-// taken returns another Node that says that it runs on the machine, "" if there is none. It claims nothing.
-func (t *claims) taken(node, machine string) (other string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.otherOf(node, machine)
+// taken returns another Node with the machine, "" if there is none. It claims nothing.
+func (c *claims) taken(node, machine string) (other string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.otherOf(node, machine)
 }
 
-// release ends a claim that came to nothing: what counts is what the Node says, which is read while nobody else notes
-// anything.
-func (t *claims) release(node string, says func() string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.move(node, says())
+// release ends a claim without a write. Current returns the Node's provider ID, and is called while no other change is
+// possible.
+func (c *claims) release(node string, current func() string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.move(node, current())
 }
 
-// otherOf wants mu held.
-func (t *claims) otherOf(node, machine string) (other string) {
-	for name := range t.nodes[machine] {
+// otherOf requires mu to be held.
+func (c *claims) otherOf(node, machine string) (other string) {
+	for name := range c.nodes[machine] {
 		if name != node && (other == "" || name < other) {
 			other = name
 		}
@@ -54,27 +54,27 @@ func (t *claims) otherOf(node, machine string) (other string) {
 	return other
 }
 
-// move wants mu held.
-func (t *claims) move(node, machine string) {
-	before, known := t.machines[node]
+// move requires mu to be held.
+func (c *claims) move(node, machine string) {
+	before, known := c.machines[node]
 	if known && before == machine {
 		return
 	}
 	if known {
-		delete(t.machines, node)
-		delete(t.nodes[before], node)
-		if len(t.nodes[before]) == 0 {
-			delete(t.nodes, before)
+		delete(c.machines, node)
+		delete(c.nodes[before], node)
+		if len(c.nodes[before]) == 0 {
+			delete(c.nodes, before)
 		}
 	}
 	if machine == "" {
 		return
 	}
-	if t.nodes == nil {
-		t.machines, t.nodes = map[string]string{}, map[string]map[string]bool{}
+	if c.nodes == nil {
+		c.machines, c.nodes = map[string]string{}, map[string]map[string]bool{}
 	}
-	if t.nodes[machine] == nil {
-		t.nodes[machine] = map[string]bool{}
+	if c.nodes[machine] == nil {
+		c.nodes[machine] = map[string]bool{}
 	}
-	t.machines[node], t.nodes[machine][node] = machine, true
+	c.machines[node], c.nodes[machine][node] = machine, true
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 )
 
-// TestClaimOfANodeThatIsGone: a Node that is deleted while its machine is looked up, by its own turn or by a look at
-// all Nodes, leaves the machine to the next Node.
-func TestClaimOfANodeThatIsGone(t *testing.T) {
+// TestClaimOfDeletedNode: if a Node is deleted while its machine is requested, by its own reconciliation or by a
+// resync, the next Node gets the machine.
+func TestClaimOfDeletedNode(t *testing.T) {
 	tests := map[string]func(*corev1.Node){
 		"in its turn":              nil,
-		"in a look at all of them": keptNode,
+		"in a look at all of them": withoutTaint,
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(r *rig) {
-				if change != nil { // it is nobody's concern before its machine shows its address
+				if change != nil { // it is not managed before it has an address of its machine
 					r.register("a", func(n *corev1.Node) {
 						change(n)
 						n.Status.Addresses = addresses("host a, in 10.0.0.1")
@@ -31,15 +31,15 @@ func TestClaimOfANodeThatIsGone(t *testing.T) {
 					r.warnings()
 				}
 				r.machine("a", nil)
-				r.fakeCloud.set(func(g *fakeCloud) {
-					g.err = func(name string) error {
+				r.fakeCloud.set(func(c *fakeCloud) {
+					c.err = func(name string) error {
 						if name == "a" {
 							if err := r.cluster.Delete(r.node("a")); err != nil {
 								t.Error(err)
 							}
 							<-time.After(time.Second) // until the watch shows that
 						}
-						g.err = nil
+						c.err = nil
 						return nil
 					}
 				})
@@ -58,11 +58,11 @@ func TestClaimOfANodeThatIsGone(t *testing.T) {
 	}
 }
 
-// TestLookClaimsNothing: a look at all Nodes writes nothing, so no machine belongs to a Node because of it.
-func TestLookClaimsNothing(t *testing.T) {
+// TestResyncClaimsNothing: a resync writes nothing, so it claims no machine for a Node.
+func TestResyncClaimsNothing(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.machine("a", nil)
-		r.register("a", func(n *corev1.Node) { keptNode(n); n.Status.Addresses = addresses("host a, in 10.0.0.1") })
+		r.register("a", func(n *corev1.Node) { withoutTaint(n); n.Status.Addresses = addresses("host a, in 10.0.0.1") })
 		client, err := cluster.Client(r)
 		if err != nil {
 			t.Fatal(err)

@@ -33,10 +33,10 @@ import (
 // component is the source of the events, as in k8s.io/cloud-provider.
 const component = "cloud-node-controller"
 
-// queueName is that of the node controller of k8s.io/cloud-provider, and so are the names of its metrics.
+// queueName is that of the node controller of k8s.io/cloud-provider, so the queue's metrics have the same labels.
 const queueName = "Nodes"
 
-// Pauses before a Node is reconciled again that could not be initialised or written.
+// Delays before a Node is reconciled again after a failure.
 const (
 	minRetryDelay = time.Second
 	maxRetryDelay = time.Minute
@@ -50,10 +50,9 @@ type Options struct {
 	Behaviour cloud.MachineBehaviour
 	Client    kubernetes.Interface
 	Nodes     coreinformers.NodeInformer
-	// Period is the time between two looks at all Nodes.
+	// Period is the time between two resyncs of all Nodes.
 	Period time.Duration
-	// Workers is how many Nodes are initialised or changed at a time, Lookers how many are compared at a time by a
-	// resync at all of them.
+	// Workers is how many Nodes are initialised or changed at a time, Lookers how many a resync compares at a time.
 	Workers, Lookers int
 	// Recorder records events about Nodes; nil creates them in the API server.
 	Recorder record.EventRecorder
@@ -64,7 +63,7 @@ type Options struct {
 //	Node changes ─► queue ─► Machines.Find ─► diff ─► one patch, or two ─► events
 //	every period, all Nodes ─► Machines.Find ─► diff ─► those that differ to the queue
 //
-// A Node with which nothing differs costs no write, and no call while the provider's list is young enough.
+// A Node that is in sync causes no write, and no call while the provider's list is new enough.
 type Controller struct {
 	provider   cloud.Machines
 	behaviour  cloud.MachineBehaviour
@@ -115,13 +114,13 @@ func (c *Controller) enqueue(node *corev1.Node) {
 	c.queue.Enqueue(node.Name, p, 0)
 }
 
-// events queues Nodes that may differ from what they should say.
+// events queues Nodes that may not be in sync.
 func (c *Controller) events() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
 			if node, ok := object.(*corev1.Node); ok {
-				c.firstSeen.met(node)
-				c.claims.settle(node.Name, node.Spec.ProviderID)
+				c.firstSeen.add(node)
+				c.claims.set(node.Name, node.Spec.ProviderID)
 				c.enqueue(node)
 			}
 		},
@@ -131,17 +130,17 @@ func (c *Controller) events() cache.ResourceEventHandler {
 			if !ok || !also || sameInput(was, is) {
 				return
 			}
-			c.firstSeen.met(is)
+			c.firstSeen.add(is)
 			if is.Spec.ProviderID != "" || was.UID != is.UID {
-				c.claims.settle(is.Name, is.Spec.ProviderID)
+				c.claims.set(is.Name, is.Spec.ProviderID)
 			}
 			c.enqueue(is)
 		},
 		DeleteFunc: func(object any) {
 			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
 				c.firstSeen.forget(name)
-				c.claims.settle(name, "")
-				c.queue.Add(name) // which forgets it
+				c.claims.set(name, "")
+				c.queue.Add(name) // which removes its state
 			}
 		},
 	}
@@ -204,8 +203,8 @@ func (c *Controller) resync(ctx context.Context) {
 		}
 		c.enqueue(node)
 	})
-	if ctx.Err() == nil && c.breaker.open() {
-		c.metrics.looked.SetToCurrentTime()
+	if ctx.Err() == nil && c.breaker.answering() {
+		c.metrics.latest.SetToCurrentTime()
 	}
 }
 

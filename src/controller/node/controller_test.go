@@ -20,7 +20,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 )
 
-// TestNodeIsInitialised: with two writes, one event, and nothing after that, however long.
+// TestNodeIsInitialised: the initialisation takes two writes and one event, and nothing is written after it.
 func TestNodeIsInitialised(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.start()
@@ -38,7 +38,7 @@ func TestNodeIsInitialised(t *testing.T) {
 	})
 }
 
-// TestAddressesOfTheKubeletAreEnough: a kubelet that knows all its addresses leaves one write.
+// TestAddressesOfTheKubeletAreEnough: if the kubelet set all addresses, one write is sufficient.
 func TestAddressesOfTheKubeletAreEnough(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.machine("a", nil)
@@ -49,9 +49,9 @@ func TestAddressesOfTheKubeletAreEnough(t *testing.T) {
 	})
 }
 
-// TestNodesAreKeptTrue: what a machine has changed to is written with the next look, and what somebody changed at once;
-// each with one write.
-func TestNodesAreKeptTrue(t *testing.T) {
+// TestNodesAreKeptInSync: a change of a machine is written at the next resync, and a change of the Node is corrected at
+// once; each with one write.
+func TestNodesAreKeptInSync(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.join("a", "b")
 		r.start()
@@ -79,7 +79,7 @@ func TestNodesAreKeptTrue(t *testing.T) {
 	})
 }
 
-// TestDualStackNodesAreNotWritten: k8s.io/cloud-provider patches each of them in each cycle.
+// TestDualStackNodesAreNotWritten: dual-stack Nodes are not written in each period, unlike with k8s.io/cloud-provider.
 func TestDualStackNodesAreNotWritten(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.machine("a", func(m *cloud.Machine) {
@@ -94,9 +94,9 @@ func TestDualStackNodesAreNotWritten(t *testing.T) {
 	})
 }
 
-// TestWhyANodeIsNotInitialised: the event says it once, again when it is another reason, and again when it lasts for
-// long; and the Node is initialised once it can be.
-func TestWhyANodeIsNotInitialised(t *testing.T) {
+// TestInitialisationProblems: the reason is reported once, again if it changes, and again if it lasts. The Node is
+// initialised when the problem is solved.
+func TestInitialisationProblems(t *testing.T) {
 	for _, reason := range []string{cloud.MachineNotFound, cloud.MachineAmbiguous, cloud.MachineElsewhere,
 		cloud.MachineNoAddress, cloud.MachineReplaced, cloud.InvalidSetting, cloud.CloudRefused,
 		cloud.CloudNotReachable} {
@@ -113,19 +113,19 @@ func TestWhyANodeIsNotInitialised(t *testing.T) {
 				r.join("a")
 				r.start()
 				r.pass(10 * time.Minute)
-				r.want("events", r.toldOf(), "1 "+reason)
+				r.want("events", r.eventReasons(), "1 "+reason)
 				if attempt := attempts.Load(); attempt > 20 {
 					t.Errorf("%d attempts in 10 minutes", attempt)
 				}
 				r.want("metric", value(r, r.controller, "node_keeper_problems", reason), 1.0)
 				r.pass(time.Hour)
-				r.want("events after an hour", r.toldOf(), "1 "+reason)
+				r.want("events after an hour", r.eventReasons(), "1 "+reason)
 				r.want("writes", r.written(), "")
 				r.want("waiting", value(r, r.controller, "node_keeper_uninitialised", ""), 1.0)
-				r.fakeCloud.set(func(g *fakeCloud) { g.err = nil })
+				r.fakeCloud.set(func(c *fakeCloud) { c.err = nil })
 				r.pass(maxRetryDelay + time.Second)
 				r.initialised("a")
-				r.want("events at the end", r.toldOf(), "1 Synced")
+				r.want("events at the end", r.eventReasons(), "1 Synced")
 				r.want("metric at the end", value(r, r.controller, "node_keeper_problems", reason), 0.0)
 				r.want("waiting at the end", value(r, r.controller, "node_keeper_uninitialised", ""), 0.0)
 			})
@@ -133,7 +133,7 @@ func TestWhyANodeIsNotInitialised(t *testing.T) {
 	}
 }
 
-// value is that of a metric, with that value of its label; 0 when there is none.
+// value is that of a metric, with that value of its label; 0 if there is none.
 func value(t interface {
 	Helper()
 	Fatal(...any)
@@ -155,8 +155,8 @@ func value(t interface {
 	return 0
 }
 
-// TestErrorWithoutAReason: an error that says nothing about what to do becomes an event, too.
-func TestErrorWithoutAReason(t *testing.T) {
+// TestErrorWithoutReason: an error without a reason becomes an event, too.
+func TestErrorWithoutReason(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		attempt := 0
 		r.fakeCloud.err = func(string) error { attempt++; return fmt.Errorf("attempt %d failed", attempt) }
@@ -164,15 +164,15 @@ func TestErrorWithoutAReason(t *testing.T) {
 		r.start()
 		r.pass(time.Minute)
 		r.want("events", strings.Join(r.warnings(), "\n"), "Warning MachineNotKnown attempt 1 failed")
-		r.fakeCloud.set(func(g *fakeCloud) { g.err = nil })
+		r.fakeCloud.set(func(c *fakeCloud) { c.err = nil })
 		r.pass(maxRetryDelay)
 		r.initialised("a")
 	})
 }
 
-// TestCloudAwayCostsLittle: while the cloud gives no answer, one Node asks for all, and only those that wait get an
-// event.
-func TestCloudAwayCostsLittle(t *testing.T) {
+// TestCloudDoesNotAnswer: while the cloud does not answer, one Node calls it for all, and only Nodes that are not
+// initialised get an event.
+func TestCloudDoesNotAnswer(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		for i := range 100 {
 			r.join(fmt.Sprint("old-", i))
@@ -181,11 +181,11 @@ func TestCloudAwayCostsLittle(t *testing.T) {
 		r.pass(time.Minute)
 		r.warnings()
 		r.written()
-		r.fakeCloud.set(func(g *fakeCloud) {
-			g.err = func(string) error {
+		r.fakeCloud.set(func(c *fakeCloud) {
+			c.err = func(string) error {
 				return &cloud.MachineProblem{Reason: cloud.CloudNotReachable, Message: "no answer"}
 			}
-			g.finds = 0
+			c.finds = 0
 		})
 		for i := range 100 {
 			r.join(fmt.Sprint("new-", i))
@@ -195,33 +195,33 @@ func TestCloudAwayCostsLittle(t *testing.T) {
 		if r.fakeCloud.finds > 30 {
 			t.Errorf("%d attempts in 10 minutes", r.fakeCloud.finds)
 		}
-		r.want("events", r.toldOf(), "100 CloudNotReachable")
+		r.want("events", r.eventReasons(), "100 CloudNotReachable")
 		r.want("writes", r.written(), "")
-		looked := testutil.ToFloat64(r.controller.metrics.looked)
-		r.fakeCloud.set(func(g *fakeCloud) { g.err = nil })
+		looked := testutil.ToFloat64(r.controller.metrics.latest)
+		r.fakeCloud.set(func(c *fakeCloud) { c.err = nil })
 		r.pass(maxRetryDelay + time.Minute)
 		for i := range 100 {
 			r.initialised(fmt.Sprint("new-", i))
 		}
 		r.pass(resyncPeriod)
-		if testutil.ToFloat64(r.controller.metrics.looked) <= looked {
+		if testutil.ToFloat64(r.controller.metrics.latest) <= looked {
 			t.Error("no complete look after the end")
 		}
 	})
 }
 
-// TestForeignNodesAreLeftAlone: those of another cloud, and those that never asked for one, whatever machine is called
-// like them.
+// TestForeignNodesAreLeftAlone: Nodes of another cloud, and Nodes that were never uninitialised, do not change, even if
+// a machine has their name.
 func TestForeignNodesAreLeftAlone(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.machine("other", nil)
 		r.register("other", func(n *corev1.Node) { n.Spec.ProviderID = "elsewhere://1" })
 		r.machine("guest", nil)
 		r.register("guest", func(n *corev1.Node) {
-			keptNode(n)
+			withoutTaint(n)
 			n.Status.Addresses = addresses("host guest, in 172.16.0.1")
 		})
-		r.register("unknown", keptNode)
+		r.register("unknown", withoutTaint)
 		r.start()
 		r.pass(2 * resyncPeriod)
 		r.want("writes", r.written(), "")
@@ -229,19 +229,18 @@ func TestForeignNodesAreLeftAlone(t *testing.T) {
 	})
 }
 
-// TestTaintRemovedByHand: a Node that has an address of its machine is that machine, and gets its provider ID.
+// TestTaintRemovedByHand: a Node that has an address of its machine gets its provider ID.
 func TestTaintRemovedByHand(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.machine("a", nil)
-		r.register("a", func(n *corev1.Node) { keptNode(n); n.Status.Addresses = addresses("host a, in 10.0.0.1") })
+		r.register("a", func(n *corev1.Node) { withoutTaint(n); n.Status.Addresses = addresses("host a, in 10.0.0.1") })
 		r.start()
 		r.initialised("a")
 		r.want("writes", r.written(), "a")
 	})
 }
 
-// TestUsersSettingsStay: labels and taints that somebody else set are neither changed nor removed, and that is one
-// event.
+// TestUsersSettingsStay: labels and taints of other clients are neither changed nor removed, and there is one event.
 func TestUsersSettingsStay(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.machine("a", func(m *cloud.Machine) {
@@ -259,7 +258,7 @@ func TestUsersSettingsStay(t *testing.T) {
 		r.want("label", node.Labels["team"], "hand")
 		r.want("record", node.Annotations[testRecord], `{"labels":{"zone":"1"}}`)
 		r.want("taint", node.Spec.Taints[len(node.Spec.Taints)-1].Value, "hand")
-		r.want("events", r.toldOf(), "2 InvalidSetting, 1 Synced")
+		r.want("events", r.eventReasons(), "2 InvalidSetting, 1 Synced")
 		r.machine("a", func(m *cloud.Machine) { m.Labels, m.Taints = nil, nil })
 		r.pass(resyncPeriod)
 		r.want("label at the end", r.node("a").Labels["team"], "hand")
@@ -267,13 +266,13 @@ func TestUsersSettingsStay(t *testing.T) {
 	})
 }
 
-// TestConflictsAreTriedAgain: others write Nodes, too; there is no event.
-func TestConflictsAreTriedAgain(t *testing.T) {
+// TestConflictsAreRetried: conflicts with other clients are retried without an event.
+func TestConflictsAreRetried(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.join("a")
 		conflicts := 0
 		r.refuse = func(what string) *http.Response {
-			if conflicts++; what == "a" && conflicts < 5 { // the taint controller comes between the two writes
+			if conflicts++; what == "a" && conflicts < 5 { // the taint controller writes between the two writes
 				r.change("a", func(n *corev1.Node) { n.Labels["turn"] = fmt.Sprint(conflicts) })
 			}
 			return nil
@@ -282,12 +281,12 @@ func TestConflictsAreTriedAgain(t *testing.T) {
 		r.pass(time.Second)
 		r.initialised("a")
 		r.want("what others wrote", r.node("a").Labels["turn"], "4")
-		r.want("events", r.toldOf(), "1 Synced")
+		r.want("events", r.eventReasons(), "1 Synced")
 	})
 }
 
-// TestTaintsOfOthersAreNotLost: the list of taints is written as a whole, so that one which is set meanwhile must make
-// the write fail.
+// TestTaintsOfOthersAreNotLost: the list of taints is written as a whole, so the write fails if another client added
+// one.
 func TestTaintsOfOthersAreNotLost(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.join("a")
@@ -311,7 +310,7 @@ func TestTaintsOfOthersAreNotLost(t *testing.T) {
 	})
 }
 
-// TestCrashBetweenTheWrites: the taint is still there, and the next process finishes.
+// TestCrashBetweenTheWrites: the taint still exists, and the next process completes the initialisation.
 func TestCrashBetweenTheWrites(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.join("a")
@@ -332,7 +331,7 @@ func TestCrashBetweenTheWrites(t *testing.T) {
 	})
 }
 
-// TestAPIServerRefuses: a refusal becomes an event, and the write is tried again.
+// TestAPIServerRefuses: a refusal becomes an event, and the write is retried.
 func TestAPIServerRefuses(t *testing.T) {
 	for status, reason := range map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden,
 		http.StatusUnprocessableEntity: metav1.StatusReasonInvalid} {
@@ -356,8 +355,8 @@ func TestAPIServerRefuses(t *testing.T) {
 	}
 }
 
-// TestNodeRegisteredAnew: a patch is for one Node, and not for another one of its name.
-func TestNodeRegisteredAnew(t *testing.T) {
+// TestNodeIsRecreated: a patch does not apply to another Node of the same name.
+func TestNodeIsRecreated(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.join("a")
 		once := false
@@ -377,11 +376,11 @@ func TestNodeRegisteredAnew(t *testing.T) {
 		r.pass(time.Second)
 		r.initialised("a")
 		r.want("UID", string(r.node("a").UID), "uid-another")
-		r.want("initialisations", strings.Count(r.toldOf(), "Synced"), 1)
+		r.want("initialisations", strings.Count(r.eventReasons(), "Synced"), 1)
 	})
 }
 
-// TestTwoNodesOfOneMachine: the second is refused, until the first is gone.
+// TestTwoNodesOfOneMachine: the second Node is refused until the first one is deleted.
 func TestTwoNodesOfOneMachine(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.join("a")
@@ -392,7 +391,7 @@ func TestTwoNodesOfOneMachine(t *testing.T) {
 		r.register("b", nil)
 		r.register("c", func(n *corev1.Node) { n.Spec.ProviderID = fakeScheme + "a" })
 		r.pass(time.Minute)
-		r.want("events", r.toldOf(), "2 MachineTaken")
+		r.want("events", r.eventReasons(), "2 MachineTaken")
 		r.want("waits", waiting(r.node("b")) && waiting(r.node("c")), true)
 		if err := r.cluster.Delete(r.node("c")); err != nil {
 			t.Fatal(err)
@@ -422,17 +421,17 @@ func TestTwoNodesClaimOneMachineAtOnce(t *testing.T) {
 			}
 		}
 		r.want("Nodes with the machine", len(got), 1)
-		r.want("events", r.toldOf() == "1 Synced, 2 MachineTaken" || r.toldOf() == "", true)
+		r.want("events", r.eventReasons() == "1 Synced, 2 MachineTaken" || r.eventReasons() == "", true)
 	})
 }
 
-// TestWaitingNodesComeFirst: a thousand that are to be brought up to date keep no new one waiting.
+// TestWaitingNodesComeFirst: a new Node does not wait for a thousand that are compared.
 func TestWaitingNodesComeFirst(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		for i := range 50 {
 			r.machine(fmt.Sprint("old-", i), nil)
 			r.register(fmt.Sprint("old-", i), func(n *corev1.Node) {
-				keptNode(n)
+				withoutTaint(n)
 				n.Spec.ProviderID = fakeScheme + n.Name
 			})
 		}
@@ -445,9 +444,9 @@ func TestWaitingNodesComeFirst(t *testing.T) {
 	})
 }
 
-// TestNodeIPThatIsNone: an initialised Node has only addresses of its machine, whatever its kubelet asks for, and
-// everything else stays true.
-func TestNodeIPThatIsNone(t *testing.T) {
+// TestNodeIPThatMachineLacks: an initialised Node has only addresses of its machine, even if its kubelet requests
+// another one. Everything else stays in sync.
+func TestNodeIPThatMachineLacks(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.machine("a", nil)
 		r.register("a", withNodeIP("10.0.0.1"))
@@ -456,7 +455,7 @@ func TestNodeIPThatIsNone(t *testing.T) {
 		r.warnings()
 		r.machine("a", func(m *cloud.Machine) { m.Addresses, m.Type = addresses("host a, in 10.0.0.9"), "large" })
 		r.pass(resyncPeriod)
-		r.want("events", r.toldOf(), "1 InvalidNodeIP")
+		r.want("events", r.eventReasons(), "1 InvalidNodeIP")
 		r.want("type", r.node("a").Labels[corev1.LabelInstanceTypeStable], "large")
 		r.hasAddresses("a", "host a, in 10.0.0.9")
 		r.machine("a", func(m *cloud.Machine) { m.Addresses = addresses("host a, in 10.0.0.9, in fd00::9") })
@@ -474,7 +473,7 @@ func TestNodeIPThatIsNone(t *testing.T) {
 	})
 }
 
-// hasAddresses says what addresses a Node should have, in this order.
+// hasAddresses compares the addresses of a Node, in this order.
 func (r *rig) hasAddresses(name, want string) {
 	r.Helper()
 	if diff := cmp.Diff(addresses(want), r.node(name).Status.Addresses); diff != "" {
@@ -482,21 +481,21 @@ func (r *rig) hasAddresses(name, want string) {
 	}
 }
 
-// TestAnswersAreNewerThanTheNode: a machine is found by name only in what the cloud said after this process met the
-// Node, not after the one of that name before it; of a Node with a provider ID everything is good enough.
+// TestAnswersAreNewerThanTheNode: a machine is found by name only in a list from after this process first saw the Node,
+// and not the earlier Node of that name. For a Node with a provider ID any list is sufficient.
 func TestAnswersAreNewerThanTheNode(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.machine("a", nil)
 		r.start()
 		for range 2 {
 			met := time.Now()
-			r.fakeCloud.set(func(g *fakeCloud) {
-				g.err = func(string) error { return &cloud.MachineProblem{Reason: cloud.MachineNotFound} }
+			r.fakeCloud.set(func(c *fakeCloud) {
+				c.err = func(string) error { return &cloud.MachineProblem{Reason: cloud.MachineNotFound} }
 			})
 			r.register("a", nil)
 			r.pass(10 * time.Minute)
 			r.want("while it is not found", r.fakeCloud.since["a"], met)
-			r.fakeCloud.set(func(g *fakeCloud) { g.err = nil })
+			r.fakeCloud.set(func(c *fakeCloud) { c.err = nil })
 			r.pass(maxRetryDelay)
 			r.initialised("a")
 			r.pass(resyncPeriod)
@@ -509,9 +508,9 @@ func TestAnswersAreNewerThanTheNode(t *testing.T) {
 	})
 }
 
-// TestWhatAllNodesHaveIsToldSlowly: a cause that is common to all makes no flood of events, and each gets its event in
-// the end. The metric knows of all at once.
-func TestWhatAllNodesHaveIsToldSlowly(t *testing.T) {
+// TestCommonProblemsAreReportedSlowly: a problem of all Nodes does not cause many events at once, and each Node gets
+// its event later. The metric counts all at once.
+func TestCommonProblemsAreReportedSlowly(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const all = 200
 		for i := range all {
@@ -542,8 +541,9 @@ func TestWhatAllNodesHaveIsToldSlowly(t *testing.T) {
 	})
 }
 
-// TestWhatTheCloudDoesNotPermit becomes one event for all Nodes that are initialised, and is counted for each.
-func TestWhatTheCloudDoesNotPermit(t *testing.T) {
+// TestUnsupportedSettings: a setting that the cloud does not permit becomes one event for all initialised Nodes, and is
+// counted for each.
+func TestUnsupportedSettings(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		for i := range 10 {
 			r.join(fmt.Sprint("n-", i))
@@ -557,17 +557,17 @@ func TestWhatTheCloudDoesNotPermit(t *testing.T) {
 			})
 		}
 		r.pass(resyncPeriod)
-		r.want("events", r.toldOf(), "1 CloudRefused")
+		r.want("events", r.eventReasons(), "1 CloudRefused")
 		r.want("metric", value(r, r.controller, "node_keeper_problems", cloud.CloudRefused), 10.0)
 		r.pass(30 * time.Minute)
-		r.want("events in half an hour", r.toldOf(), "")
+		r.want("events in half an hour", r.eventReasons(), "")
 		r.pass(time.Hour)
-		r.want("events in the hour after it", r.toldOf(), "1 CloudRefused")
+		r.want("events in the hour after it", r.eventReasons(), "1 CloudRefused")
 	})
 }
 
-// TestLookCostsNothing: a thousand Nodes that are as they should be are not even queued.
-func TestLookCostsNothing(t *testing.T) {
+// TestResyncWithoutDifference: a thousand Nodes that are in sync are not queued.
+func TestResyncWithoutDifference(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		for i := range 1000 {
 			r.join(fmt.Sprint("n-", i))
@@ -575,14 +575,14 @@ func TestLookCostsNothing(t *testing.T) {
 		r.startWith(r.fakeCloud, 4)
 		r.pass(time.Minute)
 		r.written()
-		r.fakeCloud.set(func(g *fakeCloud) { g.finds = 0 })
+		r.fakeCloud.set(func(c *fakeCloud) { c.finds = 0 })
 		r.pass(resyncPeriod)
 		r.want("writes", r.written(), "")
 		r.want("questions", r.fakeCloud.finds, 1000)
 	})
 }
 
-// TestWrongOptions: nothing works with them.
+// TestWrongOptions: New returns an error.
 func TestWrongOptions(t *testing.T) {
 	for _, o := range []Options{{}, {Period: time.Minute, Lookers: 1}, {Period: time.Minute, Workers: 1},
 		{Workers: 1, Lookers: 1}} {
@@ -592,7 +592,7 @@ func TestWrongOptions(t *testing.T) {
 	}
 }
 
-// TestDescribedMetrics: those that are described are those that there are.
+// TestDescribedMetrics: the described metrics are those of a controller.
 func TestDescribedMetrics(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	for _, collector := range Described() {
@@ -605,25 +605,25 @@ func TestDescribedMetrics(t *testing.T) {
 	}
 }
 
-// TestGate: it lets one caller try when its pause is over.
-func TestGate(t *testing.T) {
+// TestBreaker: after its delay it permits one call.
+func TestBreaker(t *testing.T) {
 	inBubble(t, func(r *rig) {
-		var g breaker
+		var b breaker
 		away := &cloud.MachineProblem{Reason: cloud.CloudNotReachable}
 		for _, err := range []error{nil, errors.New("odd"), &cloud.MachineProblem{Reason: cloud.MachineNotFound}} {
-			if g.note(err); g.closed() != nil || !g.open() {
+			if b.record(err); b.refusal() != nil || !b.answering() {
 				t.Errorf("%v closes it", err)
 			}
 		}
-		g.note(away)
-		r.want("closed", errors.Is(g.closed(), away) && !g.open(), true)
+		b.record(away)
+		r.want("closed", errors.Is(b.refusal(), away) && !b.answering(), true)
 		<-time.After(minRetryDelay)
-		r.want("the first may try", g.closed(), nil)
-		r.want("the second waits", g.closed() != nil, true)
-		g.note(away)
+		r.want("the first may try", b.refusal(), nil)
+		r.want("the second waits", b.refusal() != nil, true)
+		b.record(away)
 		<-time.After(minRetryDelay)
-		r.want("the pause has grown", g.closed() != nil, true)
-		g.note(nil)
-		r.want("it opens", g.closed() == nil && g.open(), true)
+		r.want("the pause has grown", b.refusal() != nil, true)
+		b.record(nil)
+		r.want("it opens", b.refusal() == nil && b.answering(), true)
 	})
 }

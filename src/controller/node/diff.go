@@ -14,9 +14,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 )
 
-// difference is what of a Node is not as its machine wants it. What is nil or empty stays.
+// difference is what of a Node differs from its desired state. Nil or empty fields do not change.
 type difference struct {
-	// provider ID of the machine that the Node is to have alone once it is written; "": it has it already
+	// provider ID of the machine that no other Node may claim before this one is written; "": the Node has it already
 	machine     string
 	providerID  string
 	labels      map[string]*string // nil removes one
@@ -24,19 +24,19 @@ type difference struct {
 	taints      []corev1.Taint // all that the Node should have, if retaints
 	retaints    bool
 	addresses   []corev1.NodeAddress
-	// problems are for the Node's owner; the rest is put right nevertheless.
+	// problems are reported on the Node; the rest is written nevertheless.
 	problems []cloud.MachineProblem
 	domain   string
 }
 
-// compare says what of a Node differs from what its machine wants. Domain is where it is kept what was set. The problem
-// is that a Node cannot be initialised, and nothing of it is to be changed before that is put right.
+// compare returns how a Node differs from its desired state. Domain begins the name of the annotation with the
+// last-applied record. The problem is that the Node cannot be initialised; in that case nothing is written.
 func compare(node *corev1.Node, machine cloud.Machine, domain string) (difference, *cloud.MachineProblem) {
 	d := difference{labels: map[string]*string{}, annotations: map[string]*string{},
 		problems: slices.Clone(machine.Problems), domain: domain}
 	d.addresses = d.compareAddresses(node, machine.Addresses)
 	if waiting(node) {
-		if problem := d.obstacle(node, machine); problem != nil {
+		if problem := d.initialisationProblem(node, machine); problem != nil {
 			return difference{}, problem
 		}
 	}
@@ -48,8 +48,8 @@ func compare(node *corev1.Node, machine cloud.Machine, domain string) (differenc
 	return d, nil
 }
 
-// obstacle is why a Node cannot be initialised although its machine is known.
-func (d *difference) obstacle(node *corev1.Node, machine cloud.Machine) *cloud.MachineProblem {
+// initialisationProblem is why a Node cannot be initialised although its machine is known.
+func (d *difference) initialisationProblem(node *corev1.Node, machine cloud.Machine) *cloud.MachineProblem {
 	addresses := d.addresses
 	if addresses == nil {
 		addresses = node.Status.Addresses
@@ -75,14 +75,14 @@ func (d *difference) obstacle(node *corev1.Node, machine cloud.Machine) *cloud.M
 	return nil
 }
 
-// waiting says that a Node still has to be initialised.
+// waiting says that a Node is not initialised.
 func waiting(node *corev1.Node) bool { return slices.ContainsFunc(node.Spec.Taints, uninitialised) }
 
 func uninitialised(taint corev1.Taint) bool { return taint.Key == api.TaintExternalCloudProvider }
 
-// standard are the labels that Kubernetes defines for what is known of the machine, with their older names, which some
-// still select by.
-func standard(machine cloud.Machine) map[string]string {
+// standardLabels are the labels that Kubernetes defines for the properties of a machine, with their older names, which
+// are still used in selectors.
+func standardLabels(machine cloud.Machine) map[string]string {
 	labels := map[string]string{}
 	for value, keys := range map[*string][2]string{
 		&machine.Type:   {corev1.LabelInstanceTypeStable, corev1.LabelInstanceType},
@@ -99,7 +99,7 @@ func standard(machine cloud.Machine) map[string]string {
 }
 
 func (d *difference) compareStandard(node *corev1.Node, machine cloud.Machine) {
-	wanted := standard(machine)
+	wanted := standardLabels(machine)
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
 		value := wanted[key]
 		switch {
@@ -128,7 +128,7 @@ func (d *difference) compareExtras(node *corev1.Node, machine cloud.Machine) {
 	change(d.labels, node.Labels, checksumKey(d.domain), checksum(record))
 }
 
-// change notes what makes a label or annotation what it should be; "" is that there is none.
+// change adds the change of a label or annotation to the desired value; "" removes it.
 func change(changes map[string]*string, have map[string]string, key, wanted string) {
 	switch present, exists := have[key]; {
 	case wanted == "" && exists:
@@ -155,7 +155,7 @@ func (d *difference) mergeLabels(node *corev1.Node, machine cloud.Machine,
 	for key, value := range m.set {
 		d.labels[key] = &value
 	}
-	for _, key := range m.drop {
+	for _, key := range m.remove {
 		d.labels[key] = nil
 	}
 	for _, key := range m.foreign {
@@ -188,11 +188,11 @@ func (d *difference) mergeTaints(node *corev1.Node, machine cloud.Machine,
 	return m.applied
 }
 
-// retaint makes the list of taints that the Node should have.
+// retaint sets the taints that the Node should have.
 func (d *difference) retaint(node *corev1.Node, m merged) {
 	for _, taint := range node.Spec.Taints {
 		key := taintKey(taint)
-		if _, changes := m.set[key]; !changes && !uninitialised(taint) && !slices.Contains(m.drop, key) {
+		if _, changes := m.set[key]; !changes && !uninitialised(taint) && !slices.Contains(m.remove, key) {
 			d.taints = append(d.taints, taint)
 		}
 	}
@@ -203,10 +203,10 @@ func (d *difference) retaint(node *corev1.Node, m merged) {
 	d.retaints = len(d.taints) != len(node.Spec.Taints) || len(m.set) > 0
 }
 
-// taintSeparator is in no key of a taint.
+// taintSeparator is not part of any key of a taint.
 const taintSeparator = ":"
 
-// taintKey is what two taints of a Node cannot have in common.
+// taintKey identifies a taint of a Node.
 func taintKey(taint corev1.Taint) string { return taint.Key + taintSeparator + string(taint.Effect) }
 
 func (d *difference) effective(taint corev1.Taint) bool {
@@ -221,7 +221,7 @@ func (d *difference) effective(taint corev1.Taint) bool {
 	return false
 }
 
-// permitted says whether a label or taint may be set because a machine asks for it.
+// permitted says whether a label or taint that a machine requests may be set.
 func (d *difference) permitted(kind, key, value string) bool {
 	switch wrong := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); {
 	case len(wrong) > 0:
@@ -240,11 +240,11 @@ func (d *difference) permitted(kind, key, value string) bool {
 	return true
 }
 
-// roleDomain is the one of Kubernetes' domains whose labels people set themselves.
+// roleDomain is the only domain of Kubernetes with labels that users set themselves.
 const roleDomain = "node-role.kubernetes.io"
 
-// kubernetesOwn says of a label or taint that Kubernetes gives it a meaning, or lets nobody but the cluster's
-// administrators set it.
+// kubernetesOwn says whether Kubernetes defines the meaning of a label or taint, or permits only the cluster's
+// administrators to set it.
 func kubernetesOwn(key string) bool {
 	domain, _, prefixed := strings.Cut(key, "/")
 	return prefixed && domain != roleDomain && (inDomain(domain, "kubernetes.io") || inDomain(domain, "k8s.io"))

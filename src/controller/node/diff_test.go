@@ -19,7 +19,7 @@ const (
 	testChecksum = "node-restriction.kubernetes.io/example-com-applied"
 )
 
-// wasSet gives a Node the record of what was set on it, as a write of ours does.
+// wasSet writes the last-applied record of a Node, as the controller does.
 func wasSet(node *corev1.Node, text string) {
 	if node.Labels == nil {
 		node.Labels = map[string]string{}
@@ -49,12 +49,12 @@ func machineA() cloud.Machine {
 const allStandard = `"beta.kubernetes.io/instance-type":"small","failure-domain.beta.kubernetes.io/region":"r1","failure-domain.beta.kubernetes.io/zone":"z1",` +
 	`"node.kubernetes.io/instance-type":"small","topology.kubernetes.io/region":"r1","topology.kubernetes.io/zone":"z1"`
 
-// checksumLabel and noChecksum are the label of a record, as it is sent.
+// checksumLabel and noChecksum are the label of a record in a patch.
 func checksumLabel(text string) string { return `"` + testChecksum + `":"` + checksum(text) + `"` }
 
 const noChecksum = `"` + testChecksum + `":null`
 
-// writes are the patches that make the Node what the machine wants, as they are sent, and what the Node is then.
+// writes are the patches that bring the Node in sync with the machine, and the Node after them.
 func writes(t *testing.T, node *corev1.Node, machine cloud.Machine) (patches []string, after *corev1.Node) {
 	t.Helper()
 	for {
@@ -109,8 +109,8 @@ func patched(node *corev1.Node, d difference, part string) *corev1.Node {
 	return node
 }
 
-// TestInitialisationTakesTwoWrites: addresses first, and then in one write everything else and the taint, so that
-// nothing is scheduled to a Node that cannot be reached; then none.
+// TestInitialisationTakesTwoWrites: the addresses are written first, and everything else with the taint in the second
+// write, so that nothing is scheduled to a Node that cannot be reached. After that nothing is written.
 func TestInitialisationTakesTwoWrites(t *testing.T) {
 	patches, _ := writes(t, fresh(), machineA())
 	want := []string{
@@ -122,7 +122,7 @@ func TestInitialisationTakesTwoWrites(t *testing.T) {
 	}
 }
 
-// TestWrites: each is as small as it can be, and repeats nothing.
+// TestWrites: each write contains only what differs.
 func TestWrites(t *testing.T) {
 	const head = `{"metadata":{"uid":"uid-a","resourceVersion":"7"`
 	gpu := corev1.Taint{Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}
@@ -189,8 +189,8 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeSetIsTold: and everything else is set nevertheless.
-func TestWhatCannotBeSetIsTold(t *testing.T) {
+// TestInvalidSettings: invalid settings are reported, and everything else is set.
+func TestInvalidSettings(t *testing.T) {
 	for name, tt := range map[string]struct {
 		machine cloud.Machine
 		want    string // in the message; "": it can be set
@@ -249,7 +249,7 @@ func TestWhatCannotBeSetIsTold(t *testing.T) {
 	}
 }
 
-// TestObstacles: what stands in the way of an initialisation, and not of a Node that is initialised.
+// TestObstacles: problems that prevent an initialisation do not concern initialised Nodes.
 func TestObstacles(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*corev1.Node, *cloud.Machine)
@@ -291,7 +291,7 @@ func TestObstacles(t *testing.T) {
 	}
 }
 
-// FuzzCompare: whatever a machine asks for, writing it leaves nothing to write, and what others set stays.
+// FuzzCompare: after any settings of a machine are written, nothing differs, and what other clients set stays.
 func FuzzCompare(f *testing.F) {
 	f.Add("team", "shop", "gpu", "yes", "NoSchedule", `{"labels":{"team":"x"}}`, "10.0.0.1", true)
 	f.Add("user", "x", "user", "x", "NoSchedule", `{"taints":{"user:NoSchedule":"hand"}}`, "", true)

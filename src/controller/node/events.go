@@ -9,14 +9,14 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 )
 
-// reasonSynced is of the event that the node controller of k8s.io/cloud-provider has, too.
+// reasonSynced is a reason of the node controller of k8s.io/cloud-provider, too.
 const reasonSynced = "Synced"
 
-// reasonNotWritten is our own, beside those of problems: the API server refuses the patch.
+// reasonNotWritten is the reason if the API server refuses the patch.
 const reasonNotWritten = "NodeNotWritten"
 
 // warn records events about why a Node is not in sync and which settings cannot be used: each once, and again while it
-// lasts. That the cloud does not answer becomes an event only of Nodes that are not initialised.
+// lasts. A cloud that does not answer is reported only on Nodes that are not initialised.
 func (c *Controller) warn(node *corev1.Node, err error, problems []cloud.MachineProblem) {
 	warnings := warningsOf(node, problems)
 	if problem, ok := errors.AsType[*cloud.MachineProblem](err); ok {
@@ -41,8 +41,8 @@ func warningsOf(node *corev1.Node, problems []cloud.MachineProblem) []event.Warn
 	return warnings
 }
 
-// warningOf returns the warning for a problem. The message about a cloud that does not answer changes with each
-// attempt, and is common to all Nodes that are initialised.
+// warningOf returns the warning for a problem. The message about a cloud that does not answer differs at each attempt.
+// All initialised Nodes have such a problem in common.
 func warningOf(node *corev1.Node, p cloud.MachineProblem) event.Warning {
 	return event.Warning{
 		Reason: p.Reason, Message: p.Message, Vague: ofCloud(&p) || p.Reason == cloud.MachineNotKnown,
@@ -50,7 +50,7 @@ func warningOf(node *corev1.Node, p cloud.MachineProblem) event.Warning {
 	}
 }
 
-// ofCloud says that the problem is the cloud's, and not of the one Node that met it.
+// ofCloud says that the problem concerns the cloud, and not only one Node.
 func ofCloud(p *cloud.MachineProblem) bool {
 	return p.Reason == cloud.CloudRefused || p.Reason == cloud.CloudNotReachable
 }

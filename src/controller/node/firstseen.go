@@ -8,44 +8,44 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// firstSeen contains when this process first saw each Node without a provider ID: what the cloud showed before may be
-// another machine of the same name. The zero value is ready to use.
+// firstSeen contains when this process first saw each Node without a provider ID: an earlier list of the cloud may
+// contain another machine of the same name. The zero value is ready to use.
 type firstSeen struct {
 	mu    sync.Mutex
-	known map[string]sighting
+	known map[string]firstSeenNode
 }
 
-// sighting is a Node of that identity, and not another one of its name.
-type sighting struct {
+// firstSeenNode identifies a Node, and not another one of its name.
+type firstSeenNode struct {
 	uid types.UID
 	at  time.Time
 }
 
-// met notes a Node as the watch shows it.
-func (n *firstSeen) met(node *corev1.Node) { n.since(node) }
+// add records a Node that the watch shows.
+func (f *firstSeen) add(node *corev1.Node) { f.since(node) }
 
-// since is when the Node was met first; now if it was not, and no time at all if its provider ID says what machine it
-// is.
-func (n *firstSeen) since(node *corev1.Node) time.Time {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+// since is when the Node was first seen; now if it was not, and the zero Time if its provider ID identifies the
+// machine.
+func (f *firstSeen) since(node *corev1.Node) time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if node.Spec.ProviderID != "" {
-		delete(n.known, node.Name)
+		delete(f.known, node.Name)
 		return time.Time{}
 	}
-	one, exists := n.known[node.Name]
+	one, exists := f.known[node.Name]
 	if !exists || one.uid != node.UID {
-		one = sighting{node.UID, time.Now()}
-		if n.known == nil {
-			n.known = map[string]sighting{}
+		one = firstSeenNode{node.UID, time.Now()}
+		if f.known == nil {
+			f.known = map[string]firstSeenNode{}
 		}
-		n.known[node.Name] = one
+		f.known[node.Name] = one
 	}
 	return one.at
 }
 
-func (n *firstSeen) forget(name string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.known, name)
+func (f *firstSeen) forget(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.known, name)
 }

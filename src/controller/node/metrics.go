@@ -7,35 +7,35 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// subsystem begins the names of our own metrics, librarySubsystem those of the library's.
+// subsystem begins the names of this controller's own metrics, librarySubsystem those of the library's.
 const (
 	subsystem        = "node_keeper"
 	librarySubsystem = "node_controller"
 )
 
-// metrics are those about the initialisation and the update of Nodes.
+// metrics are the controller's Prometheus metrics.
 type metrics struct {
 	patches *prometheus.CounterVec
-	looked  prometheus.Gauge
-	shown   prometheus.Collector // what is counted when somebody asks
+	latest  prometheus.Gauge
+	counts  prometheus.Collector // counted when it is collected
 
-	// Those that the node controller of k8s.io/cloud-provider has. Here the taint is what is taken away last.
+	// The node controller of k8s.io/cloud-provider has the same ones. The taint is removed in the last write.
 	untainted, synced prometheus.Histogram
 }
 
 func newMetrics(c *Controller) *metrics {
 	delay := func(name, help string) prometheus.Histogram {
-		// the library's
+		// has the name in the library
 		return prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: librarySubsystem, Name: name, Help: help,
 			Buckets: prometheus.ExponentialBuckets(1, 4, 6)})
 	}
 	return &metrics{
 		patches: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "patches_total",
 			Help: "Number of writes to Nodes, by part: the Node itself or its status."}, []string{"part", "result"}),
-		looked: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "look_timestamp_seconds",
+		latest: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "look_timestamp_seconds",
 			Help: "Time at which the last complete check of all Nodes ended, as a Unix timestamp in seconds. 0 " +
 				"before the first check."}),
-		shown: newNodeCounts(c),
+		counts: newNodeCounts(c),
 		untainted: delay("cloud_provider_taint_removal_delay_seconds",
 			"Time from the creation of a Node until the taint for uninitialised Nodes was removed, in seconds."),
 		synced: delay("initial_node_sync_delay_seconds",
@@ -52,14 +52,14 @@ func (m *metrics) patched(part string, err error) {
 	m.patches.WithLabelValues(part, result).Inc()
 }
 
-// initialised measures how long it took.
+// initialised records how long the initialisation of a Node took.
 func (m *metrics) initialised(took time.Duration) {
 	m.untainted.Observe(took.Seconds())
 	m.synced.Observe(took.Seconds())
 }
 
 func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.patches, m.looked, m.untainted, m.synced, m.shown}
+	return []prometheus.Collector{m.patches, m.latest, m.untainted, m.synced, m.counts}
 }
 
 // Described returns the metrics of a Controller without values, to describe them.

@@ -10,8 +10,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
 )
 
-// The parts of a Node that are written apart: the API server takes labels and annotations with either of them, provider
-// ID and taints only with the Node, addresses only with its status.
+// The parts of a Node that are written separately: the API server accepts labels and annotations with either of them,
+// provider ID and taints only with the Node, addresses only with its status.
 const (
 	partNode   = ""
 	partStatus = "status"
@@ -26,7 +26,7 @@ type status struct {
 	Addresses []corev1.NodeAddress `json:"addresses"`
 }
 
-// inSpec says whether something differs that is only written with the Node itself.
+// inSpec says whether something differs that can only be written with the Node itself.
 func (d difference) inSpec() bool { return d.providerID != "" || d.retaints }
 
 // inMetadata says whether labels or annotations differ.
@@ -35,9 +35,9 @@ func (d difference) inMetadata() bool { return len(d.labels) > 0 || len(d.annota
 // none says that nothing differs.
 func (d difference) none() bool { return !d.inSpec() && !d.inMetadata() && d.addresses == nil }
 
-// next is the next write: addresses before what is in the spec, so that nothing is scheduled to a Node before it can be
-// reached. Labels, taints and the annotation that remembers them are always written together. That is one write, or two
-// when addresses and the spec differ; the second is made of what the first one answered.
+// next is the next write. Addresses are written before the spec, so that nothing is scheduled to a Node that cannot be
+// reached. Labels, taints and the last-applied record are written together. There are two writes if addresses and the
+// spec differ; the second follows from the answer to the first.
 func (d difference) next(node *corev1.Node) (part string, b patch.Body) {
 	b.Metadata.UID = node.UID
 	if d.addresses != nil {
@@ -55,8 +55,8 @@ func (d difference) next(node *corev1.Node) (part string, b patch.Body) {
 		b.Spec = changed
 	}
 	if d.inSpec() || d.inMetadata() {
-		// What others set meanwhile must not be overwritten. Addresses are nobody else's, and the kubelet writes its
-		// status often.
+		// The resource version prevents that changes of other clients are overwritten. Addresses are written without
+		// it: no other client writes them, and the kubelet often writes its status.
 		b.Metadata.ResourceVersion, b.Metadata.Labels, b.Metadata.Annotations = node.ResourceVersion, d.labels,
 			d.annotations
 	}
@@ -66,11 +66,11 @@ func (d difference) next(node *corev1.Node) (part string, b patch.Body) {
 // writer patches Nodes.
 type writer struct {
 	nodes   typedcorev1.NodesGetter
-	written func(part string, err error) // hears of each write
+	written func(part string, err error) // is called after each write
 }
 
-// write makes the Node as its machine wants it. Compare says what differs from that in a Node. It returns the Node as
-// it then is.
+// write writes the difference. Compare returns the difference of a Node again after the first write. The result is the
+// Node after the writes.
 func (w writer) write(ctx context.Context, node *corev1.Node, d difference,
 	compare func(*corev1.Node) (difference, error)) (*corev1.Node, error) {
 	for !d.none() {

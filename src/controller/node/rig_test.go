@@ -24,44 +24,44 @@ import (
 
 // fakeCloud is a cloud whose machines have the names of their Nodes.
 type fakeCloud struct {
-	cloud.Machines // what a Controller never calls
+	cloud.Machines // methods that a Controller never calls
 	mu             sync.Mutex
 	machines       map[string]cloud.Machine
-	err            func(name string) error // instead of an answer; nil: there is one
+	err            func(name string) error // the error of Find; nil: it answers
 	finds          int
-	since          map[string]time.Time // how old the answer for a Node might be at most
+	since          map[string]time.Time // the permitted age of the answer for each Node
 }
 
 const fakeScheme = "ground://"
 
-func (g *fakeCloud) Owns(id string) bool { return strings.HasPrefix(id, fakeScheme) }
+func (c *fakeCloud) Owns(id string) bool { return strings.HasPrefix(id, fakeScheme) }
 
 // Find implements cloud.Machines.
-func (g *fakeCloud) Find(_ context.Context, node *corev1.Node, notBefore time.Time) (cloud.Machine, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.finds++
-	if g.since == nil {
-		g.since = map[string]time.Time{}
+func (c *fakeCloud) Find(_ context.Context, node *corev1.Node, notBefore time.Time) (cloud.Machine, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.finds++
+	if c.since == nil {
+		c.since = map[string]time.Time{}
 	}
-	g.since[node.Name] = notBefore
-	if g.err != nil {
-		if err := g.err(node.Name); err != nil {
+	c.since[node.Name] = notBefore
+	if c.err != nil {
+		if err := c.err(node.Name); err != nil {
 			return cloud.Machine{}, err
 		}
 	}
-	machine, exists := g.machines[node.Name]
+	machine, exists := c.machines[node.Name]
 	if !exists {
 		return cloud.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound, Message: "no machine " + node.Name}
 	}
 	return machine, nil
 }
 
-// set changes it while nobody asks.
-func (g *fakeCloud) set(change func(*fakeCloud)) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	change(g)
+// set changes it between calls.
+func (c *fakeCloud) set(change func(*fakeCloud)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(c)
 }
 
 // rig is a cluster on a fake cloud, in virtual time, with a Controller.
@@ -75,7 +75,7 @@ type rig struct {
 
 	mu      sync.Mutex
 	patches []string // "a status", "a"
-	// refuse answers a patch instead of the API server; nil lets all through.
+	// refuse answers a patch instead of the API server; nil passes all on.
 	refuse func(what string) *http.Response
 }
 
@@ -91,7 +91,7 @@ func inBubble(t *testing.T, test func(*rig)) {
 	})
 }
 
-// start begins a process, after the one before has ended.
+// start starts a process, after the one before has ended.
 func (r *rig) start() {
 	r.Helper()
 	r.startWith(r.fakeCloud, 1)
@@ -112,7 +112,7 @@ func (r *rig) startWith(provider cloud.Machines, workers int) {
 	r.pass(500 * time.Millisecond)
 }
 
-// RoundTrip is between the controller and the API server.
+// RoundTrip passes requests of the controller on to the API server.
 func (r *rig) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method == http.MethodPatch {
 		what := strings.ReplaceAll(strings.TrimPrefix(request.URL.Path, "/api/v1/nodes/"), "/", " ")
@@ -130,7 +130,7 @@ func (r *rig) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.cluster.Transport().RoundTrip(request)
 }
 
-// refusing answers patches with that status, and its reason.
+// refusing answers patches with that status and its reason.
 func (r *rig) refusing(status int, reason metav1.StatusReason) {
 	text := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"as the test wants","reason":%q,"code":%d}`, reason, status)
 	r.mu.Lock()
@@ -141,7 +141,7 @@ func (r *rig) refusing(status int, reason metav1.StatusReason) {
 	}
 }
 
-// accepting lets patches through again.
+// accepting passes patches on again.
 func (r *rig) accepting() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,24 +151,24 @@ func (r *rig) accepting() {
 // pass lets time pass.
 func (r *rig) pass(d time.Duration) { workerpooltest.Pass(d) }
 
-// machine makes a machine, or changes it.
+// machine creates or changes a machine.
 func (r *rig) machine(name string, change func(*cloud.Machine)) {
 	r.Helper()
-	r.fakeCloud.set(func(g *fakeCloud) {
-		m, exists := g.machines[name]
+	r.fakeCloud.set(func(c *fakeCloud) {
+		m, exists := c.machines[name]
 		if !exists {
 			m = cloud.Machine{ProviderID: fakeScheme + name, Addresses: addresses("host " + name + ", in 10.0.0." +
-				fmt.Sprint(len(g.machines)+1)),
+				fmt.Sprint(len(c.machines)+1)),
 				Type: "small", Zone: "z1", Region: "r1"}
 		}
 		if change != nil {
 			change(&m)
 		}
-		g.machines[name] = m
+		c.machines[name] = m
 	})
 }
 
-// register makes a Node as its kubelet does.
+// register creates a Node as its kubelet does.
 func (r *rig) register(name string, change func(*corev1.Node)) {
 	r.Helper()
 	r.made++
@@ -183,7 +183,7 @@ func (r *rig) register(name string, change func(*corev1.Node)) {
 	}
 }
 
-// join makes a machine and its Node.
+// join creates a machine and its Node.
 func (r *rig) join(names ...string) {
 	r.Helper()
 	for _, name := range names {
@@ -200,7 +200,7 @@ func (r *rig) change(name string, change func(*corev1.Node)) {
 	}
 }
 
-// node is a Node as it is.
+// node returns the Node in the API server.
 func (r *rig) node(name string) *corev1.Node {
 	r.Helper()
 	for _, node := range r.cluster.Nodes() {
@@ -212,7 +212,7 @@ func (r *rig) node(name string) *corev1.Node {
 	return nil
 }
 
-// written are the patches since the last time.
+// written are the patches since the last call.
 func (r *rig) written() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -221,11 +221,11 @@ func (r *rig) written() string {
 	return all
 }
 
-// warnings returns the events since the last time, as "Type Reason Message".
+// warnings returns the events since the last call, as "Type Reason Message".
 func (r *rig) warnings() []string { return r.process.Told() }
 
-// toldOf counts the events since the last time by their reasons: "2 MachineNotFound".
-func (r *rig) toldOf() string {
+// eventReasons counts the events since the last call by their reasons: "2 MachineNotFound".
+func (r *rig) eventReasons() string {
 	count, order := map[string]int{}, []string{}
 	for _, event := range r.warnings() {
 		reason := strings.Fields(event)[1]
@@ -246,7 +246,7 @@ func (r *rig) want(what string, got, want any) {
 	}
 }
 
-// initialised wants a Node to say all of its machine.
+// initialised checks that Nodes have everything of their machines.
 func (r *rig) initialised(names ...string) {
 	r.Helper()
 	for _, name := range names {
@@ -260,12 +260,12 @@ func (r *rig) initialised(names ...string) {
 	}
 }
 
-// keptNode removes the taint of Nodes that are not initialised, as people do.
-func keptNode(node *corev1.Node) {
+// withoutTaint removes the taint of uninitialised Nodes, as users do.
+func withoutTaint(node *corev1.Node) {
 	node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
 }
 
-// withNodeIP is what a kubelet with --node-ip does.
+// withNodeIP does what a kubelet with --node-ip does.
 func withNodeIP(ip string) func(*corev1.Node) {
 	return func(node *corev1.Node) { node.Annotations = map[string]string{api.AnnotationAlphaProvidedIPAddr: ip} }
 }

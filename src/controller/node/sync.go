@@ -44,7 +44,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) {
 	}
 }
 
-// foreign says that a Node is another cloud's.
+// foreign says that a Node belongs to another cloud.
 func (c *Controller) foreign(node *corev1.Node) bool {
 	return node.Spec.ProviderID != "" && !c.provider.Owns(node.Spec.ProviderID)
 }
@@ -53,7 +53,7 @@ func (c *Controller) foreign(node *corev1.Node) bool {
 // the taint.
 func unmanaged(node *corev1.Node) bool { return node.Spec.ProviderID == "" && !waiting(node) }
 
-// sync makes one Node what it should be, and tells what stands in the way.
+// sync writes what differs in one Node, and reports problems.
 func (c *Controller) sync(ctx context.Context, node *corev1.Node) error {
 	d, err := c.claimed(ctx, node)
 	if ctx.Err() != nil {
@@ -81,8 +81,8 @@ func (c *Controller) sync(ctx context.Context, node *corev1.Node) error {
 	return nil
 }
 
-// refused makes a problem of the API server's refusal: of that, trying again makes nothing better. Other errors of a
-// write are not worth an event.
+// refused returns a problem if the API server refused the write, because a retry does not help. Other errors of a write
+// are not reported.
 func refused(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 		return &cloud.MachineProblem{Reason: reasonNotWritten, Message: fmt.Sprintf("The API server refused the "+
@@ -98,7 +98,7 @@ func notWritten(err error) bool {
 		apierrors.IsInvalid(err)
 }
 
-// release ends the claim of a Node that was not written: it has the machine that it says, if any.
+// release ends the claim of a Node that was not written. The Node keeps the machine of its provider ID, if any.
 func (c *Controller) release(name string) {
 	c.claims.release(name, func() string {
 		node, err := c.nodes.Get(name)
@@ -109,7 +109,7 @@ func (c *Controller) release(name string) {
 	})
 }
 
-// claimed is difference for a Node that is about to be written: the machine is its own from now on.
+// claimed is difference for a Node that is about to be written. It claims the machine.
 func (c *Controller) claimed(ctx context.Context, node *corev1.Node) (difference, error) {
 	d, err := c.difference(ctx, node)
 	if err != nil || d.machine == "" {
@@ -121,7 +121,7 @@ func (c *Controller) claimed(ctx context.Context, node *corev1.Node) (difference
 	return d, nil
 }
 
-// taken says that another Node has the machine already.
+// taken says that another Node has the machine.
 func taken(machine, other string) *cloud.MachineProblem {
 	return &cloud.MachineProblem{Reason: cloud.MachineTaken, Message: fmt.Sprintf("The machine of this Node, %s, "+
 		"already belongs to Node %s. If that Node is not in use any more, delete it. Otherwise correct the name, "+
@@ -129,11 +129,11 @@ func taken(machine, other string) *cloud.MachineProblem {
 		machine, other)}
 }
 
-// difference is what of a Node differs from what its machine wants; nothing of one that is no concern of ours. It
-// changes nothing: looks at all Nodes call it for Nodes that they do not write.
+// difference is how a Node differs from its desired state; nothing if this controller does not manage it. It changes
+// nothing, because a resync calls it for Nodes that are not written.
 func (c *Controller) difference(ctx context.Context, node *corev1.Node) (difference, error) {
 	machine, err := c.find(ctx, node)
-	if !concerns(node, machine, err) {
+	if !isManaged(node, machine, err) {
 		return difference{}, nil
 	}
 	if err != nil {
@@ -152,29 +152,29 @@ func (c *Controller) difference(ctx context.Context, node *corev1.Node) (differe
 	return d, nil
 }
 
-// concerns says whether a Node is to be looked after, from what came out when its machine was asked for.
-func concerns(node *corev1.Node, machine cloud.Machine, err error) bool {
+// isManaged says whether this controller manages a Node, after its machine was requested.
+func isManaged(node *corev1.Node, machine cloud.Machine, err error) bool {
 	if errors.Is(err, cloud.ErrOtherCloud) {
 		return false
 	}
 	return !unmanaged(node) || (err == nil && sameMachine(node, machine))
 }
 
-// sameMachine says whether the Node has an address of the machine: then it is that one, and not only one of the same
-// name.
+// sameMachine says whether the Node has an address of the machine. In this case it is the same machine, and not only
+// one of the same name.
 func sameMachine(node *corev1.Node, machine cloud.Machine) bool {
 	return slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool {
 		return a.Type == corev1.NodeInternalIP && slices.Contains(machine.Addresses, a)
 	})
 }
 
-// find asks for the Node's machine, unless the cloud gives no answers now.
+// find requests the Node's machine, unless the circuit breaker refuses calls.
 func (c *Controller) find(ctx context.Context, node *corev1.Node) (cloud.Machine, error) {
-	if err := c.breaker.closed(); err != nil {
+	if err := c.breaker.refusal(); err != nil {
 		return cloud.Machine{}, err
 	}
 	machine, err := c.provider.Find(ctx, node, c.firstSeen.since(node))
-	c.breaker.note(err)
+	c.breaker.record(err)
 	if _, ok := errors.AsType[*cloud.MachineProblem](err); err == nil || ok || errors.Is(err, cloud.ErrOtherCloud) {
 		return machine, err
 	}

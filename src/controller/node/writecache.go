@@ -14,33 +14,33 @@ type writeCache struct {
 	nodes map[string]*corev1.Node
 }
 
-// of is the newer of what the cache has and what was written.
-func (l *writeCache) of(cached *corev1.Node) *corev1.Node {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	written, exists := l.nodes[cached.Name]
+// of is the newer one of the Node in the cache and the Node that was written.
+func (w *writeCache) of(cached *corev1.Node) *corev1.Node {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	written, exists := w.nodes[cached.Name]
 	if !exists {
 		return cached
 	}
 	older, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, written.ResourceVersion)
 	if err != nil || older >= 0 || cached.UID != written.UID {
-		delete(l.nodes, cached.Name)
+		delete(w.nodes, cached.Name)
 		return cached
 	}
 	return written
 }
 
-func (l *writeCache) wrote(node *corev1.Node) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.nodes == nil {
-		l.nodes = map[string]*corev1.Node{}
+func (w *writeCache) wrote(node *corev1.Node) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.nodes == nil {
+		w.nodes = map[string]*corev1.Node{}
 	}
-	l.nodes[node.Name] = node
+	w.nodes[node.Name] = node
 }
 
-func (l *writeCache) forget(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.nodes, name)
+func (w *writeCache) forget(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.nodes, name)
 }
