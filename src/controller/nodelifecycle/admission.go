@@ -16,7 +16,7 @@ import (
 // toBeDeleted is the key of the taint by which the cluster autoscaler marks a Node that it is about to remove.
 const toBeDeleted = "ToBeDeletedByClusterAutoscaler"
 
-// What Nodes are told that stay.
+// Messages about Nodes that are not deleted.
 const (
 	dryRunMessage   = "it would be deleted, but dryRun is set"
 	noCanaryMessage = "the cloud shows no machine of any Node, so the organisation, project or VPC may be wrong; if " +
@@ -30,62 +30,60 @@ func (c *Controller) keptMessage() string {
 	return fmt.Sprintf("it has the annotation or label %s/%s", c.behaviour.Domain, optout.Keep)
 }
 
-// admitted are the Nodes that may be removed in this pass if a second look says so, those that are missing longest
-// first. The owners of the others are told.
-func (c *Controller) admitted(ctx context.Context, subjects []*subject, witnessed bool) []*subject {
+// removable are the Nodes that may be deleted in this pass if a second request confirms it, the one that is missing
+// longest first. It reports why the others are blocked.
+func (c *Controller) removable(ctx context.Context, subjects []*subject, hasCanaries bool) []*subject {
 	missing := c.candidates(ctx, subjects)
 	eligible := slices.DeleteFunc(slices.Clone(missing), func(s *subject) bool { return s.step != due })
 	now := time.Now()
-	going := slices.DeleteFunc(slices.Clone(missing), func(s *subject) bool {
-		return s.history.away || drained(s.node)
+	counted := slices.DeleteFunc(slices.Clone(missing), func(s *subject) bool {
+		return s.history.inOtherNetwork || drained(s.node)
 	})
-	admits := c.budget.admits(uids(subjects), uids(going), now)
+	permitted := c.budget.permits(uids(subjects), uids(counted), now)
 	switch {
-	case admits:
-		c.common.Forget(string(blockedAllowance))
-	case witnessed:
-		if held := slices.DeleteFunc(slices.Clone(eligible), func(s *subject) bool {
+	case permitted:
+		c.common.Forget(string(blockedBudget))
+	case hasCanaries:
+		if blocked := slices.DeleteFunc(slices.Clone(eligible), func(s *subject) bool {
 			return drained(s.node) && c.budget.share > 0
-		}); len(held) > 0 {
-			c.halt(held, len(going), now)
+		}); len(blocked) > 0 {
+			c.blockRemovals(blocked, len(counted), now)
 		}
 	}
-	if !witnessed {
+	if !hasCanaries {
 		for _, s := range eligible {
-			c.hold(s, blockedNoWitness, noCanaryMessage)
+			c.hold(s, blockedNoCanary, noCanaryMessage)
 		}
 	}
-	if !witnessed || c.budget.share == 0 {
+	if !hasCanaries || c.budget.share == 0 {
 		return nil
 	}
-	if !admits {
+	if !permitted {
 		eligible = slices.DeleteFunc(eligible, func(s *subject) bool { return !drained(s.node) })
 	}
 	slices.SortStableFunc(eligible, func(a, b *subject) int { return a.history.missing.Compare(b.history.missing) })
 	if !c.behaviour.Lists {
-		eligible = eligible[:min(len(eligible), soloRemovals)]
+		eligible = eligible[:min(len(eligible), maxRemovalsWithoutLists)]
 	}
 	return eligible
 }
 
-// drained says whether the Node was cordoned, or the cluster autoscaler is removing it. That its machine goes as well
-// surprises nobody, so it does not count towards the share; everything else that must be known before it is removed
-// must be known.
+// drained says whether the Node is cordoned, or the cluster autoscaler is removing it. The loss of its machine is
+// expected, so it does not count towards the share. All other conditions for its deletion still apply.
 func drained(node *corev1.Node) bool {
 	return node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
 		return taint.Key == toBeDeleted
 	})
 }
 
-// candidates are the Nodes whose machines are missing and that would go, now or when that is believed. The owners of
-// those that stay whatever is found out are told.
+// candidates are the Nodes whose machines are missing and that nothing blocks. It reports why the others are blocked.
 func (c *Controller) candidates(ctx context.Context, subjects []*subject) []*subject {
 	var found []*subject
 	for _, s := range subjects {
 		if s.step != pending && s.step != due {
 			continue
 		}
-		switch why, text := c.stays(ctx, s); {
+		switch why, text := c.blockedBy(ctx, s); {
 		case why == "":
 			found = append(found, s)
 		case s.step == due:
@@ -95,8 +93,8 @@ func (c *Controller) candidates(ctx context.Context, subjects []*subject) []*sub
 	return found
 }
 
-// stays says why a Node whose machine is missing is none that goes; "" for that it is one.
-func (c *Controller) stays(ctx context.Context, s *subject) (why reason, text string) {
+// blockedBy is why a Node whose machine is missing is not deleted; "" if nothing blocks it.
+func (c *Controller) blockedBy(ctx context.Context, s *subject) (why reason, text string) {
 	if s.observation.kept {
 		return blockedKept, c.keptMessage()
 	}
@@ -106,7 +104,7 @@ func (c *Controller) stays(ctx context.Context, s *subject) (why reason, text st
 	case id != "":
 		return blockedReplaced, fmt.Sprintf(replacedMessage, id)
 	}
-	if c.behaviour.DryRun && c.records[s.node.UID].blocked == blockedDryRun { // what would be done was done
+	if c.behaviour.DryRun && c.records[s.node.UID].blocked == blockedDryRun { // the dry run reported it
 		return blockedDryRun, dryRunMessage
 	}
 	return "", ""
@@ -120,22 +118,22 @@ func uids(subjects []*subject) []types.UID {
 	return ids
 }
 
-// halt tells that no Node is removed for now: more would go than may. All of them are told together, and again now and
-// then.
-func (c *Controller) halt(eligible []*subject, missing int, now time.Time) {
+// blockRemovals reports that no Node is deleted now, because more are missing than the budget permits. There is one
+// event for all of them, which is repeated as long as this lasts.
+func (c *Controller) blockRemovals(eligible []*subject, missing int, now time.Time) {
 	limit := c.budget.text(now)
-	c.warnOnce(eligible, blockedAllowance, reasonRemovalsStopped, limit, fmt.Sprintf(
+	c.warnOnce(eligible, blockedBudget, reasonRemovalsStopped, limit, fmt.Sprintf(
 		"The machines of %d Nodes are missing: %s. %d Nodes were deleted recently. No Node is deleted until fewer "+
 			"machines are missing: %s. If machines are missing without a reason, check the cloud's API and the "+
 			"credentials. If they were really deleted, delete the Nodes by hand, or raise maxRemovals",
-		missing, named(eligible), len(c.budget.removals), limit))
+		missing, nodeNames(eligible), len(c.budget.removals), limit))
 	for _, s := range eligible {
-		c.hold(s, blockedAllowance, fmt.Sprintf("%s, and more would be deleted", limit))
+		c.hold(s, blockedBudget, fmt.Sprintf("%s, and more would be deleted", limit))
 	}
 }
 
-// named returns the names of the Nodes, for an event.
-func named(subjects []*subject) string {
+// nodeNames returns the names of the Nodes, for an event.
+func nodeNames(subjects []*subject) string {
 	names := make([]string, 0, len(subjects))
 	for _, s := range subjects {
 		names = append(names, s.node.Name)

@@ -18,27 +18,27 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
 
-// TestStrangeWitnesses: a Node that is alive and whose machine the cloud denies does not keep others from being
-// removed, and neither do several, as long as some are left; however many Nodes there are.
-func TestStrangeWitnesses(t *testing.T) {
-	for witnesses := 2 * maxWitnesses; witnesses < 20; witnesses++ {
-		t.Run(fmt.Sprint(witnesses), func(t *testing.T) {
-			strangeWitnesses(t, witnesses, 1, 0)
-			strangeWitnesses(t, witnesses, maxWitnesses, 1)
+// TestCanariesWithoutMachine: one or several ready Nodes whose machines the cloud denies do not block the removal of
+// others, as long as some canaries exist, for any number of Nodes.
+func TestCanariesWithoutMachine(t *testing.T) {
+	for canaries := 2 * maxCanaries; canaries < 20; canaries++ {
+		t.Run(fmt.Sprint(canaries), func(t *testing.T) {
+			testCanaries(t, canaries, 1, 0)
+			testCanaries(t, canaries, maxCanaries, 1)
 		})
 	}
 }
 
-// strangeWitnesses denies as many of those that are asked for first; a Node is removed after some failures.
-func strangeWitnesses(t *testing.T, witnesses, unknownState, failures int) {
+// testCanaries denies the machines of the canaries that are requested first. The Node is deleted after some failures.
+func testCanaries(t *testing.T, canaries, denials, failures int) {
 	t.Helper()
-	names := numbered(witnesses + 1)
-	dead := names[witnesses]
+	names := numbered(canaries + 1)
+	missing := names[canaries]
 	inBubble(t, names, func(r *rig) {
 		denied := map[string]bool{}
 		r.fakeCloud.set(func(c *fakeCloud) {
 			c.confirm = func(id string, truth cloud.MachineState) (cloud.MachineState, error) {
-				if id != fakeScheme+dead && len(denied) < unknownState {
+				if id != fakeScheme+missing && len(denied) < denials {
 					denied[id] = true
 				}
 				if denied[id] {
@@ -47,68 +47,67 @@ func strangeWitnesses(t *testing.T, witnesses, unknownState, failures int) {
 				return truth, nil
 			}
 		})
-		r.fakeCloud.machine(dead, cloud.MachineGone)
-		r.silentLimit(dead)
+		r.fakeCloud.machine(missing, cloud.MachineGone)
+		r.stopKubelets(missing)
 		r.pass(listAge + removalTime)
 		for range failures {
-			r.want("Nodes when no witness was there", len(r.cluster.Nodes()), witnesses+1)
+			r.want("Nodes when no witness was there", len(r.cluster.Nodes()), canaries+1)
 			r.pass(removalTime)
 		}
-		r.want("Nodes", len(r.cluster.Nodes()), witnesses)
-		r.want("strange witnesses", len(denied), unknownState)
+		r.want("Nodes", len(r.cluster.Nodes()), canaries)
+		r.want("strange witnesses", len(denied), denials)
 	})
 }
 
-// single is a fake cloud without lists, through the interface of k8s.io/cloud-provider.
-type single struct{ fakeCloud *fakeCloud }
+// unlistedCloud is a fake cloud without lists, through the interface of k8s.io/cloud-provider.
+type unlistedCloud struct{ fakeCloud *fakeCloud }
 
-func (s single) state(node *corev1.Node) (state cloud.MachineState) {
-	s.fakeCloud.set(func(c *fakeCloud) { state = c.truth(node.Spec.ProviderID) })
+func (s unlistedCloud) state(node *corev1.Node) (state cloud.MachineState) {
+	s.fakeCloud.set(func(c *fakeCloud) { state = c.actual(node.Spec.ProviderID) })
 	return state
 }
 
-func (s single) InstanceExists(_ context.Context, node *corev1.Node) (bool, error) {
+func (s unlistedCloud) InstanceExists(_ context.Context, node *corev1.Node) (bool, error) {
 	return s.state(node) != cloud.MachineGone, nil
 }
 
-func (s single) InstanceShutdown(_ context.Context, node *corev1.Node) (bool, error) {
+func (s unlistedCloud) InstanceShutdown(_ context.Context, node *corev1.Node) (bool, error) {
 	return s.state(node) == cloud.MachineStopped, nil
 }
 
-func (s single) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+func (s unlistedCloud) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	return nil, errors.New("not asked for here")
 }
 
-// TestAnyCloud that k8s.io/cloud-provider knows is served. One pass removes a few of many Nodes at most, and the next
-// ones the rest.
-func TestAnyCloud(t *testing.T) {
+// TestLibraryCloud: the controller works with a cloud that implements only k8s.io/cloud-provider. One pass deletes at
+// most a few of many Nodes, and the next ones the rest.
+func TestLibraryCloud(t *testing.T) {
 	names := numbered(31)
 	inBubble(t, names, func(r *rig) {
 		r.behaviour.Lists, r.behaviour.MaxRemovals = false, 100
-		r.provider = adapter.Machines("sky", single{r.fakeCloud})
+		r.provider = adapter.Machines("sky", unlistedCloud{r.fakeCloud})
 		r.start()
 		r.settle()
 		r.fakeCloud.machine(names[0], cloud.MachineStopped)
 		for _, name := range names[1:] {
 			r.fakeCloud.machine(name, cloud.MachineGone)
 		}
-		r.silentLimit(names[1:]...)
+		r.stopKubelets(names[1:]...)
 		r.pass(grace - period)
 		r.want("Nodes within the grace period", len(r.cluster.Nodes()), 31)
 		for len(r.cluster.Nodes()) == 31 && !r.Failed() {
 			r.pass(period)
 		}
-		r.want("Nodes after the first pass that removes some", len(r.cluster.Nodes()), 31-soloRemovals)
+		r.want("Nodes after the first pass that removes some", len(r.cluster.Nodes()), 31-maxRemovalsWithoutLists)
 		r.pass(period)
 		r.want("Nodes after the next one", r.names(), names[0])
-		r.silentLimit(names[0])
+		r.stopKubelets(names[0])
 		r.pass(2 * period)
 		r.want("tainted", r.tainted(), names[0])
 	})
 }
 
-// TestManyEvents: of the warnings about many Nodes at once, one pass records some as events, and the next ones the
-// rest.
+// TestManyEvents: one pass records some of many warnings as events, and the next ones the rest.
 func TestManyEvents(t *testing.T) {
 	names := numbered(60)
 	inBubble(t, names, func(r *rig) {
@@ -116,11 +115,11 @@ func TestManyEvents(t *testing.T) {
 			r.change(name, func(node *corev1.Node) { node.Labels = map[string]string{"example.com/keep-node": "true"} })
 			r.fakeCloud.machine(name, cloud.MachineGone)
 		}
-		r.silentLimit(names[10:]...)
+		r.stopKubelets(names[10:]...)
 		var recorded []int
 		for range int((listAge + removalTime + 2*time.Minute) / period) {
 			r.pass(period)
-			if count := len(r.told()); count > 0 {
+			if count := len(r.events()); count > 0 {
 				recorded = append(recorded, count)
 			}
 		}
@@ -133,17 +132,17 @@ func TestManyEvents(t *testing.T) {
 	})
 }
 
-// TestNamed: an event names no more Nodes than it has room for, and says how many there are.
-func TestNamed(t *testing.T) {
+// TestNodeNames: an event contains a limited number of names, and the number of all.
+func TestNodeNames(t *testing.T) {
 	var subjects []*subject
 	for _, name := range numbered(list.Max + 2) {
 		subjects = append(subjects, &subject{node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}})
 	}
 	all := strings.Join(numbered(list.Max), ", ")
-	if got := named(subjects[:list.Max]); got != all {
+	if got := nodeNames(subjects[:list.Max]); got != all {
 		t.Errorf("all that there is room for: %s", got)
 	}
-	if got, want := named(subjects), all+" and 2 more"; got != want {
+	if got, want := nodeNames(subjects), all+" and 2 more"; got != want {
 		t.Errorf("two more: got %s, want %s", got, want)
 	}
 }

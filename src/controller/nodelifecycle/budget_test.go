@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// idsOf are UIDs of so many Nodes, from one of them on.
+// idsOf are the UIDs of so many Nodes, from one of them on.
 func idsOf(from, count int) []types.UID {
 	var ids []types.UID
 	for n := range count {
@@ -18,7 +18,7 @@ func idsOf(from, count int) []types.UID {
 	return ids
 }
 
-func TestAllowance(t *testing.T) {
+func TestBudget(t *testing.T) {
 	const window, old = 10 * time.Minute, time.Hour
 	tests := map[string]struct {
 		share, nodes, wanted int
@@ -49,45 +49,45 @@ func TestAllowance(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
-			a := budget{share: tt.share, window: window, began: now.Add(-tt.age)}
+			b := budget{share: tt.share, window: window, started: now.Add(-tt.age)}
 			for i, ago := range tt.removals {
-				a.record(idsOf(1000+i, 1)[0], now.Add(-ago))
+				b.record(idsOf(1000+i, 1)[0], now.Add(-ago))
 			}
-			if got := a.admits(idsOf(0, tt.nodes), idsOf(0, tt.wanted), now); got != tt.want {
+			if got := b.permits(idsOf(0, tt.nodes), idsOf(0, tt.wanted), now); got != tt.want {
 				t.Errorf("admits: %v, want %v", got, tt.want)
 			}
 		})
 	}
 }
 
-// TestRemovalCountsOnce: one without an answer may not have happened, and its Node is not two.
+// TestRemovalCountsOnce: a deletion without an answer may not have happened, and its Node counts once.
 func TestRemovalCountsOnce(t *testing.T) {
 	now := time.Now()
-	a := budget{share: 20, window: time.Minute}
+	b := budget{share: 20, window: time.Minute}
 	ids := idsOf(0, 10)
 	for _, id := range ids[:2] {
-		a.record(id, now)
+		b.record(id, now)
 	}
-	if !a.admits(ids, ids[:2], now) {
+	if !b.permits(ids, ids[:2], now) {
 		t.Error("two Nodes of ten may not be removed after a removal of both that had no answer")
 	}
-	if a.admits(ids, ids[2:3], now) {
+	if b.permits(ids, ids[2:3], now) {
 		t.Error("a third Node of ten may be removed")
 	}
-	a.cancel(ids[0])
-	if !a.admits(ids, ids[2:3], now) {
+	b.cancel(ids[0])
+	if !b.permits(ids, ids[2:3], now) {
 		t.Error("a second Node may not be removed after a removal that did not happen")
 	}
 }
 
-func TestAllowanceSays(t *testing.T) {
+func TestBudgetText(t *testing.T) {
 	now := time.Now()
-	for want, a := range map[string]budget{
+	for want, b := range map[string]budget{
 		"maxRemovals is 0":         {window: time.Minute},
-		"20 % of the Nodes":        {share: 20, window: time.Minute, began: now.Add(-time.Hour)},
-		"first 1m0s after the pro": {share: 20, window: time.Minute, began: now},
+		"20 % of the Nodes":        {share: 20, window: time.Minute, started: now.Add(-time.Hour)},
+		"first 1m0s after the pro": {share: 20, window: time.Minute, started: now},
 	} {
-		if text := a.text(now); !strings.Contains(text, want) {
+		if text := b.text(now); !strings.Contains(text, want) {
 			t.Errorf("text %q, want %q in it", text, want)
 		}
 	}

@@ -21,13 +21,13 @@ type fakeCloud struct {
 	listed   map[string]cloud.MachineState
 	began    time.Time
 
-	// What it says instead of the truth; nil: the truth.
+	// What it answers instead of the actual state; nil: the actual state.
 	list    func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error)
 	confirm func(id string, truth cloud.MachineState) (cloud.MachineState, error)
 	vouch   func() error
-	// names are of machines, by the name of a Node that another machine had.
+	// names are machines by the name of a Node that had another machine.
 	names map[string]string
-	// before is called before an answer to Confirm: things happen meanwhile.
+	// before is called before an answer to Confirm, to change something meanwhile.
 	before func()
 
 	lists, confirms, vouches int
@@ -35,19 +35,19 @@ type fakeCloud struct {
 
 const fakeScheme = "sky://"
 
-// listAge is how old its list may be.
+// listAge is the greatest age of its list.
 const listAge = time.Minute
 
 func newFakeCloud() *fakeCloud { return &fakeCloud{machines: map[string]cloud.MachineState{}} }
 
-// set changes it while nobody asks.
+// set changes it between calls.
 func (c *fakeCloud) set(change func(*fakeCloud)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	change(c)
 }
 
-// machine gives the machine of a Node a state; Gone deletes it.
+// machine sets the state of a Node's machine; Gone deletes it.
 func (c *fakeCloud) machine(name string, state cloud.MachineState) {
 	c.set(func(c *fakeCloud) {
 		if c.machines[fakeScheme+name] = state; state == cloud.MachineGone {
@@ -56,7 +56,7 @@ func (c *fakeCloud) machine(name string, state cloud.MachineState) {
 	})
 }
 
-func (c *fakeCloud) truth(id string) cloud.MachineState {
+func (c *fakeCloud) actual(id string) cloud.MachineState {
 	if state, there := c.machines[id]; there {
 		return state
 	}
@@ -107,7 +107,7 @@ func (c *fakeCloud) NameConflict(_ context.Context, node *corev1.Node) (string, 
 	return "", nil
 }
 
-// refresh wants mu held.
+// refresh requires mu to be held.
 func (c *fakeCloud) refresh() error {
 	c.lists++
 	began, truth := time.Now(), maps.Clone(c.machines)
@@ -130,37 +130,37 @@ func (c *fakeCloud) Confirm(_ context.Context, node *corev1.Node) (cloud.Machine
 	if c.before != nil {
 		c.before()
 	}
-	return c.ask(node.Spec.ProviderID)
+	return c.answer(node.Spec.ProviderID)
 }
 
-// ask wants mu held.
-func (c *fakeCloud) ask(id string) (cloud.MachineState, error) {
+// answer requires mu to be held.
+func (c *fakeCloud) answer(id string) (cloud.MachineState, error) {
 	if c.confirm != nil {
-		return c.confirm(id, c.truth(id))
+		return c.confirm(id, c.actual(id))
 	}
-	return c.truth(id), nil
+	return c.actual(id), nil
 }
 
 // CheckCredentials implements cloud.Machines.
-func (c *fakeCloud) CheckCredentials(_ context.Context, witnesses []*corev1.Node) error {
+func (c *fakeCloud) CheckCredentials(_ context.Context, canaries []*corev1.Node) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.vouches++
 	if c.vouch != nil {
 		return c.vouch()
 	}
-	for _, witness := range witnesses {
-		if state, err := c.ask(witness.Spec.ProviderID); err == nil && state != cloud.MachineGone {
+	for _, canary := range canaries {
+		if state, err := c.answer(canary.Spec.ProviderID); err == nil && state != cloud.MachineGone {
 			return nil
 		}
 	}
-	if len(witnesses) > 0 {
-		return fmt.Errorf("none of %d witnesses has a machine", len(witnesses))
+	if len(canaries) > 0 {
+		return fmt.Errorf("none of %d witnesses has a machine", len(canaries))
 	}
 	return nil
 }
 
-// calls are those since the last time, as text.
+// calls are those since the last call, as text.
 func (c *fakeCloud) calls() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package nodelifecycle removes a Node whose machine does not exist, and taints one whose machine is shut down, for any
+// Package nodelifecycle deletes a Node whose machine does not exist, and taints one whose machine is shut down, for any
 // cloud.
 //
 // The controller never concludes from one answer or from an error that a machine does not exist.
@@ -37,19 +37,19 @@ type Options struct {
 	Nodes     coreinformers.NodeInformer
 	// Period is the time between two passes over all Nodes.
 	Period time.Duration
-	// Workers is how many machines are looked at, and Nodes tainted, at a time.
+	// Workers is how many machines are requested, and Nodes tainted, at a time.
 	Workers int
-	// Recorder takes what is told about Nodes; nil makes events of the API server.
+	// Recorder records events about Nodes; nil creates them in the API server.
 	Recorder record.EventRecorder
 }
 
-// Controller removes Nodes whose machines are gone, and taints those whose machines are shut down, in one pass after
-// the other:
+// Controller deletes Nodes whose machines do not exist, and taints those whose machines are shut down, in one pass
+// after the other:
 //
 //	Nodes of the cache ─► one list of machines ─► decision for each ─► taints
-//	                          └─► due: credentials ─► a newer list ─► the machine itself ─► the Node itself ─► removal
+//	                          └─► due: credentials ─► a newer list ─► the machine itself ─► the Node itself ─► deletion
 //
-// Nothing is removed on one answer, nor after an error: the next pass begins anew.
+// Nothing is deleted after one answer or an error: the next pass starts over.
 type Controller struct {
 	provider  cloud.Machines
 	behaviour cloud.MachineBehaviour
@@ -62,11 +62,11 @@ type Controller struct {
 	metrics   *metrics
 
 	// The rest is used by the goroutine of Run only.
-	records  map[types.UID]*entry
-	budget   budget
-	proofs   int          // how many were asked for
-	warnings event.Filter // by the names of Nodes
-	common   event.Filter // warnings that concern several Nodes: blockedAllowance, blockedNoAnswer
+	records          map[types.UID]*entry
+	budget           budget
+	credentialChecks int          // number of credential checks
+	warnings         event.Filter // by the names of Nodes
+	common           event.Filter // warnings that concern several Nodes: blockedBudget, blockedNoAnswer
 }
 
 // New returns a controller that begins its work with Run. The error is that it can do nothing with these options.
@@ -92,12 +92,12 @@ func (c *Controller) Run(ctx context.Context) {
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) {
 		return
 	}
-	c.budget.began = time.Now()
-	wait.UntilWithContext(ctx, c.pass, c.period)
+	c.budget.started = time.Now()
+	wait.UntilWithContext(ctx, c.reconcile, c.period)
 }
 
-// pass looks at all Nodes once.
-func (c *Controller) pass(ctx context.Context) {
+// reconcile compares all Nodes with their machines once.
+func (c *Controller) reconcile(ctx context.Context) {
 	began := time.Now()
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil { // a cache does not fail
@@ -105,20 +105,20 @@ func (c *Controller) pass(ctx context.Context) {
 		return
 	}
 	subjects := c.subjects(nodes, began)
-	c.look(ctx, subjects)
-	subjects = slices.DeleteFunc(subjects, (*subject).namesNone) // the keeper tells its owner
+	c.observeAll(ctx, subjects)
+	subjects = slices.DeleteFunc(subjects, (*subject).invalidProviderID) // the node controller reports it
 	if ctx.Err() != nil {
 		return
 	}
-	witnesses := witnessesOf(subjects)
+	canaries := canariesOf(subjects)
 	for _, s := range subjects {
 		s.history, s.step = decide(s.history, s.observation, c.behaviour.GracePeriod)
 	}
 	c.store(subjects)
 	c.clearBlocked(subjects)
-	c.remove(ctx, subjects, witnesses) // which takes a bounded time, and taints do not
+	c.remove(ctx, subjects, canaries) // first, because its duration is limited and that of taints is not
 	c.retaint(ctx, subjects)
-	c.metrics.passed(time.Since(began), subjects, c.records)
+	c.metrics.reconciled(time.Since(began), subjects, c.records)
 }
 
 // Collectors are the controller's metrics.

@@ -16,9 +16,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 )
 
-// TestDeadNodeGoes within a grace period and two passes, for two lists, one proof of the credentials and one question
-// about the machine.
-func TestDeadNodeGoes(t *testing.T) {
+// TestNodeWithoutMachineIsDeleted: a Node is deleted within a grace period and two passes, with two lists, one
+// credential check and one request for the machine.
+func TestNodeWithoutMachineIsDeleted(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		r.fakeCloud.machine("b", cloud.MachineGone)
 		r.pass(10 * time.Minute)
@@ -26,37 +26,37 @@ func TestDeadNodeGoes(t *testing.T) {
 		r.want("Nodes like that in the metric", r.value(r.controller.metrics.nodes, stateReadyGone), 1.0)
 		r.fakeCloud.calls()
 
-		r.silentLimit("b")
+		r.stopKubelets("b")
 		r.pass(grace - time.Second)
 		r.want("before the grace period is over", r.names(), "a b c")
 		r.pass(removalTime - grace + time.Second)
 		r.want("after it", r.names(), "a c")
 		r.want("calls", r.fakeCloud.calls(), "2 lists, 1 vouches, 1 confirms")
-		r.toldOnce("Normal DeletingNode", "sky://b")
+		r.requireEvent("Normal DeletingNode", "sky://b")
 		r.want("removals", testutil.ToFloat64(r.controller.metrics.removals.WithLabelValues(removalDone)), 1.0)
 		r.want("Nodes in memory", len(r.controller.records), 2)
 	})
 }
 
-// TestQuiet: nothing happens, and that costs a list a minute and no write.
-func TestQuiet(t *testing.T) {
+// TestNoChanges: without changes the cost is a list a minute, and no write.
+func TestNoChanges(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		before := r.cluster.Version()
 		r.pass(10 * time.Minute)
 		r.want("calls in ten minutes", r.fakeCloud.calls(), "9 lists, 0 vouches, 0 confirms")
 		r.want("writes", r.cluster.Version()-before, 0)
-		r.want("events", len(r.told()), 0)
+		r.want("events", len(r.events()), 0)
 	})
 }
 
-// TestAllSilentAtOnce: an outage of the network costs nothing, and takes no Node with it.
-func TestAllSilentAtOnce(t *testing.T) {
+// TestNetworkOutage: an outage of the network causes no requests, and no Node is deleted.
+func TestNetworkOutage(t *testing.T) {
 	var names []string
 	for n := range 200 {
 		names = append(names, fmt.Sprintf("n%03d", n))
 	}
 	inBubble(t, names, func(r *rig) {
-		r.silentLimit(names...)
+		r.stopKubelets(names...)
 		before := r.cluster.Version()
 		r.pass(10 * time.Minute)
 		r.want("calls in ten minutes", r.fakeCloud.calls(), "9 lists, 0 vouches, 0 confirms")
@@ -69,8 +69,8 @@ func TestAllSilentAtOnce(t *testing.T) {
 	})
 }
 
-// lies are what the cloud says of the machine of Node b, which runs, and why its Node is not removed then.
-func lies() map[string]struct {
+// falseAnswers are what the cloud answers about the machine of Node b, which runs, and why its Node is not deleted.
+func falseAnswers() map[string]struct {
 	lie  func(*fakeCloud)
 	want reason
 } {
@@ -89,10 +89,10 @@ func lies() map[string]struct {
 		want reason
 	}{
 		"partial lists": {func(c *fakeCloud) { c.list = lacking("b") }, blockedContradicted},
-		"empty lists":   {func(c *fakeCloud) { c.list = lacking("a", "b", "c", "d") }, blockedNoWitness},
+		"empty lists":   {func(c *fakeCloud) { c.list = lacking("a", "b", "c", "d") }, blockedNoCanary},
 		"empty lists, nothing by ID": {func(c *fakeCloud) {
 			c.list, c.confirm = lacking("a", "b", "c", "d"), gone
-		}, blockedNoWitness},
+		}, blockedNoCanary},
 		"lists and answers lag": {func(c *fakeCloud) {
 			c.list, c.confirm = lacking("b", "c"), func(id string, s cloud.MachineState) (cloud.MachineState, error) {
 				return map[bool]cloud.MachineState{true: cloud.MachineGone, false: s}[id == fakeScheme+"b"], nil
@@ -112,7 +112,7 @@ func lies() map[string]struct {
 		}, blockedNoAnswer},
 		"credentials that are no good": {func(c *fakeCloud) {
 			c.list, c.confirm, c.vouch = lacking("b"), gone, func() error { return down }
-		}, blockedNotVouched},
+		}, blockedCredentials},
 		"every other list": {func(c *fakeCloud) {
 			c.list = func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
 				if c.lists%2 == 0 {
@@ -133,13 +133,14 @@ func lies() map[string]struct {
 	}
 }
 
-// TestLivingNodeStays, whatever the cloud says of a Node that is not ready, and goes when it is time.
-func TestLivingNodeStays(t *testing.T) {
-	for name, tt := range lies() {
+// TestNodeWithMachineIsKept: after any false answer about a Node that is not ready, the Node is kept, and it is deleted
+// after its machine.
+func TestNodeWithMachineIsKept(t *testing.T) {
+	for name, tt := range falseAnswers() {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, []string{"a", "b", "c", "d"}, func(r *rig) {
 				r.fakeCloud.set(tt.lie)
-				r.silentLimit("b")
+				r.stopKubelets("b")
 				r.pass(event.Again)
 				r.want("Nodes after an hour", r.names(), "a b c d")
 				if tt.want != "" {
@@ -148,7 +149,7 @@ func TestLivingNodeStays(t *testing.T) {
 						r.Errorf("the reason %s stood in the way %v times; all: %+v", tt.want, count,
 							r.controller.records["uid-2"])
 					}
-					told := r.told()
+					told := r.events()
 					if again := slices.Compact(slices.Sorted(slices.Values(told))); len(told) == 0 ||
 						len(again) != len(told) {
 						r.Errorf("events %q, want some, and none twice", told)
@@ -163,19 +164,18 @@ func TestLivingNodeStays(t *testing.T) {
 	}
 }
 
-// TestAllMissing: when the cloud shows no machine of any Node, it may be the wrong place to look; from the start on, or
-// later.
+// TestAllMissing: if the cloud shows no machine of any Node, at the start or later, it may be the wrong cloud.
 func TestAllMissing(t *testing.T) {
 	for _, restarts := range []bool{true, false} {
 		inBubble(t, []string{"a", "b"}, func(r *rig) {
-			r.lose("a", "b")
+			r.deleteMachines("a", "b")
 			if restarts {
 				r.start()
 			}
 			r.pass(event.Again)
 			r.want("Nodes", r.names(), "a b")
-			r.want("blocked", r.blocked(blockedNoWitness), 2.0)
-			r.want("events", len(r.told()), 2)
+			r.want("blocked", r.blocked(blockedNoCanary), 2.0)
+			r.want("events", len(r.events()), 2)
 
 			for n := range 8 {
 				r.join(fmt.Sprintf("c%d", n))
@@ -187,8 +187,8 @@ func TestAllMissing(t *testing.T) {
 	}
 }
 
-// TestFreshNode: lists show a new machine late, and its kubelet is not ready yet.
-func TestFreshNode(t *testing.T) {
+// TestNewNode: lists show a new machine late, and its kubelet is not ready yet.
+func TestNewNode(t *testing.T) {
 	inBubble(t, []string{"a", "b"}, func(r *rig) {
 		late := func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
 			delete(truth, fakeScheme+"new")
@@ -206,14 +206,14 @@ func TestFreshNode(t *testing.T) {
 		r.fakeCloud.set(func(c *fakeCloud) { c.list, c.confirm = nil, nil })
 		r.pass(time.Hour)
 		r.want("Nodes when it is seen", r.names(), "a b new")
-		r.lose("new")
+		r.deleteMachines("new")
 		r.pass(listAge + removalTime)
 		r.want("Nodes when it is gone", r.names(), "a b")
 	})
 }
 
-// TestReplacedServer: another machine took over the name, and its kubelet uses the Node that names the old one.
-func TestReplacedServer(t *testing.T) {
+// TestReplacedMachine: another machine has the name, and its kubelet uses the Node with the provider ID of the old one.
+func TestReplacedMachine(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		r.fakeCloud.machine("b", cloud.MachineGone)
 		r.fakeCloud.machine("b-again", cloud.MachineRunning)
@@ -226,32 +226,32 @@ func TestReplacedServer(t *testing.T) {
 		r.pass(time.Hour)
 		r.want("Nodes while it is ready", r.names(), "a b c")
 
-		// A Node like that does not prevent the removal of others.
-		r.lose("c")
+		// Such a Node does not prevent the removal of others.
+		r.deleteMachines("c")
 		r.pass(listAge + removalTime)
 		r.want("Nodes when another machine is gone", r.names(), "a b")
-		r.silentLimit("b")
+		r.stopKubelets("b")
 		r.pass(r.behaviour.RemovalWindow + removalTime)
 		r.want("Nodes when the new server is gone, too", r.names(), "a")
 	})
 }
 
-// TestOnlyStrangeNodes: when no ready Node has a machine, the cloud is not believed, whatever else it shows.
-func TestOnlyStrangeNodes(t *testing.T) {
+// TestNoReadyNodeHasMachine: if no ready Node has a machine, nothing is deleted because of the cloud's answers.
+func TestNoReadyNodeHasMachine(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		r.fakeCloud.machine("a", cloud.MachineGone)
 		r.fakeCloud.machine("c", cloud.MachineGone)
-		r.silentLimit("b", "c")
+		r.stopKubelets("b", "c")
 		r.pass(event.Again)
 		r.want("Nodes", r.names(), "a b c")
-		r.toldOnce("Warning NodeNotRemoved", "correct or delete these Nodes")
+		r.requireEvent("Warning NodeNotRemoved", "correct or delete these Nodes")
 		r.report("b", corev1.ConditionTrue)
 		r.pass(listAge + removalTime)
 		r.want("Nodes when one that is ready has a machine", r.names(), "a b")
 	})
 }
 
-// TestShutdownTaint: servers that are shut down get it, and lose it when they run, ready or not.
+// TestShutdownTaint: machines that are shut down get the taint, and lose it when they run, ready or not.
 func TestShutdownTaint(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c", "d"}, func(r *rig) {
 		r.change("b", func(n *corev1.Node) {
@@ -261,7 +261,7 @@ func TestShutdownTaint(t *testing.T) {
 		for name, state := range map[string]cloud.MachineState{"b": cloud.MachineStopped, "c": cloud.MachineDeleting,
 			"d": cloud.MachineStopped} {
 			r.fakeCloud.machine(name, state)
-			r.silentLimit(name)
+			r.stopKubelets(name)
 		}
 		r.pass(listAge + period)
 		r.want("tainted", r.tainted(), "b c")
@@ -274,19 +274,19 @@ func TestShutdownTaint(t *testing.T) {
 		r.pass(listAge + period)
 		r.want("tainted, when one runs that is not ready yet", r.tainted(), "c")
 		r.want("other taints", r.cluster.Nodes()[1].Spec.Taints[0].Key, "dedicated")
-		r.want("events", len(r.told()), 0)
+		r.want("events", len(r.events()), 0)
 
-		r.fakeCloud.machine("c", cloud.MachineGone) // shut down and deleted is gone in the end
+		r.fakeCloud.machine("c", cloud.MachineGone) // a machine that is shut down may be deleted
 		r.pass(listAge + removalTime)
 		r.want("Nodes when it is deleted", r.names(), "a b d")
 	})
 }
 
-// TestTaintOfAnOldState: somebody else changes the taints at the same moment, and keeps his.
-func TestTaintOfAnOldState(t *testing.T) {
+// TestTaintConflict: taints that another client sets at the same moment are kept.
+func TestTaintConflict(t *testing.T) {
 	inBubble(t, []string{"a", "b"}, func(r *rig) {
 		tries := 0
-		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+		r.intercept(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 			if request.Method == http.MethodPatch {
 				if tries++; tries == 1 {
 					r.change("b", func(n *corev1.Node) {
@@ -298,7 +298,7 @@ func TestTaintOfAnOldState(t *testing.T) {
 			return next.RoundTrip(request)
 		})
 		r.fakeCloud.machine("b", cloud.MachineStopped)
-		r.silentLimit("b")
+		r.stopKubelets("b")
 		r.pass(listAge + 3*period)
 		r.want("tries", tries, 2)
 		r.want("taints", len(r.cluster.Nodes()[1].Spec.Taints), 2)
@@ -306,18 +306,18 @@ func TestTaintOfAnOldState(t *testing.T) {
 	})
 }
 
-// TestStateNobodyKnows is told of, once.
-func TestStateNobodyKnows(t *testing.T) {
+// TestUnknownState: an unknown state is reported once.
+func TestUnknownState(t *testing.T) {
 	inBubble(t, []string{"a", "b"}, func(r *rig) {
 		r.fakeCloud.machine("b", cloud.MachineUnknown)
-		r.silentLimit("b")
+		r.stopKubelets("b")
 		r.pass(event.Again)
-		r.toldOnce("Warning MachineStateUnknown")
+		r.requireEvent("Warning MachineStateUnknown")
 		r.want("Nodes with it", r.value(r.controller.metrics.nodes, string(cloud.MachineUnknown)), 1.0)
 	})
 }
 
-// TestCloudWithoutLists: machines are asked for one by one, those of ready Nodes not at all.
+// TestCloudWithoutLists: machines are requested one by one, and those of ready Nodes not at all.
 func TestCloudWithoutLists(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		r.behaviour.Lists = false
@@ -325,13 +325,13 @@ func TestCloudWithoutLists(t *testing.T) {
 		r.fakeCloud.calls()
 		r.pass(time.Hour)
 		r.want("calls while all are ready", r.fakeCloud.calls(), "0 lists, 0 vouches, 0 confirms")
-		r.lose("b")
+		r.deleteMachines("b")
 		r.pass(removalTime)
 		r.want("Nodes", r.names(), "a c")
 	})
 }
 
-func TestOptionsThatAreNone(t *testing.T) {
+func TestInvalidOptions(t *testing.T) {
 	for _, o := range []Options{{Period: 0, Workers: 1}, {Period: time.Second, Workers: 0}} {
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), "--node-monitor-period") {
 			t.Errorf("%+v: error %v", o, err)

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// firstSeenGrace is for how long nothing is concluded from a missing machine that this process has never seen: a
-	// cloud may show a new one late.
+	// firstSeenGrace is the time in which a missing machine that this process has never seen does not count: a cloud
+	// may show a new machine late.
 	firstSeenGrace = 5 * time.Minute
-	// silentLimit is how long a Node whose Ready condition is False must not have reported before it may be removed. A
-	// kubelet that has nothing new to say does so every five minutes; kube-controller-manager makes Unknown of it much
-	// sooner when nobody renews its lease.
-	silentLimit = 6 * time.Minute
+	// maxSilence is how long the kubelet of a Node whose Ready condition is False must not have reported before the
+	// Node may be deleted. A kubelet without changes reports every five minutes. If the lease is not renewed,
+	// kube-controller-manager sets the condition to Unknown much sooner.
+	maxSilence = 6 * time.Minute
 )
 
 // observation is the state of a Node in one pass.
@@ -24,41 +24,41 @@ type observation struct {
 	at         time.Time // when the pass began
 	providerID string
 	ready      corev1.ConditionStatus
-	reported   metav1.Time // when the kubelet did so last, by its own clock: only compared with itself
+	reported   metav1.Time // when the kubelet last reported, by its own clock: only compared with itself
 	tainted    bool        // with the shutdown taint
-	kept       bool        // its owner asked that it be left alone
+	kept       bool        // excluded from deletion by its owner
 
-	looked   bool               // at its machine
-	answered time.Time          // when there was an answer
+	observed bool               // its machine was requested
+	answered time.Time          // when the answer arrived
 	state    cloud.MachineState // if err is nil
 	err      error
 }
 
-// history is what is remembered of a Node, by its UID. All times are readings of the monotonic clock: a clock that is
-// set changes nothing.
+// history is what is remembered of a Node, by its UID. All times are readings of the monotonic clock, so changes of the
+// clock have no effect.
 type history struct {
-	providerID string
-	known      time.Time   // since when this process knows the Node, with this provider ID
-	unready    time.Time   // from when on answers count that say that its machine is gone; zero while it is ready
-	reported   metav1.Time // see observation
-	still      time.Time   // since when that is the same
-	seen       bool        // its machine was once there
-	missing    time.Time   // when the first look was answered that said that it is gone; zero: it is not missing
+	providerID    string
+	known         time.Time   // since when this process knows the Node, with this provider ID
+	unready       time.Time   // from when on an answer that the machine is missing counts; zero while ready
+	reported      metav1.Time // see observation
+	reportedSince time.Time   // since when reported is the same
+	seen          bool        // its machine existed before
+	missing       time.Time   // when the first answer arrived that it is missing; zero: it is not missing
 	// the Node is ready, and the list and a direct request say that its machine does not exist
 	confirmedMissing bool
-	asked            time.Time // when its machine was asked for last because it is ready and the list lacks that
-	unansweredSince  time.Time // since when there is no answer to that; zero: there is one, or nobody asked
-	away             bool      // its machine was last said to be in another network, so it would not go
-	unknownSince     time.Time // since when it is not ready and nobody knows how its machine is
+	requested        time.Time // when its machine was last requested because the list lacks it; only while ready
+	unansweredSince  time.Time // since when that request is not answered; zero: it was answered, or there was none
+	inOtherNetwork   bool      // its machine was last in another network, so the Node is not deleted
+	unknownSince     time.Time // since when the Node is not ready and the state of its machine is unknown
 }
 
-// meet returns what is known of a Node before its machine is looked at.
-func meet(h history, s observation) history {
+// updateHistory returns the history of a Node before its machine is observed.
+func updateHistory(h history, s observation) history {
 	if h.known.IsZero() || h.providerID != s.providerID {
 		h = history{providerID: s.providerID, known: s.at}
 	}
-	if h.still.IsZero() || !h.reported.Equal(&s.reported) {
-		h.reported, h.still = s.reported, s.at
+	if h.reportedSince.IsZero() || !h.reported.Equal(&s.reported) {
+		h.reported, h.reportedSince = s.reported, s.at
 	}
 	switch {
 	case s.ready == corev1.ConditionTrue:
@@ -69,16 +69,16 @@ func meet(h history, s observation) history {
 	return h
 }
 
-// since is from when on an answer counts that says that the machine is gone.
-func (h history) since() time.Time {
+// notBefore is the time from which on an answer that the machine is missing counts.
+func (h history) notBefore() time.Time {
 	if h.missing.IsZero() {
 		return h.unready
 	}
 	return h.missing
 }
 
-// anew forgets that the machine was missing: only answers from now on count.
-func (h history) anew(now time.Time) history {
+// startOver forgets that the machine was missing: only later answers count.
+func (h history) startOver(now time.Time) history {
 	h.unready, h.missing = now, time.Time{}
 	return h
 }
@@ -91,34 +91,35 @@ func (h history) noteUnknown(now time.Time) history {
 	return h
 }
 
-// step is what is to be done about a Node.
+// step is what to do with a Node.
 type step int
 
 // The steps.
 const (
-	leave        step = iota
-	taint             // it gets the shutdown taint
-	untaint           // it loses it
-	pending           // its machine is missing; that is not believed yet
-	due               // a second look may say so, too
-	unknownState      // the state of its machine is not known to this version
+	keep         step = iota
+	taint             // add the shutdown taint
+	untaint           // remove it
+	pending           // its machine is missing; the grace period has not ended
+	due               // its machine is missing, which a second request may confirm
+	unknownState      // the state of its machine is unknown to this version
 )
 
 // decide returns the history of a Node after its machine was observed, and the next step. It is the table in
 // docs/guides/node-removal.md.
 func decide(h history, s observation, grace time.Duration) (history, step) {
-	answered := s.looked && s.err == nil
+	answered := s.observed && s.err == nil
 	if answered && s.state != cloud.MachineGone {
-		h.seen, h.confirmedMissing, h.away, h.asked, h.unansweredSince = true, false, false, time.Time{}, time.Time{}
+		h.seen, h.confirmedMissing, h.inOtherNetwork, h.requested,
+			h.unansweredSince = true, false, false, time.Time{}, time.Time{}
 	}
 	if answered {
 		h.unknownSince = time.Time{}
 	}
 	switch {
-	case s.ready == corev1.ConditionTrue: // a kubelet that reports is a living server, whatever a list says
+	case s.ready == corev1.ConditionTrue: // a kubelet that reports runs on a machine, even if no list contains it
 		return h, s.removeTaint()
 	case !answered:
-		return h.noteUnknown(s.at).anew(s.at), leave
+		return h.noteUnknown(s.at).startOver(s.at), keep
 	case s.state != cloud.MachineGone:
 		h.missing = time.Time{}
 	}
@@ -128,7 +129,7 @@ func decide(h history, s observation, grace time.Duration) (history, step) {
 	case cloud.MachineStopped, cloud.MachineDeleting:
 		return h, s.addTaint()
 	case cloud.MachineGone:
-		return h.miss(s, grace)
+		return h.machineMissing(s, grace)
 	case cloud.MachineUnknown:
 	}
 	return h, unknownState
@@ -139,19 +140,19 @@ func (s observation) removeTaint() step {
 	if s.tainted {
 		return untaint
 	}
-	return leave
+	return keep
 }
 
 // addTaint is the step for a Node whose machine is shut down.
 func (s observation) addTaint() step {
 	if s.tainted || s.kept {
-		return leave
+		return keep
 	}
 	return taint
 }
 
-// miss goes on after a look that says that the machine of a Node is gone which is not ready.
-func (h history) miss(s observation, grace time.Duration) (history, step) {
+// machineMissing is the step for a Node that is not ready and whose machine is missing.
+func (h history) machineMissing(s observation, grace time.Duration) (history, step) {
 	if h.missing.IsZero() {
 		h.missing = s.answered
 	}
@@ -168,7 +169,7 @@ func (h history) eligible(ready corev1.ConditionStatus, grace time.Duration) tim
 		at = latest(at, h.known.Add(firstSeenGrace))
 	}
 	if ready == corev1.ConditionFalse {
-		at = latest(at, h.still.Add(silentLimit))
+		at = latest(at, h.reportedSince.Add(maxSilence))
 	}
 	return at
 }

@@ -27,35 +27,35 @@ func TestTableOfStates(t *testing.T) {
 		kept    bool
 		want    step
 	}{
-		"ready, running":                       {yes, cloud.MachineRunning, nil, false, false, leave},
+		"ready, running":                       {yes, cloud.MachineRunning, nil, false, false, keep},
 		"ready, running, tainted":              {yes, cloud.MachineRunning, nil, true, false, untaint},
 		"ready, stopped, tainted":              {yes, cloud.MachineStopped, nil, true, false, untaint},
-		"ready, stopped":                       {yes, cloud.MachineStopped, nil, false, false, leave},
-		"ready, gone":                          {yes, cloud.MachineGone, nil, false, false, leave},
+		"ready, stopped":                       {yes, cloud.MachineStopped, nil, false, false, keep},
+		"ready, gone":                          {yes, cloud.MachineGone, nil, false, false, keep},
 		"ready, no answer, tainted":            {yes, "", down, true, false, untaint},
-		"not ready, running":                   {unknown, cloud.MachineRunning, nil, false, false, leave},
+		"not ready, running":                   {unknown, cloud.MachineRunning, nil, false, false, keep},
 		"not ready, running, tainted":          {unknown, cloud.MachineRunning, nil, true, false, untaint},
 		"reports not ready, running, tainted":  {no, cloud.MachineRunning, nil, true, false, untaint},
 		"not ready, stopped":                   {unknown, cloud.MachineStopped, nil, false, false, taint},
 		"reports not ready, stopped":           {no, cloud.MachineStopped, nil, false, false, taint},
-		"not ready, stopped, tainted":          {unknown, cloud.MachineStopped, nil, true, false, leave},
-		"not ready, stopped, opted out":        {unknown, cloud.MachineStopped, nil, false, true, leave},
+		"not ready, stopped, tainted":          {unknown, cloud.MachineStopped, nil, true, false, keep},
+		"not ready, stopped, opted out":        {unknown, cloud.MachineStopped, nil, false, true, keep},
 		"not ready, deleting":                  {unknown, cloud.MachineDeleting, nil, false, false, taint},
 		"not ready, unknown":                   {unknown, cloud.MachineUnknown, nil, false, false, unknownState},
 		"not ready, unknown, tainted":          {unknown, cloud.MachineUnknown, nil, true, false, unknownState},
 		"not ready, a word nobody knows":       {unknown, "rebooting", nil, false, false, unknownState},
 		"not ready, gone":                      {unknown, cloud.MachineGone, nil, false, false, pending},
 		"not ready, gone, tainted":             {unknown, cloud.MachineGone, nil, true, false, pending},
-		"not ready, no answer":                 {unknown, "", down, false, false, leave},
-		"not ready, no answer, tainted":        {unknown, "", down, true, false, leave},
-		"not ready, an error says that's gone": {unknown, cloud.MachineGone, down, false, false, leave},
+		"not ready, no answer":                 {unknown, "", down, false, false, keep},
+		"not ready, no answer, tainted":        {unknown, "", down, true, false, keep},
+		"not ready, an error says that's gone": {unknown, cloud.MachineGone, down, false, false, keep},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			base := time.Now()
 			s := observation{at: base, providerID: "x://1", ready: tt.ready, tainted: tt.tainted, kept: tt.kept,
-				looked: true, answered: base, state: tt.state, err: tt.err}
-			h, got := decide(meet(history{}, s), s, time.Minute)
+				observed: true, answered: base, state: tt.state, err: tt.err}
+			h, got := decide(updateHistory(history{}, s), s, time.Minute)
 			if got != tt.want {
 				t.Errorf("step %d, want %d", got, tt.want)
 			}
@@ -66,8 +66,8 @@ func TestTableOfStates(t *testing.T) {
 	}
 }
 
-// look is one look of the tests of patience.
-type look struct {
+// observed is one observation in TestWhenRemovalIsDue.
+type observed struct {
 	at       int // seconds
 	ready    corev1.ConditionStatus
 	state    cloud.MachineState
@@ -77,11 +77,11 @@ type look struct {
 	want     step
 }
 
-// TestPatience: when a missing machine is due.
-func TestPatience(t *testing.T) {
+// TestWhenRemovalIsDue: when the removal of a Node with a missing machine is due.
+func TestWhenRemovalIsDue(t *testing.T) {
 	const yes, no, unknown = corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown
 	down := errors.New("no answer")
-	tests := map[string][]look{
+	tests := map[string][]observed{
 		"a grace period": {
 			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone,
 				want: pending},
@@ -138,14 +138,14 @@ func TestPatience(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			base, h := time.Now(), history{}
 			for _, l := range looks {
-				s := observation{at: at(base, l.at), providerID: "x://1", ready: l.ready, looked: true,
+				s := observation{at: at(base, l.at), providerID: "x://1", ready: l.ready, observed: true,
 					answered: at(base, l.at), state: l.state, err: l.err,
 					reported: metav1.NewTime(time.Unix(int64(l.reported), 0))}
 				if l.other {
 					s.providerID = "x://2"
 				}
 				var got step
-				if h, got = decide(meet(h, s), s, time.Minute); got != l.want {
+				if h, got = decide(updateHistory(h, s), s, time.Minute); got != l.want {
 					t.Errorf("after %d s: step %d, want %d", l.at, got, l.want)
 				}
 			}
@@ -153,22 +153,22 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestSlowAnswer: the grace period begins when the first answer is there, however long it took.
+// TestSlowAnswer: the grace period begins when the first answer arrives.
 func TestSlowAnswer(t *testing.T) {
 	base := time.Now()
-	s := observation{at: base, ready: corev1.ConditionUnknown, looked: true, answered: at(base, 40),
+	s := observation{at: base, ready: corev1.ConditionUnknown, observed: true, answered: at(base, 40),
 		state: cloud.MachineGone}
 	h := history{known: at(base, -1000), seen: true}
-	h, _ = decide(meet(h, s), s, time.Minute)
+	h, _ = decide(updateHistory(h, s), s, time.Minute)
 	for seconds, want := range map[int]step{99: pending, 100: due} {
 		s.at = at(base, seconds)
-		if _, got := decide(meet(h, s), s, time.Minute); got != want {
+		if _, got := decide(updateHistory(h, s), s, time.Minute); got != want {
 			t.Errorf("after %d s: step %d, want %d", seconds, got, want)
 		}
 	}
 }
 
-// TestClockJumps: what Nodes say of the time is only compared with itself, and our own times are readings of the
+// TestClockJumps: times in Nodes are compared only with each other, and the controller's times are readings of the
 // monotonic clock.
 func TestClockJumps(t *testing.T) {
 	for name, stamp := range map[string]time.Time{"far past": time.Unix(0, 0), "far future": time.Now().AddDate(50, 0,
@@ -185,14 +185,15 @@ func TestClockJumps(t *testing.T) {
 				seconds int
 				want    step
 			}{{0, pending}, {1, pending}, {299, pending}, {300, due}} {
-				s := seen(node, "", at(base, moment.seconds))
-				s.looked, s.answered, s.state = true, s.at, cloud.MachineGone
+				s := observationOf(node, "", at(base, moment.seconds))
+				s.observed, s.answered, s.state = true, s.at, cloud.MachineGone
 				var got step
-				if h, got = decide(meet(h, s), s, time.Minute); got != moment.want {
+				if h, got = decide(updateHistory(h, s), s, time.Minute); got != moment.want {
 					t.Errorf("after %d s: step %d, want %d", moment.seconds, got, moment.want)
 				}
 			}
-			for what, moment := range map[string]time.Time{"known": h.known, "unready": h.unready, "still": h.still,
+			for what, moment := range map[string]time.Time{"known": h.known, "unready": h.unready,
+				"still":   h.reportedSince,
 				"missing": h.missing} {
 				if !strings.Contains(moment.String(), " m=") {
 					t.Errorf("%s has lost its reading of the monotonic clock: %s", what, moment)
@@ -202,14 +203,14 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-// TestAnew: after an answer that was not to be believed, none counts that is as old as that.
-func TestAnew(t *testing.T) {
+// TestStartOver: after an answer that does not count, older answers do not count either.
+func TestStartOver(t *testing.T) {
 	base := time.Now()
 	h := history{unready: base, missing: at(base, 10)}
-	if got := h.since(); !got.Equal(at(base, 10)) {
+	if got := h.notBefore(); !got.Equal(at(base, 10)) {
 		t.Errorf("answers count since %s, want the first one that said that it is missing", got)
 	}
-	if got := h.anew(at(base, 80)).since(); !got.Equal(at(base, 80)) {
+	if got := h.startOver(at(base, 80)).notBefore(); !got.Equal(at(base, 80)) {
 		t.Errorf("answers count since %s, want the time at which all began anew", got)
 	}
 }

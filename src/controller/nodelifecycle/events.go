@@ -9,19 +9,19 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 )
 
-// Reasons of events that the life cycle controller of k8s.io/cloud-provider has, too.
+// Reasons of events that the lifecycle controller of k8s.io/cloud-provider has, too.
 const (
 	reasonDeleting       = "DeletingNode"
 	reasonDeletingFailed = "DeletingNodeFailed"
 )
 
-// Reasons of our own.
+// Other reasons.
 const (
-	// reasonNotRemoved: the machine is missing, and the Node stays for now.
+	// reasonNotRemoved: the machine is missing, and the Node is not deleted now.
 	reasonNotRemoved = "NodeNotRemoved"
-	// reasonRemovalsStopped: so many Nodes would be removed that none is.
+	// reasonRemovalsStopped: more Nodes are missing than may be deleted, so none is.
 	reasonRemovalsStopped = "NodeRemovalsStopped"
-	// reasonStateUnknown: the cloud uses a word for the machine's state that is not known here.
+	// reasonStateUnknown: this version does not know the state of the machine.
 	reasonStateUnknown = "MachineStateUnknown"
 )
 
@@ -43,7 +43,7 @@ func (c *Controller) warnOnce(subjects []*subject, why reason, eventReason, topi
 // clearBlocked deletes the reasons of Nodes whose machines are not missing any more, and warns about machines in
 // unknown states.
 func (c *Controller) clearBlocked(subjects []*subject) {
-	var unknownSince []*subject
+	var unknown []*subject
 	for _, s := range subjects {
 		known := c.records[s.node.UID]
 		switch {
@@ -51,10 +51,10 @@ func (c *Controller) clearBlocked(subjects []*subject) {
 			known.blocked = ""
 			c.warn(s, reasonStateUnknown, string(s.observation.state), "The state of this Node's machine is not "+
 				"known to this version, so the Node does not change. Check whether a newer version supports it")
-		case s.observation.err != nil && !s.ready(): // nothing is known now
+		case s.observation.err != nil && !s.ready(): // the state of the machine is unknown now
 			if !s.observation.kept && s.observation.at.Sub(s.history.unknownSince) >= max(unknownLimit,
 				c.behaviour.GracePeriod) {
-				unknownSince = append(unknownSince, s)
+				unknown = append(unknown, s)
 			}
 		case s.step != pending && s.step != due:
 			known.blocked = ""
@@ -63,7 +63,7 @@ func (c *Controller) clearBlocked(subjects []*subject) {
 			}
 		}
 	}
-	c.warnUnknown(unknownSince)
+	c.warnUnknown(unknown)
 }
 
 // unknownLimit is how long the state of the machine of a Node that is not ready may be unknown before there is an
@@ -71,44 +71,44 @@ func (c *Controller) clearBlocked(subjects []*subject) {
 const unknownLimit = 10 * time.Minute
 
 // warnUnknown records one event about all Nodes whose machines are in an unknown state.
-func (c *Controller) warnUnknown(unknownSince []*subject) {
-	if len(unknownSince) == 0 {
+func (c *Controller) warnUnknown(unknown []*subject) {
+	if len(unknown) == 0 {
 		c.common.Forget(string(blockedNoAnswer))
 		return
 	}
-	for _, s := range unknownSince {
-		c.note(s, blockedNoAnswer)
+	for _, s := range unknown {
+		c.setBlocked(s, blockedNoAnswer)
 	}
-	since := time.Since(unknownSince[0].history.unknownSince).Round(time.Minute)
-	c.warnOnce(unknownSince, blockedNoAnswer, reasonNotRemoved, string(blockedNoAnswer), fmt.Sprintf(
+	since := time.Since(unknown[0].history.unknownSince).Round(time.Minute)
+	c.warnOnce(unknown, blockedNoAnswer, reasonNotRemoved, string(blockedNoAnswer), fmt.Sprintf(
 		"These Nodes are not ready, and the state of their machines has been unknown for %s, so the Nodes do not "+
 			"change: %s. The cloud's answer: %v",
-		since, named(unknownSince), unknownSince[0].observation.err))
+		since, nodeNames(unknown), unknown[0].observation.err))
 }
 
-// note counts why the Node is not removed now.
-func (c *Controller) note(s *subject, why reason) {
+// setBlocked records and counts why the Node is not deleted now.
+func (c *Controller) setBlocked(s *subject, why reason) {
 	if known := c.records[s.node.UID]; known.blocked != why {
 		known.blocked = why
 		c.metrics.blocked.WithLabelValues(string(why)).Inc()
 	}
 }
 
-// hold notes why the Node is not removed now. When that passes, it is due.
+// hold reports why the Node is not deleted now. It is still due.
 func (c *Controller) hold(s *subject, why reason, text string) {
-	c.note(s, why)
+	c.setBlocked(s, why)
 	c.warn(s, reasonNotRemoved, string(why), "The machine of this Node is missing, but the Node is not deleted: "+text)
 }
 
-// block is hold, and begins anew.
+// block is hold, and starts over.
 func (c *Controller) block(s *subject, why reason, text string) {
-	c.anew(s)
+	c.startOver(s)
 	c.hold(s, why, text)
 }
 
-// anew makes everything to be said twice again.
-func (c *Controller) anew(s *subject) {
-	s.history = s.history.anew(time.Now())
+// startOver requires that all answers about the Node are confirmed again.
+func (c *Controller) startOver(s *subject) {
+	s.history = s.history.startOver(time.Now())
 	c.records[s.node.UID].history = s.history
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
 )
 
-// TestNodeRegisteredAgain at the very moment at which it would be removed.
+// TestNodeRegisteredAgain: a Node that is registered again at the moment of its removal is kept.
 func TestNodeRegisteredAgain(t *testing.T) {
 	for name, happens := range map[string]func(*rig){
 		"another Node of that name": func(r *rig) {
@@ -29,14 +29,14 @@ func TestNodeRegisteredAgain(t *testing.T) {
 			again.UID = types.UID(fmt.Sprintf("uid-%d", r.made))
 			r.want("replacing it", r.cluster.Replace(again), nil)
 		},
-		"the Node is ready": func(r *rig) { r.report("b", corev1.ConditionTrue); r.silentLimit("b") },
+		"the Node is ready": func(r *rig) { r.report("b", corev1.ConditionTrue); r.stopKubelets("b") },
 		"the Node changes": func(r *rig) {
 			r.change("b", func(n *corev1.Node) { n.Labels = map[string]string{"x": "y"} })
 		},
 		"the Node is ready within the same second": func(r *rig) {
 			r.change("b", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionTrue })
 		},
-		"the kubelet reports": func(r *rig) { r.report("b", corev1.ConditionFalse); r.silentLimit("b") },
+		"the kubelet reports": func(r *rig) { r.report("b", corev1.ConditionFalse); r.stopKubelets("b") },
 		"it is to be kept": func(r *rig) {
 			r.change("b", func(n *corev1.Node) { n.Labels = map[string]string{"example.com/keep-node": "true"} })
 		},
@@ -47,7 +47,7 @@ func TestNodeRegisteredAgain(t *testing.T) {
 			t.Run(name+" "+when, func(t *testing.T) {
 				inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 					happened := 0
-					r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+					r.intercept(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 						if strings.HasSuffix(request.URL.Path, "/nodes/b") && request.Method == method &&
 							happened == 0 {
 							happened++
@@ -55,17 +55,17 @@ func TestNodeRegisteredAgain(t *testing.T) {
 						}
 						return next.RoundTrip(request)
 					})
-					r.lose("b")
+					r.deleteMachines("b")
 					r.pass(listAge + removalTime)
 					r.want("times that it happened", happened, 1)
-					// as it was read, it is as dead as before
+					// the Node that was read is not ready
 					if name == "the Node changes" && method == http.MethodGet {
 						r.want("Nodes", r.names(), "a c")
 						return
 					}
 					r.want("Nodes", r.names(), "a b c")
 					r.change("b", func(n *corev1.Node) { n.Labels, n.Spec.ProviderID = nil, "sky://b" })
-					r.silentLimit("b")
+					r.stopKubelets("b")
 					r.pass(2*firstSeenGrace + removalTime)
 					r.want("Nodes later", r.names(), "a c")
 				})
@@ -74,8 +74,8 @@ func TestNodeRegisteredAgain(t *testing.T) {
 	}
 }
 
-// TestOnlyOurs: foreign Nodes, and those that say nothing, are not touched; those that are opted out are not removed.
-func TestOnlyOurs(t *testing.T) {
+// TestForeignNodes: foreign Nodes and those without a provider ID are not changed, and excluded Nodes are not deleted.
+func TestForeignNodes(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		strangers := map[string]func(*corev1.Node){
 			"foreign":    func(n *corev1.Node) { n.Spec.ProviderID = "metal://1" },
@@ -88,17 +88,17 @@ func TestOnlyOurs(t *testing.T) {
 			node := fakeNode(name)
 			change(node)
 			r.register(node)
-			r.silentLimit(name)
+			r.stopKubelets(name)
 		}
 		leaving := fakeNode("leaving")
 		leaving.Finalizers = []string{"example.com/theirs"}
 		r.register(leaving)
-		r.silentLimit("leaving")
+		r.stopKubelets("leaving")
 		r.want("deleting it", r.cluster.Delete(leaving), nil)
 		r.pass(firstSeenGrace + removalTime + time.Hour/2)
 		r.want("Nodes", r.names(), "a annotated b c foreign labelled leaving unnamed")
 		r.want("opted out", r.blocked(blockedKept), 2.0)
-		told := strings.Join(r.told(), "\n")
+		told := strings.Join(r.events(), "\n")
 		for part, want := range map[string]int{"has the annotation or label example.com/keep-node": 2,
 			"DeletingNode": 1} {
 			if count := strings.Count(told, part); count != want {
@@ -114,69 +114,69 @@ func TestOnlyOurs(t *testing.T) {
 	})
 }
 
-// TestDryRun says what would be removed, once, and removes nothing.
+// TestDryRun: a dry run reports what would be deleted, once, and deletes nothing.
 func TestDryRun(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		r.behaviour.DryRun = true
 		r.start()
-		r.lose("b")
+		r.deleteMachines("b")
 		r.pass(event.Again)
 		r.want("Nodes", r.names(), "a b c")
 		r.want("calls in an hour", strings.HasSuffix(r.fakeCloud.calls(), "1 vouches, 1 confirms"), true)
 		r.want("would be removed", testutil.ToFloat64(r.controller.metrics.removals.WithLabelValues(removalDryRun)),
 			1.0)
 		r.want("blocked", r.blocked(blockedDryRun), 1.0)
-		r.toldOnce("dryRun is set")
+		r.requireEvent("dryRun is set")
 		r.pass(listAge + removalTime)
-		r.toldOnce("dryRun is set")
+		r.requireEvent("dryRun is set")
 	})
 }
 
-// TestDryRunCounts as a removal would, so that it says what would be done.
+// TestDryRunCounts: a dry run counts towards the budget, so that it reports what would be deleted.
 func TestDryRunCounts(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		r.behaviour.DryRun = true
 		r.start()
 		r.settle()
 		for _, name := range []string{"b", "c"} {
-			r.lose(name)
+			r.deleteMachines(name)
 			r.pass(listAge + removalTime)
 		}
 		r.want("would be removed", r.blocked(blockedDryRun), 1.0)
-		r.want("would not be", r.blocked(blockedAllowance), 1.0)
+		r.want("would not be", r.blocked(blockedBudget), 1.0)
 		r.pass(r.behaviour.RemovalWindow)
 		r.want("would be removed in the next window", r.blocked(blockedDryRun), 2.0)
 		r.want("Nodes", r.names(), "a b c")
 	})
 }
 
-// TestNotPermitted: a chart that lost a right is told of, and the Node goes when it has it again.
+// TestNotPermitted: a missing permission is reported, and the Node is deleted when it is granted.
 func TestNotPermitted(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		refused := apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "b", errors.New("no such right"))
-		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+		r.intercept(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 			if request.Method == http.MethodDelete {
 				return nil, refused
 			}
 			return next.RoundTrip(request)
 		})
-		r.lose("b")
+		r.deleteMachines("b")
 		r.pass(listAge + removalTime)
 		r.want("Nodes", r.names(), "a b c")
 		r.want("blocked", r.blocked(blockedKubernetes), 1.0)
 		r.want("failed", testutil.ToFloat64(r.controller.metrics.removals.WithLabelValues(removalFailed)), 1.0)
-		r.toldOnce("DeletingNodeFailed", "no such right")
-		r.between(nil)
+		r.requireEvent("DeletingNodeFailed", "no such right")
+		r.intercept(nil)
 		r.pass(r.behaviour.RemovalWindow + removalTime)
 		r.want("Nodes when it is permitted", r.names(), "a c")
 	})
 }
 
-// TestToldAnewAfterRecovery: a Node that was ready in between is told again at once what it was told before.
-func TestToldAnewAfterRecovery(t *testing.T) {
+// TestWarningAfterRecovery: a Node that was ready in between gets the same event again at once.
+func TestWarningAfterRecovery(t *testing.T) {
 	inBubble(t, []string{"a", "b"}, func(r *rig) {
 		r.settle()
-		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+		r.intercept(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 			if request.Method == http.MethodDelete {
 				return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "b",
 					errors.New("no such right"))
@@ -185,9 +185,9 @@ func TestToldAnewAfterRecovery(t *testing.T) {
 		})
 		r.fakeCloud.machine("b", cloud.MachineGone)
 		for range 2 {
-			r.silentLimit("b")
+			r.stopKubelets("b")
 			r.pass(event.Anew)
-			if told := r.told(); len(told) != 1 || !strings.Contains(told[0], "DeletingNodeFailed") {
+			if told := r.events(); len(told) != 1 || !strings.Contains(told[0], "DeletingNodeFailed") {
 				t.Errorf("told %q, want once that deleting failed", told)
 			}
 			r.report("b", corev1.ConditionTrue)
@@ -196,7 +196,7 @@ func TestToldAnewAfterRecovery(t *testing.T) {
 	})
 }
 
-// TestNotPermittedForMany: what is refused for one Node is not tried with all others, and told once.
+// TestNotPermittedForMany: a deletion that is refused for one Node is not tried for all others, and reported once.
 func TestNotPermittedForMany(t *testing.T) {
 	names := numbered(50)
 	for _, method := range []string{http.MethodDelete, http.MethodGet} {
@@ -204,7 +204,7 @@ func TestNotPermittedForMany(t *testing.T) {
 			inBubble(t, names, func(r *rig) {
 				r.settle()
 				var tries atomic.Int64
-				r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+				r.intercept(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 					if request.Method == method && strings.HasPrefix(request.URL.Path, "/api/v1/nodes/") {
 						tries.Add(1)
 						return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "",
@@ -212,14 +212,14 @@ func TestNotPermittedForMany(t *testing.T) {
 					}
 					return next.RoundTrip(request)
 				})
-				r.lose(names[:10]...)
+				r.deleteMachines(names[:10]...)
 				r.pass(40 * time.Minute)
 				if most, count := int64(40), tries.Load(); count < 2 || count > most {
 					r.Errorf("%d tries in 40 minutes, want some and at most %d", count, most)
 				}
 				r.want("Nodes", len(r.cluster.Nodes()), 50)
 				r.want("blocked", r.blocked(blockedKubernetes), 10.0)
-				told := strings.Join(r.told(), "\n")
+				told := strings.Join(r.events(), "\n")
 				if count := strings.Count(told, "DeletingNode "); count != 0 {
 					r.Errorf("%d times it was told that a Node is deleted:\n%s", count, told)
 				}
@@ -231,11 +231,11 @@ func TestNotPermittedForMany(t *testing.T) {
 	}
 }
 
-// TestHangingServer: an API server that does not answer stands in the way of the one call only.
+// TestHangingServer: an API server that does not answer blocks only that call.
 func TestHangingServer(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		hung := map[string]int{}
-		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+		r.intercept(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 			once := request.Method == http.MethodPatch || hung[request.Method] == 0 &&
 				strings.HasSuffix(request.URL.Path, "/nodes/b")
 			if !once {
@@ -245,21 +245,21 @@ func TestHangingServer(t *testing.T) {
 			<-request.Context().Done()
 			return nil, request.Context().Err()
 		})
-		r.fakeCloud.machine("c", cloud.MachineStopped) // whose taint is never written
+		r.fakeCloud.machine("c", cloud.MachineStopped) // its taint is never written
 		r.fakeCloud.machine("b", cloud.MachineGone)
-		r.silentLimit("b", "c")
+		r.stopKubelets("b", "c")
 		r.pass(4*(grace+2*(patch.Timeout+period)) + r.behaviour.RemovalWindow)
 		r.want("Nodes", r.names(), "a c")
 		r.want("reads that hung", hung[http.MethodGet], 1)
 		r.want("deletions that hung", hung[http.MethodDelete], 1)
-		if age := float64(time.Now().Unix()) - testutil.ToFloat64(r.controller.metrics.looked); age > 2*(patch.Timeout+
+		if age := float64(time.Now().Unix()) - testutil.ToFloat64(r.controller.metrics.latest); age > 2*(patch.Timeout+
 			period).Seconds() {
 			r.Errorf("the latest pass ended %v s ago", age)
 		}
 	})
 }
 
-// TestRemovalsBeforeTaints: many taints, written slowly, do not delay a removal.
+// TestRemovalsBeforeTaints: many slow writes of taints do not delay a removal.
 func TestRemovalsBeforeTaints(t *testing.T) {
 	names := numbered(30)
 	inBubble(t, names, func(r *rig) {
@@ -268,9 +268,9 @@ func TestRemovalsBeforeTaints(t *testing.T) {
 		}
 		r.fakeCloud.machine(names[0], cloud.MachineGone)
 		r.pass(listAge + 2*period)
-		r.silentLimit(names[0])
+		r.stopKubelets(names[0])
 		removed, patched := time.Time{}, time.Time{}
-		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+		r.intercept(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 			switch request.Method {
 			case http.MethodPatch:
 				if patched.IsZero() {
@@ -282,8 +282,8 @@ func TestRemovalsBeforeTaints(t *testing.T) {
 			}
 			return next.RoundTrip(request)
 		})
-		r.pass(grace + time.Second) // the next pass removes it
-		r.silentLimit(names[1:20]...)
+		r.pass(grace + time.Second) // the next pass deletes it
+		r.stopKubelets(names[1:20]...)
 		r.pass(time.Hour)
 		r.want("removed first", !removed.IsZero() && !patched.Before(removed), true)
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// subsystem begins the names of our own metrics, librarySubsystem those of the library's.
+// subsystem begins the names of this controller's own metrics, librarySubsystem those of the library's.
 const (
 	subsystem        = "node_lifecycle"
 	librarySubsystem = "cloud_node_lifecycle_controller"
@@ -31,15 +31,15 @@ const (
 	stateReady     = "ready"
 )
 
-// metrics are what Prometheus is told about the life cycle of Nodes.
+// metrics are the controller's Prometheus metrics.
 type metrics struct {
 	removals *prometheus.CounterVec
 	blocked  *prometheus.CounterVec
 	waiting  *prometheus.GaugeVec
 	nodes    *prometheus.GaugeVec
-	looked   prometheus.Gauge
+	latest   prometheus.Gauge
 
-	// Those that the life cycle controller of k8s.io/cloud-provider has.
+	// The lifecycle controller of k8s.io/cloud-provider has the same ones.
 	duration prometheus.Histogram
 	calls    *prometheus.CounterVec
 }
@@ -56,19 +56,19 @@ func newMetrics() *metrics {
 				"by reason."}, []string{"reason"}),
 		nodes: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: subsystem, Name: "nodes",
 			Help: "Number of Nodes, by the state of the Node and its machine."}, []string{"state"}),
-		looked: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "look_timestamp_seconds",
+		latest: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "look_timestamp_seconds",
 			Help: "Time at which the last complete check of all Nodes ended, as a Unix timestamp in seconds. 0 " +
 				"before the first check."}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: librarySubsystem,
 			Name: "monitor_nodes_duration_seconds",
-			// the library's
+			// has the name in the library
 			Help: "Duration of checks of all Nodes, in seconds.", Buckets: prometheus.ExponentialBuckets(0.001, 2,
 				15)}),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: librarySubsystem,
 			Name: "cloud_provider_calls_total",
 			Help: "Number of requests for a machine by its identity."}, []string{"operation", "result"}),
 	}
-	for _, why := range reasons() { // so that an increase from nothing is seen, too
+	for _, why := range reasons() { // so that the first increase is visible
 		m.blocked.WithLabelValues(string(why))
 		m.waiting.WithLabelValues(string(why))
 	}
@@ -79,14 +79,14 @@ func newMetrics() *metrics {
 }
 
 func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.removals, m.blocked, m.waiting, m.nodes, m.looked, m.duration, m.calls}
+	return []prometheus.Collector{m.removals, m.blocked, m.waiting, m.nodes, m.latest, m.duration, m.calls}
 }
 
 // removed counts a removal.
 func (m *metrics) removed(result string) { m.removals.WithLabelValues(result).Inc() }
 
-// asked counts a machine that was asked for by its identity, in the library's words.
-func (m *metrics) asked(state cloud.MachineState, err error) {
+// confirmed counts a request for a machine by its identity, with the labels of the library.
+func (m *metrics) confirmed(state cloud.MachineState, err error) {
 	result := "success"
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -99,13 +99,13 @@ func (m *metrics) asked(state cloud.MachineState, err error) {
 	m.calls.WithLabelValues("instance_exists", result).Inc()
 }
 
-// passed counts a pass, and the Nodes after it.
-func (m *metrics) passed(took time.Duration, subjects []*subject, records map[types.UID]*entry) {
+// reconciled counts a pass, and the Nodes after it.
+func (m *metrics) reconciled(took time.Duration, subjects []*subject, records map[types.UID]*entry) {
 	m.duration.Observe(took.Seconds())
-	m.looked.SetToCurrentTime()
+	m.latest.SetToCurrentTime()
 	states := map[string]int{}
 	for _, s := range subjects {
-		states[s.called()]++
+		states[s.stateLabel()]++
 	}
 	m.nodes.Reset()
 	for state, count := range states {
@@ -120,10 +120,10 @@ func (m *metrics) passed(took time.Duration, subjects []*subject, records map[ty
 	}
 }
 
-// called is the Node's value of the metric's label: its own state while it is ready, else its machine's.
-func (s *subject) called() string {
+// stateLabel is the value of the metric's label for a Node: ready, or the state of its machine.
+func (s *subject) stateLabel() string {
 	switch {
-	case s.ready() && s.absent():
+	case s.ready() && s.missing():
 		return stateReadyGone
 	case s.ready():
 		return stateReady

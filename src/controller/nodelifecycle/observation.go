@@ -16,9 +16,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 )
 
-// subject is a Node of ours during one pass.
+// subject is a Node of this cloud during one pass.
 type subject struct {
-	node        *corev1.Node // of the cache, so nobody changes it
+	node        *corev1.Node // of the cache; not modified
 	observation observation
 	history     history
 	step        step
@@ -26,25 +26,27 @@ type subject struct {
 
 func (s *subject) ready() bool { return s.observation.ready == corev1.ConditionTrue }
 
-// there says that its machine was looked for and found.
-func (s *subject) there() bool {
-	return s.observation.looked && s.observation.err == nil && s.observation.state != cloud.MachineGone
+// exists says that its machine was requested and exists.
+func (s *subject) exists() bool {
+	return s.observation.observed && s.observation.err == nil && s.observation.state != cloud.MachineGone
 }
 
-// absent says that its machine was looked for, and the cloud says that it is gone.
-func (s *subject) absent() bool {
-	return s.observation.looked && s.observation.err == nil && s.observation.state == cloud.MachineGone
+// missing says that its machine was requested and does not exist.
+func (s *subject) missing() bool {
+	return s.observation.observed && s.observation.err == nil && s.observation.state == cloud.MachineGone
 }
 
-// namesNone says that its provider ID can never name a machine. So it says nothing about machines, neither of itself
-// nor of others.
-func (s *subject) namesNone() bool { return errors.Is(s.observation.err, cloud.ErrInvalidProviderID) }
+// invalidProviderID says that no machine can have its provider ID. Such a Node proves nothing about its own machine or
+// others.
+func (s *subject) invalidProviderID() bool {
+	return errors.Is(s.observation.err, cloud.ErrInvalidProviderID)
+}
 
-// errNoTime is why a machine was not looked at.
-var errNoTime = errors.New("the process ends")
+// errNotObserved is the error of machines that were not requested before ctx ended.
+var errNotObserved = errors.New("the process ends")
 
-// seen is what the Node itself shows.
-func seen(node *corev1.Node, domain string, at time.Time) observation {
+// observationOf is what the Node itself shows.
+func observationOf(node *corev1.Node, domain string, at time.Time) observation {
 	s := observation{at: at, providerID: node.Spec.ProviderID, ready: corev1.ConditionUnknown,
 		tainted: hasShutdownTaint(node), kept: optout.Kept(node, domain)}
 	if _, condition := nodeutil.GetNodeCondition(&node.Status, corev1.NodeReady); condition != nil {
@@ -53,70 +55,70 @@ func seen(node *corev1.Node, domain string, at time.Time) observation {
 	return s
 }
 
-// subjects are the Nodes of ours, in the order of their names, as they were before this pass.
+// subjects are the Nodes of this cloud, sorted by name, with their histories before this pass.
 func (c *Controller) subjects(nodes []*corev1.Node, began time.Time) []*subject {
 	var subjects []*subject
 	for _, node := range nodes {
 		if node.Spec.ProviderID == "" || node.DeletionTimestamp != nil || !c.provider.Owns(node.Spec.ProviderID) {
 			continue
 		}
-		s := &subject{node: node, observation: seen(node, c.behaviour.Domain, began)}
+		s := &subject{node: node, observation: observationOf(node, c.behaviour.Domain, began)}
 		if known := c.records[node.UID]; known != nil {
 			s.history = known.history
 		}
-		s.history = meet(s.history, s.observation)
+		s.history = updateHistory(s.history, s.observation)
 		subjects = append(subjects, s)
 	}
 	slices.SortFunc(subjects, func(a, b *subject) int { return strings.Compare(a.node.Name, b.node.Name) })
 	return subjects
 }
 
-// look looks at the machines of the Nodes: of those that are not ready, and of all where it costs no call of their own.
-func (c *Controller) look(ctx context.Context, subjects []*subject) {
-	var wanted []*subject
+// observeAll requests the machines of Nodes that are not ready, and of all Nodes if one list contains them.
+func (c *Controller) observeAll(ctx context.Context, subjects []*subject) {
+	var observed []*subject
 	for _, s := range subjects {
 		if !s.ready() || c.behaviour.Lists {
-			s.observation.looked, s.observation.err = true, errNoTime
-			wanted = append(wanted, s)
+			s.observation.observed, s.observation.err = true, errNotObserved
+			observed = append(observed, s)
 		}
 	}
-	workqueue.ParallelizeUntil(ctx, c.workers, len(wanted), func(i int) {
-		c.observe(ctx, wanted[i], wanted[i].history.since())
+	workqueue.ParallelizeUntil(ctx, c.workers, len(observed), func(i int) {
+		c.observe(ctx, observed[i], observed[i].history.notBefore())
 	})
 }
 
 func (c *Controller) observe(ctx context.Context, s *subject, notBefore time.Time) {
 	s.observation.state, s.observation.err = c.provider.State(ctx, s.node, notBefore)
-	s.observation.looked, s.observation.answered = true, time.Now()
+	s.observation.observed, s.observation.answered = true, time.Now()
 }
 
-// witnessesOf are those of the Nodes whose machines are certainly there: the ready ones, or, when there is none, those
-// that the cloud shows.
-func witnessesOf(subjects []*subject) []*subject {
-	var witnesses, others []*subject
+// canariesOf are the Nodes whose machines certainly exist: the ready ones, or, if there is none, those whose machines
+// the cloud shows.
+func canariesOf(subjects []*subject) []*subject {
+	var canaries, others []*subject
 	for _, s := range subjects {
 		switch {
-		case s.ready() && (s.there() || !s.observation.looked):
-			witnesses = append(witnesses, s)
-		case s.there():
+		case s.ready() && (s.exists() || !s.observation.observed):
+			canaries = append(canaries, s)
+		case s.exists():
 			others = append(others, s)
 		}
 	}
-	if len(witnesses) == 0 {
+	if len(canaries) == 0 {
 		return others
 	}
-	return witnesses
+	return canaries
 }
 
-// maxWitnesses is how many Nodes the provider may choose from: one of them may have lost its machine just now.
-const maxWitnesses = 3
+// maxCanaries is the number of Nodes that the provider may choose from: one of them may just have lost its machine.
+const maxCanaries = 3
 
-// called are the witnesses that the provider is given: for each proof others, so that Nodes without a machine do not
-// block removals for ever.
-func called(witnesses []*subject, proof int) []*corev1.Node {
+// canaryNodes are the canaries for a credential check. Each check gets other ones, so that Nodes without a machine do
+// not block removals for ever.
+func canaryNodes(canaries []*subject, check int) []*corev1.Node {
 	var nodes []*corev1.Node
-	for n := range min(maxWitnesses, len(witnesses)) {
-		nodes = append(nodes, witnesses[(proof*maxWitnesses+n)%len(witnesses)].node)
+	for n := range min(maxCanaries, len(canaries)) {
+		nodes = append(nodes, canaries[(check*maxCanaries+n)%len(canaries)].node)
 	}
 	return nodes
 }
@@ -124,7 +126,7 @@ func called(witnesses []*subject, proof int) []*corev1.Node {
 // entry is what is kept of a Node between two passes.
 type entry struct {
 	history history
-	blocked reason // why it is not removed although its machine is missing; "" for nothing
+	blocked reason // why it is not deleted although its machine is missing; "" if nothing blocks it
 }
 
 // store stores the histories of the Nodes that exist, and deletes the others.

@@ -16,24 +16,24 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// TestTrials lets machines come and go, and the cloud say anything, at random: no Node with a living machine is ever
-// deleted, and every dead one goes in the end.
+// TestTrials creates and deletes machines at random, with random answers of the cloud: no Node with a running machine
+// is ever deleted, and every Node without one is deleted in the end.
 func TestTrials(t *testing.T) {
 	const seeds = 25
 	removed := 0
 	for seed := range uint64(seeds) {
 		inBubble(t, []string{"m000", "m001", "m002", "m003"}, func(r *rig) {
-			if seed%2 == 0 { // else nothing goes for long, because too much would
+			if seed%2 == 0 { // otherwise the budget stops removals for long
 				r.behaviour.MaxRemovals = 100
 				r.start()
 			}
-			trial := &randomRun{rig: r, dice: rand.New(rand.NewPCG(seed, 1)), seed: seed, born: map[string]time.Time{},
+			trial := &randomRun{rig: r, dice: rand.New(rand.NewPCG(seed, 1)), seed: seed, made: map[string]time.Time{},
 				next: 4}
 			trial.run()
 			removed += trial.removed
 		})
 	}
-	if removed < seeds { // else nothing was tried
+	if removed < seeds { // otherwise the test proves nothing
 		t.Errorf("%d Nodes were removed in %d trials", removed, seeds)
 	}
 }
@@ -43,40 +43,40 @@ type randomRun struct {
 	*rig
 	dice    *rand.Rand
 	seed    uint64
-	next    int                             // of the next machine
-	born    map[string]time.Time            // machines by provider ID
-	past    []map[string]cloud.MachineState // what there was, once a minute
+	next    int                             // number of the next machine
+	made    map[string]time.Time            // machines by provider ID
+	earlier []map[string]cloud.MachineState // the states of machines, once a minute
 	removed int
 }
 
 func (t *randomRun) run() {
 	t.Helper()
-	t.between(t.watch)
+	t.intercept(t.checkDeletions)
 	const minutes = 90
 	for range minutes {
-		t.fakeCloud.set(func(c *fakeCloud) { t.past = append(t.past, maps.Clone(c.machines)) })
+		t.fakeCloud.set(func(c *fakeCloud) { t.earlier = append(t.earlier, maps.Clone(c.machines)) })
 		if t.dice.IntN(6) == 0 {
-			t.lie()
+			t.answerFalsely()
 		}
-		t.live()
+		t.advance()
 		t.pass(time.Minute)
 	}
 	t.fakeCloud.set(func(c *fakeCloud) { c.list, c.confirm, c.vouch = nil, nil, nil })
-	t.join("rescue") // there is something to be seen
+	t.join("rescue") // a machine that the cloud shows
 	t.kubelets(0)
-	t.behaviour.MaxRemovals = 100 // somebody has looked
+	t.behaviour.MaxRemovals = 100 // as a user does after a check
 	t.start()
 	t.pass(time.Hour)
 	for _, node := range t.cluster.Nodes() {
-		if t.fakeCloud.truth(node.Spec.ProviderID) == cloud.MachineGone {
+		if t.fakeCloud.actual(node.Spec.ProviderID) == cloud.MachineGone {
 			t.Errorf("seed %d: Node %s is still there in the end: %+v", t.seed, node.Name,
 				*t.controller.records[node.UID])
 		}
 	}
 }
 
-// watch sees Nodes go.
-func (t *randomRun) watch(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+// checkDeletions checks each deletion of a Node.
+func (t *randomRun) checkDeletions(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 	name, deletes := strings.CutPrefix(request.URL.Path, "/api/v1/nodes/")
 	id := ""
 	for _, node := range t.cluster.Nodes() {
@@ -88,28 +88,28 @@ func (t *randomRun) watch(next http.RoundTripper, request *http.Request) (*http.
 	if deletes && request.Method == http.MethodDelete && err == nil && response.StatusCode == http.StatusOK {
 		t.removed++
 		var state cloud.MachineState
-		t.fakeCloud.set(func(c *fakeCloud) { state = c.truth(id) })
+		t.fakeCloud.set(func(c *fakeCloud) { state = c.actual(id) })
 		if state != cloud.MachineGone {
-			t.Errorf("seed %d: Node %s was deleted, and its machine is %s; events %q", t.seed, name, state, t.told())
+			t.Errorf("seed %d: Node %s was deleted, and its machine is %s; events %q", t.seed, name, state, t.events())
 		}
 	}
 	return response, err
 }
 
-// machines are those that there are, in an order that stays the same.
+// machines are the existing machines, sorted.
 func (t *randomRun) machines() (ids []string) {
 	t.fakeCloud.set(func(c *fakeCloud) { ids = slices.Sorted(maps.Keys(c.machines)) })
 	return ids
 }
 
-// live is what people, machines and kubelets do in a minute.
-func (t *randomRun) live() {
+// advance is what users, machines and kubelets do in a minute.
+func (t *randomRun) advance() {
 	t.Helper()
 	switch ids := t.machines(); t.dice.IntN(8) {
 	case 0:
 		name := fmt.Sprintf("m%03d", t.next)
 		t.next++
-		t.born[fakeScheme+name] = time.Now()
+		t.made[fakeScheme+name] = time.Now()
 		t.join(name)
 	case 1, 2:
 		if len(ids) > 1 {
@@ -129,18 +129,18 @@ func (t *randomRun) live() {
 	t.kubelets(4)
 }
 
-// machine makes one of the machines something else.
+// machine sets the state of one of the machines.
 func (t *randomRun) machine(ids []string, state cloud.MachineState) {
 	t.fakeCloud.machine(strings.TrimPrefix(ids[t.dice.IntN(len(ids))], fakeScheme), state)
 }
 
-// kubelets report, those of machines that run; but one in some, or all of them, cannot. Of 0 all can.
+// kubelets lets the kubelets of running machines report, except one in some; 0: all report.
 func (t *randomRun) kubelets(some int) {
 	t.Helper()
 	outage := some > 0 && t.dice.IntN(10) == 0
 	for _, node := range t.cluster.Nodes() {
 		var state cloud.MachineState
-		t.fakeCloud.set(func(c *fakeCloud) { state = c.truth(node.Spec.ProviderID) })
+		t.fakeCloud.set(func(c *fakeCloud) { state = c.actual(node.Spec.ProviderID) })
 		status := corev1.ConditionTrue
 		switch {
 		case state != cloud.MachineRunning || outage || some > 0 && t.dice.IntN(some) == 0:
@@ -152,9 +152,9 @@ func (t *randomRun) kubelets(some int) {
 	}
 }
 
-// lie lets the cloud say something else from now on. What it may not do is lie in every way at once about a machine
-// whose Node it could see before, while it shows all others: nobody could tell.
-func (t *randomRun) lie() {
+// answerFalsely changes the answers of the cloud. The answers about one machine are not false in every way at once
+// while all others are correct: no controller could detect that.
+func (t *randomRun) answerFalsely() {
 	down := errors.New("the cloud is away")
 	lists := []func(map[string]cloud.MachineState) (map[string]cloud.MachineState, error){
 		nil,
@@ -169,7 +169,7 @@ func (t *randomRun) lie() {
 			return t.without(truth, 3*time.Minute), nil
 		},
 		func(map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
-			return maps.Clone(t.past[max(0, len(t.past)-20)]), nil
+			return maps.Clone(t.earlier[max(0, len(t.earlier)-20)]), nil
 		},
 	}
 	confirms := []func(string, cloud.MachineState) (cloud.MachineState, error){
@@ -182,7 +182,7 @@ func (t *randomRun) lie() {
 			return truth, nil
 		},
 		func(id string, truth cloud.MachineState) (cloud.MachineState, error) {
-			if time.Since(t.born[id]) < 3*time.Minute { // it does not show yet
+			if time.Since(t.made[id]) < 3*time.Minute { // not in the list yet
 				return cloud.MachineGone, nil
 			}
 			return truth, nil
@@ -192,11 +192,11 @@ func (t *randomRun) lie() {
 	t.fakeCloud.set(func(c *fakeCloud) {
 		c.list, c.confirm, c.vouch = lists[t.dice.IntN(len(lists))], confirms[t.dice.IntN(len(confirms))],
 			vouches[t.dice.IntN(len(vouches))]
-		if t.dice.IntN(8) == 0 { // the wrong place, with good credentials
+		if t.dice.IntN(8) == 0 { // another cloud, with valid credentials
 			c.list = lists[2]
 			c.confirm = func(string, cloud.MachineState) (cloud.MachineState, error) { return cloud.MachineGone, nil }
 		}
-		if t.dice.IntN(8) == 0 { // bad credentials
+		if t.dice.IntN(8) == 0 { // invalid credentials
 			c.list, c.vouch = lists[3], vouches[2]
 			c.confirm = func(string, cloud.MachineState) (cloud.MachineState, error) { return cloud.MachineGone, nil }
 		}
@@ -213,8 +213,8 @@ func (t *randomRun) some(truth map[string]cloud.MachineState) map[string]cloud.M
 	return truth
 }
 
-// without leaves out what is younger.
+// without omits machines that are younger.
 func (t *randomRun) without(truth map[string]cloud.MachineState, age time.Duration) map[string]cloud.MachineState {
-	maps.DeleteFunc(truth, func(id string, _ cloud.MachineState) bool { return time.Since(t.born[id]) < age })
+	maps.DeleteFunc(truth, func(id string, _ cloud.MachineState) bool { return time.Since(t.made[id]) < age })
 	return truth
 }

@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// maxConfirmations is how many machines of ready Nodes that the list lacks are requested in one pass.
+	// maxConfirmations limits the requests in one pass for machines of ready Nodes that the list does not contain.
 	maxConfirmations = 3
-	// askAgain is after how long one is asked for again for which there was no answer.
-	askAgain = time.Minute
-	// unansweredLimit is after how long without an answer one does not block others any more, if most ready Nodes have
-	// machines.
+	// requestInterval is the time between two requests for a machine without an answer.
+	requestInterval = time.Minute
+	// unansweredLimit is the time without an answer after which a Node does not block others any more, if most ready
+	// Nodes have machines.
 	unansweredLimit = 10 * time.Minute
 )
 
 // rejectsList says whether the list contradicts ready Nodes, and warns about it. While a machine is being confirmed,
 // nothing starts over.
 func (c *Controller) rejectsList(ctx context.Context, batch, subjects []*subject) bool {
-	why, open := c.inconsistency(ctx, subjects)
+	why, confirming := c.inconsistency(ctx, subjects)
 	switch {
 	case why == "":
 		return false
-	case !open:
+	case !confirming:
 		c.blockAll(batch, blockedList, why)
 		return true
 	}
@@ -48,15 +48,15 @@ func (c *Controller) observeReady(ctx context.Context, subjects []*subject) {
 	}
 }
 
-// inconsistency returns how the list contradicts ready Nodes: their kubelets report, so they have machines. One that
-// names a machine which is really not there proves nothing: another one may have its name. Open says that it is being
-// found out.
-func (c *Controller) inconsistency(ctx context.Context, subjects []*subject) (why string, open bool) {
+// inconsistency returns how the list contradicts ready Nodes, which have machines because their kubelets report. A Node
+// whose machine certainly does not exist proves nothing, because its kubelet may run on a machine of the same name.
+// Confirming says that machines are still being requested.
+func (c *Controller) inconsistency(ctx context.Context, subjects []*subject) (why string, confirming bool) {
 	if !c.behaviour.Lists {
 		return "", false
 	}
 	ready := 0
-	var absent []*subject
+	var missing []*subject
 	for _, s := range subjects {
 		switch {
 		case !s.ready():
@@ -64,45 +64,47 @@ func (c *Controller) inconsistency(ctx context.Context, subjects []*subject) (wh
 		case s.observation.err != nil:
 			return fmt.Sprintf("looking at the machine of Node %s, which is ready: %v", s.node.Name, s.observation.err),
 				false
-		case s.absent():
-			absent = append(absent, s)
+		case s.missing():
+			missing = append(missing, s)
 		}
 		ready++
 	}
-	if len(absent) > 0 && (len(absent) == ready || len(absent) > maxConfirmations && 2*len(absent) > ready) {
+	if len(missing) > 0 && (len(missing) == ready || len(missing) > maxConfirmations && 2*len(missing) > ready) {
 		return fmt.Sprintf("the cloud shows no machine for %s, although these Nodes are ready: check that it is the "+
-			"right cloud; if it is, correct or delete these Nodes", named(absent)), false
+			"right cloud; if it is, correct or delete these Nodes", nodeNames(missing)), false
 	}
-	return c.confirmReady(ctx, absent, 2*len(absent) < ready)
+	return c.confirmReady(ctx, missing, 2*len(missing) < ready)
 }
 
-// confirmReady requests the machines of ready Nodes that the list lacks, a few at a time; few says that most ready
-// Nodes are in the list.
-func (c *Controller) confirmReady(ctx context.Context, absent []*subject, few bool) (why string, open bool) {
-	var left []*subject
-	asked := 0
-	for _, s := range absent {
+// confirmReady requests the machines of ready Nodes that the list does not contain, a few at a time. MostListed says
+// that the list contains those of most ready Nodes.
+func (c *Controller) confirmReady(ctx context.Context, missing []*subject,
+	mostListed bool) (why string, confirming bool) {
+	var unexplained []*subject
+	requests := 0
+	for _, s := range missing {
 		h := &c.records[s.node.UID].history
-		if asked < maxConfirmations && h.wantsAnswer(time.Now()) {
-			asked++
+		if requests < maxConfirmations && h.requestDue(time.Now()) {
+			requests++
 			if !c.confirmOne(ctx, s, h) {
 				return fmt.Sprintf("the cloud's list lacks the machine of Node %s, which is ready", s.node.Name), false
 			}
 		}
-		if !h.explained(time.Now(), few) {
-			left = append(left, s)
+		if !h.explained(time.Now(), mostListed) {
+			unexplained = append(unexplained, s)
 		}
 	}
-	if len(left) == 0 {
+	if len(unexplained) == 0 {
 		return "", false
 	}
 	return fmt.Sprintf("the cloud shows no machine for %s, although these Nodes are ready; each of these machines is "+
-		"being checked, a few at a time", named(left)), true
+		"being checked, a few at a time", nodeNames(unexplained)), true
 }
 
-// confirmOne requests the machine of a ready Node that the list lacks. It returns false if the list should contain it.
+// confirmOne requests the machine of a ready Node that the list does not contain. It returns false if the list should
+// contain it.
 func (c *Controller) confirmOne(ctx context.Context, s *subject, h *history) bool {
-	state, err := c.ask(ctx, s.node)
+	state, err := c.confirm(ctx, s.node)
 	now := time.Now()
 	switch {
 	case err == nil && state != cloud.MachineGone:
@@ -110,20 +112,21 @@ func (c *Controller) confirmOne(ctx context.Context, s *subject, h *history) boo
 		return false
 	case err == nil, errors.Is(err, cloud.ErrOtherNetwork):
 		h.confirmedMissing, h.unansweredSince = true, time.Time{}
-	case h.unansweredSince.IsZero(), now.Sub(h.asked) > unansweredLimit: // nobody asked for long
+	case h.unansweredSince.IsZero(), now.Sub(h.requested) > unansweredLimit: // the latest request was long ago
 		h.unansweredSince = now
 	}
-	h.asked = now
+	h.requested = now
 	return true
 }
 
-// wantsAnswer says that it is time to ask for the machine of a ready Node which the list lacks.
-func (h *history) wantsAnswer(now time.Time) bool {
-	return !h.confirmedMissing && now.Sub(h.asked) >= askAgain
+// requestDue says that the machine of a ready Node which the list does not contain is to be requested.
+func (h *history) requestDue(now time.Time) bool {
+	return !h.confirmedMissing && now.Sub(h.requested) >= requestInterval
 }
 
-// explained says that the Node does not speak against the list: its machine is not there, or elsewhere; or nobody can
-// say that for long, and there are few like that.
-func (h *history) explained(now time.Time, few bool) bool {
-	return h.confirmedMissing || few && !h.unansweredSince.IsZero() && now.Sub(h.unansweredSince) >= unansweredLimit
+// explained says that the Node does not contradict the list: its machine does not exist or is in another network, or
+// requests for it are not answered for long and the list contains most machines.
+func (h *history) explained(now time.Time, mostListed bool) bool {
+	return h.confirmedMissing || mostListed && !h.unansweredSince.IsZero() &&
+		now.Sub(h.unansweredSince) >= unansweredLimit
 }

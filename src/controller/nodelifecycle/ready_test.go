@@ -13,29 +13,30 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// TestManyStrangeNodes: ready ones without a machine are asked for a few at a time, once, and then others may go.
-func TestManyStrangeNodes(t *testing.T) {
+// TestManyReadyNodesWithoutMachine: the machines of ready Nodes that are missing from the list are requested a few at a
+// time, once, and then others may be deleted.
+func TestManyReadyNodesWithoutMachine(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}, func(r *rig) {
 		for _, name := range []string{"a", "b", "c", "d"} {
 			r.fakeCloud.machine(name, cloud.MachineGone)
 		}
-		r.lose("j")
+		r.deleteMachines("j")
 		r.pass(listAge + removalTime)
 		r.want("Nodes when all were asked for", r.names(), "a b c d e f g h i")
 		if calls := r.fakeCloud.calls(); !strings.HasSuffix(calls, "1 vouches, 5 confirms") {
 			r.Errorf("calls %s, want one question about each, and one proof", calls)
 		}
 		r.pass(r.behaviour.RemovalWindow)
-		r.lose("h")
+		r.deleteMachines("h")
 		r.pass(listAge + removalTime)
 		r.want("Nodes later", r.names(), "a b c d e f g i")
 		if calls := r.fakeCloud.calls(); !strings.HasSuffix(calls, "1 confirms") {
 			r.Errorf("calls %s, want one question, about the one that goes", calls)
 		}
 
-		// When they are most, nobody is asked for: the list is nonsense.
+		// If they are most, none is requested, because the list is wrong.
 		r.fakeCloud.machine("e", cloud.MachineGone)
-		r.lose("g")
+		r.deleteMachines("g")
 		r.pass(time.Hour)
 		r.want("Nodes when most have no machine", r.names(), "a b c d e f g i")
 		if calls := r.fakeCloud.calls(); !strings.HasSuffix(calls, "0 confirms") {
@@ -44,13 +45,13 @@ func TestManyStrangeNodes(t *testing.T) {
 	})
 }
 
-// TestStrangeNode: a ready Node whose machine no list shows stands in the way of others only while that makes the lists
+// TestReadyNodeWithoutMachine: a ready Node whose machine is in no list blocks others only while it makes the lists
 // doubtful.
-func TestStrangeNode(t *testing.T) {
+func TestReadyNodeWithoutMachine(t *testing.T) {
 	tests := map[string]struct {
 		nodes  []string
 		answer func(truth cloud.MachineState) (cloud.MachineState, error) // about its machine
-		within time.Duration                                              // the dead Node goes; 0: never
+		within time.Duration                                              // until the missing Node is deleted; 0: never
 		calls  int                                                        // about its machine in half an hour, at most
 	}{
 		"it is elsewhere": {[]string{"a", "b", "c", "d"}, func(cloud.MachineState) (cloud.MachineState, error) {
@@ -62,7 +63,7 @@ func TestStrangeNode(t *testing.T) {
 		"nobody can say": {[]string{"a", "b", "c", "d"}, func(cloud.MachineState) (cloud.MachineState, error) {
 			return "", errors.New("not permitted")
 		},
-			listAge + removalTime + unansweredLimit + askAgain, 30},
+			listAge + removalTime + unansweredLimit + requestInterval, 30},
 		"nobody can say of half of them": {[]string{"a", "b", "d"},
 			func(cloud.MachineState) (cloud.MachineState, error) {
 				return "", errors.New("not permitted")
@@ -88,7 +89,7 @@ func TestStrangeNode(t *testing.T) {
 						return tt.answer(truth)
 					}
 				})
-				r.lose("d")
+				r.deleteMachines("d")
 				r.pass(max(tt.within, 30*time.Minute))
 				all := strings.Join(tt.nodes, " ")
 				if tt.within == 0 {
@@ -105,9 +106,8 @@ func TestStrangeNode(t *testing.T) {
 	}
 }
 
-// TestNodeThatNamesNone: a provider ID that names no machine stands in the way of nobody, is no witness, and its Node
-// stays.
-func TestNodeThatNamesNone(t *testing.T) {
+// TestInvalidProviderID: a Node whose provider ID is invalid blocks no other Node, is no canary, and is kept.
+func TestInvalidProviderID(t *testing.T) {
 	for name, status := range map[string]corev1.ConditionStatus{"ready": corev1.ConditionTrue,
 		"not ready": corev1.ConditionUnknown} {
 		t.Run(name, func(t *testing.T) {
@@ -117,15 +117,15 @@ func TestNodeThatNamesNone(t *testing.T) {
 				r.register(confirmedMissing)
 				r.report("odd", status)
 				r.pass(time.Hour)
-				r.want("events", len(r.told()), 0)
+				r.want("events", len(r.events()), 0)
 				r.fakeCloud.machine("d", cloud.MachineGone)
-				r.silentLimit("d")
+				r.stopKubelets("d")
 				r.pass(listAge + removalTime)
 				r.want("Nodes", r.names(), "a b c odd")
-				for _, left := range []string{"a", "b", "c"} { // of all machines, none is to be seen
+				for _, left := range []string{"a", "b", "c"} { // the cloud shows none of the machines
 					r.fakeCloud.machine(left, cloud.MachineGone)
 				}
-				r.silentLimit("a")
+				r.stopKubelets("a")
 				r.pass(time.Hour)
 				r.want("Nodes without a witness", r.names(), "a b c odd")
 			})
@@ -133,8 +133,8 @@ func TestNodeThatNamesNone(t *testing.T) {
 	}
 }
 
-// TestStrangeNodeInTime: how long one stands in the way for which there is no answer.
-func TestStrangeNodeInTime(t *testing.T) {
+// TestUnansweredLimit: how long a Node without an answer blocks others.
+func TestUnansweredLimit(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c", "d"}, func(r *rig) {
 		r.fakeCloud.set(func(c *fakeCloud) {
 			c.list = func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
@@ -148,17 +148,17 @@ func TestStrangeNodeInTime(t *testing.T) {
 				return truth, nil
 			}
 		})
-		r.lose("d")
+		r.deleteMachines("d")
 		r.pass(listAge + grace + unansweredLimit - time.Minute)
 		r.want("Nodes before somebody has asked long enough", r.names(), "a b c d")
 		r.fakeCloud.calls()
-		r.pass(time.Minute + askAgain + removalTime - grace)
+		r.pass(time.Minute + requestInterval + removalTime - grace)
 		r.want("Nodes after it", r.names(), "a b c")
 	})
 }
 
-// TestMachineElsewhere: a Node whose own machine is in another network stays, and is told.
-func TestMachineElsewhere(t *testing.T) {
+// TestMachineInOtherNetwork: a Node whose machine is in another network is kept, with an event.
+func TestMachineInOtherNetwork(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		r.fakeCloud.machine("b", cloud.MachineGone)
 		r.fakeCloud.set(func(c *fakeCloud) {
@@ -169,13 +169,13 @@ func TestMachineElsewhere(t *testing.T) {
 				return truth, nil
 			}
 		})
-		r.silentLimit("b")
+		r.stopKubelets("b")
 		r.pass(30 * time.Minute)
 		r.want("Nodes", r.names(), "a b c")
 		r.want("blocked", r.blocked(blockedContradicted), 1.0)
-		r.toldOnce("NodeNotRemoved", "vpc-far")
+		r.requireEvent("NodeNotRemoved", "vpc-far")
 
-		r.lose("c")
+		r.deleteMachines("c")
 		r.pass(listAge + removalTime)
 		r.want("Nodes when another machine is gone: two may not go", r.names(), "a b")
 		r.pass(r.behaviour.RemovalWindow)
@@ -185,22 +185,23 @@ func TestMachineElsewhere(t *testing.T) {
 	})
 }
 
-// TestNamesake: while another machine of the Node's name runs, its kubelet may be the Node's, also when it is silent.
-func TestNamesake(t *testing.T) {
+// TestNameConflict: while another machine of the Node's name runs, its kubelet may use the Node, also if it does not
+// report.
+func TestNameConflict(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		r.fakeCloud.set(func(c *fakeCloud) { c.names = map[string]string{"b": fakeScheme + "b-again"} })
 		r.fakeCloud.machine("b", cloud.MachineGone)
 		r.fakeCloud.machine("b-again", cloud.MachineRunning)
 		r.fakeCloud.calls()
-		r.silentLimit("b")
+		r.stopKubelets("b")
 		r.pass(30 * time.Minute)
 		r.want("Nodes while it runs", r.names(), "a b c")
 		r.want("blocked", r.blocked(blockedReplaced), 1.0)
-		r.toldOnce("NodeNotRemoved", "sky://b-again", "restart the kubelet")
+		r.requireEvent("NodeNotRemoved", "sky://b-again", "restart the kubelet")
 		if calls := r.fakeCloud.calls(); !strings.HasSuffix(calls, "0 vouches, 0 confirms") {
 			r.Errorf("calls %s, want none but lists", calls)
 		}
-		r.lose("c")
+		r.deleteMachines("c")
 		r.pass(listAge + removalTime)
 		r.want("Nodes when another one is dead", r.names(), "a b")
 		r.pass(r.behaviour.RemovalWindow)
@@ -210,21 +211,21 @@ func TestNamesake(t *testing.T) {
 	})
 }
 
-// TestNamesakeComes between the first look and the second.
-func TestNamesakeComes(t *testing.T) {
+// TestNameConflictDuringRemoval: the other machine appears between the first and the second request.
+func TestNameConflictDuringRemoval(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		r.fakeCloud.set(func(c *fakeCloud) {
 			c.names = map[string]string{"b": fakeScheme + "b-again"}
 			c.vouch = func() error { c.machines[fakeScheme+"b-again"] = cloud.MachineRunning; return nil }
 		})
-		r.lose("b")
+		r.deleteMachines("b")
 		r.pass(listAge + removalTime)
 		r.want("Nodes", r.names(), "a b c")
 		r.want("blocked", r.blocked(blockedReplaced), 1.0)
 	})
 }
 
-// TestSecondListIsNewer than the proof of the credentials: one that began while that was sought may be of other
+// TestSecondListIsNewer: the second list begins after the credential check. A list from before may be of other
 // credentials.
 func TestSecondListIsNewer(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
@@ -233,18 +234,18 @@ func TestSecondListIsNewer(t *testing.T) {
 				delete(truth, fakeScheme+"b")
 				return truth, nil
 			}
-			// which is no help
+			// which does not prevent it
 			c.confirm = func(string, cloud.MachineState) (cloud.MachineState, error) { return cloud.MachineGone, nil }
 			c.list = lacking
 			c.vouch = func() error {
 				<-time.After(time.Second)
-				err := c.refresh() // somebody else's
+				err := c.refresh() // with other credentials
 				<-time.After(time.Second)
 				c.list = nil
 				return err
 			}
 		})
-		r.silentLimit("b")
+		r.stopKubelets("b")
 		r.pass(listAge + removalTime)
 		r.want("Nodes", r.names(), "a b c")
 		r.want("contradicted",
@@ -252,9 +253,9 @@ func TestSecondListIsNewer(t *testing.T) {
 	})
 }
 
-// TestNobodyKnows: when the cloud does not answer for long, somebody is told of the Nodes that are not ready, once for
-// all of them.
-func TestNobodyKnows(t *testing.T) {
+// TestCloudDoesNotAnswer: if the cloud does not answer for long, Nodes that are not ready are reported, in one event
+// for all.
+func TestCloudDoesNotAnswer(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c", "d"}, func(r *rig) {
 		r.fakeCloud.set(func(c *fakeCloud) {
 			c.list = func(map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
@@ -262,16 +263,16 @@ func TestNobodyKnows(t *testing.T) {
 			}
 		})
 		r.change("d", func(n *corev1.Node) { n.Annotations = map[string]string{"example.com/keep-node": "true"} })
-		r.silentLimit("b", "c", "d")
+		r.stopKubelets("b", "c", "d")
 		r.pass(unknownLimit - time.Minute)
 		r.want("blocked before it lasts", r.blocked(blockedNoAnswer), 0.0)
 		r.pass(2*time.Minute + period)
 		r.want("blocked", r.blocked(blockedNoAnswer), 2.0)
-		r.toldOnce("Warning NodeNotRemoved", "b, c", "not permitted")
+		r.requireEvent("Warning NodeNotRemoved", "b, c", "not permitted")
 		r.pass(30 * time.Minute)
-		r.want("events while it lasts", len(r.told()), 0)
+		r.want("events while it lasts", len(r.events()), 0)
 		r.pass(30 * time.Minute)
-		r.toldOnce("Warning NodeNotRemoved", "b, c")
+		r.requireEvent("Warning NodeNotRemoved", "b, c")
 		r.report("b", corev1.ConditionTrue)
 		r.pass(period)
 		r.want("blocked when one is ready", r.blocked(blockedNoAnswer), 1.0)
@@ -282,17 +283,16 @@ func TestNobodyKnows(t *testing.T) {
 	})
 }
 
-// TestStrangeStateIsNotMissing: a Node whose machine was missing, and of which the cloud says something unknown now, is
-// not held any more.
-func TestStrangeStateIsNotMissing(t *testing.T) {
+// TestUnknownStateIsNotMissing: a Node whose machine was missing and now has an unknown state is not blocked any more.
+func TestUnknownStateIsNotMissing(t *testing.T) {
 	inBubble(t, []string{"a", "b"}, func(r *rig) {
 		r.behaviour.MaxRemovals = 0
 		r.start()
-		r.lose("b")
+		r.deleteMachines("b")
 		r.pass(listAge + removalTime)
-		r.want("blocked", r.blocked(blockedAllowance), 1.0)
+		r.want("blocked", r.blocked(blockedBudget), 1.0)
 		r.fakeCloud.machine("b", cloud.MachineUnknown)
 		r.pass(listAge + period)
-		r.want("blocked when it is there", r.blocked(blockedAllowance), 0.0)
+		r.want("blocked when it is there", r.blocked(blockedBudget), 0.0)
 	})
 }

@@ -22,67 +22,67 @@ type reason string
 
 // The reasons.
 const (
-	blockedKept reason = "kept" // its owner asked for that
-	// the cloud shows no machine of any Node, so that it may be the wrong place
-	blockedNoWitness    reason = "no_witness"
-	blockedAllowance    reason = "allowance"     // too many at once
+	blockedKept reason = "kept" // its owner excluded it
+	// the cloud shows no machine of any Node, so it may be the wrong cloud
+	blockedNoCanary     reason = "no_witness"
+	blockedBudget       reason = "allowance"     // too many at once
 	blockedReplaced     reason = "replaced"      // a machine of its name runs, whose kubelet may use the Node
-	blockedNotVouched   reason = "not_vouched"   // nobody knows that the credentials are good
+	blockedCredentials  reason = "not_vouched"   // the credentials may be invalid
 	blockedList         reason = "list_doubtful" // the list lacks machines of Nodes that are ready
-	blockedContradicted reason = "contradicted"  // a second answer says something else
-	blockedNoAnswer     reason = "no_answer"     // there was none the second time, or none at all for long
-	blockedReported     reason = "reported"      // the Node changed meanwhile, so there may be a kubelet
+	blockedContradicted reason = "contradicted"  // a second answer differs
+	blockedNoAnswer     reason = "no_answer"     // there was no second answer, or none at all for long
+	blockedReported     reason = "reported"      // the Node changed meanwhile, so its kubelet may run
 	blockedKubernetes   reason = "kubernetes"    // the API server did not answer, or does not permit it
 	blockedDryRun       reason = "dry_run"
 )
 
-// reasons are all of them.
+// reasons are all reasons.
 func reasons() []reason {
-	return []reason{blockedKept, blockedNoWitness, blockedAllowance, blockedReplaced, blockedNotVouched, blockedList,
+	return []reason{blockedKept, blockedNoCanary, blockedBudget, blockedReplaced, blockedCredentials, blockedList,
 		blockedContradicted, blockedNoAnswer,
 		blockedReported, blockedKubernetes, blockedDryRun}
 }
 
 const (
-	// soloRemovals is how many Nodes one pass removes at most where each second look is a call of its own.
-	soloRemovals = 20
-	// proofAge is for how long Nodes are removed after one proof of the credentials and one second list. The rest
-	// follows in the next pass.
-	proofAge = time.Minute
+	// maxRemovalsWithoutLists limits the Nodes that are deleted in one pass if each confirmation is a call of its own.
+	maxRemovalsWithoutLists = 20
+	// checkValidity is how long Nodes are deleted after one credential check and one second list. The other Nodes are
+	// deleted in the next pass.
+	checkValidity = time.Minute
 )
 
-// remove removes those of the Nodes that are due and about which all agree.
-func (c *Controller) remove(ctx context.Context, subjects, witnesses []*subject) {
-	batch := c.admitted(ctx, subjects, len(witnesses) > 0)
+// remove deletes those Nodes that are due and whose missing machines all requests confirm.
+func (c *Controller) remove(ctx context.Context, subjects, canaries []*subject) {
+	batch := c.removable(ctx, subjects, len(canaries) > 0)
 	if len(batch) == 0 || c.rejectsList(ctx, batch, subjects) {
 		return
 	}
-	c.proofs++
-	if err := c.provider.CheckCredentials(ctx, called(witnesses, c.proofs)); err != nil {
-		c.blockAll(batch, blockedNotVouched,
+	c.credentialChecks++
+	if err := c.provider.CheckCredentials(ctx, canaryNodes(canaries, c.credentialChecks)); err != nil {
+		c.blockAll(batch, blockedCredentials,
 			fmt.Sprintf("it is not certain that the credentials and the configured cloud are correct: %v", err))
 		return
 	}
-	second := time.Now() // and no sooner: a list that began before the credentials were found good proves nothing
-	batch = c.confirmMissing(ctx, batch, second)
+	notBefore := time.Now() // not earlier: a list from before the credential check proves nothing
+	batch = c.confirmMissing(ctx, batch, notBefore)
 	if len(batch) == 0 {
 		return
 	}
 	if c.observeReady(ctx, subjects); !c.rejectsList(ctx, batch, subjects) {
-		c.removeAll(ctx, batch, second)
+		c.removeAll(ctx, batch, notBefore)
 	}
 }
 
-// confirmMissing returns those of the Nodes whose machines are missing in a list, too, that began after the credentials
-// were found good, and for which no other machine stands in.
-func (c *Controller) confirmMissing(ctx context.Context, batch []*subject, second time.Time) []*subject {
+// confirmMissing returns those of the Nodes whose machines are also missing from a list that began after the credential
+// check, and that nothing blocks.
+func (c *Controller) confirmMissing(ctx context.Context, batch []*subject, notBefore time.Time) []*subject {
 	var missing []*subject
 	for _, s := range batch {
-		state, err := c.provider.State(ctx, s.node, second)
-		if !c.agreed(s, state, err) {
+		state, err := c.provider.State(ctx, s.node, notBefore)
+		if !c.confirmsMissing(s, state, err) {
 			continue
 		}
-		if why, text := c.stays(ctx, s); why != "" {
+		if why, text := c.blockedBy(ctx, s); why != "" {
 			c.hold(s, why, text)
 			continue
 		}
@@ -91,8 +91,8 @@ func (c *Controller) confirmMissing(ctx context.Context, batch []*subject, secon
 	return missing
 }
 
-// agreed says whether an answer is that the machine is gone. Any other one begins anew.
-func (c *Controller) agreed(s *subject, state cloud.MachineState, err error) bool {
+// confirmsMissing says whether an answer is that the machine does not exist. Any other answer starts over.
+func (c *Controller) confirmsMissing(s *subject, state cloud.MachineState, err error) bool {
 	switch {
 	case errors.Is(err, cloud.ErrOtherNetwork):
 		c.block(s, blockedContradicted, fmt.Sprintf("its machine exists, but not in the configured VPC: %v", err))
@@ -105,21 +105,21 @@ func (c *Controller) agreed(s *subject, state cloud.MachineState, err error) boo
 	return err == nil && state == cloud.MachineGone
 }
 
-// ask asks for the Node's machine by its identity.
-func (c *Controller) ask(ctx context.Context, node *corev1.Node) (cloud.MachineState, error) {
+// confirm requests the Node's machine by its identity.
+func (c *Controller) confirm(ctx context.Context, node *corev1.Node) (cloud.MachineState, error) {
 	state, err := c.provider.Confirm(ctx, node)
-	c.metrics.asked(state, err)
+	c.metrics.confirmed(state, err)
 	return state, err
 }
 
-// removeAll removes one Node after the other, as long as the proof is young. What is not permitted for one is not tried
-// with the others.
-func (c *Controller) removeAll(ctx context.Context, batch []*subject, proven time.Time) {
+// removeAll deletes one Node after the other, as long as the credential check is valid. If one deletion is not
+// permitted, the others are not tried.
+func (c *Controller) removeAll(ctx context.Context, batch []*subject, checked time.Time) {
 	for n, s := range batch {
-		if ctx.Err() != nil || time.Since(proven) > proofAge {
+		if ctx.Err() != nil || time.Since(checked) > checkValidity {
 			return
 		}
-		if err := c.conclude(ctx, s); apierrors.IsForbidden(err) {
+		if err := c.removeIfMissing(ctx, s); apierrors.IsForbidden(err) {
 			c.blockAll(batch[n+1:], blockedKubernetes, fmt.Sprintf("removing Node %s was not permitted: %v",
 				s.node.Name, err))
 			return
@@ -127,16 +127,16 @@ func (c *Controller) removeAll(ctx context.Context, batch []*subject, proven tim
 	}
 }
 
-// conclude removes the Node if its machine is gone when asked for by its identity, and the Node is still what it was.
-// The error is the API server's.
-func (c *Controller) conclude(ctx context.Context, s *subject) error {
-	state, err := c.ask(ctx, s.node)
-	away := s.history.away
-	s.history.away = errors.Is(err, cloud.ErrOtherNetwork) // block remembers it
-	if !c.agreed(s, state, err) {
+// removeIfMissing deletes the Node if a request by its identity confirms that its machine does not exist, and the Node
+// has not changed. The error is the API server's.
+func (c *Controller) removeIfMissing(ctx context.Context, s *subject) error {
+	state, err := c.confirm(ctx, s.node)
+	wasAway := s.history.inOtherNetwork
+	s.history.inOtherNetwork = errors.Is(err, cloud.ErrOtherNetwork) // block stores it
+	if !c.confirmsMissing(s, state, err) {
 		return nil
 	}
-	if away { // it was not counted among those that go
+	if wasAway { // it was not counted towards the budget
 		c.block(s, blockedContradicted, "its machine was in another network at the last check")
 		return nil
 	}
@@ -149,7 +149,7 @@ func (c *Controller) conclude(ctx context.Context, s *subject) error {
 		return err
 	case optout.Kept(fresh, c.behaviour.Domain):
 		c.block(s, blockedKept, c.keptMessage())
-	case differs(s, fresh):
+	case changedSince(s, fresh):
 		c.block(s, blockedReported, "it changed at the same moment, so its kubelet may be running")
 	case c.behaviour.DryRun:
 		c.record(fresh)
@@ -163,9 +163,10 @@ func (c *Controller) conclude(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// differs says that the Node, read just now, is not the one that was judged, or that a kubelet has reported since.
-func differs(s *subject, fresh *corev1.Node) bool {
-	now := seen(fresh, "", s.observation.at)
+// changedSince says that the Node, as it was just read, is not the one that was observed, or that its kubelet has
+// reported since.
+func changedSince(s *subject, fresh *corev1.Node) bool {
+	now := observationOf(fresh, "", s.observation.at)
 	return fresh.UID != s.node.UID || fresh.DeletionTimestamp != nil || now.providerID != s.observation.providerID ||
 		now.ready == corev1.ConditionTrue || !now.reported.Equal(&s.observation.reported)
 }
@@ -177,10 +178,10 @@ func (c *Controller) record(node *corev1.Node) {
 	}
 }
 
-// delete deletes this very Node, as it was read. The error is the API server's.
+// delete deletes this Node in the version that was read. The error is the API server's.
 func (c *Controller) delete(ctx context.Context, s *subject, fresh *corev1.Node) error {
-	c.record(fresh) // also when there is no answer
-	err := c.erase(ctx, fresh)
+	c.record(fresh) // also if there is no answer
+	err := c.deleteUnchanged(ctx, fresh)
 	switch {
 	case err == nil:
 		klog.FromContext(ctx).Info("Node removed, because its machine is gone", "node", klog.KObj(fresh), "providerID",
@@ -190,7 +191,7 @@ func (c *Controller) delete(ctx context.Context, s *subject, fresh *corev1.Node)
 			fresh.Spec.ProviderID)
 		c.metrics.removed(removalDone)
 		delete(c.records, fresh.UID)
-	case apierrors.IsNotFound(err): // somebody else was faster
+	case apierrors.IsNotFound(err): // another client deleted it
 		c.budget.cancel(fresh.UID)
 	case apierrors.IsConflict(err):
 		c.budget.cancel(fresh.UID)
@@ -200,8 +201,8 @@ func (c *Controller) delete(ctx context.Context, s *subject, fresh *corev1.Node)
 			c.budget.cancel(fresh.UID)
 		}
 		c.metrics.removed(removalFailed)
-		c.anew(s)
-		c.note(s, blockedKubernetes)
+		c.startOver(s)
+		c.setBlocked(s, blockedKubernetes)
 		c.warn(s, reasonDeletingFailed, reasonDeletingFailed,
 			fmt.Sprintf("Deleting Node %s, whose machine does not exist: %v; it is retried automatically", fresh.Name,
 				err))
@@ -209,15 +210,15 @@ func (c *Controller) delete(ctx context.Context, s *subject, fresh *corev1.Node)
 	return err
 }
 
-// read returns the Node as the API server has it.
+// read returns the Node from the API server.
 func (c *Controller) read(ctx context.Context, name string) (*corev1.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, patch.Timeout)
 	defer cancel()
 	return c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 }
 
-// erase deletes the Node, unless it has changed.
-func (c *Controller) erase(ctx context.Context, node *corev1.Node) error {
+// deleteUnchanged deletes the Node, unless it has changed.
+func (c *Controller) deleteUnchanged(ctx context.Context, node *corev1.Node) error {
 	ctx, cancel := context.WithTimeout(ctx, patch.Timeout)
 	defer cancel()
 	return c.client.CoreV1().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{

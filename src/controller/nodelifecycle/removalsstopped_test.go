@@ -20,18 +20,18 @@ func numbered(count int) []string {
 	return names
 }
 
-// TestRemovalsStop: when more Nodes would go than may, none does, until there are fewer; somebody is told, once, and
-// again after an hour.
+// TestRemovalsStop: if more Nodes are missing than may be deleted, none is until there are fewer. That is reported
+// once, and again after an hour.
 func TestRemovalsStop(t *testing.T) {
 	names := numbered(50)
 	inBubble(t, names, func(r *rig) {
 		r.settle()
 		lost := names[:11]
-		r.lose(lost...)
+		r.deleteMachines(lost...)
 		r.pass(listAge + removalTime + time.Minute)
 		r.want("Nodes, when 22 % would go", len(r.cluster.Nodes()), 50)
-		r.want("blocked", r.blocked(blockedAllowance), 11.0)
-		told := strings.Join(r.told(), "\n")
+		r.want("blocked", r.blocked(blockedBudget), 11.0)
+		told := strings.Join(r.events(), "\n")
 		for part, want := range map[string]int{"NodeRemovalsStopped The machines of 11 Nodes are missing": 1,
 			"NodeNotRemoved": 11, "DeletingNode": 0, "20 % of the Nodes": 12} {
 			if count := strings.Count(told, part); count != want {
@@ -41,10 +41,10 @@ func TestRemovalsStop(t *testing.T) {
 		r.fakeCloud.calls()
 		r.pass(30 * time.Minute)
 		r.want("Nodes three windows later", len(r.cluster.Nodes()), 50)
-		r.want("events meanwhile", len(r.told()), 0)
+		r.want("events meanwhile", len(r.events()), 0)
 		r.want("calls meanwhile", r.fakeCloud.calls(), "27 lists, 0 vouches, 0 confirms")
 		r.pass(30 * time.Minute)
-		r.toldOnce("NodeRemovalsStopped")
+		r.requireEvent("NodeRemovalsStopped")
 		r.want("Nodes after an hour", len(r.cluster.Nodes()), 50)
 
 		r.fakeCloud.machine(lost[0], cloud.MachineRunning)
@@ -52,19 +52,19 @@ func TestRemovalsStop(t *testing.T) {
 		r.pass(listAge + removalTime)
 		r.want("Nodes, when 20 % would go", len(r.cluster.Nodes()), 40)
 		r.want("calls for ten of them", r.fakeCloud.calls(), "2 lists, 1 vouches, 10 confirms")
-		r.told()
+		r.events()
 
-		r.lose(names[20])
+		r.deleteMachines(names[20])
 		r.pass(listAge + removalTime)
 		r.want("Nodes, when one more would go in the same window", len(r.cluster.Nodes()), 40)
-		r.toldOnce("NodeRemovalsStopped The machines of 1 Nodes are missing", "10 Nodes were deleted recently")
+		r.requireEvent("NodeRemovalsStopped The machines of 1 Nodes are missing", "10 Nodes were deleted recently")
 		r.pass(r.behaviour.RemovalWindow)
 		r.want("Nodes in the next one", len(r.cluster.Nodes()), 39)
 	})
 }
 
-// TestExpectedRemovalsDoNotCount: Nodes that were cordoned, or that the autoscaler removes, go although they are many,
-// and others may go beside them.
+// TestExpectedRemovalsDoNotCount: Nodes that are cordoned, or that the autoscaler removes, are deleted in any number,
+// and others besides them.
 func TestExpectedRemovalsDoNotCount(t *testing.T) {
 	names := numbered(10)
 	inBubble(t, names, func(r *rig) {
@@ -78,7 +78,7 @@ func TestExpectedRemovalsDoNotCount(t *testing.T) {
 			})
 			r.fakeCloud.machine(name, cloud.MachineGone)
 		}
-		r.silentLimit(names[:8]...)
+		r.stopKubelets(names[:8]...)
 		r.pass(listAge + removalTime + time.Minute)
 		r.want("Nodes, when eight were made ready to go", len(r.cluster.Nodes()), 2)
 	})
@@ -86,14 +86,14 @@ func TestExpectedRemovalsDoNotCount(t *testing.T) {
 		r.behaviour.MaxRemovals = 0
 		r.start()
 		r.change(names[0], func(node *corev1.Node) { node.Spec.Unschedulable = true })
-		r.lose(names[0])
+		r.deleteMachines(names[0])
 		r.pass(listAge + removalTime + time.Hour)
 		r.want("Nodes, when none may go", len(r.cluster.Nodes()), 10)
 	})
 }
 
-// TestSomebodyAllowsMore: who knows that so many machines are really gone allows more, or deletes Nodes by hand.
-func TestSomebodyAllowsMore(t *testing.T) {
+// TestRaisedBudget: after the budget is raised, or Nodes are deleted by hand, the removals continue.
+func TestRaisedBudget(t *testing.T) {
 	names := numbered(10)
 	for name, allow := range map[string]func(*rig){
 		"a larger share": func(r *rig) { r.behaviour.MaxRemovals = 30; r.start() },
@@ -105,7 +105,7 @@ func TestSomebodyAllowsMore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, names, func(r *rig) {
-				r.lose(names[:3]...)
+				r.deleteMachines(names[:3]...)
 				r.pass(time.Hour)
 				r.want("Nodes", len(r.cluster.Nodes()), 10)
 				allow(r)
@@ -116,39 +116,38 @@ func TestSomebodyAllowsMore(t *testing.T) {
 	}
 }
 
-// TestNewProcess does not know what was removed before it began, so that no more than one Node goes within its first
-// window.
+// TestNewProcess: a new process does not know earlier removals, so at most one Node is deleted within its first window.
 func TestNewProcess(t *testing.T) {
 	names := numbered(10)
 	inBubble(t, names, func(r *rig) {
-		r.lose(names[:2]...)
+		r.deleteMachines(names[:2]...)
 		r.pass(r.behaviour.RemovalWindow - time.Minute)
 		r.want("Nodes in the first window", len(r.cluster.Nodes()), 10)
-		r.toldOnce("NodeRemovalsStopped", "in the first 10m0s after the program starts")
+		r.requireEvent("NodeRemovalsStopped", "in the first 10m0s after the program starts")
 		r.pass(time.Minute + period)
 		r.want("Nodes after it", len(r.cluster.Nodes()), 8)
 	})
 }
 
-// TestNoRemovalsEver: a share of nothing is nothing.
-func TestNoRemovalsEver(t *testing.T) {
+// TestNoRemovals: with a share of 0 nothing is deleted.
+func TestNoRemovals(t *testing.T) {
 	inBubble(t, []string{"a", "b"}, func(r *rig) {
 		r.behaviour.MaxRemovals = 0
 		r.start()
-		r.lose("b")
+		r.deleteMachines("b")
 		r.pass(30 * time.Minute)
 		r.want("Nodes", r.names(), "a b")
-		r.want("blocked", r.blocked(blockedAllowance), 1.0)
-		r.toldOnce("NodeRemovalsStopped", "maxRemovals is 0")
+		r.want("blocked", r.blocked(blockedBudget), 1.0)
+		r.requireEvent("NodeRemovalsStopped", "maxRemovals is 0")
 	})
 }
 
-// TestManyRemovals cost one proof of the credentials and one list, not one for each few of them.
+// TestManyRemovals: many removals need one credential check and one list.
 func TestManyRemovals(t *testing.T) {
 	names := numbered(500)
 	inBubble(t, names, func(r *rig) {
 		r.settle()
-		r.lose(names[:100]...)
+		r.deleteMachines(names[:100]...)
 		r.fakeCloud.calls()
 		r.pass(listAge + removalTime)
 		r.want("Nodes", len(r.cluster.Nodes()), 400)
@@ -156,12 +155,12 @@ func TestManyRemovals(t *testing.T) {
 	})
 }
 
-// TestProofGrowsOld: when machines are asked for slowly, the rest is removed after another proof.
-func TestProofGrowsOld(t *testing.T) {
+// TestCredentialCheckExpires: if requests for machines are slow, the rest is deleted after another credential check.
+func TestCredentialCheckExpires(t *testing.T) {
 	names := numbered(50)
 	inBubble(t, names, func(r *rig) {
 		r.settle()
-		r.lose(names[:10]...)
+		r.deleteMachines(names[:10]...)
 		r.fakeCloud.set(func(c *fakeCloud) { c.before = func() { <-time.After(20 * time.Second) } })
 		r.fakeCloud.calls()
 		r.pass(listAge + removalTime + 5*time.Minute)

@@ -33,8 +33,8 @@ type rig struct {
 	process    *workerpooltest.Process
 	controller *Controller
 	made       int
-	// network is between the controller and the API server; nil changes nothing.
-	network atomic.Pointer[exchange]
+	// network intercepts requests to the API server; nil passes them on.
+	network atomic.Pointer[interceptor]
 }
 
 const (
@@ -44,8 +44,8 @@ const (
 	removalTime = grace + 2*period + time.Second
 )
 
-// inBubble runs a test in a synctest bubble with Nodes that are ready, on machines that run, and a controller that
-// knows them.
+// inBubble runs a test in a synctest bubble with ready Nodes on running machines, and a controller that has observed
+// them.
 func inBubble(t *testing.T, names []string, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -57,13 +57,13 @@ func inBubble(t *testing.T, names []string, test func(*rig)) {
 			r.join(name)
 		}
 		r.start()
-		r.told()
+		r.events()
 		r.fakeCloud.calls()
 		test(r)
 	})
 }
 
-// start begins a process, after the one before has ended, and lets it make a pass.
+// start starts a process, after the one before has ended, and lets it make a pass.
 func (r *rig) start() {
 	r.Helper()
 	client, err := cluster.Client(r)
@@ -71,7 +71,7 @@ func (r *rig) start() {
 		r.Fatal(err)
 	}
 	r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
-		r.fakeCloud.set(func(c *fakeCloud) { c.listed = nil }) // what the one before knew
+		r.fakeCloud.set(func(c *fakeCloud) { c.listed = nil }) // the list of the process before
 		r.controller, err = New(Options{Provider: r.provider, Behaviour: r.behaviour, Client: client,
 			Nodes:  factory.Core().V1().Nodes(),
 			Period: period, Workers: 1, Recorder: r.process.Recorder})
@@ -80,13 +80,13 @@ func (r *rig) start() {
 	r.pass(2 * time.Second)
 }
 
-// exchange makes an answer of a request, perhaps by handing it on.
-type exchange func(next http.RoundTripper, request *http.Request) (*http.Response, error)
+// interceptor answers a request, or passes it on.
+type interceptor func(next http.RoundTripper, request *http.Request) (*http.Response, error)
 
-// between puts something between the controller and the API server; nil takes it away.
-func (r *rig) between(network exchange) { r.network.Store(&network) }
+// intercept sets the interceptor of requests to the API server; nil removes it.
+func (r *rig) intercept(network interceptor) { r.network.Store(&network) }
 
-// RoundTrip is between the controller and the API server.
+// RoundTrip is called for each request to the API server.
 func (r *rig) RoundTrip(request *http.Request) (*http.Response, error) {
 	if network := r.network.Load(); network != nil && *network != nil {
 		return (*network)(r.cluster.Transport(), request)
@@ -94,10 +94,10 @@ func (r *rig) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.cluster.Transport().RoundTrip(request)
 }
 
-// settle lets the first window of the process pass, in which only one Node may go.
+// settle waits for the end of the process's first window, in which only one Node may be deleted.
 func (r *rig) settle() {
 	r.pass(r.behaviour.RemovalWindow)
-	r.told()
+	r.events()
 	r.fakeCloud.calls()
 }
 
@@ -108,14 +108,14 @@ func fakeNode(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: fakeScheme + name}}
 }
 
-// join starts a machine, whose Node is ready.
+// join starts a machine with a ready Node.
 func (r *rig) join(name string) {
 	r.Helper()
 	r.fakeCloud.machine(name, cloud.MachineRunning)
 	r.register(fakeNode(name))
 }
 
-// register makes a Node, that is ready.
+// register creates a ready Node.
 func (r *rig) register(node *corev1.Node) {
 	r.Helper()
 	r.made++
@@ -134,7 +134,7 @@ func (r *rig) change(name string, change func(*corev1.Node)) {
 	}
 }
 
-// report is what the kubelet, or for Unknown kube-controller-manager, does.
+// report does what the kubelet, or for Unknown kube-controller-manager, does.
 func (r *rig) report(name string, status corev1.ConditionStatus) {
 	r.Helper()
 	r.change(name, func(node *corev1.Node) {
@@ -146,24 +146,24 @@ func (r *rig) report(name string, status corev1.ConditionStatus) {
 	})
 }
 
-// silentLimit stops the reports of kubelets.
-func (r *rig) silentLimit(names ...string) {
+// stopKubelets stops the reports of kubelets.
+func (r *rig) stopKubelets(names ...string) {
 	r.Helper()
 	for _, name := range names {
 		r.report(name, corev1.ConditionUnknown)
 	}
 }
 
-// lose deletes the machines of Nodes, whose kubelets fall silent.
-func (r *rig) lose(names ...string) {
+// deleteMachines deletes the machines of Nodes, whose kubelets stop.
+func (r *rig) deleteMachines(names ...string) {
 	r.Helper()
 	for _, name := range names {
 		r.fakeCloud.machine(name, cloud.MachineGone)
 	}
-	r.silentLimit(names...)
+	r.stopKubelets(names...)
 }
 
-// names are the Nodes that there are.
+// names are the existing Nodes.
 func (r *rig) names() string {
 	var names []string
 	for _, node := range r.cluster.Nodes() {
@@ -183,13 +183,13 @@ func (r *rig) tainted() string {
 	return strings.Join(names, " ")
 }
 
-// told returns the events since the last time, as "Type Reason Message".
-func (r *rig) told() []string { return r.process.Told() }
+// events returns the events since the last call, as "Type Reason Message".
+func (r *rig) events() []string { return r.process.Told() }
 
-// toldOnce checks that there was one event like that since the last time, and forgets all.
-func (r *rig) toldOnce(parts ...string) {
+// requireEvent checks that there was exactly one such event since the last call.
+func (r *rig) requireEvent(parts ...string) {
 	r.Helper()
-	told := r.told()
+	told := r.events()
 	like := slices.DeleteFunc(slices.Clone(told), func(event string) bool {
 		return slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(event, part) })
 	})
@@ -205,7 +205,7 @@ func (r *rig) value(metric interface {
 	return testutil.ToFloat64(metric.WithLabelValues(label))
 }
 
-// blocked is for how many Nodes the reason stands in the way now.
+// blocked is the number of Nodes that the reason blocks now.
 func (r *rig) blocked(why reason) float64 {
 	return r.value(r.controller.metrics.waiting, string(why))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
 )
 
-// isShutdownTaint says whether it is the one by which Kubernetes knows that a Node's machine is shut down.
+// isShutdownTaint says whether it is the taint of Kubernetes for Nodes whose machines are shut down.
 func isShutdownTaint(t corev1.Taint) bool {
 	return t.Key == cloudproviderapi.TaintNodeShutdown && t.Effect == corev1.TaintEffectNoSchedule
 }
@@ -22,7 +22,7 @@ func hasShutdownTaint(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, isShutdownTaint)
 }
 
-// retaint gives the taint to those that should have it, and takes it from those that should not.
+// retaint adds or removes the shutdown taint where it differs.
 func (c *Controller) retaint(ctx context.Context, subjects []*subject) {
 	var differ []*subject
 	for _, s := range subjects {
@@ -34,7 +34,7 @@ func (c *Controller) retaint(ctx context.Context, subjects []*subject) {
 		s := differ[i]
 		err := c.patchTaint(ctx, s.node, s.step == taint)
 		switch {
-		// it changed meanwhile; the next pass looks at it again
+		// it changed meanwhile; the next pass compares it again
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		case err != nil:
 			klog.FromContext(ctx).Error(err, "Shutdown taint not changed; it is retried", "node", klog.KObj(s.node))
@@ -45,7 +45,7 @@ func (c *Controller) retaint(ctx context.Context, subjects []*subject) {
 	})
 }
 
-// patchTaint changes this very state of the Node, and no later one: its taints are one value.
+// patchTaint changes only this version of the Node, because the list of taints is written as a whole.
 func (c *Controller) patchTaint(ctx context.Context, node *corev1.Node, tainted bool) error {
 	taints := slices.DeleteFunc(slices.Clone(node.Spec.Taints), isShutdownTaint)
 	if tainted {
