@@ -24,19 +24,17 @@ const (
 	authenticationConfigMap = "extension-apiserver-authentication"
 )
 
-// Like the library's for its delegated authentication and authorisation: they
-// must never be what limits the answers of our own server.
+// The library's values for delegated authentication and authorisation: they must not limit the answers of our own
+// server.
 const (
 	delegatedQPS   = 200 // requests per second
 	delegatedBurst = 400 // requests
 )
 
-// authenticate sets up who may read the secured port, from the same flags and
-// with the same rights as the library. The difference: the library reads the
-// ConfigMap while it starts and ends the process when the API server is away.
-// Here it is only watched, so that the port serves /livez at once, and client
-// certificates are accepted as soon as the API server can be asked. Until then
-// nobody is let in who would not be let in later.
+// authenticate configures access to the secured port, with the same flags and the same permissions as the library. The
+// library reads the ConfigMap while it starts, and ends the process if the API server does not answer. This program
+// only watches it, so that the port serves /livez at once, and accepts client certificates as soon as the API server
+// answers. Before that, no additional access is permitted.
 func authenticate(o *apiserveroptions.DelegatingAuthenticationOptions, config *ccmconfig.Config) error {
 	client, err := delegatedClient(o)
 	if err != nil {
@@ -64,8 +62,8 @@ func authenticate(o *apiserveroptions.DelegatingAuthenticationOptions, config *c
 	return nil
 }
 
-// delegatedClient returns nil if neither --authentication-kubeconfig nor a
-// service account is there; then tokens are not accepted.
+// delegatedClient returns nil if there is neither --authentication-kubeconfig nor a service account; then tokens are
+// not accepted.
 func delegatedClient(o *apiserveroptions.DelegatingAuthenticationOptions) (kubernetes.Interface, error) {
 	config, err := delegatedConfig(o.RemoteKubeConfigFile)
 	if err != nil && o.RemoteKubeConfigFile != "" {
@@ -86,8 +84,8 @@ func delegatedConfig(path string) (*rest.Config, error) {
 	return clientcmd.BuildConfigFromFlags("", path)
 }
 
-// addClientCertificates accepts client certificates of the authority in
-// --client-ca-file, or of the one the cluster publishes.
+// addClientCertificates accepts client certificates of the authority in --client-ca-file, or of the one that the
+// cluster publishes.
 func addClientCertificates(o *apiserveroptions.DelegatingAuthenticationOptions, client kubernetes.Interface,
 	delegation *authenticatorfactory.DelegatingAuthenticatorConfig, config *ccmconfig.Config,
 ) error {
@@ -108,9 +106,8 @@ func addClientCertificates(o *apiserveroptions.DelegatingAuthenticationOptions, 
 	return config.Authentication.ApplyClientCert(authority, config.SecureServing)
 }
 
-// addRequestHeaders accepts users named in headers by a proxy that shows a
-// certificate of the authority in --requestheader-client-ca-file, or of the one
-// the cluster publishes.
+// addRequestHeaders accepts users in headers of a proxy with a certificate of the authority in
+// --requestheader-client-ca-file, or of the one that the cluster publishes.
 func addRequestHeaders(o *apiserveroptions.DelegatingAuthenticationOptions, client kubernetes.Interface,
 	delegation *authenticatorfactory.DelegatingAuthenticatorConfig, config *ccmconfig.Config,
 ) error {
@@ -163,12 +160,11 @@ func publishedHeaders(client kubernetes.Interface) (*authenticatorfactory.Reques
 	}, nil
 }
 
-// watchedHeaders is the library's controller without its first, blocking read:
-// the server calls RunOnce before it listens, and a hanging API server would
-// keep /livez away with it.
+// watchedHeaders is the library's controller without its first, blocking read: the server calls RunOnce before it
+// listens, so an API server that does not answer would delay /livez.
 type watchedHeaders struct {
 	*apiserveroptions.DynamicRequestHeaderController
 }
 
-// RunOnce leaves everything to the watch.
+// RunOnce does nothing, because the ConfigMap is watched.
 func (watchedHeaders) RunOnce(context.Context) error { return nil }

@@ -17,16 +17,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// caches are the informers that controllers and cloud share. They run on a
-// standby as well, so that it can take over at once.
+// caches are the informers that controllers and cloud share. They also run on a standby, so that it can take over at
+// once.
 type caches struct {
 	informers.SharedInformerFactory
 
 	mu sync.Mutex
-	// away is why the last request did not reach the API server; nil if it did.
-	away error
-	// refused is the last error of each kind that could not be listed or
-	// watched; looked at only while its cache is not filled.
+	// unreachable is why the last request did not reach the API server; nil if it did.
+	unreachable error
+	// refused is the last error of each kind that could not be listed or watched. It is used only while the cache is
+	// not filled.
 	refused map[string]error
 }
 
@@ -46,8 +46,8 @@ func newCaches(config *rest.Config, minResync time.Duration) (*caches, error) {
 	return c, nil
 }
 
-// withoutManagedFields drops what nobody here reads and what makes up half of
-// many objects. The API server keeps it when such an object is written back.
+// withoutManagedFields drops a field that nothing here reads and that is half of many objects. The API server keeps it
+// if such an object is written.
 func withoutManagedFields(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)
@@ -55,8 +55,7 @@ func withoutManagedFields(object any) (any, error) {
 	return object, nil
 }
 
-// warm asks for an informer before the caches start, and remembers why it
-// cannot be filled.
+// warm creates an informer before the caches start, and records why it cannot be filled.
 func (c *caches) warm(informer cache.SharedIndexInformer) error {
 	return informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 		c.mu.Lock()
@@ -69,11 +68,11 @@ func (c *caches) warm(informer cache.SharedIndexInformer) error {
 func (c *caches) reached(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.away = err
+	c.unreachable = err
 }
 
-// synced is nil once all started caches are filled; it never waits. Once filled
-// a cache counts as filled for good, also while the API server is away.
+// synced returns nil when all started caches are filled; it does not wait. A filled cache counts as filled even if the
+// API server does not answer any more.
 func (c *caches) synced(*http.Request) error {
 	now, stop := context.WithCancel(context.Background())
 	stop()
@@ -93,8 +92,8 @@ func (c *caches) synced(*http.Request) error {
 func (c *caches) explain(missing []string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.away != nil {
-		return fmt.Errorf("the Kubernetes API cannot be reached: %w", c.away)
+	if c.unreachable != nil {
+		return fmt.Errorf("the Kubernetes API cannot be reached: %w", c.unreachable)
 	}
 	for i, kind := range missing {
 		if err := c.refused[kind]; err != nil {
@@ -104,8 +103,7 @@ func (c *caches) explain(missing []string) error {
 	return fmt.Errorf("not yet read from the Kubernetes API: %s", strings.Join(missing, "; "))
 }
 
-// reach tells whether requests get an answer. Informers retry most failures of
-// that sort without telling anybody.
+// reach records whether requests are answered. Informers do not report most failures of requests.
 type reach struct {
 	next http.RoundTripper
 	tell func(error)

@@ -43,7 +43,7 @@ func TestWhyCachesAreEmpty(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := &caches{away: test.away, refused: test.refused}
+			c := &caches{unreachable: test.away, refused: test.refused}
 			if got := c.explain([]string{"*v1.Node", "*v1.Service"}).Error(); got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
@@ -95,7 +95,7 @@ func TestReachIsRemembered(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := &caches{away: test.before}
+			c := &caches{unreachable: test.before}
 			transport := reach{answer{test.err}, c.reached}
 			request, err := http.NewRequestWithContext(test.ctx, http.MethodGet, "http://127.0.0.1:1", nil)
 			if err != nil {
@@ -106,8 +106,8 @@ func TestReachIsRemembered(t *testing.T) {
 				t.Errorf("the error became %v", err)
 			}
 			response.Body.Close()
-			if !errors.Is(c.away, test.want) || (c.away == nil) != (test.want == nil) {
-				t.Errorf("remembered %v, want %v", c.away, test.want)
+			if !errors.Is(c.unreachable, test.want) || (c.unreachable == nil) != (test.want == nil) {
+				t.Errorf("remembered %v, want %v", c.unreachable, test.want)
 			}
 		})
 	}

@@ -12,28 +12,24 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// clientRetry is the back-off between attempts to get the credentials of a
-// controller, which with --use-service-account-credentials come from the API
-// server: from half a second to half a minute, for as long as it takes.
+// clientRetry is the back-off between attempts to get the credentials of a controller, which come from the API server
+// with --use-service-account-credentials: from half a second to half a minute, without a limit.
 func clientRetry() wait.Backoff {
-	const steps = 1 << 30 // of which none is ever the last
+	const steps = 1 << 30 // more attempts than are ever made
 	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Cap: 30 * time.Second, Steps: steps}
 }
 
-// clients builds the clients of controllers and cloud. Where the library's
-// builder ends the process because the API server is away, this one tries again
-// until the context ends.
+// clients creates the clients of controllers and cloud. The library's builder ends the process if the API server does
+// not answer; this one retries until the context ends.
 type clients struct {
 	cloudprovider.ControllerClientBuilder
 	ctx context.Context // the library's interface has none
-	// What the OrDie methods return once the context ended. The process is
-	// stopping by then, and requests with it.
+	// The OrDie methods return these after the context ended. The process is then stopping, and requests fail.
 	lastConfig *rest.Config
 	lastClient kubernetes.Interface
 }
 
-// ConfigOrDie returns the configuration of the account called name, and waits
-// for it as long as it takes.
+// ConfigOrDie waits for the configuration of the account called name.
 func (c clients) ConfigOrDie(name string) *rest.Config {
 	config, err := retry(c.ctx, name, c.Config)
 	if err != nil {
@@ -42,8 +38,7 @@ func (c clients) ConfigOrDie(name string) *rest.Config {
 	return config
 }
 
-// ClientOrDie returns the client of the account called name, and waits for it
-// as long as it takes.
+// ClientOrDie waits for the client of the account called name.
 func (c clients) ClientOrDie(name string) kubernetes.Interface {
 	client, err := c.await(name)
 	if err != nil {

@@ -22,21 +22,18 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// componentName is the name the process has towards Kubernetes: it is in the
-// user agent, in events and in metrics, and the default name of the lease.
+// componentName is the name of the process in its user agent, events and metrics, and the default name of the lease.
 const componentName = "cloud-controller-manager"
 
 const description = "The cloud controller manager runs the control loops that connect\n" +
 	"a Kubernetes cluster to its cloud: nodes, load balancers and routes.\n\n" +
 	"To check a configuration file without using it: validate FILE."
 
-// NewCommand returns the root command of a cloud controller manager that serves
-// one of the providers. Its context ends the process in good order: controllers
-// stop, the write in flight is finished, the lease is given back.
+// NewCommand returns the root command of a cloud controller manager with these providers. When its context ends, the
+// process stops in order: controllers stop, the write in flight is finished, the lease is released.
 //
-// The command prints what went wrong, once: mistakes in flags and configuration
-// plainly on its error stream, everything after the start in the log. Whoever
-// runs it only turns an error into the exit code.
+// The command prints an error once: mistakes in flags and configuration on its error stream, later errors in the log.
+// The caller only sets the exit code.
 func NewCommand(info build.Info, providers ...Provider) *cobra.Command {
 	s, err := newSettings(info, providers)
 	if err != nil {
@@ -85,8 +82,7 @@ func (s *settings) versionOr(run func(*cobra.Command, []string) error) func(*cob
 	}
 }
 
-// noArguments tolerates empty arguments as the library does: templates of
-// manifests leave them behind.
+// noArguments accepts empty arguments, as the library does, because templates of manifests can produce them.
 func noArguments(_ *cobra.Command, args []string) error {
 	for _, arg := range args {
 		if arg != "" {
@@ -110,7 +106,7 @@ func (s *settings) flags(command string) cliflag.NamedFlagSets {
 	return sections
 }
 
-// run is the whole process, from parsed flags to its end.
+// run is the process from parsed flags to its end.
 func (s *settings) run(cmd *cobra.Command, _ []string) error {
 	defer logs.FlushLogs()
 	ctx := cmd.Context()
@@ -126,7 +122,7 @@ func (s *settings) run(cmd *cobra.Command, _ []string) error {
 		"cloud", p.cloud.Name)
 	logFlags(logger, cmd.Flags())
 	if err := p.run(klog.NewContext(ctx, logger)); err != nil {
-		cmd.SilenceErrors = true // told here, in the format of the log
+		cmd.SilenceErrors = true // printed here, in the format of the log
 		logger.Error(err, "Ending", "component", componentName)
 		return err
 	}
@@ -134,7 +130,7 @@ func (s *settings) run(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-// process puts together what will run. It reads files and talks to nobody.
+// process creates the process. It reads files and sends no requests.
 func (s *settings) process(ctx context.Context) (*process, error) {
 	provider, err := s.validate()
 	if err != nil {
@@ -152,7 +148,7 @@ func (s *settings) process(ctx context.Context) (*process, error) {
 	return s.assemble(offered)
 }
 
-// describeConfigError puts an error of several lines below its heading.
+// describeConfigError formats an error of several lines with a heading.
 func describeConfigError(path string, err error) error {
 	if strings.Contains(err.Error(), "\n") {
 		return fmt.Errorf("reading --cloud-config=%s:\n%w", path, err)

@@ -25,23 +25,20 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 )
 
-// controller is one row of the table of controllers.
+// controller is a row of the table of controllers.
 type controller struct {
-	// account is the service account it uses with
-	// --use-service-account-credentials; the names are the library's, for which
-	// clusters have roles.
+	// account is the service account of the controller with --use-service-account-credentials. The names are the
+	// library's, because clusters have roles for them.
 	account string
-	// metric is the name that the library's metric knows it by while it runs.
+	// metric is the controller's name in the library's metric of running controllers.
 	metric string
-	// watches are the caches to keep warm for it on a standby.
+	// watches are the caches that a standby fills for the controller.
 	watches []watch
-	// check says, before the election, that the controller can do its work: nil,
-	// a skipError, or what is wrong with the flags.
+	// check returns, before the election, whether the controller can run: nil, a skipError, or a mistake in the flags.
 	check func(*cloud.Cloud, configuration) error
-	// construct makes it, on the leader.
+	// construct creates the controller, on the leader.
 	construct func(environment) (loop, error)
-	// describe returns metrics like those it will have, for whoever describes
-	// them; nil if it has none but the library's.
+	// describe returns the controller's metrics for the documentation; nil if it has none except the library's.
 	describe func() []prometheus.Collector
 }
 
@@ -49,19 +46,18 @@ type controller struct {
 type loop struct {
 	// run does the work until the context ends.
 	run func(context.Context)
-	// collectors are its metrics, shown for as long as it runs; may be nil.
+	// collectors are the controller's metrics, registered while it runs; may be nil.
 	collectors []prometheus.Collector
-	// check says whether the controller is alive; nil if it cannot tell.
+	// check returns an error if the controller has stopped working; may be nil.
 	check func() error
 }
 
-// skipError is the reason why a controller has nothing to do with this cloud or
-// these flags.
+// skipError is the reason why a controller does not run with this cloud or these flags.
 type skipError string
 
 func (s skipError) Error() string { return string(s) }
 
-// environment is what a controller is made from.
+// environment contains what controllers are created from.
 type environment struct {
 	cloud     *cloud.Cloud
 	client    kubernetes.Interface
@@ -69,18 +65,18 @@ type environment struct {
 	settings  configuration
 }
 
-// configuration is what controllers go by: the library's, and what it has no place for.
+// configuration is the configuration of the controllers: the library's, and settings that it does not have.
 type configuration struct {
 	*config.CloudControllerManagerConfiguration
 	masks masks
 }
 
-// enables says whether --controllers asks for a controller.
+// enables reports whether --controllers enables a controller.
 func (c configuration) enables(name string) bool {
 	return cmapp.IsControllerEnabled(name, sets.NewString(), c.Generic.Controllers)
 }
 
-// watch asks for one informer.
+// watch returns an informer.
 type watch func(informers.SharedInformerFactory) cache.SharedIndexInformer
 
 func watchNodes(factory informers.SharedInformerFactory) cache.SharedIndexInformer {
@@ -91,18 +87,17 @@ func watchServices(factory informers.SharedInformerFactory) cache.SharedIndexInf
 	return factory.Core().V1().Services().Informer()
 }
 
-// watchEndpointSlices keeps only as much of them as is needed: there may be very many.
+// watchEndpointSlices stores only the necessary fields, because there may be very many objects.
 func watchEndpointSlices(factory informers.SharedInformerFactory) cache.SharedIndexInformer {
 	informer := factory.Discovery().V1().EndpointSlices().Informer()
-	// It fails only for an informer that runs, and none runs before all are asked for.
+	// It fails only for an informer that runs, and informers are started later.
 	if err := informer.SetTransform(service.Slim); err != nil {
 		klog.ErrorS(err, "EndpointSlices are kept as a whole, which takes more memory")
 	}
 	return informer
 }
 
-// table lists all controllers by the name --controllers knows them by. To
-// replace one, replace its row.
+// table lists all controllers by their names in --controllers. To replace a controller, replace its row.
 func table() map[string]controller {
 	return map[string]controller{
 		names.CloudNodeController: {
@@ -133,8 +128,8 @@ func controllerNames() []string {
 	return slices.Sorted(maps.Keys(table()))
 }
 
-// choose returns the controllers that --controllers asks for and that have
-// something to do, and the reasons why the others do not run.
+// choose returns the controllers that --controllers enables and that can run, and the reasons why the others do not
+// run.
 func choose(all map[string]controller, offered *cloud.Cloud, settings configuration,
 ) (chosen map[string]controller, skipped map[string]skipError, err error) {
 	chosen, skipped = map[string]controller{}, map[string]skipError{}

@@ -12,20 +12,19 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
 )
 
-// nodeIPAMController is the name of kube-controller-manager's, which does the same.
+// nodeIPAMController has the name of the controller of kube-controller-manager with the same purpose.
 const nodeIPAMController = "node-ipam-controller"
 
-// rangeAllocator is the only --cidr-allocator-type that can be served here: with the others the cloud would give
-// networks.
+// rangeAllocator is the only supported --cidr-allocator-type: with the others the cloud would allocate networks.
 const rangeAllocator = "RangeAllocator"
 
-// masks are the sizes of Nodes' networks, as flags say them.
+// masks are the flags for the sizes of Nodes' networks.
 type masks struct {
 	nodeipam.Masks
-	single int // of the only family of a cluster; 0: not said
-	// shortest are the shortest that a Node may ask for; 0 is as podcidr says.
+	single int // for a cluster of one family; 0: not set
+	// shortest are the shortest prefixes that a Node may ask for; 0 selects the default of nodeipam.
 	shortest nodeipam.Masks
-	// services are the networks of Services, with commas between: Nodes get no part of them.
+	// services are the networks of Services, separated by commas. They are not allocated to Nodes.
 	services string
 }
 
@@ -56,7 +55,7 @@ func (s *settings) addMaskFlags(flags *pflag.FlagSet) {
 			"A label or annotation of a Node takes precedence.")
 }
 
-// needsMasks says whether Nodes can be given networks of the sizes that are asked for.
+// needsMasks checks whether networks of these sizes can be allocated to Nodes.
 func needsMasks(offered *cloud.Cloud, settings configuration) error {
 	shared, masks := settings.KubeCloudShared, settings.masks
 	if !shared.AllocateNodeCIDRs {
@@ -72,11 +71,11 @@ func needsMasks(offered *cloud.Cloud, settings configuration) error {
 	if _, err := masks.reserved(); err != nil {
 		return err
 	}
-	_, _, err := masks.of(offered, settings)
+	_, _, err := masks.resolve(offered, settings)
 	return err
 }
 
-// reserved are networks that Nodes get no part of.
+// reserved returns the networks that are not allocated to Nodes.
 func (m masks) reserved() ([]netip.Prefix, error) {
 	if m.services == "" {
 		return nil, nil
@@ -94,8 +93,8 @@ func (m masks) reserved() ([]netip.Prefix, error) {
 	return networks, nil
 }
 
-// of are the networks that Nodes' are taken from, and how large those are.
-func (m masks) of(offered *cloud.Cloud, settings configuration) ([]netip.Prefix, nodeipam.Masks, error) {
+// resolve returns the networks from which Nodes' networks are allocated, and the sizes of Nodes' networks.
+func (m masks) resolve(offered *cloud.Cloud, settings configuration) ([]netip.Prefix, nodeipam.Masks, error) {
 	list, err := clusterCIDR(offered, settings)
 	if err != nil {
 		return nil, m.Masks, err
@@ -120,7 +119,7 @@ func (m masks) of(offered *cloud.Cloud, settings configuration) ([]netip.Prefix,
 
 func newIPAMController(env environment) (loop, error) {
 	masks := env.settings.masks
-	cidrs, chosen, err := masks.of(env.cloud, env.settings)
+	cidrs, chosen, err := masks.resolve(env.cloud, env.settings)
 	if err != nil {
 		return loop{}, err
 	}

@@ -26,9 +26,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/probe"
 )
 
-// watchdogTolerance is how long the leader may hold an expired lease before
-// /livez fails and the kubelet ends it; the library's. It should have ended
-// itself long before.
+// watchdogTolerance is how long the leader may hold an expired lease before /livez fails and the kubelet restarts it.
+// It is the library's value. The leader should have ended before.
 const watchdogTolerance = 20 * time.Second
 
 // process is a cloud controller manager, ready to run once.
@@ -45,7 +44,7 @@ type process struct {
 	metrics     *controllers.ControllerManagerMetrics
 }
 
-// newProcess connects the cloud with the caches. It fails if a controller that is asked for could not start later.
+// newProcess creates the process. It fails if an enabled controller could not start later.
 func newProcess(c *ccmconfig.CompletedConfig, masks masks, offered *cloud.Cloud, info build.Info) (*process, error) {
 	settings := configuration{&c.ComponentConfig, masks}
 	chosen, skipped, err := choose(table(), offered, settings)
@@ -84,7 +83,7 @@ func (p *process) cloudCheck() healthz.HealthChecker {
 	})
 }
 
-// warm asks for all informers that controllers and cloud will need.
+// warm creates all informers that controllers and cloud will need.
 func (p *process) warm() error {
 	for _, row := range p.controllers {
 		for _, watch := range row.watches {
@@ -99,25 +98,24 @@ func (p *process) warm() error {
 	return nil
 }
 
-// run is the life of the process. When ctx ends it stops in good order and
-// returns nil; it returns early only when the lease is lost or a controller
-// cannot go on.
+// run runs the process. When ctx ends, it stops in order and returns nil. It returns earlier only if the lease is lost
+// or a controller cannot continue.
 func (p *process) run(ctx context.Context) error {
 	if err := publishSettings(&p.config.ComponentConfig); err != nil {
 		return err
 	}
 	defer configz.Delete(configzName)
 	controllers.Register()
-	unmeasure, err := measure(legacyregistry.Registerer(), collectors(p.cloud, p.build))
+	unregister, err := register(legacyregistry.Registerer(), collectors(p.cloud, p.build))
 	if err != nil {
 		return err
 	}
-	defer unmeasure()
+	defer unregister()
 	for name, reason := range p.skipped {
 		klog.FromContext(ctx).Info("Controller does not run", "controller", name, "reason", string(reason))
 	}
 
-	// What serves the work ends after it.
+	// The servers end after the work.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer p.caches.Shutdown()
 	defer stopServing()
@@ -137,7 +135,7 @@ func (p *process) run(ctx context.Context) error {
 	return p.elect(ctx)
 }
 
-// elect runs the work while we are the leader.
+// elect runs the work while this process is the leader.
 func (p *process) elect(ctx context.Context) error {
 	election := p.config.ComponentConfig.Generic.LeaderElection
 	if !election.LeaderElect {
@@ -157,14 +155,14 @@ func (p *process) elect(ctx context.Context) error {
 	}, p.work)
 }
 
-// lock is the lease of the leader, with an identity that no other process has.
+// lock returns the lease of the leader, with a unique identity.
 func (p *process) lock() (resourcelock.Interface, error) {
 	election := p.config.ComponentConfig.Generic.LeaderElection
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("reading the host name for leader election: %w", err)
 	}
-	// Half of the deadline, so that one hanging request does not lose the lease.
+	// Half of the deadline, so that one request without an answer does not lose the lease.
 	config := rest.CopyConfig(p.config.Kubeconfig)
 	config.Timeout = max(time.Second, election.RenewDeadline.Duration/2)
 	client, err := kubernetes.NewForConfig(rest.AddUserAgent(config, "leader-election"))

@@ -2,21 +2,21 @@
 // run loop, its health endpoints and its leader election, for any cloud.
 //
 // Flags, options and controllers come from k8s.io/cloud-provider, so that users
-// keep every flag they know. The run loop is our own, because the library's
-// exits when the Kubernetes API is away for ten seconds, has no /readyz, and
-// leaves the lease behind when it is stopped. The order of one life is:
+// can use every flag that they know. The run loop is our own: the library's exits
+// when the API server does not answer for ten seconds, has no /readyz, and does
+// not release the lease when it is stopped. The process runs in this order:
 //
-//	New          configuration is read and checked; nothing touches a network
+//	New          configuration is read and checked; no requests are sent
 //	caches       informers start, on a standby as well
-//	/livez       the secured port answers, whether or not the API does
+//	/livez       the secured port answers, even if the API server does not
 //	election     (unless --leader-elect=false)
 //	Start        the cloud starts its background work, on the leader only
 //	controllers  run until SIGTERM or until the lease is lost
 //	Drain        the cloud finishes the write in flight
-//	release      the lease is given back, so that a standby goes on at once
+//	release      the lease is released, so that a standby takes over at once
 //
-// A cloud is added by handing one more [Provider] to [NewCommand]; the package
-// itself knows none.
+// To add a cloud, pass its [Provider] to [NewCommand]. The package itself contains
+// no cloud.
 package manager
 
 import (
@@ -27,24 +27,22 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// Provider is one cloud the binary can serve.
+// Provider is a cloud that the binary supports.
 type Provider struct {
-	// Name is what --cloud-provider says, and the scheme of the provider IDs.
+	// Name is the value of --cloud-provider, and the scheme of the provider IDs.
 	Name string
 
 	// Flags adds the cloud's own flags, which have a section of their own in --help. Each name begins with the cloud's
 	// name and "-". They are parsed before New is called. It may be nil.
 	Flags func(*pflag.FlagSet)
 
-	// New reads the configuration file and checks it completely. It never talks
-	// to a network: a wrong setting must be told apart from a cloud that is
-	// away. Its error is shown to the operator as it stands and may have several
-	// lines, one for each mistake. The context lives as long as the process.
+	// New reads and checks the configuration file. It sends no requests, so that a wrong setting can be distinguished
+	// from a cloud that does not answer. Its error is printed unchanged and may have several lines, one for each
+	// mistake. The context ends with the process.
 	New func(context.Context, cloud.Options) (*cloud.Cloud, error)
 
-	// Validate checks a configuration file as New does, for the subcommand
-	// "validate"; nil means that the cloud cannot. It returns the configuration
-	// in effect, as text without secrets, or what is wrong with it, one line each.
-	// files says whether those are looked at that the configuration refers to.
+	// Validate checks a configuration file as New does, for the subcommand "validate"; nil if the cloud does not
+	// support it. It returns the effective configuration as text without secrets, or the mistakes, one line each. With
+	// files, it also checks the files that the configuration refers to.
 	Validate func(configPath string, files bool) (effective []byte, problems []string)
 }

@@ -22,8 +22,7 @@ func needsRoutes(offered *cloud.Cloud, settings configuration) error {
 	return err
 }
 
-// clusterCIDR is what --cluster-cidr says, or else the cloud's configuration. The error is that they say different
-// things.
+// clusterCIDR returns --cluster-cidr, or else the value in the cloud's configuration. The error is that they differ.
 func clusterCIDR(offered *cloud.Cloud, settings configuration) (string, error) {
 	flag, configured := strings.TrimSpace(settings.KubeCloudShared.ClusterCIDR), strings.TrimSpace(offered.ClusterCIDR)
 	if flag != "" && configured != "" && flag != configured {
@@ -33,7 +32,7 @@ func clusterCIDR(offered *cloud.Cloud, settings configuration) (string, error) {
 	return cmp.Or(flag, configured), nil
 }
 
-// routeCIDRs are the networks that routes lead to.
+// routeCIDRs returns the networks for which routes are created.
 func routeCIDRs(offered *cloud.Cloud, settings configuration) ([]netip.Prefix, error) {
 	list, err := clusterCIDR(offered, settings)
 	if err != nil {
@@ -43,8 +42,8 @@ func routeCIDRs(offered *cloud.Cloud, settings configuration) ([]netip.Prefix, e
 		"cloud's configuration, or turn routes off with --configure-cloud-routes=false")
 }
 
-// parseClusterCIDR reads --cluster-cidr: one network, or one of each family. Need is why it may not be missing, and
-// what to do then.
+// parseClusterCIDR parses --cluster-cidr: one network, or one of each family. need is the end of the error if it is
+// missing.
 func parseClusterCIDR(list, need string) ([]netip.Prefix, error) {
 	if strings.TrimSpace(list) == "" {
 		return nil, fmt.Errorf("missing --cluster-cidr: %s", need)
@@ -63,13 +62,13 @@ func parseClusterCIDR(list, need string) ([]netip.Prefix, error) {
 	return cidrs, nil
 }
 
-// shortestRouted are the shortest prefixes of networks that get routes: those that our own allocator may give, if it
-// runs; else all.
+// shortestRouted returns the shortest prefixes of networks that get routes: those that our own allocator may allocate,
+// if it runs; else all.
 func shortestRouted(env environment) (nodeipam.Masks, error) {
 	if !env.settings.enables(nodeIPAMController) || !env.settings.KubeCloudShared.AllocateNodeCIDRs {
 		return nodeipam.Masks{}, nil
 	}
-	cidrs, chosen, err := env.settings.masks.of(env.cloud, env.settings)
+	cidrs, chosen, err := env.settings.masks.resolve(env.cloud, env.settings)
 	return chosen.Limit(env.settings.masks.shortest, cidrs), err
 }
 

@@ -17,11 +17,11 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/probe"
 )
 
-// configzName is the key of our settings in /configz; the library's.
+// configzName is the key of our settings in /configz, as in the library.
 const configzName = "cloudcontrollermanager.config.k8s.io"
 
-// serverGrace is how long a request that is being answered may take when the
-// process ends; long enough for a scrape, short against the grace of a pod.
+// serverGrace is how long a request may take when the process ends: enough for a scrape, and short in comparison with
+// the grace period of a pod.
 const serverGrace = 2 * time.Second
 
 // endpoints are the health endpoints of the process.
@@ -29,8 +29,8 @@ type endpoints struct {
 	live, ready, healthy *probe.Checks
 }
 
-// serve opens the secured port until stop closes. The channel it returns closes
-// when all requests have been answered. With --secure-port=0 it does nothing.
+// serve opens the secured port until stop closes. The returned channel closes when all requests have been answered.
+// With --secure-port=0 it does nothing.
 func serve(c *ccmconfig.CompletedConfig, health endpoints, stop <-chan struct{}) (stopped <-chan struct{}, err error) {
 	if c.SecureServing == nil {
 		none := make(chan struct{})

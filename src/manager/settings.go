@@ -20,18 +20,18 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// serviceSyncs is the default of --concurrent-service-syncs; the library's is 1,
-// with which one slow load balancer holds up all others.
+// serviceSyncs is the default of --concurrent-service-syncs. With the library's default 1, one slow load balancer
+// delays all others.
 const serviceSyncs = 10
 
-// Defaults of --kube-api-qps and --kube-api-burst, for each controller; the library's 20 and 30 hold up 200 Services
-// that are created at once for longer than the cloud does.
+// Defaults of --kube-api-qps and --kube-api-burst, for each controller. With the library's 20 and 30, 200 Services that
+// are created at once wait longer for the API server than for the cloud.
 const (
 	kubernetesRate  = 50
 	kubernetesBurst = 100
 )
 
-// settings is what the flags set.
+// settings are the values of the flags.
 type settings struct {
 	*options.CloudControllerManagerOptions
 	build     build.Info
@@ -42,8 +42,7 @@ type settings struct {
 	cloudFlags map[string]*pflag.FlagSet
 }
 
-// newSettings returns the defaults. It fails only if the libraries disagree
-// about theirs.
+// newSettings returns the defaults. It fails only if the defaults of the libraries contradict each other.
 func newSettings(info build.Info, providers []Provider) (*settings, error) {
 	if err := registerFeatures(); err != nil {
 		return nil, err
@@ -54,7 +53,7 @@ func newSettings(info build.Info, providers []Provider) (*settings, error) {
 	}
 	defaults.ServiceController.ConcurrentServiceSyncs = serviceSyncs
 	defaults.Generic.ClientConnection.QPS, defaults.Generic.ClientConnection.Burst = kubernetesRate, kubernetesBurst
-	// 0 leaves it to the cloud's configuration; the library's 10 s is only for a controller that cannot watch.
+	// With 0, the cloud's configuration applies. The library's 10 s is for a controller that does not watch.
 	defaults.KubeCloudShared.RouteReconciliationPeriod.Duration = 0
 	if len(providers) == 1 {
 		defaults.KubeCloudShared.CloudProvider.Name = providers[0].Name
@@ -73,8 +72,8 @@ func newSettings(info build.Info, providers []Provider) (*settings, error) {
 	}, nil
 }
 
-// cloudFlags returns the flags of each cloud that has any, by its name. The error is that a flag could be mistaken for
-// a flag of the libraries or of another cloud.
+// cloudFlags returns the flags of each cloud that has any, by its name. The error is that a flag has the name of a flag
+// of the libraries or of another cloud.
 func cloudFlags(providers []Provider) (map[string]*pflag.FlagSet, error) {
 	sets := map[string]*pflag.FlagSet{}
 	var problems []error
@@ -95,9 +94,8 @@ func cloudFlags(providers []Provider) (map[string]*pflag.FlagSet, error) {
 	return sets, errors.Join(problems...)
 }
 
-// registerFeatures adds the gates of the libraries that leave this to the
-// program. It works once per process, before --feature-gates is bound; a second
-// command finds everything done.
+// registerFeatures registers the feature gates of libraries that do not do it themselves, before --feature-gates is
+// bound. It has an effect once per process; for a second command they are registered already.
 func registerFeatures() error {
 	gate := utilfeature.DefaultMutableFeatureGate
 	if _, done := gate.GetAll()[logsapi.ContextualLogging]; !done {
@@ -108,7 +106,7 @@ func registerFeatures() error {
 	return nil
 }
 
-// validate checks all flags and returns the provider they choose.
+// validate checks all flags and returns the selected provider.
 func (s *settings) validate() (Provider, error) {
 	provider, err := s.provider(s.KubeCloudShared.CloudProvider.Name)
 	if err != nil {
@@ -128,7 +126,7 @@ func (s *settings) validate() (Provider, error) {
 	return provider, s.Validate(controllerNames(), nil, names.CCMControllerAliases(), nil, nil)
 }
 
-// provider finds the provider named by --cloud-provider.
+// provider returns the provider with the name of --cloud-provider.
 func (s *settings) provider(name string) (Provider, error) {
 	known := make([]string, 0, len(s.providers))
 	for _, provider := range s.providers {
@@ -147,11 +145,11 @@ func (s *settings) provider(name string) (Provider, error) {
 	return Provider{}, fmt.Errorf("unknown --cloud-provider=%s: choose one of: %s", name, list)
 }
 
-// config turns the options into the library's configuration. Unlike the
-// library's own way it asks the API server nothing: see authenticate.
+// config creates the library's configuration from the options. Unlike the library, it sends no request to the API
+// server: see authenticate.
 func (s *settings) config() (*ccmconfig.Config, error) {
 	offline := *s.CloudControllerManagerOptions
-	offline.Authentication = nil // its ApplyTo reads a ConfigMap and fails when it cannot
+	offline.Authentication = nil // its ApplyTo reads a ConfigMap and fails if it cannot
 	offline.Webhook, offline.WebhookServing = nil, nil
 	config, err := offline.Config(controllerNames(), nil, names.CCMControllerAliases(), nil, nil)
 	if err != nil {
@@ -166,7 +164,7 @@ func (s *settings) config() (*ccmconfig.Config, error) {
 	return config, nil
 }
 
-// discard gives up what the library opened for a process that will not run.
+// discard closes what the library opened for a process that will not run.
 func discard(config *ccmconfig.Config) error {
 	config.EventBroadcaster.Shutdown()
 	if config.SecureServing == nil {
@@ -175,7 +173,7 @@ func discard(config *ccmconfig.Config) error {
 	return config.SecureServing.Listener.Close()
 }
 
-// assemble makes the process that runs the cloud.
+// assemble creates the process that runs the cloud.
 func (s *settings) assemble(offered *cloud.Cloud) (*process, error) {
 	config, err := s.config()
 	if err != nil {

@@ -12,7 +12,7 @@ const validateDescription = "Checks a configuration file, and the files it refer
 	"It needs no cluster and calls no cloud. What is wrong is printed one line each,\n" +
 	"and the exit code is then 1."
 
-// validation is what the flags of the subcommand set.
+// validation contains the flags of the subcommand.
 type validation struct {
 	provider     string
 	print        bool
@@ -47,8 +47,8 @@ func oneFile(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// run checks the file. The result goes to the standard output, problems to the
-// error stream, so that --print gives a file again.
+// run checks the file. The result goes to the standard output, and problems to the error stream, so that the output of
+// --print is a valid file.
 func (v validation) run(cmd *cobra.Command, s *settings, path string) error {
 	provider, err := s.provider(v.provider)
 	if err != nil {
@@ -59,7 +59,7 @@ func (v validation) run(cmd *cobra.Command, s *settings, path string) error {
 	}
 	effective, problems := provider.Validate(path, !v.withoutFiles)
 	if len(problems) > 0 {
-		cmd.SilenceErrors = true // the lines below say it
+		cmd.SilenceErrors = true // printed below
 		for _, problem := range problems {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", path, problem)
 		}

@@ -20,57 +20,54 @@ import (
 )
 
 const (
-	// minDrainTimeout is how long the process has at least to finish what it has
-	// begun: the controllers write to Kubernetes as well.
+	// minDrainTimeout is the minimum time for the process to finish what is in flight, because controllers also write
+	// to Kubernetes.
 	minDrainTimeout = 20 * time.Second
-	// joinMargin is how much longer than the cloud's last write that may take.
+	// joinMargin is the additional time after the cloud's last write.
 	joinMargin = 5 * time.Second
-	// exitMargin is for what comes after giving the lease back: the last events
-	// and the servers.
+	// exitMargin is the time after the lease is released: for the last events and the servers.
 	exitMargin = 5 * time.Second
 )
 
-// drainWithin bounds how long the process finishes what it has begun, for a
-// cloud whose writes take up to so long.
+// drainWithin returns how long the process may finish what is in flight, for a cloud with writes of up to this
+// duration.
 func drainWithin(write time.Duration) time.Duration {
 	return max(minDrainTimeout, write+joinMargin)
 }
 
-// Grace is how long the process takes to stop at most, for a cloud whose
-// Drain takes up to so long. A pod's terminationGracePeriodSeconds must not
-// be less.
+// Grace returns how long the process takes to stop at most, for a cloud with a Drain of up to this duration. A pod's
+// terminationGracePeriodSeconds must not be less.
 func Grace(write time.Duration) time.Duration {
 	return drainWithin(write) + lease.ReleaseTimeout + exitMargin
 }
 
-// drainTimeout is drainWithin for the cloud of the process.
+// drainTimeout is drainWithin for the cloud of this process.
 func (p *process) drainTimeout() time.Duration {
 	return drainWithin(p.cloud.DrainTimeout)
 }
 
-// work is what only the leader does: the cloud's background work and the
-// controllers, until ctx ends or one of them cannot go on. It returns when all
-// of it has ended; if something is still under way after its drainTimeout, the error
-// wraps lease.ErrBusy.
+// work runs what only the leader runs: the cloud's background work and the controllers, until ctx ends or one of them
+// cannot continue. It returns when all have ended. If something is still in flight after drainTimeout, the error wraps
+// lease.ErrBusy.
 func (p *process) work(ctx context.Context) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
-	crew := newCrew(len(p.controllers))
-	err := p.start(working, crew)
+	group := newControllerGroup(len(p.controllers))
+	err := p.start(working, group)
 	if err == nil {
-		err = crew.wait(working)
+		err = group.wait(working)
 	}
 	if ctx.Err() != nil {
-		err = nil // told to stop, perhaps before all were up
+		err = nil // stopped, perhaps before all controllers were started
 	}
 	stop()
 	klog.FromContext(ctx).Info("Finishing what is under way", "within", p.drainTimeout())
-	return errors.Join(err, p.finish(context.WithoutCancel(ctx), crew))
+	return errors.Join(err, p.finish(context.WithoutCancel(ctx), group))
 }
 
-// start brings up the cloud and then the controllers, in the order of their
-// names. One that gets no credentials keeps no other waiting.
-func (p *process) start(ctx context.Context, crew *crew) error {
+// start starts the cloud and then the controllers, in the order of their names. A controller that gets no credentials
+// does not delay the others.
+func (p *process) start(ctx context.Context, group *controllerGroup) error {
 	builder := clients{
 		ControllerClientBuilder: p.config.ClientBuilder,
 		ctx:                     ctx,
@@ -80,25 +77,25 @@ func (p *process) start(ctx context.Context, crew *crew) error {
 	if p.cloud.Start != nil {
 		p.cloud.Start(ctx, builder)
 	}
-	p.caches.StartWithContext(ctx) // whatever the cloud watches only as a leader
+	p.caches.StartWithContext(ctx) // informers that the cloud needs only on the leader
 	for _, name := range slices.Sorted(maps.Keys(p.controllers)) {
 		client, err := builder.Client(p.controllers[name].account)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Controller starts as soon as it gets credentials", "controller", name)
-			crew.add(ctx, name, p.late(builder, name))
+			group.add(ctx, name, p.constructLater(builder, name))
 			continue
 		}
 		loop, err := p.construct(ctx, client, name)
 		if err != nil {
 			return err
 		}
-		crew.add(ctx, name, loop)
+		group.add(ctx, name, loop)
 		pause(ctx, p.config.ComponentConfig.Generic.ControllerStartInterval.Duration)
 	}
 	return nil
 }
 
-// construct makes a controller that runs at once.
+// construct creates a controller that can run at once.
 func (p *process) construct(ctx context.Context, client kubernetes.Interface, name string) (loop, error) {
 	row := p.controllers[name]
 	made, err := row.construct(environment{
@@ -110,17 +107,17 @@ func (p *process) construct(ctx context.Context, client kubernetes.Interface, na
 	if err != nil {
 		return loop{}, fmt.Errorf("starting %s: %w", name, err)
 	}
-	p.caches.StartWithContext(ctx) // whatever the controller watches that was not warm
+	p.caches.StartWithContext(ctx) // informers that the controller did not list in watches
 	p.watch(name, made)
-	if made, err = made.measured(p.metrics, row.metric); err != nil {
+	if made, err = made.withMetrics(p.metrics, row.metric); err != nil {
 		return loop{}, fmt.Errorf("starting %s: %w", name, err)
 	}
 	klog.FromContext(ctx).Info("Started controller", "controller", name)
 	return made, nil
 }
 
-// late is a controller that is made when it gets credentials.
-func (p *process) late(builder clients, name string) loop {
+// constructLater returns a loop that creates the controller when it gets credentials, and runs it.
+func (p *process) constructLater(builder clients, name string) loop {
 	return loop{run: func(ctx context.Context) {
 		client, err := builder.await(p.controllers[name].account)
 		if err != nil {
@@ -135,15 +132,15 @@ func (p *process) late(builder clients, name string) loop {
 	}}
 }
 
-// measured is the loop with its metrics shown from now on until it ends, and counted by that name while it runs.
-func (l loop) measured(running *controllers.ControllerManagerMetrics, name string) (loop, error) {
-	unmeasure, err := measure(legacyregistry.Registerer(), l.collectors)
+// withMetrics returns the loop with its metrics registered until it ends, and counted by the name while it runs.
+func (l loop) withMetrics(running *controllers.ControllerManagerMetrics, name string) (loop, error) {
+	unregister, err := register(legacyregistry.Registerer(), l.collectors)
 	if err != nil {
 		return loop{}, err
 	}
 	run := l.run
 	l.run = func(ctx context.Context) {
-		defer unmeasure()
+		defer unregister()
 		running.ControllerStarted(name)
 		defer running.ControllerStopped(name)
 		run(ctx)
@@ -163,8 +160,7 @@ func (p *process) watch(name string, l loop) {
 	p.health.healthy.Add(check)
 }
 
-// pause spreads the start of controllers over time, as --controller-start-interval
-// asks.
+// pause distributes the starts of controllers over time, as --controller-start-interval requests.
 func pause(ctx context.Context, interval time.Duration) {
 	if interval <= 0 {
 		return
@@ -177,17 +173,17 @@ func pause(ctx context.Context, interval time.Duration) {
 }
 
 // finish waits until the cloud and all controllers have ended.
-func (p *process) finish(ctx context.Context, crew *crew) error {
+func (p *process) finish(ctx context.Context, group *controllerGroup) error {
 	ctx, cancel := context.WithTimeout(ctx, p.drainTimeout())
 	defer cancel()
 	var err error
 	if p.cloud.Drain != nil {
 		err = drain(ctx, p.cloud.Drain, p.drainTimeout())
 	}
-	return errors.Join(err, crew.join(ctx))
+	return errors.Join(err, group.join(ctx))
 }
 
-// drain does not trust the cloud to heed its context, which ends within a while.
+// drain returns when drainCloud has ended, or ctx: the cloud may ignore its context.
 func drain(ctx context.Context, drainCloud func(context.Context) error, within time.Duration) error {
 	done := make(chan error, 1)
 	go func() { done <- drainCloud(ctx) }()

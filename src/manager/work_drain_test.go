@@ -58,7 +58,7 @@ func TestSlowWriteAtTheEnd(t *testing.T) {
 				go func() {
 					ended <- lease.Hold(ctx, leaseOf(client), func(ctx context.Context) error {
 						<-ctx.Done()
-						return p.finish(context.WithoutCancel(ctx), newCrew(0))
+						return p.finish(context.WithoutCancel(ctx), newControllerGroup(0))
 					})
 				}()
 				<-time.After(time.Minute)

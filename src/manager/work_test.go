@@ -69,7 +69,7 @@ func ends(after time.Duration) loop {
 	return loop{run: func(ctx context.Context) { <-ctx.Done(); <-time.After(after) }}
 }
 
-func TestCrewJoins(t *testing.T) {
+func TestControllerGroupJoins(t *testing.T) {
 	tests := map[string]struct {
 		members map[string]loop
 		took    time.Duration
@@ -84,20 +84,20 @@ func TestCrewJoins(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				crew := newCrew(len(test.members))
+				group := newControllerGroup(len(test.members))
 				working, stop := context.WithCancel(t.Context())
 				for name, member := range test.members {
-					crew.add(working, name, member)
+					group.add(working, name, member)
 				}
 				stop()
-				if err := crew.wait(working); err != nil {
+				if err := group.wait(working); err != nil {
 					t.Errorf("wait: %v", err)
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), minDrainTimeout)
 				defer cancel()
 				defer func() { <-time.After(2 * time.Hour) }() // what is late ends as well
 				start := time.Now()
-				err := crew.join(ctx)
+				err := group.join(ctx)
 				if took := time.Since(start); took != test.took {
 					t.Errorf("took %s, want %s", took, test.took)
 				}
@@ -114,15 +114,15 @@ func TestCrewJoins(t *testing.T) {
 
 func TestControllerThatEndsByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		crew := newCrew(2)
+		group := newControllerGroup(2)
 		ctx, stop := context.WithCancel(t.Context())
-		crew.add(ctx, "good", ends(0))
-		crew.add(ctx, "bad", loop{run: func(context.Context) {}})
-		if err := crew.wait(ctx); err == nil || !strings.HasPrefix(err.Error(), "bad ended by itself") {
+		group.add(ctx, "good", ends(0))
+		group.add(ctx, "bad", loop{run: func(context.Context) {}})
+		if err := group.wait(ctx); err == nil || !strings.HasPrefix(err.Error(), "bad ended by itself") {
 			t.Errorf("wait returned %v, want an error about the controller", err)
 		}
 		stop()
-		if err := crew.join(t.Context()); err != nil {
+		if err := group.join(t.Context()); err != nil {
 			t.Errorf("join: %v", err)
 		}
 	})

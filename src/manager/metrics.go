@@ -14,9 +14,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// Collectors are all metrics that a process with this cloud shows, beside those of Kubernetes' libraries: its own, the
-// cloud's, and those of each controller that has something to do with it. They are for whoever describes them: nothing
-// runs. The error is that a controller cannot work with this cloud.
+// Collectors returns the metrics of a process with this cloud, except those of Kubernetes' libraries: its own, the
+// cloud's, and those of each controller that can run. They are for documentation: nothing is started. The error is that
+// a controller cannot run with this cloud.
 func Collectors(offered *cloud.Cloud, info build.Info) ([]prometheus.Collector, error) {
 	settings := configuration{&config.CloudControllerManagerConfiguration{}, defaultMasks()}
 	settings.Generic.Controllers = []string{"*"}
@@ -35,14 +35,14 @@ func Collectors(offered *cloud.Cloud, info build.Info) ([]prometheus.Collector, 
 	return all, nil
 }
 
-// collectors are the process's own metrics, and the cloud's if it has any.
+// collectors returns the process's own metrics, and the cloud's.
 func collectors(offered *cloud.Cloud, info build.Info) []prometheus.Collector {
 	own := []prometheus.Collector{info.Collector(strings.ReplaceAll(componentName, "-", "_"))}
 	return append(own, offered.Collectors...)
 }
 
-// measure shows metrics until done is called.
-func measure(registry prometheus.Registerer, collectors []prometheus.Collector) (done func(), err error) {
+// register registers metrics until done is called.
+func register(registry prometheus.Registerer, collectors []prometheus.Collector) (done func(), err error) {
 	var registered []prometheus.Collector
 	done = func() {
 		for _, collector := range registered {

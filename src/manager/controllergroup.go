@@ -10,21 +10,21 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
 )
 
-// crew are the controllers that run.
-type crew struct {
-	quit chan string // names of those that ended without being told to
+// controllerGroup contains the controllers that run.
+type controllerGroup struct {
+	endedEarly chan string // names of controllers that ended before their context
 
 	mu      sync.Mutex
 	running map[string]<-chan struct{} // closed when the controller has ended
 }
 
-// newCrew returns a crew that can have up to size members.
-func newCrew(size int) *crew {
-	return &crew{quit: make(chan string, size), running: map[string]<-chan struct{}{}}
+// newControllerGroup returns a group of up to size controllers.
+func newControllerGroup(size int) *controllerGroup {
+	return &controllerGroup{endedEarly: make(chan string, size), running: map[string]<-chan struct{}{}}
 }
 
 // add runs a controller until ctx ends.
-func (c *crew) add(ctx context.Context, name string, l loop) {
+func (c *controllerGroup) add(ctx context.Context, name string, l loop) {
 	ended := make(chan struct{})
 	c.mu.Lock()
 	c.running[name] = ended
@@ -33,24 +33,24 @@ func (c *crew) add(ctx context.Context, name string, l loop) {
 		defer close(ended)
 		l.run(ctx)
 		if ctx.Err() == nil {
-			c.quit <- name
+			c.endedEarly <- name
 		}
 	}()
 }
 
-// wait returns nil when ctx ends, or an error when a controller ended before.
-func (c *crew) wait(ctx context.Context) error {
+// wait returns nil when ctx ends, or an error if a controller ended before.
+func (c *controllerGroup) wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case name := <-c.quit:
+	case name := <-c.endedEarly:
 		return fmt.Errorf("%s ended by itself; the log before this line says why", name)
 	}
 }
 
 // join waits for all controllers. Its error names those that had not ended when
 // ctx did.
-func (c *crew) join(ctx context.Context) error {
+func (c *controllerGroup) join(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var late []string

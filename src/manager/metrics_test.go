@@ -17,7 +17,7 @@ import (
 func TestMeasure(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	for range 2 {
-		done, err := measure(registry, newTestCloud().Collectors())
+		done, err := register(registry, newTestCloud().Collectors())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +27,7 @@ func TestMeasure(t *testing.T) {
 		done()
 	}
 	registry.MustRegister(newTestCloud().Collectors()...)
-	_, err := measure(registry, doubled{newTestCloud()}.Collectors())
+	_, err := register(registry, doubled{newTestCloud()}.Collectors())
 	if err == nil || !strings.Contains(err.Error(), "registering metrics") {
 		t.Errorf("error = %v", err)
 	}
@@ -43,7 +43,7 @@ func TestCollectors(t *testing.T) {
 		t.Errorf("%d metrics without those of a cloud, %d with them; want 1 and 2", own, all)
 	}
 	registry := prometheus.NewPedanticRegistry()
-	if _, err := measure(registry, without); err != nil {
+	if _, err := register(registry, without); err != nil {
 		t.Fatal(err)
 	}
 	families, err := registry.Gather()
