@@ -12,16 +12,17 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// settingSources is how a listener remembers that its allowed sources are ours.
+// settingSources is the entry of a listener's record for its allowed sources.
 const settingSources = "allowed-sources"
 
-// legacySourceRanges is the annotation that was there before spec.loadBalancerSourceRanges, and means the same.
+// legacySourceRanges is the predecessor of spec.loadBalancerSourceRanges, with the same meaning.
 const legacySourceRanges = corev1.AnnotationLoadBalancerSourceRangesKey
 
-// sources are the networks that may reach a port: sorted, without duplicates. None means everybody.
+// sources are the networks that may connect to a port: sorted, without duplicates. If there are none, every address
+// may.
 type sources = annotation.Setting[[]netip.Prefix]
 
-// rangesOf returns what the Service's spec says about sources, as every provider understands it.
+// rangesOf returns the sources in the Service's spec.
 func rangesOf(service *corev1.Service) (ranges sources, problem *annotation.Problem) {
 	texts, field := service.Spec.LoadBalancerSourceRanges, "spec.loadBalancerSourceRanges"
 	if text := strings.TrimSpace(service.Annotations[legacySourceRanges]); len(texts) == 0 && text != "" {
@@ -30,7 +31,7 @@ func rangesOf(service *corev1.Service) (ranges sources, problem *annotation.Prob
 	for _, text := range texts {
 		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			// The API server checks both; what it let through before it did is refused here.
+			// The API server validates both. This is for objects that are older than its validation.
 			return sources{Given: true, Invalid: true}, &annotation.Problem{Annotation: field, Value: text,
 				Want: "a network like 192.0.2.0/24"}
 		}
@@ -41,8 +42,8 @@ func rangesOf(service *corev1.Service) (ranges sources, problem *annotation.Prob
 	return ranges, nil
 }
 
-// union is what several settings allow together. One that cannot be used makes the whole unusable: without it, who is
-// allowed is not known. An empty one asks for nothing.
+// union returns the sources that several settings allow together. If one of them is not valid, the result is not valid,
+// because the allowed sources are then not known. An empty setting has no effect.
 func union(all ...sources) sources {
 	var together sources
 	for _, one := range all {
@@ -59,7 +60,7 @@ func ordered(prefixes []netip.Prefix) []netip.Prefix {
 	return slices.Compact(prefixes)
 }
 
-// sourcesOf reads a listener's allowed sources; known is false when one of them cannot be understood.
+// sourcesOf reads a listener's allowed sources; known is false if one of them cannot be parsed.
 func sourcesOf(listener inventory.Listener) (found []netip.Prefix, known bool) {
 	for _, text := range listener.AllowedSources {
 		prefix, err := netip.ParsePrefix(text)
@@ -75,7 +76,7 @@ func sourcesOf(listener inventory.Listener) (found []netip.Prefix, known bool) {
 	return ordered(found), true
 }
 
-// narrows says that a listener is to let in fewer than it does, and nobody else.
+// narrows reports whether a change of allowed sources only removes sources.
 func narrows(from, to []string) bool {
 	before, known := sourcesOf(inventory.Listener{AllowedSources: from})
 	after, readable := sourcesOf(inventory.Listener{AllowedSources: to})
@@ -90,7 +91,7 @@ func narrows(from, to []string) bool {
 	return len(before) == 0 || !slices.ContainsFunc(after, func(one netip.Prefix) bool { return !within(one) })
 }
 
-// sourceTexts is how the API takes them.
+// sourceTexts returns the prefixes as the API expects them.
 func sourceTexts(prefixes []netip.Prefix) []string {
 	texts := make([]string, 0, len(prefixes))
 	for _, prefix := range prefixes {
@@ -99,7 +100,7 @@ func sourceTexts(prefixes []netip.Prefix) []string {
 	return texts
 }
 
-// sourcesText is one line for plans and notices.
+// sourcesText formats sources for plans and notices.
 func sourcesText(texts []string) string {
 	if len(texts) == 0 {
 		return "everybody"
@@ -107,16 +108,16 @@ func sourcesText(texts []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// aimSources gives a listener the sources that its port should have. What somebody set by hand on a port without any is
-// theirs: to open it could be a mistake.
-func aimSources(own *memo, wanted sources, listener *inventory.Listener) {
+// setSources sets the listener's allowed sources. If the Service asks for none, sources that were set by hand stay,
+// because opening the port could be a mistake.
+func setSources(record *recordUpdate, wanted sources, listener *inventory.Listener) {
 	switch {
 	case wanted.Invalid:
 		return
 	case wanted.Given:
-		own.traces = own.with(settingSources)
-	case own.has(settingSources):
-		own.traces = own.without(settingSources)
+		record.lastApplied = record.with(settingSources)
+	case record.has(settingSources):
+		record.lastApplied = record.without(settingSources)
 	default:
 		return
 	}
@@ -125,10 +126,11 @@ func aimSources(own *memo, wanted sources, listener *inventory.Listener) {
 	}
 }
 
-// keptSources says that a port is closed to most although its Service does not ask for that; "" when it is not.
-func (d desired) keptSources(wanted sources, port string, listener inventory.Listener) string {
+// keptSourcesText describes that a port accepts only some sources although its Service does not ask for that; "" if
+// this is not the case.
+func (d desired) keptSourcesText(wanted sources, port string, listener inventory.Listener) string {
 	if wanted.Given || len(listener.AllowedSources) == 0 ||
-		d.memoOf(listener.Labels, listener.Annotations).has(settingSources) {
+		d.recordUpdateOf(listener.Labels, listener.Annotations).has(settingSources) {
 		return ""
 	}
 	return fmt.Sprintf("Port %s accepts connections from %s only. This Service does not configure these sources. "+

@@ -133,12 +133,12 @@ func TestSourcesOfAService(t *testing.T) {
 	}
 }
 
-// TestAdmitted: what a security group lets in is what the listener does, also where that cannot be read, or is nobody's
-// business.
-func TestAdmitted(t *testing.T) {
+// TestAllowedSources: what a security group lets in is what the listener does, also where that cannot be read, or is
+// nobody's business.
+func TestAllowedSources(t *testing.T) {
 	open, closed := &inventory.Listener{}, &inventory.Listener{AllowedSources: []string{"192.0.2.0/24"}}
 	ours := &inventory.Listener{AllowedSources: []string{"192.0.2.0/24"},
-		Annotations: traces{}.with(settingSources).over(nil)}
+		Annotations: lastApplied{}.with(settingSources).mergedInto(nil)}
 	for name, tt := range map[string]struct {
 		asked    sources
 		listener *inventory.Listener
@@ -153,15 +153,15 @@ func TestAdmitted(t *testing.T) {
 		"not asked for, closed by others":      {sources{}, closed, networks("192.0.2.0/24")},
 		"not asked for any more, closed by us": {sources{}, ours, nil},
 	} {
-		if got := (desired{}).admitted(tt.asked, tt.listener); !slices.Equal(got, tt.want) {
+		if got := (desired{}).allowedSources(tt.asked, tt.listener); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
 }
 
-// TestAimSources: a port is closed to all but those asked for, opened again only if we closed it, and not written when
+// TestSetSources: a port is closed to all but those asked for, opened again only if we closed it, and not written when
 // nothing changes.
-func TestAimSources(t *testing.T) {
+func TestSetSources(t *testing.T) {
 	tests := map[string]struct {
 		recorded bool // the listener's sources are ours
 		observed []string
@@ -187,11 +187,11 @@ func TestAimSources(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			own, listener := &memo{}, inventory.Listener{AllowedSources: tt.observed}
+			own, listener := &recordUpdate{}, inventory.Listener{AllowedSources: tt.observed}
 			if tt.recorded {
-				own.traces = own.with(settingSources)
+				own.lastApplied = own.with(settingSources)
 			}
-			aimSources(own, tt.wanted, &listener)
+			setSources(own, tt.wanted, &listener)
 			if diff := cmp.Diff(tt.want, listener.AllowedSources); diff != "" {
 				t.Errorf("sources (-want +got):\n%s", diff)
 			}
@@ -204,7 +204,7 @@ func TestAimSources(t *testing.T) {
 
 // TestKeptSources: only of a port that others closed, and whose Service says nothing about it.
 func TestKeptSources(t *testing.T) {
-	ours := traces{}.with(settingSources).over(nil)
+	ours := lastApplied{}.with(settingSources).mergedInto(nil)
 	tests := map[string]struct {
 		wanted   sources
 		observed []string
@@ -219,7 +219,7 @@ func TestKeptSources(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			text := (desired{}).keptSources(tt.wanted, "80/TCP", inventory.Listener{AllowedSources: tt.observed,
+			text := (desired{}).keptSourcesText(tt.wanted, "80/TCP", inventory.Listener{AllowedSources: tt.observed,
 				Annotations: tt.notes})
 			if (text != "") != tt.told || tt.told && !(strings.Contains(text, "80/TCP") &&
 				strings.Contains(text, strings.Join(tt.observed, ", "))) {

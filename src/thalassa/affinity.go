@@ -18,10 +18,9 @@ func wantsAffinity(service *corev1.Service) bool {
 	return service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP
 }
 
-// keepClients gives ports about which the Service names no policy the one that session affinity needs. That is for load
-// balancers that we created: others keep the policy that they have. A default of the cluster gives way, because the
-// Service asks for more.
-func (s settings) keepClients(service *corev1.Service) {
+// setAffinityPolicy sets the policy that session affinity needs, for ports without a policy in the Service. It applies
+// only to load balancers that this program created: others keep their policy. It overrides a default of the cluster.
+func (s settings) setAffinityPolicy(service *corev1.Service) {
 	if !wantsAffinity(service) {
 		return
 	}
@@ -33,8 +32,9 @@ func (s settings) keepClients(service *corev1.Service) {
 	}
 }
 
-// affinity tells what the Service asks for about session affinity and does not get, and what to do instead.
-func (d desired) affinity(service *corev1.Service, o observed) []cloud.Notice {
+// affinityNotices describes which parts of session affinity the Service asks for and does not get, and what to do
+// instead.
+func (d desired) affinityNotices(service *corev1.Service, o observed) []cloud.Notice {
 	if !wantsAffinity(service) {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (d desired) affinity(service *corev1.Service, o observed) []cloud.Notice {
 	for _, port := range d.Ports {
 		policy := d.ports[port.Key].policy
 		switch {
-		case policy.Invalid: // told already
+		case policy.Invalid: // another notice describes it
 		case policy.Given && policy.Value != policyOfAffinity:
 			named = append(named, port.Key.String())
 		case d.policyOf(port, o) != policyOfAffinity:
@@ -63,22 +63,22 @@ func (d desired) affinity(service *corev1.Service, o observed) []cloud.Notice {
 				"%sloadbalancing-policy to %s.",
 			strings.Join(kept, ", "), annotationPrefix, policyOfAffinity)))
 	}
-	return append(notices, affinityTimeout(service)...)
+	return append(notices, affinityTimeoutNotices(service)...)
 }
 
-// policyOf is the policy that a port without one of its own in the Service has, or gets.
+// policyOf returns the policy that the port's target group has or will get.
 func (d desired) policyOf(port cloud.Port, o observed) string {
 	asked := d.ports[port.Key].policy
 	group := o.group(portLabels(d.labels, port.Key), o.listener(port.Key))
 	if group == nil {
 		return asked.Value
 	}
-	return aim(d.memoOf(group.Labels, group.Annotations), "policy", asked, group.Policy)
+	return desiredValue(d.recordUpdateOf(group.Labels, group.Annotations), "policy", asked, group.Policy)
 }
 
-// affinityTimeout tells that the cloud has no timeout of session affinity. The API server sets the default one on every
-// Service, so that only another one was asked for.
-func affinityTimeout(service *corev1.Service) []cloud.Notice {
+// affinityTimeoutNotices describes that the cloud has no timeout of session affinity. The API server sets the default
+// timeout on every Service, so only another value was requested.
+func affinityTimeoutNotices(service *corev1.Service) []cloud.Notice {
 	config := service.Spec.SessionAffinityConfig
 	if config == nil || config.ClientIP == nil || config.ClientIP.TimeoutSeconds == nil ||
 		*config.ClientIP.TimeoutSeconds == corev1.DefaultClientIPServiceAffinitySeconds {

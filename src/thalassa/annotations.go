@@ -10,10 +10,10 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 )
 
-// annotationPrefix is what all Service annotations of this cloud start with, as in the CCM this one replaces.
+// annotationPrefix begins all Service annotations of this cloud, as in the CCM that it replaces.
 const annotationPrefix = "loadbalancer.k8s.thalassa.cloud/"
 
-// Names of annotations that are asked for before they are read.
+// Names of annotations that are used before the annotations are parsed.
 const (
 	nameType           = "type"
 	nameInternal       = "internal"
@@ -50,7 +50,7 @@ type annotations struct {
 	kind    annotation.Key[string] // typePublic or typeInternal
 	subnet  annotation.Key[string] // identity or slug; "" for the configured one
 	publish annotation.Key[string] // publishIP, publishHostname or publishBoth
-	// internal is the existing CCM's way to say typeInternal.
+	// internal is the existing CCM's equivalent of typeInternal.
 	internal annotation.Key[bool]
 	// reservedIP is an identity, slug or address; "" for none.
 	reservedIP annotation.Key[string]
@@ -78,7 +78,7 @@ type annotations struct {
 	adopt            annotation.Key[string] // identity; "" for none
 }
 
-// healthKeys are those about health checks, all per port.
+// healthKeys are the annotations of health checks, all per port.
 type healthKeys struct {
 	enabled  annotation.Key[bool]
 	port     annotation.Key[int]    // 0: the port's own node port
@@ -89,8 +89,8 @@ type healthKeys struct {
 	up, down annotation.Key[int] // checks in a row
 }
 
-// newAnnotations returns them with a registry that knows all of them. Names, values and defaults are those of the CCM
-// this one replaces, where it has them.
+// newAnnotations returns the annotations and a registry that contains all of them. Names, values and defaults are those
+// of the CCM that this program replaces, where it has them.
 func newAnnotations() annotations {
 	a := annotations{registry: annotation.NewRegistry(annotationPrefix)}
 	a.registerReach()
@@ -118,7 +118,7 @@ func legacyAnnotations() annotations {
 // Annotations returns the registry of this cloud's Service annotations, for what is generated from it.
 func Annotations() *annotation.Registry { return newAnnotations().registry }
 
-// annotationPorts are the ports that the Service's annotations may be about.
+// annotationPorts returns the ports that the Service's annotations may name.
 func annotationPorts(service *corev1.Service) []annotation.Port {
 	ports := make([]annotation.Port, 0, len(service.Spec.Ports))
 	for _, port := range service.Spec.Ports {

@@ -10,13 +10,12 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// maxListeners is how many ports one load balancer has at most, as the cloud documents it.
+// maxListeners is the documented maximum number of ports of a load balancer.
 const maxListeners = 100
 
-// openable returns the ports that may be open, and why the others are not. What is open already stays so, with the
-// restrictions that it has: a port is not closed by a mistake, and none is opened by one. Of ports that are not opened
-// nothing is made, not even target groups.
-func (d desired) openable(o observed) ([]cloud.Port, error) {
+// openablePorts returns the ports that may be open, and why the others are not. An open port stays open with its
+// restrictions: a mistake neither closes nor opens a port. For a port that is not opened, no object is created.
+func (d desired) openablePorts(o observed) ([]cloud.Port, error) {
 	var open []cloud.Port
 	var problems, unreadable []error
 	room := maxListeners
@@ -30,8 +29,8 @@ func (d desired) openable(o observed) ([]cloud.Port, error) {
 	for _, port := range d.Ports {
 		switch {
 		case o.listener(port.Key) != nil:
-		case len(d.closed) > 0:
-			refused[d.closed[0]]++
+		case len(d.blocked) > 0:
+			refused[d.blocked[0]]++
 		case d.ports[port.Key].sources.Invalid:
 			unreadable = append(unreadable,
 				fmt.Errorf("port %s is not opened, because the annotation about its allowed sources is not valid",
@@ -39,13 +38,14 @@ func (d desired) openable(o observed) ([]cloud.Port, error) {
 		case room <= 0:
 			tooMany++
 		case len(d.Ports) > maxListeners:
-			tooMany++ // which of them are opened is for the Service's owner to say
+			tooMany++ // only the Service's owner can choose which of them to open
 		default:
 			open = append(open, port)
 		}
 	}
 	if len(open) == 0 {
-		problems = append(problems, unreadable...) // else the others serve, and what cannot be read is told already
+		// otherwise other ports are open, and another notice describes the invalid annotation
+		problems = append(problems, unreadable...)
 	}
 	for why, ports := range refused {
 		problems = append(problems, fmt.Errorf("%d of the ports of Service %s are not opened: %s", ports, d.Owner, why))
@@ -57,12 +57,12 @@ func (d desired) openable(o observed) ([]cloud.Port, error) {
 	}
 	err := errors.Join(problems...)
 	if len(unreadable) > 0 && len(problems) == len(unreadable) && d.failed == nil && d.missing == nil {
-		err = cloud.UntilChanged(err) // nothing else keeps the ports closed
+		err = cloud.UntilChanged(err) // no other reason keeps the ports closed
 	}
 	return inOrder(d.Ports, open), err
 }
 
-// inOrder returns those that are open, in the order of all.
+// inOrder returns the open ports in the order of all ports.
 func inOrder(all, open []cloud.Port) []cloud.Port {
 	if len(open) == len(all) {
 		return all
@@ -70,14 +70,14 @@ func inOrder(all, open []cloud.Port) []cloud.Port {
 	return slices.DeleteFunc(slices.Clone(all), func(port cloud.Port) bool { return !slices.Contains(open, port) })
 }
 
-// closing are the reasons for which no port is opened that is not open yet: who may reach it would not be as the
-// Service asks.
-func closing(d desired, o observed) []string {
+// blockedReasons returns why no further port is opened: the allowed sources would differ from what the Service asks
+// for.
+func blockedReasons(d desired, o observed) []string {
 	var reasons []string
 	if d.internal.Invalid {
 		reasons = append(reasons, "the annotations that make the load balancer internal or public are not valid")
 	}
-	if immovable(d.settings, o.balancer()) != "" {
+	if immutableTypeText(d.settings, o.balancer()) != "" {
 		reasons = append(reasons, "the load balancer is internal and the Service requests a public one, or the reverse")
 	}
 	if d.groups.Invalid {
@@ -89,8 +89,8 @@ func closing(d desired, o observed) []string {
 	return reasons
 }
 
-// unservable takes out the ports whose protocols the cloud does not have, and returns what to tell about them.
-func unservable(d *cloud.Desired) []string {
+// dropUnsupported removes the ports whose protocols the cloud does not support, and returns messages about them.
+func dropUnsupported(d *cloud.Desired) []string {
 	var problems []string
 	d.Ports = slices.DeleteFunc(d.Ports, func(port cloud.Port) bool {
 		p := port.Protocol

@@ -80,8 +80,8 @@ func TestOpenable(t *testing.T) {
 			web := service("web", 80, 443)
 			tt.change(web)
 			d := desiring(web)
-			d.closed = closing(d, tt.has)
-			ports, err := d.openable(tt.has)
+			d.blocked = blockedReasons(d, tt.has)
+			ports, err := d.openablePorts(tt.has)
 			var open []int
 			for _, port := range ports {
 				open = append(open, int(port.Key.Port))
@@ -122,7 +122,7 @@ func TestClosing(t *testing.T) {
 			annotated(tt.annotations...)(web)
 			d := desiring(web)
 			d.groups = tt.groups
-			reasons := closing(d, tt.has)
+			reasons := blockedReasons(d, tt.has)
 			if (len(reasons) == 1) != (tt.want != "") || len(reasons) > 1 || tt.want != "" &&
 				!strings.Contains(reasons[0], tt.want) {
 				t.Errorf("reasons %q, want %q", reasons, tt.want)
@@ -148,8 +148,8 @@ func TestUnreadableSourcesLast(t *testing.T) {
 			web := service("web", 80, 443)
 			annotated("acl-allowed-sources", "nobody")(web)
 			d := desiring(web)
-			d.failed, d.missing, d.closed = tt.failed, tt.missing, tt.closed
-			_, err := d.openable(observed{})
+			d.failed, d.missing, d.blocked = tt.failed, tt.missing, tt.closed
+			_, err := d.openablePorts(observed{})
 			if _, lasts := errors.AsType[cloud.Lasting](err); err == nil || lasts != tt.lasts {
 				t.Errorf("error %v lasts: %t, want %t", err, lasts, tt.lasts)
 			}
@@ -181,7 +181,7 @@ func TestUnservable(t *testing.T) {
 		web := service("web", 80, 443)
 		web.Spec.Ports[1].Protocol = protocol
 		d := desiring(web).Desired
-		problems := unservable(&d)
+		problems := dropUnsupported(&d)
 		if (len(problems) == 1) != unserved || len(d.Ports) != 2-len(problems) || len(d.Unserved) != len(problems) {
 			t.Errorf("%q: %d ports, not served %v, told %q", protocol, len(d.Ports), d.Unserved, problems)
 		}

@@ -13,18 +13,18 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// What a load balancer shows once it serves, and while it does so and is being changed.
+// Status of a load balancer that accepts connections.
 const (
 	statusReady    = "ready"
 	statusUpdating = "updating"
 )
 
-// healthUnknown is what conditions say about the health of targets: no part of the API shows it.
+// healthUnknown is the part of conditions about the health of targets, which the API does not report.
 const healthUnknown = "The cloud reports the load balancer as ready. It does not report whether the targets are " +
 	"healthy."
 
-// published are the addresses that the Service is reached by: none until the load balancer is ready. The internal ones
-// count only for an internal load balancer; a public one may have them before the public ones.
+// published returns the addresses to publish: none until the load balancer is ready. Internal addresses are published
+// only for an internal load balancer; a public one may have internal addresses before its public ones.
 func published(internal bool, balancer inventory.LoadBalancer) []string {
 	switch {
 	case !strings.EqualFold(balancer.Status, statusReady) && !strings.EqualFold(balancer.Status, statusUpdating):
@@ -39,12 +39,12 @@ func serves(internal bool, balancer inventory.LoadBalancer) bool {
 	return len(published(internal, balancer)) > 0
 }
 
-// statusOf is what is published: each address with the load balancer's hostname, unless the Service asks for one of
-// them only. The mode is Proxy: nodes must not short-cut the address to the pods, because the load balancer may add a
-// PROXY header and limits of its own.
+// statusOf returns the status to publish: each address with the load balancer's hostname, unless the Service asks for
+// only one of them. The mode is Proxy, so that nodes do not send traffic for the address directly to the pods: the load
+// balancer may add a PROXY header and has limits.
 func (d desired) statusOf(service *corev1.Service, balancer inventory.LoadBalancer) corev1.LoadBalancerStatus {
 	status := corev1.LoadBalancerStatus{}
-	addresses := published(reachedInside(service, d.internal.Value, balancer), balancer)
+	addresses := published(usesInternalAddresses(service, d.internal.Value, balancer), balancer)
 	if d.created {
 		addresses = inFamilies(service, addresses)
 	}
@@ -64,7 +64,8 @@ func (d desired) statusOf(service *corev1.Service, balancer inventory.LoadBalanc
 	return status
 }
 
-// publishes is what the Service asks to be shown. While that cannot be read it is what is shown already.
+// publishes returns which of hostname and addresses to publish. If the annotation is not valid, it is what is published
+// already.
 func (d desired) publishes(service *corev1.Service) string {
 	asked, shown := d.annotations.publish.From(d.values), service.Status.LoadBalancer.Ingress
 	switch {
@@ -78,8 +79,8 @@ func (d desired) publishes(service *corev1.Service) string {
 	return publishBoth
 }
 
-// inFamilies returns the addresses of the families that the Service has, or all when there is none of them: it is
-// better reached by another family than not at all.
+// inFamilies returns the addresses of the Service's IP families, or all addresses if none is of these families: an
+// address of another family is better than none.
 func inFamilies(service *corev1.Service, addresses []string) []string {
 	if len(service.Spec.IPFamilies) == 0 {
 		return addresses
@@ -100,10 +101,10 @@ func familyOf(address string) corev1.IPFamily {
 	return corev1.IPv4Protocol
 }
 
-// lacking tells what the Service asks for and its load balancer does not publish.
-func (d desired) lacking(service *corev1.Service, balancer inventory.LoadBalancer) []cloud.Notice {
+// unmetNotices describes what the Service asks for and its load balancer does not publish.
+func (d desired) unmetNotices(service *corev1.Service, balancer inventory.LoadBalancer) []cloud.Notice {
 	var notices []cloud.Notice
-	addresses := published(reachedInside(service, d.internal.Value, balancer), balancer)
+	addresses := published(usesInternalAddresses(service, d.internal.Value, balancer), balancer)
 	if len(addresses) == 0 {
 		return nil
 	}
@@ -130,7 +131,7 @@ func (d desired) lacking(service *corev1.Service, balancer inventory.LoadBalance
 	return notices
 }
 
-// waitFor is waiting for a load balancer that does not serve.
+// waitFor returns the wait for a load balancer that is not ready.
 func waitFor(balancer inventory.LoadBalancer) *cloud.Wait {
 	return &cloud.Wait{
 		Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status,
@@ -139,7 +140,7 @@ func waitFor(balancer inventory.LoadBalancer) *cloud.Wait {
 	}
 }
 
-// failed says that the cloud has given up on the load balancer; which word it uses is not documented.
+// failed reports whether the cloud has given up on the load balancer. Which word the cloud uses is not documented.
 func failed(balancer inventory.LoadBalancer) bool {
 	return strings.EqualFold(balancer.Status, "failed") || strings.EqualFold(balancer.Status, "error")
 }

@@ -140,7 +140,7 @@ func TestLacking(t *testing.T) {
 			}
 			d := desired{created: !tt.takenOver}
 			d.settings, _ = newAnnotations().read(web)
-			notices := d.lacking(web, inventory.LoadBalancer{Status: "ready", ExternalAddresses: tt.addresses})
+			notices := d.unmetNotices(web, inventory.LoadBalancer{Status: "ready", ExternalAddresses: tt.addresses})
 			if len(notices) != len(tt.told) {
 				t.Fatalf("notices %v, want %q", notices, tt.told)
 			}

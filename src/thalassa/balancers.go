@@ -20,13 +20,13 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// balancers compares what Services should have with what is in the cloud. What it remembers of a Service is in the
-// inventory.
+// balancers computes the difference between what Services should have and what exists in the cloud. State about a
+// Service is in the inventory.
 type balancers struct {
 	config    Config
 	inventory *inventory.Inventory
-	// annotations are read with the cluster's defaults, legacy with those of the existing CCM, which hold for what it
-	// has made.
+	// annotations has the cluster's defaults. legacy has those of the existing CCM, which apply to load balancers that
+	// it created.
 	annotations, legacy annotations
 	planner             planner
 	executor            *executor
@@ -50,7 +50,7 @@ func (b *balancers) Identify(node *corev1.Node) (identity string, ours bool) { r
 // NodeSelector implements cloud.LoadBalancers.
 func (b *balancers) NodeSelector(service *corev1.Service) (labels.Selector, error) {
 	if !b.annotations.registry.Concerns(service.Annotations, nameNodeSelector) {
-		return nil, nil // almost always
+		return nil, nil // the usual case
 	}
 	values, _ := b.annotations.registry.Parse(service.Annotations, annotationPorts(service))
 	switch selector := b.annotations.nodeSelector.From(values); {
@@ -66,15 +66,15 @@ func (b *balancers) NodeSelector(service *corev1.Service) (labels.Selector, erro
 // Diff implements cloud.LoadBalancers.
 func (b *balancers) Diff(ctx context.Context, service *corev1.Service,
 	targets cloud.Targets) (cloud.Comparison, error) {
-	o, err := b.observeSteady(ctx, service)
+	o, err := b.observeForDiff(ctx, service)
 	if err != nil {
 		return cloud.Comparison{}, err
 	}
-	d, notices, err := b.desire(ctx, service, targets, o)
+	d, notices, err := b.computeDesired(ctx, service, targets, o)
 	if err != nil {
 		return cloud.Comparison{}, err
 	}
-	if o, err = b.behind(ctx, d, o); err != nil {
+	if o, err = b.withAdoptedGroups(ctx, d, o); err != nil {
 		return cloud.Comparison{}, err
 	}
 	found := cloud.Comparison{
@@ -82,8 +82,8 @@ func (b *balancers) Diff(ctx context.Context, service *corev1.Service,
 			len(d.Targets.Joining) < len(targets.Machines()), Exists: !o.empty(),
 	}
 	managed, notices := b.open(&d, o, notices, &found)
-	found.LeftOut = found.LeftOut || d.missing != nil // it may be made, or given up, in the cloud
-	found.Notices = append(notices, b.planner.removals.kept(d, o)...)
+	found.LeftOut = found.LeftOut || d.missing != nil // the missing object may be created or detached in the cloud
+	found.Notices = append(notices, b.planner.removals.notices(d, o)...)
 	if balancer := o.balancer(); balancer != nil {
 		b.compareWith(service, *balancer, d, o, managed, &found)
 	} else {
@@ -92,12 +92,12 @@ func (b *balancers) Diff(ctx context.Context, service *corev1.Service,
 	return found, nil
 }
 
-// open decides which ports are opened, and with which security group.
+// open determines which ports are opened, and with which security group.
 func (b *balancers) open(d *desired, o observed, notices []cloud.Notice,
 	found *cloud.Comparison) (*managedGroup, []cloud.Notice) {
 	all := d.Ports
-	d.closed = closing(*d, o)
-	d.Ports, found.Refused = d.openable(o)
+	d.blocked = blockedReasons(*d, o)
+	d.Ports, found.Refused = d.openablePorts(o)
 	managed, err := newManagedGroup(*d, o)
 	if errors.Is(err, errPings) {
 		notices = append(notices, settingNotice(reasonGroupFull, fmt.Sprintf(
@@ -109,8 +109,8 @@ func (b *balancers) open(d *desired, o observed, notices []cloud.Notice,
 			reason = reasonUnsupported
 		}
 		notices = append(notices, settingNotice(reason, err.Error()))
-		d.closed, d.Ports = append(d.closed, err.Error()), all
-		d.Ports, found.Refused = d.openable(o)
+		d.blocked, d.Ports = append(d.blocked, err.Error()), all
+		d.Ports, found.Refused = d.openablePorts(o)
 	}
 	if !b.planner.newNodeRules(*d, o).fits() {
 		notices = append(notices, settingNotice(reasonGroupFull, fmt.Sprintf(
@@ -135,14 +135,14 @@ func (b *balancers) compareWith(service *corev1.Service, balancer inventory.Load
 		return
 	}
 	found.Plan = b.planner.plan(d, o, managed)
-	found.Notices = append(append(found.Notices, o.like.notices(balancer, d.labels)...),
-		d.lacking(service, balancer)...)
+	found.Notices = append(append(found.Notices, o.recognised.notices(balancer, d.labels)...),
+		d.unmetNotices(service, balancer)...)
 	if asked := d.annotations.adopt.From(d.values).Value; asked != "" && asked != balancer.ID {
 		found.Notices = append(found.Notices, settingNotice(reasonImmutable, fmt.Sprintf(
 			"Annotation %sadopt names %s, but this Service already has load balancer %s, which it keeps. To use the "+
 				"other one, delete the Service and create it again.", annotationPrefix, asked, balancer.ID)))
 	}
-	if !serves(reachedInside(service, d.internal.Value, balancer), balancer) {
+	if !serves(usesInternalAddresses(service, d.internal.Value, balancer), balancer) {
 		found.Wait = waitFor(balancer)
 	}
 }
@@ -161,16 +161,17 @@ func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service
 		found.Refused = cmp.Or(found.Refused, noPort(service, d))
 		return
 	}
-	if uncertain := o.like.refusal(d.labels); uncertain != nil && adopts.Value == "" {
+	if uncertain := o.recognised.refusal(d.labels); uncertain != nil && adopts.Value == "" {
 		found.Notices = append(found.Notices, settingNotice(reasonUncertain, sentence(uncertain.Error())))
-		found.Refused, found.Exists, found.Plan = cloud.AlreadyReported(uncertain), true, b.planner.retarget(d, o)
+		found.Refused, found.Exists, found.Plan = cloud.AlreadyReported(uncertain), true, b.planner.planMachines(d, o)
 		return
 	}
-	b.inherit(service)
-	if within := b.inventory.Doubtful(string(service.UID)); within > 0 {
+	b.expectFromPreviousLeader(service)
+	if within := b.inventory.Expecting(string(service.UID)); within > 0 {
 		found.Exists = true
-		found.Wait = doubt(within, "a load balancer may have been created for this Service recently, by a creation "+
-			"without an answer or by the previous leader; the cloud shows within a minute whether it exists")
+		found.Wait = waitForLists(within,
+			"a load balancer may have been created for this Service recently, by a creation "+
+				"without an answer or by the previous leader; the cloud shows within a minute whether it exists")
 		return
 	}
 	if adopts.Value == "" {
@@ -179,28 +180,29 @@ func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service
 	}
 	var balancer inventory.LoadBalancer
 	if balancer, found.Refused = b.adopt(ctx, d, adopts.Value); found.Refused == nil {
-		found.Exists, found.Plan = true, b.planner.adoption(d, balancer)
+		found.Exists, found.Plan = true, b.planner.planAdoption(d, balancer)
 	}
 }
 
-// noPort is why a Service none of whose ports is opened has no load balancer; notices say the reason for each port.
+// noPort returns why a Service without any open port has no load balancer. Notices contain the reason for each port.
 func noPort(service *corev1.Service, d desired) error {
 	err := cloud.AlreadyReported(errors.New("no port of the Service can be opened"))
 	if len(d.Unserved) == len(service.Spec.Ports) {
-		return cloud.UntilChanged(err) // because of its node ports and protocols
+		return cloud.UntilChanged(err) // which depends on its node ports and protocols
 	}
 	return err
 }
 
-// inherit is for a Service of which lists show nothing, although its finalizer says that there may be something.
-func (b *balancers) inherit(service *corev1.Service) {
+// expectFromPreviousLeader is called for a Service without objects in the lists. If it has the finalizer, the previous
+// leader may have created objects recently.
+func (b *balancers) expectFromPreviousLeader(service *corev1.Service) {
 	if helpers.HasLBFinalizer(service) {
-		b.inventory.Inherit(string(service.UID))
+		b.inventory.ExpectFromPreviousLeader(string(service.UID))
 	}
 }
 
-// doubt is waiting for the cloud's lists to show whether something was made.
-func doubt(within time.Duration, message string) *cloud.Wait {
+// waitForLists returns the wait until the cloud's lists must show a created object.
+func waitForLists(within time.Duration, message string) *cloud.Wait {
 	return &cloud.Wait{Name: "the outcome of a creation", Status: "unknown", Within: within, Message: message}
 }
 
@@ -221,7 +223,7 @@ func (b *balancers) ListManaged(ctx context.Context) ([]cloud.ManagedObject, err
 	owned := make([]cloud.ManagedObject, 0, len(all)+len(groups)+len(securityGroups))
 	for _, balancer := range all {
 		one := owner(balancer.Labels, kindBalancer, balancer.Name, balancer.ID, balancer.Status)
-		one.Retained = tracesOf(balancer.Annotations).has(settingKeep)
+		one.Retained = lastAppliedOf(balancer.Annotations).has(settingRetain)
 		owned = append(owned, one)
 	}
 	owned = append(owned, b.unlabelled(groups)...)
@@ -234,7 +236,7 @@ func (b *balancers) ListManaged(ctx context.Context) ([]cloud.ManagedObject, err
 	return slices.DeleteFunc(owned, func(one cloud.ManagedObject) bool { return one.UID == "" }), nil
 }
 
-// owner says which Service an object with these labels belongs to.
+// owner returns the Service that an object with these labels belongs to.
 func owner(labels inventory.Labels, kind, name, identity, state string) cloud.ManagedObject {
 	return cloud.ManagedObject{
 		Service: types.NamespacedName{Namespace: labels[labelNamespace], Name: labels[labelName]},
@@ -251,20 +253,20 @@ func (b *balancers) ClassifyError(err error) (passing bool, after time.Duration)
 	return passing, client.RetryAfter(err)
 }
 
-// observeSteady returns everything of the Service in the cloud. What is known may be older than the interval of looking
-// again, and while a load balancer does not serve it is time to look.
-func (b *balancers) observeSteady(ctx context.Context, service *corev1.Service) (observed, error) {
+// observeForDiff returns all objects of the Service. Cached lists may be older than the poll interval, so newer ones
+// are read while a load balancer is not ready.
+func (b *balancers) observeForDiff(ctx context.Context, service *corev1.Service) (observed, error) {
 	o, err := b.observe(ctx, service, b.config.Inventory.balancerAge(), false)
-	if err != nil || len(o.balancers) == 0 || (serves(reachedInside(service, asksInternal(service), o.balancers[0]),
-		o.balancers[0]) && !o.balancers[0].Deleting()) {
+	if err != nil || len(o.balancers) == 0 ||
+		(serves(usesInternalAddresses(service, asksInternal(service), o.balancers[0]),
+			o.balancers[0]) && !o.balancers[0].Deleting()) {
 		return o, err
 	}
-	o.balancers, o.like, err = b.balancersOf(ctx, service, b.fresh(), false)
+	o.balancers, o.recognised, err = b.balancersOf(ctx, service, b.fresh(), false)
 	return o, err
 }
 
-// observe returns everything of the Service in the cloud, from lists at most maxAge old. Ending says that the Service
-// is to have nothing.
+// observe returns all objects of the Service, from lists at most maxAge old. With ending, the Service is to have none.
 func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge time.Duration,
 	ending bool) (observed, error) {
 	balancers, like, err := b.balancersOf(ctx, service, maxAge, ending)
@@ -279,7 +281,7 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 	if err != nil {
 		return observed{}, err
 	}
-	o := observed{balancers: balancers, groups: groups, like: like}
+	o := observed{balancers: balancers, groups: groups, recognised: like}
 	unlabelled, err := b.groupsWithoutLabels(ctx, service, o)
 	if err != nil {
 		return observed{}, err
@@ -290,16 +292,16 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 	if made || o.unfinished() {
 		err := b.observeSecurityGroups(ctx, service, &o, maxAge)
 		if err != nil && (made || !errors.Is(err, client.ErrUnauthorised)) {
-			o.unread = err
+			o.groupsError = err
 		}
 	}
 	if !o.empty() {
-		b.inventory.Seen(string(service.UID))
+		b.inventory.OwnerListed(string(service.UID))
 	}
 	return o, nil
 }
 
-// observeSecurityGroups adds the Service's security groups to what it has.
+// observeSecurityGroups adds the Service's security groups to o.
 func (b *balancers) observeSecurityGroups(
 	ctx context.Context, service *corev1.Service, o *observed, maxAge time.Duration,
 ) (err error) {
@@ -307,34 +309,34 @@ func (b *balancers) observeSecurityGroups(
 		return err
 	}
 	var unlabelled []inventory.SecurityGroup
-	unlabelled, o.unproven, err = b.securityGroupsWithoutLabels(ctx, service, *o)
+	unlabelled, o.unprovenGroups, err = b.securityGroupsWithoutLabels(ctx, service, *o)
 	o.securityGroups = append(o.securityGroups, unlabelled...)
 	slices.SortFunc(o.securityGroups, func(x, y inventory.SecurityGroup) int { return cmp.Compare(x.ID, y.ID) })
 	return err
 }
 
-// hasSecurityGroup says whether there may be a security group that was made for the Service. Only then are they listed:
-// credentials need not be allowed to see any.
+// hasSecurityGroup reports whether a security group may have been created for the Service. Only then are security
+// groups listed, because credentials without permission to read them are allowed.
 func (b *balancers) hasSecurityGroup(service *corev1.Service, balancer *inventory.LoadBalancer) bool {
 	_, asked := service.Annotations[annotationPrefix+nameCreateGroup]
 	if asked || b.config.LoadBalancer.Defaults[nameCreateGroup] != "" {
 		return true
 	}
-	return balancer != nil && tracesOf(balancer.Annotations).has(settingOwnGroup)
+	return balancer != nil && lastAppliedOf(balancer.Annotations).has(settingOwnGroup)
 }
 
-// unfinished says that a creation of the load balancer was begun, and none is there: a security group may have been
-// made for it that the Service does not ask for any more.
+// unfinished reports whether the creation of a load balancer was interrupted. A security group that the Service does
+// not ask for any more may have been created before.
 func (o observed) unfinished() bool { return o.balancer() == nil && len(o.groups) > 0 }
 
-// asksInternal is what the existing CCM reads, for load balancers that it made.
+// asksInternal reads the annotations as the existing CCM does, for load balancers that it created.
 func asksInternal(service *corev1.Service) bool {
 	internal, _ := strconv.ParseBool(strings.TrimSpace(service.Annotations[annotationPrefix+nameInternal]))
 	return internal || service.Annotations[annotationPrefix+nameType] == typeInternal
 }
 
-// balancersOf returns the Service's load balancers, the oldest first, from a list at most maxAge old, and what looks
-// like one. Ending says that the Service is to have none: then all that are certainly the Service's count.
+// balancersOf returns the Service's load balancers, oldest first, from a list at most maxAge old, and possible matches.
+// With ending, the Service is to have none: then all certain matches count.
 func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service, maxAge time.Duration,
 	ending bool) ([]inventory.LoadBalancer, recognition, error) {
 	expected := 0
@@ -353,7 +355,7 @@ func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service, ma
 	if ending {
 		like.certain = nil
 	} else {
-		balancers = like.adopted(owned)
+		balancers = like.withUnlabelled(owned)
 	}
 	slices.SortFunc(balancers, func(x, y inventory.LoadBalancer) int {
 		return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
@@ -361,8 +363,9 @@ func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service, ma
 	return balancers, like, nil
 }
 
-// served says that the Service has had a load balancer with an address, whatever the first list of a process shows.
+// served reports whether the Service has had a load balancer with an address, whatever the first list of this process
+// shows.
 func served(service *corev1.Service) bool { return len(service.Status.LoadBalancer.Ingress) > 0 }
 
-// fresh is the age of answers to "is it ready, or gone, yet?".
+// fresh is the maximum age of the answer while the program waits for a change in the cloud.
 func (b *balancers) fresh() time.Duration { return b.config.LoadBalancer.pollInterval() / 2 }

@@ -38,51 +38,51 @@ const mebi = 1 << 20
 func measure(b *testing.B, prefix string, services, nodes int) {
 	b.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as the process has it
-	city := newMetropolis(b, services, nodes)
-	city.restart()
-	city.compared.Store(0)
+	large := newExternalServicesCluster(b, services, nodes)
+	large.restart()
+	large.compared.Store(0)
 	forgetMemory()
-	began, received := processor(b), city.received.Load()
-	defer city.run(manyWorkers)()
-	city.looked(services)
+	began, received := processor(b), large.received.Load()
+	defer large.run(manyWorkers)()
+	large.looked(services)
 	start := processor(b) - began
-	lists := float64(city.received.Load() - received) // as many as in one look for drift
+	lists := float64(large.received.Load() - received) // as many as in one look for drift
 
 	began = processor(b)
 	passes := 0
 	for b.Loop() {
-		city.twin()
-		city.looked(services)
+		large.twin()
+		large.looked(services)
 		passes++
 	}
 	// Metrics from before the loop are forgotten by it.
 	b.ReportMetric((processor(b)-began).Seconds()/float64(passes), prefix+"pass-cpu")
 	b.ReportMetric(start.Seconds(), prefix+"start-cpu")
-	b.ReportMetric(lists/mebi/(float64(city.config.LoadBalancer.DriftPeriod)/60), prefix+"traffic")
+	b.ReportMetric(lists/mebi/(float64(large.config.LoadBalancer.DriftPeriod)/60), prefix+"traffic")
 
-	if err := city.cloud.inventory.Refresh(b.Context()); err != nil { // two copies at a time are the most there is
+	if err := large.cloud.inventory.Refresh(b.Context()); err != nil { // two copies at a time are the most there is
 		b.Fatal(err)
 	}
 	b.ReportMetric(highest(), prefix+"memory")
 	b.ReportMetric(live(), prefix+"heap")
-	if writes := city.patches.Load() + int64(city.told.total()); writes > 0 {
-		b.Errorf("%d writes to Kubernetes and events although nothing differs: %v", writes, city.told.seen())
+	if writes := large.patches.Load() + int64(large.told.total()); writes > 0 {
+		b.Errorf("%d writes to Kubernetes and events although nothing differs: %v", writes, large.told.seen())
 	}
 	asked := time.Now()
-	city.order(1, 1)
-	city.until(func() bool { return city.addressless() == 0 })
+	large.order(1, 1)
+	large.until(func() bool { return large.addressless() == 0 })
 	b.ReportMetric(time.Since(asked).Seconds(), prefix+"first-address")
 }
 
-// metropolis is a town whose cloud is another process.
-type metropolis struct {
-	*town
+// externalServicesCluster is a servicesCluster whose cloud is another process.
+type externalServicesCluster struct {
+	*servicesCluster
 	received *atomic.Int64 // bytes of answers
 }
 
-// newMetropolis is a cluster with everything in place, whose controller runs no more. Its Services have one port and
-// two in turn.
-func newMetropolis(b *testing.B, services, nodes int) metropolis {
+// newExternalServicesCluster is a cluster with everything in place, whose controller runs no more. Its Services have
+// one port and two in turn.
+func newExternalServicesCluster(b *testing.B, services, nodes int) externalServicesCluster {
 	b.Helper()
 	cloud := startCloud(b, nodes)
 	scale := &scale{next: &http.Transport{MaxIdleConnsPerHost: 100}}
@@ -92,7 +92,7 @@ func newMetropolis(b *testing.B, services, nodes int) metropolis {
 		emulator.DefaultVPC, "k8s-test", cloud.URL
 	l.config.API = APIConfig{CallTimeout: 600, RequestsPerSecond: 100_000, Burst: 100_000}
 	l.restart()
-	m := metropolis{newTown(l), &scale.received}
+	m := externalServicesCluster{newServicesCluster(l), &scale.received}
 	m.populate(cloud.Machines)
 	m.order(services/2, 1)
 	m.order(services-services/2, 2)
@@ -105,7 +105,7 @@ func newMetropolis(b *testing.B, services, nodes int) metropolis {
 }
 
 // until returns once something is so.
-func (m metropolis) until(so func() bool) {
+func (m externalServicesCluster) until(so func() bool) {
 	m.Helper()
 	const often, long = 5 * time.Millisecond, 10 * time.Minute
 	late := time.After(long)
@@ -119,7 +119,7 @@ func (m metropolis) until(so func() bool) {
 }
 
 // looked returns once that many Services were looked at since the last time.
-func (m metropolis) looked(services int) {
+func (m externalServicesCluster) looked(services int) {
 	m.Helper()
 	m.until(func() bool { return m.compared.Load() >= int64(services) })
 	m.compared.Store(0)

@@ -13,7 +13,7 @@ import (
 )
 
 // within fails the test when a figure is not within its budget.
-func (t *town) within(name string, figure float64) {
+func (t *servicesCluster) within(name string, figure float64) {
 	t.Helper()
 	b, err := budget.Named(name)
 	if err != nil {
@@ -26,7 +26,7 @@ func (t *town) within(name string, figure float64) {
 }
 
 // forget begins to count anew.
-func (t *town) forget() {
+func (t *servicesCluster) forget() {
 	t.emulator.ResetCounters()
 	t.patches.Store(0)
 	t.protections.Store(0)
@@ -35,7 +35,7 @@ func (t *town) forget() {
 }
 
 // counted are the calls since, without the token's.
-func (t *town) counted() (calls, writes int) {
+func (t *servicesCluster) counted() (calls, writes int) {
 	for operation, n := range t.emulator.Counters() {
 		switch {
 		case operation == "POST /oidc/token":
@@ -49,34 +49,34 @@ func (t *town) counted() (calls, writes int) {
 }
 
 // allWrites are the writes to cloud and Kubernetes, and the events.
-func (t *town) allWrites() float64 {
+func (t *servicesCluster) allWrites() float64 {
 	_, writes := t.counted()
 	return float64(writes) + float64(t.patches.Load()) + float64(t.told.total())
 }
 
-// newCity is a cluster with everything in place, whose controller runs no more. Its Services have one port: half of the
-// emulator's time goes into target groups.
-func newCity(t *testing.T, services, nodes int) *town {
+// newLargeCluster is a cluster with everything in place, whose controller runs no more. Its Services have one port:
+// half of the emulator's time goes into target groups.
+func newLargeCluster(t *testing.T, services, nodes int) *servicesCluster {
 	t.Helper()
 	l := newLab(t, emulator.Config{})
 	l.config.API.RequestsPerSecond, l.config.API.Burst = 100_000, 100_000
 	l.restart()
-	city := newTown(l)
+	large := newServicesCluster(l)
 	machines, err := l.emulator.AddMachines(nodes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	city.populate(machines)
-	city.order(services, 1)
-	stop := city.run(manyWorkers)
+	large.populate(machines)
+	large.order(services, 1)
+	stop := large.run(manyWorkers)
 	<-time.After(time.Minute)
 	stop()
-	if missing := city.addressless(); missing > 0 {
-		t.Fatalf("%d Services have no address: %v", missing, city.told.seen())
+	if missing := large.addressless(); missing > 0 {
+		t.Fatalf("%d Services have no address: %v", missing, large.told.seen())
 	}
 	l.restart()
-	city.forget()
-	return city
+	large.forget()
+	return large
 }
 
 // manyWorkers is how many Services are worked on at a time, as by default.
@@ -86,68 +86,68 @@ const manyWorkers = 10
 // when everything is looked at, and in a quarter of an hour.
 func TestBudgetsOfALargeCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		city := newCity(t, citySize, citySize)
-		defer city.run(manyWorkers)()
+		large := newLargeCluster(t, largeSize, largeSize)
+		defer large.run(manyWorkers)()
 		<-time.After(time.Minute)
-		calls, _ := city.counted()
-		city.within("restart-calls", float64(calls))
-		city.within("restart-writes", city.allWrites())
+		calls, _ := large.counted()
+		large.within("restart-calls", float64(calls))
+		large.within("restart-writes", large.allWrites())
 
-		city.forget()
-		city.twin()
+		large.forget()
+		large.twin()
 		<-time.After(time.Minute)
-		if looked := city.compared.Load(); looked != citySize {
-			t.Errorf("%d Services were looked at, want %d", looked, citySize)
+		if looked := large.compared.Load(); looked != largeSize {
+			t.Errorf("%d Services were looked at, want %d", looked, largeSize)
 		}
-		calls, _ = city.counted()
-		city.within("unchanged-calls", float64(calls))
-		city.within("unchanged-writes", city.allWrites())
+		calls, _ = large.counted()
+		large.within("unchanged-calls", float64(calls))
+		large.within("unchanged-writes", large.allWrites())
 
-		city.forget()
+		large.forget()
 		<-time.After(quietMinutes * time.Minute)
-		if looked := city.compared.Load(); looked < citySize*quietMinutes/5 {
-			t.Errorf("%d looks for drift, want %d", looked, citySize*quietMinutes/5)
+		if looked := large.compared.Load(); looked < largeSize*quietMinutes/5 {
+			t.Errorf("%d looks for drift, want %d", looked, largeSize*quietMinutes/5)
 		}
-		calls, _ = city.counted()
-		city.within("quiet-calls", float64(calls)/quietMinutes)
-		city.within("quiet-writes", city.allWrites())
+		calls, _ = large.counted()
+		large.within("quiet-calls", float64(calls)/quietMinutes)
+		large.within("quiet-writes", large.allWrites())
 	})
 }
 
 // TestBudgetsOfNodes: however many join or leave within a second, each target group is written once.
 func TestBudgetsOfNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		city := newCity(t, citySize, citySize)
-		defer city.run(manyWorkers)()
+		large := newLargeCluster(t, largeSize, largeSize)
+		defer large.run(manyWorkers)()
 		<-time.After(time.Minute)
 		for _, k := range []int{1, 50} {
-			city.forget()
-			machines, err := city.emulator.AddMachines(k)
+			large.forget()
+			machines, err := large.emulator.AddMachines(k)
 			if err != nil {
 				t.Fatal(err)
 			}
-			city.populate(machines)
+			large.populate(machines)
 			<-time.After(time.Minute)
-			city.retargeted()
+			large.retargeted()
 		}
-		city.forget()
-		for _, object := range city.nodes.all()[:1] {
-			city.nodes.remove(keyOf(object))
+		large.forget()
+		for _, object := range large.nodes.all()[:1] {
+			large.nodes.remove(keyOf(object))
 		}
 		<-time.After(time.Minute)
-		city.retargeted()
+		large.retargeted()
 	})
 }
 
 // retargeted checks what a change of nodes has cost.
-func (t *town) retargeted() {
+func (t *servicesCluster) retargeted() {
 	t.Helper()
 	const attach, machines = "POST /v1/loadbalancer-target-groups/{id}/attachments", "GET /v1/machines"
 	counters := t.emulator.Counters()
-	if written := counters[attach]; written < citySize {
-		t.Errorf("%d target groups were written, want %d", written, citySize)
+	if written := counters[attach]; written < largeSize {
+		t.Errorf("%d target groups were written, want %d", written, largeSize)
 	}
-	t.within("nodes-writes", float64(counters[attach])/citySize)
+	t.within("nodes-writes", float64(counters[attach])/largeSize)
 	t.within("nodes-lists", float64(counters[machines]))
 	delete(counters, attach)
 	delete(counters, machines)
@@ -178,24 +178,24 @@ func TestBudgetOfCreation(t *testing.T) {
 				l := newLab(t, emulator.Config{Switches: emulator.Switches{InlineListeners: tt.listeners}})
 				l.config.LoadBalancer.Defaults = tt.defaults
 				l.restart()
-				town := newTown(l)
+				small := newServicesCluster(l)
 				machines, err := l.emulator.AddMachines(3)
 				if err != nil {
 					t.Fatal(err)
 				}
-				town.populate(machines)
-				defer town.run(manyWorkers)()
-				town.order(1, 2)
+				small.populate(machines)
+				defer small.run(manyWorkers)()
+				small.order(1, 2)
 				<-time.After(time.Minute)
-				town.forget() // the refusal is learned from the first one
-				town.order(1, 2)
+				small.forget() // the refusal is learned from the first one
+				small.order(1, 2)
 				<-time.After(time.Minute)
-				if missing := town.addressless(); missing > 0 {
-					t.Errorf("%d Services have no address: %v", missing, town.told.seen())
+				if missing := small.addressless(); missing > 0 {
+					t.Errorf("%d Services have no address: %v", missing, small.told.seen())
 				}
-				_, writes := town.counted()
-				town.within(tt.budget, float64(writes))
-				town.within("create-protections", float64(town.protections.Load()))
+				_, writes := small.counted()
+				small.within(tt.budget, float64(writes))
+				small.within("create-protections", float64(small.protections.Load()))
 			})
 		})
 	}
@@ -216,28 +216,28 @@ func TestBudgetOfARush(t *testing.T) {
 				l.config.API.RequestsPerSecond, l.config.API.Burst = rate, rate
 			}
 			l.restart()
-			town := newTown(l)
+			small := newServicesCluster(l)
 			machines, err := l.emulator.AddMachines(10)
 			if err != nil {
 				t.Fatal(err)
 			}
-			town.populate(machines)
-			defer town.run(manyWorkers)()
+			small.populate(machines)
+			defer small.run(manyWorkers)()
 			began := time.Now()
-			town.order(200, 1)
-			for town.addressless() > 0 && time.Since(began) < 10*time.Minute {
+			small.order(200, 1)
+			for small.addressless() > 0 && time.Since(began) < 10*time.Minute {
 				<-time.After(time.Second)
 			}
 			took := time.Since(began)
 			t.Logf("at %d requests a second all addresses are there after %s; calls %v", rate, took,
 				l.emulator.Counters())
-			if town.addressless() > 0 {
-				t.Errorf("%d Services have no address: %v", town.addressless(), town.told.seen())
+			if small.addressless() > 0 {
+				t.Errorf("%d Services have no address: %v", small.addressless(), small.told.seen())
 			}
 			if rate == 50 {
-				town.within("rush-seconds", took.Seconds())
+				small.within("rush-seconds", took.Seconds())
 			}
-			town.within("rush-refusals", float64(refused.counted.Load()))
+			small.within("rush-refusals", float64(refused.counted.Load()))
 		})
 	}
 }

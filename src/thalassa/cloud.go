@@ -1,8 +1,8 @@
 // Package thalassa connects Kubernetes to Thalassa Cloud: its machines are nodes, its load balancers serve Services.
 //
-// Everything the cloud has is read through one inventory, everything that should change is written as a plan; see the
-// packages loadbalancer and inventory. Names, labels, annotations, providerIDs and configuration keys are those of the
-// CCM this provider replaces, so that a cluster can change over and no address changes.
+// All objects of the cloud are read through one inventory, and all changes are written as a plan; see the packages
+// inventory and src/controller/service. Names, labels, annotations, provider IDs and configuration keys are those of
+// the CCM that this provider replaces, so that a cluster can be migrated without a change of its addresses.
 package thalassa
 
 import (
@@ -38,12 +38,12 @@ type Cloud struct {
 	balancers *balancers
 	routes    *routes
 	readiness readiness
-	reloader  *reloader // nil when the configuration refers to no files
+	reloader  *reloader // nil if the configuration refers to no files
 }
 
-// New returns how the cloud is made from a cloud-config file. version follows the program's name in the user agent;
-// getenv is os.Getenv, or stands for it. Making it calls nobody, so it fails only for what is wrong with the file, or
-// with one it refers to. Those that may change are looked at again until the context ends.
+// New returns a function that creates the cloud from a cloud-config file. version follows the program's name in the
+// user agent; getenv is os.Getenv or a replacement. The function sends no request, so it fails only because of the
+// file, or a file that this one refers to. Until the context ends, it reads files with secrets again periodically.
 func New(version string, getenv func(string) string) func(context.Context, cloud.Options) (*cloud.Cloud, error) {
 	return func(ctx context.Context, options cloud.Options) (*cloud.Cloud, error) {
 		c, err := read(ctx, version, getenv, options.ConfigFile)
@@ -54,7 +54,7 @@ func New(version string, getenv func(string) string) func(context.Context, cloud
 	}
 }
 
-// read makes the cloud from a cloud-config file, and reads the files it refers to again until ctx ends.
+// read creates the cloud from a cloud-config file, and reads the files with secrets again until ctx ends.
 func read(ctx context.Context, version string, getenv func(string) string, path string) (*Cloud, error) {
 	config, secrets, err := readConfigAndSecrets(path, getenv)
 	if err != nil {
@@ -72,7 +72,7 @@ func read(ctx context.Context, version string, getenv func(string) string, path 
 	return c, nil
 }
 
-// Offer returns what the controllers and their process use of the cloud.
+// Offer returns the interfaces that the controllers and their process use.
 func (c *Cloud) Offer() *cloud.Cloud {
 	offered := &cloud.Cloud{
 		Name: ProviderName, LabelDomain: strings.TrimSuffix(labelReserved, "/"), ClusterCIDR: c.config.ClusterCIDR,
@@ -91,7 +91,7 @@ func (c *Cloud) Offer() *cloud.Cloud {
 	return offered
 }
 
-// warn logs what is allowed and dangerous.
+// warn logs settings that are allowed and dangerous.
 func (c Config) warn() {
 	endpoint, err := url.Parse(c.Endpoint)
 	if err == nil && endpoint.Scheme == "http" && !isLoopback(endpoint.Hostname()) {
@@ -110,7 +110,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || (err == nil && address.IsLoopback())
 }
 
-// build makes the cloud; network carries its calls, nil is the real one.
+// build creates the cloud. network carries its calls; nil is the default transport.
 func build(c Config, secrets client.Secrets, version string, network http.RoundTripper) (*Cloud, error) {
 	api, err := client.New(client.Options{
 		Endpoint: c.Endpoint, Organisation: c.Organisation, Project: c.Project, Insecure: c.Insecure,
@@ -130,41 +130,42 @@ func build(c Config, secrets client.Secrets, version string, network http.RoundT
 // Start records the provider's events until ctx ends.
 func (c *Cloud) Start(ctx context.Context, clients cloud.Clients) {
 	if c.reloader == nil {
-		return // nothing else has events that are not about Services
+		return // only the reloader has events that are not about Services
 	}
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartStructuredLogging(0)
 	c.reloader.recordTo(broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}))
-	c.attend(ctx, clients, broadcaster)
+	c.recordEvents(ctx, clients, broadcaster)
 	go func() {
 		<-ctx.Done()
 		broadcaster.Shutdown()
 	}()
 }
 
-// attend makes events of what the provider has to say as soon as there is a client of Kubernetes: its API may be away
-// right now.
-func (c *Cloud) attend(ctx context.Context, clients cloud.Clients, broadcaster record.EventBroadcaster) {
-	attend := func(client kubernetes.Interface) {
+// recordEvents writes the provider's events to the API server as soon as there is a client for it: the API server may
+// not answer at this time.
+func (c *Cloud) recordEvents(ctx context.Context, clients cloud.Clients, broadcaster record.EventBroadcaster) {
+	start := func(client kubernetes.Interface) {
 		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	}
 	client, err := clients.Client(component)
 	if err == nil {
-		attend(client)
+		start(client)
 		return
 	}
 	klog.ErrorS(err, "No Kubernetes client for the cloud provider yet: until there is one, what it has to say "+
 		"appears in this log only")
 	go func() {
-		// The manager's builder waits until it has one, or the process ends.
+		// The manager's builder waits until it has a client, or the process ends.
 		if late := clients.ClientOrDie(component); late != nil && ctx.Err() == nil {
-			attend(late)
+			start(late)
 		}
 	}()
 }
 
-// Ready is nil while the cloud answers and accepts the credentials. It answers at once, from how the latest call ended;
-// before the first one, and after trouble, it also makes a call in the background, so that the next answer is newer.
+// Ready returns nil while the cloud answers and accepts the credentials. It returns the result of the latest call
+// without waiting. Before the first call and after a failure it also starts a call in the background, so that the next
+// result is newer.
 func (c *Cloud) Ready() error { return c.readiness.check(c.client.Err, c.inventory.Probe) }
 
 // Drain sends nothing more to the cloud and waits for the writes that were sent.
@@ -179,7 +180,7 @@ func (c *Cloud) collectors() []prometheus.Collector {
 	return append(all, c.reloader.collectors()...)
 }
 
-// newReloader keeps the cloud's secrets as read finds them; inUse are those that it has now.
+// newReloader returns a reloader that adopts the secrets that read returns; inUse are the present ones.
 func (c *Cloud) newReloader(inUse client.Secrets, read func() (client.Secrets, error),
 	about *corev1.ObjectReference) *reloader {
 	r := newReloader(inUse, read, func(ctx context.Context, secrets client.Secrets) error {

@@ -64,7 +64,7 @@ func TestNewFollowsTheFiles(t *testing.T) {
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	cloud.reloader.look(t.Context())
+	cloud.reloader.poll(t.Context())
 	if err := cloud.inventory.Probe(t.Context()); err != nil {
 		t.Errorf("a call with the new token: %v", err)
 	}
@@ -131,8 +131,8 @@ func TestReadyFollowsTheCloud(t *testing.T) {
 				t.Errorf("Ready() = %v, want %q", err, want)
 			}
 		}
-		if err := l.cloud.Ready(); !errors.Is(err, errNotAsked) {
-			t.Errorf("Ready() before the first call = %v, want %v", err, errNotAsked)
+		if err := l.cloud.Ready(); !errors.Is(err, errNoAnswerYet) {
+			t.Errorf("Ready() before the first call = %v, want %v", err, errNoAnswerYet)
 		}
 		ready("")
 

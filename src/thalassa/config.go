@@ -18,9 +18,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// Config is the cloud-config file: plain data, complete with what environment and defaults gave. Its keys are those of
-// the CCM this one replaces, and more; config_keys.go says what each means. The files it refers to are read by
-// ReadSecrets.
+// Config is the content of the cloud-config file, completed by the environment and defaults. Its keys include those of
+// the CCM that this program replaces; config_keys.go describes them. ReadSecrets reads the files that it refers to.
 type Config struct {
 	Organisation     string             `yaml:"organisation"` // identity or slug
 	Project          string             `yaml:"project"`      // identity; may be empty
@@ -30,7 +29,7 @@ type Config struct {
 	CloudCredentials CloudCredentials   `yaml:"cloudCredentials"`
 	VPCIdentity      string             `yaml:"vpcIdentity"`      // the VPC of the cluster's machines
 	DefaultSubnet    string             `yaml:"defaultSubnet"`    // identity or slug; empty: found in the VPC
-	Cluster          string             `yaml:"cluster"`          // the cluster's identity, in a label of all its cloud objects
+	Cluster          string             `yaml:"cluster"`          // the cluster's identity, a label of all its cloud objects
 	ClusterCIDR      string             `yaml:"clusterCIDR"`      // the networks of all pods, one or one of each family; may be empty
 	AdditionalLabels map[string]string  `yaml:"additionalLabels"` // put on all cloud objects
 	LoadBalancer     LoadBalancerConfig `yaml:"loadBalancer"`
@@ -43,12 +42,12 @@ type Config struct {
 // LoadBalancerConfig is about Services of type LoadBalancer.
 type LoadBalancerConfig struct {
 	Enabled              bool `yaml:"enabled"`
-	CreationPollInterval int  `yaml:"creationPollInterval"` // seconds between two looks at a load balancer that is being made
+	CreationPollInterval int  `yaml:"creationPollInterval"` // seconds between two reads of a load balancer that is being created
 	CreationPollTimeout  int  `yaml:"creationPollTimeout"`  // seconds after which an event says that it takes long
 	DriftPeriod          int  `yaml:"driftPeriod"`          // seconds between two looks for changes made by hand; 0: never
-	// Drift is what is done about changes made by hand: one of driftRepair, driftReport and driftOff.
+	// Drift is the reaction to changes made by hand: driftRepair, driftReport or driftOff.
 	Drift         string `yaml:"drift"`
-	RemoveOrphans bool   `yaml:"removeOrphans"` // delete what belongs to Services that are gone, instead of reporting it
+	RemoveOrphans bool   `yaml:"removeOrphans"` // delete objects of Services that do not exist any more, instead of reporting them
 	Class         string `yaml:"class"`         // the loadBalancerClass that is served; empty: none
 	OnlyClass     bool   `yaml:"onlyClass"`     // leave Services without a class to others
 	// Defaults are settings of Services that do not have the annotation: its name without the prefix -> value.
@@ -58,7 +57,7 @@ type LoadBalancerConfig struct {
 	NodeSecurityGroup string `yaml:"nodeSecurityGroup"`
 }
 
-// What is done about changes made by hand.
+// Reactions to changes made by hand.
 const (
 	driftRepair = string(cloud.Repair)
 	driftReport = string(cloud.Report)
@@ -70,17 +69,17 @@ type InstancesConfig struct {
 	Enabled              bool `yaml:"enabled"`
 	ZoneAndRegionEnabled bool `yaml:"zoneAndRegionEnabled"` // label nodes with zone and region
 	TypeLabels           bool `yaml:"typeLabels"`           // label nodes with processors and memory of the machine type
-	// LabelPrefix and TaintPrefix begin the keys of server labels that become labels and taints of the node; empty:
+	// LabelPrefix and TaintPrefix begin the keys of machine labels that become labels and taints of the Node; empty:
 	// none do.
 	LabelPrefix string `yaml:"labelPrefix"`
 	TaintPrefix string `yaml:"taintPrefix"`
-	// MachineAnnotation is the annotation that names the server of a node that has no provider ID; empty: only the
-	// node's name does.
+	// MachineAnnotation is the annotation that names the machine of a Node without a provider ID; empty: only the
+	// Node's name is used.
 	MachineAnnotation  string `yaml:"machineAnnotation"`
-	RemovalGracePeriod int    `yaml:"removalGracePeriod"` // seconds between the two looks that say that a server is gone
+	RemovalGracePeriod int    `yaml:"removalGracePeriod"` // seconds between the two checks that a machine does not exist
 	MaxRemovals        int    `yaml:"maxRemovals"`        // percent of the nodes that may be removed within removalWindow
 	RemovalWindow      int    `yaml:"removalWindow"`      // seconds
-	DryRun             bool   `yaml:"dryRun"`             // say which nodes would be removed, and remove none
+	DryRun             bool   `yaml:"dryRun"`             // report which nodes would be removed, and remove none
 }
 
 // RoutesConfig is about routes to the pods of nodes.
@@ -91,20 +90,20 @@ type RoutesConfig struct {
 	DriftPeriod int    `yaml:"driftPeriod"` // seconds between two looks for changes made by hand; 0: never
 }
 
-// InventoryConfig is how old answers may be that come from memory.
+// InventoryConfig is the maximum age of cached lists.
 type InventoryConfig struct {
-	MachineAge  int `yaml:"machineAge"`  // seconds, for what nodes are told
-	BalancerAge int `yaml:"balancerAge"` // seconds, for what Services are compared with
+	MachineAge  int `yaml:"machineAge"`  // seconds, for lists of machines
+	BalancerAge int `yaml:"balancerAge"` // seconds, for lists of load balancers
 }
 
-// APIConfig is about calls of the cloud's API.
+// APIConfig is for calls of the cloud's API.
 type APIConfig struct {
 	CallTimeout       int `yaml:"callTimeout"`       // seconds, for one call
 	RequestsPerSecond int `yaml:"requestsPerSecond"` // of the whole process
 	Burst             int `yaml:"burst"`             // calls at once after a pause
 }
 
-// DefaultConfig is what a file starts from.
+// DefaultConfig returns the defaults.
 func DefaultConfig() Config {
 	return Config{
 		Endpoint: "https://api.thalassa.cloud",
@@ -122,9 +121,9 @@ func DefaultConfig() Config {
 	}
 }
 
-// ReadConfig reads and checks the cloud-config file and nothing it refers to. What the file leaves out comes from the
-// environment, getenv is os.Getenv or stands for it. The error names everything that is wrong at once, by key path, and
-// repeats no secret.
+// ReadConfig reads and checks the cloud-config file, but no files that it refers to. Missing values come from the
+// environment; getenv is os.Getenv or a replacement. The error contains all mistakes with their key paths, and no
+// secrets.
 func ReadConfig(path string, getenv func(string) string) (Config, error) {
 	c, file, err := openConfig(path, getenv)
 	if err != nil {
@@ -133,7 +132,7 @@ func ReadConfig(path string, getenv func(string) string) (Config, error) {
 	return c, file.Err()
 }
 
-// readConfigAndSecrets is ReadConfig and ReadSecrets in one, so that what is wrong with both is told together.
+// readConfigAndSecrets is ReadConfig and ReadSecrets in one, so that the error contains the mistakes of both.
 func readConfigAndSecrets(path string, getenv func(string) string) (Config, client.Secrets, error) {
 	c, file, err := openConfig(path, getenv)
 	if err != nil {
@@ -158,7 +157,7 @@ func openConfig(path string, getenv func(string) string) (Config, *config.File, 
 	return c, file, err
 }
 
-// parseConfig returns the configuration and what is wrong with it; the error is about what is no YAML at all.
+// parseConfig returns the configuration and its mistakes; the error is that the file is not YAML.
 func parseConfig(r io.Reader, getenv func(string) string) (Config, *config.File, error) {
 	c := DefaultConfig()
 	file, err := config.Decode(r, &c)
@@ -197,14 +196,14 @@ func parseConfig(r io.Reader, getenv func(string) string) (Config, *config.File,
 	return c, file, nil
 }
 
-// checkDefaults reports what cannot be a default of Services.
+// checkDefaults reports values that cannot be defaults of Services.
 func (c LoadBalancerConfig) checkDefaults(file *config.File) {
 	defaults := newAnnotations()
 	problems := defaults.registry.SetDefaults(c.Defaults)
 	for _, problem := range problems {
 		path := "loadBalancer.defaults." + problem.Annotation
 		switch {
-		case !config.Matching(annotationNames, "").Allows(problem.Annotation): // the key's rule has said so
+		case !config.Matching(annotationNames, "").Allows(problem.Annotation): // the rule of the key reports it
 		case problem.Name:
 			file.Add(path, "", problem.Want)
 		default:
@@ -226,7 +225,7 @@ func (c LoadBalancerConfig) checkDefaults(file *config.File) {
 	}
 }
 
-// checkPrefixes reports prefixes of which one begins with the other: a label could then be meant for both.
+// checkPrefixes reports prefixes of which one begins with the other, because a label could then match both.
 func (c InstancesConfig) checkPrefixes(file *config.File) {
 	if c.LabelPrefix == "" || c.TaintPrefix == "" {
 		return
@@ -237,10 +236,10 @@ func (c InstancesConfig) checkPrefixes(file *config.File) {
 	}
 }
 
-// pollInterval is how often a load balancer that is being made, or deleted, is looked at.
+// pollInterval is the interval at which a load balancer that is being created or deleted is read.
 func (c LoadBalancerConfig) pollInterval() time.Duration { return seconds(c.CreationPollInterval) }
 
-// behaviour is how Services are looked after.
+// behaviour returns the settings of the service controller.
 func (c LoadBalancerConfig) behaviour() cloud.LoadBalancerBehaviour {
 	return cloud.LoadBalancerBehaviour{
 		PollInterval: c.pollInterval(), SlowAfter: seconds(c.CreationPollTimeout),
@@ -249,7 +248,7 @@ func (c LoadBalancerConfig) behaviour() cloud.LoadBalancerBehaviour {
 	}
 }
 
-// behaviour is how nodes are looked after.
+// behaviour returns the settings of the node controllers.
 func (c InstancesConfig) behaviour() cloud.MachineBehaviour {
 	return cloud.MachineBehaviour{
 		Domain: strings.TrimSuffix(labelReserved, "/"), GracePeriod: seconds(c.RemovalGracePeriod),

@@ -21,8 +21,8 @@ const (
 	endpointPattern = `[Hh][Tt][Tt][Pp][Ss]?://(?:` + hostPattern + `|\[[0-9A-Fa-f:.]+\])(?::` + portPattern + `)?/?`
 	hostPattern     = `[0-9A-Za-z][0-9A-Za-z_-]*(?:\.[0-9A-Za-z_-]+)*\.?`
 	portPattern     = `(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])`
-	// pathPattern is an absolute path. What does not look like one is not repeated: it may be the secret that should be
-	// in the file.
+	// pathPattern is an absolute path. Errors do not repeat another value: it may be the secret that should be in the
+	// file.
 	pathPattern = `/[^\r\n]*`
 	// annotationNames matches names of annotations. The registry knows which names exist.
 	annotationNames = `[!-~]+`
@@ -32,7 +32,7 @@ const (
 	// cidrPattern roughly matches a network. The program parses networks at its start, and reports those that are
 	// invalid.
 	cidrPattern = `[0-9A-Fa-f.:]+/[0-9]{1,3}`
-	// day bounds durations: more is a mistake in the unit.
+	// day is the maximum of durations: a longer one is probably a mistake in the unit.
 	day = 86400
 )
 
@@ -43,7 +43,7 @@ func ConfigKeys() []config.Key {
 	return slices.Concat(keys, balancerKeys(), nodeKeys(), pacingKeys(), routeKeys())
 }
 
-// cloudKeys are the keys about the cloud and the cluster's place in it.
+// cloudKeys are the keys of the cloud and of the cluster's VPC.
 func cloudKeys() []config.Key {
 	return []config.Key{
 		{Path: "organisation", Since: "0.1.0", Required: true, Environment: envOrganisation, Example: "my-organisation",
@@ -277,7 +277,7 @@ func routeKeys() []config.Key {
 	}
 }
 
-// explainEndpoint says what is wrong without repeating it: there may be a password in it.
+// explainEndpoint describes what is wrong without repeating the value, which may contain a password.
 func explainEndpoint(text string) string {
 	u, err := url.Parse(text)
 	switch {

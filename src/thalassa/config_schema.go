@@ -2,15 +2,15 @@ package thalassa
 
 import "github.com/thalassa-cloud/thalassa-ccm/src/config"
 
-// ConfigSchema is the JSON schema of the cloud-config file. It knows the file and not the environment: what a variable
-// can give is not required, so a file without credentials passes.
+// ConfigSchema is the JSON schema of the cloud-config file. A value that the environment can provide is not required,
+// so a file without credentials is valid.
 func ConfigSchema() ([]byte, error) {
 	return config.NewSchema("cloud-config of the Thalassa cloud controller manager", DefaultConfig(), ConfigKeys(),
 		oneCredential(), notInsecureWithBundle(), exclusiveTable(),
 		within("loadBalancer", within("defaults", Annotations().DefaultsSchema())))
 }
 
-// oneCredential allows the keys of one form, and all of them, or none at all.
+// oneCredential permits all keys of exactly one form, or no keys.
 func oneCredential() config.Schema {
 	none := config.Schema{"title": "none: the environment gives a workload identity"}
 	choices := []config.Schema{none}
@@ -40,14 +40,14 @@ func notInsecureWithBundle() config.Schema {
 	}}}
 }
 
-// exclusiveTable wants a table that can be exclusive.
+// exclusiveTable requires a route table if it is exclusive.
 func exclusiveTable() config.Schema {
 	exclusive := config.Schema{"type": "object", "required": []string{"exclusive"},
 		"properties": config.Schema{"exclusive": config.Schema{"const": true}}}
 	return within("routes", config.Schema{"anyOf": []config.Schema{{"not": exclusive}, given("table")}})
 }
 
-// within states a condition about a section.
+// within is a condition for a section.
 func within(section string, condition config.Schema) config.Schema {
 	return config.Schema{"properties": config.Schema{section: condition}}
 }
@@ -60,7 +60,7 @@ func anyOf(keys []string) config.Schema {
 	return config.Schema{"anyOf": schemas}
 }
 
-// given is how a schema says that a key has a value: neither null nor empty text.
+// given is the condition that a key has a value: neither null nor an empty text.
 func given(key string) config.Schema {
 	return config.Schema{
 		"type": "object", "required": []string{key},

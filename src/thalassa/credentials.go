@@ -19,8 +19,8 @@ type CloudCredentials struct {
 	WorkloadIdentity    WorkloadIdentity `yaml:"workloadIdentity,omitempty"`
 }
 
-// WorkloadIdentity is a token of somebody the cloud trusts, usually Kubernetes, that is exchanged for one of the
-// cloud's own. Without a service account it is not in use.
+// WorkloadIdentity is a token of an issuer that the cloud trusts, usually Kubernetes. It is exchanged for a token of
+// the cloud. It is not in use without a service account.
 type WorkloadIdentity struct {
 	ServiceAccountID string `yaml:"serviceAccountID,omitempty"` // identity
 	OrganisationID   string `yaml:"organisationID,omitempty"`   // identity
@@ -32,7 +32,8 @@ const (
 	pathCredentials      = "cloudCredentials"
 	pathWorkloadIdentity = pathCredentials + ".workloadIdentity"
 
-	// What the platform's webhook sets in pods that use workload identity, and where the token is by convention.
+	// Environment variables that the platform's webhook sets in pods with workload identity, and the usual path of the
+	// token.
 	envServiceAccount   = "THALASSA_SERVICE_ACCOUNT_ID"
 	envOrganisation     = "THALASSA_ORGANISATION_ID"
 	envProject          = "THALASSA_PROJECT_ID"
@@ -55,8 +56,8 @@ func credentialForms() []credentialForm {
 	}
 }
 
-// chooseCredentials checks that the file gives exactly one form, and says whether a workload identity is in use: one is
-// when the file says so, or when it gives nothing and the environment has a service account.
+// chooseCredentials checks that the file contains exactly one form, and reports whether a workload identity is in use:
+// if the file contains one, or if it contains no credentials and the environment has a service account.
 func chooseCredentials(file *config.File, getenv func(string) string) bool {
 	const want = "want exactly one of personalAccessToken, clientID with clientSecret, directory or workloadIdentity"
 	given := func(key string) bool { return file.Given(pathCredentials + "." + key) }
@@ -84,7 +85,7 @@ func chooseCredentials(file *config.File, getenv func(string) string) bool {
 	return given("workloadIdentity")
 }
 
-// inline returns the credentials as far as the configuration itself has them.
+// inline returns the credentials that the configuration itself contains.
 func (c CloudCredentials) inline() client.Credentials {
 	credentials := client.Credentials{PersonalAccessToken: c.PersonalAccessToken, ClientID: c.ClientID,
 		ClientSecret: c.ClientSecret}

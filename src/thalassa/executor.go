@@ -17,12 +17,11 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// executor carries out plans. It only writes what they say: the two things that it reads are load balancers and the
-// security group of the nodes immediately before an update, because the API replaces them as a whole.
+// executor carries out plans. It writes what they contain, and reads only two kinds of objects: load balancers and the
+// security group of the nodes, immediately before an update, because the API replaces them as a whole.
 type executor struct {
 	inventory *inventory.Inventory
-	// separately is set once the cloud refused listeners in the creation of a load balancer: they are created
-	// afterwards.
+	// separately: the cloud refused listeners in the creation of a load balancer, so they are created afterwards.
 	separately atomic.Bool
 	removals   *removals
 }
@@ -33,8 +32,8 @@ type execution struct {
 	created map[string]string // identities of what the plan has created, by placeholder
 }
 
-// apply carries out the plan of a Service. The audit log says for which Service and why each write is made, and an
-// error which quotas are used up.
+// apply carries out the plan of a Service. The audit log contains the Service and the reason of each write. An error
+// names the quotas that are used up.
 func (e *executor) apply(ctx context.Context, service *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
 	run := &execution{executor: e, created: map[string]string{}}
 	return plan.Each(ctx, func(ctx context.Context, operation cloud.Operation) error {
@@ -43,7 +42,7 @@ func (e *executor) apply(ctx context.Context, service *corev1.Service, plan clou
 	})
 }
 
-// write makes one write.
+// write carries out one operation.
 func (e *execution) write(ctx context.Context, object any) error {
 	switch o := object.(type) {
 	case CreateLoadBalancer:
@@ -74,14 +73,14 @@ func (e *execution) write(ctx context.Context, object any) error {
 	case DeleteSecurityGroup:
 		return e.inventory.DeleteSecurityGroup(ctx, o.SecurityGroup)
 	case OpenNodePorts:
-		return e.inventory.ChangeIngress(ctx, o.Rules.Group, o.Rules.widen)
+		return e.inventory.ChangeIngress(ctx, o.Rules.Group, o.Rules.withMissing)
 	case CloseNodePorts:
-		return e.inventory.ChangeIngress(ctx, o.Rules.Group, o.Rules.narrow)
+		return e.inventory.ChangeIngress(ctx, o.Rules.Group, o.Rules.withoutSurplus)
 	}
 	return fmt.Errorf("a plan of this cloud contains no %T; this is a defect of the controller", object)
 }
 
-// identity is that of an object, also when this plan created it.
+// identity returns the identity of an object; a placeholder is replaced if this plan created the object.
 func (e *execution) identity(id string) (string, error) {
 	if !strings.HasPrefix(id, placeholderPrefix) {
 		return id, nil
@@ -105,19 +104,19 @@ func (e *execution) identities(ids []string) ([]string, error) {
 	return all, nil
 }
 
-// resolved is a load balancer with identities for placeholders: in its security groups, in its record of them, and in
-// its listeners.
+// resolved returns a load balancer with identities in place of placeholders: in its security groups, in its record of
+// them, and in its listeners.
 func (e *execution) resolved(balancer inventory.LoadBalancer) (inventory.LoadBalancer, error) {
 	var err error
 	if balancer.SecurityGroups, err = e.identities(balancer.SecurityGroups); err != nil {
 		return balancer, err
 	}
-	if own := tracesOf(balancer.Annotations); own.has(settingGroups) {
-		put, err := e.identities(own.applied[settingGroups])
+	if record := lastAppliedOf(balancer.Annotations); record.has(settingGroups) {
+		put, err := e.identities(record.applied[settingGroups])
 		if err != nil {
 			return balancer, err
 		}
-		balancer.Annotations = own.with(settingGroups, put...).over(balancer.Annotations)
+		balancer.Annotations = record.with(settingGroups, put...).mergedInto(balancer.Annotations)
 	}
 	balancer.Listeners = slices.Clone(balancer.Listeners)
 	for i := range balancer.Listeners {
@@ -141,7 +140,7 @@ func (e *execution) createLoadBalancer(ctx context.Context, create inventory.New
 	}
 	create.Listeners = nil
 	if _, retried := e.inventory.CreateLoadBalancer(ctx, create); retried != nil {
-		return err // the listeners were not what it refused
+		return err // the listeners were not the reason
 	}
 	e.separately.Store(true)
 	return nil
@@ -166,15 +165,15 @@ func (e *execution) updateLoadBalancer(ctx context.Context, o UpdateLoadBalancer
 	return e.inventory.UpdateLoadBalancer(ctx, latest, changedBalancer(latest, from, to))
 }
 
-// latest is a load balancer as it is now: a write repeats everything that it does not change, and what is known may
-// be minutes old. What somebody has closed meanwhile must not be opened again by that.
+// latest returns a load balancer as it is now. An update repeats all values that it does not change, and the cached
+// values may be minutes old: without this read it could open a port that was closed in the meantime.
 func (e *execution) latest(ctx context.Context, known inventory.LoadBalancer) (inventory.LoadBalancer, error) {
 	now, found, err := e.inventory.LoadBalancerByID(ctx, known.ID)
 	switch {
 	case err != nil:
 		return inventory.LoadBalancer{}, fmt.Errorf("looking at what is to be changed: %w", err)
 	case !found:
-		return known, nil // the write says so
+		return known, nil // the write then returns the error
 	}
 	return now, nil
 }
@@ -185,7 +184,7 @@ func (e *execution) createListener(ctx context.Context, o CreateListener) (err e
 	}
 	err = e.inventory.CreateListener(ctx, o.LoadBalancer, o.Listener)
 	if errors.Is(err, client.ErrBadRequest) {
-		// Then it was this listener that the creation of the load balancer was refused for, and not listeners as such.
+		// The creation of the load balancer was refused because of this listener, not because of listeners in general.
 		e.separately.Store(false)
 	}
 	return err
@@ -217,7 +216,7 @@ func (e *execution) updateTargetGroup(ctx context.Context, o UpdateTargetGroup) 
 	err := e.inventory.UpdateTargetGroup(ctx, o.From, o.To)
 	switch {
 	case err == nil:
-		e.removals.wrote(o.From, o.To)
+		e.removals.recordResult(o.From, o.To)
 	case o.MayBeRefused:
 		return unlessRefused(err)
 	}
@@ -251,8 +250,8 @@ func (e *execution) updateSecurityGroup(ctx context.Context, o UpdateSecurityGro
 	return err
 }
 
-// unlessRefused passes on the error of a write without which a deletion can go on, unless the cloud refuses the write:
-// repeating it changes nothing then.
+// unlessRefused returns nil if the cloud refused a write that a deletion can do without: a retry would be refused as
+// well.
 func unlessRefused(err error) error {
 	if errors.Is(err, client.ErrBadRequest) || errors.Is(err, client.ErrForbidden) {
 		return nil
@@ -260,14 +259,14 @@ func unlessRefused(err error) error {
 	return err
 }
 
-// withQuota adds to an error which quotas are used up, if it may be because of one.
+// withQuota adds the quotas that are used up to an error that may have been caused by one.
 func (e *executor) withQuota(ctx context.Context, err error) error {
 	if err == nil || !client.MayBeQuota(err) {
 		return err
 	}
 	all, unknown := e.inventory.Quotas(ctx)
 	if unknown != nil {
-		return err // the refusal is what matters
+		return err // the refusal is the more important error
 	}
 	var full []string
 	for _, quota := range all {
@@ -282,8 +281,7 @@ func (e *executor) withQuota(ctx context.Context, err error) error {
 		"ask the cloud's support to raise the quotas", err, strings.Join(full, "; "))
 }
 
-// changedBalancer is the latest state of a load balancer with the changes between from and to made on it, and no
-// others.
+// changedBalancer returns the latest state of a load balancer with only the changes between from and to.
 func changedBalancer(latest, from, to inventory.LoadBalancer) inventory.LoadBalancer {
 	change(&latest.Name, from.Name, to.Name)
 	change(&latest.Description, from.Description, to.Description)
@@ -297,8 +295,8 @@ func changedBalancer(latest, from, to inventory.LoadBalancer) inventory.LoadBala
 	return latest
 }
 
-// changedListener is changedBalancer for a listener. Its allowed sources change as a whole: who is let in is never a
-// mixture.
+// changedListener is changedBalancer for a listener. Its allowed sources change as a whole, so that they are never a
+// mixture of two states.
 func changedListener(latest, from, to inventory.Listener) inventory.Listener {
 	change(&latest.Name, from.Name, to.Name)
 	change(&latest.Description, from.Description, to.Description)
@@ -335,7 +333,7 @@ func changedLabels(latest, from, to inventory.Labels) inventory.Labels {
 	return labels
 }
 
-// changedSet returns a sorted set with what was added and without what was removed.
+// changedSet returns a sorted set with the changes between from and to.
 func changedSet(latest, from, to []string) []string {
 	set := slices.DeleteFunc(slices.Clone(latest), func(one string) bool {
 		return slices.Contains(from, one) && !slices.Contains(to, one)

@@ -11,31 +11,31 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// healthSettings is what a Service asks for about the health check of one port.
+// healthSettings are the Service's settings of the health check of one port.
 type healthSettings struct {
 	enabled                     annotation.Setting[bool]
 	port                        annotation.Setting[int] // 0: the port's node port
 	path, protocol              annotation.Setting[string]
 	interval, timeout, up, down annotation.Setting[int] // seconds; times in a row
-	// contradiction is what is wrong with the settings together; "" when nothing.
+	// contradiction describes settings that exclude each other; "" if there are none.
 	contradiction string
 }
 
-// checked is whether and how the targets of a port are to be checked.
-type checked struct {
+// healthCheckSpec describes whether and how the targets of a port are checked.
+type healthCheckSpec struct {
 	settings healthSettings
-	// nodePort answers for the whole Service when its policy is Local; else 0.
+	// nodePort is the health check node port of a Service with externalTrafficPolicy Local; else 0.
 	nodePort int32
-	// created says that the load balancer is ours from the beginning, so that our defaults hold.
+	// created: this program created the load balancer, so its defaults apply.
 	created bool
 }
 
-// over returns the health check to aim at, given the observed one; nil is none. What the Service asks for and cannot be
-// used stays as it is observed.
-func (c checked) over(port cloud.Port, observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
+// effective returns the desired health check, given the observed one; nil is none. The observed check stays if the
+// Service's settings are not valid.
+func (c healthCheckSpec) effective(port cloud.Port, observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
 	s := c.settings
 	switch {
-	case c.nodePort != 0: // as the existing CCM has it: also without being asked, and always HTTP
+	case c.nodePort != 0: // as in the existing CCM: always, and with HTTP
 		s.protocol = annotation.Setting[string]{Value: string(iaas.ProtocolHTTP)}
 		return s.complete(iaas.ProtocolHTTP, c.nodePort, observed)
 	case s.enabled.Invalid, s.port.Invalid && observed != nil:
@@ -45,43 +45,45 @@ func (c checked) over(port cloud.Port, observed *iaas.BackendHealthCheck) *iaas.
 	case s.port.Asked():
 		return s.complete(iaas.ProtocolHTTP, port.TargetPort, observed)
 	case !c.created:
-		return observed // the existing CCM took it for none
+		return observed // the existing CCM ignored this setting
 	case port.Protocol != corev1.ProtocolTCP:
-		return nil // a port that answers only what it understands looks dead
+		return nil // a program that only answers its own protocol would fail the check
 	}
 	return s.complete(iaas.ProtocolTCP, port.TargetPort, observed)
 }
 
-// given says that the Service asks for anything about it, whether or not that can be used.
-func (s healthSettings) given() bool {
-	return said(s.enabled) || said(s.port) || said(s.path) || said(s.protocol) || said(s.interval) || said(s.timeout) ||
-		said(s.up) || said(s.down)
+// anySet reports whether the Service has any setting of the health check, valid or not.
+func (s healthSettings) anySet() bool {
+	return isSet(s.enabled) || isSet(s.port) || isSet(s.path) || isSet(s.protocol) || isSet(s.interval) ||
+		isSet(s.timeout) ||
+		isSet(s.up) || isSet(s.down)
 }
 
-func said[T any](s annotation.Setting[T]) bool { return s.Given || s.Invalid }
+func isSet[T any](s annotation.Setting[T]) bool { return s.Given || s.Invalid }
 
-// aim is over for an object that remembers what was asked for.
-func (c checked) aim(own *memo, port cloud.Port, observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
+// effectiveWith is effective for an object with a last-applied record.
+func (c healthCheckSpec) effectiveWith(record *recordUpdate, port cloud.Port,
+	observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
 	const setting = "health-check"
 	switch {
-	case !own.free:
-	case c.nodePort != 0: // whose check it is has to be known once the policy is another
-		own.traces = own.with(setting)
-	case c.settings.given():
-		own.traces = own.with(setting)
+	case !record.adopted:
+	case c.nodePort != 0: // the record is needed when the policy changes
+		record.lastApplied = record.with(setting)
+	case c.settings.anySet():
+		record.lastApplied = record.with(setting)
 		if s := c.settings; !s.enabled.Given && observed != nil {
-			// it is made already; only something of it is asked for
+			// the check exists; the Service sets only parts of it
 			return s.complete(observed.Protocol, observed.Port, observed)
 		}
-	case own.has(setting):
-		own.traces = own.without(setting)
+	case record.has(setting):
+		record.lastApplied = record.without(setting)
 	default:
 		return observed
 	}
-	return c.over(port, observed)
+	return c.effective(port, observed)
 }
 
-// complete is the health check that the Service asks for, with a protocol and a port for when it does not say.
+// complete returns the health check with the Service's settings; protocol and port apply if the Service sets none.
 func (s healthSettings) complete(protocol iaas.LoadbalancerProtocol, port int32,
 	observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
 	check := iaas.BackendHealthCheck{
@@ -101,7 +103,7 @@ func (s healthSettings) complete(protocol iaas.LoadbalancerProtocol, port int32,
 	return &check
 }
 
-// keep leaves everything at the observed value that the Service says something unusable about.
+// keep copies the observed value of each setting that is not valid.
 func (s healthSettings) keep(check *iaas.BackendHealthCheck, observed iaas.BackendHealthCheck) {
 	if s.protocol.Invalid {
 		check.Protocol = observed.Protocol
@@ -116,16 +118,16 @@ func (s healthSettings) keep(check *iaas.BackendHealthCheck, observed iaas.Backe
 		int32(s.down.Over(int(observed.UnhealthyThreshold)))
 	s.keepFormerDefaults(check, observed)
 	if hasNoPath(check.Protocol) && hasNoPath(observed.Protocol) {
-		check.Path = observed.Path // which means nothing
+		check.Path = observed.Path // the path has no meaning
 	}
 }
 
-// The former default times of health checks are also those of the existing CCM: seconds, seconds, checks, checks. With
-// the present ones a new target gets its first connection within 10 seconds.
+// The former defaults, which are also those of the existing CCM: seconds, seconds, checks, checks. With the present
+// defaults a new target gets its first connection within 10 seconds.
 const formerInterval, formerTimeout, formerUp, formerDown = 10, 5, 2, 3
 
-// keepFormerDefaults leaves the former defaults where the Service says nothing: a new version does not change the
-// health checks of all load balancers that there are.
+// keepFormerDefaults keeps the former defaults where the Service sets nothing, so that a new version does not change
+// the health checks of all existing load balancers.
 func (s healthSettings) keepFormerDefaults(check *iaas.BackendHealthCheck, observed iaas.BackendHealthCheck) {
 	unasked := func(one annotation.Setting[int]) bool { return !one.Asked() && !one.Invalid }
 	for _, one := range []struct {
@@ -150,13 +152,13 @@ func (s healthSettings) keepFormerDefaults(check *iaas.BackendHealthCheck, obser
 	}
 }
 
-// hasNoPath says of a protocol that there is nothing to ask for: what a path says then, and whether it is kept, is the
-// cloud's affair.
+// hasNoPath reports whether a health check of the protocol has no path. Whether the cloud keeps the path of such a
+// check is not documented.
 func hasNoPath(protocol iaas.LoadbalancerProtocol) bool {
 	return protocol == iaas.ProtocolTCP || protocol == iaas.ProtocolUDP
 }
 
-// problem is what is wrong with the settings together; "" when nothing.
+// problem describes settings that exclude each other; "" if there are none.
 func (s healthSettings) problem() string {
 	if s.timeout.Value <= s.interval.Value {
 		return ""
@@ -166,12 +168,12 @@ func (s healthSettings) problem() string {
 		s.timeout.Value, s.interval.Value)
 }
 
-// conflicts tells what the Service asks for about health checks that are made, and cannot have.
-func (d desired) conflicts() []cloud.Notice {
+// healthCheckNotices describes settings of existing health checks that cannot be applied.
+func (d desired) healthCheckNotices() []cloud.Notice {
 	var notices []cloud.Notice
 	for _, port := range d.Ports {
 		check := d.healthCheck(port)
-		if check.over(port, nil) == nil {
+		if check.effective(port, nil) == nil {
 			continue
 		}
 		s := check.settings
@@ -188,8 +190,8 @@ func (d desired) conflicts() []cloud.Notice {
 	return notices
 }
 
-// usable returns the settings without those that contradict each other: they are as good as unreadable, and a check
-// that is made has the defaults.
+// usable returns the settings without those that exclude each other: these count as not valid, and a new check gets the
+// defaults.
 func (s healthSettings) usable(keys healthKeys) healthSettings {
 	s = s.withInterval()
 	if s.contradiction = s.problem(); s.contradiction != "" {
@@ -199,7 +201,7 @@ func (s healthSettings) usable(keys healthKeys) healthSettings {
 	return s
 }
 
-// withInterval returns the settings with an interval that is as long as the timeout, if only the timeout is asked for.
+// withInterval returns the settings with an interval of at least the timeout, if only the timeout is set.
 func (s healthSettings) withInterval() healthSettings {
 	if !s.interval.Asked() && !s.interval.Invalid {
 		s.interval.Value = max(s.interval.Value, s.timeout.Value)
@@ -207,7 +209,7 @@ func (s healthSettings) withInterval() healthSettings {
 	return s
 }
 
-// healthCheckText is comparable, and readable in a plan.
+// healthCheckText formats a health check for comparison and for plans.
 func healthCheckText(h *iaas.BackendHealthCheck) string {
 	if h == nil {
 		return "none"
@@ -216,7 +218,7 @@ func healthCheckText(h *iaas.BackendHealthCheck) string {
 		h.Protocol, h.Port, h.Path, h.PeriodSeconds, h.TimeoutSeconds, h.HealthyThreshold, h.UnhealthyThreshold)
 }
 
-// healthCheck is whether and how the targets of a port are to be checked.
-func (d desired) healthCheck(port cloud.Port) checked {
-	return checked{settings: d.ports[port.Key].health, nodePort: d.HealthCheckNodePort, created: d.created}
+// healthCheck returns whether and how the targets of a port are checked.
+func (d desired) healthCheck(port cloud.Port) healthCheckSpec {
+	return healthCheckSpec{settings: d.ports[port.Key].health, nodePort: d.HealthCheckNodePort, created: d.created}
 }

@@ -143,15 +143,15 @@ func TestHealthChecks(t *testing.T) {
 			if tt.udp {
 				port.Protocol = corev1.ProtocolUDP
 			}
-			c := checked{settings: healthBy(legacyAnnotations(), tt.annotations...)}
+			c := healthCheckSpec{settings: healthBy(legacyAnnotations(), tt.annotations...)}
 			if tt.local {
 				c.nodePort = 32000
 			}
-			if diff := cmp.Diff(formerly(tt.theirs), c.over(port, tt.observed)); diff != "" {
+			if diff := cmp.Diff(formerly(tt.theirs), c.effective(port, tt.observed)); diff != "" {
 				t.Errorf("taken over (-want +got):\n%s", diff)
 			}
 			c.created, c.settings = true, healthOf(t, tt.annotations...)
-			if diff := cmp.Diff(tt.ours, c.over(port, tt.observed)); diff != "" {
+			if diff := cmp.Diff(tt.ours, c.effective(port, tt.observed)); diff != "" {
 				t.Errorf("ours (-want +got):\n%s", diff)
 			}
 		})
@@ -163,7 +163,7 @@ func TestPathsWithoutMeaningStay(t *testing.T) {
 	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
 	for _, path := range []string{"", "/", "/healthz"} {
 		observed := checking("tcp", 30080, path)
-		if diff := cmp.Diff(observed, (checked{settings: healthOf(t), created: true}).over(port,
+		if diff := cmp.Diff(observed, (healthCheckSpec{settings: healthOf(t), created: true}).effective(port,
 			observed)); diff != "" {
 			t.Errorf("with the path %q (-observed +aimed at):\n%s", path, diff)
 		}
@@ -175,25 +175,27 @@ func TestPathsWithoutMeaningStay(t *testing.T) {
 func TestHealthChecksOfAdoptedOnes(t *testing.T) {
 	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
 	asks := healthOf(t, "health-check-enabled", "true", "health-check-port", "8081")
-	recorded := traces{}.with("health-check")
+	recorded := lastApplied{}.with("health-check")
 	tests := map[string]struct {
-		memo    memo
-		check   checked
+		memo    recordUpdate
+		check   healthCheckSpec
 		want    *iaas.BackendHealthCheck
 		records bool
 	}{
-		"not asked":       {memo{free: true}, checked{settings: healthOf(t)}, slow(), false},
-		"asked":           {memo{free: true}, checked{settings: asks}, checking("http", 8081, "/healthz"), true},
-		"no longer asked": {memo{recorded, true}, checked{settings: healthOf(t)}, nil, false},
-		"Local": {memo{free: true}, checked{settings: healthOf(t), nodePort: 32000},
+		"not asked": {recordUpdate{adopted: true}, healthCheckSpec{settings: healthOf(t)}, slow(), false},
+		"asked": {recordUpdate{adopted: true}, healthCheckSpec{settings: asks},
+			checking("http", 8081, "/healthz"), true},
+		"no longer asked": {recordUpdate{recorded, true}, healthCheckSpec{settings: healthOf(t)}, nil, false},
+		"Local": {recordUpdate{adopted: true}, healthCheckSpec{settings: healthOf(t), nodePort: 32000},
 			checking("http", 32000, "/healthz"), true},
-		"no longer Local": {memo{recorded, true}, checked{settings: healthOf(t)}, nil, false},
-		"of us, not asked": {memo{}, checked{settings: healthOf(t), created: true}, checking("tcp", 30080, "/healthz"),
+		"no longer Local": {recordUpdate{recorded, true}, healthCheckSpec{settings: healthOf(t)}, nil, false},
+		"of us, not asked": {recordUpdate{}, healthCheckSpec{settings: healthOf(t), created: true},
+			checking("tcp", 30080, "/healthz"),
 			false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, tt.check.aim(&tt.memo, port, slow())); diff != "" {
+			if diff := cmp.Diff(tt.want, tt.check.effectiveWith(&tt.memo, port, slow())); diff != "" {
 				t.Errorf("health check (-want +got):\n%s", diff)
 			}
 			if tt.memo.has("health-check") != tt.records {
@@ -253,8 +255,8 @@ func TestFormerDefaultsStay(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := checked{settings: healthOf(t, tt.annotations...), created: true}
-			if diff := cmp.Diff(tt.want, c.over(port, tt.observed)); diff != "" {
+			c := healthCheckSpec{settings: healthOf(t, tt.annotations...), created: true}
+			if diff := cmp.Diff(tt.want, c.effective(port, tt.observed)); diff != "" {
 				t.Errorf("health check (-want +got):\n%s", diff)
 			}
 			if c.settings.contradiction != "" {
@@ -269,7 +271,7 @@ func TestFormerDefaultsStay(t *testing.T) {
 func TestFirstAnswer(t *testing.T) {
 	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
 	for _, nodePort := range []int32{0, 32000} {
-		check := checked{settings: healthOf(t), nodePort: nodePort, created: true}.over(port, nil)
+		check := healthCheckSpec{settings: healthOf(t), nodePort: nodePort, created: true}.effective(port, nil)
 		if at := check.PeriodSeconds*int(check.HealthyThreshold) + check.TimeoutSeconds; at >= 10 {
 			t.Errorf("health check %s: the first answer comes after up to %d seconds", healthCheckText(check), at)
 		}

@@ -19,7 +19,7 @@ import (
 
 // office is a cluster whose service controller runs until the test ends.
 type office struct {
-	*village
+	*testCluster
 	nodes []*corev1.Node
 }
 
@@ -30,7 +30,7 @@ func (l *lab) office(web *corev1.Service) office {
 	if web != nil {
 		l.published(web, nodes)
 	}
-	t := l.village(web, nodes)
+	t := l.testCluster(web, nodes)
 	t.recorder = record.NewFakeRecorder(1000)
 	ctx, cancel := context.WithCancel(l.Context())
 	ended := make(chan struct{})

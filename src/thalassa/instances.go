@@ -17,8 +17,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// instances answers for nodes. All answers come from the inventory: what a thousand nodes ask within a minute costs two
-// calls.
+// instances implements cloud.Machines. All data comes from the inventory: 1,000 nodes within a minute cost two calls.
 type instances struct {
 	config    Config
 	inventory *inventory.Inventory
@@ -26,21 +25,21 @@ type instances struct {
 
 var _ cloud.Machines = (*instances)(nil)
 
-// Owns says whether a provider ID is of this cloud. Also one that names no server is nobody else's: its Node waits, and
-// has to be told.
+// Owns reports whether a provider ID is of this cloud. This includes a provider ID that does not name a machine: no
+// other cloud owns it, and an event has to report it.
 func (i *instances) Owns(providerID string) bool {
 	return strings.HasPrefix(providerID, ProviderName+"://")
 }
 
-// Find returns what the node should say of its server: the one its provider ID names, else the one called like the
-// node, else the one its annotation names; the latter two from a list that began at or after notBefore.
+// Find returns the machine of a Node: the one that its provider ID names, else the one with the Node's name as its
+// slug, else the one that its annotation names; the latter two from a list that began at or after notBefore.
 func (i *instances) Find(ctx context.Context, n *corev1.Node, notBefore time.Time) (cloud.Machine, error) {
-	server, err := i.server(ctx, n, notBefore)
+	actual, err := i.machineFor(ctx, n, notBefore)
 	if err != nil {
 		return cloud.Machine{}, problemOf(err)
 	}
-	machine := cloud.Machine{ProviderID: providerID(server.ID), Type: server.Type}
-	addresses, problem := nodeAddresses(n.Name, server)
+	machine := cloud.Machine{ProviderID: providerID(actual.ID), Type: actual.Type}
+	addresses, problem := nodeAddresses(n.Name, actual)
 	if machine.Addresses = addresses; problem != nil {
 		machine.Problems = append(machine.Problems, *problem)
 	}
@@ -49,14 +48,14 @@ func (i *instances) Find(ctx context.Context, n *corev1.Node, notBefore time.Tim
 		if err != nil {
 			return cloud.Machine{}, problemOf(fmt.Errorf("looking up the region: %w", err))
 		}
-		machine.Zone, machine.Region = server.Zone, vpc.Region
+		machine.Zone, machine.Region = actual.Zone, vpc.Region
 	}
-	i.addSettings(&machine, server)
-	i.addType(ctx, &machine, server)
+	i.addSettings(&machine, actual)
+	i.addType(ctx, &machine, actual)
 	return machine, nil
 }
 
-// problemOf says which errors of the cloud are worth telling people.
+// problemOf makes a reported problem of an error of the cloud.
 func problemOf(err error) error {
 	if _, already := errors.AsType[*cloud.MachineProblem](err); already {
 		return err
@@ -72,31 +71,31 @@ func problemOf(err error) error {
 	return &cloud.MachineProblem{Reason: reason, Message: fmt.Sprintf("The machine of this Node is not known: %v", err)}
 }
 
-// server returns the node's server, or the problem that there is none.
-func (i *instances) server(ctx context.Context, n *corev1.Node, notBefore time.Time) (inventory.Machine, error) {
+// machineFor returns the Node's machine; the error is the problem if there is none.
+func (i *instances) machineFor(ctx context.Context, n *corev1.Node, notBefore time.Time) (inventory.Machine, error) {
 	if n.Spec.ProviderID != "" {
-		return i.serverByID(ctx, n)
+		return i.machineByID(ctx, n)
 	}
 	if err := i.inventory.MachinesListedSince(ctx, notBefore); err != nil {
 		return inventory.Machine{}, fmt.Errorf("looking up the machine by its slug: %w", err)
 	}
-	servers, err := i.inventory.MachinesBySlug(ctx, n.Name, i.config.Inventory.machineAge())
+	machines, err := i.inventory.MachinesBySlug(ctx, n.Name, i.config.Inventory.machineAge())
 	if err != nil {
 		return inventory.Machine{}, fmt.Errorf("looking up the machine by its slug: %w", err)
 	}
-	listed := len(servers)
-	servers = slices.DeleteFunc(servers, leaving) // of a server and its successor, the node runs on the latter
-	if len(servers) == 1 {
-		return servers[0], nil
+	listed := len(machines)
+	machines = slices.DeleteFunc(machines, isBeingDeleted) // if a machine was replaced, the Node runs on the new one
+	if len(machines) == 1 {
+		return machines[0], nil
 	}
 	if annotation := i.config.InstancesV2.MachineAnnotation; annotation != "" && n.Annotations[annotation] != "" {
-		return i.serverByAnnotation(ctx, n)
+		return i.machineByAnnotation(ctx, n)
 	}
-	if len(servers) > 1 {
+	if len(machines) > 1 {
 		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineAmbiguous,
 			Message: fmt.Sprintf("%d machines of VPC %s have the slug %s. Set spec.providerID of this Node to the "+
 				"machine that it runs on, %s, or rename the others.",
-				len(servers), i.config.VPCIdentity, n.Name, anyProviderID())}
+				len(machines), i.config.VPCIdentity, n.Name, anyProviderID())}
 	}
 	if listed > 0 {
 		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound,
@@ -104,35 +103,36 @@ func (i *instances) server(ctx context.Context, n *corev1.Node, notBefore time.T
 				"this Node. Delete the Node, or give its machine that name.",
 				i.config.VPCIdentity, n.Name)}
 	}
-	return inventory.Machine{}, i.absentByName(ctx, n.Name)
+	return inventory.Machine{}, i.noMachineNamed(ctx, n.Name)
 }
 
-// leaving says that a server does not come back: a node that names it could never name another one.
-func leaving(m inventory.Machine) bool {
+// isBeingDeleted reports whether a machine is deleted or being deleted. The provider ID of a Node cannot change, so a
+// Node must not get such a machine.
+func isBeingDeleted(m inventory.Machine) bool {
 	return m.Gone() || m.State == string(iaas.MachineStateDeleting)
 }
 
 func anyProviderID() string { return providerID("<machine identity>") }
 
-// absentByName says that no server is called like the node, and whether one is in another VPC.
-func (i *instances) absentByName(ctx context.Context, name string) error {
+// noMachineNamed returns the problem that no machine has the Node's name; it names another VPC that has such a machine.
+func (i *instances) noMachineNamed(ctx context.Context, name string) error {
 	if vpc := i.inventory.VPCOfSlug(ctx, name); vpc != "" {
-		return i.elsewhere("the machine with the slug "+name, vpc)
+		return i.otherVPCProblem("the machine with the slug "+name, vpc)
 	}
 	return &cloud.MachineProblem{Reason: cloud.MachineNotFound, Message: fmt.Sprintf("VPC %s has no machine with the "+
 		"slug %s. Give the machine the name of this Node, or set spec.providerID of this Node to %s.",
 		i.config.VPCIdentity, name, anyProviderID())}
 }
 
-func (i *instances) elsewhere(what, vpc string) error {
+func (i *instances) otherVPCProblem(what, vpc string) error {
 	return &cloud.MachineProblem{Reason: cloud.MachineElsewhere, Message: fmt.Sprintf("VPC %s of the cloud-config "+
 		"does not contain the machine of this Node: %s is in VPC %s. Move the machine, or set vpcIdentity to the VPC "+
 		"of the cluster's machines.",
 		i.config.VPCIdentity, what, vpc)}
 }
 
-// serverByID returns the server that the node's provider ID names.
-func (i *instances) serverByID(ctx context.Context, n *corev1.Node) (inventory.Machine, error) {
+// machineByID returns the machine that the Node's provider ID names.
+func (i *instances) machineByID(ctx context.Context, n *corev1.Node) (inventory.Machine, error) {
 	id, err := machineOf(n.Spec.ProviderID)
 	switch {
 	case err != nil && i.Owns(n.Spec.ProviderID):
@@ -143,25 +143,25 @@ func (i *instances) serverByID(ctx context.Context, n *corev1.Node) (inventory.M
 	case err != nil:
 		return inventory.Machine{}, err
 	}
-	server, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.machineAge())
+	machine, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.machineAge())
 	switch {
 	case err != nil:
 		return inventory.Machine{}, fmt.Errorf("looking up machine %s: %w", id, err)
 	case found:
-		return server, nil
+		return machine, nil
 	}
-	namesakes, err := i.inventory.MachinesBySlug(ctx, n.Name, i.config.Inventory.machineAge())
+	sameName, err := i.inventory.MachinesBySlug(ctx, n.Name, i.config.Inventory.machineAge())
 	if err != nil {
 		return inventory.Machine{}, fmt.Errorf("looking up the machine by its slug: %w", err)
 	}
-	if len(namesakes) > 0 {
+	if len(sameName) > 0 {
 		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineReplaced,
 			Message: fmt.Sprintf("VPC %s does not contain machine %s any more, which this Node names; the machine "+
 				"with the slug %s is %s now. Delete this Node, so that the kubelet registers it again.",
-				i.config.VPCIdentity, id, n.Name, namesakes[0].ID)}
+				i.config.VPCIdentity, id, n.Name, sameName[0].ID)}
 	}
 	if vpc := i.inventory.VPCOfMachine(ctx, id); vpc != "" {
-		return inventory.Machine{}, i.elsewhere("server "+id, vpc)
+		return inventory.Machine{}, i.otherVPCProblem("server "+id, vpc)
 	}
 	return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound,
 		Message: fmt.Sprintf("VPC %s has no machine %s, which this Node names. If the machine was deleted, the Node "+
@@ -169,8 +169,8 @@ func (i *instances) serverByID(ctx context.Context, n *corev1.Node) (inventory.M
 			i.config.VPCIdentity, id)}
 }
 
-// serverByAnnotation returns the server that the node's annotation names, as an identity or provider ID.
-func (i *instances) serverByAnnotation(ctx context.Context, n *corev1.Node) (inventory.Machine, error) {
+// machineByAnnotation returns the machine that the Node's annotation names, as an identity or provider ID.
+func (i *instances) machineByAnnotation(ctx context.Context, n *corev1.Node) (inventory.Machine, error) {
 	name := i.config.InstancesV2.MachineAnnotation
 	text := n.Annotations[name]
 	id, err := machineOf(text)
@@ -182,19 +182,19 @@ func (i *instances) serverByAnnotation(ctx context.Context, n *corev1.Node) (inv
 			Message: fmt.Sprintf("The annotation %s of this Node is %q, which is not the identity of a machine.", name,
 				text)}
 	}
-	server, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.machineAge())
+	machine, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.machineAge())
 	switch {
 	case err != nil:
 		return inventory.Machine{}, fmt.Errorf("looking up machine %s: %w", id, err)
-	case found && !leaving(server):
-		return server, nil
+	case found && !isBeingDeleted(machine):
+		return machine, nil
 	case found:
 		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound,
 			Message: fmt.Sprintf("Machine %s, which the annotation %s of this Node names, is being deleted. Correct "+
 				"the annotation.", id, name)}
 	}
 	if vpc := i.inventory.VPCOfMachine(ctx, id); vpc != "" {
-		return inventory.Machine{}, i.elsewhere("server "+id+", which its annotation "+name+" names,", vpc)
+		return inventory.Machine{}, i.otherVPCProblem("server "+id+", which its annotation "+name+" names,", vpc)
 	}
 	return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound,
 		Message: fmt.Sprintf("VPC %s has neither a machine with the slug %s nor machine %s, which the annotation %s "+
@@ -202,16 +202,16 @@ func (i *instances) serverByAnnotation(ctx context.Context, n *corev1.Node) (inv
 			i.config.VPCIdentity, n.Name, id, name)}
 }
 
-// nodeAddresses returns all addresses of the server's primary interface, and the node's name as its hostname; or why
+// nodeAddresses returns all addresses of the machine's primary interface, and the Node's name as its hostname; or why
 // there are none.
-func nodeAddresses(name string, server inventory.Machine) ([]corev1.NodeAddress, *cloud.MachineProblem) {
+func nodeAddresses(name string, machine inventory.Machine) ([]corev1.NodeAddress, *cloud.MachineProblem) {
 	addresses := []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}}
-	for _, text := range server.Addresses {
+	for _, text := range machine.Addresses {
 		address, err := netip.ParseAddr(text)
 		if err != nil {
 			return nil, &cloud.MachineProblem{Reason: cloud.MachineNoAddress, Message: fmt.Sprintf("The cloud shows "+
 				"%q as an address of machine %s, which is not an address. Check the machine in the cloud.", text,
-				server.ID)}
+				machine.ID)}
 		}
 		addresses = append(addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address.String()})
 	}
@@ -219,7 +219,7 @@ func nodeAddresses(name string, server inventory.Machine) ([]corev1.NodeAddress,
 		return nil, &cloud.MachineProblem{Reason: cloud.MachineNoAddress, Message: fmt.Sprintf("Machine %s of this "+
 			"Node has no address on its network interface \"default\" yet. It is retried automatically; if the "+
 			"problem persists, attach the machine to a subnet of its VPC with an interface of that name.",
-			server.ID)}
+			machine.ID)}
 	}
 	return addresses, nil
 }

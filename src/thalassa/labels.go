@@ -9,8 +9,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// Labels on cloud objects. They are those of the CCM this one replaces and must never change: by them it is known what
-// belongs to which Service.
+// Labels on cloud objects. They identify the Service of an object. They are those of the CCM that this provider
+// replaces, and must never change.
 const (
 	labelCluster   = "k8s.thalassa.cloud/kubernetes-cluster"
 	labelManaged   = "k8s.thalassa.cloud/cloud-provider-managed"
@@ -21,13 +21,13 @@ const (
 	labelProtocol  = "k8s.thalassa.cloud/kubernetes-service-protocol"
 )
 
-// Labels of nodes, beside those of Kubernetes.
+// Labels of Nodes, in addition to those of Kubernetes.
 const (
 	labelCPUs   = "k8s.thalassa.cloud/cpus"
 	labelMemory = "k8s.thalassa.cloud/memory-gib"
 )
 
-// scopeOf says which objects of the VPC this cluster's load balancing consists of.
+// scopeOf returns which objects of the VPC belong to this cluster.
 func scopeOf(c Config) inventory.Scope {
 	return inventory.Scope{
 		VPC:        c.VPCIdentity,
@@ -38,7 +38,7 @@ func scopeOf(c Config) inventory.Scope {
 	}
 }
 
-// ownerLabels are on everything that belongs to the Service. Additional labels never override the others.
+// ownerLabels are the labels of all objects of a Service. Additional labels never override the others.
 func ownerLabels(owner cloud.Owner, additional map[string]string) inventory.Labels {
 	labels := inventory.Labels{}
 	maps.Copy(labels, additional)
@@ -52,7 +52,7 @@ func ownerLabels(owner cloud.Owner, additional map[string]string) inventory.Labe
 	return labels
 }
 
-// portLabels are on a port's listener and target group, besides those of the owner.
+// portLabels are the labels of a port's listener and target group, including those of the owner.
 func portLabels(owner inventory.Labels, key cloud.Key) inventory.Labels {
 	labels := maps.Clone(owner)
 	labels[labelPort] = strconv.Itoa(int(key.Port))
@@ -60,10 +60,10 @@ func portLabels(owner inventory.Labels, key cloud.Key) inventory.Labels {
 	return labels
 }
 
-// protocol is how the cloud writes it: lower case.
+// protocol is the protocol as the cloud writes it: in lower case.
 func protocol(key cloud.Key) string { return strings.ToLower(string(key.Protocol)) }
 
-// withLabels returns the labels that are there with the wanted ones over them: those that others added stay.
+// withLabels returns the present labels, overridden by the wanted ones. Labels of others stay.
 func withLabels(present, wanted inventory.Labels) inventory.Labels {
 	labels := inventory.Labels{}
 	maps.Copy(labels, present)

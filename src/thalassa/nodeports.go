@@ -11,9 +11,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// nodeRules are the rules that a Service needs in the security group of the nodes, where they have one that lets in
-// nobody else: its node ports, for the subnet of its load balancer. They have no labels; by their names it is known
-// whose they are.
+// nodeRules are the rules of a Service in the security group of the nodes: they allow traffic from the subnet of its
+// load balancer to its node ports. Rules have no labels, so their names identify the Service.
 type nodeRules struct {
 	NodeRules
 	group *inventory.SecurityGroup // nil: none is configured, or it is not known
@@ -29,7 +28,7 @@ type NodeRules struct {
 // rulePrefix begins the names of a Service's rules.
 func rulePrefix(uid string) string { return "k8s-" + shortHash(uid) + "-" }
 
-// noNodeRules is for a Service that is to have none any more.
+// noNodeRules is for a Service that should have no rules.
 func noNodeRules(d desired) nodeRules {
 	n := nodeRules{group: d.nodeGroup, NodeRules: NodeRules{Prefix: rulePrefix(string(d.Owner.UID))}}
 	if n.group != nil {
@@ -38,8 +37,8 @@ func noNodeRules(d desired) nodeRules {
 	return n
 }
 
-// newNodeRules returns the rules for the ports of a Service, none unless it asks for them. When that, or where its load
-// balancer sends from, is not known, the rules that are there stay.
+// newNodeRules returns the rules for the ports of a Service, none unless it asks for them. If it is not known whether
+// it asks for them, or from where its load balancer sends, existing rules stay.
 func (p planner) newNodeRules(d desired, o observed) nodeRules {
 	n := noNodeRules(d)
 	switch asked := d.annotations.openNodePorts.From(d.values); {
@@ -69,13 +68,13 @@ func (p planner) newNodeRules(d desired, o observed) nodeRules {
 	return n
 }
 
-// ours are the Service's rules among others.
-func (n NodeRules) ours(rules []inventory.Rule) []inventory.Rule {
+// ofService returns the Service's rules among those of a group.
+func (n NodeRules) ofService(rules []inventory.Rule) []inventory.Rule {
 	others := func(rule inventory.Rule) bool { return !strings.HasPrefix(rule.Name, n.Prefix) }
 	return slices.DeleteFunc(slices.Clone(rules), others)
 }
 
-// rulesFor are the rules for openings, without priorities.
+// rulesFor returns the rules for openings, without priorities.
 func (n NodeRules) rulesFor(openings []opening) []inventory.Rule {
 	var rules []inventory.Rule
 	for _, o := range openings {
@@ -88,17 +87,17 @@ func (n NodeRules) rulesFor(openings []opening) []inventory.Rule {
 	return rules
 }
 
-// openNodePorts adds what is missing before any target is told to listen there.
+// openNodePorts adds missing rules before any target group uses the node ports.
 func (d *difference) openNodePorts() {
 	n := d.nodes
-	if n.group == nil || len(n.widen(n.group.Ingress)) == len(n.group.Ingress) {
+	if n.group == nil || len(n.withMissing(n.group.Ingress)) == len(n.group.Ingress) {
 		return
 	}
 	d.add(cloud.Update, kindSecurityGroup, n.group.Name, "the nodes are to be reached on the node ports of the Service",
 		OpenNodePorts{n.NodeRules})
 }
 
-// closeNodePorts takes away what is not needed any more, once nothing is sent there.
+// closeNodePorts removes rules that are not needed, after the last target group has stopped to use the node ports.
 func (d *difference) closeNodePorts() {
 	n := d.nodes
 	if n.group == nil || len(n.surplus(n.group.Ingress)) == 0 {
@@ -108,26 +107,26 @@ func (d *difference) closeNodePorts() {
 		"the nodes need not be reached on earlier node ports of the Service", CloseNodePorts{n.NodeRules})
 }
 
-// missing are the wanted rules that are not there, surplus those of the Service that are there and not wanted.
+// missing returns the wanted rules that do not exist, surplus the Service's rules that are not wanted.
 func (n NodeRules) missing(rules []inventory.Rule) []inventory.Rule {
-	present := func(rule inventory.Rule) bool { return holds(n.ours(rules), rule) }
+	present := func(rule inventory.Rule) bool { return holds(n.ofService(rules), rule) }
 	return slices.DeleteFunc(slices.Clone(n.Wanted), present)
 }
 
 func (n NodeRules) surplus(rules []inventory.Rule) []inventory.Rule {
-	return slices.DeleteFunc(n.ours(rules), func(rule inventory.Rule) bool { return holds(n.Wanted, rule) })
+	return slices.DeleteFunc(n.ofService(rules), func(rule inventory.Rule) bool { return holds(n.Wanted, rule) })
 }
 
-// holds says whether one of the rules means the same.
+// holds reports whether one of the rules has the same meaning.
 func holds(rules []inventory.Rule, rule inventory.Rule) bool {
 	return slices.ContainsFunc(rules, func(one inventory.Rule) bool {
 		return sameRules([]inventory.Rule{one}, []inventory.Rule{rule})
 	})
 }
 
-// widen returns a group's rules with those of the Service that are missing, at priorities that nobody has. Where there
-// is no room, those that fit are added.
-func (n NodeRules) widen(rules []inventory.Rule) []inventory.Rule {
+// withMissing returns a group's rules with the Service's missing rules, at free priorities. If there is not enough
+// room, it adds the rules that fit.
+func (n NodeRules) withMissing(rules []inventory.Rule) []inventory.Rule {
 	taken := map[int32]bool{}
 	for _, rule := range rules {
 		taken[rule.Priority] = true
@@ -147,15 +146,15 @@ func (n NodeRules) widen(rules []inventory.Rule) []inventory.Rule {
 	return wider
 }
 
-// narrow returns a group's rules without those of the Service that are not wanted.
-func (n NodeRules) narrow(rules []inventory.Rule) []inventory.Rule {
+// withoutSurplus returns a group's rules without those of the Service that are not wanted.
+func (n NodeRules) withoutSurplus(rules []inventory.Rule) []inventory.Rule {
 	surplus := n.surplus(rules)
 	return slices.DeleteFunc(slices.Clone(rules), func(rule inventory.Rule) bool {
 		return strings.HasPrefix(rule.Name, n.Prefix) && holds(surplus, rule)
 	})
 }
 
-// fits says whether the group has room for all of the Service's rules.
+// fits reports whether the group has room for all of the Service's rules.
 func (n nodeRules) fits() bool {
 	return n.group == nil || len(n.group.Ingress)+len(n.missing(n.group.Ingress)) <= lastICMPPriority
 }

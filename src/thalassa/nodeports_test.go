@@ -82,7 +82,7 @@ func TestWiden(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			n := nodeRulesOf("web", tt.present, tt.wanted...)
-			got := n.widen(tt.present)
+			got := n.withMissing(tt.present)
 			if len(got) < len(tt.present) || !slices.Equal(got[:len(tt.present)], tt.present) {
 				t.Fatalf("rules %v do not begin with those that were there, %v", rulesText(got), rulesText(tt.present))
 			}
@@ -92,7 +92,7 @@ func TestWiden(t *testing.T) {
 			if n.fits() != tt.fits {
 				t.Errorf("it fits: %t, want %t", n.fits(), tt.fits)
 			}
-			if again := n.widen(got); tt.fits && !slices.Equal(again, got) {
+			if again := n.withMissing(got); tt.fits && !slices.Equal(again, got) {
 				t.Errorf("a second time it adds %v", rulesText(again[len(got):]))
 			}
 		})
@@ -103,9 +103,10 @@ func TestWiden(t *testing.T) {
 func TestNarrow(t *testing.T) {
 	const subnet = "10.1.0.0/24"
 	http, dns := open("tcp", 30080, 30080, subnet), open("udp", 30053, 30053, subnet)
-	present := nodeRulesOf("other", nil, http, dns).widen([]inventory.Rule{byHand("a", 2), byHand("k8s-by-hand", 5)})
+	present := nodeRulesOf("other", nil, http, dns).withMissing([]inventory.Rule{byHand("a", 2),
+		byHand("k8s-by-hand", 5)})
 	others := slices.Clone(present)
-	present = nodeRulesOf("web", nil, http, dns).widen(present)
+	present = nodeRulesOf("web", nil, http, dns).withMissing(present)
 	tests := map[string]struct {
 		wanted []opening
 		left   int // of the Service's rules
@@ -114,12 +115,12 @@ func TestNarrow(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			n := nodeRulesOf("web", present, tt.wanted...)
-			got := n.narrow(present)
-			if len(n.ours(got)) != tt.left || len(n.surplus(present)) != 2-tt.left || len(n.surplus(got)) != 0 {
-				t.Errorf("left are %v, want %d of the Service's", rulesText(n.ours(got)), tt.left)
+			got := n.withoutSurplus(present)
+			if len(n.ofService(got)) != tt.left || len(n.surplus(present)) != 2-tt.left || len(n.surplus(got)) != 0 {
+				t.Errorf("left are %v, want %d of the Service's", rulesText(n.ofService(got)), tt.left)
 			}
 			foreign := slices.DeleteFunc(slices.Clone(got), func(rule inventory.Rule) bool {
-				return slices.Contains(n.ours(got), rule)
+				return slices.Contains(n.ofService(got), rule)
 			})
 			if diff := cmp.Diff(others, foreign); diff != "" {
 				t.Errorf("others' rules (-were +are):\n%s", diff)

@@ -21,8 +21,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// hurry is how many times faster than usual everything comes round in a county, so that a minute of it takes six
-// seconds.
+// hurry is how many times faster than usual all periods are, so that a minute takes six seconds.
 const hurry = 10
 
 // BenchmarkNodes measures what looking after 5,000 nodes takes, and after 500 that join them, as the budgets name it.
@@ -31,7 +30,7 @@ const hurry = 10
 func BenchmarkNodes(b *testing.B) {
 	const nodes, some, joins = 5000, 50, 500
 	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as the process has it
-	c := newCounty(b, nodes+joins)
+	c := newExternalNodesCluster(b, nodes+joins)
 	c.join(1, nodes)
 	forgetMemory()
 	first := c.costs(func() { c.begin(); c.settled() })
@@ -56,13 +55,13 @@ func BenchmarkNodes(b *testing.B) {
 	b.ReportMetric(live(), "county-heap")
 }
 
-// county is a hamlet in real time whose cloud is another process, and whose nodes are removed, too.
-type county struct {
-	*hamlet
+// externalNodesCluster is a nodesCluster in real time whose cloud is another process, and whose nodes are also removed.
+type externalNodesCluster struct {
+	*nodesCluster
 	network *scale
 }
 
-func newCounty(b *testing.B, machines int) county {
+func newExternalNodesCluster(b *testing.B, machines int) externalNodesCluster {
 	b.Helper()
 	cloud := startCloud(b, machines)
 	network := &scale{next: &http.Transport{MaxIdleConnsPerHost: 100}}
@@ -74,11 +73,11 @@ func newCounty(b *testing.B, machines int) county {
 	l.restart()
 	process := workerpooltest.New(b)
 	process.Recorder = record.NewFakeRecorder(10 * machines)
-	return county{&hamlet{lab: l, cluster: cluster.New(), process: process}, network}
+	return externalNodesCluster{&nodesCluster{lab: l, cluster: cluster.New(), process: process}, network}
 }
 
 // begin starts both controllers.
-func (c county) begin() {
+func (c externalNodesCluster) begin() {
 	c.Helper()
 	kubernetes, err := cluster.Client(c)
 	if err != nil {
@@ -105,7 +104,7 @@ func (c county) begin() {
 }
 
 // join registers nodes, ready, for the machines with these numbers.
-func (c county) join(from, to int) {
+func (c externalNodesCluster) join(from, to int) {
 	c.Helper()
 	for i := from; i <= to; i++ {
 		c.register(machineName(i), func(n *corev1.Node) {
@@ -118,7 +117,7 @@ func (c county) join(from, to int) {
 func machineName(i int) string { return fmt.Sprintf("machine-%05d", i) }
 
 // silent lets kubelets fall silent.
-func (c county) silent(from, to int) {
+func (c externalNodesCluster) silent(from, to int) {
 	c.Helper()
 	for i := from; i <= to; i++ {
 		err := c.cluster.Change(named(machineName(i), ""), func(object cluster.Object) {
@@ -133,7 +132,7 @@ func (c county) silent(from, to int) {
 }
 
 // settled returns once no node waits.
-func (c county) settled() {
+func (c externalNodesCluster) settled() {
 	c.Helper()
 	const often, long = 50 * time.Millisecond, 10 * time.Minute
 	late := time.After(long)
@@ -147,7 +146,7 @@ func (c county) settled() {
 }
 
 // minute lets one pass.
-func (c county) minute() { <-time.After(time.Minute / hurry) }
+func (c externalNodesCluster) minute() { <-time.After(time.Minute / hurry) }
 
 // cost is what some work takes.
 type cost struct {
@@ -156,7 +155,7 @@ type cost struct {
 }
 
 // costs measures work.
-func (c county) costs(work func()) cost {
+func (c externalNodesCluster) costs(work func()) cost {
 	c.Helper()
 	began, used := time.Now(), processor(c)
 	calls, received, wrote := c.network.calls.Load(), c.network.received.Load(), c.patches.Load()

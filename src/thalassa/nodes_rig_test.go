@@ -21,8 +21,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/budget"
 )
 
-// hamlet is a cluster whose nodes are initialised, and kept true, from a lab's cloud.
-type hamlet struct {
+// nodesCluster is a cluster whose nodes are initialised and kept in sync from a lab's cloud.
+type nodesCluster struct {
 	*lab
 	cluster *cluster.Cluster
 	process *workerpooltest.Process
@@ -32,11 +32,11 @@ type hamlet struct {
 // keepPeriod is --node-status-update-frequency.
 const keepPeriod = 5 * time.Minute
 
-// inHamlet runs a test in virtual time. Settings are of the configuration.
-func inHamlet(t *testing.T, c emulator.Config, settings func(*InstancesConfig), test func(*hamlet)) {
+// withNodesCluster runs a test in virtual time. settings change the configuration.
+func withNodesCluster(t *testing.T, c emulator.Config, settings func(*InstancesConfig), test func(*nodesCluster)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := &hamlet{lab: newLab(t, c), cluster: cluster.New(), process: workerpooltest.New(t)}
+		h := &nodesCluster{lab: newLab(t, c), cluster: cluster.New(), process: workerpooltest.New(t)}
 		if settings != nil {
 			settings(&h.config.InstancesV2)
 		}
@@ -46,7 +46,7 @@ func inHamlet(t *testing.T, c emulator.Config, settings func(*InstancesConfig), 
 }
 
 // begin starts a process with the lab's configuration, after the one before has ended.
-func (h *hamlet) begin() {
+func (h *nodesCluster) begin() {
 	h.Helper()
 	h.process.End()
 	h.process.Told() // and is forgotten
@@ -66,17 +66,17 @@ func (h *hamlet) begin() {
 }
 
 // RoundTrip counts what is written to Kubernetes.
-func (h *hamlet) RoundTrip(request *http.Request) (*http.Response, error) {
+func (h *nodesCluster) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method != http.MethodGet {
 		h.patches.Add(1)
 	}
 	return h.cluster.Transport().RoundTrip(request)
 }
 
-func (h *hamlet) pass(d time.Duration) { workerpooltest.Pass(d) }
+func (h *nodesCluster) pass(d time.Duration) { workerpooltest.Pass(d) }
 
 // register makes a node as its kubelet does.
-func (h *hamlet) register(name string, change func(*corev1.Node)) {
+func (h *nodesCluster) register(name string, change func(*corev1.Node)) {
 	h.Helper()
 	n := named(name, "")
 	n.Spec.Taints = []corev1.Taint{{Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true",
@@ -91,7 +91,7 @@ func (h *hamlet) register(name string, change func(*corev1.Node)) {
 }
 
 // machine adds a server.
-func (h *hamlet) machine(spec emulator.MachineSpec) string {
+func (h *nodesCluster) machine(spec emulator.MachineSpec) string {
 	h.Helper()
 	id, err := h.emulator.AddMachine(spec)
 	if err != nil {
@@ -101,7 +101,7 @@ func (h *hamlet) machine(spec emulator.MachineSpec) string {
 }
 
 // update changes a server as its owner does, by PUT.
-func (h *hamlet) update(id string, change func(*iaas.UpdateMachine)) {
+func (h *nodesCluster) update(id string, change func(*iaas.UpdateMachine)) {
 	h.Helper()
 	present, err := h.api().GetMachine(h.Context(), id)
 	if err != nil {
@@ -115,7 +115,7 @@ func (h *hamlet) update(id string, change func(*iaas.UpdateMachine)) {
 }
 
 // node is a node as it is.
-func (h *hamlet) node(name string) *corev1.Node {
+func (h *nodesCluster) node(name string) *corev1.Node {
 	h.Helper()
 	for _, n := range h.cluster.Nodes() {
 		if n.Name == name {
@@ -127,7 +127,7 @@ func (h *hamlet) node(name string) *corev1.Node {
 }
 
 // waiting counts the nodes that are not initialised.
-func (h *hamlet) waiting() int {
+func (h *nodesCluster) waiting() int {
 	count := 0
 	for _, n := range h.cluster.Nodes() {
 		for _, taint := range n.Spec.Taints {
@@ -140,17 +140,17 @@ func (h *hamlet) waiting() int {
 }
 
 // events are those since the last time, one a line.
-func (h *hamlet) events() string { return strings.Join(h.process.Told(), "\n") }
+func (h *nodesCluster) events() string { return strings.Join(h.process.Told(), "\n") }
 
 // count begins to count anew.
-func (h *hamlet) count() {
+func (h *nodesCluster) count() {
 	h.emulator.ResetCounters()
 	h.patches.Store(0)
 	h.events()
 }
 
 // within fails the test when a figure is not within its budget.
-func (h *hamlet) within(name string, figure float64) {
+func (h *nodesCluster) within(name string, figure float64) {
 	h.Helper()
 	b, err := budget.Named(name)
 	if err != nil {
@@ -164,6 +164,6 @@ func (h *hamlet) within(name string, figure float64) {
 }
 
 // spent are the calls since, without the token's.
-func (h *hamlet) spent() float64 {
+func (h *nodesCluster) spent() float64 {
 	return float64(h.calls() - h.emulator.Counters()["POST /oidc/token"])
 }

@@ -15,18 +15,18 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// machineLabels are how the keys of those labels of servers begin that nodes are told.
+// machineLabels are the prefixes of those labels of machines that Nodes get.
 func (c InstancesConfig) machineLabels() []string {
 	return slices.DeleteFunc([]string{c.LabelPrefix, c.TaintPrefix}, func(prefix string) bool { return prefix == "" })
 }
 
-// addSettings makes labels and taints of the server's labels with the configured prefixes. Whether Kubernetes takes
-// them is not looked at here.
-func (i *instances) addSettings(machine *cloud.Machine, server inventory.Machine) {
+// addSettings copies the machine's labels with the configured prefixes to labels and taints. They are not validated
+// here.
+func (i *instances) addSettings(machine *cloud.Machine, actual inventory.Machine) {
 	c := i.config.InstancesV2
-	for _, key := range slices.Sorted(maps.Keys(server.Labels)) {
-		value := server.Labels[key]
-		if steers(key, c.LabelPrefix) || steers(key, c.TaintPrefix) {
+	for _, key := range slices.Sorted(maps.Keys(actual.Labels)) {
+		value := actual.Labels[key]
+		if setsReserved(key, c.LabelPrefix) || setsReserved(key, c.TaintPrefix) {
 			machine.Problems = append(machine.Problems, cloud.MachineProblem{Reason: cloud.InvalidSetting,
 				Message: fmt.Sprintf("The machine of this Node has the label %s. Labels and taints that begin with "+
 					"%s cannot be set in this way, because they control what the cloud controller manager does with "+
@@ -46,13 +46,13 @@ func (i *instances) addSettings(machine *cloud.Machine, server inventory.Machine
 	}
 }
 
-// steers says that a label of a server asks for one of ours on its node.
-func steers(key, prefix string) bool {
+// setsReserved reports whether a machine's label would set a reserved label on its Node.
+func setsReserved(key, prefix string) bool {
 	name, is := cutPrefix(key, prefix)
 	return is && strings.HasPrefix(name, labelReserved)
 }
 
-// cutPrefix is strings.CutPrefix, but that nothing begins with "".
+// cutPrefix is strings.CutPrefix, except that nothing begins with "".
 func cutPrefix(key, prefix string) (rest string, is bool) {
 	if prefix == "" {
 		return "", false
@@ -69,15 +69,16 @@ func taintOf(key, text string) corev1.Taint {
 	return corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}
 }
 
-// addType makes labels of what the server's machine type has. While that is not known, what was said before stays.
-func (i *instances) addType(ctx context.Context, machine *cloud.Machine, server inventory.Machine) {
-	if !i.config.InstancesV2.TypeLabels || server.Type == "" {
+// addType adds labels with processors and memory of the machine type. While the type is not known, the Node's labels
+// stay.
+func (i *instances) addType(ctx context.Context, machine *cloud.Machine, actual inventory.Machine) {
+	if !i.config.InstancesV2.TypeLabels || actual.Type == "" {
 		return
 	}
-	size, found, err := i.inventory.MachineTypeOf(ctx, server.Type)
+	size, found, err := i.inventory.MachineTypeOf(ctx, actual.Type)
 	if err != nil || !found {
 		machine.UnknownLabels = append(machine.UnknownLabels, labelCPUs, labelMemory)
-		machine.Problems = append(machine.Problems, typeProblem(server.Type, err))
+		machine.Problems = append(machine.Problems, typeProblem(actual.Type, err))
 		return
 	}
 	if machine.Labels == nil {
@@ -87,10 +88,10 @@ func (i *instances) addType(ctx context.Context, machine *cloud.Machine, server 
 	machine.Labels[labelMemory] = strconv.FormatFloat(float64(size.MemoryMiB)/mebibytes, 'f', -1, 64)
 }
 
-// mebibytes are in a gibibyte.
+// mebibytes is the number of MiB in a GiB.
 const mebibytes = 1024
 
-// typeProblem says why processors and memory are not known.
+// typeProblem describes why processors and memory are not known.
 func typeProblem(machineType string, err error) cloud.MachineProblem {
 	if err == nil {
 		return cloud.MachineProblem{Reason: cloud.InvalidSetting,

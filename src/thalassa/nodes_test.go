@@ -25,7 +25,7 @@ const (
 // TestNodesAreInitialised: with everything the cloud knows of their servers, and kept so when that changes.
 func TestNodesAreInitialised(t *testing.T) {
 	all := func(c *InstancesConfig) { c.LabelPrefix, c.TaintPrefix, c.TypeLabels = labelPrefix, taintPrefix, true }
-	inHamlet(t, emulator.Config{}, all, func(h *hamlet) {
+	withNodesCluster(t, emulator.Config{}, all, func(h *nodesCluster) {
 		id := h.machine(emulator.MachineSpec{Name: "a", Zone: "nl-01b", Type: "pgp-medium",
 			Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.9")},
 			Labels: map[string]string{labelPrefix + "team": "shop", taintPrefix + "gpu": "yes.NoSchedule",
@@ -102,7 +102,9 @@ func unsealed(t *testing.T, n *corev1.Node) *corev1.Node {
 
 // TestZonesSwitchedOff: then the labels stay what they are, whoever set them.
 func TestZonesSwitchedOff(t *testing.T) {
-	inHamlet(t, emulator.Config{}, func(c *InstancesConfig) { c.ZoneAndRegionEnabled = false }, func(h *hamlet) {
+	withNodesCluster(t, emulator.Config{}, func(c *InstancesConfig) {
+		c.ZoneAndRegionEnabled = false
+	}, func(h *nodesCluster) {
 		h.machine(emulator.MachineSpec{Name: "a"})
 		h.register("a", func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelTopologyZone: "mine"} })
 		h.pass(2 * keepPeriod)
@@ -116,7 +118,7 @@ func TestZonesSwitchedOff(t *testing.T) {
 
 // TestTypesThatCannotBeListed stand in nobody's way, and are told; what was known before stays.
 func TestTypesThatCannotBeListed(t *testing.T) {
-	inHamlet(t, emulator.Config{}, func(c *InstancesConfig) { c.TypeLabels = true }, func(h *hamlet) {
+	withNodesCluster(t, emulator.Config{}, func(c *InstancesConfig) { c.TypeLabels = true }, func(h *nodesCluster) {
 		h.machine(emulator.MachineSpec{Name: "a"})
 		h.register("a", nil)
 		h.pass(time.Second)
@@ -149,7 +151,7 @@ func (l *lab) inject(rule fault.Rule) {
 func TestC4_46_WhyNodesAreNotInitialised(t *testing.T) {
 	for name, tt := range obstacles() {
 		t.Run(name, func(t *testing.T) {
-			inHamlet(t, emulator.Config{Seed: twoVPCs()}, nil, func(h *hamlet) {
+			withNodesCluster(t, emulator.Config{Seed: twoVPCs()}, nil, func(h *nodesCluster) {
 				if tt.begin != nil {
 					tt.begin(h)
 					h.begin() // with what the test put between it and the cloud
@@ -195,18 +197,18 @@ func twoVPCs() emulator.Seed {
 // obstacle is why a node is not initialised.
 type obstacle struct {
 	node   func(*corev1.Node) // how its kubelet registers it; nil: without anything
-	begin  func(*hamlet)
+	begin  func(*nodesCluster)
 	reason string
 	want   string // in the message
-	mend   func(*hamlet)
+	mend   func(*nodesCluster)
 }
 
 func obstacles() map[string]obstacle {
 	return map[string]obstacle{
 		"no server of that name": {nil, nil, cloud.MachineNotFound,
 			"VPC vpc-emulator000000000001 has no machine with the slug a. Give the machine the name of this Node",
-			func(h *hamlet) { h.machine(emulator.MachineSpec{Name: "a"}) }},
-		"two of that name": {nil, func(h *hamlet) {
+			func(h *nodesCluster) { h.machine(emulator.MachineSpec{Name: "a"}) }},
+		"two of that name": {nil, func(h *nodesCluster) {
 			h.machine(emulator.MachineSpec{Name: "a"})
 			h.machine(emulator.MachineSpec{Name: "twin"})
 			h.tap().shown = func(_ string, object map[string]any) {
@@ -215,22 +217,22 @@ func obstacles() map[string]obstacle {
 				}
 			}
 		}, cloud.MachineAmbiguous, "2 machines of VPC vpc-emulator000000000001 have the slug a",
-			func(h *hamlet) {
+			func(h *nodesCluster) {
 				if err := h.emulator.DeleteMachine("twin"); err != nil {
 					h.Fatal(err)
 				}
 			}},
-		"in another VPC": {nil, func(h *hamlet) {
+		"in another VPC": {nil, func(h *nodesCluster) {
 			h.machine(emulator.MachineSpec{Name: "a", Subnet: "subnet-far"})
 		}, cloud.MachineElsewhere,
-			"the machine with the slug a is in VPC vpc-far", func(h *hamlet) {
+			"the machine with the slug a is in VPC vpc-far", func(h *nodesCluster) {
 				if err := h.emulator.DeleteMachine("a"); err != nil {
 					h.Fatal(err)
 				}
 				h.machine(emulator.MachineSpec{Name: "a"})
 			}},
 		"named, and in another VPC": {func(n *corev1.Node) { n.Spec.ProviderID = providerID("vm-far") },
-			func(h *hamlet) {
+			func(h *nodesCluster) {
 				h.machine(emulator.MachineSpec{Identity: "vm-far", Name: "b", Subnet: "subnet-far"})
 			}, cloud.MachineElsewhere, "server vm-far is in VPC vpc-far", nil},
 		"named, and nowhere": {func(n *corev1.Node) {
@@ -238,31 +240,33 @@ func obstacles() map[string]obstacle {
 		}, nil, cloud.MachineNotFound, "has no machine vm-gone, which this Node names", nil},
 		"replaced": {func(n *corev1.Node) {
 			n.Spec.ProviderID = providerID("vm-gone")
-		}, func(h *hamlet) { h.machine(emulator.MachineSpec{Identity: "vm-new", Name: "a"}) },
+		}, func(h *nodesCluster) { h.machine(emulator.MachineSpec{Identity: "vm-new", Name: "a"}) },
 			cloud.MachineReplaced, "the machine with the slug a is vm-new now. Delete this Node", nil},
 		"a provider ID that names none": {func(n *corev1.Node) {
 			n.Spec.ProviderID = "thalassacloud:///vm-1"
-		}, func(h *hamlet) { h.machine(emulator.MachineSpec{Identity: "vm-1", Name: "a"}) },
+		}, func(h *nodesCluster) { h.machine(emulator.MachineSpec{Identity: "vm-1", Name: "a"}) },
 			cloud.InvalidSetting, `is "thalassacloud:///vm-1", which does not name a machine`, nil},
-		"no address": {nil, func(h *hamlet) {
+		"no address": {nil, func(h *nodesCluster) {
 			h.machine(emulator.MachineSpec{Name: "a"})
 			h.addressless("a")
-		}, cloud.MachineNoAddress, "has no address on its network interface", func(h *hamlet) {
+		}, cloud.MachineNoAddress, "has no address on its network interface", func(h *nodesCluster) {
 			h.addressless("a", netip.MustParseAddr("10.0.0.77"))
 		}},
-		"not permitted": {nil, func(h *hamlet) {
+		"not permitted": {nil, func(h *nodesCluster) {
 			h.machine(emulator.MachineSpec{Name: "a"})
 			h.inject(fault.Rule{Operation: "GET /v1/machines", Effect: fault.Effect{Kind: fault.Forbidden}})
-		}, cloud.CloudRefused, "check cloudCredentials and organisation", func(h *hamlet) { h.emulator.ClearFaults() }},
-		"away": {nil, func(h *hamlet) {
+		}, cloud.CloudRefused, "check cloudCredentials and organisation", func(h *nodesCluster) {
+			h.emulator.ClearFaults()
+		}},
+		"away": {nil, func(h *nodesCluster) {
 			h.machine(emulator.MachineSpec{Name: "a"})
 			h.inject(fault.Rule{Operation: "GET /v1/machines", Effect: fault.Effect{Kind: fault.Refuse, Status: 503}})
-		}, cloud.CloudNotReachable, "cloud API unavailable", func(h *hamlet) { h.emulator.ClearFaults() }},
+		}, cloud.CloudNotReachable, "cloud API unavailable", func(h *nodesCluster) { h.emulator.ClearFaults() }},
 	}
 }
 
 // addressless gives a server these addresses, or none.
-func (h *hamlet) addressless(name string, addresses ...netip.Addr) {
+func (h *nodesCluster) addressless(name string, addresses ...netip.Addr) {
 	h.Helper()
 	if err := h.emulator.SetMachineAddresses(name, addresses...); err != nil {
 		h.Fatal(err)
@@ -290,7 +294,7 @@ func TestMachineAnnotation(t *testing.T) {
 		"there is none, empty": {on, "", cloud.MachineNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHamlet(t, emulator.Config{}, tt.settings, func(h *hamlet) {
+			withNodesCluster(t, emulator.Config{}, tt.settings, func(h *nodesCluster) {
 				h.machine(emulator.MachineSpec{Identity: "vm-1", Name: "one"})
 				h.machine(emulator.MachineSpec{Identity: "vm-taken", Name: "taken"})
 				h.register("taken", nil)
@@ -312,7 +316,9 @@ func TestMachineAnnotation(t *testing.T) {
 
 // TestNameComesBeforeTheAnnotation: which a kubelet may write.
 func TestNameComesBeforeTheAnnotation(t *testing.T) {
-	inHamlet(t, emulator.Config{}, func(c *InstancesConfig) { c.MachineAnnotation = byServer }, func(h *hamlet) {
+	withNodesCluster(t, emulator.Config{}, func(c *InstancesConfig) {
+		c.MachineAnnotation = byServer
+	}, func(h *nodesCluster) {
 		h.machine(emulator.MachineSpec{Identity: "vm-1", Name: "one"})
 		h.machine(emulator.MachineSpec{Identity: "vm-2", Name: "two"})
 		h.register("one", func(n *corev1.Node) { n.Annotations = map[string]string{byServer: "vm-2"} })
@@ -345,7 +351,7 @@ func TestBudgetsOfInitialisation(t *testing.T) {
 	vpc := &seed.Organisations[0].VPCs[0]
 	vpc.CIDRs = append(vpc.CIDRs, netip.MustParsePrefix("fd00::/48"))
 	vpc.Subnets[0].CIDRs = append(vpc.Subnets[0].CIDRs, netip.MustParsePrefix("fd00::/64"))
-	inHamlet(t, emulator.Config{Seed: seed}, nil, func(h *hamlet) {
+	withNodesCluster(t, emulator.Config{Seed: seed}, nil, func(h *nodesCluster) {
 		for i := range size {
 			h.machine(emulator.MachineSpec{Name: fmt.Sprintf("n-%04d", i), Addresses: []netip.Addr{
 				netip.AddrFrom4([4]byte{10, 0, byte(4 + i/200), byte(i%200 + 1)}),
@@ -380,7 +386,7 @@ func TestBudgetsOfInitialisation(t *testing.T) {
 
 // TestBudgetOfJoins: 500 nodes at once, of which a fifth is there before lists show their servers.
 func TestBudgetOfJoins(t *testing.T) {
-	inHamlet(t, emulator.Config{}, nil, func(h *hamlet) {
+	withNodesCluster(t, emulator.Config{}, nil, func(h *nodesCluster) {
 		h.machine(emulator.MachineSpec{Name: "first"})
 		h.register("first", nil)
 		h.pass(time.Minute)
@@ -409,7 +415,7 @@ func TestBudgetOfJoins(t *testing.T) {
 // TestServerReplacedUnderItsName: what a list shows that is older than the node may be the server before this one. The
 // node never names that one, for a provider ID cannot be changed.
 func TestServerReplacedUnderItsName(t *testing.T) {
-	inHamlet(t, emulator.Config{}, nil, func(h *hamlet) {
+	withNodesCluster(t, emulator.Config{}, nil, func(h *nodesCluster) {
 		h.machine(emulator.MachineSpec{Identity: "vm-old", Name: "a"})
 		h.machine(emulator.MachineSpec{Name: "other"})
 		h.register("other", nil)
@@ -434,7 +440,9 @@ func TestServerReplacedUnderItsName(t *testing.T) {
 // TestServerThatIsBeingDeleted is never what a node is told to name, neither by its name nor by an annotation.
 func TestServerThatIsBeingDeleted(t *testing.T) {
 	for _, state := range []string{"deleting", "deleted", "Deleting"} {
-		inHamlet(t, emulator.Config{}, func(c *InstancesConfig) { c.MachineAnnotation = byServer }, func(h *hamlet) {
+		withNodesCluster(t, emulator.Config{}, func(c *InstancesConfig) {
+			c.MachineAnnotation = byServer
+		}, func(h *nodesCluster) {
 			h.machine(emulator.MachineSpec{Identity: "vm-a", Name: "a"})
 			h.tap().shown = func(_ string, object map[string]any) {
 				if object["identity"] == "vm-a" {
@@ -461,7 +469,7 @@ func TestServerThatIsBeingDeleted(t *testing.T) {
 // nevertheless.
 func TestServersDoNotSteer(t *testing.T) {
 	both := func(c *InstancesConfig) { c.LabelPrefix, c.TaintPrefix = labelPrefix, taintPrefix }
-	inHamlet(t, emulator.Config{}, both, func(h *hamlet) {
+	withNodesCluster(t, emulator.Config{}, both, func(h *nodesCluster) {
 		h.machine(emulator.MachineSpec{Name: "a", Labels: map[string]string{labelPrefix +
 			"k8s.thalassa.cloud/keep-node": "true", labelPrefix + "k8s.thalassa.cloud/cpus": "999",
 			taintPrefix + "k8s.thalassa.cloud/x": "NoExecute", labelPrefix + "team": "shop"}})
@@ -481,7 +489,7 @@ func TestServersDoNotSteer(t *testing.T) {
 
 // TestServerLosesItsAddresses: an initialised node keeps those it has, and everything else stays true; that is told.
 func TestServerLosesItsAddresses(t *testing.T) {
-	inHamlet(t, emulator.Config{}, nil, func(h *hamlet) {
+	withNodesCluster(t, emulator.Config{}, nil, func(h *nodesCluster) {
 		id := h.machine(emulator.MachineSpec{Name: "a", Type: "pgp-medium"})
 		h.register("a", nil)
 		h.pass(time.Second)

@@ -16,37 +16,36 @@ const (
 	kindGroup    = "target group"
 )
 
-// desired is what a Service should have in this cloud.
+// desired is the desired state of a Service in this cloud.
 type desired struct {
 	cloud.Desired
 	settings
 	references
-	name   string // of a load balancer whose Service does not say
+	name   string // of the load balancer if the Service names none
 	labels inventory.Labels
-	// created says that the load balancer is ours from the beginning, or is to be made: what differs from the existing
-	// CCM's defaults holds only then. free says that it was adopted, and keeps what it has until the Service asks for
-	// something else.
-	created, free bool
-	// former says that the Service is gone, and that nothing is known of it but its name.
-	former    bool
-	unmanaged string   // identity of the Service's security group when it is not to have one any more
-	closed    []string // why no port is opened that is not open yet
+	// created: this program created the load balancer, or will create it. Defaults that differ from those of the
+	// existing CCM apply only then. adopted: the load balancer keeps its values until the Service asks for others.
+	created, adopted bool
+	// deleted: the Service does not exist any more, and only its name is known.
+	deleted   bool
+	unmanaged string   // identity of the Service's security group if it should not have one any more
+	blocked   []string // why no further port is opened
 }
 
-// observed is what it has: everything in the inventory that carries the Service's UID.
+// observed is the actual state of a Service: all objects in the inventory with the Service's UID.
 type observed struct {
-	balancers      []inventory.LoadBalancer // oldest first; more than one only after something went wrong
+	balancers      []inventory.LoadBalancer // oldest first; there is more than one only after a failure
 	groups         []inventory.TargetGroup
 	securityGroups []inventory.SecurityGroup
-	// like is what may be the Service's without its labels.
-	like recognition
-	// unproven are security groups that may be the Service's and lack labels.
-	unproven []inventory.SecurityGroup
-	// unread is why the security groups are not known; nil: they are, or none is needed.
-	unread error
+	// recognised are load balancers that may be the Service's and lack its labels.
+	recognised recognition
+	// unprovenGroups are security groups that may be the Service's and lack labels.
+	unprovenGroups []inventory.SecurityGroup
+	// groupsError is why the security groups are not known; nil if they are, or if none is needed.
+	groupsError error
 }
 
-// balancer is the load balancer that counts, nil when there is none.
+// balancer returns the load balancer that is in use, nil if there is none.
 func (o observed) balancer() *inventory.LoadBalancer {
 	if len(o.balancers) == 0 {
 		return nil
@@ -54,10 +53,11 @@ func (o observed) balancer() *inventory.LoadBalancer {
 	return &o.balancers[0]
 }
 
-// complete says that the security groups are known.
-func (o observed) complete() bool { return o.unread == nil }
+// complete reports whether the security groups are known.
+func (o observed) complete() bool { return o.groupsError == nil }
 
-// securityGroup is the one that was made for the Service, nil when there is none that stays.
+// securityGroup returns the security group that was created for the Service and is not being deleted; nil if there is
+// none.
 func (o observed) securityGroup() *inventory.SecurityGroup {
 	for i := range o.securityGroups {
 		if !o.securityGroups[i].Deleting() {
@@ -67,7 +67,7 @@ func (o observed) securityGroup() *inventory.SecurityGroup {
 	return nil
 }
 
-// listener is the one on a port, nil when there is none.
+// listener returns the listener of a port, nil if there is none.
 func (o observed) listener(key cloud.Key) *inventory.Listener {
 	if len(o.balancers) == 0 {
 		return nil
@@ -83,7 +83,7 @@ func (o observed) hasBalancer(id string) bool {
 	return slices.ContainsFunc(o.balancers, func(lb inventory.LoadBalancer) bool { return lb.ID == id })
 }
 
-// String names everything, with the load balancers' status.
+// String names all objects, with the status of load balancers.
 func (o observed) String() string {
 	var names []string
 	for _, balancer := range o.balancers {
@@ -98,13 +98,13 @@ func (o observed) String() string {
 	return strings.Join(names, ", ")
 }
 
-// empty says that nothing of the Service is left in the cloud.
+// empty reports whether the cloud contains no object of the Service.
 func (o observed) empty() bool {
 	return len(o.balancers) == 0 && len(o.groups) == 0 && len(o.securityGroups) == 0
 }
 
-// group returns the port's target group: the one its listener uses, unless that is another port's, else one with the
-// port's labels.
+// group returns the port's target group: the one that its listener uses, unless that is another port's, else one with
+// the port's labels.
 func (o observed) group(labels inventory.Labels, listener *inventory.Listener) *inventory.TargetGroup {
 	for i := range o.groups {
 		group := &o.groups[i]
@@ -123,13 +123,13 @@ func (o observed) group(labels inventory.Labels, listener *inventory.Listener) *
 	return nil
 }
 
-// planner turns the difference between desired and observed into writes.
+// planner computes the writes that change the actual state to the desired state.
 type planner struct {
 	inventory *inventory.Inventory
 	removals  *removals
 }
 
-// difference is one plan being made.
+// difference is a plan while it is computed.
 type difference struct {
 	planner
 	desired desired
@@ -139,12 +139,12 @@ type difference struct {
 	used    map[string]bool // identities of the listeners and target groups that stay
 }
 
-// plan returns the writes that make observed what is desired, in an order in which a crash after any of them leaves
-// nothing that the next plan does not find: what lets traffic through before what sends it, groups before listeners,
-// additions before removals. Which machines get traffic comes first of all: whatever the cloud refuses afterwards, dead
-// ones are replaced.
+// plan returns the writes that change the actual state to the desired state. If the program stops after any of them,
+// the next plan finds every object: rules are opened before traffic is sent, groups are written before listeners,
+// additions before removals. The machines of existing target groups come first, so that they are correct even if the
+// cloud refuses a later write.
 //
-// Listeners of a load balancer that does not exist yet are either part of its creation or the matter of the next plan.
+// Listeners of a load balancer that does not exist yet are created with it, or by the next plan.
 func (p planner) plan(d desired, o observed, managed *managedGroup) cloud.Plan {
 	diff := &difference{planner: p, desired: d, managed: managed, nodes: p.newNodeRules(d, o), used: map[string]bool{}}
 	balancer := o.balancer()
@@ -161,7 +161,7 @@ func (p planner) plan(d desired, o observed, managed *managedGroup) cloud.Plan {
 	for _, port := range ports {
 		diff.targetGroup(port)
 	}
-	diff.spare(balancer)
+	diff.keepUnserved(balancer)
 	if balancer == nil {
 		diff.createBalancer(ports)
 	} else {
@@ -174,8 +174,8 @@ func (p planner) plan(d desired, o observed, managed *managedGroup) cloud.Plan {
 	return diff.plan
 }
 
-// spare keeps what there is of ports that the Service has and that cannot be served as it is now.
-func (d *difference) spare(balancer *inventory.LoadBalancer) {
+// keepUnserved keeps existing objects of ports of the Service that the cloud does not support.
+func (d *difference) keepUnserved(balancer *inventory.LoadBalancer) {
 	if balancer == nil {
 		return
 	}
@@ -186,7 +186,7 @@ func (d *difference) spare(balancer *inventory.LoadBalancer) {
 	}
 }
 
-// port is one port on its way from what it has to what it should have.
+// port is the actual and the desired state of one port.
 type port struct {
 	cloud.Port
 	settings portSettings
@@ -214,7 +214,7 @@ func (d *difference) newPort(wanted cloud.Port, balancer *inventory.LoadBalancer
 		d.used[p.listener.ID] = true
 	}
 	if p.group = o.group(p.labels, p.listener); p.group != nil && d.used[p.group.ID] {
-		p.group = nil // it leads to the node port of another port already
+		p.group = nil // it is the target group of another port
 	}
 	if p.group != nil {
 		d.used[p.group.ID] = true
@@ -222,7 +222,7 @@ func (d *difference) newPort(wanted cloud.Port, balancer *inventory.LoadBalancer
 	return p
 }
 
-// listenerOf returns the load balancer's listener for the port, nil if there is none.
+// listenerOf returns the load balancer's listener of the port, nil if there is none.
 func listenerOf(balancer inventory.LoadBalancer, key cloud.Key) *inventory.Listener {
 	i := slices.IndexFunc(balancer.Listeners, func(l inventory.Listener) bool {
 		return l.Port == int(key.Port) && l.Protocol == protocol(key)
@@ -237,8 +237,8 @@ func (d *difference) add(verb cloud.Verb, kind, name, why string, object any) {
 	d.plan = append(d.plan, cloud.Operation{Verb: verb, Kind: kind, Name: name, Why: why, Object: object})
 }
 
-// close is add for a write that is made although one before it has failed.
-func (d *difference) close(verb cloud.Verb, kind, name, why string, object any) {
+// addClosing is add for a write that is carried out even if an earlier one fails.
+func (d *difference) addClosing(verb cloud.Verb, kind, name, why string, object any) {
 	d.add(verb, kind, name, why, object)
 	d.plan[len(d.plan)-1].Closes = true
 }
@@ -252,8 +252,8 @@ func (d *difference) createBalancer(ports []*port) {
 	d.add(cloud.Create, kindBalancer, create.Name, "", CreateLoadBalancer{create})
 }
 
-// surplus adds the removal of what belongs to the Service but is not needed any more: listeners first, because the
-// cloud keeps a target group as long as a listener uses it.
+// surplus adds the deletion of the Service's objects that are not needed any more: listeners first, because the cloud
+// refuses to delete a target group that a listener uses.
 func (d *difference) surplus(o observed) {
 	if len(o.balancers) > 0 {
 		d.surplusListeners(o.balancers[0])
@@ -269,7 +269,7 @@ func (d *difference) surplus(o observed) {
 	d.surplusSecurityGroups(o)
 }
 
-// whySurplus says why a target group goes.
+// whySurplus returns why a target group is deleted.
 func (d *difference) whySurplus(group inventory.TargetGroup) string {
 	for _, wanted := range d.desired.Ports {
 		labels := portLabels(d.desired.labels, wanted.Key)
@@ -289,21 +289,22 @@ func (d *difference) surplusListeners(balancer inventory.LoadBalancer) {
 			d.used[listener.TargetGroup] = true
 			continue
 		}
-		d.close(cloud.Delete, kindListener, listener.Name, "the Service has no such port",
+		d.addClosing(cloud.Delete, kindListener, listener.Name, "the Service has no such port",
 			DeleteListener{balancer.ID, listener.ID})
 	}
 }
 
-// owns says whether a listener is there because of this program. One that somebody else added has none of its labels
-// and stays; one of a Service that gave the load balancer up goes, and so does one that lost its labels, by its name.
+// owns reports whether this program created a listener. A listener that somebody else added has no labels of this
+// program, and stays. A listener of the load balancer's previous Service is deleted, and so is one that lost its labels
+// and has the name of one.
 func (d desired) owns(listener inventory.Listener) bool {
 	of := listener.Labels
 	return of[labelUID] == d.labels[labelUID] || of[labelManaged] == "true" &&
 		of[labelCluster] == d.labels[labelCluster] ||
-		contradiction(of, d.labels) == "" && strings.HasPrefix(listener.Name, d.name+"-")
+		contradictingLabel(of, d.labels) == "" && strings.HasPrefix(listener.Name, d.name+"-")
 }
 
-// deleteBalancer adds the deletion of a load balancer, unless it is under way, with what would refuse it switched off
+// deleteBalancer adds the deletion of a load balancer, unless it is being deleted. Its protection is switched off
 // before.
 func (d *difference) deleteBalancer(balancer inventory.LoadBalancer, why string) {
 	if balancer.Deleting() {
@@ -313,9 +314,9 @@ func (d *difference) deleteBalancer(balancer inventory.LoadBalancer, why string)
 	d.add(cloud.Delete, kindBalancer, balancer.Name, why, DeleteLoadBalancer{balancer})
 }
 
-// deletion returns the writes that are possible now to remove everything: load balancers first, which stops the
-// traffic, then what only they could use. It is empty while the cloud is still busy.
-func (p planner) deletion(d desired, o observed) cloud.Plan {
+// planDeletion returns the writes that can be made now to delete everything: load balancers first, which stops the
+// traffic, then the objects that only they could use. It is empty while the cloud deletes the load balancers.
+func (p planner) planDeletion(d desired, o observed) cloud.Plan {
 	diff := &difference{planner: p, desired: d, nodes: noNodeRules(d)}
 	none := func(inventory.LoadBalancer) bool { return false }
 	if slices.ContainsFunc(o.balancers, func(balancer inventory.LoadBalancer) bool { return !balancer.Deleting() }) {
@@ -329,16 +330,16 @@ func (p planner) deletion(d desired, o observed) cloud.Plan {
 	}
 	for _, group := range o.groups {
 		if user, used := p.inventory.UserOf(group.ID, none); used {
-			leaves := leavesText(kindGroup, group.Name, group.ID, user)
-			diff.leaveGroup(group, "load balancer "+user.ID+" uses it", leaves)
+			leaves := remainsText(kindGroup, group.Name, group.ID, user)
+			diff.releaseGroup(group, "load balancer "+user.ID+" uses it", leaves)
 			continue
 		}
 		diff.deleteGroup(group, "")
 	}
 	for _, group := range o.securityGroups {
 		if user, used := p.inventory.UserOf(group.ID, none); used {
-			leaves := leavesText(kindSecurityGroup, group.Name, group.ID, user)
-			diff.leaveSecurityGroup(group, "load balancer "+user.ID+" uses it", leaves)
+			leaves := remainsText(kindSecurityGroup, group.Name, group.ID, user)
+			diff.releaseSecurityGroup(group, "load balancer "+user.ID+" uses it", leaves)
 			continue
 		}
 		diff.deleteSecurityGroup(group, "")
@@ -351,11 +352,11 @@ func (d *difference) deleteGroup(group inventory.TargetGroup, why string) {
 	d.add(cloud.Delete, kindGroup, group.Name, why, DeleteTargetGroup{group.ID})
 }
 
-// changes collects what differs, in words.
+// changes describes differences.
 type changes []string
 
-// note adds a line when from and to differ.
-func note[T comparable](c *changes, what string, from, to T) {
+// addChange adds a line if from and to differ.
+func addChange[T comparable](c *changes, what string, from, to T) {
 	if from != to {
 		*c = append(*c, fmt.Sprintf("%s %v becomes %v", what, from, to))
 	}

@@ -8,60 +8,59 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// Settings of a load balancer that it remembers to have from us, see traces.
+// Settings in the last-applied record of a load balancer.
 const (
 	settingLabels     = "labels"
 	settingSubnet     = "subnet"
 	settingGroups     = "security-groups"
 	settingReservedIP = "reserved-ip"
 	settingProtection = "delete-protection"
-	// settingKeep is on a load balancer that is to outlive its Service.
-	settingKeep = "on-delete"
-	// settingInternal is on a load balancer that was made as an internal one.
+	// settingRetain: the load balancer is retained when its Service is deleted.
+	settingRetain = "on-delete"
+	// settingInternal: the load balancer was created as an internal one.
 	settingInternal = "internal"
-	// askedByService is its value when that was not the cluster's default.
+	// askedByService is the value of settingInternal if the Service asked for it, instead of the cluster's default.
 	askedByService = "service"
-	// settingOwnGroup says that there is, or was a moment ago, a security group that was made for the Service.
+	// settingOwnGroup: a security group of the Service exists, or existed recently.
 	settingOwnGroup = "create-security-group"
-	// settingAdopted marks a load balancer whose values are its own until the Service asks for others.
+	// settingAdopted: the load balancer keeps its values until the Service asks for others.
 	settingAdopted = "adopted"
 )
 
-// aimed is a load balancer on its way to what it should be.
-type aimed struct {
+// balancerUpdate is a load balancer and its record while its desired state is computed.
+type balancerUpdate struct {
 	inventory.LoadBalancer
-	traces traces
+	record lastApplied
 }
 
-// newBalancer is the load balancer that a Service gets; its listeners and the security group we manage are added by the
-// plan.
+// newBalancer returns the load balancer to create; the plan adds its listeners and its security group.
 func (d *difference) newBalancer() inventory.NewLoadBalancer {
 	want := d.desired
-	to := aimed{LoadBalancer: inventory.LoadBalancer{
+	to := balancerUpdate{LoadBalancer: inventory.LoadBalancer{
 		Name: want.balancerName(""), Description: descriptionOf(want.Owner),
 		Labels: maps.Clone(want.labels), Subnet: want.subnet.Value,
-	}, traces: traces{created: true}}
+	}, record: lastApplied{created: true}}
 	if want.subnet.Given {
-		to.traces = to.traces.with(settingSubnet)
+		to.record = to.record.with(settingSubnet)
 	}
 	switch {
 	case want.internal.Value && want.internal.Given:
-		to.traces = to.traces.with(settingInternal, askedByService)
+		to.record = to.record.with(settingInternal, askedByService)
 	case want.internal.Value:
-		to.traces = to.traces.with(settingInternal)
+		to.record = to.record.with(settingInternal)
 	}
-	to.aimLabels(want)
-	to.aimProtection(want)
-	to.aimKeep(want)
-	to.aimReservedIP(want)
-	to.aimGroups(want, d.managed.identity())
+	to.setLabels(want)
+	to.setProtection(want)
+	to.setDeletionPolicy(want)
+	to.setReservedIP(want)
+	to.setSecurityGroups(want, d.managed.identity())
 	to.InstanceSize = want.annotations.instanceSize.From(want.values).Value
-	to.Annotations = to.traces.over(nil)
+	to.Annotations = to.record.mergedInto(nil)
 	return inventory.NewLoadBalancer{LoadBalancer: to.LoadBalancer, Internal: want.internal.Value}
 }
 
-// attachGroups adds the security groups that an existing load balancer lacks, before its listeners are changed: no port
-// is open to more than before and after. It returns the load balancer as it is then.
+// attachGroups attaches missing security groups to an existing load balancer before its listeners are changed, so that
+// no port is open to more sources than before or after. It returns the load balancer in this state.
 func (d *difference) attachGroups(from inventory.LoadBalancer) inventory.LoadBalancer {
 	to := d.withGroups(from)
 	if slices.Equal(sorted(slices.Clone(from.SecurityGroups)), to.SecurityGroups) {
@@ -72,75 +71,75 @@ func (d *difference) attachGroups(from inventory.LoadBalancer) inventory.LoadBal
 	return to
 }
 
-// withGroups is an existing load balancer with all security groups that it has or is to have.
+// withGroups returns an existing load balancer with all its present and desired security groups.
 func (d *difference) withGroups(from inventory.LoadBalancer) inventory.LoadBalancer {
-	to, before := aimed{LoadBalancer: from, traces: tracesOf(from.Annotations)},
-		tracesOf(from.Annotations).applied[settingGroups]
-	to.aimGroups(d.desired, d.managed.identity())
+	to, before := balancerUpdate{LoadBalancer: from, record: lastAppliedOf(from.Annotations)},
+		lastAppliedOf(from.Annotations).applied[settingGroups]
+	to.setSecurityGroups(d.desired, d.managed.identity())
 	for _, group := range from.SecurityGroups {
 		if slices.Contains(to.SecurityGroups, group) {
 			continue
 		}
 		to.SecurityGroups = append(to.SecurityGroups, group)
 		if slices.Contains(before, group) {
-			to.traces = to.traces.with(settingGroups, append(to.traces.applied[settingGroups], group)...)
+			to.record = to.record.with(settingGroups, append(to.record.applied[settingGroups], group)...)
 		}
 	}
 	slices.Sort(to.SecurityGroups)
-	to.Annotations = to.traces.over(from.Annotations)
+	to.Annotations = to.record.mergedInto(from.Annotations)
 	return to.LoadBalancer
 }
 
-// updateBalancer adds everything else that an existing load balancer needs, after its listeners: what the cloud refuses
-// of it must not keep a port from being closed. Only now security groups are taken off.
+// updateBalancer adds all other changes of an existing load balancer, after its listeners: if the cloud refuses these
+// changes, ports are closed nevertheless. Security groups are detached only now.
 func (d *difference) updateBalancer(from, attached inventory.LoadBalancer) {
 	before := d.withGroups(from)
-	if c := d.balancerChanges(before, d.aimBalancer(before)); len(c) > 0 {
-		to := d.aimBalancer(attached).LoadBalancer
+	if c := d.balancerChanges(before, d.desiredBalancer(before)); len(c) > 0 {
+		to := d.desiredBalancer(attached).LoadBalancer
 		d.add(cloud.Update, kindBalancer, from.Name, c.String(), UpdateLoadBalancer{From: attached, To: to, Look: true})
 	}
 }
 
-// aimBalancer is the load balancer as it should be: what we decide about over everything else that it has.
-func (d *difference) aimBalancer(from inventory.LoadBalancer) aimed {
+// desiredBalancer returns the desired load balancer. Values that this program does not set stay.
+func (d *difference) desiredBalancer(from inventory.LoadBalancer) balancerUpdate {
 	want := d.desired
-	to := aimed{LoadBalancer: from, traces: tracesOf(from.Annotations)}
+	to := balancerUpdate{LoadBalancer: from, record: lastAppliedOf(from.Annotations)}
 	to.Name = want.balancerName(from.Name)
-	to.aimLabels(want)
-	to.aimSubnet(want)
-	to.aimProtection(want)
-	to.aimKeep(want)
-	to.aimReservedIP(want)
-	to.aimGroups(want, d.managed.identity())
+	to.setLabels(want)
+	to.setSubnet(want)
+	to.setProtection(want)
+	to.setDeletionPolicy(want)
+	to.setReservedIP(want)
+	to.setSecurityGroups(want, d.managed.identity())
 	size := want.annotations.instanceSize.From(want.values)
 	if !size.Invalid && size.Value != "" {
 		to.InstanceSize = size.Value
 	}
-	to.Annotations = to.traces.over(from.Annotations)
+	to.Annotations = to.record.mergedInto(from.Annotations)
 	return to
 }
 
-// balancerChanges is what differs, in words. What it remembers alone is no reason to write, unless nobody else knows it
-// once its Service is gone.
-func (d *difference) balancerChanges(from inventory.LoadBalancer, to aimed) changes {
+// balancerChanges describes what differs. A change of the record alone is no reason to write, except the deletion
+// policy: it must be known after the Service is deleted.
+func (d *difference) balancerChanges(from inventory.LoadBalancer, to balancerUpdate) changes {
 	var c changes
-	note(&c, "name", from.Name, to.Name)
-	note(&c, "subnet", from.Subnet, to.Subnet)
-	note(&c, "security groups", listText(sorted(slices.Clone(from.SecurityGroups))), listText(to.SecurityGroups))
-	note(&c, "reserved IP", nothing(from.ReservedIP), nothing(to.ReservedIP))
-	note(&c, "delete protection", from.DeleteProtection, to.DeleteProtection)
-	note(&c, "kept when its Service is deleted", tracesOf(from.Annotations).has(settingKeep),
-		to.traces.has(settingKeep))
-	noteMemory(&c, from.Annotations, to.Annotations, d.desired.free)
-	note(&c, "instance size", nothing(from.InstanceSize), nothing(to.InstanceSize))
+	addChange(&c, "name", from.Name, to.Name)
+	addChange(&c, "subnet", from.Subnet, to.Subnet)
+	addChange(&c, "security groups", listText(sorted(slices.Clone(from.SecurityGroups))), listText(to.SecurityGroups))
+	addChange(&c, "reserved IP", orNone(from.ReservedIP), orNone(to.ReservedIP))
+	addChange(&c, "delete protection", from.DeleteProtection, to.DeleteProtection)
+	addChange(&c, "kept when its Service is deleted", lastAppliedOf(from.Annotations).has(settingRetain),
+		to.record.has(settingRetain))
+	addRecordChanges(&c, from.Annotations, to.Annotations, d.desired.adopted)
+	addChange(&c, "instance size", orNone(from.InstanceSize), orNone(to.InstanceSize))
 	if !maps.Equal(from.Labels, to.Labels) {
 		c = append(c, "its labels differ")
 	}
 	return c
 }
 
-// balancerName is what a load balancer is called: as the Service asks, else as every other one when it is ours, else as
-// it is.
+// balancerName returns the name that the Service asks for. Otherwise a load balancer that this program created has the
+// default name, and another one keeps its name.
 func (d desired) balancerName(observed string) string {
 	asked := d.annotations.name.From(d.values)
 	switch {
@@ -152,19 +151,18 @@ func (d desired) balancerName(observed string) string {
 	return observed
 }
 
-// aimLabels adds the labels that the Service asks for to those that everything of it has, and takes away those that it
-// asked for before.
-func (a *aimed) aimLabels(d desired) {
+// setLabels adds the labels that the Service asks for, and removes those that it asked for before.
+func (u *balancerUpdate) setLabels(d desired) {
 	asked := d.annotations.labels.From(d.values)
-	labels := withLabels(a.Labels, d.labels)
-	ours := a.traces.applied[settingLabels]
+	labels := withLabels(u.Labels, d.labels)
+	ours := u.record.applied[settingLabels]
 	if asked.Invalid {
 		for _, key := range ours {
-			if value, present := a.Labels[key]; present {
+			if value, present := u.Labels[key]; present {
 				labels[key] = value
 			}
 		}
-		a.Labels = labels
+		u.Labels = labels
 		return
 	}
 	var put []string
@@ -176,103 +174,102 @@ func (a *aimed) aimLabels(d desired) {
 		}
 	}
 	for key, value := range asked.Value {
-		if a.Labels[key] != value && !slices.Contains(put, key) {
+		if u.Labels[key] != value && !slices.Contains(put, key) {
 			put = append(put, key)
 		}
 		labels[key] = value
 	}
-	a.Labels = labels
-	a.remember(settingLabels, put)
+	u.Labels = labels
+	u.recordValues(settingLabels, put)
 }
 
-// remember notes the values that we put there; none is forgotten.
-func (a *aimed) remember(setting string, values []string) {
+// recordValues records the values that this program set.
+func (u *balancerUpdate) recordValues(setting string, values []string) {
 	if len(values) == 0 {
-		a.traces = a.traces.without(setting)
+		u.record = u.record.without(setting)
 		return
 	}
-	a.traces = a.traces.with(setting, values...)
+	u.record = u.record.with(setting, values...)
 }
 
-// aimSubnet moves the load balancer to the subnet that the Service asks for, and back to the cluster's when it no
-// longer does.
-func (a *aimed) aimSubnet(d desired) {
+// setSubnet sets the subnet that the Service asks for, or that of the cluster if the Service does not ask for one any
+// more.
+func (u *balancerUpdate) setSubnet(d desired) {
 	switch asked := d.subnet; {
 	case asked.Invalid || asked.Value == "":
-	case asked.Given && a.Subnet != asked.Value:
-		a.Subnet, a.traces = asked.Value, a.traces.with(settingSubnet)
-	case !asked.Given && a.traces.has(settingSubnet):
-		a.Subnet, a.traces = asked.Value, a.traces.without(settingSubnet)
+	case asked.Given && u.Subnet != asked.Value:
+		u.Subnet, u.record = asked.Value, u.record.with(settingSubnet)
+	case !asked.Given && u.record.has(settingSubnet):
+		u.Subnet, u.record = asked.Value, u.record.without(settingSubnet)
 	}
 }
 
-// aimProtection switches the protection from deletion. One that somebody switched on in the cloud stays.
-func (a *aimed) aimProtection(d desired) {
+// setProtection sets the protection from deletion. A protection that was switched on in the cloud stays.
+func (u *balancerUpdate) setProtection(d desired) {
 	switch asked := d.annotations.deleteProtection.From(d.values); {
 	case asked.Invalid:
 	case asked.Asked() && asked.Value:
-		if !a.DeleteProtection {
-			a.traces = a.traces.with(settingProtection)
+		if !u.DeleteProtection {
+			u.record = u.record.with(settingProtection)
 		}
-		a.DeleteProtection = true
-	case asked.Given || a.traces.has(settingProtection):
-		a.DeleteProtection, a.traces = asked.Value, a.traces.without(settingProtection)
+		u.DeleteProtection = true
+	case asked.Given || u.record.has(settingProtection):
+		u.DeleteProtection, u.record = asked.Value, u.record.without(settingProtection)
 	}
 }
 
-// aimKeep makes the load balancer remember that it is to outlive its Service, for when that is gone and cannot be
-// asked.
-func (a *aimed) aimKeep(d desired) {
+// setDeletionPolicy records the deletion policy, which has to be known when the Service does not exist any more.
+func (u *balancerUpdate) setDeletionPolicy(d desired) {
 	switch asked := d.annotations.onDelete.From(d.values); {
 	case asked.Invalid:
 	case asked.Value == onDeleteKeep:
-		a.traces = a.traces.with(settingKeep)
+		u.record = u.record.with(settingRetain)
 	default:
-		a.traces = a.traces.without(settingKeep)
+		u.record = u.record.without(settingRetain)
 	}
 }
 
-// aimReservedIP attaches the reserved IP that the Service asks for, and detaches the one that it asked for before. One
-// that somebody else attached stays.
-func (a *aimed) aimReservedIP(d desired) {
+// setReservedIP attaches the reserved IP that the Service asks for, and detaches the one that it asked for before. A
+// reserved IP that somebody else attached stays.
+func (u *balancerUpdate) setReservedIP(d desired) {
 	switch asked := d.reservedIP; {
 	case asked.Invalid:
-	case asked.Given && a.ReservedIP != asked.Value:
-		a.ReservedIP, a.traces = asked.Value, a.traces.with(settingReservedIP, asked.Value)
-	case !asked.Given && a.traces.has(settingReservedIP):
-		if slices.Contains(a.traces.applied[settingReservedIP], a.ReservedIP) {
-			a.ReservedIP = ""
+	case asked.Given && u.ReservedIP != asked.Value:
+		u.ReservedIP, u.record = asked.Value, u.record.with(settingReservedIP, asked.Value)
+	case !asked.Given && u.record.has(settingReservedIP):
+		if slices.Contains(u.record.applied[settingReservedIP], u.ReservedIP) {
+			u.ReservedIP = ""
 		}
-		a.traces = a.traces.without(settingReservedIP)
+		u.record = u.record.without(settingReservedIP)
 	}
 }
 
-// aimGroups attaches the security groups that the Service asks for and the one that is made for it, and detaches those
-// of them that are not asked for any more. Those that others attached stay.
-func (a *aimed) aimGroups(d desired, managed string) {
-	ours := a.traces.applied[settingGroups]
+// setSecurityGroups attaches the security groups that the Service asks for and the one that is created for it, and
+// detaches those that it does not ask for any more. Security groups that others attached stay.
+func (u *balancerUpdate) setSecurityGroups(d desired, managed string) {
+	ours := u.record.applied[settingGroups]
 	wanted := slices.Clone(d.groups.Value)
-	if d.groups.Invalid { // which ones is not known: those from us stay
+	if d.groups.Invalid { // the desired groups are not known, so recorded ones stay
 		wanted = slices.DeleteFunc(slices.Clone(ours), func(group string) bool { return group == d.unmanaged })
 	}
 	if managed != "" {
 		wanted = append(wanted, managed)
 	}
-	stay := slices.DeleteFunc(slices.Clone(a.SecurityGroups), func(group string) bool {
+	stay := slices.DeleteFunc(slices.Clone(u.SecurityGroups), func(group string) bool {
 		return slices.Contains(ours, group) || group == d.unmanaged
 	})
 	var put []string
 	for _, group := range wanted {
-		if slices.Contains(ours, group) || !slices.Contains(a.SecurityGroups, group) {
+		if slices.Contains(ours, group) || !slices.Contains(u.SecurityGroups, group) {
 			put = append(put, group)
 		}
 	}
 	switch {
 	case managed != "":
-		a.traces = a.traces.with(settingOwnGroup)
-	case d.unmanaged == "" && !d.groups.Invalid: // else there may be one
-		a.traces = a.traces.without(settingOwnGroup)
+		u.record = u.record.with(settingOwnGroup)
+	case d.unmanaged == "" && !d.groups.Invalid: // otherwise one may exist
+		u.record = u.record.without(settingOwnGroup)
 	}
-	a.SecurityGroups = sorted(append(stay, wanted...))
-	a.remember(settingGroups, sorted(put))
+	u.SecurityGroups = sorted(append(stay, wanted...))
+	u.recordValues(settingGroups, sorted(put))
 }

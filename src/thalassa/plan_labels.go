@@ -7,8 +7,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// retarget returns the writes that give existing target groups their machines, and nothing else.
-func (p planner) retarget(d desired, o observed) cloud.Plan {
+// planMachines returns only the writes that set the machines of existing target groups.
+func (p planner) planMachines(d desired, o observed) cloud.Plan {
 	diff := &difference{planner: p, desired: d, used: map[string]bool{}}
 	for _, wanted := range d.Ports {
 		diff.members(diff.newPort(wanted, o.balancer(), o))
@@ -16,8 +16,8 @@ func (p planner) retarget(d desired, o observed) cloud.Plan {
 	return diff.plan
 }
 
-// restoreLabels adds the write that gives a load balancer the labels by which it is found, before anything that depends
-// on finding it. It returns the load balancer as it is then.
+// restoreLabels restores the labels by which a load balancer is found, before all other writes. It returns the load
+// balancer in this state.
 func (d *difference) restoreLabels(balancer *inventory.LoadBalancer) *inventory.LoadBalancer {
 	if balancer == nil || labelledFor(balancer.Labels, d.desired.labels) {
 		return balancer
@@ -28,18 +28,18 @@ func (d *difference) restoreLabels(balancer *inventory.LoadBalancer) *inventory.
 	return &relabelled
 }
 
-// relabelled is a load balancer with the labels of the Service, and the record of who made it.
+// relabelled returns a load balancer with the labels of the Service, and with the record of who created it.
 func (d *difference) relabelled(balancer inventory.LoadBalancer) inventory.LoadBalancer {
 	balancer.Labels = withLabels(balancer.Labels, d.desired.labels)
-	remembered := tracesOf(balancer.Annotations)
-	remembered.created = d.desired.created
-	balancer.Annotations = remembered.over(balancer.Annotations)
+	record := lastAppliedOf(balancer.Annotations)
+	record.created = d.desired.created
+	balancer.Annotations = record.mergedInto(balancer.Annotations)
 	return balancer
 }
 
-// restoreGroupLabels gives security groups the labels that they lost, before the load balancer goes without which
-// nothing proves whose they are: those with the name that the existing CCM gives, and without the Service's UID. One
-// whose labels the cloud refuses stays, and is reported.
+// restoreGroupLabels restores labels of security groups before their load balancer is deleted. This is for groups that
+// have the existing CCM's name and lack the Service's UID: without the load balancer, nothing proves that they belong
+// to the Service. If the cloud refuses the labels, the group stays and is reported.
 func (d *difference) restoreGroupLabels(o observed) {
 	for _, from := range o.securityGroups {
 		if from.Deleting() || from.Name == groupName(d.desired.labels[labelUID]) || from.Labels[labelUID] != "" {
@@ -53,28 +53,28 @@ func (d *difference) restoreGroupLabels(o observed) {
 	}
 }
 
-// leavesText says of a write of a deletion that its object stays in the cloud, because a load balancer of others uses
-// it. It stays also when the cloud refuses to take the Service's labels off it: then it is found as an orphan.
-func leavesText(kind, name, id string, user inventory.LoadBalancer) string {
+// remainsText describes an object that stays in the cloud because a load balancer of others uses it. If the cloud
+// refuses to remove the Service's labels, garbage collection finds it as an orphan.
+func remainsText(kind, name, id string, user inventory.LoadBalancer) string {
 	return fmt.Sprintf("%s %s (%s) remains in the cloud, because load balancer %s (%s) uses it. "+
 		"If they are not needed, delete both there.", sentence(kind), name, id, user.Name, user.ID)
 }
 
-// leaveGroup adds the write that takes the Service's labels off a target group, which stays in the cloud. With a
-// sentence about that for the Service's owner, the cloud may refuse it.
-func (d *difference) leaveGroup(from inventory.TargetGroup, why, leaves string) {
+// releaseGroup removes the Service's labels from a target group, which stays in the cloud. If leaves is not empty, the
+// cloud may refuse it.
+func (d *difference) releaseGroup(from inventory.TargetGroup, why, leaves string) {
 	to := from
-	to.Labels, to.Annotations = disowned(from.Labels), forgotten(from.Annotations)
+	to.Labels, to.Annotations = unmanagedLabels(from.Labels), withoutRecord(from.Annotations)
 	d.plan = append(d.plan, cloud.Operation{
 		Verb: cloud.Update, Kind: kindGroup, Name: from.Name, Why: why, Leaves: leaves,
 		Object: UpdateTargetGroup{From: from, To: to, MayBeRefused: leaves != ""},
 	})
 }
 
-// leaveSecurityGroup is leaveGroup for a security group.
-func (d *difference) leaveSecurityGroup(from inventory.SecurityGroup, why, leaves string) {
+// releaseSecurityGroup is releaseGroup for a security group.
+func (d *difference) releaseSecurityGroup(from inventory.SecurityGroup, why, leaves string) {
 	to := from
-	to.Labels, to.Annotations = disowned(from.Labels), forgotten(from.Annotations)
+	to.Labels, to.Annotations = unmanagedLabels(from.Labels), withoutRecord(from.Annotations)
 	d.plan = append(d.plan, cloud.Operation{
 		Verb: cloud.Update, Kind: kindSecurityGroup, Name: from.Name, Why: why, Leaves: leaves,
 		Object: UpdateSecurityGroup{From: from, To: to, MayBeRefused: leaves != ""},

@@ -16,8 +16,8 @@ import (
 // maxName is the longest name the API accepts for listeners and target groups.
 const maxName = 62
 
-// portName is what the existing CCM calls a port's listener and target group. Too long names, which it could not
-// create, end in a hash of the whole.
+// portName returns the name of a port's listener and target group, as in the existing CCM. Names that are too long,
+// which the existing CCM could not create, end in a hash of the whole name.
 func portName(balancer string, p cloud.Port) string {
 	name := fmt.Sprintf("%s-%s", balancer, p.Name)
 	if p.Name == "" {
@@ -31,8 +31,7 @@ func portName(balancer string, p cloud.Port) string {
 	return name[:maxName-len(hash)-1] + "-" + hash
 }
 
-// targetGroup adds what the port's target group needs: to be created and filled, to be updated, to get another set of
-// machines.
+// targetGroup adds the creation or the update of the port's target group.
 func (d *difference) targetGroup(p *port) {
 	if p.group == nil {
 		d.createGroup(p)
@@ -45,14 +44,14 @@ func (d *difference) targetGroup(p *port) {
 	}
 }
 
-// members adds the write that gives the port's group its machines, if there is a group.
+// members adds the write that sets the machines of the port's target group, if it exists.
 func (d *difference) members(p *port) {
 	if p.group != nil {
 		d.machines(*p.group, d.desired.Targets)
 	}
 }
 
-// machines adds the write that gives an existing group the targets.
+// machines adds the write that sets the machines of an existing target group.
 func (d *difference) machines(group inventory.TargetGroup, targets cloud.Targets) {
 	machines := targets.Over(group.Machines)
 	if slices.Equal(machines, group.Machines) {
@@ -76,46 +75,47 @@ func (d *difference) createGroup(p *port) {
 func (d *difference) newGroup(p *port) inventory.TargetGroup {
 	return inventory.TargetGroup{
 		ID: p.groupID(), Name: p.name, Description: d.portDescription(p), Labels: p.labels,
-		Annotations: traces{created: true}.over(nil),
+		Annotations: lastApplied{created: true}.mergedInto(nil),
 		Protocol:    protocol(p.Key), Port: int(p.TargetPort),
 		Policy: p.settings.policy.Value, ProxyProtocol: p.settings.proxyProtocol.Value,
-		HealthCheck: d.desired.healthCheck(p.Port).over(p.Port, nil),
+		HealthCheck: d.desired.healthCheck(p.Port).effective(p.Port, nil),
 	}
 }
 
-// groupUpdate is the group as it should be: what we decide about over everything else that it has.
+// groupUpdate returns the desired target group. Values that this program does not set stay.
 func (d *difference) groupUpdate(p *port, group inventory.TargetGroup) inventory.TargetGroup {
-	update, own := group, d.desired.memoOf(group.Labels, group.Annotations)
+	update, record := group, d.desired.recordUpdateOf(group.Labels, group.Annotations)
 	update.Labels = withLabels(group.Labels, p.labels)
 	update.Protocol, update.Port = protocol(p.Key), int(p.TargetPort)
-	update.Policy = aim(own, "policy", p.settings.policy, group.Policy)
-	update.ProxyProtocol = aim(own, "proxy-protocol", p.settings.proxyProtocol, group.ProxyProtocol)
-	update.HealthCheck = d.checkOf(d.desired, p.Port, group, own)
-	update.Annotations = own.over(group.Annotations)
+	update.Policy = desiredValue(record, "policy", p.settings.policy, group.Policy)
+	update.ProxyProtocol = desiredValue(record, "proxy-protocol", p.settings.proxyProtocol, group.ProxyProtocol)
+	update.HealthCheck = d.checkOf(d.desired, p.Port, group, record)
+	update.Annotations = record.mergedInto(group.Annotations)
 	return update
 }
 
-// checkOf is the health check that an existing group of a port is to have.
-func (p planner) checkOf(d desired, port cloud.Port, group inventory.TargetGroup, own *memo) *iaas.BackendHealthCheck {
-	check := d.healthCheck(port).aim(own, port, group.HealthCheck)
+// checkOf returns the desired health check of a port's existing target group.
+func (p planner) checkOf(d desired, port cloud.Port, group inventory.TargetGroup,
+	record *recordUpdate) *iaas.BackendHealthCheck {
+	check := d.healthCheck(port).effectiveWith(record, port, group.HealthCheck)
 	switch {
-	case check == nil && p.removals.inVain(group):
+	case check == nil && p.removals.failed(group):
 		return group.HealthCheck
-	case own.free && check != nil && int(check.Port) == group.Port && check.Port != port.TargetPort:
-		moved := *check // a check of the port itself, which another one has now
+	case record.adopted && check != nil && int(check.Port) == group.Port && check.Port != port.TargetPort:
+		moved := *check // a check of the target port, which has changed
 		moved.Port = port.TargetPort
 		return &moved
 	}
 	return check
 }
 
-// checks are the health checks that the ports of a Service are to have, of those that have any.
+// checks returns the desired health checks of the Service's ports.
 func (p planner) checks(d desired, o observed) []iaas.BackendHealthCheck {
 	var all []iaas.BackendHealthCheck
 	for _, port := range d.Ports {
-		check := d.healthCheck(port).over(port, nil)
+		check := d.healthCheck(port).effective(port, nil)
 		if group := o.group(portLabels(d.labels, port.Key), o.listener(port.Key)); group != nil {
-			check = p.checkOf(d, port, *group, d.memoOf(group.Labels, group.Annotations))
+			check = p.checkOf(d, port, *group, d.recordUpdateOf(group.Labels, group.Annotations))
 		}
 		if check != nil {
 			all = append(all, *check)
@@ -126,20 +126,20 @@ func (p planner) checks(d desired, o observed) []iaas.BackendHealthCheck {
 
 func (d *difference) groupChanges(from, to inventory.TargetGroup) changes {
 	var c changes
-	note(&c, "target port", from.Port, to.Port)
-	note(&c, "protocol", from.Protocol, to.Protocol)
+	addChange(&c, "target port", from.Port, to.Port)
+	addChange(&c, "protocol", from.Protocol, to.Protocol)
 	// A group without a policy has the cloud's default.
 	if !(from.Policy == "" && to.Policy == string(iaas.LoadbalancingPolicyRoundRobin)) {
-		note(&c, "policy", from.Policy, to.Policy)
+		addChange(&c, "policy", from.Policy, to.Policy)
 	}
-	note(&c, "PROXY protocol", from.ProxyProtocol, to.ProxyProtocol)
-	note(&c, "health check", healthCheckText(from.HealthCheck), healthCheckText(to.HealthCheck))
-	note(&c, "all its labels there:", inventory.HasLabels(from.Labels, to.Labels), true)
-	noteMemory(&c, from.Annotations, to.Annotations, d.desired.free)
+	addChange(&c, "PROXY protocol", from.ProxyProtocol, to.ProxyProtocol)
+	addChange(&c, "health check", healthCheckText(from.HealthCheck), healthCheckText(to.HealthCheck))
+	addChange(&c, "all its labels there:", inventory.HasLabels(from.Labels, to.Labels), true)
+	addRecordChanges(&c, from.Annotations, to.Annotations, d.desired.adopted)
 	return c
 }
 
-// listeners adds what the ports' listeners on an existing load balancer need.
+// listeners adds the creations and updates of the ports' listeners on an existing load balancer.
 func (d *difference) listeners(balancer inventory.LoadBalancer, ports []*port) {
 	for _, p := range ports {
 		if p.listener == nil {
@@ -151,53 +151,52 @@ func (d *difference) listeners(balancer inventory.LoadBalancer, ports []*port) {
 }
 
 func (d *difference) updateListener(balancer inventory.LoadBalancer, p *port) {
-	to, c := d.aimListener(*p.listener, p)
+	to, c := d.desiredListener(*p.listener, p)
 	if len(c) == 0 {
 		return
 	}
 	add := d.add
 	if p.group != nil && p.group.ID == p.listener.TargetGroup && narrows(p.listener.AllowedSources, to.AllowedSources) {
-		add = d.close
+		add = d.addClosing
 	}
 	add(cloud.Update, kindListener, p.listener.Name, c.String(), UpdateListener{balancer, *p.listener, to})
 }
 
-// aimListener is the listener as it should be, and what differs, in words.
-func (d *difference) aimListener(from inventory.Listener, p *port) (inventory.Listener, changes) {
-	to, own := from, d.desired.memoOf(from.Labels, from.Annotations)
+// desiredListener returns the desired listener, and a description of what differs.
+func (d *difference) desiredListener(from inventory.Listener, p *port) (inventory.Listener, changes) {
+	to, record := from, d.desired.recordUpdateOf(from.Labels, from.Annotations)
 	to.Labels = withLabels(from.Labels, p.labels)
-	to.MaxConnections = aim(own, "max-connections", p.settings.maxConnections, from.MaxConnections)
-	to.IdleTimeout = aim(own, "idle-timeout", p.settings.idleTimeout, from.IdleTimeout)
-	aimSources(own, p.settings.sources, &to)
-	to.Annotations = own.over(from.Annotations)
+	to.MaxConnections = desiredValue(record, "max-connections", p.settings.maxConnections, from.MaxConnections)
+	to.IdleTimeout = desiredValue(record, "idle-timeout", p.settings.idleTimeout, from.IdleTimeout)
+	setSources(record, p.settings.sources, &to)
+	to.Annotations = record.mergedInto(from.Annotations)
 	var c changes
-	note(&c, "connection limit", from.MaxConnections, to.MaxConnections)
-	note(&c, "idle timeout", from.IdleTimeout, to.IdleTimeout)
-	note(&c, "allowed sources", sourcesText(from.AllowedSources), sourcesText(to.AllowedSources))
-	note(&c, "all its labels there:", inventory.HasLabels(from.Labels, to.Labels), true)
-	noteMemory(&c, from.Annotations, to.Annotations, own.free)
+	addChange(&c, "connection limit", from.MaxConnections, to.MaxConnections)
+	addChange(&c, "idle timeout", from.IdleTimeout, to.IdleTimeout)
+	addChange(&c, "allowed sources", sourcesText(from.AllowedSources), sourcesText(to.AllowedSources))
+	addChange(&c, "all its labels there:", inventory.HasLabels(from.Labels, to.Labels), true)
+	addRecordChanges(&c, from.Annotations, to.Annotations, record.adopted)
 	if to.TargetGroup = p.groupID(); to.TargetGroup != from.TargetGroup {
 		c = append(c, "its target group becomes "+p.name)
 	}
 	return to, c
 }
 
-// memoOf is what an object remembers of this Service. What it remembers of another one, which gave it up, is nobody's
-// business.
-func (d desired) memoOf(labels, annotations inventory.Labels) *memo {
+// recordUpdateOf returns the record of an object of this Service. The record of a previous Service is ignored.
+func (d desired) recordUpdateOf(labels, annotations inventory.Labels) *recordUpdate {
 	if owner := labels[labelUID]; owner != "" && owner != d.labels[labelUID] {
 		annotations = nil
 	}
-	return memoOf(annotations, d.free)
+	return newRecordUpdate(annotations, d.adopted)
 }
 
 func (d *difference) newListener(p *port) inventory.Listener {
-	own := traces{created: true}
+	record := lastApplied{created: true}
 	if p.settings.sources.Given {
-		own = own.with(settingSources)
+		record = record.with(settingSources)
 	}
 	return inventory.Listener{
-		Name: p.name, Description: d.portDescription(p), Labels: p.labels, Annotations: own.over(nil),
+		Name: p.name, Description: d.portDescription(p), Labels: p.labels, Annotations: record.mergedInto(nil),
 		Port: int(p.Key.Port), Protocol: protocol(p.Key), TargetGroup: p.groupID(),
 		MaxConnections: p.settings.maxConnections.Value, IdleTimeout: p.settings.idleTimeout.Value,
 		AllowedSources: sourceTexts(p.settings.sources.Value),

@@ -12,14 +12,14 @@ import (
 
 const kindSecurityGroup = "security group"
 
-// managedGroup is the security group that is made for a Service, on its way to what it should be. nil: the Service has
-// none, and wants none.
+// managedGroup is the actual and the desired state of the security group that is created for a Service. nil: the
+// Service has none, and should have none.
 type managedGroup struct {
 	group *inventory.SecurityGroup // nil: to be created
 	to    inventory.SecurityGroup
 }
 
-// identity is that of the group, or its placeholder; "" when there is to be none.
+// identity is that of the group, or its placeholder; "" if there should be no group.
 func (m *managedGroup) identity() string {
 	if m == nil {
 		return ""
@@ -27,12 +27,12 @@ func (m *managedGroup) identity() string {
 	return m.to.ID
 }
 
-// newManagedGroup returns what the Service's security group should be, nil when it should have none. The error is that
-// a security group cannot say what the Service asks for; of errPings that it lets in all but the pings.
+// newManagedGroup returns the desired security group of the Service, nil if it should have none. The error is that a
+// security group cannot express what the Service asks for. With errPings, the group permits everything except pings.
 func newManagedGroup(d desired, o observed) (*managedGroup, error) {
 	asked, existing := d.annotations.createSecurityGroup.From(d.values), o.securityGroup()
 	switch {
-	case !o.complete(): // there may be one
+	case !o.complete(): // a security group may exist
 		return nil, nil
 	case asked.Invalid && existing != nil:
 		return &managedGroup{group: existing, to: *existing}, nil
@@ -44,16 +44,16 @@ func newManagedGroup(d desired, o observed) (*managedGroup, error) {
 		ID: placeholder(kindSecurityGroup, name), Name: name, Description: descriptionOf(d.Owner),
 		SameGroupTraffic: true,
 	}
-	remembered := traces{created: true}
+	record := lastApplied{created: true}
 	if existing != nil {
-		to, remembered = *existing, tracesOf(existing.Annotations)
+		to, record = *existing, lastAppliedOf(existing.Annotations)
 	}
 	to.Labels = withLabels(to.Labels, d.labels)
 	var taken []inventory.Rule
-	if !remembered.created {
+	if !record.created {
 		taken = to.Ingress
 	}
-	rules, err := ingressOf(d.openings(o, remembered.created, taken), d.echo(existing))
+	rules, err := ingressOf(d.openings(o, record.created, taken), d.pingOpenings(existing))
 	if err != nil && !errors.Is(err, errPings) {
 		err = fmt.Errorf("the security group of Service %s: %w; allow fewer networks, or use several Services", d.Owner,
 			err)
@@ -63,7 +63,7 @@ func newManagedGroup(d desired, o observed) (*managedGroup, error) {
 		return &managedGroup{group: existing, to: *existing}, err
 	}
 	if existing == nil {
-		to.Annotations = remembered.over(nil)
+		to.Annotations = record.mergedInto(nil)
 	}
 	if existing == nil || !sameRules(existing.Ingress, rules) {
 		to.Ingress = rules
@@ -74,17 +74,17 @@ func newManagedGroup(d desired, o observed) (*managedGroup, error) {
 	return &managedGroup{group: existing, to: to}, err
 }
 
-// openings are what the security group lets in: what the listeners do. Ours is the security group since it was made;
-// one of the existing CCM, which lets nobody in where nobody is named, keeps what it has for such a port: it is neither
-// opened nor closed by mistake.
+// openings returns what the security group permits: what the listeners permit. A security group of the existing CCM
+// permits nothing for a port without allowed sources. Such a port keeps its rules, so that it is neither opened nor
+// closed by mistake.
 func (d desired) openings(o observed, ours bool, taken []inventory.Rule) []opening {
 	var all []opening
 	for _, port := range d.Ports {
 		asked := d.settings.ports[port.Key].sources
-		allowed := d.admitted(asked, o.listener(port.Key))
+		allowed := d.allowedSources(asked, o.listener(port.Key))
 		switch {
 		case !ours && !asked.Given:
-			allowed = letIn(taken, protocol(port.Key), port.Port)
+			allowed = sourcesAllowedBy(taken, protocol(port.Key), port.Port)
 		case len(allowed) == 0:
 			allowed = everywhere()
 		}
@@ -96,8 +96,8 @@ func (d desired) openings(o observed, ours bool, taken []inventory.Rule) []openi
 	return all
 }
 
-// letIn are the networks that rules let in to a port.
-func letIn(rules []inventory.Rule, protocol string, port int32) []netip.Prefix {
+// sourcesAllowedBy returns the networks to which rules open a port.
+func sourcesAllowedBy(rules []inventory.Rule, protocol string, port int32) []netip.Prefix {
 	var found []netip.Prefix
 	for _, rule := range rules {
 		prefix, err := netip.ParsePrefix(rule.RemoteAddress)
@@ -109,23 +109,24 @@ func letIn(rules []inventory.Rule, protocol string, port int32) []netip.Prefix {
 	return ordered(found)
 }
 
-// admitted are those whom a port lets in, none for everybody: what the Service asks for, or, where that cannot be read
-// or it does not ask, what the listener has and keeps.
-func (d desired) admitted(asked sources, listener *inventory.Listener) []netip.Prefix {
+// allowedSources returns the sources of a port, none for everybody: those that the Service asks for, or those that the
+// listener has and keeps.
+func (d desired) allowedSources(asked sources, listener *inventory.Listener) []netip.Prefix {
 	if listener == nil || asked.Given && !asked.Invalid {
 		return asked.Value
 	}
 	known, readable := sourcesOf(*listener)
-	if !readable || !asked.Invalid && d.memoOf(listener.Labels, listener.Annotations).has(settingSources) {
-		return nil // it is about to be opened
+	if !readable || !asked.Invalid && d.recordUpdateOf(listener.Labels, listener.Annotations).has(settingSources) {
+		return nil // the plan opens it
 	}
 	return known
 }
 
-// echo lets ping in, from those that the Service names for it, or else for its ports; from nobody when it names none.
+// pingOpenings permits pings from the networks that the Service names for this purpose, or else from the sources of its
+// ports; if it names none, from nobody.
 //
-// What cannot be read leaves what the existing group lets in.
-func (d desired) echo(existing *inventory.SecurityGroup) []opening {
+// If the settings are not valid, existing rules stay.
+func (d desired) pingOpenings(existing *inventory.SecurityGroup) []opening {
 	asked, from := d.annotations.allowICMP.From(d.values), d.annotations.icmpSources.From(d.values)
 	if !from.Asked() && !from.Invalid {
 		from = union(d.annotations.allowedSources.From(d.values), d.ranges)
@@ -133,7 +134,7 @@ func (d desired) echo(existing *inventory.SecurityGroup) []opening {
 	unreadable := asked.Invalid || asked.Value && from.Invalid
 	switch {
 	case unreadable && existing != nil:
-		from.Value = letIn(existing.Ingress, protocolICMP, 1)
+		from.Value = sourcesAllowedBy(existing.Ingress, protocolICMP, 1)
 	case unreadable || !asked.Value:
 		return nil
 	}
@@ -143,10 +144,10 @@ func (d desired) echo(existing *inventory.SecurityGroup) []opening {
 	return []opening{{protocol: protocolICMP, first: 1, last: 1, sources: from.Value}}
 }
 
-// silent tells that ping is asked for, and nobody is named who may.
-func (d desired) silent() []cloud.Notice {
+// pingNotices describes that pings should be permitted, and that no networks are set.
+func (d desired) pingNotices() []cloud.Notice {
 	ping, own := d.annotations.allowICMP.From(d.values), d.annotations.createSecurityGroup.From(d.values)
-	if !ping.Given || !ping.Value || !own.Value || len(d.echo(nil)) > 0 ||
+	if !ping.Given || !ping.Value || !own.Value || len(d.pingOpenings(nil)) > 0 ||
 		d.annotations.icmpSources.From(d.values).Given {
 		return nil
 	}
@@ -155,7 +156,7 @@ func (d desired) silent() []cloud.Notice {
 			"%[1]ssecurity-group-icmp-allowed-sources or %[1]sacl-allowed-sources.", annotationPrefix))}
 }
 
-// securityGroup adds what the Service's security group needs, before anything that it lets in.
+// securityGroup adds the write of the Service's security group, before the writes of everything that it permits.
 func (d *difference) securityGroup() {
 	m := d.managed
 	switch {
@@ -165,8 +166,8 @@ func (d *difference) securityGroup() {
 	default:
 		from := *m.group
 		var c changes
-		note(&c, "all its labels there:", inventory.HasLabels(from.Labels, m.to.Labels), true)
-		note(&c, "its rules for what comes in:", len(from.Ingress), len(m.to.Ingress))
+		addChange(&c, "all its labels there:", inventory.HasLabels(from.Labels, m.to.Labels), true)
+		addChange(&c, "its rules for what comes in:", len(from.Ingress), len(m.to.Ingress))
 		if len(c) == 0 && !(sameRules(from.Ingress, m.to.Ingress) && sameRules(from.Egress, m.to.Egress)) {
 			c = append(c, "its rules differ")
 		}
@@ -176,18 +177,19 @@ func (d *difference) securityGroup() {
 	}
 }
 
-// surplusSecurityGroups removes those made for the Service that it does not want any more, once nothing uses them.
+// surplusSecurityGroups deletes security groups of the Service that it does not need any more, after they are not used
+// any more.
 func (d *difference) surplusSecurityGroups(o observed) {
 	for _, group := range o.securityGroups {
 		if !o.complete() || group.ID == d.managed.identity() || group.ID != d.desired.unmanaged &&
-			!tracesOf(group.Annotations).created {
+			!lastAppliedOf(group.Annotations).created {
 			continue
 		}
 		d.deleteSecurityGroup(group, "the Service does not ask for one")
 	}
 }
 
-// deleteSecurityGroup adds the deletion of a security group, unless it is under way.
+// deleteSecurityGroup adds the deletion of a security group, unless it is being deleted.
 func (d *difference) deleteSecurityGroup(group inventory.SecurityGroup, why string) {
 	if group.Deleting() {
 		return
@@ -195,15 +197,15 @@ func (d *difference) deleteSecurityGroup(group inventory.SecurityGroup, why stri
 	d.add(cloud.Delete, kindSecurityGroup, group.Name, why, DeleteSecurityGroup{group.ID})
 }
 
-// unmanagedGroup is the identity of the security group that was made for the Service and is not to be any more: one
-// that we made, or that the Service says it does not want.
+// unmanagedGroup returns the identity of the Service's security group if it should not exist any more: this program
+// created it, or the Service explicitly wants none.
 func unmanagedGroup(d desired, o observed) string {
 	asked := d.annotations.createSecurityGroup.From(d.values)
 	group := o.securityGroup()
 	if asked.Invalid || asked.Value || group == nil {
 		return ""
 	}
-	if asked.Given || tracesOf(group.Annotations).created {
+	if asked.Given || lastAppliedOf(group.Annotations).created {
 		return group.ID
 	}
 	return ""

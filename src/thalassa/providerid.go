@@ -11,13 +11,13 @@ import (
 // initialised by any earlier version, or by the CCM this one replaces, carry it.
 const ProviderName = "thalassacloud"
 
-// providerIDPattern is what the existing CCM accepts: thalassacloud://<machine identity>.
+// providerIDPattern is the format that the existing CCM accepts: thalassacloud://<machine identity>.
 var providerIDPattern = regexp.MustCompile(`^` + ProviderName + `://([0-9A-Za-z_-]+)$`)
 
-// providerID names a machine.
+// providerID returns the provider ID of a machine.
 func providerID(machine string) string { return ProviderName + "://" + machine }
 
-// machineOf returns the identity of the machine in a providerID; it refuses one of another cloud.
+// machineOf returns the identity of the machine in a provider ID. A provider ID of another cloud is an error.
 func machineOf(providerID string) (string, error) {
 	match := providerIDPattern.FindStringSubmatch(providerID)
 	if match == nil {
@@ -27,7 +27,7 @@ func machineOf(providerID string) (string, error) {
 	return match[1], nil
 }
 
-// identify is how load balancers learn which machine is behind a node.
+// identify returns the identity of a Node's machine for load balancers.
 func identify(node *corev1.Node) (string, bool) {
 	machine, err := machineOf(node.Spec.ProviderID)
 	return machine, err == nil

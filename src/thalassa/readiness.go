@@ -10,13 +10,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// probeInterval is how often readiness probes may cause a call to the cloud.
+// probeInterval is the minimum interval between calls that readiness probes cause.
 const probeInterval = 10 * time.Second
 
-// errNotAsked is what is known of the cloud before the first call has ended.
-var errNotAsked = errors.New("Thalassa Cloud has not answered yet") //nolint:staticcheck // a name, not a sentence
+// errNoAnswerYet is the state before the first call has ended.
+var errNoAnswerYet = errors.New("Thalassa Cloud has not answered yet") //nolint:staticcheck // a name, not a sentence
 
-// readiness remembers whether the cloud has ever answered, and when it was last asked for this purpose.
+// readiness records whether the cloud has ever answered, and when readiness last requested something.
 type readiness struct {
 	mu       sync.Mutex
 	answered bool
@@ -24,38 +24,37 @@ type readiness struct {
 	failure  error
 }
 
-// check returns what is known, and asks for more in the background when that is nothing good.
+// check returns the present state. If it is an error, it also starts a request in the background.
 func (r *readiness) check(last func() error, probe func(context.Context) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	trouble := last()
-	if !r.answered && trouble == nil {
-		trouble = errNotAsked
+	problem := last()
+	if !r.answered && problem == nil {
+		problem = errNoAnswerYet
 		if r.failure != nil {
-			trouble = r.failure
+			problem = r.failure
 		}
 	}
-	if trouble != nil && time.Since(r.asked) >= probeInterval {
+	if problem != nil && time.Since(r.asked) >= probeInterval {
 		r.asked = time.Now()
-		go r.ask(probe)
+		go r.runProbe(probe)
 	}
-	return trouble
+	return problem
 }
 
-func (r *readiness) ask(probe func(context.Context) error) {
+func (r *readiness) runProbe(probe func(context.Context) error) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), probeInterval, fmt.Errorf("no answer within %s",
 		probeInterval))
 	defer cancel()
 	err := probe(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.tell(err)
+	r.logChange(err)
 	r.answered, r.failure = r.answered || err == nil, err
 }
 
-// tell logs why the cloud cannot be used when that changes: who looks at the log of a process that is not ready finds
-// it there.
-func (r *readiness) tell(err error) {
+// logChange logs when the state changes, so that the log contains why a process is not ready.
+func (r *readiness) logChange(err error) {
 	switch {
 	case err == nil && r.failure != nil:
 		klog.InfoS("The cloud is available again")

@@ -17,130 +17,131 @@ import (
 )
 
 const (
-	// reasonLabelsLost: the Service's load balancer lost labels, and is recognised without them.
+	// reasonLabelsLost: the Service's load balancer lost labels, and was recognised without them.
 	reasonLabelsLost = "LabelsLost"
-	// reasonUncertain: a load balancer may be the Service's, and its labels do not say so.
+	// reasonUncertain: a load balancer may be the Service's, but its labels do not say so.
 	reasonUncertain = "LoadBalancerUncertain"
 )
 
-// recognition is what the VPC has that looks like the Service's load balancer and does not have the Service's labels.
+// recognition contains load balancers of the VPC that resemble the Service's and lack its labels.
 type recognition struct {
-	certain  []inventory.LoadBalancer // what they have says that they are the Service's, and nothing contradicts
-	doubtful []uncertain
+	certain  []inventory.LoadBalancer // their properties prove that they are the Service's, and no label contradicts
+	possible []possibleMatch
 }
 
-// uncertain is a load balancer that may be the Service's.
-type uncertain struct {
+// possibleMatch is a load balancer that may be the Service's.
+type possibleMatch struct {
 	inventory.LoadBalancer
-	why     string // it may be, and may not be
-	unlike  string // what to do if it is not the Service's
-	foreign bool   // its labels are those of another owner
+	why       string // why it may be the Service's, and why this is uncertain
+	otherwise string // what to do if the load balancer is not the Service's
+	foreign   bool   // its labels are those of another owner
 }
 
-// likeness is what a load balancer of a Service has besides its labels.
-type likeness struct {
-	inventory.Likeness
-	service *corev1.Service
-	labels  inventory.Labels
-	asked   string // the name that the Service asks for; "" when it does not
+// serviceTraits are the properties, other than labels, by which a Service's load balancer is recognised.
+type serviceTraits struct {
+	inventory.Traits
+	service       *corev1.Service
+	labels        inventory.Labels
+	requestedName string // the name that the Service asks for; "" if it asks for none
 }
 
-func likenessOf(service *corev1.Service) likeness {
-	f := likeness{service: service}
-	f.Owner, f.Names = string(service.UID), []string{cloudprovider.DefaultLoadBalancerName(service)}
-	if f.asked = strings.TrimSpace(service.Annotations[annotationPrefix+nameName]); f.asked != "" {
-		f.Names = append(f.Names, f.asked)
+func traitsOf(service *corev1.Service) serviceTraits {
+	t := serviceTraits{service: service}
+	t.Owner, t.Names = string(service.UID), []string{cloudprovider.DefaultLoadBalancerName(service)}
+	if t.requestedName = strings.TrimSpace(service.Annotations[annotationPrefix+nameName]); t.requestedName != "" {
+		t.Names = append(t.Names, t.requestedName)
 	}
 	for _, ingress := range service.Status.LoadBalancer.Ingress {
 		for _, address := range []string{ingress.IP, ingress.Hostname} {
 			if address != "" {
-				f.Addresses = append(f.Addresses, address)
+				t.Addresses = append(t.Addresses, address)
 			}
 		}
 	}
-	return f
+	return t
 }
 
-// recognise looks for load balancers of the Service that lost labels, in the list that is there. With has, the Service
-// has a load balancer with its labels, so that nothing depends on the answer.
+// recognise searches the present list for load balancers of the Service that lost labels. With has, the Service has a
+// load balancer with its labels, so nothing depends on the result.
 func (b *balancers) recognise(ctx context.Context, service *corev1.Service, has bool) (recognition, error) {
 	var r recognition
-	f := likenessOf(service)
-	similar, err := b.inventory.LoadBalancersLike(ctx, f.Likeness, !has)
+	traits := traitsOf(service)
+	similar, err := b.inventory.LoadBalancersWithTraits(ctx, traits.Traits, !has)
 	if err != nil {
 		return r, fmt.Errorf("looking for a load balancer of the Service that lost its labels: %w", err)
 	}
-	f.labels = ownerLabels(cloud.OwnerOf(b.config.Cluster, service), nil)
+	traits.labels = ownerLabels(cloud.OwnerOf(b.config.Cluster, service), nil)
 	for _, balancer := range similar {
-		switch certain, doubt := f.judge(balancer); {
+		switch certain, possible := traits.classify(balancer); {
 		case certain:
 			r.certain = append(r.certain, balancer)
-		case doubt.why != "" && !balancer.Deleting():
-			r.doubtful = append(r.doubtful, doubt)
+		case possible.why != "" && !balancer.Deleting():
+			r.possible = append(r.possible, possible)
 		}
 	}
 	return r, nil
 }
 
-// judge says whether a load balancer without the Service's labels is the Service's nevertheless, or why that is
-// uncertain. A name that the Service does not choose has its UID in it; whoever made a load balancer of that name is
-// known by its address, or by what it has of ours.
-func (f likeness) judge(balancer inventory.LoadBalancer) (certain bool, doubt uncertain) {
-	named, asked := balancer.Name == f.Names[0], f.asked != "" && balancer.Name == f.asked
+// classify reports whether a load balancer without the Service's labels is the Service's nevertheless, or why this is
+// uncertain. The default name contains the Service's UID. Another program may have created a load balancer with this
+// name, so its address or its record must also match.
+func (t serviceTraits) classify(balancer inventory.LoadBalancer) (certain bool, match possibleMatch) {
+	named, asked := balancer.Name == t.Names[0], t.requestedName != "" && balancer.Name == t.requestedName
 	addressed := slices.ContainsFunc(balancer.Addresses(), func(address string) bool {
-		return slices.Contains(f.Addresses, address)
+		return slices.Contains(t.Addresses, address)
 	})
-	related := balancer.Labels[labelUID] == f.Owner
+	related := balancer.Labels[labelUID] == t.Owner
 	listens := slices.ContainsFunc(balancer.Listeners, func(l inventory.Listener) bool {
-		return labelledFor(l.Labels, f.labels)
+		return labelledFor(l.Labels, t.labels)
 	})
 	like := named || asked || related || listens
-	ours := (named || related || listens) && len(f.Addresses) == 0 && tracesOf(balancer.Annotations).created
-	doubt = uncertain{LoadBalancer: balancer, unlike: "give it another name"}
-	switch other := f.otherOwner(balancer); {
+	ours := (named || related || listens) && len(t.Addresses) == 0 && lastAppliedOf(balancer.Annotations).created
+	match = possibleMatch{LoadBalancer: balancer, otherwise: "give it another name"}
+	switch other := t.otherOwner(balancer); {
 	case other != "" && addressed && like:
-		doubt.foreign, doubt.why = true, fmt.Sprintf("it has the Service's address, and %s is not the Service's", other)
+		match.foreign, match.why = true, fmt.Sprintf("it has the Service's address, and %s is not the Service's", other)
 	case other != "":
 	case ours, like && addressed:
-		return true, uncertain{}
+		return true, possibleMatch{}
 	case addressed:
-		doubt.why, doubt.unlike = "it has the Service's address, and not its name",
-			"take the address out of the Service's status: "+f.clearing()
+		match.why, match.otherwise = "it has the Service's address, and not its name",
+			"take the address out of the Service's status: "+t.clearStatusCommand()
 	case related:
-		doubt.why, doubt.unlike = "it has the Service's UID, and not its address", "remove its label "+labelUID
-	case listens: // as one that was handed over to others has, too
-		doubt.why, doubt.unlike = "its listeners have the Service's labels, and it does not have the Service's address",
+		match.why, match.otherwise = "it has the Service's UID, and not its address", "remove its label "+labelUID
+	case listens: // a load balancer that was released also has them
+		match.why, match.otherwise = "its listeners have the Service's labels, and it does not have the Service's "+
+			"address",
 			"remove these labels from its listeners"
 	case named:
-		doubt.why = "it has the Service's name, and not its address"
-	case asked && balancer.Description == descriptionOf(cloud.OwnerOf("", f.service)):
-		doubt.why = "it has the name that the Service asks for and its description, and not its address"
+		match.why = "it has the Service's name, and not its address"
+	case asked && balancer.Description == descriptionOf(cloud.OwnerOf("", t.service)):
+		match.why = "it has the name that the Service asks for and its description, and not its address"
 	}
-	return false, doubt
+	return false, match
 }
 
-// clearing is the command that takes the addresses out of the Service's status.
-func (f likeness) clearing() string {
-	return fmt.Sprintf(`kubectl patch service %s --namespace %s --subresource=status --type=merge --patch '{"status":{"loadBalancer":null}}'`, f.service.Name, f.service.Namespace)
+// clearStatusCommand is the command that removes the addresses from the Service's status.
+func (t serviceTraits) clearStatusCommand() string {
+	return fmt.Sprintf(`kubectl patch service %s --namespace %s --subresource=status --type=merge --patch '{"status":{"loadBalancer":null}}'`, t.service.Name, t.service.Namespace)
 }
 
-// otherOwner is a label of the load balancer, or of one of its listeners, that says that it is not the Service's; ""
-// when none does.
-func (f likeness) otherOwner(balancer inventory.LoadBalancer) string {
-	if other := contradiction(balancer.Labels, f.labels); other != "" {
+// otherOwner returns a label of the load balancer, or of one of its listeners, that names another owner; "" if there is
+// none.
+func (t serviceTraits) otherOwner(balancer inventory.LoadBalancer) string {
+	if other := contradictingLabel(balancer.Labels, t.labels); other != "" {
 		return "its label " + other
 	}
 	for _, listener := range balancer.Listeners {
-		if other := contradiction(listener.Labels, f.labels); other != "" {
+		if other := contradictingLabel(listener.Labels, t.labels); other != "" {
 			return "the label " + other + " of its listener " + listener.Name
 		}
 	}
 	return ""
 }
 
-// contradiction is a label, as "key=value", that says that an object is not the owner's; "" when none does. A missing
-// or empty label does not.
-func contradiction(labels, owner inventory.Labels) string {
+// contradictingLabel returns a label, as "key=value", that names another owner; "" if there is none. A missing or empty
+// label does not.
+func contradictingLabel(labels, owner inventory.Labels) string {
 	for _, key := range []string{labelCluster, labelManaged, labelNamespace, labelName, labelUID} {
 		if value := labels[key]; value != "" && value != owner[key] {
 			return key + "=" + value
@@ -149,9 +150,10 @@ func contradiction(labels, owner inventory.Labels) string {
 	return ""
 }
 
-// adopted returns the load balancers that count as the Service's, given those with its labels: one that lost them only
-// where there is no other. Of several that lost them nobody knows which one counts: then all are doubtful.
-func (r *recognition) adopted(owned []inventory.LoadBalancer) []inventory.LoadBalancer {
+// withUnlabelled returns the load balancers that count as the Service's, given those with its labels. One that lost its
+// labels counts only if there is no other. If several lost their labels, it is not known which one counts, so all are
+// only possible.
+func (r *recognition) withUnlabelled(owned []inventory.LoadBalancer) []inventory.LoadBalancer {
 	if len(owned) > 0 || len(r.certain) == 0 {
 		return owned
 	}
@@ -161,14 +163,14 @@ func (r *recognition) adopted(owned []inventory.LoadBalancer) []inventory.LoadBa
 		return found
 	}
 	for _, balancer := range r.certain {
-		r.doubtful = append(r.doubtful, uncertain{LoadBalancer: balancer, why: "several are like it",
-			unlike: "delete it or give it another name"})
+		r.possible = append(r.possible, possibleMatch{LoadBalancer: balancer, why: "several are like it",
+			otherwise: "delete it or give it another name"})
 	}
 	r.certain = nil
 	return nil
 }
 
-// notices say what there is that may be the Service's, beside the load balancer that it has.
+// notices describe load balancers that may be the Service's, in addition to the one that it uses.
 func (r recognition) notices(balancer inventory.LoadBalancer, owner inventory.Labels) []cloud.Notice {
 	var notices []cloud.Notice
 	if !labelledFor(balancer.Labels, owner) && !balancer.Deleting() {
@@ -185,7 +187,7 @@ func (r recognition) notices(balancer inventory.LoadBalancer, owner inventory.La
 				other.Name, other.ID, balancer.ID, other.ID)))
 		}
 	}
-	for _, other := range r.doubtful {
+	for _, other := range r.possible {
 		if !other.foreign {
 			notices = append(notices, settingNotice(reasonUncertain, fmt.Sprintf(
 				"Load balancer %s (%s) may also belong to this Service: %s. The Service uses %s. If %s is not "+
@@ -196,16 +198,16 @@ func (r recognition) notices(balancer inventory.LoadBalancer, owner inventory.La
 	return notices
 }
 
-// labelledFor says whether the labels are those by which the owner's load balancer is found.
+// labelledFor reports whether the labels are those by which the owner's load balancer is found.
 func labelledFor(labels, owner inventory.Labels) bool {
 	return inventory.HasLabels(labels, inventory.Labels{labelCluster: owner[labelCluster],
 		labelManaged: owner[labelManaged], labelUID: owner[labelUID]})
 }
 
-// refusal is why no load balancer is made, and what to do; nil when nothing is in the way.
+// refusal returns why no load balancer is created, and what to do; nil if nothing prevents it.
 func (r recognition) refusal(owner inventory.Labels) error {
 	var all []error
-	for _, found := range r.doubtful {
+	for _, found := range r.possible {
 		text := fmt.Sprintf("load balancer %s (%s) may belong to this Service: %s. No other load balancer is "+
 			"created, and this one is not changed. If it belongs to the Service, set these labels on it in the "+
 			"cloud: %s=%s, %s=%s, %s=%s.",
@@ -214,54 +216,55 @@ func (r recognition) refusal(owner inventory.Labels) error {
 		if found.foreign {
 			text += " If the name of the cluster was changed, set cluster in the cloud-config to the previous name."
 		}
-		all = append(all, fmt.Errorf("%s If it is not, %s", text, found.unlike))
+		all = append(all, fmt.Errorf("%s If it is not, %s", text, found.otherwise))
 	}
 	return errors.Join(all...)
 }
 
-// leftBehind says what may be the Service's and stays in the cloud although it is to have nothing there; "" when
-// nothing does.
-func (o observed) leftBehind() string {
+// remainingText describes objects that may be the Service's and remain in the cloud after its deletion; "" if there are
+// none.
+func (o observed) remainingText() string {
 	var all []string
-	for _, found := range o.like.doubtful {
+	for _, found := range o.recognised.possible {
 		if found.Labels[labelManaged] == "false" {
-			continue // it was handed over to others
+			continue // it was released
 		}
 		all = append(all,
 			fmt.Sprintf("Load balancer %s (%s) remains in the cloud: %s. If it belonged to this Service, delete it "+
 				"there.", found.Name, found.ID, found.why))
 	}
-	for _, group := range o.unproven {
+	for _, group := range o.unprovenGroups {
 		all = append(all, fmt.Sprintf("Security group %s (%s) remains in the cloud: it has only some of the labels of "+
 			"this Service. If it belonged to this Service, delete it there.", group.Name, group.ID))
 	}
 	return strings.Join(all, " ")
 }
 
-// otherUser returns a load balancer that is not the Service's and uses the target group or security group with that
-// identity.
+// otherUser returns a load balancer of others that uses the target group or security group with that identity.
 func (b *balancers) otherUser(id string, o observed) (user inventory.LoadBalancer, used bool) {
 	return b.inventory.UserOf(id, func(lb inventory.LoadBalancer) bool { return o.hasBalancer(lb.ID) })
 }
 
-// madeByUs says of a load balancer that lost its labels, and with them perhaps the record of who made it, whether this
-// program did: all that belongs to it has that record.
-func (o observed) madeByUs() bool {
+// allCreatedByUs reports whether this program created a load balancer that lost its labels, and perhaps also its
+// record: all its parts must have the record.
+func (o observed) allCreatedByUs() bool {
 	balancer := o.balancer()
 	if balancer == nil || len(balancer.Listeners) == 0 {
 		return false
 	}
 	return !slices.ContainsFunc(balancer.Listeners, func(l inventory.Listener) bool {
-		return !tracesOf(l.Annotations).created
+		return !lastAppliedOf(l.Annotations).created
 	}) &&
-		!slices.ContainsFunc(o.groups, func(g inventory.TargetGroup) bool { return !tracesOf(g.Annotations).created })
+		!slices.ContainsFunc(o.groups, func(g inventory.TargetGroup) bool {
+			return !lastAppliedOf(g.Annotations).created
+		})
 }
 
-// descriptionOf is the description of what is made for a Service.
+// descriptionOf is the description of objects that are created for a Service.
 func descriptionOf(owner cloud.Owner) string { return "Kubernetes Service " + owner.String() }
 
-// groupsWithoutLabels returns the Service's target groups that lost labels. Their name has that of the Service's load
-// balancer in it, which has the Service's UID. One that another load balancer uses is left to that.
+// groupsWithoutLabels returns the Service's target groups that lost labels. Their names begin with the default name of
+// the Service's load balancer, which contains its UID. A group that another load balancer uses is not returned.
 func (b *balancers) groupsWithoutLabels(
 	ctx context.Context, service *corev1.Service, o observed,
 ) ([]inventory.TargetGroup, error) {
@@ -272,15 +275,15 @@ func (b *balancers) groupsWithoutLabels(
 	owner := ownerLabels(cloud.OwnerOf(b.config.Cluster, service), nil)
 	return slices.DeleteFunc(groups, func(group inventory.TargetGroup) bool {
 		_, used := b.otherUser(group.ID, o)
-		return o.hasGroup(group.ID) || contradiction(group.Labels, owner) != "" || used
+		return o.hasGroup(group.ID) || contradictingLabel(group.Labels, owner) != "" || used
 	}), nil
 }
 
-// securityGroupsWithoutLabels returns the security groups that were made for the Service and lost labels: one whose
-// name has a hash of the Service's UID in it, one with the Service's UID and the name that the existing CCM gives, or
-// one that is attached to its load balancer, has that name, and still has another label of the Service. The name that
-// the existing CCM gives alone is never enough: a user's own group may have it. Unproven are those that have that name
-// and some labels, and are not attached.
+// securityGroupsWithoutLabels returns the security groups that were created for the Service and lost labels. The name
+// of such a group contains a hash of the Service's UID; or it has the existing CCM's name and the Service's UID; or it
+// has that name, is attached to the Service's load balancer, and still has another label of the Service. The existing
+// CCM's name alone is not sufficient, because a user's own group may have it. Unproven groups have that name and some
+// labels, and are not attached.
 func (b *balancers) securityGroupsWithoutLabels(
 	ctx context.Context, service *corev1.Service, o observed,
 ) (found, unproven []inventory.SecurityGroup, err error) {
@@ -296,7 +299,7 @@ func (b *balancers) securityGroupsWithoutLabels(
 		})
 		attached := o.balancer() != nil && slices.Contains(o.balancer().SecurityGroups, group.ID)
 		switch {
-		case known || contradiction(group.Labels, owner) != "":
+		case known || contradictingLabel(group.Labels, owner) != "":
 		case group.Name == own || group.Labels[labelUID] != "" || attached && namesService(group.Labels, owner):
 			found = append(found, group)
 		case namesService(group.Labels, owner):
@@ -306,13 +309,13 @@ func (b *balancers) securityGroupsWithoutLabels(
 	return found, unproven, nil
 }
 
-// namesService says whether labels that are not complete still name the owner's Service.
+// namesService reports whether incomplete labels still name the owner's Service.
 func namesService(labels, owner inventory.Labels) bool {
 	return labels[labelName] == owner[labelName] && labels[labelNamespace] == owner[labelNamespace]
 }
 
-// unlabelled returns the load balancers that lost labels and are certainly a Service's, whether that is there or not:
-// they lead to a target group with the Service's labels, and have the name that is made from its UID.
+// unlabelled returns the load balancers that lost labels and certainly belong to a Service, which may not exist any
+// more: they use a target group with the Service's labels, and their name is made from its UID.
 func (b *balancers) unlabelled(groups []inventory.TargetGroup) []cloud.ManagedObject {
 	labels := map[string]inventory.Labels{} // by identity of a target group
 	for _, group := range groups {
@@ -322,8 +325,8 @@ func (b *balancers) unlabelled(groups []inventory.TargetGroup) []cloud.ManagedOb
 	for _, balancer := range b.inventory.Unlabelled() {
 		for _, listener := range balancer.Listeners {
 			of := labels[listener.TargetGroup]
-			former := &corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: types.UID(of[labelUID])}}
-			if former.UID != "" && balancer.Name == cloudprovider.DefaultLoadBalancerName(former) {
+			deleted := &corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: types.UID(of[labelUID])}}
+			if deleted.UID != "" && balancer.Name == cloudprovider.DefaultLoadBalancerName(deleted) {
 				one := owner(of, kindBalancer, balancer.Name, balancer.ID, balancer.Status)
 				one.Unlabelled = true
 				found = append(found, one)
@@ -334,11 +337,11 @@ func (b *balancers) unlabelled(groups []inventory.TargetGroup) []cloud.ManagedOb
 	return found
 }
 
-// legacyGroupName is what the existing CCM calls a Service's security group.
+// legacyGroupName is the name of a Service's security group in the existing CCM.
 func legacyGroupName(service string) string {
 	name := "sg-" + service
 	return name[:min(len(name), maxGroupName)]
 }
 
-// sentence begins a text with a capital letter.
+// sentence returns the text with a capital first letter.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

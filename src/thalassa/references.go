@@ -16,23 +16,23 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// references are the settings that name something in the cloud, by identities. What is not there, or cannot be had, is
-// invalid.
+// references are the settings that name objects of the cloud, as identities. A setting is invalid if its object does
+// not exist, or cannot be used.
 type references struct {
 	subnet     annotation.Setting[string]
 	groups     annotation.Setting[[]string] // security groups that others made, sorted
 	reservedIP annotation.Setting[string]
 	// nodeGroup is the security group of the nodes, nil when no rules are made there.
 	nodeGroup *inventory.SecurityGroup
-	// nodeSources are the networks that the load balancer reaches nodes from: those of its subnet.
+	// nodeSources are the networks from which the load balancer connects to nodes: those of its subnet.
 	nodeSources []netip.Prefix
-	// missing is why the load balancer cannot be made: what it asks for is not there.
+	// missing is why the load balancer cannot be created: an object that the Service names does not exist.
 	missing error
-	// failed is why something could not be looked up; it is tried again.
+	// failed is why an object could not be looked up; it is retried.
 	failed error
 }
 
-// resolve looks up what the Service names. The notices are about what is not there.
+// resolve looks up the objects that the Service names. The notices describe missing objects.
 func (b *balancers) resolve(ctx context.Context, service *corev1.Service, s settings,
 	o observed) (references, []cloud.Notice) {
 	r := &resolution{from: b, ctx: ctx, settings: s, balancer: o.balancer()}
@@ -40,9 +40,9 @@ func (b *balancers) resolve(ctx context.Context, service *corev1.Service, s sett
 	r.resolveGroups()
 	r.resolveReservedIP(service)
 	r.resolveNodes()
-	if o.unread != nil {
-		r.groups.Invalid = true // one that was made for the Service may be among those that are attached
-		r.failed = errors.Join(r.failed, fmt.Errorf("looking for the security group of the Service: %w", o.unread))
+	if o.groupsError != nil {
+		r.groups.Invalid = true // the Service's own security group may be among the attached ones
+		r.failed = errors.Join(r.failed, fmt.Errorf("looking for the security group of the Service: %w", o.groupsError))
 	}
 	return r.references, r.notices
 }
@@ -73,7 +73,7 @@ func (r *resolution) resolveNodes() {
 	r.nodeSources = subnet.CIDRs
 }
 
-// resolution is a look-up under way.
+// resolution is the state of one call of resolve.
 type resolution struct {
 	references
 
@@ -84,20 +84,20 @@ type resolution struct {
 	notices  []cloud.Notice
 }
 
-// refuse notes that a setting cannot be applied as it stands.
+// refuse records that a setting cannot be applied.
 func (r *resolution) refuse(reason, format string, values ...any) {
 	message := fmt.Sprintf(format, values...)
 	r.notices = append(r.notices, settingNotice(reason, message))
 	r.missing = errors.Join(r.missing, errors.New(message))
 }
 
-// fail notes that a setting could not be looked up.
+// fail records that a lookup failed.
 func (r *resolution) fail(name string, err error) {
 	r.failed = errors.Join(r.failed, fmt.Errorf("looking up what annotation %s%s names: %w", annotationPrefix, name,
 		err))
 }
 
-// resolveSubnet finds the subnet that the Service names; without one, that of the cluster, if it is needed.
+// resolveSubnet finds the subnet that the Service names; if it names none, that of the cluster, if it is needed.
 func (r *resolution) resolveSubnet() {
 	asked := r.settings.annotations.subnet.From(r.settings.values)
 	r.subnet = annotation.Setting[string]{Given: asked.Given, Invalid: asked.Invalid}
@@ -106,8 +106,8 @@ func (r *resolution) resolveSubnet() {
 		return
 	}
 	if !asked.Given {
-		if r.balancer != nil && (!tracesOf(r.balancer.Annotations).has(settingSubnet) || isInternal(*r.balancer)) {
-			return // one that was never moved, or never can be
+		if r.balancer != nil && (!lastAppliedOf(r.balancer.Annotations).has(settingSubnet) || isInternal(*r.balancer)) {
+			return // the subnet was never changed, or cannot be changed
 		}
 		value, err := r.from.subnet(r.ctx, asked.Value)
 		if r.subnet.Value, r.subnet.Invalid = value, err != nil; err != nil {
@@ -161,7 +161,7 @@ func (r *resolution) resolveGroups() {
 	r.groups.Value = sorted(r.groups.Value)
 }
 
-// knownGroups says what there is, for somebody who looks for a name.
+// knownGroups lists the existing security groups for a message.
 func (r *resolution) knownGroups() string {
 	known, err := r.from.inventory.SecurityGroupNames(r.ctx)
 	if err != nil || len(known) == 0 {
@@ -198,7 +198,7 @@ func (r *resolution) resolveReservedIP(service *corev1.Service) {
 			if slices.ContainsFunc(r.balancer.ExternalAddresses, func(has string) bool {
 				return isAddress(has, parsed)
 			}) {
-				return // it is reached by that
+				return // the load balancer has this address
 			}
 			r.notices = append(r.notices, settingNotice(reasonImmutable, fmt.Sprintf(
 				"spec.loadBalancerIP is not applied to a load balancer that this program did not create, because its "+
@@ -210,7 +210,7 @@ func (r *resolution) resolveReservedIP(service *corev1.Service) {
 	ip, found, err := r.from.inventory.ReservedIP(r.ctx, ref, r.from.config.Inventory.balancerAge())
 	if free := r.balancer != nil && ip.AttachedTo == r.balancer.ID || ip.AttachedTo == ""; err == nil && found &&
 		!free {
-		ip, found, err = r.from.inventory.ReservedIP(r.ctx, ref, r.from.fresh()) // it may just have been given up
+		ip, found, err = r.from.inventory.ReservedIP(r.ctx, ref, r.from.fresh()) // it may have been detached recently
 	}
 	switch {
 	case err != nil:
@@ -221,23 +221,23 @@ func (r *resolution) resolveReservedIP(service *corev1.Service) {
 		r.refuse(reasonUnknownIP, "%s: region %s has no reserved IP %q. Reserve one in the cloud and name it here, "+
 			"by identity, slug or address.", field, r.region(), ref)
 	default:
-		r.take(ip, field, address)
+		r.useReservedIP(ip, field, address)
 	}
 }
 
-// isAddress says whether the text is that address, however it is written.
+// isAddress reports whether the text is the address, in any notation.
 func isAddress(text string, address netip.Addr) bool {
 	parsed, err := netip.ParseAddr(text)
 	return err == nil && parsed == address
 }
 
-// legacy says that there is a load balancer which we have not made.
+// legacy reports whether a load balancer exists that this program did not create.
 func (r *resolution) legacy() bool {
-	return r.balancer != nil && !tracesOf(r.balancer.Annotations).created
+	return r.balancer != nil && !lastAppliedOf(r.balancer.Annotations).created
 }
 
-// take aims at a reserved IP, unless somebody else has it.
-func (r *resolution) take(ip inventory.ReservedIP, field, address string) {
+// useReservedIP sets the reserved IP, unless another object uses it.
+func (r *resolution) useReservedIP(ip inventory.ReservedIP, field, address string) {
 	adopts := r.settings.annotations.adopt.From(r.settings.values).Value
 	own := r.balancer != nil && ip.AttachedTo == r.balancer.ID || r.balancer == nil && adopts != "" &&
 		ip.AttachedTo == adopts
@@ -277,7 +277,7 @@ func addressText(ip inventory.ReservedIP) string {
 	return listText(texts)
 }
 
-// listText is a list in a sentence.
+// listText formats a list for a sentence.
 func listText(texts []string) string {
 	if len(texts) == 0 {
 		return "none"
@@ -285,19 +285,20 @@ func listText(texts []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// nothing is how an empty value is told.
-func nothing(text string) string {
+// orNone formats a value that may be empty.
+func orNone(text string) string {
 	if text == "" {
 		return "none"
 	}
 	return text
 }
 
-// labelSubnetRole marks the subnet for load balancers when a VPC has several; the existing CCM reads the same one.
+// labelSubnetRole marks the subnet for load balancers in a VPC with several subnets; the existing CCM uses the same
+// label.
 const labelSubnetRole = "kubernetes.io/role/lb"
 
 // subnet returns the identity of the subnet for new load balancers: the wanted one, else the configured one, else the
-// VPC's only one, else the first that is labelled for it.
+// VPC's only one, else the first one with the label.
 func (b *balancers) subnet(ctx context.Context, wanted string) (string, error) {
 	vpc, err := b.inventory.VPC(ctx)
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// reloadPeriod is how often files with secrets are looked at: the kubelet takes longer to bring a changed Secret.
+	// reloadPeriod is how often files with secrets are read. The kubelet takes longer to update a Secret.
 	reloadPeriod = 10 * time.Second
-	// maxReloadPause is the longest pause before secrets that were refused are tried again.
+	// maxReloadPause is the longest pause before refused secrets are tried again.
 	maxReloadPause = 5 * time.Minute
 )
 
@@ -30,23 +30,23 @@ const (
 	reasonNotReloaded = "CloudSecretsNotReloaded"
 )
 
-// reloader changes over to other credentials and CA certificates when their files change. They are tried first: while
-// the new ones are no good, the old ones stay in use.
+// reloader adopts other credentials and CA certificates when their files change. It tries them first: while the new
+// ones do not work, the old ones stay in use.
 type reloader struct {
 	read  func() (client.Secrets, error)
 	adopt func(context.Context, client.Secrets) error
-	about *corev1.ObjectReference // what events are about; nil: the log has them all
+	about *corev1.ObjectReference // the object of events; nil: messages are only logged
 
-	mu       sync.Mutex
-	recorder record.EventRecorder // nil before Initialize, as on a standby
-	untold   string               // the trouble that lasts and could not be made an event yet
+	mu         sync.Mutex
+	recorder   record.EventRecorder // nil before Initialize, as on a standby
+	unreported string               // the failure that persists and for which no event could be written
 
 	// Only run uses these.
-	current client.Secrets // in use
-	refused client.Secrets // the latest that were no good
-	pause   time.Duration  // before the refused ones are tried again
-	retryAt time.Time
-	told    string // the latest trouble, so that it is told once
+	current  client.Secrets // in use
+	refused  client.Secrets // the latest ones that did not work
+	pause    time.Duration  // before the refused ones are tried again
+	retryAt  time.Time
+	reported string // the latest failure, so that it is reported once
 
 	reloads *prometheus.CounterVec // by result
 	failing prometheus.Gauge
@@ -74,7 +74,7 @@ func newReloader(current client.Secrets, read func() (client.Secrets, error),
 	return r
 }
 
-// run looks at the files until ctx ends.
+// run reads the files periodically until ctx ends.
 func (r *reloader) run(ctx context.Context) {
 	for {
 		select {
@@ -82,21 +82,21 @@ func (r *reloader) run(ctx context.Context) {
 			return
 		case <-time.After(reloadPeriod):
 		}
-		r.look(ctx)
+		r.poll(ctx)
 	}
 }
 
-// look reads the files once and acts on what they hold.
-func (r *reloader) look(ctx context.Context) {
+// poll reads the files once and tries their secrets if they changed.
+func (r *reloader) poll(ctx context.Context) {
 	secrets, err := r.read()
 	switch {
 	case err != nil:
-		r.trouble(ctx, "unreadable", err.Error(),
+		r.reportFailure(ctx, "unreadable", err.Error(),
 			fmt.Errorf("reading the files with credentials and CA certificates: %w", err))
 	case reflect.DeepEqual(secrets, r.current):
-		r.settle()
+		r.clearFailure()
 	case reflect.DeepEqual(secrets, r.refused) && time.Now().Before(r.retryAt):
-		// Not again so soon.
+		// They are tried again later.
 	default:
 		r.try(ctx, secrets)
 	}
@@ -105,7 +105,7 @@ func (r *reloader) look(ctx context.Context) {
 func (r *reloader) try(ctx context.Context, secrets client.Secrets) {
 	if err := r.adopt(ctx, secrets); err != nil {
 		if !reflect.DeepEqual(secrets, r.refused) {
-			r.refused, r.pause, r.told = secrets, reloadPeriod, ""
+			r.refused, r.pause, r.reported = secrets, reloadPeriod, ""
 		}
 		r.pause = min(2*r.pause, maxReloadPause)
 		r.retryAt = time.Now().Add(r.pause)
@@ -114,43 +114,43 @@ func (r *reloader) try(ctx context.Context, secrets client.Secrets) {
 			errors.Is(err, client.ErrMalformed) {
 			result = "untried"
 		}
-		r.trouble(ctx, result, result, fmt.Errorf("trying %s: %w", secrets.Credentials, err))
+		r.reportFailure(ctx, result, result, fmt.Errorf("trying %s: %w", secrets.Credentials, err))
 		return
 	}
 	r.current = secrets
 	r.reloads.WithLabelValues("adopted").Inc()
 	r.adopted.SetToCurrentTime()
-	r.settle()
-	r.tell(ctx, corev1.EventTypeNormal, reasonReloaded,
+	r.clearFailure()
+	r.report(ctx, corev1.EventTypeNormal, reasonReloaded,
 		fmt.Sprintf("The new secrets are in use for calls to the cloud: %s", secrets.Credentials))
 }
 
-// settle ends a trouble: the files hold what is in use.
-func (r *reloader) settle() {
-	r.told, r.refused, r.pause = "", client.Secrets{}, 0
+// clearFailure is called when the files contain the secrets that are in use.
+func (r *reloader) clearFailure() {
+	r.reported, r.refused, r.pause = "", client.Secrets{}, 0
 	r.failing.Set(0)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.untold = ""
+	r.unreported = ""
 }
 
-// trouble tells why the old secrets stay in use, once for what is the same trouble.
-func (r *reloader) trouble(ctx context.Context, result, same string, err error) {
+// reportFailure reports why the old secrets stay in use, once for each failure.
+func (r *reloader) reportFailure(ctx context.Context, result, same string, err error) {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return
 	}
 	r.failing.Set(1)
-	if r.told == same {
+	if r.reported == same {
 		return
 	}
-	r.told = same
+	r.reported = same
 	r.reloads.WithLabelValues(result).Inc()
-	r.tell(ctx, corev1.EventTypeWarning, reasonNotReloaded,
+	r.report(ctx, corev1.EventTypeWarning, reasonNotReloaded,
 		fmt.Sprintf("The files with the secrets for the cloud have changed, but the new secrets cannot be used. The "+
 			"previous ones stay in use: %v", err))
 }
 
-func (r *reloader) tell(ctx context.Context, kind, reason, message string) {
+func (r *reloader) report(ctx context.Context, kind, reason, message string) {
 	klog.FromContext(ctx).Info(message, "reason", reason)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,17 +159,17 @@ func (r *reloader) tell(ctx context.Context, kind, reason, message string) {
 	case r.recorder != nil:
 		r.recorder.Event(r.about, kind, reason, message)
 	case kind == corev1.EventTypeWarning:
-		r.untold = message
+		r.unreported = message
 	}
 }
 
-// recordTo makes events of what is told from now on, and of the trouble that there is already.
+// recordTo writes events from now on, including one for a failure that persists.
 func (r *reloader) recordTo(recorder record.EventRecorder) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.recorder = recorder; r.untold != "" {
-		r.recorder.Event(r.about, corev1.EventTypeWarning, reasonNotReloaded, r.untold)
-		r.untold = ""
+	if r.recorder = recorder; r.unreported != "" {
+		r.recorder.Event(r.about, corev1.EventTypeWarning, reasonNotReloaded, r.unreported)
+		r.unreported = ""
 	}
 }
 
@@ -177,7 +177,7 @@ func (r *reloader) collectors() []prometheus.Collector {
 	return []prometheus.Collector{r.reloads, r.failing, r.adopted}
 }
 
-// ownPod refers to the pod that this process runs in, as the environment names it; nil when it does not.
+// ownPod returns the pod of this process from the environment; nil if it is not set.
 func ownPod(getenv func(string) string) *corev1.ObjectReference {
 	name, namespace := getenv("POD_NAME"), getenv("POD_NAMESPACE")
 	if name == "" || namespace == "" {

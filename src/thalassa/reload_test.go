@@ -157,7 +157,7 @@ func TestAnotherMistakeIsToldAgain(t *testing.T) {
 func TestReloadShowsNoSecret(t *testing.T) {
 	v := newVault(t)
 	v.token = "s3cret"
-	v.look(t.Context())
+	v.poll(t.Context())
 	if event := <-v.events.Events; strings.Contains(event, "s3cret") ||
 		!strings.Contains(event, "not permitted (HTTP 401)") {
 		t.Errorf("event = %q", event)
@@ -187,7 +187,7 @@ func TestCloudReloads(t *testing.T) {
 		r := l.cloud.newReloader(tokenSecrets("something older"), func() (client.Secrets, error) {
 			return good, nil
 		}, nil)
-		r.look(t.Context())
+		r.poll(t.Context())
 		if diff := cmp.Diff(good, r.current); diff != "" {
 			t.Errorf("in use: %s", diff)
 		}

@@ -11,12 +11,12 @@ import (
 // reasonHealthCheckKept: the cloud does not remove a health check.
 const reasonHealthCheckKept = "HealthCheckKept"
 
-// removalTries is how often the removal of a target group's health check is written before it counts as impossible:
-// twice, because the first time somebody may have put it back.
+// removalTries is how often the removal of a target group's health check is written before it counts as impossible. The
+// second attempt is for a health check that somebody added again.
 const removalTries = 2
 
-// removals remembers the health checks that were removed from target groups, because the cloud may take null for "as it
-// is" and would be told the same for ever. The zero value is ready to use.
+// removals counts the removals of health checks from target groups. A cloud may ignore null in an update, so that the
+// same write would be repeated without end. The zero value is ready to use.
 type removals struct {
 	mu    sync.Mutex
 	tried map[string]removal // by identity of the target group
@@ -28,20 +28,20 @@ type removal struct {
 	times int
 }
 
-// wrote remembers what an update did to a group's health check, which the cloud answered with success: a removal
-// counts, and with another health check nothing is known of the former one any more.
-func (r *removals) wrote(from, to inventory.TargetGroup) {
+// recordResult records an update of a target group that succeeded. A removal of its health check is counted; a change
+// of the health check resets the count.
+func (r *removals) recordResult(from, to inventory.TargetGroup) {
 	switch {
 	case healthCheckText(from.HealthCheck) == healthCheckText(to.HealthCheck):
 	case to.HealthCheck == nil:
-		r.note(from)
+		r.count(from)
 	default:
 		r.forget(from.ID)
 	}
 }
 
-// note counts a removal.
-func (r *removals) note(group inventory.TargetGroup) {
+// count counts a removal.
+func (r *removals) count(group inventory.TargetGroup) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	latest := r.tried[group.ID]
@@ -55,8 +55,8 @@ func (r *removals) note(group inventory.TargetGroup) {
 	r.tried[group.ID] = latest
 }
 
-// inVain says that the group's health check was removed often enough, and is there.
-func (r *removals) inVain(group inventory.TargetGroup) bool {
+// failed reports whether the group still has a health check that was removed often enough.
+func (r *removals) failed(group inventory.TargetGroup) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	latest := r.tried[group.ID]
@@ -64,30 +64,31 @@ func (r *removals) inVain(group inventory.TargetGroup) bool {
 		latest.check == healthCheckText(group.HealthCheck)
 }
 
-// forget is for a group that has another health check, or is gone.
+// forget resets the count of a group that has another health check, or was deleted.
 func (r *removals) forget(group string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.tried, group)
 }
 
-func (r *removals) none() bool {
+func (r *removals) empty() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.tried) == 0
 }
 
-// kept says which health checks cannot be removed.
-func (r *removals) kept(d desired, o observed) []cloud.Notice {
-	if r.none() {
-		return nil // which is so almost always
+// notices describes which health checks cannot be removed.
+func (r *removals) notices(d desired, o observed) []cloud.Notice {
+	if r.empty() {
+		return nil // the usual case
 	}
 	var notices []cloud.Notice
 	for _, port := range d.Ports {
 		group := o.group(portLabels(d.labels, port.Key), o.listener(port.Key))
 		switch {
-		case group == nil || !r.inVain(*group):
-		case d.healthCheck(port).aim(memoOf(group.Annotations, d.free), port, group.HealthCheck) == nil:
+		case group == nil || !r.failed(*group):
+		case d.healthCheck(port).effectiveWith(newRecordUpdate(group.Annotations, d.adopted), port,
+			group.HealthCheck) == nil:
 			notices = append(notices, settingNotice(reasonHealthCheckKept, fmt.Sprintf(
 				"The cloud accepted the removal of the health check of target group %s, but did not remove it: %s. "+
 					"Nodes that fail it receive no traffic. Remove it in the cloud. If that is not possible, delete "+

@@ -146,19 +146,19 @@ func TestRemovals(t *testing.T) {
 	}
 	var r removals
 	for times := range removalTries {
-		if r.inVain(with(1)) {
+		if r.failed(with(1)) {
 			t.Errorf("given up after %d removals, want %d", times, removalTries)
 		}
-		r.note(with(1))
+		r.count(with(1))
 	}
-	if !r.inVain(with(1)) || r.inVain(with(2)) || r.inVain(inventory.TargetGroup{ID: "tg-1"}) ||
-		r.inVain(inventory.TargetGroup{ID: "tg-2", HealthCheck: with(1).HealthCheck}) {
+	if !r.failed(with(1)) || r.failed(with(2)) || r.failed(inventory.TargetGroup{ID: "tg-1"}) ||
+		r.failed(inventory.TargetGroup{ID: "tg-2", HealthCheck: with(1).HealthCheck}) {
 		t.Error("another health check, none, or another group counts as the one that stays, or that one does not")
 	}
-	if r.wrote(with(1), with(1)); !r.inVain(with(1)) {
+	if r.recordResult(with(1), with(1)); !r.failed(with(1)) {
 		t.Error("a write that leaves the health check as it is forgets it")
 	}
-	if r.wrote(with(1), with(2)); r.inVain(with(1)) {
+	if r.recordResult(with(1), with(2)); r.failed(with(1)) {
 		t.Error("what is known of a health check outlasts it")
 	}
 }

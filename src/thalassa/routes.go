@@ -17,12 +17,11 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// routes are those to the pods of nodes, in the VPC's route tables. A route cannot lead to a machine there, only to an
-// address.
+// routes implements cloud.Routes with the VPC's route tables. A route there leads to an address, not to a machine.
 type routes struct {
 	config    Config
 	inventory *inventory.Inventory
-	machines  residents
+	machines  machineCache
 }
 
 var _ cloud.Routes = (*routes)(nil)
@@ -41,14 +40,14 @@ func (r *routes) Owns(node *corev1.Node) bool {
 // List implements cloud.Routes.
 func (r *routes) List(ctx context.Context, cluster cloud.PodNetwork, maxAge time.Duration) (cloud.RouteTables, error) {
 	if maxAge <= 0 {
-		maxAge = inventory.Anew
+		maxAge = inventory.Fresh
 	}
 	all, err := r.inventory.RouteTables(ctx, maxAge)
 	if err != nil {
 		return cloud.RouteTables{}, err
 	}
 	in, err := r.placed(ctx, all, cluster.Members)
-	// a new subnet, perhaps, which then has a table of its own
+	// the subnet may be new, with a new route table
 	if err == nil && in.unlisted && maxAge > inventory.MachineAge {
 		if all, err = r.inventory.RouteTables(ctx, inventory.MachineAge); err == nil {
 			in, err = r.placed(ctx, all, cluster.Members)
@@ -57,30 +56,30 @@ func (r *routes) List(ctx context.Context, cluster cloud.PodNetwork, maxAge time
 	if err != nil {
 		return cloud.RouteTables{}, err
 	}
-	bypassing := r.bypassing(ctx, all, in.used, cluster.Members)
+	bypassing := r.bypassingNodes(ctx, all, in.used, cluster.Members)
 	var tables []cloud.RouteTable
 	for _, table := range all {
 		if in.used[table.ID] || in.certain {
 			tables = append(tables, cloud.RouteTable{
 				ID: table.ID, Name: nameOf(table), Used: in.used[table.ID], Exclusive: in.used[table.ID] &&
 					r.config.Routes.Exclusive,
-				Nodes: bypassing[table.ID], Routes: foundIn(table),
+				Nodes: bypassing[table.ID], Routes: routesIn(table),
 			})
 		}
 	}
 	return cloud.RouteTables{Tables: tables, UnknownTables: in.unserved}, nil
 }
 
-// placement is which route tables nodes need their routes in.
+// placement contains the route tables that need routes to nodes.
 type placement struct {
 	used map[string]bool // by identity
-	// certain says that it is known of all nodes with an address. Routes of tables that no node uses are looked after
-	// only then. A node without one is in a subnet that nobody knows: what leads to networks of nodes stays in any
-	// table, also for its sake.
+	// certain: the tables of all nodes with an address are known. Only then are routes in unused tables deleted. The
+	// subnet of a node without an address is not known, so any table may be used by it, and routes to networks of nodes
+	// stay in all tables.
 	certain bool
-	// unlisted says that no table names the subnet of some node.
+	// unlisted: no table contains the subnet of some node.
 	unlisted bool
-	// unserved are why the table of some nodes is not known.
+	// unserved contains why the tables of some nodes are not known.
 	unserved map[string]string
 }
 
@@ -102,8 +101,8 @@ func (r *routes) placed(ctx context.Context, all []inventory.RouteTable,
 	return placement{used: map[string]bool{all[at].ID: true}, certain: true}, nil
 }
 
-// placedBySubnet is placed by the subnets that nodes are in. It is an error if nodes have machines, and none is in the
-// VPC: then something is wrong, and nothing follows.
+// placedBySubnet determines the tables from the subnets of nodes. It is an error if nodes have machines and none is in
+// the VPC, because the configuration is probably wrong.
 func (r *routes) placedBySubnet(ctx context.Context, all []inventory.RouteTable,
 	members []cloud.RouteMember) (placement, error) {
 	vpc, err := r.vpcOf(ctx, members)
@@ -111,7 +110,7 @@ func (r *routes) placedBySubnet(ctx context.Context, all []inventory.RouteTable,
 		return placement{}, fmt.Errorf("looking up the subnets of nodes: %w", err)
 	}
 	p := placement{used: map[string]bool{}, certain: len(members) > 0, unserved: map[string]string{}}
-	inside, outside := false, "" // whether any node is in the VPC, and one that is not
+	inside, outside := false, "" // whether any node is in the VPC; a node that is not
 	for _, member := range members {
 		found := subnetsOf(vpc, member)
 		inside = inside || len(found) > 0
@@ -119,7 +118,7 @@ func (r *routes) placedBySubnet(ctx context.Context, all []inventory.RouteTable,
 		if len(found) == 0 && (!member.Known || len(member.Addresses) > 0) {
 			outside = member.Node.Name
 		}
-		if stray(vpc, member) {
+		if outsideSubnets(vpc, member) {
 			p.unserved[member.Node.Name] = fmt.Sprintf("The machine of this Node has the address %s, which is not in "+
 				"any subnet of VPC %s, so no route table gets routes because of it. It is retried automatically; if "+
 				"the problem persists, check the machine's subnet in the cloud.",
@@ -134,7 +133,7 @@ func (r *routes) placedBySubnet(ctx context.Context, all []inventory.RouteTable,
 	return p, nil
 }
 
-// add is for a node in these subnets.
+// add adds the tables of a node in these subnets.
 func (p *placement) add(all []inventory.RouteTable, node string, subnets []string) {
 	for _, subnet := range subnets {
 		p.unlisted = p.unlisted || !slices.ContainsFunc(all, func(t inventory.RouteTable) bool {
@@ -150,11 +149,11 @@ func (p *placement) add(all []inventory.RouteTable, node string, subnets []strin
 	}
 }
 
-// vpcOf is the VPC. When a node is in none of its subnets, it is read again: a subnet may be new. Where that fails,
-// only that node is the worse for it.
+// vpcOf returns the VPC. If a node is in none of its subnets, the VPC is read again, because a subnet may be new. A
+// failure of that affects only this node.
 func (r *routes) vpcOf(ctx context.Context, members []cloud.RouteMember) (inventory.VPC, error) {
 	vpc, err := r.inventory.VPC(ctx)
-	if err != nil || !slices.ContainsFunc(members, func(m cloud.RouteMember) bool { return stray(vpc, m) }) {
+	if err != nil || !slices.ContainsFunc(members, func(m cloud.RouteMember) bool { return outsideSubnets(vpc, m) }) {
 		return vpc, err
 	}
 	if fresh, err := r.inventory.VPCNow(ctx); err == nil {
@@ -163,14 +162,14 @@ func (r *routes) vpcOf(ctx context.Context, members []cloud.RouteMember) (invent
 	return vpc, nil
 }
 
-// stray says that a node has addresses, and none is in a subnet of the VPC.
-func stray(vpc inventory.VPC, member cloud.RouteMember) bool {
+// outsideSubnets reports whether a node has addresses, and none of them is in a subnet of the VPC.
+func outsideSubnets(vpc inventory.VPC, member cloud.RouteMember) bool {
 	return len(member.Addresses) > 0 && len(subnetsOf(vpc, member)) == 0
 }
 
-// bypassing are the names of nodes in subnets of other tables than the one that is configured, by the tables'
-// identities. Where that cannot be told, nobody is warned: routes do not depend on it.
-func (r *routes) bypassing(ctx context.Context, all []inventory.RouteTable, used map[string]bool,
+// bypassingNodes returns the names of nodes in subnets with other tables than the configured one, by table. Routes do
+// not depend on it, so an error is ignored.
+func (r *routes) bypassingNodes(ctx context.Context, all []inventory.RouteTable, used map[string]bool,
 	members []cloud.RouteMember) map[string][]string {
 	if r.config.Routes.Table == "" {
 		return nil
@@ -191,7 +190,7 @@ func (r *routes) bypassing(ctx context.Context, all []inventory.RouteTable, used
 	return names
 }
 
-// subnetsOf are the identities of those that a node's machine has addresses in.
+// subnetsOf returns the identities of the subnets that contain the addresses of a node's machine.
 func subnetsOf(vpc inventory.VPC, member cloud.RouteMember) (found []string) {
 	for _, subnet := range vpc.Subnets {
 		if slices.ContainsFunc(member.Addresses, subnet.Contains) {
@@ -201,7 +200,7 @@ func subnetsOf(vpc inventory.VPC, member cloud.RouteMember) (found []string) {
 	return found
 }
 
-// tableOf is the identity of a subnet's route table: the one that says so, else the default of the VPC.
+// tableOf returns the identity of a subnet's route table: the one that names the subnet, else the default of the VPC.
 func tableOf(all []inventory.RouteTable, subnet string) (string, error) {
 	at := slices.IndexFunc(all, func(t inventory.RouteTable) bool { return slices.Contains(t.Subnets, subnet) })
 	if at < 0 {
@@ -228,8 +227,8 @@ func namesOf(tables []inventory.RouteTable) string {
 	return strings.Join(names, ", ")
 }
 
-// foundIn are the routes of a table. What has no destination that can be read is nobody's business.
-func foundIn(table inventory.RouteTable) []cloud.ActualRoute {
+// routesIn returns the routes of a table. Routes without a readable destination are ignored.
+func routesIn(table inventory.RouteTable) []cloud.ActualRoute {
 	var found []cloud.ActualRoute
 	for _, one := range table.Routes {
 		if one.Destination.IsValid() {
@@ -262,8 +261,8 @@ func (r *routes) FreeAddresses(ctx context.Context, cluster cloud.PodNetwork,
 	}), nil
 }
 
-// families says of IPv4 (true) and IPv6 (false) whether the list of machines shows such addresses. The machines of
-// nodes are the sample: the list has to have all that they have in the VPC, or it is not complete.
+// families reports for IPv4 (true) and IPv6 (false) whether the list of machines contains such addresses. The machines
+// of nodes are a sample: if the list lacks any of their addresses in the VPC, it is incomplete, which is an error.
 func (r *routes) families(members []cloud.RouteMember, inVPC func(netip.Addr) bool,
 	taken map[netip.Addr]bool) (shows map[bool]bool, err error) {
 	shows = map[bool]bool{}
@@ -281,11 +280,11 @@ func (r *routes) families(members []cloud.RouteMember, inVPC func(netip.Addr) bo
 			shows[address.Is4()] = true
 		}
 	}
-	return shows, r.unlisted(lacks)
+	return shows, r.incompleteList(lacks)
 }
 
-// unlisted is the error of a list of machines that lacks something of these nodes; nil for none.
-func (r *routes) unlisted(lacks map[string]string) error {
+// incompleteList returns the error for a list of machines that lacks data of these nodes; nil for none.
+func (r *routes) incompleteList(lacks map[string]string) error {
 	if len(lacks) == 0 {
 		return nil
 	}
@@ -344,8 +343,8 @@ func identityOf(found cloud.ActualRoute) (string, error) {
 	return id, nil
 }
 
-// refusalOf says of a refused write whether another one would be refused, too. Which status tells of a quota is not
-// documented.
+// refusalOf describes whether the cloud would also refuse other writes. Which status means that a quota is used up is
+// not documented.
 func refusalOf(err error) error {
 	if errors.Is(err, client.ErrQuota) {
 		return &cloud.RouteProblem{Reason: cloud.RouteQuotaExceeded, TableFull: true, Err: err}

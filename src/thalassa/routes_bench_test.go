@@ -31,8 +31,8 @@ func BenchmarkRoutes(b *testing.B) {
 	l.restart()
 	process := workerpooltest.New(b)
 	process.Recorder = record.NewFakeRecorder(10 * nodes)
-	s := steppe{&hamlet{lab: l, cluster: cluster.New(), process: process}, cloud.Machines}
-	c := county{s.hamlet, network}
+	s := routesCluster{&nodesCluster{lab: l, cluster: cluster.New(), process: process}, cloud.Machines}
+	c := externalNodesCluster{s.nodesCluster, network}
 	s.join(1, nodes)
 	forgetMemory()
 	var stop func()
@@ -56,7 +56,7 @@ func BenchmarkRoutes(b *testing.B) {
 }
 
 // awaitRoutes returns once all nodes have their routes.
-func (s steppe) awaitRoutes() {
+func (s routesCluster) awaitRoutes() {
 	s.Helper()
 	const often, long = 50 * time.Millisecond, 10 * time.Minute
 	late := time.After(long)

@@ -19,17 +19,17 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// steppe is a hamlet without an overlay network: its nodes are given the networks of their pods, and get routes to
+// routesCluster is a nodesCluster without an overlay network: its nodes get the networks of their pods, and routes to
 // them.
-type steppe struct {
-	*hamlet
+type routesCluster struct {
+	*nodesCluster
 	servers []string // that are there already; nodes beyond them get one of their own
 }
 
-// newSteppe is one in virtual time. Settings are of the configuration.
-func newSteppe(t *testing.T, settings func(*RoutesConfig)) steppe {
+// newRoutesCluster returns one in virtual time. settings change the configuration.
+func newRoutesCluster(t *testing.T, settings func(*RoutesConfig)) routesCluster {
 	t.Helper()
-	s := steppe{hamlet: &hamlet{lab: newLab(t, emulator.Config{}), cluster: cluster.New(),
+	s := routesCluster{nodesCluster: &nodesCluster{lab: newLab(t, emulator.Config{}), cluster: cluster.New(),
 		process: workerpooltest.New(t)}}
 	s.config.Routes.Enabled = true
 	if settings != nil {
@@ -44,7 +44,7 @@ func newSteppe(t *testing.T, settings func(*RoutesConfig)) steppe {
 }
 
 // begin starts both controllers, and returns what ends them.
-func (s steppe) begin() (stop func()) {
+func (s routesCluster) begin() (stop func()) {
 	s.Helper()
 	kubernetes, err := cluster.Client(s)
 	if err != nil {
@@ -64,14 +64,14 @@ func (s steppe) begin() (stop func()) {
 	}
 	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(s.Context()), klog.Logger{}))
 	nodes.StartWithContext(ctx)
-	var crew sync.WaitGroup
-	crew.Go(func() { router.Run(ctx) })
-	crew.Go(func() { giver.Run(ctx) })
-	return func() { cancel(); crew.Wait(); nodes.Shutdown() }
+	var running sync.WaitGroup
+	running.Go(func() { router.Run(ctx) })
+	running.Go(func() { giver.Run(ctx) })
+	return func() { cancel(); running.Wait(); nodes.Shutdown() }
 }
 
 // join registers the nodes with these numbers, each on a machine of its own in the emulator's subnet.
-func (s steppe) join(from, to int) {
+func (s routesCluster) join(from, to int) {
 	s.Helper()
 	for i := from; i <= to; i++ {
 		if err := s.cluster.Create(named(machineName(i), providerID(s.server(i)))); err != nil {
@@ -81,7 +81,7 @@ func (s steppe) join(from, to int) {
 }
 
 // server is the machine that the node with that number runs on.
-func (s steppe) server(i int) string {
+func (s routesCluster) server(i int) string {
 	s.Helper()
 	if i <= len(s.servers) {
 		return s.servers[i-1]
@@ -90,7 +90,7 @@ func (s steppe) server(i int) string {
 }
 
 // replace lets one node take the place of another.
-func (s steppe) replace(old, young int) {
+func (s routesCluster) replace(old, young int) {
 	s.Helper()
 	if err := s.cluster.Delete(named(machineName(old), "")); err != nil {
 		s.Fatal(err)
@@ -99,7 +99,7 @@ func (s steppe) replace(old, young int) {
 }
 
 // unrouted counts the nodes that do not say that they have their routes.
-func (s steppe) unrouted() int {
+func (s routesCluster) unrouted() int {
 	count := 0
 	for _, n := range s.cluster.Nodes() {
 		routed := false
@@ -114,7 +114,7 @@ func (s steppe) unrouted() int {
 }
 
 // routed lets time pass until all nodes have their routes, and returns how long it took.
-func (s steppe) routed() time.Duration {
+func (s routesCluster) routed() time.Duration {
 	s.Helper()
 	began := time.Now()
 	for s.unrouted() > 0 {
@@ -130,7 +130,7 @@ func (s steppe) routed() time.Duration {
 func TestBudgetsOfRoutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size, joins, minutes = 1000, 500, 15
-		s := newSteppe(t, nil)
+		s := newRoutesCluster(t, nil)
 		s.join(1, size)
 		s.within("routes-first-seconds", s.routed().Seconds())
 		s.within("routes-first-calls", s.spent()/size)
@@ -164,7 +164,7 @@ func TestBudgetsOfRoutes(t *testing.T) {
 func TestBudgetOfExclusiveRoutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 1000
-		s := newSteppe(t, func(c *RoutesConfig) { c.Table, c.Exclusive = "default", true })
+		s := newRoutesCluster(t, func(c *RoutesConfig) { c.Table, c.Exclusive = "default", true })
 		s.join(1, size)
 		s.routed()
 		s.within("routes-exclusive-calls", s.spent())
@@ -175,7 +175,7 @@ func TestBudgetOfExclusiveRoutes(t *testing.T) {
 }
 
 // emulatedRoutes counts the routes that the cloud has.
-func (s steppe) emulatedRoutes() int {
+func (s routesCluster) emulatedRoutes() int {
 	s.Helper()
 	table, err := s.api().GetRouteTable(s.Context(), "default")
 	if err != nil {

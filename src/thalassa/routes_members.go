@@ -14,11 +14,10 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// Members implements cloud.Routes. A kubelet may write any address into its Node's status, and routes belong to the
-// cluster by where they lead to: so what counts is which addresses the cloud shows for the machine. Nor is the provider
-// ID more than its word: a Node is confirmed by its name, which its credentials are for, and which the machine has to
-// have. It comes from the list that the node controllers read anyway. While machines cannot be listed, what was known
-// of them still is.
+// Members implements cloud.Routes. A kubelet can write any address and provider ID into its Node. Routes of the cluster
+// are recognised by their addresses, so only addresses that the cloud reports for the machine count. A Node is
+// confirmed if its machine has its name, because a kubelet's credentials are for one name. The data comes from the list
+// that the node controllers also use. If machines cannot be listed, the previous data is used.
 func (r *routes) Members(ctx context.Context, nodes []*corev1.Node) ([]cloud.RouteMember, error) {
 	var members []cloud.RouteMember
 	var ids []string
@@ -30,10 +29,10 @@ func (r *routes) Members(ctx context.Context, nodes []*corev1.Node) ([]cloud.Rou
 	if len(members) == 0 {
 		return nil, nil
 	}
-	err := r.learn(ctx, ids)
+	err := r.refreshMachines(ctx, ids)
 	some := false
 	for at, id := range ids {
-		one, known := r.machines.of(id)
+		one, known := r.machines.get(id)
 		node := members[at].Node
 		members[at] = cloud.RouteMember{Node: node, Known: known, Confirmed: known && one.slug == node.Name,
 			Addresses: preferred(node, one.addresses)}
@@ -47,8 +46,9 @@ func (r *routes) Members(ctx context.Context, nodes []*corev1.Node) ([]cloud.Rou
 	return members, err
 }
 
-// learn looks the machines up. One that the list lacks, and that was never seen, may be new: it is asked for again.
-func (r *routes) learn(ctx context.Context, ids []string) error {
+// refreshMachines looks the machines up. A machine that the list lacks and that was never seen may be new, so it is
+// requested again.
+func (r *routes) refreshMachines(ctx context.Context, ids []string) error {
 	age := r.config.Inventory.machineAge()
 	all, err := r.inventory.Machines(ctx, age)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *routes) learn(ctx context.Context, ids []string) error {
 		if _, listed := found[id]; listed {
 			continue
 		}
-		if _, known := r.machines.of(id); known {
+		if _, known := r.machines.get(id); known {
 			continue
 		}
 		machine, exists, err := r.inventory.MachineByID(ctx, id, age)
@@ -77,7 +77,8 @@ func (r *routes) learn(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// preferred are the addresses in the order in which the node has them: a kubelet may choose among those of its machine.
+// preferred returns the addresses in the order of the Node's addresses, because a kubelet may choose among those of its
+// machine.
 func preferred(node *corev1.Node, addresses []netip.Addr) []netip.Addr {
 	order := cloud.InternalAddresses(node)
 	place := func(a netip.Addr) int {
@@ -91,41 +92,41 @@ func preferred(node *corev1.Node, addresses []netip.Addr) []netip.Addr {
 	})
 }
 
-// residents are the machines that nodes run on, as the cloud has last shown them: one list that lacks a machine, or its
-// addresses, is no reason to think that a node is nowhere. The zero value is ready to use.
-type residents struct {
+// machineCache contains the machines of nodes as the cloud last reported them: one list without a machine, or without
+// its addresses, does not prove that they do not exist. The zero value is ready to use.
+type machineCache struct {
 	mu       sync.Mutex
-	machines map[string]resident // by identity
+	machines map[string]cachedMachine // by identity
 }
 
-// resident is what routes depend on of a machine.
-type resident struct {
+// cachedMachine is the part of a machine that routes depend on.
+type cachedMachine struct {
 	slug      string
 	addresses []netip.Addr
 }
 
-// of is a machine. Known says that the cloud has shown it.
-func (r *residents) of(machine string) (one resident, known bool) {
+// get returns a machine. Known: the cloud has reported it.
+func (r *machineCache) get(machine string) (one cachedMachine, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	one, known = r.machines[machine]
 	return one, known
 }
 
-// update takes over what the cloud shows, and forgets machines that no node runs on. An address that another machine
-// has now is that one's.
-func (r *residents) update(wanted []string, found map[string]inventory.Machine) {
+// update stores what the cloud reports, and drops machines without a node. An address belongs to the machine that has
+// it now.
+func (r *machineCache) update(wanted []string, found map[string]inventory.Machine) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before, holders := r.machines, map[netip.Addr]bool{}
-	shown := map[string]resident{}
+	shown := map[string]cachedMachine{}
 	for id, machine := range found {
-		shown[id] = resident{machine.Slug, parsed(machine.Addresses)}
+		shown[id] = cachedMachine{machine.Slug, parsed(machine.Addresses)}
 		for _, address := range shown[id].addresses {
 			holders[address] = true
 		}
 	}
-	r.machines = map[string]resident{}
+	r.machines = map[string]cachedMachine{}
 	for _, id := range wanted {
 		one, seen := shown[id]
 		known, was := before[id]

@@ -2,10 +2,10 @@
 
 package thalassa
 
-// The race detector takes ten times as long and as much memory. What is counted is the same in a smaller cluster, and
-// the code that runs is the same in one of eight trials.
+// The race detector takes ten times as long and as much memory. The counts are the same in a smaller cluster, and the
+// same code runs in one of eight fault tests.
 const (
-	citySize     = 100
+	largeSize    = 100
 	quietMinutes = 15
-	trialShare   = 8
+	faultShare   = 8
 )

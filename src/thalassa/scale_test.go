@@ -26,10 +26,10 @@ import (
 	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 )
 
-// town is a large cluster in front of a lab's cloud. Its API server is a few lists in memory, because client-go's fake
-// clientset takes longer than everything that is looked at here; what the service controller writes to it is carried
-// out, and counted.
-type town struct {
+// servicesCluster is a large cluster in front of a lab's cloud. Its API server consists of a few lists in memory,
+// because client-go's fake clientset takes longer than everything that is measured here. Writes of the service
+// controller are carried out and counted.
+type servicesCluster struct {
 	*lab
 	services, nodes, slices *shelf
 	client                  *fake.Clientset
@@ -38,10 +38,11 @@ type town struct {
 	told                    *tally
 }
 
-// newTown is an empty cluster.
-func newTown(l *lab) *town {
-	t := &town{lab: l, services: newShelf(), nodes: newShelf(), slices: newShelf(), client: &fake.Clientset{},
-		told: &tally{}}
+// newServicesCluster is an empty cluster.
+func newServicesCluster(l *lab) *servicesCluster {
+	t := &servicesCluster{lab: l, services: newShelf(), nodes: newShelf(), slices: newShelf(),
+		client: &fake.Clientset{},
+		told:   &tally{}}
 	l.Cleanup(func() { t.services.close(); t.nodes.close(); t.slices.close() })
 	t.client.AddReactor("patch", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
 		patch, _ := action.(kubetesting.PatchAction)
@@ -52,7 +53,7 @@ func newTown(l *lab) *town {
 }
 
 // patch carries out a write of the controller.
-func (t *town) patch(key string, patch []byte) (*corev1.Service, error) {
+func (t *servicesCluster) patch(key string, patch []byte) (*corev1.Service, error) {
 	t.patches.Add(1)
 	if strings.Contains(string(patch), `"finalizers":[`) {
 		t.protections.Add(1)
@@ -78,7 +79,7 @@ func (t *town) patch(key string, patch []byte) (*corev1.Service, error) {
 }
 
 // populate makes nodes on machines that there are.
-func (t *town) populate(machines []string) {
+func (t *servicesCluster) populate(machines []string) {
 	for _, id := range machines {
 		t.nodes.put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + id},
 			Spec: corev1.NodeSpec{ProviderID: providerID(id)}})
@@ -86,7 +87,7 @@ func (t *town) populate(machines []string) {
 }
 
 // order adds n Services with so many ports.
-func (t *town) order(n, ports int) {
+func (t *servicesCluster) order(n, ports int) {
 	first := len(t.services.all())
 	for i := range n {
 		t.services.put(service(fmt.Sprintf("web-%04d", first+i), []int32{80, 443}[:ports]...))
@@ -94,7 +95,7 @@ func (t *town) order(n, ports int) {
 }
 
 // twin adds another node on a machine that has one: all Services are looked at, and nothing differs.
-func (t *town) twin() {
+func (t *servicesCluster) twin() {
 	for _, object := range t.nodes.all()[:1] {
 		if node, ok := object.(*corev1.Node); ok {
 			other := node.DeepCopy()
@@ -105,7 +106,7 @@ func (t *town) twin() {
 }
 
 // run starts the service controller, and returns what ends it.
-func (t *town) run(workers int) (stop func()) {
+func (t *servicesCluster) run(workers int) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	services, nodes, slices := t.services.informer(&corev1.Service{}), t.nodes.informer(&corev1.Node{}),
@@ -131,7 +132,7 @@ func (t *town) run(workers int) (stop func()) {
 }
 
 // addressless is how many Services have no address.
-func (t *town) addressless() int {
+func (t *servicesCluster) addressless() int {
 	without := 0
 	for _, object := range t.services.all() {
 		if one, ok := object.(*corev1.Service); ok && len(one.Status.LoadBalancer.Ingress) == 0 {

@@ -15,24 +15,25 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// maxSecret bounds a file with a credential or certificates, in bytes: a device or a log is no such file.
+// maxSecret is the maximum size of a file with a credential or certificates, in bytes, so that a device or a log file
+// is not read as one.
 const maxSecret = 1 << 20
 
-// ReadSecrets reads the files the configuration refers to. It may be called again at any time, to see what has changed.
-// The error names the files that cannot be used, by the keys that name them, and never what is in them.
+// ReadSecrets reads the files that the configuration refers to. It can be called again at any time. The error names the
+// keys of files that cannot be used, and does not repeat their content.
 func (c Config) ReadSecrets() (client.Secrets, error) {
 	var problems config.Problems
 	secrets := c.readSecrets(&problems)
 	return secrets, problems.Err()
 }
 
-// secretsMayChange says whether there are files that hold secrets. The token of a workload identity is none of them:
-// whoever exchanges it reads it each time.
+// secretsMayChange reports whether there are files with secrets. The token of a workload identity does not count: it is
+// read for each exchange.
 func (c Config) secretsMayChange() bool {
 	return c.CloudCredentials.Directory != "" || c.CABundle != ""
 }
 
-// reporter takes what is wrong with a key.
+// reporter collects mistakes by key.
 type reporter interface {
 	Add(path, found, want string)
 }
@@ -51,15 +52,15 @@ func (c Config) readSecrets(problems reporter) client.Secrets {
 	return secrets
 }
 
-// readCredentials reads a directory as a Secret is mounted: one file a key.
+// readCredentials reads a mounted Secret: a directory with one file for each key.
 func readCredentials(directory string, problems reporter) client.Credentials {
 	const path = pathCredentials + ".directory"
 	if _, err := os.ReadDir(directory); err != nil {
 		problems.Add(path, directory, "want a directory that can be read: "+reason(err))
 		return client.Credentials{}
 	}
-	// kubelet replaces all files of a mounted Secret at once, by pointing this link elsewhere. Following it once keeps
-	// an old clientID from being read together with a new clientSecret.
+	// kubelet replaces all files of a mounted Secret at once, by changing this link. Following it once prevents that an
+	// old clientID is read with a new clientSecret.
 	current := directory
 	if target, err := filepath.EvalSymlinks(filepath.Join(directory, "..data")); err == nil {
 		current = target
@@ -95,7 +96,7 @@ func readCredentials(directory string, problems reporter) client.Credentials {
 	return c
 }
 
-// checkSubjectToken looks whether there is something to exchange; whoever exchanges it reads it each time.
+// checkSubjectToken checks that the file contains a token. It is read again for each exchange.
 func checkSubjectToken(name string, problems reporter) {
 	const path = pathWorkloadIdentity + ".subjectTokenFile"
 	content, err := readSecret(name)
@@ -107,7 +108,7 @@ func checkSubjectToken(name string, problems reporter) {
 	}
 }
 
-// readCertificates returns the certificates of a PEM file, and nothing else that may be in it.
+// readCertificates returns the certificates of a PEM file, without its other content.
 func readCertificates(name string, problems reporter) []byte {
 	const path = "caBundle"
 	content, err := readSecret(name)
@@ -151,7 +152,7 @@ func readSecret(name string) ([]byte, error) {
 	return content, err
 }
 
-// reason is the error without the path, which the message has already.
+// reason returns the error without the path, which the message already contains.
 func reason(err error) string {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return failed.Err.Error()

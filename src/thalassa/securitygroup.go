@@ -19,20 +19,20 @@ const (
 	firstICMPPriority, lastICMPPriority = 190, 199
 	// Ports of a rule are 1 to 65534.
 	firstRulePort, lastRulePort = 1, 65534
-	// maxGroupName is the longest name that the API's documentation promises.
+	// maxGroupName is the longest name that the API documents.
 	maxGroupName = 16
 )
 
-// everywhere is who may connect to a port without allowed sources.
+// everywhere are the sources of a port without allowed sources.
 func everywhere() []netip.Prefix {
 	return []netip.Prefix{netip.PrefixFrom(netip.IPv4Unspecified(), 0), netip.PrefixFrom(netip.IPv6Unspecified(), 0)}
 }
 
-// groupName is that of the security group we make for a Service: of a hash, because names of Services are longer, and
-// two namespaces may have the same.
+// groupName is the name of a Service's security group. It contains a hash, because names of Services are longer, and
+// Services of two namespaces may have the same name.
 func groupName(uid string) string { return ("k8s-" + shortHash(uid))[:maxGroupName] }
 
-// shortHash tells Services apart in names.
+// shortHash distinguishes Services in names.
 func shortHash(uid string) string {
 	sum := sha256.Sum256([]byte(uid))
 	return hex.EncodeToString(sum[:6])
@@ -45,7 +45,7 @@ type opening struct {
 	sources     []netip.Prefix // sorted; not empty
 }
 
-// merged joins neighbouring ports that the same networks may reach: a group has room for few rules.
+// merged joins neighbouring ports with the same sources, because a group can have only few rules.
 func merged(openings []opening) []opening {
 	sorted := slices.Clone(openings)
 	slices.SortFunc(sorted, func(a, b opening) int {
@@ -63,11 +63,11 @@ func merged(openings []opening) []opening {
 	return ranges
 }
 
-// errPings: more networks may ping than a group has rules for.
+// errPings: more networks may send pings than a group can have rules for.
 var errPings = errors.New("pings are not permitted from any network")
 
-// ingressOf returns the rules for the ports, one for each range of ports and network, and for pings. The error is that
-// a group cannot have them; with errPings there are those for the ports.
+// ingressOf returns the rules for pings and for the ports: one for each range of ports and network. The error is that a
+// group cannot have these rules; with errPings it returns the rules for the ports.
 func ingressOf(ports, echo []opening) ([]inventory.Rule, error) {
 	rules, err := rulesFor(merged(ports), firstPriority, lastPriority)
 	if err != nil {
@@ -80,7 +80,7 @@ func ingressOf(ports, echo []opening) ([]inventory.Rule, error) {
 	return append(rules, pings...), nil
 }
 
-// errRulePort: rules of security groups know fewer ports than Services.
+// errRulePort: the range of ports in rules is smaller than that of Services.
 var errRulePort = errors.New("a port is out of the range of rules")
 
 // rulesFor returns rules with the priorities from first to last.
@@ -117,7 +117,7 @@ const (
 	version6     = "ipv6"
 )
 
-// allow is a rule that lets a network in.
+// allow returns a rule that permits traffic from a network.
 func allow(o opening, source netip.Prefix, priority int32) inventory.Rule {
 	return inventory.Rule{
 		Name: fmt.Sprintf("%s-%d-%d", o.protocol, o.first, priority), IPVersion: versionOf(source),
@@ -133,7 +133,7 @@ func versionOf(network netip.Prefix) string {
 	return version6
 }
 
-// egress lets a load balancer reach its targets, wherever they are: without it, nothing may leave.
+// egress permits traffic from the load balancer to any target: without a rule, none is permitted.
 func egress() []inventory.Rule {
 	var rules []inventory.Rule
 	for i, network := range everywhere() {
@@ -145,13 +145,13 @@ func egress() []inventory.Rule {
 	return rules
 }
 
-// sameRules says whether two sets of rules let the same through: names, priorities and order of rules that all allow
-// mean nothing, and what is about all protocols is about all ports.
+// sameRules reports whether two sets of rules permit the same traffic. Names do not matter, nor do priorities and order
+// if all rules permit traffic, nor ports of rules for all protocols.
 func sameRules(a, b []inventory.Rule) bool {
 	return slices.Equal(meanings(a), meanings(b))
 }
 
-// meanings is what rules let through, sorted.
+// meanings describes what each rule permits, sorted.
 func meanings(rules []inventory.Rule) []string {
 	texts := make([]string, 0, len(rules))
 	for _, rule := range rules {
@@ -166,7 +166,7 @@ func meanings(rules []inventory.Rule) []string {
 		text := fmt.Sprintf("%s %s %s %s %s %d-%d", rule.Policy, rule.IPVersion, rule.Protocol, rule.RemoteType, remote,
 			first, last)
 		if rule.Policy != policyAllow {
-			text += fmt.Sprintf(" at %d", rule.Priority) // one that drops means something else before and after others
+			text += fmt.Sprintf(" at %d", rule.Priority) // priority matters for a rule that drops traffic
 		}
 		texts = append(texts, text)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// settings is what a Service asks for, by annotation and in its spec.
+// settings are the Service's annotations and spec, parsed.
 type settings struct {
 	annotations annotations
 	values      annotation.Values
@@ -22,7 +22,7 @@ type settings struct {
 	ports    map[cloud.Key]portSettings
 }
 
-// portSettings is what it asks for about one port.
+// portSettings are the settings of one port.
 type portSettings struct {
 	policy                      annotation.Setting[string]
 	proxyProtocol               annotation.Setting[bool]
@@ -31,7 +31,7 @@ type portSettings struct {
 	health                      healthSettings
 }
 
-// read returns the Service's settings, and what is wrong with them.
+// read returns the Service's settings, and notices about mistakes.
 func (a annotations) read(service *corev1.Service) (settings, []cloud.Notice) {
 	ports := annotationPorts(service)
 	values, problems := a.registry.Parse(service.Annotations, ports)
@@ -59,7 +59,7 @@ func (a annotations) read(service *corev1.Service) (settings, []cloud.Notice) {
 	return s, notices
 }
 
-// problemText is a problem with what follows from it.
+// problemText describes a mistake and its effect.
 func problemText(problem annotation.Problem) string {
 	name := strings.TrimPrefix(problem.Annotation, annotationPrefix)
 	if problem.Meant != "" {
@@ -73,7 +73,7 @@ func problemText(problem annotation.Problem) string {
 		"; until it is valid, ports that it applies to are not opened, and open ports keep their sources"
 }
 
-// portOf reads what is asked for about one port.
+// portOf returns the settings of one port.
 func (s settings) portOf(port annotation.Port) portSettings {
 	a, v := s.annotations, s.values
 	check := a.healthCheck
@@ -90,8 +90,8 @@ func (s settings) portOf(port annotation.Port) portSettings {
 	}
 }
 
-// internalOf reads both annotations that say it. The existing CCM reads only the one that is called internal, which
-// therefore wins, unless that would open what the other one closes: then who may reach the load balancer is not known.
+// internalOf reads both annotations for the type. The existing CCM reads only the annotation internal, which therefore
+// takes precedence, unless it would make public what the other one makes internal: then the type is not known.
 func internalOf(kind annotation.Setting[string], internal annotation.Setting[bool]) annotation.Setting[bool] {
 	says := kind.Value == typeInternal
 	asked := annotation.Setting[bool]{Given: kind.Given || internal.Given, Invalid: kind.Invalid || internal.Invalid ||
@@ -107,12 +107,12 @@ func internalOf(kind annotation.Setting[string], internal annotation.Setting[boo
 	return asked
 }
 
-// contradicts says that both annotations can be read, and not together.
+// contradicts reports whether both annotations are valid and exclude each other.
 func contradicts(kind annotation.Setting[string], internal annotation.Setting[bool]) bool {
 	return kind.Given && internal.Given && kind.Value == typeInternal && !internal.Value
 }
 
-// unsigned is how the API stores numbers whose annotation's range has been checked already.
+// unsigned converts a number whose range was checked before.
 func unsigned(s annotation.Setting[int]) annotation.Setting[uint32] {
 	return annotation.Setting[uint32]{Value: uint32(s.Value), Given: s.Given, Invalid: s.Invalid}
 }
@@ -121,7 +121,7 @@ func settingNotice(reason, message string) cloud.Notice {
 	return cloud.Notice{Topic: cloud.Settings, Reason: reason, Message: message}
 }
 
-// appendOnce adds a notice that is not there yet: several ports may have the same problem.
+// appendOnce adds a notice unless it is there: several ports may have the same problem.
 func appendOnce(notices []cloud.Notice, notice cloud.Notice) []cloud.Notice {
 	if slices.Contains(notices, notice) {
 		return notices

@@ -10,10 +10,10 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
 
-// existing leaves out targets whose server is gone, going or in another VPC: its node may outlive it for a while, and
-// the cloud refuses the whole set because of one of them. What is left out makes the set incomplete. One of which it
-// cannot be found out now stays where it is and goes nowhere else.
-func (b *balancers) existing(ctx context.Context, targets cloud.Targets) (cloud.Targets, error) {
+// existingTargets removes targets whose machine does not exist, is being deleted, or is in another VPC: the Node may
+// exist longer than its machine, and the cloud refuses the whole set because of one such machine. If it is not known
+// whether a machine exists, it stays where it is a target, and is not added elsewhere.
+func (b *balancers) existingTargets(ctx context.Context, targets cloud.Targets) (cloud.Targets, error) {
 	existing, unsure, err := b.inventory.TargetMachines(ctx, targets.Machines(), b.config.Inventory.balancerAge())
 	if err != nil {
 		return cloud.Targets{}, fmt.Errorf("choosing targets: %w", err)
@@ -21,28 +21,28 @@ func (b *balancers) existing(ctx context.Context, targets cloud.Targets) (cloud.
 	return targets.Only(existing, unsure), nil
 }
 
-// leftOut are the nodes that should get a Service's traffic and do not, in words that are the same as long as the nodes
-// are.
+// leftOut are the nodes that should receive a Service's traffic and do not. The text is the same as long as the nodes
+// are the same.
 type leftOut struct {
-	unidentified string // they do not say which server they are
-	serverless   string // they name one that is gone, going or in another VPC
-	unsure       string // they name one that lists lack and that the cloud says nothing about
-	// all: no node is left.
+	unidentified   string // nodes without a provider ID
+	withoutMachine string // nodes whose machine does not exist, is being deleted, or is in another VPC
+	unsure         string // nodes whose machine lists lack, and cannot be requested
+	// all: no node remains.
 	all bool
 }
 
-// leftOutOf compares the targets that were chosen with the usable ones among them.
+// leftOutOf compares the selected targets with the usable ones among them.
 func leftOutOf(chosen, usable cloud.Targets) leftOut {
-	out := leftOut{unidentified: list.Short(chosen.Unidentified), serverless: list.Short(unusable(chosen, usable)),
+	out := leftOut{unidentified: list.Short(chosen.Unidentified), withoutMachine: list.Short(unusable(chosen, usable)),
 		unsure: list.Short(usable.UnknownNames)}
 	out.all = out != leftOut{} && len(usable.Identities) == 0
 	return out
 }
 
-// unusable are the names of the chosen nodes that are not among the usable ones, sorted.
+// unusable returns the names of the selected nodes that are not usable, sorted.
 func unusable(chosen, usable cloud.Targets) []string {
 	if len(chosen.Identities) == len(usable.Identities) {
-		return nil // which is so for almost all Services, all the time
+		return nil // the usual case
 	}
 	var names []string
 	for i, id := range chosen.Identities {
@@ -55,7 +55,7 @@ func unusable(chosen, usable cloud.Targets) []string {
 	return names
 }
 
-// notices tell the Service's owner which nodes get no traffic.
+// notices describe which nodes receive no traffic.
 func (out leftOut) notices(vpc string) []cloud.Notice {
 	if (out == leftOut{}) {
 		return nil
@@ -63,7 +63,7 @@ func (out leftOut) notices(vpc string) []cloud.Notice {
 	return []cloud.Notice{{Topic: cloud.Nodes, Reason: reasonLeftOut, Message: out.message(vpc)}}
 }
 
-// message says which nodes are left out, why, and what to do about it.
+// message describes which nodes are left out, why, and what to do.
 func (out leftOut) message(vpc string) string {
 	var lines []string
 	if out.unidentified != "" {
@@ -71,11 +71,11 @@ func (out leftOut) message(vpc string) string {
 			"provider ID: %s. See the events of the nodes; spec.providerID must be set to %s.",
 			out.unidentified, providerID("<machine identity>")))
 	}
-	if out.serverless != "" {
+	if out.withoutMachine != "" {
 		lines = append(lines, fmt.Sprintf("These nodes receive no traffic of this Service, because VPC %s does not "+
 			"contain their machines, or the machines are being deleted: %s. Delete nodes whose machines were "+
 			"deleted. If the machines are in another VPC, set vpcIdentity in the cloud-config.",
-			vpc, out.serverless))
+			vpc, out.withoutMachine))
 	}
 	if out.unsure != "" {
 		lines = append(lines, fmt.Sprintf("It is not known whether the machines of these nodes exist: %s. The "+

@@ -411,7 +411,7 @@ func TestSecurityGroupThatMayBeAUsers(t *testing.T) {
 
 // TestHandoverOfWhatHasNoLabels: what lost all labels has none to copy.
 func TestHandoverOfWhatHasNoLabels(t *testing.T) {
-	if left := disowned(nil); left[labelManaged] != "false" || len(left) != 1 {
+	if left := unmanagedLabels(nil); left[labelManaged] != "false" || len(left) != 1 {
 		t.Errorf("labels after a handover %v", left)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
 )
 
-// Validate returns how a cloud-config file is checked without using it. The check returns the effective configuration
-// as YAML, without secrets, or what is wrong with it, one line each. files says whether those are looked at that it
+// Validate returns a function that checks a cloud-config file without using it. It returns the effective configuration
+// as YAML, without secrets, or the mistakes, one line each. With files, it also checks the files that the configuration
 // refers to.
 func Validate(getenv func(string) string) func(path string, files bool) (effective []byte, problems []string) {
 	return func(path string, files bool) ([]byte, []string) {

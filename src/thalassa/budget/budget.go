@@ -10,8 +10,8 @@ import (
 
 // Budget is the most that some work may cost.
 type Budget struct {
-	Name  string // "restart-calls": what tests and benchmarks call it
-	Work  string // for people
+	Name  string // "restart-calls": the name in tests and benchmarks
+	Work  string // for the documentation
 	Limit float64
 	Unit  string // of the limit: "calls"
 	// Measured: the figure depends on the machine. A figure slightly above the limit is not a failure.
@@ -21,14 +21,14 @@ type Budget struct {
 // Slack is the factor by which a figure may exceed a measured limit, because machines differ and run other programs.
 const Slack = 3
 
-// All returns all budgets, in the order in which people read them.
+// All returns all budgets in the order of the documentation.
 func All() []Budget {
 	const (
-		city       = "1,000 Services on 1,000 nodes"
-		metropolis = "1,000 Services on 5,000 nodes"
+		size1000 = "1,000 Services on 1,000 nodes"
+		size5000 = "1,000 Services on 5,000 nodes"
 	)
 	all := []Budget{
-		calls("restart-calls", 10, "a restart with "+city),
+		calls("restart-calls", 10, "a restart with "+size1000),
 		writes("restart-writes", 0, "a restart: writes to the cloud and to Kubernetes, and events"),
 		calls("unchanged-calls", 0, "a resync of 1,000 unchanged Services"),
 		writes("unchanged-writes", 0,
@@ -56,10 +56,10 @@ func All() []Budget {
 	}
 	all = append(all, lifeCycle()...)
 	all = append(all, routes()...)
-	all = append(all, measured("", city, 5, 0.2, 512, 128)...)
-	all = append(all, measured("metropolis-", metropolis, 25, 1, 1024, 640)...)
-	all = append(all, county()...)
-	return append(all, steppe()...)
+	all = append(all, measured("", size1000, 5, 0.2, 512, 128)...)
+	all = append(all, measured("metropolis-", size5000, 25, 1, 1024, 640)...)
+	all = append(all, largeNodes()...)
+	return append(all, largeRoutes()...)
 }
 
 func calls(name string, limit float64, work string) Budget {
@@ -139,8 +139,8 @@ func (l costs) budgets() []Budget {
 		measure(l.name+"-writes", l.writes, "writes", l.work+": writes to Kubernetes"+l.of))
 }
 
-// steppe are the budgets of routes in a large cluster.
-func steppe() []Budget {
+// largeRoutes are the budgets of routes in a cluster of 5,000 nodes, whose benchmark is called steppe.
+func largeRoutes() []Budget {
 	const nodes = "5,000 nodes"
 	var all []Budget
 	for _, l := range []costs{
@@ -163,8 +163,9 @@ func steppe() []Budget {
 		measure("steppe-memory", 256, "MiB", "peak memory of the process with routes to 5,500 nodes"))
 }
 
-// county are the budgets of the node controllers, in seconds, MiB and calls.
-func county() []Budget {
+// largeNodes are the budgets of the node controllers in a cluster of 5,000 nodes, whose benchmark is called county, in
+// seconds, MiB and calls.
+func largeNodes() []Budget {
 	const nodes = "5,000 nodes"
 	var all []Budget
 	for _, l := range []costs{

@@ -6,30 +6,30 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// ages tells how old the copies are, when somebody asks.
-type ages struct {
+// ageCollector computes the ages of the stores when metrics are collected.
+type ageCollector struct {
 	*Inventory
 	desc *prometheus.Desc
 }
 
-// Collector is the metric of how old each copy is. A copy that nobody needs grows old, too.
+// Collector returns the metric of the age of each store. A store that is not used is not refreshed.
 func (i *Inventory) Collector() prometheus.Collector {
-	return ages{i, prometheus.NewDesc("cloudprovider_thalassa_inventory_age_seconds",
+	return ageCollector{i, prometheus.NewDesc("cloudprovider_thalassa_inventory_age_seconds",
 		"Age of the cached list of objects of a kind, in seconds. There is no value before the first list.",
 		[]string{"kind"}, nil)}
 }
 
 // Describe implements prometheus.Collector.
-func (a ages) Describe(descs chan<- *prometheus.Desc) { descs <- a.desc }
+func (a ageCollector) Describe(descs chan<- *prometheus.Desc) { descs <- a.desc }
 
 // Collect implements prometheus.Collector.
-func (a ages) Collect(found chan<- prometheus.Metric) {
+func (a ageCollector) Collect(found chan<- prometheus.Metric) {
 	for kind, made := range map[string]time.Time{
-		"machine": a.machines.madeAt(), "load balancer": a.balancers.madeAt(), "target group": a.groups.madeAt(),
-		"VPC":            a.vpcs.madeAt(),
-		"security group": a.securityGroups.kind.madeAt(), "reserved IP": a.reservedIPs.kind.madeAt(),
-		"machine type": a.machineTypes.kind.madeAt(),
-		"route table":  a.routing.madeAt(),
+		"machine": a.machines.copyTime(), "load balancer": a.balancers.copyTime(), "target group": a.groups.copyTime(),
+		"VPC":            a.vpcs.copyTime(),
+		"security group": a.securityGroups.store.copyTime(), "reserved IP": a.reservedIPs.store.copyTime(),
+		"machine type": a.machineTypes.store.copyTime(),
+		"route table":  a.routing.copyTime(),
 	} {
 		if !made.IsZero() {
 			found <- prometheus.MustNewConstMetric(a.desc, prometheus.GaugeValue, time.Since(made).Seconds(), kind)
@@ -37,9 +37,9 @@ func (a ages) Collect(found chan<- prometheus.Metric) {
 	}
 }
 
-// madeAt is when the list began that the copy is made of, whether it is trusted or not; zero: there is none.
-func (k *kind[T]) madeAt() time.Time {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.made
+// copyTime is when the present list began, valid or not; zero if there is none.
+func (s *store[T]) copyTime() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.copyBegan
 }

@@ -37,13 +37,13 @@ func TestAges(t *testing.T) {
 		i.machines.list = func(ctx context.Context) ([]Machine, error) { _, err := s.list(ctx); return nil, err }
 		i.balancers.list = func(ctx context.Context) ([]LoadBalancer, error) { _, err := s.list(ctx); return nil, err }
 		wantAges(t, i, "")
-		refresh := func() error { return i.machines.refresh(t.Context(), Anew) }
+		refresh := func() error { return i.machines.refresh(t.Context(), Fresh) }
 		if err := refresh(); err != nil {
 			t.Fatal(err)
 		}
 		wantAges(t, i, "machine/1") // a list takes a second
 		<-time.After(time.Minute)
-		if err := i.balancers.refresh(t.Context(), Anew); err != nil {
+		if err := i.balancers.refresh(t.Context(), Fresh); err != nil {
 			t.Fatal(err)
 		}
 		wantAges(t, i, "load balancer/1\nmachine/62")
@@ -52,23 +52,24 @@ func TestAges(t *testing.T) {
 			t.Fatal("a list that failed is believed")
 		}
 		wantAges(t, i, "load balancer/2\nmachine/63")
-		i.machines.distrust()
+		i.machines.invalidate()
 		wantAges(t, i, "load balancer/2\nmachine/63") // it is what there is
 		s.err = nil
 		if err := refresh(); err != nil {
 			t.Fatal(err)
 		}
 		wantAges(t, i, "load balancer/3\nmachine/1")
-		i.securityGroups.kind.list = func(ctx context.Context) ([]SecurityGroup, error) {
+		i.securityGroups.store.list = func(ctx context.Context) ([]SecurityGroup, error) {
 			_, err := s.list(ctx)
 			return nil, err
 		}
-		i.reservedIPs.kind.list = func(ctx context.Context) ([]ReservedIP, error) {
+		i.reservedIPs.store.list = func(ctx context.Context) ([]ReservedIP, error) {
 			_, err := s.list(ctx)
 			return nil, err
 		}
-		if err := errors.Join(i.securityGroups.kind.refresh(t.Context(), Anew), i.reservedIPs.kind.refresh(t.Context(),
-			Anew)); err != nil {
+		if err := errors.Join(i.securityGroups.store.refresh(t.Context(), Fresh),
+			i.reservedIPs.store.refresh(t.Context(),
+				Fresh)); err != nil {
 			t.Fatal(err)
 		}
 		wantAges(t, i, "load balancer/5\nmachine/3\nreserved IP/1\nsecurity group/2")

@@ -10,11 +10,11 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 )
 
-// Labels are what the cloud stores about an object for its owner: key -> value.
+// Labels are labels or annotations of an object in the cloud: key -> value.
 type Labels = map[string]string
 
-// LoadBalancer is a load balancer with its listeners. Besides what we decide about, it holds what an update must
-// repeat, because the API replaces an object as a whole.
+// LoadBalancer is a load balancer with its listeners. It contains all values that an update must repeat, because the
+// API replaces an object as a whole.
 type LoadBalancer struct {
 	ID, Name, Description string
 	Labels, Annotations   Labels
@@ -24,23 +24,23 @@ type LoadBalancer struct {
 	InternalAddresses     []string
 	Hostname              string
 	DeleteProtection      bool
-	Subnet                string   // identity; "" when the cloud does not say
+	Subnet                string   // identity; "" if the cloud does not return it
 	ReservedIP            string   // identity; "": none
-	InstanceSize          string   // "": the cloud's default, or not said
+	InstanceSize          string   // "": the cloud's default, or not returned
 	SecurityGroups        []string // identities, sorted
 	Listeners             []Listener
 }
 
-// NewLoadBalancer is a load balancer to be created. Listeners are created with it when there are any.
+// NewLoadBalancer is a load balancer to create, with its listeners.
 type NewLoadBalancer struct {
 	LoadBalancer
 	Internal bool // without a public address
 }
 
-// Deleting says that the deletion has been accepted and is under way.
+// Deleting reports whether the cloud has accepted the deletion and has not completed it.
 func (lb LoadBalancer) Deleting() bool { return strings.EqualFold(lb.Status, StatusDeleting) }
 
-// gone says that the load balancer is deleted, although the cloud still shows it for a while.
+// gone reports whether the load balancer is deleted, although the cloud still returns it for some time.
 func (lb LoadBalancer) gone() bool { return strings.EqualFold(lb.Status, statusDeleted) }
 
 // Listener is one port of a load balancer.
@@ -55,7 +55,7 @@ type Listener struct {
 	AllowedSources        []string
 }
 
-// TargetGroup is a set of machines that answer on one port.
+// TargetGroup is a set of machines that receive traffic on one port.
 type TargetGroup struct {
 	ID, Name, Description string
 	Labels, Annotations   Labels
@@ -66,7 +66,7 @@ type TargetGroup struct {
 	HealthCheck           *iaas.BackendHealthCheck
 	TargetSelector        map[string]string
 	Machines              []string // identities of the attached machines, sorted
-	Listeners             []string // identities of those that lead to it, as the cloud shows them
+	Listeners             []string // identities of the listeners that use it, as the cloud returns them
 }
 
 // balancerItem is as much of the API's load balancer as is needed.
@@ -158,7 +158,7 @@ func (lb balancerItem) object() LoadBalancer {
 	return balancer
 }
 
-// addresses leaves out empty ones, and sorts: another order is no change.
+// addresses returns the addresses sorted, without empty ones, so that another order is no difference.
 func addresses(listed []string) []string {
 	found := slices.DeleteFunc(slices.Clone(listed), func(address string) bool { return address == "" })
 	slices.Sort(found)
@@ -191,8 +191,7 @@ func (g groupItem) object() TargetGroup {
 	return group
 }
 
-// updated is the load balancer after an update that made from what to says: it has what the update wrote, and the rest
-// as it is here.
+// updated returns the load balancer after an update with the changes between from and to.
 func (lb LoadBalancer) updated(from, to LoadBalancer) LoadBalancer {
 	lb.Name, lb.Description, lb.Labels, lb.Annotations = to.Name, to.Description, to.Labels, to.Annotations
 	lb.DeleteProtection, lb.SecurityGroups = to.DeleteProtection, to.SecurityGroups
@@ -210,7 +209,8 @@ func (lb LoadBalancer) updated(from, to LoadBalancer) LoadBalancer {
 	return lb
 }
 
-// updated is the target group after an update to what to says, which writes neither its machines nor its listeners.
+// updated returns the target group after an update to the values of to. An update changes neither machines nor
+// listeners.
 func (g TargetGroup) updated(to TargetGroup) TargetGroup {
 	to.Machines, to.Listeners = g.Machines, g.Listeners
 	return to
@@ -227,7 +227,7 @@ func (lb LoadBalancer) withoutListener(id string) LoadBalancer {
 	return lb
 }
 
-// HasLabels says whether all of wanted are among labels.
+// HasLabels reports whether labels contain all wanted labels.
 func HasLabels(labels, wanted Labels) bool {
 	for key := range maps.Keys(wanted) {
 		if labels[key] != wanted[key] {

@@ -15,7 +15,7 @@ import (
 )
 
 // group makes a target group of ours.
-func (w *world) group(name string) TargetGroup {
+func (w *rig) group(name string) TargetGroup {
 	w.Helper()
 	return must[TargetGroup](w)(w.CreateTargetGroup(w.Context(), TargetGroup{
 		Name: name, Labels: owned("web"), Annotations: Labels{"note": "x"}, Protocol: "tcp", Port: 30080,
@@ -25,7 +25,7 @@ func (w *world) group(name string) TargetGroup {
 
 // TestCreateLoadBalancer with everything that a load balancer can have.
 func TestCreateLoadBalancer(t *testing.T) {
-	w := newWorld(t, emulator.Config{})
+	w := newRig(t, emulator.Config{})
 	target, reserved := w.group("web-80"), w.reserve("ip", emulator.DefaultRegion)
 	groups := []string{w.groupByHand("one", emulator.DefaultVPC), w.groupByHand("two", emulator.DefaultVPC)}
 	slices.Sort(groups)
@@ -59,7 +59,7 @@ func TestCreateLoadBalancer(t *testing.T) {
 }
 
 func TestInternalLoadBalancer(t *testing.T) {
-	w := newWorld(t, emulator.Config{})
+	w := newRig(t, emulator.Config{})
 	made := w.balancer(func(n *NewLoadBalancer) { n.Internal = true })
 	if len(made.ExternalAddresses) != 0 || len(made.InternalAddresses) != 1 {
 		t.Errorf("addresses: external %v, internal %v; want only an internal one", made.ExternalAddresses,
@@ -77,7 +77,7 @@ func TestInternalLoadBalancer(t *testing.T) {
 func TestUpdateLoadBalancer(t *testing.T) {
 	allModes(t, func(t *testing.T, mode emulator.UpdateMode) {
 		t.Helper()
-		w := newWorld(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
+		w := newRig(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
 		bare := w.balancer()
 		full := bare
 		full.Name, full.Description, full.Annotations, full.DeleteProtection = "mine", "d", Labels{"note": "z"}, true
@@ -88,7 +88,7 @@ func TestUpdateLoadBalancer(t *testing.T) {
 		w.ok(w.UpdateLoadBalancer(t.Context(), bare, full))
 		full.ExternalAddresses = nil // those of the reserved IP
 		got := w.listed(bare.ID)
-		reserved, found, err := w.ReservedIP(t.Context(), full.ReservedIP, Anew)
+		reserved, found, err := w.ReservedIP(t.Context(), full.ReservedIP, Fresh)
 		if err != nil || !found || !slices.Equal(got.ExternalAddresses, []string{reserved.Addresses[0].String()}) {
 			t.Errorf("addresses %v, reserved IP %+v, error %v", got.ExternalAddresses, reserved, err)
 		}
@@ -116,7 +116,7 @@ func TestUpdateLoadBalancer(t *testing.T) {
 // TestUpdateKeepsWhatIsNotSent: without a difference, nothing is said about subnet, reserved IP and size, which may
 // have changed meanwhile.
 func TestUpdateKeepsWhatIsNotSent(t *testing.T) {
-	w := newWorld(t, emulator.Config{})
+	w := newRig(t, emulator.Config{})
 	old := w.balancer()
 	changed := old
 	changed.Subnet, changed.InstanceSize, changed.ReservedIP = otherSubnet, "lb-gp-small",
@@ -133,7 +133,7 @@ func TestUpdateKeepsWhatIsNotSent(t *testing.T) {
 
 // TestRefusedLoadBalancers: what the cloud does not allow is an error of the kind that says so, and nothing is made.
 func TestRefusedLoadBalancers(t *testing.T) {
-	w := newWorld(t, emulator.Config{})
+	w := newRig(t, emulator.Config{})
 	taken := w.reserve("taken", emulator.DefaultRegion)
 	w.balancer(func(n *NewLoadBalancer) { n.ReservedIP = taken })
 	tests := map[string]struct {
@@ -176,7 +176,7 @@ func TestRefusedLoadBalancers(t *testing.T) {
 
 // TestRefusalLooksAgainAtWhatItRefersTo: the copies of security groups and reserved IPs may be the reason.
 func TestRefusalLooksAgainAtWhatItRefersTo(t *testing.T) {
-	w := newWorld(t, emulator.Config{})
+	w := newRig(t, emulator.Config{})
 	group, ip := w.groupByHand("one", emulator.DefaultVPC), w.reserve("ip", emulator.DefaultRegion)
 	look := func() (lists int) {
 		t.Helper()
@@ -191,7 +191,7 @@ func TestRefusalLooksAgainAtWhatItRefersTo(t *testing.T) {
 	if lists := look(); lists != 0 {
 		t.Errorf("%d lists although both are known", lists)
 	}
-	w.disturb("PUT /v1/loadbalancers/{id}", 1, fault.Effect{Kind: fault.Refuse, Status: 422})
+	w.injectFault("PUT /v1/loadbalancers/{id}", 1, fault.Effect{Kind: fault.Refuse, Status: 422})
 	if err := w.UpdateLoadBalancer(t.Context(), old, old); !errors.Is(err, client.ErrBadRequest) {
 		t.Fatalf("error %v", err)
 	}
@@ -202,7 +202,7 @@ func TestRefusalLooksAgainAtWhatItRefersTo(t *testing.T) {
 
 // TestHandedOverIsNotOursAnyMore: without our labels, it is not in the copy at once.
 func TestHandedOverIsNotOursAnyMore(t *testing.T) {
-	w := newWorld(t, emulator.Config{})
+	w := newRig(t, emulator.Config{})
 	target, balancer := w.group("web-80"), w.balancer()
 	foreign, bare := target, balancer
 	foreign.Labels, bare.Labels = Labels{"mine": "x"}, nil
@@ -222,7 +222,7 @@ func TestHandedOverIsNotOursAnyMore(t *testing.T) {
 func TestAllowedSourcesAreTakenAway(t *testing.T) {
 	allModes(t, func(t *testing.T, mode emulator.UpdateMode) {
 		t.Helper()
-		w := newWorld(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
+		w := newRig(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
 		target, balancer := w.group("web-80"), w.balancer()
 		w.ok(w.CreateListener(t.Context(), balancer.ID, Listener{
 			Name: "web-80", Annotations: Labels{"note": "y"}, Protocol: "tcp", Port: 80, TargetGroup: target.ID,
@@ -247,7 +247,7 @@ func TestAllowedSourcesAreTakenAway(t *testing.T) {
 }
 
 func TestByIdentity(t *testing.T) {
-	w := newWorld(t, emulator.Config{Delays: emulator.Delays{LoadbalancerLinger: time.Hour}})
+	w := newRig(t, emulator.Config{Delays: emulator.Delays{LoadbalancerLinger: time.Hour}})
 	foreign := func(n *NewLoadBalancer) { n.Labels = nil }
 	theirs, target := w.balancer(foreign), w.group("web-80")
 	far := w.balancer(foreign, func(n *NewLoadBalancer) { n.Subnet = farSubnet })
@@ -266,14 +266,14 @@ func TestByIdentity(t *testing.T) {
 			t.Errorf("target group %q: %+v, found %v, error %v; want found %v", id, got, found, err, want)
 		}
 	}
-	w.disturb("GET /v1/loadbalancers/{id}", 1, fault.Effect{Kind: fault.Forbidden})
+	w.injectFault("GET /v1/loadbalancers/{id}", 1, fault.Effect{Kind: fault.Forbidden})
 	if _, found, err := w.LoadBalancerByID(t.Context(), theirs.ID); !errors.Is(err, client.ErrForbidden) || found {
 		t.Errorf("found %v, error %v; want an error", found, err)
 	}
 }
 
 func TestSubnets(t *testing.T) {
-	w := newWorld(t, emulator.Config{})
+	w := newRig(t, emulator.Config{})
 	vpc := must[VPC](w)(w.VPC(t.Context()))
 	found := map[string]string{}
 	for _, subnet := range vpc.Subnets {

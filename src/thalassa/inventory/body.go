@@ -2,9 +2,8 @@ package inventory
 
 import "github.com/thalassa-cloud/client-go/iaas"
 
-// What is sent to the cloud is what the official client would send, and in updates more: that one leaves out what is
-// empty, which a cloud that merges takes for "as it is". Here an empty list is [], and empty labels and annotations are
-// {}.
+// Requests contain what the official client would send. That client leaves out empty values, and a cloud that merges
+// updates would not change these. In updates, an empty list is therefore [], and empty labels and annotations are {}.
 
 // balancerBody is the body of a load balancer's POST.
 type balancerBody struct {
@@ -18,7 +17,7 @@ type balancerBody struct {
 	Listeners        []listenerBody `json:"listeners"`
 	SecurityGroups   []string       `json:"securityGroupAttachments,omitempty"`
 	ReservedIP       *string        `json:"reservedIpId,omitempty"`
-	InstanceSize     string         `json:"instanceSize,omitempty"` // which the official client does not have yet
+	InstanceSize     string         `json:"instanceSize,omitempty"` // the official client lacks it
 }
 
 func (n NewLoadBalancer) body() balancerBody {
@@ -34,8 +33,7 @@ func (n NewLoadBalancer) body() balancerBody {
 	return body
 }
 
-// balancerUpdate is the body of a load balancer's PUT. What is a pointer is left as it is when it is absent, whatever
-// the cloud does with the rest.
+// balancerUpdate is the body of a load balancer's PUT. The cloud does not change a value whose pointer is nil.
 type balancerUpdate struct {
 	Name             string   `json:"name"`
 	Description      string   `json:"description"`
@@ -44,7 +42,7 @@ type balancerUpdate struct {
 	DeleteProtection bool     `json:"deleteProtection"`
 	Subnet           *string  `json:"subnet,omitempty"`
 	SecurityGroups   []string `json:"securityGroupAttachments"`
-	ReservedIP       *string  `json:"reservedIpId,omitempty"` // "" detaches
+	ReservedIP       *string  `json:"reservedIpId,omitempty"` // "" detaches the address
 	InstanceSize     *string  `json:"instanceSize,omitempty"`
 }
 
@@ -57,8 +55,8 @@ func updateOf(from, to LoadBalancer) balancerUpdate {
 	}
 }
 
-// listenerBody is the body of a listener's POST and PUT. An update always has allowed sources, a creation only when
-// there are some.
+// listenerBody is the body of a listener's POST and PUT. An update always contains the allowed sources, a creation only
+// if there are some.
 type listenerBody struct {
 	Name           string   `json:"name"`
 	Description    string   `json:"description"`
@@ -97,7 +95,7 @@ func listenerUpdateOf(l Listener) listenerBody {
 }
 
 // targetGroupUpdate is the body of a target group's PUT. The official client's type leaves out a health check that is
-// nil; this one says null.
+// nil; this one sends null.
 type targetGroupUpdate struct {
 	Name                string                   `json:"name"`
 	Description         string                   `json:"description"`
@@ -111,7 +109,7 @@ type targetGroupUpdate struct {
 	HealthCheck         *iaas.BackendHealthCheck `json:"healthCheck"`
 }
 
-// present is never nil.
+// present returns labels that are not nil.
 func present(labels Labels) Labels {
 	if labels == nil {
 		return Labels{}
@@ -119,7 +117,7 @@ func present(labels Labels) Labels {
 	return labels
 }
 
-// changed is nil when nothing changes.
+// changed returns nil if there is no change.
 func changed(from, to string) *string {
 	if from == to {
 		return nil
@@ -127,7 +125,7 @@ func changed(from, to string) *string {
 	return &to
 }
 
-// optional is nil for the zero value, which stands for the cloud's default, or for none.
+// optional returns nil for the zero value, which stands for the cloud's default, or for none.
 func optional[T comparable](value T) *T {
 	var zero T
 	if value == zero {

@@ -2,103 +2,102 @@ package inventory
 
 import "time"
 
-// outcome is what becomes of one object of the copy.
+// outcome is the result of a change of one object.
 type outcome int
 
 const (
-	untouched outcome = iota // the copy stays as it is
-	stored                   // the copy has the object that was returned
-	removed                  // the copy does not have it any more
+	untouched outcome = iota // the object does not change
+	stored                   // the returned object is stored
+	removed                  // the object is removed
 )
 
-// change changes one object of the copy in one step: decide gets the object as the copy has it now, and no list and no
-// other write can come in between. It is the only way to write what depends on what the copy has. Decide is called with
-// mu held, so it must not use k.
-func (k *kind[T]) change(id string, decide func(latest T, known bool) (T, outcome)) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	latest, known := k.objects[id]
+// change changes one object atomically: decide gets the present object, and no list and no other write can intervene. A
+// write that depends on the present object must use it. decide is called with mu held, so it must not use s.
+func (s *store[T]) change(id string, decide func(latest T, known bool) (T, outcome)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	latest, known := s.objects[id]
 	switch object, outcome := decide(latest, known); outcome {
 	case stored:
-		k.replaceOne(object)
+		s.replaceOne(object)
 	case removed:
-		k.dropOne(id)
+		s.dropOne(id)
 	case untouched:
 	}
 }
 
-// put makes the object, of which our own write said everything, part of the copy.
-func (k *kind[T]) put(object T) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.replaceOne(object)
+// put stores an object that our own write has set completely.
+func (s *store[T]) put(object T) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replaceOne(object)
 }
 
-// answer puts an object into the copy that the cloud showed when it was asked for it by identity, unless a list that
-// began after arrived, when it was asked, or a write of ours said more.
-func (k *kind[T]) answer(object T, arrived uint64) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.copied < arrived && k.written[k.id(object)] < arrived {
-		k.replaceOne(object)
+// putFetched stores an object that was requested by identity, unless a list that began after readNumber, or a write of
+// ours, is newer than the request.
+func (s *store[T]) putFetched(object T, readNumber uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.copyNumber < readNumber && s.written[s.id(object)] < readNumber {
+		s.replaceOne(object)
 	}
 }
 
-// create is put for an object that did not exist before.
-func (k *kind[T]) create(object T) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.replaceOne(object)
-	k.created[k.id(object)] = creation{at: time.Now()}
+// putCreated is put for an object that did not exist before.
+func (s *store[T]) putCreated(object T) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replaceOne(object)
+	s.created[s.id(object)] = creation{at: time.Now()}
 }
 
-// drop takes an object that we deleted out of the copy.
-func (k *kind[T]) drop(id string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.dropOne(id)
+// drop removes an object that we deleted.
+func (s *store[T]) drop(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropOne(id)
 }
 
-// replaceOne wants mu held.
-func (k *kind[T]) replaceOne(object T) {
-	id := k.id(object)
-	k.remove(id)
-	delete(k.missed, id)
-	k.insert(object)
-	k.written[id] = k.next()
+// replaceOne requires that mu is held.
+func (s *store[T]) replaceOne(object T) {
+	id := s.id(object)
+	s.remove(id)
+	delete(s.unlisted, id)
+	s.insert(object)
+	s.written[id] = s.next()
 }
 
-// dropOne wants mu held.
-func (k *kind[T]) dropOne(id string) {
-	k.remove(id)
-	delete(k.created, id)
-	delete(k.missed, id)
-	k.written[id] = k.next()
+// dropOne requires that mu is held.
+func (s *store[T]) dropOne(id string) {
+	s.remove(id)
+	delete(s.created, id)
+	delete(s.unlisted, id)
+	s.written[id] = s.next()
 }
 
-func (k *kind[T]) insert(object T) {
-	id := k.id(object)
-	k.changes++
-	k.objects[id] = object
-	for _, key := range append(k.keys(object), id) {
-		if k.index[key] == nil {
-			k.index[key] = map[string]bool{}
+func (s *store[T]) insert(object T) {
+	id := s.id(object)
+	s.revision++
+	s.objects[id] = object
+	for _, key := range append(s.keys(object), id) {
+		if s.index[key] == nil {
+			s.index[key] = map[string]bool{}
 		}
-		k.index[key][id] = true
+		s.index[key][id] = true
 	}
 }
 
-func (k *kind[T]) remove(id string) {
-	object, exists := k.objects[id]
+func (s *store[T]) remove(id string) {
+	object, exists := s.objects[id]
 	if !exists {
 		return
 	}
-	delete(k.objects, id)
-	k.changes++
-	for _, key := range append(k.keys(object), id) {
-		delete(k.index[key], id)
-		if len(k.index[key]) == 0 {
-			delete(k.index, key)
+	delete(s.objects, id)
+	s.revision++
+	for _, key := range append(s.keys(object), id) {
+		delete(s.index[key], id)
+		if len(s.index[key]) == 0 {
+			delete(s.index, key)
 		}
 	}
 }

@@ -19,10 +19,10 @@ import (
 func TestNoNewerListIsLost(t *testing.T) {
 	const changes, turns = 200, 100
 	var lists, seen atomic.Int64
-	k := newKind("objects", func(context.Context) ([]counted, error) { return []counted{{"1", lists.Add(1)}}, nil },
+	k := newStore("objects", func(context.Context) ([]counted, error) { return []counted{{"1", lists.Add(1)}}, nil },
 		func(c counted) string { return c.id }, func(counted) []string { return nil })
 	read := func() {
-		found, err := k.find(t.Context(), "1", Anew)
+		found, err := k.find(t.Context(), "1", Fresh)
 		if err != nil || len(found) != 1 {
 			t.Errorf("found %v, error %v", found, err)
 			return
@@ -102,21 +102,21 @@ func TestChange(t *testing.T) {
 // TestAnswer: what the cloud says about one object counts unless a list that began later, or a write, says more.
 func TestAnswer(t *testing.T) {
 	tests := map[string]struct {
-		meanwhile func(*testing.T, *kind[object])
+		meanwhile func(*testing.T, *store[object])
 		want      string
 	}{
-		"nothing happens": {func(*testing.T, *kind[object]) {}, "answer"},
-		"a newer list":    {func(t *testing.T, k *kind[object]) { t.Helper(); values(t, k, "1", Anew) }, "listed"},
-		"a write":         {func(_ *testing.T, k *kind[object]) { k.put(object{"1", "a", "written"}) }, "written"},
+		"nothing happens": {func(*testing.T, *store[object]) {}, "answer"},
+		"a newer list":    {func(t *testing.T, k *store[object]) { t.Helper(); values(t, k, "1", Fresh) }, "listed"},
+		"a write":         {func(_ *testing.T, k *store[object]) { k.put(object{"1", "a", "written"}) }, "written"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				k := (&shelf{objects: []object{{"1", "a", "listed"}}}).kind()
 				values(t, k, "1", time.Hour)
-				arrived := k.arrive()
+				readNumber := k.beginRead()
 				tt.meanwhile(t, k)
-				k.answer(object{"1", "a", "answer"}, arrived)
+				k.putFetched(object{"1", "a", "answer"}, readNumber)
 				if got := values(t, k, "1", time.Hour); got != tt.want {
 					t.Errorf("found %q, want %q", got, tt.want)
 				}
@@ -145,7 +145,7 @@ func (m *meanwhile) RoundTrip(request *http.Request) (*http.Response, error) {
 // TestNewerListDuringAWrite: a list that arrives between what a writer has read and the end of its write shows what
 // others did, which stays in the copy beside what was written.
 func TestNewerListDuringAWrite(t *testing.T) {
-	w := newWorld(t, emulator.Config{})
+	w := newRig(t, emulator.Config{})
 	network := &meanwhile{next: w.emulator.Transport()}
 	w.restartBy(network)
 	group := must[TargetGroup](w)(w.CreateTargetGroup(t.Context(), TargetGroup{Name: "web", Labels: owned("web"),
@@ -174,7 +174,7 @@ func TestNewerListDuringAWrite(t *testing.T) {
 		update := group
 		update.Port = 8080
 		w.ok(w.UpdateTargetGroup(t.Context(), group, update))
-		w.ok(w.groups.refresh(t.Context(), Anew))
+		w.ok(w.groups.refresh(t.Context(), Fresh))
 	}
 	machine := must[string](w)(w.emulator.AddMachine(emulator.MachineSpec{Name: "a"}))
 	w.ok(w.SetMachines(t.Context(), group, []string{machine}))
@@ -185,7 +185,7 @@ func TestNewerListDuringAWrite(t *testing.T) {
 
 // TestListenerOfAnUnknownBalancer: the copy cannot show the listener, so the next reader lists.
 func TestListenerOfAnUnknownBalancer(t *testing.T) {
-	w := newWorld(t, emulator.Config{})
+	w := newRig(t, emulator.Config{})
 	group := must[TargetGroup](w)(w.CreateTargetGroup(t.Context(), TargetGroup{Name: "web", Labels: owned("web"),
 		Protocol: "tcp", Port: 80}))
 	balancer := w.balancer()

@@ -1,10 +1,10 @@
-// Package inventory is what is known of the cloud: machines, load balancers, target groups and the VPC, each read as
-// one list and shared by everybody, so that no code path costs a call per node or per Service. Security groups,
-// reserved IPs, route tables and quotas are read in the same way, but only when somebody asks: not every cluster needs
-// them, and not all credentials have the right to.
+// Package inventory caches the objects of the cloud: machines, load balancers, target groups and the VPC. Each kind is
+// read as one list that all controllers share, so that the number of calls does not depend on the number of nodes and
+// Services. Security groups, reserved IPs, route tables and quotas are read in the same way, but only when they are
+// needed: not every cluster needs them, and not all credentials have the permission.
 //
-// Readers say how old an answer may be. An answer without the object means "it was not there", an error means "not
-// known"; nobody may take the second for the first.
+// Callers specify how old an answer may be. An answer without an object means that the object did not exist; an error
+// means that this is not known.
 package inventory
 
 import (
@@ -20,97 +20,100 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// How old answers may be.
+// Maximum ages of answers.
 const (
-	// MachineAge bounds what nodes are told about their machines.
+	// MachineAge is the maximum age of machines for nodes.
 	MachineAge = time.Minute
-	// BalancerAge bounds what an unchanged Service is compared with.
+	// BalancerAge is the maximum age of objects that an unchanged Service is compared with.
 	BalancerAge = 5 * time.Minute
-	// absentMemory bounds how long a missing machine is remembered without a list that shows it missing again: longer
-	// than the pauses between lists usually are.
-	absentMemory = time.Hour
-	// doubtMemory is longer than any list is used.
-	doubtMemory = visibleAfter + time.Hour
-	// vpcAge bounds the VPC: region and subnets hardly ever change.
+	// absentTTL is how long a missing machine is in the negative cache without another list: longer than the usual
+	// interval between lists.
+	absentTTL = time.Hour
+	// expectationTTL is longer than the age of any list that is used.
+	expectationTTL = visibilityDelay + time.Hour
+	// vpcAge is the maximum age of the VPC: region and subnets rarely change.
 	vpcAge = time.Hour
 )
 
-// Inventory is the shared knowledge about one VPC. It is safe for concurrent use.
+// Inventory contains the objects of one VPC. It is safe for concurrent use.
 type Inventory struct {
 	cloud     *client.Client
 	vpc       string
-	machines  *kind[Machine]
-	balancers *kind[LoadBalancer]
-	groups    *kind[TargetGroup]
-	vpcs      *kind[VPC]
-	quotas    *kind[Quota]
-	routing   *kind[routing]
+	machines  *store[Machine]
+	balancers *store[LoadBalancer]
+	groups    *store[TargetGroup]
+	vpcs      *store[VPC]
+	quotas    *store[Quota]
+	routing   *store[routing]
 
 	securityGroups securityGroups
 	reservedIPs    lookup[ReservedIP]
 	machineTypes   lookup[MachineType]
 
-	// machines, by identity, that were missing in a list that began after they were first missed, and in all since
-	absent   *recent
-	doubts   *recent // owners for whom a creation ended without an answer
-	seen     *recent // owners of whom lists have shown something
-	complete complete
-	// unanswered are machines that lists lack and that could not be asked for.
-	unanswered  *recent
-	lookFailure failure // of the latest list that was wanted for a machine
-	typeFailure failure // of the latest list of machine types
-	patience    *patience
-	elsewhere   *elsewhere
-	prefixes    []string // of the labels of machines that are kept
-	confirming  turns    // to ask for a machine that lists lack
-	owned       Labels   // of load balancers and target groups of this cluster
-	owner       string   // label whose value identifies the owner of a load balancer or target group
+	// absentMachines is the negative cache: identities of machines that were missing in a list that began after the
+	// first lookup, and in all lists since.
+	absentMachines *ttlSet
+	expectations   *ttlSet // owners with a creation that ended without an answer
+	listedOwners   *ttlSet // owners with objects in lists
+	lastUsable     usableSet
+	// unansweredMachines are machines that lists lack and whose requests failed.
+	unansweredMachines *ttlSet
+	machineListFailure recentFailure // of the latest list for a machine
+	typeListFailure    recentFailure // of the latest list of machine types
+	machineBackoff     *missBackoff
+	otherVPCs          *otherVPCCache
+	prefixes           []string   // of the labels of machines that are stored
+	confirmLocks       keyedMutex // for requests of machines that lists lack
+	owned              Labels     // of load balancers and target groups of this cluster
+	owner              string     // label whose value identifies the owner of a load balancer or target group
 }
 
-// Scope says which objects are read.
+// Scope describes which objects are read.
 type Scope struct {
 	VPC string // identity
 	// Owned are the labels that all load balancers and target groups of this cluster carry.
 	Owned Labels
 	// OwnerLabel is the label whose value identifies one owner among them.
 	OwnerLabel string
-	// MachineLabels are how the keys of those labels of machines begin that are wanted; of others none is kept.
+	// MachineLabels are the prefixes of the labels of machines that are stored; others are dropped.
 	MachineLabels []string
 }
 
-// New returns an empty inventory. It makes no call.
+// New returns an empty inventory. It sends no request.
 func New(cloud *client.Client, scope Scope) *Inventory {
-	i := &Inventory{cloud: cloud, vpc: scope.VPC, owner: scope.OwnerLabel, absent: newRecent(absentMemory),
-		doubts: newRecent(doubtMemory), seen: newRecent(doubtMemory), unanswered: newRecent(unanswered)}
-	i.machines = newKind("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
-	i.machines.present = i.absent.forget
-	i.patience, i.elsewhere, i.prefixes = newPatience(), newElsewhere(), scope.MachineLabels
+	i := &Inventory{cloud: cloud, vpc: scope.VPC, owner: scope.OwnerLabel, absentMachines: newTTLSet(absentTTL),
+		expectations: newTTLSet(expectationTTL), listedOwners: newTTLSet(expectationTTL),
+		unansweredMachines: newTTLSet(unansweredTTL)}
+	i.machines = newStore("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
+	i.machines.onListed = i.absentMachines.remove
+	i.machineBackoff, i.otherVPCs, i.prefixes = newMissBackoff(), newOtherVPCCache(), scope.MachineLabels
 	i.owned = scope.Owned
-	i.balancers = newKind("load balancers", i.listLoadBalancers, func(lb LoadBalancer) string {
+	i.balancers = newStore("load balancers", i.listLoadBalancers, func(lb LoadBalancer) string {
 		return lb.ID
 	}, i.balancerKeys)
-	i.balancers.leaving, i.balancers.ask = LoadBalancer.Deleting, i.getLoadBalancer
-	i.groups = newKind("target groups", i.listTargetGroups, func(g TargetGroup) string { return g.ID }, i.groupKeys)
-	i.groups.ask = i.getTargetGroup
+	i.balancers.deleting, i.balancers.get = LoadBalancer.Deleting, i.getLoadBalancer
+	i.groups = newStore("target groups", i.listTargetGroups, func(g TargetGroup) string { return g.ID }, i.groupKeys)
+	i.groups.get = i.getTargetGroup
 	i.securityGroups, i.reservedIPs, i.quotas = i.newSecurityGroups(), i.newReservedIPs(), i.newQuotas()
 	i.machineTypes = i.newMachineTypes()
 	i.routing = i.newRouting()
-	i.vpcs = newKind("VPC "+scope.VPC, i.getVPC, func(v VPC) string { return v.ID }, func(VPC) []string { return nil })
+	i.vpcs = newStore("VPC "+scope.VPC, i.getVPC, func(v VPC) string { return v.ID }, func(VPC) []string { return nil })
 	return i
 }
 
-// Refresh reads machines, load balancers and target groups anew, each in one list. Security groups and reserved IPs are
-// read anew by the next who asks for one.
+// Refresh reads machines, load balancers and target groups again, each in one list. Security groups and reserved IPs
+// are read again when they are next needed.
 func (i *Inventory) Refresh(ctx context.Context) error {
-	i.securityGroups.kind.distrust()
-	i.reservedIPs.kind.distrust()
-	return errors.Join(i.machines.refresh(ctx, Anew), i.balancers.refresh(ctx, Anew), i.groups.refresh(ctx, Anew))
+	i.securityGroups.store.invalidate()
+	i.reservedIPs.store.invalidate()
+	return errors.Join(i.machines.refresh(ctx, Fresh), i.balancers.refresh(ctx, Fresh), i.groups.refresh(ctx, Fresh))
 }
 
 func ownerKey(owner string) string { return "owner/" + owner }
 
-// MachineByID returns the machine with that identity; found is false when the list has none. The answer is at most
-// maxAge old; "not found" comes from a list of the last seconds, and from ever older ones the longer it is missing.
+// MachineByID returns the machine with the identity; found is false if lists do not contain it. The answer is at most
+// maxAge old. "Not found" comes from a list of the last seconds, or from older ones if the machine has been missing for
+// long.
 func (i *Inventory) MachineByID(ctx context.Context, id string,
 	maxAge time.Duration) (m Machine, found bool, err error) {
 	machines, err := i.machinesBy(ctx, id, maxAge)
@@ -120,14 +123,13 @@ func (i *Inventory) MachineByID(ctx context.Context, id string,
 	return machines[0], true, nil
 }
 
-// MachinesListedSince returns once machines are looked up in a list that began at or after a time, so that none is
-// found which was gone before; the zero time is any. However many wait for that, they make one list a second at most.
+// MachinesListedSince waits for a list of machines that began at or after a time, so that it contains no machine that
+// was deleted before; the zero time is any. All callers together cause at most one list a second.
 func (i *Inventory) MachinesListedSince(ctx context.Context, notBefore time.Time) error {
-	return i.machines.since(ctx, notBefore, newcomerInterval)
+	return i.machines.waitForListSince(ctx, notBefore, newNodeInterval)
 }
 
-// MachinesBySlug returns all machines of the VPC with that slug, in the same way; more than one is for the caller to
-// refuse.
+// MachinesBySlug returns all machines of the VPC with the slug, in the same way. The caller handles several machines.
 func (i *Inventory) MachinesBySlug(ctx context.Context, slug string, maxAge time.Duration) ([]Machine, error) {
 	return i.machinesBy(ctx, slugKey(slug), maxAge)
 }
@@ -135,25 +137,26 @@ func (i *Inventory) MachinesBySlug(ctx context.Context, slug string, maxAge time
 func (i *Inventory) machinesBy(ctx context.Context, key string, maxAge time.Duration) ([]Machine, error) {
 	machines, err := i.machines.find(ctx, key, maxAge)
 	if err == nil && len(machines) == 0 {
-		machines, err = i.machines.find(ctx, key, i.patience.of(key)) // the machine may be new
+		machines, err = i.machines.find(ctx, key, i.machineBackoff.maxAge(key)) // the machine may be new
 	}
 	if err == nil {
-		i.patience.note(key, len(machines) > 0)
+		i.machineBackoff.record(key, len(machines) > 0)
 	}
 	return machines, err
 }
 
-// LoadBalancersOf returns all load balancers of the owner, from a list at most maxAge old. So many are expected: what a
-// list showed before and lacks now is asked for, and what the first list of all lacks is listed once more.
+// LoadBalancersOf returns all load balancers of the owner, from a list at most maxAge old. expected is their number:
+// objects that an earlier list contained are requested by identity, and if the first list lacks some, a second one is
+// read.
 func (i *Inventory) LoadBalancersOf(ctx context.Context, owner string, maxAge time.Duration,
 	expected int) ([]LoadBalancer, error) {
-	return i.balancers.findExpected(ctx, ownerKey(owner), i.certain(owner, maxAge), expected)
+	return i.balancers.findExpected(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge), expected)
 }
 
 // TargetGroupsOf returns all target groups of the owner, from a list at most maxAge old, in the same way.
 func (i *Inventory) TargetGroupsOf(ctx context.Context, owner string, maxAge time.Duration,
 	expected int) ([]TargetGroup, error) {
-	return i.groups.findExpected(ctx, ownerKey(owner), i.certain(owner, maxAge), expected)
+	return i.groups.findExpected(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge), expected)
 }
 
 // All returns all load balancers, target groups and security groups of this cluster, from lists at most maxAge old.
@@ -175,51 +178,51 @@ func (i *Inventory) All(ctx context.Context,
 }
 
 func (i *Inventory) listMachines(ctx context.Context) ([]Machine, error) {
-	asked := []filters.Filter{i.inVPC()} // a server may ignore a filter, so it is applied here again
+	asked := []filters.Filter{i.inVPC()} // the cloud may ignore a filter, so it is applied again here
 	if len(i.prefixes) == 0 {
-		return client.List(ctx, i.cloud, iaas.MachineEndpoint, asked, i.machineHere)
+		return client.List(ctx, i.cloud, iaas.MachineEndpoint, asked, i.machineInVPC)
 	}
-	return client.List(ctx, i.cloud, iaas.MachineEndpoint, asked, i.labelledHere)
+	return client.List(ctx, i.cloud, iaas.MachineEndpoint, asked, i.labelledMachineInVPC)
 }
 
-// getMachine reads one machine as lists show it; exists is false when it is not in the VPC, or gone.
+// getMachine requests one machine; exists is false if it is not in the VPC, or deleted.
 func (i *Inventory) getMachine(ctx context.Context, id string) (machine Machine, exists bool, err error) {
 	if len(i.prefixes) == 0 {
-		return getOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.machineHere)
+		return getOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.machineInVPC)
 	}
-	return getOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.labelledHere)
+	return getOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.labelledMachineInVPC)
 }
 
 func (i *Inventory) listLoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
-	return client.List(ctx, i.cloud, iaas.LoadbalancerEndpoint, []filters.Filter{i.inVPC()}, i.loadBalancerHere)
+	return client.List(ctx, i.cloud, iaas.LoadbalancerEndpoint, []filters.Filter{i.inVPC()}, i.loadBalancerInVPC)
 }
 
 func (i *Inventory) getLoadBalancer(ctx context.Context, id string) (LoadBalancer, bool, error) {
-	return getOne(ctx, i.cloud, iaas.LoadbalancerEndpoint, id, i.loadBalancerHere)
+	return getOne(ctx, i.cloud, iaas.LoadbalancerEndpoint, id, i.loadBalancerInVPC)
 }
 
-// loadBalancerHere says whether it is in the VPC, and there. Load balancers of others are kept, too: one that lost its
-// labels is found among them.
-func (i *Inventory) loadBalancerHere(lb balancerItem) (LoadBalancer, bool) {
+// loadBalancerInVPC reports whether it is in the VPC and exists. Load balancers of others are stored as well, because
+// one that lost its labels is found among them.
+func (i *Inventory) loadBalancerInVPC(lb balancerItem) (LoadBalancer, bool) {
 	balancer := lb.object()
 	return balancer, lb.VPC.Identity == i.vpc && !balancer.gone()
 }
 
 func (i *Inventory) listTargetGroups(ctx context.Context) ([]TargetGroup, error) {
-	reading := groupReader{ours: i.targetGroupHere, names: map[string]string{}}
+	reading := groupReader{ours: i.targetGroupInVPC, names: map[string]string{}}
 	return client.Stream(ctx, i.cloud, iaas.TargetGroupEndpoint, []filters.Filter{i.inVPC()}, reading.read)
 }
 
 func (i *Inventory) getTargetGroup(ctx context.Context, id string) (TargetGroup, bool, error) {
-	return getOne(ctx, i.cloud, iaas.TargetGroupEndpoint, id, i.targetGroupHere)
+	return getOne(ctx, i.cloud, iaas.TargetGroupEndpoint, id, i.targetGroupInVPC)
 }
 
-// targetGroupHere says whether it is in the VPC, and no label says that it is another cluster's.
-func (i *Inventory) targetGroupHere(g groupItem) (TargetGroup, bool) {
-	return g.object(), g.VPC.Identity == i.vpc && !i.ofOthers(g.Labels)
+// targetGroupInVPC reports whether it is in the VPC, and has no label of another cluster.
+func (i *Inventory) targetGroupInVPC(g groupItem) (TargetGroup, bool) {
+	return g.object(), g.VPC.Identity == i.vpc && !i.ofOtherCluster(g.Labels)
 }
 
-// getOne reads the object with that identity in a collection; exists is false when there is none, or none that is ours.
+// getOne requests the object with the identity in a collection; exists is false if there is none, or if it is not ours.
 func getOne[Item interface{ identity() string }, T any](ctx context.Context, cloud *client.Client, collection,
 	id string, ours func(Item) (T, bool)) (object T, exists bool, err error) {
 	item, err := client.Get[Item](ctx, cloud, collection+"/"+id)
@@ -237,29 +240,29 @@ func getOne[Item interface{ identity() string }, T any](ctx context.Context, clo
 	return object, exists, nil
 }
 
-// inVPC is all that is asked for: labels are looked at here. Whether the cloud's own filter by labels shows at once
-// what was just made is not known, and what it hides would be made again, or leaked.
+// inVPC is the only filter of requests; labels are filtered here. It is not documented when the cloud's filter by
+// labels includes a new object, and an object that it omits would be created twice, or never deleted.
 func (i *Inventory) inVPC() filters.Filter {
 	return &filters.FilterKeyValue{Key: filters.FilterVpcIdentity, Value: i.vpc}
 }
 
-// mayHave says that an object of this VPC was asked for, and is not known to be of another one: it need not show its
-// VPC.
-func (i *Inventory) mayHave(shown reference) bool {
+// inVPCOrUnknown reports whether an object is in this VPC or does not contain its VPC.
+func (i *Inventory) inVPCOrUnknown(shown reference) bool {
 	return shown.Identity == "" || shown.Identity == i.vpc
 }
 
-// uncertain passes the error of a write on. When the write may have happened, or the copies are wrong about the object,
-// they are not trusted any more.
-func (i *Inventory) uncertain(err error) error {
-	if doubtful(err) {
-		i.balancers.distrust()
-		i.groups.distrust()
+// writeError returns the error of a write. If the write may have been carried out, or the stores contradict it, they
+// are invalidated.
+func (i *Inventory) writeError(err error) error {
+	if mayHaveHappened(err) {
+		i.balancers.invalidate()
+		i.groups.invalidate()
 	}
 	return err
 }
 
-// doubtful says that a write which ended with err may have happened, or that the copies are wrong about its object.
-func doubtful(err error) bool {
+// mayHaveHappened reports whether a write that ended with err may have been carried out, or whether the stores
+// contradict it.
+func mayHaveHappened(err error) bool {
 	return client.Uncertain(err) || errors.Is(err, client.ErrNotFound) || errors.Is(err, client.ErrConflict)
 }

@@ -8,51 +8,52 @@ import (
 	"time"
 )
 
-// lookup finds objects by what people write in annotations, and remembers what there is not: a reference to something
-// unknown must not list everything at every look.
+// lookup finds objects by the references in annotations. It has a negative cache, so that a reference to an unknown
+// object does not cause a list at every reconciliation.
 type lookup[T any] struct {
-	kind   *kind[T]
-	absent *recent // keys that were missing in a list that began after they were first missed, and in all since
+	store *store[T]
+	// negative cache: keys that were missing in a list that began after the first lookup, and in all lists since
+	absent *ttlSet
 }
 
-func newLookup[T any](k *kind[T]) lookup[T] {
-	return lookup[T]{kind: k, absent: newRecent(absentMemory)}
+func newLookup[T any](s *store[T]) lookup[T] {
+	return lookup[T]{store: s, absent: newTTLSet(absentTTL)}
 }
 
-// find returns the objects with the first of the keys that has any, from a list at most maxAge old. That there is none
-// comes from a list that began after it was first missed, whoever asked for that, and is remembered for MachineAge.
+// find returns the objects with the first of the keys that has any, from a list at most maxAge old. "Not found" comes
+// from a list that began after the first lookup, by any caller, and is cached for MachineAge.
 func (l lookup[T]) find(ctx context.Context, keys []string, maxAge time.Duration) ([]T, error) {
-	arrived := l.kind.arrive()
-	if err := l.kind.refreshSince(ctx, maxAge, arrived); err != nil {
+	readNumber := l.store.beginRead()
+	if err := l.store.refreshSince(ctx, maxAge, readNumber); err != nil {
 		return nil, err
 	}
-	found, err := l.kind.findFirst(ctx, keys)
+	found, err := l.store.findFirst(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
 	if len(found) > 0 {
-		l.absent.forget(keys[0])
+		l.absent.remove(keys[0])
 		return found, nil
 	}
-	s := l.kind.missing(keys[0], arrived)
+	s := l.store.recordAbsent(keys[0], readNumber)
 	if knownAbsent(l.absent, keys[0], s.listed) {
 		return nil, nil
 	}
-	if err := l.kind.refreshSince(ctx, Anew, s.sought); err != nil {
+	if err := l.store.refreshSince(ctx, Fresh, s.absentSince); err != nil {
 		return nil, err
 	}
-	found, err = l.kind.findFirst(ctx, keys)
+	found, err = l.store.findFirst(ctx, keys)
 	if err == nil && len(found) == 0 {
-		l.absent.note(keys[0])
+		l.absent.add(keys[0])
 	}
 	return found, err
 }
 
-// one is find for a reference that means one object. Kind is what it is called: "security group".
+// one is find for a reference to one object. kind is its name in errors: "security group".
 func (l lookup[T]) one(ctx context.Context, kind, reference string, keys []string,
 	maxAge time.Duration) (object T, found bool, err error) {
 	if reference == "" || strings.Contains(reference, "/") {
-		return object, false, nil // no identity or slug, but perhaps a key of ours
+		return object, false, nil // not an identity or slug, but perhaps a key of the index
 	}
 	objects, err := l.find(ctx, keys, maxAge)
 	switch {
@@ -68,19 +69,20 @@ func (l lookup[T]) one(ctx context.Context, kind, reference string, keys []strin
 func (l lookup[T]) identities(objects []T) []string {
 	var all []string
 	for _, object := range objects {
-		all = append(all, l.kind.id(object))
+		all = append(all, l.store.id(object))
 	}
 	slices.Sort(all)
 	return all
 }
 
-// knownAbsent says of something that a list which began at listed lacks whether no further one is needed to believe it:
-// either it was noted lately, or the list began since, and none showed it in between.
-func knownAbsent(absent *recent, key string, listed time.Time) bool {
-	noted, known := absent.noted(key)
-	if known && listed.After(noted) {
-		absent.note(key)
+// knownAbsent reports whether a key that a list lacks is absent without reading another list. listed is when that list
+// began. The key was added to the negative cache recently, or the list began since, and no list contained it in
+// between.
+func knownAbsent(absent *ttlSet, key string, listed time.Time) bool {
+	addedAt, known := absent.addedAt(key)
+	if known && listed.After(addedAt) {
+		absent.add(key)
 		return true
 	}
-	return known && time.Since(noted) <= MachineAge
+	return known && time.Since(addedAt) <= MachineAge
 }

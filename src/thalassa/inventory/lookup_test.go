@@ -23,7 +23,7 @@ func TestLookup(t *testing.T) {
 		}
 		look("1", time.Hour, false, 1)
 		look("1", time.Hour, false, 0)
-		look("1", Anew, false, 1)
+		look("1", Fresh, false, 1)
 		<-time.After(time.Minute)
 		s.set(object{"1", "a", "x"}, object{"2", "", "y"})
 		look("1", time.Second, true, 1)
@@ -32,7 +32,7 @@ func TestLookup(t *testing.T) {
 		look("key/a", time.Hour, false, 0)
 		s.set()
 		<-time.After(time.Minute)
-		if err := l.kind.refresh(t.Context(), Anew); err != nil { // for somebody else
+		if err := l.store.refresh(t.Context(), Fresh); err != nil { // for somebody else
 			t.Fatal(err)
 		}
 		look("1", time.Hour, false, 1) // it was there in between

@@ -8,10 +8,10 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 )
 
-// primaryInterface is the network interface whose addresses become the node's; the existing CCM reads no other.
+// primaryInterface is the network interface whose addresses the node gets, as in the existing CCM.
 const primaryInterface = "default"
 
-// Machine is a server.
+// Machine is a virtual machine.
 type Machine struct {
 	ID        string
 	Slug      string // matches the name of the node that runs on it
@@ -19,28 +19,27 @@ type Machine struct {
 	Zone      string // slug of the availability zone
 	State     string // running, stopped, deleting or deleted
 	Addresses []string
-	Labels    Labels // those that the scope wants
+	Labels    Labels // labels with a prefix of the scope
 }
 
-// Stopped says that the server exists but does not run, or is being deleted, from which it does not come back.
+// Stopped reports whether the machine exists but does not run, or is being deleted.
 func (m Machine) Stopped() bool {
 	return m.State == string(iaas.MachineStateStopped) || m.State == string(iaas.MachineStateDeleting)
 }
 
-// Gone says that the server is deleted, although the cloud still shows it for a while.
+// Gone reports whether the machine is deleted, although the cloud still returns it for some time.
 func (m Machine) Gone() bool {
 	return m.State == string(iaas.MachineStateDeleted)
 }
 
-// Machines returns all machines of the VPC, sorted by identity, from a list at most maxAge old, which it shares with
-// all who read machines.
+// Machines returns all machines of the VPC, sorted by identity, from a list at most maxAge old.
 func (i *Inventory) Machines(ctx context.Context, maxAge time.Duration) ([]Machine, error) {
 	return i.machines.all(ctx, maxAge)
 }
 
 func (m Machine) keys() []string { return []string{slugKey(m.Slug)} }
 
-// slugKey keeps slugs and identities apart in the index: one machine's slug may be another's identity.
+// slugKey separates slugs from identities in the index: one machine's slug may be another's identity.
 func slugKey(slug string) string { return "slug/" + slug }
 
 // machineItem is as much of the API's machine as is needed.
@@ -62,7 +61,7 @@ type machineItem struct {
 	} `json:"status"`
 }
 
-// labelledItem is one of which labels are needed, too. Without that they are not even decoded: they may be most of it.
+// labelledItem is an item with labels. They are decoded only if they are needed, because they may be the largest part.
 type labelledItem struct {
 	machineItem
 	Labels Labels `json:"labels"`
@@ -73,7 +72,8 @@ func (m machineItem) identity() string { return m.Identity }
 func (m machineItem) object() Machine {
 	machine := Machine{ID: m.Identity, Slug: m.Slug, State: strings.ToLower(m.State), Type: m.MachineType.Slug,
 		Zone: m.Zone}
-	// One that is said to be deleted only by its status still has a state of its own, so it is not known to be gone.
+	// If only the status says that the machine is deleted, its state differs, so it is not certain that the machine is
+	// gone.
 	if strings.EqualFold(m.Status.Status, string(iaas.MachineStateDeleted)) && !machine.Gone() {
 		machine.State = string(iaas.MachineStateDeleting)
 	}

@@ -9,24 +9,24 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// MachineType is a size of machine.
+// MachineType describes the size of machines.
 type MachineType struct {
 	ID, Slug  string
 	CPUs      int
 	MemoryMiB int
 }
 
-// MachineTypeOf returns the machine type with that slug, from a list at most an hour old. That there is none is at most
-// a minute old. A list that failed is not asked for again for a moment.
+// MachineTypeOf returns the machine type with the slug, from a list at most an hour old. "Not found" is at most a
+// minute old. A list that failed is not repeated at once.
 func (i *Inventory) MachineTypeOf(ctx context.Context, slug string) (MachineType, bool, error) {
-	if err := i.typeFailure.recent(); err != nil {
+	if err := i.typeListFailure.recent(); err != nil {
 		return MachineType{}, false, err
 	}
 	found, err := i.machineTypes.find(ctx, []string{slugKey(slug)}, vpcAge)
 	switch {
 	case err != nil:
-		if ctx.Err() == nil { // the caller's impatience says nothing about the cloud
-			i.typeFailure.note(err)
+		if ctx.Err() == nil { // a cancelled caller says nothing about the cloud
+			i.typeListFailure.record(err)
 		}
 		return MachineType{}, false, fmt.Errorf("looking up machine type %s: %w", slug, err)
 	case len(found) == 0:
@@ -36,7 +36,7 @@ func (i *Inventory) MachineTypeOf(ctx context.Context, slug string) (MachineType
 }
 
 func (i *Inventory) newMachineTypes() lookup[MachineType] {
-	return newLookup(newKind("machine types", i.listMachineTypes, func(m MachineType) string { return m.ID },
+	return newLookup(newStore("machine types", i.listMachineTypes, func(m MachineType) string { return m.ID },
 		func(m MachineType) []string { return []string{slugKey(m.Slug)} }))
 }
 
@@ -45,7 +45,7 @@ func (i *Inventory) listMachineTypes(ctx context.Context) ([]MachineType, error)
 		func(m machineTypeItem) (MachineType, bool) {
 			return MachineType(m), true
 		})
-	return all, needing(err, "read machine types")
+	return all, withPermission(err, "read machine types")
 }
 
 // machineTypeItem is as much of the API's machine type as is needed.

@@ -9,25 +9,26 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// quotaAge is how old quotas may be, and how often they are asked for at most: many may hit one at the same time.
+// quotaAge is the maximum age of quotas, and the minimum interval of requests for them, because many writes may exceed
+// a quota at the same time.
 const quotaAge = time.Minute
 
-// Quota is how many objects of a kind an organisation may have.
+// Quota is the maximum number of objects of a kind in an organisation.
 type Quota struct {
 	Name    string // "loadbalancers"
-	Service string // that it belongs to; "" when the cloud does not say
+	Service string // the service of the quota; "" if the cloud does not return it
 	Max     int
 	Used    int
 }
 
-// quotaReader reads the quotas, and also remembers that they could not be read.
+// quotaReader reads the quotas, and caches a failure.
 type quotaReader struct {
 	list   func(context.Context) ([]Quota, error)
 	tried  time.Time
 	failed error
 }
 
-// read is called by one at a time.
+// read must not be called concurrently.
 func (q *quotaReader) read(ctx context.Context) ([]Quota, error) {
 	if q.failed != nil && time.Since(q.tried) < quotaAge {
 		return nil, q.failed
@@ -37,15 +38,15 @@ func (q *quotaReader) read(ctx context.Context) ([]Quota, error) {
 	return found, err
 }
 
-// Quotas returns the organisation's quotas, sorted by service and name, at most a minute old. One call a minute is made
-// at most, also when it fails.
+// Quotas returns the organisation's quotas, sorted by service and name, at most a minute old. It causes at most one
+// call a minute, also if the call fails.
 func (i *Inventory) Quotas(ctx context.Context) ([]Quota, error) {
 	return i.quotas.all(ctx, quotaAge)
 }
 
-func (i *Inventory) newQuotas() *kind[Quota] {
+func (i *Inventory) newQuotas() *store[Quota] {
 	reader := &quotaReader{list: i.listQuotas}
-	return newKind("quotas", reader.read, func(q Quota) string {
+	return newStore("quotas", reader.read, func(q Quota) string {
 		return q.Service + "/" + q.Name
 	}, func(Quota) []string { return nil })
 }
@@ -54,7 +55,7 @@ func (i *Inventory) listQuotas(ctx context.Context) ([]Quota, error) {
 	all, err := client.List(client.Optional(ctx), i.cloud, quotas.QuotasEndpoint, nil, func(q quotaItem) (Quota, bool) {
 		return Quota(q), true
 	})
-	return all, needing(err, "read quotas")
+	return all, withPermission(err, "read quotas")
 }
 
 // quotaItem is as much of the API's quota as is needed.

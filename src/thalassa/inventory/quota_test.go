@@ -17,7 +17,7 @@ import (
 func TestQuotas(t *testing.T) {
 	const list = "GET /v1/quotas"
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, emulator.Config{})
+		w := newRig(t, emulator.Config{})
 		w.ok(w.emulator.SetQuota("", "loadbalancers", 3))
 		w.balancer()
 		var asking sync.WaitGroup
@@ -35,7 +35,7 @@ func TestQuotas(t *testing.T) {
 		if calls := w.calls(list); calls != 1 {
 			t.Errorf("%d calls within a minute", calls)
 		}
-		w.disturb(list, 1, fault.Effect{Kind: fault.Refuse, Status: 422})
+		w.injectFault(list, 1, fault.Effect{Kind: fault.Refuse, Status: 422})
 		<-time.After(time.Second)
 		for range 10 {
 			if _, err := w.Quotas(t.Context()); !errors.Is(err, client.ErrBadRequest) {

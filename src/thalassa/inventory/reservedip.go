@@ -12,18 +12,19 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// What a reserved IP shows while it is attached to something, and while it is not; and to what.
+// Status of a reserved IP, and the kind of object that it is attached to.
 const (
 	ReservedIPAvailable = "available"
 	ReservedIPAttached  = "attached"
-	// AttachedToLoadBalancer is the kind of what it is attached to.
+	// AttachedToLoadBalancer is the kind of load balancers.
 	AttachedToLoadBalancer = "cloud_vpc_loadbalancer"
 )
 
-// ReservedIP is a public address that outlives what it is attached to; with two families it is two addresses.
+// ReservedIP is a public address that is independent of the object that it is attached to; with two families it is two
+// addresses.
 type ReservedIP struct {
 	ID, Name, Slug string
-	Region         string // slug; "" when the cloud does not say
+	Region         string // slug; "" if the cloud does not return it
 	Status         string // "creating", "available", "attached", "deleting" or "failed"
 	Addresses      []netip.Addr
 	AttachedTo     string // identity; "": nothing
@@ -40,15 +41,15 @@ func (r ReservedIP) keys() []string {
 
 func addressKey(address netip.Addr) string { return "address/" + address.String() }
 
-// newReservedIPs prepares the copy of all reserved IPs, which is made when somebody asks for one.
+// newReservedIPs returns the store of all reserved IPs, which is filled when one is needed.
 func (i *Inventory) newReservedIPs() lookup[ReservedIP] {
-	k := newKind("reserved IPs", i.listReservedIPs, func(r ReservedIP) string { return r.ID }, ReservedIP.keys)
-	k.leaving = func(r ReservedIP) bool { return strings.EqualFold(r.Status, StatusDeleting) }
-	return newLookup(k)
+	s := newStore("reserved IPs", i.listReservedIPs, func(r ReservedIP) string { return r.ID }, ReservedIP.keys)
+	s.deleting = func(r ReservedIP) bool { return strings.EqualFold(r.Status, StatusDeleting) }
+	return newLookup(s)
 }
 
-// ReservedIP returns the reserved IP of the VPC's region with that identity, slug or address, from a list at most
-// maxAge old. "Not found" comes from a list that began after it was first missed, and is remembered for a minute.
+// ReservedIP returns the reserved IP of the VPC's region with the identity, slug or address, from a list at most maxAge
+// old. "Not found" comes from a list that began after the first lookup, and is cached for a minute.
 func (i *Inventory) ReservedIP(ctx context.Context, ref string,
 	maxAge time.Duration) (ip ReservedIP, found bool, err error) {
 	keys := []string{ref, slugKey(ref)}
@@ -69,24 +70,23 @@ func (i *Inventory) listReservedIPs(ctx context.Context) ([]ReservedIP, error) {
 			return r.object(), (r.Region.Slug == "" || r.Region.Slug == vpc.Region) &&
 				!strings.EqualFold(r.Status, statusDeleted)
 		})
-	return all, needing(err, "read reserved IPs")
+	return all, withPermission(err, "read reserved IPs")
 }
 
-// moveReservedIP makes the copy show what a write to a load balancer did: it had one reserved IP before, and has the
-// other now; "" is none.
+// moveReservedIP stores the effect of a write to a load balancer on its reserved IP; "" is none.
 func (i *Inventory) moveReservedIP(balancer, before, now string) {
 	if before == now {
 		return
 	}
-	k := i.reservedIPs.kind
-	k.change(before, func(ip ReservedIP, known bool) (ReservedIP, outcome) {
+	s := i.reservedIPs.store
+	s.change(before, func(ip ReservedIP, known bool) (ReservedIP, outcome) {
 		if !known || ip.AttachedTo != balancer {
 			return ip, untouched
 		}
 		ip.Status, ip.AttachedTo, ip.AttachedKind = ReservedIPAvailable, "", ""
 		return ip, stored
 	})
-	k.change(now, func(ip ReservedIP, known bool) (ReservedIP, outcome) {
+	s.change(now, func(ip ReservedIP, known bool) (ReservedIP, outcome) {
 		if !known {
 			return ip, untouched
 		}

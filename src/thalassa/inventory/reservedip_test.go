@@ -15,7 +15,7 @@ import (
 const listIPs = "GET /v1/reserved-ips"
 
 // ip is a reserved IP that must be there.
-func (w *world) ip(ref string, maxAge time.Duration) ReservedIP {
+func (w *rig) ip(ref string, maxAge time.Duration) ReservedIP {
 	w.Helper()
 	ip, found, err := w.ReservedIP(w.Context(), ref, maxAge)
 	if err != nil || !found {
@@ -27,7 +27,7 @@ func (w *world) ip(ref string, maxAge time.Duration) ReservedIP {
 // TestReservedIPsAreFound by identity, slug or address, in the region of the VPC.
 func TestReservedIPsAreFound(t *testing.T) {
 	for _, ignored := range [][]string{nil, {"region"}} {
-		w := newWorld(t, emulator.Config{Switches: emulator.Switches{IgnoredFilters: ignored}})
+		w := newRig(t, emulator.Config{Switches: emulator.Switches{IgnoredFilters: ignored}})
 		id, far := w.reserve("Ingress", emulator.DefaultRegion), w.reserve("far", otherRegion)
 		ip := w.ip(id, time.Hour)
 		if ip.Slug != "ingress" || ip.Name != "Ingress" || ip.Region != emulator.DefaultRegion ||
@@ -50,7 +50,7 @@ func TestReservedIPsAreFound(t *testing.T) {
 // TestReservedIPsAreListedWhenAskedFor, once for everybody, also for one that is not there.
 func TestReservedIPsAreListedWhenAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, emulator.Config{})
+		w := newRig(t, emulator.Config{})
 		w.ok(w.Refresh(t.Context()))
 		w.ok(w.ProbeWith(t.Context()))
 		if lists := w.calls(listIPs); lists != 0 {
@@ -75,7 +75,7 @@ func TestReservedIPsAreListedWhenAskedFor(t *testing.T) {
 
 // TestReservedIPMoves: the copy follows our own writes.
 func TestReservedIPMoves(t *testing.T) {
-	w := newWorld(t, emulator.Config{})
+	w := newRig(t, emulator.Config{})
 	one, two := w.reserve("one", emulator.DefaultRegion), w.reserve("two", emulator.DefaultRegion)
 	holder := func(ref string) (status, balancer, kind string) {
 		t.Helper()
@@ -88,7 +88,7 @@ func TestReservedIPMoves(t *testing.T) {
 			t.Errorf("%s: %s is %s, attached to %s %q", what, ref, status, kind, balancer)
 		}
 		copied := w.ip(ref, time.Hour)
-		if listed := w.ip(ref, Anew); listed.Status != copied.Status || listed.AttachedTo != copied.AttachedTo ||
+		if listed := w.ip(ref, Fresh); listed.Status != copied.Status || listed.AttachedTo != copied.AttachedTo ||
 			listed.AttachedKind != copied.AttachedKind {
 			t.Errorf("%s: the copy says %+v, the cloud %+v", what, copied, listed)
 		}
@@ -112,11 +112,11 @@ func TestReservedIPMoves(t *testing.T) {
 
 // TestDeletedReservedIPIsGone, although the cloud still shows it for a while.
 func TestDeletedReservedIPIsGone(t *testing.T) {
-	w := newWorld(t, emulator.Config{Delays: emulator.Delays{NetworkLinger: time.Hour}})
+	w := newRig(t, emulator.Config{Delays: emulator.Delays{NetworkLinger: time.Hour}})
 	id := w.reserve("ip", emulator.DefaultRegion)
 	w.ip(id, time.Hour)
 	w.ok(client.Delete(t.Context(), w.Inventory.cloud, iaas.ReservedIPEndpoint+"/"+id))
-	if ip, found, err := w.ReservedIP(t.Context(), id, Anew); found || err != nil {
+	if ip, found, err := w.ReservedIP(t.Context(), id, Fresh); found || err != nil {
 		t.Errorf("%+v, error %v", ip, err)
 	}
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// RouteTable says where the traffic of some subnets goes.
+// RouteTable contains the routes of some subnets.
 type RouteTable struct {
 	ID, Name, Slug string
-	Default        bool     // it is the one of subnets that name none
+	Default        bool     // it is the table of subnets that name none
 	Subnets        []string // identities
 	Routes         []Route  // by destination
 }
@@ -27,20 +27,20 @@ type RouteTable struct {
 // Route is a route of a route table. Routes can be compared with ==.
 type Route struct {
 	ID          string
-	Destination netip.Prefix // the zero Prefix if the cloud shows none that can be read
-	// Gateway is the address it leads to; the zero Addr if it leads to something else.
+	Destination netip.Prefix // the zero Prefix if the cloud returns none that can be parsed
+	// Gateway is the address to which the route leads; the zero Addr if it leads to something else.
 	Gateway netip.Addr
 }
 
-// routing is a route table without its routes, or one of its routes: one list shows both, and each is written on its
-// own.
+// routing is a route table without its routes, or one of its routes. One list contains both, and each is written
+// separately.
 type routing struct {
 	table   RouteTable // of a route: only its identity
 	route   Route
 	isRoute bool
 }
 
-// allRouting is the key of all of them.
+// allRouting is the key of all objects.
 const allRouting = "all"
 
 func (r routing) id() string {
@@ -50,17 +50,17 @@ func (r routing) id() string {
 	return r.table.ID
 }
 
-// newRouting prepares the copy of all route tables and their routes, which is made when somebody asks for it.
-func (i *Inventory) newRouting() *kind[routing] {
-	k := newKind("route tables", i.listRouting, routing.id, func(routing) []string { return []string{allRouting} })
-	// The pods of a node must not wait because somebody removed its route soon. Two routes to the same place are as
-	// good as one.
-	k.ask, k.replaceable = i.askRouting, true
-	return k
+// newRouting returns the store of all route tables and their routes, which is filled when it is needed.
+func (i *Inventory) newRouting() *store[routing] {
+	s := newStore("route tables", i.listRouting, routing.id, func(routing) []string { return []string{allRouting} })
+	// A route that somebody deleted must be created again soon, because the pods of its node need it. A duplicate route
+	// does no harm.
+	s.get, s.toleratesDuplicates = i.requestRouting, true
+	return s
 }
 
 // RouteTables returns all route tables of the VPC with their routes, sorted by identity, from a list at most maxAge
-// old. What a list shows no more, and was not removed by us, is asked for before it counts as gone.
+// old. An object that lists lack, and that was not deleted by us, is requested by identity before it counts as deleted.
 func (i *Inventory) RouteTables(ctx context.Context, maxAge time.Duration) ([]RouteTable, error) {
 	all, err := i.routing.find(ctx, allRouting, maxAge)
 	if err != nil {
@@ -88,12 +88,12 @@ func (i *Inventory) listRouting(ctx context.Context) ([]routing, error) {
 	ctx = client.Optional(ctx)
 	items, err := client.List(ctx, i.cloud, iaas.RouteTableEndpoint, []filters.Filter{i.inVPC()},
 		func(t routeTableItem) (routeTableItem, bool) {
-			return t, i.mayHave(t.VPC)
+			return t, i.inVPCOrUnknown(t.VPC)
 		})
 	if err != nil {
-		return nil, needing(err, "read route tables")
+		return nil, withPermission(err, "read route tables")
 	}
-	if items, err = i.homely(ctx, items); err != nil {
+	if items, err = i.tablesInVPC(ctx, items); err != nil {
 		return nil, err
 	}
 	if !showAll(items) {
@@ -110,10 +110,10 @@ func (i *Inventory) listRouting(ctx context.Context) ([]routing, error) {
 	return all, nil
 }
 
-// homely are the tables of this VPC. One that is listed without its VPC is read by its identity: a cloud that ignores
-// the filter would show those of other VPCs, whose routes nobody may touch.
-func (i *Inventory) homely(ctx context.Context, items []routeTableItem) ([]routeTableItem, error) {
-	var home []routeTableItem
+// tablesInVPC returns the tables of this VPC. A table that is listed without its VPC is requested by identity: a cloud
+// that ignores the filter would return tables of other VPCs, whose routes must not be changed.
+func (i *Inventory) tablesInVPC(ctx context.Context, items []routeTableItem) ([]routeTableItem, error) {
+	var inVPC []routeTableItem
 	for _, item := range items {
 		if item.VPC.Identity == "" {
 			read, err := i.getRouteTable(ctx, item.Identity)
@@ -123,14 +123,14 @@ func (i *Inventory) homely(ctx context.Context, items []routeTableItem) ([]route
 			item = read
 		}
 		if item.VPC.Identity == i.vpc {
-			home = append(home, item)
+			inVPC = append(inVPC, item)
 		}
 	}
-	return home, nil
+	return inVPC, nil
 }
 
-// showAll says whether a list shows routes and subnets, and not only tables: when it shows none, there may be some.
-// Which of the two the cloud does is not documented.
+// showAll reports whether a list contains routes and subnets in addition to tables. Whether the cloud's list does is
+// not documented.
 func showAll(items []routeTableItem) bool {
 	return slices.ContainsFunc(items, func(t routeTableItem) bool { return len(t.Routes) > 0 }) &&
 		slices.ContainsFunc(items, func(t routeTableItem) bool { return len(t.Subnets) > 0 })
@@ -143,7 +143,7 @@ func (i *Inventory) getRouteTable(ctx context.Context, id string) (routeTableIte
 		})
 	switch {
 	case err != nil:
-		return item, needing(err, "read route tables")
+		return item, withPermission(err, "read route tables")
 	case exists && item.VPC.Identity == "":
 		return item,
 			fmt.Errorf("reading route table %s: the cloud does not show which VPC it is of: %w; if that lasts, ask "+
@@ -155,13 +155,13 @@ func (i *Inventory) getRouteTable(ctx context.Context, id string) (routeTableIte
 	return item, nil
 }
 
-// askRouting gets one route table or route, whatever lists say.
-func (i *Inventory) askRouting(ctx context.Context, id string) (routing, bool, error) {
+// requestRouting requests one route table or route by identity.
+func (i *Inventory) requestRouting(ctx context.Context, id string) (routing, bool, error) {
 	ctx = client.Optional(ctx)
 	table, route, isRoute := strings.Cut(id, "/")
 	if !isRoute {
 		return getOne(ctx, i.cloud, iaas.RouteTableEndpoint, table, func(t routeTableItem) (routing, bool) {
-			return routing{table: t.object()}, i.mayHave(t.VPC)
+			return routing{table: t.object()}, i.inVPCOrUnknown(t.VPC)
 		})
 	}
 	return getOne(ctx, i.cloud, routesOf(table), route, func(r routeItem) (routing, bool) {
@@ -169,8 +169,8 @@ func (i *Inventory) askRouting(ctx context.Context, id string) (routing, bool, e
 	})
 }
 
-// TakenAddresses are those of all network interfaces of all machines in the VPC, by a list that begins now. It is read
-// for nobody else.
+// TakenAddresses returns the addresses of all network interfaces of all machines in the VPC, from a list that begins
+// now and is not stored.
 func (i *Inventory) TakenAddresses(ctx context.Context) (map[netip.Addr]bool, error) {
 	all, err := client.List(ctx, i.cloud, iaas.MachineEndpoint, []filters.Filter{i.inVPC()},
 		func(m machineItem) (machineItem, bool) {
@@ -232,7 +232,7 @@ func (t routeTableItem) objects() []routing {
 	return all
 }
 
-// routeItem is the API's route. It may show what it leads to by identity, as an object, or both.
+// routeItem is the API's route. It may contain its target by identity, as an object, or both.
 type routeItem struct {
 	Identity string `json:"identity"`
 	routeBody
@@ -241,7 +241,7 @@ type routeItem struct {
 	PeeringObject reference `json:"targetVpcPeeringConnection"`
 }
 
-// routeBody is what a route is made of: a destination, and one of the others.
+// routeBody is a route's destination and its target, which is one of the other fields.
 type routeBody struct {
 	Destination string `json:"destinationCidrBlock"`
 	ViaGateway  string `json:"targetGatewayIdentity,omitempty"`
@@ -252,7 +252,7 @@ type routeBody struct {
 
 func (r routeItem) identity() string { return r.Identity }
 
-// body is what the route can be written with again.
+// body returns the body of a write that does not change the route.
 func (r routeItem) body() routeBody {
 	body := r.routeBody
 	body.ViaGateway = cmp.Or(body.ViaGateway, r.GatewayObject.Identity)
@@ -261,7 +261,7 @@ func (r routeItem) body() routeBody {
 	return body
 }
 
-// objects is how many objects the route leads to.
+// objects returns the number of the route's targets that are objects.
 func (b routeBody) objects() int {
 	objects := 0
 	for _, id := range []string{b.ViaGateway, b.NATGateway, b.Peering} {
@@ -272,13 +272,13 @@ func (b routeBody) objects() int {
 	return objects
 }
 
-// complete says that the cloud shows where the route leads: to one object, or, without one, to an address.
+// complete reports whether the cloud returns the route's target: one object, or an address.
 func (b routeBody) complete() bool {
 	return b.objects() == 1 || b.objects() == 0 && b.Address != ""
 }
 
-// object is the route. An address counts only where it is all that it leads to: a cloud may show that of an object as
-// well.
+// object returns the route. Its address counts only if no object is its target, because a cloud may return the address
+// of an object as well.
 func (r routeItem) object() Route {
 	route := Route{ID: r.Identity}
 	if destination, err := netip.ParsePrefix(r.Destination); err == nil {

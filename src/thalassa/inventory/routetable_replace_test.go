@@ -47,7 +47,7 @@ func (r rewritten) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // behind makes an inventory that knows nothing of what was before, in front of a cloud whose answers are changed.
-func (w *world) behind(change func(request *http.Request, answer any) any) {
+func (w *rig) behind(change func(request *http.Request, answer any) any) {
 	w.Helper()
 	api, err := client.New(client.Options{
 		Endpoint: "http://cloud.test", Organisation: emulator.DefaultOrganisationSlug,
@@ -79,7 +79,7 @@ func TestReplacedRoutesAreKept(t *testing.T) {
 	for name, tt := range answers {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, emulator.Config{})
+				w := newRig(t, emulator.Config{})
 				w.behind(func(request *http.Request, answer any) any {
 					if request.Method == http.MethodPut {
 						return tt.answer(answer)
@@ -90,7 +90,7 @@ func TestReplacedRoutesAreKept(t *testing.T) {
 				w.route(table, "10.244.9.0/24", "10.0.0.9")
 				<-time.After(time.Minute)
 				w.calls("")
-				w.disturb(listTables, 0, fault.Effect{Kind: fault.Stale, Delay: 20 * time.Second})
+				w.injectFault(listTables, 0, fault.Effect{Kind: fault.Stale, Delay: 20 * time.Second})
 				added :=
 					map[netip.Prefix]netip.Addr{netip.MustParsePrefix("10.244.1.0/24"): netip.MustParseAddr("10.0.0.5"),
 						netip.MustParsePrefix("10.244.2.0/24"): netip.MustParseAddr("10.0.0.6")}
@@ -105,7 +105,7 @@ func TestReplacedRoutesAreKept(t *testing.T) {
 				if lists := w.calls(listTables); lists != 0 {
 					t.Errorf("%d lists although all is known", lists)
 				}
-				if got := w.ways(table, Anew); !strings.Contains(got, "10.244.1.0/24 by 10.0.0.5") ||
+				if got := w.ways(table, Fresh); !strings.Contains(got, "10.244.1.0/24 by 10.0.0.5") ||
 					!strings.Contains(got, "10.244.2.0/24 by 10.0.0.6") {
 					t.Errorf("routes by a list that is behind: %q", got)
 				}

@@ -25,7 +25,7 @@ import (
 const listTables = "GET /v1/route-tables"
 
 // defaultTable is the identity of the VPC's own route table.
-func (w *world) defaultTable() string {
+func (w *rig) defaultTable() string {
 	w.Helper()
 	for _, table := range must[[]RouteTable](w)(w.RouteTables(w.Context(), time.Hour)) {
 		if table.Default {
@@ -37,7 +37,7 @@ func (w *world) defaultTable() string {
 }
 
 // ways are the routes of a table, from a list at most so old: "10.244.1.0/24 by 10.0.0.5".
-func (w *world) ways(table string, maxAge time.Duration) string {
+func (w *rig) ways(table string, maxAge time.Duration) string {
 	w.Helper()
 	var ways []string
 	for _, one := range must[[]RouteTable](w)(w.RouteTables(w.Context(), maxAge)) {
@@ -50,13 +50,13 @@ func (w *world) ways(table string, maxAge time.Duration) string {
 	return strings.Join(ways, ", ")
 }
 
-func (w *world) route(table, destination, gateway string) {
+func (w *rig) route(table, destination, gateway string) {
 	w.Helper()
 	w.ok(w.CreateRoute(w.Context(), table, netip.MustParsePrefix(destination), netip.MustParseAddr(gateway)))
 }
 
 // routeID is the identity of a route that the copy has.
-func (w *world) routeID(table, destination string) string {
+func (w *rig) routeID(table, destination string) string {
 	w.Helper()
 	for _, one := range must[[]RouteTable](w)(w.RouteTables(w.Context(), time.Hour)) {
 		at := slices.IndexFunc(one.Routes, func(r Route) bool { return r.Destination.String() == destination })
@@ -71,7 +71,7 @@ func (w *world) routeID(table, destination string) string {
 // TestRoutesAreKept: one list shows tables and routes, and our own writes are in the copy without another one.
 func TestRoutesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, emulator.Config{})
+		w := newRig(t, emulator.Config{})
 		table := w.defaultTable()
 		w.route(table, "10.244.1.0/24", "10.0.0.5")
 		w.restart()
@@ -86,7 +86,7 @@ func TestRoutesAreKept(t *testing.T) {
 		if got := w.ways(table, time.Hour); got != want {
 			t.Errorf("routes %q, want %q", got, want)
 		}
-		if got := w.ways(table, Anew); got != want {
+		if got := w.ways(table, Fresh); got != want {
 			t.Errorf("routes by a new list %q, want %q", got, want)
 		}
 		w.ok(w.DeleteRoute(t.Context(), table, w.routeID(table, "10.244.1.0/24")))
@@ -102,7 +102,7 @@ func TestRoutesAreKept(t *testing.T) {
 // TestTablesAreThoseOfTheVPC, each with its subnets.
 func TestTablesAreThoseOfTheVPC(t *testing.T) {
 	for _, switches := range []emulator.Switches{{}, {IgnoredFilters: []string{"vpc"}}, {BareRouteTables: true}} {
-		w := newWorld(t, emulator.Config{Switches: switches})
+		w := newRig(t, emulator.Config{Switches: switches})
 		w.post(iaas.RouteTableEndpoint, iaas.CreateRouteTable{Name: "far", VpcIdentity: otherVPC})
 		side := w.post(iaas.RouteTableEndpoint, iaas.CreateRouteTable{Name: "Side", VpcIdentity: emulator.DefaultVPC})
 		tables := must[[]RouteTable](w)(w.RouteTables(t.Context(), time.Hour))
@@ -127,32 +127,32 @@ func TestTablesAreThoseOfTheVPC(t *testing.T) {
 // not show it.
 func TestRoutesThatListsLack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, emulator.Config{})
+		w := newRig(t, emulator.Config{})
 		table := w.defaultTable()
 		for _, destination := range []string{"10.244.1.0/24", "10.244.2.0/24", "10.244.3.0/24"} {
 			w.route(table, destination, "10.0.0.5")
 		}
-		<-time.After(2 * visibleAfter)
-		want := w.ways(table, Anew)
-		w.disturb(listTables, 1, fault.Effect{Kind: fault.Stale, Delay: 3 * visibleAfter})
-		if got := w.ways(table, Anew); got != want {
+		<-time.After(2 * visibilityDelay)
+		want := w.ways(table, Fresh)
+		w.injectFault(listTables, 1, fault.Effect{Kind: fault.Stale, Delay: 3 * visibilityDelay})
+		if got := w.ways(table, Fresh); got != want {
 			t.Errorf("by an old list: %q, want %q", got, want)
 		}
 		gone := w.routeID(table, "10.244.2.0/24")
 		w.ok(client.Delete(t.Context(), w.Inventory.cloud, routesOf(table)+"/"+gone))
-		if got := w.ways(table, Anew); strings.Contains(got, "10.244.2.0/24") ||
+		if got := w.ways(table, Fresh); strings.Contains(got, "10.244.2.0/24") ||
 			!strings.Contains(got, "10.244.3.0/24") {
 			t.Errorf("after one was removed by hand: %q", got)
 		}
-		w.disturb(listTables, 1, fault.Effect{Kind: fault.Stale, Delay: time.Second})
+		w.injectFault(listTables, 1, fault.Effect{Kind: fault.Stale, Delay: time.Second})
 		w.route(table, "10.244.4.0/24", "10.0.0.5")
-		if got := w.ways(table, Anew); !strings.Contains(got, "10.244.4.0/24") {
+		if got := w.ways(table, Fresh); !strings.Contains(got, "10.244.4.0/24") {
 			t.Errorf("what was just made is not there: %q", got)
 		}
-		w.disturb("GET /v1/route-tables/{id}/routes/{route}", 1, fault.Effect{Kind: fault.Refuse, Status: 503})
+		w.injectFault("GET /v1/route-tables/{id}/routes/{route}", 1, fault.Effect{Kind: fault.Refuse, Status: 503})
 		w.ok(client.Delete(t.Context(), w.Inventory.cloud, routesOf(table)+"/"+w.routeID(table, "10.244.3.0/24")))
-		w.disturb("GET *", 20, fault.Effect{Kind: fault.Refuse, Status: 400})
-		if _, err := w.RouteTables(t.Context(), Anew); err == nil {
+		w.injectFault("GET *", 20, fault.Effect{Kind: fault.Refuse, Status: 400})
+		if _, err := w.RouteTables(t.Context(), Fresh); err == nil {
 			t.Error("a list that failed is an answer")
 		}
 	})
@@ -173,10 +173,10 @@ func TestRoutesAfterRefusals(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, emulator.Config{})
+				w := newRig(t, emulator.Config{})
 				table := w.defaultTable()
 				w.route(table, "10.244.1.0/24", "10.0.0.5")
-				w.disturb("POST *", 20, tt.effect)
+				w.injectFault("POST *", 20, tt.effect)
 				err := w.CreateRoute(t.Context(), table, netip.MustParsePrefix("10.244.2.0/24"),
 					netip.MustParseAddr("10.0.0.5"))
 				if err == nil {
@@ -194,7 +194,7 @@ func TestRoutesAfterRefusals(t *testing.T) {
 			})
 		})
 	}
-	w := newWorld(t, emulator.Config{})
+	w := newRig(t, emulator.Config{})
 	table := w.defaultTable()
 	w.ok(w.DeleteRoute(t.Context(), table, "rte-gone"))
 	if err := w.ChangeRoute(t.Context(), table, "rte-gone", netip.MustParsePrefix("10.244.2.0/24"),
@@ -205,7 +205,7 @@ func TestRoutesAfterRefusals(t *testing.T) {
 
 // TestAllRoutesAreReplaced: what stays is sent as it was, whatever it leads to, and an empty table is sent as a list.
 func TestAllRoutesAreReplaced(t *testing.T) {
-	w := newWorld(t, emulator.Config{})
+	w := newRig(t, emulator.Config{})
 	table := w.defaultTable()
 	w.post(iaas.NatGatewayEndpoint, iaas.CreateVpcNatGateway{Name: "n", SubnetIdentity: emulator.DefaultSubnet,
 		ConfigureDefaultRoute: true})
@@ -230,7 +230,7 @@ func TestAllRoutesAreReplaced(t *testing.T) {
 
 // TestAddressesOfMachines are those of all interfaces of all machines of the VPC that are there.
 func TestAddressesOfMachines(t *testing.T) {
-	w := newWorld(t, emulator.Config{})
+	w := newRig(t, emulator.Config{})
 	var ids []string
 	for _, spec := range []emulator.MachineSpec{{Name: "a"}, {Name: "b", Subnet: otherSubnet},
 		{Name: "c", Subnet: farSubnet}} {
@@ -241,12 +241,12 @@ func TestAddressesOfMachines(t *testing.T) {
 		t.Fatalf("addresses %v, error %v", taken, err)
 	}
 	for _, id := range ids[:2] {
-		machine, found, err := w.MachineByID(t.Context(), id, Anew)
+		machine, found, err := w.MachineByID(t.Context(), id, Fresh)
 		if err != nil || !found || len(machine.Addresses) != 1 || !taken[netip.MustParseAddr(machine.Addresses[0])] {
 			t.Errorf("%v of %+v, found %v, error %v", taken, machine, found, err)
 		}
 	}
-	w.disturb("GET /v1/machines", 20, fault.Effect{Kind: fault.Refuse, Status: 403})
+	w.injectFault("GET /v1/machines", 20, fault.Effect{Kind: fault.Refuse, Status: 403})
 	if _, err := w.TakenAddresses(t.Context()); err == nil {
 		t.Error("a list that failed is an answer")
 	}
@@ -337,7 +337,7 @@ func (o objectsOnly) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // TestRouteToAnObjectSurvivesReplacement, also where the cloud shows no identity beside it.
 func TestRouteToAnObjectSurvivesReplacement(t *testing.T) {
-	w := newWorld(t, emulator.Config{})
+	w := newRig(t, emulator.Config{})
 	w.restartBy(objectsOnly{w.emulator.Transport()})
 	table := w.defaultTable()
 	nat := w.post(iaas.NatGatewayEndpoint, iaas.CreateVpcNatGateway{Name: "n", SubnetIdentity: emulator.DefaultSubnet,

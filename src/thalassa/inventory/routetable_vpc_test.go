@@ -28,7 +28,7 @@ func TestTablesListedWithoutTheirVPC(t *testing.T) {
 		}
 		return answer
 	}
-	w := newWorld(t, emulator.Config{Switches: emulator.Switches{IgnoredFilters: []string{"vpc"}}})
+	w := newRig(t, emulator.Config{Switches: emulator.Switches{IgnoredFilters: []string{"vpc"}}})
 	far := w.post(iaas.RouteTableEndpoint, iaas.CreateRouteTable{Name: "far", VpcIdentity: otherVPC})
 	w.behind(inLists)
 	tables, err := w.RouteTables(t.Context(), time.Hour)

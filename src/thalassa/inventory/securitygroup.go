@@ -14,17 +14,17 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// SecurityGroup is a set of rules that load balancers and machines can be attached to.
+// SecurityGroup is a set of rules that is attached to load balancers and machines.
 type SecurityGroup struct {
 	ID, Name, Slug, Description string
 	Labels, Annotations         Labels
-	Version                     int    // that an update is based on
+	Version                     int    // on which an update is based
 	Status                      string // "provisioning", "active", "ready", "deleting", …
 	SameGroupTraffic            bool   // members reach each other
 	Ingress, Egress             []Rule
 }
 
-// Deleting says that the deletion has been accepted and is under way.
+// Deleting reports whether the cloud has accepted the deletion and has not completed it.
 func (g SecurityGroup) Deleting() bool { return strings.EqualFold(g.Status, StatusDeleting) }
 
 // Rule allows or drops traffic from (ingress) or to (egress) a remote side. Rules can be compared with ==.
@@ -41,23 +41,23 @@ type Rule struct {
 	Policy        string // "allow" or "drop"
 }
 
-// securityGroupUse is how long security groups count as in use after somebody asked for one.
+// securityGroupUse is how long security groups count as in use after one was requested.
 const securityGroupUse = 24 * time.Hour
 
-// securityGroups are all of the VPC, ours and others'.
+// securityGroups is the store of all security groups of the VPC, including those of others.
 type securityGroups struct {
 	lookup[SecurityGroup]
-	asked *recent // "" while they are in use
-	turns turns   // to change one that is not ours
+	asked *ttlSet    // contains "" while they are in use
+	locks keyedMutex // for changes of groups that are not ours
 }
 
-// newSecurityGroups prepares the copy of all security groups, which is made when somebody asks for one.
+// newSecurityGroups returns the store of all security groups, which is filled when one is needed.
 func (i *Inventory) newSecurityGroups() securityGroups {
-	k := newKind("security groups", i.listSecurityGroups, func(g SecurityGroup) string {
+	s := newStore("security groups", i.listSecurityGroups, func(g SecurityGroup) string {
 		return g.ID
 	}, i.securityGroupKeys)
-	k.leaving, k.ask = SecurityGroup.Deleting, i.getSecurityGroup
-	return securityGroups{lookup: newLookup(k), asked: newRecent(securityGroupUse)}
+	s.deleting, s.get = SecurityGroup.Deleting, i.getSecurityGroup
+	return securityGroups{lookup: newLookup(s), asked: newTTLSet(securityGroupUse)}
 }
 
 func (i *Inventory) securityGroupKeys(g SecurityGroup) []string {
@@ -71,28 +71,28 @@ func (i *Inventory) securityGroupKeys(g SecurityGroup) []string {
 	return keys
 }
 
-// SecurityGroupsOf returns all security groups of the owner, from a list at most maxAge old. Only when there are any do
-// they count as in use: also for a Service that never had one it is asked, at its end.
+// SecurityGroupsOf returns all security groups of the owner, from a list at most maxAge old. Security groups count as
+// in use only if there are any, because this is also called at the end of a Service that never had one.
 func (i *Inventory) SecurityGroupsOf(ctx context.Context, owner string, maxAge time.Duration) ([]SecurityGroup, error) {
-	found, err := i.securityGroups.kind.find(ctx, ownerKey(owner), i.certain(owner, maxAge))
+	found, err := i.securityGroups.store.find(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge))
 	if len(found) > 0 {
-		i.securityGroups.asked.note("")
+		i.securityGroups.asked.add("")
 	}
 	return found, err
 }
 
-// SecurityGroup returns the security group of the VPC with that identity or slug, whoever it belongs to, from a list at
-// most maxAge old. "Not found" comes from a list that began after it was first missed, and is remembered for a minute.
+// SecurityGroup returns the security group of the VPC with the identity or slug, from a list at most maxAge old. It may
+// belong to others. "Not found" comes from a list that began after the first lookup, and is cached for a minute.
 func (i *Inventory) SecurityGroup(ctx context.Context, reference string,
 	maxAge time.Duration) (group SecurityGroup, found bool, err error) {
-	i.securityGroups.asked.note("")
+	i.securityGroups.asked.add("")
 	return i.securityGroups.one(ctx, "security group", reference, []string{reference, slugKey(reference)}, maxAge)
 }
 
-// SecurityGroupNames are the identities of all security groups of the VPC, with their slugs, sorted, for messages:
+// SecurityGroupNames returns the identities of all security groups of the VPC, with their slugs, sorted, for messages:
 // "sg-1 (web)".
 func (i *Inventory) SecurityGroupNames(ctx context.Context) ([]string, error) {
-	all, err := i.securityGroups.kind.all(ctx, BalancerAge)
+	all, err := i.securityGroups.store.all(ctx, BalancerAge)
 	if err != nil {
 		return nil, err
 	}
@@ -103,17 +103,17 @@ func (i *Inventory) SecurityGroupNames(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// ourSecurityGroups returns the security groups that are ours, from a list at most maxAge old. Nothing is read as long
-// as there can be none: nobody asked for any lately, and none of our load balancers has one. Without the right to read
-// them there is none to return, which is no error: whoever needs one is told.
+// ourSecurityGroups returns the security groups of this cluster, from a list at most maxAge old. There is no list while
+// none are in use: none was requested recently, and none is attached to a load balancer of this cluster. A missing
+// permission to read them is no error here, because callers that need a group report it.
 func (i *Inventory) ourSecurityGroups(ctx context.Context, maxAge time.Duration,
 	balancers []LoadBalancer) ([]SecurityGroup, error) {
 	attached := slices.ContainsFunc(balancers, func(lb LoadBalancer) bool { return len(lb.SecurityGroups) > 0 })
 	if !attached && !i.securityGroups.asked.has("") {
 		return nil, nil
 	}
-	all, err := i.securityGroups.kind.all(ctx, maxAge)
-	if lacksRight(err) {
+	all, err := i.securityGroups.store.all(ctx, maxAge)
+	if lacksPermission(err) {
 		return nil, nil
 	}
 	return slices.DeleteFunc(all, func(g SecurityGroup) bool { return !HasLabels(g.Labels, i.owned) }), err
@@ -121,28 +121,29 @@ func (i *Inventory) ourSecurityGroups(ctx context.Context, maxAge time.Duration,
 
 func (i *Inventory) listSecurityGroups(ctx context.Context) ([]SecurityGroup, error) {
 	all, err := client.List(client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint, []filters.Filter{i.inVPC()},
-		i.securityGroupHere)
-	return all, needing(err, "read security groups")
+		i.securityGroupInVPC)
+	return all, withPermission(err, "read security groups")
 }
 
 func (i *Inventory) getSecurityGroup(ctx context.Context, id string) (SecurityGroup, bool, error) {
-	group, exists, err := getOne(client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint, id, i.securityGroupHere)
-	return group, exists, needing(err, "read security groups")
+	group, exists, err := getOne(client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint, id, i.securityGroupInVPC)
+	return group, exists, withPermission(err, "read security groups")
 }
 
-// securityGroupHere says whether it is in the VPC, and there.
-func (i *Inventory) securityGroupHere(g securityGroupItem) (SecurityGroup, bool) {
-	return g.object(), i.mayHave(g.VPC) && !strings.EqualFold(g.Status, statusDeleted)
+// securityGroupInVPC reports whether it is in the VPC and exists.
+func (i *Inventory) securityGroupInVPC(g securityGroupItem) (SecurityGroup, bool) {
+	return g.object(), i.inVPCOrUnknown(g.VPC) && !strings.EqualFold(g.Status, statusDeleted)
 }
 
-// lacksRight says that the credentials may not do what only few need. A cloud may also hide what may not be seen.
-func lacksRight(err error) bool {
+// lacksPermission reports whether the credentials lack an optional permission. A cloud may also answer that the object
+// does not exist.
+func lacksPermission(err error) bool {
 	return errors.Is(err, client.ErrUnauthorised) || errors.Is(err, client.ErrNotFound)
 }
 
-// needing names the right that is missing when a call was not permitted: "read security groups".
-func needing(err error, right string) error {
-	if lacksRight(err) {
+// withPermission adds the missing permission to the error of a call: "read security groups".
+func withPermission(err error, right string) error {
+	if lacksPermission(err) {
 		return fmt.Errorf("%w; the credentials need the permission to %s", err, right)
 	}
 	return err
@@ -208,7 +209,7 @@ func rulesOf(items []ruleItem) []Rule {
 	return rules
 }
 
-// itemsOf is never nil: an empty list must be sent as such.
+// itemsOf returns items that are not nil, because an empty list must be sent.
 func itemsOf(rules []Rule) []ruleItem {
 	items := make([]ruleItem, 0, len(rules))
 	for _, rule := range rules {

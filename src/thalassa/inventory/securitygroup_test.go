@@ -25,14 +25,14 @@ func rule(name string, priority, port int32) Rule {
 }
 
 // secure makes a security group of ours.
-func (w *world) secure(name, owner string, ingress ...Rule) SecurityGroup {
+func (w *rig) secure(name, owner string, ingress ...Rule) SecurityGroup {
 	w.Helper()
 	return must[SecurityGroup](w)(w.CreateSecurityGroup(w.Context(), SecurityGroup{Name: name, Labels: owned(owner),
 		Ingress: ingress}))
 }
 
 // secured are the names of the owner's security groups.
-func (w *world) secured(owner string, maxAge time.Duration) string {
+func (w *rig) secured(owner string, maxAge time.Duration) string {
 	w.Helper()
 	var names []string
 	for _, group := range must[[]SecurityGroup](w)(w.SecurityGroupsOf(w.Context(), owner, maxAge)) {
@@ -44,7 +44,7 @@ func (w *world) secured(owner string, maxAge time.Duration) string {
 // TestSecurityGroupsAreFound: an owner's by their labels, any of the VPC by identity or slug, and no others.
 func TestSecurityGroupsAreFound(t *testing.T) {
 	for _, ignored := range [][]string{nil, {"vpc"}} {
-		w := newWorld(t, emulator.Config{Switches: emulator.Switches{IgnoredFilters: ignored}})
+		w := newRig(t, emulator.Config{Switches: emulator.Switches{IgnoredFilters: ignored}})
 		ours := w.secure("Ours", "web")
 		w.secure("another's", "api")
 		theirs, far := w.groupByHand("theirs", emulator.DefaultVPC), w.groupByHand("far", otherVPC)
@@ -70,7 +70,7 @@ func TestSecurityGroupsAreFound(t *testing.T) {
 // TestSecurityGroupsAreListedWhenAskedFor: not to look for drift, not to try credentials, and once for everybody.
 func TestSecurityGroupsAreListedWhenAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, emulator.Config{})
+		w := newRig(t, emulator.Config{})
 		id := w.groupByHand("theirs", emulator.DefaultVPC)
 		ours := func() (groups int) {
 			_, _, all, err := w.All(t.Context(), time.Minute)
@@ -122,7 +122,7 @@ func TestSecurityGroupsAreListedWhenAskedFor(t *testing.T) {
 // it, whoever asks.
 func TestUnknownSecurityGroupIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, emulator.Config{})
+		w := newRig(t, emulator.Config{})
 		look := func(ref string, want bool) {
 			t.Helper()
 			if _, found, err := w.SecurityGroup(t.Context(), ref, time.Hour); found != want || err != nil {
@@ -156,12 +156,12 @@ func TestUnknownSecurityGroupIsRemembered(t *testing.T) {
 
 // TestSecurityGroupThatAListLeavesOut is asked for.
 func TestSecurityGroupThatAListLeavesOut(t *testing.T) {
-	w := newWorld(t, emulator.Config{})
+	w := newRig(t, emulator.Config{})
 	w.secure("ours", "web")
 	w.restart()
-	w.secured("web", Anew)
-	w.securityGroups.kind.list = func(context.Context) ([]SecurityGroup, error) { return nil, nil }
-	if got := w.secured("web", Anew); got != "ours" {
+	w.secured("web", Fresh)
+	w.securityGroups.store.list = func(context.Context) ([]SecurityGroup, error) { return nil, nil }
+	if got := w.secured("web", Fresh); got != "ours" {
 		t.Errorf("the owner has %q when a list shows nothing", got)
 	}
 }
@@ -174,11 +174,11 @@ func TestWithoutTheRight(t *testing.T) {
 		"unauthorised": {Kind: fault.Unauthorised},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, emulator.Config{})
-			w.disturb("* /v1/security-groups", 0, effect)
-			w.disturb("* /v1/security-groups/{id}", 0, effect)
-			w.disturb("* /v1/reserved-ips", 0, effect)
-			w.disturb("* /v1/quotas", 0, effect)
+			w := newRig(t, emulator.Config{})
+			w.injectFault("* /v1/security-groups", 0, effect)
+			w.injectFault("* /v1/security-groups/{id}", 0, effect)
+			w.injectFault("* /v1/reserved-ips", 0, effect)
+			w.injectFault("* /v1/quotas", 0, effect)
 			w.ok(errors.Join(w.Refresh(t.Context()), w.ProbeWith(t.Context()), second(w.VPC(t.Context()))))
 			for what, needs := range map[string]struct {
 				do    func() error
@@ -222,8 +222,8 @@ func TestWithoutTheRight(t *testing.T) {
 
 // TestFailedListOfSecurityGroups is no empty list.
 func TestFailedListOfSecurityGroups(t *testing.T) {
-	w := newWorld(t, emulator.Config{})
-	w.disturb(listGroups, 0, fault.Effect{Kind: fault.Refuse, Status: 422})
+	w := newRig(t, emulator.Config{})
+	w.injectFault(listGroups, 0, fault.Effect{Kind: fault.Refuse, Status: 422})
 	if _, found, err := w.SecurityGroup(t.Context(), "web", time.Hour); found ||
 		!errors.Is(err, client.ErrBadRequest) || strings.Contains(err.Error(), "right") {
 		t.Errorf("found %v, error %v", found, err)
@@ -236,11 +236,11 @@ func TestFailedListOfSecurityGroups(t *testing.T) {
 // TestSecurityGroupsAfterADoubt: a list from before its end says nothing.
 func TestSecurityGroupsAfterADoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, emulator.Config{})
-		w.Inherit("web")
+		w := newRig(t, emulator.Config{})
+		w.ExpectFromPreviousLeader("web")
 		w.secured("web", time.Hour)
-		<-time.After(visibleAfter + time.Minute)
-		w.securityGroups.kind.drop(w.secure("late", "web").ID) // made by another process, as it were
+		<-time.After(visibilityDelay + time.Minute)
+		w.securityGroups.store.drop(w.secure("late", "web").ID) // made by another process, as it were
 		if got := w.secured("web", time.Hour); got != "late" {
 			t.Errorf("the owner has %q", got)
 		}
@@ -250,18 +250,18 @@ func TestSecurityGroupsAfterADoubt(t *testing.T) {
 // TestDeletedSecurityGroupsAreGone, although the cloud still shows them for a while.
 func TestDeletedSecurityGroupsAreGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, emulator.Config{Delays: emulator.Delays{NetworkDelete: time.Minute, NetworkLinger: time.Hour}})
+		w := newRig(t, emulator.Config{Delays: emulator.Delays{NetworkDelete: time.Minute, NetworkLinger: time.Hour}})
 		group := w.secure("ours", "web")
-		w.secured("web", Anew)
+		w.secured("web", Fresh)
 		w.ok(w.DeleteSecurityGroup(t.Context(), group.ID))
-		for _, age := range []time.Duration{time.Hour, Anew} {
+		for _, age := range []time.Duration{time.Hour, Fresh} {
 			if got := must[[]SecurityGroup](w)(w.SecurityGroupsOf(t.Context(), "web", age)); len(got) != 1 ||
 				!got[0].Deleting() {
 				t.Errorf("%+v, want it on its way out", got)
 			}
 		}
 		<-time.After(2 * time.Minute)
-		if got := w.secured("web", Anew); got != "" {
+		if got := w.secured("web", Fresh); got != "" {
 			t.Errorf("the owner has %q", got)
 		}
 	})
@@ -269,8 +269,8 @@ func TestDeletedSecurityGroupsAreGone(t *testing.T) {
 
 // TestAmbiguousReference: nobody guesses.
 func TestAmbiguousReference(t *testing.T) {
-	w := newWorld(t, emulator.Config{})
-	w.securityGroups.kind.list = func(context.Context) ([]SecurityGroup, error) {
+	w := newRig(t, emulator.Config{})
+	w.securityGroups.store.list = func(context.Context) ([]SecurityGroup, error) {
 		return []SecurityGroup{{ID: "sg-2", Slug: "web"}, {ID: "sg-1", Slug: "web"}}, nil
 	}
 	_, found, err := w.SecurityGroup(t.Context(), "web", time.Hour)

@@ -11,8 +11,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// securityGroupBody is what creation and update of a security group have in common. The official client's types are the
-// same, but for lists without elements, which those say as null: here they are [], which no cloud takes for "as it is".
+// securityGroupBody contains the common fields of creation and update of a security group. The official client's types
+// send a list without elements as null, which a cloud may ignore; here it is [].
 type securityGroupBody struct {
 	Name             string     `json:"name"`
 	Description      string     `json:"description"`
@@ -30,24 +30,24 @@ func bodyOf(g SecurityGroup) securityGroupBody {
 	}
 }
 
-// CreateSecurityGroup creates a security group in the VPC; identity, slug, version and status are the cloud's to give.
+// CreateSecurityGroup creates a security group in the VPC. The cloud sets identity, slug, version and status.
 func (i *Inventory) CreateSecurityGroup(ctx context.Context, group SecurityGroup) (SecurityGroup, error) {
-	i.securityGroups.asked.note("")
+	i.securityGroups.asked.add("")
 	created, err := client.Post[securityGroupItem](client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint, struct {
 		securityGroupBody
 		VPC string `json:"vpcIdentity"`
 	}{bodyOf(group), i.vpc})
-	if err = shown(err, created.Identity, "security group "+group.Name); err != nil {
-		i.doubt(group.Labels[i.owner], err)
-		return SecurityGroup{}, i.securityGroupRefused(err)
+	if err = requireIdentity(err, created.Identity, "security group "+group.Name); err != nil {
+		i.expectAfter(group.Labels[i.owner], err)
+		return SecurityGroup{}, i.securityGroupWriteError(err)
 	}
 	group = created.object()
-	i.securityGroups.kind.create(group)
+	i.securityGroups.store.putCreated(group)
 	return group, nil
 }
 
-// UpdateSecurityGroup replaces a security group, if it is as from says: otherwise it is client.ErrConflict, and the
-// next reader sees it as it is.
+// UpdateSecurityGroup replaces a security group if it still has the version of from: otherwise the error is
+// client.ErrConflict, and the store is invalidated.
 func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to SecurityGroup) error {
 	updated, err := client.Put[securityGroupItem](client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint+"/"+from.ID,
 		struct {
@@ -55,32 +55,32 @@ func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to SecurityGr
 			Version int `json:"objectVersion"`
 		}{bodyOf(to), from.Version})
 	if err != nil {
-		return i.securityGroupRefused(err)
+		return i.securityGroupWriteError(err)
 	}
-	i.securityGroups.kind.change(from.ID, func(latest SecurityGroup, known bool) (SecurityGroup, outcome) {
+	i.securityGroups.store.change(from.ID, func(latest SecurityGroup, known bool) (SecurityGroup, outcome) {
 		if !known {
 			latest = from
 		}
 		if latest.Version > updated.Version && updated.Version > 0 {
-			return latest, untouched // somebody changed it after us, and a list shows that already
+			return latest, untouched // a list already contains a later change by others
 		}
 		to.ID, to.Slug, to.Status, to.Version = from.ID, latest.Slug, latest.Status, updated.Version
 		return to, stored
 	})
 	if updated.Identity != from.ID || updated.Version == 0 {
-		i.securityGroups.kind.distrust() // which version it is now is not said
+		i.securityGroups.store.invalidate() // the answer lacks the new version
 	}
 	return nil
 }
 
-// DeleteSecurityGroup asks the cloud to delete a security group, which it refuses (client.ErrConflict) as long as
-// something is attached to it, or the rules of another one name it.
+// DeleteSecurityGroup deletes a security group. The cloud refuses this (client.ErrConflict) while the group is attached
+// to an object, or rules of another group name it.
 func (i *Inventory) DeleteSecurityGroup(ctx context.Context, id string) error {
 	err := client.Delete(client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint+"/"+id)
 	if err != nil && !isGone(err) {
-		return i.securityGroupRefused(err)
+		return i.securityGroupWriteError(err)
 	}
-	i.securityGroups.kind.change(id, func(latest SecurityGroup, known bool) (SecurityGroup, outcome) {
+	i.securityGroups.store.change(id, func(latest SecurityGroup, known bool) (SecurityGroup, outcome) {
 		latest.Status = StatusDeleting
 		if known && err == nil {
 			return latest, stored
@@ -90,15 +90,15 @@ func (i *Inventory) DeleteSecurityGroup(ctx context.Context, id string) error {
 	return nil
 }
 
-// ChangeIngress changes the ingress rules of a security group of the VPC that is not ours: it is read, changed, and
-// written as it was in everything else, unless nothing changes. What others do to it meanwhile is a conflict, after
-// which it is tried once more. Within this process one change is made at a time.
+// ChangeIngress changes the ingress rules of a security group of the VPC that is not ours. The group is read and
+// written with all its other values, unless nothing changes. A concurrent change by others is a conflict, after which
+// it is retried once. This process makes one change at a time.
 func (i *Inventory) ChangeIngress(ctx context.Context, id string, change func([]Rule) []Rule) error {
-	done, err := i.securityGroups.turns.take(ctx, id)
+	unlock, err := i.securityGroups.locks.lock(ctx, id)
 	if err != nil {
 		return fmt.Errorf("waiting to change security group %s: %w", id, err)
 	}
-	defer done()
+	defer unlock()
 	err = i.changeIngress(ctx, id, change)
 	if errors.Is(err, client.ErrConflict) {
 		err = i.changeIngress(ctx, id, change)
@@ -122,14 +122,14 @@ func (i *Inventory) changeIngress(ctx context.Context, id string, change func([]
 	return i.UpdateSecurityGroup(ctx, from, to)
 }
 
-// securityGroupRefused passes the error of a write on, and does not trust the copy any more when it may be wrong. That
-// one is based on an old version may be told as any refusal.
-func (i *Inventory) securityGroupRefused(err error) error {
-	if doubtful(err) || errors.Is(err, client.ErrBadRequest) {
-		i.securityGroups.kind.distrust()
+// securityGroupWriteError returns the error of a write, and invalidates the store if it may be outdated: a cloud may
+// refuse an old version with any status.
+func (i *Inventory) securityGroupWriteError(err error) error {
+	if mayHaveHappened(err) || errors.Is(err, client.ErrBadRequest) {
+		i.securityGroups.store.invalidate()
 	}
 	if errors.Is(err, client.ErrUnauthorised) {
-		return needing(err, "write security groups")
+		return withPermission(err, "write security groups")
 	}
 	return err
 }

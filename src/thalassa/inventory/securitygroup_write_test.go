@@ -22,7 +22,7 @@ import (
 const putGroup = "PUT /v1/security-groups/{id}"
 
 // read is what the cloud says now about a security group.
-func (w *world) read(id string) SecurityGroup {
+func (w *rig) read(id string) SecurityGroup {
 	w.Helper()
 	group, exists, err := w.getSecurityGroup(w.Context(), id)
 	if err != nil || !exists {
@@ -39,7 +39,7 @@ func TestSecurityGroupLife(t *testing.T) {
 		"200s": {CreateStatus: 200, DoneStatus: 200, DoneBody: "null"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, emulator.Config{Switches: switches})
+			w := newRig(t, emulator.Config{Switches: switches})
 			other := w.groupByHand("other", emulator.DefaultVPC)
 			remote := Rule{Name: "b", IPVersion: "ipv6", Protocol: "udp", Priority: 2, RemoteType: "securityGroup",
 				RemoteGroup: other, PortMin: 1, PortMax: 65534, Policy: "drop"}
@@ -52,7 +52,7 @@ func TestSecurityGroupLife(t *testing.T) {
 				!slices.Equal(made.Ingress, []Rule{rule("a", 1, 80), remote}) || made.Version == 0 {
 				t.Errorf("made %+v\n%s", made, diff)
 			}
-			w.secured("web", Anew)
+			w.secured("web", Fresh)
 			changed := made
 			changed.Description, changed.Annotations, changed.SameGroupTraffic, changed.Ingress, changed.Egress = "",
 				nil, false, nil, []Rule{rule("d", 4, 8080)}
@@ -68,7 +68,7 @@ func TestSecurityGroupLife(t *testing.T) {
 			}
 			w.ok(w.DeleteSecurityGroup(t.Context(), made.ID))
 			w.ok(w.DeleteSecurityGroup(t.Context(), made.ID)) // again, as after an answer that was lost
-			if left := w.secured("web", Anew); left != "" {
+			if left := w.secured("web", Fresh); left != "" {
 				t.Errorf("left: %s", left)
 			}
 		})
@@ -79,15 +79,15 @@ func TestSecurityGroupLife(t *testing.T) {
 func TestSecurityGroupConflict(t *testing.T) {
 	for _, status := range []int{409, 400, 422} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
-			w := newWorld(t, emulator.Config{Switches: emulator.Switches{ConflictStatus: status}})
+			w := newRig(t, emulator.Config{Switches: emulator.Switches{ConflictStatus: status}})
 			old := w.secure("web", "web")
 			byHand := old
 			byHand.Description = "by hand"
 			w.ok(w.UpdateSecurityGroup(t.Context(), old, byHand))
 			w.restart()
-			w.secured("web", Anew)
+			w.secured("web", Fresh)
 			w.ok(w.UpdateSecurityGroup(t.Context(), w.read(old.ID), byHand)) // by somebody who read it later
-			w.securityGroups.kind.put(old)
+			w.securityGroups.store.put(old)
 			mine := old
 			mine.Ingress = []Rule{rule("a", 1, 80)}
 			err := w.UpdateSecurityGroup(t.Context(), old, mine)
@@ -104,10 +104,10 @@ func TestSecurityGroupConflict(t *testing.T) {
 
 // TestUpdateWithoutAnObject: when the answer does not say which version it is now, the next reader asks.
 func TestUpdateWithoutAnObject(t *testing.T) {
-	w := newWorld(t, emulator.Config{Switches: emulator.Switches{StrictSecurityGroups: true}})
+	w := newRig(t, emulator.Config{Switches: emulator.Switches{StrictSecurityGroups: true}})
 	old := w.secure("web", "web")
-	w.secured("web", Anew)
-	w.disturb(putGroup, 1, fault.Effect{Kind: fault.NoContent})
+	w.secured("web", Fresh)
+	w.injectFault(putGroup, 1, fault.Effect{Kind: fault.NoContent})
 	byHand := old
 	byHand.Description = "d"
 	w.ok(w.UpdateSecurityGroup(t.Context(), old, byHand))
@@ -121,7 +121,7 @@ func TestUpdateWithoutAnObject(t *testing.T) {
 // before a load balancer that goes has let go of it.
 func TestSecurityGroupInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, emulator.Config{Switches: emulator.Switches{LateRelease: true},
+		w := newRig(t, emulator.Config{Switches: emulator.Switches{LateRelease: true},
 			Delays: emulator.Delays{LoadbalancerDelete: time.Minute}})
 		group := w.secure("ours", "web")
 		byName := rule("a", 1, 80)
@@ -144,7 +144,7 @@ func TestSecurityGroupInUse(t *testing.T) {
 		refused("attached to what is being deleted")
 		<-time.After(2 * time.Minute)
 		w.ok(w.DeleteSecurityGroup(t.Context(), group.ID))
-		if got := w.secured("web", Anew); got != "" {
+		if got := w.secured("web", Fresh); got != "" {
 			t.Errorf("the owner has %q", got)
 		}
 	})
@@ -153,12 +153,12 @@ func TestSecurityGroupInUse(t *testing.T) {
 // TestCreationOfASecurityGroupWithoutAnswer is a doubt about its owner, and found later.
 func TestCreationOfASecurityGroupWithoutAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, emulator.Config{})
+		w := newRig(t, emulator.Config{})
 		w.secured("web", time.Hour)
-		w.disturb("POST /v1/security-groups", 1, fault.Effect{Kind: fault.Drop})
+		w.injectFault("POST /v1/security-groups", 1, fault.Effect{Kind: fault.Drop})
 		_, err := w.CreateSecurityGroup(t.Context(), SecurityGroup{Name: "ours", Labels: owned("web")})
-		if !client.Uncertain(err) || w.Doubtful("web") == 0 || w.Doubtful("api") != 0 {
-			t.Errorf("error %v, doubtful for %v", err, w.Doubtful("web"))
+		if !client.Uncertain(err) || w.Expecting("web") == 0 || w.Expecting("api") != 0 {
+			t.Errorf("error %v, doubtful for %v", err, w.Expecting("web"))
 		}
 		if got := w.secured("web", time.Hour); got != "ours" {
 			t.Errorf("the owner has %q, want what was made", got)
@@ -169,10 +169,10 @@ func TestCreationOfASecurityGroupWithoutAnswer(t *testing.T) {
 // TestSecurityGroupQuota: whichever status says so, a caller can ask whether it may be a quota.
 func TestSecurityGroupQuota(t *testing.T) {
 	for _, status := range []int{403, 409, 422, 429} {
-		w := newWorld(t, emulator.Config{Switches: emulator.Switches{QuotaStatus: status}})
+		w := newRig(t, emulator.Config{Switches: emulator.Switches{QuotaStatus: status}})
 		w.ok(w.emulator.SetQuota("", "security-groups", 0))
 		_, err := w.CreateSecurityGroup(t.Context(), SecurityGroup{Name: "ours", Labels: owned("web")})
-		if !client.MayBeQuota(err) || !errors.Is(err, client.ErrQuota) || w.Doubtful("web") != 0 ||
+		if !client.MayBeQuota(err) || !errors.Is(err, client.ErrQuota) || w.Expecting("web") != 0 ||
 			strings.Contains(err.Error(), "right") {
 			t.Errorf("%d: error %v", status, err)
 		}
@@ -183,7 +183,7 @@ func TestSecurityGroupQuota(t *testing.T) {
 func TestChangeIngress(t *testing.T) {
 	allModes(t, func(t *testing.T, mode emulator.UpdateMode) {
 		t.Helper()
-		w := newWorld(t, emulator.Config{Switches: emulator.Switches{Updates: mode, StrictSecurityGroups: true}})
+		w := newRig(t, emulator.Config{Switches: emulator.Switches{Updates: mode, StrictSecurityGroups: true}})
 		id := w.post(iaas.SecurityGroupEndpoint, iaas.CreateSecurityGroupRequest{
 			Name: "nodes", Description: "d", Labels: iaas.Labels{"mine": "x"},
 			Annotations: iaas.Annotations{"note": "y"}, VpcIdentity: emulator.DefaultVPC,
@@ -220,7 +220,7 @@ func TestChangeIngress(t *testing.T) {
 func TestChangeIngressOfAGroupThatOthersChange(t *testing.T) {
 	for _, tt := range []struct{ conflicts, writes int }{{0, 1}, {1, 2}, {2, 2}} {
 		t.Run(fmt.Sprint(tt.conflicts), func(t *testing.T) {
-			w := newWorld(t, emulator.Config{})
+			w := newRig(t, emulator.Config{})
 			id, looks := w.groupByHand("nodes", emulator.DefaultVPC), 0
 			w.emulator.ResetCounters()
 			err := w.ChangeIngress(t.Context(), id, func(rules []Rule) []Rule {
@@ -261,7 +261,7 @@ type ruleBatch = []ruleItem
 
 // TestChangesOfOneGroupTakeTurns: each sees what the one before did, so that none is a conflict.
 func TestChangesOfOneGroupTakeTurns(t *testing.T) {
-	w := newWorld(t, emulator.Config{})
+	w := newRig(t, emulator.Config{})
 	ids := []string{w.groupByHand("one", emulator.DefaultVPC), w.groupByHand("two", emulator.DefaultVPC)}
 	w.emulator.ResetCounters()
 	const changes = 20
@@ -286,7 +286,7 @@ func TestChangesOfOneGroupTakeTurns(t *testing.T) {
 }
 
 func TestChangeIngressOfNoGroup(t *testing.T) {
-	w := newWorld(t, emulator.Config{})
+	w := newRig(t, emulator.Config{})
 	for _, id := range []string{"sg-none", w.groupByHand("far", otherVPC)} {
 		err := w.ChangeIngress(t.Context(), id, func(rules []Rule) []Rule { return append(rules, rule("a", 1, 80)) })
 		if !errors.Is(err, client.ErrNotFound) || !strings.Contains(err.Error(), id) {
@@ -297,25 +297,25 @@ func TestChangeIngressOfNoGroup(t *testing.T) {
 
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var all turns
-		first, err := all.take(t.Context(), "a")
+		var all keyedMutex
+		first, err := all.lock(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gaveUp, waited := make(chan error), make(chan func())
 		go func() {
-			_, err := all.take(ctx, "a")
+			_, err := all.lock(ctx, "a")
 			gaveUp <- err
 		}()
 		go func() {
-			done, err := all.take(t.Context(), "a")
+			done, err := all.lock(t.Context(), "a")
 			if err != nil {
 				t.Error(err)
 			}
 			waited <- done
 		}()
-		other, err := all.take(t.Context(), "b")
+		other, err := all.lock(t.Context(), "b")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -333,8 +333,8 @@ func TestTurns(t *testing.T) {
 		}
 		first()
 		(<-waited)()
-		if len(all.busy) != 0 {
-			t.Errorf("%d are still busy", len(all.busy))
+		if len(all.locked) != 0 {
+			t.Errorf("%d are still busy", len(all.locked))
 		}
 	})
 }

@@ -15,29 +15,30 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// TargetMachines returns those of the machines that can receive traffic: that are in the VPC and not being deleted.
-// That a machine is missing comes from one list that began after it was first missed, whoever asked for that, and is
-// remembered for MachineAge; that one is there may be known for maxAge. Unsure are those that lists lack and of which
-// it cannot be found out now whether they are gone. Both are sorted. Nobody may change ids afterwards: most Services
-// ask for the same set, which is looked at once.
+// TargetMachines returns those of the machines that can receive traffic: those that are in the VPC and not being
+// deleted. That a machine is missing comes from a list that began after the first lookup, by any caller, and is cached
+// for MachineAge; that a machine exists may be maxAge old. unsure are machines that lists lack, and for which requests
+// fail. Both are sorted. ids must not be changed afterwards: most Services pass the same set, which is checked once.
 func (i *Inventory) TargetMachines(ctx context.Context, ids []string,
 	maxAge time.Duration) (targets, unsure []string, err error) {
-	targets, missing, err := i.siftTargets(ctx, ids, maxAge)
+	targets, missing, err := i.splitTargets(ctx, ids, maxAge)
 	if err != nil {
 		return nil, nil, err
 	}
-	maps.DeleteFunc(missing, func(id string, s sighting[Machine]) bool { return knownAbsent(i.absent, id, s.listed) })
+	maps.DeleteFunc(missing, func(id string, s entry[Machine]) bool {
+		return knownAbsent(i.absentMachines, id, s.listed)
+	})
 	if len(missing) == 0 {
 		return targets, nil, nil
 	}
 	var since uint64
 	for _, s := range missing {
-		since = max(since, s.sought)
+		since = max(since, s.absentSince)
 	}
-	if err := i.machines.refreshSince(ctx, Anew, since); err != nil {
+	if err := i.machines.refreshSince(ctx, Fresh, since); err != nil {
 		return nil, nil, err
 	}
-	late, missing, err := i.siftTargets(ctx, slices.Collect(maps.Keys(missing)), maxAge)
+	late, missing, err := i.splitTargets(ctx, slices.Collect(maps.Keys(missing)), maxAge)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -47,31 +48,31 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string,
 	return targets, unsure, err
 }
 
-// mostConfirmed is how many machines that lists lack are asked for one by one. Of more only a few
-// are asked for.
-const mostConfirmed = 50
+// maxSingleRequests is the maximum number of machines that lists lack and that are all requested by identity. If there
+// are more, a sample is requested.
+const maxSingleRequests = 50
 
 const (
-	// unanswered is how long a machine is not asked for again that could not be asked for: many Services have it.
-	unanswered = 10 * time.Second
-	// mostUnanswered is how many machines in a row may fail to be asked for before the others wait for the next time,
-	// so that a cloud that does not answer holds nobody up for long.
-	mostUnanswered = 2
+	// unansweredTTL is how long a machine is not requested again after a request failed, because many Services have it.
+	unansweredTTL = 10 * time.Second
+	// maxUnanswered is how many requests in a row may fail before the others wait for the next reconciliation, so that
+	// a cloud that does not answer does not block callers for long.
+	maxUnanswered = 2
 )
 
-// confirmMissing asks for machines that two lists in a row lack, and returns those that are there nevertheless and can
-// receive traffic, and those of which that could not be found out. The others are remembered to be gone.
+// confirmMissing requests machines that two lists in a row lack. It returns those that exist and can receive traffic,
+// and those whose requests failed. The others are added to the negative cache.
 func (i *Inventory) confirmMissing(ctx context.Context, ids []string) (there, unsure []string, err error) {
-	if len(ids) > mostConfirmed {
+	if len(ids) > maxSingleRequests {
 		unsure, err = i.confirmMany(ctx, ids)
 		return nil, unsure, err
 	}
 	failed := 0
 	for _, id := range ids {
-		if i.lately(id) {
+		if i.recentlyAbsent(id) {
 			continue
 		}
-		if failed == mostUnanswered || i.unanswered.has(id) {
+		if failed == maxUnanswered || i.unansweredMachines.has(id) {
 			unsure = append(unsure, id)
 			continue
 		}
@@ -91,55 +92,55 @@ func (i *Inventory) confirmMissing(ctx context.Context, ids []string) (there, un
 	return there, unsure, nil
 }
 
-// errUnanswered says that another caller could not ask for the machine a moment ago.
+// errUnanswered: another caller's request failed recently.
 var errUnanswered = errors.New("it could not be asked for a moment ago")
 
-// confirmOne asks for one machine that lists lack. Callers that want the same machine at the same time make one call;
-// nobody waits for a call about another one.
+// confirmOne requests one machine that lists lack. Concurrent callers for the same machine make one call; callers for
+// other machines do not wait.
 func (i *Inventory) confirmOne(ctx context.Context, id string) (machine Machine, found bool, err error) {
-	done, err := i.confirming.take(ctx, id)
+	unlock, err := i.confirmLocks.lock(ctx, id)
 	if err != nil {
 		return Machine{}, false, err
 	}
-	defer done()
-	if i.lately(id) {
+	defer unlock()
+	if i.recentlyAbsent(id) {
 		return Machine{}, false, nil
 	}
-	if i.unanswered.has(id) {
+	if i.unansweredMachines.has(id) {
 		return Machine{}, false, errUnanswered
 	}
 	if there, err := i.machines.findNow(ctx, id); err == nil && len(there) > 0 {
-		return there[0], true, nil // whoever asked before put it there
+		return there[0], true, nil // a concurrent caller has requested and stored it
 	}
-	arrived := i.machines.arrive()
+	readNumber := i.machines.beginRead()
 	machine, found, err = i.getMachine(ctx, id)
 	switch {
 	case err != nil:
 		if ctx.Err() == nil {
-			i.unanswered.note(id)
+			i.unansweredMachines.add(id)
 		}
 	case found:
-		i.machines.answer(machine, arrived)
+		i.machines.putFetched(machine, readNumber)
 	default:
-		i.absent.note(id)
+		i.absentMachines.add(id)
 	}
 	return machine, found, err
 }
 
-// lately says that a machine was found to be gone so lately that it is not asked for again.
-func (i *Inventory) lately(id string) bool {
-	noted, known := i.absent.noted(id)
-	return known && time.Since(noted) <= MachineAge
+// recentlyAbsent reports whether the negative cache contains the machine, so that it is not requested again.
+func (i *Inventory) recentlyAbsent(id string) bool {
+	addedAt, known := i.absentMachines.addedAt(id)
+	return known && time.Since(addedAt) <= MachineAge
 }
 
-// samples is how many of very many machines are asked for that lists lack.
-const samples = 5
+// sampleSize is the size of the sample.
+const sampleSize = 5
 
-// confirmMany believes two lists that lack very many machines, unless one of a few of them is there: then both lie,
-// which is an error. While none can be asked for, all are unsure.
+// confirmMany accepts that two lists lack very many machines, unless a machine of the sample exists: then the lists are
+// wrong, which is an error. If the requests fail, all machines are unsure.
 func (i *Inventory) confirmMany(ctx context.Context, ids []string) (unsure []string, err error) {
-	for n := range samples {
-		id := ids[n*(len(ids)-1)/(samples-1)]
+	for n := range sampleSize {
+		id := ids[n*(len(ids)-1)/(sampleSize-1)]
 		_, found, err := i.getMachine(ctx, id)
 		if err != nil {
 			return ids, ctx.Err()
@@ -151,20 +152,20 @@ func (i *Inventory) confirmMany(ctx context.Context, ids []string) (unsure []str
 		}
 	}
 	for _, id := range ids {
-		i.absent.note(id)
+		i.absentMachines.add(id)
 	}
 	return nil, nil
 }
 
-// machineHere says whether it is in the VPC, and there.
-func (i *Inventory) machineHere(m machineItem) (Machine, bool) {
+// machineInVPC reports whether it is in the VPC and exists.
+func (i *Inventory) machineInVPC(m machineItem) (Machine, bool) {
 	machine := m.object()
 	return machine, m.VPC.Identity == i.vpc && !machine.Gone()
 }
 
-// labelledHere is machineHere for a machine whose labels are wanted.
-func (i *Inventory) labelledHere(m labelledItem) (Machine, bool) {
-	machine, here := i.machineHere(m.machineItem)
+// labelledMachineInVPC is machineInVPC for a machine with labels.
+func (i *Inventory) labelledMachineInVPC(m labelledItem) (Machine, bool) {
+	machine, here := i.machineInVPC(m.machineItem)
 	maps.DeleteFunc(m.Labels, func(key, _ string) bool {
 		return !slices.ContainsFunc(i.prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 	})
@@ -174,18 +175,18 @@ func (i *Inventory) labelledHere(m labelledItem) (Machine, bool) {
 	return machine, here
 }
 
-// siftTargets returns those of the machines that can receive traffic, and those that are not listed.
-func (i *Inventory) siftTargets(ctx context.Context, ids []string,
-	maxAge time.Duration) (targets []string, missing map[string]sighting[Machine], err error) {
+// splitTargets returns those of the machines that can receive traffic, and those that lists lack.
+func (i *Inventory) splitTargets(ctx context.Context, ids []string,
+	maxAge time.Duration) (targets []string, missing map[string]entry[Machine], err error) {
 	if err := i.machines.refresh(ctx, maxAge); err != nil {
 		return nil, nil, err
 	}
-	if i.complete.holds(ids, i.machines.current()) {
+	if i.lastUsable.holds(ids, i.machines.currentRevision()) {
 		return ids, nil, nil
 	}
-	missing = map[string]sighting[Machine]{}
+	missing = map[string]entry[Machine]{}
 	targets = make([]string, 0, len(ids))
-	revision := i.machines.each(ids, func(id string, s sighting[Machine]) {
+	revision := i.machines.each(ids, func(id string, s entry[Machine]) {
 		switch {
 		case !s.known:
 			missing[id] = s
@@ -194,28 +195,28 @@ func (i *Inventory) siftTargets(ctx context.Context, ids []string,
 		}
 	})
 	if len(targets) == len(ids) {
-		i.complete.note(ids, revision)
+		i.lastUsable.record(ids, revision)
 		return ids, nil, nil
 	}
 	return targets, missing, nil
 }
 
-// complete is the latest set of machines of which every one could receive traffic. The zero value is ready to use.
-type complete struct {
+// usableSet is the latest set of machines of which all could receive traffic. The zero value is ready to use.
+type usableSet struct {
 	mu       sync.Mutex
 	ids      []string
 	revision uint64 // of the machines
 }
 
-func (c *complete) note(ids []string, revision uint64) {
+func (c *usableSet) record(ids []string, revision uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ids, c.revision = ids, revision
 }
 
-// holds says whether it is that very set, and the machines have not changed since. Sets are not compared: one that was
-// made anew is looked at anew.
-func (c *complete) holds(ids []string, revision uint64) bool {
+// holds reports whether it is the same slice and the machines have not changed since. Elements are not compared: an
+// equal set in another slice is checked again.
+func (c *usableSet) holds(ids []string, revision uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(ids) > 0 && len(ids) == len(c.ids) && &ids[0] == &c.ids[0] && revision == c.revision

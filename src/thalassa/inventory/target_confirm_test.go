@@ -27,9 +27,9 @@ func missingMachines(name string, count int) []string {
 // Service is served as soon as its own is.
 func TestNobodyWaitsForAnothersLookUps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, emulator.Config{})
-		w.ok(w.machines.refresh(t.Context(), Anew))
-		w.disturb(getOneMachine, 0, fault.Effect{Kind: fault.Latency, Delay: 10 * time.Second})
+		w := newRig(t, emulator.Config{})
+		w.ok(w.machines.refresh(t.Context(), Fresh))
+		w.injectFault(getOneMachine, 0, fault.Effect{Kind: fault.Latency, Delay: 10 * time.Second})
 		look := func(ids []string, most time.Duration) {
 			began := time.Now()
 			targets, unsure, err := w.TargetMachines(t.Context(), ids, time.Hour)
@@ -41,7 +41,9 @@ func TestNobodyWaitsForAnothersLookUps(t *testing.T) {
 			}
 		}
 		var services sync.WaitGroup
-		services.Go(func() { look(missingMachines("many", mostConfirmed), mostConfirmed*10*time.Second+time.Minute) })
+		services.Go(func() {
+			look(missingMachines("many", maxSingleRequests), maxSingleRequests*10*time.Second+time.Minute)
+		})
 		<-time.After(15 * time.Second) // when the first ones have been asked for
 		for n := range 5 {
 			services.Go(func() { look(missingMachines(fmt.Sprint(n), 1), 15*time.Second) })
@@ -53,13 +55,13 @@ func TestNobodyWaitsForAnothersLookUps(t *testing.T) {
 // TestServicesShareLookUps: many Services have the same machines, of which each is asked for once, whatever the answer.
 func TestServicesShareLookUps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, emulator.Config{})
+		w := newRig(t, emulator.Config{})
 		there := must[string](w)(w.emulator.AddMachine(emulator.MachineSpec{Name: "there"}))
 		ids := append(missingMachines("gone", 3), there)
 		// so that all Services use the same lists
-		w.disturb("GET /v1/machines", 0, fault.Effect{Kind: fault.Latency, Delay: time.Second})
-		w.disturb("GET /v1/machines", 0, fault.Effect{Kind: fault.Partial})
-		w.disturb(getOneMachine, 0, fault.Effect{Kind: fault.Latency, Delay: time.Second})
+		w.injectFault("GET /v1/machines", 0, fault.Effect{Kind: fault.Latency, Delay: time.Second})
+		w.injectFault("GET /v1/machines", 0, fault.Effect{Kind: fault.Partial})
+		w.injectFault(getOneMachine, 0, fault.Effect{Kind: fault.Latency, Delay: time.Second})
 		var services sync.WaitGroup
 		for range 20 {
 			services.Go(func() {
@@ -80,9 +82,9 @@ func TestServicesShareLookUps(t *testing.T) {
 // calls.
 func TestCloudThatDoesNotAnswerHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, emulator.Config{})
-		w.ok(w.machines.refresh(t.Context(), Anew))
-		w.disturb(getOneMachine, 0, fault.Effect{Kind: fault.Refuse, Status: 500})
+		w := newRig(t, emulator.Config{})
+		w.ok(w.machines.refresh(t.Context(), Fresh))
+		w.injectFault(getOneMachine, 0, fault.Effect{Kind: fault.Refuse, Status: 500})
 		ids := missingMachines("unknown", 40)
 		var services sync.WaitGroup
 		w.emulator.ResetCounters()
@@ -96,7 +98,7 @@ func TestCloudThatDoesNotAnswerHoldsNobodyUp(t *testing.T) {
 		}
 		services.Wait()
 		one := w.calls(getOneMachine)
-		w.unanswered = newRecent(unanswered)
+		w.unansweredMachines = newTTLSet(unansweredTTL)
 		_, _, err := w.TargetMachines(t.Context(), ids, time.Hour)
 		w.ok(err)
 		if alone := w.calls(getOneMachine); one != alone {

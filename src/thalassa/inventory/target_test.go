@@ -65,13 +65,13 @@ func TestMachineThatIsMissedLaterIsListedAnew(t *testing.T) {
 		var there atomic.Pointer[[]Machine]
 		there.Store(&[]Machine{{ID: "vm-1"}})
 		known, lists := someMachines(t, &there)
-		if err := known.machines.refresh(t.Context(), Anew); err != nil {
+		if err := known.machines.refresh(t.Context(), Fresh); err != nil {
 			t.Fatal(err)
 		}
 		var asking sync.WaitGroup
 		asking.Go(func() {
 			// by somebody else, and without the new one
-			if err := known.machines.refresh(t.Context(), Anew); err != nil {
+			if err := known.machines.refresh(t.Context(), Fresh); err != nil {
 				t.Error(err)
 			}
 		})
@@ -95,7 +95,7 @@ func TestCompleteSetIsLookedAtOnce(t *testing.T) {
 		for _, want := range []string{"[vm-1 vm-2]", "[vm-1 vm-2]", "[vm-1]"} {
 			if want == "[vm-1]" {
 				there.Store(&[]Machine{{ID: "vm-1"}, {ID: "vm-2", State: StatusDeleting}})
-				if err := known.machines.refresh(t.Context(), Anew); err != nil {
+				if err := known.machines.refresh(t.Context(), Fresh); err != nil {
 					t.Fatal(err)
 				}
 			}

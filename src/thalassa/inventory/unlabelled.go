@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// Objects that lost labels of their owner are found in the copies by what else they have: load balancers by their name,
-// their addresses and the labels of their listeners, target groups and security groups by their name.
+// Objects that lost labels of their owner are found by other properties: load balancers by their name, their addresses
+// and the labels of their listeners; target groups and security groups by their name.
 
 func nameKey(name string) string { return "name/" + name }
 
-func reachedKey(address string) string { return "reached/" + address }
+func balancerAddressKey(address string) string { return "reached/" + address }
 
-// relatedKey is for objects that have the owner's label and lack others.
+// relatedKey is the key of objects that have the owner's label and lack others.
 func relatedKey(owner string) string { return "related/" + owner }
 
-// labelled says whether an object has all labels by which its owner finds it.
+// labelled reports whether an object has all labels by which its owner finds it.
 func (i *Inventory) labelled(labels Labels) bool {
 	return HasLabels(labels, i.owned) && labels[i.owner] != ""
 }
 
-// ofOthers says whether a label contradicts that an object belongs to this cluster. A missing or empty label does not.
-func (i *Inventory) ofOthers(labels Labels) bool {
+// ofOtherCluster reports whether a label names another cluster. A missing or empty label does not.
+func (i *Inventory) ofOtherCluster(labels Labels) bool {
 	for key, value := range i.owned {
 		if labels[key] != "" && labels[key] != value {
 			return true
@@ -32,7 +32,7 @@ func (i *Inventory) ofOthers(labels Labels) bool {
 	return false
 }
 
-// balancerKeys are what a load balancer is found by.
+// balancerKeys returns the index keys of a load balancer.
 func (i *Inventory) balancerKeys(lb LoadBalancer) []string {
 	keys := []string{nameKey(lb.Name)}
 	if HasLabels(lb.Labels, i.owned) {
@@ -42,7 +42,7 @@ func (i *Inventory) balancerKeys(lb LoadBalancer) []string {
 		return keys
 	}
 	for _, address := range lb.Addresses() {
-		keys = append(keys, reachedKey(address))
+		keys = append(keys, balancerAddressKey(address))
 	}
 	for _, owner := range i.related(lb) {
 		keys = append(keys, relatedKey(owner))
@@ -50,7 +50,7 @@ func (i *Inventory) balancerKeys(lb LoadBalancer) []string {
 	return keys
 }
 
-// related are the owners that the labels of a load balancer and of its listeners name.
+// related returns the owners in the labels of a load balancer and of its listeners.
 func (i *Inventory) related(lb LoadBalancer) []string {
 	owners := []string{lb.Labels[i.owner]}
 	for _, listener := range lb.Listeners {
@@ -59,72 +59,71 @@ func (i *Inventory) related(lb LoadBalancer) []string {
 	return slices.DeleteFunc(owners, func(owner string) bool { return owner == "" })
 }
 
-// groupKeys are what a target group is found by.
+// groupKeys returns the index keys of a target group.
 func (i *Inventory) groupKeys(g TargetGroup) []string {
 	var keys []string
 	if HasLabels(g.Labels, i.owned) {
 		keys = append(keys, ownerKey(g.Labels[i.owner]))
 	}
 	if !i.labelled(g.Labels) {
-		keys = append(keys, nameKey(stem(g.Name)))
+		keys = append(keys, nameKey(balancerNameOf(g.Name)))
 	}
 	return keys
 }
 
-// stem is the part of a target group's name that says which load balancer it was made for: "a0a1b2c3d" of
-// "a0a1b2c3d-http".
-func stem(name string) string {
+// balancerNameOf returns the name of the load balancer in a target group's name: "a0a1b2c3d" for "a0a1b2c3d-http".
+func balancerNameOf(name string) string {
 	before, _, _ := strings.Cut(name, "-")
 	return before
 }
 
-// Addresses are all that the load balancer is reached by, its hostname included.
+// Addresses returns all addresses of the load balancer, including its hostname.
 func (lb LoadBalancer) Addresses() []string {
 	return addresses(slices.Concat(lb.ExternalAddresses, lb.InternalAddresses, []string{lb.Hostname}))
 }
 
-// Likeness is what an object has that lost labels of its owner.
-type Likeness struct {
+// Traits are properties of an object that lost labels of its owner.
+type Traits struct {
 	Owner     string
 	Names     []string
 	Addresses []string // only of load balancers that lack labels
 }
 
-// LoadBalancersLike returns the load balancers in the copy, as it is, that have something of the likeness and are not
-// the owner's by their labels. Sure asks for those that lists left out.
-func (i *Inventory) LoadBalancersLike(ctx context.Context, like Likeness, sure bool) ([]LoadBalancer, error) {
-	keys := []string{relatedKey(like.Owner)}
-	for _, name := range like.Names {
+// LoadBalancersWithTraits returns the stored load balancers that have any of the traits and are not the owner's by
+// their labels. With confirm, those that lists lack are requested.
+func (i *Inventory) LoadBalancersWithTraits(ctx context.Context, traits Traits, confirm bool) ([]LoadBalancer, error) {
+	keys := []string{relatedKey(traits.Owner)}
+	for _, name := range traits.Names {
 		keys = append(keys, nameKey(name))
 	}
-	for _, address := range like.Addresses {
-		keys = append(keys, reachedKey(address))
+	for _, address := range traits.Addresses {
+		keys = append(keys, balancerAddressKey(address))
 	}
 	for _, key := range keys {
-		if !sure {
+		if !confirm {
 			break
 		}
-		if err := i.balancers.askForMissed(ctx, key); err != nil {
+		if err := i.balancers.confirmUnlisted(ctx, key); err != nil {
 			return nil, err
 		}
 	}
-	return slices.DeleteFunc(i.balancers.having(keys), func(lb LoadBalancer) bool {
-		return HasLabels(lb.Labels, i.owned) && lb.Labels[i.owner] == like.Owner
+	return slices.DeleteFunc(i.balancers.withAnyKey(keys), func(lb LoadBalancer) bool {
+		return HasLabels(lb.Labels, i.owned) && lb.Labels[i.owner] == traits.Owner
 	}), nil
 }
 
-// TargetGroupsNamed returns the target groups in the copy, as it is, that were made for the load balancer of that name
-// and lack labels. Those that lists left out are asked for.
+// TargetGroupsNamed returns the stored target groups that were created for the load balancer with the name and lack
+// labels. Those that lists lack are requested.
 func (i *Inventory) TargetGroupsNamed(ctx context.Context, balancer string) ([]TargetGroup, error) {
 	return i.groups.findNow(ctx, nameKey(balancer))
 }
 
-// SecurityGroupsNamed returns the security groups in the copy, as it is, that have one of the names and lack labels.
-// Those that lists left out are asked for.
+// SecurityGroupsNamed returns the stored security groups that have one of the names and lack labels. Those that lists
+// lack are requested.
 func (i *Inventory) SecurityGroupsNamed(ctx context.Context, names ...string) ([]SecurityGroup, error) {
 	var all []SecurityGroup
 	for _, name := range names {
-		found, err := i.securityGroups.kind.findNow(ctx, nameKey(name))
+		found, err := i.securityGroups.store.findNow(ctx, nameKey(name))
 		if err != nil {
 			return nil, err
 		}
@@ -133,14 +132,15 @@ func (i *Inventory) SecurityGroupsNamed(ctx context.Context, names ...string) ([
 	return all, nil
 }
 
-// Unlabelled returns the load balancers in the copy, as it is, that lack labels of an owner, and have none of another
-// cluster.
+// Unlabelled returns the stored load balancers that lack labels of an owner and have none of another cluster.
 func (i *Inventory) Unlabelled() []LoadBalancer {
-	return i.balancers.where(func(lb LoadBalancer) bool { return !i.labelled(lb.Labels) && !i.ofOthers(lb.Labels) })
+	return i.balancers.where(func(lb LoadBalancer) bool {
+		return !i.labelled(lb.Labels) && !i.ofOtherCluster(lb.Labels)
+	})
 }
 
-// UserOf returns a load balancer in the copy, as it is, that is not being deleted, is not one of the excepted, and uses
-// the target group or security group with that identity.
+// UserOf returns a stored load balancer that uses the target group or security group with the identity, is not being
+// deleted, and is not excepted.
 func (i *Inventory) UserOf(group string, except func(LoadBalancer) bool) (user LoadBalancer, used bool) {
 	return i.balancers.any(func(lb LoadBalancer) bool {
 		leads := slices.ContainsFunc(lb.Listeners, func(l Listener) bool { return l.TargetGroup == group })
@@ -148,13 +148,13 @@ func (i *Inventory) UserOf(group string, except func(LoadBalancer) bool) (user L
 	})
 }
 
-// having returns the objects with any of the keys in the copy as it is, each once, sorted by identity.
-func (k *kind[T]) having(keys []string) []T {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+// withAnyKey returns the stored objects with any of the keys, each once, sorted by identity.
+func (s *store[T]) withAnyKey(keys []string) []T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	ids := map[string]bool{}
 	for _, key := range keys {
-		for id := range k.index[key] {
+		for id := range s.index[key] {
 			ids[id] = true
 		}
 	}
@@ -163,31 +163,30 @@ func (k *kind[T]) having(keys []string) []T {
 	}
 	found := make([]T, 0, len(ids))
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
-		found = append(found, k.objects[id])
+		found = append(found, s.objects[id])
 	}
 	return found
 }
 
-// where returns the objects of the copy, as it is, for which the condition holds, sorted by identity.
-func (k *kind[T]) where(holds func(T) bool) []T {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+// where returns the stored objects for which the condition holds, sorted by identity.
+func (s *store[T]) where(holds func(T) bool) []T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var found []T
-	for _, id := range slices.Sorted(maps.Keys(k.objects)) {
-		if object := k.objects[id]; holds(object) {
+	for _, id := range slices.Sorted(maps.Keys(s.objects)) {
+		if object := s.objects[id]; holds(object) {
 			found = append(found, object)
 		}
 	}
 	return found
 }
 
-// any returns an object of the copy, as it is, for which the condition holds; of several the one whose identity is the
-// first.
-func (k *kind[T]) any(holds func(T) bool) (object T, found bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+// any returns the stored object with the lowest identity for which the condition holds.
+func (s *store[T]) any(holds func(T) bool) (object T, found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	first := ""
-	for id, candidate := range k.objects {
+	for id, candidate := range s.objects {
 		if (!found || id < first) && holds(candidate) {
 			first, object, found = id, candidate, true
 		}

@@ -36,7 +36,7 @@ func (s Subnet) Contains(address netip.Addr) bool {
 // VPC returns the cluster's VPC.
 func (i *Inventory) VPC(ctx context.Context) (VPC, error) { return i.vpcAt(ctx, vpcAge) }
 
-// VPCNow returns the cluster's VPC as it was a minute ago at most, for whoever misses something in it.
+// VPCNow returns the cluster's VPC, at most a minute old, for callers that do not find an object in it.
 func (i *Inventory) VPCNow(ctx context.Context) (VPC, error) { return i.vpcAt(ctx, MachineAge) }
 
 func (i *Inventory) vpcAt(ctx context.Context, maxAge time.Duration) (VPC, error) {
@@ -50,7 +50,7 @@ func (i *Inventory) vpcAt(ctx context.Context, maxAge time.Duration) (VPC, error
 	return found[0], nil
 }
 
-// Subnet returns the VPC's subnet with that identity or slug, and all that there are. "Not found" is at most a minute
+// Subnet returns the VPC's subnet with the identity or slug, and all known subnets. "Not found" is at most a minute
 // old.
 func (i *Inventory) Subnet(ctx context.Context, ref string) (subnet Subnet, found bool, known []Subnet, err error) {
 	vpc, err := i.VPC(ctx)
@@ -76,16 +76,15 @@ func (v VPC) subnet(ref string) (Subnet, bool) {
 	return v.Subnets[at], true
 }
 
-// Probe asks the cloud for the VPC, however well it is known: the cheapest proof that endpoint and credentials are
-// good.
+// Probe requests the VPC even if it is known: the simplest proof that endpoint and credentials are valid.
 func (i *Inventory) Probe(ctx context.Context) error {
-	i.vpcs.distrust()
+	i.vpcs.invalidate()
 	_, err := i.VPC(ctx)
 	return err
 }
 
-// ProbeWith reads everything once with what the context carries, and leaves what is known as it is: credentials that
-// may see only some of it are no good.
+// ProbeWith reads all kinds of objects once with the credentials in the context, and stores nothing: credentials that
+// can read only some of them are not sufficient.
 func (i *Inventory) ProbeWith(ctx context.Context) error {
 	vpcs, err := i.getVPC(ctx)
 	if err != nil {
@@ -103,7 +102,7 @@ func (i *Inventory) ProbeWith(ctx context.Context) error {
 	return nil
 }
 
-// ignore makes a list count only for its error.
+// ignore drops the result of a list and keeps its error.
 func ignore[T any](list func(context.Context) ([]T, error)) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := list(ctx)
@@ -144,7 +143,7 @@ func (i *Inventory) getVPC(ctx context.Context) ([]VPC, error) {
 	return []VPC{vpc}, nil
 }
 
-// prefixes reads a prefix, or several with commas between them. What is none is left out: only few need to know.
+// prefixes parses one or several prefixes, separated by commas. Others are ignored, because few callers need them.
 func prefixes(text string) []netip.Prefix {
 	var read []netip.Prefix
 	for part := range strings.SplitSeq(text, ",") {

@@ -10,40 +10,37 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// All writes go through the inventory, so that its copies are never behind what we did ourselves.
-// A write that failed may still have happened, so after one the affected copies are read again.
-// Deleting what is gone already is a success.
+// All writes go through the inventory, so that it contains them at once. A write that failed may still have been
+// carried out, so the affected stores are then invalidated. Deleting an object that does not exist is a success.
 
-// StatusDeleting is what an object shows from the moment its deletion is accepted; statusDeleted once it is gone and
-// still shown.
+// StatusDeleting is the status after a deletion was accepted, statusDeleted the status after it is completed.
 const (
 	StatusDeleting = "deleting"
 	statusDeleted  = "deleted"
 )
 
-// CreateLoadBalancer creates a load balancer with its listeners; identities, addresses and status are the cloud's to
-// give.
+// CreateLoadBalancer creates a load balancer with its listeners. The cloud sets identities, addresses and status.
 func (i *Inventory) CreateLoadBalancer(ctx context.Context, create NewLoadBalancer) (LoadBalancer, error) {
 	created, err := client.Post[balancerItem](ctx, i.cloud, iaas.LoadbalancerEndpoint, create.body())
-	if err = shown(err, created.Identity, "load balancer "+create.Name); err != nil {
-		i.doubt(create.Labels[i.owner], err)
-		return LoadBalancer{}, i.balancerRefused(err, create.LoadBalancer)
+	if err = requireIdentity(err, created.Identity, "load balancer "+create.Name); err != nil {
+		i.expectAfter(create.Labels[i.owner], err)
+		return LoadBalancer{}, i.balancerWriteError(err, create.LoadBalancer)
 	}
 	balancer := created.object()
 	if balancer.ReservedIP == "" {
-		balancer.ReservedIP = create.ReservedIP // which is attached after the creation
+		balancer.ReservedIP = create.ReservedIP // the cloud attaches it after the creation
 	}
 	i.moveReservedIP(balancer.ID, "", balancer.ReservedIP)
-	i.balancers.create(balancer)
+	i.balancers.putCreated(balancer)
 	return balancer, nil
 }
 
-// UpdateLoadBalancer makes a load balancer what to says, but for its listeners. The API replaces the object as a whole,
-// so to repeats what stays.
+// UpdateLoadBalancer changes a load balancer to the values of to, except its listeners. The API replaces the object as
+// a whole, so to also contains the values that do not change.
 func (i *Inventory) UpdateLoadBalancer(ctx context.Context, from, to LoadBalancer) error {
 	if _, err := client.Put[client.Ignored](ctx, i.cloud, iaas.LoadbalancerEndpoint+"/"+from.ID,
 		updateOf(from, to)); err != nil {
-		return i.balancerRefused(err, to)
+		return i.balancerWriteError(err, to)
 	}
 	i.balancers.change(from.ID, func(latest LoadBalancer, known bool) (LoadBalancer, outcome) {
 		if known {
@@ -53,37 +50,37 @@ func (i *Inventory) UpdateLoadBalancer(ctx context.Context, from, to LoadBalance
 	})
 	i.moveReservedIP(to.ID, from.ReservedIP, to.ReservedIP)
 	if from.ReservedIP != to.ReservedIP || from.Subnet != to.Subnet {
-		i.balancers.distrust() // it may have other addresses now
+		i.balancers.invalidate() // it may have other addresses now
 	}
 	return nil
 }
 
-// balancerRefused passes the error of a write on. What the load balancer refers to may be the reason, so that it is
-// looked at again, too.
-func (i *Inventory) balancerRefused(err error, balancer LoadBalancer) error {
+// balancerWriteError returns the error of a write. The reason may be an object that the load balancer refers to, so the
+// stores of these are also invalidated.
+func (i *Inventory) balancerWriteError(err error, balancer LoadBalancer) error {
 	refers := balancer.ReservedIP != "" || len(balancer.SecurityGroups) > 0
-	if refers && (doubtful(err) || errors.Is(err, client.ErrBadRequest)) {
-		i.securityGroups.kind.distrust()
-		i.reservedIPs.kind.distrust()
+	if refers && (mayHaveHappened(err) || errors.Is(err, client.ErrBadRequest)) {
+		i.securityGroups.store.invalidate()
+		i.reservedIPs.store.invalidate()
 	}
-	return i.uncertain(err)
+	return i.writeError(err)
 }
 
-// outcomeOf is what becomes of a target group in the copy that was given these labels: one of others is not part of it.
+// outcomeOf returns the outcome for a target group with these labels: groups of other clusters are not stored.
 func (i *Inventory) outcomeOf(labels Labels) outcome {
-	if i.ofOthers(labels) {
+	if i.ofOtherCluster(labels) {
 		return removed
 	}
 	return stored
 }
 
-// DeleteLoadBalancer asks the cloud to delete a load balancer, with its listeners; that takes the cloud a while.
+// DeleteLoadBalancer deletes a load balancer with its listeners, which takes the cloud some time.
 func (i *Inventory) DeleteLoadBalancer(ctx context.Context, balancer LoadBalancer) error {
-	if err := i.gone(client.Delete(ctx, i.cloud, iaas.LoadbalancerEndpoint+"/"+balancer.ID)); err != nil {
+	if err := i.ignoreNotFound(client.Delete(ctx, i.cloud, iaas.LoadbalancerEndpoint+"/"+balancer.ID)); err != nil {
 		return err
 	}
 	if balancer.ReservedIP != "" {
-		i.reservedIPs.kind.distrust() // the cloud lets go of it sooner or later
+		i.reservedIPs.store.invalidate() // the cloud detaches it at some time
 	}
 	i.balancers.change(balancer.ID, func(latest LoadBalancer, known bool) (LoadBalancer, outcome) {
 		if !known {
@@ -103,8 +100,8 @@ func listeners(balancer string) string {
 // CreateListener adds a listener to a load balancer.
 func (i *Inventory) CreateListener(ctx context.Context, balancer string, listener Listener) error {
 	created, err := client.Post[listenerItem](ctx, i.cloud, listeners(balancer), newListenerBody(listener))
-	if err = shown(err, created.Identity, "listener "+listener.Name); err != nil {
-		return i.uncertain(err)
+	if err = requireIdentity(err, created.Identity, "listener "+listener.Name); err != nil {
+		return i.writeError(err)
 	}
 	made := created.object()
 	made.TargetGroup = listener.TargetGroup
@@ -116,23 +113,22 @@ func (i *Inventory) CreateListener(ctx context.Context, balancer string, listene
 func (i *Inventory) UpdateListener(ctx context.Context, balancer string, listener Listener) error {
 	if _, err := client.Put[client.Ignored](ctx, i.cloud, listeners(balancer)+"/"+listener.ID,
 		listenerUpdateOf(listener)); err != nil {
-		return i.uncertain(err)
+		return i.writeError(err)
 	}
 	i.changeListeners(balancer, func(lb LoadBalancer) LoadBalancer { return lb.withListener(listener) })
 	return nil
 }
 
-// DeleteListener takes a listener off a load balancer.
+// DeleteListener deletes a listener of a load balancer.
 func (i *Inventory) DeleteListener(ctx context.Context, balancer, id string) error {
-	if err := i.gone(client.Delete(ctx, i.cloud, listeners(balancer)+"/"+id)); err != nil {
+	if err := i.ignoreNotFound(client.Delete(ctx, i.cloud, listeners(balancer)+"/"+id)); err != nil {
 		return err
 	}
 	i.changeListeners(balancer, func(lb LoadBalancer) LoadBalancer { return lb.withoutListener(id) })
 	return nil
 }
 
-// changeListeners changes what the copy has of a load balancer's listeners. Of one that the copy lacks the next reader
-// lists.
+// changeListeners changes the listeners of a stored load balancer. If it is not stored, the store is invalidated.
 func (i *Inventory) changeListeners(balancer string, change func(LoadBalancer) LoadBalancer) {
 	lacks := false
 	i.balancers.change(balancer, func(latest LoadBalancer, known bool) (LoadBalancer, outcome) {
@@ -142,7 +138,7 @@ func (i *Inventory) changeListeners(balancer string, change func(LoadBalancer) L
 		return change(latest), stored
 	})
 	if lacks {
-		i.balancers.distrust()
+		i.balancers.invalidate()
 	}
 }
 
@@ -155,16 +151,16 @@ func (i *Inventory) CreateTargetGroup(ctx context.Context, group TargetGroup) (T
 		TargetPort: group.Port, Protocol: iaas.LoadbalancerProtocol(group.Protocol),
 		EnableProxyProtocol: &group.ProxyProtocol, LoadbalancingPolicy: &policy, HealthCheck: group.HealthCheck,
 	})
-	if err = shown(err, created.Identity, "target group "+group.Name); err != nil {
-		i.doubt(group.Labels[i.owner], err)
-		return TargetGroup{}, i.uncertain(err)
+	if err = requireIdentity(err, created.Identity, "target group "+group.Name); err != nil {
+		i.expectAfter(group.Labels[i.owner], err)
+		return TargetGroup{}, i.writeError(err)
 	}
 	group = created.object()
-	i.groups.create(group)
+	i.groups.putCreated(group)
 	return group, nil
 }
 
-// UpdateTargetGroup replaces a target group's own fields, not its machines.
+// UpdateTargetGroup replaces a target group's own fields, except its machines.
 func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update TargetGroup) error {
 	_, err := client.Put[client.Ignored](ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+group.ID, targetGroupUpdate{
 		Name: update.Name, Description: update.Description, Labels: present(update.Labels),
@@ -173,7 +169,7 @@ func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update TargetG
 		EnableProxyProtocol: update.ProxyProtocol, LoadbalancingPolicy: update.Policy, HealthCheck: update.HealthCheck,
 	})
 	if err != nil {
-		return i.uncertain(err)
+		return i.writeError(err)
 	}
 	i.groups.change(group.ID, func(latest TargetGroup, known bool) (TargetGroup, outcome) {
 		if known {
@@ -184,10 +180,10 @@ func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update TargetG
 	return nil
 }
 
-// SetMachines makes machines, sorted identities, the whole set of a target group, in one write. Nobody may change
-// machines afterwards: all groups with this set share it.
+// SetMachines replaces the machines of a target group, given as sorted identities, in one write. machines must not be
+// changed afterwards: all groups with this set share it.
 func (i *Inventory) SetMachines(ctx context.Context, group TargetGroup, machines []string) error {
-	// An empty list must be sent as such: without it the cloud would leave the set alone.
+	// An empty list must be sent: if the list is missing, the cloud does not change the set.
 	attachments := make([]iaas.AttachTarget, 0, len(machines))
 	for _, machine := range machines {
 		attachments = append(attachments, iaas.AttachTarget{ServerIdentity: machine})
@@ -197,9 +193,9 @@ func (i *Inventory) SetMachines(ctx context.Context, group TargetGroup, machines
 		batch); err != nil {
 		if errors.Is(err, client.ErrBadRequest) || errors.Is(err, client.ErrNotFound) ||
 			errors.Is(err, client.ErrConflict) {
-			i.machines.distrust() // one of them may be gone
+			i.machines.invalidate() // one of them may be gone
 		}
-		return i.uncertain(err)
+		return i.writeError(err)
 	}
 	i.groups.change(group.ID, func(latest TargetGroup, known bool) (TargetGroup, outcome) {
 		if !known {
@@ -213,19 +209,19 @@ func (i *Inventory) SetMachines(ctx context.Context, group TargetGroup, machines
 
 // DeleteTargetGroup deletes a target group that no listener uses any more.
 func (i *Inventory) DeleteTargetGroup(ctx context.Context, id string) error {
-	if err := i.gone(client.Delete(ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+id)); err != nil {
+	if err := i.ignoreNotFound(client.Delete(ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+id)); err != nil {
 		return err
 	}
 	i.groups.drop(id)
 	return nil
 }
 
-// gone makes a success of deleting what is not there, which the next reader sees confirmed by a list.
-func (i *Inventory) gone(err error) error {
+// ignoreNotFound turns the deletion of an object that does not exist into a success. The stores are invalidated.
+func (i *Inventory) ignoreNotFound(err error) error {
 	if err == nil {
 		return nil
 	}
-	err = i.uncertain(err)
+	err = i.writeError(err)
 	if isGone(err) {
 		return nil
 	}
@@ -234,8 +230,8 @@ func (i *Inventory) gone(err error) error {
 
 func isGone(err error) bool { return errors.Is(err, client.ErrNotFound) }
 
-// shown makes an error of a success that does not show the object it is about.
-func shown(err error, identity, object string) error {
+// requireIdentity returns an error if a successful answer does not contain the object.
+func requireIdentity(err error, identity, object string) error {
 	if err == nil && identity == "" {
 		return fmt.Errorf("creating %s: %w: the answer contains no object; the controller checks automatically "+
 			"whether it was created; if the problem persists, ask the cloud's support", object, client.ErrMalformed)

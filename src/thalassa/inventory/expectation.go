@@ -1,0 +1,53 @@
+package inventory
+
+import (
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
+
+// expectAfter records an expectation if a creation for the owner ended without an answer: the object may exist, its
+// identity is not known, and lists may not contain it yet.
+func (i *Inventory) expectAfter(owner string, err error) {
+	if client.Uncertain(err) {
+		i.expectations.add(owner)
+	}
+}
+
+// ExpectFromPreviousLeader records an expectation for objects that the previous leader may have created for the owner
+// immediately before it ended. It lasts until lists must contain such objects.
+func (i *Inventory) ExpectFromPreviousLeader(owner string) {
+	first := i.balancers.firstList()
+	if _, known := i.expectations.addedAt(owner); known || i.listedOwners.has(owner) ||
+		(!first.IsZero() && time.Since(first) > visibilityDelay) {
+		return
+	}
+	i.expectations.add(owner)
+}
+
+// OwnerListed records that lists contain objects of the owner, so that the previous leader's objects are not expected.
+func (i *Inventory) OwnerListed(owner string) {
+	if !i.listedOwners.has(owner) {
+		i.listedOwners.add(owner)
+	}
+}
+
+// Expecting returns how long objects of the owner may still exist that lists do not contain; 0 if there is no
+// expectation. During this time, the absence of objects is not certain.
+func (i *Inventory) Expecting(owner string) time.Duration {
+	at, known := i.expectations.addedAt(owner)
+	if !known {
+		return 0
+	}
+	return max(0, visibilityDelay-time.Since(at))
+}
+
+// maxAgeFor returns the maximum age of lists for an owner: at most maxAge, and none from before the end of an
+// expectation.
+func (i *Inventory) maxAgeFor(owner string, maxAge time.Duration) time.Duration {
+	at, known := i.expectations.addedAt(owner)
+	if ended := time.Since(at) - visibilityDelay; known && ended > 0 {
+		return min(maxAge, ended)
+	}
+	return maxAge
+}

@@ -1,0 +1,326 @@
+package inventory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// minRefreshInterval is the minimum interval of lists because of a missing object, so that a node without a machine
+// does not list all machines again and again.
+const minRefreshInterval = 2 * time.Second
+
+// Fresh as an age accepts only a list that began after the call.
+const Fresh = time.Duration(-1)
+
+// visibilityDelay is how long after its creation an object may be missing in lists. The delay of the API is not
+// documented, and an object that is taken for deleted would be created twice.
+const visibilityDelay = time.Minute
+
+// store is the shared cache of all cloud objects of one kind. Readers specify how old the list may be; readers that
+// need a newer one at the same time share one call.
+//
+// Our own writes are stored at once. A list that began before a write may not contain it, so what was written since
+// then is kept.
+type store[T any] struct {
+	name string // plural, for errors: "machines"
+	list func(ctx context.Context) ([]T, error)
+	id   func(T) string
+	keys func(T) []string // index keys of an object, in addition to its identity
+	// deleting reports whether an object is being deleted, so that a list without it proves that it is gone; nil: no
+	// object ever is.
+	deleting func(T) bool
+	// toleratesDuplicates: a second object does little harm. An object that we created, and that lists contained once
+	// and do not contain any more, is then requested at once.
+	toleratesDuplicates bool
+	// onListed is called with the identity of each object in a list; may be nil.
+	onListed func(id string)
+	// get requests one object by identity; nil: lists alone decide. exists is false if there is none, or if list would
+	// not return it.
+	get func(ctx context.Context, id string) (object T, exists bool, err error)
+
+	mu         sync.Mutex
+	objects    map[string]T
+	index      map[string]map[string]bool // key -> identities
+	listed     time.Time                  // copyBegan, or zero if the list is not valid any more
+	copyBegan  time.Time                  // when the present list began; zero: there is none
+	listCount  int                        // the number of lists so far
+	firstBegan time.Time                  // when the first list began
+	revision   uint64                     // the number of changes
+	inFlight   *listCall                  // nil if there is none
+	// identity -> number of the first reader that did not find it in the present list
+	absentSince map[string]uint64
+	unlisted    map[string]unlistedObject[T] // objects that a list lacked, until they are looked up
+
+	// Lists, writes and invalidations get numbers when they begin, so that their order is known even within one tick of
+	// the clock.
+	sequence    uint64
+	copyNumber  uint64              // number of the present list
+	written     map[string]uint64   // identity -> our latest write (or deletion) of it
+	created     map[string]creation // by identity, for at most visibilityDelay
+	invalidated uint64              // lists with a lower number are not valid
+}
+
+// creation is when we created an object, and whether a list has contained it since.
+type creation struct {
+	at    time.Time
+	shown bool
+}
+
+// listCall is a list call that several readers may wait for.
+type listCall struct {
+	began  time.Time
+	number uint64
+	done   chan struct{}
+	err    error // valid once done is closed
+}
+
+func newStore[T any](name string, list func(context.Context) ([]T, error), id func(T) string,
+	keys func(T) []string) *store[T] {
+	return &store[T]{name: name, list: list, id: id, keys: keys,
+		objects: map[string]T{}, index: map[string]map[string]bool{}, unlisted: map[string]unlistedObject[T]{},
+		absentSince: map[string]uint64{},
+		written:     map[string]uint64{}, created: map[string]creation{}}
+}
+
+// find returns all objects with the key, from a list at most maxAge old. An empty result means that there was no object
+// at that time; an error means that nothing is known.
+func (s *store[T]) find(ctx context.Context, key string, maxAge time.Duration) ([]T, error) {
+	if err := s.refresh(ctx, maxAge); err != nil {
+		return nil, err
+	}
+	return s.findNow(ctx, key)
+}
+
+// findNow is find without a maximum age.
+func (s *store[T]) findNow(ctx context.Context, key string) ([]T, error) {
+	if err := s.confirmUnlisted(ctx, key); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lookup(key), nil
+}
+
+// findFirst returns the objects with the first of the keys that has any, without a maximum age.
+func (s *store[T]) findFirst(ctx context.Context, keys []string) (found []T, err error) {
+	for _, key := range keys {
+		if found, err = s.findNow(ctx, key); err != nil || len(found) > 0 {
+			break
+		}
+	}
+	return found, err
+}
+
+// recordAbsent records that no object has the key, for a reader with the number, and returns since when this is known.
+func (s *store[T]) recordAbsent(key string, readNumber uint64) entry[T] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, before := s.absentSince[key]; !before && s.copyNumber < readNumber {
+		s.absentSince[key] = readNumber
+	}
+	since, absent := s.absentSince[key]
+	if !absent {
+		since = readNumber // the present list is newer
+	}
+	return entry[T]{listed: s.listed, absentSince: since}
+}
+
+// all returns all objects, from a list at most maxAge old, sorted by identity.
+func (s *store[T]) all(ctx context.Context, maxAge time.Duration) ([]T, error) {
+	if err := s.refresh(ctx, maxAge); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.SortedFunc(maps.Values(s.objects), func(a, b T) int { return cmp.Compare(s.id(a), s.id(b)) }), nil
+}
+
+// lookup requires that mu is held.
+func (s *store[T]) lookup(key string) []T {
+	var found []T
+	for id := range s.index[key] {
+		found = append(found, s.objects[id])
+	}
+	return found
+}
+
+// refresh returns when the list is at most maxAge old, or began after this call: if the cloud is slow, a list may be
+// older than maxAge when it arrives.
+func (s *store[T]) refresh(ctx context.Context, maxAge time.Duration) error {
+	return s.refreshSince(ctx, maxAge, s.beginRead())
+}
+
+// beginRead returns a number for a reader that begins now.
+func (s *store[T]) beginRead() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.next()
+}
+
+// refreshSince is refresh for a reader with the number.
+func (s *store[T]) refreshSince(ctx context.Context, maxAge time.Duration, readNumber uint64) error {
+	return s.waitUntil(ctx, func() bool {
+		// A list that began after the reader is sufficient, even if a write failed since: the reader's own write came
+		// before.
+		return s.copyNumber > readNumber || (!s.listed.IsZero() && time.Since(s.listed) <= maxAge)
+	})
+}
+
+// waitUntil returns when the list is new enough. enough is called with mu held.
+func (s *store[T]) waitUntil(ctx context.Context, enough func() bool) error {
+	for {
+		// A list that is in flight may have begun too early; the next one begins after this call.
+		current := s.joinOrStart(ctx, enough)
+		if current == nil {
+			return nil
+		}
+		select {
+		case <-current.done:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the list of %s: %w", s.name, context.Cause(ctx))
+		}
+		if current.err != nil {
+			return current.err
+		}
+	}
+}
+
+// joinOrStart returns the list call to wait for, and starts one if none is in flight; nil if the list is new enough.
+func (s *store[T]) joinOrStart(ctx context.Context, enough func() bool) *listCall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if enough() {
+		return nil
+	}
+	if s.inFlight == nil {
+		s.inFlight = &listCall{began: time.Now(), number: s.next(), done: make(chan struct{})}
+		// Other readers may wait for this list, so it does not end with the context of the first one.
+		go s.fetch(context.WithoutCancel(ctx), s.inFlight)
+	}
+	return s.inFlight
+}
+
+func (s *store[T]) fetch(ctx context.Context, call *listCall) {
+	objects, err := s.list(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer close(call.done)
+	s.inFlight = nil
+	if err != nil {
+		call.err = fmt.Errorf("listing %s: %w", s.name, err)
+		return
+	}
+	s.replace(objects, call)
+}
+
+// next requires that mu is held.
+func (s *store[T]) next() uint64 {
+	s.sequence++
+	return s.sequence
+}
+
+// replace requires that mu is held. It stores the objects of a list, but keeps what we wrote since that list began.
+func (s *store[T]) replace(objects []T, call *listCall) {
+	previous := s.objects
+	s.revision++
+	s.objects, s.index = make(map[string]T, len(objects)), map[string]map[string]bool{}
+	for _, object := range objects {
+		s.insert(object)
+		if made, lately := s.created[s.id(object)]; lately {
+			s.created[s.id(object)] = creation{at: made.at, shown: true}
+		}
+		if s.onListed != nil {
+			s.onListed(s.id(object))
+		}
+	}
+	for id, write := range s.written {
+		if write < call.number {
+			delete(s.written, id)
+			continue
+		}
+		s.remove(id)
+		if ours, exists := previous[id]; exists {
+			s.insert(ours)
+		}
+	}
+	maps.DeleteFunc(s.absentSince, func(_ string, since uint64) bool { return since < call.number })
+	s.copyNumber, s.copyBegan = call.number, call.began
+	if s.listCount++; s.listCount == 1 {
+		s.firstBegan = call.began
+	}
+	if s.invalidated < call.number {
+		s.listed = call.began
+	}
+	s.keepCreated(previous)
+	s.recordUnlisted(previous)
+}
+
+// keepCreated requires that mu is held. It keeps objects that we created recently and that the list does not contain
+// yet.
+func (s *store[T]) keepCreated(previous map[string]T) {
+	for id, made := range s.created {
+		ours, known := previous[id]
+		if !known || time.Since(made.at) > visibilityDelay || s.isDeleting(ours) {
+			delete(s.created, id)
+			continue
+		}
+		// The next list may come from another server and lack the object. If duplicates do little harm, the object is
+		// requested instead.
+		if _, listed := s.objects[id]; !listed && !(made.shown && s.toleratesDuplicates) {
+			s.insert(ours)
+		}
+	}
+}
+
+func (s *store[T]) isDeleting(object T) bool { return s.deleting != nil && s.deleting(object) }
+
+// firstList is when the first list began; zero before.
+func (s *store[T]) firstList() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.firstBegan
+}
+
+// currentRevision returns a number that changes with each change of the objects.
+func (s *store[T]) currentRevision() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.revision
+}
+
+// entry is the result of a lookup of one object.
+type entry[T any] struct {
+	object T
+	known  bool
+	listed time.Time // when the present list began; zero if it is not valid
+	// absentSince is the number of the first reader that did not find the object: a list that began later proves that
+	// it is absent.
+	absentSince uint64
+}
+
+// each calls visit for each of the identities, whether there is an object or not, and returns the revision.
+func (s *store[T]) each(ids []string, visit func(id string, s entry[T])) (revision uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		object, known := s.objects[id]
+		if _, before := s.absentSince[id]; !known && !before {
+			s.absentSince[id] = s.next()
+		}
+		visit(id, entry[T]{object, known, s.listed, s.absentSince[id]})
+	}
+	return s.revision
+}
+
+// invalidate causes the next reader to list again, whatever age it accepts: a write failed, and its effect is not
+// known.
+func (s *store[T]) invalidate() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listed, s.invalidated = time.Time{}, s.next()
+}

@@ -1,0 +1,120 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// One list without an object does not prove that the object is gone: an outdated server may have answered, or a page
+// may have been empty. An object that an earlier list contained, and that we did not delete, is requested by identity
+// before it counts as gone.
+
+// recordUnlisted requires that mu is held. It records objects that the previous list contained and the present one
+// lacks.
+func (s *store[T]) recordUnlisted(previous map[string]T) {
+	if s.get == nil {
+		return
+	}
+	for id, object := range previous {
+		if !s.isDeleting(object) {
+			s.unlisted[id] = unlistedObject[T]{object, time.Now(), s.copyNumber}
+		}
+	}
+	maps.DeleteFunc(s.unlisted, func(id string, m unlistedObject[T]) bool {
+		_, listed := s.objects[id]
+		return listed || time.Since(m.since) > unlistedTTL
+	})
+}
+
+// unlistedTTL is how long such objects are recorded: an object that lists have lacked for this time, and that nobody
+// has looked up, is gone.
+const unlistedTTL = time.Hour
+
+// unlistedObject is an object that a list lacked.
+type unlistedObject[T any] struct {
+	object T
+	since  time.Time
+	list   uint64 // the number of the list
+}
+
+// If a list lacks more than relistAbove of the requested objects, the list itself is probably wrong, and another one is
+// read before the objects are requested. One lookup makes at most maxConfirmations requests, which take 20 seconds at
+// the default rate; more would take minutes.
+const (
+	relistAbove      = 20
+	maxConfirmations = 1000
+)
+
+// confirmUnlisted requests every object with the key that lists lacked, and stores the result. The error may be that
+// there are too many for one lookup; the next one continues.
+func (s *store[T]) confirmUnlisted(ctx context.Context, key string) error {
+	ids, latest := s.unlistedWith(key)
+	if latest > relistAbove {
+		if err := s.refresh(ctx, Fresh); err != nil {
+			return err
+		}
+		ids, _ = s.unlistedWith(key)
+	}
+	for at, id := range ids {
+		if at == maxConfirmations {
+			return fmt.Errorf("two lists of the %s lack %d that existed before; each of them is being checked: %d "+
+				"remain for the next check, which follows automatically", s.name, len(ids), len(ids)-at)
+		}
+		object, exists, err := s.get(ctx, id)
+		if err != nil {
+			return fmt.Errorf("asking for %s of the %s, which the list lacks: %w", id, s.name, err)
+		}
+		s.putConfirmed(id, object, exists)
+	}
+	return nil
+}
+
+// unlistedWith returns the identities of objects with the key that lists lacked, and how many of them the latest list
+// lacked first.
+func (s *store[T]) unlistedWith(key string) (ids []string, latest int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, m := range s.unlisted {
+		if id != key && !slices.Contains(s.keys(m.object), key) {
+			continue
+		}
+		ids = append(ids, id)
+		if m.list == s.copyNumber {
+			latest++
+		}
+	}
+	return ids, latest
+}
+
+// putConfirmed stores the result of a request, unless a list or a write of ours is newer.
+func (s *store[T]) putConfirmed(id string, object T, exists bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, isUnlisted := s.unlisted[id]; !isUnlisted {
+		return
+	}
+	delete(s.unlisted, id)
+	if exists {
+		s.replaceOne(object)
+	}
+}
+
+// findExpected is find for a key with an expected number of objects. If fewer are found, the result comes from at least
+// two lists, because there is no earlier list to compare the first one with.
+func (s *store[T]) findExpected(ctx context.Context, key string, maxAge time.Duration, expected int) ([]T, error) {
+	found, err := s.find(ctx, key, maxAge)
+	if err != nil || len(found) >= expected || s.listedTwice() {
+		return found, err
+	}
+	return s.find(ctx, key, Fresh)
+}
+
+// listedTwice reports whether there was more than one list.
+func (s *store[T]) listedTwice() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listCount > 1
+}

@@ -1,0 +1,125 @@
+package thalassa
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/budget"
+)
+
+// province is how many nodes the budgets of the life cycle are for.
+const province = 5000
+
+// within fails the test when a figure is not within its budget.
+func (r *lifecycleCluster) within(name string, figure float64) {
+	r.Helper()
+	b, err := budget.Named(name)
+	if err != nil {
+		r.Fatal(err)
+	}
+	if !b.Kept(figure) {
+		r.Errorf("%s (%s): %s %s, at most %s; calls %v, events %q", b.Name, b.Work, budget.Format(figure), b.Unit,
+			budget.Format(b.Limit), r.emulator.Counters(), r.events())
+	}
+}
+
+// spent lets so much time pass, and returns the calls of the cloud and the writes to Kubernetes meanwhile.
+func (r *lifecycleCluster) spent(during time.Duration) (calls, writes float64) {
+	r.Helper()
+	r.emulator.ResetCounters()
+	r.events() // from before
+	before := r.cluster.Version()
+	r.pass(during)
+	return float64(r.calls()), float64(r.cluster.Version()-before) + float64(len(r.events()))
+}
+
+// TestBudgetsOfTheLifeCycle: a node that is not ready costs no call of its own, however many there are, and one that is
+// removed costs one.
+func TestBudgetsOfTheLifeCycle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, machines := newProvince(t)
+		r.pass(2 * time.Minute)
+
+		const minutes = 5
+		calls, writes := r.spent(minutes * time.Minute)
+		r.within("life-quiet-calls", calls/minutes)
+		r.within("life-quiet-writes", writes)
+
+		r.silent(0, province/100)
+		calls, writes = r.spent(minutes * time.Minute)
+		r.within("life-some-calls", calls/minutes)
+		r.within("life-some-writes", writes)
+
+		took, calls := r.gone(machines[:province/100])
+		r.within("life-gone-seconds", took.Seconds())
+		r.within("life-gone-calls", calls/(province/100))
+
+		r.silent(province/100, province)
+		calls, writes = r.spent(minutes * time.Minute)
+		r.within("life-all-calls", calls/minutes)
+		r.within("life-all-writes", writes)
+		if left := len(r.cluster.Nodes()); left != province-province/100 {
+			t.Errorf("%d nodes, want those whose servers are there, %d", left, province-province/100)
+		}
+	})
+}
+
+// TestBudgetOfManyRemovals: as many as may go at once cost no list for each few of them.
+func TestBudgetOfManyRemovals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = province / 5
+		r, machines := newProvince(t)
+		r.pass(10 * time.Minute) // in which a process removes one
+		r.silent(0, many)
+		took, calls := r.gone(machines[:many])
+		r.within("life-many-seconds", took.Seconds())
+		r.within("life-many-calls", calls/many)
+	})
+}
+
+// newProvince is a cluster of as many nodes as the budgets are for, and their servers.
+func newProvince(t *testing.T) (*lifecycleCluster, []string) {
+	t.Helper()
+	r := newLifecycleCluster(t, emulator.Config{})
+	machines, err := r.emulator.AddMachines(province)
+	r.act(err)
+	for i, id := range machines {
+		r.act(r.cluster.Create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeOf(i), UID: types.UID(id)},
+			Spec: corev1.NodeSpec{ProviderID: providerID(id)},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
+				Status: corev1.ConditionTrue}}}}))
+	}
+	r.begin()
+	return r, machines
+}
+
+// gone deletes servers, and returns how long it takes until their nodes are gone, and the calls of the cloud meanwhile.
+func (r *lifecycleCluster) gone(machines []string) (took time.Duration, calls float64) {
+	r.Helper()
+	for _, id := range machines {
+		r.act(r.emulator.DeleteMachine(id))
+	}
+	r.emulator.ResetCounters()
+	began, left, most := time.Now(), len(r.cluster.Nodes())-len(machines), 10*time.Minute
+	for len(r.cluster.Nodes()) > left && time.Since(began) < most {
+		r.pass(time.Second)
+	}
+	return time.Since(began), float64(r.calls())
+}
+
+func nodeOf(i int) string { return fmt.Sprintf("node-%05d", i) }
+
+// silent lets kubelets fall silent.
+func (r *lifecycleCluster) silent(from, to int) {
+	r.Helper()
+	for i := from; i < to; i++ {
+		r.report(nodeOf(i), corev1.ConditionUnknown)
+	}
+}
