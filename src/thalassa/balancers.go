@@ -128,10 +128,7 @@ func (b *balancers) compareWith(service *corev1.Service, balancer inventory.Load
 	found.State, found.Status, found.Health = balancer.Status, d.statusOf(service, balancer), healthUnknown
 	if balancer.Deleting() {
 		found.Refused = nil
-		found.Wait = &cloud.Wait{Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status,
-			Deleting: true, Slow: true,
-			Message: fmt.Sprintf("load balancer %s is being deleted; a new one is created when it is deleted",
-				balancer.Name)}
+		found.Wait = waitForDeletion(balancer)
 		return
 	}
 	found.Plan = b.planner.plan(d, o, managed)
@@ -144,6 +141,16 @@ func (b *balancers) compareWith(service *corev1.Service, balancer inventory.Load
 	}
 	if !serves(usesInternalAddresses(service, d.internal.Value, balancer), balancer) {
 		found.Wait = waitFor(balancer)
+	}
+}
+
+// waitForDeletion is the wait for a load balancer in whose place another one is needed.
+func waitForDeletion(balancer inventory.LoadBalancer) *cloud.Wait {
+	return &cloud.Wait{
+		Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status,
+		Deleting: true, Slow: true,
+		Message: fmt.Sprintf("load balancer %s is being deleted; a new one is created when it is deleted",
+			balancer.Name),
 	}
 }
 

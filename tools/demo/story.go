@@ -66,11 +66,8 @@ func (s *stage) startServers(ctx context.Context) error {
 // install installs the chart, and waits until the workload it made runs.
 func (s *stage) install(ctx context.Context) error {
 	s.tell.chapter("helm install thalassa-ccm charts/thalassa-ccm")
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: credentialsName},
-		StringData: map[string]string{"clientID": emulator.DefaultClientID,
-			"clientSecret": emulator.DefaultClientSecret},
-	}
+	credentials := map[string]string{"clientID": emulator.DefaultClientID, "clientSecret": emulator.DefaultClientSecret}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: credentialsName}, StringData: credentials}
 	if _, err := s.cluster.client.CoreV1().Secrets(s.cluster.systemNamespace).Create(ctx, secret,
 		metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
 		return fmt.Errorf("creating the Secret with the cloud's credentials: %w", err)

@@ -47,7 +47,7 @@ type Options struct {
 // after the other:
 //
 //	Nodes of the cache ─► one list of machines ─► decision for each ─► taints
-//	                          └─► due: credentials ─► a newer list ─► the machine itself ─► the Node itself ─► deletion
+//	                         └─► due: credentials ─► a newer list ─► the machine itself ─► the Node itself ─► deletion
 //
 // Nothing is deleted after one answer or an error: the next pass starts over.
 type Controller struct {

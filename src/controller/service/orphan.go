@@ -154,9 +154,8 @@ func (c *Controller) removeOrphan(ctx context.Context, uid types.UID) error {
 	if one == nil {
 		return nil
 	}
-	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField,
-		deleted.Name).String()}
-	current, err := c.client.CoreV1().Services(deleted.Namespace).List(ctx, options)
+	name := fields.OneTermEqualSelector(metav1.ObjectNameField, deleted.Name).String()
+	current, err := c.client.CoreV1().Services(deleted.Namespace).List(ctx, metav1.ListOptions{FieldSelector: name})
 	if err != nil {
 		return fmt.Errorf("asking whether Service %s is gone: %w", klog.KObj(deleted), err)
 	}
