@@ -37,13 +37,13 @@ var stamp = Stamp{Version: "v1.2.3", Revision: "0123456789abcdef0123456789abcdef
 // is a tenth over: then find out what made it grow, and raise the number by hand if it is worth it. The CCM's must stay
 // below 24 MB.
 var budgets = map[string]int64{
-	"thalassa-cloud-controller-manager amd64": 20_910_000,
-	"thalassa-cloud-controller-manager arm64": 18_750_000,
+	"thalassa-cloud-controller-manager amd64": 15_280_000,
+	"thalassa-cloud-controller-manager arm64": 13_470_000,
 	"thalassa-emulator amd64":                 5_330_000,
 	"thalassa-emulator arm64":                 4_830_000,
 }
 
-const largest = 24_000_000
+const largest = 18_000_000
 
 // made builds all images in a copy of the sources, in a folder of its own, with the command that `make image` calls.
 // The command is a process of its own, because compressing is ten times as slow under the race detector.
