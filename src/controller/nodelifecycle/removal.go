@@ -23,7 +23,7 @@ type reason string
 // The reasons.
 const (
 	blockedKept reason = "kept" // its owner excluded it
-	// the cloud shows no machine of any Node, so it may be the wrong cloud
+	// The cloud shows no machine of any Node, so it may be the wrong cloud.
 	blockedNoCanary     reason = "no_witness"
 	blockedBudget       reason = "allowance"     // too many at once
 	blockedReplaced     reason = "replaced"      // a machine of its name runs, whose kubelet may use the Node

@@ -51,7 +51,7 @@ func (i *Inventory) ListedWithSlug(ctx context.Context, slug string, maxAge time
 	return i.machines.find(ctx, slugKey(slug), maxAge)
 }
 
-// ErrOtherVPC: the machine exists in another VPC.
+// ErrOtherVPC says that the machine exists in another VPC.
 var ErrOtherVPC = errors.New("it is in another VPC")
 
 // newNodeInterval is the minimum interval of lists for new nodes. Otherwise each node that joins would cause a list of
