@@ -11,17 +11,22 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
-func (c *call) listener(lb *state.Loadbalancer) (*state.Listener, error) {
+// listener is the listener that the path names, with its load balancer, which find returns.
+func (c *call) listener(find func() (*state.Loadbalancer, error)) (*state.Loadbalancer, *state.Listener, error) {
+	lb, err := find()
+	if err != nil {
+		return nil, nil, err
+	}
 	ref := c.PathValue("listener")
 	for _, key := range []func(*state.Listener) string{
 		func(l *state.Listener) string { return l.Identity },
 		func(l *state.Listener) string { return l.Slug },
 	} {
 		if i := slices.IndexFunc(lb.Listeners, func(l *state.Listener) bool { return key(l) == ref }); i >= 0 {
-			return lb.Listeners[i], nil
+			return lb, lb.Listeners[i], nil
 		}
 	}
-	return nil, apierror.NotFound("listener", ref)
+	return nil, nil, apierror.NotFound("listener", ref)
 }
 
 func (srv *Server) listListeners(c *call) (reply, error) {
@@ -39,11 +44,7 @@ func (srv *Server) listListeners(c *call) (reply, error) {
 }
 
 func (srv *Server) getListener(c *call) (reply, error) {
-	lb, err := c.loadbalancer()
-	if err != nil {
-		return reply{}, err
-	}
-	l, err := c.listener(lb)
+	_, l, err := c.listener(c.loadbalancer)
 	if err != nil {
 		return reply{}, err
 	}
@@ -173,11 +174,7 @@ func (srv *Server) checkNeighbours(l *state.Listener, others []*state.Listener) 
 }
 
 func (srv *Server) updateListener(c *call) (reply, error) {
-	lb, err := c.writableLoadbalancer()
-	if err != nil {
-		return reply{}, err
-	}
-	l, err := c.listener(lb)
+	lb, l, err := c.listener(c.writableLoadbalancer)
 	if err != nil {
 		return reply{}, err
 	}
@@ -201,11 +198,7 @@ func (srv *Server) updateListener(c *call) (reply, error) {
 }
 
 func (srv *Server) deleteListener(c *call) (reply, error) {
-	lb, err := c.writableLoadbalancer()
-	if err != nil {
-		return reply{}, err
-	}
-	l, err := c.listener(lb)
+	lb, l, err := c.listener(c.writableLoadbalancer)
 	if err != nil {
 		return reply{}, err
 	}
