@@ -27,8 +27,8 @@ func (a ageCollector) Collect(found chan<- prometheus.Metric) {
 	for kind, made := range map[string]time.Time{
 		"machine": a.machines.copyTime(), "load balancer": a.balancers.copyTime(), "target group": a.groups.copyTime(),
 		"VPC":            a.vpcs.copyTime(),
-		"security group": a.securityGroups.store.copyTime(), "reserved IP": a.reservedIPs.store.copyTime(),
-		"machine type": a.machineTypes.store.copyTime(),
+		"security group": a.securityGroups.copyTime(), "reserved IP": a.reservedIPs.copyTime(),
+		"machine type": a.machineTypes.copyTime(),
 		"route table":  a.routing.copyTime(),
 	} {
 		if !made.IsZero() {

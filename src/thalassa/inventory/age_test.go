@@ -59,17 +59,16 @@ func TestAges(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantAges(t, i, "load balancer/3\nmachine/1")
-		i.securityGroups.store.list = func(ctx context.Context) ([]SecurityGroup, error) {
+		i.securityGroups.list = func(ctx context.Context) ([]SecurityGroup, error) {
 			_, err := s.list(ctx)
 			return nil, err
 		}
-		i.reservedIPs.store.list = func(ctx context.Context) ([]ReservedIP, error) {
+		i.reservedIPs.list = func(ctx context.Context) ([]ReservedIP, error) {
 			_, err := s.list(ctx)
 			return nil, err
 		}
-		if err := errors.Join(i.securityGroups.store.refresh(t.Context(), Fresh),
-			i.reservedIPs.store.refresh(t.Context(),
-				Fresh)); err != nil {
+		if err := errors.Join(i.securityGroups.refresh(t.Context(), Fresh),
+			i.reservedIPs.refresh(t.Context(), Fresh)); err != nil {
 			t.Fatal(err)
 		}
 		wantAges(t, i, "load balancer/5\nmachine/3\nreserved IP/1\nsecurity group/2")

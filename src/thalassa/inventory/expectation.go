@@ -10,7 +10,7 @@ import (
 // identity is not known, and lists may not contain it yet.
 func (i *Inventory) expectAfter(owner string, err error) {
 	if client.Uncertain(err) {
-		i.expectations.add(owner)
+		i.expect(owner)
 	}
 }
 
@@ -18,24 +18,26 @@ func (i *Inventory) expectAfter(owner string, err error) {
 // immediately before it ended. It lasts until lists must contain such objects.
 func (i *Inventory) ExpectFromPreviousLeader(owner string) {
 	first := i.balancers.firstList()
-	if _, known := i.expectations.addedAt(owner); known || i.listedOwners.has(owner) ||
-		(!first.IsZero() && time.Since(first) > visibilityDelay) {
-		return
+	_, expected := i.expectations.get(owner)
+	_, listed := i.listedOwners.get(owner)
+	if !expected && !listed && (first.IsZero() || time.Since(first) <= visibilityDelay) {
+		i.expect(owner)
 	}
-	i.expectations.add(owner)
 }
+
+func (i *Inventory) expect(owner string) { i.expectations.put(owner, time.Now()) }
 
 // OwnerListed records that lists contain objects of the owner, so that the previous leader's objects are not expected.
 func (i *Inventory) OwnerListed(owner string) {
-	if !i.listedOwners.has(owner) {
-		i.listedOwners.add(owner)
+	if _, listed := i.listedOwners.get(owner); !listed {
+		i.listedOwners.put(owner, time.Now())
 	}
 }
 
 // Expecting returns how long objects of the owner may still exist that lists do not contain; 0 if there is no
 // expectation. During this time, the absence of objects is not certain.
 func (i *Inventory) Expecting(owner string) time.Duration {
-	at, known := i.expectations.addedAt(owner)
+	at, known := i.expectations.get(owner)
 	if !known {
 		return 0
 	}
@@ -45,7 +47,7 @@ func (i *Inventory) Expecting(owner string) time.Duration {
 // maxAgeFor returns the maximum age of lists for an owner: at most maxAge, and none from before the end of an
 // expectation.
 func (i *Inventory) maxAgeFor(owner string, maxAge time.Duration) time.Duration {
-	at, known := i.expectations.addedAt(owner)
+	at, known := i.expectations.get(owner)
 	if ended := time.Since(at) - visibilityDelay; known && ended > 0 {
 		return min(maxAge, ended)
 	}

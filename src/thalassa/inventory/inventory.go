@@ -12,10 +12,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/filters"
 	"github.com/thalassa-cloud/client-go/iaas"
+	"golang.org/x/time/rate"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
@@ -26,9 +28,6 @@ const (
 	MachineAge = time.Minute
 	// BalancerAge is the maximum age of objects that an unchanged Service is compared with.
 	BalancerAge = 5 * time.Minute
-	// absentTTL is how long a missing machine is in the negative cache without another list: longer than the usual
-	// interval between lists.
-	absentTTL = time.Hour
 	// expectationTTL is longer than the age of any list that is used.
 	expectationTTL = visibilityDelay + time.Hour
 	// vpcAge is the maximum age of the VPC: region and subnets rarely change.
@@ -47,25 +46,22 @@ type Inventory struct {
 	routing   *store[routing]
 
 	securityGroups securityGroups
-	reservedIPs    lookup[ReservedIP]
-	machineTypes   lookup[MachineType]
+	reservedIPs    *store[ReservedIP]
+	machineTypes   *store[MachineType]
 
-	// absentMachines is the negative cache: identities of machines that were missing in a list that began after the
-	// first lookup, and in all lists since.
-	absentMachines *ttlSet
-	expectations   *ttlSet // owners with a creation that ended without an answer
-	listedOwners   *ttlSet // owners with objects in lists
-	lastUsable     usableSet
-	// unansweredMachines are machines that lists lack and whose requests failed.
-	unansweredMachines *ttlSet
-	machineListFailure recentFailure // of the latest list for a machine
-	typeListFailure    recentFailure // of the latest list of machine types
-	machineBackoff     *missBackoff
-	otherVPCs          *otherVPCCache
-	prefixes           []string   // of the labels of machines that are stored
-	confirmLocks       keyedMutex // for requests of machines that lists lack
-	owned              Labels     // of load balancers and target groups of this cluster
-	owner              string     // label whose value identifies the owner of a load balancer or target group
+	expectations       *ttlCache[time.Time]  // owner -> when a creation for it ended without an answer
+	listedOwners       *ttlCache[time.Time]  // owners with objects in lists
+	missingMachines    *ttlCache[time.Time]  // key -> since when it is missing
+	unansweredMachines *ttlCache[error]      // machines that lists lack, and why the requests for them failed
+	machineListFailure *ttlCache[error]      // contains "" after a list for a machine failed
+	otherVPCs          *ttlCache[machineVPC] // by key
+	otherVPCLimit      *rate.Limiter
+
+	lastUsable   atomic.Pointer[usableSet]
+	confirmLocks keyedMutex // for requests of machines that lists lack
+	prefixes     []string   // of the labels of machines that are stored
+	owned        Labels     // of load balancers and target groups of this cluster
+	owner        string     // label whose value identifies the owner of a load balancer or target group
 }
 
 // Scope describes which objects are read.
@@ -81,13 +77,17 @@ type Scope struct {
 
 // New returns an empty inventory. It sends no request.
 func New(cloud *client.Client, scope Scope) *Inventory {
-	i := &Inventory{cloud: cloud, vpc: scope.VPC, owner: scope.OwnerLabel, absentMachines: newTTLSet(absentTTL),
-		expectations: newTTLSet(expectationTTL), listedOwners: newTTLSet(expectationTTL),
-		unansweredMachines: newTTLSet(unansweredTTL)}
+	i := &Inventory{cloud: cloud, vpc: scope.VPC, owned: scope.Owned, owner: scope.OwnerLabel,
+		prefixes:           scope.MachineLabels,
+		expectations:       newTTLCache[time.Time](expectationTTL),
+		listedOwners:       newTTLCache[time.Time](expectationTTL),
+		missingMachines:    newTTLCache[time.Time](absentTTL),
+		unansweredMachines: newTTLCache[error](unansweredTTL),
+		machineListFailure: newTTLCache[error](failureTTL),
+		otherVPCs:          newTTLCache[machineVPC](otherVPCTTL),
+		otherVPCLimit:      rate.NewLimiter(rate.Every(otherVPCInterval), otherVPCBurst),
+	}
 	i.machines = newStore("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
-	i.machines.onListed = i.absentMachines.remove
-	i.machineBackoff, i.otherVPCs, i.prefixes = newMissBackoff(), newOtherVPCCache(), scope.MachineLabels
-	i.owned = scope.Owned
 	i.balancers = newStore("load balancers", i.listLoadBalancers, func(lb LoadBalancer) string {
 		return lb.ID
 	}, i.balancerKeys)
@@ -104,10 +104,13 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 // Refresh reads machines, load balancers and target groups again, each in one list. Security groups and reserved IPs
 // are read again when they are next needed.
 func (i *Inventory) Refresh(ctx context.Context) error {
-	i.securityGroups.store.invalidate()
-	i.reservedIPs.store.invalidate()
+	i.securityGroups.invalidate()
+	i.reservedIPs.invalidate()
 	return errors.Join(i.machines.refresh(ctx, Fresh), i.balancers.refresh(ctx, Fresh), i.groups.refresh(ctx, Fresh))
 }
+
+// missingDivisor is the ratio of the time since which a machine is missing to the maximum age of the list.
+const missingDivisor = 4
 
 func ownerKey(owner string) string { return "owner/" + owner }
 
@@ -134,15 +137,28 @@ func (i *Inventory) MachinesBySlug(ctx context.Context, slug string, maxAge time
 	return i.machinesBy(ctx, slugKey(slug), maxAge)
 }
 
+// machinesBy returns the machines with the key. If there is none, the maximum age of the list grows with the time since
+// which it is missing: a new machine is looked up in a list of the last seconds, and one that has been missing for long
+// causes no list of its own.
 func (i *Inventory) machinesBy(ctx context.Context, key string, maxAge time.Duration) ([]Machine, error) {
 	machines, err := i.machines.find(ctx, key, maxAge)
+	since, missing := i.missingMachines.get(key)
+	if !missing {
+		since = time.Now()
+	}
 	if err == nil && len(machines) == 0 {
-		machines, err = i.machines.find(ctx, key, i.machineBackoff.maxAge(key)) // the machine may be new
+		age := min(max(time.Since(since)/missingDivisor, minRefreshInterval), MachineAge)
+		machines, err = i.machines.find(ctx, key, age)
 	}
-	if err == nil {
-		i.machineBackoff.record(key, len(machines) > 0)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(machines) > 0:
+		i.missingMachines.remove(key)
+	default:
+		i.missingMachines.put(key, since)
 	}
-	return machines, err
+	return machines, nil
 }
 
 // LoadBalancersOf returns all load balancers of the owner, from a list at most maxAge old. expected is their number:

@@ -7,35 +7,24 @@ import (
 
 // keyedMutex is a mutex for each key. The zero value is ready to use.
 type keyedMutex struct {
-	mu     sync.Mutex
-	locked map[string]chan struct{} // closed on unlock
+	locked sync.Map // key -> chan struct{}, which is closed on unlock
 }
 
 // lock waits until the caller holds the mutex of the key. The caller releases it with unlock.
 func (m *keyedMutex) lock(ctx context.Context, key string) (unlock func(), err error) {
+	unlocked := make(chan struct{})
 	for {
-		m.mu.Lock()
-		unlocked, locked := m.locked[key]
+		held, locked := m.locked.LoadOrStore(key, unlocked)
 		if !locked {
-			break
+			return func() {
+				m.locked.Delete(key)
+				close(unlocked)
+			}, nil
 		}
-		m.mu.Unlock()
 		select {
-		case <-unlocked:
+		case <-held.(chan struct{}):
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
-	defer m.mu.Unlock()
-	if m.locked == nil {
-		m.locked = map[string]chan struct{}{}
-	}
-	unlocked := make(chan struct{})
-	m.locked[key] = unlocked
-	return func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		delete(m.locked, key)
-		close(unlocked)
-	}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
@@ -17,14 +16,14 @@ import (
 // nodes may request it.
 func (i *Inventory) MachineSince(ctx context.Context, id string, maxAge time.Duration,
 	notBefore time.Time) (m Machine, found bool, err error) {
-	if err := i.machineListFailure.recent(); err != nil {
+	if err, failed := i.machineListFailure.get(""); failed {
 		return Machine{}, false, err
 	}
 	machines, err := i.machines.findSince(ctx, id, maxAge, notBefore)
 	switch {
 	case err != nil:
 		if ctx.Err() == nil { // a cancelled caller says nothing about the cloud
-			i.machineListFailure.record(err)
+			i.machineListFailure.put("", err)
 		}
 		return Machine{}, false, err
 	case len(machines) == 0:
@@ -45,7 +44,7 @@ func (s *store[T]) findSince(ctx context.Context, key string, maxAge time.Durati
 // ListedWithSlug returns the machines with the slug from a list at most maxAge old. It causes no other list if there is
 // none.
 func (i *Inventory) ListedWithSlug(ctx context.Context, slug string, maxAge time.Duration) ([]Machine, error) {
-	if err := i.machineListFailure.recent(); err != nil {
+	if err, failed := i.machineListFailure.get(""); failed {
 		return nil, err
 	}
 	return i.machines.find(ctx, slugKey(slug), maxAge)
@@ -109,30 +108,4 @@ func (i *Inventory) RequestMachine(ctx context.Context, id string) (m Machine, f
 				"cluster's machines", id, i.vpc, ErrOtherVPC, item.VPC.Identity)
 	}
 	return m, true, nil
-}
-
-// failureTTL is how long a list that failed is not repeated: the client has retried it several times already.
-const failureTTL = 10 * time.Second
-
-// recentFailure is the latest failure of a list, if it is recent. The zero value is none.
-type recentFailure struct {
-	mu  sync.Mutex
-	at  time.Time
-	err error
-}
-
-func (f *recentFailure) record(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.at, f.err = time.Now(), err
-}
-
-// recent returns the latest failure, if it is recent.
-func (f *recentFailure) recent() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.err == nil || time.Since(f.at) >= failureTTL {
-		return nil
-	}
-	return f.err
 }

@@ -19,15 +19,9 @@ type MachineType struct {
 // MachineTypeOf returns the machine type with the slug, from a list at most an hour old. "Not found" is at most a
 // minute old. A list that failed is not repeated at once.
 func (i *Inventory) MachineTypeOf(ctx context.Context, slug string) (MachineType, bool, error) {
-	if err := i.typeListFailure.recent(); err != nil {
-		return MachineType{}, false, err
-	}
-	found, err := i.machineTypes.find(ctx, []string{slugKey(slug)}, vpcAge)
+	found, err := i.machineTypes.lookUp(ctx, []string{slugKey(slug)}, vpcAge)
 	switch {
 	case err != nil:
-		if ctx.Err() == nil { // a cancelled caller says nothing about the cloud
-			i.typeListFailure.record(err)
-		}
 		return MachineType{}, false, fmt.Errorf("looking up machine type %s: %w", slug, err)
 	case len(found) == 0:
 		return MachineType{}, false, nil
@@ -35,9 +29,10 @@ func (i *Inventory) MachineTypeOf(ctx context.Context, slug string) (MachineType
 	return found[0], true, nil
 }
 
-func (i *Inventory) newMachineTypes() lookup[MachineType] {
-	return newLookup(newStore("machine types", i.listMachineTypes, func(m MachineType) string { return m.ID },
-		func(m MachineType) []string { return []string{slugKey(m.Slug)} }))
+func (i *Inventory) newMachineTypes() *store[MachineType] {
+	return newStore("machine types", withFailureTTL(failureTTL, i.listMachineTypes),
+		func(m MachineType) string { return m.ID },
+		func(m MachineType) []string { return []string{slugKey(m.Slug)} })
 }
 
 func (i *Inventory) listMachineTypes(ctx context.Context) ([]MachineType, error) {

@@ -2,13 +2,10 @@ package inventory
 
 import (
 	"context"
-	"maps"
-	"sync"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/filters"
 	"github.com/thalassa-cloud/client-go/iaas"
-	"golang.org/x/time/rate"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
@@ -24,37 +21,10 @@ const (
 	otherVPCBurst    = 5
 )
 
-// otherVPCCache records which machines are in other VPCs.
-type otherVPCCache struct {
-	limiter *rate.Limiter
-	mu      sync.Mutex
-	vpcs    map[string]cachedVPC // by key
-}
-
-// cachedVPC is the VPC of one machine; "" if no other VPC has it.
-type cachedVPC struct {
+// machineVPC is another VPC that contains a machine; "" if none does.
+type machineVPC struct {
 	vpc string
-	at  time.Time
-}
-
-func newOtherVPCCache() *otherVPCCache {
-	return &otherVPCCache{limiter: rate.NewLimiter(rate.Every(otherVPCInterval), otherVPCBurst),
-		vpcs: map[string]cachedVPC{}}
-}
-
-// get returns the cached VPC of a key; ask reports whether to request it again.
-func (c *otherVPCCache) get(key string) (vpc string, ask bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last, known := c.vpcs[key]
-	return last.vpc, (!known || time.Since(last.at) > otherVPCAge) && c.limiter.Allow()
-}
-
-func (c *otherVPCCache) put(key, vpc string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	maps.DeleteFunc(c.vpcs, func(_ string, w cachedVPC) bool { return time.Since(w.at) > otherVPCTTL })
-	c.vpcs[key] = cachedVPC{vpc, time.Now()}
+	at  time.Time // when it was requested
 }
 
 // VPCOfMachine returns the other VPC that contains the machine with the identity, "" if there is none or it is not
@@ -88,13 +58,13 @@ func (i *Inventory) VPCOfSlug(ctx context.Context, slug string) string {
 }
 
 func (i *Inventory) otherVPCOf(key string, request func() (string, error)) string {
-	vpc, due := i.otherVPCs.get(key)
-	if !due {
-		return vpc
+	last, known := i.otherVPCs.get(key)
+	if (known && time.Since(last.at) <= otherVPCAge) || !i.otherVPCLimit.Allow() {
+		return last.vpc
 	}
 	if now, err := request(); err == nil {
-		i.otherVPCs.put(key, now)
+		i.otherVPCs.put(key, machineVPC{now, time.Now()})
 		return now
 	}
-	return vpc
+	return last.vpc
 }

@@ -21,23 +21,6 @@ type Quota struct {
 	Used    int
 }
 
-// quotaReader reads the quotas, and caches a failure.
-type quotaReader struct {
-	list   func(context.Context) ([]Quota, error)
-	tried  time.Time
-	failed error
-}
-
-// read must not be called concurrently.
-func (q *quotaReader) read(ctx context.Context) ([]Quota, error) {
-	if q.failed != nil && time.Since(q.tried) < quotaAge {
-		return nil, q.failed
-	}
-	found, err := q.list(ctx)
-	q.tried, q.failed = time.Now(), err
-	return found, err
-}
-
 // Quotas returns the organisation's quotas, sorted by service and name, at most a minute old. It causes at most one
 // call a minute, also if the call fails.
 func (i *Inventory) Quotas(ctx context.Context) ([]Quota, error) {
@@ -45,8 +28,7 @@ func (i *Inventory) Quotas(ctx context.Context) ([]Quota, error) {
 }
 
 func (i *Inventory) newQuotas() *store[Quota] {
-	reader := &quotaReader{list: i.listQuotas}
-	return newStore("quotas", reader.read, func(q Quota) string {
+	return newStore("quotas", withFailureTTL(quotaAge, i.listQuotas), func(q Quota) string {
 		return q.Service + "/" + q.Name
 	}, func(Quota) []string { return nil })
 }

@@ -42,10 +42,10 @@ func (r ReservedIP) keys() []string {
 func addressKey(address netip.Addr) string { return "address/" + address.String() }
 
 // newReservedIPs returns the store of all reserved IPs, which is filled when one is needed.
-func (i *Inventory) newReservedIPs() lookup[ReservedIP] {
+func (i *Inventory) newReservedIPs() *store[ReservedIP] {
 	s := newStore("reserved IPs", i.listReservedIPs, func(r ReservedIP) string { return r.ID }, ReservedIP.keys)
 	s.deleting = func(r ReservedIP) bool { return strings.EqualFold(r.Status, StatusDeleting) }
-	return newLookup(s)
+	return s
 }
 
 // ReservedIP returns the reserved IP of the VPC's region with the identity, slug or address, from a list at most maxAge
@@ -56,7 +56,7 @@ func (i *Inventory) ReservedIP(ctx context.Context, ref string,
 	if address, err := netip.ParseAddr(ref); err == nil {
 		keys = append(keys, addressKey(address.Unmap()))
 	}
-	return i.reservedIPs.one(ctx, "reserved IP", ref, keys, maxAge)
+	return i.reservedIPs.lookUpOne(ctx, "reserved IP", ref, keys, maxAge)
 }
 
 func (i *Inventory) listReservedIPs(ctx context.Context) ([]ReservedIP, error) {
@@ -78,7 +78,7 @@ func (i *Inventory) moveReservedIP(balancer, before, now string) {
 	if before == now {
 		return
 	}
-	s := i.reservedIPs.store
+	s := i.reservedIPs
 	s.change(before, func(ip ReservedIP, known bool) (ReservedIP, outcome) {
 		if !known || ip.AttachedTo != balancer {
 			return ip, untouched

@@ -46,9 +46,9 @@ const securityGroupUse = 24 * time.Hour
 
 // securityGroups is the store of all security groups of the VPC, including those of others.
 type securityGroups struct {
-	lookup[SecurityGroup]
-	asked *ttlSet    // contains "" while they are in use
-	locks keyedMutex // for changes of groups that are not ours
+	*store[SecurityGroup]
+	used  *ttlCache[time.Time] // contains "" while they are in use
+	locks keyedMutex           // for changes of groups that are not ours
 }
 
 // newSecurityGroups returns the store of all security groups, which is filled when one is needed.
@@ -57,8 +57,11 @@ func (i *Inventory) newSecurityGroups() securityGroups {
 		return g.ID
 	}, i.securityGroupKeys)
 	s.deleting, s.get = SecurityGroup.Deleting, i.getSecurityGroup
-	return securityGroups{lookup: newLookup(s), asked: newTTLSet(securityGroupUse)}
+	return securityGroups{store: s, used: newTTLCache[time.Time](securityGroupUse)}
 }
+
+// use records that security groups are in use.
+func (g *securityGroups) use() { g.used.put("", time.Now()) }
 
 func (i *Inventory) securityGroupKeys(g SecurityGroup) []string {
 	keys := []string{slugKey(g.Slug)}
@@ -74,9 +77,9 @@ func (i *Inventory) securityGroupKeys(g SecurityGroup) []string {
 // SecurityGroupsOf returns all security groups of the owner, from a list at most maxAge old. Security groups count as
 // in use only if there are any, because this is also called at the end of a Service that never had one.
 func (i *Inventory) SecurityGroupsOf(ctx context.Context, owner string, maxAge time.Duration) ([]SecurityGroup, error) {
-	found, err := i.securityGroups.store.find(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge))
+	found, err := i.securityGroups.find(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge))
 	if len(found) > 0 {
-		i.securityGroups.asked.add("")
+		i.securityGroups.use()
 	}
 	return found, err
 }
@@ -85,14 +88,14 @@ func (i *Inventory) SecurityGroupsOf(ctx context.Context, owner string, maxAge t
 // belong to others. "Not found" comes from a list that began after the first lookup, and is cached for a minute.
 func (i *Inventory) SecurityGroup(ctx context.Context, reference string,
 	maxAge time.Duration) (group SecurityGroup, found bool, err error) {
-	i.securityGroups.asked.add("")
-	return i.securityGroups.one(ctx, "security group", reference, []string{reference, slugKey(reference)}, maxAge)
+	i.securityGroups.use()
+	return i.securityGroups.lookUpOne(ctx, "security group", reference, []string{reference, slugKey(reference)}, maxAge)
 }
 
 // SecurityGroupNames returns the identities of all security groups of the VPC, with their slugs, sorted, for messages:
 // "sg-1 (web)".
 func (i *Inventory) SecurityGroupNames(ctx context.Context) ([]string, error) {
-	all, err := i.securityGroups.store.all(ctx, BalancerAge)
+	all, err := i.securityGroups.all(ctx, BalancerAge)
 	if err != nil {
 		return nil, err
 	}
@@ -109,10 +112,10 @@ func (i *Inventory) SecurityGroupNames(ctx context.Context) ([]string, error) {
 func (i *Inventory) ourSecurityGroups(ctx context.Context, maxAge time.Duration,
 	balancers []LoadBalancer) ([]SecurityGroup, error) {
 	attached := slices.ContainsFunc(balancers, func(lb LoadBalancer) bool { return len(lb.SecurityGroups) > 0 })
-	if !attached && !i.securityGroups.asked.has("") {
+	if _, used := i.securityGroups.used.get(""); !used && !attached {
 		return nil, nil
 	}
-	all, err := i.securityGroups.store.all(ctx, maxAge)
+	all, err := i.securityGroups.all(ctx, maxAge)
 	if lacksPermission(err) {
 		return nil, nil
 	}

@@ -160,7 +160,7 @@ func TestSecurityGroupThatAListLeavesOut(t *testing.T) {
 	w.secure("ours", "web")
 	w.restart()
 	w.secured("web", Fresh)
-	w.securityGroups.store.list = func(context.Context) ([]SecurityGroup, error) { return nil, nil }
+	w.securityGroups.list = func(context.Context) ([]SecurityGroup, error) { return nil, nil }
 	if got := w.secured("web", Fresh); got != "ours" {
 		t.Errorf("the owner has %q when a list shows nothing", got)
 	}
@@ -240,7 +240,7 @@ func TestSecurityGroupsAfterADoubt(t *testing.T) {
 		w.ExpectFromPreviousLeader("web")
 		w.secured("web", time.Hour)
 		<-time.After(visibilityDelay + time.Minute)
-		w.securityGroups.store.drop(w.secure("late", "web").ID) // made by another process, as it were
+		w.securityGroups.drop(w.secure("late", "web").ID) // made by another process, as it were
 		if got := w.secured("web", time.Hour); got != "late" {
 			t.Errorf("the owner has %q", got)
 		}
@@ -270,7 +270,7 @@ func TestDeletedSecurityGroupsAreGone(t *testing.T) {
 // TestAmbiguousReference: nobody guesses.
 func TestAmbiguousReference(t *testing.T) {
 	w := newRig(t, emulator.Config{})
-	w.securityGroups.store.list = func(context.Context) ([]SecurityGroup, error) {
+	w.securityGroups.list = func(context.Context) ([]SecurityGroup, error) {
 		return []SecurityGroup{{ID: "sg-2", Slug: "web"}, {ID: "sg-1", Slug: "web"}}, nil
 	}
 	_, found, err := w.SecurityGroup(t.Context(), "web", time.Hour)

@@ -32,7 +32,7 @@ func bodyOf(g SecurityGroup) securityGroupBody {
 
 // CreateSecurityGroup creates a security group in the VPC. The cloud sets identity, slug, version and status.
 func (i *Inventory) CreateSecurityGroup(ctx context.Context, group SecurityGroup) (SecurityGroup, error) {
-	i.securityGroups.asked.add("")
+	i.securityGroups.use()
 	created, err := client.Post[securityGroupItem](client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint, struct {
 		securityGroupBody
 		VPC string `json:"vpcIdentity"`
@@ -42,7 +42,7 @@ func (i *Inventory) CreateSecurityGroup(ctx context.Context, group SecurityGroup
 		return SecurityGroup{}, i.securityGroupWriteError(err)
 	}
 	group = created.object()
-	i.securityGroups.store.putCreated(group)
+	i.securityGroups.putCreated(group)
 	return group, nil
 }
 
@@ -57,7 +57,7 @@ func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to SecurityGr
 	if err != nil {
 		return i.securityGroupWriteError(err)
 	}
-	i.securityGroups.store.change(from.ID, func(latest SecurityGroup, known bool) (SecurityGroup, outcome) {
+	i.securityGroups.change(from.ID, func(latest SecurityGroup, known bool) (SecurityGroup, outcome) {
 		if !known {
 			latest = from
 		}
@@ -68,7 +68,7 @@ func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to SecurityGr
 		return to, stored
 	})
 	if updated.Identity != from.ID || updated.Version == 0 {
-		i.securityGroups.store.invalidate() // the answer lacks the new version
+		i.securityGroups.invalidate() // the answer lacks the new version
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (i *Inventory) DeleteSecurityGroup(ctx context.Context, id string) error {
 	if err != nil && !isGone(err) {
 		return i.securityGroupWriteError(err)
 	}
-	i.securityGroups.store.change(id, func(latest SecurityGroup, known bool) (SecurityGroup, outcome) {
+	i.securityGroups.change(id, func(latest SecurityGroup, known bool) (SecurityGroup, outcome) {
 		latest.Status = StatusDeleting
 		if known && err == nil {
 			return latest, stored
@@ -126,7 +126,7 @@ func (i *Inventory) changeIngress(ctx context.Context, id string, change func([]
 // refuse an old version with any status.
 func (i *Inventory) securityGroupWriteError(err error) error {
 	if mayHaveHappened(err) || errors.Is(err, client.ErrBadRequest) {
-		i.securityGroups.store.invalidate()
+		i.securityGroups.invalidate()
 	}
 	if errors.Is(err, client.ErrUnauthorised) {
 		return withPermission(err, "write security groups")

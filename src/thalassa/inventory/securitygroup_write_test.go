@@ -87,7 +87,7 @@ func TestSecurityGroupConflict(t *testing.T) {
 			w.restart()
 			w.secured("web", Fresh)
 			w.ok(w.UpdateSecurityGroup(t.Context(), w.read(old.ID), byHand)) // by somebody who read it later
-			w.securityGroups.store.put(old)
+			w.securityGroups.put(old)
 			mine := old
 			mine.Ingress = []Rule{rule("a", 1, 80)}
 			err := w.UpdateSecurityGroup(t.Context(), old, mine)
@@ -333,8 +333,9 @@ func TestTurns(t *testing.T) {
 		}
 		first()
 		(<-waited)()
-		if len(all.locked) != 0 {
-			t.Errorf("%d are still busy", len(all.locked))
-		}
+		all.locked.Range(func(key, _ any) bool {
+			t.Errorf("%v is still busy", key)
+			return true
+		})
 	})
 }

@@ -37,8 +37,6 @@ type store[T any] struct {
 	// toleratesDuplicates: a second object does little harm. An object that we created, and that lists contained once
 	// and do not contain any more, is then requested at once.
 	toleratesDuplicates bool
-	// onListed is called with the identity of each object in a list; may be nil.
-	onListed func(id string)
 	// get requests one object by identity; nil: lists alone decide. exists is false if there is none, or if list would
 	// not return it.
 	get func(ctx context.Context, id string) (object T, exists bool, err error)
@@ -52,8 +50,9 @@ type store[T any] struct {
 	firstBegan time.Time                  // when the first list began
 	revision   uint64                     // the number of changes
 	inFlight   *listCall                  // nil if there is none
-	// identity -> number of the first reader that did not find it in the present list
+	// key -> number of the first reader that did not find it in the present list
 	absentSince map[string]uint64
+	absent      *ttlCache[time.Time]         // negative cache: key -> when it was last known to be absent
 	unlisted    map[string]unlistedObject[T] // objects that a list lacked, until they are looked up
 
 	// Lists, writes and invalidations get numbers when they begin, so that their order is known even within one tick of
@@ -83,8 +82,8 @@ func newStore[T any](name string, list func(context.Context) ([]T, error), id fu
 	keys func(T) []string) *store[T] {
 	return &store[T]{name: name, list: list, id: id, keys: keys,
 		objects: map[string]T{}, index: map[string]map[string]bool{}, unlisted: map[string]unlistedObject[T]{},
-		absentSince: map[string]uint64{},
-		written:     map[string]uint64{}, created: map[string]creation{}}
+		absentSince: map[string]uint64{}, absent: newTTLCache[time.Time](absentTTL),
+		written: map[string]uint64{}, created: map[string]creation{}}
 }
 
 // find returns all objects with the key, from a list at most maxAge old. An empty result means that there was no object
@@ -104,30 +103,6 @@ func (s *store[T]) findNow(ctx context.Context, key string) ([]T, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lookup(key), nil
-}
-
-// findFirst returns the objects with the first of the keys that has any, without a maximum age.
-func (s *store[T]) findFirst(ctx context.Context, keys []string) (found []T, err error) {
-	for _, key := range keys {
-		if found, err = s.findNow(ctx, key); err != nil || len(found) > 0 {
-			break
-		}
-	}
-	return found, err
-}
-
-// recordAbsent records that no object has the key, for a reader with the number, and returns since when this is known.
-func (s *store[T]) recordAbsent(key string, readNumber uint64) entry[T] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, before := s.absentSince[key]; !before && s.copyNumber < readNumber {
-		s.absentSince[key] = readNumber
-	}
-	since, absent := s.absentSince[key]
-	if !absent {
-		since = readNumber // the present list is newer
-	}
-	return entry[T]{listed: s.listed, absentSince: since}
 }
 
 // all returns all objects, from a list at most maxAge old, sorted by identity.
@@ -234,9 +209,7 @@ func (s *store[T]) replace(objects []T, call *listCall) {
 		if made, lately := s.created[s.id(object)]; lately {
 			s.created[s.id(object)] = creation{at: made.at, shown: true}
 		}
-		if s.onListed != nil {
-			s.onListed(s.id(object))
-		}
+		s.absent.remove(s.id(object))
 	}
 	for id, write := range s.written {
 		if write < call.number {
@@ -293,26 +266,13 @@ func (s *store[T]) currentRevision() uint64 {
 	return s.revision
 }
 
-// entry is the result of a lookup of one object.
-type entry[T any] struct {
-	object T
-	known  bool
-	listed time.Time // when the present list began; zero if it is not valid
-	// absentSince is the number of the first reader that did not find the object: a list that began later proves that
-	// it is absent.
-	absentSince uint64
-}
-
 // each calls visit for each of the identities, whether there is an object or not, and returns the revision.
-func (s *store[T]) each(ids []string, visit func(id string, s entry[T])) (revision uint64) {
+func (s *store[T]) each(ids []string, visit func(id string, object T, known bool)) (revision uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {
 		object, known := s.objects[id]
-		if _, before := s.absentSince[id]; !known && !before {
-			s.absentSince[id] = s.next()
-		}
-		visit(id, entry[T]{object, known, s.listed, s.absentSince[id]})
+		visit(id, object, known)
 	}
 	return s.revision
 }

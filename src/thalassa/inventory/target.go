@@ -2,12 +2,10 @@ package inventory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
@@ -25,24 +23,19 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string,
 	if err != nil {
 		return nil, nil, err
 	}
-	maps.DeleteFunc(missing, func(id string, s entry[Machine]) bool {
-		return knownAbsent(i.absentMachines, id, s.listed)
-	})
-	if len(missing) == 0 {
+	missing, err = i.machines.relistAbsent(ctx, missing)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case len(missing) == 0:
 		return targets, nil, nil
 	}
-	var since uint64
-	for _, s := range missing {
-		since = max(since, s.absentSince)
-	}
-	if err := i.machines.refreshSince(ctx, Fresh, since); err != nil {
-		return nil, nil, err
-	}
-	late, missing, err := i.splitTargets(ctx, slices.Collect(maps.Keys(missing)), maxAge)
+	late, missing, err := i.splitTargets(ctx, missing, maxAge)
 	if err != nil {
 		return nil, nil, err
 	}
-	there, unsure, err := i.confirmMissing(ctx, slices.Sorted(maps.Keys(missing)))
+	slices.Sort(missing)
+	there, unsure, err := i.confirmMissing(ctx, missing)
 	targets = slices.Concat(targets, late, there)
 	slices.Sort(targets)
 	return targets, unsure, err
@@ -69,10 +62,10 @@ func (i *Inventory) confirmMissing(ctx context.Context, ids []string) (there, un
 	}
 	failed := 0
 	for _, id := range ids {
-		if i.recentlyAbsent(id) {
+		if i.machines.recentlyAbsent(id) {
 			continue
 		}
-		if failed == maxUnanswered || i.unansweredMachines.has(id) {
+		if _, unanswered := i.unansweredMachines.get(id); unanswered || failed == maxUnanswered {
 			unsure = append(unsure, id)
 			continue
 		}
@@ -92,9 +85,6 @@ func (i *Inventory) confirmMissing(ctx context.Context, ids []string) (there, un
 	return there, unsure, nil
 }
 
-// errUnanswered: another caller's request failed recently.
-var errUnanswered = errors.New("it could not be asked for a moment ago")
-
 // confirmOne requests one machine that lists lack. Concurrent callers for the same machine make one call; callers for
 // other machines do not wait.
 func (i *Inventory) confirmOne(ctx context.Context, id string) (machine Machine, found bool, err error) {
@@ -103,11 +93,11 @@ func (i *Inventory) confirmOne(ctx context.Context, id string) (machine Machine,
 		return Machine{}, false, err
 	}
 	defer unlock()
-	if i.recentlyAbsent(id) {
+	if i.machines.recentlyAbsent(id) {
 		return Machine{}, false, nil
 	}
-	if i.unansweredMachines.has(id) {
-		return Machine{}, false, errUnanswered
+	if err, unanswered := i.unansweredMachines.get(id); unanswered {
+		return Machine{}, false, err
 	}
 	if there, err := i.machines.findNow(ctx, id); err == nil && len(there) > 0 {
 		return there[0], true, nil // a concurrent caller has requested and stored it
@@ -117,20 +107,14 @@ func (i *Inventory) confirmOne(ctx context.Context, id string) (machine Machine,
 	switch {
 	case err != nil:
 		if ctx.Err() == nil {
-			i.unansweredMachines.add(id)
+			i.unansweredMachines.put(id, err)
 		}
 	case found:
 		i.machines.putFetched(machine, readNumber)
 	default:
-		i.absentMachines.add(id)
+		i.machines.addAbsent(id)
 	}
 	return machine, found, err
-}
-
-// recentlyAbsent reports whether the negative cache contains the machine, so that it is not requested again.
-func (i *Inventory) recentlyAbsent(id string) bool {
-	addedAt, known := i.absentMachines.addedAt(id)
-	return known && time.Since(addedAt) <= MachineAge
 }
 
 // sampleSize is the size of the sample.
@@ -152,7 +136,7 @@ func (i *Inventory) confirmMany(ctx context.Context, ids []string) (unsure []str
 		}
 	}
 	for _, id := range ids {
-		i.absentMachines.add(id)
+		i.machines.addAbsent(id)
 	}
 	return nil, nil
 }
@@ -175,49 +159,40 @@ func (i *Inventory) labelledMachineInVPC(m labelledItem) (Machine, bool) {
 	return machine, here
 }
 
-// splitTargets returns those of the machines that can receive traffic, and those that lists lack.
+// splitTargets returns those of the machines that can receive traffic, and those that lists lack, which it records.
 func (i *Inventory) splitTargets(ctx context.Context, ids []string,
-	maxAge time.Duration) (targets []string, missing map[string]entry[Machine], err error) {
+	maxAge time.Duration) (targets, missing []string, err error) {
 	if err := i.machines.refresh(ctx, maxAge); err != nil {
 		return nil, nil, err
 	}
-	if i.lastUsable.holds(ids, i.machines.currentRevision()) {
+	if i.lastUsable.Load().holds(ids, i.machines.currentRevision()) {
 		return ids, nil, nil
 	}
-	missing = map[string]entry[Machine]{}
 	targets = make([]string, 0, len(ids))
-	revision := i.machines.each(ids, func(id string, s entry[Machine]) {
+	revision := i.machines.each(ids, func(id string, machine Machine, known bool) {
 		switch {
-		case !s.known:
-			missing[id] = s
-		case s.object.State != string(iaas.MachineStateDeleting):
+		case !known:
+			missing = append(missing, id)
+		case machine.State != string(iaas.MachineStateDeleting):
 			targets = append(targets, id)
 		}
 	})
 	if len(targets) == len(ids) {
-		i.lastUsable.record(ids, revision)
+		i.lastUsable.Store(&usableSet{ids, revision})
 		return ids, nil, nil
 	}
+	i.machines.recordAbsent(missing, i.machines.beginRead())
 	return targets, missing, nil
 }
 
-// usableSet is the latest set of machines of which all could receive traffic. The zero value is ready to use.
+// usableSet is a set of machines of which all can receive traffic.
 type usableSet struct {
-	mu       sync.Mutex
 	ids      []string
 	revision uint64 // of the machines
-}
-
-func (c *usableSet) record(ids []string, revision uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ids, c.revision = ids, revision
 }
 
 // holds reports whether it is the same slice and the machines have not changed since. Elements are not compared: an
 // equal set in another slice is checked again.
 func (c *usableSet) holds(ids []string, revision uint64) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(ids) > 0 && len(ids) == len(c.ids) && &ids[0] == &c.ids[0] && revision == c.revision
+	return c != nil && len(ids) > 0 && len(ids) == len(c.ids) && &ids[0] == &c.ids[0] && revision == c.revision
 }

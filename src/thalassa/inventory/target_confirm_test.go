@@ -98,7 +98,7 @@ func TestCloudThatDoesNotAnswerHoldsNobodyUp(t *testing.T) {
 		}
 		services.Wait()
 		one := w.calls(getOneMachine)
-		w.unansweredMachines = newTTLSet(unansweredTTL)
+		w.unansweredMachines = newTTLCache[error](unansweredTTL)
 		_, _, err := w.TargetMachines(t.Context(), ids, time.Hour)
 		w.ok(err)
 		if alone := w.calls(getOneMachine); one != alone {

@@ -123,7 +123,7 @@ func (i *Inventory) TargetGroupsNamed(ctx context.Context, balancer string) ([]T
 func (i *Inventory) SecurityGroupsNamed(ctx context.Context, names ...string) ([]SecurityGroup, error) {
 	var all []SecurityGroup
 	for _, name := range names {
-		found, err := i.securityGroups.store.findNow(ctx, nameKey(name))
+		found, err := i.securityGroups.findNow(ctx, nameKey(name))
 		if err != nil {
 			return nil, err
 		}

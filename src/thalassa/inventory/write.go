@@ -60,8 +60,8 @@ func (i *Inventory) UpdateLoadBalancer(ctx context.Context, from, to LoadBalance
 func (i *Inventory) balancerWriteError(err error, balancer LoadBalancer) error {
 	refers := balancer.ReservedIP != "" || len(balancer.SecurityGroups) > 0
 	if refers && (mayHaveHappened(err) || errors.Is(err, client.ErrBadRequest)) {
-		i.securityGroups.store.invalidate()
-		i.reservedIPs.store.invalidate()
+		i.securityGroups.invalidate()
+		i.reservedIPs.invalidate()
 	}
 	return i.writeError(err)
 }
@@ -80,7 +80,7 @@ func (i *Inventory) DeleteLoadBalancer(ctx context.Context, balancer LoadBalance
 		return err
 	}
 	if balancer.ReservedIP != "" {
-		i.reservedIPs.store.invalidate() // the cloud detaches it at some time
+		i.reservedIPs.invalidate() // the cloud detaches it at some time
 	}
 	i.balancers.change(balancer.ID, func(latest LoadBalancer, known bool) (LoadBalancer, outcome) {
 		if !known {

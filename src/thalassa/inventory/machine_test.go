@@ -1,7 +1,9 @@
 package inventory
 
 import (
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,27 +54,43 @@ func TestMissingMachines(t *testing.T) {
 	})
 }
 
-// TestBackoffForgets: what nobody looks for any more, and what was found.
-func TestBackoffForgets(t *testing.T) {
+// TestMissingMachineExpires: the time since which a machine is missing ends when it is found, or when nobody has looked
+// it up for long.
+func TestMissingMachineExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newMissBackoff()
-		p.record("a", false)
-		<-time.After(time.Minute)
-		if got := p.maxAge("a"); got != time.Minute/backoffDivisor {
-			t.Errorf("after a minute %s", got)
+		var there atomic.Pointer[[]Machine]
+		there.Store(&[]Machine{})
+		known, lists := someMachines(t, &there)
+		look := func(id string, want bool, listed int) {
+			t.Helper()
+			before := *lists
+			_, found, err := known.MachineByID(t.Context(), id, time.Hour)
+			if found != want || err != nil || *lists != before+listed {
+				t.Errorf("%s: found %v, error %v, %d lists; want %v, %d", id, found, err, *lists-before, want, listed)
+			}
 		}
-		p.record("a", true)
-		if got := p.maxAge("a"); got != minRefreshInterval {
-			t.Errorf("after it was found %s", got)
+		const quarter = time.Minute / missingDivisor
+		look("a", false, 1)
+		<-time.After(time.Minute - time.Second)
+		look("a", false, 1)
+		<-time.After(quarter - time.Second)
+		look("a", false, 0)
+		<-time.After(quarter)
+		look("a", false, 1)
+		there.Store(&[]Machine{{ID: "a"}})
+		<-time.After(MachineAge)
+		look("a", true, 1)
+		there.Store(&[]Machine{})
+		if err := known.machines.refresh(t.Context(), Fresh); err != nil {
+			t.Fatal(err)
 		}
-		p.record("a", false)
-		<-time.After(absentTTL + time.Second)
-		if got := p.maxAge("a"); got != MachineAge {
-			t.Errorf("after an hour %s", got)
-		}
-		p.record("b", false)
-		if len(p.missing) != 1 {
-			t.Errorf("%d are remembered, want 1", len(p.missing))
+		look("a", false, 0)
+		<-time.After(minRefreshInterval)
+		look("a", false, 1) // since it was found, it is missing only for seconds
+		<-time.After(absentTTL)
+		look("b", false, 1)
+		if _, missing := known.missingMachines.get("a"); missing {
+			t.Error("a machine that nobody looks up is still recorded")
 		}
 	})
 }
@@ -122,18 +140,23 @@ func TestMachinesOfOtherVPCs(t *testing.T) {
 // known any more.
 func TestOtherVPCExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newOtherVPCCache()
-		e.put("far", "vpc-2")
-		for _, step := range []struct {
-			after time.Duration
-			want  string
-		}{{otherVPCTTL, "vpc-2"}, {time.Second, ""}} {
-			<-time.After(step.after)
-			e.put("another", "") // whatever is noted forgets what is old
-			if got, ask := e.get("far"); got != step.want || !ask {
-				t.Errorf("known to be in %q, asked again: %v; want %q, and true", got, ask, step.want)
+		i := New(nil, Scope{})
+		look := func(answer, want string, failure error) {
+			t.Helper()
+			requested := false
+			got := i.otherVPCOf("far", func() (string, error) {
+				requested = true
+				return answer, failure
+			})
+			if got != want || !requested {
+				t.Errorf("known to be in %q, requested: %v; want %q, and true", got, requested, want)
 			}
 		}
+		look("vpc-2", "vpc-2", nil)
+		<-time.After(otherVPCTTL - 1)
+		look("", "vpc-2", errors.New("no answer"))
+		<-time.After(1)
+		look("", "", errors.New("no answer"))
 	})
 }
 

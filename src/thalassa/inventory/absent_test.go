@@ -11,11 +11,12 @@ import (
 func TestLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
-		l := newLookup(s.kind())
+		k := s.kind()
 		look := func(reference string, maxAge time.Duration, found bool, lists int) {
 			t.Helper()
 			before := s.lists
-			_, got, err := l.one(t.Context(), "object", reference, []string{reference, "key/" + reference}, maxAge)
+			_, got, err := k.lookUpOne(t.Context(), "object", reference, []string{reference, "key/" + reference},
+				maxAge)
 			if err != nil || got != found || s.lists-before != lists {
 				t.Errorf("%q: found %v, error %v, %d lists; want %v and %d", reference, got, err, s.lists-before, found,
 					lists)
@@ -32,7 +33,7 @@ func TestLookup(t *testing.T) {
 		look("key/a", time.Hour, false, 0)
 		s.set()
 		<-time.After(time.Minute)
-		if err := l.store.refresh(t.Context(), Fresh); err != nil { // for somebody else
+		if err := k.refresh(t.Context(), Fresh); err != nil { // for somebody else
 			t.Fatal(err)
 		}
 		look("1", time.Hour, false, 1) // it was there in between
