@@ -1,6 +1,11 @@
 package inventory
 
-import "time"
+import (
+	"errors"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
 
 // outcome is the result of a change of one object.
 type outcome int
@@ -100,4 +105,16 @@ func (s *store[T]) remove(id string) {
 			delete(s.index, key)
 		}
 	}
+}
+
+// writeError returns the error of a write that needs an optional permission, and invalidates the store if it may be
+// outdated: a cloud may refuse an old version, or a duplicate, with any status.
+func (s *store[T]) writeError(err error) error {
+	if mayHaveHappened(err) || errors.Is(err, client.ErrBadRequest) {
+		s.invalidate()
+	}
+	if errors.Is(err, client.ErrUnauthorised) {
+		return withPermission(err, "write "+s.name)
+	}
+	return err
 }

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -109,57 +110,7 @@ func (i *Inventory) Refresh(ctx context.Context) error {
 	return errors.Join(i.machines.refresh(ctx, Fresh), i.balancers.refresh(ctx, Fresh), i.groups.refresh(ctx, Fresh))
 }
 
-// missingDivisor is the ratio of the time since which a machine is missing to the maximum age of the list.
-const missingDivisor = 4
-
 func ownerKey(owner string) string { return "owner/" + owner }
-
-// MachineByID returns the machine with the identity; found is false if lists do not contain it. The answer is at most
-// maxAge old. "Not found" comes from a list of the last seconds, or from older ones if the machine has been missing for
-// long.
-func (i *Inventory) MachineByID(ctx context.Context, id string,
-	maxAge time.Duration) (m Machine, found bool, err error) {
-	machines, err := i.machinesBy(ctx, id, maxAge)
-	if err != nil || len(machines) == 0 {
-		return Machine{}, false, err
-	}
-	return machines[0], true, nil
-}
-
-// MachinesListedSince waits for a list of machines that began at or after a time, so that it contains no machine that
-// was deleted before; the zero time is any. All callers together cause at most one list a second.
-func (i *Inventory) MachinesListedSince(ctx context.Context, notBefore time.Time) error {
-	return i.machines.waitForListSince(ctx, notBefore, newNodeInterval)
-}
-
-// MachinesBySlug returns all machines of the VPC with the slug, in the same way. The caller handles several machines.
-func (i *Inventory) MachinesBySlug(ctx context.Context, slug string, maxAge time.Duration) ([]Machine, error) {
-	return i.machinesBy(ctx, slugKey(slug), maxAge)
-}
-
-// machinesBy returns the machines with the key. If there is none, the maximum age of the list grows with the time since
-// which it is missing: a new machine is looked up in a list of the last seconds, and one that has been missing for long
-// causes no list of its own.
-func (i *Inventory) machinesBy(ctx context.Context, key string, maxAge time.Duration) ([]Machine, error) {
-	machines, err := i.machines.find(ctx, key, maxAge)
-	since, missing := i.missingMachines.get(key)
-	if !missing {
-		since = time.Now()
-	}
-	if err == nil && len(machines) == 0 {
-		age := min(max(time.Since(since)/missingDivisor, minRefreshInterval), MachineAge)
-		machines, err = i.machines.find(ctx, key, age)
-	}
-	switch {
-	case err != nil:
-		return nil, err
-	case len(machines) > 0:
-		i.missingMachines.remove(key)
-	default:
-		i.missingMachines.put(key, since)
-	}
-	return machines, nil
-}
 
 // LoadBalancersOf returns all load balancers of the owner, from a list at most maxAge old. expected is their number:
 // objects that an earlier list contained are requested by identity, and if the first list lacks some, a second one is
@@ -173,6 +124,19 @@ func (i *Inventory) LoadBalancersOf(ctx context.Context, owner string, maxAge ti
 func (i *Inventory) TargetGroupsOf(ctx context.Context, owner string, maxAge time.Duration,
 	expected int) ([]TargetGroup, error) {
 	return i.groups.findExpected(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge), expected)
+}
+
+// LoadBalancerByID requests the load balancer of the VPC with the identity, with or without labels of this cluster. It
+// does not use the list.
+func (i *Inventory) LoadBalancerByID(ctx context.Context, id string) (LoadBalancer, bool, error) {
+	return byID(ctx, i.cloud, iaas.LoadbalancerEndpoint, id, i.loadBalancerInVPC)
+}
+
+// TargetGroupByID requests the target group of the VPC with the identity, in the same way.
+func (i *Inventory) TargetGroupByID(ctx context.Context, id string) (TargetGroup, bool, error) {
+	return byID(ctx, i.cloud, iaas.TargetGroupEndpoint, id, func(g groupItem) (TargetGroup, bool) {
+		return g.object(), g.VPC.Identity == i.vpc
+	})
 }
 
 // All returns all load balancers, target groups and security groups of this cluster, from lists at most maxAge old.
@@ -191,22 +155,6 @@ func (i *Inventory) All(ctx context.Context,
 	groups = slices.DeleteFunc(groups, func(g TargetGroup) bool { return !HasLabels(g.Labels, i.owned) })
 	securityGroups, err := i.ourSecurityGroups(ctx, maxAge, balancers)
 	return balancers, groups, securityGroups, err
-}
-
-func (i *Inventory) listMachines(ctx context.Context) ([]Machine, error) {
-	asked := []filters.Filter{i.inVPC()} // the cloud may ignore a filter, so it is applied again here
-	if len(i.prefixes) == 0 {
-		return client.List(ctx, i.cloud, iaas.MachineEndpoint, asked, i.machineInVPC)
-	}
-	return client.List(ctx, i.cloud, iaas.MachineEndpoint, asked, i.labelledMachineInVPC)
-}
-
-// getMachine requests one machine; exists is false if it is not in the VPC, or deleted.
-func (i *Inventory) getMachine(ctx context.Context, id string) (machine Machine, exists bool, err error) {
-	if len(i.prefixes) == 0 {
-		return getOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.machineInVPC)
-	}
-	return getOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.labelledMachineInVPC)
 }
 
 func (i *Inventory) listLoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
@@ -254,6 +202,21 @@ func getOne[Item interface{ identity() string }, T any](ctx context.Context, clo
 	}
 	object, exists = ours(item)
 	return object, exists, nil
+}
+
+// byID is getOne for a reference by a user: the API also accepts slugs, so it may return another object, which is
+// ignored.
+func byID[Item interface{ identity() string }, T any](ctx context.Context, cloud *client.Client, collection, id string,
+	ours func(Item) (T, bool)) (object T, found bool, err error) {
+	item, err := client.Get[Item](ctx, cloud, collection+"/"+url.PathEscape(id))
+	switch {
+	case isGone(err), err == nil && item.identity() != id:
+		return object, false, nil
+	case err != nil:
+		return object, false, err
+	}
+	object, found = ours(item)
+	return object, found, nil
 }
 
 // inVPC is the only filter of requests; labels are filtered here. It is not documented when the cloud's filter by

@@ -2,10 +2,18 @@ package inventory
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/thalassa-cloud/client-go/filters"
 	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
 // primaryInterface is the network interface whose addresses the node gets, as in the existing CCM.
@@ -32,15 +40,209 @@ func (m Machine) Gone() bool {
 	return m.State == string(iaas.MachineStateDeleted)
 }
 
+func (m Machine) keys() []string { return []string{slugKey(m.Slug)} }
+
+// slugKey separates slugs from identities in the index: one machine's slug may be another's identity.
+func slugKey(slug string) string { return "slug/" + slug }
+
 // Machines returns all machines of the VPC, sorted by identity, from a list at most maxAge old.
 func (i *Inventory) Machines(ctx context.Context, maxAge time.Duration) ([]Machine, error) {
 	return i.machines.all(ctx, maxAge)
 }
 
-func (m Machine) keys() []string { return []string{slugKey(m.Slug)} }
+// MachineByID returns the machine with the identity; found is false if lists do not contain it. The answer is at most
+// maxAge old. "Not found" comes from a list of the last seconds, or from older ones if the machine has been missing for
+// long.
+func (i *Inventory) MachineByID(ctx context.Context, id string,
+	maxAge time.Duration) (m Machine, found bool, err error) {
+	machines, err := i.machinesBy(ctx, id, maxAge)
+	if err != nil || len(machines) == 0 {
+		return Machine{}, false, err
+	}
+	return machines[0], true, nil
+}
 
-// slugKey separates slugs from identities in the index: one machine's slug may be another's identity.
-func slugKey(slug string) string { return "slug/" + slug }
+// MachinesBySlug returns all machines of the VPC with the slug, in the same way. The caller handles several machines.
+func (i *Inventory) MachinesBySlug(ctx context.Context, slug string, maxAge time.Duration) ([]Machine, error) {
+	return i.machinesBy(ctx, slugKey(slug), maxAge)
+}
+
+// machinesBy returns the machines with the key. If there is none, the maximum age of the list grows with the time since
+// which it is missing: a new machine is looked up in a list of the last seconds, and one that has been missing for long
+// causes no list of its own.
+func (i *Inventory) machinesBy(ctx context.Context, key string, maxAge time.Duration) ([]Machine, error) {
+	machines, err := i.machines.find(ctx, key, maxAge)
+	since, missing := i.missingMachines.get(key)
+	if !missing {
+		since = time.Now()
+	}
+	if err == nil && len(machines) == 0 {
+		age := min(max(time.Since(since)/missingDivisor, minRefreshInterval), MachineAge)
+		machines, err = i.machines.find(ctx, key, age)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case len(machines) > 0:
+		i.missingMachines.remove(key)
+	default:
+		i.missingMachines.put(key, since)
+	}
+	return machines, nil
+}
+
+// missingDivisor is the ratio of the time since which a machine is missing to the maximum age of the list.
+const missingDivisor = 4
+
+// newNodeInterval is the minimum interval of lists for new nodes. Otherwise each node that joins would cause a list of
+// its own.
+const newNodeInterval = time.Second
+
+// MachinesListedSince waits for a list of machines that began at or after a time, so that it contains no machine that
+// was deleted before; the zero time is any. All callers together cause at most one list a second.
+func (i *Inventory) MachinesListedSince(ctx context.Context, notBefore time.Time) error {
+	for {
+		made := i.machines.copyTime()
+		if !made.Before(notBefore) {
+			return nil
+		}
+		if err := sleep(ctx, newNodeInterval-time.Since(made)); err != nil {
+			return fmt.Errorf("waiting until machines are listed again: %w", err)
+		}
+		if err := i.machines.waitUntil(ctx, func() bool { return i.machines.copyBegan.After(made) }); err != nil {
+			return err
+		}
+	}
+}
+
+// sleep waits for d, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	over := time.NewTimer(max(d, 0))
+	defer over.Stop()
+	select {
+	case <-over.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// MachineSince returns the machine with the identity from a list at most maxAge old. "Not found" comes only from a
+// complete list that began at or after notBefore. A list that failed is not repeated at once, because thousands of
+// nodes may request it.
+func (i *Inventory) MachineSince(ctx context.Context, id string, maxAge time.Duration,
+	notBefore time.Time) (m Machine, found bool, err error) {
+	if err, failed := i.machineListFailure.get(""); failed {
+		return Machine{}, false, err
+	}
+	machines, err := i.machines.find(ctx, id, maxAge)
+	if err == nil && len(machines) == 0 && !notBefore.IsZero() {
+		machines, err = i.machines.find(ctx, id, time.Since(notBefore))
+	}
+	switch {
+	case err != nil:
+		if ctx.Err() == nil { // a cancelled caller says nothing about the cloud
+			i.machineListFailure.put("", err)
+		}
+		return Machine{}, false, err
+	case len(machines) == 0:
+		return Machine{}, false, nil
+	}
+	return machines[0], true, nil
+}
+
+// ListedWithSlug returns the machines with the slug from a list at most maxAge old. It causes no other list if there is
+// none.
+func (i *Inventory) ListedWithSlug(ctx context.Context, slug string, maxAge time.Duration) ([]Machine, error) {
+	if err, failed := i.machineListFailure.get(""); failed {
+		return nil, err
+	}
+	return i.machines.find(ctx, slugKey(slug), maxAge)
+}
+
+// ErrOtherVPC says that the machine exists in another VPC.
+var ErrOtherVPC = errors.New("it is in another VPC")
+
+// RequestMachine requests one machine by its identity; it does not use lists. The error for a machine in another VPC is
+// ErrOtherVPC.
+func (i *Inventory) RequestMachine(ctx context.Context, id string) (m Machine, found bool, err error) {
+	item, exists, err := getOne(ctx, i.cloud, iaas.MachineEndpoint, id, func(m machineItem) (machineItem, bool) {
+		return m, true
+	})
+	if err != nil || !exists {
+		return Machine{}, false, err
+	}
+	m = item.object()
+	switch {
+	case m.Gone():
+		return m, false, nil
+	case item.VPC.Identity == "":
+		return Machine{}, false, fmt.Errorf("machine %s: %w: the answer contains no VPC; it is retried "+
+			"automatically; if the problem persists, ask the cloud's support", id, client.ErrMalformed)
+	case item.VPC.Identity != i.vpc:
+		return Machine{}, false,
+			fmt.Errorf("machine %s of VPC %s: %w, %s; set vpcIdentity in the cloud-config to the VPC of the "+
+				"cluster's machines", id, i.vpc, ErrOtherVPC, item.VPC.Identity)
+	}
+	return m, true, nil
+}
+
+// TakenAddresses returns the addresses of all network interfaces of all machines in the VPC, from a list that begins
+// now and is not stored.
+func (i *Inventory) TakenAddresses(ctx context.Context) (map[netip.Addr]bool, error) {
+	all, err := client.List(ctx, i.cloud, iaas.MachineEndpoint, []filters.Filter{i.inVPC()},
+		func(m machineItem) (machineItem, bool) {
+			return m, !m.object().Gone()
+		})
+	if err != nil {
+		return nil, fmt.Errorf("listing the addresses of machines: %w", err)
+	}
+	taken := map[netip.Addr]bool{}
+	for _, machine := range all {
+		for _, network := range machine.Interfaces {
+			for _, text := range network.Addresses {
+				if address, err := netip.ParseAddr(text); err == nil {
+					taken[address.Unmap()] = true
+				}
+			}
+		}
+	}
+	return taken, nil
+}
+
+func (i *Inventory) listMachines(ctx context.Context) ([]Machine, error) {
+	asked := []filters.Filter{i.inVPC()} // the cloud may ignore a filter, so it is applied again here
+	if len(i.prefixes) == 0 {
+		return client.List(ctx, i.cloud, iaas.MachineEndpoint, asked, i.machineInVPC)
+	}
+	return client.List(ctx, i.cloud, iaas.MachineEndpoint, asked, i.labelledMachineInVPC)
+}
+
+// getMachine requests one machine; exists is false if it is not in the VPC, or deleted.
+func (i *Inventory) getMachine(ctx context.Context, id string) (machine Machine, exists bool, err error) {
+	if len(i.prefixes) == 0 {
+		return getOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.machineInVPC)
+	}
+	return getOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.labelledMachineInVPC)
+}
+
+// machineInVPC reports whether it is in the VPC and exists.
+func (i *Inventory) machineInVPC(m machineItem) (Machine, bool) {
+	machine := m.object()
+	return machine, m.VPC.Identity == i.vpc && !machine.Gone()
+}
+
+// labelledMachineInVPC is machineInVPC for a machine with labels.
+func (i *Inventory) labelledMachineInVPC(m labelledItem) (Machine, bool) {
+	machine, here := i.machineInVPC(m.machineItem)
+	maps.DeleteFunc(m.Labels, func(key, _ string) bool {
+		return !slices.ContainsFunc(i.prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+	})
+	if len(m.Labels) > 0 {
+		machine.Labels = m.Labels
+	}
+	return machine, here
+}
 
 // machineItem is as much of the API's machine as is needed.
 type machineItem struct {

@@ -169,29 +169,6 @@ func (i *Inventory) requestRouting(ctx context.Context, id string) (routing, boo
 	})
 }
 
-// TakenAddresses returns the addresses of all network interfaces of all machines in the VPC, from a list that begins
-// now and is not stored.
-func (i *Inventory) TakenAddresses(ctx context.Context) (map[netip.Addr]bool, error) {
-	all, err := client.List(ctx, i.cloud, iaas.MachineEndpoint, []filters.Filter{i.inVPC()},
-		func(m machineItem) (machineItem, bool) {
-			return m, !m.object().Gone()
-		})
-	if err != nil {
-		return nil, fmt.Errorf("listing the addresses of machines: %w", err)
-	}
-	taken := map[netip.Addr]bool{}
-	for _, machine := range all {
-		for _, network := range machine.Interfaces {
-			for _, text := range network.Addresses {
-				if address, err := netip.ParseAddr(text); err == nil {
-					taken[address.Unmap()] = true
-				}
-			}
-		}
-	}
-	return taken, nil
-}
-
 // routesOf is the path of a route table's routes.
 func routesOf(table string) string {
 	return iaas.RouteTableEndpoint + "/" + url.PathEscape(table) + "/routes"

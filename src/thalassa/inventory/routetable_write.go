@@ -3,7 +3,6 @@ package inventory
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/netip"
 
@@ -16,7 +15,7 @@ func (i *Inventory) CreateRoute(ctx context.Context, table string, destination n
 	answer, err := client.Post[client.Ignored](client.Optional(ctx), i.cloud, routesOf(table),
 		bodyTo(destination, gateway))
 	if err != nil {
-		return i.routeWriteError(err)
+		return i.routing.writeError(err)
 	}
 	var item routeItem
 	if json.Unmarshal(answer, &item) == nil && item.Identity != "" && item.object().Destination == destination {
@@ -32,7 +31,7 @@ func (i *Inventory) ChangeRoute(ctx context.Context, table, id string, destinati
 	gateway netip.Addr) error {
 	body := bodyTo(destination, gateway)
 	if _, err := client.Put[client.Ignored](client.Optional(ctx), i.cloud, routesOf(table)+"/"+id, body); err != nil {
-		return i.routeWriteError(err)
+		return i.routing.writeError(err)
 	}
 	i.routing.put(routeIn(table, routeItem{Identity: id, routeBody: body}.object()))
 	return nil
@@ -43,7 +42,7 @@ func (i *Inventory) ChangeRoute(ctx context.Context, table, id string, destinati
 func (i *Inventory) DeleteRoute(ctx context.Context, table, id string) error {
 	err := client.Delete(client.Optional(ctx), i.cloud, routesOf(table)+"/"+id)
 	if err != nil && !isGone(err) {
-		return i.routeWriteError(err)
+		return i.routing.writeError(err)
 	}
 	i.routing.drop(routeIn(table, Route{ID: id}).id())
 	if err != nil {
@@ -78,7 +77,7 @@ func (i *Inventory) ReplaceRoutes(ctx context.Context, table string, stays func(
 	batch := map[string]any{"routes": bodies}
 	answer, err := client.Put[client.Ignored](client.Optional(ctx), i.cloud, routesOf(table), batch)
 	if err != nil {
-		return i.routeWriteError(err)
+		return i.routing.writeError(err)
 	}
 	for _, route := range current.Routes {
 		i.routing.drop(routeIn(table, route.object()).id()) // so that deleted routes are not requested
@@ -124,16 +123,4 @@ func containsRoutes(routes []routeItem, wanted map[netip.Prefix]netip.Addr) bool
 
 func bodyTo(destination netip.Prefix, gateway netip.Addr) routeBody {
 	return routeBody{Destination: destination.String(), Address: gateway.String()}
-}
-
-// routeWriteError returns the error of a write, and invalidates the store if it may be outdated: a cloud may refuse a
-// duplicate destination with any status.
-func (i *Inventory) routeWriteError(err error) error {
-	if mayHaveHappened(err) || errors.Is(err, client.ErrBadRequest) {
-		i.routing.invalidate()
-	}
-	if errors.Is(err, client.ErrUnauthorised) {
-		return withPermission(err, "write route tables")
-	}
-	return err
 }

@@ -39,7 +39,7 @@ func (i *Inventory) CreateSecurityGroup(ctx context.Context, group SecurityGroup
 	}{bodyOf(group), i.vpc})
 	if err = requireIdentity(err, created.Identity, "security group "+group.Name); err != nil {
 		i.expectAfter(group.Labels[i.owner], err)
-		return SecurityGroup{}, i.securityGroupWriteError(err)
+		return SecurityGroup{}, i.securityGroups.writeError(err)
 	}
 	group = created.object()
 	i.securityGroups.putCreated(group)
@@ -55,7 +55,7 @@ func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to SecurityGr
 			Version int `json:"objectVersion"`
 		}{bodyOf(to), from.Version})
 	if err != nil {
-		return i.securityGroupWriteError(err)
+		return i.securityGroups.writeError(err)
 	}
 	i.securityGroups.change(from.ID, func(latest SecurityGroup, known bool) (SecurityGroup, outcome) {
 		if !known {
@@ -78,7 +78,7 @@ func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to SecurityGr
 func (i *Inventory) DeleteSecurityGroup(ctx context.Context, id string) error {
 	err := client.Delete(client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint+"/"+id)
 	if err != nil && !isGone(err) {
-		return i.securityGroupWriteError(err)
+		return i.securityGroups.writeError(err)
 	}
 	i.securityGroups.change(id, func(latest SecurityGroup, known bool) (SecurityGroup, outcome) {
 		latest.Status = StatusDeleting
@@ -120,16 +120,4 @@ func (i *Inventory) changeIngress(ctx context.Context, id string, change func([]
 		return nil
 	}
 	return i.UpdateSecurityGroup(ctx, from, to)
-}
-
-// securityGroupWriteError returns the error of a write, and invalidates the store if it may be outdated: a cloud may
-// refuse an old version with any status.
-func (i *Inventory) securityGroupWriteError(err error) error {
-	if mayHaveHappened(err) || errors.Is(err, client.ErrBadRequest) {
-		i.securityGroups.invalidate()
-	}
-	if errors.Is(err, client.ErrUnauthorised) {
-		return withPermission(err, "write security groups")
-	}
-	return err
 }

@@ -110,10 +110,36 @@ func (s *store[T]) all(ctx context.Context, maxAge time.Duration) ([]T, error) {
 	if err := s.refresh(ctx, maxAge); err != nil {
 		return nil, err
 	}
+	return s.where(func(T) bool { return true }), nil
+}
+
+// where returns the stored objects for which the condition holds, sorted by identity.
+func (s *store[T]) where(holds func(T) bool) []T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.SortedFunc(maps.Values(s.objects), func(a, b T) int { return cmp.Compare(s.id(a), s.id(b)) }), nil
+	var found []T
+	for _, object := range s.objects {
+		if holds(object) {
+			found = append(found, object)
+		}
+	}
+	slices.SortFunc(found, s.compare)
+	return found
 }
+
+// withAnyKey returns the stored objects with any of the keys, each once, sorted by identity.
+func (s *store[T]) withAnyKey(keys []string) []T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []T
+	for _, key := range keys {
+		found = append(found, s.lookup(key)...)
+	}
+	slices.SortFunc(found, s.compare)
+	return slices.CompactFunc(found, func(a, b T) bool { return s.compare(a, b) == 0 })
+}
+
+func (s *store[T]) compare(a, b T) int { return cmp.Compare(s.id(a), s.id(b)) }
 
 // lookup requires that mu is held.
 func (s *store[T]) lookup(key string) []T {

@@ -3,9 +3,7 @@ package inventory
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
@@ -139,24 +137,6 @@ func (i *Inventory) confirmMany(ctx context.Context, ids []string) (unsure []str
 		i.machines.addAbsent(id)
 	}
 	return nil, nil
-}
-
-// machineInVPC reports whether it is in the VPC and exists.
-func (i *Inventory) machineInVPC(m machineItem) (Machine, bool) {
-	machine := m.object()
-	return machine, m.VPC.Identity == i.vpc && !machine.Gone()
-}
-
-// labelledMachineInVPC is machineInVPC for a machine with labels.
-func (i *Inventory) labelledMachineInVPC(m labelledItem) (Machine, bool) {
-	machine, here := i.machineInVPC(m.machineItem)
-	maps.DeleteFunc(m.Labels, func(key, _ string) bool {
-		return !slices.ContainsFunc(i.prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
-	})
-	if len(m.Labels) > 0 {
-		machine.Labels = m.Labels
-	}
-	return machine, here
 }
 
 // splitTargets returns those of the machines that can receive traffic, and those that lists lack, which it records.

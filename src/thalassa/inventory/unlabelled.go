@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -142,54 +141,12 @@ func (i *Inventory) Unlabelled() []LoadBalancer {
 // UserOf returns a stored load balancer that uses the target group or security group with the identity, is not being
 // deleted, and is not excepted.
 func (i *Inventory) UserOf(group string, except func(LoadBalancer) bool) (user LoadBalancer, used bool) {
-	return i.balancers.any(func(lb LoadBalancer) bool {
+	users := i.balancers.where(func(lb LoadBalancer) bool {
 		leads := slices.ContainsFunc(lb.Listeners, func(l Listener) bool { return l.TargetGroup == group })
 		return (leads || slices.Contains(lb.SecurityGroups, group)) && !lb.Deleting() && !except(lb)
 	})
-}
-
-// withAnyKey returns the stored objects with any of the keys, each once, sorted by identity.
-func (s *store[T]) withAnyKey(keys []string) []T {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ids := map[string]bool{}
-	for _, key := range keys {
-		for id := range s.index[key] {
-			ids[id] = true
-		}
+	if len(users) == 0 {
+		return LoadBalancer{}, false
 	}
-	if len(ids) == 0 {
-		return nil
-	}
-	found := make([]T, 0, len(ids))
-	for _, id := range slices.Sorted(maps.Keys(ids)) {
-		found = append(found, s.objects[id])
-	}
-	return found
-}
-
-// where returns the stored objects for which the condition holds, sorted by identity.
-func (s *store[T]) where(holds func(T) bool) []T {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var found []T
-	for _, id := range slices.Sorted(maps.Keys(s.objects)) {
-		if object := s.objects[id]; holds(object) {
-			found = append(found, object)
-		}
-	}
-	return found
-}
-
-// any returns the stored object with the lowest identity for which the condition holds.
-func (s *store[T]) any(holds func(T) bool) (object T, found bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	first := ""
-	for id, candidate := range s.objects {
-		if (!found || id < first) && holds(candidate) {
-			first, object, found = id, candidate, true
-		}
-	}
-	return object, found
+	return users[0], true
 }
