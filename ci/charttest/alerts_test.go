@@ -175,7 +175,8 @@ func apiScenes() []scene {
 func programScenes() []scene {
 	program := func(metric, more, samples string) string { return "  " + metric + podA + more + "} " + samples + "\n" }
 	requests := func(code, samples string) string {
-		return program("rest_client_requests_total", `, code="200"`, "0+100x120") + program("rest_client_requests_total", `, code="`+code+`"`, samples)
+		return program("rest_client_requests_total", `, code="200"`, "0+100x120") +
+			program("rest_client_requests_total", `, code="`+code+`"`, samples)
 	}
 	const reload, queue, kubernetes = "ThalassaCCMSecretsNotReloaded", "ThalassaCCMQueueStuck",
 		"ThalassaCCMKubernetesAPIErrors"
@@ -185,7 +186,8 @@ func programScenes() []scene {
 		{reload, "they were half written", program("cloudprovider_thalassa_secrets_reload_failing", "", "0x5 1x4 0x60"),
 			20 * time.Minute, false, nil},
 		{queue, "many wait", program("workqueue_depth", `, name="service"`, "80x120"), 40 * time.Minute, true, nil},
-		{queue, "many came at once", program("workqueue_depth", `, name="service"`, "80x10 3x120"), 40 * time.Minute, false, nil},
+		{queue, "many came at once", program("workqueue_depth", `, name="service"`, "80x10 3x120"), 40 * time.Minute,
+			false, nil},
 		{queue, "few wait", program("workqueue_depth", `, name="service"`, "20x120"), 40 * time.Minute, false, nil},
 		{kubernetes, "it may not", requests("403", "0+50x120"), 30 * time.Minute, true, nil},
 		{kubernetes, "no answer", requests("<error>", "0+50x120"), 30 * time.Minute, true, nil},
@@ -216,8 +218,10 @@ func serviceScenes() []scene {
 		{drifted, "it is left as it is", service("drifted", podA, "", "1x120"), time.Hour, true, nil},
 		{drifted, "it was put right", service("drifted", podA, "", "0x10 2x10 0x100"), time.Hour, false, nil},
 		{drifted, "that of one elsewhere", service("drifted", elsewhere, "", "1x120"), time.Hour, false, nil},
-		{orphans, "something is left", service("orphans", podA, `, kind="target group"`, "2x120"), time.Hour, true, nil},
-		{orphans, "it was removed", service("orphans", podA, `, kind="target group"`, "2x20 stale"), time.Hour, false, nil},
+		{orphans, "something is left", service("orphans", podA, `, kind="target group"`, "2x120"),
+			time.Hour, true, nil},
+		{orphans, "it was removed", service("orphans", podA, `, kind="target group"`, "2x20 stale"), time.Hour,
+			false, nil},
 		{overdue, "no look succeeds any more", service("patrol_timestamp_seconds", podA, "", "0x10 300x200"), time.Hour,
 			true, nil},
 		{overdue, "none ever did", service("patrol_timestamp_seconds", podA, "", "0x200"), 50 * time.Minute, true, nil},

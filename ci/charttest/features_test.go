@@ -359,7 +359,8 @@ func TestNotesAboutTheImage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, notes := manifestAndNotes(t, minimal(t, test.set...))
-			for _, sentence := range []string{"This chart is not from a release: ", `WARNING: image.tag "mine" is ignored`} {
+			for _, sentence := range []string{"This chart is not from a release: ",
+				`WARNING: image.tag "mine" is ignored`} {
 				if got, want := strings.Contains(notes, sentence), sentence == test.want; got != want {
 					t.Errorf("%q is said: %t, want %t\n%s", sentence, got, want, notes)
 				}

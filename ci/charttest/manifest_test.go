@@ -39,11 +39,12 @@ func TestDecode(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ manifest, want string }{
 		"an unknown field": {"apiVersion: v1\nkind: Pod\nspec: {strategy: {}}\n", `unknown field "spec.strategy"`},
-		"a field twice":    {"apiVersion: v1\nkind: Pod\nspec:\n  hostNetwork: true\n  hostNetwork: false\n", `"hostNetwork" already set`},
-		"an unknown kind":  {"apiVersion: v1\nkind: Pot\n", `no kind "Pot"`},
-		"no kind":          {"metadata: {name: one}\n", "Kind' is missing"},
-		"no YAML":          {"{", "document 1"},
-		"a second broken":  {"---\napiVersion: v1\nkind: Pod\n---\n{", "document 2"},
+		"a field twice": {"apiVersion: v1\nkind: Pod\nspec:\n  hostNetwork: true\n  hostNetwork: false\n",
+			`"hostNetwork" already set`},
+		"an unknown kind": {"apiVersion: v1\nkind: Pot\n", `no kind "Pot"`},
+		"no kind":         {"metadata: {name: one}\n", "Kind' is missing"},
+		"no YAML":         {"{", "document 1"},
+		"a second broken": {"---\napiVersion: v1\nkind: Pod\n---\n{", "document 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Decode(test.manifest)

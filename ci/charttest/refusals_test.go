@@ -75,8 +75,9 @@ func sayings(t *testing.T) []string {
 	for _, file := range files {
 		templates.WriteString(readFile(t, file))
 	}
-	for line := range strings.Lines(regexp.MustCompile(`(?s)\{\{-? *dict\b.*?\}\}|\{\{-?[^{]*:= (?:dict|list)\n.*?\}\}|\{\{/\*.*?\*/\}\}`).
-		ReplaceAllString(templates.String(), "")) {
+	for line := range strings.Lines(
+		regexp.MustCompile(`(?s)\{\{-? *dict\b.*?\}\}|\{\{-?[^{]*:= (?:dict|list)\n.*?\}\}|\{\{/\*.*?\*/\}\}`).
+			ReplaceAllString(templates.String(), "")) {
 		line = strings.TrimSpace(line)
 		text := strings.TrimSpace(regexp.MustCompile(`\{\{.*?\}\}`).ReplaceAllString(line, "\x00"))
 		if strings.Trim(text, "\x00 ") == "" {

@@ -76,7 +76,8 @@ func mayBeOverridden() []string {
 func TestFlagsOfTheChartAreRefused(t *testing.T) {
 	flags := map[string]bool{"leader-elect-resource-name": true, "leader-elect-resource-namespace": true}
 	for _, path := range valuesFiles(t) {
-		for _, flag := range regexp.MustCompile(`(?m)^ +- "--([a-z-]+)=`).FindAllStringSubmatch(manifest(t, release(readValues(t, path))), -1) {
+		for _, flag := range regexp.MustCompile(`(?m)^ +- "--([a-z-]+)=`).FindAllStringSubmatch(
+			manifest(t, release(readValues(t, path))), -1) {
 			flags[flag[1]] = true
 		}
 	}

@@ -50,8 +50,9 @@ func wrong() map[string][]string {
 			"image.repository=quay.io:443/a", "image.repository=localhost/a"},
 		", which is not a repository: ": {"image.repository=A/b", "image.repository=a//b",
 			"image.repository=/a"},
-		", which is not a tag: ":                           {"image.tag=a+b", "image.tag=v1@sha256:0"},
-		"cloudConfig.clusterCIDR contains two networks of": {`cloudConfig.clusterCIDR=10.0.0.0/8\,10.1.0.0/16`, `cloudConfig.clusterCIDR=fd00::/8\,fd01::/16\,10.0.0.0/8`},
+		", which is not a tag: ": {"image.tag=a+b", "image.tag=v1@sha256:0"},
+		"cloudConfig.clusterCIDR contains two networks of": {`cloudConfig.clusterCIDR=10.0.0.0/8\,10.1.0.0/16`,
+			`cloudConfig.clusterCIDR=fd00::/8\,fd01::/16\,10.0.0.0/8`},
 		", which does not fit into ": {
 			"allocateNodeCIDRs.enabled=true & allocateNodeCIDRs.maskSizeIPv4=15 & " +
 				"cloudConfig.clusterCIDR=10.244.0.0/16",

@@ -70,7 +70,9 @@ func (l *lab) excluded(t *testing.T, address netip.Addr, c counter, d *load) {
 // drained does what the cluster autoscaler does with a node: taint it, and evict its pods.
 func (l *lab) drained(t *testing.T, namespace string, address netip.Addr, c counter, d *load) {
 	t.Helper()
-	patch := fmt.Appendf(nil, `{"spec":{"unschedulable":true,"taints":[{"key":%q,"value":"1700000000","effect":"NoSchedule"}]}}`, taintToBeDeleted)
+	patch := fmt.Appendf(nil,
+		`{"spec":{"unschedulable":true,"taints":[{"key":%q,"value":"1700000000","effect":"NoSchedule"}]}}`,
+		taintToBeDeleted)
 	if _, err := l.API().CoreV1().Nodes().Patch(t.Context(), "worker-2", types.StrategicMergePatchType, patch,
 		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)

@@ -86,7 +86,8 @@ func scraped(t *testing.T, l *lab) {
 	}
 	t.Cleanup(func() { _ = p.Stop(process.DefaultGrace) })
 
-	for _, query := range []string{`up`, `leader_election_master_status`, `cloudprovider_thalassa_secrets_adopted_timestamp_seconds > bool 0`} {
+	for _, query := range []string{`up`, `leader_election_master_status`,
+		`cloudprovider_thalassa_secrets_adopted_timestamp_seconds > bool 0`} {
 		l.measures(t, p, query, instance)
 	}
 }

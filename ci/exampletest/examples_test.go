@@ -64,7 +64,9 @@ func TestExamplesSayWhatTheyDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	var listed, names []string
-	for _, match := range regexp.MustCompile(`(?m)^\| \[([a-z-]+)\.yaml\]\(([a-z-]+)\.yaml\) \| [^|]+ \| [^|]+ \|$`).FindAllStringSubmatch(string(page), -1) {
+	for _, match := range regexp.MustCompile(
+		`(?m)^\| \[([a-z-]+)\.yaml\]\(([a-z-]+)\.yaml\) \| [^|]+ \| [^|]+ \|$`).FindAllStringSubmatch(string(page),
+		-1) {
 		if listed = append(listed, match[1]); match[1] != match[2] {
 			t.Errorf("%s leads to %s", match[1], match[2])
 		}
@@ -122,8 +124,9 @@ func adoptable(t *testing.T, c *cloud, service *corev1.Service) {
 		return
 	}
 	var made struct{ Identity string }
-	c.call(t, http.MethodPost, "/v1/loadbalancers", fmt.Sprintf(`{"name": "theirs", "subnet": "emulator", "annotations": {"k8s.thalassa.cloud/adoptable-by": %q}}`,
-		strings.Join([]string{clusterName, service.Namespace, service.Name}, "/")), &made)
+	c.call(t, http.MethodPost, "/v1/loadbalancers",
+		fmt.Sprintf(`{"name": "theirs", "subnet": "emulator", "annotations": {"k8s.thalassa.cloud/adoptable-by": %q}}`,
+			strings.Join([]string{clusterName, service.Namespace, service.Name}, "/")), &made)
 	service.Annotations[annotationAdopt()] = made.Identity
 }
 

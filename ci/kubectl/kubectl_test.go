@@ -64,10 +64,11 @@ func TestApplyRefuses(t *testing.T) {
 	k := kubectl.New(plane.Kubeconfig())
 	for name, test := range map[string]struct{ manifest, flag, want string }{
 		"an unknown field": {configMap(namespace, "dta: {a: b}\n"), "--server-side", "dta"},
-		"an unknown kind":  {"apiVersion: v1\nkind: Setting\nmetadata: {name: a}\n", "--server-side", `no matches for kind "Setting"`},
-		"an unknown flag":  {configMap(namespace, ""), "--sideways", "unknown flag: --sideways"},
-		"a bad flag":       {configMap(namespace, ""), "--dry-run=often", "often"},
-		"no object":        {"# nothing\n", "--server-side", "no objects passed to apply"},
+		"an unknown kind": {"apiVersion: v1\nkind: Setting\nmetadata: {name: a}\n", "--server-side",
+			`no matches for kind "Setting"`},
+		"an unknown flag": {configMap(namespace, ""), "--sideways", "unknown flag: --sideways"},
+		"a bad flag":      {configMap(namespace, ""), "--dry-run=often", "often"},
+		"no object":       {"# nothing\n", "--server-side", "no objects passed to apply"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := k.Apply(test.manifest, test.flag); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -124,8 +124,10 @@ func kinds() *annotation.Registry {
 	annotation.Register(registry, define("one"), annotation.Int(5, 5, ""), 5)
 	annotation.Register(registry, define("huge"), annotation.Int(-999999999999999999, 999999999999999999, ""), 0)
 	annotation.Register(registry, define("word"), annotation.Enum("5"), "5")
-	annotation.Register(registry, define("strange"), annotation.Enum(`a"b`, `a\b`, "\u00e4\u20ac\U0001f642", "\u00e9", ".*", "{{ . }}", "%d"), ".*")
-	annotation.Register(registry, define("pattern"), annotation.Word(`[a-z.]+|"|\\`, "small letters, a quote or a backslash"), "a")
+	annotation.Register(registry, define("strange"),
+		annotation.Enum(`a"b`, `a\b`, "\u00e4\u20ac\U0001f642", "\u00e9", ".*", "{{ . }}", "%d"), ".*")
+	annotation.Register(registry, define("pattern"),
+		annotation.Word(`[a-z.]+|"|\\`, "small letters, a quote or a backslash"), "a")
 	annotation.Register(registry, define("sources"), annotation.Sources(), nil)
 	annotation.Register(registry, define("names"), annotation.Names(3), nil)
 	annotation.Register(registry, define("many-names"), annotation.Names(5000), nil)
@@ -345,10 +347,14 @@ func TestAllProblemsAreToldAtOnce(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	for _, want := range []string{
-		`annotation ` + prefix + `max-connections: "many\n" is not a whole number of connections from 1 to 1073741824; `,
-		`annotation ` + prefix + `max-connections.http: "more" is not a whole number of connections from 1 to 1073741824; `,
-		`annotation ` + prefix + `one: is not known and has no effect; `, `annotation ` + prefix + `two: is not known and has no effect; `,
-		`annotation ` + prefix + `publish.80: is for one port, but `, `annotation ` + prefix + `acl-port-99: is for a port that the Service does not have; `,
+		`annotation ` + prefix +
+			`max-connections: "many\n" is not a whole number of connections from 1 to 1073741824; `,
+		`annotation ` + prefix +
+			`max-connections.http: "more" is not a whole number of connections from 1 to 1073741824; `,
+		`annotation ` + prefix + `one: is not known and has no effect; `,
+		`annotation ` + prefix + `two: is not known and has no effect; `,
+		`annotation ` + prefix + `publish.80: is for one port, but `,
+		`annotation ` + prefix + `acl-port-99: is for a port that the Service does not have; `,
 		"; known are acl-allowed-sources, ",
 	} {
 		if !strings.Contains(err.Error(), want) {

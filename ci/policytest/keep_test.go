@@ -61,7 +61,8 @@ func TestOldServicesKeepWorking(t *testing.T) {
 		{"the spec", `{"spec":{"ports":[{"port":81}]}}`, ""},
 		{"another's annotation", `{"metadata":{"annotations":{"other.example.com/x":"z"}}}`, ""},
 		{"a finalizer", `{"metadata":{"finalizers":["service.kubernetes.io/load-balancer-cleanup"]}}`, ""},
-		{"a finalizer through the status", `{"metadata":{"finalizers":["service.kubernetes.io/load-balancer-cleanup","example.com/x"]}}`, "status"},
+		{"a finalizer through the status",
+			`{"metadata":{"finalizers":["service.kubernetes.io/load-balancer-cleanup","example.com/x"]}}`, "status"},
 		{"the status", `{"status":{"conditions":[{"type":"X","status":"True","reason":"X","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, "status"},
 		{"a good annotation", o.annotate("idle-connection-timeout", `"60"`), ""},
 		{"an annotation of one port", o.annotate("acl-port-81", `"10.0.0.0/8"`), ""},
@@ -95,7 +96,8 @@ func TestOldServicesGetNoWorse(t *testing.T) {
 			t.Errorf("%s gives %v, want a refusal", name, err)
 			continue
 		}
-		if strings.Contains(err.Error(), `"many"`) || strings.Contains(err.Error(), o.prefix+"typo:") && name != "an unknown one" {
+		if strings.Contains(err.Error(), `"many"`) ||
+			strings.Contains(err.Error(), o.prefix+"typo:") && name != "an unknown one" {
 			t.Errorf("%s: the refusal %v is about what has not changed", name, err)
 		}
 	}

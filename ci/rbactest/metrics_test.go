@@ -36,7 +36,8 @@ type shownMetric struct{ kind, help string }
 // ownMetrics are the metrics in an exposition that are no libraries', by name.
 func ownMetrics(text string) map[string]shownMetric {
 	found := map[string]shownMetric{}
-	for _, match := range regexp.MustCompile(`(?m)^# HELP (\S+) (.*)\n# TYPE \S+ (\w+)$`).FindAllStringSubmatch(text, -1) {
+	for _, match := range regexp.MustCompile(`(?m)^# HELP (\S+) (.*)\n# TYPE \S+ (\w+)$`).FindAllStringSubmatch(text,
+		-1) {
 		for _, prefix := range []string{"cloudprovider_", "service_lb_", "service_controller_", "node_lifecycle_",
 			"cloud_node_lifecycle_controller_", "cloud_controller_manager_"} {
 			if strings.HasPrefix(match[1], prefix) {

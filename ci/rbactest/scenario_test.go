@@ -344,8 +344,9 @@ func (s *story) orphan() {
 	} {
 		labels = append(labels, fmt.Sprintf("%q:%q", "k8s.thalassa.cloud/"+name, value))
 	}
-	s.byHand(s.t, http.MethodPost, "/v1/loadbalancer-target-groups", fmt.Sprintf(`{"name":"gone","vpc":%q,"targetPort":80,"protocol":"tcp","labels":{%s}}`,
-		emulator.DefaultVPC, strings.Join(labels, ",")))
+	s.byHand(s.t, http.MethodPost, "/v1/loadbalancer-target-groups",
+		fmt.Sprintf(`{"name":"gone","vpc":%q,"targetPort":80,"protocol":"tcp","labels":{%s}}`,
+			emulator.DefaultVPC, strings.Join(labels, ",")))
 	s.event(s.namespace, eventOrphaned, 1)
 	controlplanetest.Eventually(s.t, patience, "the orphan is removed", func(context.Context) error {
 		for _, group := range s.cloud.State().TargetGroups {
@@ -500,7 +501,9 @@ func (s *story) protect(name string) (release func()) {
 // reports is what a kubelet says of its Node, or what is said of a kubelet that says nothing.
 func (s *story) reports(name string, ready corev1.ConditionStatus) {
 	s.t.Helper()
-	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":"Test","lastHeartbeatTime":%q}]}}`, ready, time.Now().UTC().Format(time.RFC3339))
+	patch := fmt.Sprintf(
+		`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":"Test","lastHeartbeatTime":%q}]}}`, ready,
+		time.Now().UTC().Format(time.RFC3339))
 	if _, err := s.client.CoreV1().Nodes().Patch(s.t.Context(), name, types.StrategicMergePatchType, []byte(patch),
 		metav1.PatchOptions{}, "status"); err != nil {
 		s.t.Fatal(err)

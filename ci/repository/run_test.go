@@ -37,7 +37,8 @@ func newStand(t *testing.T) stand {
 	s := stand{root: t.TempDir()}
 	s.log = filepath.Join(s.root, "log")
 	setup := "need() { :; }\n"
-	for _, need := range regexp.MustCompile(`(?m)^need (\S+) (\S+)$`).FindAllStringSubmatch(script(t, "e2e-setup.sh"), -1) {
+	for _, need := range regexp.MustCompile(`(?m)^need (\S+) (\S+)$`).FindAllStringSubmatch(script(t, "e2e-setup.sh"),
+		-1) {
 		setup += need[0] + "\n"
 		if need[2] != "util-linux" && need[2] != "mount" { // which a Debian base has
 			s.programs = append(s.programs, need[1])

@@ -161,7 +161,8 @@ func TestVerifyCommands(t *testing.T) {
 		"lint": {
 			" run --allow-parallel-runners", "./ci/... ./src/... ./src/emulator/... ./tools/...",
 			"cd tools/lab && GOWORK=off",
-			`GOFLAGS="$GOFLAGS -trimpath"`, `GOMEMLIMIT="${GOMEMLIMIT:-3GiB}"`, "github.com/golangci/golangci-lint/v2/cmd/golangci-lint",
+			`GOFLAGS="$GOFLAGS -trimpath"`, `GOMEMLIMIT="${GOMEMLIMIT:-3GiB}"`,
+			"github.com/golangci/golangci-lint/v2/cmd/golangci-lint",
 		},
 		"check-vet": {"vet -trimpath -tags=e2e ./ci/... ./src/... ./src/emulator/... ./tools/..."},
 	} {

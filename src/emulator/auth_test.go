@@ -60,8 +60,10 @@ func TestTokenEndpoint(t *testing.T) {
 		code int
 		want string
 	}{
-		"form body":     {url.Values{"grant_type": {"client_credentials"}, "client_id": {emulator.DefaultClientID}, "client_secret": {emulator.DefaultClientSecret}}, 200, `"expires_in":3600`},
-		"wrong secret":  {url.Values{"grant_type": {"client_credentials"}, "client_id": {emulator.DefaultClientID}, "client_secret": {"x"}}, 401, `"error":"invalid_client"`},
+		"form body": {url.Values{"grant_type": {"client_credentials"}, "client_id": {emulator.DefaultClientID},
+			"client_secret": {emulator.DefaultClientSecret}}, 200, `"expires_in":3600`},
+		"wrong secret": {url.Values{"grant_type": {"client_credentials"}, "client_id": {emulator.DefaultClientID},
+			"client_secret": {"x"}}, 401, `"error":"invalid_client"`},
 		"unknown grant": {url.Values{"grant_type": {"password"}}, 400, `"error":"unsupported_grant_type"`},
 	}
 	for name, test := range tests {

@@ -82,8 +82,10 @@ func (b bench) group(i int, machines []string) string {
 	for _, machine := range machines {
 		targets = append(targets, fmt.Sprintf(`{"serverIdentity":%q}`, machine))
 	}
-	group := b.create("/v1/loadbalancer-target-groups", fmt.Sprintf(`{"name":"tg-%d","vpc":"emulator","targetPort":80,"protocol":"tcp"}`, i))
-	b.do("POST", "/v1/loadbalancer-target-groups/"+group+"/attachments", `{"attachments":[`+strings.Join(targets, ",")+`]}`)
+	group := b.create("/v1/loadbalancer-target-groups",
+		fmt.Sprintf(`{"name":"tg-%d","vpc":"emulator","targetPort":80,"protocol":"tcp"}`, i))
+	b.do("POST", "/v1/loadbalancer-target-groups/"+group+"/attachments",
+		`{"attachments":[`+strings.Join(targets, ",")+`]}`)
 	return group
 }
 
@@ -92,9 +94,11 @@ func (b bench) service(i int, machines []string) {
 	b.Helper()
 	var listeners []string
 	for port := range 3 {
-		listeners = append(listeners, fmt.Sprintf(`{"name":"l","port":%d,"protocol":"tcp","targetGroup":%q}`, 80+port, b.group(3*i+port, machines)))
+		listeners = append(listeners, fmt.Sprintf(`{"name":"l","port":%d,"protocol":"tcp","targetGroup":%q}`, 80+port,
+			b.group(3*i+port, machines)))
 	}
-	b.do("POST", "/v1/loadbalancers", fmt.Sprintf(`{"name":"lb-%d","subnet":"emulator","listeners":[%s]}`, i, strings.Join(listeners, ",")))
+	b.do("POST", "/v1/loadbalancers",
+		fmt.Sprintf(`{"name":"lb-%d","subnet":"emulator","listeners":[%s]}`, i, strings.Join(listeners, ",")))
 }
 
 // metropolis is the largest cloud that is promised to be served swiftly:
@@ -139,13 +143,16 @@ func BenchmarkMetropolis(b *testing.B) {
 	b.Run("create and delete group", func(b *testing.B) {
 		cloud := bench{b, cloud.cloud}
 		for b.Loop() {
-			cloud.do("DELETE", "/v1/loadbalancer-target-groups/"+cloud.create("/v1/loadbalancer-target-groups", `{"name":"x","vpc":"emulator","targetPort":80,"protocol":"tcp"}`), "")
+			cloud.do("DELETE", "/v1/loadbalancer-target-groups/"+
+				cloud.create("/v1/loadbalancer-target-groups",
+					`{"name":"x","vpc":"emulator","targetPort":80,"protocol":"tcp"}`), "")
 		}
 	})
 	b.Run("create and delete machine", func(b *testing.B) {
 		cloud := bench{b, cloud.cloud}
 		for b.Loop() {
-			cloud.do("DELETE", "/v1/machines/"+cloud.create("/v1/machines", `{"name":"x","subnet":"emulator","machineType":"pgp-small"}`), "")
+			cloud.do("DELETE", "/v1/machines/"+
+				cloud.create("/v1/machines", `{"name":"x","subnet":"emulator","machineType":"pgp-small"}`), "")
 		}
 	})
 }

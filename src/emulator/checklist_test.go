@@ -295,10 +295,13 @@ func checkSpelling(t *testing.T) {
 	t.Helper()
 	c := populated(t)
 	c.call(t, "POST", "/v1/tfs", `{"name":"f","size":1,"cloudRegionIdentity":"nl-01","vpcIdentity":"emulator","subnetIdentity":"emulator"}`)
-	c.call(t, "POST", "/v1/machines", `{"name":"disk","subnet":"emulator","machineType":"pgp-small","rootVolume":{"size":1}}`)
+	c.call(t, "POST", "/v1/machines",
+		`{"name":"disk","subnet":"emulator","machineType":"pgp-small","rootVolume":{"size":1}}`)
 	for path, want := range map[string]string{
-		"/v1/loadbalancers/web": `"status":"ready"`, "/v1/vpcs/emulator": `"status":"ready"`, "/v1/subnets/emulator": `"status":"ready"`,
-		"/v1/machines/one": `"state":"running"`, "/v1/tfs/f": `"status":"Available"`, "/v1/machines/disk": `"status":"Attached"`,
+		"/v1/loadbalancers/web": `"status":"ready"`, "/v1/vpcs/emulator": `"status":"ready"`,
+		"/v1/subnets/emulator": `"status":"ready"`,
+		"/v1/machines/one":     `"state":"running"`, "/v1/tfs/f": `"status":"Available"`,
+		"/v1/machines/disk": `"status":"Attached"`,
 	} {
 		if _, _, body := c.call(t, "GET", path, ""); !strings.Contains(body, want) {
 			t.Errorf("GET %s lacks %s: %s", path, want, body)

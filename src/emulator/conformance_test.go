@@ -66,7 +66,9 @@ func (c *cloud) populatedNetwork(t *testing.T) (group, ip string) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	play(t, c.Emulator, []step{{request: "POST /v1/route-tables/default/routes", body: `{"destinationCidrBlock":"10.244.0.0/24","gatewayAddress":"10.0.0.9"}`, status: 201}})
+	play(t, c.Emulator,
+		[]step{{request: "POST /v1/route-tables/default/routes",
+			body: `{"destinationCidrBlock":"10.244.0.0/24","gatewayAddress":"10.0.0.9"}`, status: 201}})
 	return g.Identity, c.reservedIP(t, "in").Identity
 }
 
@@ -114,13 +116,16 @@ func TestClientKnowsEveryKey(t *testing.T) {
 func TestClientKnowsEveryKeyOfTheRest(t *testing.T) {
 	c := newCloud(t, withProject)
 	for path, body := range map[string]string{
-		"/v1/cloudinits":                    `{"name":"x","content":"x"}`,
-		"/v1/tfs":                           `{"name":"x","size":1,"cloudRegionIdentity":"nl-01","vpcIdentity":"emulator","subnetIdentity":"emulator"}`,
-		"/v1/vpc-firewall-rules/emulator":   `{"name":"x","protocols":{"any":true},"direction":"inbound","action":"drop","priority":1,"sourceSubnetIdentity":"emulator"}`,
-		"/v1/vpc-peering-connections":       `{"name":"x","requesterVpcIdentity":"emulator","accepterVpcIdentity":"vpc-shop"}`,
-		"/v1/quotas/increase-requests":      `{"name":"machines","newMaxUsage":200000}`,
-		"/v1/machines":                      `{"name":"x","subnet":"emulator","machineType":"pgp-small","rootVolume":{"size":1}}`,
-		"/v1/vpc-firewall-rules/emulator//": `{"name":"y","protocols":{"tcp":true},"direction":"outbound","action":"allow","priority":1}`,
+		"/v1/cloudinits":                  `{"name":"x","content":"x"}`,
+		"/v1/tfs":                         `{"name":"x","size":1,"cloudRegionIdentity":"nl-01","vpcIdentity":"emulator","subnetIdentity":"emulator"}`,
+		"/v1/vpc-firewall-rules/emulator": `{"name":"x","protocols":{"any":true},"direction":"inbound","action":"drop","priority":1,"sourceSubnetIdentity":"emulator"}`,
+		"/v1/vpc-peering-connections": `{"name":"x","requesterVpcIdentity":"emulator",` +
+			`"accepterVpcIdentity":"vpc-shop"}`,
+		"/v1/quotas/increase-requests": `{"name":"machines","newMaxUsage":200000}`,
+		"/v1/machines": `{"name":"x","subnet":"emulator","machineType":"pgp-small",` +
+			`"rootVolume":{"size":1}}`,
+		"/v1/vpc-firewall-rules/emulator//": `{"name":"y","protocols":{"tcp":true},"direction":"outbound",` +
+			`"action":"allow","priority":1}`,
 	} {
 		if status, _, answer := c.call(t, "POST", path, body); status != http.StatusCreated {
 			t.Fatalf("POST %s = %d %s", path, status, answer)

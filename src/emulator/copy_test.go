@@ -41,19 +41,22 @@ func filled(t *testing.T) *Emulator {
 	send("/v1/reserved-ips", `{"name":"in","region":"nl-01"}`)
 	send("/v1/loadbalancer-target-groups", `{"name":"tg","vpc":"emulator","targetPort":80,"protocol":"tcp"}`)
 	send("/v1/loadbalancer-target-groups/tg/attach", `{"serverIdentity":"vm-1"}`)
-	send("/v1/loadbalancers", `{"name":"lb","subnet":"emulator","securityGroupAttachments":["web"],"reservedIpId":"in"}`)
+	send("/v1/loadbalancers",
+		`{"name":"lb","subnet":"emulator","securityGroupAttachments":["web"],"reservedIpId":"in"}`)
 	var group string
 	for org := range e.api.Store.Organisations.All() {
 		for g := range org.TargetGroups.All() {
 			group = g.Identity
 		}
 	}
-	send("/v1/loadbalancers/lb/listeners", fmt.Sprintf(`{"name":"l","port":80,"protocol":"tcp","targetGroup":%q}`, group))
+	send("/v1/loadbalancers/lb/listeners",
+		fmt.Sprintf(`{"name":"l","port":80,"protocol":"tcp","targetGroup":%q}`, group))
 	send("/v1/projects", `{"name":"below","parentProjectIdentity":"prj-1"}`)
 	send("/v1/cloudinits", `{"name":"x","content":"c"}`)
 	send("/v1/tfs", `{"name":"x","size":1,"cloudRegionIdentity":"nl-01","vpcIdentity":"emulator","subnetIdentity":"emulator"}`)
 	send("/v1/vpc-firewall-rules/emulator", `{"name":"x","protocols":{"any":true},"direction":"inbound","action":"drop","priority":1,"sourceSubnetIdentity":"emulator"}`)
-	send("/v1/vpc-peering-connections", `{"name":"x","requesterVpcIdentity":"emulator","accepterVpcIdentity":"vpc-shop"}`)
+	send("/v1/vpc-peering-connections",
+		`{"name":"x","requesterVpcIdentity":"emulator","accepterVpcIdentity":"vpc-shop"}`)
 	send("/v1/quotas/increase-requests", `{"name":"machines","newMaxUsage":200000}`)
 	send("/v1/nat-gateways", `{"name":"out","subnetIdentity":"emulator","configureDefaultRoute":true,"securityGroupAttachments":["web"]}`)
 	send("/v1/route-tables/default/routes", `{"destinationCidrBlock":"10.244.0.0/24","gatewayAddress":"10.0.0.9"}`)

@@ -113,7 +113,8 @@ func TestReservedIPIsServedOnce(t *testing.T) {
 			for range 50 {
 				// Refused whenever another one has it.
 				for _, to := range []string{"i", "j", ""} {
-					request := newRequest(t, "PUT", "/v1/loadbalancers/"+name, `{"name":"`+name+`","reservedIpId":"`+to+`"}`)
+					request := newRequest(t, "PUT", "/v1/loadbalancers/"+name,
+						`{"name":"`+name+`","reservedIpId":"`+to+`"}`)
 					request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
 					if answer := serve(c.Emulator, request); answer.Code != http.StatusOK &&
 						answer.Code != http.StatusConflict {
@@ -200,7 +201,9 @@ func TestLoopbackServesTheReservedIP(t *testing.T) {
 			if i > 0 {
 				play(t, c.Emulator, []step{{request: "POST /v1/reserved-ips/i/disassociate", status: 200}})
 			}
-			play(t, c.Emulator, []step{{request: "POST /v1/reserved-ips/i/associate", body: `{"loadbalancerIdentity":"` + name + `"}`, status: 200}})
+			play(t, c.Emulator,
+				[]step{{request: "POST /v1/reserved-ips/i/associate", body: `{"loadbalancerIdentity":"` + name + `"}`,
+					status: 200}})
 			if got := fetch(t, ip.IPv4Address+":8080"); got != name {
 				t.Errorf("%s answers %q, want %q", ip.IPv4Address, got, name)
 			}

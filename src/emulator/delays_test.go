@@ -77,7 +77,8 @@ func TestDeletedMachinesLinger(t *testing.T) {
 			{request: "POST /v1/loadbalancer-target-groups", body: groupNamed("g"), status: 201},
 			{request: "DELETE /v1/machines/m", status: 204},
 			{request: "GET /v1/machines/m", status: 200, has: []string{`"state":"deleting"`, `"status":"deleting"`}},
-			{wait: minute, request: "GET /v1/machines/m", status: 200, has: []string{`"state":"deleted"`, `"status":"deleted"`}},
+			{wait: minute, request: "GET /v1/machines/m", status: 200,
+				has: []string{`"state":"deleted"`, `"status":"deleted"`}},
 			{request: "GET /v1/machines?status=deleted", status: 200, has: []string{`"name":"m"`}},
 			{request: "DELETE /v1/machines/m", status: 204},
 			{request: "PUT /v1/machines/m", body: `{"name":"m"}`, status: 409},
@@ -105,7 +106,8 @@ func TestLoadBalancersAreUpdating(t *testing.T) {
 		port := func(port string) string {
 			return `{"name":"l","port":` + port + `,"protocol":"tcp","targetGroup":"` + group + `"}`
 		}
-		updating, ready := []string{`"status":"updating"`, `"externalIpAddresses":["`}, []string{`"status":"ready"`, `"externalIpAddresses":["`}
+		updating, ready := []string{`"status":"updating"`, `"externalIpAddresses":["`},
+			[]string{`"status":"ready"`, `"externalIpAddresses":["`}
 		look := func(wait time.Duration, has []string) step {
 			return step{wait: wait, request: "GET /v1/loadbalancers/web", status: 200, has: has}
 		}
@@ -115,9 +117,11 @@ func TestLoadBalancersAreUpdating(t *testing.T) {
 			look(minute, ready),
 			{request: "PUT " + listeners + "/l", body: port("81"), status: 200}, look(minute-1, updating),
 			look(1, ready),
-			{request: "PUT /v1/loadbalancers/web", body: `{"name":"web"}`, status: 200, has: updating}, look(minute-1, updating), look(1, ready),
+			{request: "PUT /v1/loadbalancers/web", body: `{"name":"web"}`, status: 200, has: updating},
+			look(minute-1, updating), look(1, ready),
 			{request: "DELETE " + listeners + "/l", status: 204}, look(0, updating),
-			{request: "GET /v1/loadbalancers?status=updating", status: 200, has: []string{`"name":"web"`}}, look(minute, ready),
+			{request: "GET /v1/loadbalancers?status=updating", status: 200, has: []string{`"name":"web"`}},
+			look(minute, ready),
 			{request: "POST " + listeners, body: port("80"), status: 201}, look(0, updating),
 			{request: "DELETE /v1/loadbalancers/web", status: 204}, look(0, []string{`"status":"deleting"`}),
 		})
@@ -135,7 +139,8 @@ func TestPastStatusOfNetworks(t *testing.T) {
 			"/v1/vpcs/v": 2, "/v1/subnets/s": 2, "/v1/vpcs?status=creating": 2, "/v1/subnets?status=creating": 2,
 			"/v1/vpcs?name=v&status=ready": 0, "/v1/subnets?name=s&status=ready": 0,
 		} {
-			if status, body := p.send("GET", path, ""); status != http.StatusOK || strings.Count(body, `"status":"creating"`) != want {
+			if status, body := p.send("GET", path, ""); status != http.StatusOK ||
+				strings.Count(body, `"status":"creating"`) != want {
 				p.Errorf("%s a minute ago: %d %s, want the VPC and the subnet creating %d times", path, status, body,
 					want)
 			}

@@ -68,7 +68,8 @@ func TestReadmeSeedWorks(t *testing.T) {
 	}
 	request := newRequest(t, "GET", "/v1/machines", "")
 	request.Header.Set("Authorization", "Token demo-token")
-	if body := serve(e, request).Body.String(); strings.Count(body, `"machineType"`) != len(seed.Organisations[0].Machines) {
+	if body := serve(e, request).Body.String(); strings.Count(body,
+		`"machineType"`) != len(seed.Organisations[0].Machines) {
 		t.Errorf("machines %s, want those of the seed", body)
 	}
 }

@@ -80,7 +80,8 @@ organisations:
 		return
 	}
 	defer func() { _ = cloud.Close() }()
-	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://any.host/v1/loadbalancers", strings.NewReader(`{"name": "web", "subnet": "demo"}`))
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost,
+		"http://any.host/v1/loadbalancers", strings.NewReader(`{"name": "web", "subnet": "demo"}`))
 	if err != nil {
 		fmt.Println(err)
 		return

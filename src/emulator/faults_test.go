@@ -64,7 +64,8 @@ func kindTests() map[fault.Kind]kindTest {
 		}, false},
 		fault.Refuse: {fault.Effect{Status: 429, Message: "slow down", RetryAfter: 1500 * time.Millisecond}, "POST",
 			machines, create, func(a answer) bool {
-				return a.status == 429 && a.header.Get("Retry-After") == "2" && strings.Contains(a.body, `{"message":"slow down"}`)
+				return a.status == 429 && a.header.Get("Retry-After") == "2" &&
+					strings.Contains(a.body, `{"message":"slow down"}`)
 			}, false},
 		fault.Unauthorised: {fault.Effect{}, "POST", machines, create, message(401, "message"), false},
 		fault.Forbidden:    {fault.Effect{}, "POST", machines, create, message(403, "message"), false},
@@ -77,7 +78,8 @@ func kindTests() map[fault.Kind]kindTest {
 			return errors.Is(a.err, io.EOF)
 		}, true},
 		fault.Truncate: {fault.Effect{}, "POST", machines, create, func(a answer) bool {
-			return a.status == 201 && errors.Is(a.reading, io.ErrUnexpectedEOF) && strings.HasPrefix(a.body, `{"identity"`)
+			return a.status == 201 && errors.Is(a.reading, io.ErrUnexpectedEOF) &&
+				strings.HasPrefix(a.body, `{"identity"`)
 		}, true},
 		fault.Malformed: {fault.Effect{}, "POST", machines, create, func(a answer) bool {
 			return a.status == 200 && !json.Valid([]byte(a.body)) && a.header.Get("Content-Type") == "application/json"
@@ -89,7 +91,8 @@ func kindTests() map[fault.Kind]kindTest {
 		fault.NoContent: {fault.Effect{}, "POST", machines, create, func(a answer) bool {
 			return a.status == 204 && a.body == ""
 		}, true},
-		fault.Partial: {fault.Effect{}, "GET", machines, "", func(a answer) bool { return strings.Count(a.body, `"machineType"`) == 1 }, true},
+		fault.Partial: {fault.Effect{}, "GET", machines, "",
+			func(a answer) bool { return strings.Count(a.body, `"machineType"`) == 1 }, true},
 		fault.Stale: {fault.Effect{Delay: time.Hour}, "GET", machines, "", func(a answer) bool {
 			return strings.Count(a.body, `"machineType"`) == 2 && strings.Contains(a.body, `"two"`)
 		}, true},
@@ -232,7 +235,8 @@ func TestPartialIsForLists(t *testing.T) {
 	c := newCloud(t)
 	lb := c.loadbalancer(t, "lb")
 	c.listener(t, lb.Identity, c.group(t, "tg", 80).Identity, 80)
-	c.object(t, "POST", "/v1/vpc-firewall-rules/emulator", `{"name":"x","protocols":{"any":true},"direction":"inbound","action":"drop","priority":1}`, 201)
+	c.object(t, "POST", "/v1/vpc-firewall-rules/emulator",
+		`{"name":"x","protocols":{"any":true},"direction":"inbound","action":"drop","priority":1}`, 201)
 	if _, err := c.Inject(fault.Rule{Effect: fault.Effect{Kind: fault.Partial}}); err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +259,8 @@ func TestQuotaFaultsLookLikeQuotas(t *testing.T) {
 		cfg.Switches.QuotaStatus = 429
 		cfg.Faults = []fault.Rule{{Effect: fault.Effect{Kind: fault.Quota}}}
 	})
-	if status, _, body := c.call(t, "POST", "/v1/projects", `{"name":"x"}`); status != 429 || !strings.Contains(body, "quota") {
+	if status, _, body := c.call(t, "POST", "/v1/projects", `{"name":"x"}`); status != 429 ||
+		!strings.Contains(body, "quota") {
 		t.Errorf("got %d %s, want the status of quotas", status, body)
 	}
 }
@@ -278,7 +283,8 @@ func TestFaultsAdminAPI(t *testing.T) {
 	c := newCloud(t)
 	const rule = `{"operation":"GET *","skip":1,"effect":{"kind":"latency","delay":"1ms"}}`
 	status, _, body := c.call(t, "POST", "/_emulator/faults", rule)
-	if want := `{"rule":{"id":"fault-1",` + rule[1:] + `,"matched":0,"fired":0,"spent":false}`; status != 201 || strings.TrimSpace(body) != want {
+	if want := `{"rule":{"id":"fault-1",` + rule[1:] + `,"matched":0,"fired":0,"spent":false}`; status != 201 ||
+		strings.TrimSpace(body) != want {
 		t.Errorf("POST = %d %s, want %s", status, body, want)
 	}
 	c.call(t, "POST", "/_emulator/faults", `{"id":"mine","effect":{"kind":"status","status":503},"operation":"PUT *"}`)
@@ -286,11 +292,13 @@ func TestFaultsAdminAPI(t *testing.T) {
 	c.call(t, "GET", "/v1/vpcs", "")
 	c.call(t, "POST", "/_emulator/faults", `{"operation":"POST *","effect":{"kind":"latency","delay":"1ns"}}`)
 	c.call(t, "POST", "/v1/loadbalancers", `{}`)
-	if _, _, body = c.call(t, "GET", "/_emulator/writes", ""); !strings.Contains(body, `"status":400,"fault":"latency"`) {
+	if _, _, body = c.call(t, "GET", "/_emulator/writes", ""); !strings.Contains(body,
+		`"status":400,"fault":"latency"`) {
 		t.Errorf("writes = %s, want the fault that one met", body)
 	}
 	c.ClearFaults("fault-2")
-	if _, _, body = c.call(t, "GET", "/_emulator/faults", ""); !strings.Contains(body, `"matched":2,"fired":1`) || !strings.Contains(body, `"mine"`) {
+	if _, _, body = c.call(t, "GET", "/_emulator/faults", ""); !strings.Contains(body, `"matched":2,"fired":1`) ||
+		!strings.Contains(body, `"mine"`) {
 		t.Errorf("GET = %s, want both rules", body)
 	}
 	for path, want := range map[string]int{"/_emulator/faults/fault-1": 204, "/_emulator/faults/fault-2": 404} {

@@ -118,11 +118,13 @@ func TestClaimConditions(t *testing.T) {
 		change map[string]any
 		want   string
 	}{
-		"all there":          {nil, ""},
-		"another value":      {map[string]any{"env": "test"}, `claim "env" is "test", "prod" is trusted`},
-		"missing":            {map[string]any{"env": nil}, `claim "env" is `},
-		"missing inside":     {map[string]any{"kubernetes.io": map[string]any{"serviceaccount": "ccm"}}, `claim "kubernetes.io/serviceaccount/name" is missing`},
-		"another number":     {map[string]any{"https://example.org/level": 30}, `claim "https://example.org/level" is "30"`},
+		"all there":     {nil, ""},
+		"another value": {map[string]any{"env": "test"}, `claim "env" is "test", "prod" is trusted`},
+		"missing":       {map[string]any{"env": nil}, `claim "env" is `},
+		"missing inside": {map[string]any{"kubernetes.io": map[string]any{"serviceaccount": "ccm"}},
+			`claim "kubernetes.io/serviceaccount/name" is missing`},
+		"another number": {map[string]any{"https://example.org/level": 30},
+			`claim "https://example.org/level" is "30"`},
 		"another truth":      {map[string]any{"admin": true}, `claim "admin" is "true"`},
 		"a list is no value": {map[string]any{"env": []string{"prod"}}, `claim "env" is "[prod]"`},
 	} {
@@ -317,8 +319,10 @@ func TestBadFederationSeeds(t *testing.T) {
 		"no audience": {func(a *emulator.ServiceAccountSeed) {
 			a.FederatedIdentities[0].Audiences = nil
 		}, "audience"},
-		"match": {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].AudienceMatch = "some" }, `audienceMatch is "some"`},
-		"scope": {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].Scopes = []string{"x"} }, `scope "x" is unknown`},
+		"match": {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].AudienceMatch = "some" },
+			`audienceMatch is "some"`},
+		"scope": {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].Scopes = []string{"x"} },
+			`scope "x" is unknown`},
 		"issuer only": {func(a *emulator.ServiceAccountSeed) {
 			a.FederatedIdentities[0].Issuer = "x"
 		}, "issuer and its keys"},
@@ -326,7 +330,8 @@ func TestBadFederationSeeds(t *testing.T) {
 			f := &a.FederatedIdentities[0]
 			f.Issuer, f.Keys = "x", "x"
 		}, "no signing key"},
-		"unknown project": {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].Project = "x" }, `project "x" does not exist`},
+		"unknown project": {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].Project = "x" },
+			`project "x" does not exist`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			seed := emulator.DefaultSeed()

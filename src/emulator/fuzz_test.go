@@ -24,10 +24,13 @@ func FuzzRequests(f *testing.F) {
 		{"GET", "/_emulator/state", ""},
 		{"POST", "/v1/vpcs", `{"name":"a","cloudRegionIdentity":"nl-01","vpcCidrs":["10.0.0.0/8","::/0"]}`},
 		{"POST", "/v1/subnets", `{"name":"a","vpcIdentity":"emulator","cidr":"10.0.128.0/30,::/128"}`},
-		{"POST", "/v1/security-groups", `{"name":"a","vpcIdentity":"emulator","ingressRules":[{"remoteType":"securityGroup"}]}`},
+		{"POST", "/v1/security-groups",
+			`{"name":"a","vpcIdentity":"emulator","ingressRules":[{"remoteType":"securityGroup"}]}`},
 		{"POST", "/v1/reserved-ips", `{"name":"a","region":"nl-01"}`},
-		{"POST", "/v1/nat-gateways", `{"name":"a","subnetIdentity":"emulator","configureDefaultRoute":true,"reservedIpId":""}`},
-		{"PUT", "/v1/route-tables/default/routes", `{"routes":[{"destinationCidrBlock":"0.0.0.0/0","gatewayAddress":"10.0.0.1"},null]}`},
+		{"POST", "/v1/nat-gateways",
+			`{"name":"a","subnetIdentity":"emulator","configureDefaultRoute":true,"reservedIpId":""}`},
+		{"PUT", "/v1/route-tables/default/routes",
+			`{"routes":[{"destinationCidrBlock":"0.0.0.0/0","gatewayAddress":"10.0.0.1"},null]}`},
 	} {
 		f.Add(request[0], request[1], request[2])
 	}

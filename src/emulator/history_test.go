@@ -101,13 +101,15 @@ func TestStaleReads(t *testing.T) {
 		p.inject(stale(10 * time.Second))
 		// The oldest that is known is what was there when the rule was added.
 		at(5, nil, "", "old creating")
-		at(6, func() { p.change("POST", "/v1/loadbalancers", `{"name":"a","subnet":"emulator","labels":{"x":"1"}}`) }, "", "old creating")
+		at(6, func() { p.change("POST", "/v1/loadbalancers", `{"name":"a","subnet":"emulator","labels":{"x":"1"}}`) },
+			"", "old creating")
 		if status, _ := p.send("GET", "/v1/loadbalancers/a", ""); status != 404 {
 			p.Errorf("a new object = %d, want 404", status)
 		}
 		at(14, nil, "", "old ready")
 		at(16, nil, "", "old ready, a creating")
-		at(17, func() { p.change("PUT", "/v1/loadbalancers/a", `{"name":"b","labels":{"x":"2"}}`) }, "?matchLabels[x]=1", "a creating")
+		at(17, func() { p.change("PUT", "/v1/loadbalancers/a", `{"name":"b","labels":{"x":"2"}}`) },
+			"?matchLabels[x]=1", "a creating")
 		at(18, nil, "?matchLabels[x]=2", "")
 		at(18, nil, "?name=b", "")
 		at(20, func() { p.change("DELETE", "/v1/loadbalancers/a", "") }, "?status=ready", "old ready, a ready")
@@ -128,7 +130,8 @@ func TestStaleIsAboutEverything(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-time.After(time.Second)
-		p.change("POST", "/v1/loadbalancer-target-groups", `{"name":"tg","vpc":"emulator","targetPort":80,"protocol":"tcp"}`)
+		p.change("POST", "/v1/loadbalancer-target-groups",
+			`{"name":"tg","vpc":"emulator","targetPort":80,"protocol":"tcp"}`)
 		<-time.After(time.Minute - 1)
 		if _, body := p.send("GET", "/v1/machines", ""); !strings.Contains(body, machine) {
 			t.Errorf("a machine that was added without the API is not in %s", body)
@@ -298,7 +301,8 @@ func TestDeleteLagOfWhatIsInUse(t *testing.T) {
 		}
 		p.inject(fault.Rule{Effect: fault.Effect{Kind: fault.DeleteLag, Delay: time.Minute}})
 		p.change("DELETE", groups+"/tg", "")
-		p.change("POST", listeners, fmt.Sprintf(`{"name":"l","port":80,"protocol":"tcp","targetGroup":%q}`, group.Identity))
+		p.change("POST", listeners,
+			fmt.Sprintf(`{"name":"l","port":80,"protocol":"tcp","targetGroup":%q}`, group.Identity))
 		if status, _ := p.send("DELETE", groups+"/tg", ""); status != http.StatusConflict {
 			t.Errorf("deleting a group in use = %d, want 409", status)
 		}

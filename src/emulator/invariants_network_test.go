@@ -20,7 +20,8 @@ func (w *walker) attachments() string {
 	if w.random.IntN(2) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(`,"securityGroupAttachments":[%q],"reservedIpId":%q`, w.pick(w.guards), []string{"", w.pick(w.ips)}[w.random.IntN(2)])
+	return fmt.Sprintf(`,"securityGroupAttachments":[%q],"reservedIpId":%q`, w.pick(w.guards),
+		[]string{"", w.pick(w.ips)}[w.random.IntN(2)])
 }
 
 func (w *walker) networkSteps() []func() {
@@ -33,10 +34,12 @@ func (w *walker) networkSteps() []func() {
 		target = fmt.Sprintf(`"targetNatGatewayIdentity":%q`, w.pick(w.gateways))
 	}
 	route := fmt.Sprintf(`{"destinationCidrBlock":"10.244.%d.0/24",%s}`, w.random.IntN(4), target)
-	batch := `{"rules":[` + ruleJSON(`"address"`, `"securityGroup"`, ":null", fmt.Sprintf(":%q", w.pick(w.guards))) + `]}`
+	batch := `{"rules":[` + ruleJSON(`"address"`, `"securityGroup"`, ":null", fmt.Sprintf(":%q", w.pick(w.guards))) +
+		`]}`
 	return []func(){
 		func() {
-			w.create(&w.balancers, "/v1/loadbalancers", fmt.Sprintf(`{"name":%q,"subnet":"emulator"%s}`, w.name("lb"), w.attachments()))
+			w.create(&w.balancers, "/v1/loadbalancers",
+				fmt.Sprintf(`{"name":%q,"subnet":"emulator"%s}`, w.name("lb"), w.attachments()))
 		},
 		func() { w.create(&w.ips, ips, fmt.Sprintf(`{"name":%q,"region":"nl-01"}`, w.name("ip"))) },
 		func() { w.create(&w.guards, guards, fmt.Sprintf(`{"name":%q,"vpcIdentity":"emulator"}`, w.name("sg"))) },
@@ -45,25 +48,32 @@ func (w *walker) networkSteps() []func() {
 				w.name("nat"), w.pick(w.subnets), w.random.IntN(2) == 0, w.attachments()))
 		},
 		func() {
-			w.create(&w.subnets, subnets, fmt.Sprintf(`{"name":%q,"vpcIdentity":"emulator","cidr":"10.0.%d.0/24","associatedRouteTableIdentity":%q}`,
-				w.name("s"), 128+w.random.IntN(8), []string{"", w.pick(w.tables)}[w.random.IntN(2)]))
+			w.create(&w.subnets,
+				subnets,
+				fmt.Sprintf(
+					`{"name":%q,"vpcIdentity":"emulator","cidr":"10.0.%d.0/24","associatedRouteTableIdentity":%q}`,
+					w.name("s"), 128+w.random.IntN(8), []string{"", w.pick(w.tables)}[w.random.IntN(2)]))
 		},
 		func() { w.create(&w.tables, tables, fmt.Sprintf(`{"name":%q,"vpcIdentity":"emulator"}`, w.name("r"))) },
 		func() { w.do("POST", tables+w.pick(w.tables)+"/routes", route) },
 		func() { w.do("PUT", tables+w.pick(w.tables)+"/routes", `{"routes":[`+route+`]}`) },
 		func() { w.do("PUT", guards+w.pick(w.guards)+"/ingress-rules/batch", batch) },
 		func() {
-			w.do("PUT", "/v1/loadbalancers/"+w.pick(w.balancers), fmt.Sprintf(`{"name":"a","subnet":%q%s}`, w.pick(w.subnets), w.attachments()))
+			w.do("PUT", "/v1/loadbalancers/"+w.pick(w.balancers),
+				fmt.Sprintf(`{"name":"a","subnet":%q%s}`, w.pick(w.subnets), w.attachments()))
 		},
 		func() {
-			w.do("PUT", "/v1/machines/"+w.pick(w.machines), fmt.Sprintf(`{"name":"a","subnet":%q%s}`, w.pick(w.subnets), w.attachments()))
+			w.do("PUT", "/v1/machines/"+w.pick(w.machines),
+				fmt.Sprintf(`{"name":"a","subnet":%q%s}`, w.pick(w.subnets), w.attachments()))
 		},
 		func() { w.do("PUT", gateways+w.pick(w.gateways), `{"name":"a"`+w.attachments()+`}`) },
 		func() {
-			w.do("PUT", subnets+w.pick(w.subnets), fmt.Sprintf(`{"name":"a","associatedRouteTableIdentity":%q}`, w.pick(w.tables)))
+			w.do("PUT", subnets+w.pick(w.subnets),
+				fmt.Sprintf(`{"name":"a","associatedRouteTableIdentity":%q}`, w.pick(w.tables)))
 		},
 		func() {
-			w.do("POST", ips+w.pick(w.ips)+"/associate", fmt.Sprintf(`{"loadbalancerIdentity":%q}`, w.pick(w.balancers)))
+			w.do("POST", ips+w.pick(w.ips)+"/associate",
+				fmt.Sprintf(`{"loadbalancerIdentity":%q}`, w.pick(w.balancers)))
 		},
 		func() {
 			w.do("POST", ips+w.pick(w.ips)+"/associate", fmt.Sprintf(`{"natGatewayIdentity":%q}`, w.pick(w.gateways)))

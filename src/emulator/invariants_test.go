@@ -74,17 +74,21 @@ func (w *walker) create(into *[]string, path, body string) {
 func (w *walker) step() {
 	const groups, balancers = "/v1/loadbalancer-target-groups/", "/v1/loadbalancers/"
 	protocol := []string{"tcp", "udp"}[w.random.IntN(2)]
-	listener := fmt.Sprintf(`{"name":"l","port":%d,"protocol":%q,"targetGroup":%q}`, 1+w.random.IntN(5), protocol, w.pick(w.groups))
+	listener := fmt.Sprintf(`{"name":"l","port":%d,"protocol":%q,"targetGroup":%q}`, 1+w.random.IntN(5), protocol,
+		w.pick(w.groups))
 	steps := []func(){
 		func() {
-			w.create(&w.machines, "/v1/machines", fmt.Sprintf(`{"name":%q,"subnet":"emulator","machineType":"pgp-small"}`, w.name("vm")))
+			w.create(&w.machines, "/v1/machines",
+				fmt.Sprintf(`{"name":%q,"subnet":"emulator","machineType":"pgp-small"}`, w.name("vm")))
 		},
 		func() {
-			w.create(&w.groups, groups, fmt.Sprintf(`{"name":%q,"vpc":"emulator","targetPort":80,"protocol":%q}`, w.name("tg"), protocol))
+			w.create(&w.groups, groups,
+				fmt.Sprintf(`{"name":%q,"vpc":"emulator","targetPort":80,"protocol":%q}`, w.name("tg"), protocol))
 		},
 		func() {
-			w.create(&w.balancers, balancers, fmt.Sprintf(`{"name":%q,"subnet":"emulator","internalLoadbalancer":%t,"listeners":[%s]%s}`,
-				w.name("lb"), w.random.IntN(2) == 0, listener, w.attachments()))
+			w.create(&w.balancers, balancers,
+				fmt.Sprintf(`{"name":%q,"subnet":"emulator","internalLoadbalancer":%t,"listeners":[%s]%s}`,
+					w.name("lb"), w.random.IntN(2) == 0, listener, w.attachments()))
 		},
 		func() { w.do("POST", balancers+w.pick(w.balancers)+"/listeners", listener) },
 		func() { w.do("PUT", w.someListener(), listener) },

@@ -79,7 +79,8 @@ func TestListenerConflicts(t *testing.T) {
 		"wrong protocol of group": {second: func(_, udp string) iaas.CreateListener {
 			return listenerOn(81, udp)
 		}, want: "serves udp"},
-		"unknown group": {second: func(string, string) iaas.CreateListener { return listenerOn(81, "tg-x") }, want: `"tg-x" not found`},
+		"unknown group": {second: func(string, string) iaas.CreateListener { return listenerOn(81, "tg-x") },
+			want: `"tg-x" not found`},
 		"bad source": {second: func(tcp, _ string) iaas.CreateListener {
 			l := listenerOn(81, tcp)
 			l.AllowedSources = []string{"10.0.0.1", "10.0.0.0/33"}
@@ -159,11 +160,12 @@ func TestListenerRequestsThatFail(t *testing.T) {
 		"create without JSON":             {"POST", path, "x", 400},
 		"update without JSON":             {"PUT", path + "/" + first.Identity, "x", 400},
 		"update to a taken port":          {"PUT", path + "/" + first.Identity, valid(81), 409},
-		"update to no name":               {"PUT", path + "/" + first.Identity, strings.Replace(valid(80), `"x"`, `""`, 1), 400},
-		"negative port":                   {"POST", path, valid(-1), 400},
-		"negative limit":                  {"POST", path, strings.Replace(valid(82), "{", `{"maxConnections":-1,`, 1), 400},
-		"text as port":                    {"POST", path, `{"name":"x","port":"80"}`, 400},
-		"no protocol":                     {"POST", path, `{"name":"x","port":82,"targetGroup":"` + tcp.Identity + `"}`, 400},
+		"update to no name": {"PUT", path + "/" + first.Identity,
+			strings.Replace(valid(80), `"x"`, `""`, 1), 400},
+		"negative port":  {"POST", path, valid(-1), 400},
+		"negative limit": {"POST", path, strings.Replace(valid(82), "{", `{"maxConnections":-1,`, 1), 400},
+		"text as port":   {"POST", path, `{"name":"x","port":"80"}`, 400},
+		"no protocol":    {"POST", path, `{"name":"x","port":82,"targetGroup":"` + tcp.Identity + `"}`, 400},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -199,14 +199,17 @@ func TestLoadbalancerMoves(t *testing.T) {
 
 func TestInstanceSize(t *testing.T) {
 	c := newCloud(t)
-	_, _, body := c.call(t, "POST", "/v1/loadbalancers", `{"name":"a","subnet":"emulator","instanceSize":"lb-gp-small"}`)
+	_, _, body := c.call(t, "POST", "/v1/loadbalancers",
+		`{"name":"a","subnet":"emulator","instanceSize":"lb-gp-small"}`)
 	if !strings.Contains(body, `"instanceSize":"lb-gp-small"`) {
 		t.Errorf("created %s without its size", body)
 	}
-	if _, _, body = c.call(t, "PUT", "/v1/loadbalancers/a", `{"name":"a"}`); !strings.Contains(body, `"instanceSize":"lb-gp-small"`) {
+	if _, _, body = c.call(t, "PUT", "/v1/loadbalancers/a", `{"name":"a"}`); !strings.Contains(body,
+		`"instanceSize":"lb-gp-small"`) {
 		t.Errorf("an absent size changed it: %s", body)
 	}
-	if _, _, body = c.call(t, "PUT", "/v1/loadbalancers/a", `{"name":"a","instanceSize":"lb-gp-large"}`); !strings.Contains(body, `"instanceSize":"lb-gp-large"`) {
+	if _, _, body = c.call(t, "PUT", "/v1/loadbalancers/a",
+		`{"name":"a","instanceSize":"lb-gp-large"}`); !strings.Contains(body, `"instanceSize":"lb-gp-large"`) {
 		t.Errorf("the new size is missing: %s", body)
 	}
 }

@@ -158,8 +158,9 @@ func TestMachineRequestsThatFail(t *testing.T) {
 		"update without JSON": {"PUT", "/v1/machines/one", "x", 400},
 		"nameless":            {"POST", "/v1/machines", `{"subnet":"emulator","machineType":"pgp-small"}`, 400},
 		"unknown subnet":      {"POST", "/v1/machines", `{"name":"a","subnet":"x","machineType":"pgp-small"}`, 400},
-		"security group":      {"POST", "/v1/machines", `{"name":"a","subnet":"emulator","machineType":"pgp-small","securityGroupAttachments":["x"]}`, 400},
-		"new security group":  {"PUT", "/v1/machines/one", `{"name":"a","securityGroupAttachments":["x"]}`, 400},
+		"security group": {"POST", "/v1/machines",
+			`{"name":"a","subnet":"emulator","machineType":"pgp-small","securityGroupAttachments":["x"]}`, 400},
+		"new security group": {"PUT", "/v1/machines/one", `{"name":"a","securityGroupAttachments":["x"]}`, 400},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -186,7 +187,8 @@ func TestMachineLifeCycle(t *testing.T) {
 				t.Errorf("%s %s: %s lacks %s", method, path, got, want)
 			}
 		}
-		do("POST", "/v1/machines", `{"name":"a","subnet":"emulator","machineType":"pgp-small"}`, `"status":"provisioning"`)
+		do("POST", "/v1/machines", `{"name":"a","subnet":"emulator","machineType":"pgp-small"}`,
+			`"status":"provisioning"`)
 		<-time.After(time.Minute)
 		do("GET", "/v1/machines/a", "", `"status":"ready"`)
 		do("DELETE", "/v1/machines/a", "", "")

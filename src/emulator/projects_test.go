@@ -94,7 +94,8 @@ func TestProjectResolution(t *testing.T) {
 				request.Header.Set("X-Project-Identity", test.header)
 			}
 			answer := serve(c, request)
-			if got := strings.Count(answer.Body.String(), `"interfaces"`); answer.Code != test.status || got != test.machines {
+			if got := strings.Count(answer.Body.String(), `"interfaces"`); answer.Code != test.status ||
+				got != test.machines {
 				t.Errorf("%d with %d machines, want %d with %d", answer.Code, got, test.status, test.machines)
 			}
 		})

@@ -114,7 +114,8 @@ func TestQuotasOfSeeds(t *testing.T) {
 	c := newCloud(t, func(cfg *emulator.Config) {
 		cfg.Seed.Organisations[0].Quotas = map[string]int{"loadbalancers": 0, "loadbalancer-listeners": 1}
 	})
-	if status, _, body := c.call(t, "POST", "/v1/loadbalancers", `{"name":"x","subnet":"emulator"}`); status != 403 || !strings.Contains(body, "0 of 0") {
+	if status, _, body := c.call(t, "POST", "/v1/loadbalancers", `{"name":"x","subnet":"emulator"}`); status != 403 ||
+		!strings.Contains(body, "0 of 0") {
 		t.Errorf("%d %s, want 403", status, body)
 	}
 	// Listeners in the body that creates a load balancer count too.
@@ -145,7 +146,8 @@ func TestQuotaStatus(t *testing.T) {
 		if want == 0 {
 			want = 403
 		}
-		if got, _, _ := c.call(t, "POST", "/v1/machines", `{"name":"x","subnet":"emulator","machineType":"pgp-small"}`); got != want {
+		if got, _, _ := c.call(t, "POST", "/v1/machines",
+			`{"name":"x","subnet":"emulator","machineType":"pgp-small"}`); got != want {
 			t.Errorf("switch %d: status %d, want %d", status, got, want)
 		}
 	}

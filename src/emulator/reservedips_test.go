@@ -3,7 +3,6 @@ package emulator_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -149,29 +148,36 @@ func TestLoadbalancerChangesItsReservedIP(t *testing.T) {
 
 func TestReservedIPRequests(t *testing.T) {
 	const ips = "/v1/reserved-ips"
-	const lb, ip = `{"name":"l","subnet":"emulator"}`, `{"name":"i","region":"nl-01"}`
-	setup := []step{
-		{request: "POST " + ips, body: ip, status: 201},
-		{request: "POST " + ips, body: `{"name":"far","region":"region-2"}`, status: 201, has: []string{"203.0.113.2"}},
-		{request: "POST /v1/loadbalancers", body: lb, status: 201},
-		{request: "POST /v1/loadbalancers", body: `{"name":"in","subnet":"emulator","internalLoadbalancer":true}`, status: 201},
-	}
-	tests := map[string][]step{
-		"no name":             {{request: "POST " + ips, body: `{"region":"nl-01"}`, status: 400, has: []string{`field \"name\"`}}},
-		"no region":           {{request: "POST " + ips, body: `{"name":"a"}`, status: 400, has: []string{`field \"region\"`}}},
-		"no addresses there":  {{request: "POST " + ips, body: `{"name":"a","region":"nl-03"}`, status: 409, has: []string{`region \"nl-03\" has no public addresses`}}},
-		"none left":           {{request: "POST " + ips, body: `{"name":"a","region":"nl-04"}`, status: 201}, {request: "POST " + ips, body: `{"name":"b","region":"nl-04"}`, status: 409, has: []string{"no free address left"}}},
-		"associate to none":   {{request: "POST " + ips + "/i/associate", body: `{}`, status: 400, has: []string{"exactly one of"}}},
-		"associate to both":   {{request: "POST " + ips + "/i/associate", body: `{"loadbalancerIdentity":"l","natGatewayIdentity":"n"}`, status: 400, has: []string{"exactly one of"}}},
-		"associate, unknown":  {{request: "POST " + ips + "/i/associate", body: `{"loadbalancerIdentity":"x"}`, status: 400, has: []string{`load balancer \"x\" not found`}}},
-		"associate, no NAT":   {{request: "POST " + ips + "/i/associate", body: `{"natGatewayIdentity":"x"}`, status: 400, has: []string{`NAT gateway \"x\" not found`}}},
-		"associate, internal": {{request: "POST " + ips + "/i/associate", body: `{"loadbalancerIdentity":"in"}`, status: 400, has: []string{"is internal"}}},
-		"associate, far": {{request: "POST " + ips + "/far/associate", body: `{"loadbalancerIdentity":"l"}`, status: 400,
-			has: []string{"is in region nl-02", "in region nl-01"}}},
+	playWithReservedIPs(t, map[string][]step{
+		"no name": {{request: "POST " + ips, body: `{"region":"nl-01"}`, status: 400,
+			has: []string{`field \"name\"`}}},
+		"no region": {{request: "POST " + ips, body: `{"name":"a"}`, status: 400,
+			has: []string{`field \"region\"`}}},
+		"no addresses there": {{request: "POST " + ips, body: `{"name":"a","region":"nl-03"}`, status: 409,
+			has: []string{`region \"nl-03\" has no public addresses`}}},
+		"none left": {{request: "POST " + ips, body: `{"name":"a","region":"nl-04"}`, status: 201},
+			{request: "POST " + ips, body: `{"name":"b","region":"nl-04"}`, status: 409,
+				has: []string{"no free address left"}}},
+		"associate to none": {{request: "POST " + ips + "/i/associate", body: `{}`, status: 400,
+			has: []string{"exactly one of"}}},
+		"associate to both": {{request: "POST " + ips + "/i/associate",
+			body: `{"loadbalancerIdentity":"l","natGatewayIdentity":"n"}`, status: 400,
+			has: []string{"exactly one of"}}},
+		"associate, unknown": {{request: "POST " + ips + "/i/associate", body: `{"loadbalancerIdentity":"x"}`,
+			status: 400, has: []string{`load balancer \"x\" not found`}}},
+		"associate, no NAT": {{request: "POST " + ips + "/i/associate", body: `{"natGatewayIdentity":"x"}`,
+			status: 400, has: []string{`NAT gateway \"x\" not found`}}},
+		"associate, internal": {{request: "POST " + ips + "/i/associate", body: `{"loadbalancerIdentity":"in"}`,
+			status: 400, has: []string{"is internal"}}},
+		"associate, far": {{request: "POST " + ips + "/far/associate", body: `{"loadbalancerIdentity":"l"}`,
+			status: 400,
+			has:    []string{"is in region nl-02", "in region nl-01"}}},
 		"associate again": {
 			{request: "POST " + ips + "/i/associate", body: `{"loadbalancerIdentity":"l"}`, status: 200},
 			{request: "POST " + ips + "/i/associate", body: `{"loadbalancerIdentity":"l"}`, status: 200},
-			{request: "POST /v1/loadbalancers", body: strings.Replace(lb, "{", `{"reservedIpId":"i",`, 1), status: 409, has: []string{"is attached; it must be available"}},
+			{request: "POST /v1/loadbalancers", body: `{"reservedIpId":"i","name":"l","subnet":"emulator"}`,
+				status: 409,
+				has:    []string{"is attached; it must be available"}},
 			{request: "GET /v1/loadbalancers?reservedIp=i", status: 200, has: []string{`"name":"l"`, `!"name":"in"`}},
 			{request: "POST /v1/loadbalancers", body: `{"name":"m","subnet":"emulator"}`, status: 201},
 			{request: "POST " + ips + "/i/associate", body: `{"loadbalancerIdentity":"m"}`, status: 409},
@@ -186,17 +192,6 @@ func TestReservedIPRequests(t *testing.T) {
 		"replace": {{request: "PUT " + ips + "/i", body: `{}`, status: 400}},
 		"disassociate": {{request: "POST " + ips + "/i/disassociate", status: 409,
 			has: []string{"is not attached to anything"}}},
-		"create, internal":       {{request: "POST /v1/loadbalancers", body: `{"name":"a","subnet":"emulator","internalLoadbalancer":true,"reservedIpId":"i"}`, status: 400, has: []string{"is internal"}}},
-		"create, far":            {{request: "POST /v1/loadbalancers", body: `{"name":"a","subnet":"emulator","reservedIpId":"far"}`, status: 400, has: []string{"is in region nl-02"}}},
-		"create, unknown":        {{request: "POST /v1/loadbalancers", body: `{"name":"a","subnet":"emulator","reservedIpId":"x"}`, status: 400, has: []string{`reserved IP \"x\" not found`}}},
-		"update, internal":       {{request: "PUT /v1/loadbalancers/in", body: `{"name":"in","reservedIpId":"i"}`, status: 400}},
-		"update, internal, \"\"": {{request: "PUT /v1/loadbalancers/in", body: `{"name":"in","reservedIpId":""}`, status: 200, has: []string{`"internalIpAddresses":["10.0.0.2"]`}}},
-		"a refused update leaves nothing": {
-			{request: "PUT /v1/loadbalancers/l", body: `{"name":"","reservedIpId":"i"}`, status: 400},
-			{request: "PUT /v1/loadbalancers/l", body: `{"name":"l","reservedIpId":"i","securityGroupAttachments":["x"]}`, status: 400},
-			{request: "GET " + ips + "/i", status: 200, has: []string{`"status":"available"`}},
-			{request: "GET /v1/loadbalancers/l", status: 200, has: []string{`"objectVersion":1`}},
-		},
 		"unknown": {
 			{request: "GET " + ips + "/x", status: 404, has: []string{`reserved IP \"x\" not found`}},
 			{request: "PUT " + ips + "/x", body: `{}`, status: 404},
@@ -204,6 +199,44 @@ func TestReservedIPRequests(t *testing.T) {
 			{request: "POST " + ips + "/x/associate", body: `{}`, status: 404},
 			{request: "POST " + ips + "/x/disassociate", status: 404},
 		},
+	})
+}
+
+func TestReservedIPsOfLoadBalancers(t *testing.T) {
+	playWithReservedIPs(t, map[string][]step{
+		"create, internal": {{request: "POST /v1/loadbalancers",
+			body: `{"name":"a","subnet":"emulator","internalLoadbalancer":true,"reservedIpId":"i"}`, status: 400,
+			has: []string{"is internal"}}},
+		"create, far": {{request: "POST /v1/loadbalancers",
+			body: `{"name":"a","subnet":"emulator","reservedIpId":"far"}`, status: 400,
+			has: []string{"is in region nl-02"}}},
+		"create, unknown": {{request: "POST /v1/loadbalancers",
+			body: `{"name":"a","subnet":"emulator","reservedIpId":"x"}`, status: 400,
+			has: []string{`reserved IP \"x\" not found`}}},
+		"update, internal": {{request: "PUT /v1/loadbalancers/in", body: `{"name":"in","reservedIpId":"i"}`,
+			status: 400}},
+		"update, internal, \"\"": {{request: "PUT /v1/loadbalancers/in", body: `{"name":"in","reservedIpId":""}`,
+			status: 200, has: []string{`"internalIpAddresses":["10.0.0.2"]`}}},
+		"a refused update leaves nothing": {
+			{request: "PUT /v1/loadbalancers/l", body: `{"name":"","reservedIpId":"i"}`, status: 400},
+			{request: "PUT /v1/loadbalancers/l",
+				body: `{"name":"l","reservedIpId":"i","securityGroupAttachments":["x"]}`, status: 400},
+			{request: "GET /v1/reserved-ips/i", status: 200, has: []string{`"status":"available"`}},
+			{request: "GET /v1/loadbalancers/l", status: 200, has: []string{`"objectVersion":1`}},
+		},
+	})
+}
+
+// playWithReservedIPs plays each test after a setup with two reserved IPs and two load balancers.
+func playWithReservedIPs(t *testing.T, tests map[string][]step) {
+	t.Helper()
+	setup := []step{
+		{request: "POST /v1/reserved-ips", body: `{"name":"i","region":"nl-01"}`, status: 201},
+		{request: "POST /v1/reserved-ips", body: `{"name":"far","region":"region-2"}`, status: 201,
+			has: []string{"203.0.113.2"}},
+		{request: "POST /v1/loadbalancers", body: `{"name":"l","subnet":"emulator"}`, status: 201},
+		{request: "POST /v1/loadbalancers", body: `{"name":"in","subnet":"emulator","internalLoadbalancer":true}`,
+			status: 201},
 	}
 	for name, steps := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -223,17 +256,24 @@ func TestReservedIPLifeCycle(t *testing.T) {
 		cfg.Delays = emulator.Delays{ReservedIPCreate: 10 * time.Second, NetworkDelete: minute, NetworkLinger: minute}
 	}, func(e *emulator.Emulator) {
 		play(t, e, []step{
-			{request: "POST " + path, body: `{"name":"i","region":"nl-01"}`, status: 201, has: []string{`"status":"creating"`, "!ipv4Address"}},
-			{request: "POST /v1/loadbalancers", body: `{"name":"l","subnet":"emulator","reservedIpId":"i"}`, status: 409, has: []string{"is creating; it must be available"}},
+			{request: "POST " + path, body: `{"name":"i","region":"nl-01"}`, status: 201,
+				has: []string{`"status":"creating"`, "!ipv4Address"}},
+			{request: "POST /v1/loadbalancers", body: `{"name":"l","subnet":"emulator","reservedIpId":"i"}`,
+				status: 409, has: []string{"is creating; it must be available"}},
 			{request: "POST /v1/loadbalancers", body: `{"name":"l","subnet":"emulator"}`, status: 201},
-			{wait: 10 * time.Second, request: "GET " + path + "/i", status: 200, has: []string{`"status":"available"`, `"ipv4Address":"198.18.0.2"`}},
-			{request: "PUT /v1/loadbalancers/l", body: `{"name":"l","reservedIpId":"i"}`, status: 200, has: []string{`"externalIpAddresses":["198.18.0.2"]`}},
-			{request: "GET " + path + "/i", status: 200, has: []string{`"status":"attached"`, "cloud_vpc_loadbalancer"}},
+			{wait: 10 * time.Second, request: "GET " + path + "/i", status: 200,
+				has: []string{`"status":"available"`, `"ipv4Address":"198.18.0.2"`}},
+			{request: "PUT /v1/loadbalancers/l", body: `{"name":"l","reservedIpId":"i"}`, status: 200,
+				has: []string{`"externalIpAddresses":["198.18.0.2"]`}},
+			{request: "GET " + path + "/i", status: 200,
+				has: []string{`"status":"attached"`, "cloud_vpc_loadbalancer"}},
 			{request: "DELETE " + path + "/i", status: 204},
 			{request: "DELETE " + path + "/i", status: 204},
-			{request: "GET " + path + "/i", status: 200, has: []string{`"status":"deleting"`, "!cloud_vpc_loadbalancer"}},
+			{request: "GET " + path + "/i", status: 200,
+				has: []string{`"status":"deleting"`, "!cloud_vpc_loadbalancer"}},
 			{request: "GET /v1/loadbalancers/l", status: 200, has: []string{"!198.18.0.2", "!reservedIp"}},
-			{request: "PUT /v1/loadbalancers/l", body: `{"name":"l","reservedIpId":"i"}`, status: 409, has: []string{`reserved IP \"i\" is being deleted`}},
+			{request: "PUT /v1/loadbalancers/l", body: `{"name":"l","reservedIpId":"i"}`, status: 409,
+				has: []string{`reserved IP \"i\" is being deleted`}},
 			{request: "POST " + path + "/i/associate", body: `{"loadbalancerIdentity":"l"}`, status: 409},
 			{request: "PUT " + path + "/i", body: `{"name":"i"}`, status: 409},
 			{wait: minute, request: "GET " + path + "/i", status: 200, has: []string{`"status":"deleted"`}},
@@ -246,7 +286,8 @@ func TestReservedIPLifeCycle(t *testing.T) {
 func TestReservedAddressesAreReused(t *testing.T) {
 	e := newEmulator(t, func(cfg *emulator.Config) { cfg.Seed.Regions[0].PublicAddresses = prefixes("203.0.113.0/29") })
 	lb := func(name string, more string) step {
-		return step{request: "POST /v1/loadbalancers", body: `{"name":"` + name + `","subnet":"emulator"` + more + `}`, status: 201}
+		return step{request: "POST /v1/loadbalancers", body: `{"name":"` + name + `","subnet":"emulator"` + more + `}`,
+			status: 201}
 	}
 	var steps []step
 	for i := range 4 {
@@ -258,7 +299,8 @@ func TestReservedAddressesAreReused(t *testing.T) {
 		// Attaching frees the load balancer's own address, which somebody else takes.
 		step{request: "PUT /v1/loadbalancers/l0", body: `{"name":"l0","reservedIpId":"i"}`, status: 200},
 		step{request: "POST /v1/reserved-ips", body: `{"name":"j","region":"nl-01"}`, status: 201},
-		step{request: "PUT /v1/loadbalancers/l0", body: `{"name":"l0","reservedIpId":""}`, status: 409, has: []string{"no free address left"}},
+		step{request: "PUT /v1/loadbalancers/l0", body: `{"name":"l0","reservedIpId":""}`, status: 409,
+			has: []string{"no free address left"}},
 		step{request: "POST /v1/reserved-ips/i/disassociate", status: 409},
 		step{request: "DELETE /v1/reserved-ips/i", status: 409},
 		step{request: "GET /v1/reserved-ips/i", status: 200, has: []string{`"status":"attached"`}},
@@ -323,11 +365,15 @@ func TestDualStackAddresses(t *testing.T) {
 				return `IpAddresses":["` + v4 + `","` + v6 + `"]`
 			}
 			play(t, e, []step{
-				{request: "POST /v1/loadbalancers", body: `{"name":"out","subnet":"emulator"}`, status: 201, has: []string{addresses("203.0.113.2", "fd01::2")}},
-				{request: "POST /v1/loadbalancers", body: `{"name":"in","subnet":"emulator","internalLoadbalancer":true}`, status: 201,
+				{request: "POST /v1/loadbalancers", body: `{"name":"out","subnet":"emulator"}`, status: 201,
+					has: []string{addresses("203.0.113.2", "fd01::2")}},
+				{request: "POST /v1/loadbalancers",
+					body: `{"name":"in","subnet":"emulator","internalLoadbalancer":true}`, status: 201,
 					has: []string{addresses("10.0.0.2", "fd00::2")}},
-				{request: "POST /v1/reserved-ips", body: `{"name":"i","region":"nl-01"}`, status: 201, has: []string{`"ipv4Address":"203.0.113.3"`, `"ipv6Address":"fd01::`}},
-				{request: "PUT /v1/loadbalancers/out", body: `{"name":"out","reservedIpId":"i"}`, status: 200, has: []string{`IpAddresses":["203.0.113.3"`}},
+				{request: "POST /v1/reserved-ips", body: `{"name":"i","region":"nl-01"}`, status: 201,
+					has: []string{`"ipv4Address":"203.0.113.3"`, `"ipv6Address":"fd01::`}},
+				{request: "PUT /v1/loadbalancers/out", body: `{"name":"out","reservedIpId":"i"}`, status: 200,
+					has: []string{`IpAddresses":["203.0.113.3"`}},
 				{request: "GET /v1/loadbalancers/out", status: 200, has: []string{addresses("203.0.113.3", v6)}},
 			})
 		})

@@ -23,12 +23,14 @@ type resource struct {
 func smaller() map[string]resource {
 	return map[string]resource{
 		"project": {
-			path: "/v1/projects", body: `{"name":"first","description":"d","labels":{"a":"b"},"annotations":null,"unknown":1}`,
+			path:   "/v1/projects",
+			body:   `{"name":"first","description":"d","labels":{"a":"b"},"annotations":null,"unknown":1}`,
 			update: `{"name":"second"}`, merge: `{"description":"new"}`,
 			wrong: []string{`{"name":1}`, `{"name":"x","labels":[]}`, `{"name":"x","parentProjectIdentity":5}`},
 		},
 		"template": {
-			path: "/v1/cloudinits", body: `{"name":"first","content":"c","labels":{"a":"b"},"annotations":null,"unknown":1}`,
+			path:   "/v1/cloudinits",
+			body:   `{"name":"first","content":"c","labels":{"a":"b"},"annotations":null,"unknown":1}`,
 			update: `{"name":"second","content":"c2"}`, merge: `{"content":"new"}`,
 			wrong: []string{`{"name":1,"content":"c"}`, `{"name":"x","content":{}}`},
 		},
@@ -36,7 +38,8 @@ func smaller() map[string]resource {
 			path:   "/v1/tfs",
 			body:   `{"name":"first","size":5,"cloudRegionIdentity":"nl-01","vpcIdentity":"emulator","subnetIdentity":"emulator","labels":{"a":"b"},"unknown":1}`,
 			update: `{"name":"second","size":6}`, merge: `{"description":"new"}`,
-			wrong: []string{`{"name":"x","size":"5"}`, `{"name":"x","size":1.5}`, `{"name":"x","size":5,"subnetIdentity":[]}`},
+			wrong: []string{`{"name":"x","size":"5"}`, `{"name":"x","size":1.5}`,
+				`{"name":"x","size":5,"subnetIdentity":[]}`},
 		},
 		"peering": {
 			path: "/v1/vpc-peering-connections", body: `{"name":"first","requesterVpcIdentity":"emulator","accepterVpcIdentity":"vpc-shop","labels":{"a":"b"},"unknown":1}`,
@@ -122,9 +125,11 @@ func TestSmallerResourcesRefuseNonsense(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCloud(t, withProject)
 			made := c.object(t, "POST", r.path, r.body, 201)
-			for _, body := range append(r.wrong, "", "{", `[]`, `{"name":""}`, `{"name":"`+strings.Repeat("x", 63)+`"}`) {
+			for _, body := range append(r.wrong, "", "{", `[]`, `{"name":""}`,
+				`{"name":"`+strings.Repeat("x", 63)+`"}`) {
 				for method, path := range map[string]string{"POST": r.path, "PUT": r.path + "/" + made.Identity} {
-					if status, _, answer := c.call(t, method, path, body); status != 400 || !strings.HasPrefix(answer, `{"message":"`) {
+					if status, _, answer := c.call(t, method, path, body); status != 400 ||
+						!strings.HasPrefix(answer, `{"message":"`) {
 						t.Errorf("%s %s = %d %s, want 400", method, body, status, answer)
 					}
 				}
@@ -192,7 +197,8 @@ func TestReadersWriteNothing(t *testing.T) {
 		}
 		request := apiRequest(t, c.url, "GET", r.path+"/"+made.Identity, "")
 		request.Header.Set("Authorization", "Token reader")
-		if answer := serve(c, request); answer.Code != 200 || !strings.Contains(answer.Body.String(), `"name":"first"`) {
+		if answer := serve(c, request); answer.Code != 200 ||
+			!strings.Contains(answer.Body.String(), `"name":"first"`) {
 			t.Errorf("%s afterwards: %d %s", name, answer.Code, answer.Body)
 		}
 	}

@@ -65,16 +65,20 @@ func TestRouteTableOfTheOfficialClient(t *testing.T) {
 func TestRouteTableRequests(t *testing.T) {
 	const tables = "/v1/route-tables"
 	tests := map[string][]step{
-		"no name":     {{request: "POST " + tables, body: `{"vpcIdentity":"emulator"}`, status: 400}},
-		"unknown VPC": {{request: "POST " + tables, body: `{"name":"a"}`, status: 400, has: []string{`field \"vpcIdentity\"`}}},
+		"no name": {{request: "POST " + tables, body: `{"vpcIdentity":"emulator"}`, status: 400}},
+		"unknown VPC": {{request: "POST " + tables, body: `{"name":"a"}`, status: 400,
+			has: []string{`field \"vpcIdentity\"`}}},
 		"default": {
 			{request: "DELETE " + tables + "/default", status: 409, has: []string{"is the default of VPC",
 				"goes with it"}},
-			{request: "PUT " + tables + "/default", body: `{"name":"renamed"}`, status: 200, has: []string{`"isDefault":true`}},
+			{request: "PUT " + tables + "/default", body: `{"name":"renamed"}`, status: 200,
+				has: []string{`"isDefault":true`}},
 		},
 		"with a subnet": {
 			{request: "POST " + tables, body: `{"name":"a","vpcIdentity":"emulator"}`, status: 201},
-			{request: "POST /v1/subnets", body: `{"name":"s","vpcIdentity":"emulator","cidr":"10.0.128.0/24","associatedRouteTableIdentity":"a"}`, status: 201, has: []string{`"slug":"a"`}},
+			{request: "POST /v1/subnets", status: 201,
+				body: `{"name":"s","vpcIdentity":"emulator","cidr":"10.0.128.0/24","associatedRouteTableIdentity":"a"}`,
+				has:  []string{`"slug":"a"`}},
 			{request: "DELETE " + tables + "/a", status: 409, has: []string{"is in use by subnet"}},
 			{request: "PUT /v1/subnets/s", body: `{"name":"s","associatedRouteTableIdentity":"rtb-same"}`, status: 400},
 			{request: "PUT /v1/subnets/s", body: `{"name":"s","associatedRouteTableIdentity":"x"}`, status: 400},
@@ -89,7 +93,8 @@ func TestRouteTableRequests(t *testing.T) {
 			{request: "POST " + tables + "/x/routes", body: `{}`, status: 404},
 			{request: "PUT " + tables + "/x/routes", body: `{}`, status: 404},
 			{request: "GET " + tables + "/x/routes/y", status: 404},
-			{request: "PUT " + tables + "/default/routes/y", body: `{}`, status: 404, has: []string{`route \"y\" not found`}},
+			{request: "PUT " + tables + "/default/routes/y", body: `{}`, status: 404,
+				has: []string{`route \"y\" not found`}},
 			{request: "DELETE " + tables + "/default/routes/y", status: 404},
 			{request: "GET " + tables + "/default/routes/y", status: 404},
 		},
@@ -175,11 +180,13 @@ func TestRouteRequests(t *testing.T) {
 		"outside the VPC": {to("10.244.0.0/24", `"gatewayAddress":"10.1.0.5"`), 400, "10.1.0.5 is outside VPC"},
 		"other family":    {to("fd00::/64", via), 400, "different address families"},
 		"no NAT gateway":  {to("0.0.0.0/0", `"targetNatGatewayIdentity":"x"`), 400, `NAT gateway \"x\" not found`},
-		"NAT elsewhere":   {to("0.0.0.0/0", `"targetNatGatewayIdentity":"far"`), 400, "in another VPC than the route table"},
-		"no gateway":      {to("0.0.0.0/0", `"targetGatewayIdentity":"x"`), 400, `gateway \"x\" not found`},
-		"no peering":      {to("0.0.0.0/0", `"targetVpcPeeringConnectionId":"x"`), 400, `VPC peering connection \"x\" not found`},
-		"taken":           {to("10.100.0.0/24", via), 409, "has a route to 10.100.0.0/24 already"},
-		"more specific":   {to("10.100.0.0/25", via), 201, ""},
+		"NAT elsewhere": {to("0.0.0.0/0", `"targetNatGatewayIdentity":"far"`), 400,
+			"in another VPC than the route table"},
+		"no gateway": {to("0.0.0.0/0", `"targetGatewayIdentity":"x"`), 400, `gateway \"x\" not found`},
+		"no peering": {to("0.0.0.0/0", `"targetVpcPeeringConnectionId":"x"`), 400,
+			`VPC peering connection \"x\" not found`},
+		"taken":         {to("10.100.0.0/24", via), 409, "has a route to 10.100.0.0/24 already"},
+		"more specific": {to("10.100.0.0/25", via), 201, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -221,11 +228,14 @@ func TestDestinationsAreUnique(t *testing.T) {
 	const path, via = "/v1/route-tables/a/routes", `","gatewayAddress":"10.0.0.5"}`
 	one := path + "/" + table.Routes[0].Identity
 	play(t, c.Emulator, []step{
-		{request: "PUT " + one, body: `{"destinationCidrBlock":"10.101.0.0/24` + via, status: 409, has: []string{"has a route to 10.101.0.0/24 already"}},
+		{request: "PUT " + one, body: `{"destinationCidrBlock":"10.101.0.0/24` + via, status: 409,
+			has: []string{"has a route to 10.101.0.0/24 already"}},
 		{request: "PUT " + one, body: `{"destinationCidrBlock":"10.102.0.0/24` + via, status: 200},
 		{request: "POST " + path, body: `{"destinationCidrBlock":"10.100.0.0/24` + via, status: 201},
-		{request: "PUT " + path, status: 409, has: []string{`routes[1].destinationCidrBlock\": 10.9.0.0/24 is there twice`},
-			body: `{"routes":[{"destinationCidrBlock":"10.9.0.0/24` + via + `,{"destinationCidrBlock":"10.9.0.0/24` + via + `]}`},
+		{request: "PUT " + path, status: 409,
+			has: []string{`routes[1].destinationCidrBlock\": 10.9.0.0/24 is there twice`},
+			body: `{"routes":[{"destinationCidrBlock":"10.9.0.0/24` + via + `,{"destinationCidrBlock":"10.9.0.0/24` +
+				via + `]}`},
 		{request: "PUT " + path, status: 400, has: []string{`routes[1].destinationCidrBlock`},
 			body: `{"routes":[{"destinationCidrBlock":"10.9.0.0/24` + via + `,{"destinationCidrBlock":"x` + via + `]}`},
 		{request: "GET " + path, status: 200, has: []string{"10.100.0.0/24", "10.101.0.0/24", "10.102.0.0/24",

@@ -29,8 +29,10 @@ func town(t *testing.T, n int) *emulator.Emulator {
 			targets = append(targets, fmt.Sprintf(`{"serverIdentity":%q}`, machines[(i+j)%n]))
 		}
 		name := fmt.Sprintf("g-%d", i)
-		post(t, e, "/v1/loadbalancer-target-groups", fmt.Sprintf(`{"name":%q,"vpc":"emulator","targetPort":80,"protocol":"tcp"}`, name))
-		post(t, e, "/v1/loadbalancer-target-groups/"+name+"/attachments", `{"attachments":[`+strings.Join(targets, ",")+`]}`)
+		post(t, e, "/v1/loadbalancer-target-groups",
+			fmt.Sprintf(`{"name":%q,"vpc":"emulator","targetPort":80,"protocol":"tcp"}`, name))
+		post(t, e, "/v1/loadbalancer-target-groups/"+name+"/attachments",
+			`{"attachments":[`+strings.Join(targets, ",")+`]}`)
 		writes := e.Writes()
 		post(t, e, "/v1/loadbalancers", fmt.Sprintf(`{"name":"lb-%d","subnet":"emulator","listeners":[{"name":"l","port":80,"protocol":"tcp","targetGroup":%q}]}`,
 			i, writes[len(writes)-1].Identity))
@@ -124,9 +126,12 @@ func TestListsDuringWrites(t *testing.T) {
 		running.Go(func() {
 			for j := range 20 {
 				name := fmt.Sprintf("m-%d-%d", i, j)
-				post(t, e, "/v1/machines", fmt.Sprintf(`{"name":%q,"subnet":"emulator","machineType":"pgp-small","labels":{"a":"b"}}`, name))
-				serve(e, apiRequest(t, "", "PUT", "/v1/machines/"+name, fmt.Sprintf(`{"name":%q,"labels":{"a":"c"}}`, name)))
-				serve(e, apiRequest(t, "", "PUT", fmt.Sprintf("/v1/loadbalancer-target-groups/g-%d", j), fmt.Sprintf(`{"name":"g-%d","targetPort":81,"protocol":"tcp"}`, j)))
+				post(t, e, "/v1/machines",
+					fmt.Sprintf(`{"name":%q,"subnet":"emulator","machineType":"pgp-small","labels":{"a":"b"}}`, name))
+				serve(e,
+					apiRequest(t, "", "PUT", "/v1/machines/"+name, fmt.Sprintf(`{"name":%q,"labels":{"a":"c"}}`, name)))
+				serve(e, apiRequest(t, "", "PUT", fmt.Sprintf("/v1/loadbalancer-target-groups/g-%d", j),
+					fmt.Sprintf(`{"name":"g-%d","targetPort":81,"protocol":"tcp"}`, j)))
 				serve(e, apiRequest(t, "", "DELETE", "/v1/machines/"+name, ""))
 			}
 		})

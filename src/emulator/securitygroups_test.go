@@ -171,16 +171,21 @@ func TestSecurityGroupsAreAttached(t *testing.T) {
 					left, freed = []string{one.Identity, two.Identity}, 409
 				}
 				play(t, c.Emulator, []step{
-					{request: "POST " + a.path, body: with(a.create, `"sg-far"`), status: 400, has: []string{`security group \"sg-far\" is in another VPC`}},
-					{request: "POST " + a.path, body: with(a.create, `"sg-x"`), status: 400, has: []string{`security group \"sg-x\" not found`}},
+					{request: "POST " + a.path, body: with(a.create, `"sg-far"`), status: 400,
+						has: []string{`security group \"sg-far\" is in another VPC`}},
+					{request: "POST " + a.path, body: with(a.create, `"sg-x"`), status: 400,
+						has: []string{`security group \"sg-x\" not found`}},
 					{request: "GET " + a.path, status: 200, has: []string{"![{"}},
 					{request: "POST " + a.path, body: with(a.create, `"`+one.Identity+`","one","two"`), status: 201},
-					{request: "GET " + a.path + "/x", status: 200, has: []string{`"securityGroups":[{"identity":"` + one.Identity, `{"identity":"` + two.Identity}},
+					{request: "GET " + a.path + "/x", status: 200,
+						has: []string{`"securityGroups":[{"identity":"` + one.Identity,
+							`{"identity":"` + two.Identity}},
 					{request: "DELETE /v1/security-groups/one", status: 409, has: []string{"is in use by " + kind}},
 					{request: "PUT " + a.path + "/x", body: with(a.body, `"sg-same"`), status: 400},
 					{request: "PUT " + a.path + "/x", body: a.body + "}", status: 200, has: left},
 					{request: "DELETE /v1/security-groups/one", status: freed},
-					{request: "PUT " + a.path + "/x", body: with(a.body, `"two"`), status: 200, has: []string{two.Identity, "!" + one.Identity}},
+					{request: "PUT " + a.path + "/x", body: with(a.body, `"two"`), status: 200,
+						has: []string{two.Identity, "!" + one.Identity}},
 					{request: "DELETE /v1/security-groups/two", status: 409},
 					{request: "PUT " + a.path + "/x", body: with(a.body, ""), status: 200,
 						has: []string{"!" + two.Identity}},
@@ -227,8 +232,10 @@ func TestLateReleaseOfAttachments(t *testing.T) {
 						held, status, address = "attached", 409, `"198.18.0.2"`
 					}
 					play(t, e, []step{
-						{request: "POST /v1/security-groups", body: `{"name":"g","vpcIdentity":"emulator"}`, status: 201},
-						{request: "POST /v1/reserved-ips", body: `{"name":"i","region":"nl-01"}`, status: 201, has: []string{"198.18.0.2"}},
+						{request: "POST /v1/security-groups", body: `{"name":"g","vpcIdentity":"emulator"}`,
+							status: 201},
+						{request: "POST /v1/reserved-ips", body: `{"name":"i","region":"nl-01"}`, status: 201,
+							has: []string{"198.18.0.2"}},
 						{request: "POST " + path, status: 201,
 							body: `{"name":"x","subnet":"emulator","subnetIdentity":"emulator","securityGroupAttachments":["g"],"reservedIpId":"i"}`},
 						{request: "DELETE " + path + "/x", status: 204},

@@ -48,15 +48,19 @@ func TestRuleValidation(t *testing.T) {
 		"port 65536":               {[]string{ruleJSON(":90", ":65536")}, no, no, `portRangeMax`},
 		"negative port":            {[]string{ruleJSON(":80", ":-1")}, no, no, `portRangeMin`},
 		"ports in the wrong order": {[]string{ruleJSON(":80", ":91")}, no, no, "91 is more than portRangeMax 90"},
-		"no address":               {[]string{ruleJSON(`"10.0.0.0/8"`, "null")}, no, no, "neither a CIDR nor an IP address"},
+		"no address": {[]string{ruleJSON(`"10.0.0.0/8"`, "null")}, no, no,
+			"neither a CIDR nor an IP address"},
 		"bad address": {[]string{ruleJSON("10.0.0.0/8", "10.0.0.0/33")}, no, no,
 			"neither a CIDR nor an IP address"},
-		"wrong family":      {[]string{ruleJSON("10.0.0.0/8", "::/0")}, no, no, `\"::/0\" is not ipv4`},
-		"the second is bad": {[]string{ruleJSON(), ruleJSON(":10,", ":11,", "allow", "deny")}, no, no, `rules[1].policy`},
-		"a group":           {[]string{ruleJSON(`"address"`, `"securityGroup"`, ":null", `:"sg-seed"`)}, ok, ok, ""},
-		"no group":          {[]string{ruleJSON(`"address"`, `"securityGroup"`)}, no, no, "remoteSecurityGroupIdentity"},
-		"a group elsewhere": {[]string{ruleJSON(`"address"`, `"securityGroup"`, ":null", `:"sg-far"`)}, no, no, "not found in the VPC"},
-		"none":              {nil, ok, ok, ""},
+		"wrong family": {[]string{ruleJSON("10.0.0.0/8", "::/0")}, no, no, `\"::/0\" is not ipv4`},
+		"the second is bad": {[]string{ruleJSON(), ruleJSON(":10,", ":11,", "allow", "deny")}, no, no,
+			`rules[1].policy`},
+		"a group": {[]string{ruleJSON(`"address"`, `"securityGroup"`, ":null", `:"sg-seed"`)}, ok, ok, ""},
+		"no group": {[]string{ruleJSON(`"address"`, `"securityGroup"`)}, no, no,
+			"remoteSecurityGroupIdentity"},
+		"a group elsewhere": {[]string{ruleJSON(`"address"`, `"securityGroup"`, ":null", `:"sg-far"`)}, no, no,
+			"not found in the VPC"},
+		"none": {nil, ok, ok, ""},
 	}
 	for name, test := range tests {
 		for _, strict := range []bool{false, true} {
@@ -106,7 +110,8 @@ func TestSecurityGroupNames(t *testing.T) {
 			{request: "POST /v1/security-groups", body: create("é"), status: status[0]},
 			{request: "POST /v1/security-groups", body: create(strings.Repeat("a", 63)), status: 400},
 			{request: "POST /v1/security-groups", body: create(""), status: 400},
-			{request: "PUT /v1/security-groups/" + long[:16], body: `{"objectVersion":1,"name":"` + long + `"}`, status: status[1]},
+			{request: "PUT /v1/security-groups/" + long[:16], body: `{"objectVersion":1,"name":"` + long + `"}`,
+				status: status[1]},
 		})
 	}
 }

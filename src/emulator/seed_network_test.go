@@ -49,16 +49,22 @@ func TestNetworkSeed(t *testing.T) {
 	e := newEmulator(t, func(cfg *emulator.Config) { cfg.Seed = seed })
 	play(t, e, []step{
 		{request: "GET /v1/vpcs/demo", status: 200, has: []string{`"routeTable":{"identity":"rtb-first"`}},
-		{request: "GET /v1/route-tables/rtb-first", status: 200, has: []string{`"isDefault":true`, `"subnet-2"`, `!"subnet-1"`}},
-		{request: "GET /v1/route-tables?matchLabels[a]=b", status: 200, has: []string{`"isDefault":false`, `"subnet-1"`, `"destinationCidrBlock":"10.244.1.0/24"`, `"gatewayAddress":"10.1.0.11"`}},
+		{request: "GET /v1/route-tables/rtb-first", status: 200,
+			has: []string{`"isDefault":true`, `"subnet-2"`, `!"subnet-1"`}},
+		{request: "GET /v1/route-tables?matchLabels[a]=b", status: 200,
+			has: []string{`"isDefault":false`, `"subnet-1"`, `"destinationCidrBlock":"10.244.1.0/24"`,
+				`"gatewayAddress":"10.1.0.11"`}},
 		{request: "GET /v1/subnets/one", status: 200, has: []string{`"routeTable":{"identity":"rtb-pods"`}},
 		{request: "GET /v1/security-groups/nodes", status: 200, has: []string{
-			`"allowSameGroupTraffic":true`, `"name":"ssh","ipVersion":"ipv4"`, `"remoteAddress":"192.0.2.0/24"`, `"portRangeMin":22`,
+			`"allowSameGroupTraffic":true`, `"name":"ssh","ipVersion":"ipv4"`, `"remoteAddress":"192.0.2.0/24"`,
+			`"portRangeMin":22`,
 			`"name":"all","ipVersion":"ipv6"`, `"policy":"allow"`, `"labels":{"a":"b"}`}},
 		{request: "GET /v1/machines/one", status: 200, has: []string{`"securityGroupAttachments":["sg-nodes"]`}},
 		{request: "DELETE /v1/security-groups/nodes", status: 409, has: []string{"in use by machine"}},
-		{request: "GET /v1/reserved-ips", status: 200, has: []string{`"ipv4Address":"203.0.113.80"`, `"ipv4Address":"203.0.113.2"`, `"status":"available"`}},
-		{request: "POST /v1/loadbalancers", body: `{"name":"a","subnet":"one"}`, status: 201, has: []string{"203.0.113.3"}},
+		{request: "GET /v1/reserved-ips", status: 200,
+			has: []string{`"ipv4Address":"203.0.113.80"`, `"ipv4Address":"203.0.113.2"`, `"status":"available"`}},
+		{request: "POST /v1/loadbalancers", body: `{"name":"a","subnet":"one"}`, status: 201,
+			has: []string{"203.0.113.3"}},
 	})
 }
 
@@ -89,7 +95,8 @@ func TestNewRefusesBadNetworkSeeds(t *testing.T) {
 		"route twice": {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) {
 			v.RouteTables = []emulator.RouteTableSeed{{Name: "a", Routes: seedRoutes("10.9.0.0/24", "10.9.0.0/24")}}
 		}, "has a route to 10.9.0.0/24 already"},
-		"unknown table": {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) { v.Subnets[0].RouteTable = "x" }, `route table "x" is not in the VPC`},
+		"unknown table": {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) { v.Subnets[0].RouteTable = "x" },
+			`route table "x" is not in the VPC`},
 		"subnet twice": {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) {
 			v.Subnets = append(v.Subnets, v.Subnets[0])
 		}, "is used twice"},

@@ -106,8 +106,10 @@ func TestNewRefusesBadSeeds(t *testing.T) {
 		change func(*emulator.Seed)
 		want   string
 	}{
-		"region without zones": {func(s *emulator.Seed) { s.Regions[0].Zones = nil }, `seed region "nl-01": a region needs`},
-		"unknown region":       {func(s *emulator.Seed) { s.Organisations[0].VPCs[0].Region = "x" }, `region "x" is not in the seed`},
+		"region without zones": {func(s *emulator.Seed) { s.Regions[0].Zones = nil },
+			`seed region "nl-01": a region needs`},
+		"unknown region": {func(s *emulator.Seed) { s.Organisations[0].VPCs[0].Region = "x" },
+			`region "x" is not in the seed`},
 		"subnet outside VPC": {func(s *emulator.Seed) {
 			s.Organisations[0].VPCs[0].Subnets[0].CIDRs = prefixes("10.9.0.0/24")
 		},

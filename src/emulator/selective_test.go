@@ -42,7 +42,8 @@ func TestOnlySelectiveGroupsAreAsked(t *testing.T) {
 	for i := range 100 {
 		send("POST", groups, fmt.Sprintf(`{"name":"g-%d","vpc":"emulator","targetPort":80,"protocol":"tcp"}`, i))
 	}
-	send("POST", groups, `{"name":"chosen","vpc":"emulator","targetPort":80,"protocol":"tcp","targetSelector":{"a":"b"}}`)
+	send("POST", groups,
+		`{"name":"chosen","vpc":"emulator","targetPort":80,"protocol":"tcp","targetSelector":{"a":"b"}}`)
 	expect("with one selector", 1, 0)
 	send("POST", "/v1/machines", `{"name":"m","subnet":"emulator","machineType":"pgp-small","labels":{"a":"b"}}`)
 	expect("with a machine", 1, 1)

@@ -69,10 +69,12 @@ func TestSetLoadBalancerStatus(t *testing.T) {
 func TestSetLoadBalancerStatusRefuses(t *testing.T) {
 	c := newCloud(t)
 	c.loadbalancer(t, "web")
-	if err := c.SetLoadBalancerStatus("none", "failed"); err == nil || !strings.Contains(err.Error(), `load balancer "none" not found`) {
+	if err := c.SetLoadBalancerStatus("none", "failed"); err == nil ||
+		!strings.Contains(err.Error(), `load balancer "none" not found`) {
 		t.Errorf("unknown load balancer: %v", err)
 	}
-	if err := c.SetLoadBalancerStatus("web", "Failed"); err == nil || !strings.Contains(err.Error(), `status is "Failed"; use one of creating, ready, updating, failed, error`) {
+	if err := c.SetLoadBalancerStatus("web", "Failed"); err == nil ||
+		!strings.Contains(err.Error(), `status is "Failed"; use one of creating, ready, updating, failed, error`) {
 		t.Errorf("unknown status: %v", err)
 	}
 }
@@ -124,10 +126,12 @@ func TestSetMachineStatus(t *testing.T) {
 func TestSetMachineStatusRefuses(t *testing.T) {
 	c := newCloud(t)
 	c.machine(t, "one")
-	if err := c.SetMachineStatus("none", "failed"); err == nil || !strings.Contains(err.Error(), `machine "none" not found`) {
+	if err := c.SetMachineStatus("none", "failed"); err == nil ||
+		!strings.Contains(err.Error(), `machine "none" not found`) {
 		t.Errorf("unknown machine: %v", err)
 	}
-	if err := c.SetMachineStatus("one", "Ready"); err == nil || !strings.Contains(err.Error(), `status is "Ready"; use one of provisioning, creating, ready`) {
+	if err := c.SetMachineStatus("one", "Ready"); err == nil ||
+		!strings.Contains(err.Error(), `status is "Ready"; use one of provisioning, creating, ready`) {
 		t.Errorf("unknown status: %v", err)
 	}
 }

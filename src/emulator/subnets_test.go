@@ -63,7 +63,9 @@ func TestSubnetTypes(t *testing.T) {
 		"fd00:1::/64,10.1.1.0/24": "Dual",
 	} {
 		play(t, newEmulator(t), []step{
-			{request: "POST /v1/vpcs", body: `{"name":"a","cloudRegionIdentity":"nl-01","vpcCidrs":["10.1.0.0/16","fd00:1::/48"]}`, status: 201},
+			{request: "POST /v1/vpcs",
+				body:   `{"name":"a","cloudRegionIdentity":"nl-01","vpcCidrs":["10.1.0.0/16","fd00:1::/48"]}`,
+				status: 201},
 			{request: "POST /v1/subnets", body: `{"name":"a","vpcIdentity":"a","cidr":"` + cidr + `"}`, status: 201,
 				has: []string{`"type":"` + want + `"`, `"cidr":"` + cidr + `"`}},
 		})
@@ -74,8 +76,10 @@ func TestSubnetRequests(t *testing.T) {
 	const subnets = "/v1/subnets"
 	cidr := func(text string) string { return `{"name":"a","vpcIdentity":"emulator","cidr":"` + text + `"}` }
 	tests := map[string][]step{
-		"no name":     {{request: "POST " + subnets, body: `{"vpcIdentity":"emulator","cidr":"10.0.128.0/24"}`, status: 400, has: []string{`field \"name\"`}}},
-		"unknown VPC": {{request: "POST " + subnets, body: `{"name":"a","vpcIdentity":"x","cidr":"10.0.128.0/24"}`, status: 400, has: []string{`field \"vpcIdentity\": VPC \"x\" not found`}}},
+		"no name": {{request: "POST " + subnets, body: `{"vpcIdentity":"emulator","cidr":"10.0.128.0/24"}`,
+			status: 400, has: []string{`field \"name\"`}}},
+		"unknown VPC": {{request: "POST " + subnets, body: `{"name":"a","vpcIdentity":"x","cidr":"10.0.128.0/24"}`,
+			status: 400, has: []string{`field \"vpcIdentity\": VPC \"x\" not found`}}},
 		"no CIDR": {{request: "POST " + subnets, body: cidr(""), status: 400,
 			has: []string{"is not a CIDR"}}},
 		"host bits": {{request: "POST " + subnets, body: cidr("10.0.128.1/24"), status: 400,
@@ -92,7 +96,8 @@ func TestSubnetRequests(t *testing.T) {
 			has: []string{"one of each address family"}}},
 		"three": {{request: "POST " + subnets, body: cidr("10.0.128.0/24,fd00::/64,fd00:1::/64"),
 			status: 400, has: []string{"one of each address family"}}},
-		"unknown table": {{request: "POST " + subnets, body: `{"name":"a","vpcIdentity":"emulator","cidr":"10.0.128.0/24","associatedRouteTableIdentity":"x"}`,
+		"unknown table": {{request: "POST " + subnets,
+			body:   `{"name":"a","vpcIdentity":"emulator","cidr":"10.0.128.0/24","associatedRouteTableIdentity":"x"}`,
 			status: 400, has: []string{`route table \"x\" not found`}}},
 		"table elsewhere": {{request: "POST " + subnets, body: `{"name":"a","vpcIdentity":"emulator","cidr":"10.0.128.0/24","associatedRouteTableIdentity":"rtb-same"}`,
 			status: 400, has: []string{`is in another VPC than the subnet`}}},
@@ -102,11 +107,13 @@ func TestSubnetRequests(t *testing.T) {
 			{request: "POST " + subnets, body: cidr("10.0.128.0/24"), status: 201},
 		},
 		"its range does not change": {
-			{request: "PUT " + subnets + "/emulator", body: `{"name":"b","cidr":"10.0.128.0/24","labels":{"x":"y"}}`, status: 200,
-				has: []string{`"name":"b"`, `"cidr":"10.0.0.0/17"`, `"x":"y"`, `"objectVersion":2`}},
+			{request: "PUT " + subnets + "/emulator", body: `{"name":"b","cidr":"10.0.128.0/24","labels":{"x":"y"}}`,
+				status: 200,
+				has:    []string{`"name":"b"`, `"cidr":"10.0.0.0/17"`, `"x":"y"`, `"objectVersion":2`}},
 		},
 		"with a machine": {
-			{request: "POST /v1/machines", body: `{"name":"m","subnet":"emulator","machineType":"pgp-small"}`, status: 201},
+			{request: "POST /v1/machines", body: `{"name":"m","subnet":"emulator","machineType":"pgp-small"}`,
+				status: 201},
 			{request: "DELETE " + subnets + "/emulator", status: 409, has: []string{"in use by machine"}},
 			{request: "DELETE /v1/machines/m", status: 204},
 			{request: "DELETE " + subnets + "/emulator", status: 204},
@@ -125,7 +132,8 @@ func TestSubnetRequests(t *testing.T) {
 		},
 		"after all moved out": {
 			{request: "POST " + subnets, body: cidr("10.0.128.0/24"), status: 201},
-			{request: "POST /v1/machines", body: `{"name":"m","subnet":"emulator","machineType":"pgp-small"}`, status: 201},
+			{request: "POST /v1/machines", body: `{"name":"m","subnet":"emulator","machineType":"pgp-small"}`,
+				status: 201},
 			{request: "POST /v1/loadbalancers", body: `{"name":"l","subnet":"emulator"}`, status: 201},
 			{request: "PUT /v1/machines/m", body: `{"name":"m","subnet":"a"}`, status: 200},
 			{request: "PUT /v1/loadbalancers/l", body: `{"name":"l","subnet":"a"}`, status: 200},

@@ -22,8 +22,9 @@ func creations() map[string]creation {
 		"reserved IP":    {"/v1/reserved-ips", `{"name":"same","region":"nl-01"}`},
 		"NAT gateway":    {"/v1/nat-gateways", `{"name":"same","subnetIdentity":"emulator"}`},
 		"load balancer":  {"/v1/loadbalancers", `{"name":"same","subnet":"emulator"}`},
-		"target group":   {"/v1/loadbalancer-target-groups", `{"name":"same","vpc":"emulator","targetPort":80,"protocol":"tcp"}`},
-		"machine":        {"/v1/machines", `{"name":"same","subnet":"emulator","machineType":"pgp-small"}`},
+		"target group": {"/v1/loadbalancer-target-groups",
+			`{"name":"same","vpc":"emulator","targetPort":80,"protocol":"tcp"}`},
+		"machine": {"/v1/machines", `{"name":"same","subnet":"emulator","machineType":"pgp-small"}`},
 	}
 }
 
@@ -78,12 +79,15 @@ func TestNullHealthCheck(t *testing.T) {
 		{emulator.Merge, true, absent, present},
 	} {
 		t.Run(fmt.Sprintf("%s, null removes %t", test.updates, test.removes), func(t *testing.T) {
-			for body, want := range map[string]string{rest + `,"healthCheck":null}`: test.null, rest + `}`: test.silent} {
+			for body, want := range map[string]string{rest + `,"healthCheck":null}`: test.null,
+				rest + `}`: test.silent} {
 				e := newEmulator(t,
 					withSwitches(emulator.Switches{Updates: test.updates, NullRemovesHealthCheck: test.removes}))
 				play(t, e, []step{
-					{request: "POST " + path, body: rest + `,"vpc":"emulator",` + check + `}`, status: 201, has: []string{present}},
-					{request: "PUT " + path + "/g", body: rest + "," + check + `}`, status: 200, has: []string{present}},
+					{request: "POST " + path, body: rest + `,"vpc":"emulator",` + check + `}`, status: 201,
+						has: []string{present}},
+					{request: "PUT " + path + "/g", body: rest + "," + check + `}`, status: 200,
+						has: []string{present}},
 					{request: "PUT " + path + "/g", body: body, status: 200, has: []string{want}},
 					{request: "GET " + path + "/g", status: 200, has: []string{want}},
 				})
@@ -113,10 +117,12 @@ func TestApplicationProtocols(t *testing.T) {
 				{request: "POST /v1/loadbalancers", body: `{"name":"web","subnet":"emulator"}`, status: 201},
 			})
 			listener := func(name, port, protocol, group string) string {
-				return `{"name":"` + name + `","port":` + port + `,"protocol":"` + protocol + `","targetGroup":"` + identityOf(t, e, groups+"/"+group) + `"}`
+				return `{"name":"` + name + `","port":` + port + `,"protocol":"` + protocol + `","targetGroup":"` +
+					identityOf(t, e, groups+"/"+group) + `"}`
 			}
 			play(t, e, []step{
-				{request: "POST " + listeners, body: listener("l", "443", protocol, "g"), status: 201, has: []string{`"protocol":"` + protocol + `"`}},
+				{request: "POST " + listeners, body: listener("l", "443", protocol, "g"), status: 201,
+					has: []string{`"protocol":"` + protocol + `"`}},
 				{request: "POST " + listeners, body: listener("m", "443", transport, "plain"), status: 409,
 					has: []string{"port 443"}},
 				{request: "POST " + listeners, body: listener("m", "444", transport, "g"), status: 400,
@@ -136,7 +142,9 @@ func TestLoadbalancerHostnames(t *testing.T) {
 		}
 		inVirtualTime(t, adjust, func(e *emulator.Emulator) {
 			want := `"hostname":""`
-			play(t, e, []step{{request: "POST /v1/loadbalancers", body: `{"name":"web","subnet":"emulator"}`, status: 201, has: []string{want}}})
+			play(t, e,
+				[]step{{request: "POST /v1/loadbalancers", body: `{"name":"web","subnet":"emulator"}`, status: 201,
+					has: []string{want}}})
 			if named {
 				want = `"hostname":"` + identityOf(t, e, "/v1/loadbalancers/web") + `.loadbalancers.emulator.invalid"`
 			}
@@ -154,7 +162,8 @@ func TestTargetStatus(t *testing.T) {
 			t.Fatal(err)
 		}
 		play(t, e, []step{{request: "POST " + group, body: groupNamed("g"), status: 201}})
-		for _, body := range []string{`{"serverIdentity":"nothing"}`, `{"endpointIdentity":"nothing"}`, `{"serverIdentity":"` + far + `"}`} {
+		for _, body := range []string{`{"serverIdentity":"nothing"}`, `{"endpointIdentity":"nothing"}`,
+			`{"serverIdentity":"` + far + `"}`} {
 			play(t, e, []step{
 				{request: "POST " + group + "/g/attach", body: body, status: want},
 				{request: "POST " + group + "/g/attachments", body: `{"attachments":[` + body + `]}`, status: want},
@@ -167,7 +176,9 @@ func TestTargetStatus(t *testing.T) {
 // TestDoneBody: what has no content to answer with answers with some, and the vendor's client does not mind.
 func TestDoneBody(t *testing.T) {
 	for chosen, want := range map[emulator.DoneBody]string{
-		"": "", emulator.NoBody: "", emulator.NullBody: "null", emulator.ObjectBody: `{"identity":"ID","message":"done"}`, emulator.ListBody: `[{"identity":"ID","message":"done"}]`,
+		"": "", emulator.NoBody: "", emulator.NullBody: "null",
+		emulator.ObjectBody: `{"identity":"ID","message":"done"}`,
+		emulator.ListBody:   `[{"identity":"ID","message":"done"}]`,
 	} {
 		t.Run(string(chosen), func(t *testing.T) {
 			c := newCloud(t, withSwitches(emulator.Switches{DoneStatus: http.StatusOK, DoneBody: chosen}))
@@ -205,7 +216,8 @@ func TestDoneStatus(t *testing.T) {
 	for chosen, want := range map[int]int{0: 204, 204: 204, 200: 200, 202: 202} {
 		e := newEmulator(t, withSwitches(emulator.Switches{DoneStatus: chosen}))
 		play(t, e, []step{
-			{request: "POST /v1/machines", body: `{"name":"m","subnet":"emulator","machineType":"pgp-small"}`, status: 201},
+			{request: "POST /v1/machines", body: `{"name":"m","subnet":"emulator","machineType":"pgp-small"}`,
+				status: 201},
 			{request: "POST /v1/machines/m/stop", status: want, has: []string{"!{"}},
 			{request: "DELETE /v1/machines/m", status: want, has: []string{"!{"}},
 		})

@@ -225,7 +225,8 @@ func TestRefusedAttachments(t *testing.T) {
 			t.Errorf("%s: %v, want bad request", name, err)
 		}
 	}
-	for body, want := range map[string]string{`{"serverIdentity":""}`: "is required", `{"serverIdentity":"","endpointIdentity":"e-x"}`: `e-x\" not found`} {
+	for body, want := range map[string]string{`{"serverIdentity":""}`: "is required",
+		`{"serverIdentity":"","endpointIdentity":"e-x"}`: `e-x\" not found`} {
 		if status, _, answer := c.call(t, "POST", "/v1/loadbalancer-target-groups/web/attach", body); status != 400 ||
 			!strings.Contains(answer, want) {
 			t.Errorf("attach %s = %d %s, want 400 with %s", body, status, answer, want)

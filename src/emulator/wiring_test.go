@@ -198,7 +198,8 @@ func TestWiringWaitsForMachines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		request := newRequest(t, "POST", "/v1/machines", `{"name": "one", "subnet": "emulator", "machineType": "pgp-small"}`)
+		request := newRequest(t, "POST", "/v1/machines",
+			`{"name": "one", "subnet": "emulator", "machineType": "pgp-small"}`)
 		request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
 		serve(e, request)
 		if got := plane.vpc(t).Machines; len(got) != 0 {

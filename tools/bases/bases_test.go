@@ -28,7 +28,8 @@ func files(t *testing.T) map[string][]byte {
 func TestGeneratedFilesSaySo(t *testing.T) {
 	for name, content := range files(t) {
 		first, _, _ := strings.Cut(string(content), "\n")
-		if !strings.Contains(first, `Made by "make generate" from charts/thalassa-ccm and kustomize/values/`) || !strings.HasSuffix(first, "do not edit.") {
+		if !strings.Contains(first, `Made by "make generate" from charts/thalassa-ccm and kustomize/values/`) ||
+			!strings.HasSuffix(first, "do not edit.") {
 			t.Errorf("%s begins with %q", name, first)
 		}
 	}

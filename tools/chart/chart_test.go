@@ -87,7 +87,8 @@ func TestRenderRefuses(t *testing.T) {
 		"a value of bad type": {page(map[string]any{"title": 7}), "got number, want string"},
 		"an old Kubernetes": {Release{Name: "hello", Namespace: "docs", Values: title, KubeVersion: "v1.32.9"},
 			"kubeVersion: >=1.33.0-0"},
-		"an odd Kubernetes":    {Release{Name: "hello", Namespace: "docs", Values: title, KubeVersion: "new"}, `parsing Kubernetes version "new"`},
+		"an odd Kubernetes": {Release{Name: "hello", Namespace: "docs", Values: title, KubeVersion: "new"},
+			`parsing Kubernetes version "new"`},
 		"a value without YAML": {page(map[string]any{"title": func() {}}), "encoding values"},
 	} {
 		t.Run(name, func(t *testing.T) {

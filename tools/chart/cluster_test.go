@@ -79,9 +79,10 @@ func TestInstallRefuses(t *testing.T) {
 		release Release
 		want    string
 	}{
-		"no chart":        {"testdata/absent", page(title), `loading chart "testdata/absent"`},
-		"no name":         {pageChart, Release{Namespace: "docs"}, "both names are required"},
-		"a second time":   {pageChart, page(title), `as release "hello" in namespace "docs": cannot re-use a name that is still in use`},
+		"no chart": {"testdata/absent", page(title), `loading chart "testdata/absent"`},
+		"no name":  {pageChart, Release{Namespace: "docs"}, "both names are required"},
+		"a second time": {pageChart, page(title),
+			`as release "hello" in namespace "docs": cannot re-use a name that is still in use`},
 		"a missing value": {pageChart, Release{Name: "other", Namespace: "docs"}, "title is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,9 +169,10 @@ func TestUpgradeRefuses(t *testing.T) {
 		release Release
 		want    string
 	}{
-		"no chart":           {"testdata/absent", page(title), `loading chart "testdata/absent"`},
-		"no name":            {pageChart, Release{Namespace: "docs"}, "both names are required"},
-		"no such release":    {pageChart, Release{Name: "other", Namespace: "docs", Values: title}, `upgrading release "other" in namespace "docs"`},
+		"no chart": {"testdata/absent", page(title), `loading chart "testdata/absent"`},
+		"no name":  {pageChart, Release{Namespace: "docs"}, "both names are required"},
+		"no such release": {pageChart, Release{Name: "other", Namespace: "docs", Values: title},
+			`upgrading release "other" in namespace "docs"`},
 		"values of the past": {pageChart, page(nil), "title is required"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -133,7 +133,8 @@ func TestRemovedValuesPass(t *testing.T) {
 		values := parse(t, example)
 		values.Removed = map[string]string{removed: "set name instead"}
 		text, err := values.Schema("Example", nil)
-		if want == "" && (err != nil || !strings.Contains(string(text), `"description": "No value of this chart: set name instead."`)) {
+		if want == "" && (err != nil ||
+			!strings.Contains(string(text), `"description": "No value of this chart: set name instead."`)) {
 			t.Errorf("%s: error %v, schema %s", removed, err, text)
 		}
 		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -20,7 +20,8 @@ func (v *Value) Table() string {
 	var table strings.Builder
 	table.WriteString("| Value | Default | Meaning |\n|---|---|---|\n")
 	for _, leaf := range v.Leaves() {
-		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", leaf.Path, leaf.shown(), strings.ReplaceAll(leaf.sentence(), "|", `\|`))
+		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", leaf.Path, leaf.shown(),
+			strings.ReplaceAll(leaf.sentence(), "|", `\|`))
 	}
 	return table.String()
 }

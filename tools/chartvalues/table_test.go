@@ -43,7 +43,8 @@ func TestSentences(t *testing.T) {
 
 func TestDefaultsInTheTable(t *testing.T) {
 	for text, want := range map[string]string{
-		`""`: "`\"\"`", "null": "`null`", `"5"`: "`5`", "[443, 6443]": "`[443, 6443]`", "{a: [{b: c}], d: 50m}": "`{a: [{b: c}], d: 50m}`",
+		`""`: "`\"\"`", "null": "`null`", `"5"`: "`5`", "[443, 6443]": "`[443, 6443]`",
+		"{a: [{b: c}], d: 50m}": "`{a: [{b: c}], d: 50m}`",
 	} {
 		if got := parse(t, "# A.\n# @schema {}\na: "+text+"\n").Leaves()[0].shown(); got != want {
 			t.Errorf("%s is shown as %s, want %s", text, got, want)

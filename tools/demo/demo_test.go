@@ -139,7 +139,8 @@ func TestKeepLeavesEverythingRunning(t *testing.T) {
 	if err := Run(ctx, Options{Root: repotest.Root(t), Output: out, Keep: true}); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	inOrder(t, out.String(), `keeps running until Ctrl-C`, `export KUBECONFIG=`+regexp.QuoteMeta(dir), `curl -s http://127`, `Nothing is left running`)
+	inOrder(t, out.String(), `keeps running until Ctrl-C`, `export KUBECONFIG=`+regexp.QuoteMeta(dir),
+		`curl -s http://127`, `Nothing is left running`)
 	nothingLeft(t, dir)
 }
 

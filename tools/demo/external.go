@@ -226,7 +226,8 @@ func (c *cluster) releaseServices(ctx context.Context) error {
 		return fmt.Errorf("listing the demo's Services: %w", err)
 	}
 	for _, service := range list.Items {
-		_, err := services.Patch(ctx, service.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: fieldManager})
+		_, err := services.Patch(ctx, service.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
+			metav1.PatchOptions{FieldManager: fieldManager})
 		if ignoreNotFound(err) != nil {
 			return fmt.Errorf("taking the finalizers off Service %s: %w", service.Name, err)
 		}

@@ -142,7 +142,8 @@ func TestInTheUsersOwnCluster(t *testing.T) {
 		Cluster: "lab"}); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	inOrder(t, out.String(), `Service thalassa-ccm-demo/web has the address`, `pod: web-`, `is a target of the load balancer`, `the cloud is empty`)
+	inOrder(t, out.String(), `Service thalassa-ccm-demo/web has the address`, `pod: web-`,
+		`is a target of the load balancer`, `the cloud is empty`)
 	if diff := cmp.Diff(before, inventory(t, theirs.Config())); diff != "" {
 		t.Errorf("touched (-before +after):\n%s", diff)
 	}
@@ -193,7 +194,8 @@ func TestNothingWithoutConsent(t *testing.T) {
 		return out.String()
 	}
 	for _, answer := range []string{"", "no\n", "y\n"} {
-		inOrder(t, run(strings.NewReader(answer), t.Context(), errRefused), `YOUR cluster: context "lab" at https://127`, `Type yes`, `nothing was touched`)
+		inOrder(t, run(strings.NewReader(answer), t.Context(), errRefused),
+			`YOUR cluster: context "lab" at https://127`, `Type yes`, `nothing was touched`)
 	}
 
 	// Ctrl-C at the question, while nothing is typed.
@@ -213,7 +215,8 @@ func TestNothingWithoutConsent(t *testing.T) {
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	inOrder(t, run(strings.NewReader("yes\n"), t.Context(), nil), `this cluster has the Service `+namespace+`/shop of type LoadBalancer`)
+	inOrder(t, run(strings.NewReader("yes\n"), t.Context(), nil),
+		`this cluster has the Service `+namespace+`/shop of type LoadBalancer`)
 	if err := clientOf(t, theirs).CoreV1().Services(namespace).Delete(t.Context(), "shop",
 		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

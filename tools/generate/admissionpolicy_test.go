@@ -90,7 +90,8 @@ func TestPolicyWithoutFamilies(t *testing.T) {
 	annotation.Register(registry, annotation.Definition{Name: "mode"}, annotation.Enum("x"), "x")
 	policy := parse(t, AdmissionPolicy(registry))
 	for name, part := range map[string]string{
-		"bases": `name.substring(0, name.indexOf(".")) : ""})`, "ported": `name.substring(size(base) + 1) in variables.ports`,
+		"bases":   `name.substring(0, name.indexOf(".")) : ""})`,
+		"ported":  `name.substring(size(base) + 1) in variables.ports`,
 		"unknown": `[name, "is not known and has no effect"])`,
 	} {
 		if text := variable(t, policy, name); !strings.Contains(text, part) {

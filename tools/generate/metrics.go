@@ -196,7 +196,8 @@ func (m metric) row() string {
 	for _, label := range m.labels {
 		labels = append(labels, "`"+label+"`")
 	}
-	return fmt.Sprintf("| `%s` | %s | %s | %s |\n", m.name, m.kind, strings.Join(labels, ", "), strings.ReplaceAll(m.help, "|", `\|`))
+	return fmt.Sprintf("| `%s` | %s | %s | %s |\n", m.name, m.kind, strings.Join(labels, ", "),
+		strings.ReplaceAll(m.help, "|", `\|`))
 }
 
 // metricsLabels says what values labels have. A test compares it with the labels there are.

@@ -36,7 +36,9 @@ func TestDescribe(t *testing.T) {
 			[]string{"x"}), metric{kind: "histogram", labels: []string{"x"}}},
 		"ours": {counted{prometheus.NewDesc(options.Name, options.Help, []string{"x"}, nil)},
 			metric{kind: "gauge", labels: []string{"x"}}},
-		"constant": {prometheus.NewGauge(prometheus.GaugeOpts{Name: options.Name, Help: options.Help, ConstLabels: prometheus.Labels{"one": `"1", {`, "two": "2"}}),
+		"constant": {
+			prometheus.NewGauge(prometheus.GaugeOpts{Name: options.Name, Help: options.Help,
+				ConstLabels: prometheus.Labels{"one": `"1", {`, "two": "2"}}),
 			metric{kind: "gauge", labels: []string{"one", "two"}}},
 	} {
 		test.want.name, test.want.help = options.Name, options.Help

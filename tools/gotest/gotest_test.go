@@ -22,9 +22,11 @@ import (
 func sample() map[string]string {
 	test := func(pkg, body string) string { return "package " + pkg + "\n\nimport \"testing\"\n\n" + body + "\n" }
 	return map[string]string{
-		"go.mod":            "module sample\n\ngo 1.26.0\n",
-		"good/good_test.go": test("good", `func TestGood(t *testing.T) { t.Log("quiet"); t.Run("sub", func(t *testing.T) {}) }`),
-		"bad/bad_test.go":   test("bad", `func TestBad(t *testing.T) { t.Error("loud") }`+"\n\n"+`func TestFine(t *testing.T) { t.Log("quiet") }`),
+		"go.mod": "module sample\n\ngo 1.26.0\n",
+		"good/good_test.go": test("good",
+			`func TestGood(t *testing.T) { t.Log("quiet"); t.Run("sub", func(t *testing.T) {}) }`),
+		"bad/bad_test.go": test("bad",
+			`func TestBad(t *testing.T) { t.Error("loud") }`+"\n\n"+`func TestFine(t *testing.T) { t.Log("quiet") }`),
 		"skip/skip_test.go": test("skip", `func TestLater(t *testing.T) { t.Skip("later") }`),
 		"root/root_test.go": "package root\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\n" + `func TestRoot(t *testing.T) {
 	if os.Getenv("TEST_ROOT") != "" {
@@ -38,8 +40,9 @@ func sample() map[string]string {
 		"crash/crash_test.go": test("crash", `func TestCrash(t *testing.T) { var p *int; *p = 1 }`),
 		"exits/exits_test.go": "package exits\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc " +
 			"TestMain(*testing.M) { println(\"no\", \"database\"); os.Exit(3) }\n",
-		"untested/untested.go":    "package untested\n",
-		"forever/forever_test.go": test("forever", `func TestForever(t *testing.T) { select {} }`+"\n\n"+`func TestOther(t *testing.T) {}`),
+		"untested/untested.go": "package untested\n",
+		"forever/forever_test.go": test("forever",
+			`func TestForever(t *testing.T) { select {} }`+"\n\n"+`func TestOther(t *testing.T) {}`),
 	}
 }
 

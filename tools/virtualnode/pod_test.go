@@ -61,7 +61,8 @@ func TestPodsThatCannotStart(t *testing.T) {
 		reason, message string
 		event           string
 	}{
-		{"unknown image", c.spec(corev1.Container{Name: "main", Image: "registry.test/other:1"}), "ImagePullBackOff", `does not have "registry.test/other:1"; it has: ` + programImage, "Failed"},
+		{"unknown image", c.spec(corev1.Container{Name: "main", Image: "registry.test/other:1"}), "ImagePullBackOff",
+			`does not have "registry.test/other:1"; it has: ` + programImage, "Failed"},
 		{"never pull", c.spec(corev1.Container{Name: "main", Image: "registry.test/other:1",
 			ImagePullPolicy: corev1.PullNever}), "ErrImageNeverPull", "pulls no images", "Failed"},
 		{"host path", hostPath, "ContainerCreating", "it is of type hostPath: virtual nodes have", "FailedMount"},

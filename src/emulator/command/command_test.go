@@ -129,7 +129,8 @@ func TestServe(t *testing.T) {
 		s.Subnet != emulator.DefaultSubnet || s.Network != "" {
 		t.Errorf("ready file %+v, want the default objects and no network", s.Ready)
 	}
-	if status, body := get(t, http.DefaultClient, s.Endpoint+"/v1/machines"); status != 200 || strings.Count(body, `"slug":"machine-`) != 3 {
+	if status, body := get(t, http.DefaultClient, s.Endpoint+"/v1/machines"); status != 200 ||
+		strings.Count(body, `"slug":"machine-`) != 3 {
 		t.Errorf("machines = %d %s, want 3", status, body)
 	}
 	output, err := s.stop()
@@ -159,10 +160,12 @@ func TestFlagsReachTheCloud(t *testing.T) {
 		method, path, body string
 		want               string // part of "status body"
 	}{
-		"defaults":           {nil, "POST", "/v1/loadbalancers", lb, `"status":"creating"`},
-		"no delay":           {[]string{"--lb-create-delay=0"}, "POST", "/v1/loadbalancers", lb, `"status":"ready"`},
-		"internal":           {[]string{"--lb-create-delay=0"}, "POST", "/v1/loadbalancers", internal, `"externalIpAddresses":[]`},
-		"also external":      {[]string{"--lb-create-delay=0", "--internal-address-also-external"}, "POST", "/v1/loadbalancers", internal, `"externalIpAddresses":["10.`},
+		"defaults": {nil, "POST", "/v1/loadbalancers", lb, `"status":"creating"`},
+		"no delay": {[]string{"--lb-create-delay=0"}, "POST", "/v1/loadbalancers", lb, `"status":"ready"`},
+		"internal": {[]string{"--lb-create-delay=0"}, "POST", "/v1/loadbalancers", internal,
+			`"externalIpAddresses":[]`},
+		"also external": {[]string{"--lb-create-delay=0", "--internal-address-also-external"}, "POST",
+			"/v1/loadbalancers", internal, `"externalIpAddresses":["10.`},
 		"accepted listeners": {nil, "POST", "/v1/loadbalancers", inline, "400 "},
 		"ignored listeners":  {[]string{"--inline-listeners=ignored"}, "POST", "/v1/loadbalancers", inline, "201 "},
 		"refused listeners": {[]string{"--inline-listeners=refused"}, "POST", "/v1/loadbalancers", inline,
@@ -170,20 +173,28 @@ func TestFlagsReachTheCloud(t *testing.T) {
 		"replace": {[]string{"--machines=1"}, "PUT", "/v1/machines/machine-00001", "{}", "400 "},
 		"merge": {[]string{"--machines=1", "--updates=merge"}, "PUT", "/v1/machines/machine-00001", "{}",
 			"200 "},
-		"filters":         {[]string{"--machines=1"}, "GET", "/v1/machines?name=x", "", "200 []"},
-		"ignored filters": {[]string{"--machines=1", "--ignored-filters=name"}, "GET", "/v1/machines?name=x", "", `"name":"machine-00001"`},
+		"filters": {[]string{"--machines=1"}, "GET", "/v1/machines?name=x", "", "200 []"},
+		"ignored filters": {[]string{"--machines=1", "--ignored-filters=name"}, "GET", "/v1/machines?name=x", "",
+			`"name":"machine-00001"`},
 		"machine delay": {[]string{"--machine-create-delay=1h"}, "POST", "/v1/machines",
 			`{"name":"a","subnet":"emulator","machineType":"pgp-small"}`, `"status":"provisioning"`},
-		"network delay":  {[]string{"--network-create-delay=1h"}, "POST", "/v1/security-groups", `{"name":"a","vpcIdentity":"emulator"}`, `"status":"provisioning"`},
-		"reserved delay": {[]string{"--reserved-ip-create-delay=1h"}, "POST", "/v1/reserved-ips", `{"name":"a","region":"nl-01"}`, `"status":"creating"`},
-		"gateway delay":  {[]string{"--nat-gateway-create-delay=1h"}, "POST", "/v1/nat-gateways", `{"name":"a","subnetIdentity":"emulator"}`, `"status":"creating"`},
-		"done body":      {[]string{"--machines=1", "--done-status=202", "--done-body=object"}, "DELETE", "/v1/machines/machine-00001", "", `202 {"identity":"`},
-		"names":          {[]string{"--unique-names"}, "POST", "/v1/subnets", `{"name":"emulator"}`, "409 "},
-		"strict groups":  {[]string{"--strict-security-groups"}, "POST", "/v1/security-groups", `{"name":"a-name-that-is-too-long","vpcIdentity":"emulator"}`, "400 "},
-		"lenient groups": {nil, "POST", "/v1/security-groups", `{"name":"a-name-that-is-too-long","vpcIdentity":"emulator"}`, "201 "},
+		"network delay": {[]string{"--network-create-delay=1h"}, "POST", "/v1/security-groups",
+			`{"name":"a","vpcIdentity":"emulator"}`, `"status":"provisioning"`},
+		"reserved delay": {[]string{"--reserved-ip-create-delay=1h"}, "POST", "/v1/reserved-ips",
+			`{"name":"a","region":"nl-01"}`, `"status":"creating"`},
+		"gateway delay": {[]string{"--nat-gateway-create-delay=1h"}, "POST", "/v1/nat-gateways",
+			`{"name":"a","subnetIdentity":"emulator"}`, `"status":"creating"`},
+		"done body": {[]string{"--machines=1", "--done-status=202", "--done-body=object"}, "DELETE",
+			"/v1/machines/machine-00001", "", `202 {"identity":"`},
+		"names": {[]string{"--unique-names"}, "POST", "/v1/subnets", `{"name":"emulator"}`, "409 "},
+		"strict groups": {[]string{"--strict-security-groups"}, "POST", "/v1/security-groups",
+			`{"name":"a-name-that-is-too-long","vpcIdentity":"emulator"}`, "400 "},
+		"lenient groups": {nil, "POST", "/v1/security-groups",
+			`{"name":"a-name-that-is-too-long","vpcIdentity":"emulator"}`, "201 "},
 		"priorities": {[]string{"--unique-rule-priorities"}, "POST", "/v1/security-groups", equalPriorities,
 			"is the priority of ingressRules[0], too"},
-		"token lifetime": {[]string{"--token-lifetime=7m"}, "POST", "/oidc/token", "grant_type=client_credentials", `"expires_in":420`},
+		"token lifetime": {[]string{"--token-lifetime=7m"}, "POST", "/oidc/token", "grant_type=client_credentials",
+			`"expires_in":420`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -235,7 +246,8 @@ organisations:
 		t.Fatal(err)
 	}
 	s := start(t, "--seed="+path, "--lb-create-delay=0", "--ipv4-only-load-balancers")
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Endpoint+"/v1/loadbalancers", strings.NewReader(`{"name":"a","subnet":"s"}`))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Endpoint+"/v1/loadbalancers",
+		strings.NewReader(`{"name":"a","subnet":"s"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,11 +46,14 @@ func TestRefusedFaultFlags(t *testing.T) {
 	tests := map[string]struct {
 		flag, want string
 	}{
-		"unknown key":   {"--fault=knid=hang", `--fault: fault "knid=hang": unknown key "knid": did you mean "kind"?`},
-		"operation":     {"--fault=operation=GET /v1/machine,kind=hang", `did you mean "GET /v1/machines"?`},
-		"no file":       {"--faults=" + filepath.Join(t.TempDir(), "none"), "--faults: open"},
-		"bad file":      {"--faults=" + write(t, "bad.yaml", "- {effect: {kind: hagn}}"), `reading fault 1: effect.kind is "hagn": did you mean "hang"?`},
-		"ID used twice": {"--faults=" + write(t, "twice.yaml", "[{id: a, effect: {kind: hang}}, {id: a, effect: {kind: hang}}]"), `id "a" is taken`},
+		"unknown key": {"--fault=knid=hang", `--fault: fault "knid=hang": unknown key "knid": did you mean "kind"?`},
+		"operation":   {"--fault=operation=GET /v1/machine,kind=hang", `did you mean "GET /v1/machines"?`},
+		"no file":     {"--faults=" + filepath.Join(t.TempDir(), "none"), "--faults: open"},
+		"bad file": {"--faults=" + write(t, "bad.yaml", "- {effect: {kind: hagn}}"),
+			`reading fault 1: effect.kind is "hagn": did you mean "hang"?`},
+		"ID used twice": {"--faults=" +
+			write(t, "twice.yaml", "[{id: a, effect: {kind: hang}}, {id: a, effect: {kind: hang}}]"),
+			`id "a" is taken`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

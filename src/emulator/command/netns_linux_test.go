@@ -72,8 +72,10 @@ func TestHelpTellsTheClientNetworks(t *testing.T) {
 func TestNamespacesNeedANameAndAClient(t *testing.T) {
 	roottest.Need(t, "nft") // which is checked first
 	for flag, want := range map[string]string{
-		"--netns-client-networks=x": `--netns-client-networks: netip.ParsePrefix("x")`, "--netns-client-networks=203.0.113.0/31": "client network 203.0.113.0/31",
-		"--netns-name=Upper": "use a letter and then letters and digits", "--netns-client=nobody": `opening network namespace "nobody"`,
+		"--netns-client-networks=x":              `--netns-client-networks: netip.ParsePrefix("x")`,
+		"--netns-client-networks=203.0.113.0/31": "client network 203.0.113.0/31",
+		"--netns-name=Upper":                     "use a letter and then letters and digits",
+		"--netns-client=nobody":                  `opening network namespace "nobody"`,
 	} {
 		var output, log bytes.Buffer
 		if err := execute(t.Context(), &output, &log, "--data-plane=netns", flag); err == nil ||

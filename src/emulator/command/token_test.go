@@ -73,12 +73,13 @@ func TestTokenCommandErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"unknown account": {[]string{"--endpoint=" + s.Endpoint, "--service-account=nobody"}, `service account "nobody" does not exist`},
-		"nobody there":    {[]string{"--endpoint=http://127.0.0.1:1"}, "is it running there? See --endpoint"},
-		"something else":  {[]string{"--endpoint=" + page.URL}, "404"},
-		"bad endpoint":    {[]string{"--endpoint=:"}, "--endpoint"},
-		"no such file":    {[]string{"--ca-file=/nonexistent"}, "--ca-file"},
-		"no certificate":  {[]string{"--ca-file=" + empty}, "no PEM certificate"},
+		"unknown account": {[]string{"--endpoint=" + s.Endpoint, "--service-account=nobody"},
+			`service account "nobody" does not exist`},
+		"nobody there":   {[]string{"--endpoint=http://127.0.0.1:1"}, "is it running there? See --endpoint"},
+		"something else": {[]string{"--endpoint=" + page.URL}, "404"},
+		"bad endpoint":   {[]string{"--endpoint=:"}, "--endpoint"},
+		"no such file":   {[]string{"--ca-file=/nonexistent"}, "--ca-file"},
+		"no certificate": {[]string{"--ca-file=" + empty}, "no PEM certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var output, log bytes.Buffer

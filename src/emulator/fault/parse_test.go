@@ -145,8 +145,9 @@ func TestReadRules(t *testing.T) {
 
 func TestReadRulesErrors(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
-		"no list":   {"kind: hang", "must be a list of rules"},
-		"unknown":   {"- effect: {kind: hang}\n- {efect: {kind: hang}}", `reading fault 2: unknown key "efect": did you mean "effect"?`},
+		"no list": {"kind: hang", "must be a list of rules"},
+		"unknown": {"- effect: {kind: hang}\n- {efect: {kind: hang}}",
+			`reading fault 2: unknown key "efect": did you mean "effect"?`},
 		"invalid":   {"- effect: {kind: hagn}", `reading fault 1: effect.kind is "hagn": did you mean "hang"?`},
 		"strange":   {"- {count: .nan}", "reading fault 1"},
 		"documents": {"[]\n---\n[]", "more than one YAML document"},

@@ -113,7 +113,8 @@ func handlerTests() map[string]handlerTest {
 		}},
 		"status": {Effect{Kind: Refuse, Status: 429, Message: "slow down", RetryAfter: 1100 * time.Millisecond}, post,
 			0, func(o outcome) bool {
-				return o.status == 429 && o.body == `{"message":"slow down"}`+"\n" && o.header.Get("Retry-After") == "2" && o.header.Get("Content-Type") == jsonType
+				return o.status == 429 && o.body == `{"message":"slow down"}`+"\n" &&
+					o.header.Get("Retry-After") == "2" && o.header.Get("Content-Type") == jsonType
 			}},
 		"no message": {Effect{Kind: Refuse, Status: 503}, get, 0, func(o outcome) bool {
 			return o.status == 503 && strings.Contains(o.body, "Service Unavailable") &&
@@ -124,7 +125,8 @@ func handlerTests() map[string]handlerTest {
 		}},
 		"unauthorised": {Effect{Kind: Unauthorised}, get, 0, func(o outcome) bool { return o.status == 401 }},
 		"forbidden":    {Effect{Kind: Forbidden}, get, 0, func(o outcome) bool { return o.status == 403 }},
-		"quota":        {Effect{Kind: Quota}, post, 0, func(o outcome) bool { return o.status == 403 && strings.Contains(o.body, `"quota `) }},
+		"quota": {Effect{Kind: Quota}, post, 0,
+			func(o outcome) bool { return o.status == 403 && strings.Contains(o.body, `"quota `) }},
 		"quota with status": {Effect{Kind: Quota, Status: 422, Message: "full"}, post, 0, func(o outcome) bool {
 			return o.status == 422 && strings.Contains(o.body, "full")
 		}},

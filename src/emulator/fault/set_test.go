@@ -183,7 +183,8 @@ func TestRules(t *testing.T) {
 func TestAddRefuses(t *testing.T) {
 	var s Set
 	add(t, &s, Rule{ID: "mine", Effect: Effect{Kind: Hang}})
-	if _, err := s.Add(Rule{ID: "mine", Effect: Effect{Kind: Hang}}); err == nil || !strings.Contains(err.Error(), `id "mine" is taken`) {
+	if _, err := s.Add(Rule{ID: "mine", Effect: Effect{Kind: Hang}}); err == nil ||
+		!strings.Contains(err.Error(), `id "mine" is taken`) {
 		t.Errorf("the same ID again: %v", err)
 	}
 	if _, err := s.Add(Rule{}); err == nil || !strings.Contains(err.Error(), "adding a fault: effect.kind is missing") {

@@ -116,7 +116,8 @@ func TestForeignNames(t *testing.T) {
 	o := ending(t, before,
 		`[{"identity": "`+vm+`", "name": "worker"}, {"identity": "`+group+`", "name": "g", "machine": {"identity": "`+
 			vm+`"}, "of": null, "n": 1, "on": true}]`, vm)
-	if got := o.state["things"]; got != `[{"identity":"new tg 1","machine":"their vm worker","n":1,"name":"g","of":null,"on":true}]` {
+	if got := o.state["things"]; got !=
+		`[{"identity":"new tg 1","machine":"their vm worker","n":1,"name":"g","of":null,"on":true}]` {
 		t.Errorf("state = %s", got)
 	}
 }

@@ -123,14 +123,15 @@ func TestBadTokensAreRefused(t *testing.T) {
 	// A token that the public key "signs", as libraries that trust the header accepted.
 	none := number([]byte(`{"alg":"none"}`)) + "." + parts[1] + "."
 	tests := map[string]struct{ token, want string }{
-		"another key":   {sign(other, func(*jwt.Claims) {}), "none of the issuer's 1 keys"},
-		"expired":       {sign(key, func(c *jwt.Claims) { c.Expiry = now }), "expired at 2027-01-15T08:00:00Z"},
-		"no expiry":     {sign(key, func(c *jwt.Claims) { c.Expiry = time.Time{} }), "no expiry"},
-		"too early":     {sign(key, func(c *jwt.Claims) { c.NotBefore = now.Add(time.Second) }), "not valid before"},
-		"not signed":    {none, `signed with "none"`},
-		"HMAC":          {number([]byte(`{"alg":"HS256"}`)) + "." + parts[1] + "." + parts[2], `signed with "HS256"`},
-		"wrong kind":    {number([]byte(`{"alg":"RS256"}`)) + "." + parts[1] + "." + parts[2], "none of the issuer's"},
-		"changed":       {parts[0] + "." + number([]byte(`{"sub":"root","exp":9999999999}`)) + "." + parts[2], "none of the issuer's"},
+		"another key": {sign(other, func(*jwt.Claims) {}), "none of the issuer's 1 keys"},
+		"expired":     {sign(key, func(c *jwt.Claims) { c.Expiry = now }), "expired at 2027-01-15T08:00:00Z"},
+		"no expiry":   {sign(key, func(c *jwt.Claims) { c.Expiry = time.Time{} }), "no expiry"},
+		"too early":   {sign(key, func(c *jwt.Claims) { c.NotBefore = now.Add(time.Second) }), "not valid before"},
+		"not signed":  {none, `signed with "none"`},
+		"HMAC":        {number([]byte(`{"alg":"HS256"}`)) + "." + parts[1] + "." + parts[2], `signed with "HS256"`},
+		"wrong kind":  {number([]byte(`{"alg":"RS256"}`)) + "." + parts[1] + "." + parts[2], "none of the issuer's"},
+		"changed": {parts[0] + "." + number([]byte(`{"sub":"root","exp":9999999999}`)) + "." + parts[2],
+			"none of the issuer's"},
 		"cut":           {parts[0] + "." + parts[1] + "." + parts[2][:20], "none of the issuer's"},
 		"two parts":     {parts[0] + "." + parts[1], "it has 2 parts"},
 		"bad header":    {"*." + parts[1] + "." + parts[2], "the token cannot be read"},
@@ -152,7 +153,8 @@ func TestBadTokensAreRefused(t *testing.T) {
 }
 
 func TestOneAudienceMayBeAString(t *testing.T) {
-	claims, err := jwt.Unverified(number([]byte(`{"alg":"ES256"}`)) + "." + number([]byte(`{"aud":"one","iat":1.5}`)) + ".c2ln")
+	claims, err := jwt.Unverified(number([]byte(`{"alg":"ES256"}`)) + "." +
+		number([]byte(`{"aud":"one","iat":1.5}`)) + ".c2ln")
 	if err != nil || !reflect.DeepEqual(claims.Audience, []string{"one"}) {
 		t.Errorf("%+v, %v, want audience [one]", claims, err)
 	}
@@ -173,9 +175,10 @@ func TestUnusableKeysAreRefused(t *testing.T) {
 		"bad modulus":  {`{"keys":[{"kty":"RSA","n":"*"}]}`, "base64"},
 		"bad exponent": {`{"keys":[{"kty":"RSA","n":"AQAB","e":"*"}]}`, "base64"},
 		"bad point":    {`{"keys":[{"kty":"EC","crv":"P-256","x":"AQAB","y":"AQAB"}]}`, "wrong length for x"},
-		"off curve":    {fmt.Sprintf(`{"keys":[{"kty":"EC","crv":"P-256","x":%[1]q,"y":%[1]q}]}`, number(make([]byte, 32))), "key 0"},
-		"Ed25519":      {pemOf(t, public), "neither an RSA nor an ECDSA key"},
-		"P-384":        {pemOf(t, large.Public()), "P-384 is not P-256"},
+		"off curve": {fmt.Sprintf(`{"keys":[{"kty":"EC","crv":"P-256","x":%[1]q,"y":%[1]q}]}`,
+			number(make([]byte, 32))), "key 0"},
+		"Ed25519": {pemOf(t, public), "neither an RSA nor an ECDSA key"},
+		"P-384":   {pemOf(t, large.Public()), "P-384 is not P-256"},
 		"private key": {"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
 			"private keys do not belong here"},
 		"broken PEM":         {"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "PUBLIC KEY"},

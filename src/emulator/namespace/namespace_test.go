@@ -239,7 +239,8 @@ func TestImpossibleNames(t *testing.T) {
 			t.Errorf("Create(%q): %v", name, err)
 		}
 	}
-	if _, err := Open("nobody"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), `opening network namespace "nobody"`) {
+	if _, err := Open("nobody"); !errors.Is(err, fs.ErrNotExist) ||
+		!strings.Contains(err.Error(), `opening network namespace "nobody"`) {
 		t.Errorf("Open of what is not there: %v", err)
 	}
 	if err := Remove("nobody"); err == nil {

@@ -170,7 +170,9 @@ func TestRulesetIsAccepted(t *testing.T) {
 			t.Error(err)
 		}
 		before := f.applied
-		if err := f.apply(s, "nonsense"); err == nil || !strings.Contains(err.Error(), `filtering in network namespace "`+s.Name()+`": nft: exit status 1`) || f.applied != before {
+		if err := f.apply(s, "nonsense"); err == nil ||
+			!strings.Contains(err.Error(), `filtering in network namespace "`+s.Name()+`": nft: exit status 1`) ||
+			f.applied != before {
 			t.Errorf("nonsense: %v", err)
 		}
 	})

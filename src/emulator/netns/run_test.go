@@ -332,7 +332,8 @@ func TestUnknownClient(t *testing.T) {
 	asRoot(t, func(*cloud) {
 		name := unused("none")
 		_, err := New(Options{Name: name, Client: "nobody"})
-		if err == nil || !strings.Contains(err.Error(), `the client's network namespace: opening network namespace "nobody"`) {
+		if err == nil ||
+			!strings.Contains(err.Error(), `the client's network namespace: opening network namespace "nobody"`) {
 			t.Errorf("New: %v", err)
 		}
 		if got := left(t, name); len(got) != 0 {

@@ -235,7 +235,8 @@ func TestRequestKeys(t *testing.T) {
 }
 
 func TestAbsentAndNullAreTheSame(t *testing.T) {
-	for _, body := range []string{`{}`, `{"name":null,"labels":null,"port":null,"allowedSources":null,"maxConnections":null}`} {
+	for _, body := range []string{`{}`,
+		`{"name":null,"labels":null,"port":null,"allowedSources":null,"maxConnections":null}`} {
 		var in ListenerInput
 		if err := json.Unmarshal([]byte(body), &in); err != nil {
 			t.Fatal(err)

@@ -111,10 +111,17 @@ func TestOfErrors(t *testing.T) {
 		from *corev1.EnvVarSource
 		want string
 	}{
-		{"no ConfigMap", &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: ref("absent"), Key: "k"}}, `setting X: reading ConfigMap "absent"`},
-		{"no Secret", &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref("absent"), Key: "k"}}, `setting X: reading Secret "absent"`},
-		{"no key", &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref("login"), Key: "k"}}, `setting X: Secret "login" has no key "k"`},
-		{"unknown field", &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.x"}}, `setting X: unknown field path "spec.x"`},
+		{"no ConfigMap",
+			&corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: ref("absent"),
+				Key: "k"}}, `setting X: reading ConfigMap "absent"`},
+		{"no Secret",
+			&corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref("absent"),
+				Key: "k"}}, `setting X: reading Secret "absent"`},
+		{"no key",
+			&corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref("login"), Key: "k"}},
+			`setting X: Secret "login" has no key "k"`},
+		{"unknown field", &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.x"}},
+			`setting X: unknown field path "spec.x"`},
 		{"unsupported", &corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{}},
 			"setting X: virtual nodes support"},
 	}

@@ -24,8 +24,10 @@ func TestHealth(t *testing.T) {
 		status    int
 		body      string
 	}{
-		{"a local endpoint", []Endpoint{podOne, podTwo}, http.StatusOK, `{"service":{"namespace":"shop","name":"web"},"localEndpoints":1,"serviceProxyHealthy":true}`},
-		{"only elsewhere", []Endpoint{podTwo}, http.StatusServiceUnavailable, `{"service":{"namespace":"shop","name":"web"},"localEndpoints":0,"serviceProxyHealthy":true}`},
+		{"a local endpoint", []Endpoint{podOne, podTwo}, http.StatusOK,
+			`{"service":{"namespace":"shop","name":"web"},"localEndpoints":1,"serviceProxyHealthy":true}`},
+		{"only elsewhere", []Endpoint{podTwo}, http.StatusServiceUnavailable,
+			`{"service":{"namespace":"shop","name":"web"},"localEndpoints":0,"serviceProxyHealthy":true}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -25,7 +25,8 @@ func TestData(t *testing.T) {
 		{"Secret", Object{Secret: true, Namespace: "shop", Name: "one"}, map[string][]byte{"a": []byte("secret")}, ""},
 		{"optional", Object{Secret: true, Namespace: "shop", Name: "two", Optional: true}, nil, ""},
 		{"missing", Object{Namespace: "shop", Name: "two"}, nil, `reading ConfigMap "two": configmaps "two" not found`},
-		{"missing Secret", Object{Secret: true, Namespace: "x", Name: "one"}, nil, `reading Secret "one": secrets "one" not found`},
+		{"missing Secret", Object{Secret: true, Namespace: "x", Name: "one"}, nil,
+			`reading Secret "one": secrets "one" not found`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -160,7 +160,10 @@ func TestPrepareErrors(t *testing.T) {
 	}{
 		{"no ConfigMap", configMap("absent", nil), mount, `preparing volume "v": reading ConfigMap "absent"`},
 		{"no Secret", secret("absent", nil), mount, `preparing volume "v": reading Secret "absent"`},
-		{"no key", secret("login", func(s *corev1.SecretVolumeSource) { s.Items = []corev1.KeyToPath{{Key: "absent", Path: "a"}} }), mount, `it has no key "absent"`},
+		{"no key",
+			secret("login",
+				func(s *corev1.SecretVolumeSource) { s.Items = []corev1.KeyToPath{{Key: "absent", Path: "a"}} }), mount,
+			`it has no key "absent"`},
 		{"hostPath",
 			corev1.Volume{Name: "v",
 				VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/etc"}}}, mount,
@@ -172,7 +175,8 @@ func TestPrepareErrors(t *testing.T) {
 		{"trust bundle",
 			projected(corev1.VolumeProjection{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{}}),
 			mount, "it projects a clusterTrustBundle"},
-		{"no such volume", configMap("settings", nil), []corev1.VolumeMount{{Name: "w", MountPath: "/x"}}, `mounting at /x: the pod has no volume "w"`},
+		{"no such volume", configMap("settings", nil), []corev1.VolumeMount{{Name: "w", MountPath: "/x"}},
+			`mounting at /x: the pod has no volume "w"`},
 		{"subPathExpr", configMap("settings", nil),
 			[]corev1.VolumeMount{{Name: "v", MountPath: "/x", SubPathExpr: "$(A)"}}, "do not support subPath"},
 		{"subPath", configMap("settings", nil), []corev1.VolumeMount{{Name: "v", MountPath: "/x", SubPath: "y"}},
@@ -280,7 +284,8 @@ func TestTokenError(t *testing.T) {
 		return true, nil, errors.New("no such account")
 	})
 	s := &Set{options: newOptions(t, client, nil, nil), tokens: map[tokenKey]token{}}
-	if _, err := s.token(t.Context(), &corev1.ServiceAccountTokenProjection{}); err == nil || !strings.Contains(err.Error(), `ServiceAccount "robot"`) {
+	if _, err := s.token(t.Context(), &corev1.ServiceAccountTokenProjection{}); err == nil ||
+		!strings.Contains(err.Error(), `ServiceAccount "robot"`) {
 		t.Errorf("error = %v, want one that names the ServiceAccount", err)
 	}
 }
