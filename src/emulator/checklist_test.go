@@ -37,7 +37,7 @@ func TestCompatibilityChecklist(t *testing.T) {
 		{"11 quotas, conflicts and counters", checkRefusals},
 		{"12 the spelling of statuses", checkSpelling},
 		{"13 large lists in one answer", checkLargeLists},
-		{"14 what no source tells is a switch", checkUnknowns},
+		{"14 what no source documents is a switch", checkUnknowns},
 	} {
 		t.Run(line.name, line.test)
 	}
@@ -326,11 +326,11 @@ func checkLargeLists(t *testing.T) {
 	}
 }
 
-// unknowns are what no public source tells about the API, and the switches and delays that choose.
+// unknowns are what no public source documents about the API, and the switches and delays that choose.
 func unknowns() map[string][]string {
 	return map[string][]string{
 		"the status of success":                                 {"CreateStatus", "DoneStatus"},
-		"what an answer has in it that nobody needs":            {"DoneBody"},
+		"what is in an answer without content":                  {"DoneBody"},
 		"the status of a conflict, also by objectVersion":       {"ConflictStatus"},
 		"the status of missing permission":                      {"PermissionStatus"},
 		"the status of a used-up quota":                         {"QuotaStatus"},

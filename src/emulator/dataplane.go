@@ -59,7 +59,7 @@ func checkPlane(plane DataPlane, in seed.Seed) error {
 	return nil
 }
 
-// flush tells the data plane what changed. The answer to a write is sent after
+// flush passes what changed to the data plane. The answer to a write is sent after
 // it, so a client that saw the answer sees the new traffic.
 func (e *Emulator) flush() {
 	if e.plane == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 )
 
-// addressLedger is a data plane that knows who serves which address now.
+// addressLedger is a data plane that records which load balancer serves which address.
 type addressLedger struct {
 	recorder
 	mu     sync.Mutex
@@ -29,7 +29,7 @@ type addressLedger struct {
 func (l *addressLedger) Serve(lb traffic.LoadBalancer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.forget(lb.Identity)
+	l.remove(lb.Identity)
 	for _, addr := range lb.Addresses {
 		if other, taken := l.owners[addr]; taken {
 			l.clash = append(l.clash, fmt.Sprintf("%s is served by %s and %s", addr, other, lb.Identity))
@@ -41,10 +41,10 @@ func (l *addressLedger) Serve(lb traffic.LoadBalancer) {
 func (l *addressLedger) Remove(identity string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.forget(identity)
+	l.remove(identity)
 }
 
-func (l *addressLedger) forget(identity string) {
+func (l *addressLedger) remove(identity string) {
 	for addr, owner := range l.owners {
 		if owner == identity {
 			delete(l.owners, addr)

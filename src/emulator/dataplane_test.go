@@ -22,11 +22,11 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 )
 
-// recorder is a data plane that remembers what it was told.
+// recorder is a data plane that records its calls.
 type recorder struct {
 	network netip.Prefix
 	mu      sync.Mutex
-	told    []string
+	calls   []string
 	last    traffic.LoadBalancer
 	closed  bool
 }
@@ -44,7 +44,7 @@ func (r *recorder) Serve(lb traffic.LoadBalancer) {
 func (r *recorder) add(what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.told = append(r.told, what)
+	r.calls = append(r.calls, what)
 }
 
 func (r *recorder) Remove(string)                        { r.add("remove") }
@@ -54,9 +54,9 @@ func (r *recorder) Close() error                         { r.closed = true; retu
 func (r *recorder) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	told := r.told
-	r.told = nil
-	return told
+	calls := r.calls
+	r.calls = nil
+	return calls
 }
 
 func TestDataPlaneIsTold(t *testing.T) {

@@ -51,11 +51,11 @@ type Emulator struct {
 	log *slog.Logger
 
 	plane DataPlane
-	// planeMu orders what the data plane is told; what follows is guarded by it.
+	// planeMu orders the calls of the data plane; what follows is guarded by it.
 	planeMu sync.Mutex
 	timers  map[string]alarm
 	closed  bool
-	// occupied are the addresses that the data plane was told, by load balancer.
+	// occupied are the addresses that were passed to the data plane, by load balancer.
 	occupied map[string][]netip.Addr
 	// problem is what is wrong with the data plane's network.
 	problem atomic.Pointer[string]

@@ -211,7 +211,7 @@ func TestTokenExchangeRequest(t *testing.T) {
 	}
 }
 
-// foreignToken is signed with a key that nobody knows.
+// foreignToken is signed with an unknown key.
 func foreignToken(t *testing.T, change func(*jwt.Claims)) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -313,7 +313,7 @@ func TestDeleteLagOfWhatIsInUse(t *testing.T) {
 	})
 }
 
-// The data plane is told without any further request.
+// The data plane is called without any further request.
 func TestDeleteLagOfTraffic(t *testing.T) {
 	plane := &recorder{}
 	withPast(t, emulator.Config{DataPlane: plane}, func(p past) {

@@ -62,7 +62,7 @@ func (w *walker) name(kind string) string {
 	return fmt.Sprintf("%s-%d", kind, w.serial)
 }
 
-// create remembers the identity of what it created.
+// create records the identity of what it created.
 func (w *walker) create(into *[]string, path, body string) {
 	var object struct{ Identity string }
 	if status, answer := w.do("POST", path, body); status == http.StatusCreated &&

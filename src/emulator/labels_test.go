@@ -63,7 +63,7 @@ func TestLimitsOfLabelsAndAnnotations(t *testing.T) {
 	}
 }
 
-// What no source tells is a switch.
+// What no source documents is a switch.
 func TestStatusSwitches(t *testing.T) {
 	for _, test := range []struct {
 		switches         emulator.Switches

@@ -240,13 +240,13 @@ func TestTrafficOfProjects(t *testing.T) {
 		if answer := serve(e, request); answer.Code != 201 {
 			t.Fatal(answer.Body)
 		}
-		if told := plane.take(); len(told) > 0 {
-			t.Errorf("while it is creating: %v", told)
+		if calls := plane.take(); len(calls) > 0 {
+			t.Errorf("while it is creating: %v", calls)
 		}
 		<-time.After(time.Minute)
 		synctest.Wait()
-		if told := plane.take(); len(told) != 1 || !strings.HasPrefix(told[0], "serve") {
-			t.Errorf("once it is ready: %v, want it served", told)
+		if calls := plane.take(); len(calls) != 1 || !strings.HasPrefix(calls[0], "serve") {
+			t.Errorf("once it is ready: %v, want it served", calls)
 		}
 		if err := e.Close(); err != nil {
 			t.Error(err)

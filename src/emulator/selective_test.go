@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Creating a machine asks the groups with a selector only, however many others
+// Creating a machine reads the groups with a selector only, however many others
 // there are.
 func TestOnlySelectiveGroupsAreAsked(t *testing.T) {
 	e, err := New(Config{Seed: DefaultSeed()})

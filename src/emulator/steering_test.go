@@ -25,7 +25,7 @@ func TestSetLoadBalancerStatus(t *testing.T) {
 	for _, test := range []struct {
 		hold, status string
 		addresses    int
-		told         string
+		calls        string
 	}{
 		{"creating", "creating", 0, "remove"},
 		{"", "ready", 1, "serve 0 listeners 0 targets"},
@@ -51,7 +51,7 @@ func TestSetLoadBalancerStatus(t *testing.T) {
 		if state := c.State().LoadBalancers[0]; state.Status != test.status || len(state.Addresses) != test.addresses {
 			t.Errorf("held %q: state %+v", test.hold, state)
 		}
-		if diff := cmp.Diff([]string{test.told}, plane.take()); diff != "" {
+		if diff := cmp.Diff([]string{test.calls}, plane.take()); diff != "" {
 			t.Errorf("held %q: data plane (-want +got):\n%s", test.hold, diff)
 		}
 	}
@@ -108,8 +108,8 @@ func TestSetMachineStatus(t *testing.T) {
 			t.Errorf("held %q: not found by its status", hold)
 		}
 	}
-	if told := plane.take(); len(told) > 0 {
-		t.Errorf("the data plane was told %v, want nothing", told)
+	if calls := plane.take(); len(calls) > 0 {
+		t.Errorf("the data plane was called with %v, want no call", calls)
 	}
 	if err := c.SetMachineStatus(vm, "unknown"); err != nil {
 		t.Fatal(err)

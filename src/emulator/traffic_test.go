@@ -212,7 +212,7 @@ func TestTrafficFollowsTheGroup(t *testing.T) {
 	}
 	w.updateGroup(t, func(g *iaas.UpdateTargetGroup) { g.TargetPort = targetPort + 1 })
 	if got := w.lines(t); got != "" {
-		t.Errorf("with a target port where nobody listens: %q, want nothing", got)
+		t.Errorf("with a target port that is closed: %q, want nothing", got)
 	}
 	w.updateGroup(t, func(*iaas.UpdateTargetGroup) {})
 	if got := w.lines(t); got != "one,hello" {

@@ -170,7 +170,7 @@ func TestCountersAndWrites(t *testing.T) {
 	}
 }
 
-// TestWritesSayWhoSentThem: the log tells clients, service accounts and refused credentials apart, without what is
+// TestWritesSayWhoSentThem: the log distinguishes clients, service accounts and refused credentials, without what is
 // secret about them.
 func TestWritesSayWhoSentThem(t *testing.T) {
 	c := newCloud(t)

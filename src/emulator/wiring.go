@@ -11,9 +11,9 @@ import (
 // groups. The emulator calls Wire, Serve and Remove one at a time.
 type Fabric interface {
 	DataPlane
-	// Wire makes the network as described. It is told the whole network after
+	// Wire makes the network as described. It gets the whole network after
 	// every write and has to find out itself what is different. A load balancer
-	// is in the network before Serve is told about it. After an error, what is
+	// is in the network before Serve is called for it. After an error, what is
 	// not yet as described is tried again with the next call.
 	Wire(network traffic.Network) error
 }
@@ -24,7 +24,7 @@ type NetworkState struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// wire tells the data plane about the network. What it cannot do is logged and
+// wire passes the network to the data plane. What it cannot do is logged and
 // kept for State.
 func (e *Emulator) wire(now time.Time) error {
 	fabric, wired := e.plane.(Fabric)

@@ -17,7 +17,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 )
 
-// fabric is a data plane with machines that remembers what it was told.
+// fabric is a data plane with machines that records its calls.
 type fabric struct {
 	recorder
 	mu      sync.Mutex // timers of the emulator write

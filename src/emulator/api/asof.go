@@ -47,11 +47,11 @@ func (srv *Server) asOf(c *call, by time.Duration) {
 // Whether it is possible is tried on a copy; when it no longer is by then, it
 // silently fails, as in a cloud that works through a queue.
 func (srv *Server) deleteLater(c *call, remove handler, lag time.Duration) (reply, error) {
-	rehearsal := *c
+	copied := *c
 	if c.org != nil {
-		rehearsal.org, _ = srv.Store.Copy().Organisations.Exact(c.org.Identity)
+		copied.org, _ = srv.Store.Copy().Organisations.Exact(c.org.Identity)
 	}
-	answer, err := srv.handle(&rehearsal, remove)
+	answer, err := srv.handle(&copied, remove)
 	if err != nil {
 		return reply{}, err
 	}

@@ -134,7 +134,7 @@ func (srv *Server) listMemberships(c *call) (reply, error) {
 func (srv *Server) listRegions(c *call) (reply, error) {
 	views := []wire.Region{}
 	for r := range srv.Store.Regions.All() {
-		// A client that checks its credentials asks for regions by "region".
+		// A client that checks its credentials requests regions by "region".
 		if c.filter.Matches(r.Labels, func() object.Traits { return r.Traits().Reference("region", &r.Record) }) {
 			views = append(views, r.View())
 		}

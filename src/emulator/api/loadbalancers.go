@@ -10,7 +10,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
-// hostnames is the domain of load balancers that have a name, which nobody can
+// hostnames is the domain of load balancers that have a name, which no resolver can
 // resolve: it is never to exist (RFC 6761).
 const hostnames = ".loadbalancers.emulator.invalid"
 

@@ -60,7 +60,7 @@ func (m *metrics) observe(operation string, next http.Handler) http.Handler {
 	})
 }
 
-// observed remembers the status of an answer.
+// observed records the status of an answer.
 type observed struct {
 	http.ResponseWriter
 	status string

@@ -179,7 +179,7 @@ func (rt route) answer(w http.ResponseWriter, r *http.Request, user auth.Princip
 	if writes(r) {
 		defer rt.server.Snapshot(c.now)
 	}
-	// The faults that nobody else can carry out.
+	// The faults that only the API itself can carry out.
 	met, _ := fault.Of(r.Context())
 	if met.Kind == fault.DeleteLag {
 		return rt.server.deleteLater(c, rt.handler, met.Delay)
@@ -260,7 +260,7 @@ type outcome struct {
 	Message  string `json:"message"`
 }
 
-// fillBody gives an answer without content the body that the switch asks for.
+// fillBody gives an answer without content the body that the switch selects.
 func fillBody(s behaviour.Switches, answer reply) reply {
 	if answer.status != http.StatusNoContent {
 		return answer

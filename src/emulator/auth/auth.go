@@ -50,7 +50,7 @@ type bearer struct {
 	expires time.Time
 }
 
-// Authenticator knows all credentials.
+// Authenticator has all credentials.
 type Authenticator struct {
 	lifetime time.Duration
 	// organisations never change, nor do their service accounts.

@@ -101,7 +101,7 @@ func tokenLifetime(text string, standard time.Duration) (time.Duration, *refusal
 	return lifetime, nil
 }
 
-// issue makes a bearer token and forgets those that expired.
+// issue makes a bearer token and deletes those that expired.
 func (g *Authenticator) issue(user Principal, lifetime time.Duration) wire.Token {
 	g.mu.Lock()
 	defer g.mu.Unlock()

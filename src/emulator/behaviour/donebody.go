@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// DoneBody says what is in the body of an answer that nobody needs one of.
+// DoneBody is the body of an answer that has no content to answer with.
 type DoneBody string
 
 // The bodies of such answers. The zero value means NoBody.

@@ -55,7 +55,7 @@ type Switches struct {
 	// means that), 200 or 202.
 	DoneStatus int
 	// DoneBody is the body of those answers: none (NoBody, or ""), or something
-	// that nobody needs. One needs a DoneStatus of 200 or 202.
+	// that clients can ignore, which needs a DoneStatus of 200 or 202.
 	DoneBody DoneBody
 	// PermissionStatus answers what credentials may not do: 403 (0 means that),
 	// 401 or 404.
@@ -179,7 +179,7 @@ func (s Switches) validateStatuses() error {
 	return nil
 }
 
-// Status is what the API answers instead of a status that nobody knows for sure.
+// Status is what the API answers instead of a status that no public source settles.
 func (s Switches) Status(standard int) int {
 	chosen, fallback := 0, standard
 	switch standard {

@@ -129,7 +129,7 @@ func (o *options) open(ctx context.Context, log *slog.Logger) (net.Listener, err
 	return listener, nil
 }
 
-// announce tells people and programs where the emulator is.
+// announce writes where the emulator is, for people and programs.
 func announce(out io.Writer, path string, ready Ready) error {
 	fmt.Fprintf(out, "Thalassa emulator: the API is at %s, the admin API at %s/_emulator/state.\n", ready.Endpoint,
 		ready.Endpoint)

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Encoder knows how to write the types it has seen. The zero value is ready to
+// Encoder caches how to write the types it has seen. The zero value is ready to
 // use, by several goroutines.
 type Encoder struct {
 	// writers are the compiled types: reflect.Type to writer.

@@ -13,7 +13,7 @@ import (
 // jsonType is the content type of every answer of an API.
 const jsonType = "application/json"
 
-// page is what a proxy in front of an API likes to say.
+// page is an error page of a proxy in front of an API.
 const page = `<!DOCTYPE html>
 <html><head><title>Please sign in</title></head><body><h1>Please sign in</h1></body></html>
 `

@@ -44,7 +44,7 @@ func reset(w http.ResponseWriter) {
 }
 
 // take takes the connection from the server. It returns nil when there is none
-// and the client was told in another way.
+// and the client noticed in another way.
 func take(w http.ResponseWriter, reason error) net.Conn {
 	for inner := w; inner != nil; {
 		if dropper, ok := inner.(Dropper); ok {

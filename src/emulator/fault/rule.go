@@ -10,7 +10,7 @@
 //	...
 //	handler = faults.Handler("POST /v1/machines", handler)
 //
-// It knows HTTP and nothing about what is served. Two kinds need the handler's
+// It depends on HTTP and not on what is served. Two kinds need the handler's
 // help, which finds them with Of: Stale and DeleteLag.
 package fault
 
@@ -33,7 +33,7 @@ const (
 	Unauthorised Kind = "unauthorised"
 	// Forbidden refuses with 403.
 	Forbidden Kind = "forbidden"
-	// Quota refuses what would create an object, with 403 unless told otherwise.
+	// Quota refuses what would create an object, with 403 unless set otherwise.
 	Quota Kind = "quota"
 	// Reset drops the connection.
 	Reset Kind = "reset"

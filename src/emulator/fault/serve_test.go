@@ -189,7 +189,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// A client that leaves ends the wait, even with a body that nobody has read.
+// A client that leaves ends the wait, even with a body that was not read.
 func TestHangEndsWithTheClient(t *testing.T) {
 	for _, effect := range []Effect{{Kind: Hang}, {Kind: Latency, Delay: time.Hour}} {
 		t.Run(string(effect.Kind), func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // so that the calls of both alternate, in the same way each time.
 type ConcurrentActor struct {
 	// Subject is who the concurrent actor's writes are by, see emulator.Write: a client
-	// of the seed that nobody else uses.
+	// of the seed that nothing else uses.
 	Subject string
 	// Begin returns how the concurrent actor is started, once, when the work begins. The
 	// cloud must not change yet. What the concurrent actor does must come to an end.

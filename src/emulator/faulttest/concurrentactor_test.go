@@ -54,13 +54,13 @@ func endless(*shop) Work {
 }
 
 func TestConcurrentActors(t *testing.T) {
-	const trial = "hang-04-POST_v1_loadbalancers" // meanwhile the concurrent actor makes what it wants
+	const trial = "hang-04-POST_v1_loadbalancers" // meanwhile the concurrent actor makes its objects
 	tests := map[string]struct {
 		scenario Scenario
 		trial    string // "" is the undisturbed one
 		want     string
 	}{
-		"nobody meddles": {scenario: beside(none, minding), trial: trial},
+		"no other actor": {scenario: beside(none, minding), trial: trial},
 		"we meddle": {scenario: beside(adoptsByName, minding), trial: trial,
 			want: "writes to what a concurrent actor made:\n\tPUT /v1/loadbalancers/lb-"},
 		"the concurrent actor meddles": {scenario: beside(none, meddling),

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// inARow is how many calls a failure mode that lasts applies to: a client that asks again
+// inARow is how many calls a failure mode that lasts applies to: a client that repeats its request
 // at once gets over one and must not take the third for the truth.
 const inARow = 3
 

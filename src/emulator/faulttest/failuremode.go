@@ -38,7 +38,7 @@ const (
 	never     end = iota
 	unheard       // before the cloud heard of the call
 	unspoken      // after the cloud did what was asked, before anybody heard of it
-	relieved      // with its work, which is told to end while the cloud does what was asked
+	relieved      // with its work, which is stopped while the cloud carries out the request
 	overtaken     // at once, and the cloud does what was asked later, when the next process is at work
 )
 
@@ -56,7 +56,7 @@ const retryAfter = 7 * time.Second
 var (
 	errDied      = errors.New("the process has ended")
 	errOvertaken = fmt.Errorf("%w before its write arrived", errDied)
-	errRelieved  = errors.New("the process is told to end")
+	errRelieved  = errors.New("the process is stopped")
 )
 
 // failureModes are all that a process survives.
@@ -116,10 +116,10 @@ func overtaking() *failureMode {
 // hasBody says that the answer had content that can be lost.
 func hasBody(c call) bool { return c.size > 0 }
 
-// asksAgain says that the call asks what was asked before.
+// asksAgain reports whether the same request was made before.
 func asksAgain(c call) bool { return c.again }
 
-// listsAgain says that it asks for a list that it had before.
+// listsAgain reports whether the call requests a list that it had before.
 func listsAgain(c call) bool { return c.again && !strings.HasSuffix(c.operation(), "/ID") }
 
 func deletes(c call) bool { return c.method == http.MethodDelete }
@@ -135,7 +135,7 @@ func (m *failureMode) appliesTo(c call) bool {
 }
 
 // relieve makes a call that takes its time. Who gives up waiting for a write
-// only never hears of it: the cloud does it all the same, when the next process
+// only gets no answer: the cloud does it all the same, when the next process
 // is at work.
 func relieve(request *http.Request, forward func(*http.Request) (answer, error)) (answer, error) {
 	if request.Method == http.MethodGet {
@@ -179,7 +179,7 @@ func detached(request *http.Request) (*http.Request, error) {
 	return late, nil
 }
 
-// overtake makes the call later, when nobody waits for it any more.
+// overtake makes the call later, when its caller no longer waits.
 func overtake(request *http.Request, forward func(*http.Request) (answer, error)) (answer, error) {
 	late, err := detached(request)
 	if err != nil {
@@ -193,7 +193,7 @@ func overtake(request *http.Request, forward func(*http.Request) (answer, error)
 }
 
 // Overtaken says that a call of a process failed because that has ended, and
-// that the cloud does later what the call asks for.
+// that the cloud does later what the call requests.
 func Overtaken(err error) bool { return errors.Is(err, errOvertaken) }
 
 // ageHeader is in answers that were not made for their request: RFC 9111, section 5.1.

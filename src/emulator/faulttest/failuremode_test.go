@@ -268,7 +268,7 @@ func TestFailureModesApplyToTheirOwnCalls(t *testing.T) {
 // Between the two of them, partial lists lack either of two objects.
 func TestPartialListsDiffer(t *testing.T) {
 	cloud, p := disturbed(t, nil)
-	rival(t, cloud)
+	otherOwner(t, cloud)
 	if err := (&shop{network: cloud.Transport()}).create(t.Context(), balancers, "shop"); err != nil {
 		t.Fatal(err)
 	}

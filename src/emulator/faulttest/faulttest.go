@@ -66,7 +66,7 @@ type Scenario struct {
 	Check func(t *testing.T, cloud *emulator.Emulator)
 	// Wayward says that what the cloud has in the end, and how many writes that
 	// takes, depends on the time that disturbances cost: instead of comparing
-	// with the undisturbed work, every trial asks Check.
+	// with the undisturbed work, every trial calls Check.
 	Wayward bool
 	// Replaceable says that what is ours may be replaced by its like, so that it
 	// does not matter which of two equal objects is left.
@@ -93,7 +93,7 @@ type Scenario struct {
 	// something makes many times as slow, such as the race detector, and that run
 	// completely elsewhere.
 	Share int
-	// ConcurrentActor works in the same cloud at the same time; nil is nobody. Neither
+	// ConcurrentActor works in the same cloud at the same time; nil is none. Neither
 	// may write to what the other made, and both must finish.
 	ConcurrentActor *ConcurrentActor
 }
@@ -116,7 +116,7 @@ func Crash(t *testing.T, s Scenario) {
 	s.each(t, testPackage(), crashes)
 }
 
-// Handover tells the process to stop while each of its calls is under way, as
+// Handover stops the process while each of its calls is under way, as
 // one that is no leader any more. It has the answer to that call before its
 // work ends, and a new process does the rest. That costs no write.
 func Handover(t *testing.T, s Scenario) {
@@ -275,7 +275,7 @@ func replay(pkg, name string) string {
 // testPackage is the import path of the test that called Crash, Faults or
 // Chaos.
 func testPackage() string {
-	const caller = 2 // testPackage itself and the function of this package that asks
+	const caller = 2 // testPackage itself and the function of this package that calls it
 	counter, _, _, _ := runtime.Caller(caller)
 	name := runtime.FuncForPC(counter).Name() // example.org/module/folder/package.Test.func1
 	slash := strings.LastIndex(name, "/") + 1

@@ -108,7 +108,7 @@ func (m *mover) open(ctx context.Context, group string) error {
 	return m.call(ctx, http.MethodPut, path+"/"+listeners[0].Identity, body, nil)
 }
 
-// neverBare wants target groups with machines to keep some, and load balancers with listeners, too.
+// neverBare requires that target groups with machines keep some, and load balancers with listeners, too.
 func neverBare(was, is emulator.State) error {
 	for _, group := range is.TargetGroups {
 		if slices.ContainsFunc(was.TargetGroups, func(g emulator.TargetGroupState) bool {
@@ -138,7 +138,7 @@ func TestWhatMustNeverBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			undisturbed := func(string) bool { return false }
 			if got := found(t, moving(test.empties, test.closes, nil), crashes, undisturbed); len(got) > 0 {
-				t.Errorf("without a guard: %v, want that nobody notices", got)
+				t.Errorf("without a guard: %v, want no failure", got)
 			}
 			got := found(t, moving(test.empties, test.closes, neverBare), crashes, undisturbed)[""]
 			if (test.want != "") != strings.Contains(got, "what must never be:\n\t") ||

@@ -11,8 +11,8 @@ import (
 )
 
 // names are what identities and addresses, which differ from run to run, are
-// called instead. What was there before the work is told from what is new: an
-// object that had to stay and was made anew is a difference.
+// called instead. What was there before the work has other names than what
+// is new: an object that had to stay and was made anew is a difference.
 type names map[string]string
 
 // What identities and addresses without a name become.
@@ -99,7 +99,7 @@ func (n names) inside(value any, looks, complete map[string]string) {
 	}
 }
 
-// look remembers what a value looks like if it is an object without a name.
+// look records what a value looks like if it is an object without a name.
 func (n names) look(value any, looks map[string]string, wanted func(id string) bool) {
 	object, _ := value.(map[string]any)
 	id, _ := object["identity"].(string)

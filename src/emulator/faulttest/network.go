@@ -67,7 +67,7 @@ type answer struct {
 }
 
 // network is between the system under test and the cloud. It disturbs calls
-// and remembers all of them.
+// and records all of them.
 type network struct {
 	cloud http.RoundTripper
 	most  int // calls, before the work counts as endless

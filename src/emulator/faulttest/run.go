@@ -22,7 +22,7 @@ const (
 	// patience is how long one work may take (virtual time). Controllers pause
 	// up to five minutes between attempts, and chaos spoils many of them.
 	patience = 24 * time.Hour
-	// settling is how long the cloud gets to finish what it was told, and
+	// settling is how long the cloud gets to finish the requests, and
 	// copies of it to become old, before it is looked at.
 	settling = 15 * time.Minute
 	// someCalls and manyTimes bound the calls of a disturbed work: attempts of

@@ -20,9 +20,8 @@ const (
 	balancers = "/v1/loadbalancers"
 )
 
-// shop is a small system under test: it wants one target group and one load balancer, which it knows by a label. It is
-// right
-// as long as it has no bug.
+// shop is a small system under test: it needs one target group and one load balancer, which it recognises by a
+// label. It is right as long as it has no bug.
 type shop struct {
 	network  http.RoundTripper
 	owner    string // what its label says; "" for shop
@@ -44,7 +43,7 @@ const (
 	waitsForever  bug = "it waits for ever after an error"
 	writesAlways  bug = "it writes what is there already"
 	believesPages bug = "it takes any 404 for an answer"
-	writesNothing bug = "it takes nothing for what it wants"
+	writesNothing bug = "it takes nothing for the desired state"
 	givesUp       bug = "it gives up after an error"
 	hammers       bug = "it writes seven times to be sure"
 	makesAnew     bug = "it replaces what it is in doubt about"
@@ -59,7 +58,7 @@ type thing struct {
 // scenario is the work of making both objects, or of finding both there.
 func scenario(b bug, ready bool) Scenario {
 	return Scenario{
-		Name: "shop", Cloud: emulator.Config{Seed: emulator.DefaultSeed()}, Foreign: rival,
+		Name: "shop", Cloud: emulator.Config{Seed: emulator.DefaultSeed()}, Foreign: otherOwner,
 		Begin: func(t *testing.T, cloud *emulator.Emulator) Start {
 			t.Helper()
 			if ready {
@@ -79,8 +78,8 @@ func scenario(b bug, ready bool) Scenario {
 	}
 }
 
-// rival is somebody else whose objects have the same names.
-func rival(t *testing.T, cloud *emulator.Emulator) {
+// otherOwner makes objects of another owner with the same names.
+func otherOwner(t *testing.T, cloud *emulator.Emulator) {
 	t.Helper()
 	other := shop{network: cloud.Transport()}
 	for _, path := range []string{groups, balancers} {

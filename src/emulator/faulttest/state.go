@@ -31,7 +31,7 @@ type stateReader struct {
 	seed  emulator.Seed
 	seen  map[string]seen // by list
 	// idle are lists known to be empty until the work begins, because they were
-	// in another run; not to ask for them makes a trial a third cheaper.
+	// in another run; not to request them makes a trial a third cheaper.
 	idle map[string]bool
 }
 
@@ -205,7 +205,7 @@ func (s state) all(yield func(object) bool) {
 }
 
 // identities are those of all listed objects. What has none, such as a category
-// of machine types, belongs to nobody.
+// of machine types, belongs to no organisation.
 func (s state) identities() map[string]bool {
 	found := map[string]bool{}
 	for o := range s.all {

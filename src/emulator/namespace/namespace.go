@@ -157,7 +157,7 @@ func (n *Namespace) Start(cmd *exec.Cmd) error { return n.Do(cmd.Start) }
 func (n *Namespace) Close() error { return n.file.Close() }
 
 // Remove takes the namespace's name away and lets go of it. It ends, along with
-// its interfaces, when no program is in it and nobody holds it any more.
+// its interfaces, when no program is in it and no file descriptor of it is open.
 func (n *Namespace) Remove() error { return errors.Join(Remove(n.name), n.Close()) }
 
 // Remove takes the name of a namespace away.

@@ -117,7 +117,7 @@ func TestConnections(t *testing.T) {
 				}
 			}()
 			if _, err := new(net.Dialer).DialContext(t.Context(), "tcp", at); !errors.Is(err, syscall.ECONNREFUSED) {
-				t.Errorf("%s from outside: %v, want that nobody is there", at, err)
+				t.Errorf("%s from outside: %v, want that no program listens there", at, err)
 			}
 			conn, err := n.DialContext(t.Context(), "tcp", at)
 			if err != nil {

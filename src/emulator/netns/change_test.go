@@ -123,7 +123,7 @@ func TestManyAtOnce(t *testing.T) {
 			case Deleted:
 				booted[e.Identity]--
 			case Stopped, Moved:
-				t.Errorf("nobody did that: %+v", e)
+				t.Errorf("unexpected event: %+v", e)
 			}
 		}
 		for identity, n := range booted {

@@ -89,7 +89,7 @@ func TestSecurityGroupsOfMachines(t *testing.T) {
 	})
 }
 
-// A machine that sends past its router reaches nobody, not even in its subnet.
+// A machine that sends past its router reaches no machine, not even in its subnet.
 func TestNobodyIsReachedPastTheRouter(t *testing.T) {
 	asRoot(t, func(c *cloud) {
 		one, two := c.machine("one", ""), c.machine("two", "")

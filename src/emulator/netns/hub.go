@@ -187,8 +187,8 @@ func (h *hub) wire(network traffic.Network, numbers map[string]int) (hidden []st
 		}
 	}
 	return hidden, errors.Join(
-		h.routes.become(routes, h.space.removeRoute, h.space.addRoute),
-		h.clientRoutes.become(client, h.client.removeRoute, h.addClientRoute),
+		h.routes.reconcile(routes, h.space.removeRoute, h.space.addRoute),
+		h.clientRoutes.reconcile(client, h.client.removeRoute, h.addClientRoute),
 	)
 }
 
@@ -199,8 +199,8 @@ func (h *hub) addClientRoute(r route) error {
 	return h.client.addRoute(r)
 }
 
-// forget forgets the routes to a VPC whose router is gone.
-func (h *hub) forget(number int) error {
+// removeRoutes removes the routes to a VPC whose router does not exist any more.
+func (h *hub) removeRoutes(number int) error {
 	if err := h.space.removeLink(downlink(number)); err != nil {
 		return err
 	}

@@ -108,7 +108,7 @@ func (r *router) equip(m *machine, next traffic.Machine, subnet traffic.Subnet, 
 	return errors.Join(
 		r.place(m, next, bridge(r.numbers[next.Subnet])),
 		m.routes.drop(stay, m.space.removeRoute),
-		m.addresses.become(addresses, m.space.removeAddress, m.space.addAddress),
+		m.addresses.reconcile(addresses, m.space.removeAddress, m.space.addAddress),
 		m.routes.add(routes, m.space.addRoute),
 		r.plug(m, next.Running && len(next.Addresses) > 0),
 	)

@@ -57,7 +57,7 @@ func TestPower(t *testing.T) {
 	})
 }
 
-// A load balancer in front of a machine follows what becomes of the machine.
+// A load balancer in front of a machine follows the changes of the machine.
 func TestBalancerFollowsMachines(t *testing.T) {
 	asRoot(t, func(c *cloud) {
 		one, two := c.machine("one", ""), c.machine("two", "")

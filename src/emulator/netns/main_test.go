@@ -192,7 +192,7 @@ func (c *cloud) serve(b *box, port uint16) {
 	}()
 }
 
-// answer ends with the test, too: who asked may have gone with its namespace, and then nobody says that it is over.
+// answer ends with the test, too: the client may have ended with its namespace without closing the connection.
 func (b *box) answer(ctx context.Context, conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })

@@ -48,11 +48,11 @@ type Options struct {
 	// ClientNetworks are where the client is, at most one of each address family:
 	// its address is the second. None means DefaultClientNetworks.
 	ClientNetworks []netip.Prefix
-	// OnMachine is told what happens to machines: one call after another, from a
+	// OnMachine is called for what happens to machines: one call after another, from a
 	// goroutine of the plane. A call that takes long delays only the next ones.
 	OnMachine func(Event)
-	// Proxy adjusts the load balancers. Its logger gets what the plane has to tell,
-	// too; its sockets are always those of the VPCs.
+	// Proxy adjusts the load balancers. The plane uses its logger, too;
+	// its sockets are always those of the VPCs.
 	Proxy proxy.Options
 }
 
@@ -61,7 +61,7 @@ type Plane struct {
 	options Options
 	run     *run
 	hub     *hub
-	news    *news
+	events  *eventQueue
 
 	// wiring is held by who changes the network, which may take seconds.
 	wiring sync.Mutex
@@ -107,7 +107,7 @@ func New(o Options) (*Plane, error) {
 	return p, nil
 }
 
-// checkClientNetworks wants room for two addresses, once in each family at most.
+// checkClientNetworks requires room for two addresses, once in each family at most.
 func checkClientNetworks(networks []netip.Prefix) error {
 	families := map[bool]netip.Prefix{}
 	for _, network := range networks {
@@ -133,7 +133,7 @@ func start(o Options) (*Plane, error) {
 		return nil, errors.Join(err, r.end())
 	}
 	return &Plane{
-		options: o, run: r, hub: h, news: spread(o.OnMachine),
+		options: o, run: r, hub: h, events: newEventQueue(o.OnMachine),
 		routers: map[string]*router{}, numbers: map[string]int{}, homes: map[string]string{},
 	}, nil
 }
@@ -192,7 +192,7 @@ func (p *Plane) dropVPCs(network traffic.Network) error {
 	var failed []error
 	for identity, r := range p.routers {
 		if !slices.ContainsFunc(network.VPCs, func(next traffic.VPC) bool { return next.Identity == identity }) {
-			failed = append(failed, p.hub.forget(r.number), r.remove())
+			failed = append(failed, p.hub.removeRoutes(r.number), r.remove())
 			p.guarded(func() { delete(p.routers, identity) })
 		}
 	}
@@ -232,7 +232,7 @@ func (p *Plane) router(vpc traffic.VPC) (*router, error) {
 	balancing := p.options.Proxy
 	balancing.Sockets = sockets{s.Namespace}
 	r := &router{
-		space: s, number: number, events: p.news.add, clients: p.options.ClientNetworks, name: p.machineName,
+		space: s, number: number, events: p.events.add, clients: p.options.ClientNetworks, name: p.machineName,
 		proxy:   proxy.New(balancing),
 		numbers: map[string]int{}, machines: map[string]*machine{},
 		bridges: set[string]{}, addresses: set[address]{}, routes: set[route]{}, rules: set[rule]{},
@@ -297,7 +297,7 @@ func (p *Plane) Status(identity string) (status traffic.Status, served bool) {
 	return r.proxy.Status(identity)
 }
 
-// Close removes everything. Machines are Deleted, and OnMachine has been told
+// Close removes everything. Machines are Deleted, and OnMachine has been called
 // of it when Close returns. Closing again does nothing.
 func (p *Plane) Close() error {
 	p.wiring.Lock()
@@ -309,7 +309,7 @@ func (p *Plane) Close() error {
 	err := errors.Join(p.dropVPCs(traffic.Network{}), p.hub.remove())
 	_, rest := p.run.sweep() // what could not be made or removed before
 	err = errors.Join(err, rest)
-	p.news.end()
+	p.events.end()
 	if err != nil {
 		// The run's file stays, so that the next start tries again.
 		return errors.Join(fmt.Errorf("removing the data plane netns: %w", err), p.run.lock.Close())

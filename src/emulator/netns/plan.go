@@ -72,7 +72,7 @@ func (p *plan) addTable(table int, vpc traffic.VPC, direct []route, routes []tra
 	}
 	for _, r := range routes {
 		taken := slices.ContainsFunc(direct, func(d route) bool { return d.to == r.Destination })
-		// A gateway outside of all subnets is nobody: there is no way there.
+		// A gateway outside of all subnets cannot be reached.
 		if number, found := subnetOf(vpc, r.Gateway, numbers); found && !taken {
 			p.routes = append(p.routes, route{table: table, to: r.Destination, via: r.Gateway, link: bridge(number)})
 		}

@@ -196,7 +196,7 @@ func TestSetBecomes(t *testing.T) {
 		{wanted: []string{"b", "d"}},
 	} {
 		did = nil
-		err := s.become(step.wanted, act("-", step.remove), act("+", step.add))
+		err := s.reconcile(step.wanted, act("-", step.remove), act("+", step.add))
 		if !slices.Equal(did, step.did) || errors.Is(err, refuse) != step.fails {
 			t.Errorf("becoming %v did %v, %v, want %v", step.wanted, did, err, step.did)
 		}
@@ -287,15 +287,15 @@ func TestUnsupportedInterfacesAreExplained(t *testing.T) {
 	}
 }
 
-func TestNewsArrivesInOrder(t *testing.T) {
+func TestEventsArriveInOrder(t *testing.T) {
 	var got []string
-	n := spread(func(e Event) { got = append(got, e.Identity) })
+	q := newEventQueue(func(e Event) { got = append(got, e.Identity) })
 	var want []string
 	for i := range 1000 {
 		want = append(want, fmt.Sprint(i))
-		n.add(Event{Identity: want[i]})
+		q.add(Event{Identity: want[i]})
 	}
-	n.end()
+	q.end()
 	if !slices.Equal(got, want) {
 		t.Errorf("%d events arrived in another order, want %d", len(got), len(want))
 	}

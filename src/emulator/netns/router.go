@@ -53,7 +53,7 @@ func (r *router) wire(vpc traffic.VPC) error {
 		r.rules.drop(next.rules, r.space.removeRule),
 		r.routes.drop(next.routes, r.space.removeRoute),
 		r.addresses.drop(next.addresses, r.space.removeAddress),
-		r.bridges.become(next.bridges, r.space.removeLink, r.space.addBridge),
+		r.bridges.reconcile(next.bridges, r.space.removeLink, r.space.addBridge),
 		r.addresses.add(next.addresses, r.space.addAddress),
 		r.routes.add(next.routes, r.space.addRoute),
 		r.rules.add(next.rules, r.space.addRule),

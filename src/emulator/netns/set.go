@@ -7,9 +7,9 @@ import "errors"
 // set is what the kernel has of one kind: addresses, routes, rules. What fails is tried again next time.
 type set[K comparable] map[K]bool
 
-// become makes the kernel have exactly the wanted ones. What goes, goes first,
+// reconcile makes the kernel have exactly the wanted ones. What goes, goes first,
 // because what comes may take its place.
-func (s set[K]) become(wanted []K, remove, add func(K) error) error {
+func (s set[K]) reconcile(wanted []K, remove, add func(K) error) error {
 	return errors.Join(s.drop(wanted, remove), s.add(wanted, add))
 }
 

@@ -201,7 +201,7 @@ func (s *space) removeLink(name string) error {
 
 // addBridge makes a bridge and brings it up.
 func (s *space) addBridge(name string) error {
-	snooping := false // nobody in here asks for multicast groups
+	snooping := false // no program in here joins multicast groups
 	// An address of its own: a bridge with that of a port gets another when the
 	// port goes, and machines would go on sending to the old one.
 	own := net.HardwareAddr{0x02, 0, 0, 0, 0, 1}
@@ -259,7 +259,7 @@ func (s *space) setMAC(name, mac string) error {
 func (a address) netlink() *netlink.Addr {
 	out := &netlink.Addr{IPNet: ipNet(a.prefix)}
 	if a.prefix.Addr().Is6() {
-		out.Flags = unix.IFA_F_NODAD // nobody else can have it, and waiting for that takes a second
+		out.Flags = unix.IFA_F_NODAD // no other machine can have it, and waiting for that takes a second
 	}
 	return out
 }

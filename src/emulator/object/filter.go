@@ -10,7 +10,7 @@ import (
 // allLabels stands for every label filter in Switches.IgnoredFilters.
 const allLabels = "matchLabels"
 
-// Filter is what a list request asks for: every key and every label must match.
+// Filter is what a list request selects: every key and every label must match.
 type Filter struct {
 	keys   map[string]string
 	Labels map[string]string

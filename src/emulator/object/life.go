@@ -34,7 +34,7 @@ func (p Phase) String() string {
 // move it on and virtual time works.
 type Life struct {
 	ReadyAt time.Time
-	// removedAt is when DELETE was accepted; zero while nobody deleted the object.
+	// removedAt is when DELETE was accepted; zero if the object was not deleted.
 	removedAt     time.Time
 	deletingTakes time.Duration
 	lingers       time.Duration
@@ -60,7 +60,7 @@ func (l *Life) Remove(now time.Time, takes, lingers time.Duration) {
 	l.removedAt, l.deletingTakes, l.lingers = now, takes, lingers
 }
 
-// Active returns whether nobody deleted the object.
+// Active returns whether the object was not deleted.
 func (l *Life) Active() bool { return l.removedAt.IsZero() }
 
 // GoneAt is when a deleted object is no longer listed.

@@ -47,7 +47,7 @@ func (p prober) scaled(d time.Duration) time.Duration {
 
 // once checks a target once.
 func (p prober) once(ctx context.Context, check traffic.HealthCheck, target netip.Addr) error {
-	// A shorter second makes nobody answer sooner, so it does not shorten this.
+	// A shorter second does not make targets answer sooner, so it does not shorten this.
 	ctx, cancel := context.WithTimeout(ctx, max(check.Timeout, p.scaled(check.Timeout)))
 	defer cancel()
 	at := netip.AddrPortFrom(target, check.Port)
@@ -92,7 +92,7 @@ func (p prober) http(ctx context.Context, at netip.AddrPort, url string) error {
 	return response.Body.Close()
 }
 
-// udp fails when the target's kernel says that nobody listens; silence is good.
+// udp fails if the target's kernel answers that the port is closed; no answer is a success.
 func (p prober) udp(ctx context.Context, at netip.AddrPort) error {
 	conn, err := p.sockets.Dial(ctx, "udp", p.source, at)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 )
 
-// pool chooses among the targets of a front.
+// pool chooses among the targets of a frontend.
 type pool struct {
 	ctx     context.Context
 	probe   prober
@@ -128,7 +128,7 @@ func (p *pool) record(ctx context.Context, m *member, check traffic.HealthCheck,
 	m.tested = true
 }
 
-// candidates are the usable targets, the one to try first at the front.
+// candidates are the usable targets, in the order in which they are tried.
 func (p *pool) candidates(source netip.Addr) []traffic.Target {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -170,7 +170,7 @@ func bySource(targets []traffic.Target, source netip.Addr) []traffic.Target {
 	return targets
 }
 
-// has says whether a target is still in the pool.
+// has returns whether a target is still in the pool.
 func (p *pool) has(target traffic.Target) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -38,13 +38,12 @@ type Options struct {
 	// target may take to answer it only makes longer. Zero means a real second.
 	Second time.Duration
 	// OneTarget resets a connection that the chosen target does not take.
-	// Otherwise the other usable targets are tried, so that clients do not
-	// notice a target that just died; tests that want to see which targets are
-	// chosen cannot have that.
+	// Otherwise the other usable targets are tried, so that a target that just
+	// failed does not affect clients. It is for tests of which targets are chosen.
 	OneTarget bool
-	// OnCut hears of every connection that is ended because its target was
-	// taken away: the client's address and port. It is called before the client
-	// can notice, and must not block or call the proxy. It may be nil.
+	// OnCut is called with the client's address and port before a connection is
+	// closed because its target was removed. It must not block or call the proxy.
+	// It may be nil.
 	OnCut func(client netip.AddrPort)
 }
 
@@ -60,8 +59,8 @@ type Proxy struct {
 	cancel    context.CancelFunc
 	running   sync.WaitGroup
 
-	mu     sync.Mutex
-	fronts map[string]map[endpoint]*front
+	mu        sync.Mutex
+	frontends map[string]map[endpoint]*frontend
 }
 
 // endpoint is what a listener listens on.
@@ -87,7 +86,7 @@ func New(o Options) *Proxy {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Proxy{
 		sockets: o.Sockets, log: o.Logger, second: o.Second, oneTarget: o.OneTarget, onCut: o.OnCut,
-		ctx: ctx, cancel: cancel, fronts: map[string]map[endpoint]*front{},
+		ctx: ctx, cancel: cancel, frontends: map[string]map[endpoint]*frontend{},
 	}
 }
 
@@ -104,25 +103,25 @@ func (p *Proxy) Serve(lb traffic.LoadBalancer) {
 			wanted[endpoint{netip.AddrPortFrom(addr, l.Port), l.Protocol}] = l
 		}
 	}
-	fronts := p.fronts[lb.Identity]
-	if fronts == nil {
-		fronts = map[endpoint]*front{}
-		p.fronts[lb.Identity] = fronts
+	frontends := p.frontends[lb.Identity]
+	if frontends == nil {
+		frontends = map[endpoint]*frontend{}
+		p.frontends[lb.Identity] = frontends
 	}
-	for at, f := range fronts {
-		// A front that could not be opened is tried again.
+	for at, f := range frontends {
+		// A frontend that could not be opened is tried again.
 		if _, keep := wanted[at]; !keep || !f.served.IsValid() {
 			f.close()
-			delete(fronts, at)
+			delete(frontends, at)
 		}
 	}
 	for _, at := range ordered(wanted) {
 		l := wanted[at]
-		if f, exists := fronts[at]; exists {
+		if f, exists := frontends[at]; exists {
 			f.update(l)
 			continue
 		}
-		fronts[at] = p.open(lb.Name, at, l)
+		frontends[at] = p.open(lb.Name, at, l)
 	}
 }
 
@@ -138,19 +137,19 @@ func ordered(wanted map[endpoint]traffic.Listener) []endpoint {
 func (p *Proxy) Remove(identity string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, f := range p.fronts[identity] {
+	for _, f := range p.frontends[identity] {
 		f.close()
 	}
-	delete(p.fronts, identity)
+	delete(p.frontends, identity)
 }
 
-// Status says what is served for a load balancer.
+// Status returns what is served for a load balancer.
 func (p *Proxy) Status(identity string) (status traffic.Status, served bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fronts, served := p.fronts[identity]
+	frontends, served := p.frontends[identity]
 	byListener := map[string]traffic.ListenerStatus{}
-	for _, f := range fronts {
+	for _, f := range frontends {
 		l := f.settings.Load().Identity
 		byListener[l] = f.addTo(byListener[l])
 	}
@@ -168,12 +167,12 @@ func (p *Proxy) Status(identity string) (status traffic.Status, served bool) {
 func (p *Proxy) Close() {
 	p.mu.Lock()
 	p.cancel()
-	for _, fronts := range p.fronts {
-		for _, f := range fronts {
+	for _, frontends := range p.frontends {
+		for _, f := range frontends {
 			f.close()
 		}
 	}
-	clear(p.fronts)
+	clear(p.frontends)
 	p.mu.Unlock()
 	p.running.Wait()
 }

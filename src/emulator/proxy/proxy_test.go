@@ -43,7 +43,7 @@ func (c *cuts) add(client netip.AddrPort) {
 	c.all = append(c.all, client.String())
 }
 
-// take returns them sorted, and forgets them.
+// take returns them sorted, and deletes them.
 func (c *cuts) take() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

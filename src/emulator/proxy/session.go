@@ -7,16 +7,16 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 )
 
-// session is a connection, or a UDP client's exchange with its target.
+// session is a connection, or a UDP client's session with its target.
 type session struct {
-	// client is who has connected; it is not known of an exchange.
+	// client is the client of a connection; it is invalid in a UDP session.
 	client netip.AddrPort
 	target traffic.Target
 	// end ends the session from outside; it may be called more than once.
 	end func()
 }
 
-// sessions are the open sessions of a front. Its zero value is ready to use.
+// sessions are the open sessions of a frontend. Its zero value is ready to use.
 type sessions struct {
 	mu     sync.Mutex
 	open   map[*session]bool
@@ -53,8 +53,8 @@ func (s *sessions) remove(one *session) {
 	delete(s.open, one)
 }
 
-// closeUnless closes the sessions whose target is not wanted any more, and tells
-// before of each that is a connection.
+// closeUnless closes the sessions whose target is not wanted any more. Before it
+// closes a connection, it calls cut.
 func (s *sessions) closeUnless(wanted func(traffic.Target) bool, cut func(client netip.AddrPort)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

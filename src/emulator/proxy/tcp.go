@@ -20,7 +20,7 @@ const (
 	bufferSize  = 32 << 10
 )
 
-func (f *front) serveTCP(listener *net.TCPListener) {
+func (f *frontend) serveTCP(listener *net.TCPListener) {
 	for {
 		conn, err := listener.AcceptTCP()
 		if errors.Is(err, net.ErrClosed) {
@@ -37,7 +37,7 @@ func (f *front) serveTCP(listener *net.TCPListener) {
 }
 
 // handle serves one connection. One that is refused is reset.
-func (f *front) handle(client *net.TCPConn) {
+func (f *frontend) handle(client *net.TCPConn) {
 	source := client.RemoteAddr().(*net.TCPAddr).AddrPort()
 	source = netip.AddrPortFrom(source.Addr().Unmap(), source.Port())
 	one := &session{client: source, end: func() { reset(client) }}
@@ -61,7 +61,7 @@ func (f *front) handle(client *net.TCPConn) {
 	f.relay(client, upstream)
 }
 
-// reset closes a connection so that the peer notices even in mid-stream.
+// reset closes a connection with a reset, which differs from the end of the stream.
 func reset(conn *net.TCPConn) {
 	// Failures mean that it is closed already.
 	_ = conn.SetLinger(0)
@@ -69,7 +69,7 @@ func reset(conn *net.TCPConn) {
 }
 
 // connect tries the usable targets, each once, or only the chosen one.
-func (f *front) connect(source netip.AddrPort) (traffic.Target, *net.TCPConn, error) {
+func (f *frontend) connect(source netip.AddrPort) (traffic.Target, *net.TCPConn, error) {
 	refused := errors.New("no usable target")
 	candidates := f.pool.candidates(source.Addr())
 	if f.proxy.oneTarget && len(candidates) > 1 {
@@ -88,7 +88,7 @@ func (f *front) connect(source netip.AddrPort) (traffic.Target, *net.TCPConn, er
 	return traffic.Target{}, nil, refused
 }
 
-func (f *front) dial(target traffic.Target) (*net.TCPConn, error) {
+func (f *frontend) dial(target traffic.Target) (*net.TCPConn, error) {
 	ctx, cancel := context.WithTimeout(f.ctx, dialTimeout)
 	defer cancel()
 	conn, err := f.proxy.sockets.Dial(ctx, "tcp", f.endpoint.address.Addr(), target.Address)
@@ -98,8 +98,8 @@ func (f *front) dial(target traffic.Target) (*net.TCPConn, error) {
 	return conn.(*net.TCPConn), nil
 }
 
-// announce tells a target who connects, in version 1 of the PROXY protocol.
-func (f *front) announce(upstream *net.TCPConn, source netip.AddrPort) error {
+// announce sends the address of the client to a target, in version 1 of the PROXY protocol.
+func (f *frontend) announce(upstream *net.TCPConn, source netip.AddrPort) error {
 	if !f.settings.Load().Group.ProxyProtocol {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (f *front) announce(upstream *net.TCPConn, source netip.AddrPort) error {
 
 // relay copies both ways until both sides are done, or nothing moved for as
 // long as the listener's idle timeout.
-func (f *front) relay(client, upstream *net.TCPConn) {
+func (f *frontend) relay(client, upstream *net.TCPConn) {
 	var active atomic.Int64
 	active.Store(time.Now().UnixNano())
 	back := make(chan struct{})
@@ -134,7 +134,7 @@ func (f *front) relay(client, upstream *net.TCPConn) {
 
 // pipe copies one way. At the end of the stream it closes the writing half, so
 // that the other way can go on; on any failure it resets both.
-func (f *front) pipe(to, from *net.TCPConn, active *atomic.Int64) {
+func (f *frontend) pipe(to, from *net.TCPConn, active *atomic.Int64) {
 	buffer := make([]byte, bufferSize)
 	for {
 		n, err := f.read(from, buffer, active)
@@ -155,7 +155,7 @@ func (f *front) pipe(to, from *net.TCPConn, active *atomic.Int64) {
 }
 
 // read reads once, and gives up when neither direction moved for too long.
-func (f *front) read(from *net.TCPConn, buffer []byte, active *atomic.Int64) (int, error) {
+func (f *frontend) read(from *net.TCPConn, buffer []byte, active *atomic.Int64) (int, error) {
 	for {
 		idle := f.settings.Load().IdleTimeout
 		deadline := time.Time{}

@@ -18,21 +18,21 @@ const (
 	datagram = 65507
 )
 
-// exchanges are the UDP sessions of a front, by client.
-type exchanges struct {
+// udpSessions are the UDP sessions of a frontend, by client.
+type udpSessions struct {
 	mu   sync.Mutex
-	open map[netip.AddrPort]*exchange
+	open map[netip.AddrPort]*udpSession
 }
 
-// exchange is a client's session with one target.
-type exchange struct {
+// udpSession is a client's session with one target.
+type udpSession struct {
 	session
 	upstream *net.UDPConn
 	active   atomic.Int64
 }
 
-func (f *front) serveUDP(conn *net.UDPConn) {
-	all := &exchanges{open: map[netip.AddrPort]*exchange{}}
+func (f *frontend) serveUDP(conn *net.UDPConn) {
+	all := &udpSessions{open: map[netip.AddrPort]*udpSession{}}
 	buffer := make([]byte, datagram)
 	for {
 		n, source, err := conn.ReadFromUDPAddrPort(buffer)
@@ -48,87 +48,87 @@ func (f *front) serveUDP(conn *net.UDPConn) {
 	}
 }
 
-// forward sends a client's datagram to its target. When the target turns out to
-// be gone, another one gets a chance.
-func (f *front) forward(all *exchanges, conn *net.UDPConn, source netip.AddrPort, payload []byte) error {
+// forward sends a client's datagram to its target, or to another one if that
+// fails.
+func (f *frontend) forward(all *udpSessions, conn *net.UDPConn, source netip.AddrPort, payload []byte) error {
 	var failed error
 	for range 2 {
-		ex, err := f.exchange(all, conn, source)
+		one, err := f.udpSession(all, conn, source)
 		if err != nil {
 			return errors.Join(failed, err)
 		}
-		ex.active.Store(time.Now().UnixNano())
-		if _, failed = ex.upstream.Write(payload); failed == nil {
+		one.active.Store(time.Now().UnixNano())
+		if _, failed = one.upstream.Write(payload); failed == nil {
 			return nil
 		}
-		ex.end()
-		all.forget(source, ex)
+		one.end()
+		all.remove(source, one)
 	}
 	return failed
 }
 
-// exchange finds the session of a client, or starts one.
-func (f *front) exchange(all *exchanges, conn *net.UDPConn, source netip.AddrPort) (*exchange, error) {
+// udpSession finds the session of a client, or starts one.
+func (f *frontend) udpSession(all *udpSessions, conn *net.UDPConn, source netip.AddrPort) (*udpSession, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if ex, found := all.open[source]; found && f.pool.has(ex.target) {
-		return ex, nil
+	if one, found := all.open[source]; found && f.pool.has(one.target) {
+		return one, nil
 	}
 	candidates := f.pool.candidates(source.Addr())
 	if len(candidates) == 0 {
 		return nil, errors.New("no usable target")
 	}
-	ex, err := f.begin(candidates[0])
+	one, err := f.begin(candidates[0])
 	if err != nil {
 		return nil, err
 	}
-	all.open[source] = ex
+	all.open[source] = one
 	f.proxy.running.Go(func() {
-		f.answer(conn, source, ex)
-		all.forget(source, ex)
-		f.sessions.remove(&ex.session)
+		f.answer(conn, source, one)
+		all.remove(source, one)
+		f.sessions.remove(&one.session)
 	})
-	return ex, nil
+	return one, nil
 }
 
-// forget removes a session, unless the client has another one by now.
-func (e *exchanges) forget(source netip.AddrPort, ex *exchange) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.open[source] == ex {
-		delete(e.open, source)
+// remove removes a session, unless the client has another one by now.
+func (s *udpSessions) remove(source netip.AddrPort, one *udpSession) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[source] == one {
+		delete(s.open, source)
 	}
 }
 
-func (f *front) begin(target traffic.Target) (*exchange, error) {
+func (f *frontend) begin(target traffic.Target) (*udpSession, error) {
 	conn, err := f.proxy.sockets.Dial(f.ctx, "udp", f.endpoint.address.Addr(), target.Address)
 	if err != nil {
 		return nil, err
 	}
-	ex := &exchange{upstream: conn.(*net.UDPConn)}
-	ex.active.Store(time.Now().UnixNano())
-	ex.session = session{target: target, end: func() { _ = conn.Close() }}
-	if !f.sessions.add(&ex.session, f.settings.Load().MaxConnections) {
+	one := &udpSession{upstream: conn.(*net.UDPConn)}
+	one.active.Store(time.Now().UnixNano())
+	one.session = session{target: target, end: func() { _ = conn.Close() }}
+	if !f.sessions.add(&one.session, f.settings.Load().MaxConnections) {
 		return nil, errors.Join(errors.New("too many sessions"), conn.Close())
 	}
-	return ex, nil
+	return one, nil
 }
 
 // answer sends a target's datagrams back to the client until the session is
 // idle for too long, closed, or refused by the target.
-func (f *front) answer(conn *net.UDPConn, client netip.AddrPort, ex *exchange) {
-	defer ex.end()
+func (f *frontend) answer(conn *net.UDPConn, client netip.AddrPort, one *udpSession) {
+	defer one.end()
 	buffer := make([]byte, datagram)
 	for {
 		idle := f.settings.Load().IdleTimeout
 		if idle == 0 {
 			idle = udpIdle
 		}
-		until := time.Unix(0, ex.active.Load()).Add(idle)
-		if !until.After(time.Now()) || ex.upstream.SetReadDeadline(until) != nil {
+		until := time.Unix(0, one.active.Load()).Add(idle)
+		if !until.After(time.Now()) || one.upstream.SetReadDeadline(until) != nil {
 			return
 		}
-		n, err := ex.upstream.Read(buffer)
+		n, err := one.upstream.Read(buffer)
 		var timeout net.Error
 		if errors.As(err, &timeout) && timeout.Timeout() {
 			continue
@@ -136,7 +136,7 @@ func (f *front) answer(conn *net.UDPConn, client netip.AddrPort, ex *exchange) {
 		if err != nil {
 			return
 		}
-		ex.active.Store(time.Now().UnixNano())
+		one.active.Store(time.Now().UnixNano())
 		if _, err := conn.WriteToUDPAddrPort(buffer[:n], client); err != nil {
 			return
 		}

@@ -126,11 +126,11 @@ type AudienceMatch string
 
 // The ways to compare audiences. The zero value means MatchAny.
 const (
-	// MatchExact wants the same audiences, in any order.
+	// MatchExact requires the same audiences, in any order.
 	MatchExact AudienceMatch = "exact"
-	// MatchAny wants one trusted audience or more.
+	// MatchAny requires one trusted audience or more.
 	MatchAny AudienceMatch = "any"
-	// MatchAll wants all trusted audiences; others may be there too.
+	// MatchAll requires all trusted audiences; others may be there too.
 	MatchAll AudienceMatch = "all"
 )
 

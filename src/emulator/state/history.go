@@ -16,7 +16,7 @@ type Snapshot struct {
 	State *Store
 }
 
-// With is the history with its newest state and without what nobody asks for
+// With is the history with its newest state and without what no request needs
 // any more: states that others replaced before the oldest time of interest, or
 // at once. The first state stays as long as times before it are of interest.
 func (h history) With(newest Snapshot, oldest time.Time) history {

@@ -90,7 +90,7 @@ func (m *Machine) Traits(now time.Time) object.Traits {
 		With("zone", m.zone).With("status", m.Status(now), m.State(now))
 }
 
-// StoppedState reads the power state that a request asks for.
+// StoppedState reads the power state that a request sets.
 func StoppedState(state *string, current bool) (bool, error) {
 	switch {
 	case state == nil:

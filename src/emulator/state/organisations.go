@@ -17,7 +17,7 @@ func (o *Organisation) Short() *wire.Organisation {
 }
 
 // Project is a part of an organisation. Its objects live in a space of their
-// own: requests for the project see nothing else, and nobody else sees them.
+// own: requests for the project see nothing else, and no other request sees them.
 type Project struct {
 	object.Record
 	Parent *Project

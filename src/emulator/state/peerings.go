@@ -28,7 +28,7 @@ type Peering struct {
 	Routes map[*RouteEntry]bool
 }
 
-// State is the status, which a request that nobody answered changes by itself.
+// State is the status, which changes by itself if a request is not answered.
 func (p *Peering) State(now time.Time) string {
 	if p.Status == PeeringPending && !now.Before(p.CreatedAt.Add(PeeringTimeout)) {
 		return peeringExpired

@@ -3,7 +3,7 @@ package state
 // responseCache are the nested descriptions of objects (a VPC inside each of its
 // machines), made once per answer: views share them, and the encoder copies what
 // it has written before. They live while one reading request holds the store, so
-// that they cannot outlive a change. Nobody may modify what is shared.
+// that they cannot outlive a change. What is shared must not be modified.
 type responseCache map[any]any
 
 // ShareViews makes descriptions shared until the returned function is called. Only a

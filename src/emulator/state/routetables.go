@@ -119,7 +119,7 @@ func (t *RouteTable) RemoveRoute(r *RouteEntry) {
 	}
 }
 
-// users is where the target of a route knows it, if the target is an object.
+// users are the references from the target of a route to it, if the target is an object.
 func (r *RouteEntry) users() map[*RouteEntry]bool {
 	switch {
 	case r.Gateway != nil:

@@ -26,7 +26,7 @@ const (
 	remoteGroup   = "securityGroup"
 )
 
-// CheckGroupName applies what strict validation asks of a name.
+// CheckGroupName applies what strict validation requires of a name.
 func CheckGroupName(s behaviour.Switches, name string) error {
 	if !s.StrictSecurityGroups {
 		return nil
@@ -137,7 +137,7 @@ func (g *SecurityGroup) checkRemoteGroup(at, identity string) error {
 	return nil
 }
 
-// SetRules gives checked rules to a group, and tells the groups that they name.
+// SetRules gives checked rules to a group, and updates the references of the groups that they name.
 func (g *SecurityGroup) SetRules(ingress, egress []wire.SecurityGroupRule) {
 	g.eachRemote(func(remote *SecurityGroup) { remote.Users.Remove("security group", g.Identity) })
 	g.Ingress, g.Egress = ingress, egress

@@ -1,6 +1,5 @@
-// Package state provides the objects of the cloud and the changes that keep them consistent. It knows no HTTP: package
-// api
-// decides which changes a request makes.
+// Package state provides the objects of the cloud and the changes that keep them consistent. It does not
+// depend on HTTP: package api decides which changes a request makes.
 package state
 
 import (
@@ -26,7 +25,7 @@ type Store struct {
 	Images        object.Collection[*Image]
 	Organisations object.Collection[*Organisation]
 	// changed are the identities of load balancers whose traffic changed since
-	// the data plane was told last, with the organisation they belong to.
+	// the data plane got last, with the organisation they belong to.
 	changed map[string]*Organisation
 	// views are what lists say about objects that many others nest.
 	views responseCache

@@ -1,6 +1,6 @@
 // Package traffic describes what a load balancer does with packets: the
-// language in which the emulator's API tells a data plane what to serve, and
-// the data plane tells the API what it serves.
+// language in which the emulator's API describes to a data plane what to serve, and
+// the data plane reports to the API what it serves.
 //
 // A description is complete and self-contained: a data plane compares it with
 // what it serves now and changes only the difference.
@@ -95,7 +95,7 @@ func (t Target) From(source netip.Addr) Target {
 	return Target{Machine: t.Machine, Address: t.Address}
 }
 
-// Health is what a data plane thinks of a target.
+// Health is the health of a target, as a data plane checks it.
 type Health string
 
 // A target is Unchecked when its group has no health check.
@@ -130,7 +130,7 @@ type ListenerStatus struct {
 	Targets []TargetStatus
 }
 
-// TargetStatus is what a data plane thinks of one target.
+// TargetStatus is the health of one target.
 type TargetStatus struct {
 	Machine string
 	Address netip.AddrPort

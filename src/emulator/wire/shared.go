@@ -111,7 +111,7 @@ type Subnet struct {
 	RouteTable *RouteTable `json:"routeTable,omitempty"`
 }
 
-// Nullable is a field that tells null from being left out.
+// Nullable is a field that distinguishes null from being left out.
 type Nullable[T any] struct {
 	// Value is nil when the field is null, and when it was left out.
 	Value *T

@@ -258,7 +258,7 @@ func TestTimestampsAreNeverEmpty(t *testing.T) {
 	}
 }
 
-// A health check can be told from one that is null, and that from one left out.
+// A health check differs from one that is null, and that from one left out.
 func TestNullable(t *testing.T) {
 	for body, want := range map[string]struct{ null, value bool }{
 		`{}`: {}, `{"healthCheck":null}`: {null: true}, `{"healthCheck":{"port":1}}`: {value: true},

@@ -18,7 +18,7 @@ type build struct {
 	committed string // when the commit was made, RFC 3339 in UTC
 }
 
-// String is one line for --version. The version is the module's, as go install knows it, if the linker does not set
+// String is one line for --version. The version is the module's, as go install records it, if the linker does not set
 // one.
 func (b build) String() string {
 	if b.version == "" {

@@ -19,8 +19,8 @@ import (
 // program holds.
 const portOffset = 20000
 
-// front serves one listener on one address.
-type front struct {
+// frontend serves one listener on one address.
+type frontend struct {
 	proxy    *Proxy
 	endpoint endpoint
 	// settings are read at every new connection and at every idle timeout.
@@ -35,9 +35,9 @@ type front struct {
 	problem string
 }
 
-// open starts a front. One that cannot listen says so in its status.
-func (p *Proxy) open(name string, at endpoint, l traffic.Listener) *front {
-	f := &front{proxy: p, endpoint: at}
+// open starts a frontend. If it cannot listen, its status has the problem.
+func (p *Proxy) open(name string, at endpoint, l traffic.Listener) *frontend {
+	f := &frontend{proxy: p, endpoint: at}
 	f.ctx, f.cancel = context.WithCancel(p.ctx)
 	f.settings.Store(&l)
 	f.pool = newPool(f.ctx, prober{sockets: p.sockets, source: at.address.Addr(), second: p.second}, &p.running)
@@ -50,8 +50,8 @@ func (p *Proxy) open(name string, at endpoint, l traffic.Listener) *front {
 	return f
 }
 
-// reached is a group whose targets have the address that the front sends to.
-func (f *front) reached(group traffic.Group) traffic.Group {
+// reached is a group whose targets have the address that the frontend sends to.
+func (f *frontend) reached(group traffic.Group) traffic.Group {
 	group.Targets = slices.Clone(group.Targets)
 	for i, target := range group.Targets {
 		group.Targets[i] = target.From(f.endpoint.address.Addr())
@@ -59,10 +59,10 @@ func (f *front) reached(group traffic.Group) traffic.Group {
 	return group
 }
 
-// listenSomewhere listens on the front's own port or, when this machine does not
-// give that away, on the one that stands in for it. It returns what is not as one
-// would expect.
-func (f *front) listenSomewhere() (problem string) {
+// listenSomewhere listens on the frontend's own port or, if that may not be bound
+// or is in use, on the port portOffset above it. It returns why the port is not
+// the frontend's own; "" if it is.
+func (f *frontend) listenSomewhere() (problem string) {
 	at := f.endpoint.address
 	refused := f.listen(at)
 	if refused == nil {
@@ -79,7 +79,7 @@ func (f *front) listenSomewhere() (problem string) {
 	return fmt.Sprintf("port %d %s (%v); served at port %d", at.Port(), why, refused, elsewhere)
 }
 
-// reason says why a port was refused; it is empty when another port of the same
+// reason returns why a port was refused; it is empty when another port of the same
 // address would be refused too.
 func reason(refused error) string {
 	switch {
@@ -92,7 +92,7 @@ func reason(refused error) string {
 	}
 }
 
-func (f *front) listen(at netip.AddrPort) error {
+func (f *frontend) listen(at netip.AddrPort) error {
 	if f.endpoint.protocol == traffic.UDP {
 		conn, err := f.proxy.sockets.ListenUDP(at)
 		if err != nil {
@@ -112,13 +112,13 @@ func (f *front) listen(at netip.AddrPort) error {
 }
 
 // update changes the settings. Connections to targets that went are closed.
-func (f *front) update(l traffic.Listener) {
+func (f *frontend) update(l traffic.Listener) {
 	f.settings.Store(&l)
 	f.pool.set(f.reached(l.Group))
 	f.sessions.closeUnless(f.pool.has, f.proxy.onCut)
 }
 
-func (f *front) close() {
+func (f *frontend) close() {
 	f.cancel()
 	if f.socket != nil {
 		// A second close is harmless, and nothing can be done about a failure.
@@ -128,8 +128,8 @@ func (f *front) close() {
 	f.sessions.closeAll()
 }
 
-// allows says whether a source may connect.
-func (f *front) allows(source netip.Addr) bool {
+// allows returns whether a source may connect.
+func (f *frontend) allows(source netip.Addr) bool {
 	allowed := f.settings.Load().AllowedSources
 	for _, prefix := range allowed {
 		if prefix.Contains(source) {
@@ -139,8 +139,8 @@ func (f *front) allows(source netip.Addr) bool {
 	return len(allowed) == 0
 }
 
-// addTo adds the front to the status of its listener, which has one for each of the load balancer's addresses.
-func (f *front) addTo(status traffic.ListenerStatus) traffic.ListenerStatus {
+// addTo adds the frontend to the status of its listener, which has one for each of the load balancer's addresses.
+func (f *frontend) addTo(status traffic.ListenerStatus) traffic.ListenerStatus {
 	status.Identity = f.settings.Load().Identity
 	if f.served.IsValid() {
 		status.Served = append(status.Served, f.served)
@@ -154,8 +154,7 @@ func (f *front) addTo(status traffic.ListenerStatus) traffic.ListenerStatus {
 	return status
 }
 
-// withTarget adds what a front thinks of a target. Fronts that disagree about one make it as bad as the worst of them
-// says.
+// withTarget adds the health of a target at one frontend. If frontends differ about a target, the worst health counts.
 func withTarget(targets []traffic.TargetStatus, one traffic.TargetStatus) []traffic.TargetStatus {
 	at := slices.IndexFunc(targets, func(t traffic.TargetStatus) bool {
 		return t.Machine == one.Machine && t.Address == one.Address

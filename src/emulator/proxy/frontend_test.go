@@ -133,7 +133,7 @@ func TestStandInAnswers(t *testing.T) {
 	if got := greeting(t, p, 28080, p.at(100)); got != "vm-1" {
 		t.Errorf("answered by %q, want vm-1", got)
 	}
-	// Clients have been told the other port by now, so it stays.
+	// Clients may use the other port by now, so it stays.
 	release()
 	p.Serve(service(p, 8080, one.target))
 	if got := greeting(t, p, 28080, p.at(100)); got != "vm-1" {
@@ -220,7 +220,7 @@ func TestHealthSurvivesUnrelatedChanges(t *testing.T) {
 	}
 }
 
-// TestTargetsOfAllAddresses: a listener has a front for each address, and says of each target the worst that one of
+// TestTargetsOfAllAddresses: a listener has a frontend for each address, and says of each target the worst that one of
 // them thinks.
 func TestTargetsOfAllAddresses(t *testing.T) {
 	status := func(machine string, health traffic.Health) traffic.TargetStatus {
