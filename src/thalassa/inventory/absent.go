@@ -54,12 +54,10 @@ func (s *store[T]) notKnownAbsent(keys []string) (unknown []string, since uint64
 // another one: the key was added to the negative cache recently, or the list began since, and no list contained it in
 // between.
 func (s *store[T]) knownAbsent(key string) bool {
-	addedAt, known := s.absent.get(key)
-	if known && s.listed.After(addedAt) {
+	if addedAt, known := s.absent.get(key); known && s.valid() && s.copyBegan.After(addedAt) {
 		s.addAbsent(key)
-		return true
 	}
-	return known && time.Since(addedAt) <= MachineAge
+	return s.recentlyAbsent(key)
 }
 
 // addAbsent adds a key to the negative cache.

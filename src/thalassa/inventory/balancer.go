@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -195,25 +194,16 @@ func (g groupItem) object() TargetGroup {
 func (lb LoadBalancer) updated(from, to LoadBalancer) LoadBalancer {
 	lb.Name, lb.Description, lb.Labels, lb.Annotations = to.Name, to.Description, to.Labels, to.Annotations
 	lb.DeleteProtection, lb.SecurityGroups = to.DeleteProtection, to.SecurityGroups
-	for _, field := range []struct {
-		now            *string
-		before, should string
-	}{
-		{&lb.Subnet, from.Subnet, to.Subnet}, {&lb.ReservedIP, from.ReservedIP, to.ReservedIP},
-		{&lb.InstanceSize, from.InstanceSize, to.InstanceSize},
-	} {
-		if written := changed(field.before, field.should); written != nil {
-			*field.now = *written
-		}
+	if from.Subnet != to.Subnet {
+		lb.Subnet = to.Subnet
+	}
+	if from.ReservedIP != to.ReservedIP {
+		lb.ReservedIP = to.ReservedIP
+	}
+	if from.InstanceSize != to.InstanceSize {
+		lb.InstanceSize = to.InstanceSize
 	}
 	return lb
-}
-
-// updated returns the target group after an update to the values of to. An update changes neither machines nor
-// listeners.
-func (g TargetGroup) updated(to TargetGroup) TargetGroup {
-	to.Machines, to.Listeners = g.Machines, g.Listeners
-	return to
 }
 
 // withListener returns the load balancer with the listener added, or replaced if its identity is there already.
@@ -229,8 +219,8 @@ func (lb LoadBalancer) withoutListener(id string) LoadBalancer {
 
 // HasLabels reports whether labels contain all wanted labels.
 func HasLabels(labels, wanted Labels) bool {
-	for key := range maps.Keys(wanted) {
-		if labels[key] != wanted[key] {
+	for key, value := range wanted {
+		if labels[key] != value {
 			return false
 		}
 	}

@@ -13,8 +13,8 @@ import (
 type groupReader struct {
 	ours  func(groupItem) (TargetGroup, bool)
 	names map[string]string // of machines: each once
-	sets  machineSets
-	rest  []byte // of the item, without its attachments
+	set   []string          // of the latest group
+	rest  []byte            // of the item, without its attachments
 }
 
 // attachmentsField is the field with a target group's machines.
@@ -40,7 +40,7 @@ func (g *groupReader) read(r *jsonstream.Reader) (TargetGroup, bool, error) {
 	}
 	group, ours := g.ours(item)
 	if ours && len(machines) > 0 {
-		group.Machines = g.sets.share(machines)
+		group.Machines = g.share(machines)
 	}
 	return group, ours, nil
 }
@@ -93,13 +93,10 @@ func (g *groupReader) name(id []byte) string {
 	return name
 }
 
-// machineSets stores equal sets of machines once. The zero value is ready to use.
-type machineSets struct{ latest []string }
-
 // share returns a set that is equal to this one, which is sorted. Neither may be changed afterwards.
-func (s *machineSets) share(machines []string) []string {
-	if !slices.Equal(s.latest, machines) {
-		s.latest = slices.Clip(machines)
+func (g *groupReader) share(machines []string) []string {
+	if !slices.Equal(g.set, machines) {
+		g.set = slices.Clip(machines)
 	}
-	return s.latest
+	return g.set
 }

@@ -44,7 +44,6 @@ type store[T any] struct {
 	mu         sync.Mutex
 	objects    map[string]T
 	index      map[string]map[string]bool // key -> identities
-	listed     time.Time                  // copyBegan, or zero if the list is not valid any more
 	copyBegan  time.Time                  // when the present list began; zero: there is none
 	listCount  int                        // the number of lists so far
 	firstBegan time.Time                  // when the first list began
@@ -168,7 +167,7 @@ func (s *store[T]) refreshSince(ctx context.Context, maxAge time.Duration, readN
 	return s.waitUntil(ctx, func() bool {
 		// A list that began after the reader is sufficient, even if a write failed since: the reader's own write came
 		// before.
-		return s.copyNumber > readNumber || (!s.listed.IsZero() && time.Since(s.listed) <= maxAge)
+		return s.copyNumber > readNumber || (s.valid() && time.Since(s.copyBegan) <= maxAge)
 	})
 }
 
@@ -252,9 +251,6 @@ func (s *store[T]) replace(objects []T, call *listCall) {
 	if s.listCount++; s.listCount == 1 {
 		s.firstBegan = call.began
 	}
-	if s.invalidated < call.number {
-		s.listed = call.began
-	}
 	s.keepCreated(previous)
 	s.recordUnlisted(previous)
 }
@@ -275,6 +271,9 @@ func (s *store[T]) keepCreated(previous map[string]T) {
 		}
 	}
 }
+
+// valid requires that mu is held. It reports whether there is a list that was not invalidated.
+func (s *store[T]) valid() bool { return s.copyNumber > s.invalidated }
 
 func (s *store[T]) isDeleting(object T) bool { return s.deleting != nil && s.deleting(object) }
 
@@ -308,5 +307,5 @@ func (s *store[T]) each(ids []string, visit func(id string, object T, known bool
 func (s *store[T]) invalidate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.listed, s.invalidated = time.Time{}, s.next()
+	s.invalidated = s.next()
 }

@@ -66,14 +66,6 @@ func (i *Inventory) balancerWriteError(err error, balancer LoadBalancer) error {
 	return i.writeError(err)
 }
 
-// outcomeOf returns the outcome for a target group with these labels: groups of other clusters are not stored.
-func (i *Inventory) outcomeOf(labels Labels) outcome {
-	if i.ofOtherCluster(labels) {
-		return removed
-	}
-	return stored
-}
-
 // DeleteLoadBalancer deletes a load balancer with its listeners, which takes the cloud some time.
 func (i *Inventory) DeleteLoadBalancer(ctx context.Context, balancer LoadBalancer) error {
 	if err := i.ignoreNotFound(client.Delete(ctx, i.cloud, iaas.LoadbalancerEndpoint+"/"+balancer.ID)); err != nil {
@@ -172,10 +164,13 @@ func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update TargetG
 		return i.writeError(err)
 	}
 	i.groups.change(group.ID, func(latest TargetGroup, known bool) (TargetGroup, outcome) {
-		if known {
-			return latest.updated(update), i.outcomeOf(update.Labels)
+		if i.ofOtherCluster(update.Labels) {
+			return latest, removed // target groups of other clusters are not stored
 		}
-		return update, i.outcomeOf(update.Labels)
+		if known {
+			update.Machines, update.Listeners = latest.Machines, latest.Listeners
+		}
+		return update, stored
 	})
 	return nil
 }
@@ -218,11 +213,7 @@ func (i *Inventory) DeleteTargetGroup(ctx context.Context, id string) error {
 
 // ignoreNotFound turns the deletion of an object that does not exist into a success. The stores are invalidated.
 func (i *Inventory) ignoreNotFound(err error) error {
-	if err == nil {
-		return nil
-	}
-	err = i.writeError(err)
-	if isGone(err) {
+	if err = i.writeError(err); isGone(err) {
 		return nil
 	}
 	return err
