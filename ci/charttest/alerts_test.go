@@ -208,7 +208,7 @@ func serviceScenes() []scene {
 	}
 	const failing, drifted, orphans, old = "ThalassaCCMServicesFailing", "ThalassaCCMDrifted", "ThalassaCCMOrphans",
 		"ThalassaCCMInventoryOld"
-	const overdue = "ThalassaCCMPatrolOverdue"
+	const overdue = "ThalassaCCMResyncOverdue"
 	// One that fails is tried again ever more rarely, down to every five minutes: every tenth sample.
 	rarely := "1x10 2x10 3x10 4x10 5x10 6x10 7x10 8x10 9x10 10x10 11x10 12x10"
 	return []scene{
@@ -222,17 +222,17 @@ func serviceScenes() []scene {
 			time.Hour, true, nil},
 		{orphans, "it was removed", service("orphans", podA, `, kind="target group"`, "2x20 stale"), time.Hour,
 			false, nil},
-		{overdue, "no look succeeds any more", service("patrol_timestamp_seconds", podA, "", "0x10 300x200"), time.Hour,
+		{overdue, "no resync succeeds any more", service("resync_timestamp_seconds", podA, "", "0x10 300x200"), time.Hour,
 			true, nil},
-		{overdue, "none ever did", service("patrol_timestamp_seconds", podA, "", "0x200"), 50 * time.Minute, true, nil},
-		{overdue, "the first has not come yet", service("patrol_timestamp_seconds", podA, "", "0x200"),
+		{overdue, "none ever did", service("resync_timestamp_seconds", podA, "", "0x200"), 50 * time.Minute, true, nil},
+		{overdue, "the first has not come yet", service("resync_timestamp_seconds", podA, "", "0x200"),
 			19 * time.Minute, false, nil},
-		{overdue, "one looks, and one stands by", service("patrol_timestamp_seconds", podA, "",
+		{overdue, "one resyncs, and one stands by", service("resync_timestamp_seconds", podA, "",
 			"0x9 300x9 600x9 900x9 1200x9 1500x9 1800x9 2100x9 2400x9 2700x9 3000x9 3300x9 3600x9") +
-			service("patrol_timestamp_seconds", podB, "", "0x200"), time.Hour, false, nil},
-		{overdue, "another took over", service("patrol_timestamp_seconds", podA, "", "0+30x60 stale") +
-			service("patrol_timestamp_seconds", podB, "", "0x80 2400+30x200"), 90 * time.Minute, false, nil},
-		{overdue, "it looks every hour", service("patrol_timestamp_seconds", podA, "", "0x119 3600x119"),
+			service("resync_timestamp_seconds", podB, "", "0x200"), time.Hour, false, nil},
+		{overdue, "another took over", service("resync_timestamp_seconds", podA, "", "0+30x60 stale") +
+			service("resync_timestamp_seconds", podB, "", "0x80 2400+30x200"), 90 * time.Minute, false, nil},
+		{overdue, "a resync every hour", service("resync_timestamp_seconds", podA, "", "0x119 3600x119"),
 			100 * time.Minute, false, []string{"cloudConfig.loadBalancer.driftPeriod=3600"}},
 		{old, "load balancers cannot be listed", age("load balancer", "0+30x120"), time.Hour, true, nil},
 		{old, "they are listed every five minutes",
@@ -271,13 +271,13 @@ func nodeScenes() []scene {
 		{routes, "they are made", lacking(podA, "500x10 0x5 2x20 0x75"), 20 * time.Minute, false, nil},
 		{routes, "nobody makes any", "", time.Hour, false, nil},
 		{routes, "those of one elsewhere", lacking(elsewhere, "2x120"), time.Hour, false, nil},
-		{kept, "too many at once", blocked(podA, "allowance", "3x120"), time.Hour, true, nil},
-		{kept, "one reason after the other", blocked(podA, "not_vouched", "1x30 0x90") + blocked(podA, "list_doubtful",
+		{kept, "too many at once", blocked(podA, "deletion_budget", "3x120"), time.Hour, true, nil},
+		{kept, "one reason after the other", blocked(podA, "credential_check", "1x30 0x90") + blocked(podA, "list_doubtful",
 			"0x30 1x90"), 40 * time.Minute, true, nil},
 		{kept, "it passed", blocked(podA, "contradicted", "0x10 1x40 0x100"), 40 * time.Minute, false, nil},
 		{kept, "their owners asked for it", blocked(podA, "kept", "2x120") + blocked(podA, "dry_run", "2x120"),
 			time.Hour, false, nil},
-		{kept, "those of one elsewhere", blocked(elsewhere, "allowance", "2x120"), time.Hour, false, nil},
+		{kept, "those of one elsewhere", blocked(elsewhere, "deletion_budget", "2x120"), time.Hour, false, nil},
 	}
 }
 
@@ -289,18 +289,18 @@ func TestAlertsFollowControllers(t *testing.T) {
 	for name, test := range map[string]struct {
 		sets          []string
 		services, old bool
-		patrol, nodes bool
+		resync, nodes bool
 		waits         bool
 	}{
 		"all":               {nil, true, true, true, true, true},
 		"no load balancers": {[]string{noServices}, false, true, false, true, true},
 		"no nodes":          {[]string{noNodes}, true, true, true, false, false},
-		"no nodes, and nobody looks": {[]string{noNodes, "cloudConfig.loadBalancer.driftPeriod=0"}, true, false,
+		"no nodes, and no resyncs": {[]string{noNodes, "cloudConfig.loadBalancer.driftPeriod=0"}, true, false,
 			false, false, false},
 		"neither load balancers, nodes": {[]string{noNodes, noServices}, false, false, false, false, false},
 		"no node life cycle": {[]string{"controllers.cloud-node-lifecycle-controller=false"}, true, true,
 			true, false, true},
-		"nobody initialises": {[]string{"controllers.cloud-node-controller=false"}, true, true, true, true,
+		"no node controller": {[]string{"controllers.cloud-node-controller=false"}, true, true, true, true,
 			false},
 	} {
 		alerts := alerting(t, test.sets...)
@@ -309,8 +309,8 @@ func TestAlertsFollowControllers(t *testing.T) {
 				t.Errorf("%s: there is %s: %v, want %v", name, alert, alerts[alert] != nil, test.services)
 			}
 		}
-		if (alerts["ThalassaCCMPatrolOverdue"] != nil) != test.patrol {
-			t.Errorf("%s: there is an alert about looks for drift: %v, want %v", name, !test.patrol, test.patrol)
+		if (alerts["ThalassaCCMResyncOverdue"] != nil) != test.resync {
+			t.Errorf("%s: there is an alert about resyncs: %v, want %v", name, !test.resync, test.resync)
 		}
 		if (alerts["ThalassaCCMNodesNotRemoved"] != nil) != test.nodes {
 			t.Errorf("%s: there is an alert about Nodes that are not removed: %v, want %v", name, !test.nodes,

@@ -73,8 +73,8 @@
 ) .) }}
 {{- if not (include "thalassa-ccm.neverLooks" .root) }}
 {{ include "thalassa-ccm.alert" (merge (dict
-  "name" "ThalassaCCMPatrolOverdue" "severity" "warning" "for" (printf "%ss" (include "thalassa-ccm.overdue" .root))
-  "expr" (printf `time() - max by (namespace) (service_lb_patrol_timestamp_seconds{%s}) > %s` .pods (include "thalassa-ccm.overdue" .root))
+  "name" "ThalassaCCMResyncOverdue" "severity" "warning" "for" (printf "%ss" (include "thalassa-ccm.overdue" .root))
+  "expr" (printf `time() - max by (namespace) (service_lb_resync_timestamp_seconds{%s}) > %s` .pods (include "thalassa-ccm.overdue" .root))
   "summary" "The cloud is not checked for changes that were made by hand, nor for load balancers whose Services do not exist any more."
 ) .) }}
 {{- end }}

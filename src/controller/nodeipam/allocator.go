@@ -72,7 +72,7 @@ func newAllocator(cidrs []netip.Prefix, masks Masks, domain string) *allocator {
 			usage: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: subsystem, Name: "cidrset_usage_cidrs",
 				Help: "Ratio of a network of the cluster that is allocated to Nodes, from 0 to 1."},
 				[]string{"clusterCIDR"}),
-			competing: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "rival",
+			competing: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "competing_allocator",
 				Help: "1 if this program allocates no networks because another program allocated networks to several " +
 					"Nodes, otherwise 0."}),
 		}}

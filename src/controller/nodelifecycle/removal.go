@@ -24,15 +24,15 @@ type reason string
 const (
 	blockedKept reason = "kept" // its owner excluded it
 	// The cloud shows no machine of any Node, so it may be the wrong cloud.
-	blockedNoCanary     reason = "no_witness"
-	blockedBudget       reason = "allowance"     // too many at once
-	blockedReplaced     reason = "replaced"      // a machine of its name runs, whose kubelet may use the Node
-	blockedCredentials  reason = "not_vouched"   // the credentials may be invalid
-	blockedList         reason = "list_doubtful" // the list lacks machines of Nodes that are ready
-	blockedContradicted reason = "contradicted"  // a second answer differs
-	blockedNoAnswer     reason = "no_answer"     // there was no second answer, or none at all for long
-	blockedReported     reason = "reported"      // the Node changed meanwhile, so its kubelet may run
-	blockedKubernetes   reason = "kubernetes"    // the API server did not answer, or does not permit it
+	blockedNoCanary     reason = "no_canary"
+	blockedBudget       reason = "deletion_budget"  // too many at once
+	blockedReplaced     reason = "replaced"         // a machine of its name runs, whose kubelet may use the Node
+	blockedCredentials  reason = "credential_check" // the credentials may be invalid
+	blockedList         reason = "list_doubtful"    // the list lacks machines of Nodes that are ready
+	blockedContradicted reason = "contradicted"     // a second answer differs
+	blockedNoAnswer     reason = "no_answer"        // there was no second answer, or none at all for long
+	blockedReported     reason = "reported"         // the Node changed meanwhile, so its kubelet may run
+	blockedKubernetes   reason = "kubernetes"       // the API server did not answer, or does not permit it
 	blockedDryRun       reason = "dry_run"
 )
 

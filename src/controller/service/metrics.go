@@ -55,7 +55,7 @@ func newMetrics() *metrics {
 		drift: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "drift_total",
 			Help: "Number of changes in the cloud that were not made by this program and not caused by a change in " +
 				"Kubernetes."}, []string{"verb", "kind"}),
-		lastCheck: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "patrol_timestamp_seconds",
+		lastCheck: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "resync_timestamp_seconds",
 			Help: "Time at which the last complete check for drift and orphans ended, as a Unix timestamp in " +
 				"seconds. 0 before the first check."}),
 		syncs: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: providerSubsystem,
