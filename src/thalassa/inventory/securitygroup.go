@@ -64,14 +64,7 @@ func (i *Inventory) newSecurityGroups() securityGroups {
 func (g *securityGroups) use() { g.used.put("", time.Now()) }
 
 func (i *Inventory) securityGroupKeys(g SecurityGroup) []string {
-	keys := []string{slugKey(g.Slug)}
-	if HasLabels(g.Labels, i.owned) {
-		keys = append(keys, ownerKey(g.Labels[i.owner]))
-	}
-	if !i.labelled(g.Labels) {
-		keys = append(keys, nameKey(g.Name))
-	}
-	return keys
+	return append(i.labelKeys(g.Labels, nameKey(g.Name)), slugKey(g.Slug))
 }
 
 // SecurityGroupsOf returns all security groups of the owner, from a list at most maxAge old. Security groups count as

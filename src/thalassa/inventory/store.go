@@ -31,8 +31,7 @@ type store[T any] struct {
 	list func(ctx context.Context) ([]T, error)
 	id   func(T) string
 	keys func(T) []string // index keys of an object, in addition to its identity
-	// deleting reports whether an object is being deleted, so that a list without it proves that it is gone; nil: no
-	// object ever is.
+	// deleting reports whether an object is being deleted, so that a list without it proves that it is gone.
 	deleting func(T) bool
 	// toleratesDuplicates: a second object does little harm. An object that we created, and that lists contained once
 	// and do not contain any more, is then requested at once.
@@ -79,7 +78,7 @@ type listCall struct {
 
 func newStore[T any](name string, list func(context.Context) ([]T, error), id func(T) string,
 	keys func(T) []string) *store[T] {
-	return &store[T]{name: name, list: list, id: id, keys: keys,
+	return &store[T]{name: name, list: list, id: id, keys: keys, deleting: func(T) bool { return false },
 		objects: map[string]T{}, index: map[string]map[string]bool{}, unlisted: map[string]unlistedObject[T]{},
 		absentSince: map[string]uint64{}, absent: newTTLCache[time.Time](absentTTL),
 		written: map[string]uint64{}, created: map[string]creation{}}
@@ -260,7 +259,7 @@ func (s *store[T]) replace(objects []T, call *listCall) {
 func (s *store[T]) keepCreated(previous map[string]T) {
 	for id, made := range s.created {
 		ours, known := previous[id]
-		if !known || time.Since(made.at) > visibilityDelay || s.isDeleting(ours) {
+		if !known || time.Since(made.at) > visibilityDelay || s.deleting(ours) {
 			delete(s.created, id)
 			continue
 		}
@@ -274,8 +273,6 @@ func (s *store[T]) keepCreated(previous map[string]T) {
 
 // valid requires that mu is held. It reports whether there is a list that was not invalidated.
 func (s *store[T]) valid() bool { return s.copyNumber > s.invalidated }
-
-func (s *store[T]) isDeleting(object T) bool { return s.deleting != nil && s.deleting(object) }
 
 // firstList is when the first list began; zero before.
 func (s *store[T]) firstList() time.Time {

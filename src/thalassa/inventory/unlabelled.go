@@ -33,10 +33,7 @@ func (i *Inventory) ofOtherCluster(labels Labels) bool {
 
 // balancerKeys returns the index keys of a load balancer.
 func (i *Inventory) balancerKeys(lb LoadBalancer) []string {
-	keys := []string{nameKey(lb.Name)}
-	if HasLabels(lb.Labels, i.owned) {
-		keys = append(keys, ownerKey(lb.Labels[i.owner]))
-	}
+	keys := append(i.labelKeys(lb.Labels), nameKey(lb.Name))
 	if i.labelled(lb.Labels) {
 		return keys
 	}
@@ -60,12 +57,17 @@ func (i *Inventory) related(lb LoadBalancer) []string {
 
 // groupKeys returns the index keys of a target group.
 func (i *Inventory) groupKeys(g TargetGroup) []string {
+	return i.labelKeys(g.Labels, nameKey(balancerNameOf(g.Name)))
+}
+
+// labelKeys returns the key of the owner in the labels and, if the owner does not find the object by it, the others.
+func (i *Inventory) labelKeys(labels Labels, others ...string) []string {
 	var keys []string
-	if HasLabels(g.Labels, i.owned) {
-		keys = append(keys, ownerKey(g.Labels[i.owner]))
+	if HasLabels(labels, i.owned) {
+		keys = append(keys, ownerKey(labels[i.owner]))
 	}
-	if !i.labelled(g.Labels) {
-		keys = append(keys, nameKey(balancerNameOf(g.Name)))
+	if !i.labelled(labels) {
+		keys = append(keys, others...)
 	}
 	return keys
 }

@@ -19,7 +19,7 @@ func (s *store[T]) recordUnlisted(previous map[string]T) {
 		return
 	}
 	for id, object := range previous {
-		if !s.isDeleting(object) {
+		if !s.deleting(object) {
 			s.unlisted[id] = unlistedObject[T]{object, time.Now(), s.copyNumber}
 		}
 	}

@@ -93,21 +93,14 @@ func (i *Inventory) ProbeWith(ctx context.Context) error {
 	if vpcs[0].ID != i.vpc {
 		return i.otherVPC()
 	}
-	for _, list := range []func(context.Context) error{ignore(i.machines.list), ignore(i.balancers.list),
-		ignore(i.groups.list)} {
-		if err := list(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ignore drops the result of a list and keeps its error.
-func ignore[T any](list func(context.Context) ([]T, error)) func(context.Context) error {
-	return func(ctx context.Context) error {
-		_, err := list(ctx)
+	if _, err := i.machines.list(ctx); err != nil {
 		return err
 	}
+	if _, err := i.balancers.list(ctx); err != nil {
+		return err
+	}
+	_, err = i.groups.list(ctx)
+	return err
 }
 
 func (i *Inventory) otherVPC() error {
