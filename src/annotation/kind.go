@@ -15,7 +15,7 @@ type Kind[T any] struct {
 	// Condition is Parse's verdict as the API server can give it: a CEL expression that is true for exactly the texts
 	// that Parse accepts, and no error for any. text is the CEL expression that gives the text.
 	Condition func(text string) string
-	// Schema is the part of a JSON schema for such texts, as far as a schema can tell; nil is any text.
+	// Schema is the part of a JSON schema for such texts, as far as a schema can describe it; nil is any text.
 	Schema map[string]any
 }
 

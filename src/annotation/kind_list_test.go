@@ -93,7 +93,7 @@ func TestWord(t *testing.T) {
 	}
 }
 
-// TestRefusalsSayWhatIsAllowed: a limit that is not told cannot be kept.
+// TestRefusalsSayWhatIsAllowed: a limit that is not documented cannot be kept.
 func TestRefusalsSayWhatIsAllowed(t *testing.T) {
 	for allowed, parts := range map[string][]string{
 		Names(3).Allowed: {"at most 3 identities or slugs"}, Pairs("ours.example/").Allowed: {"at most 64 labels",

@@ -2,7 +2,7 @@ package annotation
 
 import "testing"
 
-// TestConditions pins the text of the conditions; that they mean the same as Parse is for an API server to tell.
+// TestConditions pins the text of the conditions; that they mean the same as Parse is checked by an API server.
 func TestConditions(t *testing.T) {
 	want := map[string]string{
 		"limit":  `x.matches("^[+-]?0*[0-9]{1,3}$") && int(x) >= 1 && int(x) <= 100`,

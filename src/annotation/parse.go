@@ -36,7 +36,7 @@ type Values struct {
 	invalid map[string]bool
 }
 
-// Parse reads all annotations that start with the registry's prefix; others are nobody's business here. ports are the
+// Parse reads all annotations that start with the registry's prefix; others are ignored. ports are the
 // Service's. A value that cannot be used, a name the registry does not know, and one for a port that the Service does
 // not have become problems, sorted by name; all other annotations are parsed nevertheless. The setting that is probably
 // meant by such a name counts as one that cannot be used, unless the Service has it as well: a restriction that is
@@ -70,7 +70,7 @@ func (r *Registry) Parse(annotations map[string]string, ports []Port) (Values, [
 	return values, problems
 }
 
-// meant is the annotation, or family, that a name which cannot be used is probably about; "" when nobody can tell.
+// meant is the annotation, or family, that a name which cannot be used is probably about; "" if there is none.
 func (r *Registry) meant(name string, entry registered, known bool, ports []Port) string {
 	if known {
 		return entry.Name

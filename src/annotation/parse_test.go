@@ -75,7 +75,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever is read, values are in their range and what is not used is told.
+// FuzzParse: whatever is read, values are in their range and what is not used is reported.
 func FuzzParse(f *testing.F) {
 	f.Add("lb.example.com/limit", "7", "http", int32(80))
 	f.Add("lb.example.com/", "", "", int32(0))

@@ -187,7 +187,7 @@ func TestDefaultsSchema(t *testing.T) {
 	}
 }
 
-// FuzzDefaults: whatever a configuration says, it is a default or told.
+// FuzzDefaults: whatever a configuration says, it is a default or reported.
 func FuzzDefaults(f *testing.F) {
 	f.Add("limit", "5")
 	f.Add("limit.80", "")

@@ -18,7 +18,7 @@ type Problem struct {
 	Want       string // what is allowed, or what was probably meant
 	Name       bool   // the name is the problem, whatever the value
 	// the annotation, without prefix and port, that is probably meant by such a name and counts as unusable; "" when
-	// nobody can tell
+	// there is none
 	Meant string
 }
 

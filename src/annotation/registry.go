@@ -21,7 +21,7 @@ import (
 type Definition struct {
 	Name    string // without the prefix: "max-connections"; that of a family ends in "-"
 	Topic   string // the heading it stands under: "Health checks"
-	Since   string // the first version of this project that knows it
+	Since   string // the first version of this project that has it
 	Effect  string // what it does, in plain sentences
 	Example string // a value somebody would really write
 	// Without is what holds when a Service does not have the annotation, where a value cannot say it: "the subnet of
@@ -65,7 +65,7 @@ type Registry struct {
 	suspects []suspect
 }
 
-// suspect is a word in names that nobody knows, and what is meant by them.
+// suspect is a word in unknown names, and what is meant by them.
 type suspect struct{ word, meant string }
 
 // registered is an annotation with what its type does.
@@ -176,13 +176,13 @@ func (r *Registry) SetDefaults(defaults map[string]string) []Problem {
 	return problems
 }
 
-// DefaultNames returns the names that SetDefaults knows, sorted.
+// DefaultNames returns the names that SetDefaults accepts, sorted.
 func (r *Registry) DefaultNames() []string {
 	return slices.DeleteFunc(r.names(), func(name string) bool { return r.entries[name].OneService })
 }
 
 // DefaultsSchema is the JSON schema of what SetDefaults takes: a mapping of names to text. It refuses unknown names,
-// and of values what a schema can tell.
+// and of values what a schema can describe.
 func (r *Registry) DefaultsSchema() map[string]any {
 	properties := map[string]any{}
 	for _, name := range r.DefaultNames() {

@@ -1,6 +1,6 @@
 package annotation
 
-// Setting is what a Service asks for in one respect.
+// Setting is what a Service requests in one respect.
 type Setting[T any] struct {
 	Value T
 	// Given says that Value is what the Service says, and not the default.
@@ -12,7 +12,7 @@ type Setting[T any] struct {
 	Invalid bool
 }
 
-// Asked says that somebody wants Value, the Service or whoever set the defaults.
+// Asked returns whether the Service or the defaults of the configuration set Value.
 func (s Setting[T]) Asked() bool { return s.Given || s.Configured }
 
 // Over returns the value to aim at, given the one observed in the cloud.

@@ -57,7 +57,7 @@ type Cloud struct {
 	// election, so that the caches are complete on a standby, too. It may be nil.
 	SetInformers func(informers.SharedInformerFactory)
 	// Start starts the background work of the cloud, and returns at once. It is called once, on the leader only, after
-	// SetInformers and before the controllers start. The context ends when the controllers are told to stop. It may be
+	// SetInformers and before the controllers start. The context ends when the controllers are stopped. It may be
 	// nil.
 	Start func(context.Context, Clients)
 	// Drain sends nothing more to the cloud, retries nothing, and returns when the writes that were sent are finished,

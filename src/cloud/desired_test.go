@@ -114,7 +114,7 @@ func TestTargetsOn(t *testing.T) {
 			Targets{Identities: []string{"id-7"}, Names: []string{"x"}, LastResort: true}},
 		{"no endpoint and no node", Targets{}, nil, Targets{NoEndpoints: true}},
 		{"no node", Targets{}, []string{"x"}, Targets{}},
-		{"nobody knows the nodes", Targets{Incomplete: true}, []string{"x"}, Targets{Incomplete: true}},
+		{"the nodes are unknown", Targets{Incomplete: true}, []string{"x"}, Targets{Incomplete: true}},
 		{"no node matches", Targets{Incomplete: true, Unmatched: true}, []string{"x"},
 			Targets{Incomplete: true, Unmatched: true}},
 		{"no node matches, and no endpoint", Targets{Incomplete: true, Unmatched: true}, nil,

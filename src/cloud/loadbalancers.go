@@ -34,7 +34,8 @@ type LoadBalancers interface {
 	// Refresh requests new data, which all Services share, so that the next comparisons use the actual state of now.
 	Refresh(ctx context.Context) error
 	// ClassifyError reports whether an error of this provider is transient: it is about the present state of the cloud,
-	// ends by itself, and requires no action. After is the time in which the cloud asks to retry; 0 if it does not.
+	// ends by itself, and requires no action. After is the time after which the cloud
+	// requests a retry; 0 if it does not.
 	ClassifyError(err error) (transient bool, after time.Duration)
 	// ListManaged returns the objects of this cluster in the cloud, with the Services that they belong to, from the
 	// data that is there.

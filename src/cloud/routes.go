@@ -25,7 +25,7 @@ type Routes interface {
 	List(ctx context.Context, network PodNetwork, maxAge time.Duration) (RouteTables, error)
 	// FreeAddresses returns those of the addresses that no machine in the network has, from a complete list that was
 	// requested after the call. The error is an *IncompleteListError if the list does not contain the machines of the
-	// cluster's own Nodes. An address is not free if the list cannot tell.
+	// cluster's own Nodes. An address is not free if the list does not show it.
 	FreeAddresses(ctx context.Context, network PodNetwork, addresses []netip.Addr) ([]netip.Addr, error)
 	// Create adds a route to a table. The error is a *RouteProblem if a person can solve it.
 	Create(ctx context.Context, table string, route Route) error

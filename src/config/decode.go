@@ -1,9 +1,9 @@
 // Package config decodes configuration files strictly: every key must be known and every value of the right type, and
 // all problems are reported at once, each with the path of its key, what was found and what is allowed.
 //
-// It knows no provider: a provider hands in a pointer to its own struct, filled with defaults, whose fields carry yaml
-// tags, and a list of Keys that says what each key means and allows. Checks, reference page and JSON schema are made of
-// that list.
+// It does not depend on a provider: a provider hands in a pointer to its own struct, filled with defaults, whose fields
+// carry yaml tags, and a list of Keys that says what each key means and allows. Checks, reference page and JSON schema
+// are made of that list.
 package config
 
 import (
@@ -148,7 +148,7 @@ func oldBool(node *yaml.Node) (value, meant bool) {
 	return false, false
 }
 
-// noteDigits remembers a whole number without quotes where text is wanted, as it is written.
+// noteDigits records a whole number without quotes where text is wanted, as it is written.
 func (f *File) noteDigits(path string, node *yaml.Node) {
 	if node.Kind == yaml.ScalarNode && node.Style == 0 && node.Tag == "!!int" &&
 		!strings.ContainsFunc(node.Value, notDigit) {

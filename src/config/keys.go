@@ -13,7 +13,7 @@ type Key struct {
 	Path    string // "loadBalancer.creationPollInterval"
 	Effect  string // what it does, one or two sentences
 	Example string // a value somebody would really write, as YAML on one line
-	Since   string // the first version that knows it
+	Since   string // the first version that has it
 	Default string // in words, where the default is not a fixed value
 	Rule    Rule
 	// Environment is the variable that gives the value when the file does not; empty for none.
@@ -128,7 +128,7 @@ func (f *File) Apply(keys []Key, getenv func(string) string) {
 	for _, key := range keys {
 		value := field(f.target, key.Path)
 		if !value.IsValid() {
-			continue // Describe tells
+			continue // Describe reports it
 		}
 		if key.Digits {
 			f.acceptDigits(key.Path, value)

@@ -85,7 +85,7 @@ func TestApply(t *testing.T) {
 			[]string{"endpoint: found text with a blank or a line end in it in the environment variable ENDPOINT, " +
 				"want a URL like https://x"}},
 		{"file wins over environment", "endpoint: https://a", map[string]string{"ENDPOINT": "a b"}, nil},
-		{"wrong type is told once", "nested: {interval: many}\nendpoint: 5", nil, []string{
+		{"wrong type is reported once", "nested: {interval: many}\nendpoint: 5", nil, []string{
 			"nested.interval: found text, want a whole number of seconds from 1 to 60",
 			"endpoint: found a number, want text (put it in quotes)"}},
 		{"labels", "labels: {ours.example/a: b, B: x, c: \"\", d: 'x y', 'x y': z}", nil, []string{

@@ -119,7 +119,7 @@ func (s *apiServer) allow(resource string) {
 	s.deny[resource] = false
 }
 
-// put stores an object and tells those who watch it.
+// put stores an object and sends it to the watches.
 func (s *apiServer) put(at address, o object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,7 +219,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// review lets the token "reader" in, and nobody else.
+// review accepts the token "reader" and no other.
 func review(w http.ResponseWriter, r *http.Request) {
 	var o object
 	if err := json.NewDecoder(r.Body).Decode(&o); err != nil {

@@ -105,15 +105,15 @@ func (c *caches) explain(missing []string) error {
 
 // reach records whether requests are answered. Informers do not report most failures of requests.
 type reach struct {
-	next http.RoundTripper
-	tell func(error)
+	next   http.RoundTripper
+	report func(error)
 }
 
 // RoundTrip implements http.RoundTripper.
 func (r reach) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := r.next.RoundTrip(request)
 	if request.Context().Err() == nil {
-		r.tell(err)
+		r.report(err)
 	}
 	return response, err
 }

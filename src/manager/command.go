@@ -142,7 +142,7 @@ func (s *settings) process(ctx context.Context) (*process, error) {
 		return nil, describeConfigError(path, err)
 	}
 	if offered.Untagged && !s.KubeCloudShared.AllowUntaggedCloud {
-		return nil, fmt.Errorf("no cluster ID in %s: it tells apart what belongs to which cluster in the cloud; "+
+		return nil, fmt.Errorf("no cluster ID in %s: it distinguishes the objects of different clusters in the cloud; "+
 			"set it, or pass --allow-untagged-cloud", path)
 	}
 	return s.assemble(offered)

@@ -167,10 +167,10 @@ func needsLoadBalancers(offered *cloud.Cloud, _ configuration) error {
 func newNodeController(env environment) (loop, error) {
 	c, err := node.New(node.Options{
 		Provider: env.cloud.Machines, Behaviour: env.cloud.MachineBehaviour, Client: env.client,
-		Nodes:   env.informers.Core().V1().Nodes(),
-		Period:  env.settings.NodeStatusUpdateFrequency.Duration,
-		Workers: int(env.settings.NodeController.ConcurrentNodeSyncs),
-		Lookers: int(env.settings.NodeController.ConcurrentNodeStatusUpdates),
+		Nodes:         env.informers.Core().V1().Nodes(),
+		Period:        env.settings.NodeStatusUpdateFrequency.Duration,
+		Workers:       int(env.settings.NodeController.ConcurrentNodeSyncs),
+		ResyncWorkers: int(env.settings.NodeController.ConcurrentNodeStatusUpdates),
 	})
 	if err != nil {
 		return loop{}, err

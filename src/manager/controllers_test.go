@@ -114,7 +114,7 @@ func TestClusterCIDR(t *testing.T) {
 	}
 }
 
-// TestNamesInMetrics are the library's, for which dashboards ask.
+// TestNamesInMetrics are the library's, which dashboards use.
 func TestNamesInMetrics(t *testing.T) {
 	found := map[string]string{}
 	for name, row := range table() {

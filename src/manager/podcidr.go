@@ -22,7 +22,7 @@ const rangeAllocator = "RangeAllocator"
 type masks struct {
 	nodeipam.Masks
 	single int // for a cluster of one family; 0: not set
-	// shortest are the shortest prefixes that a Node may ask for; 0 selects the default of nodeipam.
+	// shortest are the shortest prefixes that a Node may request; 0 selects the default of nodeipam.
 	shortest nodeipam.Masks
 	// services are the networks of Services, separated by commas. They are not allocated to Nodes.
 	services string
@@ -128,8 +128,8 @@ func newIPAMController(env environment) (loop, error) {
 		return loop{}, err
 	}
 	c, err := nodeipam.New(nodeipam.Options{
-		Reserved: reserved, Scattered: true, Client: env.client, Nodes: env.informers.Core().V1().Nodes(), CIDRs: cidrs,
-		Masks: chosen, Shortest: masks.shortest, Domain: env.cloud.LabelDomain,
+		Reserved: reserved, RandomStart: true, Client: env.client, Nodes: env.informers.Core().V1().Nodes(),
+		CIDRs: cidrs, Masks: chosen, Shortest: masks.shortest, Domain: env.cloud.LabelDomain,
 	})
 	if err != nil {
 		return loop{}, err

@@ -77,7 +77,7 @@ func TestFlagsOfNetworks(t *testing.T) {
 	}
 }
 
-// TestNetworksAreGiven by the controller that the flags ask for, of the size that the Node asks for in the cloud's
+// TestNetworksAreGiven by the controller that the flags request, of the size that the Node requests in the cloud's
 // domain. In the first, Services have all but one of them.
 func TestNetworksAreGiven(t *testing.T) {
 	small := defaultMasks()
@@ -90,7 +90,7 @@ func TestNetworksAreGiven(t *testing.T) {
 	givesNetwork(t, large, "17", "10.244.0.0/17")
 }
 
-// givesNetwork fails if a Node that asks for a network of that size does not get the one that is wanted.
+// givesNetwork fails if a Node that requests a network of that size does not get the one that is wanted.
 func givesNetwork(t *testing.T, chosen masks, bits, want string) {
 	t.Helper()
 	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "uid-a",

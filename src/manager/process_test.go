@@ -21,7 +21,7 @@ func leaseAddress() address {
 	return address{"leases", "kube-system", "cloud-controller-manager"}
 }
 
-// holder returns who has the lease, "" if nobody does.
+// holder returns the holder of the lease, "" if there is none.
 func holder(api *apiServer) string {
 	o := api.get(leaseAddress())
 	if o == nil {
@@ -35,7 +35,7 @@ func renewed(api *apiServer) string {
 	return fmt.Sprint(api.get(leaseAddress())["spec"].(object)["renewTime"])
 }
 
-// held is a lease that nobody else gets for an hour.
+// held is a lease of another process for an hour.
 func held(by string) object {
 	return object{"spec": object{"holderIdentity": by, "leaseDurationSeconds": 3600,
 		"acquireTime": "2020-01-01T00:00:00.000000Z", "renewTime": "2020-01-01T00:00:00.000000Z",
@@ -179,7 +179,7 @@ func TestKubernetesAwayAtStart(t *testing.T) {
 	api.comeBack()
 	r.waitFor("/readyz", 200)
 	cloud.wait(t, "Initialize")
-	eventually(t, func() error { // what needs the API to know who asks heals as well
+	eventually(t, func() error { // what authenticates through the API recovers as well
 		if status, body := r.get("/metrics", "reader"); status != 200 {
 			return fmt.Errorf("/metrics: %d %s", status, body)
 		}

@@ -42,7 +42,7 @@ func TestClusterCIDROfTheCloud(t *testing.T) {
 	}
 }
 
-// TestRoutesAreMade by the controller that the flags ask for, with any cloud that has routes, within --cluster-cidr.
+// TestRoutesAreMade by the controller that the flags request, with any cloud that has routes, within --cluster-cidr.
 func TestRoutesAreMade(t *testing.T) {
 	provided := &fakecloud.Cloud{RouteMap: map[string]*fakecloud.Route{}}
 	client := fake.NewClientset(routed("a", "10.0.0.1", "10.244.1.0/24"))

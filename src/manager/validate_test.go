@@ -68,7 +68,7 @@ func TestValidateHelp(t *testing.T) {
 		t.Error("the help lists flags of the process")
 	}
 	if stdout, _, _ = execute(t, []Provider{checking("first")}, "--help"); !strings.Contains(stdout, "validate FILE") {
-		t.Error("the help of the process does not tell about the subcommand")
+		t.Error("the help of the process does not name the subcommand")
 	}
 }
 

@@ -26,7 +26,7 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// TestSlowWriteAtTheEnd: a process that is told to stop waits for a write that was sent as long as the cloud says that
+// TestSlowWriteAtTheEnd: a process that is stopped waits for a write that was sent as long as the cloud says that
 // one may take, and gives the lease back then; what takes longer keeps the lease.
 func TestSlowWriteAtTheEnd(t *testing.T) {
 	tests := map[string]struct {

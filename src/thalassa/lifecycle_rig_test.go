@@ -59,7 +59,7 @@ func (r *lifecycleCluster) register(one *corev1.Node) {
 func (r *lifecycleCluster) begin() {
 	r.Helper()
 	r.process.End()
-	r.process.Told() // and is forgotten
+	r.process.Events() // and is forgotten
 	r.restart()
 	client, err := cluster.Client(r.cluster.Transport())
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *lifecycleCluster) want(what string, got, want any) {
 }
 
 // events are those since the last time.
-func (r *lifecycleCluster) events() []string { return r.process.Told() }
+func (r *lifecycleCluster) events() []string { return r.process.Events() }
 
 // act does something to the cloud.
 func (r *lifecycleCluster) act(err error) {

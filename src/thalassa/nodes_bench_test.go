@@ -86,7 +86,7 @@ func (c externalNodesCluster) begin() {
 	c.process.Begin(kubernetes, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		provider, behaviour := c.cloud.machines, c.config.InstancesV2.behaviour()
 		keeper, err := node.New(node.Options{Provider: provider, Behaviour: behaviour, Client: kubernetes,
-			Nodes: factory.Core().V1().Nodes(), Period: keepPeriod / hurry, Workers: 1, Lookers: 1,
+			Nodes: factory.Core().V1().Nodes(), Period: keepPeriod / hurry, Workers: 1, ResyncWorkers: 1,
 			Recorder: c.process.Recorder})
 		if err != nil {
 			return nil, err

@@ -49,7 +49,7 @@ func withNodesCluster(t *testing.T, c emulator.Config, settings func(*InstancesC
 func (h *nodesCluster) begin() {
 	h.Helper()
 	h.process.End()
-	h.process.Told() // and is forgotten
+	h.process.Events() // and is forgotten
 	h.restart()
 	client, err := cluster.Client(h)
 	if err != nil {
@@ -58,7 +58,7 @@ func (h *nodesCluster) begin() {
 	h.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		provider, behaviour := h.cloud.machines, h.config.InstancesV2.behaviour()
 		keeper, err := node.New(node.Options{Provider: provider, Behaviour: behaviour, Client: client,
-			Nodes: factory.Core().V1().Nodes(), Period: keepPeriod, Workers: 1, Lookers: 1,
+			Nodes: factory.Core().V1().Nodes(), Period: keepPeriod, Workers: 1, ResyncWorkers: 1,
 			Recorder: h.process.Recorder})
 		return keeper.Run, err
 	})
@@ -140,7 +140,7 @@ func (h *nodesCluster) waiting() int {
 }
 
 // events are those since the last time, one a line.
-func (h *nodesCluster) events() string { return strings.Join(h.process.Told(), "\n") }
+func (h *nodesCluster) events() string { return strings.Join(h.process.Events(), "\n") }
 
 // count begins to count anew.
 func (h *nodesCluster) count() {

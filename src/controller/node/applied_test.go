@@ -100,7 +100,7 @@ func TestForgedRecord(t *testing.T) {
 			}
 			d, _ := compare(node, machineA(), testDomain)
 			if len(d.problems) != 1 || d.problems[0].Reason != cloud.InvalidSetting {
-				t.Errorf("told %v", d.problems)
+				t.Errorf("events %v", d.problems)
 			}
 			_, after := writes(t, node, machineA())
 			if diff := cmp.Diff(wanted, after.Labels); diff != "" {

@@ -16,8 +16,8 @@ import (
 // resync, the next Node gets the machine.
 func TestClaimOfDeletedNode(t *testing.T) {
 	tests := map[string]func(*corev1.Node){
-		"in its turn":              nil,
-		"in a look at all of them": withoutTaint,
+		"in its turn": nil,
+		"in a resync": withoutTaint,
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestResyncClaimsNothing(t *testing.T) {
 			r.controller, err = New(Options{Provider: r.fakeCloud,
 				Behaviour: cloud.MachineBehaviour{Domain: testDomain}, Client: client,
 				Nodes:  factory.Core().V1().Nodes(),
-				Period: resyncPeriod, Workers: 1, Lookers: 1, Recorder: r.process.Recorder})
+				Period: resyncPeriod, Workers: 1, ResyncWorkers: 1, Recorder: r.process.Recorder})
 			return func(ctx context.Context) {
 				defer r.controller.queue.ShutDown()
 				<-time.After(time.Second) // until the Node is in the cache

@@ -52,8 +52,9 @@ type Options struct {
 	Nodes     coreinformers.NodeInformer
 	// Period is the time between two resyncs of all Nodes.
 	Period time.Duration
-	// Workers is how many Nodes are initialised or changed at a time, Lookers how many a resync compares at a time.
-	Workers, Lookers int
+	// Workers is how many Nodes are initialised or changed at a time, ResyncWorkers how many a resync compares at a
+	// time.
+	Workers, ResyncWorkers int
 	// Recorder records events about Nodes; nil creates them in the API server.
 	Recorder record.EventRecorder
 }
@@ -65,34 +66,34 @@ type Options struct {
 //
 // A Node that is in sync causes no write, and no call while the provider's list is new enough.
 type Controller struct {
-	provider   cloud.Machines
-	behaviour  cloud.MachineBehaviour
-	client     kubernetes.Interface
-	nodes      corelisters.NodeLister
-	synced     cache.InformerSynced
-	period     time.Duration
-	workers    int
-	lookers    int
-	recorder   record.EventRecorder
-	metrics    *metrics
-	queue      *priorityqueue.Queue
-	writer     writer
-	claims     claims
-	breaker    breaker
-	writeCache writeCache
-	firstSeen  firstSeen
-	warnings   event.Filter
+	provider      cloud.Machines
+	behaviour     cloud.MachineBehaviour
+	client        kubernetes.Interface
+	nodes         corelisters.NodeLister
+	synced        cache.InformerSynced
+	period        time.Duration
+	workers       int
+	resyncWorkers int
+	recorder      record.EventRecorder
+	metrics       *metrics
+	queue         *priorityqueue.Queue
+	writer        writer
+	claims        claims
+	breaker       breaker
+	writeCache    writeCache
+	firstSeen     firstSeen
+	warnings      event.Filter
 }
 
 // New returns a controller that begins its work with Run. The error is that it can do nothing with these options.
 func New(o Options) (*Controller, error) {
-	if o.Period <= 0 || o.Workers < 1 || o.Lookers < 1 {
+	if o.Period <= 0 || o.Workers < 1 || o.ResyncWorkers < 1 {
 		return nil, errors.New("keeping Nodes as they should be: --node-status-update-frequency, " +
 			"--concurrent-node-syncs and --concurrent-node-status-updates must be more than nothing")
 	}
 	c := &Controller{
 		provider: o.Provider, behaviour: o.Behaviour, client: o.Client, nodes: o.Nodes.Lister(),
-		period: o.Period, workers: o.Workers, lookers: o.Lookers, recorder: o.Recorder,
+		period: o.Period, workers: o.Workers, resyncWorkers: o.ResyncWorkers, recorder: o.Recorder,
 	}
 	c.metrics = newMetrics(c)
 	c.writer = writer{nodes: o.Client.CoreV1(), written: c.metrics.patched}
@@ -189,7 +190,7 @@ func (c *Controller) resync(ctx context.Context) {
 		klog.FromContext(ctx).Error(err, "Nodes cannot be listed")
 		return
 	}
-	workqueue.ParallelizeUntil(ctx, c.lookers, len(nodes), func(at int) {
+	workqueue.ParallelizeUntil(ctx, c.resyncWorkers, len(nodes), func(at int) {
 		node := c.writeCache.of(nodes[at])
 		if waiting(node) || c.foreign(node) {
 			return // the former are in the queue

@@ -205,7 +205,7 @@ func TestCloudDoesNotAnswer(t *testing.T) {
 		}
 		r.pass(resyncPeriod)
 		if testutil.ToFloat64(r.controller.metrics.latest) <= looked {
-			t.Error("no complete look after the end")
+			t.Error("no complete resync after the end")
 		}
 	})
 }
@@ -342,8 +342,8 @@ func TestAPIServerRefuses(t *testing.T) {
 			r.pass(10 * time.Minute)
 			warnings := r.warnings()
 			if len(warnings) != 1 || !strings.Contains(warnings[0], "Warning NodeNotWritten") ||
-				!strings.Contains(warnings[0], "as the test wants") {
-				t.Errorf("told %q", warnings)
+				!strings.Contains(warnings[0], "as the test requires") {
+				t.Errorf("events %q", warnings)
 			}
 			if attempts := len(strings.Split(r.written(), ", ")); attempts > 20 {
 				t.Errorf("%d attempts", attempts)
@@ -537,7 +537,7 @@ func TestCommonProblemsAreReportedSlowly(t *testing.T) {
 				return
 			}
 		}
-		t.Errorf("%d Nodes are told, want %d", warnings, all)
+		t.Errorf("%d Nodes have an event, want %d", warnings, all)
 	})
 }
 
@@ -584,8 +584,8 @@ func TestResyncWithoutDifference(t *testing.T) {
 
 // TestWrongOptions: New returns an error.
 func TestWrongOptions(t *testing.T) {
-	for _, o := range []Options{{}, {Period: time.Minute, Lookers: 1}, {Period: time.Minute, Workers: 1},
-		{Workers: 1, Lookers: 1}} {
+	for _, o := range []Options{{}, {Period: time.Minute, ResyncWorkers: 1}, {Period: time.Minute, Workers: 1},
+		{Workers: 1, ResyncWorkers: 1}} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}

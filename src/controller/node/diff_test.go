@@ -243,7 +243,7 @@ func TestInvalidSettings(t *testing.T) {
 				warnings += p.Reason + " " + p.Message + "\n"
 			}
 			if !strings.Contains(warnings, tt.want) || (tt.want == "") != (warnings == "") {
-				t.Errorf("told %q, want %q", warnings, tt.want)
+				t.Errorf("events %q, want %q", warnings, tt.want)
 			}
 		})
 	}

@@ -106,7 +106,7 @@ func (r *rig) startWith(provider cloud.Machines, workers int) {
 	r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		r.controller, err = New(Options{Provider: provider, Behaviour: cloud.MachineBehaviour{Domain: testDomain},
 			Client: client, Nodes: factory.Core().V1().Nodes(),
-			Period: resyncPeriod, Workers: workers, Lookers: workers, Recorder: r.process.Recorder})
+			Period: resyncPeriod, Workers: workers, ResyncWorkers: workers, Recorder: r.process.Recorder})
 		return r.controller.Run, err
 	})
 	r.pass(500 * time.Millisecond)
@@ -132,7 +132,7 @@ func (r *rig) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // refusing answers patches with that status and its reason.
 func (r *rig) refusing(status int, reason metav1.StatusReason) {
-	text := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"as the test wants","reason":%q,"code":%d}`, reason, status)
+	text := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"as the test requires","reason":%q,"code":%d}`, reason, status)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refuse = func(string) *http.Response {
@@ -222,7 +222,7 @@ func (r *rig) written() string {
 }
 
 // warnings returns the events since the last call, as "Type Reason Message".
-func (r *rig) warnings() []string { return r.process.Told() }
+func (r *rig) warnings() []string { return r.process.Events() }
 
 // eventReasons counts the events since the last call by their reasons: "2 MachineNotFound".
 func (r *rig) eventReasons() string {

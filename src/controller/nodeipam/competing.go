@@ -69,8 +69,8 @@ func (c *competingAllocator) err() error {
 }
 
 // checkCompeting checks whether another program wrote the networks that a Node just got, and whether they are from
-// those of the cluster. After maxCompeting such Nodes the controller pauses, because neither program knows what the
-// other one is about to allocate.
+// those of the cluster. After maxCompeting such Nodes the controller pauses, because neither program has a record of
+// what the other one is about to allocate.
 func (a *allocator) checkCompeting(node *corev1.Node) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

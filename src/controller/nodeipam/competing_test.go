@@ -97,7 +97,7 @@ func TestFewForeignNetworksDoNotPause(t *testing.T) {
 		r.join("b")
 		r.settle()
 		if r.podCIDRs("b") == "" {
-			r.Errorf("b has no network; told %s", r.events())
+			r.Errorf("b has no network; events %s", r.events())
 		}
 		r.requireDistinct()
 	})
@@ -190,7 +190,7 @@ func TestResumeWithoutDeletedNodes(t *testing.T) {
 // the cache.
 func (r *rig) resumes(show func(*corev1.Node), want string) {
 	r.Helper()
-	r.is("Nodes that tell of another one", fmt.Sprint(strings.Count(r.events(), reasonCompeting)),
+	r.is("Nodes with an event about another allocator", fmt.Sprint(strings.Count(r.events(), reasonCompeting)),
 		fmt.Sprint(maxCompeting))
 	<-time.After(resumeAfter + 2*checkPeriod)
 	show(r.join("y"))

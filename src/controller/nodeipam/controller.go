@@ -68,9 +68,9 @@ type Options struct {
 	Shortest Masks
 	// Reserved are networks of which no part is allocated, such as that of Services.
 	Reserved []netip.Prefix
-	// Scattered begins at a random place of each network, so that two processes that run at the same time by mistake
+	// RandomStart begins at a random place of each network, so that two processes that run at the same time by mistake
 	// seldom allocate the same networks.
-	Scattered bool
+	RandomStart bool
 	// Domain begins the names of the labels and annotations that set a Node's mask or exclude a Node; "" is none.
 	Domain string
 	// Recorder records events about Nodes; nil creates them in the API server.
@@ -107,7 +107,7 @@ func New(o Options) (*Controller, error) {
 		for _, network := range o.Reserved {
 			p.occupy(network)
 		}
-		if o.Scattered {
+		if o.RandomStart {
 			p.randomiseStart()
 		}
 	}

@@ -63,7 +63,7 @@ func TestSizes(t *testing.T) {
 		r.is("by an impossible label", r.podCIDRs("c"), "")
 		r.joinAs("half", "", map[string]string{domain + "/node-cidr-mask-size-ipv4": "20"})
 		r.settle()
-		r.is("by a label that asks for more than a Node may have", r.podCIDRs("half"), "")
+		r.is("by a label that requests more than a Node may have", r.podCIDRs("half"), "")
 		r.is("events", r.events(), reasonMask+" "+reasonMask)
 		r.change("c", func(n *corev1.Node) {
 			n.Annotations = map[string]string{domain + "/node-cidr-mask-size-ipv4": "26"}

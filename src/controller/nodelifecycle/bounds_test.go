@@ -51,11 +51,11 @@ func testCanaries(t *testing.T, canaries, denials, failures int) {
 		r.stopKubelets(missing)
 		r.pass(listAge + removalTime)
 		for range failures {
-			r.want("Nodes when no witness was there", len(r.cluster.Nodes()), canaries+1)
+			r.want("Nodes without a canary", len(r.cluster.Nodes()), canaries+1)
 			r.pass(removalTime)
 		}
 		r.want("Nodes", len(r.cluster.Nodes()), canaries)
-		r.want("strange witnesses", len(denied), denials)
+		r.want("answers about canaries that differ", len(denied), denials)
 	})
 }
 

@@ -22,15 +22,15 @@ type fakeCloud struct {
 	began    time.Time
 
 	// What it answers instead of the actual state; nil: the actual state.
-	list    func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error)
-	confirm func(id string, truth cloud.MachineState) (cloud.MachineState, error)
-	vouch   func() error
+	list             func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error)
+	confirm          func(id string, truth cloud.MachineState) (cloud.MachineState, error)
+	checkCredentials func() error
 	// names are machines by the name of a Node that had another machine.
 	names map[string]string
 	// before is called before an answer to Confirm, to change something meanwhile.
 	before func()
 
-	lists, confirms, vouches int
+	lists, confirms, credentialChecks int
 }
 
 const fakeScheme = "sky://"
@@ -145,9 +145,9 @@ func (c *fakeCloud) answer(id string) (cloud.MachineState, error) {
 func (c *fakeCloud) CheckCredentials(_ context.Context, canaries []*corev1.Node) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.vouches++
-	if c.vouch != nil {
-		return c.vouch()
+	c.credentialChecks++
+	if c.checkCredentials != nil {
+		return c.checkCredentials()
 	}
 	for _, canary := range canaries {
 		if state, err := c.answer(canary.Spec.ProviderID); err == nil && state != cloud.MachineGone {
@@ -155,7 +155,7 @@ func (c *fakeCloud) CheckCredentials(_ context.Context, canaries []*corev1.Node)
 		}
 	}
 	if len(canaries) > 0 {
-		return fmt.Errorf("none of %d witnesses has a machine", len(canaries))
+		return fmt.Errorf("none of %d canaries has a machine", len(canaries))
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (c *fakeCloud) CheckCredentials(_ context.Context, canaries []*corev1.Node)
 func (c *fakeCloud) calls() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	text := fmt.Sprintf("%d lists, %d vouches, %d confirms", c.lists, c.vouches, c.confirms)
-	c.lists, c.vouches, c.confirms = 0, 0, 0
+	text := fmt.Sprintf("%d lists, %d credential checks, %d confirms", c.lists, c.credentialChecks, c.confirms)
+	c.lists, c.credentialChecks, c.confirms = 0, 0, 0
 	return text
 }

@@ -31,7 +31,7 @@ func TestNodeWithoutMachineIsDeleted(t *testing.T) {
 		r.want("before the grace period is over", r.names(), "a b c")
 		r.pass(removalTime - grace + time.Second)
 		r.want("after it", r.names(), "a c")
-		r.want("calls", r.fakeCloud.calls(), "2 lists, 1 vouches, 1 confirms")
+		r.want("calls", r.fakeCloud.calls(), "2 lists, 1 credential checks, 1 confirms")
 		r.requireEvent("Normal DeletingNode", "sky://b")
 		r.want("removals", testutil.ToFloat64(r.controller.metrics.removals.WithLabelValues(removalDone)), 1.0)
 		r.want("Nodes in memory", len(r.controller.records), 2)
@@ -43,7 +43,7 @@ func TestNoChanges(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		before := r.cluster.Version()
 		r.pass(10 * time.Minute)
-		r.want("calls in ten minutes", r.fakeCloud.calls(), "9 lists, 0 vouches, 0 confirms")
+		r.want("calls in ten minutes", r.fakeCloud.calls(), "9 lists, 0 credential checks, 0 confirms")
 		r.want("writes", r.cluster.Version()-before, 0)
 		r.want("events", len(r.events()), 0)
 	})
@@ -59,7 +59,7 @@ func TestNetworkOutage(t *testing.T) {
 		r.stopKubelets(names...)
 		before := r.cluster.Version()
 		r.pass(10 * time.Minute)
-		r.want("calls in ten minutes", r.fakeCloud.calls(), "9 lists, 0 vouches, 0 confirms")
+		r.want("calls in ten minutes", r.fakeCloud.calls(), "9 lists, 0 credential checks, 0 confirms")
 		r.want("writes", r.cluster.Version()-before, 0)
 		r.want("Nodes", len(r.cluster.Nodes()), len(names))
 
@@ -111,7 +111,7 @@ func falseAnswers() map[string]struct {
 			}
 		}, blockedNoAnswer},
 		"credentials that are no good": {func(c *fakeCloud) {
-			c.list, c.confirm, c.vouch = lacking("b"), gone, func() error { return down }
+			c.list, c.confirm, c.checkCredentials = lacking("b"), gone, func() error { return down }
 		}, blockedCredentials},
 		"every other list": {func(c *fakeCloud) {
 			c.list = func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
@@ -129,7 +129,7 @@ func falseAnswers() map[string]struct {
 				return lacking("b")(truth)
 			}
 		}, blockedNoAnswer},
-		"a word nobody knows": {func(c *fakeCloud) { c.machines[fakeScheme+"b"] = cloud.MachineUnknown }, ""},
+		"an unknown word": {func(c *fakeCloud) { c.machines[fakeScheme+"b"] = cloud.MachineUnknown }, ""},
 	}
 }
 
@@ -149,13 +149,13 @@ func TestNodeWithMachineIsKept(t *testing.T) {
 						r.Errorf("the reason %s stood in the way %v times; all: %+v", tt.want, count,
 							r.controller.records["uid-2"])
 					}
-					told := r.events()
-					if again := slices.Compact(slices.Sorted(slices.Values(told))); len(told) == 0 ||
-						len(again) != len(told) {
-						r.Errorf("events %q, want some, and none twice", told)
+					events := r.events()
+					if again := slices.Compact(slices.Sorted(slices.Values(events))); len(events) == 0 ||
+						len(again) != len(events) {
+						r.Errorf("events %q, want some, and none twice", events)
 					}
 				}
-				r.fakeCloud.set(func(c *fakeCloud) { c.list, c.confirm, c.vouch = nil, nil, nil })
+				r.fakeCloud.set(func(c *fakeCloud) { c.list, c.confirm, c.checkCredentials = nil, nil, nil })
 				r.fakeCloud.machine("b", cloud.MachineGone)
 				r.pass(listAge + removalTime)
 				r.want("Nodes when the machine is really gone", r.names(), "a c d")
@@ -202,7 +202,7 @@ func TestNewNode(t *testing.T) {
 		r.join("new")
 		r.report("new", corev1.ConditionFalse)
 		r.pass(firstSeenGrace - 10*time.Second)
-		r.want("Nodes while nobody sees the machine", r.names(), "a b new")
+		r.want("Nodes while the machine is in no list", r.names(), "a b new")
 		r.fakeCloud.set(func(c *fakeCloud) { c.list, c.confirm = nil, nil })
 		r.pass(time.Hour)
 		r.want("Nodes when it is seen", r.names(), "a b new")
@@ -324,7 +324,7 @@ func TestCloudWithoutLists(t *testing.T) {
 		r.start()
 		r.fakeCloud.calls()
 		r.pass(time.Hour)
-		r.want("calls while all are ready", r.fakeCloud.calls(), "0 lists, 0 vouches, 0 confirms")
+		r.want("calls while all are ready", r.fakeCloud.calls(), "0 lists, 0 credential checks, 0 confirms")
 		r.deleteMachines("b")
 		r.pass(removalTime)
 		r.want("Nodes", r.names(), "a c")

@@ -38,7 +38,7 @@ type observation struct {
 // clock have no effect.
 type history struct {
 	providerID    string
-	known         time.Time   // since when this process knows the Node, with this provider ID
+	known         time.Time   // since when this process has seen the Node, with this provider ID
 	unready       time.Time   // from when on an answer that the machine is missing counts; zero while ready
 	reported      metav1.Time // see observation
 	reportedSince time.Time   // since when reported is the same

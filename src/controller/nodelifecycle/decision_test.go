@@ -43,7 +43,7 @@ func TestTableOfStates(t *testing.T) {
 		"not ready, deleting":                  {unknown, cloud.MachineDeleting, nil, false, false, taint},
 		"not ready, unknown":                   {unknown, cloud.MachineUnknown, nil, false, false, unknownState},
 		"not ready, unknown, tainted":          {unknown, cloud.MachineUnknown, nil, true, false, unknownState},
-		"not ready, a word nobody knows":       {unknown, "rebooting", nil, false, false, unknownState},
+		"not ready, an unknown word":           {unknown, "rebooting", nil, false, false, unknownState},
 		"not ready, gone":                      {unknown, cloud.MachineGone, nil, false, false, pending},
 		"not ready, gone, tainted":             {unknown, cloud.MachineGone, nil, true, false, pending},
 		"not ready, no answer":                 {unknown, "", down, false, false, keep},
@@ -98,7 +98,7 @@ func TestWhenRemovalIsDue(t *testing.T) {
 				want: pending}, {at: 60, ready: unknown, err: down},
 			{at: 70, ready: unknown, state: cloud.MachineGone, want: pending},
 			{at: 130, ready: unknown, state: cloud.MachineGone, want: due}},
-		"a state nobody knows in between": {
+		"an unknown state in between": {
 			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone,
 				want: pending}, {at: 60, ready: unknown, state: cloud.MachineUnknown, want: unknownState},
 			{at: 70, ready: unknown, state: cloud.MachineGone, want: pending},

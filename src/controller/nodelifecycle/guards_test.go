@@ -98,15 +98,15 @@ func TestForeignNodes(t *testing.T) {
 		r.pass(firstSeenGrace + removalTime + time.Hour/2)
 		r.want("Nodes", r.names(), "a annotated b c foreign labelled leaving unnamed")
 		r.want("opted out", r.blocked(blockedKept), 2.0)
-		told := strings.Join(r.events(), "\n")
+		text := strings.Join(r.events(), "\n")
 		for part, want := range map[string]int{"has the annotation or label example.com/keep-node": 2,
 			"DeletingNode": 1} {
-			if count := strings.Count(told, part); count != want {
-				r.Errorf("%d times %s in the events, want %d:\n%s", count, part, want, told)
+			if count := strings.Count(text, part); count != want {
+				r.Errorf("%d times %s in the events, want %d:\n%s", count, part, want, text)
 			}
 		}
-		if count := strings.Count(told, "NodeNotRemoved"); count != 2 {
-			r.Errorf("%d events about Nodes that stay, want 2:\n%s", count, told)
+		if count := strings.Count(text, "NodeNotRemoved"); count != 2 {
+			r.Errorf("%d events about Nodes that stay, want 2:\n%s", count, text)
 		}
 		r.change("labelled", func(n *corev1.Node) { n.Labels = nil })
 		r.pass(removalTime)
@@ -122,7 +122,7 @@ func TestDryRun(t *testing.T) {
 		r.deleteMachines("b")
 		r.pass(event.Again)
 		r.want("Nodes", r.names(), "a b c")
-		r.want("calls in an hour", strings.HasSuffix(r.fakeCloud.calls(), "1 vouches, 1 confirms"), true)
+		r.want("calls in an hour", strings.HasSuffix(r.fakeCloud.calls(), "1 credential checks, 1 confirms"), true)
 		r.want("would be removed", testutil.ToFloat64(r.controller.metrics.removals.WithLabelValues(removalDryRun)),
 			1.0)
 		r.want("blocked", r.blocked(blockedDryRun), 1.0)
@@ -187,8 +187,8 @@ func TestWarningAfterRecovery(t *testing.T) {
 		for range 2 {
 			r.stopKubelets("b")
 			r.pass(event.Anew)
-			if told := r.events(); len(told) != 1 || !strings.Contains(told[0], "DeletingNodeFailed") {
-				t.Errorf("told %q, want once that deleting failed", told)
+			if events := r.events(); len(events) != 1 || !strings.Contains(events[0], "DeletingNodeFailed") {
+				t.Errorf("events %q, want once that deleting failed", events)
 			}
 			r.report("b", corev1.ConditionTrue)
 			r.pass(time.Minute)
@@ -219,12 +219,12 @@ func TestNotPermittedForMany(t *testing.T) {
 				}
 				r.want("Nodes", len(r.cluster.Nodes()), 50)
 				r.want("blocked", r.blocked(blockedKubernetes), 10.0)
-				told := strings.Join(r.events(), "\n")
-				if count := strings.Count(told, "DeletingNode "); count != 0 {
-					r.Errorf("%d times it was told that a Node is deleted:\n%s", count, told)
+				text := strings.Join(r.events(), "\n")
+				if count := strings.Count(text, "DeletingNode "); count != 0 {
+					r.Errorf("%d times an event says that a Node is deleted:\n%s", count, text)
 				}
-				if count := strings.Count(told, "DeletingNodeFailed"); method == http.MethodDelete && count != 1 {
-					r.Errorf("%d times it was told that one could not be, want 1:\n%s", count, told)
+				if count := strings.Count(text, "DeletingNodeFailed"); method == http.MethodDelete && count != 1 {
+					r.Errorf("%d times an event says that one could not be, want 1:\n%s", count, text)
 				}
 			})
 		})

@@ -61,7 +61,7 @@ func (t *randomRun) run() {
 		t.advance()
 		t.pass(time.Minute)
 	}
-	t.fakeCloud.set(func(c *fakeCloud) { c.list, c.confirm, c.vouch = nil, nil, nil })
+	t.fakeCloud.set(func(c *fakeCloud) { c.list, c.confirm, c.checkCredentials = nil, nil, nil })
 	t.join("rescue") // a machine that the cloud shows
 	t.kubelets(0)
 	t.behaviour.MaxRemovals = 100 // as a user does after a check
@@ -188,16 +188,16 @@ func (t *randomRun) answerFalsely() {
 			return truth, nil
 		},
 	}
-	vouches := []func() error{nil, nil, func() error { return down }}
+	credentialChecks := []func() error{nil, nil, func() error { return down }}
 	t.fakeCloud.set(func(c *fakeCloud) {
-		c.list, c.confirm, c.vouch = lists[t.dice.IntN(len(lists))], confirms[t.dice.IntN(len(confirms))],
-			vouches[t.dice.IntN(len(vouches))]
+		c.list, c.confirm, c.checkCredentials = lists[t.dice.IntN(len(lists))], confirms[t.dice.IntN(len(confirms))],
+			credentialChecks[t.dice.IntN(len(credentialChecks))]
 		if t.dice.IntN(8) == 0 { // another cloud, with valid credentials
 			c.list = lists[2]
 			c.confirm = func(string, cloud.MachineState) (cloud.MachineState, error) { return cloud.MachineGone, nil }
 		}
 		if t.dice.IntN(8) == 0 { // invalid credentials
-			c.list, c.vouch = lists[3], vouches[2]
+			c.list, c.checkCredentials = lists[3], credentialChecks[2]
 			c.confirm = func(string, cloud.MachineState) (cloud.MachineState, error) { return cloud.MachineGone, nil }
 		}
 	})

@@ -23,7 +23,7 @@ func TestManyReadyNodesWithoutMachine(t *testing.T) {
 		r.deleteMachines("j")
 		r.pass(listAge + removalTime)
 		r.want("Nodes when all were asked for", r.names(), "a b c d e f g h i")
-		if calls := r.fakeCloud.calls(); !strings.HasSuffix(calls, "1 vouches, 5 confirms") {
+		if calls := r.fakeCloud.calls(); !strings.HasSuffix(calls, "1 credential checks, 5 confirms") {
 			r.Errorf("calls %s, want one question about each, and one proof", calls)
 		}
 		r.pass(r.behaviour.RemovalWindow)
@@ -60,11 +60,11 @@ func TestReadyNodeWithoutMachine(t *testing.T) {
 		"it is not there": {[]string{"a", "b", "c", "d"}, func(cloud.MachineState) (cloud.MachineState, error) {
 			return cloud.MachineGone, nil
 		}, listAge + removalTime, 1},
-		"nobody can say": {[]string{"a", "b", "c", "d"}, func(cloud.MachineState) (cloud.MachineState, error) {
+		"no answer": {[]string{"a", "b", "c", "d"}, func(cloud.MachineState) (cloud.MachineState, error) {
 			return "", errors.New("not permitted")
 		},
 			listAge + removalTime + unansweredLimit + requestInterval, 30},
-		"nobody can say of half of them": {[]string{"a", "b", "d"},
+		"no answer for half of them": {[]string{"a", "b", "d"},
 			func(cloud.MachineState) (cloud.MachineState, error) {
 				return "", errors.New("not permitted")
 			}, 0, 30},
@@ -127,7 +127,7 @@ func TestInvalidProviderID(t *testing.T) {
 				}
 				r.stopKubelets("a")
 				r.pass(time.Hour)
-				r.want("Nodes without a witness", r.names(), "a b c odd")
+				r.want("Nodes without a canary", r.names(), "a b c odd")
 			})
 		})
 	}
@@ -198,7 +198,7 @@ func TestNameConflict(t *testing.T) {
 		r.want("Nodes while it runs", r.names(), "a b c")
 		r.want("blocked", r.blocked(blockedReplaced), 1.0)
 		r.requireEvent("NodeNotRemoved", "sky://b-again", "restart the kubelet")
-		if calls := r.fakeCloud.calls(); !strings.HasSuffix(calls, "0 vouches, 0 confirms") {
+		if calls := r.fakeCloud.calls(); !strings.HasSuffix(calls, "0 credential checks, 0 confirms") {
 			r.Errorf("calls %s, want none but lists", calls)
 		}
 		r.deleteMachines("c")
@@ -216,7 +216,7 @@ func TestNameConflictDuringRemoval(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		r.fakeCloud.set(func(c *fakeCloud) {
 			c.names = map[string]string{"b": fakeScheme + "b-again"}
-			c.vouch = func() error { c.machines[fakeScheme+"b-again"] = cloud.MachineRunning; return nil }
+			c.checkCredentials = func() error { c.machines[fakeScheme+"b-again"] = cloud.MachineRunning; return nil }
 		})
 		r.deleteMachines("b")
 		r.pass(listAge + removalTime)
@@ -237,7 +237,7 @@ func TestSecondListIsNewer(t *testing.T) {
 			// which does not prevent it
 			c.confirm = func(string, cloud.MachineState) (cloud.MachineState, error) { return cloud.MachineGone, nil }
 			c.list = lacking
-			c.vouch = func() error {
+			c.checkCredentials = func() error {
 				<-time.After(time.Second)
 				err := c.refresh() // with other credentials
 				<-time.After(time.Second)

@@ -31,18 +31,18 @@ func TestRemovalsStop(t *testing.T) {
 		r.pass(listAge + removalTime + time.Minute)
 		r.want("Nodes, when 22 % would go", len(r.cluster.Nodes()), 50)
 		r.want("blocked", r.blocked(blockedBudget), 11.0)
-		told := strings.Join(r.events(), "\n")
+		text := strings.Join(r.events(), "\n")
 		for part, want := range map[string]int{"NodeRemovalsStopped The machines of 11 Nodes are missing": 1,
 			"NodeNotRemoved": 11, "DeletingNode": 0, "20 % of the Nodes": 12} {
-			if count := strings.Count(told, part); count != want {
-				r.Errorf("%d events %s, want %d:\n%s", count, part, want, told)
+			if count := strings.Count(text, part); count != want {
+				r.Errorf("%d events %s, want %d:\n%s", count, part, want, text)
 			}
 		}
 		r.fakeCloud.calls()
 		r.pass(30 * time.Minute)
 		r.want("Nodes three windows later", len(r.cluster.Nodes()), 50)
 		r.want("events meanwhile", len(r.events()), 0)
-		r.want("calls meanwhile", r.fakeCloud.calls(), "27 lists, 0 vouches, 0 confirms")
+		r.want("calls meanwhile", r.fakeCloud.calls(), "27 lists, 0 credential checks, 0 confirms")
 		r.pass(30 * time.Minute)
 		r.requireEvent("NodeRemovalsStopped")
 		r.want("Nodes after an hour", len(r.cluster.Nodes()), 50)
@@ -51,7 +51,7 @@ func TestRemovalsStop(t *testing.T) {
 		r.fakeCloud.calls()
 		r.pass(listAge + removalTime)
 		r.want("Nodes, when 20 % would go", len(r.cluster.Nodes()), 40)
-		r.want("calls for ten of them", r.fakeCloud.calls(), "2 lists, 1 vouches, 10 confirms")
+		r.want("calls for ten of them", r.fakeCloud.calls(), "2 lists, 1 credential checks, 10 confirms")
 		r.events()
 
 		r.deleteMachines(names[20])
@@ -151,7 +151,7 @@ func TestManyRemovals(t *testing.T) {
 		r.fakeCloud.calls()
 		r.pass(listAge + removalTime)
 		r.want("Nodes", len(r.cluster.Nodes()), 400)
-		r.want("calls", r.fakeCloud.calls(), "2 lists, 1 vouches, 100 confirms")
+		r.want("calls", r.fakeCloud.calls(), "2 lists, 1 credential checks, 100 confirms")
 	})
 }
 
@@ -165,7 +165,7 @@ func TestCredentialCheckExpires(t *testing.T) {
 		r.fakeCloud.calls()
 		r.pass(listAge + removalTime + 5*time.Minute)
 		r.want("Nodes", len(r.cluster.Nodes()), 40)
-		if calls := r.fakeCloud.calls(); !strings.Contains(calls, " 3 vouches, 10 confirms") {
+		if calls := r.fakeCloud.calls(); !strings.Contains(calls, " 3 credential checks, 10 confirms") {
 			r.Errorf("calls %s, want a proof for each four", calls)
 		}
 	})

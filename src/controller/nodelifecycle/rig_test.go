@@ -184,17 +184,17 @@ func (r *rig) tainted() string {
 }
 
 // events returns the events since the last call, as "Type Reason Message".
-func (r *rig) events() []string { return r.process.Told() }
+func (r *rig) events() []string { return r.process.Events() }
 
 // requireEvent checks that there was exactly one such event since the last call.
 func (r *rig) requireEvent(parts ...string) {
 	r.Helper()
-	told := r.events()
-	like := slices.DeleteFunc(slices.Clone(told), func(event string) bool {
+	events := r.events()
+	like := slices.DeleteFunc(slices.Clone(events), func(event string) bool {
 		return slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(event, part) })
 	})
 	if len(like) != 1 {
-		r.Errorf("%d events like %q, want 1; all: %q", len(like), parts, told)
+		r.Errorf("%d events like %q, want 1; all: %q", len(like), parts, events)
 	}
 }
 

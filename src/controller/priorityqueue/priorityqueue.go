@@ -137,7 +137,7 @@ func (o *order) Touch(item string) {
 	}
 }
 
-// put wants mu held.
+// put requires that mu is held.
 func (o *order) put(item string) {
 	p, known := o.wanted[item]
 	if !known {

@@ -68,7 +68,7 @@ func (c *Controller) addNodeRoutes(ctx context.Context, node *corev1.Node, d des
 const maxAddTime = 5 * time.Second
 
 // stopsAdding says whether the routes of one more Node are left to the next sync, which begins in a moment. The next
-// sync knows the routes that this one created. Each sync creates some, also if listing takes longer than maxAddTime.
+// sync finds the routes that this one created. Each sync creates some, also if listing takes longer than maxAddTime.
 func (c *Controller) stopsAdding(o *outcome) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -39,7 +39,7 @@ func testRefusingTable(t *testing.T, refusal error, atFirst, hourly int) {
 		if attempts := r.cloud.count(writes); attempts > atFirst {
 			t.Errorf("%d writes within ten minutes", attempts)
 		}
-		wantIs(r, "Nodes that are told", strings.Count(r.events(), reasonFailed), many)
+		wantIs(r, "Nodes with an event", strings.Count(r.events(), reasonFailed), many)
 		wantIs(r, "condition", r.condition("n42"), "True NoRouteCreated")
 		r.patches()
 		r.writes()
@@ -124,7 +124,7 @@ func TestDelayedWritesNeedNoNewList(t *testing.T) {
 					<-time.After(2 * time.Second)
 				}
 				if made := r.cloud.count(newLists) - before; made > 3 {
-					t.Errorf("%d looks for a removal that waits", made)
+					t.Errorf("%d lists for a removal that waits", made)
 				}
 				r.cloud.set(func(c *fakeCloud) { c.writeError = nil })
 				<-time.After(maxRetryDelay)

@@ -42,7 +42,7 @@ func TestConditionOfAnotherWriterStays(t *testing.T) {
 			r.settle()
 		}
 		wantIs(r, "patches", r.patches(), 0)
-		wantIs(r, "looks", r.cloud.count(listCalls)-before, 0)
+		wantIs(r, "lists", r.cloud.count(listCalls)-before, 0)
 		wantIs(r, "condition", r.condition("a"), "False CiliumIsUp")
 		r.start()
 		r.nextPeriod()
@@ -184,7 +184,7 @@ func TestNodesThatJoinSlowClouds(t *testing.T) {
 		<-time.After(maxRetryDelay)
 		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
 		<-time.After(window + time.Second)
-		wantIs(r, "condition between two looks", r.condition("b"), unavailable)
+		wantIs(r, "condition between two syncs", r.condition("b"), unavailable)
 	})
 }
 

@@ -84,7 +84,7 @@ func TestChangesAreBatched(t *testing.T) {
 		r.settle()
 		// Their conditions change, too, which starts another sync.
 		if n := r.cloud.count(listCalls) - listed; n > 2 {
-			t.Errorf("%d looks for 200 Nodes that join at once", n)
+			t.Errorf("%d lists for 200 Nodes that join at once", n)
 		}
 		wantIs(r, "routes", len(strings.Split(r.routes(), ",")), 200)
 		wantIs(r, "lists", r.cloud.count(newLists), 0)
@@ -188,11 +188,11 @@ func TestEmptiedTable(t *testing.T) {
 		r.cloud.set(func(c *fakeCloud) { c.tables[0].Routes = nil })
 		r.nextPeriod()
 		wantIs(r, "routes", strings.Count(r.routes(), "by"), many)
-		events := strings.Join(r.process.Told(), "; ")
+		events := strings.Join(r.process.Events(), "; ")
 		wantIs(r, "events", strings.Count(events, "Warning"), 1)
 		for _, part := range []string{"RouteRestored 60 routes in route table main", "10.244.0.0/24, ", "and 50 more"} {
 			if !strings.Contains(events, part) {
-				t.Errorf("told %q, want %q in it", events, part)
+				t.Errorf("events %q, want %q in it", events, part)
 			}
 		}
 	})
@@ -269,7 +269,7 @@ func TestRouteLeftBehind(t *testing.T) {
 		wantIs(r, "writes while the machine is there", r.writes(), "create main 10.244.1.0/24 by 10.0.0.1")
 		r.removeMachine("10.0.0.7")
 		r.nextPeriod()
-		wantIs(r, "writes after one look", r.writes(), "")
+		wantIs(r, "writes after one sync", r.writes(), "")
 		r.nextPeriod()
 		r.settle()
 		r.nextPeriod()
@@ -291,7 +291,7 @@ func TestListFails(t *testing.T) {
 		wantIs(r, "writes", r.writes(), "")
 		wantIs(r, "events", r.events(), "Warning RoutesNotKnown")
 		if n := r.cloud.count(listCalls) - before; n > 12 {
-			t.Errorf("%d looks within 10 minutes at a cloud that is away", n)
+			t.Errorf("%d lists within 10 minutes at a cloud that is away", n)
 		}
 		r.cloud.set(func(c *fakeCloud) { c.readError = nil })
 		<-time.After(maxRetryDelay)
@@ -354,7 +354,7 @@ func TestQuota(t *testing.T) {
 		// 29 do not fit at first, and 28 after the old one is deleted. The Node that gets its route then may have had
 		// its event before.
 		later := strings.Count(r.events(), cloud.RouteQuotaExceeded)
-		wantIs(r, "all others are told a minute later", later == 28-event.Burst || later == 29-event.Burst, true)
+		wantIs(r, "all others have an event a minute later", later == 28-event.Burst || later == 29-event.Burst, true)
 		wantIs(r, "routes that fit", len(strings.Split(r.routes(), ",")), 2)
 		wantIs(r, "left over", strings.Contains(r.routes(), "10.244.1.0/24"), false)
 		r.cloud.set(func(c *fakeCloud) { c.quota = 0 })
@@ -592,7 +592,7 @@ func TestNoDriftPeriod(t *testing.T) {
 		synctest.Wait()
 		// one for the start, and one for the Node
 		if slices.Max(cloud.ages) != time.Hour || slices.Min(cloud.ages) != time.Hour || len(cloud.ages) > 2 {
-			t.Errorf("looks in a day by lists of these ages: %v; want one or two, an hour", cloud.ages)
+			t.Errorf("lists in a day by lists of these ages: %v; want one or two, an hour", cloud.ages)
 		}
 	})
 }

@@ -39,11 +39,11 @@ func TestOneCheckIsNotEnough(t *testing.T) {
 		<-time.After(2 * minFreeTime)
 		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
 		r.settle()
-		wantIs(r, "writes of a pass after one look", r.writes(), "create main 10.244.2.0/24 by 10.0.0.2")
+		wantIs(r, "writes of a pass after one list", r.writes(), "create main 10.244.2.0/24 by 10.0.0.2")
 		r.nextPeriod()
 		r.omit("10.0.0.7", true)
 		r.nextPeriod()
-		wantIs(r, "writes after a look that found somebody between two that did not", r.writes(), "")
+		wantIs(r, "writes after a list with the gateway between two without", r.writes(), "")
 	})
 }
 
@@ -135,8 +135,8 @@ func TestOnlyRoutesLikeThoseOfMembers(t *testing.T) {
 		wantIs(r, "events", r.events(), "")
 		r.cloud.createByHand("main", "10.244.9.0/24", "10.0.0.9")
 		r.nextPeriod()
-		wantIs(r, "writes at the first look", r.writes(), "")
-		wantIs(r, "events at the first look", r.events(), "Warning RouteLeftBehind")
+		wantIs(r, "writes at the first sync", r.writes(), "")
+		wantIs(r, "events at the first sync", r.events(), "Warning RouteLeftBehind")
 		r.nextPeriod()
 		wantIs(r, "writes at the second", r.writes(), "delete main 10.244.9.0/24 by 10.0.0.9")
 		wantIs(r, "events at the second", r.events(), "")
@@ -155,15 +155,15 @@ func TestManyLeftBehind(t *testing.T) {
 		r.start()
 		r.writes()
 		r.nextPeriod()
-		events := strings.Join(r.process.Told(), "; ")
+		events := strings.Join(r.process.Events(), "; ")
 		wantIs(r, "events", strings.Count(events, "Warning"), 1)
 		for _, part := range []string{"RouteLeftBehind", "main has 60 routes", "10.244.100.0/24 by 10.0.1.1, ",
 			"and 50 more"} {
 			if !strings.Contains(events, part) {
-				t.Errorf("told %q, want %q in it", events, part)
+				t.Errorf("events %q, want %q in it", events, part)
 			}
 		}
-		wantIs(r, "writes at the first look", r.writes(), "")
+		wantIs(r, "writes at the first sync", r.writes(), "")
 		r.nextPeriod()
 		wantIs(r, "routes", r.routes(), "main 10.244.1.0/24 by 10.0.0.1")
 	})

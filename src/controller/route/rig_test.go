@@ -354,7 +354,7 @@ func (r *rig) writes() string {
 
 // events are the events since the last call, as "Type Reason".
 func (r *rig) events() string {
-	events := r.process.Told()
+	events := r.process.Events()
 	for i, event := range events {
 		events[i] = strings.Join(strings.SplitN(event, " ", 3)[:2], " ")
 	}

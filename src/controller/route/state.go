@@ -19,7 +19,7 @@ import (
 // behind.
 const minFreeTime = time.Minute
 
-// state is what a process remembers of earlier syncs. After a restart it is empty: then fewer routes are deleted, and
+// state is what a process records of earlier syncs. After a restart it is empty: then fewer routes are deleted, and
 // events are repeated.
 type state struct {
 	mu sync.Mutex

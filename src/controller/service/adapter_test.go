@@ -149,7 +149,7 @@ func TestAdapterRetryError(t *testing.T) {
 		want(r, "condition", r.condition("web", conditionProvisioned), "False Waiting")
 		for _, event := range r.events() {
 			if event == "Warning SyncLoadBalancerFailed" {
-				t.Error("waiting is told as a failure")
+				t.Error("waiting is reported as a failure")
 			}
 		}
 		provided.set(func(l *fakeProvider) { l.ensureErr = nil })

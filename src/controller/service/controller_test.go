@@ -79,7 +79,7 @@ func TestWorkersDoNotWait(t *testing.T) {
 		r.events()
 		<-time.After(6 * time.Minute)
 		slow := r.events()
-		want(r, "told to be slow", len(slow), 20)
+		want(r, "marked as slow", len(slow), 20)
 		want(r, "event", slow[0], "Warning LoadBalancerSlow")
 		r.cloud.set(func(p *fakeCloud) { p.readyAfter = 0 })
 		<-time.After(2 * time.Minute)

@@ -122,7 +122,7 @@ func TestTypeChangesBackWhileItIsRemoved(t *testing.T) {
 		service.Spec.Ports = []corev1.ServicePort{{Port: 80, NodePort: 30080}}
 		b.must(b.cluster.Create(service))
 		b.start()
-		b.process.Told()
+		b.process.Events()
 		// During the write of the deletion, and again during the first write for the new version.
 		b.cloud.set(func(p *fakeCloud) {
 			p.onWrite = func() {
@@ -141,7 +141,7 @@ func TestTypeChangesBackWhileItIsRemoved(t *testing.T) {
 			t.Errorf("finalizers %q, addresses %v, the cloud has %q", service.Finalizers,
 				service.Status.LoadBalancer.Ingress, b.cloud.contents())
 		}
-		for _, event := range b.process.Told() {
+		for _, event := range b.process.Events() {
 			if strings.Contains(event, "modified") {
 				t.Errorf("event %s", event)
 			}

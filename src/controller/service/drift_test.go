@@ -178,7 +178,7 @@ func TestOutageIsNoDrift(t *testing.T) {
 		r.cloud.set(func(p *fakeCloud) { p.callErr = errUnavailable })
 		<-time.After(3 * driftPeriod)
 		wantList(r, "events", r.events())
-		want(r, "looks", r.comparisons()-comparisons, 0)
+		want(r, "comparisons", r.comparisons()-comparisons, 0)
 	})
 }
 

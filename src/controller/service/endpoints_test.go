@@ -42,7 +42,7 @@ func TestAddReadyNodes(t *testing.T) {
 		endpoint discoveryv1.Endpoint
 		want     string
 	}{
-		"nobody says whether":        {endpoint("a", ""), "a"},
+		"no information whether":     {endpoint("a", ""), "a"},
 		"ready":                      {endpoint("a", "r"), "a"},
 		"ready, and not about to go": {endpoint("a", "rT"), "a"},
 		"not ready":                  {endpoint("a", "R"), ""},

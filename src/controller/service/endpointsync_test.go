@@ -67,7 +67,7 @@ func TestEndpointsForbidden(t *testing.T) {
 		})
 		want(r, "warnings", len(warnings), 2) // one for each Service
 		if text := strings.Join(warnings, "\n"); !strings.Contains(text, "list and watch endpointslices") {
-			t.Errorf("nobody says what is to be permitted:\n%s", text)
+			t.Errorf("no text says what is to be permitted:\n%s", text)
 		}
 
 		allow()

@@ -23,12 +23,12 @@ func TestLastingErrorIsNotRetried(t *testing.T) {
 		r.addService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"plain/wrong": "ports"} })
 		r.waitForSync()
 		wantList(r, "events", r.events(), "Warning Wrong")
-		want(r, "what it asks for", r.condition("web", "LoadBalancerConfigValid"), "False Wrong")
-		want(r, "conditions about a load balancer that nobody makes", r.condition("web", conditionProvisioned)+
+		want(r, "what it requests", r.condition("web", "LoadBalancerConfigValid"), "False Wrong")
+		want(r, "conditions about a load balancer that is not created", r.condition("web", conditionProvisioned)+
 			r.condition("web", conditionSynced), "")
 		comparisons := r.comparisons()
 		<-time.After(driftPeriod - 10*time.Second)
-		want(r, "looks without a change", r.comparisons()-comparisons, 0)
+		want(r, "comparisons without a change", r.comparisons()-comparisons, 0)
 
 		var lines []string
 		logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
@@ -59,13 +59,13 @@ func TestLastingErrorOfAReadyLoadBalancer(t *testing.T) {
 // if the health changes.
 func TestHealthIsInTheCondition(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.cloud.set(func(p *fakeCloud) { p.health = "Nobody knows." })
+		r.cloud.set(func(p *fakeCloud) { p.health = "It is unknown." })
 		r.startWithService(1)
 		message := func() string {
 			condition, _ := findCondition(r.service("web").Status.Conditions, conditionProvisioned)
 			return condition.Message
 		}
-		want(r, "at first", message(), "Nobody knows.")
+		want(r, "at first", message(), "It is unknown.")
 		r.takeKubernetesWrites()
 		<-time.After(3 * driftPeriod)
 		wantList(r, "writes while nothing changes", r.takeKubernetesWrites())

@@ -68,7 +68,7 @@ service_controller_loadbalancer_sync_total 1
 			t.Error(err)
 		}
 		if count := testutil.CollectAndCount(r.controller.metrics.duration); count != 3 {
-			t.Errorf("%d results of looks, want done, waiting and failed", count)
+			t.Errorf("%d results of reconciliations, want done, waiting and failed", count)
 		}
 		if problems, err := testutil.GatherAndLint(registry, names...); err != nil || len(problems) > 0 {
 			t.Errorf("problems %v, error %v", problems, err)

@@ -54,7 +54,7 @@ func TestNodes(t *testing.T) {
 		})
 		r.changeNode("c", func(n *corev1.Node) { n.Spec.Unschedulable = true })
 		r.waitForSync()
-		want(r, "looks because a node is not ready, or cordoned", r.comparisons()-comparisons, 0)
+		want(r, "comparisons because a node is not ready, or cordoned", r.comparisons()-comparisons, 0)
 
 		r.changeNode("c", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler",
@@ -118,7 +118,7 @@ func TestLastNodesAreRemoved(t *testing.T) {
 		r.changeNode("a", func(n *corev1.Node) { n.Spec.ProviderID = "other://a" })
 		r.changeNode("b", func(n *corev1.Node) { n.Spec.ProviderID = "" })
 		r.waitForSync()
-		want(r, "nobody knows the machines", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a vm-b")
+		want(r, "the machines are unknown", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a vm-b")
 		r.deleteNode("a")
 		r.deleteNode("b")
 		r.waitForSync()
@@ -165,7 +165,7 @@ func TestLocalPolicy(t *testing.T) {
 		comparisons := r.comparisons()
 		r.setEndpoints("web", "a")
 		r.waitForSync()
-		want(r, "looks because of endpoints that do not matter", r.comparisons()-comparisons, 0)
+		want(r, "comparisons because of endpoints that do not matter", r.comparisons()-comparisons, 0)
 	})
 }
 

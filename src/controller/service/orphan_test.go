@@ -44,7 +44,7 @@ func TestOrphans(t *testing.T) {
 			r.addOrphan()
 			<-time.After(driftPeriod + time.Second)
 			r.events()
-			want(r, "after one look", len(r.cloud.contents()), 2)
+			want(r, "after one resync", len(r.cloud.contents()), 2)
 			<-time.After(driftPeriod)
 			if events := r.events(); len(events) == 0 || events[0] != "Warning LoadBalancerOrphaned" {
 				t.Errorf("events %q", events)
@@ -74,7 +74,7 @@ func TestOrphanIsNotDeletedBeforeTheServiceIsGone(t *testing.T) {
 				&corev1.ServiceList{Items: []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop",
 					Name: "lost", UID: "uid-lost"}}}}, nil
 		},
-		"nobody answers": forbid,
+		"no answer": forbid,
 	}
 	for name, answer := range answers {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestRetainedOrphanIsNotDeleted(t *testing.T) {
 		want(r, "load balancers", len(r.cloud.contents()), 2)
 		if events := strings.Join(r.fullEvents(), " "); !strings.Contains(events,
 			"It is kept, because its Service had the annotation on-delete: keep.") {
-			t.Errorf("told %s", events)
+			t.Errorf("events %s", events)
 		}
 	})
 }

@@ -62,6 +62,6 @@ func countWrites(plan cloud.Plan) map[string]int {
 
 // errMoreWrites returns the error with which the next reconciliation follows at once.
 func errMoreWrites() error {
-	return api.NewRetryError("there is more to be written than one look at a Service may; it goes on at once",
+	return api.NewRetryError("there is more to be written than one reconciliation may write; it continues at once",
 		time.Millisecond)
 }

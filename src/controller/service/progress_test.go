@@ -114,7 +114,7 @@ func TestWriteProgress(t *testing.T) {
 		"more is needed, and nothing of it again": {web, []string{"vm-a"}, 2, slices.Repeat(cloud.Plan{other}, 5),
 			true},
 		"other machines are wanted":           {web, []string{"vm-b"}, 3, before, true},
-		"the Service asks for something else": {changed, []string{"vm-a"}, 3, before, true},
+		"the Service requests something else": {changed, []string{"vm-a"}, 3, before, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -179,7 +179,7 @@ type reportedRefusal struct{ error }
 // Unwrap returns the reason.
 func (r reportedRefusal) Unwrap() error { return r.error }
 
-// withRetryAfter returns an error with the time after which the cloud asks to retry, if it does.
+// withRetryAfter returns an error with the time after which the cloud requests a retry, if it does.
 func (r *reconciler) withRetryAfter(err error) error {
 	if _, asked := errors.AsType[*api.RetryError](err); asked {
 		return err

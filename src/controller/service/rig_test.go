@@ -205,7 +205,7 @@ func (r *rig) events() []string {
 }
 
 // fullEvents returns the events since the last call, as "Type Reason Message".
-func (r *rig) fullEvents() []string { return r.process.Told() }
+func (r *rig) fullEvents() []string { return r.process.Events() }
 
 // comparisons returns the number of diffs.
 func (r *rig) comparisons() (comparisons int) {

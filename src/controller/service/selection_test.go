@@ -39,7 +39,7 @@ func TestNodeSelector(t *testing.T) {
 		comparisons := r.comparisons()
 		r.addNode("c") // a target of "all", but not of "web"
 		r.waitForSync()
-		want(r, "looks because a node joined, and once more after the write", r.comparisons()-comparisons, 4)
+		want(r, "comparisons because a node joined, and once more after the write", r.comparisons()-comparisons, 4)
 		wantList(r, "writes", r.cloud.takeWrites(), "update load balancer all: [vm-a vm-b] becomes [vm-a vm-b vm-c]")
 
 		r.labelNode("b", "pool", "web")
@@ -59,7 +59,7 @@ func TestNodeSelector(t *testing.T) {
 		r.labelNode("a", "pool", "queue")
 		r.changeNode("b", func(n *corev1.Node) { n.Labels["zone"] = "2" })
 		r.waitForSync()
-		want(r, "looks because of labels that concern nobody", r.comparisons()-comparisons, 0)
+		want(r, "comparisons because of labels that no Service selects", r.comparisons()-comparisons, 0)
 
 		r.changeService("web", withSelector("zone=2"))
 		r.waitForSync()
@@ -70,7 +70,7 @@ func TestNodeSelector(t *testing.T) {
 		comparisons = r.comparisons()
 		r.labelNode("b", "zone", "3")
 		r.waitForSync()
-		want(r, "looks because of what nobody selects any more", r.comparisons()-comparisons, 0)
+		want(r, "comparisons because of what no Service selects any more", r.comparisons()-comparisons, 0)
 
 		for _, name := range []string{"all", "other", "web"} {
 			r.deleteService(name)

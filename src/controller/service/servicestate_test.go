@@ -26,7 +26,7 @@ func TestResetClearsAllFields(t *testing.T) {
 		&writeProgress{}, map[string]sentEvent{reasonSlow: {}}
 	s.reset()
 	if !reflect.ValueOf(s.lifetimeState).IsZero() || s.snapshot.Load() != nil {
-		t.Errorf("after a reset it still knows %+v", s.lifetimeState)
+		t.Errorf("after a reset it still has %+v", s.lifetimeState)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestRecordInSync(t *testing.T) {
 		repair{summary: "ports", times: 2}, "SCTP"
 	s.recordInSync(&corev1.Service{}, cloud.Comparison{})
 	if !reflect.ValueOf(s.syncState).IsZero() || !s.inSync || s.refused != "" {
-		t.Errorf("settled, it remembers %+v", s.lifetimeState)
+		t.Errorf("settled, it has %+v", s.lifetimeState)
 	}
 	if s.notices == nil || s.machines == nil || s.repair.times != 2 {
 		t.Errorf("settled, it has forgotten some of %+v", s.lifetimeState)
@@ -69,7 +69,7 @@ func TestUpdateCause(t *testing.T) {
 		joining  []string
 		want     cause
 	}{
-		"the first look":                           {false, "", web, one, nil, causeService},
+		"the first comparison":                     {false, "", web, one, nil, causeService},
 		"nothing has changed":                      {true, causeService, web, one, nil, causeDrift},
 		"nothing has, but it was not done":         {false, causeService, web, one, nil, causeService},
 		"nothing has, but a repair was not done":   {false, causeDrift, web, one, nil, causeDrift},
@@ -83,7 +83,7 @@ func TestUpdateCause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &serviceState{}
 			s.service, s.machines, s.inSync, s.cause = web, one, tt.inSync, tt.cause
-			if name == "the first look" {
+			if name == "the first comparison" {
 				s.service = nil
 			}
 			req := request{service: tt.service, targets: cloud.Targets{Joining: tt.joining}}
@@ -93,7 +93,7 @@ func TestUpdateCause(t *testing.T) {
 				t.Errorf("cause %s, settled %v; want %s", got, s.inSync, tt.want)
 			}
 			if got := s.updateCause(req, tt.machines, "SCTP"); tt.want == causeDrift && got != causeDrift {
-				t.Errorf("the same look again has the cause %s", got)
+				t.Errorf("the same comparison again has the cause %s", got)
 			}
 			s.inSync = tt.inSync
 			if got := s.updateCause(req, tt.machines, ""); got != causeService || s.inSync {

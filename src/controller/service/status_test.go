@@ -167,9 +167,9 @@ func TestProvisionedConditions(t *testing.T) {
 		"the cloud is away": {outcome{err: failed, transient: true}, "",
 			"Provisioned False Failed quota exceeded; Synced False Failed quota exceeded"},
 		"the cloud is away while it serves": {outcome{err: failed, transient: true, serving: true}, "", ""},
-		"the cloud wants to be asked later": {outcome{err: &retryError{RetryError: wait, cause: failed}, serving: true,
+		"the cloud requests a later retry": {outcome{err: &retryError{RetryError: wait, cause: failed}, serving: true,
 			transient: true}, "", ""},
-		"the cloud wants that, and never served": {outcome{err: &retryError{RetryError: wait, cause: failed},
+		"the cloud requests that, and never served": {outcome{err: &retryError{RetryError: wait, cause: failed},
 			transient: true}, "", "Provisioned False Failed creating; Synced False Failed creating"},
 	}
 	for name, tt := range tests {
@@ -207,7 +207,7 @@ func TestConditions(t *testing.T) {
 		before []metav1.Condition
 		want   string
 	}{
-		"nobody has looked": {lifetimeState{notices: notices}, nil, ""},
+		"before the first comparison": {lifetimeState{notices: notices}, nil, ""},
 		"nothing is wrong": {lifetimeState{noticesKnown: true}, nil,
 			"ConfigValid True AsWanted; TargetsComplete True AsWanted"},
 		"notices": {lifetimeState{noticesKnown: true, notices: notices}, nil,

@@ -1,5 +1,5 @@
-// Package workerpool is what controllers have in common, whatever they look after: workers that take keys from a queue
-// and finish what they have begun, and a recorder that tells the cluster of it meanwhile.
+// Package workerpool is what controllers have in common, whatever they reconcile: workers that take keys from a queue
+// and finish what they have begun, and a recorder of events about it.
 //
 //	recorder, quiet := workerpool.Recorder(ctx, given, client, "example-controller")
 //	defer quiet()
@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Recorder returns what a controller tells of objects with, until it calls quiet: given, or if that is nil one that
+// Recorder returns the recorder of a controller, which it uses until it calls quiet: given, or if that is nil one that
 // makes events of the API server, whose source is component. It writes them to the log as well.
 func Recorder(ctx context.Context, given record.EventRecorder, client kubernetes.Interface,
 	component string) (recorder record.EventRecorder, quiet func()) {
@@ -32,20 +32,20 @@ func Recorder(ctx context.Context, given record.EventRecorder, client kubernetes
 }
 
 // Work lets so many workers serve the keys of a queue, and others do what they do beside, until ctx ends. It shuts the
-// queue down then, and returns when what is under way is done and all have returned. Keys that nobody has begun with by
-// then are not served.
+// queue down then, and returns when what is under way is done and all have returned. Keys that no worker has begun with
+// by then are not served.
 func Work(ctx context.Context, queue workqueue.TypedInterface[string], workers int, serve func(ctx context.Context,
 	key string), beside ...func(context.Context)) {
-	var crew sync.WaitGroup
+	var running sync.WaitGroup
 	for range workers {
-		crew.Go(func() { work(ctx, queue, serve) })
+		running.Go(func() { work(ctx, queue, serve) })
 	}
 	for _, do := range beside {
-		crew.Go(func() { do(ctx) })
+		running.Go(func() { do(ctx) })
 	}
 	<-ctx.Done()
 	queue.ShutDown()
-	crew.Wait()
+	running.Wait()
 }
 
 // work takes keys from the queue until it is shut down, and has no more.

@@ -32,7 +32,7 @@ func plain(keys ...string) workqueue.TypedInterface[string] {
 	return queue
 }
 
-// began starts work on a queue, and tells when it has ended.
+// began starts work on a queue; the channel is closed when it has ended.
 func began(ctx context.Context, queue workqueue.TypedInterface[string], workers int,
 	serve func(context.Context, string), beside ...func(context.Context)) (ended <-chan struct{}) {
 	done := make(chan struct{})
@@ -131,7 +131,7 @@ func TestWhatIsUnderWayIsFinished(t *testing.T) {
 	})
 }
 
-// TestWhatIsDoneBeside the keys begins with them, knows when to end, and is waited for.
+// TestWhatIsDoneBeside the keys begins with them, ends with the context, and is waited for.
 func TestWhatIsDoneBeside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := silent(t)
@@ -155,8 +155,8 @@ func TestWhatIsDoneBeside(t *testing.T) {
 	})
 }
 
-// TestWhatIsToldIsAnEvent of the component that tells it, as long as it may.
-func TestWhatIsToldIsAnEvent(t *testing.T) {
+// TestRecorderMakesEvents of the component until quiet is called.
+func TestRecorderMakesEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := silent(t)
 		defer cancel()

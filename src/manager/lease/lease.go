@@ -4,7 +4,7 @@
 // about: the lease is renewed until the work has truly ended, and only then
 // given back, so that two processes never write at the same time and a standby
 // still goes on at once. client-go can release by itself, but does so before
-// the work is told to stop, and even when the lease was already lost.
+// the work is stopped, and even when the lease was already lost.
 package lease
 
 import (
@@ -49,7 +49,7 @@ type Config struct {
 	RenewDeadline time.Duration
 	// RetryPeriod is the time between two attempts.
 	RetryPeriod time.Duration
-	// Watchdog reports an election that hangs; nil if nobody asks.
+	// Watchdog reports an election that hangs; nil if it is not used.
 	Watchdog *leaderelection.HealthzAdaptor
 }
 

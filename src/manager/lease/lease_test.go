@@ -49,7 +49,7 @@ func newAPI(objects ...runtime.Object) *api {
 	return a
 }
 
-// breakWith asks fail about every request from now on.
+// breakWith calls fail with every request from now on.
 func (a *api) breakWith(fail func(verb string) error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

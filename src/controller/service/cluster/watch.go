@@ -30,7 +30,7 @@ type event struct {
 	Object json.RawMessage `json:"object"`
 }
 
-// watch starts a watch. If the request asks for initial events, it begins with all objects.
+// watch starts a watch. If the request includes initial events, it begins with all objects.
 func (c *Cluster) watch(ctx context.Context, s *store, query url.Values) (io.ReadCloser, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

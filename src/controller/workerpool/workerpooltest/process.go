@@ -1,5 +1,5 @@
 // Package workerpooltest runs controllers as a process does, in tests in virtual time: with informers of their own, one
-// process after the other, and with what they tell kept. The cluster they work on outlives them, and is changed as its
+// process after the other, and records their events. The cluster they work on outlives them, and is changed as its
 // owners do.
 package workerpooltest
 
@@ -17,9 +17,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Process is what runs controllers, and keeps what they tell. It is made by New.
+// Process is what runs controllers, and records their events. It is made by New.
 type Process struct {
-	// Recorder takes what is told. One that is full lets controllers wait.
+	// Recorder records the events. If it is full, controllers wait.
 	Recorder *record.FakeRecorder
 	tb       testing.TB
 	end      func()
@@ -33,8 +33,8 @@ func New(tb testing.TB) *Process {
 	return p
 }
 
-// Begin starts a process that knows nothing of the one before, after that has ended. It starts the informers that build
-// asks for, of this client, and then calls run, which has to return when its context ends; it is given no log. An error
+// Begin starts a process without the state of the one before, after that has ended. It starts the informers that build
+// requests, of this client, and then calls run, which has to return when its context ends; it is given no log. An error
 // of build ends the test.
 func (p *Process) Begin(client kubernetes.Interface,
 	build func(informers.SharedInformerFactory) (run func(context.Context), err error)) {
@@ -66,8 +66,8 @@ func (p *Process) End() {
 	p.end = func() {}
 }
 
-// Told are the events since the last time, as "Type Reason Message", in their order.
-func (p *Process) Told() (events []string) {
+// Events are the events since the last time, as "Type Reason Message", in their order.
+func (p *Process) Events() (events []string) {
 	for {
 		select {
 		case event := <-p.Recorder.Events:
@@ -81,7 +81,7 @@ func (p *Process) Told() (events []string) {
 // Reasons are those of the events since the last time, sorted.
 func (p *Process) Reasons() []string {
 	var reasons []string
-	for _, event := range p.Told() {
+	for _, event := range p.Events() {
 		reasons = append(reasons, strings.Fields(event)[1])
 	}
 	slices.Sort(reasons)

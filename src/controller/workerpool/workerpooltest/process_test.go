@@ -54,7 +54,7 @@ func TestOneProcessAfterTheOther(t *testing.T) {
 	})
 }
 
-// TestAProcessEnds once, when it is told to.
+// TestAProcessEnds once, when End is called.
 func TestAProcessEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		process, ended := workerpooltest.New(t), 0
@@ -73,19 +73,19 @@ func TestAProcessEnds(t *testing.T) {
 
 func TestWhatIsTold(t *testing.T) {
 	process := workerpooltest.New(t)
-	tell := func() {
+	record := func() {
 		process.Recorder.Event(nodeA(), corev1.EventTypeWarning, "Broken", "It is broken.")
 		process.Recorder.Event(nodeA(), corev1.EventTypeNormal, "Again", "It is well again.")
 	}
-	tell()
-	if got, want := process.Told(), []string{"Warning Broken It is broken.",
+	record()
+	if got, want := process.Events(), []string{"Warning Broken It is broken.",
 		"Normal Again It is well again."}; !slices.Equal(got, want) {
-		t.Errorf("told %q, want %q", got, want)
+		t.Errorf("events %q, want %q", got, want)
 	}
-	if got := process.Told(); len(got) > 0 {
-		t.Errorf("told %q twice", got)
+	if got := process.Events(); len(got) > 0 {
+		t.Errorf("events %q twice", got)
 	}
-	tell()
+	record()
 	if got, want := process.Reasons(), []string{"Again", "Broken"}; !slices.Equal(got, want) {
 		t.Errorf("reasons %q, want %q", got, want)
 	}
