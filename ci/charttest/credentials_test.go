@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -131,7 +131,7 @@ func TestPodKnowsItself(t *testing.T) {
 // TestCloudConfigIsThatOfTheProgram compares the values under cloudConfig, their
 // defaults and their bounds with the keys the program knows.
 func TestCloudConfigIsThatOfTheProgram(t *testing.T) {
-	entries, err := config.Describe(thalassa.DefaultConfig(), thalassa.ConfigKeys())
+	entries, err := config.Describe(cloudconfig.Default(), cloudconfig.Keys())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -219,7 +219,7 @@ func TestWholeConfig(t *testing.T) {
 
 // TestWholeConfigExcludesKeys wants every key of the file to be refused beside a whole file, and no default to be.
 func TestWholeConfigExcludesKeys(t *testing.T) {
-	entries, err := config.Describe(thalassa.DefaultConfig(), thalassa.ConfigKeys())
+	entries, err := config.Describe(cloudconfig.Default(), cloudconfig.Keys())
 	if err != nil {
 		t.Fatal(err)
 	}

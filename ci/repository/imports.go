@@ -62,6 +62,15 @@ func Boundaries() []Boundary {
 			Never: []string{ours + "src/controller", ours + "src/manager"},
 		},
 		{
+			Why: "configuration, names and secrets are values: whoever imports them gets nothing that calls the cloud",
+			From: []string{
+				ours + "src/thalassa/cloudconfig", ours + "src/thalassa/label", ours + "src/thalassa/providerid",
+				ours + "src/thalassa/secret",
+			},
+			Never: []string{ours + "src/thalassa/client", ours + "src/thalassa/inventory", vendor},
+			Tests: true,
+		},
+		{
 			Why: "controllers are chosen one by one: those of nodes serve clouds without load balancers, too",
 			From: []string{
 				ours + "src/controller/node", ours + "src/controller/nodelifecycle", ours + "src/controller/nodeipam",

@@ -10,6 +10,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // settingSources is the entry of a listener's record for its allowed sources.
@@ -136,5 +137,5 @@ func (d desired) keptSourcesText(wanted sources, port string, listener inventory
 	return fmt.Sprintf("Port %s accepts connections from %s only. This Service does not configure these sources. "+
 		"They were set in the cloud, or by a previous controller, and do not change, "+
 		"because opening the port could be a mistake. To open it, set %sacl-allowed-sources to 0.0.0.0/0,::/0.", port,
-		sourcesText(listener.AllowedSources), annotationPrefix)
+		sourcesText(listener.AllowedSources), label.AnnotationPrefix)
 }

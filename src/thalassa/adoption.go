@@ -8,6 +8,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // adoptionName is the value of annotationAdoptable for a Service.
@@ -27,16 +28,16 @@ func (b *balancers) adopt(ctx context.Context, d desired, id string) (inventory.
 	case !found:
 		return inventory.LoadBalancer{}, fmt.Errorf("annotation %sadopt: VPC %s has no load balancer %q; give the "+
 			"identity of one, or remove the annotation to get a new one",
-			annotationPrefix, b.config.VPCIdentity, id)
-	case balancer.Labels[labelManaged] == "true" && balancer.Labels[labelUID] != "":
+			label.AnnotationPrefix, b.config.VPCIdentity, id)
+	case balancer.Labels[label.Managed] == "true" && balancer.Labels[label.ServiceUID] != "":
 		return inventory.LoadBalancer{}, fmt.Errorf("annotation %sadopt: load balancer %s belongs to Service %s/%s "+
 			"of cluster %s; make that Service give it up first, with %son-delete: %s",
-			annotationPrefix, id, balancer.Labels[labelNamespace], balancer.Labels[labelName],
-			balancer.Labels[labelCluster], annotationPrefix, onDeleteKeep)
+			label.AnnotationPrefix, id, balancer.Labels[label.ServiceNamespace], balancer.Labels[label.ServiceName],
+			balancer.Labels[label.Cluster], label.AnnotationPrefix, onDeleteKeep)
 	case balancer.Annotations[annotationAdoptable] != wanted:
 		return inventory.LoadBalancer{}, fmt.Errorf("annotation %sadopt: load balancer %s does not say that it may "+
 			"be adopted; give it the annotation %s=%s in the cloud",
-			annotationPrefix, id, annotationAdoptable, wanted)
+			label.AnnotationPrefix, id, annotationAdoptable, wanted)
 	}
 	return balancer, nil
 }
@@ -52,7 +53,8 @@ func (b *balancers) withAdoptedGroups(ctx context.Context, d desired, o observed
 		wanted := slices.ContainsFunc(d.Ports, func(port cloud.Port) bool {
 			return int(port.Port) == listener.Port && protocol(port.Key) == listener.Protocol
 		})
-		leftover := listener.Labels[labelManaged] == "true" && listener.Labels[labelCluster] == d.labels[labelCluster]
+		leftover := listener.Labels[label.Managed] == "true" &&
+			listener.Labels[label.Cluster] == d.labels[label.Cluster]
 		if !wanted && !leftover || o.hasGroup(listener.TargetGroup) {
 			continue
 		}
@@ -61,7 +63,7 @@ func (b *balancers) withAdoptedGroups(ctx context.Context, d desired, o observed
 			return observed{}, fmt.Errorf("looking for the target groups of the adopted load balancer %s: %w",
 				balancer.Name, err)
 		}
-		if found && group.Labels[labelUID] == "" && !usedByOthers(group, *balancer) {
+		if found && group.Labels[label.ServiceUID] == "" && !usedByOthers(group, *balancer) {
 			o.groups = append(o.groups, group)
 		}
 	}
@@ -94,10 +96,11 @@ func (p planner) planAdoption(d desired, from inventory.LoadBalancer) cloud.Plan
 func unmanagedLabels(labels inventory.Labels) inventory.Labels {
 	left := inventory.Labels{} // the object may have no labels at all
 	maps.Copy(left, labels)
-	for _, key := range []string{labelCluster, labelUID, labelName, labelNamespace, labelPort, labelProtocol} {
+	for _, key := range []string{label.Cluster, label.ServiceUID, label.ServiceName, label.ServiceNamespace,
+		label.ServicePort, label.ServiceProtocol} {
 		delete(left, key)
 	}
-	left[labelManaged] = "false"
+	left[label.Managed] = "false"
 	return left
 }
 
@@ -155,5 +158,5 @@ func (o observed) retainable() bool {
 func retentionText(o observed) string {
 	return fmt.Sprintf("As %son-delete requests, the objects of this Service remain in the cloud, and no Service "+
 		"owns them now: %s. Their targets do not change any more. When a Service is deleted, its node ports stop "+
-		"answering, and another Service can get them. Adopt or delete the objects soon.", annotationPrefix, o)
+		"answering, and another Service can get them. Adopt or delete the objects soon.", label.AnnotationPrefix, o)
 }

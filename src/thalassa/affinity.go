@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // policyOfAffinity sends all connections of a client to the same node, as long as the nodes stay the same.
@@ -54,14 +55,14 @@ func (d desired) affinityNotices(service *corev1.Service, o observed) []cloud.No
 		notices = append(notices, settingNotice(reasonConflict, fmt.Sprintf(
 			"spec.sessionAffinity is ClientIP, and annotation %sloadbalancing-policy names a policy for %s that "+
 				"sends connections of one client to several nodes. Set it to %s or remove it.",
-			annotationPrefix, strings.Join(named, ", "), policyOfAffinity)))
+			label.AnnotationPrefix, strings.Join(named, ", "), policyOfAffinity)))
 	}
 	if len(kept) > 0 {
 		notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(
 			"spec.sessionAffinity is ClientIP, and this load balancer was not created by this program: it keeps the "+
 				"policy that it has for %s, which sends connections of one client to several nodes. Set annotation "+
 				"%sloadbalancing-policy to %s.",
-			strings.Join(kept, ", "), annotationPrefix, policyOfAffinity)))
+			strings.Join(kept, ", "), label.AnnotationPrefix, policyOfAffinity)))
 	}
 	return append(notices, affinityTimeoutNotices(service)...)
 }

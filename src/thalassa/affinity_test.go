@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // byClient asks for session affinity, as the API server completes it, or with another timeout.
@@ -132,7 +133,7 @@ func TestSessionAffinityOfATakeover(t *testing.T) {
 			t.Errorf("policies %q, writes %q; want it as it was", got, l.writes())
 		}
 		if told := l.nextEvent(); !strings.Contains(told, reasonUnsupported) ||
-			!strings.Contains(told, "Set annotation "+annotationPrefix+"loadbalancing-policy to MAGLEV") {
+			!strings.Contains(told, "Set annotation "+label.AnnotationPrefix+"loadbalancing-policy to MAGLEV") {
 			t.Errorf("told %q, want what to set", told)
 		}
 		web = web.DeepCopy()

@@ -8,10 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
-
-// annotationPrefix begins all Service annotations of this cloud, as in the CCM that it replaces.
-const annotationPrefix = "loadbalancer.k8s.thalassa.cloud/"
 
 // Names of annotations that are used before the annotations are parsed.
 const (
@@ -92,7 +90,7 @@ type healthKeys struct {
 // newAnnotations returns the annotations and a registry that contains all of them. Names, values and defaults are those
 // of the CCM that this program replaces, where it has them.
 func newAnnotations() annotations {
-	a := annotations{registry: annotation.NewRegistry(annotationPrefix)}
+	a := annotations{registry: annotation.NewRegistry(label.AnnotationPrefix)}
 	a.registerReach()
 	a.registerTraffic()
 	a.healthCheck.register(a.registry)

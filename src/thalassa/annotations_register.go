@@ -5,6 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // Headings of the reference page.
@@ -21,7 +23,7 @@ const since = "0.1.0"
 
 // identityWord is an annotation whose value is the name of one object in the cloud.
 func identityWord(what string) annotation.Kind[string] {
-	return annotation.Word(identityPattern, what+identityLetters)
+	return annotation.Word(cloudconfig.IdentityPattern, what+cloudconfig.IdentityLetters)
 }
 
 // registerReach adds the annotations about addresses.
@@ -191,7 +193,7 @@ func (a *annotations) registerObject() {
 			"sets. A label that this annotation added " +
 			"is deleted when the annotation no longer contains it.",
 		Without: "none",
-	}, annotation.Pairs(labelReserved), nil)
+	}, annotation.Pairs(label.Reserved), nil)
 	a.instanceSize = annotation.Register(r, annotation.Definition{
 		Name: "instance-size", Topic: topicObject, Since: since, Example: "lb-gp-large",
 		Effect: "The size of the load balancer, as the cloud names it. When the annotation is removed, the load " +

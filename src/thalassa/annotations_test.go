@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // FuzzAnnotations: whatever a Service says, what is sent to the cloud is within the limits of its API, and what is not
@@ -23,8 +24,9 @@ func FuzzAnnotations(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name, value string) {
 		all, problems := newAnnotations().read(&corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotationPrefix + name: value, "foreign/" +
-				name: value}},
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{label.AnnotationPrefix + name: value,
+				"foreign/" +
+					name: value}},
 			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
 		})
 		read := all.ports[cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}]
@@ -38,7 +40,7 @@ func FuzzAnnotations(f *testing.F) {
 			t.Errorf("policy %q", policy)
 		}
 		told := slices.ContainsFunc(problems, func(n cloud.Notice) bool {
-			return strings.Contains(n.Message, annotationPrefix+name)
+			return strings.Contains(n.Message, label.AnnotationPrefix+name)
 		})
 		unused := read.policy.Invalid || read.proxyProtocol.Invalid || read.maxConnections.Invalid ||
 			read.idleTimeout.Invalid

@@ -12,6 +12,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // PlanDelete implements cloud.LoadBalancers.
@@ -116,11 +117,11 @@ func protectionOf(d desired, balancer inventory.LoadBalancer) string {
 	case asked.Asked() && asked.Value:
 		return fmt.Sprintf("load balancer %s is protected from deletion by an annotation of the Service: set "+
 			"%sdelete-protection to false to have it deleted, or %son-delete to %s to leave it in the cloud",
-			balancer.Name, annotationPrefix, annotationPrefix, onDeleteKeep)
+			balancer.Name, label.AnnotationPrefix, label.AnnotationPrefix, onDeleteKeep)
 	}
 	return fmt.Sprintf("load balancer %s is protected from deletion in the cloud: switch the protection off there, "+
 		"or set %sdelete-protection to false, to have it deleted; set %son-delete to %s to leave it in the cloud",
-		balancer.Name, annotationPrefix, annotationPrefix, onDeleteKeep)
+		balancer.Name, label.AnnotationPrefix, label.AnnotationPrefix, onDeleteKeep)
 }
 
 // invalidDeletionPolicy returns why nothing is deleted if the Service's deletion policy is not valid; "" if it is.
@@ -129,7 +130,7 @@ func invalidDeletionPolicy(d desired) string {
 		return ""
 	}
 	return fmt.Sprintf("annotation %son-delete is not valid, so nothing is deleted yet: set it to %s or %s, or "+
-		"remove it to have everything deleted", annotationPrefix, onDeleteDelete, onDeleteKeep)
+		"remove it to have everything deleted", label.AnnotationPrefix, onDeleteDelete, onDeleteKeep)
 }
 
 // unprotect switches off the protection that would make the cloud refuse the deletion.
@@ -152,7 +153,7 @@ func (b *balancers) nodeGroup(ctx context.Context) (*inventory.SecurityGroup, er
 	if ref == "" {
 		return nil, nil
 	}
-	group, found, err := b.inventory.SecurityGroup(ctx, ref, b.config.Inventory.balancerAge())
+	group, found, err := b.inventory.SecurityGroup(ctx, ref, b.config.Inventory.MaxBalancerAge())
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("looking for loadBalancer.nodeSecurityGroup of the cloud-config: %w", err)

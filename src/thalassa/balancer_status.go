@@ -11,6 +11,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // Status of a load balancer that accepts connections.
@@ -119,14 +120,14 @@ func (d desired) unmetNotices(service *corev1.Service, balancer inventory.LoadBa
 				"The load balancer has no %s address, which spec.ipFamilies requests: its addresses are %s. The IP "+
 					"families depend on its subnet and region. Choose a subnet with %s by %ssubnet, or remove the "+
 					"family.",
-				family, strings.Join(addresses, ", "), family, annotationPrefix)))
+				family, strings.Join(addresses, ", "), family, label.AnnotationPrefix)))
 		}
 	}
 	if publish := d.annotations.publish.From(d.values); publish.Given && publish.Value == publishHostname &&
 		balancer.Hostname == "" {
 		notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(
 			"Annotation %spublish: the load balancer has no hostname, so its addresses are published.",
-			annotationPrefix)))
+			label.AnnotationPrefix)))
 	}
 	return notices
 }

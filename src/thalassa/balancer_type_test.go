@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 func TestIsInternal(t *testing.T) {
@@ -51,7 +52,7 @@ func TestImmutableType(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			web := service("web", 80)
-			delete(web.Annotations, annotationPrefix+"type")
+			delete(web.Annotations, label.AnnotationPrefix+"type")
 			annotated(tt.annotations...)(web)
 			read, _ := newAnnotations().read(web)
 			if got := immutableTypeText(read, tt.balancer); (got == "") != (tt.told == "") ||

@@ -17,13 +17,15 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // balancers computes the difference between what Services should have and what exists in the cloud. State about a
 // Service is in the inventory.
 type balancers struct {
-	config    Config
+	config    cloudconfig.Config
 	inventory *inventory.Inventory
 	// annotations has the cluster's defaults. legacy has those of the existing CCM, which apply to load balancers that
 	// it created.
@@ -34,7 +36,7 @@ type balancers struct {
 
 var _ cloud.LoadBalancers = (*balancers)(nil)
 
-func newBalancers(c Config, known *inventory.Inventory) *balancers {
+func newBalancers(c cloudconfig.Config, known *inventory.Inventory) *balancers {
 	own := newAnnotations()
 	own.registry.SetDefaults(c.LoadBalancer.Defaults)
 	gone := &removals{}
@@ -55,7 +57,7 @@ func (b *balancers) NodeSelector(service *corev1.Service) (labels.Selector, erro
 	values, _ := b.annotations.registry.Parse(service.Annotations, annotationPorts(service))
 	switch selector := b.annotations.nodeSelector.From(values); {
 	case selector.Invalid:
-		return nil, fmt.Errorf("annotation %s%s cannot be read", annotationPrefix, nameNodeSelector)
+		return nil, fmt.Errorf("annotation %s%s cannot be read", label.AnnotationPrefix, nameNodeSelector)
 	case selector.Value == nil || selector.Value.Empty():
 		return nil, nil
 	default:
@@ -102,7 +104,7 @@ func (b *balancers) open(d *desired, o observed, notices []cloud.Notice,
 	if errors.Is(err, errPings) {
 		notices = append(notices, settingNotice(reasonGroupFull, fmt.Sprintf(
 			"The security group of the Service: %v. Name fewer networks in %ssecurity-group-icmp-allowed-sources; "+
-				"the ports are not concerned.", err, annotationPrefix)))
+				"the ports are not concerned.", err, label.AnnotationPrefix)))
 	} else if err != nil {
 		reason := reasonGroupFull
 		if errors.Is(err, errRulePort) {
@@ -116,7 +118,7 @@ func (b *balancers) open(d *desired, o observed, notices []cloud.Notice,
 		notices = append(notices, settingNotice(reasonGroupFull, fmt.Sprintf(
 			"Security group %s has no room for the rules of all node ports of this Service: nodes cannot be reached "+
 				"on some of them. Open the range of node ports in it by one rule, and set %sopen-node-ports to false.",
-			d.nodeGroup.Name, annotationPrefix)))
+			d.nodeGroup.Name, label.AnnotationPrefix)))
 	}
 	found.Refused = errors.Join(found.Refused, d.failed)
 	return managed, notices
@@ -137,7 +139,7 @@ func (b *balancers) compareWith(service *corev1.Service, balancer inventory.Load
 	if asked := d.annotations.adopt.From(d.values).Value; asked != "" && asked != balancer.ID {
 		found.Notices = append(found.Notices, settingNotice(reasonImmutable, fmt.Sprintf(
 			"Annotation %sadopt names %s, but this Service already has load balancer %s, which it keeps. To use the "+
-				"other one, delete the Service and create it again.", annotationPrefix, asked, balancer.ID)))
+				"other one, delete the Service and create it again.", label.AnnotationPrefix, asked, balancer.ID)))
 	}
 	if !serves(usesInternalAddresses(service, d.internal.Value, balancer), balancer) {
 		found.Wait = waitFor(balancer)
@@ -159,7 +161,7 @@ func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service
 	managed *managedGroup, found *cloud.Comparison) {
 	adopts := d.annotations.adopt.From(d.values)
 	if adopts.Invalid {
-		d.missing = errors.Join(d.missing, fmt.Errorf("annotation %sadopt cannot be read", annotationPrefix))
+		d.missing = errors.Join(d.missing, fmt.Errorf("annotation %sadopt cannot be read", label.AnnotationPrefix))
 	}
 	if d.failed == nil && d.missing != nil {
 		found.Refused = cloud.AlreadyReported(d.missing)
@@ -223,7 +225,7 @@ func (b *balancers) Refresh(ctx context.Context) error { return b.inventory.Refr
 
 // ListManaged implements cloud.LoadBalancers.
 func (b *balancers) ListManaged(ctx context.Context) ([]cloud.ManagedObject, error) {
-	all, groups, securityGroups, err := b.inventory.All(ctx, b.config.Inventory.balancerAge())
+	all, groups, securityGroups, err := b.inventory.All(ctx, b.config.Inventory.MaxBalancerAge())
 	if err != nil {
 		return nil, err
 	}
@@ -246,8 +248,8 @@ func (b *balancers) ListManaged(ctx context.Context) ([]cloud.ManagedObject, err
 // owner returns the Service that an object with these labels belongs to.
 func owner(labels inventory.Labels, kind, name, identity, state string) cloud.ManagedObject {
 	return cloud.ManagedObject{
-		Service: types.NamespacedName{Namespace: labels[labelNamespace], Name: labels[labelName]},
-		UID:     types.UID(labels[labelUID]),
+		Service: types.NamespacedName{Namespace: labels[label.ServiceNamespace], Name: labels[label.ServiceName]},
+		UID:     types.UID(labels[label.ServiceUID]),
 		Kind:    kind, Name: name, Identity: identity, State: state,
 	}
 }
@@ -263,7 +265,7 @@ func (b *balancers) ClassifyError(err error) (passing bool, after time.Duration)
 // observeForDiff returns all objects of the Service. Cached lists may be older than the poll interval, so newer ones
 // are read while a load balancer is not ready.
 func (b *balancers) observeForDiff(ctx context.Context, service *corev1.Service) (observed, error) {
-	o, err := b.observe(ctx, service, b.config.Inventory.balancerAge(), false)
+	o, err := b.observe(ctx, service, b.config.Inventory.MaxBalancerAge(), false)
 	if err != nil || len(o.balancers) == 0 ||
 		(serves(usesInternalAddresses(service, asksInternal(service), o.balancers[0]),
 			o.balancers[0]) && !o.balancers[0].Deleting()) {
@@ -325,7 +327,7 @@ func (b *balancers) observeSecurityGroups(
 // hasSecurityGroup reports whether a security group may have been created for the Service. Only then are security
 // groups listed, because credentials without permission to read them are allowed.
 func (b *balancers) hasSecurityGroup(service *corev1.Service, balancer *inventory.LoadBalancer) bool {
-	_, asked := service.Annotations[annotationPrefix+nameCreateGroup]
+	_, asked := service.Annotations[label.AnnotationPrefix+nameCreateGroup]
 	if asked || b.config.LoadBalancer.Defaults[nameCreateGroup] != "" {
 		return true
 	}
@@ -338,8 +340,8 @@ func (o observed) unfinished() bool { return o.balancer() == nil && len(o.groups
 
 // asksInternal reads the annotations as the existing CCM does, for load balancers that it created.
 func asksInternal(service *corev1.Service) bool {
-	internal, _ := strconv.ParseBool(strings.TrimSpace(service.Annotations[annotationPrefix+nameInternal]))
-	return internal || service.Annotations[annotationPrefix+nameType] == typeInternal
+	internal, _ := strconv.ParseBool(strings.TrimSpace(service.Annotations[label.AnnotationPrefix+nameInternal]))
+	return internal || service.Annotations[label.AnnotationPrefix+nameType] == typeInternal
 }
 
 // balancersOf returns the Service's load balancers, oldest first, from a list at most maxAge old, and possible matches.
@@ -375,4 +377,4 @@ func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service, ma
 func served(service *corev1.Service) bool { return len(service.Status.LoadBalancer.Ingress) > 0 }
 
 // fresh is the maximum age of the answer while the program waits for a change in the cloud.
-func (b *balancers) fresh() time.Duration { return b.config.LoadBalancer.pollInterval() / 2 }
+func (b *balancers) fresh() time.Duration { return b.config.LoadBalancer.PollInterval() / 2 }

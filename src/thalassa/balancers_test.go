@@ -15,6 +15,7 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // slowCloud takes as long as a real one.
@@ -128,12 +129,12 @@ func TestWritesOfAService(t *testing.T) {
 		expect("port changes: the new one before the old one goes", createGroup, attach, createListener, dropLine,
 			deleteGroup)
 
-		web.Annotations[annotationPrefix+"idle-connection-timeout"] = "60"
-		web.Annotations[annotationPrefix+"loadbalancing-policy"] = "MAGLEV"
+		web.Annotations[label.AnnotationPrefix+"idle-connection-timeout"] = "60"
+		web.Annotations[label.AnnotationPrefix+"loadbalancing-policy"] = "MAGLEV"
 		l.settle(web, nodes)
 		expect("annotations", updateGroup, updateGroup, updateListener, updateListener)
 
-		delete(web.Annotations, annotationPrefix+"idle-connection-timeout")
+		delete(web.Annotations, label.AnnotationPrefix+"idle-connection-timeout")
 		l.settle(web, nodes)
 		expect("annotation removed", updateListener, updateListener)
 
@@ -189,9 +190,9 @@ func TestUpdateModes(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			l := newLab(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
 			nodes, web := l.nodes("a"), service("web", 80)
-			web.Annotations[annotationPrefix+"enable-proxy-protocol"] = "true"
+			web.Annotations[label.AnnotationPrefix+"enable-proxy-protocol"] = "true"
 			l.settle(web, nodes)
-			delete(web.Annotations, annotationPrefix+"enable-proxy-protocol")
+			delete(web.Annotations, label.AnnotationPrefix+"enable-proxy-protocol")
 			web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal,
 				32000
 			l.settle(web, nodes)
@@ -226,11 +227,11 @@ func (l *lab) group() iaas.VpcLoadbalancerTargetGroup {
 func TestInvalidAnnotationBlocksOnlyItself(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	nodes, web := l.nodes("a"), service("web", 80)
-	web.Annotations[annotationPrefix+"loadbalancing-policy"] = "RANDOM"
+	web.Annotations[label.AnnotationPrefix+"loadbalancing-policy"] = "RANDOM"
 	l.settle(web, nodes)
-	web.Annotations[annotationPrefix+"loadbalancing-policy"] = "random"
-	web.Annotations[annotationPrefix+"enable-proxy-protocol"] = "true"
-	web.Annotations[annotationPrefix+"max-conections"] = "5"
+	web.Annotations[label.AnnotationPrefix+"loadbalancing-policy"] = "random"
+	web.Annotations[label.AnnotationPrefix+"enable-proxy-protocol"] = "true"
+	web.Annotations[label.AnnotationPrefix+"max-conections"] = "5"
 	nodes = append(nodes, l.nodes("b")...)
 	l.settle(web, nodes)
 	group := l.group()

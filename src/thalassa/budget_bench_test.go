@@ -20,7 +20,8 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // BenchmarkServices measures what looking after 1,000 Services takes, as the budgets name it. The cloud is a process of
@@ -86,11 +87,11 @@ func newExternalServicesCluster(b *testing.B, services, nodes int) externalServi
 	b.Helper()
 	cloud := startCloud(b, nodes)
 	scale := &scale{next: &http.Transport{MaxIdleConnsPerHost: 100}}
-	l := &lab{TB: b, network: scale, config: DefaultConfig()}
-	l.credentials = client.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
+	l := &lab{TB: b, network: scale, config: cloudconfig.Default()}
+	l.credentials = secret.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
 	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug,
 		emulator.DefaultVPC, "k8s-test", cloud.URL
-	l.config.API = APIConfig{CallTimeout: 600, RequestsPerSecond: 100_000, Burst: 100_000}
+	l.config.API = cloudconfig.API{CallTimeout: 600, RequestsPerSecond: 100_000, Burst: 100_000}
 	l.restart()
 	m := externalServicesCluster{newServicesCluster(l), &scale.received}
 	m.populate(cloud.Machines)

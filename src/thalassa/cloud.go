@@ -8,9 +8,6 @@ package thalassa
 import (
 	"context"
 	"net/http"
-	"net/netip"
-	"net/url"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/kubernetes"
@@ -23,15 +20,22 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
+
+// ProviderName is the value of --cloud-provider, and the scheme of provider IDs.
+const ProviderName = providerid.Scheme
 
 // component is the source of the provider's own events, and the name of its Kubernetes client.
 const component = "cloud-provider-thalassa"
 
 // Cloud is Thalassa Cloud.
 type Cloud struct {
-	config    Config
+	config    cloudconfig.Config
 	client    *client.Client
 	inventory *inventory.Inventory
 	machines  *instances
@@ -56,16 +60,16 @@ func New(version string, getenv func(string) string) func(context.Context, cloud
 
 // read creates the cloud from a cloud-config file, and reads the files with secrets again until ctx ends.
 func read(ctx context.Context, version string, getenv func(string) string, path string) (*Cloud, error) {
-	config, secrets, err := readConfigAndSecrets(path, getenv)
+	config, secrets, err := cloudconfig.Read(path, getenv, checkDefaults)
 	if err != nil {
 		return nil, err
 	}
-	config.warn()
+	config.Warn()
 	c, err := build(config, secrets, version, nil)
 	if err != nil {
 		return nil, err
 	}
-	if config.secretsMayChange() {
+	if config.SecretsMayChange() {
 		c.reloader = c.newReloader(secrets, config.ReadSecrets, ownPod(getenv))
 		go c.reloader.run(ctx)
 	}
@@ -75,15 +79,15 @@ func read(ctx context.Context, version string, getenv func(string) string, path 
 // Offer returns the interfaces that the controllers and their process use.
 func (c *Cloud) Offer() *cloud.Cloud {
 	offered := &cloud.Cloud{
-		Name: ProviderName, LabelDomain: strings.TrimSuffix(labelReserved, "/"), ClusterCIDR: c.config.ClusterCIDR,
+		Name: ProviderName, LabelDomain: label.Domain, ClusterCIDR: c.config.ClusterCIDR,
 		Collectors: c.collectors(), Ready: c.Ready, Start: c.Start, Drain: c.Drain,
 		DrainTimeout: c.client.DrainTimeout(),
 	}
 	if c.config.LoadBalancer.Enabled {
-		offered.LoadBalancers, offered.LoadBalancerBehaviour = c.balancers, c.config.LoadBalancer.behaviour()
+		offered.LoadBalancers, offered.LoadBalancerBehaviour = c.balancers, c.config.LoadBalancer.Behaviour()
 	}
 	if c.config.InstancesV2.Enabled {
-		offered.Machines, offered.MachineBehaviour = c.machines, c.config.InstancesV2.behaviour()
+		offered.Machines, offered.MachineBehaviour = c.machines, c.config.InstancesV2.Behaviour()
 	}
 	if c.config.Routes.Enabled {
 		offered.Routes = c.routes
@@ -91,31 +95,12 @@ func (c *Cloud) Offer() *cloud.Cloud {
 	return offered
 }
 
-// warn logs settings that are allowed and dangerous.
-func (c Config) warn() {
-	endpoint, err := url.Parse(c.Endpoint)
-	if err == nil && endpoint.Scheme == "http" && !isLoopback(endpoint.Hostname()) {
-		klog.InfoS(
-			"Warning: endpoint begins with http://, so the credentials are sent without encryption; use https://",
-			"endpoint", endpoint.Redacted())
-	}
-	if c.Insecure {
-		klog.InfoS("Warning: insecure is set, so the API's certificate is not verified and an attacker on the " +
-			"network can read the credentials; use caBundle")
-	}
-}
-
-func isLoopback(host string) bool {
-	address, err := netip.ParseAddr(host)
-	return host == "localhost" || (err == nil && address.IsLoopback())
-}
-
 // build creates the cloud. network carries its calls; nil is the default transport.
-func build(c Config, secrets client.Secrets, version string, network http.RoundTripper) (*Cloud, error) {
+func build(c cloudconfig.Config, secrets secret.Secrets, version string, network http.RoundTripper) (*Cloud, error) {
 	api, err := client.New(client.Options{
 		Endpoint: c.Endpoint, Organisation: c.Organisation, Project: c.Project, Insecure: c.Insecure,
 		UserAgent: component + "/" + version, Secrets: secrets, Network: network,
-		CallTimeout: seconds(c.API.CallTimeout), Rate: c.API.RequestsPerSecond, Burst: c.API.Burst,
+		CallTimeout: c.API.Timeout(), Rate: c.API.RequestsPerSecond, Burst: c.API.Burst,
 	})
 	if err != nil {
 		return nil, err
@@ -181,9 +166,9 @@ func (c *Cloud) collectors() []prometheus.Collector {
 }
 
 // newReloader returns a reloader that adopts the secrets that read returns; inUse are the present ones.
-func (c *Cloud) newReloader(inUse client.Secrets, read func() (client.Secrets, error),
+func (c *Cloud) newReloader(inUse secret.Secrets, read func() (secret.Secrets, error),
 	about *corev1.ObjectReference) *reloader {
-	r := newReloader(inUse, read, func(ctx context.Context, secrets client.Secrets) error {
+	r := newReloader(inUse, read, func(ctx context.Context, secrets secret.Secrets) error {
 		return c.client.Adopt(ctx, secrets, c.inventory.ProbeWith)
 	})
 	r.about = about

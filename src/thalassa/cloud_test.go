@@ -20,12 +20,34 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-func TestNewReadsTheFileAndCallsNobody(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "cloud-config.yaml")
-	// Nobody listens there: making the cloud must not notice.
-	if err := os.WriteFile(path, []byte(required+"endpoint: http://127.0.0.1:1\n"), 0o600); err != nil {
-		t.Fatal(err)
+// required is the shortest cloud-config file that works.
+const required = "organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {personalAccessToken: " +
+	"s3cret}\n"
+
+// noEnvironment is an environment without variables.
+func noEnvironment(string) string { return "" }
+
+// directoryWith makes a directory with files.
+func directoryWith(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
+	return dir
+}
+
+// fileWith writes a cloud-config and returns its path.
+func fileWith(t *testing.T, text string) string {
+	t.Helper()
+	return filepath.Join(directoryWith(t, map[string]string{"cloud-config.yaml": text}), "cloud-config.yaml")
+}
+
+func TestNewReadsTheFileAndCallsNobody(t *testing.T) {
+	// Nobody listens there: making the cloud must not notice.
+	path := fileWith(t, required+"endpoint: http://127.0.0.1:1\n")
 	made, err := New("v1", noEnvironment)(t.Context(), cloud.Options{ConfigFile: path})
 	if err != nil {
 		t.Fatal(err)
@@ -78,32 +100,15 @@ func TestNewExchangesTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	token := filepath.Join(directoryWith(t, map[string]string{"token": subject}), "token")
-	getenv := environment(map[string]string{envServiceAccount: emulator.DefaultServiceAccount,
-		envSubjectTokenFile: token})
+	environment := map[string]string{"THALASSA_SERVICE_ACCOUNT_ID": emulator.DefaultServiceAccount,
+		"THALASSA_SUBJECT_TOKEN_FILE": token}
+	getenv := func(name string) string { return environment[name] }
 	made, err := read(t.Context(), "v1", getenv, fileWith(t, text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := made.inventory.Probe(t.Context()); err != nil {
 		t.Errorf("a call with an exchanged token: %v", err)
-	}
-}
-
-func TestOnlyFilesAreFollowed(t *testing.T) {
-	for name, tt := range map[string]struct {
-		config Config
-		want   bool
-	}{
-		"inline": {Config{CloudCredentials: CloudCredentials{PersonalAccessToken: "t"}}, false},
-		"workload identity": {Config{CloudCredentials: CloudCredentials{
-			WorkloadIdentity: WorkloadIdentity{ServiceAccountID: "sa-1"},
-		}}, false},
-		"directory": {Config{CloudCredentials: CloudCredentials{Directory: "/d"}}, true},
-		"CA bundle": {Config{CABundle: "/ca.crt"}, true},
-	} {
-		if got := tt.config.secretsMayChange(); got != tt.want {
-			t.Errorf("%s: followed %v, want %v", name, got, tt.want)
-		}
 	}
 }
 

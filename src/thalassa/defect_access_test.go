@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // TestDefect10_SecurityGroupsBlockTheService: for the existing CCM an empty list, or one with blanks, is an error of
@@ -42,7 +43,7 @@ func TestDefect10_SecurityGroupsBlockTheService(t *testing.T) {
 			group.TargetPort, l.machines(group.Name), l.attached())
 	}
 	told := strings.Join(l.eventsAbout(reasonUnknownGroup), "\n")
-	for _, want := range []string{annotationPrefix + "security-groups", `"sg-1"`, `"sg-2"`} {
+	for _, want := range []string{label.AnnotationPrefix + "security-groups", `"sg-1"`, `"sg-2"`} {
 		if !strings.Contains(told, want) {
 			t.Errorf("events %q, want them to name %s", told, want)
 		}
@@ -200,11 +201,12 @@ func TestDefect16_LoadBalancerIsAdoptedByName(t *testing.T) {
 	}{
 		"nobody's":   {},
 		"a person's": {labels: iaas.Labels{"team": "shop"}},
-		"another cluster's": {iaas.Labels{labelCluster: "k8s-other", labelManaged: "true",
-			labelUID: string(web.UID)}, true},
-		"another Service's": {iaas.Labels{labelCluster: "k8s-test", labelManaged: "true", labelUID: "another"},
+		"another cluster's": {iaas.Labels{label.Cluster: "k8s-other", label.Managed: "true",
+			label.ServiceUID: string(web.UID)}, true},
+		"another Service's": {iaas.Labels{label.Cluster: "k8s-test", label.Managed: "true",
+			label.ServiceUID: "another"},
 			true},
-		"not managed by any CCM": {labels: iaas.Labels{labelCluster: "k8s-test", labelUID: string(web.UID)}},
+		"not managed by any CCM": {labels: iaas.Labels{label.Cluster: "k8s-test", label.ServiceUID: string(web.UID)}},
 	}
 	for name, tt := range owners {
 		t.Run(name, func(t *testing.T) {

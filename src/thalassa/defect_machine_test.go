@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // TestDefect17_StateOfMachines: with the existing CCM a stopped machine is not shut down, and a node without a
@@ -71,7 +72,7 @@ func TestDefect18_MetadataListsAllMachinesForEachNode(t *testing.T) {
 	for i := range 1000 {
 		node := named(fmt.Sprintf("machine-%05d", i+1), "")
 		if i%2 == 1 {
-			node = named("another-name", providerID(identities[i]))
+			node = named("another-name", providerid.Of(identities[i]))
 		}
 		if _, err := l.answers().InstanceMetadata(t.Context(), node); err != nil {
 			t.Fatal(err)

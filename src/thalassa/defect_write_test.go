@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // TestDefect04_TCPAndUDPOnOnePort: the existing CCM knows listeners by port number alone, and makes both UDP at the
@@ -230,7 +231,7 @@ func TestDefect12_ListenerOfAnUnmatchedTargetGroupIsSkipped(t *testing.T) {
 	}{
 		"the labels of the port are gone": {legacyOf(service("web"), nil).balancer.Labels, 1},
 		"all labels are gone":             {iaas.Labels{"mine": "now"}, 1},
-		"the labels are of another owner": {iaas.Labels{labelCluster: "k8s-other"}, 2},
+		"the labels are of another owner": {iaas.Labels{label.Cluster: "k8s-other"}, 2},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

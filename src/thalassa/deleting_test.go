@@ -122,7 +122,7 @@ func TestWaitingGoesByTheLatestLook(t *testing.T) {
 		look := func() string {
 			_, err := l.ensure(web, nodes)
 			var again *api.RetryError
-			if !errors.As(err, &again) || again.RetryAfter() != l.config.LoadBalancer.pollInterval() {
+			if !errors.As(err, &again) || again.RetryAfter() != l.config.LoadBalancer.PollInterval() {
 				t.Errorf("error = %v, want one to come back soon", err)
 			}
 			<-time.After(2 * time.Minute)

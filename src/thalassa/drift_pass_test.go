@@ -13,6 +13,9 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // TestPassSharesLists on a real clock, on which no two looks are at the same moment: one list of each kind, however
@@ -137,7 +140,8 @@ func addressChanges(t *testing.T, hostname bool) {
 func TestGoneMachineCostsNoSecondList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
-		l.fleet = append(l.nodes("a"), named("gone", providerID("vm-gone")), named("late", providerID(serverID("l"))))
+		l.fleet = append(l.nodes("a"), named("gone", providerid.Of("vm-gone")),
+			named("late", providerid.Of(serverID("l"))))
 		web, other := service("web", 80), service("other", 80)
 		l.settle(web, l.fleet)
 		l.settle(other, l.fleet)
@@ -157,7 +161,7 @@ func TestGoneMachineCostsNoSecondList(t *testing.T) {
 		}
 		<-time.After(driftPeriod)
 		for _, group := range l.emulator.State().TargetGroups {
-			if group.Labels[labelUID] == string(web.UID) && len(group.Machines) != 2 {
+			if group.Labels[label.ServiceUID] == string(web.UID) && len(group.Machines) != 2 {
 				t.Errorf("machines %v, want two", group.Machines)
 			}
 		}
@@ -167,7 +171,7 @@ func TestGoneMachineCostsNoSecondList(t *testing.T) {
 // TestHopelessLoadBalancerIsLookedAtEverMoreRarely: one that failed, or takes for ever, costs a list a minute in the
 // long run, and is found to serve within a minute.
 func TestHopelessLoadBalancerIsLookedAtEverMoreRarely(t *testing.T) {
-	config := DefaultConfig().LoadBalancer
+	config := cloudconfig.Default().LoadBalancer
 	for status, patient := range map[string]time.Duration{"failed": 0,
 		"creating": seconds(config.CreationPollTimeout)} {
 		t.Run(status, func(t *testing.T) {
@@ -185,7 +189,7 @@ func TestHopelessLoadBalancerIsLookedAtEverMoreRarely(t *testing.T) {
 				go func() { done <- attempt(t.Context(), l.process().ensuring(web, nodes)) }()
 				<-time.After(patient + time.Hour)
 				const doubling = 6 // 5, 5, 10, 20, 40 seconds, and a minute from then on
-				most := int(patient/config.pollInterval()) + doubling + int(time.Hour/time.Minute)
+				most := int(patient/config.PollInterval()) + doubling + int(time.Hour/time.Minute)
 				if lists := l.emulator.Counters()["GET /v1/loadbalancers"]; lists > most || lists < most-doubling {
 					t.Errorf("%d lists, want about %d", lists, most)
 				}

@@ -63,7 +63,7 @@ func (l *lab) control(cluster kubernetes.Interface) {
 	l.Helper()
 	workerpooltest.New(l).Begin(cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		controller, err := servicecontroller.New(servicecontroller.Options{
-			Provider: l.cloud.balancers, Behaviour: l.config.LoadBalancer.behaviour(), Client: cluster,
+			Provider: l.cloud.balancers, Behaviour: l.config.LoadBalancer.Behaviour(), Client: cluster,
 			Recorder: l.events,
 			Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(),
 			EndpointSlices: factory.Discovery().V1().EndpointSlices(),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // TestFailedRepairIsTold: once, with the cloud's reason, and the repair goes on.
@@ -46,7 +47,7 @@ func TestProblemsAreToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: time.Minute}})
 		web, nodes := service("web", 80), l.nodes("a")
-		web.Annotations[annotationPrefix+"max-connections"] = "many"
+		web.Annotations[label.AnnotationPrefix+"max-connections"] = "many"
 		l.settle(web, nodes)
 		count := func() (events int) {
 			for event := l.nextEvent(); event != ""; event = l.nextEvent() {
@@ -59,7 +60,7 @@ func TestProblemsAreToldOnce(t *testing.T) {
 		if events := count(); events != 1 {
 			t.Errorf("%d events about the annotation, want 1", events)
 		}
-		web.Annotations[annotationPrefix+"max-connections"] = "none"
+		web.Annotations[label.AnnotationPrefix+"max-connections"] = "none"
 		l.settle(web, nodes)
 		if events := count(); events != 1 {
 			t.Errorf("%d events about another value, want 1", events)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // nextCluster works in the VPC at the same time as ours, in the stories that say so. Credentials of its own tell their
@@ -17,8 +17,8 @@ import (
 const nextCluster = "k8s-next"
 
 // nextCredentials are its client, whose id is what the cloud's log of writes shows.
-func nextCredentials() client.Credentials {
-	return client.Credentials{ClientID: nextCluster, ClientSecret: "the secret of " + nextCluster}
+func nextCredentials() secret.Credentials {
+	return secret.Credentials{ClientID: nextCluster, ClientSecret: "the secret of " + nextCluster}
 }
 
 // nextDoor is the provider of the other cluster.

@@ -26,6 +26,7 @@ import (
 	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 const (
@@ -196,7 +197,7 @@ func (t *testCluster) inspect() {
 	}
 	for _, service := range t.cluster.Services() {
 		if !helpers.HasLBFinalizer(service) && slices.ContainsFunc(labels, func(one map[string]string) bool {
-			return one[labelCluster] == t.config.Cluster && one[labelUID] == string(service.UID)
+			return one[label.Cluster] == t.config.Cluster && one[label.ServiceUID] == string(service.UID)
 		}) {
 			t.leaky.Store(true)
 		}
@@ -267,7 +268,7 @@ func (t *testCluster) control(ctx context.Context, l *lab, ended chan<- struct{}
 	if err != nil {
 		return err
 	}
-	behaviour := l.config.LoadBalancer.behaviour()
+	behaviour := l.config.LoadBalancer.Behaviour()
 	behaviour.DriftPeriod = rarely
 	if t.patrolled {
 		behaviour.DriftPeriod = often
@@ -328,8 +329,9 @@ func (t *testCluster) rest(ctx context.Context) error {
 func (t *testCluster) verdict() error {
 	addresses := map[string][]string{} // of our load balancers, by UID of the Service
 	for _, balancer := range t.emulator.State().LoadBalancers {
-		if balancer.Labels[labelCluster] == t.config.Cluster && !t.doubled[balancer.Identity] {
-			addresses[balancer.Labels[labelUID]] = append(addresses[balancer.Labels[labelUID]], balancer.Addresses...)
+		if balancer.Labels[label.Cluster] == t.config.Cluster && !t.doubled[balancer.Identity] {
+			addresses[balancer.Labels[label.ServiceUID]] = append(addresses[balancer.Labels[label.ServiceUID]],
+				balancer.Addresses...)
 		}
 	}
 	for _, service := range t.cluster.Services() {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // The project of stories that are in one.
@@ -106,7 +108,7 @@ func (s story) always(was, is emulator.State) error {
 		had[group.Identity] = len(group.Machines)
 	}
 	for _, group := range is.TargetGroups {
-		empty := (ourCluster(group.Labels) || group.Labels[labelCluster] == nextCluster) && len(group.Machines) == 0
+		empty := (ourCluster(group.Labels) || group.Labels[label.Cluster] == nextCluster) && len(group.Machines) == 0
 		if empty && had[group.Identity] > 0 && s.name != "drift" {
 			return fmt.Errorf("target group %s lost all its %d machines", group.Name, had[group.Identity])
 		}
@@ -133,7 +135,7 @@ func (s story) always(was, is emulator.State) error {
 }
 
 // ourCluster says whether an object with these labels belongs to it.
-func ourCluster(labels map[string]string) bool { return labels[labelCluster] == "k8s-test" }
+func ourCluster(labels map[string]string) bool { return labels[label.Cluster] == "k8s-test" }
 
 // holdings are the ports of all our load balancers, with where they lead, and what belongs to none of them; sorted.
 func (l *lab) holdings() []string {
@@ -148,12 +150,12 @@ func (l *lab) holdings() []string {
 	}
 	var found []string
 	for _, balancer := range balancers {
-		if balancer.Labels[labelCluster] == l.config.Cluster && len(balancer.LoadbalancerListeners) == 0 {
+		if balancer.Labels[label.Cluster] == l.config.Cluster && len(balancer.LoadbalancerListeners) == 0 {
 			found = append(found, "a load balancer without ports")
 		}
 	}
 	for _, group := range groups {
-		if group.Labels[labelCluster] == l.config.Cluster {
+		if group.Labels[label.Cluster] == l.config.Cluster {
 			found = append(found, portOf(group)+closedBy(balancers, group.Identity))
 		}
 	}
@@ -162,8 +164,8 @@ func (l *lab) holdings() []string {
 		l.Fatal(err)
 	}
 	for _, group := range securityGroups {
-		if group.Labels[labelCluster] == l.config.Cluster {
-			found = append(found, "a security group for "+group.Labels[labelName])
+		if group.Labels[label.Cluster] == l.config.Cluster {
+			found = append(found, "a security group for "+group.Labels[label.ServiceName])
 		}
 	}
 	slices.Sort(found)
@@ -210,7 +212,7 @@ func known(names ...string) []*corev1.Node {
 	var nodes []*corev1.Node
 	for _, name := range names {
 		nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec: corev1.NodeSpec{ProviderID: providerID(serverID(name))}})
+			Spec: corev1.NodeSpec{ProviderID: providerid.Of(serverID(name))}})
 	}
 	return nodes
 }
@@ -229,8 +231,8 @@ func (l *lab) seedVPC(servers ...string) {
 		}
 	}
 	web := service("web", 80)
-	l.plantBalancer(emulator.DefaultVPC, emulator.DefaultSubnet, iaas.Labels{labelCluster: "k8s-other",
-		labelManaged: "true", labelUID: string(web.UID), labelNamespace: web.Namespace})
+	l.plantBalancer(emulator.DefaultVPC, emulator.DefaultSubnet, iaas.Labels{label.Cluster: "k8s-other",
+		label.Managed: "true", label.ServiceUID: string(web.UID), label.ServiceNamespace: web.Namespace})
 	<-time.After(time.Minute) // until it is ready: time must not change it during the work
 }
 
@@ -240,8 +242,8 @@ func (l *lab) doubles() {
 	l.Helper()
 	web := service("web", 80)
 	group := l.plantBalancer("outside", "outside",
-		iaas.Labels{labelCluster: l.config.Cluster, labelManaged: "true", labelUID: string(web.UID),
-			labelNamespace: web.Namespace})
+		iaas.Labels{label.Cluster: l.config.Cluster, label.Managed: "true", label.ServiceUID: string(web.UID),
+			label.ServiceNamespace: web.Namespace})
 	if _, err := l.emulator.AddMachine(emulator.MachineSpec{Identity: serverID("x"), Name: "x",
 		Subnet: "outside"}); err != nil {
 		l.Fatal(err)

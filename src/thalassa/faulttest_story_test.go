@@ -13,6 +13,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // story is something that happens to a Service.
@@ -98,8 +99,8 @@ func stories() []story {
 			stays: []string{"80/tcp"},
 			begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].Protocol = corev1.ProtocolUDP })},
 		{name: "settings", has: asBefore(), stays: both(), under: merging, begin: changing(func(web *corev1.Service) {
-			web.Annotations[annotationPrefix+"idle-connection-timeout"] = "60"
-			web.Annotations[annotationPrefix+"loadbalancing-policy"] = "MAGLEV"
+			web.Annotations[label.AnnotationPrefix+"idle-connection-timeout"] = "60"
+			web.Annotations[label.AnnotationPrefix+"loadbalancing-policy"] = "MAGLEV"
 		})},
 		{name: "labels", has: asBefore(), stays: both(), under: merging, begin: func(l *lab, web *corev1.Service,
 			nodes []*corev1.Node) faulttest.Start {

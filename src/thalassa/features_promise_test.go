@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // givenUp leaves a load balancer in the cloud that was made for a Service, for one called second.
@@ -82,7 +83,7 @@ func TestAdoptedGrows(t *testing.T) {
 			"MAGLEV")(second)
 		l.settle(second, nodes)
 		for _, name := range []string{"max-connections.p8443", "loadbalancing-policy.p8443"} {
-			delete(second.Annotations, annotationPrefix+name)
+			delete(second.Annotations, label.AnnotationPrefix+name)
 		}
 		l.settle(second, nodes)
 		if got := l.only().Listeners[2]; got.MaxConnections != 10000 ||
@@ -117,7 +118,8 @@ func TestSharedTargetGroupIsNotTaken(t *testing.T) {
 	l.settle(second, nodes)
 	groups := l.list("/v1/loadbalancer-target-groups")
 	shared := groups[slices.IndexFunc(groups, func(g shown) bool { return g.Name == "shared" })]
-	if len(groups) != 2 || shared.TargetPort != 9000 || shared.Labels[labelUID] != "" || len(l.machines("shared")) > 0 {
+	if len(groups) != 2 || shared.TargetPort != 9000 || shared.Labels[label.ServiceUID] != "" ||
+		len(l.machines("shared")) > 0 {
 		t.Errorf("%d target groups, the shared one is now %+v", len(groups), shared)
 	}
 	l.remove(second)
@@ -292,7 +294,7 @@ func TestProtectionIsTakenBack(t *testing.T) {
 		if err := l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web); err == nil || len(l.leftovers()) != 3 {
 			t.Fatalf("error %v, in the cloud %v", err, l.leftovers())
 		}
-		delete(web.Annotations, annotationPrefix+"delete-protection")
+		delete(web.Annotations, label.AnnotationPrefix+"delete-protection")
 		l.remove(web)
 	})
 }
@@ -348,7 +350,7 @@ func TestAdoptionAfterCrashes(t *testing.T) {
 				l.settle(second, nodes)
 				lb := l.only()
 				if lb.Identity != id || len(lb.Listeners) != 2 || len(l.list("/v1/loadbalancer-target-groups")) != 2 ||
-					len(lb.SecurityGroups) != 1 || lb.Labels[labelUID] != string(second.UID) {
+					len(lb.SecurityGroups) != 1 || lb.Labels[label.ServiceUID] != string(second.UID) {
 					t.Errorf("adopted: %+v", lb)
 				}
 				if got := sourceText(l); got != "[10.0.0.0/8] []" {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // warnings are all that were told since the last look.
@@ -208,8 +209,8 @@ func TestKeepOnDelete(t *testing.T) {
 		before := l.only()
 		l.remove(first)
 		after := l.only()
-		if after.Identity != before.Identity || len(after.Listeners) != 2 || after.Labels[labelUID] != "" ||
-			after.Labels[labelManaged] == "true" || after.Annotations[annotationCreatedBy] != "" {
+		if after.Identity != before.Identity || len(after.Listeners) != 2 || after.Labels[label.ServiceUID] != "" ||
+			after.Labels[label.Managed] == "true" || after.Annotations[annotationCreatedBy] != "" {
 			t.Errorf("left: %+v; want the same load balancer, without an owner", after)
 		}
 		l.remove(first)
@@ -271,7 +272,7 @@ func TestAdoptWhatIsNotForUs(t *testing.T) {
 			t.Errorf("%s: error %v, want one with %q", name, err, tt.want)
 		}
 	}
-	if got := l.list("/v1/loadbalancers"); len(got) != 1 || got[0].Labels[labelUID] != string(owned.UID) {
+	if got := l.list("/v1/loadbalancers"); len(got) != 1 || got[0].Labels[label.ServiceUID] != string(owned.UID) {
 		t.Errorf("load balancers: %+v", got)
 	}
 }
@@ -403,7 +404,7 @@ func TestReservedIPMoves(t *testing.T) {
 			t.Errorf("error %v (%v), want one that says who has it", err, again)
 		}
 		l.told("in use", reasonInUse, "rip-one ("+address+") is attached to lb-")
-		delete(first.Annotations, annotationPrefix+"reserved-ip")
+		delete(first.Annotations, label.AnnotationPrefix+"reserved-ip")
 		if got := l.settle(first, nodes).Ingress[0].IP; got == address {
 			t.Errorf("address %s, want another one", got)
 		}
@@ -542,7 +543,7 @@ func TestTakenOverGroupIsNotCut(t *testing.T) {
 		l.putListener(func(body map[string]any) { body["annotations"] = map[string]string{} })
 	}
 	group := l.list("/v1/security-groups")
-	at := slices.IndexFunc(group, func(g shown) bool { return g.Labels[labelManaged] == "true" })
+	at := slices.IndexFunc(group, func(g shown) bool { return g.Labels[label.Managed] == "true" })
 	var whole map[string]any
 	mustDecode(t, l.request(http.MethodGet, "/v1/security-groups/"+group[at].Identity, nil), &whole)
 	whole["annotations"] = map[string]string{}
@@ -564,7 +565,7 @@ func TestUnreadableEnd(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "on-delete is not valid") || len(l.leftovers()) != 3 {
 			t.Errorf("error %v, in the cloud %v; want everything there", err, l.leftovers())
 		}
-		delete(web.Annotations, annotationPrefix+"on-delete")
+		delete(web.Annotations, label.AnnotationPrefix+"on-delete")
 		l.remove(web)
 		if _, err := l.ensure(wishes(annotated("adopt", "a b")), l.fleet); err == nil || len(l.leftovers()) > 0 {
 			t.Errorf("adopting something unreadable: error %v, made %v", err, l.leftovers())

@@ -14,6 +14,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // TestMisspeltRestrictions: a restriction whose name or port does not fit opens nothing, and changes nothing that is
@@ -56,7 +57,7 @@ func TestRenamedPortStaysClosed(t *testing.T) {
 }
 
 // wordless is a Service that does not even say that it is public.
-func wordless(s *corev1.Service) { delete(s.Annotations, annotationPrefix+nameType) }
+func wordless(s *corev1.Service) { delete(s.Annotations, label.AnnotationPrefix+nameType) }
 
 // defaultEffect is what a default of the cloud-config does.
 type defaultEffect struct {
@@ -191,9 +192,9 @@ func TestKeepIsRemembered(t *testing.T) {
 		l := newFeatureLab(t)
 		nodes, web := l.nodes("a"), wishes(wordless)
 		for i, value := range []string{"", onDeleteKeep, "neither", onDeleteDelete, onDeleteKeep, ""} {
-			web.Annotations[annotationPrefix+"on-delete"] = value
+			web.Annotations[label.AnnotationPrefix+"on-delete"] = value
 			if value == "" {
-				delete(web.Annotations, annotationPrefix+"on-delete")
+				delete(web.Annotations, label.AnnotationPrefix+"on-delete")
 			}
 			l.settle(web, nodes)
 			owned, err := l.cloud.balancers.ListManaged(t.Context())

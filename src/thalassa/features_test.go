@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // shown is what the cloud's API shows, as much of it as settings are about.
@@ -133,7 +134,7 @@ func featureCloud() emulator.Config {
 	vpc := &owner.VPCs[0]
 	vpc.Subnets = append(vpc.Subnets, emulator.SubnetSeed{Identity: "subnet-second", Name: "second",
 		CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.77.0/24")}})
-	vpc.Subnets[0].Labels = map[string]string{labelSubnetRole: "true"}
+	vpc.Subnets[0].Labels = map[string]string{label.SubnetRole: "true"}
 	vpc.SecurityGroups = append(vpc.SecurityGroups,
 		emulator.SecurityGroupSeed{Identity: "sg-one", Name: "one"}, emulator.SecurityGroupSeed{Identity: "sg-two",
 			Name: "two"},
@@ -244,7 +245,7 @@ func groupText(l *lab) string {
 func managedText(l *lab) string {
 	var texts []string
 	for _, group := range l.list("/v1/security-groups") {
-		if group.Labels[labelManaged] != "true" {
+		if group.Labels[label.Managed] != "true" {
 			continue
 		}
 		texts = append(texts, fmt.Sprintf("%d letters, attached %t:", len(group.Name), strings.Contains(groupText(l),
@@ -372,7 +373,7 @@ func featuresOfLoadBalancers() map[string]feature {
 		"labels": {annotated("labels", "team=shop,stage=test"), annotated("labels", "team=till"),
 			func(l *lab) string {
 				lb := l.only()
-				return lb.Labels["team"] + "/" + lb.Labels["stage"] + "/" + lb.Labels[labelCluster]
+				return lb.Labels["team"] + "/" + lb.Labels["stage"] + "/" + lb.Labels[label.Cluster]
 			},
 			"//k8s-test", "shop/test/k8s-test", "till//k8s-test", func(l *lab) {
 				labels := l.only().Labels

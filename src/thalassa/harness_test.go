@@ -23,7 +23,10 @@ import (
 
 	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // lab is a cloud provider in front of an emulated cloud.
@@ -31,9 +34,9 @@ type lab struct {
 	testing.TB
 	emulator *emulator.Emulator
 	network  http.RoundTripper
-	config   Config
+	config   cloudconfig.Config
 	// credentials are the default client's.
-	credentials client.Credentials
+	credentials secret.Credentials
 	cloud       *Cloud
 	library     *servicecontroller.Library
 	events      *record.FakeRecorder
@@ -62,8 +65,8 @@ func newLab(tb testing.TB, c emulator.Config) *lab {
 // labIn is a cloud provider in front of a cloud that there is already.
 func labIn(tb testing.TB, emulated *emulator.Emulator) *lab {
 	tb.Helper()
-	l := &lab{TB: tb, emulator: emulated, network: emulated.Transport(), config: DefaultConfig()}
-	l.credentials = client.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
+	l := &lab{TB: tb, emulator: emulated, network: emulated.Transport(), config: cloudconfig.Default()}
+	l.credentials = secret.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
 	l.config.Organisation = emulator.DefaultOrganisationSlug
 	l.config.VPCIdentity = emulator.DefaultVPC
 	l.config.Cluster = "k8s-test"
@@ -84,12 +87,12 @@ func (l *lab) overHTTP() *lab {
 // restart makes a new provider that knows nothing of the old one.
 func (l *lab) restart() {
 	l.Helper()
-	cloud, err := build(l.config, client.Secrets{Credentials: l.credentials}, "test", l.network)
+	cloud, err := build(l.config, secret.Secrets{Credentials: l.credentials}, "test", l.network)
 	if err != nil {
 		l.Fatal(err)
 	}
 	l.cloud, l.events = cloud, record.NewFakeRecorder(100)
-	l.library = servicecontroller.NewLibrary(cloud.balancers, l.config.LoadBalancer.behaviour(), l.events)
+	l.library = servicecontroller.NewLibrary(cloud.balancers, l.config.LoadBalancer.Behaviour(), l.events)
 }
 
 // nodes adds machines to the cloud and returns the nodes that run on them, initialised.
@@ -102,7 +105,7 @@ func (l *lab) nodes(names ...string) []*corev1.Node {
 			l.Fatal(err)
 		}
 		nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec: corev1.NodeSpec{ProviderID: providerID(id)}})
+			Spec: corev1.NodeSpec{ProviderID: providerid.Of(id)}})
 	}
 	l.fleet = append(l.fleet, nodes...)
 	return nodes
@@ -112,7 +115,7 @@ func (l *lab) nodes(names ...string) []*corev1.Node {
 func service(name string, ports ...int32) *corev1.Service {
 	s := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("0a1b2c3d-" + name),
-			Annotations: map[string]string{annotationPrefix + "type": "public"}},
+			Annotations: map[string]string{label.AnnotationPrefix + "type": "public"}},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer},
 	}
 	for _, port := range ports {
@@ -123,6 +126,9 @@ func service(name string, ports ...int32) *corev1.Service {
 	}
 	return s
 }
+
+// seconds is a duration of the configuration.
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
 // ensure is one sync, as the service controller makes it.
 func (l *lab) ensure(s *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // healthSettings are the Service's settings of the health check of one port.
@@ -184,7 +185,7 @@ func (d desired) healthCheckNotices() []cloud.Notice {
 		if check.nodePort != 0 && (other || s.enabled.Given && !s.enabled.Value) {
 			notices = appendOnce(notices, settingNotice(reasonConflict, fmt.Sprintf(
 				"With externalTrafficPolicy Local the nodes are always checked by HTTP, because some nodes may have "+
-					"no pod: %shealth-check-enabled and -protocol have no effect then.", annotationPrefix)))
+					"no pod: %shealth-check-enabled and -protocol have no effect then.", label.AnnotationPrefix)))
 		}
 	}
 	return notices

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // office is a cluster whose service controller runs until the test ends.
@@ -121,7 +122,7 @@ func TestBadInputOfNewServices(t *testing.T) {
 			want{false, 0, "type is internal and", "LoadBalancerConfigValid", nil}},
 		"a type that there is not": {annotated("type", "private"), want{false, 0, `"private"`, "LoadBalancerConfigValid", nil}},
 		"two lists of sources": {func(s *corev1.Service) {
-			s.Annotations[annotationPrefix+"acl-allowed-sources"] = "0.0.0.0/0"
+			s.Annotations[label.AnnotationPrefix+"acl-allowed-sources"] = "0.0.0.0/0"
 			s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"}
 		}, want{true, 2, "", "", func(l *lab, _ office) {
 			for port, sources := range l.allowed() {
@@ -131,15 +132,15 @@ func TestBadInputOfNewServices(t *testing.T) {
 			}
 		}}},
 		"a policy that there is not": {func(s *corev1.Service) {
-			s.Annotations[annotationPrefix+"loadbalancing-policy"] = "FASTEST"
-			s.Annotations[annotationPrefix+"idle-connection-timeout"] = "60"
+			s.Annotations[label.AnnotationPrefix+"loadbalancing-policy"] = "FASTEST"
+			s.Annotations[label.AnnotationPrefix+"idle-connection-timeout"] = "60"
 		}, want{true, 2, "FASTEST", "LoadBalancerConfigValid", func(l *lab, _ office) {
 			if idle := l.balancer().LoadbalancerListeners[0].ConnectionIdleTimeout; idle == nil || *idle != 60 {
 				l.Errorf("the other setting is %v", idle)
 			}
 		}}},
 		"an annotation of the longest value": {func(s *corev1.Service) {
-			s.Annotations[annotationPrefix+"max-connections"] = long("9", 200000)
+			s.Annotations[label.AnnotationPrefix+"max-connections"] = long("9", 200000)
 		},
 			want{true, 2, "max-connections", "LoadBalancerConfigValid", nil}},
 	}
@@ -230,10 +231,10 @@ func TestBadInputOfServicesThatServe(t *testing.T) {
 		"a thousand ports more": {func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, many(1000)...) },
 			want{true, 2, "1000 of them are not opened", "LoadBalancerSynced", nil}},
 		"another subnet": {func(s *corev1.Service) {
-			s.Annotations[annotationPrefix+"subnet"] = "subnet-00000000000000000new"
+			s.Annotations[label.AnnotationPrefix+"subnet"] = "subnet-00000000000000000new"
 		},
 			want{true, 2, "subnet", "LoadBalancerConfigValid", nil}},
-		"another type": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"type"] = "internal" },
+		"another type": {func(s *corev1.Service) { s.Annotations[label.AnnotationPrefix+"type"] = "internal" },
 			want{true, 2, "requests a load balancer of type internal, but its load balancer is of type public",
 				"LoadBalancerConfigValid", nil}},
 		"a type that there is not": {annotated("type", "private"), want{true, 2, `"private"`, "LoadBalancerConfigValid", nil}},
@@ -245,9 +246,12 @@ func TestBadInputOfServicesThatServe(t *testing.T) {
 		"a reserved address that is none": {func(s *corev1.Service) {
 			s.Spec.LoadBalancerIP = "shop"
 		}, want{true, 2, "spec.loadBalancerIP", "LoadBalancerConfigValid", nil}},
-		"internal": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"internal"] = "true" },
+		"internal": {func(s *corev1.Service) { s.Annotations[label.AnnotationPrefix+"internal"] = "true" },
 			want{true, 2, "internal", "LoadBalancerConfigValid", nil}},
-		"a reserved address": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"reserved-ip"] = "192.0.2.7" },
+		"a reserved address": {func(
+			s *corev1.Service) {
+			s.Annotations[label.AnnotationPrefix+"reserved-ip"] = "192.0.2.7"
+		},
 			want{true, 2, "reserved-ip", "LoadBalancerConfigValid", nil}},
 	}
 	for name, tt := range tests {

@@ -14,12 +14,14 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // instances implements cloud.Machines. All data comes from the inventory: 1,000 nodes within a minute cost two calls.
 type instances struct {
-	config    Config
+	config    cloudconfig.Config
 	inventory *inventory.Inventory
 }
 
@@ -28,7 +30,7 @@ var _ cloud.Machines = (*instances)(nil)
 // Owns reports whether a provider ID is of this cloud. This includes a provider ID that does not name a machine: no
 // other cloud owns it, and an event has to report it.
 func (i *instances) Owns(providerID string) bool {
-	return strings.HasPrefix(providerID, ProviderName+"://")
+	return strings.HasPrefix(providerID, providerid.Scheme+"://")
 }
 
 // Find returns the machine of a Node: the one that its provider ID names, else the one with the Node's name as its
@@ -38,7 +40,7 @@ func (i *instances) Find(ctx context.Context, n *corev1.Node, notBefore time.Tim
 	if err != nil {
 		return cloud.Machine{}, problemOf(err)
 	}
-	machine := cloud.Machine{ProviderID: providerID(actual.ID), Type: actual.Type}
+	machine := cloud.Machine{ProviderID: providerid.Of(actual.ID), Type: actual.Type}
 	addresses, problem := nodeAddresses(n.Name, actual)
 	if machine.Addresses = addresses; problem != nil {
 		machine.Problems = append(machine.Problems, *problem)
@@ -79,7 +81,7 @@ func (i *instances) machineFor(ctx context.Context, n *corev1.Node, notBefore ti
 	if err := i.inventory.MachinesListedSince(ctx, notBefore); err != nil {
 		return inventory.Machine{}, fmt.Errorf("looking up the machine by its slug: %w", err)
 	}
-	machines, err := i.inventory.MachinesBySlug(ctx, n.Name, i.config.Inventory.machineAge())
+	machines, err := i.inventory.MachinesBySlug(ctx, n.Name, i.config.Inventory.MaxMachineAge())
 	if err != nil {
 		return inventory.Machine{}, fmt.Errorf("looking up the machine by its slug: %w", err)
 	}
@@ -112,7 +114,7 @@ func isBeingDeleted(m inventory.Machine) bool {
 	return m.Gone() || m.State == string(iaas.MachineStateDeleting)
 }
 
-func anyProviderID() string { return providerID("<machine identity>") }
+func anyProviderID() string { return providerid.Of("<machine identity>") }
 
 // noMachineNamed returns the problem that no machine has the Node's name; it names another VPC that has such a machine.
 func (i *instances) noMachineNamed(ctx context.Context, name string) error {
@@ -133,7 +135,7 @@ func (i *instances) otherVPCProblem(what, vpc string) error {
 
 // machineByID returns the machine that the Node's provider ID names.
 func (i *instances) machineByID(ctx context.Context, n *corev1.Node) (inventory.Machine, error) {
-	id, err := machineOf(n.Spec.ProviderID)
+	id, err := providerid.Machine(n.Spec.ProviderID)
 	switch {
 	case err != nil && i.Owns(n.Spec.ProviderID):
 		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.InvalidSetting,
@@ -143,14 +145,14 @@ func (i *instances) machineByID(ctx context.Context, n *corev1.Node) (inventory.
 	case err != nil:
 		return inventory.Machine{}, err
 	}
-	machine, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.machineAge())
+	machine, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.MaxMachineAge())
 	switch {
 	case err != nil:
 		return inventory.Machine{}, fmt.Errorf("looking up machine %s: %w", id, err)
 	case found:
 		return machine, nil
 	}
-	sameName, err := i.inventory.MachinesBySlug(ctx, n.Name, i.config.Inventory.machineAge())
+	sameName, err := i.inventory.MachinesBySlug(ctx, n.Name, i.config.Inventory.MaxMachineAge())
 	if err != nil {
 		return inventory.Machine{}, fmt.Errorf("looking up the machine by its slug: %w", err)
 	}
@@ -173,16 +175,16 @@ func (i *instances) machineByID(ctx context.Context, n *corev1.Node) (inventory.
 func (i *instances) machineByAnnotation(ctx context.Context, n *corev1.Node) (inventory.Machine, error) {
 	name := i.config.InstancesV2.MachineAnnotation
 	text := n.Annotations[name]
-	id, err := machineOf(text)
+	id, err := providerid.Machine(text)
 	if err != nil {
-		id, err = machineOf(providerID(text))
+		id, err = providerid.Machine(providerid.Of(text))
 	}
 	if err != nil {
 		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.InvalidSetting,
 			Message: fmt.Sprintf("The annotation %s of this Node is %q, which is not the identity of a machine.", name,
 				text)}
 	}
-	machine, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.machineAge())
+	machine, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.MaxMachineAge())
 	switch {
 	case err != nil:
 		return inventory.Machine{}, fmt.Errorf("looking up machine %s: %w", id, err)

@@ -15,6 +15,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 func named(name, providerID string) *corev1.Node {
@@ -159,27 +160,6 @@ func TestProviderIDThatNamesNone(t *testing.T) {
 	}
 }
 
-func TestProviderID(t *testing.T) {
-	for _, bad := range []string{"", "thalassacloud://", "thalassacloud:///m-1", "thalassacloud://m 1",
-		"Thalassacloud://m-1", "aws:///m-1", "m-1"} {
-		if id, err := machineOf(bad); err == nil {
-			t.Errorf("machineOf(%q) = %q, want an error", bad, id)
-		}
-	}
-	if id, err := machineOf(providerID("m-1_A")); id != "m-1_A" || err != nil {
-		t.Errorf("machineOf = %q, %v", id, err)
-	}
-}
-
-func FuzzProviderID(f *testing.F) {
-	f.Add("thalassacloud://m-1")
-	f.Fuzz(func(t *testing.T, text string) {
-		if id, err := machineOf(text); err == nil && providerID(id) != text {
-			t.Errorf("%q is read as %q, which is written %q", text, id, providerID(id))
-		}
-	})
-}
-
 func TestSubnet(t *testing.T) {
 	subnets := func(labels ...map[string]string) emulator.Config {
 		seed := emulator.DefaultSeed()
@@ -194,7 +174,7 @@ func TestSubnet(t *testing.T) {
 		}
 		return emulator.Config{Seed: seed}
 	}
-	role := map[string]string{labelSubnetRole: "true"}
+	role := map[string]string{label.SubnetRole: "true"}
 	tests := []struct {
 		name, configured string
 		cloud            emulator.Config

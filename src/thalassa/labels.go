@@ -6,35 +6,19 @@ import (
 	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
-)
-
-// Labels on cloud objects. They identify the Service of an object. They are those of the CCM that this provider
-// replaces, and must never change.
-const (
-	labelCluster   = "k8s.thalassa.cloud/kubernetes-cluster"
-	labelManaged   = "k8s.thalassa.cloud/cloud-provider-managed"
-	labelName      = "k8s.thalassa.cloud/kubernetes-service-name"
-	labelNamespace = "k8s.thalassa.cloud/kubernetes-service-namespace"
-	labelUID       = "k8s.thalassa.cloud/kubernetes-service-uid"
-	labelPort      = "k8s.thalassa.cloud/kubernetes-service-port"
-	labelProtocol  = "k8s.thalassa.cloud/kubernetes-service-protocol"
-)
-
-// Labels of Nodes, in addition to those of Kubernetes.
-const (
-	labelCPUs   = "k8s.thalassa.cloud/cpus"
-	labelMemory = "k8s.thalassa.cloud/memory-gib"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // scopeOf returns which objects of the VPC belong to this cluster.
-func scopeOf(c Config) inventory.Scope {
+func scopeOf(c cloudconfig.Config) inventory.Scope {
 	return inventory.Scope{
 		VPC:        c.VPCIdentity,
-		Owned:      inventory.Labels{labelCluster: c.Cluster, labelManaged: "true"},
-		OwnerLabel: labelUID,
+		Owned:      inventory.Labels{label.Cluster: c.Cluster, label.Managed: "true"},
+		OwnerLabel: label.ServiceUID,
 
-		MachineLabels: c.InstancesV2.machineLabels(),
+		MachineLabels: c.InstancesV2.MachineLabels(),
 	}
 }
 
@@ -43,11 +27,11 @@ func ownerLabels(owner cloud.Owner, additional map[string]string) inventory.Labe
 	labels := inventory.Labels{}
 	maps.Copy(labels, additional)
 	maps.Copy(labels, inventory.Labels{
-		labelCluster:   owner.Cluster,
-		labelManaged:   "true",
-		labelName:      owner.Name,
-		labelNamespace: owner.Namespace,
-		labelUID:       string(owner.UID),
+		label.Cluster:          owner.Cluster,
+		label.Managed:          "true",
+		label.ServiceName:      owner.Name,
+		label.ServiceNamespace: owner.Namespace,
+		label.ServiceUID:       string(owner.UID),
 	})
 	return labels
 }
@@ -55,8 +39,8 @@ func ownerLabels(owner cloud.Owner, additional map[string]string) inventory.Labe
 // portLabels are the labels of a port's listener and target group, including those of the owner.
 func portLabels(owner inventory.Labels, key cloud.Key) inventory.Labels {
 	labels := maps.Clone(owner)
-	labels[labelPort] = strconv.Itoa(int(key.Port))
-	labels[labelProtocol] = protocol(key)
+	labels[label.ServicePort] = strconv.Itoa(int(key.Port))
+	labels[label.ServiceProtocol] = protocol(key)
 	return labels
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // legacy is what the existing CCM leaves in the cloud for a Service; groups and listeners are those of its ports, in
@@ -107,7 +108,7 @@ func (l *lab) plant(old legacy, nodes []*corev1.Node) {
 func annotated(pairs ...string) func(*corev1.Service) {
 	return func(s *corev1.Service) {
 		for pair := range slices.Chunk(pairs, 2) {
-			s.Annotations[annotationPrefix+pair[0]] = pair[1]
+			s.Annotations[label.AnnotationPrefix+pair[0]] = pair[1]
 		}
 	}
 }

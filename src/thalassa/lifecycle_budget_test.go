@@ -12,6 +12,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/budget"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // province is how many nodes the budgets of the life cycle are for.
@@ -92,7 +93,7 @@ func newProvince(t *testing.T) (*lifecycleCluster, []string) {
 	r.act(err)
 	for i, id := range machines {
 		r.act(r.cluster.Create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeOf(i), UID: types.UID(id)},
-			Spec: corev1.NodeSpec{ProviderID: providerID(id)},
+			Spec: corev1.NodeSpec{ProviderID: providerid.Of(id)},
 			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
 				Status: corev1.ConditionTrue}}}}))
 	}

@@ -31,7 +31,7 @@ const lifePeriod = 5 * time.Second
 // passes; and the pause that the client makes after an outage.
 func (r *lifecycleCluster) lifeLimit() time.Duration {
 	const outage = 30 * time.Second
-	return r.config.Inventory.machineAge() + seconds(r.config.InstancesV2.RemovalGracePeriod) + 2*lifePeriod + outage
+	return r.config.Inventory.MaxMachineAge() + seconds(r.config.InstancesV2.RemovalGracePeriod) + 2*lifePeriod + outage
 }
 
 // newLifecycleCluster returns a cluster with these nodes, ready, and a process that knows them.
@@ -66,7 +66,7 @@ func (r *lifecycleCluster) begin() {
 		r.Fatal(err)
 	}
 	r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
-		provider, behaviour := r.cloud.machines, r.config.InstancesV2.behaviour()
+		provider, behaviour := r.cloud.machines, r.config.InstancesV2.Behaviour()
 		life, err := nodelifecycle.New(nodelifecycle.Options{Provider: provider, Behaviour: behaviour,
 			Client: client, Nodes: factory.Core().V1().Nodes(), Period: lifePeriod, Workers: 1,
 			Recorder: r.process.Recorder})

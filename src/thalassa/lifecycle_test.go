@@ -15,7 +15,8 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // failureMode makes the cloud answer wrongly about machines that all exist, and ends that.
@@ -120,7 +121,7 @@ func failureModes() map[string]failureMode {
 			Delay: 20 * time.Second}, fault.Rule{Operation: lists, Count: 5,
 			Effect: fault.Effect{Kind: fault.Partial}}),
 		"wrong token": configured(func(r *lifecycleCluster) {
-			r.credentials = client.Credentials{PersonalAccessToken: "wrong"}
+			r.credentials = secret.Credentials{PersonalAccessToken: "wrong"}
 		}),
 		"token refused later": disturbed(everything, fault.Effect{Kind: fault.Unauthorised}),
 		"wrong organisation": configured(func(r *lifecycleCluster) {
@@ -139,8 +140,8 @@ func failureModes() map[string]failureMode {
 	}
 }
 
-func theirs() client.Credentials {
-	return client.Credentials{ClientID: otherClient, ClientSecret: otherClient}
+func theirs() secret.Credentials {
+	return secret.Credentials{ClientID: otherClient, ClientSecret: otherClient}
 }
 
 // hollow answers every question about one thing with an object that has nothing in it, and lists with an empty one.
@@ -246,7 +247,7 @@ func TestServerReplaced(t *testing.T) {
 		r.report("b", corev1.ConditionUnknown)
 		r.pass(30 * time.Minute)
 		r.want("nodes when it is silent", r.names(), "a b")
-		id, _ := machineOf(again.Spec.ProviderID)
+		id, _ := providerid.Machine(again.Spec.ProviderID)
 		if told := r.events(); len(told) != 1 || !strings.Contains(told[0], "NodeNotRemoved") ||
 			!strings.Contains(told[0], id) {
 			t.Errorf("events %q, want one that names server %s", told, id)
@@ -279,7 +280,7 @@ func TestServerElsewhere(t *testing.T) {
 		id, err := r.emulator.AddMachine(emulator.MachineSpec{Name: "far", Subnet: "subnet-far"})
 		r.act(err)
 		r.register(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "far", UID: "far"},
-			Spec: corev1.NodeSpec{ProviderID: providerID(id)}})
+			Spec: corev1.NodeSpec{ProviderID: providerid.Of(id)}})
 		r.act(r.emulator.DeleteMachine("b"))
 		r.report("b", corev1.ConditionUnknown)
 		r.pass(r.lifeLimit())

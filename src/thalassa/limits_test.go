@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 )
 
 // silent is a network without answers.
@@ -55,7 +56,7 @@ func TestAgesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, age := range []int{10, 100} {
 			l := newLab(t, emulator.Config{})
-			l.config.Inventory = InventoryConfig{MachineAge: age, BalancerAge: age}
+			l.config.Inventory = cloudconfig.Inventory{MachineAge: age, BalancerAge: age}
 			l.restart()
 			nodes, web := l.nodes("a"), service("web", 80)
 			exists := func(node *corev1.Node) {

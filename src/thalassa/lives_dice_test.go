@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // dice draws what people of a cluster do.
@@ -156,10 +157,10 @@ func (d dice) setting() func(*corev1.Service) {
 	one, away := all[d.IntN(len(all))], d.IntN(3) == 0
 	return func(s *corev1.Service) {
 		if away {
-			delete(s.Annotations, annotationPrefix+one[0])
+			delete(s.Annotations, label.AnnotationPrefix+one[0])
 			return
 		}
-		s.Annotations[annotationPrefix+one[0]] = one[1]
+		s.Annotations[label.AnnotationPrefix+one[0]] = one[1]
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // poolLabel is what node selectors of lives choose by. The first node always has it.
@@ -27,11 +29,11 @@ func (d dice) later(name string) []event {
 
 // selecting gives a Service a node selector, or takes it away.
 func selecting(s *corev1.Service) {
-	if _, selects := s.Annotations[annotationPrefix+nameNodeSelector]; selects {
-		delete(s.Annotations, annotationPrefix+nameNodeSelector)
+	if _, selects := s.Annotations[label.AnnotationPrefix+nameNodeSelector]; selects {
+		delete(s.Annotations, label.AnnotationPrefix+nameNodeSelector)
 		return
 	}
-	s.Annotations[annotationPrefix+nameNodeSelector] = poolLabel
+	s.Annotations[label.AnnotationPrefix+nameNodeSelector] = poolLabel
 }
 
 // pool puts a node into the pool that selectors choose, or takes it out. The first one stays.
@@ -118,7 +120,7 @@ func (d dice) replace() step {
 		}
 		other := node.DeepCopy()
 		if was == node.Name {
-			other.Spec.ProviderID = providerID(serverID(spareOf(node.Name)))
+			other.Spec.ProviderID = providerid.Of(serverID(spareOf(node.Name)))
 		}
 		return c.Create(other)
 	})

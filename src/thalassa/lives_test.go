@@ -16,6 +16,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 const (
@@ -147,7 +148,8 @@ func openOnWeb(state emulator.State) map[string]bool {
 	open := map[string]bool{}
 	for _, balancer := range state.LoadBalancers {
 		for _, listener := range balancer.Listeners {
-			if cluster := balancer.Labels[labelCluster]; listener.Port == 80 && balancer.Labels[labelName] == "web" &&
+			if cluster := balancer.Labels[label.Cluster]; listener.Port == 80 &&
+				balancer.Labels[label.ServiceName] == "web" &&
 				cluster != "" {
 				open[cluster] = true
 			}
@@ -168,7 +170,7 @@ func wanted(c *cluster.Cluster) []string {
 		machines := machinesOf(c)
 		for _, node := range c.Nodes() {
 			_, excluded := node.Labels[corev1.LabelNodeExcludeBalancers]
-			_, selects := service.Annotations[annotationPrefix+nameNodeSelector]
+			_, selects := service.Annotations[label.AnnotationPrefix+nameNodeSelector]
 			if _, pooled := node.Labels[poolLabel]; selects && !pooled {
 				continue
 			}
@@ -179,14 +181,14 @@ func wanted(c *cluster.Cluster) []string {
 		}
 		slices.Sort(names)
 		who := ""
-		if service.Annotations[annotationPrefix+"acl-allowed-sources"] != "" {
+		if service.Annotations[label.AnnotationPrefix+"acl-allowed-sources"] != "" {
 			who = " for " + drawnSources
 		}
 		for _, port := range service.Spec.Ports {
 			lines = append(lines, fmt.Sprintf("%d/%s to %d on %s%s", port.Port, strings.ToLower(string(port.Protocol)),
 				port.NodePort, strings.Join(names, " "), who))
 		}
-		if service.Annotations[annotationPrefix+"create-security-group"] != "" {
+		if service.Annotations[label.AnnotationPrefix+"create-security-group"] != "" {
 			lines = append(lines, "a security group for "+service.Name)
 		}
 	}

@@ -11,16 +11,17 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // State returns the state of the Node's machine, from a list that may be as old as inventory.machineAge, or for
 // cloud.MachineGone from one that was requested at or after notBefore.
 func (i *instances) State(ctx context.Context, n *corev1.Node, notBefore time.Time) (cloud.MachineState, error) {
-	id, err := machineOf(n.Spec.ProviderID)
+	id, err := providerid.Machine(n.Spec.ProviderID)
 	if err != nil {
 		return "", fmt.Errorf("node %s: %w: %w", n.Name, cloud.ErrInvalidProviderID, err)
 	}
-	machine, found, err := i.inventory.MachineSince(ctx, id, i.config.Inventory.machineAge(), notBefore)
+	machine, found, err := i.inventory.MachineSince(ctx, id, i.config.Inventory.MaxMachineAge(), notBefore)
 	if err != nil {
 		return "", fmt.Errorf("looking up the machine of node %s: %w", n.Name, err)
 	}
@@ -30,11 +31,11 @@ func (i *instances) State(ctx context.Context, n *corev1.Node, notBefore time.Ti
 // NameConflict returns the identity of another machine that has the Node's name, unless that machine is stopped or
 // being deleted.
 func (i *instances) NameConflict(ctx context.Context, n *corev1.Node) (string, error) {
-	id, err := machineOf(n.Spec.ProviderID)
+	id, err := providerid.Machine(n.Spec.ProviderID)
 	if err != nil {
 		return "", fmt.Errorf("node %s: %w", n.Name, err)
 	}
-	machines, err := i.inventory.ListedWithSlug(ctx, n.Name, i.config.Inventory.machineAge())
+	machines, err := i.inventory.ListedWithSlug(ctx, n.Name, i.config.Inventory.MaxMachineAge())
 	if err != nil {
 		return "", fmt.Errorf("looking up machines with the slug %s: %w", n.Name, err)
 	}
@@ -48,7 +49,7 @@ func (i *instances) NameConflict(ctx context.Context, n *corev1.Node) (string, e
 
 // Confirm requests the Node's machine by its identity. The error for one in another VPC is cloud.ErrOtherNetwork.
 func (i *instances) Confirm(ctx context.Context, n *corev1.Node) (cloud.MachineState, error) {
-	id, err := machineOf(n.Spec.ProviderID)
+	id, err := providerid.Machine(n.Spec.ProviderID)
 	if err != nil {
 		return "", fmt.Errorf("node %s: %w", n.Name, err)
 	}

@@ -18,7 +18,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // hurry is how many times faster than usual all periods are, so that a minute takes six seconds.
@@ -65,8 +66,8 @@ func newExternalNodesCluster(b *testing.B, machines int) externalNodesCluster {
 	b.Helper()
 	cloud := startCloud(b, machines)
 	network := &scale{next: &http.Transport{MaxIdleConnsPerHost: 100}}
-	l := &lab{TB: b, network: network, config: DefaultConfig()}
-	l.credentials = client.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
+	l := &lab{TB: b, network: network, config: cloudconfig.Default()}
+	l.credentials = secret.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
 	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug,
 		emulator.DefaultVPC, "k8s-test", cloud.URL
 	l.config.Inventory.MachineAge /= hurry
@@ -84,7 +85,7 @@ func (c externalNodesCluster) begin() {
 		c.Fatal(err)
 	}
 	c.process.Begin(kubernetes, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
-		provider, behaviour := c.cloud.machines, c.config.InstancesV2.behaviour()
+		provider, behaviour := c.cloud.machines, c.config.InstancesV2.Behaviour()
 		keeper, err := node.New(node.Options{Provider: provider, Behaviour: behaviour, Client: kubernetes,
 			Nodes: factory.Core().V1().Nodes(), Period: keepPeriod / hurry, Workers: 1, ResyncWorkers: 1,
 			Recorder: c.process.Recorder})

@@ -19,6 +19,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/budget"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 )
 
 // nodesCluster is a cluster whose nodes are initialised and kept in sync from a lab's cloud.
@@ -33,7 +34,8 @@ type nodesCluster struct {
 const keepPeriod = 5 * time.Minute
 
 // withNodesCluster runs a test in virtual time. settings change the configuration.
-func withNodesCluster(t *testing.T, c emulator.Config, settings func(*InstancesConfig), test func(*nodesCluster)) {
+func withNodesCluster(t *testing.T, c emulator.Config, settings func(*cloudconfig.Instances),
+	test func(*nodesCluster)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		h := &nodesCluster{lab: newLab(t, c), cluster: cluster.New(), process: workerpooltest.New(t)}
@@ -56,7 +58,7 @@ func (h *nodesCluster) begin() {
 		h.Fatal(err)
 	}
 	h.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
-		provider, behaviour := h.cloud.machines, h.config.InstancesV2.behaviour()
+		provider, behaviour := h.cloud.machines, h.config.InstancesV2.Behaviour()
 		keeper, err := node.New(node.Options{Provider: provider, Behaviour: behaviour, Client: client,
 			Nodes: factory.Core().V1().Nodes(), Period: keepPeriod, Workers: 1, ResyncWorkers: 1,
 			Recorder: h.process.Recorder})

@@ -13,12 +13,8 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
-
-// machineLabels are the prefixes of those labels of machines that Nodes get.
-func (c InstancesConfig) machineLabels() []string {
-	return slices.DeleteFunc([]string{c.LabelPrefix, c.TaintPrefix}, func(prefix string) bool { return prefix == "" })
-}
 
 // addSettings copies the machine's labels with the configured prefixes to labels and taints. They are not validated
 // here.
@@ -31,7 +27,7 @@ func (i *instances) addSettings(machine *cloud.Machine, actual inventory.Machine
 				Message: fmt.Sprintf("The machine of this Node has the label %s. Labels and taints that begin with "+
 					"%s cannot be set in this way, because they control what the cloud controller manager does with "+
 					"a Node. Set it on the Node itself.",
-					key, labelReserved)})
+					key, label.Reserved)})
 			continue
 		}
 		if name, is := cutPrefix(key, c.LabelPrefix); is {
@@ -49,7 +45,7 @@ func (i *instances) addSettings(machine *cloud.Machine, actual inventory.Machine
 // setsReserved reports whether a machine's label would set a reserved label on its Node.
 func setsReserved(key, prefix string) bool {
 	name, is := cutPrefix(key, prefix)
-	return is && strings.HasPrefix(name, labelReserved)
+	return is && strings.HasPrefix(name, label.Reserved)
 }
 
 // cutPrefix is strings.CutPrefix, except that nothing begins with "".
@@ -77,15 +73,15 @@ func (i *instances) addType(ctx context.Context, machine *cloud.Machine, actual 
 	}
 	size, found, err := i.inventory.MachineTypeOf(ctx, actual.Type)
 	if err != nil || !found {
-		machine.UnknownLabels = append(machine.UnknownLabels, labelCPUs, labelMemory)
+		machine.UnknownLabels = append(machine.UnknownLabels, label.CPUs, label.Memory)
 		machine.Problems = append(machine.Problems, typeProblem(actual.Type, err))
 		return
 	}
 	if machine.Labels == nil {
 		machine.Labels = map[string]string{}
 	}
-	machine.Labels[labelCPUs] = strconv.Itoa(size.CPUs)
-	machine.Labels[labelMemory] = strconv.FormatFloat(float64(size.MemoryMiB)/mebibytes, 'f', -1, 64)
+	machine.Labels[label.CPUs] = strconv.Itoa(size.CPUs)
+	machine.Labels[label.Memory] = strconv.FormatFloat(float64(size.MemoryMiB)/mebibytes, 'f', -1, 64)
 }
 
 // mebibytes is the number of MiB in a GiB.
@@ -96,12 +92,12 @@ func typeProblem(machineType string, err error) cloud.MachineProblem {
 	if err == nil {
 		return cloud.MachineProblem{Reason: cloud.InvalidSetting,
 			Message: fmt.Sprintf("The cloud does not list machine type %s, so the labels %s and %s of this Node do "+
-				"not change.", machineType, labelCPUs, labelMemory)}
+				"not change.", machineType, label.CPUs, label.Memory)}
 	}
 	reason := cloud.CloudNotReachable
 	if problem, ok := errors.AsType[*cloud.MachineProblem](problemOf(err)); ok {
 		reason = problem.Reason
 	}
 	return cloud.MachineProblem{Reason: reason,
-		Message: fmt.Sprintf("The labels %s and %s of this Node do not change: %v", labelCPUs, labelMemory, err)}
+		Message: fmt.Sprintf("The labels %s and %s of this Node do not change: %v", label.CPUs, label.Memory, err)}
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 const (
@@ -24,7 +27,9 @@ const (
 
 // TestNodesAreInitialised: with everything the cloud knows of their servers, and kept so when that changes.
 func TestNodesAreInitialised(t *testing.T) {
-	all := func(c *InstancesConfig) { c.LabelPrefix, c.TaintPrefix, c.TypeLabels = labelPrefix, taintPrefix, true }
+	all := func(c *cloudconfig.Instances) {
+		c.LabelPrefix, c.TaintPrefix, c.TypeLabels = labelPrefix, taintPrefix, true
+	}
 	withNodesCluster(t, emulator.Config{}, all, func(h *nodesCluster) {
 		id := h.machine(emulator.MachineSpec{Name: "a", Zone: "nl-01b", Type: "pgp-medium",
 			Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.9")},
@@ -44,10 +49,10 @@ func TestNodesAreInitialised(t *testing.T) {
 			"node.kubernetes.io/instance-type": "pgp-medium", "beta.kubernetes.io/instance-type": "pgp-medium",
 			"topology.kubernetes.io/zone": "nl-01b", "failure-domain.beta.kubernetes.io/zone": "nl-01b",
 			"topology.kubernetes.io/region": "nl-01", "failure-domain.beta.kubernetes.io/region": "nl-01",
-			labelCPUs: sizes["pgp-medium"][0], labelMemory: sizes["pgp-medium"][1], "team": "shop",
+			label.CPUs: sizes["pgp-medium"][0], label.Memory: sizes["pgp-medium"][1], "team": "shop",
 		}
 		n := unsealed(t, h.node("a"))
-		if diff := cmp.Diff(want, n.Labels); diff != "" || n.Spec.ProviderID != providerID(id) {
+		if diff := cmp.Diff(want, n.Labels); diff != "" || n.Spec.ProviderID != providerid.Of(id) {
 			t.Errorf("provider ID %s, labels (-want +got):\n%s", n.Spec.ProviderID, diff)
 		}
 		if diff := cmp.Diff([]corev1.Taint{{Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}},
@@ -67,7 +72,7 @@ func TestNodesAreInitialised(t *testing.T) {
 		})
 		h.pass(keepPeriod + time.Minute)
 		n = unsealed(t, h.node("a"))
-		want["team"], want[labelCPUs], want[labelMemory] = "bank", sizes["pgp-large"][0], sizes["pgp-large"][1]
+		want["team"], want[label.CPUs], want[label.Memory] = "bank", sizes["pgp-large"][0], sizes["pgp-large"][1]
 		want["node.kubernetes.io/instance-type"], want["beta.kubernetes.io/instance-type"] = "pgp-large", "pgp-large"
 		if diff := cmp.Diff(want, n.Labels); diff != "" || len(n.Spec.Taints) > 0 {
 			t.Errorf("later: taints %v, labels (-want +got):\n%s", n.Spec.Taints, diff)
@@ -75,7 +80,7 @@ func TestNodesAreInitialised(t *testing.T) {
 		h.config.InstancesV2.LabelPrefix, h.config.InstancesV2.TypeLabels = "", false
 		h.begin()
 		h.pass(keepPeriod)
-		for _, label := range []string{"team", labelCPUs, labelMemory, labelSeal} {
+		for _, label := range []string{"team", label.CPUs, label.Memory, labelSeal} {
 			if value, left := h.node("a").Labels[label]; left {
 				t.Errorf("label %s=%s is left although nothing asks for it any more", label, value)
 			}
@@ -102,7 +107,7 @@ func unsealed(t *testing.T, n *corev1.Node) *corev1.Node {
 
 // TestZonesSwitchedOff: then the labels stay what they are, whoever set them.
 func TestZonesSwitchedOff(t *testing.T) {
-	withNodesCluster(t, emulator.Config{}, func(c *InstancesConfig) {
+	withNodesCluster(t, emulator.Config{}, func(c *cloudconfig.Instances) {
 		c.ZoneAndRegionEnabled = false
 	}, func(h *nodesCluster) {
 		h.machine(emulator.MachineSpec{Name: "a"})
@@ -118,25 +123,26 @@ func TestZonesSwitchedOff(t *testing.T) {
 
 // TestTypesThatCannotBeListed stand in nobody's way, and are told; what was known before stays.
 func TestTypesThatCannotBeListed(t *testing.T) {
-	withNodesCluster(t, emulator.Config{}, func(c *InstancesConfig) { c.TypeLabels = true }, func(h *nodesCluster) {
-		h.machine(emulator.MachineSpec{Name: "a"})
-		h.register("a", nil)
-		h.pass(time.Second)
-		before := h.node("a").Labels[labelCPUs]
-		h.events()
-		h.inject(fault.Rule{Operation: "GET /v1/machine-types", Effect: fault.Effect{Kind: fault.Forbidden}})
-		h.begin()
-		h.machine(emulator.MachineSpec{Name: "b"})
-		h.register("b", nil)
-		h.pass(keepPeriod)
-		if after := h.node("a").Labels[labelCPUs]; after != before || before == "" {
-			t.Errorf("the label %q became %q", before, after)
-		}
-		if told := h.events(); h.waiting() > 0 || strings.Count(told, "Warning CloudRefused") < 1 ||
-			!strings.Contains(told, "need the permission to read machine types") {
-			t.Errorf("told %s", told)
-		}
-	})
+	withNodesCluster(t, emulator.Config{}, func(c *cloudconfig.Instances) { c.TypeLabels = true },
+		func(h *nodesCluster) {
+			h.machine(emulator.MachineSpec{Name: "a"})
+			h.register("a", nil)
+			h.pass(time.Second)
+			before := h.node("a").Labels[label.CPUs]
+			h.events()
+			h.inject(fault.Rule{Operation: "GET /v1/machine-types", Effect: fault.Effect{Kind: fault.Forbidden}})
+			h.begin()
+			h.machine(emulator.MachineSpec{Name: "b"})
+			h.register("b", nil)
+			h.pass(keepPeriod)
+			if after := h.node("a").Labels[label.CPUs]; after != before || before == "" {
+				t.Errorf("the label %q became %q", before, after)
+			}
+			if told := h.events(); h.waiting() > 0 || strings.Count(told, "Warning CloudRefused") < 1 ||
+				!strings.Contains(told, "need the permission to read machine types") {
+				t.Errorf("told %s", told)
+			}
+		})
 }
 
 func (l *lab) inject(rule fault.Rule) {
@@ -231,15 +237,15 @@ func obstacles() map[string]obstacle {
 				}
 				h.machine(emulator.MachineSpec{Name: "a"})
 			}},
-		"named, and in another VPC": {func(n *corev1.Node) { n.Spec.ProviderID = providerID("vm-far") },
+		"named, and in another VPC": {func(n *corev1.Node) { n.Spec.ProviderID = providerid.Of("vm-far") },
 			func(h *nodesCluster) {
 				h.machine(emulator.MachineSpec{Identity: "vm-far", Name: "b", Subnet: "subnet-far"})
 			}, cloud.MachineElsewhere, "server vm-far is in VPC vpc-far", nil},
 		"named, and nowhere": {func(n *corev1.Node) {
-			n.Spec.ProviderID = providerID("vm-gone")
+			n.Spec.ProviderID = providerid.Of("vm-gone")
 		}, nil, cloud.MachineNotFound, "has no machine vm-gone, which this Node names", nil},
 		"replaced": {func(n *corev1.Node) {
-			n.Spec.ProviderID = providerID("vm-gone")
+			n.Spec.ProviderID = providerid.Of("vm-gone")
 		}, func(h *nodesCluster) { h.machine(emulator.MachineSpec{Identity: "vm-new", Name: "a"}) },
 			cloud.MachineReplaced, "the machine with the slug a is vm-new now. Delete this Node", nil},
 		"a provider ID that names none": {func(n *corev1.Node) {
@@ -275,18 +281,18 @@ func (h *nodesCluster) addressless(name string, addresses ...netip.Addr) {
 
 // TestMachineAnnotation: it names the server only where it is switched on, and none that another node has.
 func TestMachineAnnotation(t *testing.T) {
-	on := func(c *InstancesConfig) { c.MachineAnnotation = byServer }
+	on := func(c *cloudconfig.Instances) { c.MachineAnnotation = byServer }
 	with := func(value string) func(*corev1.Node) {
 		return func(n *corev1.Node) { n.Annotations = map[string]string{byServer: value} }
 	}
 	for name, tt := range map[string]struct {
-		settings func(*InstancesConfig)
+		settings func(*cloudconfig.Instances)
 		value    string
 		want     string // reason
 	}{
 		"switched off":         {nil, "vm-1", cloud.MachineNotFound},
 		"an identity":          {on, "vm-1", ""},
-		"a provider ID":        {on, providerID("vm-1"), ""},
+		"a provider ID":        {on, providerid.Of("vm-1"), ""},
 		"of another node":      {on, "vm-taken", cloud.MachineTaken},
 		"of none":              {on, "vm-none", cloud.MachineNotFound},
 		"no identity":          {on, "../vpcs", cloud.InvalidSetting},
@@ -304,7 +310,7 @@ func TestMachineAnnotation(t *testing.T) {
 				h.pass(time.Minute)
 				told := h.events()
 				switch {
-				case tt.want == "" && (h.waiting() > 0 || h.node("node-1").Spec.ProviderID != providerID("vm-1")):
+				case tt.want == "" && (h.waiting() > 0 || h.node("node-1").Spec.ProviderID != providerid.Of("vm-1")):
 					t.Errorf("not initialised: %s", told)
 				case tt.want != "" && (h.waiting() != 1 || !strings.Contains(told, "Warning "+tt.want)):
 					t.Errorf("%d wait; told %s, want %s", h.waiting(), told, tt.want)
@@ -316,14 +322,14 @@ func TestMachineAnnotation(t *testing.T) {
 
 // TestNameComesBeforeTheAnnotation: which a kubelet may write.
 func TestNameComesBeforeTheAnnotation(t *testing.T) {
-	withNodesCluster(t, emulator.Config{}, func(c *InstancesConfig) {
+	withNodesCluster(t, emulator.Config{}, func(c *cloudconfig.Instances) {
 		c.MachineAnnotation = byServer
 	}, func(h *nodesCluster) {
 		h.machine(emulator.MachineSpec{Identity: "vm-1", Name: "one"})
 		h.machine(emulator.MachineSpec{Identity: "vm-2", Name: "two"})
 		h.register("one", func(n *corev1.Node) { n.Annotations = map[string]string{byServer: "vm-2"} })
 		h.pass(time.Second)
-		if got := h.node("one").Spec.ProviderID; got != providerID("vm-1") {
+		if got := h.node("one").Spec.ProviderID; got != providerid.Of("vm-1") {
 			t.Errorf("provider ID %s", got)
 		}
 	})
@@ -428,7 +434,7 @@ func TestServerReplacedUnderItsName(t *testing.T) {
 		h.count()
 		h.register("a", nil)
 		h.pass(2 * time.Second)
-		if got := h.node("a").Spec.ProviderID; got != providerID("vm-new") {
+		if got := h.node("a").Spec.ProviderID; got != providerid.Of("vm-new") {
 			t.Errorf("provider ID %q; told %s", got, h.events())
 		}
 		if calls := h.spent(); calls != 1 {
@@ -440,7 +446,7 @@ func TestServerReplacedUnderItsName(t *testing.T) {
 // TestServerThatIsBeingDeleted is never what a node is told to name, neither by its name nor by an annotation.
 func TestServerThatIsBeingDeleted(t *testing.T) {
 	for _, state := range []string{"deleting", "deleted", "Deleting"} {
-		withNodesCluster(t, emulator.Config{}, func(c *InstancesConfig) {
+		withNodesCluster(t, emulator.Config{}, func(c *cloudconfig.Instances) {
 			c.MachineAnnotation = byServer
 		}, func(h *nodesCluster) {
 			h.machine(emulator.MachineSpec{Identity: "vm-a", Name: "a"})
@@ -468,7 +474,7 @@ func TestServerThatIsBeingDeleted(t *testing.T) {
 // TestServersDoNotSteer: whoever may label servers does not decide which nodes are kept, and everything else is set
 // nevertheless.
 func TestServersDoNotSteer(t *testing.T) {
-	both := func(c *InstancesConfig) { c.LabelPrefix, c.TaintPrefix = labelPrefix, taintPrefix }
+	both := func(c *cloudconfig.Instances) { c.LabelPrefix, c.TaintPrefix = labelPrefix, taintPrefix }
 	withNodesCluster(t, emulator.Config{}, both, func(h *nodesCluster) {
 		h.machine(emulator.MachineSpec{Name: "a", Labels: map[string]string{labelPrefix +
 			"k8s.thalassa.cloud/keep-node": "true", labelPrefix + "k8s.thalassa.cloud/cpus": "999",
@@ -477,7 +483,7 @@ func TestServersDoNotSteer(t *testing.T) {
 		h.pass(time.Second)
 		n, told := h.node("a"), h.events()
 		for key := range n.Labels {
-			if strings.HasPrefix(key, labelReserved) {
+			if strings.HasPrefix(key, label.Reserved) {
 				t.Errorf("label %s is set", key)
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // TestPathDefaultHealthCheck: without a word of the Service, a machine that does not answer on the node port of a port
@@ -34,7 +36,7 @@ func TestPathNoHealthCheck(t *testing.T) {
 	address := p.apply(web)
 	p.becomes("the port with one", "b", p.reaching(address, 2443))
 	p.becomes("the port without a health check", "b refused", p.reaching(address, 2080))
-	delete(web.Annotations, annotationPrefix+"health-check-enabled.p2080")
+	delete(web.Annotations, label.AnnotationPrefix+"health-check-enabled.p2080")
 	p.apply(web)
 	p.becomes("switched on again", "b", p.reaching(address, 2080))
 }
@@ -63,8 +65,8 @@ func TestPathHTTPHealthCheck(t *testing.T) {
 	annotated("health-check-path", "/live")(web)
 	p.apply(web)
 	p.becomes("with a path that nobody answers", "refused", p.reaching(address, 2080))
-	delete(web.Annotations, annotationPrefix+"health-check-path")
-	delete(web.Annotations, annotationPrefix+"health-check-port.p2080")
+	delete(web.Annotations, label.AnnotationPrefix+"health-check-path")
+	delete(web.Annotations, label.AnnotationPrefix+"health-check-port.p2080")
 	p.apply(web)
 	p.becomes("without it", "a b", p.reaching(address, 2080))
 }

@@ -7,6 +7,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // watched starts the service controller in a cluster with all nodes, and nothing else yet.
@@ -65,9 +66,9 @@ func (p *pathLab) annotates(c *cluster.Cluster, service *corev1.Service, name, v
 	p.Helper()
 	p.must(c.Change(service, func(object cluster.Object) {
 		all := object.GetAnnotations()
-		all[annotationPrefix+name] = value
+		all[label.AnnotationPrefix+name] = value
 		if value == "" {
-			delete(all, annotationPrefix+name)
+			delete(all, label.AnnotationPrefix+name)
 		}
 		object.SetAnnotations(all)
 	}))

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // datagrams returns a Service with a TCP port and a UDP port of one number, and another UDP port. Node ports are shared
@@ -73,7 +75,7 @@ func TestPathUDPSources(t *testing.T) {
 		t.Error("a datagram of somebody who is not allowed has arrived")
 	}
 	p.is("the other port", p.asking(2, address, 2123)(), "a 32123/udp hello")
-	delete(dns.Annotations, annotationPrefix+"acl-port-udp2053")
+	delete(dns.Annotations, label.AnnotationPrefix+"acl-port-udp2053")
 	p.apply(dns)
 	p.is("once all are allowed", p.asking(2, address, 2053)(), "a 32053/udp hello")
 }
@@ -136,7 +138,7 @@ func TestPathReservedIP(t *testing.T) {
 	p.is("the reserved IP at first", p.ask(1, reserved, 2080), "a 32080/tcp hello")
 	p.is("the other one at first", p.ask(1, other, 2080), "a 32081/tcp hello")
 
-	delete(one.Annotations, annotationPrefix+"reserved-ip")
+	delete(one.Annotations, label.AnnotationPrefix+"reserved-ip")
 	own := p.apply(one)
 	if own == reserved {
 		t.Errorf("the Service that gave the reserved IP up is still at %s", own)

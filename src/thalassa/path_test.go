@@ -18,6 +18,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/loopback"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/proxy"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // The tests of the data path ask for something by Service and look at what becomes of connections and datagrams: in
@@ -52,7 +53,7 @@ func newPath(t *testing.T, names ...string) *pathLab {
 		t.Fatal(err)
 	}
 	vpc := &seed.Organisations[0].VPCs[0]
-	vpc.Subnets[0].CIDRs, vpc.Subnets[0].Labels = []netip.Prefix{p.part(0)}, map[string]string{labelSubnetRole: "true"}
+	vpc.Subnets[0].CIDRs, vpc.Subnets[0].Labels = []netip.Prefix{p.part(0)}, map[string]string{label.SubnetRole: "true"}
 	vpc.Subnets = append(vpc.Subnets, emulator.SubnetSeed{Identity: "subnet-second", Name: "second",
 		CIDRs: []netip.Prefix{p.part(1)}})
 	seed.Organisations[0].ReservedIPs = []emulator.ReservedIPSeed{{Identity: "rip-one", Name: "one",

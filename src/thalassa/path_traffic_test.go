@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // unchecked is a Service whose machines all get traffic, so that only its policy chooses.
@@ -94,7 +96,7 @@ func TestPathRoundRobin(t *testing.T) {
 	web := unchecked("web", 2080)
 	p.serve(web)
 	for _, policy := range []string{"", "RANDOM", "ROUND_ROBIN", "MAGLEV", ""} {
-		delete(web.Annotations, annotationPrefix+"loadbalancing-policy")
+		delete(web.Annotations, label.AnnotationPrefix+"loadbalancing-policy")
 		if policy != "" {
 			annotated("loadbalancing-policy", policy)(web)
 		}
@@ -170,7 +172,7 @@ func TestPathConnections(t *testing.T) {
 	}
 	_ = first.Close()
 	p.becomes("the next one after one is closed", "a 32080/tcp hello", func() string { return p.ask(1, address, 2080) })
-	delete(web.Annotations, annotationPrefix+"max-connections.p2080")
+	delete(web.Annotations, label.AnnotationPrefix+"max-connections.p2080")
 	p.apply(web)
 	for range 3 { // more than the limit was, with the one that is open
 		p.streamTo("a", address, 2080)

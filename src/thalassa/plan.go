@@ -7,6 +7,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // Kinds of objects in plans.
@@ -108,15 +109,16 @@ func (o observed) empty() bool {
 func (o observed) group(labels inventory.Labels, listener *inventory.Listener) *inventory.TargetGroup {
 	for i := range o.groups {
 		group := &o.groups[i]
-		another := group.Labels[labelPort] != "" && (group.Labels[labelPort] != labels[labelPort] ||
-			group.Labels[labelProtocol] != labels[labelProtocol])
+		another := group.Labels[label.ServicePort] != "" &&
+			(group.Labels[label.ServicePort] != labels[label.ServicePort] ||
+				group.Labels[label.ServiceProtocol] != labels[label.ServiceProtocol])
 		if listener != nil && group.ID == listener.TargetGroup && !another {
 			return group
 		}
 	}
 	for i := range o.groups {
-		if o.groups[i].Labels[labelPort] == labels[labelPort] &&
-			o.groups[i].Labels[labelProtocol] == labels[labelProtocol] {
+		if o.groups[i].Labels[label.ServicePort] == labels[label.ServicePort] &&
+			o.groups[i].Labels[label.ServiceProtocol] == labels[label.ServiceProtocol] {
 			return &o.groups[i]
 		}
 	}
@@ -273,7 +275,8 @@ func (d *difference) surplus(o observed) {
 func (d *difference) whySurplus(group inventory.TargetGroup) string {
 	for _, wanted := range d.desired.Ports {
 		labels := portLabels(d.desired.labels, wanted.Key)
-		if group.Labels[labelPort] == labels[labelPort] && group.Labels[labelProtocol] == labels[labelProtocol] {
+		if group.Labels[label.ServicePort] == labels[label.ServicePort] &&
+			group.Labels[label.ServiceProtocol] == labels[label.ServiceProtocol] {
 			return "port " + wanted.Key.String() + " has another target group, and nothing uses this one"
 		}
 	}
@@ -299,8 +302,8 @@ func (d *difference) surplusListeners(balancer inventory.LoadBalancer) {
 // and has the name of one.
 func (d desired) owns(listener inventory.Listener) bool {
 	of := listener.Labels
-	return of[labelUID] == d.labels[labelUID] || of[labelManaged] == "true" &&
-		of[labelCluster] == d.labels[labelCluster] ||
+	return of[label.ServiceUID] == d.labels[label.ServiceUID] || of[label.Managed] == "true" &&
+		of[label.Cluster] == d.labels[label.Cluster] ||
 		contradictingLabel(of, d.labels) == "" && strings.HasPrefix(listener.Name, d.name+"-")
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // planMachines returns only the writes that set the machines of existing target groups.
@@ -42,7 +43,8 @@ func (d *difference) relabelled(balancer inventory.LoadBalancer) inventory.LoadB
 // to the Service. If the cloud refuses the labels, the group stays and is reported.
 func (d *difference) restoreGroupLabels(o observed) {
 	for _, from := range o.securityGroups {
-		if from.Deleting() || from.Name == groupName(d.desired.labels[labelUID]) || from.Labels[labelUID] != "" {
+		if from.Deleting() || from.Name == groupName(d.desired.labels[label.ServiceUID]) ||
+			from.Labels[label.ServiceUID] != "" {
 			continue
 		}
 		to := from

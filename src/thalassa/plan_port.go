@@ -11,6 +11,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // maxName is the longest name the API accepts for listeners and target groups.
@@ -184,7 +185,7 @@ func (d *difference) desiredListener(from inventory.Listener, p *port) (inventor
 
 // recordUpdateOf returns the record of an object of this Service. The record of a previous Service is ignored.
 func (d desired) recordUpdateOf(labels, annotations inventory.Labels) *recordUpdate {
-	if owner := labels[labelUID]; owner != "" && owner != d.labels[labelUID] {
+	if owner := labels[label.ServiceUID]; owner != "" && owner != d.labels[label.ServiceUID] {
 		annotations = nil
 	}
 	return newRecordUpdate(annotations, d.adopted)

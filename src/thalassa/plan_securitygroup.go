@@ -8,6 +8,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 const kindSecurityGroup = "security group"
@@ -153,7 +154,7 @@ func (d desired) pingNotices() []cloud.Notice {
 	}
 	return []cloud.Notice{settingNotice(reasonConflict, fmt.Sprintf(
 		"Annotation %[1]ssecurity-group-allow-icmp: ICMP is not permitted, because no networks are set. Set them in "+
-			"%[1]ssecurity-group-icmp-allowed-sources or %[1]sacl-allowed-sources.", annotationPrefix))}
+			"%[1]ssecurity-group-icmp-allowed-sources or %[1]sacl-allowed-sources.", label.AnnotationPrefix))}
 }
 
 // securityGroup adds the write of the Service's security group, before the writes of everything that it permits.

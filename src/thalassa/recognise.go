@@ -14,6 +14,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 const (
@@ -48,7 +49,8 @@ type serviceTraits struct {
 func traitsOf(service *corev1.Service) serviceTraits {
 	t := serviceTraits{service: service}
 	t.Owner, t.Names = string(service.UID), []string{cloudprovider.DefaultLoadBalancerName(service)}
-	if t.requestedName = strings.TrimSpace(service.Annotations[annotationPrefix+nameName]); t.requestedName != "" {
+	if t.requestedName = strings.TrimSpace(
+		service.Annotations[label.AnnotationPrefix+nameName]); t.requestedName != "" {
 		t.Names = append(t.Names, t.requestedName)
 	}
 	for _, ingress := range service.Status.LoadBalancer.Ingress {
@@ -90,7 +92,7 @@ func (t serviceTraits) classify(balancer inventory.LoadBalancer) (certain bool, 
 	addressed := slices.ContainsFunc(balancer.Addresses(), func(address string) bool {
 		return slices.Contains(t.Addresses, address)
 	})
-	related := balancer.Labels[labelUID] == t.Owner
+	related := balancer.Labels[label.ServiceUID] == t.Owner
 	listens := slices.ContainsFunc(balancer.Listeners, func(l inventory.Listener) bool {
 		return labelledFor(l.Labels, t.labels)
 	})
@@ -107,7 +109,8 @@ func (t serviceTraits) classify(balancer inventory.LoadBalancer) (certain bool, 
 		match.why, match.otherwise = "it has the Service's address, and not its name",
 			"take the address out of the Service's status: "+t.clearStatusCommand()
 	case related:
-		match.why, match.otherwise = "it has the Service's UID, and not its address", "remove its label "+labelUID
+		match.why, match.otherwise = "it has the Service's UID, and not its address",
+			"remove its label "+label.ServiceUID
 	case listens: // a load balancer that was released also has them
 		match.why, match.otherwise = "its listeners have the Service's labels, and it does not have the Service's "+
 			"address",
@@ -142,7 +145,8 @@ func (t serviceTraits) otherOwner(balancer inventory.LoadBalancer) string {
 // contradictingLabel returns a label, as "key=value", that names another owner; "" if there is none. A missing or empty
 // label does not.
 func contradictingLabel(labels, owner inventory.Labels) string {
-	for _, key := range []string{labelCluster, labelManaged, labelNamespace, labelName, labelUID} {
+	for _, key := range []string{label.Cluster, label.Managed, label.ServiceNamespace, label.ServiceName,
+		label.ServiceUID} {
 		if value := labels[key]; value != "" && value != owner[key] {
 			return key + "=" + value
 		}
@@ -200,8 +204,8 @@ func (r recognition) notices(balancer inventory.LoadBalancer, owner inventory.La
 
 // labelledFor reports whether the labels are those by which the owner's load balancer is found.
 func labelledFor(labels, owner inventory.Labels) bool {
-	return inventory.HasLabels(labels, inventory.Labels{labelCluster: owner[labelCluster],
-		labelManaged: owner[labelManaged], labelUID: owner[labelUID]})
+	return inventory.HasLabels(labels, inventory.Labels{label.Cluster: owner[label.Cluster],
+		label.Managed: owner[label.Managed], label.ServiceUID: owner[label.ServiceUID]})
 }
 
 // refusal returns why no load balancer is created, and what to do; nil if nothing prevents it.
@@ -211,8 +215,8 @@ func (r recognition) refusal(owner inventory.Labels) error {
 		text := fmt.Sprintf("load balancer %s (%s) may belong to this Service: %s. No other load balancer is "+
 			"created, and this one is not changed. If it belongs to the Service, set these labels on it in the "+
 			"cloud: %s=%s, %s=%s, %s=%s.",
-			found.Name, found.ID, found.why, labelCluster, owner[labelCluster], labelManaged, owner[labelManaged],
-			labelUID, owner[labelUID])
+			found.Name, found.ID, found.why, label.Cluster, owner[label.Cluster], label.Managed, owner[label.Managed],
+			label.ServiceUID, owner[label.ServiceUID])
 		if found.foreign {
 			text += " If the name of the cluster was changed, set cluster in the cloud-config to the previous name."
 		}
@@ -226,7 +230,7 @@ func (r recognition) refusal(owner inventory.Labels) error {
 func (o observed) remainingText() string {
 	var all []string
 	for _, found := range o.recognised.possible {
-		if found.Labels[labelManaged] == "false" {
+		if found.Labels[label.Managed] == "false" {
 			continue // it was released
 		}
 		all = append(all,
@@ -300,7 +304,7 @@ func (b *balancers) securityGroupsWithoutLabels(
 		attached := o.balancer() != nil && slices.Contains(o.balancer().SecurityGroups, group.ID)
 		switch {
 		case known || contradictingLabel(group.Labels, owner) != "":
-		case group.Name == own || group.Labels[labelUID] != "" || attached && namesService(group.Labels, owner):
+		case group.Name == own || group.Labels[label.ServiceUID] != "" || attached && namesService(group.Labels, owner):
 			found = append(found, group)
 		case namesService(group.Labels, owner):
 			unproven = append(unproven, group)
@@ -311,7 +315,8 @@ func (b *balancers) securityGroupsWithoutLabels(
 
 // namesService reports whether incomplete labels still name the owner's Service.
 func namesService(labels, owner inventory.Labels) bool {
-	return labels[labelName] == owner[labelName] && labels[labelNamespace] == owner[labelNamespace]
+	return labels[label.ServiceName] == owner[label.ServiceName] &&
+		labels[label.ServiceNamespace] == owner[label.ServiceNamespace]
 }
 
 // unlabelled returns the load balancers that lost labels and certainly belong to a Service, which may not exist any
@@ -325,7 +330,7 @@ func (b *balancers) unlabelled(groups []inventory.TargetGroup) []cloud.ManagedOb
 	for _, balancer := range b.inventory.Unlabelled() {
 		for _, listener := range balancer.Listeners {
 			of := labels[listener.TargetGroup]
-			deleted := &corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: types.UID(of[labelUID])}}
+			deleted := &corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: types.UID(of[label.ServiceUID])}}
 			if deleted.UID != "" && balancer.Name == cloudprovider.DefaultLoadBalancerName(deleted) {
 				one := owner(of, kindBalancer, balancer.Name, balancer.ID, balancer.Status)
 				one.Unlabelled = true

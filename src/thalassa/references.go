@@ -14,6 +14,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // references are the settings that name objects of the cloud, as identities. A setting is invalid if its object does
@@ -58,7 +59,7 @@ func (r *resolution) resolveNodes() {
 		if err == nil && asked.Asked() && asked.Value {
 			r.notices = append(r.notices, settingNotice(reasonUnsupported, fmt.Sprintf(
 				"Annotation %sopen-node-ports: the cluster's cloud-config does not name a security group of the "+
-					"nodes, so no rules are made. Set loadBalancer.nodeSecurityGroup there.", annotationPrefix)))
+					"nodes, so no rules are made. Set loadBalancer.nodeSecurityGroup there.", label.AnnotationPrefix)))
 		}
 		return
 	}
@@ -93,7 +94,8 @@ func (r *resolution) refuse(reason, format string, values ...any) {
 
 // fail records that a lookup failed.
 func (r *resolution) fail(name string, err error) {
-	r.failed = errors.Join(r.failed, fmt.Errorf("looking up what annotation %s%s names: %w", annotationPrefix, name,
+	r.failed = errors.Join(r.failed, fmt.Errorf("looking up what annotation %s%s names: %w", label.AnnotationPrefix,
+		name,
 		err))
 }
 
@@ -102,7 +104,7 @@ func (r *resolution) resolveSubnet() {
 	asked := r.settings.annotations.subnet.From(r.settings.values)
 	r.subnet = annotation.Setting[string]{Given: asked.Given, Invalid: asked.Invalid}
 	if asked.Invalid {
-		r.missing = errors.Join(r.missing, fmt.Errorf("annotation %ssubnet cannot be read", annotationPrefix))
+		r.missing = errors.Join(r.missing, fmt.Errorf("annotation %ssubnet cannot be read", label.AnnotationPrefix))
 		return
 	}
 	if !asked.Given {
@@ -122,7 +124,8 @@ func (r *resolution) resolveSubnet() {
 		r.fail(settingSubnet, err)
 	case !found:
 		r.subnet.Invalid = true
-		r.refuse(reasonUnknownSubnet, "Annotation %ssubnet: VPC %s has no subnet %q; it has %s.", annotationPrefix,
+		r.refuse(reasonUnknownSubnet, "Annotation %ssubnet: VPC %s has no subnet %q; it has %s.",
+			label.AnnotationPrefix,
 			r.from.config.VPCIdentity, asked.Value, names(known))
 	default:
 		r.subnet.Value = subnet.ID
@@ -131,7 +134,7 @@ func (r *resolution) resolveSubnet() {
 			r.notices = append(r.notices, settingNotice(reasonImmutable, fmt.Sprintf(
 				"Annotation %ssubnet: an internal load balancer cannot be moved to another subnet, and stays in %s. "+
 					"To use %s, delete the Service and create it again; its address then changes.",
-				annotationPrefix, r.balancer.Subnet, asked.Value)))
+				label.AnnotationPrefix, r.balancer.Subnet, asked.Value)))
 		}
 	}
 }
@@ -141,10 +144,11 @@ func (r *resolution) resolveGroups() {
 	asked := r.settings.annotations.securityGroups.From(r.settings.values)
 	r.groups = annotation.Setting[[]string]{Given: asked.Given, Invalid: asked.Invalid}
 	if asked.Invalid {
-		r.missing = errors.Join(r.missing, fmt.Errorf("annotation %ssecurity-groups cannot be read", annotationPrefix))
+		r.missing = errors.Join(r.missing, fmt.Errorf("annotation %ssecurity-groups cannot be read",
+			label.AnnotationPrefix))
 	}
 	for _, ref := range asked.Value {
-		group, found, err := r.from.inventory.SecurityGroup(r.ctx, ref, r.from.config.Inventory.balancerAge())
+		group, found, err := r.from.inventory.SecurityGroup(r.ctx, ref, r.from.config.Inventory.MaxBalancerAge())
 		switch {
 		case err != nil:
 			r.groups.Invalid = true
@@ -153,7 +157,7 @@ func (r *resolution) resolveGroups() {
 			r.groups.Invalid = true
 			r.refuse(reasonUnknownGroup, "Annotation %ssecurity-groups: VPC %s has no security group %q%s. Its "+
 				"security groups do not change, and no new port is opened.",
-				annotationPrefix, r.from.config.VPCIdentity, ref, r.knownGroups())
+				label.AnnotationPrefix, r.from.config.VPCIdentity, ref, r.knownGroups())
 		default:
 			r.groups.Value = append(r.groups.Value, group.ID)
 		}
@@ -172,11 +176,12 @@ func (r *resolution) knownGroups() string {
 
 // resolveReservedIP finds the reserved IP that the Service names, by annotation or by its address in the spec.
 func (r *resolution) resolveReservedIP(service *corev1.Service) {
-	asked, field := r.settings.annotations.reservedIP.From(r.settings.values), "Annotation "+annotationPrefix+
+	asked, field := r.settings.annotations.reservedIP.From(r.settings.values), "Annotation "+label.AnnotationPrefix+
 		settingReservedIP
 	r.reservedIP = annotation.Setting[string]{Given: asked.Given, Invalid: asked.Invalid}
 	if asked.Invalid {
-		r.missing = errors.Join(r.missing, fmt.Errorf("annotation %sreserved-ip cannot be read", annotationPrefix))
+		r.missing = errors.Join(r.missing, fmt.Errorf("annotation %sreserved-ip cannot be read",
+			label.AnnotationPrefix))
 		return
 	}
 	ref, address := asked.Value, strings.TrimSpace(service.Spec.LoadBalancerIP)
@@ -202,12 +207,13 @@ func (r *resolution) resolveReservedIP(service *corev1.Service) {
 			}
 			r.notices = append(r.notices, settingNotice(reasonImmutable, fmt.Sprintf(
 				"spec.loadBalancerIP is not applied to a load balancer that this program did not create, because its "+
-					"address would change. To change the address, set %sreserved-ip: %q.", annotationPrefix, address)))
+					"address would change. To change the address, set %sreserved-ip: %q.", label.AnnotationPrefix,
+				address)))
 			return
 		}
 		ref, field, r.reservedIP.Given = address, "spec.loadBalancerIP", true
 	}
-	ip, found, err := r.from.inventory.ReservedIP(r.ctx, ref, r.from.config.Inventory.balancerAge())
+	ip, found, err := r.from.inventory.ReservedIP(r.ctx, ref, r.from.config.Inventory.MaxBalancerAge())
 	if free := r.balancer != nil && ip.AttachedTo == r.balancer.ID || ip.AttachedTo == ""; err == nil && found &&
 		!free {
 		ip, found, err = r.from.inventory.ReservedIP(r.ctx, ref, r.from.fresh()) // it may have been detached recently
@@ -293,10 +299,6 @@ func orNone(text string) string {
 	return text
 }
 
-// labelSubnetRole marks the subnet for load balancers in a VPC with several subnets; the existing CCM uses the same
-// label.
-const labelSubnetRole = "kubernetes.io/role/lb"
-
 // subnet returns the identity of the subnet for new load balancers: the wanted one, else the configured one, else the
 // VPC's only one, else the first one with the label.
 func (b *balancers) subnet(ctx context.Context, wanted string) (string, error) {
@@ -321,12 +323,12 @@ func (b *balancers) subnet(ctx context.Context, wanted string) (string, error) {
 		return vpc.Subnets[0].ID, nil
 	}
 	for _, subnet := range vpc.Subnets {
-		if slices.Contains([]string{"true", "1", "yes"}, subnet.Labels[labelSubnetRole]) {
+		if slices.Contains([]string{"true", "1", "yes"}, subnet.Labels[label.SubnetRole]) {
 			return subnet.ID, nil
 		}
 	}
 	return "", fmt.Errorf("VPC %s has %s: set defaultSubnet in the cloud-config, or label one of them %s=true",
-		vpc.ID, names(vpc.Subnets), labelSubnetRole)
+		vpc.ID, names(vpc.Subnets), label.SubnetRole)
 }
 
 func names(subnets []inventory.Subnet) string {

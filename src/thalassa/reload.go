@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 const (
@@ -33,8 +34,8 @@ const (
 // reloader adopts other credentials and CA certificates when their files change. It tries them first: while the new
 // ones do not work, the old ones stay in use.
 type reloader struct {
-	read  func() (client.Secrets, error)
-	adopt func(context.Context, client.Secrets) error
+	read  func() (secret.Secrets, error)
+	adopt func(context.Context, secret.Secrets) error
 	about *corev1.ObjectReference // the object of events; nil: messages are only logged
 
 	mu         sync.Mutex
@@ -42,8 +43,8 @@ type reloader struct {
 	unreported string               // the failure that persists and for which no event could be written
 
 	// Only run uses these.
-	current  client.Secrets // in use
-	refused  client.Secrets // the latest ones that did not work
+	current  secret.Secrets // in use
+	refused  secret.Secrets // the latest ones that did not work
 	pause    time.Duration  // before the refused ones are tried again
 	retryAt  time.Time
 	reported string // the latest failure, so that it is reported once
@@ -53,8 +54,8 @@ type reloader struct {
 	adopted prometheus.Gauge
 }
 
-func newReloader(current client.Secrets, read func() (client.Secrets, error),
-	adopt func(context.Context, client.Secrets) error) *reloader {
+func newReloader(current secret.Secrets, read func() (secret.Secrets, error),
+	adopt func(context.Context, secret.Secrets) error) *reloader {
 	name := func(name, help string) prometheus.Opts {
 		return prometheus.Opts{Namespace: "cloudprovider", Subsystem: "thalassa", Name: name, Help: help}
 	}
@@ -102,7 +103,7 @@ func (r *reloader) poll(ctx context.Context) {
 	}
 }
 
-func (r *reloader) try(ctx context.Context, secrets client.Secrets) {
+func (r *reloader) try(ctx context.Context, secrets secret.Secrets) {
 	if err := r.adopt(ctx, secrets); err != nil {
 		if !reflect.DeepEqual(secrets, r.refused) {
 			r.refused, r.pause, r.reported = secrets, reloadPeriod, ""
@@ -127,7 +128,7 @@ func (r *reloader) try(ctx context.Context, secrets client.Secrets) {
 
 // clearFailure is called when the files contain the secrets that are in use.
 func (r *reloader) clearFailure() {
-	r.reported, r.refused, r.pause = "", client.Secrets{}, 0
+	r.reported, r.refused, r.pause = "", secret.Secrets{}, 0
 	r.failing.Set(0)
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // vault is files with secrets, and a cloud that likes some of them.
@@ -30,16 +31,16 @@ type vault struct {
 	events *record.FakeRecorder
 }
 
-func tokenSecrets(token string) client.Secrets {
-	return client.Secrets{Credentials: client.Credentials{PersonalAccessToken: token}}
+func tokenSecrets(token string) secret.Secrets {
+	return secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: token}}
 }
 
 // newVault has the token "old" in use. It looks at its files until the test ends.
 func newVault(t *testing.T) *vault {
 	t.Helper()
 	v := &vault{token: "old", good: map[string]bool{"old": true}, events: record.NewFakeRecorder(100)}
-	read := func() (client.Secrets, error) { return tokenSecrets(v.token), v.broken }
-	adopt := func(_ context.Context, secrets client.Secrets) error {
+	read := func() (secret.Secrets, error) { return tokenSecrets(v.token), v.broken }
+	adopt := func(_ context.Context, secrets secret.Secrets) error {
 		token := secrets.Credentials.PersonalAccessToken
 		v.tried = append(v.tried, token)
 		switch {
@@ -183,8 +184,8 @@ func TestOwnPod(t *testing.T) {
 func TestCloudReloads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
-		good := client.Secrets{Credentials: client.Credentials{PersonalAccessToken: emulator.DefaultToken}}
-		r := l.cloud.newReloader(tokenSecrets("something older"), func() (client.Secrets, error) {
+		good := secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: emulator.DefaultToken}}
+		r := l.cloud.newReloader(tokenSecrets("something older"), func() (secret.Secrets, error) {
 			return good, nil
 		}, nil)
 		r.poll(t.Context())

@@ -12,6 +12,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // local makes the Service's nodes have a health check, or not.
@@ -67,7 +68,7 @@ func TestHealthCheckThatStays(t *testing.T) {
 
 				l.emulator.ResetCounters()
 				web = web.DeepCopy() // drift passes read the one before, as that of an informer
-				web.Annotations[annotationPrefix+"loadbalancing-policy"] = "MAGLEV"
+				web.Annotations[label.AnnotationPrefix+"loadbalancing-policy"] = "MAGLEV"
 				l.settle(web, nodes)
 				if policy := l.group().LoadbalancingPolicy; policy == nil || *policy != "MAGLEV" ||
 					len(l.writes()) != 1 {

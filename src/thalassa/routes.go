@@ -14,12 +14,14 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // routes implements cloud.Routes with the VPC's route tables. A route there leads to an address, not to a machine.
 type routes struct {
-	config    Config
+	config    cloudconfig.Config
 	inventory *inventory.Inventory
 	machines  machineCache
 }
@@ -28,12 +30,12 @@ var _ cloud.Routes = (*routes)(nil)
 
 // Behaviour implements cloud.Routes.
 func (r *routes) Behaviour() cloud.RouteBehaviour {
-	return cloud.RouteBehaviour{DriftPeriod: seconds(r.config.Routes.DriftPeriod)}
+	return r.config.Routes.Behaviour()
 }
 
 // Owns implements cloud.Routes.
 func (r *routes) Owns(node *corev1.Node) bool {
-	_, err := machineOf(node.Spec.ProviderID)
+	_, err := providerid.Machine(node.Spec.ProviderID)
 	return err == nil
 }
 

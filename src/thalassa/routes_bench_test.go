@@ -11,7 +11,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // BenchmarkRoutes measures what giving 5,000 nodes the networks of their pods and routes to them takes, as the budgets
@@ -22,8 +23,8 @@ func BenchmarkRoutes(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as the process has it
 	cloud := startCloud(b, nodes+joins+1)
 	network := &scale{next: &http.Transport{MaxIdleConnsPerHost: 100}}
-	l := &lab{TB: b, network: network, config: DefaultConfig()}
-	l.credentials = client.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
+	l := &lab{TB: b, network: network, config: cloudconfig.Default()}
+	l.credentials = secret.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
 	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug,
 		emulator.DefaultVPC, "k8s-test", cloud.URL
 	l.config.Routes.Enabled, l.config.Routes.DriftPeriod = true, int(time.Minute/hurry/time.Second)

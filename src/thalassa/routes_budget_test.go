@@ -17,6 +17,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // routesCluster is a nodesCluster without an overlay network: its nodes get the networks of their pods, and routes to
@@ -27,7 +29,7 @@ type routesCluster struct {
 }
 
 // newRoutesCluster returns one in virtual time. settings change the configuration.
-func newRoutesCluster(t *testing.T, settings func(*RoutesConfig)) routesCluster {
+func newRoutesCluster(t *testing.T, settings func(*cloudconfig.Routes)) routesCluster {
 	t.Helper()
 	s := routesCluster{nodesCluster: &nodesCluster{lab: newLab(t, emulator.Config{}), cluster: cluster.New(),
 		process: workerpooltest.New(t)}}
@@ -74,7 +76,7 @@ func (s routesCluster) begin() (stop func()) {
 func (s routesCluster) join(from, to int) {
 	s.Helper()
 	for i := from; i <= to; i++ {
-		if err := s.cluster.Create(named(machineName(i), providerID(s.server(i)))); err != nil {
+		if err := s.cluster.Create(named(machineName(i), providerid.Of(s.server(i)))); err != nil {
 			s.Fatal(err)
 		}
 	}
@@ -164,7 +166,7 @@ func TestBudgetsOfRoutes(t *testing.T) {
 func TestBudgetOfExclusiveRoutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 1000
-		s := newRoutesCluster(t, func(c *RoutesConfig) { c.Table, c.Exclusive = "default", true })
+		s := newRoutesCluster(t, func(c *cloudconfig.Routes) { c.Table, c.Exclusive = "default", true })
 		s.join(1, size)
 		s.routed()
 		s.within("routes-exclusive-calls", s.spent())

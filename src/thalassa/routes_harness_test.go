@@ -21,6 +21,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // land is a cluster without an overlay network, in virtual time, in front of an emulated cloud: its pods are in
@@ -114,7 +115,7 @@ func (l *land) register(name, machine string, addresses []string, cidrs ...strin
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(fmt.Sprintf("uid-%d", l.made)),
 			CreationTimestamp: metav1.NewTime(time.Now().Add(time.Duration(l.made) * time.Second))},
-		Spec: corev1.NodeSpec{ProviderID: providerID(machine), PodCIDRs: cidrs},
+		Spec: corev1.NodeSpec{ProviderID: providerid.Of(machine), PodCIDRs: cidrs},
 	}
 	node.Status.Addresses = internal(addresses)
 	if _, err := l.cluster.CoreV1().Nodes().Create(l.Context(), node, metav1.CreateOptions{}); err != nil {

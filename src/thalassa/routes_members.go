@@ -12,6 +12,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // Members implements cloud.Routes. A kubelet can write any address and provider ID into its Node. Routes of the cluster
@@ -22,7 +23,7 @@ func (r *routes) Members(ctx context.Context, nodes []*corev1.Node) ([]cloud.Rou
 	var members []cloud.RouteMember
 	var ids []string
 	for _, node := range nodes {
-		if id, err := machineOf(node.Spec.ProviderID); err == nil {
+		if id, err := providerid.Machine(node.Spec.ProviderID); err == nil {
 			members, ids = append(members, cloud.RouteMember{Node: node}), append(ids, id)
 		}
 	}
@@ -49,7 +50,7 @@ func (r *routes) Members(ctx context.Context, nodes []*corev1.Node) ([]cloud.Rou
 // refreshMachines looks the machines up. A machine that the list lacks and that was never seen may be new, so it is
 // requested again.
 func (r *routes) refreshMachines(ctx context.Context, ids []string) error {
-	age := r.config.Inventory.machineAge()
+	age := r.config.Inventory.MaxMachineAge()
 	all, err := r.inventory.Machines(ctx, age)
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // servicesCluster is a large cluster in front of a lab's cloud. Its API server consists of a few lists in memory,
@@ -82,7 +83,7 @@ func (t *servicesCluster) patch(key string, patch []byte) (*corev1.Service, erro
 func (t *servicesCluster) populate(machines []string) {
 	for _, id := range machines {
 		t.nodes.put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + id},
-			Spec: corev1.NodeSpec{ProviderID: providerID(id)}})
+			Spec: corev1.NodeSpec{ProviderID: providerid.Of(id)}})
 	}
 }
 
@@ -112,7 +113,7 @@ func (t *servicesCluster) run(workers int) (stop func()) {
 	services, nodes, slices := t.services.informer(&corev1.Service{}), t.nodes.informer(&corev1.Node{}),
 		t.slices.informer(&discoveryv1.EndpointSlice{})
 	controller, err := servicecontroller.New(servicecontroller.Options{
-		Provider: looks{t.cloud.balancers, &t.compared}, Behaviour: t.config.LoadBalancer.behaviour(), Client: t.client,
+		Provider: looks{t.cloud.balancers, &t.compared}, Behaviour: t.config.LoadBalancer.Behaviour(), Client: t.client,
 		Recorder: t.told,
 		Services: informer[corelisters.ServiceLister]{services,
 			corelisters.NewServiceLister(services.GetIndexer())},

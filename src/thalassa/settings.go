@@ -10,6 +10,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // settings are the Service's annotations and spec, parsed.
@@ -49,7 +50,7 @@ func (a annotations) read(service *corev1.Service) (settings, []cloud.Notice) {
 	if contradicts(kind, internal) {
 		notices = append(notices, settingNotice(reasonConflict, fmt.Sprintf(
 			"Annotation %[1]stype is internal and %[1]sinternal is false: no port is opened until one of them is "+
-				"changed or removed.", annotationPrefix)))
+				"changed or removed.", label.AnnotationPrefix)))
 	}
 	for i, port := range service.Spec.Ports {
 		of := s.portOf(ports[i])
@@ -61,12 +62,13 @@ func (a annotations) read(service *corev1.Service) (settings, []cloud.Notice) {
 
 // problemText describes a mistake and its effect.
 func problemText(problem annotation.Problem) string {
-	name := strings.TrimPrefix(problem.Annotation, annotationPrefix)
+	name := strings.TrimPrefix(problem.Annotation, label.AnnotationPrefix)
 	if problem.Meant != "" {
 		return problem.String() + " Until it is corrected, the setting that was probably meant does not change in " +
 			"the cloud; if it is about allowed sources, no further port is opened."
 	}
-	if problem.Name || !strings.HasPrefix(name, "acl-") && strings.HasPrefix(problem.Annotation, annotationPrefix) {
+	if problem.Name || !strings.HasPrefix(name, "acl-") && strings.HasPrefix(problem.Annotation,
+		label.AnnotationPrefix) {
 		return problem.String()
 	}
 	return problem.String() +

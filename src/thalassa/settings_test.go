@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // TestInternalOf: whoever says internal is never public, and who says both is neither.
@@ -32,7 +33,7 @@ func TestInternalOf(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			web := service("web", 80)
-			delete(web.Annotations, annotationPrefix+"type")
+			delete(web.Annotations, label.AnnotationPrefix+"type")
 			annotated(tt.annotations...)(web)
 			read, notices := newAnnotations().read(web)
 			got := map[bool]string{false: no, true: yes}[read.internal.Value]

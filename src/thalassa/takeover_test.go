@@ -17,6 +17,8 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // balancer is the only load balancer in the cloud.
@@ -48,13 +50,13 @@ func TestUpdatesRepeatWhatIsNotOurs(t *testing.T) {
 	_, err = l.api().UpdateLoadbalancer(t.Context(), l.balancer().Identity, iaas.UpdateLoadbalancer{
 		Name: l.balancer().Name, Description: "mine", Annotations: iaas.Annotations{"note": "y"},
 		DeleteProtection: true,
-		Labels:           l.withoutLabel(l.balancer().Labels, labelNamespace),
+		Labels:           l.withoutLabel(l.balancer().Labels, label.ServiceNamespace),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.restart()
-	web.Annotations[annotationPrefix+"idle-connection-timeout"] = "77"
+	web.Annotations[label.AnnotationPrefix+"idle-connection-timeout"] = "77"
 	l.settle(web, nodes)
 
 	got := l.balancer().LoadbalancerListeners[0]
@@ -63,7 +65,7 @@ func TestUpdatesRepeatWhatIsNotOurs(t *testing.T) {
 		t.Errorf("listener = %+v; want the new timeout and everything else as it was", got)
 	}
 	if b := l.balancer(); !b.DeleteProtection || b.Description != "mine" || b.Annotations["note"] != "y" ||
-		b.Labels[labelNamespace] != "shop" {
+		b.Labels[label.ServiceNamespace] != "shop" {
 		t.Errorf("load balancer = %+v; want its label back and everything else as it was", b)
 	}
 }
@@ -79,21 +81,21 @@ func (l *lab) withoutLabel(labels iaas.Labels, key string) iaas.Labels {
 }
 
 func TestForeignLabelsStay(t *testing.T) {
-	got := withLabels(inventory.Labels{"mine": "x", labelCluster: "old"}, inventory.Labels{labelCluster: "new"})
-	if diff := cmp.Diff(inventory.Labels{"mine": "x", labelCluster: "new"}, got); diff != "" {
+	got := withLabels(inventory.Labels{"mine": "x", label.Cluster: "old"}, inventory.Labels{label.Cluster: "new"})
+	if diff := cmp.Diff(inventory.Labels{"mine": "x", label.Cluster: "new"}, got); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 }
 
 func TestAdditionalLabels(t *testing.T) {
 	l := newLab(t, emulator.Config{})
-	l.config.AdditionalLabels = map[string]string{"team": "shop", labelCluster: "somebody-else"}
+	l.config.AdditionalLabels = map[string]string{"team": "shop", label.Cluster: "somebody-else"}
 	l.restart()
 	web := service("web", 80)
 	l.settle(web, l.nodes("a"))
 	for what, labels := range map[string]iaas.Labels{"load balancer": l.balancer().Labels,
 		"target group": l.group().Labels, "listener": l.balancer().LoadbalancerListeners[0].Labels} {
-		if labels["team"] != "shop" || labels[labelCluster] != "k8s-test" {
+		if labels["team"] != "shop" || labels[label.Cluster] != "k8s-test" {
 			t.Errorf("labels of the %s = %v; want the additional one, and ours not overridden", what, labels)
 		}
 	}
@@ -110,7 +112,7 @@ func TestServerThatIgnoresFilters(t *testing.T) {
 	l := newLab(t, emulator.Config{Switches: emulator.Switches{IgnoredFilters: []string{"vpc", "matchLabels"}}})
 	nodes, web := l.nodes("a"), service("web", 80)
 	foreign := iaas.CreateLoadbalancer{Name: "theirs", Subnet: emulator.DefaultSubnet,
-		Labels: iaas.Labels{labelCluster: "k8s-other", labelManaged: "true", labelUID: string(web.UID)}}
+		Labels: iaas.Labels{label.Cluster: "k8s-other", label.Managed: "true", label.ServiceUID: string(web.UID)}}
 	if _, err := l.api().CreateLoadbalancer(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +283,7 @@ func TestManyMissingMachinesCostOneList(t *testing.T) {
 	nodes, web := l.nodes("a"), service("web", 80)
 	l.settle(web, nodes)
 	for i := range 200 {
-		nodes = append(nodes, named("gone", providerID(fmt.Sprintf("vm-gone%d", i))))
+		nodes = append(nodes, named("gone", providerid.Of(fmt.Sprintf("vm-gone%d", i))))
 	}
 	l.emulator.ResetCounters()
 	for range 10 {

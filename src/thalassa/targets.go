@@ -6,15 +6,18 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // existingTargets removes targets whose machine does not exist, is being deleted, or is in another VPC: the Node may
 // exist longer than its machine, and the cloud refuses the whole set because of one such machine. If it is not known
 // whether a machine exists, it stays where it is a target, and is not added elsewhere.
 func (b *balancers) existingTargets(ctx context.Context, targets cloud.Targets) (cloud.Targets, error) {
-	existing, unsure, err := b.inventory.TargetMachines(ctx, targets.Machines(), b.config.Inventory.balancerAge())
+	existing, unsure, err := b.inventory.TargetMachines(ctx, targets.Machines(), b.config.Inventory.MaxBalancerAge())
 	if err != nil {
 		return cloud.Targets{}, fmt.Errorf("choosing targets: %w", err)
 	}
@@ -69,7 +72,7 @@ func (out leftOut) message(vpc string) string {
 	if out.unidentified != "" {
 		lines = append(lines, fmt.Sprintf("These nodes receive no traffic of this Service, because they have no "+
 			"provider ID: %s. See the events of the nodes; spec.providerID must be set to %s.",
-			out.unidentified, providerID("<machine identity>")))
+			out.unidentified, providerid.Of("<machine identity>")))
 	}
 	if out.withoutMachine != "" {
 		lines = append(lines, fmt.Sprintf("These nodes receive no traffic of this Service, because VPC %s does not "+
@@ -88,4 +91,10 @@ func (out leftOut) message(vpc string) string {
 			"No node remains: a new load balancer has no targets, and an existing load balancer keeps its targets.")
 	}
 	return strings.Join(lines, " ")
+}
+
+// identify returns the identity of a Node's machine.
+func identify(node *corev1.Node) (string, bool) {
+	machine, err := providerid.Machine(node.Spec.ProviderID)
+	return machine, err == nil
 }

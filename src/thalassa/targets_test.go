@@ -16,6 +16,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // toldLeftOut are the events about nodes that get no traffic, since the last look.
@@ -34,7 +35,7 @@ func TestNodesLeftOutAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		web, good := service("web", 80), l.nodes("a", "b")
-		mute, gone := named("mute", ""), named("gone", providerID("vm-gone"))
+		mute, gone := named("mute", ""), named("gone", providerid.Of("vm-gone"))
 		expect := func(what string, nodes []*corev1.Node, parts ...string) {
 			t.Helper()
 			for range 3 {
@@ -173,7 +174,7 @@ func TestMachineThatCannotBeAskedFor(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		web, other, nodes := service("web", 80), service("other", 81), l.nodes("a", "b")
 		l.settle(web, nodes)
-		id := func(node int) string { return strings.TrimPrefix(nodes[node].Spec.ProviderID, providerID("")) }
+		id := func(node int) string { return strings.TrimPrefix(nodes[node].Spec.ProviderID, providerid.Of("")) }
 		asked, stop := l.hiding(id(1))
 		nodes = append(nodes, l.nodes("c")...)
 		for range 3 {

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // TestSecurityGroupOfAnUnfinishedLoadBalancer is removed when the Service does not ask for one any more before its load
@@ -16,7 +17,7 @@ func TestSecurityGroupOfAnUnfinishedLoadBalancer(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		nodes := l.nodes("a")
 		web := service("web", 80)
-		web.Annotations[annotationPrefix+nameCreateGroup] = "true"
+		web.Annotations[label.AnnotationPrefix+nameCreateGroup] = "true"
 		limit := func(most int) {
 			t.Helper()
 			if err := l.emulator.SetQuota(emulator.DefaultOrganisation, "loadbalancers", most); err != nil {
@@ -30,7 +31,7 @@ func TestSecurityGroupOfAnUnfinishedLoadBalancer(t *testing.T) {
 		if !slices.Contains(l.holdings(), "a security group for web") {
 			t.Fatalf("the cloud has %q, want a security group", l.holdings())
 		}
-		delete(web.Annotations, annotationPrefix+nameCreateGroup)
+		delete(web.Annotations, label.AnnotationPrefix+nameCreateGroup)
 		limit(1)
 		l.settle(web, nodes)
 		if want := []string{"80/tcp to 30080 on a"}; !slices.Equal(l.holdings(), want) {

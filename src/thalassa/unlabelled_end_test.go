@@ -14,6 +14,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // refuse makes the cloud answer so many calls with a status, 0 for all.
@@ -147,7 +148,7 @@ func TestWhatIsLeftIsSaidAsItIs(t *testing.T) {
 		if err := l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web); err == nil {
 			t.Fatal("no error, want the refusal")
 		}
-		delete(web.Annotations, annotationPrefix+"on-delete")
+		delete(web.Annotations, label.AnnotationPrefix+"on-delete")
 		for _, balancer := range l.list("/v1/loadbalancers") {
 			if balancer.Name == "other" {
 				l.request(http.MethodDelete, "/v1/loadbalancers/"+balancer.Identity, nil)
@@ -227,7 +228,7 @@ func TestOrphanWithoutLabels(t *testing.T) {
 func (l *lab) balancerOf(service *corev1.Service) shown {
 	l.Helper()
 	for _, balancer := range l.list("/v1/loadbalancers") {
-		if balancer.Labels[labelUID] == string(service.UID) {
+		if balancer.Labels[label.ServiceUID] == string(service.UID) {
 			return balancer
 		}
 	}

@@ -17,7 +17,9 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // part is a kind of object that has the labels of a Service.
@@ -69,7 +71,7 @@ func (l *lab) relabel(kind part, change func(labels, annotations map[string]stri
 		}
 	case partSecurityGroup:
 		for _, group := range l.list("/v1/security-groups") {
-			if group.Labels[labelUID] == "" {
+			if group.Labels[label.ServiceUID] == "" {
 				continue
 			}
 			var whole map[string]any
@@ -96,12 +98,12 @@ func dropping(keys ...string) func(labels, annotations map[string]string) {
 var losses = map[string]func(labels, annotations map[string]string){
 	"all":                      func(labels, _ map[string]string) { clear(labels) },
 	"all, and all annotations": func(labels, annotations map[string]string) { clear(labels); clear(annotations) },
-	"the UID":                  dropping(labelUID),
-	"the cluster":              dropping(labelCluster),
-	"that it is managed":       dropping(labelManaged),
-	"the Service's name":       dropping(labelName, labelNamespace),
-	"the port":                 dropping(labelPort, labelProtocol),
-	"the cluster's value":      func(labels, _ map[string]string) { labels[labelCluster] = "" },
+	"the UID":                  dropping(label.ServiceUID),
+	"the cluster":              dropping(label.Cluster),
+	"that it is managed":       dropping(label.Managed),
+	"the Service's name":       dropping(label.ServiceName, label.ServiceNamespace),
+	"the port":                 dropping(label.ServicePort, label.ServiceProtocol),
+	"the cluster's value":      func(labels, _ map[string]string) { labels[label.Cluster] = "" },
 }
 
 // identities are those of everything in the cloud that may be a Service's, and the addresses, sorted.
@@ -281,11 +283,11 @@ func TestLostLabelsCostNothingElse(t *testing.T) {
 // neither used nor changed, and no other is made. Its owner is told what to do, and that helps.
 func TestLabelsOfOthers(t *testing.T) {
 	for name, change := range map[string]func(labels, annotations map[string]string){
-		"another cluster": func(labels, _ map[string]string) { labels[labelCluster] = "k8s-other" },
+		"another cluster": func(labels, _ map[string]string) { labels[label.Cluster] = "k8s-other" },
 		"another Service": func(labels, _ map[string]string) {
-			labels[labelUID], labels[labelName] = "0a1b2c3d-other", "other"
+			labels[label.ServiceUID], labels[label.ServiceName] = "0a1b2c3d-other", "other"
 		},
-		"given up": func(labels, _ map[string]string) { clear(labels); labels[labelManaged] = "false" },
+		"given up": func(labels, _ map[string]string) { clear(labels); labels[label.Managed] = "false" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -302,7 +304,7 @@ func TestLabelsOfOthers(t *testing.T) {
 				}
 				told := l.eventsAbout(reasonUncertain)
 				if len(told) != 1 || !strings.Contains(told[0], l.only().Identity) ||
-					!strings.Contains(told[0], labelUID+"="+string(web.UID)) {
+					!strings.Contains(told[0], label.ServiceUID+"="+string(web.UID)) {
 					t.Errorf("told %q, want once which load balancer, and which labels to give it", told)
 				}
 				current, err := cluster.CoreV1().Services("shop").Get(t.Context(), "web", metav1.GetOptions{})
@@ -325,14 +327,14 @@ func TestDeletionBesideLabelsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		web, _ := l.labelled(true)
-		l.relabel(partBalancer, func(labels, _ map[string]string) { labels[labelCluster] = "k8s-other" })
+		l.relabel(partBalancer, func(labels, _ map[string]string) { labels[label.Cluster] = "k8s-other" })
 		l.restart()
 		l.remove(web)
 		if left := l.leftovers(); len(left) != 3 {
 			t.Errorf("left in the cloud: %v, want the load balancer and its target groups", left)
 		}
 		for _, group := range l.list("/v1/loadbalancer-target-groups") {
-			if group.Labels[labelUID] != "" || group.Labels[labelCluster] != "" {
+			if group.Labels[label.ServiceUID] != "" || group.Labels[label.Cluster] != "" {
 				t.Errorf("target group %s has labels %v, want none of the Service", group.Name, group.Labels)
 			}
 		}
@@ -352,11 +354,11 @@ func TestPartsWithLabelsOfOthers(t *testing.T) {
 				web, nodes := l.labelled(true)
 				before := l.balancer()
 				l.relabel(kind, func(labels, _ map[string]string) {
-					labels[labelCluster], labels[labelUID] = "k8s-other", "0a1b2c3d-other"
+					labels[label.Cluster], labels[label.ServiceUID] = "k8s-other", "0a1b2c3d-other"
 				})
 				others := l.labelsOf()
 				maps.DeleteFunc(others, func(_ string, labels map[string]string) bool {
-					return labels[labelCluster] != "k8s-other"
+					return labels[label.Cluster] != "k8s-other"
 				})
 				l.restart()
 				l.settle(web, nodes)
@@ -411,14 +413,14 @@ func TestSecurityGroupThatMayBeAUsers(t *testing.T) {
 
 // TestHandoverOfWhatHasNoLabels: what lost all labels has none to copy.
 func TestHandoverOfWhatHasNoLabels(t *testing.T) {
-	if left := unmanagedLabels(nil); left[labelManaged] != "false" || len(left) != 1 {
+	if left := unmanagedLabels(nil); left[label.Managed] != "false" || len(left) != 1 {
 		t.Errorf("labels after a handover %v", left)
 	}
 }
 
 // TestProtectionOfAnyLoadBalancer: of several load balancers of a Service, a protected one keeps all.
 func TestProtectionOfAnyLoadBalancer(t *testing.T) {
-	b := newBalancers(Config{}, nil)
+	b := newBalancers(cloudconfig.Config{}, nil)
 	d, _ := b.read(service("web", 80), observed{})
 	free, held := inventory.LoadBalancer{Name: "first"}, inventory.LoadBalancer{Name: "second", DeleteProtection: true}
 	if why := protection(d, []inventory.LoadBalancer{free, held}); !strings.Contains(why, "second") {
@@ -564,7 +566,7 @@ func TestUncertainLoadBalancers(t *testing.T) {
 				if told := l.eventsAbout(reasonUncertain); err != nil && (len(told) != 1 || len(l.writes()) > 0) {
 					t.Errorf("told %q, writes %v; want one event and none", told, l.writes())
 				}
-				if tt.adopts && l.list("/v1/loadbalancers")[0].Labels[labelUID] != string(web.UID) {
+				if tt.adopts && l.list("/v1/loadbalancers")[0].Labels[label.ServiceUID] != string(web.UID) {
 					t.Errorf("labels %v, want those of the Service", l.list("/v1/loadbalancers")[0].Labels)
 				}
 			})

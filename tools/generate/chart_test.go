@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chartvalues"
 )
 
@@ -18,7 +18,7 @@ func TestCloudConfigRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := config.Describe(thalassa.DefaultConfig(), thalassa.ConfigKeys())
+	entries, err := config.Describe(cloudconfig.Default(), cloudconfig.Keys())
 	if err != nil {
 		t.Fatal(err)
 	}

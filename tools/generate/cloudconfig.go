@@ -7,6 +7,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 // lie.
 func cloudConfigPages() Generator {
 	return Generator{Name: "cloud-config", Files: func(context.Context, string) (map[string][]byte, error) {
-		entries, err := config.Describe(thalassa.DefaultConfig(), thalassa.ConfigKeys())
+		entries, err := config.Describe(cloudconfig.Default(), cloudconfig.Keys())
 		if err != nil {
 			return nil, err
 		}
@@ -42,7 +43,7 @@ cloudCredentials:
 
 const configIntroduction = `# The cloud-config file
 
-<!-- Made by "make generate" from the keys in src/thalassa/config_keys.go. -->
+<!-- Made by "make generate" from the keys in src/thalassa/cloudconfig/keys.go. -->
 
 The flag ` + "`--cloud-config`" + ` names this file. It contains one YAML (or JSON) document. A minimal file:
 

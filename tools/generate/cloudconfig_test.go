@@ -2,6 +2,7 @@ package generate
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,8 +46,11 @@ func verdict(t *testing.T, file string) error {
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := thalassa.ReadConfig(path, func(string) string { return "" })
-	return err
+	_, problems := thalassa.Validate(func(string) string { return "" })(path, false)
+	if len(problems) > 0 {
+		return errors.New(strings.Join(problems, "\n"))
+	}
+	return nil
 }
 
 // schema compiles the schema that is in the repository's reference.

@@ -8,14 +8,9 @@ import (
 	"fmt"
 	"net/http"
 	"time"
-)
 
-// Secrets are what a client needs to get in, and what may change while it works.
-type Secrets struct {
-	Credentials Credentials
-	// CABundle are PEM certificates that are trusted besides the system's; empty: none.
-	CABundle []byte
-}
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
+)
 
 // access is how calls reach the cloud and as whom: what changes when secrets change.
 type access struct {
@@ -25,7 +20,8 @@ type access struct {
 
 // newAccess makes the access that secrets give; tokenCalls is put around the network for the calls that fetch access
 // tokens.
-func newAccess(o Options, secrets Secrets, tokenCalls func(http.RoundTripper) http.RoundTripper) (*access, error) {
+func newAccess(o Options, secrets secret.Secrets,
+	tokenCalls func(http.RoundTripper) http.RoundTripper) (*access, error) {
 	network := o.Network
 	if network == nil {
 		roots, err := rootsWith(secrets.CABundle)
@@ -34,7 +30,7 @@ func newAccess(o Options, secrets Secrets, tokenCalls func(http.RoundTripper) ht
 		}
 		network = newNetwork(o.Insecure, roots)
 	}
-	return &access{network: network, credentials: secrets.Credentials.authorize(o.Endpoint, tokenCalls(network))}, nil
+	return &access{network: network, credentials: authorize(secrets.Credentials, o.Endpoint, tokenCalls(network))}, nil
 }
 
 // pingAfter is how long a connection may be silent while somebody waits for an answer before it is asked whether it

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // accepting serves callers with one of the tokens.
@@ -35,13 +37,13 @@ func accepting(tokens ...string) http.HandlerFunc {
 	}
 }
 
-func secretsOf(token string) Secrets {
-	return Secrets{Credentials: Credentials{PersonalAccessToken: token}}
+func secretsOf(token string) secret.Secrets {
+	return secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: token}}
 }
 
 // TestAdopt: new credentials are used once they proved good, and bad ones leave everything as it was.
 func TestAdopt(t *testing.T) {
-	c := newClient(t, Credentials{PersonalAccessToken: "old"}, accepting("old", "new"))
+	c := newClient(t, secret.Credentials{PersonalAccessToken: "old"}, accepting("old", "new"))
 	whoAmI := func() string {
 		vpc, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 		if err != nil {
@@ -74,7 +76,7 @@ func TestAdopt(t *testing.T) {
 func TestAdoptDuringAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
-		c := newClient(t, Credentials{PersonalAccessToken: "old"}, func(w http.ResponseWriter, _ *http.Request) {
+		c := newClient(t, secret.Credentials{PersonalAccessToken: "old"}, func(w http.ResponseWriter, _ *http.Request) {
 			calls++
 			sendJSON(w, http.StatusBadGateway, `{}`)
 		})
@@ -182,7 +184,7 @@ func newCertificate(t *testing.T) []byte {
 }
 
 func TestCABundleWithoutCertificate(t *testing.T) {
-	secrets := Secrets{CABundle: []byte("-----BEGIN s3cret-----")}
+	secrets := secret.Secrets{CABundle: []byte("-----BEGIN s3cret-----")}
 	if _, err := New(Options{Endpoint: "https://cloud.test", Secrets: secrets}); !errors.Is(err, errNoCertificate) ||
 		strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("error = %v", err)

@@ -12,6 +12,8 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // TestAudit: every write, and no read, leaves one line that says what was done to which object, why and with what
@@ -116,7 +118,7 @@ func TestOperations(t *testing.T) {
 // see.
 func TestRefusedTokensAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, Credentials{ClientID: "id", ClientSecret: "wrong"}, answer(401, `{"error": "invalid_client"}`))
+		c := newClient(t, secret.Credentials{ClientID: "id", ClientSecret: "wrong"}, answer(401, `{"error": "invalid_client"}`))
 		_, _ = Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 		if got := testutil.ToFloat64(c.transport.metrics.failures.WithLabelValues(tokenOperation,
 			"unauthorised")); got < 1 {

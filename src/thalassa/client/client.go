@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // What a client does unless Options say otherwise.
@@ -30,7 +32,7 @@ type Options struct {
 	Project      string // identity; may be empty
 	UserAgent    string
 	Insecure     bool // do not verify the API's certificate
-	Secrets      Secrets
+	Secrets      secret.Secrets
 	CallTimeout  time.Duration // 0: DefaultCallTimeout
 	Rate         int           // requests per second; 0: DefaultRate
 	Burst        int           // requests at once; 0: DefaultBurst
@@ -73,7 +75,7 @@ func (c *Client) Collectors() []prometheus.Collector { return c.transport.metric
 // Adopt changes over to other secrets after trying them: probe makes a call with the context it gets, which goes out
 // with the new secrets, while all other calls use the old ones. When the probe fails the old ones stay, and its error
 // is returned.
-func (c *Client) Adopt(ctx context.Context, secrets Secrets, probe func(context.Context) error) error {
+func (c *Client) Adopt(ctx context.Context, secrets secret.Secrets, probe func(context.Context) error) error {
 	candidate, err := newAccess(c.options, secrets, c.transport.tokenCalls)
 	if err != nil {
 		return err

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // handlerNetwork answers calls by calling a handler.
@@ -33,10 +35,10 @@ func (h handlerNetwork) RoundTrip(request *http.Request) (*http.Response, error)
 	return recorder.Result(), nil
 }
 
-func newClient(t *testing.T, credentials Credentials, handler http.HandlerFunc) *Client {
+func newClient(t *testing.T, credentials secret.Credentials, handler http.HandlerFunc) *Client {
 	t.Helper()
 	c, err := New(Options{Endpoint: "http://cloud.test", Organisation: "acme", Project: "p-1", UserAgent: "agent/1",
-		Secrets: Secrets{Credentials: credentials}, Network: handlerNetwork(handler)})
+		Secrets: secret.Secrets{Credentials: credentials}, Network: handlerNetwork(handler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +53,7 @@ func sendJSON(w http.ResponseWriter, status int, body string) {
 
 func TestHeaders(t *testing.T) {
 	var got http.Header
-	c := newClient(t, Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, r *http.Request) {
+	c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, r *http.Request) {
 		got = r.Header
 		sendJSON(w, http.StatusOK, `{"identity": "vpc-1"}`)
 	})
@@ -95,7 +97,7 @@ func TestErrorsSayWhatTheyAre(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.status, tt.kind), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newClient(t, Credentials{PersonalAccessToken: "pat"},
+				c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"},
 					func(w http.ResponseWriter, _ *http.Request) {
 						sendJSON(w, tt.status, tt.body)
 					})
@@ -140,7 +142,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newClient(t, Credentials{PersonalAccessToken: "pat"}, tt.answer)
+				c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, tt.answer)
 				if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); !errors.Is(err, tt.kind) {
 					t.Errorf("error = %v, want kind %v", err, tt.kind)
 				}
@@ -152,7 +154,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 // TestRedirectsAreNotFollowed: the credentials would travel along, and a PUT or DELETE would become a GET.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	var calls []string
-	c := newClient(t, Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, r *http.Request) {
+	c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, r *http.Request) {
 		calls = append(calls, r.Method+" "+r.URL.Host)
 		w.Header().Set("Location", "http://elsewhere.test"+r.URL.Path)
 		sendJSON(w, http.StatusMovedPermanently, "{}")
@@ -168,7 +170,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 
 func TestRevokedTokenIsFetchedAnew(t *testing.T) {
 	issued := 0
-	c := newClient(t, Credentials{ClientID: "id", ClientSecret: "secret"},
+	c := newClient(t, secret.Credentials{ClientID: "id", ClientSecret: "secret"},
 		func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/oidc/token" {
 				issued++
@@ -189,9 +191,9 @@ func TestRevokedTokenIsFetchedAnew(t *testing.T) {
 // TestHangingTokenEndpointHoldsNobodyLongerThanHeWants: workers have deadlines of their own.
 func TestHangingTokenEndpointHoldsNobodyLongerThanHeWants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, Credentials{ClientID: "id", ClientSecret: "secret"}, nil)
-		c.transport.access.Store(&access{network: hangingNetwork{}, credentials: Credentials{ClientID: "id",
-			ClientSecret: "secret"}.authorize("http://cloud.test", hangingNetwork{})})
+		c := newClient(t, secret.Credentials{ClientID: "id", ClientSecret: "secret"}, nil)
+		c.transport.access.Store(&access{network: hangingNetwork{}, credentials: authorize(
+			secret.Credentials{ClientID: "id", ClientSecret: "secret"}, "http://cloud.test", hangingNetwork{})})
 		began := time.Now()
 		var all sync.WaitGroup
 		for range 10 {
@@ -222,7 +224,7 @@ func TestForbiddenCallKeepsTheToken(t *testing.T) {
 		}
 		sendJSON(w, http.StatusForbidden, `{"message": "read only"}`)
 	}
-	c := newClient(t, Credentials{ClientID: "id", ClientSecret: "secret"}, handler)
+	c := newClient(t, secret.Credentials{ClientID: "id", ClientSecret: "secret"}, handler)
 	for range 5 {
 		if err := Delete(t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); !errors.Is(err, ErrUnauthorised) {
 			t.Errorf("error = %v", err)
@@ -234,7 +236,7 @@ func TestForbiddenCallKeepsTheToken(t *testing.T) {
 
 	tokenStatus = http.StatusTooManyRequests
 	synctest.Test(t, func(t *testing.T) {
-		busy := newClient(t, Credentials{ClientID: "id", ClientSecret: "secret"}, handler)
+		busy := newClient(t, secret.Credentials{ClientID: "id", ClientSecret: "secret"}, handler)
 		if _, err := Get[iaas.Vpc](t.Context(), busy, iaas.VpcEndpoint+"/vpc-1"); !errors.Is(err, ErrThrottled) {
 			t.Errorf("error = %v; a busy token endpoint is not a wrong credential", err)
 		}
@@ -244,7 +246,7 @@ func TestForbiddenCallKeepsTheToken(t *testing.T) {
 func TestGoodAnswersEndTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := http.StatusServiceUnavailable
-		c := newClient(t, Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, answer, `{}`) })
+		c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, answer, `{}`) })
 		if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err == nil || c.Err() == nil {
 			t.Errorf("error %v, Err() %v; want trouble", err, c.Err())
 		}
@@ -262,7 +264,8 @@ func TestTruncatedAnswer(t *testing.T) {
 		_, _ = io.WriteString(w, `[{"identity": "m-1"}]`)
 	}))
 	defer server.Close()
-	c, err := New(Options{Endpoint: server.URL, Secrets: Secrets{Credentials: Credentials{PersonalAccessToken: "pat"}},
+	c, err := New(Options{Endpoint: server.URL,
+		Secrets:     secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: "pat"}},
 		CallTimeout: 300 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +278,7 @@ func TestTruncatedAnswer(t *testing.T) {
 
 func TestHangingCloudHasADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, Credentials{PersonalAccessToken: "pat"}, nil)
+		c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, nil)
 		c.transport.access.Load().network = hangingNetwork{}
 		began := time.Now()
 		_, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
@@ -311,7 +314,7 @@ func TestClientCredentials(t *testing.T) {
 		}
 		sendJSON(w, http.StatusOK, `{"identity": "vpc-1"}`)
 	}
-	c := newClient(t, Credentials{ClientID: "id", ClientSecret: "secret"}, handler)
+	c := newClient(t, secret.Credentials{ClientID: "id", ClientSecret: "secret"}, handler)
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
@@ -325,7 +328,7 @@ func TestClientCredentials(t *testing.T) {
 		t.Errorf("20 concurrent calls fetched %d tokens, want 1", got)
 	}
 
-	wrong := newClient(t, Credentials{ClientID: "id", ClientSecret: "wr0ng"}, handler)
+	wrong := newClient(t, secret.Credentials{ClientID: "id", ClientSecret: "wr0ng"}, handler)
 	_, err := Get[iaas.Vpc](t.Context(), wrong, iaas.VpcEndpoint+"/vpc-1")
 	if !errors.Is(err, ErrUnauthorised) || strings.Contains(err.Error(), "wr0ng") {
 		t.Errorf("error = %v, want one of kind %v without the secret", err, ErrUnauthorised)
@@ -334,7 +337,7 @@ func TestClientCredentials(t *testing.T) {
 
 func TestRateLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) {
+		c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) {
 			sendJSON(w, http.StatusOK, `{"identity": "vpc-1"}`)
 		})
 		began := time.Now()
@@ -351,7 +354,7 @@ func TestRateLimit(t *testing.T) {
 
 func TestDrain(t *testing.T) {
 	started, finish := make(chan struct{}), make(chan struct{})
-	c := newClient(t, Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, r *http.Request) {
+	c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodDelete {
 			close(started)
 			<-finish

@@ -12,30 +12,9 @@ import (
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
 	"golang.org/x/sync/singleflight"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
-
-// Credentials authenticate the client in one of three forms: a personal access token, an OIDC client with its secret,
-// or the exchange of a token that somebody else issued.
-type Credentials struct {
-	PersonalAccessToken string
-	ClientID            string
-	ClientSecret        string
-	Exchange            *Exchange // nil: one of the other forms
-}
-
-// String never shows a secret.
-func (c Credentials) String() string {
-	switch {
-	case c.Exchange != nil:
-		return c.Exchange.String()
-	case c.PersonalAccessToken != "":
-		return "personal access token"
-	}
-	return fmt.Sprintf("client %q", c.ClientID)
-}
-
-// GoString never shows a secret either.
-func (c Credentials) GoString() string { return c.String() }
 
 // tokenTimeout bounds one fetch of an access token.
 const tokenTimeout = 15 * time.Second
@@ -48,8 +27,8 @@ type authorization interface {
 	renew(refused string) bool
 }
 
-// authorize returns how calls are authorised. Access tokens are fetched through network.
-func (c Credentials) authorize(endpoint string, network http.RoundTripper) authorization {
+// authorize returns how calls with these credentials are authorised. Access tokens are fetched through network.
+func authorize(c secret.Credentials, endpoint string, network http.RoundTripper) authorization {
 	if c.PersonalAccessToken != "" {
 		return fixed("Token " + c.PersonalAccessToken)
 	}
@@ -65,7 +44,9 @@ func (c Credentials) authorize(endpoint string, network http.RoundTripper) autho
 	}
 	tokenURL := endpoint + "/oidc/token"
 	if c.Exchange != nil {
-		t.fetch = func(ctx context.Context) (*oauth2.Token, error) { return c.Exchange.token(ctx, t.http, tokenURL) }
+		t.fetch = func(ctx context.Context) (*oauth2.Token, error) {
+			return exchange(ctx, c.Exchange, t.http, tokenURL)
+		}
 		return t
 	}
 	config := clientcredentials.Config{ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: tokenURL}

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // slowCloud answers each call after a while, and notes what it was sent.
@@ -49,9 +51,9 @@ func (s *slowCloud) calls() int {
 }
 
 // client returns a client of the cloud that makes one call a second, and calls that take at most so long.
-func (s *slowCloud) client(t *testing.T, credentials Credentials, timeout time.Duration) *Client {
+func (s *slowCloud) client(t *testing.T, credentials secret.Credentials, timeout time.Duration) *Client {
 	t.Helper()
-	c, err := New(Options{Endpoint: "http://cloud.test", Secrets: Secrets{Credentials: credentials},
+	c, err := New(Options{Endpoint: "http://cloud.test", Secrets: secret.Secrets{Credentials: credentials},
 		CallTimeout: timeout, Rate: 1, Burst: 1, Network: s})
 	if err != nil {
 		t.Fatal(err)
@@ -74,10 +76,10 @@ func drained(t *testing.T, c *Client) time.Duration {
 // TestDrainWhileCallsAreMade: a write that was sent is finished however long it takes, and nothing else is sent or
 // waited for.
 func TestDrainWhileCallsAreMade(t *testing.T) {
-	pat := Credentials{PersonalAccessToken: "pat"}
+	pat := secret.Credentials{PersonalAccessToken: "pat"}
 	tests := map[string]struct {
 		cloud       *slowCloud
-		credentials Credentials
+		credentials secret.Credentials
 		before      int // calls that are made before, at once
 		call        func(context.Context, *Client) error
 		after       time.Duration // from the call until draining
@@ -96,7 +98,7 @@ func TestDrainWhileCallsAreMade(t *testing.T) {
 		"a read that waits for the rate limit": {&slowCloud{status: 200}, pat, 3, read,
 			500 * time.Millisecond, ErrShutdown, 3, 0},
 		"a write that waits for an access token": {&slowCloud{takes: 10 * time.Second, status: 200},
-			Credentials{ClientID: "id", ClientSecret: "s"}, 0, change, time.Second, ErrShutdown, 1, 0},
+			secret.Credentials{ClientID: "id", ClientSecret: "s"}, 0, change, time.Second, ErrShutdown, 1, 0},
 		"a write that waits to be repeated": {&slowCloud{status: 503}, pat, 0, change,
 			50 * time.Millisecond, ErrUnavailable, 1, 0},
 		"a write that is repeated and waits for the rate limit": {&slowCloud{status: 503}, pat, 0, change,
@@ -190,7 +192,7 @@ func TestDrainWhileConnecting(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tt.wire.released = make(chan struct{})
 				network := tt.wire.transport()
-				secrets := Secrets{Credentials: Credentials{PersonalAccessToken: "pat"}}
+				secrets := secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: "pat"}}
 				c, err := New(Options{Endpoint: tt.endpoint, Secrets: secrets, Network: network})
 				if err != nil {
 					t.Fatal(err)

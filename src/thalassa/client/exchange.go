@@ -14,21 +14,9 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
-
-// Exchange gets access tokens for a token that an issuer trusted by the cloud made, like the one of a Kubernetes
-// service account (workload identity, RFC 8693).
-type Exchange struct {
-	ServiceAccount   string        // identity of the cloud's service account
-	Organisation     string        // identity
-	SubjectTokenFile string        // read for every exchange, because the kubelet renews it
-	Lifetime         time.Duration // of access tokens; whole seconds
-}
-
-// String names the service account.
-func (e *Exchange) String() string {
-	return fmt.Sprintf("service account %q of organisation %q", e.ServiceAccount, e.Organisation)
-}
 
 // defaultLifetime is what a token without expires_in lives; the official client supposes the same.
 const defaultLifetime = time.Hour
@@ -36,8 +24,8 @@ const defaultLifetime = time.Hour
 // maxTokenAnswer bounds the answer with a token.
 const maxTokenAnswer = 1 << 20
 
-// token makes one exchange. What the cloud refuses is an *oauth2.RetrieveError.
-func (e *Exchange) token(ctx context.Context, client *http.Client, tokenURL string) (*oauth2.Token, error) {
+// exchange makes one exchange of tokens. What the cloud refuses is an *oauth2.RetrieveError.
+func exchange(ctx context.Context, e *secret.Exchange, client *http.Client, tokenURL string) (*oauth2.Token, error) {
 	subject, err := os.ReadFile(e.SubjectTokenFile)
 	if err != nil {
 		return nil, localError{fmt.Errorf("reading the subject token: %w", err)}

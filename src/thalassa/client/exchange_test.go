@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // exchanging answers token exchanges like the cloud does and remembers their forms.
@@ -36,14 +38,15 @@ func (e *exchanging) serve(w http.ResponseWriter, r *http.Request) {
 	sendJSON(w, e.status, e.body)
 }
 
-func exchangeFor(t *testing.T, subject string) Credentials {
+func exchangeFor(t *testing.T, subject string) secret.Credentials {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte(subject+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return Credentials{Exchange: &Exchange{ServiceAccount: "sa-1", Organisation: "o-1", SubjectTokenFile: file,
-		Lifetime: 2 * time.Hour}}
+	return secret.Credentials{Exchange: &secret.Exchange{ServiceAccount: "sa-1", Organisation: "o-1",
+		SubjectTokenFile: file,
+		Lifetime:         2 * time.Hour}}
 }
 
 func TestTokenExchange(t *testing.T) {
@@ -114,7 +117,8 @@ func TestTokenExchangeThatFails(t *testing.T) {
 
 func TestMissingSubjectToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		credentials := Credentials{Exchange: &Exchange{SubjectTokenFile: filepath.Join(t.TempDir(), "none")}}
+		credentials := secret.Credentials{Exchange: &secret.Exchange{SubjectTokenFile: filepath.Join(t.TempDir(),
+			"none")}}
 		_, err := Get[iaas.Vpc](t.Context(), newClient(t, credentials, (&exchanging{}).serve), iaas.VpcEndpoint+
 			"/vpc-1")
 		if !errors.Is(err, ErrUnauthorised) || !strings.Contains(err.Error(), "reading the subject token: open "+
@@ -139,7 +143,7 @@ func TestTokenWithoutLifetimeIsRenewed(t *testing.T) {
 }
 
 func TestCredentialsShowNoSecret(t *testing.T) {
-	for _, c := range []Credentials{
+	for _, c := range []secret.Credentials{
 		{PersonalAccessToken: "s3cret"}, {ClientID: "id", ClientSecret: "s3cret"}, exchangeFor(t, "s3cret"),
 	} {
 		if said := fmt.Sprintf("%v %+v %#v %s", c, c, c, c); strings.Contains(said, "s3cret") {

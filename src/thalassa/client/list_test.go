@@ -17,6 +17,7 @@ import (
 	"github.com/thalassa-cloud/client-go/thalassa"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client/jsonstream"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // thing is as much of an object as these tests need.
@@ -44,7 +45,7 @@ func TestAsksLikeTheOfficialClient(t *testing.T) {
 		}
 		sendJSON(w, http.StatusOK, `{}`)
 	}
-	ours, theirs := newClient(t, Credentials{PersonalAccessToken: "pat"}, record), officialClient(t, record)
+	ours, theirs := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, record), officialClient(t, record)
 	by := []filters.Filter{
 		&filters.FilterKeyValue{Key: filters.FilterVpcIdentity, Value: "vpc-1"},
 		&filters.LabelFilter{MatchLabels: map[string]string{"k8s.thalassa.cloud/kubernetes-cluster": "a b"}},
@@ -132,7 +133,7 @@ func TestList(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newClient(t, Credentials{PersonalAccessToken: "pat"},
+				c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"},
 					func(w http.ResponseWriter, _ *http.Request) {
 						w.Header().Set("Content-Type", tt.kind)
 						_, _ = io.WriteString(w, tt.body)
@@ -168,7 +169,7 @@ func TestListForgetsAFailedAttempt(t *testing.T) {
 func TestListKeepsOnlyWhatIsWanted(t *testing.T) {
 	item := fmt.Sprintf(`{"identity": "a", "ballast": %q}`, strings.Repeat("x", 10_000))
 	long := func(items int) float64 {
-		c := newClient(t, Credentials{PersonalAccessToken: "pat"}, nil)
+		c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, nil)
 		c.transport.access.Load().network = networkFunc(func(*http.Request) (*http.Response, error) {
 			body := io.MultiReader(strings.NewReader("["+item), &repeated{text: "," + item, left: items - 1},
 				strings.NewReader("]"))

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // script answers calls one after the other by the given answers, and the rest by the last one; it remembers when they
@@ -40,7 +42,7 @@ func (s *script) RoundTrip(request *http.Request) (*http.Response, error) {
 func (s *script) client(t *testing.T) *Client {
 	t.Helper()
 	c, err := New(Options{Endpoint: "http://cloud.test",
-		Secrets: Secrets{Credentials: Credentials{PersonalAccessToken: "pat"}}, Network: s})
+		Secrets: secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: "pat"}}, Network: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +128,7 @@ func TestDialFailureIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
 		c, err := New(Options{Endpoint: "http://cloud.test",
-			Secrets: Secrets{Credentials: Credentials{PersonalAccessToken: "pat"}}, Network: networkFunc(
+			Secrets: secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: "pat"}}, Network: networkFunc(
 				func(r *http.Request) (*http.Response, error) {
 					if calls++; calls == 1 {
 						return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}

@@ -18,6 +18,7 @@ import (
 	thalassacloud "github.com/thalassa-cloud/client-go/thalassa"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // recorder is a cloud that writes down what it is sent, and says yes.
@@ -45,7 +46,7 @@ func bodies(t *testing.T) (*Inventory, *iaas.Client, *recorder) {
 	record := &recorder{}
 	api, err := client.New(client.Options{
 		Endpoint: "http://cloud.test", Organisation: "acme", Network: record,
-		Secrets: client.Secrets{Credentials: client.Credentials{PersonalAccessToken: "pat"}},
+		Secrets: secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: "pat"}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // What the world has beside the emulator's own region, VPC and subnet.
@@ -66,7 +67,7 @@ func (w *rig) restartBy(network http.RoundTripper) {
 	w.Helper()
 	api, err := client.New(client.Options{
 		Endpoint: "http://cloud.test", Organisation: emulator.DefaultOrganisationSlug, Network: network,
-		Secrets: client.Secrets{Credentials: client.Credentials{PersonalAccessToken: emulator.DefaultToken}},
+		Secrets: secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: emulator.DefaultToken}},
 	})
 	if err != nil {
 		w.Fatal(err)

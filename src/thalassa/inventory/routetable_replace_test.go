@@ -14,6 +14,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // rewritten changes the JSON of answers.
@@ -52,7 +53,7 @@ func (w *rig) behind(change func(request *http.Request, answer any) any) {
 	api, err := client.New(client.Options{
 		Endpoint: "http://cloud.test", Organisation: emulator.DefaultOrganisationSlug,
 		Network: rewritten{w.emulator.Transport(), change},
-		Secrets: client.Secrets{Credentials: client.Credentials{PersonalAccessToken: emulator.DefaultToken}},
+		Secrets: secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: emulator.DefaultToken}},
 	})
 	w.ok(err)
 	w.Inventory = New(api, Scope{VPC: emulator.DefaultVPC})

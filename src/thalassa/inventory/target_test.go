@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // someMachines is an inventory of the machines of a cloud that takes a second for a list, and how often they were
@@ -17,7 +18,7 @@ import (
 func someMachines(t *testing.T, there *atomic.Pointer[[]Machine]) (known *Inventory, lists *int) {
 	t.Helper()
 	cloud, err := client.New(client.Options{Endpoint: "http://cloud.test",
-		Secrets: client.Secrets{Credentials: client.Credentials{PersonalAccessToken: "pat"}}})
+		Secrets: secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: "pat"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

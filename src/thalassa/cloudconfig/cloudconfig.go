@@ -1,46 +1,47 @@
-package thalassa
+// Package cloudconfig reads and checks the cloud-config file, and the files with secrets that it refers to.
+package cloudconfig
 
 import (
 	"fmt"
 	"io"
+	"net/netip"
+	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"k8s.io/klog/v2"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // Config is the content of the cloud-config file, completed by the environment and defaults. Its keys include those of
-// the CCM that this program replaces; config_keys.go describes them. ReadSecrets reads the files that it refers to.
+// the CCM that this program replaces; keys.go describes them. ReadSecrets reads the files that it refers to.
 type Config struct {
-	Organisation     string             `yaml:"organisation"` // identity or slug
-	Project          string             `yaml:"project"`      // identity; may be empty
-	Endpoint         string             `yaml:"endpoint"`     // base URL of the API
-	CABundle         string             `yaml:"caBundle"`     // path of a PEM file; may be empty
-	Insecure         bool               `yaml:"insecure"`     // do not verify the API's certificate
-	CloudCredentials CloudCredentials   `yaml:"cloudCredentials"`
-	VPCIdentity      string             `yaml:"vpcIdentity"`      // the VPC of the cluster's machines
-	DefaultSubnet    string             `yaml:"defaultSubnet"`    // identity or slug; empty: found in the VPC
-	Cluster          string             `yaml:"cluster"`          // the cluster's identity, a label of all its cloud objects
-	ClusterCIDR      string             `yaml:"clusterCIDR"`      // the networks of all pods, one or one of each family; may be empty
-	AdditionalLabels map[string]string  `yaml:"additionalLabels"` // put on all cloud objects
-	LoadBalancer     LoadBalancerConfig `yaml:"loadBalancer"`
-	InstancesV2      InstancesConfig    `yaml:"instancesV2"`
-	Routes           RoutesConfig       `yaml:"routes"`
-	Inventory        InventoryConfig    `yaml:"inventory"`
-	API              APIConfig          `yaml:"api"`
+	Organisation     string            `yaml:"organisation"` // identity or slug
+	Project          string            `yaml:"project"`      // identity; may be empty
+	Endpoint         string            `yaml:"endpoint"`     // base URL of the API
+	CABundle         string            `yaml:"caBundle"`     // path of a PEM file; may be empty
+	Insecure         bool              `yaml:"insecure"`     // do not verify the API's certificate
+	CloudCredentials Credentials       `yaml:"cloudCredentials"`
+	VPCIdentity      string            `yaml:"vpcIdentity"`      // the VPC of the cluster's machines
+	DefaultSubnet    string            `yaml:"defaultSubnet"`    // identity or slug; empty: found in the VPC
+	Cluster          string            `yaml:"cluster"`          // the cluster's identity, a label of all its cloud objects
+	ClusterCIDR      string            `yaml:"clusterCIDR"`      // the networks of all pods, one or one of each family; may be empty
+	AdditionalLabels map[string]string `yaml:"additionalLabels"` // put on all cloud objects
+	LoadBalancer     LoadBalancer      `yaml:"loadBalancer"`
+	InstancesV2      Instances         `yaml:"instancesV2"`
+	Routes           Routes            `yaml:"routes"`
+	Inventory        Inventory         `yaml:"inventory"`
+	API              API               `yaml:"api"`
 }
 
-// LoadBalancerConfig is about Services of type LoadBalancer.
-type LoadBalancerConfig struct {
+// LoadBalancer is about Services of type LoadBalancer.
+type LoadBalancer struct {
 	Enabled              bool `yaml:"enabled"`
 	CreationPollInterval int  `yaml:"creationPollInterval"` // seconds between two reads of a load balancer that is being created
 	CreationPollTimeout  int  `yaml:"creationPollTimeout"`  // seconds after which an event says that it takes long
@@ -64,8 +65,8 @@ const (
 	driftOff    = string(cloud.Off)
 )
 
-// InstancesConfig is about nodes.
-type InstancesConfig struct {
+// Instances is about nodes.
+type Instances struct {
 	Enabled              bool `yaml:"enabled"`
 	ZoneAndRegionEnabled bool `yaml:"zoneAndRegionEnabled"` // label nodes with zone and region
 	TypeLabels           bool `yaml:"typeLabels"`           // label nodes with processors and memory of the machine type
@@ -82,73 +83,74 @@ type InstancesConfig struct {
 	DryRun             bool   `yaml:"dryRun"`             // report which nodes would be removed, and remove none
 }
 
-// RoutesConfig is about routes to the pods of nodes.
-type RoutesConfig struct {
+// Routes is about routes to the pods of nodes.
+type Routes struct {
 	Enabled     bool   `yaml:"enabled"`
 	Table       string `yaml:"table"`       // identity or slug of the route table; empty: those of the nodes' subnets
 	Exclusive   bool   `yaml:"exclusive"`   // nobody else has routes in Table within the cluster's networks
 	DriftPeriod int    `yaml:"driftPeriod"` // seconds between two looks for changes made by hand; 0: never
 }
 
-// InventoryConfig is the maximum age of cached lists.
-type InventoryConfig struct {
+// Inventory is the maximum age of cached lists.
+type Inventory struct {
 	MachineAge  int `yaml:"machineAge"`  // seconds, for lists of machines
 	BalancerAge int `yaml:"balancerAge"` // seconds, for lists of load balancers
 }
 
-// APIConfig is for calls of the cloud's API.
-type APIConfig struct {
+// API is for calls of the cloud's API.
+type API struct {
 	CallTimeout       int `yaml:"callTimeout"`       // seconds, for one call
 	RequestsPerSecond int `yaml:"requestsPerSecond"` // of the whole process
 	Burst             int `yaml:"burst"`             // calls at once after a pause
 }
 
-// DefaultConfig returns the defaults.
-func DefaultConfig() Config {
+// Default returns the defaults.
+func Default() Config {
 	return Config{
 		Endpoint: "https://api.thalassa.cloud",
-		CloudCredentials: CloudCredentials{WorkloadIdentity: WorkloadIdentity{SubjectTokenFile: subjectTokenFile,
+		CloudCredentials: Credentials{WorkloadIdentity: WorkloadIdentity{SubjectTokenFile: subjectTokenFile,
 			Lifetime: 3600}},
-		LoadBalancer: LoadBalancerConfig{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300,
+		LoadBalancer: LoadBalancer{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300,
 			DriftPeriod: 300, Drift: driftRepair},
-		InstancesV2: InstancesConfig{Enabled: true, ZoneAndRegionEnabled: true, RemovalGracePeriod: 60,
+		InstancesV2: Instances{Enabled: true, ZoneAndRegionEnabled: true, RemovalGracePeriod: 60,
 			MaxRemovals: 20, RemovalWindow: 600},
-		Routes: RoutesConfig{DriftPeriod: 300},
-		Inventory: InventoryConfig{MachineAge: inSeconds(inventory.MachineAge),
-			BalancerAge: inSeconds(inventory.BalancerAge)},
-		API: APIConfig{CallTimeout: inSeconds(client.DefaultCallTimeout),
-			RequestsPerSecond: client.DefaultRate, Burst: client.DefaultBurst},
+		Routes:    Routes{DriftPeriod: 300},
+		Inventory: Inventory{MachineAge: 60, BalancerAge: 300},
+		API:       API{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
 	}
 }
 
-// ReadConfig reads and checks the cloud-config file, but no files that it refers to. Missing values come from the
-// environment; getenv is os.Getenv or a replacement. The error contains all mistakes with their key paths, and no
-// secrets.
-func ReadConfig(path string, getenv func(string) string) (Config, error) {
-	c, file, err := openConfig(path, getenv)
+// Check reports mistakes that depend on more than the keys of the file, such as those in defaults of annotations.
+type Check func(Config, *config.File)
+
+// readFile is Read without the files that the configuration refers to.
+func readFile(path string, getenv func(string) string, checks ...Check) (Config, error) {
+	c, file, err := openFile(path, getenv, checks)
 	if err != nil {
 		return Config{}, err
 	}
 	return c, file.Err()
 }
 
-// readConfigAndSecrets is ReadConfig and ReadSecrets in one, so that the error contains the mistakes of both.
-func readConfigAndSecrets(path string, getenv func(string) string) (Config, client.Secrets, error) {
-	c, file, err := openConfig(path, getenv)
+// Read reads and checks the cloud-config file, and the files with secrets that it refers to. Missing values come from
+// the environment; getenv is os.Getenv or a replacement. The error contains all mistakes with their key paths, and no
+// secrets.
+func Read(path string, getenv func(string) string, checks ...Check) (Config, secret.Secrets, error) {
+	c, file, err := openFile(path, getenv, checks)
 	if err != nil {
-		return Config{}, client.Secrets{}, err
+		return Config{}, secret.Secrets{}, err
 	}
 	secrets := c.readSecrets(file)
 	return c, secrets, file.Err()
 }
 
-func openConfig(path string, getenv func(string) string) (Config, *config.File, error) {
+func openFile(path string, getenv func(string) string, checks []Check) (Config, *config.File, error) {
 	opened, err := os.Open(path)
 	if err != nil {
 		return Config{}, nil, fmt.Errorf("opening the cloud-config: %w", err)
 	}
 	defer opened.Close()
-	c, file, err := parseConfig(opened, getenv)
+	c, file, err := parseFile(opened, getenv, checks...)
 	if err == nil {
 		for _, warning := range file.Warnings() {
 			klog.InfoS("The cloud-config should be written in another way", "path", path, "warning", warning)
@@ -157,14 +159,14 @@ func openConfig(path string, getenv func(string) string) (Config, *config.File, 
 	return c, file, err
 }
 
-// parseConfig returns the configuration and its mistakes; the error is that the file is not YAML.
-func parseConfig(r io.Reader, getenv func(string) string) (Config, *config.File, error) {
-	c := DefaultConfig()
+// parseFile returns the configuration and its mistakes; the error is that the file is not YAML.
+func parseFile(r io.Reader, getenv func(string) string, checks ...Check) (Config, *config.File, error) {
+	c := Default()
 	file, err := config.Decode(r, &c)
 	if err != nil {
 		return Config{}, nil, err
 	}
-	keys := ConfigKeys()
+	keys := Keys()
 	identity := &c.CloudCredentials.WorkloadIdentity
 	exchange := chooseCredentials(file, getenv)
 	if !exchange {
@@ -186,47 +188,20 @@ func parseConfig(r io.Reader, getenv func(string) string) (Config, *config.File,
 			"want the identity or slug of a route table that only this cluster uses, in routes.table")
 	}
 	if c.LoadBalancer.CreationPollTimeout == 0 {
-		c.LoadBalancer.CreationPollTimeout = DefaultConfig().LoadBalancer.CreationPollTimeout
+		c.LoadBalancer.CreationPollTimeout = Default().LoadBalancer.CreationPollTimeout
 		file.Warn("loadBalancer.creationPollTimeout",
 			fmt.Sprintf("found 0, which is taken as the default; write %d, or leave it out",
 				c.LoadBalancer.CreationPollTimeout))
 	}
-	c.LoadBalancer.checkDefaults(file)
+	for _, check := range checks {
+		check(c, file)
+	}
 	c.InstancesV2.checkPrefixes(file)
 	return c, file, nil
 }
 
-// checkDefaults reports values that cannot be defaults of Services.
-func (c LoadBalancerConfig) checkDefaults(file *config.File) {
-	defaults := newAnnotations()
-	problems := defaults.registry.SetDefaults(c.Defaults)
-	for _, problem := range problems {
-		path := "loadBalancer.defaults." + problem.Annotation
-		switch {
-		case !config.Matching(annotationNames, "").Allows(problem.Annotation): // the rule of the key reports it
-		case problem.Name:
-			file.Add(path, "", problem.Want)
-		default:
-			file.Add(path, strconv.Quote(problem.Value), "want "+problem.Want)
-		}
-	}
-	if len(problems) > 0 {
-		return
-	}
-	kind, internal := defaults.kind.From(annotation.Values{}), defaults.internal.From(annotation.Values{})
-	if _, said := c.Defaults[nameInternal]; said && kind.Value == typeInternal && !internal.Value {
-		file.Add("loadBalancer.defaults", "type: internal together with internal: false", "want only one of them")
-	}
-	check := settings{annotations: defaults}.portOf(annotation.Port{}).health.withInterval()
-	if check.problem() != "" {
-		file.Add("loadBalancer.defaults", fmt.Sprintf("health-check-timeout %d and health-check-interval %d",
-			check.timeout.Value, check.interval.Value),
-			"want a timeout of at most the interval; a value that is not set here has the default of its annotation")
-	}
-}
-
 // checkPrefixes reports prefixes of which one begins with the other, because a label could then match both.
-func (c InstancesConfig) checkPrefixes(file *config.File) {
+func (c Instances) checkPrefixes(file *config.File) {
 	if c.LabelPrefix == "" || c.TaintPrefix == "" {
 		return
 	}
@@ -236,30 +211,62 @@ func (c InstancesConfig) checkPrefixes(file *config.File) {
 	}
 }
 
-// pollInterval is the interval at which a load balancer that is being created or deleted is read.
-func (c LoadBalancerConfig) pollInterval() time.Duration { return seconds(c.CreationPollInterval) }
+// PollInterval is the interval at which a load balancer that is being created or deleted is read.
+func (c LoadBalancer) PollInterval() time.Duration { return seconds(c.CreationPollInterval) }
 
-// behaviour returns the settings of the service controller.
-func (c LoadBalancerConfig) behaviour() cloud.LoadBalancerBehaviour {
+// Behaviour returns the settings of the service controller.
+func (c LoadBalancer) Behaviour() cloud.LoadBalancerBehaviour {
 	return cloud.LoadBalancerBehaviour{
-		PollInterval: c.pollInterval(), SlowAfter: seconds(c.CreationPollTimeout),
+		PollInterval: c.PollInterval(), SlowAfter: seconds(c.CreationPollTimeout),
 		DriftPeriod: seconds(c.DriftPeriod), Drift: cloud.DriftMode(c.Drift), RemoveOrphans: c.RemoveOrphans,
 		Class: c.Class, OnlyClass: c.OnlyClass,
 	}
 }
 
-// behaviour returns the settings of the node controllers.
-func (c InstancesConfig) behaviour() cloud.MachineBehaviour {
+// Behaviour returns the settings of the node controllers.
+func (c Instances) Behaviour() cloud.MachineBehaviour {
 	return cloud.MachineBehaviour{
-		Domain: strings.TrimSuffix(labelReserved, "/"), GracePeriod: seconds(c.RemovalGracePeriod),
+		Domain: label.Domain, GracePeriod: seconds(c.RemovalGracePeriod),
 		Lists: true, MaxRemovals: c.MaxRemovals, RemovalWindow: seconds(c.RemovalWindow), DryRun: c.DryRun,
 	}
 }
 
-func (c InventoryConfig) machineAge() time.Duration { return seconds(c.MachineAge) }
+// MaxMachineAge is the maximum age of lists of machines.
+func (c Inventory) MaxMachineAge() time.Duration { return seconds(c.MachineAge) }
 
-func (c InventoryConfig) balancerAge() time.Duration { return seconds(c.BalancerAge) }
+// MaxBalancerAge is the maximum age of lists of load balancers and of what belongs to them.
+func (c Inventory) MaxBalancerAge() time.Duration { return seconds(c.BalancerAge) }
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
-func inSeconds(d time.Duration) int { return int(d / time.Second) }
+// MachineLabels are the prefixes of those labels of machines that Nodes get.
+func (c Instances) MachineLabels() []string {
+	return slices.DeleteFunc([]string{c.LabelPrefix, c.TaintPrefix}, func(prefix string) bool { return prefix == "" })
+}
+
+// Behaviour returns the settings of the route controller.
+func (c Routes) Behaviour() cloud.RouteBehaviour {
+	return cloud.RouteBehaviour{DriftPeriod: seconds(c.DriftPeriod)}
+}
+
+// Timeout is the maximum duration of one call.
+func (c API) Timeout() time.Duration { return seconds(c.CallTimeout) }
+
+// Warn logs settings that are allowed and dangerous.
+func (c Config) Warn() {
+	endpoint, err := url.Parse(c.Endpoint)
+	if err == nil && endpoint.Scheme == "http" && !isLoopback(endpoint.Hostname()) {
+		klog.InfoS(
+			"Warning: endpoint begins with http://, so the credentials are sent without encryption; use https://",
+			"endpoint", endpoint.Redacted())
+	}
+	if c.Insecure {
+		klog.InfoS("Warning: insecure is set, so the API's certificate is not verified and an attacker on the " +
+			"network can read the credentials; use caBundle")
+	}
+}
+
+func isLoopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || (err == nil && address.IsLoopback())
+}

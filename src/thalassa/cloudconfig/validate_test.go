@@ -1,4 +1,4 @@
-package thalassa
+package cloudconfig
 
 import (
 	"strings"

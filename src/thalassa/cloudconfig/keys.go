@@ -1,22 +1,22 @@
-package thalassa
+package cloudconfig
 
 import (
 	"net/url"
 	"slices"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 const (
-	// identityPattern is also safe inside a URL's path and a header.
-	identityPattern = `[0-9A-Za-z][0-9A-Za-z._-]*`
-	identityLetters = ", of letters, digits and - _ ."
+	// IdentityPattern is also safe inside a URL's path and a header.
+	IdentityPattern = `[0-9A-Za-z][0-9A-Za-z._-]*`
+	// IdentityLetters describes the letters of IdentityPattern, as the end of a sentence about what is wanted.
+	IdentityLetters = ", of letters, digits and - _ ."
 	// labelPattern is a name as the cloud stores it in labels.
 	labelPattern = `[0-9A-Za-z](?:[0-9A-Za-z._-]{0,61}[0-9A-Za-z])?`
 	// labelKeyPattern is a name, optionally with a domain and a slash before it.
 	labelKeyPattern = `(?:[0-9a-z](?:[0-9a-z.-]{0,251}[0-9a-z])?/)?` + labelPattern
-	// labelReserved begins the keys of labels that the CCM sets itself.
-	labelReserved = "k8s.thalassa.cloud/"
 	// endpointPattern is a scheme, a host and an optional port.
 	endpointPattern = `[Hh][Tt][Tt][Pp][Ss]?://(?:` + hostPattern + `|\[[0-9A-Fa-f:.]+\])(?::` + portPattern + `)?/?`
 	hostPattern     = `[0-9A-Za-z][0-9A-Za-z_-]*(?:\.[0-9A-Za-z_-]+)*\.?`
@@ -24,8 +24,8 @@ const (
 	// pathPattern is an absolute path. Errors do not repeat another value: it may be the secret that should be in the
 	// file.
 	pathPattern = `/[^\r\n]*`
-	// annotationNames matches names of annotations. The registry knows which names exist.
-	annotationNames = `[!-~]+`
+	// AnnotationNames matches names of annotations. The registry knows which names exist.
+	AnnotationNames = `[!-~]+`
 	// prefixPattern is the beginning of a label's key.
 	prefixPattern = `[0-9A-Za-z][0-9A-Za-z._/-]*`
 	wantPrefix    = "the beginning of a label's key: letters, digits and - _ . /"
@@ -36,9 +36,9 @@ const (
 	day = 86400
 )
 
-// ConfigKeys are all keys of the cloud-config file. The checks, the reference page and the JSON schema are made from
+// Keys are all keys of the cloud-config file. The checks, the reference page and the JSON schema are made from
 // them.
-func ConfigKeys() []config.Key {
+func Keys() []config.Key {
 	keys := append(cloudKeys(), credentialKeys()...)
 	return slices.Concat(keys, balancerKeys(), nodeKeys(), pacingKeys(), routeKeys())
 }
@@ -48,11 +48,11 @@ func cloudKeys() []config.Key {
 	return []config.Key{
 		{Path: "organisation", Since: "0.1.0", Required: true, Environment: envOrganisation, Example: "my-organisation",
 			Effect: "The organisation that owns the cluster's machines.",
-			Rule:   config.Matching(identityPattern, "the organisation's identity or slug"+identityLetters)},
+			Rule:   config.Matching(IdentityPattern, "the organisation's identity or slug"+IdentityLetters)},
 		{Path: "project", Since: "0.1.0", Environment: envProject, Example: "p-0123456789",
 			Effect: "The project inside the organisation. If it is not set, the organisation is used without a " +
 				"project.",
-			Rule: config.Matching(identityPattern, "the project's identity"+identityLetters)},
+			Rule: config.Matching(IdentityPattern, "the project's identity"+IdentityLetters)},
 		{Path: "endpoint", Since: "0.1.0", Example: "https://api.thalassa.cloud",
 			Effect: "The base URL of the cloud's API.",
 			Rule: config.Rule{Pattern: endpointPattern, Explain: explainEndpoint,
@@ -67,11 +67,11 @@ func cloudKeys() []config.Key {
 				"It cannot be combined with caBundle."},
 		{Path: "vpcIdentity", Since: "0.1.0", Required: true, Example: "vpc-0123456789",
 			Effect: "The VPC that contains the cluster's machines.",
-			Rule:   config.Matching(identityPattern, `the identity of the VPC that contains the cluster's machines, like "vpc-…"`+identityLetters)},
+			Rule:   config.Matching(IdentityPattern, `the identity of the VPC that contains the cluster's machines, like "vpc-…"`+IdentityLetters)},
 		{Path: "defaultSubnet", Since: "0.1.0", Example: "subnet-0123456789",
 			Effect:  "The subnet of load balancers whose Service does not set the annotation subnet.",
-			Default: "the VPC's only subnet, or the first one labelled " + labelSubnetRole,
-			Rule:    config.Matching(identityPattern, "the subnet's identity or slug"+identityLetters)},
+			Default: "the VPC's only subnet, or the first one labelled " + label.SubnetRole,
+			Rule:    config.Matching(IdentityPattern, "the subnet's identity or slug"+IdentityLetters)},
 		{Path: "cluster", Since: "0.1.0", Required: true, Digits: true, Example: "k8s-0123456789",
 			Effect: "An identity of this cluster that is unique in the organisation. It is written as a label on " +
 				"every cloud object of the cluster, " +
@@ -87,8 +87,8 @@ func cloudKeys() []config.Key {
 				"a network like 10.244.0.0/16, or one IPv4 and one IPv6 network, separated by a comma")},
 		{Path: "additionalLabels", Since: "0.1.0", Example: "{team: shop}",
 			Effect: "Labels that are added to every cloud object of the cluster. Keys that begin with " +
-				labelReserved + " are not allowed.",
-			Rule: config.Rule{Keys: labelKeyPattern, Pattern: "|" + labelPattern, Reserved: labelReserved,
+				label.Reserved + " are not allowed.",
+			Rule: config.Rule{Keys: labelKeyPattern, Pattern: "|" + labelPattern, Reserved: label.Reserved,
 				Want: "labels as in Kubernetes: keys and values of at most 63 letters, digits and - _ ., keys " +
 					"optionally with a domain and a slash before them"}},
 	}
@@ -114,12 +114,12 @@ func credentialKeys() []config.Key {
 		{Path: identity + "serviceAccountID", Since: "0.1.0", Required: true, Environment: envServiceAccount,
 			Example: "sa-0123456789",
 			Effect:  "The service account in the cloud. The subject token is exchanged for a token of this account.",
-			Rule:    config.Matching(identityPattern, `the identity of a service account, like "sa-…"`+identityLetters)},
+			Rule:    config.Matching(IdentityPattern, `the identity of a service account, like "sa-…"`+IdentityLetters)},
 		{Path: identity + "organisationID", Since: "0.1.0", Environment: envOrganisation, Example: "o-0123456789",
 			Default: "the value of organisation",
 			Effect: "The identity of the organisation that owns the service account. Set it when organisation is a " +
 				"slug: the token exchange accepts only an identity.",
-			Rule: config.Matching(identityPattern, "the organisation's identity"+identityLetters)},
+			Rule: config.Matching(IdentityPattern, "the organisation's identity"+IdentityLetters)},
 		{Path: identity + "subjectTokenFile", Since: "0.1.0", Environment: envSubjectTokenFile,
 			Example: subjectTokenFile,
 			Effect: "The file with the token that is exchanged, for example a projected service account token. The " +
@@ -181,14 +181,14 @@ func balancerKeys() []config.Key {
 			Effect: "Ignores Services without a loadBalancerClass. If class is not set, all Services are ignored."},
 		{Path: "loadBalancer.defaults", Since: "0.1.0", Example: `{loadbalancing-policy: MAGLEV, health-check-enabled: "false"}`,
 			Effect: "Default values of annotations, for Services that do not set them. A key is the annotation's " +
-				"name without " + annotationPrefix + ". Load balancers that were taken over keep their settings.",
-			Rule: config.Rule{Keys: annotationNames, Want: "names of annotations that can have a default, without " +
-				annotationPrefix}},
+				"name without " + label.AnnotationPrefix + ". Load balancers that were taken over keep their settings.",
+			Rule: config.Rule{Keys: AnnotationNames, Want: "names of annotations that can have a default, without " +
+				label.AnnotationPrefix}},
 		{Path: "loadBalancer.nodeSecurityGroup", Since: "0.1.0", Example: "sg-0123456789",
 			Effect: "The security group of the nodes. Rules for the node ports of Services with the annotation " +
 				"open-node-ports are added to it. Its other rules do not change.",
-			Rule: config.Matching(identityPattern, "the identity or slug of a security group in the VPC"+
-				identityLetters)},
+			Rule: config.Matching(IdentityPattern, "the identity or slug of a security group in the VPC"+
+				IdentityLetters)},
 	}
 }
 
@@ -202,7 +202,7 @@ func nodeKeys() []config.Key {
 		{Path: path + "zoneAndRegionEnabled", Since: "0.1.0", Example: "false",
 			Effect: "Labels nodes with their zone and region. If it is false, these labels are not changed."},
 		{Path: path + "typeLabels", Since: "0.1.0", Example: "true",
-			Effect: "Labels nodes with the number of CPUs (" + labelCPUs + ") and the memory in GiB (" + labelMemory +
+			Effect: "Labels nodes with the number of CPUs (" + label.CPUs + ") and the memory in GiB (" + label.Memory +
 				") of their machine type."},
 		{Path: path + "labelPrefix", Since: "0.1.0", Example: "node-label.example.com/",
 			Effect: "Copies labels from a machine to its node. Labels whose key begins with this prefix are copied, " +
@@ -264,8 +264,8 @@ func routeKeys() []config.Key {
 		{Path: "routes.table", Since: "0.1.0", Example: "rtb-0123456789",
 			Default: "the route tables of all subnets that contain nodes",
 			Effect:  "The route table that the routes are created in.",
-			Rule: config.Matching(identityPattern, "the identity or slug of a route table in the VPC"+
-				identityLetters)},
+			Rule: config.Matching(IdentityPattern, "the identity or slug of a route table in the VPC"+
+				IdentityLetters)},
 		{Path: "routes.exclusive", Since: "0.1.0", Example: "true",
 			Effect: "Declares that this cluster alone manages the routes inside clusterCIDR in routes.table. Routes " +
 				"in it that do not belong to a node are then deleted, and many routes are written with one call. " +

@@ -1,17 +1,17 @@
-package thalassa
+package cloudconfig
 
 import (
 	"slices"
 	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
-// CloudCredentials are given in one of four forms: a personal access token, an OIDC client with its secret, a directory
+// Credentials are given in one of four forms: a personal access token, an OIDC client with its secret, a directory
 // that holds either as files (personalAccessToken, or clientID and clientSecret) like a mounted Secret, or a workload
 // identity.
-type CloudCredentials struct {
+type Credentials struct {
 	PersonalAccessToken string           `yaml:"personalAccessToken,omitempty"`
 	ClientID            string           `yaml:"clientID,omitempty"`
 	ClientSecret        string           `yaml:"clientSecret,omitempty"`
@@ -86,11 +86,11 @@ func chooseCredentials(file *config.File, getenv func(string) string) bool {
 }
 
 // inline returns the credentials that the configuration itself contains.
-func (c CloudCredentials) inline() client.Credentials {
-	credentials := client.Credentials{PersonalAccessToken: c.PersonalAccessToken, ClientID: c.ClientID,
+func (c Credentials) inline() secret.Credentials {
+	credentials := secret.Credentials{PersonalAccessToken: c.PersonalAccessToken, ClientID: c.ClientID,
 		ClientSecret: c.ClientSecret}
 	if identity := c.WorkloadIdentity; identity.ServiceAccountID != "" {
-		credentials.Exchange = &client.Exchange{
+		credentials.Exchange = &secret.Exchange{
 			ServiceAccount: identity.ServiceAccountID, Organisation: identity.OrganisationID,
 			SubjectTokenFile: identity.SubjectTokenFile, Lifetime: seconds(identity.Lifetime),
 		}

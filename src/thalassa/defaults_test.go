@@ -8,12 +8,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
 // TestServiceDefaultsAreChecked: what cannot be a default is refused when the program starts, by name, with what is
 // allowed.
 func TestServiceDefaultsAreChecked(t *testing.T) {
 	const path = "loadBalancer.defaults."
+	validate := Validate(noEnvironment)
 	for defaults, want := range map[string][]string{
 		`{loadbalancing-policy: MAGLEV, health-check-enabled: "false", acl-allowed-sources: "10.0.0.0/8"}`: nil,
 		`{publish: " ip "}`:         nil,
@@ -46,13 +51,25 @@ func TestServiceDefaultsAreChecked(t *testing.T) {
 			path + "loadbalancer.k8s.thalassa.cloud/publish: is written without loadbalancer.k8s.thalassa.cloud/ here",
 		},
 	} {
-		c, problems := parse(t, required+"loadBalancer: {defaults: "+defaults+"}\n", noEnvironment)
+		effective, problems := validate(fileWith(t, required+"loadBalancer: {defaults: "+defaults+"}\n"), false)
 		if diff := cmp.Diff(want, problems); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", defaults, diff)
 		}
-		if len(c.LoadBalancer.Defaults) == 0 && !strings.Contains(defaults, ": 20000") {
-			t.Errorf("%s: nothing was read", defaults)
+		if len(problems) == 0 && !strings.Contains(string(effective), "    defaults:\n") {
+			t.Errorf("%s: nothing was read:\n%s", defaults, effective)
 		}
+	}
+}
+
+// TestDefaultsAreThoseOfTheParts: the client and the inventory have the same values without a configuration.
+func TestDefaultsAreThoseOfTheParts(t *testing.T) {
+	c := cloudconfig.Default()
+	if c.API.Timeout() != client.DefaultCallTimeout || c.API.RequestsPerSecond != client.DefaultRate ||
+		c.API.Burst != client.DefaultBurst {
+		t.Errorf("defaults of the API %+v; want those of the client", c.API)
+	}
+	if c.Inventory.MaxMachineAge() != inventory.MachineAge || c.Inventory.MaxBalancerAge() != inventory.BalancerAge {
+		t.Errorf("ages %+v; want those of the inventory", c.Inventory)
 	}
 }
 

@@ -1,13 +1,13 @@
-package thalassa
+package cloudconfig
 
 import "github.com/thalassa-cloud/thalassa-ccm/src/config"
 
-// ConfigSchema is the JSON schema of the cloud-config file. A value that the environment can provide is not required,
-// so a file without credentials is valid.
-func ConfigSchema() ([]byte, error) {
-	return config.NewSchema("cloud-config of the Thalassa cloud controller manager", DefaultConfig(), ConfigKeys(),
+// Schema is the JSON schema of the cloud-config file; defaults is that of loadBalancer.defaults. A value that the
+// environment can provide is not required, so a file without credentials is valid.
+func Schema(defaults config.Schema) ([]byte, error) {
+	return config.NewSchema("cloud-config of the Thalassa cloud controller manager", Default(), Keys(),
 		oneCredential(), notInsecureWithBundle(), exclusiveTable(),
-		within("loadBalancer", within("defaults", Annotations().DefaultsSchema())))
+		within("loadBalancer", within("defaults", defaults)))
 }
 
 // oneCredential permits all keys of exactly one form, or no keys.

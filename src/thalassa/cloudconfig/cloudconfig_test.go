@@ -1,4 +1,4 @@
-package thalassa
+package cloudconfig
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // required is the shortest file that works.
@@ -30,7 +31,7 @@ func environment(values map[string]string) func(string) string {
 // parse returns a configuration, and what is wrong with it.
 func parse(t *testing.T, file string, getenv func(string) string) (Config, []string) {
 	t.Helper()
-	c, parsed, err := parseConfig(strings.NewReader(file), getenv)
+	c, parsed, err := parseFile(strings.NewReader(file), getenv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,14 +52,14 @@ func TestConfigDefaults(t *testing.T) {
 	got, problems := parse(t, required, noEnvironment)
 	want := Config{
 		Organisation: "acme", Endpoint: "https://api.thalassa.cloud", VPCIdentity: "vpc-1", Cluster: "k8s-1",
-		CloudCredentials: CloudCredentials{PersonalAccessToken: "s3cret"},
-		LoadBalancer: LoadBalancerConfig{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300,
+		CloudCredentials: Credentials{PersonalAccessToken: "s3cret"},
+		LoadBalancer: LoadBalancer{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300,
 			DriftPeriod: 300, Drift: driftRepair},
-		InstancesV2: InstancesConfig{Enabled: true, ZoneAndRegionEnabled: true, RemovalGracePeriod: 60,
+		InstancesV2: Instances{Enabled: true, ZoneAndRegionEnabled: true, RemovalGracePeriod: 60,
 			MaxRemovals: 20, RemovalWindow: 600},
-		Routes:    RoutesConfig{DriftPeriod: 300},
-		Inventory: InventoryConfig{MachineAge: 60, BalancerAge: 300},
-		API:       APIConfig{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
+		Routes:    Routes{DriftPeriod: 300},
+		Inventory: Inventory{MachineAge: 60, BalancerAge: 300},
+		API:       API{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
 		t.Errorf("configuration (-want +got), problems %q:\n%s", problems, diff)
@@ -81,14 +82,14 @@ loadBalancer: {enabled: false, creationPollInterval: 7, creationPollTimeout: 70}
 instancesV2: {enabled: false, zoneAndRegionEnabled: false}
 `
 	got, problems := parse(t, file, noEnvironment)
-	want := DefaultConfig()
+	want := Default()
 	want.Organisation, want.Project, want.Endpoint, want.Insecure = "acme", "p-1", "http://127.0.0.1:7443/", true
-	want.CloudCredentials = CloudCredentials{ClientID: "id", ClientSecret: "secret"}
+	want.CloudCredentials = Credentials{ClientID: "id", ClientSecret: "secret"}
 	want.VPCIdentity, want.DefaultSubnet, want.Cluster = "vpc-1", "subnet-1", "k8s-1"
 	want.AdditionalLabels = map[string]string{"team": "a"}
-	want.LoadBalancer = LoadBalancerConfig{CreationPollInterval: 7, CreationPollTimeout: 70, DriftPeriod: 300,
+	want.LoadBalancer = LoadBalancer{CreationPollInterval: 7, CreationPollTimeout: 70, DriftPeriod: 300,
 		Drift: driftRepair}
-	want.InstancesV2 = InstancesConfig{RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600}
+	want.InstancesV2 = Instances{RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
 		t.Errorf("configuration (-want +got), problems %q:\n%s", problems, diff)
 	}
@@ -108,18 +109,18 @@ inventory: {machineAge: 30, balancerAge: 90}
 api: {callTimeout: 5, requestsPerSecond: 10, burst: 1}
 `
 	got, problems := parse(t, file, noEnvironment)
-	want := DefaultConfig()
+	want := Default()
 	want.Organisation, want.CABundle, want.VPCIdentity, want.Cluster = "acme", "/ca.crt", "vpc-1", "k8s-1"
 	want.CloudCredentials.WorkloadIdentity = WorkloadIdentity{ServiceAccountID: "sa-1", OrganisationID: "o-1",
 		SubjectTokenFile: "/token", Lifetime: 600}
 	want.LoadBalancer.DriftPeriod = 0
-	want.Inventory = InventoryConfig{MachineAge: 30, BalancerAge: 90}
-	want.API = APIConfig{CallTimeout: 5, RequestsPerSecond: 10, Burst: 1}
+	want.Inventory = Inventory{MachineAge: 30, BalancerAge: 90}
+	want.API = API{CallTimeout: 5, RequestsPerSecond: 10, Burst: 1}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
 		t.Errorf("configuration (-want +got), problems %q:\n%s", problems, diff)
 	}
-	if got.Inventory.machineAge() != 30*time.Second || got.Inventory.balancerAge() != 90*time.Second {
-		t.Errorf("ages %s and %s", got.Inventory.machineAge(), got.Inventory.balancerAge())
+	if got.Inventory.MaxMachineAge() != 30*time.Second || got.Inventory.MaxBalancerAge() != 90*time.Second {
+		t.Errorf("ages %s and %s", got.Inventory.MaxMachineAge(), got.Inventory.MaxBalancerAge())
 	}
 }
 
@@ -258,7 +259,7 @@ func TestConfigThatTheExistingCCMAccepts(t *testing.T) {
 			problems: []string{"cluster: given twice, again in line 5; keep one"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, file, err := parseConfig(strings.NewReader(tt.yaml), noEnvironment)
+			c, file, err := parseFile(strings.NewReader(tt.yaml), noEnvironment)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -276,20 +277,20 @@ func TestConfigThatTheExistingCCMAccepts(t *testing.T) {
 }
 
 func TestReadConfig(t *testing.T) {
-	if _, err := ReadConfig("/does/not/exist.yaml", noEnvironment); err == nil ||
+	if _, err := readFile("/does/not/exist.yaml", noEnvironment); err == nil ||
 		!strings.Contains(err.Error(), "/does/not/exist.yaml") {
 		t.Errorf("error = %v, want one that names the file", err)
 	}
-	if _, err := ReadConfig(fileWith(t, "a: ["), noEnvironment); err == nil ||
+	if _, err := readFile(fileWith(t, "a: ["), noEnvironment); err == nil ||
 		!strings.Contains(err.Error(), "parsing YAML") {
 		t.Errorf("error = %v, want one about YAML", err)
 	}
-	if _, err := ReadConfig(fileWith(t, required+"endpoint: x"), noEnvironment); err == nil ||
+	if _, err := readFile(fileWith(t, required+"endpoint: x"), noEnvironment); err == nil ||
 		!strings.Contains(err.Error(), "endpoint") {
 		t.Errorf("error = %v, want one that names the key", err)
 	}
 	// What the file refers to does not matter yet.
-	c, err := ReadConfig(fileWith(t, required+"caBundle: /does/not/exist"), noEnvironment)
+	c, err := readFile(fileWith(t, required+"caBundle: /does/not/exist"), noEnvironment)
 	if err != nil || c.Organisation != "acme" {
 		t.Errorf("configuration %+v, error %v", c, err)
 	}
@@ -297,7 +298,7 @@ func TestReadConfig(t *testing.T) {
 
 // TestKeysAreThoseOfTheStruct: every key is described completely, and its own example is accepted.
 func TestKeysAreThoseOfTheStruct(t *testing.T) {
-	entries, err := config.Describe(DefaultConfig(), ConfigKeys())
+	entries, err := config.Describe(Default(), Keys())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,8 +377,9 @@ func TestPrefixesDoNotOverlap(t *testing.T) {
 
 // TestOwnLabelsAreReserved: no additional label may stand for one that says what belongs to whom.
 func TestOwnLabelsAreReserved(t *testing.T) {
-	for _, label := range []string{labelCluster, labelManaged, labelName, labelNamespace, labelUID, labelPort,
-		labelProtocol} {
+	for _, label := range []string{label.Cluster, label.Managed, label.ServiceName, label.ServiceNamespace,
+		label.ServiceUID, label.ServicePort,
+		label.ServiceProtocol} {
 		if _, problems := parse(t, required+"additionalLabels: {"+label+": x}", noEnvironment); len(problems) != 1 {
 			t.Errorf("label %s is accepted: %q", label, problems)
 		}
@@ -391,7 +393,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add("cloudCredentials:\n  workloadIdentity: {serviceAccountID: 'hunter2 '}\nadditionalLabels: {a: 'hunter2 '}")
 	f.Add("cloudCredentials: {personalAccessToken: hunter2, clientSecret: hunter2}\norganisation: [hunter2]")
 	f.Fuzz(func(t *testing.T, text string) {
-		c, file, err := parseConfig(strings.NewReader(text), noEnvironment)
+		c, file, err := parseFile(strings.NewReader(text), noEnvironment)
 		if err == nil {
 			err = file.Err()
 		}

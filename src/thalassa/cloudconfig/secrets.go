@@ -1,4 +1,4 @@
-package thalassa
+package cloudconfig
 
 import (
 	"crypto/x509"
@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // maxSecret is the maximum size of a file with a credential or certificates, in bytes, so that a device or a log file
@@ -21,15 +21,15 @@ const maxSecret = 1 << 20
 
 // ReadSecrets reads the files that the configuration refers to. It can be called again at any time. The error names the
 // keys of files that cannot be used, and does not repeat their content.
-func (c Config) ReadSecrets() (client.Secrets, error) {
+func (c Config) ReadSecrets() (secret.Secrets, error) {
 	var problems config.Problems
 	secrets := c.readSecrets(&problems)
 	return secrets, problems.Err()
 }
 
-// secretsMayChange reports whether there are files with secrets. The token of a workload identity does not count: it is
+// SecretsMayChange reports whether there are files with secrets. The token of a workload identity does not count: it is
 // read for each exchange.
-func (c Config) secretsMayChange() bool {
+func (c Config) SecretsMayChange() bool {
 	return c.CloudCredentials.Directory != "" || c.CABundle != ""
 }
 
@@ -38,8 +38,8 @@ type reporter interface {
 	Add(path, found, want string)
 }
 
-func (c Config) readSecrets(problems reporter) client.Secrets {
-	secrets := client.Secrets{Credentials: c.CloudCredentials.inline()}
+func (c Config) readSecrets(problems reporter) secret.Secrets {
+	secrets := secret.Secrets{Credentials: c.CloudCredentials.inline()}
 	if directory := c.CloudCredentials.Directory; directory != "" {
 		secrets.Credentials = readCredentials(directory, problems)
 	}
@@ -53,11 +53,11 @@ func (c Config) readSecrets(problems reporter) client.Secrets {
 }
 
 // readCredentials reads a mounted Secret: a directory with one file for each key.
-func readCredentials(directory string, problems reporter) client.Credentials {
+func readCredentials(directory string, problems reporter) secret.Credentials {
 	const path = pathCredentials + ".directory"
 	if _, err := os.ReadDir(directory); err != nil {
 		problems.Add(path, directory, "want a directory that can be read: "+reason(err))
-		return client.Credentials{}
+		return secret.Credentials{}
 	}
 	// kubelet replaces all files of a mounted Secret at once, by changing this link. Following it once prevents that an
 	// old clientID is read with a new clientSecret.
@@ -65,7 +65,7 @@ func readCredentials(directory string, problems reporter) client.Credentials {
 	if target, err := filepath.EvalSymlinks(filepath.Join(directory, "..data")); err == nil {
 		current = target
 	}
-	var c client.Credentials
+	var c secret.Credentials
 	for _, file := range []struct {
 		name  string
 		value *string
@@ -78,13 +78,13 @@ func readCredentials(directory string, problems reporter) client.Credentials {
 		content, err := readSecret(filepath.Join(current, file.name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			problems.Add(path, filepath.Join(directory, file.name), "want a file that can be read: "+reason(err))
-			return client.Credentials{}
+			return secret.Credentials{}
 		}
 		*file.value = strings.TrimSpace(string(content))
 		if *file.value != "" && !file.rule.Allows(*file.value) {
 			problems.Add(path, "something else in the file "+filepath.Join(directory, file.name), "want "+
 				file.rule.Want)
-			return client.Credentials{}
+			return secret.Credentials{}
 		}
 	}
 	token, oidc := c.PersonalAccessToken != "", c.ClientID != "" && c.ClientSecret != ""

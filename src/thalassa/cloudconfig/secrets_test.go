@@ -1,4 +1,4 @@
-package thalassa
+package cloudconfig
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/util/cert"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // directoryWith makes a directory with files.
@@ -27,43 +27,43 @@ func directoryWith(t *testing.T, files map[string]string) string {
 }
 
 func TestCredentialsDirectory(t *testing.T) {
-	token := client.Credentials{PersonalAccessToken: "t"}
+	token := secret.Credentials{PersonalAccessToken: "t"}
 	const either = "found DIR, want it to hold either the file personalAccessToken, or the files clientID and " +
 		"clientSecret"
 	tests := []struct {
 		name    string
 		files   map[string]string
-		want    client.Credentials
+		want    secret.Credentials
 		problem string
 	}{
 		{"token, with a line end", map[string]string{"personalAccessToken": "t\n"}, token, ""},
-		{"client", map[string]string{"clientID": "i", "clientSecret": "s"}, client.Credentials{ClientID: "i",
+		{"client", map[string]string{"clientID": "i", "clientSecret": "s"}, secret.Credentials{ClientID: "i",
 			ClientSecret: "s"}, ""},
 		{"other files do not matter", map[string]string{"personalAccessToken": "t", "note": "x"}, token, ""},
-		{"empty directory", nil, client.Credentials{}, either},
-		{"empty file", map[string]string{"personalAccessToken": " \n"}, client.Credentials{}, either},
+		{"empty directory", nil, secret.Credentials{}, either},
+		{"empty file", map[string]string{"personalAccessToken": " \n"}, secret.Credentials{}, either},
 		{"both", map[string]string{"personalAccessToken": "s3cret", "clientID": "i", "clientSecret": "s3cret"},
-			client.Credentials{}, either},
-		{"half a client", map[string]string{"clientID": "i"}, client.Credentials{}, either},
+			secret.Credentials{}, either},
+		{"half a client", map[string]string{"clientID": "i"}, secret.Credentials{}, either},
 		{"token and half a client", map[string]string{"personalAccessToken": "s3cret", "clientID": "i"},
-			client.Credentials{}, either},
-		{"two tokens", map[string]string{"personalAccessToken": "s3cret\ns3cret"}, client.Credentials{},
+			secret.Credentials{}, either},
+		{"two tokens", map[string]string{"personalAccessToken": "s3cret\ns3cret"}, secret.Credentials{},
 			"found something else in the file DIR/personalAccessToken, want a token of printable ASCII characters " +
 				"without blanks"},
 		{"identifier with a blank", map[string]string{"clientID": "s3cret one", "clientSecret": "s3cret"},
-			client.Credentials{},
+			secret.Credentials{},
 			"found something else in the file DIR/clientID, want an identifier of printable ASCII characters without " +
 				"blanks"},
-		{"secret of two lines", map[string]string{"clientID": "id", "clientSecret": "s3c\nret"}, client.Credentials{},
+		{"secret of two lines", map[string]string{"clientID": "id", "clientSecret": "s3c\nret"}, secret.Credentials{},
 			"found something else in the file DIR/clientSecret, want a secret on one line"},
 		{"huge", map[string]string{"personalAccessToken": strings.Repeat("s3cret", maxSecret/6+1)},
-			client.Credentials{},
+			secret.Credentials{},
 			"found DIR/personalAccessToken, want a file that can be read: it is larger than 1048576 bytes"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := directoryWith(t, tt.files)
-			c := Config{CloudCredentials: CloudCredentials{Directory: dir}}
+			c := Config{CloudCredentials: Credentials{Directory: dir}}
 			got, err := c.ReadSecrets()
 			if tt.problem == "" {
 				if diff := cmp.Diff(tt.want, got.Credentials); diff != "" || err != nil {
@@ -80,7 +80,7 @@ func TestCredentialsDirectory(t *testing.T) {
 }
 
 func TestCredentialsDirectoryThatIsNone(t *testing.T) {
-	c := Config{CloudCredentials: CloudCredentials{Directory: "/does/not/exist"}}
+	c := Config{CloudCredentials: Credentials{Directory: "/does/not/exist"}}
 	const want = "cloudCredentials.directory: found /does/not/exist, want a directory that can be read: no such file " +
 		"or directory"
 	if _, err := c.ReadSecrets(); err == nil || err.Error() != want {
@@ -110,8 +110,8 @@ func TestCredentialsOfOneMoment(t *testing.T) {
 	link("..old", "..data")
 	link("..data/clientID", "clientID")
 	link("..new/clientSecret", "clientSecret")
-	got, err := Config{CloudCredentials: CloudCredentials{Directory: dir}}.ReadSecrets()
-	if want := (client.Credentials{ClientID: "old", ClientSecret: "old"}); err != nil || got.Credentials != want {
+	got, err := Config{CloudCredentials: Credentials{Directory: dir}}.ReadSecrets()
+	if want := (secret.Credentials{ClientID: "old", ClientSecret: "old"}); err != nil || got.Credentials != want {
 		t.Errorf("client %s, secret %s, error %v; want all of one version", got.Credentials.ClientID,
 			got.Credentials.ClientSecret, err)
 	}
@@ -126,7 +126,7 @@ func TestSubjectToken(t *testing.T) {
 		"missing": path + dir + "/missing, want a file that can be read, like a projected service account token: no " +
 			"such file or directory",
 	} {
-		c := Config{CloudCredentials: CloudCredentials{WorkloadIdentity: WorkloadIdentity{ServiceAccountID: "sa-1",
+		c := Config{CloudCredentials: Credentials{WorkloadIdentity: WorkloadIdentity{ServiceAccountID: "sa-1",
 			SubjectTokenFile: filepath.Join(dir, name)}}}
 		got, err := c.ReadSecrets()
 		if fmt.Sprint(err) != want || got.Credentials.Exchange == nil {
@@ -174,5 +174,23 @@ func TestCABundle(t *testing.T) {
 	const want = "caBundle: found /does/not/exist, want a file that can be read: no such file or directory"
 	if _, err := (Config{CABundle: "/does/not/exist"}).ReadSecrets(); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+func TestOnlyFilesAreFollowed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		config Config
+		want   bool
+	}{
+		"inline": {Config{CloudCredentials: Credentials{PersonalAccessToken: "t"}}, false},
+		"workload identity": {Config{CloudCredentials: Credentials{
+			WorkloadIdentity: WorkloadIdentity{ServiceAccountID: "sa-1"},
+		}}, false},
+		"directory": {Config{CloudCredentials: Credentials{Directory: "/d"}}, true},
+		"CA bundle": {Config{CABundle: "/ca.crt"}, true},
+	} {
+		if got := tt.config.SecretsMayChange(); got != tt.want {
+			t.Errorf("%s: followed %v, want %v", name, got, tt.want)
+		}
 	}
 }

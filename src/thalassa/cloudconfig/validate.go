@@ -1,0 +1,40 @@
+package cloudconfig
+
+import (
+	"errors"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+)
+
+// Validate returns a function that checks a cloud-config file without using it. It returns the effective
+// configuration as YAML, without secrets, or the mistakes, one line each. With files, it also checks the files that the
+// configuration refers to.
+func Validate(getenv func(string) string,
+	checks ...Check) func(path string, files bool) (effective []byte, problems []string) {
+	return func(path string, files bool) ([]byte, []string) {
+		// The file is read once: it may be a pipe.
+		read := readFile
+		if files {
+			read = func(path string, getenv func(string) string, checks ...Check) (Config, error) {
+				c, _, err := Read(path, getenv, checks...)
+				return c, err
+			}
+		}
+		c, err := read(path, getenv, checks...)
+		if err != nil {
+			return nil, linesOf(err)
+		}
+		effective, err := config.Show(c, Keys())
+		if err != nil {
+			return nil, linesOf(err)
+		}
+		return effective, nil
+	}
+}
+
+func linesOf(err error) []string {
+	if problems, ok := errors.AsType[config.Problems](err); ok {
+		return problems.Lines()
+	}
+	return []string{err.Error()}
+}
