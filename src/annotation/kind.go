@@ -51,7 +51,8 @@ func Int(minimum, maximum int, unit string) Kind[int] {
 // within is true for whole numbers in that range, as strconv.Atoi reads them.
 func within(minimum, maximum int) func(string) string {
 	return func(text string) string {
-		return fmt.Sprintf(`%s.matches("^%s$") && int(%s) >= %d && int(%s) <= %d`, text, wholeNumber(minimum, maximum), text, minimum, text, maximum)
+		return fmt.Sprintf(`%s.matches("^%s$") && int(%s) >= %d && int(%s) <= %d`, text, wholeNumber(minimum, maximum),
+			text, minimum, text, maximum)
 	}
 }
 

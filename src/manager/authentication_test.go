@@ -64,7 +64,8 @@ func TestMetricsAndSettings(t *testing.T) {
 			t.Errorf("/metrics lacks %s", name)
 		}
 	}
-	if _, levels := r.get("/metrics/slis", "reader"); !strings.Contains(levels, `kubernetes_healthcheck{name="informer-sync",type="readyz"} 1`) {
+	if _, levels := r.get("/metrics/slis", "reader"); !strings.Contains(levels,
+		`kubernetes_healthcheck{name="informer-sync",type="readyz"} 1`) {
 		t.Errorf("/metrics/slis lacks the readiness of the caches:\n%s", levels)
 	}
 	_, settings := r.get("/configz", "reader")

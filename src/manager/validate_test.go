@@ -59,7 +59,8 @@ func TestValidateHelp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"cloud-controller-manager validate FILE", "--cloud-provider", `default "first"`, "--print", "--without-files", "exit code is then 1"} {
+	for _, want := range []string{"cloud-controller-manager validate FILE", "--cloud-provider", `default "first"`,
+		"--print", "--without-files", "exit code is then 1"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the help lacks %q:\n%s", want, stdout)
 		}

@@ -133,7 +133,8 @@ func TestWrites(t *testing.T) {
 	}{
 		"nothing differs": {nil, nil, nil},
 		"another type":    {nil, func(m *cloud.Machine) { m.Type = "large" }, []string{head + `,"labels":{"beta.kubernetes.io/instance-type":"large","node.kubernetes.io/instance-type":"large"}}}`}},
-		"labels lost":     {func(n *corev1.Node) { delete(n.Labels, "topology.kubernetes.io/zone") }, nil, []string{head + `,"labels":{"topology.kubernetes.io/zone":"z1"}}}`}},
+		"labels lost": {func(n *corev1.Node) { delete(n.Labels, "topology.kubernetes.io/zone") }, nil,
+			[]string{head + `,"labels":{"topology.kubernetes.io/zone":"z1"}}}`}},
 		"zone unknown": {func(n *corev1.Node) {
 			n.Labels["topology.kubernetes.io/zone"] = "mine"
 		}, func(m *cloud.Machine) { m.Zone = "" }, nil},
@@ -144,12 +145,14 @@ func TestWrites(t *testing.T) {
 		},
 			[]string{`status ` + head + `,"labels":{"beta.kubernetes.io/instance-type":"large","node.kubernetes.io/instance-type":"large"}},"status":{"addresses":[{"type":"Hostname","address":"a"},{"type":"InternalIP","address":"10.0.0.2"}]}}`}},
 		"a label": {nil, func(m *cloud.Machine) { m.Labels = map[string]string{"team": "shop"} },
-			[]string{head + `,"labels":{` + checksumLabel(`{"labels":{"team":"shop"}}`) + `,"team":"shop"},"annotations":{"example.com/applied":"{\"labels\":{\"team\":\"shop\"}}"}}}`}},
+			[]string{head + `,"labels":{` + checksumLabel(`{"labels":{"team":"shop"}}`) +
+				`,"team":"shop"},"annotations":{"example.com/applied":"{\"labels\":{\"team\":\"shop\"}}"}}}`}},
 		"a label less": {func(n *corev1.Node) {
 			n.Labels["team"] = "shop"
 			wasSet(n, `{"labels":{"team":"shop"}}`)
 		},
-			nil, []string{head + `,"labels":{` + noChecksum + `,"team":null},"annotations":{"example.com/applied":null}}}`}},
+			nil,
+			[]string{head + `,"labels":{` + noChecksum + `,"team":null},"annotations":{"example.com/applied":null}}}`}},
 		"a label that is not known now": {func(n *corev1.Node) {
 			n.Labels["cpus"] = "4"
 			wasSet(n, `{"labels":{"cpus":"4"}}`)
@@ -165,7 +168,9 @@ func TestWrites(t *testing.T) {
 		"the last taint less": {func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{gpu}
 			wasSet(n, `{"taints":{"gpu:NoSchedule":"yes"}}`)
-		}, nil, []string{head + `,"labels":{` + noChecksum + `},"annotations":{"example.com/applied":null}},"spec":{"taints":[]}}`}},
+		}, nil,
+			[]string{head + `,"labels":{` + noChecksum +
+				`},"annotations":{"example.com/applied":null}},"spec":{"taints":[]}}`}},
 		"a user's taint": {func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, gpu) }, nil, nil},
 		"a user's taint of another value": {func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, gpu) },
 			func(m *cloud.Machine) {
@@ -210,13 +215,17 @@ func TestInvalidSettings(t *testing.T) {
 			"the taint node.cloudprovider.kubernetes.io/uninitialized, which is reserved for Kubernetes"},
 		"what keeps a Node": {cloud.Machine{Labels: map[string]string{testDomain + "/keep-node": "true"}},
 			"example.com/keep-node, which protects a Node from deletion"},
-		"no key":                       {cloud.Machine{Labels: map[string]string{"": "b"}}, `the label ""`},
-		"a key with two slashes":       {cloud.Machine{Labels: map[string]string{"a/b/c": "b"}}, `the label "a/b/c"`},
-		"a value that is none":         {cloud.Machine{Labels: map[string]string{"a": "b c"}}, `with the value "b c"`},
-		"an effect that there is not":  {cloud.Machine{Taints: []corev1.Taint{{Key: "a", Effect: "Never"}}}, `the effect "Never"`},
+		"no key":                 {cloud.Machine{Labels: map[string]string{"": "b"}}, `the label ""`},
+		"a key with two slashes": {cloud.Machine{Labels: map[string]string{"a/b/c": "b"}}, `the label "a/b/c"`},
+		"a value that is none":   {cloud.Machine{Labels: map[string]string{"a": "b c"}}, `with the value "b c"`},
+		"an effect that there is not": {cloud.Machine{Taints: []corev1.Taint{{Key: "a", Effect: "Never"}}},
+			`the effect "Never"`},
 		"a zone that no label can say": {cloud.Machine{Zone: "my zone"}, `"my zone" for the label`},
-		"a label that a user has set":  {cloud.Machine{Labels: map[string]string{"user": "cloud"}}, `another program or user set it to "hand"`},
-		"a taint that a user has set":  {cloud.Machine{Taints: []corev1.Taint{{Key: "user", Value: "cloud", Effect: "NoSchedule"}}}, `another program or user set it to "hand"`},
+		"a label that a user has set": {cloud.Machine{Labels: map[string]string{"user": "cloud"}},
+			`another program or user set it to "hand"`},
+		"a taint that a user has set": {
+			cloud.Machine{Taints: []corev1.Taint{{Key: "user", Value: "cloud", Effect: "NoSchedule"}}},
+			`another program or user set it to "hand"`},
 		"the effect that evicts": {cloud.Machine{Taints: []corev1.Taint{{Key: "a",
 			Effect: corev1.TaintEffectNoExecute}}}, ""},
 		"the effect that only advises": {cloud.Machine{Taints: []corev1.Taint{{Key: "a",

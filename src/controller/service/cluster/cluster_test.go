@@ -85,7 +85,8 @@ func TestStatusPatches(t *testing.T) {
 		is    func(error) bool
 		step  int // of the version
 	}{
-		"status":          {`{"metadata":{"uid":"first"},"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`, nil, 1},
+		"status": {`{"metadata":{"uid":"first"},"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`,
+			nil, 1},
 		"nothing":         {`{"metadata":{"uid":"first"}}`, nil, 0},
 		"finalizer":       {`{"metadata":{"finalizers":["` + finalizer + `"]}}`, nil, 1},
 		"spec":            {`{"spec":{"type":"ClusterIP"}}`, nil, 0},

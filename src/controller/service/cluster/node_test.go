@@ -24,19 +24,22 @@ func TestNodePatches(t *testing.T) {
 	}
 	const taints = `"spec":{"taints":[{"key":"x","effect":"NoSchedule"}]}`
 	for _, kind := range []types.PatchType{types.StrategicMergePatchType, types.MergePatchType} {
-		for what, meta := range map[string]string{"another UID": `"uid":"second"`, "an old state": `"resourceVersion":"0"`} {
+		for what, meta := range map[string]string{"another UID": `"uid":"second"`,
+			"an old state": `"resourceVersion":"0"`} {
 			if err := patch("a", kind, `{"metadata":{`+meta+`},`+taints+`}`); !apierrors.IsConflict(err) {
 				t.Errorf("a patch of %s: %v", what, err)
 			}
 		}
 	}
-	if err := patch("a", types.StrategicMergePatchType, `{"metadata":{"uid":"first"},`+taints+`,"status":{"phase":"Running"}}`); err != nil {
+	if err := patch("a", types.StrategicMergePatchType,
+		`{"metadata":{"uid":"first"},`+taints+`,"status":{"phase":"Running"}}`); err != nil {
 		t.Fatal(err)
 	}
 	if node := c.Nodes()[0]; len(node.Spec.Taints) != 1 || node.Status.Phase != "" {
 		t.Errorf("after a patch of the spec: %+v", node)
 	}
-	if err := patch("a", types.MergePatchType, `{"spec":{"taints":null},"status":{"phase":"Running"}}`, "status"); err != nil {
+	if err := patch("a", types.MergePatchType, `{"spec":{"taints":null},"status":{"phase":"Running"}}`,
+		"status"); err != nil {
 		t.Fatal(err)
 	}
 	if node := c.Nodes()[0]; len(node.Spec.Taints) != 1 || node.Status.Phase != "Running" {
