@@ -36,6 +36,11 @@ type Cloud struct {
 	// Routes lead to the pods of Nodes; nil if the cloud has none.
 	Routes Routes
 
+	// Changes reports what changes in the cloud, so that the controllers react at once. It is nil for a cloud that
+	// cannot report changes: the controllers then find them when they compare periodically. A cloud that reports all
+	// changes needs no periodic comparison: its DriftPeriods are 0.
+	Changes Changes
+
 	// LabelDomain is the prefix of the labels and annotations that configure a Node, "k8s.example.com"; "" if the cloud
 	// has none.
 	LabelDomain string

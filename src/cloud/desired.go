@@ -41,7 +41,7 @@ func (k Key) String() string { return fmt.Sprintf("%d/%s", k.Port, k.Protocol) }
 type Port struct {
 	Key
 	Name       string // of the port in the Service; may be empty
-	TargetPort int32  // the node port
+	TargetPort int32  // the node port; 0 if the Service has none
 }
 
 // Desired is the desired state of a Service in the cloud, without terms of a specific cloud.
@@ -56,30 +56,40 @@ type Desired struct {
 	Targets             Targets
 }
 
-// Desire returns the desired state of the Service with the given targets, and problems: sentences for its owner about
-// the ports that cannot be served.
-func Desire(owner Owner, service *corev1.Service, targets Targets) (desired Desired, problems []string) {
-	desired = Desired{Owner: owner, Targets: targets}
+// Desire returns the desired state of the Service with the given targets. It is a function of its arguments only.
+func Desire(owner Owner, service *corev1.Service, targets Targets) Desired {
+	desired := Desired{Owner: owner, Targets: targets}
 	if service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
 		desired.HealthCheckNodePort = service.Spec.HealthCheckNodePort
 	}
-	var withoutNodePorts []string
 	for _, port := range service.Spec.Ports {
 		key := Key{Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP), Port: port.Port}
-		if port.NodePort == 0 {
-			desired.Unserved = append(desired.Unserved, key)
-			withoutNodePorts = append(withoutNodePorts, strconv.Itoa(int(port.Port)))
-			continue
-		}
 		desired.Ports = append(desired.Ports, Port{Key: key, Name: port.Name, TargetPort: port.NodePort})
 	}
 	slices.SortFunc(desired.Ports, func(a, b Port) int {
 		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
 	})
-	if len(withoutNodePorts) > 0 {
-		problems = append(problems, withoutNodePort(owner, withoutNodePorts))
+	return desired
+}
+
+// WithNodePorts returns the desired state in a cloud whose load balancers reach pods through node ports: ports without
+// one are not served. The problems are sentences about them for the owner of the Service.
+func (d Desired) WithNodePorts() (served Desired, problems []string) {
+	served = d
+	served.Ports = nil
+	var without []string
+	for _, port := range d.Ports {
+		if port.TargetPort != 0 {
+			served.Ports = append(served.Ports, port)
+			continue
+		}
+		served.Unserved = append(served.Unserved, port.Key)
+		without = append(without, strconv.Itoa(int(port.Port)))
 	}
-	return desired, problems
+	if len(without) > 0 {
+		problems = append(problems, withoutNodePort(d.Owner, without))
+	}
+	return served, problems
 }
 
 // withoutNodePort returns one sentence about all ports of a Service that have no node port.

@@ -257,25 +257,25 @@ func TestDesire(t *testing.T) {
 		},
 		Targets: Targets{Identities: []string{"a"}},
 	}
-	got, problems := Desire(owner, service, want.Targets)
+	got, problems := Desire(owner, service, want.Targets).WithNodePorts()
 	if diff := cmp.Diff(want, got); diff != "" || problems != nil {
 		t.Errorf("problems %v, desired (-want +got):\n%s", problems, diff)
 	}
 
 	service.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
-	if got, _ = Desire(owner, service, Targets{}); got.HealthCheckNodePort != 32000 {
+	if got = Desire(owner, service, Targets{}); got.HealthCheckNodePort != 32000 {
 		t.Errorf("health check node port with policy Local = %d, want 32000", got.HealthCheckNodePort)
 	}
 
 	service.Spec.Ports[0].NodePort = 0
-	_, problems = Desire(owner, service, Targets{})
+	_, problems = Desire(owner, service, Targets{}).WithNodePorts()
 	if len(problems) != 1 || !strings.Contains(problems[0], "port 443 of Service shop/web") ||
 		!strings.Contains(problems[0], "allocateLoadBalancerNodePorts") {
 		t.Errorf("problems without node port = %v, want one that names the port, the Service and the field to set",
 			problems)
 	}
 	service.Spec.Ports[1].NodePort = 0
-	_, problems = Desire(owner, service, Targets{})
+	_, problems = Desire(owner, service, Targets{}).WithNodePorts()
 	if len(problems) != 1 || !strings.Contains(problems[0], "ports 443, ") {
 		t.Errorf("problems of two ports without node ports = %v, want one", problems)
 	}

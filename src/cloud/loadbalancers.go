@@ -29,7 +29,7 @@ type LoadBalancers interface {
 	PlanDelete(ctx context.Context, service *corev1.Service, written bool) (Comparison, error)
 	// Apply makes the writes of a plan that was returned for this Service, or of the beginning of one, and no others.
 	// It returns the writes that it tried, in order. The error is that not all succeeded; [Plan.Each] says which writes
-	// are tried after one that fails.
+	// are tried after one that fails. It contains ErrStale if an object has another version than the plan.
 	Apply(ctx context.Context, service *corev1.Service, plan Plan) ([]Attempt, error)
 	// Refresh requests new data, which all Services share, so that the next comparisons use the actual state of now.
 	Refresh(ctx context.Context) error

@@ -9,7 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Routes reads and writes the routes in the network of one cloud. It is safe for concurrent use.
+// Routes reads and writes the routes in the network of one cloud. It is safe for concurrent use. The error of a write
+// contains ErrStale if the object that has the route has changed since List.
 type Routes interface {
 	// Behaviour returns how routes are reconciled.
 	Behaviour() RouteBehaviour
@@ -40,7 +41,8 @@ type Routes interface {
 
 // RouteBehaviour configures how routes are reconciled.
 type RouteBehaviour struct {
-	// DriftPeriod is the time between two checks for drift; 0 never checks.
+	// DriftPeriod is the time between two checks for drift; 0 never checks. Routes that are not Managed need the
+	// checks: they are deleted after two have found that no machine has the gateway.
 	DriftPeriod time.Duration
 }
 

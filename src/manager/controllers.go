@@ -166,8 +166,8 @@ func needsLoadBalancers(offered *cloud.Cloud, _ configuration) error {
 
 func newNodeController(env environment) (loop, error) {
 	c, err := node.New(node.Options{
-		Provider: env.cloud.Machines, Behaviour: env.cloud.MachineBehaviour, Client: env.client,
-		Nodes:         env.informers.Core().V1().Nodes(),
+		Provider: env.cloud.Machines, Behaviour: env.cloud.MachineBehaviour, Changes: env.cloud.Changes,
+		Client: env.client, Nodes: env.informers.Core().V1().Nodes(),
 		Period:        env.settings.NodeStatusUpdateFrequency.Duration,
 		Workers:       int(env.settings.NodeController.ConcurrentNodeSyncs),
 		ResyncWorkers: int(env.settings.NodeController.ConcurrentNodeStatusUpdates),
@@ -180,8 +180,8 @@ func newNodeController(env environment) (loop, error) {
 
 func newNodeLifecycleController(env environment) (loop, error) {
 	c, err := nodelifecycle.New(nodelifecycle.Options{
-		Provider: env.cloud.Machines, Behaviour: env.cloud.MachineBehaviour, Client: env.client,
-		Nodes:   env.informers.Core().V1().Nodes(),
+		Provider: env.cloud.Machines, Behaviour: env.cloud.MachineBehaviour, Changes: env.cloud.Changes,
+		Client: env.client, Nodes: env.informers.Core().V1().Nodes(),
 		Period:  env.settings.NodeLifecycleController.NodeMonitorPeriod.Duration,
 		Workers: int(env.settings.NodeLifecycleController.ConcurrentNodeLifecycleSyncs),
 	})
@@ -194,8 +194,9 @@ func newNodeLifecycleController(env environment) (loop, error) {
 func newServiceController(env environment) (loop, error) {
 	core := env.informers.Core().V1()
 	c, err := service.New(service.Options{
-		Provider: env.cloud.LoadBalancers, Behaviour: env.cloud.LoadBalancerBehaviour, Client: env.client,
-		Services: core.Services(), Nodes: core.Nodes(), EndpointSlices: env.informers.Discovery().V1().EndpointSlices(),
+		Provider: env.cloud.LoadBalancers, Behaviour: env.cloud.LoadBalancerBehaviour,
+		Changes: env.cloud.Changes, Client: env.client, Services: core.Services(), Nodes: core.Nodes(),
+		EndpointSlices: env.informers.Discovery().V1().EndpointSlices(),
 	})
 	if err != nil {
 		return loop{}, err

@@ -82,7 +82,8 @@ func newRouteController(env environment) (loop, error) {
 		return loop{}, err
 	}
 	c, err := route.New(route.Options{
-		Provider: env.cloud.Routes, Client: env.client, Nodes: env.informers.Core().V1().Nodes(), CIDRs: cidrs,
+		Provider: env.cloud.Routes, Changes: env.cloud.Changes, Client: env.client,
+		Nodes: env.informers.Core().V1().Nodes(), CIDRs: cidrs,
 		Period: env.settings.KubeCloudShared.RouteReconciliationPeriod.Duration, Domain: env.cloud.LabelDomain,
 		Shortest: shortest,
 	})

@@ -34,7 +34,7 @@ func (b *balancers) computeDesired(ctx context.Context, service *corev1.Service,
 		return desired{}, nil, err
 	}
 	d, notices := b.read(service, o)
-	common, problems := cloud.Desire(d.Owner, service, usable)
+	common, problems := cloud.Desire(d.Owner, service, usable).WithNodePorts()
 	d.Desired = common
 	for _, problem := range append(problems, dropUnsupported(&d.Desired)...) {
 		notices = append(notices, settingNotice(reasonUnsupported, problem))

@@ -20,7 +20,7 @@ import (
 func desiring(web *corev1.Service) desired {
 	d := desired{}
 	d.settings, _ = newAnnotations().read(web)
-	d.Desired, _ = cloud.Desire(cloud.OwnerOf("k8s-test", web), web, cloud.Targets{})
+	d.Desired = cloud.Desire(cloud.OwnerOf("k8s-test", web), web, cloud.Targets{})
 	return d
 }
 

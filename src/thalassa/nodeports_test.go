@@ -156,7 +156,7 @@ func TestNodeRulesOfAService(t *testing.T) {
 			d := desired{labels: inventory.Labels{}, references: references{nodeGroup: group,
 				nodeSources: networks(tt.source...)}}
 			d.settings, _ = newAnnotations().read(web)
-			d.Desired, _ = cloud.Desire(cloud.OwnerOf("k8s-test", web), web, cloud.Targets{})
+			d.Desired = cloud.Desire(cloud.OwnerOf("k8s-test", web), web, cloud.Targets{})
 			d.HealthCheckNodePort = tt.local
 			var got []string
 			for _, text := range rulesText((planner{removals: &removals{}}).newNodeRules(d, observed{}).Wanted) {

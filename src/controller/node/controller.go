@@ -48,6 +48,7 @@ const (
 type Options struct {
 	Provider  cloud.Machines
 	Behaviour cloud.MachineBehaviour
+	Changes   cloud.Changes // of the cloud; may be nil
 	Client    kubernetes.Interface
 	Nodes     coreinformers.NodeInformer
 	// Period is the time between two resyncs of all Nodes.
@@ -68,6 +69,7 @@ type Options struct {
 type Controller struct {
 	provider      cloud.Machines
 	behaviour     cloud.MachineBehaviour
+	changes       cloud.Changes
 	client        kubernetes.Interface
 	nodes         corelisters.NodeLister
 	synced        cache.InformerSynced
@@ -92,7 +94,7 @@ func New(o Options) (*Controller, error) {
 			"--concurrent-node-syncs and --concurrent-node-status-updates must be more than nothing")
 	}
 	c := &Controller{
-		provider: o.Provider, behaviour: o.Behaviour, client: o.Client, nodes: o.Nodes.Lister(),
+		provider: o.Provider, behaviour: o.Behaviour, changes: o.Changes, client: o.Client, nodes: o.Nodes.Lister(),
 		period: o.Period, workers: o.Workers, resyncWorkers: o.ResyncWorkers, recorder: o.Recorder,
 	}
 	c.metrics = newMetrics(c)
@@ -166,7 +168,22 @@ func (c *Controller) Run(ctx context.Context) {
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) {
 		return
 	}
-	workerpool.Work(ctx, c.queue, c.workers, c.reconcile, c.resyncPeriodically)
+	workerpool.Work(ctx, c.queue, c.workers, c.reconcile, c.resyncPeriodically, c.watchCloud)
+}
+
+// watchCloud queues the Nodes whose machines the cloud reports as changed, until ctx ends.
+func (c *Controller) watchCloud(ctx context.Context) {
+	if c.changes == nil {
+		return
+	}
+	c.changes(ctx, func(change cloud.Change) {
+		if change.All {
+			c.resync(ctx)
+		}
+		if node, err := c.nodes.Get(change.Node); err == nil { // there may be no such Node
+			c.enqueue(node)
+		}
+	})
 }
 
 // resyncPeriodically runs resync every period, until ctx ends.

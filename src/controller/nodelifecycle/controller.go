@@ -8,12 +8,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -33,15 +33,20 @@ const component = "cloud-node-lifecycle-controller"
 type Options struct {
 	Provider  cloud.Machines
 	Behaviour cloud.MachineBehaviour
+	Changes   cloud.Changes // of the cloud; may be nil
 	Client    kubernetes.Interface
 	Nodes     coreinformers.NodeInformer
-	// Period is the time between two passes over all Nodes.
+	// Period is the time between two passes over all Nodes. If the cloud reports that a machine has changed, a pass
+	// follows at once.
 	Period time.Duration
 	// Workers is how many machines are requested, and Nodes tainted, at a time.
 	Workers int
 	// Recorder records events about Nodes; nil creates them in the API server.
 	Recorder record.EventRecorder
 }
+
+// changeWindow is how long changes of machines are collected before a pass.
+const changeWindow = 200 * time.Millisecond
 
 // Controller deletes Nodes whose machines do not exist, and taints those whose machines are shut down, in one pass
 // after the other:
@@ -53,6 +58,7 @@ type Options struct {
 type Controller struct {
 	provider  cloud.Machines
 	behaviour cloud.MachineBehaviour
+	changes   cloud.Changes
 	client    kubernetes.Interface
 	nodes     corelisters.NodeLister
 	synced    cache.InformerSynced
@@ -77,8 +83,8 @@ func New(o Options) (*Controller, error) {
 	}
 	informer := o.Nodes.Informer()
 	return &Controller{
-		provider: o.Provider, behaviour: o.Behaviour, client: o.Client, nodes: o.Nodes.Lister(),
-		synced: informer.HasSynced,
+		provider: o.Provider, behaviour: o.Behaviour, changes: o.Changes, client: o.Client,
+		nodes: o.Nodes.Lister(), synced: informer.HasSynced,
 		period: o.Period, workers: o.Workers, recorder: o.Recorder, metrics: newMetrics(),
 		budget: budget{share: o.Behaviour.MaxRemovals, window: o.Behaviour.RemovalWindow},
 	}, nil
@@ -93,7 +99,36 @@ func (c *Controller) Run(ctx context.Context) {
 		return
 	}
 	c.budget.started = time.Now()
-	wait.UntilWithContext(ctx, c.reconcile, c.period)
+	due := make(chan struct{}, 1)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watching.Go(func() { c.watchCloud(ctx, due) })
+	for ctx.Err() == nil {
+		c.reconcile(ctx)
+		select {
+		case <-ctx.Done():
+		case <-due:
+		case <-time.After(c.period):
+		}
+	}
+}
+
+// watchCloud requests a pass when the cloud reports that a machine has changed, until ctx ends.
+func (c *Controller) watchCloud(ctx context.Context, due chan<- struct{}) {
+	if c.changes == nil {
+		return
+	}
+	request := func() {
+		select {
+		case due <- struct{}{}:
+		default: // a pass is requested already
+		}
+	}
+	c.changes(ctx, func(change cloud.Change) {
+		if change.All || change.Node != "" {
+			time.AfterFunc(changeWindow, request)
+		}
+	})
 }
 
 // reconcile compares all Nodes with their machines once.

@@ -72,7 +72,7 @@ const maxAddTime = 5 * time.Second
 func (c *Controller) stopsAdding(o *outcome) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.started >= parallel && time.Since(o.addingSince) >= maxAddTime && c.changes.Load() != o.changesSeen {
+	if o.started >= parallel && time.Since(o.addingSince) >= maxAddTime && c.nodeChanges.Load() != o.changesSeen {
 		o.incomplete = true
 	}
 	if !o.incomplete {
@@ -169,8 +169,19 @@ func (c *Controller) writeAddition(ctx context.Context, o operation, result *out
 		return problem{}, false
 	}
 	p = problemOf(o, err)
-	result.retryAfter(c.state.recordFailure(key, p))
+	result.retryAfter(c.retryDelayAfter(key, p, err))
 	return p, true
+}
+
+// staleDelay is the time until the next sync after a write that returned cloud.ErrStale.
+const staleDelay = 200 * time.Millisecond
+
+// retryDelayAfter records a failed write, unless only its plan was stale, and returns the time until the next attempt.
+func (c *Controller) retryDelayAfter(key routeKey, p problem, err error) time.Duration {
+	if errors.Is(err, cloud.ErrStale) {
+		return staleDelay
+	}
+	return c.state.recordFailure(key, p)
 }
 
 // errFull says that the table refused a route earlier in this sync.

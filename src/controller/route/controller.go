@@ -40,8 +40,9 @@ const component = "route_controller"
 
 // Triggers of a sync: keys of the queue, and values of a label of the library's metric.
 const (
-	nodeChange = "node_change"
-	periodic   = "periodic"
+	nodeChange  = "node_change"
+	cloudChange = "cloud_change"
+	periodic    = "periodic"
 )
 
 // window is how long changes of Nodes are collected before a sync.
@@ -56,6 +57,7 @@ const (
 // Options are what a Controller is made from.
 type Options struct {
 	Provider cloud.Routes
+	Changes  cloud.Changes // of the cloud; may be nil
 	Client   kubernetes.Interface
 	Nodes    coreinformers.NodeInformer
 	// CIDRs are the networks of all pods: one, or one of each family.
@@ -74,6 +76,7 @@ type Options struct {
 // Controller keeps the routes to the pods of Nodes in sync.
 type Controller struct {
 	provider cloud.Routes
+	changes  cloud.Changes
 	client   kubernetes.Interface
 	nodes    corelisters.NodeLister
 	cidrs    []netip.Prefix
@@ -88,15 +91,16 @@ type Controller struct {
 	breakers *breakers
 	// blocking is used by the current sync only: there is one at a time.
 	blocking blockingNodes
-	changes  *atomic.Int64 // of Nodes, until now: the queue does not show what was added during a sync
+	// nodeChanges counts the changes of Nodes: the queue does not show what was added during a sync.
+	nodeChanges *atomic.Int64
 }
 
 // New returns a controller that begins its work with Run. The error is that the Nodes' informer has ended.
 func New(o Options) (*Controller, error) {
 	c := &Controller{
-		provider: o.Provider, client: o.Client, nodes: o.Nodes.Lister(), cidrs: o.CIDRs, period: o.Period,
-		domain: o.Domain, shortest: o.Shortest, recorder: o.Recorder,
-		metrics: newMetrics(), state: newState(), breakers: newBreakers(), changes: &atomic.Int64{},
+		provider: o.Provider, changes: o.Changes, client: o.Client, nodes: o.Nodes.Lister(), cidrs: o.CIDRs,
+		period: o.Period, domain: o.Domain, shortest: o.Shortest, recorder: o.Recorder,
+		metrics: newMetrics(), state: newState(), breakers: newBreakers(), nodeChanges: &atomic.Int64{},
 		// The name of the queue, which its metrics contain, is that of the library's route controller.
 		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "Routes"}),
 	}
@@ -115,7 +119,7 @@ func New(o Options) (*Controller, error) {
 // within a moment are one sync.
 func (c *Controller) nodeEvents() cache.ResourceEventHandler {
 	changed := func() {
-		c.changes.Add(1)
+		c.nodeChanges.Add(1)
 		c.queue.AddAfter(nodeChange, window)
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
@@ -153,7 +157,19 @@ func (c *Controller) Run(ctx context.Context) {
 	}
 	// routes may have to be deleted even if there are no Nodes
 	c.queue.Add(nodeChange)
-	workerpool.Work(ctx, c.queue, 1, c.reconcile, c.resyncPeriodically) // one sync after the other
+	workerpool.Work(ctx, c.queue, 1, c.reconcile, c.resyncPeriodically, c.watchCloud) // one sync after the other
+}
+
+// watchCloud queues a check for drift when the cloud reports that routes or machines have changed, until ctx ends.
+func (c *Controller) watchCloud(ctx context.Context) {
+	if c.changes == nil {
+		return
+	}
+	c.changes(ctx, func(change cloud.Change) {
+		if change.All || change.Routes || change.Node != "" {
+			c.queue.Add(cloudChange)
+		}
+	})
 }
 
 // resyncPeriodically queues a check for drift every period, until ctx ends.

@@ -78,7 +78,7 @@ func (o *outcome) isFull(table string) bool {
 // sync compares the routes once and writes what differs. The error is that they could not be compared; in that case
 // nothing was written.
 func (c *Controller) sync(ctx context.Context, trigger string) (*outcome, error) {
-	result := &outcome{full: map[string]bool{}, done: map[verb]int{}, changesSeen: c.changes.Load()}
+	result := &outcome{full: map[string]bool{}, done: map[verb]int{}, changesSeen: c.nodeChanges.Load()}
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil {
 		return result, fmt.Errorf("listing nodes: %w", err)
@@ -129,7 +129,7 @@ func uidsOf(nodes []*corev1.Node) map[types.UID]bool {
 // with a new list.
 func (c *Controller) compare(ctx context.Context, cluster cloud.PodNetwork, d desired,
 	trigger string) (plan, []cloud.RouteTable, error) {
-	if trigger != periodic {
+	if trigger == nodeChange {
 		if p, tables, err := c.listAndPlan(ctx, cluster, d, trigger, c.maxListAge()); err != nil ||
 			!p.removesOrChanges() {
 			return p, tables, err
@@ -155,7 +155,7 @@ func (c *Controller) listAndPlan(ctx context.Context, cluster cloud.PodNetwork, 
 		others: d.others}
 	p := newPlan(view, d, own)
 	p.setDelays(c.delayOf)
-	if trigger != periodic {
+	if trigger == nodeChange {
 		return p, tables, nil
 	}
 	// Routes that are left behind are unmanaged without this check, so each sync checks them again.
@@ -315,7 +315,7 @@ func (c *Controller) removeRoutes(ctx context.Context, p plan, result *outcome) 
 				"destination", o.actual.Destination, "gateway", o.actual.Gateway, "table", o.table.Name)
 			return
 		}
-		delay := c.state.recordFailure(o.key(), problem{})
+		delay := c.retryDelayAfter(o.key(), problem{}, err)
 		result.retryAfter(delay)
 		klog.FromContext(ctx).Error(err, "A route that no Node needs could not be deleted; it is retried",
 			"destination", o.actual.Destination, "gateway", nextHop(o.actual), "table", o.table.Name, "after", delay)

@@ -60,6 +60,7 @@ const (
 type Options struct {
 	Provider       cloud.LoadBalancers
 	Behaviour      cloud.LoadBalancerBehaviour
+	Changes        cloud.Changes // of the cloud; may be nil
 	Client         kubernetes.Interface
 	Services       coreinformers.ServiceInformer
 	Nodes          coreinformers.NodeInformer
@@ -80,6 +81,9 @@ type Controller struct {
 	states    stateStore[string] // by the key of the Service
 	orphanSet orphanSet
 	nodeSync  nodeSync
+	changes   cloud.Changes
+	// driftDue and orphansDue request checks from the goroutine of runDriftChecks. Several requests are one check.
+	driftDue, orphansDue chan struct{}
 	// checkFailed means that the latest check for drift failed. Only the goroutine of runDriftChecks uses it.
 	checkFailed bool
 	// synced are the caches that are necessary for every Service. Endpoints are necessary for some Services only.
@@ -95,6 +99,7 @@ func New(o Options) (*Controller, error) {
 		client: o.Client, services: o.Services.Lister(),
 		nodeSet: &nodeSet{nodes: o.Nodes.Lister(), identify: o.Provider.Identify},
 		writer:  writer{services: o.Client.CoreV1()}, queue: priorityqueue.New(queueName, minRetryDelay, maxRetryDelay),
+		changes: o.Changes, driftDue: make(chan struct{}, 1), orphansDue: make(chan struct{}, 1),
 	}
 	var err error
 	if c.endpoints, err = watchEndpoints(o.EndpointSlices.Informer(), c.endpointEvents()); err != nil {
@@ -130,7 +135,8 @@ func (c *Controller) Run(ctx context.Context, workers int) {
 	if _, err := c.nodeSet.resync(); err != nil { // so that the next resync finds removed machines
 		klog.FromContext(ctx).Error(err, "Nodes cannot be listed yet")
 	}
-	workerpool.Work(ctx, c.queue, workers, c.processKey, c.runDriftChecks, c.resyncAfterEndpoints)
+	workerpool.Work(ctx, c.queue, workers, c.processKey, c.runDriftChecks, c.watchCloud,
+		c.resyncAfterEndpoints)
 }
 
 // serviceEvents queues Services that need a load balancer or had one.

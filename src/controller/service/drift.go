@@ -13,19 +13,33 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/priorityqueue"
 )
 
-// runDriftChecks checks periodically for drift and orphans, until ctx ends.
+// runDriftChecks checks for drift and orphans, periodically and when the cloud reports changes, until ctx ends.
 func (c *Controller) runDriftChecks(ctx context.Context) {
-	if c.behaviour.DriftPeriod <= 0 {
-		return
+	var tick <-chan time.Time
+	if c.behaviour.DriftPeriod > 0 {
+		ticker := time.NewTicker(c.behaviour.DriftPeriod)
+		defer ticker.Stop()
+		tick = ticker.C
 	}
-	for tick := time.NewTicker(c.behaviour.DriftPeriod); ; {
+	var again <-chan time.Time
+	for {
 		select {
 		case <-ctx.Done():
-			tick.Stop()
 			return
-		case <-tick.C:
+		case <-tick:
+			c.checkDrift(ctx)
+		case <-c.driftDue:
+			c.enqueueStates()
+			c.finishCheck(ctx, c.checkOrphans(ctx))
+		case <-c.orphansDue:
+			c.finishCheck(ctx, c.checkOrphans(ctx))
+		case <-again:
+			c.finishCheck(ctx, c.checkOrphans(ctx))
 		}
-		c.checkDrift(ctx)
+		again = nil
+		if c.changes != nil && c.orphanSet.unconfirmed() {
+			again = time.After(orphanRecheckDelay)
+		}
 	}
 }
 
@@ -33,13 +47,24 @@ func (c *Controller) runDriftChecks(ctx context.Context) {
 func (c *Controller) checkDrift(ctx context.Context) {
 	err := c.provider.Refresh(ctx)
 	if err == nil {
-		if c.behaviour.Drift != cloud.Off {
-			for _, key := range c.states.keys() {
-				c.queue.Enqueue(key, priorityqueue.Relaxed, 0)
-			}
-		}
+		c.enqueueStates()
 		err = c.checkOrphans(ctx)
 	}
+	c.finishCheck(ctx, err)
+}
+
+// enqueueStates queues all Services that may have drift.
+func (c *Controller) enqueueStates() {
+	if c.behaviour.Drift == cloud.Off {
+		return
+	}
+	for _, key := range c.states.keys() {
+		c.queue.Enqueue(key, priorityqueue.Relaxed, 0)
+	}
+}
+
+// finishCheck records the result of a check for drift or orphans.
+func (c *Controller) finishCheck(ctx context.Context, err error) {
 	logger := klog.FromContext(ctx)
 	switch was := c.checkFailed; {
 	case ctx.Err() != nil:

@@ -94,7 +94,7 @@ func (p *fakeCloud) compare(service *corev1.Service, targets cloud.Targets) (clo
 	if p.diffErr != nil {
 		return cloud.Comparison{}, p.diffErr
 	}
-	desired, problems := cloud.Desire(cloud.OwnerOf("plain", service), service, targets)
+	desired, problems := cloud.Desire(cloud.OwnerOf("plain", service), service, targets).WithNodePorts()
 	if len(problems) > 0 {
 		return cloud.Comparison{}, errors.New(strings.Join(problems, "; "))
 	}

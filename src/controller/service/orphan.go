@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,6 +76,21 @@ func (o *orphanSet) update(found map[types.UID][]cloud.ManagedObject, active map
 		o.found[uid] = one
 	}
 	return confirmed
+}
+
+// orphanRecheckDelay is the time until the second check for an orphan, if the cloud reports changes.
+const orphanRecheckDelay = time.Minute
+
+// unconfirmed reports whether another check is necessary to confirm an orphan.
+func (o *orphanSet) unconfirmed() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, one := range o.found {
+		if one.checks < minChecks {
+			return true
+		}
+	}
+	return false
 }
 
 // objects returns the objects of all orphans that enough checks have found.

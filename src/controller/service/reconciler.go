@@ -179,10 +179,18 @@ type reportedRefusal struct{ error }
 // Unwrap returns the reason.
 func (r reportedRefusal) Unwrap() error { return r.error }
 
-// withRetryAfter returns an error with the time after which the cloud requests a retry, if it does.
+// staleDelay is the time until a plan is computed again after a write that returned cloud.ErrStale: the cloud reports
+// the newer version meanwhile.
+const staleDelay = 200 * time.Millisecond
+
+// withRetryAfter returns an error with the time after which the next attempt follows, if the cloud requests one or if
+// the plan was stale.
 func (r *reconciler) withRetryAfter(err error) error {
 	if _, asked := errors.AsType[*api.RetryError](err); asked {
 		return err
+	}
+	if errors.Is(err, cloud.ErrStale) {
+		return api.NewRetryError(err.Error(), staleDelay)
 	}
 	if _, after := r.provider.ClassifyError(err); after > 0 {
 		return &retryError{RetryError: api.NewRetryError(err.Error(), after), cause: err}

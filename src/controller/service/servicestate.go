@@ -83,6 +83,7 @@ type snapshot struct {
 	state   string    // the cloud's state of the load balancer
 	targets int
 	drifted bool
+	leftOut bool // a target is not usable
 }
 
 // wait is the object that is not ready or not deleted yet, and the time since then.
@@ -145,7 +146,7 @@ func (s *serviceState) observe(service *corev1.Service, found cloud.Comparison) 
 	}
 	differs := s.drifted || (s.cause == causeDrift && len(found.Plan) > 0)
 	s.snapshot.Store(&snapshot{uid: service.UID, state: cmp.Or(found.State, "none"), targets: len(found.Machines),
-		drifted: differs})
+		drifted: differs, leftOut: leftOut})
 }
 
 // recordLeft records the objects that a successful write left in the cloud.
@@ -237,4 +238,17 @@ func (s *stateStore[K]) keys() []K {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.states))
+}
+
+// keysOf returns the keys of the states with a snapshot for which the condition is true.
+func (s *stateStore[K]) keysOf(condition func(*snapshot) bool) []K {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var keys []K
+	for key, state := range s.states {
+		if snapshot := state.snapshot.Load(); snapshot != nil && condition(snapshot) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }

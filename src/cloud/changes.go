@@ -1,0 +1,26 @@
+package cloud
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Changes reports what changes in the cloud, until ctx ends. Each controller calls it once, and compares the objects
+// concerned at once. The first report of each call has All set, because changes before it are not reported.
+//
+// Before a report, the data that the cloud compares with contains the change: the controllers do not call Refresh for
+// it. The reports of one call come one after the other. Report returns soon and may be called from any goroutine.
+type Changes func(ctx context.Context, report func(Change))
+
+// Change describes what may have changed in the cloud, by this process or by others. More than one field may be set.
+type Change struct {
+	// All means that anything may have changed, such as after the connection to the cloud was interrupted.
+	All bool
+	// Service is the Service whose load balancer has changed, appeared or disappeared. The Service need not exist.
+	Service types.NamespacedName
+	// Node is the name of the Node whose machine has changed, appeared or disappeared. The Node need not exist.
+	Node string
+	// Routes means that routes have changed.
+	Routes bool
+}

@@ -1,0 +1,180 @@
+// Package cloudtest is a small cloud in memory that reports its changes, for tests of controllers and as an example of
+// how to add a cloud.
+//
+// [API] stands for the server of a cloud. [New] returns the [cloud.Cloud] that the controllers use: it watches the API,
+// so that it never polls. It has what one would write for a cloud like this, and nothing else: load balancers without
+// node ports, health checks and target groups, whose targets are network interfaces, and routes that are prefixes of
+// network interfaces.
+package cloudtest
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+)
+
+// Name is the name of the cloud.
+const Name = "cloudtest"
+
+// prefix begins the provider IDs of the cloud. The ID of the machine follows.
+const prefix = Name + "://"
+
+// New returns the cloud. It has no data before Start.
+func New(api *API) *cloud.Cloud {
+	s := &store{api: api}
+	return &cloud.Cloud{
+		Name:          Name,
+		LoadBalancers: loadBalancers{s},
+		LoadBalancerBehaviour: cloud.LoadBalancerBehaviour{PollInterval: time.Hour, SlowAfter: time.Hour,
+			Drift: cloud.Repair},
+		Machines: machines{s},
+		MachineBehaviour: cloud.MachineBehaviour{Domain: "k8s.example.com", Lists: true, GracePeriod: 10 * time.Second,
+			MaxRemovals: 100, RemovalWindow: time.Hour},
+		Routes:      routes{s},
+		LabelDomain: "k8s.example.com",
+		Ready:       s.ready,
+		Start:       func(ctx context.Context, _ cloud.Clients) { go s.watch(ctx) },
+		Changes:     s.changes,
+	}
+}
+
+// store contains all objects of the cloud, as the watch has reported them.
+type store struct {
+	api *API
+
+	mu          sync.Mutex
+	synced      bool
+	machines    map[string]Machine
+	balancers   map[types.UID]LoadBalancer
+	subscribers map[*subscriber]bool
+}
+
+// subscriber is a call of changes.
+type subscriber struct {
+	mu     sync.Mutex // held during reports, so that they come one after the other
+	report func(cloud.Change)
+}
+
+// errNotSynced is the error of all reads before the first watch has begun.
+var errNotSynced = errors.New("the objects of the cloud are not known yet: the watch has not begun")
+
+func (s *store) ready() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.synced {
+		return errNotSynced
+	}
+	return nil
+}
+
+// watch stores and reports all objects and their changes, until ctx ends.
+func (s *store) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		machines, balancers, events := s.api.Watch(ctx)
+		s.replace(machines, balancers)
+		s.report(cloud.Change{All: true})
+		for event := range events {
+			s.report(s.apply(event))
+		}
+	}
+}
+
+func (s *store) replace(machines []Machine, balancers []LoadBalancer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.machines, s.balancers = map[string]Machine{}, map[types.UID]LoadBalancer{}
+	for _, machine := range machines {
+		s.machines[machine.ID] = machine
+	}
+	for _, balancer := range balancers {
+		s.balancers[balancer.UID] = balancer
+	}
+	s.synced = true
+}
+
+// apply stores one change, and returns what it concerns.
+func (s *store) apply(event Event) cloud.Change {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case event.Machine != nil && event.Deleted:
+		delete(s.machines, event.Machine.ID)
+	case event.Machine != nil:
+		s.machines[event.Machine.ID] = *event.Machine
+	case event.Deleted:
+		delete(s.balancers, event.LoadBalancer.UID)
+	default:
+		s.balancers[event.LoadBalancer.UID] = *event.LoadBalancer
+	}
+	if event.Machine != nil {
+		return cloud.Change{Node: event.Machine.Name, Routes: true}
+	}
+	return cloud.Change{Service: event.LoadBalancer.Service}
+}
+
+// changes implements cloud.Changes.
+func (s *store) changes(ctx context.Context, report func(cloud.Change)) {
+	one := &subscriber{report: report}
+	s.mu.Lock()
+	if s.subscribers == nil {
+		s.subscribers = map[*subscriber]bool{}
+	}
+	s.subscribers[one] = true
+	s.mu.Unlock()
+	one.send(cloud.Change{All: true})
+	<-ctx.Done()
+	s.mu.Lock()
+	delete(s.subscribers, one)
+	s.mu.Unlock()
+}
+
+func (s *store) report(change cloud.Change) {
+	s.mu.Lock()
+	subscribers := slices.Collect(maps.Keys(s.subscribers))
+	s.mu.Unlock()
+	for _, one := range subscribers {
+		one.send(change)
+	}
+}
+
+func (s *subscriber) send(change cloud.Change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.report(change)
+}
+
+// machineOf returns the machine that the provider ID of a Node names.
+func (s *store) machineOf(node *corev1.Node) (machine Machine, exists bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.synced {
+		return Machine{}, false, errNotSynced
+	}
+	machine, exists = s.machines[strings.TrimPrefix(node.Spec.ProviderID, prefix)]
+	return machine, exists, nil
+}
+
+// named returns the machines with a name.
+func (s *store) named(name string) ([]Machine, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.synced {
+		return nil, errNotSynced
+	}
+	var found []Machine
+	for _, machine := range s.machines {
+		if machine.Name == name {
+			found = append(found, machine)
+		}
+	}
+	return found, nil
+}

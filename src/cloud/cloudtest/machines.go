@@ -1,0 +1,89 @@
+package cloudtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+)
+
+// machines implements cloud.Machines. A Node has the name of its machine.
+type machines struct{ *store }
+
+func (machines) Owns(providerID string) bool { return strings.HasPrefix(providerID, prefix) }
+
+// Find ignores notBefore, because the watch has reported everything.
+func (m machines) Find(_ context.Context, node *corev1.Node, _ time.Time) (cloud.Machine, error) {
+	if node.Spec.ProviderID != "" {
+		machine, exists, err := m.machineOf(node)
+		if err == nil && !exists {
+			err = &cloud.MachineProblem{Reason: cloud.MachineNotFound,
+				Message: fmt.Sprintf("The machine %s does not exist.", node.Spec.ProviderID)}
+		}
+		return desiredNode(machine), err
+	}
+	found, err := m.named(node.Name)
+	if err != nil {
+		return cloud.Machine{}, err
+	}
+	if len(found) != 1 {
+		return cloud.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound,
+			Message: fmt.Sprintf("%d machines have the name %s; create one.", len(found), node.Name)}
+	}
+	return desiredNode(found[0]), nil
+}
+
+func desiredNode(machine Machine) cloud.Machine {
+	return cloud.Machine{ProviderID: prefix + machine.ID, Zone: machine.Zone, Addresses: []corev1.NodeAddress{
+		{Type: corev1.NodeInternalIP, Address: machine.Address.String()},
+		{Type: corev1.NodeHostName, Address: machine.Name},
+	}}
+}
+
+func (m machines) State(_ context.Context, node *corev1.Node, _ time.Time) (cloud.MachineState, error) {
+	machine, exists, err := m.machineOf(node)
+	return stateOf(machine, exists), err
+}
+
+func stateOf(machine Machine, exists bool) cloud.MachineState {
+	switch {
+	case !exists:
+		return cloud.MachineGone
+	case machine.Stopped:
+		return cloud.MachineStopped
+	}
+	return cloud.MachineRunning
+}
+
+func (m machines) Confirm(_ context.Context, node *corev1.Node) (cloud.MachineState, error) {
+	machine, err := m.api.Machine(strings.TrimPrefix(node.Spec.ProviderID, prefix))
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return cloud.MachineUnknown, err
+	}
+	return stateOf(machine, err == nil), nil
+}
+
+// CheckCredentials reads a canary. There are no credentials.
+func (m machines) CheckCredentials(_ context.Context, canaries []*corev1.Node) error {
+	for _, node := range canaries {
+		if _, err := m.api.Machine(strings.TrimPrefix(node.Spec.ProviderID, prefix)); err == nil {
+			return nil
+		}
+	}
+	return errors.New("no machine of a Node that is certainly alive can be read")
+}
+
+func (m machines) NameConflict(_ context.Context, node *corev1.Node) (string, error) {
+	found, err := m.named(node.Name)
+	for _, machine := range found {
+		if id := prefix + machine.ID; id != node.Spec.ProviderID && !machine.Stopped {
+			return id, nil
+		}
+	}
+	return "", err
+}

@@ -1,0 +1,224 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodelifecycle"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
+)
+
+// rig is a cluster with a cloud and a process that runs all controllers.
+type rig struct {
+	*testing.T
+	cloud   Cloud
+	cluster *fake.Clientset
+	process *workerpooltest.Process
+	made    int
+}
+
+// podNetwork is the network of all pods.
+var podNetwork = netip.MustParsePrefix("10.244.0.0/16")
+
+// newRig returns a cluster with the Nodes a and b, which are ready, and starts a process.
+func newRig(t *testing.T, c Cloud) *rig {
+	r := &rig{T: t, cloud: c, cluster: fake.NewClientset(), process: workerpooltest.New(t)}
+	r.join("a")
+	r.join("b")
+	r.start()
+	return r
+}
+
+// start starts a process, after the one before has ended, and waits until it is idle.
+func (r *rig) start() {
+	r.Helper()
+	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
+		runs, err := r.controllers(factory)
+		return func(ctx context.Context) {
+			if r.cloud.Start != nil {
+				r.cloud.Start(ctx, nil)
+			}
+			var running sync.WaitGroup
+			for _, run := range runs {
+				running.Go(func() { run(ctx) })
+			}
+			running.Wait()
+		}, err
+	})
+	workerpooltest.Pass(time.Minute)
+}
+
+// controllers creates all controllers, with the default periods of their flags.
+func (r *rig) controllers(factory informers.SharedInformerFactory) ([]func(context.Context), error) {
+	core, recorder := factory.Core().V1(), r.process.Recorder
+	nodes, err := node.New(node.Options{Provider: r.cloud.Machines, Behaviour: r.cloud.MachineBehaviour,
+		Changes: r.cloud.Changes, Client: r.cluster, Nodes: core.Nodes(), Period: 5 * time.Minute, Workers: 1,
+		ResyncWorkers: 1, Recorder: recorder})
+	if err != nil {
+		return nil, err
+	}
+	lifecycle, err := nodelifecycle.New(nodelifecycle.Options{Provider: r.cloud.Machines,
+		Behaviour: r.cloud.MachineBehaviour, Changes: r.cloud.Changes, Client: r.cluster, Nodes: core.Nodes(),
+		Period: 5 * time.Second, Workers: 1, Recorder: recorder})
+	if err != nil {
+		return nil, err
+	}
+	services, err := service.New(service.Options{Provider: r.cloud.LoadBalancers,
+		Behaviour: r.cloud.LoadBalancerBehaviour, Changes: r.cloud.Changes, Client: r.cluster,
+		Services: core.Services(), Nodes: core.Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(),
+		Recorder: recorder})
+	if err != nil {
+		return nil, err
+	}
+	routes, err := route.New(route.Options{Provider: r.cloud.Routes, Changes: r.cloud.Changes, Client: r.cluster,
+		Nodes: core.Nodes(), CIDRs: []netip.Prefix{podNetwork}, Domain: r.cloud.LabelDomain, Recorder: recorder})
+	if err != nil {
+		return nil, err
+	}
+	return []func(context.Context){nodes.Run, lifecycle.Run, routes.Run,
+		func(ctx context.Context) { services.Run(ctx, 1) }}, nil
+}
+
+// react waits as long as the controllers may take to react to a change in the cloud.
+func (r *rig) react() { workerpooltest.Pass(r.cloud.Reaction) }
+
+// settle waits as long as the controllers may take to react to a change in the cluster.
+func (r *rig) settle() { workerpooltest.Pass(10 * time.Second) }
+
+// join adds a machine and its Node.
+func (r *rig) join(name string) {
+	r.Helper()
+	r.cloud.AddMachine(name)
+	r.register(name)
+}
+
+// register creates a Node as its kubelet does: ready, and not initialised.
+func (r *rig) register(name string) {
+	r.Helper()
+	r.made++
+	cidr := fmt.Sprintf("10.244.%d.0/24", r.made)
+	created := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(fmt.Sprintf("uid-%s-%d", name, r.made)),
+			CreationTimestamp: metav1.Now()},
+		Spec: corev1.NodeSpec{PodCIDR: cidr, PodCIDRs: []string{cidr}, Taints: []corev1.Taint{
+			{Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule}}},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()}}},
+	}
+	if _, err := r.cluster.CoreV1().Nodes().Create(r.Context(), created, metav1.CreateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// setReady changes the Ready condition of a Node.
+func (r *rig) setReady(name string, status corev1.ConditionStatus) {
+	r.Helper()
+	workerpooltest.ChangeNode(r, r.cluster, name, func(n *corev1.Node) {
+		for i := range n.Status.Conditions {
+			if n.Status.Conditions[i].Type == corev1.NodeReady {
+				n.Status.Conditions[i].Status = status
+			}
+		}
+	})
+}
+
+// nodeExists reports whether there is a Node with the name.
+func (r *rig) nodeExists(name string) bool {
+	r.Helper()
+	_, err := r.cluster.CoreV1().Nodes().Get(r.Context(), name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		r.Fatal(err)
+	}
+	return err == nil
+}
+
+func (r *rig) isTainted(name, key string) bool {
+	r.Helper()
+	return slices.ContainsFunc(workerpooltest.Node(r, r.cluster, name).Spec.Taints, func(taint corev1.Taint) bool {
+		return taint.Key == key
+	})
+}
+
+// podsOf returns the network of the pods of a Node.
+func (r *rig) podsOf(name string) netip.Prefix {
+	r.Helper()
+	return netip.MustParsePrefix(workerpooltest.Node(r, r.cluster, name).Spec.PodCIDR)
+}
+
+// namespace is that of all Services.
+const namespace = "shop"
+
+// web is the Service of the tests.
+var web = types.NamespacedName{Namespace: namespace, Name: "web"}
+
+// addService creates a Service of type LoadBalancer with port 80, and waits until its load balancer is ready.
+func (r *rig) addService(name string) {
+	r.Helper()
+	r.made++
+	uid := types.UID(fmt.Sprintf("4a1e8c5e-0000-4000-8000-%012d", r.made))
+	created := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uid},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+			Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080}}},
+	}
+	if _, err := r.cluster.CoreV1().Services(namespace).Create(r.Context(), created, metav1.CreateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	r.settle()
+	workerpooltest.Pass(r.cloud.Provision)
+	r.react()
+}
+
+func (r *rig) service() *corev1.Service {
+	r.Helper()
+	found, err := r.cluster.CoreV1().Services(namespace).Get(r.Context(), web.Name, metav1.GetOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return found
+}
+
+func (r *rig) changeService(change func(*corev1.Service)) {
+	r.Helper()
+	changed := r.service()
+	change(changed)
+	if _, err := r.cluster.CoreV1().Services(namespace).Update(r.Context(), changed,
+		metav1.UpdateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	r.settle()
+}
+
+// wantLoadBalancer fails the test unless the load balancer has these ports and machines.
+func (r *rig) wantLoadBalancer(when string, port int32, machines ...string) {
+	r.Helper()
+	got, exists := r.cloud.LoadBalancer(web)
+	if !exists || !slices.Equal(got.Ports, []int32{port}) || !slices.Equal(got.Machines, machines) {
+		r.Errorf("%s: exists %v, ports %v, machines %v; want port %d, machines %v", when, exists, got.Ports,
+			got.Machines, port, machines)
+	}
+}
+
+// want fails the test unless the values are equal.
+func want[T comparable](r *rig, what string, got, wanted T) {
+	r.Helper()
+	if got != wanted {
+		r.Errorf("%s: got %v, want %v", what, got, wanted)
+	}
+}
