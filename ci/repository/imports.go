@@ -71,6 +71,14 @@ func Boundaries() []Boundary {
 			Tests: true,
 		},
 		{
+			Why: "clouds and tests for tests are in no program",
+			From: []string{
+				ours + "src/adapter", ours + "src/cmd", ours + "src/controller", ours + "src/manager",
+				ours + "src/thalassa",
+			},
+			Never: []string{ours + "src/cloud/cloudtest", ours + "src/controller/conformance"},
+		},
+		{
 			Why: "controllers are chosen one by one: those of nodes serve clouds without load balancers, too",
 			From: []string{
 				ours + "src/controller/node", ours + "src/controller/nodelifecycle", ours + "src/controller/nodeipam",

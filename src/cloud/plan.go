@@ -62,8 +62,8 @@ func (p Plan) String() string {
 // any other write.
 func (p Plan) Begin(n int) Plan { return p[:min(n, len(p))] }
 
-// ErrStale is the error of a write to an object that has changed since the plan was computed. The write is not made, and
-// the plan is computed again from newer data. This is not reported as a failure.
+// ErrStale is the error of a write to an object that has changed since the plan was computed. The write is not made,
+// and the plan is computed again from newer data. This is not reported as a failure.
 var ErrStale = errors.New("the object has changed since the difference was computed")
 
 // Attempt is an operation that was tried.

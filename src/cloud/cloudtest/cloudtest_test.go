@@ -39,10 +39,13 @@ func newCloud(api *cloudtest.API) conformance.Cloud {
 		}
 		return id
 	}
-	offered := cloudtest.New(api)
-	offered.LoadBalancerBehaviour.RemoveOrphans = true
 	return conformance.Cloud{
-		Cloud: offered, Reaction: time.Second, Provision: provision, ReadsPerHour: 0, Reads: api.Reads,
+		New: func() *cloud.Cloud {
+			offered := cloudtest.New(api)
+			offered.LoadBalancerBehaviour.RemoveOrphans = true
+			return offered
+		},
+		Reaction: time.Second, Provision: provision, ReadsPerHour: 0, Reads: api.Reads,
 		Writes: func() int { return len(api.Writes()) },
 		AddMachine: func(name string) {
 			machines++

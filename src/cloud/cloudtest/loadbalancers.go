@@ -28,7 +28,8 @@ func (loadBalancers) Identify(node *corev1.Node) (identity string, ours bool) {
 
 func (loadBalancers) NodeSelector(*corev1.Service) (labels.Selector, error) { return nil, nil }
 
-func (l loadBalancers) Diff(_ context.Context, service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
+func (l loadBalancers) Diff(_ context.Context, service *corev1.Service,
+	targets cloud.Targets) (cloud.Comparison, error) {
 	if err := l.ready(); err != nil {
 		return cloud.Comparison{}, err
 	}

@@ -17,7 +17,8 @@ import (
 
 // Cloud is a cloud under test, and what its users see and do without the controllers.
 type Cloud struct {
-	*cloud.Cloud
+	// New returns the cloud as a new process makes it.
+	New func() *cloud.Cloud
 	// Reaction is the time in which the controllers react to a change in the cloud.
 	Reaction time.Duration
 	// Provision is the time in which the cloud creates or deletes a load balancer.

@@ -27,7 +27,7 @@ func nodeWaitsForMachine(r *rig) {
 func (r *rig) wantInitialised(name string) {
 	r.Helper()
 	n := workerpooltest.Node(r, r.cluster, name)
-	want(r, "provider ID of the cloud", r.cloud.Machines.Owns(n.Spec.ProviderID), true)
+	want(r, "provider ID of the cloud", r.offered.Machines.Owns(n.Spec.ProviderID), true)
 	want(r, "taint", r.isTainted(name, cloudproviderapi.TaintExternalCloudProvider), false)
 	want(r, "has addresses", len(n.Status.Addresses) > 0, true)
 }
@@ -47,9 +47,9 @@ func deletedMachine(r *rig) {
 	r.setReady("b", corev1.ConditionUnknown)
 	r.settle()
 	r.cloud.DeleteMachine("b")
-	workerpooltest.Pass(r.cloud.MachineBehaviour.GracePeriod / 2)
+	workerpooltest.Pass(r.offered.MachineBehaviour.GracePeriod / 2)
 	want(r, "Node exists during the grace period", r.nodeExists("b"), true)
-	workerpooltest.Pass(r.cloud.MachineBehaviour.GracePeriod + r.cloud.Reaction + 10*time.Second)
+	workerpooltest.Pass(r.offered.MachineBehaviour.GracePeriod + r.cloud.Reaction + 10*time.Second)
 	want(r, "Node exists", r.nodeExists("b"), false)
 	want(r, "the other Node exists", r.nodeExists("a"), true)
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodelifecycle"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
@@ -28,6 +29,7 @@ import (
 type rig struct {
 	*testing.T
 	cloud   Cloud
+	offered *cloud.Cloud // of the current process
 	cluster *fake.Clientset
 	process *workerpooltest.Process
 	made    int
@@ -48,11 +50,13 @@ func newRig(t *testing.T, c Cloud) *rig {
 // start starts a process, after the one before has ended, and waits until it is idle.
 func (r *rig) start() {
 	r.Helper()
+	r.process.End()
+	r.offered = r.cloud.New()
 	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		runs, err := r.controllers(factory)
 		return func(ctx context.Context) {
-			if r.cloud.Start != nil {
-				r.cloud.Start(ctx, nil)
+			if r.offered.Start != nil {
+				r.offered.Start(ctx, nil)
 			}
 			var running sync.WaitGroup
 			for _, run := range runs {
@@ -67,27 +71,27 @@ func (r *rig) start() {
 // controllers creates all controllers, with the default periods of their flags.
 func (r *rig) controllers(factory informers.SharedInformerFactory) ([]func(context.Context), error) {
 	core, recorder := factory.Core().V1(), r.process.Recorder
-	nodes, err := node.New(node.Options{Provider: r.cloud.Machines, Behaviour: r.cloud.MachineBehaviour,
-		Changes: r.cloud.Changes, Client: r.cluster, Nodes: core.Nodes(), Period: 5 * time.Minute, Workers: 1,
+	nodes, err := node.New(node.Options{Provider: r.offered.Machines, Behaviour: r.offered.MachineBehaviour,
+		Changes: r.offered.Changes, Client: r.cluster, Nodes: core.Nodes(), Period: 5 * time.Minute, Workers: 1,
 		ResyncWorkers: 1, Recorder: recorder})
 	if err != nil {
 		return nil, err
 	}
-	lifecycle, err := nodelifecycle.New(nodelifecycle.Options{Provider: r.cloud.Machines,
-		Behaviour: r.cloud.MachineBehaviour, Changes: r.cloud.Changes, Client: r.cluster, Nodes: core.Nodes(),
+	lifecycle, err := nodelifecycle.New(nodelifecycle.Options{Provider: r.offered.Machines,
+		Behaviour: r.offered.MachineBehaviour, Changes: r.offered.Changes, Client: r.cluster, Nodes: core.Nodes(),
 		Period: 5 * time.Second, Workers: 1, Recorder: recorder})
 	if err != nil {
 		return nil, err
 	}
-	services, err := service.New(service.Options{Provider: r.cloud.LoadBalancers,
-		Behaviour: r.cloud.LoadBalancerBehaviour, Changes: r.cloud.Changes, Client: r.cluster,
+	services, err := service.New(service.Options{Provider: r.offered.LoadBalancers,
+		Behaviour: r.offered.LoadBalancerBehaviour, Changes: r.offered.Changes, Client: r.cluster,
 		Services: core.Services(), Nodes: core.Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(),
 		Recorder: recorder})
 	if err != nil {
 		return nil, err
 	}
-	routes, err := route.New(route.Options{Provider: r.cloud.Routes, Changes: r.cloud.Changes, Client: r.cluster,
-		Nodes: core.Nodes(), CIDRs: []netip.Prefix{podNetwork}, Domain: r.cloud.LabelDomain, Recorder: recorder})
+	routes, err := route.New(route.Options{Provider: r.offered.Routes, Changes: r.offered.Changes, Client: r.cluster,
+		Nodes: core.Nodes(), CIDRs: []netip.Prefix{podNetwork}, Domain: r.offered.LabelDomain, Recorder: recorder})
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +181,8 @@ func (r *rig) addService(name string) {
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
 			Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080}}},
 	}
-	if _, err := r.cluster.CoreV1().Services(namespace).Create(r.Context(), created, metav1.CreateOptions{}); err != nil {
+	_, err := r.cluster.CoreV1().Services(namespace).Create(r.Context(), created, metav1.CreateOptions{})
+	if err != nil {
 		r.Fatal(err)
 	}
 	r.settle()

@@ -59,7 +59,7 @@ func orphan(r *rig) {
 	r.start()
 	workerpooltest.Pass(time.Hour)
 	_, exists := r.cloud.LoadBalancer(web)
-	want(r, "load balancer exists", exists, !r.cloud.LoadBalancerBehaviour.RemoveOrphans)
+	want(r, "load balancer exists", exists, !r.offered.LoadBalancerBehaviour.RemoveOrphans)
 }
 
 func restart(r *rig) {

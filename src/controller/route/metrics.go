@@ -31,8 +31,8 @@ type metrics struct {
 func newMetrics() *metrics {
 	return &metrics{
 		syncs: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: librarySubsystem, Name: "route_sync_total",
-			Help: "Number of comparisons of the cloud's routes with the Nodes, by trigger (periodic, node_change or cloud_change) " +
-				"and outcome (changed, noop or error)."},
+			Help: "Number of comparisons of the cloud's routes with the Nodes, by trigger (periodic, node_change or " +
+				"cloud_change) and outcome (changed, noop or error)."},
 			[]string{"outcome", "trigger"}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "writes_total",
 			Help: "Number of writes of routes to the cloud."}, []string{"verb", "result"}),
