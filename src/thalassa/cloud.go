@@ -1,8 +1,9 @@
 // Package thalassa connects Kubernetes to Thalassa Cloud: its machines are nodes, its load balancers serve Services.
 //
 // All objects of the cloud are read through one inventory, and all changes are written as a plan; see the packages
-// inventory and src/controller/service. Names, labels, annotations, provider IDs and configuration keys are those of
-// the CCM that this provider replaces, so that a cluster can be migrated without a change of its addresses.
+// inventory and src/controller/service. The packages machine and route serve the controllers of nodes and routes.
+// Names, labels, annotations, provider IDs and configuration keys are those of the CCM that this provider replaces, so
+// that a cluster can be migrated without a change of its addresses.
 package thalassa
 
 import (
@@ -23,7 +24,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/machine"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/route"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
@@ -38,9 +41,9 @@ type Cloud struct {
 	config    cloudconfig.Config
 	client    *client.Client
 	inventory *inventory.Inventory
-	machines  *instances
+	machines  *machine.Provider
 	balancers *balancers
-	routes    *routes
+	routes    *route.Provider
 	readiness readiness
 	reloader  *reloader // nil if the configuration refers to no files
 }
@@ -107,8 +110,8 @@ func build(c cloudconfig.Config, secrets secret.Secrets, version string, network
 	}
 	known := inventory.New(api, scopeOf(c))
 	return &Cloud{
-		config: c, client: api, inventory: known, machines: &instances{config: c, inventory: known},
-		balancers: newBalancers(c, known), routes: &routes{config: c, inventory: known},
+		config: c, client: api, inventory: known, machines: machine.New(c, known),
+		balancers: newBalancers(c, known), routes: route.New(c, known),
 	}, nil
 }
 

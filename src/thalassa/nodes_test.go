@@ -335,20 +335,6 @@ func TestNameComesBeforeTheAnnotation(t *testing.T) {
 	})
 }
 
-// TestTaintOf: the effect is after the last dot.
-func TestTaintOf(t *testing.T) {
-	for text, want := range map[string]corev1.Taint{
-		"NoSchedule": {Key: "k", Effect: "NoSchedule"}, "gpu.NoSchedule": {Key: "k", Value: "gpu",
-			Effect: "NoSchedule"},
-		"1.2.NoExecute": {Key: "k", Value: "1.2", Effect: "NoExecute"}, "": {Key: "k"},
-		"gpu": {Key: "k", Effect: "gpu"},
-	} {
-		if got := taintOf("k", text); got != want {
-			t.Errorf("%q: %+v, want %+v", text, got, want)
-		}
-	}
-}
-
 // TestBudgetsOfInitialisation: a thousand nodes cost a few lists, are initialised with two writes each, and then cost
 // next to nothing.
 func TestBudgetsOfInitialisation(t *testing.T) {

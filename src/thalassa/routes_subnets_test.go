@@ -1,17 +1,13 @@
 package thalassa
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
-	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
 // newSubnet makes a subnet whose route table is the one of the side.
@@ -62,26 +58,5 @@ func TestSubnetThatIsNotShown(t *testing.T) {
 		l.wait(2 * aPeriod)
 		l.is("routes of the new subnet's table", l.has(sideTable), both)
 		l.is("condition", l.condition("b"), routeCreated)
-	})
-}
-
-// TestSubnetWithoutTable concerns only the nodes in it, and is no reason to think that tables are not needed.
-func TestSubnetWithoutTable(t *testing.T) {
-	inLand(t, emulator.Switches{}, func(l *land) {
-		a, b := l.join("a"), l.joinIn(sideSubnet, "b")
-		l.begin()
-		member := func(name string, addresses []string) cloud.RouteMember {
-			n := &corev1.Node{}
-			n.Name = name
-			return cloud.RouteMember{Node: n, Known: true, Addresses: parsed(addresses)}
-		}
-		shown := []inventory.RouteTable{{ID: mainTable, Subnets: []string{emulator.DefaultSubnet}}}
-		got, err := l.cloud.routes.placed(l.Context(), shown, []cloud.RouteMember{member("a", a), member("b", b)})
-		if err != nil || !got.used[mainTable] || len(got.used) != 1 || got.certain {
-			l.Errorf("placed %+v, error %v", got, err)
-		}
-		if why := got.unserved["b"]; len(got.unserved) != 1 || !strings.Contains(why, sideSubnet) {
-			l.Errorf("told: %v", got.unserved)
-		}
 	})
 }

@@ -1,4 +1,5 @@
-package thalassa
+// Package machine finds the machines of Nodes, and describes them to the node controllers.
+package machine
 
 import (
 	"context"
@@ -19,23 +20,29 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
-// instances implements cloud.Machines. All data comes from the inventory: 1,000 nodes within a minute cost two calls.
-type instances struct {
+// Provider implements cloud.Machines. All data comes from the inventory: 1,000 nodes within a minute cost two
+// calls.
+type Provider struct {
 	config    cloudconfig.Config
 	inventory *inventory.Inventory
 }
 
-var _ cloud.Machines = (*instances)(nil)
+var _ cloud.Machines = (*Provider)(nil)
+
+// New returns a provider that reads machines from the inventory.
+func New(c cloudconfig.Config, known *inventory.Inventory) *Provider {
+	return &Provider{config: c, inventory: known}
+}
 
 // Owns reports whether a provider ID is of this cloud. This includes a provider ID that does not name a machine: no
 // other cloud owns it, and an event has to report it.
-func (i *instances) Owns(providerID string) bool {
+func (i *Provider) Owns(providerID string) bool {
 	return strings.HasPrefix(providerID, providerid.Scheme+"://")
 }
 
 // Find returns the machine of a Node: the one that its provider ID names, else the one with the Node's name as its
 // slug, else the one that its annotation names; the latter two from a list that began at or after notBefore.
-func (i *instances) Find(ctx context.Context, n *corev1.Node, notBefore time.Time) (cloud.Machine, error) {
+func (i *Provider) Find(ctx context.Context, n *corev1.Node, notBefore time.Time) (cloud.Machine, error) {
 	actual, err := i.machineFor(ctx, n, notBefore)
 	if err != nil {
 		return cloud.Machine{}, problemOf(err)
@@ -74,7 +81,8 @@ func problemOf(err error) error {
 }
 
 // machineFor returns the Node's machine; the error is the problem if there is none.
-func (i *instances) machineFor(ctx context.Context, n *corev1.Node, notBefore time.Time) (inventory.Machine, error) {
+func (i *Provider) machineFor(ctx context.Context, n *corev1.Node, notBefore time.Time) (inventory.Machine,
+	error) {
 	if n.Spec.ProviderID != "" {
 		return i.machineByID(ctx, n)
 	}
@@ -117,7 +125,7 @@ func isBeingDeleted(m inventory.Machine) bool {
 func anyProviderID() string { return providerid.Of("<machine identity>") }
 
 // noMachineNamed returns the problem that no machine has the Node's name; it names another VPC that has such a machine.
-func (i *instances) noMachineNamed(ctx context.Context, name string) error {
+func (i *Provider) noMachineNamed(ctx context.Context, name string) error {
 	if vpc := i.inventory.VPCOfSlug(ctx, name); vpc != "" {
 		return i.otherVPCProblem("the machine with the slug "+name, vpc)
 	}
@@ -126,7 +134,7 @@ func (i *instances) noMachineNamed(ctx context.Context, name string) error {
 		i.config.VPCIdentity, name, anyProviderID())}
 }
 
-func (i *instances) otherVPCProblem(what, vpc string) error {
+func (i *Provider) otherVPCProblem(what, vpc string) error {
 	return &cloud.MachineProblem{Reason: cloud.MachineElsewhere, Message: fmt.Sprintf("VPC %s of the cloud-config "+
 		"does not contain the machine of this Node: %s is in VPC %s. Move the machine, or set vpcIdentity to the VPC "+
 		"of the cluster's machines.",
@@ -134,7 +142,7 @@ func (i *instances) otherVPCProblem(what, vpc string) error {
 }
 
 // machineByID returns the machine that the Node's provider ID names.
-func (i *instances) machineByID(ctx context.Context, n *corev1.Node) (inventory.Machine, error) {
+func (i *Provider) machineByID(ctx context.Context, n *corev1.Node) (inventory.Machine, error) {
 	id, err := providerid.Machine(n.Spec.ProviderID)
 	switch {
 	case err != nil && i.Owns(n.Spec.ProviderID):
@@ -172,7 +180,7 @@ func (i *instances) machineByID(ctx context.Context, n *corev1.Node) (inventory.
 }
 
 // machineByAnnotation returns the machine that the Node's annotation names, as an identity or provider ID.
-func (i *instances) machineByAnnotation(ctx context.Context, n *corev1.Node) (inventory.Machine, error) {
+func (i *Provider) machineByAnnotation(ctx context.Context, n *corev1.Node) (inventory.Machine, error) {
 	name := i.config.InstancesV2.MachineAnnotation
 	text := n.Annotations[name]
 	id, err := providerid.Machine(text)

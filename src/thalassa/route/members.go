@@ -1,4 +1,4 @@
-package thalassa
+package route
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ import (
 // are recognised by their addresses, so only addresses that the cloud reports for the machine count. A Node is
 // confirmed if its machine has its name, because a kubelet's credentials are for one name. The data comes from the list
 // that the node controllers also use. If machines cannot be listed, the previous data is used.
-func (r *routes) Members(ctx context.Context, nodes []*corev1.Node) ([]cloud.RouteMember, error) {
+func (r *Provider) Members(ctx context.Context, nodes []*corev1.Node) ([]cloud.RouteMember, error) {
 	var members []cloud.RouteMember
 	var ids []string
 	for _, node := range nodes {
@@ -49,7 +49,7 @@ func (r *routes) Members(ctx context.Context, nodes []*corev1.Node) ([]cloud.Rou
 
 // refreshMachines looks the machines up. A machine that the list lacks and that was never seen may be new, so it is
 // requested again.
-func (r *routes) refreshMachines(ctx context.Context, ids []string) error {
+func (r *Provider) refreshMachines(ctx context.Context, ids []string) error {
 	age := r.config.Inventory.MaxMachineAge()
 	all, err := r.inventory.Machines(ctx, age)
 	if err != nil {

@@ -1,4 +1,4 @@
-package thalassa
+package machine
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 
 // addSettings copies the machine's labels with the configured prefixes to labels and taints. They are not validated
 // here.
-func (i *instances) addSettings(machine *cloud.Machine, actual inventory.Machine) {
+func (i *Provider) addSettings(machine *cloud.Machine, actual inventory.Machine) {
 	c := i.config.InstancesV2
 	for _, key := range slices.Sorted(maps.Keys(actual.Labels)) {
 		value := actual.Labels[key]
@@ -67,7 +67,7 @@ func taintOf(key, text string) corev1.Taint {
 
 // addType adds labels with processors and memory of the machine type. While the type is not known, the Node's labels
 // stay.
-func (i *instances) addType(ctx context.Context, machine *cloud.Machine, actual inventory.Machine) {
+func (i *Provider) addType(ctx context.Context, machine *cloud.Machine, actual inventory.Machine) {
 	if !i.config.InstancesV2.TypeLabels || actual.Type == "" {
 		return
 	}

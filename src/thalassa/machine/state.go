@@ -1,4 +1,4 @@
-package thalassa
+package machine
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // State returns the state of the Node's machine, from a list that may be as old as inventory.machineAge, or for
 // cloud.MachineGone from one that was requested at or after notBefore.
-func (i *instances) State(ctx context.Context, n *corev1.Node, notBefore time.Time) (cloud.MachineState, error) {
+func (i *Provider) State(ctx context.Context, n *corev1.Node, notBefore time.Time) (cloud.MachineState, error) {
 	id, err := providerid.Machine(n.Spec.ProviderID)
 	if err != nil {
 		return "", fmt.Errorf("node %s: %w: %w", n.Name, cloud.ErrInvalidProviderID, err)
@@ -30,7 +30,7 @@ func (i *instances) State(ctx context.Context, n *corev1.Node, notBefore time.Ti
 
 // NameConflict returns the identity of another machine that has the Node's name, unless that machine is stopped or
 // being deleted.
-func (i *instances) NameConflict(ctx context.Context, n *corev1.Node) (string, error) {
+func (i *Provider) NameConflict(ctx context.Context, n *corev1.Node) (string, error) {
 	id, err := providerid.Machine(n.Spec.ProviderID)
 	if err != nil {
 		return "", fmt.Errorf("node %s: %w", n.Name, err)
@@ -48,7 +48,7 @@ func (i *instances) NameConflict(ctx context.Context, n *corev1.Node) (string, e
 }
 
 // Confirm requests the Node's machine by its identity. The error for one in another VPC is cloud.ErrOtherNetwork.
-func (i *instances) Confirm(ctx context.Context, n *corev1.Node) (cloud.MachineState, error) {
+func (i *Provider) Confirm(ctx context.Context, n *corev1.Node) (cloud.MachineState, error) {
 	id, err := providerid.Machine(n.Spec.ProviderID)
 	if err != nil {
 		return "", fmt.Errorf("node %s: %w", n.Name, err)
@@ -65,7 +65,7 @@ func (i *instances) Confirm(ctx context.Context, n *corev1.Node) (cloud.MachineS
 
 // CheckCredentials requests the cluster's VPC by its identity, which only credentials of the right organisation and
 // project can read, and the machine of one of the canaries, which only credentials with access to machines can read.
-func (i *instances) CheckCredentials(ctx context.Context, canaries []*corev1.Node) error {
+func (i *Provider) CheckCredentials(ctx context.Context, canaries []*corev1.Node) error {
 	if err := i.inventory.Probe(ctx); err != nil {
 		return fmt.Errorf("asking for VPC %s: %w", i.config.VPCIdentity, err)
 	}

@@ -1,4 +1,5 @@
-package thalassa
+// Package route keeps routes to the pods of Nodes in the route tables of a VPC.
+package route
 
 import (
 	"context"
@@ -19,28 +20,35 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
-// routes implements cloud.Routes with the VPC's route tables. A route there leads to an address, not to a machine.
-type routes struct {
+// Provider implements cloud.Routes with the route tables of the VPC. A route there leads to an address, not to a
+// machine.
+type Provider struct {
 	config    cloudconfig.Config
 	inventory *inventory.Inventory
 	machines  machineCache
 }
 
-var _ cloud.Routes = (*routes)(nil)
+var _ cloud.Routes = (*Provider)(nil)
+
+// New returns a provider that reads and writes route tables through the inventory.
+func New(c cloudconfig.Config, known *inventory.Inventory) *Provider {
+	return &Provider{config: c, inventory: known}
+}
 
 // Behaviour implements cloud.Routes.
-func (r *routes) Behaviour() cloud.RouteBehaviour {
+func (r *Provider) Behaviour() cloud.RouteBehaviour {
 	return r.config.Routes.Behaviour()
 }
 
 // Owns implements cloud.Routes.
-func (r *routes) Owns(node *corev1.Node) bool {
+func (r *Provider) Owns(node *corev1.Node) bool {
 	_, err := providerid.Machine(node.Spec.ProviderID)
 	return err == nil
 }
 
 // List implements cloud.Routes.
-func (r *routes) List(ctx context.Context, cluster cloud.PodNetwork, maxAge time.Duration) (cloud.RouteTables, error) {
+func (r *Provider) List(ctx context.Context, cluster cloud.PodNetwork,
+	maxAge time.Duration) (cloud.RouteTables, error) {
 	if maxAge <= 0 {
 		maxAge = inventory.Fresh
 	}
@@ -85,7 +93,7 @@ type placement struct {
 	unserved map[string]string
 }
 
-func (r *routes) placed(ctx context.Context, all []inventory.RouteTable,
+func (r *Provider) placed(ctx context.Context, all []inventory.RouteTable,
 	members []cloud.RouteMember) (placement, error) {
 	named := r.config.Routes.Table
 	if named == "" {
@@ -105,7 +113,7 @@ func (r *routes) placed(ctx context.Context, all []inventory.RouteTable,
 
 // placedBySubnet determines the tables from the subnets of nodes. It is an error if nodes have machines and none is in
 // the VPC, because the configuration is probably wrong.
-func (r *routes) placedBySubnet(ctx context.Context, all []inventory.RouteTable,
+func (r *Provider) placedBySubnet(ctx context.Context, all []inventory.RouteTable,
 	members []cloud.RouteMember) (placement, error) {
 	vpc, err := r.vpcOf(ctx, members)
 	if err != nil {
@@ -153,7 +161,7 @@ func (p *placement) add(all []inventory.RouteTable, node string, subnets []strin
 
 // vpcOf returns the VPC. If a node is in none of its subnets, the VPC is read again, because a subnet may be new. A
 // failure of that affects only this node.
-func (r *routes) vpcOf(ctx context.Context, members []cloud.RouteMember) (inventory.VPC, error) {
+func (r *Provider) vpcOf(ctx context.Context, members []cloud.RouteMember) (inventory.VPC, error) {
 	vpc, err := r.inventory.VPC(ctx)
 	if err != nil || !slices.ContainsFunc(members, func(m cloud.RouteMember) bool { return outsideSubnets(vpc, m) }) {
 		return vpc, err
@@ -171,7 +179,7 @@ func outsideSubnets(vpc inventory.VPC, member cloud.RouteMember) bool {
 
 // bypassingNodes returns the names of nodes in subnets with other tables than the configured one, by table. Routes do
 // not depend on it, so an error is ignored.
-func (r *routes) bypassingNodes(ctx context.Context, all []inventory.RouteTable, used map[string]bool,
+func (r *Provider) bypassingNodes(ctx context.Context, all []inventory.RouteTable, used map[string]bool,
 	members []cloud.RouteMember) map[string][]string {
 	if r.config.Routes.Table == "" {
 		return nil
@@ -241,7 +249,7 @@ func routesIn(table inventory.RouteTable) []cloud.ActualRoute {
 }
 
 // FreeAddresses implements cloud.Routes.
-func (r *routes) FreeAddresses(ctx context.Context, cluster cloud.PodNetwork,
+func (r *Provider) FreeAddresses(ctx context.Context, cluster cloud.PodNetwork,
 	addresses []netip.Addr) ([]netip.Addr, error) {
 	vpc, err := r.inventory.VPC(ctx)
 	if err != nil {
@@ -265,7 +273,7 @@ func (r *routes) FreeAddresses(ctx context.Context, cluster cloud.PodNetwork,
 
 // families reports for IPv4 (true) and IPv6 (false) whether the list of machines contains such addresses. The machines
 // of nodes are a sample: if the list lacks any of their addresses in the VPC, it is incomplete, which is an error.
-func (r *routes) families(members []cloud.RouteMember, inVPC func(netip.Addr) bool,
+func (r *Provider) families(members []cloud.RouteMember, inVPC func(netip.Addr) bool,
 	taken map[netip.Addr]bool) (shows map[bool]bool, err error) {
 	shows = map[bool]bool{}
 	lacks := map[string]string{}
@@ -286,7 +294,7 @@ func (r *routes) families(members []cloud.RouteMember, inVPC func(netip.Addr) bo
 }
 
 // incompleteList returns the error for a list of machines that lacks data of these nodes; nil for none.
-func (r *routes) incompleteList(lacks map[string]string) error {
+func (r *Provider) incompleteList(lacks map[string]string) error {
 	if len(lacks) == 0 {
 		return nil
 	}
@@ -298,13 +306,13 @@ func (r *routes) incompleteList(lacks map[string]string) error {
 }
 
 // Create implements cloud.Routes.
-func (r *routes) Create(ctx context.Context, table string, wanted cloud.Route) error {
+func (r *Provider) Create(ctx context.Context, table string, wanted cloud.Route) error {
 	ctx = client.WithCause(ctx, fmt.Sprintf("Node %s: its pods are in %s", wanted.Node.Name, wanted.Destination))
 	return refusalOf(r.inventory.CreateRoute(ctx, table, wanted.Destination, wanted.Gateway))
 }
 
 // Change implements cloud.Routes. The route keeps its identity.
-func (r *routes) Change(ctx context.Context, table string, from cloud.ActualRoute, to cloud.Route) error {
+func (r *Provider) Change(ctx context.Context, table string, from cloud.ActualRoute, to cloud.Route) error {
 	id, err := identityOf(from)
 	if err != nil {
 		return err
@@ -315,7 +323,7 @@ func (r *routes) Change(ctx context.Context, table string, from cloud.ActualRout
 }
 
 // Delete implements cloud.Routes.
-func (r *routes) Delete(ctx context.Context, table string, found cloud.ActualRoute) error {
+func (r *Provider) Delete(ctx context.Context, table string, found cloud.ActualRoute) error {
 	id, err := identityOf(found)
 	if err != nil {
 		return err
@@ -325,7 +333,8 @@ func (r *routes) Delete(ctx context.Context, table string, found cloud.ActualRou
 }
 
 // Replace implements cloud.Routes.
-func (r *routes) Replace(ctx context.Context, table string, networks []netip.Prefix, wanted []cloud.Route) error {
+func (r *Provider) Replace(ctx context.Context, table string, networks []netip.Prefix,
+	wanted []cloud.Route) error {
 	added := make(map[netip.Prefix]netip.Addr, len(wanted))
 	for _, one := range wanted {
 		added[one.Destination] = one.Gateway
