@@ -50,7 +50,8 @@ func (a *annotations) registerReach() {
 			"annotation, detaches " +
 			"the reserved IP if this annotation attached it.",
 		Without: "an address that the cloud chooses",
-	}, annotation.Word(`(?:[0-9A-Za-z][0-9A-Za-z._:-]*)?`, "the identity, slug or address of a reserved IP, or empty"), "")
+	}, annotation.Word(`(?:[0-9A-Za-z][0-9A-Za-z._:-]*)?`, "the identity, slug or address of a reserved IP, or empty"),
+		"")
 	a.publish = annotation.Register(r, annotation.Definition{
 		Name: "publish", Topic: topicReach, Since: since, Example: publishHostname,
 		Effect: "What is written into the Service's status: the load balancer's IP addresses, its host name, or both.",
@@ -117,7 +118,8 @@ func (h *healthKeys) register(r *annotation.Registry) {
 		annotation.Enum("http", "https", "tcp", "udp"), "")
 	h.path = annotation.Register(r, define("path", "/ready",
 		"The path that http and https checks request.", ""),
-		annotation.Word(`/[!-~]{0,254}`, "a path that begins with a slash, of at most 255 characters and without blanks"), "/healthz")
+		annotation.Word(`/[!-~]{0,254}`,
+			"a path that begins with a slash, of at most 255 characters and without blanks"), "/healthz")
 	h.interval = annotation.Register(r, define("interval", "15",
 		"The time, in seconds, between two checks of a node.", ""), annotation.Int(5, 300, "seconds"), 5)
 	h.timeout = annotation.Register(r, define("timeout", "3",

@@ -21,13 +21,15 @@ func TestServiceDefaultsAreChecked(t *testing.T) {
 	validate := Validate(noEnvironment)
 	for defaults, want := range map[string][]string{
 		`{loadbalancing-policy: MAGLEV, health-check-enabled: "false", acl-allowed-sources: "10.0.0.0/8"}`: nil,
-		`{publish: " ip "}`:         nil,
-		`{max-connections: 20000}`:  {path + "max-connections: found a number, want text (put it in quotes)"},
-		`{max-connections: "many"}`: {path + `max-connections: found "many", want a whole number of connections from 1 to 1073741824`},
+		`{publish: " ip "}`:        nil,
+		`{max-connections: 20000}`: {path + "max-connections: found a number, want text (put it in quotes)"},
+		`{max-connections: "many"}`: {path +
+			`max-connections: found "many", want a whole number of connections from 1 to 1073741824`},
 		`{loadbalancing-policy: LEAST}`: {
 			path + `loadbalancing-policy: found "LEAST", want one of ROUND_ROBIN, RANDOM, MAGLEV`,
 		},
-		`{loadbalancing-polic: MAGLEV}`:      {path + "loadbalancing-polic: is not known; did you mean loadbalancing-policy?"},
+		`{loadbalancing-polic: MAGLEV}`: {path +
+			"loadbalancing-polic: is not known; did you mean loadbalancing-policy?"},
 		`{type: internal, internal: "true"}`: nil,
 		`{type: internal, internal: "false"}`: {
 			"loadBalancer.defaults: found type: internal together with internal: false, want only one of them",
@@ -41,8 +43,9 @@ func TestServiceDefaultsAreChecked(t *testing.T) {
 			"loadBalancer.defaults: found health-check-timeout 300 and health-check-interval 10, want a timeout of " +
 				"at most the interval; a value that is not set here has the default of its annotation",
 		},
-		`{adopt: lb-1}`:               {path + "adopt: is about one Service and cannot have a default for all of them"},
-		`{max-connections.http: "5"}`: {path + "max-connections.http: is for one port, and ports differ between Services; write max-connections"},
+		`{adopt: lb-1}`: {path + "adopt: is about one Service and cannot have a default for all of them"},
+		`{max-connections.http: "5"}`: {path +
+			"max-connections.http: is for one port, and ports differ between Services; write max-connections"},
 		`{"pub lish": ip}`: {
 			"loadBalancer.defaults.(key in line 5): found a key that is not allowed, want names of annotations that " +
 				"can have a default, without loadbalancer.k8s.thalassa.cloud/",

@@ -80,7 +80,8 @@ func TestDefect02_SlowIsSuccessWithoutAddress(t *testing.T) {
 		if took := time.Since(began); took < 8*time.Minute || took > 8*time.Minute+time.Minute {
 			t.Errorf("the address came after %s, want within a minute after 8m", took)
 		}
-		if event := l.nextEvent(); !strings.Contains(event, `LoadBalancerSlow Load balancer a0a1b2c3dweb is still "creating" after 5m0s`) {
+		if event := l.nextEvent(); !strings.Contains(event,
+			`LoadBalancerSlow Load balancer a0a1b2c3dweb is still "creating" after 5m0s`) {
 			t.Errorf("event %q, want one that says it takes long", event)
 		}
 		if event := l.nextEvent(); event != "" {

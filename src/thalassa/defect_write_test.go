@@ -123,7 +123,8 @@ func TestDefect08_SubnetBySlugIsWrittenAgainAndAgain(t *testing.T) {
 	tap := l.tap()
 	nodes, web := l.nodes("a"), service("web", 80)
 	l.settle(web, nodes)
-	if sent := tap.heard("POST /v1/loadbalancers"); len(sent) != 1 || !strings.Contains(sent[0], `"subnet":"`+emulator.DefaultSubnet+`"`) {
+	if sent := tap.heard("POST /v1/loadbalancers"); len(sent) != 1 ||
+		!strings.Contains(sent[0], `"subnet":"`+emulator.DefaultSubnet+`"`) {
 		t.Errorf("sent %v, want one creation in subnet %s, by its identity", sent, emulator.DefaultSubnet)
 	}
 	l.emulator.ResetCounters()

@@ -132,11 +132,13 @@ func TestWaitingGoesByTheLatestLook(t *testing.T) {
 		if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, "failed"); err != nil {
 			t.Fatal(err)
 		}
-		if said := look(); !strings.Contains(said, `its status is "failed"`) || !strings.Contains(l.nextEvent(), "LoadBalancerFailed") {
+		if said := look(); !strings.Contains(said, `its status is "failed"`) ||
+			!strings.Contains(l.nextEvent(), "LoadBalancerFailed") {
 			t.Errorf("the first look at a failed one says %q", said)
 		}
 		l.deleteByHand()
-		if said := look(); !strings.Contains(said, `its status is "creating"`) || l.nextEvent() != "" || len(l.creations()) != 1 {
+		if said := look(); !strings.Contains(said, `its status is "creating"`) || l.nextEvent() != "" ||
+			len(l.creations()) != 1 {
 			t.Errorf("the first look at one that is gone says %q; created at %v, want one", said, l.creations())
 		}
 	})

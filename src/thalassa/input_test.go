@@ -109,8 +109,7 @@ func TestBadInputOfNewServices(t *testing.T) {
 		"SCTP alone": {func(s *corev1.Service) {
 			s.Spec.Ports = s.Spec.Ports[1:]
 			s.Spec.Ports[0].Protocol = corev1.ProtocolSCTP
-		},
-			want{false, 0, "use TCP or UDP", "LoadBalancerConfigValid", onlyTold}},
+		}, want{false, 0, "use TCP or UDP", "LoadBalancerConfigValid", onlyTold}},
 		"sources of a port that cannot be read": {annotated("acl-port-p443", "nobody"), want{true, 1, "acl-port-p443",
 			"LoadBalancerConfigValid", nil}},
 		"sources that cannot be read": {annotated("acl-allowed-sources", "nobody"),
@@ -120,7 +119,8 @@ func TestBadInputOfNewServices(t *testing.T) {
 		}}},
 		"internal and not internal": {annotated("type", "internal", "internal", "false"),
 			want{false, 0, "type is internal and", "LoadBalancerConfigValid", nil}},
-		"a type that there is not": {annotated("type", "private"), want{false, 0, `"private"`, "LoadBalancerConfigValid", nil}},
+		"a type that there is not": {annotated("type", "private"),
+			want{false, 0, `"private"`, "LoadBalancerConfigValid", nil}},
 		"two lists of sources": {func(s *corev1.Service) {
 			s.Annotations[label.AnnotationPrefix+"acl-allowed-sources"] = "0.0.0.0/0"
 			s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"}
@@ -141,8 +141,7 @@ func TestBadInputOfNewServices(t *testing.T) {
 		}}},
 		"an annotation of the longest value": {func(s *corev1.Service) {
 			s.Annotations[label.AnnotationPrefix+"max-connections"] = long("9", 200000)
-		},
-			want{true, 2, "max-connections", "LoadBalancerConfigValid", nil}},
+		}, want{true, 2, "max-connections", "LoadBalancerConfigValid", nil}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -237,10 +236,12 @@ func TestBadInputOfServicesThatServe(t *testing.T) {
 		"another type": {func(s *corev1.Service) { s.Annotations[label.AnnotationPrefix+"type"] = "internal" },
 			want{true, 2, "requests a load balancer of type internal, but its load balancer is of type public",
 				"LoadBalancerConfigValid", nil}},
-		"a type that there is not": {annotated("type", "private"), want{true, 2, `"private"`, "LoadBalancerConfigValid", nil}},
+		"a type that there is not": {annotated("type", "private"),
+			want{true, 2, `"private"`, "LoadBalancerConfigValid", nil}},
 		"sources that cannot be read": {annotated("acl-allowed-sources", "10.0.0.0/8, nobody"),
 			want{true, 2, "acl-allowed-sources", "LoadBalancerConfigValid", nil}},
-		"a security group that there is not": {annotated("security-groups", "sg-1"), want{true, 2, `no security group "sg-1"`, "LoadBalancerConfigValid", nil}},
+		"a security group that there is not": {annotated("security-groups", "sg-1"),
+			want{true, 2, `no security group "sg-1"`, "LoadBalancerConfigValid", nil}},
 		"whether it has a group of its own": {annotated("create-security-group", "perhaps"),
 			want{true, 2, "create-security-group", "LoadBalancerConfigValid", nil}},
 		"a reserved address that is none": {func(s *corev1.Service) {

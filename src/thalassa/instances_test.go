@@ -64,7 +64,8 @@ func TestInstanceMetadataFailures(t *testing.T) {
 		{"no such server", named("ghost", ""), true,
 			"node ghost: VPC vpc-emulator000000000001 has no machine with the slug ghost"},
 		{"providerID of a server that is gone", named("ghost", "thalassacloud://m-gone"), true, "machine m-gone"},
-		{"providerID of another cloud", named("ghost", "aws:///i-1"), false, `providerID "aws:///i-1" is not of this cloud`},
+		{"providerID of another cloud", named("ghost", "aws:///i-1"), false,
+			`providerID "aws:///i-1" is not of this cloud`},
 		{"providerID wins over the name", named("known", "thalassacloud://m-gone"), true, "machine m-gone"},
 	}
 	for _, tt := range tests {

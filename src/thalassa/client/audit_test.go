@@ -41,8 +41,10 @@ func TestAudit(t *testing.T) {
 		}
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 		want := [][]string{
-			{`"Cloud write"`, `request="POST /v1/loadbalancers"`, `object="lb-1"`, `cause="Service shop/web: create load balancer"`, `status=201`, `attempts=2`},
-			{`"Cloud write failed"`, `request="DELETE /v1/loadbalancers/{id}"`, `object="lb-1"`, `status=409`, `has deletion protection`},
+			{`"Cloud write"`, `request="POST /v1/loadbalancers"`, `object="lb-1"`,
+				`cause="Service shop/web: create load balancer"`, `status=201`, `attempts=2`},
+			{`"Cloud write failed"`, `request="DELETE /v1/loadbalancers/{id}"`, `object="lb-1"`, `status=409`,
+				`has deletion protection`},
 		}
 		if len(lines) != len(want) {
 			t.Fatalf("%d lines, want %d:\n%s", len(lines), len(want), log.String())
@@ -118,7 +120,8 @@ func TestOperations(t *testing.T) {
 // see.
 func TestRefusedTokensAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, secret.Credentials{ClientID: "id", ClientSecret: "wrong"}, answer(401, `{"error": "invalid_client"}`))
+		c := newClient(t, secret.Credentials{ClientID: "id", ClientSecret: "wrong"},
+			answer(401, `{"error": "invalid_client"}`))
 		_, _ = Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 		if got := testutil.ToFloat64(c.transport.metrics.failures.WithLabelValues(tokenOperation,
 			"unauthorised")); got < 1 {

@@ -78,21 +78,49 @@ func TestErrorsSayWhatTheyAre(t *testing.T) {
 		want   string
 		ill    bool // speaks against the cloud or the credentials
 	}{
-		{400, `{"message": "name is too long"}`, ErrBadRequest, "GET /v1/vpcs/vpc-1: refused by the cloud (HTTP 400): name is too long", false},
+		{400, `{"message": "name is too long"}`, ErrBadRequest,
+			"GET /v1/vpcs/vpc-1: refused by the cloud (HTTP 400): name is too long", false},
 		{422, `{"message": "no"}`, ErrBadRequest, "GET /v1/vpcs/vpc-1: refused by the cloud (HTTP 422): no", false},
-		{401, `{"message": "bad token"}`, ErrUnauthorised, "GET /v1/vpcs/vpc-1: not permitted (HTTP 401): bad token; check cloudCredentials and organisation in the cloud-config, and the credential's permissions", true},
-		{403, ``, ErrUnauthorised, "GET /v1/vpcs/vpc-1: not permitted (HTTP 403); check cloudCredentials and organisation in the cloud-config, and the credential's permissions", true},
-		{404, `{"message": "no such VPC"}`, ErrNotFound, "GET /v1/vpcs/vpc-1: not found (HTTP 404): no such VPC", false},
-		{409, `{"message": "quota for load balancers reached: 10 of 10"}`, ErrQuota, "GET /v1/vpcs/vpc-1: quota exceeded (HTTP 409): quota for load balancers reached: 10 of 10; delete objects that are not needed, or ask the cloud's support for a higher quota", false},
-		{403, `{"message": "Quota exceeded"}`, ErrQuota, "GET /v1/vpcs/vpc-1: quota exceeded (HTTP 403): Quota exceeded; delete objects that are not needed, or ask the cloud's support for a higher quota", false},
-		{501, `{"message": "not served"}`, ErrBadRequest, "GET /v1/vpcs/vpc-1: refused by the cloud (HTTP 501): not served", false},
-		{409, `{}`, ErrConflict, "GET /v1/vpcs/vpc-1: in conflict with the object's state (HTTP 409): {}; it is retried automatically; if the problem persists, check in the cloud what uses or changes the object", false},
-		{429, `{"message": "slow down"}`, ErrThrottled, "GET /v1/vpcs/vpc-1: throttled (HTTP 429): slow down; it is retried automatically", false},
+		{401, `{"message": "bad token"}`, ErrUnauthorised,
+			"GET /v1/vpcs/vpc-1: not permitted (HTTP 401): bad token; check cloudCredentials and organisation in the " +
+				"cloud-config, and the credential's permissions",
+			true},
+		{403, ``, ErrUnauthorised,
+			"GET /v1/vpcs/vpc-1: not permitted (HTTP 403); check cloudCredentials and organisation in the " +
+				"cloud-config, and the credential's permissions",
+			true},
+		{404, `{"message": "no such VPC"}`, ErrNotFound,
+			"GET /v1/vpcs/vpc-1: not found (HTTP 404): no such VPC", false},
+		{409, `{"message": "quota for load balancers reached: 10 of 10"}`, ErrQuota,
+			"GET /v1/vpcs/vpc-1: quota exceeded (HTTP 409): quota for load balancers reached: 10 of 10; delete " +
+				"objects that are not needed, or ask the cloud's support for a higher quota",
+			false},
+		{403, `{"message": "Quota exceeded"}`, ErrQuota,
+			"GET /v1/vpcs/vpc-1: quota exceeded (HTTP 403): Quota exceeded; delete objects that are not needed, or " +
+				"ask the cloud's support for a higher quota",
+			false},
+		{501, `{"message": "not served"}`, ErrBadRequest,
+			"GET /v1/vpcs/vpc-1: refused by the cloud (HTTP 501): not served", false},
+		{409, `{}`, ErrConflict,
+			"GET /v1/vpcs/vpc-1: in conflict with the object's state (HTTP 409): {}; it is retried automatically; if " +
+				"the problem persists, check in the cloud what uses or changes the object",
+			false},
+		{429, `{"message": "slow down"}`, ErrThrottled,
+			"GET /v1/vpcs/vpc-1: throttled (HTTP 429): slow down; it is retried automatically", false},
 		{503, "<html>\n  gone fishing", ErrUnavailable, "GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 503): " +
 			"<html> gone fishing; it is retried automatically; if the problem persists, ask the cloud's support", true},
-		{500, `{}`, ErrUnavailable, "GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 500): {}; it is retried automatically; if the problem persists, ask the cloud's support", true},
-		{408, ``, ErrUnavailable, "GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 408); it is retried automatically; if the problem persists, ask the cloud's support", true},
-		{200, `[7`, ErrMalformed, "GET /v1/vpcs/vpc-1: malformed answer (HTTP 200): the answer is no valid JSON; check that endpoint in the cloud-config is the cloud's API, and that no proxy answers instead of it", true},
+		{500, `{}`, ErrUnavailable,
+			"GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 500): {}; it is retried automatically; if the problem " +
+				"persists, ask the cloud's support",
+			true},
+		{408, ``, ErrUnavailable,
+			"GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 408); it is retried automatically; if the problem " +
+				"persists, ask the cloud's support",
+			true},
+		{200, `[7`, ErrMalformed,
+			"GET /v1/vpcs/vpc-1: malformed answer (HTTP 200): the answer is no valid JSON; check that endpoint in " +
+				"the cloud-config is the cloud's API, and that no proxy answers instead of it",
+			true},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.status, tt.kind), func(t *testing.T) {
@@ -124,7 +152,8 @@ func TestAnswersThatAreNone(t *testing.T) {
 		"no content": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusNoContent)
 		}, ErrMalformed},
-		"broken JSON": {func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, http.StatusOK, `{"iden`) }, ErrMalformed},
+		"broken JSON": {func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, http.StatusOK, `{"iden`) },
+			ErrMalformed},
 		"gateway's 404": {func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, "404 page not found", http.StatusNotFound)
 		}, ErrMalformed},
@@ -246,7 +275,8 @@ func TestForbiddenCallKeepsTheToken(t *testing.T) {
 func TestGoodAnswersEndTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := http.StatusServiceUnavailable
-		c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, answer, `{}`) })
+		c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"},
+			func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, answer, `{}`) })
 		if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err == nil || c.Err() == nil {
 			t.Errorf("error %v, Err() %v; want trouble", err, c.Err())
 		}

@@ -52,7 +52,8 @@ func exchangeFor(t *testing.T, subject string) secret.Credentials {
 func TestTokenExchange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		credentials := exchangeFor(t, "subject-1")
-		e := &exchanging{status: http.StatusOK, body: `{"access_token": "at-1", "token_type": "Bearer", "expires_in": 7200}`}
+		e := &exchanging{status: http.StatusOK,
+			body: `{"access_token": "at-1", "token_type": "Bearer", "expires_in": 7200}`}
 		c := newClient(t, credentials, e.serve)
 		for range 3 {
 			if vpc, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err != nil ||
@@ -90,8 +91,10 @@ func TestTokenExchangeThatFails(t *testing.T) {
 		kind   error
 		says   string
 	}{
-		"refused":        {400, `{"error": "invalid_grant", "error_description": "the audience is not trusted"}`, ErrUnauthorised, "the audience is not trusted"},
-		"unauthorised":   {401, `{"error": "invalid_client"}`, ErrUnauthorised, `service account "sa-1" of organisation "o-1"`},
+		"refused": {400, `{"error": "invalid_grant", "error_description": "the audience is not trusted"}`,
+			ErrUnauthorised, "the audience is not trusted"},
+		"unauthorised": {401, `{"error": "invalid_client"}`, ErrUnauthorised,
+			`service account "sa-1" of organisation "o-1"`},
 		"server error":   {500, `{}`, ErrUnavailable, "500"},
 		"no token":       {200, `{"token_type": "Bearer"}`, ErrMalformed, "holds no access token"},
 		"no JSON":        {200, `at-1`, ErrMalformed, "holds no access token"},

@@ -9,7 +9,8 @@ import (
 
 // TestIgnoredAnswers: the cloud may answer with a body where nobody needs one; only what is no JSON is wrong.
 func TestIgnoredAnswers(t *testing.T) {
-	for body, good := range map[string]bool{`[{"identity": "a"}]`: true, `"ok"`: true, `null`: true, ``: true, `<html>`: false} {
+	for body, good := range map[string]bool{`[{"identity": "a"}]`: true, `"ok"`: true, `null`: true, ``: true,
+		`<html>`: false} {
 		c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) {
 			sendJSON(w, http.StatusOK, body)
 		})

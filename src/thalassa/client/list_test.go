@@ -118,7 +118,8 @@ func TestList(t *testing.T) {
 		kind, body string
 		want       string // identities, or the kind of error
 	}{
-		"items":             {"application/json", `[{"identity": "a", "other": [1, {"x": null}]}, {"identity": "unwanted"}, {"identity": "b"}]`, "[a b]"},
+		"items": {"application/json",
+			`[{"identity": "a", "other": [1, {"x": null}]}, {"identity": "unwanted"}, {"identity": "b"}]`, "[a b]"},
 		"none":              {"application/json", `[]`, "[]"},
 		"null":              {"application/json; charset=utf-8", `null`, "[]"},
 		"problem":           {"application/problem+json", ` [ {"identity":"a"} ] `, "[a]"},
@@ -157,7 +158,8 @@ func TestList(t *testing.T) {
 // TestListForgetsAFailedAttempt: items of an attempt that broke off are not in the result twice.
 func TestListForgetsAFailedAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{answers: []func(http.ResponseWriter, *http.Request){answer(200, `[{"identity": "a"},`), answer(200, `[{"identity": "a"}]`)}}
+		s := &script{answers: []func(http.ResponseWriter, *http.Request){answer(200, `[{"identity": "a"},`),
+			answer(200, `[{"identity": "a"}]`)}}
 		got, err := List(t.Context(), s.client(t), "/v1/things", nil, identityOf)
 		if err != nil || fmt.Sprint(got) != "[a]" || len(s.at) != 2 {
 			t.Errorf("items = %v, %v after %d calls", got, err, len(s.at))
@@ -208,7 +210,8 @@ func (r *repeated) Read(into []byte) (int, error) {
 }
 
 func FuzzList(f *testing.F) {
-	for _, seed := range []string{`[{"identity": "a"}]`, `null`, `[`, `[]]`, `{"identity":`, `[{"identity": 1e400}]`, "[\xff]"} {
+	for _, seed := range []string{`[{"identity": "a"}]`, `null`, `[`, `[]]`, `{"identity":`,
+		`[{"identity": 1e400}]`, "[\xff]"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
@@ -227,7 +230,8 @@ func FuzzList(f *testing.F) {
 }
 
 func FuzzErrorBody(f *testing.F) {
-	for _, seed := range []string{`{"message": "no"}`, `<html>`, `{"message": 7}`, "\xff\xfe", strings.Repeat("é", 300), `{"message": "` + strings.Repeat("€", 1000) + `"}`, "a\r\nb"} {
+	for _, seed := range []string{`{"message": "no"}`, `<html>`, `{"message": 7}`, "\xff\xfe", strings.Repeat("é", 300),
+		`{"message": "` + strings.Repeat("€", 1000) + `"}`, "a\r\nb"} {
 		f.Add(404, "application/json", seed)
 	}
 	f.Fuzz(func(t *testing.T, status int, kind, body string) {

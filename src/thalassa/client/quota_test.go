@@ -56,7 +56,8 @@ func TestMayBeQuota(t *testing.T) {
 // TestForbidden is a kind of not being permitted, and the other one is not.
 func TestForbidden(t *testing.T) {
 	for status, forbidden := range map[int]bool{403: true, 401: false} {
-		c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, status, `{}`) })
+		c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"},
+			func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, status, `{}`) })
 		_, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 		if !errors.Is(err, ErrUnauthorised) || errors.Is(err, ErrForbidden) != forbidden {
 			t.Errorf("%d: %v is forbidden: %v", status, err, errors.Is(err, ErrForbidden))
@@ -68,7 +69,8 @@ func TestForbidden(t *testing.T) {
 func TestOptionalCallsDoNotSpeakAgainstTheCredentials(t *testing.T) {
 	for status, ill := range map[int]bool{403: false, 401: false, 200: false, 404: false, 500: true} {
 		synctest.Test(t, func(t *testing.T) {
-			c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, status, `{}`) })
+			c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"},
+				func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, status, `{}`) })
 			_, _ = Get[iaas.Vpc](Optional(t.Context()), c, iaas.SecurityGroupEndpoint+"/sg-1")
 			if got := c.Err(); (got != nil) != ill {
 				t.Errorf("%d: %v", status, got)
@@ -79,7 +81,8 @@ func TestOptionalCallsDoNotSpeakAgainstTheCredentials(t *testing.T) {
 
 // TestOptionalCallsDoNotSpeakForTheCredentials: what was not permitted before still is not.
 func TestOptionalCallsDoNotSpeakForTheCredentials(t *testing.T) {
-	c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, http.StatusForbidden, `{}`) })
+	c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"},
+		func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, http.StatusForbidden, `{}`) })
 	_, _ = Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 	_, _ = Get[iaas.Vpc](Optional(t.Context()), c, iaas.SecurityGroupEndpoint+"/sg-1")
 	if c.Err() == nil {

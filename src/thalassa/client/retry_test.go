@@ -80,7 +80,8 @@ func TestRepeatsOnlyWhatIsSafe(t *testing.T) {
 			iaas.TargetGroupAttachmentsBatch{TargetGroupID: "tg-1", Attachments: []iaas.AttachTarget{}})
 		return err
 	}
-	down, busy, refused, good := answer(503, `{}`), answer(429, `{}`), answer(400, `{}`), answer(200, `{"identity": "x"}`)
+	down, busy, refused, good := answer(503, `{}`), answer(429, `{}`), answer(400, `{}`),
+		answer(200, `{"identity": "x"}`)
 	notFound, conflict := answer(404, `{}`), answer(409, `{}`)
 	tests := []struct {
 		name   string
@@ -188,7 +189,8 @@ func TestRetryAfter(t *testing.T) {
 				if header == "date" {
 					header = time.Now().Add(3 * time.Second).UTC().Format(http.TimeFormat)
 				}
-				s := &script{answers: []func(http.ResponseWriter, *http.Request){answer(429, `{}`, "Retry-After", header), answer(200, `{"identity": "x"}`)}}
+				s := &script{answers: []func(http.ResponseWriter, *http.Request){
+					answer(429, `{}`, "Retry-After", header), answer(200, `{"identity": "x"}`)}}
 				_, err := Get[iaas.Vpc](t.Context(), s.client(t), iaas.VpcEndpoint+"/vpc-1")
 				if len(s.at) != tt.calls || RetryAfter(err) != tt.after {
 					t.Errorf("%d calls, then %s; want %d and %s", len(s.at), RetryAfter(err), tt.calls, tt.after)
@@ -203,7 +205,8 @@ func TestRetryAfter(t *testing.T) {
 
 func TestLongPauseHoldsForAllCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{answers: []func(http.ResponseWriter, *http.Request){answer(429, `{}`, "Retry-After", "60"), answer(200, `{"identity": "x"}`)}}
+		s := &script{answers: []func(http.ResponseWriter, *http.Request){answer(429, `{}`, "Retry-After", "60"),
+			answer(200, `{"identity": "x"}`)}}
 		c := s.client(t)
 		if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); !errors.Is(err, ErrThrottled) {
 			t.Fatal(err)
@@ -224,7 +227,8 @@ func TestLongPauseHoldsForAllCalls(t *testing.T) {
 // TestDeadlineCoversAllAttempts: a call never takes longer than its deadline, whatever fails.
 func TestDeadlineCoversAllAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{answers: []func(http.ResponseWriter, *http.Request){answer(500, `{}`), func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }}}
+		s := &script{answers: []func(http.ResponseWriter, *http.Request){answer(500, `{}`),
+			func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }}}
 		c := s.client(t)
 		began := time.Now()
 		_, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")

@@ -22,16 +22,18 @@ import (
 // Config is the content of the cloud-config file, completed by the environment and defaults. Its keys include those of
 // the CCM that this program replaces; keys.go describes them. ReadSecrets reads the files that it refers to.
 type Config struct {
-	Organisation     string            `yaml:"organisation"` // identity or slug
-	Project          string            `yaml:"project"`      // identity; may be empty
-	Endpoint         string            `yaml:"endpoint"`     // base URL of the API
-	CABundle         string            `yaml:"caBundle"`     // path of a PEM file; may be empty
-	Insecure         bool              `yaml:"insecure"`     // do not verify the API's certificate
-	CloudCredentials Credentials       `yaml:"cloudCredentials"`
-	VPCIdentity      string            `yaml:"vpcIdentity"`      // the VPC of the cluster's machines
-	DefaultSubnet    string            `yaml:"defaultSubnet"`    // identity or slug; empty: found in the VPC
-	Cluster          string            `yaml:"cluster"`          // the cluster's identity, a label of all its cloud objects
-	ClusterCIDR      string            `yaml:"clusterCIDR"`      // the networks of all pods, one or one of each family; may be empty
+	Organisation     string      `yaml:"organisation"` // identity or slug
+	Project          string      `yaml:"project"`      // identity; may be empty
+	Endpoint         string      `yaml:"endpoint"`     // base URL of the API
+	CABundle         string      `yaml:"caBundle"`     // path of a PEM file; may be empty
+	Insecure         bool        `yaml:"insecure"`     // do not verify the API's certificate
+	CloudCredentials Credentials `yaml:"cloudCredentials"`
+	VPCIdentity      string      `yaml:"vpcIdentity"`   // the VPC of the cluster's machines
+	DefaultSubnet    string      `yaml:"defaultSubnet"` // identity or slug; empty: found in the VPC
+	// Cluster is the cluster's identity, a label of all its cloud objects.
+	Cluster string `yaml:"cluster"`
+	// ClusterCIDR are the networks of all pods, one or one of each family; may be empty.
+	ClusterCIDR      string            `yaml:"clusterCIDR"`
 	AdditionalLabels map[string]string `yaml:"additionalLabels"` // put on all cloud objects
 	LoadBalancer     LoadBalancer      `yaml:"loadBalancer"`
 	InstancesV2      Instances         `yaml:"instancesV2"`
@@ -42,15 +44,18 @@ type Config struct {
 
 // LoadBalancer is about Services of type LoadBalancer.
 type LoadBalancer struct {
-	Enabled              bool `yaml:"enabled"`
-	CreationPollInterval int  `yaml:"creationPollInterval"` // seconds between two reads of a load balancer that is being created
-	CreationPollTimeout  int  `yaml:"creationPollTimeout"`  // seconds after which an event says that it takes long
-	DriftPeriod          int  `yaml:"driftPeriod"`          // seconds between two looks for changes made by hand; 0: never
+	Enabled bool `yaml:"enabled"`
+	// CreationPollInterval is the time between two reads of a load balancer that is being created, in seconds.
+	CreationPollInterval int `yaml:"creationPollInterval"`
+	CreationPollTimeout  int `yaml:"creationPollTimeout"` // seconds after which an event says that it takes long
+	// DriftPeriod is the time between two checks for changes made by hand, in seconds; 0: never.
+	DriftPeriod int `yaml:"driftPeriod"`
 	// Drift is the reaction to changes made by hand: driftRepair, driftReport or driftOff.
-	Drift         string `yaml:"drift"`
-	RemoveOrphans bool   `yaml:"removeOrphans"` // delete objects of Services that do not exist any more, instead of reporting them
-	Class         string `yaml:"class"`         // the loadBalancerClass that is served; empty: none
-	OnlyClass     bool   `yaml:"onlyClass"`     // leave Services without a class to others
+	Drift string `yaml:"drift"`
+	// RemoveOrphans deletes objects of Services that do not exist any more, instead of reporting them.
+	RemoveOrphans bool   `yaml:"removeOrphans"`
+	Class         string `yaml:"class"`     // the loadBalancerClass that is served; empty: none
+	OnlyClass     bool   `yaml:"onlyClass"` // leave Services without a class to others
 	// Defaults are settings of Services that do not have the annotation: its name without the prefix -> value.
 	Defaults map[string]string `yaml:"defaults"`
 	// NodeSecurityGroup is the security group of the nodes, by identity or slug, in which rules are made for node
@@ -69,18 +74,21 @@ const (
 type Instances struct {
 	Enabled              bool `yaml:"enabled"`
 	ZoneAndRegionEnabled bool `yaml:"zoneAndRegionEnabled"` // label nodes with zone and region
-	TypeLabels           bool `yaml:"typeLabels"`           // label nodes with processors and memory of the machine type
+	// TypeLabels adds labels with processors and memory of the machine type to nodes.
+	TypeLabels bool `yaml:"typeLabels"`
 	// LabelPrefix and TaintPrefix begin the keys of machine labels that become labels and taints of the Node; empty:
 	// none do.
 	LabelPrefix string `yaml:"labelPrefix"`
 	TaintPrefix string `yaml:"taintPrefix"`
 	// MachineAnnotation is the annotation that names the machine of a Node without a provider ID; empty: only the
 	// Node's name is used.
-	MachineAnnotation  string `yaml:"machineAnnotation"`
-	RemovalGracePeriod int    `yaml:"removalGracePeriod"` // seconds between the two checks that a machine does not exist
-	MaxRemovals        int    `yaml:"maxRemovals"`        // percent of the nodes that may be removed within removalWindow
-	RemovalWindow      int    `yaml:"removalWindow"`      // seconds
-	DryRun             bool   `yaml:"dryRun"`             // report which nodes would be removed, and remove none
+	MachineAnnotation string `yaml:"machineAnnotation"`
+	// RemovalGracePeriod is the time between the two checks that a machine does not exist, in seconds.
+	RemovalGracePeriod int `yaml:"removalGracePeriod"`
+	// MaxRemovals is the percentage of the nodes that may be removed within removalWindow.
+	MaxRemovals   int  `yaml:"maxRemovals"`
+	RemovalWindow int  `yaml:"removalWindow"` // seconds
+	DryRun        bool `yaml:"dryRun"`        // report which nodes would be removed, and remove none
 }
 
 // Routes is about routes to the pods of nodes.

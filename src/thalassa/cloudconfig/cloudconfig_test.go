@@ -178,7 +178,8 @@ func TestConfigProblems(t *testing.T) {
 			`vpcIdentity: missing: want the identity of the VPC that contains the cluster's machines, like "vpc-…"` + letters,
 			`cluster: missing: want an identity of this cluster, unique in the organisation, like "k8s-…": at most 63 letters, digits and - _ .`,
 		}},
-		{"misspelt", required + "vpcIdentty: x", []string{`vpcIdentty: unknown key in line 5; did you mean "vpcIdentity"?`}},
+		{"misspelt", required + "vpcIdentty: x",
+			[]string{`vpcIdentty: unknown key in line 5; did you mean "vpcIdentity"?`}},
 		{"wrong type is told once",
 			"organisation: 5\nvpcIdentity: v\ncluster: c\ncloudCredentials: {personalAccessToken: 5}", []string{
 				"organisation: found a number, want text (put it in quotes)",

@@ -67,7 +67,8 @@ func cloudKeys() []config.Key {
 				"It cannot be combined with caBundle."},
 		{Path: "vpcIdentity", Since: "0.1.0", Required: true, Example: "vpc-0123456789",
 			Effect: "The VPC that contains the cluster's machines.",
-			Rule:   config.Matching(IdentityPattern, `the identity of the VPC that contains the cluster's machines, like "vpc-…"`+IdentityLetters)},
+			Rule: config.Matching(IdentityPattern,
+				`the identity of the VPC that contains the cluster's machines, like "vpc-…"`+IdentityLetters)},
 		{Path: "defaultSubnet", Since: "0.1.0", Example: "subnet-0123456789",
 			Effect:  "The subnet of load balancers whose Service does not set the annotation subnet.",
 			Default: "the VPC's only subnet, or the first one labelled " + label.SubnetRole,
@@ -79,7 +80,8 @@ func cloudKeys() []config.Key {
 			Rule: config.Matching(labelPattern,
 				"an identity of this cluster, unique in the organisation, like \"k8s-…\": "+
 					"at most 63 letters, digits and - _ .")},
-		{Path: "clusterCIDR", Since: "0.1.0", Example: `"10.244.0.0/16,fd00:244::/48"`, Default: "the value of the flag --cluster-cidr",
+		{Path: "clusterCIDR", Since: "0.1.0", Example: `"10.244.0.0/16,fd00:244::/48"`,
+			Default: "the value of the flag --cluster-cidr",
 			Effect: "The network of all pods: one network, or one of each IP family. It is required for routes and " +
 				"for the allocation of node CIDRs, and is not used for anything else. Routes are made only inside " +
 				"it, and node CIDRs are taken from it. The flag --cluster-cidr has the same meaning.",
@@ -114,7 +116,8 @@ func credentialKeys() []config.Key {
 		{Path: identity + "serviceAccountID", Since: "0.1.0", Required: true, Environment: envServiceAccount,
 			Example: "sa-0123456789",
 			Effect:  "The service account in the cloud. The subject token is exchanged for a token of this account.",
-			Rule:    config.Matching(IdentityPattern, `the identity of a service account, like "sa-…"`+IdentityLetters)},
+			Rule: config.Matching(IdentityPattern,
+				`the identity of a service account, like "sa-…"`+IdentityLetters)},
 		{Path: identity + "organisationID", Since: "0.1.0", Environment: envOrganisation, Example: "o-0123456789",
 			Default: "the value of organisation",
 			Effect: "The identity of the organisation that owns the service account. Set it when organisation is a " +
@@ -179,7 +182,8 @@ func balancerKeys() []config.Key {
 				"optionally with a domain and a slash before it")},
 		{Path: "loadBalancer.onlyClass", Since: "0.1.0", Example: "true",
 			Effect: "Ignores Services without a loadBalancerClass. If class is not set, all Services are ignored."},
-		{Path: "loadBalancer.defaults", Since: "0.1.0", Example: `{loadbalancing-policy: MAGLEV, health-check-enabled: "false"}`,
+		{Path: "loadBalancer.defaults", Since: "0.1.0",
+			Example: `{loadbalancing-policy: MAGLEV, health-check-enabled: "false"}`,
 			Effect: "Default values of annotations, for Services that do not set them. A key is the annotation's " +
 				"name without " + label.AnnotationPrefix + ". Load balancers that were taken over keep their settings.",
 			Rule: config.Rule{Keys: AnnotationNames, Want: "names of annotations that can have a default, without " +

@@ -24,7 +24,8 @@ func FuzzGroupReader(f *testing.F) {
 		`{"identity":"tg-1","name":"a\"b","labels":{"a":"b"},"targetPort":80,"healthCheck":{"port":1},"loadbalancerTargetGroupAttachments":[
 			{"identity":"tga-1","virtualMachineInstance":{"name":"x","identity":"vm-2","status":{"identity":"no"}}}, {"virtualMachineInstance":{"identity":"vm-1"}}]}`,
 		`{"loadbalancerTargetGroupAttachments":null,"identity":"tg-1"}`, `{"loadbalancerTargetGroupAttachments":[{},null,{"virtualMachineInstance":null},{"virtualMachineInstance":{"identity":""}}]}`,
-		`null`, `{}`, `{"Identity":"tg-1"}`, `{"identity":"a","identity":"b"}`, `{"identity":"\u00e9"}`, `[]`, `{"identity":7}`, `{"loadbalancerTargetGroupAttachments":[{"virtualMachineInstance":{"identity":7}}]}`,
+		`null`, `{}`, `{"Identity":"tg-1"}`, `{"identity":"a","identity":"b"}`, `{"identity":"\u00e9"}`, `[]`,
+		`{"identity":7}`, `{"loadbalancerTargetGroupAttachments":[{"virtualMachineInstance":{"identity":7}}]}`,
 		`{"loadbalancerTargetGroupAttachments":{}}`, `{"identity":"a"`,
 	} {
 		f.Add(text)
@@ -36,7 +37,8 @@ func FuzzGroupReader(f *testing.F) {
 		// of attachments.
 		if lower := strings.ToLower(text); strings.Count(lower, "attachments") != strings.Count(text,
 			attachmentsField) || strings.Count(lower, "attachments") > 1 ||
-			strings.Count(lower, "machine") != strings.Count(lower, `"virtualmachineinstance":{"identity":`) || strings.Contains(text, "\\u") {
+			strings.Count(lower, "machine") != strings.Count(lower, `"virtualmachineinstance":{"identity":`) ||
+			strings.Contains(text, "\\u") {
 			return
 		}
 		got, err := readGroup(text)
@@ -53,7 +55,8 @@ func TestGroupReader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if group.ID != "tg-1" || group.Name != `a"b` || group.Labels["a"] != "b" || group.Port != 80 || group.HealthCheck == nil || group.TargetSelector["c"] != "d" {
+	if group.ID != "tg-1" || group.Name != `a"b` || group.Labels["a"] != "b" || group.Port != 80 ||
+		group.HealthCheck == nil || group.TargetSelector["c"] != "d" {
 		t.Errorf("group %+v", group)
 	}
 	if machines := strings.Join(group.Machines, " "); machines != "vm-1 vm-2" {

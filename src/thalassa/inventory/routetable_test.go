@@ -298,16 +298,21 @@ func TestRouteTargets(t *testing.T) {
 		"an address": {`"gatewayAddress": "10.0.0.5"`, routeBody{Address: "10.0.0.5"}, "10.0.0.5"},
 		"an address and who has it": {
 			`"gatewayAddress": "10.0.0.5", "targetGatewayEndpoint": {"identity": "vge-1"}, "targetNatGateway": null`, routeBody{Address: "10.0.0.5"}, "10.0.0.5"},
-		"an identity":         {`"targetNatGatewayIdentity": "nat-1"`, routeBody{NATGateway: "nat-1"}, ""},
-		"an object":           {`"targetNatGateway": {"identity": "nat-1"}`, routeBody{NATGateway: "nat-1"}, ""},
-		"both":                {`"targetNatGatewayIdentity": "nat-1", "targetNatGateway": {"identity": "nat-1"}`, routeBody{NATGateway: "nat-1"}, ""},
-		"its address as well": {`"targetNatGateway": {"identity": "nat-1"}, "gatewayAddress": "10.0.0.5"`, routeBody{NATGateway: "nat-1", Address: "10.0.0.5"}, ""},
-		"a gateway":           {`"targetGateway": {"identity": "gw-1"}, "gatewayAddress": "10.0.0.5"`, routeBody{ViaGateway: "gw-1", Address: "10.0.0.5"}, ""},
-		"a peering":           {`"targetVpcPeeringConnection": {"identity": "pc-1"}, "gatewayAddress": "10.0.0.5"`, routeBody{Peering: "pc-1", Address: "10.0.0.5"}, ""},
+		"an identity": {`"targetNatGatewayIdentity": "nat-1"`, routeBody{NATGateway: "nat-1"}, ""},
+		"an object":   {`"targetNatGateway": {"identity": "nat-1"}`, routeBody{NATGateway: "nat-1"}, ""},
+		"both": {`"targetNatGatewayIdentity": "nat-1", "targetNatGateway": {"identity": "nat-1"}`,
+			routeBody{NATGateway: "nat-1"}, ""},
+		"its address as well": {`"targetNatGateway": {"identity": "nat-1"}, "gatewayAddress": "10.0.0.5"`,
+			routeBody{NATGateway: "nat-1", Address: "10.0.0.5"}, ""},
+		"a gateway": {`"targetGateway": {"identity": "gw-1"}, "gatewayAddress": "10.0.0.5"`,
+			routeBody{ViaGateway: "gw-1", Address: "10.0.0.5"}, ""},
+		"a peering": {`"targetVpcPeeringConnection": {"identity": "pc-1"}, "gatewayAddress": "10.0.0.5"`,
+			routeBody{Peering: "pc-1", Address: "10.0.0.5"}, ""},
 	}
 	for name, tt := range tests {
 		var item routeItem
-		if err := json.Unmarshal([]byte(`{"identity": "rte-1", "destinationCidrBlock": "`+destination+`", `+tt.shown+`}`), &item); err != nil {
+		if err := json.Unmarshal([]byte(`{"identity": "rte-1", "destinationCidrBlock": "`+destination+`", `+tt.shown+
+			`}`), &item); err != nil {
 			t.Fatal(err)
 		}
 		tt.body.Destination = destination

@@ -274,7 +274,8 @@ func TestAmbiguousReference(t *testing.T) {
 		return []SecurityGroup{{ID: "sg-2", Slug: "web"}, {ID: "sg-1", Slug: "web"}}, nil
 	}
 	_, found, err := w.SecurityGroup(t.Context(), "web", time.Hour)
-	if want := `security group "web" is the name of several objects: sg-1, sg-2; use the identity of one`; found || fmt.Sprint(err) != want {
+	if want := `security group "web" is the name of several objects: sg-1, sg-2; use the identity of one`; found ||
+		fmt.Sprint(err) != want {
 		t.Errorf("found %v, error %v; want %s", found, err, want)
 	}
 }

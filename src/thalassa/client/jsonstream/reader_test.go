@@ -34,9 +34,12 @@ func skip(in io.Reader) error {
 // seeds are values, valid and not.
 func seeds() []string {
 	return []string{
-		`{}`, `[]`, `null`, `true`, `false`, `""`, `0`, `-0`, `-1.5e+30`, `1E2`, `0.1`, ` [ 1 , "a" , { "b" : [ ] } ] `, `"\u00e9\"\\\/\b\f\n\r\t"`, `"ü"`,
-		``, ` `, `[`, `{`, `"`, `"\`, `"\u12`, `"\u12g4"`, `"\x"`, "\"\n\"", `tru`, `trux`, `nul`, `01`, `-`, `1.`, `1e`, `1e+`, `.5`, `+1`, `[1,]`, `[,1]`, `[1 2]`,
-		`{"a"}`, `{"a":}`, `{"a":1,}`, `{a:1}`, `{1:2}`, `{"a":1 "b":2}`, `[]]`, `{}{}`, `[1}`, `1 2`, "\xff", "\"\xff\"", "\ufeff[]",
+		`{}`, `[]`, `null`, `true`, `false`, `""`, `0`, `-0`, `-1.5e+30`, `1E2`, `0.1`, ` [ 1 , "a" , { "b" : [ ] } ] `,
+		`"\u00e9\"\\\/\b\f\n\r\t"`, `"ü"`,
+		``, ` `, `[`, `{`, `"`, `"\`, `"\u12`, `"\u12g4"`, `"\x"`, "\"\n\"", `tru`, `trux`, `nul`, `01`, `-`, `1.`,
+		`1e`, `1e+`, `.5`, `+1`, `[1,]`, `[,1]`, `[1 2]`,
+		`{"a"}`, `{"a":}`, `{"a":1,}`, `{a:1}`, `{1:2}`, `{"a":1 "b":2}`, `[]]`, `{}{}`, `[1}`, `1 2`, "\xff",
+		"\"\xff\"", "\ufeff[]",
 		strings.Repeat("[", 10000) + strings.Repeat("]", 10000), strings.Repeat("[", 10001) +
 			strings.Repeat("]", 10001),
 	}
@@ -83,7 +86,8 @@ func identities(in io.Reader) (found []string, err error) {
 func TestFieldsOfEach(t *testing.T) {
 	long := strings.Repeat("x", 200_000) // more than any buffer
 	tests := map[string]struct{ text, want string }{
-		"some":         {`[{"identity":"a","other":[{"identity":"no"}]}, {"other": 1, "identity" : "b"}, null, {}]`, "[a b]"},
+		"some": {`[{"identity":"a","other":[{"identity":"no"}]}, {"other": 1, "identity" : "b"}, null, {}]`,
+			"[a b]"},
 		"none":         {`[]`, "[]"},
 		"null":         {`null`, "[]"},
 		"of null":      {`[{"identity":null}]`, "[]"},
