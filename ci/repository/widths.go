@@ -12,10 +12,11 @@ import (
 const (
 	maxWidth = 120 // characters of a line
 	tabWidth = 4   // characters of a tab
+	maxRaw   = 100 // characters of a raw string with its quotes; longer ones may make a line too long
 )
 
-// Widths finds lines of Go that are too long. It leaves out what cannot be broken: lines of raw strings, such as test
-// data in JSON, and directives to the compiler.
+// Widths finds lines of Go that are too long. It leaves out what cannot be broken: lines of long raw strings and of
+// those that have several lines, such as test data in JSON, and directives to the compiler.
 func Widths(tree fs.FS) ([]Finding, error) {
 	var found []Finding
 	err := sources(tree, func(s *source) {
@@ -35,15 +36,17 @@ func width(line string) int {
 	return utf8.RuneCountInString(line) + (tabWidth-1)*strings.Count(line, "\t")
 }
 
-// rawLines are the numbers of the lines that contain a part of a raw string.
+// rawLines are the numbers of the lines that contain a part of a raw string with several lines, or a long one.
 func (s *source) rawLines() map[int]bool {
 	raw := map[int]bool{}
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		literal, ok := n.(*ast.BasicLit)
-		if ok && literal.Kind == token.STRING && literal.Value[0] == '`' {
-			first := s.line(literal)
-			for line := range s.length(literal) {
-				raw[first+line] = true
+		if !ok || literal.Kind != token.STRING || literal.Value[0] != '`' {
+			return true
+		}
+		if length := s.length(literal); length > 1 || utf8.RuneCountInString(literal.Value) > maxRaw {
+			for line := range length {
+				raw[s.line(literal)+line] = true
 			}
 		}
 		return true
