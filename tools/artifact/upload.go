@@ -19,7 +19,7 @@ import (
 var aboutDigest = regexp.MustCompile(`^sha256-[0-9a-f]{64}`)
 
 // again is what to do about an upload that failed.
-const again = "run it again to go on, after logging in with docker, podman or skopeo if the registry wants that"
+const again = "run it again to go on, after logging in with docker, podman or skopeo if the registry requires that"
 
 // versioned says whether an entry has a tag that people ask for.
 func (e Entry) versioned() bool { return e.Tag != "" && !aboutDigest.MatchString(e.Tag) }
@@ -52,11 +52,11 @@ func (r Registry) Push(ctx context.Context, s Store, done func(Entry)) error {
 	return r.Upload(ctx, entries, func(_ context.Context, e Entry) (remote.Taggable, error) { return s.Read(e) }, done)
 }
 
-// Upload puts artifacts that read returns into the registry, and tells done what is there under its name. First comes
-// the content of all, with signatures and what is attached; then versions get their tags, in the order of the entries:
-// whatever a tag names is complete. What is there already is not uploaded again, so that an upload that was interrupted
-// is completed by another. It fails with a TakenError, before it uploads anything, when a version's tag is on something
-// else.
+// Upload puts artifacts that read returns into the registry, and calls done for each that is there under its name.
+// First comes the content of all, with signatures and what is attached; then versions get their tags, in the order of
+// the entries: whatever a tag names is complete. What is there already is not uploaded again, so that an upload that
+// was interrupted is completed by another. It fails with a TakenError, before it uploads anything, when a version's tag
+// is on something else.
 func (r Registry) Upload(ctx context.Context, entries []Entry,
 	read func(context.Context, Entry) (remote.Taggable, error), done func(Entry)) error {
 	if err := r.free(ctx, entries, true); err != nil {
@@ -107,8 +107,8 @@ func (r Registry) Put(ctx context.Context, repository, tag string, content remot
 	return nil
 }
 
-// free fails when a version's tag is on something else. A registry that refuses to tell says no to whoever asks for a
-// repository that is not there yet, or has no right to write to it either: at first that counts as free.
+// free fails when a version's tag is on something else. A registry that does not say so answers no to whoever asks for
+// a repository that is not there yet, or has no right to write to it either: at first that counts as free.
 func (r Registry) free(ctx context.Context, entries []Entry, first bool) error {
 	var taken []Taken
 	for _, entry := range entries {

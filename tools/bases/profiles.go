@@ -1,6 +1,6 @@
 package bases
 
-// Profile is one way to run the controller manager that the chart knows.
+// Profile is one way to run the controller manager that the chart has.
 type Profile struct {
 	// Name of the base's folder, of the overlay's, and of the values file.
 	Name string

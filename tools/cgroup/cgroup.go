@@ -116,10 +116,10 @@ func inherit(root, made string) error {
 	return nil
 }
 
-// needed are the controllers that a kubelet wants of version 2.
+// needed are the controllers that a kubelet requires of version 2.
 func needed() []string { return []string{"cpu", "cpuset", "memory", "pids"} }
 
-// delegate lets the cgroups of version 2 below root have the controllers that a kubelet wants.
+// delegate lets the cgroups of version 2 below root have the controllers that a kubelet requires.
 func delegate(root string) error {
 	content, err := os.ReadFile(filepath.Join(root, "cgroup.controllers"))
 	if err != nil {

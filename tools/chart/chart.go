@@ -45,7 +45,7 @@ type Release struct {
 	Rewrite func(manifest []byte) ([]byte, error)
 }
 
-// rewriter is a Rewrite function as Helm wants it.
+// rewriter is a Rewrite function as Helm requires it.
 type rewriter func([]byte) ([]byte, error)
 
 // Run implements Helm's postrender.PostRenderer.
@@ -111,7 +111,7 @@ func newInstall(configuration *action.Configuration, release Release) (*action.I
 	return install, values, nil
 }
 
-// prepare checks what Helm takes for granted, and returns the values as Helm wants them.
+// prepare checks what Helm takes for granted, and returns the values as Helm requires them.
 func (r Release) prepare() (map[string]any, error) {
 	if r.Name == "" || r.Namespace == "" {
 		return nil, fmt.Errorf("release %q in namespace %q: both names are required", r.Name, r.Namespace)

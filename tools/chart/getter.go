@@ -54,7 +54,7 @@ func (g *getter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error)
 // ToRESTMapper returns the mapping of kinds to resources the cluster serves.
 func (g *getter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil }
 
-// ToRawKubeConfigLoader tells Helm the namespace; everything else in a
+// ToRawKubeConfigLoader returns the namespace for Helm; everything else in a
 // kubeconfig is already part of the rest.Config.
 func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	overrides := &clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: g.namespace}}

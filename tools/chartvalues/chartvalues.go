@@ -47,7 +47,7 @@ type Value struct {
 	Children []*Value
 }
 
-// Parse reads a values.yaml. It fails if a leaf has no comment: nobody would know what it does.
+// Parse reads a values.yaml. It fails if a leaf has no comment: no page would describe it.
 func Parse(text []byte) (*Value, error) {
 	var document yaml.Node
 	if err := yaml.NewDecoder(bytes.NewReader(text)).Decode(&document); err != nil {

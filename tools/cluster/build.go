@@ -86,7 +86,7 @@ func compileGuest(ctx context.Context, root, target string) error {
 	return nil
 }
 
-// buildManager makes the image of the cloud controller manager, under the name that the chart knows it by.
+// buildManager makes the image of the cloud controller manager, under the name that the chart has for it.
 func buildManager(ctx context.Context, root, folder string) error {
 	loaded, err := chart.Load(filepath.Join(root, "charts", "thalassa-ccm"))
 	if err != nil {

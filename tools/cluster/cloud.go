@@ -61,7 +61,7 @@ func (c *Cluster) newCloud(plane emulator.DataPlane) (*emulator.Emulator, error)
 	return emulator.New(emulator.Config{Seed: emulator.DualStackSeed(), DataPlane: plane, Logger: c.log()})
 }
 
-// log tells what is wrong with the cloud, above all with its network: nothing else says why packets do not arrive.
+// log prints what is wrong with the cloud, above all with its network: nothing else says why packets do not arrive.
 func (c *Cluster) log() *slog.Logger {
 	untimed := func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
@@ -69,14 +69,14 @@ func (c *Cluster) log() *slog.Logger {
 		}
 		return a
 	}
-	return slog.New(slog.NewTextHandler(teller(c.say), &slog.HandlerOptions{Level: slog.LevelWarn,
+	return slog.New(slog.NewTextHandler(linePrinter(c.say), &slog.HandlerOptions{Level: slog.LevelWarn,
 		ReplaceAttr: untimed}))
 }
 
-// teller tells what is written, a line at a time.
-type teller func(format string, args ...any)
+// linePrinter prints what is written, a line at a time.
+type linePrinter func(format string, args ...any)
 
-func (t teller) Write(line []byte) (int, error) {
+func (t linePrinter) Write(line []byte) (int, error) {
 	t("The cloud: %s", bytes.TrimSpace(line))
 	return len(line), nil
 }

@@ -172,7 +172,7 @@ func (c *Cluster) keepLogs() error {
 	return c.Logs(c.options.FailureLogs)
 }
 
-// say tells about progress.
+// say prints progress.
 func (c *Cluster) say(format string, args ...any) { c.options.Progress(fmt.Sprintf(format, args...)) }
 
 func (c *Cluster) later(what string, do func() error) { c.undo = append(c.undo, undo{what, do}) }
@@ -207,7 +207,7 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 		return err
 	}
 	// These run on the machine as far as the network is concerned. They are not among its processes:
-	// switched off, it takes nobody's data with it.
+	// if it is switched off, they lose no data.
 	c.control, err = controlplane.Start(ctx, controlplane.Options{
 		Dir: c.folder.File("kubernetes"), Binary: c.programs.lab,
 		Address: at.Addresses[0], Port: apiPort, Enter: []string{"nsenter", "--net=" + at.Path},

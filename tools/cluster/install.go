@@ -132,12 +132,12 @@ func (u usable) lacking(node *corev1.Node) error {
 	uninitialised := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == taintUninitialized
 	})
-	ready, told := conditions[corev1.NodeReady]
+	ready, reported := conditions[corev1.NodeReady]
 	route := conditions[corev1.NodeNetworkUnavailable]
 	switch {
 	case u.initialised && uninitialised:
 		return fmt.Errorf("node %s is not initialised", node.Name)
-	case u.ready && !told:
+	case u.ready && !reported:
 		return fmt.Errorf("node %s has not said whether it is ready", node.Name)
 	case u.ready && ready.Status != corev1.ConditionTrue:
 		return fmt.Errorf("node %s is not ready: %s", node.Name, ready.Message)

@@ -52,7 +52,7 @@ func newMachines(c *Cluster) *machines {
 	return &machines{cluster: c, changed: make(chan struct{}), present: map[string]*machine{}}
 }
 
-// change changes the state, and tells those who wait.
+// change changes the state, and wakes those who wait.
 func (m *machines) change(how func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -121,7 +121,7 @@ func (m *machines) discard(one *machine) error {
 	return one.node.Remove()
 }
 
-// fail remembers why a machine has no node, for whoever waits for that one. Others have theirs nevertheless.
+// fail records why a machine has no node, for whoever waits for that one. Others have theirs nevertheless.
 func (m *machines) fail(one *machine, err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return
@@ -130,7 +130,7 @@ func (m *machines) fail(one *machine, err error) {
 	m.change(func() { one.failed = err })
 }
 
-// leave remembers what could not be ended or removed, for the end.
+// leave records what could not be ended or removed, for the end.
 func (m *machines) leave(err error) {
 	if err == nil {
 		return
@@ -179,7 +179,7 @@ func (m *machines) await(ctx context.Context, name string) (at netns.Event, err 
 // open says that there is a cluster that nodes can join.
 func (m *machines) open(control *controlplane.ControlPlane) { m.change(func() { m.control = control }) }
 
-// broken is why machines have no node, or that a node has lost one of its programs: nobody starts that again.
+// broken is why machines have no node, or that a node has lost one of its programs: nothing starts that again.
 func (m *machines) broken() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -222,7 +222,7 @@ func (m *machines) close() error {
 // for it.
 func (m *machines) run(ctx context.Context, one *machine, e netns.Event) error {
 	if err := m.wait(ctx, func() (bool, error) { return m.control != nil, nil }); err != nil {
-		return context.Canceled // nobody joins a cluster that does not come
+		return context.Canceled // no machine joins a cluster that does not come
 	}
 	options, err := m.options(e)
 	if err != nil {

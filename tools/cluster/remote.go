@@ -61,7 +61,7 @@ func (r Remote) AddNode(ctx context.Context, name string) error {
 	return r.awaitNode(ctx, api, name)
 }
 
-// awaitNode waits for a node. Why it does not come is told where the cluster runs.
+// awaitNode waits for a node. Why it does not come is printed where the cluster runs.
 func (r Remote) awaitNode(ctx context.Context, api kubernetes.Interface, name string) error {
 	wanted := usableWith(r.Bare, r.Networks)
 	err := limits().Until(ctx, fmt.Sprintf("node %s is usable", name), func(ctx context.Context) error {

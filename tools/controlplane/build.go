@@ -125,7 +125,7 @@ const noDebugInformation = "-gcflags=all=-dwarf=false"
 // kubernetesVersion finds the version of Kubernetes in the lab's go.mod.
 var kubernetesVersion = regexp.MustCompile(`(?m)^\s*(?:require )?k8s\.io/kubernetes v(\d+)\.(\d+)\.(\S+)`)
 
-// linkerFlags tells Kubernetes its version, which its own build stamps the same way: without it
+// linkerFlags sets the version of Kubernetes, which its own build stamps the same way: without it
 // the API server says v0.0.0 and charts that ask for a version refuse the cluster.
 func (b builder) linkerFlags() (string, error) {
 	path := filepath.Join(b.root, "tools", "lab", "go.mod")

@@ -249,7 +249,7 @@ func (c *ControlPlane) Err() error {
 	return nil
 }
 
-// ended describes an end that nobody asked for.
+// ended describes an end that was not requested.
 func (p *component) ended() error {
 	if err := p.Err(); err != nil {
 		return err

@@ -103,7 +103,7 @@ func controllerManagerFlags(o Options, c *credentials, kubeconfig string) []stri
 }
 
 // clientFlags are what the controller manager and the scheduler share: there is one of each, they
-// serve nothing, and nobody on this machine needs protection from them.
+// serve nothing, and no user of this machine needs protection from them.
 func clientFlags(kubeconfig string) []string {
 	return []string{
 		"--kubeconfig=" + kubeconfig,

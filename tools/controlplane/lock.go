@@ -14,7 +14,7 @@ import (
 const lockEvery = 100 * time.Millisecond
 
 // lock takes the lock on a file and returns what gives it back. The kernel takes it back from a
-// process that ends, so that a killed build blocks nobody.
+// process that ends, so that a killed build does not block another one.
 func (b builder) lock(ctx context.Context, path string) (unlock func(), err error) {
 	// Read only: another user may have made the file, root in the end.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o644)

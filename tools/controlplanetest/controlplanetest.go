@@ -178,7 +178,7 @@ func (s *shared) get(ctx context.Context) (*controlplane.ControlPlane, error) {
 	return s.plane, s.trouble(s.plane)
 }
 
-// lend returns a control plane that nobody has, and starts one when there is none.
+// lend returns a control plane that no test uses, and starts one when there is none.
 func (s *shared) lend(ctx context.Context) (*controlplane.ControlPlane, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +197,7 @@ func (s *shared) takeBack(plane *controlplane.ControlPlane) {
 	s.idle = append(s.idle, plane)
 }
 
-// trouble wants mu held. It is why a control plane that was started is of no use.
+// trouble requires that mu is held. It is why a control plane that was started is of no use.
 func (s *shared) trouble(plane *controlplane.ControlPlane) error {
 	if !s.usable {
 		return errNotInMain
@@ -208,8 +208,8 @@ func (s *shared) trouble(plane *controlplane.ControlPlane) error {
 // errNotInMain is for tests of packages without Main, and after its end.
 var errNotInMain = errors.New("no shared control plane: let TestMain of this package call controlplanetest.Main")
 
-// start wants mu held. A failed start is not repeated, because it takes long and would fail the same way for every
-// other test.
+// start requires that mu is held. A failed start is not repeated, because it takes long and would fail the same way for
+// every other test.
 func (s *shared) start(ctx context.Context) (*controlplane.ControlPlane, error) {
 	if !s.usable {
 		return nil, errNotInMain

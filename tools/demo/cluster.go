@@ -28,7 +28,7 @@ const (
 	stepTimeout = 90 * time.Second
 	// explainLines is how much of a log is shown when something went wrong.
 	explainLines = 15
-	// fieldManager is who the API server remembers as having applied the demo's objects.
+	// fieldManager is the field manager of the demo's objects.
 	fieldManager = "thalassa-ccm-demo"
 )
 
@@ -112,7 +112,7 @@ func initialised(node *corev1.Node) bool {
 		})
 }
 
-// describeNode is what the cloud controller manager told Kubernetes about a node.
+// describeNode is what the cloud controller manager wrote to a Node.
 func describeNode(node *corev1.Node) string {
 	var addresses []string
 	for _, address := range node.Status.Addresses {

@@ -37,7 +37,7 @@ const cleanupTimeout = 60 * time.Second
 // the context's cause; with Keep that is how the story ends well, and nil is returned.
 func Run(ctx context.Context, o Options) error {
 	t := newPrinter(o.Output)
-	s := &stage{options: o, tell: t, nodes: map[string]*virtualnode.Node{}}
+	s := &stage{options: o, printer: t, nodes: map[string]*virtualnode.Node{}}
 	// Also when something panics: a cluster of the user's own must not keep what was made in it.
 	defer func() {
 		if len(s.undo) > 0 {
@@ -65,18 +65,18 @@ func Run(ctx context.Context, o Options) error {
 
 // perform builds what is needed, sets the stage and tells the story.
 func (s *stage) perform(ctx context.Context) (err error) {
-	if s.folder, err = openFolder(s.options.Dir, s.tell); err != nil {
+	if s.folder, err = openFolder(s.options.Dir, s.printer); err != nil {
 		return err
 	}
 	s.later("its files", func(context.Context) error { return s.folder.Remove() })
 	if s.options.Cluster != "" {
-		// Asked before anything else: nobody should wait minutes for a question.
+		// Asked before anything else: a question should not come after minutes.
 		if s.cluster, err = s.preflight(ctx); err != nil {
 			return err
 		}
 	}
-	s.tell.chapter("Building the programs")
-	if s.programs, err = build(ctx, s.options.Root, s.cluster == nil, s.tell); err != nil {
+	s.printer.chapter("Building the programs")
+	if s.programs, err = build(ctx, s.options.Root, s.cluster == nil, s.printer); err != nil {
 		return err
 	}
 	if err := s.set(ctx); err != nil {
@@ -87,7 +87,7 @@ func (s *stage) perform(ctx context.Context) (err error) {
 
 // keep leaves everything running until ctx ends.
 func (s *stage) keep(ctx context.Context) {
-	s.tell.chapter("Everything keeps running until Ctrl-C. In another terminal")
+	s.printer.chapter("Everything keeps running until Ctrl-C. In another terminal")
 	s.lookAround()
 	<-ctx.Done()
 }
@@ -105,7 +105,7 @@ func plainCause(ctx context.Context, err error) error {
 
 // clear removes everything in the reverse order of its making, also when ctx has ended.
 func (s *stage) clear(ctx context.Context) error {
-	s.tell.chapter("Removing everything")
+	s.printer.chapter("Removing everything")
 	var failures []error
 	for len(s.undo) > 0 {
 		last := s.undo[len(s.undo)-1]
@@ -118,10 +118,10 @@ func (s *stage) clear(ctx context.Context) error {
 		cancel()
 	}
 	if len(failures) == 0 {
-		s.tell.say("Nothing is left running, no file is left behind")
+		s.printer.say("Nothing is left running, no file is left behind")
 		return nil
 	}
 	err := errors.Join(failures...)
-	s.tell.say("Not everything could be removed: %v", err)
+	s.printer.say("Not everything could be removed: %v", err)
 	return err
 }

@@ -104,7 +104,7 @@ func (s *stage) enter(ctx context.Context) error {
 		metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
 		return fmt.Errorf("creating namespace %s: %w", externalNamespace, err)
 	}
-	s.tell.say("Using the cluster at %s", c.config.Host)
+	s.printer.say("Using the cluster at %s", c.config.Host)
 	return nil
 }
 
@@ -120,15 +120,16 @@ func userConfig(name string) (*rest.Config, error) {
 
 // ask names the cluster and what would happen in it, and waits for the word yes.
 func (s *stage) ask(ctx context.Context, host string) error {
-	s.tell.plain("\nThis uses YOUR cluster: context %q at %s", s.options.Cluster, host)
-	s.tell.plain("It creates namespace %s, a Helm release in it, cluster roles and one role binding in kube-system "+
+	s.printer.plain("\nThis uses YOUR cluster: context %q at %s", s.options.Cluster, host)
+	s.printer.plain("It creates namespace %s, a Helm release in it, cluster roles and one role binding in kube-system "+
 		"named %s*,", externalNamespace, externalKey)
-	s.tell.plain("and four nodes named %s-*, which run only pods of that namespace. Its cloud controller manager may "+
-		"write", externalKey)
-	s.tell.plain("to nothing but those. Pods of yours that tolerate every taint stay pending on these nodes " +
+	s.printer.plain(
+		"and four nodes named %s-*, which run only pods of that namespace. Its cloud controller manager may "+
+			"write", externalKey)
+	s.printer.plain("to nothing but those. Pods of yours that tolerate every taint stay pending on these nodes " +
 		"meanwhile. Do not create")
-	s.tell.plain("other Services of type LoadBalancer until it is over. Everything is removed at the end.")
-	s.tell.plain("Type yes to go on:")
+	s.printer.plain("other Services of type LoadBalancer until it is over. Everything is removed at the end.")
+	s.printer.plain("Type yes to go on:")
 	answer := make(chan string, 1)
 	go func() {
 		// No answer, at the end of the input, is no yes either.
@@ -171,7 +172,7 @@ func (c *cluster) removeRoles(ctx context.Context) error {
 }
 
 // removeNamespace removes the demo's namespace, if it is the demo's, and waits until it is gone. Services in it lose
-// their finalizer first: nobody is left who would remove it.
+// their finalizer first: no program is left that would remove it.
 func (c *cluster) removeNamespace(ctx context.Context) error {
 	namespace, err := c.client.CoreV1().Namespaces().Get(ctx, externalNamespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

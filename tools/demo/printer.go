@@ -19,7 +19,7 @@ func newPrinter(w io.Writer) *printer { return &printer{w: w, began: time.Now()}
 // chapter begins a new part of the story.
 func (t *printer) chapter(title string) { t.write("\n== %s\n", title) }
 
-// say tells one thing that happened, with the seconds since the beginning.
+// say prints one thing that happened, with the seconds since the beginning.
 func (t *printer) say(format string, args ...any) {
 	t.write("  %5.1fs  %s\n", time.Since(t.began).Seconds(), fmt.Sprintf(format, args...))
 }

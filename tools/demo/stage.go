@@ -23,7 +23,7 @@ const (
 // stage is everything that runs while the story is told.
 type stage struct {
 	options  Options
-	tell     *printer
+	printer  *printer
 	folder   *rundir.Dir
 	programs programs
 	undo     []undo
@@ -41,14 +41,14 @@ type undo struct {
 	do   func(context.Context) error
 }
 
-// later remembers how to remove what has just been made.
+// later records how to remove what has just been made.
 func (s *stage) later(what string, do func(context.Context) error) {
 	s.undo = append(s.undo, undo{what, do})
 }
 
 // set starts the cloud and the cluster.
 func (s *stage) set(ctx context.Context) (err error) {
-	s.tell.chapter("Starting a cloud and a cluster on this machine")
+	s.printer.chapter("Starting a cloud and a cluster on this machine")
 	if s.options.Cluster != "" {
 		err = s.enter(ctx)
 	} else {
@@ -60,7 +60,7 @@ func (s *stage) set(ctx context.Context) (err error) {
 	if s.cloud, err = s.startCloud(ctx); err != nil {
 		return err
 	}
-	s.tell.say("Thalassa Cloud (emulated) answers at %s; its VPC is %s", s.cloud.Endpoint, s.cloud.VPC)
+	s.printer.say("Thalassa Cloud (emulated) answers at %s; its VPC is %s", s.cloud.Endpoint, s.cloud.VPC)
 	s.network, err = virtualnode.NewNetwork(s.cluster.config, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return fmt.Errorf("preparing the network of the nodes: %w", err)
@@ -76,7 +76,7 @@ func (s *stage) set(ctx context.Context) (err error) {
 func (s *stage) ownCluster(ctx context.Context) (*cluster, error) {
 	control, err := controlplane.Start(ctx, controlplane.Options{
 		Dir: s.folder.File("kubernetes"), Binary: s.programs.lab, Progress: func(line string) {
-			s.tell.say("%s", line)
+			s.printer.say("%s", line)
 		},
 	})
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *stage) ownCluster(ctx context.Context) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("asking Kubernetes for its version: %w", err)
 	}
-	s.tell.say("Kubernetes %s answers at https://%s:%d: API server, scheduler, controller manager, etcd",
+	s.printer.say("Kubernetes %s answers at https://%s:%d: API server, scheduler, controller manager, etcd",
 		version.GitVersion, host, port)
 	return c, nil
 }
@@ -133,7 +133,7 @@ func (s *stage) addNode(ctx context.Context, name, zone string, controlPlane boo
 	}
 	s.later("node "+name, node.Remove)
 	s.nodes[name] = node
-	s.tell.say("Server %s (%s, zone %s) runs in the cloud; its node has registered and is tainted as uninitialized",
+	s.printer.say("Server %s (%s, zone %s) runs in the cloud; its node has registered and is tainted as uninitialized",
 		name, address, zone)
 	return nil
 }
@@ -141,18 +141,18 @@ func (s *stage) addNode(ctx context.Context, name, zone string, controlPlane boo
 // lookAround says how to reach what is running.
 func (s *stage) lookAround() {
 	if s.cluster.external {
-		s.tell.plain("  kubectl --context=%s --namespace=%s get pods,events", s.options.Cluster, externalNamespace)
-		s.tell.plain("  kubectl --context=%s get nodes --selector=%s -o wide", s.options.Cluster, externalKey)
+		s.printer.plain("  kubectl --context=%s --namespace=%s get pods,events", s.options.Cluster, externalNamespace)
+		s.printer.plain("  kubectl --context=%s get nodes --selector=%s -o wide", s.options.Cluster, externalKey)
 	} else {
-		s.tell.plain("  export KUBECONFIG=%s", s.cluster.kubeconfig)
-		s.tell.plain("  kubectl get nodes -o wide")
-		s.tell.plain("  kubectl apply -f %s/examples/web.yaml && kubectl get service web --watch", s.options.Root)
+		s.printer.plain("  export KUBECONFIG=%s", s.cluster.kubeconfig)
+		s.printer.plain("  kubectl get nodes -o wide")
+		s.printer.plain("  kubectl apply -f %s/examples/web.yaml && kubectl get service web --watch", s.options.Root)
 	}
-	s.tell.plain("  the cloud:  curl -s %s/_emulator/state", s.cloud.Endpoint)
-	s.tell.plain("  the cloud's API, as its customer:  curl -s -H 'Authorization: Token "+
+	s.printer.plain("  the cloud:  curl -s %s/_emulator/state", s.cloud.Endpoint)
+	s.printer.plain("  the cloud's API, as its customer:  curl -s -H 'Authorization: Token "+
 		"emulator-personal-access-token' -H 'X-Organisation-Identity: %s' %s/v1/loadbalancers",
 		s.cloud.Organisation, s.cloud.Endpoint)
-	s.tell.plain("  logs: %s", s.folder.Path())
+	s.printer.plain("  logs: %s", s.folder.Path())
 }
 
 // explain helps to find out why the story stopped: the end of the cloud controller manager's log.
@@ -164,5 +164,5 @@ func (s *stage) explain() {
 	if err != nil {
 		return
 	}
-	s.tell.plain("The end of the cloud controller manager's log:\n%s", tail(string(content), explainLines))
+	s.printer.plain("The end of the cloud controller manager's log:\n%s", tail(string(content), explainLines))
 }

@@ -47,7 +47,7 @@ func (s *stage) play(ctx context.Context) error {
 
 // startServers gives the cluster three nodes. They cannot be used yet.
 func (s *stage) startServers(ctx context.Context) error {
-	s.tell.chapter("Three servers in the cloud, three nodes in the cluster")
+	s.printer.chapter("Three servers in the cloud, three nodes in the cluster")
 	for _, server := range []struct {
 		name, zone   string
 		controlPlane bool
@@ -65,7 +65,7 @@ func (s *stage) startServers(ctx context.Context) error {
 
 // install installs the chart, and waits until the workload it made runs.
 func (s *stage) install(ctx context.Context) error {
-	s.tell.chapter("helm install thalassa-ccm charts/thalassa-ccm")
+	s.printer.chapter("helm install thalassa-ccm charts/thalassa-ccm")
 	credentials := map[string]string{"clientID": emulator.DefaultClientID, "clientSecret": emulator.DefaultClientSecret}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: credentialsName}, StringData: credentials}
 	if _, err := s.cluster.client.CoreV1().Secrets(s.cluster.systemNamespace).Create(ctx, secret,
@@ -81,7 +81,7 @@ func (s *stage) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.tell.say("Installed; the credentials are in Secret %s, the configuration refers to it", credentialsName)
+	s.printer.say("Installed; the credentials are in Secret %s, the configuration refers to it", credentialsName)
 	return s.ccmRuns(ctx)
 }
 
@@ -120,7 +120,8 @@ func (s *stage) ccmRuns(ctx context.Context) error {
 		if pod.Status.Phase != corev1.PodRunning || restarted(&pod) {
 			return false, fmt.Errorf("pod %s is %s: %s", pod.Name, pod.Status.Phase, waitingFor(&pod))
 		}
-		s.tell.say("The scheduler put pod %s/%s on %s, which runs %s as the API server says", pod.Namespace, pod.Name,
+		s.printer.say("The scheduler put pod %s/%s on %s, which runs %s as the API server says",
+			pod.Namespace, pod.Name,
 			pod.Spec.NodeName, pod.Spec.Containers[0].Command[0])
 		return true, nil
 	})
@@ -142,7 +143,7 @@ func (s *stage) chartValues() map[string]any {
 }
 
 func (s *stage) nodesInitialised(ctx context.Context) error {
-	s.tell.chapter("The cloud controller manager initialises the nodes")
+	s.printer.chapter("The cloud controller manager initialises the nodes")
 	for name := range s.nodes {
 		if err := s.nodeInitialised(ctx, name); err != nil {
 			return err
@@ -157,18 +158,18 @@ func (s *stage) nodeInitialised(ctx context.Context, name string) error {
 		if err != nil || !initialised(node) {
 			return false, err
 		}
-		s.tell.say("%s: %s; the taint is gone", name, describeNode(node))
+		s.printer.say("%s: %s; the taint is gone", name, describeNode(node))
 		return true, nil
 	})
 }
 
 // serve applies the example and reaches it through the load balancer.
 func (s *stage) serve(ctx context.Context) error {
-	s.tell.chapter("kubectl apply -f examples/web.yaml")
+	s.printer.chapter("kubectl apply -f examples/web.yaml")
 	if err := s.applyExample(ctx); err != nil {
 		return err
 	}
-	s.tell.say("Applied: a Deployment of two web servers and a Service of type LoadBalancer, port 80 to 8080")
+	s.printer.say("Applied: a Deployment of two web servers and a Service of type LoadBalancer, port 80 to 8080")
 	if err := s.addressed(ctx); err != nil {
 		return err
 	}
@@ -197,7 +198,7 @@ func (s *stage) applyExample(ctx context.Context) error {
 	}
 }
 
-// addressed waits until the Service has an address, and tells what the load balancer does until then.
+// addressed waits until the Service has an address, and prints what the load balancer does until then.
 func (s *stage) addressed(ctx context.Context) error {
 	seen := ""
 	return until(ctx, "the Service has an address", func(ctx context.Context) (bool, error) {
@@ -213,7 +214,7 @@ func (s *stage) addressed(ctx context.Context) error {
 		for _, balancer := range balancers {
 			if balancer.Name == cloudprovider.DefaultLoadBalancerName(service) && balancer.Status != seen {
 				seen = balancer.Status
-				s.tell.say("The cloud's load balancer %s is %q", balancer.Name, seen)
+				s.printer.say("The cloud's load balancer %s is %q", balancer.Name, seen)
 			}
 		}
 		if len(service.Status.LoadBalancer.Ingress) == 0 {
@@ -221,7 +222,7 @@ func (s *stage) addressed(ctx context.Context) error {
 		}
 		ingress := service.Status.LoadBalancer.Ingress[0]
 		s.address = ingress.IP
-		s.tell.say("Service %s/%s has the address %s (ipMode %s)", service.Namespace, service.Name, ingress.IP,
+		s.printer.say("Service %s/%s has the address %s (ipMode %s)", service.Namespace, service.Name, ingress.IP,
 			ptr.Deref(ingress.IPMode, "unset"))
 		return true, nil
 	})
@@ -238,16 +239,16 @@ func (s *stage) answered(ctx context.Context) error {
 	}
 	served := balancer.Listeners[0].Served[0]
 	if wanted := net.JoinHostPort(s.address, "80"); served != wanted {
-		s.tell.say("The emulated load balancer answers at %s instead: %s", served, balancer.Listeners[0].Problem)
+		s.printer.say("The emulated load balancer answers at %s instead: %s", served, balancer.Listeners[0].Problem)
 	}
 	return until(ctx, "an answer comes through the load balancer", func(ctx context.Context) (bool, error) {
 		body, err := fetch(ctx, "http://"+served+"/")
 		if err != nil {
 			return false, err
 		}
-		s.tell.say("GET http://%s/ through the load balancer:", served)
+		s.printer.say("GET http://%s/ through the load balancer:", served)
 		for line := range strings.Lines(body) {
-			s.tell.plain("            | %s", strings.TrimRight(line, "\n"))
+			s.printer.plain("            | %s", strings.TrimRight(line, "\n"))
 		}
 		return true, nil
 	})
@@ -255,7 +256,7 @@ func (s *stage) answered(ctx context.Context) error {
 
 // grow adds a server, whose node becomes a target.
 func (s *stage) grow(ctx context.Context) error {
-	s.tell.chapter("A fourth server joins")
+	s.printer.chapter("A fourth server joins")
 	name := s.cluster.nodeName("worker-3")
 	if err := s.addNode(ctx, name, "nl-01a", false); err != nil {
 		return err
@@ -278,14 +279,14 @@ func (s *stage) grow(ctx context.Context) error {
 		}) {
 			return false, nil
 		}
-		s.tell.say("%s is a target of the load balancer now, which has %d", name, len(targets))
+		s.printer.say("%s is a target of the load balancer now, which has %d", name, len(targets))
 		return true, nil
 	})
 }
 
 // endService deletes the example and waits until the cloud is empty again.
 func (s *stage) endService(ctx context.Context) error {
-	s.tell.chapter("kubectl delete -f examples/web.yaml")
+	s.printer.chapter("kubectl delete -f examples/web.yaml")
 	if err := s.removeExample(ctx); err != nil {
 		return err
 	}
@@ -294,7 +295,7 @@ func (s *stage) endService(ctx context.Context) error {
 		if err != nil || left != "" {
 			return false, errors.Join(err, fmt.Errorf("the cloud still has %s", left))
 		}
-		s.tell.say("The Service is gone, and the cloud is empty: no load balancer, no target group")
+		s.printer.say("The Service is gone, and the cloud is empty: no load balancer, no target group")
 		return true, nil
 	})
 }

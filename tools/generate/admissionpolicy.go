@@ -89,7 +89,7 @@ const policyChanges = `variables:
 const policyNames = `  - name: bad
     expression: >-
       BAD
-  # Names that nobody knows, or that are known not to be possible.
+  # Unknown names, or names that are known not to be possible.
   - name: unknown
     expression: >-
       variables.bases.transformList(name, base, !(base in variables.names), [name, DECLINED"is not known and has no effect"])

@@ -96,7 +96,7 @@ func describe(collectors []prometheus.Collector) ([]metric, error) {
 	return found, nil
 }
 
-// parseDescription reads what the library tells about a metric, which it does only as text for people.
+// parseDescription reads what the library describes of a metric, which it does only as text for people.
 func parseDescription(text string) (metric, error) {
 	parts := regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), (?:unit: "[^"]*", )?constLabels: \{(.*)\}, variableLabels: \{([^}]*)\}\}$`).FindStringSubmatch(text)
 	if parts == nil {

@@ -53,7 +53,7 @@ func decide(setting string, required bool, compiler func() error) (Detector, err
 	return Nowhere, nil
 }
 
-// compiler tells why there is no working C compiler, or that Go has no race detector here.
+// compiler returns why there is no working C compiler, or that Go has no race detector here.
 func compiler(ctx context.Context) error {
 	platform := runtime.GOOS + "/" + runtime.GOARCH
 	if !slices.Contains([]string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"}, platform) {

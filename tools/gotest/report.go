@@ -134,7 +134,7 @@ func (r *report) line(line string) {
 	}
 }
 
-// keep remembers output; the lines that only announce a test would hide the rest.
+// keep records output; the lines that only announce a test would hide the rest.
 func (r *report) keep(key, output string) {
 	for _, noise := range []string{"=== RUN", "=== PAUSE", "=== CONT", "=== NAME"} {
 		if strings.HasPrefix(output, noise) {
@@ -144,7 +144,7 @@ func (r *report) keep(key, output string) {
 	r.output[key] = append(r.output[key], output)
 }
 
-// key tells the output of a test from that of its package and of other tests.
+// key distinguishes the output of a test from that of its package and of other tests.
 func (e event) key() string { return e.Package + "\n" + e.Test }
 
 // test counts a finished test; the output of a failed one is shown.
@@ -261,7 +261,7 @@ func (r *report) finish(commandFailed bool) Result {
 	return Result{Tally: r.tally, Times: r.times}
 }
 
-// printf writes to the report. Nobody could be told about an error.
+// printf writes to the report. An error could not be reported.
 func (r *report) printf(format string, args ...any) {
 	fmt.Fprintf(r.out, format, args...)
 	r.printed = time.Now()

@@ -58,7 +58,7 @@ type Stamp struct {
 // tag is what the images are called in registries, layouts and archives: the version without "v", as charts have it.
 func (s Stamp) tag() string { return strings.TrimPrefix(s.Version, "v") }
 
-// created is the time of everything in an image: the commit's, else the beginning of Unix time, which nobody takes for
+// created is the time of everything in an image: the commit's, else the beginning of Unix time, which is not taken for
 // a real one.
 func (s Stamp) created() time.Time {
 	if s.Committed.IsZero() {

@@ -15,10 +15,10 @@ import (
 const Registry = "ghcr.io/thalassa-cloud/thalassa-ccm"
 
 // Make builds the images of all programs and writes them below folder: NAME/ is an OCI image layout for all platforms,
-// NAME-ARCHITECTURE.tar an archive of one for `docker load` and `ctr images import`. It tells what it made.
-func Make(ctx context.Context, root, folder string, s Stamp, tell io.Writer) error {
+// NAME-ARCHITECTURE.tar an archive of one for `docker load` and `ctr images import`. It prints what it made.
+func Make(ctx context.Context, root, folder string, s Stamp, progress io.Writer) error {
 	for _, program := range Programs() {
-		_, _ = fmt.Fprintf(tell, "building %s for linux/amd64 and linux/arm64, which takes minutes at first\n",
+		_, _ = fmt.Fprintf(progress, "building %s for linux/amd64 and linux/arm64, which takes minutes at first\n",
 			program.Name)
 		index, err := Build(ctx, root, program, s)
 		if err != nil {
@@ -28,7 +28,7 @@ func Make(ctx context.Context, root, folder string, s Stamp, tell io.Writer) err
 		if err := write(folder, program.Name, reference, index); err != nil {
 			return err
 		}
-		if err := report(tell, folder, program.Name, index); err != nil {
+		if err := report(progress, folder, program.Name, index); err != nil {
 			return err
 		}
 	}
@@ -55,12 +55,12 @@ func archive(folder, name, architecture string) string {
 	return filepath.Join(folder, name+"-"+architecture+".tar")
 }
 
-func report(tell io.Writer, folder, name string, index v1.ImageIndex) error {
+func report(progress io.Writer, folder, name string, index v1.ImageIndex) error {
 	digest, err := index.Digest()
 	if err != nil {
 		return fmt.Errorf("reading the digest of %s: %w", name, err)
 	}
-	_, _ = fmt.Fprintf(tell, "  digest   %s\n  layout   %s\n", digest, filepath.Join(folder, name))
+	_, _ = fmt.Fprintf(progress, "  digest   %s\n  layout   %s\n", digest, filepath.Join(folder, name))
 	images, err := Images(index)
 	if err != nil {
 		return err
@@ -71,15 +71,16 @@ func report(tell io.Writer, folder, name string, index v1.ImageIndex) error {
 			return err
 		}
 		const megabyte = 1e6
-		_, _ = fmt.Fprintf(tell, "  archive  %s, %.1f MB to download\n", archive(folder, name, platform.Architecture),
+		_, _ = fmt.Fprintf(progress, "  archive  %s, %.1f MB to download\n",
+			archive(folder, name, platform.Architecture),
 			float64(size)/megabyte)
 	}
 	return nil
 }
 
 // PushAll uploads what Make wrote below folder to a registry ("registry.example.com/path"), with the version as tag
-// ("v1.2.3" is 1.2.3). It tells what it pushed, by digest.
-func PushAll(ctx context.Context, folder, registry, version string, tell io.Writer) error {
+// ("v1.2.3" is 1.2.3). It prints what it pushed, by digest.
+func PushAll(ctx context.Context, folder, registry, version string, progress io.Writer) error {
 	to, tag := artifact.At(registry), Stamp{Version: version}.tag()
 	for _, program := range Programs() {
 		index, err := ReadLayout(filepath.Join(folder, program.Name))
@@ -93,7 +94,7 @@ func PushAll(ctx context.Context, folder, registry, version string, tell io.Writ
 		if err != nil {
 			return fmt.Errorf("reading the digest of %s: %w", program.Name, err)
 		}
-		_, _ = fmt.Fprintf(tell, "%s:%s@%s\n", to.Repository(program.Repository), tag, digest)
+		_, _ = fmt.Fprintf(progress, "%s:%s@%s\n", to.Repository(program.Repository), tag, digest)
 	}
 	return nil
 }

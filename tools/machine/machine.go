@@ -34,8 +34,8 @@ func folders() map[string]string {
 	return map[string]string{"run": "/run", "lib": "/var/lib", "log": "/var/log"}
 }
 
-// tunables are the settings of the kernel that a kubelet wants. There is one kernel for all
-// machines and the host, so each machine is shown a file that says what the kubelet wants to read.
+// tunables are the settings of the kernel that a kubelet requires. There is one kernel for all
+// machines and the host, so each machine is shown a file that says what the kubelet requires.
 func tunables() map[string]string {
 	return map[string]string{
 		"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10", "kernel/panic_on_oops": "1",
@@ -43,7 +43,7 @@ func tunables() map[string]string {
 	}
 }
 
-// Make makes the folders of a machine below dir, and forgets what was in memory when it ran before.
+// Make makes the folders of a machine below dir, and deletes what was in memory when it ran before.
 func Make(dir string) error {
 	err := os.RemoveAll(filepath.Join(dir, "run"))
 	for folder := range folders() {
@@ -116,7 +116,7 @@ func boot(dir, name string) error {
 	return errors.Join(booted.Close(), os.Rename("/run/booted.new", "/run/booted"))
 }
 
-// showTunables shows the kubelet what it wants to see, where the kernel has the setting.
+// showTunables shows the kubelet what it requires, where the kernel has the setting.
 func showTunables(dir string) error {
 	for name, value := range tunables() {
 		at := filepath.Join("/proc/sys", name)

@@ -60,7 +60,7 @@ func (l Limits) Until(ctx context.Context, what string, check func(context.Conte
 	return fmt.Errorf("waiting until %s: %w", what, end)
 }
 
-// interrupted is why nobody waits any longer, and what was the matter until then.
+// interrupted is why the wait ended, and what was the matter until then.
 func (l Limits) interrupted(ctx context.Context, last error) error {
 	why := context.Cause(ctx)
 	if why == nil {

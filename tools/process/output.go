@@ -54,7 +54,7 @@ func openOutput(s Spec) (*output, error) {
 }
 
 // copy reads until every holder of the child's end has closed it. It keeps reading when a sink
-// fails, because a child that nobody reads from hangs.
+// fails, because a child whose output is not read hangs.
 func (o *output) copy() {
 	defer close(o.copied)
 	buf := make([]byte, 32<<10)

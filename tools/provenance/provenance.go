@@ -95,7 +95,7 @@ func statement(subjects []*intoto.ResourceDescriptor, predicate *slsa.Provenance
 	if raw, err = protojson.Marshal(whole); err != nil {
 		return nil, fmt.Errorf("writing a provenance: %w", err)
 	}
-	// The library varies spaces on purpose, so that nobody relies on them; who compares digests has to.
+	// The library varies spaces on purpose, so that no program relies on them; who compares digests has to.
 	var stable bytes.Buffer
 	if err := json.Indent(&stable, raw, "", "  "); err != nil {
 		return nil, fmt.Errorf("writing a provenance: %w", err)

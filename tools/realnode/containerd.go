@@ -124,7 +124,7 @@ func importArguments(version string) ([]string, error) {
 	return arguments, nil
 }
 
-// SetPodCIDRs tells the node where its pods are, which makes it Ready: at most one network of each
+// SetPodCIDRs sets the networks of the pods of the node, which makes it Ready: at most one network of each
 // family. What they had before is gone.
 func (n *Node) SetPodCIDRs(cidrs ...string) error {
 	config, err := cniConfiguration(cidrs)

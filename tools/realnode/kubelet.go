@@ -17,7 +17,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
 )
 
-// The ports of a node's programs where they tell how they are, at the machine's own loopback address.
+// The ports of a node's programs where they report their health, at the machine's own loopback address.
 const (
 	kubeletHealth = "127.0.0.1:10248"
 	proxyHealth   = "0.0.0.0:10256"

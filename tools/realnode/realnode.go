@@ -152,7 +152,7 @@ func (n *Node) command(command ...string) []string {
 }
 
 // run starts a program on the machine. Its end is not the node's: a kubelet that crashes is what tests
-// may be about, and Err tells who wants to know.
+// may be about, and Err returns it.
 func (n *Node) run(ctx context.Context, name string, command ...string) (*process.Process, error) {
 	line := n.command(command...)
 	p, err := process.Start(context.WithoutCancel(ctx), process.Spec{

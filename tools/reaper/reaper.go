@@ -96,7 +96,7 @@ func sweep(in rundir.Location, path string, networks func() (removed []string, e
 	for there := true; ; {
 		_, err := networks()
 		if there {
-			// Also when there is trouble with a network: that may be another cluster's, which nobody can remove.
+			// Also when there is trouble with a network: that may be another cluster's, which cannot be removed.
 			failed := f.Remove()
 			there, err = failed != nil, errors.Join(err, failed)
 		}

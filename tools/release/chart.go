@@ -162,7 +162,7 @@ func hubAnnotations(own map[string]string, changelog, digest string, s Source) (
 	return annotations, nil
 }
 
-// change is one line of a changelog as Artifact Hub wants it.
+// change is one line of a changelog as Artifact Hub requires it.
 type change struct {
 	Kind        string `yaml:"kind"`
 	Description string `yaml:"description"`

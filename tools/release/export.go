@@ -31,8 +31,8 @@ func Export(ctx context.Context, root, revision string) (folder string, err erro
 	return folder, nil
 }
 
-// CheckTag wants the tag of a version to be on a revision in the git clone at root, so that who looks up the tag finds
-// what the release was made from.
+// CheckTag requires the tag of a version to be on a revision in the git clone at root, so that who looks up the tag
+// finds what the release was made from.
 func CheckTag(ctx context.Context, root, version, revision string) error {
 	commit, err := git(ctx, root, "rev-parse", "--quiet", "--verify", "refs/tags/"+version+"^{commit}")
 	if err != nil {

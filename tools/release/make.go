@@ -38,13 +38,14 @@ const (
 )
 
 // Make makes the release of a source in folder, which must not exist: it is there when the release is complete. It
-// tells what it does. With a key everything is signed, and it has to be the one whose public half is in the sources;
-// without one it is a dry run, whose result nobody can publish.
-func Make(ctx context.Context, s Source, folder string, key *signature.Key, tell io.Writer) error {
-	return makeWith(ctx, image.Build, s, folder, key, tell)
+// prints what it does. With a key everything is signed, and it has to be the one whose public half is in the sources;
+// without one it is a dry run, whose result cannot be published.
+func Make(ctx context.Context, s Source, folder string, key *signature.Key, progress io.Writer) error {
+	return makeWith(ctx, image.Build, s, folder, key, progress)
 }
 
-func makeWith(ctx context.Context, build builder, s Source, folder string, key *signature.Key, tell io.Writer) error {
+func makeWith(ctx context.Context, build builder, s Source, folder string, key *signature.Key,
+	progress io.Writer) error {
 	if err := s.Check(); err != nil {
 		return fmt.Errorf("releasing %s: %w", s.Version, err)
 	}
@@ -59,7 +60,7 @@ func makeWith(ctx context.Context, build builder, s Source, folder string, key *
 		return fmt.Errorf("releasing %s: %w", s.Version, err)
 	}
 	defer os.RemoveAll(unfinished)
-	m := &maker{Source: s, folder: filepath.Join(unfinished, filepath.Base(folder)), tell: tell, build: build,
+	m := &maker{Source: s, folder: filepath.Join(unfinished, filepath.Base(folder)), progress: progress, build: build,
 		assembly: assembly{
 			key: key, list: List{Version: s.Version, Revision: s.Revision},
 		}}
@@ -79,9 +80,9 @@ func makeWith(ctx context.Context, build builder, s Source, folder string, key *
 type maker struct {
 	Source
 	assembly
-	folder string
-	tell   io.Writer
-	build  builder
+	folder   string
+	progress io.Writer
+	build    builder
 	// goVersion is that of the compiler that made the programs, which need not be the one that made this.
 	goVersion string
 }
@@ -90,7 +91,7 @@ type maker struct {
 type builder func(ctx context.Context, root string, p image.Program, s image.Stamp) (v1.ImageIndex, error)
 
 func (m *maker) say(format string, values ...any) {
-	_, _ = fmt.Fprintf(m.tell, format+"\n", values...)
+	_, _ = fmt.Fprintf(m.progress, format+"\n", values...)
 }
 
 func (m *maker) make(ctx context.Context) error {

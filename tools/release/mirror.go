@@ -16,12 +16,12 @@ import (
 // everything is there, and no tag is moved. What is there already is not copied again, so that one that was interrupted
 // is completed by another.
 func Mirror(ctx context.Context, from, to artifact.Registry, version string, key signature.PublicKey,
-	tell io.Writer) error {
+	progress io.Writer) error {
 	release, err := lookup(ctx, from, version, key)
 	if err != nil {
 		return fmt.Errorf("mirroring %s: %w", version, err)
 	}
-	if err := upload(ctx, release, to, from.Read, tell); err != nil {
+	if err := upload(ctx, release, to, from.Read, progress); err != nil {
 		return fmt.Errorf("mirroring %s: %w", version, err)
 	}
 	return nil
@@ -30,15 +30,15 @@ func Mirror(ctx context.Context, from, to artifact.Registry, version string, key
 // Save copies a release from a registry into a folder, which must not exist: it is there when it is complete, and
 // Publish uploads it to another registry. Only what is signed with the key is copied.
 func Save(ctx context.Context, from artifact.Registry, version string, key signature.PublicKey, folder string,
-	tell io.Writer) error {
-	if err := save(ctx, from, version, key, folder, tell); err != nil {
+	progress io.Writer) error {
+	if err := save(ctx, from, version, key, folder, progress); err != nil {
 		return fmt.Errorf("saving %s: %w", version, err)
 	}
 	return nil
 }
 
 func save(ctx context.Context, from artifact.Registry, version string, key signature.PublicKey, folder string,
-	tell io.Writer) error {
+	progress io.Writer) error {
 	if _, err := os.Stat(folder); err == nil {
 		return fmt.Errorf("%s is there already; remove it to save the release again", folder)
 	}
@@ -54,14 +54,14 @@ func save(ctx context.Context, from artifact.Registry, version string, key signa
 		return err
 	}
 	defer os.RemoveAll(unfinished)
-	if err := fill(ctx, from, release, filepath.Join(unfinished, "release"), tell); err != nil {
+	if err := fill(ctx, from, release, filepath.Join(unfinished, "release"), progress); err != nil {
 		return err
 	}
 	return os.Rename(filepath.Join(unfinished, "release"), folder)
 }
 
 // fill writes the store of a release below folder.
-func fill(ctx context.Context, from artifact.Registry, release verified, folder string, tell io.Writer) error {
+func fill(ctx context.Context, from artifact.Registry, release verified, folder string, progress io.Writer) error {
 	store, err := artifact.Create(filepath.Join(folder, storeFolder))
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func fill(ctx context.Context, from artifact.Registry, release verified, folder 
 		if _, err := store.Add(entry.Repository, entry.Tag, content); err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(tell, "%s@%s\n", from.Repository(entry.Repository), entry.Descriptor.Digest)
+		_, _ = fmt.Fprintf(progress, "%s@%s\n", from.Repository(entry.Repository), entry.Descriptor.Digest)
 	}
 	return store.Check()
 }

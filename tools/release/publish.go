@@ -20,7 +20,8 @@ import (
 // there. With a key, which may be nil, the list's signature has to be of that key. Versions get their tags when
 // everything is there, and no tag is moved. One that was interrupted is completed by another. It fails for what a dry
 // run made, which is not signed.
-func Publish(ctx context.Context, folder string, to artifact.Registry, key *signature.PublicKey, tell io.Writer) error {
+func Publish(ctx context.Context, folder string, to artifact.Registry, key *signature.PublicKey,
+	progress io.Writer) error {
 	store, err := artifact.Open(filepath.Join(folder, storeFolder))
 	if err != nil {
 		return err
@@ -30,7 +31,7 @@ func Publish(ctx context.Context, folder string, to artifact.Registry, key *sign
 		return fmt.Errorf("publishing %s: %w", folder, err)
 	}
 	read := func(_ context.Context, e artifact.Entry) (remote.Taggable, error) { return store.Read(e) }
-	if err := upload(ctx, stored, to, read, tell); err != nil {
+	if err := upload(ctx, stored, to, read, progress); err != nil {
 		return fmt.Errorf("publishing %s: %w", stored.list.Version, err)
 	}
 	return nil
@@ -60,10 +61,10 @@ func withSignature(list List, digest, signed v1.Hash) (verified, error) {
 	return release, nil
 }
 
-// upload puts a release into a registry and tells what is there.
-func upload(ctx context.Context, release verified, to artifact.Registry, read reader, tell io.Writer) error {
+// upload puts a release into a registry and prints what is there.
+func upload(ctx context.Context, release verified, to artifact.Registry, read reader, progress io.Writer) error {
 	err := to.Upload(ctx, release.entries, read, func(entry artifact.Entry) {
-		_, _ = fmt.Fprintf(tell, "%s@%s\n", to.Repository(entry.Repository), entry.Descriptor.Digest)
+		_, _ = fmt.Fprintf(progress, "%s@%s\n", to.Repository(entry.Repository), entry.Descriptor.Digest)
 	})
 	var taken *artifact.TakenError
 	if errors.As(err, &taken) && slices.ContainsFunc(taken.Tags, func(t artifact.Taken) bool {

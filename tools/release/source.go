@@ -59,7 +59,7 @@ func (s Source) Number() string { return number(s.Version) }
 
 func number(version string) string { return strings.TrimPrefix(version, "v") }
 
-// stamp is what images are told.
+// stamp is what images contain.
 func (s Source) stamp() image.Stamp {
 	return image.Stamp{Version: s.Version, Revision: s.Revision, Committed: s.Committed}
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// checkKey wants the key to be the one whose public half is committed: users take it from there, and would refuse
+// checkKey requires the key to be the one whose public half is committed: users take it from there, and would refuse
 // everything that is signed with another.
 func (m *maker) checkKey() error {
 	if m.key == nil {

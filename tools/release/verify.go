@@ -16,9 +16,10 @@ import (
 
 // Verify looks at a release in a registry: that its list lacks nothing, and that everything it consists of is there,
 // unchanged, signed with the key, and with its SBOM and provenance attached; that provenances are about what they are
-// attached to and about one commit, and that the chart runs the release's image. It tells what is good, and the commit.
-// The error names all that is wrong.
-func Verify(ctx context.Context, r artifact.Registry, version string, key signature.PublicKey, tell io.Writer) error {
+// attached to and about one commit, and that the chart runs the release's image. It prints what is good, and the
+// commit. The error names all that is wrong.
+func Verify(ctx context.Context, r artifact.Registry, version string, key signature.PublicKey,
+	progress io.Writer) error {
 	list, err := Released(ctx, r, version, key)
 	if err != nil {
 		return err
@@ -30,12 +31,12 @@ func Verify(ctx context.Context, r artifact.Registry, version string, key signat
 			problems = append(problems, fmt.Errorf("%s %s: %w", item.Kind, r.Repository(item.Repository), err))
 			continue
 		}
-		_, _ = fmt.Fprintf(tell, "good  %-10s %s@%s\n", item.Kind, r.Repository(item.Repository), item.Digest)
+		_, _ = fmt.Fprintf(progress, "good  %-10s %s@%s\n", item.Kind, r.Repository(item.Repository), item.Digest)
 	}
 	if len(problems) > 0 {
 		return fmt.Errorf("verifying %s: %w", version, errors.Join(problems...))
 	}
-	_, _ = fmt.Fprintf(tell, "%s is complete and was made from commit %s\n", list.Version, list.Revision)
+	_, _ = fmt.Fprintf(progress, "%s is complete and was made from commit %s\n", list.Version, list.Revision)
 	return nil
 }
 

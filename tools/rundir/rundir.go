@@ -1,8 +1,8 @@
 //go:build unix
 
 // Package rundir keeps the files of a run in one folder that goes with it. A run has a file in its folder locked, and
-// the kernel releases that however the run ends: so the next run knows which folders nobody needs any more, and removes
-// them.
+// the kernel releases that however the run ends: so the next run knows which folders are not needed any more, and
+// removes them.
 //
 //	place := rundir.Location{Parent: os.TempDir(), Prefix: "thalassa-ccm-demo-"}
 //	stale, err := place.Clean()

@@ -26,7 +26,7 @@ type Subject struct {
 	License string    // SPDX expression
 }
 
-// none is what SPDX calls a thing nobody has looked into.
+// none is what SPDX calls a thing that was not examined.
 const none = "NOASSERTION"
 
 // Of returns the SBOM of the program at path, as JSON. The same program gives the same bytes.

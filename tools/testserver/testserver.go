@@ -137,7 +137,7 @@ func (s *Server) echo() {
 			return
 		}
 		if err != nil {
-			continue // an answer that could not be delivered is told to the next read
+			continue // an answer that could not be delivered is reported to the next read
 		}
 		answer, err := json.Marshal(Answer{Host: s.host, Remote: from.String(), Said: string(buffer[:n])})
 		if err == nil {

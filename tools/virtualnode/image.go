@@ -23,7 +23,7 @@ type Image struct {
 //
 // It has no file system of its own. Its volumes are private directories, and every mention of
 // their mount paths in the command, the arguments, the environment and the text of mounted
-// ConfigMaps is rewritten. It is not told any other variable of ours than PATH, HOME, HOSTNAME
+// ConfigMaps is rewritten. It gets no other variable of ours than PATH, HOME, HOSTNAME
 // and, with a volume at /tmp, TMPDIR. It listens on addresses of this machine: hostNetwork pods
 // should bind the address in status.hostIP, because several nodes share all other addresses.
 //
@@ -42,7 +42,7 @@ func Program(path string, kubeconfigFlags ...string) Image {
 	return Image{program.Runtime{Path: path, KubeconfigFlags: kubeconfigFlags}}
 }
 
-// PodInfo is what a handler knows about the pod it stands for.
+// PodInfo is what a handler gets about the pod it stands for.
 type PodInfo struct {
 	Namespace, Name string
 	// Node is the name of the node that the pod runs on.

@@ -103,7 +103,7 @@ func (n *Network) join(node *Node) error {
 		return fmt.Errorf("node %q is running already", node.options.Name)
 	}
 	n.nodes[node.options.Name] = node
-	// The node knows its own object already, and better than the cache, which may not have it yet.
+	// The node has its own object already, newer than the cache, which may not have it yet.
 	node.observe(node.seen.Load())
 	for _, name := range n.watches.podsOf(node.options.Name) {
 		n.syncPod(name, node.options.Name)

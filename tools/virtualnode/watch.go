@@ -41,7 +41,7 @@ func newWatches(client kubernetes.Interface) watches {
 	}
 }
 
-// strip leaves out what nobody here reads and what is half of most objects.
+// strip leaves out what is not read here and what is half of most objects.
 func strip(object any) (any, error) {
 	if o, ok := object.(metav1.Object); ok {
 		o.SetManagedFields(nil)

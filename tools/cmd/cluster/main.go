@@ -50,7 +50,7 @@ func main() {
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	// What is told is the cluster's; log lines of libraries are not.
+	// What is printed is the cluster's; log lines of libraries are not.
 	klog.SetLogger(logr.Discard())
 	os.Exit(program.Run("cluster", os.Stderr, func(ctx context.Context) error {
 		return run(ctx, o, *note, flag.Args())

@@ -38,7 +38,7 @@ func main() {
 	case errors.Is(err, context.Canceled):
 		os.Exit(interrupted)
 	default:
-		os.Exit(1) // the story has told why
+		os.Exit(1) // the story contains the reason
 	}
 }
 

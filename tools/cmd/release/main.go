@@ -58,7 +58,7 @@ func makeCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false,
-		"make it without a key and without a tag in git; nobody can publish it")
+		"make it without a key and without a tag in git; it cannot be published")
 	cmd.Flags().StringVar(&source.Version, "version", "", "version, like v1.2.3")
 	cmd.Flags().StringVar(&source.Revision, "revision", "", "commit in git")
 	cmd.Flags().StringVar(&committed, "committed", "", "time of the commit, RFC 3339")

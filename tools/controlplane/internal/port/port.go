@@ -3,7 +3,7 @@
 // Asking the kernel for a free port, closing it and telling a child to listen there is a race
 // that parallel tests lose now and then. A reservation keeps the port bound, without listening,
 // in a way (SO_REUSEPORT) that lets sockets of the same user bind it as well when they ask for it
-// the same way: nobody else gets it, the child does, and connections reach only the child.
+// the same way: no other program gets it, the child does, and connections reach only the child.
 package port
 
 import (

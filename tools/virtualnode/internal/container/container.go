@@ -29,7 +29,7 @@ type Config struct {
 	Grace func() time.Duration
 	// Kill is closed when a run that is being stopped must not be waited for any longer.
 	Kill <-chan struct{}
-	// Event tells the owner of the pod what happens.
+	// Event reports to the owner of the pod what happens.
 	Event func(eventType, reason, message string)
 	// Changed is called after every change of Status.
 	Changed func()

@@ -40,7 +40,7 @@ type Launch struct {
 	Dir string
 	// Log is the file for what the container writes.
 	Log string
-	// Event tells the owner of the pod what happens.
+	// Event reports to the owner of the pod what happens.
 	Event func(eventType, reason, message string)
 }
 
@@ -49,11 +49,11 @@ type Runtime interface {
 	Start(ctx context.Context, l Launch) (container.Instance, error)
 }
 
-// Set is the images that a node knows, by name without tag and digest.
+// Set is the images that a node has, by name without tag and digest.
 type Set map[string]Runtime
 
-// Find returns what runs for an image reference. The error tells a container to wait, with the
-// reason kubelet gives under that pull policy.
+// Find returns what runs for an image reference. After an error a container waits, with the
+// reason that the kubelet has under that pull policy.
 func (s Set) Find(reference string, policy corev1.PullPolicy) (Runtime, error) {
 	if r, ok := s[Name(reference)]; ok {
 		return r, nil

@@ -56,8 +56,8 @@ func (n *Node) LogPath(namespace, pod, container string) string {
 	return filepath.Join(n.Dir, "logs", namespace+"_"+pod+"_"+container+".log")
 }
 
-// Sync tells the node the present state of a pod that is assigned to it; nil says that it no
-// longer exists.
+// Sync passes the present state of a pod that is assigned to the node; nil means that it no longer
+// exists.
 func (n *Node) Sync(name types.NamespacedName, pod *corev1.Pod) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// observed is what the node knows about a pod.
+// observed is what the node has observed of a pod.
 type observed struct {
 	began time.Time
 	// host is the node's address; addr the pod's own, not valid before it has one.

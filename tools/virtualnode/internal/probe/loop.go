@@ -14,9 +14,9 @@ type Loop struct {
 	Spec *corev1.Probe
 	// Check makes one attempt.
 	Check func(context.Context) error
-	// Failed is told every attempt that failed.
+	// Failed is called for every attempt that failed.
 	Failed func(error)
-	// Verdict is told each time the success or the failure threshold is reached.
+	// Verdict is called each time the success or the failure threshold is reached.
 	Verdict func(healthy bool)
 }
 

@@ -60,7 +60,7 @@ func newHealth(l net.Listener, port uint16) *health {
 
 func (h *health) serve() { _ = h.server.Serve(h.listener) }
 
-// close also closes the listener itself: the server knows it only once serve runs.
+// close also closes the listener itself: the server has it only once serve runs.
 func (h *health) close() {
 	_ = h.listener.Close()
 	_ = h.server.Close()
