@@ -6,12 +6,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Changes reports what changes in the cloud, until ctx ends. Each controller calls it once, and compares the objects
-// concerned at once. The first report of each call has All set, because changes before it are not reported.
+// Changes reports what changes in the cloud, and returns when ctx ends. Each controller calls it once, and compares the
+// objects concerned at once. The first report of each call has All set, because changes before it are not reported.
 //
 // Before a report, the data that the cloud compares with contains the change: the controllers do not call Refresh for
-// it. The reports of one call come one after the other. Report returns soon and may be called from any goroutine.
+// it. The reports of one call come one after the other. A report only queues work, and returns soon.
 type Changes func(ctx context.Context, report func(Change))
+
+// Watch calls c, or returns at once if the cloud reports no changes.
+func (c Changes) Watch(ctx context.Context, report func(Change)) {
+	if c != nil {
+		c(ctx, report)
+	}
+}
 
 // Change describes what may have changed in the cloud, by this process or by others. More than one field may be set.
 type Change struct {

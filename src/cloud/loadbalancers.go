@@ -12,6 +12,8 @@ import (
 // LoadBalancers plans the load balancers of one cloud. It reads and compares; all writes are in the plans that it
 // returns. The caller decides when to apply a plan, and works on one Service in one goroutine at a time.
 //
+// What it compares with contains the writes of this process.
+//
 // It never waits until the cloud has finished something: a Comparison contains what to wait for.
 type LoadBalancers interface {
 	// Identify returns which machine a Node is.

@@ -10,7 +10,7 @@ import (
 )
 
 // Routes reads and writes the routes in the network of one cloud. It is safe for concurrent use. The error of a write
-// contains ErrStale if the object that has the route has changed since List.
+// contains ErrStale if another client has changed the object that has the route, so that it was not written.
 type Routes interface {
 	// Behaviour returns how routes are reconciled.
 	Behaviour() RouteBehaviour
@@ -42,7 +42,7 @@ type Routes interface {
 // RouteBehaviour configures how routes are reconciled.
 type RouteBehaviour struct {
 	// DriftPeriod is the time between two checks for drift; 0 never checks. Routes that are not Managed need the
-	// checks: they are deleted after two have found that no machine has the gateway.
+	// checks: they are deleted after two, at least a minute apart, have found that no machine has the gateway.
 	DriftPeriod time.Duration
 }
 

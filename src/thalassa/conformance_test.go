@@ -28,7 +28,7 @@ func TestConformance(t *testing.T) {
 		return conformance.Cloud{
 			New: c.new,
 			// Lists are compared every drift period, and a list may be older than the one before.
-			Reaction: 11 * time.Minute, Provision: 2 * time.Minute, ReadsPerHour: 100,
+			Reaction: 11 * time.Minute, NodePorts: true, Provision: 2 * time.Minute, ReadsPerHour: 100,
 			Reads: func() int { return int(c.reads.Load()) }, Writes: func() int { return int(c.writes.Load()) },
 			AddMachine:    c.addMachine,
 			StopMachine:   func(name string) { c.must(c.emulator.StopMachine(c.machines[name])) },

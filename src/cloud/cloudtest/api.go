@@ -83,6 +83,7 @@ const watchBuffer = 1000
 func (a *API) Watch(ctx context.Context) ([]Machine, []LoadBalancer, <-chan Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.reads++
 	events := make(chan Event, watchBuffer)
 	if a.watchers == nil {
 		a.watchers = map[chan Event]bool{}
@@ -96,10 +97,11 @@ func (a *API) Watch(ctx context.Context) ([]Machine, []LoadBalancer, <-chan Even
 	return slices.Collect(maps.Values(a.machines)), slices.Collect(maps.Values(a.balancers)), events
 }
 
-// InterruptWatches ends all watches, as a restart of the cloud's server does.
-func (a *API) InterruptWatches() {
+// InterruptWatches ends all watches, as a restart of the cloud's server does. Meanwhile, a machine is deleted.
+func (a *API) InterruptWatches(deleted string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	delete(a.machines, deleted)
 	for events := range a.watchers {
 		a.endWatch(events)
 	}
@@ -141,19 +143,19 @@ func (a *API) Machines() []Machine {
 	return slices.Collect(maps.Values(a.machines))
 }
 
-// PutMachine creates or replaces a machine. It returns ErrConflict if the version of an existing one differs.
-func (a *API) PutMachine(machine Machine) error {
+// PutMachine creates or replaces a machine, and returns it with its new version. It returns ErrConflict if the version
+// of an existing one differs.
+func (a *API) PutMachine(machine Machine) (Machine, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.writes = append(a.writes, "put machine "+machine.ID)
 	if existing, exists := a.machines[machine.ID]; exists && existing.Version != machine.Version {
-		return fmt.Errorf("machine %s: %w", machine.ID, ErrConflict)
+		return Machine{}, fmt.Errorf("machine %s: %w", machine.ID, ErrConflict)
 	}
-	a.storeMachine(machine)
-	return nil
+	return a.storeMachine(machine), nil
 }
 
-func (a *API) storeMachine(machine Machine) {
+func (a *API) storeMachine(machine Machine) Machine {
 	if a.machines == nil {
 		a.machines = map[string]Machine{}
 	}
@@ -161,6 +163,7 @@ func (a *API) storeMachine(machine Machine) {
 	machine.Version = a.versions
 	a.machines[machine.ID] = machine
 	a.send(Event{Machine: &machine})
+	return machine
 }
 
 // ChangeMachine changes or creates a machine as its owner does, without a version.
@@ -196,17 +199,17 @@ func (a *API) LoadBalancer(service types.NamespacedName) (LoadBalancer, bool) {
 	return LoadBalancer{}, false
 }
 
-// PutLoadBalancer creates or replaces a load balancer. It returns ErrConflict if the version of an existing one
-// differs, and ErrNotFound if one with a version does not exist.
-func (a *API) PutLoadBalancer(balancer LoadBalancer) error {
+// PutLoadBalancer creates or replaces a load balancer, and returns it with its new version. It returns ErrConflict if
+// the version of an existing one differs, and ErrNotFound if one with a version does not exist.
+func (a *API) PutLoadBalancer(balancer LoadBalancer) (LoadBalancer, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.writes = append(a.writes, "put load balancer "+balancer.Service.String())
 	switch existing, exists := a.balancers[balancer.UID]; {
 	case exists && existing.Version != balancer.Version:
-		return fmt.Errorf("load balancer %s: %w", balancer.Service, ErrConflict)
+		return LoadBalancer{}, fmt.Errorf("load balancer %s: %w", balancer.Service, ErrConflict)
 	case !exists && balancer.Version != 0:
-		return fmt.Errorf("load balancer %s: %w", balancer.Service, ErrNotFound)
+		return LoadBalancer{}, fmt.Errorf("load balancer %s: %w", balancer.Service, ErrNotFound)
 	case !exists:
 		time.AfterFunc(a.ProvisionTime, func() {
 			a.ChangeLoadBalancer(balancer.Service, func(b *LoadBalancer) {
@@ -214,11 +217,10 @@ func (a *API) PutLoadBalancer(balancer LoadBalancer) error {
 			})
 		})
 	}
-	a.storeLoadBalancer(balancer)
-	return nil
+	return a.storeLoadBalancer(balancer), nil
 }
 
-func (a *API) storeLoadBalancer(balancer LoadBalancer) {
+func (a *API) storeLoadBalancer(balancer LoadBalancer) LoadBalancer {
 	if a.balancers == nil {
 		a.balancers = map[types.UID]LoadBalancer{}
 	}
@@ -226,6 +228,7 @@ func (a *API) storeLoadBalancer(balancer LoadBalancer) {
 	balancer.Version = a.versions
 	a.balancers[balancer.UID] = balancer
 	a.send(Event{LoadBalancer: &balancer})
+	return balancer
 }
 
 // ChangeLoadBalancer changes the load balancer of a Service as the cloud or its user does, without a version.
@@ -241,23 +244,31 @@ func (a *API) ChangeLoadBalancer(service types.NamespacedName, change func(*Load
 	}
 }
 
-// DeleteLoadBalancer accepts the deletion of a load balancer, which ends after DeletionTime. It returns ErrConflict if
-// its version differs.
-func (a *API) DeleteLoadBalancer(uid types.UID, version int) error {
+// DeleteLoadBalancer accepts the deletion of a load balancer, which ends after DeletionTime, and returns it. It returns
+// ErrNotFound if there is none, and ErrConflict if its version differs.
+func (a *API) DeleteLoadBalancer(uid types.UID, version int) (LoadBalancer, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	balancer, exists := a.balancers[uid]
 	a.writes = append(a.writes, "delete load balancer "+balancer.Service.String())
 	switch {
 	case !exists:
-		return nil
+		return LoadBalancer{}, fmt.Errorf("load balancer of Service %s: %w", uid, ErrNotFound)
 	case balancer.Version != version:
-		return fmt.Errorf("load balancer %s: %w", balancer.Service, ErrConflict)
+		return LoadBalancer{}, fmt.Errorf("load balancer %s: %w", balancer.Service, ErrConflict)
 	}
 	balancer.Deleting = true
-	a.storeLoadBalancer(balancer)
 	time.AfterFunc(a.DeletionTime, func() { a.removeLoadBalancer(uid) })
-	return nil
+	return a.storeLoadBalancer(balancer), nil
+}
+
+// HasLoadBalancer reads whether a Service has a load balancer.
+func (a *API) HasLoadBalancer(uid types.UID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.reads++
+	_, exists := a.balancers[uid]
+	return exists
 }
 
 func (a *API) removeLoadBalancer(uid types.UID) {
@@ -268,7 +279,7 @@ func (a *API) removeLoadBalancer(uid types.UID) {
 	a.send(Event{LoadBalancer: &balancer, Deleted: true})
 }
 
-// Reads returns how often clients have read objects, other than by watches.
+// Reads returns how often clients have read objects or begun to watch.
 func (a *API) Reads() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -41,8 +41,7 @@ func New(api *API) *cloud.Cloud {
 			MaxRemovals: 100, RemovalWindow: time.Hour},
 		Routes:      routes{s},
 		LabelDomain: "k8s.example.com",
-		Ready:       s.ready,
-		Start:       func(ctx context.Context, _ cloud.Clients) { go s.watch(ctx) },
+		Start:       s.start,
 		Changes:     s.changes,
 	}
 }
@@ -64,8 +63,8 @@ type subscriber struct {
 	report func(cloud.Change)
 }
 
-// errNotSynced is the error of all reads before the first watch has begun.
-var errNotSynced = errors.New("the objects of the cloud are not known yet: the watch has not begun")
+// errNotSynced is the error of all reads before Start.
+var errNotSynced = errors.New("the objects of the cloud are not known before Start")
 
 func (s *store) ready() error {
 	s.mu.Lock()
@@ -76,19 +75,26 @@ func (s *store) ready() error {
 	return nil
 }
 
-// watch stores and reports all objects and their changes, until ctx ends.
-func (s *store) watch(ctx context.Context) {
-	for ctx.Err() == nil {
-		machines, balancers, events := s.api.Watch(ctx)
-		s.replace(machines, balancers)
-		s.report(cloud.Change{All: true})
-		for event := range events {
-			s.report(s.apply(event))
+// start stores all objects, and their changes until ctx ends.
+func (s *store) start(ctx context.Context, _ cloud.Clients) {
+	events := s.watch(ctx)
+	go func() {
+		for {
+			for event := range events {
+				s.report(s.apply(event))
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			events = s.watch(ctx)
+			s.report(cloud.Change{All: true})
 		}
-	}
+	}()
 }
 
-func (s *store) replace(machines []Machine, balancers []LoadBalancer) {
+// watch stores all objects, and returns their changes from now on.
+func (s *store) watch(ctx context.Context) <-chan Event {
+	machines, balancers, events := s.api.Watch(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.machines, s.balancers = map[string]Machine{}, map[types.UID]LoadBalancer{}
@@ -99,6 +105,7 @@ func (s *store) replace(machines []Machine, balancers []LoadBalancer) {
 		s.balancers[balancer.UID] = balancer
 	}
 	s.synced = true
+	return events
 }
 
 // apply stores one change, and returns what it concerns.
@@ -109,11 +116,11 @@ func (s *store) apply(event Event) cloud.Change {
 	case event.Machine != nil && event.Deleted:
 		delete(s.machines, event.Machine.ID)
 	case event.Machine != nil:
-		s.machines[event.Machine.ID] = *event.Machine
+		s.putMachine(*event.Machine)
 	case event.Deleted:
 		delete(s.balancers, event.LoadBalancer.UID)
 	default:
-		s.balancers[event.LoadBalancer.UID] = *event.LoadBalancer
+		s.putLoadBalancer(*event.LoadBalancer)
 	}
 	if event.Machine != nil {
 		return cloud.Change{Node: event.Machine.Name, Routes: true}
@@ -121,16 +128,31 @@ func (s *store) apply(event Event) cloud.Change {
 	return cloud.Change{Service: event.LoadBalancer.Service}
 }
 
+// putMachine stores a machine, unless the stored one is newer: a write of this process is stored before its event.
+func (s *store) putMachine(machine Machine) {
+	if s.machines[machine.ID].Version < machine.Version {
+		s.machines[machine.ID] = machine
+	}
+}
+
+func (s *store) putLoadBalancer(balancer LoadBalancer) {
+	if s.balancers[balancer.UID].Version < balancer.Version {
+		s.balancers[balancer.UID] = balancer
+	}
+}
+
 // changes implements cloud.Changes.
 func (s *store) changes(ctx context.Context, report func(cloud.Change)) {
 	one := &subscriber{report: report}
+	one.mu.Lock() // until the first report has been made
 	s.mu.Lock()
 	if s.subscribers == nil {
 		s.subscribers = map[*subscriber]bool{}
 	}
 	s.subscribers[one] = true
 	s.mu.Unlock()
-	one.send(cloud.Change{All: true})
+	report(cloud.Change{All: true})
+	one.mu.Unlock()
 	<-ctx.Done()
 	s.mu.Lock()
 	delete(s.subscribers, one)

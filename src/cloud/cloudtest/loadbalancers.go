@@ -22,12 +22,15 @@ type loadBalancers struct{ *store }
 // write is the Object of an operation: the load balancer after it, with the version that the plan was computed from.
 type write struct{ LoadBalancer LoadBalancer }
 
+// Identify implements cloud.LoadBalancers.
 func (loadBalancers) Identify(node *corev1.Node) (identity string, ours bool) {
 	return strings.CutPrefix(node.Spec.ProviderID, prefix)
 }
 
+// NodeSelector implements cloud.LoadBalancers.
 func (loadBalancers) NodeSelector(*corev1.Service) (labels.Selector, error) { return nil, nil }
 
+// Diff implements cloud.LoadBalancers.
 func (l loadBalancers) Diff(_ context.Context, service *corev1.Service,
 	targets cloud.Targets) (cloud.Comparison, error) {
 	if err := l.ready(); err != nil {
@@ -118,6 +121,7 @@ func waitFor(balancer LoadBalancer, status string) *cloud.Wait {
 		Message: fmt.Sprintf("%s is %s", name, status)}
 }
 
+// PlanDelete implements cloud.LoadBalancers.
 func (l loadBalancers) PlanDelete(_ context.Context, service *corev1.Service, _ bool) (cloud.Comparison, error) {
 	if err := l.ready(); err != nil {
 		return cloud.Comparison{}, err
@@ -126,21 +130,29 @@ func (l loadBalancers) PlanDelete(_ context.Context, service *corev1.Service, _ 
 	defer l.mu.Unlock()
 	actual, exists := l.balancers[service.UID]
 	switch {
-	case !exists:
-		return cloud.Comparison{}, nil
+	case !exists: // the watch may lag behind
+		return cloud.Comparison{Exists: l.api.HasLoadBalancer(service.UID)}, nil
 	case actual.Deleting:
 		return cloud.Comparison{Exists: true, State: "deleting", Wait: waitFor(actual, "deleting")}, nil
 	}
 	return cloud.Comparison{Exists: true, State: "ready", Plan: cloud.Plan{operation(cloud.Delete, actual, "")}}, nil
 }
 
+// Apply implements cloud.LoadBalancers.
 func (l loadBalancers) Apply(ctx context.Context, _ *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
-	return plan.Each(ctx, func(_ context.Context, o cloud.Operation) error {
+	return plan.Each(ctx, func(_ context.Context, o cloud.Operation) (err error) {
 		balancer := o.Object.(write).LoadBalancer
+		l.mu.Lock() // so that the answer is stored before later events
+		defer l.mu.Unlock()
 		if o.Verb == cloud.Delete {
-			return stale(l.api.DeleteLoadBalancer(balancer.UID, balancer.Version))
+			balancer, err = l.api.DeleteLoadBalancer(balancer.UID, balancer.Version)
+		} else {
+			balancer, err = l.api.PutLoadBalancer(balancer)
 		}
-		return stale(l.api.PutLoadBalancer(balancer))
+		if err == nil {
+			l.putLoadBalancer(balancer)
+		}
+		return stale(err)
 	})
 }
 
@@ -152,12 +164,15 @@ func stale(err error) error {
 	return err
 }
 
+// Refresh implements cloud.LoadBalancers.
 func (loadBalancers) Refresh(context.Context) error { return nil } // the watch reports everything
 
+// ClassifyError implements cloud.LoadBalancers.
 func (loadBalancers) ClassifyError(err error) (transient bool, after time.Duration) {
 	return errors.Is(err, errNotSynced), 0
 }
 
+// ListManaged implements cloud.LoadBalancers.
 func (l loadBalancers) ListManaged(context.Context) ([]cloud.ManagedObject, error) {
 	if err := l.ready(); err != nil {
 		return nil, err

@@ -15,9 +15,10 @@ import (
 // machines implements cloud.Machines. A Node has the name of its machine.
 type machines struct{ *store }
 
+// Owns implements cloud.Machines.
 func (machines) Owns(providerID string) bool { return strings.HasPrefix(providerID, prefix) }
 
-// Find ignores notBefore, because the watch has reported everything.
+// Find reads the machine of a Node without a provider ID from the API, because the watch may lag behind.
 func (m machines) Find(_ context.Context, node *corev1.Node, _ time.Time) (cloud.Machine, error) {
 	if node.Spec.ProviderID != "" {
 		machine, exists, err := m.machineOf(node)
@@ -35,7 +36,8 @@ func (m machines) Find(_ context.Context, node *corev1.Node, _ time.Time) (cloud
 		return cloud.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound,
 			Message: fmt.Sprintf("%d machines have the name %s; create one.", len(found), node.Name)}
 	}
-	return desiredNode(found[0]), nil
+	machine, err := m.api.Machine(found[0].ID)
+	return desiredNode(machine), err
 }
 
 func desiredNode(machine Machine) cloud.Machine {
@@ -45,6 +47,7 @@ func desiredNode(machine Machine) cloud.Machine {
 	}}
 }
 
+// State is the state that the watch has reported. Before a Node is deleted, Confirm reads it from the API.
 func (m machines) State(_ context.Context, node *corev1.Node, _ time.Time) (cloud.MachineState, error) {
 	machine, exists, err := m.machineOf(node)
 	return stateOf(machine, exists), err
@@ -60,6 +63,7 @@ func stateOf(machine Machine, exists bool) cloud.MachineState {
 	return cloud.MachineRunning
 }
 
+// Confirm reads the machine from the API.
 func (m machines) Confirm(_ context.Context, node *corev1.Node) (cloud.MachineState, error) {
 	machine, err := m.api.Machine(strings.TrimPrefix(node.Spec.ProviderID, prefix))
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -78,6 +82,7 @@ func (m machines) CheckCredentials(_ context.Context, canaries []*corev1.Node) e
 	return errors.New("no machine of a Node that is certainly alive can be read")
 }
 
+// NameConflict implements cloud.Machines.
 func (m machines) NameConflict(_ context.Context, node *corev1.Node) (string, error) {
 	found, err := m.named(node.Name)
 	for _, machine := range found {

@@ -18,10 +18,13 @@ type routes struct{ *store }
 
 const table = "network"
 
+// Behaviour implements cloud.Routes.
 func (routes) Behaviour() cloud.RouteBehaviour { return cloud.RouteBehaviour{} }
 
+// Owns implements cloud.Routes.
 func (r routes) Owns(node *corev1.Node) bool { return machines(r).Owns(node.Spec.ProviderID) }
 
+// Members implements cloud.Routes.
 func (r routes) Members(_ context.Context, nodes []*corev1.Node) ([]cloud.RouteMember, error) {
 	var members []cloud.RouteMember
 	for _, node := range nodes {
@@ -39,6 +42,7 @@ func (r routes) Members(_ context.Context, nodes []*corev1.Node) ([]cloud.RouteM
 	return members, nil
 }
 
+// List implements cloud.Routes.
 func (r routes) List(context.Context, cloud.PodNetwork, time.Duration) (cloud.RouteTables, error) {
 	if err := r.ready(); err != nil {
 		return cloud.RouteTables{}, err
@@ -46,15 +50,16 @@ func (r routes) List(context.Context, cloud.PodNetwork, time.Duration) (cloud.Ro
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := cloud.RouteTable{ID: table, Name: table, Used: true}
-	for id, machine := range r.machines {
+	for _, machine := range r.machines {
 		for _, prefix := range machine.Prefixes {
 			all.Routes = append(all.Routes, cloud.ActualRoute{Destination: prefix, Gateway: machine.Address,
-				Managed: slices.Contains(machine.Managed, prefix), Handle: id})
+				Managed: slices.Contains(machine.Managed, prefix)})
 		}
 	}
 	return cloud.RouteTables{Tables: []cloud.RouteTable{all}}, nil
 }
 
+// FreeAddresses implements cloud.Routes.
 func (r routes) FreeAddresses(_ context.Context, _ cloud.PodNetwork, addresses []netip.Addr) ([]netip.Addr, error) {
 	if err := r.ready(); err != nil {
 		return nil, err
@@ -77,12 +82,14 @@ func (r routes) with(address netip.Addr) (Machine, bool) {
 	return Machine{}, false
 }
 
+// Create implements cloud.Routes.
 func (r routes) Create(_ context.Context, _ string, route cloud.Route) error {
 	return r.write(route.Gateway, func(prefixes []netip.Prefix) []netip.Prefix {
 		return append(without(prefixes, route.Destination), route.Destination)
 	})
 }
 
+// Change implements cloud.Routes.
 func (r routes) Change(ctx context.Context, table string, from cloud.ActualRoute, to cloud.Route) error {
 	if err := r.Delete(ctx, table, from); err != nil {
 		return err
@@ -90,6 +97,7 @@ func (r routes) Change(ctx context.Context, table string, from cloud.ActualRoute
 	return r.Create(ctx, table, to)
 }
 
+// Delete implements cloud.Routes.
 func (r routes) Delete(_ context.Context, _ string, route cloud.ActualRoute) error {
 	if _, exists := r.with(route.Gateway); !exists {
 		return nil
@@ -111,7 +119,13 @@ func (r routes) write(address netip.Addr, change func([]netip.Prefix) []netip.Pr
 		return fmt.Errorf("changing the routes to %s: no machine has the address", address)
 	}
 	machine.Prefixes, machine.Managed = change(slices.Clone(machine.Prefixes)), change(slices.Clone(machine.Managed))
-	return stale(r.api.PutMachine(machine))
+	r.mu.Lock() // so that the answer is stored before later events
+	defer r.mu.Unlock()
+	machine, err := r.api.PutMachine(machine)
+	if err == nil {
+		r.putMachine(machine)
+	}
+	return stale(err)
 }
 
 func without(prefixes []netip.Prefix, prefix netip.Prefix) []netip.Prefix {

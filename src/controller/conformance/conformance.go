@@ -1,5 +1,5 @@
-// Package conformance tests a cloud together with all controllers, in virtual time: what users may expect of Nodes,
-// load balancers and routes with any cloud. A cloud runs it in its own tests:
+// Package conformance tests a cloud together with all controllers that use one, in virtual time: what users may expect
+// of Nodes, load balancers and routes with any cloud. A cloud runs it in its own tests:
 //
 //	func TestConformance(t *testing.T) { conformance.Run(t, newCloud) }
 package conformance
@@ -21,6 +21,8 @@ type Cloud struct {
 	New func() *cloud.Cloud
 	// Reaction is the time in which the controllers react to a change in the cloud.
 	Reaction time.Duration
+	// NodePorts means that load balancers reach pods through node ports. Otherwise the Services have none.
+	NodePorts bool
 	// Provision is the time in which the cloud creates or deletes a load balancer.
 	Provision time.Duration
 	// ReadsPerHour is the largest number of requests that read from the cloud in an hour in which nothing changes.
@@ -48,6 +50,7 @@ type LoadBalancer struct {
 
 // Run runs all tests. NewCloud is called for each, in a synctest bubble, and returns a cloud without objects.
 func Run(t *testing.T, newCloud func(*testing.T) Cloud) {
+	t.Helper()
 	for name, test := range map[string]func(*rig){
 		"a Node is initialised from its machine":                       nodeIsInitialised,
 		"a Node waits for its machine":                                 nodeWaitsForMachine,
@@ -64,7 +67,11 @@ func Run(t *testing.T, newCloud func(*testing.T) Cloud) {
 		"nothing is written while nothing changes, and little is read": quietHour,
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { test(newRig(t, newCloud(t))) })
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, newCloud(t))
+				test(r)
+				r.wantNoWarnings()
+			})
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 )
 
@@ -16,6 +17,7 @@ func nodeIsInitialised(r *rig) {
 }
 
 func nodeWaitsForMachine(r *rig) {
+	r.expected = []string{cloud.MachineNotFound}
 	r.register("late")
 	workerpooltest.Pass(10 * time.Minute)
 	want(r, "taint without a machine", r.isTainted("late", cloudproviderapi.TaintExternalCloudProvider), true)
@@ -44,6 +46,7 @@ func stoppedMachine(r *rig) {
 }
 
 func deletedMachine(r *rig) {
+	r.expected = []string{cloud.MachineNotFound}
 	r.setReady("b", corev1.ConditionUnknown)
 	r.settle()
 	r.cloud.DeleteMachine("b")
@@ -55,6 +58,7 @@ func deletedMachine(r *rig) {
 }
 
 func readyNodeStays(r *rig) {
+	r.expected = []string{cloud.MachineNotFound}
 	r.cloud.DeleteMachine("b")
 	workerpooltest.Pass(time.Hour)
 	want(r, "Node exists", r.nodeExists("b"), true)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -33,6 +34,8 @@ type rig struct {
 	cluster *fake.Clientset
 	process *workerpooltest.Process
 	made    int
+	// expected are the reasons of warnings that the test causes.
+	expected []string
 }
 
 // podNetwork is the network of all pods.
@@ -40,6 +43,7 @@ var podNetwork = netip.MustParsePrefix("10.244.0.0/16")
 
 // newRig returns a cluster with the Nodes a and b, which are ready, and starts a process.
 func newRig(t *testing.T, c Cloud) *rig {
+	t.Helper()
 	r := &rig{T: t, cloud: c, cluster: fake.NewClientset(), process: workerpooltest.New(t)}
 	r.join("a")
 	r.join("b")
@@ -179,7 +183,10 @@ func (r *rig) addService(name string) {
 	created := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uid},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
-			Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080}}},
+			Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 80}}},
+	}
+	if r.cloud.NodePorts {
+		created.Spec.Ports[0].NodePort = 30080
 	}
 	_, err := r.cluster.CoreV1().Services(namespace).Create(r.Context(), created, metav1.CreateOptions{})
 	if err != nil {
@@ -217,6 +224,18 @@ func (r *rig) wantLoadBalancer(when string, port int32, machines ...string) {
 	if !exists || !slices.Equal(got.Ports, []int32{port}) || !slices.Equal(got.Machines, machines) {
 		r.Errorf("%s: exists %v, ports %v, machines %v; want port %d, machines %v", when, exists, got.Ports,
 			got.Machines, port, machines)
+	}
+}
+
+// wantNoWarnings fails the test if there was a warning that is not expected.
+func (r *rig) wantNoWarnings() {
+	r.Helper()
+	for _, event := range r.process.Events() {
+		if strings.HasPrefix(event, corev1.EventTypeWarning) && !slices.ContainsFunc(r.expected, func(reason string) bool {
+			return strings.Contains(event, reason)
+		}) {
+			r.Errorf("event %s", event)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ func routesFollowNodes(r *rig) {
 }
 
 func removedRoute(r *rig) {
+	r.expected = []string{"RouteRestored"}
 	pods := r.podsOf("b")
 	r.cloud.DeleteRoute(pods)
 	r.react()

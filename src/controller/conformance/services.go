@@ -42,6 +42,7 @@ func targetsFollowNodes(r *rig) {
 }
 
 func removedTarget(r *rig) {
+	r.expected = []string{"LoadBalancerDrifted"}
 	r.addService("web")
 	r.cloud.RemoveTarget(web, "b")
 	r.react()
@@ -49,6 +50,7 @@ func removedTarget(r *rig) {
 }
 
 func orphan(r *rig) {
+	r.expected = []string{"LoadBalancerOrphaned"}
 	r.addService("web")
 	r.addService("api") // nothing is deleted if most load balancers have no Service
 	r.process.End()

@@ -173,15 +173,16 @@ func (c *Controller) Run(ctx context.Context) {
 
 // watchCloud queues the Nodes whose machines the cloud reports as changed, until ctx ends.
 func (c *Controller) watchCloud(ctx context.Context) {
-	if c.changes == nil {
-		return
-	}
-	c.changes(ctx, func(change cloud.Change) {
+	c.changes.Watch(ctx, func(change cloud.Change) {
+		node, err := c.nodes.Get(change.Node) // there may be no such Node
+		changed := []*corev1.Node{node}
 		if change.All {
-			c.resync(ctx)
+			changed, err = c.nodes.List(labels.Everything())
 		}
-		if node, err := c.nodes.Get(change.Node); err == nil { // there may be no such Node
-			c.enqueue(node)
+		if err == nil {
+			for _, node := range changed {
+				c.enqueue(node)
+			}
 		}
 	})
 }

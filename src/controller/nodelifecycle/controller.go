@@ -108,25 +108,28 @@ func (c *Controller) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-due:
+			pause(ctx, changeWindow)
 		case <-time.After(c.period):
 		}
 	}
 }
 
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
 // watchCloud requests a pass when the cloud reports that a machine has changed, until ctx ends.
 func (c *Controller) watchCloud(ctx context.Context, due chan<- struct{}) {
-	if c.changes == nil {
-		return
-	}
-	request := func() {
+	c.changes.Watch(ctx, func(change cloud.Change) {
+		if !change.All && change.Node == "" {
+			return
+		}
 		select {
 		case due <- struct{}{}:
 		default: // a pass is requested already
-		}
-	}
-	c.changes(ctx, func(change cloud.Change) {
-		if change.All || change.Node != "" {
-			time.AfterFunc(changeWindow, request)
 		}
 	})
 }

@@ -55,6 +55,9 @@ func (c *Controller) addNodeRoutes(ctx context.Context, node *corev1.Node, d des
 	if len(missing) > 0 {
 		result.countMissing()
 	}
+	if slices.Contains(slices.Concat(missing, warnings), errStale) {
+		return // the next sync reports the result
+	}
 	for _, n := range c.state.newProblems(node.UID, slices.Concat(missing, warnings)) {
 		c.recorder.Event(node, corev1.EventTypeWarning, n.reason, n.message)
 	}
@@ -163,26 +166,43 @@ func (c *Controller) writeAddition(ctx context.Context, o operation, result *out
 	if !errors.Is(err, errFull) {
 		c.metrics.countWrite(o.verb, err)
 	}
+	if c.isStale(err) {
+		return errStale, true
+	}
 	if err == nil {
 		c.state.clearFailure(key)
 		c.state.addOwned(key)
 		return problem{}, false
 	}
 	p = problemOf(o, err)
-	result.retryAfter(c.retryDelayAfter(key, p, err))
+	result.retryAfter(c.state.recordFailure(key, p))
 	return p, true
 }
 
-// staleDelay is the time until the next sync after a write that returned cloud.ErrStale.
-const staleDelay = 200 * time.Millisecond
+// After a write that returned cloud.ErrStale, the routes are compared with a newer list after staleDelay, which doubles
+// each time. After maxStale times in a row, it is a failure.
+const (
+	staleDelay = 200 * time.Millisecond
+	maxStale   = 8
+)
 
-// retryDelayAfter records a failed write, unless only its plan was stale, and returns the time until the next attempt.
-func (c *Controller) retryDelayAfter(key routeKey, p problem, err error) time.Duration {
-	if errors.Is(err, cloud.ErrStale) {
-		return staleDelay
-	}
-	return c.state.recordFailure(key, p)
+// isStale says whether a write only needs a newer list.
+func (c *Controller) isStale(err error) bool {
+	return errors.Is(err, cloud.ErrStale) && c.staleSyncs < maxStale
 }
+
+// retryStale queues the next sync if a write needs a newer list.
+func (c *Controller) retryStale(stale bool) {
+	if !stale {
+		c.staleSyncs = 0
+		return
+	}
+	c.queue.AddAfter(cloudChange, staleDelay<<min(c.staleSyncs, maxStale))
+	c.staleSyncs++
+}
+
+// errStale is no problem to report: it says that a route is missing until the next sync.
+var errStale = problem{reason: "Stale"}
 
 // errFull says that the table refused a route earlier in this sync.
 var errFull = errors.New("the cloud has just refused another route, because the quota is used up")

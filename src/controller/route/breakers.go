@@ -100,6 +100,7 @@ func (b *breakers) record(key breakerKey, err error) {
 	one, opposite := b.get(key), b.get(key.opposite())
 	problem, ok := errors.AsType[*cloud.RouteProblem](err)
 	switch {
+	case errors.Is(err, cloud.ErrStale): // another write may succeed
 	case err == nil:
 		one.failures = 0
 		b.reset(key)

@@ -48,6 +48,9 @@ const (
 // window is how long changes of Nodes are collected before a sync.
 const window = time.Second
 
+// cloudWindow is how long reports of the cloud are collected before a sync.
+const cloudWindow = 200 * time.Millisecond
+
 // Delays after failures: 5, 10, 20, … 300 seconds.
 const (
 	minRetryDelay = 5 * time.Second
@@ -93,6 +96,7 @@ type Controller struct {
 	blocking blockingNodes
 	// nodeChanges counts the changes of Nodes: the queue does not show what was added during a sync.
 	nodeChanges *atomic.Int64
+	staleSyncs  int // in a row until now; only reconcile changes it
 }
 
 // New returns a controller that begins its work with Run. The error is that the Nodes' informer has ended.
@@ -162,12 +166,9 @@ func (c *Controller) Run(ctx context.Context) {
 
 // watchCloud queues a check for drift when the cloud reports that routes or machines have changed, until ctx ends.
 func (c *Controller) watchCloud(ctx context.Context) {
-	if c.changes == nil {
-		return
-	}
-	c.changes(ctx, func(change cloud.Change) {
+	c.changes.Watch(ctx, func(change cloud.Change) {
 		if change.All || change.Routes || change.Node != "" {
-			c.queue.Add(cloudChange)
+			c.queue.AddAfter(cloudChange, cloudWindow)
 		}
 	})
 }
@@ -213,6 +214,7 @@ func (c *Controller) reconcile(ctx context.Context, trigger string) {
 		return
 	}
 	c.state.clearFailure(comparison)
+	c.retryStale(result.stale)
 	if result.retry > 0 {
 		c.queue.AddAfter(nodeChange, result.retry)
 	}

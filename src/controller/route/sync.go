@@ -27,6 +27,7 @@ type outcome struct {
 	mu          sync.Mutex
 	changed     bool
 	failed      bool
+	stale       bool            // a write needs a newer list
 	retry       time.Duration   // when to retry; 0: never
 	full        map[string]bool // tables that accept no more routes
 	done        map[verb]int    // successful writes
@@ -62,6 +63,8 @@ func (o *outcome) recordWrite(v verb, table string, err error) {
 	case err == nil:
 		o.changed = true
 		o.done[v]++
+	case errors.Is(err, cloud.ErrStale):
+		o.stale = true
 	case ok && problem.TableFull:
 		o.failed, o.full[table] = true, true
 	default:
@@ -293,7 +296,7 @@ func (c *Controller) removeRoutes(ctx context.Context, p plan, result *outcome) 
 	if result.incomplete {
 		return
 	}
-	added := !result.failed
+	added := !result.failed && !result.stale
 	inParallel(ctx, p.removals, func(o operation) {
 		if o.delay > 0 || (!o.table.Used && !added) {
 			result.retryAfter(o.delay)
@@ -315,7 +318,10 @@ func (c *Controller) removeRoutes(ctx context.Context, p plan, result *outcome) 
 				"destination", o.actual.Destination, "gateway", o.actual.Gateway, "table", o.table.Name)
 			return
 		}
-		delay := c.retryDelayAfter(o.key(), problem{}, err)
+		if c.isStale(err) {
+			return
+		}
+		delay := c.state.recordFailure(o.key(), problem{})
 		result.retryAfter(delay)
 		klog.FromContext(ctx).Error(err, "A route that no Node needs could not be deleted; it is retried",
 			"destination", o.actual.Destination, "gateway", nextHop(o.actual), "table", o.table.Name, "after", delay)

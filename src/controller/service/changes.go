@@ -2,40 +2,37 @@ package service
 
 import (
 	"context"
+	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/priorityqueue"
 )
 
-// watchCloud queues the Services whose load balancers the cloud reports as changed, until ctx ends.
-func (c *Controller) watchCloud(ctx context.Context) {
-	if c.changes != nil {
-		c.changes(ctx, c.cloudChanged)
-	}
-}
+// watchCloud queues what the cloud reports as changed, until ctx ends.
+func (c *Controller) watchCloud(ctx context.Context) { c.changes.Watch(ctx, c.cloudChanged) }
 
-// cloudChanged queues what a report of the cloud concerns. A load balancer without a Service may be an orphan.
+// cloudChanged queues what a report of the cloud concerns. A load balancer without a Service may be an orphan. A machine
+// may be a target of any Service.
 func (c *Controller) cloudChanged(change cloud.Change) {
 	switch key := change.Service.String(); {
 	case change.All:
-		signal(c.driftDue)
+		requestCheck(c.driftDue)
 	case change.Service.Name == "":
 	case c.states.has(key):
-		c.queue.Enqueue(key, priorityqueue.Normal, 0)
+		c.queue.Enqueue(key, priorityqueue.Normal, c.states.get(key).repairPause())
 	default:
-		signal(c.orphansDue)
+		requestCheck(c.orphansDue)
 	}
-	if change.Node == "" {
-		return
-	}
-	// The machine of a target may be usable now.
-	for _, key := range c.states.keysOf(func(s *snapshot) bool { return s.leftOut }) {
-		c.queue.Enqueue(key, priorityqueue.Normal, 0)
+	if change.Node != "" {
+		c.queue.Enqueue(allServices, priorityqueue.Normal, machineWindow)
 	}
 }
 
-// signal fills a channel that has space for one request.
-func signal(due chan struct{}) {
+// machineWindow is how long reports of changed machines are collected before the Services are compared.
+const machineWindow = 200 * time.Millisecond
+
+// requestCheck requests a check, unless one is requested already.
+func requestCheck(due chan struct{}) {
 	select {
 	case due <- struct{}{}:
 	default:

@@ -29,7 +29,7 @@ func (c *Controller) runDriftChecks(ctx context.Context) {
 		case <-tick:
 			c.checkDrift(ctx)
 		case <-c.driftDue:
-			c.enqueueStates()
+			c.enqueueStates() // even without repair of drift: a Service may wait for its load balancer
 			c.finishCheck(ctx, c.checkOrphans(ctx))
 		case <-c.orphansDue:
 			c.finishCheck(ctx, c.checkOrphans(ctx))
@@ -37,7 +37,7 @@ func (c *Controller) runDriftChecks(ctx context.Context) {
 			c.finishCheck(ctx, c.checkOrphans(ctx))
 		}
 		again = nil
-		if c.changes != nil && c.orphanSet.unconfirmed() {
+		if c.changes != nil && (c.checkFailed || c.orphanSet.unconfirmed()) {
 			again = time.After(orphanRecheckDelay)
 		}
 	}
@@ -47,17 +47,16 @@ func (c *Controller) runDriftChecks(ctx context.Context) {
 func (c *Controller) checkDrift(ctx context.Context) {
 	err := c.provider.Refresh(ctx)
 	if err == nil {
-		c.enqueueStates()
+		if c.behaviour.Drift != cloud.Off {
+			c.enqueueStates()
+		}
 		err = c.checkOrphans(ctx)
 	}
 	c.finishCheck(ctx, err)
 }
 
-// enqueueStates queues all Services that may have drift.
+// enqueueStates queues all Services that have or had a load balancer.
 func (c *Controller) enqueueStates() {
-	if c.behaviour.Drift == cloud.Off {
-		return
-	}
 	for _, key := range c.states.keys() {
 		c.queue.Enqueue(key, priorityqueue.Relaxed, 0)
 	}

@@ -29,7 +29,8 @@ type orphanSet struct {
 // orphan are the orphaned objects of one Service.
 type orphan struct {
 	objects    []cloud.ManagedObject
-	checks     int // that found it, in a row
+	checks     int       // that found it, in a row
+	checked    time.Time // the latest of these checks
 	reported   bool
 	otherClass bool         // its Service exists, and has another class
 	remove     bool         // it should be deleted, according to the latest check
@@ -70,7 +71,10 @@ func (o *orphanSet) update(found map[types.UID][]cloud.ManagedObject, active map
 			one = &orphan{}
 		}
 		one.objects = objects
-		if one.checks++; one.checks >= minChecks {
+		if time.Since(one.checked) >= orphanRecheckDelay {
+			one.checks, one.checked = one.checks+1, time.Now()
+		}
+		if one.checks >= minChecks {
 			confirmed[uid] = one
 		}
 		o.found[uid] = one
@@ -78,7 +82,8 @@ func (o *orphanSet) update(found map[types.UID][]cloud.ManagedObject, active map
 	return confirmed
 }
 
-// orphanRecheckDelay is the time until the second check for an orphan, if the cloud reports changes.
+// orphanRecheckDelay is the least time between two checks that count: a cloud that reports changes may cause several at
+// once.
 const orphanRecheckDelay = time.Minute
 
 // unconfirmed reports whether another check is necessary to confirm an orphan.

@@ -74,7 +74,7 @@ func (r *reconciler) ensure(ctx context.Context, s *serviceState, req request) (
 		}
 		s.recordWrite()
 		if err := r.applyLimited(ctx, s, req.service, found.Plan, cause); err != nil {
-			return nil, r.withRetryAfter(err)
+			return nil, r.afterWrite(s, err)
 		}
 		progress.record(found.Plan, found.Plan.Begin(maxWrites))
 		if len(found.Plan) > maxWrites || pass == maxPasses {
@@ -179,18 +179,26 @@ type reportedRefusal struct{ error }
 // Unwrap returns the reason.
 func (r reportedRefusal) Unwrap() error { return r.error }
 
-// staleDelay is the time until a plan is computed again after a write that returned cloud.ErrStale: the cloud reports
-// the newer version meanwhile.
-const staleDelay = 200 * time.Millisecond
+// A plan that was stale is computed again after staleDelay, which doubles each time: the cloud reports the newer version
+// meanwhile. After maxStale times in a row, it is a failure.
+const (
+	staleDelay = 200 * time.Millisecond
+	maxStale   = 8
+)
 
-// withRetryAfter returns an error with the time after which the next attempt follows, if the cloud requests one or if
-// the plan was stale.
+// afterWrite returns the error of writes. If a plan was stale, this is no failure.
+func (r *reconciler) afterWrite(s *serviceState, err error) error {
+	if !errors.Is(err, cloud.ErrStale) || s.stale == maxStale {
+		return r.withRetryAfter(err)
+	}
+	s.stale++
+	return api.NewRetryError(err.Error(), staleDelay<<(s.stale-1))
+}
+
+// withRetryAfter returns an error with the time after which the cloud requests a retry, if it does.
 func (r *reconciler) withRetryAfter(err error) error {
 	if _, asked := errors.AsType[*api.RetryError](err); asked {
 		return err
-	}
-	if errors.Is(err, cloud.ErrStale) {
-		return api.NewRetryError(err.Error(), staleDelay)
 	}
 	if _, after := r.provider.ClassifyError(err); after > 0 {
 		return &retryError{RetryError: api.NewRetryError(err.Error(), after), cause: err}
@@ -248,7 +256,7 @@ func (r *reconciler) applyDeletion(ctx context.Context, s *serviceState, service
 		return err
 	}
 	if err := r.applyLimited(ctx, s, service, plan, causeRemoval); err != nil {
-		return r.withRetryAfter(err)
+		return r.afterWrite(s, err)
 	}
 	if len(plan) <= maxWrites {
 		return nil

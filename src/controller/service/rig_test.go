@@ -28,6 +28,7 @@ type rig struct {
 	cloud           *fakeCloud
 	cluster         *fake.Clientset
 	behaviour       cloud.LoadBalancerBehaviour
+	changes         cloud.Changes // of the cloud; may be nil
 	process         *workerpooltest.Process
 	controller      *Controller
 	generation      int
@@ -69,7 +70,7 @@ func (r *rig) startWith(provider cloud.LoadBalancers, workers int) {
 			SetWatchErrorHandlerWithContext(ignore); err != nil {
 			return nil, err
 		}
-		r.controller, err = New(Options{Provider: provider, Behaviour: r.behaviour, Client: r.cluster,
+		r.controller, err = New(Options{Provider: provider, Behaviour: r.behaviour, Changes: r.changes, Client: r.cluster,
 			Recorder: recorder,
 			Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(),
 			EndpointSlices: factory.Discovery().V1().EndpointSlices()})

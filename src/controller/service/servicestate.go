@@ -72,6 +72,7 @@ type syncState struct {
 	wait       wait
 	events     map[string]sentEvent // the latest events, by reason
 	unfinished *writeProgress       // the writes of a reconciliation that reached maxWrites
+	stale      int                  // how often a plan was stale, in a row
 	message    string               // why the load balancer is not ready; "" if it is
 	failure    failure
 }
@@ -83,7 +84,7 @@ type snapshot struct {
 	state   string    // the cloud's state of the load balancer
 	targets int
 	drifted bool
-	leftOut bool // a target is not usable
+	repairs int // how often the same drift was repaired in a row
 }
 
 // wait is the object that is not ready or not deleted yet, and the time since then.
@@ -146,7 +147,7 @@ func (s *serviceState) observe(service *corev1.Service, found cloud.Comparison) 
 	}
 	differs := s.drifted || (s.cause == causeDrift && len(found.Plan) > 0)
 	s.snapshot.Store(&snapshot{uid: service.UID, state: cmp.Or(found.State, "none"), targets: len(found.Machines),
-		drifted: differs, leftOut: leftOut})
+		drifted: differs, repairs: s.repair.times})
 }
 
 // recordLeft records the objects that a successful write left in the cloud.
@@ -240,15 +241,11 @@ func (s *stateStore[K]) keys() []K {
 	return slices.Collect(maps.Keys(s.states))
 }
 
-// keysOf returns the keys of the states with a snapshot for which the condition is true.
-func (s *stateStore[K]) keysOf(condition func(*snapshot) bool) []K {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var keys []K
-	for key, state := range s.states {
-		if snapshot := state.snapshot.Load(); snapshot != nil && condition(snapshot) {
-			keys = append(keys, key)
-		}
+// repairPause returns how long a report of the cloud waits: nothing, unless another program reverts each repair.
+func (s *serviceState) repairPause() time.Duration {
+	snapshot := s.snapshot.Load()
+	if snapshot == nil || snapshot.repairs <= maxRepairs {
+		return 0
 	}
-	return keys
+	return min(time.Second<<min(snapshot.repairs-maxRepairs, 10), maxRecheckDelay)
 }

@@ -36,8 +36,8 @@ func TestRecordInSync(t *testing.T) {
 	s.syncState = syncState{
 		ensuring: true, written: true, deleting: true, retains: "you", left: []string{"lb"}, drifted: true,
 		driftSummary: "ports", wait: wait{object: "lb"}, events: map[string]sentEvent{reasonSlow: {}},
-		unfinished: &writeProgress{},
-		message:    "creating", failure: failure{text: "quota"},
+		unfinished: &writeProgress{}, stale: 1,
+		message: "creating", failure: failure{text: "quota"},
 	}
 	fields := reflect.ValueOf(s.syncState)
 	for i := range fields.NumField() {

@@ -172,7 +172,7 @@ func (c *Controller) release(ctx context.Context, s *serviceState, service *core
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsConflict(err):
-		return api.NewRetryError(err.Error(), c.behaviour.PollInterval)
+		return api.NewRetryError(err.Error(), min(c.behaviour.PollInterval, minRetryDelay))
 	default:
 		return err
 	}

@@ -1,0 +1,109 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+)
+
+// TestStale: after a write to an object that has changed, the plan is computed again soon, and no failure is
+// reported.
+func TestStale(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.cloud.writeErr = fmt.Errorf("creating: %w", cloud.ErrStale)
+		r.start(1)
+		r.addService("web")
+		r.waitForSync()
+		if events := r.events(); slices.Contains(events, "Warning SyncLoadBalancerFailed") {
+			t.Errorf("events %q", events)
+		}
+		r.cloud.set(func(p *fakeCloud) { p.writeErr = nil })
+		<-time.After(4 * time.Second)
+		want(r, "load balancers", len(r.cloud.contents()), 1)
+	})
+}
+
+// TestAlwaysStale: the pauses after stale plans grow, and a failure is reported if there is no end.
+func TestAlwaysStale(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.cloud.writeErr = fmt.Errorf("creating: %w", cloud.ErrStale)
+		r.start(1)
+		r.addService("web")
+		<-time.After(2 * time.Minute)
+		if events := r.events(); !slices.Contains(events, "Warning SyncLoadBalancerFailed") {
+			t.Errorf("events %q, want a failure", events)
+		}
+		if got := r.comparisons(); got > 20 {
+			t.Errorf("%d diffs in two minutes, want at most 20", got)
+		}
+	})
+}
+
+// TestReports: a report of the cloud about a Service or a machine causes a diff at once, and one about an unknown
+// Service a check for orphans. Without a report there is none.
+func TestReports(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.behaviour.DriftPeriod = 0
+		reports := make(chan cloud.Change)
+		r.changes = func(ctx context.Context, report func(cloud.Change)) {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case change := <-reports:
+					report(change)
+				}
+			}
+		}
+		r.startWithService(1)
+		for what, change := range map[string]cloud.Change{"All": {All: true}, "Node": {Node: "a"},
+			"Service": {Service: types.NamespacedName{Namespace: "shop", Name: "web"}}} {
+			before := r.comparisons()
+			<-time.After(time.Hour)
+			want(r, "diffs in an hour", r.comparisons()-before, 0)
+			reports <- change
+			<-time.After(time.Second)
+			want(r, "diffs after a report of "+what, r.comparisons()-before, 1)
+		}
+		r.deleteIgnoringFinalizers("web")
+		r.waitForSync()
+		r.cloud.set(func(p *fakeCloud) { p.balancers["lost"] = &fakeBalancer{owner: types.NamespacedName{Name: "x"}} })
+		reports <- cloud.Change{Service: types.NamespacedName{Namespace: "shop", Name: "x"}}
+		reports <- cloud.Change{Service: types.NamespacedName{Namespace: "shop", Name: "x"}}
+		r.waitForSync()
+		want(r, "orphans after checks at one time", len(r.controller.orphanSet.objects()), 0)
+		<-time.After(2 * time.Minute)
+		want(r, "orphans", len(r.controller.orphanSet.objects()), 1)
+	})
+}
+
+// TestRepeatedRepair: a program that reverts each repair at once does not cause a write at each report.
+func TestRepeatedRepair(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.behaviour.DriftPeriod = 0
+		r.changes = func(ctx context.Context, report func(cloud.Change)) {
+			for ctx.Err() == nil {
+				<-time.After(100 * time.Millisecond)
+				r.cloud.set(func(p *fakeCloud) {
+					for _, balancer := range p.balancers {
+						balancer.machines = nil
+					}
+				})
+				report(cloud.Change{Service: types.NamespacedName{Namespace: "shop", Name: "web"}})
+			}
+		}
+		r.startWithService(1)
+		<-time.After(10 * time.Minute)
+		r.cloud.takeWrites()
+		<-time.After(time.Hour)
+		if writes := len(r.cloud.takeWrites()); writes == 0 || writes > 15 {
+			t.Errorf("%d writes in an hour, want a few", writes)
+		}
+	})
+}
