@@ -22,6 +22,7 @@ import (
 // TestConformance: all controllers work with this cloud as with any other.
 func TestConformance(t *testing.T) {
 	conformance.Run(t, func(t *testing.T) conformance.Cloud {
+		t.Helper()
 		c := &conformanceCloud{lab: newLab(t, emulator.Config{}), machines: map[string]string{}}
 		c.network, c.next = c, c.network
 		c.config.Routes.Enabled, c.config.LoadBalancer.RemoveOrphans = true, true

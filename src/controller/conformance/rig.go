@@ -39,7 +39,7 @@ type rig struct {
 }
 
 // podNetwork is the network of all pods.
-var podNetwork = netip.MustParsePrefix("10.244.0.0/16")
+const podNetwork = "10.244.0.0/16"
 
 // newRig returns a cluster with the Nodes a and b, which are ready, and starts a process.
 func newRig(t *testing.T, c Cloud) *rig {
@@ -95,7 +95,7 @@ func (r *rig) controllers(factory informers.SharedInformerFactory) ([]func(conte
 		return nil, err
 	}
 	routes, err := route.New(route.Options{Provider: r.offered.Routes, Changes: r.offered.Changes, Client: r.cluster,
-		Nodes: core.Nodes(), CIDRs: []netip.Prefix{podNetwork}, Domain: r.offered.LabelDomain, Recorder: recorder})
+		Nodes: core.Nodes(), CIDRs: []netip.Prefix{netip.MustParsePrefix(podNetwork)}, Domain: r.offered.LabelDomain, Recorder: recorder})
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (r *rig) podsOf(name string) netip.Prefix {
 const namespace = "shop"
 
 // web is the Service of the tests.
-var web = types.NamespacedName{Namespace: namespace, Name: "web"}
+func web() types.NamespacedName { return types.NamespacedName{Namespace: namespace, Name: "web"} }
 
 // addService creates a Service of type LoadBalancer with port 80, and waits until its load balancer is ready.
 func (r *rig) addService(name string) {
@@ -199,7 +199,7 @@ func (r *rig) addService(name string) {
 
 func (r *rig) service() *corev1.Service {
 	r.Helper()
-	found, err := r.cluster.CoreV1().Services(namespace).Get(r.Context(), web.Name, metav1.GetOptions{})
+	found, err := r.cluster.CoreV1().Services(namespace).Get(r.Context(), web().Name, metav1.GetOptions{})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func (r *rig) changeService(change func(*corev1.Service)) {
 // wantLoadBalancer fails the test unless the load balancer has these ports and machines.
 func (r *rig) wantLoadBalancer(when string, port int32, machines ...string) {
 	r.Helper()
-	got, exists := r.cloud.LoadBalancer(web)
+	got, exists := r.cloud.LoadBalancer(web())
 	if !exists || !slices.Equal(got.Ports, []int32{port}) || !slices.Equal(got.Machines, machines) {
 		r.Errorf("%s: exists %v, ports %v, machines %v; want port %d, machines %v", when, exists, got.Ports,
 			got.Machines, port, machines)
@@ -231,9 +231,8 @@ func (r *rig) wantLoadBalancer(when string, port int32, machines ...string) {
 func (r *rig) wantNoWarnings() {
 	r.Helper()
 	for _, event := range r.process.Events() {
-		if strings.HasPrefix(event, corev1.EventTypeWarning) && !slices.ContainsFunc(r.expected, func(reason string) bool {
-			return strings.Contains(event, reason)
-		}) {
+		expected := slices.ContainsFunc(r.expected, func(reason string) bool { return strings.Contains(event, reason) })
+		if strings.HasPrefix(event, corev1.EventTypeWarning) && !expected {
 			r.Errorf("event %s", event)
 		}
 	}

@@ -20,7 +20,7 @@ func serviceLifeCycle(r *rig) {
 	r.changeService(func(s *corev1.Service) { s.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
 	workerpooltest.Pass(r.cloud.Provision)
 	r.react()
-	_, exists := r.cloud.LoadBalancer(web)
+	_, exists := r.cloud.LoadBalancer(web())
 	want(r, "load balancer exists", exists, false)
 	want(r, "finalizer of the deleted Service", helpers.HasLBFinalizer(r.service()), false)
 }
@@ -44,7 +44,7 @@ func targetsFollowNodes(r *rig) {
 func removedTarget(r *rig) {
 	r.expected = []string{"LoadBalancerDrifted"}
 	r.addService("web")
-	r.cloud.RemoveTarget(web, "b")
+	r.cloud.RemoveTarget(web(), "b")
 	r.react()
 	r.wantLoadBalancer("after a target was removed", 80, "a", "b")
 }
@@ -54,13 +54,13 @@ func orphan(r *rig) {
 	r.addService("web")
 	r.addService("api") // nothing is deleted if most load balancers have no Service
 	r.process.End()
-	if err := r.cluster.CoreV1().Services(namespace).Delete(r.Context(), web.Name,
+	if err := r.cluster.CoreV1().Services(namespace).Delete(r.Context(), web().Name,
 		metav1.DeleteOptions{}); err != nil {
 		r.Fatal(err)
 	}
 	r.start()
 	workerpooltest.Pass(time.Hour)
-	_, exists := r.cloud.LoadBalancer(web)
+	_, exists := r.cloud.LoadBalancer(web())
 	want(r, "load balancer exists", exists, !r.offered.LoadBalancerBehaviour.RemoveOrphans)
 }
 

@@ -55,7 +55,7 @@ func (c *Controller) addNodeRoutes(ctx context.Context, node *corev1.Node, d des
 	if len(missing) > 0 {
 		result.countMissing()
 	}
-	if slices.Contains(slices.Concat(missing, warnings), errStale) {
+	if slices.Contains(slices.Concat(missing, warnings), problem{reason: staleWrite}) {
 		return // the next sync reports the result
 	}
 	for _, n := range c.state.newProblems(node.UID, slices.Concat(missing, warnings)) {
@@ -167,7 +167,7 @@ func (c *Controller) writeAddition(ctx context.Context, o operation, result *out
 		c.metrics.countWrite(o.verb, err)
 	}
 	if c.isStale(err) {
-		return errStale, true
+		return problem{reason: staleWrite}, true
 	}
 	if err == nil {
 		c.state.clearFailure(key)
@@ -201,8 +201,8 @@ func (c *Controller) retryStale(stale bool) {
 	c.staleSyncs++
 }
 
-// errStale is no problem to report: it says that a route is missing until the next sync.
-var errStale = problem{reason: "Stale"}
+// staleWrite is the reason of what is no problem to report: a route is missing until the next sync.
+const staleWrite = "Stale"
 
 // errFull says that the table refused a route earlier in this sync.
 var errFull = errors.New("the cloud has just refused another route, because the quota is used up")

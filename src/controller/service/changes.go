@@ -11,8 +11,8 @@ import (
 // watchCloud queues what the cloud reports as changed, until ctx ends.
 func (c *Controller) watchCloud(ctx context.Context) { c.changes.Watch(ctx, c.cloudChanged) }
 
-// cloudChanged queues what a report of the cloud concerns. A load balancer without a Service may be an orphan. A machine
-// may be a target of any Service.
+// cloudChanged queues what a report of the cloud concerns. A load balancer without a Service may be an orphan. A
+// machine may be a target of any Service.
 func (c *Controller) cloudChanged(change cloud.Change) {
 	switch key := change.Service.String(); {
 	case change.All:

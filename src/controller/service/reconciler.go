@@ -179,8 +179,8 @@ type reportedRefusal struct{ error }
 // Unwrap returns the reason.
 func (r reportedRefusal) Unwrap() error { return r.error }
 
-// A plan that was stale is computed again after staleDelay, which doubles each time: the cloud reports the newer version
-// meanwhile. After maxStale times in a row, it is a failure.
+// A plan that was stale is computed again after staleDelay, which doubles each time: the cloud reports the newer
+// version meanwhile. After maxStale times in a row, it is a failure.
 const (
 	staleDelay = 200 * time.Millisecond
 	maxStale   = 8

@@ -70,8 +70,8 @@ func (r *rig) startWith(provider cloud.LoadBalancers, workers int) {
 			SetWatchErrorHandlerWithContext(ignore); err != nil {
 			return nil, err
 		}
-		r.controller, err = New(Options{Provider: provider, Behaviour: r.behaviour, Changes: r.changes, Client: r.cluster,
-			Recorder: recorder,
+		r.controller, err = New(Options{Provider: provider, Behaviour: r.behaviour, Changes: r.changes,
+			Client: r.cluster, Recorder: recorder,
 			Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(),
 			EndpointSlices: factory.Discovery().V1().EndpointSlices()})
 		return func(ctx context.Context) { r.controller.Run(ctx, workers) }, err
