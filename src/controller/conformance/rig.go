@@ -95,7 +95,8 @@ func (r *rig) controllers(factory informers.SharedInformerFactory) ([]func(conte
 		return nil, err
 	}
 	routes, err := route.New(route.Options{Provider: r.offered.Routes, Changes: r.offered.Changes, Client: r.cluster,
-		Nodes: core.Nodes(), CIDRs: []netip.Prefix{netip.MustParsePrefix(podNetwork)}, Domain: r.offered.LabelDomain, Recorder: recorder})
+		Nodes: core.Nodes(), CIDRs: []netip.Prefix{netip.MustParsePrefix(podNetwork)}, Domain: r.offered.LabelDomain,
+		Recorder: recorder})
 	if err != nil {
 		return nil, err
 	}
