@@ -116,9 +116,11 @@ func TestClientKnowsEveryKey(t *testing.T) {
 func TestClientKnowsEveryKeyOfTheRest(t *testing.T) {
 	c := newCloud(t, withProject)
 	for path, body := range map[string]string{
-		"/v1/cloudinits":                  `{"name":"x","content":"x"}`,
-		"/v1/tfs":                         `{"name":"x","size":1,"cloudRegionIdentity":"nl-01","vpcIdentity":"emulator","subnetIdentity":"emulator"}`,
-		"/v1/vpc-firewall-rules/emulator": `{"name":"x","protocols":{"any":true},"direction":"inbound","action":"drop","priority":1,"sourceSubnetIdentity":"emulator"}`,
+		"/v1/cloudinits": `{"name":"x","content":"x"}`,
+		"/v1/tfs": `{"name":"x","size":1,"cloudRegionIdentity":"nl-01",` +
+			`"vpcIdentity":"emulator","subnetIdentity":"emulator"}`,
+		"/v1/vpc-firewall-rules/emulator": `{"name":"x","protocols":{"any":true},"direction":"inbound",` +
+			`"action":"drop","priority":1,"sourceSubnetIdentity":"emulator"}`,
 		"/v1/vpc-peering-connections": `{"name":"x","requesterVpcIdentity":"emulator",` +
 			`"accepterVpcIdentity":"vpc-shop"}`,
 		"/v1/quotas/increase-requests": `{"name":"machines","newMaxUsage":200000}`,

@@ -47,10 +47,10 @@ func (l *lab) policies() string {
 func TestSessionAffinity(t *testing.T) {
 	const conflict = "names a policy for 80/TCP that sends connections of one client to several nodes"
 	tests := map[string]struct {
-		defaults   map[string]string
-		change     []func(*corev1.Service)
-		want       string
-		told, part string // reason and a part of the message; "" for nothing
+		defaults       map[string]string
+		change         []func(*corev1.Service)
+		want           string
+		reported, part string // reason and a part of the message; "" for nothing
 	}{
 		"none":   {nil, nil, "30080 ROUND_ROBIN, 30443 ROUND_ROBIN", "", ""},
 		"wanted": {nil, []func(*corev1.Service){byClient()}, "30080 MAGLEV, 30443 MAGLEV", "", ""},
@@ -83,12 +83,12 @@ func TestSessionAffinity(t *testing.T) {
 					t.Errorf("policies %q, want %q", got, tt.want)
 				}
 				event := l.nextEvent()
-				if (event == "") != (tt.told == "") || !strings.Contains(event, tt.told) ||
+				if (event == "") != (tt.reported == "") || !strings.Contains(event, tt.reported) ||
 					!strings.Contains(event, tt.part) {
-					t.Errorf("told %q, want %q %q", event, tt.told, tt.part)
+					t.Errorf("reported %q, want %q %q", event, tt.reported, tt.part)
 				}
 				if more := l.nextEvent(); more != "" {
-					t.Errorf("told %q, too", more)
+					t.Errorf("reported %q, too", more)
 				}
 			})
 		})
@@ -121,7 +121,7 @@ func TestSessionAffinityThereAndBack(t *testing.T) {
 }
 
 // TestSessionAffinityOfATakeover: a load balancer of the existing CCM, or an adopted one, keeps its policy until the
-// Service names one, and the owner is told how.
+// Service names one, and an event says how.
 func TestSessionAffinityOfATakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -132,15 +132,15 @@ func TestSessionAffinityOfATakeover(t *testing.T) {
 		if got := l.policies(); got != "30080 ROUND_ROBIN" || len(l.writes()) > 0 {
 			t.Errorf("policies %q, writes %q; want it as it was", got, l.writes())
 		}
-		if told := l.nextEvent(); !strings.Contains(told, reasonUnsupported) ||
-			!strings.Contains(told, "Set annotation "+label.AnnotationPrefix+"loadbalancing-policy to MAGLEV") {
-			t.Errorf("told %q, want what to set", told)
+		if reported := l.nextEvent(); !strings.Contains(reported, reasonUnsupported) ||
+			!strings.Contains(reported, "Set annotation "+label.AnnotationPrefix+"loadbalancing-policy to MAGLEV") {
+			t.Errorf("reported %q, want what to set", reported)
 		}
 		web = web.DeepCopy()
 		annotated("loadbalancing-policy", "MAGLEV")(web)
 		l.settle(web, nodes)
-		if got, told := l.policies(), l.nextEvent(); got != "30080 MAGLEV" || told != "" {
-			t.Errorf("policies %q, told %q, once it is asked for", got, told)
+		if got, reported := l.policies(), l.nextEvent(); got != "30080 MAGLEV" || reported != "" {
+			t.Errorf("policies %q, reported %q, once it is asked for", got, reported)
 		}
 	})
 }

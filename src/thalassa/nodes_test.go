@@ -121,7 +121,7 @@ func TestZonesSwitchedOff(t *testing.T) {
 	})
 }
 
-// TestTypesThatCannotBeListed stand in nobody's way, and are told; what was known before stays.
+// TestTypesThatCannotBeListed block no Node and are reported; what was known before stays.
 func TestTypesThatCannotBeListed(t *testing.T) {
 	withNodesCluster(t, emulator.Config{}, func(c *cloudconfig.Instances) { c.TypeLabels = true },
 		func(h *nodesCluster) {
@@ -138,9 +138,9 @@ func TestTypesThatCannotBeListed(t *testing.T) {
 			if after := h.node("a").Labels[label.CPUs]; after != before || before == "" {
 				t.Errorf("the label %q became %q", before, after)
 			}
-			if told := h.events(); h.waiting() > 0 || strings.Count(told, "Warning CloudRefused") < 1 ||
-				!strings.Contains(told, "need the permission to read machine types") {
-				t.Errorf("told %s", told)
+			if reported := h.events(); h.waiting() > 0 || strings.Count(reported, "Warning CloudRefused") < 1 ||
+				!strings.Contains(reported, "need the permission to read machine types") {
+				t.Errorf("reported %s", reported)
 			}
 		})
 }
@@ -165,10 +165,10 @@ func TestC4_46_WhyNodesAreNotInitialised(t *testing.T) {
 				h.count()
 				h.register("a", tt.node)
 				h.pass(30 * time.Minute)
-				told := h.events()
-				if strings.Count(told, "Warning") != 1 || !strings.Contains(told, "Warning "+tt.reason) ||
-					!strings.Contains(told, tt.want) {
-					t.Errorf("told %s\nwant %s %s", told, tt.reason, tt.want)
+				reported := h.events()
+				if strings.Count(reported, "Warning") != 1 || !strings.Contains(reported, "Warning "+tt.reason) ||
+					!strings.Contains(reported, tt.want) {
+					t.Errorf("reported %s\nwant %s %s", reported, tt.reason, tt.want)
 				}
 				if calls := h.spent(); calls > 4*30 {
 					t.Errorf("%v calls in half an hour: %v", calls, h.emulator.Counters())
@@ -181,8 +181,8 @@ func TestC4_46_WhyNodesAreNotInitialised(t *testing.T) {
 				}
 				tt.mend(h)
 				h.pass(3 * time.Minute)
-				if told := h.events(); h.waiting() > 0 || !strings.Contains(told, "Normal Synced") {
-					t.Errorf("not initialised three minutes after it is mended: %s", told)
+				if reported := h.events(); h.waiting() > 0 || !strings.Contains(reported, "Normal Synced") {
+					t.Errorf("not initialised three minutes after it is mended: %s", reported)
 				}
 			})
 		})
@@ -308,12 +308,12 @@ func TestMachineAnnotation(t *testing.T) {
 				h.events()
 				h.register("node-1", with(tt.value))
 				h.pass(time.Minute)
-				told := h.events()
+				reported := h.events()
 				switch {
 				case tt.want == "" && (h.waiting() > 0 || h.node("node-1").Spec.ProviderID != providerid.Of("vm-1")):
-					t.Errorf("not initialised: %s", told)
-				case tt.want != "" && (h.waiting() != 1 || !strings.Contains(told, "Warning "+tt.want)):
-					t.Errorf("%d wait; told %s, want %s", h.waiting(), told, tt.want)
+					t.Errorf("not initialised: %s", reported)
+				case tt.want != "" && (h.waiting() != 1 || !strings.Contains(reported, "Warning "+tt.want)):
+					t.Errorf("%d wait; reported %s, want %s", h.waiting(), reported, tt.want)
 				}
 			})
 		})
@@ -421,7 +421,7 @@ func TestServerReplacedUnderItsName(t *testing.T) {
 		h.register("a", nil)
 		h.pass(2 * time.Second)
 		if got := h.node("a").Spec.ProviderID; got != providerid.Of("vm-new") {
-			t.Errorf("provider ID %q; told %s", got, h.events())
+			t.Errorf("provider ID %q; reported %s", got, h.events())
 		}
 		if calls := h.spent(); calls != 1 {
 			t.Errorf("%v calls for one node: %v", calls, h.emulator.Counters())
@@ -429,7 +429,7 @@ func TestServerReplacedUnderItsName(t *testing.T) {
 	})
 }
 
-// TestServerThatIsBeingDeleted is never what a node is told to name, neither by its name nor by an annotation.
+// TestServerThatIsBeingDeleted is never what an event recommends, neither by its name nor by an annotation.
 func TestServerThatIsBeingDeleted(t *testing.T) {
 	for _, state := range []string{"deleting", "deleted", "Deleting"} {
 		withNodesCluster(t, emulator.Config{}, func(c *cloudconfig.Instances) {
@@ -445,13 +445,13 @@ func TestServerThatIsBeingDeleted(t *testing.T) {
 			h.register("a", nil)
 			h.register("b", func(n *corev1.Node) { n.Annotations = map[string]string{byServer: "vm-a"} })
 			h.pass(5 * time.Minute)
-			told := h.events()
-			if h.waiting() != 2 || h.patches.Load() > 0 || strings.Count(told, "Warning MachineNotFound") != 2 {
-				t.Errorf("%s: %d wait; told %s", state, h.waiting(), told)
+			reported := h.events()
+			if h.waiting() != 2 || h.patches.Load() > 0 || strings.Count(reported, "Warning MachineNotFound") != 2 {
+				t.Errorf("%s: %d wait; reported %s", state, h.waiting(), reported)
 			}
 			// the list leaves out what is deleted already
-			if state != "deleted" && strings.Count(told, "is being deleted") != 2 {
-				t.Errorf("%s: %d wait; told %s", state, h.waiting(), told)
+			if state != "deleted" && strings.Count(reported, "is being deleted") != 2 {
+				t.Errorf("%s: %d wait; reported %s", state, h.waiting(), reported)
 			}
 		})
 	}
@@ -467,19 +467,21 @@ func TestServersDoNotSteer(t *testing.T) {
 			taintPrefix + "k8s.thalassa.cloud/x": "NoExecute", labelPrefix + "team": "shop"}})
 		h.register("a", nil)
 		h.pass(time.Second)
-		n, told := h.node("a"), h.events()
+		n, reported := h.node("a"), h.events()
 		for key := range n.Labels {
 			if strings.HasPrefix(key, label.Reserved) {
 				t.Errorf("label %s is set", key)
 			}
 		}
-		if len(n.Spec.Taints) > 0 || n.Labels["team"] != "shop" || strings.Count(told, "Warning InvalidSetting") != 3 {
-			t.Errorf("taints %v, labels %v; told %s", n.Spec.Taints, n.Labels, told)
+		if len(n.Spec.Taints) > 0 || n.Labels["team"] != "shop" ||
+			strings.Count(reported, "Warning InvalidSetting") != 3 {
+			t.Errorf("taints %v, labels %v; reported %s", n.Spec.Taints, n.Labels, reported)
 		}
 	})
 }
 
-// TestServerLosesItsAddresses: an initialised node keeps those it has, and everything else stays true; that is told.
+// TestServerLosesItsAddresses: an initialised node keeps those it has, and everything else stays in sync; an event
+// reports it.
 func TestServerLosesItsAddresses(t *testing.T) {
 	withNodesCluster(t, emulator.Config{}, nil, func(h *nodesCluster) {
 		id := h.machine(emulator.MachineSpec{Name: "a", Type: "pgp-medium"})
@@ -493,10 +495,10 @@ func TestServerLosesItsAddresses(t *testing.T) {
 			u.MachineType = &large
 		})
 		h.pass(keepPeriod + time.Minute)
-		told := h.events()
+		reported := h.events()
 		if diff := cmp.Diff(before, h.node("a").Status.Addresses); diff != "" ||
-			strings.Count(told, "Warning MachineNoAddress") != 1 {
-			t.Errorf("told %s; addresses (-want +got):\n%s", told, diff)
+			strings.Count(reported, "Warning MachineNoAddress") != 1 {
+			t.Errorf("reported %s; addresses (-want +got):\n%s", reported, diff)
 		}
 		if got := h.node("a").Labels[corev1.LabelInstanceTypeStable]; got != "pgp-large" {
 			t.Errorf("type %q", got)

@@ -239,9 +239,9 @@ func TestLostLabelsAreTold(t *testing.T) {
 		cluster := l.watching(web)
 		for _, when := range []string{"start", "run"} {
 			<-time.After(2 * driftPeriod)
-			if told := l.eventsAbout(reasonLabelsLost); len(told) != 1 ||
-				!strings.Contains(told[0], l.only().Identity) {
-				t.Errorf("%s: told %q, want one event about the load balancer", when, told)
+			if reported := l.eventsAbout(reasonLabelsLost); len(reported) != 1 ||
+				!strings.Contains(reported[0], l.only().Identity) {
+				t.Errorf("%s: reported %q, want one event about the load balancer", when, reported)
 			}
 			current, err := cluster.CoreV1().Services("shop").Get(t.Context(), "web", metav1.GetOptions{})
 			if err != nil || len(current.Status.LoadBalancer.Ingress) != 1 ||
@@ -280,7 +280,7 @@ func TestLostLabelsCostNothingElse(t *testing.T) {
 }
 
 // TestLabelsOfOthers: with the labels of another owner, a load balancer that has the Service's name and address is
-// neither used nor changed, and no other is made. Its owner is told what to do, and that helps.
+// neither used nor changed, and no other is made. An event says what to do, and that helps.
 func TestLabelsOfOthers(t *testing.T) {
 	for name, change := range map[string]func(labels, annotations map[string]string){
 		"another cluster": func(labels, _ map[string]string) { labels[label.Cluster] = "k8s-other" },
@@ -302,10 +302,10 @@ func TestLabelsOfOthers(t *testing.T) {
 				if after := l.identities(); !slices.Equal(before, after) || len(l.writes()) > 0 {
 					t.Errorf("the cloud has %v, want %v; writes %v", after, before, l.writes())
 				}
-				told := l.eventsAbout(reasonUncertain)
-				if len(told) != 1 || !strings.Contains(told[0], l.only().Identity) ||
-					!strings.Contains(told[0], label.ServiceUID+"="+string(web.UID)) {
-					t.Errorf("told %q, want once which load balancer, and which labels to give it", told)
+				reported := l.eventsAbout(reasonUncertain)
+				if len(reported) != 1 || !strings.Contains(reported[0], l.only().Identity) ||
+					!strings.Contains(reported[0], label.ServiceUID+"="+string(web.UID)) {
+					t.Errorf("reported %q, want once which load balancer, and which labels to give it", reported)
 				}
 				current, err := cluster.CoreV1().Services("shop").Get(t.Context(), "web", metav1.GetOptions{})
 				if err != nil || current.Status.LoadBalancer.Ingress[0].IP != web.Status.LoadBalancer.Ingress[0].IP {
@@ -322,7 +322,7 @@ func TestLabelsOfOthers(t *testing.T) {
 }
 
 // TestDeletionBesideLabelsOfOthers: a Service is deleted whose load balancer has the labels of another owner. The
-// deletion ends: the load balancer stays, with the target groups that it uses, and the owner is told.
+// deletion ends: the load balancer stays, with the target groups that it uses, and an event says so.
 func TestDeletionBesideLabelsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -338,8 +338,9 @@ func TestDeletionBesideLabelsOfOthers(t *testing.T) {
 				t.Errorf("target group %s has labels %v, want none of the Service", group.Name, group.Labels)
 			}
 		}
-		if told := l.eventsAbout("LoadBalancerLeft"); len(told) != 1 || !strings.Contains(told[0], l.only().Identity) {
-			t.Errorf("told %q, want once that the load balancer stays", told)
+		if reported := l.eventsAbout("LoadBalancerLeft"); len(reported) != 1 ||
+			!strings.Contains(reported[0], l.only().Identity) {
+			t.Errorf("reported %q, want once that the load balancer stays", reported)
 		}
 	})
 }
@@ -411,10 +412,10 @@ func TestSecurityGroupThatMayBeAUsers(t *testing.T) {
 	}
 }
 
-// TestHandoverOfWhatHasNoLabels: what lost all labels has none to copy.
-func TestHandoverOfWhatHasNoLabels(t *testing.T) {
+// TestRetainWithoutLabels: a load balancer that lost all labels has none to copy.
+func TestRetainWithoutLabels(t *testing.T) {
 	if left := unmanagedLabels(nil); left[label.Managed] != "false" || len(left) != 1 {
-		t.Errorf("labels after a handover %v", left)
+		t.Errorf("labels of a retained load balancer %v", left)
 	}
 }
 
@@ -451,8 +452,9 @@ func TestTwinOfALoadBalancer(t *testing.T) {
 				l.restart()
 				web.Status.LoadBalancer = corev1.LoadBalancerStatus{}
 				web.Status.LoadBalancer = *l.settle(web, nodes)
-				if told := l.eventsAbout(reasonUncertain); len(told) != 1 || !strings.Contains(told[0], old.Identity) {
-					t.Errorf("told %q, want once that there is %s", told, old.Identity)
+				if reported := l.eventsAbout(reasonUncertain); len(reported) != 1 ||
+					!strings.Contains(reported[0], old.Identity) {
+					t.Errorf("reported %q, want once that there is %s", reported, old.Identity)
 				}
 				l.remove(web)
 				if left := l.leftovers(); len(left) != 1+len(old.Listeners) {
@@ -563,8 +565,9 @@ func TestUncertainLoadBalancers(t *testing.T) {
 				if got := len(l.list("/v1/loadbalancers")); got != want || (err == nil) != (tt.makes || tt.adopts) {
 					t.Errorf("%d load balancers, error %v; want %d", got, err, want)
 				}
-				if told := l.eventsAbout(reasonUncertain); err != nil && (len(told) != 1 || len(l.writes()) > 0) {
-					t.Errorf("told %q, writes %v; want one event and none", told, l.writes())
+				if reported := l.eventsAbout(reasonUncertain); err != nil && (len(reported) != 1 ||
+					len(l.writes()) > 0) {
+					t.Errorf("reported %q, writes %v; want one event and none", reported, l.writes())
 				}
 				if tt.adopts && l.list("/v1/loadbalancers")[0].Labels[label.ServiceUID] != string(web.UID) {
 					t.Errorf("labels %v, want those of the Service", l.list("/v1/loadbalancers")[0].Labels)

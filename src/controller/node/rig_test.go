@@ -132,7 +132,8 @@ func (r *rig) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // refusing answers patches with that status and its reason.
 func (r *rig) refusing(status int, reason metav1.StatusReason) {
-	text := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"as the test requires","reason":%q,"code":%d}`, reason, status)
+	text := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure",`+
+		`"message":"as the test requires","reason":%q,"code":%d}`, reason, status)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refuse = func(string) *http.Response {

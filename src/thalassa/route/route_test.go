@@ -60,6 +60,6 @@ func TestSubnetWithoutTable(t *testing.T) {
 		t.Errorf("placed %+v, error %v", got, err)
 	}
 	if why := got.unserved["b"]; len(got.unserved) != 1 || !strings.Contains(why, sideSubnet) {
-		t.Errorf("told: %v", got.unserved)
+		t.Errorf("the reasons are %v", got.unserved)
 	}
 }
