@@ -293,15 +293,19 @@ func (t *testCluster) control(ctx context.Context, l *lab, ended chan<- struct{}
 
 // live runs the cluster until nothing happens any more.
 func (t *testCluster) live(ctx context.Context) error {
+	var missing error
 	for t.begun < len(t.steps) {
 		pause := stepPause
 		if t.pauses != nil {
 			pause = t.pauses[t.begun]
 		}
 		if err := faulttest.Wait(ctx, pause); err != nil {
-			return err
+			return errors.Join(err, missing, t.verdict())
 		}
-		if (t.pauses != nil || t.verdict() == nil) && t.steps[t.begun](t.cluster) == nil {
+		if missing = t.verdict(); t.pauses != nil || missing == nil {
+			missing = t.steps[t.begun](t.cluster)
+		}
+		if missing == nil {
 			t.begun++
 		}
 	}

@@ -155,7 +155,7 @@ func (c *Controller) serviceEvents() cache.ResourceEventHandler {
 		UpdateFunc: func(before, after any) {
 			was, ok := before.(*corev1.Service)
 			is, also := after.(*corev1.Service)
-			if ok && also && (isRelevant(was) || isRelevant(is)) && !sameInput(was, is) {
+			if ok && also && needsReconcile(was, is) {
 				c.queue.Enqueue(keyOf(is), priorityqueue.Normal, 0)
 			}
 		},
@@ -165,6 +165,15 @@ func (c *Controller) serviceEvents() cache.ResourceEventHandler {
 			}
 		},
 	}
+}
+
+// needsReconcile reports whether a change of a Service is queued. The finalizer and the conditions of a Service that
+// had neither are a change, too: its type may have changed just before this controller wrote them.
+func needsReconcile(was, is *corev1.Service) bool {
+	if !isRelevant(was) {
+		return isRelevant(is)
+	}
+	return !sameInput(was, is)
 }
 
 // isRelevant reports whether a Service needs a load balancer, or may have had one.

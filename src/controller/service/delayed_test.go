@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -19,8 +20,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 )
 
-// watchDelay is the time after which the watches of a delayedCluster report a change.
-const watchDelay = time.Second
+// watchDelay is the time after which the watches of a delayedCluster report a change. A retry after five seconds comes
+// after the next change and before the one after that.
+const watchDelay = 3 * time.Second
 
 // delayedCluster is a cluster with resource versions, whose watches report each change late. A controller with one
 // worker runs on it.
@@ -30,6 +32,10 @@ type delayedCluster struct {
 	cloud      *fakeCloud
 	process    *workerpooltest.Process
 	failsPatch bool // the API server refuses to add finalizers
+	// beforePatch is called before each patch. With an error, the patch is not sent.
+	beforePatch func() error
+	// afterPatch is called after each patch. With an error, its answer is lost.
+	afterPatch func() error
 }
 
 // inDelayedCluster runs a test in a synctest bubble.
@@ -94,7 +100,17 @@ func (b *delayedCluster) RoundTrip(request *http.Request) (*http.Response, error
 		b.failsPatch = false
 		return nil, io.ErrUnexpectedEOF
 	}
+	if request.Method == http.MethodPatch && b.beforePatch != nil {
+		if err := b.beforePatch(); err != nil {
+			return nil, err
+		}
+	}
 	response, err := b.cluster.Transport().RoundTrip(request)
+	if err == nil && request.Method == http.MethodPatch && b.afterPatch != nil {
+		if err := b.afterPatch(); err != nil {
+			return nil, errors.Join(err, response.Body.Close())
+		}
+	}
 	if err == nil && request.URL.Query().Get("watch") == "true" {
 		response.Body = delayedBody{response.Body}
 	}
@@ -175,6 +191,56 @@ func TestConditionsOfAServiceThatNeverHadTheFinalizer(t *testing.T) {
 			if left := b.current().Status.Conditions; len(left) > 0 {
 				t.Errorf("restarted: %t: its conditions are %v", restarts, left)
 			}
+		})
+	}
+}
+
+// TestTypeChangesBeforeAWrite: the type changes just before the controller writes to the Service. The watch reports the
+// type first, so that the Service seems to have nothing of this controller, and then what was written.
+func TestTypeChangesBeforeAWrite(t *testing.T) {
+	for name, fails := range map[string]func(b *delayedCluster, patch int) (before, after error){
+		"conditions, which the first write does not remove": func(b *delayedCluster, patch int) (before, after error) {
+			switch patch {
+			case 1: // the finalizer
+				b.change(makeClusterIP)
+				return io.ErrUnexpectedEOF, nil
+			case 3: // the removal of the conditions that the second patch wrote
+				return io.ErrUnexpectedEOF, nil
+			}
+			return nil, nil
+		},
+		"finalizer, whose answer is lost": func(b *delayedCluster, patch int) (before, after error) {
+			switch patch {
+			case 1: // the finalizer
+				b.change(makeClusterIP)
+				return nil, io.ErrUnexpectedEOF
+			case 2: // the conditions
+				return io.ErrUnexpectedEOF, nil
+			}
+			return nil, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inDelayedCluster(t, func(b *delayedCluster) {
+				b.start()
+				patches := 0
+				var after error
+				b.beforePatch = func() (before error) {
+					patches++
+					before, after = fails(b, patches)
+					return before
+				}
+				b.afterPatch = func() error { return after }
+				service := web()
+				makeLoadBalancer(service)
+				b.must(b.cluster.Create(service))
+				b.waitForSync()
+				service = b.current()
+				if helpers.HasLBFinalizer(service) || len(service.Status.Conditions) > 0 {
+					t.Errorf("after %d patches: finalizers %q, conditions %v; want none", patches, service.Finalizers,
+						service.Status.Conditions)
+				}
+			})
 		})
 	}
 }

@@ -210,6 +210,9 @@ func (n *network) survive(ctx context.Context, start Start) (Work, error) {
 			p.end(errDied)
 			continue
 		}
+		if errors.Is(err, cause) { // the work also says what is missing
+			return work, err
+		}
 		return work, cmp.Or(cause, err)
 	}
 }
