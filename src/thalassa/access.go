@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // settingSources is the entry of a listener's record for its allowed sources.
@@ -62,7 +62,7 @@ func ordered(prefixes []netip.Prefix) []netip.Prefix {
 }
 
 // sourcesOf reads a listener's allowed sources; known is false if one of them cannot be parsed.
-func sourcesOf(listener inventory.Listener) (found []netip.Prefix, known bool) {
+func sourcesOf(listener resource.Listener) (found []netip.Prefix, known bool) {
 	for _, text := range listener.AllowedSources {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
@@ -79,8 +79,8 @@ func sourcesOf(listener inventory.Listener) (found []netip.Prefix, known bool) {
 
 // narrows reports whether a change of allowed sources only removes sources.
 func narrows(from, to []string) bool {
-	before, known := sourcesOf(inventory.Listener{AllowedSources: from})
-	after, readable := sourcesOf(inventory.Listener{AllowedSources: to})
+	before, known := sourcesOf(resource.Listener{AllowedSources: from})
+	after, readable := sourcesOf(resource.Listener{AllowedSources: to})
 	if !known || !readable || len(after) == 0 || slices.Equal(before, after) {
 		return false
 	}
@@ -111,7 +111,7 @@ func sourcesText(texts []string) string {
 
 // setSources sets the listener's allowed sources. If the Service asks for none, sources that were set by hand stay,
 // because opening the port could be a mistake.
-func setSources(record *recordUpdate, wanted sources, listener *inventory.Listener) {
+func setSources(record *recordUpdate, wanted sources, listener *resource.Listener) {
 	switch {
 	case wanted.Invalid:
 		return
@@ -129,7 +129,7 @@ func setSources(record *recordUpdate, wanted sources, listener *inventory.Listen
 
 // keptSourcesText describes that a port accepts only some sources although its Service does not ask for that; "" if
 // this is not the case.
-func (d desired) keptSourcesText(wanted sources, port string, listener inventory.Listener) string {
+func (d desired) keptSourcesText(wanted sources, port string, listener resource.Listener) string {
 	if wanted.Given || len(listener.AllowedSources) == 0 ||
 		d.recordUpdateOf(listener.Labels, listener.Annotations).has(settingSources) {
 		return ""

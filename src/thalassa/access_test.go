@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // networks are readable ones, sorted.
@@ -136,12 +136,12 @@ func TestSourcesOfAService(t *testing.T) {
 // TestAllowedSources: what a security group lets in is what the listener does, also where that cannot be read, or is
 // nobody's business.
 func TestAllowedSources(t *testing.T) {
-	open, closed := &inventory.Listener{}, &inventory.Listener{AllowedSources: []string{"192.0.2.0/24"}}
-	ours := &inventory.Listener{AllowedSources: []string{"192.0.2.0/24"},
+	open, closed := &resource.Listener{}, &resource.Listener{AllowedSources: []string{"192.0.2.0/24"}}
+	ours := &resource.Listener{AllowedSources: []string{"192.0.2.0/24"},
 		Annotations: lastApplied{}.with(settingSources).mergedInto(nil)}
 	for name, tt := range map[string]struct {
 		asked    sources
-		listener *inventory.Listener
+		listener *resource.Listener
 		want     []netip.Prefix
 	}{
 		"new, for all":                         {sources{}, nil, nil},
@@ -187,7 +187,7 @@ func TestSetSources(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			own, listener := &recordUpdate{}, inventory.Listener{AllowedSources: tt.observed}
+			own, listener := &recordUpdate{}, resource.Listener{AllowedSources: tt.observed}
 			if tt.recorded {
 				own.lastApplied = own.with(settingSources)
 			}
@@ -208,7 +208,7 @@ func TestKeptSources(t *testing.T) {
 	tests := map[string]struct {
 		wanted   sources
 		observed []string
-		notes    inventory.Labels
+		notes    resource.Labels
 		told     bool
 	}{
 		"closed by others":                       {sources{}, []string{"10.0.0.0/8", "192.0.2.0/24"}, nil, true},
@@ -219,7 +219,7 @@ func TestKeptSources(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			text := (desired{}).keptSourcesText(tt.wanted, "80/TCP", inventory.Listener{AllowedSources: tt.observed,
+			text := (desired{}).keptSourcesText(tt.wanted, "80/TCP", resource.Listener{AllowedSources: tt.observed,
 				Annotations: tt.notes})
 			if (text != "") != tt.told || tt.told && !(strings.Contains(text, "80/TCP") &&
 				strings.Contains(text, strings.Join(tt.observed, ", "))) {

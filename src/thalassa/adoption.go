@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // adoptionName is the value of annotationAdoptable for a Service.
@@ -18,24 +18,24 @@ func adoptionName(owner cloud.Owner) string {
 
 // adopt returns the load balancer that the Service asks to adopt. Both must name each other: the Service names the load
 // balancer, and an annotation of the load balancer names the Service.
-func (b *balancers) adopt(ctx context.Context, d desired, id string) (inventory.LoadBalancer, error) {
+func (b *balancers) adopt(ctx context.Context, d desired, id string) (resource.LoadBalancer, error) {
 	balancer, found, err := b.inventory.LoadBalancerByID(ctx, id)
 	if err != nil {
-		return inventory.LoadBalancer{}, fmt.Errorf("looking for the load balancer to adopt: %w", err)
+		return resource.LoadBalancer{}, fmt.Errorf("looking for the load balancer to adopt: %w", err)
 	}
 	wanted := adoptionName(d.Owner)
 	switch {
 	case !found:
-		return inventory.LoadBalancer{}, fmt.Errorf("annotation %sadopt: VPC %s has no load balancer %q; give the "+
+		return resource.LoadBalancer{}, fmt.Errorf("annotation %sadopt: VPC %s has no load balancer %q; give the "+
 			"identity of one, or remove the annotation to get a new one",
 			label.AnnotationPrefix, b.config.VPCIdentity, id)
 	case balancer.Labels[label.Managed] == "true" && balancer.Labels[label.ServiceUID] != "":
-		return inventory.LoadBalancer{}, fmt.Errorf("annotation %sadopt: load balancer %s belongs to Service %s/%s "+
+		return resource.LoadBalancer{}, fmt.Errorf("annotation %sadopt: load balancer %s belongs to Service %s/%s "+
 			"of cluster %s; make that Service give it up first, with %son-delete: %s",
 			label.AnnotationPrefix, id, balancer.Labels[label.ServiceNamespace], balancer.Labels[label.ServiceName],
 			balancer.Labels[label.Cluster], label.AnnotationPrefix, onDeleteKeep)
 	case balancer.Annotations[annotationAdoptable] != wanted:
-		return inventory.LoadBalancer{}, fmt.Errorf("annotation %sadopt: load balancer %s does not say that it may "+
+		return resource.LoadBalancer{}, fmt.Errorf("annotation %sadopt: load balancer %s does not say that it may "+
 			"be adopted; give it the annotation %s=%s in the cloud",
 			label.AnnotationPrefix, id, annotationAdoptable, wanted)
 	}
@@ -72,16 +72,16 @@ func (b *balancers) withAdoptedGroups(ctx context.Context, d desired, o observed
 
 // usedByOthers reports whether another load balancer also uses the target group. Permission to adopt one load balancer
 // is no permission to change the other.
-func usedByOthers(group inventory.TargetGroup, balancer inventory.LoadBalancer) bool {
+func usedByOthers(group resource.TargetGroup, balancer resource.LoadBalancer) bool {
 	return slices.ContainsFunc(group.Listeners, func(id string) bool {
-		return !slices.ContainsFunc(balancer.Listeners, func(listener inventory.Listener) bool {
+		return !slices.ContainsFunc(balancer.Listeners, func(listener resource.Listener) bool {
 			return listener.ID == id
 		})
 	})
 }
 
 // planAdoption returns the write that labels a load balancer as the Service's. Later plans change everything else.
-func (p planner) planAdoption(d desired, from inventory.LoadBalancer) cloud.Plan {
+func (p planner) planAdoption(d desired, from resource.LoadBalancer) cloud.Plan {
 	to := from
 	to.Labels = withLabels(from.Labels, d.labels)
 	to.Annotations = lastApplied{}.with(settingAdopted).mergedInto(from.Annotations)
@@ -93,8 +93,8 @@ func (p planner) planAdoption(d desired, from inventory.LoadBalancer) cloud.Plan
 
 // unmanagedLabels returns the labels of an object without those that name its owner. The label that it is managed
 // stays, with another value, because a cloud may merge labels instead of replacing them.
-func unmanagedLabels(labels inventory.Labels) inventory.Labels {
-	left := inventory.Labels{} // the object may have no labels at all
+func unmanagedLabels(labels resource.Labels) resource.Labels {
+	left := resource.Labels{} // the object may have no labels at all
 	maps.Copy(left, labels)
 	for _, key := range []string{label.Cluster, label.ServiceUID, label.ServiceName, label.ServiceNamespace,
 		label.ServicePort, label.ServiceProtocol} {
@@ -105,7 +105,7 @@ func unmanagedLabels(labels inventory.Labels) inventory.Labels {
 }
 
 // withoutRecord returns the annotations without the last-applied record.
-func withoutRecord(annotations inventory.Labels) inventory.Labels {
+func withoutRecord(annotations resource.Labels) resource.Labels {
 	left := maps.Clone(annotations)
 	delete(left, annotationCreatedBy)
 	delete(left, annotationApplied)
@@ -145,10 +145,10 @@ func (p planner) planRetention(d desired, o observed) cloud.Plan {
 // retainable reports whether there is something to retain: a load balancer that is not being deleted, or, if that was
 // released before, the objects that it uses.
 func (o observed) retainable() bool {
-	return slices.ContainsFunc(o.balancers, func(balancer inventory.LoadBalancer) bool {
+	return slices.ContainsFunc(o.balancers, func(balancer resource.LoadBalancer) bool {
 		return !balancer.Deleting()
 	}) ||
-		len(o.balancers) == 0 && slices.ContainsFunc(o.groups, func(group inventory.TargetGroup) bool {
+		len(o.balancers) == 0 && slices.ContainsFunc(o.groups, func(group resource.TargetGroup) bool {
 			return len(group.Listeners) > 0
 		}) ||
 		len(o.balancers) == 0 && len(o.groups) == 0

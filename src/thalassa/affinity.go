@@ -4,15 +4,15 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // policyOfAffinity sends all connections of a client to the same node, as long as the nodes stay the same.
-const policyOfAffinity = string(iaas.LoadbalancingPolicyMagLev)
+const policyOfAffinity = resource.PolicyMaglev
 
 // wantsAffinity says that the Service asks for session affinity.
 func wantsAffinity(service *corev1.Service) bool {

@@ -1,12 +1,12 @@
 package thalassa
 
 import (
-	"github.com/thalassa-cloud/client-go/iaas"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // Headings of the reference page.
@@ -62,15 +62,15 @@ func (a *annotations) registerReach() {
 func (a *annotations) registerTraffic() {
 	r := a.registry
 	a.policy = annotation.Register(r, annotation.Definition{
-		Name: "loadbalancing-policy", Topic: topicPorts, Since: since, Example: string(iaas.LoadbalancingPolicyMagLev),
+		Name: "loadbalancing-policy", Topic: topicPorts, Since: since, Example: resource.PolicyMaglev,
 		PerPort: true,
 		Effect: "How connections are distributed over the nodes. MAGLEV sends connections of one client to the same " +
 			"node.",
-		Without: string(iaas.LoadbalancingPolicyRoundRobin) +
+		Without: resource.PolicyRoundRobin +
 			"; with spec.sessionAffinity: ClientIP, MAGLEV on load balancers that this program created",
-	}, annotation.Enum(string(iaas.LoadbalancingPolicyRoundRobin), string(iaas.LoadbalancingPolicyRandom),
-		string(iaas.LoadbalancingPolicyMagLev)),
-		string(iaas.LoadbalancingPolicyRoundRobin))
+	}, annotation.Enum(resource.PolicyRoundRobin, resource.PolicyRandom,
+		resource.PolicyMaglev),
+		resource.PolicyRoundRobin)
 	a.proxyProtocol = annotation.Register(r, annotation.Definition{
 		Name: "enable-proxy-protocol", Topic: topicPorts, Since: since, Example: "true", PerPort: true,
 		Effect: "Sends the client's address to the pods in a PROXY protocol header. The pods must support PROXY " +

@@ -13,6 +13,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // PlanDelete implements cloud.LoadBalancers.
@@ -96,7 +97,7 @@ func (b *balancers) observeForDeletion(ctx context.Context, service *corev1.Serv
 }
 
 // protection returns why the load balancers of a Service are not deleted; "" if nothing prevents it.
-func protection(d desired, balancers []inventory.LoadBalancer) string {
+func protection(d desired, balancers []resource.LoadBalancer) string {
 	for _, balancer := range balancers {
 		if held := protectionOf(d, balancer); held != "" {
 			return held
@@ -105,7 +106,7 @@ func protection(d desired, balancers []inventory.LoadBalancer) string {
 	return ""
 }
 
-func protectionOf(d desired, balancer inventory.LoadBalancer) string {
+func protectionOf(d desired, balancer resource.LoadBalancer) string {
 	if !balancer.DeleteProtection || balancer.Deleting() {
 		return ""
 	}
@@ -134,7 +135,7 @@ func invalidDeletionPolicy(d desired) string {
 }
 
 // unprotect switches off the protection that would make the cloud refuse the deletion.
-func (d *difference) unprotect(balancer inventory.LoadBalancer) {
+func (d *difference) unprotect(balancer resource.LoadBalancer) {
 	if !balancer.DeleteProtection {
 		return
 	}
@@ -148,7 +149,7 @@ func (d *difference) unprotect(balancer inventory.LoadBalancer) {
 var errNoNodeGroup = errors.New("loadBalancer.nodeSecurityGroup of the cloud-config does not exist")
 
 // nodeGroup returns the security group of the nodes; nil if none is configured.
-func (b *balancers) nodeGroup(ctx context.Context) (*inventory.SecurityGroup, error) {
+func (b *balancers) nodeGroup(ctx context.Context) (*resource.SecurityGroup, error) {
 	ref := b.config.LoadBalancer.NodeSecurityGroup
 	if ref == "" {
 		return nil, nil

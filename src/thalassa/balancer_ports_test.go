@@ -13,7 +13,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // desiring is what a Service should have.
@@ -26,11 +26,11 @@ func desiring(web *corev1.Service) desired {
 
 // having is what it has: a load balancer with listeners on these ports.
 func having(ports ...int) observed {
-	balancer := inventory.LoadBalancer{ExternalAddresses: []string{publicV4}}
+	balancer := resource.LoadBalancer{ExternalAddresses: []string{publicV4}}
 	for _, port := range ports {
-		balancer.Listeners = append(balancer.Listeners, inventory.Listener{Port: port, Protocol: "tcp"})
+		balancer.Listeners = append(balancer.Listeners, resource.Listener{Port: port, Protocol: "tcp"})
 	}
-	return observed{balancers: []inventory.LoadBalancer{balancer}}
+	return observed{balancers: []resource.LoadBalancer{balancer}}
 }
 
 // upTo are the numbers of as many ports from 1000 on.

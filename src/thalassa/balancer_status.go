@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // Status of a load balancer that accepts connections.
@@ -26,7 +26,7 @@ const healthUnknown = "The cloud reports the load balancer as ready. It does not
 
 // published returns the addresses to publish: none until the load balancer is ready. Internal addresses are published
 // only for an internal load balancer; a public one may have internal addresses before its public ones.
-func published(internal bool, balancer inventory.LoadBalancer) []string {
+func published(internal bool, balancer resource.LoadBalancer) []string {
 	switch {
 	case !strings.EqualFold(balancer.Status, statusReady) && !strings.EqualFold(balancer.Status, statusUpdating):
 		return nil
@@ -36,14 +36,14 @@ func published(internal bool, balancer inventory.LoadBalancer) []string {
 	return balancer.ExternalAddresses
 }
 
-func serves(internal bool, balancer inventory.LoadBalancer) bool {
+func serves(internal bool, balancer resource.LoadBalancer) bool {
 	return len(published(internal, balancer)) > 0
 }
 
 // statusOf returns the status to publish: each address with the load balancer's hostname, unless the Service asks for
 // only one of them. The mode is Proxy, so that nodes do not send traffic for the address directly to the pods: the load
 // balancer may add a PROXY header and has limits.
-func (d desired) statusOf(service *corev1.Service, balancer inventory.LoadBalancer) corev1.LoadBalancerStatus {
+func (d desired) statusOf(service *corev1.Service, balancer resource.LoadBalancer) corev1.LoadBalancerStatus {
 	status := corev1.LoadBalancerStatus{}
 	addresses := published(usesInternalAddresses(service, d.internal.Value, balancer), balancer)
 	if d.created {
@@ -103,7 +103,7 @@ func familyOf(address string) corev1.IPFamily {
 }
 
 // unmetNotices describes what the Service asks for and its load balancer does not publish.
-func (d desired) unmetNotices(service *corev1.Service, balancer inventory.LoadBalancer) []cloud.Notice {
+func (d desired) unmetNotices(service *corev1.Service, balancer resource.LoadBalancer) []cloud.Notice {
 	var notices []cloud.Notice
 	addresses := published(usesInternalAddresses(service, d.internal.Value, balancer), balancer)
 	if len(addresses) == 0 {
@@ -133,7 +133,7 @@ func (d desired) unmetNotices(service *corev1.Service, balancer inventory.LoadBa
 }
 
 // waitFor returns the wait for a load balancer that is not ready.
-func waitFor(balancer inventory.LoadBalancer) *cloud.Wait {
+func waitFor(balancer resource.LoadBalancer) *cloud.Wait {
 	return &cloud.Wait{
 		Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status,
 		Failed:  failed(balancer),
@@ -142,6 +142,6 @@ func waitFor(balancer inventory.LoadBalancer) *cloud.Wait {
 }
 
 // failed reports whether the cloud has given up on the load balancer. Which word the cloud uses is not documented.
-func failed(balancer inventory.LoadBalancer) bool {
+func failed(balancer resource.LoadBalancer) bool {
 	return strings.EqualFold(balancer.Status, "failed") || strings.EqualFold(balancer.Status, "error")
 }

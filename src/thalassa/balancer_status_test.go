@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 const publicV4, publicV6, privateV4 = "198.18.0.1", "2001:db8::1", "10.0.0.1"
@@ -36,7 +36,7 @@ func TestPublished(t *testing.T) {
 		"internal is asked for, public it is": {true, "ready", public, private, public},
 	}
 	for name, tt := range tests {
-		balancer := inventory.LoadBalancer{Status: tt.status, ExternalAddresses: tt.external,
+		balancer := resource.LoadBalancer{Status: tt.status, ExternalAddresses: tt.external,
 			InternalAddresses: tt.internals}
 		if got := published(tt.internal, balancer); !slices.Equal(got, tt.want) ||
 			serves(tt.internal, balancer) != (len(tt.want) > 0) {
@@ -92,7 +92,7 @@ func TestStatusOf(t *testing.T) {
 			d := desired{created: !tt.takenOver}
 			d.settings, _ = newAnnotations().read(web)
 			var got []string
-			for _, ingress := range d.statusOf(web, inventory.LoadBalancer{Status: "ready", Hostname: tt.hostname,
+			for _, ingress := range d.statusOf(web, resource.LoadBalancer{Status: "ready", Hostname: tt.hostname,
 				ExternalAddresses: tt.addresses}).Ingress {
 				got = append(got, ingress.IP+" "+ingress.Hostname)
 				if (ingress.IP == "") != (ingress.IPMode == nil) || ingress.IPMode != nil &&
@@ -140,7 +140,7 @@ func TestLacking(t *testing.T) {
 			}
 			d := desired{created: !tt.takenOver}
 			d.settings, _ = newAnnotations().read(web)
-			notices := d.unmetNotices(web, inventory.LoadBalancer{Status: "ready", ExternalAddresses: tt.addresses})
+			notices := d.unmetNotices(web, resource.LoadBalancer{Status: "ready", ExternalAddresses: tt.addresses})
 			if len(notices) != len(tt.told) {
 				t.Fatalf("notices %v, want %q", notices, tt.told)
 			}

@@ -6,12 +6,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // isInternal reports whether a load balancer has only addresses of the VPC. The API has no field for this. If this
 // program created the load balancer, its record says it; otherwise its addresses show it, as soon as it has them.
-func isInternal(balancer inventory.LoadBalancer) bool {
+func isInternal(balancer resource.LoadBalancer) bool {
 	if record := lastAppliedOf(balancer.Annotations); record.created {
 		return record.has(settingInternal)
 	}
@@ -33,7 +33,7 @@ func isInternal(balancer inventory.LoadBalancer) bool {
 // usesInternalAddresses reports whether the Service publishes addresses of the VPC. If this program created the load
 // balancer, its record says it. Another load balancer without a public address may lack it temporarily, so the Service
 // must also ask for an internal one, or have published such an address before.
-func usesInternalAddresses(service *corev1.Service, asked bool, balancer inventory.LoadBalancer) bool {
+func usesInternalAddresses(service *corev1.Service, asked bool, balancer resource.LoadBalancer) bool {
 	if record := lastAppliedOf(balancer.Annotations); record.created {
 		return record.has(settingInternal)
 	}
@@ -45,13 +45,13 @@ func usesInternalAddresses(service *corev1.Service, asked bool, balancer invento
 }
 
 // typeKnown reports whether it is known if the load balancer is internal.
-func typeKnown(balancer inventory.LoadBalancer) bool {
+func typeKnown(balancer resource.LoadBalancer) bool {
 	return lastAppliedOf(balancer.Annotations).created || len(balancer.InternalAddresses)+
 		len(balancer.ExternalAddresses) > 0
 }
 
 // immutableTypeText describes that the Service asks for the other type of load balancer than it has; "" if it does not.
-func immutableTypeText(s settings, balancer *inventory.LoadBalancer) string {
+func immutableTypeText(s settings, balancer *resource.LoadBalancer) string {
 	if balancer == nil || s.internal.Invalid || !typeKnown(*balancer) || s.internal.Value == isInternal(*balancer) {
 		return ""
 	}

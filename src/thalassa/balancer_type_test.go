@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 func TestIsInternal(t *testing.T) {
@@ -21,7 +21,7 @@ func TestIsInternal(t *testing.T) {
 		"one of two is public":    {[]string{"10.0.0.1"}, []string{"10.0.0.1", "198.18.0.1"}, false, true},
 	}
 	for name, tt := range tests {
-		balancer := inventory.LoadBalancer{InternalAddresses: tt.internal, ExternalAddresses: tt.external}
+		balancer := resource.LoadBalancer{InternalAddresses: tt.internal, ExternalAddresses: tt.external}
 		if isInternal(balancer) != tt.is || typeKnown(balancer) != tt.has {
 			t.Errorf("%s: internal %t, has an address %t; want %t, %t", name, isInternal(balancer), typeKnown(balancer),
 				tt.is, tt.has)
@@ -31,15 +31,15 @@ func TestIsInternal(t *testing.T) {
 
 // TestImmutableType: only who asks for the other kind, of a load balancer that shows what it is, is told.
 func TestImmutableType(t *testing.T) {
-	public := &inventory.LoadBalancer{ExternalAddresses: []string{"198.18.0.1"}}
-	internal := &inventory.LoadBalancer{InternalAddresses: []string{"10.0.0.1"}}
+	public := &resource.LoadBalancer{ExternalAddresses: []string{"198.18.0.1"}}
+	internal := &resource.LoadBalancer{InternalAddresses: []string{"10.0.0.1"}}
 	tests := map[string]struct {
 		annotations []string
-		balancer    *inventory.LoadBalancer
+		balancer    *resource.LoadBalancer
 		told        string
 	}{
 		"none yet":                {[]string{"internal", "true"}, nil, ""},
-		"without an address yet":  {[]string{"internal", "true"}, &inventory.LoadBalancer{}, ""},
+		"without an address yet":  {[]string{"internal", "true"}, &resource.LoadBalancer{}, ""},
 		"of the kind":             {[]string{"internal", "true"}, internal, ""},
 		"public is not asked for": {nil, internal, ""},
 		"public is asked for": {[]string{"type", "public"}, internal,

@@ -20,6 +20,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // balancers computes the difference between what Services should have and what exists in the cloud. State about a
@@ -125,7 +126,7 @@ func (b *balancers) open(d *desired, o observed, notices []cloud.Notice,
 }
 
 // compareWith completes a comparison for a Service that has a load balancer.
-func (b *balancers) compareWith(service *corev1.Service, balancer inventory.LoadBalancer, d desired, o observed,
+func (b *balancers) compareWith(service *corev1.Service, balancer resource.LoadBalancer, d desired, o observed,
 	managed *managedGroup, found *cloud.Comparison) {
 	found.State, found.Status, found.Health = balancer.Status, d.statusOf(service, balancer), healthUnknown
 	if balancer.Deleting() {
@@ -147,7 +148,7 @@ func (b *balancers) compareWith(service *corev1.Service, balancer inventory.Load
 }
 
 // waitForDeletion is the wait for a load balancer in whose place another one is needed.
-func waitForDeletion(balancer inventory.LoadBalancer) *cloud.Wait {
+func waitForDeletion(balancer resource.LoadBalancer) *cloud.Wait {
 	return &cloud.Wait{
 		Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status,
 		Deleting: true, Slow: true,
@@ -187,7 +188,7 @@ func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service
 		found.Plan = b.planner.plan(d, o, managed)
 		return
 	}
-	var balancer inventory.LoadBalancer
+	var balancer resource.LoadBalancer
 	if balancer, found.Refused = b.adopt(ctx, d, adopts.Value); found.Refused == nil {
 		found.Exists, found.Plan = true, b.planner.planAdoption(d, balancer)
 	}
@@ -246,7 +247,7 @@ func (b *balancers) ListManaged(ctx context.Context) ([]cloud.ManagedObject, err
 }
 
 // owner returns the Service that an object with these labels belongs to.
-func owner(labels inventory.Labels, kind, name, identity, state string) cloud.ManagedObject {
+func owner(labels resource.Labels, kind, name, identity, state string) cloud.ManagedObject {
 	return cloud.ManagedObject{
 		Service: types.NamespacedName{Namespace: labels[label.ServiceNamespace], Name: labels[label.ServiceName]},
 		UID:     types.UID(labels[label.ServiceUID]),
@@ -296,7 +297,7 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 		return observed{}, err
 	}
 	o.groups = append(o.groups, unlabelled...)
-	slices.SortFunc(o.groups, func(x, y inventory.TargetGroup) int { return cmp.Compare(x.ID, y.ID) })
+	slices.SortFunc(o.groups, func(x, y resource.TargetGroup) int { return cmp.Compare(x.ID, y.ID) })
 	made := ending || b.hasSecurityGroup(service, o.balancer())
 	if made || o.unfinished() {
 		err := b.observeSecurityGroups(ctx, service, &o, maxAge)
@@ -317,16 +318,16 @@ func (b *balancers) observeSecurityGroups(
 	if o.securityGroups, err = b.inventory.SecurityGroupsOf(ctx, string(service.UID), maxAge); err != nil {
 		return err
 	}
-	var unlabelled []inventory.SecurityGroup
+	var unlabelled []resource.SecurityGroup
 	unlabelled, o.unprovenGroups, err = b.securityGroupsWithoutLabels(ctx, service, *o)
 	o.securityGroups = append(o.securityGroups, unlabelled...)
-	slices.SortFunc(o.securityGroups, func(x, y inventory.SecurityGroup) int { return cmp.Compare(x.ID, y.ID) })
+	slices.SortFunc(o.securityGroups, func(x, y resource.SecurityGroup) int { return cmp.Compare(x.ID, y.ID) })
 	return err
 }
 
 // hasSecurityGroup reports whether a security group may have been created for the Service. Only then are security
 // groups listed, because credentials without permission to read them are allowed.
-func (b *balancers) hasSecurityGroup(service *corev1.Service, balancer *inventory.LoadBalancer) bool {
+func (b *balancers) hasSecurityGroup(service *corev1.Service, balancer *resource.LoadBalancer) bool {
 	_, asked := service.Annotations[label.AnnotationPrefix+nameCreateGroup]
 	if asked || b.config.LoadBalancer.Defaults[nameCreateGroup] != "" {
 		return true
@@ -347,7 +348,7 @@ func asksInternal(service *corev1.Service) bool {
 // balancersOf returns the Service's load balancers, oldest first, from a list at most maxAge old, and possible matches.
 // With ending, the Service is to have none: then all certain matches count.
 func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service, maxAge time.Duration,
-	ending bool) ([]inventory.LoadBalancer, recognition, error) {
+	ending bool) ([]resource.LoadBalancer, recognition, error) {
 	expected := 0
 	if served(service) {
 		expected = 1
@@ -366,7 +367,7 @@ func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service, ma
 	} else {
 		balancers = like.withUnlabelled(owned)
 	}
-	slices.SortFunc(balancers, func(x, y inventory.LoadBalancer) int {
+	slices.SortFunc(balancers, func(x, y resource.LoadBalancer) int {
 		return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
 	})
 	return balancers, like, nil

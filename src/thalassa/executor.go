@@ -15,6 +15,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // executor carries out plans. It writes what they contain, and reads only two kinds of objects: load balancers and the
@@ -106,7 +107,7 @@ func (e *execution) identities(ids []string) ([]string, error) {
 
 // resolved returns a load balancer with identities in place of placeholders: in its security groups, in its record of
 // them, and in its listeners.
-func (e *execution) resolved(balancer inventory.LoadBalancer) (inventory.LoadBalancer, error) {
+func (e *execution) resolved(balancer resource.LoadBalancer) (resource.LoadBalancer, error) {
 	var err error
 	if balancer.SecurityGroups, err = e.identities(balancer.SecurityGroups); err != nil {
 		return balancer, err
@@ -127,7 +128,7 @@ func (e *execution) resolved(balancer inventory.LoadBalancer) (inventory.LoadBal
 	return balancer, nil
 }
 
-func (e *execution) createLoadBalancer(ctx context.Context, create inventory.NewLoadBalancer) (err error) {
+func (e *execution) createLoadBalancer(ctx context.Context, create resource.NewLoadBalancer) (err error) {
 	if create.LoadBalancer, err = e.resolved(create.LoadBalancer); err != nil {
 		return err
 	}
@@ -167,11 +168,11 @@ func (e *execution) updateLoadBalancer(ctx context.Context, o UpdateLoadBalancer
 
 // latest returns a load balancer as it is now. An update repeats all values that it does not change, and the cached
 // values may be minutes old: without this read it could open a port that was closed in the meantime.
-func (e *execution) latest(ctx context.Context, known inventory.LoadBalancer) (inventory.LoadBalancer, error) {
+func (e *execution) latest(ctx context.Context, known resource.LoadBalancer) (resource.LoadBalancer, error) {
 	now, found, err := e.inventory.LoadBalancerByID(ctx, known.ID)
 	switch {
 	case err != nil:
-		return inventory.LoadBalancer{}, fmt.Errorf("looking at what is to be changed: %w", err)
+		return resource.LoadBalancer{}, fmt.Errorf("looking at what is to be changed: %w", err)
 	case !found:
 		return known, nil // the write then returns the error
 	}
@@ -199,14 +200,14 @@ func (e *execution) updateListener(ctx context.Context, o UpdateListener) (err e
 		return err
 	}
 	latest := o.From
-	same := func(l inventory.Listener) bool { return l.ID == o.From.ID }
+	same := func(l resource.Listener) bool { return l.ID == o.From.ID }
 	if at := slices.IndexFunc(balancer.Listeners, same); at >= 0 {
 		latest = balancer.Listeners[at]
 	}
 	return e.inventory.UpdateListener(ctx, balancer.ID, changedListener(latest, o.From, o.To))
 }
 
-func (e *execution) createTargetGroup(ctx context.Context, group inventory.TargetGroup) error {
+func (e *execution) createTargetGroup(ctx context.Context, group resource.TargetGroup) error {
 	created, err := e.inventory.CreateTargetGroup(ctx, group)
 	e.created[group.ID] = created.ID
 	return err
@@ -230,7 +231,7 @@ func (e *execution) setMachines(ctx context.Context, o SetMachines) (err error) 
 	return e.inventory.SetMachines(ctx, o.TargetGroup, o.Machines)
 }
 
-func (e *execution) createSecurityGroup(ctx context.Context, group inventory.SecurityGroup) error {
+func (e *execution) createSecurityGroup(ctx context.Context, group resource.SecurityGroup) error {
 	created, err := e.inventory.CreateSecurityGroup(ctx, group)
 	e.created[group.ID] = created.ID
 	return err
@@ -282,7 +283,7 @@ func (e *executor) withQuota(ctx context.Context, err error) error {
 }
 
 // changedBalancer returns the latest state of a load balancer with only the changes between from and to.
-func changedBalancer(latest, from, to inventory.LoadBalancer) inventory.LoadBalancer {
+func changedBalancer(latest, from, to resource.LoadBalancer) resource.LoadBalancer {
 	change(&latest.Name, from.Name, to.Name)
 	change(&latest.Description, from.Description, to.Description)
 	change(&latest.Subnet, from.Subnet, to.Subnet)
@@ -297,7 +298,7 @@ func changedBalancer(latest, from, to inventory.LoadBalancer) inventory.LoadBala
 
 // changedListener is changedBalancer for a listener. Its allowed sources change as a whole, so that they are never a
 // mixture of two states.
-func changedListener(latest, from, to inventory.Listener) inventory.Listener {
+func changedListener(latest, from, to resource.Listener) resource.Listener {
 	change(&latest.Name, from.Name, to.Name)
 	change(&latest.Description, from.Description, to.Description)
 	change(&latest.TargetGroup, from.TargetGroup, to.TargetGroup)
@@ -317,8 +318,8 @@ func change[T comparable](latest *T, from, to T) {
 	}
 }
 
-func changedLabels(latest, from, to inventory.Labels) inventory.Labels {
-	labels := inventory.Labels{}
+func changedLabels(latest, from, to resource.Labels) resource.Labels {
+	labels := resource.Labels{}
 	maps.Copy(labels, latest)
 	for key := range from {
 		if _, stays := to[key]; !stays {

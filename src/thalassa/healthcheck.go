@@ -3,13 +3,12 @@ package thalassa
 import (
 	"fmt"
 
-	"github.com/thalassa-cloud/client-go/iaas"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // healthSettings are the Service's settings of the health check of one port.
@@ -33,24 +32,24 @@ type healthCheckSpec struct {
 
 // effective returns the desired health check, given the observed one; nil is none. The observed check stays if the
 // Service's settings are not valid.
-func (c healthCheckSpec) effective(port cloud.Port, observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
+func (c healthCheckSpec) effective(port cloud.Port, observed *resource.HealthCheck) *resource.HealthCheck {
 	s := c.settings
 	switch {
 	case c.nodePort != 0: // as in the existing CCM: always, and with HTTP
-		s.protocol = annotation.Setting[string]{Value: string(iaas.ProtocolHTTP)}
-		return s.complete(iaas.ProtocolHTTP, c.nodePort, observed)
+		s.protocol = annotation.Setting[string]{Value: resource.ProtocolHTTP}
+		return s.complete(resource.ProtocolHTTP, c.nodePort, observed)
 	case s.enabled.Invalid, s.port.Invalid && observed != nil:
 		return observed
 	case !s.enabled.Value || !s.enabled.Given && !c.created:
 		return nil
 	case s.port.Asked():
-		return s.complete(iaas.ProtocolHTTP, port.TargetPort, observed)
+		return s.complete(resource.ProtocolHTTP, port.TargetPort, observed)
 	case !c.created:
 		return observed // the existing CCM ignored this setting
 	case port.Protocol != corev1.ProtocolTCP:
 		return nil // a program that only answers its own protocol would fail the check
 	}
-	return s.complete(iaas.ProtocolTCP, port.TargetPort, observed)
+	return s.complete(resource.ProtocolTCP, port.TargetPort, observed)
 }
 
 // anySet reports whether the Service has any setting of the health check, valid or not.
@@ -64,7 +63,7 @@ func isSet[T any](s annotation.Setting[T]) bool { return s.Given || s.Invalid }
 
 // effectiveWith is effective for an object with a last-applied record.
 func (c healthCheckSpec) effectiveWith(record *recordUpdate, port cloud.Port,
-	observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
+	observed *resource.HealthCheck) *resource.HealthCheck {
 	const setting = "health-check"
 	switch {
 	case !record.adopted:
@@ -85,15 +84,15 @@ func (c healthCheckSpec) effectiveWith(record *recordUpdate, port cloud.Port,
 }
 
 // complete returns the health check with the Service's settings; protocol and port apply if the Service sets none.
-func (s healthSettings) complete(protocol iaas.LoadbalancerProtocol, port int32,
-	observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
-	check := iaas.BackendHealthCheck{
+func (s healthSettings) complete(protocol string, port int32,
+	observed *resource.HealthCheck) *resource.HealthCheck {
+	check := resource.HealthCheck{
 		Protocol: protocol, Port: port, Path: s.path.Value,
 		PeriodSeconds: s.interval.Value, TimeoutSeconds: s.timeout.Value, HealthyThreshold: int32(s.up.Value),
 		UnhealthyThreshold: int32(s.down.Value),
 	}
 	if s.protocol.Asked() && !s.protocol.Invalid {
-		check.Protocol = iaas.LoadbalancerProtocol(s.protocol.Value)
+		check.Protocol = s.protocol.Value
 	}
 	if s.port.Value != 0 {
 		check.Port = int32(s.port.Value)
@@ -105,7 +104,7 @@ func (s healthSettings) complete(protocol iaas.LoadbalancerProtocol, port int32,
 }
 
 // keep copies the observed value of each setting that is not valid.
-func (s healthSettings) keep(check *iaas.BackendHealthCheck, observed iaas.BackendHealthCheck) {
+func (s healthSettings) keep(check *resource.HealthCheck, observed resource.HealthCheck) {
 	if s.protocol.Invalid {
 		check.Protocol = observed.Protocol
 	}
@@ -129,7 +128,7 @@ const formerInterval, formerTimeout, formerUp, formerDown = 10, 5, 2, 3
 
 // keepFormerDefaults keeps the former defaults where the Service sets nothing, so that a new version does not change
 // the health checks of all existing load balancers.
-func (s healthSettings) keepFormerDefaults(check *iaas.BackendHealthCheck, observed iaas.BackendHealthCheck) {
+func (s healthSettings) keepFormerDefaults(check *resource.HealthCheck, observed resource.HealthCheck) {
 	unasked := func(one annotation.Setting[int]) bool { return !one.Asked() && !one.Invalid }
 	for _, one := range []struct {
 		setting          annotation.Setting[int]
@@ -155,8 +154,8 @@ func (s healthSettings) keepFormerDefaults(check *iaas.BackendHealthCheck, obser
 
 // hasNoPath reports whether a health check of the protocol has no path. Whether the cloud keeps the path of such a
 // check is not documented.
-func hasNoPath(protocol iaas.LoadbalancerProtocol) bool {
-	return protocol == iaas.ProtocolTCP || protocol == iaas.ProtocolUDP
+func hasNoPath(protocol string) bool {
+	return protocol == resource.ProtocolTCP || protocol == resource.ProtocolUDP
 }
 
 // problem describes settings that exclude each other; "" if there are none.
@@ -181,7 +180,7 @@ func (d desired) healthCheckNotices() []cloud.Notice {
 		if s.contradiction != "" {
 			notices = appendOnce(notices, settingNotice(reasonConflict, s.contradiction))
 		}
-		other := s.protocol.Given && !s.protocol.Invalid && s.protocol.Value != string(iaas.ProtocolHTTP)
+		other := s.protocol.Given && !s.protocol.Invalid && s.protocol.Value != resource.ProtocolHTTP
 		if check.nodePort != 0 && (other || s.enabled.Given && !s.enabled.Value) {
 			notices = appendOnce(notices, settingNotice(reasonConflict, fmt.Sprintf(
 				"With externalTrafficPolicy Local the nodes are always checked by HTTP, because some nodes may have "+
@@ -208,15 +207,6 @@ func (s healthSettings) withInterval() healthSettings {
 		s.interval.Value = max(s.interval.Value, s.timeout.Value)
 	}
 	return s
-}
-
-// healthCheckText formats a health check for comparison and for plans.
-func healthCheckText(h *iaas.BackendHealthCheck) string {
-	if h == nil {
-		return "none"
-	}
-	return fmt.Sprintf("%s :%d%s every %ds, timeout %ds, %d good, %d bad",
-		h.Protocol, h.Port, h.Path, h.PeriodSeconds, h.TimeoutSeconds, h.HealthyThreshold, h.UnhealthyThreshold)
 }
 
 // healthCheck returns whether and how the targets of a port are checked.

@@ -4,11 +4,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // healthOf is what a Service with these annotations asks for about its port 80.
@@ -26,13 +26,13 @@ func healthBy(defaults annotations, annotations ...string) healthSettings {
 }
 
 // checking is a health check with the default times.
-func checking(protocol iaas.LoadbalancerProtocol, port int32, path string) *iaas.BackendHealthCheck {
-	return &iaas.BackendHealthCheck{Protocol: protocol, Port: port, Path: path, PeriodSeconds: 5, TimeoutSeconds: 3,
+func checking(protocol string, port int32, path string) *resource.HealthCheck {
+	return &resource.HealthCheck{Protocol: protocol, Port: port, Path: path, PeriodSeconds: 5, TimeoutSeconds: 3,
 		HealthyThreshold: 1, UnhealthyThreshold: 3}
 }
 
 // formerly is a health check with the former default times, which are those of the existing CCM, in place of ours.
-func formerly(check *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
+func formerly(check *resource.HealthCheck) *resource.HealthCheck {
 	if check == nil {
 		return nil
 	}
@@ -50,12 +50,12 @@ func formerly(check *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
 }
 
 // slow is one that somebody made by hand.
-func slow() *iaas.BackendHealthCheck {
-	return &iaas.BackendHealthCheck{Protocol: iaas.ProtocolHTTP, Port: 9000, Path: "/slow", PeriodSeconds: 60,
+func slow() *resource.HealthCheck {
+	return &resource.HealthCheck{Protocol: resource.ProtocolHTTP, Port: 9000, Path: "/slow", PeriodSeconds: 60,
 		TimeoutSeconds: 30, HealthyThreshold: 7, UnhealthyThreshold: 8}
 }
 
-func changed(check *iaas.BackendHealthCheck, change func(*iaas.BackendHealthCheck)) *iaas.BackendHealthCheck {
+func changed(check *resource.HealthCheck, change func(*resource.HealthCheck)) *resource.HealthCheck {
 	change(check)
 	return check
 }
@@ -64,8 +64,8 @@ func changed(check *iaas.BackendHealthCheck, change func(*iaas.BackendHealthChec
 type healthCheckTest struct {
 	annotations  []string
 	local, udp   bool
-	observed     *iaas.BackendHealthCheck
-	ours, theirs *iaas.BackendHealthCheck // nil: none
+	observed     *resource.HealthCheck
+	ours, theirs *resource.HealthCheck // nil: none
 }
 
 func healthCheckTests() map[string]healthCheckTest {
@@ -74,7 +74,7 @@ func healthCheckTests() map[string]healthCheckTest {
 	return map[string]healthCheckTest{
 		"not asked": {nil, false, false, nil, checking("tcp", 30080, "/healthz"), nil},
 		"not asked, one is there": {nil, false, false, slow(),
-			changed(checking("tcp", 30080, "/healthz"), func(*iaas.BackendHealthCheck) {}), nil},
+			changed(checking("tcp", 30080, "/healthz"), func(*resource.HealthCheck) {}), nil},
 		"not asked, of UDP": {nil, false, udp, nil, nil, nil},
 		"switched off":      {ask{"health-check-enabled", "false"}, false, false, slow(), nil, nil},
 		"switched off with port": {ask{"health-check-enabled", "false", "health-check-port", "8081"}, false, false,
@@ -98,9 +98,9 @@ func healthCheckTests() map[string]healthCheckTest {
 			"https", "health-check-path", "/x",
 			"health-check-interval", "30", "health-check-timeout", "20", "health-check-up-threshold", "4",
 			"health-check-down-threshold", "5"}, false, false, nil,
-			&iaas.BackendHealthCheck{Protocol: "https", Port: 8081, Path: "/x", PeriodSeconds: 30, TimeoutSeconds: 20,
+			&resource.HealthCheck{Protocol: "https", Port: 8081, Path: "/x", PeriodSeconds: 30, TimeoutSeconds: 20,
 				HealthyThreshold: 4, UnhealthyThreshold: 5},
-			&iaas.BackendHealthCheck{Protocol: "https", Port: 8081, Path: "/x", PeriodSeconds: 30, TimeoutSeconds: 20,
+			&resource.HealthCheck{Protocol: "https", Port: 8081, Path: "/x", PeriodSeconds: 30, TimeoutSeconds: 20,
 				HealthyThreshold: 4, UnhealthyThreshold: 5}},
 		"HTTP on the node port": {ask{"health-check-protocol", "http", "health-check-path", "/x"}, false, false, nil,
 			checking("http", 30080, "/x"), nil},
@@ -117,19 +117,19 @@ func healthCheckTests() map[string]healthCheckTest {
 			checking("http", 32000, "/healthz"), checking("http", 32000, "/healthz")},
 		"an interval that cannot be read": {ask{"health-check-enabled", "true", "health-check-port", "8081",
 			"health-check-interval", "often"}, false, false, slow(),
-			changed(checking("http", 8081, "/healthz"), func(c *iaas.BackendHealthCheck) { c.PeriodSeconds = 60 }),
-			changed(checking("http", 8081, "/healthz"), func(c *iaas.BackendHealthCheck) { c.PeriodSeconds = 60 })},
+			changed(checking("http", 8081, "/healthz"), func(c *resource.HealthCheck) { c.PeriodSeconds = 60 }),
+			changed(checking("http", 8081, "/healthz"), func(c *resource.HealthCheck) { c.PeriodSeconds = 60 })},
 		"a protocol that there is not": {ask{"health-check-enabled", "true", "health-check-port", "8081",
 			"health-check-protocol", "gopher"}, false, false,
-			changed(slow(), func(c *iaas.BackendHealthCheck) {
+			changed(slow(), func(c *resource.HealthCheck) {
 				c.Protocol = "https"
 			}), checking("https", 8081, "/healthz"), checking("https", 8081, "/healthz")},
 		"a timeout beyond the interval": {ask{"health-check-enabled", "true", "health-check-port", "8081",
 			"health-check-interval", "5", "health-check-timeout", "6"}, false, false, slow(),
-			changed(checking("http", 8081, "/healthz"), func(c *iaas.BackendHealthCheck) {
+			changed(checking("http", 8081, "/healthz"), func(c *resource.HealthCheck) {
 				c.PeriodSeconds, c.TimeoutSeconds = 60, 30
 			}),
-			changed(checking("http", 8081, "/healthz"), func(c *iaas.BackendHealthCheck) {
+			changed(checking("http", 8081, "/healthz"), func(c *resource.HealthCheck) {
 				c.PeriodSeconds, c.TimeoutSeconds = 60, 30
 			})},
 	}
@@ -179,7 +179,7 @@ func TestHealthChecksOfAdoptedOnes(t *testing.T) {
 	tests := map[string]struct {
 		memo    recordUpdate
 		check   healthCheckSpec
-		want    *iaas.BackendHealthCheck
+		want    *resource.HealthCheck
 		records bool
 	}{
 		"not asked": {recordUpdate{adopted: true}, healthCheckSpec{settings: healthOf(t)}, slow(), false},
@@ -225,13 +225,13 @@ func TestTimeoutBeyondTheIntervalIsTold(t *testing.T) {
 // nothing, so that an upgrade writes nothing.
 func TestFormerDefaultsStay(t *testing.T) {
 	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
-	times := func(interval, timeout int, up, down int32) *iaas.BackendHealthCheck {
-		return &iaas.BackendHealthCheck{Protocol: "tcp", Port: 30080, Path: "/healthz",
+	times := func(interval, timeout int, up, down int32) *resource.HealthCheck {
+		return &resource.HealthCheck{Protocol: "tcp", Port: 30080, Path: "/healthz",
 			PeriodSeconds: interval, TimeoutSeconds: timeout, HealthyThreshold: up, UnhealthyThreshold: down}
 	}
 	tests := map[string]struct {
 		annotations    []string
-		observed, want *iaas.BackendHealthCheck
+		observed, want *resource.HealthCheck
 	}{
 		"as it was":       {nil, times(10, 5, 2, 3), times(10, 5, 2, 3)},
 		"as it is":        {nil, times(5, 3, 1, 3), times(5, 3, 1, 3)},
@@ -273,7 +273,7 @@ func TestFirstAnswer(t *testing.T) {
 	for _, nodePort := range []int32{0, 32000} {
 		check := healthCheckSpec{settings: healthOf(t), nodePort: nodePort, created: true}.effective(port, nil)
 		if at := check.PeriodSeconds*int(check.HealthyThreshold) + check.TimeoutSeconds; at >= 10 {
-			t.Errorf("health check %s: the first answer comes after up to %d seconds", healthCheckText(check), at)
+			t.Errorf("health check %s: the first answer comes after up to %d seconds", check.String(), at)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // Annotations on cloud objects, which record what this program created and set. An object without them was created by
@@ -33,7 +33,7 @@ type lastApplied struct {
 
 // lastAppliedOf reads the record from an object's annotations. A record that cannot be read counts as empty, so that
 // less is undone.
-func lastAppliedOf(annotations inventory.Labels) lastApplied {
+func lastAppliedOf(annotations resource.Labels) lastApplied {
 	r := lastApplied{created: annotations[annotationCreatedBy] == createdByUs}
 	if text, found := annotations[annotationApplied]; found {
 		_ = json.Unmarshal([]byte(text), &r.applied)
@@ -69,8 +69,8 @@ func (r lastApplied) without(setting string) lastApplied {
 }
 
 // mergedInto returns the annotations with the record in them. Annotations of others stay.
-func (r lastApplied) mergedInto(present inventory.Labels) inventory.Labels {
-	annotations := inventory.Labels{}
+func (r lastApplied) mergedInto(present resource.Labels) resource.Labels {
+	annotations := resource.Labels{}
 	maps.Copy(annotations, present)
 	delete(annotations, annotationApplied)
 	if annotations[annotationCreatedBy] == createdByUs {
@@ -97,7 +97,7 @@ type recordUpdate struct {
 
 // newRecordUpdate starts from the record in the annotations. Only an object that this program did not create can be
 // adopted.
-func newRecordUpdate(annotations inventory.Labels, adopted bool) *recordUpdate {
+func newRecordUpdate(annotations resource.Labels, adopted bool) *recordUpdate {
 	record := lastAppliedOf(annotations)
 	return &recordUpdate{lastApplied: record, adopted: adopted && !record.created}
 }
@@ -105,7 +105,7 @@ func newRecordUpdate(annotations inventory.Labels, adopted bool) *recordUpdate {
 // addRecordChanges adds a line if the record loses entries: a wrong entry would later remove a value of others. For an
 // adopted object it also adds a line if the record gets entries. Other changes of the record alone do not cause a
 // write.
-func addRecordChanges(c *changes, from, to inventory.Labels, adopted bool) {
+func addRecordChanges(c *changes, from, to resource.Labels, adopted bool) {
 	before, after := lastAppliedOf(from), lastAppliedOf(to)
 	if lost := before.missingIn(after); len(lost) > 0 {
 		*c = append(*c, "it no longer has from this Service: "+strings.Join(lost, ", "))

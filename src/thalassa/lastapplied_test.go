@@ -7,24 +7,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 func TestTracesOf(t *testing.T) {
 	tests := map[string]struct {
-		annotations inventory.Labels
+		annotations resource.Labels
 		created     bool
 		applied     map[string][]string
 	}{
 		"nothing":                  {nil, false, nil},
-		"made by us":               {inventory.Labels{annotationCreatedBy: createdByUs}, true, nil},
-		"made by somebody else":    {inventory.Labels{annotationCreatedBy: "terraform"}, false, nil},
-		"only others' annotations": {inventory.Labels{"note": "x"}, false, nil},
-		"something of ours on it": {inventory.Labels{annotationApplied: `{"reserved-ip":["rip-1"],"policy":[]}`}, false,
+		"made by us":               {resource.Labels{annotationCreatedBy: createdByUs}, true, nil},
+		"made by somebody else":    {resource.Labels{annotationCreatedBy: "terraform"}, false, nil},
+		"only others' annotations": {resource.Labels{"note": "x"}, false, nil},
+		"something of ours on it": {resource.Labels{annotationApplied: `{"reserved-ip":["rip-1"],"policy":[]}`}, false,
 			map[string][]string{"reserved-ip": {"rip-1"}, "policy": {}}},
-		"of which nothing can be read": {inventory.Labels{annotationCreatedBy: createdByUs, annotationApplied: "{"},
+		"of which nothing can be read": {resource.Labels{annotationCreatedBy: createdByUs, annotationApplied: "{"},
 			true, nil},
-		"of another shape": {inventory.Labels{annotationApplied: `["policy"]`}, false, nil},
+		"of another shape": {resource.Labels{annotationApplied: `["policy"]`}, false, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -39,25 +39,25 @@ func TestTracesOf(t *testing.T) {
 // TestRecordIsWrittenAndRead: what an object remembers is there again after a restart, and what others wrote on it
 // stays.
 func TestRecordIsWrittenAndRead(t *testing.T) {
-	others := inventory.Labels{"note": "x"}
+	others := resource.Labels{"note": "x"}
 	tests := map[string]struct {
 		traces lastApplied
-		over   inventory.Labels
-		want   inventory.Labels
+		over   resource.Labels
+		want   resource.Labels
 	}{
 		"nothing": {lastApplied{}, others, others},
 		"on an object without any": {lastApplied{created: true}, nil,
-			inventory.Labels{annotationCreatedBy: createdByUs}},
+			resource.Labels{annotationCreatedBy: createdByUs}},
 		"made by us": {lastApplied{created: true}, others,
-			inventory.Labels{"note": "x", annotationCreatedBy: createdByUs}},
+			resource.Labels{"note": "x", annotationCreatedBy: createdByUs}},
 		"a setting that is one thing": {lastApplied{}.with("policy"), nil,
-			inventory.Labels{annotationApplied: `{"policy":[]}`}},
+			resource.Labels{annotationApplied: `{"policy":[]}`}},
 		"values, sorted": {lastApplied{}.with("groups", "b", "a"), nil,
-			inventory.Labels{annotationApplied: `{"groups":["a","b"]}`}},
+			resource.Labels{annotationApplied: `{"groups":["a","b"]}`}},
 		"the last one is taken away": {lastApplied{}.with("policy").without("policy"),
-			inventory.Labels{"note": "x", annotationApplied: `{"policy":[]}`}, others},
+			resource.Labels{"note": "x", annotationApplied: `{"policy":[]}`}, others},
 		"one of two is taken away": {lastApplied{}.with("policy").with("groups", "a").without("policy"), nil,
-			inventory.Labels{annotationApplied: `{"groups":["a"]}`}},
+			resource.Labels{annotationApplied: `{"groups":["a"]}`}},
 		"one that is not there is taken away": {lastApplied{}.without("policy"), others, others},
 	}
 	for name, tt := range tests {

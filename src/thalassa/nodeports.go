@@ -5,24 +5,22 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/thalassa-cloud/client-go/iaas"
-
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // nodeRules are the rules of a Service in the security group of the nodes: they allow traffic from the subnet of its
 // load balancer to its node ports. Rules have no labels, so their names identify the Service.
 type nodeRules struct {
 	NodeRules
-	group *inventory.SecurityGroup // nil: none is configured, or it is not known
+	group *resource.SecurityGroup // nil: none is configured, or it is not known
 }
 
 // NodeRules are the rules that one Service is to have in the security group of the nodes.
 type NodeRules struct {
-	Group  string           // identity of the security group
-	Prefix string           // of the names of this Service's rules
-	Wanted []inventory.Rule // without priorities
+	Group  string          // identity of the security group
+	Prefix string          // of the names of this Service's rules
+	Wanted []resource.Rule // without priorities
 }
 
 // rulePrefix begins the names of a Service's rules.
@@ -55,7 +53,7 @@ func (p planner) newNodeRules(d desired, o observed) nodeRules {
 	}
 	for _, check := range p.checks(d, o) {
 		transport := "tcp"
-		if check.Protocol == iaas.ProtocolUDP {
+		if check.Protocol == resource.ProtocolUDP {
 			transport = "udp"
 		}
 		extra := opening{protocol: transport, first: check.Port, last: check.Port, sources: d.nodeSources}
@@ -69,14 +67,14 @@ func (p planner) newNodeRules(d desired, o observed) nodeRules {
 }
 
 // ofService returns the Service's rules among those of a group.
-func (n NodeRules) ofService(rules []inventory.Rule) []inventory.Rule {
-	others := func(rule inventory.Rule) bool { return !strings.HasPrefix(rule.Name, n.Prefix) }
+func (n NodeRules) ofService(rules []resource.Rule) []resource.Rule {
+	others := func(rule resource.Rule) bool { return !strings.HasPrefix(rule.Name, n.Prefix) }
 	return slices.DeleteFunc(slices.Clone(rules), others)
 }
 
 // rulesFor returns the rules for openings, without priorities.
-func (n NodeRules) rulesFor(openings []opening) []inventory.Rule {
-	var rules []inventory.Rule
+func (n NodeRules) rulesFor(openings []opening) []resource.Rule {
+	var rules []resource.Rule
 	for _, o := range openings {
 		for _, source := range o.sources {
 			rule := allow(o, source, 0)
@@ -108,25 +106,25 @@ func (d *difference) closeNodePorts() {
 }
 
 // missing returns the wanted rules that do not exist, surplus the Service's rules that are not wanted.
-func (n NodeRules) missing(rules []inventory.Rule) []inventory.Rule {
-	present := func(rule inventory.Rule) bool { return holds(n.ofService(rules), rule) }
+func (n NodeRules) missing(rules []resource.Rule) []resource.Rule {
+	present := func(rule resource.Rule) bool { return holds(n.ofService(rules), rule) }
 	return slices.DeleteFunc(slices.Clone(n.Wanted), present)
 }
 
-func (n NodeRules) surplus(rules []inventory.Rule) []inventory.Rule {
-	return slices.DeleteFunc(n.ofService(rules), func(rule inventory.Rule) bool { return holds(n.Wanted, rule) })
+func (n NodeRules) surplus(rules []resource.Rule) []resource.Rule {
+	return slices.DeleteFunc(n.ofService(rules), func(rule resource.Rule) bool { return holds(n.Wanted, rule) })
 }
 
 // holds reports whether one of the rules has the same meaning.
-func holds(rules []inventory.Rule, rule inventory.Rule) bool {
-	return slices.ContainsFunc(rules, func(one inventory.Rule) bool {
-		return sameRules([]inventory.Rule{one}, []inventory.Rule{rule})
+func holds(rules []resource.Rule, rule resource.Rule) bool {
+	return slices.ContainsFunc(rules, func(one resource.Rule) bool {
+		return sameRules([]resource.Rule{one}, []resource.Rule{rule})
 	})
 }
 
 // withMissing returns a group's rules with the Service's missing rules, at free priorities. If there is not enough
 // room, it adds the rules that fit.
-func (n NodeRules) withMissing(rules []inventory.Rule) []inventory.Rule {
+func (n NodeRules) withMissing(rules []resource.Rule) []resource.Rule {
 	taken := map[int32]bool{}
 	for _, rule := range rules {
 		taken[rule.Priority] = true
@@ -147,9 +145,9 @@ func (n NodeRules) withMissing(rules []inventory.Rule) []inventory.Rule {
 }
 
 // withoutSurplus returns a group's rules without those of the Service that are not wanted.
-func (n NodeRules) withoutSurplus(rules []inventory.Rule) []inventory.Rule {
+func (n NodeRules) withoutSurplus(rules []resource.Rule) []resource.Rule {
 	surplus := n.surplus(rules)
-	return slices.DeleteFunc(slices.Clone(rules), func(rule inventory.Rule) bool {
+	return slices.DeleteFunc(slices.Clone(rules), func(rule resource.Rule) bool {
 		return strings.HasPrefix(rule.Name, n.Prefix) && holds(surplus, rule)
 	})
 }

@@ -10,25 +10,25 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // nodeRulesOf are those of a Service in a group with such rules.
-func nodeRulesOf(uid string, ingress []inventory.Rule, wanted ...opening) nodeRules {
-	n := nodeRules{group: &inventory.SecurityGroup{Ingress: ingress}, NodeRules: NodeRules{Prefix: rulePrefix(uid)}}
+func nodeRulesOf(uid string, ingress []resource.Rule, wanted ...opening) nodeRules {
+	n := nodeRules{group: &resource.SecurityGroup{Ingress: ingress}, NodeRules: NodeRules{Prefix: rulePrefix(uid)}}
 	n.Wanted = n.rulesFor(merged(wanted))
 	return n
 }
 
 // byHand is a rule that somebody made in the nodes' group.
-func byHand(name string, priority int32) inventory.Rule {
-	return inventory.Rule{Name: name, IPVersion: "ipv4", Protocol: "tcp", Priority: priority, RemoteType: "address",
+func byHand(name string, priority int32) resource.Rule {
+	return resource.Rule{Name: name, IPVersion: "ipv4", Protocol: "tcp", Priority: priority, RemoteType: "address",
 		RemoteAddress: "172.16.0.0/12", PortMin: 22, PortMax: 22, Policy: "allow"}
 }
 
 // full are as many rules of others.
-func full(count int) []inventory.Rule {
-	var rules []inventory.Rule
+func full(count int) []resource.Rule {
+	var rules []resource.Rule
 	for i := range int32(count) {
 		rules = append(rules, byHand(fmt.Sprintf("rule-%d", i), i+1))
 	}
@@ -36,7 +36,7 @@ func full(count int) []inventory.Rule {
 }
 
 // rulesText is a line for each rule.
-func rulesText(rules []inventory.Rule) []string {
+func rulesText(rules []resource.Rule) []string {
 	var texts []string
 	for _, rule := range rules {
 		texts = append(texts, fmt.Sprintf("%d: %s %d-%d from %s", rule.Priority, rule.Protocol, rule.PortMin,
@@ -49,27 +49,27 @@ func rulesText(rules []inventory.Rule) []string {
 func TestWiden(t *testing.T) {
 	const subnet, six = "10.1.0.0/24", "2001:db8::/64"
 	http := open("tcp", 30080, 30080, subnet)
-	ours := func(priority int32) inventory.Rule {
+	ours := func(priority int32) resource.Rule {
 		rule := nodeRulesOf("web", nil, http).Wanted[0]
 		rule.Priority = priority
 		return rule
 	}
 	tests := map[string]struct {
-		present []inventory.Rule
+		present []resource.Rule
 		wanted  []opening
 		added   []string
 		fits    bool
 	}{
 		"into an empty group": {nil, []opening{http}, []string{"1: tcp 30080-30080 from 10.1.0.0/24"}, true},
-		"between others' rules": {[]inventory.Rule{byHand("a", 1), byHand("b", 3)},
+		"between others' rules": {[]resource.Rule{byHand("a", 1), byHand("b", 3)},
 			[]opening{open("tcp", 30080, 30080, subnet, six)}, []string{"2: tcp 30080-30080 from 10.1.0.0/24",
 				"4: tcp 30080-30080 from 2001:db8::/64"}, true},
 		"neighbouring ports": {nil, []opening{http, open("tcp", 30081, 30081, subnet)},
 			[]string{"1: tcp 30080-30081 from 10.1.0.0/24"}, true},
-		"what is there": {[]inventory.Rule{byHand("a", 1), ours(7)}, []opening{http}, nil, true},
-		"one more than what is there": {[]inventory.Rule{ours(1)}, []opening{http, open("udp", 30053, 30053, subnet)},
+		"what is there": {[]resource.Rule{byHand("a", 1), ours(7)}, []opening{http}, nil, true},
+		"one more than what is there": {[]resource.Rule{ours(1)}, []opening{http, open("udp", 30053, 30053, subnet)},
 			[]string{"2: udp 30053-30053 from 10.1.0.0/24"}, true},
-		"what another has by hand": {[]inventory.Rule{{Name: "mine", IPVersion: "ipv4", Protocol: "tcp",
+		"what another has by hand": {[]resource.Rule{{Name: "mine", IPVersion: "ipv4", Protocol: "tcp",
 			Priority: 1, RemoteType: "address", RemoteAddress: subnet, PortMin: 30080, PortMax: 30080,
 			Policy: "allow"}}, []opening{http}, []string{"2: tcp 30080-30080 from 10.1.0.0/24"}, true},
 		"the last free place": {full(198), []opening{http}, []string{"199: tcp 30080-30080 from 10.1.0.0/24"},
@@ -103,7 +103,7 @@ func TestWiden(t *testing.T) {
 func TestNarrow(t *testing.T) {
 	const subnet = "10.1.0.0/24"
 	http, dns := open("tcp", 30080, 30080, subnet), open("udp", 30053, 30053, subnet)
-	present := nodeRulesOf("other", nil, http, dns).withMissing([]inventory.Rule{byHand("a", 2),
+	present := nodeRulesOf("other", nil, http, dns).withMissing([]resource.Rule{byHand("a", 2),
 		byHand("k8s-by-hand", 5)})
 	others := slices.Clone(present)
 	present = nodeRulesOf("web", nil, http, dns).withMissing(present)
@@ -119,7 +119,7 @@ func TestNarrow(t *testing.T) {
 			if len(n.ofService(got)) != tt.left || len(n.surplus(present)) != 2-tt.left || len(n.surplus(got)) != 0 {
 				t.Errorf("left are %v, want %d of the Service's", rulesText(n.ofService(got)), tt.left)
 			}
-			foreign := slices.DeleteFunc(slices.Clone(got), func(rule inventory.Rule) bool {
+			foreign := slices.DeleteFunc(slices.Clone(got), func(rule resource.Rule) bool {
 				return slices.Contains(n.ofService(got), rule)
 			})
 			if diff := cmp.Diff(others, foreign); diff != "" {
@@ -132,7 +132,7 @@ func TestNarrow(t *testing.T) {
 // TestNodeRulesOfAService: for each node port and the subnet's networks, if the Service asks for them and it is known
 // where they go.
 func TestNodeRulesOfAService(t *testing.T) {
-	group := &inventory.SecurityGroup{ID: "sg-nodes"}
+	group := &resource.SecurityGroup{ID: "sg-nodes"}
 	tests := map[string]struct {
 		asked  string
 		local  int32
@@ -153,7 +153,7 @@ func TestNodeRulesOfAService(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			web := service("web", 80, 81)
 			annotated("open-node-ports", tt.asked)(web)
-			d := desired{labels: inventory.Labels{}, references: references{nodeGroup: group,
+			d := desired{labels: resource.Labels{}, references: references{nodeGroup: group,
 				nodeSources: networks(tt.source...)}}
 			d.settings, _ = newAnnotations().read(web)
 			d.Desired = cloud.Desire(cloud.OwnerOf("k8s-test", web), web, cloud.Targets{})

@@ -1,6 +1,6 @@
 package thalassa
 
-import "github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+import "github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 
 // The types below are what a [cloud.Operation] of this provider has as its Object. They are plain values, so that a
 // plan can be printed, encoded as JSON and compared. [executor] carries them out.
@@ -11,29 +11,29 @@ import "github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 // CreateLoadBalancer creates a load balancer with its listeners in one write, so that it never exists without them. If
 // the cloud refuses listeners in a creation, the executor creates the load balancer alone, and the next plan creates
 // its listeners.
-type CreateLoadBalancer struct{ LoadBalancer inventory.NewLoadBalancer }
+type CreateLoadBalancer struct{ LoadBalancer resource.NewLoadBalancer }
 
 // UpdateLoadBalancer makes the changes between From and To. The API replaces an object as a whole, and the data of the
 // plan may be minutes old. With Look the executor therefore reads the load balancer before it writes, and applies the
 // changes to the latest state.
 type UpdateLoadBalancer struct {
-	From, To inventory.LoadBalancer
+	From, To resource.LoadBalancer
 	Look     bool
 }
 
 // DeleteLoadBalancer deletes a load balancer with its listeners.
-type DeleteLoadBalancer struct{ LoadBalancer inventory.LoadBalancer }
+type DeleteLoadBalancer struct{ LoadBalancer resource.LoadBalancer }
 
 // CreateListener adds a listener to the load balancer with the identity.
 type CreateListener struct {
 	LoadBalancer string
-	Listener     inventory.Listener
+	Listener     resource.Listener
 }
 
 // UpdateListener makes the changes between From and To on the latest state of the listener: see [UpdateLoadBalancer].
 type UpdateListener struct {
-	LoadBalancer inventory.LoadBalancer
-	From, To     inventory.Listener
+	LoadBalancer resource.LoadBalancer
+	From, To     resource.Listener
 }
 
 // DeleteListener deletes a listener of a load balancer; both are identities.
@@ -41,18 +41,18 @@ type DeleteListener struct{ LoadBalancer, Listener string }
 
 // CreateTargetGroup creates a target group without machines. Its identity is the placeholder by which later
 // operations name it.
-type CreateTargetGroup struct{ TargetGroup inventory.TargetGroup }
+type CreateTargetGroup struct{ TargetGroup resource.TargetGroup }
 
 // UpdateTargetGroup changes a target group to To, except for its machines. With MayBeRefused a refusal by the cloud is
 // no failure.
 type UpdateTargetGroup struct {
-	From, To     inventory.TargetGroup
+	From, To     resource.TargetGroup
 	MayBeRefused bool
 }
 
 // SetMachines replaces the set of machines of a target group.
 type SetMachines struct {
-	TargetGroup inventory.TargetGroup
+	TargetGroup resource.TargetGroup
 	Machines    []string
 }
 
@@ -60,13 +60,13 @@ type SetMachines struct {
 type DeleteTargetGroup struct{ TargetGroup string }
 
 // CreateSecurityGroup creates a security group. Its identity is the placeholder by which later operations name it.
-type CreateSecurityGroup struct{ SecurityGroup inventory.SecurityGroup }
+type CreateSecurityGroup struct{ SecurityGroup resource.SecurityGroup }
 
 // UpdateSecurityGroup changes a security group to To, if it still has the version of From. With DeleteUnused the
 // executor tries to delete it first, which the cloud refuses while anything uses it. With MayBeRefused a refusal of the
 // update is no failure.
 type UpdateSecurityGroup struct {
-	From, To                   inventory.SecurityGroup
+	From, To                   resource.SecurityGroup
 	DeleteUnused, MayBeRefused bool
 }
 

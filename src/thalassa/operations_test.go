@@ -14,7 +14,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // decoded is a plan after it was encoded as JSON and decoded again. It is the same plan: an operation has nothing
@@ -167,22 +167,22 @@ func TestPlaceholders(t *testing.T) {
 // TestChangedBalancer: of a load balancer that somebody changed since the plan was made, only what the plan changes
 // is changed.
 func TestChangedBalancer(t *testing.T) {
-	from := inventory.LoadBalancer{
-		Name: "web", Subnet: "one", ReservedIP: "ip", Labels: inventory.Labels{"a": "1", "b": "1"},
-		Annotations: inventory.Labels{"x": "1"}, SecurityGroups: []string{"p", "q"},
+	from := resource.LoadBalancer{
+		Name: "web", Subnet: "one", ReservedIP: "ip", Labels: resource.Labels{"a": "1", "b": "1"},
+		Annotations: resource.Labels{"x": "1"}, SecurityGroups: []string{"p", "q"},
 	}
 	to := from
 	to.Name, to.ReservedIP, to.DeleteProtection = "shop", "", true
-	to.Labels, to.SecurityGroups = inventory.Labels{"a": "2", "c": "1"}, []string{"q", "r"}
-	latest := inventory.LoadBalancer{
+	to.Labels, to.SecurityGroups = resource.Labels{"a": "2", "c": "1"}, []string{"q", "r"}
+	latest := resource.LoadBalancer{
 		ID: "lb", Name: "renamed", Subnet: "two", ReservedIP: "ip", InstanceSize: "large",
-		Labels:      inventory.Labels{"a": "1", "b": "1", "theirs": "1"},
-		Annotations: inventory.Labels{"x": "2"}, SecurityGroups: []string{"p", "q", "theirs"}, Status: "ready",
+		Labels:      resource.Labels{"a": "1", "b": "1", "theirs": "1"},
+		Annotations: resource.Labels{"x": "2"}, SecurityGroups: []string{"p", "q", "theirs"}, Status: "ready",
 	}
-	want := inventory.LoadBalancer{
+	want := resource.LoadBalancer{
 		ID: "lb", Name: "shop", Subnet: "two", InstanceSize: "large", DeleteProtection: true,
-		Labels:      inventory.Labels{"a": "2", "c": "1", "theirs": "1"},
-		Annotations: inventory.Labels{"x": "2"}, SecurityGroups: []string{"q", "r", "theirs"}, Status: "ready",
+		Labels:      resource.Labels{"a": "2", "c": "1", "theirs": "1"},
+		Annotations: resource.Labels{"x": "2"}, SecurityGroups: []string{"q", "r", "theirs"}, Status: "ready",
 	}
 	if diff := cmp.Diff(want, changedBalancer(latest, from, to)); diff != "" {
 		t.Errorf("changed (-want +got):\n%s", diff)
@@ -194,7 +194,7 @@ func TestChangedBalancer(t *testing.T) {
 
 // TestChangedListener: who is let in stays as somebody has set it since, unless the plan changes exactly that.
 func TestChangedListener(t *testing.T) {
-	from := inventory.Listener{
+	from := resource.Listener{
 		ID: "l", Name: "web", IdleTimeout: 10, TargetGroup: "one", AllowedSources: []string{"192.0.2.0/24"},
 	}
 	latest := from
@@ -202,8 +202,8 @@ func TestChangedListener(t *testing.T) {
 	to := from
 	to.IdleTimeout, to.TargetGroup = 20, "two"
 	want := latest
-	want.IdleTimeout, want.TargetGroup, want.Labels, want.Annotations = 20, "two", inventory.Labels{},
-		inventory.Labels{}
+	want.IdleTimeout, want.TargetGroup, want.Labels, want.Annotations = 20, "two", resource.Labels{},
+		resource.Labels{}
 	if diff := cmp.Diff(want, changedListener(latest, from, to)); diff != "" {
 		t.Errorf("a change of something else (-want +got):\n%s", diff)
 	}

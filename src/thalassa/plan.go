@@ -8,6 +8,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // Kinds of objects in plans.
@@ -23,7 +24,7 @@ type desired struct {
 	settings
 	references
 	name   string // of the load balancer if the Service names none
-	labels inventory.Labels
+	labels resource.Labels
 	// created: this program created the load balancer, or will create it. Defaults that differ from those of the
 	// existing CCM apply only then. adopted: the load balancer keeps its values until the Service asks for others.
 	created, adopted bool
@@ -35,19 +36,19 @@ type desired struct {
 
 // observed is the actual state of a Service: all objects in the inventory with the Service's UID.
 type observed struct {
-	balancers      []inventory.LoadBalancer // oldest first; there is more than one only after a failure
-	groups         []inventory.TargetGroup
-	securityGroups []inventory.SecurityGroup
+	balancers      []resource.LoadBalancer // oldest first; there is more than one only after a failure
+	groups         []resource.TargetGroup
+	securityGroups []resource.SecurityGroup
 	// recognised are load balancers that may be the Service's and lack its labels.
 	recognised recognition
 	// unprovenGroups are security groups that may be the Service's and lack labels.
-	unprovenGroups []inventory.SecurityGroup
+	unprovenGroups []resource.SecurityGroup
 	// groupsError is why the security groups are not known; nil if they are, or if none is needed.
 	groupsError error
 }
 
 // balancer returns the load balancer that is in use, nil if there is none.
-func (o observed) balancer() *inventory.LoadBalancer {
+func (o observed) balancer() *resource.LoadBalancer {
 	if len(o.balancers) == 0 {
 		return nil
 	}
@@ -59,7 +60,7 @@ func (o observed) complete() bool { return o.groupsError == nil }
 
 // securityGroup returns the security group that was created for the Service and is not being deleted; nil if there is
 // none.
-func (o observed) securityGroup() *inventory.SecurityGroup {
+func (o observed) securityGroup() *resource.SecurityGroup {
 	for i := range o.securityGroups {
 		if !o.securityGroups[i].Deleting() {
 			return &o.securityGroups[i]
@@ -69,7 +70,7 @@ func (o observed) securityGroup() *inventory.SecurityGroup {
 }
 
 // listener returns the listener of a port, nil if there is none.
-func (o observed) listener(key cloud.Key) *inventory.Listener {
+func (o observed) listener(key cloud.Key) *resource.Listener {
 	if len(o.balancers) == 0 {
 		return nil
 	}
@@ -77,11 +78,11 @@ func (o observed) listener(key cloud.Key) *inventory.Listener {
 }
 
 func (o observed) hasGroup(id string) bool {
-	return slices.ContainsFunc(o.groups, func(g inventory.TargetGroup) bool { return g.ID == id })
+	return slices.ContainsFunc(o.groups, func(g resource.TargetGroup) bool { return g.ID == id })
 }
 
 func (o observed) hasBalancer(id string) bool {
-	return slices.ContainsFunc(o.balancers, func(lb inventory.LoadBalancer) bool { return lb.ID == id })
+	return slices.ContainsFunc(o.balancers, func(lb resource.LoadBalancer) bool { return lb.ID == id })
 }
 
 // String names all objects, with the status of load balancers.
@@ -106,7 +107,7 @@ func (o observed) empty() bool {
 
 // group returns the port's target group: the one that its listener uses, unless that is another port's, else one with
 // the port's labels.
-func (o observed) group(labels inventory.Labels, listener *inventory.Listener) *inventory.TargetGroup {
+func (o observed) group(labels resource.Labels, listener *resource.Listener) *resource.TargetGroup {
 	for i := range o.groups {
 		group := &o.groups[i]
 		another := group.Labels[label.ServicePort] != "" &&
@@ -177,7 +178,7 @@ func (p planner) plan(d desired, o observed, managed *managedGroup) cloud.Plan {
 }
 
 // keepUnserved keeps existing objects of ports of the Service that the cloud does not support.
-func (d *difference) keepUnserved(balancer *inventory.LoadBalancer) {
+func (d *difference) keepUnserved(balancer *resource.LoadBalancer) {
 	if balancer == nil {
 		return
 	}
@@ -193,9 +194,9 @@ type port struct {
 	cloud.Port
 	settings portSettings
 	name     string // of listener and target group
-	labels   inventory.Labels
-	listener *inventory.Listener    // nil: to be created
-	group    *inventory.TargetGroup // nil: to be created
+	labels   resource.Labels
+	listener *resource.Listener    // nil: to be created
+	group    *resource.TargetGroup // nil: to be created
 }
 
 // groupID is the identity of the port's target group, or its placeholder.
@@ -206,7 +207,7 @@ func (p *port) groupID() string {
 	return p.group.ID
 }
 
-func (d *difference) newPort(wanted cloud.Port, balancer *inventory.LoadBalancer, o observed) *port {
+func (d *difference) newPort(wanted cloud.Port, balancer *resource.LoadBalancer, o observed) *port {
 	p := &port{Port: wanted, settings: d.desired.ports[wanted.Key], name: portName(d.desired.name, wanted),
 		labels: portLabels(d.desired.labels, wanted.Key)}
 	if balancer != nil {
@@ -225,8 +226,8 @@ func (d *difference) newPort(wanted cloud.Port, balancer *inventory.LoadBalancer
 }
 
 // listenerOf returns the load balancer's listener of the port, nil if there is none.
-func listenerOf(balancer inventory.LoadBalancer, key cloud.Key) *inventory.Listener {
-	i := slices.IndexFunc(balancer.Listeners, func(l inventory.Listener) bool {
+func listenerOf(balancer resource.LoadBalancer, key cloud.Key) *resource.Listener {
+	i := slices.IndexFunc(balancer.Listeners, func(l resource.Listener) bool {
 		return l.Port == int(key.Port) && l.Protocol == protocol(key)
 	})
 	if i < 0 {
@@ -272,7 +273,7 @@ func (d *difference) surplus(o observed) {
 }
 
 // whySurplus returns why a target group is deleted.
-func (d *difference) whySurplus(group inventory.TargetGroup) string {
+func (d *difference) whySurplus(group resource.TargetGroup) string {
 	for _, wanted := range d.desired.Ports {
 		labels := portLabels(d.desired.labels, wanted.Key)
 		if group.Labels[label.ServicePort] == labels[label.ServicePort] &&
@@ -283,7 +284,7 @@ func (d *difference) whySurplus(group inventory.TargetGroup) string {
 	return "the Service has no such port"
 }
 
-func (d *difference) surplusListeners(balancer inventory.LoadBalancer) {
+func (d *difference) surplusListeners(balancer resource.LoadBalancer) {
 	for _, listener := range balancer.Listeners {
 		if d.used[listener.ID] {
 			continue
@@ -300,7 +301,7 @@ func (d *difference) surplusListeners(balancer inventory.LoadBalancer) {
 // owns reports whether this program created a listener. A listener that somebody else added has no labels of this
 // program, and stays. A listener of the load balancer's previous Service is deleted, and so is one that lost its labels
 // and has the name of one.
-func (d desired) owns(listener inventory.Listener) bool {
+func (d desired) owns(listener resource.Listener) bool {
 	of := listener.Labels
 	return of[label.ServiceUID] == d.labels[label.ServiceUID] || of[label.Managed] == "true" &&
 		of[label.Cluster] == d.labels[label.Cluster] ||
@@ -309,7 +310,7 @@ func (d desired) owns(listener inventory.Listener) bool {
 
 // deleteBalancer adds the deletion of a load balancer, unless it is being deleted. Its protection is switched off
 // before.
-func (d *difference) deleteBalancer(balancer inventory.LoadBalancer, why string) {
+func (d *difference) deleteBalancer(balancer resource.LoadBalancer, why string) {
 	if balancer.Deleting() {
 		return
 	}
@@ -321,8 +322,8 @@ func (d *difference) deleteBalancer(balancer inventory.LoadBalancer, why string)
 // traffic, then the objects that only they could use. It is empty while the cloud deletes the load balancers.
 func (p planner) planDeletion(d desired, o observed) cloud.Plan {
 	diff := &difference{planner: p, desired: d, nodes: noNodeRules(d)}
-	none := func(inventory.LoadBalancer) bool { return false }
-	if slices.ContainsFunc(o.balancers, func(balancer inventory.LoadBalancer) bool { return !balancer.Deleting() }) {
+	none := func(resource.LoadBalancer) bool { return false }
+	if slices.ContainsFunc(o.balancers, func(balancer resource.LoadBalancer) bool { return !balancer.Deleting() }) {
 		diff.restoreGroupLabels(o)
 	}
 	for _, balancer := range o.balancers {
@@ -351,7 +352,7 @@ func (p planner) planDeletion(d desired, o observed) cloud.Plan {
 	return diff.plan
 }
 
-func (d *difference) deleteGroup(group inventory.TargetGroup, why string) {
+func (d *difference) deleteGroup(group resource.TargetGroup, why string) {
 	d.add(cloud.Delete, kindGroup, group.Name, why, DeleteTargetGroup{group.ID})
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // Settings in the last-applied record of a load balancer.
@@ -29,14 +29,14 @@ const (
 
 // balancerUpdate is a load balancer and its record while its desired state is computed.
 type balancerUpdate struct {
-	inventory.LoadBalancer
+	resource.LoadBalancer
 	record lastApplied
 }
 
 // newBalancer returns the load balancer to create; the plan adds its listeners and its security group.
-func (d *difference) newBalancer() inventory.NewLoadBalancer {
+func (d *difference) newBalancer() resource.NewLoadBalancer {
 	want := d.desired
-	to := balancerUpdate{LoadBalancer: inventory.LoadBalancer{
+	to := balancerUpdate{LoadBalancer: resource.LoadBalancer{
 		Name: want.balancerName(""), Description: descriptionOf(want.Owner),
 		Labels: maps.Clone(want.labels), Subnet: want.subnet.Value,
 	}, record: lastApplied{created: true}}
@@ -56,12 +56,12 @@ func (d *difference) newBalancer() inventory.NewLoadBalancer {
 	to.setSecurityGroups(want, d.managed.identity())
 	to.InstanceSize = want.annotations.instanceSize.From(want.values).Value
 	to.Annotations = to.record.mergedInto(nil)
-	return inventory.NewLoadBalancer{LoadBalancer: to.LoadBalancer, Internal: want.internal.Value}
+	return resource.NewLoadBalancer{LoadBalancer: to.LoadBalancer, Internal: want.internal.Value}
 }
 
 // attachGroups attaches missing security groups to an existing load balancer before its listeners are changed, so that
 // no port is open to more sources than before or after. It returns the load balancer in this state.
-func (d *difference) attachGroups(from inventory.LoadBalancer) inventory.LoadBalancer {
+func (d *difference) attachGroups(from resource.LoadBalancer) resource.LoadBalancer {
 	to := d.withGroups(from)
 	if slices.Equal(sorted(slices.Clone(from.SecurityGroups)), to.SecurityGroups) {
 		return from
@@ -72,7 +72,7 @@ func (d *difference) attachGroups(from inventory.LoadBalancer) inventory.LoadBal
 }
 
 // withGroups returns an existing load balancer with all its present and desired security groups.
-func (d *difference) withGroups(from inventory.LoadBalancer) inventory.LoadBalancer {
+func (d *difference) withGroups(from resource.LoadBalancer) resource.LoadBalancer {
 	to, before := balancerUpdate{LoadBalancer: from, record: lastAppliedOf(from.Annotations)},
 		lastAppliedOf(from.Annotations).applied[settingGroups]
 	to.setSecurityGroups(d.desired, d.managed.identity())
@@ -92,7 +92,7 @@ func (d *difference) withGroups(from inventory.LoadBalancer) inventory.LoadBalan
 
 // updateBalancer adds all other changes of an existing load balancer, after its listeners: if the cloud refuses these
 // changes, ports are closed nevertheless. Security groups are detached only now.
-func (d *difference) updateBalancer(from, attached inventory.LoadBalancer) {
+func (d *difference) updateBalancer(from, attached resource.LoadBalancer) {
 	before := d.withGroups(from)
 	if c := d.balancerChanges(before, d.desiredBalancer(before)); len(c) > 0 {
 		to := d.desiredBalancer(attached).LoadBalancer
@@ -101,7 +101,7 @@ func (d *difference) updateBalancer(from, attached inventory.LoadBalancer) {
 }
 
 // desiredBalancer returns the desired load balancer. Values that this program does not set stay.
-func (d *difference) desiredBalancer(from inventory.LoadBalancer) balancerUpdate {
+func (d *difference) desiredBalancer(from resource.LoadBalancer) balancerUpdate {
 	want := d.desired
 	to := balancerUpdate{LoadBalancer: from, record: lastAppliedOf(from.Annotations)}
 	to.Name = want.balancerName(from.Name)
@@ -121,7 +121,7 @@ func (d *difference) desiredBalancer(from inventory.LoadBalancer) balancerUpdate
 
 // balancerChanges describes what differs. A change of the record alone is no reason to write, except the deletion
 // policy: it must be known after the Service is deleted.
-func (d *difference) balancerChanges(from inventory.LoadBalancer, to balancerUpdate) changes {
+func (d *difference) balancerChanges(from resource.LoadBalancer, to balancerUpdate) changes {
 	var c changes
 	addChange(&c, "name", from.Name, to.Name)
 	addChange(&c, "subnet", from.Subnet, to.Subnet)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // planMachines returns only the writes that set the machines of existing target groups.
@@ -19,7 +19,7 @@ func (p planner) planMachines(d desired, o observed) cloud.Plan {
 
 // restoreLabels restores the labels by which a load balancer is found, before all other writes. It returns the load
 // balancer in this state.
-func (d *difference) restoreLabels(balancer *inventory.LoadBalancer) *inventory.LoadBalancer {
+func (d *difference) restoreLabels(balancer *resource.LoadBalancer) *resource.LoadBalancer {
 	if balancer == nil || labelledFor(balancer.Labels, d.desired.labels) {
 		return balancer
 	}
@@ -30,7 +30,7 @@ func (d *difference) restoreLabels(balancer *inventory.LoadBalancer) *inventory.
 }
 
 // relabelled returns a load balancer with the labels of the Service, and with the record of who created it.
-func (d *difference) relabelled(balancer inventory.LoadBalancer) inventory.LoadBalancer {
+func (d *difference) relabelled(balancer resource.LoadBalancer) resource.LoadBalancer {
 	balancer.Labels = withLabels(balancer.Labels, d.desired.labels)
 	record := lastAppliedOf(balancer.Annotations)
 	record.created = d.desired.created
@@ -57,14 +57,14 @@ func (d *difference) restoreGroupLabels(o observed) {
 
 // remainsText describes an object that stays in the cloud because a load balancer of others uses it. If the cloud
 // refuses to remove the Service's labels, garbage collection finds it as an orphan.
-func remainsText(kind, name, id string, user inventory.LoadBalancer) string {
+func remainsText(kind, name, id string, user resource.LoadBalancer) string {
 	return fmt.Sprintf("%s %s (%s) remains in the cloud, because load balancer %s (%s) uses it. "+
 		"If they are not needed, delete both there.", sentence(kind), name, id, user.Name, user.ID)
 }
 
 // releaseGroup removes the Service's labels from a target group, which stays in the cloud. If leaves is not empty, the
 // cloud may refuse it.
-func (d *difference) releaseGroup(from inventory.TargetGroup, why, leaves string) {
+func (d *difference) releaseGroup(from resource.TargetGroup, why, leaves string) {
 	to := from
 	to.Labels, to.Annotations = unmanagedLabels(from.Labels), withoutRecord(from.Annotations)
 	d.plan = append(d.plan, cloud.Operation{
@@ -74,7 +74,7 @@ func (d *difference) releaseGroup(from inventory.TargetGroup, why, leaves string
 }
 
 // releaseSecurityGroup is releaseGroup for a security group.
-func (d *difference) releaseSecurityGroup(from inventory.SecurityGroup, why, leaves string) {
+func (d *difference) releaseSecurityGroup(from resource.SecurityGroup, why, leaves string) {
 	to := from
 	to.Labels, to.Annotations = unmanagedLabels(from.Labels), withoutRecord(from.Annotations)
 	d.plan = append(d.plan, cloud.Operation{

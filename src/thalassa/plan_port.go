@@ -7,11 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/thalassa-cloud/client-go/iaas"
-
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // maxName is the longest name the API accepts for listeners and target groups.
@@ -53,7 +51,7 @@ func (d *difference) members(p *port) {
 }
 
 // machines adds the write that sets the machines of an existing target group.
-func (d *difference) machines(group inventory.TargetGroup, targets cloud.Targets) {
+func (d *difference) machines(group resource.TargetGroup, targets cloud.Targets) {
 	machines := targets.Over(group.Machines)
 	if slices.Equal(machines, group.Machines) {
 		return
@@ -73,8 +71,8 @@ func (d *difference) createGroup(p *port) {
 	d.add(cloud.Update, kindGroup, p.name, why, SetMachines{group, machines})
 }
 
-func (d *difference) newGroup(p *port) inventory.TargetGroup {
-	return inventory.TargetGroup{
+func (d *difference) newGroup(p *port) resource.TargetGroup {
+	return resource.TargetGroup{
 		ID: p.groupID(), Name: p.name, Description: d.portDescription(p), Labels: p.labels,
 		Annotations: lastApplied{created: true}.mergedInto(nil),
 		Protocol:    protocol(p.Key), Port: int(p.TargetPort),
@@ -84,7 +82,7 @@ func (d *difference) newGroup(p *port) inventory.TargetGroup {
 }
 
 // groupUpdate returns the desired target group. Values that this program does not set stay.
-func (d *difference) groupUpdate(p *port, group inventory.TargetGroup) inventory.TargetGroup {
+func (d *difference) groupUpdate(p *port, group resource.TargetGroup) resource.TargetGroup {
 	update, record := group, d.desired.recordUpdateOf(group.Labels, group.Annotations)
 	update.Labels = withLabels(group.Labels, p.labels)
 	update.Protocol, update.Port = protocol(p.Key), int(p.TargetPort)
@@ -96,8 +94,8 @@ func (d *difference) groupUpdate(p *port, group inventory.TargetGroup) inventory
 }
 
 // checkOf returns the desired health check of a port's existing target group.
-func (p planner) checkOf(d desired, port cloud.Port, group inventory.TargetGroup,
-	record *recordUpdate) *iaas.BackendHealthCheck {
+func (p planner) checkOf(d desired, port cloud.Port, group resource.TargetGroup,
+	record *recordUpdate) *resource.HealthCheck {
 	check := d.healthCheck(port).effectiveWith(record, port, group.HealthCheck)
 	switch {
 	case check == nil && p.removals.failed(group):
@@ -111,8 +109,8 @@ func (p planner) checkOf(d desired, port cloud.Port, group inventory.TargetGroup
 }
 
 // checks returns the desired health checks of the Service's ports.
-func (p planner) checks(d desired, o observed) []iaas.BackendHealthCheck {
-	var all []iaas.BackendHealthCheck
+func (p planner) checks(d desired, o observed) []resource.HealthCheck {
+	var all []resource.HealthCheck
 	for _, port := range d.Ports {
 		check := d.healthCheck(port).effective(port, nil)
 		if group := o.group(portLabels(d.labels, port.Key), o.listener(port.Key)); group != nil {
@@ -125,23 +123,23 @@ func (p planner) checks(d desired, o observed) []iaas.BackendHealthCheck {
 	return all
 }
 
-func (d *difference) groupChanges(from, to inventory.TargetGroup) changes {
+func (d *difference) groupChanges(from, to resource.TargetGroup) changes {
 	var c changes
 	addChange(&c, "target port", from.Port, to.Port)
 	addChange(&c, "protocol", from.Protocol, to.Protocol)
 	// A group without a policy has the cloud's default.
-	if !(from.Policy == "" && to.Policy == string(iaas.LoadbalancingPolicyRoundRobin)) {
+	if !(from.Policy == "" && to.Policy == resource.PolicyRoundRobin) {
 		addChange(&c, "policy", from.Policy, to.Policy)
 	}
 	addChange(&c, "PROXY protocol", from.ProxyProtocol, to.ProxyProtocol)
-	addChange(&c, "health check", healthCheckText(from.HealthCheck), healthCheckText(to.HealthCheck))
-	addChange(&c, "all its labels there:", inventory.HasLabels(from.Labels, to.Labels), true)
+	addChange(&c, "health check", from.HealthCheck.String(), to.HealthCheck.String())
+	addChange(&c, "all its labels there:", resource.HasLabels(from.Labels, to.Labels), true)
 	addRecordChanges(&c, from.Annotations, to.Annotations, d.desired.adopted)
 	return c
 }
 
 // listeners adds the creations and updates of the ports' listeners on an existing load balancer.
-func (d *difference) listeners(balancer inventory.LoadBalancer, ports []*port) {
+func (d *difference) listeners(balancer resource.LoadBalancer, ports []*port) {
 	for _, p := range ports {
 		if p.listener == nil {
 			d.add(cloud.Create, kindListener, p.name, "", CreateListener{balancer.ID, d.newListener(p)})
@@ -151,7 +149,7 @@ func (d *difference) listeners(balancer inventory.LoadBalancer, ports []*port) {
 	}
 }
 
-func (d *difference) updateListener(balancer inventory.LoadBalancer, p *port) {
+func (d *difference) updateListener(balancer resource.LoadBalancer, p *port) {
 	to, c := d.desiredListener(*p.listener, p)
 	if len(c) == 0 {
 		return
@@ -164,7 +162,7 @@ func (d *difference) updateListener(balancer inventory.LoadBalancer, p *port) {
 }
 
 // desiredListener returns the desired listener, and a description of what differs.
-func (d *difference) desiredListener(from inventory.Listener, p *port) (inventory.Listener, changes) {
+func (d *difference) desiredListener(from resource.Listener, p *port) (resource.Listener, changes) {
 	to, record := from, d.desired.recordUpdateOf(from.Labels, from.Annotations)
 	to.Labels = withLabels(from.Labels, p.labels)
 	to.MaxConnections = desiredValue(record, "max-connections", p.settings.maxConnections, from.MaxConnections)
@@ -175,7 +173,7 @@ func (d *difference) desiredListener(from inventory.Listener, p *port) (inventor
 	addChange(&c, "connection limit", from.MaxConnections, to.MaxConnections)
 	addChange(&c, "idle timeout", from.IdleTimeout, to.IdleTimeout)
 	addChange(&c, "allowed sources", sourcesText(from.AllowedSources), sourcesText(to.AllowedSources))
-	addChange(&c, "all its labels there:", inventory.HasLabels(from.Labels, to.Labels), true)
+	addChange(&c, "all its labels there:", resource.HasLabels(from.Labels, to.Labels), true)
 	addRecordChanges(&c, from.Annotations, to.Annotations, record.adopted)
 	if to.TargetGroup = p.groupID(); to.TargetGroup != from.TargetGroup {
 		c = append(c, "its target group becomes "+p.name)
@@ -184,19 +182,19 @@ func (d *difference) desiredListener(from inventory.Listener, p *port) (inventor
 }
 
 // recordUpdateOf returns the record of an object of this Service. The record of a previous Service is ignored.
-func (d desired) recordUpdateOf(labels, annotations inventory.Labels) *recordUpdate {
+func (d desired) recordUpdateOf(labels, annotations resource.Labels) *recordUpdate {
 	if owner := labels[label.ServiceUID]; owner != "" && owner != d.labels[label.ServiceUID] {
 		annotations = nil
 	}
 	return newRecordUpdate(annotations, d.adopted)
 }
 
-func (d *difference) newListener(p *port) inventory.Listener {
+func (d *difference) newListener(p *port) resource.Listener {
 	record := lastApplied{created: true}
 	if p.settings.sources.Given {
 		record = record.with(settingSources)
 	}
-	return inventory.Listener{
+	return resource.Listener{
 		Name: p.name, Description: d.portDescription(p), Labels: p.labels, Annotations: record.mergedInto(nil),
 		Port: int(p.Key.Port), Protocol: protocol(p.Key), TargetGroup: p.groupID(),
 		MaxConnections: p.settings.maxConnections.Value, IdleTimeout: p.settings.idleTimeout.Value,

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 const kindSecurityGroup = "security group"
@@ -16,8 +16,8 @@ const kindSecurityGroup = "security group"
 // managedGroup is the actual and the desired state of the security group that is created for a Service. nil: the
 // Service has none, and should have none.
 type managedGroup struct {
-	group *inventory.SecurityGroup // nil: to be created
-	to    inventory.SecurityGroup
+	group *resource.SecurityGroup // nil: to be created
+	to    resource.SecurityGroup
 }
 
 // identity is that of the group, or its placeholder; "" if there should be no group.
@@ -41,7 +41,7 @@ func newManagedGroup(d desired, o observed) (*managedGroup, error) {
 		return nil, nil
 	}
 	name := groupName(string(d.Owner.UID))
-	to := inventory.SecurityGroup{
+	to := resource.SecurityGroup{
 		ID: placeholder(kindSecurityGroup, name), Name: name, Description: descriptionOf(d.Owner),
 		SameGroupTraffic: true,
 	}
@@ -50,7 +50,7 @@ func newManagedGroup(d desired, o observed) (*managedGroup, error) {
 		to, record = *existing, lastAppliedOf(existing.Annotations)
 	}
 	to.Labels = withLabels(to.Labels, d.labels)
-	var taken []inventory.Rule
+	var taken []resource.Rule
 	if !record.created {
 		taken = to.Ingress
 	}
@@ -78,7 +78,7 @@ func newManagedGroup(d desired, o observed) (*managedGroup, error) {
 // openings returns what the security group permits: what the listeners permit. A security group of the existing CCM
 // permits nothing for a port without allowed sources. Such a port keeps its rules, so that it is neither opened nor
 // closed by mistake.
-func (d desired) openings(o observed, ours bool, taken []inventory.Rule) []opening {
+func (d desired) openings(o observed, ours bool, taken []resource.Rule) []opening {
 	var all []opening
 	for _, port := range d.Ports {
 		asked := d.settings.ports[port.Key].sources
@@ -98,7 +98,7 @@ func (d desired) openings(o observed, ours bool, taken []inventory.Rule) []openi
 }
 
 // sourcesAllowedBy returns the networks to which rules open a port.
-func sourcesAllowedBy(rules []inventory.Rule, protocol string, port int32) []netip.Prefix {
+func sourcesAllowedBy(rules []resource.Rule, protocol string, port int32) []netip.Prefix {
 	var found []netip.Prefix
 	for _, rule := range rules {
 		prefix, err := netip.ParsePrefix(rule.RemoteAddress)
@@ -112,7 +112,7 @@ func sourcesAllowedBy(rules []inventory.Rule, protocol string, port int32) []net
 
 // allowedSources returns the sources of a port, none for everybody: those that the Service asks for, or those that the
 // listener has and keeps.
-func (d desired) allowedSources(asked sources, listener *inventory.Listener) []netip.Prefix {
+func (d desired) allowedSources(asked sources, listener *resource.Listener) []netip.Prefix {
 	if listener == nil || asked.Given && !asked.Invalid {
 		return asked.Value
 	}
@@ -127,7 +127,7 @@ func (d desired) allowedSources(asked sources, listener *inventory.Listener) []n
 // ports; if it names none, from nobody.
 //
 // If the settings are not valid, existing rules stay.
-func (d desired) pingOpenings(existing *inventory.SecurityGroup) []opening {
+func (d desired) pingOpenings(existing *resource.SecurityGroup) []opening {
 	asked, from := d.annotations.allowICMP.From(d.values), d.annotations.icmpSources.From(d.values)
 	if !from.Asked() && !from.Invalid {
 		from = union(d.annotations.allowedSources.From(d.values), d.ranges)
@@ -167,7 +167,7 @@ func (d *difference) securityGroup() {
 	default:
 		from := *m.group
 		var c changes
-		addChange(&c, "all its labels there:", inventory.HasLabels(from.Labels, m.to.Labels), true)
+		addChange(&c, "all its labels there:", resource.HasLabels(from.Labels, m.to.Labels), true)
 		addChange(&c, "its rules for what comes in:", len(from.Ingress), len(m.to.Ingress))
 		if len(c) == 0 && !(sameRules(from.Ingress, m.to.Ingress) && sameRules(from.Egress, m.to.Egress)) {
 			c = append(c, "its rules differ")
@@ -191,7 +191,7 @@ func (d *difference) surplusSecurityGroups(o observed) {
 }
 
 // deleteSecurityGroup adds the deletion of a security group, unless it is being deleted.
-func (d *difference) deleteSecurityGroup(group inventory.SecurityGroup, why string) {
+func (d *difference) deleteSecurityGroup(group resource.SecurityGroup, why string) {
 	if group.Deleting() {
 		return
 	}

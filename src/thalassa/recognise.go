@@ -13,8 +13,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 const (
@@ -26,13 +26,13 @@ const (
 
 // recognition contains load balancers of the VPC that resemble the Service's and lack its labels.
 type recognition struct {
-	certain  []inventory.LoadBalancer // their properties prove that they are the Service's, and no label contradicts
+	certain  []resource.LoadBalancer // their properties prove that they are the Service's, and no label contradicts
 	possible []possibleMatch
 }
 
 // possibleMatch is a load balancer that may be the Service's.
 type possibleMatch struct {
-	inventory.LoadBalancer
+	resource.LoadBalancer
 	why       string // why it may be the Service's, and why this is uncertain
 	otherwise string // what to do if the load balancer is not the Service's
 	foreign   bool   // its labels are those of another owner
@@ -40,9 +40,9 @@ type possibleMatch struct {
 
 // serviceTraits are the properties, other than labels, by which a Service's load balancer is recognised.
 type serviceTraits struct {
-	inventory.Traits
+	resource.Traits
 	service       *corev1.Service
-	labels        inventory.Labels
+	labels        resource.Labels
 	requestedName string // the name that the Service asks for; "" if it asks for none
 }
 
@@ -87,13 +87,13 @@ func (b *balancers) recognise(ctx context.Context, service *corev1.Service, has 
 // classify reports whether a load balancer without the Service's labels is the Service's nevertheless, or why this is
 // uncertain. The default name contains the Service's UID. Another program may have created a load balancer with this
 // name, so its address or its record must also match.
-func (t serviceTraits) classify(balancer inventory.LoadBalancer) (certain bool, match possibleMatch) {
+func (t serviceTraits) classify(balancer resource.LoadBalancer) (certain bool, match possibleMatch) {
 	named, asked := balancer.Name == t.Names[0], t.requestedName != "" && balancer.Name == t.requestedName
 	addressed := slices.ContainsFunc(balancer.Addresses(), func(address string) bool {
 		return slices.Contains(t.Addresses, address)
 	})
 	related := balancer.Labels[label.ServiceUID] == t.Owner
-	listens := slices.ContainsFunc(balancer.Listeners, func(l inventory.Listener) bool {
+	listens := slices.ContainsFunc(balancer.Listeners, func(l resource.Listener) bool {
 		return labelledFor(l.Labels, t.labels)
 	})
 	like := named || asked || related || listens
@@ -130,7 +130,7 @@ func (t serviceTraits) clearStatusCommand() string {
 
 // otherOwner returns a label of the load balancer, or of one of its listeners, that names another owner; "" if there is
 // none.
-func (t serviceTraits) otherOwner(balancer inventory.LoadBalancer) string {
+func (t serviceTraits) otherOwner(balancer resource.LoadBalancer) string {
 	if other := contradictingLabel(balancer.Labels, t.labels); other != "" {
 		return "its label " + other
 	}
@@ -144,7 +144,7 @@ func (t serviceTraits) otherOwner(balancer inventory.LoadBalancer) string {
 
 // contradictingLabel returns a label, as "key=value", that names another owner; "" if there is none. A missing or empty
 // label does not.
-func contradictingLabel(labels, owner inventory.Labels) string {
+func contradictingLabel(labels, owner resource.Labels) string {
 	for _, key := range []string{label.Cluster, label.Managed, label.ServiceNamespace, label.ServiceName,
 		label.ServiceUID} {
 		if value := labels[key]; value != "" && value != owner[key] {
@@ -157,7 +157,7 @@ func contradictingLabel(labels, owner inventory.Labels) string {
 // withUnlabelled returns the load balancers that count as the Service's, given those with its labels. One that lost its
 // labels counts only if there is no other. If several lost their labels, it is not known which one counts, so all are
 // only possible.
-func (r *recognition) withUnlabelled(owned []inventory.LoadBalancer) []inventory.LoadBalancer {
+func (r *recognition) withUnlabelled(owned []resource.LoadBalancer) []resource.LoadBalancer {
 	if len(owned) > 0 || len(r.certain) == 0 {
 		return owned
 	}
@@ -175,7 +175,7 @@ func (r *recognition) withUnlabelled(owned []inventory.LoadBalancer) []inventory
 }
 
 // notices describe load balancers that may be the Service's, in addition to the one that it uses.
-func (r recognition) notices(balancer inventory.LoadBalancer, owner inventory.Labels) []cloud.Notice {
+func (r recognition) notices(balancer resource.LoadBalancer, owner resource.Labels) []cloud.Notice {
 	var notices []cloud.Notice
 	if !labelledFor(balancer.Labels, owner) && !balancer.Deleting() {
 		notices = append(notices, settingNotice(reasonLabelsLost, fmt.Sprintf(
@@ -203,13 +203,13 @@ func (r recognition) notices(balancer inventory.LoadBalancer, owner inventory.La
 }
 
 // labelledFor reports whether the labels are those by which the owner's load balancer is found.
-func labelledFor(labels, owner inventory.Labels) bool {
-	return inventory.HasLabels(labels, inventory.Labels{label.Cluster: owner[label.Cluster],
+func labelledFor(labels, owner resource.Labels) bool {
+	return resource.HasLabels(labels, resource.Labels{label.Cluster: owner[label.Cluster],
 		label.Managed: owner[label.Managed], label.ServiceUID: owner[label.ServiceUID]})
 }
 
 // refusal returns why no load balancer is created, and what to do; nil if nothing prevents it.
-func (r recognition) refusal(owner inventory.Labels) error {
+func (r recognition) refusal(owner resource.Labels) error {
 	var all []error
 	for _, found := range r.possible {
 		text := fmt.Sprintf("load balancer %s (%s) may belong to this Service: %s. No other load balancer is "+
@@ -245,8 +245,8 @@ func (o observed) remainingText() string {
 }
 
 // otherUser returns a load balancer of others that uses the target group or security group with that identity.
-func (b *balancers) otherUser(id string, o observed) (user inventory.LoadBalancer, used bool) {
-	return b.inventory.UserOf(id, func(lb inventory.LoadBalancer) bool { return o.hasBalancer(lb.ID) })
+func (b *balancers) otherUser(id string, o observed) (user resource.LoadBalancer, used bool) {
+	return b.inventory.UserOf(id, func(lb resource.LoadBalancer) bool { return o.hasBalancer(lb.ID) })
 }
 
 // allCreatedByUs reports whether this program created a load balancer that lost its labels, and perhaps also its
@@ -256,10 +256,10 @@ func (o observed) allCreatedByUs() bool {
 	if balancer == nil || len(balancer.Listeners) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(balancer.Listeners, func(l inventory.Listener) bool {
+	return !slices.ContainsFunc(balancer.Listeners, func(l resource.Listener) bool {
 		return !lastAppliedOf(l.Annotations).created
 	}) &&
-		!slices.ContainsFunc(o.groups, func(g inventory.TargetGroup) bool {
+		!slices.ContainsFunc(o.groups, func(g resource.TargetGroup) bool {
 			return !lastAppliedOf(g.Annotations).created
 		})
 }
@@ -271,13 +271,13 @@ func descriptionOf(owner cloud.Owner) string { return "Kubernetes Service " + ow
 // the Service's load balancer, which contains its UID. A group that another load balancer uses is not returned.
 func (b *balancers) groupsWithoutLabels(
 	ctx context.Context, service *corev1.Service, o observed,
-) ([]inventory.TargetGroup, error) {
+) ([]resource.TargetGroup, error) {
 	groups, err := b.inventory.TargetGroupsNamed(ctx, cloudprovider.DefaultLoadBalancerName(service))
 	if err != nil || len(groups) == 0 {
 		return nil, err
 	}
 	owner := ownerLabels(cloud.OwnerOf(b.config.Cluster, service), nil)
-	return slices.DeleteFunc(groups, func(group inventory.TargetGroup) bool {
+	return slices.DeleteFunc(groups, func(group resource.TargetGroup) bool {
 		_, used := b.otherUser(group.ID, o)
 		return o.hasGroup(group.ID) || contradictingLabel(group.Labels, owner) != "" || used
 	}), nil
@@ -290,7 +290,7 @@ func (b *balancers) groupsWithoutLabels(
 // labels, and are not attached.
 func (b *balancers) securityGroupsWithoutLabels(
 	ctx context.Context, service *corev1.Service, o observed,
-) (found, unproven []inventory.SecurityGroup, err error) {
+) (found, unproven []resource.SecurityGroup, err error) {
 	own, legacy := groupName(string(service.UID)), legacyGroupName(service.Name)
 	groups, err := b.inventory.SecurityGroupsNamed(ctx, own, legacy)
 	if err != nil || len(groups) == 0 {
@@ -298,7 +298,7 @@ func (b *balancers) securityGroupsWithoutLabels(
 	}
 	owner := ownerLabels(cloud.OwnerOf(b.config.Cluster, service), nil)
 	for _, group := range groups {
-		known := slices.ContainsFunc(o.securityGroups, func(has inventory.SecurityGroup) bool {
+		known := slices.ContainsFunc(o.securityGroups, func(has resource.SecurityGroup) bool {
 			return has.ID == group.ID
 		})
 		attached := o.balancer() != nil && slices.Contains(o.balancer().SecurityGroups, group.ID)
@@ -314,15 +314,15 @@ func (b *balancers) securityGroupsWithoutLabels(
 }
 
 // namesService reports whether incomplete labels still name the owner's Service.
-func namesService(labels, owner inventory.Labels) bool {
+func namesService(labels, owner resource.Labels) bool {
 	return labels[label.ServiceName] == owner[label.ServiceName] &&
 		labels[label.ServiceNamespace] == owner[label.ServiceNamespace]
 }
 
 // unlabelled returns the load balancers that lost labels and certainly belong to a Service, which may not exist any
 // more: they use a target group with the Service's labels, and their name is made from its UID.
-func (b *balancers) unlabelled(groups []inventory.TargetGroup) []cloud.ManagedObject {
-	labels := map[string]inventory.Labels{} // by identity of a target group
+func (b *balancers) unlabelled(groups []resource.TargetGroup) []cloud.ManagedObject {
+	labels := map[string]resource.Labels{} // by identity of a target group
 	for _, group := range groups {
 		labels[group.ID] = group.Labels
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // references are the settings that name objects of the cloud, as identities. A setting is invalid if its object does
@@ -24,7 +24,7 @@ type references struct {
 	groups     annotation.Setting[[]string] // security groups that others made, sorted
 	reservedIP annotation.Setting[string]
 	// nodeGroup is the security group of the nodes, nil when no rules are made there.
-	nodeGroup *inventory.SecurityGroup
+	nodeGroup *resource.SecurityGroup
 	// nodeSources are the networks from which the load balancer connects to nodes: those of its subnet.
 	nodeSources []netip.Prefix
 	// missing is why the load balancer cannot be created: an object that the Service names does not exist.
@@ -81,7 +81,7 @@ type resolution struct {
 	from     *balancers
 	ctx      context.Context
 	settings settings
-	balancer *inventory.LoadBalancer // nil: there is none yet
+	balancer *resource.LoadBalancer // nil: there is none yet
 	notices  []cloud.Notice
 }
 
@@ -243,7 +243,7 @@ func (r *resolution) legacy() bool {
 }
 
 // useReservedIP sets the reserved IP, unless another object uses it.
-func (r *resolution) useReservedIP(ip inventory.ReservedIP, field, address string) {
+func (r *resolution) useReservedIP(ip resource.ReservedIP, field, address string) {
 	adopts := r.settings.annotations.adopt.From(r.settings.values).Value
 	own := r.balancer != nil && ip.AttachedTo == r.balancer.ID || r.balancer == nil && adopts != "" &&
 		ip.AttachedTo == adopts
@@ -275,7 +275,7 @@ func (r *resolution) region() string {
 	return vpc.Region
 }
 
-func addressText(ip inventory.ReservedIP) string {
+func addressText(ip resource.ReservedIP) string {
 	texts := make([]string, 0, len(ip.Addresses))
 	for _, address := range ip.Addresses {
 		texts = append(texts, address.String())
@@ -331,7 +331,7 @@ func (b *balancers) subnet(ctx context.Context, wanted string) (string, error) {
 		vpc.ID, names(vpc.Subnets), label.SubnetRole)
 }
 
-func names(subnets []inventory.Subnet) string {
+func names(subnets []resource.Subnet) string {
 	if len(subnets) == 0 {
 		return "no subnets"
 	}

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // reasonHealthCheckKept: the cloud does not remove a health check.
@@ -30,9 +30,9 @@ type removal struct {
 
 // recordResult records an update of a target group that succeeded. A removal of its health check is counted; a change
 // of the health check resets the count.
-func (r *removals) recordResult(from, to inventory.TargetGroup) {
+func (r *removals) recordResult(from, to resource.TargetGroup) {
 	switch {
-	case healthCheckText(from.HealthCheck) == healthCheckText(to.HealthCheck):
+	case from.HealthCheck.String() == to.HealthCheck.String():
 	case to.HealthCheck == nil:
 		r.count(from)
 	default:
@@ -41,11 +41,11 @@ func (r *removals) recordResult(from, to inventory.TargetGroup) {
 }
 
 // count counts a removal.
-func (r *removals) count(group inventory.TargetGroup) {
+func (r *removals) count(group resource.TargetGroup) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	latest := r.tried[group.ID]
-	if check := healthCheckText(group.HealthCheck); latest.check != check {
+	if check := group.HealthCheck.String(); latest.check != check {
 		latest = removal{check: check}
 	}
 	latest.times++
@@ -56,12 +56,12 @@ func (r *removals) count(group inventory.TargetGroup) {
 }
 
 // failed reports whether the group still has a health check that was removed often enough.
-func (r *removals) failed(group inventory.TargetGroup) bool {
+func (r *removals) failed(group resource.TargetGroup) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	latest := r.tried[group.ID]
 	return latest.times >= removalTries && group.HealthCheck != nil &&
-		latest.check == healthCheckText(group.HealthCheck)
+		latest.check == group.HealthCheck.String()
 }
 
 // forget resets the count of a group that has another health check, or was deleted.
@@ -93,7 +93,7 @@ func (r *removals) notices(d desired, o observed) []cloud.Notice {
 				"The cloud accepted the removal of the health check of target group %s, but did not remove it: %s. "+
 					"Nodes that fail it receive no traffic. Remove it in the cloud. If that is not possible, delete "+
 					"the port's listener and this target group there: new ones are then created automatically.",
-				group.Name, healthCheckText(group.HealthCheck))))
+				group.Name, group.HealthCheck.String())))
 		}
 	}
 	return notices

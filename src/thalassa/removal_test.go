@@ -11,8 +11,8 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // local makes the Service's nodes have a health check, or not.
@@ -142,8 +142,8 @@ func TestComparisonForgetsNoRemoval(t *testing.T) {
 }
 
 func TestRemovals(t *testing.T) {
-	with := func(port int32) inventory.TargetGroup {
-		return inventory.TargetGroup{ID: "tg-1", HealthCheck: &iaas.BackendHealthCheck{Port: port}}
+	with := func(port int32) resource.TargetGroup {
+		return resource.TargetGroup{ID: "tg-1", HealthCheck: &resource.HealthCheck{Port: port}}
 	}
 	var r removals
 	for times := range removalTries {
@@ -152,8 +152,8 @@ func TestRemovals(t *testing.T) {
 		}
 		r.count(with(1))
 	}
-	if !r.failed(with(1)) || r.failed(with(2)) || r.failed(inventory.TargetGroup{ID: "tg-1"}) ||
-		r.failed(inventory.TargetGroup{ID: "tg-2", HealthCheck: with(1).HealthCheck}) {
+	if !r.failed(with(1)) || r.failed(with(2)) || r.failed(resource.TargetGroup{ID: "tg-1"}) ||
+		r.failed(resource.TargetGroup{ID: "tg-2", HealthCheck: with(1).HealthCheck}) {
 		t.Error("another health check, none, or another group counts as the one that stays, or that one does not")
 	}
 	if r.recordResult(with(1), with(1)); !r.failed(with(1)) {

@@ -9,7 +9,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // Limits of a security group's rules, as the API documents them.
@@ -68,7 +68,7 @@ var errPings = errors.New("pings are not permitted from any network")
 
 // ingressOf returns the rules for pings and for the ports: one for each range of ports and network. The error is that a
 // group cannot have these rules; with errPings it returns the rules for the ports.
-func ingressOf(ports, echo []opening) ([]inventory.Rule, error) {
+func ingressOf(ports, echo []opening) ([]resource.Rule, error) {
 	rules, err := rulesFor(merged(ports), firstPriority, lastPriority)
 	if err != nil {
 		return nil, err
@@ -84,8 +84,8 @@ func ingressOf(ports, echo []opening) ([]inventory.Rule, error) {
 var errRulePort = errors.New("a port is out of the range of rules")
 
 // rulesFor returns rules with the priorities from first to last.
-func rulesFor(openings []opening, first, last int32) ([]inventory.Rule, error) {
-	var rules []inventory.Rule
+func rulesFor(openings []opening, first, last int32) ([]resource.Rule, error) {
+	var rules []resource.Rule
 	needed := 0
 	for _, o := range openings {
 		if o.last > lastRulePort {
@@ -118,8 +118,8 @@ const (
 )
 
 // allow returns a rule that permits traffic from a network.
-func allow(o opening, source netip.Prefix, priority int32) inventory.Rule {
-	return inventory.Rule{
+func allow(o opening, source netip.Prefix, priority int32) resource.Rule {
+	return resource.Rule{
 		Name: fmt.Sprintf("%s-%d-%d", o.protocol, o.first, priority), IPVersion: versionOf(source),
 		Protocol: o.protocol, Priority: priority,
 		RemoteType: remoteNet, RemoteAddress: source.String(), PortMin: o.first, PortMax: o.last, Policy: policyAllow,
@@ -134,8 +134,8 @@ func versionOf(network netip.Prefix) string {
 }
 
 // egress permits traffic from the load balancer to any target: without a rule, none is permitted.
-func egress() []inventory.Rule {
-	var rules []inventory.Rule
+func egress() []resource.Rule {
+	var rules []resource.Rule
 	for i, network := range everywhere() {
 		all := allow(opening{protocol: protocolAll, first: firstRulePort, last: lastRulePort}, network, firstPriority+
 			int32(i))
@@ -147,12 +147,12 @@ func egress() []inventory.Rule {
 
 // sameRules reports whether two sets of rules permit the same traffic. Names do not matter, nor do priorities and order
 // if all rules permit traffic, nor ports of rules for all protocols.
-func sameRules(a, b []inventory.Rule) bool {
+func sameRules(a, b []resource.Rule) bool {
 	return slices.Equal(meanings(a), meanings(b))
 }
 
 // meanings describes what each rule permits, sorted.
-func meanings(rules []inventory.Rule) []string {
+func meanings(rules []resource.Rule) []string {
 	texts := make([]string, 0, len(rules))
 	for _, rule := range rules {
 		remote := rule.RemoteAddress + rule.RemoteGroup

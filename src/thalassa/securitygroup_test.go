@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // open is an opening of ports for networks.
@@ -114,7 +114,7 @@ func TestIngressHasTheLimitsOfTheAPI(t *testing.T) {
 }
 
 // checkRules: the API refuses what is otherwise.
-func checkRules(t *testing.T, rules []inventory.Rule) {
+func checkRules(t *testing.T, rules []resource.Rule) {
 	t.Helper()
 	priorities, names := map[int32]bool{}, map[string]bool{}
 	for _, rule := range rules {
@@ -155,43 +155,43 @@ func TestSameRules(t *testing.T) {
 	}
 	dropping := slices.Clone(web)
 	dropping[0].Policy = "drop"
-	with := func(rules []inventory.Rule, change func([]inventory.Rule)) []inventory.Rule {
+	with := func(rules []resource.Rule, change func([]resource.Rule)) []resource.Rule {
 		changed := slices.Clone(rules)
 		change(changed)
 		return changed
 	}
 	tests := map[string]struct {
-		a, b []inventory.Rule
+		a, b []resource.Rule
 		same bool
 	}{
 		"the same":         {web, slices.Clone(web), true},
-		"none":             {nil, []inventory.Rule{}, true},
+		"none":             {nil, []resource.Rule{}, true},
 		"in another order": {web, with(web, slices.Reverse), true},
-		"with other names and priorities, as the existing CCM's": {web, with(web, func(rules []inventory.Rule) {
+		"with other names and priorities, as the existing CCM's": {web, with(web, func(rules []resource.Rule) {
 			for i := range rules {
 				rules[i].Name, rules[i].Priority = "tcp", 100
 			}
 		}), true},
-		"a network in another spelling": {web, with(web, func(rules []inventory.Rule) {
+		"a network in another spelling": {web, with(web, func(rules []resource.Rule) {
 			rules[0].RemoteAddress = "10.7.0.0/8"
 		}), true},
 		"twice the same": {web, append(slices.Clone(web), web[0]), true},
-		"all protocols on ports 0, as the existing CCM's": {egress(), with(egress(), func(rules []inventory.Rule) {
+		"all protocols on ports 0, as the existing CCM's": {egress(), with(egress(), func(rules []resource.Rule) {
 			for i := range rules {
 				rules[i].PortMin, rules[i].PortMax, rules[i].Name, rules[i].Priority = 0, 0, "egress", 100
 			}
 		}), true},
 		"one less": {web, web[1:], false},
-		"another network": {web, with(web, func(rules []inventory.Rule) {
+		"another network": {web, with(web, func(rules []resource.Rule) {
 			rules[0].RemoteAddress = "10.0.0.0/9"
 		}), false},
-		"another port":     {web, with(web, func(rules []inventory.Rule) { rules[0].PortMax = 81 }), false},
-		"another protocol": {web, with(web, func(rules []inventory.Rule) { rules[0].Protocol = "udp" }), false},
-		"a group": {web, with(web, func(rules []inventory.Rule) {
+		"another port":     {web, with(web, func(rules []resource.Rule) { rules[0].PortMax = 81 }), false},
+		"another protocol": {web, with(web, func(rules []resource.Rule) { rules[0].Protocol = "udp" }), false},
+		"a group": {web, with(web, func(rules []resource.Rule) {
 			rules[0].RemoteType, rules[0].RemoteAddress, rules[0].RemoteGroup = "securityGroup", "", "sg-1"
 		}), false},
 		"dropped": {web, dropping, false},
-		"dropped elsewhere": {dropping, with(dropping, func(rules []inventory.Rule) {
+		"dropped elsewhere": {dropping, with(dropping, func(rules []resource.Rule) {
 			rules[0].Priority = 180
 		}), false},
 	}

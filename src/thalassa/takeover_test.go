@@ -16,9 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // balancer is the only load balancer in the cloud.
@@ -81,8 +81,8 @@ func (l *lab) withoutLabel(labels iaas.Labels, key string) iaas.Labels {
 }
 
 func TestForeignLabelsStay(t *testing.T) {
-	got := withLabels(inventory.Labels{"mine": "x", label.Cluster: "old"}, inventory.Labels{label.Cluster: "new"})
-	if diff := cmp.Diff(inventory.Labels{"mine": "x", label.Cluster: "new"}, got); diff != "" {
+	got := withLabels(resource.Labels{"mine": "x", label.Cluster: "old"}, resource.Labels{label.Cluster: "new"})
+	if diff := cmp.Diff(resource.Labels{"mine": "x", label.Cluster: "new"}, got); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 }

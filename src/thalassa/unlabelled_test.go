@@ -18,8 +18,8 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // part is a kind of object that has the labels of a Service.
@@ -423,11 +423,11 @@ func TestRetainWithoutLabels(t *testing.T) {
 func TestProtectionOfAnyLoadBalancer(t *testing.T) {
 	b := newBalancers(cloudconfig.Config{}, nil)
 	d, _ := b.read(service("web", 80), observed{})
-	free, held := inventory.LoadBalancer{Name: "first"}, inventory.LoadBalancer{Name: "second", DeleteProtection: true}
-	if why := protection(d, []inventory.LoadBalancer{free, held}); !strings.Contains(why, "second") {
+	free, held := resource.LoadBalancer{Name: "first"}, resource.LoadBalancer{Name: "second", DeleteProtection: true}
+	if why := protection(d, []resource.LoadBalancer{free, held}); !strings.Contains(why, "second") {
 		t.Errorf("reason %q, want that the second is protected", why)
 	}
-	if why := protection(d, []inventory.LoadBalancer{free}); why != "" {
+	if why := protection(d, []resource.LoadBalancer{free}); why != "" {
 		t.Errorf("reason %q, want none", why)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // wantAges compares what is told about ages with lines of kind and seconds.
@@ -35,7 +37,11 @@ func TestAges(t *testing.T) {
 		s := &shelf{}
 		i := New(nil, Scope{})
 		i.machines.list = func(ctx context.Context) ([]Machine, error) { _, err := s.list(ctx); return nil, err }
-		i.balancers.list = func(ctx context.Context) ([]LoadBalancer, error) { _, err := s.list(ctx); return nil, err }
+		i.balancers.list = func(ctx context.Context) ([]resource.LoadBalancer, error) {
+			_,
+				err := s.list(ctx)
+			return nil, err
+		}
 		wantAges(t, i, "")
 		refresh := func() error { return i.machines.refresh(t.Context(), Fresh) }
 		if err := refresh(); err != nil {
@@ -59,11 +65,11 @@ func TestAges(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantAges(t, i, "load balancer/3\nmachine/1")
-		i.securityGroups.list = func(ctx context.Context) ([]SecurityGroup, error) {
+		i.securityGroups.list = func(ctx context.Context) ([]resource.SecurityGroup, error) {
 			_, err := s.list(ctx)
 			return nil, err
 		}
-		i.reservedIPs.list = func(ctx context.Context) ([]ReservedIP, error) {
+		i.reservedIPs.list = func(ctx context.Context) ([]resource.ReservedIP, error) {
 			_, err := s.list(ctx)
 			return nil, err
 		}

@@ -12,13 +12,14 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // group makes a target group of ours.
-func (w *rig) group(name string) TargetGroup {
+func (w *rig) group(name string) resource.TargetGroup {
 	w.Helper()
-	return must[TargetGroup](w)(w.CreateTargetGroup(w.Context(), TargetGroup{
-		Name: name, Labels: owned("web"), Annotations: Labels{"note": "x"}, Protocol: "tcp", Port: 30080,
+	return must[resource.TargetGroup](w)(w.CreateTargetGroup(w.Context(), resource.TargetGroup{
+		Name: name, Labels: owned("web"), Annotations: resource.Labels{"note": "x"}, Protocol: "tcp", Port: 30080,
 		Policy: "ROUND_ROBIN",
 	}))
 }
@@ -29,13 +30,13 @@ func TestCreateLoadBalancer(t *testing.T) {
 	target, reserved := w.group("web-80"), w.reserve("ip", emulator.DefaultRegion)
 	groups := []string{w.groupByHand("one", emulator.DefaultVPC), w.groupByHand("two", emulator.DefaultVPC)}
 	slices.Sort(groups)
-	listener := Listener{
-		Name: "web-80", Labels: owned("web"), Annotations: Labels{"note": "y"}, Protocol: "tcp", Port: 80,
+	listener := resource.Listener{
+		Name: "web-80", Labels: owned("web"), Annotations: resource.Labels{"note": "y"}, Protocol: "tcp", Port: 80,
 		TargetGroup:    target.ID,
 		MaxConnections: 7, IdleTimeout: 8, AllowedSources: []string{"192.0.2.0/24"},
 	}
-	made := w.balancer(func(n *NewLoadBalancer) {
-		n.Description, n.Annotations, n.Listeners = "d", Labels{"note": "z"}, []Listener{listener}
+	made := w.balancer(func(n *resource.NewLoadBalancer) {
+		n.Description, n.Annotations, n.Listeners = "d", resource.Labels{"note": "z"}, []resource.Listener{listener}
 		n.DeleteProtection, n.InstanceSize, n.ReservedIP, n.SecurityGroups = true, "lb-gp-large", reserved,
 			[]string{groups[1], groups[0]}
 	})
@@ -44,7 +45,7 @@ func TestCreateLoadBalancer(t *testing.T) {
 		t.Errorf("what was made differs from what is listed:\n%s", diff)
 	}
 	listener.ID = listed.Listeners[0].ID
-	if diff := cmp.Diff([]Listener{listener}, listed.Listeners); diff != "" {
+	if diff := cmp.Diff([]resource.Listener{listener}, listed.Listeners); diff != "" {
 		t.Errorf("listeners:\n%s", diff)
 	}
 	if listed.Description != "d" || listed.Annotations["note"] != "z" || !listed.DeleteProtection ||
@@ -60,7 +61,7 @@ func TestCreateLoadBalancer(t *testing.T) {
 
 func TestInternalLoadBalancer(t *testing.T) {
 	w := newRig(t, emulator.Config{})
-	made := w.balancer(func(n *NewLoadBalancer) { n.Internal = true })
+	made := w.balancer(func(n *resource.NewLoadBalancer) { n.Internal = true })
 	if len(made.ExternalAddresses) != 0 || len(made.InternalAddresses) != 1 {
 		t.Errorf("addresses: external %v, internal %v; want only an internal one", made.ExternalAddresses,
 			made.InternalAddresses)
@@ -80,8 +81,9 @@ func TestUpdateLoadBalancer(t *testing.T) {
 		w := newRig(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
 		bare := w.balancer()
 		full := bare
-		full.Name, full.Description, full.Annotations, full.DeleteProtection = "mine", "d", Labels{"note": "z"}, true
-		full.Labels = Labels{"cluster": "k1", "owner": "web", "more": "x"}
+		full.Name, full.Description, full.Annotations, full.DeleteProtection = "mine", "d",
+			resource.Labels{"note": "z"}, true
+		full.Labels = resource.Labels{"cluster": "k1", "owner": "web", "more": "x"}
 		full.Subnet, full.InstanceSize, full.ReservedIP = otherSubnet, "lb-gp-small",
 			w.reserve("ip", emulator.DefaultRegion)
 		full.SecurityGroups = []string{w.groupByHand("one", emulator.DefaultVPC)}
@@ -123,7 +125,7 @@ func TestUpdateKeepsWhatIsNotSent(t *testing.T) {
 		w.reserve("ip", emulator.DefaultRegion)
 	w.ok(w.UpdateLoadBalancer(t.Context(), old, changed))
 	labelled := old
-	labelled.Labels = Labels{"cluster": "k1", "owner": "web", "more": "x"}
+	labelled.Labels = resource.Labels{"cluster": "k1", "owner": "web", "more": "x"}
 	w.ok(w.UpdateLoadBalancer(t.Context(), old, labelled))
 	if got := w.listed(old.ID); got.Subnet != otherSubnet || got.InstanceSize != "lb-gp-small" ||
 		got.ReservedIP != changed.ReservedIP || got.Labels["more"] != "x" {
@@ -135,33 +137,34 @@ func TestUpdateKeepsWhatIsNotSent(t *testing.T) {
 func TestRefusedLoadBalancers(t *testing.T) {
 	w := newRig(t, emulator.Config{})
 	taken := w.reserve("taken", emulator.DefaultRegion)
-	w.balancer(func(n *NewLoadBalancer) { n.ReservedIP = taken })
+	w.balancer(func(n *resource.NewLoadBalancer) { n.ReservedIP = taken })
 	tests := map[string]struct {
-		change func(*NewLoadBalancer)
+		change func(*resource.NewLoadBalancer)
 		want   error
 	}{
-		"unknown subnet": {func(n *NewLoadBalancer) { n.Subnet = "subnet-none" }, client.ErrBadRequest},
-		"unknown security group": {func(n *NewLoadBalancer) {
+		"unknown subnet": {func(n *resource.NewLoadBalancer) { n.Subnet = "subnet-none" }, client.ErrBadRequest},
+		"unknown security group": {func(n *resource.NewLoadBalancer) {
 			n.SecurityGroups = []string{"sg-none"}
 		}, client.ErrBadRequest},
-		"security group of another VPC": {func(n *NewLoadBalancer) {
+		"security group of another VPC": {func(n *resource.NewLoadBalancer) {
 			n.SecurityGroups = []string{w.groupByHand("far", otherVPC)}
 		}, client.ErrBadRequest},
-		"unknown reserved IP": {func(n *NewLoadBalancer) { n.ReservedIP = "rip-none" }, client.ErrBadRequest},
-		"reserved IP of another region": {func(n *NewLoadBalancer) {
+		"unknown reserved IP": {func(n *resource.NewLoadBalancer) { n.ReservedIP = "rip-none" }, client.ErrBadRequest},
+		"reserved IP of another region": {func(n *resource.NewLoadBalancer) {
 			n.ReservedIP = w.reserve("far", otherRegion)
 		}, client.ErrBadRequest},
-		"reserved IP that is attached": {func(n *NewLoadBalancer) { n.ReservedIP = taken }, client.ErrConflict},
-		"internal with reserved IP": {func(n *NewLoadBalancer) {
+		"reserved IP that is attached": {func(n *resource.NewLoadBalancer) { n.ReservedIP = taken },
+			client.ErrConflict},
+		"internal with reserved IP": {func(n *resource.NewLoadBalancer) {
 			n.Internal, n.ReservedIP = true, w.reserve("free", emulator.DefaultRegion)
 		}, client.ErrBadRequest},
-		"listener of an unknown target group": {func(n *NewLoadBalancer) {
-			n.Listeners = []Listener{{Name: "x", Protocol: "tcp", Port: 80, TargetGroup: "tg-none"}}
+		"listener of an unknown target group": {func(n *resource.NewLoadBalancer) {
+			n.Listeners = []resource.Listener{{Name: "x", Protocol: "tcp", Port: 80, TargetGroup: "tg-none"}}
 		}, client.ErrBadRequest},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			create := NewLoadBalancer{LoadBalancer: LoadBalancer{Name: "new", Labels: owned("new"),
+			create := resource.NewLoadBalancer{LoadBalancer: resource.LoadBalancer{Name: "new", Labels: owned("new"),
 				Subnet: emulator.DefaultSubnet}}
 			tt.change(&create)
 			if _, err := w.CreateLoadBalancer(t.Context(), create); !errors.Is(err, tt.want) {
@@ -187,7 +190,7 @@ func TestRefusalLooksAgainAtWhatItRefersTo(t *testing.T) {
 		return w.emulator.Counters()["GET /v1/security-groups"] + w.emulator.Counters()["GET /v1/reserved-ips"]
 	}
 	look()
-	old := w.balancer(func(n *NewLoadBalancer) { n.SecurityGroups, n.ReservedIP = []string{group}, ip })
+	old := w.balancer(func(n *resource.NewLoadBalancer) { n.SecurityGroups, n.ReservedIP = []string{group}, ip })
 	if lists := look(); lists != 0 {
 		t.Errorf("%d lists although both are known", lists)
 	}
@@ -205,7 +208,7 @@ func TestHandedOverIsNotOursAnyMore(t *testing.T) {
 	w := newRig(t, emulator.Config{})
 	target, balancer := w.group("web-80"), w.balancer()
 	foreign, bare := target, balancer
-	foreign.Labels, bare.Labels = Labels{"mine": "x"}, nil
+	foreign.Labels, bare.Labels = resource.Labels{"mine": "x"}, nil
 	w.ok(w.UpdateTargetGroup(t.Context(), target, foreign))
 	w.ok(w.UpdateLoadBalancer(t.Context(), balancer, bare))
 	balancers, groups, _, err := w.All(t.Context(), time.Hour)
@@ -224,8 +227,9 @@ func TestAllowedSourcesAreTakenAway(t *testing.T) {
 		t.Helper()
 		w := newRig(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
 		target, balancer := w.group("web-80"), w.balancer()
-		w.ok(w.CreateListener(t.Context(), balancer.ID, Listener{
-			Name: "web-80", Annotations: Labels{"note": "y"}, Protocol: "tcp", Port: 80, TargetGroup: target.ID,
+		w.ok(w.CreateListener(t.Context(), balancer.ID, resource.Listener{
+			Name: "web-80", Annotations: resource.Labels{"note": "y"}, Protocol: "tcp", Port: 80,
+			TargetGroup:    target.ID,
 			AllowedSources: []string{"192.0.2.0/24"},
 		}))
 		for _, sources := range [][]string{nil, {"198.51.100.0/24", "2001:db8::/32"}, {}} {
@@ -248,9 +252,9 @@ func TestAllowedSourcesAreTakenAway(t *testing.T) {
 
 func TestByIdentity(t *testing.T) {
 	w := newRig(t, emulator.Config{Delays: emulator.Delays{LoadbalancerLinger: time.Hour}})
-	foreign := func(n *NewLoadBalancer) { n.Labels = nil }
+	foreign := func(n *resource.NewLoadBalancer) { n.Labels = nil }
 	theirs, target := w.balancer(foreign), w.group("web-80")
-	far := w.balancer(foreign, func(n *NewLoadBalancer) { n.Subnet = farSubnet })
+	far := w.balancer(foreign, func(n *resource.NewLoadBalancer) { n.Subnet = farSubnet })
 	gone := w.balancer(foreign)
 	w.ok(w.DeleteLoadBalancer(t.Context(), gone))
 	for id, want := range map[string]bool{theirs.ID: true, far.ID: false, gone.ID: false, "lb-none": false,
@@ -274,7 +278,7 @@ func TestByIdentity(t *testing.T) {
 
 func TestSubnets(t *testing.T) {
 	w := newRig(t, emulator.Config{})
-	vpc := must[VPC](w)(w.VPC(t.Context()))
+	vpc := must[resource.VPC](w)(w.VPC(t.Context()))
 	found := map[string]string{}
 	for _, subnet := range vpc.Subnets {
 		for _, prefix := range subnet.CIDRs {

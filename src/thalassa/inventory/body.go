@@ -1,5 +1,7 @@
 package inventory
 
+import "github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+
 import "github.com/thalassa-cloud/client-go/iaas"
 
 // Requests contain what the official client would send. That client leaves out empty values, and a cloud that merges
@@ -7,20 +9,21 @@ import "github.com/thalassa-cloud/client-go/iaas"
 
 // balancerBody is the body of a load balancer's POST.
 type balancerBody struct {
-	Name             string         `json:"name"`
-	Description      string         `json:"description"`
-	Labels           Labels         `json:"labels,omitempty"`
-	Annotations      Labels         `json:"annotations,omitempty"`
-	Subnet           string         `json:"subnet"`
-	Internal         bool           `json:"internalLoadbalancer"`
-	DeleteProtection bool           `json:"deleteProtection"`
-	Listeners        []listenerBody `json:"listeners"`
-	SecurityGroups   []string       `json:"securityGroupAttachments,omitempty"`
-	ReservedIP       *string        `json:"reservedIpId,omitempty"`
-	InstanceSize     string         `json:"instanceSize,omitempty"` // the official client lacks it
+	Name             string          `json:"name"`
+	Description      string          `json:"description"`
+	Labels           resource.Labels `json:"labels,omitempty"`
+	Annotations      resource.Labels `json:"annotations,omitempty"`
+	Subnet           string          `json:"subnet"`
+	Internal         bool            `json:"internalLoadbalancer"`
+	DeleteProtection bool            `json:"deleteProtection"`
+	Listeners        []listenerBody  `json:"listeners"`
+	SecurityGroups   []string        `json:"securityGroupAttachments,omitempty"`
+	ReservedIP       *string         `json:"reservedIpId,omitempty"`
+	InstanceSize     string          `json:"instanceSize,omitempty"` // the official client lacks it
 }
 
-func (n NewLoadBalancer) body() balancerBody {
+// newBalancerBody returns the body of a load balancer's POST.
+func newBalancerBody(n resource.NewLoadBalancer) balancerBody {
 	body := balancerBody{
 		Name: n.Name, Description: n.Description, Labels: n.Labels, Annotations: n.Annotations, Subnet: n.Subnet,
 		Internal:         n.Internal,
@@ -35,18 +38,18 @@ func (n NewLoadBalancer) body() balancerBody {
 
 // balancerUpdate is the body of a load balancer's PUT. The cloud does not change a value whose pointer is nil.
 type balancerUpdate struct {
-	Name             string   `json:"name"`
-	Description      string   `json:"description"`
-	Labels           Labels   `json:"labels"`
-	Annotations      Labels   `json:"annotations"`
-	DeleteProtection bool     `json:"deleteProtection"`
-	Subnet           *string  `json:"subnet,omitempty"`
-	SecurityGroups   []string `json:"securityGroupAttachments"`
-	ReservedIP       *string  `json:"reservedIpId,omitempty"` // "" detaches the address
-	InstanceSize     *string  `json:"instanceSize,omitempty"`
+	Name             string          `json:"name"`
+	Description      string          `json:"description"`
+	Labels           resource.Labels `json:"labels"`
+	Annotations      resource.Labels `json:"annotations"`
+	DeleteProtection bool            `json:"deleteProtection"`
+	Subnet           *string         `json:"subnet,omitempty"`
+	SecurityGroups   []string        `json:"securityGroupAttachments"`
+	ReservedIP       *string         `json:"reservedIpId,omitempty"` // "" detaches the address
+	InstanceSize     *string         `json:"instanceSize,omitempty"`
 }
 
-func updateOf(from, to LoadBalancer) balancerUpdate {
+func updateOf(from, to resource.LoadBalancer) balancerUpdate {
 	return balancerUpdate{
 		Name: to.Name, Description: to.Description, Labels: present(to.Labels), Annotations: present(to.Annotations),
 		DeleteProtection: to.DeleteProtection, SecurityGroups: append([]string{}, to.SecurityGroups...),
@@ -58,19 +61,19 @@ func updateOf(from, to LoadBalancer) balancerUpdate {
 // listenerBody is the body of a listener's POST and PUT. An update always contains the allowed sources, a creation only
 // if there are some.
 type listenerBody struct {
-	Name           string   `json:"name"`
-	Description    string   `json:"description"`
-	Labels         Labels   `json:"labels,omitzero"`
-	Annotations    Labels   `json:"annotations,omitzero"`
-	Port           int      `json:"port"`
-	Protocol       string   `json:"protocol"`
-	MaxConnections *uint32  `json:"maxConnections,omitempty"`
-	IdleTimeout    *uint32  `json:"connectionIdleTimeout,omitempty"`
-	TargetGroup    string   `json:"targetGroup"`
-	AllowedSources []string `json:"allowedSources,omitzero"`
+	Name           string          `json:"name"`
+	Description    string          `json:"description"`
+	Labels         resource.Labels `json:"labels,omitzero"`
+	Annotations    resource.Labels `json:"annotations,omitzero"`
+	Port           int             `json:"port"`
+	Protocol       string          `json:"protocol"`
+	MaxConnections *uint32         `json:"maxConnections,omitempty"`
+	IdleTimeout    *uint32         `json:"connectionIdleTimeout,omitempty"`
+	TargetGroup    string          `json:"targetGroup"`
+	AllowedSources []string        `json:"allowedSources,omitzero"`
 }
 
-func newListenerBody(l Listener) listenerBody {
+func newListenerBody(l resource.Listener) listenerBody {
 	body := listenerBody{
 		Name: l.Name, Description: l.Description, Port: l.Port, Protocol: l.Protocol, TargetGroup: l.TargetGroup,
 		MaxConnections: optional(l.MaxConnections), IdleTimeout: optional(l.IdleTimeout),
@@ -87,7 +90,7 @@ func newListenerBody(l Listener) listenerBody {
 	return body
 }
 
-func listenerUpdateOf(l Listener) listenerBody {
+func listenerUpdateOf(l resource.Listener) listenerBody {
 	body := newListenerBody(l)
 	body.Labels, body.Annotations = present(l.Labels), present(l.Annotations)
 	body.AllowedSources = append([]string{}, l.AllowedSources...)
@@ -99,8 +102,8 @@ func listenerUpdateOf(l Listener) listenerBody {
 type targetGroupUpdate struct {
 	Name                string                   `json:"name"`
 	Description         string                   `json:"description"`
-	Labels              Labels                   `json:"labels"`
-	Annotations         Labels                   `json:"annotations"`
+	Labels              resource.Labels          `json:"labels"`
+	Annotations         resource.Labels          `json:"annotations"`
 	TargetPort          int                      `json:"targetPort"`
 	Protocol            string                   `json:"protocol"`
 	TargetSelector      map[string]string        `json:"targetSelector"`
@@ -109,10 +112,34 @@ type targetGroupUpdate struct {
 	HealthCheck         *iaas.BackendHealthCheck `json:"healthCheck"`
 }
 
+// checkBody returns a health check as the API expects it; nil is none.
+func checkBody(check *resource.HealthCheck) *iaas.BackendHealthCheck {
+	if check == nil {
+		return nil
+	}
+	return &iaas.BackendHealthCheck{
+		Protocol: iaas.LoadbalancerProtocol(check.Protocol), Port: check.Port, Path: check.Path,
+		PeriodSeconds: check.PeriodSeconds, TimeoutSeconds: check.TimeoutSeconds,
+		UnhealthyThreshold: check.UnhealthyThreshold, HealthyThreshold: check.HealthyThreshold,
+	}
+}
+
+// checkOf is the reverse of checkBody.
+func checkOf(body *iaas.BackendHealthCheck) *resource.HealthCheck {
+	if body == nil {
+		return nil
+	}
+	return &resource.HealthCheck{
+		Protocol: string(body.Protocol), Port: body.Port, Path: body.Path,
+		PeriodSeconds: body.PeriodSeconds, TimeoutSeconds: body.TimeoutSeconds,
+		UnhealthyThreshold: body.UnhealthyThreshold, HealthyThreshold: body.HealthyThreshold,
+	}
+}
+
 // present returns labels that are not nil.
-func present(labels Labels) Labels {
+func present(labels resource.Labels) resource.Labels {
 	if labels == nil {
-		return Labels{}
+		return resource.Labels{}
 	}
 	return labels
 }

@@ -18,6 +18,7 @@ import (
 	thalassacloud "github.com/thalassa-cloud/client-go/thalassa"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
@@ -72,24 +73,29 @@ type bodyTest struct {
 func second[T any](_ T, err error) error { return err }
 
 // bodyListener is a listener as we have it, and as the official client has it.
-func bodyListener() (Listener, iaas.CreateListener) {
-	labels, size := Labels{"a": "b"}, uint32(7)
-	return Listener{ID: "l-1", Name: "n", Description: "d", Labels: labels, Annotations: labels, Protocol: "tcp",
-			Port: 80, TargetGroup: "tg-1", MaxConnections: 7, IdleTimeout: 7, AllowedSources: []string{"s"}},
+func bodyListener() (resource.Listener, iaas.CreateListener) {
+	labels, size := resource.Labels{"a": "b"}, uint32(7)
+	return resource.Listener{ID: "l-1", Name: "n", Description: "d", Labels: labels, Annotations: labels,
+			Protocol: "tcp",
+			Port:     80, TargetGroup: "tg-1", MaxConnections: 7, IdleTimeout: 7, AllowedSources: []string{"s"}},
 		iaas.CreateListener{Name: "n", Description: "d", Labels: labels, Annotations: labels, Protocol: "tcp", Port: 80,
 			TargetGroup: "tg-1", MaxConnections: &size, ConnectionIdleTimeout: &size, AllowedSources: []string{"s"}}
 }
 
 func balancerBodies(t *testing.T, i *Inventory, api *iaas.Client) map[string]bodyTest {
 	t.Helper()
-	ctx, labels, text := t.Context(), Labels{"a": "b"}, func(text string) *string { return &text }
+	ctx, labels, text := t.Context(), resource.Labels{"a": "b"}, func(text string) *string { return &text }
 	listener, theirListener := bodyListener()
-	old := LoadBalancer{ID: "lb-1", Name: "n", Subnet: "s-0", ReservedIP: "rip-0", InstanceSize: "small"}
-	full := LoadBalancer{Name: "n", Description: "d", Labels: labels, Annotations: labels, Subnet: "s-1",
-		DeleteProtection: true, SecurityGroups: []string{"sg-1"}, ReservedIP: "rip-1", Listeners: []Listener{listener}}
+	old := resource.LoadBalancer{ID: "lb-1", Name: "n", Subnet: "s-0", ReservedIP: "rip-0", InstanceSize: "small"}
+	full := resource.LoadBalancer{Name: "n", Description: "d", Labels: labels, Annotations: labels, Subnet: "s-1",
+		DeleteProtection: true, SecurityGroups: []string{"sg-1"}, ReservedIP: "rip-1",
+		Listeners: []resource.Listener{listener}}
 	return map[string]bodyTest{
 		"new load balancer": {
-			func() error { return second(i.CreateLoadBalancer(ctx, NewLoadBalancer{full, true})) },
+			func() error {
+				return second(i.CreateLoadBalancer(ctx,
+					resource.NewLoadBalancer{LoadBalancer: full, Internal: true}))
+			},
 			func() error {
 				return second(api.CreateLoadbalancer(ctx, iaas.CreateLoadbalancer{Name: "n", Description: "d",
 					Labels: labels, Annotations: labels, Subnet: "s-1", InternalLoadbalancer: true,
@@ -100,7 +106,7 @@ func balancerBodies(t *testing.T, i *Inventory, api *iaas.Client) map[string]bod
 		"new bare load balancer": {
 			func() error {
 				return second(i.CreateLoadBalancer(ctx,
-					NewLoadBalancer{LoadBalancer: LoadBalancer{Name: "n", Subnet: "s"}}))
+					resource.NewLoadBalancer{LoadBalancer: resource.LoadBalancer{Name: "n", Subnet: "s"}}))
 			},
 			func() error {
 				return second(api.CreateLoadbalancer(ctx, iaas.CreateLoadbalancer{Name: "n", Subnet: "s"}))
@@ -109,7 +115,8 @@ func balancerBodies(t *testing.T, i *Inventory, api *iaas.Client) map[string]bod
 		"instance size": {
 			func() error {
 				return second(i.CreateLoadBalancer(ctx,
-					NewLoadBalancer{LoadBalancer: LoadBalancer{Name: "n", Subnet: "s", InstanceSize: "large"}}))
+					resource.NewLoadBalancer{LoadBalancer: resource.LoadBalancer{Name: "n", Subnet: "s",
+						InstanceSize: "large"}}))
 			},
 			func() error {
 				return second(api.CreateLoadbalancer(ctx, iaas.CreateLoadbalancer{Name: "n", Subnet: "s"}))
@@ -147,7 +154,7 @@ func balancerBodies(t *testing.T, i *Inventory, api *iaas.Client) map[string]bod
 
 func listenerBodies(t *testing.T, i *Inventory, api *iaas.Client) map[string]bodyTest {
 	t.Helper()
-	ctx, labels, size := t.Context(), Labels{"a": "b"}, uint32(7)
+	ctx, labels, size := t.Context(), resource.Labels{"a": "b"}, uint32(7)
 	listener, theirListener := bodyListener()
 	return map[string]bodyTest{
 		"new listener": {
@@ -156,8 +163,9 @@ func listenerBodies(t *testing.T, i *Inventory, api *iaas.Client) map[string]bod
 		},
 		"new bare listener": {
 			func() error {
-				return i.CreateListener(ctx, "lb-1", Listener{Name: "n", Protocol: "tcp", Port: 80, TargetGroup: "tg-1",
-					Labels: Labels{}, AllowedSources: []string{}})
+				return i.CreateListener(ctx, "lb-1",
+					resource.Listener{Name: "n", Protocol: "tcp", Port: 80, TargetGroup: "tg-1",
+						Labels: resource.Labels{}, AllowedSources: []string{}})
 			},
 			func() error {
 				return second(api.CreateListener(ctx, "lb-1", iaas.CreateListener{Name: "n", Protocol: "tcp", Port: 80,
@@ -175,7 +183,7 @@ func listenerBodies(t *testing.T, i *Inventory, api *iaas.Client) map[string]bod
 		},
 		"bare listener": {
 			func() error {
-				return i.UpdateListener(ctx, "lb-1", Listener{ID: "l-1", Name: "n", Protocol: "tcp", Port: 80,
+				return i.UpdateListener(ctx, "lb-1", resource.Listener{ID: "l-1", Name: "n", Protocol: "tcp", Port: 80,
 					TargetGroup: "tg-1"})
 			},
 			func() error {
@@ -185,8 +193,9 @@ func listenerBodies(t *testing.T, i *Inventory, api *iaas.Client) map[string]bod
 		},
 		"target group": {
 			func() error {
-				return i.UpdateTargetGroup(ctx, TargetGroup{ID: "tg-1"}, TargetGroup{ID: "tg-1", Name: "n",
-					Protocol: "tcp", Port: 80, Policy: "MAGLEV"})
+				return i.UpdateTargetGroup(ctx, resource.TargetGroup{ID: "tg-1"},
+					resource.TargetGroup{ID: "tg-1", Name: "n",
+						Protocol: "tcp", Port: 80, Policy: "MAGLEV"})
 			},
 			func() error {
 				off, policy := false, iaas.LoadbalancingPolicyMagLev
@@ -201,13 +210,15 @@ func listenerBodies(t *testing.T, i *Inventory, api *iaas.Client) map[string]bod
 
 func securityGroupBodies(t *testing.T, i *Inventory, api *iaas.Client) map[string]bodyTest {
 	t.Helper()
-	ctx, labels, text := t.Context(), Labels{"a": "b"}, func(text string) *string { return &text }
-	rule := Rule{Name: "r", IPVersion: "ipv4", Protocol: "tcp", Priority: 1, RemoteType: "address", RemoteAddress: "a",
-		PortMin: 1, PortMax: 2, Policy: "allow"}
+	ctx, labels, text := t.Context(), resource.Labels{"a": "b"}, func(text string) *string { return &text }
+	rule := resource.Rule{Name: "r", IPVersion: "ipv4", Protocol: "tcp", Priority: 1, RemoteType: "address",
+		RemoteAddress: "a",
+		PortMin:       1, PortMax: 2, Policy: "allow"}
 	theirRule := iaas.SecurityGroupRule{Name: "r", IPVersion: "ipv4", Protocol: "tcp", Priority: 1,
 		RemoteType: "address", RemoteAddress: text("a"), PortRangeMin: 1, PortRangeMax: 2, Policy: "allow"}
-	group := SecurityGroup{ID: "sg-1", Name: "n", Description: "d", Labels: labels, Annotations: labels, Version: 3,
-		SameGroupTraffic: true, Ingress: []Rule{rule}, Egress: []Rule{rule}}
+	group := resource.SecurityGroup{ID: "sg-1", Name: "n", Description: "d", Labels: labels, Annotations: labels,
+		Version:          3,
+		SameGroupTraffic: true, Ingress: []resource.Rule{rule}, Egress: []resource.Rule{rule}}
 	return map[string]bodyTest{
 		"new security group": {
 			func() error { return second(i.CreateSecurityGroup(ctx, group)) },
@@ -228,7 +239,7 @@ func securityGroupBodies(t *testing.T, i *Inventory, api *iaas.Client) map[strin
 			}, `{}`,
 		},
 		"bare security group": {
-			func() error { return i.UpdateSecurityGroup(ctx, group, SecurityGroup{Name: "n"}) },
+			func() error { return i.UpdateSecurityGroup(ctx, group, resource.SecurityGroup{Name: "n"}) },
 			func() error {
 				return second(api.UpdateSecurityGroup(ctx, "sg-1", iaas.UpdateSecurityGroupRequest{Name: "n",
 					ObjectVersion: 3}))

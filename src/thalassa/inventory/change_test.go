@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // TestNoNewerListIsLost: while lists arrive all the time, a change is never made to what an older list said. It is
@@ -148,15 +149,16 @@ func TestNewerListDuringAWrite(t *testing.T) {
 	w := newRig(t, emulator.Config{})
 	network := &meanwhile{next: w.emulator.Transport()}
 	w.restartBy(network)
-	group := must[TargetGroup](w)(w.CreateTargetGroup(t.Context(), TargetGroup{Name: "web", Labels: owned("web"),
-		Protocol: "tcp", Port: 80}))
+	group := must[resource.TargetGroup](w)(w.CreateTargetGroup(t.Context(),
+		resource.TargetGroup{Name: "web", Labels: owned("web"),
+			Protocol: "tcp", Port: 80}))
 	balancer := w.listed(w.balancer().ID)
-	listener := Listener{Name: "by-hand", Protocol: "tcp", Port: 81, TargetGroup: group.ID}
+	listener := resource.Listener{Name: "by-hand", Protocol: "tcp", Port: 81, TargetGroup: group.ID}
 
 	network.method, network.do = http.MethodPut, func() {
 		w.post(listeners(balancer.ID), newListenerBody(listener))
 		w.listed(balancer.ID)
-		w.balancers.change(balancer.ID, func(latest LoadBalancer, _ bool) (LoadBalancer, outcome) {
+		w.balancers.change(balancer.ID, func(latest resource.LoadBalancer, _ bool) (resource.LoadBalancer, outcome) {
 			latest.Status = "as listed"
 			return latest, stored
 		})
@@ -186,17 +188,18 @@ func TestNewerListDuringAWrite(t *testing.T) {
 // TestListenerOfAnUnknownBalancer: the copy cannot show the listener, so the next reader lists.
 func TestListenerOfAnUnknownBalancer(t *testing.T) {
 	w := newRig(t, emulator.Config{})
-	group := must[TargetGroup](w)(w.CreateTargetGroup(t.Context(), TargetGroup{Name: "web", Labels: owned("web"),
-		Protocol: "tcp", Port: 80}))
+	group := must[resource.TargetGroup](w)(w.CreateTargetGroup(t.Context(),
+		resource.TargetGroup{Name: "web", Labels: owned("web"),
+			Protocol: "tcp", Port: 80}))
 	balancer := w.balancer()
 	w.restart()
-	found := must[[]LoadBalancer](w)(w.LoadBalancersOf(t.Context(), "nobody", time.Hour, 0))
-	w.balancers.change(balancer.ID, func(latest LoadBalancer, _ bool) (LoadBalancer, outcome) {
+	found := must[[]resource.LoadBalancer](w)(w.LoadBalancersOf(t.Context(), "nobody", time.Hour, 0))
+	w.balancers.change(balancer.ID, func(latest resource.LoadBalancer, _ bool) (resource.LoadBalancer, outcome) {
 		return latest, removed
 	})
-	w.ok(w.CreateListener(t.Context(), balancer.ID, Listener{Name: "http", Protocol: "tcp", Port: 80,
+	w.ok(w.CreateListener(t.Context(), balancer.ID, resource.Listener{Name: "http", Protocol: "tcp", Port: 80,
 		TargetGroup: group.ID}))
-	found = append(found, must[[]LoadBalancer](w)(w.LoadBalancersOf(t.Context(), "web", time.Hour, 1))...)
+	found = append(found, must[[]resource.LoadBalancer](w)(w.LoadBalancersOf(t.Context(), "web", time.Hour, 1))...)
 	if len(found) != 1 || len(found[0].Listeners) != 1 {
 		t.Errorf("load balancers %+v, want the one with its listener", found)
 	}

@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client/jsonstream"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // groupReader reads the items of a list of target groups. The API returns every attached machine in every group, so
 // that a list of 1,000 groups with 1,000 machines has 500 MB. The reader keeps one string for each machine and, if
 // groups have the same machines, one set of them.
 type groupReader struct {
-	ours  func(groupItem) (TargetGroup, bool)
+	ours  func(groupItem) (resource.TargetGroup, bool)
 	names map[string]string // of machines: each once
 	set   []string          // of the latest group
 	rest  []byte            // of the item, without its attachments
@@ -21,7 +22,7 @@ type groupReader struct {
 const attachmentsField = "loadbalancerTargetGroupAttachments"
 
 // read reads one item.
-func (g *groupReader) read(r *jsonstream.Reader) (TargetGroup, bool, error) {
+func (g *groupReader) read(r *jsonstream.Reader) (resource.TargetGroup, bool, error) {
 	var machines []string
 	g.rest = append(g.rest[:0], '{')
 	err := r.Fields(func(name []byte) (err error) {
@@ -32,11 +33,11 @@ func (g *groupReader) read(r *jsonstream.Reader) (TargetGroup, bool, error) {
 		return g.copyField(name, r)
 	})
 	if err != nil {
-		return TargetGroup{}, false, err
+		return resource.TargetGroup{}, false, err
 	}
 	var item groupItem
 	if err := json.Unmarshal(append(g.rest, '}'), &item); err != nil {
-		return TargetGroup{}, false, err
+		return resource.TargetGroup{}, false, err
 	}
 	group, ours := g.ours(item)
 	if ours && len(machines) > 0 {

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client/jsonstream"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
-func allGroups(g groupItem) (TargetGroup, bool) { return g.object(), true }
+func allGroups(g groupItem) (resource.TargetGroup, bool) { return g.object(), true }
 
 // readGroup reads one item of a list.
-func readGroup(text string) (TargetGroup, error) {
+func readGroup(text string) (resource.TargetGroup, error) {
 	reading := groupReader{ours: allGroups, names: map[string]string{}}
 	group, _, err := reading.read(jsonstream.NewReader(strings.NewReader(text)))
 	return group, err
@@ -23,7 +24,8 @@ func FuzzGroupReader(f *testing.F) {
 	for _, text := range []string{
 		`{"identity":"tg-1","name":"a\"b","labels":{"a":"b"},"targetPort":80,"healthCheck":{"port":1},"loadbalancerTargetGroupAttachments":[
 			{"identity":"tga-1","virtualMachineInstance":{"name":"x","identity":"vm-2","status":{"identity":"no"}}}, {"virtualMachineInstance":{"identity":"vm-1"}}]}`,
-		`{"loadbalancerTargetGroupAttachments":null,"identity":"tg-1"}`, `{"loadbalancerTargetGroupAttachments":[{},null,{"virtualMachineInstance":null},{"virtualMachineInstance":{"identity":""}}]}`,
+		`{"loadbalancerTargetGroupAttachments":null,"identity":"tg-1"}`,
+		`{"loadbalancerTargetGroupAttachments":[{},null,{"virtualMachineInstance":null},{"virtualMachineInstance":{"identity":""}}]}`,
 		`null`, `{}`, `{"Identity":"tg-1"}`, `{"identity":"a","identity":"b"}`, `{"identity":"\u00e9"}`, `[]`,
 		`{"identity":7}`, `{"loadbalancerTargetGroupAttachments":[{"virtualMachineInstance":{"identity":7}}]}`,
 		`{"loadbalancerTargetGroupAttachments":{}}`, `{"identity":"a"`,

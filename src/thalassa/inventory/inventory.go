@@ -21,6 +21,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // Maximum ages of answers.
@@ -40,14 +41,14 @@ type Inventory struct {
 	cloud     *client.Client
 	vpc       string
 	machines  *store[Machine]
-	balancers *store[LoadBalancer]
-	groups    *store[TargetGroup]
-	vpcs      *store[VPC]
+	balancers *store[resource.LoadBalancer]
+	groups    *store[resource.TargetGroup]
+	vpcs      *store[resource.VPC]
 	quotas    *store[Quota]
 	routing   *store[routing]
 
 	securityGroups securityGroups
-	reservedIPs    *store[ReservedIP]
+	reservedIPs    *store[resource.ReservedIP]
 	machineTypes   *store[MachineType]
 
 	expectations       *ttlCache[time.Time]  // owner -> when a creation for it ended without an answer
@@ -59,17 +60,17 @@ type Inventory struct {
 	otherVPCLimit      *rate.Limiter
 
 	lastUsable   atomic.Pointer[usableSet]
-	confirmLocks keyedMutex // for requests of machines that lists lack
-	prefixes     []string   // of the labels of machines that are stored
-	owned        Labels     // of load balancers and target groups of this cluster
-	owner        string     // label whose value identifies the owner of a load balancer or target group
+	confirmLocks keyedMutex      // for requests of machines that lists lack
+	prefixes     []string        // of the labels of machines that are stored
+	owned        resource.Labels // of load balancers and target groups of this cluster
+	owner        string          // label whose value identifies the owner of a load balancer or target group
 }
 
 // Scope describes which objects are read.
 type Scope struct {
 	VPC string // identity
 	// Owned are the labels that all load balancers and target groups of this cluster carry.
-	Owned Labels
+	Owned resource.Labels
 	// OwnerLabel is the label whose value identifies one owner among them.
 	OwnerLabel string
 	// MachineLabels are the prefixes of the labels of machines that are stored; others are dropped.
@@ -89,16 +90,18 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 		otherVPCLimit:      rate.NewLimiter(rate.Every(otherVPCInterval), otherVPCBurst),
 	}
 	i.machines = newStore("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
-	i.balancers = newStore("load balancers", i.listLoadBalancers, func(lb LoadBalancer) string {
+	i.balancers = newStore("load balancers", i.listLoadBalancers, func(lb resource.LoadBalancer) string {
 		return lb.ID
 	}, i.balancerKeys)
-	i.balancers.deleting, i.balancers.get = LoadBalancer.Deleting, i.getLoadBalancer
-	i.groups = newStore("target groups", i.listTargetGroups, func(g TargetGroup) string { return g.ID }, i.groupKeys)
+	i.balancers.deleting, i.balancers.get = resource.LoadBalancer.Deleting, i.getLoadBalancer
+	i.groups = newStore("target groups", i.listTargetGroups, func(g resource.TargetGroup) string { return g.ID },
+		i.groupKeys)
 	i.groups.get = i.getTargetGroup
 	i.securityGroups, i.reservedIPs, i.quotas = i.newSecurityGroups(), i.newReservedIPs(), i.newQuotas()
 	i.machineTypes = i.newMachineTypes()
 	i.routing = i.newRouting()
-	i.vpcs = newStore("VPC "+scope.VPC, i.getVPC, func(v VPC) string { return v.ID }, func(VPC) []string { return nil })
+	i.vpcs = newStore("VPC "+scope.VPC, i.getVPC, func(v resource.VPC) string { return v.ID },
+		func(resource.VPC) []string { return nil })
 	return i
 }
 
@@ -116,25 +119,25 @@ func ownerKey(owner string) string { return "owner/" + owner }
 // objects that an earlier list contained are requested by identity, and if the first list lacks some, a second one is
 // read.
 func (i *Inventory) LoadBalancersOf(ctx context.Context, owner string, maxAge time.Duration,
-	expected int) ([]LoadBalancer, error) {
+	expected int) ([]resource.LoadBalancer, error) {
 	return i.balancers.findExpected(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge), expected)
 }
 
 // TargetGroupsOf returns all target groups of the owner, from a list at most maxAge old, in the same way.
 func (i *Inventory) TargetGroupsOf(ctx context.Context, owner string, maxAge time.Duration,
-	expected int) ([]TargetGroup, error) {
+	expected int) ([]resource.TargetGroup, error) {
 	return i.groups.findExpected(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge), expected)
 }
 
 // LoadBalancerByID requests the load balancer of the VPC with the identity, with or without labels of this cluster. It
 // does not use the list.
-func (i *Inventory) LoadBalancerByID(ctx context.Context, id string) (LoadBalancer, bool, error) {
+func (i *Inventory) LoadBalancerByID(ctx context.Context, id string) (resource.LoadBalancer, bool, error) {
 	return byID(ctx, i.cloud, iaas.LoadbalancerEndpoint, id, i.loadBalancerInVPC)
 }
 
 // TargetGroupByID requests the target group of the VPC with the identity, in the same way.
-func (i *Inventory) TargetGroupByID(ctx context.Context, id string) (TargetGroup, bool, error) {
-	return byID(ctx, i.cloud, iaas.TargetGroupEndpoint, id, func(g groupItem) (TargetGroup, bool) {
+func (i *Inventory) TargetGroupByID(ctx context.Context, id string) (resource.TargetGroup, bool, error) {
+	return byID(ctx, i.cloud, iaas.TargetGroupEndpoint, id, func(g groupItem) (resource.TargetGroup, bool) {
 		return g.object(), g.VPC.Identity == i.vpc
 	})
 }
@@ -142,7 +145,7 @@ func (i *Inventory) TargetGroupByID(ctx context.Context, id string) (TargetGroup
 // All returns all load balancers, target groups and security groups of this cluster, from lists at most maxAge old.
 // Security groups are listed only while they are in use.
 func (i *Inventory) All(ctx context.Context,
-	maxAge time.Duration) ([]LoadBalancer, []TargetGroup, []SecurityGroup, error) {
+	maxAge time.Duration) ([]resource.LoadBalancer, []resource.TargetGroup, []resource.SecurityGroup, error) {
 	balancers, err := i.balancers.all(ctx, maxAge)
 	if err != nil {
 		return nil, nil, nil, err
@@ -151,38 +154,44 @@ func (i *Inventory) All(ctx context.Context,
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	balancers = slices.DeleteFunc(balancers, func(lb LoadBalancer) bool { return !HasLabels(lb.Labels, i.owned) })
-	groups = slices.DeleteFunc(groups, func(g TargetGroup) bool { return !HasLabels(g.Labels, i.owned) })
+	balancers = slices.DeleteFunc(balancers, func(lb resource.LoadBalancer) bool {
+		return !resource.HasLabels(lb.Labels,
+			i.owned)
+	})
+	groups = slices.DeleteFunc(groups, func(g resource.TargetGroup) bool {
+		return !resource.HasLabels(g.Labels,
+			i.owned)
+	})
 	securityGroups, err := i.ourSecurityGroups(ctx, maxAge, balancers)
 	return balancers, groups, securityGroups, err
 }
 
-func (i *Inventory) listLoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
+func (i *Inventory) listLoadBalancers(ctx context.Context) ([]resource.LoadBalancer, error) {
 	return client.List(ctx, i.cloud, iaas.LoadbalancerEndpoint, []filters.Filter{i.inVPC()}, i.loadBalancerInVPC)
 }
 
-func (i *Inventory) getLoadBalancer(ctx context.Context, id string) (LoadBalancer, bool, error) {
+func (i *Inventory) getLoadBalancer(ctx context.Context, id string) (resource.LoadBalancer, bool, error) {
 	return getOne(ctx, i.cloud, iaas.LoadbalancerEndpoint, id, i.loadBalancerInVPC)
 }
 
 // loadBalancerInVPC reports whether it is in the VPC and exists. Load balancers of others are stored as well, because
 // one that lost its labels is found among them.
-func (i *Inventory) loadBalancerInVPC(lb balancerItem) (LoadBalancer, bool) {
+func (i *Inventory) loadBalancerInVPC(lb balancerItem) (resource.LoadBalancer, bool) {
 	balancer := lb.object()
-	return balancer, lb.VPC.Identity == i.vpc && !balancer.gone()
+	return balancer, lb.VPC.Identity == i.vpc && !gone(balancer.Status)
 }
 
-func (i *Inventory) listTargetGroups(ctx context.Context) ([]TargetGroup, error) {
+func (i *Inventory) listTargetGroups(ctx context.Context) ([]resource.TargetGroup, error) {
 	reading := groupReader{ours: i.targetGroupInVPC, names: map[string]string{}}
 	return client.Stream(ctx, i.cloud, iaas.TargetGroupEndpoint, []filters.Filter{i.inVPC()}, reading.read)
 }
 
-func (i *Inventory) getTargetGroup(ctx context.Context, id string) (TargetGroup, bool, error) {
+func (i *Inventory) getTargetGroup(ctx context.Context, id string) (resource.TargetGroup, bool, error) {
 	return getOne(ctx, i.cloud, iaas.TargetGroupEndpoint, id, i.targetGroupInVPC)
 }
 
 // targetGroupInVPC reports whether it is in the VPC, and has no label of another cluster.
-func (i *Inventory) targetGroupInVPC(g groupItem) (TargetGroup, bool) {
+func (i *Inventory) targetGroupInVPC(g groupItem) (resource.TargetGroup, bool) {
 	return g.object(), g.VPC.Identity == i.vpc && !i.ofOtherCluster(g.Labels)
 }
 

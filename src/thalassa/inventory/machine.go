@@ -14,6 +14,7 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // primaryInterface is the network interface whose addresses the node gets, as in the existing CCM.
@@ -27,7 +28,7 @@ type Machine struct {
 	Zone      string // slug of the availability zone
 	State     string // running, stopped, deleting or deleted
 	Addresses []string
-	Labels    Labels // labels with a prefix of the scope
+	Labels    resource.Labels // labels with a prefix of the scope
 }
 
 // Stopped reports whether the machine exists but does not run, or is being deleted.
@@ -266,7 +267,7 @@ type machineItem struct {
 // labelledItem is an item with labels. They are decoded only if they are needed, because they may be the largest part.
 type labelledItem struct {
 	machineItem
-	Labels Labels `json:"labels"`
+	Labels resource.Labels `json:"labels"`
 }
 
 func (m machineItem) identity() string { return m.Identity }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 const listMachines = "GET /v1/machines"
@@ -204,7 +205,7 @@ func TestLabelsOfMachines(t *testing.T) {
 		listed := must[[]Machine](w)(w.MachinesBySlug(t.Context(), "a", MachineAge))
 		got, _, err := w.getMachine(t.Context(), id)
 		w.ok(err)
-		for _, labels := range []Labels{listed[0].Labels, got.Labels} {
+		for _, labels := range []resource.Labels{listed[0].Labels, got.Labels} {
 			if len(labels) != len(prefixes) || (len(prefixes) > 0 && labels["node/team"] != "shop") {
 				t.Errorf("with prefixes %q: labels %v", prefixes, labels)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // Status of a reserved IP, and the kind of object that it is attached to.
@@ -20,18 +21,7 @@ const (
 	AttachedToLoadBalancer = "cloud_vpc_loadbalancer"
 )
 
-// ReservedIP is a public address that is independent of the object that it is attached to; with two families it is two
-// addresses.
-type ReservedIP struct {
-	ID, Name, Slug string
-	Region         string // slug; "" if the cloud does not return it
-	Status         string // "creating", "available", "attached", "deleting" or "failed"
-	Addresses      []netip.Addr
-	AttachedTo     string // identity; "": nothing
-	AttachedKind   string // AttachedToLoadBalancer, or another one
-}
-
-func (r ReservedIP) keys() []string {
+func reservedIPKeys(r resource.ReservedIP) []string {
 	keys := []string{slugKey(r.Slug)}
 	for _, address := range r.Addresses {
 		keys = append(keys, addressKey(address))
@@ -42,16 +32,16 @@ func (r ReservedIP) keys() []string {
 func addressKey(address netip.Addr) string { return "address/" + address.String() }
 
 // newReservedIPs returns the store of all reserved IPs, which is filled when one is needed.
-func (i *Inventory) newReservedIPs() *store[ReservedIP] {
-	s := newStore("reserved IPs", i.listReservedIPs, func(r ReservedIP) string { return r.ID }, ReservedIP.keys)
-	s.deleting = func(r ReservedIP) bool { return strings.EqualFold(r.Status, StatusDeleting) }
+func (i *Inventory) newReservedIPs() *store[resource.ReservedIP] {
+	s := newStore("reserved IPs", i.listReservedIPs, func(r resource.ReservedIP) string { return r.ID }, reservedIPKeys)
+	s.deleting = func(r resource.ReservedIP) bool { return strings.EqualFold(r.Status, resource.StatusDeleting) }
 	return s
 }
 
 // ReservedIP returns the reserved IP of the VPC's region with the identity, slug or address, from a list at most maxAge
 // old. "Not found" comes from a list that began after the first lookup, and is cached for a minute.
 func (i *Inventory) ReservedIP(ctx context.Context, ref string,
-	maxAge time.Duration) (ip ReservedIP, found bool, err error) {
+	maxAge time.Duration) (ip resource.ReservedIP, found bool, err error) {
 	keys := []string{ref, slugKey(ref)}
 	if address, err := netip.ParseAddr(ref); err == nil {
 		keys = append(keys, addressKey(address.Unmap()))
@@ -59,16 +49,16 @@ func (i *Inventory) ReservedIP(ctx context.Context, ref string,
 	return i.reservedIPs.lookUpOne(ctx, "reserved IP", ref, keys, maxAge)
 }
 
-func (i *Inventory) listReservedIPs(ctx context.Context) ([]ReservedIP, error) {
+func (i *Inventory) listReservedIPs(ctx context.Context) ([]resource.ReservedIP, error) {
 	vpc, err := i.VPC(ctx)
 	if err != nil {
 		return nil, err
 	}
 	inRegion := &filters.FilterKeyValue{Key: filters.FilterRegion, Value: vpc.Region}
 	all, err := client.List(client.Optional(ctx), i.cloud, iaas.ReservedIPEndpoint, []filters.Filter{inRegion},
-		func(r reservedIPItem) (ReservedIP, bool) {
+		func(r reservedIPItem) (resource.ReservedIP, bool) {
 			return r.object(), (r.Region.Slug == "" || r.Region.Slug == vpc.Region) &&
-				!strings.EqualFold(r.Status, statusDeleted)
+				!gone(r.Status)
 		})
 	return all, withPermission(err, "read reserved IPs")
 }
@@ -79,14 +69,14 @@ func (i *Inventory) moveReservedIP(balancer, before, now string) {
 		return
 	}
 	s := i.reservedIPs
-	s.change(before, func(ip ReservedIP, known bool) (ReservedIP, outcome) {
+	s.change(before, func(ip resource.ReservedIP, known bool) (resource.ReservedIP, outcome) {
 		if !known || ip.AttachedTo != balancer {
 			return ip, untouched
 		}
 		ip.Status, ip.AttachedTo, ip.AttachedKind = ReservedIPAvailable, "", ""
 		return ip, stored
 	})
-	s.change(now, func(ip ReservedIP, known bool) (ReservedIP, outcome) {
+	s.change(now, func(ip resource.ReservedIP, known bool) (resource.ReservedIP, outcome) {
 		if !known {
 			return ip, untouched
 		}
@@ -110,8 +100,8 @@ type reservedIPItem struct {
 	AttachedKind string `json:"attachedToResourceType"`
 }
 
-func (r reservedIPItem) object() ReservedIP {
-	ip := ReservedIP{
+func (r reservedIPItem) object() resource.ReservedIP {
+	ip := resource.ReservedIP{
 		ID: r.Identity, Name: r.Name, Slug: r.Slug, Region: r.Region.Slug, Status: strings.ToLower(r.Status),
 		AttachedTo: r.AttachedTo, AttachedKind: r.AttachedKind,
 	}

@@ -10,12 +10,13 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 const listIPs = "GET /v1/reserved-ips"
 
 // ip is a reserved IP that must be there.
-func (w *rig) ip(ref string, maxAge time.Duration) ReservedIP {
+func (w *rig) ip(ref string, maxAge time.Duration) resource.ReservedIP {
 	w.Helper()
 	ip, found, err := w.ReservedIP(w.Context(), ref, maxAge)
 	if err != nil || !found {
@@ -94,7 +95,7 @@ func TestReservedIPMoves(t *testing.T) {
 		}
 	}
 	w.ip(one, time.Hour)
-	made := w.balancer(func(n *NewLoadBalancer) { n.ReservedIP = one })
+	made := w.balancer(func(n *resource.NewLoadBalancer) { n.ReservedIP = one })
 	check("created with it", one, ReservedIPAttached, made.ID, AttachedToLoadBalancer)
 	moved := made
 	moved.ReservedIP = two

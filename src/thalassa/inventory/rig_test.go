@@ -10,6 +10,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
@@ -72,7 +73,8 @@ func (w *rig) restartBy(network http.RoundTripper) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.Inventory = New(api, Scope{VPC: emulator.DefaultVPC, Owned: Labels{"cluster": "k1"}, OwnerLabel: "owner"})
+	w.Inventory = New(api, Scope{VPC: emulator.DefaultVPC, Owned: resource.Labels{"cluster": "k1"},
+		OwnerLabel: "owner"})
 }
 
 // must makes a failure of something that returns a value the test's.
@@ -95,21 +97,21 @@ func (w *rig) ok(err error) {
 }
 
 // owned are the labels of an object of that owner.
-func owned(by string) Labels { return Labels{"cluster": "k1", "owner": by} }
+func owned(by string) resource.Labels { return resource.Labels{"cluster": "k1", "owner": by} }
 
 // balancer makes a load balancer of ours in the emulator's subnet.
-func (w *rig) balancer(change ...func(*NewLoadBalancer)) LoadBalancer {
+func (w *rig) balancer(change ...func(*resource.NewLoadBalancer)) resource.LoadBalancer {
 	w.Helper()
-	create := NewLoadBalancer{LoadBalancer: LoadBalancer{Name: "web", Labels: owned("web"),
+	create := resource.NewLoadBalancer{LoadBalancer: resource.LoadBalancer{Name: "web", Labels: owned("web"),
 		Subnet: emulator.DefaultSubnet}}
 	for _, change := range change {
 		change(&create)
 	}
-	return must[LoadBalancer](w)(w.CreateLoadBalancer(w.Context(), create))
+	return must[resource.LoadBalancer](w)(w.CreateLoadBalancer(w.Context(), create))
 }
 
 // listed is what a list that begins now says about a load balancer.
-func (w *rig) listed(id string) LoadBalancer {
+func (w *rig) listed(id string) resource.LoadBalancer {
 	w.Helper()
 	w.ok(w.balancers.refresh(w.Context(), Fresh))
 	return inCopy(w, w.balancers, id)

@@ -5,71 +5,45 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/filters"
 	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
-
-// SecurityGroup is a set of rules that is attached to load balancers and machines.
-type SecurityGroup struct {
-	ID, Name, Slug, Description string
-	Labels, Annotations         Labels
-	Version                     int    // on which an update is based
-	Status                      string // "provisioning", "active", "ready", "deleting", …
-	SameGroupTraffic            bool   // members reach each other
-	Ingress, Egress             []Rule
-}
-
-// Deleting reports whether the cloud has accepted the deletion and has not completed it.
-func (g SecurityGroup) Deleting() bool { return strings.EqualFold(g.Status, StatusDeleting) }
-
-// Rule allows or drops traffic from (ingress) or to (egress) a remote side. Rules can be compared with ==.
-type Rule struct {
-	Name          string
-	IPVersion     string // "ipv4" or "ipv6"
-	Protocol      string // "all", "tcp", "udp" or "icmp"
-	Priority      int32  // 1 to 199
-	RemoteType    string // "address" or "securityGroup": which of the two remote sides counts
-	RemoteAddress string // a prefix or an address; "": none
-	RemoteGroup   string // identity; "": none
-	PortMin       int32
-	PortMax       int32
-	Policy        string // "allow" or "drop"
-}
 
 // securityGroupUse is how long security groups count as in use after one was requested.
 const securityGroupUse = 24 * time.Hour
 
 // securityGroups is the store of all security groups of the VPC, including those of others.
 type securityGroups struct {
-	*store[SecurityGroup]
+	*store[resource.SecurityGroup]
 	used  *ttlCache[time.Time] // contains "" while they are in use
 	locks keyedMutex           // for changes of groups that are not ours
 }
 
 // newSecurityGroups returns the store of all security groups, which is filled when one is needed.
 func (i *Inventory) newSecurityGroups() securityGroups {
-	s := newStore("security groups", i.listSecurityGroups, func(g SecurityGroup) string {
+	s := newStore("security groups", i.listSecurityGroups, func(g resource.SecurityGroup) string {
 		return g.ID
 	}, i.securityGroupKeys)
-	s.deleting, s.get = SecurityGroup.Deleting, i.getSecurityGroup
+	s.deleting, s.get = resource.SecurityGroup.Deleting, i.getSecurityGroup
 	return securityGroups{store: s, used: newTTLCache[time.Time](securityGroupUse)}
 }
 
 // use records that security groups are in use.
 func (g *securityGroups) use() { g.used.put("", time.Now()) }
 
-func (i *Inventory) securityGroupKeys(g SecurityGroup) []string {
+func (i *Inventory) securityGroupKeys(g resource.SecurityGroup) []string {
 	return append(i.labelKeys(g.Labels, nameKey(g.Name)), slugKey(g.Slug))
 }
 
 // SecurityGroupsOf returns all security groups of the owner, from a list at most maxAge old. Security groups count as
 // in use only if there are any, because this is also called at the end of a Service that never had one.
-func (i *Inventory) SecurityGroupsOf(ctx context.Context, owner string, maxAge time.Duration) ([]SecurityGroup, error) {
+func (i *Inventory) SecurityGroupsOf(ctx context.Context, owner string, maxAge time.Duration) ([]resource.SecurityGroup,
+	error) {
 	found, err := i.securityGroups.find(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge))
 	if len(found) > 0 {
 		i.securityGroups.use()
@@ -80,7 +54,7 @@ func (i *Inventory) SecurityGroupsOf(ctx context.Context, owner string, maxAge t
 // SecurityGroup returns the security group of the VPC with the identity or slug, from a list at most maxAge old. It may
 // belong to others. "Not found" comes from a list that began after the first lookup, and is cached for a minute.
 func (i *Inventory) SecurityGroup(ctx context.Context, reference string,
-	maxAge time.Duration) (group SecurityGroup, found bool, err error) {
+	maxAge time.Duration) (group resource.SecurityGroup, found bool, err error) {
 	i.securityGroups.use()
 	return i.securityGroups.lookUpOne(ctx, "security group", reference, []string{reference, slugKey(reference)}, maxAge)
 }
@@ -103,8 +77,11 @@ func (i *Inventory) SecurityGroupNames(ctx context.Context) ([]string, error) {
 // none are in use: none was requested recently, and none is attached to a load balancer of this cluster. A missing
 // permission to read them is no error here, because callers that need a group report it.
 func (i *Inventory) ourSecurityGroups(ctx context.Context, maxAge time.Duration,
-	balancers []LoadBalancer) ([]SecurityGroup, error) {
-	attached := slices.ContainsFunc(balancers, func(lb LoadBalancer) bool { return len(lb.SecurityGroups) > 0 })
+	balancers []resource.LoadBalancer) ([]resource.SecurityGroup, error) {
+	attached := slices.ContainsFunc(balancers, func(
+		lb resource.LoadBalancer) bool {
+		return len(lb.SecurityGroups) > 0
+	})
 	if _, used := i.securityGroups.used.get(""); !used && !attached {
 		return nil, nil
 	}
@@ -112,23 +89,26 @@ func (i *Inventory) ourSecurityGroups(ctx context.Context, maxAge time.Duration,
 	if lacksPermission(err) {
 		return nil, nil
 	}
-	return slices.DeleteFunc(all, func(g SecurityGroup) bool { return !HasLabels(g.Labels, i.owned) }), err
+	return slices.DeleteFunc(all, func(g resource.SecurityGroup) bool {
+		return !resource.HasLabels(g.Labels,
+			i.owned)
+	}), err
 }
 
-func (i *Inventory) listSecurityGroups(ctx context.Context) ([]SecurityGroup, error) {
+func (i *Inventory) listSecurityGroups(ctx context.Context) ([]resource.SecurityGroup, error) {
 	all, err := client.List(client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint, []filters.Filter{i.inVPC()},
 		i.securityGroupInVPC)
 	return all, withPermission(err, "read security groups")
 }
 
-func (i *Inventory) getSecurityGroup(ctx context.Context, id string) (SecurityGroup, bool, error) {
+func (i *Inventory) getSecurityGroup(ctx context.Context, id string) (resource.SecurityGroup, bool, error) {
 	group, exists, err := getOne(client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint, id, i.securityGroupInVPC)
 	return group, exists, withPermission(err, "read security groups")
 }
 
 // securityGroupInVPC reports whether it is in the VPC and exists.
-func (i *Inventory) securityGroupInVPC(g securityGroupItem) (SecurityGroup, bool) {
-	return g.object(), i.inVPCOrUnknown(g.VPC) && !strings.EqualFold(g.Status, statusDeleted)
+func (i *Inventory) securityGroupInVPC(g securityGroupItem) (resource.SecurityGroup, bool) {
+	return g.object(), i.inVPCOrUnknown(g.VPC) && !gone(g.Status)
 }
 
 // lacksPermission reports whether the credentials lack an optional permission. A cloud may also answer that the object
@@ -147,24 +127,24 @@ func withPermission(err error, right string) error {
 
 // securityGroupItem is as much of the API's security group as is needed.
 type securityGroupItem struct {
-	Identity         string     `json:"identity"`
-	Name             string     `json:"name"`
-	Slug             string     `json:"slug"`
-	Description      string     `json:"description"`
-	Labels           Labels     `json:"labels"`
-	Annotations      Labels     `json:"annotations"`
-	Version          int        `json:"objectVersion"`
-	VPC              reference  `json:"vpc"`
-	Status           string     `json:"status"`
-	SameGroupTraffic bool       `json:"allowSameGroupTraffic"`
-	Ingress          []ruleItem `json:"ingressRules"`
-	Egress           []ruleItem `json:"egressRules"`
+	Identity         string          `json:"identity"`
+	Name             string          `json:"name"`
+	Slug             string          `json:"slug"`
+	Description      string          `json:"description"`
+	Labels           resource.Labels `json:"labels"`
+	Annotations      resource.Labels `json:"annotations"`
+	Version          int             `json:"objectVersion"`
+	VPC              reference       `json:"vpc"`
+	Status           string          `json:"status"`
+	SameGroupTraffic bool            `json:"allowSameGroupTraffic"`
+	Ingress          []ruleItem      `json:"ingressRules"`
+	Egress           []ruleItem      `json:"egressRules"`
 }
 
 func (g securityGroupItem) identity() string { return g.Identity }
 
-func (g securityGroupItem) object() SecurityGroup {
-	return SecurityGroup{
+func (g securityGroupItem) object() resource.SecurityGroup {
+	return resource.SecurityGroup{
 		ID: g.Identity, Name: g.Name, Slug: g.Slug, Description: g.Description, Labels: g.Labels,
 		Annotations: g.Annotations,
 		Version:     g.Version, Status: g.Status, SameGroupTraffic: g.SameGroupTraffic, Ingress: rulesOf(g.Ingress),
@@ -186,10 +166,10 @@ type ruleItem struct {
 	Policy        string  `json:"policy"`
 }
 
-func rulesOf(items []ruleItem) []Rule {
-	var rules []Rule
+func rulesOf(items []ruleItem) []resource.Rule {
+	var rules []resource.Rule
 	for _, item := range items {
-		rule := Rule{
+		rule := resource.Rule{
 			Name: item.Name, IPVersion: item.IPVersion, Protocol: item.Protocol, Priority: item.Priority,
 			RemoteType: item.RemoteType,
 			PortMin:    item.PortMin, PortMax: item.PortMax, Policy: item.Policy,
@@ -206,7 +186,7 @@ func rulesOf(items []ruleItem) []Rule {
 }
 
 // itemsOf returns items that are not nil, because an empty list must be sent.
-func itemsOf(rules []Rule) []ruleItem {
+func itemsOf(rules []resource.Rule) []ruleItem {
 	items := make([]ruleItem, 0, len(rules))
 	for _, rule := range rules {
 		items = append(items, ruleItem{

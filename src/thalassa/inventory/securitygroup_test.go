@@ -14,28 +14,30 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 const listGroups = "GET /v1/security-groups"
 
 // rule allows TCP to a port from everywhere.
-func rule(name string, priority, port int32) Rule {
-	return Rule{Name: name, IPVersion: "ipv4", Protocol: "tcp", Priority: priority, RemoteType: "address",
+func rule(name string, priority, port int32) resource.Rule {
+	return resource.Rule{Name: name, IPVersion: "ipv4", Protocol: "tcp", Priority: priority, RemoteType: "address",
 		RemoteAddress: "0.0.0.0/0", PortMin: port, PortMax: port, Policy: "allow"}
 }
 
 // secure makes a security group of ours.
-func (w *rig) secure(name, owner string, ingress ...Rule) SecurityGroup {
+func (w *rig) secure(name, owner string, ingress ...resource.Rule) resource.SecurityGroup {
 	w.Helper()
-	return must[SecurityGroup](w)(w.CreateSecurityGroup(w.Context(), SecurityGroup{Name: name, Labels: owned(owner),
-		Ingress: ingress}))
+	return must[resource.SecurityGroup](w)(w.CreateSecurityGroup(w.Context(),
+		resource.SecurityGroup{Name: name, Labels: owned(owner),
+			Ingress: ingress}))
 }
 
 // secured are the names of the owner's security groups.
 func (w *rig) secured(owner string, maxAge time.Duration) string {
 	w.Helper()
 	var names []string
-	for _, group := range must[[]SecurityGroup](w)(w.SecurityGroupsOf(w.Context(), owner, maxAge)) {
+	for _, group := range must[[]resource.SecurityGroup](w)(w.SecurityGroupsOf(w.Context(), owner, maxAge)) {
 		names = append(names, group.Name)
 	}
 	return strings.Join(names, " ")
@@ -111,7 +113,7 @@ func TestSecurityGroupsAreListedWhenAskedFor(t *testing.T) {
 		if ours() != 0 || w.calls(listGroups) != 0 {
 			t.Error("security groups are listed although nobody has needed any for a day")
 		}
-		w.balancer(func(n *NewLoadBalancer) { n.SecurityGroups = []string{id} })
+		w.balancer(func(n *resource.NewLoadBalancer) { n.SecurityGroups = []string{id} })
 		if groups := ours(); groups != 1 {
 			t.Errorf("%d security groups are ours, want the one; a load balancer has one", groups)
 		}
@@ -160,7 +162,7 @@ func TestSecurityGroupThatAListLeavesOut(t *testing.T) {
 	w.secure("ours", "web")
 	w.restart()
 	w.secured("web", Fresh)
-	w.securityGroups.list = func(context.Context) ([]SecurityGroup, error) { return nil, nil }
+	w.securityGroups.list = func(context.Context) ([]resource.SecurityGroup, error) { return nil, nil }
 	if got := w.secured("web", Fresh); got != "ours" {
 		t.Errorf("the owner has %q when a list shows nothing", got)
 	}
@@ -197,10 +199,10 @@ func TestWithoutTheRight(t *testing.T) {
 				}, "read reserved IPs"},
 				"quotas": {func() error { return second(w.Quotas(t.Context())) }, "read quotas"},
 				"creation": {func() error {
-					return second(w.CreateSecurityGroup(t.Context(), SecurityGroup{Name: "web"}))
+					return second(w.CreateSecurityGroup(t.Context(), resource.SecurityGroup{Name: "web"}))
 				}, "write security groups"},
 				"change": {func() error {
-					return w.ChangeIngress(t.Context(), "sg-1", slices.Clip[[]Rule])
+					return w.ChangeIngress(t.Context(), "sg-1", slices.Clip[[]resource.Rule])
 				}, "read security groups"},
 			} {
 				if err := needs.do(); err == nil || (!strings.Contains(err.Error(), "the permission to "+needs.right) &&
@@ -255,7 +257,7 @@ func TestDeletedSecurityGroupsAreGone(t *testing.T) {
 		w.secured("web", Fresh)
 		w.ok(w.DeleteSecurityGroup(t.Context(), group.ID))
 		for _, age := range []time.Duration{time.Hour, Fresh} {
-			if got := must[[]SecurityGroup](w)(w.SecurityGroupsOf(t.Context(), "web", age)); len(got) != 1 ||
+			if got := must[[]resource.SecurityGroup](w)(w.SecurityGroupsOf(t.Context(), "web", age)); len(got) != 1 ||
 				!got[0].Deleting() {
 				t.Errorf("%+v, want it on its way out", got)
 			}
@@ -270,8 +272,8 @@ func TestDeletedSecurityGroupsAreGone(t *testing.T) {
 // TestAmbiguousReference: nobody guesses.
 func TestAmbiguousReference(t *testing.T) {
 	w := newRig(t, emulator.Config{})
-	w.securityGroups.list = func(context.Context) ([]SecurityGroup, error) {
-		return []SecurityGroup{{ID: "sg-2", Slug: "web"}, {ID: "sg-1", Slug: "web"}}, nil
+	w.securityGroups.list = func(context.Context) ([]resource.SecurityGroup, error) {
+		return []resource.SecurityGroup{{ID: "sg-2", Slug: "web"}, {ID: "sg-1", Slug: "web"}}, nil
 	}
 	_, found, err := w.SecurityGroup(t.Context(), "web", time.Hour)
 	if want := `security group "web" is the name of several objects: sg-1, sg-2; use the identity of one`; found ||

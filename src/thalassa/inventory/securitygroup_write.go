@@ -9,21 +9,22 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // securityGroupBody contains the common fields of creation and update of a security group. The official client's types
 // send a list without elements as null, which a cloud may ignore; here it is [].
 type securityGroupBody struct {
-	Name             string     `json:"name"`
-	Description      string     `json:"description"`
-	Labels           Labels     `json:"labels"`
-	Annotations      Labels     `json:"annotations"`
-	SameGroupTraffic bool       `json:"allowSameGroupTraffic"`
-	Ingress          []ruleItem `json:"ingressRules"`
-	Egress           []ruleItem `json:"egressRules"`
+	Name             string          `json:"name"`
+	Description      string          `json:"description"`
+	Labels           resource.Labels `json:"labels"`
+	Annotations      resource.Labels `json:"annotations"`
+	SameGroupTraffic bool            `json:"allowSameGroupTraffic"`
+	Ingress          []ruleItem      `json:"ingressRules"`
+	Egress           []ruleItem      `json:"egressRules"`
 }
 
-func bodyOf(g SecurityGroup) securityGroupBody {
+func bodyOf(g resource.SecurityGroup) securityGroupBody {
 	return securityGroupBody{
 		Name: g.Name, Description: g.Description, Labels: present(g.Labels), Annotations: present(g.Annotations),
 		SameGroupTraffic: g.SameGroupTraffic, Ingress: itemsOf(g.Ingress), Egress: itemsOf(g.Egress),
@@ -31,7 +32,8 @@ func bodyOf(g SecurityGroup) securityGroupBody {
 }
 
 // CreateSecurityGroup creates a security group in the VPC. The cloud sets identity, slug, version and status.
-func (i *Inventory) CreateSecurityGroup(ctx context.Context, group SecurityGroup) (SecurityGroup, error) {
+func (i *Inventory) CreateSecurityGroup(ctx context.Context, group resource.SecurityGroup) (resource.SecurityGroup,
+	error) {
 	i.securityGroups.use()
 	created, err := client.Post[securityGroupItem](client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint, struct {
 		securityGroupBody
@@ -39,7 +41,7 @@ func (i *Inventory) CreateSecurityGroup(ctx context.Context, group SecurityGroup
 	}{bodyOf(group), i.vpc})
 	if err = requireIdentity(err, created.Identity, "security group "+group.Name); err != nil {
 		i.expectAfter(group.Labels[i.owner], err)
-		return SecurityGroup{}, i.securityGroups.writeError(err)
+		return resource.SecurityGroup{}, i.securityGroups.writeError(err)
 	}
 	group = created.object()
 	i.securityGroups.putCreated(group)
@@ -48,7 +50,7 @@ func (i *Inventory) CreateSecurityGroup(ctx context.Context, group SecurityGroup
 
 // UpdateSecurityGroup replaces a security group if it still has the version of from: otherwise the error is
 // client.ErrConflict, and the store is invalidated.
-func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to SecurityGroup) error {
+func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to resource.SecurityGroup) error {
 	updated, err := client.Put[securityGroupItem](client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint+"/"+from.ID,
 		struct {
 			securityGroupBody
@@ -57,7 +59,7 @@ func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to SecurityGr
 	if err != nil {
 		return i.securityGroups.writeError(err)
 	}
-	i.securityGroups.change(from.ID, func(latest SecurityGroup, known bool) (SecurityGroup, outcome) {
+	i.securityGroups.change(from.ID, func(latest resource.SecurityGroup, known bool) (resource.SecurityGroup, outcome) {
 		if !known {
 			latest = from
 		}
@@ -80,8 +82,8 @@ func (i *Inventory) DeleteSecurityGroup(ctx context.Context, id string) error {
 	if err != nil && !isGone(err) {
 		return i.securityGroups.writeError(err)
 	}
-	i.securityGroups.change(id, func(latest SecurityGroup, known bool) (SecurityGroup, outcome) {
-		latest.Status = StatusDeleting
+	i.securityGroups.change(id, func(latest resource.SecurityGroup, known bool) (resource.SecurityGroup, outcome) {
+		latest.Status = resource.StatusDeleting
 		if known && err == nil {
 			return latest, stored
 		}
@@ -93,7 +95,7 @@ func (i *Inventory) DeleteSecurityGroup(ctx context.Context, id string) error {
 // ChangeIngress changes the ingress rules of a security group of the VPC that is not ours. The group is read and
 // written with all its other values, unless nothing changes. A concurrent change by others is a conflict, after which
 // it is retried once. This process makes one change at a time.
-func (i *Inventory) ChangeIngress(ctx context.Context, id string, change func([]Rule) []Rule) error {
+func (i *Inventory) ChangeIngress(ctx context.Context, id string, change func([]resource.Rule) []resource.Rule) error {
 	unlock, err := i.securityGroups.locks.lock(ctx, id)
 	if err != nil {
 		return fmt.Errorf("waiting to change security group %s: %w", id, err)
@@ -106,7 +108,7 @@ func (i *Inventory) ChangeIngress(ctx context.Context, id string, change func([]
 	return err
 }
 
-func (i *Inventory) changeIngress(ctx context.Context, id string, change func([]Rule) []Rule) error {
+func (i *Inventory) changeIngress(ctx context.Context, id string, change func([]resource.Rule) []resource.Rule) error {
 	from, exists, err := i.getSecurityGroup(ctx, id)
 	if err != nil {
 		return err

@@ -17,12 +17,13 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 const putGroup = "PUT /v1/security-groups/{id}"
 
 // read is what the cloud says now about a security group.
-func (w *rig) read(id string) SecurityGroup {
+func (w *rig) read(id string) resource.SecurityGroup {
 	w.Helper()
 	group, exists, err := w.getSecurityGroup(w.Context(), id)
 	if err != nil || !exists {
@@ -41,21 +42,22 @@ func TestSecurityGroupLife(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newRig(t, emulator.Config{Switches: switches})
 			other := w.groupByHand("other", emulator.DefaultVPC)
-			remote := Rule{Name: "b", IPVersion: "ipv6", Protocol: "udp", Priority: 2, RemoteType: "securityGroup",
+			remote := resource.Rule{Name: "b", IPVersion: "ipv6", Protocol: "udp", Priority: 2,
+				RemoteType:  "securityGroup",
 				RemoteGroup: other, PortMin: 1, PortMax: 65534, Policy: "drop"}
-			made := must[SecurityGroup](w)(w.CreateSecurityGroup(t.Context(), SecurityGroup{
-				Name: "web", Description: "d", Labels: owned("web"), Annotations: Labels{"note": "x"},
+			made := must[resource.SecurityGroup](w)(w.CreateSecurityGroup(t.Context(), resource.SecurityGroup{
+				Name: "web", Description: "d", Labels: owned("web"), Annotations: resource.Labels{"note": "x"},
 				SameGroupTraffic: true,
-				Ingress:          []Rule{rule("a", 1, 80), remote}, Egress: []Rule{rule("c", 3, 443)},
+				Ingress:          []resource.Rule{rule("a", 1, 80), remote}, Egress: []resource.Rule{rule("c", 3, 443)},
 			}))
 			if diff := cmp.Diff(w.read(made.ID), made); diff != "" ||
-				!slices.Equal(made.Ingress, []Rule{rule("a", 1, 80), remote}) || made.Version == 0 {
+				!slices.Equal(made.Ingress, []resource.Rule{rule("a", 1, 80), remote}) || made.Version == 0 {
 				t.Errorf("made %+v\n%s", made, diff)
 			}
 			w.secured("web", Fresh)
 			changed := made
 			changed.Description, changed.Annotations, changed.SameGroupTraffic, changed.Ingress, changed.Egress = "",
-				nil, false, nil, []Rule{rule("d", 4, 8080)}
+				nil, false, nil, []resource.Rule{rule("d", 4, 8080)}
 			w.ok(w.UpdateSecurityGroup(t.Context(), made, changed))
 			got := w.read(made.ID)
 			known, _, err := w.SecurityGroup(t.Context(), "web", time.Hour)
@@ -89,7 +91,7 @@ func TestSecurityGroupConflict(t *testing.T) {
 			w.ok(w.UpdateSecurityGroup(t.Context(), w.read(old.ID), byHand)) // by somebody who read it later
 			w.securityGroups.put(old)
 			mine := old
-			mine.Ingress = []Rule{rule("a", 1, 80)}
+			mine.Ingress = []resource.Rule{rule("a", 1, 80)}
 			err := w.UpdateSecurityGroup(t.Context(), old, mine)
 			if errors.Is(err, client.ErrConflict) != (status == 409) || err == nil || len(w.read(old.ID).Ingress) != 0 {
 				t.Errorf("error %v, rules %v; want a conflict and none", err, w.read(old.ID).Ingress)
@@ -111,7 +113,7 @@ func TestUpdateWithoutAnObject(t *testing.T) {
 	byHand := old
 	byHand.Description = "d"
 	w.ok(w.UpdateSecurityGroup(t.Context(), old, byHand))
-	now := must[[]SecurityGroup](w)(w.SecurityGroupsOf(t.Context(), "web", time.Hour))[0]
+	now := must[[]resource.SecurityGroup](w)(w.SecurityGroupsOf(t.Context(), "web", time.Hour))[0]
 	if now.Version != w.read(old.ID).Version {
 		t.Errorf("version %d is known, and it is %d", now.Version, w.read(old.ID).Version)
 	}
@@ -127,7 +129,7 @@ func TestSecurityGroupInUse(t *testing.T) {
 		byName := rule("a", 1, 80)
 		byName.RemoteType, byName.RemoteAddress, byName.RemoteGroup = "securityGroup", "", group.ID
 		naming := w.secure("naming", "api", byName)
-		balancer := w.balancer(func(n *NewLoadBalancer) { n.SecurityGroups = []string{group.ID} })
+		balancer := w.balancer(func(n *resource.NewLoadBalancer) { n.SecurityGroups = []string{group.ID} })
 		refused := func(why string) {
 			t.Helper()
 			if err := w.DeleteSecurityGroup(t.Context(), group.ID); !errors.Is(err, client.ErrConflict) {
@@ -156,7 +158,7 @@ func TestCreationOfASecurityGroupWithoutAnswer(t *testing.T) {
 		w := newRig(t, emulator.Config{})
 		w.secured("web", time.Hour)
 		w.injectFault("POST /v1/security-groups", 1, fault.Effect{Kind: fault.Drop})
-		_, err := w.CreateSecurityGroup(t.Context(), SecurityGroup{Name: "ours", Labels: owned("web")})
+		_, err := w.CreateSecurityGroup(t.Context(), resource.SecurityGroup{Name: "ours", Labels: owned("web")})
 		if !client.Uncertain(err) || w.Expecting("web") == 0 || w.Expecting("api") != 0 {
 			t.Errorf("error %v, doubtful for %v", err, w.Expecting("web"))
 		}
@@ -171,7 +173,7 @@ func TestSecurityGroupQuota(t *testing.T) {
 	for _, status := range []int{403, 409, 422, 429} {
 		w := newRig(t, emulator.Config{Switches: emulator.Switches{QuotaStatus: status}})
 		w.ok(w.emulator.SetQuota("", "security-groups", 0))
-		_, err := w.CreateSecurityGroup(t.Context(), SecurityGroup{Name: "ours", Labels: owned("web")})
+		_, err := w.CreateSecurityGroup(t.Context(), resource.SecurityGroup{Name: "ours", Labels: owned("web")})
 		if !client.MayBeQuota(err) || !errors.Is(err, client.ErrQuota) || w.Expecting("web") != 0 ||
 			strings.Contains(err.Error(), "right") {
 			t.Errorf("%d: error %v", status, err)
@@ -192,9 +194,9 @@ func TestChangeIngress(t *testing.T) {
 				RemoteAddress: new("0.0.0.0/0"), PortRangeMin: 1, PortRangeMax: 65534, Policy: "allow"}},
 		})
 		want := w.read(id)
-		add := func(rules []Rule) []Rule { return append(rules, rule("a", 7, 80)) }
+		add := func(rules []resource.Rule) []resource.Rule { return append(rules, rule("a", 7, 80)) }
 		w.ok(w.ChangeIngress(t.Context(), id, add))
-		want.Ingress = []Rule{rule("a", 7, 80)}
+		want.Ingress = []resource.Rule{rule("a", 7, 80)}
 		got := w.read(id)
 		if got.Version == want.Version {
 			t.Error("nothing was written")
@@ -204,11 +206,11 @@ func TestChangeIngress(t *testing.T) {
 			t.Errorf("after adding a rule (-want +got):\n%s", diff)
 		}
 		w.emulator.ResetCounters()
-		w.ok(w.ChangeIngress(t.Context(), id, slices.Clip[[]Rule]))
+		w.ok(w.ChangeIngress(t.Context(), id, slices.Clip[[]resource.Rule]))
 		if writes := w.written(); len(writes) != 0 {
 			t.Errorf("writes although nothing changes: %v", writes)
 		}
-		w.ok(w.ChangeIngress(t.Context(), id, func([]Rule) []Rule { return nil }))
+		w.ok(w.ChangeIngress(t.Context(), id, func([]resource.Rule) []resource.Rule { return nil }))
 		if got := w.read(id); len(got.Ingress) != 0 || len(got.Egress) != 1 || !got.SameGroupTraffic ||
 			got.Labels["mine"] != "x" {
 			t.Errorf("after taking it away: %+v", got)
@@ -223,7 +225,7 @@ func TestChangeIngressOfAGroupThatOthersChange(t *testing.T) {
 			w := newRig(t, emulator.Config{})
 			id, looks := w.groupByHand("nodes", emulator.DefaultVPC), 0
 			w.emulator.ResetCounters()
-			err := w.ChangeIngress(t.Context(), id, func(rules []Rule) []Rule {
+			err := w.ChangeIngress(t.Context(), id, func(rules []resource.Rule) []resource.Rule {
 				if looks++; looks <= tt.conflicts { // somebody else, in between
 					must[ruleBatch](w)(client.Put[ruleBatch](t.Context(), w.Inventory.cloud, iaas.SecurityGroupEndpoint+
 						"/"+id+"/ingress-rules/batch",
@@ -268,7 +270,7 @@ func TestChangesOfOneGroupTakeTurns(t *testing.T) {
 	var changing sync.WaitGroup
 	for i := range int32(changes) {
 		changing.Go(func() {
-			err := w.ChangeIngress(t.Context(), ids[i%2], func(rules []Rule) []Rule {
+			err := w.ChangeIngress(t.Context(), ids[i%2], func(rules []resource.Rule) []resource.Rule {
 				return append(rules, rule("a", i+1, 80))
 			})
 			if err != nil {
@@ -288,7 +290,10 @@ func TestChangesOfOneGroupTakeTurns(t *testing.T) {
 func TestChangeIngressOfNoGroup(t *testing.T) {
 	w := newRig(t, emulator.Config{})
 	for _, id := range []string{"sg-none", w.groupByHand("far", otherVPC)} {
-		err := w.ChangeIngress(t.Context(), id, func(rules []Rule) []Rule { return append(rules, rule("a", 1, 80)) })
+		err := w.ChangeIngress(t.Context(), id, func(rules []resource.Rule) []resource.Rule {
+			return append(rules,
+				rule("a", 1, 80))
+		})
 		if !errors.Is(err, client.ErrNotFound) || !strings.Contains(err.Error(), id) {
 			t.Errorf("%s: error %v, want not found", id, err)
 		}

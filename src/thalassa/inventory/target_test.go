@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
@@ -95,7 +96,7 @@ func TestCompleteSetIsLookedAtOnce(t *testing.T) {
 		ids := []string{"vm-1", "vm-2"}
 		for _, want := range []string{"[vm-1 vm-2]", "[vm-1 vm-2]", "[vm-1]"} {
 			if want == "[vm-1]" {
-				there.Store(&[]Machine{{ID: "vm-1"}, {ID: "vm-2", State: StatusDeleting}})
+				there.Store(&[]Machine{{ID: "vm-1"}, {ID: "vm-2", State: resource.StatusDeleting}})
 				if err := known.machines.refresh(t.Context(), Fresh); err != nil {
 					t.Fatal(err)
 				}

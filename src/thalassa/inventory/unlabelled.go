@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // Objects that lost labels of their owner are found by other properties: load balancers by their name, their addresses
@@ -17,12 +19,12 @@ func balancerAddressKey(address string) string { return "reached/" + address }
 func relatedKey(owner string) string { return "related/" + owner }
 
 // labelled reports whether an object has all labels by which its owner finds it.
-func (i *Inventory) labelled(labels Labels) bool {
-	return HasLabels(labels, i.owned) && labels[i.owner] != ""
+func (i *Inventory) labelled(labels resource.Labels) bool {
+	return resource.HasLabels(labels, i.owned) && labels[i.owner] != ""
 }
 
 // ofOtherCluster reports whether a label names another cluster. A missing or empty label does not.
-func (i *Inventory) ofOtherCluster(labels Labels) bool {
+func (i *Inventory) ofOtherCluster(labels resource.Labels) bool {
 	for key, value := range i.owned {
 		if labels[key] != "" && labels[key] != value {
 			return true
@@ -32,7 +34,7 @@ func (i *Inventory) ofOtherCluster(labels Labels) bool {
 }
 
 // balancerKeys returns the index keys of a load balancer.
-func (i *Inventory) balancerKeys(lb LoadBalancer) []string {
+func (i *Inventory) balancerKeys(lb resource.LoadBalancer) []string {
 	keys := append(i.labelKeys(lb.Labels), nameKey(lb.Name))
 	if i.labelled(lb.Labels) {
 		return keys
@@ -47,7 +49,7 @@ func (i *Inventory) balancerKeys(lb LoadBalancer) []string {
 }
 
 // related returns the owners in the labels of a load balancer and of its listeners.
-func (i *Inventory) related(lb LoadBalancer) []string {
+func (i *Inventory) related(lb resource.LoadBalancer) []string {
 	owners := []string{lb.Labels[i.owner]}
 	for _, listener := range lb.Listeners {
 		owners = append(owners, listener.Labels[i.owner])
@@ -56,14 +58,14 @@ func (i *Inventory) related(lb LoadBalancer) []string {
 }
 
 // groupKeys returns the index keys of a target group.
-func (i *Inventory) groupKeys(g TargetGroup) []string {
+func (i *Inventory) groupKeys(g resource.TargetGroup) []string {
 	return i.labelKeys(g.Labels, nameKey(balancerNameOf(g.Name)))
 }
 
 // labelKeys returns the key of the owner in the labels and, if the owner does not find the object by it, the others.
-func (i *Inventory) labelKeys(labels Labels, others ...string) []string {
+func (i *Inventory) labelKeys(labels resource.Labels, others ...string) []string {
 	var keys []string
-	if HasLabels(labels, i.owned) {
+	if resource.HasLabels(labels, i.owned) {
 		keys = append(keys, ownerKey(labels[i.owner]))
 	}
 	if !i.labelled(labels) {
@@ -78,21 +80,10 @@ func balancerNameOf(name string) string {
 	return before
 }
 
-// Addresses returns all addresses of the load balancer, including its hostname.
-func (lb LoadBalancer) Addresses() []string {
-	return addresses(slices.Concat(lb.ExternalAddresses, lb.InternalAddresses, []string{lb.Hostname}))
-}
-
-// Traits are properties of an object that lost labels of its owner.
-type Traits struct {
-	Owner     string
-	Names     []string
-	Addresses []string // only of load balancers that lack labels
-}
-
 // LoadBalancersWithTraits returns the stored load balancers that have any of the traits and are not the owner's by
 // their labels. With confirm, those that lists lack are requested.
-func (i *Inventory) LoadBalancersWithTraits(ctx context.Context, traits Traits, confirm bool) ([]LoadBalancer, error) {
+func (i *Inventory) LoadBalancersWithTraits(ctx context.Context, traits resource.Traits,
+	confirm bool) ([]resource.LoadBalancer, error) {
 	keys := []string{relatedKey(traits.Owner)}
 	for _, name := range traits.Names {
 		keys = append(keys, nameKey(name))
@@ -108,21 +99,21 @@ func (i *Inventory) LoadBalancersWithTraits(ctx context.Context, traits Traits, 
 			return nil, err
 		}
 	}
-	return slices.DeleteFunc(i.balancers.withAnyKey(keys), func(lb LoadBalancer) bool {
-		return HasLabels(lb.Labels, i.owned) && lb.Labels[i.owner] == traits.Owner
+	return slices.DeleteFunc(i.balancers.withAnyKey(keys), func(lb resource.LoadBalancer) bool {
+		return resource.HasLabels(lb.Labels, i.owned) && lb.Labels[i.owner] == traits.Owner
 	}), nil
 }
 
 // TargetGroupsNamed returns the stored target groups that were created for the load balancer with the name and lack
 // labels. Those that lists lack are requested.
-func (i *Inventory) TargetGroupsNamed(ctx context.Context, balancer string) ([]TargetGroup, error) {
+func (i *Inventory) TargetGroupsNamed(ctx context.Context, balancer string) ([]resource.TargetGroup, error) {
 	return i.groups.findNow(ctx, nameKey(balancer))
 }
 
 // SecurityGroupsNamed returns the stored security groups that have one of the names and lack labels. Those that lists
 // lack are requested.
-func (i *Inventory) SecurityGroupsNamed(ctx context.Context, names ...string) ([]SecurityGroup, error) {
-	var all []SecurityGroup
+func (i *Inventory) SecurityGroupsNamed(ctx context.Context, names ...string) ([]resource.SecurityGroup, error) {
+	var all []resource.SecurityGroup
 	for _, name := range names {
 		found, err := i.securityGroups.findNow(ctx, nameKey(name))
 		if err != nil {
@@ -134,21 +125,22 @@ func (i *Inventory) SecurityGroupsNamed(ctx context.Context, names ...string) ([
 }
 
 // Unlabelled returns the stored load balancers that lack labels of an owner and have none of another cluster.
-func (i *Inventory) Unlabelled() []LoadBalancer {
-	return i.balancers.where(func(lb LoadBalancer) bool {
+func (i *Inventory) Unlabelled() []resource.LoadBalancer {
+	return i.balancers.where(func(lb resource.LoadBalancer) bool {
 		return !i.labelled(lb.Labels) && !i.ofOtherCluster(lb.Labels)
 	})
 }
 
 // UserOf returns a stored load balancer that uses the target group or security group with the identity, is not being
 // deleted, and is not excepted.
-func (i *Inventory) UserOf(group string, except func(LoadBalancer) bool) (user LoadBalancer, used bool) {
-	users := i.balancers.where(func(lb LoadBalancer) bool {
-		leads := slices.ContainsFunc(lb.Listeners, func(l Listener) bool { return l.TargetGroup == group })
+func (i *Inventory) UserOf(group string, except func(resource.LoadBalancer) bool) (user resource.LoadBalancer,
+	used bool) {
+	users := i.balancers.where(func(lb resource.LoadBalancer) bool {
+		leads := slices.ContainsFunc(lb.Listeners, func(l resource.Listener) bool { return l.TargetGroup == group })
 		return (leads || slices.Contains(lb.SecurityGroups, group)) && !lb.Deleting() && !except(lb)
 	})
 	if len(users) == 0 {
-		return LoadBalancer{}, false
+		return resource.LoadBalancer{}, false
 	}
 	return users[0], true
 }

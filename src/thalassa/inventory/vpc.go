@@ -5,75 +5,51 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
-// VPC is the network of the cluster.
-type VPC struct {
-	ID      string
-	Region  string // slug
-	Subnets []Subnet
-}
-
-// Subnet is one of the VPC's subnets.
-type Subnet struct {
-	ID, Slug, Name string
-	Labels         Labels
-	CIDRs          []netip.Prefix // one, or one of each family
-}
-
-// Contains says whether an address is in the subnet.
-func (s Subnet) Contains(address netip.Addr) bool {
-	return slices.ContainsFunc(s.CIDRs, func(n netip.Prefix) bool { return n.Contains(address) })
-}
-
 // VPC returns the cluster's VPC.
-func (i *Inventory) VPC(ctx context.Context) (VPC, error) { return i.vpcAt(ctx, vpcAge) }
+func (i *Inventory) VPC(ctx context.Context) (resource.VPC, error) { return i.vpcAt(ctx, vpcAge) }
 
 // VPCNow returns the cluster's VPC, at most a minute old, for callers that do not find an object in it.
-func (i *Inventory) VPCNow(ctx context.Context) (VPC, error) { return i.vpcAt(ctx, MachineAge) }
+func (i *Inventory) VPCNow(ctx context.Context) (resource.VPC, error) {
+	return i.vpcAt(ctx, MachineAge)
+}
 
-func (i *Inventory) vpcAt(ctx context.Context, maxAge time.Duration) (VPC, error) {
+func (i *Inventory) vpcAt(ctx context.Context, maxAge time.Duration) (resource.VPC, error) {
 	found, err := i.vpcs.find(ctx, i.vpc, maxAge)
 	if err != nil {
-		return VPC{}, err
+		return resource.VPC{}, err
 	}
 	if len(found) == 0 {
-		return VPC{}, i.otherVPC()
+		return resource.VPC{}, i.otherVPC()
 	}
 	return found[0], nil
 }
 
 // Subnet returns the VPC's subnet with the identity or slug, and all known subnets. "Not found" is at most a minute
 // old.
-func (i *Inventory) Subnet(ctx context.Context, ref string) (subnet Subnet, found bool, known []Subnet, err error) {
+func (i *Inventory) Subnet(ctx context.Context, ref string) (subnet resource.Subnet, found bool,
+	known []resource.Subnet, err error) {
 	vpc, err := i.VPC(ctx)
 	if err != nil {
-		return Subnet{}, false, nil, err
+		return resource.Subnet{}, false, nil, err
 	}
-	if subnet, found = vpc.subnet(ref); found || ref == "" {
+	if subnet, found = vpc.Subnet(ref); found || ref == "" {
 		return subnet, found, vpc.Subnets, nil
 	}
 	fresh, err := i.VPCNow(ctx)
 	if err != nil {
-		return Subnet{}, false, nil, err
+		return resource.Subnet{}, false, nil, err
 	}
-	subnet, found = fresh.subnet(ref)
+	subnet, found = fresh.Subnet(ref)
 	return subnet, found, fresh.Subnets, nil
-}
-
-func (v VPC) subnet(ref string) (Subnet, bool) {
-	at := slices.IndexFunc(v.Subnets, func(s Subnet) bool { return s.ID == ref || s.Slug == ref })
-	if at < 0 {
-		return Subnet{}, false
-	}
-	return v.Subnets[at], true
 }
 
 // Probe requests the VPC even if it is known: the simplest proof that endpoint and credentials are valid.
@@ -115,25 +91,25 @@ type vpcItem struct {
 		Slug string `json:"slug"`
 	} `json:"cloudRegion"`
 	Subnets []struct {
-		Identity string `json:"identity"`
-		Slug     string `json:"slug"`
-		Name     string `json:"name"`
-		Labels   Labels `json:"labels"`
-		CIDR     string `json:"cidr"`
+		Identity string          `json:"identity"`
+		Slug     string          `json:"slug"`
+		Name     string          `json:"name"`
+		Labels   resource.Labels `json:"labels"`
+		CIDR     string          `json:"cidr"`
 	} `json:"subnets"`
 }
 
-func (i *Inventory) getVPC(ctx context.Context) ([]VPC, error) {
+func (i *Inventory) getVPC(ctx context.Context) ([]resource.VPC, error) {
 	got, err := client.Get[vpcItem](ctx, i.cloud, iaas.VpcEndpoint+"/"+url.PathEscape(i.vpc))
 	if err != nil {
 		return nil, err
 	}
-	vpc := VPC{ID: got.Identity, Region: got.CloudRegion.Slug}
+	vpc := resource.VPC{ID: got.Identity, Region: got.CloudRegion.Slug}
 	for _, s := range got.Subnets {
-		vpc.Subnets = append(vpc.Subnets, Subnet{ID: s.Identity, Slug: s.Slug, Name: s.Name, Labels: s.Labels,
+		vpc.Subnets = append(vpc.Subnets, resource.Subnet{ID: s.Identity, Slug: s.Slug, Name: s.Name, Labels: s.Labels,
 			CIDRs: prefixes(s.CIDR)})
 	}
-	return []VPC{vpc}, nil
+	return []resource.VPC{vpc}, nil
 }
 
 // prefixes parses one or several prefixes, separated by commas. Others are ignored, because few callers need them.

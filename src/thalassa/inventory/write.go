@@ -8,23 +8,22 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // All writes go through the inventory, so that it contains them at once. A write that failed may still have been
 // carried out, so the affected stores are then invalidated. Deleting an object that does not exist is a success.
 
-// StatusDeleting is the status after a deletion was accepted, statusDeleted the status after it is completed.
-const (
-	StatusDeleting = "deleting"
-	statusDeleted  = "deleted"
-)
+// statusDeleted is the status after a deletion is completed.
+const statusDeleted = "deleted"
 
 // CreateLoadBalancer creates a load balancer with its listeners. The cloud sets identities, addresses and status.
-func (i *Inventory) CreateLoadBalancer(ctx context.Context, create NewLoadBalancer) (LoadBalancer, error) {
-	created, err := client.Post[balancerItem](ctx, i.cloud, iaas.LoadbalancerEndpoint, create.body())
+func (i *Inventory) CreateLoadBalancer(ctx context.Context, create resource.NewLoadBalancer) (resource.LoadBalancer,
+	error) {
+	created, err := client.Post[balancerItem](ctx, i.cloud, iaas.LoadbalancerEndpoint, newBalancerBody(create))
 	if err = requireIdentity(err, created.Identity, "load balancer "+create.Name); err != nil {
 		i.expectAfter(create.Labels[i.owner], err)
-		return LoadBalancer{}, i.balancerWriteError(err, create.LoadBalancer)
+		return resource.LoadBalancer{}, i.balancerWriteError(err, create.LoadBalancer)
 	}
 	balancer := created.object()
 	if balancer.ReservedIP == "" {
@@ -37,14 +36,14 @@ func (i *Inventory) CreateLoadBalancer(ctx context.Context, create NewLoadBalanc
 
 // UpdateLoadBalancer changes a load balancer to the values of to, except its listeners. The API replaces the object as
 // a whole, so to also contains the values that do not change.
-func (i *Inventory) UpdateLoadBalancer(ctx context.Context, from, to LoadBalancer) error {
+func (i *Inventory) UpdateLoadBalancer(ctx context.Context, from, to resource.LoadBalancer) error {
 	if _, err := client.Put[client.Ignored](ctx, i.cloud, iaas.LoadbalancerEndpoint+"/"+from.ID,
 		updateOf(from, to)); err != nil {
 		return i.balancerWriteError(err, to)
 	}
-	i.balancers.change(from.ID, func(latest LoadBalancer, known bool) (LoadBalancer, outcome) {
+	i.balancers.change(from.ID, func(latest resource.LoadBalancer, known bool) (resource.LoadBalancer, outcome) {
 		if known {
-			return latest.updated(from, to), stored
+			return updated(latest, from, to), stored
 		}
 		return to, stored
 	})
@@ -57,7 +56,7 @@ func (i *Inventory) UpdateLoadBalancer(ctx context.Context, from, to LoadBalance
 
 // balancerWriteError returns the error of a write. The reason may be an object that the load balancer refers to, so the
 // stores of these are also invalidated.
-func (i *Inventory) balancerWriteError(err error, balancer LoadBalancer) error {
+func (i *Inventory) balancerWriteError(err error, balancer resource.LoadBalancer) error {
 	refers := balancer.ReservedIP != "" || len(balancer.SecurityGroups) > 0
 	if refers && (mayHaveHappened(err) || errors.Is(err, client.ErrBadRequest)) {
 		i.securityGroups.invalidate()
@@ -67,18 +66,18 @@ func (i *Inventory) balancerWriteError(err error, balancer LoadBalancer) error {
 }
 
 // DeleteLoadBalancer deletes a load balancer with its listeners, which takes the cloud some time.
-func (i *Inventory) DeleteLoadBalancer(ctx context.Context, balancer LoadBalancer) error {
+func (i *Inventory) DeleteLoadBalancer(ctx context.Context, balancer resource.LoadBalancer) error {
 	if err := i.ignoreNotFound(client.Delete(ctx, i.cloud, iaas.LoadbalancerEndpoint+"/"+balancer.ID)); err != nil {
 		return err
 	}
 	if balancer.ReservedIP != "" {
 		i.reservedIPs.invalidate() // the cloud detaches it at some time
 	}
-	i.balancers.change(balancer.ID, func(latest LoadBalancer, known bool) (LoadBalancer, outcome) {
+	i.balancers.change(balancer.ID, func(latest resource.LoadBalancer, known bool) (resource.LoadBalancer, outcome) {
 		if !known {
 			latest = balancer
 		}
-		latest.Status = StatusDeleting
+		latest.Status = resource.StatusDeleting
 		return latest, stored
 	})
 	return nil
@@ -90,24 +89,26 @@ func listeners(balancer string) string {
 }
 
 // CreateListener adds a listener to a load balancer.
-func (i *Inventory) CreateListener(ctx context.Context, balancer string, listener Listener) error {
+func (i *Inventory) CreateListener(ctx context.Context, balancer string, listener resource.Listener) error {
 	created, err := client.Post[listenerItem](ctx, i.cloud, listeners(balancer), newListenerBody(listener))
 	if err = requireIdentity(err, created.Identity, "listener "+listener.Name); err != nil {
 		return i.writeError(err)
 	}
 	made := created.object()
 	made.TargetGroup = listener.TargetGroup
-	i.changeListeners(balancer, func(lb LoadBalancer) LoadBalancer { return lb.withListener(made) })
+	i.changeListeners(balancer, func(lb resource.LoadBalancer) resource.LoadBalancer { return withListener(lb, made) })
 	return nil
 }
 
 // UpdateListener replaces a listener.
-func (i *Inventory) UpdateListener(ctx context.Context, balancer string, listener Listener) error {
+func (i *Inventory) UpdateListener(ctx context.Context, balancer string, listener resource.Listener) error {
 	if _, err := client.Put[client.Ignored](ctx, i.cloud, listeners(balancer)+"/"+listener.ID,
 		listenerUpdateOf(listener)); err != nil {
 		return i.writeError(err)
 	}
-	i.changeListeners(balancer, func(lb LoadBalancer) LoadBalancer { return lb.withListener(listener) })
+	i.changeListeners(balancer, func(lb resource.LoadBalancer) resource.LoadBalancer {
+		return withListener(lb, listener)
+	})
 	return nil
 }
 
@@ -116,14 +117,14 @@ func (i *Inventory) DeleteListener(ctx context.Context, balancer, id string) err
 	if err := i.ignoreNotFound(client.Delete(ctx, i.cloud, listeners(balancer)+"/"+id)); err != nil {
 		return err
 	}
-	i.changeListeners(balancer, func(lb LoadBalancer) LoadBalancer { return lb.withoutListener(id) })
+	i.changeListeners(balancer, func(lb resource.LoadBalancer) resource.LoadBalancer { return withoutListener(lb, id) })
 	return nil
 }
 
 // changeListeners changes the listeners of a stored load balancer. If it is not stored, the store is invalidated.
-func (i *Inventory) changeListeners(balancer string, change func(LoadBalancer) LoadBalancer) {
+func (i *Inventory) changeListeners(balancer string, change func(resource.LoadBalancer) resource.LoadBalancer) {
 	lacks := false
-	i.balancers.change(balancer, func(latest LoadBalancer, known bool) (LoadBalancer, outcome) {
+	i.balancers.change(balancer, func(latest resource.LoadBalancer, known bool) (resource.LoadBalancer, outcome) {
 		if lacks = !known; lacks {
 			return latest, untouched
 		}
@@ -135,17 +136,18 @@ func (i *Inventory) changeListeners(balancer string, change func(LoadBalancer) L
 }
 
 // CreateTargetGroup creates a target group without machines.
-func (i *Inventory) CreateTargetGroup(ctx context.Context, group TargetGroup) (TargetGroup, error) {
+func (i *Inventory) CreateTargetGroup(ctx context.Context, group resource.TargetGroup) (resource.TargetGroup, error) {
 	policy := iaas.LoadbalancingPolicy(group.Policy)
 	created, err := client.Post[groupItem](ctx, i.cloud, iaas.TargetGroupEndpoint, iaas.CreateTargetGroup{
 		Name: group.Name, Description: group.Description, Labels: group.Labels, Annotations: group.Annotations,
 		Vpc:        i.vpc,
 		TargetPort: group.Port, Protocol: iaas.LoadbalancerProtocol(group.Protocol),
-		EnableProxyProtocol: &group.ProxyProtocol, LoadbalancingPolicy: &policy, HealthCheck: group.HealthCheck,
+		EnableProxyProtocol: &group.ProxyProtocol, LoadbalancingPolicy: &policy,
+		HealthCheck: checkBody(group.HealthCheck),
 	})
 	if err = requireIdentity(err, created.Identity, "target group "+group.Name); err != nil {
 		i.expectAfter(group.Labels[i.owner], err)
-		return TargetGroup{}, i.writeError(err)
+		return resource.TargetGroup{}, i.writeError(err)
 	}
 	group = created.object()
 	i.groups.putCreated(group)
@@ -153,17 +155,18 @@ func (i *Inventory) CreateTargetGroup(ctx context.Context, group TargetGroup) (T
 }
 
 // UpdateTargetGroup replaces a target group's own fields, except its machines.
-func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update TargetGroup) error {
+func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update resource.TargetGroup) error {
 	_, err := client.Put[client.Ignored](ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+group.ID, targetGroupUpdate{
 		Name: update.Name, Description: update.Description, Labels: present(update.Labels),
 		Annotations: present(update.Annotations),
 		TargetPort:  update.Port, Protocol: update.Protocol, TargetSelector: update.TargetSelector,
-		EnableProxyProtocol: update.ProxyProtocol, LoadbalancingPolicy: update.Policy, HealthCheck: update.HealthCheck,
+		EnableProxyProtocol: update.ProxyProtocol, LoadbalancingPolicy: update.Policy,
+		HealthCheck: checkBody(update.HealthCheck),
 	})
 	if err != nil {
 		return i.writeError(err)
 	}
-	i.groups.change(group.ID, func(latest TargetGroup, known bool) (TargetGroup, outcome) {
+	i.groups.change(group.ID, func(latest resource.TargetGroup, known bool) (resource.TargetGroup, outcome) {
 		if i.ofOtherCluster(update.Labels) {
 			return latest, removed // target groups of other clusters are not stored
 		}
@@ -177,7 +180,7 @@ func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update TargetG
 
 // SetMachines replaces the machines of a target group, given as sorted identities, in one write. machines must not be
 // changed afterwards: all groups with this set share it.
-func (i *Inventory) SetMachines(ctx context.Context, group TargetGroup, machines []string) error {
+func (i *Inventory) SetMachines(ctx context.Context, group resource.TargetGroup, machines []string) error {
 	// An empty list must be sent: if the list is missing, the cloud does not change the set.
 	attachments := make([]iaas.AttachTarget, 0, len(machines))
 	for _, machine := range machines {
@@ -192,7 +195,7 @@ func (i *Inventory) SetMachines(ctx context.Context, group TargetGroup, machines
 		}
 		return i.writeError(err)
 	}
-	i.groups.change(group.ID, func(latest TargetGroup, known bool) (TargetGroup, outcome) {
+	i.groups.change(group.ID, func(latest resource.TargetGroup, known bool) (resource.TargetGroup, outcome) {
 		if !known {
 			latest = group
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // Provider implements cloud.Routes with the route tables of the VPC. A route there leads to an address, not to a
@@ -161,7 +162,7 @@ func (p *placement) add(all []inventory.RouteTable, node string, subnets []strin
 
 // vpcOf returns the VPC. If a node is in none of its subnets, the VPC is read again, because a subnet may be new. A
 // failure of that affects only this node.
-func (r *Provider) vpcOf(ctx context.Context, members []cloud.RouteMember) (inventory.VPC, error) {
+func (r *Provider) vpcOf(ctx context.Context, members []cloud.RouteMember) (resource.VPC, error) {
 	vpc, err := r.inventory.VPC(ctx)
 	if err != nil || !slices.ContainsFunc(members, func(m cloud.RouteMember) bool { return outsideSubnets(vpc, m) }) {
 		return vpc, err
@@ -173,7 +174,7 @@ func (r *Provider) vpcOf(ctx context.Context, members []cloud.RouteMember) (inve
 }
 
 // outsideSubnets reports whether a node has addresses, and none of them is in a subnet of the VPC.
-func outsideSubnets(vpc inventory.VPC, member cloud.RouteMember) bool {
+func outsideSubnets(vpc resource.VPC, member cloud.RouteMember) bool {
 	return len(member.Addresses) > 0 && len(subnetsOf(vpc, member)) == 0
 }
 
@@ -201,7 +202,7 @@ func (r *Provider) bypassingNodes(ctx context.Context, all []inventory.RouteTabl
 }
 
 // subnetsOf returns the identities of the subnets that contain the addresses of a node's machine.
-func subnetsOf(vpc inventory.VPC, member cloud.RouteMember) (found []string) {
+func subnetsOf(vpc resource.VPC, member cloud.RouteMember) (found []string) {
 	for _, subnet := range vpc.Subnets {
 		if slices.ContainsFunc(member.Addresses, subnet.Contains) {
 			found = append(found, subnet.ID)
@@ -260,7 +261,7 @@ func (r *Provider) FreeAddresses(ctx context.Context, cluster cloud.PodNetwork,
 		return nil, err
 	}
 	inVPC := func(a netip.Addr) bool {
-		return slices.ContainsFunc(vpc.Subnets, func(s inventory.Subnet) bool { return s.Contains(a) })
+		return slices.ContainsFunc(vpc.Subnets, func(s resource.Subnet) bool { return s.Contains(a) })
 	}
 	shows, err := r.families(cluster.Members, inVPC, taken)
 	if err != nil {

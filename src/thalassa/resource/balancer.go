@@ -1,0 +1,105 @@
+package resource
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// LoadBalancer is a load balancer with its listeners. It contains all values that an update must repeat, because the
+// API replaces an object as a whole.
+type LoadBalancer struct {
+	ID, Name, Description string
+	Labels, Annotations   Labels
+	Status                string // "creating", "ready", "deleting", …
+	CreatedAt             time.Time
+	ExternalAddresses     []string
+	InternalAddresses     []string
+	Hostname              string
+	DeleteProtection      bool
+	Subnet                string   // identity; "" if the cloud does not return it
+	ReservedIP            string   // identity; "": none
+	InstanceSize          string   // "": the cloud's default, or not returned
+	SecurityGroups        []string // identities, sorted
+	Listeners             []Listener
+}
+
+// Deleting reports whether the cloud has accepted the deletion and has not completed it.
+func (lb LoadBalancer) Deleting() bool { return strings.EqualFold(lb.Status, StatusDeleting) }
+
+// Addresses returns all addresses of the load balancer, including its hostname.
+func (lb LoadBalancer) Addresses() []string {
+	all := slices.Concat(lb.ExternalAddresses, lb.InternalAddresses)
+	if lb.Hostname != "" {
+		all = append(all, lb.Hostname)
+	}
+	return all
+}
+
+// NewLoadBalancer is a load balancer to create, with its listeners.
+type NewLoadBalancer struct {
+	LoadBalancer
+	Internal bool // without a public address
+}
+
+// Listener is one port of a load balancer.
+type Listener struct {
+	ID, Name, Description string
+	Labels, Annotations   Labels
+	Protocol              string // "tcp" or "udp"
+	Port                  int
+	TargetGroup           string // identity
+	MaxConnections        uint32 // 0: the cloud's default
+	IdleTimeout           uint32 // seconds; 0: the cloud's default
+	AllowedSources        []string
+}
+
+// TargetGroup is a set of machines that receive traffic on one port.
+type TargetGroup struct {
+	ID, Name, Description string
+	Labels, Annotations   Labels
+	Protocol              string // "tcp" or "udp"
+	Port                  int    // on the machines
+	Policy                string
+	ProxyProtocol         bool
+	HealthCheck           *HealthCheck
+	TargetSelector        map[string]string
+	Machines              []string // identities of the attached machines, sorted
+	Listeners             []string // identities of the listeners that use it, as the cloud returns them
+}
+
+// Policies by which a target group distributes connections over its machines, as the API names them.
+const (
+	PolicyRoundRobin = "ROUND_ROBIN"
+	PolicyRandom     = "RANDOM"
+	PolicyMaglev     = "MAGLEV"
+)
+
+// Protocols of listeners, target groups and health checks, as the API names them.
+const (
+	ProtocolTCP   = "tcp"
+	ProtocolUDP   = "udp"
+	ProtocolHTTP  = "http"
+	ProtocolHTTPS = "https"
+)
+
+// HealthCheck is how a load balancer checks the machines of a target group.
+type HealthCheck struct {
+	Protocol           string // "tcp", "udp", "http" or "https"
+	Port               int32
+	Path               string // of requests with HTTP
+	PeriodSeconds      int
+	TimeoutSeconds     int
+	UnhealthyThreshold int32 // failures in a row
+	HealthyThreshold   int32 // successes in a row
+}
+
+// String describes the health check; that of nil is "none".
+func (h *HealthCheck) String() string {
+	if h == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%s :%d%s every %ds, timeout %ds, %d good, %d bad",
+		h.Protocol, h.Port, h.Path, h.PeriodSeconds, h.TimeoutSeconds, h.HealthyThreshold, h.UnhealthyThreshold)
+}
