@@ -315,7 +315,12 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 func (b *balancers) observeSecurityGroups(
 	ctx context.Context, service *corev1.Service, o *observed, maxAge time.Duration,
 ) (err error) {
-	if o.securityGroups, err = b.inventory.SecurityGroupsOf(ctx, string(service.UID), maxAge); err != nil {
+	expected := 0
+	if hadOwnGroup(o.balancer()) {
+		expected = 1
+	}
+	o.securityGroups, err = b.inventory.SecurityGroupsOf(ctx, string(service.UID), maxAge, expected)
+	if err != nil {
 		return err
 	}
 	var unlabelled []resource.SecurityGroup
@@ -332,6 +337,12 @@ func (b *balancers) hasSecurityGroup(service *corev1.Service, balancer *resource
 	if asked || b.config.LoadBalancer.Defaults[nameCreateGroup] != "" {
 		return true
 	}
+	return hadOwnGroup(balancer)
+}
+
+// hadOwnGroup reports whether the load balancer's record says that its Service has, or had, a security group of its
+// own.
+func hadOwnGroup(balancer *resource.LoadBalancer) bool {
 	return balancer != nil && lastAppliedOf(balancer.Annotations).has(settingOwnGroup)
 }
 

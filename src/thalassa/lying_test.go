@@ -10,6 +10,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // lying are faults of lists that look like true answers, from a while after they were injected.
@@ -61,15 +62,17 @@ func listLacksIt(t *testing.T, rule fault.Rule) {
 	}
 }
 
-// TestFirstListLacksIt: a process that just started knows from the Service's addresses that there was one, and asks
-// once more.
+// TestFirstListLacksIt: a process that just started knows from the Service's addresses that there was one, and from the
+// load balancer's record that there was a security group, and lists once more.
 func TestFirstListLacksIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		web, nodes := service("web", 80), l.nodes("a")
+		web.Annotations[label.AnnotationPrefix+nameCreateGroup] = "true"
 		web.Status.LoadBalancer = *l.settle(web, nodes)
 		l.restart()
-		for _, operation := range []string{"GET /v1/loadbalancers", "GET /v1/loadbalancer-target-groups"} {
+		for _, operation := range []string{"GET /v1/loadbalancers", "GET /v1/loadbalancer-target-groups",
+			"GET /v1/security-groups"} {
 			if _, err := l.emulator.Inject(lying(operation)["partial once"]); err != nil {
 				t.Fatal(err)
 			}

@@ -40,11 +40,12 @@ func (i *Inventory) securityGroupKeys(g resource.SecurityGroup) []string {
 	return append(i.labelKeys(g.Labels, nameKey(g.Name)), slugKey(g.Slug))
 }
 
-// SecurityGroupsOf returns all security groups of the owner, from a list at most maxAge old. Security groups count as
-// in use only if there are any, because this is also called at the end of a Service that never had one.
-func (i *Inventory) SecurityGroupsOf(ctx context.Context, owner string, maxAge time.Duration) ([]resource.SecurityGroup,
-	error) {
-	found, err := i.securityGroups.find(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge))
+// SecurityGroupsOf returns all security groups of the owner, from a list at most maxAge old, in the same way as
+// LoadBalancersOf. Security groups count as in use only if there are any, because this is also called at the end of a
+// Service that never had one.
+func (i *Inventory) SecurityGroupsOf(ctx context.Context, owner string, maxAge time.Duration,
+	expected int) ([]resource.SecurityGroup, error) {
+	found, err := i.securityGroups.findExpected(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge), expected)
 	if len(found) > 0 {
 		i.securityGroups.use()
 	}

@@ -37,7 +37,7 @@ func (w *rig) secure(name, owner string, ingress ...resource.Rule) resource.Secu
 func (w *rig) secured(owner string, maxAge time.Duration) string {
 	w.Helper()
 	var names []string
-	for _, group := range must[[]resource.SecurityGroup](w)(w.SecurityGroupsOf(w.Context(), owner, maxAge)) {
+	for _, group := range must[[]resource.SecurityGroup](w)(w.SecurityGroupsOf(w.Context(), owner, maxAge, 0)) {
 		names = append(names, group.Name)
 	}
 	return strings.Join(names, " ")
@@ -187,7 +187,7 @@ func TestWithoutTheRight(t *testing.T) {
 				right string
 			}{
 				"an owner's": {func() error {
-					return second(w.SecurityGroupsOf(t.Context(), "web", time.Hour))
+					return second(w.SecurityGroupsOf(t.Context(), "web", time.Hour, 0))
 				}, "read security groups"},
 				"one": {func() error {
 					_, _, err := w.SecurityGroup(t.Context(), "web", time.Hour)
@@ -257,7 +257,7 @@ func TestDeletedSecurityGroupsAreGone(t *testing.T) {
 		w.secured("web", Fresh)
 		w.ok(w.DeleteSecurityGroup(t.Context(), group.ID))
 		for _, age := range []time.Duration{time.Hour, Fresh} {
-			if got := must[[]resource.SecurityGroup](w)(w.SecurityGroupsOf(t.Context(), "web", age)); len(got) != 1 ||
+			if got := must[[]resource.SecurityGroup](w)(w.SecurityGroupsOf(t.Context(), "web", age, 0)); len(got) != 1 ||
 				!got[0].Deleting() {
 				t.Errorf("%+v, want it on its way out", got)
 			}

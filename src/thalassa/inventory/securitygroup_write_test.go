@@ -113,7 +113,7 @@ func TestUpdateWithoutAnObject(t *testing.T) {
 	byHand := old
 	byHand.Description = "d"
 	w.ok(w.UpdateSecurityGroup(t.Context(), old, byHand))
-	now := must[[]resource.SecurityGroup](w)(w.SecurityGroupsOf(t.Context(), "web", time.Hour))[0]
+	now := must[[]resource.SecurityGroup](w)(w.SecurityGroupsOf(t.Context(), "web", time.Hour, 0))[0]
 	if now.Version != w.read(old.ID).Version {
 		t.Errorf("version %d is known, and it is %d", now.Version, w.read(old.ID).Version)
 	}
