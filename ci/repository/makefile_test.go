@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -120,14 +121,17 @@ func TestStageRuns(t *testing.T) {
 	}
 }
 
-// TestGoFlags: make compiles without debug information, as the lab is compiled, and keeps the flags of its caller.
+// TestGoFlags: make compiles without debug information, and Kubernetes without inlining, as the lab is compiled. It
+// keeps the flags of its caller, which may be make itself.
 func TestGoFlags(t *testing.T) {
-	for _, given := range []string{"", "-mod=mod", "-gcflags=all=-dwarf=false -mod=mod"} {
+	const noDebug, noInlining = "-gcflags=all=-dwarf=false", "-gcflags=k8s.io/...=-dwarf=false -l"
+	const ours = noDebug + " '" + noInlining + "'"
+	for _, given := range []string{"", "-mod=mod", ours + " -mod=mod"} {
 		show := "--eval=show:; @echo \"$$GOFLAGS\""
 		command := exec.CommandContext(t.Context(), "make", "--silent", show, "show")
 		command.Dir, command.Env = repotest.Root(t), append(os.Environ(), "GOENV=off", "GOFLAGS="+given)
 		output, err := command.CombinedOutput()
-		want := "-gcflags=all=-dwarf=false"
+		want := ours
 		if given != "" {
 			want += " -mod=mod"
 		}
@@ -136,8 +140,10 @@ func TestGoFlags(t *testing.T) {
 		}
 	}
 	lab, err := os.ReadFile(filepath.Join(repotest.Root(t), "tools", "controlplane", "build.go"))
-	if err != nil || !strings.Contains(string(lab), `"-gcflags=all=-dwarf=false"`) {
-		t.Errorf("the lab is compiled with other flags: packages of both are compiled twice; %v", err)
+	for _, flag := range []string{noDebug, noInlining} {
+		if err != nil || !strings.Contains(string(lab), strconv.Quote(flag)) {
+			t.Errorf("the lab is compiled without %s: packages of both are compiled twice; %v", flag, err)
+		}
 	}
 }
 

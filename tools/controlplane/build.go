@@ -80,7 +80,8 @@ func (b builder) build(ctx context.Context) (string, error) {
 		Name: "go build",
 		Path: goTool,
 		Args: []string{
-			"build", "-v", "-trimpath", "-buildvcs=false", noDebugInformation, "-ldflags", linker, "-o", target, b.pkg,
+			"build", "-v", "-trimpath", "-buildvcs=false", noDebugInformation, noInlining, "-ldflags", linker, "-o",
+			target, b.pkg,
 		},
 		Dir: filepath.Join(b.root, "tools", "lab"),
 		// Whatever the caller builds for, the lab runs here.
@@ -119,8 +120,11 @@ func (b builder) reportUntil(done <-chan struct{}, summary func(time.Duration) s
 	}
 }
 
-// noDebugInformation is what the Makefile compiles with, so that packages of both are compiled once.
-const noDebugInformation = "-gcflags=all=-dwarf=false"
+// These are the Makefile's flags, so that packages of both are compiled once.
+const (
+	noDebugInformation = "-gcflags=all=-dwarf=false"
+	noInlining         = "-gcflags=k8s.io/...=-dwarf=false -l" // of Kubernetes itself
+)
 
 // kubernetesVersion finds the version of Kubernetes in the lab's go.mod.
 var kubernetesVersion = regexp.MustCompile(`(?m)^\s*(?:require )?k8s\.io/kubernetes v(\d+)\.(\d+)\.(\S+)`)
