@@ -135,13 +135,13 @@ mirror: bin/release ## copy a release by digest (VERSION=v1.2.3 KEY=cosign.pub T
 	  $(or $(FOLDER:%=--to-folder='%'),--to='$(or $(TO),$(error make mirror needs TO=registry.example.com/path or FOLDER=release))')
 
 # The checks of make verify, the fast ones first. Each is the target check-NAME, which changes no file of the repository.
-checks := format generate tidy workspace rules vet lint
+checks := format generate tidy workspace rules lint
 # The packages of the workspace. The lab is a module outside of it, because it links Kubernetes itself.
 packages := $(shell sed -n 's,^[[:space:]]\(\./.*\),\1/...,p' go.work 2>/dev/null)
 lab_module := tools/lab
 
 .PHONY: verify
-verify: go-version ## check formatting, vet, lint, generated files, modules and the repository's rules
+verify: go-version ## check formatting, lint, generated files, modules and the repository's rules
 	@failed=; for check in $(checks); do \
 	  printf '%-10s ' "$$check"; began=$$(date +%s); \
 	  if output=$$($(MAKE) check-$$check 2>&1); then result=ok; else result=FAILED; failed="$$failed $$check"; fi; \
@@ -173,10 +173,6 @@ check-workspace: go-version
 
 check-rules: go-version
 	@$(GO) test -trimpath -count=1 ./ci/repository/...
-
-check-vet: go-version
-	@failed=; $(GO) vet -trimpath -tags=e2e $(packages) || failed=1; \
-	  (cd $(lab_module) && GOWORK=off $(GO) vet -trimpath -tags=e2e ./...) || failed=1; test -z "$$failed"
 
 # The linters share the build cache of make build. Their first run takes more than 5 GB without a limit.
 lint_run = env GOFLAGS="$$GOFLAGS -trimpath" GOMEMLIMIT="$${GOMEMLIMIT:-3GiB}" '$(CURDIR)/bin/golangci-lint' run \

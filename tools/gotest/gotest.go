@@ -157,7 +157,9 @@ func (o Options) environment(g group) []string {
 func (o Options) arguments(g group) []string {
 	// One package more at a time than there are cores: many wait for a control plane most of the time.
 	parallel := "-p=" + strconv.Itoa(runtime.NumCPU()+1)
-	args := []string{"test", "-json", "-trimpath", "-buildvcs=false", parallel, "-timeout=" + packageTimeout.String()}
+	// make verify vets. With vet, the first run would read every dependency once more, and again for the race detector.
+	args := []string{"test", "-json", "-trimpath", "-buildvcs=false", "-vet=off", parallel,
+		"-timeout=" + packageTimeout.String()}
 	if g.race {
 		args = append(args, "-race")
 	}

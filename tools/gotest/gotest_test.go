@@ -175,8 +175,8 @@ func TestRunWithoutDir(t *testing.T) {
 func TestArguments(t *testing.T) {
 	got := Options{Args: []string{"-count=1"}}.arguments(group{packages: []string{"./a"}, race: true})
 	parallel := "-p=" + strconv.Itoa(runtime.NumCPU()+1)
-	want := []string{"test", "-json", "-trimpath", "-buildvcs=false", parallel, "-timeout=40m0s", "-race", "-count=1",
-		"./a"}
+	want := []string{"test", "-json", "-trimpath", "-buildvcs=false", "-vet=off", parallel, "-timeout=40m0s", "-race",
+		"-count=1", "./a"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("arguments differ (-want +got):\n%s", diff)
 	}

@@ -257,8 +257,8 @@ func TestDeletedSecurityGroupsAreGone(t *testing.T) {
 		w.secured("web", Fresh)
 		w.ok(w.DeleteSecurityGroup(t.Context(), group.ID))
 		for _, age := range []time.Duration{time.Hour, Fresh} {
-			if got := must[[]resource.SecurityGroup](w)(w.SecurityGroupsOf(t.Context(), "web", age, 0)); len(got) != 1 ||
-				!got[0].Deleting() {
+			got := must[[]resource.SecurityGroup](w)(w.SecurityGroupsOf(t.Context(), "web", age, 0))
+			if len(got) != 1 || !got[0].Deleting() {
 				t.Errorf("%+v, want it on its way out", got)
 			}
 		}
