@@ -37,7 +37,7 @@ func TestStart(t *testing.T) {
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "ccm"},
 			Spec: corev1.PodSpec{
-				NodeName: "host-test", RestartPolicy: corev1.RestartPolicyNever,
+				NodeName:    "host-test",
 				Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 				Containers: []corev1.Container{{
 					Name: "ccm", Image: host.Image + ":test", Command: []string{"/ccm"},
@@ -59,7 +59,8 @@ func TestStart(t *testing.T) {
 				return err
 			}
 			for _, status := range pod.Status.ContainerStatuses {
-				if ended := status.State.Terminated; ended != nil && strings.Contains(ended.Message, "/nowhere") {
+				ended := status.LastTerminationState.Terminated
+				if ended != nil && strings.Contains(ended.Message, "/nowhere") {
 					return nil
 				}
 			}

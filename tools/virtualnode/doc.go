@@ -16,7 +16,7 @@
 //
 // What is like on a real node: the Node object as kubelet registers it with
 // --cloud-provider=external, leases, pod status and conditions, restarts with back-off, httpGet
-// and tcpSocket probes, volumes from ConfigMaps, Secrets and tokens with atomic updates, graceful
+// probes, volumes from ConfigMaps, Secrets and tokens with atomic updates, graceful
 // deletion, TCP node ports and health check node ports by EndpointSlices and
 // externalTrafficPolicy.
 //
@@ -27,7 +27,8 @@
 // system, the network and the user of this process; limits and security contexts are not
 // enforced. Pod addresses are known only here: nothing but probes and node ports reaches them.
 // Cluster IPs, host ports, UDP, session affinity and cluster DNS do not exist. Exec, logs and
-// port-forward are not served (see Node.Logs). A pod that needs anything else, such as init
-// containers, lifecycle hooks, startup, exec and gRPC probes, subPath or other volumes, waits with
-// a message that says so.
+// port-forward are not served (see Node.Logs). A pod has one container, which always restarts; its
+// environment has values and fields of the pod. One that needs anything else, such as more
+// containers, lifecycle hooks, other probes, subPath or other volumes, waits with a message that
+// says so.
 package virtualnode

@@ -2,12 +2,14 @@ package virtualnode
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/apimachinery/lease"
 	"k8s.io/utils/clock"
 )
@@ -44,8 +46,12 @@ func (n *Node) report(ctx context.Context) error {
 	if node == nil {
 		return nil
 	}
-	_, err := n.patch(ctx, map[string]any{"status": map[string]any{"conditions": since(time.Now(), node)}}, "status")
+	body, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": since(time.Now(), node)}})
 	if err != nil {
+		return fmt.Errorf("reporting on node %q: %w", n.options.Name, err)
+	}
+	if _, err := n.network.client.CoreV1().Nodes().Patch(ctx, n.options.Name, types.StrategicMergePatchType, body,
+		metav1.PatchOptions{}, "status"); err != nil {
 		return fmt.Errorf("reporting on node %q: %w", n.options.Name, err)
 	}
 	return nil

@@ -75,8 +75,7 @@ type Node struct {
 // Start registers a node and runs what is assigned to it until Stop. The context bounds the start
 // only: when it ends before the API server has answered everything, Start fails at once. Without
 // an end it waits for as long as the API server is silent, or forbids to list Nodes, Pods,
-// Services or EndpointSlices. A node of the same name that was stopped, or whose object exists for other reasons, is
-// taken over with its taints and addresses, as kubelet does.
+// Services or EndpointSlices. A Node object of the same name that exists is an error.
 func Start(ctx context.Context, o Options) (*Node, error) {
 	n, err := newNode(o)
 	if err != nil {

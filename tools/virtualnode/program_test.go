@@ -31,8 +31,8 @@ func programContainer(port int) corev1.Container {
 		VolumeMounts: []corev1.VolumeMount{{Name: "config", MountPath: "/etc/program"}},
 		ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz",
 			Port: at}}, PeriodSeconds: 1},
-		LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: at}},
-			PeriodSeconds: 1},
+		LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/livez",
+			Port: at}}, PeriodSeconds: 1},
 	}
 }
 

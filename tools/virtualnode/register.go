@@ -3,17 +3,14 @@ package virtualnode
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"runtime"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -27,37 +24,15 @@ const (
 
 func quantity(text string) resource.Quantity { return resource.MustParse(text) }
 
-// register makes the Node object exist and be Ready. An object that exists keeps its taints, its
-// addresses and its providerID, as with kubelet.
+// register creates the Node object, which is Ready.
 func (n *Node) register(ctx context.Context, version string) error {
-	want := n.object(version, metav1.Now())
-	created, err := n.network.client.CoreV1().Nodes().Create(ctx, want, metav1.CreateOptions{})
-	if err == nil {
-		n.seen.Store(created)
-		return nil
-	}
-	if !apierrors.IsAlreadyExists(err) {
+	created, err := n.network.client.CoreV1().Nodes().Create(ctx, n.object(version, metav1.Now()),
+		metav1.CreateOptions{})
+	if err != nil {
 		return fmt.Errorf("registering node %q: %w", n.options.Name, err)
 	}
-	if _, err := n.patch(ctx, map[string]any{"metadata": map[string]any{"labels": want.Labels}}); err != nil {
-		return fmt.Errorf("labelling the node %q that exists already: %w", n.options.Name, err)
-	}
-	want.Status.Addresses = nil // the cloud's by now
-	existing, err := n.patch(ctx, map[string]any{"status": want.Status}, "status")
-	if err != nil {
-		return fmt.Errorf("reporting on the node %q that exists already: %w", n.options.Name, err)
-	}
-	n.seen.Store(existing)
+	n.seen.Store(created)
 	return nil
-}
-
-func (n *Node) patch(ctx context.Context, change map[string]any, subresources ...string) (*corev1.Node, error) {
-	body, err := json.Marshal(change)
-	if err != nil {
-		return nil, fmt.Errorf("encoding a change: %w", err)
-	}
-	return n.network.client.CoreV1().Nodes().Patch(ctx, n.options.Name, types.StrategicMergePatchType, body,
-		metav1.PatchOptions{}, subresources...)
 }
 
 // object is the Node as kubelet registers it with --cloud-provider=external: tainted, without a

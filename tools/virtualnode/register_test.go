@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
 )
 
 func TestObject(t *testing.T) {
@@ -57,34 +56,6 @@ func TestObject(t *testing.T) {
 				t.Errorf("status = %+v", got.Status)
 			}
 		})
-	}
-}
-
-// A node that comes back keeps what others have made of its object.
-func TestRegisterAgain(t *testing.T) {
-	client := fake.NewClientset(&corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "node-1", Labels: map[string]string{"topology.kubernetes.io/zone": "a"}},
-		Spec:       corev1.NodeSpec{ProviderID: "thalassacloud://x"},
-		Status: corev1.NodeStatus{
-			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.2"}},
-			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}},
-		},
-	})
-	n := &Node{options: Options{Name: "node-1"}, network: &Network{client: client}}
-	if err := n.register(t.Context(), "v1.36.3"); err != nil {
-		t.Fatal(err)
-	}
-	got, err := client.CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Spec.ProviderID != "thalassacloud://x" || len(got.Spec.Taints) != 0 ||
-		got.Labels["topology.kubernetes.io/zone"] != "a" || len(got.Status.Addresses) != 1 ||
-		got.Status.Addresses[0].Address != "127.0.0.2" {
-		t.Errorf("object = %+v, want the cloud's part untouched", got)
-	}
-	if !isReady(got) || got.Labels["kubernetes.io/hostname"] != "node-1" {
-		t.Errorf("object = %+v, want it ready and labelled", got)
 	}
 }
 

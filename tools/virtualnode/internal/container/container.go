@@ -19,8 +19,6 @@ type Config struct {
 	Spec *corev1.Container
 	// Pod is how messages call the pod.
 	Pod string
-	// Policy says when to restart.
-	Policy corev1.RestartPolicy
 	// Start starts a run.
 	Start func(context.Context) (Instance, error)
 	// Check makes one attempt of a probe.
@@ -61,8 +59,7 @@ func (k *Container) Status() corev1.ContainerStatus {
 	return *k.status.DeepCopy()
 }
 
-// Run keeps the container running until its restart policy says that it is done, or until ctx
-// ends; then it stops it with the grace period.
+// Run keeps the container running until ctx ends; then it stops it with the grace period.
 func (k *Container) Run(ctx context.Context) {
 	k.waiting(ReasonCreating, "")
 	var crashed crashes
@@ -75,17 +72,10 @@ func (k *Container) Run(ctx context.Context) {
 		k.running(began)
 		exit := k.attend(ctx, instance)
 		k.terminated(began, exit)
-		if ctx.Err() != nil || !restarts(k.config.Policy, exit) {
-			return
-		}
-		if !k.backOff(ctx, crashed.after(time.Since(began))) {
+		if ctx.Err() != nil || !k.backOff(ctx, crashed.after(time.Since(began))) {
 			return
 		}
 	}
-}
-
-func restarts(policy corev1.RestartPolicy, exit Exit) bool {
-	return policy == corev1.RestartPolicyAlways || policy == corev1.RestartPolicyOnFailure && exit.Code != 0
 }
 
 // Kubelet's figures: the first restart is immediate, the next one waits for ten seconds, then the

@@ -61,11 +61,10 @@ type history struct {
 	events []string
 }
 
-func (h *history) config(spec *corev1.Container, policy corev1.RestartPolicy,
-	start func(context.Context) (Instance, error)) Config {
+func (h *history) config(spec *corev1.Container, start func(context.Context) (Instance, error)) Config {
 	h.began = time.Now()
 	return Config{
-		Spec: spec, Pod: "shop/web", Policy: policy, Start: start,
+		Spec: spec, Pod: "shop/web", Start: start,
 		Grace: func() time.Duration { return 30 * time.Second },
 		Check: func(context.Context, *corev1.Probe) error { return nil },
 		Event: func(_, reason, message string) {
@@ -108,37 +107,22 @@ func always(life time.Duration, code int32) func(context.Context) (Instance, err
 	return func(context.Context) (Instance, error) { return newRun(life, 0, Exit{Code: code}), nil }
 }
 
-func TestRunPolicies(t *testing.T) {
-	tests := []struct {
-		name   string
-		policy corev1.RestartPolicy
-		code   int32
-		want   []string
-	}{
-		{"never", corev1.RestartPolicyNever, 1, []string{"0s ContainerCreating", "0s run 0 started true ready true",
-			"1s terminated 1"}},
-		{"on failure, success", corev1.RestartPolicyOnFailure, 0, []string{"0s ContainerCreating",
-			"0s run 0 started true ready true", "1s terminated 0"}},
-		{"on failure, failure", corev1.RestartPolicyOnFailure, 1, crashLoop(1)},
-		{"always", corev1.RestartPolicyAlways, 0, crashLoop(0)},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				h := &history{}
-				ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
-				defer cancel()
-				h.watch(h.config(&corev1.Container{Name: "main"}, tt.policy, always(time.Second, tt.code))).Run(ctx)
-				if diff := cmp.Diff(tt.want, h.states); diff != "" {
-					t.Errorf("states (-want +got):\n%s", diff)
-				}
-			})
+func TestRunRestarts(t *testing.T) {
+	for _, code := range []int32{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			h := &history{}
+			ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+			defer cancel()
+			h.watch(h.config(&corev1.Container{Name: "main"}, always(time.Second, code))).Run(ctx)
+			if diff := cmp.Diff(crashLoop(code), h.states); diff != "" {
+				t.Errorf("states (-want +got):\n%s", diff)
+			}
 		})
 	}
 }
 
 // crashLoop is what forty seconds of a container look like that runs for one second each time.
-func crashLoop(code int) []string {
+func crashLoop(code int32) []string {
 	return []string{
 		"0s ContainerCreating",
 		"0s run 0 started true ready true", fmt.Sprintf("1s terminated %d", code),
@@ -179,10 +163,9 @@ func TestRunStops(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h, kill := &history{}, make(chan struct{})
-				c := h.config(&corev1.Container{Name: "main"}, corev1.RestartPolicyAlways,
-					func(context.Context) (Instance, error) {
-						return newRun(0, tt.reacting, Exit{}), nil
-					})
+				c := h.config(&corev1.Container{Name: "main"}, func(context.Context) (Instance, error) {
+					return newRun(0, tt.reacting, Exit{}), nil
+				})
 				c.Kill = kill
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				defer cancel()
@@ -222,7 +205,7 @@ func TestRunCannotStart(t *testing.T) {
 				h, attempts := &history{}, 0
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				defer cancel()
-				k := New(h.config(&tt.spec, corev1.RestartPolicyAlways, func(context.Context) (Instance, error) {
+				k := New(h.config(&tt.spec, func(context.Context) (Instance, error) {
 					attempts++
 					return nil, tt.err
 				}))
@@ -244,13 +227,12 @@ func TestRunStartsLater(t *testing.T) {
 		h, attempts := &history{}, 0
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		h.watch(h.config(&corev1.Container{Name: "main"}, corev1.RestartPolicyAlways,
-			func(context.Context) (Instance, error) {
-				if attempts++; attempts < 3 {
-					return nil, &WaitError{Reason: ReasonConfig, Err: errors.New("not yet")}
-				}
-				return newRun(0, 0, Exit{}), nil
-			})).Run(ctx)
+		h.watch(h.config(&corev1.Container{Name: "main"}, func(context.Context) (Instance, error) {
+			if attempts++; attempts < 3 {
+				return nil, &WaitError{Reason: ReasonConfig, Err: errors.New("not yet")}
+			}
+			return newRun(0, 0, Exit{}), nil
+		})).Run(ctx)
 		want := []string{"0s ContainerCreating", "0s CreateContainerConfigError", "3s run 0 started true ready true",
 			"10s terminated 0"}
 		if diff := cmp.Diff(want, h.states); diff != "" {

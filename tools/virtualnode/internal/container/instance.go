@@ -28,12 +28,11 @@ type Exit struct {
 
 // Reasons of a waiting container, in kubelet's words.
 const (
-	ReasonCreating       = "ContainerCreating"
-	ReasonConfig         = "CreateContainerConfigError"
-	ReasonCrashLoop      = "CrashLoopBackOff"
-	ReasonRun            = "RunContainerError"
-	ReasonImageNeverPull = "ErrImageNeverPull"
-	ReasonImagePull      = "ImagePullBackOff"
+	ReasonCreating  = "ContainerCreating"
+	ReasonConfig    = "CreateContainerConfigError"
+	ReasonCrashLoop = "CrashLoopBackOff"
+	ReasonRun       = "RunContainerError"
+	ReasonImagePull = "ImagePullBackOff"
 )
 
 // WaitError says why a container cannot be started now. Any other error from Config.Start is

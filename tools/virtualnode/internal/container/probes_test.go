@@ -13,7 +13,7 @@ import (
 
 func probeEvery(seconds, failures int32) *corev1.Probe {
 	return &corev1.Probe{
-		ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{}},
+		ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{}},
 		PeriodSeconds: seconds, FailureThreshold: failures,
 	}
 }
@@ -46,7 +46,7 @@ func TestProbes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &history{}
-				c := h.config(&tt.spec, corev1.RestartPolicyAlways, func(context.Context) (Instance, error) {
+				c := h.config(&tt.spec, func(context.Context) (Instance, error) {
 					return newRun(0, 0, Exit{}), nil
 				})
 				c.Check = func(_ context.Context, p *corev1.Probe) error { return tt.check(p, time.Since(h.began)) }
@@ -67,7 +67,7 @@ func TestProbesWhileStopping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &history{}
 		spec := corev1.Container{Name: "main", ReadinessProbe: probeEvery(1, 1), LivenessProbe: probeEvery(1, 1)}
-		c := h.config(&spec, corev1.RestartPolicyAlways, func(context.Context) (Instance, error) {
+		c := h.config(&spec, func(context.Context) (Instance, error) {
 			return newRun(0, 10*time.Second, Exit{}), nil
 		})
 		c.Check = func(_ context.Context, p *corev1.Probe) error {

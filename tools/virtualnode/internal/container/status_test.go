@@ -24,7 +24,7 @@ func TestTerminationMessage(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			h := &history{}
-			k := New(h.config(&corev1.Container{TerminationMessagePolicy: tt.policy}, corev1.RestartPolicyNever, nil))
+			k := New(h.config(&corev1.Container{TerminationMessagePolicy: tt.policy}, nil))
 			k.terminated(time.Now(), tt.exit)
 			if got := k.Status().State.Terminated.Message; got != tt.want {
 				t.Errorf("message = %q, want %q", got, tt.want)

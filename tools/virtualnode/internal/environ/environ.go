@@ -3,7 +3,6 @@
 package environ
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,41 +10,35 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/ptr"
-
-	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/source"
 )
 
-// Source is what an environment is made from.
-type Source struct {
-	Client kubernetes.Interface
-	// Pod is the pod, with its addresses in its status.
-	Pod *corev1.Pod
-	// Base is what every container has, such as KUBERNETES_SERVICE_HOST. What the pod says
-	// about the same names wins.
-	Base map[string]string
-}
-
-// Of returns the environment of a container.
-func (s Source) Of(ctx context.Context, c *corev1.Container) (map[string]string, error) {
-	values := maps.Clone(s.Base)
-	for i := range c.EnvFrom {
-		if err := s.addAll(ctx, values, &c.EnvFrom[i]); err != nil {
-			return nil, err
-		}
+// Of returns the environment of a container of a pod, which has its addresses in its status. base is what every
+// container has, such as KUBERNETES_SERVICE_HOST; what the pod says about the same names wins.
+func Of(pod *corev1.Pod, c *corev1.Container, base map[string]string) (map[string]string, error) {
+	if len(c.EnvFrom) > 0 {
+		return nil, errors.New("virtual nodes do not support envFrom")
 	}
+	values := maps.Clone(base)
 	for i := range c.Env {
-		env := &c.Env[i]
-		value, found, err := s.value(ctx, env, values)
+		value, err := value(pod, &c.Env[i], values)
 		if err != nil {
-			return nil, fmt.Errorf("setting %s: %w", env.Name, err)
+			return nil, fmt.Errorf("setting %s: %w", c.Env[i].Name, err)
 		}
-		if found {
-			values[env.Name] = value
-		}
+		values[c.Env[i].Name] = value
 	}
 	return values, nil
+}
+
+// value returns the value of one variable.
+func value(pod *corev1.Pod, env *corev1.EnvVar, values map[string]string) (string, error) {
+	switch {
+	case env.ValueFrom == nil:
+		return Expand(env.Value, values), nil
+	case env.ValueFrom.FieldRef != nil:
+		return Field(pod, env.ValueFrom.FieldRef.FieldPath)
+	default:
+		return "", errors.New("virtual nodes support value and fieldRef only")
+	}
 }
 
 // CommandLine returns the command line of a container whose image starts the program at path.
@@ -76,55 +69,26 @@ func Expand(text string, values map[string]string) string {
 	})
 }
 
-// addAll adds every entry of a ConfigMap or Secret.
-func (s Source) addAll(ctx context.Context, values map[string]string, from *corev1.EnvFromSource) error {
-	object := source.Object{Namespace: s.Pod.Namespace}
-	switch {
-	case from.ConfigMapRef != nil:
-		object.Name, object.Optional = from.ConfigMapRef.Name, ptr.Deref(from.ConfigMapRef.Optional, false)
-	case from.SecretRef != nil:
-		object.Secret, object.Name = true, from.SecretRef.Name
-		object.Optional = ptr.Deref(from.SecretRef.Optional, false)
-	}
-	data, err := object.Data(ctx, s.Client)
-	for key, value := range data {
-		values[from.Prefix+key] = string(value)
-	}
-	return err
-}
-
-// value returns the value of one variable; it is not found when an optional reference is missing.
-func (s Source) value(ctx context.Context, env *corev1.EnvVar,
-	values map[string]string) (value string, found bool, err error) {
-	from := env.ValueFrom
-	switch {
-	case from == nil:
-		return Expand(env.Value, values), true, nil
-	case from.FieldRef != nil:
-		value, err = source.Field(s.Pod, from.FieldRef.FieldPath)
-		return value, true, err
-	case from.ConfigMapKeyRef != nil:
-		ref := from.ConfigMapKeyRef
-		return s.pick(ctx, source.Object{Name: ref.Name, Optional: ptr.Deref(ref.Optional, false)}, ref.Key)
-	case from.SecretKeyRef != nil:
-		ref := from.SecretKeyRef
-		return s.pick(ctx, source.Object{Secret: true, Name: ref.Name, Optional: ptr.Deref(ref.Optional, false)},
-			ref.Key)
+// Field returns the value of a fieldRef path, such as status.hostIP. The pod must carry its
+// addresses in its status.
+func Field(pod *corev1.Pod, path string) (string, error) {
+	switch path {
+	case "metadata.name":
+		return pod.Name, nil
+	case "metadata.namespace":
+		return pod.Namespace, nil
+	case "metadata.uid":
+		return string(pod.UID), nil
+	case "spec.nodeName":
+		return pod.Spec.NodeName, nil
+	case "spec.serviceAccountName":
+		return pod.Spec.ServiceAccountName, nil
+	case "status.hostIP":
+		return pod.Status.HostIP, nil
+	case "status.podIP":
+		return pod.Status.PodIP, nil
 	default:
-		return "", false, errors.New("virtual nodes support fieldRef, configMapKeyRef and secretKeyRef only")
+		return "", fmt.Errorf("unknown field path %q; virtual nodes know the name, namespace, UID, node, "+
+			"ServiceAccount and addresses of a pod", path)
 	}
-}
-
-// pick returns one key of a ConfigMap or Secret.
-func (s Source) pick(ctx context.Context, object source.Object, key string) (string, bool, error) {
-	object.Namespace = s.Pod.Namespace
-	data, err := object.Data(ctx, s.Client)
-	if err != nil {
-		return "", false, err
-	}
-	value, ok := data[key]
-	if !ok && !object.Optional {
-		return "", false, fmt.Errorf("%s has no key %q", object, key)
-	}
-	return string(value), ok, nil
 }

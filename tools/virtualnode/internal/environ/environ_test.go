@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
 )
 
 func TestExpand(t *testing.T) {
@@ -43,101 +42,63 @@ func FuzzExpand(f *testing.F) {
 	})
 }
 
-func newSource() Source {
-	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "shop", Name: name} }
-	return Source{
-		Client: fake.NewClientset(
-			&corev1.ConfigMap{ObjectMeta: meta("settings"), Data: map[string]string{"COLOUR": "blue", "SIZE": "4"}},
-			&corev1.Secret{ObjectMeta: meta("login"), Data: map[string][]byte{"token": []byte("hush")}},
-		),
-		Pod: &corev1.Pod{
-			ObjectMeta: meta("web-1"),
-			Spec:       corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "other"}}},
-			Status:     corev1.PodStatus{HostIP: "127.0.0.2"},
-		},
-		Base: map[string]string{"KUBERNETES_SERVICE_HOST": "127.0.0.1", "HOME": "/home"},
+func newPod() *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1", UID: "uid-1"},
+		Spec:       corev1.PodSpec{NodeName: "node-1", ServiceAccountName: "web"},
+		Status:     corev1.PodStatus{HostIP: "127.0.0.2", PodIP: "10.244.1.2"},
 	}
 }
 
 func TestOf(t *testing.T) {
-	field := func(path string) *corev1.EnvVarSource {
-		return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}
-	}
-	ref := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
-	yes := true
-	c := &corev1.Container{
-		Name: "main",
-		EnvFrom: []corev1.EnvFromSource{
-			{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: ref("settings")}, Prefix: "APP_"},
-			{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: ref("login")}},
-			{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: ref("absent"), Optional: &yes}},
-			{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: ref("absent"), Optional: &yes}},
-		},
-		Env: []corev1.EnvVar{
-			{Name: "KUBERNETES_SERVICE_HOST", Value: "127.0.0.5"},
-			{Name: "HOST_IP", ValueFrom: field("status.hostIP")},
-			{Name: "ADDRESS", Value: "$(HOST_IP):$(PORT) $(APP_COLOUR)"},
-			{Name: "PORT", Value: "80"},
-			{Name: "COLOUR",
-				ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: ref(
-					"settings"), Key: "COLOUR"}}},
-			{Name: "SECRET",
-				ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref(
-					"login"), Key: "token"}}},
-			{Name: "NONE",
-				ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref(
-					"login"), Key: "x", Optional: &yes}}},
-		},
-	}
-	got, err := newSource().Of(t.Context(), c)
+	base := map[string]string{"KUBERNETES_SERVICE_HOST": "127.0.0.1", "HOME": "/home"}
+	got, err := Of(newPod(), &corev1.Container{Env: []corev1.EnvVar{
+		{Name: "KUBERNETES_SERVICE_HOST", Value: "127.0.0.5"},
+		{Name: "HOST_IP",
+			ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.hostIP"}}},
+		{Name: "ADDRESS", Value: "$(HOST_IP):$(PORT)"},
+		{Name: "PORT", Value: "80"},
+	}}, base)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{
 		"KUBERNETES_SERVICE_HOST": "127.0.0.5", "HOME": "/home",
-		"APP_COLOUR": "blue", "APP_SIZE": "4", "token": "hush",
-		"HOST_IP": "127.0.0.2", "ADDRESS": "127.0.0.2:$(PORT) blue", "PORT": "80",
-		"COLOUR": "blue", "SECRET": "hush",
+		"HOST_IP": "127.0.0.2", "ADDRESS": "127.0.0.2:$(PORT)", "PORT": "80",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}
+	if base["KUBERNETES_SERVICE_HOST"] != "127.0.0.1" {
+		t.Errorf("the base has become %v", base)
+	}
 }
 
 func TestOfErrors(t *testing.T) {
-	ref := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
-	tests := []struct {
-		name string
-		from *corev1.EnvVarSource
-		want string
-	}{
-		{"no ConfigMap",
-			&corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: ref("absent"),
-				Key: "k"}}, `setting X: reading ConfigMap "absent"`},
-		{"no Secret",
-			&corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref("absent"),
-				Key: "k"}}, `setting X: reading Secret "absent"`},
-		{"no key",
-			&corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref("login"), Key: "k"}},
-			`setting X: Secret "login" has no key "k"`},
-		{"unknown field", &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.x"}},
-			`setting X: unknown field path "spec.x"`},
-		{"unsupported", &corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{}},
-			"setting X: virtual nodes support"},
+	x := func(from corev1.EnvVarSource) corev1.Container {
+		return corev1.Container{Env: []corev1.EnvVar{{Name: "X", ValueFrom: &from}}}
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			c := &corev1.Container{Env: []corev1.EnvVar{{Name: "X", ValueFrom: tt.from}}}
-			if _, err := newSource().Of(t.Context(), c); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
-				t.Errorf("error = %v, want one starting with %q", err, tt.want)
-			}
-		})
+	for want, c := range map[string]corev1.Container{
+		`setting X: unknown field path "spec.x"`: x(corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
+			FieldPath: "spec.x"}}),
+		"setting X: virtual nodes support value and fieldRef only": x(corev1.EnvVarSource{
+			SecretKeyRef: &corev1.SecretKeySelector{}}),
+		"virtual nodes do not support envFrom": {EnvFrom: []corev1.EnvFromSource{{}}},
+	} {
+		if _, err := Of(newPod(), &c, nil); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error = %v, want one starting with %q", err, want)
+		}
 	}
-	c :=
-		&corev1.Container{EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: ref(
-			"absent")}}}}
-	if _, err := newSource().Of(t.Context(), c); err == nil {
-		t.Error("envFrom a missing Secret gave no error")
+}
+
+func TestField(t *testing.T) {
+	for path, want := range map[string]string{
+		"metadata.name": "web-1", "metadata.namespace": "shop", "metadata.uid": "uid-1", "spec.nodeName": "node-1",
+		"spec.serviceAccountName": "web", "status.hostIP": "127.0.0.2", "status.podIP": "10.244.1.2",
+	} {
+		if got, err := Field(newPod(), path); err != nil || got != want {
+			t.Errorf("Field(%s) = %q, %v; want %q", path, got, err, want)
+		}
 	}
 }
 

@@ -15,18 +15,12 @@ import (
 	"syscall"
 )
 
-// alias says which machine address a pod address stands for, and how many containers need it.
-type alias struct {
-	host netip.Addr
-	uses int
-}
-
 // Fabric maps the addresses of the pods of one cluster to sockets of this machine. The zero value
 // is empty and ready to use.
 type Fabric struct {
 	mu      sync.RWMutex
 	ports   map[netip.AddrPort]netip.AddrPort
-	aliases map[netip.Addr]*alias
+	aliases map[netip.Addr]netip.Addr
 }
 
 // Listen makes this process answer for one port of a pod. It listens on a free port of host.
@@ -65,27 +59,18 @@ func (f *Fabric) forget(pod netip.AddrPort) {
 	delete(f.ports, pod)
 }
 
-// Alias makes a pod address stand for the address of its node, where a process of this machine
-// listens in the pod's place. It holds until release has been called as often as Alias.
+// Alias makes a pod address stand for the address of its node until release, where a process of this machine listens in
+// the pod's place.
 func (f *Fabric) Alias(pod, host netip.Addr) (release func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.aliases == nil {
-		f.aliases = map[netip.Addr]*alias{}
+		f.aliases = map[netip.Addr]netip.Addr{}
 	}
-	if f.aliases[pod] == nil {
-		f.aliases[pod] = &alias{host: host}
-	}
-	f.aliases[pod].uses++
-	return sync.OnceFunc(func() { f.release(pod) })
-}
-
-func (f *Fabric) release(pod netip.Addr) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	a := f.aliases[pod]
-	a.uses--
-	if a.uses == 0 {
+	f.aliases[pod] = host
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		delete(f.aliases, pod)
 	}
 }
@@ -108,8 +93,8 @@ func (f *Fabric) find(to netip.AddrPort) netip.AddrPort {
 	if at, ok := f.ports[to]; ok {
 		return at
 	}
-	if a := f.aliases[to.Addr()]; a != nil {
-		return netip.AddrPortFrom(a.host, to.Port())
+	if host, ok := f.aliases[to.Addr()]; ok {
+		return netip.AddrPortFrom(host, to.Port())
 	}
 	return to
 }

@@ -52,21 +52,16 @@ type Runtime interface {
 // Set is the images that a node has, by name without tag and digest.
 type Set map[string]Runtime
 
-// Find returns what runs for an image reference. After an error a container waits, with the
-// reason that the kubelet has under that pull policy.
-func (s Set) Find(reference string, policy corev1.PullPolicy) (Runtime, error) {
+// Find returns what runs for an image reference. After an error a container waits.
+func (s Set) Find(reference string) (Runtime, error) {
 	if r, ok := s[Name(reference)]; ok {
 		return r, nil
-	}
-	reason := container.ReasonImagePull
-	if policy == corev1.PullNever {
-		reason = container.ReasonImageNeverPull
 	}
 	known := strings.Join(slices.Sorted(maps.Keys(s)), ", ")
 	if known == "" {
 		known = "none"
 	}
-	return nil, &container.WaitError{Reason: reason, Err: fmt.Errorf(
+	return nil, &container.WaitError{Reason: container.ReasonImagePull, Err: fmt.Errorf(
 		"this virtual node pulls no images and does not have %q; it has: %s", reference, known)}
 }
 

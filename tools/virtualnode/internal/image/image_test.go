@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/container"
 )
 
@@ -35,24 +33,17 @@ func (nothing) Start(context.Context, Launch) (container.Instance, error) { retu
 
 func TestFind(t *testing.T) {
 	s := Set{"b": nothing{}, "a": nothing{}}
-	if _, err := s.Find("a:2", corev1.PullAlways); err != nil {
+	if _, err := s.Find("a:2"); err != nil {
 		t.Errorf("Find of a known image: %v", err)
 	}
-	tests := []struct {
-		set    Set
-		policy corev1.PullPolicy
-		reason string
-		known  string
-	}{
-		{s, corev1.PullNever, "ErrImageNeverPull", "it has: a, b"},
-		{s, corev1.PullIfNotPresent, "ImagePullBackOff", "it has: a, b"},
-		{nil, corev1.PullAlways, "ImagePullBackOff", "it has: none"},
-	}
-	for _, tt := range tests {
-		_, err := tt.set.Find("c:1", tt.policy)
+	for _, tt := range []struct {
+		set   Set
+		known string
+	}{{s, "it has: a, b"}, {nil, "it has: none"}} {
+		_, err := tt.set.Find("c:1")
 		var wait *container.WaitError
-		if !errors.As(err, &wait) || wait.Reason != tt.reason || !strings.Contains(wait.Error(), tt.known) {
-			t.Errorf("Find(c:1, %s) = %v, want reason %s and %q", tt.policy, err, tt.reason, tt.known)
+		if !errors.As(err, &wait) || wait.Reason != "ImagePullBackOff" || !strings.Contains(wait.Error(), tt.known) {
+			t.Errorf("Find(c:1) = %v, want ImagePullBackOff and %q", err, tt.known)
 		}
 	}
 }

@@ -355,6 +355,12 @@ func TestCannotStart(t *testing.T) {
 		"CreateContainerConfigError: virtual nodes run no init containers": func(s *corev1.PodSpec) {
 			s.InitContainers = []corev1.Container{{Name: "first"}}
 		},
+		"CreateContainerConfigError: virtual nodes run one container of a pod": func(s *corev1.PodSpec) {
+			s.Containers = append(s.Containers, corev1.Container{Name: "second"})
+		},
+		"CreateContainerConfigError: virtual nodes support no other restartPolicy": func(s *corev1.PodSpec) {
+			s.RestartPolicy = corev1.RestartPolicyNever
+		},
 		"CreateContainerConfigError: virtual nodes support no readiness gates": func(s *corev1.PodSpec) {
 			s.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "lb"}}
 		},
@@ -364,7 +370,7 @@ func TestCannotStart(t *testing.T) {
 		"CreateContainerConfigError: virtual nodes support no startup probes": func(s *corev1.PodSpec) {
 			s.Containers[0].StartupProbe = &corev1.Probe{}
 		},
-		"CreateContainerConfigError: virtual nodes support httpGet and tcpSocket probes only": func(s *corev1.PodSpec) {
+		"CreateContainerConfigError: virtual nodes support httpGet probes without host": func(s *corev1.PodSpec) {
 			s.Containers[0].LivenessProbe = &corev1.Probe{}
 		},
 	} {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -24,8 +23,6 @@ type reporter struct {
 	node    *Node
 	observe func() (*corev1.Pod, observed)
 	signal  chan struct{}
-
-	writing sync.Mutex // held during a write, never while mu is held
 
 	mu         sync.Mutex
 	written    []byte // the last status that the API server took
@@ -80,25 +77,16 @@ func (r *reporter) run(ctx context.Context) {
 	}
 }
 
-// last writes until the API server has taken the present status. It reports false when the object
-// has gone or ctx has ended.
-func (r *reporter) last(ctx context.Context) bool {
-	for {
-		err := r.write(ctx)
-		if err == nil {
-			return true
-		}
-		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || !pause(ctx) {
-			return false
-		}
-	}
-}
-
+// write is called by run alone.
 func (r *reporter) write(ctx context.Context) error {
-	r.writing.Lock()
-	defer r.writing.Unlock()
+	r.mu.Lock()
+	written, previous := r.written, r.conditions
+	r.mu.Unlock()
 	pod, o := r.observe()
-	next := status(pod, o, r.previous(pod), time.Now())
+	if previous == nil {
+		previous = pod.Status.Conditions
+	}
+	next := status(pod, o, previous, time.Now())
 	body, err := json.Marshal(map[string]any{
 		// The UID makes the API server refuse when the name belongs to another pod by now.
 		"metadata": map[string]any{"uid": pod.UID},
@@ -107,7 +95,7 @@ func (r *reporter) write(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("encoding the status of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	if r.holds(body) {
+	if bytes.Equal(body, written) {
 		return nil
 	}
 	got, err := r.node.Machine.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
@@ -119,22 +107,6 @@ func (r *reporter) write(ctx context.Context) error {
 	defer r.mu.Unlock()
 	r.written, r.version, r.conditions = body, got.ResourceVersion, next.Conditions
 	return nil
-}
-
-// previous returns the conditions from before, for their times.
-func (r *reporter) previous(pod *corev1.Pod) []corev1.PodCondition {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.conditions != nil {
-		return r.conditions
-	}
-	return pod.Status.Conditions
-}
-
-func (r *reporter) holds(body []byte) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return bytes.Equal(body, r.written)
 }
 
 // pause waits before a write is tried again and reports false when ctx ended first.

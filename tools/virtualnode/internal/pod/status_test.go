@@ -16,8 +16,7 @@ var (
 	own  = netip.MustParseAddr("10.244.1.2")
 )
 
-// state is a container status in words: "creating", "running", "unready", "0" or "1" for the exit
-// status of one that has ended, "backoff".
+// state is a container status in words: "creating", "running", "unready", "0" for one that has ended well, "backoff".
 func state(name, word string) corev1.ContainerStatus {
 	ended := func(code int32) corev1.ContainerState {
 		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}
@@ -28,8 +27,6 @@ func state(name, word string) corev1.ContainerStatus {
 		s.State.Running = &corev1.ContainerStateRunning{}
 	case "0":
 		s.State = ended(0)
-	case "1":
-		s.State = ended(1)
 	case "backoff":
 		s.State.Waiting, s.LastTerminationState = &corev1.ContainerStateWaiting{}, ended(1)
 	default:
@@ -38,78 +35,28 @@ func state(name, word string) corev1.ContainerStatus {
 	return s
 }
 
-func states(words string) []corev1.ContainerStatus {
-	var out []corev1.ContainerStatus
-	for i, word := range strings.Fields(words) {
-		out = append(out, state(string(rune('a'+i)), word))
-	}
-	return out
-}
-
 func TestPhase(t *testing.T) {
-	always, onFailure, never := corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever
-	tests := []struct {
-		name       string
-		policy     corev1.RestartPolicy
-		containers string
-		over       bool
-		want       corev1.PodPhase
-	}{
-		{"creating", always, "creating", false, corev1.PodPending},
-		{"one of two creating", always, "running creating", false, corev1.PodPending},
-		{"running", always, "running", false, corev1.PodRunning},
-		{"unready", always, "unready", false, corev1.PodRunning},
-		{"back-off", always, "backoff", false, corev1.PodRunning},
-		{"ended, will restart", always, "0", false, corev1.PodRunning},
-		{"job done", onFailure, "0 0", false, corev1.PodSucceeded},
-		{"job half done", onFailure, "0 running", false, corev1.PodRunning},
-		{"job failed, will restart", onFailure, "1", false, corev1.PodRunning},
-		{"never, failed", never, "0 1", false, corev1.PodFailed},
-		{"never, done", never, "0 0", false, corev1.PodSucceeded},
-		{"stopped well", always, "0 0", true, corev1.PodSucceeded},
-		{"stopped badly", always, "0 1", true, corev1.PodFailed},
-		{"stopped in back-off", always, "backoff", true, corev1.PodFailed},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			pod := &corev1.Pod{Spec: corev1.PodSpec{RestartPolicy: tt.policy}}
-			o := observed{containers: states(tt.containers), over: tt.over}
-			if got := phase(pod, o); got != tt.want {
-				t.Errorf("phase = %s, want %s", got, tt.want)
-			}
-		})
+	for word, want := range map[string]corev1.PodPhase{
+		"creating": corev1.PodPending, "running": corev1.PodRunning, "unready": corev1.PodRunning,
+		"backoff": corev1.PodRunning, "0": corev1.PodRunning,
+	} {
+		if got := phase(state("a", word)); got != want {
+			t.Errorf("phase of one that is %s = %s, want %s", word, got, want)
+		}
 	}
 }
 
 func TestConditions(t *testing.T) {
-	plain := &corev1.Pod{}
-	tests := []struct {
-		name  string
-		pod   *corev1.Pod
-		o     observed
-		phase corev1.PodPhase
-		want  string
-	}{
-		{"waiting for an address", plain, observed{containers: states("creating")}, corev1.PodPending,
-			"Initialized PodScheduled; " +
-				"ContainersNotReady containers with unready status: [a]"},
-		{"running", plain, observed{addr: own, containers: states("running")}, corev1.PodRunning,
-			"PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled; "},
-		{"one unready", plain, observed{addr: own, containers: states("running unready")}, corev1.PodRunning,
-			"PodReadyToStartContainers Initialized PodScheduled; " +
-				"ContainersNotReady containers with unready status: [b]"},
-		{"done", plain, observed{addr: own, containers: states("0")}, corev1.PodSucceeded,
-			"Initialized PodScheduled; PodCompleted "},
-		{"failed", plain, observed{addr: own, containers: states("1")}, corev1.PodFailed,
-			"Initialized PodScheduled; PodFailed "},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := words(conditions(tt.pod, tt.o, tt.phase))
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("conditions (-want +got):\n%s", diff)
-			}
-		})
+	const unready = "ContainersNotReady containers with unready status: [a]"
+	for want, o := range map[string]observed{
+		"Initialized PodScheduled; " + unready:                           {container: state("a", "creating")},
+		"PodReadyToStartContainers Initialized PodScheduled; " + unready: {addr: own, container: state("a", "unready")},
+		"PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled; ": {addr: own,
+			container: state("a", "running")},
+	} {
+		if diff := cmp.Diff(want, words(conditions(&corev1.Pod{}, o))); diff != "" {
+			t.Errorf("conditions (-want +got):\n%s", diff)
+		}
 	}
 }
 
@@ -131,8 +78,8 @@ func TestStatus(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Generation: 3},
 		Status: corev1.PodStatus{QOSClass: corev1.PodQOSBurstable}}
 	before, now := time.Unix(1000, 0), time.Unix(2000, 0)
-	o := observed{began: before, host: host, addr: own, containers: states("running")}
-	previous := status(pod, observed{began: before, host: host, containers: states("creating")}, nil, before)
+	o := observed{began: before, host: host, addr: own, container: state("a", "running")}
+	previous := status(pod, observed{began: before, host: host, container: state("a", "creating")}, nil, before)
 	if previous.PodIP != "" || previous.PodIPs != nil || previous.HostIP != "127.0.0.2" {
 		t.Errorf("without an address: %+v", previous)
 	}

@@ -24,14 +24,13 @@ const defaultGrace = 30
 
 // worker runs one pod from its start to its end.
 type worker struct {
-	node       *Node
-	status     *reporter
-	began      time.Time
-	containers []*container.Container
+	node      *Node
+	status    *reporter
+	began     time.Time
+	container *container.Container
 
 	pod  atomic.Pointer[corev1.Pod] // as last seen
 	addr atomic.Pointer[netip.Addr] // once the pod has one
-	over atomic.Bool                // nothing of it runs any more
 
 	// stopping ends when the pod is to stop, api when its object must no longer be written.
 	stopping, api context.Context
@@ -50,9 +49,7 @@ func start(n *Node, pod *corev1.Pod, after <-chan struct{}) *worker {
 	w.api, w.silence = context.WithCancel(context.Background())
 	w.pod.Store(pod)
 	w.status = newReporter(n, w.observe)
-	for i := range pod.Spec.Containers {
-		w.containers = append(w.containers, w.container(&pod.Spec.Containers[i]))
-	}
+	w.container = w.newContainer(&pod.Spec.Containers[0])
 	go w.run(after)
 	return w
 }
@@ -107,7 +104,7 @@ func (w *worker) run(after <-chan struct{}) {
 	w.finish()
 }
 
-// live runs the containers to their end and returns what gives the pod's address back.
+// live runs the container to its end and returns what gives the pod's address back.
 func (w *worker) live() (release func()) {
 	addr, release, err := w.address()
 	if err != nil {
@@ -119,11 +116,7 @@ func (w *worker) live() (release func()) {
 		w.event(corev1.EventTypeWarning, "FailedCreatePodSandBox", err.Error())
 		return release
 	}
-	var running sync.WaitGroup
-	for _, c := range w.containers {
-		running.Go(func() { c.Run(w.stopping) })
-	}
-	running.Wait()
+	w.container.Run(w.stopping)
 	return release
 }
 
@@ -149,10 +142,10 @@ func (w *worker) dir() string {
 	return filepath.Join(w.node.Dir, "pods", string(w.pod.Load().UID))
 }
 
-func (w *worker) container(spec *corev1.Container) *container.Container {
+func (w *worker) newContainer(spec *corev1.Container) *container.Container {
 	pod := w.pod.Load()
 	return container.New(container.Config{
-		Spec: spec, Pod: pod.Namespace + "/" + pod.Name, Policy: pod.Spec.RestartPolicy,
+		Spec: spec, Pod: pod.Namespace + "/" + pod.Name,
 		Start: func(ctx context.Context) (container.Instance, error) { return w.launch(ctx, spec) },
 		Check: func(ctx context.Context, p *corev1.Probe) error {
 			return probe.Target{Pod: *w.addr.Load(), Container: spec, Dial: w.node.dial}.Check(ctx, p)
@@ -166,7 +159,7 @@ func (w *worker) launch(ctx context.Context, spec *corev1.Container) (container.
 	if err := supported(pod, spec); err != nil {
 		return nil, &container.WaitError{Reason: container.ReasonConfig, Err: err}
 	}
-	runtime, err := w.node.Images.Find(spec.Image, spec.ImagePullPolicy)
+	runtime, err := w.node.Images.Find(spec.Image)
 	if err != nil {
 		return nil, err
 	}
@@ -179,8 +172,12 @@ func (w *worker) launch(ctx context.Context, spec *corev1.Container) (container.
 // supported refuses what would otherwise be left out silently.
 func supported(pod *corev1.Pod, c *corev1.Container) error {
 	switch {
+	case len(pod.Spec.Containers) > 1:
+		return errors.New("virtual nodes run one container of a pod")
 	case len(pod.Spec.InitContainers) > 0:
 		return errors.New("virtual nodes run no init containers")
+	case pod.Spec.RestartPolicy != corev1.RestartPolicyAlways:
+		return errors.New("virtual nodes support no other restartPolicy than Always")
 	case len(pod.Spec.ReadinessGates) > 0:
 		return errors.New("virtual nodes support no readiness gates")
 	case c.Lifecycle != nil:
@@ -201,7 +198,7 @@ func (w *worker) addressed() *corev1.Pod {
 	return pod
 }
 
-// grace is how long the pod's containers may take to end.
+// grace is how long the pod's container may take to end.
 func (w *worker) grace() time.Duration {
 	pod := w.pod.Load()
 	seconds := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, defaultGrace)
@@ -214,25 +211,17 @@ func (w *worker) event(eventType, reason, message string) {
 
 // observe returns the pod and what is known about it.
 func (w *worker) observe() (*corev1.Pod, observed) {
-	o := observed{began: w.began, host: w.node.Machine.Address, over: w.over.Load()}
+	o := observed{began: w.began, host: w.node.Machine.Address, container: w.container.Status()}
 	if addr := w.addr.Load(); addr != nil {
 		o.addr = *addr
-	}
-	for _, c := range w.containers {
-		o.containers = append(o.containers, c.Status())
 	}
 	return w.pod.Load(), o
 }
 
-// finish reports the end of the pod, clears its directory and, last of all, has its object removed.
-// The logs stay.
+// finish clears the pod's directory and has its object removed, if it is being deleted. The logs stay.
 func (w *worker) finish() {
-	w.over.Store(true)
-	reported := w.status.last(w.api)
 	if err := os.RemoveAll(w.dir()); err != nil {
 		w.node.Logger.Warn("clearing the directory of a pod that has ended", "error", err)
 	}
-	if reported {
-		w.node.remove(w.api, w.pod.Load())
-	}
+	w.node.remove(w.api, w.pod.Load())
 }

@@ -31,37 +31,20 @@ type Target struct {
 
 // Supported returns an error for a probe that a virtual node cannot make.
 func Supported(p *corev1.Probe) error {
-	if p == nil || p.HTTPGet != nil || p.TCPSocket != nil {
+	if p == nil || p.HTTPGet != nil && p.HTTPGet.Host == "" && len(p.HTTPGet.HTTPHeaders) == 0 {
 		return nil
 	}
-	return errors.New("virtual nodes support httpGet and tcpSocket probes only")
+	return errors.New("virtual nodes support httpGet probes without host and headers only")
 }
 
-// Check makes one attempt and returns why it failed.
+// Check makes one attempt of a supported probe and returns why it failed.
 func (t Target) Check(ctx context.Context, p *corev1.Probe) error {
-	if p.HTTPGet != nil {
-		return t.get(ctx, p.HTTPGet)
-	}
-	if p.TCPSocket == nil {
-		return Supported(p)
-	}
-	at, err := t.address(p.TCPSocket.Host, p.TCPSocket.Port)
+	number, err := t.number(p.HTTPGet.Port)
 	if err != nil {
 		return err
 	}
-	conn, err := t.Dial(ctx, at)
-	if err != nil {
-		return err
-	}
-	return conn.Close()
-}
-
-func (t Target) get(ctx context.Context, action *corev1.HTTPGetAction) error {
-	at, err := t.address(action.Host, action.Port)
-	if err != nil {
-		return err
-	}
-	request, err := newRequest(ctx, action, at)
+	at := netip.AddrPortFrom(t.Pod, number)
+	request, err := newRequest(ctx, p.HTTPGet, at)
 	if err != nil {
 		return err
 	}
@@ -106,27 +89,7 @@ func newRequest(ctx context.Context, action *corev1.HTTPGetAction, at netip.Addr
 		return nil, fmt.Errorf("making the probe's request: %w", err)
 	}
 	request.Header.Set("User-Agent", "kube-probe/virtualnode")
-	for _, h := range action.HTTPHeaders {
-		request.Header.Add(h.Name, h.Value)
-	}
-	if host := request.Header.Get("Host"); host != "" {
-		request.Host = host
-	}
 	return request, nil
-}
-
-// address finds out what to dial. A host other than an address would need name resolution inside
-// the cluster.
-func (t Target) address(host string, port intstr.IntOrString) (netip.AddrPort, error) {
-	addr := t.Pod
-	if host != "" {
-		var err error
-		if addr, err = netip.ParseAddr(host); err != nil {
-			return netip.AddrPort{}, fmt.Errorf("reading the probe's host: %w", err)
-		}
-	}
-	number, err := t.number(port)
-	return netip.AddrPortFrom(addr, number), err
 }
 
 func (t Target) number(port intstr.IntOrString) (uint16, error) {

@@ -1,5 +1,4 @@
-// Package probe checks whether containers are alive and ready: kubelet's httpGet and tcpSocket
-// probes.
+// Package probe checks whether containers are alive and ready: kubelet's httpGet probes.
 package probe
 
 import (

@@ -86,7 +86,7 @@ func TestRunTimeout(t *testing.T) {
 func TestCheck(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case r.URL.Path == "/readyz" && r.URL.RawQuery == "verbose" && r.Host == "ccm" && r.Header.Get("X-A") == "b":
+		case r.URL.Path == "/readyz" && r.URL.RawQuery == "verbose":
 		case r.URL.Path == "/moved":
 			http.Redirect(w, r, "/nowhere", http.StatusFound)
 		default:
@@ -99,32 +99,26 @@ func TestCheck(t *testing.T) {
 	port := func(s *httptest.Server) int {
 		return int(netip.MustParseAddrPort(s.Listener.Addr().String()).Port())
 	}
-	headers := []corev1.HTTPHeader{{Name: "Host", Value: "ccm"}, {Name: "X-A", Value: "b"}}
-	get := func(s *httptest.Server, scheme corev1.URIScheme, path string) corev1.ProbeHandler {
-		return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt(port(s)), Scheme: scheme,
-			Path: path, HTTPHeaders: headers}}
+	get := func(s *httptest.Server, scheme corev1.URIScheme, path string) corev1.HTTPGetAction {
+		return corev1.HTTPGetAction{Port: intstr.FromInt(port(s)), Scheme: scheme, Path: path}
 	}
-	tcp := func(host string, port intstr.IntOrString) corev1.ProbeHandler {
-		return corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Host: host, Port: port}}
+	at := func(port intstr.IntOrString) corev1.HTTPGetAction {
+		return corev1.HTTPGetAction{Port: port, Path: "/moved"}
 	}
 	tests := []struct {
-		name    string
-		handler corev1.ProbeHandler
-		want    string // part of the error, empty for success
+		name   string
+		action corev1.HTTPGetAction
+		want   string // part of the error, empty for success
 	}{
 		{"HTTP", get(plain, "", "/readyz?verbose"), ""},
 		{"HTTPS without verification", get(secure, corev1.URISchemeHTTPS, "/readyz?verbose"), ""},
 		{"redirect", get(plain, corev1.URISchemeHTTP, "/moved"), ""},
 		{"status", get(plain, corev1.URISchemeHTTP, "/livez"), "status code 500: not so fine"},
 		{"plain answer to HTTPS", get(plain, corev1.URISchemeHTTPS, "/readyz"), "HTTP response to HTTPS client"},
-		{"TCP", tcp("", intstr.FromInt(port(plain))), ""},
-		{"TCP host", tcp("127.0.0.1", intstr.FromInt(port(plain))), ""},
-		{"named port", tcp("", intstr.FromString("web")), ""},
-		{"number as text", tcp("", intstr.FromString(fmt.Sprint(port(plain)))), ""},
-		{"unknown name", tcp("", intstr.FromString("metrics")), `no port called "metrics"`},
-		{"host name", tcp("localhost", intstr.FromInt(1)), "reading the probe's host"},
-		{"refused", tcp("127.0.0.250", intstr.FromInt(1)), "refused"},
-		{"exec", corev1.ProbeHandler{Exec: &corev1.ExecAction{}}, "httpGet and tcpSocket probes only"},
+		{"named port", at(intstr.FromString("web")), ""},
+		{"number as text", at(intstr.FromString(fmt.Sprint(port(plain)))), ""},
+		{"unknown name", at(intstr.FromString("metrics")), `no port called "metrics"`},
+		{"refused", at(intstr.FromInt(1)), "refused"},
 	}
 	target := Target{
 		Pod:       netip.MustParseAddr("127.0.0.1"),
@@ -135,10 +129,27 @@ func TestCheck(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := target.Check(t.Context(), &corev1.Probe{ProbeHandler: tt.handler})
+			err := target.Check(t.Context(), &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &tt.action}})
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("Check = %v, want an error with %q", err, tt.want)
 			}
 		})
+	}
+}
+
+func TestSupported(t *testing.T) {
+	for _, p := range []*corev1.Probe{nil, {ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{}}}} {
+		if err := Supported(p); err != nil {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+	for _, handler := range []corev1.ProbeHandler{
+		{Exec: &corev1.ExecAction{}}, {TCPSocket: &corev1.TCPSocketAction{}},
+		{HTTPGet: &corev1.HTTPGetAction{Host: "127.0.0.1"}},
+		{HTTPGet: &corev1.HTTPGetAction{HTTPHeaders: []corev1.HTTPHeader{{Name: "Host", Value: "ccm"}}}},
+	} {
+		if Supported(&corev1.Probe{ProbeHandler: handler}) == nil {
+			t.Errorf("%+v is supported", handler)
+		}
 	}
 }

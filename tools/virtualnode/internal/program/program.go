@@ -67,7 +67,7 @@ func (r Runtime) Start(ctx context.Context, l image.Launch) (container.Instance,
 	if err != nil {
 		return nil, &container.WaitError{Reason: container.ReasonCreating, Event: "FailedMount", Err: err}
 	}
-	values, err := environ.Source{Client: l.Machine.Client, Pod: l.Pod(), Base: base(l, home)}.Of(ctx, l.Container)
+	values, err := environ.Of(l.Pod(), l.Container, base(l, home))
 	if err != nil {
 		return nil, &container.WaitError{Reason: container.ReasonConfig, Err: err}
 	}

@@ -225,8 +225,7 @@ func TestStartErrors(t *testing.T) {
 				}}}}
 		}, "", container.ReasonCreating, "FailedMount"},
 		{"environment", func(pod *corev1.Pod) {
-			pod.Spec.Containers[0].EnvFrom =
-				[]corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: missing}}}
+			pod.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{}}
 		}, "", container.ReasonConfig, ""},
 		{"executable", nil, "/no/such/program", "", ""},
 	}

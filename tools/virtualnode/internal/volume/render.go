@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/source"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/environ"
 )
 
 // errUnsupported is wrapped by errors about volumes that a virtual node cannot provide.
@@ -58,13 +58,13 @@ func (s *Set) add(ctx context.Context, out payload, p *corev1.VolumeProjection, 
 	pod := s.options.Pod()
 	switch {
 	case p.ConfigMap != nil:
-		object := source.Object{Namespace: pod.Namespace, Name: p.ConfigMap.Name,
+		from := object{Namespace: pod.Namespace, Name: p.ConfigMap.Name,
 			Optional: ptr.Deref(p.ConfigMap.Optional, false)}
-		return s.addObject(ctx, out, object, p.ConfigMap.Items, mode)
+		return s.addObject(ctx, out, from, p.ConfigMap.Items, mode)
 	case p.Secret != nil:
-		object := source.Object{Secret: true, Namespace: pod.Namespace, Name: p.Secret.Name,
+		from := object{Secret: true, Namespace: pod.Namespace, Name: p.Secret.Name,
 			Optional: ptr.Deref(p.Secret.Optional, false)}
-		return s.addObject(ctx, out, object, p.Secret.Items, mode)
+		return s.addObject(ctx, out, from, p.Secret.Items, mode)
 	case p.DownwardAPI != nil:
 		return addFields(out, pod, p.DownwardAPI.Items, mode)
 	case p.ServiceAccountToken != nil:
@@ -80,9 +80,9 @@ func (s *Set) add(ctx context.Context, out payload, p *corev1.VolumeProjection, 
 
 // addObject adds the chosen keys of a ConfigMap or Secret, or all when none is chosen. ConfigMaps may
 // mention mount paths.
-func (s *Set) addObject(ctx context.Context, out payload, object source.Object, items []corev1.KeyToPath,
+func (s *Set) addObject(ctx context.Context, out payload, from object, items []corev1.KeyToPath,
 	mode int32) error {
-	content, err := object.Data(ctx, s.options.Client)
+	content, err := from.data(ctx, s.options.Client)
 	if err != nil {
 		return err
 	}
@@ -93,14 +93,14 @@ func (s *Set) addObject(ctx context.Context, out payload, object source.Object, 
 	}
 	for _, item := range items {
 		data, ok := content[item.Key]
-		if !ok && object.Optional {
+		if !ok && from.Optional {
 			continue
 		}
 		if !ok {
-			return fmt.Errorf("using %s: it has no key %q", object, item.Key)
+			return fmt.Errorf("using %s: it has no key %q", from, item.Key)
 		}
 		text := string(data)
-		if !object.Secret {
+		if !from.Secret {
 			text = s.table.Rewrite(text)
 		}
 		if err := out.add(item.Path, text, ptr.Deref(item.Mode, mode)); err != nil {
@@ -116,7 +116,7 @@ func addFields(out payload, pod *corev1.Pod, items []corev1.DownwardAPIVolumeFil
 		if item.FieldRef == nil {
 			return fmt.Errorf("reading the pod for %q: virtual nodes support fieldRef only", item.Path)
 		}
-		value, err := source.Field(pod, item.FieldRef.FieldPath)
+		value, err := environ.Field(pod, item.FieldRef.FieldPath)
 		if err != nil {
 			return fmt.Errorf("reading the pod for %q: %w", item.Path, err)
 		}
