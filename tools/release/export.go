@@ -1,15 +1,13 @@
 package release
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 )
 
@@ -17,24 +15,37 @@ import (
 // ones, which the caller removes. What lies about in the clone without being committed, secrets perhaps, is no part of
 // a release.
 func Export(ctx context.Context, root, revision string) (folder string, err error) {
-	archive, err := git(ctx, root, "archive", "--format=tar", revision)
-	if err != nil {
+	if folder, err = os.MkdirTemp("", "export-"); err != nil {
 		return "", fmt.Errorf("reading commit %s: %w", revision, err)
 	}
-	folder, err = os.MkdirTemp("", "export-")
-	if err != nil {
-		return "", fmt.Errorf("reading commit %s: %w", revision, err)
-	}
-	if err := extract(archive, folder); err != nil {
+	if err := export(ctx, root, revision, folder); err != nil {
 		return "", errors.Join(fmt.Errorf("reading commit %s: %w", revision, err), os.RemoveAll(folder))
 	}
 	return folder, nil
 }
 
+// export leaves the clone's own index alone.
+func export(ctx context.Context, root, revision, folder string) error {
+	index := "GIT_INDEX_FILE=" + folder + ".index"
+	defer os.Remove(folder + ".index")
+	if _, err := git(ctx, root, index, "read-tree", revision); err != nil {
+		return err
+	}
+	if _, err := git(ctx, root, index, "checkout-index", "--all", "--prefix="+folder+"/"); err != nil {
+		return err
+	}
+	return fs.WalkDir(os.DirFS(folder), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && !entry.Type().IsRegular() {
+			err = fmt.Errorf("%s is neither a file nor a folder", name)
+		}
+		return err
+	})
+}
+
 // CheckTag requires the tag of a version to be on a revision in the git clone at root, so that who looks up the tag
 // finds what the release was made from.
 func CheckTag(ctx context.Context, root, version, revision string) error {
-	commit, err := git(ctx, root, "rev-parse", "--quiet", "--verify", "refs/tags/"+version+"^{commit}")
+	commit, err := git(ctx, root, "", "rev-parse", "--quiet", "--verify", "refs/tags/"+version+"^{commit}")
 	if err != nil {
 		return fmt.Errorf("releasing %s: there is no tag %s in git; make it with git tag --annotate %s", version,
 			version, version)
@@ -45,9 +56,11 @@ func CheckTag(ctx context.Context, root, version, revision string) error {
 	return nil
 }
 
-// git runs a git command in a clone and returns what it prints.
-func git(ctx context.Context, root string, arguments ...string) ([]byte, error) {
+// git runs a git command in a clone, with a variable in its environment unless that is empty, and returns what it
+// prints.
+func git(ctx context.Context, root, variable string, arguments ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "git", append([]string{"-C", root}, arguments...)...)
+	command.Env = append(os.Environ(), variable)
 	var trouble bytes.Buffer
 	command.Stderr = &trouble
 	output, err := command.Output()
@@ -55,43 +68,4 @@ func git(ctx context.Context, root string, arguments ...string) ([]byte, error) 
 		return nil, fmt.Errorf("git %s: %w: %s", arguments[0], err, strings.TrimSpace(trouble.String()))
 	}
 	return output, nil
-}
-
-// extract writes the folders and files of an archive; git archives of this repository hold nothing else.
-func extract(archive []byte, folder string) error {
-	root, err := os.OpenRoot(folder) // out of which no name leads
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }() // it only held a folder open
-	for reader := tar.NewReader(bytes.NewReader(archive)); ; {
-		header, err := reader.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := extractEntry(root, header, reader); err != nil {
-			return err
-		}
-	}
-}
-
-func extractEntry(root *os.Root, header *tar.Header, content io.Reader) error {
-	switch header.Typeflag {
-	case tar.TypeXGlobalHeader: // git notes the commit in it
-		return nil
-	case tar.TypeDir:
-		return root.MkdirAll(filepath.FromSlash(header.Name), 0o755)
-	case tar.TypeReg:
-		to, err := root.OpenFile(filepath.FromSlash(header.Name), os.O_CREATE|os.O_EXCL|os.O_WRONLY,
-			header.FileInfo().Mode().Perm())
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(to, content)
-		return errors.Join(err, to.Close())
-	}
-	return fmt.Errorf("%s is neither a file nor a folder", header.Name)
 }

@@ -61,6 +61,12 @@ func TestExport(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(folder, "deep", "er", "b.txt")); err != nil {
 		t.Error(err)
 	}
+	if status := runGit(t, root, "status", "--porcelain"); status != " M a.txt\n?? new.go\n" {
+		t.Errorf("the clone has become\n%s", status)
+	}
+	if _, err := os.Stat(folder + ".index"); !os.IsNotExist(err) {
+		t.Errorf("the index is left behind: %v", err)
+	}
 	for _, name := range []string{"new.go", "deep/.env"} {
 		if _, err := os.Stat(filepath.Join(folder, name)); !os.IsNotExist(err) {
 			t.Errorf("%s is exported, or %v", name, err)
@@ -70,7 +76,7 @@ func TestExport(t *testing.T) {
 
 func TestExportOfNothing(t *testing.T) {
 	if _, err := Export(t.Context(), t.TempDir(), strings.Repeat("0a", 20)); err == nil ||
-		!strings.Contains(err.Error(), "git archive") {
+		!strings.Contains(err.Error(), "git read-tree") {
 		t.Errorf("outside git: %v", err)
 	}
 	root, _ := clone(t, map[string]string{"target": "x"})
