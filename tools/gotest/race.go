@@ -1,13 +1,10 @@
 package gotest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
-	"runtime"
-	"slices"
-	"strings"
 )
 
 // Detector says which packages are tested with the race detector.
@@ -53,37 +50,13 @@ func decide(setting string, required bool, compiler func() error) (Detector, err
 	return Nowhere, nil
 }
 
-// compiler returns why there is no working C compiler, or that Go has no race detector here.
+// compiler returns why the race detector cannot be used. It compiles the package for which Go itself needs a C compiler
+// and the C library's headers, as tests do.
 func compiler(ctx context.Context) error {
-	platform := runtime.GOOS + "/" + runtime.GOARCH
-	if !slices.Contains([]string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"}, platform) {
-		return fmt.Errorf("no race detector on %s", platform)
-	}
-	out, err := exec.CommandContext(ctx, "go", "env", "CC").Output()
-	if err != nil {
-		return fmt.Errorf("asking for the C compiler: %w", err)
-	}
-	cc := strings.Fields(string(out))
-	if len(cc) == 0 {
-		return fmt.Errorf("no C compiler is set")
-	}
-	return compile(ctx, cc)
-}
-
-// compile tries the compiler on what cgo needs: a compiler without the C library's headers is of no use.
-func compile(ctx context.Context, cc []string) error {
-	cmd := exec.CommandContext(ctx, cc[0], append(cc[1:], "-x", "c", "-fsyntax-only", "-")...)
-	cmd.Stdin = strings.NewReader("#include <stdlib.h>\nint main(void) { return EXIT_SUCCESS; }\n")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("trying the C compiler %q: %w %s", cc[0], err, firstLine(stderr.String()))
+	cmd := exec.CommandContext(ctx, "go", "build", "-race", "-trimpath", "runtime/cgo")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("trying it: %w\n%s", err, output)
 	}
 	return nil
-}
-
-// firstLine is enough of a compiler's complaint.
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return line
 }
