@@ -33,10 +33,10 @@ func TestCluster(t *testing.T) {
 		Dir:                    t.TempDir(),
 		Address:                netip.MustParseAddr("127.0.0.2"),
 		ServiceCIDR:            "10.97.0.0/20,fd00:97::/112",
-		ServiceNodePortRange:   "20000-20009",
 		PodCIDR:                "10.128.0.0/9,fd00:98::/48",
 		NodeMonitorGracePeriod: 2 * time.Second,
-		Flags:                  map[string][]string{ControllerManager: {"--node-monitor-period=500ms"}},
+		Flags: map[string][]string{ControllerManager: {"--node-monitor-period=500ms"},
+			APIServer: {"--service-node-port-range=20000-20009"}},
 	}
 	planes := startAll(t, standard, changed)
 	a, b := newCluster(t, planes[0]), newCluster(t, planes[1])

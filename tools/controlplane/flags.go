@@ -74,7 +74,6 @@ func apiServerFlags(o Options, l layout, c *credentials) []string {
 		"--enable-admission-plugins=NodeRestriction",
 		"--allow-privileged",
 		"--service-cluster-ip-range=" + o.ServiceCIDR,
-		"--service-node-port-range=" + o.ServiceNodePortRange,
 		"--audit-policy-file=" + l.auditPolicy, "--audit-log-path=" + l.auditLog,
 		"--audit-log-maxsize=0", // one file, never rotated away under its reader
 		"--profiling=false",

@@ -36,8 +36,6 @@ type Options struct {
 	// ServiceCIDR is where cluster IPs come from; two ranges separated by a comma for dual-stack,
 	// IPv4 first. Default: 10.96.0.0/16.
 	ServiceCIDR string
-	// ServiceNodePortRange is where node ports come from. Default: 30000-32767.
-	ServiceNodePortRange string
 	// PodCIDR is where the nodes' pod ranges come from, a /24 each for IPv4; two ranges separated
 	// by a comma for dual-stack. Default: 10.244.0.0/16, enough for 256 nodes.
 	PodCIDR string
@@ -61,9 +59,8 @@ func (o Options) complete(ctx context.Context) (Options, error) {
 		o.Address = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
 	for setting, fallback := range map[*string]string{
-		&o.ServiceCIDR:          "10.96.0.0/16",
-		&o.ServiceNodePortRange: "30000-32767",
-		&o.PodCIDR:              "10.244.0.0/16",
+		&o.ServiceCIDR: "10.96.0.0/16",
+		&o.PodCIDR:     "10.244.0.0/16",
 	} {
 		if *setting == "" {
 			*setting = fallback

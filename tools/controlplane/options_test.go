@@ -24,7 +24,6 @@ func TestDefaults(t *testing.T) {
 	}
 	for got, want := range map[string]string{
 		o.Address.String(): "127.0.0.1", o.ServiceCIDR: "10.96.0.0/16", o.PodCIDR: "10.244.0.0/16",
-		o.ServiceNodePortRange: "30000-32767",
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -35,7 +34,7 @@ func TestDefaults(t *testing.T) {
 func TestGivenOptionsStay(t *testing.T) {
 	given := Options{
 		Dir: t.TempDir(), Binary: "lab", Address: netip.MustParseAddr("127.1.2.3"),
-		ServiceCIDR: "10.1.0.0/16", PodCIDR: "10.2.0.0/16", ServiceNodePortRange: "1-2",
+		ServiceCIDR: "10.1.0.0/16", PodCIDR: "10.2.0.0/16",
 		NodeMonitorGracePeriod: time.Second,
 	}
 	got, err := given.complete(t.Context())
@@ -44,7 +43,7 @@ func TestGivenOptionsStay(t *testing.T) {
 	}
 	if got.Dir != given.Dir || got.Binary != given.Binary || got.Address != given.Address ||
 		got.ServiceCIDR != given.ServiceCIDR ||
-		got.PodCIDR != given.PodCIDR || got.ServiceNodePortRange != given.ServiceNodePortRange ||
+		got.PodCIDR != given.PodCIDR ||
 		got.NodeMonitorGracePeriod != given.NodeMonitorGracePeriod {
 		t.Errorf("got %+v, want %+v", got, given)
 	}
