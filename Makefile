@@ -60,9 +60,12 @@ test-root: ## run the tests that make test skips without root and its programs: 
 fuzz: go-version ## run every fuzz target with new inputs (FUZZTIME=10s each; the first run compiles for minutes, not with GUIDED=0)
 	@exec sh ci/fuzz.sh $(or $(FUZZTIME),10s) $(if $(filter 0,$(GUIDED)),plain)
 
+lives_time = $(or $(LIVES_TIME),60s)
+
 .PHONY: lives
-lives: bin/lives ## run random fault tests of clusters with new seeds (LIVES_TIME=60s; at least 40; a failure prints how to repeat it)
-	@exec bin/lives $(LIVES_TIME:%=-time=%)
+lives: go-version ## run random fault tests of clusters with new seeds (LIVES_TIME=60s; at least 40; a failure prints how to repeat it)
+	@seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); echo "random lives from seed $$seed on, for $(lives_time), at least 40"; \
+	  cd src/thalassa && TRIAL_SEED=$$seed TRIAL_TIME=$(lives_time) TRIAL_LIVES=40 exec $(GO) test -count=1 -timeout=$(lives_time)10m -run '^TestLives$$'
 
 # The stages of CI, each as the targets and settings that it makes: .ci/run and GitHub's workflow run these and nothing else.
 stage_demo := demo
@@ -191,8 +194,11 @@ generate: bin/generate ## generate all generated files
 	@exec bin/generate
 
 .PHONY: cut
-cut: bin/cut ## copy the released chart for tests of upgrades (CHART=thalassa-ccm; never overwrites)
-	@exec bin/cut $(or $(CHART),thalassa-ccm)
+cut: ## copy the released chart for tests of upgrades, without its pages (CHART=thalassa-ccm; never overwrites)
+	@chart=charts/$(or $(CHART),thalassa-ccm); version=$$(sed -n 's/^version: *//p' "$$chart/Chart.yaml") && kept=ci/released/$${chart#*/}/$$version; \
+	  test -n "$$version" || exit 1; \
+	  test ! -e "$$kept" || { echo "make cut: $$kept exists: a released version does not change; raise version in $$chart/Chart.yaml" >&2; exit 1; }; \
+	  mkdir -p "$${kept%/*}" && cp -R "$$chart" "$$kept" && find "$$kept" -name '*.md' -delete && echo "kept $$kept"
 
 .PHONY: lint
 lint: check-lint ## run the linters
@@ -229,9 +235,9 @@ $(IMAGES:%=bin/%): bin/%: go-version FORCE
 	@cd $(MODULE) && GOWORK=off $(GOBUILD) -tags=grpcnotrace -ldflags '$(LINKER)' -o '$(CURDIR)/$@' ./cmd/$*
 
 # These contain the Kubernetes and Helm libraries.
-bin/cluster bin/cut bin/demo bin/labbuild bin/release: note := , which takes minutes at first and seconds later
+bin/cluster bin/demo bin/labbuild bin/release: note := , which takes minutes at first and seconds later
 
-bin/bench bin/cluster bin/cut bin/demo bin/generate bin/gotest bin/image bin/labbuild bin/lives bin/release: bin/%: go-version FORCE
+bin/bench bin/cluster bin/demo bin/generate bin/gotest bin/image bin/labbuild bin/release: bin/%: go-version FORCE
 	@test -e $@ || echo "building $@$(note)"
 	@{ $(GOBUILD) -v -o $@ ./tools/cmd/$* 2>&1; echo "exit $$?"; } | $(count)
 

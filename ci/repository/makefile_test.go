@@ -103,7 +103,7 @@ func TestStageRuns(t *testing.T) {
 	for stage, want := range map[string]string{
 		"test":         `exec bin/gotest \ -summary='out' -- -count=1`,
 		"test-as-root": `exec bin/gotest -race=0 -packages='./src/emulator/`,
-		"lives":        `exec bin/lives -time=60s`,
+		"lives":        `TRIAL_TIME=60s TRIAL_LIVES=40 exec go test -count=1 -timeout=60s10m -run '^TestLives$'`,
 		"fuzz":         `exec sh ci/fuzz.sh 300x plain`,
 		"bench":        `exec bin/bench -time=1x`,
 		"unknown":      `make stage needs STAGE, one of: `,
@@ -118,6 +118,44 @@ func TestStageRuns(t *testing.T) {
 		if stage == "test-as-root" && strings.Contains(text, "-summary") {
 			t.Errorf("%s counts tests that test-root counts, too: %s", stage, text)
 		}
+	}
+}
+
+// TestCut: a copy of a chart is kept under its version, without its pages, and never changes.
+func TestCut(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(repotest.Root(t), "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	cut := func() (string, error) {
+		command := exec.CommandContext(t.Context(), "make", "cut", "CHART=page")
+		command.Dir = root
+		output, err := command.CombinedOutput()
+		return string(output), err
+	}
+	write(t, root, map[string]string{"Makefile": string(text), "charts/page/README.md": "[a](../../a.md)\n",
+		"charts/page/Chart.yaml": "version: 1.2.3\n", "charts/page/.helmignore": "ci/\n",
+		"charts/page/templates/a.yaml": "a\n"})
+	if output, err := cut(); err != nil || output != "kept ci/released/page/1.2.3\n" {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	write(t, root, map[string]string{"charts/page/templates/a.yaml": "b\n"})
+	if output, err := cut(); err == nil || !strings.Contains(output, "a released version does not change") {
+		t.Errorf("the second time: %v\n%s", err, output)
+	}
+	kept, released := map[string]string{}, os.DirFS(filepath.Join(root, "ci/released/page/1.2.3"))
+	err = fs.WalkDir(released, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(released, name)
+		kept[name] = string(content)
+		return err
+	})
+	want := map[string]string{"Chart.yaml": "version: 1.2.3\n", ".helmignore": "ci/\n", "templates/a.yaml": "a\n"}
+	if diff := cmp.Diff(want, kept); diff != "" || err != nil {
+		t.Errorf("kept (-want +got), %v:\n%s", err, diff)
 	}
 }
 

@@ -168,7 +168,8 @@ func Seed(t *testing.T) (seed uint64, environment string) {
 
 // Seeds are those of random lives, from TRIAL_SEED or 1 on: as many as the
 // environment variable TRIAL_LIVES says, or some. With a duration in TRIAL_TIME
-// they go on until that is over, and there are at least as many.
+// they go on until that is over, there are at least as many, and a line says how
+// many there were.
 func Seeds(t *testing.T, some int) iter.Seq[uint64] {
 	t.Helper()
 	first, _ := Seed(t)
@@ -184,10 +185,14 @@ func Seeds(t *testing.T, some int) iter.Seq[uint64] {
 	}
 	began := time.Now()
 	return func(yield func(uint64) bool) {
-		for n := uint64(0); n < lives || time.Since(began) < during; n++ {
+		n := uint64(0)
+		for ; n < lives || time.Since(began) < during; n++ {
 			if !yield(first + n) {
 				return
 			}
+		}
+		if during > 0 {
+			fmt.Printf("%d lives in %s: seeds %d to %d\n", n, time.Since(began).Round(time.Second), first, first+n-1)
 		}
 	}
 }
@@ -225,7 +230,8 @@ func (s Scenario) each(t *testing.T, pkg string, of func([]call) []disturbance) 
 			}
 		})
 		if problems := undisturbed.problems(nil); len(problems) > 0 || t.Failed() {
-			t.Fatalf("undisturbed: %s\n%s", strings.Join(problems, "\n"), undisturbed.log())
+			t.Fatalf("undisturbed: %s\n%s\nrepeat it: %s", strings.Join(problems, "\n"), undisturbed.log(),
+				s.replay(pkg, t.Name()))
 		}
 		undisturbed.cloud = nil
 		for _, d := range s.share(of(undisturbed.calls)) {
@@ -237,8 +243,7 @@ func (s Scenario) each(t *testing.T, pkg string, of func([]call) []disturbance) 
 						t.Error(problem)
 					}
 					if t.Failed() {
-						t.Logf("%s\nrepeat it: %s", got.log(),
-							strings.TrimSpace(s.Environment+" "+replay(pkg, t.Name())))
+						t.Logf("%s\nrepeat it: %s", got.log(), s.replay(pkg, t.Name()))
 					}
 				})
 			})
@@ -264,12 +269,13 @@ func (s Scenario) problems(t *testing.T, got, undisturbed outcome) []string {
 }
 
 // replay is the command that runs one subtest and nothing else.
-func replay(pkg, name string) string {
+func (s Scenario) replay(pkg, name string) string {
 	var levels []string
 	for level := range strings.SplitSeq(name, "/") {
 		levels = append(levels, "^"+regexp.QuoteMeta(level)+"$")
 	}
-	return fmt.Sprintf("go test -count=1 -run '%s' %s", strings.Join(levels, "/"), pkg)
+	command := fmt.Sprintf("%s go test -count=1 -run '%s' %s", s.Environment, strings.Join(levels, "/"), pkg)
+	return strings.TrimSpace(command)
 }
 
 // testPackage is the import path of the test that called Crash, Faults or

@@ -123,7 +123,7 @@ func TestForeignNames(t *testing.T) {
 }
 
 func TestReplay(t *testing.T) {
-	got := replay("example.org/p", "TestCrash/a.b/after-03-GET_v1")
+	got := Scenario{}.replay("example.org/p", "TestCrash/a.b/after-03-GET_v1")
 	if want := `go test -count=1 -run '^TestCrash$/^a\.b$/^after-03-GET_v1$' example.org/p`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
