@@ -1,6 +1,7 @@
 package release
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"debug/buildinfo"
@@ -185,21 +186,16 @@ func (m *maker) describe(program image.Program, item Item, index v1.ImageIndex) 
 }
 
 func (m *maker) sbom(program image.Program, one v1.Image, descriptor v1.Descriptor) error {
-	scratch, err := os.MkdirTemp("", "sbom-")
+	executable, err := image.Extract(one, "/"+program.Name)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch)
-	path := filepath.Join(scratch, program.Name)
-	if err := image.Extract(one, "/"+program.Name, path); err != nil {
-		return err
-	}
-	info, err := buildinfo.ReadFile(path)
+	info, err := buildinfo.Read(bytes.NewReader(executable))
 	if err != nil {
 		return fmt.Errorf("reading how %s was built: %w", program.Name, err)
 	}
 	m.goVersion = info.GoVersion
-	document, err := sbom.Of(path, sbom.Subject{Name: program.Name, Version: m.Number(), At: m.Committed,
+	document, err := sbom.Of(info, sbom.Subject{Name: program.Name, Version: m.Number(), At: m.Committed,
 		License: license})
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ package sbom
 
 import (
 	"crypto/sha256"
-	"debug/buildinfo"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -29,15 +28,11 @@ type Subject struct {
 // none is what SPDX calls a thing that was not examined.
 const none = "NOASSERTION"
 
-// Of returns the SBOM of the program at path, as JSON. The same program gives the same bytes.
-func Of(path string, subject Subject) ([]byte, error) {
-	info, err := buildinfo.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("listing what %s is made of: %w", path, err)
-	}
+// Of returns the SBOM of a program, as JSON. The same program gives the same bytes.
+func Of(info *debug.BuildInfo, subject Subject) ([]byte, error) {
 	document, err := json.MarshalIndent(document(info, subject), "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("writing the SBOM of %s: %w", path, err)
+		return nil, fmt.Errorf("writing the SBOM of %s: %w", subject.Name, err)
 	}
 	return append(document, '\n'), nil
 }
