@@ -8,16 +8,12 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
@@ -34,10 +30,8 @@ const (
 
 // cluster is where the story happens.
 type cluster struct {
-	config  *rest.Config
-	client  kubernetes.Interface
-	objects dynamic.Interface
-	mapper  meta.RESTMapper
+	config *rest.Config
+	client kubernetes.Interface
 
 	kubeconfig      string // path; empty for the user's own cluster
 	systemNamespace string // where the chart is installed
@@ -54,33 +48,22 @@ func newCluster(config *rest.Config) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing a client of Kubernetes: %w", err)
 	}
-	objects, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("preparing a client of Kubernetes: %w", err)
-	}
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))
-	return &cluster{config: config, client: client, objects: objects, mapper: mapper}, nil
+	return &cluster{config: config, client: client}, nil
 }
 
-// apply makes the object what it says, like `kubectl apply --server-side`.
-func (c *cluster) apply(ctx context.Context, object *unstructured.Unstructured) error {
-	kind := object.GroupVersionKind()
-	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if err != nil {
-		return fmt.Errorf("finding out how to apply a %s: %w", kind.Kind, err)
+// create creates an object of the example.
+func (c *cluster) create(ctx context.Context, object runtime.Object) (err error) {
+	options := metav1.CreateOptions{FieldManager: fieldManager}
+	switch object := object.(type) {
+	case *appsv1.Deployment:
+		c.place(object)
+		_, err = c.client.AppsV1().Deployments(c.webNamespace).Create(ctx, object, options)
+	case *corev1.Service:
+		_, err = c.client.CoreV1().Services(c.webNamespace).Create(ctx, object, options)
+	default:
+		err = fmt.Errorf("a %T is neither a Deployment nor a Service", object)
 	}
-	object.SetNamespace(c.webNamespace)
-	data, err := object.MarshalJSON()
-	if err != nil {
-		return fmt.Errorf("encoding %s %s: %w", kind.Kind, object.GetName(), err)
-	}
-	_, err = c.objects.Resource(mapping.Resource).Namespace(c.webNamespace).Patch(ctx, object.GetName(),
-		types.ApplyPatchType, data,
-		metav1.PatchOptions{FieldManager: fieldManager})
-	if err != nil {
-		return fmt.Errorf("applying %s %s: %w", kind.Kind, object.GetName(), err)
-	}
-	return nil
+	return err
 }
 
 // until waits until check says true. An error of check is remembered and tried again: clusters and clouds have bad

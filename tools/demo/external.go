@@ -13,8 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -286,21 +284,13 @@ func (c *cluster) adapt(values map[string]any) {
 }
 
 // place keeps the example's pods on the demo's nodes.
-func (c *cluster) place(object *unstructured.Unstructured) {
-	if !c.external || object.GetKind() != "Deployment" {
-		return
-	}
-	var deployment appsv1.Deployment
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &deployment) != nil {
+func (c *cluster) place(deployment *appsv1.Deployment) {
+	if !c.external {
 		return
 	}
 	deployment.Spec.Template.Spec.NodeSelector = c.nodeLabels()
 	deployment.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: externalKey,
 		Operator: corev1.TolerationOpExists}}
-	if content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&deployment); err == nil {
-		delete(content, "status")
-		object.Object = content
-	}
 }
 
 func ignoreNotFound(err error) error {

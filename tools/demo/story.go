@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,8 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/utils/ptr"
 
@@ -184,16 +185,20 @@ func (s *stage) applyExample(ctx context.Context) error {
 	defer file.Close()
 	// Registered before the first object is made: whatever was made is removed.
 	s.later("the example", s.removeExample)
-	for decoder := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {
-		object := &unstructured.Unstructured{}
-		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
+	for documents := yaml.NewYAMLReader(bufio.NewReader(file)); ; {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
 			return nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return fmt.Errorf("reading examples/web.yaml: %w", err)
 		}
-		s.cluster.place(object)
-		if err := s.cluster.apply(ctx, object); err != nil {
-			return err
+		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(document, nil, nil)
+		if err == nil {
+			err = s.cluster.create(ctx, object)
+		}
+		if err != nil {
+			return fmt.Errorf("applying examples/web.yaml: %w", err)
 		}
 	}
 }
