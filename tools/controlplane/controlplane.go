@@ -165,14 +165,14 @@ func (c *ControlPlane) startComponents(ctx context.Context) error {
 
 // startClients starts the components that only talk to the API server.
 func (c *ControlPlane) startClients(ctx context.Context) error {
-	config, err := c.credentials.kubeconfig(c.layout.certs, c.layout.server, controllerUser)
+	config, err := c.credentials.kubeconfig(c.layout.server, controllerUser)
 	if err != nil {
 		return err
 	}
 	if err := c.run(ctx, ControllerManager, controllerManagerFlags(c.options, c.credentials, config)); err != nil {
 		return err
 	}
-	if config, err = c.credentials.kubeconfig(c.layout.certs, c.layout.server, schedulerUser); err != nil {
+	if config, err = c.credentials.kubeconfig(c.layout.server, schedulerUser); err != nil {
 		return err
 	}
 	return c.run(ctx, Scheduler, clientFlags(config))
@@ -216,7 +216,7 @@ func (c *ControlPlane) User(name string, groups ...string) (*rest.Config, error)
 }
 
 // CA returns the path of the certificate of the authority that signs servers' and users' certificates.
-func (c *ControlPlane) CA() string { return c.credentials.caCert }
+func (c *ControlPlane) CA() string { return c.credentials.cert(clusterCA) }
 
 // Kubeconfig returns the path of a kubeconfig for the same user; it contains everything it needs.
 func (c *ControlPlane) Kubeconfig() string { return c.layout.kubeconfig }

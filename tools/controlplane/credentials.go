@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -27,93 +28,59 @@ const (
 	frontProxyUser = "front-proxy-client"
 )
 
+// The files with certificates and keys, without .crt and .key.
+const (
+	clusterCA = "ca"
+	serving   = "kube-apiserver"
+	// kubeletClient is whom kubelets see when the API server asks them for logs and the like.
+	kubeletClient = "kubelet-client"
+	// frontProxyCA signs frontProxy, which the API server shows to extension API servers. One authority that also signs
+	// users would let every user claim to be the front proxy.
+	frontProxyCA = "front-proxy-ca"
+	frontProxy   = "front-proxy-client"
+	// tokens signs and verifies ServiceAccount tokens.
+	tokens = "service-account"
+)
+
 // credentials is everything secret about one control plane, made anew for each.
 type credentials struct {
-	ca      *pki.Authority
-	caCert  string
-	caKey   string
-	proxyCA string
-	// serving and proxy are the certificate and key files of the API server and of what it shows
-	// to extension API servers.
-	servingCert, servingKey string
-	proxyCert, proxyKey     string
-	// kubeletCert and kubeletKey are whom kubelets see when the API server asks them for logs and the like.
-	kubeletCert, kubeletKey string
-	// tokenKey signs and verifies ServiceAccount tokens.
-	tokenKey string
+	ca  *pki.Authority
+	dir string
 }
 
 // newCredentials makes the credentials of an API server that is reached under hosts and writes
 // the files its components read into dir.
 func newCredentials(dir string, hosts []string) (*credentials, error) {
-	c := &credentials{}
-	steps := []func(string) error{
-		c.makeAuthority,
-		func(dir string) error { return c.makeServing(dir, hosts) },
-		c.makeFrontProxy,
-		c.makeKubeletClient,
-		c.makeTokenKey,
+	ca, err := pki.NewAuthority("lab")
+	if err != nil {
+		return nil, err
 	}
-	for _, step := range steps {
-		if err := step(dir); err != nil {
+	front, err := pki.NewAuthority("lab-front-proxy")
+	if err != nil {
+		return nil, err
+	}
+	server, serverErr := ca.Server("kube-apiserver", hosts)
+	kubelet, kubeletErr := ca.Client(kubeletClientUser, adminGroup)
+	proxy, proxyErr := front.Client(frontProxyUser)
+	key, keyErr := pki.NewKey()
+	if err := errors.Join(serverErr, kubeletErr, proxyErr, keyErr); err != nil {
+		return nil, err
+	}
+	for name, pair := range map[string]pki.Pair{
+		clusterCA: ca.Pair(), serving: server, kubeletClient: kubelet, frontProxyCA: front.Pair(), frontProxy: proxy,
+		tokens: key,
+	} {
+		if err := pair.Write(dir, name); err != nil {
 			return nil, err
 		}
 	}
-	return c, nil
+	return &credentials{ca, dir}, nil
 }
 
-func (c *credentials) makeAuthority(dir string) (err error) {
-	if c.ca, err = pki.NewAuthority("lab"); err != nil {
-		return err
-	}
-	c.caCert, c.caKey, err = c.ca.Pair().Write(dir, "ca")
-	return err
-}
+// cert and key are the paths of a file.
+func (c *credentials) cert(name string) string { return filepath.Join(c.dir, name+".crt") }
 
-func (c *credentials) makeServing(dir string, hosts []string) error {
-	pair, err := c.ca.Server("kube-apiserver", hosts)
-	if err != nil {
-		return err
-	}
-	c.servingCert, c.servingKey, err = pair.Write(dir, "kube-apiserver")
-	return err
-}
-
-// makeFrontProxy uses an authority of its own: one that also signs users would let every user
-// claim to be the front proxy.
-func (c *credentials) makeFrontProxy(dir string) error {
-	ca, err := pki.NewAuthority("lab-front-proxy")
-	if err != nil {
-		return err
-	}
-	if c.proxyCA, _, err = ca.Pair().Write(dir, "front-proxy-ca"); err != nil {
-		return err
-	}
-	pair, err := ca.Client(frontProxyUser)
-	if err != nil {
-		return err
-	}
-	c.proxyCert, c.proxyKey, err = pair.Write(dir, "front-proxy-client")
-	return err
-}
-
-func (c *credentials) makeKubeletClient(dir string) error {
-	pair, err := c.ca.Client(kubeletClientUser, adminGroup)
-	if err != nil {
-		return err
-	}
-	c.kubeletCert, c.kubeletKey, err = pair.Write(dir, "kubelet-client")
-	return err
-}
-
-func (c *credentials) makeTokenKey(dir string) error {
-	key, err := pki.NewKey()
-	if err != nil {
-		return err
-	}
-	_, c.tokenKey, err = key.Write(dir, "service-account")
-	return err
-}
+func (c *credentials) key(name string) string { return filepath.Join(c.dir, name+".key") }
 
 // config is how a user in the given groups reaches the API server.
 func (c *credentials) config(server netip.AddrPort, user string, groups ...string) (*rest.Config, error) {
@@ -150,13 +117,13 @@ func WriteKubeconfig(path string, c *rest.Config) error {
 	return nil
 }
 
-// kubeconfig writes the kubeconfig of a user into dir and returns its path.
-func (c *credentials) kubeconfig(dir string, server netip.AddrPort, user string) (string, error) {
+// kubeconfig writes the kubeconfig of a user and returns its path.
+func (c *credentials) kubeconfig(server netip.AddrPort, user string) (string, error) {
 	config, err := c.config(server, user)
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, strings.TrimPrefix(user, "system:")+".kubeconfig")
+	path := filepath.Join(c.dir, strings.TrimPrefix(user, "system:")+".kubeconfig")
 	return path, WriteKubeconfig(path, config)
 }
 

@@ -33,21 +33,19 @@ type Pair struct {
 	Key []byte
 }
 
-// Write writes the pair to name.crt and name.key in dir, readable by the owner only, and returns
-// the paths. Without a certificate only the key is written and the first path is empty.
-func (p Pair) Write(dir, name string) (cert, key string, err error) {
-	key = filepath.Join(dir, name+".key")
-	if err := os.WriteFile(key, p.Key, 0o600); err != nil {
-		return "", "", fmt.Errorf("writing the key of %s: %w", name, err)
+// Write writes the pair to name.crt and name.key in dir, readable by the owner only. Without a certificate only the key
+// is written.
+func (p Pair) Write(dir, name string) error {
+	if err := os.WriteFile(filepath.Join(dir, name+".key"), p.Key, 0o600); err != nil {
+		return fmt.Errorf("writing the key of %s: %w", name, err)
 	}
 	if len(p.Cert) == 0 {
-		return "", key, nil
+		return nil
 	}
-	cert = filepath.Join(dir, name+".crt")
-	if err := os.WriteFile(cert, p.Cert, 0o600); err != nil {
-		return "", "", fmt.Errorf("writing the certificate of %s: %w", name, err)
+	if err := os.WriteFile(filepath.Join(dir, name+".crt"), p.Cert, 0o600); err != nil {
+		return fmt.Errorf("writing the certificate of %s: %w", name, err)
 	}
-	return cert, key, nil
+	return nil
 }
 
 // Authority is a certificate authority.
