@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
 )
 
 const (
@@ -24,29 +26,20 @@ const (
 
 // await looks until check returns nil. It fails at once when a component has ended.
 func (c *ControlPlane) await(ctx context.Context, what string, check func(context.Context) error) error {
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for {
-		last := attempt(ctx, check)
-		if last == nil {
-			return nil
+	limits := poll.Limits{Every: pollEvery, For: startLimit}
+	err := limits.Until(ctx, what+" is ready", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, answerLimit)
+		defer cancel()
+		err := check(ctx)
+		if ended := c.Err(); err != nil && ended != nil {
+			return poll.Final(ended)
 		}
-		if err := c.Err(); err != nil {
-			return fmt.Errorf("waiting for %s: %w", what, err)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w; the last answer was: %w; logs are in %q", what, context.Cause(ctx),
-				last, c.layout.logs)
-		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%w; logs are in %q", err, c.layout.logs)
 	}
-}
-
-func attempt(ctx context.Context, check func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
-	defer cancel()
-	return check(ctx)
+	return nil
 }
 
 // etcdListens saves the API server a failed attempt, after which it would wait for a second.
