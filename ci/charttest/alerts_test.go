@@ -255,9 +255,9 @@ func nodeScenes() []scene {
 		return "  node_lifecycle_deletions_blocked" + pod + `, reason="` + reason + `"} ` + samples + "\n"
 	}
 	const routes = "ThalassaCCMRoutesMissing"
-	lacking := func(pod, samples string) string { return "  node_route_nodes_lacking" + pod + "} " + samples + "\n" }
+	lacking := func(pod, samples string) string { return "  node_route_nodes_without_route" + pod + "} " + samples + "\n" }
 	const waits = "ThalassaCCMNodesUninitialised"
-	waiting := func(pod, samples string) string { return "  node_keeper_uninitialised" + pod + "} " + samples + "\n" }
+	waiting := func(pod, samples string) string { return "  node_controller_uninitialised" + pod + "} " + samples + "\n" }
 	return []scene{
 		{waits, "a Node waits", waiting(podA, "1x120"), 20 * time.Minute, true, nil},
 		{waits, "one Node after the other", waiting(podA, "3x20 1x100"), 30 * time.Minute, true, nil},
@@ -274,7 +274,7 @@ func nodeScenes() []scene {
 		{routes, "those of one elsewhere", lacking(elsewhere, "2x120"), time.Hour, false, nil},
 		{kept, "too many at once", blocked(podA, "deletion_budget", "3x120"), time.Hour, true, nil},
 		{kept, "one reason after the other",
-			blocked(podA, "credential_check", "1x30 0x90") + blocked(podA, "list_doubtful",
+			blocked(podA, "credential_check", "1x30 0x90") + blocked(podA, "list_incomplete",
 				"0x30 1x90"), 40 * time.Minute, true, nil},
 		{kept, "it passed", blocked(podA, "contradicted", "0x10 1x40 0x100"), 40 * time.Minute, false, nil},
 		{kept, "their owners asked for it", blocked(podA, "kept", "2x120") + blocked(podA, "dry_run", "2x120"),

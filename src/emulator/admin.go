@@ -96,7 +96,7 @@ func (e *Emulator) adminRoutes() {
 	})
 	e.mux.Handle("GET /_emulator/metrics", e.api.MetricsHandler())
 	e.faultRoutes()
-	e.steeringRoutes()
+	e.overrideRoutes()
 }
 
 // State summarises the load balancers, target groups and reserved IPs of all

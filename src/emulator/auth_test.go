@@ -123,11 +123,11 @@ func TestOrganisationsAreIsolated(t *testing.T) {
 		cfg.Seed.Organisations = append(cfg.Seed.Organisations, other)
 	})
 	lb := c.loadbalancer(t, "mine")
-	stranger := c.client(t, vendor.WithOrganisation("other"), vendor.WithAuthPersonalToken("other-token"))
-	if _, err := stranger.GetLoadbalancer(t.Context(), lb.Identity); !vendor.IsNotFound(err) {
+	foreign := c.client(t, vendor.WithOrganisation("other"), vendor.WithAuthPersonalToken("other-token"))
+	if _, err := foreign.GetLoadbalancer(t.Context(), lb.Identity); !vendor.IsNotFound(err) {
 		t.Errorf("reading another organisation's load balancer: %v, want not found", err)
 	}
-	if lbs, err := stranger.ListLoadbalancers(t.Context(), nil); err != nil || len(lbs) != 0 {
+	if lbs, err := foreign.ListLoadbalancers(t.Context(), nil); err != nil || len(lbs) != 0 {
 		t.Errorf("listing as another organisation = %d load balancers, %v, want none", len(lbs), err)
 	}
 	resp, err := http.DefaultClient.Do(apiRequest(t, c.url, "GET", "/v1/vpcs", ""))

@@ -18,15 +18,15 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 )
 
-// addressLedger is a data plane that records which load balancer serves which address.
-type addressLedger struct {
+// addressPool is a data plane that records which load balancer serves which address.
+type addressPool struct {
 	recorder
 	mu     sync.Mutex
 	owners map[netip.Addr]string
 	clash  []string
 }
 
-func (l *addressLedger) Serve(lb traffic.LoadBalancer) {
+func (l *addressPool) Serve(lb traffic.LoadBalancer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.remove(lb.Identity)
@@ -38,13 +38,13 @@ func (l *addressLedger) Serve(lb traffic.LoadBalancer) {
 	}
 }
 
-func (l *addressLedger) Remove(identity string) {
+func (l *addressPool) Remove(identity string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.remove(identity)
 }
 
-func (l *addressLedger) remove(identity string) {
+func (l *addressPool) remove(identity string) {
 	for addr, owner := range l.owners {
 		if owner == identity {
 			delete(l.owners, addr)
@@ -52,7 +52,7 @@ func (l *addressLedger) remove(identity string) {
 	}
 }
 
-func (l *addressLedger) of(identity string) []string {
+func (l *addressPool) of(identity string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []string
@@ -66,7 +66,7 @@ func (l *addressLedger) of(identity string) []string {
 
 // The data plane follows a reserved IP from one load balancer to another.
 func TestTrafficFollowsTheReservedIP(t *testing.T) {
-	plane := &addressLedger{owners: map[netip.Addr]string{}}
+	plane := &addressPool{owners: map[netip.Addr]string{}}
 	c := newCloud(t, func(cfg *emulator.Config) { cfg.DataPlane = plane })
 	ip := c.reservedIP(t, "i")
 	one, two := c.loadbalancer(t, "one"), c.loadbalancer(t, "two")
@@ -102,7 +102,7 @@ func TestTrafficFollowsTheReservedIP(t *testing.T) {
 // However many clients move a reserved IP around, the data plane never sees it
 // at two load balancers.
 func TestReservedIPIsServedOnce(t *testing.T) {
-	plane := &addressLedger{owners: map[netip.Addr]string{}}
+	plane := &addressPool{owners: map[netip.Addr]string{}}
 	c := newCloud(t, func(cfg *emulator.Config) { cfg.DataPlane = plane })
 	c.reservedIP(t, "i")
 	c.reservedIP(t, "j")

@@ -187,17 +187,17 @@ func TestNATGatewayWithIPv6(t *testing.T) {
 }
 
 func TestNATGatewaysOfOthersAreOutOfReach(t *testing.T) {
-	c := newCloud(t, withStranger)
+	c := newCloud(t, withForeign)
 	n, err := c.api.CreateNatGateway(t.Context(), iaas.CreateVpcNatGateway{Name: "n",
 		SubnetIdentity: emulator.DefaultSubnet})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stranger := c.client(t, vendor.WithOrganisation("other"), vendor.WithAuthPersonalToken("other-token"))
-	if _, err := stranger.GetNatGateway(t.Context(), n.Identity); !vendor.IsNotFound(err) {
+	foreign := c.client(t, vendor.WithOrganisation("other"), vendor.WithAuthPersonalToken("other-token"))
+	if _, err := foreign.GetNatGateway(t.Context(), n.Identity); !vendor.IsNotFound(err) {
 		t.Errorf("reading: %v, want not found", err)
 	}
-	if _, err := stranger.CreateNatGateway(t.Context(), iaas.CreateVpcNatGateway{Name: "n",
+	if _, err := foreign.CreateNatGateway(t.Context(), iaas.CreateVpcNatGateway{Name: "n",
 		SubnetIdentity: emulator.DefaultSubnet}); !vendor.IsBadRequest(err) {
 		t.Errorf("creating in another organisation's subnet: %v, want bad request", err)
 	}

@@ -97,10 +97,10 @@ func TestBadPeerings(t *testing.T) {
 	})
 	automatic := peeringWith("vpc-next", "o-next")
 	automatic.AutoAccept = true
-	nameless, stranger := peeringWith("vpc-next", "o-next"), peeringWith("vpc-next", "o-next")
-	nameless.Name, stranger.RequesterVpcIdentity = "", "vpc-x"
+	nameless, foreign := peeringWith("vpc-next", "o-next"), peeringWith("vpc-next", "o-next")
+	nameless.Name, foreign.RequesterVpcIdentity = "", "vpc-x"
 	for want, request := range map[string]iaas.CreateVpcPeeringConnectionRequest{
-		"autoAccept": automatic, "name": nameless, "requesterVpcIdentity": stranger, "overlap": peeringWith("vpc-twin",
+		"autoAccept": automatic, "name": nameless, "requesterVpcIdentity": foreign, "overlap": peeringWith("vpc-twin",
 			""),
 		"with itself": peeringWith(emulator.DefaultVPC, ""), "accepterVpcIdentity": peeringWith("vpc-x", ""),
 		"accepterOrganisationIdentity": peeringWith("vpc-next", "o-x"),

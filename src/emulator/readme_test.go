@@ -25,8 +25,8 @@ const strict = `set -euo pipefail
 jq() { command jq --exit-status "$@"; }
 `
 
-// witness notes what is answered on the way to a server.
-type witness struct {
+// requestRecorder notes what is answered on the way to a server.
+type requestRecorder struct {
 	http.Handler
 	mu       sync.Mutex
 	requests int
@@ -34,7 +34,7 @@ type witness struct {
 	refused []string
 }
 
-func (w *witness) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
+func (w *requestRecorder) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	answer := &statusWriter{ResponseWriter: writer}
 	w.Handler.ServeHTTP(answer, request)
 	w.mu.Lock()
@@ -63,7 +63,7 @@ func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func TestReadmeExamples(t *testing.T) {
 	script := examples(t)
 	cloud := newEmulator(t, func(cfg *emulator.Config) { cfg.Delays = commandDelays(t) })
-	seen := &witness{Handler: cloud}
+	seen := &requestRecorder{Handler: cloud}
 	server := httptest.NewServer(seen)
 	output, err := runBash(t, strings.Replace(script, defaultEndpoint(t), server.URL, 1))
 	// Waits for the handlers, which may end later than their answers arrive.

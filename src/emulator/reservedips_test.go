@@ -314,7 +314,7 @@ func TestReservedAddressesAreReused(t *testing.T) {
 }
 
 func TestReservedIPsAreListed(t *testing.T) {
-	c := newCloud(t, withStranger)
+	c := newCloud(t, withForeign)
 	if _, err := c.api.CreateReservedIP(t.Context(), iaas.CreateReservedIpRequest{Name: "a", Region: "nl-01",
 		Labels: iaas.Labels{"k8s.thalassa.cloud/x": "1"}}); err != nil {
 		t.Fatal(err)
@@ -336,8 +336,8 @@ func TestReservedIPsAreListed(t *testing.T) {
 			t.Errorf("%v: %v, %v, want %v", filter.ToParams(), got, err, want)
 		}
 	}
-	stranger := c.client(t, vendor.WithOrganisation("other"), vendor.WithAuthPersonalToken("other-token"))
-	if ips, err := stranger.ListReservedIPs(t.Context(), nil); err != nil || len(ips) != 0 {
+	foreign := c.client(t, vendor.WithOrganisation("other"), vendor.WithAuthPersonalToken("other-token"))
+	if ips, err := foreign.ListReservedIPs(t.Context(), nil); err != nil || len(ips) != 0 {
 		t.Errorf("another organisation sees %v, %v", ips, err)
 	}
 	state := c.State().ReservedIPs

@@ -154,13 +154,13 @@ func TestSmallerResourcesAreIsolated(t *testing.T) {
 					emulator.ProjectSeed{Name: "Empty"})
 			})
 			made := c.object(t, "POST", r.path, r.body, 201)
-			strangers := map[string]func(*http.Request){
+			foreign := map[string]func(*http.Request){
 				"organisation": func(r *http.Request) { r.Header.Set("Authorization", "Token next-token") },
 			}
 			if name != "project" {
-				strangers["project"] = func(r *http.Request) { r.Header.Set("X-Project-Identity", "empty") }
+				foreign["project"] = func(r *http.Request) { r.Header.Set("X-Project-Identity", "empty") }
 			}
-			for who, disguise := range strangers {
+			for who, disguise := range foreign {
 				for _, method := range []string{"GET", "PUT", "DELETE"} {
 					request := apiRequest(t, c.url, method, r.path+"/"+made.Identity, r.update)
 					disguise(request)

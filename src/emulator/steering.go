@@ -87,7 +87,7 @@ func (e *Emulator) SetMachineAddresses(ref string, addresses ...netip.Addr) erro
 	})
 }
 
-func (e *Emulator) steeringRoutes() {
+func (e *Emulator) overrideRoutes() {
 	for verb, act := range map[string]func(string) error{
 		"stop": e.StopMachine, "start": e.StartMachine, "delete": e.DeleteMachine,
 	} {

@@ -264,7 +264,7 @@ func TestMachineWithoutInterfaceGetsNoTraffic(t *testing.T) {
 	}
 }
 
-func TestSteeringAdminAPI(t *testing.T) {
+func TestOverrideAdminAPI(t *testing.T) {
 	c := newCloud(t)
 	vm, lb := c.machine(t, "one"), c.loadbalancer(t, "web").Identity
 	for _, step := range []struct {

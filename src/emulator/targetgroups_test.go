@@ -213,14 +213,14 @@ func TestRefusedAttachments(t *testing.T) {
 			Identity: "vpc-other", Name: "other", Region: emulator.DefaultRegion, CIDRs: prefixes("10.1.0.0/16"),
 			Subnets: []emulator.SubnetSeed{{Identity: "subnet-other", Name: "other", CIDRs: prefixes("10.1.0.0/24")}},
 		})
-		org.Machines = []emulator.MachineSpec{{Identity: "vm-stranger", Name: "stranger", Subnet: "subnet-other"}}
+		org.Machines = []emulator.MachineSpec{{Identity: "vm-foreign", Name: "foreign", Subnet: "subnet-other"}}
 	})
 	one := c.machine(t, "one")
 	g := c.group(t, "web", 80)
 	if err := c.setTargets(t, g.Identity, one); err != nil {
 		t.Fatal(err)
 	}
-	for name, ref := range map[string]string{"unknown machine": "vm-x", "slug": "one", "another VPC": "vm-stranger"} {
+	for name, ref := range map[string]string{"unknown machine": "vm-x", "slug": "one", "another VPC": "vm-foreign"} {
 		if err := c.setTargets(t, g.Identity, one, ref); !vendor.IsBadRequest(err) {
 			t.Errorf("%s: %v, want bad request", name, err)
 		}

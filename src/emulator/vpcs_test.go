@@ -236,32 +236,32 @@ func TestNetworkFilters(t *testing.T) {
 }
 
 func TestVPCsOfOthersAreOutOfReach(t *testing.T) {
-	c := newCloud(t, withStranger)
-	stranger := c.client(t, vendor.WithOrganisation("other"), vendor.WithAuthPersonalToken("other-token"))
+	c := newCloud(t, withForeign)
+	foreign := c.client(t, vendor.WithOrganisation("other"), vendor.WithAuthPersonalToken("other-token"))
 	v, err := c.api.CreateVpc(t.Context(), iaas.CreateVpc{Name: "mine", CloudRegionIdentity: "nl-01",
 		VpcCidrs: []string{"10.1.0.0/16"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stranger.GetVpc(t.Context(), v.Identity); !vendor.IsNotFound(err) {
+	if _, err := foreign.GetVpc(t.Context(), v.Identity); !vendor.IsNotFound(err) {
 		t.Errorf("reading: %v, want not found", err)
 	}
-	if err := stranger.DeleteVpc(t.Context(), v.Identity); !vendor.IsNotFound(err) {
+	if err := foreign.DeleteVpc(t.Context(), v.Identity); !vendor.IsNotFound(err) {
 		t.Errorf("deleting: %v, want not found", err)
 	}
 	for _, create := range []func() error{
 		func() error {
-			_, err := stranger.CreateSubnet(t.Context(), iaas.CreateSubnet{Name: "a", VpcIdentity: v.Identity,
+			_, err := foreign.CreateSubnet(t.Context(), iaas.CreateSubnet{Name: "a", VpcIdentity: v.Identity,
 				Cidr: "10.1.0.0/24"})
 			return err
 		},
 		func() error {
-			_, err := stranger.CreateSecurityGroup(t.Context(), iaas.CreateSecurityGroupRequest{Name: "a",
+			_, err := foreign.CreateSecurityGroup(t.Context(), iaas.CreateSecurityGroupRequest{Name: "a",
 				VpcIdentity: v.Identity})
 			return err
 		},
 		func() error {
-			_, err := stranger.CreateRouteTable(t.Context(), iaas.CreateRouteTable{Name: "a", VpcIdentity: v.Identity})
+			_, err := foreign.CreateRouteTable(t.Context(), iaas.CreateRouteTable{Name: "a", VpcIdentity: v.Identity})
 			return err
 		},
 	} {
@@ -271,8 +271,8 @@ func TestVPCsOfOthersAreOutOfReach(t *testing.T) {
 	}
 }
 
-// withStranger adds an organisation with a token of its own and nothing in it.
-func withStranger(cfg *emulator.Config) {
+// withForeign adds an organisation with a token of its own and nothing in it.
+func withForeign(cfg *emulator.Config) {
 	cfg.Seed.Organisations = append(cfg.Seed.Organisations, emulator.OrganisationSeed{
 		Name: "other", PersonalAccessTokens: []string{"other-token"},
 	})

@@ -82,7 +82,7 @@
 {{- if (include "thalassa-ccm.work" .root | fromJson).nodes }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMNodesUninitialised" "severity" "warning" "for" "15m"
-  "expr" (printf `sum by (namespace) (node_keeper_uninitialised{%s}) > 0` .pods)
+  "expr" (printf `sum by (namespace) (node_controller_uninitialised{%s}) > 0` .pods)
   "summary" "Some Nodes are not initialised: no pods are scheduled to them."
 ) .) }}
 {{- end }}
@@ -95,7 +95,7 @@
 {{- end }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMRoutesMissing" "severity" "warning" "for" "15m"
-  "expr" (printf `sum by (namespace) (node_route_nodes_lacking{%s}) > 0` .pods)
+  "expr" (printf `sum by (namespace) (node_route_nodes_without_route{%s}) > 0` .pods)
   "summary" "Some Nodes have no route to their pods: other Nodes cannot reach these pods."
 ) .) }}
 {{- with include "thalassa-ccm.followed" .root }}

@@ -117,17 +117,17 @@ func TestInitialisationProblems(t *testing.T) {
 				if attempt := attempts.Load(); attempt > 20 {
 					t.Errorf("%d attempts in 10 minutes", attempt)
 				}
-				r.want("metric", value(r, r.controller, "node_keeper_problems", reason), 1.0)
+				r.want("metric", value(r, r.controller, "node_controller_problems", reason), 1.0)
 				r.pass(time.Hour)
 				r.want("events after an hour", r.eventReasons(), "1 "+reason)
 				r.want("writes", r.written(), "")
-				r.want("waiting", value(r, r.controller, "node_keeper_uninitialised", ""), 1.0)
+				r.want("waiting", value(r, r.controller, "node_controller_uninitialised", ""), 1.0)
 				r.fakeCloud.set(func(c *fakeCloud) { c.err = nil })
 				r.pass(maxRetryDelay + time.Second)
 				r.initialised("a")
 				r.want("events at the end", r.eventReasons(), "1 Synced")
-				r.want("metric at the end", value(r, r.controller, "node_keeper_problems", reason), 0.0)
-				r.want("waiting at the end", value(r, r.controller, "node_keeper_uninitialised", ""), 0.0)
+				r.want("metric at the end", value(r, r.controller, "node_controller_problems", reason), 0.0)
+				r.want("waiting at the end", value(r, r.controller, "node_controller_uninitialised", ""), 0.0)
 			})
 		})
 	}
@@ -532,7 +532,7 @@ func TestCommonProblemsAreReportedSlowly(t *testing.T) {
 				t.Errorf("%d events in %s", now, resyncPeriod)
 			}
 			warnings += now
-			r.want("metric", value(r, r.controller, "node_keeper_problems", cloud.InvalidSetting), float64(all))
+			r.want("metric", value(r, r.controller, "node_controller_problems", cloud.InvalidSetting), float64(all))
 			if warnings == all {
 				return
 			}
@@ -558,7 +558,7 @@ func TestUnsupportedSettings(t *testing.T) {
 		}
 		r.pass(resyncPeriod)
 		r.want("events", r.eventReasons(), "1 CloudRefused")
-		r.want("metric", value(r, r.controller, "node_keeper_problems", cloud.CloudRefused), 10.0)
+		r.want("metric", value(r, r.controller, "node_controller_problems", cloud.CloudRefused), 10.0)
 		r.pass(30 * time.Minute)
 		r.want("events in half an hour", r.eventReasons(), "")
 		r.pass(time.Hour)

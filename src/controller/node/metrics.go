@@ -7,11 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// subsystem begins the names of this controller's own metrics, librarySubsystem those of the library's.
-const (
-	subsystem        = "node_keeper"
-	librarySubsystem = "node_controller"
-)
+// subsystem begins the names of this controller's metrics, as it does in the library.
+const subsystem = "node_controller"
 
 // metrics are the controller's Prometheus metrics.
 type metrics struct {
@@ -26,13 +23,13 @@ type metrics struct {
 func newMetrics(c *Controller) *metrics {
 	delay := func(name, help string) prometheus.Histogram {
 		// has the name in the library
-		return prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: librarySubsystem, Name: name, Help: help,
+		return prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: subsystem, Name: name, Help: help,
 			Buckets: prometheus.ExponentialBuckets(1, 4, 6)})
 	}
 	return &metrics{
 		patches: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "patches_total",
 			Help: "Number of writes to Nodes, by part: the Node itself or its status."}, []string{"part", "result"}),
-		latest: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "look_timestamp_seconds",
+		latest: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "resync_timestamp_seconds",
 			Help: "Time at which the last complete check of all Nodes ended, as a Unix timestamp in seconds. 0 " +
 				"before the first check."}),
 		counts: newNodeCounts(c),

@@ -56,7 +56,7 @@ func newMetrics() *metrics {
 				"by reason."}, []string{"reason"}),
 		nodes: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: subsystem, Name: "nodes",
 			Help: "Number of Nodes, by the state of the Node and its machine."}, []string{"state"}),
-		latest: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "look_timestamp_seconds",
+		latest: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "resync_timestamp_seconds",
 			Help: "Time at which the last complete check of all Nodes ended, as a Unix timestamp in seconds. 0 " +
 				"before the first check."}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: librarySubsystem,

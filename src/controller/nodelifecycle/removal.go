@@ -28,7 +28,7 @@ const (
 	blockedBudget       reason = "deletion_budget"  // too many at once
 	blockedReplaced     reason = "replaced"         // a machine of its name runs, whose kubelet may use the Node
 	blockedCredentials  reason = "credential_check" // the credentials may be invalid
-	blockedList         reason = "list_doubtful"    // the list lacks machines of Nodes that are ready
+	blockedList         reason = "list_incomplete"  // the list lacks machines of Nodes that are ready
 	blockedContradicted reason = "contradicted"     // a second answer differs
 	blockedNoAnswer     reason = "no_answer"        // there was no second answer, or none at all for long
 	blockedReported     reason = "reported"         // the Node changed meanwhile, so its kubelet may run

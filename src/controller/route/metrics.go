@@ -41,10 +41,10 @@ func newMetrics() *metrics {
 		routes: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: subsystem, Name: "routes",
 			Help: "Number of routes after the last comparison and its writes, by state: in place, missing, left " +
 				"over, or foreign (in the cluster's networks, but not managed)."}, []string{"state"}),
-		latest: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "pass_timestamp_seconds",
+		latest: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "resync_timestamp_seconds",
 			Help: "Time at which the cloud's routes were last compared with the Nodes, as a Unix timestamp in " +
 				"seconds. 0 before the first comparison."}),
-		missing: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "nodes_lacking",
+		missing: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "nodes_without_route",
 			Help: "Number of Nodes without a route to their pods at the last comparison. If the comparison failed, " +
 				"Nodes whose routes are unknown count, too."}),
 	}

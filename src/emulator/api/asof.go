@@ -80,7 +80,7 @@ func (srv *Server) ApplyDue(now time.Time) {
 			next.Run()
 		}
 		for org := range s.Spaces() {
-			org.Sweep(at)
+			org.FinishDeletions(at)
 		}
 		srv.Snapshot(at)
 	}

@@ -142,12 +142,12 @@ func (srv *Server) configure(c *call, l state.Listener, in wire.ListenerInput, r
 	if err := checkSources(l.AllowedSources); err != nil {
 		return l, err
 	}
-	return l, srv.checkNeighbours(&l, others)
+	return l, srv.checkOtherListeners(&l, others)
 }
 
-// checkNeighbours checks a listener against its target group and the other
+// checkOtherListeners checks a listener against its target group and the other
 // listeners of its load balancer.
-func (srv *Server) checkNeighbours(l *state.Listener, others []*state.Listener) error {
+func (srv *Server) checkOtherListeners(l *state.Listener, others []*state.Listener) error {
 	if l.Group.VPC != l.LB.Subnet.VPC {
 		return apierror.Invalid("field \"targetGroup\": target group %q is in another VPC than the load balancer",
 			l.Group.Identity)

@@ -235,6 +235,6 @@ func (srv *Server) deleteLoadbalancer(c *call) (reply, error) {
 		lb.Subnet.Users.Remove("load balancer", lb.Identity)
 		org.Loadbalancers.Remove(lb)
 	})
-	org.Sweep(c.now)
+	org.FinishDeletions(c.now)
 	return done(lb.Identity), nil
 }

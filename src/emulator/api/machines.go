@@ -172,7 +172,7 @@ func (srv *Server) RemoveMachine(o *state.Organisation, m *state.Machine, now ti
 		m.Subnet.Users.Remove("machine", m.Identity)
 		o.Machines.Remove(m)
 	})
-	o.Sweep(now)
+	o.FinishDeletions(now)
 }
 
 func (srv *Server) startMachine(c *call) (reply, error) { return c.power(false) }

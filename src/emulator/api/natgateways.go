@@ -154,6 +154,6 @@ func (srv *Server) deleteNATGateway(c *call) (reply, error) {
 		n.Subnet.Users.Remove("NAT gateway", n.Identity)
 		org.NATGateways.Remove(n)
 	})
-	org.Sweep(c.now)
+	org.FinishDeletions(c.now)
 	return done(n.Identity), nil
 }

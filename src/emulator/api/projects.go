@@ -147,7 +147,7 @@ func (srv *Server) deleteProject(c *call) (reply, error) {
 				p.Identity, other.Identity)
 		}
 	}
-	p.Space.Sweep(c.now)
+	p.Space.FinishDeletions(c.now)
 	for _, kind := range state.QuotaKinds() {
 		if n := kind.Count(p.Space); n > 0 {
 			return reply{}, apierror.Invalid("project %q still has %s: %d; delete them first", p.Identity, kind.Name, n)

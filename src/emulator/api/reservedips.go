@@ -99,7 +99,7 @@ func (srv *Server) deleteReservedIP(c *call) (reply, error) {
 		state.ReleaseAddresses(ip.Region.Public, ip.Addresses)
 		org.ReservedIPs.Remove(ip)
 	})
-	org.Sweep(c.now)
+	org.FinishDeletions(c.now)
 	return done(ip.Identity), nil
 }
 

@@ -129,7 +129,7 @@ func (srv *Server) deleteSecurityGroup(c *call) (reply, error) {
 		g.VPC.Users.Remove("security group", g.Identity)
 		org.SecurityGroups.Remove(g)
 	})
-	org.Sweep(c.now)
+	org.FinishDeletions(c.now)
 	return done(g.Identity), nil
 }
 

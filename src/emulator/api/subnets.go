@@ -113,6 +113,6 @@ func (srv *Server) deleteSubnet(c *call) (reply, error) {
 	s.Remove(c.now, srv.delays.NetworkDelete, srv.delays.NetworkLinger)
 	s.Touch(c.now)
 	c.org.Leave(&s.Life, s.Quit)
-	c.org.Sweep(c.now)
+	c.org.FinishDeletions(c.now)
 	return done(s.Identity), nil
 }

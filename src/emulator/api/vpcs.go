@@ -119,7 +119,7 @@ func (srv *Server) deleteVPC(c *call) (reply, error) {
 	org := c.org
 	org.RemoveRouteTable(v.Table)
 	org.Leave(&v.Life, func() { org.VPCs.Remove(v) })
-	org.Sweep(c.now)
+	org.FinishDeletions(c.now)
 	return done(v.Identity), nil
 }
 

@@ -33,8 +33,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds every wait; nothing takes nearly that long.
-const patience = 20 * time.Second
+// timeLimit bounds every wait; nothing takes nearly that long.
+const timeLimit = 20 * time.Second
 
 // started is a command that serves.
 type started struct {
@@ -59,7 +59,7 @@ func start(t *testing.T, args ...string) started {
 		case err := <-finished:
 			finished <- err
 			return output.String(), err
-		case <-time.After(patience):
+		case <-time.After(timeLimit):
 			return "", errors.New("the command did not stop")
 		}
 	}}
@@ -70,7 +70,7 @@ func start(t *testing.T, args ...string) started {
 	})
 	ticker := time.NewTicker(2 * time.Millisecond)
 	defer ticker.Stop()
-	for deadline := time.After(patience); ; {
+	for deadline := time.After(timeLimit); ; {
 		content, err := os.ReadFile(path)
 		if err == nil {
 			if err := json.Unmarshal(content, &s.Ready); err != nil {
@@ -356,7 +356,7 @@ func TestRefusedFlags(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), timeLimit)
 			defer cancel()
 			var output, log bytes.Buffer
 			if err := execute(ctx, &output, &log, test.args...); err == nil ||

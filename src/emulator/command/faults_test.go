@@ -82,7 +82,7 @@ func TestStopsWhileCallsHang(t *testing.T) {
 		}
 		done <- err
 	}()
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(timeLimit); ; {
 		if _, body := get(t, http.DefaultClient, s.Endpoint+"/_emulator/faults"); strings.Contains(body, `"fired":1`) {
 			break
 		}

@@ -103,7 +103,7 @@ func TestClean(t *testing.T) {
 	// Another test's emulator may have been faster, and be at it still.
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
-	for deadline := time.After(patience); ; {
+	for deadline := time.After(timeLimit); ; {
 		names, err := namespace.Names(dead)
 		if err != nil {
 			t.Fatal(err)

@@ -19,8 +19,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// tokenPatience is how long the running emulator may take to answer.
-const tokenPatience = 10 * time.Second
+// tokenTimeout is how long the running emulator may take to answer.
+const tokenTimeout = 10 * time.Second
 
 // tokenOptions are the flags of the token command.
 type tokenOptions struct {
@@ -99,7 +99,7 @@ func readToken(response *http.Response) (string, error) {
 
 func (o tokenOptions) client() (*http.Client, error) {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment}
-	client := &http.Client{Timeout: tokenPatience, Transport: transport}
+	client := &http.Client{Timeout: tokenTimeout, Transport: transport}
 	if o.caFile == "" {
 		return client, nil
 	}

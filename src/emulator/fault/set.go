@@ -31,9 +31,9 @@ type entry struct {
 	Rule
 	added          time.Time
 	matched, fired int
-	// luck decides who is disturbed, parts what is random about it: two, so that
+	// chance decides who is disturbed, parts what is random about it: two, so that
 	// the one does not depend on how often the other was asked.
-	luck, parts *rand.Rand
+	chance, parts *rand.Rand
 	// cleared is closed when the rule is taken out.
 	cleared chan struct{}
 }
@@ -52,7 +52,7 @@ func (s *Set) Add(r Rule) (id string, err error) {
 	}
 	s.entries = append(s.entries, &entry{
 		Rule: r, added: time.Now(), cleared: make(chan struct{}),
-		luck: rand.New(rand.NewPCG(r.Seed, 0)), parts: rand.New(rand.NewPCG(r.Seed, 1)),
+		chance: rand.New(rand.NewPCG(r.Seed, 0)), parts: rand.New(rand.NewPCG(r.Seed, 1)),
 	})
 	return r.ID, nil
 }
@@ -175,7 +175,7 @@ func (e *entry) due() bool {
 		return false
 	}
 	certain := e.Probability == 0 || e.Probability == 1
-	return certain || e.luck.Float64() < e.Probability
+	return certain || e.chance.Float64() < e.Probability
 }
 
 // applies says whether a kind of fault makes sense for a call.

@@ -40,7 +40,7 @@ func TestValidate(t *testing.T) {
 	}{
 		"no kind":      {Rule{}, "effect.kind is missing: use one of latency, hang, status,"},
 		"unknown kind": {Rule{Effect: Effect{Kind: "latnecy"}}, `effect.kind is "latnecy": did you mean "latency"?`},
-		"strange kind": {Rule{Effect: Effect{Kind: "rainy weather"}},
+		"no kind that exists": {Rule{Effect: Effect{Kind: "rainy weather"}},
 			`effect.kind is "rainy weather": use one of latency,`},
 		"id":        {Rule{ID: "a/b", Effect: hang}, `id is "a/b": use letters`},
 		"path":      {Rule{Path: "v1/vpcs", Effect: hang}, `path is "v1/vpcs": it must begin with / or *`},

@@ -37,8 +37,8 @@ func (n *ConcurrentActor) join(ctx context.Context, t *testing.T, cloud *emulato
 	}
 	own := &network{cloud: cloud.Transport(), guard: guard, pace: pace, caller: "the concurrent actor's ",
 		earlier: map[string]answer{}}
-	ctx, cancel := context.WithTimeoutCause(ctx, patience,
-		fmt.Errorf("the concurrent actor is not done after %s", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeLimit,
+		fmt.Errorf("the concurrent actor is not done after %s", timeLimit))
 	work := n.Begin(t, cloud)(own.process(ctx))
 	done := make(chan error, 1)
 	go func() {

@@ -78,7 +78,7 @@ func TestConcurrentActors(t *testing.T) {
 	}
 }
 
-// TestNeighboursSurviveEverything: a good one beside a good one comes through the whole matrix.
+// TestConcurrentActorsSurviveEverything: a good one beside a good one comes through the whole matrix.
 func TestConcurrentActorsSurviveEverything(t *testing.T) {
 	s := beside(none, minding)
 	Crash(t, s)
@@ -86,7 +86,7 @@ func TestConcurrentActorsSurviveEverything(t *testing.T) {
 	Chaos(t, s, 10)
 }
 
-// TestNeighboursAlternate: the calls of both follow each other in the same way in every run, so that a trial can be
+// TestConcurrentActorsAlternate: the calls of both follow each other in the same way in every run, so that a trial can be
 // repeated.
 func TestConcurrentActorsAlternate(t *testing.T) {
 	var mu sync.Mutex

@@ -35,11 +35,11 @@ type failureMode struct {
 type end int
 
 const (
-	never     end = iota
-	unheard       // before the cloud heard of the call
-	unspoken      // after the cloud did what was asked, before anybody heard of it
-	relieved      // with its work, which is stopped while the cloud carries out the request
-	overtaken     // at once, and the cloud does what was asked later, when the next process is at work
+	never      end = iota
+	endsBefore     // before the cloud heard of the call
+	endsAfter      // after the cloud did what was asked, before anybody heard of it
+	endsDuring     // with its work, which is stopped while the cloud carries out the request
+	endsEarly      // at once, and the cloud does what was asked later, when the next process is at work
 )
 
 // slowness is how long a slow answer takes, and lateness how long a deletion
@@ -102,15 +102,15 @@ func refusals() []*failureMode {
 
 // deaths are the two ways in which a call can be a process's last one.
 func deaths() []*failureMode {
-	return []*failureMode{{name: "before", ends: unheard}, {name: "after", ends: unspoken}}
+	return []*failureMode{{name: "before", ends: endsBefore}, {name: "after", ends: endsAfter}}
 }
 
 // relief is how a process ends in good order.
-func relief() *failureMode { return &failureMode{name: "during", ends: relieved} }
+func relief() *failureMode { return &failureMode{name: "during", ends: endsDuring} }
 
 // overtaking is how a process ends whose latest write is still on its way.
 func overtaking() *failureMode {
-	return &failureMode{name: "overtaken", ends: overtaken, only: call.write}
+	return &failureMode{name: "overtaken", ends: endsEarly, only: call.write}
 }
 
 // hasBody says that the answer had content that can be lost.
@@ -215,13 +215,13 @@ func Repeated(response *http.Response) bool {
 // answered the last time; nil when it was not asked yet.
 func (m *failureMode) apply(request *http.Request, earlier *answer,
 	forward func(*http.Request) (answer, error)) (answer, error) {
-	if m.ends == unheard {
+	if m.ends == endsBefore {
 		return answer{}, errDied
 	}
-	if m.ends == relieved {
+	if m.ends == endsDuring {
 		return relieve(request, forward)
 	}
-	if m.ends == overtaken {
+	if m.ends == endsEarly {
 		return overtake(request, forward)
 	}
 	if m.repeats && earlier != nil {
@@ -231,7 +231,7 @@ func (m *failureMode) apply(request *http.Request, earlier *answer,
 		request = request.WithContext(fault.With(request.Context(), m.effect, m.seed))
 	}
 	a, err := forward(request)
-	if m.ends == unspoken {
+	if m.ends == endsAfter {
 		return answer{}, errors.Join(err, errDied)
 	}
 	return a, err

@@ -84,10 +84,10 @@ type network struct {
 	earlier map[string]answer
 }
 
-// calm ends all disturbance, and the bound on calls. It returns the calls until
+// stopDisturbing ends all disturbance, and the bound on calls. It returns the calls until
 // then, how many were disturbed, and how many of those so that they may cost a
 // write.
-func (n *network) calm() (calls []call, hits, costly int) {
+func (n *network) stopDisturbing() (calls []call, hits, costly int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.disturb, n.most = nil, 0
@@ -117,7 +117,7 @@ func (n *network) begin(request *http.Request) (number int, m *failureMode, earl
 	}
 	if m != nil {
 		n.hits++
-		if m.ends != relieved {
+		if m.ends != endsDuring {
 			n.costly++
 		}
 		c.failureMode = m.name
@@ -157,7 +157,7 @@ type process struct {
 	*network
 	ctx context.Context
 	end context.CancelCauseFunc
-	// duty ends with ctx at the latest, and before when the process is relieved.
+	// duty ends with ctx at the latest, and before when the process is endsDuring.
 	duty    context.Context
 	relieve context.CancelCauseFunc
 }
@@ -192,14 +192,14 @@ func (p *process) RoundTrip(request *http.Request) (*http.Response, error) {
 	if m == nil {
 		m = &failureMode{}
 	}
-	if m.ends == relieved {
+	if m.ends == endsDuring {
 		p.relieve(errRelieved)
 	}
 	p.guard.look(fmt.Sprintf("before %scall %02d", p.caller, number+1))
 	a, err := m.apply(request, earlier, p.forward)
 	p.finish(number, a, err)
 	p.guard.look(fmt.Sprintf("after %scall %02d", p.caller, number+1))
-	if m.ends == unheard || m.ends == unspoken || m.ends == overtaken {
+	if m.ends == endsBefore || m.ends == endsAfter || m.ends == endsEarly {
 		p.end(errDied)
 	}
 	if err != nil {

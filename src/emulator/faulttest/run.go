@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// patience is how long one work may take (virtual time). Controllers pause
+	// timeLimit is how long one work may take (virtual time). Controllers pause
 	// up to five minutes between attempts, and chaos spoils many of them.
-	patience = 24 * time.Hour
+	timeLimit = 24 * time.Hour
 	// settling is how long the cloud gets to finish the requests, and
 	// copies of it to become old, before it is looked at.
 	settling = 15 * time.Minute
@@ -114,7 +114,7 @@ func (s Scenario) run(t *testing.T, d disturbance, undisturbed outcome) outcome 
 	work, end := n.survive(ctx, at.start)
 	got := outcome{cloud: at.cloud, end: end, certain: d.certain, spare: s.Spare,
 		writes: s.ConcurrentActor.others(at.cloud.Writes())}
-	got.calls, got.hits, got.costly = n.calm()
+	got.calls, got.hits, got.costly = n.stopDisturbing()
 	got.end = cmp.Or(got.end, concurrentActor())
 	<-time.After(settling)
 	after := at.look(t, nil)
@@ -186,7 +186,7 @@ func values(texts map[string]string) map[string]any {
 
 // again does what is done once more.
 func again(ctx context.Context, work Work) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
 	if err := work(ctx); err != nil {
 		return fmt.Errorf("the work done once more: %w", err)
@@ -197,7 +197,7 @@ func again(ctx context.Context, work Work) error {
 // survive starts processes until one has done the work, and returns its work,
 // or why there is none. The last process lives on until ctx ends.
 func (n *network) survive(ctx context.Context, start Start) (Work, error) {
-	limited, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the work is not done after %s", patience))
+	limited, cancel := context.WithTimeoutCause(ctx, timeLimit, fmt.Errorf("the work is not done after %s", timeLimit))
 	defer cancel()
 	for {
 		p := n.process(ctx)
@@ -269,7 +269,7 @@ func (o outcome) problems(undisturbed *outcome) []string {
 }
 
 // surplus is how many writes the disturbance may cost. A process that is
-// relieved costs none, where one that starts anew cannot be wrong about what
+// endsDuring costs none, where one that starts anew cannot be wrong about what
 // there is.
 func (o outcome) surplus() int {
 	if o.spare > 1 {

@@ -15,8 +15,8 @@ import (
 // table is the table of nftables that has our chains.
 const table = "inet cloud"
 
-// nftPatience is how long the program may take, which needs milliseconds.
-const nftPatience = 30 * time.Second
+// nftTimeout is how long the program may take, which needs milliseconds.
+const nftTimeout = 30 * time.Second
 
 // probeRules use everything of nftables that security groups need.
 const probeRules = `
@@ -55,7 +55,7 @@ func (filter) probe(s *space) error {
 
 // nft runs commands of nftables in a namespace.
 func nft(s *space, commands string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), nftPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), nftTimeout)
 	defer cancel()
 	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, "nft", "-f", "-")

@@ -131,30 +131,30 @@ func TestSecurityGroupsThatNameGroups(t *testing.T) {
 		from.RemoteType, from.RemoteAddress, from.RemoteSecurityGroupIdentity =
 			iaas.SecurityGroupRuleRemoteTypeSecurityGroup, nil, &friends
 		server := c.securityGroup("server", false, []iaas.SecurityGroupRule{from}, nil)
-		one, friend, stranger := c.machine("one", "", server), c.machine("friend", "", friends),
-			c.machine("stranger", "")
+		one, friend, foreign := c.machine("one", "", server), c.machine("friend", "", friends),
+			c.machine("foreign", "")
 		c.serve(one, 8080)
 		c.reaches(friend.Namespace, one.v4, 8080, true)
 		c.reaches(friend.Namespace, one.v6, 8080, false) // the rule is for IPv4
-		c.reaches(stranger.Namespace, one.v4, 8080, false)
+		c.reaches(foreign.Namespace, one.v4, 8080, false)
 		// A load balancer that is a friend.
 		_, v4, _ := c.balancer("web", func(lb *iaas.CreateLoadbalancer, _ *iaas.CreateTargetGroup,
 			_ *iaas.CreateListener) {
 			lb.SecurityGroupAttachments = []string{friends}
 		}, one)
 		c.ingress(friends, allow(10, "0.0.0.0/0", 80))
-		c.reaches(stranger.Namespace, v4, 80, true)
+		c.reaches(foreign.Namespace, v4, 80, true)
 	})
 }
 
 func TestSameGroupTraffic(t *testing.T) {
 	asRoot(t, func(c *cloud) {
 		group := c.securityGroup("nodes", true, nil, nil)
-		one, two, stranger := c.machine("one", "", group), c.machine("two", "", group), c.machine("stranger", "")
+		one, two, foreign := c.machine("one", "", group), c.machine("two", "", group), c.machine("foreign", "")
 		c.serve(one, 8080)
 		c.reaches(two.Namespace, one.v4, 8080, true)
 		c.reaches(two.Namespace, one.v6, 8080, true)
-		c.reaches(stranger.Namespace, one.v4, 8080, false)
+		c.reaches(foreign.Namespace, one.v4, 8080, false)
 	})
 }
 

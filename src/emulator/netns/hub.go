@@ -103,7 +103,7 @@ func openClient(r *run, name string) (*space, error) {
 // network, the client the second.
 func (h *hub) connect(networks []netip.Prefix) error {
 	for _, network := range networks {
-		if err := h.vacant(network); err != nil {
+		if err := h.checkFree(network); err != nil {
 			return err
 		}
 	}
@@ -127,8 +127,8 @@ func clientGateway(network netip.Prefix) netip.Addr { return network.Masked().Ad
 
 func clientAddress(network netip.Prefix) netip.Addr { return clientGateway(network).Next() }
 
-// vacant refuses a network that the client's namespace has a way to already.
-func (h *hub) vacant(network netip.Prefix) error {
+// checkFree refuses a network that the client's namespace has a way to already.
+func (h *hub) checkFree(network netip.Prefix) error {
 	if h.own {
 		return nil
 	}
@@ -193,7 +193,7 @@ func (h *hub) wire(network traffic.Network, numbers map[string]int) (hidden []st
 }
 
 func (h *hub) addClientRoute(r route) error {
-	if err := h.vacant(r.to); err != nil {
+	if err := h.checkFree(r.to); err != nil {
 		return err
 	}
 	return h.client.addRoute(r)

@@ -67,7 +67,7 @@ func TestBalancerFollowsMachines(t *testing.T) {
 		answers := func() (names []string) {
 			t.Helper()
 			for range 4 {
-				answer, err := ask(c.plane.Client(), "tcp", netip.Addr{}, netip.AddrPortFrom(v4, 80), patience)
+				answer, err := ask(c.plane.Client(), "tcp", netip.Addr{}, netip.AddrPortFrom(v4, 80), timeLimit)
 				if err != nil {
 					t.Error(err)
 				}

@@ -56,11 +56,11 @@ func TestMain(m *testing.M) {
 	runtime.KeepAlive(plane) // which else is collected, and its lock with it
 }
 
-// patience bounds every wait; nothing takes nearly that long. Refused is how
+// timeLimit bounds every wait; nothing takes nearly that long. Refused is how
 // long to wait for what should not arrive.
 const (
-	patience = 10 * time.Second
-	refused  = 300 * time.Millisecond
+	timeLimit = 10 * time.Second
+	refused   = 300 * time.Millisecond
 )
 
 // cloud is an emulator with a plane of its own.
@@ -153,7 +153,7 @@ func (c *cloud) event() Event {
 	select {
 	case e := <-c.events:
 		return e
-	case <-time.After(patience):
+	case <-time.After(timeLimit):
 		c.t.Fatal("nothing happens to any machine")
 	}
 	return Event{}
@@ -260,7 +260,7 @@ func otherwise(source, to netip.Addr) netip.Addr {
 // reaches says whether a namespace reaches an address with TCP.
 func (c *cloud) reaches(from *namespace.Namespace, to netip.Addr, port uint16, want bool) {
 	c.t.Helper()
-	wait := patience
+	wait := timeLimit
 	if !want {
 		wait = refused
 	}
@@ -321,7 +321,7 @@ func (c *cloud) status(identity string) traffic.ListenerStatus {
 
 // browser is an HTTP client in a namespace.
 func browser(from *namespace.Namespace) *http.Client {
-	return &http.Client{Timeout: patience, Transport: &http.Transport{
+	return &http.Client{Timeout: timeLimit, Transport: &http.Transport{
 		DisableKeepAlives: true, DialContext: from.DialContext,
 	}}
 }

@@ -307,7 +307,7 @@ func (p *Plane) Close() error {
 	}
 	p.closed = true
 	err := errors.Join(p.dropVPCs(traffic.Network{}), p.hub.remove())
-	_, rest := p.run.sweep() // what could not be made or removed before
+	_, rest := p.run.removeNamespaces() // what could not be made or removed before
 	err = errors.Join(err, rest)
 	p.events.end()
 	if err != nil {

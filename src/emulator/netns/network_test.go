@@ -151,11 +151,11 @@ func TestVPCsAreIsolated(t *testing.T) {
 			t.Fatalf("%s and %s should be the same address", one.v4, three.v4)
 		}
 		// Both have the address, and everybody reaches the one of its own VPC.
-		answer, err := ask(two.Namespace, "tcp", netip.Addr{}, netip.AddrPortFrom(three.v4, 8080), patience)
+		answer, err := ask(two.Namespace, "tcp", netip.Addr{}, netip.AddrPortFrom(three.v4, 8080), timeLimit)
 		if !strings.HasPrefix(answer, "three ") {
 			t.Errorf("the second VPC is answered %q, %v by its machine", answer, err)
 		}
-		answer, err = ask(c.plane.Client(), "tcp", netip.Addr{}, netip.AddrPortFrom(one.v4, 8080), patience)
+		answer, err = ask(c.plane.Client(), "tcp", netip.Addr{}, netip.AddrPortFrom(one.v4, 8080), timeLimit)
 		if !strings.HasPrefix(answer, "one ") {
 			t.Errorf("the client is answered %q, %v, want the first VPC's machine", answer, err)
 		}

@@ -70,7 +70,7 @@ func claim(path string) (*os.File, error) {
 // namespaces with such names are somebody else's.
 func (r *run) prepare(first bool) error {
 	if !first {
-		_, err := r.sweep()
+		_, err := r.removeNamespaces()
 		if err != nil {
 			err = errors.Join(err, r.lock.Close()) // the file stays, for whoever tries again
 		}
@@ -117,8 +117,8 @@ func replaced(file *os.File, path string) bool {
 // prefix is how the names of the run's namespaces begin.
 func (r *run) prefix() string { return r.name + "-" }
 
-// sweep removes the namespaces of the run, and says which.
-func (r *run) sweep() ([]string, error) {
+// removeNamespaces removes the namespaces of the run, and says which.
+func (r *run) removeNamespaces() ([]string, error) {
 	names, err := namespace.Names(r.prefix())
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func clean(folder string) ([]string, error) {
 			continue
 		}
 		dead := &run{name: entry.Name(), folder: folder, lock: lock}
-		names, err := dead.sweep()
+		names, err := dead.removeNamespaces()
 		removed = append(removed, names...)
 		failed = append(failed, err)
 		if err == nil {

@@ -91,7 +91,7 @@ func elsewhereIn(t *testing.T, start func(*exec.Cmd) error, name, client string)
 func TestKilledEmulatorsAreCleanedUp(t *testing.T) {
 	asRoot(t, func(*cloud) {
 		client := lent(t)
-		// Somebody else's, who has chosen an unlucky name.
+		// Somebody else's, who has chosen an colliding name.
 		other, err := namespace.Create(unused("other") + "-one")
 		if err != nil {
 			t.Fatal(err)
@@ -279,7 +279,7 @@ func TestHostIsUntouched(t *testing.T) {
 		ways := hub{client: host}
 		for _, network := range append(c.plane.options.ClientNetworks, nets("10.0.0.2/32", "198.18.0.0/15",
 			"fd00:7a1a::/56")...) {
-			if err := ways.vacant(network); err != nil {
+			if err := ways.checkFree(network); err != nil {
 				t.Error(err)
 			}
 		}

@@ -169,13 +169,13 @@ func (s *space) carry(name string) error {
 	})
 }
 
-// kernelPatience bounds a wait for the kernel. It takes milliseconds, but may be
+// kernelTimeout bounds a wait for the kernel. It takes milliseconds, but may be
 // late where many programs share few cores.
-const kernelPatience = time.Minute
+const kernelTimeout = time.Minute
 
 // patiently waits for the kernel.
 func patiently(otherwise string, done func() bool) error {
-	for began := time.Now(); time.Since(began) < kernelPatience; {
+	for began := time.Now(); time.Since(began) < kernelTimeout; {
 		if done() {
 			return nil
 		}

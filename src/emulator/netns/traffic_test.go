@@ -66,7 +66,7 @@ func TestUDPInBothFamilies(t *testing.T) {
 		}, one)
 		for _, addr := range []netip.Addr{v4, v6} {
 			if answer, err := ask(c.plane.Client(), "udp", netip.Addr{}, netip.AddrPortFrom(addr, 5353),
-				patience); err != nil || answer != "one hello" {
+				timeLimit); err != nil || answer != "one hello" {
 				t.Errorf("%s: %q, %v", addr, answer, err)
 			}
 		}
@@ -124,7 +124,7 @@ func TestSources(t *testing.T) {
 			{netip.MustParseAddr("2001:db8:0:ffff::2"), netip.MustParseAddr("2001:db8:0:ffff::77"), v6},
 		} {
 			at := netip.AddrPortFrom(tt.lb, 80)
-			header, err := ask(c.plane.Client(), "tcp", tt.allowed, at, patience)
+			header, err := ask(c.plane.Client(), "tcp", tt.allowed, at, timeLimit)
 			want := fmt.Sprintf("one %s PROXY %s %s %s ", tt.lb, map[bool]string{true: "TCP4",
 				false: "TCP6"}[tt.lb.Is4()], tt.allowed, tt.lb)
 			if err != nil || !strings.HasPrefix(header, want) {
@@ -134,7 +134,7 @@ func TestSources(t *testing.T) {
 			if err := c.plane.hub.client.addAddress(more); err != nil {
 				t.Fatal(err)
 			}
-			if answer, err := ask(c.plane.Client(), "tcp", tt.other, at, patience); err == nil {
+			if answer, err := ask(c.plane.Client(), "tcp", tt.other, at, timeLimit); err == nil {
 				t.Errorf("from %s, which is not allowed: %q", tt.other, answer)
 			} else if errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("from %s, which is not allowed: %v, want a reset", tt.other, err)
@@ -164,7 +164,7 @@ func TestPolicies(t *testing.T) {
 			}, one, two)
 			var got []string
 			for range 30 {
-				answer, err := ask(c.plane.Client(), "tcp", netip.Addr{}, netip.AddrPortFrom(v4, 80), patience)
+				answer, err := ask(c.plane.Client(), "tcp", netip.Addr{}, netip.AddrPortFrom(v4, 80), timeLimit)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -234,7 +234,7 @@ func TestHealthChecks(t *testing.T) {
 		traffictest.Eventually(t, "one of them is sick", healthy(two.identity))
 		for range 4 {
 			if answer, err := ask(c.plane.Client(), "tcp", netip.Addr{}, netip.AddrPortFrom(v4, 80),
-				patience); !strings.HasPrefix(answer, "two ") {
+				timeLimit); !strings.HasPrefix(answer, "two ") {
 				t.Errorf("answered %q, %v, want two", answer, err)
 			}
 		}

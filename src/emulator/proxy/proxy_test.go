@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds every wait; nothing takes nearly that long.
-const patience = 10 * time.Second
+// timeLimit bounds every wait; nothing takes nearly that long.
+const timeLimit = 10 * time.Second
 
 // plane is a proxy in a network of its own.
 type plane struct {
@@ -137,7 +137,7 @@ func connect(t *testing.T, p *plane, port uint16, source netip.Addr) (*connectio
 		return nil, err
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(timeLimit)); err != nil {
 		t.Fatal(err)
 	}
 	return &connection{conn, bufio.NewReader(conn)}, nil
@@ -378,7 +378,7 @@ func TestIdleTimeout(t *testing.T) {
 	p.Serve(lb)
 	start := time.Now()
 	conn := greeted(t, p, 8080, p.at(100))
-	if _, err := conn.line(); err == nil || time.Since(start) < 50*time.Millisecond || time.Since(start) > patience/2 {
+	if _, err := conn.line(); err == nil || time.Since(start) < 50*time.Millisecond || time.Since(start) > timeLimit/2 {
 		t.Errorf("an idle connection ended after %s with %v", time.Since(start), err)
 	}
 }

@@ -98,7 +98,7 @@ func TestManyUDPClients(t *testing.T) {
 		client := newUDPClient(t, p, p.at(100))
 		running.Go(func() {
 			text := fmt.Sprint("hello ", i)
-			if got := client.ask(text, patience); got != "vm-1 "+text && got != "vm-2 "+text {
+			if got := client.ask(text, timeLimit); got != "vm-1 "+text && got != "vm-2 "+text {
 				t.Errorf("client %d got %q", i, got)
 			}
 		})

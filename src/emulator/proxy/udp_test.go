@@ -44,11 +44,11 @@ func newUDPClient(t *testing.T, p *plane, source netip.Addr) udpClient {
 }
 
 // ask sends a datagram and returns the answer, or "" when none comes in time.
-func (c udpClient) ask(text string, patience time.Duration) string {
+func (c udpClient) ask(text string, timeLimit time.Duration) string {
 	if _, err := c.Write([]byte(text)); err != nil {
 		return ""
 	}
-	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(timeLimit)); err != nil {
 		return ""
 	}
 	buffer := make([]byte, 1500)
@@ -66,15 +66,15 @@ func TestUDP(t *testing.T) {
 	p.Serve(udpService(p, one, two))
 	first, second := newUDPClient(t, p, p.at(100)), newUDPClient(t, p, p.at(100))
 	for range 3 {
-		if got := first.ask("hello", patience); got != "vm-1 hello" {
+		if got := first.ask("hello", timeLimit); got != "vm-1 hello" {
 			t.Errorf("first client: %q, want its machine vm-1", got)
 		}
 	}
-	if got := second.ask("hello", patience); got != "vm-2 hello" {
+	if got := second.ask("hello", timeLimit); got != "vm-2 hello" {
 		t.Errorf("second client: %q, want vm-2", got)
 	}
 	p.Serve(udpService(p, two))
-	if got := first.ask("again", patience); got != "vm-2 again" {
+	if got := first.ask("again", timeLimit); got != "vm-2 again" {
 		t.Errorf("after its machine went: %q, want vm-2", got)
 	}
 }
@@ -85,7 +85,7 @@ func TestUDPAllowedSources(t *testing.T) {
 	lb := udpService(p, one)
 	lb.Listeners[0].AllowedSources = []netip.Prefix{netip.PrefixFrom(p.at(100), 32)}
 	p.Serve(lb)
-	if got := newUDPClient(t, p, p.at(100)).ask("hello", patience); got != "vm-1 hello" {
+	if got := newUDPClient(t, p, p.at(100)).ask("hello", timeLimit); got != "vm-1 hello" {
 		t.Errorf("allowed source: %q", got)
 	}
 	if got := newUDPClient(t, p, p.at(101)).ask("hello", 50*time.Millisecond); got != "" {
@@ -99,7 +99,7 @@ func TestUDPSessionsTimeOut(t *testing.T) {
 	lb := udpService(p, one)
 	lb.Listeners[0].IdleTimeout, lb.Listeners[0].MaxConnections = 30*time.Millisecond, 1
 	p.Serve(lb)
-	if got := newUDPClient(t, p, p.at(100)).ask("hello", patience); got != "vm-1 hello" {
+	if got := newUDPClient(t, p, p.at(100)).ask("hello", timeLimit); got != "vm-1 hello" {
 		t.Fatalf("first client: %q", got)
 	}
 	second := newUDPClient(t, p, p.at(100))
@@ -114,7 +114,7 @@ func TestUDPDeadTargetIsLeft(t *testing.T) {
 	two, _ := startEcho(t, p, 2, "vm-2")
 	p.Serve(udpService(p, one, two))
 	client := newUDPClient(t, p, p.at(100))
-	if got := client.ask("hello", patience); got != "vm-1 hello" {
+	if got := client.ask("hello", timeLimit); got != "vm-1 hello" {
 		t.Fatalf("first answer: %q", got)
 	}
 	stop()

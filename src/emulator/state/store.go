@@ -216,8 +216,8 @@ func (o *Organisation) Leave(l *object.Life, finish func()) {
 	o.leaving = append(o.leaving, leaving{l, finish})
 }
 
-// Sweep finishes the objects that are gone by now.
-func (o *Organisation) Sweep(now time.Time) {
+// FinishDeletions finishes the objects that are gone by now.
+func (o *Organisation) FinishDeletions(now time.Time) {
 	o.leaving = slices.DeleteFunc(o.leaving, func(l leaving) bool {
 		if l.life.At(now) != object.Gone {
 			return false

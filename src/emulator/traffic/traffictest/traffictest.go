@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// patience bounds a wait; nothing takes nearly that long.
-const patience = 20 * time.Second
+// timeLimit bounds a wait; nothing takes nearly that long.
+const timeLimit = 20 * time.Second
 
 // Eventually waits until a condition holds; what is its name. That it does not for 20 seconds ends the test.
 func Eventually(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(timeLimit)
 	for !holds() {
 		select {
 		case <-ticker.C:
