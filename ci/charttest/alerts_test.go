@@ -255,9 +255,13 @@ func nodeScenes() []scene {
 		return "  node_lifecycle_deletions_blocked" + pod + `, reason="` + reason + `"} ` + samples + "\n"
 	}
 	const routes = "ThalassaCCMRoutesMissing"
-	lacking := func(pod, samples string) string { return "  node_route_nodes_without_route" + pod + "} " + samples + "\n" }
+	lacking := func(pod, samples string) string {
+		return "  node_route_nodes_without_route" + pod + "} " + samples + "\n"
+	}
 	const waits = "ThalassaCCMNodesUninitialised"
-	waiting := func(pod, samples string) string { return "  node_controller_uninitialised" + pod + "} " + samples + "\n" }
+	waiting := func(pod, samples string) string {
+		return "  node_controller_uninitialised" + pod + "} " + samples + "\n"
+	}
 	return []scene{
 		{waits, "a Node waits", waiting(podA, "1x120"), 20 * time.Minute, true, nil},
 		{waits, "one Node after the other", waiting(podA, "3x20 1x100"), 30 * time.Minute, true, nil},

@@ -48,16 +48,16 @@ func TestParse(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
-		"nothing":               {"", `"" is not key=value`},
-		"no value":              {"kind=status,status", `"status" is not key=value; write \, for a comma`},
-		"unknown key":           {"knd=hang", `unknown key "knd": did you mean "kind"?`},
-		"unknown key in a line": {"somethingelse=1", `unknown key "somethingelse": use one of kind, status,`},
-		"twice":                 {"kind=hang,kind=reset", "kind is given twice"},
-		"number":                {"kind=hang,count=many", `count is "many": it must be a whole number`},
-		"fraction":              {"kind=hang,probability=often", `probability is "often": it must be a number from 0 to 1`},
-		"seed":                  {"kind=hang,seed=-1", `seed is "-1": it must be a whole number, 0 or more`},
-		"duration":              {"kind=latency,delay=3", `delay is "3": it must be a duration such as "1.5s"`},
-		"does not fit":          {"kind=latency", "effect.delay is 0s"},
+		"nothing":      {"", `"" is not key=value`},
+		"no value":     {"kind=status,status", `"status" is not key=value; write \, for a comma`},
+		"unknown key":  {"knd=hang", `unknown key "knd": did you mean "kind"?`},
+		"other key":    {"somethingelse=1", `unknown key "somethingelse": use one of kind, status,`},
+		"twice":        {"kind=hang,kind=reset", "kind is given twice"},
+		"number":       {"kind=hang,count=many", `count is "many": it must be a whole number`},
+		"fraction":     {"kind=hang,probability=often", `probability is "often": it must be a number from 0 to 1`},
+		"seed":         {"kind=hang,seed=-1", `seed is "-1": it must be a whole number, 0 or more`},
+		"duration":     {"kind=latency,delay=3", `delay is "3": it must be a duration such as "1.5s"`},
+		"does not fit": {"kind=latency", "effect.delay is 0s"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
