@@ -86,8 +86,8 @@ func TestConcurrentActorsSurviveEverything(t *testing.T) {
 	Chaos(t, s, 10)
 }
 
-// TestConcurrentActorsAlternate: the calls of both follow each other in the same way in every run, so that a trial can be
-// repeated.
+// TestConcurrentActorsAlternate: the calls of both follow each other in the same way in every run, so that a fault test
+// can be repeated.
 func TestConcurrentActorsAlternate(t *testing.T) {
 	var mu sync.Mutex
 	var calls []string
