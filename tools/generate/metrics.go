@@ -154,7 +154,8 @@ func metricsGroups() []struct{ prefix, title, note string } {
 		{"cloudprovider_thalassa_", "Caches", "A standby process has only the VPC."},
 		{"node_controller_", "Initialisation and update of Nodes",
 			"Only on the leader. [Nodes](../guides/nodes.md) explains the reasons. The node controller of " +
-				"Kubernetes' library has the metrics of delays, too, so that existing dashboards and alerts continue to work."},
+				"Kubernetes' library has the metrics of delays, too, so that existing dashboards and alerts continue " +
+				"to work."},
 		{"node_lifecycle_", "The life cycle of Nodes", "Only on the leader. [Why a Node was, or was not, " +
 			"removed](../guides/node-removal.md) explains the reasons."},
 		{"cloud_node_lifecycle_controller_", "The life cycle of Nodes, with the names of the library",
