@@ -17,12 +17,5 @@ func TestPackages(t *testing.T) {
 	files := map[string]string{}
 	folder(files, "src/allowed", 25)
 	folder(files, "src/large", 26)
-	folder(files, "src/thalassa", 33)
-	check(t, Packages, files,
-		"src/large: 26 files without tests, at most 25: divide the package by concept",
-		"src/thalassa: 33 files without tests, at most 32: divide the package by concept",
-	)
-	divided := map[string]string{}
-	folder(divided, "src/thalassa", 25)
-	check(t, Packages, divided, "src/thalassa: 25 files: remove the exception from largePackages")
+	check(t, Packages, files, "src/large: 26 files without tests, at most 25: divide the package by concept")
 }

@@ -224,8 +224,8 @@ func TestFuzz(t *testing.T) {
 
 // TestWhatIsFuzzed: packages that read text from outside have a fuzz target.
 func TestWhatIsFuzzed(t *testing.T) {
-	for _, dir := range []string{"src/config", "src/annotation", "src/thalassa", "src/thalassa/client",
-		"src/thalassa/cloudconfig", "src/thalassa/providerid", "src/emulator"} {
+	for _, dir := range []string{"src/config", "src/annotation", "src/thalassa/balancer",
+		"src/thalassa/client", "src/thalassa/cloudconfig", "src/thalassa/providerid", "src/emulator"} {
 		files, err := filepath.Glob(filepath.Join(repotest.Root(t), dir, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -20,12 +20,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/machine"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/route"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
@@ -63,7 +65,7 @@ func New(version string, getenv func(string) string) func(context.Context, cloud
 
 // read creates the cloud from a cloud-config file, and reads the files with secrets again until ctx ends.
 func read(ctx context.Context, version string, getenv func(string) string, path string) (*Cloud, error) {
-	config, secrets, err := cloudconfig.Read(path, getenv, checkDefaults)
+	config, secrets, err := cloudconfig.Read(path, getenv, balancer.CheckDefaults)
 	if err != nil {
 		return nil, err
 	}
@@ -176,4 +178,15 @@ func (c *Cloud) newReloader(inUse secret.Secrets, read func() (secret.Secrets, e
 	})
 	r.about = about
 	return r
+}
+
+// scopeOf returns which objects of the VPC belong to this cluster.
+func scopeOf(c cloudconfig.Config) inventory.Scope {
+	return inventory.Scope{
+		VPC:        c.VPCIdentity,
+		Owned:      resource.Labels{label.Cluster: c.Cluster, label.Managed: "true"},
+		OwnerLabel: label.ServiceUID,
+
+		MachineLabels: c.InstancesV2.MachineLabels(),
+	}
 }

@@ -87,8 +87,8 @@ var misunderstandings = map[string]func(*corev1.Service){
 		"10.0.0.300"),
 	"source-ranges: has no effect":  annotated("source-ranges", "10.0.0.0/8"),
 	"spec.loadBalancerSourceRanges": ranges("10.0.0.0/8", "everybody"),
-	legacySourceRanges: func(s *corev1.Service) {
-		s.Annotations[legacySourceRanges] = "everybody"
+	corev1.AnnotationLoadBalancerSourceRangesKey: func(s *corev1.Service) {
+		s.Annotations[corev1.AnnotationLoadBalancerSourceRangesKey] = "everybody"
 	},
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
@@ -30,13 +31,13 @@ type executor struct {
 // execution is one plan being carried out.
 type execution struct {
 	*executor
-	created map[string]string // identities of what the plan has created, by placeholder
+	created balancer.Identities
 }
 
 // apply carries out the plan of a Service. The audit log contains the Service and the reason of each write. An error
 // names the quotas that are used up.
 func (e *executor) apply(ctx context.Context, service *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
-	run := &execution{executor: e, created: map[string]string{}}
+	run := &execution{executor: e, created: balancer.Identities{}}
 	return plan.Each(ctx, func(ctx context.Context, operation cloud.Operation) error {
 		cause := fmt.Sprintf("Service %s: %s", klog.KObj(service), operation)
 		return e.withQuota(ctx, run.write(client.WithCause(ctx, cause), operation.Object))
@@ -46,90 +47,43 @@ func (e *executor) apply(ctx context.Context, service *corev1.Service, plan clou
 // write carries out one operation.
 func (e *execution) write(ctx context.Context, object any) error {
 	switch o := object.(type) {
-	case CreateLoadBalancer:
+	case balancer.CreateLoadBalancer:
 		return e.createLoadBalancer(ctx, o.LoadBalancer)
-	case UpdateLoadBalancer:
+	case balancer.UpdateLoadBalancer:
 		return e.updateLoadBalancer(ctx, o)
-	case DeleteLoadBalancer:
+	case balancer.DeleteLoadBalancer:
 		return e.inventory.DeleteLoadBalancer(ctx, o.LoadBalancer)
-	case CreateListener:
+	case balancer.CreateListener:
 		return e.createListener(ctx, o)
-	case UpdateListener:
+	case balancer.UpdateListener:
 		return e.updateListener(ctx, o)
-	case DeleteListener:
+	case balancer.DeleteListener:
 		return e.inventory.DeleteListener(ctx, o.LoadBalancer, o.Listener)
-	case CreateTargetGroup:
+	case balancer.CreateTargetGroup:
 		return e.createTargetGroup(ctx, o.TargetGroup)
-	case UpdateTargetGroup:
+	case balancer.UpdateTargetGroup:
 		return e.updateTargetGroup(ctx, o)
-	case SetMachines:
+	case balancer.SetMachines:
 		return e.setMachines(ctx, o)
-	case DeleteTargetGroup:
+	case balancer.DeleteTargetGroup:
 		e.removals.forget(o.TargetGroup)
 		return e.inventory.DeleteTargetGroup(ctx, o.TargetGroup)
-	case CreateSecurityGroup:
+	case balancer.CreateSecurityGroup:
 		return e.createSecurityGroup(ctx, o.SecurityGroup)
-	case UpdateSecurityGroup:
+	case balancer.UpdateSecurityGroup:
 		return e.updateSecurityGroup(ctx, o)
-	case DeleteSecurityGroup:
+	case balancer.DeleteSecurityGroup:
 		return e.inventory.DeleteSecurityGroup(ctx, o.SecurityGroup)
-	case OpenNodePorts:
-		return e.inventory.ChangeIngress(ctx, o.Rules.Group, o.Rules.withMissing)
-	case CloseNodePorts:
-		return e.inventory.ChangeIngress(ctx, o.Rules.Group, o.Rules.withoutSurplus)
+	case balancer.OpenNodePorts:
+		return e.inventory.ChangeIngress(ctx, o.Rules.Group, o.Rules.WithMissing)
+	case balancer.CloseNodePorts:
+		return e.inventory.ChangeIngress(ctx, o.Rules.Group, o.Rules.WithoutSurplus)
 	}
 	return fmt.Errorf("a plan of this cloud contains no %T; this is a defect of the controller", object)
 }
 
-// identity returns the identity of an object; a placeholder is replaced if this plan created the object.
-func (e *execution) identity(id string) (string, error) {
-	if !strings.HasPrefix(id, placeholderPrefix) {
-		return id, nil
-	}
-	if created := e.created[id]; created != "" {
-		return created, nil
-	}
-	return "", fmt.Errorf("%s was not created", id)
-}
-
-func (e *execution) identities(ids []string) ([]string, error) {
-	all := make([]string, 0, len(ids))
-	for _, id := range ids {
-		found, err := e.identity(id)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found)
-	}
-	slices.Sort(all)
-	return all, nil
-}
-
-// resolved returns a load balancer with identities in place of placeholders: in its security groups, in its record of
-// them, and in its listeners.
-func (e *execution) resolved(balancer resource.LoadBalancer) (resource.LoadBalancer, error) {
-	var err error
-	if balancer.SecurityGroups, err = e.identities(balancer.SecurityGroups); err != nil {
-		return balancer, err
-	}
-	if record := lastAppliedOf(balancer.Annotations); record.has(settingGroups) {
-		put, err := e.identities(record.applied[settingGroups])
-		if err != nil {
-			return balancer, err
-		}
-		balancer.Annotations = record.with(settingGroups, put...).mergedInto(balancer.Annotations)
-	}
-	balancer.Listeners = slices.Clone(balancer.Listeners)
-	for i := range balancer.Listeners {
-		if balancer.Listeners[i].TargetGroup, err = e.identity(balancer.Listeners[i].TargetGroup); err != nil {
-			return balancer, err
-		}
-	}
-	return balancer, nil
-}
-
 func (e *execution) createLoadBalancer(ctx context.Context, create resource.NewLoadBalancer) (err error) {
-	if create.LoadBalancer, err = e.resolved(create.LoadBalancer); err != nil {
+	if create.LoadBalancer, err = e.created.In(create.LoadBalancer); err != nil {
 		return err
 	}
 	if e.separately.Load() {
@@ -147,12 +101,12 @@ func (e *execution) createLoadBalancer(ctx context.Context, create resource.NewL
 	return nil
 }
 
-func (e *execution) updateLoadBalancer(ctx context.Context, o UpdateLoadBalancer) error {
-	from, err := e.resolved(o.From)
+func (e *execution) updateLoadBalancer(ctx context.Context, o balancer.UpdateLoadBalancer) error {
+	from, err := e.created.In(o.From)
 	if err != nil {
 		return err
 	}
-	to, err := e.resolved(o.To)
+	to, err := e.created.In(o.To)
 	if err != nil {
 		return err
 	}
@@ -179,8 +133,8 @@ func (e *execution) latest(ctx context.Context, known resource.LoadBalancer) (re
 	return now, nil
 }
 
-func (e *execution) createListener(ctx context.Context, o CreateListener) (err error) {
-	if o.Listener.TargetGroup, err = e.identity(o.Listener.TargetGroup); err != nil {
+func (e *execution) createListener(ctx context.Context, o balancer.CreateListener) (err error) {
+	if o.Listener.TargetGroup, err = e.created.Of(o.Listener.TargetGroup); err != nil {
 		return err
 	}
 	err = e.inventory.CreateListener(ctx, o.LoadBalancer, o.Listener)
@@ -191,8 +145,8 @@ func (e *execution) createListener(ctx context.Context, o CreateListener) (err e
 	return err
 }
 
-func (e *execution) updateListener(ctx context.Context, o UpdateListener) (err error) {
-	if o.To.TargetGroup, err = e.identity(o.To.TargetGroup); err != nil {
+func (e *execution) updateListener(ctx context.Context, o balancer.UpdateListener) (err error) {
+	if o.To.TargetGroup, err = e.created.Of(o.To.TargetGroup); err != nil {
 		return err
 	}
 	balancer, err := e.latest(ctx, o.LoadBalancer)
@@ -213,7 +167,7 @@ func (e *execution) createTargetGroup(ctx context.Context, group resource.Target
 	return err
 }
 
-func (e *execution) updateTargetGroup(ctx context.Context, o UpdateTargetGroup) error {
+func (e *execution) updateTargetGroup(ctx context.Context, o balancer.UpdateTargetGroup) error {
 	err := e.inventory.UpdateTargetGroup(ctx, o.From, o.To)
 	switch {
 	case err == nil:
@@ -224,8 +178,8 @@ func (e *execution) updateTargetGroup(ctx context.Context, o UpdateTargetGroup) 
 	return err
 }
 
-func (e *execution) setMachines(ctx context.Context, o SetMachines) (err error) {
-	if o.TargetGroup.ID, err = e.identity(o.TargetGroup.ID); err != nil {
+func (e *execution) setMachines(ctx context.Context, o balancer.SetMachines) (err error) {
+	if o.TargetGroup.ID, err = e.created.Of(o.TargetGroup.ID); err != nil {
 		return err
 	}
 	return e.inventory.SetMachines(ctx, o.TargetGroup, o.Machines)
@@ -237,7 +191,7 @@ func (e *execution) createSecurityGroup(ctx context.Context, group resource.Secu
 	return err
 }
 
-func (e *execution) updateSecurityGroup(ctx context.Context, o UpdateSecurityGroup) error {
+func (e *execution) updateSecurityGroup(ctx context.Context, o balancer.UpdateSecurityGroup) error {
 	if o.DeleteUnused {
 		err := e.inventory.DeleteSecurityGroup(ctx, o.From.ID)
 		if !errors.Is(err, client.ErrConflict) && !errors.Is(err, client.ErrBadRequest) {
@@ -344,5 +298,6 @@ func changedSet(latest, from, to []string) []string {
 			set = append(set, one)
 		}
 	}
-	return sorted(set)
+	slices.Sort(set)
+	return slices.Compact(set)
 }

@@ -136,7 +136,7 @@ func defaultEffects() map[string]defaultEffect {
 // TestEveryDefaultHasAnEffect: what the cloud-config may say for all Services is done for a Service that says nothing.
 func TestEveryDefaultHasAnEffect(t *testing.T) {
 	effects := defaultEffects()
-	for _, name := range newAnnotations().registry.DefaultNames() {
+	for _, name := range Annotations().DefaultNames() {
 		effect, known := effects[name]
 		if !known {
 			t.Errorf("nobody says what the default of %s does", name)
@@ -147,8 +147,7 @@ func TestEveryDefaultHasAnEffect(t *testing.T) {
 				l := newFeatureLab(t)
 				l.config.LoadBalancer.Defaults = map[string]string{name: effect.value}
 				maps.Copy(l.config.LoadBalancer.Defaults, effect.also)
-				if problems := newAnnotations().
-					registry.SetDefaults(l.config.LoadBalancer.Defaults); len(problems) > 0 {
+				if problems := Annotations().SetDefaults(l.config.LoadBalancer.Defaults); len(problems) > 0 {
 					t.Fatal(problems)
 				}
 				l.restart()

@@ -2,6 +2,7 @@ package thalassa
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
@@ -316,4 +318,38 @@ func TestRecreatedServiceWithoutFinalizer(t *testing.T) {
 			t.Errorf("Services %v", left)
 		}
 	})
+}
+
+// TestNewServiceWithUnreadableSources: its owner is told once, and it is not tried again before it changes.
+func TestNewServiceWithUnreadableSources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web, nodes := service("web", 80), l.nodes("a")
+		annotated("acl-allowed-sources", "nobody")(web)
+		_, err := l.ensure(web, nodes)
+		if _, lasts := errors.AsType[cloud.Lasting](err); !lasts {
+			t.Errorf("error %v, want one that lasts", err)
+		}
+		if told := l.eventsAbout(reasonAnnotation); len(told) != 1 {
+			t.Errorf("told %q, want one event about the annotation", told)
+		}
+		annotated("acl-allowed-sources", "10.0.0.0/8")(web)
+		l.settle(web, nodes)
+	})
+}
+
+// TestTimeoutBeyondTheIntervalIsTold once, however many ports have it.
+func TestTimeoutBeyondTheIntervalIsTold(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	nodes, web := l.nodes("a"), service("web", 80, 443)
+	annotated("health-check-interval", "5", "health-check-timeout", "6")(web)
+	l.settle(web, nodes)
+	l.told("too long", reasonConflict, "6 seconds", "5 seconds")
+	annotated("health-check-timeout", "5")(web)
+	l.settle(web, nodes)
+	annotated("health-check-timeout", "6", "health-check-enabled", "false")(web)
+	l.settle(web, nodes)
+	if got := l.warnings(); got != "" {
+		t.Errorf("told %q of a timeout that is the interval, or of no check at all", got)
+	}
 }

@@ -14,7 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
@@ -194,7 +196,12 @@ func TestSubnet(t *testing.T) {
 			l := newLab(t, tt.cloud)
 			l.config.DefaultSubnet = tt.configured
 			l.restart()
-			got, err := l.cloud.balancers.subnet(t.Context(), "")
+			b := l.cloud.balancers
+			request := b.settings.Request(service("web", 80), balancer.Observed{})
+			references := b.lookUp(t.Context(), request, balancer.Observed{})
+			got := request.NodeSubnet(references)
+			found, _ := request.Compare(cloud.Targets{}, cloud.Targets{}, references)
+			err := found.Refused
 			if got != tt.want || (err == nil) != (tt.wantErr == "") ||
 				(err != nil && !strings.Contains(err.Error(), tt.wantErr)) {
 				t.Errorf("subnet = %q, %v; want %q, error %q", got, err, tt.want, tt.wantErr)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
@@ -103,10 +104,12 @@ func TestPlanIsData(t *testing.T) {
 // operationTypes are the objects of all operations.
 func operationTypes() []any {
 	return []any{
-		CreateLoadBalancer{}, UpdateLoadBalancer{}, DeleteLoadBalancer{},
-		CreateListener{}, UpdateListener{}, DeleteListener{},
-		CreateTargetGroup{}, UpdateTargetGroup{}, SetMachines{}, DeleteTargetGroup{},
-		CreateSecurityGroup{}, UpdateSecurityGroup{}, DeleteSecurityGroup{}, OpenNodePorts{}, CloseNodePorts{},
+		balancer.CreateLoadBalancer{}, balancer.UpdateLoadBalancer{}, balancer.DeleteLoadBalancer{},
+		balancer.CreateListener{}, balancer.UpdateListener{}, balancer.DeleteListener{},
+		balancer.CreateTargetGroup{}, balancer.UpdateTargetGroup{}, balancer.SetMachines{},
+		balancer.DeleteTargetGroup{},
+		balancer.CreateSecurityGroup{}, balancer.UpdateSecurityGroup{}, balancer.DeleteSecurityGroup{},
+		balancer.OpenNodePorts{}, balancer.CloseNodePorts{},
 	}
 }
 
@@ -137,14 +140,14 @@ func TestPlaceholders(t *testing.T) {
 	web := service("web", 80)
 	annotated("create-security-group", "true")(web)
 	plan := l.compare(web, cloud.ChooseTargets(l.nodes("a"), identify)).Plan
-	create, found := plan[len(plan)-1].Object.(CreateLoadBalancer)
+	create, found := plan[len(plan)-1].Object.(balancer.CreateLoadBalancer)
 	if !found {
 		t.Fatalf("the last operation is %s, want the creation of the load balancer", plan[len(plan)-1])
 	}
 	if got, want := create.LoadBalancer.Listeners[0].TargetGroup, "new target group a0a1b2c3dweb-p80"; got != want {
 		t.Errorf("the listener leads to %q, want %q", got, want)
 	}
-	groups := []string{"new security group " + groupName("0a1b2c3d-web")}
+	groups := []string{"new security group k8s-ad3a61bc3735"}
 	if got, want := create.LoadBalancer.SecurityGroups, groups; !slices.Equal(got, want) {
 		t.Errorf("the security groups are %q, want %q", got, want)
 	}
@@ -159,7 +162,7 @@ func TestPlaceholders(t *testing.T) {
 		t.Fatal(err)
 	}
 	balancer := l.only()
-	if text, _ := json.Marshal(balancer); strings.Contains(string(text), placeholderPrefix) {
+	if text, _ := json.Marshal(balancer); strings.Contains(string(text), "new ") {
 		t.Errorf("the cloud has a placeholder: %s", text)
 	}
 }

@@ -146,20 +146,23 @@ func TestRemovals(t *testing.T) {
 		return resource.TargetGroup{ID: "tg-1", HealthCheck: &resource.HealthCheck{Port: port}}
 	}
 	var r removals
+	failed := func(group resource.TargetGroup) bool {
+		return r.irremovable([]resource.TargetGroup{group})[group.ID]
+	}
 	for times := range removalTries {
-		if r.failed(with(1)) {
+		if failed(with(1)) {
 			t.Errorf("given up after %d removals, want %d", times, removalTries)
 		}
 		r.count(with(1))
 	}
-	if !r.failed(with(1)) || r.failed(with(2)) || r.failed(resource.TargetGroup{ID: "tg-1"}) ||
-		r.failed(resource.TargetGroup{ID: "tg-2", HealthCheck: with(1).HealthCheck}) {
+	if !failed(with(1)) || failed(with(2)) || failed(resource.TargetGroup{ID: "tg-1"}) ||
+		failed(resource.TargetGroup{ID: "tg-2", HealthCheck: with(1).HealthCheck}) {
 		t.Error("another health check, none, or another group counts as the one that stays, or that one does not")
 	}
-	if r.recordResult(with(1), with(1)); !r.failed(with(1)) {
+	if r.recordResult(with(1), with(1)); !failed(with(1)) {
 		t.Error("a write that leaves the health check as it is forgets it")
 	}
-	if r.recordResult(with(1), with(2)); r.failed(with(1)) {
+	if r.recordResult(with(1), with(2)); failed(with(1)) {
 		t.Error("what is known of a health check outlasts it")
 	}
 }

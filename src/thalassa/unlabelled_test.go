@@ -17,9 +17,7 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // part is a kind of object that has the labels of a Service.
@@ -409,26 +407,6 @@ func TestSecurityGroupThatMayBeAUsers(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestRetainWithoutLabels: a load balancer that lost all labels has none to copy.
-func TestRetainWithoutLabels(t *testing.T) {
-	if left := unmanagedLabels(nil); left[label.Managed] != "false" || len(left) != 1 {
-		t.Errorf("labels of a retained load balancer %v", left)
-	}
-}
-
-// TestProtectionOfAnyLoadBalancer: of several load balancers of a Service, a protected one keeps all.
-func TestProtectionOfAnyLoadBalancer(t *testing.T) {
-	b := newBalancers(cloudconfig.Config{}, nil)
-	d, _ := b.read(service("web", 80), observed{})
-	free, held := resource.LoadBalancer{Name: "first"}, resource.LoadBalancer{Name: "second", DeleteProtection: true}
-	if why := protection(d, []resource.LoadBalancer{free, held}); !strings.Contains(why, "second") {
-		t.Errorf("reason %q, want that the second is protected", why)
-	}
-	if why := protection(d, []resource.LoadBalancer{free}); why != "" {
-		t.Errorf("reason %q, want none", why)
 	}
 }
 

@@ -22,7 +22,7 @@ func annotationPage(registry *annotation.Registry) Generator {
 // annotationIntroduction is what holds for all annotations.
 const annotationIntroduction = `# Service annotations
 
-<!-- Made by "make generate" from the registry in src/thalassa/annotations_register.go. -->
+<!-- Made by "make generate" from the registry in src/thalassa/balancer. -->
 
 All names start with ` + "`PREFIX`" + `. Blanks around a value are ignored.
 

@@ -1,0 +1,142 @@
+package balancer
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+)
+
+// adoptionName is the value of annotationAdoptable for a Service.
+func adoptionName(owner cloud.Owner) string {
+	return owner.Cluster + "/" + owner.Namespace + "/" + owner.Name
+}
+
+// Adopt returns the write that adopts a load balancer, or why it cannot be adopted. Both must name each other: the
+// Service names the load balancer, and an annotation of the load balancer names the Service.
+func (r Request) Adopt(balancer resource.LoadBalancer, found bool) (cloud.Plan, error) {
+	id, wanted := r.Adopts(), adoptionName(r.Owner)
+	switch {
+	case !found:
+		return nil, fmt.Errorf("annotation %sadopt: VPC %s has no load balancer %q; give the "+
+			"identity of one, or remove the annotation to get a new one",
+			label.AnnotationPrefix, r.config.VPC, id)
+	case balancer.Labels[label.Managed] == "true" && balancer.Labels[label.ServiceUID] != "":
+		return nil, fmt.Errorf("annotation %sadopt: load balancer %s belongs to Service %s/%s "+
+			"of cluster %s; make that Service give it up first, with %son-delete: %s",
+			label.AnnotationPrefix, id, balancer.Labels[label.ServiceNamespace], balancer.Labels[label.ServiceName],
+			balancer.Labels[label.Cluster], label.AnnotationPrefix, onDeleteKeep)
+	case balancer.Annotations[annotationAdoptable] != wanted:
+		return nil, fmt.Errorf("annotation %sadopt: load balancer %s does not say that it may "+
+			"be adopted; give it the annotation %s=%s in the cloud",
+			label.AnnotationPrefix, id, annotationAdoptable, wanted)
+	}
+	return r.planAdoption(balancer), nil
+}
+
+// AdoptedGroups returns the identities of the target groups of an adopted load balancer that do not have the Service's
+// labels yet: those of ports of the Service, and those that its previous Service retained. With ending, the Service is
+// to have none, and only the latter count.
+func (c Config) AdoptedGroups(service *corev1.Service, o Observed, ending bool) []string {
+	balancer := o.Balancer()
+	if balancer == nil || !lastAppliedOf(balancer.Annotations).has(settingAdopted) {
+		return nil
+	}
+	var groups []string
+	wanted, _ := serve(cloud.OwnerOf(c.Cluster, service), service, cloud.Targets{})
+	for _, listener := range balancer.Listeners {
+		serves := slices.ContainsFunc(wanted.Ports, func(port cloud.Port) bool {
+			return int(port.Port) == listener.Port && protocol(port.Key) == listener.Protocol
+		})
+		leftover := listener.Labels[label.Managed] == "true" && listener.Labels[label.Cluster] == c.Cluster
+		if (serves && !ending || leftover) && !o.hasGroup(listener.TargetGroup) &&
+			!slices.Contains(groups, listener.TargetGroup) {
+			groups = append(groups, listener.TargetGroup)
+		}
+	}
+	return groups
+}
+
+// AddAdopted adds a target group of an adopted load balancer, unless it belongs to a Service, or others use it.
+func (o *Observed) AddAdopted(group resource.TargetGroup) {
+	if group.Labels[label.ServiceUID] == "" && !usedByOthers(group, *o.Balancer()) {
+		o.Groups = append(o.Groups, group)
+	}
+}
+
+// usedByOthers reports whether another load balancer also uses the target group. Permission to adopt one load balancer
+// is no permission to change the other.
+func usedByOthers(group resource.TargetGroup, balancer resource.LoadBalancer) bool {
+	return slices.ContainsFunc(group.Listeners, func(id string) bool {
+		return !slices.ContainsFunc(balancer.Listeners, func(listener resource.Listener) bool {
+			return listener.ID == id
+		})
+	})
+}
+
+// planAdoption returns the write that labels a load balancer as the Service's. Later plans change everything else.
+func (d desired) planAdoption(from resource.LoadBalancer) cloud.Plan {
+	to := from
+	to.Labels = withLabels(from.Labels, d.labels)
+	to.Annotations = lastApplied{}.with(settingAdopted).mergedInto(from.Annotations)
+	delete(to.Annotations, annotationAdoptable) // the permission applies once, to this Service
+	diff := &difference{}
+	diff.add(cloud.Update, kindBalancer, from.Name, "it is adopted", UpdateLoadBalancer{From: from, To: to})
+	return diff.plan
+}
+
+// unmanagedLabels returns the labels of an object without those that name its owner. The label that it is managed
+// stays, with another value, because a cloud may merge labels instead of replacing them.
+func unmanagedLabels(labels resource.Labels) resource.Labels {
+	left := resource.Labels{} // the object may have no labels at all
+	maps.Copy(left, labels)
+	for _, key := range []string{label.Cluster, label.ServiceUID, label.ServiceName, label.ServiceNamespace,
+		label.ServicePort, label.ServiceProtocol} {
+		delete(left, key)
+	}
+	left[label.Managed] = "false"
+	return left
+}
+
+// withoutRecord returns the annotations without the last-applied record.
+func withoutRecord(annotations resource.Labels) resource.Labels {
+	left := maps.Clone(annotations)
+	delete(left, annotationCreatedBy)
+	delete(left, annotationApplied)
+	return left
+}
+
+// planRetention returns the writes that release all objects of a Service, with all their traffic. The load balancer is
+// released first, so that no object that it uses is managed without it.
+func (d desired) planRetention(o Observed) cloud.Plan {
+	diff := &difference{desired: d, observed: o, nodes: noNodeRules(d)}
+	const why = "it is handed over"
+	for _, from := range o.Balancers {
+		if from.Deleting() {
+			continue
+		}
+		to := from
+		to.Labels, to.Annotations = unmanagedLabels(from.Labels), withoutRecord(from.Annotations)
+		diff.add(cloud.Update, kindBalancer, from.Name, why, UpdateLoadBalancer{From: from, To: to})
+	}
+	for _, from := range o.Groups {
+		diff.releaseGroup(from, why, "")
+	}
+	for _, from := range o.SecurityGroups {
+		if from.Deleting() {
+			continue
+		}
+		to := from
+		to.Labels, to.Annotations = unmanagedLabels(from.Labels), withoutRecord(from.Annotations)
+		unused := len(o.Balancers)+len(o.Groups) == 0 // perhaps nothing uses it; only the cloud knows
+		diff.add(cloud.Update, kindSecurityGroup, from.Name, why,
+			UpdateSecurityGroup{From: from, To: to, DeleteUnused: unused})
+	}
+	diff.closeNodePorts()
+	return diff.plan
+}

@@ -1,0 +1,136 @@
+// Package balancer computes what a Service should have in the cloud, and the writes that are necessary. Both are
+// functions of the Service, its targets, the configuration, and values that were read from the cloud before: the
+// observed objects, which contain the last-applied records, and the objects that the Service names. The package cannot
+// call the cloud.
+//
+// The caller observes the objects of a Service ([Observed]), asks [Request.Names] what else is needed, looks that up
+// ([References]), and gets a plan from [Request.Compare] or [Request.PlanDelete]. The operations of a plan are values;
+// the caller carries them out.
+package balancer
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
+)
+
+// Reasons of the provider's notices.
+const (
+	reasonAnnotation    = "InvalidAnnotation"
+	reasonConflict      = "ConflictingSettings"
+	reasonUnsupported   = "UnsupportedSetting"
+	reasonImmutable     = "ImmutableSetting"
+	reasonUnknownSubnet = "UnknownSubnet"
+	reasonUnknownGroup  = "UnknownSecurityGroup"
+	reasonUnknownIP     = "UnknownReservedIP"
+	reasonInUse         = "ReservedIPInUse"
+	reasonGroupFull     = "SecurityGroupFull"
+	// reasonKept: the port accepts only some sources, and the Service does not ask for that.
+	reasonKept = "AllowedSourcesKept"
+	// reasonHealthCheckKept: the cloud does not remove a health check.
+	reasonHealthCheckKept = "HealthCheckKept"
+	// reasonLeftOut: some nodes receive no traffic of the Service.
+	reasonLeftOut = "NodesLeftOut"
+)
+
+// Config is what the cluster's configuration says about load balancers.
+type Config struct {
+	Cluster          string // identity
+	VPC              string // identity
+	DefaultSubnet    string // identity or slug; "" if none is configured
+	AdditionalLabels map[string]string
+	createsGroups    bool // the configuration has a default for the creation of security groups
+	// annotations has the cluster's defaults. legacy has those of the existing CCM, which apply to load balancers that
+	// it created.
+	annotations, legacy annotations
+}
+
+// NewConfig returns what the cloud-config says about load balancers.
+func NewConfig(c cloudconfig.Config) Config {
+	own := newAnnotations()
+	own.registry.SetDefaults(c.LoadBalancer.Defaults)
+	return Config{Cluster: c.Cluster, VPC: c.VPCIdentity, DefaultSubnet: c.DefaultSubnet,
+		AdditionalLabels: c.AdditionalLabels, createsGroups: c.LoadBalancer.Defaults[nameCreateGroup] != "",
+		annotations: own, legacy: legacyAnnotations()}
+}
+
+// Request is what a Service asks for, before the objects that it names are looked up.
+type Request struct {
+	desired
+	config   Config
+	service  *corev1.Service
+	observed Observed
+	notices  []cloud.Notice // about mistakes in the annotations
+}
+
+// Request returns what the Service asks for. Which defaults apply depends on its existing load balancer.
+func (c Config) Request(service *corev1.Service, o Observed) Request {
+	d := desired{name: cloudprovider.DefaultLoadBalancerName(service), created: true}
+	d.Owner = cloud.OwnerOf(c.Cluster, service)
+	d.labels = ownerLabels(d.Owner, c.AdditionalLabels)
+	from := c.annotations
+	if balancer := o.Balancer(); balancer != nil {
+		record := lastAppliedOf(balancer.Annotations)
+		d.created, d.adopted = record.created || !labelledFor(balancer.Labels, d.labels) && o.allCreatedByUs(),
+			record.has(settingAdopted)
+		if !d.created {
+			from = c.legacy
+		}
+	}
+	if o.Balancer() == nil && len(o.Groups) > 0 && !lastAppliedOf(o.Groups[0].Annotations).created {
+		from = c.legacy // the existing CCM created its load balancer, which was deleted
+	}
+	var notices []cloud.Notice
+	d.settings, notices = from.read(service)
+	if d.created {
+		d.setAffinityPolicy(service)
+	}
+	d.deleted = len(service.Spec.Ports) == 0
+	return Request{desired: d, config: c, service: service, observed: o, notices: notices}
+}
+
+// desire returns the desired state of the Service, and notices for its owner. Of the selected targets, usable are those
+// whose machines exist.
+func (r Request) desire(targets, usable cloud.Targets, found References) (desired, []cloud.Notice) {
+	service, o := r.service, r.observed
+	d, missing := r.resolve(found)
+	notices := slices.Clone(r.notices)
+	var problems []string
+	d.Desired, problems = serve(d.Owner, service, usable)
+	for _, problem := range problems {
+		notices = append(notices, settingNotice(reasonUnsupported, problem))
+	}
+	notices = append(append(notices, missing...), d.affinityNotices(service, o)...)
+	if text := immutableTypeText(d.settings, o.Balancer()); text != "" {
+		notices = append(notices, settingNotice(reasonImmutable, text))
+	}
+	notices = append(notices, d.keptSourcesNotices(o)...)
+	d.unmanaged = unmanagedGroup(d, o)
+	notices = append(append(notices, d.healthCheckNotices()...), d.pingNotices()...)
+	return d, append(notices, leftOutOf(targets, usable).notices(r.config.VPC)...)
+}
+
+// keptSourcesNotices describes the ports that accept only some sources although the Service does not ask for that.
+func (d desired) keptSourcesNotices(o Observed) []cloud.Notice {
+	var notices []cloud.Notice
+	for _, port := range d.Ports {
+		if listener := o.listener(port.Key); listener != nil {
+			if text := d.keptSourcesText(d.ports[port.Key].sources, port.Key.String(), *listener); text != "" {
+				notices = append(notices, settingNotice(reasonKept, text))
+			}
+		}
+	}
+	return notices
+}
+
+// serve returns the desired state without terms of this cloud, with the ports that this cloud can serve, and messages
+// about the other ports.
+func serve(owner cloud.Owner, service *corev1.Service, targets cloud.Targets) (cloud.Desired, []string) {
+	served, problems := cloud.Desire(owner, service, targets).WithNodePorts()
+	problems = append(problems, dropUnsupported(&served)...)
+	return served, problems
+}

@@ -1,0 +1,179 @@
+package balancer
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+)
+
+// Ending is what has to be known for the deletion of a Service's objects, in addition to these objects.
+type Ending struct {
+	// Written: something was deleted before.
+	Written bool
+	// NodeGroup is the security group of the nodes, nil if none is configured or known.
+	NodeGroup *resource.SecurityGroup
+	// Expecting is the time within which lists show objects that may exist; 0 if there are none.
+	Expecting time.Duration
+	// Users are load balancers of others that use the remaining objects, by the identities of these.
+	Users map[string]resource.LoadBalancer
+}
+
+// MayHaveNodeRules reports whether rules for the Service may exist in the security group of the nodes.
+func (r Request) MayHaveNodeRules() bool {
+	asks := r.annotations.openNodePorts.From(r.values)
+	return asks.Value || asks.Invalid
+}
+
+// PlanDelete returns what has to be done so that the cloud has no object of the Service any more.
+func (r Request) PlanDelete(ending Ending) cloud.Comparison {
+	d, o := r.desired, r.observed
+	d.nodeGroup = ending.NodeGroup
+	keeps := d.annotations.onDelete.From(d.values).Value == onDeleteKeep && !o.Empty() && o.retainable()
+	left := ending.Written && !keeps && o.onlyUsedByOthers(ending.Users)
+	found := cloud.Comparison{Exists: !o.Empty() && !left || ending.Expecting > 0, Left: o.remainingText()}
+	if keeps {
+		found.Plan, found.Retains = d.planRetention(o), retentionText(o)
+	} else {
+		found.Plan = d.planDeletion(o, ending.Users)
+	}
+	if balancer := o.Balancer(); balancer != nil {
+		found.State, found.Status = balancer.Status, d.statusOf(r.service, *balancer)
+		if held := cmp.Or(invalidDeletionPolicy(d), protection(d, o.Balancers)); held != "" && !keeps {
+			found.Plan, found.Refused = nil, errors.New(held)
+		}
+	}
+	switch {
+	case !o.Empty():
+		found.Wait = o.waitForDeletion()
+	case ending.Expecting > 0:
+		found.Wait = waitForLists(ending.Expecting,
+			"objects of the Service may still exist: a creation ended without an answer, or "+
+				"the previous leader created them recently, and the cloud's lists may not show them yet")
+	}
+	return found
+}
+
+// waitForDeletion is the wait until the cloud has deleted all objects.
+func (o Observed) waitForDeletion() *cloud.Wait {
+	wait := cloud.Wait{Deleting: true, Name: "what the Service had", Message: "the cloud is still deleting " +
+		o.String()}
+	if balancer := o.Balancer(); balancer != nil {
+		wait.Object, wait.Name, wait.Status = balancer.ID, kindBalancer+" "+balancer.Name, balancer.Status
+	}
+	return &wait
+}
+
+// GroupIDs are the identities of the Service's target groups and security groups.
+func (o Observed) GroupIDs() []string {
+	var ids []string
+	for _, group := range o.Groups {
+		ids = append(ids, group.ID)
+	}
+	for _, group := range o.SecurityGroups {
+		ids = append(ids, group.ID)
+	}
+	return ids
+}
+
+// onlyUsedByOthers reports whether load balancers of others use all remaining objects. This happens after a deletion if
+// the cloud refused to remove the Service's labels from these objects.
+func (o Observed) onlyUsedByOthers(users map[string]resource.LoadBalancer) bool {
+	return len(o.Balancers) == 0 && !slices.ContainsFunc(o.GroupIDs(), func(id string) bool {
+		_, used := users[id]
+		return !used
+	})
+}
+
+// protection returns why the load balancers of a Service are not deleted; "" if nothing prevents it.
+func protection(d desired, balancers []resource.LoadBalancer) string {
+	for _, balancer := range balancers {
+		if held := protectionOf(d, balancer); held != "" {
+			return held
+		}
+	}
+	return ""
+}
+
+func protectionOf(d desired, balancer resource.LoadBalancer) string {
+	if !balancer.DeleteProtection || balancer.Deleting() {
+		return ""
+	}
+	switch asked := d.annotations.deleteProtection.From(d.values); {
+	case asked.Given && !asked.Value:
+		return ""
+	case !d.deleted && !asked.Invalid && !asked.Value && lastAppliedOf(balancer.Annotations).has(settingProtection):
+		return "" // the Service asked for the protection, and does not any more
+	case asked.Asked() && asked.Value:
+		return fmt.Sprintf("load balancer %s is protected from deletion by an annotation of the Service: set "+
+			"%sdelete-protection to false to have it deleted, or %son-delete to %s to leave it in the cloud",
+			balancer.Name, label.AnnotationPrefix, label.AnnotationPrefix, onDeleteKeep)
+	}
+	return fmt.Sprintf("load balancer %s is protected from deletion in the cloud: switch the protection off there, "+
+		"or set %sdelete-protection to false, to have it deleted; set %son-delete to %s to leave it in the cloud",
+		balancer.Name, label.AnnotationPrefix, label.AnnotationPrefix, onDeleteKeep)
+}
+
+// invalidDeletionPolicy returns why nothing is deleted if the Service's deletion policy is not valid; "" if it is.
+func invalidDeletionPolicy(d desired) string {
+	if !d.annotations.onDelete.From(d.values).Invalid {
+		return ""
+	}
+	return fmt.Sprintf("annotation %son-delete is not valid, so nothing is deleted yet: set it to %s or %s, or "+
+		"remove it to have everything deleted", label.AnnotationPrefix, onDeleteDelete, onDeleteKeep)
+}
+
+// unprotect switches off the protection that would make the cloud refuse the deletion.
+func (d *difference) unprotect(balancer resource.LoadBalancer) {
+	if !balancer.DeleteProtection {
+		return
+	}
+	to := balancer
+	to.DeleteProtection = false
+	d.add(cloud.Update, kindBalancer, balancer.Name, "its protection from deletion is switched off",
+		UpdateLoadBalancer{From: balancer, To: to})
+}
+
+// remainingText describes objects that may be the Service's and remain in the cloud after its deletion; "" if there are
+// none.
+func (o Observed) remainingText() string {
+	var all []string
+	for _, found := range o.Recognised.possible {
+		if found.Labels[label.Managed] == "false" {
+			continue // it was released
+		}
+		all = append(all,
+			fmt.Sprintf("Load balancer %s (%s) remains in the cloud: %s. If it belonged to this Service, delete it "+
+				"there.", found.Name, found.ID, found.why))
+	}
+	for _, group := range o.UnprovenGroups {
+		all = append(all, fmt.Sprintf("Security group %s (%s) remains in the cloud: it has only some of the labels of "+
+			"this Service. If it belonged to this Service, delete it there.", group.Name, group.ID))
+	}
+	return strings.Join(all, " ")
+}
+
+// retainable reports whether there is something to retain: a load balancer that is not being deleted, or, if that was
+// released before, the objects that it uses.
+func (o Observed) retainable() bool {
+	return slices.ContainsFunc(o.Balancers, func(balancer resource.LoadBalancer) bool {
+		return !balancer.Deleting()
+	}) ||
+		len(o.Balancers) == 0 && slices.ContainsFunc(o.Groups, func(group resource.TargetGroup) bool {
+			return len(group.Listeners) > 0
+		}) ||
+		len(o.Balancers) == 0 && len(o.Groups) == 0
+}
+
+// retentionText is the message for the Service's owner.
+func retentionText(o Observed) string {
+	return fmt.Sprintf("As %son-delete requests, the objects of this Service remain in the cloud, and no Service "+
+		"owns them now: %s. Their targets do not change any more. When a Service is deleted, its node ports stop "+
+		"answering, and another Service can get them. Adopt or delete the objects soon.", label.AnnotationPrefix, o)
+}

@@ -1,0 +1,273 @@
+package balancer
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+)
+
+// healthSettings are the Service's settings of the health check of one port.
+type healthSettings struct {
+	enabled                     annotation.Setting[bool]
+	port                        annotation.Setting[int] // 0: the port's node port
+	path, protocol              annotation.Setting[string]
+	interval, timeout, up, down annotation.Setting[int] // seconds; times in a row
+	// contradiction describes settings that exclude each other; "" if there are none.
+	contradiction string
+}
+
+// healthCheckSpec describes whether and how the targets of a port are checked.
+type healthCheckSpec struct {
+	settings healthSettings
+	// nodePort is the health check node port of a Service with externalTrafficPolicy Local; else 0.
+	nodePort int32
+	// created: this program created the load balancer, so its defaults apply.
+	created bool
+}
+
+// effective returns the desired health check, given the observed one; nil is none. The observed check stays if the
+// Service's settings are not valid.
+func (c healthCheckSpec) effective(port cloud.Port, observed *resource.HealthCheck) *resource.HealthCheck {
+	s := c.settings
+	switch {
+	case c.nodePort != 0: // as in the existing CCM: always, and with HTTP
+		s.protocol = annotation.Setting[string]{Value: resource.ProtocolHTTP}
+		return s.complete(resource.ProtocolHTTP, c.nodePort, observed)
+	case s.enabled.Invalid, s.port.Invalid && observed != nil:
+		return observed
+	case !s.enabled.Value || !s.enabled.Given && !c.created:
+		return nil
+	case s.port.Asked():
+		return s.complete(resource.ProtocolHTTP, port.TargetPort, observed)
+	case !c.created:
+		return observed // the existing CCM ignored this setting
+	case port.Protocol != corev1.ProtocolTCP:
+		return nil // a program that only answers its own protocol would fail the check
+	}
+	return s.complete(resource.ProtocolTCP, port.TargetPort, observed)
+}
+
+// anySet reports whether the Service has any setting of the health check, valid or not.
+func (s healthSettings) anySet() bool {
+	return isSet(s.enabled) || isSet(s.port) || isSet(s.path) || isSet(s.protocol) || isSet(s.interval) ||
+		isSet(s.timeout) ||
+		isSet(s.up) || isSet(s.down)
+}
+
+func isSet[T any](s annotation.Setting[T]) bool { return s.Given || s.Invalid }
+
+// effectiveWith is effective for an object with a last-applied record.
+func (c healthCheckSpec) effectiveWith(record *recordUpdate, port cloud.Port,
+	observed *resource.HealthCheck) *resource.HealthCheck {
+	const setting = "health-check"
+	switch {
+	case !record.adopted:
+	case c.nodePort != 0: // the record is needed when the policy changes
+		record.lastApplied = record.with(setting)
+	case c.settings.anySet():
+		record.lastApplied = record.with(setting)
+		if s := c.settings; !s.enabled.Given && observed != nil {
+			// the check exists; the Service sets only parts of it
+			return s.complete(observed.Protocol, observed.Port, observed)
+		}
+	case record.has(setting):
+		record.lastApplied = record.without(setting)
+	default:
+		return observed
+	}
+	return c.effective(port, observed)
+}
+
+// complete returns the health check with the Service's settings; protocol and port apply if the Service sets none.
+func (s healthSettings) complete(protocol string, port int32,
+	observed *resource.HealthCheck) *resource.HealthCheck {
+	check := resource.HealthCheck{
+		Protocol: protocol, Port: port, Path: s.path.Value,
+		PeriodSeconds: s.interval.Value, TimeoutSeconds: s.timeout.Value, HealthyThreshold: int32(s.up.Value),
+		UnhealthyThreshold: int32(s.down.Value),
+	}
+	if s.protocol.Asked() && !s.protocol.Invalid {
+		check.Protocol = s.protocol.Value
+	}
+	if s.port.Value != 0 {
+		check.Port = int32(s.port.Value)
+	}
+	if observed != nil {
+		s.keep(&check, *observed)
+	}
+	return &check
+}
+
+// keep copies the observed value of each setting that is not valid.
+func (s healthSettings) keep(check *resource.HealthCheck, observed resource.HealthCheck) {
+	if s.protocol.Invalid {
+		check.Protocol = observed.Protocol
+	}
+	if s.port.Invalid {
+		check.Port = observed.Port
+	}
+	check.Path = s.path.Over(observed.Path)
+	check.PeriodSeconds, check.TimeoutSeconds = s.interval.Over(observed.PeriodSeconds),
+		s.timeout.Over(observed.TimeoutSeconds)
+	check.HealthyThreshold, check.UnhealthyThreshold = int32(s.up.Over(int(observed.HealthyThreshold))),
+		int32(s.down.Over(int(observed.UnhealthyThreshold)))
+	s.keepFormerDefaults(check, observed)
+	if hasNoPath(check.Protocol) && hasNoPath(observed.Protocol) {
+		check.Path = observed.Path // the path has no meaning
+	}
+}
+
+// The former defaults, which are also those of the existing CCM: seconds, seconds, checks, checks. With the present
+// defaults a new target gets its first connection within 10 seconds.
+const formerInterval, formerTimeout, formerUp, formerDown = 10, 5, 2, 3
+
+// keepFormerDefaults keeps the former defaults where the Service sets nothing, so that a new version does not change
+// the health checks of all existing load balancers.
+func (s healthSettings) keepFormerDefaults(check *resource.HealthCheck, observed resource.HealthCheck) {
+	unasked := func(one annotation.Setting[int]) bool { return !one.Asked() && !one.Invalid }
+	for _, one := range []struct {
+		setting          annotation.Setting[int]
+		observed, former int
+	}{
+		{s.interval, observed.PeriodSeconds, formerInterval}, {s.timeout, observed.TimeoutSeconds, formerTimeout},
+		{s.up, int(observed.HealthyThreshold), formerUp}, {s.down, int(observed.UnhealthyThreshold), formerDown},
+	} {
+		if unasked(one.setting) && one.observed != one.former {
+			return
+		}
+	}
+	if unasked(s.interval) {
+		check.PeriodSeconds = max(formerInterval, check.TimeoutSeconds)
+	}
+	if unasked(s.timeout) {
+		check.TimeoutSeconds = min(formerTimeout, check.PeriodSeconds)
+	}
+	if unasked(s.up) {
+		check.HealthyThreshold = formerUp
+	}
+}
+
+// hasNoPath reports whether a health check of the protocol has no path. Whether the cloud keeps the path of such a
+// check is not documented.
+func hasNoPath(protocol string) bool {
+	return protocol == resource.ProtocolTCP || protocol == resource.ProtocolUDP
+}
+
+// problem describes settings that exclude each other; "" if there are none.
+func (s healthSettings) problem() string {
+	if s.timeout.Value <= s.interval.Value {
+		return ""
+	}
+	return fmt.Sprintf("The timeout of the health check is %d seconds and its interval is %d seconds: both settings "+
+		"do not change. Set health-check-timeout to at most health-check-interval.",
+		s.timeout.Value, s.interval.Value)
+}
+
+// healthCheckNotices describes settings of existing health checks that cannot be applied.
+func (d desired) healthCheckNotices() []cloud.Notice {
+	var notices []cloud.Notice
+	for _, port := range d.Ports {
+		check := d.healthCheck(port)
+		if check.effective(port, nil) == nil {
+			continue
+		}
+		s := check.settings
+		if s.contradiction != "" {
+			notices = appendOnce(notices, settingNotice(reasonConflict, s.contradiction))
+		}
+		other := s.protocol.Given && !s.protocol.Invalid && s.protocol.Value != resource.ProtocolHTTP
+		if check.nodePort != 0 && (other || s.enabled.Given && !s.enabled.Value) {
+			notices = appendOnce(notices, settingNotice(reasonConflict, fmt.Sprintf(
+				"With externalTrafficPolicy Local the nodes are always checked by HTTP, because some nodes may have "+
+					"no pod: %shealth-check-enabled and -protocol have no effect then.", label.AnnotationPrefix)))
+		}
+	}
+	return notices
+}
+
+// usable returns the settings without those that exclude each other: these count as not valid, and a new check gets the
+// defaults.
+func (s healthSettings) usable(keys healthKeys) healthSettings {
+	s = s.withInterval()
+	if s.contradiction = s.problem(); s.contradiction != "" {
+		s.interval = annotation.Setting[int]{Value: keys.interval.Default(), Invalid: true}
+		s.timeout = annotation.Setting[int]{Value: keys.timeout.Default(), Invalid: true}
+	}
+	return s
+}
+
+// withInterval returns the settings with an interval of at least the timeout, if only the timeout is set.
+func (s healthSettings) withInterval() healthSettings {
+	if !s.interval.Asked() && !s.interval.Invalid {
+		s.interval.Value = max(s.interval.Value, s.timeout.Value)
+	}
+	return s
+}
+
+// healthCheck returns whether and how the targets of a port are checked.
+func (d desired) healthCheck(port cloud.Port) healthCheckSpec {
+	return healthCheckSpec{settings: d.ports[port.Key].health, nodePort: d.HealthCheckNodePort, created: d.created}
+}
+
+// irremovableNotices describes which health checks cannot be removed.
+func (d desired) irremovableNotices(o Observed) []cloud.Notice {
+	var notices []cloud.Notice
+	for _, port := range d.Ports {
+		group := o.group(portLabels(d.labels, port.Key), o.listener(port.Key))
+		switch {
+		case group == nil || !o.Irremovable[group.ID]:
+		case d.healthCheck(port).effectiveWith(newRecordUpdate(group.Annotations, d.adopted), port,
+			group.HealthCheck) == nil:
+			notices = append(notices, settingNotice(reasonHealthCheckKept, fmt.Sprintf(
+				"The cloud accepted the removal of the health check of target group %s, but did not remove it: %s. "+
+					"Nodes that fail it receive no traffic. Remove it in the cloud. If that is not possible, delete "+
+					"the port's listener and this target group there: new ones are then created automatically.",
+				group.Name, group.HealthCheck.String())))
+		}
+	}
+	return notices
+}
+
+// register adds the annotations about health checks.
+func (h *healthKeys) register(r *annotation.Registry) {
+	define := func(name, example, effect, without string) annotation.Definition {
+		return annotation.Definition{
+			Name: "health-check-" + name, Topic: topicHealth, Since: since, Example: example, Effect: effect,
+			Without: without, PerPort: true,
+		}
+	}
+	h.enabled = annotation.Register(r, define("enabled", "false",
+		"Enables health checks. Traffic is sent only to nodes that pass the check. A UDP port is checked only if "+
+			"health-check-port is set.", ""), annotation.Bool(), true)
+	h.port = annotation.Register(r, define("port", "30080",
+		"The port of the nodes that is checked. It takes precedence for Services with externalTrafficPolicy: Local, "+
+			"too.",
+		"the node port of the Service's port; with externalTrafficPolicy: Local, spec.healthCheckNodePort"),
+		annotation.Int(1, 65535, ""), 0)
+	h.protocol = annotation.Register(r, define("protocol", "tcp",
+		"How a node is checked. tcp opens a connection; http and https send a request for the path and expect a "+
+			"successful response; "+
+			"udp sends a datagram.",
+		"http if health-check-port is set, or with externalTrafficPolicy: Local; otherwise tcp"),
+		annotation.Enum("http", "https", "tcp", "udp"), "")
+	h.path = annotation.Register(r, define("path", "/ready",
+		"The path that http and https checks request.", ""),
+		annotation.Word(`/[!-~]{0,254}`,
+			"a path that begins with a slash, of at most 255 characters and without blanks"), "/healthz")
+	h.interval = annotation.Register(r, define("interval", "15",
+		"The time, in seconds, between two checks of a node.", ""), annotation.Int(5, 300, "seconds"), 5)
+	h.timeout = annotation.Register(r, define("timeout", "3",
+		"The time, in seconds, after which a check without a response fails.", ""), annotation.Int(1, 300, "seconds"),
+		3)
+	h.up = annotation.Register(r, define("up-threshold", "1",
+		"The number of successful checks in a row after which a node receives traffic.", ""), annotation.Int(1, 10,
+		"checks"), 1)
+	h.down = annotation.Register(r, define("down-threshold", "2",
+		"The number of failed checks in a row after which a node receives no traffic.", ""), annotation.Int(1, 10,
+		"checks"), 3)
+}

@@ -1,0 +1,262 @@
+package balancer
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+)
+
+// healthOf is what a Service with these annotations asks for about its port 80.
+func healthOf(t *testing.T, annotations ...string) healthSettings {
+	t.Helper()
+	return healthBy(newAnnotations(), annotations...)
+}
+
+// healthBy is what it asks for with the defaults of one of the two programs.
+func healthBy(defaults annotations, annotations ...string) healthSettings {
+	web := service("web", 80)
+	annotated(annotations...)(web)
+	read, _ := defaults.read(web)
+	return read.ports[cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}].health
+}
+
+// checking is a health check with the default times.
+func checking(protocol string, port int32, path string) *resource.HealthCheck {
+	return &resource.HealthCheck{Protocol: protocol, Port: port, Path: path, PeriodSeconds: 5, TimeoutSeconds: 3,
+		HealthyThreshold: 1, UnhealthyThreshold: 3}
+}
+
+// formerly is a health check with the former default times, which are those of the existing CCM, in place of ours.
+func formerly(check *resource.HealthCheck) *resource.HealthCheck {
+	if check == nil {
+		return nil
+	}
+	with, now := *check, checking("", 0, "")
+	if with.PeriodSeconds == now.PeriodSeconds {
+		with.PeriodSeconds = formerInterval
+	}
+	if with.TimeoutSeconds == now.TimeoutSeconds {
+		with.TimeoutSeconds = formerTimeout
+	}
+	if with.HealthyThreshold == now.HealthyThreshold {
+		with.HealthyThreshold = formerUp
+	}
+	return &with
+}
+
+// slow is one that somebody made by hand.
+func slow() *resource.HealthCheck {
+	return &resource.HealthCheck{Protocol: resource.ProtocolHTTP, Port: 9000, Path: "/slow", PeriodSeconds: 60,
+		TimeoutSeconds: 30, HealthyThreshold: 7, UnhealthyThreshold: 8}
+}
+
+func changed(check *resource.HealthCheck, change func(*resource.HealthCheck)) *resource.HealthCheck {
+	change(check)
+	return check
+}
+
+// healthCheckTest is the health check of a port, on a load balancer that is ours and on one that was taken over.
+type healthCheckTest struct {
+	annotations  []string
+	local, udp   bool
+	observed     *resource.HealthCheck
+	ours, theirs *resource.HealthCheck // nil: none
+}
+
+func healthCheckTests() map[string]healthCheckTest {
+	const local, udp = true, true
+	type ask = []string
+	return map[string]healthCheckTest{
+		"not asked": {nil, false, false, nil, checking("tcp", 30080, "/healthz"), nil},
+		"not asked, one is there": {nil, false, false, slow(),
+			changed(checking("tcp", 30080, "/healthz"), func(*resource.HealthCheck) {}), nil},
+		"not asked, of UDP": {nil, false, udp, nil, nil, nil},
+		"switched off":      {ask{"health-check-enabled", "false"}, false, false, slow(), nil, nil},
+		"switched off with port": {ask{"health-check-enabled", "false", "health-check-port", "8081"}, false, false,
+			slow(), nil, nil},
+		"switched on": {ask{"health-check-enabled", "true"}, false, false, nil,
+			checking("tcp", 30080, "/healthz"), nil},
+		"switched on, which the existing CCM took for nothing": {ask{"health-check-enabled", "true"}, false, false,
+			slow(), checking("tcp", 30080, "/healthz"), slow()},
+		"switched on, of UDP":           {ask{"health-check-enabled", "true"}, false, udp, nil, nil, nil},
+		"cannot be read":                {ask{"health-check-enabled", "perhaps"}, false, false, slow(), slow(), slow()},
+		"cannot be read, none is there": {ask{"health-check-enabled", "perhaps"}, false, false, nil, nil, nil},
+		"a port, and switched on": {ask{"health-check-enabled", "true", "health-check-port", "8081"}, false, false, nil,
+			checking("http", 8081, "/healthz"), checking("http", 8081, "/healthz")},
+		"a port, and switched on, over another": {ask{"health-check-enabled", "true", "health-check-port", "8081"},
+			false, false, slow(),
+			checking("http", 8081, "/healthz"), checking("http", 8081, "/healthz")},
+		"a port alone": {ask{"health-check-port", "8081"}, false, false, nil, checking("http", 8081, "/healthz"), nil},
+		"a port, of UDP": {ask{"health-check-enabled", "true", "health-check-port", "8081"}, false, udp, nil,
+			checking("http", 8081, "/healthz"), checking("http", 8081, "/healthz")},
+		"everything": {ask{"health-check-enabled", "true", "health-check-port", "8081", "health-check-protocol",
+			"https", "health-check-path", "/x",
+			"health-check-interval", "30", "health-check-timeout", "20", "health-check-up-threshold", "4",
+			"health-check-down-threshold", "5"}, false, false, nil,
+			&resource.HealthCheck{Protocol: "https", Port: 8081, Path: "/x", PeriodSeconds: 30, TimeoutSeconds: 20,
+				HealthyThreshold: 4, UnhealthyThreshold: 5},
+			&resource.HealthCheck{Protocol: "https", Port: 8081, Path: "/x", PeriodSeconds: 30, TimeoutSeconds: 20,
+				HealthyThreshold: 4, UnhealthyThreshold: 5}},
+		"HTTP on the node port": {ask{"health-check-protocol", "http", "health-check-path", "/x"}, false, false, nil,
+			checking("http", 30080, "/x"), nil},
+		"Local": {nil, local, false, nil, checking("http", 32000, "/healthz"),
+			checking("http", 32000, "/healthz")},
+		"Local, of UDP": {nil, local, udp, nil, checking("http", 32000, "/healthz"),
+			checking("http", 32000, "/healthz")},
+		"Local, with a port": {ask{"health-check-port", "8081"}, local, false, nil,
+			checking("http", 8081, "/healthz"), checking("http", 8081, "/healthz")},
+		"Local, with a protocol, which the existing CCM ignored": {ask{"health-check-protocol", "tcp"}, local, false,
+			nil,
+			checking("http", 32000, "/healthz"), checking("http", 32000, "/healthz")},
+		"Local, switched off, which the existing CCM ignored": {ask{"health-check-enabled", "false"}, local, false, nil,
+			checking("http", 32000, "/healthz"), checking("http", 32000, "/healthz")},
+		"an interval that cannot be read": {ask{"health-check-enabled", "true", "health-check-port", "8081",
+			"health-check-interval", "often"}, false, false, slow(),
+			changed(checking("http", 8081, "/healthz"), func(c *resource.HealthCheck) { c.PeriodSeconds = 60 }),
+			changed(checking("http", 8081, "/healthz"), func(c *resource.HealthCheck) { c.PeriodSeconds = 60 })},
+		"a protocol that there is not": {ask{"health-check-enabled", "true", "health-check-port", "8081",
+			"health-check-protocol", "gopher"}, false, false,
+			changed(slow(), func(c *resource.HealthCheck) {
+				c.Protocol = "https"
+			}), checking("https", 8081, "/healthz"), checking("https", 8081, "/healthz")},
+		"a timeout beyond the interval": {ask{"health-check-enabled", "true", "health-check-port", "8081",
+			"health-check-interval", "5", "health-check-timeout", "6"}, false, false, slow(),
+			changed(checking("http", 8081, "/healthz"), func(c *resource.HealthCheck) {
+				c.PeriodSeconds, c.TimeoutSeconds = 60, 30
+			}),
+			changed(checking("http", 8081, "/healthz"), func(c *resource.HealthCheck) {
+				c.PeriodSeconds, c.TimeoutSeconds = 60, 30
+			})},
+	}
+}
+
+// TestHealthChecks: with and without being asked, on load balancers that are ours and that were taken over.
+func TestHealthChecks(t *testing.T) {
+	for name, tt := range healthCheckTests() {
+		t.Run(name, func(t *testing.T) {
+			port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
+			if tt.udp {
+				port.Protocol = corev1.ProtocolUDP
+			}
+			c := healthCheckSpec{settings: healthBy(legacyAnnotations(), tt.annotations...)}
+			if tt.local {
+				c.nodePort = 32000
+			}
+			if diff := cmp.Diff(formerly(tt.theirs), c.effective(port, tt.observed)); diff != "" {
+				t.Errorf("taken over (-want +got):\n%s", diff)
+			}
+			c.created, c.settings = true, healthOf(t, tt.annotations...)
+			if diff := cmp.Diff(tt.ours, c.effective(port, tt.observed)); diff != "" {
+				t.Errorf("ours (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPathsWithoutMeaningStay: a health check of TCP has none, and what the cloud makes of it is no difference.
+func TestPathsWithoutMeaningStay(t *testing.T) {
+	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
+	for _, path := range []string{"", "/", "/healthz"} {
+		observed := checking("tcp", 30080, path)
+		if diff := cmp.Diff(observed, (healthCheckSpec{settings: healthOf(t), created: true}).effective(port,
+			observed)); diff != "" {
+			t.Errorf("with the path %q (-observed +aimed at):\n%s", path, diff)
+		}
+	}
+}
+
+// TestHealthChecksOfAdoptedOnes: they keep what they have until their Service asks, and again when it no longer does
+// they get the default.
+func TestHealthChecksOfAdoptedOnes(t *testing.T) {
+	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
+	asks := healthOf(t, "health-check-enabled", "true", "health-check-port", "8081")
+	recorded := lastApplied{}.with("health-check")
+	tests := map[string]struct {
+		memo    recordUpdate
+		check   healthCheckSpec
+		want    *resource.HealthCheck
+		records bool
+	}{
+		"not asked": {recordUpdate{adopted: true}, healthCheckSpec{settings: healthOf(t)}, slow(), false},
+		"asked": {recordUpdate{adopted: true}, healthCheckSpec{settings: asks},
+			checking("http", 8081, "/healthz"), true},
+		"no longer asked": {recordUpdate{recorded, true}, healthCheckSpec{settings: healthOf(t)}, nil, false},
+		"Local": {recordUpdate{adopted: true}, healthCheckSpec{settings: healthOf(t), nodePort: 32000},
+			checking("http", 32000, "/healthz"), true},
+		"no longer Local": {recordUpdate{recorded, true}, healthCheckSpec{settings: healthOf(t)}, nil, false},
+		"of us, not asked": {recordUpdate{}, healthCheckSpec{settings: healthOf(t), created: true},
+			checking("tcp", 30080, "/healthz"),
+			false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, tt.check.effectiveWith(&tt.memo, port, slow())); diff != "" {
+				t.Errorf("health check (-want +got):\n%s", diff)
+			}
+			if tt.memo.has("health-check") != tt.records {
+				t.Errorf("it remembers %v, want that it does: %t", tt.memo.applied, tt.records)
+			}
+		})
+	}
+}
+
+// TestFormerDefaultsStay: a load balancer of ours that was made with other defaults keeps them while its Service says
+// nothing, so that an upgrade writes nothing.
+func TestFormerDefaultsStay(t *testing.T) {
+	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
+	times := func(interval, timeout int, up, down int32) *resource.HealthCheck {
+		return &resource.HealthCheck{Protocol: "tcp", Port: 30080, Path: "/healthz",
+			PeriodSeconds: interval, TimeoutSeconds: timeout, HealthyThreshold: up, UnhealthyThreshold: down}
+	}
+	tests := map[string]struct {
+		annotations    []string
+		observed, want *resource.HealthCheck
+	}{
+		"as it was":       {nil, times(10, 5, 2, 3), times(10, 5, 2, 3)},
+		"as it is":        {nil, times(5, 3, 1, 3), times(5, 3, 1, 3)},
+		"changed by hand": {nil, times(10, 5, 2, 4), times(5, 3, 1, 3)},
+		"an interval, from before": {[]string{"health-check-interval", "15"}, times(15, 5, 2, 3),
+			times(15, 5, 2, 3)},
+		"an interval, asked for now": {[]string{"health-check-interval", "15"}, times(5, 3, 1, 3),
+			times(15, 3, 1, 3)},
+		"an interval, no longer": {nil, times(15, 3, 1, 3), times(5, 3, 1, 3)},
+		"the shortest interval": {[]string{"health-check-interval", "5"}, times(10, 5, 2, 3),
+			times(5, 5, 2, 3)},
+		"a timeout, from before": {[]string{"health-check-timeout", "8"}, times(10, 8, 2, 3),
+			times(10, 8, 2, 3)},
+		"a timeout, new": {[]string{"health-check-timeout", "8"}, nil, times(8, 8, 1, 3)},
+		"a timeout, longer than the former": {[]string{"health-check-timeout", "12"}, times(10, 5, 2, 3),
+			times(12, 12, 2, 3)},
+		"the former threshold, asked for": {[]string{"health-check-up-threshold", "2"}, times(5, 3, 1, 3),
+			times(5, 3, 2, 3)},
+		"the present one, asked for": {[]string{"health-check-up-threshold", "1"}, times(10, 5, 2, 3),
+			times(10, 5, 1, 3)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := healthCheckSpec{settings: healthOf(t, tt.annotations...), created: true}
+			if diff := cmp.Diff(tt.want, c.effective(port, tt.observed)); diff != "" {
+				t.Errorf("health check (-want +got):\n%s", diff)
+			}
+			if c.settings.contradiction != "" {
+				t.Errorf("told %q", c.settings.contradiction)
+			}
+		})
+	}
+}
+
+// TestFirstAnswer: by default a node that answers gets its first connection within 10 seconds, whatever part of the
+// interval is over when its load balancer is made.
+func TestFirstAnswer(t *testing.T) {
+	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
+	for _, nodePort := range []int32{0, 32000} {
+		check := healthCheckSpec{settings: healthOf(t), nodePort: nodePort, created: true}.effective(port, nil)
+		if at := check.PeriodSeconds*int(check.HealthyThreshold) + check.TimeoutSeconds; at >= 10 {
+			t.Errorf("health check %s: the first answer comes after up to %d seconds", check.String(), at)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package balancer
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+)
+
+// Annotations on cloud objects, which record what this program created and set. An object without them was created by
+// others, or by the existing CCM. Values of such an object change only if its Service asks for others.
+const (
+	// annotationCreatedBy is the program that created the object.
+	annotationCreatedBy = "k8s.thalassa.cloud/created-by"
+	createdByUs         = "thalassa-ccm"
+	// annotationApplied contains the values that this program set and has to remove again: a JSON object, setting ->
+	// values.
+	annotationApplied = "k8s.thalassa.cloud/applied"
+	// annotationAdoptable names the Service that may adopt a load balancer: cluster/namespace/name.
+	annotationAdoptable = "k8s.thalassa.cloud/adoptable-by"
+)
+
+// lastApplied is the last-applied record of a cloud object: whether this program created it, and the values that it set
+// there in addition to those that every object has.
+type lastApplied struct {
+	created bool
+	// setting -> the values that were set, sorted; empty for a setting with one value
+	applied map[string][]string
+}
+
+// lastAppliedOf reads the record from an object's annotations. A record that cannot be read counts as empty, so that
+// less is undone.
+func lastAppliedOf(annotations resource.Labels) lastApplied {
+	r := lastApplied{created: annotations[annotationCreatedBy] == createdByUs}
+	if text, found := annotations[annotationApplied]; found {
+		_ = json.Unmarshal([]byte(text), &r.applied)
+	}
+	return r
+}
+
+// has reports whether the record contains the setting.
+func (r lastApplied) has(setting string) bool {
+	_, found := r.applied[setting]
+	return found
+}
+
+// with returns the record with the setting's values; there may be none.
+func (r lastApplied) with(setting string, values ...string) lastApplied {
+	applied := maps.Clone(r.applied)
+	if applied == nil {
+		applied = map[string][]string{}
+	}
+	applied[setting] = append([]string{}, values...)
+	slices.Sort(applied[setting])
+	r.applied = applied
+	return r
+}
+
+// without returns the record without the setting.
+func (r lastApplied) without(setting string) lastApplied {
+	if r.has(setting) {
+		r.applied = maps.Clone(r.applied)
+		delete(r.applied, setting)
+	}
+	return r
+}
+
+// mergedInto returns the annotations with the record in them. Annotations of others stay.
+func (r lastApplied) mergedInto(present resource.Labels) resource.Labels {
+	annotations := resource.Labels{}
+	maps.Copy(annotations, present)
+	delete(annotations, annotationApplied)
+	if annotations[annotationCreatedBy] == createdByUs {
+		delete(annotations, annotationCreatedBy) // it was created for another Service, unless the record says otherwise
+	}
+	if r.created {
+		annotations[annotationCreatedBy] = createdByUs
+	}
+	if len(r.applied) > 0 {
+		text, err := json.Marshal(r.applied)
+		if err == nil { // encoding strings does not fail
+			annotations[annotationApplied] = string(text)
+		}
+	}
+	return annotations
+}
+
+// recordUpdate is the record of an object while its desired state is computed.
+type recordUpdate struct {
+	lastApplied
+	// adopted: the object keeps its values until its Service asks for others.
+	adopted bool
+}
+
+// newRecordUpdate starts from the record in the annotations. Only an object that this program did not create can be
+// adopted.
+func newRecordUpdate(annotations resource.Labels, adopted bool) *recordUpdate {
+	record := lastAppliedOf(annotations)
+	return &recordUpdate{lastApplied: record, adopted: adopted && !record.created}
+}
+
+// addRecordChanges adds a line if the record loses entries: a wrong entry would later remove a value of others. For an
+// adopted object it also adds a line if the record gets entries. Other changes of the record alone do not cause a
+// write.
+func addRecordChanges(c *changes, from, to resource.Labels, adopted bool) {
+	before, after := lastAppliedOf(from), lastAppliedOf(to)
+	if lost := before.missingIn(after); len(lost) > 0 {
+		*c = append(*c, "it no longer has from this Service: "+strings.Join(lost, ", "))
+	}
+	if found := after.missingIn(before); adopted && len(found) > 0 {
+		*c = append(*c, "it has from this Service: "+strings.Join(found, ", "))
+	}
+}
+
+// missingIn returns the settings and values of this record that the other one lacks, sorted.
+func (r lastApplied) missingIn(other lastApplied) []string {
+	var found []string
+	for _, setting := range slices.Sorted(maps.Keys(r.applied)) {
+		if !other.has(setting) {
+			found = append(found, setting)
+			continue
+		}
+		for _, value := range r.applied[setting] {
+			if !slices.Contains(other.applied[setting], value) {
+				found = append(found, setting+" "+value)
+			}
+		}
+	}
+	return found
+}
+
+// desiredValue returns the value that an object should have for a setting: the one that the Service asks for, else the
+// default. The observed value stays if the setting is not valid. It also stays if the object is adopted and the setting
+// was never asked for.
+func desiredValue[T any](m *recordUpdate, setting string, asked annotation.Setting[T], observed T) T {
+	switch {
+	case asked.Invalid:
+		return observed
+	case asked.Given && m.adopted:
+		m.lastApplied = m.with(setting)
+	case asked.Given || !m.adopted:
+	case m.has(setting):
+		m.lastApplied = m.without(setting)
+	default:
+		return observed
+	}
+	return asked.Value
+}

@@ -1,0 +1,165 @@
+package balancer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+)
+
+// settings are the Service's annotations and spec, parsed.
+type settings struct {
+	annotations annotations
+	values      annotation.Values
+
+	internal annotation.Setting[bool]
+	ranges   sources // of the spec
+	ports    map[cloud.Key]portSettings
+}
+
+// portSettings are the settings of one port.
+type portSettings struct {
+	policy                      annotation.Setting[string]
+	proxyProtocol               annotation.Setting[bool]
+	maxConnections, idleTimeout annotation.Setting[uint32]
+	sources                     sources
+	health                      healthSettings
+}
+
+// read returns the Service's settings, and notices about mistakes.
+func (a annotations) read(service *corev1.Service) (settings, []cloud.Notice) {
+	ports := annotationPorts(service)
+	values, problems := a.registry.Parse(service.Annotations, ports)
+	s := settings{annotations: a, values: values, ports: make(map[cloud.Key]portSettings, len(ports))}
+	var notices []cloud.Notice
+	for _, problem := range problems {
+		notices = append(notices, settingNotice(reasonAnnotation, problemText(problem)))
+	}
+	var problem *annotation.Problem
+	if s.ranges, problem = rangesOf(service); problem != nil {
+		notices = append(notices, settingNotice(reasonAnnotation, problemText(*problem)))
+	}
+	kind, internal := a.kind.From(values), a.internal.From(values)
+	s.internal = internalOf(kind, internal)
+	if contradicts(kind, internal) {
+		notices = append(notices, settingNotice(reasonConflict, fmt.Sprintf(
+			"Annotation %[1]stype is internal and %[1]sinternal is false: no port is opened until one of them is "+
+				"changed or removed.", label.AnnotationPrefix)))
+	}
+	for i, port := range service.Spec.Ports {
+		of := s.portOf(ports[i])
+		of.health = of.health.usable(a.healthCheck)
+		s.ports[cloud.Key{Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP), Port: port.Port}] = of
+	}
+	return s, notices
+}
+
+// problemText describes a mistake and its effect.
+func problemText(problem annotation.Problem) string {
+	name := strings.TrimPrefix(problem.Annotation, label.AnnotationPrefix)
+	if problem.Meant != "" {
+		return problem.String() + " Until it is corrected, the setting that was probably meant does not change in " +
+			"the cloud; if it is about allowed sources, no further port is opened."
+	}
+	if problem.Name || !strings.HasPrefix(name, "acl-") && strings.HasPrefix(problem.Annotation,
+		label.AnnotationPrefix) {
+		return problem.String()
+	}
+	return problem.String() +
+		"; until it is valid, ports that it applies to are not opened, and open ports keep their sources"
+}
+
+// portOf returns the settings of one port.
+func (s settings) portOf(port annotation.Port) portSettings {
+	a, v := s.annotations, s.values
+	check := a.healthCheck
+	return portSettings{
+		policy: a.policy.For(v, port), proxyProtocol: a.proxyProtocol.For(v, port),
+		maxConnections: unsigned(a.maxConnections.For(v, port)), idleTimeout: unsigned(a.idleTimeout.For(v, port)),
+		sources: union(append(a.portSources.For(v, port), a.allowedSources.From(v), s.ranges)...),
+		health: healthSettings{
+			enabled: check.enabled.For(v, port), port: check.port.For(v, port), path: check.path.For(v, port),
+			protocol: check.protocol.For(v, port),
+			interval: check.interval.For(v, port), timeout: check.timeout.For(v, port), up: check.up.For(v, port),
+			down: check.down.For(v, port),
+		},
+	}
+}
+
+// internalOf reads both annotations for the type. The existing CCM reads only the annotation internal, which therefore
+// takes precedence, unless it would make public what the other one makes internal: then the type is not known.
+func internalOf(kind annotation.Setting[string], internal annotation.Setting[bool]) annotation.Setting[bool] {
+	says := kind.Value == typeInternal
+	asked := annotation.Setting[bool]{Given: kind.Given || internal.Given, Invalid: kind.Invalid || internal.Invalid ||
+		contradicts(kind, internal)}
+	switch {
+	case internal.Given:
+		asked.Value = internal.Value
+	case kind.Given:
+		asked.Value = says
+	default:
+		asked.Value = internal.Value || says
+	}
+	return asked
+}
+
+// contradicts reports whether both annotations are valid and exclude each other.
+func contradicts(kind annotation.Setting[string], internal annotation.Setting[bool]) bool {
+	return kind.Given && internal.Given && kind.Value == typeInternal && !internal.Value
+}
+
+// unsigned converts a number whose range was checked before.
+func unsigned(s annotation.Setting[int]) annotation.Setting[uint32] {
+	return annotation.Setting[uint32]{Value: uint32(s.Value), Given: s.Given, Invalid: s.Invalid}
+}
+
+func settingNotice(reason, message string) cloud.Notice {
+	return cloud.Notice{Topic: cloud.Settings, Reason: reason, Message: message}
+}
+
+// appendOnce adds a notice unless it is there: several ports may have the same problem.
+func appendOnce(notices []cloud.Notice, notice cloud.Notice) []cloud.Notice {
+	if slices.Contains(notices, notice) {
+		return notices
+	}
+	return append(notices, notice)
+}
+
+// CheckDefaults reports values that cannot be defaults of Services.
+func CheckDefaults(c cloudconfig.Config, file *config.File) {
+	defaults := newAnnotations()
+	problems := defaults.registry.SetDefaults(c.LoadBalancer.Defaults)
+	for _, problem := range problems {
+		path := "loadBalancer.defaults." + problem.Annotation
+		switch {
+		case !config.Matching(cloudconfig.AnnotationNames, "").Allows(
+			problem.Annotation): // the rule of the key reports it
+		case problem.Name:
+			file.Add(path, "", problem.Want)
+		default:
+			file.Add(path, strconv.Quote(problem.Value), "want "+problem.Want)
+		}
+	}
+	if len(problems) > 0 {
+		return
+	}
+	kind, internal := defaults.kind.From(annotation.Values{}), defaults.internal.From(annotation.Values{})
+	if _, said := c.LoadBalancer.Defaults[nameInternal]; said && kind.Value == typeInternal && !internal.Value {
+		file.Add("loadBalancer.defaults", "type: internal together with internal: false", "want only one of them")
+	}
+	check := settings{annotations: defaults}.portOf(annotation.Port{}).health.withInterval()
+	if check.problem() != "" {
+		file.Add("loadBalancer.defaults", fmt.Sprintf("health-check-timeout %d and health-check-interval %d",
+			check.timeout.Value, check.interval.Value),
+			"want a timeout of at most the interval; a value that is not set here has the default of its annotation")
+	}
+}

@@ -1,0 +1,178 @@
+package thalassa
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+)
+
+// observeForDiff returns all objects of the Service. Cached lists may be older than the poll interval, so newer ones
+// are read while a load balancer is not ready.
+func (b *balancers) observeForDiff(ctx context.Context, service *corev1.Service) (balancer.Observed, error) {
+	o, err := b.observe(ctx, service, b.config.Inventory.MaxBalancerAge(), false)
+	if err != nil {
+		return balancer.Observed{}, err
+	}
+	if lb := o.Balancer(); lb != nil && (lb.Deleting() || !balancer.ServesNow(service, *lb)) {
+		if o.Balancers, o.Recognised, err = b.balancersOf(ctx, service, b.fresh(), false); err != nil {
+			return balancer.Observed{}, err
+		}
+	}
+	return b.completed(ctx, service, o, false)
+}
+
+// completed adds what is known about the objects apart from their own fields: the target groups that an adopted load
+// balancer uses, and which health checks the cloud does not remove.
+func (b *balancers) completed(ctx context.Context, service *corev1.Service, o balancer.Observed,
+	ending bool) (balancer.Observed, error) {
+	for _, id := range b.settings.AdoptedGroups(service, o, ending) {
+		group, found, err := b.inventory.TargetGroupByID(ctx, id)
+		if err != nil {
+			return balancer.Observed{}, fmt.Errorf("looking for the target groups of the adopted load balancer %s: %w",
+				o.Balancer().Name, err)
+		}
+		if found {
+			o.AddAdopted(group)
+		}
+	}
+	o.Irremovable = b.executor.removals.irremovable(o.Groups)
+	return o, nil
+}
+
+// observe returns all objects of the Service, from lists at most maxAge old. With ending, the Service is to have none.
+func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge time.Duration,
+	ending bool) (balancer.Observed, error) {
+	balancers, like, err := b.balancersOf(ctx, service, maxAge, ending)
+	if err != nil {
+		return balancer.Observed{}, err
+	}
+	expected := 0
+	if served(service) {
+		expected = len(service.Spec.Ports)
+	}
+	groups, err := b.inventory.TargetGroupsOf(ctx, string(service.UID), maxAge, expected)
+	if err != nil {
+		return balancer.Observed{}, err
+	}
+	o := balancer.Observed{Balancers: balancers, Groups: groups, Recognised: like}
+	unlabelled, err := b.groupsWithoutLabels(ctx, service, o)
+	if err != nil {
+		return balancer.Observed{}, err
+	}
+	o.Groups = append(o.Groups, unlabelled...)
+	slices.SortFunc(o.Groups, func(x, y resource.TargetGroup) int { return cmp.Compare(x.ID, y.ID) })
+	made := ending || b.settings.MayHaveSecurityGroup(service, o.Balancer())
+	if made || o.Unfinished() {
+		err := b.observeSecurityGroups(ctx, service, &o, maxAge)
+		if err != nil && (made || !errors.Is(err, client.ErrUnauthorised)) {
+			o.GroupsError = err
+		}
+	}
+	if !o.Empty() {
+		b.inventory.OwnerListed(string(service.UID))
+	}
+	return o, nil
+}
+
+// observeSecurityGroups adds the Service's security groups to o.
+func (b *balancers) observeSecurityGroups(
+	ctx context.Context, service *corev1.Service, o *balancer.Observed, maxAge time.Duration,
+) (err error) {
+	expected := 0
+	if balancer.HadOwnGroup(o.Balancer()) {
+		expected = 1
+	}
+	o.SecurityGroups, err = b.inventory.SecurityGroupsOf(ctx, string(service.UID), maxAge, expected)
+	if err != nil {
+		return err
+	}
+	var unlabelled []resource.SecurityGroup
+	unlabelled, o.UnprovenGroups, err = b.securityGroupsWithoutLabels(ctx, service, *o)
+	o.SecurityGroups = append(o.SecurityGroups, unlabelled...)
+	slices.SortFunc(o.SecurityGroups, func(x, y resource.SecurityGroup) int { return cmp.Compare(x.ID, y.ID) })
+	return err
+}
+
+// balancersOf returns the Service's load balancers, oldest first, from a list at most maxAge old, and possible matches.
+// With ending, the Service is to have none: then all certain matches count.
+func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service, maxAge time.Duration,
+	ending bool) ([]resource.LoadBalancer, balancer.Recognition, error) {
+	expected := 0
+	if served(service) {
+		expected = 1
+	}
+	owned, err := b.inventory.LoadBalancersOf(ctx, string(service.UID), maxAge, expected)
+	if err != nil {
+		return nil, balancer.Recognition{}, err
+	}
+	like, err := b.recognise(ctx, service, len(owned) > 0)
+	if err != nil {
+		return nil, balancer.Recognition{}, err
+	}
+	balancers := like.Take(owned, ending)
+	return balancers, like, nil
+}
+
+// fresh is the maximum age of the answer while the program waits for a change in the cloud.
+func (b *balancers) fresh() time.Duration { return b.config.LoadBalancer.PollInterval() / 2 }
+
+// recognise searches the present list for load balancers of the Service that lost labels. With has, the Service has a
+// load balancer with its labels, so nothing depends on the result.
+func (b *balancers) recognise(ctx context.Context, service *corev1.Service, has bool) (balancer.Recognition, error) {
+	traits := b.settings.TraitsOf(service)
+	similar, err := b.inventory.LoadBalancersWithTraits(ctx, traits.Traits, !has)
+	if err != nil {
+		return balancer.Recognition{}, fmt.Errorf("looking for a load balancer of the Service that lost its labels: %w",
+			err)
+	}
+	return traits.Recognise(similar), nil
+}
+
+// otherUser returns a load balancer of others that uses the target group or security group with that identity.
+func (b *balancers) otherUser(id string, o balancer.Observed) (user resource.LoadBalancer, used bool) {
+	return b.inventory.UserOf(id, func(lb resource.LoadBalancer) bool { return o.HasBalancer(lb.ID) })
+}
+
+// groupsWithoutLabels returns the Service's target groups that lost labels. Their names begin with the default name of
+// the Service's load balancer, which contains its UID. A group that another load balancer uses is not returned.
+func (b *balancers) groupsWithoutLabels(
+	ctx context.Context, service *corev1.Service, o balancer.Observed,
+) ([]resource.TargetGroup, error) {
+	groups, err := b.inventory.TargetGroupsNamed(ctx, cloudprovider.DefaultLoadBalancerName(service))
+	if err != nil || len(groups) == 0 {
+		return nil, err
+	}
+	traits := b.settings.TraitsOf(service)
+	return slices.DeleteFunc(groups, func(group resource.TargetGroup) bool {
+		_, used := b.otherUser(group.ID, o)
+		return used || !traits.MayOwn(group, o)
+	}), nil
+}
+
+// securityGroupsWithoutLabels returns the security groups that were created for the Service and lost labels, and those
+// that may have been.
+func (b *balancers) securityGroupsWithoutLabels(
+	ctx context.Context, service *corev1.Service, o balancer.Observed,
+) (found, unproven []resource.SecurityGroup, err error) {
+	traits := b.settings.TraitsOf(service)
+	groups, err := b.inventory.SecurityGroupsNamed(ctx, traits.GroupNames()...)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, unproven = traits.RecogniseGroups(groups, o)
+	return found, unproven, nil
+}
+
+// served reports whether the Service has had a load balancer with an address, whatever the first list of this process
+// shows.
+func served(service *corev1.Service) bool { return len(service.Status.LoadBalancer.Ingress) > 0 }
