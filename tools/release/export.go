@@ -27,7 +27,7 @@ func Export(ctx context.Context, root, revision string) (folder string, err erro
 // export leaves the clone's own index alone.
 func export(ctx context.Context, root, revision, folder string) error {
 	index := "GIT_INDEX_FILE=" + folder + ".index"
-	defer os.Remove(folder + ".index")
+	defer os.RemoveAll(folder + ".index")
 	if _, err := git(ctx, root, index, "read-tree", revision); err != nil {
 		return err
 	}
