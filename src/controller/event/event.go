@@ -1,9 +1,7 @@
 // Package event decides which warnings about objects become events: each once, again while it lasts, and those of many
 // objects not all at the same time.
 //
-//	for _, w := range warnings.Update(node.Name, node.UID, current) {
-//		recorder.Event(node, corev1.EventTypeWarning, w.Reason, w.Message)
-//	}
+//	warnings.Record(recorder, node, current)
 package event
 
 import (
@@ -12,7 +10,9 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
 )
 
 // Again is the time after which a warning that lasts becomes an event again: the API server keeps events for an hour.
@@ -63,17 +63,17 @@ type Filter struct {
 // object is the state of one object.
 type object struct {
 	uid      types.UID
-	recorded map[key]record
+	recorded map[key]lastEvent
 }
 
-// record is the latest event of a warning.
-type record struct {
+// lastEvent is the latest event of a warning.
+type lastEvent struct {
 	at      time.Time // zero: there was none yet
 	message string
 }
 
 // recent says that no further event of the warning is due.
-func (r record) recent(w Warning) bool {
+func (r lastEvent) recent(w Warning) bool {
 	changed := w.Topic != "" && !w.Vague && r.message != w.Message
 	return recent(r.at) && (!changed || time.Since(r.at) < Anew)
 }
@@ -86,7 +86,7 @@ func recent(at time.Time) bool { return time.Since(at) < Again }
 func (f *Filter) Update(name string, uid types.UID, warnings []Warning) (now []Warning) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	before, after := f.object(name, uid), object{uid: uid, recorded: map[key]record{}}
+	before, after := f.object(name, uid), object{uid: uid, recorded: map[key]lastEvent{}}
 	for _, w := range warnings {
 		if _, twice := after.recorded[w.key()]; twice {
 			continue
@@ -102,6 +102,13 @@ func (f *Filter) Update(name string, uid types.UID, warnings []Warning) (now []W
 		delete(f.objects, name)
 	}
 	return now
+}
+
+// Record replaces the warnings of a Node, and records those that are to become events now.
+func (f *Filter) Record(recorder record.EventRecorder, node *corev1.Node, warnings []Warning) {
+	for _, w := range f.Update(node.Name, node.UID, warnings) {
+		recorder.Event(node, corev1.EventTypeWarning, w.Reason, w.Message)
+	}
 }
 
 // Add adds a warning to those of an object, and says whether it is to become an event now. Unlike with Update, the
@@ -124,23 +131,23 @@ func (f *Filter) object(name string, uid types.UID) object {
 	if one, known := f.objects[name]; known && one.uid == uid {
 		return one
 	}
-	return object{uid: uid, recorded: map[key]record{}}
+	return object{uid: uid, recorded: map[key]lastEvent{}}
 }
 
 // next says whether a warning is to become an event now, and returns its latest event. The caller holds mu.
-func (f *Filter) next(latest record, w Warning) (_ record, due bool) {
+func (f *Filter) next(latest lastEvent, w Warning) (_ lastEvent, due bool) {
 	now := time.Now()
 	switch {
 	case latest.recent(w):
 		return latest, false
 	case w.Common && recent(f.common[w.Reason]):
-		return record{now, w.Message}, false
+		return lastEvent{now, w.Message}, false
 	case !f.limiter.AllowN(now, 1):
-		return record{}, false
+		return lastEvent{}, false
 	case w.Common:
 		f.common[w.Reason] = now
 	}
-	return record{now, w.Message}, true
+	return lastEvent{now, w.Message}, true
 }
 
 // Known says whether these warnings, and no others, are those of an object, and none is to become an event now.

@@ -49,7 +49,7 @@ func TestSlowListsDelayNothing(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("old", "10.0.9.1", "10.244.255.0/24"))
 		r.start()
-		r.cloud.set(func(c *fakeCloud) { c.listDelay = 2 * maxAddTime })
+		r.cloud.set(func(c *fakeCloud) { c.listDelay = 10 * time.Second })
 		r.deleteNode("old")
 		const waiting = 150
 		for i := range waiting {

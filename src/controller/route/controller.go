@@ -14,10 +14,10 @@ package route
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +30,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
@@ -50,12 +51,6 @@ const window = time.Second
 
 // cloudWindow is how long reports of the cloud are collected before a sync.
 const cloudWindow = 200 * time.Millisecond
-
-// Delays after failures: 5, 10, 20, … 300 seconds.
-const (
-	minRetryDelay = 5 * time.Second
-	maxRetryDelay = 300 * time.Second
-)
 
 // Options are what a Controller is made from.
 type Options struct {
@@ -90,13 +85,18 @@ type Controller struct {
 	metrics  *metrics
 	queue    workqueue.TypedDelayingInterface[string]
 	synced   cache.InformerSynced
-	state    *state
-	breakers *breakers
-	// blocking is used by the current sync only: there is one at a time.
-	blocking blockingNodes
-	// nodeChanges counts the changes of Nodes: the queue does not show what was added during a sync.
-	nodeChanges *atomic.Int64
-	staleSyncs  int // in a row until now; only reconcile changes it
+	// waiting are the names of Nodes that may need the pending condition.
+	waiting    workqueue.TypedDelayingInterface[string]
+	conditions conditions
+	failures   failures
+	events     event.Filter
+
+	// The rest is a record of earlier syncs, of which there is one at a time. After a restart it is empty: then fewer
+	// routes are deleted, and events are repeated.
+	owned    map[routeKey]bool    // this cluster's routes at the latest sync, and those that were created since
+	free     checks[routeKey]     // the routes whose gateways no machine has
+	blocking checks[blockingNode] // the Nodes because of which routes that were left behind are not deleted
+	stale    workerpool.Stale
 }
 
 // New returns a controller that begins its work with Run. The error is that the Nodes' informer has ended.
@@ -104,9 +104,10 @@ func New(o Options) (*Controller, error) {
 	c := &Controller{
 		provider: o.Provider, changes: o.Changes, client: o.Client, nodes: o.Nodes.Lister(), cidrs: o.CIDRs,
 		period: o.Period, domain: o.Domain, shortest: o.Shortest, recorder: o.Recorder,
-		metrics: newMetrics(), state: newState(), breakers: newBreakers(), nodeChanges: &atomic.Int64{},
+		metrics: newMetrics(), owned: map[routeKey]bool{},
 		// The name of the queue, which its metrics contain, is that of the library's route controller.
-		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "Routes"}),
+		queue:   workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "Routes"}),
+		waiting: workqueue.NewTypedDelayingQueue[string](),
 	}
 	if c.period <= 0 {
 		c.period = o.Provider.Behaviour().DriftPeriod
@@ -122,29 +123,36 @@ func New(o Options) (*Controller, error) {
 // nodeEvents queues a sync when a Node is added or deleted, or changes in a way that matters to its routes. Changes
 // within a moment are one sync.
 func (c *Controller) nodeEvents() cache.ResourceEventHandler {
-	changed := func() {
-		c.nodeChanges.Add(1)
+	changed := func(object any) {
 		c.queue.AddAfter(nodeChange, window)
+		if node, ok := object.(*corev1.Node); ok {
+			c.waiting.AddAfter(node.Name, pendingAfter)
+		}
 	}
-	return cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(any, bool) { changed() },
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: changed,
 		UpdateFunc: func(before, after any) {
 			was, ok := before.(*corev1.Node)
 			is, also := after.(*corev1.Node)
 			if ok && also && !c.sameInput(was, is) {
-				changed()
+				changed(is)
 			}
 		},
-		DeleteFunc: func(any) { changed() },
+		DeleteFunc: changed,
 	}
 }
 
 // sameInput says whether nothing differs that this controller reads or would write.
 func (c *Controller) sameInput(was, is *corev1.Node) bool {
+	return c.sameRoutes(was, is) &&
+		(conditionOf(was) == conditionOf(is) || c.conditions.inSync(is.UID, conditionOf(is)))
+}
+
+// sameRoutes says whether nothing differs that the routes of a Node follow from.
+func (c *Controller) sameRoutes(was, is *corev1.Node) bool {
 	return was.UID == is.UID && was.Spec.ProviderID == is.Spec.ProviderID && c.excludes(was) == c.excludes(is) &&
 		uninitialised(was) == uninitialised(is) && slices.Equal(podCIDRs(was), podCIDRs(is)) &&
-		slices.Equal(was.Status.Addresses, is.Status.Addresses) &&
-		(conditionOf(was) == conditionOf(is) || c.state.inSync(is.UID, conditionOf(is)))
+		slices.Equal(was.Status.Addresses, is.Status.Addresses)
 }
 
 // excludes says whether the Node's owner excluded it.
@@ -153,6 +161,7 @@ func (c *Controller) excludes(n *corev1.Node) bool { return optout.FromRoutes(n,
 // Run works until ctx ends, and then until the writes under way are done.
 func (c *Controller) Run(ctx context.Context) {
 	defer c.queue.ShutDown()
+	defer c.waiting.ShutDown()
 	recorder, quiet := workerpool.Recorder(ctx, c.recorder, c.client, component)
 	defer quiet()
 	c.recorder = recorder
@@ -161,7 +170,12 @@ func (c *Controller) Run(ctx context.Context) {
 	}
 	// routes may have to be deleted even if there are no Nodes
 	c.queue.Add(nodeChange)
-	workerpool.Work(ctx, c.queue, 1, c.reconcile, c.resyncPeriodically, c.watchCloud) // one sync after the other
+	// one sync after the other
+	workerpool.Work(ctx, c.queue, 1, c.reconcile, c.watchCloud, func(ctx context.Context) {
+		workerpool.Every(ctx, c.period, func() { c.queue.Add(periodic) })
+	}, func(ctx context.Context) {
+		workerpool.Work(ctx, c.waiting, parallel, c.setPending)
+	})
 }
 
 // watchCloud queues a check for drift when the cloud reports that routes or machines have changed, until ctx ends.
@@ -173,49 +187,38 @@ func (c *Controller) watchCloud(ctx context.Context) {
 	})
 }
 
-// resyncPeriodically queues a check for drift every period, until ctx ends.
-func (c *Controller) resyncPeriodically(ctx context.Context) {
-	if c.period <= 0 {
-		<-ctx.Done()
-		return
-	}
-	for ticker := time.NewTicker(c.period); ; {
-		select {
-		case <-ctx.Done():
-			ticker.Stop()
-			return
-		case <-ticker.C:
-			c.queue.Add(periodic)
-		}
-	}
-}
-
 // reconcile runs a sync, and queues the next one if something failed.
 func (c *Controller) reconcile(ctx context.Context, trigger string) {
-	comparison := routeKey{} // the key for the failures of comparisons, which concern no single route
-	if delay := c.state.retryDelay(comparison); delay > 0 {
-		waiting := &outcome{retry: delay}
-		c.setPending(ctx, c.withoutCondition(nil), waiting)
-		c.queue.AddAfter(trigger, waiting.retry)
+	comparison := attempt{}
+	if delay, _ := c.failures.wait(comparison); delay > 0 {
+		c.queue.AddAfter(trigger, delay)
 		return
 	}
 	result, err := c.sync(ctx, trigger)
 	if ctx.Err() != nil {
 		return
 	}
-	c.metrics.countSync(trigger, result.changed, err, result.failed)
+	c.metrics.countSync(trigger, len(result.written) > 0, err, result.failed)
 	if err != nil {
-		delay := c.state.recordFailure(comparison, problem{})
+		delay := c.failures.add(comparison, err)
 		klog.FromContext(ctx).Error(err,
 			"The routes of the cloud cannot be compared with the Nodes; no routes are deleted until a retry succeeds",
 			"after", delay)
-		result.retryAfter(delay) // or earlier, if a condition could not be written
-		c.queue.AddAfter(trigger, result.retry)
+		c.queue.AddAfter(trigger, delay)
 		return
 	}
-	c.state.clearFailure(comparison)
-	c.retryStale(result.stale)
+	c.failures.clear(comparison)
+	if !result.stale {
+		c.stale = 0
+	} else {
+		c.queue.AddAfter(cloudChange, c.stale.Next())
+	}
 	if result.retry > 0 {
 		c.queue.AddAfter(nodeChange, result.retry)
 	}
+}
+
+// isStale says whether a write only needs a newer list.
+func (c *Controller) isStale(err error) bool {
+	return errors.Is(err, cloud.ErrStale) && !c.stale.TooOften()
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
 )
 
@@ -19,29 +20,17 @@ type desiredRoute struct {
 	destination netip.Prefix
 	// gateways are the Node's addresses of the destination's IP family, the preferred one first; there may be none.
 	gateways []netip.Addr
+	// oversized says that the route is not created because its network is too large.
+	oversized bool
 }
 
-// route is the route that is created.
-func (r desiredRoute) route() cloud.Route {
-	return cloud.Route{Destination: r.destination, Gateway: first(r.gateways), Node: r.node}
-}
+// key identifies the route in all tables.
+func (r desiredRoute) key() nodeNetwork { return nodeNetwork{r.destination, r.node.Name} }
 
 // matches says whether an actual route has the destination's Node as its gateway.
 func (r desiredRoute) matches(f cloud.ActualRoute) bool {
-	return slices.Contains(r.gateways, f.Gateway)
+	return f.Destination == r.destination && slices.Contains(r.gateways, f.Gateway)
 }
-
-// byDestination are the routes by destination, of which no two are the same.
-func (d desired) byDestination() map[netip.Prefix]desiredRoute {
-	routes := make(map[netip.Prefix]desiredRoute, len(d.routes))
-	for _, r := range d.routes {
-		routes[r.destination] = r
-	}
-	return routes
-}
-
-// problem is an event for the owner of a Node. Problems can be compared with ==.
-type problem struct{ reason, message string }
 
 // Reasons of events. The first is that of k8s.io/cloud-provider.
 const (
@@ -63,20 +52,37 @@ const (
 	reasonStopped = "RouteCleanUpStopped"
 )
 
+// problem is an event for the owner of a Node. The messages of reasonUnknown and reasonQuota differ from one attempt to
+// the next, such as in the route that a full table refused, so another message is not a new problem.
+func problem(reason, format string, values ...any) event.Warning {
+	return event.Warning{Reason: reason, Message: fmt.Sprintf(format, values...),
+		Vague: reason == reasonUnknown || reason == reasonQuota}
+}
+
+// size is the IP family and prefix length of a network.
+type size struct {
+	is4  bool
+	bits int
+}
+
+func sizeOf(network netip.Prefix) size { return size{network.Addr().Is4(), network.Bits()} }
+
 // desired is the desired state of the routes of all Nodes.
 type desired struct {
 	routes []desiredRoute
-	// oversized are the routes that are not created because their networks are too large.
-	oversized []desiredRoute
 	// problems are why Nodes do not get routes, by the Node's name.
-	problems map[string][]problem
+	problems map[string][]event.Warning
 	// addresses are those of members that are confirmed to run on their machines.
 	addresses map[netip.Addr]bool
-	// destinations are the networks of all members, also those that get no route.
+	// destinations are the networks of all members, also those that get no route; sizes are their sizes, without those
+	// that are too large.
 	destinations map[netip.Prefix]bool
-	// claims are the networks that members get routes to; others are the networks of Nodes that are not members.
-	claims claims
-	others otherNetworks
+	sizes        map[size]bool
+	// claims are the networks that members get routes to.
+	claims networks
+	// others are the networks of Nodes that are not members: those of other clouds, and excluded ones. This controller
+	// does not manage routes to them.
+	others networks
 }
 
 // newDesired computes the desired state. If the networks of two Nodes overlap, the older Node gets the route, or none
@@ -86,18 +92,18 @@ func newDesired(cluster cloud.PodNetwork, nodes []*corev1.Node, shortest nodeipa
 	for _, member := range cluster.Members {
 		members[member.Node.Name] = member
 	}
-	d := desired{
-		problems: map[string][]problem{}, addresses: map[netip.Addr]bool{}, destinations: map[netip.Prefix]bool{},
-		claims: newClaims(nodes), others: newOtherNetworks(nodes, members),
-	}
+	d := desired{problems: map[string][]event.Warning{}, addresses: map[netip.Addr]bool{},
+		destinations: map[netip.Prefix]bool{}, sizes: map[size]bool{}}
 	for _, node := range slices.SortedFunc(slices.Values(nodes), older) {
 		member, isMember := members[node.Name]
 		if !isMember {
-			d.others.add(node)
+			d.addOther(node)
 			continue
 		}
 		if member.Confirmed && !uninitialised(node) {
-			d.confirm(member.Addresses)
+			for _, address := range member.Addresses {
+				d.addresses[address] = true
+			}
 		}
 		for _, text := range podCIDRs(node) {
 			d.addNetwork(member, text, cluster.CIDRs, shortest)
@@ -106,10 +112,12 @@ func newDesired(cluster cloud.PodNetwork, nodes []*corev1.Node, shortest nodeipa
 	return d
 }
 
-// confirm records addresses: routes to them are this cluster's.
-func (d *desired) confirm(addresses []netip.Addr) {
-	for _, address := range addresses {
-		d.addresses[address] = true
+// addOther adds the networks of a Node that is not a member, so that younger members get no routes to parts of them.
+func (d *desired) addOther(node *corev1.Node) {
+	for _, text := range podCIDRs(node) {
+		if network, err := netip.ParsePrefix(text); err == nil {
+			d.others.add(network.Masked(), node.Name)
+		}
 	}
 }
 
@@ -130,7 +138,7 @@ func nodesOf(members []cloud.RouteMember) []*corev1.Node {
 func (d *desired) addNetwork(member cloud.RouteMember, text string, cidrs []netip.Prefix, shortest nodeipam.Masks) {
 	node := member.Node
 	report := func(reason, format string, values ...any) {
-		d.problems[node.Name] = append(d.problems[node.Name], problem{reason, fmt.Sprintf(format, values...)})
+		d.problems[node.Name] = append(d.problems[node.Name], problem(reason, format, values...))
 	}
 	destination, err := netip.ParsePrefix(text)
 	if err != nil {
@@ -141,10 +149,11 @@ func (d *desired) addNetwork(member cloud.RouteMember, text string, cidrs []neti
 	destination = destination.Masked()
 	d.destinations[destination] = true
 	if shortest.Allows(destination) {
-		d.claims.sizes[sizeOf(destination)] = true
+		d.sizes[sizeOf(destination)] = true
 	}
-	owner, overlapping, found := d.overlap(destination)
-	r := desiredRoute{node: node, destination: destination, gateways: ofFamily(member.Addresses, destination)}
+	older, found := d.overlap(destination)
+	r := desiredRoute{node: node, destination: destination, gateways: ofFamily(member.Addresses, destination),
+		oversized: !shortest.Allows(destination)}
 	switch {
 	case len(r.gateways) == 0 && (!member.Known || uninitialised(node)):
 		return
@@ -152,13 +161,13 @@ func (d *desired) addNetwork(member cloud.RouteMember, text string, cidrs []neti
 		report(reasonOutside, "No route to %s: it is not within --cluster-cidr, and routes to other networks are not "+
 			"managed. Set --cluster-cidr to the network of all pods.", destination)
 		return
-	case !shortest.Allows(destination):
-		d.oversized = append(d.oversized, r)
+	case r.oversized:
+		d.routes = append(d.routes, r)
 		return
 	case found:
 		report(reasonTaken, "No route to %s: node %s has %s for its pods, which overlaps. Find out which programs "+
 			"allocate networks, disable one of them, delete one of the two Nodes, and let it register again.",
-			destination, owner, overlapping)
+			destination, older.node, older.network)
 		return
 	case len(r.gateways) == 0:
 		report(reasonNoAddress,
@@ -169,12 +178,23 @@ func (d *desired) addNetwork(member cloud.RouteMember, text string, cidrs []neti
 	d.routes = append(d.routes, r)
 }
 
-// overlap is an older Node with a network that overlaps the given one, and that network.
-func (d *desired) overlap(network netip.Prefix) (node string, overlapping netip.Prefix, found bool) {
-	if node, overlapping, found = d.claims.overlap(network); found {
-		return node, overlapping, true
+// overlap is a network of an older Node that overlaps the given one.
+func (d *desired) overlap(network netip.Prefix) (older nodeNetwork, found bool) {
+	if older, found = d.claims.overlap(network); found {
+		return older, true
 	}
-	return d.others.claims.overlap(network)
+	return d.others.overlap(network)
+}
+
+// nodes are those of the Nodes that have pod networks, whether these get routes or not.
+func (d desired) nodes(all []*corev1.Node) []*corev1.Node {
+	names := map[string]bool{}
+	for _, r := range d.routes {
+		names[r.node.Name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(node *corev1.Node) bool {
+		return !names[node.Name] && len(d.problems[node.Name]) == 0
+	})
 }
 
 // uninitialised says that the Node is not initialised, so that its addresses are not known yet.

@@ -7,6 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
 )
 
 // TestNodesThatAreNotMembers: Nodes of other clouds and excluded Nodes get neither routes nor events nor a condition,
@@ -156,19 +159,20 @@ func TestNodeIsConfirmed(t *testing.T) {
 
 // TestOverlap: networks of any length are compared with several, some inside others.
 func TestOverlap(t *testing.T) {
-	o := newOtherNetworks([]*corev1.Node{node("h", "", "10.244.77.0/24", "10.244.16.0/20"),
-		node("i", "", "10.244.17.0/24", "10.244.18.0/24", "fd00:244:0:9::/64", "oops")}, nil)
+	nodes := []*corev1.Node{node("h", "", "10.244.77.0/24", "10.244.17.0/24", "10.244.18.0/24"),
+		node("i", "", "10.244.16.0/20", "10.244.19.0/24", "fd00:244:0:9::/64", "oops")}
+	o := newDesired(cloud.PodNetwork{}, nodes, nodeipam.Masks{}).others
 	for text, want := range map[string]bool{
 		"10.244.77.0/24": true, "10.244.77.128/25": true, "10.244.76.0/23": true, "10.244.0.0/16": true,
 		"10.244.31.0/24": true, "10.244.18.0/28": true, "::/0": true,
 		"fd00:244:0:9:1::/80": true, "10.244.76.0/24": false, "10.244.78.0/24": false, "10.244.32.0/20": false,
 		"10.244.0.0/20": false, "fd00:244:0:a::/64": false, "::/16": false,
 	} {
-		if got := o.overlap(netip.MustParsePrefix(text)); got != want {
+		if _, got := o.overlap(netip.MustParsePrefix(text)); got != want {
 			t.Errorf("%s: overlaps %v, want %v", text, got, want)
 		}
 	}
-	if (otherNetworks{}).overlap(netip.MustParsePrefix("10.244.0.0/16")) {
+	if _, found := (networks{}).overlap(netip.MustParsePrefix("10.244.0.0/16")); found {
 		t.Error("it overlaps nothing")
 	}
 }

@@ -108,8 +108,8 @@ func TestPlan(t *testing.T) {
 				netip.MustParsePrefix("fd00:244::/48")}, Members: membersOf(tt.nodes)}
 			d := newDesired(cluster, tt.nodes, nodeipam.Masks{})
 			tables := []cloud.RouteTable{{ID: "main", Name: "main", Used: !tt.unused, Routes: tt.routes}}
-			if got := newPlan(cloud.RouteTables{Tables: tables}, d, ownership{cidrs: cluster.CIDRs,
-				addresses: d.addresses}).text(); got != tt.want {
+			own := ownership{cidrs: cluster.CIDRs, desired: d}
+			if got := newPlan(cloud.RouteTables{Tables: tables}, own).text(); got != tt.want {
 				t.Errorf("plan:\n got %s\nwant %s", got, tt.want)
 			}
 		})
@@ -121,10 +121,13 @@ func TestOwnership(t *testing.T) {
 	inside, gateway := routesOf("10.244.1.0/24 by 10.0.0.1")[0], netip.MustParseAddr("10.0.0.1")
 	key := routeKey{"main", inside.Destination, gateway}
 	outside := routesOf("10.0.0.0/8 by 10.0.0.1")[0]
-	a, x := node("a", "", "10.244.1.0/24"), node("x", "", "10.244.0.0/20")
-	others, none, older := newOtherNetworks([]*corev1.Node{x}, nil), newClaims([]*corev1.Node{a, x}),
-		newClaims([]*corev1.Node{a, x})
+	addresses := map[netip.Addr]bool{gateway: true}
+	var others, older networks
+	others.add(netip.MustParsePrefix("10.244.0.0/20"), "x")
 	older.add(inside.Destination, "a")
+	toNode, forOthers, ofOlder := desired{addresses: addresses}, desired{addresses: addresses, others: others},
+		desired{addresses: addresses, others: others, claims: older}
+	was := map[routeKey]bool{key: true}
 	managed := inside
 	managed.Managed = true
 	tests := map[string]struct {
@@ -133,27 +136,20 @@ func TestOwnership(t *testing.T) {
 		found     cloud.ActualRoute
 		want      bool
 	}{
-		"nothing known": {ownership{}, cloud.RouteTable{ID: "main"}, inside, false},
-		"to a Node": {ownership{addresses: map[netip.Addr]bool{gateway: true}},
+		"nothing known":         {ownership{}, cloud.RouteTable{ID: "main"}, inside, false},
+		"to a Node":             {ownership{desired: toNode}, cloud.RouteTable{ID: "main"}, inside, true},
+		"was ours":              {ownership{owned: was}, cloud.RouteTable{ID: "main"}, inside, true},
+		"was ours elsewhere":    {ownership{owned: was}, cloud.RouteTable{ID: "side"}, inside, false},
+		"to a Node, for others": {ownership{desired: forOthers}, cloud.RouteTable{ID: "main"}, inside, false},
+		"to a Node, older":      {ownership{desired: ofOlder}, cloud.RouteTable{ID: "main"}, inside, true},
+		"ours, now for others": {ownership{owned: was, desired: desired{others: others}},
 			cloud.RouteTable{ID: "main"}, inside, true},
-		"was ours": {ownership{owned: map[routeKey]bool{key: true}}, cloud.RouteTable{ID: "main"}, inside,
-			true},
-		"was ours elsewhere": {ownership{owned: map[routeKey]bool{key: true}}, cloud.RouteTable{ID: "side"}, inside,
-			false},
-		"to a Node, for others": {ownership{addresses: map[netip.Addr]bool{gateway: true}, claims: none,
-			others: others}, cloud.RouteTable{ID: "main"}, inside, false},
-		"to a Node, older": {ownership{addresses: map[netip.Addr]bool{gateway: true}, claims: older,
-			others: others}, cloud.RouteTable{ID: "main"}, inside, true},
-		"ours, now for others": {ownership{owned: map[routeKey]bool{key: true}, claims: none, others: others},
-			cloud.RouteTable{ID: "main"}, inside, true},
-		"no owner, for others": {ownership{leftBehind: map[routeKey]bool{key: true}, claims: older, others: others},
+		"no owner, for others": {ownership{leftBehind: was, desired: desired{others: others, claims: older}},
 			cloud.RouteTable{ID: "main"}, inside, false},
-		"no owner": {ownership{leftBehind: map[routeKey]bool{key: true}}, cloud.RouteTable{ID: "main"}, inside,
-			true},
-		"exclusive": {ownership{}, cloud.RouteTable{ID: "main", Exclusive: true}, inside, true},
-		"managed":   {ownership{}, cloud.RouteTable{ID: "main"}, managed, true},
-		"outside, to a Node": {ownership{addresses: map[netip.Addr]bool{gateway: true}},
-			cloud.RouteTable{ID: "main"}, outside, false},
+		"no owner":           {ownership{leftBehind: was}, cloud.RouteTable{ID: "main"}, inside, true},
+		"exclusive":          {ownership{}, cloud.RouteTable{ID: "main", Exclusive: true}, inside, true},
+		"managed":            {ownership{}, cloud.RouteTable{ID: "main"}, managed, true},
+		"outside, to a Node": {ownership{desired: toNode}, cloud.RouteTable{ID: "main"}, outside, false},
 		"outside, exclusive": {ownership{}, cloud.RouteTable{ID: "main", Exclusive: true}, outside, false},
 		"outside, but was ours": {ownership{owned: map[routeKey]bool{{"main", outside.Destination, gateway}: true}},
 			cloud.RouteTable{ID: "main"}, outside, false},
@@ -168,14 +164,24 @@ func TestOwnership(t *testing.T) {
 	}
 }
 
-// TestReplacementKeepsUninitialised: the route of a Node without an address is kept when a table is replaced.
+// TestReplacementKeepsUninitialised: the route of a Node without an address is kept when a table is replaced, and so is
+// a correct one. Other routes to the cluster's networks are not.
 func TestReplacementKeepsUninitialised(t *testing.T) {
-	uninitialised, deleted := netip.MustParsePrefix("10.244.1.0/24"), netip.MustParsePrefix("10.244.2.0/24")
-	gateway := netip.MustParseAddr("10.0.0.1")
-	d := desired{destinations: map[netip.Prefix]bool{uninitialised: true}}
-	table := cloud.RouteTable{Routes: []cloud.ActualRoute{{Destination: uninitialised, Gateway: gateway},
-		{Destination: deleted, Gateway: gateway}}}
-	if got := d.routesFor(table); len(got) != 1 || got[0].Destination != uninitialised || got[0].Gateway != gateway {
-		t.Errorf("routes %v, want that of the Node that joins", got)
+	nodes := []*corev1.Node{node("joins", "", "10.244.1.0/24"), node("there", "10.0.0.3", "10.244.3.0/24"),
+		node("moved", "10.0.0.4", "10.244.4.0/24"), node("new", "10.0.0.5", "10.244.5.0/24")}
+	cluster := cloud.PodNetwork{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")},
+		Members: membersOf(nodes)}
+	table := cloud.RouteTable{ID: "main", Used: true, Exclusive: true, Routes: routesOf("0.0.0.0/0 by 10.0.0.1",
+		"10.244.1.0/24 by 10.0.0.1", "10.244.2.0/24 by 10.0.0.1", "10.244.3.0/24 by 10.0.0.3",
+		"10.244.4.0/24 by 10.0.0.9")}
+	p := newPlan(cloud.RouteTables{Tables: []cloud.RouteTable{table}}, ownership{cidrs: cluster.CIDRs,
+		desired: newDesired(cluster, nodes, nodeipam.Masks{})})
+	var got []string
+	for _, r := range p.routesIn("main") {
+		got = append(got, fmt.Sprintf("%s by %s", r.Destination, r.Gateway))
+	}
+	want := "10.244.1.0/24 by 10.0.0.1, 10.244.3.0/24 by 10.0.0.3, 10.244.4.0/24 by 10.0.0.4, 10.244.5.0/24 by 10.0.0.5"
+	if strings.Join(got, ", ") != want {
+		t.Errorf("routes:\n got %s\nwant %s", strings.Join(got, ", "), want)
 	}
 }

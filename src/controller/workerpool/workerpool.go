@@ -9,6 +9,7 @@ package workerpool
 import (
 	"context"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -60,4 +61,49 @@ func work(ctx context.Context, queue workqueue.TypedInterface[string], serve fun
 		}
 		queue.Done(key)
 	}
+}
+
+// Every calls a function each period until ctx ends. Without a period it only waits.
+func Every(ctx context.Context, period time.Duration, do func()) {
+	var tick <-chan time.Time
+	if period > 0 {
+		ticker := time.NewTicker(period)
+		defer ticker.Stop()
+		tick = ticker.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick:
+			do()
+		}
+	}
+}
+
+// Request requests work of the goroutine that receives from due, whose capacity is one, unless it is requested already.
+func Request(due chan<- struct{}) {
+	select {
+	case due <- struct{}{}:
+	default:
+	}
+}
+
+// A plan that was stale is computed again after staleDelay, which doubles each time: the cloud reports the newer
+// version meanwhile. After maxStale times in a row, it is a failure.
+const (
+	staleDelay = 200 * time.Millisecond
+	maxStale   = 8
+)
+
+// Stale is the number of plans in a row that were stale, cloud.ErrStale.
+type Stale int
+
+// TooOften reports whether a further stale plan is a failure.
+func (s *Stale) TooOften() bool { return *s == maxStale }
+
+// Next counts a stale plan, and returns the delay before the next one.
+func (s *Stale) Next() time.Duration {
+	*s = min(*s+1, maxStale)
+	return staleDelay << (*s - 1)
 }

@@ -187,3 +187,34 @@ func TestARecorderThatIsGiven(t *testing.T) {
 		t.Errorf("the recorder is %v", recorder)
 	}
 }
+
+// TestEvery: the function is called each period until the context ends, and never without a period.
+func TestEvery(t *testing.T) {
+	for period, want := range map[time.Duration]int{time.Minute: 3, 0: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute+time.Second)
+			defer cancel()
+			calls := 0
+			workerpool.Every(ctx, period, func() { calls++ })
+			if calls != want {
+				t.Errorf("%d calls within three minutes with a period of %s, want %d", calls, period, want)
+			}
+		})
+	}
+}
+
+// TestStale: the delays grow, and after several stale plans in a row a further one is a failure.
+func TestStale(t *testing.T) {
+	var stale workerpool.Stale
+	var total time.Duration
+	for latest := time.Duration(0); !stale.TooOften(); {
+		next := stale.Next()
+		if next <= latest {
+			t.Fatalf("%s after %s", next, latest)
+		}
+		latest, total = next, total+next
+	}
+	if total > time.Minute || total < 30*time.Second {
+		t.Errorf("a failure after %s", total)
+	}
+}
