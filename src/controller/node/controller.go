@@ -44,6 +44,9 @@ const (
 	conflictDelay = 100 * time.Millisecond
 )
 
+// maxWritten is how many Nodes may be written before the informer shows the first of them.
+const maxWritten = 10000
+
 // Options are what a Controller is made from.
 type Options struct {
 	Provider  cloud.Machines
@@ -82,7 +85,7 @@ type Controller struct {
 	writer        writer
 	claims        claims
 	breaker       breaker
-	writeCache    writeCache
+	written       cache.MutationCache // Nodes as this controller wrote them, until the informer shows the write
 	firstSeen     firstSeen
 	warnings      event.Filter
 }
@@ -100,6 +103,8 @@ func New(o Options) (*Controller, error) {
 	c.metrics = newMetrics(c)
 	c.writer = writer{nodes: o.Client.CoreV1(), written: c.metrics.patched}
 	c.queue = priorityqueue.New(queueName, minRetryDelay, maxRetryDelay)
+	c.written = cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.Background(),
+		o.Nodes.Informer().GetStore(), cache.MutationCacheOptions{MaxCacheSize: maxWritten})
 	registered, err := o.Nodes.Informer().AddEventHandler(c.events())
 	if err != nil {
 		return nil, fmt.Errorf("watching Nodes: %w", err)
@@ -168,7 +173,9 @@ func (c *Controller) Run(ctx context.Context) {
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) {
 		return
 	}
-	workerpool.Work(ctx, c.queue, c.workers, c.reconcile, c.resyncPeriodically, c.watchCloud)
+	workerpool.Work(ctx, c.queue, c.workers, c.reconcile, c.watchCloud, func(ctx context.Context) {
+		workerpool.Every(ctx, c.period, func() { c.resync(ctx) })
+	})
 }
 
 // watchCloud queues the Nodes whose machines the cloud reports as changed, until ctx ends.
@@ -187,20 +194,6 @@ func (c *Controller) watchCloud(ctx context.Context) {
 	})
 }
 
-// resyncPeriodically runs resync every period, until ctx ends.
-func (c *Controller) resyncPeriodically(ctx context.Context) {
-	tick := time.NewTicker(c.period)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		c.resync(ctx)
-	}
-}
-
 // resync compares all initialised Nodes with their machines, and queues those that differ or have new warnings.
 func (c *Controller) resync(ctx context.Context) {
 	nodes, err := c.nodes.List(labels.Everything())
@@ -209,8 +202,8 @@ func (c *Controller) resync(ctx context.Context) {
 		return
 	}
 	workqueue.ParallelizeUntil(ctx, c.resyncWorkers, len(nodes), func(at int) {
-		node := c.writeCache.of(nodes[at])
-		if waiting(node) || c.foreign(node) {
+		node := c.node(nodes[at].Name)
+		if node == nil || waiting(node) || c.foreign(node) {
 			return // the former are in the queue
 		}
 		d, err := c.difference(ctx, node)
@@ -225,6 +218,16 @@ func (c *Controller) resync(ctx context.Context) {
 	if ctx.Err() == nil && c.breaker.answering() {
 		c.metrics.latest.SetToCurrentTime()
 	}
+}
+
+// node is the newer one of the Node in the cache and the Node that was written: otherwise the same would be written
+// again. It is nil if there is none.
+func (c *Controller) node(name string) *corev1.Node {
+	object, exists, err := c.written.GetByKey(name)
+	if node, ok := object.(*corev1.Node); ok && exists && err == nil {
+		return node
+	}
+	return nil
 }
 
 // Collectors are the controller's metrics.

@@ -25,9 +25,7 @@ func (c *Controller) warn(node *corev1.Node, err error, problems []cloud.Machine
 		}
 		warnings = append(warnings, warningOf(node, *problem))
 	}
-	for _, n := range c.warnings.Update(node.Name, node.UID, warnings) {
-		c.recorder.Event(node, corev1.EventTypeWarning, n.Reason, n.Message)
-	}
+	c.warnings.Record(c.recorder, node, warnings)
 }
 
 // warningsOf returns the warnings for a Node's problems.

@@ -17,16 +17,14 @@ import (
 // reconcile reconciles one Node, and queues it again after a failure. An initialised Node whose machine is unknown
 // waits for the next resync.
 func (c *Controller) reconcile(ctx context.Context, name string) {
-	node, err := c.nodes.Get(name)
-	if err != nil || node.DeletionTimestamp != nil || c.foreign(node) {
+	node := c.node(name)
+	if node == nil || node.DeletionTimestamp != nil || c.foreign(node) {
 		c.release(name)
 		c.queue.Forget(name)
 		c.warnings.Forget(name)
-		c.writeCache.forget(name)
 		return
 	}
-	node = c.writeCache.of(node)
-	err = c.sync(ctx, node)
+	err := c.sync(ctx, node)
 	problem, isProblem := errors.AsType[*cloud.MachineProblem](err)
 	switch {
 	case err == nil, apierrors.IsNotFound(err): // the watch reports the latter
@@ -73,7 +71,7 @@ func (c *Controller) sync(ctx context.Context, node *corev1.Node) error {
 		}
 		return err
 	}
-	c.writeCache.wrote(after)
+	c.written.Mutation(after)
 	if waiting(node) && !waiting(after) {
 		c.metrics.initialised(time.Since(node.CreationTimestamp.Time))
 		c.recorder.Event(node, corev1.EventTypeNormal, reasonSynced, "Node synced successfully")

@@ -3,6 +3,7 @@ package nodeipam
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -35,9 +36,11 @@ type allocator struct {
 	domain      string
 	allocations map[string]allocation // by the Node's name
 	waiting     map[string]bool       // Nodes for which no network was free
-	synced      bool                  // the networks that all Nodes had at the start are recorded
-	competing   competingAllocator
-	metrics     metrics
+	// deleted are Nodes that were recently deleted, and when: a list or a worker may still have them.
+	deleted   map[types.UID]time.Time
+	synced    bool // the networks that all Nodes had at the start are recorded
+	competing competing
+	metrics   metrics
 }
 
 // allocation is the networks of a Node, or those that are about to be written.
@@ -62,7 +65,8 @@ type metrics struct {
 func newAllocator(cidrs []netip.Prefix, masks Masks, domain string) *allocator {
 	const subsystem = "node_ipam_controller"
 	a := &allocator{masks: masks, shortest: masks.Limit(Masks{}, cidrs), domain: domain,
-		allocations: map[string]allocation{}, waiting: map[string]bool{}, metrics: metrics{
+		allocations: map[string]allocation{}, waiting: map[string]bool{}, deleted: map[types.UID]time.Time{},
+		metrics: metrics{
 			allocations: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: subsystem,
 				Name: "cidrset_cidrs_allocations_total",
 				Help: "Number of Nodes that networks for their pods were allocated to."}),
@@ -107,7 +111,7 @@ func (a *allocator) recordNode(node *corev1.Node) (waiting []string, err error) 
 	defer a.mu.Unlock()
 	networks := networksOf(node)
 	before, known := a.allocations[node.Name]
-	if known && before.newerThan(node) {
+	if a.isOld(node) {
 		return nil, nil
 	}
 	current := allocation{uid: node.UID, created: node.CreationTimestamp.Time, networks: networks, inSpec: true}
@@ -184,10 +188,12 @@ func networksOf(node *corev1.Node) []netip.Prefix {
 	return networks
 }
 
-// newerThan says that the allocation is that of a younger Node of the same name: the cache still contains the Node
-// before it.
-func (a allocation) newerThan(node *corev1.Node) bool {
-	return a.inSpec && a.uid != node.UID && node.CreationTimestamp.Time.Before(a.created)
+// isOld says that the Node was deleted, or that the networks of a younger Node of the same name are recorded: the cache
+// still contains the Node before it. It requires mu to be held.
+func (a *allocator) isOld(node *corev1.Node) bool {
+	_, isDeleted := a.deleted[node.UID]
+	known := a.allocations[node.Name]
+	return isDeleted || known.inSpec && known.uid != node.UID && node.CreationTimestamp.Time.Before(known.created)
 }
 
 // setSynced records that the initial sync is complete.
@@ -212,16 +218,12 @@ func (a *allocator) reserve(node *corev1.Node) (networks []netip.Prefix, waiting
 		return nil, nil, a.competing.err()
 	}
 	before, known := a.allocations[node.Name]
-	if known && before.newerThan(node) {
+	switch {
+	case a.isOld(node), known && before.uid == node.UID && before.inSpec: // the networks in a spec are immutable
 		return nil, nil, errStaleCache
-	}
-	if known && before.uid == node.UID && !before.inSpec {
+	case known && before.uid == node.UID:
 		return before.networks, nil, nil
-	}
-	if known && before.uid == node.UID { // the networks in a spec are immutable
-		return nil, nil, errStaleCache
-	}
-	if known {
+	case known:
 		waiting = a.remove(node.Name)
 	}
 	for _, p := range a.pools {
@@ -282,10 +284,7 @@ func (a *allocator) remove(name string) (waiting []string) {
 	}
 	delete(a.allocations, name)
 	a.updateUsage()
-	for one := range a.waiting {
-		waiting = append(waiting, one)
-	}
-	return waiting
+	return slices.Collect(maps.Keys(a.waiting))
 }
 
 // nodeUIDs are the Nodes with allocated or reserved networks, by name.
@@ -299,17 +298,24 @@ func (a *allocator) nodeUIDs() map[string]types.UID {
 	return found
 }
 
-// removeNode calls remove if the allocation belongs to one of the deleted Nodes of that name, and not to a later one.
-func (a *allocator) removeNode(name string, deleted []types.UID) (waiting []string) {
+// removeNode calls remove if the allocation belongs to that Node, which was deleted, and not to a later one of its
+// name.
+func (a *allocator) removeNode(name string, uid types.UID) (waiting []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(deleted) > 0 {
-		delete(a.waiting, name)
-	}
-	if !slices.Contains(deleted, a.allocations[name].uid) {
+	a.deleted[uid] = time.Now()
+	delete(a.waiting, name)
+	if a.allocations[name].uid != uid {
 		return nil
 	}
 	return a.remove(name)
+}
+
+// forgetDeleted removes the records of Nodes that were deleted some time ago. No list is under way.
+func (a *allocator) forgetDeleted() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.DeleteFunc(a.deleted, func(_ types.UID, at time.Time) bool { return time.Since(at) >= checkPeriod })
 }
 
 // releaseUnwritten calls remove for a Node whose write was refused, so that it certainly does not have the networks.

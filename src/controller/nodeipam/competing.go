@@ -25,9 +25,9 @@ const (
 	checkPeriod = time.Minute
 )
 
-// competingAllocator records what another program allocates from the networks of the cluster. The zero value is that
-// there is none.
-type competingAllocator struct {
+// competing records what another program allocates from the networks of the cluster. The zero value is that there is
+// none.
+type competing struct {
 	nodes  map[string]time.Time // those to which it recently allocated networks
 	last   time.Time
 	paused bool
@@ -35,25 +35,20 @@ type competingAllocator struct {
 
 // record records a Node to which another program allocated a network. While the controller is paused, only the time
 // matters.
-func (c *competingAllocator) record(node string, now time.Time) {
-	if c.last = now; c.paused {
+func (c *competing) record(node string) {
+	if c.last = time.Now(); c.paused {
 		return
 	}
 	if c.nodes == nil {
 		c.nodes = map[string]time.Time{}
 	}
-	c.nodes[node] = now
-	maps.DeleteFunc(c.nodes, func(_ string, at time.Time) bool { return now.Sub(at) >= competingWindow })
+	c.nodes[node] = c.last
+	maps.DeleteFunc(c.nodes, func(_ string, at time.Time) bool { return c.last.Sub(at) >= competingWindow })
 	c.paused = len(c.nodes) >= maxCompeting
 }
 
-// mayResume says that the controller is paused, and the other program has allocated nothing for resumeAfter.
-func (c *competingAllocator) mayResume(now time.Time) bool {
-	return c.paused && now.Sub(c.last) >= resumeAfter
-}
-
 // err says why nothing is allocated, or that this controller will pause.
-func (c *competingAllocator) err() error {
+func (c *competing) err() error {
 	names := strings.Join(slices.Sorted(maps.Keys(c.nodes)), ", ")
 	if !c.paused {
 		return &problem{reasonCompeting, fmt.Sprintf("Another program recently allocated networks of --cluster-cidr "+
@@ -82,7 +77,7 @@ func (a *allocator) checkCompeting(node *corev1.Node) error {
 	if !a.synced || !inCluster || known.uid == node.UID && slices.Equal(known.networks, networks) {
 		return nil
 	}
-	a.competing.record(node.Name, time.Now())
+	a.competing.record(node.Name)
 	if a.competing.paused {
 		a.metrics.competing.Set(1)
 	}
@@ -93,37 +88,29 @@ func (a *allocator) checkCompeting(node *corev1.Node) error {
 func (a *allocator) mayResume() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.competing.mayResume(time.Now())
+	return a.competing.paused && time.Since(a.competing.last) >= resumeAfter
 }
 
 // resume ends the pause.
 func (a *allocator) resume() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.competing = competingAllocator{}
+	a.competing = competing{}
 	a.metrics.competing.Set(0)
 }
 
-// checkPeriodically reconciles Nodes with warnings, whose events are repeated as long as the problem lasts, and resumes
-// after a pause. It returns when ctx ends.
-func (c *Controller) checkPeriodically(ctx context.Context) {
-	tick := time.NewTicker(checkPeriod)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		for _, name := range c.allocator.nodesWithWarning() {
-			c.queue.Add(name)
-		}
-		if c.allocator.mayResume() && c.initialSync(ctx) {
-			c.allocator.resume()
-			klog.FromContext(ctx).
-				Info("No other program allocates networks of Nodes any more, so this program does so again")
-			c.enqueueUnallocated()
-		}
+// check reconciles Nodes with warnings, whose events are repeated as long as the problem lasts, and resumes after a
+// pause.
+func (c *Controller) check(ctx context.Context) {
+	c.allocator.forgetDeleted()
+	for _, name := range c.allocator.nodesWithWarning() {
+		c.queue.Add(name)
+	}
+	if c.allocator.mayResume() && c.initialSync(ctx) {
+		c.allocator.resume()
+		klog.FromContext(ctx).
+			Info("No other program allocates networks of Nodes any more, so this program does so again")
+		c.enqueueUnallocated()
 	}
 }
 

@@ -248,11 +248,11 @@ func TestStaleCacheShowsOlderNode(t *testing.T) {
 	if !a.overlaps(prefix("10.244.3.0/24")) || a.overlaps(prefix("10.244.4.0/24")) {
 		t.Error("the young Node's network is free, or the old one's is not")
 	}
-	a.removeNode("a", []types.UID{"old"})
+	a.removeNode("a", "old")
 	if !a.overlaps(prefix("10.244.3.0/24")) {
 		t.Error("the network is free when the Node before is gone")
 	}
-	a.removeNode("a", []types.UID{"old", "young"})
+	a.removeNode("a", "young")
 	if a.overlaps(prefix("10.244.3.0/24")) {
 		t.Error("the network stays taken when the Node is gone")
 	}

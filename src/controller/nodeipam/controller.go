@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -85,7 +84,6 @@ type Controller struct {
 	queue     workqueue.TypedRateLimitingInterface[string]
 	synced    cache.InformerSynced
 	allocator *allocator
-	removed   removedNodes
 	warnings  event.Filter
 }
 
@@ -119,7 +117,9 @@ func New(o Options) (*Controller, error) {
 	return c, nil
 }
 
-// events queues Nodes that may need networks, and records what other programs allocated.
+// events queues Nodes that may need networks, records what other programs allocated, and releases the networks of
+// deleted Nodes. It is not sufficient that the cache contains no Node of a name: the API server may contain one that
+// registered later.
 func (c *Controller) events() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
@@ -135,8 +135,12 @@ func (c *Controller) events() cache.ResourceEventHandler {
 			}
 		},
 		DeleteFunc: func(object any) {
-			if name := c.removed.observe(object); name != "" {
-				c.queue.Add(name)
+			if last, isTombstone := object.(cache.DeletedFinalStateUnknown); isTombstone {
+				object = last.Obj
+			}
+			if node, ok := object.(*corev1.Node); ok {
+				c.retry(c.allocator.removeNode(node.Name, node.UID))
+				c.queue.Add(node.Name) // which removes its state
 			}
 		},
 	}
@@ -146,7 +150,7 @@ func (c *Controller) events() cache.ResourceEventHandler {
 func (c *Controller) nodeUpdated(was, is *corev1.Node) {
 	replaced := was.UID != is.UID
 	if replaced { // the watch missed that the Node was deleted and created again
-		c.removed.add(was)
+		c.retry(c.allocator.removeNode(was.Name, was.UID))
 	}
 	if !replaced && len(was.Spec.PodCIDRs) == 0 && !c.allocator.excludes(is) {
 		if err := c.allocator.checkCompeting(is); err != nil {
@@ -167,11 +171,10 @@ func (c *Controller) Run(ctx context.Context) {
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) || !c.initialSync(ctx) {
 		return
 	}
-	var checks sync.WaitGroup
-	checks.Go(func() { c.checkPeriodically(ctx) })
-	defer checks.Wait()
 	workerpool.Work(ctx, c.queue, workers, func(ctx context.Context, name string) {
 		c.reconcile(context.WithoutCancel(ctx), name)
+	}, func(ctx context.Context) {
+		workerpool.Every(ctx, checkPeriod, func() { c.check(ctx) })
 	})
 }
 
@@ -181,7 +184,6 @@ func (c *Controller) Run(ctx context.Context) {
 func (c *Controller) initialSync(ctx context.Context) bool {
 	for delay := minRetryDelay; ; delay = min(2*delay, maxRetryDelay) {
 		before := c.allocator.nodeUIDs()
-		c.removed.beginList()
 		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err == nil {
 			c.syncAll(nodes.Items, before)
@@ -199,23 +201,16 @@ func (c *Controller) initialSync(ctx context.Context) bool {
 }
 
 // syncAll records the networks of all Nodes in a list. Nodes that had an allocation before the list was requested and
-// are not in it were deleted, even if the cache never contained them. Nodes in the list that the cache has reported as
-// deleted since were deleted, too.
+// are not in it were deleted, even if the cache never contained them.
 func (c *Controller) syncAll(nodes []corev1.Node, before map[string]types.UID) {
 	listed := map[types.UID]bool{}
 	for i := range nodes {
 		listed[nodes[i].UID] = true
 		c.syncNode(&nodes[i])
 	}
-	deleted := c.removed.endList()
-	for i := range nodes {
-		if deleted[nodes[i].UID] {
-			c.retry(c.allocator.removeNode(nodes[i].Name, []types.UID{nodes[i].UID}))
-		}
-	}
 	for name, uid := range before {
 		if !listed[uid] {
-			c.retry(c.allocator.removeNode(name, []types.UID{uid}))
+			c.retry(c.allocator.removeNode(name, uid))
 		}
 	}
 }
@@ -234,7 +229,6 @@ func (c *Controller) syncNode(node *corev1.Node) {
 
 // reconcile allocates networks to a Node that has none.
 func (c *Controller) reconcile(ctx context.Context, name string) {
-	c.retry(c.allocator.removeNode(name, c.removed.take(name)))
 	node, err := c.nodes.Get(name)
 	if apierrors.IsNotFound(err) {
 		c.warnings.Forget(name)
@@ -305,9 +299,7 @@ func (c *Controller) warn(node *corev1.Node, err error) {
 	if problem, ok := errors.AsType[*problem](err); ok {
 		reason = problem.reason
 	}
-	for _, n := range c.warnings.Update(node.Name, node.UID, []event.Warning{{Reason: reason, Message: err.Error()}}) {
-		c.recorder.Event(node, corev1.EventTypeWarning, n.Reason, n.Message)
-	}
+	c.warnings.Record(c.recorder, node, []event.Warning{{Reason: reason, Message: err.Error()}})
 }
 
 // Collectors are the controller's metrics.

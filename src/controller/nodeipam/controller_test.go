@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -381,7 +380,7 @@ func TestMetricsAreWellFormed(t *testing.T) {
 		if used := testutil.ToFloat64(a.metrics.usage.WithLabelValues("10.244.0.0/22")); used != 0.25 {
 			r.Errorf("%f is in use, want a quarter", used)
 		}
-		a.removeNode("a", []types.UID{node.UID})
+		a.removeNode("a", node.UID)
 		if used, released := testutil.ToFloat64(a.metrics.usage.WithLabelValues("10.244.0.0/22")),
 			testutil.ToFloat64(a.metrics.releases); used != 0 || released != 1 {
 			r.Errorf("%f in use, %f released", used, released)

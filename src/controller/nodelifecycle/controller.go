@@ -124,12 +124,8 @@ func pause(ctx context.Context, d time.Duration) {
 // watchCloud requests a pass when the cloud reports that a machine has changed, until ctx ends.
 func (c *Controller) watchCloud(ctx context.Context, due chan<- struct{}) {
 	c.changes.Watch(ctx, func(change cloud.Change) {
-		if !change.All && change.Node == "" {
-			return
-		}
-		select {
-		case due <- struct{}{}:
-		default: // a pass is requested already
+		if change.All || change.Node != "" {
+			workerpool.Request(due)
 		}
 	})
 }

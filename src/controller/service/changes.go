@@ -6,6 +6,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/priorityqueue"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
 )
 
 // watchCloud queues what the cloud reports as changed, until ctx ends.
@@ -16,12 +17,12 @@ func (c *Controller) watchCloud(ctx context.Context) { c.changes.Watch(ctx, c.cl
 func (c *Controller) cloudChanged(change cloud.Change) {
 	switch key := change.Service.String(); {
 	case change.All:
-		requestCheck(c.driftDue)
+		workerpool.Request(c.driftDue)
 	case change.Service.Name == "":
 	case c.states.has(key):
 		c.queue.Enqueue(key, priorityqueue.Normal, c.states.get(key).repairPause())
 	default:
-		requestCheck(c.orphansDue)
+		workerpool.Request(c.orphansDue)
 	}
 	if change.Node != "" {
 		c.queue.Enqueue(allServices, priorityqueue.Normal, machineWindow)
@@ -30,11 +31,3 @@ func (c *Controller) cloudChanged(change cloud.Change) {
 
 // machineWindow is how long reports of changed machines are collected before the Services are compared.
 const machineWindow = 200 * time.Millisecond
-
-// requestCheck requests a check, unless one is requested already.
-func requestCheck(due chan struct{}) {
-	select {
-	case due <- struct{}{}:
-	default:
-	}
-}

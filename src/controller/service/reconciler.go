@@ -179,20 +179,12 @@ type reportedRefusal struct{ error }
 // Unwrap returns the reason.
 func (r reportedRefusal) Unwrap() error { return r.error }
 
-// A plan that was stale is computed again after staleDelay, which doubles each time: the cloud reports the newer
-// version meanwhile. After maxStale times in a row, it is a failure.
-const (
-	staleDelay = 200 * time.Millisecond
-	maxStale   = 8
-)
-
-// afterWrite returns the error of writes. If a plan was stale, this is no failure.
+// afterWrite returns the error of writes. If a plan was stale, this is no failure: it is computed again.
 func (r *reconciler) afterWrite(s *serviceState, err error) error {
-	if !errors.Is(err, cloud.ErrStale) || s.stale == maxStale {
+	if !errors.Is(err, cloud.ErrStale) || s.stale.TooOften() {
 		return r.withRetryAfter(err)
 	}
-	s.stale++
-	return api.NewRetryError(err.Error(), staleDelay<<(s.stale-1))
+	return api.NewRetryError(err.Error(), s.stale.Next())
 }
 
 // withRetryAfter returns an error with the time after which the cloud requests a retry, if it does.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
 )
 
 // cause is the reason for a write.
@@ -72,7 +73,7 @@ type syncState struct {
 	wait       wait
 	events     map[string]sentEvent // the latest events, by reason
 	unfinished *writeProgress       // the writes of a reconciliation that reached maxWrites
-	stale      int                  // how often a plan was stale, in a row
+	stale      workerpool.Stale     // the plans in a row that were stale
 	message    string               // why the load balancer is not ready; "" if it is
 	failure    failure
 }
