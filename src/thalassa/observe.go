@@ -1,7 +1,6 @@
 package thalassa
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +69,6 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 		return balancer.Observed{}, err
 	}
 	o.Groups = append(o.Groups, unlabelled...)
-	slices.SortFunc(o.Groups, func(x, y resource.TargetGroup) int { return cmp.Compare(x.ID, y.ID) })
 	made := ending || b.settings.MayHaveSecurityGroup(service, o.Balancer())
 	if made || o.Unfinished() {
 		err := b.observeSecurityGroups(ctx, service, &o, maxAge)
@@ -99,7 +97,6 @@ func (b *balancers) observeSecurityGroups(
 	var unlabelled []resource.SecurityGroup
 	unlabelled, o.UnprovenGroups, err = b.securityGroupsWithoutLabels(ctx, service, *o)
 	o.SecurityGroups = append(o.SecurityGroups, unlabelled...)
-	slices.SortFunc(o.SecurityGroups, func(x, y resource.SecurityGroup) int { return cmp.Compare(x.ID, y.ID) })
 	return err
 }
 

@@ -69,6 +69,7 @@ type Request struct {
 
 // Request returns what the Service asks for. Which defaults apply depends on its existing load balancer.
 func (c Config) Request(service *corev1.Service, o Observed) Request {
+	o = o.ordered()
 	d := desired{name: cloudprovider.DefaultLoadBalancerName(service), created: true}
 	d.Owner = cloud.OwnerOf(c.Cluster, service)
 	d.labels = ownerLabels(d.Owner, c.AdditionalLabels)

@@ -1,6 +1,7 @@
 package balancer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -37,6 +38,27 @@ func (o Observed) Balancer() *resource.LoadBalancer {
 		return nil
 	}
 	return &o.Balancers[0]
+}
+
+// ordered returns the objects in an order that does not depend on that of the cloud's lists: load balancers from the
+// oldest on, the others by identity. The lists themselves do not change.
+func (o Observed) ordered() Observed {
+	o.Balancers, o.Groups, o.SecurityGroups = slices.Clone(o.Balancers), slices.Clone(o.Groups),
+		slices.Clone(o.SecurityGroups)
+	slices.SortFunc(o.Balancers, byAge)
+	for i := range o.Balancers {
+		listeners := slices.Clone(o.Balancers[i].Listeners)
+		slices.SortFunc(listeners, func(a, b resource.Listener) int { return cmp.Compare(a.ID, b.ID) })
+		o.Balancers[i].Listeners = listeners
+	}
+	slices.SortFunc(o.Groups, func(a, b resource.TargetGroup) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(o.SecurityGroups, func(a, b resource.SecurityGroup) int { return cmp.Compare(a.ID, b.ID) })
+	return o
+}
+
+// byAge compares load balancers by their age, the oldest first.
+func byAge(a, b resource.LoadBalancer) int {
+	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 }
 
 // complete reports whether the security groups are known.

@@ -1,7 +1,6 @@
 package balancer
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -155,9 +154,7 @@ func (r *Recognition) Take(owned []resource.LoadBalancer, ending bool) []resourc
 	} else {
 		balancers = slices.Clone(r.withUnlabelled(owned))
 	}
-	slices.SortFunc(balancers, func(x, y resource.LoadBalancer) int {
-		return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
-	})
+	slices.SortFunc(balancers, byAge)
 	return balancers
 }
 
