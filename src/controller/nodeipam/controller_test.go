@@ -105,6 +105,7 @@ func TestExcluded(t *testing.T) {
 			r.is(name, r.podCIDRs(name), "")
 			if i > 0 {
 				r.change(name, func(n *corev1.Node) { n.Spec.PodCIDRs = []string{fmt.Sprintf("10.244.%d.0/24", i)} })
+				r.settle()
 			}
 		}
 		r.join("a")
