@@ -13,6 +13,7 @@ func folder(into map[string]string, dir string, n int) {
 	}
 }
 
+// TestPackages: 25 files are allowed in a package, and one more is not; tests do not count.
 func TestPackages(t *testing.T) {
 	files := map[string]string{}
 	folder(files, "src/allowed", 25)

@@ -16,7 +16,7 @@ const shownProblems = 20
 const policyFile = "charts/thalassa-ccm/files/admission-policy.yaml"
 
 // policyNote is why a policy that cannot be evaluated refuses nothing.
-const policyNote = `# Made by "make generate" from the registry in src/thalassa/annotations.go.
+const policyNote = `# Made by "make generate" from the registry in src/thalassa/balancer.
 
 # An error of the policy itself must not stop every Service. Nothing is lost then: the cloud controller manager reads the
 # annotations again, leaves alone what a bad one is about, and says so in an event.
