@@ -225,6 +225,35 @@ func TestNodesThatJoinDuringSync(t *testing.T) {
 	})
 }
 
+// TestNodeThatChangesDuringSync: a Node that is replaced by another one of its name, or deleted, before its turn gets no
+// route from the old plan. The next sync makes those of the new Node, and then removes what is not needed.
+func TestNodeThatChangesDuringSync(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.join(node("old", "10.0.0.200", "10.244.200.0/24"))
+		r.start()
+		r.writes()
+		r.cloud.set(func(c *fakeCloud) { c.createDelay = 25 * time.Second })
+		r.deleteNode("old")
+		for i := range parallel {
+			r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.0.%d", i+1), fmt.Sprintf("10.244.%d.0/24", i)))
+		}
+		r.join(node("replaced", "10.0.0.101", "10.244.101.0/24"), node("deleted", "10.0.0.102", "10.244.102.0/24"))
+		<-time.After(window + 4*time.Second) // the first writes are under way
+		r.deleteNode("replaced")
+		r.deleteNode("deleted")
+		other := node("replaced", "10.0.0.103", "10.244.103.0/24")
+		other.UID = "uid-other"
+		r.join(other)
+		<-time.After(3 * time.Minute)
+		writes := r.writes()
+		for text, want := range map[string]int{"10.244.101.0/24": 0, "10.244.102.0/24": 0, "10.244.103.0/24": 1,
+			"delete main 10.244.200.0/24": 1, "create": parallel + 1} {
+			wantIs(r, "writes with "+text, strings.Count(writes, text), want)
+		}
+		wantIs(r, "condition at the end", r.condition("replaced"), created)
+	})
+}
+
 // TestUnknownMachines: Nodes whose machines the cloud does not show get the pending condition, and their routes soon
 // after the machines are shown. Nodes of other clouds and uninitialised ones get no condition.
 func TestUnknownMachines(t *testing.T) {
