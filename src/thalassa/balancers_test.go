@@ -313,7 +313,8 @@ func TestServerThatIsGoneBlocksNobody(t *testing.T) {
 	})
 }
 
-// TestWhatTheCloudCannotDo is told, with what to use instead, and a Service that asks for nothing else gets nothing.
+// TestWhatTheCloudCannotDo is reported, with what to use instead, and a Service that asks for nothing else gets
+// nothing.
 func TestWhatTheCloudCannotDo(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	sctp := service("sctp", 80)

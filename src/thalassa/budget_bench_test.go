@@ -66,8 +66,8 @@ func measure(b *testing.B, prefix string, services, nodes int) {
 	}
 	b.ReportMetric(highest(), prefix+"memory")
 	b.ReportMetric(live(), prefix+"heap")
-	if writes := large.patches.Load() + int64(large.told.total()); writes > 0 {
-		b.Errorf("%d writes to Kubernetes and events although nothing differs: %v", writes, large.told.seen())
+	if writes := large.patches.Load() + int64(large.reported.total()); writes > 0 {
+		b.Errorf("%d writes to Kubernetes and events although nothing differs: %v", writes, large.reported.seen())
 	}
 	asked := time.Now()
 	large.order(1, 1)
@@ -101,7 +101,7 @@ func newExternalServicesCluster(b *testing.B, services, nodes int) externalServi
 	m.until(func() bool { return m.addressless() == 0 })
 	stop()
 	m.patches.Store(0)
-	m.told.forget()
+	m.reported.forget()
 	return m
 }
 
@@ -114,7 +114,7 @@ func (m externalServicesCluster) until(so func() bool) {
 		select {
 		case <-tick.C:
 		case <-late:
-			m.Fatalf("nothing comes of it: events %v", m.told.seen())
+			m.Fatalf("nothing comes of it: events %v", m.reported.seen())
 		}
 	}
 }

@@ -21,7 +21,7 @@ func (t *servicesCluster) within(name string, figure float64) {
 	}
 	if !b.Kept(figure) {
 		t.Errorf("%s (%s): %s %s, at most %s; calls %v, events %v", b.Name, b.Work, budget.Format(figure), b.Unit,
-			budget.Format(b.Limit), t.emulator.Counters(), t.told.seen())
+			budget.Format(b.Limit), t.emulator.Counters(), t.reported.seen())
 	}
 }
 
@@ -31,7 +31,7 @@ func (t *servicesCluster) forget() {
 	t.patches.Store(0)
 	t.protections.Store(0)
 	t.compared.Store(0)
-	t.told.forget()
+	t.reported.forget()
 }
 
 // counted are the calls since, without the token's.
@@ -51,7 +51,7 @@ func (t *servicesCluster) counted() (calls, writes int) {
 // allWrites are the writes to cloud and Kubernetes, and the events.
 func (t *servicesCluster) allWrites() float64 {
 	_, writes := t.counted()
-	return float64(writes) + float64(t.patches.Load()) + float64(t.told.total())
+	return float64(writes) + float64(t.patches.Load()) + float64(t.reported.total())
 }
 
 // newLargeCluster is a cluster with everything in place, whose controller runs no more. Its Services have one port:
@@ -72,7 +72,7 @@ func newLargeCluster(t *testing.T, services, nodes int) *servicesCluster {
 	<-time.After(time.Minute)
 	stop()
 	if missing := large.addressless(); missing > 0 {
-		t.Fatalf("%d Services have no address: %v", missing, large.told.seen())
+		t.Fatalf("%d Services have no address: %v", missing, large.reported.seen())
 	}
 	l.restart()
 	large.forget()
@@ -191,7 +191,7 @@ func TestBudgetOfCreation(t *testing.T) {
 				small.order(1, 2)
 				<-time.After(time.Minute)
 				if missing := small.addressless(); missing > 0 {
-					t.Errorf("%d Services have no address: %v", missing, small.told.seen())
+					t.Errorf("%d Services have no address: %v", missing, small.reported.seen())
 				}
 				_, writes := small.counted()
 				small.within(tt.budget, float64(writes))
@@ -232,7 +232,7 @@ func TestBudgetOfARush(t *testing.T) {
 			t.Logf("at %d requests a second all addresses are there after %s; calls %v", rate, took,
 				l.emulator.Counters())
 			if small.addressless() > 0 {
-				t.Errorf("%d Services have no address: %v", small.addressless(), small.told.seen())
+				t.Errorf("%d Services have no address: %v", small.addressless(), small.reported.seen())
 			}
 			if rate == 50 {
 				small.within("rush-seconds", took.Seconds())

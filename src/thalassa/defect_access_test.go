@@ -42,10 +42,10 @@ func TestDefect10_SecurityGroupsBlockTheService(t *testing.T) {
 			"target port %d, machines %v, security groups %v; want the new port, both, and the groups as they were",
 			group.TargetPort, l.machines(group.Name), l.attached())
 	}
-	told := strings.Join(l.eventsAbout(reasonUnknownGroup), "\n")
+	reported := strings.Join(l.eventsAbout(reasonUnknownGroup), "\n")
 	for _, want := range []string{label.AnnotationPrefix + "security-groups", `"sg-1"`, `"sg-2"`} {
-		if !strings.Contains(told, want) {
-			t.Errorf("events %q, want them to name %s", told, want)
+		if !strings.Contains(reported, want) {
+			t.Errorf("events %q, want them to name %s", reported, want)
 		}
 	}
 	web.Spec.Ports = append(web.Spec.Ports, service("more", 443).Spec.Ports...)
@@ -77,7 +77,8 @@ func ranges(texts ...string) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = texts }
 }
 
-// misunderstandings ask for less than everybody, and nobody knows for whom; by what the Service's owner is told about.
+// misunderstandings ask for less than everybody, and nobody knows for whom; by what the Service's owner is informed
+// about.
 var misunderstandings = map[string]func(*corev1.Service){
 	"acl-allowed-sources":                         annotated("acl-allowed-sources", "everybody, 10.0.0.0/99"),
 	"acl-allowed-sources: \"10.0.0.0/8, office\"": annotated("acl-allowed-sources", "10.0.0.0/8, office"),
@@ -106,8 +107,9 @@ func TestDefect15_InvalidSourcesOpenToEverybody(t *testing.T) {
 					"80/TCP is not opened, because the annotation about its allowed sources is not valid") {
 				t.Errorf("error = %v, want a refusal that names the port", err)
 			}
-			if told := l.eventsAbout(reasonAnnotation); len(told) != 1 || !strings.Contains(told[0], asked) {
-				t.Errorf("told %q, want one event with %s", told, asked)
+			reported := l.eventsAbout(reasonAnnotation)
+			if len(reported) != 1 || !strings.Contains(reported[0], asked) {
+				t.Errorf("reported %q, want one event with %s", reported, asked)
 			}
 			if left := l.leftovers(); len(left) > 0 {
 				t.Errorf("created nevertheless: %v", left)
@@ -145,7 +147,7 @@ func (l *lab) allowed() map[int][]string {
 }
 
 // TestDefect15_ReadableSourcesAreApplied, addresses without a length of the network too, which the existing CCM drops;
-// and what was applied is taken away with the wish.
+// and what was applied is taken away with the setting.
 func TestDefect15_ReadableSourcesAreApplied(t *testing.T) {
 	tests := map[string]struct {
 		restrict func(*corev1.Service)
@@ -252,7 +254,7 @@ func TestDefect21_TypeIsNeverRead(t *testing.T) {
 	} {
 		fresh := service("fresh", 80)
 		ask(fresh)
-		if _, err := l.ensure(fresh, l.fleet); err == nil ||
+		if _, err := l.ensure(fresh, l.allNodes); err == nil ||
 			!strings.Contains(err.Error(),
 				"the annotations that make the load balancer internal or public are not valid") {
 			t.Errorf("%s: error = %v, want a refusal that says why", name, err)

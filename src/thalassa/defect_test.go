@@ -85,7 +85,7 @@ func TestDefect02_SlowIsSuccessWithoutAddress(t *testing.T) {
 			t.Errorf("event %q, want one that says it takes long", event)
 		}
 		if event := l.nextEvent(); event != "" {
-			t.Errorf("told again: %q", event)
+			t.Errorf("reported again: %q", event)
 		}
 	})
 }

@@ -144,9 +144,9 @@ func TestWaitingGoesByTheLatestLook(t *testing.T) {
 	})
 }
 
-// TestSecondFailureIsToldToo: the one that replaces a failed load balancer is another one, looked at as often as any
-// new one.
-func TestSecondFailureIsToldToo(t *testing.T) {
+// TestSecondFailureIsReportedToo: the one that replaces a failed load balancer is another one, looked at as often as
+// any new one.
+func TestSecondFailureIsReportedToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: time.Second}})
 		nodes, web := l.nodes("a"), service("web", 80)
@@ -158,7 +158,7 @@ func TestSecondFailureIsToldToo(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		told := func() (events int) {
+		reported := func() (events int) {
 			for event := l.nextEvent(); event != ""; event = l.nextEvent() {
 				if strings.Contains(event, "LoadBalancerFailed") {
 					events++
@@ -169,7 +169,7 @@ func TestSecondFailureIsToldToo(t *testing.T) {
 		fail()
 		done := l.syncing(web, nodes)
 		<-time.After(10 * time.Minute)
-		if events := told(); events != 1 {
+		if events := reported(); events != 1 {
 			t.Errorf("%d events about the first failure, want one", events)
 		}
 		l.deleteByHand()
@@ -179,7 +179,7 @@ func TestSecondFailureIsToldToo(t *testing.T) {
 		fail()
 		l.emulator.ResetCounters()
 		<-time.After(time.Minute)
-		if events, lists := told(), l.emulator.Counters()["GET /v1/loadbalancers"]; events != 1 || lists < 4 {
+		if events, lists := reported(), l.emulator.Counters()["GET /v1/loadbalancers"]; events != 1 || lists < 4 {
 			t.Errorf("%d events and %d looks in the minute after the second failure; want one, and pauses as after "+
 				"the first", events, lists)
 		}

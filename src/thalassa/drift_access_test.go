@@ -14,9 +14,9 @@ import (
 // while they cannot be read nothing is made, and its owner hears why, once.
 func TestRestrictedServiceIsNotOpenedAnew(t *testing.T) {
 	tests := map[string]struct {
-		sources string
-		made    []string // the allowed sources of the port; nil: it is not opened
-		told    []string // parts of the event
+		sources  string
+		made     []string // the allowed sources of the port; nil: it is not opened
+		reported []string // parts of the event
 	}{
 		"readable": {"10.0.0.0/8", []string{"10.0.0.0/8"}, []string{"create load balancer"}},
 		"unreadable": {"10.0.0.0/8, everybody", nil, []string{"cannot be reverted now",
@@ -47,7 +47,7 @@ func TestRestrictedServiceIsNotOpenedAnew(t *testing.T) {
 				if len(drifted) != 1 {
 					t.Fatalf("events %q, want one", drifted)
 				}
-				for _, part := range tt.told {
+				for _, part := range tt.reported {
 					if !strings.Contains(drifted[0], part) {
 						t.Errorf("event %q lacks %q", drifted[0], part)
 					}

@@ -140,11 +140,11 @@ func addressChanges(t *testing.T, hostname bool) {
 func TestGoneMachineCostsNoSecondList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
-		l.fleet = append(l.nodes("a"), named("gone", providerid.Of("vm-gone")),
+		l.allNodes = append(l.nodes("a"), named("gone", providerid.Of("vm-gone")),
 			named("late", providerid.Of(serverID("l"))))
 		web, other := service("web", 80), service("other", 80)
-		l.settle(web, l.fleet)
-		l.settle(other, l.fleet)
+		l.settle(web, l.allNodes)
+		l.settle(other, l.allNodes)
 		l.watching(web, other)
 		l.emulator.ResetCounters()
 		const passes = 12

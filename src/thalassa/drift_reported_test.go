@@ -11,8 +11,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
-// TestFailedRepairIsTold: once, with the cloud's reason, and the repair goes on.
-func TestFailedRepairIsTold(t *testing.T) {
+// TestFailedRepairIsReported: once, with the cloud's reason, and the repair goes on.
+func TestFailedRepairIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		web := service("web", 80)
@@ -23,13 +23,14 @@ func TestFailedRepairIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-time.After(3 * driftPeriod)
-		var told []string
+		var reported []string
 		for event := l.nextEvent(); event != ""; event = l.nextEvent() {
-			told = append(told, event)
+			reported = append(reported, event)
 		}
-		if len(told) != 2 || !strings.HasPrefix(told[0], "Warning LoadBalancerDrifted") ||
-			!strings.HasPrefix(told[1], "Warning LoadBalancerNotRepaired") || !strings.Contains(told[1], "quota") {
-			t.Errorf("events %q, want one of the drift and one of the quota", told)
+		if len(reported) != 2 || !strings.HasPrefix(reported[0], "Warning LoadBalancerDrifted") ||
+			!strings.HasPrefix(reported[1], "Warning LoadBalancerNotRepaired") ||
+			!strings.Contains(reported[1], "quota") {
+			t.Errorf("events %q, want one of the drift and one of the quota", reported)
 		}
 		if err := l.emulator.SetQuota(emulator.DefaultOrganisation, "loadbalancers", 10); err != nil {
 			t.Fatal(err)
@@ -41,9 +42,9 @@ func TestFailedRepairIsTold(t *testing.T) {
 	})
 }
 
-// TestProblemsAreToldOnce however often the Service is looked at while its load balancer is being made, and again when
-// they change.
-func TestProblemsAreToldOnce(t *testing.T) {
+// TestProblemsAreReportedOnce however often the Service is looked at while its load balancer is being made, and again
+// when they change.
+func TestProblemsAreReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: time.Minute}})
 		web, nodes := service("web", 80), l.nodes("a")
@@ -68,7 +69,7 @@ func TestProblemsAreToldOnce(t *testing.T) {
 	})
 }
 
-// TestUpdatingServes: a load balancer that is being changed keeps its addresses, and is not told to be slow.
+// TestUpdatingServes: a load balancer that is being changed keeps its addresses, and is not reported to be slow.
 func TestUpdatingServes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerUpdate: 10 * time.Second}})
@@ -119,22 +120,22 @@ func TestOldLoadBalancerIsNotSlowAtOnce(t *testing.T) {
 						object["status"], object["createdAt"] = "rebooting", made
 					}
 				}
-				const patience = 5 * time.Minute
-				ctx, cancel := context.WithTimeout(t.Context(), patience-time.Second)
+				const timeLimit = 5 * time.Minute
+				ctx, cancel := context.WithTimeout(t.Context(), timeLimit-time.Second)
 				defer cancel()
 				if err := attempt(ctx, l.process().ensuring(web, nodes)); err == nil ||
 					!strings.Contains(err.Error(), "rebooting") {
 					t.Errorf("error = %v, want one about its status", err)
 				}
 				if event := l.nextEvent(); event != "" {
-					t.Errorf("within %s: event %q", patience, event)
+					t.Errorf("within %s: event %q", timeLimit, event)
 				}
 				<-time.After(2 * time.Second)
 				if _, err := l.ensure(web, nodes); err == nil {
 					t.Error("it serves")
 				}
 				if event := l.nextEvent(); !strings.Contains(event, "LoadBalancerSlow") {
-					t.Errorf("after %s: event %q, want %s", patience, event, "LoadBalancerSlow")
+					t.Errorf("after %s: event %q, want %s", timeLimit, event, "LoadBalancerSlow")
 				}
 			})
 		})

@@ -41,7 +41,7 @@ func (l *lab) watching(services ...*corev1.Service) *fake.Clientset {
 			l.Fatal(err)
 		}
 	}
-	for _, node := range l.fleet {
+	for _, node := range l.allNodes {
 		if _, err := cluster.CoreV1().Nodes().Create(l.Context(), node, metav1.CreateOptions{}); err != nil {
 			l.Fatal(err)
 		}
@@ -79,8 +79,8 @@ const workers = 3
 // TestDriftIsRepaired: whatever is changed by hand is back within the period, and the Service's owner hears of it.
 func TestDriftIsRepaired(t *testing.T) {
 	tests := map[string]struct {
-		change func(*testing.T, *iaas.Client, iaas.VpcLoadbalancer) error
-		told   string
+		change   func(*testing.T, *iaas.Client, iaas.VpcLoadbalancer) error
+		reported string
 	}{
 		"a listener is deleted": {func(t *testing.T, api *iaas.Client, lb iaas.VpcLoadbalancer) error {
 			t.Helper()
@@ -122,8 +122,8 @@ func TestDriftIsRepaired(t *testing.T) {
 						strings.Join(before, "\n"))
 				}
 				if event := l.nextEvent(); !strings.HasPrefix(event, "Warning LoadBalancerDrifted") ||
-					!strings.Contains(event, tt.told) {
-					t.Errorf("event = %q, want one with %q", event, tt.told)
+					!strings.Contains(event, tt.reported) {
+					t.Errorf("event = %q, want one with %q", event, tt.reported)
 				}
 				if event := l.nextEvent(); event != "" {
 					t.Errorf("another event: %q", event)
@@ -225,7 +225,7 @@ func TestNoDriftCostsThreeListsAPeriod(t *testing.T) {
 	})
 }
 
-// TestOutageIsNoDrift: when nothing is known, nothing is changed or told.
+// TestOutageIsNoDrift: when nothing is known, nothing is changed or reported.
 func TestOutageIsNoDrift(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -333,8 +333,8 @@ func (l *lab) removeByHand() {
 	}
 }
 
-// TestStuckDeletionIsToldAndCostsLittle: it is looked at ever more rarely, and its owner hears of it once.
-func TestStuckDeletionIsToldAndCostsLittle(t *testing.T) {
+// TestStuckDeletionIsReportedAndCostsLittle: it is looked at ever more rarely, and its owner hears of it once.
+func TestStuckDeletionIsReportedAndCostsLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerDelete: 2 * time.Hour}})
 		web := service("web", 80)

@@ -21,8 +21,8 @@ func nextCredentials() secret.Credentials {
 	return secret.Credentials{ClientID: nextCluster, ClientSecret: "the secret of " + nextCluster}
 }
 
-// nextDoor is the provider of the other cluster.
-func nextDoor(t *testing.T, cloud *emulator.Emulator) *lab {
+// otherCluster is the provider of the other cluster.
+func otherCluster(t *testing.T, cloud *emulator.Emulator) *lab {
 	t.Helper()
 	l := labIn(t, cloud)
 	l.config.Cluster, l.credentials = nextCluster, nextCredentials()
@@ -38,7 +38,7 @@ func concurrentActor() *faulttest.ConcurrentActor {
 	return &faulttest.ConcurrentActor{Subject: nextCluster,
 		Begin: func(t *testing.T, cloud *emulator.Emulator) faulttest.Start {
 			t.Helper()
-			return nextDoor(t, cloud).living
+			return otherCluster(t, cloud).living
 		}}
 }
 

@@ -51,7 +51,7 @@ func (l *lab) tidy(web *corev1.Service, nodes []*corev1.Node, has []string, step
 	l.Helper()
 	l.config.LoadBalancer.RemoveOrphans = true
 	t := l.testCluster(web, nodes, steps...)
-	t.patrolled, t.met = true, l.has(has)
+	t.driftChecked, t.met = true, l.has(has)
 	return t.start
 }
 

@@ -30,8 +30,8 @@ import (
 )
 
 const (
-	// calm is how long nothing happens when all is done: longer than the longest pause after a failure.
-	calm = lastPause + 30*time.Second
+	// quietTime is how long nothing happens when all is done: longer than the longest pause after a failure.
+	quietTime = lastPause + 30*time.Second
 	// stepPause is what the people of a cluster wait between two things they do.
 	stepPause = 20 * time.Second
 	// rarely and often are periods of looking for drift. The first lets most stories end undisturbed by it; neither is
@@ -49,21 +49,21 @@ type testCluster struct {
 	// pauses before each step, which does not wait for the effect of those before then; nil for one after the other.
 	pauses []time.Duration
 	calls  atomic.Int64
-	leaky  atomic.Bool // something was made of a Service without finalizer
-	// moods of the API server at the first writes of all processes, which all come from the one worker.
-	moods []mood
-	// patrolled says that it is the look for drift that does the work, and met when that is done.
-	patrolled bool
-	met       func() error
-	recorder  *record.FakeRecorder
-	// doubtful says that something may have been made twice: a process ended before a write of it arrived, or the
+	leaked atomic.Bool // something was made of a Service without finalizer
+	// apiFaults of the API server at the first writes of all processes, which all come from the one worker.
+	apiFaults []apiFault
+	// driftChecked says that it is the look for drift that does the work, and met when that is done.
+	driftChecked bool
+	met          func() error
+	recorder     *record.FakeRecorder
+	// uncertain says that something may have been made twice: a process ended before a write of it arrived, or the
 	// answer to a creation was lost, and lists may be old as well; or that a list was old, which may hide a difference.
 	// A look for drift repairs both.
-	doubtful atomic.Bool
+	uncertain atomic.Bool
 	// lag is by how much the caches of processes are behind.
 	lag time.Duration
-	// doubled are load balancers with our labels that are not in our project.
-	doubled map[string]bool
+	// duplicates are load balancers with our labels that are not in our project.
+	duplicates map[string]bool
 }
 
 // step is something that somebody does in the cluster. An error is that it is not possible yet.
@@ -72,7 +72,7 @@ type step func(*cluster.Cluster) error
 // testCluster is a cluster with nodes, and the Service as the service controller keeps it, unless it is nil.
 func (l *lab) testCluster(web *corev1.Service, nodes []*corev1.Node, steps ...step) *testCluster {
 	l.Helper()
-	t := &testCluster{lab: l, cluster: cluster.New(), steps: steps, doubled: l.doubled(),
+	t := &testCluster{lab: l, cluster: cluster.New(), steps: steps, duplicates: l.duplicates(),
 		recorder: &record.FakeRecorder{}}
 	for _, node := range nodes {
 		t.put(node)
@@ -85,8 +85,8 @@ func (l *lab) testCluster(web *corev1.Service, nodes []*corev1.Node, steps ...st
 	return t
 }
 
-// doubled are the load balancers outside of our project, if we are in one.
-func (l *lab) doubled() map[string]bool {
+// duplicates are the load balancers outside of our project, if we are in one.
+func (l *lab) duplicates() map[string]bool {
 	l.Helper()
 	if l.config.Project == "" {
 		return nil
@@ -95,11 +95,11 @@ func (l *lab) doubled() map[string]bool {
 	if err != nil {
 		l.Fatal(err)
 	}
-	doubled := map[string]bool{}
+	duplicates := map[string]bool{}
 	for _, balancer := range outside {
-		doubled[balancer.Identity] = true
+		duplicates[balancer.Identity] = true
 	}
-	return doubled
+	return duplicates
 }
 
 func (t *testCluster) put(object cluster.Object) {
@@ -144,13 +144,13 @@ type meter struct {
 }
 
 func (m *meter) RoundTrip(request *http.Request) (*http.Response, error) {
-	if !m.cluster.patrolled || request.Method != http.MethodGet {
+	if !m.cluster.driftChecked || request.Method != http.MethodGet {
 		m.cluster.calls.Add(1)
 	}
 	response, err := m.next.RoundTrip(request)
 	if faulttest.Overtaken(err) || faulttest.Repeated(response) || request.Method == http.MethodPost &&
 		!readable(response, err) {
-		m.cluster.doubtful.Store(true)
+		m.cluster.uncertain.Store(true)
 	}
 	if request.Method == http.MethodPost {
 		m.cluster.inspect()
@@ -199,27 +199,27 @@ func (t *testCluster) inspect() {
 		if !helpers.HasLBFinalizer(service) && slices.ContainsFunc(labels, func(one map[string]string) bool {
 			return one[label.Cluster] == t.config.Cluster && one[label.ServiceUID] == string(service.UID)
 		}) {
-			t.leaky.Store(true)
+			t.leaked.Store(true)
 		}
 	}
 }
 
-// mortal is the way to the API server of a process that ends with ctx.
-type mortal struct {
+// processTransport is the way to the API server of a process that ends with ctx.
+type processTransport struct {
 	ctx     context.Context
 	cluster *testCluster
 }
 
-func (m mortal) RoundTrip(request *http.Request) (*http.Response, error) {
+func (m processTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err := context.Cause(m.ctx); err != nil {
 		return nil, err
 	}
-	mood := m.cluster.mood(request)
-	if mood == refuses {
+	apiFault := m.cluster.apiFault(request)
+	if apiFault == refuses {
 		return nil, errors.New("the API server is away")
 	}
 	response, err := m.cluster.cluster.Transport().RoundTrip(request)
-	if err == nil && mood == mumbles {
+	if err == nil && apiFault == losesAnswer {
 		err = errors.Join(response.Body.Close(), errors.New("the API server's answer is lost"))
 	}
 	if err != nil {
@@ -234,7 +234,7 @@ func (m mortal) RoundTrip(request *http.Request) (*http.Response, error) {
 // behind is a watch that reports changes late.
 type behind struct {
 	io.ReadCloser
-	mortal
+	processTransport
 }
 
 func (l behind) Read(into []byte) (int, error) {
@@ -242,35 +242,35 @@ func (l behind) Read(into []byte) (int, error) {
 	return n, errors.Join(err, faulttest.Wait(l.ctx, l.cluster.lag))
 }
 
-// mood is how the API server takes a write.
-type mood int
+// apiFault is how the API server takes a write.
+type apiFault int
 
 const (
-	obeys mood = iota
+	accepts apiFault = iota
 	refuses
-	mumbles // it does it, and nobody hears of it
+	losesAnswer // it does it, and nobody hears of it
 )
 
-// mood of the next write; the first ones may fail.
-func (t *testCluster) mood(request *http.Request) mood {
-	if request.Method != http.MethodPatch || len(t.moods) == 0 {
-		return obeys
+// apiFault of the next write; the first ones may fail.
+func (t *testCluster) apiFault(request *http.Request) apiFault {
+	if request.Method != http.MethodPatch || len(t.apiFaults) == 0 {
+		return accepts
 	}
-	next := t.moods[0]
-	t.moods = t.moods[1:]
+	next := t.apiFaults[0]
+	t.apiFaults = t.apiFaults[1:]
 	return next
 }
 
 // control runs the service controller until ctx ends.
 func (t *testCluster) control(ctx context.Context, l *lab, ended chan<- struct{}) error {
 	ctx = klog.NewContext(ctx, klog.Logger{}) // a run that fails shows its calls
-	client, err := cluster.Client(mortal{ctx, t})
+	client, err := cluster.Client(processTransport{ctx, t})
 	if err != nil {
 		return err
 	}
 	behaviour := l.config.LoadBalancer.Behaviour()
 	behaviour.DriftPeriod = rarely
-	if t.patrolled {
+	if t.driftChecked {
 		behaviour.DriftPeriod = often
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
@@ -300,9 +300,9 @@ func (t *testCluster) live(ctx context.Context) error {
 			pause = t.pauses[t.begun]
 		}
 		if err := faulttest.Wait(ctx, pause); err != nil {
-			return errors.Join(err, missing, t.verdict())
+			return errors.Join(err, missing, t.unmet())
 		}
-		if missing = t.verdict(); t.pauses != nil || missing == nil {
+		if missing = t.unmet(); t.pauses != nil || missing == nil {
 			missing = t.steps[t.begun](t.cluster)
 		}
 		if missing == nil {
@@ -315,39 +315,39 @@ func (t *testCluster) live(ctx context.Context) error {
 // rest waits until all is as it should be and nothing happens.
 func (t *testCluster) rest(ctx context.Context) error {
 	for {
-		if t.leaky.Load() {
+		if t.leaked.Load() {
 			return errors.New("something was made of a Service that had no finalizer")
 		}
 		calls, version := t.calls.Load(), t.cluster.Version()
-		if err := faulttest.Wait(ctx, calm); err != nil {
-			return errors.Join(err, t.verdict())
+		if err := faulttest.Wait(ctx, quietTime); err != nil {
+			return errors.Join(err, t.unmet())
 		}
-		if calls == t.calls.Load() && version == t.cluster.Version() && t.verdict() == nil &&
+		if calls == t.calls.Load() && version == t.cluster.Version() && t.unmet() == nil &&
 			(t.met == nil || t.met() == nil) {
 			return nil
 		}
 	}
 }
 
-// verdict says what is not as Services should be in Kubernetes.
-func (t *testCluster) verdict() error {
+// unmet says what is not as Services should be in Kubernetes.
+func (t *testCluster) unmet() error {
 	addresses := map[string][]string{} // of our load balancers, by UID of the Service
 	for _, balancer := range t.emulator.State().LoadBalancers {
-		if balancer.Labels[label.Cluster] == t.config.Cluster && !t.doubled[balancer.Identity] {
+		if balancer.Labels[label.Cluster] == t.config.Cluster && !t.duplicates[balancer.Identity] {
 			addresses[balancer.Labels[label.ServiceUID]] = append(addresses[balancer.Labels[label.ServiceUID]],
 				balancer.Addresses...)
 		}
 	}
 	for _, service := range t.cluster.Services() {
-		if err := verdictOn(service, addresses[string(service.UID)]); err != nil {
+		if err := outOfSync(service, addresses[string(service.UID)]); err != nil {
 			return fmt.Errorf("Service %s: %w", service.Name, err)
 		}
 	}
 	return nil
 }
 
-// verdictOn says what is wrong with a Service that has those addresses in the cloud.
-func verdictOn(service *corev1.Service, has []string) error {
+// outOfSync says what is wrong with a Service that has those addresses in the cloud.
+func outOfSync(service *corev1.Service, has []string) error {
 	var shown []string
 	for _, ingress := range service.Status.LoadBalancer.Ingress {
 		shown = append(shown, ingress.IP)

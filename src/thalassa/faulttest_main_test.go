@@ -35,7 +35,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestHandover changes leaders while every single call of every story is under way: the one that was told to stop
+// TestHandover changes leaders while every single call of every story is under way: the one that was asked to stop
 // finishes it, the next one does the rest, and nothing is written twice.
 func TestHandover(t *testing.T) {
 	for _, story := range stories() {

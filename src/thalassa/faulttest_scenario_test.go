@@ -51,7 +51,7 @@ func (s story) scenario(name string, under behaviour) faulttest.Scenario {
 			if diff := gocmp.Diff(s.has, s.lab(t, cloud).holdings()); diff != "" {
 				t.Errorf("what our cluster has (-want +got):\n%s", diff)
 			}
-			if diff := gocmp.Diff(afterItsLife(), nextDoor(t, cloud).holdings()); s.together && diff != "" {
+			if diff := gocmp.Diff(afterItsLife(), otherCluster(t, cloud).holdings()); s.together && diff != "" {
 				t.Errorf("what the other cluster has (-want +got):\n%s", diff)
 			}
 		},

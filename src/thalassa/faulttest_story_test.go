@@ -159,7 +159,7 @@ func nodeStories() []story {
 				}
 				// the node of b is still there, and its machine is looked for
 				t := l.testCluster(web, nodes, creates(known("c")[0]))
-				t.patrolled, t.met = true, l.has([]string{"443/tcp to 30443 on a c", "80/tcp to 30080 on a c"})
+				t.driftChecked, t.met = true, l.has([]string{"443/tcp to 30443 on a c", "80/tcp to 30080 on a c"})
 				return t.start
 			}},
 	}
@@ -206,7 +206,7 @@ func (l *lab) drifted(web *corev1.Service, nodes []*corev1.Node) faulttest.Start
 	l.Helper()
 	l.published(web, nodes)
 	t := l.testCluster(web, nodes, func(*cluster.Cluster) error { return l.damage(web) })
-	t.patrolled, t.met = true, l.has(asBefore())
+	t.driftChecked, t.met = true, l.has(asBefore())
 	return t.start
 }
 

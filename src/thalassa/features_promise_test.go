@@ -35,12 +35,12 @@ func TestUnreadableCheckKeepsItsNodeRule(t *testing.T) {
 			l := newFeatureLab(t)
 			nodes := l.nodes("a")
 			good := annotated("open-node-ports", "true", "health-check-enabled", "true", "health-check-port", "8081")
-			l.settle(wishes(good), nodes)
+			l.settle(serviceWith(good), nodes)
 			before := nodeText(l)
 			if !strings.Contains(before, "tcp/8081-8081/") {
 				t.Fatalf("rules %s, want one for the check", before)
 			}
-			web := wishes(good)
+			web := serviceWith(good)
 			annotated(spoiled...)(web)
 			l.settle(web, nodes)
 			if got := nodeText(l); got != before || !strings.Contains(healthText(l), ":8081") {
@@ -55,7 +55,7 @@ func TestAdoptedFromLocalToCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, before := range []bool{false, true} { // it had that very check when it was adopted
 			l := newFeatureLab(t)
-			nodes, first, second := l.nodes("a"), wishes(nil), service("second", 80, 443)
+			nodes, first, second := l.nodes("a"), serviceWith(nil), service("second", 80, 443)
 			local(first, before)
 			local(second, true)
 			annotated("adopt", l.givenUp(first, nodes))(second)
@@ -78,7 +78,8 @@ func TestAdoptedGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)
 		nodes, second := l.nodes("a"), service("second", 80, 443, 8443)
-		annotated("adopt", l.givenUp(wishes(nil), nodes), "max-connections.p8443", "5", "loadbalancing-policy.p8443",
+		annotated("adopt", l.givenUp(serviceWith(nil), nodes), "max-connections.p8443", "5",
+			"loadbalancing-policy.p8443",
 			"MAGLEV")(second)
 		l.settle(second, nodes)
 		for _, name := range []string{"max-connections.p8443", "loadbalancing-policy.p8443"} {
@@ -131,14 +132,14 @@ func TestSharedTargetGroupIsNotTaken(t *testing.T) {
 func TestReservedIPOfTheOneToAdopt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)
-		nodes, first, second := l.nodes("a"), wishes(annotated("reserved-ip", "rip-one")), service("second", 80)
+		nodes, first, second := l.nodes("a"), serviceWith(annotated("reserved-ip", "rip-one")), service("second", 80)
 		l.settle(first, nodes)
 		id := l.only().Identity
 		l.settle(second, nodes)
 		annotated("adopt", id, "reserved-ip", "rip-one")(second)
 		l.settle(second, nodes)
-		if told := l.warnings(); !strings.Contains(told, reasonInUse) {
-			t.Errorf("told %q, want that it is in use", told)
+		if reported := l.warnings(); !strings.Contains(reported, reasonInUse) {
+			t.Errorf("reported %q, want that it is in use", reported)
 		}
 	})
 }
@@ -148,21 +149,21 @@ func TestReservedIPOfTheOneToAdopt(t *testing.T) {
 func TestForgottenInTime(t *testing.T) {
 	l := newFeatureLab(t)
 	nodes := l.nodes("a")
-	l.settle(wishes(annotated("security-groups", "one", "reserved-ip", "rip-one", "delete-protection", "true",
+	l.settle(serviceWith(annotated("security-groups", "one", "reserved-ip", "rip-one", "delete-protection", "true",
 		"acl-allowed-sources", "10.0.0.0/8")), nodes)
 	l.putBalancer(func(body map[string]any) {
 		body["securityGroupAttachments"], body["reservedIpId"], body["deleteProtection"] = []string{}, "", false
 	})
 	l.putListener(set("allowedSources", []string{}))
 	l.restart()
-	l.settle(wishes(nil), nodes)
+	l.settle(serviceWith(nil), nodes)
 	l.putBalancer(func(body map[string]any) {
 		body["securityGroupAttachments"], body["reservedIpId"], body["deleteProtection"] = []string{"sg-one"},
 			"rip-one", true
 	})
 	l.putListener(set("allowedSources", []string{"192.0.2.0/24"}))
 	l.restart()
-	l.settle(wishes(nil), nodes)
+	l.settle(serviceWith(nil), nodes)
 	if lb := l.only(); groupText(l) != "sg-one" || lb.ReservedIPIdentity != "rip-one" || !lb.DeleteProtection ||
 		sourceText(l) != "[192.0.2.0/24] []" {
 		t.Errorf("groups %q, reserved IP %q, protected %t, sources %s: what was done by hand is undone", groupText(l),
@@ -174,7 +175,7 @@ func TestForgottenInTime(t *testing.T) {
 func TestKeepNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)
-		nodes, web := l.nodes("a"), wishes(annotated("on-delete", "keep", "create-security-group", "true"))
+		nodes, web := l.nodes("a"), serviceWith(annotated("on-delete", "keep", "create-security-group", "true"))
 		l.refusing(http.StatusBadRequest, func(r *http.Request) bool {
 			return r.Method == http.MethodPost && r.URL.Path == "/v1/loadbalancers"
 		})
@@ -195,7 +196,7 @@ func TestKeepAfterCrashes(t *testing.T) {
 		t.Run(fmt.Sprint(stop), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newFeatureLab(t)
-				nodes, web := l.nodes("a"), wishes(annotated("on-delete", "keep", "create-security-group", "true"))
+				nodes, web := l.nodes("a"), serviceWith(annotated("on-delete", "keep", "create-security-group", "true"))
 				l.settle(web, nodes)
 				before := l.only()
 				l.dying(stop, func() { _ = l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web) })
@@ -225,7 +226,7 @@ func TestForbiddenLookKeepsTheFinalizer(t *testing.T) {
 		"node rules": {"open-node-ports", "true"}} {
 		t.Run(name, func(t *testing.T) {
 			l := newFeatureLab(t)
-			web := wishes(annotated(annotations...))
+			web := serviceWith(annotated(annotations...))
 			l.settle(web, l.nodes("a"))
 			l.request(http.MethodDelete, "/v1/loadbalancers/"+l.only().Identity, nil)
 			l.refusing(http.StatusForbidden, func(r *http.Request) bool {
@@ -240,18 +241,19 @@ func TestForbiddenLookKeepsTheFinalizer(t *testing.T) {
 	}
 }
 
-// TestPublicAfterInternal: who takes the wish away is told that it stays, and a reserved IP is not pushed onto it.
+// TestPublicAfterInternal: who takes the setting away is informed that it stays, and a reserved IP is not pushed onto
+// it.
 func TestPublicAfterInternal(t *testing.T) {
 	l := newFeatureLab(t)
 	nodes := l.nodes("a")
-	l.settle(wishes(annotated("internal", "true")), nodes)
-	web := wishes(wordless)
+	l.settle(serviceWith(annotated("internal", "true")), nodes)
+	web := serviceWith(wordless)
 	annotated("reserved-ip", "rip-one")(web)
 	l.emulator.ResetCounters()
 	l.settle(web, nodes)
-	if told := l.warnings(); !strings.Contains(told, reasonImmutable) ||
-		!strings.Contains(told, "an internal load balancer cannot have a reserved IP") {
-		t.Errorf("told %q", told)
+	if reported := l.warnings(); !strings.Contains(reported, reasonImmutable) ||
+		!strings.Contains(reported, "an internal load balancer cannot have a reserved IP") {
+		t.Errorf("reported %q", reported)
 	}
 	if writes := l.writes(); len(writes) > 0 {
 		t.Errorf("written: %v", writes)
@@ -261,11 +263,11 @@ func TestPublicAfterInternal(t *testing.T) {
 // TestContradictingCheckOfANewPort has the defaults of both.
 func TestContradictingCheckOfANewPort(t *testing.T) {
 	l := newFeatureLab(t)
-	l.settle(wishes(annotated("health-check-interval", "20", "health-check-timeout", "30")), l.nodes("a"))
+	l.settle(serviceWith(annotated("health-check-interval", "20", "health-check-timeout", "30")), l.nodes("a"))
 	if got := healthText(l); got != "tcp:30080/healthz/5/3 tcp:30443/healthz/5/3" {
 		t.Errorf("checks %s", got)
 	}
-	l.told("contradiction", reasonConflict, "timeout of the health check is 30 seconds")
+	l.reported("contradiction", reasonConflict, "timeout of the health check is 30 seconds")
 }
 
 // TestTooManyPingers concerns pings only.
@@ -275,10 +277,11 @@ func TestTooManyPingers(t *testing.T) {
 	for i := range 11 {
 		networks = append(networks, fmt.Sprintf("10.%d.0.0/16", i))
 	}
-	web := wishes(annotated("create-security-group", "true", "security-group-allow-icmp", "true", "acl-allowed-sources",
+	web := serviceWith(annotated("create-security-group", "true", "security-group-allow-icmp", "true",
+		"acl-allowed-sources",
 		strings.Join(networks, ",")))
 	l.settle(web, l.nodes("a"))
-	l.told("full", reasonGroupFull, "security-group-icmp-allowed-sources")
+	l.reported("full", reasonGroupFull, "security-group-icmp-allowed-sources")
 	if got := managedText(l); strings.Count(got, "tcp/") != 22 || strings.Contains(got, "icmp") {
 		t.Errorf("rules %s", got)
 	}
@@ -288,7 +291,7 @@ func TestTooManyPingers(t *testing.T) {
 func TestProtectionIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)
-		web := wishes(annotated("delete-protection", "true"))
+		web := serviceWith(annotated("delete-protection", "true"))
 		l.settle(web, l.nodes("a"))
 		if err := l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web); err == nil || len(l.leftovers()) != 3 {
 			t.Fatalf("error %v, in the cloud %v", err, l.leftovers())
@@ -305,8 +308,8 @@ func TestSpecAddressInOtherLetters(t *testing.T) {
 	l.plant(legacyOf(web, nil), nodes)
 	web.Spec.LoadBalancerIP = l.settle(web, nodes).Ingress[0].IP
 	l.settle(web, nodes)
-	if told := l.warnings(); told != "" {
-		t.Errorf("told %q although it has that address", told)
+	if reported := l.warnings(); reported != "" {
+		t.Errorf("reported %q although it has that address", reported)
 	}
 }
 
@@ -314,11 +317,11 @@ func TestSpecAddressInOtherLetters(t *testing.T) {
 func TestMisspeltNodeSelector(t *testing.T) {
 	for _, name := range []string{"node-selecter", "node-selector.p80", "nod-selector"} {
 		l := newFeatureLab(t)
-		web := wishes(annotated(name, "edge=true"))
+		web := serviceWith(annotated(name, "edge=true"))
 		if selector, err := l.cloud.balancers.NodeSelector(web); err == nil {
 			t.Errorf("%s: selector %v, want that it is not known", name, selector)
 		}
-		if selector, err := l.cloud.balancers.NodeSelector(wishes(annotated("publish", "ip", "max-connections",
+		if selector, err := l.cloud.balancers.NodeSelector(serviceWith(annotated("publish", "ip", "max-connections",
 			"5"))); err != nil || selector != nil {
 			t.Errorf("without one: selector %v, error %v", selector, err)
 		}
@@ -334,7 +337,7 @@ func TestAdoptionAfterCrashes(t *testing.T) {
 				l := newFeatureLab(t)
 				nodes, second := l.nodes("a"), service("second", 80, 8443)
 				second.Spec.Ports[0].NodePort = 31080
-				id := l.givenUp(wishes(annotated("acl-allowed-sources", "10.0.0.0/8")), nodes)
+				id := l.givenUp(serviceWith(annotated("acl-allowed-sources", "10.0.0.0/8")), nodes)
 				annotated("adopt", id, "create-security-group", "true")(second)
 				l.dying(stop, func() {
 					for range 3 {

@@ -19,7 +19,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
-// warnings are all that were told since the last look.
+// warnings are all that were reported since the last look.
 func (l *lab) warnings() string {
 	l.Helper()
 	var all []string
@@ -29,8 +29,8 @@ func (l *lab) warnings() string {
 	return strings.Join(all, "\n")
 }
 
-// told wants exactly one warning with a text, and no other.
-func (l *lab) told(what string, texts ...string) {
+// reported wants exactly one warning with a text, and no other.
+func (l *lab) reported(what string, texts ...string) {
 	l.Helper()
 	got := l.warnings()
 	if strings.Count(got, "\n") > 0 {
@@ -62,20 +62,20 @@ func TestInternal(t *testing.T) {
 				c.Switches.LoadbalancerHostnames = false
 				l := newLab(t, c)
 				nodes := l.nodes("a")
-				address := ips(l.settle(wishes(apply), nodes))
+				address := ips(l.settle(serviceWith(apply), nodes))
 				if ip, err := netip.ParseAddr(address); err != nil ||
 					!netip.MustParsePrefix("10.0.0.0/17").Contains(ip) {
 					t.Errorf("published %q, want an address of the subnet", address)
 				}
 				if got := l.warnings(); got != "" {
-					t.Errorf("told %s", got)
+					t.Errorf("reported %s", got)
 				}
-				public := wishes(annotated("type", "public", "internal", "false"))
+				public := serviceWith(annotated("type", "public", "internal", "false"))
 				public.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address}}
 				if got := ips(l.settle(public, nodes)); got != address {
 					t.Errorf("published %q, want %q, which still leads there", got, address)
 				}
-				l.told("made public", reasonImmutable, "delete the Service and create it again")
+				l.reported("made public", reasonImmutable, "delete the Service and create it again")
 				public.Spec.Ports = append(public.Spec.Ports, service("more", 8443).Spec.Ports...)
 				if _, err := l.ensure(public, nodes); err == nil ||
 					!strings.Contains(err.Error(), "1 of the ports of Service shop/web are not opened") {
@@ -97,7 +97,7 @@ func TestInternalIsNotKnown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newFeatureLab(t)
-			if _, err := l.ensure(wishes(apply), l.nodes("a")); err == nil ||
+			if _, err := l.ensure(serviceWith(apply), l.nodes("a")); err == nil ||
 				!strings.Contains(err.Error(),
 					"the annotations that make the load balancer internal or public are not valid") {
 				t.Errorf("error %v", err)
@@ -123,7 +123,7 @@ func TestPublish(t *testing.T) {
 		if publish == "" {
 			apply = nil
 		}
-		status := l.settle(wishes(apply), nodes)
+		status := l.settle(serviceWith(apply), nodes)
 		if got := ips(status); !want(got) {
 			t.Errorf("publish %q: %q", publish, got)
 		}
@@ -136,11 +136,11 @@ func TestPublish(t *testing.T) {
 // TestHostnameThatIsNotThere: it is better reached by its address than not at all.
 func TestHostnameThatIsNotThere(t *testing.T) {
 	l := newLab(t, emulator.Config{})
-	if got := ips(l.settle(wishes(annotated("publish", "hostname")), l.nodes("a"))); !strings.HasPrefix(got,
+	if got := ips(l.settle(serviceWith(annotated("publish", "hostname")), l.nodes("a"))); !strings.HasPrefix(got,
 		"198.18.") {
 		t.Errorf("published %q", got)
 	}
-	l.told("no hostname", reasonUnsupported, "has no hostname")
+	l.reported("no hostname", reasonUnsupported, "has no hostname")
 }
 
 // dualStack has public addresses of both families.
@@ -168,13 +168,13 @@ func TestFamilies(t *testing.T) {
 		{families(corev1.IPFamilyPolicySingleStack, corev1.IPv6Protocol), false, true},
 		{families(corev1.IPFamilyPolicyRequireDualStack, corev1.IPv6Protocol, corev1.IPv4Protocol), true, true},
 	} {
-		got := ips(l.settle(wishes(tt.apply), nodes))
+		got := ips(l.settle(serviceWith(tt.apply), nodes))
 		if strings.Contains(got, "198.18.") != tt.v4 || strings.Contains(got, "2001:db8:") != tt.v6 {
 			t.Errorf("published %q, want IPv4 %t and IPv6 %t", got, tt.v4, tt.v6)
 		}
 	}
 	if got := l.warnings(); got != "" {
-		t.Errorf("told %s", got)
+		t.Errorf("reported %s", got)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestFamilyThatIsNotThere(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	nodes := l.nodes("a")
 	wants := func(policy corev1.IPFamilyPolicy) *corev1.Service {
-		return wishes(func(s *corev1.Service) {
+		return serviceWith(func(s *corev1.Service) {
 			s.Spec.IPFamilyPolicy, s.Spec.IPFamilies = &policy, []corev1.IPFamily{corev1.IPv6Protocol}
 		})
 	}
@@ -191,10 +191,10 @@ func TestFamilyThatIsNotThere(t *testing.T) {
 		t.Errorf("published %q", got)
 	}
 	if got := l.warnings(); got != "" {
-		t.Errorf("preferred only, and told %s", got)
+		t.Errorf("preferred only, and reported %s", got)
 	}
 	l.settle(wants(corev1.IPFamilyPolicySingleStack), nodes)
-	l.told("IPv6 alone", reasonUnsupported, "has no IPv6 address")
+	l.reported("IPv6 alone", reasonUnsupported, "has no IPv6 address")
 }
 
 // TestKeepOnDelete: what the Service had stays in the cloud with its traffic, is nobody's, and can be adopted by
@@ -203,7 +203,7 @@ func TestKeepOnDelete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)
 		nodes := l.nodes("a", "b")
-		first := wishes(annotated("on-delete", "keep", "create-security-group", "true", "max-connections", "77",
+		first := serviceWith(annotated("on-delete", "keep", "create-security-group", "true", "max-connections", "77",
 			"health-check-path", "/x", "health-check-port", "8080"))
 		address := ips(l.settle(first, nodes))
 		before := l.only()
@@ -267,7 +267,7 @@ func TestAdoptWhatIsNotForUs(t *testing.T) {
 		"unknown":   {"lb-unknown", "has no load balancer"},
 		"another's": {theirs.Identity, "belongs to Service shop/owner of cluster k8s-test"},
 	} {
-		web := wishes(annotated("adopt", tt.id))
+		web := serviceWith(annotated("adopt", tt.id))
 		if _, err := l.ensure(web, nodes); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, tt.want)
 		}
@@ -277,8 +277,8 @@ func TestAdoptWhatIsNotForUs(t *testing.T) {
 	}
 }
 
-// TestUnknownReferences: what a Service names and is not there is told once, blocks the making of a load balancer that
-// would be another one than asked for, and nothing else; when it is there, all goes on by itself.
+// TestUnknownReferences: what a Service names and is not there is reported once, blocks the making of a load balancer
+// that would be another one than asked for, and nothing else; when it is there, all goes on by itself.
 func TestUnknownReferences(t *testing.T) {
 	for name, tt := range map[string]struct {
 		apply  func(*corev1.Service)
@@ -312,22 +312,22 @@ func TestUnknownReferences(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newFeatureLab(t)
 				nodes := l.nodes("a")
-				if _, err := l.ensure(wishes(tt.apply), nodes); err == nil {
+				if _, err := l.ensure(serviceWith(tt.apply), nodes); err == nil {
 					t.Error("a load balancer is made that is not what the Service asks for")
 				}
-				l.told("new", tt.reason, tt.names)
-				found, err := l.cloud.balancers.Diff(t.Context(), wishes(tt.apply), cloud.Targets{})
+				l.reported("new", tt.reason, tt.names)
+				found, err := l.cloud.balancers.Diff(t.Context(), serviceWith(tt.apply), cloud.Targets{})
 				if err != nil || !found.LeftOut {
 					t.Errorf("error %v, looked at again by itself: %t", err, found.LeftOut)
 				}
 				if left := l.leftovers(); len(left) > 0 {
 					t.Errorf("made: %v", left)
 				}
-				l.settle(wishes(nil), nodes)
-				moved := wishes(tt.apply)
+				l.settle(serviceWith(nil), nodes)
+				moved := serviceWith(tt.apply)
 				moved.Spec.Ports[0].NodePort = 31080
 				l.settle(moved, append(nodes, l.nodes("b")...))
-				l.told("existing", tt.reason, tt.names)
+				l.reported("existing", tt.reason, tt.names)
 				if got := l.only().Listeners[0].TargetGroup; got.TargetPort != 31080 || len(l.machines(got.Name)) != 2 {
 					t.Errorf("target port %d, machines %v; want the Service followed in all else", got.TargetPort,
 						l.machines(got.Name))
@@ -337,7 +337,7 @@ func TestUnknownReferences(t *testing.T) {
 				}
 				tt.make(l)
 				<-time.After(10 * time.Minute)
-				l.settle(moved, l.fleet)
+				l.settle(moved, l.allNodes)
 				if got := tt.look(l); got != tt.want {
 					t.Errorf("once it is there: %s, want %s", got, tt.want)
 				}
@@ -350,8 +350,8 @@ func TestUnknownReferences(t *testing.T) {
 func TestUnknownGroupOpensNothing(t *testing.T) {
 	l := newFeatureLab(t)
 	nodes := l.nodes("a")
-	l.settle(wishes(annotated("security-groups", "one")), nodes)
-	more := wishes(annotated("security-groups", "one, unknown"))
+	l.settle(serviceWith(annotated("security-groups", "one")), nodes)
+	more := serviceWith(annotated("security-groups", "one, unknown"))
 	more.Spec.Ports = append(more.Spec.Ports, service("more", 8443).Spec.Ports...)
 	if _, err := l.ensure(more, nodes); err == nil ||
 		!strings.Contains(err.Error(),
@@ -377,14 +377,14 @@ func TestReservedIPByAddress(t *testing.T) {
 	}) bool {
 		return ip.Identity == "rip-two"
 	})
-	web := wishes(func(s *corev1.Service) { s.Spec.LoadBalancerIP = ips[at].IPv4Address })
+	web := serviceWith(func(s *corev1.Service) { s.Spec.LoadBalancerIP = ips[at].IPv4Address })
 	status := l.settle(web, l.nodes("a"))
 	if got := l.only().ReservedIPIdentity; got != "rip-two" || status.Ingress[0].IP != ips[at].IPv4Address {
 		t.Errorf("reserved IP %q, address %s; want rip-two and %s", got, status.Ingress[0].IP, ips[at].IPv4Address)
 	}
 	annotated("reserved-ip", "rip-one")(web)
-	l.settle(web, l.fleet)
-	l.told("two names", reasonConflict, "Remove one of the two")
+	l.settle(web, l.allNodes)
+	l.reported("two names", reasonConflict, "Remove one of the two")
 	if got := l.only().ReservedIPIdentity; got != "rip-two" {
 		t.Errorf("reserved IP %q, want the one there was", got)
 	}
@@ -403,7 +403,7 @@ func TestReservedIPMoves(t *testing.T) {
 		if again, waits := errors.AsType[*api.RetryError](err); err == nil || waits {
 			t.Errorf("error %v (%v), want one that says who has it", err, again)
 		}
-		l.told("in use", reasonInUse, "rip-one ("+address+") is attached to lb-")
+		l.reported("in use", reasonInUse, "rip-one ("+address+") is attached to lb-")
 		delete(first.Annotations, label.AnnotationPrefix+"reserved-ip")
 		if got := l.settle(first, nodes).Ingress[0].IP; got == address {
 			t.Errorf("address %s, want another one", got)
@@ -419,12 +419,12 @@ func TestReservedIPMoves(t *testing.T) {
 func TestOthersReservedIPStays(t *testing.T) {
 	l := newFeatureLab(t)
 	nodes := l.nodes("a")
-	l.settle(wishes(nil), nodes)
+	l.settle(serviceWith(nil), nodes)
 	l.putBalancer(set("reservedIpId", "rip-one"))
 	l.putBalancer(set("securityGroupAttachments", []string{"sg-one"}))
 	l.putBalancer(set("deleteProtection", true))
 	l.restart()
-	l.settle(wishes(annotated("labels", "team=shop")), nodes)
+	l.settle(serviceWith(annotated("labels", "team=shop")), nodes)
 	if lb := l.only(); lb.ReservedIPIdentity != "rip-one" || groupText(l) != "sg-one" || !lb.DeleteProtection {
 		t.Errorf("load balancer %+v; want what others gave it", lb)
 	}
@@ -458,7 +458,7 @@ func TestDefaults(t *testing.T) {
 		"health-check-enabled": "false", "create-security-group": "true"}
 	l.restart()
 	nodes := l.nodes("a")
-	l.settle(wishes(annotated("loadbalancing-policy.p80", "RANDOM")), nodes)
+	l.settle(serviceWith(annotated("loadbalancing-policy.p80", "RANDOM")), nodes)
 	policies := l.only().Listeners[0].TargetGroup.LoadbalancingPolicy + " " +
 		l.only().Listeners[1].TargetGroup.LoadbalancingPolicy
 	if policies != "RANDOM MAGLEV" || healthText(l) != "none none" ||
@@ -467,7 +467,7 @@ func TestDefaults(t *testing.T) {
 	}
 	l.config.LoadBalancer.Defaults = nil
 	l.restart()
-	l.settle(wishes(nil), nodes)
+	l.settle(serviceWith(nil), nodes)
 	policies = l.only().Listeners[0].TargetGroup.LoadbalancingPolicy + " " +
 		l.only().Listeners[1].TargetGroup.LoadbalancingPolicy
 	if policies != "ROUND_ROBIN ROUND_ROBIN" || managedText(l) != "" {
@@ -490,10 +490,10 @@ func TestRestrictionsChangeHands(t *testing.T) {
 					for write := range 12 {
 						l := newFeatureLab(t)
 						nodes := l.nodes("a")
-						l.settle(wishes(before), nodes)
+						l.settle(serviceWith(before), nodes)
 						l.network = &failing{next: l.network, writes: write}
 						l.restart()
-						_, _ = l.ensure(wishes(after), nodes)
+						_, _ = l.ensure(serviceWith(after), nodes)
 						for _, listener := range l.only().Listeners {
 							if len(listener.AllowedSources) == 0 && len(l.only().SecurityGroups) == 0 {
 								t.Errorf("before write %d port %d is open to everybody", write, listener.Port)
@@ -507,11 +507,11 @@ func TestRestrictionsChangeHands(t *testing.T) {
 }
 
 // TestNodeRulesStay: rules for node ports stay when it cannot be looked up where the load balancer sends from, or the
-// wish cannot be read.
+// setting cannot be read.
 func TestNodeRulesStay(t *testing.T) {
 	l := newFeatureLab(t)
 	nodes := l.nodes("a")
-	l.settle(wishes(annotated("open-node-ports", "true")), nodes)
+	l.settle(serviceWith(annotated("open-node-ports", "true")), nodes)
 	before := nodeText(l)
 	good := l.network
 	l.network = roundTrip(func(request *http.Request) (*http.Response, error) {
@@ -521,10 +521,10 @@ func TestNodeRulesStay(t *testing.T) {
 		return good.RoundTrip(request)
 	})
 	l.restart()
-	_, _ = l.ensure(wishes(annotated("open-node-ports", "true")), nodes)
+	_, _ = l.ensure(serviceWith(annotated("open-node-ports", "true")), nodes)
 	l.network = good
 	l.restart()
-	l.settle(wishes(annotated("open-node-ports", "perhaps")), nodes)
+	l.settle(serviceWith(annotated("open-node-ports", "perhaps")), nodes)
 	if got := nodeText(l); got != before || got == "" {
 		t.Errorf("rules %q, want %q", got, before)
 	}
@@ -536,7 +536,7 @@ func TestTakenOverGroupIsNotCut(t *testing.T) {
 	l := newFeatureLab(t)
 	nodes := l.nodes("a")
 	asks := annotated("create-security-group", "true", "acl-allowed-sources", "10.0.0.0/8")
-	l.settle(wishes(asks), nodes)
+	l.settle(serviceWith(asks), nodes)
 	want := managedText(l)
 	l.putBalancer(func(body map[string]any) { body["annotations"] = map[string]string{} })
 	for range 2 {
@@ -549,7 +549,7 @@ func TestTakenOverGroupIsNotCut(t *testing.T) {
 	whole["annotations"] = map[string]string{}
 	l.request(http.MethodPut, "/v1/security-groups/"+group[at].Identity, whole)
 	l.restart()
-	l.settle(wishes(annotated("create-security-group", "true")), nodes)
+	l.settle(serviceWith(annotated("create-security-group", "true")), nodes)
 	if got := managedText(l); got != want {
 		t.Errorf("security group %q, want %q", got, want)
 	}
@@ -559,7 +559,7 @@ func TestTakenOverGroupIsNotCut(t *testing.T) {
 func TestUnreadableEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)
-		web := wishes(annotated("on-delete", "kepe"))
+		web := serviceWith(annotated("on-delete", "kepe"))
 		l.settle(web, l.nodes("a"))
 		err := l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web)
 		if err == nil || !strings.Contains(err.Error(), "on-delete is not valid") || len(l.leftovers()) != 3 {
@@ -567,7 +567,8 @@ func TestUnreadableEnd(t *testing.T) {
 		}
 		delete(web.Annotations, label.AnnotationPrefix+"on-delete")
 		l.remove(web)
-		if _, err := l.ensure(wishes(annotated("adopt", "a b")), l.fleet); err == nil || len(l.leftovers()) > 0 {
+		_, err = l.ensure(serviceWith(annotated("adopt", "a b")), l.allNodes)
+		if err == nil || len(l.leftovers()) > 0 {
 			t.Errorf("adopting something unreadable: error %v, made %v", err, l.leftovers())
 		}
 	})
@@ -577,7 +578,7 @@ func TestUnreadableEnd(t *testing.T) {
 func TestDeleteProtection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)
-		web := wishes(annotated("delete-protection", "true"))
+		web := serviceWith(annotated("delete-protection", "true"))
 		l.settle(web, l.nodes("a"))
 		err := l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web)
 		if err == nil || !strings.Contains(err.Error(), "is protected from deletion by an annotation of the Service") ||
@@ -589,8 +590,8 @@ func TestDeleteProtection(t *testing.T) {
 		if left := l.leftovers(); len(left) > 0 {
 			t.Errorf("left: %v", left)
 		}
-		byHand := wishes(nil)
-		l.settle(byHand, l.fleet)
+		byHand := serviceWith(nil)
+		l.settle(byHand, l.allNodes)
 		l.putBalancer(set("deleteProtection", true))
 		l.restart()
 		err = l.library.EnsureLoadBalancerDeleted(t.Context(), "test", byHand)

@@ -34,7 +34,7 @@ func TestMisspeltRestrictions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newFeatureLab(t)
 			nodes := l.nodes("a")
-			if _, err := l.ensure(wishes(apply), nodes); err == nil || len(l.everything()) > 0 {
+			if _, err := l.ensure(serviceWith(apply), nodes); err == nil || len(l.everything()) > 0 {
 				t.Errorf("error %v, made %v; want nothing opened", err, l.everything())
 			}
 		})
@@ -46,8 +46,8 @@ func TestRenamedPortStaysClosed(t *testing.T) {
 	l := newFeatureLab(t)
 	nodes := l.nodes("a")
 	apply := annotated("acl-port-p443", "10.0.0.0/8", "enable-proxy-protocol.p443", "true")
-	l.settle(wishes(apply), nodes)
-	renamed := wishes(apply)
+	l.settle(serviceWith(apply), nodes)
+	renamed := serviceWith(apply)
 	renamed.Spec.Ports[1].Name = "tls"
 	l.settle(renamed, nodes)
 	if got := sourceText(l); got != "[] [10.0.0.0/8]" || !l.only().Listeners[1].TargetGroup.EnableProxyProtocol {
@@ -124,10 +124,10 @@ func defaultEffects() map[string]defaultEffect {
 		"labels":          {"team=shop", nil, func(l *lab) string { return l.only().Labels["team"] }, "shop"},
 		"open-node-ports": {"true", nil, nodeText, "tcp/30080-30080/10.0.0.0/17 tcp/30443-30443/10.0.0.0/17"},
 		"publish": {"ip", nil, func(l *lab) string {
-			return fmt.Sprint(strings.Contains(ips(l.settle(wishes(wordless), l.fleet)), " "))
+			return fmt.Sprint(strings.Contains(ips(l.settle(serviceWith(wordless), l.allNodes)), " "))
 		}, "false"},
 		"on-delete": {"keep", nil, func(l *lab) string {
-			l.remove(wishes(wordless))
+			l.remove(serviceWith(wordless))
 			return fmt.Sprint(len(l.list("/v1/loadbalancers")))
 		}, "1"},
 	}
@@ -151,12 +151,12 @@ func TestEveryDefaultHasAnEffect(t *testing.T) {
 					t.Fatal(problems)
 				}
 				l.restart()
-				l.settle(wishes(wordless), l.nodes("a"))
+				l.settle(serviceWith(wordless), l.nodes("a"))
 				if got := effect.look(l); got != effect.want {
 					t.Errorf("%q, want %q", got, effect.want)
 				}
 				if got := l.warnings(); got != "" {
-					t.Errorf("told %s", got)
+					t.Errorf("reported %s", got)
 				}
 			})
 		})
@@ -171,13 +171,13 @@ func TestGroupThatDoesNotFitIsNotMade(t *testing.T) {
 	}
 	l := newFeatureLab(t)
 	nodes := l.nodes("a")
-	l.settle(wishes(nil), nodes)
-	full := wishes(annotated("create-security-group", "true", "acl-allowed-sources", strings.Join(many, ",")))
+	l.settle(serviceWith(nil), nodes)
+	full := serviceWith(annotated("create-security-group", "true", "acl-allowed-sources", strings.Join(many, ",")))
 	l.settle(full, nodes)
 	if got := managedText(l); got != "" || groupText(l) != "" {
 		t.Errorf("security groups %q and %q, want none", got, groupText(l))
 	}
-	l.told("too many", reasonGroupFull, "200 rules are needed", "room for 189")
+	l.reported("too many", reasonGroupFull, "200 rules are needed", "room for 189")
 	fresh := service("fresh", 80, 443)
 	annotated("create-security-group", "true", "acl-allowed-sources", strings.Join(many, ","))(fresh)
 	if _, err := l.ensure(fresh, nodes); err == nil || len(l.list("/v1/loadbalancers")) != 1 {
@@ -189,7 +189,7 @@ func TestGroupThatDoesNotFitIsNotMade(t *testing.T) {
 func TestKeepIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)
-		nodes, web := l.nodes("a"), wishes(wordless)
+		nodes, web := l.nodes("a"), serviceWith(wordless)
 		for i, value := range []string{"", onDeleteKeep, "neither", onDeleteDelete, onDeleteKeep, ""} {
 			web.Annotations[label.AnnotationPrefix+"on-delete"] = value
 			if value == "" {
@@ -234,7 +234,7 @@ func TestGroupsThatCannotBeListed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newFeatureLab(t)
 				nodes := l.nodes("a")
-				own := wishes(annotated("create-security-group", "true"))
+				own := serviceWith(annotated("create-security-group", "true"))
 				l.settle(own, nodes)
 				before := managedText(l)
 				good := l.network
@@ -243,8 +243,8 @@ func TestGroupsThatCannotBeListed(t *testing.T) {
 				})
 				annotated("labels", "team=shop")(own) // which is written meanwhile
 				for range 3 {
-					if _, err := l.ensure(own, append(nodes, l.fleet...)); err == nil {
-						t.Error("nobody is told")
+					if _, err := l.ensure(own, append(nodes, l.allNodes...)); err == nil {
+						t.Error("nothing is reported")
 					}
 					<-time.After(time.Minute)
 				}
@@ -253,7 +253,7 @@ func TestGroupsThatCannotBeListed(t *testing.T) {
 				}
 				l.network = good
 				l.restart()
-				l.settle(wishes(nil), nodes)
+				l.settle(serviceWith(nil), nodes)
 				if got := managedText(l); got != "" {
 					t.Errorf("not asked for any more: security group %q", got)
 				}
@@ -276,13 +276,13 @@ func TestFullNodeGroup(t *testing.T) {
 			"remoteAddress": "10.9.0.0/16", "portRangeMin": 1, "portRangeMax": 2, "policy": "allow"})
 	}
 	l.request(http.MethodPut, "/v1/security-groups/sg-nodes/ingress-rules/batch", map[string]any{"rules": rules})
-	web := wishes(annotated("open-node-ports", "true"))
+	web := serviceWith(annotated("open-node-ports", "true"))
 	if status := l.settle(web, l.nodes("a")); len(status.Ingress) != 1 {
 		t.Errorf("status %+v, want an address", status)
 	}
-	l.told("full", reasonGroupFull, "has no room")
+	l.reported("full", reasonGroupFull, "has no room")
 	l.emulator.ResetCounters()
-	l.settle(web, l.fleet)
+	l.settle(web, l.allNodes)
 	if calls := l.calls(); calls > 0 {
 		t.Errorf("%d calls for a Service that does not change", calls)
 	}
@@ -292,8 +292,8 @@ func TestFullNodeGroup(t *testing.T) {
 func TestInternalStaysInItsSubnet(t *testing.T) {
 	l := newFeatureLab(t)
 	nodes := l.nodes("a")
-	l.settle(wishes(annotated("type", "internal", "subnet", "second")), nodes)
-	l.settle(wishes(annotated("type", "internal", "max-connections", "5")), nodes)
+	l.settle(serviceWith(annotated("type", "internal", "subnet", "second")), nodes)
+	l.settle(serviceWith(annotated("type", "internal", "max-connections", "5")), nodes)
 	if lb := l.only(); lb.SubnetIdentity != "subnet-second" || lb.Listeners[0].MaxConnections != 5 {
 		t.Errorf("subnet %s, %d connections", lb.SubnetIdentity, lb.Listeners[0].MaxConnections)
 	}
@@ -303,11 +303,11 @@ func TestInternalStaysInItsSubnet(t *testing.T) {
 func TestOneGroupForTwoPorts(t *testing.T) {
 	l := newFeatureLab(t)
 	nodes := l.nodes("a")
-	l.settle(wishes(nil), nodes)
+	l.settle(serviceWith(nil), nodes)
 	other := l.only().Listeners[1].TargetGroup.Identity
 	l.putListener(set("targetGroup", other))
 	l.restart()
-	l.settle(wishes(nil), nodes)
+	l.settle(serviceWith(nil), nodes)
 	for _, listener := range l.only().Listeners {
 		if listener.TargetGroup.TargetPort != 30000+listener.Port {
 			t.Errorf("port %d leads to %d", listener.Port, listener.TargetGroup.TargetPort)
@@ -321,7 +321,8 @@ func TestAdoptedLoadBalancer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)
 		nodes := l.nodes("a")
-		first := wishes(annotated("on-delete", "keep", "acl-allowed-sources", "10.0.0.0/8", "reserved-ip", "rip-one",
+		first := serviceWith(annotated("on-delete", "keep", "acl-allowed-sources", "10.0.0.0/8",
+			"reserved-ip", "rip-one",
 			"open-node-ports", "true"))
 		address := ips(l.settle(first, nodes))
 		l.remove(first)
@@ -373,10 +374,10 @@ func TestRefusedSettingBlocksNoTraffic(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newFeatureLab(t)
 			nodes := l.nodes("a")
-			l.settle(wishes(nil), nodes)
+			l.settle(serviceWith(nil), nodes)
 			l.refusing(http.StatusBadRequest, tt.on)
-			if _, err := l.ensure(wishes(tt.apply), append(nodes, l.nodes("b")...)); err == nil {
-				t.Error("nobody is told")
+			if _, err := l.ensure(serviceWith(tt.apply), append(nodes, l.nodes("b")...)); err == nil {
+				t.Error("nothing is reported")
 			}
 			if got := len(l.machines(l.only().Listeners[0].TargetGroup.Name)); got != 2 {
 				t.Errorf("%d machines, want both", got)
@@ -384,7 +385,7 @@ func TestRefusedSettingBlocksNoTraffic(t *testing.T) {
 			if got := sourceText(l); tt.ports && got != "[10.0.0.0/8] [10.0.0.0/8]" {
 				t.Errorf("sources %s, want those that the Service asks for", got)
 			}
-			fewer := wishes(tt.apply)
+			fewer := serviceWith(tt.apply)
 			fewer.Spec.Ports = fewer.Spec.Ports[:1]
 			if _, err := l.ensure(fewer, nodes); err == nil || len(l.only().Listeners) != 1 {
 				t.Errorf("error %v, %d ports; want the one that the Service still has", err, len(l.only().Listeners))
@@ -397,12 +398,12 @@ func TestRefusedSettingBlocksNoTraffic(t *testing.T) {
 func TestEmergenciesAreNotUndone(t *testing.T) {
 	l := newFeatureLab(t)
 	nodes := l.nodes("a")
-	l.settle(wishes(nil), nodes)
+	l.settle(serviceWith(nil), nodes)
 	l.putListener(set("allowedSources", []string{"192.0.2.0/24"}))
 	l.putBalancer(func(body map[string]any) {
 		body["securityGroupAttachments"], body["deleteProtection"] = []string{"sg-two"}, true
 	})
-	l.settle(wishes(annotated("max-connections", "5", "labels", "team=shop")), nodes)
+	l.settle(serviceWith(annotated("max-connections", "5", "labels", "team=shop")), nodes)
 	if lb := l.only(); sourceText(l) != "[192.0.2.0/24] []" || groupText(l) != "sg-two" || !lb.DeleteProtection ||
 		lb.Listeners[0].MaxConnections != 5 || lb.Labels["team"] != "shop" {
 		t.Errorf("sources %s, groups %q, protected %t: what was done by hand is undone; or the Service is not "+
@@ -416,35 +417,35 @@ func TestUnreadablePing(t *testing.T) {
 	nodes := l.nodes("a")
 	asks := []string{"create-security-group", "true", "security-group-allow-icmp", "true",
 		"security-group-icmp-allowed-sources", "192.0.2.0/24"}
-	l.settle(wishes(annotated(asks...)), nodes)
+	l.settle(serviceWith(annotated(asks...)), nodes)
 	before := managedText(l)
 	for _, bad := range [][2]string{{"security-group-icmp-allowed-sources", "10.0.0.0/8,foo"},
 		{"security-group-allow-icmp", "perhaps"}} {
-		l.settle(wishes(annotated(append(slices.Clone(asks), bad[0], bad[1])...)), nodes)
+		l.settle(serviceWith(annotated(append(slices.Clone(asks), bad[0], bad[1])...)), nodes)
 		if got := managedText(l); got != before {
 			t.Errorf("%s: %q, want %q", bad[0], got, before)
 		}
 	}
-	l.settle(wishes(annotated("create-security-group", "true", "security-group-allow-icmp", "true")), nodes)
+	l.settle(serviceWith(annotated("create-security-group", "true", "security-group-allow-icmp", "true")), nodes)
 	l.warnings()
 }
 
-// TestSpecAddressOfATakenOverLoadBalancer: its address would change, so it is only told.
+// TestSpecAddressOfATakenOverLoadBalancer: its address would change, so it is only reported.
 func TestSpecAddressOfATakenOverLoadBalancer(t *testing.T) {
 	l := newFeatureLab(t)
-	nodes, web := l.nodes("a"), wishes(func(s *corev1.Service) { s.Spec.LoadBalancerIP = "198.18.0.1" })
+	nodes, web := l.nodes("a"), serviceWith(func(s *corev1.Service) { s.Spec.LoadBalancerIP = "198.18.0.1" })
 	l.plant(legacyOf(web, nil), nodes)
 	l.settle(web, nodes)
 	if writes := l.writes(); len(writes) > 0 {
 		t.Errorf("writes: %v", writes)
 	}
-	l.told("taken over", reasonImmutable, "reserved-ip")
+	l.reported("taken over", reasonImmutable, "reserved-ip")
 }
 
 // TestProtectedOrphanStays: nobody is there to say that it may go.
 func TestProtectedOrphanStays(t *testing.T) {
 	l := newFeatureLab(t)
-	web := wishes(annotated("delete-protection", "true"))
+	web := serviceWith(annotated("delete-protection", "true"))
 	l.settle(web, l.nodes("a"))
 	gone := &corev1.Service{ObjectMeta: *web.ObjectMeta.DeepCopy()}
 	gone.Annotations = nil
@@ -461,7 +462,7 @@ func TestAdoptedInternal(t *testing.T) {
 	l.request(http.MethodPost, "/v1/loadbalancers", map[string]any{"name": "theirs", "subnet": emulator.DefaultSubnet,
 		"internalLoadbalancer": true,
 		"annotations":          map[string]string{annotationAdoptable: "k8s-test/shop/web"}})
-	web := wishes(wordless)
+	web := serviceWith(wordless)
 	annotated("adopt", l.list("/v1/loadbalancers")[0].Identity)(web)
 	if got := ips(l.settle(web, nodes)); !strings.HasPrefix(got, "10.0.") {
 		t.Errorf("published %q", got)
@@ -473,7 +474,7 @@ func TestAdoptedCheckFollowsItsPort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)
 		nodes := l.nodes("a")
-		first := wishes(annotated("on-delete", "keep"))
+		first := serviceWith(annotated("on-delete", "keep"))
 		l.settle(first, nodes)
 		l.remove(first)
 		second := service("second", 80, 443)

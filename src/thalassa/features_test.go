@@ -397,8 +397,8 @@ func featuresOfLoadBalancers() map[string]feature {
 	}
 }
 
-// wishes returns the Service web, with ports 80 and 443 and a setting.
-func wishes(apply func(*corev1.Service)) *corev1.Service {
+// serviceWith returns the Service web, with ports 80 and 443 and a setting.
+func serviceWith(apply func(*corev1.Service)) *corev1.Service {
 	web := service("web", 80, 443)
 	if apply != nil {
 		apply(web)
@@ -425,14 +425,14 @@ func TestFeatures(t *testing.T) {
 				nodes := l.nodes("a", "b")
 				expect := func(when string, apply func(*corev1.Service), want string) {
 					t.Helper()
-					l.settle(wishes(apply), nodes)
+					l.settle(serviceWith(apply), nodes)
 					if diff := cmp.Diff(want, f.look(l)); diff != "" {
 						t.Errorf("%s (-want +got):\n%s", when, diff)
 					}
 					l.emulator.ResetCounters()
-					l.settle(wishes(apply), nodes)
+					l.settle(serviceWith(apply), nodes)
 					l.restart()
-					l.settle(wishes(apply), nodes)
+					l.settle(serviceWith(apply), nodes)
 					if writes := l.writes(); len(writes) > 0 {
 						t.Errorf("%s: looking again writes %v", when, writes)
 					}
@@ -453,7 +453,7 @@ func TestFeatures(t *testing.T) {
 				}
 				expect("removed", nil, f.none)
 				expect("set again", f.first, f.one)
-				gone := wishes(nil)
+				gone := serviceWith(nil)
 				annotated("delete-protection", "false")(gone)
 				l.remove(gone)
 				if left := l.everything(); len(left) > 0 || nodeText(l) != "" {
@@ -473,7 +473,7 @@ func TestFeaturesFromTheBeginning(t *testing.T) {
 				l := newFeatureLab(t)
 				nodes := l.nodes("a", "b")
 				l.emulator.ResetCounters()
-				l.settle(wishes(f.first), nodes)
+				l.settle(serviceWith(f.first), nodes)
 				if diff := cmp.Diff(f.one, f.look(l)); diff != "" {
 					t.Errorf("made with it (-want +got):\n%s", diff)
 				}
@@ -484,7 +484,7 @@ func TestFeaturesFromTheBeginning(t *testing.T) {
 				if writes := l.writes(); len(writes) > 2*2+1+extra {
 					t.Errorf("%d writes, want at most two a port and one, and %d: %v", len(writes), extra, writes)
 				}
-				l.settle(wishes(nil), nodes)
+				l.settle(serviceWith(nil), nodes)
 				want := f.none
 				if f.sticky {
 					want = f.one
@@ -526,22 +526,22 @@ func crashes(t *testing.T, f feature, from, to func(*corev1.Service), want strin
 			l := newFeatureLab(t)
 			nodes := l.nodes("a", "b")
 			if from != nil {
-				l.settle(wishes(from), nodes)
+				l.settle(serviceWith(from), nodes)
 			}
 			good := l.network
 			dying := &failing{next: good, writes: write, happened: happened}
 			l.network = dying
 			l.restart()
-			_, _ = l.ensure(wishes(to), nodes)
+			_, _ = l.ensure(serviceWith(to), nodes)
 			died := dying.writes < 0
 			l.network = good
 			l.restart()
 			<-time.After(2 * time.Minute)
-			l.settle(wishes(to), nodes)
+			l.settle(serviceWith(to), nodes)
 			if diff := cmp.Diff(want, f.look(l)); diff != "" {
 				t.Errorf("write %d, happened %t (-want +got):\n%s", write, happened, diff)
 			}
-			gone := wishes(to)
+			gone := serviceWith(to)
 			annotated("delete-protection", "false")(gone)
 			l.remove(gone)
 			if left := l.everything(); len(left) > 0 || nodeText(l) != "" {

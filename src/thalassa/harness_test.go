@@ -40,8 +40,8 @@ type lab struct {
 	cloud       *Cloud
 	library     *servicecontroller.Library
 	events      *record.FakeRecorder
-	// fleet are all nodes of the cluster.
-	fleet []*corev1.Node
+	// allNodes are all nodes of the cluster.
+	allNodes []*corev1.Node
 }
 
 // newLab starts an emulator with the given configuration; a missing seed is the default one. Calls are in process.
@@ -107,7 +107,7 @@ func (l *lab) nodes(names ...string) []*corev1.Node {
 		nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: corev1.NodeSpec{ProviderID: providerid.Of(id)}})
 	}
-	l.fleet = append(l.fleet, nodes...)
+	l.allNodes = append(l.allNodes, nodes...)
 	return nodes
 }
 

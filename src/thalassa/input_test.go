@@ -71,7 +71,7 @@ func many(count int) []corev1.ServicePort {
 	return ports
 }
 
-// want is what a Service's owner is told, and what becomes of the load balancer.
+// want is what a Service's owner is informed, and what becomes of the load balancer.
 type want struct {
 	serves    bool
 	ports     int
@@ -103,7 +103,7 @@ func TestBadInputOfNewServices(t *testing.T) {
 			want{true, 1, "port 443 of Service shop/web has no node port", "LoadBalancerConfigValid", nil}},
 		"no node ports at all": {func(s *corev1.Service) { s.Spec.Ports[0].NodePort, s.Spec.Ports[1].NodePort = 0, 0 },
 			want{false, 0, "ports 80, 443 of Service shop/web have no node ports, and the load balancer reaches pods " +
-				"through node ports: set spec.allocateLoadBalancerNodePorts", "LoadBalancerConfigValid", onlyTold}},
+				"through node ports: set spec.allocateLoadBalancerNodePorts", "LoadBalancerConfigValid", onlyReported}},
 		"SCTP": {func(s *corev1.Service) { s.Spec.Ports[1].Protocol = corev1.ProtocolSCTP },
 			want{true, 1,
 				"port 443/SCTP of Service shop/web: Thalassa Cloud load balancers have no SCTP; use TCP or UDP",
@@ -111,7 +111,7 @@ func TestBadInputOfNewServices(t *testing.T) {
 		"SCTP alone": {func(s *corev1.Service) {
 			s.Spec.Ports = s.Spec.Ports[1:]
 			s.Spec.Ports[0].Protocol = corev1.ProtocolSCTP
-		}, want{false, 0, "use TCP or UDP", "LoadBalancerConfigValid", onlyTold}},
+		}, want{false, 0, "use TCP or UDP", "LoadBalancerConfigValid", onlyReported}},
 		"sources of a port that cannot be read": {annotated("acl-port-p443", "nobody"), want{true, 1, "acl-port-p443",
 			"LoadBalancerConfigValid", nil}},
 		"sources that cannot be read": {annotated("acl-allowed-sources", "nobody"),
@@ -161,8 +161,8 @@ func TestBadInputOfNewServices(t *testing.T) {
 	}
 }
 
-// onlyTold is for what only a change of the Service can end: one condition says so, and nothing is tried again.
-func onlyTold(l *lab, o office) {
+// onlyReported is for what only a change of the Service can end: one condition says so, and nothing is tried again.
+func onlyReported(l *lab, o office) {
 	l.Helper()
 	for _, condition := range o.cluster.Services()[0].Status.Conditions {
 		if condition.Status != metav1.ConditionTrue && condition.Type != "LoadBalancerConfigValid" {
@@ -311,7 +311,7 @@ func TestRecreatedServiceWithoutFinalizer(t *testing.T) {
 		}
 		<-time.After(5 * time.Minute)
 		o.expect(want{true, 2, "", "", first(nil)})
-		if err := o.verdict(); err != nil || len(l.leftovers()) != 3 {
+		if err := o.unmet(); err != nil || len(l.leftovers()) != 3 {
 			t.Errorf("%v; the cloud has %q", err, l.leftovers())
 		}
 		if left := o.cluster.Services(); len(left) != 1 || left[0].UID == web.UID {
@@ -320,7 +320,7 @@ func TestRecreatedServiceWithoutFinalizer(t *testing.T) {
 	})
 }
 
-// TestNewServiceWithUnreadableSources: its owner is told once, and it is not tried again before it changes.
+// TestNewServiceWithUnreadableSources: its owner is informed once, and it is not tried again before it changes.
 func TestNewServiceWithUnreadableSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -330,26 +330,26 @@ func TestNewServiceWithUnreadableSources(t *testing.T) {
 		if _, lasts := errors.AsType[cloud.Lasting](err); !lasts {
 			t.Errorf("error %v, want one that lasts", err)
 		}
-		if told := l.eventsAbout(reasonAnnotation); len(told) != 1 {
-			t.Errorf("told %q, want one event about the annotation", told)
+		if reported := l.eventsAbout(reasonAnnotation); len(reported) != 1 {
+			t.Errorf("reported %q, want one event about the annotation", reported)
 		}
 		annotated("acl-allowed-sources", "10.0.0.0/8")(web)
 		l.settle(web, nodes)
 	})
 }
 
-// TestTimeoutBeyondTheIntervalIsTold once, however many ports have it.
-func TestTimeoutBeyondTheIntervalIsTold(t *testing.T) {
+// TestTimeoutBeyondTheIntervalIsReported once, however many ports have it.
+func TestTimeoutBeyondTheIntervalIsReported(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	nodes, web := l.nodes("a"), service("web", 80, 443)
 	annotated("health-check-interval", "5", "health-check-timeout", "6")(web)
 	l.settle(web, nodes)
-	l.told("too long", reasonConflict, "6 seconds", "5 seconds")
+	l.reported("too long", reasonConflict, "6 seconds", "5 seconds")
 	annotated("health-check-timeout", "5")(web)
 	l.settle(web, nodes)
 	annotated("health-check-timeout", "6", "health-check-enabled", "false")(web)
 	l.settle(web, nodes)
 	if got := l.warnings(); got != "" {
-		t.Errorf("told %q of a timeout that is the interval, or of no check at all", got)
+		t.Errorf("reported %q of a timeout that is the interval, or of no check at all", got)
 	}
 }

@@ -235,7 +235,7 @@ func TestServerStoppedAndDeleted(t *testing.T) {
 }
 
 // TestServerReplaced under the same name: its kubelet uses the node of the old one, so that stays, also while the
-// kubelet is silent. The node's owner is told; without a server of that name the node goes.
+// kubelet is silent. The node's owner is informed; without a server of that name the node goes.
 func TestServerReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newLifecycleCluster(t, emulator.Config{}, "a", "b")
@@ -248,9 +248,9 @@ func TestServerReplaced(t *testing.T) {
 		r.pass(30 * time.Minute)
 		r.want("nodes when it is silent", r.names(), "a b")
 		id, _ := providerid.Machine(again.Spec.ProviderID)
-		if told := r.events(); len(told) != 1 || !strings.Contains(told[0], "NodeNotRemoved") ||
-			!strings.Contains(told[0], id) {
-			t.Errorf("events %q, want one that names server %s", told, id)
+		if reported := r.events(); len(reported) != 1 || !strings.Contains(reported[0], "NodeNotRemoved") ||
+			!strings.Contains(reported[0], id) {
+			t.Errorf("events %q, want one that names server %s", reported, id)
 		}
 		r.act(r.emulator.DeleteMachine("b"))
 		r.pass(r.lifeLimit())
@@ -272,9 +272,9 @@ func TestServerReplacedAndRegistered(t *testing.T) {
 	})
 }
 
-// TestServerElsewhere: a ready node whose server is in another VPC does not stand in the way of others, and stays when
-// it is silent.
-func TestServerElsewhere(t *testing.T) {
+// TestMachineInOtherVPC: a ready node whose server is in another VPC does not stand in the way of others, and stays
+// when it is silent.
+func TestMachineInOtherVPC(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newLifecycleCluster(t, emulator.Config{Seed: twoOf()}, "a", "b", "c")
 		id, err := r.emulator.AddMachine(emulator.MachineSpec{Name: "far", Subnet: "subnet-far"})
@@ -290,14 +290,14 @@ func TestServerElsewhere(t *testing.T) {
 		r.report("far", corev1.ConditionUnknown)
 		r.pass(30 * time.Minute)
 		r.want("nodes when that one is silent", r.names(), "a c far")
-		if told := r.events(); len(told) != 1 || !strings.Contains(told[0], otherVPC) {
-			t.Errorf("events %q, want one that names VPC %s", told, otherVPC)
+		if reported := r.events(); len(reported) != 1 || !strings.Contains(reported[0], otherVPC) {
+			t.Errorf("events %q, want one that names VPC %s", reported, otherVPC)
 		}
 	})
 }
 
-// TestDoubtsCost: whatever lasts, the cloud is asked a bounded number of times.
-func TestDoubtsCost(t *testing.T) {
+// TestUncertaintyCosts: whatever lasts, the cloud is asked a bounded number of times.
+func TestUncertaintyCosts(t *testing.T) {
 	for name, m := range failureModes() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

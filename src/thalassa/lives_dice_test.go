@@ -50,7 +50,7 @@ func (d dice) events(name string) []event {
 		{"node", d.node}, {"node", d.node},
 		{"exclusion", d.exclusion},
 		{"deletion", func() step { return possible(deletes(service("api"))) }},
-		{"creation", func() step { return possible(creates(born("api"))) }},
+		{"creation", func() step { return possible(creates(initial("api"))) }},
 		{"type", func() step { return edited("api", d.kind()) }},
 	}
 	if d.first {
@@ -80,8 +80,8 @@ func edited(name string, change func(*corev1.Service)) step {
 	})
 }
 
-// born is a Service of its first moment.
-func born(name string) *corev1.Service {
+// initial is a Service of its first moment.
+func initial(name string) *corev1.Service {
 	s := service(name, 80)
 	s.UID = "" // from the cluster: the next one of its name has another
 	s.Spec.Ports[0].NodePort = free(name, 0, corev1.ProtocolTCP)
@@ -177,7 +177,7 @@ func (d dice) kind() func(*corev1.Service) {
 			s.Spec.LoadBalancerClass = nil // as the API server does
 			s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = "", 0
 		case s.Spec.Type != corev1.ServiceTypeLoadBalancer:
-			s.Spec.Type, s.Spec.Ports = corev1.ServiceTypeLoadBalancer, born(s.Name).Spec.Ports
+			s.Spec.Type, s.Spec.Ports = corev1.ServiceTypeLoadBalancer, initial(s.Name).Spec.Ports
 		}
 	}
 }

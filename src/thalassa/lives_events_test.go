@@ -65,7 +65,7 @@ func (d dice) classed(name string) step {
 	if name == "web" {
 		name = "api"
 	}
-	s := born(name)
+	s := initial(name)
 	s.Spec.LoadBalancerClass = &class
 	return possible(creates(s))
 }
@@ -80,7 +80,7 @@ func (d dice) again(string) step {
 				return err
 			}
 		}
-		return c.Create(born("api"))
+		return c.Create(initial("api"))
 	}
 }
 

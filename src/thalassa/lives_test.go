@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// someLives are those that TestLives tries unless it is told otherwise.
+	// someLives are those that TestLives tries unless a variable says otherwise.
 	someLives = 8
 	// lifeSteps are the things that people do in one life.
 	lifeSteps = 25
@@ -55,10 +55,10 @@ func TestLivesThatFailed(t *testing.T) {
 	}
 }
 
-// spot is one of the two clusters in a cloud.
-type spot struct {
-	cloud    *emulator.Emulator
-	nextDoor bool
+// clusterKey is one of the two clusters in a cloud.
+type clusterKey struct {
+	cloud        *emulator.Emulator
+	otherCluster bool
 }
 
 // life is what happens in two clusters, which comes from a seed.
@@ -101,20 +101,20 @@ func (f life) scenario() faulttest.Scenario {
 		Begin: func(t *testing.T, cloud *emulator.Emulator) faulttest.Start {
 			t.Helper()
 			here := labIn(t, cloud).random(f, f.seed, nodesOf(true))
-			clusters.Store(spot{cloud, false}, here)
+			clusters.Store(clusterKey{cloud, false}, here)
 			return here.start
 		},
 		ConcurrentActor: &faulttest.ConcurrentActor{Subject: nextCluster,
 			Begin: func(t *testing.T, cloud *emulator.Emulator) faulttest.Start {
 				t.Helper()
-				there := nextDoor(t, cloud).random(f, ^f.seed, nodesOf(false))
-				clusters.Store(spot{cloud, true}, there)
+				there := otherCluster(t, cloud).random(f, ^f.seed, nodesOf(false))
+				clusters.Store(clusterKey{cloud, true}, there)
 				return there.start
 			}},
 		Check: func(t *testing.T, cloud *emulator.Emulator) {
 			t.Helper()
-			for _, nextDoor := range []bool{false, true} {
-				found, _ := clusters.Load(spot{cloud, nextDoor})
+			for _, otherCluster := range []bool{false, true} {
+				found, _ := clusters.Load(clusterKey{cloud, otherCluster})
 				one, _ := found.(*testCluster)
 				if diff := gocmp.Diff(wanted(one.cluster), one.holdings()); diff != "" {
 					t.Errorf("cluster %s has (-want +got):\n%s", one.config.Cluster, diff)
@@ -222,12 +222,12 @@ func (l *lab) random(f life, seed uint64, nodes []string) *testCluster {
 	t.put(endpointsOf(service("web"), nodes[0]))
 	t.put(endpointsOf(service("api"), nodes[0]))
 	drawn := draw(f, seed, nodes, l.quota())
-	t.steps, t.moods, t.pauses, t.lag = drawn.steps, drawn.moods, drawn.pauses, drawn.lag
+	t.steps, t.apiFaults, t.pauses, t.lag = drawn.steps, drawn.apiFaults, drawn.pauses, drawn.lag
 	if f.first {
 		return t
 	}
 	t.met = func() error {
-		if diff := gocmp.Diff(wanted(t.cluster), t.holdings()); t.doubtful.Load() && diff != "" {
+		if diff := gocmp.Diff(wanted(t.cluster), t.holdings()); t.uncertain.Load() && diff != "" {
 			return fmt.Errorf("cluster %s has (-want +got):\n%s", t.config.Cluster, diff)
 		}
 		return nil
@@ -250,11 +250,11 @@ func (l *lab) quota() func() error {
 
 // script is what people do in a cluster, and how its API server behaves.
 type script struct {
-	names  []string // of the steps between the first two, which create the Services, and the last ones
-	steps  []step
-	moods  []mood
-	pauses []time.Duration
-	lag    time.Duration
+	names     []string // of the steps between the first two, which create the Services, and the last ones
+	steps     []step
+	apiFaults []apiFault
+	pauses    []time.Duration
+	lag       time.Duration
 }
 
 // draw draws a script.
@@ -265,7 +265,7 @@ func draw(f life, seed uint64, nodes []string, quota func() error) script {
 		limited = !limited
 		return quota()
 	}}
-	s.steps = []step{creates(born("web")), creates(born("api"))}
+	s.steps = []step{creates(initial("web")), creates(initial("api"))}
 	for range lifeSteps {
 		name, step := d.step()
 		s.names, s.steps = append(s.names, name), append(s.steps, step)
@@ -274,7 +274,7 @@ func draw(f life, seed uint64, nodes []string, quota func() error) script {
 		s.steps = append(s.steps, moves(name, nodes[:1+d.IntN(len(nodes)-1)]))
 	}
 	for range lifeSteps {
-		s.moods = append(s.moods, []mood{obeys, obeys, obeys, refuses, mumbles}[d.IntN(5)])
+		s.apiFaults = append(s.apiFaults, []apiFault{accepts, accepts, accepts, refuses, losesAnswer}[d.IntN(5)])
 	}
 	for range s.steps {
 		s.pauses = append(s.pauses, time.Duration(d.Int64N(int64(longestPause))))

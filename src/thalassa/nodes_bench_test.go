@@ -86,7 +86,7 @@ func (c externalNodesCluster) begin() {
 	}
 	c.process.Begin(kubernetes, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		provider, behaviour := c.cloud.machines, c.config.InstancesV2.Behaviour()
-		keeper, err := node.New(node.Options{Provider: provider, Behaviour: behaviour, Client: kubernetes,
+		controller, err := node.New(node.Options{Provider: provider, Behaviour: behaviour, Client: kubernetes,
 			Nodes: factory.Core().V1().Nodes(), Period: keepPeriod / hurry, Workers: 1, ResyncWorkers: 1,
 			Recorder: c.process.Recorder})
 		if err != nil {
@@ -97,7 +97,7 @@ func (c externalNodesCluster) begin() {
 			Nodes:  factory.Core().V1().Nodes(), Period: lifePeriod / hurry, Workers: 1, Recorder: c.process.Recorder})
 		return func(ctx context.Context) {
 			var both sync.WaitGroup
-			both.Go(func() { keeper.Run(ctx) })
+			both.Go(func() { controller.Run(ctx) })
 			both.Go(func() { life.Run(ctx) })
 			both.Wait()
 		}, err

@@ -59,10 +59,10 @@ func (h *nodesCluster) begin() {
 	}
 	h.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		provider, behaviour := h.cloud.machines, h.config.InstancesV2.Behaviour()
-		keeper, err := node.New(node.Options{Provider: provider, Behaviour: behaviour, Client: client,
+		controller, err := node.New(node.Options{Provider: provider, Behaviour: behaviour, Client: client,
 			Nodes: factory.Core().V1().Nodes(), Period: keepPeriod, Workers: 1, ResyncWorkers: 1,
 			Recorder: h.process.Recorder})
-		return keeper.Run, err
+		return controller.Run, err
 	})
 	h.pass(time.Second)
 }

@@ -457,9 +457,9 @@ func TestServerThatIsBeingDeleted(t *testing.T) {
 	}
 }
 
-// TestServersDoNotSteer: whoever may label servers does not decide which nodes are kept, and everything else is set
-// nevertheless.
-func TestServersDoNotSteer(t *testing.T) {
+// TestServersDoNotChangeRouting: whoever may label servers does not decide which nodes are kept, and everything else is
+// set nevertheless.
+func TestServersDoNotChangeRouting(t *testing.T) {
 	both := func(c *cloudconfig.Instances) { c.LabelPrefix, c.TaintPrefix = labelPrefix, taintPrefix }
 	withNodesCluster(t, emulator.Config{}, both, func(h *nodesCluster) {
 		h.machine(emulator.MachineSpec{Name: "a", Labels: map[string]string{labelPrefix +

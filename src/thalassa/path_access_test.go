@@ -108,7 +108,7 @@ func TestPathUnreadableSources(t *testing.T) {
 				open := p.streamTo("a", address, 2080)
 				unreadable.apply(asked)
 				asked.Spec.Ports = append(asked.Spec.Ports, more.Spec.Ports...)
-				_, _ = p.ensure(asked, p.fleet) // which may say that a port is not opened
+				_, _ = p.ensure(asked, p.allNodes) // which may say that a port is not opened
 				p.is(before.name+" before", p.admitted(address, 2080, 2443, 2743), before.want)
 				p.is("the stream that was open", open.say("still"), "a 32080/tcp still")
 			}
@@ -123,7 +123,7 @@ func TestPathUnreadableSourcesOfOnePort(t *testing.T) {
 	annotated("health-check-enabled", "false", "acl-port-p2443", "office")(web)
 	p.serve(web)
 	address := p.apply(web)
-	p.told("a port is not opened", reasonAnnotation, "ports that it applies to are not opened")
+	p.reported("a port is not opened", reasonAnnotation, "ports that it applies to are not opened")
 	p.is("made with it", p.admitted(address, 2080, 2443), " 1 2 3,")
 	annotated("acl-port-p2443", p.client(2).String())(web)
 	p.apply(web)

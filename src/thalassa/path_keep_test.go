@@ -63,7 +63,7 @@ func TestPathKeepAndAdopt(t *testing.T) {
 	p.becomes("once the node ports are released", "refused", p.reaching(address, 2080))
 	p.is("the stream", stream.say("still"), "a 32080/tcp still")
 	p.machine("c")
-	p.must(c.Create(p.fleet[2]))
+	p.must(c.Create(p.allNodes[2]))
 	for _, name := range []string{"a", "b", "c"} {
 		p.hosts[name].listen(33080)
 	}
@@ -76,7 +76,7 @@ func TestPathKeepAndAdopt(t *testing.T) {
 	annotated("adopt", balancer.Identity)(second)
 	p.is("what the one that adopts it publishes", p.creates(c, second), address)
 	p.becomes("adopted, with the nodes of now", "a b c", p.reaching(address, 2080))
-	p.must(c.Delete(p.fleet[1]))
+	p.must(c.Delete(p.allNodes[1]))
 	p.becomes("when a node leaves", "a c", p.reaching(address, 2080))
 
 	p.must(c.Delete(second))

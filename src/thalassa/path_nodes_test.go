@@ -14,7 +14,7 @@ import (
 func (p *pathLab) watched() *cluster.Cluster {
 	p.Helper()
 	c := cluster.New()
-	for _, node := range p.fleet {
+	for _, node := range p.allNodes {
 		p.must(c.Create(node))
 	}
 	client, err := cluster.Client(c.Transport())
@@ -79,7 +79,7 @@ func (p *pathLab) annotates(c *cluster.Cluster, service *corev1.Service, name, v
 func TestPathNodeSelector(t *testing.T) {
 	p := newPath(t, "a", "b", "c")
 	edge := map[string]string{"tier": "edge"}
-	p.fleet[0].Labels, p.fleet[1].Labels = edge, edge
+	p.allNodes[0].Labels, p.allNodes[1].Labels = edge, edge
 	c := p.watched()
 	web, all := unchecked("web", 2080), unchecked("all", 2443)
 	annotated("node-selector", "tier=edge")(web)
@@ -108,7 +108,7 @@ func TestPathNodeSelector(t *testing.T) {
 // no others, and to the others as soon as there are some.
 func TestPathLocalOnExcludedNodes(t *testing.T) {
 	p := newPath(t, "a", "b")
-	p.fleet[0].Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""}
+	p.allNodes[0].Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""}
 	c := p.watched()
 	web := service("web", 2080)
 	web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32700

@@ -37,7 +37,7 @@ func TestPathUDP(t *testing.T) {
 	p := newPath(t, "a", "b")
 	dns := datagrams()
 	p.serve(dns)
-	address := ips(p.settle(dns, p.fleet[:1]))
+	address := ips(p.settle(dns, p.allNodes[:1]))
 	p.becomes("TCP", "a 32053/tcp hello", func() string { return p.ask(1, address, 2053) })
 	p.is("UDP on the same port", p.asking(1, address, 2053)(), "a 32053/udp hello")
 	p.is("the other port", p.asking(1, address, 2123)(), "a 32123/udp hello")
@@ -46,11 +46,11 @@ func TestPathUDP(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.is("a client that stays", stays.say("one"), "a 32053/udp one")
-	p.settle(dns, p.fleet[1:])
+	p.settle(dns, p.allNodes[1:])
 	p.is("the client after its machine went", stays.say("two"), "b 32053/udp two")
 
 	dns.Spec.Ports = dns.Spec.Ports[:1]
-	p.settle(dns, p.fleet)
+	p.settle(dns, p.allNodes)
 	p.is("UDP after its port was removed", p.asking(1, address, 2053)(), "refused")
 	p.becomes("TCP after that", "a b", p.reaching(address, 2053))
 }

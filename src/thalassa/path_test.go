@@ -26,8 +26,8 @@ import (
 // that say who they are.
 
 const (
-	// pathPatience bounds every wait; nothing takes nearly that long.
-	pathPatience = 20 * time.Second
+	// pathTimeout bounds every wait; nothing takes nearly that long.
+	pathTimeout = 20 * time.Second
 	// pathSecond is how long a second of a health check takes.
 	pathSecond = 10 * time.Millisecond
 )
@@ -110,7 +110,7 @@ func (p *pathLab) serve(services ...*corev1.Service) {
 // apply makes the cloud what the Service asks for, and returns the address that is published.
 func (p *pathLab) apply(service *corev1.Service) string {
 	p.Helper()
-	return ips(p.settle(service, p.fleet))
+	return ips(p.settle(service, p.allNodes))
 }
 
 // becomes waits until something is as it should be.
@@ -118,7 +118,7 @@ func (p *pathLab) becomes(what, want string, look func() string) {
 	p.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
-	deadline := time.After(pathPatience)
+	deadline := time.After(pathTimeout)
 	for got := look(); got != want; got = look() {
 		select {
 		case <-ticker.C:
@@ -178,7 +178,7 @@ func (p *pathLab) dial(protocol string, n byte, address string, port int32) (*st
 		return nil, err
 	}
 	p.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(pathPatience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(pathTimeout)); err != nil {
 		p.Fatal(err)
 	}
 	return &stream{conn, bufio.NewReader(conn)}, nil

@@ -59,7 +59,7 @@ func TestPathProxyProtocol(t *testing.T) {
 }
 
 // TestPathClientAddress: a server sees the address of the load balancer, whatever externalTrafficPolicy says; with the
-// PROXY protocol it is told the client's.
+// PROXY protocol it gets the client's.
 func TestPathClientAddress(t *testing.T) {
 	for _, policy := range []corev1.ServiceExternalTrafficPolicy{corev1.ServiceExternalTrafficPolicyCluster,
 		corev1.ServiceExternalTrafficPolicyLocal} {
@@ -78,11 +78,11 @@ func TestPathClientAddress(t *testing.T) {
 
 			annotated("enable-proxy-protocol", "true")(web)
 			p.apply(web)
-			told, err := p.dial("tcp", 7, address, 2080)
+			reported, err := p.dial("tcp", 7, address, 2080)
 			if err != nil {
 				t.Fatal(err)
 			}
-			header := told.say(sender) // which comes first
+			header := reported.say(sender) // which comes first
 			p.is("the beginning of the header", strings.Join(strings.Fields(header)[:5], " "),
 				"a 32080/tcp PROXY TCP4 "+p.client(7).String())
 		})
@@ -149,7 +149,7 @@ func TestPathMaglev(t *testing.T) {
 	slices.Sort(used)
 	p.is("the machines that clients come to", strings.Join(slices.Compact(used), " "), "a b c")
 	p.is("the port that has another policy", p.reaches(1, address, 2443), "a b c")
-	p.settle(web, p.fleet[1:])
+	p.settle(web, p.allNodes[1:])
 	for n, home := range homes {
 		if home != "a" {
 			p.is("client "+strconv.Itoa(int(n))+" after machine a is gone", p.reaches(n, address, 2080), home)

@@ -140,8 +140,8 @@ func TestReload(t *testing.T) {
 	})
 }
 
-// TestAnotherMistakeIsToldAgain: whoever mends the file wrongly hears of the next mistake at once.
-func TestAnotherMistakeIsToldAgain(t *testing.T) {
+// TestAnotherMistakeIsReportedAgain: whoever mends the file wrongly hears of the next mistake at once.
+func TestAnotherMistakeIsReportedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVault(t)
 		for _, mistake := range []string{"the file is empty", "no certificate"} {

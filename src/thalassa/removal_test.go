@@ -60,10 +60,10 @@ func TestHealthCheckThatStays(t *testing.T) {
 				if writes := l.writes(); len(writes) != removalTries {
 					t.Errorf("writes in six hours: %v; want %d", writes, removalTries)
 				}
-				told := l.eventsAbout(reasonHealthCheckKept)
-				if len(told) != 1 || !strings.Contains(told[0], l.group().Name) ||
-					!strings.Contains(told[0], ":32000/healthz") {
-					t.Errorf("told %q; want one event that names the target group and its health check", told)
+				reported := l.eventsAbout(reasonHealthCheckKept)
+				if len(reported) != 1 || !strings.Contains(reported[0], l.group().Name) ||
+					!strings.Contains(reported[0], ":32000/healthz") {
+					t.Errorf("reported %q; want one event that names the target group and its health check", reported)
 				}
 
 				l.emulator.ResetCounters()
@@ -108,8 +108,8 @@ func TestHealthCheckThatWasPutBack(t *testing.T) {
 				t.Error("a health check that somebody put back is still there")
 			}
 		}
-		if told := l.eventsAbout(reasonHealthCheckKept); len(told) > 0 {
-			t.Errorf("told %q, want nothing", told)
+		if reported := l.eventsAbout(reasonHealthCheckKept); len(reported) > 0 {
+			t.Errorf("reported %q, want nothing", reported)
 		}
 	})
 }

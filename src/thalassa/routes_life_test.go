@@ -105,7 +105,7 @@ func (n *nomads) live() {
 		_ = n.emulator.DeleteMachine(id)
 	}
 	n.wait(routesRight)
-	n.verdict()
+	n.checkEnd()
 }
 
 // step is one thing that happens.
@@ -192,8 +192,8 @@ func (n *nomads) stranger(destination string) {
 	n.weather.set(func(w *weather) { w.strange[n.identity(table, destination)] = true })
 }
 
-// verdict says what is not as it should be in the end.
-func (n *nomads) verdict() {
+// checkEnd says what is not as it should be in the end.
+func (n *nomads) checkEnd() {
 	n.Helper()
 	for _, problem := range n.weather.problems {
 		n.Error(problem)

@@ -56,7 +56,7 @@ func (l *land) bounded(period string, writes, lists int64) {
 const attempts = 4
 
 // TestReplacedAndBehind: after a table was written as a whole, lists that are behind bring no further write, and nobody
-// is told of routes that are there.
+// hears of routes that are there.
 func TestReplacedAndBehind(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		l.config.Routes.Table, l.config.Routes.Exclusive = mainTable, true

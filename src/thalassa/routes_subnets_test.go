@@ -38,8 +38,8 @@ func TestNewSubnet(t *testing.T) {
 	})
 }
 
-// TestSubnetThatIsNotShown is told to its nodes, which say so as long as they have not said anything else; the others
-// get their routes.
+// TestSubnetThatIsNotShown is reported on its nodes, whose conditions say so as long as they have not said anything
+// else; the others get their routes.
 func TestSubnetThatIsNotShown(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		a := l.join("a", "10.244.1.0/24")

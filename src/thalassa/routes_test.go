@@ -196,7 +196,7 @@ func TestConfiguredTable(t *testing.T) {
 	})
 }
 
-// TestForeignRoutesOfTheVPC are not touched, and told where they are in the way.
+// TestForeignRoutesOfTheVPC are not touched, and reported where they are in the way.
 func TestForeignRoutesOfTheVPC(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		other, err := l.emulator.AddMachine(emulator.MachineSpec{Name: "firewall"})
@@ -284,7 +284,7 @@ func TestExclusive(t *testing.T) {
 	}
 }
 
-// TestRouteQuota: one refusal is enough, and each node that waits is told.
+// TestRouteQuota: one refusal is enough, and each node that waits is reported.
 func TestRouteQuota(t *testing.T) {
 	for _, status := range []int{403, 409, 422, 429} {
 		inLand(t, emulator.Switches{QuotaStatus: status}, func(l *land) {
@@ -299,8 +299,8 @@ func TestRouteQuota(t *testing.T) {
 			if writes := l.writes(); len(writes) > 15 {
 				l.Errorf("status %d: %d writes with room for one", status, len(writes))
 			}
-			if told := strings.Count(l.events(), "RouteQuotaExceeded"); told != 19 {
-				l.Errorf("status %d: %d nodes are told", status, told)
+			if reported := strings.Count(l.events(), "RouteQuotaExceeded"); reported != 19 {
+				l.Errorf("status %d: %d nodes are reported", status, reported)
 			}
 			if err := l.emulator.SetQuota("", "route-table-routes", 100); err != nil {
 				l.Fatal(err)
@@ -313,7 +313,7 @@ func TestRouteQuota(t *testing.T) {
 	}
 }
 
-// TestRoutesWithoutPermission are told with the right that is missing.
+// TestRoutesWithoutPermission are reported with the right that is missing.
 func TestRoutesWithoutPermission(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		l.join("a", "10.244.1.0/24")
@@ -322,7 +322,7 @@ func TestRoutesWithoutPermission(t *testing.T) {
 		event := <-l.process.Recorder.Events
 		if !strings.Contains(event, "FailedToCreateRoute") ||
 			!strings.Contains(event, "need the permission to write route tables") {
-			l.Errorf("told: %s", event)
+			l.Errorf("reported: %s", event)
 		}
 		l.is("condition", l.condition("a"), noRouteCreated)
 		_ = l.cloud.Ready() // asks
@@ -406,8 +406,8 @@ func TestCrashesBetweenRoutes(t *testing.T) {
 	}
 }
 
-// TestNodesElsewhere: when no node is where the configuration says, something is wrong, and nothing is changed.
-func TestNodesElsewhere(t *testing.T) {
+// TestNodesInOtherVPCs: when no node is where the configuration says, something is wrong, and nothing is changed.
+func TestNodesInOtherVPCs(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		a := l.join("a", "10.244.1.0/24")
 		l.begin()

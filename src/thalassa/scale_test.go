@@ -36,14 +36,14 @@ type servicesCluster struct {
 	client                  *fake.Clientset
 	patches, protections    atomic.Int64 // writes of Services, and those of finalizers
 	compared                atomic.Int64 // looks at Services
-	told                    *tally
+	reported                *tally
 }
 
 // newServicesCluster is an empty cluster.
 func newServicesCluster(l *lab) *servicesCluster {
 	t := &servicesCluster{lab: l, services: newShelf(), nodes: newShelf(), slices: newShelf(),
-		client: &fake.Clientset{},
-		told:   &tally{}}
+		client:   &fake.Clientset{},
+		reported: &tally{}}
 	l.Cleanup(func() { t.services.close(); t.nodes.close(); t.slices.close() })
 	t.client.AddReactor("patch", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
 		patch, _ := action.(kubetesting.PatchAction)
@@ -114,7 +114,7 @@ func (t *servicesCluster) run(workers int) (stop func()) {
 		t.slices.informer(&discoveryv1.EndpointSlice{})
 	controller, err := servicecontroller.New(servicecontroller.Options{
 		Provider: looks{t.cloud.balancers, &t.compared}, Behaviour: t.config.LoadBalancer.Behaviour(), Client: t.client,
-		Recorder: t.told,
+		Recorder: t.reported,
 		Services: informer[corelisters.ServiceLister]{services,
 			corelisters.NewServiceLister(services.GetIndexer())},
 		Nodes: informer[corelisters.NodeLister]{nodes, corelisters.NewNodeLister(nodes.GetIndexer())},

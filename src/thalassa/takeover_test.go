@@ -223,14 +223,14 @@ func TestMachineThatIsBeingDeletedIsNoTarget(t *testing.T) {
 	})
 }
 
-// TestSourceRangesOfAnOpenPort are applied, and told only when they cannot be; the port then stays as it is.
+// TestSourceRangesOfAnOpenPort are applied, and reported only when they cannot be; the port then stays as it is.
 func TestSourceRangesOfAnOpenPort(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	nodes, web := l.nodes("a"), service("web", 80)
 	l.settle(web, nodes)
 	for _, step := range []struct {
 		ranges, want []string
-		told         int
+		reported     int
 	}{{[]string{"10.0.0.0/8"}, []string{"10.0.0.0/8"}, 0}, {[]string{"10.0.0.0/8", "office"}, []string{"10.0.0.0/8"},
 		1}, {nil, nil, 0}, {[]string{"office"}, nil, 1}} {
 		web.Spec.LoadBalancerSourceRanges = step.ranges
@@ -238,15 +238,15 @@ func TestSourceRangesOfAnOpenPort(t *testing.T) {
 		if got := l.balancer().LoadbalancerListeners[0].AllowedSources; !slices.Equal(got, step.want) {
 			t.Errorf("ranges %q: allowed sources %v, want %v", step.ranges, got, step.want)
 		}
-		if told := l.eventsAbout(reasonAnnotation); len(told) != step.told || step.told > 0 &&
-			!strings.Contains(told[0], "spec.loadBalancerSourceRanges") {
-			t.Errorf("ranges %q: told %q, want %d", step.ranges, told, step.told)
+		if reported := l.eventsAbout(reasonAnnotation); len(reported) != step.reported || step.reported > 0 &&
+			!strings.Contains(reported[0], "spec.loadBalancerSourceRanges") {
+			t.Errorf("ranges %q: reported %q, want %d", step.ranges, reported, step.reported)
 		}
 	}
 }
 
-// TestUnreadablePortBlocksNothingElse: of a port whose sources nobody knows the owner is told, and the others follow
-// the Service.
+// TestUnreadablePortBlocksNothingElse: of a port whose sources nobody knows the owner is informed, and the others
+// follow the Service.
 func TestUnreadablePortBlocksNothingElse(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	nodes, web := l.nodes("a"), service("web", 80)
@@ -255,8 +255,9 @@ func TestUnreadablePortBlocksNothingElse(t *testing.T) {
 	web.Spec.Ports = append(web.Spec.Ports, service("more", 443, 8443).Spec.Ports...)
 	web.Spec.Ports[0].NodePort = 31111
 	l.settle(web, nodes)
-	if told := l.eventsAbout(reasonAnnotation); len(told) != 1 || !strings.Contains(told[0], "acl-port-443") {
-		t.Errorf("told %q, want one event about the port that stays closed", told)
+	reported := l.eventsAbout(reasonAnnotation)
+	if len(reported) != 1 || !strings.Contains(reported[0], "acl-port-443") {
+		t.Errorf("reported %q, want one event about the port that stays closed", reported)
 	}
 	open := map[int]int{}
 	for _, listener := range l.balancer().LoadbalancerListeners {

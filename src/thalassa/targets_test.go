@@ -19,8 +19,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
-// toldLeftOut are the events about nodes that get no traffic, since the last look.
-func (l *lab) toldLeftOut() (messages []string) {
+// reportedLeftOut are the events about nodes that get no traffic, since the last look.
+func (l *lab) reportedLeftOut() (messages []string) {
 	for event := l.nextEvent(); event != ""; event = l.nextEvent() {
 		if message, found := strings.CutPrefix(event, "Warning "+reasonLeftOut+" "); found {
 			messages = append(messages, message)
@@ -29,9 +29,9 @@ func (l *lab) toldLeftOut() (messages []string) {
 	return messages
 }
 
-// TestNodesLeftOutAreTold with their names and what to do, once for each set of them, and again after all of them got
-// traffic.
-func TestNodesLeftOutAreTold(t *testing.T) {
+// TestNodesLeftOutAreReported with their names and what to do, once for each set of them, and again after all of them
+// got traffic.
+func TestNodesLeftOutAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		web, good := service("web", 80), l.nodes("a", "b")
@@ -42,13 +42,13 @@ func TestNodesLeftOutAreTold(t *testing.T) {
 				l.settle(web, nodes)
 				<-time.After(2 * time.Minute) // a node that is left out for a moment is nothing to tell
 			}
-			told := l.toldLeftOut()
-			if (len(parts) > 0) != (len(told) == 1) || len(told) > 1 {
-				t.Fatalf("%s: told %q", what, told)
+			reported := l.reportedLeftOut()
+			if (len(parts) > 0) != (len(reported) == 1) || len(reported) > 1 {
+				t.Fatalf("%s: reported %q", what, reported)
 			}
 			for _, part := range parts {
-				if !strings.Contains(told[0], part) {
-					t.Errorf("%s: told %q, want something about %q", what, told[0], part)
+				if !strings.Contains(reported[0], part) {
+					t.Errorf("%s: reported %q, want something about %q", what, reported[0], part)
 				}
 			}
 		}
@@ -66,8 +66,8 @@ func TestNodesLeftOutAreTold(t *testing.T) {
 	})
 }
 
-// TestMachineLeftOutLaterIsTold by the next look for drift, and not by a node event: the node may go as well.
-func TestMachineLeftOutLaterIsTold(t *testing.T) {
+// TestMachineLeftOutLaterIsReported by the next look for drift, and not by a node event: the node may go as well.
+func TestMachineLeftOutLaterIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		web := service("web", 80)
@@ -82,13 +82,13 @@ func TestMachineLeftOutLaterIsTold(t *testing.T) {
 		if err := l.joins(cluster, "c"); err != nil {
 			t.Fatal(err)
 		}
-		if told := l.toldLeftOut(); len(told) > 0 {
-			t.Errorf("a node event told %q", told)
+		if reported := l.reportedLeftOut(); len(reported) > 0 {
+			t.Errorf("a node event reported %q", reported)
 		}
 		<-time.After(3 * driftPeriod)
-		if told := l.toldLeftOut(); len(told) != 1 || !strings.Contains(told[0], ": b.") ||
-			strings.Contains(told[0], "No node remains") {
-			t.Errorf("told %q, want b once", told)
+		if reported := l.reportedLeftOut(); len(reported) != 1 || !strings.Contains(reported[0], ": b.") ||
+			strings.Contains(reported[0], "No node remains") {
+			t.Errorf("reported %q, want b once", reported)
 		}
 	})
 }
@@ -132,7 +132,7 @@ func TestMachineThatWasThereIsMissedAnew(t *testing.T) {
 	})
 }
 
-// hiding makes the cloud's lists lack a machine and refuses to be asked for it, until it is told to stop.
+// hiding makes the cloud's lists lack a machine and refuses to be asked for it, until it is asked to stop.
 func (l *lab) hiding(id string) (asked *atomic.Int64, stop func()) {
 	l.Helper()
 	good, on := l.network, &atomic.Bool{}
@@ -168,7 +168,7 @@ func without(answer *http.Response, id string) (*http.Response, error) {
 }
 
 // TestMachineThatCannotBeAskedFor holds nobody up: it stays where it is and goes nowhere else, and who owns the Service
-// is told.
+// is reported.
 func TestMachineThatCannotBeAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -195,10 +195,10 @@ func TestMachineThatCannotBeAskedFor(t *testing.T) {
 		}
 		<-time.After(2 * time.Minute)
 		l.settle(web, nodes)
-		if told := strings.Join(l.toldLeftOut(), "\n"); !strings.Contains(told,
-			"It is not known whether the machines of these nodes exist: b.") || strings.Contains(told,
+		if reported := strings.Join(l.reportedLeftOut(), "\n"); !strings.Contains(reported,
+			"It is not known whether the machines of these nodes exist: b.") || strings.Contains(reported,
 			"does not contain their machines") {
-			t.Errorf("told %q", told)
+			t.Errorf("reported %q", reported)
 		}
 		stop()
 		<-time.After(2 * time.Minute)

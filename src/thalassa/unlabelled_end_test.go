@@ -65,9 +65,10 @@ func TestDeletionWhenLabelsAreRefused(t *testing.T) {
 					if left := l.identities(); !slices.Equal(left, want) {
 						t.Errorf("left in the cloud: %v, want %v", left, want)
 					}
-					told := l.eventsAbout("LoadBalancerLeft")
-					if names := len(told) == 1 && strings.Contains(told[0], group); names != tt.left || len(told) > 1 {
-						t.Errorf("told %q, want that the security group %s is left: %t", told, group, tt.left)
+					reported := l.eventsAbout("LoadBalancerLeft")
+					names := len(reported) == 1 && strings.Contains(reported[0], group)
+					if names != tt.left || len(reported) > 1 {
+						t.Errorf("reported %q, want that the security group %s is left: %t", reported, group, tt.left)
 					}
 				})
 			})
@@ -123,10 +124,10 @@ func TestDeletionWhenLabelsStay(t *testing.T) {
 		l.restart()
 		l.retry(func() error { return l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web) })
 		groups := l.list("/v1/loadbalancer-target-groups")
-		told := strings.Join(l.eventsAbout("LoadBalancerLeft"), "\n")
+		reported := strings.Join(l.eventsAbout("LoadBalancerLeft"), "\n")
 		for _, group := range groups {
-			if strings.Count(told, group.Identity) != 1 {
-				t.Errorf("told %q, want once that target group %s is left", told, group.Identity)
+			if strings.Count(reported, group.Identity) != 1 {
+				t.Errorf("reported %q, want once that target group %s is left", reported, group.Identity)
 			}
 		}
 		if len(groups) != 2 || len(l.list("/v1/loadbalancers")) != 1 {
@@ -156,8 +157,8 @@ func TestWhatIsLeftIsSaidAsItIs(t *testing.T) {
 		}
 		<-time.After(10 * time.Minute)
 		l.remove(web)
-		if told := l.eventsAbout("LoadBalancerLeft"); len(told) > 0 || len(l.leftovers()) > 0 {
-			t.Errorf("told %q, left %v; want nothing", told, l.leftovers())
+		if reported := l.eventsAbout("LoadBalancerLeft"); len(reported) > 0 || len(l.leftovers()) > 0 {
+			t.Errorf("reported %q, left %v; want nothing", reported, l.leftovers())
 		}
 	})
 }
@@ -177,13 +178,13 @@ func TestWhatIsLeftByPartsOfADeletion(t *testing.T) {
 		l.twin()
 		l.restart()
 		l.remove(web)
-		told := l.eventsAbout("LoadBalancerLeft")
-		if len(told) != 1 {
-			t.Fatalf("told %q, want one event", told)
+		reported := l.eventsAbout("LoadBalancerLeft")
+		if len(reported) != 1 {
+			t.Fatalf("reported %q, want one event", reported)
 		}
 		for _, group := range l.list("/v1/loadbalancer-target-groups") {
-			if strings.Count(told[0], group.Identity) != 1 {
-				t.Errorf("target group %s is not named once in %q", group.Identity, told[0])
+			if strings.Count(reported[0], group.Identity) != 1 {
+				t.Errorf("target group %s is not named once in %q", group.Identity, reported[0])
 			}
 		}
 	})
@@ -211,10 +212,10 @@ func TestOrphanWithoutLabels(t *testing.T) {
 				l.restart()
 				l.watching(other)
 				<-time.After(5 * driftPeriod)
-				told := l.eventsAbout("LoadBalancerOrphaned")
-				if len(told) != 1 || !strings.Contains(told[0], balancer.Identity+"), target group") ||
-					!strings.Contains(told[0], "It lost its labels") {
-					t.Errorf("told %q, want once that there is %s without its labels", told, balancer.Identity)
+				reported := l.eventsAbout("LoadBalancerOrphaned")
+				if len(reported) != 1 || !strings.Contains(reported[0], balancer.Identity+"), target group") ||
+					!strings.Contains(reported[0], "It lost its labels") {
+					t.Errorf("reported %q, want once that there is %s without its labels", reported, balancer.Identity)
 				}
 				if after := l.identities(); !slices.Equal(after, before) {
 					t.Errorf("the cloud has %v, want %v", after, before)

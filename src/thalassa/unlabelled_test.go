@@ -226,8 +226,8 @@ func checkLostLabels(t *testing.T, parts []part, change func(labels, annotations
 	}
 }
 
-// TestLostLabelsAreTold: once, whether the program starts or runs, and the controller leaves the address as it is.
-func TestLostLabelsAreTold(t *testing.T) {
+// TestLostLabelsAreReported: once, whether the program starts or runs, and the controller leaves the address as it is.
+func TestLostLabelsAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		web, _ := l.labelled(true)

@@ -225,8 +225,8 @@ func TestNodesThatJoinDuringSync(t *testing.T) {
 	})
 }
 
-// TestNodeThatChangesDuringSync: a Node that is replaced by another one of its name, or deleted, before its turn gets no
-// route from the old plan. The next sync makes those of the new Node, and then removes what is not needed.
+// TestNodeThatChangesDuringSync: a Node that is replaced by another one of its name, or deleted, before its turn gets
+// no route from the old plan. The next sync makes those of the new Node, and then removes what is not needed.
 func TestNodeThatChangesDuringSync(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.join(node("old", "10.0.0.200", "10.244.200.0/24"))

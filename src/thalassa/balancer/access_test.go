@@ -209,7 +209,7 @@ func TestKeptSources(t *testing.T) {
 		wanted   sources
 		observed []string
 		notes    resource.Labels
-		told     bool
+		reported bool
 	}{
 		"closed by others":                       {sources{}, []string{"10.0.0.0/8", "192.0.2.0/24"}, nil, true},
 		"closed by us, about to be opened":       {sources{}, []string{"10.0.0.0/8"}, ours, false},
@@ -221,9 +221,9 @@ func TestKeptSources(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text := (desired{}).keptSourcesText(tt.wanted, "80/TCP", resource.Listener{AllowedSources: tt.observed,
 				Annotations: tt.notes})
-			if (text != "") != tt.told || tt.told && !(strings.Contains(text, "80/TCP") &&
+			if (text != "") != tt.reported || tt.reported && !(strings.Contains(text, "80/TCP") &&
 				strings.Contains(text, strings.Join(tt.observed, ", "))) {
-				t.Errorf("text %q; want one with the port and its sources: %t", text, tt.told)
+				t.Errorf("text %q; want one with the port and its sources: %t", text, tt.reported)
 			}
 		})
 	}

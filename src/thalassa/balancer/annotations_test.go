@@ -13,7 +13,7 @@ import (
 )
 
 // FuzzAnnotations: whatever a Service says, what is sent to the cloud is within the limits of its API, and what is not
-// used is told.
+// used is reported.
 func FuzzAnnotations(f *testing.F) {
 	for name, value := range map[string]string{
 		"max-connections": "1073741825", "idle-connection-timeout": "-0", "loadbalancing-policy": "maglev",
@@ -39,13 +39,13 @@ func FuzzAnnotations(f *testing.F) {
 		if policy := read.policy.Value; !slices.Contains([]string{"ROUND_ROBIN", "RANDOM", "MAGLEV"}, policy) {
 			t.Errorf("policy %q", policy)
 		}
-		told := slices.ContainsFunc(problems, func(n cloud.Notice) bool {
+		reported := slices.ContainsFunc(problems, func(n cloud.Notice) bool {
 			return strings.Contains(n.Message, label.AnnotationPrefix+name)
 		})
 		unused := read.policy.Invalid || read.proxyProtocol.Invalid || read.maxConnections.Invalid ||
 			read.idleTimeout.Invalid
-		if len(problems) > 1 || told != (len(problems) == 1) || (unused && !told) {
-			t.Errorf("%s = %q: told %v, not used %v", name, value, problems, unused)
+		if len(problems) > 1 || reported != (len(problems) == 1) || (unused && !reported) {
+			t.Errorf("%s = %q: reported %v, not used %v", name, value, problems, unused)
 		}
 	})
 }

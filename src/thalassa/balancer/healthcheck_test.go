@@ -243,7 +243,7 @@ func TestFormerDefaultsStay(t *testing.T) {
 				t.Errorf("health check (-want +got):\n%s", diff)
 			}
 			if c.settings.contradiction != "" {
-				t.Errorf("told %q", c.settings.contradiction)
+				t.Errorf("reported %q", c.settings.contradiction)
 			}
 		})
 	}

@@ -64,7 +64,7 @@ func TestWiden(t *testing.T) {
 		"between others' rules": {[]resource.Rule{byHand("a", 1), byHand("b", 3)},
 			[]opening{open("tcp", 30080, 30080, subnet, six)}, []string{"2: tcp 30080-30080 from 10.1.0.0/24",
 				"4: tcp 30080-30080 from 2001:db8::/64"}, true},
-		"neighbouring ports": {nil, []opening{http, open("tcp", 30081, 30081, subnet)},
+		"adjacent ports": {nil, []opening{http, open("tcp", 30081, 30081, subnet)},
 			[]string{"1: tcp 30080-30081 from 10.1.0.0/24"}, true},
 		"what is there": {[]resource.Rule{byHand("a", 1), ours(7)}, []opening{http}, nil, true},
 		"one more than what is there": {[]resource.Rule{ours(1)}, []opening{http, open("udp", 30053, 30053, subnet)},

@@ -163,11 +163,11 @@ func TestUnservable(t *testing.T) {
 		d := desiring(web).Desired
 		problems := dropUnsupported(&d)
 		if (len(problems) == 1) != unserved || len(d.Ports) != 2-len(problems) || len(d.Unserved) != len(problems) {
-			t.Errorf("%q: %d ports, not served %v, told %q", protocol, len(d.Ports), d.Unserved, problems)
+			t.Errorf("%q: %d ports, not served %v, reported %q", protocol, len(d.Ports), d.Unserved, problems)
 		}
 		if want := fmt.Sprintf("443/%s", protocol); unserved && (d.Unserved[0].String() != want ||
 			!strings.Contains(problems[0], want)) {
-			t.Errorf("not served is %v, told %q; want %s", d.Unserved, problems, want)
+			t.Errorf("not served is %v, reported %q; want %s", d.Unserved, problems, want)
 		}
 	}
 }

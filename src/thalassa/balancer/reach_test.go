@@ -116,7 +116,7 @@ func TestLacking(t *testing.T) {
 		takenOver bool
 		families  []corev1.IPFamily
 		addresses []string
-		told      []string
+		reported  []string
 	}{
 		"nothing": {"", corev1.IPFamilyPolicySingleStack, false, both[:1], []string{publicV4}, nil},
 		"IPv6": {"", corev1.IPFamilyPolicySingleStack, false, both[1:], []string{publicV4},
@@ -141,12 +141,12 @@ func TestLacking(t *testing.T) {
 			d := desired{created: !tt.takenOver}
 			d.settings, _ = newAnnotations().read(web)
 			notices := d.unmetNotices(web, resource.LoadBalancer{Status: "ready", ExternalAddresses: tt.addresses})
-			if len(notices) != len(tt.told) {
-				t.Fatalf("notices %v, want %q", notices, tt.told)
+			if len(notices) != len(tt.reported) {
+				t.Fatalf("notices %v, want %q", notices, tt.reported)
 			}
 			for i, notice := range notices {
-				if !strings.Contains(notice.Message, tt.told[i]) {
-					t.Errorf("notice %q, want %q", notice.Message, tt.told[i])
+				if !strings.Contains(notice.Message, tt.reported[i]) {
+					t.Errorf("notice %q, want %q", notice.Message, tt.reported[i])
 				}
 			}
 		})

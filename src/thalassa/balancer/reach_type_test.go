@@ -29,14 +29,14 @@ func TestIsInternal(t *testing.T) {
 	}
 }
 
-// TestImmutableType: only who asks for the other kind, of a load balancer that shows what it is, is told.
+// TestImmutableType: only who asks for the other kind, of a load balancer that shows what it is, is reported.
 func TestImmutableType(t *testing.T) {
 	public := &resource.LoadBalancer{ExternalAddresses: []string{"198.18.0.1"}}
 	internal := &resource.LoadBalancer{InternalAddresses: []string{"10.0.0.1"}}
 	tests := map[string]struct {
 		annotations []string
 		balancer    *resource.LoadBalancer
-		told        string
+		reported    string
 	}{
 		"none yet":                {[]string{"internal", "true"}, nil, ""},
 		"without an address yet":  {[]string{"internal", "true"}, &resource.LoadBalancer{}, ""},
@@ -55,9 +55,9 @@ func TestImmutableType(t *testing.T) {
 			delete(web.Annotations, label.AnnotationPrefix+"type")
 			annotated(tt.annotations...)(web)
 			read, _ := newAnnotations().read(web)
-			if got := immutableTypeText(read, tt.balancer); (got == "") != (tt.told == "") ||
-				!strings.Contains(got, tt.told) {
-				t.Errorf("told %q, want %q", got, tt.told)
+			if got := immutableTypeText(read, tt.balancer); (got == "") != (tt.reported == "") ||
+				!strings.Contains(got, tt.reported) {
+				t.Errorf("reported %q, want %q", got, tt.reported)
 			}
 		})
 	}

@@ -81,7 +81,7 @@ func TestIngressHasTheLimitsOfTheAPI(t *testing.T) {
 		"190 networks": {all(open("tcp", 80, 80, subnets(190)...)), 0, "190 rules are needed"},
 		"189 ports":    {apart(189), 189, ""},
 		"190 ports":    {apart(190), 0, "190 rules are needed"},
-		"neighbouring ports": {all(open("tcp", 80, 80, subnets(189)...), open("tcp", 81, 81, subnets(189)...)),
+		"adjacent ports": {all(open("tcp", 80, 80, subnets(189)...), open("tcp", 81, 81, subnets(189)...)),
 			189, ""},
 		"ping from 10 networks": {all(open("icmp", 1, 1, subnets(10)...)), 10, ""},
 		"ping from 11 networks": {all(open("icmp", 1, 1, subnets(11)...)), 0, "11 rules are needed"},

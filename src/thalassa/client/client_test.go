@@ -217,8 +217,8 @@ func TestRevokedTokenIsFetchedAnew(t *testing.T) {
 	}
 }
 
-// TestHangingTokenEndpointHoldsNobodyLongerThanHeWants: workers have deadlines of their own.
-func TestHangingTokenEndpointHoldsNobodyLongerThanHeWants(t *testing.T) {
+// TestHangingTokenEndpointKeepsDeadlines: workers have deadlines of their own.
+func TestHangingTokenEndpointKeepsDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, secret.Credentials{ClientID: "id", ClientSecret: "secret"}, nil)
 		c.transport.access.Store(&access{network: hangingNetwork{}, credentials: authorize(

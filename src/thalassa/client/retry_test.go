@@ -167,7 +167,8 @@ func TestAttemptsAreBoundedAndSpread(t *testing.T) {
 	})
 }
 
-// TestRetryAfter: the cloud's wish counts, for all calls of the process; a worker does not sleep through a long one.
+// TestRetryAfter: what the cloud asks for counts, for all calls of the process; a worker does not sleep through a long
+// one.
 func TestRetryAfter(t *testing.T) {
 	tests := map[string]struct {
 		header string

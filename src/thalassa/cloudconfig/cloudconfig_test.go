@@ -180,7 +180,7 @@ func TestConfigProblems(t *testing.T) {
 		}},
 		{"misspelt", required + "vpcIdentty: x",
 			[]string{`vpcIdentty: unknown key in line 5; did you mean "vpcIdentity"?`}},
-		{"wrong type is told once",
+		{"wrong type is reported once",
 			"organisation: 5\nvpcIdentity: v\ncluster: c\ncloudCredentials: {personalAccessToken: 5}", []string{
 				"organisation: found a number, want text (put it in quotes)",
 				"cloudCredentials.personalAccessToken: found a number, want text (put it in quotes)",

@@ -13,7 +13,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
-// wantAges compares what is told about ages with lines of kind and seconds.
+// wantAges compares what is reported about ages with lines of kind and seconds.
 func wantAges(t *testing.T, i *Inventory, want string) {
 	t.Helper()
 	const name = "cloudprovider_thalassa_inventory_age_seconds"

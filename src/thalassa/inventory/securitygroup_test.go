@@ -168,7 +168,7 @@ func TestSecurityGroupThatAListLeavesOut(t *testing.T) {
 	}
 }
 
-// TestWithoutTheRight to see security groups everything else goes on, and whoever needs one is told which right is
+// TestWithoutTheRight to see security groups everything else goes on, and an event says to who needs one which right is
 // missing.
 func TestWithoutTheRight(t *testing.T) {
 	for name, effect := range map[string]fault.Effect{
@@ -235,8 +235,8 @@ func TestFailedListOfSecurityGroups(t *testing.T) {
 	}
 }
 
-// TestSecurityGroupsAfterADoubt: a list from before its end says nothing.
-func TestSecurityGroupsAfterADoubt(t *testing.T) {
+// TestSecurityGroupsAfterUncertainty: a list from before its end says nothing.
+func TestSecurityGroupsAfterUncertainty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRig(t, emulator.Config{})
 		w.ExpectFromPreviousLeader("web")

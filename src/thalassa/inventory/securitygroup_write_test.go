@@ -152,7 +152,7 @@ func TestSecurityGroupInUse(t *testing.T) {
 	})
 }
 
-// TestCreationOfASecurityGroupWithoutAnswer is a doubt about its owner, and found later.
+// TestCreationOfASecurityGroupWithoutAnswer leaves it uncertain to whom it belongs, and found later.
 func TestCreationOfASecurityGroupWithoutAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRig(t, emulator.Config{})
@@ -160,7 +160,7 @@ func TestCreationOfASecurityGroupWithoutAnswer(t *testing.T) {
 		w.injectFault("POST /v1/security-groups", 1, fault.Effect{Kind: fault.Drop})
 		_, err := w.CreateSecurityGroup(t.Context(), resource.SecurityGroup{Name: "ours", Labels: owned("web")})
 		if !client.Uncertain(err) || w.Expecting("web") == 0 || w.Expecting("api") != 0 {
-			t.Errorf("error %v, doubtful for %v", err, w.Expecting("web"))
+			t.Errorf("error %v, uncertain for %v", err, w.Expecting("web"))
 		}
 		if got := w.secured("web", time.Hour); got != "ours" {
 			t.Errorf("the owner has %q, want what was made", got)

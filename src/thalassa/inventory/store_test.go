@@ -139,8 +139,8 @@ func TestInvalidateMakesTheNextReaderList(t *testing.T) {
 			t.Errorf("found %q with %d lists, want x with 2", got, s.lists)
 		}
 
-		// A list that was under way when the doubt arose is good for who came before the doubt, and for nobody after
-		// it.
+		// A list that was under way when the uncertainty arose is good for who came before the uncertainty, and for
+		// nobody after it.
 		s.set(object{"1", "a", "y"})
 		done := make(chan string)
 		go func() { done <- values(t, k, "key/a", Fresh) }()
@@ -148,16 +148,16 @@ func TestInvalidateMakesTheNextReaderList(t *testing.T) {
 		s.set(object{"1", "a", "z"})
 		k.invalidate()
 		if got := values(t, k, "key/a", time.Hour); got != "z" {
-			t.Errorf("found %q after the doubt, want what a list after it says", got)
+			t.Errorf("found %q after the uncertainty, want what a list after it says", got)
 		}
 		if got := <-done; got != "y" {
-			t.Errorf("found %q before the doubt, want y", got)
+			t.Errorf("found %q before the uncertainty, want y", got)
 		}
 	})
 }
 
-// TestInvalidationStarvesNobody: writes of others that fail all the time must not keep a reader from its answer.
-func TestInvalidationStarvesNobody(t *testing.T) {
+// TestInvalidationDelaysNoLookup: writes of others that fail all the time must not keep a reader from its answer.
+func TestInvalidationDelaysNoLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{objects: []object{{"1", "a", "x"}}}
 		k := s.kind()

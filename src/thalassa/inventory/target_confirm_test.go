@@ -78,9 +78,9 @@ func TestServicesShareLookUps(t *testing.T) {
 	})
 }
 
-// TestCloudThatDoesNotAnswerHoldsNobodyUp: of many Services with the same machines none waits for more than a few
+// TestCloudThatDoesNotAnswerDelaysNobody: of many Services with the same machines none waits for more than a few
 // calls.
-func TestCloudThatDoesNotAnswerHoldsNobodyUp(t *testing.T) {
+func TestCloudThatDoesNotAnswerDelaysNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRig(t, emulator.Config{})
 		w.ok(w.machines.refresh(t.Context(), Fresh))

@@ -63,9 +63,9 @@ func TestListsThatLackMachines(t *testing.T) {
 	}
 }
 
-// TestVacantSamples: what Nodes have proves that a list is complete, by family, and says nothing of addresses outside
+// TestFreeSamples: what Nodes have proves that a list is complete, by family, and says nothing of addresses outside
 // of the VPC.
-func TestVacantSamples(t *testing.T) {
+func TestFreeSamples(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		first := l.join("a")
 		member := func(addresses ...string) cloud.RouteMember {
@@ -85,16 +85,16 @@ func TestVacantSamples(t *testing.T) {
 			"a Node of no machine":     {[]cloud.RouteMember{both, {Node: &corev1.Node{}}}, "the list is not complete"},
 		}
 		for name, tt := range tests {
-			vacant, err := l.cloud.routes.FreeAddresses(l.Context(), cloud.PodNetwork{Members: tt.members}, asked)
-			if got := fmt.Sprint(vacant, err); !strings.Contains(got, tt.want) {
+			free, err := l.cloud.routes.FreeAddresses(l.Context(), cloud.PodNetwork{Members: tt.members}, asked)
+			if got := fmt.Sprint(free, err); !strings.Contains(got, tt.want) {
 				t.Errorf("%s: %s, want %s", name, got, tt.want)
 			}
 		}
 	})
 }
 
-// TestNodeOfNoMachine is told that it keeps what others left behind from being removed. It does not where that is known
-// to be the cluster's, also in a table that no node uses.
+// TestNodeOfNoMachine is informed that it keeps what others left behind from being removed. It does not where that is
+// known to be the cluster's, also in a table that no node uses.
 func TestNodeOfNoMachine(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		a := l.join("a", "10.244.1.0/24")

@@ -13,8 +13,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
-// lying are faults of lists that look like true answers, from a while after they were injected.
-func lying(operation string) map[string]fault.Rule {
+// wrongLists are faults of lists that look like true answers, from a while after they were injected.
+func wrongLists(operation string) map[string]fault.Rule {
 	const since = 3 * time.Minute
 	return map[string]fault.Rule{
 		"partial once":  {Operation: operation, From: since, Count: 1, Effect: fault.Effect{Kind: fault.Partial}},
@@ -30,7 +30,7 @@ func lying(operation string) map[string]fault.Rule {
 func TestListThatLacksItMakesNoSecondOne(t *testing.T) {
 	for _, operation := range []string{"GET /v1/loadbalancers", "GET /v1/loadbalancer-target-groups",
 		"GET /v1/loadbalancer*s"} {
-		for name, rule := range lying(operation) {
+		for name, rule := range wrongLists(operation) {
 			t.Run(name+" "+strings.TrimPrefix(operation, "GET /v1/"), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { listLacksIt(t, rule) })
 			})
@@ -73,7 +73,7 @@ func TestFirstListLacksIt(t *testing.T) {
 		l.restart()
 		for _, operation := range []string{"GET /v1/loadbalancers", "GET /v1/loadbalancer-target-groups",
 			"GET /v1/security-groups"} {
-			if _, err := l.emulator.Inject(lying(operation)["partial once"]); err != nil {
+			if _, err := l.emulator.Inject(wrongLists(operation)["partial once"]); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -114,7 +114,7 @@ func TestUnknownIsNotGone(t *testing.T) {
 				return good.RoundTrip(request)
 			})
 			l.restart()
-			if _, err := l.emulator.Inject(lying("GET /v1/loadbalancers")["partial once"]); err != nil {
+			if _, err := l.emulator.Inject(wrongLists("GET /v1/loadbalancers")["partial once"]); err != nil {
 				t.Fatal(err)
 			}
 			web, nodes := service("web", 80), l.nodes("a")
