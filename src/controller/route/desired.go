@@ -224,11 +224,3 @@ func family(network netip.Prefix) string {
 	}
 	return "IPv6"
 }
-
-// first is the first address, or the zero Addr if there is none.
-func first(addresses []netip.Addr) netip.Addr {
-	if len(addresses) == 0 {
-		return netip.Addr{}
-	}
-	return addresses[0]
-}

@@ -22,10 +22,10 @@ const minFreeTime = time.Minute
 type checks[K comparable] map[K]struct{ first, latest time.Time }
 
 // next returns the record after another check, and what is new in it.
-func (before checks[K]) next(found []K) (after checks[K], added []K) {
+func (c checks[K]) next(found []K) (after checks[K], added []K) {
 	after = checks[K]{}
 	for _, key := range found {
-		one, known := before[key]
+		one, known := c[key]
 		if one.latest = time.Now(); !known {
 			one.first = one.latest
 			added = append(added, key)

@@ -283,7 +283,7 @@ func shuffle[T any](d die, list []T) {
 // sameValues compares values with all their fields, and errors by their text.
 func sameValues() cmp.Options {
 	return cmp.Options{
-		cmp.Comparer(func(a, b error) bool { return a == b || a != nil && b != nil && a.Error() == b.Error() }),
+		cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) }),
 		cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
 		cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
 		cmp.Comparer(func(a, b labels.Selector) bool { return a.String() == b.String() }),
