@@ -90,7 +90,8 @@ func TestBugsAreFound(t *testing.T) {
 			`writes to what belongs to others:\s+PUT /v1/loadbalancers/lb-\w+: 200`},
 		deletesByName: {false, faults, "error-02-POST_v1_loadbalancer-target-groups", `what belongs to others changed`},
 		loopsForever: {false, faults, "forbidden-03-GET_v1_loadbalancers",
-			`too many calls\ncontext canceled; most called: GET /v1/loadbalancer-target-groups/nowhere, \d+ of \d+ calls`},
+			`too many calls\ncontext canceled; ` +
+				`most called: GET /v1/loadbalancer-target-groups/nowhere, \d+ of \d+ calls`},
 		waitsForever: {false, faults, "reset-01-GET_v1_loadbalancer-target-groups",
 			`not done after 24h0m0s; most called: GET /v1/loadbalancer-target-groups, 1 of 1 calls`},
 		writesAlways:  {true, crashes, "", `doing it again wrote:\s+PUT /v1/loadbalancer-target-groups/tg-\w+: 200`},
