@@ -29,9 +29,16 @@ require (
 
 require golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
 
-require github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
+require (
+	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
+	github.com/ironcore-dev/ironcore v0.5.0
+)
 
-require github.com/go-jose/go-jose/v4 v4.1.4 // indirect
+require (
+	github.com/Masterminds/semver/v3 v3.5.0 // indirect
+	github.com/go-jose/go-jose/v4 v4.1.4 // indirect
+	go4.org/netipx v0.0.0-20231129151722-fdeea329fbba // indirect
+)
 
 require (
 	cel.dev/expr v0.25.2 // indirect
