@@ -7,6 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
+// remembered is the number of changes that the history has at least, for watches that begin again.
+const remembered = 1000
+
 // change is one change of an object.
 type change struct {
 	version     int64
@@ -19,9 +22,9 @@ type change struct {
 // history has the changes from which watches are served. Positions count all changes, also those that are forgotten.
 type history struct {
 	changes   []change
-	forgotten int           // the number of changes that are forgotten
-	oldest    int64         // watches cannot begin at a version before this one
-	delay     time.Duration // until a watch reports a change
+	forgotten int             // the number of changes that are forgotten
+	oldest    map[*kind]int64 // watches cannot begin at a version before this one
+	delay     time.Duration   // until a watch reports a change
 }
 
 func (h *history) add(c change) {
@@ -29,10 +32,26 @@ func (h *history) add(c change) {
 	h.changes = append(h.changes, c)
 }
 
-// forget removes all changes. Watches from a version before this one are refused.
-func (h *history) forget(version int64) {
+// trim forgets old changes before a position, if there are many: large tests would need too much memory.
+func (h *history) trim(position int) {
+	n := min(position-h.forgotten, len(h.changes)-remembered)
+	if n < remembered {
+		return
+	}
+	for _, c := range h.changes[:n] {
+		h.oldest[c.kind] = c.version
+	}
+	h.changes = append([]change(nil), h.changes[n:]...)
+	h.forgotten += n
+}
+
+// forget removes all changes before a version. Watches that begin before it are refused.
+func (h *history) forget(kinds []*kind, version int64) {
 	h.forgotten += len(h.changes)
-	h.changes, h.oldest = nil, version
+	h.changes = nil
+	for _, k := range kinds {
+		h.oldest[k] = version
+	}
 }
 
 // after returns the position of the first change after a version.

@@ -112,9 +112,6 @@ func (s *Simulator) merge(c call, live Object, applied *unstructured.Unstructure
 		}
 		return nil, unprocessable(c, err)
 	}
-	if merged == nil { // nothing changes
-		return copyOf(live), nil
-	}
 	return asObject(merged), nil
 }
 
@@ -143,7 +140,14 @@ func (c call) decodeApplied() (*unstructured.Unstructured, error) {
 
 // fields returns what maintains the managed fields of an object.
 func (s *Simulator) fields(c call) (*managedfields.FieldManager, error) {
-	manager, err := managedfields.NewDefaultFieldManager(managedfields.NewDeducedTypeConverter(), scheme.Scheme,
+	if s.types == nil {
+		types, err := newTypeConverter(s.kinds)
+		if err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		s.types = types
+	}
+	manager, err := managedfields.NewDefaultFieldManager(s.types, scheme.Scheme,
 		noDefaults{}, scheme.Scheme, c.kind.GroupVersionKind, c.kind.GroupVersion(), c.Subresource, nil)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)

@@ -16,6 +16,7 @@ import (
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/rest"
 )
 
@@ -43,6 +44,7 @@ type Options struct {
 type Simulator struct {
 	options Options
 	kinds   []*kind
+	types   managedfields.TypeConverter // once it is needed
 
 	mu       sync.Mutex
 	news     *sync.Cond // of all events and ends of watches
@@ -73,7 +75,7 @@ func New(options Options) *Simulator {
 			Spec: networkingv1alpha1.NetworkSpec{
 				ProviderID: "ironcore-net://" + options.Namespace + "/" + options.Network,
 			},
-			Status:     networkingv1alpha1.NetworkStatus{State: networkingv1alpha1.NetworkStateAvailable},
+			Status: networkingv1alpha1.NetworkStatus{State: networkingv1alpha1.NetworkStateAvailable},
 		})
 	}
 	return s

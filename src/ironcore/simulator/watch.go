@@ -49,7 +49,7 @@ func (s *Simulator) watch(ctx context.Context, c call) (*stream, error) {
 		w.first = append(w.first, frame(watch.Bookmark, encode(w.bookmark())))
 	case from == 0:
 		w.listFirst()
-	case from < s.events.oldest:
+	case from < s.events.oldest[c.kind]:
 		w.first, w.ended = [][]byte{frame(watch.Error, encode(expired(from)))}, true
 	}
 	w.start(ctx, c.query.Get("timeoutSeconds"))
@@ -150,6 +150,15 @@ func (w *stream) event(c change) []byte {
 	return nil
 }
 
+// trim forgets the changes that all watches have reported.
+func (s *Simulator) trim() {
+	position := s.events.after(s.version)
+	for w := range s.watches {
+		position = min(position, w.position)
+	}
+	s.events.trim(position)
+}
+
 // wakeIn lets the reader look again after some time.
 func (w *stream) wakeIn(wait time.Duration) {
 	if at := time.Now().Add(wait); wait > 0 && !at.Equal(w.waking) {
@@ -191,7 +200,7 @@ func (s *Simulator) ExpireWatches() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
-	s.events.forget(s.version)
+	s.events.forget(s.kinds, s.version)
 	for w := range s.watches {
 		w.end()
 	}

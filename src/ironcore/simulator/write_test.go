@@ -1,12 +1,9 @@
 package simulator
 
 import (
-	"strings"
 	"testing"
 
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
-	applyv1alpha1 "github.com/ironcore-dev/ironcore/client-go/applyconfigurations/networking/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,36 +38,4 @@ func TestPatches(t *testing.T) {
 	_, err = r.patch(types.MergePatchType, `{"spec":{"networkRef":{"name":"other"}}}`)
 	want(t, "immutable", apierrors.IsInvalid(err), true)
 	want(t, "first write", r.Writes()[0], "patch networkinterfaces/a-primary")
-}
-
-func (r *rig) apply(manager string, force bool, port int32) (*networkingv1alpha1.LoadBalancer, error) {
-	r.Helper()
-	return r.clients.LoadBalancers.Apply(r.Context(), applyv1alpha1.LoadBalancer("lb", "shoot").WithSpec(
-		applyv1alpha1.LoadBalancerSpec().WithType(networkingv1alpha1.LoadBalancerTypePublic).
-			WithIPFamilies(corev1.IPv4Protocol).WithNetworkRef(corev1.LocalObjectReference{Name: "net"}).
-			WithPorts(applyv1alpha1.LoadBalancerPort().WithPort(port))),
-		metav1.ApplyOptions{FieldManager: manager, Force: force})
-}
-
-func TestApply(t *testing.T) {
-	r := newRig(t, Options{})
-	first, err := r.apply("one", false, 80)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want(t, "type", first.Spec.Type, networkingv1alpha1.LoadBalancerTypePublic)
-	current, _ := r.LoadBalancer("lb")
-	again, err := r.apply("one", false, 80)
-	want(t, "error", err, nil)
-	want(t, "version of the same", again.ResourceVersion, current.ResourceVersion)
-	_, err = r.apply("two", false, 81)
-	want(t, "conflict", apierrors.IsConflict(err), true)
-	status, _ := err.(*apierrors.StatusError)
-	want(t, "names the manager", strings.Contains(status.ErrStatus.Details.Causes[0].Message, `"one"`), true)
-	want(t, "field", status.ErrStatus.Details.Causes[0].Field, ".spec.ports")
-	forced, err := r.apply("two", true, 81)
-	want(t, "error", err, nil)
-	want(t, "port", forced.Spec.Ports[0].Port, 81)
-	_, err = r.apply("one", false, 80)
-	want(t, "conflict", apierrors.IsConflict(err), true)
 }
