@@ -1,0 +1,167 @@
+package simulator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/ironcore-dev/ironcore/client-go/ironcore/versioned/scheme"
+)
+
+const applyType = string(types.ApplyPatchType)
+
+func (s *Simulator) servePatch(c call) (stored, error) {
+	live, err := s.find(c)
+	if err != nil {
+		return stored{}, err
+	}
+	patched, err := s.patch(c, live)
+	if err != nil {
+		return stored{}, err
+	}
+	object, err := c.decode(patched)
+	if err != nil {
+		return stored{}, unprocessable(c, err)
+	}
+	return s.replace(c, object, live)
+}
+
+// patch returns the encoded object with a patch.
+func (s *Simulator) patch(c call, live stored) (patched []byte, err error) {
+	switch types.PatchType(c.contentType) {
+	case types.JSONPatchType:
+		var patch jsonpatch.Patch
+		if patch, err = jsonpatch.DecodePatch([]byte(c.Body)); err == nil {
+			patched, err = patch.Apply(live.encoded)
+		}
+	case types.MergePatchType:
+		patched, err = jsonpatch.MergePatch(live.encoded, []byte(c.Body))
+	case types.StrategicMergePatchType:
+		if s.options.NoStrategicMerge {
+			return nil, unsupportedPatch(c)
+		}
+		patched, err = strategicpatch.StrategicMergePatch(live.encoded, []byte(c.Body), c.kind.empty())
+	default:
+		return nil, unsupportedPatch(c)
+	}
+	if err != nil {
+		return nil, unprocessable(c, err)
+	}
+	return patched, nil
+}
+
+func unsupportedPatch(c call) error {
+	return notSupported(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		"this patch is not offered: "+c.contentType)
+}
+
+func unprocessable(c call, err error) error {
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", c.kind.groupResource(), c.Name,
+		err.Error(), 0, false)
+}
+
+func (s *Simulator) serveApply(c call) (int, stored, error) {
+	applied, err := c.decodeApplied()
+	if err != nil {
+		return 0, stored{}, err
+	}
+	live, exists := s.objects[c.kind][c.key()]
+	if !exists {
+		live.Object = c.kind.new()
+	}
+	if v := applied.GetResourceVersion(); v != "" && v != live.GetResourceVersion() {
+		return 0, stored{}, apierrors.NewConflict(c.kind.groupResource(), c.Name,
+			fmt.Errorf("the resourceVersion is %q, not %q", live.GetResourceVersion(), v))
+	}
+	if c.Subresource == "" && !s.keepsStatus(c.kind) {
+		unstructured.RemoveNestedField(applied.Object, "status")
+	}
+	object, err := s.merge(c, live.Object, applied)
+	if err != nil {
+		return 0, stored{}, err
+	}
+	if exists {
+		live, err = s.store(c, object, live)
+		return http.StatusOK, live, err
+	}
+	live, err = s.insert(c, object)
+	return http.StatusCreated, live, err
+}
+
+// merge returns the live object with the applied fields.
+func (s *Simulator) merge(c call, live Object, applied *unstructured.Unstructured) (Object, error) {
+	fields, err := s.fields(c)
+	if err != nil {
+		return nil, err
+	}
+	merged, err := fields.Apply(copyOf(live), applied, c.Manager, c.query.Get("force") == "true")
+	if err != nil {
+		if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
+			return nil, err
+		}
+		return nil, unprocessable(c, err)
+	}
+	return asObject(merged), nil
+}
+
+// decodeApplied reads the object of a request to apply it.
+func (c call) decodeApplied() (*unstructured.Unstructured, error) {
+	if c.query.Get("fieldManager") == "" {
+		return nil, apierrors.NewBadRequest("fieldManager is required for an apply patch")
+	}
+	data, err := yaml.ToJSON([]byte(c.Body))
+	if err != nil {
+		return nil, apierrors.NewBadRequest("decoding the applied object: " + err.Error())
+	}
+	object := &unstructured.Unstructured{}
+	if err := json.Unmarshal(data, object); err != nil {
+		return nil, apierrors.NewBadRequest("decoding the applied object: " + err.Error())
+	}
+	if object.GetName() != c.Name || object.GetNamespace() != c.Namespace && object.GetNamespace() != "" {
+		return nil, apierrors.NewBadRequest("the path does not name the applied object")
+	}
+	if _, err := c.decode(data); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	object.SetNamespace(c.Namespace)
+	return object, nil
+}
+
+// fields returns what maintains the managed fields of an object.
+func (s *Simulator) fields(c call) (*managedfields.FieldManager, error) {
+	if s.types == nil {
+		types, err := newTypeConverter(s.kinds)
+		if err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		s.types = types
+	}
+	manager, err := managedfields.NewDefaultFieldManager(s.types, scheme.Scheme,
+		noDefaults{}, scheme.Scheme, c.kind.GroupVersionKind, c.kind.GroupVersion(), c.Subresource, nil)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	return manager, nil
+}
+
+type noDefaults struct{}
+
+// Default implements runtime.ObjectDefaulter. Defaults are set when the object is admitted.
+func (noDefaults) Default(runtime.Object) {}
+
+// asObject returns an object of a type of the scheme; all of these are Objects.
+func asObject(o runtime.Object) Object {
+	object, _ := o.(Object)
+	return object
+}

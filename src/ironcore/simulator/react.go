@@ -1,0 +1,69 @@
+package simulator
+
+import (
+	"time"
+
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// react lets IronCore's controllers and the network provider react to a change. Old is nil if the object is new. The
+// server is locked.
+func (s *Simulator) react(k *kind, event watch.EventType, object, old Object) {
+	s.collectGarbage(event, object)
+	switch o := object.(type) {
+	case *networkingv1alpha1.LoadBalancer:
+		if event == watch.Deleted {
+			delete(s.network.addresses, o.UID)
+			break
+		}
+		s.provisionBalancer(o)
+		s.route(keyOf(o))
+	case *networkingv1alpha1.NetworkInterface:
+		if event != watch.Deleted {
+			s.provisionInterface(o)
+		}
+		before, _ := old.(*networkingv1alpha1.NetworkInterface)
+		s.routeInterface(o, before)
+	}
+}
+
+// in runs a function with the locked server after some time, or at once.
+func (s *Simulator) in(d time.Duration, then func()) {
+	if d <= 0 {
+		then()
+		return
+	}
+	time.AfterFunc(d, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		then()
+	})
+}
+
+// collectGarbage deletes the objects whose controller is gone.
+func (s *Simulator) collectGarbage(event watch.EventType, object Object) {
+	if s.options.NoGC {
+		return
+	}
+	if owner := metav1.GetControllerOfNoCopy(object); event != watch.Deleted && owner != nil && !s.alive[owner.UID] {
+		s.deleteKey(s.kindOf(object), keyOf(object))
+	}
+	if event != watch.Deleted {
+		return
+	}
+	for _, k := range s.kinds {
+		for _, o := range s.list(k, object.GetNamespace()) {
+			if owner := metav1.GetControllerOfNoCopy(o); owner != nil && owner.UID == object.GetUID() {
+				s.deleteKey(k, keyOf(o))
+			}
+		}
+	}
+}
+
+func (s *Simulator) deleteKey(k *kind, key key) {
+	if o, ok := s.objects[k][key]; ok {
+		s.delete(k, o)
+	}
+}

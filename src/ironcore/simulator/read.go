@@ -1,0 +1,71 @@
+package simulator
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// find returns the object that a request names.
+func (s *Simulator) find(c call) (stored, error) {
+	o, ok := s.objects[c.kind][c.key()]
+	if !ok {
+		return stored{}, apierrors.NewNotFound(c.kind.groupResource(), c.Name)
+	}
+	return o, nil
+}
+
+// selection says which objects a list or a watch has.
+type selection struct {
+	namespace string
+	labels    labels.Selector
+	fields    fields.Selector
+}
+
+func selectionOf(c call) (selection, error) {
+	byLabel, err := labels.Parse(c.query.Get("labelSelector"))
+	if err != nil {
+		return selection{}, apierrors.NewBadRequest("labelSelector: " + err.Error())
+	}
+	byField, err := fields.ParseSelector(c.query.Get("fieldSelector"))
+	if err != nil {
+		return selection{}, apierrors.NewBadRequest("fieldSelector: " + err.Error())
+	}
+	offered := fieldsOf(c.kind.empty())
+	for _, r := range byField.Requirements() {
+		if _, ok := offered[r.Field]; !ok {
+			return selection{}, apierrors.NewBadRequest("field label not supported: " + r.Field)
+		}
+	}
+	return selection{namespace: c.Namespace, labels: byLabel, fields: byField}, nil
+}
+
+func (s selection) has(o stored) bool {
+	return o.Object != nil && (s.namespace == "" || s.namespace == o.GetNamespace()) &&
+		s.labels.Matches(labels.Set(o.GetLabels())) && s.fields.Matches(fieldsOf(o.Object))
+}
+
+// serveList answers with all objects at once: it ignores the limit.
+func (s *Simulator) serveList(c call) (int, []byte, error) {
+	selected, err := selectionOf(c)
+	if err != nil {
+		return 0, nil, err
+	}
+	var answer bytes.Buffer
+	answer.WriteString(`{"kind":"` + c.kind.Kind + `List","apiVersion":"` + c.kind.GroupVersion().String() +
+		`","metadata":{"resourceVersion":"` + strconv.FormatInt(s.version, 10) + `"},"items":[`)
+	separator := ""
+	for _, o := range s.list(c.kind, c.Namespace) {
+		if selected.has(o) {
+			answer.WriteString(separator)
+			answer.Write(o.encoded)
+			separator = ","
+		}
+	}
+	answer.WriteString("]}")
+	return http.StatusOK, answer.Bytes(), nil
+}

@@ -1,0 +1,79 @@
+package simulator
+
+import (
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+)
+
+// node is a part of an OpenAPI schema.
+type node map[string]any
+
+func object(properties node) node { return node{"type": "object", "properties": properties} }
+
+func atomic() node { return node{"type": "object", "x-kubernetes-map-type": "atomic"} }
+
+// listBy is a list in which different managers may own elements: those with the same key are the same element.
+// Elements that are granular have a manager of each field, and those that are atomic have one.
+func listBy(key, elements string) node {
+	item := object(node{key: node{"type": "string"}})
+	item["x-kubernetes-map-type"] = elements
+	return node{"type": "array", "items": item,
+		"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []string{key}}
+}
+
+// mergedBy returns how server-side apply merges the fields of a kind. Fields that are missing here are merged by what
+// they contain: each field of a struct or map has its own managers, and a list has one.
+func mergedBy(kind string) node {
+	ref, named := atomic(), listBy("name", "granular")
+	switch kind {
+	case "Machine":
+		return node{"spec": object(node{
+			"machineClassRef": ref, "machinePoolRef": ref, "ignitionRef": ref,
+			"networkInterfaces": named, "volumes": named, "efiVars": named,
+		})}
+	case "Network":
+		return node{"spec": object(node{"peerings": named, "incomingPeerings": named})}
+	case "NetworkInterface":
+		return node{"spec": object(node{"networkRef": ref, "machineRef": ref})}
+	case "LoadBalancer":
+		return node{"spec": object(node{"networkRef": ref, "networkInterfaceSelector": ref})}
+	case "LoadBalancerRouting":
+		return node{"networkRef": ref}
+	}
+	return node{}
+}
+
+// newTypeConverter returns what knows how server-side apply merges fields.
+func newTypeConverter(kinds []*kind) (managedfields.TypeConverter, error) {
+	models := node{}
+	for _, k := range kinds {
+		properties := mergedBy(k.Kind)
+		properties["metadata"] = object(node{
+			"ownerReferences": listBy("uid", "atomic"),
+			"finalizers": node{
+				"type": "array", "items": node{"type": "string"}, "x-kubernetes-list-type": "set",
+			},
+		})
+		model := object(properties)
+		model["x-kubernetes-group-version-kind"] = []metav1.GroupVersionKind{
+			{Group: k.Group, Version: k.Version, Kind: k.Kind},
+		}
+		models[k.Kind] = model
+	}
+	return decodeInto(managedfields.NewTypeConverter, encode(models))
+}
+
+// decodeInto calls a function with decoded schemas. The type T of schemas is that of a module that this one needs only
+// indirectly.
+func decodeInto[T any](
+	convert func(models T, preserveUnknownFields bool) (managedfields.TypeConverter, error), data []byte,
+) (managedfields.TypeConverter, error) {
+	var models T
+	if err := json.Unmarshal(data, &models); err != nil {
+		return nil, fmt.Errorf("decoding the schemas of IronCore's kinds: %w", err)
+	}
+	return convert(models, true)
+}

@@ -1,0 +1,161 @@
+package simulator
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// transport answers HTTP requests without a connection, in the goroutine of the client.
+type transport struct{ *Simulator }
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	c := t.parse(r, body)
+	entry := t.record(c.Request)
+	lost, err := t.inject(r.Context(), c.Request)
+	if err != nil && !lost {
+		return t.failed(r, entry, err)
+	}
+	code, answer, refused := t.answer(r, c)
+	if lost && code < 300 {
+		answer.Close()
+		return nil, err
+	}
+	if refused != nil {
+		return t.failed(r, entry, refused)
+	}
+	t.finish(entry, code)
+	return response(r, code, answer), nil
+}
+
+func readBody(r *http.Request) ([]byte, error) {
+	if r.Body == nil {
+		return nil, nil
+	}
+	defer r.Body.Close()
+	return io.ReadAll(r.Body)
+}
+
+func (s *Simulator) record(r Request) *Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, &r)
+	return &r
+}
+
+// finish records the status of an answer.
+func (s *Simulator) finish(entry *Request, code int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	entry.Code = int32(code)
+}
+
+// failed answers with the status of an error. Another error than a status is one of the connection.
+func (s *Simulator) failed(r *http.Request, entry *Request, err error) (*http.Response, error) {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok {
+		return nil, err
+	}
+	answer := status.ErrStatus
+	answer.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	s.finish(entry, int(answer.Code))
+	return response(r, int(answer.Code), io.NopCloser(bytes.NewReader(encode(answer))), retryAfter(answer)...), nil
+}
+
+func retryAfter(status metav1.Status) []string {
+	if status.Details == nil || status.Details.RetryAfterSeconds == 0 {
+		return nil
+	}
+	return []string{"Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds))}
+}
+
+func response(r *http.Request, code int, body io.ReadCloser, header ...string) *http.Response {
+	answer := &http.Response{
+		Status: strconv.Itoa(code) + " " + http.StatusText(code), StatusCode: code,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: body, ContentLength: -1, Request: r,
+	}
+	if len(header) == 2 {
+		answer.Header.Set(header[0], header[1])
+	}
+	return answer
+}
+
+// answer carries out a request.
+func (s *Simulator) answer(r *http.Request, c call) (int, io.ReadCloser, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.check(r, c); err != nil {
+		return 0, nil, err
+	}
+	if c.Verb == "watch" {
+		body, err := s.watch(r.Context(), c)
+		return http.StatusOK, body, err
+	}
+	code, data, err := s.serve(c)
+	return code, io.NopCloser(bytes.NewReader(data)), err
+}
+
+// check refuses what the server does not offer.
+func (s *Simulator) check(r *http.Request, c call) error {
+	if c.kind == nil || c.Subresource != "" && (c.Subresource != "status" || !c.kind.hasStatus) {
+		return apierrors.NewGenericServerResponse(http.StatusNotFound, c.Verb, schema.GroupResource{}, "", "", 0, true)
+	}
+	accept := r.Header.Get("Accept")
+	if accept != "" && !strings.Contains(accept, "json") && !strings.Contains(accept, "*/*") {
+		return notSupported(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+			"only application/json is offered, not "+accept)
+	}
+	if len(c.Body) > 0 && !strings.Contains(c.contentType, "json") && c.Verb != "apply" {
+		return notSupported(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+			"the body must be application/json, not "+c.contentType)
+	}
+	if !c.kind.cluster && c.Namespace == "" && c.Verb != "list" && c.Verb != "watch" {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s has no namespace", c.subject()))
+	}
+	return nil
+}
+
+func notSupported(code int32, reason metav1.StatusReason, message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message,
+	}}
+}
+
+// serve carries out all requests but watches. The server is locked.
+func (s *Simulator) serve(c call) (int, []byte, error) {
+	var o stored
+	var err error
+	code := http.StatusOK
+	switch c.Verb {
+	case "get":
+		o, err = s.find(c)
+	case "list":
+		return s.serveList(c)
+	case "create":
+		code = http.StatusCreated
+		o, err = s.serveCreate(c)
+	case "update":
+		o, err = s.serveUpdate(c)
+	case "patch":
+		o, err = s.servePatch(c)
+	case "apply":
+		code, o, err = s.serveApply(c)
+	default:
+		return s.serveDelete(c)
+	}
+	return code, o.encoded, err
+}

@@ -1,0 +1,200 @@
+package simulator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+func (s *Simulator) serveCreate(c call) (stored, error) {
+	object, err := c.decode([]byte(c.Body))
+	if err != nil {
+		return stored{}, apierrors.NewBadRequest(err.Error())
+	}
+	if c.Name != "" || object.GetResourceVersion() != "" {
+		return stored{}, apierrors.NewBadRequest("a new object must not have a resourceVersion, nor the path its name")
+	}
+	c.Name = object.GetName()
+	fields, err := s.fields(c)
+	if err != nil {
+		return stored{}, err
+	}
+	return s.insert(c, asObject(fields.UpdateNoErrors(c.kind.new(), object, c.Manager)))
+}
+
+// insert creates an object that a client has sent.
+func (s *Simulator) insert(c call, object Object) (stored, error) {
+	if _, ok := s.objects[c.kind][c.key()]; ok {
+		return stored{}, apierrors.NewAlreadyExists(c.kind.groupResource(), c.Name)
+	}
+	if !s.keepsStatus(c.kind) {
+		copyField(object, c.kind.empty(), "Status")
+	}
+	if err := validate(c, object, nil); err != nil {
+		return stored{}, err
+	}
+	if c.dryRun() {
+		return stored{object, encode(object)}, nil
+	}
+	return s.create(c.kind, object), nil
+}
+
+func (s *Simulator) keepsStatus(k *kind) bool { return k.statusKept && !s.options.StatusIgnored }
+
+func (s *Simulator) serveUpdate(c call) (stored, error) {
+	object, err := c.decode([]byte(c.Body))
+	if err != nil {
+		return stored{}, apierrors.NewBadRequest(err.Error())
+	}
+	if object.GetName() != c.Name {
+		return stored{}, apierrors.NewBadRequest("the name in the path is not the name in the object")
+	}
+	if object.GetResourceVersion() == "" {
+		return stored{}, apierrors.NewInvalid(c.kind.GroupKind(), c.Name, field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "resourceVersion"), "", "must be specified for an update")})
+	}
+	live, err := s.find(c)
+	if err != nil {
+		return stored{}, err
+	}
+	return s.replace(c, object, live)
+}
+
+// replace updates an object to what a client has sent, and records the client as the manager of what it changes.
+func (s *Simulator) replace(c call, object Object, live stored) (stored, error) {
+	fields, err := s.fields(c)
+	if err != nil {
+		return stored{}, err
+	}
+	return s.store(c, asObject(fields.UpdateNoErrors(copyOf(live.Object), object, c.Manager)), live)
+}
+
+// store updates an object of which the managed fields are known.
+func (s *Simulator) store(c call, object Object, live stored) (stored, error) {
+	if err := checkVersion(c, object, live); err != nil {
+		return stored{}, err
+	}
+	s.keepFields(c, object, live)
+	if err := validate(c, object, live.Object); err != nil {
+		return stored{}, err
+	}
+	finished := object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0
+	if same(object, live.Object) && !finished {
+		return live, nil
+	}
+	if c.dryRun() {
+		return stored{object, encode(object)}, nil
+	}
+	return s.update(c.kind, object, live.Object), nil
+}
+
+func checkVersion(c call, object Object, live stored) error {
+	conflict := ""
+	if object.GetResourceVersion() != live.GetResourceVersion() {
+		conflict = "the object has been modified; please apply your changes to the latest version and try again"
+	}
+	if uid := object.GetUID(); uid != "" && uid != live.GetUID() {
+		conflict = fmt.Sprintf("the uid is %s, not %s", live.GetUID(), uid)
+	}
+	if conflict != "" {
+		return apierrors.NewConflict(c.kind.groupResource(), c.Name, errors.New(conflict))
+	}
+	return nil
+}
+
+// keepFields undoes the changes that a request cannot make.
+func (s *Simulator) keepFields(c call, object Object, live stored) {
+	switch {
+	case c.Subresource == "" && !s.keepsStatus(c.kind):
+		copyField(object, live.Object, "Status")
+	case c.Subresource == "status" && !c.kind.specKept:
+		copyField(object, live.Object, "Spec")
+	}
+	object.SetUID(live.GetUID())
+	object.SetGeneration(live.GetGeneration())
+	object.SetCreationTimestamp(live.GetCreationTimestamp())
+	object.SetDeletionTimestamp(live.GetDeletionTimestamp())
+	object.SetDeletionGracePeriodSeconds(live.GetDeletionGracePeriodSeconds())
+}
+
+func validate(c call, object, old Object) error {
+	path := field.NewPath("metadata")
+	problems := apivalidation.ValidateObjectMetaAccessor(object, !c.kind.cluster, c.kind.validName, path)
+	if old != nil {
+		problems = append(problems, apivalidation.ValidateObjectMetaAccessorUpdate(object, old, path)...)
+	}
+	problems = append(problems, c.kind.admit(object, old)...)
+	if len(problems) > 0 {
+		return apierrors.NewInvalid(c.kind.GroupKind(), object.GetName(), problems)
+	}
+	return nil
+}
+
+// decode reads an object that a client has sent. Fields that the type does not have are ignored.
+func (c call) decode(data []byte) (Object, error) {
+	object := c.kind.new()
+	if err := json.Unmarshal(data, object); err != nil {
+		return nil, fmt.Errorf("decoding a %s: %w", c.kind.Kind, err)
+	}
+	if got := object.GetObjectKind().GroupVersionKind(); got != c.kind.GroupVersionKind {
+		return nil, fmt.Errorf("the object is a %s, not a %s", got, c.kind.GroupVersionKind)
+	}
+	if n := object.GetNamespace(); n != "" && n != c.Namespace {
+		return nil, fmt.Errorf("the namespace is %q in the object and %q in the path", n, c.Namespace)
+	}
+	object.SetNamespace(c.Namespace)
+	return object, nil
+}
+
+func (s *Simulator) serveDelete(c call) (int, []byte, error) {
+	var options metav1.DeleteOptions
+	if err := json.Unmarshal([]byte(c.Body+" "), &options); err != nil && c.Body != "" {
+		return 0, nil, apierrors.NewBadRequest("decoding DeleteOptions: " + err.Error())
+	}
+	live, err := s.find(c)
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := checkPreconditions(c, options.Preconditions, live); err != nil {
+		return 0, nil, err
+	}
+	if c.dryRun() || slices.Contains(options.DryRun, metav1.DryRunAll) {
+		return 200, live.encoded, nil
+	}
+	return 200, s.delete(c.kind, live).encoded, nil
+}
+
+func checkPreconditions(c call, p *metav1.Preconditions, live stored) error {
+	conflict := ""
+	if p != nil && p.UID != nil && *p.UID != live.GetUID() {
+		conflict = fmt.Sprintf("the uid is %s, not %s", live.GetUID(), *p.UID)
+	}
+	if p != nil && p.ResourceVersion != nil && *p.ResourceVersion != live.GetResourceVersion() {
+		conflict = fmt.Sprintf("the resourceVersion is %s, not %s", live.GetResourceVersion(), *p.ResourceVersion)
+	}
+	if conflict != "" {
+		return apierrors.NewConflict(c.kind.groupResource(), c.Name, errors.New("a precondition failed: "+conflict))
+	}
+	return nil
+}
+
+// delete removes an object, or marks it as deleted if it has finalizers.
+func (s *Simulator) delete(k *kind, live stored) stored {
+	if live.GetDeletionTimestamp() != nil {
+		return live
+	}
+	object, now, grace := copyOf(live.Object), metav1.Now().Rfc3339Copy(), int64(0)
+	if len(object.GetFinalizers()) == 0 {
+		return s.write(k, watch.Deleted, object)
+	}
+	object.SetDeletionTimestamp(&now)
+	object.SetDeletionGracePeriodSeconds(&grace)
+	return s.write(k, watch.Modified, object)
+}
