@@ -8,7 +8,6 @@ package ironcore
 
 import (
 	"context"
-	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
@@ -47,10 +46,12 @@ func build(c cloudconfig.Config, api *client.Client, selector bool) *Cloud {
 
 // offer returns the interfaces that the controllers and their process use.
 func (c *Cloud) offer() *cloud.Cloud {
+	machines := c.config.InstancesV2.Behaviour()
+	machines.Domain = labelDomain
 	return &cloud.Cloud{
 		Name: ProviderName, LabelDomain: labelDomain,
 		LoadBalancers: c.balancers, LoadBalancerBehaviour: c.config.LoadBalancer.Behaviour(),
-		Machines: machine.New(c.store, c.config.NetworkName), MachineBehaviour: c.config.InstancesV2.Behaviour(),
+		Machines: machine.New(c.store, c.config.NetworkName), MachineBehaviour: machines,
 		Routes:  route.New(c.store, c.config.NetworkName, c.config.ClusterName),
 		Changes: c.store.Changes, SetInformers: c.labeler.setInformers, Start: c.start,
 	}
@@ -61,7 +62,3 @@ func (c *Cloud) start(ctx context.Context, _ cloud.Clients) {
 	c.store.Start(ctx)
 	go c.labeler.run(ctx)
 }
-
-// pollInterval is the time between two comparisons of a load balancer that waits for IronCore. The watches report when
-// it continues.
-const pollInterval = time.Hour

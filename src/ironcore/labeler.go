@@ -99,7 +99,7 @@ func (l *labeler) next(ctx context.Context) bool {
 
 // label writes the labels of the machine with the name of a Node, and of its network interfaces, if they differ.
 func (l *labeler) label(ctx context.Context, name string) error {
-	if err := l.store.Synced(); err != nil {
+	if !l.store.Synced() {
 		return nil // the first report of the store queues all Nodes
 	}
 	machine, exists := l.store.Machines.Get(name)

@@ -35,9 +35,9 @@ func (l *loadBalancers) Identify(node *corev1.Node) (identity string, ours bool)
 func (l *loadBalancers) NodeSelector(*corev1.Service) (labels.Selector, error) { return nil, nil }
 
 // Diff implements cloud.LoadBalancers.
-func (l *loadBalancers) Diff(_ context.Context, service *corev1.Service,
+func (l *loadBalancers) Diff(ctx context.Context, service *corev1.Service,
 	targets cloud.Targets) (cloud.Comparison, error) {
-	if err := l.store.Synced(); err != nil {
+	if err := l.store.WaitForSync(ctx); err != nil {
 		return cloud.Comparison{}, err
 	}
 	return balancer.Compare(l.config, balancer.Request{Service: service, Targets: targets,
@@ -87,7 +87,7 @@ func (l *loadBalancers) addMachines(machineOf map[string]string, routing *networ
 // not the last write: the finalizer of the Service is removed if there are none.
 func (l *loadBalancers) PlanDelete(ctx context.Context, service *corev1.Service,
 	written bool) (cloud.Comparison, error) {
-	if err := l.store.Synced(); err != nil {
+	if err := l.store.WaitForSync(ctx); err != nil {
 		return cloud.Comparison{}, err
 	}
 	if !written {
@@ -140,8 +140,8 @@ func (l *loadBalancers) ClassifyError(err error) (transient bool, after time.Dur
 }
 
 // ListManaged returns the load balancers whose annotations name this cluster.
-func (l *loadBalancers) ListManaged(context.Context) ([]cloud.ManagedObject, error) {
-	if err := l.store.Synced(); err != nil {
+func (l *loadBalancers) ListManaged(ctx context.Context) ([]cloud.ManagedObject, error) {
+	if err := l.store.WaitForSync(ctx); err != nil {
 		return nil, err
 	}
 	var managed []cloud.ManagedObject

@@ -160,7 +160,7 @@ func (c Config) planRouting(r Request, balancer *networkingv1alpha1.LoadBalancer
 // differingRouting returns the fields of a routing that differ, and the differences for people.
 func differingRouting(actual *networkingv1alpha1.LoadBalancerRouting, apply ApplyRouting) (fields, why []string) {
 	was, is := addressesText(actual.Destinations), addressesText(apply.Destinations)
-	if !slices.Equal(sortedDestinations(actual.Destinations), apply.Destinations) {
+	if !slices.EqualFunc(sortedDestinations(actual.Destinations), apply.Destinations, equalDestinations) {
 		fields = append(fields, "destinations")
 		why = append(why, fmt.Sprintf("destinations %s become %s", was, is))
 	}

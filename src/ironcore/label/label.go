@@ -64,7 +64,9 @@ func (o Owner) Annotations() map[string]string {
 
 // LoadBalancerName returns the name of the load balancer of a Service: its UID without dashes, since the names of load
 // balancers have at most 63 characters.
-func LoadBalancerName(service *corev1.Service) string { return strings.ReplaceAll(string(service.UID), "-", "") }
+func LoadBalancerName(service *corev1.Service) string {
+	return strings.ReplaceAll(string(service.UID), "-", "")
+}
 
 // LegacyLoadBalancerName returns the name that a load balancer has if it was created before October 2024.
 func LegacyLoadBalancerName(cluster string, service *corev1.Service) string {

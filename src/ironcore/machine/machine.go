@@ -40,11 +40,19 @@ func (p *Provider) Find(ctx context.Context, node *corev1.Node, _ time.Time) (cl
 	if err != nil {
 		return cloud.Machine{}, problemOf(err)
 	}
+	described := p.describe(node, machine)
+	if len(described.Addresses) > 0 || node.Spec.ProviderID == "" {
+		return described, nil
+	}
+	// The watches of machines and network interfaces are independent: the machine may not exist any more.
+	if machine, err = p.read(ctx, machine.Name); err != nil {
+		return cloud.Machine{}, problemOf(err)
+	}
 	return p.describe(node, machine), nil
 }
 
 func (p *Provider) machineOf(ctx context.Context, node *corev1.Node) (*computev1alpha1.Machine, error) {
-	if err := p.store.Synced(); err != nil {
+	if err := p.store.WaitForSync(ctx); err != nil {
 		return nil, err
 	}
 	if node.Spec.ProviderID == "" {
@@ -63,7 +71,7 @@ func (p *Provider) machineOf(ctx context.Context, node *corev1.Node) (*computev1
 	return machine, nil
 }
 
-// read reads a machine from the API server, and stores it.
+// read reads a machine from the API server, and those of its network interfaces that the watch has not reported yet.
 func (p *Provider) read(ctx context.Context, name string) (*computev1alpha1.Machine, error) {
 	machine, err := p.store.Client.Machines.Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -73,6 +81,18 @@ func (p *Provider) read(ctx context.Context, name string) (*computev1alpha1.Mach
 		return nil, fmt.Errorf("reading machine %s/%s: %w", p.store.Client.Namespace, name, err)
 	}
 	p.store.Machines.Written(machine)
+	for _, name := range store.InterfaceNames(machine) {
+		if _, exists := p.store.NetworkInterfaces.Get(name); exists {
+			continue
+		}
+		one, err := p.store.Client.NetworkInterfaces.Get(ctx, name, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("reading network interface %s/%s: %w", p.store.Client.Namespace, name, err)
+		}
+		if err == nil {
+			p.store.NetworkInterfaces.Written(one)
+		}
+	}
 	return machine, nil
 }
 
@@ -95,8 +115,8 @@ func problemOf(err error) error {
 }
 
 // State is the state that the watch has reported. Before a Node is deleted, Confirm reads it from the API server.
-func (p *Provider) State(_ context.Context, node *corev1.Node, _ time.Time) (cloud.MachineState, error) {
-	if err := p.store.Synced(); err != nil {
+func (p *Provider) State(ctx context.Context, node *corev1.Node, _ time.Time) (cloud.MachineState, error) {
+	if err := p.store.WaitForSync(ctx); err != nil {
 		return cloud.MachineUnknown, err
 	}
 	name, err := providerid.Machine(p.store.Client.Namespace, node.Spec.ProviderID)

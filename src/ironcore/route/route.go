@@ -45,8 +45,8 @@ func (p *Provider) Owns(node *corev1.Node) bool { return providerid.Owned(node.S
 
 // Members returns the Nodes with their machines. A Node that does not have the name of its machine may have the
 // provider ID of another Node's machine: it is not confirmed.
-func (p *Provider) Members(_ context.Context, nodes []*corev1.Node) ([]cloud.RouteMember, error) {
-	if err := p.store.Synced(); err != nil {
+func (p *Provider) Members(ctx context.Context, nodes []*corev1.Node) ([]cloud.RouteMember, error) {
+	if err := p.store.WaitForSync(ctx); err != nil {
 		return nil, err
 	}
 	var members []cloud.RouteMember
@@ -70,8 +70,8 @@ func (p *Provider) Members(_ context.Context, nodes []*corev1.Node) ([]cloud.Rou
 
 // List implements cloud.Routes. The gateway of a route is the first address of its network interface that has the IP
 // family of the destination.
-func (p *Provider) List(context.Context, cloud.PodNetwork, time.Duration) (cloud.RouteTables, error) {
-	if err := p.store.Synced(); err != nil {
+func (p *Provider) List(ctx context.Context, _ cloud.PodNetwork, _ time.Duration) (cloud.RouteTables, error) {
+	if err := p.store.WaitForSync(ctx); err != nil {
 		return cloud.RouteTables{}, err
 	}
 	table := cloud.RouteTable{ID: p.network, Name: "Network " + p.network, Used: true}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
@@ -90,13 +91,32 @@ func (s *Store) informers() []cache.SharedIndexInformer {
 	}
 }
 
-// Synced returns ErrNotSynced until all objects have been listed once.
-func (s *Store) Synced() error {
+// syncTimeout is the longest time that a read waits for the first lists. They take a second with 1,000 machines.
+const syncTimeout = 10 * time.Second
+
+// WaitForSync returns nil when all objects have been listed once, or else ErrNotSynced after 10 seconds or the end of
+// the context.
+func (s *Store) WaitForSync(ctx context.Context) error {
+	if s.Synced() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
+	defer cancel()
 	select {
 	case <-s.synced:
 		return nil
-	default:
+	case <-ctx.Done():
 		return ErrNotSynced
+	}
+}
+
+// Synced reports whether all objects have been listed once.
+func (s *Store) Synced() bool {
+	select {
+	case <-s.synced:
+		return true
+	default:
+		return false
 	}
 }
 
