@@ -52,6 +52,7 @@ type transport struct {
 	prefix     string // of the paths of all requests
 	metrics    *metrics
 	health     *health
+	writes     *writes
 }
 
 func newTransport(config *rest.Config, prefix string) (*transport, error) {
@@ -60,13 +61,17 @@ func newTransport(config *rest.Config, prefix string) (*transport, error) {
 		return nil, err
 	}
 	t := &transport{timeout: cmp.Or(config.Timeout, DefaultCallTimeout), prefix: prefix, metrics: newMetrics(),
-		health: &health{}}
+		health: &health{}, writes: newWrites()}
 	t.connection.Store(initial)
 	return t, nil
 }
 
 // RoundTrip sends one request. It has a deadline until the answer was read, or until a watch was begun.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	sent, err := t.writes.begin(request.Method)
+	if err != nil {
+		return nil, err
+	}
 	e := &exchange{transport: t, operation: operationOf(request, t.prefix), began: time.Now(),
 		parent: request.Context()}
 	ctx, cancel := context.WithCancelCause(e.parent)
@@ -74,6 +79,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	e.ctx, e.release = ctx, func() {
 		late.Stop()
 		cancel(nil)
+		sent()
 	}
 	via := candidateOf(ctx)
 	e.candidate = via != nil
