@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -99,7 +100,19 @@ func (s *Simulator) parse(r *http.Request, body []byte) call {
 		s.parsePath(&c, parts[1]+"/"+parts[2], parts[3:])
 	}
 	c.Verb = c.verb(r.Method)
+	if c.Verb == "create" && c.kind != nil && c.Name == "" {
+		c.Name = nameIn(body)
+	}
 	return c
+}
+
+// nameIn returns the name of an encoded object; "" if it has none.
+func nameIn(body []byte) string {
+	var object metav1.PartialObjectMetadata
+	if json.Unmarshal(body, &object) != nil {
+		return ""
+	}
+	return object.Name
 }
 
 // parsePath reads [namespaces NAMESPACE] RESOURCE [NAME [SUBRESOURCE]].

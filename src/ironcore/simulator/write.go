@@ -18,10 +18,12 @@ func (s *Simulator) serveCreate(c call) (stored, error) {
 	if err != nil {
 		return stored{}, apierrors.NewBadRequest(err.Error())
 	}
-	if c.Name != "" || object.GetResourceVersion() != "" {
-		return stored{}, apierrors.NewBadRequest("a new object must not have a resourceVersion, nor the path its name")
+	if object.GetName() != c.Name {
+		return stored{}, apierrors.NewBadRequest("the name in the path is not the name in the object")
 	}
-	c.Name = object.GetName()
+	if object.GetResourceVersion() != "" {
+		return stored{}, apierrors.NewBadRequest("a new object must not have a resourceVersion")
+	}
 	fields, err := s.fields(c)
 	if err != nil {
 		return stored{}, err
