@@ -35,6 +35,8 @@ type Provider struct {
 	// Flags adds the cloud's own flags, which have a section of their own in --help. Each name begins with the cloud's
 	// name and "-". They are parsed before New is called. It may be nil.
 	Flags func(*pflag.FlagSet)
+	// OtherFlags are the names of flags that begin differently, because the program that this one replaces has them.
+	OtherFlags []string
 
 	// New reads and checks the configuration file. It sends no requests, so that a wrong setting can be distinguished
 	// from a cloud that does not answer. Its error is printed unchanged and may have several lines, one for each

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -84,7 +85,8 @@ func cloudFlags(providers []Provider) (map[string]*pflag.FlagSet, error) {
 		set := pflag.NewFlagSet(provider.Name, pflag.ContinueOnError)
 		provider.Flags(set)
 		set.VisitAll(func(flag *pflag.Flag) {
-			if prefix := provider.Name + "-"; !strings.HasPrefix(flag.Name, prefix) {
+			prefix := provider.Name + "-"
+			if !strings.HasPrefix(flag.Name, prefix) && !slices.Contains(provider.OtherFlags, flag.Name) {
 				problems = append(problems, fmt.Errorf("registering flag --%s of cloud %s: its name must begin with %q",
 					flag.Name, provider.Name, prefix))
 			}

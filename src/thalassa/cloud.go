@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/reload"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
@@ -47,7 +48,7 @@ type Cloud struct {
 	balancers *balancers
 	routes    *route.Provider
 	readiness readiness
-	reloader  *reloader // nil if the configuration refers to no files
+	reloader  *reload.Reloader[secret.Secrets] // nil if the configuration refers to no files
 }
 
 // New returns a function that creates the cloud from a cloud-config file. version follows the program's name in the
@@ -75,8 +76,8 @@ func read(ctx context.Context, version string, getenv func(string) string, path 
 		return nil, err
 	}
 	if config.SecretsMayChange() {
-		c.reloader = c.newReloader(secrets, config.ReadSecrets, ownPod(getenv))
-		go c.reloader.run(ctx)
+		c.reloader = newReloader(secrets, config.ReadSecrets, c.adopt, reload.OwnPod(getenv))
+		go c.reloader.Run(ctx)
 	}
 	return c, nil
 }
@@ -124,7 +125,7 @@ func (c *Cloud) Start(ctx context.Context, clients cloud.Clients) {
 	}
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartStructuredLogging(0)
-	c.reloader.recordTo(broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}))
+	c.reloader.RecordTo(broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}))
 	c.recordEvents(ctx, clients, broadcaster)
 	go func() {
 		<-ctx.Done()
@@ -167,17 +168,7 @@ func (c *Cloud) collectors() []prometheus.Collector {
 	if c.reloader == nil {
 		return all
 	}
-	return append(all, c.reloader.collectors()...)
-}
-
-// newReloader returns a reloader that adopts the secrets that read returns; inUse are the present ones.
-func (c *Cloud) newReloader(inUse secret.Secrets, read func() (secret.Secrets, error),
-	about *corev1.ObjectReference) *reloader {
-	r := newReloader(inUse, read, func(ctx context.Context, secrets secret.Secrets) error {
-		return c.client.Adopt(ctx, secrets, c.inventory.ProbeWith)
-	})
-	r.about = about
-	return r
+	return append(all, c.reloader.Collectors()...)
 }
 
 // scopeOf returns which objects of the VPC belong to this cluster.

@@ -57,6 +57,9 @@ func (r *rig) start() {
 	r.process.End()
 	r.offered = r.cloud.New()
 	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
+		if r.offered.SetInformers != nil {
+			r.offered.SetInformers(factory)
+		}
 		runs, err := r.controllers(factory)
 		return func(ctx context.Context) {
 			if r.offered.Start != nil {

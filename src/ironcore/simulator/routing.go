@@ -39,7 +39,7 @@ func (s *Simulator) route(lb key) {
 		return
 	}
 	s.network.routing[lb] = true
-	s.in(s.options.Provision, func() {
+	s.in(s.options.Routing, func() {
 		delete(s.network.routing, lb)
 		s.writeRouting(lb)
 	})

@@ -30,6 +30,8 @@ type Options struct {
 	// Provision is the time until a load balancer or a prefix of a network interface is ready, Deletion the time until
 	// the network provider allows the removal of a deleted load balancer.
 	Provision, Deletion time.Duration
+	// Routing is the time until the destinations of a load balancer with a selector follow the network interfaces.
+	Routing time.Duration
 
 	// NoGC means that no garbage is collected: a LoadBalancerRouting stays when its load balancer is gone.
 	NoGC bool

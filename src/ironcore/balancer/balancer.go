@@ -1,0 +1,174 @@
+// Package balancer computes the desired state of load balancers on IronCore, and the plans that lead to it. It has
+// values only, and calls nothing: the same inputs give the same results.
+package balancer
+
+import (
+	"errors"
+	"fmt"
+
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
+)
+
+// Config is what all load balancers of a cluster have in common.
+type Config struct {
+	Cluster   string // the name of the cluster, as labels and annotations have it
+	Namespace string // of the objects in IronCore
+	Network   string // the network of the machines
+	Prefix    string // the parent of the addresses of internal load balancers; "" if there is none
+	// Selector means that IronCore chooses the destinations, by the label of network interfaces.
+	Selector bool
+}
+
+// Observed is what IronCore has of a Service, and of the machines that are or should be its targets.
+type Observed struct {
+	// LoadBalancers are those with one of the names of the Service: see [Names].
+	LoadBalancers []*networkingv1alpha1.LoadBalancer
+	// Routings are the LoadBalancerRoutings with the names of the load balancers.
+	Routings map[string]*networkingv1alpha1.LoadBalancerRouting
+	// Network is the network of the cluster; nil if it does not exist.
+	Network *networkingv1alpha1.Network
+	// Interfaces are the network interfaces in the network, by the name of their machine. Every machine that exists has
+	// an entry.
+	Interfaces map[string][]*networkingv1alpha1.NetworkInterface
+	// MachineOf is the name of the machine of each network interface that is a destination now, by the name of the
+	// interface. Interfaces that do not exist have no entry.
+	MachineOf map[string]string
+}
+
+// Names returns the names that the load balancer of a Service may have, the preferred one first.
+func Names(c Config, service *corev1.Service) []string {
+	return []string{label.LoadBalancerName(service), label.LegacyLoadBalancerName(c.Cluster, service)}
+}
+
+// Request is the input of a comparison.
+type Request struct {
+	Service  *corev1.Service
+	Targets  cloud.Targets
+	Observed Observed
+}
+
+// The reasons of notices.
+const (
+	reasonSettings   = "UnsupportedSetting"
+	reasonAnnotation = "InvalidAnnotation"
+	reasonInterface  = "NoNetworkInterface"
+)
+
+// Compare returns the difference between the desired and the actual load balancer of a Service. The error is that
+// another Service or cluster has the load balancer.
+func Compare(c Config, r Request) (cloud.Comparison, error) {
+	actual, err := ownLoadBalancer(c, r.Service, r.Observed.LoadBalancers)
+	if err != nil {
+		return cloud.Comparison{}, err
+	}
+	targets := r.targets(actual)
+	found := cloud.Comparison{Exists: actual != nil, Machines: targets.Identities, LeftOut: targets.Incomplete,
+		Notices: append(unsupported(c, r.Service), interfaceNotices(c, r)...)}
+	describe(&found, actual)
+	if actual != nil && actual.DeletionTimestamp != nil {
+		return found, nil
+	}
+	wanted, err := specOf(c, r.Service)
+	if err != nil {
+		found.Notices = append(found.Notices, cloud.Notice{Topic: cloud.Settings, Reason: reasonAnnotation,
+			Message: err.Error()})
+		found.Refused = cloud.UntilChanged(cloud.AlreadyReported(err))
+		return found, nil
+	}
+	balancer, refused := c.planLoadBalancer(r.Service, actual, wanted)
+	found.Plan = balancer
+	if !c.Selector && refused == nil {
+		var routing cloud.Plan
+		routing, refused = c.planRouting(r, actual, wanted, targets)
+		found.Plan = append(found.Plan, routing...)
+	}
+	found.Refused = refused
+	return found, nil
+}
+
+// ownLoadBalancer returns the load balancer of a Service; nil if there is none.
+func ownLoadBalancer(c Config, service *corev1.Service,
+	all []*networkingv1alpha1.LoadBalancer) (*networkingv1alpha1.LoadBalancer, error) {
+	var own *networkingv1alpha1.LoadBalancer
+	for _, one := range all {
+		if err := c.checkOwner(service, one); err != nil {
+			return nil, err
+		}
+		// Two exist if another program made the second one. The published address decides.
+		if own == nil || published(service, one) && !published(service, own) {
+			own = one
+		}
+	}
+	return own, nil
+}
+
+// ErrOtherOwner is the error for a load balancer that has the name of a Service's, and belongs to another one.
+var ErrOtherOwner = errors.New("the load balancer belongs to another Service")
+
+// checkOwner returns an error unless the load balancer belongs to the Service: its annotation has the UID of the
+// Service, or it has no such annotation and nothing else contradicts.
+func (c Config) checkOwner(service *corev1.Service, balancer *networkingv1alpha1.LoadBalancer) error {
+	owner := label.OwnerOf(balancer)
+	same := owner.UID == service.UID
+	if owner.UID == "" { // nothing says otherwise, and the name contains the UID of the Service, or its beginning
+		same = (owner.Cluster == "" || owner.Cluster == c.Cluster) &&
+			(owner.Service.Name == "" || owner.Service.Name == service.Name) &&
+			(owner.Service.Namespace == "" || owner.Service.Namespace == service.Namespace)
+	}
+	if same {
+		return nil
+	}
+	return fmt.Errorf("%w: LoadBalancer %s/%s is of Service %s in cluster %s, with the UID %s; it is not changed: "+
+		"delete it in IronCore if nothing uses it", ErrOtherOwner, c.Namespace, balancer.Name, owner.Service,
+		owner.Cluster, owner.UID)
+}
+
+// published reports whether the status of the Service has an address of the load balancer.
+func published(service *corev1.Service, balancer *networkingv1alpha1.LoadBalancer) bool {
+	for _, ingress := range service.Status.LoadBalancer.Ingress {
+		for _, ip := range balancer.Status.IPs {
+			if ip.String() == ingress.IP {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// The states of a load balancer. IronCore has none.
+const (
+	stateCreating = "creating"
+	stateReady    = "ready"
+	stateDeleting = "deleting"
+)
+
+// describe sets the state of the load balancer, its addresses, and what to wait for.
+func describe(found *cloud.Comparison, actual *networkingv1alpha1.LoadBalancer) {
+	switch {
+	case actual == nil:
+		return
+	case actual.DeletionTimestamp != nil:
+		found.State, found.Wait = stateDeleting, waitFor(actual, stateDeleting,
+			"IronCore deletes it, and a finalizer holds it until this has finished")
+		return
+	case len(actual.Status.IPs) == 0:
+		found.State, found.Wait = stateCreating, waitFor(actual, stateCreating, "IronCore has not assigned an address")
+		return
+	}
+	found.State = stateReady
+	mode := corev1.LoadBalancerIPModeVIP
+	for _, ip := range actual.Status.IPs {
+		found.Status.Ingress = append(found.Status.Ingress,
+			corev1.LoadBalancerIngress{IP: ip.String(), IPMode: &mode})
+	}
+}
+
+func waitFor(actual *networkingv1alpha1.LoadBalancer, status, why string) *cloud.Wait {
+	name := kindLoadBalancer + " " + actual.Name
+	return &cloud.Wait{Object: string(actual.UID), Name: name, Status: status, Deleting: status == stateDeleting,
+		Message: fmt.Sprintf("%s is %s: %s", name, status, why)}
+}

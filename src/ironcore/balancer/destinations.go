@@ -1,0 +1,151 @@
+package balancer
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/list"
+)
+
+// targets returns the targets whose machines can be destinations, over those that are destinations now: a machine
+// whose network interface is not available stays if it is a destination, and is not added otherwise.
+func (r Request) targets(balancer *networkingv1alpha1.LoadBalancer) cloud.Targets {
+	var usable, unknown []string
+	for _, machine := range r.Targets.Machines() {
+		interfaces, exists := r.Observed.Interfaces[machine]
+		switch {
+		case slices.ContainsFunc(interfaces, isUsable):
+			usable = append(usable, machine)
+		case exists:
+			unknown = append(unknown, machine)
+		}
+	}
+	targets := r.Targets.Only(usable, unknown)
+	if balancer != nil {
+		targets.Identities = targets.Over(r.destinationMachines(r.Observed.Routings[balancer.Name]))
+	}
+	return targets
+}
+
+// isUsable reports whether a network interface can be a destination: IronCore needs its provider ID to find its
+// machine.
+func isUsable(one *networkingv1alpha1.NetworkInterface) bool {
+	return one.DeletionTimestamp == nil && one.Status.State == networkingv1alpha1.NetworkInterfaceStateAvailable &&
+		one.Spec.ProviderID != "" && len(one.Status.IPs) > 0
+}
+
+// destinationMachines returns the machines of the destinations, sorted. A destination whose network interface does not
+// exist is of no machine.
+func (r Request) destinationMachines(routing *networkingv1alpha1.LoadBalancerRouting) []string {
+	if routing == nil {
+		return nil
+	}
+	machines := map[string]bool{}
+	for _, destination := range routing.Destinations {
+		if machine := r.machineOf(destination); machine != "" {
+			machines[machine] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(machines))
+}
+
+func (r Request) machineOf(destination networkingv1alpha1.LoadBalancerDestination) string {
+	if destination.TargetRef == nil {
+		return ""
+	}
+	return r.Observed.MachineOf[destination.TargetRef.Name]
+}
+
+// destinations returns the desired destinations: the addresses of the machines, of the IP families of the load
+// balancer, sorted and without duplicates. A machine whose network interfaces are not usable now keeps the destinations
+// that it has.
+func (r Request) destinations(routing *networkingv1alpha1.LoadBalancerRouting, families []corev1.IPFamily,
+	targets cloud.Targets) []networkingv1alpha1.LoadBalancerDestination {
+	desired := []networkingv1alpha1.LoadBalancerDestination{}
+	for _, machine := range targets.Identities {
+		addresses := destinationsOf(r.Observed.Interfaces[machine], families)
+		if len(addresses) == 0 && routing != nil {
+			for _, one := range routing.Destinations {
+				if r.machineOf(one) == machine {
+					addresses = append(addresses, one)
+				}
+			}
+		}
+		desired = append(desired, addresses...)
+	}
+	// Destinations are never removed because nothing is known of the targets.
+	if len(desired) == 0 && r.Targets.Incomplete && routing != nil {
+		desired = append(desired, routing.Destinations...)
+	}
+	return slices.CompactFunc(sortedDestinations(desired), equalDestinations)
+}
+
+func destinationsOf(interfaces []*networkingv1alpha1.NetworkInterface,
+	families []corev1.IPFamily) []networkingv1alpha1.LoadBalancerDestination {
+	var destinations []networkingv1alpha1.LoadBalancerDestination
+	for _, one := range interfaces {
+		if !isUsable(one) {
+			continue
+		}
+		for _, ip := range one.Status.IPs {
+			if slices.Contains(families, ip.Family()) {
+				destinations = append(destinations, networkingv1alpha1.LoadBalancerDestination{IP: ip,
+					TargetRef: &networkingv1alpha1.LoadBalancerTargetRef{UID: one.UID, Name: one.Name,
+						ProviderID: one.Spec.ProviderID}})
+			}
+		}
+	}
+	return destinations
+}
+
+func sortedDestinations(
+	all []networkingv1alpha1.LoadBalancerDestination) []networkingv1alpha1.LoadBalancerDestination {
+	return slices.SortedFunc(slices.Values(all), func(a, b networkingv1alpha1.LoadBalancerDestination) int {
+		return cmp.Or(a.IP.Compare(b.IP.Addr), cmp.Compare(targetName(a), targetName(b)))
+	})
+}
+
+func targetName(destination networkingv1alpha1.LoadBalancerDestination) string {
+	if destination.TargetRef == nil {
+		return ""
+	}
+	return destination.TargetRef.Name
+}
+
+func equalDestinations(a, b networkingv1alpha1.LoadBalancerDestination) bool {
+	return a.IP == b.IP && (a.TargetRef == nil) == (b.TargetRef == nil) &&
+		(a.TargetRef == nil || *a.TargetRef == *b.TargetRef)
+}
+
+// addressesText returns the addresses of destinations for people: "[10.0.0.1 10.0.0.2]".
+func addressesText(destinations []networkingv1alpha1.LoadBalancerDestination) string {
+	texts := make([]string, 0, len(destinations))
+	for _, one := range sortedDestinations(destinations) {
+		texts = append(texts, one.IP.String())
+	}
+	return "[" + strings.Join(texts, " ") + "]"
+}
+
+// interfaceNotices returns a notice about machines that have no network interface in the network of the cluster.
+func interfaceNotices(c Config, r Request) []cloud.Notice {
+	var without []string
+	for i, machine := range r.Targets.Identities {
+		if interfaces, exists := r.Observed.Interfaces[machine]; exists && len(interfaces) == 0 {
+			without = append(without, r.Targets.Names[i])
+		}
+	}
+	if len(without) == 0 {
+		return nil
+	}
+	return []cloud.Notice{{Topic: cloud.Nodes, Reason: reasonInterface, Message: fmt.Sprintf(
+		"The machines of these Nodes have no network interface in the Network %s/%s, so that they get no traffic: %s. "+
+			"Attach one, or exclude the Nodes with the label %s.", c.Namespace, c.Network, list.Short(without),
+		corev1.LabelNodeExcludeBalancers)}}
+}

@@ -1,0 +1,215 @@
+package balancer
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	commonv1alpha1 "github.com/ironcore-dev/ironcore/api/common/v1alpha1"
+	ipamv1alpha1 "github.com/ironcore-dev/ironcore/api/ipam/v1alpha1"
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
+)
+
+// specOf returns the desired specification of the load balancer of a Service. The error is for the owner of the
+// Service: a setting cannot be used.
+func specOf(c Config, service *corev1.Service) (networkingv1alpha1.LoadBalancerSpec, error) {
+	spec := networkingv1alpha1.LoadBalancerSpec{
+		Type: networkingv1alpha1.LoadBalancerTypePublic, IPFamilies: familiesOf(service),
+		NetworkRef: corev1.LocalObjectReference{Name: c.Network}, Ports: portsOf(service),
+	}
+	if c.Selector {
+		spec.NetworkInterfaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{label.Cluster: c.Cluster}}
+	}
+	internal, err := isInternal(service)
+	if err != nil || !internal {
+		return spec, err
+	}
+	spec.Type = networkingv1alpha1.LoadBalancerTypeInternal
+	spec.IPs, err = addressSources(c, service, spec.IPFamilies)
+	return spec, err
+}
+
+// isInternal reads the annotation. A value that is no boolean is an error: a load balancer that should be internal must
+// never be public.
+func isInternal(service *corev1.Service) (bool, error) {
+	text, exists := service.Annotations[label.Internal]
+	if !exists {
+		return false, nil
+	}
+	internal, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, fmt.Errorf("the annotation %s has the value %q: set it to \"true\" or \"false\"; until then the "+
+			"load balancer is not created or changed", label.Internal, text)
+	}
+	return internal, nil
+}
+
+// familiesOf returns the IP families of a Service. Only a Service that the API server has not defaulted has none.
+func familiesOf(service *corev1.Service) []corev1.IPFamily {
+	if len(service.Spec.IPFamilies) == 0 {
+		return []corev1.IPFamily{corev1.IPv4Protocol}
+	}
+	return service.Spec.IPFamilies
+}
+
+// portsOf returns the ports of a Service, sorted. Packets arrive at network interfaces with the port of the Service:
+// node ports and target ports are not used.
+func portsOf(service *corev1.Service) []networkingv1alpha1.LoadBalancerPort {
+	desired := cloud.Desire(cloud.Owner{}, service, cloud.Targets{})
+	ports := make([]networkingv1alpha1.LoadBalancerPort, len(desired.Ports))
+	for i, port := range desired.Ports {
+		ports[i] = networkingv1alpha1.LoadBalancerPort{Protocol: &desired.Ports[i].Protocol, Port: port.Port}
+	}
+	return ports
+}
+
+// addressSources returns where the addresses of an internal load balancer come from: one source per IP family. The
+// address in spec.loadBalancerIP is used as it is; IronCore allocates the others in the configured prefix.
+func addressSources(c Config, service *corev1.Service,
+	families []corev1.IPFamily) ([]networkingv1alpha1.IPSource, error) {
+	explicit, err := explicitAddress(service, families)
+	if err != nil {
+		return nil, err
+	}
+	var sources []networkingv1alpha1.IPSource
+	for _, family := range families {
+		if explicit.IsValid() && explicit.Family() == family {
+			sources = append(sources, networkingv1alpha1.IPSource{Value: &explicit})
+			continue
+		}
+		if c.Prefix == "" {
+			return nil, errors.New("an internal load balancer needs the key prefixName in the cloud-config file, which " +
+				"names the Prefix of its addresses; ask the administrator of the cluster to set it, or set " +
+				"spec.loadBalancerIP")
+		}
+		sources = append(sources, networkingv1alpha1.IPSource{Ephemeral: &networkingv1alpha1.EphemeralPrefixSource{
+			PrefixTemplate: &ipamv1alpha1.PrefixTemplateSpec{Spec: ipamv1alpha1.PrefixSpec{IPFamily: family,
+				ParentRef: &corev1.LocalObjectReference{Name: c.Prefix}}}}})
+	}
+	return sources, nil
+}
+
+// explicitAddress returns the address in spec.loadBalancerIP; the zero IP if there is none.
+func explicitAddress(service *corev1.Service, families []corev1.IPFamily) (commonv1alpha1.IP, error) {
+	text := service.Spec.LoadBalancerIP
+	if text == "" {
+		return commonv1alpha1.IP{}, nil
+	}
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return commonv1alpha1.IP{}, fmt.Errorf("spec.loadBalancerIP is %q: set it to an IP address, or remove it", text)
+	}
+	ip := commonv1alpha1.NewIP(address)
+	if !slices.Contains(families, ip.Family()) {
+		return commonv1alpha1.IP{}, fmt.Errorf("spec.loadBalancerIP is the %s address %s, and spec.ipFamilies of the "+
+			"Service is %v: set an address of one of these families", ip.Family(), text, families)
+	}
+	return ip, nil
+}
+
+// unsupported returns a notice about what the Service requests and load balancers of IronCore cannot do.
+func unsupported(c Config, service *corev1.Service) []cloud.Notice {
+	var notices []cloud.Notice
+	report := func(applies bool, message string) {
+		if applies {
+			notices = append(notices, cloud.Notice{Topic: cloud.Settings, Reason: reasonSettings, Message: message})
+		}
+	}
+	internal, err := isInternal(service)
+	report(len(service.Spec.LoadBalancerSourceRanges) > 0,
+		"Load balancers of IronCore cannot limit the source addresses: spec.loadBalancerSourceRanges is not applied, and "+
+			"the load balancer accepts all clients. Use a NetworkPolicy.")
+	report(service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP,
+		"Load balancers of IronCore have no session affinity: spec.sessionAffinity ClientIP is not applied between "+
+			"Nodes. Set it to None.")
+	report(err == nil && !internal && service.Spec.LoadBalancerIP != "",
+		"IronCore chooses the address of a public load balancer: spec.loadBalancerIP is not applied. Remove it.")
+	report(c.Selector && service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
+		"With --use-nic-selector, IronCore sends traffic to all Nodes, also to those without an endpoint: "+
+			"spec.externalTrafficPolicy Local drops this traffic. Start the cloud controller manager with "+
+			"--use-nic-selector=false, or set the policy to Cluster.")
+	return notices
+}
+
+// differing returns the fields of a specification that differ, as JSON names.
+func differing(actual, wanted networkingv1alpha1.LoadBalancerSpec) []string {
+	var fields []string
+	add := func(field, was, is string) {
+		if was != is {
+			fields = append(fields, field)
+		}
+	}
+	add("type", string(actual.Type), string(wanted.Type))
+	add("ipFamilies", fmt.Sprint(actual.IPFamilies), fmt.Sprint(wanted.IPFamilies))
+	add("ips", sourcesText(actual.IPs), sourcesText(wanted.IPs))
+	add("networkInterfaceSelector", metav1.FormatLabelSelector(actual.NetworkInterfaceSelector),
+		metav1.FormatLabelSelector(wanted.NetworkInterfaceSelector))
+	add("ports", portsText(actual.Ports), portsText(wanted.Ports))
+	return fields
+}
+
+// text returns a field of a specification for people.
+func text(spec networkingv1alpha1.LoadBalancerSpec, field string) string {
+	switch field {
+	case "type":
+		return string(spec.Type)
+	case "ipFamilies":
+		return fmt.Sprint(spec.IPFamilies)
+	case "ips":
+		return sourcesText(spec.IPs)
+	case "networkInterfaceSelector":
+		return metav1.FormatLabelSelector(spec.NetworkInterfaceSelector)
+	}
+	return portsText(spec.Ports)
+}
+
+// sourcesText returns sources without what the server adds: the length of a prefix.
+func sourcesText(sources []networkingv1alpha1.IPSource) string {
+	texts := make([]string, len(sources))
+	for i, source := range sources {
+		switch {
+		case source.Value != nil:
+			texts[i] = source.Value.String()
+		case source.Ephemeral != nil && source.Ephemeral.PrefixTemplate != nil:
+			spec := source.Ephemeral.PrefixTemplate.Spec
+			parent := "no prefix"
+			if spec.ParentRef != nil {
+				parent = spec.ParentRef.Name
+			}
+			texts[i] = fmt.Sprintf("%s of %s", spec.IPFamily, parent)
+		}
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}
+
+// portsText returns ports, sorted: "[80/TCP 443/TCP]". A port without a protocol is of TCP.
+func portsText(ports []networkingv1alpha1.LoadBalancerPort) string {
+	sorted := slices.Clone(ports)
+	protocol := func(p networkingv1alpha1.LoadBalancerPort) corev1.Protocol {
+		if p.Protocol == nil {
+			return corev1.ProtocolTCP
+		}
+		return *p.Protocol
+	}
+	slices.SortStableFunc(sorted, func(a, b networkingv1alpha1.LoadBalancerPort) int {
+		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(protocol(a), protocol(b)))
+	})
+	texts := make([]string, len(sorted))
+	for i, port := range sorted {
+		texts[i] = strconv.Itoa(int(port.Port))
+		if port.EndPort != nil && *port.EndPort != port.Port {
+			texts[i] += "-" + strconv.Itoa(int(*port.EndPort))
+		}
+		texts[i] += "/" + string(protocol(port))
+	}
+	return "[" + strings.Join(texts, " ") + "]"
+}

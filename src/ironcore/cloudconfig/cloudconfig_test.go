@@ -1,0 +1,272 @@
+package cloudconfig
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+)
+
+// required is the shortest valid file.
+const required = "networkName: net-1\nclusterName: blue\n"
+
+// fileWith writes a cloud-config and returns its path.
+func fileWith(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "cloud-config.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// problemsOf returns the mistakes in a file, one line each.
+func problemsOf(t *testing.T, text string) []string {
+	t.Helper()
+	_, problems := Validate(fileWith(t, text), true)
+	return problems
+}
+
+func TestDefaults(t *testing.T) {
+	got, err := Read(fileWith(t, required), DefaultClusterName)
+	want := Config{
+		NetworkName: "net-1", ClusterName: "blue",
+		LoadBalancer: LoadBalancer{CreationPollTimeout: 300, Drift: "repair"},
+		InstancesV2:  Instances{RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600},
+		API:          API{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("configuration (-want +got), error %v:\n%s", err, diff)
+	}
+}
+
+// TestFileOfTheExistingCCM reads the complete file of the CCM that this program replaces, as YAML and as JSON.
+func TestFileOfTheExistingCCM(t *testing.T) {
+	for name, text := range map[string]string{
+		"YAML": "networkName: net-1\nprefixName: prefix.example\nclusterName: shoot--Garden--blue_1",
+		"JSON": `{"networkName": "net-1", "prefixName": "prefix.example", "clusterName": "shoot--Garden--blue_1"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Read(fileWith(t, text), "shoot--Garden--blue_1")
+			want := Default()
+			want.NetworkName, want.PrefixName, want.ClusterName = "net-1", "prefix.example", "shoot--Garden--blue_1"
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("configuration (-want +got), error %v:\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestFileOfThisCCM(t *testing.T) {
+	got, err := Read(fileWith(t, required+`
+namespace: tenant-1
+loadBalancer: {creationPollTimeout: 60, drift: report, removeOrphans: true}
+instancesV2: {removalGracePeriod: 5, maxRemovals: 50, removalWindow: 3600, dryRun: true}
+api: {callTimeout: 7, requestsPerSecond: 10, burst: 1}
+`), "")
+	if err != nil || got.Namespace != "tenant-1" || got.API.Timeout() != 7*time.Second ||
+		got.API.RequestsPerSecond != 10 || got.API.Burst != 1 {
+		t.Errorf("configuration %+v, error %v", got, err)
+	}
+	balancers := cloud.LoadBalancerBehaviour{PollInterval: 61 * time.Second, SlowAfter: time.Minute,
+		Drift: cloud.Report, RemoveOrphans: true}
+	if diff := cmp.Diff(balancers, got.LoadBalancer.Behaviour()); diff != "" {
+		t.Errorf("load balancers (-want +got):\n%s", diff)
+	}
+	machines := cloud.MachineBehaviour{Lists: true, GracePeriod: 5 * time.Second, MaxRemovals: 50,
+		RemovalWindow: time.Hour, DryRun: true}
+	if diff := cmp.Diff(machines, got.InstancesV2.Behaviour()); diff != "" {
+		t.Errorf("machines (-want +got):\n%s", diff)
+	}
+}
+
+func TestProblems(t *testing.T) {
+	const object = "want the name of an object: at most 253 lower-case letters, digits and - ."
+	const label = "want the value of a label: at most 63 letters, digits and - _ ., with a letter or a digit at both " +
+		"ends"
+	for name, tt := range map[string]struct {
+		yaml string
+		want []string
+	}{
+		"nothing": {"{}", []string{"networkName: missing: " + object, "clusterName: missing: " + label}},
+		"empty values": {"networkName: ''\nclusterName:",
+			[]string{"networkName: missing: " + object, "clusterName: missing: " + label}},
+		"misspelt": {required + "prefixNmae: x",
+			[]string{`prefixNmae: unknown key in line 3; did you mean "prefixName"?`}},
+		"key of the other cloud": {required + "vpcIdentity: x", []string{"vpcIdentity: unknown key in line 3; " +
+			"known here are api, clusterName, instancesV2, loadBalancer, namespace, networkName, prefixName"}},
+		"all at once": {"networkName: Net\nprefixName: -a\nclusterName: a/b\nnamespace: a.b\nloadBalancer: {drift: " +
+			"no, removeOrphans: 5}\ninstancesV2: {maxRemovals: 101, removalWindow: 1m}\napi: {callTimeout: 0}",
+			[]string{
+				"networkName: found text, " + object,
+				"prefixName: found text, " + object,
+				"clusterName: found text, " + label,
+				"namespace: found text, want the name of a namespace: at most 63 lower-case letters, digits and -",
+				"loadBalancer.removeOrphans: found 5, want true or false",
+				"loadBalancer.drift: found text, want one of repair, report, off",
+				"instancesV2.removalWindow: found text, want a whole number of seconds from 60 to 86400",
+				"instancesV2.maxRemovals: found 101, want a whole number of percent from 0 to 100",
+				"api.callTimeout: found 0, want a whole number of seconds from 1 to 600",
+			}},
+		"too long": {"networkName: " + strings.Repeat("n", 254) + "\nclusterName: " + strings.Repeat("c", 64) +
+			"\nprefixName: " + strings.Repeat("p", 300), []string{
+			"networkName: found text of 254 characters, " + object, "clusterName: found text, " + label,
+			"prefixName: found text of 300 characters, " + object,
+		}},
+		"number": {"networkName: 5\nclusterName: blue",
+			[]string{"networkName: found a number, want text (put it in quotes)"}},
+		"no YAML": {"a: [", []string{"reading the cloud-config: parsing YAML: yaml: line 1: did not find expected " +
+			"node content"}},
+		"no content": {"", []string{"reading the cloud-config: the file is empty"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, problemsOf(t, tt.yaml)); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestLimits reads names of the maximum length.
+func TestLimits(t *testing.T) {
+	text := "networkName: " + strings.Repeat("n", 253) + "\nclusterName: " + strings.Repeat("c", 63) +
+		"\nnamespace: " + strings.Repeat("s", 63)
+	if problems := problemsOf(t, text); len(problems) > 0 {
+		t.Errorf("problems %q", problems)
+	}
+}
+
+func TestDefect13_TwoClusterNames(t *testing.T) {
+	for name, tt := range map[string]struct {
+		flag, yaml string
+		want       []string
+	}{
+		"same":                 {"blue", required, nil},
+		"flag not set":         {"", required, nil},
+		"flag not set, filled": {"kubernetes", required, nil},
+		"different": {"green", required, []string{`clusterName: found "blue", and "green" in the flag ` +
+			"--cluster-name, want the same name in both: set both to the value of the label kubernetes.io/cluster " +
+			"on the Machines of this cluster, or remove the flag"}},
+		"missing in the file": {"green", "networkName: net-1", []string{"clusterName: missing: want the value of a " +
+			"label: at most 63 letters, digits and - _ ., with a letter or a digit at both ends"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Read(fileWith(t, tt.yaml), tt.flag)
+			if err == nil && tt.want == nil {
+				return
+			}
+			problems, ok := err.(config.Problems)
+			if diff := cmp.Diff(tt.want, problems.Lines()); diff != "" || !ok {
+				t.Errorf("error %v, problems (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestDefect22_NoCloudConfig(t *testing.T) {
+	_, err := Read("", "")
+	if err == nil || !strings.Contains(err.Error(), "missing --cloud-config: pass the path of a file") {
+		t.Errorf("error = %v", err)
+	}
+	_, err = Read("/does/not/exist.yaml", "")
+	if err == nil || err.Error() != "opening the cloud-config: open /does/not/exist.yaml: no such file or directory" {
+		t.Errorf("error = %v, want one that names the file", err)
+	}
+}
+
+// TestKeysAreThoseOfTheStruct: every key is described completely, and its own example is accepted.
+func TestKeysAreThoseOfTheStruct(t *testing.T) {
+	entries, err := config.Describe(Default(), Keys())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if entry.Effect == "" || entry.Example == "" || entry.Since == "" || !strings.HasSuffix(entry.Effect, ".") {
+			t.Errorf("key %s is not described completely: %+v", entry.Path, entry)
+		}
+		if _, err := regexp.Compile(entry.Rule.Pattern); err != nil {
+			t.Errorf("key %s: %v", entry.Path, err)
+		}
+		if problems := problemsOf(t, exampleFile(t, entry)); len(problems) > 0 {
+			t.Errorf("the example of key %s is refused: %q", entry.Path, problems)
+		}
+	}
+}
+
+// exampleFile is a valid file with the example of one key.
+func exampleFile(t *testing.T, entry config.Entry) string {
+	t.Helper()
+	file := map[string]any{"networkName": "net-1", "clusterName": "blue"}
+	section, key := file, entry.Path
+	if name, nested, ok := strings.Cut(entry.Path, "."); ok {
+		section, key = map[string]any{}, nested
+		file[name] = section
+	}
+	var value any
+	if err := yaml.Unmarshal([]byte(entry.Example), &value); err != nil {
+		t.Fatal(err)
+	}
+	section[key] = value
+	text, err := yaml.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestValidateShowsTheEffectiveConfiguration: with the defaults, and in a form that is itself accepted.
+func TestValidateShowsTheEffectiveConfiguration(t *testing.T) {
+	effective, problems := Validate(fileWith(t, required), true)
+	for _, want := range []string{"networkName: net-1\n", "clusterName: blue\n", "callTimeout: 30\n",
+		"drift: repair\n"} {
+		if !strings.Contains(string(effective), want) {
+			t.Errorf("the effective configuration lacks %q, problems %q:\n%s", want, problems, effective)
+		}
+	}
+	if shown, problems := Validate(fileWith(t, string(effective)), false); string(shown) != string(effective) {
+		t.Errorf("shown again, problems %q:\n%s\nwant:\n%s", problems, shown, effective)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	c, file, err := parse(strings.NewReader(required + "instancesV2: {dryRun: yes}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"instancesV2.dryRun: found yes, which is taken as true; write true"}
+	if diff := cmp.Diff(want, file.Warnings()); diff != "" || !c.InstancesV2.DryRun {
+		t.Errorf("configuration %+v, warnings (-want +got):\n%s", c, diff)
+	}
+}
+
+func TestSchema(t *testing.T) {
+	text, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"maxLength": 253`, `"networkName"`, `"additionalProperties": false`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the schema lacks %s:\n%s", want, text)
+		}
+	}
+}
+
+func FuzzConfig(f *testing.F) {
+	f.Add(required)
+	f.Add(`{"networkName": "a..b", "clusterName": "-", "namespace": "x.y"}`)
+	f.Add("networkName: &a b\nclusterName: *a\napi: {burst: 1e3}")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, file, err := parse(strings.NewReader(text))
+		if err == nil && file.Err() == nil && (c.NetworkName == "" || c.ClusterName == "" || len(c.ClusterName) > 63) {
+			t.Errorf("%q is accepted: %+v", text, c)
+		}
+	})
+}

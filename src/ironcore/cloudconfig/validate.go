@@ -1,0 +1,30 @@
+package cloudconfig
+
+import (
+	"errors"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+)
+
+// Validate checks a cloud-config file without using it. It returns the effective configuration as YAML, or the
+// mistakes, one line each. The file refers to no other files, so that the second argument has no effect.
+func Validate(path string, _ bool) (effective []byte, problems []string) {
+	c, err := Read(path, DefaultClusterName)
+	if err == nil {
+		effective, err = config.Show(c, Keys())
+	}
+	if several, ok := errors.AsType[config.Problems](err); ok {
+		return nil, several.Lines()
+	}
+	if err != nil {
+		return nil, []string{err.Error()}
+	}
+	return effective, nil
+}
+
+// Schema is the JSON schema of the cloud-config file.
+func Schema() ([]byte, error) {
+	length := config.Schema{"maxLength": maxName}
+	return config.NewSchema("cloud-config of the cloud controller manager on IronCore", Default(), Keys(),
+		config.Schema{"properties": config.Schema{"networkName": length, "prefixName": length}})
+}

@@ -1,0 +1,154 @@
+package ironcore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
+)
+
+// Apply implements cloud.LoadBalancers. A write to an object that has changed since the plan is cloud.ErrStale.
+func (l *loadBalancers) Apply(ctx context.Context, _ *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
+	e := executor{loadBalancers: l, created: map[string]types.UID{}}
+	return plan.Each(ctx, func(ctx context.Context, operation cloud.Operation) error {
+		return stale(e.write(ctx, operation))
+	})
+}
+
+// executor makes the writes of one plan.
+type executor struct {
+	*loadBalancers
+	created map[string]types.UID // load balancers that the plan has created, by name
+}
+
+func (e *executor) write(ctx context.Context, operation cloud.Operation) error {
+	switch object := operation.Object.(type) {
+	case balancer.ApplyLoadBalancer:
+		return e.applyLoadBalancer(ctx, object)
+	case balancer.ReleaseFields:
+		return e.release(ctx, object)
+	case balancer.ApplyRouting:
+		return e.applyRouting(ctx, object)
+	case balancer.DeleteObject:
+		return e.delete(ctx, object)
+	}
+	return fmt.Errorf("writing %s: the operation has an object of the type %T", operation, operation.Object)
+}
+
+// applied is an object in the form of server-side apply.
+type applied struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        appliedMetadata                               `json:"metadata"`
+	Spec            *networkingv1alpha1.LoadBalancerSpec          `json:"spec,omitempty"`
+	NetworkRef      any                                           `json:"networkRef,omitempty"`
+	Destinations    *[]networkingv1alpha1.LoadBalancerDestination `json:"destinations,omitempty"`
+}
+
+type appliedMetadata struct {
+	Name            string                  `json:"name"`
+	ResourceVersion string                  `json:"resourceVersion,omitempty"`
+	Annotations     map[string]string       `json:"annotations,omitempty"`
+	OwnerReferences []metav1.OwnerReference `json:"ownerReferences,omitempty"`
+}
+
+// typeOf returns the type of an object of networking.ironcore.dev.
+func typeOf(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{Kind: kind, APIVersion: networkingv1alpha1.SchemeGroupVersion.String()}
+}
+
+func (e *executor) applyLoadBalancer(ctx context.Context, o balancer.ApplyLoadBalancer) error {
+	written, err := apply(ctx, e.store.Client.LoadBalancers.Patch, label.FieldManager, o.Force, applied{
+		TypeMeta: typeOf("LoadBalancer"),
+		Metadata: appliedMetadata{Name: o.Name, ResourceVersion: o.ResourceVersion, Annotations: o.Annotations},
+		Spec:     &o.Spec,
+	})
+	if err != nil {
+		return err
+	}
+	e.created[o.Name] = written.UID
+	e.store.LoadBalancers.Written(written)
+	return nil
+}
+
+func (e *executor) applyRouting(ctx context.Context, o balancer.ApplyRouting) error {
+	if o.LoadBalancer == "" {
+		o.LoadBalancer = e.created[o.Name]
+	}
+	yes := true
+	written, err := apply(ctx, e.store.Client.LoadBalancerRoutings.Patch, label.FieldManager, o.Force, applied{
+		TypeMeta: typeOf("LoadBalancerRouting"),
+		Metadata: appliedMetadata{Name: o.Name, ResourceVersion: o.ResourceVersion,
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: networkingv1alpha1.SchemeGroupVersion.String(), Kind: "LoadBalancer", Name: o.Name,
+				UID: o.LoadBalancer, Controller: &yes, BlockOwnerDeletion: &yes,
+			}}},
+		NetworkRef: o.Network, Destinations: &o.Destinations,
+	})
+	if err != nil {
+		return err
+	}
+	e.store.LoadBalancerRoutings.Written(written)
+	return nil
+}
+
+// release applies an object without fields as another field manager, which removes the fields that only it owns.
+func (e *executor) release(ctx context.Context, o balancer.ReleaseFields) error {
+	written, err := apply(ctx, e.store.Client.LoadBalancers.Patch, o.FieldManager, false,
+		applied{TypeMeta: typeOf(o.Kind), Metadata: appliedMetadata{Name: o.Name}})
+	if err != nil {
+		return err
+	}
+	e.store.LoadBalancers.Written(written)
+	return nil
+}
+
+// patch is the method Patch of a typed client.
+type patch[T any] func(ctx context.Context, name string, kind types.PatchType, data []byte,
+	options metav1.PatchOptions, subresources ...string) (T, error)
+
+// apply sends one server-side apply.
+func apply[T any](ctx context.Context, send patch[T], manager string, force bool, object applied) (T, error) {
+	var none T
+	data, err := json.Marshal(object)
+	if err != nil {
+		return none, fmt.Errorf("encoding %s %s: %w", object.Kind, object.Metadata.Name, err)
+	}
+	written, err := send(ctx, object.Metadata.Name, types.ApplyPatchType, data,
+		metav1.PatchOptions{FieldManager: manager, Force: &force})
+	if err != nil {
+		return none, fmt.Errorf("applying %s %s: %w", object.Kind, object.Metadata.Name, err)
+	}
+	return written, nil
+}
+
+// delete deletes the version of an object that the plan was computed from. An object that does not exist is deleted.
+func (e *executor) delete(ctx context.Context, o balancer.DeleteObject) error {
+	send := e.store.Client.LoadBalancers.Delete
+	if o.Kind == "LoadBalancerRouting" {
+		send = e.store.Client.LoadBalancerRoutings.Delete
+	}
+	err := send(ctx, o.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}})
+	if err == nil || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("deleting %s %s: %w", o.Kind, o.Name, err)
+}
+
+// stale returns the error of a write, which is cloud.ErrStale if the object has another version than the plan. A
+// conflict of field managers is no such error: another version of the plan does not solve it.
+func stale(err error) error {
+	if apierrors.IsConflict(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
+		return fmt.Errorf("%w: %w", cloud.ErrStale, err)
+	}
+	return err
+}

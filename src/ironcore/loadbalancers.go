@@ -1,0 +1,161 @@
+package ironcore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/providerid"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/store"
+)
+
+// loadBalancers implements cloud.LoadBalancers.
+type loadBalancers struct {
+	config balancer.Config
+	store  *store.Store
+}
+
+// Identify returns the name of the machine that the provider ID of the Node names.
+func (l *loadBalancers) Identify(node *corev1.Node) (identity string, ours bool) {
+	machine, err := providerid.Machine(l.config.Namespace, node.Spec.ProviderID)
+	return machine, err == nil
+}
+
+// NodeSelector implements cloud.LoadBalancers. A Service cannot choose its Nodes.
+func (l *loadBalancers) NodeSelector(*corev1.Service) (labels.Selector, error) { return nil, nil }
+
+// Diff implements cloud.LoadBalancers.
+func (l *loadBalancers) Diff(ctx context.Context, service *corev1.Service,
+	targets cloud.Targets) (cloud.Comparison, error) {
+	if err := l.store.WaitForSync(ctx); err != nil {
+		return cloud.Comparison{}, err
+	}
+	return balancer.Compare(l.config, balancer.Request{Service: service, Targets: targets,
+		Observed: l.observe(service, targets)})
+}
+
+// observe returns what the store has of a Service and its targets.
+func (l *loadBalancers) observe(service *corev1.Service, targets cloud.Targets) balancer.Observed {
+	observed := balancer.Observed{
+		Routings:   map[string]*networkingv1alpha1.LoadBalancerRouting{},
+		Interfaces: map[string][]*networkingv1alpha1.NetworkInterface{}, MachineOf: map[string]string{},
+	}
+	observed.Network, _ = l.store.Networks.Get(l.config.Network)
+	for _, name := range balancer.Names(l.config, service) {
+		if one, exists := l.store.LoadBalancers.Get(name); exists {
+			observed.LoadBalancers = append(observed.LoadBalancers, one)
+		}
+		if routing, exists := l.store.LoadBalancerRoutings.Get(name); exists {
+			observed.Routings[name] = routing
+			l.addMachines(observed.MachineOf, routing)
+		}
+	}
+	for _, name := range targets.Machines() {
+		machine, exists := l.store.Machines.Get(name)
+		if !exists {
+			continue
+		}
+		// Interfaces that are missing may appear: the watch reports them then.
+		observed.Interfaces[name], _ = l.store.InterfacesOf(machine, l.config.Network)
+	}
+	return observed
+}
+
+// addMachines adds the machines of the destinations.
+func (l *loadBalancers) addMachines(machineOf map[string]string, routing *networkingv1alpha1.LoadBalancerRouting) {
+	for _, destination := range routing.Destinations {
+		if destination.TargetRef == nil {
+			continue
+		}
+		for _, machine := range l.store.MachinesWithInterface(destination.TargetRef.Name) {
+			machineOf[destination.TargetRef.Name] = machine.Name
+		}
+	}
+}
+
+// PlanDelete implements cloud.LoadBalancers. It reads the load balancers from the API server if the store has none, or
+// not the last write: the finalizer of the Service is removed if there are none.
+func (l *loadBalancers) PlanDelete(ctx context.Context, service *corev1.Service,
+	written bool) (cloud.Comparison, error) {
+	if err := l.store.WaitForSync(ctx); err != nil {
+		return cloud.Comparison{}, err
+	}
+	if !written {
+		found, err := balancer.PlanDelete(l.config, service, l.observe(service, cloud.Targets{}))
+		if err != nil || found.Exists {
+			return found, err
+		}
+	}
+	observed, err := l.read(ctx, service)
+	if err != nil {
+		return cloud.Comparison{}, err
+	}
+	return balancer.PlanDelete(l.config, service, observed)
+}
+
+// read reads the load balancers of a Service and their routings from the API server.
+func (l *loadBalancers) read(ctx context.Context, service *corev1.Service) (balancer.Observed, error) {
+	observed := balancer.Observed{Routings: map[string]*networkingv1alpha1.LoadBalancerRouting{}}
+	for _, name := range balancer.Names(l.config, service) {
+		one, err := l.store.Client.LoadBalancers.Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case err == nil:
+			observed.LoadBalancers = append(observed.LoadBalancers, one)
+		case !apierrors.IsNotFound(err):
+			return observed, fmt.Errorf("reading LoadBalancer %s/%s: %w", l.config.Namespace, name, err)
+		}
+		routing, err := l.store.Client.LoadBalancerRoutings.Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case err == nil:
+			observed.Routings[name] = routing
+		case !apierrors.IsNotFound(err):
+			return observed, fmt.Errorf("reading LoadBalancerRouting %s/%s: %w", l.config.Namespace, name, err)
+		}
+	}
+	return observed, nil
+}
+
+// Refresh implements cloud.LoadBalancers. The watches report everything.
+func (l *loadBalancers) Refresh(context.Context) error { return nil }
+
+// ClassifyError implements cloud.LoadBalancers.
+func (l *loadBalancers) ClassifyError(err error) (transient bool, after time.Duration) {
+	if seconds, delayed := apierrors.SuggestsClientDelay(err); delayed {
+		after = time.Duration(seconds) * time.Second
+	}
+	transient = errors.Is(err, store.ErrNotSynced) || errors.Is(err, cloud.ErrStale) || after > 0 ||
+		apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) ||
+		apierrors.IsTimeout(err) || apierrors.IsInternalError(err)
+	return transient, after
+}
+
+// ListManaged returns the load balancers whose annotations name this cluster.
+func (l *loadBalancers) ListManaged(ctx context.Context) ([]cloud.ManagedObject, error) {
+	if err := l.store.WaitForSync(ctx); err != nil {
+		return nil, err
+	}
+	var managed []cloud.ManagedObject
+	for _, one := range l.store.LoadBalancers.List() {
+		owner := label.OwnerOf(one)
+		if owner.Cluster != l.config.Cluster || owner.UID == "" || one.Spec.NetworkRef.Name != l.config.Network {
+			continue
+		}
+		object := cloud.ManagedObject{Service: owner.Service, UID: owner.UID, Kind: "LoadBalancer", Name: one.Name,
+			Identity: one.Name}
+		if one.DeletionTimestamp != nil {
+			object.State = "deleting"
+		}
+		managed = append(managed, object)
+	}
+	return managed, nil
+}

@@ -1,0 +1,81 @@
+package machine
+
+import (
+	"fmt"
+	"strings"
+
+	commonv1alpha1 "github.com/ironcore-dev/ironcore/api/common/v1alpha1"
+	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/providerid"
+)
+
+// describe returns what a Node gets from its machine.
+func (p *Provider) describe(node *corev1.Node, machine *computev1alpha1.Machine) cloud.Machine {
+	described := cloud.Machine{ProviderID: providerid.Of(p.store.Client.Namespace, machine.Name)}
+	described.Type = labelValue(&described, "MachineClass", machine.Spec.MachineClassRef.Name)
+	p.addTopology(&described, machine)
+	interfaces, err := p.store.InterfacesOf(machine, p.network)
+	described.Addresses = addresses(node.Name, interfaces)
+	if len(described.Addresses) > 0 {
+		return described
+	}
+	message := fmt.Sprintf("The machine %s has no address in the Network %s yet.", machine.Name, p.network)
+	if err != nil {
+		message = fmt.Sprintf("The machine %s has no address in the Network %s: %v.", machine.Name, p.network, err)
+	}
+	described.Problems = append(described.Problems, cloud.MachineProblem{Reason: cloud.MachineNoAddress,
+		Message: message + " The Node is initialised when IronCore has assigned one."})
+	return described
+}
+
+// addresses returns the addresses of network interfaces: those of the network first, then virtual ones, then the
+// hostname. Without an address there is no hostname either.
+func addresses(hostname string, interfaces []*networkingv1alpha1.NetworkInterface) []corev1.NodeAddress {
+	var internal, external []corev1.NodeAddress
+	for _, one := range interfaces {
+		for _, ip := range one.Status.IPs {
+			internal = append(internal, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip.String()})
+		}
+		if virtual := one.Status.VirtualIP; virtual.IsValid() {
+			external = append(external, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: virtual.String()})
+		}
+	}
+	if len(internal) == 0 {
+		return nil
+	}
+	return append(append(internal, external...), corev1.NodeAddress{Type: corev1.NodeHostName, Address: hostname})
+}
+
+// addTopology adds zone and region of the machine's pool. A pool without a zone is a zone of its own. A machine that is
+// not scheduled yet has no pool.
+func (p *Provider) addTopology(described *cloud.Machine, machine *computev1alpha1.Machine) {
+	if machine.Spec.MachinePoolRef == nil {
+		return
+	}
+	name := machine.Spec.MachinePoolRef.Name
+	described.Zone = name
+	if pool, exists := p.store.MachinePools.Get(name); exists {
+		if zone := pool.Labels[string(commonv1alpha1.TopologyLabelZone)]; zone != "" {
+			described.Zone = zone
+		}
+		described.Region = pool.Labels[string(commonv1alpha1.TopologyLabelRegion)]
+	}
+	described.Zone = labelValue(described, "MachinePool", described.Zone)
+}
+
+// labelValue returns a name that becomes a label, or "" with a problem if it cannot be one.
+func labelValue(described *cloud.Machine, kind, name string) string {
+	mistakes := validation.IsValidLabelValue(name)
+	if len(mistakes) == 0 {
+		return name
+	}
+	described.Problems = append(described.Problems, cloud.MachineProblem{Reason: cloud.InvalidSetting,
+		Message: fmt.Sprintf("The name of the %s %s cannot be the value of a label, so that the Node does not get it: %s",
+			kind, name, strings.Join(mistakes, "; "))})
+	return ""
+}

@@ -1,0 +1,189 @@
+// Package machine finds the machines of Nodes on IronCore, and describes them to the node controllers.
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/providerid"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/store"
+)
+
+// Provider implements cloud.Machines. A Node has the name of its machine. All data comes from the store, except for
+// what must not be stale.
+type Provider struct {
+	store   *store.Store
+	network string
+}
+
+var _ cloud.Machines = (*Provider)(nil)
+
+// New returns a provider of the machines with network interfaces in a network.
+func New(s *store.Store, network string) *Provider { return &Provider{store: s, network: network} }
+
+// Owns reports whether a provider ID is of this cloud. This includes one that names no machine: an event reports it.
+func (p *Provider) Owns(id string) bool { return providerid.Owned(id) }
+
+// Find returns the machine that the provider ID of the Node names. The machine of a Node without one has the name of
+// the Node, and is read from the API server: the watch may still show an earlier machine with this name.
+func (p *Provider) Find(ctx context.Context, node *corev1.Node, _ time.Time) (cloud.Machine, error) {
+	machine, err := p.machineOf(ctx, node)
+	if err != nil {
+		return cloud.Machine{}, problemOf(err)
+	}
+	described := p.describe(node, machine)
+	if len(described.Addresses) > 0 || node.Spec.ProviderID == "" {
+		return described, nil
+	}
+	// The watches of machines and network interfaces are independent: the machine may not exist any more.
+	if machine, err = p.read(ctx, machine.Name); err != nil {
+		return cloud.Machine{}, problemOf(err)
+	}
+	return p.describe(node, machine), nil
+}
+
+func (p *Provider) machineOf(ctx context.Context, node *corev1.Node) (*computev1alpha1.Machine, error) {
+	if err := p.store.WaitForSync(ctx); err != nil {
+		return nil, err
+	}
+	if node.Spec.ProviderID == "" {
+		return p.read(ctx, node.Name)
+	}
+	name, err := providerid.Machine(p.store.Client.Namespace, node.Spec.ProviderID)
+	if err != nil {
+		return nil, &cloud.MachineProblem{Reason: cloud.MachineElsewhere, Message: fmt.Sprintf("The provider ID %s of this "+
+			"Node does not name a machine in the namespace %s. A provider ID cannot be changed: delete the Node, and "+
+			"start the kubelet without --provider-id.", node.Spec.ProviderID, p.store.Client.Namespace)}
+	}
+	machine, exists := p.store.Machines.Get(name)
+	if !exists {
+		return nil, p.notFound(name)
+	}
+	return machine, nil
+}
+
+// read reads a machine from the API server, and those of its network interfaces that the watch has not reported yet.
+func (p *Provider) read(ctx context.Context, name string) (*computev1alpha1.Machine, error) {
+	machine, err := p.store.Client.Machines.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, p.notFound(name)
+	case err != nil:
+		return nil, fmt.Errorf("reading machine %s/%s: %w", p.store.Client.Namespace, name, err)
+	}
+	p.store.Machines.Written(machine)
+	for _, name := range store.InterfaceNames(machine) {
+		if _, exists := p.store.NetworkInterfaces.Get(name); exists {
+			continue
+		}
+		one, err := p.store.Client.NetworkInterfaces.Get(ctx, name, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("reading network interface %s/%s: %w", p.store.Client.Namespace, name, err)
+		}
+		if err == nil {
+			p.store.NetworkInterfaces.Written(one)
+		}
+	}
+	return machine, nil
+}
+
+func (p *Provider) notFound(name string) error {
+	return &cloud.MachineProblem{Reason: cloud.MachineNotFound, Message: fmt.Sprintf("There is no machine %s in the "+
+		"namespace %s of IronCore. A Node must have the name of its machine: create the machine, or start the kubelet "+
+		"with --hostname-override.", name, p.store.Client.Namespace)}
+}
+
+// problemOf makes a problem of an answer of the API server.
+func problemOf(err error) error {
+	if _, already := errors.AsType[*cloud.MachineProblem](err); already || errors.Is(err, store.ErrNotSynced) {
+		return err
+	}
+	reason := cloud.CloudNotReachable
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsBadRequest(err) {
+		reason = cloud.CloudRefused
+	}
+	return &cloud.MachineProblem{Reason: reason, Message: fmt.Sprintf("The machine of this Node is not known: %v", err)}
+}
+
+// State is the state that the watch has reported. Before a Node is deleted, Confirm reads it from the API server.
+func (p *Provider) State(ctx context.Context, node *corev1.Node, _ time.Time) (cloud.MachineState, error) {
+	if err := p.store.WaitForSync(ctx); err != nil {
+		return cloud.MachineUnknown, err
+	}
+	name, err := providerid.Machine(p.store.Client.Namespace, node.Spec.ProviderID)
+	if err != nil {
+		return cloud.MachineUnknown, err
+	}
+	machine, exists := p.store.Machines.Get(name)
+	if !exists {
+		return cloud.MachineGone, nil
+	}
+	return stateOf(machine), nil
+}
+
+func stateOf(machine *computev1alpha1.Machine) cloud.MachineState {
+	if machine.DeletionTimestamp != nil {
+		return cloud.MachineDeleting
+	}
+	switch machine.Status.State {
+	case computev1alpha1.MachineStateShutdown, computev1alpha1.MachineStateTerminated:
+		return cloud.MachineStopped
+	case computev1alpha1.MachineStateTerminating:
+		return cloud.MachineDeleting
+	case computev1alpha1.MachineStateRunning, computev1alpha1.MachineStatePending, "":
+		return cloud.MachineRunning
+	}
+	return cloud.MachineUnknown
+}
+
+// Confirm reads the machine from the API server.
+func (p *Provider) Confirm(ctx context.Context, node *corev1.Node) (cloud.MachineState, error) {
+	name, err := providerid.Machine(p.store.Client.Namespace, node.Spec.ProviderID)
+	if err != nil {
+		return cloud.MachineUnknown, err
+	}
+	machine, err := p.store.Client.Machines.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return cloud.MachineGone, nil
+	case err != nil:
+		return cloud.MachineUnknown, fmt.Errorf("reading machine %s/%s: %w", p.store.Client.Namespace, name, err)
+	}
+	return stateOf(machine), nil
+}
+
+// CheckCredentials reads the network of the cluster, and the machine of a canary. An API server that answers "not
+// found" for everything, such as one of another installation, fails the check.
+func (p *Provider) CheckCredentials(ctx context.Context, canaries []*corev1.Node) error {
+	if _, err := p.store.Client.Networks.Get(ctx, p.network, metav1.GetOptions{}); err != nil {
+		return fmt.Errorf("reading Network %s/%s: %w", p.store.Client.Namespace, p.network, err)
+	}
+	var missing []string
+	for _, node := range canaries {
+		state, err := p.Confirm(ctx, node)
+		switch {
+		case err != nil:
+			return err
+		case state != cloud.MachineGone:
+			return nil
+		}
+		missing = append(missing, node.Name)
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the machines of Nodes that are ready do not exist in the namespace %s: %s",
+		p.store.Client.Namespace, strings.Join(missing, ", "))
+}
+
+// NameConflict returns "": a provider ID contains the name of its machine, so that no other machine can have it.
+func (p *Provider) NameConflict(context.Context, *corev1.Node) (string, error) { return "", nil }
