@@ -54,7 +54,8 @@ func (s *Simulator) ChangeLoadBalancerRouting(name string, change func(*networki
 	return changeObject(s, "LoadBalancerRouting", name, change)
 }
 
-// DeleteMachine deletes a Machine with its ephemeral NetworkInterfaces. It reports whether there is one with the name.
+// DeleteMachine deletes a Machine. Garbage collection deletes its ephemeral NetworkInterfaces. It reports whether there
+// is one with the name.
 func (s *Simulator) DeleteMachine(name string) bool {
 	return s.Delete("Machine", name)
 }

@@ -20,7 +20,7 @@ type Request struct {
 	Resource, Namespace, Name, Subresource string
 	// Manager is the field manager of a write.
 	Manager string
-	// Body is what the client sent.
+	// Body is what the client sent; "" if it is large.
 	Body string
 	// Code is the status of the answer, and 0 while there is none or if the connection ended.
 	Code int32
@@ -105,6 +105,9 @@ func (s *Simulator) parse(r *http.Request, body []byte) call {
 	}
 	return c
 }
+
+// largeBody is the size from which on bodies are not recorded: large tests would need too much memory.
+const largeBody = 16 << 10
 
 // nameIn returns the name of an encoded object; "" if it has none.
 func nameIn(body []byte) string {

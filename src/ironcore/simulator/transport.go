@@ -51,6 +51,9 @@ func readBody(r *http.Request) ([]byte, error) {
 func (s *Simulator) record(r Request) *Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(r.Body) > largeBody {
+		r.Body = ""
+	}
 	s.requests = append(s.requests, &r)
 	return &r
 }
