@@ -56,6 +56,13 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+func TestLostAnswerOfRefusedWatch(t *testing.T) {
+	r := newRig(t, Options{})
+	r.Fail(func(Request) *metav1.Status { return Fault(ResponseLost) })
+	_, err := r.clients.LoadBalancers.Watch(t.Context(), metav1.ListOptions{FieldSelector: "unknown=x"})
+	want(t, "fails", err != nil, true)
+}
+
 func TestNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Options{})

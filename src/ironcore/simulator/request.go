@@ -90,7 +90,8 @@ type call struct {
 
 // parse reads the method and the path of a request.
 func (s *Simulator) parse(r *http.Request, body []byte) call {
-	c := call{query: r.URL.Query(), contentType: strings.TrimSpace(strings.Split(r.Header.Get("Content-Type"), ";")[0])}
+	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	c := call{query: r.URL.Query(), contentType: strings.TrimSpace(contentType)}
 	c.Body, c.Manager = string(body), c.query.Get("fieldManager")
 	if c.Manager == "" {
 		c.Manager, _, _ = strings.Cut(r.UserAgent(), "/")

@@ -29,8 +29,10 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.failed(r, entry, err)
 	}
 	code, answer, problem := t.answer(r, c)
-	if lost && code < 300 {
+	if problem == nil && lost {
 		answer.Close()
+	}
+	if lost {
 		return nil, err
 	}
 	if problem != nil {

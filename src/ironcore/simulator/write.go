@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -168,9 +169,9 @@ func (s *Simulator) serveDelete(c call) (int, []byte, error) {
 		return 0, nil, err
 	}
 	if c.dryRun() || slices.Contains(options.DryRun, metav1.DryRunAll) {
-		return 200, live.encoded, nil
+		return http.StatusOK, live.encoded, nil
 	}
-	return 200, s.delete(c.kind, live).encoded, nil
+	return http.StatusOK, s.delete(c.kind, live).encoded, nil
 }
 
 func checkPreconditions(c call, p *metav1.Preconditions, live stored) error {

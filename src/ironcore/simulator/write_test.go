@@ -111,8 +111,8 @@ func TestStatus(t *testing.T) {
 func TestStatusSubresource(t *testing.T) {
 	r := newRig(t, Options{Provision: time.Hour})
 	r.addMachine("a", "10.0.0.1")
-	lb := r.createBalancer("lb", unchanged)
-	lb, _ = r.LoadBalancer("lb")
+	r.createBalancer("lb", unchanged)
+	lb, _ := r.LoadBalancer("lb")
 	lb.Status.IPs = []commonv1alpha1.IP{commonv1alpha1.NewIP(parse(r, "1.1.1.1"))}
 	lb.Spec.Ports[0].Port = 99
 	updated, err := r.clients.LoadBalancers.UpdateStatus(t.Context(), lb, metav1.UpdateOptions{})
