@@ -148,7 +148,8 @@ func (c Config) planRouting(r Request, balancer *networkingv1alpha1.LoadBalancer
 	if len(why) == 0 {
 		return nil, nil
 	}
-	owners, err := ownersOf(actual, pathsOf("", fields), label.FormerFieldManager, label.RoutingFieldManager)
+	owners, err := ownersOf(actual, pathsOf("", fields), label.FormerFieldManager, label.FormerUpdateFieldManager,
+		label.RoutingFieldManager)
 	if err != nil {
 		return nil, err
 	}
