@@ -59,11 +59,11 @@ func ownedField(entry metav1.ManagedFieldsEntry, fields []fieldpath.Path) string
 	return ""
 }
 
-// pathsOf returns the paths of fields below a field of the object; "" is the object itself.
-func pathsOf(parent string, fields []string) []fieldpath.Path {
+// pathsOf returns the paths of fields that are below these parents in the object.
+func pathsOf(fields []string, parents ...string) []fieldpath.Path {
 	paths := make([]fieldpath.Path, len(fields))
 	for i := range fields {
-		if parent != "" {
+		for _, parent := range parents {
 			paths[i] = append(paths[i], fieldpath.PathElement{FieldName: &parent})
 		}
 		paths[i] = append(paths[i], fieldpath.PathElement{FieldName: &fields[i]})

@@ -74,13 +74,15 @@ func (c Config) planLoadBalancer(service *corev1.Service, actual *networkingv1al
 	}
 	fields := differing(actual.Spec, wanted)
 	why := reasons(actual.Spec, wanted, fields)
-	if !contains(actual.Annotations, apply.Annotations) {
+	annotations := differingEntries(actual.Annotations, apply.Annotations)
+	if len(annotations) > 0 {
 		why = append(why, "the annotations name the Service")
 	}
 	if len(why) == 0 {
 		return nil, nil
 	}
-	owners, err := ownersOf(actual, pathsOf("spec", fields), label.FormerFieldManager)
+	paths := append(pathsOf(fields, "spec"), pathsOf(annotations, "metadata", "annotations")...)
+	owners, err := ownersOf(actual, paths, label.FormerFieldManager)
 	if err != nil {
 		return nil, err
 	}
@@ -113,14 +115,15 @@ func reasons(actual, wanted networkingv1alpha1.LoadBalancerSpec, fields []string
 	return why
 }
 
-// contains reports whether all has all entries of some.
-func contains(all, some map[string]string) bool {
-	for key, value := range some {
-		if actual, exists := all[key]; !exists || actual != value {
-			return false
+// differingEntries returns the keys of the desired entries that actual does not have with their values, sorted.
+func differingEntries(actual, wanted map[string]string) []string {
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		if value, exists := actual[key]; !exists || value != wanted[key] {
+			keys = append(keys, key)
 		}
 	}
-	return true
+	return keys
 }
 
 // errNoNetwork is the reason why destinations cannot be written.
@@ -148,7 +151,8 @@ func (c Config) planRouting(r Request, balancer *networkingv1alpha1.LoadBalancer
 	if len(why) == 0 {
 		return nil, nil
 	}
-	owners, err := ownersOf(actual, pathsOf("", fields), label.FormerFieldManager, label.RoutingFieldManager)
+	owners, err := ownersOf(actual, pathsOf(fields), label.FormerFieldManager, label.FormerUpdateFieldManager,
+		label.RoutingFieldManager)
 	if err != nil {
 		return nil, err
 	}

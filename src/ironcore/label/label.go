@@ -34,6 +34,9 @@ const (
 	FieldManager = "thalassa-ccm"
 	// FormerFieldManager has applied the load balancers of the cloud controller manager that this one replaces.
 	FormerFieldManager = "cloud-provider.ironcore.dev/loadbalancer"
+	// FormerUpdateFieldManager has updated the destinations of that program when Nodes changed: the API server uses the
+	// name of its binary, because it gives none.
+	FormerUpdateFieldManager = "ironcore-cloud-controller-manager"
 	// RoutingFieldManager applies the routing of a load balancer that has a selector, in IronCore itself.
 	RoutingFieldManager = "loadbalancers.networking.ironcore.dev"
 )

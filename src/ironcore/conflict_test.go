@@ -1,0 +1,180 @@
+package ironcore
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
+)
+
+// edit changes the load balancer of the Service as a person does.
+func (r *rig) edit(change string) {
+	r.Helper()
+	r.api().editBalancer(r, change)
+}
+
+type person struct{ *client.Client }
+
+func (r *rig) api() person {
+	r.Helper()
+	api, err := client.New(r.server.Config(), testNamespace)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return person{api}
+}
+
+func (p person) editBalancer(r *rig, change string) {
+	r.Helper()
+	_, err := p.LoadBalancers.Patch(r.ctx, serviceName, types.MergePatchType, []byte(change),
+		metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	if err != nil {
+		r.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// editRouting changes the destinations of the Service as a person does.
+func (p person) editRouting(r *rig, change string) {
+	r.Helper()
+	_, err := p.LoadBalancerRoutings.Patch(r.ctx, serviceName, types.MergePatchType, []byte(change),
+		metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	if err != nil {
+		r.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// eachOwner runs a test with a load balancer of this program, and with one that the former program has applied.
+func eachOwner(t *testing.T, test func(r *rig, c *Cloud)) {
+	t.Helper()
+	for name, handOver := range map[string]bool{"own": false, "handed over": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(r *rig) {
+				r.addMachine("a")
+				if handOver {
+					r.former().ensure(serviceName, service(), "a")
+				}
+				c := r.start()
+				r.reconcile(c, service(), "a")
+				pass(time.Minute)
+				test(r, c)
+			})
+		})
+	}
+}
+
+// TestForeignFieldManager: a field that a person has set is not overwritten. The refusal names who has set which field.
+func TestForeignFieldManager(t *testing.T) {
+	eachOwner(t, func(r *rig, c *Cloud) {
+		r.edit(`{"spec":{"ports":[{"port":8080,"protocol":"TCP"}]}}`)
+		r.server.ForgetRequests()
+		found := r.diff(c, service(), "a")
+		want(r, "plan", found.Plan.String(), "")
+		wantText(r, "refusal", found.Refused.Error(), "kubectl-edit", "spec.ports", serviceName)
+		r.edit(`{"spec":{"ports":[{"port":80,"protocol":"TCP"}]}}`)
+		found = r.diff(c, service(internalService("true")), "a")
+		want(r, "refusal of another field", found.Refused, nil)
+		r.apply(c, service(), found.Plan)
+		want(r, "type", r.balancer().Spec.Type, networkingv1alpha1.LoadBalancerTypeInternal)
+	})
+}
+
+// TestForeignFieldManagerOfAnnotation: an annotation that a person has set is not overwritten either.
+func TestForeignFieldManagerOfAnnotation(t *testing.T) {
+	eachOwner(t, func(r *rig, c *Cloud) {
+		r.edit(`{"metadata":{"annotations":{"service-name":"another"}}}`)
+		found := r.diff(c, service(), "a")
+		want(r, "plan", found.Plan.String(), "")
+		if found.Refused == nil {
+			r.Fatal("the annotation would be overwritten")
+		}
+		wantText(r, "refusal", found.Refused.Error(), "kubectl-edit", label.ServiceName)
+	})
+}
+
+// TestForeignFieldManagerOfDestinations: so are destinations.
+func TestForeignFieldManagerOfDestinations(t *testing.T) {
+	eachOwner(t, func(r *rig, c *Cloud) {
+		r.api().editRouting(r, `{"destinations":[]}`)
+		found := r.diff(c, service(), "a")
+		want(r, "plan", found.Plan.String(), "")
+		wantText(r, "refusal", found.Refused.Error(), "kubectl-edit", "destinations")
+	})
+}
+
+// TestStalePlan: a plan for objects that have changed since is not carried out, and a new plan is.
+func TestStalePlan(t *testing.T) {
+	for name, change := range map[string]func(*corev1.Service){"load balancer": setPort(443), "destinations": unchanged} {
+		t.Run(name, func(t *testing.T) {
+			eachOwner(t, func(r *rig, c *Cloud) {
+				r.addMachine("b")
+				synctest.Wait()
+				s := service(change)
+				plan := r.diff(c, s, "b").Plan
+				r.touchObjects()
+				_, err := c.balancers.Apply(r.ctx, s, plan)
+				want(r, "is stale", errors.Is(err, cloud.ErrStale), true)
+				transient, _ := c.balancers.ClassifyError(err)
+				want(r, "is transient", transient, true)
+				want(r, "port", r.balancer().Spec.Ports[0].Port, 80)
+				want(r, "destinations", r.destinations(serviceName), "10.0.0.1")
+				synctest.Wait()
+				r.reconcile(c, s, "b")
+				want(r, "destinations", r.destinations(serviceName), "10.0.0.2")
+			})
+		})
+	}
+}
+
+// touchObjects changes the versions of the objects of the Service.
+func (r *rig) touchObjects() {
+	r.Helper()
+	r.server.ChangeLoadBalancer(serviceName, func(l *networkingv1alpha1.LoadBalancer) {
+		l.Labels = map[string]string{"touched": "yes"}
+	})
+	r.server.ChangeLoadBalancerRouting(serviceName, func(l *networkingv1alpha1.LoadBalancerRouting) {
+		l.Labels = map[string]string{"touched": "yes"}
+	})
+}
+
+// TestStaleDeletion: a load balancer that has changed since the plan is not deleted.
+func TestStaleDeletion(t *testing.T) {
+	eachOwner(t, func(r *rig, c *Cloud) {
+		plan := r.planDelete(c, service(), false).Plan
+		r.touchObjects()
+		_, err := c.balancers.Apply(r.ctx, service(), plan)
+		want(r, "is stale", errors.Is(err, cloud.ErrStale), true)
+		want(r, "is being deleted", r.balancer().DeletionTimestamp != nil, false)
+	})
+}
+
+// TestCreatedMeanwhile: a load balancer that somebody creates with the same name before the plan is carried out is not
+// overwritten.
+func TestCreatedMeanwhile(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.addMachine("a")
+		c := r.start()
+		plan := r.diff(c, service(), "a").Plan
+		_, err := r.api().LoadBalancers.Create(r.ctx, &networkingv1alpha1.LoadBalancer{
+			ObjectMeta: metav1.ObjectMeta{Name: serviceName},
+			Spec: networkingv1alpha1.LoadBalancerSpec{Type: networkingv1alpha1.LoadBalancerTypePublic,
+				IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol},
+				NetworkRef: corev1.LocalObjectReference{Name: testNetwork},
+				Ports:      []networkingv1alpha1.LoadBalancerPort{{Port: 22}}}}, metav1.CreateOptions{})
+		want(r, "error of another program", err, nil)
+		_, err = c.balancers.Apply(r.ctx, service(), plan)
+		want(r, "an error", err != nil, true)
+		want(r, "port", r.balancer().Spec.Ports[0].Port, 22)
+		want(r, "destinations", r.destinations(serviceName), "no routing")
+	})
+}

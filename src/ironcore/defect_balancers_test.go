@@ -1,0 +1,183 @@
+package ironcore
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	commonv1alpha1 "github.com/ironcore-dev/ironcore/api/common/v1alpha1"
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator"
+)
+
+// planDelete returns what deletes the load balancer of a Service.
+func (r *rig) planDelete(c *Cloud, service *corev1.Service, written bool) cloud.Comparison {
+	r.Helper()
+	found, err := c.balancers.PlanDelete(r.ctx, service, written)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return found
+}
+
+// balancer returns the load balancer of the Service.
+func (r *rig) balancer() *networkingv1alpha1.LoadBalancer {
+	r.Helper()
+	one, exists := r.server.LoadBalancer(serviceName)
+	if !exists {
+		r.Fatalf("there is no load balancer %s", serviceName)
+	}
+	return one
+}
+
+// TestDefect02_NoLoadBalancer: the finalizer of a Service without a load balancer can be removed.
+func TestDefect02_NoLoadBalancer(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		found := r.planDelete(r.start(), service(), false)
+		want(r, "exists", found.Exists, false)
+		want(r, "plan", found.Plan.String(), "")
+	})
+}
+
+// TestDefect03_NoAddressIsNoSuccess: a load balancer without an address has to be waited for, also before the watch has
+// reported it. When it has an address, the Service is reported.
+func TestDefect03_NoAddressIsNoSuccess(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.addMachine("a")
+		c := r.start()
+		r.server.DelayEvents(time.Second)
+		found := r.reconcile(c, service(), "a")
+		want(r, "exists", found.Exists, true)
+		want(r, "has to be waited for", found.Wait != nil, true)
+		want(r, "addresses", len(found.Status.Ingress), 0)
+		var changed []string
+		go c.store.Changes(r.ctx, func(change cloud.Change) { changed = append(changed, change.Service.String()) })
+		pass(provision - time.Second)
+		changed = nil
+		pass(3 * time.Second)
+		want(r, "reports a Service", len(changed) > 0 && changed[0] == "shop/web", true)
+		found = r.diff(c, service(), "a")
+		want(r, "has to be waited for", found.Wait != nil, false)
+		want(r, "address", found.Status.Ingress[0].IP, "192.0.2.1")
+	})
+}
+
+// TestDefect04_DeletionIsFollowed: a load balancer exists until IronCore has removed it, and while it cannot be read.
+func TestDefect04_DeletionIsFollowed(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.addMachine("a")
+		c := r.start()
+		r.reconcile(c, service(), "a")
+		pass(time.Minute)
+		r.apply(c, service(), r.planDelete(c, service(), false).Plan)
+		found := r.planDelete(c, service(), true)
+		want(r, "exists with a finalizer", found.Exists, true)
+		want(r, "has to be waited for", found.Wait != nil && found.Wait.Deleting, true)
+		pass(time.Minute)
+		r.server.Fail(func(request simulator.Request) *metav1.Status {
+			return simulator.Fault(simulator.Unreachable)
+		})
+		_, err := c.balancers.PlanDelete(r.ctx, service(), true)
+		want(r, "an error if it cannot be read", err != nil, true)
+		r.server.Fail(nil)
+		want(r, "exists", r.planDelete(c, service(), true).Exists, false)
+		want(r, "load balancers", len(r.server.LoadBalancers()), 0)
+	})
+}
+
+// TestDefect18_LegacyNameOfAnother: a load balancer with the earlier form of the name belongs to the Service only if
+// its annotations do not name another one.
+func TestDefect18_LegacyNameOfAnother(t *testing.T) {
+	legacy := testCluster + "-web-0a1b2c3d"
+	inBubble(t, func(r *rig) {
+		other := label.Owner{Cluster: "green", Service: serviceOf("shop/web"), UID: "0a1b2c3d-9999"}
+		r.server.Add(&networkingv1alpha1.LoadBalancer{
+			ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: legacy, Annotations: other.Annotations()},
+			Spec: networkingv1alpha1.LoadBalancerSpec{Type: networkingv1alpha1.LoadBalancerTypePublic,
+				NetworkRef: corev1.LocalObjectReference{Name: testNetwork}}})
+		c := r.start()
+		_, err := c.balancers.Diff(r.ctx, service(), cloud.Targets{})
+		want(r, "Diff refuses", errors.Is(err, balancer.ErrOtherOwner), true)
+		wantText(r, "error", err.Error(), legacy, "green", string(other.UID))
+		found := r.planDelete(c, service(), false)
+		want(r, "exists", found.Exists, false)
+		want(r, "plan to delete", found.Plan.String(), "")
+		want(r, "writes", len(r.server.Writes()), 0)
+	})
+}
+
+// TestDefect20_TypeChangesInPlace: a load balancer that becomes internal stays the same object.
+func TestDefect20_TypeChangesInPlace(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.addMachine("a")
+		c := r.start()
+		r.reconcile(c, service(), "a")
+		pass(time.Minute)
+		before := r.balancer()
+		want(r, "public address", r.diff(c, service(), "a").Status.Ingress[0].IP, "192.0.2.1")
+		r.reconcile(c, service(internalService("true")), "a")
+		pass(time.Minute)
+		after := r.balancer()
+		want(r, "UID", after.UID, before.UID)
+		want(r, "type", after.Spec.Type, networkingv1alpha1.LoadBalancerTypeInternal)
+		want(r, "internal address", r.diff(c, service(internalService("true")), "a").Status.Ingress[0].IP, "10.250.0.1")
+		r.reconcile(c, service(), "a")
+		pass(time.Minute)
+		want(r, "UID", r.balancer().UID, before.UID)
+		want(r, "sources of addresses", len(r.balancer().Spec.IPs), 0)
+		want(r, "public address", r.diff(c, service(), "a").Status.Ingress[0].IP, "192.0.2.1")
+	})
+}
+
+// TestDefect21_SameAddressAgain: a load balancer that somebody has created again with the same address is ready at
+// once.
+func TestDefect21_SameAddressAgain(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.addMachine("a")
+		c := r.start()
+		published := service()
+		published.Status.LoadBalancer = r.ready(c, "a")
+		again := r.balancer()
+		r.server.Delete("LoadBalancer", serviceName)
+		pass(time.Minute)
+		again.UID, again.ResourceVersion = "", ""
+		want(r, "added", r.server.Add(again), true)
+		r.server.ChangeLoadBalancer(serviceName, func(l *networkingv1alpha1.LoadBalancer) {
+			l.Status.IPs = []commonv1alpha1.IP{commonv1alpha1.MustParseIP("192.0.2.1")}
+		})
+		synctest.Wait()
+		started := time.Now()
+		found := r.reconcile(c, published, "a")
+		want(r, "has to be waited for", found.Wait != nil, false)
+		want(r, "address", found.Status.Ingress[0].IP, published.Status.LoadBalancer.Ingress[0].IP)
+		want(r, "time", time.Since(started), 0)
+	})
+}
+
+// ready creates the load balancer of the Service, and returns its addresses.
+func (r *rig) ready(c *Cloud, nodes ...string) corev1.LoadBalancerStatus {
+	r.Helper()
+	r.reconcile(c, service(), nodes...)
+	pass(time.Minute)
+	return r.diff(c, service(), nodes...).Status
+}
+
+// TestDefect27_NothingWaits: no call waits for IronCore, however long that takes. A worker is free for other Services.
+func TestDefect27_NothingWaits(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.addMachine("a")
+		c := r.start()
+		started := time.Now()
+		r.reconcile(c, service(), "a")
+		r.apply(c, service(), r.planDelete(c, service(), false).Plan)
+		want(r, "exists", r.planDelete(c, service(), true).Exists, true)
+		want(r, "time", time.Since(started), 0)
+	})
+}

@@ -1,0 +1,189 @@
+package ironcore
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+const legacyName = testCluster + "-web-0a1b2c3d"
+
+func unchanged(*corev1.Service) {}
+
+func setPort(port int32) func(*corev1.Service) {
+	return func(s *corev1.Service) { s.Spec.Ports[0].Port = port }
+}
+
+// handOver is one form in which the former program has written the load balancer of a Service.
+type handOver struct {
+	name     string
+	selector bool
+	setting  func(*corev1.Service)
+}
+
+// eachHandOver runs a test with all forms. The former program has written everything for the machines a and b.
+func eachHandOver(t *testing.T, test func(r *rig, form handOver)) {
+	t.Helper()
+	for title, form := range map[string]handOver{
+		"UID, destinations":              {serviceName, false, unchanged},
+		"UID, selector":                  {serviceName, true, unchanged},
+		"legacy name, destinations":      {legacyName, false, unchanged},
+		"legacy name, selector":          {legacyName, true, unchanged},
+		"internal, destinations":         {serviceName, false, internalService("true")},
+		"internal, selector":             {serviceName, true, internalService("true")},
+		"internal, legacy, destinations": {legacyName, false, internalService("true")},
+	} {
+		t.Run(title, func(t *testing.T) {
+			inBubble(t, func(r *rig) {
+				r.selector = form.selector
+				for _, name := range []string{"a", "b"} {
+					r.addMachine(name)
+					r.former().setLabels(name)
+				}
+				r.former().ensure(form.name, service(form.setting), "a", "b")
+				pass(time.Minute)
+				r.server.ForgetRequests()
+				test(r, form)
+			})
+		})
+	}
+}
+
+// service returns the Service of a hand-over, with the addresses that are published.
+func (h handOver) service(r *rig, changes ...func(*corev1.Service)) *corev1.Service {
+	r.Helper()
+	one := service(append([]func(*corev1.Service){h.setting}, changes...)...)
+	existing, _ := r.server.LoadBalancer(h.name)
+	for _, ip := range existing.Status.IPs {
+		one.Status.LoadBalancer.Ingress = append(one.Status.LoadBalancer.Ingress,
+			corev1.LoadBalancerIngress{IP: ip.String()})
+	}
+	return one
+}
+
+// TestHandOverWritesNothing: for a cluster that has not changed, nothing is written, and addresses and destinations
+// stay.
+func TestHandOverWritesNothing(t *testing.T) {
+	eachHandOver(t, func(r *rig, form handOver) {
+		c := r.start()
+		r.label(c, fake.NewClientset(node("a"), node("b")))
+		s := form.service(r)
+		found := r.diff(c, s, "a", "b")
+		want(r, "plan", found.Plan.String(), "")
+		want(r, "has to be waited for", found.Wait != nil, false)
+		want(r, "address", found.Status.Ingress[0].IP, s.Status.LoadBalancer.Ingress[0].IP)
+		pass(time.Hour)
+		want(r, "writes", strings.Join(r.server.Writes(), ", "), "")
+		want(r, "load balancers", len(r.server.LoadBalancers()), 1)
+		managed, err := c.balancers.ListManaged(r.ctx)
+		want(r, "error of ListManaged", err, nil)
+		want(r, "managed load balancers", len(managed), 1)
+	})
+}
+
+// TestHandOverThenChange: a change of the Service is written although the former program owns the field. The object,
+// its name and its address stay.
+func TestHandOverThenChange(t *testing.T) {
+	eachHandOver(t, func(r *rig, form handOver) {
+		c := r.start()
+		before, _ := r.server.LoadBalancer(form.name)
+		r.reconcile(c, form.service(r, setPort(443)), "a", "b")
+		pass(time.Minute)
+		after, _ := r.server.LoadBalancer(form.name)
+		want(r, "UID", after.UID, before.UID)
+		want(r, "port", after.Spec.Ports[0].Port, 443)
+		want(r, "address", after.Status.IPs[0], before.Status.IPs[0])
+		want(r, "destinations", r.destinations(form.name), "10.0.0.1 10.0.0.2")
+		want(r, "writes", strings.Join(r.server.Writes(), ", "), "apply loadbalancers/"+form.name)
+		r.reconcile(c, form.service(r, setPort(80)), "a", "b")
+		want(r, "load balancers", len(r.server.LoadBalancers()), 1)
+	})
+}
+
+// TestHandOverThenDeletion: the load balancer is deleted with its Service, whatever its name is.
+func TestHandOverThenDeletion(t *testing.T) {
+	eachHandOver(t, func(r *rig, form handOver) {
+		c := r.start()
+		s := form.service(r)
+		r.apply(c, s, r.planDelete(c, s, false).Plan)
+		want(r, "exists", r.planDelete(c, s, true).Exists, true)
+		pass(time.Minute)
+		want(r, "exists", r.planDelete(c, s, true).Exists, false)
+		want(r, "load balancers", len(r.server.LoadBalancers()), 0)
+		want(r, "routings", len(r.server.LoadBalancerRoutings()), 0)
+	})
+}
+
+// TestHandOverRemovesField: a field that the former program has set and that is not needed any more is removed.
+func TestHandOverRemovesField(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.addMachine("a")
+		r.former().ensure(serviceName, service(internalService("true")), "a")
+		pass(time.Minute)
+		before := r.balancer()
+		c := r.start()
+		r.reconcile(c, service(), "a")
+		pass(time.Minute)
+		want(r, "type", r.balancer().Spec.Type, networkingv1alpha1.LoadBalancerTypePublic)
+		want(r, "sources of addresses", len(r.balancer().Spec.IPs), 0)
+		want(r, "UID", r.balancer().UID, before.UID)
+		want(r, "destinations", r.destinations(serviceName), "10.0.0.1")
+	})
+}
+
+// TestHandOverFromSelector: a cluster in which IronCore has chosen the destinations gets them from this program: the
+// selector is removed, and the routing is taken over.
+func TestHandOverFromSelector(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		for _, name := range []string{"a", "b"} {
+			r.addMachine(name)
+			r.former().setLabels(name)
+		}
+		r.selector = true
+		r.former().ensure(serviceName, service())
+		pass(time.Minute)
+		want(r, "destinations before", r.destinations(serviceName), "10.0.0.1 10.0.0.2")
+		r.selector = false
+		c := r.start()
+		r.reconcile(c, service(), "b")
+		want(r, "selector", r.balancer().Spec.NetworkInterfaceSelector, nil)
+		want(r, "destinations", r.destinations(serviceName), "10.0.0.2")
+		r.addMachine("c")
+		synctest.Wait()
+		want(r, "destinations of IronCore", r.destinations(serviceName), "10.0.0.2")
+	})
+}
+
+// TestHandOverOfUpdatedDestinations: the former program has written destinations as an update when the Nodes changed,
+// with another field manager. They are taken over, too.
+func TestHandOverOfUpdatedDestinations(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.addMachine("a")
+		r.addMachine("b")
+		r.former().ensure(serviceName, service(), "a")
+		r.former().update(serviceName, "b", "a")
+		pass(time.Minute)
+		c := r.start()
+		want(r, "plan without a change", r.diff(c, service(), "a", "b").Plan.String(), "")
+		r.reconcile(c, service(), "b")
+		want(r, "destinations", r.destinations(serviceName), "10.0.0.2")
+	})
+}
+
+// TestHandOverOfRoutes: prefixes of the former program are recorded as managed. They do not change.
+func TestHandOverOfRoutes(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.addMachine("a")
+		r.setPrefixes("a-primary", ephemeral(), static(podsOf(1).Destination))
+		c := r.start()
+		want(r, "managed before", r.routes(c)[0].Managed, false)
+		want(r, "error of Create", c.offer().Routes.Create(r.ctx, testNetwork, podsOf(1)), nil)
+		want(r, "prefixes", r.prefixes("a-primary"), "ephemeral 10.244.1.0/24")
+		want(r, "managed", r.routes(c)[0].Managed, true)
+	})
+}
