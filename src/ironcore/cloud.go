@@ -44,12 +44,12 @@ type Cloud struct {
 
 // build creates the cloud. With selector, IronCore chooses the destinations of load balancers.
 func build(c cloudconfig.Config, api *client.Client, selector bool) *Cloud {
-	known := store.New(api)
+	known := store.New(api, c.NetworkName, c.ClusterName)
 	return &Cloud{
 		config: c, client: api, store: known,
 		balancers: &loadBalancers{store: known, config: balancer.Config{Cluster: c.ClusterName,
 			Namespace: api.Namespace, Network: c.NetworkName, Prefix: c.PrefixName, Selector: selector}},
-		labeler: newLabeler(known, c.ClusterName, c.NetworkName, selector),
+		labeler: newLabeler(known, selector),
 	}
 }
 
@@ -60,10 +60,10 @@ func (c *Cloud) offer() *cloud.Cloud {
 	return &cloud.Cloud{
 		Name: ProviderName, LabelDomain: labelDomain,
 		LoadBalancers: c.balancers, LoadBalancerBehaviour: c.config.LoadBalancer.Behaviour(),
-		Machines: machine.New(c.store, c.config.NetworkName), MachineBehaviour: machines,
-		Routes:  route.New(c.store, c.config.NetworkName, c.config.ClusterName),
+		Machines: machine.New(c.store), MachineBehaviour: machines,
+		Routes:  route.New(c.store),
 		Changes: c.store.Changes, SetInformers: c.labeler.setInformers, Start: c.start,
-		Collectors: c.collectors(), Ready: c.client.Ready, Drain: c.client.Drain,
+		Collectors: c.collectors(), Ready: c.ready, Drain: c.client.Drain,
 		DrainTimeout: c.client.DrainTimeout(),
 	}
 }
@@ -74,6 +74,14 @@ func (c *Cloud) collectors() []prometheus.Collector {
 		return c.client.Collectors()
 	}
 	return append(c.client.Collectors(), c.reloader.Collectors()...)
+}
+
+// ready returns why the process cannot work: the API does not answer, or not all objects are listed yet.
+func (c *Cloud) ready() error {
+	if err := c.client.Ready(); err != nil {
+		return err
+	}
+	return c.store.Ready()
 }
 
 // start watches IronCore and records the provider's events until ctx ends.
