@@ -16,38 +16,34 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 )
 
-// edit changes the load balancer of the Service as a person does.
-func (r *rig) edit(change string) {
-	r.Helper()
-	r.api().editBalancer(r, change)
-}
-
-type person struct{ *client.Client }
-
-func (r *rig) api() person {
+// api returns a client of another program.
+func (r *rig) api() *client.Client {
 	r.Helper()
 	api, err := client.New(r.server.Config(), testNamespace)
 	if err != nil {
 		r.Fatal(err)
 	}
-	return person{api}
+	return api
 }
 
-func (p person) editBalancer(r *rig, change string) {
+// editOptions are those of a person.
+func editOptions() metav1.PatchOptions { return metav1.PatchOptions{FieldManager: "kubectl-edit"} }
+
+// edit changes the load balancer of the Service as a person does.
+func (r *rig) edit(change string) {
 	r.Helper()
-	_, err := p.LoadBalancers.Patch(r.ctx, serviceName, types.MergePatchType, []byte(change),
-		metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	_, err := r.api().LoadBalancers.Patch(r.ctx, serviceName, types.MergePatchType, []byte(change), editOptions())
 	if err != nil {
 		r.Fatal(err)
 	}
 	synctest.Wait()
 }
 
-// editRouting changes the destinations of the Service as a person does.
-func (p person) editRouting(r *rig, change string) {
+// editRouting changes its destinations.
+func (r *rig) editRouting(change string) {
 	r.Helper()
-	_, err := p.LoadBalancerRoutings.Patch(r.ctx, serviceName, types.MergePatchType, []byte(change),
-		metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	_, err := r.api().LoadBalancerRoutings.Patch(r.ctx, serviceName, types.MergePatchType, []byte(change),
+		editOptions())
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -102,10 +98,10 @@ func TestForeignFieldManagerOfAnnotation(t *testing.T) {
 	})
 }
 
-// TestForeignFieldManagerOfDestinations: so are destinations.
+// TestForeignFieldManagerOfDestinations: destinations that a person has set are not overwritten either.
 func TestForeignFieldManagerOfDestinations(t *testing.T) {
 	eachOwner(t, func(r *rig, c *Cloud) {
-		r.api().editRouting(r, `{"destinations":[]}`)
+		r.editRouting(`{"destinations":[]}`)
 		found := r.diff(c, service(), "a")
 		want(r, "plan", found.Plan.String(), "")
 		wantText(r, "refusal", found.Refused.Error(), "kubectl-edit", "destinations")

@@ -1,0 +1,124 @@
+package ironcore
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
+)
+
+const (
+	greenUID  = types.UID("0a1b2c3d-9999-8888-7777-666666666666") // begins as the UID of the other Service
+	greenName = "0a1b2c3d999988887777666666666666"
+)
+
+func greenService(changes ...func(*corev1.Service)) *corev1.Service {
+	one := service(changes...)
+	one.UID = greenUID
+	return one
+}
+
+// twoClusters runs a test with two clusters in one namespace and network: blue has the machine a, green has b. Both
+// have a Service with the same name.
+func twoClusters(t *testing.T, test func(r *rig, blue, green *Cloud)) {
+	t.Helper()
+	for name, selector := range map[string]bool{"destinations": false, "selector": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(r *rig) {
+				r.selector = selector
+				r.addMachine("a")
+				r.addMachine("b")
+				config := testConfig()
+				config.ClusterName = "green"
+				blue, green := r.start(), r.startWith(config)
+				r.label(blue, fake.NewClientset(node("a")))
+				r.label(green, fake.NewClientset(node("b")))
+				r.reconcile(blue, service(), "a")
+				r.reconcile(green, greenService(), "b")
+				pass(time.Minute)
+				test(r, blue, green)
+			})
+		})
+	}
+}
+
+// TestTwoClusters: each cluster has its own load balancer and destinations, and lists only these.
+func TestTwoClusters(t *testing.T) {
+	twoClusters(t, func(r *rig, blue, green *Cloud) {
+		want(r, "destinations of blue", r.destinations(serviceName), "10.0.0.1")
+		want(r, "destinations of green", r.destinations(greenName), "10.0.0.2")
+		for name, c := range map[string]*Cloud{serviceName: blue, greenName: green} {
+			managed, err := c.balancers.ListManaged(r.ctx)
+			want(r, "error", err, nil)
+			want(r, "managed", len(managed) == 1 && managed[0].Name == name, true)
+		}
+		r.server.ForgetRequests()
+		r.reconcile(blue, service(setPort(443)), "a")
+		r.apply(blue, service(), r.planDelete(blue, service(), false).Plan)
+		pass(time.Minute)
+		want(r, "blue exists", r.planDelete(blue, service(), true).Exists, false)
+		for _, write := range r.server.Writes() {
+			want(r, "object of "+write, strings.HasSuffix(write, "/"+serviceName), true)
+		}
+		want(r, "destinations of green", r.destinations(greenName), "10.0.0.2")
+		want(r, "plan of green", r.diff(green, greenService(), "b").Plan.String(), "")
+	})
+}
+
+// TestTwoClustersShareNoMachine: a Node that names a machine of the other cluster changes neither its label nor its
+// prefixes.
+func TestTwoClustersShareNoMachine(t *testing.T) {
+	twoClusters(t, func(r *rig, blue, green *Cloud) {
+		want(r, "error of green", green.offer().Routes.Create(r.ctx, testNetwork, podsOf(2)), nil)
+		synctest.Wait()
+		r.server.ForgetRequests()
+		nodes := fake.NewClientset(node("a"), node("b"))
+		third := r.start() // another process of blue
+		r.label(third, nodes)
+		machine, _ := r.server.Machine("b")
+		want(r, "label", machine.Labels[label.Cluster], "green")
+		routes := blue.offer().Routes
+		other := podsOf(3)
+		other.Gateway = podsOf(2).Gateway
+		err := routes.Create(r.ctx, testNetwork, other)
+		if err == nil {
+			r.Fatal("blue has written to the machine of green")
+		}
+		wantText(r, "error", err.Error(), "green", "blue", interfaceOf("b"))
+		for _, route := range r.routes(blue) {
+			want(r, "managed by blue", route.Managed, false)
+			want(r, "Delete fails", routes.Delete(r.ctx, testNetwork, route) != nil, true)
+		}
+		want(r, "writes", strings.Join(r.server.Writes(), ", "), "")
+		want(r, "prefixes", r.prefixes(interfaceOf("b")), "10.244.2.0/24")
+	})
+}
+
+// TestTwoClustersWithLegacyNames: load balancers with the earlier form of the name differ by the name of the cluster,
+// and by the UID of the Service in their annotations.
+func TestTwoClustersWithLegacyNames(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.addMachine("a")
+		r.former().ensure(legacyName, service(), "a")
+		r.server.ForgetRequests()
+		c := r.start()
+		_, err := c.balancers.Diff(r.ctx, greenService(), targets(c, "a"))
+		want(r, "Diff refuses", err != nil, true)
+		want(r, "plan to delete", r.planDelete(c, greenService(), false).Plan.String(), "")
+		config := testConfig()
+		config.ClusterName = "green"
+		green := r.startWith(config)
+		r.reconcile(green, greenService(), "a")
+		want(r, "load balancers", len(r.server.LoadBalancers()), 2)
+		managed, _ := green.balancers.ListManaged(r.ctx)
+		want(r, "managed by green", len(managed), 1)
+		want(r, "plan of blue", r.diff(c, service(), "a").Plan.String(), cloud.Plan{}.String())
+	})
+}
