@@ -65,7 +65,9 @@ func (l *labeler) run(ctx context.Context) {
 		return // the informer has ended, because the process ends
 	}
 	defer func() { _ = l.informer.RemoveEventHandler(registration) }()
-	if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+	select {
+	case <-registration.HasSyncedChecker().Done():
+	case <-ctx.Done():
 		return
 	}
 	go l.store.Changes(ctx, l.cloudChanged)

@@ -81,15 +81,18 @@ func (s *Store) Start(ctx context.Context) {
 		s.Machines.informer, s.MachinePools.informer, s.Networks.informer, s.NetworkInterfaces.informer,
 		s.LoadBalancers.informer, s.LoadBalancerRoutings.informer,
 	}
-	synced := make([]cache.InformerSynced, len(informers))
-	for i, informer := range informers {
-		synced[i] = informer.HasSynced
+	for _, informer := range informers {
 		go informer.RunWithContext(ctx)
 	}
 	go func() {
-		if cache.WaitForCacheSync(ctx.Done(), synced...) {
-			close(s.synced)
+		for _, informer := range informers {
+			select {
+			case <-informer.HasSyncedChecker().Done():
+			case <-ctx.Done():
+				return
+			}
 		}
+		close(s.synced)
 	}()
 }
 
