@@ -147,7 +147,10 @@ func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := newClient(t)
 		reader, writer := io.Pipe()
-		s.body = func(*http.Request) io.ReadCloser { return reader }
+		s.body = func(request *http.Request) io.ReadCloser {
+			context.AfterFunc(request.Context(), func() { _ = reader.CloseWithError(request.Context().Err()) })
+			return reader
+		}
 		watch, err := c.Networks.Watch(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -155,9 +158,11 @@ func TestWatch(t *testing.T) {
 		if ended, err := c.LastRequest(); ended.IsZero() || err != nil {
 			t.Errorf("the watch has begun, but the last request was at %s: %v", ended, err)
 		}
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
+		synctest.Wait()
 		go func() { _, _ = io.WriteString(writer, `{"type": "ADDED", "object": `+network+"}\n") }()
-		if event, ok := <-watch.ResultChan(); !ok || event.Object.(*v1alpha1.Network).Name != "net-1" {
+		event := <-watch.ResultChan()
+		if found, ok := event.Object.(*v1alpha1.Network); !ok || found.Name != "net-1" {
 			t.Errorf("after an hour: event %v", event)
 		}
 		watch.Stop()
@@ -229,6 +234,23 @@ cloudprovider_ironcore_api_request_errors{code="unreachable",resource="machinepo
 	}
 }
 
+// TestServerWithPath: the path of the server's URL is not a part of the operation.
+func TestServerWithPath(t *testing.T) {
+	s := &server{status: http.StatusNotFound}
+	c, err := New(&rest.Config{Host: "http://ironcore.example/garden/", Transport: s}, "tenant-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Probe(t.Context(), "net-1")
+	if path := s.requests[0].URL.Path; !strings.HasPrefix(path, "/garden/apis/networking.ironcore.dev/") {
+		t.Errorf("path %s", path)
+	}
+	failures := c.transport.metrics.failures.WithLabelValues("get", "networks", "404")
+	if got := testutil.ToFloat64(failures); got != 1 {
+		t.Errorf("%v failures are counted for the Network, want 1", got)
+	}
+}
+
 func TestOperations(t *testing.T) {
 	const group = "/apis/compute.ironcore.dev/v1alpha1/"
 	for _, tt := range []struct{ method, path, verb, resource string }{
@@ -274,7 +296,7 @@ func TestReady(t *testing.T) {
 			{500, nil, "the IronCore API has failed (HTTP 500)"},
 			{0, errDown, "the IronCore API does not answer: connection refused"},
 		} {
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute)
 			s.set(tt.status, tt.err)
 			_ = c.Probe(t.Context(), "net-1")
 			ended, err := c.LastRequest()
@@ -288,7 +310,7 @@ func TestReady(t *testing.T) {
 			if c.Ready() == nil {
 				t.Error("ready while the API does not answer")
 			}
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 		}
 		if probes := s.count() - before; probes != 10 {
 			t.Errorf("%d requests in 100 seconds, want one in 10 seconds", probes)

@@ -165,10 +165,10 @@ func TestReload(t *testing.T) {
 		if requests := r.pass(t, time.Hour); len(requests) < 10 || len(requests) > 20 {
 			t.Errorf("a refused token is tried %d times in an hour", len(requests))
 		}
-		r.expect(t, "a bad token", "new", "Warning CloudSecretsNotReloaded")
 		if _, err := r.LastRequest(); err != nil {
 			t.Errorf("a trial counts as a request: %v", err)
 		}
+		r.expect(t, "a bad token", "new", "Warning CloudSecretsNotReloaded")
 
 		r.write(t, "token", "newest")
 		r.good, r.away = "newest", true
@@ -180,7 +180,8 @@ func TestReload(t *testing.T) {
 
 		want := `
 # HELP cloudprovider_ironcore_secrets_reloads_total Number of changes of the files with credentials and CA ` +
-			`certificates, by result: adopted, refused (by the cloud), untried (the cloud does not answer) or unreadable.
+			`certificates, by result: adopted, refused (by the cloud), untried (the cloud does not answer) or ` +
+			`unreadable.
 # TYPE cloudprovider_ironcore_secrets_reloads_total counter
 cloudprovider_ironcore_secrets_reloads_total{result="adopted"} 2
 cloudprovider_ironcore_secrets_reloads_total{result="refused"} 1
