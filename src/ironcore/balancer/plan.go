@@ -140,8 +140,8 @@ func (c Config) planRouting(r Request, balancer *networkingv1alpha1.LoadBalancer
 		return nil, fmt.Errorf("%w: create the Network %s/%s in IronCore, or correct networkName in the cloud-config file",
 			errNoNetwork, c.Namespace, c.Network)
 	}
-	apply := ApplyRouting{Name: label.LoadBalancerName(r.Service), Annotations: c.ownerOf(r.Service).Annotations(), Network: commonv1alpha1.LocalUIDReference{
-		Name: r.Observed.Network.Name, UID: r.Observed.Network.UID}}
+	apply := ApplyRouting{Name: label.LoadBalancerName(r.Service), Annotations: c.ownerOf(r.Service).Annotations(),
+		Network: commonv1alpha1.LocalUIDReference{Name: r.Observed.Network.Name, UID: r.Observed.Network.UID}}
 	if balancer != nil {
 		apply.Name, apply.LoadBalancer = balancer.Name, balancer.UID
 	}
