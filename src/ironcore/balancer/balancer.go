@@ -86,8 +86,8 @@ func Compare(c Config, r Request) (cloud.Comparison, error) {
 	} else {
 		found.Plan, refused = c.planLoadBalancer(r.Service, actual, wanted)
 	}
-	// The targets follow the Nodes, even if something else cannot be changed. Those of a load balancer in another network
-	// cannot be in the cluster's.
+	// The targets follow the Nodes, even if something else cannot be changed. Those of a load balancer in another
+	// network cannot be in the cluster's.
 	follows := actual != nil && actual.Spec.NetworkRef.Name == c.Network
 	if refused != nil && follows {
 		wanted.IPFamilies = actual.Spec.IPFamilies

@@ -121,7 +121,8 @@ func TestDestinationsOfAnotherNetwork(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			balancer := owned(name, "blue")
 			balancer.Spec.NetworkRef.Name = "before"
-			found := compare(t, config(), Request{Service: s, Targets: nodes("b"), Observed: observed(balancer, "b", "a")})
+			found := compare(t, config(), Request{Service: s, Targets: nodes("b"),
+				Observed: observed(balancer, "b", "a")})
 			want(t, "is refused", found.Refused != nil, true)
 			want(t, "plan", found.Plan.String(), "")
 		})
