@@ -46,18 +46,19 @@ func (r *rig) failAt(number int, fault *metav1.Status) (failed func() bool) {
 	return func() bool { return count > number }
 }
 
-// eachFault runs a sequence of actions with each of the faults at each of its requests. The watches report late, and
-// IronCore collects no garbage.
-func eachFault(t *testing.T, test func(r *rig)) {
+// eachFault runs a sequence of actions with each of the faults at each of its requests, after others that do not fail.
+// Load balancers are removed some time after they are deleted. IronCore collects no garbage.
+func eachFault(t *testing.T, deletion time.Duration, prepare, test func(r *rig)) {
 	t.Helper()
 	for name, fault := range faults() {
 		for number, more := 0, true; more; number++ {
 			t.Run(fmt.Sprintf("%s at %d", name, number), func(t *testing.T) {
 				inBubble(t, func(r *rig) {
 					r.server = simulator.New(simulator.Options{Namespace: testNamespace, Network: testNetwork,
-						Provision: provision, Deletion: provision, NoGC: true})
+						Provision: provision, Deletion: deletion, NoGC: true})
 					r.addMachine("a")
 					r.addMachine("b")
+					prepare(r)
 					failed := r.failAt(number, fault)
 					test(r)
 					more = failed()
@@ -112,7 +113,7 @@ func (r *rig) persistDelete(c *Cloud, service *corev1.Service) {
 // TestFaultAtEachCall: whatever request fails, and how, the next comparisons complete what was begun, and a deletion
 // leaves nothing.
 func TestFaultAtEachCall(t *testing.T) {
-	eachFault(t, func(r *rig) {
+	eachFault(t, provision, func(*rig) {}, func(r *rig) {
 		c := r.startLate()
 		r.persist(c, service(), "a")
 		pass(time.Minute)
@@ -133,8 +134,7 @@ func TestFaultAtEachCall(t *testing.T) {
 
 // TestFaultAtEachRoute: the same holds for routes.
 func TestFaultAtEachRoute(t *testing.T) {
-	eachFault(t, func(r *rig) {
-		r.setPrefixes(interfaceOf("a"), ephemeral())
+	eachFault(t, provision, func(r *rig) { r.setPrefixes(interfaceOf("a"), ephemeral()) }, func(r *rig) {
 		c := r.startLate()
 		routes := c.offer().Routes
 		try := func(write func() error) {
@@ -161,5 +161,15 @@ func TestFaultAtEachRoute(t *testing.T) {
 			try(func() error { return routes.Delete(r.ctx, testNetwork, route) })
 		}
 		want(r, "prefixes of b", r.prefixes(interfaceOf("b")), "")
+	})
+}
+
+// TestFaultAtEachDeletion: a deletion leaves nothing, also if IronCore removes the load balancer at once, and its name
+// does not contain the whole UID of the Service.
+func TestFaultAtEachDeletion(t *testing.T) {
+	eachFault(t, 0, func(r *rig) { r.former().ensure(legacyName, service(), "a") }, func(r *rig) {
+		r.persistDelete(r.startLate(), service())
+		want(r, "load balancers", len(r.server.LoadBalancers()), 0)
+		want(r, "routings", len(r.server.LoadBalancerRoutings()), 0)
 	})
 }

@@ -182,19 +182,10 @@ func ownedBy(object metav1.Object, uid types.UID) bool {
 	return slices.ContainsFunc(object.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == uid })
 }
 
-// PlanDelete returns what deletes all load balancers of a Service, and their routings.
+// PlanDelete returns what deletes all load balancers of a Service, and their routings. The routings are first: without
+// its load balancer, a routing does not show which Service it belongs to.
 func PlanDelete(c Config, service *corev1.Service, o Observed) (cloud.Comparison, error) {
 	var found cloud.Comparison
-	for _, balancer := range o.LoadBalancers {
-		if err := c.checkOwner(service, balancer); err != nil {
-			continue // it is not of this Service
-		}
-		found.Exists = true
-		describe(&found, balancer)
-		if balancer.DeletionTimestamp == nil {
-			found.Plan = append(found.Plan, deletion(kindLoadBalancer, balancer))
-		}
-	}
 	for _, name := range slices.Sorted(maps.Keys(o.Routings)) {
 		routing := o.Routings[name]
 		if !c.isOwnRouting(service, o.LoadBalancers, routing) {
@@ -203,6 +194,16 @@ func PlanDelete(c Config, service *corev1.Service, o Observed) (cloud.Comparison
 		found.Exists = true
 		if routing.DeletionTimestamp == nil {
 			found.Plan = append(found.Plan, deletion(kindRouting, routing))
+		}
+	}
+	for _, balancer := range o.LoadBalancers {
+		if err := c.checkOwner(service, balancer); err != nil {
+			continue // it is not of this Service
+		}
+		found.Exists = true
+		describe(&found, balancer)
+		if balancer.DeletionTimestamp == nil {
+			found.Plan = append(found.Plan, deletion(kindLoadBalancer, balancer))
 		}
 	}
 	found.Status.Ingress = nil
