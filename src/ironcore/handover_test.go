@@ -181,9 +181,9 @@ func TestHandOverOfRoutes(t *testing.T) {
 		r.addMachine("a")
 		r.setPrefixes("a-primary", ephemeral(), static(podsOf(1).Destination))
 		c := r.start()
-		want(r, "managed before", r.routes(c)[0].Managed, false)
+		want(r, "managed before", r.oneRoute(c).Managed, false)
 		want(r, "error of Create", c.offer().Routes.Create(r.ctx, testNetwork, podsOf(1)), nil)
 		want(r, "prefixes", r.prefixes("a-primary"), "ephemeral 10.244.1.0/24")
-		want(r, "managed", r.routes(c)[0].Managed, true)
+		want(r, "managed", r.oneRoute(c).Managed, true)
 	})
 }
