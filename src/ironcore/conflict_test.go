@@ -110,7 +110,9 @@ func TestForeignFieldManagerOfDestinations(t *testing.T) {
 
 // TestStalePlan: a plan for objects that have changed since is not carried out, and a new plan is.
 func TestStalePlan(t *testing.T) {
-	for name, change := range map[string]func(*corev1.Service){"load balancer": setPort(443), "destinations": unchanged} {
+	for name, change := range map[string]func(*corev1.Service){
+		"load balancer": setPort(443), "destinations": unchanged,
+	} {
 		t.Run(name, func(t *testing.T) {
 			eachOwner(t, func(r *rig, c *Cloud) {
 				r.addMachine("b")

@@ -174,7 +174,8 @@ func TestDefect10_InterfaceWithoutNode(t *testing.T) {
 func TestDefect11_NoInterface(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.addMachine("a")
-		r.server.AddMachine(simulator.Machine{Name: "b", Network: "storage", Addresses: []netip.Addr{podsOf(7).Gateway}})
+		r.server.AddMachine(simulator.Machine{Name: "b", Network: "storage",
+			Addresses: []netip.Addr{podsOf(7).Gateway}})
 		routes := r.start().offer().Routes
 		for _, route := range []cloud.Route{podsOf(7), podsOf(8)} {
 			err := routes.Create(r.ctx, testNetwork, route)
