@@ -64,7 +64,7 @@ func named(t *testing.T, heading string) []string {
 func eventReasons(t *testing.T) []string {
 	t.Helper()
 	var reasons []string
-	for _, pattern := range []string{"../../src/thalassa/*.go", "../../src/thalassa/*/*.go",
+	for _, pattern := range []string{"../../src/thalassa/*.go", "../../src/thalassa/*/*.go", "../../src/reload/*.go",
 		"../../src/controller/*/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {

@@ -10,8 +10,11 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// vendor is the cloud's official client.
+// vendor is the official client of Thalassa Cloud.
 const vendor = "github.com/thalassa-cloud/client-go"
+
+// ironcore has the API of the second cloud, and its clients.
+const ironcore = "github.com/ironcore-dev/ironcore"
 
 // Boundary keeps packages apart, however many packages lie between them.
 type Boundary struct {
@@ -26,7 +29,9 @@ type Boundary struct {
 }
 
 // Boundaries returns those of this repository.
-func Boundaries() []Boundary {
+func Boundaries() []Boundary { return slices.Concat(boundariesOfControllers(), boundariesOfClouds()) }
+
+func boundariesOfControllers() []Boundary {
 	return []Boundary{
 		{
 			Why:   "images must not contain, and not be pinned by, what only builds and tests them",
@@ -35,11 +40,13 @@ func Boundaries() []Boundary {
 			Tests: true,
 		},
 		{
-			Why:    "engines and controllers are neutral: a cloud plugs into them, they know none",
-			From:   []string{ours + "src"},
-			Except: []string{ours + "src/cmd", ours + "src/thalassa", ours + "src/csi", ours + "src/emulator"},
-			Never:  []string{ours + "src/thalassa", vendor},
-			Tests:  true,
+			Why:  "engines and controllers are neutral: a cloud plugs into them, they know none",
+			From: []string{ours + "src"},
+			Except: []string{
+				ours + "src/cmd", ours + "src/thalassa", ours + "src/ironcore", ours + "src/csi", ours + "src/emulator",
+			},
+			Never: []string{ours + "src/thalassa", ours + "src/ironcore", vendor, ironcore},
+			Tests: true,
 		},
 		{
 			Why:  "the contract between controllers and clouds depends on neither",
@@ -48,18 +55,36 @@ func Boundaries() []Boundary {
 				ours + "src/adapter", ours + "src/annotation", ours + "src/build", ours + "src/cmd", ours +
 					"src/config",
 				ours + "src/controller", ours + "src/emulator", ours + "src/list", ours + "src/manager",
-				ours + "src/spelling", ours + "src/thalassa", vendor,
+				ours + "src/ironcore", ours + "src/reload", ours + "src/spelling", ours + "src/thalassa", vendor,
+				ironcore,
 			},
 		},
 		{
 			Why:   "controllers and the manager know clouds by the contract only",
 			From:  []string{ours + "src/controller", ours + "src/manager"},
-			Never: []string{ours + "src/adapter", ours + "src/thalassa", vendor},
+			Never: []string{ours + "src/adapter", ours + "src/thalassa", ours + "src/ironcore", vendor, ironcore},
 		},
+	}
+}
+
+func boundariesOfClouds() []Boundary {
+	return []Boundary{
 		{
 			Why:   "a cloud, and the adapter that stands for one, know controllers by the contract only",
-			From:  []string{ours + "src/adapter", ours + "src/thalassa"},
+			From:  []string{ours + "src/adapter", ours + "src/thalassa", ours + "src/ironcore"},
 			Never: []string{ours + "src/controller", ours + "src/manager"},
+		},
+		{
+			Why:   "a cloud knows no other cloud",
+			From:  []string{ours + "src/thalassa"},
+			Never: []string{ours + "src/ironcore", ironcore},
+			Tests: true,
+		},
+		{
+			Why:   "a cloud knows no other cloud",
+			From:  []string{ours + "src/ironcore"},
+			Never: []string{ours + "src/thalassa", vendor},
+			Tests: true,
 		},
 		{
 			Why: "these packages have values only, and call nothing: the same inputs give the same results",
@@ -71,12 +96,22 @@ func Boundaries() []Boundary {
 			Tests: true,
 		},
 		{
+			Why: "these packages have values only, and call nothing: the same inputs give the same results",
+			From: []string{
+				ours + "src/ironcore/balancer", ours + "src/ironcore/label", ours + "src/ironcore/providerid",
+			},
+			Never: []string{ours + "src/ironcore/client", ours + "src/ironcore/store", ironcore + "/client-go"},
+			Tests: true,
+		},
+		{
 			Why: "clouds and tests for tests are in no program",
 			From: []string{
 				ours + "src/adapter", ours + "src/cmd", ours + "src/controller", ours + "src/manager",
-				ours + "src/thalassa",
+				ours + "src/ironcore", ours + "src/thalassa",
 			},
-			Never: []string{ours + "src/cloud/cloudtest", ours + "src/controller/conformance"},
+			Never: []string{
+				ours + "src/cloud/cloudtest", ours + "src/controller/conformance", ours + "src/ironcore/simulator",
+			},
 		},
 		{
 			Why: "controllers are chosen one by one: those of nodes serve clouds without load balancers, too",

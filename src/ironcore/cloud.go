@@ -9,18 +9,25 @@ package ironcore
 import (
 	"context"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/cloudconfig"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/kubeconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/machine"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/providerid"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/route"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/store"
+	"github.com/thalassa-cloud/thalassa-ccm/src/reload"
 )
 
 // ProviderName is the value of --cloud-provider, and the scheme of provider IDs.
 const ProviderName = providerid.Scheme
+
+// component is the source of the provider's own events, and the name of its Kubernetes client.
+const component = "cloud-provider-ironcore"
 
 // labelDomain is the prefix of the labels and annotations that configure a Node.
 const labelDomain = "k8s.ironcore.dev"
@@ -31,16 +38,18 @@ type Cloud struct {
 	store     *store.Store
 	balancers *loadBalancers
 	labeler   *labeler
+	reloader  *reload.Reloader[kubeconfig.Access] // nil in tests that have no kubeconfig
+	client    *client.Client
 }
 
 // build creates the cloud. With selector, IronCore chooses the destinations of load balancers.
 func build(c cloudconfig.Config, api *client.Client, selector bool) *Cloud {
-	known := store.New(api)
+	known := store.New(api, c.NetworkName, c.ClusterName)
 	return &Cloud{
-		config: c, store: known,
+		config: c, client: api, store: known,
 		balancers: &loadBalancers{store: known, config: balancer.Config{Cluster: c.ClusterName,
 			Namespace: api.Namespace, Network: c.NetworkName, Prefix: c.PrefixName, Selector: selector}},
-		labeler: newLabeler(known, c.ClusterName, c.NetworkName, selector),
+		labeler: newLabeler(known, selector),
 	}
 }
 
@@ -51,14 +60,35 @@ func (c *Cloud) offer() *cloud.Cloud {
 	return &cloud.Cloud{
 		Name: ProviderName, LabelDomain: labelDomain,
 		LoadBalancers: c.balancers, LoadBalancerBehaviour: c.config.LoadBalancer.Behaviour(),
-		Machines: machine.New(c.store, c.config.NetworkName), MachineBehaviour: machines,
-		Routes:  route.New(c.store, c.config.NetworkName, c.config.ClusterName),
+		Machines: machine.New(c.store), MachineBehaviour: machines,
+		Routes:  route.New(c.store),
 		Changes: c.store.Changes, SetInformers: c.labeler.setInformers, Start: c.start,
+		Collectors: c.collectors(), Ready: c.ready, Drain: c.client.Drain,
+		DrainTimeout: c.client.DrainTimeout(),
 	}
 }
 
-// start watches IronCore until ctx ends.
-func (c *Cloud) start(ctx context.Context, _ cloud.Clients) {
+// collectors are the provider's metrics.
+func (c *Cloud) collectors() []prometheus.Collector {
+	if c.reloader == nil {
+		return c.client.Collectors()
+	}
+	return append(c.client.Collectors(), c.reloader.Collectors()...)
+}
+
+// ready returns why the process cannot work: the API does not answer, or not all objects are listed yet.
+func (c *Cloud) ready() error {
+	if err := c.client.Ready(); err != nil {
+		return err
+	}
+	return c.store.Ready()
+}
+
+// start watches IronCore and records the provider's events until ctx ends.
+func (c *Cloud) start(ctx context.Context, clients cloud.Clients) {
+	if c.reloader != nil {
+		c.reloader.RecordEvents(ctx, clients, component)
+	}
 	c.store.Start(ctx)
 	go c.labeler.run(ctx)
 }

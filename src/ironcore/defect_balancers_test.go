@@ -1,7 +1,6 @@
 package ironcore
 
 import (
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator"
 )
@@ -103,13 +101,15 @@ func TestDefect18_LegacyNameOfAnother(t *testing.T) {
 			Spec: networkingv1alpha1.LoadBalancerSpec{Type: networkingv1alpha1.LoadBalancerTypePublic,
 				NetworkRef: corev1.LocalObjectReference{Name: testNetwork}}})
 		c := r.start()
-		_, err := c.balancers.Diff(r.ctx, service(), cloud.Targets{})
-		want(r, "Diff refuses", errors.Is(err, balancer.ErrOtherOwner), true)
-		wantText(r, "error", err.Error(), legacy, "green", string(other.UID))
+		want(r, "exists", r.diff(c, service()).Exists, false)
 		found := r.planDelete(c, service(), false)
 		want(r, "exists", found.Exists, false)
 		want(r, "plan to delete", found.Plan.String(), "")
-		want(r, "writes", len(r.server.Writes()), 0)
+		r.reconcile(c, service())
+		foreign, _ := r.server.LoadBalancer(legacy)
+		want(r, "owner of the other one", label.OwnerOf(foreign), other)
+		_, made := r.server.LoadBalancer(serviceName)
+		want(r, "the Service has its own", made, true)
 	})
 }
 

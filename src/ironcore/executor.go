@@ -86,7 +86,7 @@ func (e *executor) applyRouting(ctx context.Context, o balancer.ApplyRouting) er
 	yes := true
 	written, err := apply(ctx, e.store.Client.LoadBalancerRoutings.Patch, label.FieldManager, o.Force, applied{
 		TypeMeta: typeOf("LoadBalancerRouting"),
-		Metadata: appliedMetadata{Name: o.Name, ResourceVersion: o.ResourceVersion,
+		Metadata: appliedMetadata{Name: o.Name, ResourceVersion: o.ResourceVersion, Annotations: o.Annotations,
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: networkingv1alpha1.SchemeGroupVersion.String(), Kind: "LoadBalancer", Name: o.Name,
 				UID: o.LoadBalancer, Controller: &yes, BlockOwnerDeletion: &yes,
@@ -103,7 +103,7 @@ func (e *executor) applyRouting(ctx context.Context, o balancer.ApplyRouting) er
 // release applies an object without fields as another field manager, which removes the fields that only it owns.
 func (e *executor) release(ctx context.Context, o balancer.ReleaseFields) error {
 	written, err := apply(ctx, e.store.Client.LoadBalancers.Patch, o.FieldManager, false,
-		applied{TypeMeta: typeOf(o.Kind), Metadata: appliedMetadata{Name: o.Name}})
+		applied{TypeMeta: typeOf("LoadBalancer"), Metadata: appliedMetadata{Name: o.Name}})
 	if err != nil {
 		return err
 	}

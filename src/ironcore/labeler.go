@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,20 +24,22 @@ import (
 )
 
 // labeler keeps the label of the cluster on the machines of its Nodes and on their network interfaces. If IronCore
-// chooses the destinations of load balancers by this label, a Node that is excluded has no label on its network
-// interfaces.
+// chooses the destinations of load balancers by this label, it removes the label from the network interfaces of Nodes
+// that are excluded or deleted.
 type labeler struct {
-	store            *store.Store
-	cluster, network string
-	selector         bool // IronCore chooses the destinations
+	store    *store.Store
+	selector bool // IronCore chooses the destinations
 
 	nodes    listersv1.NodeLister
 	informer cache.SharedIndexInformer
 	queue    workqueue.TypedRateLimitingInterface[string] // names of Nodes
+
+	mu      sync.Mutex
+	deleted map[string]bool // Nodes that were deleted while this program ran, and not created again
 }
 
-func newLabeler(s *store.Store, cluster, network string, selector bool) *labeler {
-	return &labeler{store: s, cluster: cluster, network: network, selector: selector,
+func newLabeler(s *store.Store, selector bool) *labeler {
+	return &labeler{store: s, selector: selector, deleted: map[string]bool{},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())}
 }
 
@@ -49,23 +52,38 @@ func (l *labeler) setInformers(factory informers.SharedInformerFactory) {
 // run labels until ctx ends.
 func (l *labeler) run(ctx context.Context) {
 	context.AfterFunc(ctx, l.queue.ShutDown)
-	// AddEventHandler fails only for an informer that has ended: then the process ends, too.
 	registration, err := l.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(node any) { l.queue.Add(node.(*corev1.Node).Name) },
-		UpdateFunc: func(_, node any) { l.queue.Add(node.(*corev1.Node).Name) },
+		AddFunc:    func(node any) { l.nodeChanged(node.(*corev1.Node).Name, false) },
+		UpdateFunc: func(_, node any) { l.nodeChanged(node.(*corev1.Node).Name, false) },
 		DeleteFunc: func(node any) {
 			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(node); err == nil {
-				l.queue.Add(name)
+				l.nodeChanged(name, true)
 			}
 		},
 	})
 	if err != nil {
-		return
+		return // the informer has ended, because the process ends
 	}
 	defer func() { _ = l.informer.RemoveEventHandler(registration) }()
+	select {
+	case <-registration.HasSyncedChecker().Done():
+	case <-ctx.Done():
+		return
+	}
 	go l.store.Changes(ctx, l.cloudChanged)
 	for l.next(ctx) {
 	}
+}
+
+func (l *labeler) nodeChanged(name string, deleted bool) {
+	l.mu.Lock()
+	if deleted {
+		l.deleted[name] = true
+	} else {
+		delete(l.deleted, name)
+	}
+	l.mu.Unlock()
+	l.queue.Add(name)
 }
 
 func (l *labeler) cloudChanged(change cloud.Change) {
@@ -88,55 +106,94 @@ func (l *labeler) next(ctx context.Context) bool {
 		return false
 	}
 	defer l.queue.Done(name)
-	if err := l.label(ctx, name); err != nil && ctx.Err() == nil {
-		klog.ErrorS(err, "The label of the cluster could not be written, and is retried", "node", name)
-		l.queue.AddRateLimited(name)
+	err := l.label(ctx, name)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		l.queue.Forget(name)
 		return true
+	case apierrors.IsConflict(err): // something else has changed the object
+		klog.V(1).InfoS("The label of the cluster is written again", "node", name, "reason", err.Error())
+	default:
+		klog.ErrorS(err, "The label of the cluster could not be written, and is retried", "node", name)
 	}
-	l.queue.Forget(name)
+	l.queue.AddRateLimited(name)
 	return true
 }
 
+// decision is what happens to the label of an object.
+type decision int
+
+const (
+	leave decision = iota
+	add
+	remove
+)
+
 // label writes the labels of the machine with the name of a Node, and of its network interfaces, if they differ.
 func (l *labeler) label(ctx context.Context, name string) error {
-	if !l.store.Synced() {
-		return nil // the first report of the store queues all Nodes
-	}
 	machine, exists := l.store.Machines.Get(name)
-	if !exists {
+	if !exists || !l.store.Synced() {
 		return nil
 	}
-	node, err := l.nodes.Get(name)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("reading Node %s: %w", name, err)
-	}
-	exists = err == nil
-	if err := set(ctx, l, l.store.Machines, l.store.Client.Machines.Patch, machine, exists, false); err != nil {
+	ofMachine, ofInterfaces := l.decide(name)
+	if err := set(ctx, l, l.store.Machines, l.store.Client.Machines.Patch, machine, ofMachine); err != nil {
 		return err
 	}
-	interfaces, _ := l.store.InterfacesOf(machine, l.network) // those that are missing are reported when they appear
+	interfaces, _ := l.store.InterfacesOf(machine) // those that are not known are reported when they appear
 	var failed error
 	for _, one := range interfaces {
-		wanted := exists && (!l.selector || cloud.Eligible(node))
+		if ofInterfaces == remove && l.isLast(one.Name) {
+			klog.InfoS("The network interface keeps the label of the cluster, because no other one has it: the load "+
+				"balancers would have no destinations", "networkInterface", one.Name, "node", name)
+			continue
+		}
 		failed = errors.Join(failed, set(ctx, l, l.store.NetworkInterfaces, l.store.Client.NetworkInterfaces.Patch, one,
-			wanted, l.selector))
+			ofInterfaces))
 	}
 	return failed
 }
 
+// decide returns what happens to the labels of the machine of a Node, and of its network interfaces. A Node that is not
+// in the cache may exist: only one that was seen to be deleted loses the label.
+func (l *labeler) decide(name string) (ofMachine, ofInterfaces decision) {
+	node, err := l.nodes.Get(name)
+	if err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.selector && l.deleted[name] {
+			return leave, remove
+		}
+		return leave, leave
+	}
+	if _, _, err := l.store.MachineOf(node); err != nil { // it has no provider ID yet, or another machine
+		return leave, leave
+	}
+	if l.selector && !cloud.Eligible(node) {
+		return add, remove
+	}
+	return add, add
+}
+
+// isLast reports whether a network interface is the only one in the network with the label of the cluster.
+func (l *labeler) isLast(name string) bool {
+	for _, one := range l.store.NetworkInterfaces.List() {
+		if one.Name != name && one.Spec.NetworkRef.Name == l.store.Network &&
+			one.Labels[label.Cluster] == l.store.Cluster {
+			return false
+		}
+	}
+	return true
+}
+
 // set adds the label to an object, or removes it. The label of another cluster is not changed.
-func set[T store.Object](ctx context.Context, l *labeler, objects *store.Objects[T], send patch[T], object T, add,
-	remove bool) error {
+func set[T store.Object](ctx context.Context, l *labeler, objects *store.Objects[T], send patch[T], object T,
+	todo decision) error {
 	value, exists := object.GetLabels()[label.Cluster]
-	change := any(l.cluster)
+	change := any(l.store.Cluster)
 	switch {
-	case exists && value != l.cluster:
-		klog.V(1).InfoS("The machine of a Node has the label of another cluster", "object", object.GetName(),
-			"label", label.Cluster, "cluster", value)
+	case exists && value != l.store.Cluster, todo == leave, todo == add && exists, todo == remove && !exists:
 		return nil
-	case add == exists || exists && !remove:
-		return nil
-	case !add:
+	case todo == remove:
 		change = nil
 	}
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -144,7 +201,7 @@ func set[T store.Object](ctx context.Context, l *labeler, objects *store.Objects
 	if err != nil {
 		return fmt.Errorf("encoding the label of %s: %w", object.GetName(), err)
 	}
-	written, err := send(ctx, object.GetName(), types.MergePatchType, data,
+	written, err := send(context.WithoutCancel(ctx), object.GetName(), types.MergePatchType, data,
 		metav1.PatchOptions{FieldManager: label.FieldManager})
 	if err != nil {
 		return fmt.Errorf("writing the label %s of %s: %w", label.Cluster, object.GetName(), err)

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
@@ -25,9 +26,9 @@ type loadBalancers struct {
 	store  *store.Store
 }
 
-// Identify returns the name of the machine that the provider ID of the Node names.
+// Identify returns the name of the machine of a Node.
 func (l *loadBalancers) Identify(node *corev1.Node) (identity string, ours bool) {
-	machine, err := providerid.Machine(l.config.Namespace, node.Spec.ProviderID)
+	machine, err := providerid.MachineOf(l.config.Namespace, node)
 	return machine, err == nil
 }
 
@@ -62,11 +63,11 @@ func (l *loadBalancers) observe(service *corev1.Service, targets cloud.Targets) 
 	}
 	for _, name := range targets.Machines() {
 		machine, exists := l.store.Machines.Get(name)
-		if !exists {
+		if !exists || l.store.CheckCluster(machine) != nil {
 			continue
 		}
-		// Interfaces that are missing may appear: the watch reports them then.
-		observed.Interfaces[name], _ = l.store.InterfacesOf(machine, l.config.Network)
+		// Interfaces that are not known may appear: the watch reports them then.
+		observed.Interfaces[name], _ = l.store.InterfacesOf(machine)
 	}
 	return observed
 }
@@ -77,8 +78,8 @@ func (l *loadBalancers) addMachines(machineOf map[string]string, routing *networ
 		if destination.TargetRef == nil {
 			continue
 		}
-		for _, machine := range l.store.MachinesWithInterface(destination.TargetRef.Name) {
-			machineOf[destination.TargetRef.Name] = machine.Name
+		if machine := l.store.MachineWith(destination.TargetRef.Name); machine != "" {
+			machineOf[destination.TargetRef.Name] = machine
 		}
 	}
 }
@@ -135,7 +136,8 @@ func (l *loadBalancers) ClassifyError(err error) (transient bool, after time.Dur
 	}
 	transient = errors.Is(err, store.ErrNotSynced) || errors.Is(err, cloud.ErrStale) || after > 0 ||
 		apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) ||
-		apierrors.IsTimeout(err) || apierrors.IsInternalError(err)
+		apierrors.IsTimeout(err) || apierrors.IsInternalError(err) || errors.Is(err, context.DeadlineExceeded) ||
+		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err)
 	return transient, after
 }
 

@@ -56,7 +56,7 @@ func newSettings(info build.Info, providers []Provider) (*settings, error) {
 	defaults.Generic.ClientConnection.QPS, defaults.Generic.ClientConnection.Burst = kubernetesRate, kubernetesBurst
 	// With 0, the cloud's configuration applies. The library's 10 s is for a controller that does not watch.
 	defaults.KubeCloudShared.RouteReconciliationPeriod.Duration = 0
-	if len(providers) == 1 {
+	if len(providers) > 0 {
 		defaults.KubeCloudShared.CloudProvider.Name = providers[0].Name
 	}
 	clouds, err := cloudFlags(providers)

@@ -11,15 +11,9 @@ import (
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/klog/v2"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/reload"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
@@ -47,7 +41,7 @@ type Cloud struct {
 	balancers *balancers
 	routes    *route.Provider
 	readiness readiness
-	reloader  *reloader // nil if the configuration refers to no files
+	reloader  *reload.Reloader[secret.Secrets] // nil if the configuration refers to no files
 }
 
 // New returns a function that creates the cloud from a cloud-config file. version follows the program's name in the
@@ -75,8 +69,8 @@ func read(ctx context.Context, version string, getenv func(string) string, path 
 		return nil, err
 	}
 	if config.SecretsMayChange() {
-		c.reloader = c.newReloader(secrets, config.ReadSecrets, ownPod(getenv))
-		go c.reloader.run(ctx)
+		c.reloader = newReloader(secrets, config.ReadSecrets, c.adopt, reload.OwnPod(getenv))
+		go c.reloader.Run(ctx)
 	}
 	return c, nil
 }
@@ -119,38 +113,9 @@ func build(c cloudconfig.Config, secrets secret.Secrets, version string, network
 
 // Start records the provider's events until ctx ends.
 func (c *Cloud) Start(ctx context.Context, clients cloud.Clients) {
-	if c.reloader == nil {
-		return // only the reloader has events that are not about Services
+	if c.reloader != nil { // only the reloader has events that are not about Services
+		c.reloader.RecordEvents(ctx, clients, component)
 	}
-	broadcaster := record.NewBroadcaster()
-	broadcaster.StartStructuredLogging(0)
-	c.reloader.recordTo(broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}))
-	c.recordEvents(ctx, clients, broadcaster)
-	go func() {
-		<-ctx.Done()
-		broadcaster.Shutdown()
-	}()
-}
-
-// recordEvents writes the provider's events to the API server as soon as there is a client for it: the API server may
-// not answer at this time.
-func (c *Cloud) recordEvents(ctx context.Context, clients cloud.Clients, broadcaster record.EventBroadcaster) {
-	start := func(client kubernetes.Interface) {
-		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
-	}
-	client, err := clients.Client(component)
-	if err == nil {
-		start(client)
-		return
-	}
-	klog.ErrorS(err, "No Kubernetes client for the cloud provider yet: until there is one, what it has to say "+
-		"appears in this log only")
-	go func() {
-		// The manager's builder waits until it has a client, or the process ends.
-		if late := clients.ClientOrDie(component); late != nil && ctx.Err() == nil {
-			start(late)
-		}
-	}()
 }
 
 // Ready returns nil while the cloud answers and accepts the credentials. It returns the result of the latest call
@@ -167,17 +132,7 @@ func (c *Cloud) collectors() []prometheus.Collector {
 	if c.reloader == nil {
 		return all
 	}
-	return append(all, c.reloader.collectors()...)
-}
-
-// newReloader returns a reloader that adopts the secrets that read returns; inUse are the present ones.
-func (c *Cloud) newReloader(inUse secret.Secrets, read func() (secret.Secrets, error),
-	about *corev1.ObjectReference) *reloader {
-	r := newReloader(inUse, read, func(ctx context.Context, secrets secret.Secrets) error {
-		return c.client.Adopt(ctx, secrets, c.inventory.ProbeWith)
-	})
-	r.about = about
-	return r
+	return append(all, c.reloader.Collectors()...)
 }
 
 // scopeOf returns which objects of the VPC belong to this cluster.

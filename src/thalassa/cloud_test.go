@@ -86,7 +86,7 @@ func TestNewFollowsTheFiles(t *testing.T) {
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	cloud.reloader.poll(t.Context())
+	cloud.reloader.Poll(t.Context())
 	if err := cloud.inventory.Probe(t.Context()); err != nil {
 		t.Errorf("a call with the new token: %v", err)
 	}

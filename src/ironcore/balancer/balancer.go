@@ -67,39 +67,47 @@ func Compare(c Config, r Request) (cloud.Comparison, error) {
 	}
 	targets := r.targets(actual)
 	found := cloud.Comparison{Exists: actual != nil, Machines: targets.Identities, LeftOut: targets.Incomplete,
-		Notices: append(unsupported(c, r.Service), interfaceNotices(c, r)...)}
+		Notices: append(unsupported(c, r.Service, actual), interfaceNotices(c, r)...)}
 	describe(&found, actual)
 	if actual != nil && actual.DeletionTimestamp != nil {
 		return found, nil
 	}
-	wanted, err := specOf(c, r.Service)
+	wanted, err := specOf(c, r.Service, actual)
+	var refused error
 	if err != nil {
 		found.Notices = append(found.Notices, cloud.Notice{Topic: cloud.Settings, Reason: reasonAnnotation,
 			Message: err.Error()})
-		found.Refused = cloud.UntilChanged(cloud.AlreadyReported(err))
-		return found, nil
+		refused = cloud.UntilChanged(cloud.AlreadyReported(err))
+	} else {
+		found.Plan, refused = c.planLoadBalancer(r.Service, actual, wanted)
 	}
-	balancer, refused := c.planLoadBalancer(r.Service, actual, wanted)
-	found.Plan = balancer
-	if !c.Selector && refused == nil {
-		var routing cloud.Plan
-		routing, refused = c.planRouting(r, actual, wanted, targets)
+	// The targets follow the Nodes, even if something else cannot be changed.
+	if refused != nil && actual != nil {
+		wanted.IPFamilies = actual.Spec.IPFamilies
+	}
+	if !c.Selector && (refused == nil || actual != nil) {
+		routing, err := c.planRouting(r, actual, wanted.IPFamilies, targets)
 		found.Plan = append(found.Plan, routing...)
+		if refused == nil {
+			refused = err
+		}
 	}
 	found.Refused = refused
 	return found, nil
 }
 
-// ownLoadBalancer returns the load balancer of a Service; nil if there is none.
+// ownLoadBalancer returns the load balancer of a Service; nil if there is none. If there are two, another program has
+// made the second one: the published address decides, and then the program that this one replaces, which uses the one
+// with the legacy name.
 func ownLoadBalancer(c Config, service *corev1.Service,
 	all []*networkingv1alpha1.LoadBalancer) (*networkingv1alpha1.LoadBalancer, error) {
 	var own *networkingv1alpha1.LoadBalancer
 	for _, one := range all {
-		if err := c.checkOwner(service, one); err != nil {
+		err := c.checkOwner(service, one)
+		if err != nil && one.Name == label.LoadBalancerName(service) {
 			return nil, err
 		}
-		// Two exist if another program made the second one. The published address decides.
-		if own == nil || published(service, one) && !published(service, own) {
+		if err == nil && (own == nil || published(service, one) || !published(service, own)) {
 			own = one
 		}
 	}
@@ -115,16 +123,16 @@ func (c Config) checkOwner(service *corev1.Service, balancer *networkingv1alpha1
 	owner := label.OwnerOf(balancer)
 	same := owner.UID == service.UID
 	if owner.UID == "" { // nothing says otherwise, and the name contains the UID of the Service, or its beginning
-		same = (owner.Cluster == "" || owner.Cluster == c.Cluster) &&
-			(owner.Service.Name == "" || owner.Service.Name == service.Name) &&
+		same = (owner.Service.Name == "" || owner.Service.Name == service.Name) &&
 			(owner.Service.Namespace == "" || owner.Service.Namespace == service.Namespace)
 	}
-	if same {
+	// Two clusters that were restored from the same backup have Services with the same UID.
+	if same && label.MayBe(owner.Cluster, c.Cluster) {
 		return nil
 	}
-	return fmt.Errorf("%w: LoadBalancer %s/%s is of Service %s in cluster %s, with the UID %s; it is not changed: "+
-		"delete it in IronCore if nothing uses it", ErrOtherOwner, c.Namespace, balancer.Name, owner.Service,
-		owner.Cluster, owner.UID)
+	return fmt.Errorf("%w: the annotations of LoadBalancer %s/%s name the Service %s with the UID %q in the cluster "+
+		"%q; it is not changed: delete it in IronCore if nothing uses it", ErrOtherOwner, c.Namespace, balancer.Name,
+		owner.Service, owner.UID, owner.Cluster)
 }
 
 // published reports whether the status of the Service has an address of the load balancer.

@@ -15,9 +15,11 @@ import (
 )
 
 // targets returns the targets whose machines can be destinations, over those that are destinations now: a machine
-// whose network interface is not available stays if it is a destination, and is not added otherwise.
+// whose network interface is not available stays if it is a destination, and is not added otherwise. The same is true
+// of machines that do not exist, if these are most of the machines of the Nodes: the list of machines is not believed
+// then.
 func (r Request) targets(balancer *networkingv1alpha1.LoadBalancer) cloud.Targets {
-	var usable, unknown []string
+	var usable, unknown, missing []string
 	for _, machine := range r.Targets.Machines() {
 		interfaces, exists := r.Observed.Interfaces[machine]
 		switch {
@@ -25,7 +27,12 @@ func (r Request) targets(balancer *networkingv1alpha1.LoadBalancer) cloud.Target
 			usable = append(usable, machine)
 		case exists:
 			unknown = append(unknown, machine)
+		default:
+			missing = append(missing, machine)
 		}
+	}
+	if len(missing) > len(usable)+len(unknown) {
+		unknown = slices.Sorted(slices.Values(append(unknown, missing...)))
 	}
 	targets := r.Targets.Only(usable, unknown)
 	if balancer != nil {
@@ -81,7 +88,7 @@ func (r Request) destinations(routing *networkingv1alpha1.LoadBalancerRouting, f
 		desired = append(desired, addresses...)
 	}
 	// Destinations are never removed because nothing is known of the targets.
-	if len(desired) == 0 && r.Targets.Incomplete && routing != nil {
+	if len(desired) == 0 && targets.Incomplete && routing != nil {
 		desired = append(desired, routing.Destinations...)
 	}
 	return slices.CompactFunc(sortedDestinations(desired), equalDestinations)
@@ -124,13 +131,36 @@ func equalDestinations(a, b networkingv1alpha1.LoadBalancerDestination) bool {
 		(a.TargetRef == nil || *a.TargetRef == *b.TargetRef)
 }
 
-// addressesText returns the addresses of destinations for people: "[10.0.0.1 10.0.0.2]".
-func addressesText(destinations []networkingv1alpha1.LoadBalancerDestination) string {
-	texts := make([]string, 0, len(destinations))
-	for _, one := range sortedDestinations(destinations) {
-		texts = append(texts, one.IP.String())
+// destinationsText returns a difference for people: "destinations: added 10.0.0.3; removed 10.0.0.1 and 10.0.0.2".
+func destinationsText(was, is []networkingv1alpha1.LoadBalancerDestination) string {
+	var parts []string
+	for _, part := range []struct {
+		verb string
+		all  []string
+	}{{"added", addressesOnlyIn(is, was)}, {"removed", addressesOnlyIn(was, is)}} {
+		if len(part.all) > 0 {
+			parts = append(parts, part.verb+" "+list.Short(part.all))
+		}
 	}
-	return "[" + strings.Join(texts, " ") + "]"
+	if len(parts) == 0 {
+		return "destinations: the network interfaces of the addresses have changed"
+	}
+	return "destinations: " + strings.Join(parts, "; ")
+}
+
+// addressesOnlyIn returns the addresses of destinations that others do not have, in their order.
+func addressesOnlyIn(destinations, others []networkingv1alpha1.LoadBalancerDestination) []string {
+	existing := map[string]bool{}
+	for _, one := range others {
+		existing[one.IP.String()] = true
+	}
+	var found []string
+	for _, one := range destinations {
+		if address := one.IP.String(); !existing[address] {
+			found = append(found, address)
+		}
+	}
+	return found
 }
 
 // interfaceNotices returns a notice about machines that have no network interface in the network of the cluster.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -11,16 +12,11 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 )
 
-// owners are the field managers that own some fields of an object.
-type owners struct {
-	// former means that a program owns one whose fields are taken over.
-	former bool
-}
-
-// ownersOf returns who owns one of the fields. The error is that another field manager than this program or the
-// former ones owns one: a person or program has set it, and it is not overwritten.
-func ownersOf(object metav1.Object, fields []fieldpath.Path, former ...string) (owners, error) {
-	var found owners
+// ownedByFormer reports whether one of the former field managers owns fields of an object, so that these are taken
+// over. The error is that another field manager owns one of the given fields: a person or program has set it, and it is
+// not overwritten.
+func ownedByFormer(kind string, object metav1.Object, fields []fieldpath.Path, former ...string) (bool, error) {
+	found := false
 	for _, entry := range object.GetManagedFields() {
 		if entry.Manager == label.FieldManager || entry.Subresource != "" || entry.FieldsV1 == nil {
 			continue
@@ -28,11 +24,11 @@ func ownersOf(object metav1.Object, fields []fieldpath.Path, former ...string) (
 		field := ownedField(entry, fields)
 		switch {
 		case slices.Contains(former, entry.Manager):
-			found.former = true
+			found = true
 		case field != "":
-			return owners{}, fmt.Errorf("%s of %s is set by the field manager %s, and is not overwritten: remove it with "+
-				"the program that has set it, or delete the load balancer in IronCore so that it is created again",
-				field, object.GetName(), entry.Manager)
+			return false, fmt.Errorf("the field %s of %s %s was set by the field manager %s, and is not overwritten: set "+
+				"it back with kubectl, or delete the Service and create it again, which changes its address", field, kind,
+				object.GetName(), entry.Manager)
 		}
 	}
 	return found, nil
@@ -46,14 +42,14 @@ func ownedField(entry metav1.ManagedFieldsEntry, fields []fieldpath.Path) string
 	}
 	for _, field := range fields {
 		if owned.Has(field) {
-			return field.String()
+			return strings.TrimPrefix(field.String(), ".")
 		}
 		below := owned
 		for _, element := range field {
 			below = below.WithPrefix(element)
 		}
 		if !below.Empty() {
-			return field.String()
+			return strings.TrimPrefix(field.String(), ".")
 		}
 	}
 	return ""

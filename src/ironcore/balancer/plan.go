@@ -33,9 +33,9 @@ type ApplyLoadBalancer struct {
 	Spec            networkingv1alpha1.LoadBalancerSpec
 }
 
-// ReleaseFields removes the fields of an object that only the given field manager has applied.
+// ReleaseFields removes the fields of a load balancer that only the given field manager has applied.
 type ReleaseFields struct {
-	Kind, Name, FieldManager string
+	Name, FieldManager string
 }
 
 // ApplyRouting applies the destinations of a load balancer.
@@ -43,6 +43,7 @@ type ApplyRouting struct {
 	Name            string // of the load balancer, too
 	ResourceVersion string // that the plan was computed from; "" creates the routing
 	Force           bool   // takes over fields of programs that have written the routing before
+	Annotations     map[string]string
 	// LoadBalancer is the UID of the load balancer; "" if an earlier operation of the plan creates it.
 	LoadBalancer types.UID
 	Network      commonv1alpha1.LocalUIDReference
@@ -60,39 +61,42 @@ type DeleteObject struct {
 // planLoadBalancer returns what leads to the desired specification. The error is that a difference cannot be written.
 func (c Config) planLoadBalancer(service *corev1.Service, actual *networkingv1alpha1.LoadBalancer,
 	wanted networkingv1alpha1.LoadBalancerSpec) (cloud.Plan, error) {
-	owner := label.Owner{Cluster: c.Cluster, UID: service.UID,
-		Service: types.NamespacedName{Namespace: service.Namespace, Name: service.Name}}
-	apply := ApplyLoadBalancer{Name: label.LoadBalancerName(service), Annotations: owner.Annotations(), Spec: wanted}
+	apply := ApplyLoadBalancer{Name: label.LoadBalancerName(service), Annotations: c.ownerOf(service).Annotations(),
+		Spec: wanted}
 	if actual == nil {
 		return cloud.Plan{{Verb: cloud.Create, Kind: kindLoadBalancer, Name: apply.Name, Object: apply}}, nil
 	}
 	apply.Name, apply.ResourceVersion = actual.Name, actual.ResourceVersion
 	if actual.Spec.NetworkRef != wanted.NetworkRef {
-		return nil, fmt.Errorf("LoadBalancer %s is in network %s, which cannot be changed, and the cluster is in network "+
-			"%s: delete the Service and create it again to get a load balancer in this network", actual.Name,
+		return nil, fmt.Errorf("LoadBalancer %s is in network %s, which cannot be changed, and the cluster is in "+
+			"network %s: delete the Service and create it again to get a load balancer in this network", actual.Name,
 			actual.Spec.NetworkRef.Name, wanted.NetworkRef.Name)
 	}
 	fields := differing(actual.Spec, wanted)
 	why := reasons(actual.Spec, wanted, fields)
 	annotations := differingEntries(actual.Annotations, apply.Annotations)
 	if len(annotations) > 0 {
-		why = append(why, "the annotations name the Service")
+		why = append(why, "annotations that name the Service are missing")
 	}
 	if len(why) == 0 {
 		return nil, nil
 	}
 	paths := append(pathsOf(fields, "spec"), pathsOf(annotations, "metadata", "annotations")...)
-	owners, err := ownersOf(actual, paths, label.FormerFieldManager)
-	if err != nil {
+	var err error
+	if apply.Force, err = ownedByFormer(kindLoadBalancer, actual, paths, label.FormerFieldManager); err != nil {
 		return nil, err
 	}
-	apply.Force = owners.former
 	plan := cloud.Plan{{Verb: cloud.Update, Kind: kindLoadBalancer, Name: apply.Name, Why: strings.Join(why, ", "),
 		Object: apply}}
-	if owners.former && removesField(wanted, fields) {
-		plan = append(plan, release(kindLoadBalancer, apply.Name, label.FormerFieldManager))
+	if apply.Force && removesField(wanted, fields) {
+		plan = append(plan, release(apply.Name, label.FormerFieldManager))
 	}
 	return plan, nil
+}
+
+func (c Config) ownerOf(service *corev1.Service) label.Owner {
+	return label.Owner{Cluster: c.Cluster, UID: service.UID,
+		Service: types.NamespacedName{Namespace: service.Namespace, Name: service.Name}}
 }
 
 // removesField reports whether one of the fields is not set in the desired specification: the former field manager
@@ -102,9 +106,9 @@ func removesField(wanted networkingv1alpha1.LoadBalancerSpec, fields []string) b
 		slices.Contains(fields, "networkInterfaceSelector") && wanted.NetworkInterfaceSelector == nil
 }
 
-func release(kind, name, manager string) cloud.Operation {
-	return cloud.Operation{Verb: cloud.Update, Kind: kind, Name: name, Why: "fields of " + manager + " are released",
-		Object: ReleaseFields{Kind: kind, Name: name, FieldManager: manager}}
+func release(name, manager string) cloud.Operation {
+	return cloud.Operation{Verb: cloud.Update, Kind: kindLoadBalancer, Name: name,
+		Why: "fields of " + manager + " are released", Object: ReleaseFields{Name: name, FieldManager: manager}}
 }
 
 func reasons(actual, wanted networkingv1alpha1.LoadBalancerSpec, fields []string) []string {
@@ -131,18 +135,20 @@ var errNoNetwork = errors.New("the network does not exist")
 
 // planRouting returns what leads to the desired destinations.
 func (c Config) planRouting(r Request, balancer *networkingv1alpha1.LoadBalancer,
-	wanted networkingv1alpha1.LoadBalancerSpec, targets cloud.Targets) (cloud.Plan, error) {
+	families []corev1.IPFamily, targets cloud.Targets) (cloud.Plan, error) {
 	if r.Observed.Network == nil {
-		return nil, fmt.Errorf("%w: create the Network %s/%s in IronCore, or correct networkName in the cloud-config file",
-			errNoNetwork, c.Namespace, c.Network)
+		return nil, fmt.Errorf("%w: create the Network %s/%s in IronCore, or correct networkName in the cloud-config "+
+			"file", errNoNetwork, c.Namespace, c.Network)
 	}
-	apply := ApplyRouting{Name: label.LoadBalancerName(r.Service), Network: commonv1alpha1.LocalUIDReference{
-		Name: r.Observed.Network.Name, UID: r.Observed.Network.UID}}
+	apply := ApplyRouting{
+		Name: label.LoadBalancerName(r.Service), Annotations: c.ownerOf(r.Service).Annotations(),
+		Network: commonv1alpha1.LocalUIDReference{Name: r.Observed.Network.Name, UID: r.Observed.Network.UID},
+	}
 	if balancer != nil {
 		apply.Name, apply.LoadBalancer = balancer.Name, balancer.UID
 	}
 	actual := r.Observed.Routings[apply.Name]
-	apply.Destinations = r.destinations(actual, wanted.IPFamilies, targets)
+	apply.Destinations = r.destinations(actual, families, targets)
 	if actual == nil {
 		return cloud.Plan{{Verb: cloud.Create, Kind: kindRouting, Name: apply.Name, Object: apply}}, nil
 	}
@@ -151,29 +157,28 @@ func (c Config) planRouting(r Request, balancer *networkingv1alpha1.LoadBalancer
 	if len(why) == 0 {
 		return nil, nil
 	}
-	owners, err := ownersOf(actual, pathsOf(fields), label.FormerFieldManager, label.FormerUpdateFieldManager,
-		label.RoutingFieldManager)
-	if err != nil {
+	var err error
+	if apply.Force, err = ownedByFormer(kindRouting, actual, pathsOf(fields), label.FormerFieldManager,
+		label.FormerUpdateFieldManager, label.RoutingFieldManager); err != nil {
 		return nil, err
 	}
-	apply.Force = owners.former
 	return cloud.Plan{{Verb: cloud.Update, Kind: kindRouting, Name: apply.Name, Why: strings.Join(why, ", "),
 		Object: apply}}, nil
 }
 
 // differingRouting returns the fields of a routing that differ, and the differences for people.
 func differingRouting(actual *networkingv1alpha1.LoadBalancerRouting, apply ApplyRouting) (fields, why []string) {
-	was, is := addressesText(actual.Destinations), addressesText(apply.Destinations)
-	if !slices.EqualFunc(sortedDestinations(actual.Destinations), apply.Destinations, equalDestinations) {
-		fields = append(fields, "destinations")
-		why = append(why, fmt.Sprintf("destinations %s become %s", was, is))
+	was := sortedDestinations(actual.Destinations)
+	if !slices.EqualFunc(was, apply.Destinations, equalDestinations) {
+		fields, why = append(fields, "destinations"), append(why, destinationsText(was, apply.Destinations))
 	}
 	if actual.NetworkRef != apply.Network {
 		fields = append(fields, "networkRef")
-		why = append(why, fmt.Sprintf("network %s becomes %s", actual.NetworkRef.UID, apply.Network.UID))
+		why = append(why, fmt.Sprintf("the Network was replaced: its UID %s becomes %s", actual.NetworkRef.UID,
+			apply.Network.UID))
 	}
 	if apply.LoadBalancer != "" && !ownedBy(actual, apply.LoadBalancer) {
-		why = append(why, "it belongs to the load balancer")
+		why = append(why, "the owner reference to the load balancer is missing")
 	}
 	return fields, why
 }
@@ -211,7 +216,7 @@ func PlanDelete(c Config, service *corev1.Service, o Observed) (cloud.Comparison
 }
 
 // isOwnRouting reports whether the routing is of a load balancer of the Service. The load balancer may not exist any
-// more: the name contains the UID of the Service then.
+// more: the annotations name the Service then, or the name contains its UID.
 func (c Config) isOwnRouting(service *corev1.Service, all []*networkingv1alpha1.LoadBalancer,
 	routing *networkingv1alpha1.LoadBalancerRouting) bool {
 	for _, balancer := range all {
@@ -219,7 +224,9 @@ func (c Config) isOwnRouting(service *corev1.Service, all []*networkingv1alpha1.
 			return c.checkOwner(service, balancer) == nil && !c.Selector
 		}
 	}
-	return routing.Name == label.LoadBalancerName(service)
+	owner := label.OwnerOf(routing)
+	return label.MayBe(owner.Cluster, c.Cluster) &&
+		(owner.UID == service.UID || owner.UID == "" && routing.Name == label.LoadBalancerName(service))
 }
 
 func deletion(kind string, object metav1.Object) cloud.Operation {

@@ -78,7 +78,8 @@ func (r random) networkInterface(machine string, number int) *networkingv1alpha1
 	one := &networkingv1alpha1.NetworkInterface{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)},
 		Spec: networkingv1alpha1.NetworkInterfaceSpec{ProviderID: pick(r, "", "provider://"+name, "provider://"+name)},
 		Status: networkingv1alpha1.NetworkInterfaceStatus{State: pick(r,
-			networkingv1alpha1.NetworkInterfaceStateAvailable, networkingv1alpha1.NetworkInterfaceStatePending)}}
+			networkingv1alpha1.NetworkInterfaceStateAvailable,
+			networkingv1alpha1.NetworkInterfaceStatePending)}}
 	for range r.IntN(3) {
 		one.Status.IPs = append(one.Status.IPs, r.address())
 	}

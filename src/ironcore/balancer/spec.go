@@ -19,9 +19,10 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 )
 
-// specOf returns the desired specification of the load balancer of a Service. The error is for the owner of the
-// Service: a setting cannot be used.
-func specOf(c Config, service *corev1.Service) (networkingv1alpha1.LoadBalancerSpec, error) {
+// specOf returns the desired specification of the load balancer of a Service, which is nil if it does not exist. The
+// error is for the owner of the Service: a setting cannot be used.
+func specOf(c Config, service *corev1.Service,
+	actual *networkingv1alpha1.LoadBalancer) (networkingv1alpha1.LoadBalancerSpec, error) {
 	spec := networkingv1alpha1.LoadBalancerSpec{
 		Type: networkingv1alpha1.LoadBalancerTypePublic, IPFamilies: familiesOf(service),
 		NetworkRef: corev1.LocalObjectReference{Name: c.Network}, Ports: portsOf(service),
@@ -34,7 +35,7 @@ func specOf(c Config, service *corev1.Service) (networkingv1alpha1.LoadBalancerS
 		return spec, err
 	}
 	spec.Type = networkingv1alpha1.LoadBalancerTypeInternal
-	spec.IPs, err = addressSources(c, service, spec.IPFamilies)
+	spec.IPs, err = addressSources(c, service, spec.IPFamilies, inUse(service, actual))
 	return spec, err
 }
 
@@ -48,7 +49,7 @@ func isInternal(service *corev1.Service) (bool, error) {
 	internal, err := strconv.ParseBool(text)
 	if err != nil {
 		return false, fmt.Errorf("the annotation %s has the value %q: set it to \"true\" or \"false\"; until then the "+
-			"load balancer is not created or changed", label.Internal, text)
+			"load balancer is not created, and only its targets change", label.Internal, text)
 	}
 	return internal, nil
 }
@@ -72,30 +73,53 @@ func portsOf(service *corev1.Service) []networkingv1alpha1.LoadBalancerPort {
 	return ports
 }
 
-// addressSources returns where the addresses of an internal load balancer come from: one source per IP family. The
-// address in spec.loadBalancerIP is used as it is; IronCore allocates the others in the configured prefix.
-func addressSources(c Config, service *corev1.Service,
-	families []corev1.IPFamily) ([]networkingv1alpha1.IPSource, error) {
+// addressSources returns where the addresses of an internal load balancer come from: one source per IP family. A source
+// that is in use stays. IronCore allocates the others in the configured prefix, also the one in spec.loadBalancerIP: so
+// it refuses an address outside of the prefix, and one that something else has.
+func addressSources(c Config, service *corev1.Service, families []corev1.IPFamily,
+	used []networkingv1alpha1.IPSource) ([]networkingv1alpha1.IPSource, error) {
 	explicit, err := explicitAddress(service, families)
 	if err != nil {
 		return nil, err
 	}
 	var sources []networkingv1alpha1.IPSource
 	for _, family := range families {
-		if explicit.IsValid() && explicit.Family() == family {
-			sources = append(sources, networkingv1alpha1.IPSource{Value: &explicit})
+		at := slices.IndexFunc(used, func(s networkingv1alpha1.IPSource) bool { return familyOf(s) == family })
+		if at >= 0 {
+			sources = append(sources, used[at])
 			continue
 		}
 		if c.Prefix == "" {
-			return nil, errors.New("an internal load balancer needs the key prefixName in the cloud-config file, which " +
-				"names the Prefix of its addresses; ask the administrator of the cluster to set it, or set " +
-				"spec.loadBalancerIP")
+			return nil, errors.New("an internal load balancer needs the key prefixName in the cloud-config file, " +
+				"which names the Prefix of its addresses: ask the administrator of the cluster to set it")
+		}
+		prefix := ipamv1alpha1.PrefixSpec{IPFamily: family, ParentRef: &corev1.LocalObjectReference{Name: c.Prefix}}
+		if explicit.IsValid() && explicit.Family() == family {
+			prefix.Prefix = commonv1alpha1.NewIPPrefix(netip.PrefixFrom(explicit.Addr, explicit.BitLen()))
 		}
 		sources = append(sources, networkingv1alpha1.IPSource{Ephemeral: &networkingv1alpha1.EphemeralPrefixSource{
-			PrefixTemplate: &ipamv1alpha1.PrefixTemplateSpec{Spec: ipamv1alpha1.PrefixSpec{IPFamily: family,
-				ParentRef: &corev1.LocalObjectReference{Name: c.Prefix}}}}})
+			PrefixTemplate: &ipamv1alpha1.PrefixTemplateSpec{Spec: prefix}}})
 	}
 	return sources, nil
+}
+
+// inUse returns the sources of an internal load balancer whose addresses the Service has published: they do not change
+// as long as the Service exists.
+func inUse(service *corev1.Service, actual *networkingv1alpha1.LoadBalancer) []networkingv1alpha1.IPSource {
+	if actual == nil || actual.Spec.Type != networkingv1alpha1.LoadBalancerTypeInternal || !published(service, actual) {
+		return nil
+	}
+	return actual.Spec.IPs
+}
+
+func familyOf(source networkingv1alpha1.IPSource) corev1.IPFamily {
+	switch {
+	case source.Value != nil:
+		return source.Value.Family()
+	case source.Ephemeral != nil && source.Ephemeral.PrefixTemplate != nil:
+		return source.Ephemeral.PrefixTemplate.Spec.IPFamily
+	}
+	return ""
 }
 
 // explicitAddress returns the address in spec.loadBalancerIP; the zero IP if there is none.
@@ -117,7 +141,7 @@ func explicitAddress(service *corev1.Service, families []corev1.IPFamily) (commo
 }
 
 // unsupported returns a notice about what the Service requests and load balancers of IronCore cannot do.
-func unsupported(c Config, service *corev1.Service) []cloud.Notice {
+func unsupported(c Config, service *corev1.Service, actual *networkingv1alpha1.LoadBalancer) []cloud.Notice {
 	var notices []cloud.Notice
 	report := func(applies bool, message string) {
 		if applies {
@@ -126,18 +150,29 @@ func unsupported(c Config, service *corev1.Service) []cloud.Notice {
 	}
 	internal, err := isInternal(service)
 	report(len(service.Spec.LoadBalancerSourceRanges) > 0,
-		"Load balancers of IronCore cannot limit the source addresses: spec.loadBalancerSourceRanges is not applied, and "+
-			"the load balancer accepts all clients. Use a NetworkPolicy.")
+		"Load balancers of IronCore cannot limit the source addresses: spec.loadBalancerSourceRanges is not applied, "+
+			"and the load balancer accepts all clients. Use a NetworkPolicy.")
 	report(service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP,
 		"Load balancers of IronCore have no session affinity: spec.sessionAffinity ClientIP is not applied between "+
 			"Nodes. Set it to None.")
 	report(err == nil && !internal && service.Spec.LoadBalancerIP != "",
 		"IronCore chooses the address of a public load balancer: spec.loadBalancerIP is not applied. Remove it.")
+	address := service.Spec.LoadBalancerIP
+	report(err == nil && internal && address != "" && inUse(service, actual) != nil && !hasAddress(service, address),
+		"The address of a load balancer that is in use does not change: spec.loadBalancerIP is not applied. Create "+
+			"the Service again to change the address.")
 	report(c.Selector && service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
 		"With --use-nic-selector, IronCore sends traffic to all Nodes, also to those without an endpoint: "+
 			"spec.externalTrafficPolicy Local drops this traffic. Start the cloud controller manager with "+
 			"--use-nic-selector=false, or set the policy to Cluster.")
 	return notices
+}
+
+// hasAddress reports whether the status of the Service has the address.
+func hasAddress(service *corev1.Service, address string) bool {
+	return slices.ContainsFunc(service.Status.LoadBalancer.Ingress, func(ingress corev1.LoadBalancerIngress) bool {
+		return ingress.IP == address
+	})
 }
 
 // differing returns the fields of a specification that differ, as JSON names.
@@ -186,6 +221,9 @@ func sourcesText(sources []networkingv1alpha1.IPSource) string {
 				parent = spec.ParentRef.Name
 			}
 			texts[i] = fmt.Sprintf("%s of %s", spec.IPFamily, parent)
+			if spec.Prefix != nil {
+				texts[i] = fmt.Sprintf("%s of %s", spec.Prefix.Addr(), parent)
+			}
 		}
 	}
 	return "[" + strings.Join(texts, ", ") + "]"

@@ -1,13 +1,27 @@
 // Package client has the typed clients of the IronCore API for one namespace.
+//
+// All requests go through one transport. It gives a deadline to each request that is not a watch, counts and times the
+// requests, records whether the API answers, and exchanges credentials and certificates while the clients are in use.
 package client
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"net/http"
+	"strings"
+	"time"
 
 	computev1alpha1 "github.com/ironcore-dev/ironcore/client-go/ironcore/versioned/typed/compute/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/client-go/ironcore/versioned/typed/networking/v1alpha1"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 )
+
+// DefaultCallTimeout is the maximum duration of a request that is not a watch, until its answer was read.
+const DefaultCallTimeout = 30 * time.Second
 
 // Client reads and writes the objects that the cluster uses: those of one namespace, and the machine pools, which have
 // no namespace. It is safe for concurrent use.
@@ -21,32 +35,95 @@ type Client struct {
 	NetworkInterfaces    networkingv1alpha1.NetworkInterfaceInterface
 	LoadBalancers        networkingv1alpha1.LoadBalancerInterface
 	LoadBalancerRoutings networkingv1alpha1.LoadBalancerRoutingInterface
+
+	host      string // of the API server, as in the configuration
+	transport *transport
+	readiness readiness
 }
 
-// New returns a client of the API server that config names. It sends no request. The error is that the configuration
-// cannot be used, such as a certificate that cannot be read.
+// New returns a client of the API server that config names. It sends no request. Config.Timeout is the maximum duration
+// of each request that is not a watch; 0 is DefaultCallTimeout. All requests together keep to the rate limit of the
+// configuration. The error is that the configuration cannot be used, such as a certificate that cannot be read.
 func New(config *rest.Config, namespace string) (*Client, error) {
-	// The server of IronCore does not offer protobuf.
 	config = rest.CopyConfig(config)
+	// The server of IronCore does not offer protobuf.
 	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
-	transport, err := rest.HTTPClientFor(config)
+	config.RateLimiter = limiterOf(config)
+	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client of the IronCore API: %w", err)
 	}
-	compute, err := computev1alpha1.NewForConfigAndClient(config, transport)
+	t, err := newTransport(config, strings.TrimRight(server.Path, "/"))
 	if err != nil {
-		return nil, fmt.Errorf("making a client of compute.ironcore.dev: %w", err)
+		return nil, err
 	}
-	networking, err := networkingv1alpha1.NewForConfigAndClient(config, transport)
-	if err != nil {
-		return nil, fmt.Errorf("making a client of networking.ironcore.dev: %w", err)
-	}
-	return &Client{
-		Namespace: namespace,
-		Machines:  compute.Machines(namespace), MachinePools: compute.MachinePools(),
-		Networks:             networking.Networks(namespace),
-		NetworkInterfaces:    networking.NetworkInterfaces(namespace),
-		LoadBalancers:        networking.LoadBalancers(namespace),
-		LoadBalancerRoutings: networking.LoadBalancerRoutings(namespace),
-	}, nil
+	c := &Client{Namespace: namespace, host: config.Host, transport: t}
+	// A timeout of the HTTP client would end watches.
+	return c, c.connect(config, &http.Client{Transport: t})
 }
+
+// connect makes the typed clients.
+func (c *Client) connect(config *rest.Config, network *http.Client) error {
+	compute, err := computev1alpha1.NewForConfigAndClient(config, network)
+	if err != nil {
+		return fmt.Errorf("making a client of compute.ironcore.dev: %w", err)
+	}
+	networking, err := networkingv1alpha1.NewForConfigAndClient(config, network)
+	if err != nil {
+		return fmt.Errorf("making a client of networking.ironcore.dev: %w", err)
+	}
+	c.Machines, c.MachinePools = compute.Machines(c.Namespace), compute.MachinePools()
+	c.Networks = networking.Networks(c.Namespace)
+	c.NetworkInterfaces = networking.NetworkInterfaces(c.Namespace)
+	c.LoadBalancers = networking.LoadBalancers(c.Namespace)
+	c.LoadBalancerRoutings = networking.LoadBalancerRoutings(c.Namespace)
+	return nil
+}
+
+// limiterOf returns one limiter for the clients of all groups, which would otherwise have one each.
+func limiterOf(config *rest.Config) flowcontrol.RateLimiter {
+	if config.RateLimiter != nil || config.QPS < 0 {
+		return config.RateLimiter
+	}
+	return flowcontrol.NewTokenBucketRateLimiter(cmp.Or(config.QPS, rest.DefaultQPS), cmp.Or(config.Burst,
+		rest.DefaultBurst))
+}
+
+// Adopt changes to the credentials and certificates in config, after trying them: probe makes a request with the
+// context that it gets, which is sent with the new ones, while all other requests use the old ones. If it fails, the
+// old ones stay in use, and its error is returned. Requests and watches that were begun continue with the old ones
+// until they end.
+//
+// The API server must be the same: everything that was read from it would be wrong for another one.
+func (c *Client) Adopt(ctx context.Context, config *rest.Config, probe func(context.Context) error) error {
+	if config.Host != c.host {
+		return fmt.Errorf("the server has changed from %s to %s: restart the program to use it", c.host, config.Host)
+	}
+	candidate, err := connect(config)
+	if err != nil {
+		return err
+	}
+	if err := probe(withCandidate(ctx, candidate)); err != nil {
+		candidate.close()
+		return err
+	}
+	c.transport.connection.Swap(candidate).close()
+	return nil
+}
+
+// Probe requests the Network with that name. It is for Adopt, and shows that the API answers and accepts the
+// credentials.
+func (c *Client) Probe(ctx context.Context, network string) error {
+	_, err := c.Networks.Get(ctx, network, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading the Network %s/%s: %w", c.Namespace, network, err)
+	}
+	return nil
+}
+
+// LastRequest returns when the latest request ended, and the reason if the API did not answer it or does not accept the
+// credentials. An answer such as "not found" is an answer. The time is zero if there was no request.
+func (c *Client) LastRequest() (time.Time, error) { return c.transport.health.last() }
+
+// Collectors are the metrics of the requests.
+func (c *Client) Collectors() []prometheus.Collector { return c.transport.metrics.collectors() }

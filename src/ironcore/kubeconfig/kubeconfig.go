@@ -28,7 +28,7 @@ type Access struct {
 	Namespace string
 
 	context string
-	sum     [sha256.Size]byte // of everything above
+	sum     [sha256.Size]byte // of the content of all files
 }
 
 // String identifies the access without secrets.
@@ -90,7 +90,7 @@ func load(o Options) (Access, error) {
 	if err := inline(current); err != nil {
 		return Access{}, err
 	}
-	sum, err := sumOf(current, o.Namespace)
+	sum, err := sumOf(current)
 	if err != nil {
 		return Access{}, err
 	}
@@ -104,11 +104,11 @@ func load(o Options) (Access, error) {
 }
 
 // sumOf is a checksum of a kubeconfig without references to files.
-func sumOf(config *api.Config, namespace string) ([sha256.Size]byte, error) {
+func sumOf(config *api.Config) ([sha256.Size]byte, error) {
 	text, err := clientcmd.Write(*config)
 	if err != nil {
 		return [sha256.Size]byte{}, errors.New("it cannot be written as YAML again: " +
 			"use a kubeconfig that kubectl config view accepts")
 	}
-	return sha256.Sum256(append(text, namespace...)), nil
+	return sha256.Sum256(text), nil
 }

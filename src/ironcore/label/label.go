@@ -57,6 +57,15 @@ func OwnerOf(balancer metav1.Object) Owner {
 	}
 }
 
+// DefaultCluster is the name of a cluster for which --cluster-name was not set.
+const DefaultCluster = "kubernetes"
+
+// MayBe reports whether an object with this name of a cluster may belong to the cluster. The program that this one
+// replaces has written the value of --cluster-name, which may be the default, instead of the name in its configuration.
+func MayBe(written, cluster string) bool {
+	return written == "" || written == cluster || written == DefaultCluster
+}
+
 // Annotations returns the annotations that name the owner.
 func (o Owner) Annotations() map[string]string {
 	return map[string]string{

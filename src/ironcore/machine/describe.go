@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -19,17 +20,18 @@ func (p *Provider) describe(node *corev1.Node, machine *computev1alpha1.Machine)
 	described := cloud.Machine{ProviderID: providerid.Of(p.store.Client.Namespace, machine.Name)}
 	described.Type = labelValue(&described, "MachineClass", machine.Spec.MachineClassRef.Name)
 	p.addTopology(&described, machine)
-	interfaces, err := p.store.InterfacesOf(machine, p.network)
+	interfaces, unknown := p.store.InterfacesOf(machine)
 	described.Addresses = addresses(node.Name, interfaces)
 	if len(described.Addresses) > 0 {
 		return described
 	}
-	message := fmt.Sprintf("The machine %s has no address in the Network %s yet.", machine.Name, p.network)
-	if err != nil {
-		message = fmt.Sprintf("The machine %s has no address in the Network %s: %v.", machine.Name, p.network, err)
+	why := ""
+	if len(unknown) > 0 {
+		why = ": these network interfaces do not exist: " + strings.Join(unknown, ", ")
 	}
 	described.Problems = append(described.Problems, cloud.MachineProblem{Reason: cloud.MachineNoAddress,
-		Message: message + " The Node is initialised when IronCore has assigned one."})
+		Message: fmt.Sprintf("The machine %s has no address in the Network %s%s. The Node is initialised when "+
+			"IronCore has assigned one.", machine.Name, p.store.Network, why)})
 	return described
 }
 
@@ -51,21 +53,19 @@ func addresses(hostname string, interfaces []*networkingv1alpha1.NetworkInterfac
 	return append(append(internal, external...), corev1.NodeAddress{Type: corev1.NodeHostName, Address: hostname})
 }
 
-// addTopology adds zone and region of the machine's pool. A pool without a zone is a zone of its own. A machine that is
-// not scheduled yet has no pool.
+// addTopology adds zone and region of the machine's pool. A pool without a zone is a zone of its own. The labels of the
+// Node do not change if the machine is not scheduled yet, or if its pool is not known.
 func (p *Provider) addTopology(described *cloud.Machine, machine *computev1alpha1.Machine) {
 	if machine.Spec.MachinePoolRef == nil {
 		return
 	}
-	name := machine.Spec.MachinePoolRef.Name
-	described.Zone = name
-	if pool, exists := p.store.MachinePools.Get(name); exists {
-		if zone := pool.Labels[string(commonv1alpha1.TopologyLabelZone)]; zone != "" {
-			described.Zone = zone
-		}
-		described.Region = pool.Labels[string(commonv1alpha1.TopologyLabelRegion)]
+	pool, exists := p.store.MachinePools.Get(machine.Spec.MachinePoolRef.Name)
+	if !exists {
+		return
 	}
-	described.Zone = labelValue(described, "MachinePool", described.Zone)
+	zone := cmp.Or(pool.Labels[string(commonv1alpha1.TopologyLabelZone)], pool.Name)
+	described.Zone = labelValue(described, "MachinePool", zone)
+	described.Region = pool.Labels[string(commonv1alpha1.TopologyLabelRegion)]
 }
 
 // labelValue returns a name that becomes a label, or "" with a problem if it cannot be one.
@@ -75,7 +75,7 @@ func labelValue(described *cloud.Machine, kind, name string) string {
 		return name
 	}
 	described.Problems = append(described.Problems, cloud.MachineProblem{Reason: cloud.InvalidSetting,
-		Message: fmt.Sprintf("The name of the %s %s cannot be the value of a label, so that the Node does not get it: %s",
-			kind, name, strings.Join(mistakes, "; "))})
+		Message: fmt.Sprintf("The name of the %s %s cannot be the value of a label, so that the Node does not get the "+
+			"label: %s. Use a %s with a shorter name.", kind, name, strings.Join(mistakes, "; "), kind)})
 	return ""
 }

@@ -3,9 +3,9 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
@@ -21,14 +21,17 @@ import (
 // Provider implements cloud.Machines. A Node has the name of its machine. All data comes from the store, except for
 // what must not be stale.
 type Provider struct {
-	store   *store.Store
-	network string
+	store *store.Store
+
+	mu     sync.Mutex
+	listed *computev1alpha1.MachineList // the last list that did not come from the watch
+	asked  time.Time                    // when it was requested
 }
 
 var _ cloud.Machines = (*Provider)(nil)
 
-// New returns a provider of the machines with network interfaces in a network.
-func New(s *store.Store, network string) *Provider { return &Provider{store: s, network: network} }
+// New returns a provider of the machines in a store.
+func New(s *store.Store) *Provider { return &Provider{store: s} }
 
 // Owns reports whether a provider ID is of this cloud. This includes one that names no machine: an event reports it.
 func (p *Provider) Owns(id string) bool { return providerid.Owned(id) }
@@ -38,7 +41,7 @@ func (p *Provider) Owns(id string) bool { return providerid.Owned(id) }
 func (p *Provider) Find(ctx context.Context, node *corev1.Node, _ time.Time) (cloud.Machine, error) {
 	machine, err := p.machineOf(ctx, node)
 	if err != nil {
-		return cloud.Machine{}, problemOf(err)
+		return cloud.Machine{}, err
 	}
 	described := p.describe(node, machine)
 	if len(described.Addresses) > 0 || node.Spec.ProviderID == "" {
@@ -46,7 +49,7 @@ func (p *Provider) Find(ctx context.Context, node *corev1.Node, _ time.Time) (cl
 	}
 	// The watches of machines and network interfaces are independent: the machine may not exist any more.
 	if machine, err = p.read(ctx, machine.Name); err != nil {
-		return cloud.Machine{}, problemOf(err)
+		return cloud.Machine{}, err
 	}
 	return p.describe(node, machine), nil
 }
@@ -56,19 +59,27 @@ func (p *Provider) machineOf(ctx context.Context, node *corev1.Node) (*computev1
 		return nil, err
 	}
 	if node.Spec.ProviderID == "" {
-		return p.read(ctx, node.Name)
+		machine, err := p.read(ctx, node.Name)
+		if err != nil {
+			return nil, err
+		}
+		return machine, p.elsewhere(node, p.store.CheckCluster(machine))
 	}
-	name, err := providerid.Machine(p.store.Client.Namespace, node.Spec.ProviderID)
-	if err != nil {
-		return nil, &cloud.MachineProblem{Reason: cloud.MachineElsewhere, Message: fmt.Sprintf("The provider ID %s of this "+
-			"Node does not name a machine in the namespace %s. A provider ID cannot be changed: delete the Node, and "+
-			"start the kubelet without --provider-id.", node.Spec.ProviderID, p.store.Client.Namespace)}
-	}
-	machine, exists := p.store.Machines.Get(name)
-	if !exists {
+	name, machine, err := p.store.MachineOf(node)
+	if err == nil && machine == nil {
 		return nil, p.notFound(name)
 	}
-	return machine, nil
+	return machine, p.elsewhere(node, err)
+}
+
+// elsewhere returns the problem of a Node that does not belong to the machine that it names.
+func (p *Provider) elsewhere(node *corev1.Node, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &cloud.MachineProblem{Reason: cloud.MachineElsewhere, Message: fmt.Sprintf("The machine of this Node cannot "+
+		"be used: %v. The namespace of the cluster is %s. A provider ID cannot be changed: delete the Node, and start "+
+		"the kubelet without --provider-id and with the name of its machine.", err, p.store.Client.Namespace)}
 }
 
 // read reads a machine from the API server, and those of its network interfaces that the watch has not reported yet.
@@ -81,10 +92,8 @@ func (p *Provider) read(ctx context.Context, name string) (*computev1alpha1.Mach
 		return nil, fmt.Errorf("reading machine %s/%s: %w", p.store.Client.Namespace, name, err)
 	}
 	p.store.Machines.Written(machine)
-	for _, name := range store.InterfaceNames(machine) {
-		if _, exists := p.store.NetworkInterfaces.Get(name); exists {
-			continue
-		}
+	_, unknown := p.store.InterfacesOf(machine)
+	for _, name := range unknown {
 		one, err := p.store.Client.NetworkInterfaces.Get(ctx, name, metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("reading network interface %s/%s: %w", p.store.Client.Namespace, name, err)
@@ -102,20 +111,9 @@ func (p *Provider) notFound(name string) error {
 		"with --hostname-override.", name, p.store.Client.Namespace)}
 }
 
-// problemOf makes a problem of an answer of the API server.
-func problemOf(err error) error {
-	if _, already := errors.AsType[*cloud.MachineProblem](err); already || errors.Is(err, store.ErrNotSynced) {
-		return err
-	}
-	reason := cloud.CloudNotReachable
-	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsBadRequest(err) {
-		reason = cloud.CloudRefused
-	}
-	return &cloud.MachineProblem{Reason: reason, Message: fmt.Sprintf("The machine of this Node is not known: %v", err)}
-}
-
-// State is the state that the watch has reported. Before a Node is deleted, Confirm reads it from the API server.
-func (p *Provider) State(ctx context.Context, node *corev1.Node, _ time.Time) (cloud.MachineState, error) {
+// State is the state that the watch has reported. A machine that is missing is looked up in a list of all machines from
+// the API server that was requested at or after notBefore, because the watch may lag behind.
+func (p *Provider) State(ctx context.Context, node *corev1.Node, notBefore time.Time) (cloud.MachineState, error) {
 	if err := p.store.WaitForSync(ctx); err != nil {
 		return cloud.MachineUnknown, err
 	}
@@ -123,11 +121,35 @@ func (p *Provider) State(ctx context.Context, node *corev1.Node, _ time.Time) (c
 	if err != nil {
 		return cloud.MachineUnknown, err
 	}
-	machine, exists := p.store.Machines.Get(name)
-	if !exists {
-		return cloud.MachineGone, nil
+	if machine, exists := p.store.Machines.Get(name); exists {
+		return stateOf(machine), nil
 	}
-	return stateOf(machine), nil
+	machines, err := p.list(ctx, notBefore)
+	if err != nil {
+		return cloud.MachineUnknown, err
+	}
+	for i := range machines.Items {
+		if machines.Items[i].Name == name {
+			return stateOf(&machines.Items[i]), nil
+		}
+	}
+	return cloud.MachineGone, nil
+}
+
+// list returns all machines from the API server, requested at or after notBefore. All Nodes share one list.
+func (p *Provider) list(ctx context.Context, notBefore time.Time) (*computev1alpha1.MachineList, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listed != nil && !p.asked.Before(notBefore) {
+		return p.listed, nil
+	}
+	now := time.Now()
+	listed, err := p.store.Client.Machines.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing machines in %s: %w", p.store.Client.Namespace, err)
+	}
+	p.listed, p.asked = listed, now
+	return listed, nil
 }
 
 func stateOf(machine *computev1alpha1.Machine) cloud.MachineState {
@@ -164,8 +186,8 @@ func (p *Provider) Confirm(ctx context.Context, node *corev1.Node) (cloud.Machin
 // CheckCredentials reads the network of the cluster, and the machine of a canary. An API server that answers "not
 // found" for everything, such as one of another installation, fails the check.
 func (p *Provider) CheckCredentials(ctx context.Context, canaries []*corev1.Node) error {
-	if _, err := p.store.Client.Networks.Get(ctx, p.network, metav1.GetOptions{}); err != nil {
-		return fmt.Errorf("reading Network %s/%s: %w", p.store.Client.Namespace, p.network, err)
+	if _, err := p.store.Client.Networks.Get(ctx, p.store.Network, metav1.GetOptions{}); err != nil {
+		return fmt.Errorf("reading Network %s/%s: %w", p.store.Client.Namespace, p.store.Network, err)
 	}
 	var missing []string
 	for _, node := range canaries {

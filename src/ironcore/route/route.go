@@ -25,17 +25,12 @@ import (
 )
 
 // Provider implements cloud.Routes. The network is the only table.
-type Provider struct {
-	store            *store.Store
-	network, cluster string
-}
+type Provider struct{ store *store.Store }
 
 var _ cloud.Routes = (*Provider)(nil)
 
-// New returns a provider of the routes of a cluster in a network.
-func New(s *store.Store, network, cluster string) *Provider {
-	return &Provider{store: s, network: network, cluster: cluster}
-}
+// New returns a provider of the routes in a store.
+func New(s *store.Store) *Provider { return &Provider{store: s} }
 
 // Behaviour implements cloud.Routes. The watches report all changes.
 func (p *Provider) Behaviour() cloud.RouteBehaviour { return cloud.RouteBehaviour{} }
@@ -43,22 +38,21 @@ func (p *Provider) Behaviour() cloud.RouteBehaviour { return cloud.RouteBehaviou
 // Owns implements cloud.Routes.
 func (p *Provider) Owns(node *corev1.Node) bool { return providerid.Owned(node.Spec.ProviderID) }
 
-// Members returns the Nodes with their machines. A Node that does not have the name of its machine may have the
-// provider ID of another Node's machine: it is not confirmed.
+// Members returns the Nodes with their machines. A Node that does not have the name of its machine, or whose machine
+// has the label of another cluster, is not one.
 func (p *Provider) Members(ctx context.Context, nodes []*corev1.Node) ([]cloud.RouteMember, error) {
 	if err := p.store.WaitForSync(ctx); err != nil {
 		return nil, err
 	}
 	var members []cloud.RouteMember
 	for _, node := range nodes {
-		if !p.Owns(node) {
+		_, machine, err := p.store.MachineOf(node)
+		if err != nil {
 			continue
 		}
-		member := cloud.RouteMember{Node: node}
-		name, err := providerid.Machine(p.store.Client.Namespace, node.Spec.ProviderID)
-		if machine, exists := p.store.Machines.Get(name); err == nil && exists {
-			member.Known, member.Confirmed = true, name == node.Name
-			interfaces, _ := p.store.InterfacesOf(machine, p.network) // those that are missing have no address
+		member := cloud.RouteMember{Node: node, Known: machine != nil, Confirmed: machine != nil}
+		if machine != nil {
+			interfaces, _ := p.store.InterfacesOf(machine) // those that are not known have no address yet
 			for _, one := range interfaces {
 				member.Addresses = append(member.Addresses, addressesOf(one)...)
 			}
@@ -74,9 +68,9 @@ func (p *Provider) List(ctx context.Context, _ cloud.PodNetwork, _ time.Duration
 	if err := p.store.WaitForSync(ctx); err != nil {
 		return cloud.RouteTables{}, err
 	}
-	table := cloud.RouteTable{ID: p.network, Name: "Network " + p.network, Used: true}
+	table := cloud.RouteTable{ID: p.store.Network, Name: "Network " + p.store.Network, Used: true}
 	for _, one := range p.store.NetworkInterfaces.List() {
-		if one.Spec.NetworkRef.Name == p.network {
+		if one.Spec.NetworkRef.Name == p.store.Network {
 			table.Routes = append(table.Routes, p.routesOf(one)...)
 		}
 	}
@@ -108,7 +102,7 @@ func (p *Provider) routesOf(one *networkingv1alpha1.NetworkInterface) []cloud.Ac
 // managed returns the prefixes that this cluster manages on a network interface.
 func (p *Provider) managed(one *networkingv1alpha1.NetworkInterface) []netip.Prefix {
 	cluster, managed := record(one)
-	if cluster != p.cluster {
+	if cluster != p.store.Cluster {
 		return nil
 	}
 	return managed
@@ -122,20 +116,9 @@ func addressesOf(one *networkingv1alpha1.NetworkInterface) []netip.Addr {
 	return addresses
 }
 
-// FreeAddresses lists all network interfaces, so that none is missing that the watch has not reported yet.
-func (p *Provider) FreeAddresses(ctx context.Context, _ cloud.PodNetwork,
-	addresses []netip.Addr) ([]netip.Addr, error) {
-	all, err := p.store.Client.NetworkInterfaces.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("listing network interfaces in %s: %w", p.store.Client.Namespace, err)
-	}
-	used := map[netip.Addr]bool{}
-	for i := range all.Items {
-		for _, address := range addressesOf(&all.Items[i]) {
-			used[address] = true
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool { return used[a] }), nil
+// FreeAddresses returns none: a route is a part of the network interface that has its gateway.
+func (p *Provider) FreeAddresses(context.Context, cloud.PodNetwork, []netip.Addr) ([]netip.Addr, error) {
+	return nil, nil
 }
 
 // Create appends the destination to the prefixes of the network interface with the gateway, unless it has it.
@@ -159,12 +142,12 @@ var errNoInterface = errors.New("no network interface has the address")
 // interfaceWith returns the network interface in the network that has an address.
 func (p *Provider) interfaceWith(address netip.Addr) (*networkingv1alpha1.NetworkInterface, error) {
 	for _, one := range p.store.InterfacesWith(address) {
-		if one.Spec.NetworkRef.Name == p.network {
+		if one.Spec.NetworkRef.Name == p.store.Network {
 			return one, nil
 		}
 	}
 	return nil, fmt.Errorf("%w %s in the Network %s: check networkName in the cloud-config file, and the network "+
-		"interfaces of the machine", errNoInterface, address, p.network)
+		"interfaces of the machine", errNoInterface, address, p.store.Network)
 }
 
 // Change creates the route on the other network interface first, so that there is always one.
@@ -189,24 +172,25 @@ func (p *Provider) Delete(ctx context.Context, _ string, route cloud.ActualRoute
 	}
 	prefixes, err := remove(one.Spec.Prefixes, route.Destination)
 	if err != nil {
-		return fmt.Errorf("deleting the route to %s from network interface %s: %w", route.Destination, name, err)
+		return &cloud.RouteProblem{Err: fmt.Errorf("deleting the route to %s from network interface %s: %w",
+			route.Destination, name, err)}
 	}
 	return p.write(ctx, one, prefixes, without(p.managed(one), route.Destination))
 }
 
 // Replace is never called, because the table is not exclusive.
 func (p *Provider) Replace(context.Context, string, []netip.Prefix, []cloud.Route) error {
-	return fmt.Errorf("replacing the routes of Network %s: network interfaces may have other prefixes", p.network)
+	return fmt.Errorf("replacing the routes of Network %s: network interfaces may have other prefixes", p.store.Network)
 }
 
 // write writes prefixes and the record of those that are managed, if they differ and the network interface has not
 // changed since.
 func (p *Provider) write(ctx context.Context, one *networkingv1alpha1.NetworkInterface,
 	prefixes []networkingv1alpha1.PrefixSource, managed []netip.Prefix) error {
-	text := recordText(p.cluster, managed)
-	if other, _ := record(one); other != "" && other != p.cluster {
+	text := recordText(p.store.Cluster, managed)
+	if other, _ := record(one); other != "" && other != p.store.Cluster {
 		return fmt.Errorf("writing the prefixes of network interface %s: its annotation %s says that the cluster %s "+
-			"manages them, not %s: another cluster uses the machine", one.Name, label.Routes, other, p.cluster)
+			"manages them, not %s: another cluster uses the machine", one.Name, label.Routes, other, p.store.Cluster)
 	}
 	if len(prefixes) == len(one.Spec.Prefixes) && text == one.Annotations[label.Routes] {
 		return nil

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -53,7 +54,7 @@ func TestApply(t *testing.T) {
 
 func wantConflict(t *testing.T, err error, manager, field string) {
 	t.Helper()
-	status, ok := err.(*apierrors.StatusError)
+	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || !apierrors.IsConflict(err) || len(status.ErrStatus.Details.Causes) == 0 {
 		t.Fatalf("want a conflict with causes: %v", err)
 	}

@@ -1,10 +1,12 @@
 package simulator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"syscall"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,5 +58,8 @@ func (s *Simulator) inject(ctx context.Context, r Request) (lost bool, err error
 		<-ctx.Done()
 		return false, ctx.Err()
 	}
-	return false, &apierrors.StatusError{ErrStatus: *status}
+	answer := *status
+	answer.Status = metav1.StatusFailure
+	answer.Code = cmp.Or(answer.Code, http.StatusInternalServerError)
+	return false, &apierrors.StatusError{ErrStatus: answer}
 }

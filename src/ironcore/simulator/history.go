@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"slices"
 	"sort"
 	"time"
 
@@ -41,7 +42,7 @@ func (h *history) trim(position int) {
 	for _, c := range h.changes[:n] {
 		h.oldest[c.kind] = c.version
 	}
-	h.changes = append([]change(nil), h.changes[n:]...)
+	h.changes = slices.Clone(h.changes[n:])
 	h.forgotten += n
 }
 

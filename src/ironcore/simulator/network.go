@@ -80,8 +80,10 @@ func (s *Simulator) provisionBalancer(lb *networkingv1alpha1.LoadBalancer) {
 		})
 	case !slices.Equal(lb.Status.IPs, s.balancerAddresses(lb)):
 		s.in(s.options.Provision, func() {
-			changeLocked(s, "LoadBalancer", key, func(lb *networkingv1alpha1.LoadBalancer) {
-				lb.Status.IPs = s.balancerAddresses(lb)
+			changeLocked(s, "LoadBalancer", key, func(now *networkingv1alpha1.LoadBalancer) {
+				if now.UID == lb.UID {
+					now.Status.IPs = s.balancerAddresses(now)
+				}
 			})
 		})
 	}

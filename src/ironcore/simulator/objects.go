@@ -26,35 +26,36 @@ func (s *Simulator) Add(object Object) bool {
 
 // ChangeMachine changes a Machine. It reports whether there is one with the name.
 func (s *Simulator) ChangeMachine(name string, change func(*computev1alpha1.Machine)) bool {
-	return changeObject(s, "Machine", s.inNamespace(name), change)
+	return changeObject(s, "Machine", name, change)
 }
 
 // ChangeMachinePool changes a MachinePool. It reports whether there is one with the name.
 func (s *Simulator) ChangeMachinePool(name string, change func(*computev1alpha1.MachinePool)) bool {
-	return changeObject(s, "MachinePool", key{"", name}, change)
+	return changeObject(s, "MachinePool", name, change)
 }
 
 // ChangeNetwork changes a Network. It reports whether there is one with the name.
 func (s *Simulator) ChangeNetwork(name string, change func(*networkingv1alpha1.Network)) bool {
-	return changeObject(s, "Network", s.inNamespace(name), change)
+	return changeObject(s, "Network", name, change)
 }
 
 // ChangeNetworkInterface changes a NetworkInterface. It reports whether there is one with the name.
 func (s *Simulator) ChangeNetworkInterface(name string, change func(*networkingv1alpha1.NetworkInterface)) bool {
-	return changeObject(s, "NetworkInterface", s.inNamespace(name), change)
+	return changeObject(s, "NetworkInterface", name, change)
 }
 
 // ChangeLoadBalancer changes a LoadBalancer. It reports whether there is one with the name.
 func (s *Simulator) ChangeLoadBalancer(name string, change func(*networkingv1alpha1.LoadBalancer)) bool {
-	return changeObject(s, "LoadBalancer", s.inNamespace(name), change)
+	return changeObject(s, "LoadBalancer", name, change)
 }
 
 // ChangeLoadBalancerRouting changes a LoadBalancerRouting. It reports whether there is one with the name.
 func (s *Simulator) ChangeLoadBalancerRouting(name string, change func(*networkingv1alpha1.LoadBalancerRouting)) bool {
-	return changeObject(s, "LoadBalancerRouting", s.inNamespace(name), change)
+	return changeObject(s, "LoadBalancerRouting", name, change)
 }
 
-// DeleteMachine deletes a Machine with its ephemeral NetworkInterfaces. It reports whether there is one with the name.
+// DeleteMachine deletes a Machine. Garbage collection deletes its ephemeral NetworkInterfaces. It reports whether there
+// is one with the name.
 func (s *Simulator) DeleteMachine(name string) bool {
 	return s.Delete("Machine", name)
 }
@@ -65,11 +66,7 @@ func (s *Simulator) Delete(kind, name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.kindNamed(kind)
-	key := s.inNamespace(name)
-	if k.cluster {
-		key.namespace = ""
-	}
-	o, ok := s.objects[k][key]
+	o, ok := s.objects[k][s.keyNamed(k, name)]
 	if ok {
 		s.delete(k, o)
 	}
@@ -79,6 +76,11 @@ func (s *Simulator) Delete(kind, name string) bool {
 // Machine returns the Machine with a name.
 func (s *Simulator) Machine(name string) (*computev1alpha1.Machine, bool) {
 	return getObject[*computev1alpha1.Machine](s, "Machine", name)
+}
+
+// MachinePool returns the MachinePool with a name.
+func (s *Simulator) MachinePool(name string) (*computev1alpha1.MachinePool, bool) {
+	return getObject[*computev1alpha1.MachinePool](s, "MachinePool", name)
 }
 
 // Network returns the Network with a name.
@@ -121,7 +123,13 @@ func (s *Simulator) LoadBalancerRoutings() []*networkingv1alpha1.LoadBalancerRou
 	return listObjects[*networkingv1alpha1.LoadBalancerRouting](s, "LoadBalancerRouting")
 }
 
-func (s *Simulator) inNamespace(name string) key { return key{s.options.Namespace, name} }
+// keyNamed returns the key of an object in the namespace of the options, or of one without a namespace.
+func (s *Simulator) keyNamed(k *kind, name string) key {
+	if k.cluster {
+		return key{name: name}
+	}
+	return key{s.options.Namespace, name}
+}
 
 func (s *Simulator) kindNamed(name string) *kind {
 	for _, k := range s.kinds {
@@ -132,17 +140,18 @@ func (s *Simulator) kindNamed(name string) *kind {
 	return &kind{} // which has no objects
 }
 
-func (s *Simulator) get(kind string, key key) (stored, bool) {
+func (s *Simulator) get(kind, name string) (stored, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o, ok := s.objects[s.kindNamed(kind)][key]
+	k := s.kindNamed(kind)
+	o, ok := s.objects[k][s.keyNamed(k, name)]
 	return o, ok
 }
 
-func changeObject[T Object](s *Simulator, kind string, key key, change func(T)) bool {
+func changeObject[T Object](s *Simulator, kind, name string, change func(T)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return changeLocked(s, kind, key, change)
+	return changeLocked(s, kind, s.keyNamed(s.kindNamed(kind), name), change)
 }
 
 // changeLocked changes an object if that makes a difference. The server is locked.
@@ -161,7 +170,7 @@ func changeLocked[T Object](s *Simulator, kind string, key key, change func(T)) 
 }
 
 func getObject[T Object](s *Simulator, kind, name string) (T, bool) {
-	o, ok := s.get(kind, s.inNamespace(name))
+	o, ok := s.get(kind, name)
 	if !ok {
 		var none T
 		return none, false

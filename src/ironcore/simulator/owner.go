@@ -44,10 +44,11 @@ func (m Machine) withDefaults(network string) Machine {
 	return m
 }
 
-// AddMachine adds a Machine that runs in its pool, and its NetworkInterface, which is available.
+// AddMachine adds a Machine that runs in its pool, and its NetworkInterface, which is available. It does nothing if
+// there is a Machine with the name.
 func (s *Simulator) AddMachine(machine Machine) {
 	machine = machine.withDefaults(s.options.Network)
-	if _, ok := s.get("MachinePool", key{"", machine.Pool}); !ok {
+	if _, ok := s.MachinePool(machine.Pool); !ok {
 		s.Add(&computev1alpha1.MachinePool{
 			ObjectMeta: metav1.ObjectMeta{Name: machine.Pool, Labels: machine.topology()},
 			Spec:       computev1alpha1.MachinePoolSpec{ProviderID: "simulator://" + machine.Pool},
@@ -56,7 +57,9 @@ func (s *Simulator) AddMachine(machine Machine) {
 	}
 	nic := machine.networkInterface(s.options.Namespace)
 	object := machine.object(s.options.Namespace, nic)
-	s.Add(object)
+	if !s.Add(object) {
+		return
+	}
 	nic.Spec.MachineRef = commonv1alpha1.NewLocalObjUIDRef(object)
 	if machine.Interface == "" {
 		nic.Annotations = map[string]string{

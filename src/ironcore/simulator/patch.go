@@ -62,13 +62,13 @@ func (s *Simulator) patch(c call, live stored) (patched []byte, err error) {
 }
 
 func unsupportedPatch(c call) error {
-	return notSupported(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+	return refused(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 		"this patch is not offered: "+c.contentType)
 }
 
 func unprocessable(c call, err error) error {
-	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", c.kind.groupResource(), c.Name,
-		err.Error(), 0, false)
+	return refused(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+		fmt.Sprintf("the patch of %s cannot be applied: %v", c.subject(), err))
 }
 
 func (s *Simulator) serveApply(c call) (int, stored, error) {
@@ -131,8 +131,8 @@ func (c call) decodeApplied() (*unstructured.Unstructured, error) {
 	if object.GetName() != c.Name || object.GetNamespace() != c.Namespace && object.GetNamespace() != "" {
 		return nil, apierrors.NewBadRequest("the path does not name the applied object")
 	}
-	if _, err := c.decode(data); err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
+	if got := object.GroupVersionKind(); got != c.kind.GroupVersionKind {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object is a %s, not a %s", got, c.kind.GroupVersionKind))
 	}
 	object.SetNamespace(c.Namespace)
 	return object, nil

@@ -1,10 +1,13 @@
 package simulator
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -54,12 +57,21 @@ func (s *Simulator) collectGarbage(event watch.EventType, object Object) {
 		return
 	}
 	for _, k := range s.kinds {
-		for _, o := range s.list(k, object.GetNamespace()) {
-			if owner := metav1.GetControllerOfNoCopy(o); owner != nil && owner.UID == object.GetUID() {
-				s.deleteKey(k, keyOf(o))
-			}
+		for _, key := range s.dependents(k, object.GetUID()) {
+			s.deleteKey(k, key)
 		}
 	}
+}
+
+// dependents returns the objects of a kind that have a controller, in the order of their names.
+func (s *Simulator) dependents(k *kind, controller types.UID) (keys []key) {
+	for key, o := range s.objects[k] {
+		if owner := metav1.GetControllerOfNoCopy(o); owner != nil && owner.UID == controller {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b key) int { return strings.Compare(a.name, b.name) })
+	return keys
 }
 
 func (s *Simulator) deleteKey(k *kind, key key) {

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -19,7 +20,7 @@ type Request struct {
 	Resource, Namespace, Name, Subresource string
 	// Manager is the field manager of a write.
 	Manager string
-	// Body is what the client sent.
+	// Body is what the client sent; "" if it is large.
 	Body string
 	// Code is the status of the answer, and 0 while there is none or if the connection ended.
 	Code int32
@@ -89,7 +90,8 @@ type call struct {
 
 // parse reads the method and the path of a request.
 func (s *Simulator) parse(r *http.Request, body []byte) call {
-	c := call{query: r.URL.Query(), contentType: strings.TrimSpace(strings.Split(r.Header.Get("Content-Type"), ";")[0])}
+	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	c := call{query: r.URL.Query(), contentType: strings.TrimSpace(contentType)}
 	c.Body, c.Manager = string(body), c.query.Get("fieldManager")
 	if c.Manager == "" {
 		c.Manager, _, _ = strings.Cut(r.UserAgent(), "/")
@@ -99,7 +101,22 @@ func (s *Simulator) parse(r *http.Request, body []byte) call {
 		s.parsePath(&c, parts[1]+"/"+parts[2], parts[3:])
 	}
 	c.Verb = c.verb(r.Method)
+	if c.Verb == "create" && c.kind != nil && c.Name == "" {
+		c.Name = nameIn(body)
+	}
 	return c
+}
+
+// largeBody is the size from which on bodies are not recorded: large tests would need too much memory.
+const largeBody = 16 << 10
+
+// nameIn returns the name of an encoded object; "" if it has none.
+func nameIn(body []byte) string {
+	var object metav1.PartialObjectMetadata
+	if json.Unmarshal(body, &object) != nil {
+		return ""
+	}
+	return object.Name
 }
 
 // parsePath reads [namespaces NAMESPACE] RESOURCE [NAME [SUBRESOURCE]].

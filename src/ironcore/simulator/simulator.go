@@ -65,7 +65,8 @@ type Simulator struct {
 func New(options Options) *Simulator {
 	s := &Simulator{
 		options: options, kinds: kinds(), objects: map[*kind]map[key]stored{},
-		alive: map[types.UID]bool{}, watches: map[*stream]bool{}, network: newNetwork(),
+		alive: map[types.UID]bool{}, events: history{oldest: map[*kind]int64{}},
+		watches: map[*stream]bool{}, network: newNetwork(),
 	}
 	s.news = sync.NewCond(&s.mu)
 	for _, k := range s.kinds {

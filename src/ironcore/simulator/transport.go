@@ -11,7 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // transport answers HTTP requests without a connection, in the goroutine of the client.
@@ -29,13 +28,15 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil && !lost {
 		return t.failed(r, entry, err)
 	}
-	code, answer, refused := t.answer(r, c)
-	if lost && code < 300 {
+	code, answer, problem := t.answer(r, c)
+	if problem == nil && lost {
 		answer.Close()
+	}
+	if lost {
 		return nil, err
 	}
-	if refused != nil {
-		return t.failed(r, entry, refused)
+	if problem != nil {
+		return t.failed(r, entry, problem)
 	}
 	t.finish(entry, code)
 	return response(r, code, answer), nil
@@ -52,6 +53,9 @@ func readBody(r *http.Request) ([]byte, error) {
 func (s *Simulator) record(r Request) *Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(r.Body) > largeBody {
+		r.Body = ""
+	}
 	s.requests = append(s.requests, &r)
 	return &r
 }
@@ -112,15 +116,15 @@ func (s *Simulator) answer(r *http.Request, c call) (int, io.ReadCloser, error) 
 // check refuses what the server does not offer.
 func (s *Simulator) check(r *http.Request, c call) error {
 	if c.kind == nil || c.Subresource != "" && (c.Subresource != "status" || !c.kind.hasStatus) {
-		return apierrors.NewGenericServerResponse(http.StatusNotFound, c.Verb, schema.GroupResource{}, "", "", 0, true)
+		return refused(http.StatusNotFound, metav1.StatusReasonNotFound, "the server has no such resource: "+r.URL.Path)
 	}
 	accept := r.Header.Get("Accept")
 	if accept != "" && !strings.Contains(accept, "json") && !strings.Contains(accept, "*/*") {
-		return notSupported(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		return refused(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 			"only application/json is offered, not "+accept)
 	}
 	if len(c.Body) > 0 && !strings.Contains(c.contentType, "json") && c.Verb != "apply" {
-		return notSupported(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		return refused(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 			"the body must be application/json, not "+c.contentType)
 	}
 	if !c.kind.cluster && c.Namespace == "" && c.Verb != "list" && c.Verb != "watch" {
@@ -129,7 +133,7 @@ func (s *Simulator) check(r *http.Request, c call) error {
 	return nil
 }
 
-func notSupported(code int32, reason metav1.StatusReason, message string) error {
+func refused(code int32, reason metav1.StatusReason, message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message,
 	}}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,10 +19,12 @@ func (s *Simulator) serveCreate(c call) (stored, error) {
 	if err != nil {
 		return stored{}, apierrors.NewBadRequest(err.Error())
 	}
-	if c.Name != "" || object.GetResourceVersion() != "" {
-		return stored{}, apierrors.NewBadRequest("a new object must not have a resourceVersion, nor the path its name")
+	if object.GetName() != c.Name {
+		return stored{}, apierrors.NewBadRequest("the name in the path is not the name in the object")
 	}
-	c.Name = object.GetName()
+	if object.GetResourceVersion() != "" {
+		return stored{}, apierrors.NewBadRequest("a new object must not have a resourceVersion")
+	}
 	fields, err := s.fields(c)
 	if err != nil {
 		return stored{}, err
@@ -166,9 +169,9 @@ func (s *Simulator) serveDelete(c call) (int, []byte, error) {
 		return 0, nil, err
 	}
 	if c.dryRun() || slices.Contains(options.DryRun, metav1.DryRunAll) {
-		return 200, live.encoded, nil
+		return http.StatusOK, live.encoded, nil
 	}
-	return 200, s.delete(c.kind, live).encoded, nil
+	return http.StatusOK, s.delete(c.kind, live).encoded, nil
 }
 
 func checkPreconditions(c call, p *metav1.Preconditions, live stored) error {

@@ -2,7 +2,10 @@ package simulator
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
+	commonv1alpha1 "github.com/ironcore-dev/ironcore/api/common/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,12 +33,155 @@ func TestPatches(t *testing.T) {
 	want(t, "conflict", apierrors.IsConflict(err), true)
 	_, err = r.patch(types.JSONPatchType, `[{"op":"test","path":"/spec/prefixes/0/value","value":"1.2.3.0/24"},
 		{"op":"remove","path":"/spec/prefixes/0"}]`)
-	want(t, "failed test", apierrors.ReasonForError(err), metav1.StatusReasonInvalid)
+	want(t, "failed test", apierrors.IsInvalid(err), true)
 	removed, err := r.patch(types.JSONPatchType, `[{"op":"test","path":"/spec/prefixes/0/value","value":"100.0.0.1/24"},
 		{"op":"remove","path":"/spec/prefixes/0"}]`)
 	want(t, "error", err, nil)
 	want(t, "prefixes", len(removed.Spec.Prefixes), 0)
-	_, err = r.patch(types.MergePatchType, `{"spec":{"networkRef":{"name":"other"}}}`)
-	want(t, "immutable", apierrors.IsInvalid(err), true)
 	want(t, "first write", r.Writes()[0], "patch networkinterfaces/a-primary")
+}
+
+func TestStrategicMergePatch(t *testing.T) {
+	for _, refused := range []bool{false, true} {
+		r := newRig(t, Options{NoStrategicMerge: refused})
+		r.addMachine("a", "10.0.0.1")
+		patch := []byte(`{"spec":{"networkInterfaces":[{"name":"b","networkInterfaceRef":{"name":"nic"}}]}}`)
+		m, err := r.clients.Machines.Patch(t.Context(), "a", types.StrategicMergePatchType, patch,
+			metav1.PatchOptions{})
+		want(t, "refused", apierrors.IsUnsupportedMediaType(err), refused)
+		if !refused {
+			want(t, "entries", len(m.Spec.NetworkInterfaces), 2)
+		}
+	}
+}
+
+func TestUpdates(t *testing.T) {
+	r := newRig(t, Options{})
+	created := r.createBalancer("lb", unchanged)
+	update := func(change func(*networkingv1alpha1.LoadBalancer)) (*networkingv1alpha1.LoadBalancer, error) {
+		lb, _ := r.LoadBalancer("lb")
+		change(lb)
+		return r.clients.LoadBalancers.Update(t.Context(), lb, metav1.UpdateOptions{})
+	}
+	_, err := update(func(lb *networkingv1alpha1.LoadBalancer) { lb.ResourceVersion = "" })
+	want(t, "without version", apierrors.IsInvalid(err), true)
+	_, err = update(func(lb *networkingv1alpha1.LoadBalancer) { lb.ResourceVersion = created.ResourceVersion })
+	want(t, "version before the finalizer", apierrors.IsConflict(err), true)
+	_, err = update(func(lb *networkingv1alpha1.LoadBalancer) { lb.UID = "other" })
+	want(t, "other uid", apierrors.IsConflict(err), true)
+	_, err = update(func(lb *networkingv1alpha1.LoadBalancer) { lb.Name = "none" })
+	want(t, "name without object", apierrors.IsNotFound(err), true)
+	updated, err := update(func(lb *networkingv1alpha1.LoadBalancer) { lb.Spec.Ports[0].Port = 81 })
+	want(t, "error", err, nil)
+	want(t, "port", updated.Spec.Ports[0].Port, 81)
+	same, err := update(unchanged)
+	want(t, "error", err, nil)
+	want(t, "version of the same", same.ResourceVersion, updated.ResourceVersion)
+	_, err = r.clients.LoadBalancers.Create(t.Context(), balancer("lb"), metav1.CreateOptions{})
+	want(t, "created twice", apierrors.IsAlreadyExists(err), true)
+	_, err = r.clients.LoadBalancers.Create(t.Context(), balancer("dry"), metav1.CreateOptions{DryRun: []string{"All"}})
+	want(t, "error of a dry run", err, nil)
+	want(t, "load balancers", len(r.LoadBalancers()), 1)
+}
+
+func TestStatus(t *testing.T) {
+	for name, test := range map[string]struct {
+		options              Options
+		balancer, networkNIC string
+	}{
+		"real":     {Options{}, "192.0.2.1", "1.1.1.1"},
+		"stand-in": {Options{StatusIgnored: true}, "192.0.2.1", "10.0.0.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, test.options)
+			r.addMachine("a", "10.0.0.1")
+			r.createBalancer("lb", unchanged)
+			patch := []byte(`{"status":{"ips":["1.1.1.1"]},"spec":{"ports":[{"port":82}]}}`)
+			lb, err := r.clients.LoadBalancers.Patch(t.Context(), "lb", types.MergePatchType, patch,
+				metav1.PatchOptions{})
+			want(t, "error", err, nil)
+			want(t, "address of the load balancer", lb.Status.IPs[0].String(), test.balancer)
+			nic, err := r.patch(types.MergePatchType, `{"status":{"ips":["1.1.1.1"]}}`)
+			want(t, "error", err, nil)
+			want(t, "address of the interface", nic.Status.IPs[0].String(), test.networkNIC)
+		})
+	}
+}
+
+func TestStatusSubresource(t *testing.T) {
+	r := newRig(t, Options{Provision: time.Hour})
+	r.addMachine("a", "10.0.0.1")
+	r.createBalancer("lb", unchanged)
+	lb, _ := r.LoadBalancer("lb")
+	lb.Status.IPs = []commonv1alpha1.IP{commonv1alpha1.NewIP(parse(r, "1.1.1.1"))}
+	lb.Spec.Ports[0].Port = 99
+	updated, err := r.clients.LoadBalancers.UpdateStatus(t.Context(), lb, metav1.UpdateOptions{})
+	want(t, "error", err, nil)
+	want(t, "address", updated.Status.IPs[0].String(), "1.1.1.1")
+	want(t, "port", updated.Spec.Ports[0].Port, 99)
+	want(t, "write", r.Writes()[1], "update loadbalancers/lb/status")
+	nic, _ := r.NetworkInterface("a-primary")
+	nic.Spec.ProviderID, nic.Status.State = "x", networkingv1alpha1.NetworkInterfaceStateError
+	changed, err := r.clients.NetworkInterfaces.UpdateStatus(t.Context(), nic, metav1.UpdateOptions{})
+	want(t, "error", err, nil)
+	want(t, "state", changed.Status.State, networkingv1alpha1.NetworkInterfaceStateError)
+	want(t, "provider ID is kept", changed.Spec.ProviderID != "x", true)
+}
+
+func TestGeneration(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		r := newRig(t, Options{Generation: all})
+		r.createBalancer("lb", unchanged)
+		r.ChangeLoadBalancer("lb", func(lb *networkingv1alpha1.LoadBalancer) { lb.Spec.Ports[0].Port = 90 })
+		r.ChangeNetwork("net", func(n *networkingv1alpha1.Network) { n.Labels = map[string]string{"a": "b"} })
+		lb, _ := r.LoadBalancer("lb")
+		want(t, "load balancer", lb.Generation, map[bool]int64{true: 2}[all])
+		n, _ := r.Network("net")
+		want(t, "network", n.Generation, 1)
+		r.ChangeNetwork("net", func(n *networkingv1alpha1.Network) { n.Spec.ProviderID = "x" })
+		n, _ = r.Network("net")
+		want(t, "network", n.Generation, 2)
+	}
+}
+
+func TestDeletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Options{Deletion: time.Minute})
+		lb := r.createBalancer("lb", unchanged)
+		remove := func(p metav1.Preconditions) error {
+			return r.clients.LoadBalancers.Delete(t.Context(), "lb", metav1.DeleteOptions{Preconditions: &p})
+		}
+		other := types.UID("other")
+		want(t, "other uid", apierrors.IsConflict(remove(metav1.Preconditions{UID: &other})), true)
+		err := remove(metav1.Preconditions{ResourceVersion: &lb.ResourceVersion})
+		want(t, "old version", apierrors.IsConflict(err), true)
+		want(t, "error", remove(metav1.Preconditions{UID: &lb.UID}), nil)
+		want(t, "error of the second time", remove(metav1.Preconditions{UID: &lb.UID}), nil)
+		deleted, _ := r.LoadBalancer("lb")
+		want(t, "is being deleted", deleted.DeletionTimestamp != nil, true)
+		deleted.Finalizers = append(deleted.Finalizers, "example.com/late")
+		_, err = r.clients.LoadBalancers.Update(t.Context(), deleted, metav1.UpdateOptions{})
+		want(t, "new finalizer", apierrors.IsInvalid(err), true)
+		_, err = r.clients.LoadBalancers.Create(t.Context(), balancer("lb"), metav1.CreateOptions{})
+		want(t, "cannot be created yet", apierrors.IsAlreadyExists(err), true)
+		pass(2 * time.Minute)
+		want(t, "gone", apierrors.IsNotFound(remove(metav1.Preconditions{})), true)
+		created := r.createBalancer("lb", unchanged)
+		want(t, "new uid", created.UID != lb.UID, true)
+	})
+}
+
+func TestClientRemovesFinalizer(t *testing.T) {
+	r := newRig(t, Options{})
+	r.addMachine("a", "10.0.0.1")
+	r.ChangeNetworkInterface("a-primary", func(n *networkingv1alpha1.NetworkInterface) {
+		n.Finalizers = []string{"example.com/x"}
+	})
+	r.DeleteMachine("a")
+	nic, ok := r.NetworkInterface("a-primary")
+	want(t, "exists while it is deleted", ok && nic.DeletionTimestamp != nil, true)
+	_, err := r.patch(types.MergePatchType, `{"metadata":{"finalizers":null}}`)
+	want(t, "error", err, nil)
+	_, ok = r.NetworkInterface("a-primary")
+	want(t, "exists", ok, false)
 }

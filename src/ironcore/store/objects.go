@@ -3,8 +3,10 @@ package store
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,14 +21,26 @@ type Object interface {
 	runtime.Object
 }
 
+// maxDelay is how long a watch may be behind an answer of the API server. After that, only the watch counts.
+const maxDelay = time.Minute
+
 // Objects are all objects of one kind, by name. It is safe for concurrent use.
 type Objects[T Object] struct {
 	informer  cache.SharedIndexInformer
 	namespace string // "" for a kind without namespaces
 
 	mu sync.Mutex
-	// written contains the answers of writes until the watch reports them or something newer.
-	written map[string]T
+	// written contains the answers of the API server until the watch reports them or something newer.
+	written map[string]answer[T]
+	// deleted contains the last versions of objects that were deleted within maxDelay.
+	deleted map[string]answer[T]
+	failure error // of the last list or watch; nil if it succeeded
+}
+
+// answer is an object with the time at which it became known.
+type answer[T Object] struct {
+	object T
+	at     time.Time
 }
 
 // newObjects returns the objects that lister lists and watches. Changed is called for each change after the first list,
@@ -34,9 +48,9 @@ type Objects[T Object] struct {
 func newObjects[T Object](namespace string, example T, lister cache.ListerWatcher,
 	changed func(was, is T)) *Objects[T] {
 	o := &Objects[T]{informer: cache.NewSharedIndexInformer(lister, example, 0, cache.Indexers{}),
-		namespace: namespace, written: map[string]T{}}
+		namespace: namespace, written: map[string]answer[T]{}, deleted: map[string]answer[T]{}}
 	var none T
-	// AddEventHandler fails only for an informer that has ended.
+	// These fail only for an informer that has started or ended.
 	_, _ = o.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(added any, initial bool) {
 			o.reported(added.(T))
@@ -52,9 +66,26 @@ func newObjects[T Object](namespace string, example T, lister cache.ListerWatche
 			if last, unknown := deleted.(cache.DeletedFinalStateUnknown); unknown {
 				deleted = last.Obj
 			}
-			o.deleted(deleted.(T).GetName())
+			o.forget(deleted.(T))
 			changed(deleted.(T), none)
 		},
+	})
+	_ = o.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		o.mu.Lock()
+		o.failure = err
+		o.mu.Unlock()
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+	})
+	return o
+}
+
+// withoutManagedFields drops what is only necessary for objects that are applied: it is half of the memory.
+func (o *Objects[T]) withoutManagedFields() *Objects[T] {
+	_ = o.informer.SetTransform(func(object any) (any, error) { // fails only for an informer that has started
+		if one, is := object.(T); is {
+			one.SetManagedFields(nil)
+		}
+		return object, nil
 	})
 	return o
 }
@@ -83,11 +114,15 @@ func (o *Objects[T]) Get(name string) (T, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	own, isWritten := o.written[name]
-	one, exists := o.fromWatch(name)
-	if !exists || isWritten && older(one, own) {
-		return own, isWritten
+	if isWritten && time.Since(own.at) > maxDelay {
+		delete(o.written, name)
+		isWritten = false
 	}
-	return one, true
+	one, exists := o.fromWatch(name)
+	if isWritten && (!exists || older(one, own.object)) {
+		return own.object, true
+	}
+	return one, exists
 }
 
 // fromWatch returns the object with a name as the watch has reported it.
@@ -102,54 +137,83 @@ func (o *Objects[T]) fromWatch(name string) (object T, exists bool) {
 
 // List returns all objects, sorted by name.
 func (o *Objects[T]) List() []T {
-	all := map[string]T{}
+	names := map[string]bool{}
 	for _, one := range typed[T](o.informer.GetStore().List()) {
-		all[one.GetName()] = one
+		names[one.GetName()] = true
 	}
 	o.mu.Lock()
-	for name, own := range o.written {
-		if one, exists := all[name]; !exists || older(one, own) {
-			all[name] = own
-		}
+	for name := range o.written {
+		names[name] = true
 	}
 	o.mu.Unlock()
-	return sorted(all)
+	return o.newest(names)
 }
 
 // indexed returns the newest versions of the objects that an index contains, sorted by name.
 func (o *Objects[T]) indexed(index, key string) []T {
 	found, _ := o.informer.GetIndexer().ByIndex(index, key) // the index exists
-	all := map[string]T{}
+	names := map[string]bool{}
 	for _, one := range typed[T](found) {
-		if newest, exists := o.Get(one.GetName()); exists {
-			all[newest.GetName()] = newest
-		}
+		names[one.GetName()] = true
 	}
-	return sorted(all)
+	return o.newest(names)
 }
 
-// Written stores the answer of a write.
+// newest returns the newest versions of the objects with these names, sorted by name.
+func (o *Objects[T]) newest(names map[string]bool) []T {
+	found := make([]T, 0, len(names))
+	for name := range names {
+		if one, exists := o.Get(name); exists {
+			found = append(found, one)
+		}
+	}
+	slices.SortFunc(found, func(a, b T) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return found
+}
+
+// Written stores an answer of the API server, unless the watch has reported the same or a newer version, or a later
+// deletion.
 func (o *Objects[T]) Written(object T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if last, was := o.deleted[object.GetName()]; was && !older(last.object, object) {
+		return
+	}
 	if one, exists := o.fromWatch(object.GetName()); !exists || older(one, object) {
-		o.written[object.GetName()] = object
+		o.written[object.GetName()] = answer[T]{object, time.Now()}
 	}
 }
 
-// reported forgets a write that the watch has reported.
+// reported drops an answer that the watch has reported.
 func (o *Objects[T]) reported(object T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if own, exists := o.written[object.GetName()]; exists && !older(object, own) {
+	o.failure = nil
+	if own, exists := o.written[object.GetName()]; exists && !older(object, own.object) {
 		delete(o.written, object.GetName())
 	}
 }
 
-func (o *Objects[T]) deleted(name string) {
+// forget drops an answer whose object was deleted later, and remembers the deletion: an answer from before may be late.
+func (o *Objects[T]) forget(object T) {
+	o.reported(object)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	delete(o.written, name)
+	maps.DeleteFunc(o.deleted, func(_ string, last answer[T]) bool { return time.Since(last.at) > maxDelay })
+	o.deleted[object.GetName()] = answer[T]{object, time.Now()}
+}
+
+// unsynced returns why the objects have not been listed yet; "" if they have.
+func (o *Objects[T]) unsynced() string {
+	if o.informer.HasSynced() {
+		return ""
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failure != nil {
+		return o.failure.Error()
+	}
+	return "no answer yet"
 }
 
 // older reports whether a has an older version than b. Versions that cannot be compared count as older, so that what
@@ -164,14 +228,5 @@ func typed[T Object](objects []any) []T {
 	for i, one := range objects {
 		found[i] = one.(T)
 	}
-	return found
-}
-
-func sorted[T Object](all map[string]T) []T {
-	found := make([]T, 0, len(all))
-	for _, one := range all {
-		found = append(found, one)
-	}
-	slices.SortFunc(found, func(a, b T) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	return found
 }

@@ -9,14 +9,17 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/providerid"
 )
 
 // ErrNotSynced is the error of reads before all objects have been listed once.
@@ -27,6 +30,8 @@ var ErrNotSynced = errors.New("the objects of IronCore have not been listed yet"
 type Store struct {
 	// Client reads what the watches may not have reported yet.
 	Client *client.Client
+	// Network and Cluster are the names of the cluster's network, and of the cluster.
+	Network, Cluster string
 
 	Machines             *Objects[*computev1alpha1.Machine]
 	MachinePools         *Objects[*computev1alpha1.MachinePool]
@@ -35,26 +40,28 @@ type Store struct {
 	LoadBalancers        *Objects[*networkingv1alpha1.LoadBalancer]
 	LoadBalancerRoutings *Objects[*networkingv1alpha1.LoadBalancerRouting]
 
+	started     atomic.Bool
 	synced      chan struct{} // closed when all objects have been listed
 	subscribers subscribers
-	running     sync.WaitGroup
 }
 
-// New returns a store without objects. Start fills it.
-func New(c *client.Client) *Store {
-	s := &Store{Client: c, synced: make(chan struct{})}
-	s.Machines = newObjects(c.Namespace, &computev1alpha1.Machine{}, listWatch(c.Machines.List, c.Machines.Watch), s.machineChanged)
-	s.MachinePools = newObjects("", &computev1alpha1.MachinePool{}, listWatch(c.MachinePools.List, c.MachinePools.Watch),
-		s.poolChanged)
-	s.Networks = newObjects(c.Namespace, &networkingv1alpha1.Network{}, listWatch(c.Networks.List, c.Networks.Watch),
-		s.networkChanged)
-	s.NetworkInterfaces = newObjects(c.Namespace, &networkingv1alpha1.NetworkInterface{},
-		listWatch(c.NetworkInterfaces.List, c.NetworkInterfaces.Watch), s.interfaceChanged)
-	s.LoadBalancers = newObjects(c.Namespace, &networkingv1alpha1.LoadBalancer{},
+// New returns a store without objects for a cluster and its network. Start fills it.
+func New(c *client.Client, network, cluster string) *Store {
+	s := &Store{Client: c, Network: network, Cluster: cluster, synced: make(chan struct{})}
+	namespace := c.Namespace
+	s.Machines = newObjects(namespace, &computev1alpha1.Machine{}, listWatch(c.Machines.List, c.Machines.Watch),
+		s.machineChanged).withoutManagedFields()
+	s.MachinePools = newObjects("", &computev1alpha1.MachinePool{},
+		listWatch(c.MachinePools.List, c.MachinePools.Watch), s.poolChanged).withoutManagedFields()
+	s.Networks = newObjects(namespace, &networkingv1alpha1.Network{}, listWatch(c.Networks.List, c.Networks.Watch),
+		s.networkChanged).withoutManagedFields()
+	s.NetworkInterfaces = newObjects(namespace, &networkingv1alpha1.NetworkInterface{},
+		listWatch(c.NetworkInterfaces.List, c.NetworkInterfaces.Watch), s.interfaceChanged).withoutManagedFields()
+	s.LoadBalancers = newObjects(namespace, &networkingv1alpha1.LoadBalancer{},
 		listWatch(c.LoadBalancers.List, c.LoadBalancers.Watch), s.loadBalancerChanged)
-	s.LoadBalancerRoutings = newObjects(c.Namespace, &networkingv1alpha1.LoadBalancerRouting{},
+	s.LoadBalancerRoutings = newObjects(namespace, &networkingv1alpha1.LoadBalancerRouting{},
 		listWatch(c.LoadBalancerRoutings.List, c.LoadBalancerRoutings.Watch), s.routingChanged)
-	s.Machines.index(byInterface, func(m *computev1alpha1.Machine) []string { return InterfaceNames(m) })
+	s.Machines.index(byInterface, InterfaceNames)
 	s.Machines.index(byPool, func(m *computev1alpha1.Machine) []string { return []string{poolOf(m)} })
 	s.NetworkInterfaces.index(byAddress, addressesOf)
 	return s
@@ -69,33 +76,31 @@ const (
 
 // Start watches all objects until ctx ends, and returns at once.
 func (s *Store) Start(ctx context.Context) {
-	informers := s.informers()
-	for _, informer := range informers {
-		s.running.Go(func() { informer.RunWithContext(ctx) })
-	}
-	s.running.Go(func() {
-		synced := make([]cache.InformerSynced, len(informers))
-		for i, informer := range informers {
-			synced[i] = informer.HasSynced
-		}
-		if cache.WaitForCacheSync(ctx.Done(), synced...) {
-			close(s.synced)
-		}
-	})
-}
-
-func (s *Store) informers() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{
+	s.started.Store(true)
+	informers := []cache.SharedIndexInformer{
 		s.Machines.informer, s.MachinePools.informer, s.Networks.informer, s.NetworkInterfaces.informer,
 		s.LoadBalancers.informer, s.LoadBalancerRoutings.informer,
 	}
+	for _, informer := range informers {
+		go informer.RunWithContext(ctx)
+	}
+	go func() {
+		for _, informer := range informers {
+			select {
+			case <-informer.HasSyncedChecker().Done():
+			case <-ctx.Done():
+				return
+			}
+		}
+		close(s.synced)
+	}()
 }
 
 // syncTimeout is the longest time that a read waits for the first lists. They take a second with 1,000 machines.
 const syncTimeout = 10 * time.Second
 
-// WaitForSync returns nil when all objects have been listed once, or else ErrNotSynced after 10 seconds or the end of
-// the context.
+// WaitForSync returns nil when all objects have been listed once, or an error that contains ErrNotSynced after 10
+// seconds or at the end of the context.
 func (s *Store) WaitForSync(ctx context.Context) error {
 	if s.Synced() {
 		return nil
@@ -106,7 +111,7 @@ func (s *Store) WaitForSync(ctx context.Context) error {
 	case <-s.synced:
 		return nil
 	case <-ctx.Done():
-		return ErrNotSynced
+		return s.syncError()
 	}
 }
 
@@ -118,6 +123,53 @@ func (s *Store) Synced() bool {
 	default:
 		return false
 	}
+}
+
+// syncError returns ErrNotSynced with the kinds that are missing, and why.
+func (s *Store) syncError() error {
+	var missing []string
+	for _, kind := range []struct{ name, reason string }{
+		{"Machines", s.Machines.unsynced()}, {"MachinePools", s.MachinePools.unsynced()},
+		{"Networks", s.Networks.unsynced()}, {"NetworkInterfaces", s.NetworkInterfaces.unsynced()},
+		{"LoadBalancers", s.LoadBalancers.unsynced()},
+		{"LoadBalancerRoutings", s.LoadBalancerRoutings.unsynced()},
+	} {
+		if kind.reason != "" {
+			missing = append(missing, kind.name+" ("+kind.reason+")")
+		}
+	}
+	return fmt.Errorf("%w: %s; check the permissions of the user in the kubeconfig of IronCore", ErrNotSynced,
+		strings.Join(missing, ", "))
+}
+
+// Ready returns an error with the kinds that are missing while the store has started and not all objects are listed.
+func (s *Store) Ready() error {
+	if s.Synced() || !s.started.Load() {
+		return nil
+	}
+	return s.syncError()
+}
+
+// MachineOf returns the name of the machine of a Node, and the machine if it exists: a Node has the name of its
+// machine. A kubelet chooses the provider ID of its Node, so that another name in it is not believed, and neither is a
+// machine that has the label of another cluster. The error contains cloud.ErrInvalidProviderID.
+func (s *Store) MachineOf(node *corev1.Node) (name string, machine *computev1alpha1.Machine, err error) {
+	if name, err = providerid.MachineOf(s.Client.Namespace, node); err != nil {
+		return "", nil, err
+	}
+	machine, exists := s.Machines.Get(name)
+	if !exists {
+		return name, nil, nil
+	}
+	return name, machine, s.CheckCluster(machine)
+}
+
+// CheckCluster returns an error unless the machine has the label of this cluster, or none.
+func (s *Store) CheckCluster(machine *computev1alpha1.Machine) error {
+	if other := machine.Labels[label.Cluster]; other != "" && other != s.Cluster {
+		return providerid.OtherCluster(machine.Name, other, s.Cluster)
+	}
+	return nil
 }
 
 // InterfaceNames returns the names of the network interfaces of a machine: those of its specification in their order,
@@ -132,26 +184,22 @@ func InterfaceNames(machine *computev1alpha1.Machine) []string {
 	return names
 }
 
-// InterfacesOf returns the network interfaces of a machine that are in a network, in the order of
-// [InterfaceNames]. The error names those that are not known: the watch may not have reported them yet.
-func (s *Store) InterfacesOf(machine *computev1alpha1.Machine,
-	network string) ([]*networkingv1alpha1.NetworkInterface, error) {
-	var found []*networkingv1alpha1.NetworkInterface
-	var missing []string
+// InterfacesOf returns the network interfaces of a machine that are in the network of the cluster, in the order of
+// [InterfaceNames], and the names of those that are not known: the watch may not have reported them yet, or still shows
+// those of an earlier machine with the same name.
+func (s *Store) InterfacesOf(machine *computev1alpha1.Machine) (found []*networkingv1alpha1.NetworkInterface,
+	unknown []string) {
 	for _, name := range InterfaceNames(machine) {
 		one, exists := s.NetworkInterfaces.Get(name)
 		switch {
-		case !exists:
-			missing = append(missing, name)
-		case one.Spec.NetworkRef.Name == network:
+		case !exists || one.DeletionTimestamp != nil,
+			one.Spec.MachineRef != nil && one.Spec.MachineRef.UID != machine.UID:
+			unknown = append(unknown, name)
+		case one.Spec.NetworkRef.Name == s.Network:
 			found = append(found, one)
 		}
 	}
-	if len(missing) > 0 {
-		return found, fmt.Errorf("network interfaces of machine %s do not exist: %s", machine.Name,
-			strings.Join(missing, ", "))
-	}
-	return found, nil
+	return found, unknown
 }
 
 // InterfacesWith returns the network interfaces that have an address, sorted by name.
@@ -159,9 +207,15 @@ func (s *Store) InterfacesWith(address netip.Addr) []*networkingv1alpha1.Network
 	return s.NetworkInterfaces.indexed(byAddress, address.String())
 }
 
-// MachinesWithInterface returns the machines that have the network interface of this name, sorted by name.
-func (s *Store) MachinesWithInterface(name string) []*computev1alpha1.Machine {
-	return s.Machines.indexed(byInterface, name)
+// MachineWith returns the name of the machine that has the network interface of this name; "" if there is none.
+func (s *Store) MachineWith(name string) string {
+	if one, exists := s.NetworkInterfaces.Get(name); exists && one.Spec.MachineRef != nil {
+		return one.Spec.MachineRef.Name
+	}
+	for _, machine := range s.Machines.indexed(byInterface, name) {
+		return machine.Name
+	}
+	return ""
 }
 
 func poolOf(machine *computev1alpha1.Machine) string {

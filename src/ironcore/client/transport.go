@@ -1,0 +1,172 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+)
+
+// connection is one set of credentials and certificates.
+type connection struct{ http.RoundTripper }
+
+// connect makes what config describes. It opens no connection.
+func connect(config *rest.Config) (*connection, error) {
+	config = rest.CopyConfig(config)
+	config.UserAgent = cmp.Or(config.UserAgent, rest.DefaultKubernetesUserAgent())
+	network, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("using the credentials and certificates for the IronCore API: %w", err)
+	}
+	return &connection{network}, nil
+}
+
+// close ends connections that are not in use. Others end with their last request or watch.
+func (c *connection) close() { utilnet.CloseIdleConnectionsFor(c.RoundTripper) }
+
+type candidateKey struct{}
+
+// withCandidate sends requests with this context over another connection than the current one.
+func withCandidate(ctx context.Context, candidate *connection) context.Context {
+	return context.WithValue(ctx, candidateKey{}, candidate)
+}
+
+// candidateOf returns the connection of withCandidate, or nil.
+func candidateOf(ctx context.Context) *connection {
+	candidate, _ := ctx.Value(candidateKey{}).(*connection)
+	return candidate
+}
+
+// transport is what every request goes through.
+type transport struct {
+	connection atomic.Pointer[connection]
+	timeout    time.Duration
+	prefix     string // of the paths of all requests
+	metrics    *metrics
+	health     *health
+	writes     *writes
+}
+
+func newTransport(config *rest.Config, prefix string) (*transport, error) {
+	initial, err := connect(config)
+	if err != nil {
+		return nil, err
+	}
+	t := &transport{timeout: cmp.Or(config.Timeout, DefaultCallTimeout), prefix: prefix, metrics: newMetrics(),
+		health: &health{}, writes: newWrites()}
+	t.connection.Store(initial)
+	return t, nil
+}
+
+// RoundTrip sends one request. It has a deadline until the answer was read, or until a watch was begun.
+func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	sent, err := t.writes.begin(request.Method)
+	if err != nil {
+		return nil, err
+	}
+	e := &exchange{transport: t, operation: operationOf(request, t.prefix), began: time.Now(),
+		parent: request.Context()}
+	ctx, cancel := context.WithCancelCause(e.parent)
+	late := time.AfterFunc(t.timeout, func() { cancel(noAnswer(t.timeout)) })
+	e.ctx, e.release = ctx, func() {
+		late.Stop()
+		cancel(nil)
+		sent()
+	}
+	via := candidateOf(ctx)
+	e.candidate = via != nil
+	if via == nil {
+		via = t.connection.Load()
+	}
+	response, err := via.RoundTrip(request.WithContext(ctx))
+	if err != nil {
+		return nil, e.end(err)
+	}
+	e.status = response.StatusCode
+	response.Body = &body{ReadCloser: response.Body, exchange: e}
+	if e.operation.watch() {
+		late.Stop()
+		e.record(nil) // how long it lasts does not matter
+	}
+	return response, nil
+}
+
+// noAnswer is the error after the deadline of one request. It is not a timeout in the sense of package net, because
+// client-go would repeat a watch with such an error many times, and return no error in the end.
+type noAnswer time.Duration
+
+// Error contains the time.
+func (n noAnswer) Error() string {
+	return fmt.Sprintf("the IronCore API has not answered within %s", time.Duration(n))
+}
+
+// Is reports that it is a [context.DeadlineExceeded].
+func (n noAnswer) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// exchange is one request and its answer.
+type exchange struct {
+	transport   *transport
+	operation   operation
+	began       time.Time
+	parent, ctx context.Context // of the caller, and with the deadline
+	release     func()          // ends ctx
+	candidate   bool
+	status      int // of the answer; 0: there is none
+
+	recorded, ended sync.Once
+}
+
+// end records the result, and returns the error for the caller. Only the first result counts.
+func (e *exchange) end(err error) error {
+	if late, ok := errors.AsType[noAnswer](context.Cause(e.ctx)); ok && err != nil {
+		err = late
+	}
+	e.record(err)
+	e.ended.Do(e.release)
+	return err
+}
+
+func (e *exchange) record(err error) {
+	if err != nil && errors.Is(e.parent.Err(), context.Canceled) {
+		return // the caller has stopped waiting, which says nothing about the API
+	}
+	e.recorded.Do(func() {
+		e.transport.metrics.observe(e.operation, e.status, err, time.Since(e.began))
+		if !e.candidate {
+			e.transport.health.set(trouble(e.status, err))
+		}
+	})
+}
+
+// body ends an exchange when the answer was read.
+type body struct {
+	io.ReadCloser
+	exchange *exchange
+}
+
+// Read reads a part of the answer.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	switch {
+	case errors.Is(err, io.EOF):
+		_ = b.exchange.end(nil)
+	case err != nil:
+		err = b.exchange.end(err)
+	}
+	return n, err
+}
+
+// Close ends the exchange if the answer was not read to its end.
+func (b *body) Close() error {
+	err := b.ReadCloser.Close()
+	_ = b.exchange.end(nil)
+	return err
+}

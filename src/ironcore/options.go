@@ -1,0 +1,69 @@
+package ironcore
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/cloudconfig"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/kubeconfig"
+	"github.com/thalassa-cloud/thalassa-ccm/src/reload"
+)
+
+// SelectorFlag is the name of the flag that does not begin with the name of the cloud.
+const SelectorFlag = "use-nic-selector"
+
+// Options are the flags of the cloud, and what it needs of its process.
+type Options struct {
+	version    string
+	getenv     func(string) string
+	kubeconfig string
+	selector   bool
+}
+
+// NewOptions returns the defaults. Version follows the program's name in the user agent; getenv is os.Getenv or a
+// replacement.
+func NewOptions(version string, getenv func(string) string) *Options {
+	return &Options{version: version, getenv: getenv, selector: true}
+}
+
+// AddFlags adds the flags of the cloud. They have the names and defaults of the program that this one replaces.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.kubeconfig, "ironcore-kubeconfig", o.kubeconfig,
+		"The kubeconfig of the IronCore API. Its current context names the namespace of the cluster's objects.")
+	flags.BoolVar(&o.selector, SelectorFlag, o.selector,
+		"Let IronCore choose the destinations of load balancers, by the label kubernetes.io/cluster of network "+
+			"interfaces. With false, this program writes the destinations, which follow the externalTrafficPolicy of each Service.")
+}
+
+// New creates the cloud from its flags and a cloud-config file. It sends no request, so that it fails only because of
+// the flags, the file, or the kubeconfig. Until the context ends, it reads the kubeconfig again periodically.
+func (o *Options) New(ctx context.Context, process cloud.Options) (*cloud.Cloud, error) {
+	config, err := cloudconfig.Read(process.ConfigFile, process.ClusterName)
+	if err != nil {
+		return nil, err
+	}
+	access, err := kubeconfig.Load(o.access(config))
+	if err != nil {
+		return nil, err
+	}
+	access.Config.Timeout = config.API.Timeout()
+	api, err := client.New(access.Config, access.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	c := build(config, api, o.selector)
+	c.reloader = api.Reloader(access, func() (kubeconfig.Access, error) { return kubeconfig.Load(o.access(config)) },
+		config.NetworkName, reload.OwnPod(o.getenv))
+	go c.reloader.Run(ctx)
+	return c.offer(), nil
+}
+
+func (o *Options) access(config cloudconfig.Config) kubeconfig.Options {
+	return kubeconfig.Options{
+		Path: o.kubeconfig, Namespace: config.Namespace, UserAgent: component + "/" + o.version,
+		RequestsPerSecond: config.API.RequestsPerSecond, Burst: config.API.Burst,
+	}
+}
