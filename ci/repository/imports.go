@@ -18,7 +18,7 @@ const ironcore = "github.com/ironcore-dev/ironcore"
 
 // Boundary keeps packages apart, however many packages lie between them.
 type Boundary struct {
-	// Why is told to whoever crosses it.
+	// Why is the reason, which is part of the error.
 	Why string
 	// From are the packages it holds for, Except those of them it does not; both by import path prefix.
 	From, Except []string
@@ -160,7 +160,7 @@ func load(ctx context.Context, root string, tests bool, patterns []string) ([]*p
 // crossings gives the shortest way from one package over the boundary, if there is one.
 func (b Boundary) crossings(p *packages.Package) []Finding {
 	if strings.HasSuffix(p.PkgPath, ".test") {
-		return nil // made by the go command, to run tests that are looked at themselves
+		return nil // made by the go command, to run tests that are checked themselves
 	}
 	name := strings.TrimSuffix(p.PkgPath, "_test")
 	if !below(name, b.From) || below(name, b.Except) {
@@ -198,7 +198,7 @@ func (b Boundary) wayOut(start *packages.Package) []string {
 	return nil
 }
 
-// below tells whether an import path is one of the prefixes or inside one.
+// below reports whether an import path is one of the prefixes or inside one.
 func below(path string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool {
 		return path == prefix || strings.HasPrefix(path, prefix+"/")

@@ -26,9 +26,9 @@ func ownedByFormer(kind string, object metav1.Object, fields []fieldpath.Path, f
 		case slices.Contains(former, entry.Manager):
 			found = true
 		case field != "":
-			return false, fmt.Errorf("the field %s of %s %s was set by the field manager %s, and is not overwritten: set "+
-				"it back with kubectl, or delete the Service and create it again, which changes its address", field, kind,
-				object.GetName(), entry.Manager)
+			return false, fmt.Errorf("the field %s of %s %s was set by the field manager %s, and is not overwritten: "+
+				"set it back with kubectl, or delete the Service and create it again, which changes its address",
+				field, kind, object.GetName(), entry.Manager)
 		}
 	}
 	return found, nil
