@@ -163,7 +163,7 @@ func TestDefect19_InternalValues(t *testing.T) {
 				found := r.diff(c, service(internalService(value)))
 				if wanted == "" {
 					want(r, "plan", found.Plan.String(), "")
-					wantText(r, "refusal", found.Refused.Error(), label.Internal)
+					wantError(r, "refusal", found.Refused, label.Internal)
 					return
 				}
 				r.apply(c, service(), found.Plan)

@@ -170,3 +170,13 @@ func wantText(t testing.TB, what, text string, parts ...string) {
 		}
 	}
 }
+
+// wantError checks that there is an error, and that it contains parts of what it should say.
+func wantError(t testing.TB, what string, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s: there is none", what)
+		return
+	}
+	wantText(t, what, err.Error(), parts...)
+}
