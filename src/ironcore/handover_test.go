@@ -105,6 +105,31 @@ func TestHandOverThenChange(t *testing.T) {
 	})
 }
 
+// TestHandOverWithoutClusterName: the former program had the default of --cluster-name, so that its load balancers name
+// another cluster than the configuration. They stay.
+func TestHandOverWithoutClusterName(t *testing.T) {
+	for _, name := range []string{serviceName, "kubernetes-web-0a1b2c3d"} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(r *rig) {
+				r.addMachine("a")
+				former := r.former()
+				former.cluster = "kubernetes"
+				former.ensure(name, service(), "a")
+				pass(time.Minute)
+				before, _ := r.server.LoadBalancer(name)
+				c := r.start()
+				r.reconcile(c, service(setPort(443)), "a")
+				want(r, "load balancers", len(r.server.LoadBalancers()), 1)
+				after, _ := r.server.LoadBalancer(name)
+				want(r, "UID", after.UID, before.UID)
+				want(r, "port", after.Spec.Ports[0].Port, 443)
+				want(r, "cluster", after.Annotations["cluster-name"], testCluster)
+				want(r, "exists for a deletion", r.planDelete(c, service(), false).Exists, true)
+			})
+		})
+	}
+}
+
 // TestHandOverThenDeletion: the load balancer is deleted with its Service, whatever its name is.
 func TestHandOverThenDeletion(t *testing.T) {
 	eachHandOver(t, func(r *rig, form handOver) {

@@ -39,9 +39,14 @@ type Observed struct {
 	MachineOf map[string]string
 }
 
-// Names returns the names that the load balancer of a Service may have, the preferred one first.
+// Names returns the names that the load balancer of a Service may have, the preferred one first. The earlier form
+// contains the value that --cluster-name had, which may be the default.
 func Names(c Config, service *corev1.Service) []string {
-	return []string{label.LoadBalancerName(service), label.LegacyLoadBalancerName(c.Cluster, service)}
+	names := []string{label.LoadBalancerName(service), label.LegacyLoadBalancerName(c.Cluster, service)}
+	if c.Cluster != label.DefaultCluster {
+		names = append(names, label.LegacyLoadBalancerName(label.DefaultCluster, service))
+	}
+	return names
 }
 
 // Request is the input of a comparison.
