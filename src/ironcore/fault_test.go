@@ -3,6 +3,7 @@ package ironcore
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,17 +34,17 @@ func statusOf(err *apierrors.StatusError) *metav1.Status { return &err.ErrStatus
 
 // failAt lets the request with this number fail, from 0. Watches do not count. It returns whether it has.
 func (r *rig) failAt(number int, fault *metav1.Status) (failed func() bool) {
-	count := 0
+	var count atomic.Int64
 	r.server.Fail(func(request simulator.Request) *metav1.Status {
 		if request.Verb == "watch" {
 			return nil
 		}
-		if count++; count-1 == number {
+		if count.Add(1) == int64(number)+1 {
 			return fault
 		}
 		return nil
 	})
-	return func() bool { return count > number }
+	return func() bool { return count.Load() > int64(number) }
 }
 
 // eachFault runs a sequence of actions with each of the faults at each of its requests, after others that do not fail.
