@@ -47,6 +47,12 @@ func (r *rig) failAt(number int, fault *metav1.Status) (failed func() bool) {
 	return func() bool { return count.Load() > int64(number) }
 }
 
+// withoutGC replaces IronCore by one that collects no garbage.
+func (r *rig) withoutGC(deletion time.Duration) {
+	r.server = simulator.New(simulator.Options{Namespace: testNamespace, Network: testNetwork,
+		Provision: provision, Deletion: deletion, NoGC: true})
+}
+
 // eachFault runs a sequence of actions with each of the faults at each of its requests, after others that do not fail.
 // Load balancers are removed some time after they are deleted. IronCore collects no garbage.
 func eachFault(t *testing.T, deletion time.Duration, prepare, test func(r *rig)) {
@@ -55,8 +61,7 @@ func eachFault(t *testing.T, deletion time.Duration, prepare, test func(r *rig))
 		for number, more := 0, true; more; number++ {
 			t.Run(fmt.Sprintf("%s at %d", name, number), func(t *testing.T) {
 				inBubble(t, func(r *rig) {
-					r.server = simulator.New(simulator.Options{Namespace: testNamespace, Network: testNetwork,
-						Provision: provision, Deletion: deletion, NoGC: true})
+					r.withoutGC(deletion)
 					r.addMachine("a")
 					r.addMachine("b")
 					prepare(r)
@@ -171,6 +176,22 @@ func TestFaultAtEachDeletion(t *testing.T) {
 	eachFault(t, 0, func(r *rig) { r.former().ensure(legacyName, service(), "a") }, func(r *rig) {
 		r.persistDelete(r.startLate(), service())
 		want(r, "load balancers", len(r.server.LoadBalancers()), 0)
+		want(r, "routings", len(r.server.LoadBalancerRoutings()), 0)
+	})
+}
+
+// TestRoutingIsLeft: a routing whose load balancer somebody has deleted is deleted with its Service.
+func TestRoutingIsLeft(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.withoutGC(0)
+		r.addMachine("a")
+		c := r.start()
+		r.reconcile(c, service(), "a")
+		r.server.Delete("LoadBalancer", serviceName)
+		pass(time.Second)
+		want(r, "load balancers", len(r.server.LoadBalancers()), 0)
+		want(r, "exists", r.planDelete(c, service(), false).Exists, true)
+		r.persistDelete(c, service())
 		want(r, "routings", len(r.server.LoadBalancerRoutings()), 0)
 	})
 }

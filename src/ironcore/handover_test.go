@@ -76,7 +76,7 @@ func TestHandOverWritesNothing(t *testing.T) {
 		found := r.diff(c, s, "a", "b")
 		want(r, "plan", found.Plan.String(), "")
 		want(r, "has to be waited for", found.Wait != nil, false)
-		want(r, "address", found.Status.Ingress[0].IP, s.Status.LoadBalancer.Ingress[0].IP)
+		want(r, "address", firstAddress(found.Status), firstAddress(s.Status.LoadBalancer))
 		pass(time.Hour)
 		want(r, "writes", strings.Join(r.server.Writes(), ", "), "")
 		want(r, "load balancers", len(r.server.LoadBalancers()), 1)

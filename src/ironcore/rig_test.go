@@ -171,6 +171,14 @@ func wantText(t testing.TB, what, text string, parts ...string) {
 	}
 }
 
+// firstAddress returns the first address of a load balancer; "" if there is none.
+func firstAddress(status corev1.LoadBalancerStatus) string {
+	if len(status.Ingress) == 0 {
+		return ""
+	}
+	return status.Ingress[0].IP
+}
+
 // wantError checks that there is an error, and that it contains parts of what it should say.
 func wantError(t testing.TB, what string, err error, parts ...string) {
 	t.Helper()
