@@ -77,9 +77,10 @@ func (p *Provider) elsewhere(node *corev1.Node, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &cloud.MachineProblem{Reason: cloud.MachineElsewhere, Message: fmt.Sprintf("The machine of this Node "+
-		"cannot be used: %v. The namespace of the cluster is %s. A provider ID cannot be changed: delete the Node, and start "+
-		"the kubelet without --provider-id and with the name of its machine.", err, p.store.Client.Namespace)}
+	message := fmt.Sprintf("The machine of this Node cannot be used: %v. The namespace of the cluster is %s. A provider "+
+		"ID cannot be changed: delete the Node, and start the kubelet without --provider-id and with the name of its "+
+		"machine.", err, p.store.Client.Namespace)
+	return &cloud.MachineProblem{Reason: cloud.MachineElsewhere, Message: message}
 }
 
 // read reads a machine from the API server, and those of its network interfaces that the watch has not reported yet.
