@@ -1,7 +1,6 @@
 package balancer
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,7 +36,7 @@ func ownedByFormer(kind string, object metav1.Object, fields []fieldpath.Path, f
 // ownedField returns the first of the fields that an entry owns; "" if it owns none, or cannot be read.
 func ownedField(entry metav1.ManagedFieldsEntry, fields []fieldpath.Path) string {
 	owned := &fieldpath.Set{}
-	if err := owned.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+	if err := owned.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
 		return ""
 	}
 	for _, field := range fields {

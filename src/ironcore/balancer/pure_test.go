@@ -59,8 +59,8 @@ func (r random) loadBalancer(name string) *networkingv1alpha1.LoadBalancer {
 	one := &networkingv1alpha1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "lb-" + types.UID(name),
 		ResourceVersion: "7", Annotations: owner.Annotations(), ManagedFields: []metav1.ManagedFieldsEntry{{
 			Manager: pick(r, label.FieldManager, label.FormerFieldManager, "kubectl-edit"),
-			FieldsV1: &metav1.FieldsV1{Raw: fmt.Appendf(nil, `{"f:spec":{"f:%s":{}}}`,
-				pick(r, "ports", "type", "ips"))}}}},
+			FieldsV1: metav1.NewFieldsV1(fmt.Sprintf(`{"f:spec":{"f:%s":{}}}`,
+				pick(r, "ports", "type", "ips")))}}},
 		Spec: networkingv1alpha1.LoadBalancerSpec{Type: pick(r, networkingv1alpha1.LoadBalancerTypePublic,
 			networkingv1alpha1.LoadBalancerTypeInternal), IPFamilies: r.families(),
 			NetworkRef: corev1.LocalObjectReference{Name: pick(r, "nodes", "nodes", "nodes", "other")}}}

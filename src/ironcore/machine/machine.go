@@ -63,17 +63,17 @@ func (p *Provider) machineOf(ctx context.Context, node *corev1.Node) (*computev1
 		if err != nil {
 			return nil, err
 		}
-		return machine, p.elsewhere(node, p.store.CheckCluster(machine))
+		return machine, p.elsewhere(p.store.CheckCluster(machine))
 	}
 	name, machine, err := p.store.MachineOf(node)
 	if err == nil && machine == nil {
 		return nil, p.notFound(name)
 	}
-	return machine, p.elsewhere(node, err)
+	return machine, p.elsewhere(err)
 }
 
 // elsewhere returns the problem of a Node that does not belong to the machine that it names.
-func (p *Provider) elsewhere(node *corev1.Node, err error) error {
+func (p *Provider) elsewhere(err error) error {
 	if err == nil {
 		return nil
 	}
