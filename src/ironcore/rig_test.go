@@ -186,5 +186,5 @@ func wantError(tb testing.TB, what string, err error, parts ...string) {
 		tb.Errorf("%s: there is none", what)
 		return
 	}
-	wantText(t, what, err.Error(), parts...)
+	wantText(tb, what, err.Error(), parts...)
 }
