@@ -130,7 +130,10 @@ func TestTwoClustersWithLegacyNames(t *testing.T) {
 		r.former().ensure(legacyName, service(), "a")
 		r.server.ForgetRequests()
 		c := r.start()
-		want(r, "the load balancer exists for the other Service", r.diff(c, greenService(), "a").Exists, false)
+		found := r.diff(c, greenService(), "a")
+		want(r, "exists for the other Service", found.Exists, false)
+		want(r, "plan of the other Service", found.Plan.String(),
+			"create LoadBalancer "+greenName+"\ncreate LoadBalancerRouting "+greenName)
 		want(r, "plan to delete", r.planDelete(c, greenService(), false).Plan.String(), "")
 		config := testConfig()
 		config.ClusterName = "green"

@@ -16,7 +16,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
-	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/providerid"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/store"
 )
 
@@ -26,9 +25,9 @@ type loadBalancers struct {
 	store  *store.Store
 }
 
-// Identify returns the name of the machine of a Node.
+// Identify returns the name of the machine of a Node. A machine with the label of another cluster is not ours.
 func (l *loadBalancers) Identify(node *corev1.Node) (identity string, ours bool) {
-	machine, err := providerid.MachineOf(l.config.Namespace, node)
+	machine, _, err := l.store.MachineOf(node)
 	return machine, err == nil
 }
 

@@ -39,8 +39,8 @@ type Observed struct {
 	MachineOf map[string]string
 }
 
-// Names returns the names that the load balancer of a Service may have, the preferred one first. The earlier form
-// contains the value that --cluster-name had, which may be the default.
+// Names returns the names that the load balancer of a Service may have, the preferred one first. A legacy name contains
+// the value of --cluster-name of the program that this one replaces, which may be its default.
 func Names(c Config, service *corev1.Service) []string {
 	names := []string{label.LoadBalancerName(service), label.LegacyLoadBalancerName(c.Cluster, service)}
 	if c.Cluster != label.DefaultCluster {
@@ -86,11 +86,13 @@ func Compare(c Config, r Request) (cloud.Comparison, error) {
 	} else {
 		found.Plan, refused = c.planLoadBalancer(r.Service, actual, wanted)
 	}
-	// The targets follow the Nodes, even if something else cannot be changed.
-	if refused != nil && actual != nil {
+	// The targets follow the Nodes, even if something else cannot be changed. Those of a load balancer in another network
+	// cannot be in the cluster's.
+	follows := actual != nil && actual.Spec.NetworkRef.Name == c.Network
+	if refused != nil && follows {
 		wanted.IPFamilies = actual.Spec.IPFamilies
 	}
-	if !c.Selector && (refused == nil || actual != nil) {
+	if !c.Selector && (refused == nil || follows) {
 		routing, err := c.planRouting(r, actual, wanted.IPFamilies, targets)
 		found.Plan = append(found.Plan, routing...)
 		if refused == nil {

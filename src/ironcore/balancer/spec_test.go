@@ -1,0 +1,128 @@
+package balancer
+
+import (
+	"testing"
+
+	commonv1alpha1 "github.com/ironcore-dev/ironcore/api/common/v1alpha1"
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+)
+
+// applied returns the specification of the load balancer that a plan creates or updates.
+func applied(t *testing.T, found cloud.Comparison) networkingv1alpha1.LoadBalancerSpec {
+	t.Helper()
+	for _, operation := range found.Plan {
+		if apply, is := operation.Object.(ApplyLoadBalancer); is {
+			return apply.Spec
+		}
+	}
+	t.Fatalf("no operation applies a load balancer: %v", found.Plan)
+	return networkingv1alpha1.LoadBalancerSpec{}
+}
+
+// none is what IronCore has of a Service without a load balancer.
+func none() Observed {
+	o := observed(owned(name, "blue"), "a", "")
+	o.LoadBalancers, o.Routings = nil, nil
+	return o
+}
+
+// TestExplicitAddress: the address in spec.loadBalancerIP is allocated by IronCore, in the prefix of the configuration.
+// The other IP family has any address.
+func TestExplicitAddress(t *testing.T) {
+	dual := func(s *corev1.Service) {
+		s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol}
+	}
+	for title, tt := range map[string]struct {
+		service *corev1.Service
+		want    []string // the prefixes
+	}{
+		"IPv4":       {service(internal("true"), setAddress("10.0.9.9")), []string{"10.0.9.9/32"}},
+		"dual-stack": {service(internal("true"), dual, setAddress("fd00::9")), []string{"fd00::9/128", ""}},
+		"none":       {service(internal("true")), []string{""}},
+	} {
+		t.Run(title, func(t *testing.T) {
+			spec := applied(t, compare(t, config(), Request{Service: tt.service, Observed: none()}))
+			want(t, "sources", len(spec.IPs), len(tt.want))
+			for i, source := range spec.IPs {
+				if source.Value != nil || source.Ephemeral == nil {
+					t.Fatalf("source %d is no ephemeral prefix: %v", i, source)
+				}
+				prefix := source.Ephemeral.PrefixTemplate.Spec
+				want(t, "parent", prefix.ParentRef.Name, "internal")
+				want(t, "IP family", prefix.IPFamily, tt.service.Spec.IPFamilies[i])
+				text := ""
+				if prefix.Prefix != nil {
+					text = prefix.Prefix.String()
+				}
+				want(t, "prefix", text, tt.want[i])
+			}
+		})
+	}
+}
+
+// TestExplicitAddressIsRefused: without a parent prefix, or with an address that cannot be one, nothing is created, and
+// a notice says why.
+func TestExplicitAddressIsRefused(t *testing.T) {
+	withoutPrefix := config()
+	withoutPrefix.Prefix = ""
+	for title, tt := range map[string]struct {
+		config  Config
+		address string
+		want    string
+	}{
+		"no prefixName":     {withoutPrefix, "10.0.9.9", "prefixName"},
+		"no address":        {config(), "x", "spec.loadBalancerIP"},
+		"another IP family": {config(), "fd00::9", "spec.ipFamilies"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			found := compare(t, tt.config, Request{Service: service(internal("true"), setAddress(tt.address)),
+				Observed: none()})
+			want(t, "plan", found.Plan.String(), "")
+			if found.Refused == nil || len(found.Notices) != 1 {
+				t.Fatalf("got the refusal %v and %d notices, want both", found.Refused, len(found.Notices))
+			}
+			wantText(t, "refusal", found.Refused.Error(), tt.want)
+			wantText(t, "notice", found.Notices[0].Message, tt.want)
+		})
+	}
+}
+
+// TestAddressInUseStays: an address that the Service has published does not change, whatever spec.loadBalancerIP is. A
+// notice says so if it is another one.
+func TestAddressInUseStays(t *testing.T) {
+	before := applied(t, compare(t, config(), Request{Service: service(internal("true")), Observed: none()}))
+	published := func(s *corev1.Service) {
+		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "10.0.9.1"}}
+	}
+	for title, tt := range map[string]struct {
+		service *corev1.Service
+		changes bool
+		notices int
+	}{
+		"another address":     {service(internal("true"), published, setAddress("10.0.9.9")), false, 1},
+		"the same address":    {service(internal("true"), published, setAddress("10.0.9.1")), false, 0},
+		"not published yet":   {service(internal("true"), setAddress("10.0.9.9")), true, 0},
+		"none is requested":   {service(internal("true"), published), false, 0},
+		"it becomes public":   {service(published, setAddress("10.0.9.9")), true, 1},
+		"not even prefixName": {service(internal("true"), published), false, 0},
+	} {
+		t.Run(title, func(t *testing.T) {
+			c, balancer := config(), owned(name, "blue")
+			if title == "not even prefixName" {
+				c.Prefix = ""
+			}
+			balancer.Spec = before
+			balancer.Status.IPs = []commonv1alpha1.IP{commonv1alpha1.MustParseIP("10.0.9.1")}
+			found := compare(t, c, Request{Service: tt.service, Targets: nodes("a"), Observed: observed(balancer, "a", "a")})
+			want(t, "refusal", found.Refused, nil)
+			want(t, "the load balancer changes", len(found.Plan) > 0, tt.changes)
+			want(t, "notices", len(found.Notices), tt.notices)
+			for _, notice := range found.Notices {
+				wantText(t, "notice", notice.Message, "spec.loadBalancerIP is not applied")
+			}
+		})
+	}
+}

@@ -1,0 +1,149 @@
+package ironcore
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
+)
+
+// withSelector runs a test with the machines a and b, that have the label of the cluster. IronCore chooses the
+// destinations.
+func withSelector(t *testing.T, test func(r *rig, c *Cloud)) {
+	t.Helper()
+	inBubble(t, func(r *rig) {
+		r.selector = true
+		for _, name := range []string{"a", "b"} {
+			r.addMachine(name)
+			r.former().setLabels(name)
+		}
+		r.server.ForgetRequests()
+		test(r, r.start())
+	})
+}
+
+// wantLabel checks the label of the network interface of a machine.
+func (r *rig) wantLabel(what, machine, wanted string) {
+	r.Helper()
+	one, _ := r.server.NetworkInterface(interfaceOf(machine))
+	want(r, "label of "+machine+" "+what, one.Labels[label.Cluster], wanted)
+}
+
+// touchMachine changes a machine, so that the labeler gets an event.
+func (r *rig) touchMachine(name string) {
+	r.Helper()
+	r.setState(name, computev1alpha1.MachineStateShutdown)
+	synctest.Wait()
+	r.setState(name, computev1alpha1.MachineStateRunning)
+	synctest.Wait()
+}
+
+// deleteNode deletes a Node.
+func (r *rig) deleteNode(cluster *fake.Clientset, name string) {
+	r.Helper()
+	if err := cluster.CoreV1().Nodes().Delete(r.ctx, name, metav1.DeleteOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// TestLabelOfNodeThatWasNotSeen: a network interface keeps the label if the Node of its machine has never been seen: it
+// may be created later.
+func TestLabelOfNodeThatWasNotSeen(t *testing.T) {
+	withSelector(t, func(r *rig, c *Cloud) {
+		r.label(c, fake.NewClientset(node("b")))
+		r.touchMachine("a")
+		pass(time.Hour)
+		r.wantLabel("without a Node", "a", testCluster)
+		want(r, "writes", len(r.server.Writes()), 0)
+	})
+}
+
+// TestLabelBeforeNodesAreListed: nothing is written before the Nodes have been listed.
+func TestLabelBeforeNodesAreListed(t *testing.T) {
+	withSelector(t, func(r *rig, c *Cloud) {
+		cluster, listed := fake.NewClientset(node("a"), node("b")), make(chan struct{})
+		cluster.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+			<-listed
+			return false, nil, nil
+		})
+		factory := informers.NewSharedInformerFactory(cluster, 0)
+		c.labeler.setInformers(factory)
+		factory.StartWithContext(r.ctx)
+		go c.labeler.run(r.ctx)
+		pass(time.Second)
+		r.touchMachine("a")
+		c.labeler.queue.Add("a")
+		pass(time.Minute)
+		for _, name := range []string{"a", "b"} {
+			r.wantLabel("before the list", name, testCluster)
+			want(r, "error before the list", c.labeler.label(r.ctx, name), nil)
+		}
+		want(r, "writes", len(r.server.Writes()), 0)
+		close(listed)
+		pass(time.Minute)
+		want(r, "Nodes are listed", c.labeler.informer.HasSynced(), true)
+		want(r, "writes after the list", len(r.server.Writes()), 0)
+	})
+}
+
+// TestLabelOfDeletedNode: the label is removed after the Node was deleted or excluded, and added when it is back.
+func TestLabelOfDeletedNode(t *testing.T) {
+	withSelector(t, func(r *rig, c *Cloud) {
+		cluster := fake.NewClientset(node("a"), node("b"))
+		r.label(c, cluster)
+		r.changeNode(cluster, "a", func(n *corev1.Node) {
+			n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""}
+		})
+		r.wantLabel("of an excluded Node", "a", "")
+		r.changeNode(cluster, "a", func(n *corev1.Node) { n.Labels = nil })
+		r.wantLabel("of a Node that is not excluded any more", "a", testCluster)
+		r.deleteNode(cluster, "a")
+		r.wantLabel("of a deleted Node", "a", "")
+		machine, _ := r.server.Machine("a")
+		want(r, "label of the machine", machine.Labels[label.Cluster], testCluster)
+		_, err := cluster.CoreV1().Nodes().Create(r.ctx, node("a"), metav1.CreateOptions{})
+		want(r, "error", err, nil)
+		synctest.Wait()
+		r.wantLabel("of a Node that was created again", "a", testCluster)
+	})
+}
+
+// TestLastLabelStays: without any label, the load balancers would have no destinations.
+func TestLastLabelStays(t *testing.T) {
+	withSelector(t, func(r *rig, c *Cloud) {
+		cluster := fake.NewClientset(node("a"), node("b"))
+		r.label(c, cluster)
+		r.deleteNode(cluster, "a")
+		r.deleteNode(cluster, "b")
+		r.wantLabel("of the first Node", "a", "")
+		r.wantLabel("of the last Node", "b", testCluster)
+		_, err := cluster.CoreV1().Nodes().Create(r.ctx, node("a"), metav1.CreateOptions{})
+		want(r, "error", err, nil)
+		synctest.Wait()
+		r.wantLabel("of a new Node", "a", testCluster)
+		r.touchMachine("b")
+		r.wantLabel("that is not the last any more", "b", "")
+	})
+}
+
+// TestLabelStaysWithoutSelector: nothing reads the label if this program chooses the destinations.
+func TestLabelStaysWithoutSelector(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.addMachine("a")
+		r.addMachine("b")
+		c, cluster := r.start(), fake.NewClientset(node("a"), node("b"))
+		r.label(c, cluster)
+		r.deleteNode(cluster, "a")
+		r.wantLabel("of a deleted Node", "a", testCluster)
+	})
+}

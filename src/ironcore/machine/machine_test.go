@@ -1,0 +1,194 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/providerid"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/store"
+)
+
+// rig is a provider of the machines of a simulated IronCore, in a synctest bubble.
+type rig struct {
+	*testing.T
+	ctx    context.Context
+	server *simulator.Simulator
+	*Provider
+}
+
+// inBubble runs a test with the machine a, which the watches have reported.
+func inBubble(t *testing.T, test func(r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer func() { stop(); synctest.Wait() }()
+		server := simulator.New(simulator.Options{Namespace: "shoot", Network: "nodes"})
+		api, err := client.New(server.Config(), "shoot")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := store.New(api, "nodes", "blue")
+		r := &rig{T: t, ctx: ctx, server: server, Provider: New(s)}
+		r.add("a", "10.0.0.1")
+		s.Start(ctx)
+		if err := s.WaitForSync(ctx); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		server.ForgetRequests()
+		test(r)
+	})
+}
+
+func (r *rig) add(name, address string) {
+	r.server.AddMachine(simulator.Machine{Name: name, Zone: "zone-1", Region: "region-1",
+		Addresses: []netip.Addr{netip.MustParseAddr(address)}})
+}
+
+// node returns the Node of a machine.
+func node(name string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.NodeSpec{ProviderID: providerid.Of("shoot", name)}}
+}
+
+// fresh returns the Node of a machine before it is initialised.
+func fresh(name string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func (r *rig) find(node *corev1.Node) cloud.Machine {
+	r.Helper()
+	found, err := r.Find(r.ctx, node, time.Now())
+	if err != nil {
+		r.Fatal(err)
+	}
+	return found
+}
+
+// state checks the state of a machine that the watches have not reported, from a list at or after a time.
+func (r *rig) state(what, machine string, notBefore time.Time, wanted cloud.MachineState) {
+	r.Helper()
+	state, err := r.State(r.ctx, node(machine), notBefore)
+	want(r, "error of "+what, err, nil)
+	want(r, what, state, wanted)
+}
+
+// lists returns how many lists of machines were requested.
+func (r *rig) lists() int {
+	count := 0
+	for _, request := range r.server.Requests() {
+		if request.String() == "list machines" {
+			count++
+		}
+	}
+	return count
+}
+
+// TestStateOfMissingMachine: a machine that the watch has not reported is looked up in a list, which all Nodes share as
+// long as it is new enough.
+func TestStateOfMissingMachine(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.server.DelayEvents(time.Hour)
+		r.add("late", "10.0.0.2")
+		first := time.Now()
+		r.state("state of a machine that the watch has reported", "a", first, cloud.MachineRunning)
+		want(r, "lists for it", r.lists(), 0)
+		r.state("state of a machine that the watch has not reported", "late", first, cloud.MachineRunning)
+		for i := range 100 {
+			r.state("state of a machine that does not exist", fmt.Sprintf("gone-%d", i), first, cloud.MachineGone)
+		}
+		want(r, "lists for all Nodes", r.lists(), 1)
+		want(r, "requests", len(r.server.Requests()), 1)
+		<-time.After(time.Minute)
+		r.add("gone-1", "10.0.0.3")
+		r.state("state from the list", "gone-1", first, cloud.MachineGone)
+		r.state("state from a list of now", "gone-1", time.Now(), cloud.MachineRunning)
+		want(r, "lists", r.lists(), 2)
+		r.state("state from a list that is newer than necessary", "gone-1", first, cloud.MachineRunning)
+		want(r, "lists", r.lists(), 2)
+	})
+}
+
+// TestStateIsNotGoneAfterAnError: a machine is not gone if the list fails. The next call lists again.
+func TestStateIsNotGoneAfterAnError(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.server.Fail(func(simulator.Request) *metav1.Status { return simulator.Fault(simulator.Unreachable) })
+		state, err := r.State(r.ctx, node("gone"), time.Now())
+		want(r, "an error", err != nil, true)
+		want(r, "state", state, cloud.MachineUnknown)
+		state, err = r.Confirm(r.ctx, node("gone"))
+		want(r, "an error of Confirm", err != nil, true)
+		want(r, "state of Confirm", state, cloud.MachineUnknown)
+		r.server.Fail(nil)
+		r.state("state after the error", "gone", time.Now(), cloud.MachineGone)
+	})
+}
+
+// TestZoneOfUnknownPool: the labels of a Node do not change while the pool of its machine is not known.
+func TestZoneOfUnknownPool(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		found := r.find(node("a"))
+		want(r, "zone", found.Zone, "zone-1")
+		want(r, "region", found.Region, "region-1")
+		r.server.Delete("MachinePool", "pool")
+		synctest.Wait()
+		found = r.find(node("a"))
+		want(r, "zone of an unknown pool", found.Zone, "")
+		want(r, "region of an unknown pool", found.Region, "")
+		want(r, "problems", len(found.Problems), 0)
+	})
+}
+
+// TestFindReplacedMachine: a machine that was created again with the same name has its own addresses, although the watch
+// shows those of the earlier one.
+func TestFindReplacedMachine(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.server.DelayEvents(time.Minute / 2)
+		r.server.DeleteMachine("a")
+		r.add("a", "10.0.0.2")
+		want(r, "address for a new Node", r.find(fresh("a")).Addresses[0].Address, "10.0.0.2")
+		want(r, "address after that", r.find(node("a")).Addresses[0].Address, "10.0.0.2")
+	})
+}
+
+// TestFindElsewhere: a Node does not get the machine of another one, and not that of another cluster.
+func TestFindElsewhere(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.add("green", "10.0.0.2")
+		r.server.ChangeMachine("green", func(m *computev1alpha1.Machine) {
+			m.Labels = map[string]string{label.Cluster: "green"}
+		})
+		synctest.Wait()
+		other := node("a")
+		other.Name = "b"
+		for what, one := range map[string]*corev1.Node{"the name of another machine": other,
+			"the machine of another cluster": node("green"), "the same without a provider ID": fresh("green")} {
+			_, err := r.Find(r.ctx, one, time.Now())
+			problem, is := errors.AsType[*cloud.MachineProblem](err)
+			if !is {
+				r.Fatalf("%s: got %v, want a problem", what, err)
+			}
+			want(r, "reason of "+what, problem.Reason, cloud.MachineElsewhere)
+		}
+	})
+}
+
+func want[T comparable](t testing.TB, what string, got, wanted T) {
+	t.Helper()
+	if got != wanted {
+		t.Errorf("%s: got %v, want %v", what, got, wanted)
+	}
+}
