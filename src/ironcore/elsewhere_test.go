@@ -88,7 +88,8 @@ func TestElsewhereIsNoTarget(t *testing.T) {
 func TestElsewhereIsNotLabelled(t *testing.T) {
 	eachElsewhere(t, func(r *rig, c *Cloud, elsewhere *corev1.Node) {
 		r.label(c, fake.NewClientset(elsewhere, node("own")))
-		want(r, "writes", strings.Join(r.server.Writes(), ", "), "patch machines/own, patch networkinterfaces/own-primary")
+		want(r, "writes", strings.Join(r.server.Writes(), ", "),
+			"patch machines/own, patch networkinterfaces/own-primary")
 		r.server.ChangeMachine("a", func(m *computev1alpha1.Machine) {
 			m.Status.State = computev1alpha1.MachineStateShutdown
 		})

@@ -71,8 +71,8 @@ func TestDefaultClusterName(t *testing.T) {
 	}
 }
 
-// TestDestinationsFollowWhenRefused: the destinations follow the Nodes although a setting cannot be used, or a person has
-// set a field. Nothing else changes.
+// TestDestinationsFollowWhenRefused: the destinations follow the Nodes although a setting cannot be used, or a person
+// has set a field. Nothing else changes.
 func TestDestinationsFollowWhenRefused(t *testing.T) {
 	eachOwner(t, func(r *rig, c *Cloud) {
 		r.addMachine("b")

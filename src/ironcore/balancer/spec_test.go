@@ -116,7 +116,8 @@ func TestAddressInUseStays(t *testing.T) {
 			}
 			balancer.Spec = before
 			balancer.Status.IPs = []commonv1alpha1.IP{commonv1alpha1.MustParseIP("10.0.9.1")}
-			found := compare(t, c, Request{Service: tt.service, Targets: nodes("a"), Observed: observed(balancer, "a", "a")})
+			found := compare(t, c, Request{Service: tt.service, Targets: nodes("a"),
+				Observed: observed(balancer, "a", "a")})
 			want(t, "refusal", found.Refused, nil)
 			want(t, "the load balancer changes", len(found.Plan) > 0, tt.changes)
 			want(t, "notices", len(found.Notices), tt.notices)

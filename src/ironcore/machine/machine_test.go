@@ -152,8 +152,8 @@ func TestZoneOfUnknownPool(t *testing.T) {
 	})
 }
 
-// TestFindReplacedMachine: a machine that was created again with the same name has its own addresses, although the watch
-// shows those of the earlier one.
+// TestFindReplacedMachine: a machine that was created again with the same name has its own addresses, although the
+// watch shows those of the earlier one.
 func TestFindReplacedMachine(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.server.DelayEvents(time.Minute / 2)

@@ -28,7 +28,8 @@ type Request struct {
 
 // String returns the verb and the object, such as "patch networkinterfaces/a-primary".
 func (r Request) String() string {
-	parts := slices.DeleteFunc([]string{r.Resource, r.Name, r.Subresource}, func(part string) bool { return part == "" })
+	parts := []string{r.Resource, r.Name, r.Subresource}
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
 	return r.Verb + " " + strings.Join(parts, "/")
 }
 

@@ -27,8 +27,9 @@ func TestChangesOfMachines(t *testing.T) {
 		"another label": {func(m *computev1alpha1.Machine) { m.Labels = map[string]string{"app": "web"} }, ""},
 		"state": {func(m *computev1alpha1.Machine) { m.Status.State = computev1alpha1.MachineStateShutdown },
 			"Node a with routes"},
-		"label of the cluster": {func(m *computev1alpha1.Machine) { m.Labels = map[string]string{label.Cluster: "blue"} },
-			"Node a with routes"},
+		"label of the cluster": {func(m *computev1alpha1.Machine) {
+			m.Labels = map[string]string{label.Cluster: "blue"}
+		}, "Node a with routes"},
 		"network interface": {func(m *computev1alpha1.Machine) {
 			m.Status.NetworkInterfaces[0].NetworkInterfaceRef.Name = "another"
 		}, "Node a with routes"},
@@ -92,8 +93,8 @@ func TestChangesOfInterfaces(t *testing.T) {
 	}
 }
 
-// TestChangesOfPoolsAndNetworks: the labels of a pool are those of the Nodes of its machines. A network that is replaced
-// concerns all.
+// TestChangesOfPoolsAndNetworks: the labels of a pool are those of the Nodes of its machines. A network that is
+// replaced concerns all.
 func TestChangesOfPoolsAndNetworks(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.addMachine("a", "10.0.0.1")
