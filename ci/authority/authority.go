@@ -16,7 +16,7 @@ import (
 // Authority signs certificates of clients.
 type Authority struct{ *pki.Authority }
 
-// New makes an authority that nobody trusts yet.
+// New makes an authority that is not trusted yet.
 func New(tb testing.TB) Authority {
 	tb.Helper()
 	made, err := pki.NewAuthority("clients")

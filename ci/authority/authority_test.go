@@ -52,7 +52,7 @@ func TestSignTwice(t *testing.T) {
 	}
 }
 
-// TestClientIsNoAuthority: what a client signs is nobody's.
+// TestClientIsNoAuthority: what a client signs is not valid.
 func TestClientIsNoAuthority(t *testing.T) {
 	certificate, err := x509.ParseCertificate(authority.New(t).Sign(t, "a").Certificate[0])
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// step is the time between two samples, and between two looks at the rules.
+// step is the time between two samples, and between two evaluations of the rules.
 const step = 30 * time.Second
 
 // alerting returns the alerts as Prometheus itself loads them from a file, by name.
@@ -56,7 +56,7 @@ func alerting(t *testing.T, sets ...string) map[string]*promrules.AlertingRule {
 	return found
 }
 
-// firing lets Prometheus look at series until some time after their begin, and returns the namespaces for which an
+// firing lets Prometheus evaluate series until some time after their begin, and returns the namespaces for which an
 // alert then fires. Series are lines as in Prometheus' own tests of rules: a metric and its samples, one for each step.
 func firing(t *testing.T, rule *promrules.AlertingRule, series string, after time.Duration) []string {
 	t.Helper()
@@ -80,9 +80,9 @@ func firing(t *testing.T, rule *promrules.AlertingRule, series string, after tim
 const (
 	podA = `{namespace="kube-system", container="cloud-controller-manager", pod="thalassa-ccm-x7k2p"`
 	podB = `{namespace="kube-system", container="cloud-controller-manager", pod="thalassa-ccm-q9wz4"`
-	// siblingPod is one of the release thalassa-ccm-b, and elsewhere one of the same name in another namespace.
+	// siblingPod is one of the release thalassa-ccm-b, and foreign one of the same name in another namespace.
 	siblingPod = `{namespace="kube-system", container="cloud-controller-manager", pod="thalassa-ccm-b-x7k2p"`
-	elsewhere  = `{namespace="tenant-a", container="cloud-controller-manager", pod="thalassa-ccm-x7k2p"`
+	foreign    = `{namespace="tenant-a", container="cloud-controller-manager", pod="thalassa-ccm-x7k2p"`
 )
 
 // leads is whether a pod leads, over time.
@@ -121,17 +121,17 @@ func leaderScenes() []scene {
 		{none, "a sibling leads", leads(podA, "0x60") + leads(siblingPod, "1x60"), 10 * time.Minute, true, nil},
 		{none, "a sibling does not lead", leads(podA, "1x60") + leads(siblingPod, "0x60"), 10 * time.Minute, false,
 			nil},
-		{none, "one elsewhere leads", leads(podA, "0x60") + leads(elsewhere, "1x60"), 10 * time.Minute, true, nil},
-		{none, "one elsewhere does not lead", leads(podA, "1x60") + leads(elsewhere, "0x60"), 10 * time.Minute, false,
+		{none, "another namespace leads", leads(podA, "0x60") + leads(foreign, "1x60"), 10 * time.Minute, true, nil},
+		{none, "another namespace does not lead", leads(podA, "1x60") + leads(foreign, "0x60"), 10 * time.Minute, false,
 			nil},
-		{none, "of all namespaces one has none", leads(podA, "0x60") + leads(elsewhere, "1x60"), 10 * time.Minute, true,
+		{none, "of all namespaces one has none", leads(podA, "0x60") + leads(foreign, "1x60"), 10 * time.Minute, true,
 			all},
 		{none, "of all namespaces none was ever there", "", 10 * time.Minute, false, all},
 		{two, "two lead", leads(podA, "1x60") + leads(podB, "1x60"), 10 * time.Minute, true, nil},
 		{two, "two lead for a moment", leads(podA, "1x12 stale") + leads(podB, "0x10 1x40"), 10 * time.Minute, false,
 			nil},
 		{two, "one and a sibling", leads(podA, "1x60") + leads(siblingPod, "1x60"), 10 * time.Minute, false, nil},
-		{two, "one and one elsewhere", leads(podA, "1x60") + leads(elsewhere, "1x60"), 10 * time.Minute, false, all},
+		{two, "one and another namespace", leads(podA, "1x60") + leads(foreign, "1x60"), 10 * time.Minute, false, all},
 	}
 }
 
@@ -200,7 +200,7 @@ func serviceScenes() []scene {
 	service := func(metric, pod, more, samples string) string {
 		return "  service_lb_" + metric + pod + more + "} " + samples + "\n"
 	}
-	looks := func(result, samples string) string {
+	reconciled := func(result, samples string) string {
 		return service("reconcile_duration_seconds_count", podA, `, result="`+result+`"`, samples)
 	}
 	age := func(kind, samples string) string {
@@ -212,12 +212,13 @@ func serviceScenes() []scene {
 	// One that fails is tried again ever more rarely, down to every five minutes: every tenth sample.
 	rarely := "1x10 2x10 3x10 4x10 5x10 6x10 7x10 8x10 9x10 10x10 11x10 12x10"
 	return []scene{
-		{failing, "one fails again and again", looks("failed", rarely), time.Hour, true, nil},
-		{failing, "one failed for a while", looks("failed", "1x10 2x10 3x100"), time.Hour, false, nil},
-		{failing, "all go well", looks("done", "0+5x120") + looks("waiting", "0+1x120"), time.Hour, false, nil},
+		{failing, "one fails again and again", reconciled("failed", rarely), time.Hour, true, nil},
+		{failing, "one failed for a while", reconciled("failed", "1x10 2x10 3x100"), time.Hour, false, nil},
+		{failing, "all go well", reconciled("done", "0+5x120") + reconciled("waiting", "0+1x120"), time.Hour, false,
+			nil},
 		{drifted, "it is left as it is", service("drifted", podA, "", "1x120"), time.Hour, true, nil},
 		{drifted, "it was put right", service("drifted", podA, "", "0x10 2x10 0x100"), time.Hour, false, nil},
-		{drifted, "that of one elsewhere", service("drifted", elsewhere, "", "1x120"), time.Hour, false, nil},
+		{drifted, "that of another namespace", service("drifted", foreign, "", "1x120"), time.Hour, false, nil},
 		{orphans, "something is left", service("orphans", podA, `, kind="target group"`, "2x120"),
 			time.Hour, true, nil},
 		{orphans, "it was removed", service("orphans", podA, `, kind="target group"`, "2x20 stale"), time.Hour,
@@ -240,11 +241,11 @@ func serviceScenes() []scene {
 			age("load balancer", "0+30x9 0+30x9 0+30x9 0+30x9 0+30x9 0+30x9 0+30x9 0+30x9"), 39 * time.Minute, false,
 			nil},
 		{old, "a standby knows the VPC", age("VPC", "0+30x120"), time.Hour, false, nil},
-		{old, "they are looked at every hour", age("load balancer", "0+30x120"), time.Hour, false,
+		{old, "they are listed every hour", age("load balancer", "0+30x120"), time.Hour, false,
 			[]string{"cloudConfig.loadBalancer.driftPeriod=3600"}},
-		{old, "nobody looks", age("load balancer", "0+30x120"), time.Hour, false,
+		{old, "they are never listed", age("load balancer", "0+30x120"), time.Hour, false,
 			[]string{"cloudConfig.loadBalancer.driftPeriod=0"}},
-		{old, "nobody looks for load balancers", age("machine", "0+30x120"), time.Hour, true,
+		{old, "only load balancers are never listed", age("machine", "0+30x120"), time.Hour, true,
 			[]string{"cloudConfig.loadBalancer.driftPeriod=0"}},
 	}
 }
@@ -268,14 +269,14 @@ func nodeScenes() []scene {
 		{waits, "the leader changes", waiting(podA, "1x25 stale") + waiting(podB, "_x25 1x95"), 20 * time.Minute, true,
 			nil},
 		{waits, "they are initialised", waiting(podA, "5x20 0x5 5x20 0x75"), 20 * time.Minute, false, nil},
-		{waits, "those of one elsewhere", waiting(elsewhere, "2x120"), time.Hour, false, nil},
+		{waits, "those of another namespace", waiting(foreign, "2x120"), time.Hour, false, nil},
 		{routes, "Nodes lack routes", lacking(podA, "0x20 2x120"), 30 * time.Minute, true, nil},
 		{routes, "one Node after the other", lacking(podA, "3x20 1x100"), 30 * time.Minute, true, nil},
 		{routes, "the leader changes", lacking(podA, "1x25 stale") + lacking(podB, "_x25 1x95"), 20 * time.Minute, true,
 			nil},
 		{routes, "they are made", lacking(podA, "500x10 0x5 2x20 0x75"), 20 * time.Minute, false, nil},
-		{routes, "nobody makes any", "", time.Hour, false, nil},
-		{routes, "those of one elsewhere", lacking(elsewhere, "2x120"), time.Hour, false, nil},
+		{routes, "no program makes any", "", time.Hour, false, nil},
+		{routes, "those of another namespace", lacking(foreign, "2x120"), time.Hour, false, nil},
 		{kept, "too many at once", blocked(podA, "deletion_budget", "3x120"), time.Hour, true, nil},
 		{kept, "one reason after the other",
 			blocked(podA, "credential_check", "1x30 0x90") + blocked(podA, "list_incomplete",
@@ -283,11 +284,11 @@ func nodeScenes() []scene {
 		{kept, "it passed", blocked(podA, "contradicted", "0x10 1x40 0x100"), 40 * time.Minute, false, nil},
 		{kept, "their owners asked for it", blocked(podA, "kept", "2x120") + blocked(podA, "dry_run", "2x120"),
 			time.Hour, false, nil},
-		{kept, "those of one elsewhere", blocked(elsewhere, "deletion_budget", "2x120"), time.Hour, false, nil},
+		{kept, "those of another namespace", blocked(foreign, "deletion_budget", "2x120"), time.Hour, false, nil},
 	}
 }
 
-// TestAlertsFollowControllers: without load balancers nothing is wrong with them, and without nodes nobody lists
+// TestAlertsFollowControllers: without load balancers nothing is wrong with them, and without nodes no program lists
 // machines.
 func TestAlertsFollowControllers(t *testing.T) {
 	ofServices := []string{"ThalassaCCMServicesFailing", "ThalassaCCMDrifted", "ThalassaCCMOrphans"}

@@ -132,7 +132,7 @@ func configFile(t *testing.T, rendered []runtime.Object, keys []string) string {
 }
 
 // fill writes what kubelet would: the chart's ConfigMap, a token, the Secret with
-// the keys, or somebody's certificates.
+// the keys, or certificates of others.
 func fill(t *testing.T, directory string, volume corev1.Volume, own *corev1.ConfigMap, keys []string) {
 	t.Helper()
 	switch {

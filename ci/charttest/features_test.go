@@ -62,7 +62,7 @@ func TestPermissionsFollowControllers(t *testing.T) {
 		"only nodes":    {[]string{"cloudConfig.loadBalancer.enabled=false"}, onlyNodes},
 		"nothing": {[]string{"cloudConfig.instancesV2.enabled=false",
 			"controllers.service-lb-controller=false"}, nil},
-		"nobody can tell": {whole("controllers.cloud-node-lifecycle-controller=false"), noLifecycle},
+		"it is not known": {whole("controllers.cloud-node-lifecycle-controller=false"), noLifecycle},
 		"both say no twice": {[]string{"cloudConfig.loadBalancer.enabled=false",
 			"controllers.service-lb-controller=false"}, onlyNodes},
 	} {
@@ -75,7 +75,7 @@ func TestPermissionsFollowControllers(t *testing.T) {
 	}
 }
 
-// whole is what an installation with somebody else's configuration file says.
+// whole is what an installation with a configuration file of its own says.
 func whole(more ...string) []string {
 	return append([]string{"cloudConfig.organisation=", "cloudConfig.vpcIdentity=", "cloudConfig.cluster=",
 		"cloudConfig.existing.name=mine"}, more...)
@@ -121,7 +121,7 @@ func TestAccountsOfControllers(t *testing.T) {
 		t.Error("tokens of every account may be made")
 	}
 	if flags(t, enabled)["use-service-account-credentials"] != "true" {
-		t.Error("the program is not told")
+		t.Error("the program does not get it")
 	}
 }
 
@@ -190,7 +190,7 @@ func TestAccountsCanBePartOfTheRelease(t *testing.T) {
 	}
 }
 
-// TestWholeConfig follows --cloud-config to the file somebody else keeps.
+// TestWholeConfig follows --cloud-config to a file that the chart does not make.
 func TestWholeConfig(t *testing.T) {
 	secret, mount := volume(t, "config", whole()...)
 	if secret.Secret == nil || secret.Secret.SecretName != "mine" || *secret.Secret.DefaultMode&0o007 != 0 {
@@ -283,7 +283,7 @@ func TestCreatedCredentials(t *testing.T) {
 		t.Error("the token can be read in the manifest or the notes")
 	}
 	if !strings.Contains(notes, "WARNING") {
-		t.Errorf("nobody is warned:\n%s", notes)
+		t.Errorf("there is no warning:\n%s", notes)
 	}
 	for want, sets := range map[string][]string{
 		"credentials.create.personalAccessToken is required while ": create(),
@@ -345,7 +345,7 @@ func TestMetadataReachesEverything(t *testing.T) {
 }
 
 // TestNotesAboutTheImage: a release names its image by digest and says nothing; what was built by hand is not called
-// unpublished; a tag that has no effect is told.
+// unpublished; a tag that has no effect is reported.
 func TestNotesAboutTheImage(t *testing.T) {
 	digest := "image.digest=sha256:" + strings.Repeat("0", 64)
 	for name, test := range map[string]struct {

@@ -72,7 +72,7 @@ func TestFlagsOfNetworks(t *testing.T) {
 		t.Errorf("--service-cluster-ip-range=%s, want %s", got, both)
 	}
 	if services, there := flags(t, set)["service-cluster-ip-range"]; there {
-		t.Errorf("--service-cluster-ip-range=%s where nobody is given networks", services)
+		t.Errorf("--service-cluster-ip-range=%s where no networks are allocated", services)
 	}
 }
 

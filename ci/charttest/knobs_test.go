@@ -133,7 +133,7 @@ func TestServiceAccountLabels(t *testing.T) {
 	}
 }
 
-// TestExtraObjectsAreInstalledAsTheyAre: what looks like a template in them may be meant for somebody else.
+// TestExtraObjectsAreInstalledAsTheyAre: what looks like a template in them may be meant for another program.
 func TestExtraObjectsAreInstalledAsTheyAre(t *testing.T) {
 	const expression = `{{ $labels.instance }}`
 	values := minimal(t)
@@ -195,7 +195,7 @@ func everything(more ...string) []string {
 // kube-system stays.
 func TestNamespaceOverride(t *testing.T) {
 	r := chart.Release{Name: "thalassa-ccm", Namespace: "released",
-		Values: minimal(t, everything("namespaceOverride=elsewhere", "metrics.tlsSecret=a")...)}
+		Values: minimal(t, everything("namespaceOverride=other", "metrics.tlsSecret=a")...)}
 	manifest, notes, err := chart.Render(t.Context(), chartDir, r)
 	if err != nil {
 		t.Fatal(err)
@@ -217,15 +217,15 @@ func TestNamespaceOverride(t *testing.T) {
 		}
 		seen[m.GetNamespace()]++
 	}
-	if seen["elsewhere"] < 8 || len(seen) != 3 {
-		t.Errorf("objects by namespace: %v, want most in elsewhere, some in kube-system, and some in none", seen)
+	if seen["other"] < 8 || len(seen) != 3 {
+		t.Errorf("objects by namespace: %v, want most in other, some in kube-system, and some in none", seen)
 	}
 	for _, subject := range subjects(decoded) {
-		if subject.Name == "thalassa-ccm" && subject.Namespace != "elsewhere" {
-			t.Errorf("a binding is for %+v, and the account is in elsewhere", subject)
+		if subject.Name == "thalassa-ccm" && subject.Namespace != "other" {
+			t.Errorf("a binding is for %+v, and the account is in other", subject)
 		}
 	}
-	if want := "thalassa-ccm-metrics.elsewhere.svc"; !strings.Contains(manifest, want) {
+	if want := "thalassa-ccm-metrics.other.svc"; !strings.Contains(manifest, want) {
 		t.Errorf("the ServiceMonitor does not expect the name %s", want)
 	}
 }
@@ -244,13 +244,13 @@ func subjects(objects []runtime.Object) []rbacv1.Subject {
 	return all
 }
 
-// TestMonitorsInAnotherNamespace look for the pods where they are; without the value they are beside the pods.
+// TestMonitorsInAnotherNamespace: monitors select the pods' namespace; without the value they are beside the pods.
 func TestMonitorsInAnotherNamespace(t *testing.T) {
-	const elsewhere = "monitoring"
+	const monitoring = "monitoring"
 	for _, test := range []struct {
 		namespace string
 		want      []string
-	}{{"", nil}, {elsewhere, []string{"kube-system"}}} {
+	}{{"", nil}, {monitoring, []string{"kube-system"}}} {
 		at := "kube-system"
 		if test.namespace != "" {
 			at = test.namespace
@@ -267,7 +267,7 @@ func TestMonitorsInAnotherNamespace(t *testing.T) {
 		}
 		if diff := cmp.Diff([][]string{test.want, test.want}, [][]string{service.Spec.NamespaceSelector.MatchNames,
 			pods.Spec.NamespaceSelector.MatchNames}); diff != "" {
-			t.Errorf("namespaces that are looked at (-want +got):\n%s", diff)
+			t.Errorf("namespaces that are selected (-want +got):\n%s", diff)
 		}
 		if got := find[*corev1.Service](t, rendered, "thalassa-ccm-metrics").Namespace; got != "kube-system" {
 			t.Errorf("the Service is in %s", got)

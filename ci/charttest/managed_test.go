@@ -211,8 +211,8 @@ func TestMetricsReaders(t *testing.T) {
 	}
 }
 
-// TestProfilesAreToldApart wants one sentence for each value that belongs to the other profile or part.
-func TestProfilesAreToldApart(t *testing.T) {
+// TestProfilesAreDistinguished wants one sentence for each value that belongs to the other profile or part.
+func TestProfilesAreDistinguished(t *testing.T) {
 	for name, test := range map[string]struct {
 		sets []string
 		want string

@@ -64,7 +64,7 @@ const (
 	key         = "  keySecret:\n    key: tls.key\n    name: client\n"
 )
 
-// TestMonitors spells out what Prometheus is told, for each way to identify itself and to recognise the port.
+// TestMonitors lists what Prometheus is configured with, for each way to identify itself and to recognise the port.
 func TestMonitors(t *testing.T) {
 	const token, tls, client = "scrape.token.existingSecret=prometheus-token", "metrics.tlsSecret=certificate",
 		"scrape.clientCertificate.existingSecret=client"
@@ -102,7 +102,7 @@ func TestMetricsService(t *testing.T) {
 		port.TargetPort.String() != "metrics" {
 		t.Errorf("port %+v, want metrics", port)
 	}
-	for name, sets := range map[string][]string{"nobody asks": nil, "a PodMonitor": {"podMonitor.enabled=true",
+	for name, sets := range map[string][]string{"no monitor": nil, "a PodMonitor": {"podMonitor.enabled=true",
 		"scrape.token.existingSecret=a"}} {
 		for _, object := range objects(t, minimal(t, sets...)) {
 			if _, is := object.(*corev1.Service); is {

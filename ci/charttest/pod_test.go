@@ -68,7 +68,7 @@ func TestPodIsRestricted(t *testing.T) {
 	}
 }
 
-// TestEveryPodIsRestricted looks at the pods of every values file.
+// TestEveryPodIsRestricted checks the pods of every values file.
 func TestEveryPodIsRestricted(t *testing.T) {
 	for name, path := range valuesFiles(t) {
 		template := podTemplate(objects(t, readValues(t, path)))
@@ -105,7 +105,7 @@ func TestRestrictionsSeeViolations(t *testing.T) {
 	}
 }
 
-// TestPodNeedsNothingThatWaitsForIt guards the bootstrap: a new node is tainted
+// TestPodNeedsNothingThatWaitsForIt is about the bootstrap: a new node is tainted
 // until this pod runs on some node, so nothing it needs may wait for nodes.
 func TestPodNeedsNothingThatWaitsForIt(t *testing.T) {
 	spec := daemonSet(t).Spec.Template.Spec
@@ -124,7 +124,7 @@ func TestPodNeedsNothingThatWaitsForIt(t *testing.T) {
 }
 
 // TestPodToleratesEveryTaint tries those a node can carry before it is ready,
-// and two nobody knows.
+// and two that are not known.
 func TestPodToleratesEveryTaint(t *testing.T) {
 	tolerations := map[string][]corev1.Toleration{}
 	for _, kind := range []string{"DaemonSet", "Deployment"} {
@@ -208,7 +208,7 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestResourcesOfTheRequirements: what people are told to give a cloud controller manager is what the container gets.
+// TestResourcesOfTheRequirements: the container gets the resources that a cloud controller manager is said to need.
 func TestResourcesOfTheRequirements(t *testing.T) {
 	got := container(t, "resources.requests.cpu=200m", "resources.requests.memory=512Mi", "resources.limits.cpu=1",
 		"resources.limits.memory=1Gi").Resources

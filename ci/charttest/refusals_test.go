@@ -88,10 +88,10 @@ func sayings(t *testing.T) []string {
 	return found
 }
 
-// TestEveryRefusalIsSaid: each sentence of the chart is what somebody gets to read, alone, with either major of Helm.
+// TestEveryRefusalIsSaid: each sentence of the chart appears in an error, alone, with either major of Helm.
 // Two options that exclude each other are both named, and what is required comes with an example.
 func TestEveryRefusalIsSaid(t *testing.T) {
-	heard := map[string]bool{}
+	seen := map[string]bool{}
 	for engine, render := range engines(t) {
 		for _, sets := range refusals() {
 			_, _, err := render(chartDir, release(minimal(t, sets...)))
@@ -103,7 +103,7 @@ func TestEveryRefusalIsSaid(t *testing.T) {
 			if len(said) != 1 {
 				t.Errorf("%s with %q: %d sentences, want one: %q", engine, sets, len(said), said)
 			}
-			heard[said[0]] = true
+			seen[said[0]] = true
 		}
 	}
 	all := sayings(t)
@@ -114,14 +114,14 @@ func TestEveryRefusalIsSaid(t *testing.T) {
 		matches := regexp.MustCompile("^" + pattern + "$")
 		// TestRemovedValuesNameTheirSuccessors has those
 		found := strings.Contains(pattern, "not a value of this chart")
-		for sentence := range heard {
+		for sentence := range seen {
 			found = found || matches.MatchString(sentence)
 		}
 		if !found {
 			t.Errorf("nothing makes the chart say %s", pattern)
 		}
 	}
-	for sentence := range heard {
+	for sentence := range seen {
 		about, _, _ := strings.Cut(sentence, ":")
 		if strings.Contains(about, "exclude each other") && !strings.Contains(about, " and ") {
 			t.Errorf("it does not name the two: %s", sentence)

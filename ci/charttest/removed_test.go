@@ -81,7 +81,7 @@ func TestKnownNamesNameTheirSuccessors(t *testing.T) {
 	}
 }
 
-// TestRemovedValuesNameTheirSuccessors: the next version tells what became of a value.
+// TestRemovedValuesNameTheirSuccessors: the next version says what replaces a value.
 func TestRemovedValuesNameTheirSuccessors(t *testing.T) {
 	dir := successor(t)
 	render := func(sets ...string) error {

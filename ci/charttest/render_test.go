@@ -55,7 +55,7 @@ func manifest(t *testing.T, r chart.Release) string {
 	return text
 }
 
-// manifestAndNotes renders the chart as text, and what it tells the user.
+// manifestAndNotes renders the chart as text, and its notes for the user.
 func manifestAndNotes(t *testing.T, values map[string]any) (text, notes string) {
 	t.Helper()
 	text, notes, err := chart.Render(t.Context(), chartDir, release(values))

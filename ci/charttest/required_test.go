@@ -43,7 +43,7 @@ func TestMissingValue(t *testing.T) {
 	}
 }
 
-func TestMissingValuesAreToldTogether(t *testing.T) {
+func TestMissingValuesAreReportedTogether(t *testing.T) {
 	if got := sentences(t, refusal(t, nil)); len(got) != len(required()) {
 		t.Errorf("%d sentences for %d missing values: %q", len(got), len(required()), got)
 	}
@@ -72,7 +72,7 @@ func mayBeOverridden() []string {
 	return []string{"authentication-skip-lookup", "authorization-always-allow-paths", "concurrent-service-syncs"}
 }
 
-// TestFlagsOfTheChartAreRefused: what the chart sets under any of the values files, nobody sets besides.
+// TestFlagsOfTheChartAreRefused: what the chart sets under any of the values files, users cannot set besides.
 func TestFlagsOfTheChartAreRefused(t *testing.T) {
 	flags := map[string]bool{"leader-elect-resource-name": true, "leader-elect-resource-namespace": true}
 	for _, path := range valuesFiles(t) {

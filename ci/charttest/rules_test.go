@@ -56,7 +56,7 @@ func exported(t *testing.T) map[string][]string {
 	return found
 }
 
-// offered returns the cloud as the program makes it, with credentials nobody asks for.
+// offered returns the cloud as the program makes it, with credentials that are never checked.
 func offered(t *testing.T) *cloud.Cloud {
 	t.Helper()
 	folder := t.TempDir()
@@ -141,8 +141,8 @@ func TestRulesAreAboutWhatExists(t *testing.T) {
 	}
 }
 
-// TestRulesKeepTheNamespace: without it the alerts of two releases are one for Alertmanager, and nobody sees whose it
-// is.
+// TestRulesKeepTheNamespace: without it the alerts of two releases are one for Alertmanager, and it does not show whose
+// it is.
 func TestRulesKeepTheNamespace(t *testing.T) {
 	for name, text := range expressions(t) {
 		expr, err := parser.NewParser(parser.Options{}).ParseExpr(text)

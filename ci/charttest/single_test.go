@@ -146,7 +146,7 @@ func TestNetworksAreChecked(t *testing.T) {
 	objects(t, merge(minimal(t), nest("allocateNodeCIDRs.serviceClusterIPRange", "10.96.0.0/12, fd00:96::/112")))
 }
 
-// TestRightValuesAreAccepted are those that look unusual.
+// TestRightValuesAreAccepted is about values that are unusual.
 func TestRightValuesAreAccepted(t *testing.T) {
 	for _, line := range []string{
 		"credentials.existingSecret=a.b-c", "credentials.existingSecret=0a", "bindAddress=::", "bindAddress=$(HOST_IP)",

@@ -75,9 +75,9 @@ func notNull() []string {
 		"rbac", "replicas", "securePort", "serviceAccount", "terminationGracePeriodSeconds"}
 }
 
-// TestNullIsToldAlike: the schema takes null where the chart takes it, and where the chart does not, it says so in a
+// TestNullGivesTheSameMessage: the schema takes null where the chart takes it, and where not, it says so in a
 // sentence.
-func TestNullIsToldAlike(t *testing.T) {
+func TestNullGivesTheSameMessage(t *testing.T) {
 	validate := standing(t)
 	for _, path := range slices.Concat(documented(t), sections(t)) {
 		invalid, needed := validate(nest(path, nil)), slices.Contains(notNull(), path)

@@ -31,8 +31,8 @@ func TestEveryValueHasAnEffect(t *testing.T) {
 					continue
 				}
 				t.Run(strings.Join([]string{engine, name, value}, " "), func(t *testing.T) {
-					text, told, err := render(chartDir, release(values))
-					if err == nil && text == with && told == notes {
+					text, gotNotes, err := render(chartDir, release(values))
+					if err == nil && text == with && gotNotes == notes {
 						t.Error("the default changes nothing")
 					}
 				})
@@ -90,7 +90,7 @@ func TestEveryValueMayBeNull(t *testing.T) {
 	}
 }
 
-// wantNulls tries every null on top of a values file. Many give the same render, at which one look is enough.
+// wantNulls tries every null on top of a values file. Many give the same render, which is checked once.
 func wantNulls(t *testing.T, name, path string) {
 	t.Helper()
 	seen := map[string]bool{}

@@ -56,7 +56,7 @@ func Loopback(tb testing.TB, network string) emulator.Seed {
 	return seed
 }
 
-// Config is what the cloud controller manager of a cluster of that name has to be told: the keys of its configuration
+// Config is what the cloud controller manager of a cluster of that name needs: the keys of its configuration
 // without a default, and where the API is.
 func (c Cloud) Config(cluster string) map[string]any {
 	return map[string]any{

@@ -79,7 +79,7 @@ func (c *cuts) explain(f failure) bool {
 	return found && at.After(f.began) && at.Before(f.ended)
 }
 
-// underLoad asks an address all the time, each request on a connection of its own, until calm.
+// underLoad asks an address all the time, each request on a connection of its own, until finish.
 func (l *lab) underLoad(t *testing.T, address netip.Addr) *load {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -114,8 +114,8 @@ func (d *load) count(f failure) {
 	d.slowest = max(d.slowest, f.ended.Sub(f.began))
 }
 
-// calm ends the load, and wants that every request was served, but for those whose failure somebody explains.
-func (d *load) calm(t *testing.T, explain ...func(failure) bool) {
+// finish ends the load, and fails unless every request was served, but for those whose failure is explained.
+func (d *load) finish(t *testing.T, explain ...func(failure) bool) {
 	t.Helper()
 	d.stop()
 	d.running.Wait()
@@ -137,7 +137,7 @@ func (d *load) calm(t *testing.T, explain ...func(failure) bool) {
 // serves wants that requests go on being served.
 func (d *load) serves(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	if err := d.more(ctx, clients); err != nil {
 		t.Fatal(err)
@@ -170,8 +170,8 @@ func (l *lab) webUnderLoad(t *testing.T) (namespace string, address netip.Addr, 
 	return namespace, address, l.underLoad(t, address)
 }
 
-// managerReplaced proves that nobody notices when the pod of the cloud controller manager is deleted at once, and tells
-// how soon another one works. It has work to do meanwhile: a node is excluded, and a Deployment is replaced.
+// managerReplaced proves that traffic is not affected when the pod of the cloud controller manager is deleted at once,
+// and logs how soon another one works. It has work to do meanwhile: a node is excluded, and a Deployment is replaced.
 func managerReplaced(t *testing.T, l *lab) {
 	t.Helper()
 	namespace, address, d := l.deploymentUnderLoad(t)
@@ -195,7 +195,7 @@ func managerReplaced(t *testing.T, l *lab) {
 	c.busy(t, d)
 	l.deployed(t, namespace)
 	l.serves(t, another)
-	d.calm(t, l.cuts.explain)
+	d.finish(t, l.cuts.explain)
 }
 
 func named(name string) func(*corev1.Service) { return func(s *corev1.Service) { s.Name = name } }
@@ -208,7 +208,7 @@ func rolledOut(t *testing.T, l *lab) {
 	l.rollOut(t, namespace)
 	l.deployed(t, namespace)
 	d.serves(t)
-	d.calm(t)
+	d.finish(t)
 }
 
 // deploymentUnderLoad runs a Deployment behind a load balancer that is under load.
@@ -226,7 +226,7 @@ func (l *lab) deploymentUnderLoad(t *testing.T) (namespace string, address netip
 	return namespace, address, l.underLoad(t, address)
 }
 
-// serves waits until somebody answers at an address.
+// serves waits until a server answers at an address.
 func (l *lab) serves(t *testing.T, address netip.Addr) {
 	t.Helper()
 	eventually(t, "the load balancer serves", func(ctx context.Context) error {
@@ -246,11 +246,11 @@ func (l *lab) rollOut(t *testing.T, namespace string) {
 	}
 }
 
-// drain is how long a server goes on serving after it was asked to end: until every node has heard that nobody is to be
-// led to it, also on a machine that is busy.
+// drain is how long a server goes on serving after it was asked to end: until every node has removed it from its
+// endpoints, also on a machine that is busy.
 const drain = 25 * time.Second
 
-// servers is a Deployment of two servers that go on serving for as long as it takes until nobody is led to them.
+// servers is a Deployment of two servers that go on serving until no node sends connections to them any more.
 func servers() *appsv1.Deployment {
 	labels := map[string]string{"app": "server"}
 	return &appsv1.Deployment{
@@ -317,7 +317,7 @@ func cloudAway(t *testing.T, l *lab) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Cloud().ClearFaults(id) })
-	wanted := l.wish(t, namespace, portHTTP, named("wanted"))
+	wanted := l.createService(t, namespace, portHTTP, named("wanted"))
 	<-time.After(outage)
 	for _, write := range l.writesSince(before) {
 		if write.Identity != "" {
@@ -333,8 +333,8 @@ func cloudAway(t *testing.T, l *lab) {
 	l.report.measured(over, "the outage, a Service that was made during it had its load balancer")
 	l.awaitWeb(t, another, "worker-1", "worker-2")
 	l.awaitWeb(t, address, "worker-1", "worker-2")
-	d.calm(t)
-	// What an outage was taken for may be acted upon when it is over.
+	d.finish(t)
+	// A wrong conclusion from an outage may lead to deletions when it is over.
 	for _, write := range l.writesSince(before) {
 		if strings.HasPrefix(write.Operation, http.MethodDelete+" ") {
 			t.Errorf("%s %s was called, and nothing was to be deleted", write.Operation, write.Path)
@@ -369,7 +369,7 @@ func (l *lab) unharmed(t *testing.T) map[string]types.UID {
 			want = []string{labelControlPlane}
 		}
 		if !isReady(&node) || !slices.Equal(taints, want) {
-			t.Errorf("node %s has come to harm: ready %t, taints %v, want %v", node.Name, isReady(&node), taints, want)
+			t.Errorf("node %s has changed: ready %t, taints %v, want %v", node.Name, isReady(&node), taints, want)
 		}
 	}
 	l.wantRoutes(t, cluster.ControlPlane, "worker-1", "worker-2")

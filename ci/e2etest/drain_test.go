@@ -25,10 +25,10 @@ import (
 // taintToBeDeleted is what the cluster autoscaler gives a node that it is about to remove.
 const taintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
 
-// retired proves that a node leaves as its owner wants it to: traffic goes elsewhere, first while it is only excluded,
-// then when it is drained to be removed. No request fails but those whose connections the load balancer itself ends:
-// the ones through the node that are under way when the cloud stops sending to it. Then its machine is switched off and
-// deleted in the cloud, and another one takes its place, whose pods are reached by new routes.
+// retired proves that a node leaves as its owner wants it to: traffic goes to other nodes, first while it is only
+// excluded, then when it is drained to be removed. No request fails but those whose connections the load balancer
+// itself ends: the ones through the node that are under way when the cloud stops sending to it. Then its machine is
+// switched off and deleted in the cloud, and another one takes its place, whose pods are reached by new routes.
 func retired(t *testing.T, l *lab) {
 	t.Helper()
 	namespace, address, d := l.deploymentUnderLoad(t)
@@ -50,7 +50,7 @@ func retired(t *testing.T, l *lab) {
 	l.hasEvent(t, "worker-2", "DeletingNode")
 	l.wantRoutes(t, "control-plane", "worker-1")
 	d.serves(t)
-	d.calm(t, l.cuts.explain)
+	d.finish(t, l.cuts.explain)
 	l.replaced(t)
 	l.leadsTo(t, address, "worker-1", "worker-2")
 }
@@ -167,7 +167,7 @@ func (l *lab) label(t *testing.T, node, key string, value *string) {
 }
 
 // leadsTo waits until the load balancer with that address has exactly the machines of the nodes as its targets,
-// whatever the port, and that of the control plane, which nobody has excluded.
+// whatever the port, and that of the control plane, which is not excluded.
 func (l *lab) leadsTo(t *testing.T, address netip.Addr, nodes ...string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%s has the targets %v", address, nodes), func(ctx context.Context) error {

@@ -76,9 +76,9 @@ func hangsIn(t *testing.T, folder string, flags ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	eventually(t, "the proof has begun", func(context.Context) error {
-		told, err := os.ReadFile(filepath.Join(folder, "dist", "e2e", "TestEvidence", "story.txt"))
-		if err == nil && !strings.Contains(string(told), begun) {
-			err = fmt.Errorf("the story is %q", told)
+		written, err := os.ReadFile(filepath.Join(folder, "dist", "e2e", "TestEvidence", "log.txt"))
+		if err == nil && !strings.Contains(string(written), begun) {
+			err = fmt.Errorf("the log is %q", written)
 		}
 		return err
 	})
@@ -93,16 +93,16 @@ func failsIn(t *testing.T, folder, way string, flags ...string) *exec.Cmd {
 	return c
 }
 
-// wantEvidence wants what was collected into the folder of that name, and the story.
-func wantEvidence(t *testing.T, folder, name, story string) {
+// wantEvidence wants what was collected into the folder of that name, and text in the log.
+func wantEvidence(t *testing.T, folder, name, text string) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(folder, "dist", "e2e", "TestEvidence", name, "made"))
 	if err != nil || string(content) != "by the proof" {
 		t.Errorf("what the proof made was collected as %q: %v", content, err)
 	}
-	told, err := os.ReadFile(filepath.Join(folder, "dist", "e2e", "TestEvidence", "story.txt"))
-	if err != nil || !strings.Contains(string(told), story) {
-		t.Errorf("the story is %q and %v, want that it says %q", told, err, story)
+	written, err := os.ReadFile(filepath.Join(folder, "dist", "e2e", "TestEvidence", "log.txt"))
+	if err != nil || !strings.Contains(string(written), text) {
+		t.Errorf("the log is %q and %v, want that it says %q", written, err, text)
 	}
 }
 
@@ -113,7 +113,7 @@ const begun = "the proof has begun"
 func failing(t *testing.T, folder, way string) {
 	t.Helper()
 	l := &lab{report: newReport(t, folder)}
-	l.report.guard(t, shortMargin)
+	l.report.startWatchdog(t, shortMargin)
 	made := filepath.Join(folder, "made")
 	l.report.about(func(_ context.Context, to string) error {
 		content, err := os.ReadFile(made)

@@ -85,7 +85,7 @@ func (c counter) during(ctx context.Context, d *load) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := d.more(ctx, rounds); err != nil {
+	if err := d.more(ctx, rowLength); err != nil {
 		return 0, err
 	}
 	after, err := c.seen(ctx)

@@ -26,21 +26,21 @@ func TestKilledClusterLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	note := t.TempDir() // not where somebody's make cluster has its own
+	state := t.TempDir() // not that of make cluster
 	p, err := process.Start(t.Context(), process.Spec{
 		Name: "cluster", Path: filepath.Join(root, "bin", "cluster"), Args: []string{"--bare", "--workers=1",
-			"--note=" + note},
+			"--state=" + state},
 		Dir: root, LogPath: filepath.Join(t.TempDir(), "log"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	awaitRunning(t, p)
-	r, err := cluster.Find(note)
+	r, err := cluster.Find(state)
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := traces(t, r)
+	left := leftBehind(t, r)
 	for _, kind := range []string{"process", "namespace", "cgroup", "file"} {
 		if !strings.Contains(left, kind) {
 			t.Errorf("while it runs, no %s of it is seen: %s", kind, left)
@@ -51,18 +51,18 @@ func TestKilledClusterLeavesNothing(t *testing.T) {
 	}
 	<-p.Done()
 	eventually(t, "nothing is left", func(context.Context) error {
-		if left := traces(t, r); left != "" {
+		if left := leftBehind(t, r); left != "" {
 			return fmt.Errorf("there are %s", left)
 		}
 		return nil
 	})
-	if _, err := cluster.Find(note); err == nil {
+	if _, err := cluster.Find(state); err == nil {
 		t.Error("the cluster that was killed is found")
 	}
 }
 
-// traces names what is there of a cluster.
-func traces(t *testing.T, r cluster.Remote) string {
+// leftBehind names the namespaces, files, cgroups and processes of a cluster.
+func leftBehind(t *testing.T, r cluster.Remote) string {
 	t.Helper()
 	var found []string
 	see := func(kind, pattern string) {
@@ -86,7 +86,7 @@ func traces(t *testing.T, r cluster.Remote) string {
 	return strings.Join(append(found, processes(t, r.Folder)...), ", ")
 }
 
-// processes are those that run for a cluster, the sweeper included, which is the last to go.
+// processes are those that run for a cluster, the reaper included, which ends last.
 func processes(t *testing.T, folder string) (found []string) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -110,7 +110,7 @@ func TestFailedStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	broken := errors.New("somebody has enough")
+	broken := errors.New("the start is cancelled")
 	logs := t.TempDir()
 	c, err := cluster.Start(ctx, cluster.Options{Root: root, Workers: 1, Bare: true, FailureLogs: logs,
 		Progress: func(line string) {

@@ -27,14 +27,14 @@ import (
 const (
 	// labelControlPlane makes the DaemonSet run a pod on a node.
 	labelControlPlane = "node-role.kubernetes.io/control-plane"
-	// takeover is how long a lease has at most nobody who renews it: its 15 s, after a look at it that may be 4.4 s
-	// after it was renewed, and as much until the next look. client-go looks every 2 s, and up to 1.2 times that later.
-	// The rest is for a machine that is busy.
+	// takeover is how long a lease is not renewed at most: its 15 s, after a read of it that may be 4.4 s after it was
+	// renewed, and as much until the next read. client-go reads it every 2 s, and up to 1.2 times that later. The rest
+	// is for a machine that is busy.
 	takeover = 15*time.Second + 2*4400*time.Millisecond + 10*time.Second
 )
 
-// leaderKilled proves that the standby goes on where a leader is killed and never ends its lease, and that traffic does
-// not notice.
+// leaderKilled proves that the standby goes on where a leader is killed and never ends its lease, and that traffic is
+// not affected.
 func leaderKilled(t *testing.T, l *lab) {
 	t.Helper()
 	namespace, _, d := l.webUnderLoad(t)
@@ -71,7 +71,7 @@ func leaderKilled(t *testing.T, l *lab) {
 	l.report.measured(began, "the leader was killed, the standby had made a load balancer")
 	l.awaitWeb(t, another, "worker-1", "worker-2")
 	l.standDown(t, "worker-1")
-	d.calm(t)
+	d.finish(t)
 }
 
 // standBy runs one more pod of the cloud controller manager on a node.

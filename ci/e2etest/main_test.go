@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// patience bounds every wait; nothing here takes a third of it on an idle machine.
-	patience = 3 * time.Minute
+	// waitTimeout bounds every wait; nothing here takes a third of it on an idle machine.
+	waitTimeout = 3 * time.Minute
 	// monitorGrace is how long a node may be silent before Kubernetes takes it for not ready.
 	monitorGrace = 16 * time.Second
 	// healthSecond makes a new target healthy within 5 s instead of 20.
@@ -53,11 +53,11 @@ func TestCluster(t *testing.T) {
 		proof{"datagrams reach pods on both nodes", datagrams},
 		proof{"a Service with both families has an address of each", dualStack},
 		proof{"the policy Local skips nodes without pods, and shows them the load balancer", local},
-		proof{"the PROXY protocol tells the client's address, which the policy Local does not", proxyProtocol},
+		proof{"the PROXY protocol carries the client's address, which the policy Local does not", proxyProtocol},
 		proof{"source ranges block and allow", sourceRanges},
 		proof{"Prometheus reads the metrics as the ServiceMonitor says", scraped},
 		proof{"the credentials change while it runs", rotated},
-		proof{"the program is replaced, and nobody notices", managerReplaced},
+		proof{"the program is replaced, and no request fails", managerReplaced},
 		proof{"the leader is killed, and the standby goes on", leaderKilled},
 		proof{"a Deployment is replaced without a request that fails", rolledOut},
 		proof{"the cloud's API is away for a while", cloudAway},
@@ -86,11 +86,11 @@ func (l *lab) prove(t *testing.T, all ...proof) {
 	}
 }
 
-// start starts a cluster, remembers what its Nodes are like, and installs the chart.
+// start starts a cluster, records its Nodes, and installs the chart.
 func start(t *testing.T, o cluster.Options) *lab {
 	t.Helper()
 	if o.Values == nil {
-		// Nobody waits for a minute where ten seconds prove the same.
+		// Ten seconds prove the same as a minute.
 		o.Values = map[string]any{
 			"cloudConfig": map[string]any{"instancesV2": map[string]any{"removalGracePeriod": 10}},
 			"advanced":    map[string]any{"inventory": map[string]any{"machineAge": 10}},
@@ -103,7 +103,7 @@ func start(t *testing.T, o cluster.Options) *lab {
 	return l
 }
 
-// begin starts a cluster without a cloud controller manager, and remembers what its Nodes are like.
+// begin starts a cluster without a cloud controller manager, and records its Nodes.
 func begin(t *testing.T, o cluster.Options) *lab {
 	t.Helper()
 	root, err := repo.Root()
@@ -116,7 +116,7 @@ func begin(t *testing.T, o cluster.Options) *lab {
 	o.Root, o.Bare, o.FailureLogs = root, true, l.report.file("logs")
 	o.NodeMonitorGracePeriod, o.HealthSecond, o.OnCut = monitorGrace, healthSecond, l.cuts.add
 	o.Progress = func(line string) { l.report.say(fmt.Sprintf("%6.1fs  %s", time.Since(began).Seconds(), line)) }
-	if l.Cluster, err = cluster.Start(l.report.guard(t, margin), o); err != nil {
+	if l.Cluster, err = cluster.Start(l.report.startWatchdog(t, margin), o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -25,7 +25,7 @@ import (
 )
 
 // podsReachPods proves that pods reach those on another node by the routes that the cloud controller manager made, and
-// nobody else.
+// no other program.
 func podsReachPods(t *testing.T, l *lab) {
 	t.Helper()
 	l.wantRoutes(t, "control-plane", "worker-1", "worker-2")
@@ -44,7 +44,7 @@ func podsReachPods(t *testing.T, l *lab) {
 		}
 	}
 	if made == 0 {
-		t.Errorf("nobody wrote a route, only %v", operations(l.Cloud().Writes()))
+		t.Errorf("no route was written, only %v", operations(l.Cloud().Writes()))
 	}
 }
 
@@ -55,8 +55,8 @@ func operations(writes []emulator.Write) (all []string) {
 	return all
 }
 
-// talk has the server on one node ask the one on another one, in each family. It sees the pod that asks: nobody in
-// between wraps or translates.
+// talk has the server on one node ask the one on another one, in each family. It sees the address of the pod that asks:
+// nothing in between encapsulates or translates.
 func (l *lab) talk(t *testing.T, namespace, from, to string) {
 	t.Helper()
 	asker, asked := l.addresses(t, namespace, from), l.addresses(t, namespace, to)
@@ -190,7 +190,7 @@ func isPods(network netip.Prefix) bool {
 	return false
 }
 
-// nodeGone waits until Kubernetes has forgotten a node.
+// nodeGone waits until a Node is deleted.
 func (l *lab) nodeGone(t *testing.T, name string) {
 	t.Helper()
 	eventually(t, "Node "+name+" is gone", func(ctx context.Context) error {

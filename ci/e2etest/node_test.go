@@ -130,8 +130,8 @@ func (l *lab) manager(t *testing.T) *corev1.Pod {
 	return &pods.Items[0]
 }
 
-// poweredOff proves what follows when a machine loses power: its Node says so, traffic goes elsewhere, and all is well
-// when it is on again.
+// poweredOff proves what follows when a machine loses power: its Node says so, traffic goes to other nodes, and all is
+// as before when it is on again.
 func poweredOff(t *testing.T, l *lab) {
 	t.Helper()
 	namespace := l.runServers(t, "worker-1", "worker-2")
@@ -149,7 +149,7 @@ func poweredOff(t *testing.T, l *lab) {
 		t.Fatal(err)
 	}
 	l.nodeUsable(t, "worker-2")
-	// Kubernetes evicts the pod of a node that was off too long; whoever has a Deployment gets another one.
+	// Kubernetes evicts the pod of a node that was off too long; a Deployment would create another one.
 	if err := l.API().CoreV1().Pods(namespace).Delete(t.Context(), "on-worker-2", metav1.DeleteOptions{}); err != nil &&
 		!apierrors.IsNotFound(err) {
 		t.Fatal(err)
@@ -181,7 +181,7 @@ func (l *lab) nodeUsable(t *testing.T, name string) {
 	})
 }
 
-// deleted proves what follows when a machine is added, and when it is deleted in the cloud without telling Kubernetes
+// deleted proves what follows when a machine is added, and when it is deleted in the cloud but not in Kubernetes
 // before.
 func deleted(t *testing.T, l *lab) {
 	t.Helper()

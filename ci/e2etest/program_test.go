@@ -34,16 +34,16 @@ const (
 
 // program is the program of `make cluster`, as its user has it.
 type program struct {
-	root, note string // the repository, and the folder of the cluster's note
-	running    *process.Process
-	remote     cluster.Remote
-	api        kubernetes.Interface
+	root, state string // the folders of the repository and of the cluster's state file
+	running     *process.Process
+	remote      cluster.Remote
+	api         kubernetes.Interface
 }
 
-// TestProgram uses the program of `make cluster` from its beginning to Ctrl-C: whoever called sudo has a kubeconfig,
-// nodes come and go and images are loaded by one command, mistakes break nothing, and nothing is left.
+// TestProgram uses the program of `make cluster` from its beginning to Ctrl-C: the user who called sudo has a
+// kubeconfig, nodes come and go and images are loaded by one command, mistakes break nothing, and nothing is left.
 func TestProgram(t *testing.T) {
-	p := &program{note: t.TempDir()}
+	p := &program{state: t.TempDir()}
 	var err error
 	if p.root, err = repo.Root(); err != nil {
 		t.Fatal(err)
@@ -73,9 +73,9 @@ func TestProgram(t *testing.T) {
 // command runs the program beside the one that runs the cluster. It has longer than it gives itself.
 func (p *program) command(t *testing.T, arguments ...string) (output string, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*waitTimeout)
 	defer cancel()
-	command := exec.CommandContext(ctx, filepath.Join(p.root, "bin", "cluster"), append([]string{"--note=" + p.note},
+	command := exec.CommandContext(ctx, filepath.Join(p.root, "bin", "cluster"), append([]string{"--state=" + p.state},
 		arguments...)...)
 	command.Dir = p.root
 	began := time.Now()
@@ -110,9 +110,9 @@ func (p *program) start(t *testing.T) {
 	t.Helper()
 	var err error
 	p.running, err = process.Start(t.Context(), process.Spec{
-		Name: "cluster", Path: filepath.Join(p.root, "bin", "cluster"), Args: []string{"--built", "--note=" + p.note,
+		Name: "cluster", Path: filepath.Join(p.root, "bin", "cluster"), Args: []string{"--built", "--state=" + p.state,
 			"--workers=1"},
-		Dir: p.root, LogPath: filepath.Join(t.TempDir(), "log"), Grace: patience,
+		Dir: p.root, LogPath: filepath.Join(t.TempDir(), "log"), Grace: waitTimeout,
 		Env: append(os.Environ(), fmt.Sprintf("SUDO_UID=%d", programUser), fmt.Sprintf("SUDO_GID=%d", programUser)),
 	})
 	if err != nil {
@@ -141,10 +141,10 @@ func awaitRunning(t *testing.T, p *process.Process) {
 func (p *program) connect(t *testing.T) {
 	t.Helper()
 	var err error
-	if p.remote, err = cluster.Find(p.note); err != nil {
+	if p.remote, err = cluster.Find(p.state); err != nil {
 		t.Fatal(err)
 	}
-	if want := filepath.Join(p.note, "kubeconfig"); p.remote.Kubeconfig != want {
+	if want := filepath.Join(p.state, "kubeconfig"); p.remote.Kubeconfig != want {
 		t.Errorf("the kubeconfig is %s, want %s", p.remote.Kubeconfig, want)
 	}
 	info, err := os.Stat(p.remote.Kubeconfig)
@@ -164,7 +164,7 @@ func (p *program) connect(t *testing.T) {
 	p.usable(t, "worker-1")
 }
 
-// usable looks once: who said that the node is there has waited for that.
+// usable checks once: the command that added the node has waited for that.
 func (p *program) usable(t *testing.T, name string) {
 	t.Helper()
 	node, err := p.api.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
@@ -220,7 +220,7 @@ func (p *program) runs(t *testing.T, node string) {
 // content.
 func (p *program) interrupt(t *testing.T) {
 	t.Helper()
-	left := traces(t, p.remote)
+	left := leftBehind(t, p.remote)
 	for _, kind := range []string{"process", "namespace", "cgroup", "file"} {
 		if !strings.Contains(left, kind) {
 			t.Errorf("while it runs, no %s of it is seen: %s", kind, left)
@@ -234,14 +234,14 @@ func (p *program) interrupt(t *testing.T) {
 		t.Errorf("it ends with %v", err)
 	}
 	t.Logf("%5.1fs  Ctrl-C", time.Since(began).Seconds())
-	// The sweeper is the last, as it sees that there is nothing to do.
+	// The reaper ends last, because it checks that nothing is left.
 	eventually(t, "nothing is left", func(context.Context) error {
-		if left := traces(t, p.remote); left != "" {
+		if left := leftBehind(t, p.remote); left != "" {
 			return errors.New("there are " + left)
 		}
 		return nil
 	})
-	if files, err := os.ReadDir(p.note); err != nil || len(files) > 0 {
-		t.Errorf("of its note, there are %v and %v", files, err)
+	if files, err := os.ReadDir(p.state); err != nil || len(files) > 0 {
+		t.Errorf("of its state, there are %v and %v", files, err)
 	}
 }

@@ -25,15 +25,15 @@ import (
 type report struct {
 	folder string
 
-	mu    sync.Mutex
-	story *os.File
-	// untold is why the story is not complete.
-	untold error
+	mu  sync.Mutex
+	log *os.File
+	// logErr is why the log is not complete.
+	logErr error
 	// gather writes what there is to know about the cluster into a folder; nil while there is no cluster.
 	gather func(ctx context.Context, folder string) error
 }
 
-// newReport empties the folder of a test, and begins its story: it is there also when the cluster does not start, or
+// newReport empties the folder of a test, and begins its log: it is there also when the cluster does not start, or
 // the test is killed.
 func newReport(t *testing.T, root string) *report {
 	t.Helper()
@@ -42,11 +42,11 @@ func newReport(t *testing.T, root string) *report {
 		t.Fatal(err)
 	}
 	var err error
-	if r.story, err = os.Create(r.file("story.txt")); err != nil {
+	if r.log, err = os.Create(r.file("log.txt")); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(r.untold, r.story.Close()); err != nil {
+		if err := errors.Join(r.logErr, r.log.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -58,19 +58,19 @@ func (r *report) file(name string) string { return filepath.Join(r.folder, name)
 func (r *report) say(line string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, err := r.story.WriteString(line + "\n"); err != nil {
-		r.untold = err
+	if _, err := r.log.WriteString(line + "\n"); err != nil {
+		r.logErr = err
 	}
 }
 
-// measured tells a figure: the output of proofs that pass is thrown away, the story is kept.
+// measured logs a figure: the output of proofs that pass is not kept, the log is.
 func (r *report) measured(since time.Time, what string) {
 	r.say(fmt.Sprintf("         %s after %s", time.Since(since).Round(time.Second/10), what))
 }
 
-func (r *report) told() (string, error) {
-	story, err := os.ReadFile(r.file("story.txt"))
-	return string(story), err
+func (r *report) readLog() (string, error) {
+	log, err := os.ReadFile(r.file("log.txt"))
+	return string(log), err
 }
 
 // about sets how to learn about the cluster; nil, when it is closed.
@@ -80,7 +80,7 @@ func (r *report) about(gather func(ctx context.Context, folder string) error) {
 	r.gather = gather
 }
 
-// collectLimit bounds how long a cluster that is broken may take to say why.
+// collectLimit bounds how long collecting may take in a broken cluster.
 const collectLimit = 30 * time.Second
 
 // collect writes logs, and what the API server, the cloud and the kernel know, if something failed: into the folder of
@@ -191,7 +191,7 @@ func write(folder, name string, what any) error {
 	return nil
 }
 
-// reported proves that whoever looks for why a proof failed has everything: what is written then is written here, too.
+// reported proves that everything is collected that helps to find out why a proof failed.
 func reported(t *testing.T, l *lab) {
 	t.Helper()
 	folder := t.TempDir()
@@ -228,12 +228,12 @@ func reported(t *testing.T, l *lab) {
 			t.Errorf("%s has %d bytes, and not %q (%v)", want.file, len(content), want.says, err)
 		}
 	}
-	if story, err := l.report.told(); !strings.Contains(story, "Node worker-1 has been started") {
-		t.Errorf("the story does not say what happened: %v\n%s", err, story)
+	if log, err := l.report.readLog(); !strings.Contains(log, "Node worker-1 has been started") {
+		t.Errorf("the log does not say what happened: %v\n%s", err, log)
 	}
-	l.report.measured(time.Now().Add(-90*time.Second), "nothing: this is how figures are told")
-	if story, err := l.report.told(); !strings.HasSuffix(story, "1m30s after nothing: this is how figures are told\n") {
-		t.Errorf("the story does not say what was measured: %v\n%s", err, story)
+	l.report.measured(time.Now().Add(-90*time.Second), "nothing: an example")
+	if log, err := l.report.readLog(); !strings.HasSuffix(log, "1m30s after nothing: an example\n") {
+		t.Errorf("the log does not say what was measured: %v\n%s", err, log)
 	}
 }
 

@@ -53,7 +53,7 @@ func rotated(t *testing.T, l *lab) {
 	})
 	l.report.measured(began, "the Secret was changed, it was in use")
 
-	// From now on, whoever knows only the old secret gets nothing: neither a new token, nor anything for one of before.
+	// From now on, the old secret is worth nothing: neither a new token, nor anything for one of before.
 	l.Cloud().ExpireBearers()
 	expired := time.Now()
 	address := l.expose(t, namespace, portHTTP)

@@ -36,7 +36,7 @@ func (l *lab) awaitDatagrams(t *testing.T, address netip.Addr, nodes ...string) 
 		i := 0
 		_, err := l.reaches(ctx, func(ctx context.Context) (testserver.Answer, error) {
 			i++
-			answer, err := l.tell(ctx, address, fmt.Sprint("number ", i))
+			answer, err := l.askUDP(ctx, address, fmt.Sprint("number ", i))
 			if err == nil && answer.Said != fmt.Sprint("number ", i) {
 				err = fmt.Errorf("the answer is about %q", answer.Said)
 			}
@@ -51,7 +51,7 @@ func (l *lab) awaitDatagrams(t *testing.T, address netip.Addr, nodes ...string) 
 func dualStack(t *testing.T, l *lab) {
 	t.Helper()
 	namespace := l.runServers(t, "worker-1", "worker-2")
-	name := l.wish(t, namespace, portHTTP, func(s *corev1.Service) {
+	name := l.createService(t, namespace, portHTTP, func(s *corev1.Service) {
 		s.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyRequireDualStack)
 		s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol}
 	})
@@ -118,7 +118,7 @@ func (l *lab) isNodes(t *testing.T, address netip.Addr) bool {
 	})
 }
 
-// proxyProtocol proves that the header tells the client's address where the pod sees the load balancer's, with the
+// proxyProtocol proves that the header has the client's address where the pod sees the load balancer's, with the
 // policy Local.
 func proxyProtocol(t *testing.T, l *lab) {
 	t.Helper()
@@ -155,7 +155,7 @@ func sourceRanges(t *testing.T, l *lab) {
 		}
 		return nil
 	})
-	for range rounds {
+	for range rowLength {
 		if answer, err := l.ask(t.Context(), address); err == nil {
 			t.Fatalf("the server %s answers a client that is kept out", answer.Host)
 		}

@@ -34,14 +34,14 @@ const (
 	// answerLimit bounds one request; on an idle machine it takes a millisecond.
 	answerLimit = 3 * time.Second
 	// loadLimit bounds one of those that may not fail. A load balancer tries the next target where one is silent for 3
-	// s, and a machine that is busy has such moments: who waits no longer than that takes them for a failure.
+	// s, and a machine that is busy has such moments: a shorter limit would take them for a failure.
 	loadLimit = 30 * time.Second
 )
 
-// eventually waits until check is content.
+// eventually waits until check returns no error.
 func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
-	controlplanetest.Eventually(t, patience, what, check)
+	controlplanetest.Eventually(t, waitTimeout, what, check)
 }
 
 // runServers runs a test server on every one of the nodes, in a namespace of the test's own.
@@ -124,11 +124,11 @@ func podReady(pod *corev1.Pod) bool {
 // the server of datagrams over UDP. It is deleted with the test.
 func (l *lab) expose(t *testing.T, namespace string, port int32, adjust ...func(*corev1.Service)) netip.Addr {
 	t.Helper()
-	return l.addressOf(t, namespace, l.wish(t, namespace, port, adjust...))
+	return l.addressOf(t, namespace, l.createService(t, namespace, port, adjust...))
 }
 
-// wish is expose for who does not wait for an address. It returns the name of the Service.
-func (l *lab) wish(t *testing.T, namespace string, port int32, adjust ...func(*corev1.Service)) string {
+// createService is expose, but does not wait for an address. It returns the name of the Service.
+func (l *lab) createService(t *testing.T, namespace string, port int32, adjust ...func(*corev1.Service)) string {
 	t.Helper()
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "server", Annotations: map[string]string{}},
@@ -196,8 +196,7 @@ func (l *lab) ask(ctx context.Context, address netip.Addr) (testserver.Answer, e
 	return answer, err
 }
 
-// askFrom is ask for who wants to know where the connection came from, which is invalid when there was none, and has a
-// limit of its own.
+// askFrom is ask with a limit of its own. from is where the connection came from, which is invalid when there was none.
 func (l *lab) askFrom(ctx context.Context, address netip.Addr,
 	limit time.Duration) (answer testserver.Answer, from netip.AddrPort, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -237,8 +236,8 @@ func askOver(ctx context.Context, address netip.Addr, dial func(ctx context.Cont
 	return answer, json.NewDecoder(response.Body).Decode(&answer)
 }
 
-// tell asks port 80 of an address with a datagram.
-func (l *lab) tell(ctx context.Context, address netip.Addr, text string) (testserver.Answer, error) {
+// askUDP asks port 80 of an address with a datagram.
+func (l *lab) askUDP(ctx context.Context, address netip.Addr, text string) (testserver.Answer, error) {
 	var answer testserver.Answer
 	conn, err := l.Client().DialContext(ctx, "udp", netip.AddrPortFrom(address, 80).String())
 	if err != nil {
@@ -259,15 +258,15 @@ func (l *lab) tell(ctx context.Context, address netip.Addr, text string) (testse
 	return answer, json.Unmarshal(buffer[:n], &answer)
 }
 
-// rounds is how many requests in a row show where a load balancer leads: with two targets, one that is never chosen
+// rowLength is how many requests in a row show where a load balancer leads: with two targets, one that is never chosen
 // would be a coincidence of 1 in a million.
-const rounds = 20
+const rowLength = 20
 
 // reaches wants exactly the servers of the nodes to answer, all requests of a row. It returns the last answer.
 func (l *lab) reaches(ctx context.Context, ask func(context.Context) (testserver.Answer, error),
 	nodes ...string) (last testserver.Answer, err error) {
 	seen := map[string]bool{}
-	for i := range rounds {
+	for i := range rowLength {
 		if last, err = ask(ctx); err != nil {
 			return last, fmt.Errorf("request %d: %w", i+1, err)
 		}

@@ -50,7 +50,7 @@ func TestUpgrade(t *testing.T) {
 			"useServiceAccountCredentials": map[string]any{"enabled": true}},
 	})
 	l.prove(t,
-		proof{"a chart of before is upgraded, and nobody notices", upgraded},
+		proof{"a chart of before is upgraded, and no request fails", upgraded},
 		proof{"uninstalled after its Services, nothing of them is left", uninstalled},
 		proof{"uninstalled before its Services, they serve, and say what is left", uninstalledTooSoon},
 	)
@@ -114,8 +114,8 @@ func upgraded(t *testing.T, l *lab) {
 	l.wantRoutes(t, "worker-1", "worker-2")
 	lost := l.watchRoutes(t)
 	namespace, address, d := l.webUnderLoad(t)
-	near := l.unread(t, namespace)
-	old, before, roles := l.manager(t), l.standing(t), l.roles(t)
+	near := l.exposeUnpermitted(t, namespace)
+	old, before, roles := l.manager(t), l.snapshot(t), l.roles(t)
 
 	folder, release := l.today()
 	notes, err := chart.Upgrade(t.Context(), l.Config(), folder, release, nil)
@@ -133,11 +133,11 @@ func upgraded(t *testing.T, l *lab) {
 	l.talk(t, namespace, "worker-1", "worker-2")
 	l.talk(t, namespace, "worker-2", "worker-1")
 	l.oldRolesGone(t, roles)
-	if diff := cmp.Diff(before, l.standing(t)); diff != "" {
+	if diff := cmp.Diff(before, l.snapshot(t)); diff != "" {
 		t.Errorf("nodes and load balancers are others now, -before +after:\n%s", diff)
 	}
 	l.awaitWeb(t, l.expose(t, namespace, portHTTP, named("another")), "worker-1", "worker-2")
-	d.calm(t)
+	d.finish(t)
 	for _, route := range lost() {
 		t.Errorf("for a moment the router had not: %s", route)
 	}
@@ -197,12 +197,12 @@ func uninstalled(t *testing.T, l *lab) {
 	l.again(t)
 }
 
-// uninstalledTooSoon proves that nothing breaks when Services were forgotten: the load balancer serves, the finalizer
-// and the status say what is left, and installing it again finishes what was begun.
+// uninstalledTooSoon proves that nothing breaks when Services are left when the chart is uninstalled: the load balancer
+// serves, the finalizer and the status say what is left, and installing it again finishes what was begun.
 func uninstalledTooSoon(t *testing.T, l *lab) {
 	t.Helper()
 	namespace := l.runServers(t, "worker-1")
-	name := l.wish(t, namespace, portHTTP, named("forgotten"))
+	name := l.createService(t, namespace, portHTTP, named("remaining"))
 	address := l.addressOf(t, namespace, name)
 	l.awaitWeb(t, address, "worker-1")
 	l.uninstall(t)
@@ -219,10 +219,10 @@ func uninstalledTooSoon(t *testing.T, l *lab) {
 		t.Errorf("the Service does not say which load balancer is left: %+v", left.Status.LoadBalancer)
 	}
 	if state := l.Cloud().State(); len(state.LoadBalancers) != 1 {
-		t.Errorf("the cloud has %d load balancers, want the one that nobody deletes", len(state.LoadBalancers))
+		t.Errorf("the cloud has %d load balancers, want the one that is left", len(state.LoadBalancers))
 	}
 	if l.noBalancerAddress(t.Context()) == nil {
-		t.Error("the router has no address of the load balancer that nobody deletes")
+		t.Error("the router has no address of the load balancer that is left")
 	}
 	l.awaitWeb(t, address, "worker-1")
 	l.again(t)

@@ -36,7 +36,7 @@ loadBalancer: {creationPollInterval: 1, nodeSecurityGroup: nodes}
 // clusterName is the cluster's identity in the cloud.
 const clusterName = "k8s-examples"
 
-// cloud is an emulated cloud with everything that the examples name, and the provider in front of it.
+// cloud is an emulated cloud with everything that the examples name, and the provider that uses it.
 type cloud struct {
 	url      string
 	provider cloudprovider.LoadBalancer
@@ -93,7 +93,7 @@ func newCloud(t *testing.T) *cloud {
 	return c
 }
 
-// connect makes the provider as the program does, and has it tell the test what it would tell the Services' owners.
+// connect makes the provider as the program does, and records the events that it reports to the owners of Services.
 func (c *cloud) connect(t *testing.T) cloudprovider.LoadBalancer {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "cloud-config.yaml")
@@ -148,7 +148,7 @@ func (c *cloud) until(t *testing.T, do func() error) {
 	}
 }
 
-// warnings are all that were told.
+// warnings are all that were reported.
 func (c *cloud) warnings() []string {
 	var all []string
 	for {

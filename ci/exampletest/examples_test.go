@@ -146,14 +146,14 @@ func TestExamplesGetTheirLoadBalancer(t *testing.T) {
 			if len(status.Ingress) == 0 || status.Ingress[0].IP+status.Ingress[0].Hostname == "" {
 				t.Errorf("status %+v, want an address or a host name", status)
 			}
-			if told := cloud.warnings(); len(told) > 0 {
-				t.Errorf("told %q", told)
+			if warned := cloud.warnings(); len(warned) > 0 {
+				t.Errorf("warnings %q", warned)
 			}
-			look, special := looks()[e.name]
+			verify, special := assertions()[e.name]
 			if !special {
 				return
 			}
-			if got := look(t, cloud, served{in, stored, status}); got != "" {
+			if got := verify(t, cloud, served{in, stored, status}); got != "" {
 				t.Error(got)
 			}
 		})

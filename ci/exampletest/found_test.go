@@ -53,8 +53,8 @@ func (c *cloud) groups(t *testing.T) (all []group) {
 	return all
 }
 
-// sources wants the only load balancer to have these ports, each open to these networks and nobody else.
-func sources(want map[int][]string) look {
+// sources wants the only load balancer to have these ports, each open to these networks and no others.
+func sources(want map[int][]string) assertion {
 	return func(t *testing.T, c *cloud, _ served) string {
 		t.Helper()
 		all := c.balancers(t)
@@ -80,7 +80,7 @@ func localCheck(service *corev1.Service, _ corev1.ServicePort) *check {
 }
 
 // checks wants the Service's ports to be checked so, one after the other.
-func checks(want ...func(*corev1.Service, corev1.ServicePort) *check) look {
+func checks(want ...func(*corev1.Service, corev1.ServicePort) *check) assertion {
 	return func(t *testing.T, c *cloud, s served) string {
 		t.Helper()
 		groups := c.groups(t)
@@ -115,7 +115,7 @@ func adopted(t *testing.T, c *cloud, s served) string {
 }
 
 // kept gives the load balancer up as the guide says, and wants it to be left with all that is behind it, to be
-// nobody's, and the Service's node ports to be the same: whoever answered on them goes on.
+// unmanaged, and the Service's node ports to be the same: servers behind them go on.
 func kept(t *testing.T, c *cloud, s served) string {
 	t.Helper()
 	before := c.balancers(t)
@@ -136,7 +136,7 @@ func kept(t *testing.T, c *cloud, s served) string {
 	}
 	for _, labels := range []map[string]string{after[0].Labels, groups[0].Labels} {
 		if labels[labelUID] != "" || labels[labelManaged] != "false" {
-			return fmt.Sprintf("what is left has the labels %v, want it to be nobody's", labels)
+			return fmt.Sprintf("what is left has the labels %v, want it to be unmanaged", labels)
 		}
 	}
 	return ""

@@ -113,7 +113,7 @@ func TestDocumentedRemoval(t *testing.T) {
 		}
 		if got := service.Status.Conditions; len(got) != 1 || got[0].Type != others.Type ||
 			got[0].Message != others.Message {
-			t.Errorf("Service %s has the conditions %+v, want only that of somebody else", name, got)
+			t.Errorf("Service %s has the conditions %+v, want only that of another program", name, got)
 		}
 	}
 	node, err := nodes.Get(t.Context(), namespace+"-recorded", metav1.GetOptions{})

@@ -177,7 +177,7 @@ func TestFluxKustomization(t *testing.T) {
 	wantFolder(t, k.Spec.Path, "kustomization.yaml")
 }
 
-// TestNothingSpecialIsNeeded: no hooks, no order, no differences to look away from, in what is installed and in how.
+// TestNothingSpecialIsNeeded: no hooks, no order, no differences to ignore, in what is installed and in how.
 func TestNothingSpecialIsNeeded(t *testing.T) {
 	special := regexp.MustCompile(`ignoreDifferences|RespectIgnoreDifferences|argocd\.argoproj\.io/|helm\.sh/hook|sync-wave|ignoreUpdates|force: true`)
 	seen := 0
@@ -199,7 +199,7 @@ func TestNothingSpecialIsNeeded(t *testing.T) {
 		}
 	}
 	if seen < 20 {
-		t.Errorf("only %d files were looked at", seen)
+		t.Errorf("only %d files were checked", seen)
 	}
 }
 

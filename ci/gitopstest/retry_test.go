@@ -14,7 +14,7 @@ import (
 )
 
 // TestFluxTriesAgain: a Secret that is made after the time Flux waits for healthy pods is found soon. Without more
-// said, helm-controller gives a failed release up for ever, and kustomize-controller looks again after the whole
+// said, helm-controller gives a failed release up for ever, and kustomize-controller tries again after the whole
 // interval.
 func TestFluxTriesAgain(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(repotest.Root(t), "examples", "flux", "*.yaml"))
@@ -33,7 +33,7 @@ func TestFluxTriesAgain(t *testing.T) {
 	}
 }
 
-// wantRetries looks at what a document installs, and returns how much that is: sources install nothing.
+// wantRetries checks what a document installs, and returns how much that is: sources install nothing.
 func wantRetries(t *testing.T, name, document string) int {
 	t.Helper()
 	var kind metav1.TypeMeta

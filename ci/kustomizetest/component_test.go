@@ -136,7 +136,7 @@ func TestEveryComponentKnowsItsOverlays(t *testing.T) {
 	}
 }
 
-// TestManagedNamesNoNamespace: the overlay is applied to one that nobody knows beforehand, with all its components.
+// TestManagedNamesNoNamespace: the overlay is applied to one that is not known beforehand, with all its components.
 func TestManagedNamesNoNamespace(t *testing.T) {
 	for _, p := range bases.Profiles() {
 		if p.Name != "managed" {

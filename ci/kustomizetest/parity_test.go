@@ -27,7 +27,7 @@ type exception struct {
 	chart, overlay undoing
 }
 
-// undoing changes an object, and tells whether there was anything to change.
+// undoing changes an object, and reports whether there was anything to change.
 type undoing func(t *testing.T, o runtime.Object) bool
 
 // exceptions are the only differences. One that undoes nothing has to go.

@@ -23,8 +23,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
 )
 
-// patience bounds every wait; nothing here takes a tenth of it on an idle machine.
-const patience = 2 * time.Minute
+// waitTimeout bounds every wait; nothing here takes a tenth of it on an idle machine.
+const waitTimeout = 2 * time.Minute
 
 // TestOverlayRuns is the way of a user: apply the overlay as it is, read in the pod's status what is missing, say it,
 // apply again, and see a node become a part of the cloud. What runs is what the API server holds.
@@ -44,7 +44,7 @@ func TestOverlayRuns(t *testing.T) {
 	kube := kubectl.New(plane.Kubeconfig())
 	apply(t, kube, k.Build(t, dir))
 	t.Cleanup(func() { removeWorkload(t, api) })
-	controlplanetest.Eventually(t, patience, "the pod says what is missing", func(ctx context.Context) error {
+	controlplanetest.Eventually(t, waitTimeout, "the pod says what is missing", func(ctx context.Context) error {
 		return saysWhatIsMissing(ctx, api)
 	})
 
@@ -58,10 +58,10 @@ func TestOverlayRuns(t *testing.T) {
 		"        - name: HOST_IP\n          valueFrom: {fieldRef: {fieldPath: status.hostIP}}\n        - name: "+
 			"POD_NAME\n")
 	apply(t, kube, k.Build(t, dir))
-	controlplanetest.Eventually(t, patience, "the node is initialised", func(ctx context.Context) error {
+	controlplanetest.Eventually(t, waitTimeout, "the node is initialised", func(ctx context.Context) error {
 		return initialised(ctx, api, "control-plane")
 	})
-	controlplanetest.Eventually(t, patience, "the DaemonSet is ready", func(ctx context.Context) error {
+	controlplanetest.Eventually(t, waitTimeout, "the DaemonSet is ready", func(ctx context.Context) error {
 		return rolledOut(ctx, api)
 	})
 }
@@ -89,7 +89,7 @@ func apply(t *testing.T, kube kubectl.Kubectl, manifest string) {
 // removeWorkload lets the pods end while there still is a node on which they do.
 func removeWorkload(t *testing.T, api kubernetes.Interface) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout) // the test's own has ended
 	defer cancel()
 	if err := api.AppsV1().DaemonSets("kube-system").Delete(ctx, "thalassa-ccm", metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
@@ -112,7 +112,7 @@ func pods(ctx context.Context, api kubernetes.Interface) ([]corev1.Pod, error) {
 	return list.Items, nil
 }
 
-// saysWhatIsMissing looks where `kubectl describe pod` does.
+// saysWhatIsMissing reads what `kubectl describe pod` shows.
 func saysWhatIsMissing(ctx context.Context, api kubernetes.Interface) error {
 	all, err := pods(ctx, api)
 	if err != nil || len(all) != 1 || len(all[0].Status.ContainerStatuses) != 1 {

@@ -53,19 +53,19 @@ func (c *connection) greet(ctx context.Context) (target string, err error) {
 	}
 	answer, err := http.ReadResponse(c.reader, nil)
 	if err != nil {
-		return "", fmt.Errorf("hearing who is there: %w", err)
+		return "", fmt.Errorf("reading who is there: %w", err)
 	}
 	answer.Body.Close()
 	if target = answer.Header.Get(targetHeader); answer.StatusCode != http.StatusSwitchingProtocols || target == "" {
 		return "",
-			fmt.Errorf("hearing who is there: the answer is %q and names nobody; the other end must be a load.Handler",
+			fmt.Errorf("reading who is there: the answer is %q and has no name; the other end must be a load.Handler",
 				answer.Status)
 	}
 	return target, nil
 }
 
-// exchange sends a byte, another one each time, and wants it back.
-func (c *connection) exchange(ctx context.Context) error {
+// echo sends a byte, another one each time, and fails unless it comes back.
+func (c *connection) echo(ctx context.Context) error {
 	release, err := c.hold(ctx)
 	if err != nil {
 		return err
@@ -77,10 +77,10 @@ func (c *connection) exchange(ctx context.Context) error {
 	}
 	received, err := c.reader.ReadByte()
 	if err != nil {
-		return fmt.Errorf("hearing from %s: %w", c.target, err)
+		return fmt.Errorf("reading from %s: %w", c.target, err)
 	}
 	if received != c.sent {
-		return fmt.Errorf("hearing from %s: %d came back for %d", c.target, received, c.sent)
+		return fmt.Errorf("reading from %s: %d came back for %d", c.target, received, c.sent)
 	}
 	return nil
 }

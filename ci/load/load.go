@@ -1,6 +1,6 @@
-// Package load uses a service the way its users do, without a pause, and remembers what became of every connection: new
-// ones at a steady pace, each with an exchange, and beside them streams that stay open and exchange a byte now and
-// then.
+// Package load uses a service the way its users do, without a pause, and records the result of every connection: new
+// ones at a steady pace, each of which sends a byte and reads its echo, and beside them streams that stay open and do
+// that now and then.
 //
 //	server := httptest.NewServer(load.Handler(func(*http.Request) string { return "worker-1" }))
 //	...
@@ -9,8 +9,8 @@
 //	l.Stop()
 //	if failed := l.Report().Failures(); len(failed) > 0 { ... }
 //
-// What it connects to is a Handler, which tells who it is: so it is known where each connection went, also when
-// something in between chose.
+// What it connects to is a Handler, which answers with its name: so it is known where each connection went, also when
+// a load balancer chose.
 package load
 
 import (
@@ -27,7 +27,7 @@ const (
 	tick = 5 * time.Millisecond
 	// defaultConcurrent is room for connections of one second at a usual pace.
 	defaultConcurrent = 256
-	defaultPatience   = 10 * time.Second
+	defaultTimeout    = 10 * time.Second
 	defaultPulse      = 100 * time.Millisecond
 )
 
@@ -43,8 +43,8 @@ type Options struct {
 	Streams int
 	// Concurrent bounds how many of the new connections are open at a time. Default: 256.
 	Concurrent int
-	// Patience bounds how long an exchange may take, or the answer to a byte of a stream. Default: 10 seconds.
-	Patience time.Duration
+	// Timeout bounds how long a connection may take, or the echo of a byte of a stream. Default: 10 seconds.
+	Timeout time.Duration
 	// Pulse is the time between two bytes of a stream. Default: 100 ms.
 	Pulse time.Duration
 }
@@ -65,14 +65,14 @@ type Load struct {
 	streams  []*Stream
 }
 
-// Start starts the load. It goes on until Stop, whatever happens to connections, and remembers each, at a hundred
+// Start starts the load. It goes on until Stop, whatever happens to connections, and records each, at a hundred
 // bytes.
 func Start(o Options) *Load {
 	if o.Concurrent == 0 {
 		o.Concurrent = defaultConcurrent
 	}
-	if o.Patience == 0 {
-		o.Patience = defaultPatience
+	if o.Timeout == 0 {
+		o.Timeout = defaultTimeout
 	}
 	if o.Pulse == 0 {
 		o.Pulse = defaultPulse
@@ -88,7 +88,7 @@ func Start(o Options) *Load {
 	return l
 }
 
-// Stop opens no more connections, lets the exchanges under way come to their end, closes the streams and returns when
+// Stop opens no more connections, lets the echoes under way come to their end, closes the streams and returns when
 // all is done. Stopping again does nothing.
 func (l *Load) Stop() {
 	l.stop()
@@ -132,15 +132,15 @@ func (l *Load) pace(ctx context.Context) {
 	}
 }
 
-// attempt makes one connection with one exchange. It does not end with the load: what is under way shall have a result.
+// attempt makes one connection with one echo. It does not end with the load: each attempt has a result.
 func (l *Load) attempt() {
 	a := Attempt{Began: time.Now()}
-	ctx, cancel := context.WithTimeout(context.Background(), l.options.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), l.options.Timeout)
 	defer cancel()
 	connection, err := open(ctx, l.options.Dial)
 	if err == nil {
 		a.Target = connection.target
-		err = connection.exchange(ctx)
+		err = connection.echo(ctx)
 		connection.Close()
 	}
 	a.Err, a.Ended = err, time.Now()
@@ -157,7 +157,7 @@ func (l *Load) keepStream(ctx context.Context) {
 		l.stream(ctx, ticker.C)
 		select {
 		case <-ctx.Done():
-		case <-ticker.C: // the next one, but not at once: whoever refuses is not to be stormed
+		case <-ticker.C: // the next one, but not at once: a server that refuses gets no more than that
 		}
 	}
 }
@@ -165,7 +165,7 @@ func (l *Load) keepStream(ctx context.Context) {
 // stream opens a stream and uses it until it breaks, or ctx ends.
 func (l *Load) stream(ctx context.Context, pulse <-chan time.Time) {
 	began := time.Now()
-	opening, cancel := context.WithTimeout(ctx, l.options.Patience)
+	opening, cancel := context.WithTimeout(ctx, l.options.Timeout)
 	defer cancel()
 	connection, err := open(opening, l.options.Dial)
 	if ctx.Err() != nil {
@@ -194,17 +194,17 @@ func (l *Load) stream(ctx context.Context, pulse <-chan time.Time) {
 	}
 }
 
-// beat exchanges one byte of a stream, and reports whether it is still alive.
+// beat sends one byte of a stream and reads its echo, and reports whether it is still alive.
 func (l *Load) beat(connection *connection, s *Stream) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), l.options.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), l.options.Timeout)
 	defer cancel()
-	err := connection.exchange(ctx)
+	err := connection.echo(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
 		s.Err, s.Ended = err, time.Now()
 		return false
 	}
-	s.Exchanges++
+	s.Echoes++
 	return true
 }

@@ -38,9 +38,9 @@ func within(t *testing.T, what string, got, want int) {
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := serve(t, named("one")), serve(t, named("two"))
-		var turn atomic.Int64
+		var requests atomic.Int64
 		l := load.Start(load.Options{Pace: pace, Dial: func(ctx context.Context) (net.Conn, error) {
-			if turn.Add(1)%2 == 0 {
+			if requests.Add(1)%2 == 0 {
 				return one.dial(ctx)
 			}
 			return two.dial(ctx)
@@ -76,7 +76,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 		for _, a := range r.Failures() {
 			if a.Began.Before(began) || a.Ended.After(ended) || !errors.Is(a.Err, syscall.ECONNREFUSED) ||
 				a.Target != "" {
-				t.Errorf("failure %s, want one between %s and %s by nobody", a, began, ended)
+				t.Errorf("failure %s, want one between %s and %s without a target", a, began, ended)
 			}
 		}
 		if failed := r.Since(ended.Add(time.Nanosecond)).Failures(); len(failed) > 0 {
@@ -95,16 +95,16 @@ func TestFailures(t *testing.T) {
 		answer       http.Handler
 		target, want string
 	}{
-		"cut before the greeting": {raw(t, ""), "", "EOF"},
-		"cut after the greeting":  {raw(t, greeting, ""), "one", "EOF"},
-		"silence":                 {hanging(), "", "timeout"},
-		"another byte":            {raw(t, greeting, "\xff"), "one", "255 came back for 1"},
-		"another server":          {http.NotFoundHandler(), "", "names nobody"},
-		"a greeting of nobody":    {named(""), "", "names nobody"},
+		"cut before the greeting":   {raw(t, ""), "", "EOF"},
+		"cut after the greeting":    {raw(t, greeting, ""), "one", "EOF"},
+		"silence":                   {hanging(), "", "timeout"},
+		"another byte":              {raw(t, greeting, "\xff"), "one", "255 came back for 1"},
+		"another server":            {http.NotFoundHandler(), "", "has no name"},
+		"a greeting without a name": {named(""), "", "has no name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := load.Start(load.Options{Pace: 1, Dial: serve(t, test.answer).dial, Patience: 2 * time.Second})
+				l := load.Start(load.Options{Pace: 1, Dial: serve(t, test.answer).dial, Timeout: 2 * time.Second})
 				wait(1500 * time.Millisecond)
 				l.Stop()
 				failed := l.Report().Failures()
@@ -144,7 +144,7 @@ func hanging() http.Handler {
 func TestConcurrencyIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var open, most atomic.Int64
-		l := load.Start(load.Options{Pace: pace, Concurrent: 7, Patience: time.Second,
+		l := load.Start(load.Options{Pace: pace, Concurrent: 7, Timeout: time.Second,
 			Dial: func(ctx context.Context) (net.Conn, error) {
 				most.Store(max(most.Load(), open.Add(1)))
 				defer open.Add(-1)
@@ -165,10 +165,10 @@ func TestConcurrencyIsBounded(t *testing.T) {
 func TestStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := serve(t, named("one")), serve(t, named("two"))
-		var turn atomic.Int64
+		var requests atomic.Int64
 		l := load.Start(load.Options{Streams: 20, Pulse: 100 * time.Millisecond,
 			Dial: func(ctx context.Context) (net.Conn, error) {
-				if turn.Add(1)%2 == 0 {
+				if requests.Add(1)%2 == 0 {
 					return one.dial(ctx)
 				}
 				return two.dial(ctx)
@@ -189,8 +189,8 @@ func TestStreams(t *testing.T) {
 			case s.Target != "two" || s.Ended.Before(broke) || s.Ended.After(broke.Add(200*time.Millisecond)):
 				t.Errorf("%s, want only streams to two to break, at %s", s, broke)
 			}
-			if s.Target == "one" && s.Began.Before(broke) && s.Exchanges < 40 {
-				t.Errorf("%s, want an exchange every 100 ms", s)
+			if s.Target == "one" && s.Began.Before(broke) && s.Echoes < 40 {
+				t.Errorf("%s, want an echo every 100 ms", s)
 			}
 		}
 		if alive["one"] < 10 || alive["one"]+alive["two"] != 20 {
@@ -219,13 +219,13 @@ func TestTCP(t *testing.T) {
 		Pulse: time.Millisecond})
 	defer l.Stop()
 	deadline := time.After(30 * time.Second)
-	look := time.NewTicker(10 * time.Millisecond)
-	defer look.Stop()
-	for r := l.Report(); len(r.Attempts) < 20 || len(r.Streams) < 1 || r.Streams[0].Exchanges < 20; r = l.Report() {
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for r := l.Report(); len(r.Attempts) < 20 || len(r.Streams) < 1 || r.Streams[0].Echoes < 20; r = l.Report() {
 		select {
 		case <-deadline:
 			t.Fatalf("in vain until 20 connections were made: %s", r)
-		case <-look.C:
+		case <-ticker.C:
 		}
 	}
 	r := l.Report()

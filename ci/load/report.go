@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Attempt is a new connection with its exchange, or a stream that could not be opened.
+// Attempt is a new connection with its echo, or a stream that could not be opened.
 type Attempt struct {
 	Began, Ended time.Time
-	// Target is who answered; empty when nobody had until it failed.
+	// Target is who answered; empty when it failed before an answer.
 	Target string
 	// Err is why it failed; nil when it did not.
 	Err error
@@ -21,11 +21,11 @@ type Stream struct {
 	// Target is who is at the other end.
 	Target string
 	Began  time.Time
-	// Ended is when it broke, and Err why. A stream that lives, or that Stop closed, has neither.
+	// Ended is when it broke, and Err why. A stream that is open, or that Stop closed, has neither.
 	Ended time.Time
 	Err   error
-	// Exchanges counts the bytes that came back.
-	Exchanges int
+	// Echoes counts the bytes that came back.
+	Echoes int
 }
 
 // Alive says that the stream has not broken.
@@ -38,7 +38,7 @@ type Report struct {
 	Streams  []Stream
 }
 
-// Since is the part of the report about attempts that began, and streams that lived, at or after a time.
+// Since is the part of the report about attempts that began, and streams that were open, at or after a time.
 func (r Report) Since(begin time.Time) Report {
 	return Report{
 		Attempts: slices.DeleteFunc(slices.Clone(r.Attempts), func(a Attempt) bool { return a.Began.Before(begin) }),
@@ -74,8 +74,8 @@ func (r Report) Pace() float64 {
 	return float64(len(r.Attempts)-1) / last.Began.Sub(first.Began).Seconds()
 }
 
-// told is how many failures a report's text names.
-const told = 5
+// maxListed is how many failures a report's text names.
+const maxListed = 5
 
 // String is the report for people: the numbers, and the first failures with their times.
 func (r Report) String() string {
@@ -84,16 +84,16 @@ func (r Report) String() string {
 	broken := slices.DeleteFunc(slices.Clone(r.Streams), Stream.Alive)
 	fmt.Fprintf(&text, "%d connections, %.0f a second, %d failed; %d streams, %d broke; by target %v",
 		len(r.Attempts), r.Pace(), len(failures), len(r.Streams), len(broken), r.Targets())
-	for _, a := range failures[:min(len(failures), told)] {
+	for _, a := range failures[:min(len(failures), maxListed)] {
 		fmt.Fprintf(&text, "\n%s", a)
 	}
-	for _, s := range broken[:min(len(broken), told)] {
+	for _, s := range broken[:min(len(broken), maxListed)] {
 		fmt.Fprintf(&text, "\n%s", s)
 	}
 	return text.String()
 }
 
-// clock is how times are told: those of one test differ in nothing else.
+// clock is the format of times: those of one test differ in nothing else.
 const clock = "15:04:05.000"
 
 // String says when the connection was open, to whom, and why it failed.
@@ -108,8 +108,8 @@ func (a Attempt) String() string {
 // String says what became of the stream.
 func (s Stream) String() string {
 	if s.Alive() {
-		return fmt.Sprintf("stream to %q from %s, %d exchanges, alive", s.Target, s.Began.Format(clock), s.Exchanges)
+		return fmt.Sprintf("stream to %q from %s, %d echoes, alive", s.Target, s.Began.Format(clock), s.Echoes)
 	}
-	return fmt.Sprintf("stream to %q from %s, %d exchanges, broke at %s: %v", s.Target, s.Began.Format(clock),
-		s.Exchanges, s.Ended.Format(clock), s.Err)
+	return fmt.Sprintf("stream to %q from %s, %d echoes, broke at %s: %v", s.Target, s.Began.Format(clock),
+		s.Echoes, s.Ended.Format(clock), s.Err)
 }

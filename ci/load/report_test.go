@@ -30,8 +30,8 @@ func example() load.Report {
 			{Began: at(400), Ended: at(401), Target: "two"},
 		},
 		Streams: []load.Stream{
-			{Target: "one", Began: at(0), Exchanges: 9},
-			{Target: "two", Began: at(0), Ended: at(200), Err: errCut, Exchanges: 4},
+			{Target: "one", Began: at(0), Echoes: 9},
+			{Target: "two", Began: at(0), Ended: at(200), Err: errCut, Echoes: 4},
 			{Target: "three", Began: at(250), Ended: at(300), Err: errCut},
 		},
 	}
@@ -79,16 +79,16 @@ func TestText(t *testing.T) {
 	want := `5 connections, 10 a second, 2 failed; 3 streams, 2 broke; by target map[one:1 two:2]
 00:00:00.200 to 00:00:00.201, target "two": cut
 00:00:00.300 to 00:00:00.310, target "": cut
-stream to "two" from 00:00:00.000, 4 exchanges, broke at 00:00:00.200: cut
-stream to "three" from 00:00:00.250, 0 exchanges, broke at 00:00:00.300: cut`
+stream to "two" from 00:00:00.000, 4 echoes, broke at 00:00:00.200: cut
+stream to "three" from 00:00:00.250, 0 echoes, broke at 00:00:00.300: cut`
 	same(t, "report", want, example().String())
 	same(t, "attempt", `00:00:00.000 to 00:00:00.001, target "one": succeeded`, example().Attempts[0].String())
-	same(t, "stream", `stream to "one" from 00:00:00.000, 9 exchanges, alive`, example().Streams[0].String())
+	same(t, "stream", `stream to "one" from 00:00:00.000, 9 echoes, alive`, example().Streams[0].String())
 	many := load.Report{Attempts: make([]load.Attempt, 50)}
 	for i := range many.Attempts {
 		many.Attempts[i].Err = errCut
 	}
 	if got := strings.Count(many.String(), "\n"); got != 5 {
-		t.Errorf("%d failures are told, want the first five:\n%s", got, many)
+		t.Errorf("%d failures are listed, want the first five:\n%s", got, many)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
 
-// patience bounds every wait.
-const patience = 2 * time.Minute
+// waitTimeout bounds every wait.
+const waitTimeout = 2 * time.Minute
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 

@@ -61,7 +61,7 @@ func TestManagedProfile(t *testing.T) {
 	hosting.startNode(t)
 	hosting.install(t, namespace, hostingValues(thalassa))
 
-	controlplanetest.Eventually(t, patience, "the served cluster's node is initialised",
+	controlplanetest.Eventually(t, waitTimeout, "the served cluster's node is initialised",
 		func(ctx context.Context) error {
 			if err := served.initialised(ctx, machine); err != nil {
 				return fmt.Errorf("%w; %s", err, hosting.trouble(ctx, namespace))
@@ -126,7 +126,7 @@ func (c *cluster) initialised(ctx context.Context, machine string) error {
 	if err != nil {
 		return err
 	}
-	// Other taints come and go: nobody sends heartbeats for this node.
+	// Other taints come and go: no kubelet sends heartbeats for this node.
 	tainted := slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
 		return taint.Key == uninitialized
 	})
@@ -176,7 +176,7 @@ func wantLeaseIn(t *testing.T, served, hosting kubernetes.Interface) {
 	}
 }
 
-// wantMetrics wants one certificate to be let in, and nobody else.
+// wantMetrics fails unless exactly one certificate may read the metrics.
 func wantMetrics(t *testing.T, clients authority.Authority, token string) {
 	t.Helper()
 	for name, test := range map[string]struct {
@@ -188,7 +188,7 @@ func wantMetrics(t *testing.T, clients authority.Authority, token string) {
 		"another one":                    {clients.Sign(t, "somebody"), "", http.StatusForbidden},
 		"one of an authority of its own": {authority.New(t).Sign(t, "prometheus"), "", http.StatusUnauthorized},
 		"a token of the served cluster":  {nil, token, http.StatusForbidden},
-		"nobody":                         {nil, "", http.StatusForbidden},
+		"none":                           {nil, "", http.StatusForbidden},
 	} {
 		status, err := readMetrics(t.Context(), test.certificate, test.token)
 		if err != nil || status != test.want {

@@ -53,7 +53,7 @@ func TestManagedOverlays(t *testing.T) {
 	tree.Change(t, "kustomize/base/managed/deployment.yaml", "--bind-address=0.0.0.0", "--bind-address="+hostAddress)
 	hosting.apply(t, namespace, tree.Build(t, overlay.Dir("managed")))
 
-	controlplanetest.Eventually(t, patience, "the served cluster's node is initialised",
+	controlplanetest.Eventually(t, waitTimeout, "the served cluster's node is initialised",
 		func(ctx context.Context) error {
 			if err := served.initialised(ctx, machine); err != nil {
 				return fmt.Errorf("%w; %s", err, hosting.trouble(ctx, namespace))
@@ -133,7 +133,7 @@ func (c *cluster) signed(t *testing.T, request []byte) []byte {
 		t.Fatal(err)
 	}
 	var certificate []byte
-	controlplanetest.Eventually(t, patience, "the certificate is signed", func(ctx context.Context) error {
+	controlplanetest.Eventually(t, waitTimeout, "the certificate is signed", func(ctx context.Context) error {
 		now, err := requests.Get(ctx, made.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -158,7 +158,7 @@ func (c *cluster) wantBalancer(t *testing.T, thalassa cloud.Cloud) {
 	if _, err := services.Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	controlplanetest.Eventually(t, patience, "the Service has the address of its load balancer",
+	controlplanetest.Eventually(t, waitTimeout, "the Service has the address of its load balancer",
 		func(ctx context.Context) error {
 			now, err := services.Get(ctx, "web", metav1.GetOptions{})
 			if err != nil {
@@ -178,7 +178,7 @@ func (c *cluster) wantBalancer(t *testing.T, thalassa cloud.Cloud) {
 	if err := services.Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	controlplanetest.Eventually(t, patience, "Service and load balancer are gone", func(ctx context.Context) error {
+	controlplanetest.Eventually(t, waitTimeout, "Service and load balancer are gone", func(ctx context.Context) error {
 		_, err := services.Get(ctx, "web", metav1.GetOptions{})
 		if left := thalassa.State(); !apierrors.IsNotFound(err) || len(left.LoadBalancers)+len(left.TargetGroups) > 0 {
 			return fmt.Errorf("the Service gives %w, the cloud has %+v", err, left)

@@ -62,7 +62,7 @@ func TestPermissionsAreSeen(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	controlplanetest.Eventually(t, patience, "the bindings count", func(context.Context) error {
+	controlplanetest.Eventually(t, waitTimeout, "the bindings count", func(context.Context) error {
 		fresh := c.rules(t, namespace, "fresh", namespace)
 		if slices.Equal(c.rules(t, namespace, "local", namespace), fresh) ||
 			slices.Equal(c.rules(t, namespace, "everywhere", namespace), fresh) {

@@ -66,7 +66,8 @@ func ConfigFile(overlay string) string { return path.Join(Dir(overlay), ConfigKe
 // SubjectFile is the file of an overlay with whom it permits something.
 func SubjectFile(overlay string) string { return path.Join(Dir(overlay), "subject.yaml") }
 
-// Configures tells whether an overlay holds a configuration of the cloud controller manager, and not permissions only.
+// Configures reports whether an overlay holds a configuration of the cloud controller manager, and not permissions
+// only.
 func (k Tree) Configures(overlay string) bool { return k.Exists(ConfigFile(overlay)) }
 
 // Change replaces a text that has to be in a file, wherever it is there.

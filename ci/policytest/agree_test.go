@@ -114,7 +114,7 @@ func changed(count int) []string {
 	return texts
 }
 
-// kinds is a registry of what the kinds can be told, beyond what our annotations need.
+// kinds is a registry of all that annotations of these kinds may be, beyond what our annotations need.
 func kinds() *annotation.Registry {
 	registry := annotation.NewRegistry("kinds.example.com/")
 	define := func(name string) annotation.Definition { return annotation.Definition{Name: name} }
@@ -124,7 +124,7 @@ func kinds() *annotation.Registry {
 	annotation.Register(registry, define("one"), annotation.Int(5, 5, ""), 5)
 	annotation.Register(registry, define("huge"), annotation.Int(-999999999999999999, 999999999999999999, ""), 0)
 	annotation.Register(registry, define("word"), annotation.Enum("5"), "5")
-	annotation.Register(registry, define("strange"),
+	annotation.Register(registry, define("special"),
 		annotation.Enum(`a"b`, `a\b`, "\u00e4\u20ac\U0001f642", "\u00e9", ".*", "{{ . }}", "%d"), ".*")
 	annotation.Register(registry, define("pattern"),
 		annotation.Word(`[a-z.]+|"|\\`, "small letters, a quote or a backslash"), "a")
@@ -287,7 +287,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestForeignNames: what only looks like ours is nobody's business here.
+// TestForeignNames: names that only look like ours are not checked.
 func TestForeignNames(t *testing.T) {
 	client, namespace := cluster(t)
 	install(t, client, namespace, rendered(t, "thalassa-ccm"), thalassa.Annotations().Prefix())
@@ -333,8 +333,8 @@ func TestUnnamedPort(t *testing.T) {
 	}
 }
 
-// TestAllProblemsAreToldAtOnce: nobody wants to apply a file five times.
-func TestAllProblemsAreToldAtOnce(t *testing.T) {
+// TestAllProblemsAreReportedAtOnce: a file with five problems is not applied five times.
+func TestAllProblemsAreReportedAtOnce(t *testing.T) {
 	client, namespace := cluster(t)
 	prefix := thalassa.Annotations().Prefix()
 	install(t, client, namespace, rendered(t, "thalassa-ccm"), prefix)

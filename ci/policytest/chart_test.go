@@ -42,7 +42,7 @@ func TestTwoInstallations(t *testing.T) {
 }
 
 // TestComponentIsTheSamePolicy: who uses neither chart nor overlays applies the two files of the Kustomize component.
-// Whoever goes over to one of them has the same policy by the same name.
+// Users who change from one to the other have the same policy by the same name.
 func TestComponentIsTheSamePolicy(t *testing.T) {
 	var manifest strings.Builder
 	for _, file := range []string{"validatingadmissionpolicy.yaml", "validatingadmissionpolicybinding.yaml"} {
@@ -64,7 +64,7 @@ func TestComponentIsTheSamePolicy(t *testing.T) {
 	install(t, client, namespace, component, thalassa.Annotations().Prefix())
 }
 
-// warnings collects what the API server tells a client beside its answers.
+// warnings collects the warnings that the API server sends with its answers.
 type warnings struct {
 	mu   sync.Mutex
 	said []string
@@ -87,23 +87,23 @@ func (w *warnings) wanted(text string) error {
 	return fmt.Errorf("warnings %q, want one with %q", w.said, text)
 }
 
-// TestWarnRefusesNothing: with Warn the Service is stored, and who stores it is told.
+// TestWarnRefusesNothing: with Warn the Service is stored, and the client gets a warning.
 func TestWarnRefusesNothing(t *testing.T) {
 	_, namespace := cluster(t)
-	heard := &warnings{}
+	received := &warnings{}
 	config := rest.CopyConfig(controlplanetest.Get(t).Config())
-	config.WarningHandler = heard
+	config.WarningHandler = received
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	put(t, client, namespace, rendered(t, "thalassa-ccm", "Warn", "Audit"))
 	name := thalassa.Annotations().Prefix() + "typo"
-	controlplanetest.Eventually(t, patience, "there is a warning", func(ctx context.Context) error {
+	controlplanetest.Eventually(t, waitTimeout, "there is a warning", func(ctx context.Context) error {
 		if err := create(ctx, client, service(namespace, map[string]string{name: "x"})); err != nil {
 			t.Fatalf("a policy that only warns gives %v", err)
 		}
-		return heard.wanted("annotation " + name + ": is not known and has no effect")
+		return received.wanted("annotation " + name + ": is not known and has no effect")
 	})
 }
 

@@ -121,7 +121,7 @@ func TestOldServicesCanGo(t *testing.T) {
 	if err := o.patch(t, `{"metadata":{"finalizers":null}}`); err != nil {
 		t.Error(err)
 	}
-	controlplanetest.Eventually(t, patience, "the Service has gone", func(ctx context.Context) error {
+	controlplanetest.Eventually(t, waitTimeout, "the Service has gone", func(ctx context.Context) error {
 		_, err := o.client.CoreV1().Services(o.namespace).Get(ctx, "web", metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("reading it gives %w", err)
@@ -211,7 +211,7 @@ func TestLargestServices(t *testing.T) {
 		"all of one annotation are bad": filled(prefix, "max-connections.p", "many"), "all unknown": crowd(prefix, "x"),
 		"all for other ports": crowd(prefix, "acl-port-x"), "all for one port but about the Service": crowd(prefix,
 			"type.x"),
-		"all known from elsewhere": crowd(prefix, "tls-"),
+		"all known from others": crowd(prefix, "tls-"),
 		"many sources for each port": with(filled(prefix, "acl-port-p", strings.Repeat("::1,", 60)+"::1"), prefix+
 			"type", "x"),
 		"most sources for some ports": with(filled(prefix, "acl-port-p", strings.Repeat("::,", 5400)+"::1"), prefix+

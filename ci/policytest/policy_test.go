@@ -25,8 +25,8 @@ import (
 
 const (
 	chartDir = "../../charts/thalassa-ccm"
-	// patience bounds the wait for what Kubernetes does in the background.
-	patience = time.Minute
+	// waitTimeout bounds the wait for what Kubernetes does in the background.
+	waitTimeout = time.Minute
 )
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
@@ -129,7 +129,7 @@ func put(t *testing.T, client kubernetes.Interface, namespace string, p policy) 
 func install(t *testing.T, client kubernetes.Interface, namespace string, p policy, prefix string) {
 	t.Helper()
 	put(t, client, namespace, p)
-	controlplanetest.Eventually(t, patience, "the policy is in force", func(ctx context.Context) error {
+	controlplanetest.Eventually(t, waitTimeout, "the policy is in force", func(ctx context.Context) error {
 		err := create(ctx, client, service(namespace, map[string]string{prefix + "nonsense": ""}))
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "'"+p.Name+"'") {
 			return fmt.Errorf("a Service with an unknown annotation gives %w", err)
@@ -141,7 +141,7 @@ func install(t *testing.T, client kubernetes.Interface, namespace string, p poli
 // remove takes a policy out of force: another test may install one that differs.
 func remove(t *testing.T, client kubernetes.Interface, name string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), waitTimeout)
 	defer cancel()
 	admission := client.AdmissionregistrationV1()
 	if err := admission.ValidatingAdmissionPolicyBindings().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
@@ -194,7 +194,7 @@ func TestPolicyHasNoWarnings(t *testing.T) {
 	client, namespace := cluster(t)
 	p := rendered(t, "thalassa-ccm")
 	install(t, client, namespace, p, thalassa.Annotations().Prefix())
-	controlplanetest.Eventually(t, patience, "the types are checked", func(ctx context.Context) error {
+	controlplanetest.Eventually(t, waitTimeout, "the types are checked", func(ctx context.Context) error {
 		got, err := client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, p.Name, metav1.GetOptions{})
 		if err != nil {
 			return err

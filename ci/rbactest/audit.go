@@ -104,10 +104,10 @@ func (r Request) isKubernetes() bool {
 	return slices.Contains(shared, r.User) && strings.HasPrefix(r.UserAgent, "kube-controller-manager/")
 }
 
-// Doings returns the requests of the accounts to which something is granted, but for those of Kubernetes itself.
-// Strangers are those that another program made with such an account, and those that the program made with another
+// ByAccount returns the requests of the accounts to which something is granted, but for those of Kubernetes itself.
+// mismatched are those that another program made with such an account, and those that the program made with another
 // account.
-func Doings(granted []Permission, requests []Request) (strangers, done []Request) {
+func ByAccount(granted []Permission, requests []Request) (mismatched, done []Request) {
 	for _, r := range requests {
 		if r.isKubernetes() {
 			continue
@@ -117,8 +117,8 @@ func Doings(granted []Permission, requests []Request) (strangers, done []Request
 			done = append(done, r)
 		}
 		if ours != r.isProgram() {
-			strangers = append(strangers, r)
+			mismatched = append(mismatched, r)
 		}
 	}
-	return strangers, done
+	return mismatched, done
 }

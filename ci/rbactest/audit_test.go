@@ -58,8 +58,8 @@ func TestMissingAuditLog(t *testing.T) {
 	}
 }
 
-// TestDoings: what counts is the account, and whoever else has it is told.
-func TestDoings(t *testing.T) {
+// TestByAccount: what counts is the account; a request of another program with it is mismatched.
+func TestByAccount(t *testing.T) {
 	by := func(user, agent string) Request {
 		return Request{Permission: Permission{User: user, Verb: "get", Resource: "nodes"}, UserAgent: agent}
 	}
@@ -69,9 +69,9 @@ func TestDoings(t *testing.T) {
 	theirs, ours, kubernetesAsMe := by(shared, kubernetes), by(shared, program), by("me", kubernetes)
 	granted := []Permission{{User: "me", Verb: "get", Resource: "services"},
 		{User: shared, Verb: "get", Resource: "nodes"}}
-	strangers, done := Doings(granted, []Request{own, stolen, foreign, other, theirs, ours, kubernetesAsMe})
-	if diff := cmp.Diff([]Request{stolen, foreign, kubernetesAsMe}, strangers); diff != "" {
-		t.Errorf("strangers (-want +got):\n%s", diff)
+	mismatched, done := ByAccount(granted, []Request{own, stolen, foreign, other, theirs, ours, kubernetesAsMe})
+	if diff := cmp.Diff([]Request{stolen, foreign, kubernetesAsMe}, mismatched); diff != "" {
+		t.Errorf("mismatched requests (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]Request{own, stolen, ours, kubernetesAsMe}, done); diff != "" {
 		t.Errorf("done (-want +got):\n%s", diff)

@@ -30,8 +30,8 @@ import (
 
 const (
 	chartDir = "../../charts/thalassa-ccm"
-	// patience bounds every wait.
-	patience = 90 * time.Second
+	// waitTimeout bounds every wait.
+	waitTimeout = 90 * time.Second
 )
 
 // cluster is a control plane that no other test has meanwhile, an emulated cloud, and who signs certificates of those
@@ -49,9 +49,9 @@ func newCluster(t *testing.T) *cluster {
 	return &cluster{plane, controlplanetest.Client(t, plane), cloud.Start(t, emulator.DefaultSeed()), authority.New(t)}
 }
 
-// forget makes what follows the first installation in the cluster: no event about credentials has been told, and the
+// reset makes the next installation like the first one in the cluster: there is no event about credentials, and the
 // accounts that Kubernetes' own controllers do not use do not exist.
-func (c *cluster) forget(t *testing.T) {
+func (c *cluster) reset(t *testing.T) {
 	t.Helper()
 	core := c.client.CoreV1()
 	err := core.Events(metav1.NamespaceSystem).DeleteCollection(t.Context(), metav1.DeleteOptions{},
@@ -67,7 +67,7 @@ func (c *cluster) forget(t *testing.T) {
 	}
 }
 
-// values are those of a quick cloud, in which everything is looked at every second, and what change adds.
+// values are those of a quick cloud, in which everything is reconciled every second, and what change adds.
 func (c *cluster) values(t *testing.T, change string) map[string]any {
 	t.Helper()
 	text := fmt.Sprintf(`
@@ -159,7 +159,7 @@ func (c *cluster) tolerate(t *testing.T, err error) {
 	}
 }
 
-// reader is what somebody shows who asks for metrics: a token, a certificate or nothing.
+// reader is what a client of the metrics shows: a token, a certificate or nothing.
 type reader struct {
 	token       string
 	certificate *tls.Certificate
@@ -198,7 +198,7 @@ func (c *cluster) subjectToken(t *testing.T) string {
 	return token
 }
 
-// byHand calls the cloud as somebody who changes things by hand.
+// byHand calls the cloud as a user does who changes things by hand.
 func (c *cluster) byHand(t *testing.T, method, path, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, c.cloud.URL+path, strings.NewReader(body))

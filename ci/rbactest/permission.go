@@ -47,8 +47,8 @@ func (p Permission) Covers(done Permission) bool {
 }
 
 // Grants returns what the bindings among the objects permit whom, by the roles among the objects. Roles that are not
-// among them are returned by reference: somebody else made them. A wildcard is an error, because nothing can prove that
-// it is used.
+// among them are returned by reference: the chart did not make them. A wildcard is an error, because nothing can prove
+// that it is used.
 func Grants(objects []runtime.Object) (granted []Permission, foreign []rbacv1.RoleRef, err error) {
 	rules := map[string][]rbacv1.PolicyRule{}
 	for _, object := range objects {

@@ -33,7 +33,7 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// objects are a role of ours bound to two accounts, and one of somebody else bound in a namespace.
+// objects are a role of ours bound to two accounts, and a foreign one bound in a namespace.
 func objects() []runtime.Object {
 	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "ns", Name: "one"}, {Kind: "User", Name: "two"}}
 	return []runtime.Object{

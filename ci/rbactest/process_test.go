@@ -139,7 +139,7 @@ func (p *pod) start(t *testing.T) (stop func()) {
 	}
 }
 
-// freeAddress is an address of this machine where nobody listens at the moment.
+// freeAddress is an address of this machine where nothing listens at the moment.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

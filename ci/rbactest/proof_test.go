@@ -149,12 +149,12 @@ func (p profile) controllers() map[string]bool {
 		"service-lb-controller": p.services}
 }
 
-// leftOver is what the profile is permitted and does not use.
-func (p profile) leftOver() []Permission {
+// knownUnused is what the profile is permitted and does not use.
+func (p profile) knownUnused() []Permission {
 	if !p.managed {
 		return nil
 	}
-	// Who reads metrics shows a certificate, and so nobody needs to show a token that the cluster would be asked about.
+	// Clients of the metrics show certificates, so no token has to be reviewed by the cluster.
 	return []Permission{{User: "system:serviceaccount:kube-system:tenant-ccm", Verb: "create",
 		Group: "authentication.k8s.io", Resource: "tokenreviews"}}
 }
@@ -191,7 +191,7 @@ func TestGrantedIsUsed(t *testing.T) {
 func prove(t *testing.T, program string, p profile) {
 	t.Helper()
 	c := newCluster(t)
-	c.forget(t)
+	c.reset(t)
 	workload, roles := sides(t, c, p)
 	c.permit(t, roles)
 	granted, foreign, err := Grants(roles)
@@ -203,16 +203,16 @@ func prove(t *testing.T, program string, p profile) {
 	if p.managed {
 		account = "tenant-ccm"
 	}
-	s := &story{cluster: c, t: t, profile: p, namespace: controlplanetest.NamespaceIn(t, c.plane),
+	s := &scenario{cluster: c, t: t, profile: p, namespace: controlplanetest.NamespaceIn(t, c.plane),
 		pod: newPod(t, program, workload, c.identity(t, namespace, account), c.clients)}
 	s.pod.write(t, s.pod.mount("token"), map[string]string{"token": c.subjectToken(t)})
-	t.Cleanup(func() { tellForbidden(t, log, begin) })
+	t.Cleanup(func() { logForbidden(t, log, begin) })
 	s.play()
 	requests, err := log.since(begin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	judge(t, granted, c.ofOthers(t, roles, foreign), p.leftOver(), requests)
+	judge(t, granted, c.ofOthers(t, roles, foreign), p.knownUnused(), requests)
 }
 
 // auditLog is that of the cluster, from now on: what a program of an earlier test asked for before, and was answered
@@ -236,8 +236,8 @@ func (a auditLog) since(begin time.Time) ([]Request, error) {
 	return slices.DeleteFunc(requests, func(r Request) bool { return r.Received.Before(begin) }), err
 }
 
-// tellForbidden says why something may have waited in vain.
-func tellForbidden(t *testing.T, log auditLog, begin time.Time) {
+// logForbidden logs requests that were forbidden: they may be why the test failed.
+func logForbidden(t *testing.T, log auditLog, begin time.Time) {
 	t.Helper()
 	requests, err := log.since(begin)
 	if err != nil || !t.Failed() {
@@ -284,14 +284,14 @@ func (c *cluster) ofOthers(t *testing.T, objects []runtime.Object, foreign []rba
 }
 
 // judge compares what accounts may do with what they did. Accounts are the program's alone, and it has no others. What
-// roles of Kubernetes itself permit need not be used; what is left over must not be.
-func judge(t *testing.T, granted, ofOthers, leftOver []Permission, requests []Request) {
+// roles of Kubernetes itself permit need not be used. What knownUnused lists must not be used.
+func judge(t *testing.T, granted, ofOthers, knownUnused []Permission, requests []Request) {
 	t.Helper()
 	for _, p := range Repeated(granted) {
 		t.Errorf("granted twice: %s", p)
 	}
-	strangers, done := Doings(granted, requests)
-	for _, r := range strangers {
+	mismatched, done := ByAccount(granted, requests)
+	for _, r := range mismatched {
 		t.Errorf("%s is used by %s, or uses another account: %s %s", r.User, r.UserAgent, r.Permission, r.Path)
 	}
 	if len(done) == 0 {
@@ -308,13 +308,13 @@ func judge(t *testing.T, granted, ofOthers, leftOver []Permission, requests []Re
 	}
 	unused, _ := Compare(granted, used)
 	for _, p := range unused {
-		if !slices.Contains(leftOver, p) {
+		if !slices.Contains(knownUnused, p) {
 			t.Errorf("granted and not used: %s", p)
 		}
 	}
-	for _, p := range leftOver {
+	for _, p := range knownUnused {
 		if !slices.Contains(unused, p) {
-			t.Errorf("used or not granted, and so not left over: %s", p)
+			t.Errorf("used or not granted, and listed as known to be unused: %s", p)
 		}
 	}
 	_, missing := Compare(append(slices.Clone(granted), ofOthers...), used)

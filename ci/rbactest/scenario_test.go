@@ -37,8 +37,8 @@ const (
 	metricsReaderName = "rbac-test-metrics"
 )
 
-// story is what one program does, with the controllers it has.
-type story struct {
+// scenario is what one program does, with the controllers it has.
+type scenario struct {
 	*cluster
 	t         *testing.T
 	pod       *pod
@@ -48,9 +48,9 @@ type story struct {
 	profile   profile
 }
 
-// play lets the program do everything it can do with its controllers, twice started: once without a Lease, once with.
-func (s *story) play() {
-	s.forgetLease()
+// play makes the program use all of its controllers. It is started twice: once without a Lease, once with.
+func (s *scenario) play() {
+	s.deleteLease()
 	s.addNodes()
 	stop := s.pod.start(s.t)
 	s.leads()
@@ -92,8 +92,8 @@ func (s *story) play() {
 	stop()
 }
 
-// forgetLease makes this the first start in the cluster.
-func (s *story) forgetLease() {
+// deleteLease makes this the first start in the cluster.
+func (s *scenario) deleteLease() {
 	err := s.client.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(s.t.Context(), leaseName,
 		metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -101,19 +101,19 @@ func (s *story) forgetLease() {
 	}
 }
 
-func (s *story) leads() {
+func (s *scenario) leads() {
 	s.t.Helper()
-	controlplanetest.Eventually(s.t, patience, "the program leads", func(ctx context.Context) error {
+	controlplanetest.Eventually(s.t, waitTimeout, "the program leads", func(ctx context.Context) error {
 		lease, err := s.client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, leaseName, metav1.GetOptions{})
 		if err == nil && (lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "") {
-			err = errors.New("nobody holds the Lease")
+			err = errors.New("the Lease has no holder")
 		}
 		return err
 	})
 }
 
 // addNodes makes two servers and the Nodes that kubelets on them would register.
-func (s *story) addNodes() {
+func (s *scenario) addNodes() {
 	for _, name := range []string{"a", "b"} {
 		name = s.namespace + "-" + name
 		machine, err := s.cloud.AddMachine(emulator.MachineSpec{Name: name})
@@ -124,7 +124,7 @@ func (s *story) addNodes() {
 		if s.profile.nodes {
 			node.Spec.Taints = []corev1.Taint{{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule}}
 		} else {
-			node.Spec.ProviderID = "thalassacloud://" + machine // somebody else's work then
+			node.Spec.ProviderID = "thalassacloud://" + machine // another program sets it then
 		}
 		if s.profile.routes && !s.profile.networks {
 			node.Spec.PodCIDR = fmt.Sprintf("10.244.%d.0/24", len(s.nodes))
@@ -138,10 +138,11 @@ func (s *story) addNodes() {
 	}
 }
 
-// deleteNode deletes a Node also when it was protected a moment ago: a policy that is gone is not forgotten at once.
-func (s *story) deleteNode(name string) {
+// deleteNode deletes a Node also when it was protected a moment ago: the API server enforces a deleted policy a bit
+// longer.
+func (s *scenario) deleteNode(name string) {
 	ctx := context.WithoutCancel(s.t.Context())
-	controlplanetest.Eventually(s.t, patience, "node "+name+" is deleted", func(context.Context) error {
+	controlplanetest.Eventually(s.t, waitTimeout, "node "+name+" is deleted", func(context.Context) error {
 		err := s.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -150,10 +151,10 @@ func (s *story) deleteNode(name string) {
 	})
 }
 
-func (s *story) initialised() {
+func (s *scenario) initialised() {
 	s.t.Helper()
 	for _, name := range s.nodes {
-		controlplanetest.Eventually(s.t, patience, "node "+name+" is initialised", func(ctx context.Context) error {
+		controlplanetest.Eventually(s.t, waitTimeout, "node "+name+" is initialised", func(ctx context.Context) error {
 			node, err := s.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 			if err == nil && (node.Spec.ProviderID == "" || hasTaint(node, uninitialized) ||
 				len(node.Status.Addresses) == 0) {
@@ -166,10 +167,10 @@ func (s *story) initialised() {
 }
 
 // networked waits until Nodes have networks.
-func (s *story) networked() {
+func (s *scenario) networked() {
 	s.t.Helper()
 	for _, name := range s.nodes {
-		controlplanetest.Eventually(s.t, patience, "node "+name+" has a network", func(ctx context.Context) error {
+		controlplanetest.Eventually(s.t, waitTimeout, "node "+name+" has a network", func(ctx context.Context) error {
 			node, err := s.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 			if err == nil && len(node.Spec.PodCIDRs) == 0 {
 				err = errors.New("it has none")
@@ -181,9 +182,9 @@ func (s *story) networked() {
 
 // routed waits until Nodes have their routes, and then removes a route by hand, twice, and waits until that is put
 // right.
-func (s *story) routed() {
+func (s *scenario) routed() {
 	s.t.Helper()
-	if !s.profile.nodes { // whose work it is to say which addresses they have
+	if !s.profile.nodes { // that controller would set their addresses
 		for i, name := range s.nodes {
 			patch := fmt.Sprintf(`{"status":{"addresses":[{"type":"InternalIP","address":"10.0.127.%d"}]}}`, i+1)
 			if _, err := s.client.CoreV1().Nodes().Patch(s.t.Context(), name, types.StrategicMergePatchType,
@@ -202,13 +203,13 @@ func (s *story) routed() {
 	}
 }
 
-// shown waits until the program has seen its routes in a list: what no list has shown yet may also be missing in the
-// next one, and is not believed to be gone. The next list shows them, and is taken in before another one begins.
-func (s *story) shown() {
+// shown waits until the program has read its routes in a list: what no list contained yet may also be missing in the
+// next one, and does not count as deleted. The next list contains them, and is processed before another one begins.
+func (s *scenario) shown() {
 	s.t.Helper()
 	const list = "GET /v1/route-tables"
 	before := s.cloud.Counters()[list]
-	controlplanetest.Eventually(s.t, patience, "the program looks for its routes", func(context.Context) error {
+	controlplanetest.Eventually(s.t, waitTimeout, "the program lists its routes", func(context.Context) error {
 		if more := s.cloud.Counters()[list] - before; more < 2 {
 			return fmt.Errorf("it has listed route tables %d times since, want 2", more)
 		}
@@ -216,10 +217,10 @@ func (s *story) shown() {
 	})
 }
 
-// available waits until a Node says that its network is there.
-func (s *story) available(name string) {
+// available waits until a Node's condition NetworkUnavailable is false.
+func (s *scenario) available(name string) {
 	s.t.Helper()
-	controlplanetest.Eventually(s.t, patience, "node "+name+" has its routes", func(ctx context.Context) error {
+	controlplanetest.Eventually(s.t, waitTimeout, "node "+name+" has its routes", func(ctx context.Context) error {
 		node, err := s.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -233,9 +234,9 @@ func (s *story) available(name string) {
 	})
 }
 
-// again taints a Node that is done with, as a kubelet does that registers anew. The event about it is the same as
+// again taints an initialised Node, as a kubelet does that registers again. The event about it is the same as
 // before.
-func (s *story) again() {
+func (s *scenario) again() {
 	s.t.Helper()
 	patch := `{"spec":{"taints":[{"key":"` + uninitialized + `","value":"true","effect":"NoSchedule"}]}}`
 	s.patchNode(s.nodes[0], patch)
@@ -244,10 +245,10 @@ func (s *story) again() {
 }
 
 // relabelled changes a label of a Node, which the program puts right from time to time.
-func (s *story) relabelled() {
+func (s *scenario) relabelled() {
 	s.t.Helper()
-	s.patchNode(s.nodes[0], `{"metadata":{"labels":{"`+corev1.LabelFailureDomainBetaZone+`":"elsewhere"}}}`)
-	controlplanetest.Eventually(s.t, patience, "the label is right again", func(ctx context.Context) error {
+	s.patchNode(s.nodes[0], `{"metadata":{"labels":{"`+corev1.LabelFailureDomainBetaZone+`":"other-zone"}}}`)
+	controlplanetest.Eventually(s.t, waitTimeout, "the label is right again", func(ctx context.Context) error {
 		node, err := s.client.CoreV1().Nodes().Get(ctx, s.nodes[0], metav1.GetOptions{})
 		if err == nil && node.Labels[corev1.LabelFailureDomainBetaZone] != node.Labels[corev1.LabelTopologyZone] {
 			err = fmt.Errorf("labels %v", node.Labels)
@@ -256,7 +257,7 @@ func (s *story) relabelled() {
 	})
 }
 
-func (s *story) patchNode(name, patch string) {
+func (s *scenario) patchNode(name, patch string) {
 	s.t.Helper()
 	if _, err := s.client.CoreV1().Nodes().Patch(s.t.Context(), name, types.StrategicMergePatchType, []byte(patch),
 		metav1.PatchOptions{}); err != nil {
@@ -269,7 +270,7 @@ func hasTaint(node *corev1.Node, key string) bool {
 }
 
 // serve makes a Service and changes it.
-func (s *story) serve() {
+func (s *scenario) serve() {
 	s.t.Helper()
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
@@ -290,36 +291,36 @@ func (s *story) serve() {
 	}
 }
 
-// event waits until an event has been told that often.
-func (s *story) event(namespace, reason string, times int) {
+// event waits until an event has been recorded that often.
+func (s *scenario) event(namespace, reason string, times int) {
 	s.t.Helper()
-	controlplanetest.Eventually(s.t, patience, "there is an event "+reason, func(ctx context.Context) error {
+	controlplanetest.Eventually(s.t, waitTimeout, "there is an event "+reason, func(ctx context.Context) error {
 		events, err := s.client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
-		seen, told := []string{}, 0
+		seen, count := []string{}, 0
 		for _, event := range events.Items {
 			if event.InvolvedObject.Kind == "Node" && !slices.Contains(s.nodes, event.InvolvedObject.Name) {
 				continue // of another test
 			}
 			seen = append(seen, fmt.Sprintf("%d %s: %s", event.Count, event.Reason, event.Message))
 			if event.Reason == reason {
-				told += int(event.Count)
+				count += int(event.Count)
 			}
 		}
-		if told < times {
-			return fmt.Errorf("it was told %d times, want %d; events: %s", told, times, strings.Join(seen, "; "))
+		if count < times {
+			return fmt.Errorf("it was recorded %d times, want %d; events: %s", count, times, strings.Join(seen, "; "))
 		}
 		return nil
 	})
 }
 
 // drift deletes a listener by hand, twice, and waits until that is put right.
-func (s *story) drift() {
+func (s *scenario) drift() {
 	s.t.Helper()
 	for i := range 2 {
-		controlplanetest.Eventually(s.t, patience, "the load balancer has its listener", func(context.Context) error {
+		controlplanetest.Eventually(s.t, waitTimeout, "the listener is there", func(context.Context) error {
 			if balancers := s.cloud.State().LoadBalancers; len(balancers) != 1 || len(balancers[0].Listeners) != 1 {
 				return fmt.Errorf("load balancers %+v", balancers)
 			}
@@ -332,8 +333,8 @@ func (s *story) drift() {
 	}
 }
 
-// orphan makes something by hand that belongs to a Service which is not there, and waits until it is removed.
-func (s *story) orphan() {
+// orphan makes a target group by hand with the labels of a Service that does not exist, and waits until it is removed.
+func (s *scenario) orphan() {
 	s.t.Helper()
 	var labels []string
 	for name, value := range map[string]string{
@@ -348,7 +349,7 @@ func (s *story) orphan() {
 		fmt.Sprintf(`{"name":"gone","vpc":%q,"targetPort":80,"protocol":"tcp","labels":{%s}}`,
 			emulator.DefaultVPC, strings.Join(labels, ",")))
 	s.event(s.namespace, eventOrphaned, 1)
-	controlplanetest.Eventually(s.t, patience, "the orphan is removed", func(context.Context) error {
+	controlplanetest.Eventually(s.t, waitTimeout, "the orphan is removed", func(context.Context) error {
 		for _, group := range s.cloud.State().TargetGroups {
 			if group.Name == "gone" {
 				return errors.New("it is still there")
@@ -358,11 +359,11 @@ func (s *story) orphan() {
 	})
 }
 
-// metrics reads the metrics as somebody who may, and as somebody who may not.
-func (s *story) metrics() {
+// metrics reads the metrics as a user who may, and as a user who may not.
+func (s *scenario) metrics() {
 	s.t.Helper()
 	for who, want := range s.readers() {
-		controlplanetest.Eventually(s.t, patience, "somebody asks for metrics", func(ctx context.Context) error {
+		controlplanetest.Eventually(s.t, waitTimeout, "clients get metrics", func(ctx context.Context) error {
 			status, text, err := readMetrics(ctx, s.pod.listen, who)
 			if err == nil && status != want {
 				err = fmt.Errorf("status %d, want %d", status, want)
@@ -375,8 +376,8 @@ func (s *story) metrics() {
 	}
 }
 
-// readers are those who ask, and what each is answered: by certificates when managed, and else by tokens.
-func (s *story) readers() map[reader]int {
+// readers are clients and the status that each gets: with certificates if managed, else with tokens.
+func (s *scenario) readers() map[reader]int {
 	s.t.Helper()
 	if s.profile.managed {
 		return map[reader]int{
@@ -391,7 +392,7 @@ func (s *story) readers() map[reader]int {
 	}
 }
 
-func (s *story) permitReader() {
+func (s *scenario) permitReader() {
 	s.t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: metricsReaderName},
 		Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}}
@@ -406,20 +407,21 @@ func (s *story) permitReader() {
 }
 
 // answers waits until the HTTPS port has an answer.
-func (s *story) answers() {
+func (s *scenario) answers() {
 	s.t.Helper()
 	var who reader
 	if !s.profile.managed {
 		who.token = "nonsense"
 	}
-	controlplanetest.Eventually(s.t, patience, "the HTTPS port answers", func(ctx context.Context) error {
+	controlplanetest.Eventually(s.t, waitTimeout, "the HTTPS port answers", func(ctx context.Context) error {
 		_, _, err := readMetrics(ctx, s.pod.listen, who)
 		return err
 	})
 }
 
-// reload changes the credentials, as a Secret that is rotated does, and waits until that has been told that often.
-func (s *story) reload(times int) {
+// reload changes the credentials, as a Secret that is rotated does, and waits until an event has reported that so
+// often.
+func (s *scenario) reload(times int) {
 	s.t.Helper()
 	secret := fmt.Sprintf("client-secret-%d", times)
 	if err := s.cloud.SetClientSecret(emulator.DefaultClientID, secret); err != nil {
@@ -429,16 +431,16 @@ func (s *story) reload(times int) {
 	s.event(metav1.NamespaceSystem, eventReloaded, times)
 }
 
-func (s *story) endService() {
+func (s *scenario) endService() {
 	s.t.Helper()
 	if err := s.client.CoreV1().Services(s.namespace).Delete(s.t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func (s *story) serviceGone() {
+func (s *scenario) serviceGone() {
 	s.t.Helper()
-	controlplanetest.Eventually(s.t, patience, "the Service has gone", func(ctx context.Context) error {
+	controlplanetest.Eventually(s.t, waitTimeout, "the Service has gone", func(ctx context.Context) error {
 		_, err := s.client.CoreV1().Services(s.namespace).Get(ctx, "web", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -447,8 +449,8 @@ func (s *story) serviceGone() {
 	})
 }
 
-// protect lets nobody delete the Node until release is called.
-func (s *story) protect(name string) (release func()) {
+// protect makes the API server refuse to delete the Node until release is called.
+func (s *scenario) protect(name string) (release func()) {
 	s.t.Helper()
 	admission, rule := s.client.AdmissionregistrationV1(), "protect-"+name
 	_, err := admission.ValidatingAdmissionPolicies().Create(s.t.Context(), &admissionv1.ValidatingAdmissionPolicy{
@@ -485,7 +487,7 @@ func (s *story) protect(name string) (release func()) {
 		}
 	})
 	s.t.Cleanup(release)
-	controlplanetest.Eventually(s.t, patience, "node "+name+" is protected", func(ctx context.Context) error {
+	controlplanetest.Eventually(s.t, waitTimeout, "node "+name+" is protected", func(ctx context.Context) error {
 		err := s.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
 		switch {
 		case apierrors.IsInvalid(err):
@@ -498,8 +500,8 @@ func (s *story) protect(name string) (release func()) {
 	return release
 }
 
-// reports is what a kubelet says of its Node, or what is said of a kubelet that says nothing.
-func (s *story) reports(name string, ready corev1.ConditionStatus) {
+// reports writes the condition Ready of a Node, as its kubelet or kube-controller-manager does.
+func (s *scenario) reports(name string, ready corev1.ConditionStatus) {
 	s.t.Helper()
 	patch := fmt.Sprintf(
 		`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":"Test","lastHeartbeatTime":%q}]}}`, ready,
@@ -511,14 +513,14 @@ func (s *story) reports(name string, ready corev1.ConditionStatus) {
 }
 
 // removeServers switches the second server off and then deletes it. Its Node is protected, and ready in between: so the
-// same is told twice.
-func (s *story) removeServers() {
+// same event is recorded twice.
+func (s *scenario) removeServers() {
 	s.t.Helper()
 	nodes, name := s.client.CoreV1().Nodes(), s.nodes[1]
 	if err := s.cloud.StopMachine(s.machines[1]); err != nil {
 		s.t.Fatal(err)
 	}
-	controlplanetest.Eventually(s.t, patience, "node "+name+" counts as shut down", func(ctx context.Context) error {
+	controlplanetest.Eventually(s.t, waitTimeout, "node "+name+" counts as shut down", func(ctx context.Context) error {
 		node, err := nodes.Get(ctx, name, metav1.GetOptions{})
 		if err == nil && !hasTaint(node, shutdown) {
 			err = fmt.Errorf("it has taints %v", node.Spec.Taints)
@@ -530,7 +532,7 @@ func (s *story) removeServers() {
 		s.t.Fatal(err)
 	}
 	s.event("default", eventNotDeleted, 1)
-	controlplanetest.Eventually(s.t, patience, "node "+name+" counts as living", func(ctx context.Context) error {
+	controlplanetest.Eventually(s.t, waitTimeout, "node "+name+" counts as living", func(ctx context.Context) error {
 		// again and again, because kube-controller-manager misses the kubelet's lease
 		s.reports(name, corev1.ConditionTrue)
 		node, err := nodes.Get(ctx, name, metav1.GetOptions{})
@@ -542,7 +544,7 @@ func (s *story) removeServers() {
 	s.reports(name, corev1.ConditionUnknown)
 	s.event("default", eventNotDeleted, 2)
 	release()
-	controlplanetest.Eventually(s.t, patience, "node "+name+" has gone", func(ctx context.Context) error {
+	controlplanetest.Eventually(s.t, waitTimeout, "node "+name+" has gone", func(ctx context.Context) error {
 		_, err := nodes.Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil

@@ -102,27 +102,27 @@ func TestConditionsPage(t *testing.T) {
 	}
 	own := constants(t, statusFile, "reason")
 	known := append(slices.Clone(own), eventReasons(t)...)
-	var told []string
+	var documented []string
 	for _, row := range rows(t, "Conditions") {
 		reasons := quoted(row[len(row)-1])
 		if len(reasons) < 2 {
 			t.Errorf("%s has the reasons %q only", row[0], reasons)
 		}
-		told = append(told, reasons...)
+		documented = append(documented, reasons...)
 	}
-	for _, reason := range told {
+	for _, reason := range documented {
 		if !slices.Contains(known, reason) {
 			t.Errorf("there is no reason %s", reason)
 		}
 	}
 	for _, reason := range own {
-		if !slices.Contains(told, reason) {
+		if !slices.Contains(documented, reason) {
 			t.Errorf("the page does not say which condition has the reason %s", reason)
 		}
 	}
 }
 
-// topics are the types of conditions that notices of a provider are about.
+// topics are the types of the conditions that providers report.
 func topics(t *testing.T) []string {
 	t.Helper()
 	var found []string

@@ -59,13 +59,13 @@ func TestMetricsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []string
+	var documented []string
 	for _, match := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (?:counter|gauge|histogram) \\|").
 		FindAllStringSubmatch(string(content), -1) {
-		told = append(told, match[1])
+		documented = append(documented, match[1])
 	}
-	slices.Sort(told)
-	if diff := cmp.Diff(programMetrics(t), told); diff != "" {
+	slices.Sort(documented)
+	if diff := cmp.Diff(programMetrics(t), documented); diff != "" {
 		t.Errorf("metrics (-program +page):\n%s", diff)
 	}
 }

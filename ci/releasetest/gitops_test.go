@@ -97,7 +97,7 @@ func (p published) wantChart(t *testing.T, archive []byte, name, namespace strin
 	p.wantDaemonSet(t, manifest)
 }
 
-// wantDaemonSet looks for it in rendered objects, and at what it runs.
+// wantDaemonSet finds it in rendered objects, and checks what it runs.
 func (p published) wantDaemonSet(t *testing.T, manifest string) {
 	t.Helper()
 	for document := range strings.SplitSeq(manifest, "\n---\n") {
@@ -110,7 +110,7 @@ func (p published) wantDaemonSet(t *testing.T, manifest string) {
 	t.Errorf("no DaemonSet in\n%s", manifest)
 }
 
-// wantVerified wants Flux to look at the signature, with a key: what it does then is testCosign's first row.
+// wantVerified wants Flux to verify the signature, with a key: what it does then is testCosign's first row.
 func wantVerified(t *testing.T, source sourcev1.OCIRepository) {
 	t.Helper()
 	if v := source.Spec.Verify; v == nil || v.Provider != "cosign" || v.SecretRef == nil || v.SecretRef.Name == "" {

@@ -60,9 +60,9 @@ func publish(t *testing.T) published {
 
 	key := []string{"RELEASE_KEY=" + string(keys.PrivateBytes), "COSIGN_PASSWORD=password"}
 	p.run(t, key, "make", "--revision="+p.revision, "--committed="+committed)
-	told := p.run(t, nil, "publish", "--registry="+p.base, "--key=cosign.pub")
-	if !strings.Contains(told, p.base+"/charts/thalassa-ccm@sha256:") {
-		t.Errorf("publish tells\n%s", told)
+	output := p.run(t, nil, "publish", "--registry="+p.base, "--key=cosign.pub")
+	if !strings.Contains(output, p.base+"/charts/thalassa-ccm@sha256:") {
+		t.Errorf("publish prints\n%s", output)
 	}
 	return p
 }
@@ -89,7 +89,7 @@ func (p published) copySources(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What tells the command where the repository begins, and the key that users trust.
+	// Where the repository begins, and the key that users trust.
 	p.write(t, "go.work", nil)
 	p.write(t, "cosign.pub", p.key)
 }
@@ -104,7 +104,7 @@ func (p published) write(t *testing.T, name string, content []byte) {
 // committed is when the commit of every clone is made, so that two of the same sources are the same commit.
 const committed = "2026-11-21T10:00:00Z"
 
-// commit makes a git clone of the sources, with the tag of the version, and leaves things in it that nobody committed.
+// commit makes a git clone of the sources, with the tag of the version, and leaves things in it that are not committed.
 func (p published) commit(t *testing.T) (revision string) {
 	t.Helper()
 	for _, arguments := range [][]string{
@@ -211,10 +211,10 @@ func (p published) testNotes(t *testing.T) {
 }
 
 func (p published) testVerify(t *testing.T) {
-	told := p.run(t, nil, "verify", "--registry="+p.base, "--key="+p.file("cosign.pub"))
+	output := p.run(t, nil, "verify", "--registry="+p.base, "--key="+p.file("cosign.pub"))
 	for _, want := range []string{"/cloud-controller-manager@", "/emulator@", "/charts/thalassa-ccm@", "/kustomize@"} {
-		if !regexp.MustCompile(`good +\S+ +` + regexp.QuoteMeta(p.base+want)).MatchString(told) {
-			t.Errorf("nothing is said about %s:\n%s", want, told)
+		if !regexp.MustCompile(`good +\S+ +` + regexp.QuoteMeta(p.base+want)).MatchString(output) {
+			t.Errorf("nothing is said about %s:\n%s", want, output)
 		}
 	}
 	if _, err := p.try(t.Context(), nil, "verify", "--registry="+p.base+"/other", "--key="+
@@ -300,7 +300,7 @@ func (p published) testMirror(t *testing.T) {
 	p.run(t, nil, "mirror", "--from="+p.base, "--to="+mirror, "--key="+p.file("cosign.pub"))
 	p.run(t, nil, "verify", "--registry="+mirror, "--key="+p.file("cosign.pub"))
 
-	// In a folder, to where nobody has a clone.
+	// In a folder that is not in a clone.
 	folder, other := filepath.Join(t.TempDir(), "carried"), p.base+"/other-side"
 	p.run(t, nil, "mirror", "--from="+p.base, "--to-folder="+folder, "--key="+p.file("cosign.pub"))
 	there := p

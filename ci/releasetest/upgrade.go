@@ -1,4 +1,4 @@
-// Package releasetest holds the tests that nobody's upgrade goes wrong: from every released chart to the chart of
+// Package releasetest holds the tests that upgrades work: from every released chart to the chart of
 // today. It renders both with the values files that the released chart was tested with. The old values have to work
 // still, or be refused with the name of their successor; every object keeps its name, its selector and what cannot be
 // changed; none is dropped without a word; and an API server that holds the old objects takes the new ones, without a
@@ -34,7 +34,7 @@ type Exception struct {
 	// Instead are values in YAML that follow what it says, and replace the old ones; with them the upgrade has to
 	// succeed.
 	Instead string
-	// Reason tells why.
+	// Reason says why.
 	Reason string
 }
 
@@ -54,7 +54,7 @@ type Step struct {
 }
 
 // Steps renders both charts with every values file of the old one. Problems are sentences about values that the new
-// chart refuses; each is an Exception's if one of them tells what it says.
+// chart refuses; each is an Exception's if one of them contains what it says.
 func (u Upgrade) Steps(ctx context.Context,
 	exceptions []Exception) (steps []Step, used []Exception, problems []string, err error) {
 	files, err := filepath.Glob(filepath.Join(u.Old, "ci", "*-values.yaml"))
@@ -167,7 +167,7 @@ func lasting() [][]string {
 // serviceMonitor is the kind whose selector may change, if it selects the same Services: nothing is lost of sight then.
 const serviceMonitor = "ServiceMonitor"
 
-// scraped tells whether a ServiceMonitor selects other Services than before. For other kinds it says nothing.
+// scraped reports whether a ServiceMonitor selects other Services than before. For other kinds it says nothing.
 func scraped(values, identity string, before, after map[string]map[string]any) []string {
 	if kind, _, _ := strings.Cut(identity, " "); kind != serviceMonitor {
 		return nil
@@ -193,7 +193,7 @@ func services(monitor map[string]any, objects map[string]map[string]any) []strin
 	return found
 }
 
-// changes tells which lasting fields of an object differ.
+// changes returns which immutable fields of an object differ.
 func changes(values, identity string, before, after map[string]any) []string {
 	var problems []string
 	kind, _, _ := strings.Cut(identity, " ")

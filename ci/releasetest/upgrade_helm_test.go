@@ -55,7 +55,7 @@ func TestHelm3UpgradeFindsBreaks(t *testing.T) {
 }
 
 // helm3 installs the old chart and upgrades to the new one, both with the values that the old one was tested with. It
-// returns the workloads of before and after, by kind and name, with what tells them from others of that name.
+// returns the workloads of before and after, by kind and name, with what distinguishes them from others of that name.
 func (u Upgrade) helm3(t *testing.T, name, values string) (before, after map[string]string, err error) {
 	t.Helper()
 	plane := controlplanetest.Get(t)

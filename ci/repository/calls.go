@@ -58,7 +58,7 @@ func Calls(tree fs.FS) ([]Finding, error) {
 	return sorted(found), err
 }
 
-// skips tells whether a called function skips a test, which is called t, tb, b or f, or is a field of that name.
+// skips reports whether a called function skips a test, which is called t, tb, b or f, or is a field of that name.
 func skips(fun ast.Expr) bool {
 	method, ok := fun.(*ast.SelectorExpr)
 	if !ok || !slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, method.Sel.Name) {
@@ -74,14 +74,14 @@ func skips(fun ast.Expr) bool {
 	return slices.Contains([]string{"t", "tb", "b", "f"}, test)
 }
 
-// isSkipper tells whether a node is in the only function that may skip tests.
+// isSkipper reports whether a node is in the only function that may skip tests.
 func (s *source) isSkipper(n ast.Node) bool {
 	return s.path == skipper && slices.ContainsFunc(s.functions(), func(f *ast.FuncDecl) bool {
 		return f.Name.Name == "Need" && f.Recv == nil && f.Pos() <= n.Pos() && n.End() <= f.End()
 	})
 }
 
-// excused tells whether a call is in a place where it is at home.
+// excused reports whether a call is in a place where it is at home.
 func excused(s *source, name, instead string) bool {
 	return name == "panic" && s.isTest() || instead == fatal && s.file.Name.Name == "main"
 }

@@ -19,7 +19,7 @@ func BigFiles(tree fs.FS) ([]Finding, error) {
 	err := files(tree, all, func(p string) error {
 		info, err := fs.Stat(tree, p)
 		if err != nil {
-			return fmt.Errorf("looking at %s: %w", p, err)
+			return fmt.Errorf("checking %s: %w", p, err)
 		}
 		if info.Size() > maxBytes {
 			found = append(found, Finding{p, 0, fmt.Sprintf("%d KiB, at most %d: keep build products out of git",
@@ -30,7 +30,7 @@ func BigFiles(tree fs.FS) ([]Finding, error) {
 	return sorted(found), err
 }
 
-// localPath matches folders of one person's or one machine's own: nobody else has them.
+// localPath matches folders of one person's or one machine's own: others do not have them.
 func localPath() *regexp.Regexp {
 	return regexp.MustCompile(`(?:^|[^\w./:-])(/(?:root|Users|home/\w[\w.-]*)(?:/[\w.-]+)+)`)
 }
@@ -88,7 +88,7 @@ func Links(tree fs.FS) ([]Finding, error) {
 	return sorted(found), err
 }
 
-// resolves tells whether a link of a page leads to a file or folder of the tree; other sites are not asked.
+// resolves reports whether a link of a page leads to a file or folder of the tree; other sites are not asked.
 func resolves(tree fs.FS, page, target string) bool {
 	if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
 		return true

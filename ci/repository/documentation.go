@@ -53,7 +53,7 @@ func undocumented(s *source) []Finding {
 	return found
 }
 
-// exportedReceiver tells whether a function can be reached from outside: it has no receiver or an exported one.
+// exportedReceiver reports whether a function can be reached from outside: it has no receiver or an exported one.
 func exportedReceiver(f *ast.FuncDecl) bool {
 	if f.Recv == nil || len(f.Recv.List) == 0 {
 		return true
@@ -72,7 +72,7 @@ func exportedReceiver(f *ast.FuncDecl) bool {
 	return ok && name.IsExported()
 }
 
-// undocumentedSpecs looks at one type, const or var declaration; a comment on a group speaks for its members.
+// undocumentedSpecs checks one type, const or var declaration; a comment on a group counts for its members.
 func undocumentedSpecs(s *source, d *ast.GenDecl) []Finding {
 	var found []Finding
 	for _, spec := range d.Specs {

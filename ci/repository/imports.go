@@ -18,7 +18,7 @@ const ironcore = "github.com/ironcore-dev/ironcore"
 
 // Boundary keeps packages apart, however many packages lie between them.
 type Boundary struct {
-	// Why is told to whoever crosses it.
+	// Why is the reason, which is part of the error.
 	Why string
 	// From are the packages it holds for, Except those of them it does not; both by import path prefix.
 	From, Except []string
@@ -29,7 +29,9 @@ type Boundary struct {
 }
 
 // Boundaries returns those of this repository.
-func Boundaries() []Boundary {
+func Boundaries() []Boundary { return slices.Concat(boundariesOfControllers(), boundariesOfClouds()) }
+
+func boundariesOfControllers() []Boundary {
 	return []Boundary{
 		{
 			Why:   "images must not contain, and not be pinned by, what only builds and tests them",
@@ -38,13 +40,13 @@ func Boundaries() []Boundary {
 			Tests: true,
 		},
 		{
-			Why:    "engines and controllers are neutral: a cloud plugs into them, they know none",
-			From:   []string{ours + "src"},
+			Why:  "engines and controllers are neutral: a cloud plugs into them, they know none",
+			From: []string{ours + "src"},
 			Except: []string{
 				ours + "src/cmd", ours + "src/thalassa", ours + "src/ironcore", ours + "src/csi", ours + "src/emulator",
 			},
 			Never: []string{ours + "src/thalassa", ours + "src/ironcore", vendor, ironcore},
-			Tests:  true,
+			Tests: true,
 		},
 		{
 			Why:  "the contract between controllers and clouds depends on neither",
@@ -53,7 +55,8 @@ func Boundaries() []Boundary {
 				ours + "src/adapter", ours + "src/annotation", ours + "src/build", ours + "src/cmd", ours +
 					"src/config",
 				ours + "src/controller", ours + "src/emulator", ours + "src/list", ours + "src/manager",
-				ours + "src/ironcore", ours + "src/reload", ours + "src/spelling", ours + "src/thalassa", vendor, ironcore,
+				ours + "src/ironcore", ours + "src/reload", ours + "src/spelling", ours + "src/thalassa", vendor,
+				ironcore,
 			},
 		},
 		{
@@ -61,6 +64,11 @@ func Boundaries() []Boundary {
 			From:  []string{ours + "src/controller", ours + "src/manager"},
 			Never: []string{ours + "src/adapter", ours + "src/thalassa", ours + "src/ironcore", vendor, ironcore},
 		},
+	}
+}
+
+func boundariesOfClouds() []Boundary {
+	return []Boundary{
 		{
 			Why:   "a cloud, and the adapter that stands for one, know controllers by the contract only",
 			From:  []string{ours + "src/adapter", ours + "src/thalassa", ours + "src/ironcore"},
@@ -152,7 +160,7 @@ func load(ctx context.Context, root string, tests bool, patterns []string) ([]*p
 // crossings gives the shortest way from one package over the boundary, if there is one.
 func (b Boundary) crossings(p *packages.Package) []Finding {
 	if strings.HasSuffix(p.PkgPath, ".test") {
-		return nil // made by the go command, to run tests that are looked at themselves
+		return nil // made by the go command, to run tests that are checked themselves
 	}
 	name := strings.TrimSuffix(p.PkgPath, "_test")
 	if !below(name, b.From) || below(name, b.Except) {
@@ -190,7 +198,7 @@ func (b Boundary) wayOut(start *packages.Package) []string {
 	return nil
 }
 
-// below tells whether an import path is one of the prefixes or inside one.
+// below reports whether an import path is one of the prefixes or inside one.
 func below(path string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool {
 		return path == prefix || strings.HasPrefix(path, prefix+"/")

@@ -58,7 +58,7 @@ func TestCrossingsOfNothing(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"go.mod": gomod()})
 	if _, err := Crossings(t.Context(), dir, []Boundary{boundary(false)}, "./..."); err == nil {
-		t.Error("got no error, want one: a rule that looks at nothing must not pass")
+		t.Error("got no error, want one: a rule that checks nothing must not pass")
 	}
 }
 

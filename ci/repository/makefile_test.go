@@ -32,7 +32,7 @@ func stamp(t *testing.T, dir string, arguments ...string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// TestSourcesSayWhatTheyAre: inside git what git says, elsewhere nothing that is made up, not even in a folder of
+// TestSourcesSayWhatTheyAre: inside git what git says, outside nothing that is made up, not even in a folder of
 // another repository.
 func TestSourcesSayWhatTheyAre(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(repotest.Root(t), "Makefile"))

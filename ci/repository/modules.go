@@ -29,7 +29,7 @@ type module struct {
 	}
 }
 
-// Replaces finds replace lines that point anywhere but at our own modules, and own modules that live elsewhere.
+// Replaces finds replace lines that point anywhere but at our own modules, and own modules that are at another place.
 func Replaces(ctx context.Context, root string) ([]Finding, error) {
 	var found []Finding
 	isModule := func(p string) bool { return path.Base(p) == "go.mod" && !strings.Contains(p, "testdata/") }

@@ -30,7 +30,7 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s:%d: %s", f.Path, f.Line, f.Message)
 }
 
-// Rule looks at a whole tree. Its error means that it could not look, not that it found something.
+// Rule checks a whole tree. Its error means that it could not check, not that it found something.
 type Rule func(tree fs.FS) ([]Finding, error)
 
 // Rules returns the rules that need nothing but the files, by name.

@@ -99,7 +99,7 @@ func TestRepository(t *testing.T) {
 func TestSkippedFolders(t *testing.T) {
 	big := string(make([]byte, maxBytes+1))
 	check(t, BigFiles, map[string]string{".git/pack": big, "bin/lab": big, "dist/image.tar": big,
-		"src/.git": "gitdir: elsewhere"})
+		"src/.git": "gitdir: other"})
 }
 
 func TestFindingString(t *testing.T) {

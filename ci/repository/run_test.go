@@ -215,7 +215,7 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// TestSetupInstallsNothingForTheRest: with a program that only ci/e2e-setup.sh should install, nobody would see that
+// TestSetupInstallsNothingForTheRest: with a program that only ci/e2e-setup.sh should install, no test would show that
 // make test needs it.
 func TestSetupInstallsNothingForTheRest(t *testing.T) {
 	setup := script(t, "setup.sh")

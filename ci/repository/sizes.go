@@ -9,7 +9,7 @@ import (
 
 // The size budget: what a reader can hold in mind. Lines include comments and blank lines.
 const (
-	maxFile     = 700 // a file; 400 is the aim
+	maxFile     = 700 // a file; 400 is recommended
 	maxFunction = 80  // any function
 	p90Function = 22  // nine functions of ten
 	p50Function = 10  // every second function

@@ -17,7 +17,7 @@ type source struct {
 	file *ast.File
 }
 
-// isTest tells whether the file is compiled into tests only.
+// isTest reports whether the file is compiled into tests only.
 func (s *source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
 
 // line is where a node starts.

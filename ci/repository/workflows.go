@@ -13,7 +13,7 @@ import (
 
 const workflowFolder = ".github/workflows"
 
-// workflow is as much of a GitHub workflow as the rule looks at.
+// workflow is as much of a GitHub workflow as the rule checks.
 type workflow struct {
 	Jobs map[string]struct {
 		Uses      string `json:"uses"`

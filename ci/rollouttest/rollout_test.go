@@ -28,8 +28,8 @@ import (
 
 const (
 	chartDir = "../../charts/thalassa-ccm"
-	// patience bounds every wait; nothing here takes a tenth of it on an idle machine.
-	patience = 2 * time.Minute
+	// waitTimeout bounds every wait; nothing here takes a tenth of it on an idle machine.
+	waitTimeout = 2 * time.Minute
 )
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
@@ -95,7 +95,7 @@ func (i *installation) remove(t *testing.T) {
 			t.Errorf("%v\n%s", err, output)
 		}
 	}
-	controlplanetest.Eventually(t, patience, "the pods have ended", func(ctx context.Context) error {
+	controlplanetest.Eventually(t, waitTimeout, "the pods have ended", func(ctx context.Context) error {
 		if pods, err := i.pods(ctx); err != nil || len(pods) > 0 {
 			return errors.Join(err, fmt.Errorf("%d pods are there", len(pods)))
 		}
@@ -112,8 +112,9 @@ func (i *installation) pods(ctx context.Context) ([]corev1.Pod, error) {
 	return list.Items, nil
 }
 
-// settled wants a ready pod on either node with that argument, and none without it. More pods than nodes wait.
-func (i *installation) settled(ctx context.Context, argument string) error {
+// rolledOut returns an error until each node has a ready pod with that argument, and no pod lacks it. If there are
+// more pods than nodes, the others wait.
+func (i *installation) rolledOut(ctx context.Context, argument string) error {
 	pods, err := i.pods(ctx)
 	if err != nil {
 		return err
@@ -121,7 +122,7 @@ func (i *installation) settled(ctx context.Context, argument string) error {
 	ready := map[string]bool{}
 	for _, pod := range pods {
 		if !strings.Contains(strings.Join(pod.Spec.Containers[0].Args, "\n")+"\n", argument+"\n") {
-			return fmt.Errorf("pod %s is an old one: %s", pod.Name, told(pods))
+			return fmt.Errorf("pod %s is an old one: %s", pod.Name, describe(pods))
 		}
 		for _, condition := range pod.Status.Conditions {
 			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
@@ -130,13 +131,13 @@ func (i *installation) settled(ctx context.Context, argument string) error {
 		}
 	}
 	if !ready["one"] || !ready["two"] {
-		return fmt.Errorf("not ready on both nodes: %s", told(pods))
+		return fmt.Errorf("not ready on both nodes: %s", describe(pods))
 	}
 	return nil
 }
 
-// told says what the pods are doing, for messages.
-func told(pods []corev1.Pod) string {
+// describe lists the phases and the conditions of pods that are not true, for messages.
+func describe(pods []corev1.Pod) string {
 	var lines strings.Builder
 	for _, pod := range pods {
 		fmt.Fprintf(&lines, "\n%s on %q: %s, ", pod.Name, pod.Spec.NodeName, pod.Status.Phase)
@@ -176,11 +177,11 @@ func TestClusterWithoutAnInitialisedNode(t *testing.T) {
 			}
 			defer i.remove(t)
 			i.apply(t, "kind: "+kind+"\n")
-			controlplanetest.Eventually(t, patience, "all nodes are initialised", func(ctx context.Context) error {
+			controlplanetest.Eventually(t, waitTimeout, "all nodes are initialised", func(ctx context.Context) error {
 				names, _, err := i.uninitialised(ctx)
 				if err == nil && len(names) > 0 {
 					pods, _ := i.pods(ctx)
-					err = fmt.Errorf("%q wait; %s", names, told(pods))
+					err = fmt.Errorf("%q wait; %s", names, describe(pods))
 				}
 				return err
 			})
@@ -201,9 +202,9 @@ func TestRolloutOnTheHostNetwork(t *testing.T) {
 			defer i.remove(t)
 			for _, verbosity := range []string{"2", "3"} {
 				i.apply(t, test.values+"logVerbosity: "+verbosity+"\n")
-				controlplanetest.Eventually(t, patience, "pods with verbosity "+verbosity+" run",
+				controlplanetest.Eventually(t, waitTimeout, "pods with verbosity "+verbosity+" run",
 					func(ctx context.Context) error {
-						return i.settled(ctx, "--v="+verbosity)
+						return i.rolledOut(ctx, "--v="+verbosity)
 					})
 			}
 		})

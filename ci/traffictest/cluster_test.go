@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	// patience bounds every wait; nothing here takes half of it on an idle machine.
-	patience = 2 * time.Minute
+	// waitTimeout bounds every wait; nothing here takes half of it on an idle machine.
+	waitTimeout = 2 * time.Minute
 	// cloudTakes is how long the cloud takes for every write. Between two writes hundreds of milliseconds pass then,
 	// and what one of them left half done for that long is met by connections.
 	cloudTakes = 100 * time.Millisecond
@@ -45,11 +45,11 @@ func TestMain(m *testing.M) { controlplanetest.Main(m) }
 // nodes.
 type cluster struct {
 	// whole is the test of which all others are parts: what they start lasts as long.
-	whole   testing.TB
-	plane   *controlplane.ControlPlane
-	api     kubernetes.Interface
-	cloud   cloud.Cloud
-	witness *witness
+	whole    testing.TB
+	plane    *controlplane.ControlPlane
+	api      kubernetes.Interface
+	cloud    cloud.Cloud
+	recorder *recorder
 	// system is the namespace of the chart, shop that of the Services.
 	system, shop string
 
@@ -91,7 +91,7 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// startCloud starts a cloud whose load balancers carry connections, under the eyes of the witness.
+// startCloud starts a cloud whose load balancers carry connections, and records its moments.
 func (c *cluster) startCloud(t *testing.T) {
 	t.Helper()
 	carrier, err := loopback.New(loopback.Options{})
@@ -102,9 +102,9 @@ func (c *cluster) startCloud(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.first, c.witness = carrier.Network().Addr(), newWitness(carrier)
+	c.first, c.recorder = carrier.Network().Addr(), newRecorder(carrier)
 	slow := fault.Effect{Kind: fault.Latency, Delay: cloudTakes}
-	c.cloud = cloud.Run(t, emulator.Config{Seed: seed, DataPlane: c.witness, Faults: []fault.Rule{
+	c.cloud = cloud.Run(t, emulator.Config{Seed: seed, DataPlane: c.recorder, Faults: []fault.Rule{
 		{Operation: "POST *", Effect: slow}, {Operation: "PUT *", Effect: slow}, {Operation: "DELETE *", Effect: slow},
 	}})
 }
@@ -154,7 +154,7 @@ func (c *cluster) stopNode(tb testing.TB, name string) {
 		return
 	}
 	delete(c.nodes, name)
-	ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own may have ended
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout) // the test's own may have ended
 	defer cancel()
 	if err := node.Remove(ctx); err != nil {
 		tb.Error(err)
@@ -218,7 +218,7 @@ func (c *cluster) exclude(t *testing.T, name string, yes bool) {
 // eventually waits until check is content.
 func eventually(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
-	controlplanetest.Eventually(t, patience, what, check)
+	controlplanetest.Eventually(t, waitTimeout, what, check)
 }
 
 // answers wants a page with status 200.

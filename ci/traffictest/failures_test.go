@@ -37,19 +37,19 @@ func (s *scene) restartBoth(t *testing.T) {
 	})
 }
 
-// succession ends the leader, whose pod is handed over, and wants the next one to do what was asked for in between.
+// succession passes the pod of the leader to end, and wants the next leader to do what was asked for in between.
 func (s *scene) succession(t *testing.T, excluded bool, end func(pod corev1.Pod)) {
 	t.Helper()
 	before := s.awaitLeader(t, leader{})
 	end(before.pod)
 	s.exclude(t, "e", excluded)
 	s.awaitLeader(t, before)
-	s.settles(t, excluded)
+	s.awaitTraffic(t, excluded)
 	eventually(t, "both are back", s.bothReady)
 }
 
-// settles waits until traffic arrives where it should when node e is excluded, or not.
-func (s *scene) settles(t *testing.T, excluded bool) {
+// awaitTraffic waits until traffic arrives where it should when node e is excluded, or not.
+func (s *scene) awaitTraffic(t *testing.T, excluded bool) {
 	t.Helper()
 	nodes := []string{"a", "b", "c", "e"}
 	if excluded {
@@ -80,23 +80,23 @@ func (s *scene) outage(t *testing.T, excluded bool, effect fault.Effect) {
 		return nil
 	})
 	s.exclude(t, "e", excluded)
-	s.settles(t, excluded)
+	s.awaitTraffic(t, excluded)
 }
 
-// lie shows the manager, again and again, what was there before its last write.
-func (s *scene) lie(t *testing.T) {
+// staleLists makes each read of the manager return the state before its last write.
+func (s *scene) staleLists(t *testing.T) {
 	t.Helper()
-	id := s.disturb(t, fault.Rule{Operation: "GET *", Effect: fault.Effect{Kind: fault.Stale, Delay: patience}})
+	id := s.disturb(t, fault.Rule{Operation: "GET *", Effect: fault.Effect{Kind: fault.Stale, Delay: waitTimeout}})
 	s.exclude(t, "e", true)
-	s.settles(t, true)
-	told := s.firedOf(id)
-	eventually(t, "the manager has looked again and again", func(context.Context) error {
-		if more := s.firedOf(id) - told; more < 6 {
+	s.awaitTraffic(t, true)
+	before := s.firedOf(id)
+	eventually(t, "the manager has read the cloud several times", func(context.Context) error {
+		if more := s.firedOf(id) - before; more < 6 {
 			return fmt.Errorf("it has %d times", more)
 		}
 		return nil
 	})
-	s.settles(t, true)
+	s.awaitTraffic(t, true)
 	s.cloud.ClearFaults(id)
 }
 

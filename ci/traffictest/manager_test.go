@@ -27,9 +27,9 @@ const (
 	chartDir = "../../charts/thalassa-ccm"
 	// container is that of the cloud controller manager.
 	container = "cloud-controller-manager"
-	// values make the manager look at the cloud all the time: the more it believes what it reads there, the more harm
-	// comes of a read that lies. Of what one would wait for here, calls that hang, a lease that nobody renews and a pod
-	// that is not asked yet whether it is ready, all take less long than by default.
+	// values make the manager read the cloud every two seconds: the more it relies on what it reads, the more harm a
+	// stale read does. What the test waits for takes less long than by default: calls that hang, a lease that is not
+	// renewed, and readiness probes.
 	values = `
 bindAddress: $(HOST_IP)
 credentials: {existingSecret: cloud}
@@ -66,7 +66,7 @@ func (c *cluster) install(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			c.tellLogs(t)
+			c.logTails(t)
 		}
 	})
 	eventually(t, "two cloud controller managers run", c.bothReady)
@@ -187,11 +187,11 @@ func (c *cluster) remove(t *testing.T, pods ...corev1.Pod) {
 	}
 }
 
-// logLines is how much is told of a log.
+// logLines is how many lines of a log are printed.
 const logLines = 60
 
-// tellLogs tells what the managers said last.
-func (c *cluster) tellLogs(t *testing.T) {
+// logTails prints the last lines of the managers' logs.
+func (c *cluster) logTails(t *testing.T) {
 	t.Helper()
 	pods, err := c.managers(context.Background())
 	if err != nil {

@@ -32,7 +32,7 @@ func (s *scene) join(t *testing.T) {
 		eventually(t, name+" is initialised", func(ctx context.Context) error { return s.initialised(ctx, name) })
 	}
 	s.arrives(t, "a", "b", "c", "d", "e")
-	s.guests = s.start(s.whole, s.webLB, stays, load.Options{Streams: streams})
+	s.lateStreams = s.start(s.whole, s.webLB, stays, load.Options{Streams: streams})
 }
 
 // arrives waits until web has these targets, and wants new connections to come there.

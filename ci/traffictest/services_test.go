@@ -16,7 +16,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 )
 
-// nextNodePort is of those that Kubernetes gives nobody who does not ask for it.
+// nextNodePort is one that Kubernetes allocates only when it is asked for.
 const nextNodePort = 30050
 
 // changeNodePort gives the port that changes another node port. The cloud is held until a node answers on it: what is
@@ -37,17 +37,17 @@ func (s *scene) changeNodePort(t *testing.T) {
 		return s.hasFailed(s.side)
 	})
 	release()
-	told := s.await(t, s.webLB, func(lb traffic.LoadBalancer) error { return leads(lb, changes, nextNodePort) })
+	changed := s.await(t, s.webLB, func(lb traffic.LoadBalancer) error { return leads(lb, changes, nextNodePort) })
 	// The targets with the new node port are new ones, and those get no connections until they have answered a health
 	// check.
 	eventually(t, "the new targets are in use", func(context.Context) error {
 		return s.allHealthy(t, s.webLB, "a", "b", "c")
 	})
 	inUse := time.Now()
-	t.Logf("the new targets were in use %s after the cloud was told of them", inUse.Sub(told.ended))
+	t.Logf("the new targets were in use %s after the cloud had them", inUse.Sub(changed.ended))
 	s.more(t, s.side, inUse)
 	s.refusedWithin(t, period{began, inUse})
-	for _, gap := range gaps(s.witness.since(s.webLB, began), stays, changes) {
+	for _, gap := range gaps(s.recorder.since(s.webLB, began), stays, changes) {
 		t.Error(gap)
 	}
 }
@@ -75,7 +75,7 @@ func (s *scene) refusedWithin(t *testing.T, allowed period) {
 		return !allowed.meets(a.Began, a.Ended)
 	})
 	outside := slices.DeleteFunc(failed, func(a load.Attempt) bool { return allowed.meets(a.Began, a.Ended) })
-	for _, f := range unexcused(outside, departures(s.witness.since(s.webLB, s.began), changes, s.names)) {
+	for _, f := range unexplained(outside, removals(s.recorder.since(s.webLB, s.began), changes, s.names)) {
 		t.Errorf("a connection to the port that changes failed, outside of %s to %s: %v", allowed.from.Format(clock),
 			allowed.to.Format(clock), f)
 	}
@@ -86,7 +86,7 @@ func (s *scene) refusedWithin(t *testing.T, allowed period) {
 // hasFailed wants the load to have met refusals: a check that has never seen one proves nothing.
 func (*scene) hasFailed(l *load.Load) error {
 	if len(l.Report().Failures()) == 0 {
-		return errors.New("no connection has failed, although nobody answers where the cloud sends them")
+		return errors.New("no connection has failed, although nothing listens where the cloud sends them")
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func (*scene) hasFailed(l *load.Load) error {
 func (s *scene) hold(t *testing.T) (release func()) {
 	t.Helper()
 	id, err := s.cloud.Inject(fault.Rule{
-		Operation: "P* /v1/loadbalancer-target-groups*", Effect: fault.Effect{Kind: fault.Latency, Delay: patience},
+		Operation: "P* /v1/loadbalancer-target-groups*", Effect: fault.Effect{Kind: fault.Latency, Delay: waitTimeout},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -186,11 +186,11 @@ func (s *scene) toCluster(t *testing.T) {
 	s.reaches(t, m, "a", "b", "c")
 }
 
-// podsOnly looks back: a Service whose policy is Local never had another target than the nodes with its pods, whatever
-// nodes there were.
+// podsOnly checks all moments: a Service whose policy is Local never had another target than the nodes with its pods,
+// whatever nodes there were.
 func (s *scene) podsOnly(t *testing.T) {
 	t.Helper()
-	for _, m := range s.witness.since(s.localLB, s.began) {
+	for _, m := range s.recorder.since(s.localLB, s.began) {
 		if err := s.only("a", "b", "c")(*m.serves); err != nil {
 			t.Errorf("at %s: %v", m.ended.Format(clock), err)
 		}

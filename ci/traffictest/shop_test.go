@@ -173,9 +173,9 @@ func (c *cluster) allHealthy(t *testing.T, balancer string, names ...string) err
 // await waits until the load balancer is as a change wants it.
 func (c *cluster) await(t *testing.T, balancer string, is func(traffic.LoadBalancer) error) moment {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
-	m, err := c.witness.await(ctx, balancer, is)
+	m, err := c.recorder.await(ctx, balancer, is)
 	if err != nil {
 		t.Fatalf("waited in vain: %v", err)
 	}

@@ -32,11 +32,11 @@ const (
 type scene struct {
 	*cluster
 	webLB, localLB string // identities of the load balancers
-	// main is on the port of web that stays and side on the one that changes, beside is on that of local. All of guests
-	// are streams that began once nodes had joined.
-	main, side, beside, guests *load.Load
-	began                      time.Time // of the load
-	left                       []string  // who may have stopped to be a target until now
+	// main is on the port of web that stays and side on the one that changes, beside is on that of local. lateStreams
+	// began once nodes had joined.
+	main, side, beside, lateStreams *load.Load
+	began                           time.Time // of the load
+	left                            []string  // who may have stopped to be a target until now
 }
 
 // TestTraffic proves that no connection fails while one healthy target exists throughout. Before, during and after
@@ -46,9 +46,9 @@ type scene struct {
 // No new connection to a port that stays may fail, whatever changes: nodes, other ports, node ports of other ports, the
 // policy of load balancing, externalTrafficPolicy, the processes of the cloud controller manager, the cloud's API. The
 // load balancer must have a listener for every port that stays, and no listener may be without targets, at any moment:
-// the witness sees each. Streams end with their targets, and with nothing else.
+// the recorder has each. Streams end with their targets, and with nothing else.
 //
-// Two things are no failures of the manager, and are told apart from those that are, one by one:
+// Two things are no failures of the manager, and are distinguished from those that are, one by one:
 //
 //   - A connection that was open, or being opened, to a target at the moment at which that target was removed: the
 //     cloud ends the connections to a target with it. Connections live for a millisecond here, so it is one of a
@@ -62,7 +62,7 @@ func TestTraffic(t *testing.T) {
 	s := newScene(t)
 	for _, step := range []struct {
 		name   string
-		leaves string // who may stop to be a target meanwhile, once; empty: nobody
+		leaves string // who may stop to be a target meanwhile, once; empty: none
 		change func(*scene, *testing.T)
 	}{
 		{"two nodes join", "", (*scene).join},
@@ -78,7 +78,7 @@ func TestTraffic(t *testing.T) {
 		{"both processes restart", "", (*scene).restartBoth},
 		{"the API refuses", "e", (*scene).refuse},
 		{"the API hangs", "", (*scene).hang},
-		{"lists are stale", "e", (*scene).lie},
+		{"lists are stale", "e", (*scene).staleLists},
 		{"the autoscaler marks a node", "e", (*scene).mark},
 		{"the autoscaler keeps a node", "", (*scene).unmark},
 		{"Local leads to nodes with pods only", "", (*scene).podsOnly},
@@ -142,29 +142,29 @@ func (s *scene) more(t *testing.T, l *load.Load, begin time.Time) load.Report {
 }
 
 // judge wants that nothing failed since a time, that nothing was missing at any moment, that no target left but those
-// that may, and that streams outlived what changed elsewhere.
+// that may, and that streams outlived other changes.
 func (s *scene) judge(t *testing.T, begin time.Time, leave ...string) {
 	t.Helper()
-	s.convict(t, s.webLB, s.main.Report(), begin, leave)
-	s.convict(t, s.localLB, s.beside.Report(), begin, leave)
-	if s.guests != nil {
-		s.convict(t, s.webLB, s.guests.Report(), begin, leave)
+	s.judgePort(t, s.webLB, s.main.Report(), begin, leave)
+	s.judgePort(t, s.localLB, s.beside.Report(), begin, leave)
+	if s.lateStreams != nil {
+		s.judgePort(t, s.webLB, s.lateStreams.Report(), begin, leave)
 	}
 }
 
-// convict is the judgement about the port of one load balancer that stays.
-func (s *scene) convict(t *testing.T, balancer string, report load.Report, begin time.Time, leave []string) {
+// judgePort is judge for one load balancer, and the port that stays.
+func (s *scene) judgePort(t *testing.T, balancer string, report load.Report, begin time.Time, leave []string) {
 	t.Helper()
-	moments := s.witness.since(balancer, begin)
+	moments := s.recorder.since(balancer, begin)
 	name := moments[0].serves.Name
 	for _, gap := range gaps(moments, stays) {
 		t.Errorf("%s: %s", name, gap)
 	}
-	left, now := departures(moments, stays, s.names), report.Since(begin)
+	left, now := removals(moments, stays, s.names), report.Since(begin)
 	for _, d := range unexpected(left, leave) {
 		t.Errorf("%s: %s stopped to be a target at %s", name, d.target, d.when.to.Format(clock))
 	}
-	if failed := unexcused(now.Failures(), left); len(failed) > 0 {
+	if failed := unexplained(now.Failures(), left); len(failed) > 0 {
 		t.Errorf("%s: %d connections failed, the first of them %v; in all %s", name, len(failed), failed[0], now)
 	}
 	if broke := lost(now.Streams, left); len(broke) > 0 {
@@ -172,7 +172,7 @@ func (s *scene) convict(t *testing.T, balancer string, report load.Report, begin
 	}
 }
 
-// end stops the load and looks back on everything, also on what ended between two steps. A machine that was too busy
+// end stops the load and judges all of it, also on what ended between two steps. A machine that was too busy
 // for the pace has to make up for it before.
 func (s *scene) end(t *testing.T) {
 	t.Helper()
@@ -182,7 +182,7 @@ func (s *scene) end(t *testing.T) {
 		}
 		return nil
 	})
-	for _, l := range []*load.Load{s.main, s.beside, s.guests} {
+	for _, l := range []*load.Load{s.main, s.beside, s.lateStreams} {
 		if l != nil {
 			l.Stop()
 		}

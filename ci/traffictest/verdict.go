@@ -41,7 +41,7 @@ func gaps(moments []moment, ports ...uint16) []string {
 	return found
 }
 
-// clock is how times are told.
+// clock is the format of times.
 const clock = "15:04:05.000"
 
 // listener is that of a TCP port.
@@ -55,21 +55,21 @@ func listener(lb traffic.LoadBalancer, port uint16) (traffic.Listener, bool) {
 	return lb.Listeners[i], true
 }
 
-// departure is the end of a target: with it end the connections to it.
-type departure struct {
+// removal is the removal of a target, with which the connections to it end.
+type removal struct {
 	target string // its name
 	when   period
 }
 
-// departures are the targets that left a port. One whose node port became another left, too: what answered on the old
-// one no longer is asked.
-func departures(moments []moment, port uint16, names map[netip.Addr]string) []departure {
-	var found []departure
+// removals are the targets that were removed from a port. A target whose node port changed counts: nothing is sent to
+// the old node port any more.
+func removals(moments []moment, port uint16, names map[netip.Addr]string) []removal {
+	var found []removal
 	for i, m := range moments[min(1, len(moments)):] {
 		before, after := targets(moments[i], port), targets(m, port)
 		for _, target := range before {
 			if !slices.Contains(after, target) {
-				found = append(found, departure{names[target.Address.Addr()], period{m.began, m.ended}})
+				found = append(found, removal{names[target.Address.Addr()], period{m.began, m.ended}})
 			}
 		}
 	}
@@ -84,10 +84,10 @@ func targets(m moment, port uint16) []traffic.Target {
 	return l.Group.Targets
 }
 
-// unexpected are the departures beyond those that are expected, each once.
-func unexpected(left []departure, expected []string) []departure {
+// unexpected are the removals that are not expected. Each name is expected once.
+func unexpected(left []removal, expected []string) []removal {
 	expected = slices.Clone(expected)
-	return slices.DeleteFunc(slices.Clone(left), func(d departure) bool {
+	return slices.DeleteFunc(slices.Clone(left), func(d removal) bool {
 		i := slices.Index(expected, d.target)
 		if i >= 0 {
 			expected = slices.Delete(expected, i, i+1)
@@ -96,21 +96,20 @@ func unexpected(left []departure, expected []string) []departure {
 	})
 }
 
-// unexcused are the failures of connections that cannot be explained by the end of their own target: of one that was
-// connected to a target that left while the connection was open, or that was just being connected to one that nobody
-// knows.
-func unexcused(failures []load.Attempt, left []departure) []load.Attempt {
+// unexplained are the failures of connections that cannot be explained by the end of their own target: of one that was
+// connected to a target that was removed while the connection was open, or that was being connected to an unknown one.
+func unexplained(failures []load.Attempt, left []removal) []load.Attempt {
 	return slices.DeleteFunc(slices.Clone(failures), func(a load.Attempt) bool {
-		return slices.ContainsFunc(left, func(d departure) bool {
+		return slices.ContainsFunc(left, func(d removal) bool {
 			return d.when.meets(a.Began, a.Ended) && (a.Target == "" || a.Target == d.target)
 		})
 	})
 }
 
 // lost are the streams that broke although their target had not left.
-func lost(streams []load.Stream, left []departure) []load.Stream {
+func lost(streams []load.Stream, left []removal) []load.Stream {
 	return slices.DeleteFunc(slices.Clone(streams), func(s load.Stream) bool {
-		return s.Alive() || slices.ContainsFunc(left, func(d departure) bool {
+		return s.Alive() || slices.ContainsFunc(left, func(d removal) bool {
 			return d.target == s.Target && !d.when.from.Before(s.Began) && !s.Ended.Before(d.when.from)
 		})
 	})

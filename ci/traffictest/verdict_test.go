@@ -53,7 +53,7 @@ func TestGaps(t *testing.T) {
 		"no load balancer": {gone, []string{"the load balancer was gone"}},
 		"another protocol's port": {served(udp(serving(both, a))), []string{"port 80 had no listener",
 			"port 81 had no listener"}},
-		"nothing was ever witnessed": {nil, nil},
+		"nothing was ever recorded": {nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := gaps(test.moments, 80, 81)
@@ -75,39 +75,39 @@ func names() map[netip.Addr]string {
 	return map[netip.Addr]string{netip.MustParseAddr("127.64.0.11"): "a", netip.MustParseAddr("127.64.0.12"): "b"}
 }
 
-func TestDepartures(t *testing.T) {
+func TestRemovals(t *testing.T) {
 	ports := []uint16{80}
 	moments := served(serving(ports, a, b), serving(ports, a, b), serving(ports, b), serving(ports, b, a),
 		serving(ports, b, again))
 	moments = append(moments, moment{at(600), at(610), nil})
-	want := []departure{
+	want := []removal{
 		{"a", period{at(300), at(310)}}, {"a", period{at(500), at(510)}},
 		{"b", period{at(600), at(610)}}, {"a", period{at(600), at(610)}},
 	}
-	if got := departures(moments, 80, names()); !slices.Equal(got, want) {
-		t.Errorf("departures %v, want %v", got, want)
+	if got := removals(moments, 80, names()); !slices.Equal(got, want) {
+		t.Errorf("removals %v, want %v", got, want)
 	}
-	if got := departures(moments, 81, names()); len(got) != 0 {
-		t.Errorf("departures from a port without listener: %v", got)
+	if got := removals(moments, 81, names()); len(got) != 0 {
+		t.Errorf("removals from a port without listener: %v", got)
 	}
-	if got := departures(nil, 80, names()); len(got) != 0 {
-		t.Errorf("departures of nothing: %v", got)
+	if got := removals(nil, 80, names()); len(got) != 0 {
+		t.Errorf("removals without moments: %v", got)
 	}
 }
 
 func TestUnexpected(t *testing.T) {
-	first, second, other := departure{target: "a"}, departure{target: "a", when: period{at(1), at(2)}},
-		departure{target: "b"}
+	first, second, other := removal{target: "a"}, removal{target: "a", when: period{at(1), at(2)}},
+		removal{target: "b"}
 	for name, test := range map[string]struct {
-		left     []departure
+		left     []removal
 		expected []string
-		want     []departure
+		want     []removal
 	}{
-		"as expected":         {[]departure{first}, []string{"a"}, nil},
-		"fewer than expected": {[]departure{first}, []string{"b", "a"}, nil},
-		"once too often":      {[]departure{first, second}, []string{"a", "b"}, []departure{second}},
-		"another one":         {[]departure{other, first}, []string{"a"}, []departure{other}},
-		"none expected":       {[]departure{first, other}, nil, []departure{first, other}},
+		"as expected":         {[]removal{first}, []string{"a"}, nil},
+		"fewer than expected": {[]removal{first}, []string{"b", "a"}, nil},
+		"once too often":      {[]removal{first, second}, []string{"a", "b"}, []removal{second}},
+		"another one":         {[]removal{other, first}, []string{"a"}, []removal{other}},
+		"none expected":       {[]removal{first, other}, nil, []removal{first, other}},
 	} {
 		if got := unexpected(test.left, test.expected); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
@@ -115,9 +115,9 @@ func TestUnexpected(t *testing.T) {
 	}
 }
 
-// TestUnexcused: only the end of its own target, while it was open, excuses a connection.
-func TestUnexcused(t *testing.T) {
-	left := []departure{{"a", period{at(300), at(310)}}}
+// TestUnexplained: only the end of its own target, while it was open, excuses a connection.
+func TestUnexplained(t *testing.T) {
+	left := []removal{{"a", period{at(300), at(310)}}}
 	for name, test := range map[string]struct {
 		failure load.Attempt
 		excused bool
@@ -134,19 +134,19 @@ func TestUnexcused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.failure.Err = errReset
-			if got := len(unexcused([]load.Attempt{test.failure}, left)) == 0; got != test.excused {
+			if got := len(unexplained([]load.Attempt{test.failure}, left)) == 0; got != test.excused {
 				t.Errorf("excused: %t, want %t", got, test.excused)
 			}
 		})
 	}
-	if got := unexcused([]load.Attempt{{Began: at(290), Ended: at(320), Target: "a", Err: errReset}},
+	if got := unexplained([]load.Attempt{{Began: at(290), Ended: at(320), Target: "a", Err: errReset}},
 		nil); len(got) != 1 {
 		t.Error("excused although no target left")
 	}
 }
 
 func TestLost(t *testing.T) {
-	left := []departure{{"a", period{at(300), at(310)}}}
+	left := []removal{{"a", period{at(300), at(310)}}}
 	for name, test := range map[string]struct {
 		stream load.Stream
 		lost   bool

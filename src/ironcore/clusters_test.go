@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
@@ -88,16 +89,36 @@ func TestTwoClustersShareNoMachine(t *testing.T) {
 		other := podsOf(3)
 		other.Gateway = podsOf(2).Gateway
 		err := routes.Create(r.ctx, testNetwork, other)
-		if err == nil {
-			r.Fatal("blue has written to the machine of green")
-		}
-		wantText(r, "error", err.Error(), "green", "blue", interfaceOf("b"))
+		wantError(r, "error", err, "green", "blue", interfaceOf("b"))
 		for _, route := range r.routes(blue) {
 			want(r, "managed by blue", route.Managed, false)
 			want(r, "Delete fails", routes.Delete(r.ctx, testNetwork, route) != nil, true)
 		}
 		want(r, "writes", strings.Join(r.server.Writes(), ", "), "")
 		want(r, "prefixes", r.prefixes(interfaceOf("b")), "10.244.2.0/24")
+	})
+}
+
+// TestTwoClustersShareNoInterface: a network interface with the label of the other cluster keeps it, although its
+// machine has none.
+func TestTwoClustersShareNoInterface(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.selector = true
+		r.addMachine("a")
+		r.addMachine("b")
+		r.changeInterface("a", func(n *networkingv1alpha1.NetworkInterface) {
+			n.Labels = map[string]string{label.Cluster: "green"}
+		})
+		excluded := node("a")
+		excluded.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""}
+		c := r.start()
+		r.label(c, fake.NewClientset(node("b"), excluded))
+		nic, _ := r.server.NetworkInterface(interfaceOf("b"))
+		want(r, "label of the own one", nic.Labels[label.Cluster], testCluster)
+		c.labeler.queue.Add("a") // now there is another one with the label
+		synctest.Wait()
+		nic, _ = r.server.NetworkInterface(interfaceOf("a"))
+		want(r, "label of the other one", nic.Labels[label.Cluster], "green")
 	})
 }
 

@@ -11,36 +11,39 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/cloudconfig"
-	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/kubeconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/store"
 )
 
-// TestDefect13_ClusterNames: two different names of the cluster are an error that names both.
-func TestDefect13_ClusterNames(t *testing.T) {
+// cloudConfig returns the path of a cloud-config file.
+func cloudConfig(t *testing.T) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "cloud-config")
 	content := "networkName: " + testNetwork + "\nclusterName: " + testCluster + "\n"
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := cloudconfig.Read(path, "green")
-	if err == nil {
-		t.Fatal("both names were accepted")
-	}
-	wantText(t, "error", err.Error(), testCluster, "green", "--cluster-name")
+	return path
+}
+
+// newCloud makes the cloud as the program does, without flags of the cloud.
+func newCloud(t *testing.T, process cloud.Options) error {
+	t.Helper()
+	_, err := NewOptions("test", func(string) string { return "" }).New(t.Context(), process)
+	return err
+}
+
+// TestDefect13_ClusterNames: two different names of the cluster are an error that names both.
+func TestDefect13_ClusterNames(t *testing.T) {
+	err := newCloud(t, cloud.Options{ConfigFile: cloudConfig(t), ClusterName: "green"})
+	wantError(t, "error", err, testCluster, "green", "--cluster-name")
 }
 
 // TestDefect22_MissingFlags: without a file, the error names the flag.
 func TestDefect22_MissingFlags(t *testing.T) {
-	_, noConfig := cloudconfig.Read("", testCluster)
-	_, noKubeconfig := kubeconfig.Load(kubeconfig.Options{})
-	for flag, err := range map[string]error{"--cloud-config": noConfig, "--ironcore-kubeconfig": noKubeconfig} {
-		if err == nil {
-			t.Fatalf("%s was not required", flag)
-		}
-		wantText(t, "error", err.Error(), flag)
-	}
+	wantError(t, "error without a cloud-config", newCloud(t, cloud.Options{}), "--cloud-config")
+	wantError(t, "error without a kubeconfig", newCloud(t, cloud.Options{ConfigFile: cloudConfig(t)}),
+		"--ironcore-kubeconfig")
 }
 
 // TestDefect23_APIIsDown: a process starts without the IronCore API, answers with an error in a limited time, decides
@@ -61,10 +64,12 @@ func TestDefect23_APIIsDown(t *testing.T) {
 		want(r, "error of Diff", errors.Is(err, store.ErrNotSynced), true)
 		_, err = c.balancers.PlanDelete(r.ctx, service(), false)
 		want(r, "error of PlanDelete", errors.Is(err, store.ErrNotSynced), true)
+		want(r, "is ready", c.ready() == nil, false)
 		r.server.Fail(nil)
 		pass(time.Minute)
 		state, err = c.offer().Machines.State(r.ctx, node("a"), time.Now())
 		want(r, "error when the API answers", err, nil)
+		want(r, "error of readiness when the API answers", c.ready(), nil)
 		want(r, "state when the API answers", state, cloud.MachineRunning)
 	})
 }
@@ -74,7 +79,8 @@ func TestDefect23_APIIsDown(t *testing.T) {
 func TestDefect23_APIGoesDown(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.addMachine("a")
-		machines := r.start().offer().Machines
+		c := r.start()
+		machines := c.offer().Machines
 		r.server.Fail(func(simulator.Request) *metav1.Status { return simulator.Fault(simulator.Unreachable) })
 		r.server.InterruptWatches()
 		pass(time.Hour)
@@ -83,6 +89,7 @@ func TestDefect23_APIGoesDown(t *testing.T) {
 		want(r, "State", state, cloud.MachineRunning)
 		_, err = machines.Confirm(r.ctx, node("a"))
 		want(r, "Confirm fails", err != nil, true)
+		want(r, "is ready", c.ready() == nil, false)
 		want(r, "CheckCredentials fails", machines.CheckCredentials(r.ctx, nil) != nil, true)
 		r.server.DeleteMachine("a")
 		r.server.Fail(nil)

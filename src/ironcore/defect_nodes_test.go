@@ -8,7 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	commonv1alpha1 "github.com/ironcore-dev/ironcore/api/common/v1alpha1"
 	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -157,6 +159,10 @@ func TestDefect25_InterfaceOfAnotherNetwork(t *testing.T) {
 			m.Spec.NetworkInterfaces = append([]computev1alpha1.NetworkInterface{{Name: "storage",
 				NetworkInterfaceSource: computev1alpha1.NetworkInterfaceSource{
 					NetworkInterfaceRef: &corev1.LocalObjectReference{Name: "storage"}}}}, m.Spec.NetworkInterfaces...)
+		})
+		machine, _ := r.server.Machine("a")
+		r.server.ChangeNetworkInterface("storage", func(n *networkingv1alpha1.NetworkInterface) {
+			n.Spec.MachineRef = commonv1alpha1.NewLocalObjUIDRef(machine)
 		})
 		c := r.start()
 		want(r, "addresses", internal(r.findMachine(c, node("a"))), "10.0.0.1")

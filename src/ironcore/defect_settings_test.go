@@ -121,7 +121,9 @@ func TestDefect17_UsableDestinations(t *testing.T) {
 			n.Status.State = networkingv1alpha1.NetworkInterfaceStatePending
 		})
 		r.changeInterface("not-placed", func(n *networkingv1alpha1.NetworkInterface) { n.Spec.ProviderID = "" })
-		r.changeInterface("deleted", func(n *networkingv1alpha1.NetworkInterface) { n.Finalizers = []string{"test/keep"} })
+		r.changeInterface("deleted", func(n *networkingv1alpha1.NetworkInterface) {
+			n.Finalizers = []string{"test/keep"}
+		})
 		r.server.Delete("NetworkInterface", interfaceOf("deleted"))
 		c := r.start()
 		r.reconcile(c, service(), "pending", "dual", "not-placed", "deleted", "a")
@@ -161,7 +163,7 @@ func TestDefect19_InternalValues(t *testing.T) {
 				found := r.diff(c, service(internalService(value)))
 				if wanted == "" {
 					want(r, "plan", found.Plan.String(), "")
-					wantText(r, "refusal", found.Refused.Error(), label.Internal)
+					wantError(r, "refusal", found.Refused, label.Internal)
 					return
 				}
 				r.apply(c, service(), found.Plan)

@@ -3,6 +3,7 @@ package ironcore
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,31 +34,37 @@ func statusOf(err *apierrors.StatusError) *metav1.Status { return &err.ErrStatus
 
 // failAt lets the request with this number fail, from 0. Watches do not count. It returns whether it has.
 func (r *rig) failAt(number int, fault *metav1.Status) (failed func() bool) {
-	count := 0
+	var count atomic.Int64
 	r.server.Fail(func(request simulator.Request) *metav1.Status {
 		if request.Verb == "watch" {
 			return nil
 		}
-		if count++; count-1 == number {
+		if count.Add(1) == int64(number)+1 {
 			return fault
 		}
 		return nil
 	})
-	return func() bool { return count > number }
+	return func() bool { return count.Load() > int64(number) }
 }
 
-// eachFault runs a sequence of actions with each of the faults at each of its requests. The watches report late, and
-// IronCore collects no garbage.
-func eachFault(t *testing.T, test func(r *rig)) {
+// withoutGC replaces IronCore by one that collects no garbage.
+func (r *rig) withoutGC(deletion time.Duration) {
+	r.server = simulator.New(simulator.Options{Namespace: testNamespace, Network: testNetwork,
+		Provision: provision, Deletion: deletion, NoGC: true})
+}
+
+// eachFault runs a sequence of actions with each of the faults at each of its requests, after others that do not fail.
+// Load balancers are removed some time after they are deleted. IronCore collects no garbage.
+func eachFault(t *testing.T, deletion time.Duration, prepare, test func(r *rig)) {
 	t.Helper()
 	for name, fault := range faults() {
 		for number, more := 0, true; more; number++ {
 			t.Run(fmt.Sprintf("%s at %d", name, number), func(t *testing.T) {
 				inBubble(t, func(r *rig) {
-					r.server = simulator.New(simulator.Options{Namespace: testNamespace, Network: testNetwork,
-						Provision: provision, Deletion: provision, NoGC: true})
+					r.withoutGC(deletion)
 					r.addMachine("a")
 					r.addMachine("b")
+					prepare(r)
 					failed := r.failAt(number, fault)
 					test(r)
 					more = failed()
@@ -112,7 +119,7 @@ func (r *rig) persistDelete(c *Cloud, service *corev1.Service) {
 // TestFaultAtEachCall: whatever request fails, and how, the next comparisons complete what was begun, and a deletion
 // leaves nothing.
 func TestFaultAtEachCall(t *testing.T) {
-	eachFault(t, func(r *rig) {
+	eachFault(t, provision, func(*rig) {}, func(r *rig) {
 		c := r.startLate()
 		r.persist(c, service(), "a")
 		pass(time.Minute)
@@ -133,8 +140,7 @@ func TestFaultAtEachCall(t *testing.T) {
 
 // TestFaultAtEachRoute: the same holds for routes.
 func TestFaultAtEachRoute(t *testing.T) {
-	eachFault(t, func(r *rig) {
-		r.setPrefixes(interfaceOf("a"), ephemeral())
+	eachFault(t, provision, func(r *rig) { r.setPrefixes(interfaceOf("a"), ephemeral()) }, func(r *rig) {
 		c := r.startLate()
 		routes := c.offer().Routes
 		try := func(write func() error) {
@@ -161,5 +167,31 @@ func TestFaultAtEachRoute(t *testing.T) {
 			try(func() error { return routes.Delete(r.ctx, testNetwork, route) })
 		}
 		want(r, "prefixes of b", r.prefixes(interfaceOf("b")), "")
+	})
+}
+
+// TestFaultAtEachDeletion: a deletion leaves nothing, also if IronCore removes the load balancer at once, and its name
+// does not contain the whole UID of the Service.
+func TestFaultAtEachDeletion(t *testing.T) {
+	eachFault(t, 0, func(r *rig) { r.former().ensure(legacyName, service(), "a") }, func(r *rig) {
+		r.persistDelete(r.startLate(), service())
+		want(r, "load balancers", len(r.server.LoadBalancers()), 0)
+		want(r, "routings", len(r.server.LoadBalancerRoutings()), 0)
+	})
+}
+
+// TestRoutingIsLeft: a routing whose load balancer somebody has deleted is deleted with its Service.
+func TestRoutingIsLeft(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.withoutGC(0)
+		r.addMachine("a")
+		c := r.start()
+		r.reconcile(c, service(), "a")
+		r.server.Delete("LoadBalancer", serviceName)
+		pass(time.Second)
+		want(r, "load balancers", len(r.server.LoadBalancers()), 0)
+		want(r, "exists", r.planDelete(c, service(), false).Exists, true)
+		r.persistDelete(c, service())
+		want(r, "routings", len(r.server.LoadBalancerRoutings()), 0)
 	})
 }

@@ -18,7 +18,8 @@ import (
 // former writes objects as the cloud controller manager does that this one replaces.
 type former struct {
 	*rig
-	api *client.Client
+	api     *client.Client
+	cluster string // --cluster-name
 }
 
 func (r *rig) former() former {
@@ -29,7 +30,7 @@ func (r *rig) former() former {
 	if err != nil {
 		r.Fatal(err)
 	}
-	return former{rig: r, api: api}
+	return former{rig: r, api: api, cluster: testCluster}
 }
 
 // applyOptions are those of its server-side apply.
@@ -43,7 +44,7 @@ func (f former) ensure(name string, service *corev1.Service, machines ...string)
 	f.Helper()
 	one := &networkingv1alpha1.LoadBalancer{TypeMeta: typeOf("LoadBalancer")}
 	one.Name, one.Namespace = name, testNamespace
-	one.Annotations = map[string]string{"cluster-name": testCluster, "service-name": service.Name,
+	one.Annotations = map[string]string{"cluster-name": f.cluster, "service-name": service.Name,
 		"service-namespace": service.Namespace, "service-uid": string(service.UID)}
 	one.Spec = f.spec(service)
 	applied, err := f.api.LoadBalancers.Patch(f.ctx, name, types.ApplyPatchType, f.encode(one), applyOptions())
@@ -64,7 +65,7 @@ func (f former) spec(service *corev1.Service) networkingv1alpha1.LoadBalancerSpe
 	}
 	if f.selector {
 		spec.NetworkInterfaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{
-			"kubernetes.io/cluster": testCluster}}
+			"kubernetes.io/cluster": f.cluster}}
 	}
 	if service.Annotations[label.Internal] == "true" {
 		spec.Type = networkingv1alpha1.LoadBalancerTypeInternal

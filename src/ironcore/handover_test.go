@@ -76,7 +76,7 @@ func TestHandOverWritesNothing(t *testing.T) {
 		found := r.diff(c, s, "a", "b")
 		want(r, "plan", found.Plan.String(), "")
 		want(r, "has to be waited for", found.Wait != nil, false)
-		want(r, "address", found.Status.Ingress[0].IP, s.Status.LoadBalancer.Ingress[0].IP)
+		want(r, "address", firstAddress(found.Status), firstAddress(s.Status.LoadBalancer))
 		pass(time.Hour)
 		want(r, "writes", strings.Join(r.server.Writes(), ", "), "")
 		want(r, "load balancers", len(r.server.LoadBalancers()), 1)
@@ -103,6 +103,31 @@ func TestHandOverThenChange(t *testing.T) {
 		r.reconcile(c, form.service(r, setPort(80)), "a", "b")
 		want(r, "load balancers", len(r.server.LoadBalancers()), 1)
 	})
+}
+
+// TestHandOverWithoutClusterName: the former program had the default of --cluster-name, so that its load balancers name
+// another cluster than the configuration. They stay.
+func TestHandOverWithoutClusterName(t *testing.T) {
+	for _, name := range []string{serviceName, "kubernetes-web-0a1b2c3d"} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(r *rig) {
+				r.addMachine("a")
+				former := r.former()
+				former.cluster = "kubernetes"
+				former.ensure(name, service(), "a")
+				pass(time.Minute)
+				before, _ := r.server.LoadBalancer(name)
+				c := r.start()
+				r.reconcile(c, service(setPort(443)), "a")
+				want(r, "load balancers", len(r.server.LoadBalancers()), 1)
+				after, _ := r.server.LoadBalancer(name)
+				want(r, "UID", after.UID, before.UID)
+				want(r, "port", after.Spec.Ports[0].Port, 443)
+				want(r, "cluster", after.Annotations["cluster-name"], testCluster)
+				want(r, "exists for a deletion", r.planDelete(c, service(), false).Exists, true)
+			})
+		})
+	}
 }
 
 // TestHandOverThenDeletion: the load balancer is deleted with its Service, whatever its name is.
@@ -181,9 +206,9 @@ func TestHandOverOfRoutes(t *testing.T) {
 		r.addMachine("a")
 		r.setPrefixes("a-primary", ephemeral(), static(podsOf(1).Destination))
 		c := r.start()
-		want(r, "managed before", r.routes(c)[0].Managed, false)
+		want(r, "managed before", r.oneRoute(c).Managed, false)
 		want(r, "error of Create", c.offer().Routes.Create(r.ctx, testNetwork, podsOf(1)), nil)
 		want(r, "prefixes", r.prefixes("a-primary"), "ephemeral 10.244.1.0/24")
-		want(r, "managed", r.routes(c)[0].Managed, true)
+		want(r, "managed", r.oneRoute(c).Managed, true)
 	})
 }

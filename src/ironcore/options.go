@@ -34,8 +34,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.kubeconfig, "ironcore-kubeconfig", o.kubeconfig,
 		"The kubeconfig of the IronCore API. Its current context names the namespace of the cluster's objects.")
 	flags.BoolVar(&o.selector, SelectorFlag, o.selector,
-		"Let IronCore choose the destinations of load balancers, by the label kubernetes.io/cluster of network interfaces. "+
-			"With false, this program writes the destinations, which follow the externalTrafficPolicy of each Service.")
+		"Let IronCore choose the destinations of load balancers, by the label kubernetes.io/cluster of network "+
+			"interfaces. With false, this program writes the destinations, which follow the externalTrafficPolicy of "+
+			"each Service.")
 }
 
 // New creates the cloud from its flags and a cloud-config file. It sends no request, so that it fails only because of

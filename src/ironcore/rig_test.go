@@ -154,19 +154,37 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-func want[T comparable](t testing.TB, what string, got, wanted T) {
-	t.Helper()
+func want[T comparable](tb testing.TB, what string, got, wanted T) {
+	tb.Helper()
 	if got != wanted {
-		t.Errorf("%s: got %v, want %v", what, got, wanted)
+		tb.Errorf("%s: got %v, want %v", what, got, wanted)
 	}
 }
 
 // wantText checks that a text or an error contains parts of what it should say.
-func wantText(t testing.TB, what, text string, parts ...string) {
-	t.Helper()
+func wantText(tb testing.TB, what, text string, parts ...string) {
+	tb.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
-			t.Errorf("%s: want %q in %q", what, part, text)
+			tb.Errorf("%s: want %q in %q", what, part, text)
 		}
 	}
+}
+
+// firstAddress returns the first address of a load balancer; "" if there is none.
+func firstAddress(status corev1.LoadBalancerStatus) string {
+	if len(status.Ingress) == 0 {
+		return ""
+	}
+	return status.Ingress[0].IP
+}
+
+// wantError checks that there is an error, and that it contains parts of what it should say.
+func wantError(tb testing.TB, what string, err error, parts ...string) {
+	tb.Helper()
+	if err == nil {
+		tb.Errorf("%s: there is none", what)
+		return
+	}
+	wantText(tb, what, err.Error(), parts...)
 }

@@ -29,8 +29,9 @@ const description = "The cloud controller manager runs the control loops that co
 	"a Kubernetes cluster to its cloud: nodes, load balancers and routes.\n\n" +
 	"To check a configuration file without using it: validate FILE."
 
-// NewCommand returns the root command of a cloud controller manager with these providers. When its context ends, the
-// process stops in order: controllers stop, the write in flight is finished, the lease is released.
+// NewCommand returns the root command of a cloud controller manager with these providers. The first one is the default
+// of --cloud-provider. When its context ends, the process stops in order: controllers stop, the write in flight is
+// finished, the lease is released.
 //
 // The command prints an error once: mistakes in flags and configuration on its error stream, later errors in the log.
 // The caller only sets the exit code.

@@ -96,7 +96,7 @@ func TestMistakesAreToldInOneLine(t *testing.T) {
 			`invalid argument "many" for "--kube-api-burst" flag`},
 		"argument": {one, []string{"cloud.yaml"},
 			`unexpected argument "cloud.yaml": everything is set by flags, such as --cloud-config=FILE`},
-		"no provider, several known": {two, []string{"--cloud-config=x"},
+		"no provider, several known": {two, []string{"--cloud-config=x", "--cloud-provider="},
 			"missing --cloud-provider: choose one of: first, second"},
 		"unknown provider": {two, []string{"--cloud-provider=third", "--cloud-config=x"},
 			"unknown --cloud-provider=third: choose one of: first, second"},

@@ -32,8 +32,8 @@ func startSink(ctx context.Context, clients cloud.Clients, broadcaster record.Ev
 		start(client)
 		return
 	}
-	klog.ErrorS(err, "There is no Kubernetes client for the cloud yet: until there is one, its events are only in this "+
-		"log", "client", component)
+	klog.ErrorS(err, "There is no Kubernetes client for the cloud yet: until there is one, its events are only in "+
+		"this log", "client", component)
 	go func() {
 		// The manager's builder waits until it has a client, or the process ends.
 		if late := clients.ClientOrDie(component); late != nil && ctx.Err() == nil {

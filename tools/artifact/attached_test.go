@@ -44,7 +44,7 @@ func TestAttachedByOthers(t *testing.T) {
 	}
 }
 
-// TestDanglingList: what a list names is not looked for.
+// TestDanglingList: what a list names is not read.
 func TestDanglingList(t *testing.T) {
 	nothing := v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("1", 64)}
 	r := serveAs(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -60,7 +60,7 @@ func TestDanglingList(t *testing.T) {
 	}
 }
 
-// TestListWithTypes: who looks for SBOMs in a list that is kept under a tag finds them by type.
+// TestListWithTypes: a client that searches for SBOMs in a list that is kept under a tag finds them by type.
 func TestListWithTypes(t *testing.T) {
 	store, subject := filled(t)
 	r := serveAs(t, page(http.StatusOK), nil)

@@ -62,7 +62,7 @@ func (r Registry) Upload(ctx context.Context, entries []Entry,
 	if err := r.free(ctx, entries, true); err != nil {
 		return err
 	}
-	// What a registry grants to those who ask for a repository before it is there may be nothing, and is remembered.
+	// What a registry grants to those who ask for a repository before it is there may be nothing, and is kept.
 	r = At(r.base)
 	contents := make([]remote.Taggable, 0, len(entries))
 	for _, entry := range entries {
@@ -107,7 +107,7 @@ func (r Registry) Put(ctx context.Context, repository, tag string, content remot
 	return nil
 }
 
-// free fails when a version's tag is on something else. A registry that does not say so answers no to whoever asks for
+// free fails when a version's tag is on something else. A registry that does not say so refuses those who ask for
 // a repository that is not there yet, or has no right to write to it either: at first that counts as free.
 func (r Registry) free(ctx context.Context, entries []Entry, first bool) error {
 	var taken []Taken
@@ -121,7 +121,7 @@ func (r Registry) free(ctx context.Context, entries []Entry, first bool) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("looking for what has a tag already: %w", err)
+			return fmt.Errorf("checking what has a tag already: %w", err)
 		}
 		if got.Digest != entry.Descriptor.Digest {
 			taken = append(taken, Taken{Entry: entry, Name: r.Repository(entry.Repository) + ":" + entry.Tag,

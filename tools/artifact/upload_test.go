@@ -32,7 +32,7 @@ func TestPush(t *testing.T) {
 	if got, want := strings.Join(pushed, " "), signed(subject.Descriptor.Digest)+"   v1.2.3 1.2.3"; got != want {
 		t.Errorf("pushed %q, want %q: versions come last", got, want)
 	}
-	// To look for tags, to read and to write, in each of two repositories.
+	// To check tags, to read and to write, in each of two repositories.
 	if asked.Load() > 6 {
 		t.Errorf("the registry was asked %d times who we are", asked.Load())
 	}
@@ -180,9 +180,9 @@ func TestTagTakenMeanwhile(t *testing.T) {
 	}
 }
 
-// TestRegistryThatDoesNotTell whether a repository is there before it is: it is written to all the same, but no tag
-// without looking.
-func TestRegistryThatDoesNotTell(t *testing.T) {
+// TestRegistryThatDoesNotSay whether a repository is there before it is: it is written to all the same, but no tag
+// without checking.
+func TestRegistryThatDoesNotSay(t *testing.T) {
 	store, subject := filled(t)
 	for _, status := range []int{http.StatusForbidden, http.StatusUnauthorized} {
 		var written atomic.Bool
@@ -208,7 +208,7 @@ func TestRegistryThatDoesNotTell(t *testing.T) {
 			return true
 		})
 		if err := hidden.Push(t.Context(), store, func(Entry) {}); err == nil ||
-			!strings.Contains(err.Error(), "looking for what has a tag already") {
+			!strings.Contains(err.Error(), "checking what has a tag already") {
 			t.Errorf("%d for ever: error = %v", status, err)
 		}
 	}

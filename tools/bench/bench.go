@@ -1,5 +1,5 @@
 // Package bench runs the repository's benchmarks and holds their figures against the budgets: the table it prints is
-// for people, dist/bench.json for whoever keeps figures over time.
+// for people, dist/bench.json for programs that keep figures over time.
 package bench
 
 import (
@@ -53,12 +53,12 @@ func Run(ctx context.Context, root, each string, out io.Writer) error {
 	command := exec.CommandContext(ctx, "go", append(arguments, Packages()...)...)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = grace
-	var said bytes.Buffer
-	command.Dir, command.Stdout, command.Stderr = root, io.MultiWriter(out, &said), out
+	var output bytes.Buffer
+	command.Dir, command.Stdout, command.Stderr = root, io.MultiWriter(out, &output), out
 	if err := command.Run(); err != nil {
 		return fmt.Errorf("running the benchmarks: %w", err)
 	}
-	figures, err := Read(&said)
+	figures, err := Read(&output)
 	if err != nil {
 		return err
 	}
@@ -72,10 +72,10 @@ func Run(ctx context.Context, root, each string, out io.Writer) error {
 }
 
 // Read finds the figures of budgets in what `go test -bench` says: metrics whose unit is the name of a budget.
-func Read(said io.Reader) ([]Figure, error) {
+func Read(output io.Reader) ([]Figure, error) {
 	var figures []Figure
 	machine := map[string]string{}
-	for lines := bufio.NewScanner(said); lines.Scan(); {
+	for lines := bufio.NewScanner(output); lines.Scan(); {
 		key, value, _ := strings.Cut(lines.Text(), ": ")
 		if key == "goos" || key == "goarch" || key == "cpu" {
 			machine[key] = strings.TrimSpace(value)

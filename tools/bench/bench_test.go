@@ -9,17 +9,17 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/bench"
 )
 
-const said = `goos: linux
+const output = `goos: linux
 goarch: amd64
 pkg: example.com/x
 cpu: Some Processor @ 2.80GHz
-BenchmarkServices/city-2     1   1179867774 ns/op    0.01058 first-address    22.45 heap    0.2614 pass-cpu
+BenchmarkServices/1000x1000-2 1   1179867774 ns/op    0.01058 first-address    22.45 heap    0.2614 pass-cpu
 BenchmarkOther-2           100        12345 ns/op
 PASS
 `
 
 func TestRead(t *testing.T) {
-	figures, err := bench.Read(strings.NewReader(said))
+	figures, err := bench.Read(strings.NewReader(output))
 	if err != nil {
 		t.Fatal(err)
 	}

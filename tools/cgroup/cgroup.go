@@ -32,7 +32,7 @@ func Hierarchies() ([]string, error) { return someIn(cgroups) }
 func someIn(top string) ([]string, error) {
 	found, err := findIn(top)
 	if err == nil && len(found) == 0 {
-		err = errors.New("looking for cgroups: none are mounted")
+		err = errors.New("finding cgroups: none are mounted")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w; mount them, with version 2: mount -t cgroup2 none %s", err, top)
@@ -43,14 +43,14 @@ func someIn(top string) ([]string, error) {
 func findIn(top string) ([]string, error) {
 	unified, err := isCgroup(top, unix.CGROUP2_SUPER_MAGIC)
 	if err != nil {
-		return nil, fmt.Errorf("looking for cgroups: %w", err)
+		return nil, fmt.Errorf("finding cgroups: %w", err)
 	}
 	if unified {
 		return []string{top}, nil
 	}
 	entries, err := os.ReadDir(top)
 	if err != nil {
-		return nil, fmt.Errorf("looking for cgroups: %w", err)
+		return nil, fmt.Errorf("finding cgroups: %w", err)
 	}
 	var found []string
 	for _, entry := range entries {

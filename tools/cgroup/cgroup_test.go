@@ -107,7 +107,7 @@ func TestRemoveIn(t *testing.T) {
 	if err != nil || len(entries) != 1 || entries[0].Name() != "other" {
 		t.Errorf("left are %v and %v, want the other one", entries, err)
 	}
-	// What still has something in it is told.
+	// What still has something in it is reported.
 	if err := os.MkdirAll(filepath.Join(root, "lab.busy."), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func TestRenderRefuses(t *testing.T) {
 		"a value of bad type": {page(map[string]any{"title": 7}), "got number, want string"},
 		"an old Kubernetes": {Release{Name: "hello", Namespace: "docs", Values: title, KubeVersion: "v1.32.9"},
 			"kubeVersion: >=1.33.0-0"},
-		"an odd Kubernetes": {Release{Name: "hello", Namespace: "docs", Values: title, KubeVersion: "new"},
+		"a bad version": {Release{Name: "hello", Namespace: "docs", Values: title, KubeVersion: "new"},
 			`parsing Kubernetes version "new"`},
 		"a value without YAML": {page(map[string]any{"title": func() {}}), "encoding values"},
 	} {
@@ -171,7 +171,7 @@ func hostileEnvironment(t *testing.T) (home string) {
 		t.Setenv(name, broken)
 	}
 	t.Setenv("HELM_DRIVER", "no-such-driver")
-	t.Setenv("HELM_NAMESPACE", "elsewhere")
+	t.Setenv("HELM_NAMESPACE", "other")
 	t.Setenv("HELM_KUBEAPISERVER", "http://127.0.0.1:1")
 	return home
 }

@@ -41,7 +41,7 @@ type Value struct {
 	// Default is the value in the file.
 	Default any
 	// Removed are names that earlier versions or other charts have, by path, and what to do instead. Only the root has
-	// some, and only Schema looks at them: the chart can say so only if the schema lets them pass.
+	// some, and only Schema uses them: the chart can say so only if the schema lets them pass.
 	Removed map[string]string
 	// Children are the values of a section, in the order of the file. A value without is a leaf.
 	Children []*Value

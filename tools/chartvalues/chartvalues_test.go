@@ -31,7 +31,7 @@ either: one
 section:
   # Interval between two checks, in seconds.
   interval: 5
-  # Skips the look.
+  # Skips the check.
   skip: false
   # Where it is.
   # @notnull
@@ -76,7 +76,7 @@ func TestParse(t *testing.T) {
 		{Path: "either", Key: "either", Comment: "One of two.", Default: "one",
 			Rules: map[string]any{"enum": []any{"one", "two"}}},
 		{Path: "section.interval", Key: "interval", Comment: "Interval between two checks, in seconds.", Default: 5},
-		{Path: "section.skip", Key: "skip", Comment: "Skips the look.", Default: false},
+		{Path: "section.skip", Key: "skip", Comment: "Skips the check.", Default: false},
 		{Path: "section.endpoint", Key: "endpoint", Comment: "Where it is.", NotNull: true,
 			Default: "https://example.com"},
 		{Path: "friends", Key: "friends", Comment: "Names of friends.", Default: []any{},

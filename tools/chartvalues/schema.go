@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Schema returns the JSON schema (draft-07) of the values. rules are keywords by path that are known from elsewhere;
-// those in a comment win over them. Every section is closed, unless its comment says otherwise. Beside the
+// Schema returns the JSON schema (draft-07) of the values. rules are keywords by path that are known from another
+// source; those in a comment win over them. Every section is closed, unless its comment says otherwise. Beside the
 // values it takes "enabled", by which a chart that includes this one switches it off.
 //
 // It requires no value: an editor validates a file of the user, which has only what differs from the defaults. What has
@@ -60,7 +60,7 @@ func pass(schema map[string]any, path, advice string) error {
 	}
 }
 
-// schema is what the value itself says, with the rules from elsewhere and then those of its comment on top.
+// schema is what the value itself says, with the rules of the caller and then those of its comment on top.
 func (v *Value) schema(rules map[string]map[string]any) (map[string]any, error) {
 	keywords, err := v.implied()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// compiled is the schema of the example, with a rule from elsewhere.
+// compiled is the schema of the example, with a rule of the caller.
 func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	text, err := parse(t, example).Schema("Example", map[string]map[string]any{
@@ -44,10 +44,10 @@ func TestSchema(t *testing.T) {
 		"name: web":                                true,
 		"{name: web, enabled: false}":              true,
 		"{name: null}":                             true,
-		"{}":                                       false, // a rule from elsewhere
+		"{}":                                       false, // a rule of the caller
 		"{name: web, typo: 1}":                     false,
 		"{name: WEB}":                              false, // the comment's pattern
-		"{name: webweb}":                           false, // a rule from elsewhere beside it
+		"{name: webweb}":                           false, // a rule of the caller beside it
 		"{name: web, kind: one}":                   true,
 		"{name: web, kind: null}":                  true,
 		"{name: web, kind: three}":                 false,

@@ -13,7 +13,7 @@ const exampleTable = "| Value | Default | Meaning |\n|---|---|---|\n" +
 	"| `kind` | of the profile | Which kind: one\\|two. null: of the profile |\n" +
 	"| `either` | `one` | One of two |\n" +
 	"| `section.interval` | `5` | Interval between two checks, in seconds |\n" +
-	"| `section.skip` | `false` | Skips the look |\n" +
+	"| `section.skip` | `false` | Skips the check |\n" +
 	"| `section.endpoint` | `https://example.com` | Where it is |\n" +
 	"| `friends` | `[]` | Names of friends |\n" +
 	"| `labels` | `{}` | Labels |\n" +

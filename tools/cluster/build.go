@@ -30,7 +30,7 @@ func programsOf(root string) programs {
 	bin := filepath.Join(root, "bin")
 	return programs{
 		lab: filepath.Join(bin, "lab"), agents: filepath.Join(bin, "agents"), guest: filepath.Join(bin, "guest"),
-		images: filepath.Join(NoteFolder(root), "images"),
+		images: filepath.Join(StateFolder(root), "images"),
 	}
 }
 
@@ -42,7 +42,7 @@ func (c *Cluster) build(ctx context.Context) (programs, error) {
 	p := programsOf(c.options.Root)
 	for _, path := range []string{p.lab, p.agents, p.guest, p.images} {
 		if _, err := os.Stat(path); err != nil {
-			return p, fmt.Errorf("looking for what should have been built: %w; run bin/cluster build", err)
+			return p, fmt.Errorf("checking what should have been built: %w; run bin/cluster build", err)
 		}
 	}
 	return p, nil

@@ -19,19 +19,19 @@ func (cut) Network() netip.Prefix      { return netip.Prefix{} }
 func (cut) Wire(traffic.Network) error { return errors.New("nft: no such table") }
 func (cut) Close() error               { return nil }
 
-// TestTellsWhatIsWrongWithTheNetwork: who runs the cluster hears of it, without what is no trouble.
-func TestTellsWhatIsWrongWithTheNetwork(t *testing.T) {
-	told := []string{}
-	c := &Cluster{options: Options{Progress: func(line string) { told = append(told, line) }}}
+// TestReportsProblemsOfTheNetwork: Progress gets problems only.
+func TestReportsProblemsOfTheNetwork(t *testing.T) {
+	reported := []string{}
+	c := &Cluster{options: Options{Progress: func(line string) { reported = append(reported, line) }}}
 	c.log().Info("removed what was left")
-	if len(told) > 0 {
-		t.Errorf("told %q, which is no trouble", told)
+	if len(reported) > 0 {
+		t.Errorf("reported %q, which is no problem", reported)
 	}
 	if cloud, err := c.newCloud(cut{}); err == nil {
 		t.Error(errors.Join(errors.New("a cloud without a network has started"), cloud.Close()))
 	}
-	all := strings.Join(told, "\n")
+	all := strings.Join(reported, "\n")
 	if !strings.Contains(all, "nft: no such table") || strings.Contains(all, "time=") {
-		t.Errorf("told %q, want what is wrong", all)
+		t.Errorf("reported %q, want what is wrong", all)
 	}
 }

@@ -12,7 +12,7 @@
 //	conn, err := c.Client().DialContext(ctx, "tcp", "203.0.113.1:80")
 //
 // It needs root and Linux. Everything ends with the calling process, in whatever way that ends, and a
-// sweeper removes what is left of one that was killed.
+// reaper removes what is left of one that was killed.
 package cluster
 
 import (
@@ -79,7 +79,7 @@ type Options struct {
 	// Client is from where load balancers are reached: a network namespace, or netns.Host. Empty is one of the
 	// cluster's own.
 	Client string
-	// Progress hears in plain words what happens. It may be nil.
+	// Progress gets messages about what happens. It may be nil.
 	Progress func(string)
 	// Bare leaves out the cloud controller manager: nodes then stay tainted until Install.
 	Bare bool
@@ -95,8 +95,8 @@ type Options struct {
 	FailureLogs string
 	// HealthSecond is how long a second between two health checks of a load balancer takes. Default: a second.
 	HealthSecond time.Duration
-	// OnCut hears of every connection that a load balancer ends because its target was taken away: the client's address
-	// and port. It may be nil, and must not block.
+	// OnCut is called for every connection that a load balancer ends because its target was taken away: the client's
+	// address and port. It may be nil, and must not block.
 	OnCut func(client netip.AddrPort)
 	// NodeMonitorGracePeriod is how long a node may be silent before it counts as not ready. Default: that of
 	// Kubernetes.
@@ -126,7 +126,7 @@ type undo struct {
 	do   func() error
 }
 
-// limits are how patient a cluster is with its nodes.
+// limits bound the waits for nodes.
 func limits() poll.Limits { return poll.Limits{Every: pollEvery, For: waitTimeout} }
 
 // Start starts a cluster and waits until its nodes are initialised and ready. ctx bounds the start only;
@@ -194,7 +194,7 @@ func (c *Cluster) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	c.later("its files", c.folder.Remove)
-	return c.folder.Guard(c.programs.guest)
+	return c.folder.StartReaper(c.programs.guest)
 }
 
 // startControlPlane makes a machine in the cloud, and starts the control plane on it.
@@ -214,7 +214,7 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 		Dial:    c.Client().DialContext,
 		PodCIDR: PodCIDR, ServiceCIDR: serviceCIDR, NodeMonitorGracePeriod: c.options.NodeMonitorGracePeriod,
 		Flags: map[string][]string{
-			// Whoever sees a node go silent after 20 s need not have its pods for 5 minutes more.
+			// A node counts as not ready after 20 s; its pods need not stay for 5 minutes more.
 			controlplane.APIServer: {"--default-not-ready-toleration-seconds=30",
 				"--default-unreachable-toleration-seconds=30"},
 			controlplane.ControllerManager: {fmt.Sprintf("--allocate-node-cidrs=%t",

@@ -44,13 +44,13 @@ func TestLacking(t *testing.T) {
 		{"usable", node("", ready, routed), all, ""},
 		{"usable, with another taint", node(roleControlPlane, ready, routed), all, ""},
 		{"not initialised", node(taintUninitialized, ready, routed), all, "not initialised"},
-		{"not initialised, as nobody does", node(taintUninitialized, ready), usable{ready: true}, ""},
+		{"not initialised, as no program does", node(taintUninitialized, ready), usable{ready: true}, ""},
 		{"not ready", node("", not, routed), all, "no network"},
-		{"not ready, as nobody gives networks", node(taintUninitialized, not), usable{}, ""},
+		{"not ready, as it has no networks", node(taintUninitialized, not), usable{}, ""},
 		{"silent", node(""), usable{ready: true}, "has not said"},
 		{"without a route", node("", ready, cut), all, "quota"},
 		{"nothing known of routes", node("", ready), all, "no route"},
-		{"nothing known of routes, as nobody tells", node("", ready), usable{initialised: true, ready: true}, ""},
+		{"nothing known of routes", node("", ready), usable{initialised: true, ready: true}, ""},
 	} {
 		err := test.wanted.lacking(test.node)
 		if test.want == "" && err != nil || test.want != "" &&
@@ -78,8 +78,8 @@ func TestUndoIsInReverse(t *testing.T) {
 	}
 }
 
-// TestMachinesWithoutACluster hears of machines before there is anything to join: nothing starts, and what is deleted
-// is forgotten.
+// TestMachinesWithoutACluster gets machines before there is a cluster to join: nothing starts, and deleted machines
+// are removed.
 func TestMachinesWithoutACluster(t *testing.T) {
 	m := newMachines(&Cluster{options: Options{Progress: func(line string) { t.Error(line) }}})
 	m.happened(netns.Event{Kind: netns.Booted, Identity: "vm-1", Name: "worker-1"})
@@ -91,7 +91,7 @@ func TestMachinesWithoutACluster(t *testing.T) {
 		t.Error("a node runs without a cluster")
 	}
 	if err := m.close(); err == nil {
-		t.Error("a machine is there and nobody minds")
+		t.Error("a machine is there, and that is no error")
 	}
 	m.happened(netns.Event{Kind: netns.Stopped, Identity: "vm-1", Name: "worker-1"})
 	m.happened(netns.Event{Kind: netns.Deleted, Identity: "vm-1", Name: "worker-1"})
@@ -100,8 +100,8 @@ func TestMachinesWithoutACluster(t *testing.T) {
 	}
 }
 
-// TestNodesReadyTellsOfALostProgram does not wait for a node whose containerd, say, has ended.
-func TestNodesReadyTellsOfALostProgram(t *testing.T) {
+// TestNodesReadyReportsALostProgram does not wait for a node whose containerd, say, has ended.
+func TestNodesReadyReportsALostProgram(t *testing.T) {
 	lost := errors.New("containerd ended")
 	c := &Cluster{}
 	c.machines = newMachines(c)
@@ -116,11 +116,11 @@ func TestNodesReadyTellsOfALostProgram(t *testing.T) {
 	}
 }
 
-// TestMachinesTellWhatFailed tells whoever waits for a machine why it does not come, and nobody else: other machines
-// come nevertheless.
-func TestMachinesTellWhatFailed(t *testing.T) {
-	told := ""
-	m := newMachines(&Cluster{options: Options{Progress: func(line string) { told = line }}})
+// TestMachinesReportWhatFailed: a wait for a machine that cannot start returns the reason, and waits for other machines
+// succeed.
+func TestMachinesReportWhatFailed(t *testing.T) {
+	reported := ""
+	m := newMachines(&Cluster{options: Options{Progress: func(line string) { reported = line }}})
 	m.cluster.machines = m
 	boot := func(identity, name string) *machine {
 		m.happened(netns.Event{Kind: netns.Booted, Identity: identity, Name: name})
@@ -139,8 +139,8 @@ func TestMachinesTellWhatFailed(t *testing.T) {
 	if err := m.broken(); !errors.Is(err, broken) {
 		t.Errorf("got %v, want why", err)
 	}
-	if told != broken.Error() {
-		t.Errorf("told %q", told)
+	if reported != broken.Error() {
+		t.Errorf("reported %q", reported)
 	}
 	boot("vm-2", "worker-2")
 	if _, err := m.await(t.Context(), "worker-2"); err != nil {
@@ -172,8 +172,8 @@ func TestMachinesJoinThoughOneFailed(t *testing.T) {
 	}
 }
 
-// TestMachinesTellWhatIsLeft: what could not be ended is told in the end, too.
-func TestMachinesTellWhatIsLeft(t *testing.T) {
+// TestMachinesReportWhatIsLeft: what could not be ended is reported in the end, too.
+func TestMachinesReportWhatIsLeft(t *testing.T) {
 	m := newMachines(&Cluster{options: Options{Progress: func(string) {}}})
 	stuck := errors.New("a process is still there")
 	m.leave(nil)
@@ -184,7 +184,7 @@ func TestMachinesTellWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestValues are what the chart is told: who gives networks and makes routes is one of two, or the cloud controller
+// TestValues are the values of the chart: who gives networks and makes routes is one of two, or the cloud controller
 // manager.
 func TestValues(t *testing.T) {
 	for _, test := range []struct {

@@ -61,7 +61,7 @@ func (m *machines) change(how func()) {
 	m.changed = make(chan struct{})
 }
 
-// happened hears of one event after another. It returns when what had to end has ended: a namespace
+// happened handles events, one after another. It returns when what had to end has ended: a namespace
 // must not outlive its name because something still runs in it.
 func (m *machines) happened(e netns.Event) {
 	one := m.find(e)
@@ -121,7 +121,7 @@ func (m *machines) discard(one *machine) error {
 	return one.node.Remove()
 }
 
-// fail records why a machine has no node, for whoever waits for that one. Others have theirs nevertheless.
+// fail records why a machine has no node, for waits for that one. Others have theirs nevertheless.
 func (m *machines) fail(one *machine, err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return

@@ -58,7 +58,7 @@ func (c *Cluster) route(ctx context.Context, e netns.Event, cidrs []string) erro
 	return nil
 }
 
-// replaceRoute makes a route to the address of the same family, in place of one that leads elsewhere.
+// replaceRoute makes a route to the address of the same family, in place of one to another address.
 func replaceRoute(ctx context.Context, cloud *iaas.Client, table iaas.RouteTable, cidr string,
 	addresses []netip.Addr) error {
 	to, err := netip.ParsePrefix(cidr)

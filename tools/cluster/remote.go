@@ -97,7 +97,7 @@ func (r Remote) addMachine(ctx context.Context, name string) error {
 	return nil
 }
 
-// RemoveNode deletes a machine in the cloud, and its node is gone at once: whoever wants to drain it does that before.
+// RemoveNode deletes a machine in the cloud, and its node is gone at once: drain it before if that is needed.
 // The machine with the control plane stays: without it there is no cluster.
 func (r Remote) RemoveNode(ctx context.Context, name string) error {
 	if name == ControlPlane {
@@ -140,7 +140,7 @@ func (r Remote) load(ctx context.Context, archive string, importInto func(ctx co
 	}
 	nodes, err := os.ReadDir(filepath.Join(r.Folder, "machines"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("looking for nodes, which are root's: %w", err)
+		return fmt.Errorf("listing nodes, which are root's: %w", err)
 	}
 	taken, failed := false, []error{}
 	for _, node := range nodes {

@@ -20,13 +20,13 @@ import (
 // TestRemote changes a cluster that another process runs; here, only its cloud.
 func TestRemote(t *testing.T) {
 	root := t.TempDir()
-	folder := NoteFolder(root)
+	folder := StateFolder(root)
 	if _, err := Find(folder); err == nil || !strings.Contains(err.Error(), "make cluster") {
 		t.Errorf("got %v, want what to do", err)
 	}
 	url := serve(t)
-	note := `{"CloudURL": "` + url + `", "Folder": "` + root + `"}`
-	if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, noteName), []byte(note),
+	state := `{"CloudURL": "` + url + `", "Folder": "` + root + `"}`
+	if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, stateName), []byte(state),
 		0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestRemote(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := r.AddNode(t.Context(), "worker-9"); err == nil || !strings.Contains(err.Error(), "kubeconfig") {
-		t.Errorf("got %v, want that nobody knows whether the node came", err)
+		t.Errorf("got %v, want that it is not known whether the node came", err)
 	}
 	if got := slugs(t, url); got != "worker-9" {
 		t.Errorf("the cloud has the machines %q", got)
@@ -135,9 +135,9 @@ func TestAddNodeWaits(t *testing.T) {
 		{"ready", Remote{}, corev1.NodeStatus{Conditions: ready}, ""},
 		{"silent", Remote{}, corev1.NodeStatus{}, "has not said"},
 		{"without a route", Remote{}, corev1.NodeStatus{Conditions: ready[:1]}, "no route"},
-		{"without a route that somebody else makes", Remote{Networks: OwnNetworks},
+		{"without a route that another program makes", Remote{Networks: OwnNetworks},
 			corev1.NodeStatus{Conditions: ready[:1]}, ""},
-		{"silent, as nobody gives networks", Remote{Bare: true}, corev1.NodeStatus{}, ""},
+		{"silent, as it has no networks", Remote{Bare: true}, corev1.NodeStatus{}, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			api := fake.NewClientset()
@@ -156,7 +156,7 @@ func TestAddNodeWaits(t *testing.T) {
 			}
 			if test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) ||
 				!strings.Contains(err.Error(), "says why")) {
-				t.Errorf("%s: %v, want %q and where more is told", test.name, err, test.want)
+				t.Errorf("%s: %v, want %q and where there is more", test.name, err, test.want)
 			}
 		})
 	}

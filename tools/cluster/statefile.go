@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	noteName       = "running.json"
+	stateName      = "running.json"
 	kubeconfigName = "kubeconfig"
 )
 
-// NoteFolder is where the cluster of a repository leaves a note about itself, and a kubeconfig that stays at its place.
-func NoteFolder(root string) string { return filepath.Join(root, "dist", "cluster") }
+// StateFolder is where the cluster of a repository writes its state file, and a kubeconfig whose path never changes.
+func StateFolder(root string) string { return filepath.Join(root, "dist", "cluster") }
 
-// Announce leaves a note in a folder, by which Find finds this cluster until it is closed, and a kubeconfig beside it.
-// Both belong to whoever called sudo, if anybody did: root's are not read by that user's kubectl.
+// Announce writes a state file into a folder, by which Find finds this cluster until it is closed, and a kubeconfig
+// beside it. Both belong to the user who called sudo, if any: that user's kubectl cannot read root's.
 func (c *Cluster) Announce(folder string) (Remote, error) {
 	r := Remote{
 		CloudURL: c.cloudURL, Folder: c.Dir(), Kubeconfig: filepath.Join(folder, kubeconfigName),
 		Namespace: c.Client().Path(),
 		Bare:      c.options.Bare, Networks: c.options.Networks,
 	}
-	note, err := json.MarshalIndent(r, "", "  ")
+	state, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return r, err
 	}
@@ -38,23 +38,23 @@ func (c *Cluster) Announce(folder string) (Remote, error) {
 		return r, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return r, fmt.Errorf("leaving a note about the cluster: %w", err)
+		return r, fmt.Errorf("writing the state file of the cluster: %w", err)
 	}
 	owner := caller(os.Getuid(), os.Getgid(), os.Getenv)
-	for name, content := range map[string][]byte{kubeconfigName: config, noteName: note} {
+	for name, content := range map[string][]byte{kubeconfigName: config, stateName: state} {
 		path := filepath.Join(folder, name)
 		if err := owner.write(path, content); err != nil {
-			return r, fmt.Errorf("leaving a note about the cluster: %w", err)
+			return r, fmt.Errorf("writing the state file of the cluster: %w", err)
 		}
 		c.later(path, func() error { return os.Remove(path) })
 	}
 	return r, nil
 }
 
-// Find finds the cluster that has left a note in a folder: the one that was started last.
+// Find finds the cluster that has a state file in a folder: the one that was started last.
 func Find(folder string) (Remote, error) {
 	var r Remote
-	content, err := os.ReadFile(filepath.Join(folder, noteName))
+	content, err := os.ReadFile(filepath.Join(folder, stateName))
 	if errors.Is(err, os.ErrNotExist) {
 		return r, errors.New("no cluster of this repository runs; make cluster starts one")
 	}
@@ -62,7 +62,7 @@ func Find(folder string) (Remote, error) {
 		err = json.Unmarshal(content, &r)
 	}
 	if err != nil {
-		return r, fmt.Errorf("reading the note about the cluster: %w", err)
+		return r, fmt.Errorf("reading the state file of the cluster: %w", err)
 	}
 	if _, err := os.Stat(r.Folder); err != nil {
 		return r, errors.New("the cluster of this repository was killed; make cluster starts another one")
@@ -73,8 +73,8 @@ func Find(folder string) (Remote, error) {
 // owner is who owns a file.
 type owner struct{ user, group int }
 
-// caller is who is to own what root makes for somebody: the user who called sudo. Without sudo it is the user of this
-// process.
+// caller is who has to own what root makes for another user: the user who called sudo. Without sudo it is the user of
+// this process.
 func caller(user, group int, environment func(string) string) owner {
 	as, err := strconv.Atoi(environment("SUDO_UID"))
 	with, bad := strconv.Atoi(environment("SUDO_GID"))

@@ -41,7 +41,7 @@ func TestCaller(t *testing.T) {
 		{"root without sudo", 0, nil, owner{0, 7}},
 		{"half of it", 0, map[string]string{"SUDO_UID": "1000"}, owner{0, 7}},
 		{"no number", 0, map[string]string{"SUDO_UID": "1000", "SUDO_GID": "staff"}, owner{0, 7}},
-		{"sudo to somebody who may not give files away", 2000, map[string]string{"SUDO_UID": "1000", "SUDO_GID": "100"},
+		{"sudo to a user who may not give files away", 2000, map[string]string{"SUDO_UID": "1000", "SUDO_GID": "100"},
 			owner{2000, 7}},
 	} {
 		if got := caller(test.user, 7, func(name string) string { return test.environment[name] }); got != test.want {
@@ -50,11 +50,11 @@ func TestCaller(t *testing.T) {
 	}
 }
 
-// TestOwnersFile is read by its owner alone, and replaces what was there, even a link to elsewhere.
+// TestOwnersFile is read by its owner alone, and replaces what was there, even a link to another folder.
 func TestOwnersFile(t *testing.T) {
 	folder := t.TempDir()
-	path, elsewhere := filepath.Join(folder, "kubeconfig"), filepath.Join(t.TempDir(), "precious")
-	if err := errors.Join(os.WriteFile(elsewhere, []byte("precious"), 0o600), os.Symlink(elsewhere, path)); err != nil {
+	path, outside := filepath.Join(folder, "kubeconfig"), filepath.Join(t.TempDir(), "precious")
+	if err := errors.Join(os.WriteFile(outside, []byte("precious"), 0o600), os.Symlink(outside, path)); err != nil {
 		t.Fatal(err)
 	}
 	me := owner{os.Getuid(), os.Getgid()}
@@ -70,7 +70,7 @@ func TestOwnersFile(t *testing.T) {
 			t.Errorf("it has %q and %v, want %q", got, err, content)
 		}
 	}
-	if got, err := os.ReadFile(elsewhere); err != nil || string(got) != "precious" {
+	if got, err := os.ReadFile(outside); err != nil || string(got) != "precious" {
 		t.Errorf("where the link led: %q and %v", got, err)
 	}
 	if err := me.write(filepath.Join(folder, "none", "kubeconfig"), nil); err == nil {

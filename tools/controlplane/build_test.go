@@ -118,36 +118,36 @@ func TestBuildOutsideTheRepository(t *testing.T) {
 	}
 }
 
-// listener waits for words among the progress.
+// listener closes found when a line of the progress contains words.
 type listener struct {
 	words string
 	once  sync.Once
-	heard chan struct{}
+	found chan struct{}
 }
 
 func listenFor(words string) *listener {
-	return &listener{words: words, heard: make(chan struct{})}
+	return &listener{words: words, found: make(chan struct{})}
 }
 
-func (l *listener) hear(line string) {
+func (l *listener) check(line string) {
 	if strings.Contains(line, l.words) {
-		l.once.Do(func() { close(l.heard) })
+		l.once.Do(func() { close(l.found) })
 	}
 }
 
-// A build that takes long says so; the fake one takes until it has been heard.
+// A build that takes long says so; the fake one ends after its progress was reported.
 func TestBuildReportsProgress(t *testing.T) {
-	root := fakeRepo(t, goMod, "echo k8s.io/a; echo k8s.io/b; read line <../../gate")
-	gate := filepath.Join(root, "gate")
-	if err := unix.Mkfifo(gate, 0o600); err != nil {
+	root := fakeRepo(t, goMod, "echo k8s.io/a; echo k8s.io/b; read line <../../fifo")
+	fifo := filepath.Join(root, "fifo")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	l := listenFor("building Kubernetes, once: 2 packages so far, ")
-	b := builder{root: root, program: "lab", pkg: ".", progress: l.hear, first: 10 * time.Millisecond,
+	b := builder{root: root, program: "lab", pkg: ".", progress: l.check, first: 10 * time.Millisecond,
 		every: 10 * time.Millisecond}
 	go func() {
-		<-l.heard
-		_ = os.WriteFile(gate, []byte("go on\n"), 0) // blocks until the build reads
+		<-l.found
+		_ = os.WriteFile(fifo, []byte("go on\n"), 0) // blocks until the build reads
 	}()
 	if _, err := b.build(t.Context()); err != nil {
 		t.Fatal(err)
@@ -163,8 +163,8 @@ func TestQuickBuildIsSilent(t *testing.T) {
 }
 
 func TestBuildIsInterrupted(t *testing.T) {
-	root := fakeRepo(t, goMod, "echo started; read line <../../gate")
-	if err := unix.Mkfifo(filepath.Join(root, "gate"), 0o600); err != nil {
+	root := fakeRepo(t, goMod, "echo started; read line <../../fifo")
+	if err := unix.Mkfifo(filepath.Join(root, "fifo"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -184,14 +184,14 @@ func TestBuildsWaitForEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := listenFor("waiting for another build of the lab")
-	b := builder{root: root, program: "lab", pkg: ".", progress: l.hear, first: 20 * time.Millisecond,
+	b := builder{root: root, program: "lab", pkg: ".", progress: l.check, first: 20 * time.Millisecond,
 		every: 20 * time.Millisecond}
 	unlock, err := b.lock(t.Context(), filepath.Join(root, "bin", ".lab.lock"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	go func() {
-		<-l.heard
+		<-l.found
 		unlock()
 	}()
 	if _, err := b.build(t.Context()); err != nil {

@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// TestCluster looks at two control planes that run side by side, one with all defaults and one
+// TestCluster tests two control planes that run side by side, one with all defaults and one
 // with everything changed, and stops them.
 func TestCluster(t *testing.T) {
 	standard := Options{Dir: t.TempDir()}
@@ -50,7 +50,7 @@ func TestCluster(t *testing.T) {
 	t.Run("request headers", func(t *testing.T) { testRequestHeaders(t, a) })
 	t.Run("separate", func(t *testing.T) { testSeparate(t, a, b) })
 	t.Run("user", func(t *testing.T) { testUser(t, a) })
-	t.Run("stranger", func(t *testing.T) { testStranger(t, a, b) })
+	t.Run("foreign credentials", func(t *testing.T) { testForeignCredentials(t, a, b) })
 	t.Run("privacy", func(t *testing.T) { testPrivacy(t, a.plane) })
 	t.Run("silent node", func(t *testing.T) { testSilentNode(t, b) })
 	t.Run("stop", func(t *testing.T) { testStop(t, planes[0]) })
@@ -158,7 +158,7 @@ func testAddress(t *testing.T, c *cluster, want string) {
 	}
 	if l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address); err == nil {
 		_ = l.Close()
-		t.Errorf("nobody listens on %s", address)
+		t.Errorf("nothing listens on %s", address)
 	}
 }
 
@@ -363,13 +363,13 @@ func testSeparate(t *testing.T, a, b *cluster) {
 	}
 	_, err := b.CoreV1().Namespaces().Get(t.Context(), name.Name, metav1.GetOptions{})
 	if !apierrors.IsNotFound(err) {
-		t.Errorf("looking for it in the other cluster: got %v, want NotFound", err)
+		t.Errorf("reading it from the other cluster: got %v, want NotFound", err)
 	}
 }
 
-// testStranger proves that the credentials of one cluster are worth nothing in another, and that
-// its server is not taken for another's.
-func testStranger(t *testing.T, a, b *cluster) {
+// testForeignCredentials proves that a cluster refuses the credentials of another, and that clients of that one refuse
+// its server.
+func testForeignCredentials(t *testing.T, a, b *cluster) {
 	t.Helper()
 	config := a.plane.Config()
 	config.Host = b.plane.Config().Host
@@ -411,7 +411,7 @@ func testSilentNode(t *testing.T, c *cluster) {
 	})
 }
 
-// testUser is somebody with a certificate of a name of the test's choice, who connects in a way of the test's choice.
+// testUser is a user with a certificate of a name of the test's choice, who connects in a way of the test's choice.
 func testUser(t *testing.T, c *cluster) {
 	t.Helper()
 	config, err := c.plane.User("system:node:worker-1", "system:nodes")

@@ -110,7 +110,7 @@ func (c *ControlPlane) prepare(context.Context) error {
 	return c.makeCredentials()
 }
 
-// choosePort finds out where the API server listens. A port that was given is not looked at: it may be one of another
+// choosePort finds out where the API server listens. A port that was given is not checked: it may be one of another
 // network namespace.
 func (c *ControlPlane) choosePort() (err error) {
 	if c.options.Port != 0 {
@@ -258,7 +258,7 @@ func (p *component) ended() error {
 }
 
 // Stop ends all components, the API server before etcd, and frees the port. A component that does
-// not end within a few seconds is killed; nothing here is worth more patience. The error is that
+// not end within a few seconds is killed; nothing here needs more time. The error is that
 // of Err from before the stop, and of processes that cannot even be killed. The folder is left
 // for the caller to read and remove. Further calls return the same error.
 func (c *ControlPlane) Stop() error { return c.stop() }

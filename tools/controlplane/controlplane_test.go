@@ -23,7 +23,7 @@ import (
 // limit is how long anything in these tests may take before it counts as never.
 const limit = time.Minute
 
-// eventually looks until check returns nil.
+// eventually calls check until it returns nil.
 func eventually(t *testing.T, check func() error) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -37,7 +37,7 @@ func eventually(t *testing.T, check func() error) {
 	t.Fatal(last)
 }
 
-// gone reports processes that still run. One that nobody has reaped yet is as good as gone.
+// gone reports processes that still run. One that has ended and is not reaped yet does not count.
 func gone(pids []int) error {
 	for _, pid := range pids {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -171,7 +171,7 @@ func testStop(t *testing.T, c *ControlPlane) {
 	}
 }
 
-// testErr kills a component: that is noticed, named, and reported by Stop as well.
+// testErr kills a component: Err and Stop report it with its name.
 func testErr(t *testing.T, c *ControlPlane) {
 	t.Helper()
 	scheduler := c.components[slices.IndexFunc(c.components, func(p *component) bool { return p.name == Scheduler })]

@@ -14,7 +14,7 @@ const (
 )
 
 // The sockets of etcd are files in the working folder, which only its owner may enter: etcd has
-// no users, so whoever can reach it owns the cluster. They are relative names because the path of
+// no users, so every client that reaches it controls the cluster. They are relative names because the path of
 // a socket may have 108 bytes at most, which the temporary folder of a test easily exceeds.
 const (
 	etcdSocket     = "etcd.sock"

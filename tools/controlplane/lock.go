@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockEvery is how often a lock that somebody else holds is tried again.
+// lockEvery is how often a lock that another process holds is tried again.
 const lockEvery = 100 * time.Millisecond
 
 // lock takes the lock on a file and returns what gives it back. The kernel takes it back from a

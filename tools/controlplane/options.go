@@ -20,14 +20,14 @@ type Options struct {
 	Dir string
 	// Binary is the lab executable. Default: what Build makes.
 	Binary string
-	// Progress hears in plain words about steps that take long. It may be nil.
+	// Progress gets messages about steps that take long. It may be nil.
 	Progress func(string)
 	// Address is the IPv4 address the API server listens on, at a port of its own choice.
 	// Default: 127.0.0.1.
 	Address netip.Addr
 	// Port is where the API server listens. Default: a free one of its own choice.
 	Port uint16
-	// Enter is the beginning of the command line of every component, for one that runs elsewhere:
+	// Enter is the beginning of the command line of every component, for one that runs in another namespace:
 	// {"nsenter", "--net=/run/netns/machine"} starts them in a network namespace. It has to become the
 	// component, and not its parent. With it, Port and Dial are required.
 	Enter []string

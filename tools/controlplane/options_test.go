@@ -96,12 +96,12 @@ func TestNodeMonitorGracePeriod(t *testing.T) {
 	}
 	flags := controllerManagerFlags(Options{}, &credentials{}, "")
 	if slices.ContainsFunc(flags, func(f string) bool { return len(f) > 20 && f[:20] == flag[:20] }) {
-		t.Errorf("%v sets a grace period nobody asked for", flags)
+		t.Errorf("%v sets a grace period that was not asked for", flags)
 	}
 }
 
-// TestElsewhere needs to be told what cannot be found out from here.
-func TestElsewhere(t *testing.T) {
+// TestOtherNetworkNamespace: in another network namespace the port cannot be chosen, and Dial is required.
+func TestOtherNetworkNamespace(t *testing.T) {
 	given := Options{Dir: t.TempDir(), Binary: "lab", Enter: []string{"nsenter", "--net=/run/netns/x"}}
 	dial := new(net.Dialer).DialContext
 	for name, change := range map[string]func(*Options){

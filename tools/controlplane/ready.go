@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// pollEvery is how often a condition of the start is looked at; all looks are cheap.
+	// pollEvery is how often a condition of the start is checked; all checks are cheap.
 	pollEvery = 50 * time.Millisecond
 
-	// answerLimit bounds one look, so that a server that accepts connections and says nothing is
+	// answerLimit bounds one check, so that a server that accepts connections and says nothing is
 	// asked again.
 	answerLimit = 5 * time.Second
 )
 
-// await looks until check returns nil. It fails at once when a component has ended.
+// await calls check until it returns nil. It fails at once when a component has ended.
 func (c *ControlPlane) await(ctx context.Context, what string, check func(context.Context) error) error {
 	limits := poll.Limits{Every: pollEvery, For: startLimit}
 	err := limits.Until(ctx, what+" is ready", func(ctx context.Context) error {

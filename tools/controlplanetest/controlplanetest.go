@@ -133,7 +133,7 @@ func remove(tb testing.TB, plane *controlplane.ControlPlane, namespace string) {
 	}
 }
 
-// client returns a client and what closes its connections, so that tests may look for leaks.
+// client returns a client and what closes its connections, so that tests may detect leaks.
 func client(tb testing.TB, plane *controlplane.ControlPlane) (kubernetes.Interface, func()) {
 	tb.Helper()
 	config := plane.Config()

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// innerEnv makes the test binary run only the test that TestMainCleansUp looks at from outside.
+// innerEnv makes the test binary run only the test whose process TestMainCleansUp checks.
 const innerEnv = "CONTROLPLANETEST_INNER"
 
 func TestMain(m *testing.M) {
@@ -165,7 +165,7 @@ func TestOwnIsNobodyElses(t *testing.T) {
 		for plane, want := range map[*controlplane.ControlPlane]bool{first: true, second: false, Get(t): false} {
 			_, err := Client(t, plane).CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
 			if (err == nil) != want || err != nil && !apierrors.IsNotFound(err) {
-				t.Errorf("looking for the namespace: %v; want it there: %v", err, want)
+				t.Errorf("reading the namespace: %v; want it there: %v", err, want)
 			}
 		}
 	})
@@ -221,7 +221,7 @@ func TestMainCleansUp(t *testing.T) {
 func wantLeft(t *testing.T, kubeconfig string, kept bool) {
 	t.Helper()
 	if _, err := os.Stat(kubeconfig); (err == nil) != kept {
-		t.Errorf("looking for %q afterwards: %v; want it kept: %v", kubeconfig, err, kept)
+		t.Errorf("reading %q afterwards: %v; want it kept: %v", kubeconfig, err, kept)
 	}
 	if processes := usersOf(t, kubeconfig); processes != nil {
 		t.Errorf("processes are left: %q", processes)

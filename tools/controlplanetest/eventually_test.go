@@ -18,15 +18,15 @@ type failing struct {
 func (f *failing) Fatal(values ...any) { f.why = fmt.Sprint(values...) }
 
 func TestEventually(t *testing.T) {
-	looks := 0
-	Eventually(t, time.Minute, "the third look", func(context.Context) error {
-		if looks++; looks < 3 {
+	checks := 0
+	Eventually(t, time.Minute, "the third check", func(context.Context) error {
+		if checks++; checks < 3 {
 			return errors.New("not yet")
 		}
 		return nil
 	})
-	if looks != 3 {
-		t.Errorf("%d looks, want 3", looks)
+	if checks != 3 {
+		t.Errorf("%d checks, want 3", checks)
 	}
 	f := &failing{TB: t}
 	Eventually(f, time.Millisecond, "pigs fly", func(context.Context) error { return errors.New("no wings") })

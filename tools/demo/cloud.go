@@ -25,7 +25,7 @@ const (
 	createDelay, deleteDelay = 2 * time.Second, time.Second
 	// cloudTimeout bounds the start of the emulator, and every call to it.
 	cloudTimeout = 15 * time.Second
-	// pollInterval is how often something that has no event to wait for is looked at.
+	// pollInterval is how often a condition is checked that has no event to wait for.
 	pollInterval = 200 * time.Millisecond
 )
 
@@ -135,8 +135,8 @@ func (c *cloud) balancer(ctx context.Context, address string) (emulator.LoadBala
 	return all[i], nil
 }
 
-// leftovers names the load balancers and target groups in the cloud; empty when there is none.
-func (c *cloud) leftovers(ctx context.Context) (string, error) {
+// remaining names the load balancers and target groups in the cloud; empty if there are none.
+func (c *cloud) remaining(ctx context.Context) (string, error) {
 	balancers, err := c.api.ListLoadbalancers(ctx, nil)
 	if err != nil {
 		return "", fmt.Errorf("listing the cloud's load balancers: %w", err)

@@ -41,7 +41,7 @@ type cluster struct {
 }
 
 func newCluster(config *rest.Config) (*cluster, error) {
-	// The demo waits by looking often; the client's own limit would make it slow.
+	// The demo waits by polling often; the client's own limit would make it slow.
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
@@ -66,7 +66,7 @@ func (c *cluster) create(ctx context.Context, object runtime.Object) (err error)
 	return err
 }
 
-// until waits until check says true. An error of check is remembered and tried again: clusters and clouds have bad
+// until waits until check says true. An error of check is kept, and check is called again: clusters and clouds have bad
 // moments. what completes the sentence "waiting until …".
 func until(ctx context.Context, what string, check func(context.Context) (bool, error)) error {
 	last := errors.New("it is not so")

@@ -15,11 +15,11 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
 )
 
-// Options say how the story is told.
+// Options say how the demo runs.
 type Options struct {
 	// Root is the folder of the repository.
 	Root string
-	// Output hears the story, in plain words. Input answers its one question; it is read only with Cluster.
+	// Output gets the text of the demo. Input answers its one question; it is read only with Cluster.
 	Output io.Writer
 	Input  io.Reader
 	// Keep leaves everything running after the story, until the context ends.
@@ -56,7 +56,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	if !o.Keep {
-		t.chapter("That was all. To look around yourself")
+		t.chapter("That was all. To explore the cluster yourself")
 		t.plain("  make demo KEEP=1     leaves everything running until Ctrl-C and says how to reach it")
 		t.plain("  examples/web.yaml    is what was applied; charts/thalassa-ccm is what was installed")
 	}
@@ -88,7 +88,7 @@ func (s *stage) perform(ctx context.Context) (err error) {
 // keep leaves everything running until ctx ends.
 func (s *stage) keep(ctx context.Context) {
 	s.printer.chapter("Everything keeps running until Ctrl-C. In another terminal")
-	s.lookAround()
+	s.printAccess()
 	<-ctx.Done()
 }
 

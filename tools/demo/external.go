@@ -55,7 +55,7 @@ func (s *stage) preflight(ctx context.Context) (*cluster, error) {
 func (c *cluster) noLoadBalancers(ctx context.Context) error {
 	services, err := c.client.CoreV1().Services("").List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("looking for load balancers in this cluster: %w", err)
+		return fmt.Errorf("listing load balancers in this cluster: %w", err)
 	}
 	for _, service := range services.Items {
 		if service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.Namespace != externalNamespace {
@@ -67,19 +67,20 @@ func (c *cluster) noLoadBalancers(ctx context.Context) error {
 	return nil
 }
 
-// demoAlive is how old the sign of life of a demo's node may be: kubelets, and ours, renew their lease every 10 s.
-const demoAlive = 40 * time.Second
+// leaseLimit is how old the Lease of the node of a running demo may be: kubelets, and ours, renew their lease every 10
+// s.
+const leaseLimit = 40 * time.Second
 
 // noOtherDemo refuses a cluster in which another demo runs at the moment.
 func (c *cluster) noOtherDemo(ctx context.Context) error {
 	leases, err := c.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("looking for another demo in this cluster: %w", err)
+		return fmt.Errorf("checking for another demo in this cluster: %w", err)
 	}
 	for _, lease := range leases.Items {
 		if slices.Contains(c.nodeNames(), lease.Name) && lease.Spec.RenewTime != nil &&
-			time.Since(lease.Spec.RenewTime.Time) < demoAlive {
-			return fmt.Errorf("another demo runs in this cluster: its node %s gave a sign of life at %s", lease.Name,
+			time.Since(lease.Spec.RenewTime.Time) < leaseLimit {
+			return fmt.Errorf("another demo runs in this cluster: its node %s renewed its Lease at %s", lease.Name,
 				lease.Spec.RenewTime.Format(time.TimeOnly))
 		}
 	}
@@ -89,7 +90,7 @@ func (c *cluster) noOtherDemo(ctx context.Context) error {
 // enter begins to use the cluster that the user has allowed.
 func (s *stage) enter(ctx context.Context) error {
 	c := s.cluster
-	if err := c.clearLeftovers(ctx); err != nil {
+	if err := c.removeEarlierDemo(ctx); err != nil {
 		return err
 	}
 	s.later("namespace "+externalNamespace, c.removeNamespace)
@@ -145,8 +146,8 @@ func (s *stage) ask(ctx context.Context, host string) error {
 	}
 }
 
-// clearLeftovers removes what an earlier demo in this cluster left behind because it was killed.
-func (c *cluster) clearLeftovers(ctx context.Context) error {
+// removeEarlierDemo removes what an earlier demo in this cluster left behind because it was killed.
+func (c *cluster) removeEarlierDemo(ctx context.Context) error {
 	err := errors.Join(
 		c.client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{},
 			metav1.ListOptions{LabelSelector: externalKey}),
@@ -177,7 +178,7 @@ func (c *cluster) removeNamespace(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("looking for namespace %s: %w", externalNamespace, err)
+		return fmt.Errorf("reading namespace %s: %w", externalNamespace, err)
 	}
 	if namespace.Labels[externalKey] != "true" {
 		return fmt.Errorf("namespace %s exists and is not the demo's: it lacks the label %s; rename or remove it",

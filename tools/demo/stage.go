@@ -20,7 +20,7 @@ const (
 	imageWeb = "ghcr.io/thalassa-cloud/thalassa-ccm/web"
 )
 
-// stage is everything that runs while the story is told.
+// stage is everything that runs during the demo.
 type stage struct {
 	options  Options
 	printer  *printer
@@ -138,8 +138,8 @@ func (s *stage) addNode(ctx context.Context, name, zone string, controlPlane boo
 	return nil
 }
 
-// lookAround says how to reach what is running.
-func (s *stage) lookAround() {
+// printAccess prints how to reach what is running.
+func (s *stage) printAccess() {
 	if s.cluster.external {
 		s.printer.plain("  kubectl --context=%s --namespace=%s get pods,events", s.options.Cluster, externalNamespace)
 		s.printer.plain("  kubectl --context=%s get nodes --selector=%s -o wide", s.options.Cluster, externalKey)

@@ -296,7 +296,7 @@ func (s *stage) endService(ctx context.Context) error {
 		return err
 	}
 	return until(ctx, "the load balancer is gone", func(ctx context.Context) (bool, error) {
-		left, err := s.cloud.leftovers(ctx)
+		left, err := s.cloud.remaining(ctx)
 		if err != nil || left != "" {
 			return false, errors.Join(err, fmt.Errorf("the cloud still has %s", left))
 		}

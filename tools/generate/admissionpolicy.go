@@ -85,7 +85,7 @@ const policyChanges = `variables:
 `
 
 // policyNames are the variables with what is wrong about names, as pairs of a name and a sentence, and with what is
-// told once if there are such names.
+// reported once if there are such names.
 const policyNames = `  - name: bad
     expression: >-
       BAD
@@ -133,7 +133,7 @@ validations:
       size(variables.message) > 1200 ? variables.message.substring(0, 1200) + " …" : variables.message
 `
 
-// admissionPolicy makes the policy from the registry that also parses the annotations, so that neither can lie.
+// admissionPolicy makes the policy from the registry that also parses the annotations, so that they cannot differ.
 func admissionPolicy(registry *annotation.Registry) Generator {
 	return Generator{Name: "admission policy", Files: func(context.Context, string) (map[string][]byte, error) {
 		return map[string][]byte{policyFile: []byte(AdmissionPolicy(registry))}, nil

@@ -12,7 +12,8 @@ import (
 // annotationFile is the reference page of the Service annotations.
 const annotationFile = "docs/reference/annotations.md"
 
-// annotationPage makes the reference page from the registry that also parses the annotations, so that neither can lie.
+// annotationPage makes the reference page from the registry that also parses the annotations, so that they cannot
+// differ.
 func annotationPage(registry *annotation.Registry) Generator {
 	return Generator{Name: "annotations", Files: func(context.Context, string) (map[string][]byte, error) {
 		return map[string][]byte{annotationFile: []byte(renderAnnotations(registry))}, nil

@@ -17,8 +17,8 @@ const (
 	configSchemaFile = "docs/reference/cloud-config.schema.json"
 )
 
-// cloudConfigPages makes reference page and schema from the keys that also check the file, so that none of them can
-// lie.
+// cloudConfigPages makes reference page and schema from the keys that also check the file, so that they cannot
+// differ.
 func cloudConfigPages() Generator {
 	return Generator{Name: "cloud-config", Files: func(context.Context, string) (map[string][]byte, error) {
 		entries, err := config.Describe(cloudconfig.Default(), cloudconfig.Keys())

@@ -39,7 +39,7 @@ func TestConfigPage(t *testing.T) {
 	}
 }
 
-// verdict says whether the program accepts a file, without looking at what it refers to.
+// verdict says whether the program accepts a file, without reading what it refers to.
 func verdict(t *testing.T, file string) error {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cloud-config.yaml")

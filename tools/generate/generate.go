@@ -1,4 +1,4 @@
-// Package generate writes the files of this repository that are made from other files of it, and tells which are
+// Package generate writes the files of this repository that are made from other files of it, and reports which are
 // stale. A generator computes contents and touches nothing, so that checking is the same work as writing, and
 // checking never changes a working tree.
 package generate

@@ -49,7 +49,7 @@ func TestWriteAndStale(t *testing.T) {
 		t.Fatalf("stale files differ (-want +got), error %v:\n%s", err, diff)
 	}
 	if text, _ := os.ReadFile(filepath.Join(root, "docs/old.md")); string(text) != "old" {
-		t.Errorf("looking for stale files changed one to %q", text)
+		t.Errorf("the check for stale files changed one to %q", text)
 	}
 
 	changed, err := Write(t.Context(), root, generators)

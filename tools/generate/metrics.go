@@ -26,7 +26,7 @@ import (
 // metricsFile is the reference page of the program's own metrics.
 const metricsFile = "docs/reference/metrics.md"
 
-// metricsPage makes the page from the collectors that also count, so that neither can lie and none can be forgotten.
+// metricsPage makes the page from the collectors that also count, so that the page is always complete and correct.
 func metricsPage() Generator {
 	return Generator{Name: "metrics", Files: func(ctx context.Context, _ string) (map[string][]byte, error) {
 		all, err := programCollectors(ctx)
@@ -42,7 +42,7 @@ func metricsPage() Generator {
 }
 
 // programCollectors are those of a program that has all metrics: its configuration names files with secrets, which
-// nobody uses. That no part of the program is missing is looked after by a test, because the whole of it would be much
+// nobody uses. That no part of the program is missing is checked by a test, because the whole of it would be much
 // to link here.
 func programCollectors(ctx context.Context) (all []prometheus.Collector, err error) {
 	folder, err := os.MkdirTemp("", "metrics")

@@ -1,5 +1,5 @@
 // Package gotest runs `go test` for people: one line per package while it runs, the whole output of what
-// failed and of nothing else, a sign of life while a long build is silent, and an honest count at the end.
+// failed and of nothing else, a line of progress while a long build prints nothing, and a count at the end.
 //
 //	result, err := gotest.Run(ctx, gotest.Options{Dir: root, Packages: []string{"./..."}, Out: os.Stdout})
 package gotest

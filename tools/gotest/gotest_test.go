@@ -182,8 +182,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestSignsOfLife: a line names the innermost test that runs, and the test that ended last.
-func TestSignsOfLife(t *testing.T) {
+// TestProgressLines: a line names the innermost test that runs, and the test that ended last.
+func TestProgressLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, feed := io.Pipe()
 		var out strings.Builder

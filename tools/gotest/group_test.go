@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// divided is a module with a package below src, one whose tests are smaller with the race detector, and one elsewhere.
+// divided is a module with a package below src, one whose tests are smaller with the race detector, and one in tools.
 func divided(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -51,9 +51,9 @@ func TestGroups(t *testing.T) {
 		"our own": {Own, all,
 			[]group{raced, {[]string{"sample/src/big", "sample/tools/b", "sample/tools/sources/src/in"}, false}}},
 		"src":             {Own, []string{"./src/a"}, []group{{[]string{"sample/src/a"}, true}}},
-		"elsewhere":       {Own, []string{"./tools/..."}, []group{{[]string{"./tools/..."}, false}}},
+		"not in src":      {Own, []string{"./tools/..."}, []group{{[]string{"./tools/..."}, false}}},
 		"no such package": {Own, []string{"./missing"}, []group{{[]string{"./missing"}, false}}},
-		"as they are told": {Own, []string{"./tools/b", "./src/a"}, []group{{[]string{"sample/src/a"}, true},
+		"several": {Own, []string{"./tools/b", "./src/a"}, []group{{[]string{"sample/src/a"}, true},
 			{[]string{"sample/tools/b"}, false}}},
 	} {
 		t.Run(name, func(t *testing.T) {

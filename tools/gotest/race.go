@@ -30,7 +30,7 @@ func Race(ctx context.Context, setting string, required bool) (Detector, error) 
 	return decide(setting, required, func() error { return compiler(ctx) })
 }
 
-// decide holds the decision of Race apart from looking for a compiler.
+// decide is the decision of Race, without the search for a compiler.
 func decide(setting string, required bool, compiler func() error) (Detector, error) {
 	wanted, known := map[string]Detector{"0": Nowhere, "1": Everywhere, "auto": Own}[setting]
 	if !known {

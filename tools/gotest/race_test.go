@@ -37,7 +37,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// matches tells whether an error says what it should; "" stands for none.
+// matches reports whether an error says what it should; "" stands for none.
 func matches(err error, says string) bool {
 	if says == "" {
 		return err == nil

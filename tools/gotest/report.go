@@ -69,7 +69,7 @@ func (r *report) follow(in io.Reader, silence time.Duration) error {
 			}
 			r.line(line)
 		case <-ticker.C:
-			r.signOfLife(silence)
+			r.progressLine(silence)
 		}
 	}
 }
@@ -91,8 +91,8 @@ func eachLine(in io.Reader, visit func(string)) error {
 	}
 }
 
-// signOfLife says that nothing hangs: compiling Kubernetes libraries takes minutes, as do some tests.
-func (r *report) signOfLife(silence time.Duration) {
+// progressLine shows that nothing hangs: compiling Kubernetes libraries takes minutes, as do some tests.
+func (r *report) progressLine(silence time.Duration) {
 	if time.Since(r.printed) >= silence/2 {
 		r.printf("... %s after %s, %d packages done%s\n", r.activity(), time.Since(r.started).Round(time.Second),
 			r.done, r.latest)
@@ -181,8 +181,8 @@ func (r *report) skipped(e event) {
 // statement is what a test says with its own file and line: t.Error, t.Fatal and t.Log.
 var statement = regexp.MustCompile(`^ +\S+_test\.go:\d+: `)
 
-// mostSaid is how many statements of a failed test the end of the report repeats.
-const mostSaid = 5
+// maxLines is how many statements of a failed test the end of the report repeats.
+const maxLines = 5
 
 // said are the last statements of a failed test, each on a line of its own: where only the end of a long log is kept,
 // they say why.
@@ -191,7 +191,7 @@ func (r *report) said(key string) string {
 		return !statement.MatchString(line)
 	})
 	var text strings.Builder
-	for _, line := range lines[max(len(lines)-mostSaid, 0):] {
+	for _, line := range lines[max(len(lines)-maxLines, 0):] {
 		text.WriteString("\n" + strings.TrimRight(line, "\n"))
 	}
 	return text.String()

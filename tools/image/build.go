@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// user is who the programs run as: nobody that a host knows, and not root.
+// user is who the programs run as: not a user of a host, and not root.
 const user = "65532:65532"
 
 // accounts are the files that give the user a name, for programs that look for one.

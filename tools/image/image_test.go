@@ -129,7 +129,7 @@ func small(t *testing.T) (Program, v1.ImageIndex) {
 	return program, index
 }
 
-// check looks at the image for one platform.
+// check checks the image for one platform.
 func check(t *testing.T, program Program, on v1.Platform, image v1.Image) {
 	t.Helper()
 	config, err := image.ConfigFile()
@@ -183,7 +183,7 @@ func contents(t *testing.T, image v1.Image) map[string]*tar.Header {
 	}
 }
 
-// runs starts the program that is in an image, and looks at what it says of itself.
+// runs starts the program that is in an image, and checks its version.
 func runs(t *testing.T, program Program, image v1.Image) {
 	t.Helper()
 	files := contents(t, image)
@@ -313,13 +313,13 @@ func TestPush(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var told strings.Builder
-	if err := PushAll(t.Context(), folder, to, "v1.2.3", &told); err != nil {
+	var output strings.Builder
+	if err := PushAll(t.Context(), folder, to, "v1.2.3", &output); err != nil {
 		t.Fatal(err)
 	}
 	reference := to + "/" + program.Repository
-	if want := reference + ":1.2.3@" + digestOf(t, index) + "\n"; !strings.Contains(told.String(), want) {
-		t.Errorf("told %q, want %q in it", told.String(), want)
+	if want := reference + ":1.2.3@" + digestOf(t, index) + "\n"; !strings.Contains(output.String(), want) {
+		t.Errorf("output %q, want %q in it", output.String(), want)
 	}
 	by, err := name.ParseReference(reference + "@" + digestOf(t, index))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package poll waits for what has no event to wait for: it looks, again and again, and when it looked in vain says what
-// at and why.
+// Package poll waits for what has no event to wait for: it checks a condition repeatedly. Its error says what the
+// condition was, and why it was not true.
 //
 //	err := poll.Limits{Every: 50 * time.Millisecond, For: time.Minute}.Until(ctx, "the kubelet is healthy", healthy)
 package poll
@@ -17,7 +17,7 @@ import (
 
 // Limits bound a wait.
 type Limits struct {
-	// Every is the time between two looks, For how long it goes on.
+	// Every is the time between two checks, For how long it goes on.
 	Every, For time.Duration
 	// Needs is without whom waiting is in vain: its end is that of the wait. It may be nil.
 	Needs *process.Process
@@ -28,12 +28,12 @@ type final struct{ error }
 
 func (f final) Unwrap() error { return f.error }
 
-// Final is what check returns instead of err when looking again is in vain: Until then ends at once.
+// Final is what check returns instead of err when checking again is useless: Until then ends at once.
 func Final(err error) error { return final{err} }
 
-// Until looks at once, and then again until check is content. Otherwise the error has what was waited for, the cause of
-// the end (that of ctx, if it ended first), and the latest reason of check. what completes the sentence "waiting until
-// …".
+// Until calls check at once, and then again until it returns no error. Otherwise the error has what was waited for, the
+// cause of the end (that of ctx, if it ended first), and the latest reason of check. what completes the sentence
+// "waiting until …".
 func (l Limits) Until(ctx context.Context, what string, check func(context.Context) error) error {
 	var end, last error
 	err := wait.PollUntilContextTimeout(ctx, l.Every, l.For, true, func(ctx context.Context) (bool, error) {

@@ -15,16 +15,16 @@ import (
 
 func TestUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began, looks := time.Now(), 0
-		err := Limits{Every: time.Second, For: time.Minute}.Until(t.Context(), "the third look",
+		began, checks := time.Now(), 0
+		err := Limits{Every: time.Second, For: time.Minute}.Until(t.Context(), "the third check",
 			func(context.Context) error {
-				if looks++; looks < 3 {
+				if checks++; checks < 3 {
 					return errors.New("not yet")
 				}
 				return nil
 			})
-		if err != nil || looks != 3 || time.Since(began) != 2*time.Second {
-			t.Errorf("%v after %d looks and %s, want 3 in 2 s", err, looks, time.Since(began))
+		if err != nil || checks != 3 || time.Since(began) != 2*time.Second {
+			t.Errorf("%v after %d checks and %s, want 3 in 2 s", err, checks, time.Since(began))
 		}
 	})
 }
@@ -38,7 +38,7 @@ func TestInVain(t *testing.T) {
 				if time.Since(began) < 50*time.Second {
 					return noWings
 				}
-				<-ctx.Done() // a look that lasts too long is not what it is about
+				<-ctx.Done() // a check that lasts too long is not the reason
 				return ctx.Err()
 			})
 		if !errors.Is(err, noWings) || errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Minute {
@@ -52,17 +52,17 @@ func TestInVain(t *testing.T) {
 }
 
 func TestFinal(t *testing.T) {
-	broken, looks := fmt.Errorf("broken: %w", context.DeadlineExceeded), 0 // somebody else's deadline
+	broken, checks := fmt.Errorf("broken: %w", context.DeadlineExceeded), 0 // the deadline of another context
 	err := Limits{Every: time.Millisecond, For: time.Minute}.Until(t.Context(), "it works",
 		func(context.Context) error {
-			if looks++; looks < 2 {
+			if checks++; checks < 2 {
 				return errors.New("slow")
 			}
 			return Final(broken)
 		})
-	if !errors.Is(err, broken) || looks != 2 ||
+	if !errors.Is(err, broken) || checks != 2 ||
 		err.Error() != "waiting until it works: broken: context deadline exceeded" {
-		t.Errorf("%v after %d looks, want that it ends with the second", err, looks)
+		t.Errorf("%v after %d checks, want that it ends with the second", err, checks)
 	}
 }
 

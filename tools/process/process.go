@@ -66,7 +66,7 @@ type Spec struct {
 	Grace time.Duration
 	// Isolate makes the process the first one of PID, mount and UTS namespaces of its own, which needs
 	// root. When it ends, in whatever way, the kernel ends everything it started with it, wherever
-	// that went, and forgets every mount. As a first process it does not die of signals that it does
+	// that went, and removes every mount. As a first process it does not die of signals that it does
 	// not handle, SIGKILL from outside excepted.
 	Isolate bool
 }
@@ -80,7 +80,7 @@ type Process struct {
 	output  *output
 	done    chan struct{}
 	err     error      // set before done is closed
-	signals sync.Mutex // guards reaped: a process ID is ours only until we have reaped it
+	signals sync.Mutex // protects reaped: a process ID is ours only until we have reaped it
 	reaped  bool
 }
 
@@ -152,7 +152,7 @@ func command(ctx context.Context, s Spec, output *os.File) *exec.Cmd {
 }
 
 // awaitExit blocks the calling thread until the process has exited and leaves it a zombie, so
-// that its ID keeps naming its group until the group has been swept.
+// that its ID keeps naming its group until all processes of the group have ended.
 func awaitExit(pid int) {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)

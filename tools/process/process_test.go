@@ -233,7 +233,7 @@ func TestStopKillsAfterTheGrace(t *testing.T) {
 	}
 	awaitDeath(t, conn)
 	if err := unix.Kill(-p.PID(), 0); !errors.Is(err, unix.ESRCH) {
-		t.Errorf("looking for the process group: got %v, want ESRCH", err)
+		t.Errorf("signalling the process group: got %v, want ESRCH", err)
 	}
 }
 

@@ -47,7 +47,7 @@ func self(role, lifeline string) process.Spec {
 }
 
 // holdLifeline keeps a connection to the test open for as long as this process lives: the kernel
-// closes it with the process, which tells the test that it is gone, without polling. It ends when
+// closes it with the process, by which the test detects the end without polling. It ends when
 // the test closes its side, so that nothing survives a failed test.
 func holdLifeline() error {
 	conn, err := new(net.Dialer).DialContext(context.Background(), "tcp", os.Getenv(lifelineEnv))

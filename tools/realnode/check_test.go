@@ -47,7 +47,7 @@ func says(t *testing.T, err error, parts ...string) {
 	}
 }
 
-// TestCheckSaysAllAtOnce has no program: those of the network and those of a node are told in one go.
+// TestCheckSaysAllAtOnce has no program: one error names those of the network and those of a node.
 func TestCheckSaysAllAtOnce(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	says(t, Check(), "package nftables", "package containerd", "package iproute2")
@@ -73,7 +73,7 @@ func TestSetUpBringsWhatIsNeeded(t *testing.T) {
 	}
 	for _, part := range append(cniFolders(), "bridge", "host-local", "containernetworking-plugins") {
 		if !strings.Contains(script, part) {
-			t.Errorf("the script does not look for %s", part)
+			t.Errorf("the script does not check %s", part)
 		}
 	}
 }

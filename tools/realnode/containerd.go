@@ -19,7 +19,7 @@ import (
 )
 
 // Where things are on a machine. /var/lib and /run are its own, and so these are the places where
-// everybody looks for them.
+// all programs expect them.
 const (
 	socket    = "/run/containerd/containerd.sock"
 	cniConfig = "/var/lib/cni/net.d"
@@ -132,7 +132,7 @@ func (n *Node) SetPodCIDRs(cidrs ...string) error {
 		err = replace(filepath.Join(n.options.Dir, "lib/cni/net.d/10-pods.conflist"), config)
 	}
 	if err != nil {
-		return fmt.Errorf("telling node %s about its pods' network: %w", n.options.Name, err)
+		return fmt.Errorf("configuring node %s with its pods' network: %w", n.options.Name, err)
 	}
 	return nil
 }

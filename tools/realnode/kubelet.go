@@ -85,7 +85,7 @@ func kubeletConfig(o Options) ([]byte, error) {
 		"resolvConf": "",
 		// Images are imported and must not go because the host's disk is full.
 		"imageGCHighThresholdPercent": 100,
-		// A machine that is switched off is noticed soon.
+		// A machine that is switched off becomes not ready soon.
 		"nodeStatusUpdateFrequency": "4s", "nodeLeaseDurationSeconds": 20,
 		"shutdownGracePeriod": "0s",
 	}

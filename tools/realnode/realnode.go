@@ -7,8 +7,8 @@
 //	...
 //	node.SetPodCIDRs("10.244.1.0/24")
 //
-// A machine is also a PID, a mount and a host name namespace. Its first process is ours, and dies
-// with us: the kernel then ends everything that runs on the machine, pods included, and forgets
+// A machine is also a PID, a mount and a host name namespace. Its first process is ours, and ends
+// with us: the kernel then ends everything that runs on the machine, pods included, and removes
 // its mounts. What is left then are the files below Options.Dir, and cgroups that are named after
 // Options.Cgroup.
 //

@@ -33,7 +33,7 @@ func TestCNIFolder(t *testing.T) {
 	}
 }
 
-// TestImportArguments: what each version of containerd's client has to be told to unpack an archive with our
+// TestImportArguments: the arguments with which each version of containerd's client unpacks an archive with our
 // snapshotter.
 func TestImportArguments(t *testing.T) {
 	for version, want := range map[string]string{
@@ -145,7 +145,7 @@ func TestLongFolder(t *testing.T) {
 	}
 }
 
-// TestErr tells of a program that has ended by itself, until the machine is switched off.
+// TestErr: Err reports a program that has ended by itself, until the machine is switched off.
 func TestErr(t *testing.T) {
 	for script, why := range map[string]string{"exit 3": "3", "exit 0": "ended well", "exec sleep 60": ""} {
 		p, err := process.Start(t.Context(), process.Spec{

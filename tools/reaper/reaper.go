@@ -1,12 +1,12 @@
 //go:build linux
 
 // Package reaper keeps the files, cgroups and network namespaces of a cluster from being there longer than
-// the cluster: it removes them in the end, and a sweeper, a process of its own, does when the cluster is killed.
+// the cluster: it removes them in the end, and another process, the reaper, does when the cluster is killed.
 //
 //	folder, stale, err := reaper.Open()
 //	...
 //	defer folder.Remove()
-//	err = folder.Guard("bin/guest")
+//	err = folder.StartReaper("bin/guest")
 package reaper
 
 import (
@@ -54,7 +54,7 @@ func Open() (made *Dir, stale []string, err error) {
 // Cgroup is the name of the cgroup of one of the cluster's machines: they are removed with the folder.
 func (f *Dir) Cgroup(machine string) string { return filepath.Base(f.Path()) + "." + machine + "." }
 
-// discard removes the cgroups first: as long as the folder is there, somebody tries again.
+// discard removes the cgroups first: as long as the folder is there, a later run tries again.
 func discard(path string) error {
 	if err := cgroup.RemoveAll(filepath.Base(path) + "."); err != nil {
 		return err
@@ -66,31 +66,31 @@ func discard(path string) error {
 // runs is not touched.
 func Clean() ([]string, error) { return clusters().Clean() }
 
-// Guard starts a sweeper that removes what is left should this process be killed: `guest sweep FOLDER`.
+// StartReaper starts a process that removes what is left if this one is killed: `guest reap FOLDER`.
 // It ends by itself when Remove has removed the folder.
-func (f *Dir) Guard(guest string) error {
-	sweeper := exec.CommandContext(context.Background(), guest, "sweep", f.Path())
+func (f *Dir) StartReaper(guest string) error {
+	command := exec.CommandContext(context.Background(), guest, "reap", f.Path())
 	// It must survive us, and whatever kills us: a terminal that closes, a test that runs out of time.
-	sweeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	sweeper.Dir = "/"
-	if err := sweeper.Start(); err != nil {
-		return fmt.Errorf("starting the sweeper of the cluster: %w", err)
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	command.Dir = "/"
+	if err := command.Start(); err != nil {
+		return fmt.Errorf("starting the reaper of the cluster: %w", err)
 	}
-	go func() { _ = sweeper.Wait() }()
+	go func() { _ = command.Wait() }()
 	return nil
 }
 
-// Sweep waits until the cluster with that folder has ended, and removes what it left, if anything. Its network
+// Reap waits until the cluster with that folder has ended, and removes what it left, if anything. Its network
 // namespaces are among that: the plane that they belong to has been killed as well.
-func Sweep(path string) error { return sweep(clusters(), path, netns.Clean) }
+func Reap(path string) error { return reap(clusters(), path, netns.Clean) }
 
-func sweep(in rundir.Location, path string, networks func() (removed []string, err error)) error {
+func reap(in rundir.Location, path string, networks func() (removed []string, err error)) error {
 	f, err := in.Await(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("sweeping: %w", err)
+		return fmt.Errorf("waiting until the cluster has ended: %w", err)
 	}
 	deadline := time.Now().Add(dying)
 	for there := true; ; {

@@ -15,8 +15,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/rundir"
 )
 
-// elsewhere is where the tests have folders of clusters.
-func elsewhere(t *testing.T) rundir.Location {
+// testLocation is where the tests have folders of clusters.
+func testLocation(t *testing.T) rundir.Location {
 	t.Helper()
 	place := clusters()
 	place.Parent = t.TempDir()
@@ -24,7 +24,7 @@ func elsewhere(t *testing.T) rundir.Location {
 }
 
 func TestCgroupsHaveTheNamesOfMachines(t *testing.T) {
-	made, err := elsewhere(t).Make()
+	made, err := testLocation(t).Make()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,9 +43,9 @@ func TestCgroupsHaveTheNamesOfMachines(t *testing.T) {
 	}
 }
 
-// TestSweep sweeps what a cluster left that was killed: its lock is there, and nobody has it.
-func TestSweep(t *testing.T) {
-	in := elsewhere(t)
+// TestReap removes what a cluster left that was killed: its lock file is there, and is not locked.
+func TestReap(t *testing.T) {
+	in := testLocation(t)
 	path := filepath.Join(in.Parent, in.Prefix+"killed")
 	err := errors.Join(os.MkdirAll(filepath.Join(path, "machines/worker-1/lib"), 0o700),
 		os.WriteFile(filepath.Join(path, "lock"), nil, 0o600))
@@ -55,12 +55,12 @@ func TestSweep(t *testing.T) {
 	tries := 0
 	networks := func() ([]string, error) {
 		if tries++; tries == 1 {
-			return nil, errors.New("a process that dies is still in one")
+			return nil, errors.New("a process that ends is still in one")
 		}
 		return nil, nil
 	}
 	for range 2 { // the second time there is nothing to do
-		if err := sweep(in, path, networks); err != nil {
+		if err := reap(in, path, networks); err != nil {
 			t.Error(err)
 		}
 	}
@@ -68,14 +68,14 @@ func TestSweep(t *testing.T) {
 		t.Errorf("tried %d times, want again after the first failed, and not once more", tries)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("its files after the sweep: %v", err)
+		t.Errorf("its files afterwards: %v", err)
 	}
 }
 
-// TestSweepThoughAnotherCannotBeCleaned removes its own files, although the network of another cluster stays for ever,
+// TestReapThoughAnotherCannotBeCleaned removes its own files, although the network of another cluster stays for ever,
 // and says so in the end.
-func TestSweepThoughAnotherCannotBeCleaned(t *testing.T) {
-	in := elsewhere(t)
+func TestReapThoughAnotherCannotBeCleaned(t *testing.T) {
+	in := testLocation(t)
 	path := filepath.Join(in.Parent, in.Prefix+"killed")
 	if err := errors.Join(os.Mkdir(path, 0o700), os.WriteFile(filepath.Join(path, "lock"), nil, 0o600)); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestSweepThoughAnotherCannotBeCleaned(t *testing.T) {
 	stuck := errors.New("another's namespace is busy")
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		if err := sweep(in, path, func() ([]string, error) { return nil, stuck }); !errors.Is(err, stuck) {
+		if err := reap(in, path, func() ([]string, error) { return nil, stuck }); !errors.Is(err, stuck) {
 			t.Errorf("got %v, want %v", err, stuck)
 		}
 		if took := time.Since(began); took < dying || took > dying+time.Second {
@@ -91,24 +91,24 @@ func TestSweepThoughAnotherCannotBeCleaned(t *testing.T) {
 		}
 	})
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("its files after the sweep: %v", err)
+		t.Errorf("its files afterwards: %v", err)
 	}
 }
 
-func TestSweepTouchesNothingElse(t *testing.T) {
-	other := filepath.Join(t.TempDir(), clusters().Prefix+"elsewhere")
+func TestReapTouchesNothingElse(t *testing.T) {
+	other := filepath.Join(t.TempDir(), clusters().Prefix+"other")
 	if err := os.Mkdir(other, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, strange := range []string{other, "/", "/var/tmp", "/var/tmp/x", "/var/tmp/" + clusters().Prefix + "x/.."} {
-		if err := Sweep(strange); err == nil || !strings.Contains(err.Error(), "not one of the folders") {
-			t.Errorf("%s: %v", strange, err)
+	for _, invalid := range []string{other, "/", "/var/tmp", "/var/tmp/x", "/var/tmp/" + clusters().Prefix + "x/.."} {
+		if err := Reap(invalid); err == nil || !strings.Contains(err.Error(), "not one of the folders") {
+			t.Errorf("%s: %v", invalid, err)
 		}
 	}
 	if _, err := os.Stat(other); err != nil {
 		t.Error(err)
 	}
-	if err := Sweep(filepath.Join(clusters().Parent, clusters().Prefix+"that-is-not-there")); err != nil {
+	if err := Reap(filepath.Join(clusters().Parent, clusters().Prefix+"that-is-not-there")); err != nil {
 		t.Errorf("a folder that is gone: %v", err)
 	}
 }

@@ -42,8 +42,8 @@ func export(ctx context.Context, root, revision, folder string) error {
 	})
 }
 
-// CheckTag requires the tag of a version to be on a revision in the git clone at root, so that who looks up the tag
-// finds what the release was made from.
+// CheckTag requires the tag of a version to be on a revision in the git clone at root, so that users who check out the
+// tag finds what the release was made from.
 func CheckTag(ctx context.Context, root, version, revision string) error {
 	commit, err := git(ctx, root, "", "rev-parse", "--quiet", "--verify", "refs/tags/"+version+"^{commit}")
 	if err != nil {

@@ -91,7 +91,7 @@ func after(uploads int64) func(http.ResponseWriter, *http.Request) bool {
 	}
 }
 
-// tagged looks whether everything whose version has a tag is signed, and has its documents attached.
+// tagged checks whether everything whose version has a tag is signed, and has its documents attached.
 func tagged(t *testing.T, r artifact.Registry, list List, stop int64) {
 	t.Helper()
 	for _, item := range list.Items {

@@ -89,13 +89,13 @@ func TestSave(t *testing.T) {
 			from, _ := serve(t)
 			publish(t, folder, from)
 			carried := filepath.Join(t.TempDir(), "new", "carried")
-			var told strings.Builder
-			if err := Save(t.Context(), from, "v1.0.0", public, carried, &told); err != nil {
+			var output strings.Builder
+			if err := Save(t.Context(), from, "v1.0.0", public, carried, &output); err != nil {
 				t.Fatal(err)
 			}
 			list := get(t, from, listRepository, "1.0.0").Digest
-			if !strings.HasSuffix(told.String(), from.Repository(listRepository)+"@"+list.String()+"\n") {
-				t.Errorf("told\n%s", told.String())
+			if !strings.HasSuffix(output.String(), from.Repository(listRepository)+"@"+list.String()+"\n") {
+				t.Errorf("output\n%s", output.String())
 			}
 			to, _ := serve(t)
 			if err := Publish(t.Context(), carried, to, &public, io.Discard); err != nil {

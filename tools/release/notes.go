@@ -45,7 +45,7 @@ func said(notes []string, version string) (string, error) {
 func links() *regexp.Regexp { return regexp.MustCompile(`\]\(([^)#\s]+)`) }
 
 // absolute changes the links of a page in a folder of the repository to links into its sources at a version, because
-// the page is read elsewhere.
+// the page is read at another place.
 func absolute(text, folder, version string) string {
 	return links().ReplaceAllStringFunc(text, func(link string) string {
 		target := strings.TrimPrefix(link, "](")

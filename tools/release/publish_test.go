@@ -55,13 +55,13 @@ func TestPublishWithAKey(t *testing.T) {
 	if _, err := r.Get(t.Context(), listRepository, "1.0.0"); err == nil {
 		t.Error("what others have signed was published")
 	}
-	var told strings.Builder
-	if err := Publish(t.Context(), folder, r, &public, &told); err != nil {
+	var output strings.Builder
+	if err := Publish(t.Context(), folder, r, &public, &output); err != nil {
 		t.Fatal(err)
 	}
 	list := get(t, r, listRepository, "1.0.0").Digest
-	if !strings.HasSuffix(told.String(), r.Repository(listRepository)+"@"+list.String()+"\n") {
-		t.Errorf("told\n%s\nwant the list last", told.String())
+	if !strings.HasSuffix(output.String(), r.Repository(listRepository)+"@"+list.String()+"\n") {
+		t.Errorf("output\n%s\nwant the list last", output.String())
 	}
 }
 

@@ -128,7 +128,7 @@ func newKey(t *testing.T) (*signature.Key, signature.PublicKey) {
 }
 
 // made is a release in a folder.
-func made(t *testing.T, s Source, key *signature.Key) (folder, told string) {
+func made(t *testing.T, s Source, key *signature.Key) (folder, output string) {
 	t.Helper()
 	folder = filepath.Join(t.TempDir(), "release")
 	if key != nil {
@@ -173,9 +173,9 @@ func content(t *testing.T, folder string) map[string]string {
 
 func TestMake(t *testing.T) {
 	s := source(t)
-	folder, told := made(t, s, nil)
-	if !strings.Contains(told, "nothing is signed") {
-		t.Errorf("told %q", told)
+	folder, output := made(t, s, nil)
+	if !strings.Contains(output, "nothing is signed") {
+		t.Errorf("output %q", output)
 	}
 	files := content(t, folder)
 	for _, name := range []string{

@@ -14,7 +14,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/signature"
 )
 
-// Verify looks at a release in a registry: that its list lacks nothing, and that everything it consists of is there,
+// Verify checks a release in a registry: that its list lacks nothing, and that everything it consists of is there,
 // unchanged, signed with the key, and with its SBOM and provenance attached; that provenances are about what they are
 // attached to and about one commit, and that the chart runs the release's image. It prints what is good, and the
 // commit. The error names all that is wrong.
@@ -51,7 +51,7 @@ func Released(ctx context.Context, r artifact.Registry, version string, key sign
 func lookup(ctx context.Context, r artifact.Registry, version string, key signature.PublicKey) (verified, error) {
 	release, err := listed(ctx, r, version, key)
 	if err != nil {
-		return verified{}, fmt.Errorf("looking for release %s: %w", version, err)
+		return verified{}, fmt.Errorf("reading release %s: %w", version, err)
 	}
 	return release, nil
 }
@@ -115,7 +115,7 @@ func (v verifier) item(ctx context.Context, item Item) error {
 	return v.kind(ctx, item, got)
 }
 
-// kind looks at what only artifacts of a kind have.
+// kind checks what only artifacts of a kind have.
 func (v verifier) kind(ctx context.Context, item Item, got *remote.Descriptor) error {
 	if item.Kind == KindImage {
 		index, err := got.ImageIndex()
@@ -160,7 +160,7 @@ func (v verifier) signature(ctx context.Context, repository string, digest v1.Ha
 	return got.Digest, v.key.Verify(signed, digest)
 }
 
-// attached looks whether a document says what it is attached to, and is found by those who look for what is attached to
+// attached checks whether a document says what it is attached to, and is found among what is attached to
 // that.
 func (v verifier) attached(ctx context.Context, item Item, document v1.Image) error {
 	manifest, err := document.Manifest()

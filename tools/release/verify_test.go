@@ -25,22 +25,22 @@ func TestVerify(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			r, _ := serve(t)
 			if err := Verify(t.Context(), r, "v1.0.0", public, io.Discard); err == nil ||
-				!strings.Contains(err.Error(), "looking for release v1.0.0") {
+				!strings.Contains(err.Error(), "reading release v1.0.0") {
 				t.Errorf("before it is published: %v", err)
 			}
 			publish(t, folder, r)
-			var told bytes.Buffer
-			if err := Verify(t.Context(), r, "v1.0.0", public, &told); err != nil {
+			var output bytes.Buffer
+			if err := Verify(t.Context(), r, "v1.0.0", public, &output); err != nil {
 				t.Fatal(err)
 			}
 			for _, want := range []string{"image", "chart", "bundle", "sbom", "provenance", "signature"} {
-				if !strings.Contains(told.String(), "good  "+want) {
-					t.Errorf("nothing is said about any %s:\n%s", want, told.String())
+				if !strings.Contains(output.String(), "good  "+want) {
+					t.Errorf("nothing is said about any %s:\n%s", want, output.String())
 				}
 			}
 			if want := "\nv1.0.0 is complete and was made from commit " + source(t).Revision +
-				"\n"; !strings.HasSuffix(told.String(), want) {
-				t.Errorf("told\n%s\nwant the commit as the last", told.String())
+				"\n"; !strings.HasSuffix(output.String(), want) {
+				t.Errorf("output\n%s\nwant the commit as the last", output.String())
 			}
 			if err := Verify(t.Context(), r, "v1.0.0", other, io.Discard); err == nil ||
 				!strings.Contains(err.Error(), "not signed with this key") {

@@ -37,7 +37,7 @@ const (
 type Location struct {
 	// Parent is the folder above them. Prefix begins their names, and those of nothing else.
 	Parent, Prefix string
-	// Discard removes a folder and what belongs to it elsewhere. Default: os.RemoveAll.
+	// Discard removes a folder and what belongs to it in other places. Default: os.RemoveAll.
 	Discard func(path string) error
 }
 
@@ -106,11 +106,11 @@ func (p Location) clean(now time.Time, user int) (removed []string, err error) {
 }
 
 // trusted says what speaks against a folder: in one that all users share, another user may have made it, or a link to
-// elsewhere.
+// another folder.
 func trusted(path string, user int) error {
 	var stat unix.Stat_t
 	if err := unix.Lstat(path, &stat); err != nil {
-		return fmt.Errorf("looking at folder %s: %w", path, err)
+		return fmt.Errorf("checking folder %s: %w", path, err)
 	}
 	if stat.Mode&unix.S_IFMT != unix.S_IFDIR || int(stat.Uid) != user {
 		return fmt.Errorf("%s is not a folder of this user, and is left alone", path)
@@ -127,7 +127,7 @@ func beginning(path string, now time.Time) bool {
 	return err != nil || now.Sub(info.ModTime()) < young
 }
 
-// hold locks a folder; how is how to wait for whoever has it.
+// hold locks a folder; how is how to wait for another process that has it.
 func (p Location) hold(path string, how int) (*Dir, error) {
 	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -164,8 +164,8 @@ func (f *Dir) Path() string { return f.path }
 // File is a path in the folder.
 func (f *Dir) File(name string) string { return filepath.Join(f.path, name) }
 
-// Remove removes the folder, and what belongs to it elsewhere. When that fails the folder stays this run's, and Remove
-// may be tried again.
+// Remove removes the folder, and what belongs to it in other places. When that fails the folder stays this run's, and
+// Remove may be tried again.
 func (f *Dir) Remove() error {
 	if err := f.discard(f.path); err != nil {
 		return fmt.Errorf("removing folder %s: %w", f.path, err)

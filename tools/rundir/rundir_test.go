@@ -25,7 +25,7 @@ func put(t *testing.T, in, name string) string {
 	return path
 }
 
-// killed is the folder of a run that was killed: its lock is there, and nobody has it.
+// killed is the folder of a run that was killed: its lock file is there, and is not locked.
 func killed(t *testing.T, in, name string) string {
 	t.Helper()
 	path := put(t, in, name)
@@ -46,20 +46,20 @@ func there(t *testing.T, paths ...string) {
 
 func TestClean(t *testing.T) {
 	p := Location{Parent: t.TempDir(), Prefix: prefix}
-	dead, fresh, other := killed(t, p.Parent, prefix+"dead"), put(t, p.Parent, prefix+"fresh"),
-		killed(t, p.Parent, "somebody-else")
+	abandoned, fresh, other := killed(t, p.Parent, prefix+"killed"), put(t, p.Parent, prefix+"fresh"),
+		killed(t, p.Parent, "other")
 	alive, err := p.Make()
 	if err != nil {
 		t.Fatal(err)
 	}
 	removed, err := p.Clean()
-	if err != nil || !slices.Equal(removed, []string{dead}) {
-		t.Errorf("removed %v and %v, want %s", removed, err, dead)
+	if err != nil || !slices.Equal(removed, []string{abandoned}) {
+		t.Errorf("removed %v and %v, want %s", removed, err, abandoned)
 	}
 	there(t, alive.Path(), fresh, other)
 	removed, err = p.clean(time.Now().Add(2*young), os.Getuid())
 	if err != nil || !slices.Equal(removed, []string{fresh}) {
-		t.Errorf("later, removed %v and %v, want the one that nobody ever locked", removed, err)
+		t.Errorf("later, removed %v and %v, want the one that was never locked", removed, err)
 	}
 	if err := alive.Remove(); err != nil {
 		t.Error(err)
@@ -80,10 +80,10 @@ func TestCleanTrustsNobodyElse(t *testing.T) {
 	there(t, filepath.Join(foreign, lockName))
 
 	p.Parent = t.TempDir()
-	elsewhere := killed(t, t.TempDir(), "elsewhere")
+	outside := killed(t, t.TempDir(), "outside")
 	target := filepath.Join(t.TempDir(), "made-by-following")
 	trap := put(t, p.Parent, prefix+"trap")
-	for link, to := range map[string]string{filepath.Join(p.Parent, prefix+"link"): elsewhere,
+	for link, to := range map[string]string{filepath.Join(p.Parent, prefix+"link"): outside,
 		filepath.Join(trap, lockName): target} {
 		if err := os.Symlink(to, link); err != nil {
 			t.Fatal(err)
@@ -92,7 +92,7 @@ func TestCleanTrustsNobodyElse(t *testing.T) {
 	if removed, err := p.Clean(); err != nil || removed != nil {
 		t.Errorf("removed %v, %v, and one is a link, the other's lock is", removed, err)
 	}
-	there(t, filepath.Join(elsewhere, lockName), trap)
+	there(t, filepath.Join(outside, lockName), trap)
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file was made where a link leads to: %v", err)
 	}
@@ -102,7 +102,7 @@ func TestCleanTrustsNobodyElse(t *testing.T) {
 	}
 }
 
-func TestCleanTellsWhatStays(t *testing.T) {
+func TestCleanReportsWhatStays(t *testing.T) {
 	stuck := errors.New("its cgroup is busy")
 	p := Location{Parent: t.TempDir(), Prefix: prefix, Discard: func(string) error { return stuck }}
 	path := killed(t, p.Parent, prefix+"one")
@@ -169,11 +169,11 @@ func TestAwait(t *testing.T) {
 
 func TestAwaitTouchesNothingElse(t *testing.T) {
 	p := Location{Parent: t.TempDir(), Prefix: prefix}
-	elsewhere := killed(t, t.TempDir(), prefix+"elsewhere")
-	for _, strange := range []string{elsewhere, "/", p.Parent, filepath.Join(p.Parent, "x"), p.Parent + "/" + prefix +
+	outside := killed(t, t.TempDir(), prefix+"outside")
+	for _, invalid := range []string{outside, "/", p.Parent, filepath.Join(p.Parent, "x"), p.Parent + "/" + prefix +
 		"x/.."} {
-		if _, err := p.Await(strange); err == nil || !strings.Contains(err.Error(), "not one of the folders") {
-			t.Errorf("%s: %v", strange, err)
+		if _, err := p.Await(invalid); err == nil || !strings.Contains(err.Error(), "not one of the folders") {
+			t.Errorf("%s: %v", invalid, err)
 		}
 	}
 	if _, err := p.Await(filepath.Join(p.Parent, prefix+"gone")); !errors.Is(err, fs.ErrNotExist) {

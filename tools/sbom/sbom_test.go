@@ -17,7 +17,7 @@ var subject = Subject{Name: "sbom.test", Version: "v1.2.3", At: time.Date(2026, 
 	License: "Apache-2.0"}
 
 func TestOf(t *testing.T) {
-	info, err := buildinfo.ReadFile(repotest.Command(t, "image")) // test binaries do not tell their modules
+	info, err := buildinfo.ReadFile(repotest.Command(t, "image")) // test binaries have no list of their modules
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@
 // artifact with the digest sha256:DIGEST lies another one with the tag sha256-DIGEST.sig, whose layer is the signed
 // statement about it ("simple signing") and whose annotation is the signature.
 //
-// There is no entry in a public transparency log. Whoever verifies says so: --insecure-ignore-tlog.
+// There is no entry in a public transparency log. Verifiers have to say so: --insecure-ignore-tlog.
 package signature
 
 import (

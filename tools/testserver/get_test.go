@@ -23,6 +23,6 @@ func TestGet(t *testing.T) {
 		t.Errorf("got %v, want the status", err)
 	}
 	if err := testserver.Get(t.Context(), "http://127.0.0.1:0/", &text); err == nil {
-		t.Error("nobody answered, and that was no error")
+		t.Error("nothing answered, and that was no error")
 	}
 }

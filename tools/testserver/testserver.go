@@ -53,7 +53,7 @@ type Options struct {
 	HTTP, Proxied net.Listener
 	Datagrams     net.PacketConn
 	// Drain is how long new requests are served after the server has been asked to end: as long as
-	// it takes load balancers to hear of it.
+	// load balancers take to react to it.
 	Drain time.Duration
 }
 
@@ -66,7 +66,7 @@ const headerTimeout = 10 * time.Second
 // Start starts a server.
 func Start(o Options) *Server {
 	s := &Server{host: o.Host, drain: o.Drain, datagram: o.Datagrams}
-	s.web = &http.Server{Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: headerTimeout, ConnContext: remember}
+	s.web = &http.Server{Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: headerTimeout, ConnContext: withHeader}
 	if o.HTTP != nil {
 		s.running.Go(func() { _ = s.web.Serve(o.HTTP) })
 	}
@@ -149,7 +149,8 @@ func (s *Server) echo() {
 // headerKey is where the context of a connection has what reads its PROXY protocol header.
 type headerKey struct{}
 
-func remember(ctx context.Context, conn net.Conn) context.Context {
+// withHeader gives the context of a connection what reads its PROXY protocol header.
+func withHeader(ctx context.Context, conn net.Conn) context.Context {
 	if c, ok := conn.(*headed); ok {
 		return context.WithValue(ctx, headerKey{}, func() string { return c.header })
 	}

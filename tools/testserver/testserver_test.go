@@ -157,7 +157,7 @@ func behindHeader(t *testing.T, address string, pieces []string) (answer testser
 	return answer, json.NewDecoder(response.Body).Decode(&answer)
 }
 
-// TestEnd asks a server to end that is answering: it says that it ends, serves whoever comes in time, and finishes.
+// TestEnd asks a server to end that is answering: it says that it ends, serves clients that come in time, and finishes.
 func TestEnd(t *testing.T) {
 	r := start(t, 150*time.Millisecond)
 	slow := make(chan error, 1)

@@ -23,8 +23,8 @@ const (
 	programImage = "registry.test/program"
 	webImage     = "registry.test/web"
 
-	// patience bounds every wait; nothing here takes a tenth of it on an idle machine.
-	patience = 90 * time.Second
+	// waitTimeout bounds every wait; nothing here takes a tenth of it on an idle machine.
+	waitTimeout = 90 * time.Second
 )
 
 // cluster is a namespace of the shared control plane with nodes of its own.
@@ -71,7 +71,7 @@ func (c *cluster) start(t *testing.T, name, address string, change func(*virtual
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
+		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout) // the test's own has ended
 		defer cancel()
 		if err := node.Remove(ctx); err != nil {
 			t.Error(err)
@@ -127,7 +127,7 @@ func ready(pod *corev1.Pod) bool {
 // eventually repeats an attempt until it succeeds.
 func eventually(t *testing.T, what string, attempt func() error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

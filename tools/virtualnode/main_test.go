@@ -96,7 +96,7 @@ func pages(args []string, config, kubeconfig, unready string) http.Handler {
 	mux.HandleFunc("/livez", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if _, err := os.Stat(unready); err == nil {
-			http.Error(w, "told so", http.StatusServiceUnavailable)
+			http.Error(w, "refused", http.StatusServiceUnavailable)
 		}
 	})
 	mux.HandleFunc("/crash", func(http.ResponseWriter, *http.Request) {

@@ -43,7 +43,7 @@ func foreign(node string) []runtime.Object {
 	return objects
 }
 
-// touched lists what was asked or told about a namespace by name.
+// touched lists the requests about a namespace by name.
 func touched(client *fake.Clientset, namespace string) []string {
 	var calls []string
 	for _, action := range client.Actions() {
@@ -80,7 +80,7 @@ func TestNamespacesKeepOthersOut(t *testing.T) {
 	}
 }
 
-// arriveLate gives the node news of another namespace, of a pod that it was not told of at its
+// arriveLate gives the node an event about another namespace, with a pod that was not in the list at its
 // start and of the Service.
 func arriveLate(t *testing.T, node *Node, client *fake.Clientset) {
 	t.Helper()

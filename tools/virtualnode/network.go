@@ -32,7 +32,7 @@ type Network struct {
 	// trouble is the last reason why objects could not be read.
 	trouble atomic.Pointer[error]
 
-	// mu guards nodes. It is held while events are delivered, so that a node that joins and one
+	// mu protects nodes. It is held while events are delivered, so that a node that joins and one
 	// that gets an event see them in one order.
 	mu    sync.Mutex
 	nodes map[string]*Node

@@ -49,7 +49,7 @@ type Options struct {
 	// Images says what runs for an image, by name without tag and digest.
 	Images map[string]Image
 	// Namespaces, when not empty, are the only namespaces whose pods the node runs and whose
-	// Services have node ports on it. It leaves all other pods alone, whoever assigned them to it:
+	// Services have node ports on it. It does not touch any other pods that are assigned to it:
 	// nothing of them runs, none of their Secrets is read, no status, event or deletion is written.
 	// They stay Pending; one that is deleted goes only with the Node object. Default: all.
 	Namespaces []string
@@ -137,7 +137,7 @@ func newNode(o Options) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node %q: %w", o.Name, err)
 	}
-	o.Namespaces = slices.Clone(o.Namespaces) // nobody changes later what it keeps away
+	o.Namespaces = slices.Clone(o.Namespaces) // a later change of the caller's slice has no effect
 	network := o.Network
 	events := record.NewBroadcaster()
 	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: network.client.CoreV1().Events("")})
@@ -157,7 +157,7 @@ func newNode(o Options) (*Node, error) {
 }
 
 // makeDir makes a directory that will hold tokens and Secrets. Its path is absolute because
-// containers start elsewhere.
+// containers start on other nodes.
 func makeDir(path string) (string, error) {
 	dir, err := filepath.Abs(path)
 	if err != nil {

@@ -61,7 +61,7 @@ func TestPowerOff(t *testing.T) {
 	c.createSettings(t, "a: 1\n")
 	c.createPod(t, "daemon", c.programSpec(17001))
 	before := c.pod(t, "daemon", "is ready", ready)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	if err := one.Stop(ctx); err != nil {
 		t.Fatal(err)

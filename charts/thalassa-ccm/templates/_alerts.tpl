@@ -71,7 +71,7 @@
   "expr" (printf `sum by (namespace) (service_lb_orphans{%s}) > 0` .pods)
   "summary" "The cloud has load balancers or target groups whose Services do not exist any more; they may cost money."
 ) .) }}
-{{- if not (include "thalassa-ccm.neverLooks" .root) }}
+{{- if not (include "thalassa-ccm.resyncDisabled" .root) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMResyncOverdue" "severity" "warning" "for" (printf "%ss" (include "thalassa-ccm.overdue" .root))
   "expr" (printf `time() - max by (namespace) (service_lb_resync_timestamp_seconds{%s}) > %s` .pods (include "thalassa-ccm.overdue" .root))
@@ -110,7 +110,7 @@
 {{/* The kinds of objects that are listed periodically, as a regular expression. Empty: it is not known. */}}
 {{- define "thalassa-ccm.followed" -}}
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
-{{- if and $work.services (not (include "thalassa-ccm.neverLooks" .)) -}}
+{{- if and $work.services (not (include "thalassa-ccm.resyncDisabled" .)) -}}
 machine|load balancer|target group
 {{- else if or $work.nodes $work.lifecycle -}}
 machine

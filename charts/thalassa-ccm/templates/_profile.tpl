@@ -121,7 +121,7 @@ read again when they change. The token of a workload identity is not one of thes
 {{- end -}}
 
 {{/* "true" if the cloud is not checked periodically for manual changes and orphans. */}}
-{{- define "thalassa-ccm.neverLooks" -}}
+{{- define "thalassa-ccm.resyncDisabled" -}}
 {{- if eq (toString (.Values.cloudConfig.loadBalancer).driftPeriod) "0" -}}true{{- end -}}
 {{- end -}}
 

@@ -81,7 +81,7 @@ cloudConfig.loadBalancer.drift is {{ $balancers.drift }}: YAML reads off without
 {{- if and $balancers.onlyClass (not $balancers.class) }}
 cloudConfig.loadBalancer.onlyClass needs cloudConfig.loadBalancer.class: without a class no Service gets a load balancer, set the class, or set cloudConfig.loadBalancer.enabled=false
 {{- end }}
-{{- if include "thalassa-ccm.neverLooks" . }}
+{{- if include "thalassa-ccm.resyncDisabled" . }}
 {{- if $balancers.removeOrphans }}
 cloudConfig.loadBalancer.removeOrphans and cloudConfig.loadBalancer.driftPeriod=0 exclude each other: without periodic checks no orphan is found, leave one of them out
 {{- end }}

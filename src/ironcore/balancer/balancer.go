@@ -137,8 +137,8 @@ func (c Config) checkOwner(service *corev1.Service, balancer *networkingv1alpha1
 	if same && label.MayBe(owner.Cluster, c.Cluster) {
 		return nil
 	}
-	return fmt.Errorf("%w: the annotations of LoadBalancer %s/%s name the Service %s with the UID %q in the cluster %q; "+
-		"it is not changed: delete it in IronCore if nothing uses it", ErrOtherOwner, c.Namespace, balancer.Name,
+	return fmt.Errorf("%w: the annotations of LoadBalancer %s/%s name the Service %s with the UID %q in the cluster "+
+		"%q; it is not changed: delete it in IronCore if nothing uses it", ErrOtherOwner, c.Namespace, balancer.Name,
 		owner.Service, owner.UID, owner.Cluster)
 }
 

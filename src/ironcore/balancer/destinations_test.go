@@ -63,7 +63,7 @@ func TestDestinationsOfIncompleteTargets(t *testing.T) {
 // setBy makes a field manager the owner of a field of the load balancer.
 func setBy(balancer *networkingv1alpha1.LoadBalancer, manager, fields string) {
 	balancer.ManagedFields = append(balancer.ManagedFields, metav1.ManagedFieldsEntry{Manager: manager,
-		FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}})
+		FieldsV1: metav1.NewFieldsV1(fields)})
 }
 
 // TestDestinationsFollowWhenRefused: a setting that cannot be written changes nothing else, but the destinations of a

@@ -1,7 +1,6 @@
 package balancer
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,9 +25,9 @@ func ownedByFormer(kind string, object metav1.Object, fields []fieldpath.Path, f
 		case slices.Contains(former, entry.Manager):
 			found = true
 		case field != "":
-			return false, fmt.Errorf("the field %s of %s %s was set by the field manager %s, and is not overwritten: set it "+
-				"back with kubectl, or delete the Service and create it again, which changes its address", field, kind,
-				object.GetName(), entry.Manager)
+			return false, fmt.Errorf("the field %s of %s %s was set by the field manager %s, and is not overwritten: "+
+				"set it back with kubectl, or delete the Service and create it again, which changes its address",
+				field, kind, object.GetName(), entry.Manager)
 		}
 	}
 	return found, nil
@@ -37,7 +36,7 @@ func ownedByFormer(kind string, object metav1.Object, fields []fieldpath.Path, f
 // ownedField returns the first of the fields that an entry owns; "" if it owns none, or cannot be read.
 func ownedField(entry metav1.ManagedFieldsEntry, fields []fieldpath.Path) string {
 	owned := &fieldpath.Set{}
-	if err := owned.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+	if err := owned.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
 		return ""
 	}
 	for _, field := range fields {

@@ -68,8 +68,8 @@ func (c Config) planLoadBalancer(service *corev1.Service, actual *networkingv1al
 	}
 	apply.Name, apply.ResourceVersion = actual.Name, actual.ResourceVersion
 	if actual.Spec.NetworkRef != wanted.NetworkRef {
-		return nil, fmt.Errorf("LoadBalancer %s is in network %s, which cannot be changed, and the cluster is in network "+
-			"%s: delete the Service and create it again to get a load balancer in this network", actual.Name,
+		return nil, fmt.Errorf("LoadBalancer %s is in network %s, which cannot be changed, and the cluster is in "+
+			"network %s: delete the Service and create it again to get a load balancer in this network", actual.Name,
 			actual.Spec.NetworkRef.Name, wanted.NetworkRef.Name)
 	}
 	fields := differing(actual.Spec, wanted)
@@ -137,11 +137,13 @@ var errNoNetwork = errors.New("the network does not exist")
 func (c Config) planRouting(r Request, balancer *networkingv1alpha1.LoadBalancer,
 	families []corev1.IPFamily, targets cloud.Targets) (cloud.Plan, error) {
 	if r.Observed.Network == nil {
-		return nil, fmt.Errorf("%w: create the Network %s/%s in IronCore, or correct networkName in the cloud-config file",
-			errNoNetwork, c.Namespace, c.Network)
+		return nil, fmt.Errorf("%w: create the Network %s/%s in IronCore, or correct networkName in the cloud-config "+
+			"file", errNoNetwork, c.Namespace, c.Network)
 	}
-	apply := ApplyRouting{Name: label.LoadBalancerName(r.Service), Annotations: c.ownerOf(r.Service).Annotations(),
-		Network: commonv1alpha1.LocalUIDReference{Name: r.Observed.Network.Name, UID: r.Observed.Network.UID}}
+	apply := ApplyRouting{
+		Name: label.LoadBalancerName(r.Service), Annotations: c.ownerOf(r.Service).Annotations(),
+		Network: commonv1alpha1.LocalUIDReference{Name: r.Observed.Network.Name, UID: r.Observed.Network.UID},
+	}
 	if balancer != nil {
 		apply.Name, apply.LoadBalancer = balancer.Name, balancer.UID
 	}
@@ -171,8 +173,9 @@ func differingRouting(actual *networkingv1alpha1.LoadBalancerRouting, apply Appl
 		fields, why = append(fields, "destinations"), append(why, destinationsText(was, apply.Destinations))
 	}
 	if actual.NetworkRef != apply.Network {
-		fields, why = append(fields, "networkRef"), append(why, fmt.Sprintf("the Network was replaced: its UID %s becomes %s",
-			actual.NetworkRef.UID, apply.Network.UID))
+		fields = append(fields, "networkRef")
+		why = append(why, fmt.Sprintf("the Network was replaced: its UID %s becomes %s", actual.NetworkRef.UID,
+			apply.Network.UID))
 	}
 	if apply.LoadBalancer != "" && !ownedBy(actual, apply.LoadBalancer) {
 		why = append(why, "the owner reference to the load balancer is missing")
@@ -184,19 +187,10 @@ func ownedBy(object metav1.Object, uid types.UID) bool {
 	return slices.ContainsFunc(object.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == uid })
 }
 
-// PlanDelete returns what deletes all load balancers of a Service, and their routings.
+// PlanDelete returns what deletes all load balancers of a Service, and their routings. The routings are first: without
+// its load balancer, a routing does not show which Service it belongs to.
 func PlanDelete(c Config, service *corev1.Service, o Observed) (cloud.Comparison, error) {
 	var found cloud.Comparison
-	for _, balancer := range o.LoadBalancers {
-		if err := c.checkOwner(service, balancer); err != nil {
-			continue // it is not of this Service
-		}
-		found.Exists = true
-		describe(&found, balancer)
-		if balancer.DeletionTimestamp == nil {
-			found.Plan = append(found.Plan, deletion(kindLoadBalancer, balancer))
-		}
-	}
 	for _, name := range slices.Sorted(maps.Keys(o.Routings)) {
 		routing := o.Routings[name]
 		if !c.isOwnRouting(service, o.LoadBalancers, routing) {
@@ -205,6 +199,16 @@ func PlanDelete(c Config, service *corev1.Service, o Observed) (cloud.Comparison
 		found.Exists = true
 		if routing.DeletionTimestamp == nil {
 			found.Plan = append(found.Plan, deletion(kindRouting, routing))
+		}
+	}
+	for _, balancer := range o.LoadBalancers {
+		if err := c.checkOwner(service, balancer); err != nil {
+			continue // it is not of this Service
+		}
+		found.Exists = true
+		describe(&found, balancer)
+		if balancer.DeletionTimestamp == nil {
+			found.Plan = append(found.Plan, deletion(kindLoadBalancer, balancer))
 		}
 	}
 	found.Status.Ingress = nil

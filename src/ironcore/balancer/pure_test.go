@@ -59,8 +59,8 @@ func (r random) loadBalancer(name string) *networkingv1alpha1.LoadBalancer {
 	one := &networkingv1alpha1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "lb-" + types.UID(name),
 		ResourceVersion: "7", Annotations: owner.Annotations(), ManagedFields: []metav1.ManagedFieldsEntry{{
 			Manager: pick(r, label.FieldManager, label.FormerFieldManager, "kubectl-edit"),
-			FieldsV1: &metav1.FieldsV1{Raw: fmt.Appendf(nil, `{"f:spec":{"f:%s":{}}}`,
-				pick(r, "ports", "type", "ips"))}}}},
+			FieldsV1: metav1.NewFieldsV1(fmt.Sprintf(`{"f:spec":{"f:%s":{}}}`,
+				pick(r, "ports", "type", "ips")))}}},
 		Spec: networkingv1alpha1.LoadBalancerSpec{Type: pick(r, networkingv1alpha1.LoadBalancerTypePublic,
 			networkingv1alpha1.LoadBalancerTypeInternal), IPFamilies: r.families(),
 			NetworkRef: corev1.LocalObjectReference{Name: pick(r, "nodes", "nodes", "nodes", "other")}}}
@@ -77,7 +77,8 @@ func (r random) networkInterface(machine string, number int) *networkingv1alpha1
 	name := fmt.Sprintf("%s-%d", machine, number)
 	one := &networkingv1alpha1.NetworkInterface{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)},
 		Spec: networkingv1alpha1.NetworkInterfaceSpec{ProviderID: pick(r, "", "provider://"+name, "provider://"+name)},
-		Status: networkingv1alpha1.NetworkInterfaceStatus{State: pick(r, networkingv1alpha1.NetworkInterfaceStateAvailable,
+		Status: networkingv1alpha1.NetworkInterfaceStatus{State: pick(r,
+			networkingv1alpha1.NetworkInterfaceStateAvailable,
 			networkingv1alpha1.NetworkInterfaceStatePending)}}
 	for range r.IntN(3) {
 		one.Status.IPs = append(one.Status.IPs, r.address())

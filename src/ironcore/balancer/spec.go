@@ -90,8 +90,8 @@ func addressSources(c Config, service *corev1.Service, families []corev1.IPFamil
 			continue
 		}
 		if c.Prefix == "" {
-			return nil, errors.New("an internal load balancer needs the key prefixName in the cloud-config file, which " +
-				"names the Prefix of its addresses: ask the administrator of the cluster to set it")
+			return nil, errors.New("an internal load balancer needs the key prefixName in the cloud-config file, " +
+				"which names the Prefix of its addresses: ask the administrator of the cluster to set it")
 		}
 		prefix := ipamv1alpha1.PrefixSpec{IPFamily: family, ParentRef: &corev1.LocalObjectReference{Name: c.Prefix}}
 		if explicit.IsValid() && explicit.Family() == family {
@@ -159,8 +159,8 @@ func unsupported(c Config, service *corev1.Service, actual *networkingv1alpha1.L
 		"IronCore chooses the address of a public load balancer: spec.loadBalancerIP is not applied. Remove it.")
 	address := service.Spec.LoadBalancerIP
 	report(err == nil && internal && address != "" && inUse(service, actual) != nil && !hasAddress(service, address),
-		"The address of a load balancer that is in use does not change: spec.loadBalancerIP is not applied. Create the "+
-			"Service again to change the address.")
+		"The address of a load balancer that is in use does not change: spec.loadBalancerIP is not applied. Create "+
+			"the Service again to change the address.")
 	report(c.Selector && service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
 		"With --use-nic-selector, IronCore sends traffic to all Nodes, also to those without an endpoint: "+
 			"spec.externalTrafficPolicy Local drops this traffic. Start the cloud controller manager with "+

@@ -1,6 +1,7 @@
 package cloudconfig
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -163,7 +164,7 @@ func TestDefect13_TwoClusterNames(t *testing.T) {
 			if err == nil && tt.want == nil {
 				return
 			}
-			problems, ok := err.(config.Problems)
+			problems, ok := errors.AsType[config.Problems](err)
 			if diff := cmp.Diff(tt.want, problems.Lines()); diff != "" || !ok {
 				t.Errorf("error %v, problems (-want +got):\n%s", err, diff)
 			}

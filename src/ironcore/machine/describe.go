@@ -30,8 +30,8 @@ func (p *Provider) describe(node *corev1.Node, machine *computev1alpha1.Machine)
 		why = ": these network interfaces do not exist: " + strings.Join(unknown, ", ")
 	}
 	described.Problems = append(described.Problems, cloud.MachineProblem{Reason: cloud.MachineNoAddress,
-		Message: fmt.Sprintf("The machine %s has no address in the Network %s%s. The Node is initialised when IronCore "+
-			"has assigned one.", machine.Name, p.store.Network, why)})
+		Message: fmt.Sprintf("The machine %s has no address in the Network %s%s. The Node is initialised when "+
+			"IronCore has assigned one.", machine.Name, p.store.Network, why)})
 	return described
 }
 

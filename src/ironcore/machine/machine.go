@@ -63,23 +63,24 @@ func (p *Provider) machineOf(ctx context.Context, node *corev1.Node) (*computev1
 		if err != nil {
 			return nil, err
 		}
-		return machine, p.elsewhere(node, p.store.CheckCluster(machine))
+		return machine, p.elsewhere(p.store.CheckCluster(machine))
 	}
 	name, machine, err := p.store.MachineOf(node)
 	if err == nil && machine == nil {
 		return nil, p.notFound(name)
 	}
-	return machine, p.elsewhere(node, err)
+	return machine, p.elsewhere(err)
 }
 
 // elsewhere returns the problem of a Node that does not belong to the machine that it names.
-func (p *Provider) elsewhere(node *corev1.Node, err error) error {
+func (p *Provider) elsewhere(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &cloud.MachineProblem{Reason: cloud.MachineElsewhere, Message: fmt.Sprintf("The machine of this Node cannot be "+
-		"used: %v. The namespace of the cluster is %s. A provider ID cannot be changed: delete the Node, and start the "+
-		"kubelet without --provider-id and with the name of its machine.", err, p.store.Client.Namespace)}
+	message := fmt.Sprintf("The machine of this Node cannot be used: %v. The namespace of the cluster is %s. A "+
+		"provider ID cannot be changed: delete the Node, and start the kubelet without --provider-id and with the name "+
+		"of its machine.", err, p.store.Client.Namespace)
+	return &cloud.MachineProblem{Reason: cloud.MachineElsewhere, Message: message}
 }
 
 // read reads a machine from the API server, and those of its network interfaces that the watch has not reported yet.

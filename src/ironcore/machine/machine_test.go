@@ -191,9 +191,9 @@ func TestFindElsewhere(t *testing.T) {
 	})
 }
 
-func want[T comparable](t testing.TB, what string, got, wanted T) {
-	t.Helper()
+func want[T comparable](tb testing.TB, what string, got, wanted T) {
+	tb.Helper()
 	if got != wanted {
-		t.Errorf("%s: got %v, want %v", what, got, wanted)
+		tb.Errorf("%s: got %v, want %v", what, got, wanted)
 	}
 }

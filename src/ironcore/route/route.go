@@ -38,8 +38,8 @@ func (p *Provider) Behaviour() cloud.RouteBehaviour { return cloud.RouteBehaviou
 // Owns implements cloud.Routes.
 func (p *Provider) Owns(node *corev1.Node) bool { return providerid.Owned(node.Spec.ProviderID) }
 
-// Members returns the Nodes with their machines. A Node that does not have the name of its machine, or whose machine has
-// the label of another cluster, is not one.
+// Members returns the Nodes with their machines. A Node that does not have the name of its machine, or whose machine
+// has the label of another cluster, is not one.
 func (p *Provider) Members(ctx context.Context, nodes []*corev1.Node) ([]cloud.RouteMember, error) {
 	if err := p.store.WaitForSync(ctx); err != nil {
 		return nil, err

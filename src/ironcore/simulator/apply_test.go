@@ -37,7 +37,7 @@ func TestApply(t *testing.T) {
 	}
 	want(t, "type", first.Spec.Type, networkingv1alpha1.LoadBalancerTypePublic)
 	want(t, "selector is one field",
-		strings.Contains(string(first.ManagedFields[0].FieldsV1.Raw), `"f:networkInterfaceSelector":{}`), true)
+		strings.Contains(first.ManagedFields[0].FieldsV1.GetRawString(), `"f:networkInterfaceSelector":{}`), true)
 	current, _ := r.LoadBalancer("lb")
 	again, err := r.apply("one", false, 80)
 	want(t, "error", err, nil)

@@ -13,7 +13,7 @@ import (
 
 // react lets IronCore's controllers and the network provider react to a change. Old is nil if the object is new. The
 // server is locked.
-func (s *Simulator) react(k *kind, event watch.EventType, object, old Object) {
+func (s *Simulator) react(event watch.EventType, object, old Object) {
 	s.collectGarbage(event, object)
 	switch o := object.(type) {
 	case *networkingv1alpha1.LoadBalancer:

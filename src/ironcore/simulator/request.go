@@ -28,13 +28,9 @@ type Request struct {
 
 // String returns the verb and the object, such as "patch networkinterfaces/a-primary".
 func (r Request) String() string {
-	text := r.Verb + " " + r.Resource
-	for _, part := range []string{r.Name, r.Subresource} {
-		if part != "" {
-			text += "/" + part
-		}
-	}
-	return text
+	parts := []string{r.Resource, r.Name, r.Subresource}
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
+	return r.Verb + " " + strings.Join(parts, "/")
 }
 
 // IsWrite means that the request may change an object.

@@ -74,10 +74,10 @@ func balancer(name string) *networkingv1alpha1.LoadBalancer {
 	}
 }
 
-func want[T comparable](t testing.TB, what string, got, want T) {
-	t.Helper()
+func want[T comparable](tb testing.TB, what string, got, want T) {
+	tb.Helper()
 	if got != want {
-		t.Errorf("%s: got %v, want %v", what, got, want)
+		tb.Errorf("%s: got %v, want %v", what, got, want)
 	}
 }
 

@@ -66,7 +66,7 @@ func (s *Simulator) write(k *kind, event watch.EventType, object Object) stored 
 	s.events.add(change{version: s.version, kind: k, event: event, object: now, old: old})
 	s.trim()
 	s.news.Broadcast()
-	s.react(k, event, now.Object, old.Object)
+	s.react(event, now.Object, old.Object)
 	return now
 }
 

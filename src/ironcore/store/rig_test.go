@@ -123,9 +123,9 @@ func names[T Object](objects []T) string {
 	return strings.Join(all, " ")
 }
 
-func want[T comparable](t testing.TB, what string, got, wanted T) {
-	t.Helper()
+func want[T comparable](tb testing.TB, what string, got, wanted T) {
+	tb.Helper()
 	if got != wanted {
-		t.Errorf("%s: got %v, want %v", what, got, wanted)
+		tb.Errorf("%s: got %v, want %v", what, got, wanted)
 	}
 }

@@ -31,7 +31,7 @@ flags:
 
 func main() {
 	var o cluster.Options
-	note := flag.String("note", "", "`folder` for the kubeconfig, and where commands find the cluster that runs "+
+	folder := flag.String("state", "", "`folder` for the kubeconfig, and where commands find the cluster that runs "+
 		"(default: dist/cluster of the repository)")
 	flag.IntVar(&o.Workers, "workers", 2, "`number` of nodes beside the one of the control plane")
 	flag.StringVar(&o.Client, "client", "",
@@ -53,21 +53,21 @@ func main() {
 	// What is printed is the cluster's; log lines of libraries are not.
 	klog.SetLogger(logr.Discard())
 	os.Exit(program.Run("cluster", os.Stderr, func(ctx context.Context) error {
-		return run(ctx, o, *note, flag.Args())
+		return run(ctx, o, *folder, flag.Args())
 	}))
 }
 
-func run(ctx context.Context, o cluster.Options, note string, args []string) error {
+func run(ctx context.Context, o cluster.Options, folder string, args []string) error {
 	root, err := repo.Root()
 	if err != nil {
 		return err
 	}
-	if note == "" {
-		note = cluster.NoteFolder(root)
+	if folder == "" {
+		folder = cluster.StateFolder(root)
 	}
 	o.Root, o.Progress = root, func(line string) { fmt.Println(" ", line) }
 	if len(args) == 0 {
-		return serve(ctx, o, note)
+		return serve(ctx, o, folder)
 	}
 	switch strings.Join(args, " ") {
 	case "build":
@@ -75,7 +75,7 @@ func run(ctx context.Context, o cluster.Options, note string, args []string) err
 	case "clean":
 		return clean()
 	}
-	return change(ctx, note, args)
+	return change(ctx, folder, args)
 }
 
 func serve(ctx context.Context, o cluster.Options, folder string) error {
@@ -83,7 +83,7 @@ func serve(ctx context.Context, o cluster.Options, folder string) error {
 	if err != nil {
 		return err
 	}
-	note, err := c.Announce(folder)
+	remote, err := c.Announce(folder)
 	if err != nil {
 		return errors.Join(err, c.Close())
 	}
@@ -96,7 +96,7 @@ func serve(ctx context.Context, o cluster.Options, folder string) error {
   logs:                       %s
 
 Everything runs until Ctrl-C.
-`, note.Kubeconfig, c.Client().Path(), c.CloudURL(), c.Dir()+"/logs")
+`, remote.Kubeconfig, c.Client().Path(), c.CloudURL(), c.Dir()+"/logs")
 	<-ctx.Done()
 	fmt.Println("\n  Removing everything")
 	return c.Close()
@@ -110,8 +110,8 @@ func clean() error {
 	return err
 }
 
-// change changes the cluster that has left a note.
-func change(ctx context.Context, note string, args []string) error {
+// change changes the cluster whose state file is in the folder.
+func change(ctx context.Context, folder string, args []string) error {
 	var remote cluster.Remote
 	does := map[string]func(context.Context, string) error{
 		"add-node":    func(ctx context.Context, name string) error { return remote.AddNode(ctx, name) },
@@ -123,7 +123,7 @@ func change(ctx context.Context, note string, args []string) error {
 		return fmt.Errorf("unknown command %q\n%s", strings.Join(args, " "), usage)
 	}
 	var err error
-	if remote, err = cluster.Find(note); err != nil {
+	if remote, err = cluster.Find(folder); err != nil {
 		return err
 	}
 	return do(ctx, args[1])

@@ -1,8 +1,8 @@
 //go:build linux
 
 // Command guest is what runs inside of the lab's machines and pods: `guest machine FOLDER NAME` is the first process of
-// a machine, `guest pause` that of a pod, and `guest serve` the server of end-to-end tests; `guest get URL` is what
-// curl is elsewhere. Outside of them, `guest sweep FOLDER` removes what is left of a cluster that was killed.
+// a machine, `guest pause` that of a pod, and `guest serve` the server of end-to-end tests; `guest get URL` prints a
+// page, as curl does. Outside of them, `guest reap FOLDER` removes what is left of a cluster that was killed.
 package main
 
 import (
@@ -37,27 +37,28 @@ func run(args []string) int {
 	switch args[0] {
 	case "machine":
 		if len(args) == 3 {
-			return told(machine.Run(args[1], args[2]))
+			return exitCode(machine.Run(args[1], args[2]))
 		}
-	case "sweep":
+	case "reap":
 		if len(args) == 2 {
-			return told(reaper.Sweep(args[1]))
+			return exitCode(reaper.Reap(args[1]))
 		}
 	case "get":
 		if len(args) == 2 {
-			return told(get(args[1]))
+			return exitCode(get(args[1]))
 		}
 	case "pause":
-		return told(machine.Pause(os.Stdout))
+		return exitCode(machine.Pause(os.Stdout))
 	case "serve":
 		return program.Run("guest", os.Stderr, func(ctx context.Context) error { return serve(ctx, args[1:]) })
 	}
 	fmt.Fprintln(os.Stderr,
-		"usage: guest machine FOLDER NAME | guest pause | guest sweep FOLDER | guest serve [flags] | guest get URL")
+		"usage: guest machine FOLDER NAME | guest pause | guest reap FOLDER | guest serve [flags] | guest get URL")
 	return 2
 }
 
-func told(err error) int {
+// exitCode prints an error, and returns the code with which the program ends.
+func exitCode(err error) int {
 	if err == nil {
 		return 0
 	}

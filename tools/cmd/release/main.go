@@ -105,7 +105,7 @@ func signingKey(dryRun bool) (*signature.Key, error) {
 	}
 	for _, name := range []string{signature.EnvKey, signature.EnvKeyFile, signature.EnvPassword} {
 		if err := os.Unsetenv(name); err != nil {
-			return nil, fmt.Errorf("forgetting %s: %w", name, err)
+			return nil, fmt.Errorf("unsetting %s: %w", name, err)
 		}
 	}
 	return &key, nil
@@ -149,7 +149,7 @@ func keyFlag(cmd *cobra.Command) func() (signature.PublicKey, error) {
 func verifyCommand() *cobra.Command {
 	var version, registry string
 	cmd := &cobra.Command{Use: "verify",
-		Short: "look whether a release in a registry is complete, unchanged and signed", Args: cobra.NoArgs}
+		Short: "check whether a release in a registry is complete, unchanged and signed", Args: cobra.NoArgs}
 	key := keyFlag(cmd)
 	cmd.Flags().StringVar(&version, "version", "", "version, like v1.2.3")
 	cmd.Flags().StringVar(&registry, "registry", release.Registry, "registry it is in")

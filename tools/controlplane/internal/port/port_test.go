@@ -23,7 +23,7 @@ func reserve(t *testing.T, addr string) *port.Reservation {
 	return r
 }
 
-// listen listens as a child does that was told to share the port.
+// listen listens as a child does that shares the port.
 func listen(ctx context.Context, addr netip.AddrPort, share bool) (net.Listener, error) {
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		if !share {
@@ -47,7 +47,7 @@ func TestReservedPort(t *testing.T) {
 			r := reserve(t, addr)
 			if l, err := listen(t.Context(), r.Addr(), false); err == nil {
 				_ = l.Close()
-				t.Error("somebody who does not share got the reserved port")
+				t.Error("a listener that does not share got the reserved port")
 			}
 			if conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.Addr().String()); err == nil {
 				_ = conn.Close()

@@ -62,7 +62,7 @@ func TestProbes(t *testing.T) {
 }
 
 // A container that is being stopped is no longer checked for life, but still for readiness: it
-// tells the load balancers when it has had enough.
+// fails its readiness probe when it is overloaded.
 func TestProbesWhileStopping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &history{}

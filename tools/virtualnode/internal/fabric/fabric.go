@@ -38,22 +38,22 @@ func (f *Fabric) Listen(pod netip.AddrPort, host netip.Addr) (net.Listener, erro
 		f.ports = map[netip.AddrPort]netip.AddrPort{}
 	}
 	f.ports[pod] = l.Addr().(*net.TCPAddr).AddrPort()
-	return &listener{Listener: l, forget: sync.OnceFunc(func() { f.forget(pod) })}, nil
+	return &listener{Listener: l, remove: sync.OnceFunc(func() { f.remove(pod) })}, nil
 }
 
 // listener is a listener whose pod address leads nowhere once it is closed.
 type listener struct {
 	net.Listener
-	forget func()
+	remove func()
 }
 
 // Close refuses further connections. Those that were accepted stay.
 func (l *listener) Close() error {
-	l.forget()
+	l.remove()
 	return l.Listener.Close()
 }
 
-func (f *Fabric) forget(pod netip.AddrPort) {
+func (f *Fabric) remove(pod netip.AddrPort) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.ports, pod)

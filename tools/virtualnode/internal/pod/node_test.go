@@ -29,14 +29,14 @@ import (
 
 var webName = types.NamespacedName{Namespace: "shop", Name: "web"}
 
-// diary is an image whose runs only note that they begin and end.
+// diary is an image whose runs only record that they begin and end.
 type diary struct {
 	mu      sync.Mutex
 	began   time.Time
 	entries []string
 }
 
-func (d *diary) note(format string, args ...any) {
+func (d *diary) add(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.entries = append(d.entries, fmt.Sprintf("%s ", time.Since(d.began))+fmt.Sprintf(format, args...))
@@ -44,7 +44,7 @@ func (d *diary) note(format string, args ...any) {
 
 func (d *diary) Start(_ context.Context, l image.Launch) (container.Instance, error) {
 	pod := l.Pod()
-	d.note("start %s of %s at %s on %s", l.Container.Name, pod.UID, pod.Status.PodIP, pod.Status.HostIP)
+	d.add("start %s of %s at %s on %s", l.Container.Name, pod.UID, pod.Status.PodIP, pod.Status.HostIP)
 	r := &entry{diary: d, name: l.Container.Name + " of " + string(pod.UID), done: make(chan struct{})}
 	if len(l.Container.Args) > 0 { // how long it runs by itself
 		life, err := time.ParseDuration(l.Container.Args[0])
@@ -65,7 +65,7 @@ type entry struct {
 
 func (r *entry) end(how string) {
 	r.once.Do(func() {
-		r.diary.note("%s %s", how, r.name)
+		r.diary.add("%s %s", how, r.name)
 		close(r.done)
 	})
 }
@@ -282,15 +282,15 @@ func TestReporterInsists(t *testing.T) {
 		client.ClearActions()
 		n.Sync(webName, getPod(t, client))
 		after(time.Minute)
-		if got := len(client.Actions()); got != 1 { // our own look
+		if got := len(client.Actions()); got != 1 { // that of getPod
 			t.Errorf("%d calls about an unchanged pod, want none: %v", got-1, client.Actions())
 		}
 		n.PowerOff(t.Context())
 	})
 }
 
-// News from before our own last write do not make us write again.
-func TestReporterIgnoresOldNews(t *testing.T) {
+// Events from before the node's last write do not make it write again.
+func TestReporterIgnoresStaleUpdates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := newPod("u1", nil)
 		pod.ResourceVersion = "10"
@@ -302,21 +302,21 @@ func TestReporterIgnoresOldNews(t *testing.T) {
 		})
 		n.Sync(webName, pod)
 		after(time.Second)
-		doubt := func(version string) {
-			news := pod.DeepCopy()
-			news.ResourceVersion = version
-			news.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+		report := func(version string) {
+			update := pod.DeepCopy()
+			update.ResourceVersion = version
+			update.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
 			client.ClearActions()
-			n.Sync(webName, news)
+			n.Sync(webName, update)
 			after(time.Second)
 		}
-		doubt("15")
+		report("15")
 		if calls := client.Actions(); len(calls) != 0 {
-			t.Errorf("old news caused %v", calls)
+			t.Errorf("a stale update caused %v", calls)
 		}
-		doubt("25")
+		report("25")
 		if calls := client.Actions(); len(calls) != 1 {
-			t.Errorf("new doubts caused %d calls, want one correction", len(calls))
+			t.Errorf("a new update caused %d calls, want one correction", len(calls))
 		}
 		n.PowerOff(t.Context())
 	})

@@ -43,7 +43,7 @@ func (r *reporter) changed() {
 }
 
 // seen compares what others see with what was written: the node life cycle controller, for
-// example, calls the pods of a silent node not ready. News older than our own write says nothing.
+// example, calls the pods of a silent node not ready. An object older than our own write is ignored.
 func (r *reporter) seen(pod *corev1.Pod) {
 	defer r.changed()
 	r.mu.Lock()

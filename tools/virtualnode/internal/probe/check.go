@@ -55,7 +55,7 @@ func (t Target) Check(ctx context.Context, p *corev1.Probe) error {
 			// A probe proves that a container answers, not who it is: kubelet does not verify either.
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 		},
-		// A redirect is a sign of life already.
+		// A redirect also counts as alive.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	resp, err := client.Do(request)

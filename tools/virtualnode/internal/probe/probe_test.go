@@ -60,7 +60,7 @@ func TestRun(t *testing.T) {
 					t.Errorf("verdicts (-want +got):\n%s", diff)
 				}
 				if want := strings.Count(tt.results, "n"); failed != want {
-					t.Errorf("told %d failures, want %d", failed, want)
+					t.Errorf("%d failures were reported, want %d", failed, want)
 				}
 			})
 		})

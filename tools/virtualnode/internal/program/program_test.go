@@ -27,7 +27,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/paths"
 )
 
-// roleEnv makes this test binary a program that does what it is told.
+// roleEnv makes this test binary a program, whose value says what it does.
 const roleEnv = "PROGRAM_TEST_ROLE"
 
 func TestMain(m *testing.M) {

@@ -26,7 +26,7 @@ func TestHealth(t *testing.T) {
 	}{
 		{"a local endpoint", []Endpoint{podOne, podTwo}, http.StatusOK,
 			`{"service":{"namespace":"shop","name":"web"},"localEndpoints":1,"serviceProxyHealthy":true}`},
-		{"only elsewhere", []Endpoint{podTwo}, http.StatusServiceUnavailable,
+		{"only on another node", []Endpoint{podTwo}, http.StatusServiceUnavailable,
 			`{"service":{"namespace":"shop","name":"web"},"localEndpoints":0,"serviceProxyHealthy":true}`},
 	}
 	for _, tt := range tests {
@@ -50,7 +50,7 @@ func TestHealth(t *testing.T) {
 	refused(t, netip.AddrPortFrom(nodeAddr, healthPort).String(), "deleted Service")
 }
 
-// A node port and a health port may change hands; the news about the old owner may come last.
+// A node port and a health port may change hands; the event about the old owner may come last.
 func TestPortsChangeHands(t *testing.T) {
 	f := &fabric.Fabric{}
 	serve(t, f, podOne.Addr, "one")

@@ -70,22 +70,22 @@ func TestForwardKeepsConnections(t *testing.T) {
 	p.Set(Service{NamespacedName: web, Ports: []Port{{NodePort: port, Endpoints: []Endpoint{podOne}}}})
 	conn := dial(t, netip.AddrPortFrom(nodeAddr, port).String())
 	lines := bufio.NewReader(conn)
-	exchange := func() error {
+	roundTrip := func() error {
 		if _, err := io.WriteString(conn, "hello\n"); err != nil {
 			return err
 		}
 		_, err := lines.ReadString('\n')
 		return err
 	}
-	if err := exchange(); err != nil {
+	if err := roundTrip(); err != nil {
 		t.Fatal(err)
 	}
 	p.Set(Service{NamespacedName: web})
-	if err := exchange(); err != nil {
+	if err := roundTrip(); err != nil {
 		t.Errorf("an established connection broke with its Service: %v", err)
 	}
 	p.Close()
-	if err := exchange(); err == nil {
+	if err := roundTrip(); err == nil {
 		t.Error("a connection survived its node")
 	}
 }

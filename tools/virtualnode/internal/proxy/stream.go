@@ -19,7 +19,7 @@ type stream struct {
 	*forward.Forwarder
 	options Options
 	route   atomic.Pointer[route]
-	turn    atomic.Uint32
+	next    atomic.Uint32
 }
 
 // route is where connections go, in turn; it is never without targets.
@@ -38,7 +38,7 @@ func newStream(l net.Listener, o Options, r route) *stream {
 // dial connects a client to the next endpoint.
 func (s *stream) dial(ctx context.Context, client net.Addr) (net.Conn, error) {
 	r := s.route.Load()
-	target := r.targets[int(s.turn.Add(1)-1)%len(r.targets)]
+	target := r.targets[int(s.next.Add(1)-1)%len(r.targets)]
 	// kube-proxy hides the client behind the node unless the policy is Local.
 	source := s.options.Address
 	if r.local {

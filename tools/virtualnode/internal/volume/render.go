@@ -127,7 +127,7 @@ func addFields(out payload, pod *corev1.Pod, items []corev1.DownwardAPIVolumeFil
 	return nil
 }
 
-// add refuses paths that lead out of the volume. The API server refuses them too; this guards the
+// add refuses paths that lead out of the volume. The API server refuses them too; this protects the
 // machine when something else stands in for it.
 func (p payload) add(name, text string, mode int32) error {
 	clean := path.Clean(name)

@@ -19,9 +19,9 @@ type moment struct {
 	serves *traffic.LoadBalancer
 }
 
-// witness is a data plane that remembers everything it was told to do, so that no state is missed, however short it
-// was. What it is told is done by the data plane inside.
-type witness struct {
+// recorder is a data plane that records each of its calls, so that no state is missed, however short it was. The data
+// plane inside carries the calls out.
+type recorder struct {
 	emulator.DataPlane
 
 	mu      sync.Mutex
@@ -29,25 +29,26 @@ type witness struct {
 	changed chan struct{}       // closed with the next moment
 }
 
-func newWitness(plane emulator.DataPlane) *witness {
-	return &witness{DataPlane: plane, moments: map[string][]moment{}, changed: make(chan struct{})}
+func newRecorder(plane emulator.DataPlane) *recorder {
+	return &recorder{DataPlane: plane, moments: map[string][]moment{}, changed: make(chan struct{})}
 }
 
 // Serve implements emulator.DataPlane.
-func (w *witness) Serve(lb traffic.LoadBalancer) {
+func (w *recorder) Serve(lb traffic.LoadBalancer) {
 	began := time.Now()
 	w.DataPlane.Serve(lb)
-	w.note(lb.Identity, moment{began, time.Now(), &lb})
+	w.record(lb.Identity, moment{began, time.Now(), &lb})
 }
 
 // Remove implements emulator.DataPlane.
-func (w *witness) Remove(identity string) {
+func (w *recorder) Remove(identity string) {
 	began := time.Now()
 	w.DataPlane.Remove(identity)
-	w.note(identity, moment{began, time.Now(), nil})
+	w.record(identity, moment{began, time.Now(), nil})
 }
 
-func (w *witness) note(identity string, m moment) {
+// record adds a moment of a load balancer.
+func (w *recorder) record(identity string, m moment) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.moments[identity] = append(w.moments[identity], m)
@@ -56,7 +57,7 @@ func (w *witness) note(identity string, m moment) {
 }
 
 // since returns what a load balancer did from a time on: the moment at that time, and those that followed.
-func (w *witness) since(identity string, begin time.Time) []moment {
+func (w *recorder) since(identity string, begin time.Time) []moment {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := w.moments[identity]
@@ -67,9 +68,8 @@ func (w *witness) since(identity string, begin time.Time) []moment {
 	return slices.Clone(all[max(first-1, 0):])
 }
 
-// await returns the first moment, from the present one on, of which is holds. It waits for it without looking again and
-// again, so that who waits goes on at once.
-func (w *witness) await(ctx context.Context, identity string, is func(traffic.LoadBalancer) error) (moment, error) {
+// await returns the first moment, from the present one on, of which is holds. It waits without polling.
+func (w *recorder) await(ctx context.Context, identity string, is func(traffic.LoadBalancer) error) (moment, error) {
 	for {
 		w.mu.Lock()
 		changed, all := w.changed, w.moments[identity]

@@ -23,21 +23,21 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
 )
 
-// standing is what nobody may lose: Nodes by what makes them the same one, and addresses of load balancers by their
-// identities.
-type standing struct{ Nodes, Balancers map[string]string }
+// snapshot is what an upgrade must not change: Nodes with their identities, and addresses of load balancers by the
+// identities of those.
+type snapshot struct{ Nodes, Balancers map[string]string }
 
-// standing is what is there now. All nodes are to be ready and initialised.
-func (l *lab) standing(t *testing.T) standing {
+// snapshot records what is there now. All nodes have to be ready and initialised.
+func (l *lab) snapshot(t *testing.T) snapshot {
 	t.Helper()
-	now := standing{map[string]string{}, map[string]string{}}
+	now := snapshot{map[string]string{}, map[string]string{}}
 	nodes, err := l.API().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, node := range nodes.Items {
 		if !isReady(&node) || hasTaint(&node, taintUninitialized) || node.Spec.Unschedulable {
-			t.Errorf("node %s has come to harm: taints %v", node.Name, node.Spec.Taints)
+			t.Errorf("node %s has changed: taints %v", node.Name, node.Spec.Taints)
 		}
 		now.Nodes[node.Name] = fmt.Sprint(node.UID, node.Spec.ProviderID, node.Spec.PodCIDRs)
 	}
@@ -102,18 +102,18 @@ func (r *record) lines(word string) (found []string) {
 // nowhere is a network for documentation, RFC 5737.
 const nowhere = "203.0.113.0/28"
 
-// watchRoutes has the kernel of the VPC's router tell of its routes, and returns what ends that and returns those to
-// pods that it had for some time not. A route to nowhere that comes and goes shows that it is heard.
+// watchRoutes monitors the routes of the VPC's router. The function that it returns ends that, and returns the routes
+// to pods that were missing for some time. A route to nowhere that is added and deleted shows that the monitor works.
 func (l *lab) watchRoutes(t *testing.T) (lost func() []string) {
 	t.Helper()
 	router, err := l.router()
 	if err != nil {
 		t.Fatal(err)
 	}
-	heard := &record{}
+	output := &record{}
 	ctx, stop := context.WithCancel(t.Context())
 	monitor := exec.CommandContext(ctx, "nsenter", "--net="+router, "ip", "monitor", "route")
-	monitor.Stdout, monitor.Stderr = heard, heard
+	monitor.Stdout, monitor.Stderr = output, output
 	if err := monitor.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -122,44 +122,44 @@ func (l *lab) watchRoutes(t *testing.T) (lost func() []string) {
 		_ = monitor.Wait() // it was killed
 	})
 	t.Cleanup(end)
-	hear := func() {
-		before := len(heard.lines("Deleted blackhole " + nowhere))
-		eventually(t, "the routes are heard of", func(ctx context.Context) error {
+	awaitMonitor := func() {
+		before := len(output.lines("Deleted blackhole " + nowhere))
+		eventually(t, "the monitor reports routes", func(ctx context.Context) error {
 			for _, verb := range []string{"add", "del"} {
 				if output, err := exec.CommandContext(ctx, "nsenter", "--net="+router, "ip", "route", verb, "blackhole",
 					nowhere).CombinedOutput(); err != nil {
 					return fmt.Errorf("ip route %s: %w: %s", verb, err, output)
 				}
 			}
-			if len(heard.lines("Deleted blackhole "+nowhere)) == before {
-				return errors.New("a route came and went, and nobody heard of it")
+			if len(output.lines("Deleted blackhole "+nowhere)) == before {
+				return errors.New("a route was added and deleted, and the monitor did not report it")
 			}
 			return nil
 		})
 	}
-	hear()
+	awaitMonitor()
 	return func() []string {
-		hear()
+		awaitMonitor()
 		end()
-		return slices.DeleteFunc(heard.lines("Deleted "), func(line string) bool {
+		return slices.DeleteFunc(output.lines("Deleted "), func(line string) bool {
 			to, err := netip.ParsePrefix(strings.Fields(line)[1])
 			return err != nil || !isPods(to)
 		})
 	}
 }
 
-// unread makes a Service that the program cannot serve as it should, for want of a permission, and returns its address.
-// It is told so.
-func (l *lab) unread(t *testing.T, namespace string) netip.Addr {
+// exposeUnpermitted makes a Service that the program cannot serve as it should, because a permission is missing, and
+// returns its address. A condition of the Service says so.
+func (l *lab) exposeUnpermitted(t *testing.T, namespace string) netip.Addr {
 	t.Helper()
 	if l.mayReadEndpoints(t) {
 		t.Errorf("the chart %s permits to read EndpointSlices, so nothing here is about a program that may not",
 			firstVersion)
 	}
-	name := l.wish(t, namespace, portHTTP, named("near"), func(s *corev1.Service) {
+	name := l.createService(t, namespace, portHTTP, named("near"), func(s *corev1.Service) {
 		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 	})
-	eventually(t, "the Service is told what is not permitted", func(ctx context.Context) error {
+	eventually(t, "a condition says what is not permitted", func(ctx context.Context) error {
 		service, err := l.API().CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// look says what an example has not got that it asks for; "" when it has all.
-type look func(t *testing.T, c *cloud, s served) string
+// assertion returns what an example asks for and does not have; "" when it has all.
+type assertion func(t *testing.T, c *cloud, s served) string
 
 // served is an example as the cluster's API server stores it, with what its Service's status shows.
 type served struct {
@@ -21,9 +21,9 @@ type served struct {
 	status  *corev1.LoadBalancerStatus
 }
 
-// looks are those for examples whose effect is more than an address.
-func looks() map[string]look {
-	return map[string]look{
+// assertions are by the names of examples. They are for those whose effect is more than an address.
+func assertions() map[string]assertion {
+	return map[string]assertion{
 		"public":           addresses("203.0.113."),
 		"internal":         addresses("10.0."),
 		"load-balancer-ip": addresses("203.0.113.10"),
@@ -64,7 +64,7 @@ func looks() map[string]look {
 }
 
 // addresses wants one address that begins with each of these, and no others.
-func addresses(begin ...string) look {
+func addresses(begin ...string) assertion {
 	return func(_ *testing.T, _ *cloud, s served) string {
 		for _, text := range begin {
 			if !slices.ContainsFunc(s.status.Ingress, func(i corev1.LoadBalancerIngress) bool {
@@ -88,7 +88,7 @@ func hostname(_ *testing.T, _ *cloud, s served) string {
 }
 
 // shows wants texts in what the cloud shows.
-func shows(path string, texts ...string) look {
+func shows(path string, texts ...string) assertion {
 	return func(t *testing.T, c *cloud, _ served) string {
 		t.Helper()
 		var all json.RawMessage
@@ -103,7 +103,7 @@ func shows(path string, texts ...string) look {
 }
 
 // targets wants a number of machines behind the only port.
-func targets(count int) look {
+func targets(count int) assertion {
 	return func(t *testing.T, c *cloud, _ served) string {
 		t.Helper()
 		var groups []struct {

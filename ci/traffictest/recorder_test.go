@@ -41,10 +41,10 @@ func serving(ports []uint16, addresses ...string) traffic.LoadBalancer {
 	return lb
 }
 
-func TestWitnessRemembersEverything(t *testing.T) {
+func TestRecorderKeepsEveryMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inside := &carrier{}
-		w, began := newWitness(inside), time.Now()
+		w, began := newRecorder(inside), time.Now()
 		w.Serve(serving([]uint16{80}, "127.64.0.11:30080"))
 		w.Serve(serving([]uint16{80}))
 		w.Serve(serving([]uint16{80}, "127.64.0.12:30080"))
@@ -70,9 +70,9 @@ func TestWitnessRemembersEverything(t *testing.T) {
 	})
 }
 
-func TestWitnessAwaits(t *testing.T) {
+func TestRecorderAwaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, began := newWitness(&carrier{}), time.Now()
+		w, began := newRecorder(&carrier{}), time.Now()
 		go func() {
 			for _, ports := range [][]uint16{{80}, {80, 81}, {80}} {
 				<-time.After(time.Minute)

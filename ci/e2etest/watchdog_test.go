@@ -21,13 +21,13 @@ const (
 	cutShort = "cut-short"
 )
 
-// guard has everything kept also when the test is ended from outside, after which no cleanup runs: shortly before its
-// time limit, and at a signal. That signal then ends the program. The context ends, too; whoever starts a cluster with
-// it keeps the logs.
-func (r *report) guard(t *testing.T, margin time.Duration) context.Context {
+// startWatchdog makes sure that everything is kept also when the test is ended from outside, after which no cleanup
+// runs: shortly before its time limit, and at a signal. That signal then ends the program. The context ends, too; a
+// cluster that is being started with it keeps its logs.
+func (r *report) startWatchdog(t *testing.T, margin time.Duration) context.Context {
 	t.Helper()
 	ctx, end := context.WithCancelCause(t.Context())
-	g := guard{report: r, end: end, over: make(chan struct{}), signals: make(chan os.Signal, 1)}
+	g := watchdog{report: r, end: end, over: make(chan struct{}), signals: make(chan os.Signal, 1)}
 	signal.Notify(g.signals, os.Interrupt, syscall.SIGTERM)
 	if limit, limited := t.Deadline(); limited {
 		g.late = time.After(time.Until(limit.Add(-margin)))
@@ -43,8 +43,8 @@ func (r *report) guard(t *testing.T, margin time.Duration) context.Context {
 	return ctx
 }
 
-// guard waits for what ends a test from outside.
-type guard struct {
+// watchdog waits for what ends a test from outside.
+type watchdog struct {
 	report  *report
 	end     context.CancelCauseFunc
 	over    chan struct{} // is closed when the test and its cleanups are done
@@ -52,7 +52,7 @@ type guard struct {
 	signals chan os.Signal
 }
 
-func (g guard) watch() {
+func (g watchdog) watch() {
 	for {
 		select {
 		case <-g.over:
@@ -60,15 +60,15 @@ func (g guard) watch() {
 		case <-g.late:
 			g.keep("its time limit is near")
 		case s := <-g.signals:
-			signal.Ignore(syscall.SIGPIPE) // whoever reads what the test says may be gone
-			g.keep(fmt.Sprintf("somebody has sent the signal %q", s))
+			signal.Ignore(syscall.SIGPIPE) // what reads the output of the test may have ended
+			g.keep(fmt.Sprintf("the program got the signal %q", s))
 			os.Exit(1)
 		}
 	}
 }
 
 // keep ends what is being started, which keeps its own logs, or else collects what there is to know.
-func (g guard) keep(why string) {
+func (g watchdog) keep(why string) {
 	g.report.say("the test is cut short: " + why)
 	g.end(fmt.Errorf("the test is cut short: %s", why))
 	if !g.report.hasCluster() {
