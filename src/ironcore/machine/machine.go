@@ -78,8 +78,8 @@ func (p *Provider) elsewhere(err error) error {
 		return nil
 	}
 	message := fmt.Sprintf("The machine of this Node cannot be used: %v. The namespace of the cluster is %s. A "+
-		"provider ID cannot be changed: delete the Node, and start the kubelet without --provider-id and with the name "+
-		"of its machine.", err, p.store.Client.Namespace)
+		"provider ID cannot be changed: delete the Node, and start the kubelet without --provider-id and with the "+
+		"name of its machine.", err, p.store.Client.Namespace)
 	return &cloud.MachineProblem{Reason: cloud.MachineElsewhere, Message: message}
 }
 
