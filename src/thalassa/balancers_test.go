@@ -144,6 +144,7 @@ func TestWritesOfAService(t *testing.T) {
 }
 
 func TestOverHTTP(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, emulator.Config{}).overHTTP()
 	nodes, web := l.nodes("a", "b"), service("web", 80, 443)
 	if status := l.settle(web, nodes); len(status.Ingress) != 1 {

@@ -85,6 +85,7 @@ const manyWorkers = 10
 // TestBudgetsOfALargeCluster in which nothing happens: it costs a few lists, and no write, when the process starts,
 // when everything is looked at, and in a quarter of an hour.
 func TestBudgetsOfALargeCluster(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		large := newLargeCluster(t, largeSize, largeSize)
 		defer large.run(manyWorkers)()
@@ -116,6 +117,7 @@ func TestBudgetsOfALargeCluster(t *testing.T) {
 
 // TestBudgetsOfNodes: however many join or leave within a second, each target group is written once.
 func TestBudgetsOfNodes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		large := newLargeCluster(t, largeSize, largeSize)
 		defer large.run(manyWorkers)()
@@ -203,6 +205,7 @@ func TestBudgetOfCreation(t *testing.T) {
 
 // TestBudgetOfARush: 200 Services at once, each of which the cloud takes 30 seconds for.
 func TestBudgetOfARush(t *testing.T) {
+	t.Parallel()
 	for _, rate := range []int{50, 10} {
 		synctest.Test(t, func(t *testing.T) {
 			c := emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: 30 * time.Second}}

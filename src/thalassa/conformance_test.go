@@ -21,6 +21,7 @@ import (
 
 // TestConformance: all controllers work with this cloud as with any other.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	conformance.Run(t, func(t *testing.T) conformance.Cloud {
 		t.Helper()
 		c := &conformanceCloud{lab: newLab(t, emulator.Config{}), machines: map[string]string{}}

@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 
 // TestCrash ends the process at every single call of every story, before and after the cloud did what it asked for.
 func TestCrash(t *testing.T) {
+	t.Parallel()
 	for _, story := range stories() {
 		for _, scenario := range story.everywhere() {
 			faulttest.Crash(t, scenario)
@@ -38,6 +39,7 @@ func TestCrash(t *testing.T) {
 // TestHandover changes leaders while every single call of every story is under way: the one that was asked to stop
 // finishes it, the next one does the rest, and nothing is written twice.
 func TestHandover(t *testing.T) {
+	t.Parallel()
 	for _, story := range stories() {
 		faulttest.Handover(t, story.scenario("", nil))
 	}
@@ -45,6 +47,7 @@ func TestHandover(t *testing.T) {
 
 // TestFaults lets every single call of some stories fail in every way, once and three times in a row.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	for _, story := range stories() {
 		if story.complete {
 			faulttest.Faults(t, story.scenario("", nil))
@@ -54,6 +57,7 @@ func TestFaults(t *testing.T) {
 
 // TestSample lets some calls of the other stories fail, and of all stories in clouds that behave in other ways.
 func TestSample(t *testing.T) {
+	t.Parallel()
 	const many, some = 25, 12
 	for _, story := range stories() {
 		if !story.complete {
@@ -67,6 +71,7 @@ func TestSample(t *testing.T) {
 
 // TestChaos lets calls of every story fail, and processes end, at random.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	const seeds = 6
 	for _, story := range stories() {
 		for _, scenario := range story.everywhere() {

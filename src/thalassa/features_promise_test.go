@@ -99,6 +99,7 @@ func TestAdoptedGrows(t *testing.T) {
 
 // TestSharedTargetGroupIsNotTaken: another load balancer leads to it as well.
 func TestSharedTargetGroupIsNotTaken(t *testing.T) {
+	t.Parallel()
 	l := newFeatureLab(t)
 	nodes, second := l.nodes("a"), service("second", 80)
 	second.Spec.Ports[0].NodePort = 31080

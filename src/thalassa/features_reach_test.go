@@ -478,6 +478,7 @@ func TestDefaults(t *testing.T) {
 // TestRestrictionsChangeHands: from one way to restrict a port to another one, whatever write the process dies at, it
 // is never open to all.
 func TestRestrictionsChangeHands(t *testing.T) {
+	t.Parallel()
 	ways := map[string]func(*corev1.Service){
 		"sources": annotated("acl-allowed-sources", "10.0.0.0/8"), "groups": annotated("security-groups", "sg-one"),
 		"own group": annotated("create-security-group", "true", "acl-allowed-sources", "10.0.0.0/8"),

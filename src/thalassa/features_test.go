@@ -418,6 +418,7 @@ func newFeatureLab(t *testing.T) *lab {
 // TestFeatures: every setting is applied when it is set, changed and removed, also by a process that has just started,
 // written once, put right when it is changed by hand, and gone with the Service.
 func TestFeatures(t *testing.T) {
+	t.Parallel()
 	for name, f := range features() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -499,6 +500,7 @@ func TestFeaturesFromTheBeginning(t *testing.T) {
 
 // TestFeaturesAfterCrashes: the process dies before or after any write of a change, and the next one finishes it.
 func TestFeaturesAfterCrashes(t *testing.T) {
+	t.Parallel()
 	for name, f := range features() {
 		for _, step := range []struct {
 			name     string

@@ -82,6 +82,7 @@ type want struct {
 
 // TestBadInputOfNewServices: each has a defined answer, and what is not served leaves nothing in the cloud.
 func TestBadInputOfNewServices(t *testing.T) {
+	t.Parallel()
 	long := func(letter string, count int) string { return strings.Repeat(letter, count) }
 	tests := map[string]struct {
 		change func(*corev1.Service)

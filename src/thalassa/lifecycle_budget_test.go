@@ -15,9 +15,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
-// province is how many nodes the budgets of the life cycle are for.
-const province = 5000
-
 // within fails the test when a figure is not within its budget.
 func (r *lifecycleCluster) within(name string, figure float64) {
 	r.Helper()
@@ -44,8 +41,9 @@ func (r *lifecycleCluster) spent(during time.Duration) (calls, writes float64) {
 // TestBudgetsOfTheLifeCycle: a node that is not ready costs no call of its own, however many there are, and one that is
 // removed costs one.
 func TestBudgetsOfTheLifeCycle(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r, machines := newProvince(t)
+		r, machines := newFullLifecycleCluster(t)
 		r.pass(2 * time.Minute)
 
 		const minutes = 5
@@ -53,30 +51,31 @@ func TestBudgetsOfTheLifeCycle(t *testing.T) {
 		r.within("life-quiet-calls", calls/minutes)
 		r.within("life-quiet-writes", writes)
 
-		r.silent(0, province/100)
+		r.silent(0, lifecycleNodes/100)
 		calls, writes = r.spent(minutes * time.Minute)
 		r.within("life-some-calls", calls/minutes)
 		r.within("life-some-writes", writes)
 
-		took, calls := r.gone(machines[:province/100])
+		took, calls := r.gone(machines[:lifecycleNodes/100])
 		r.within("life-gone-seconds", took.Seconds())
-		r.within("life-gone-calls", calls/(province/100))
+		r.within("life-gone-calls", calls/(lifecycleNodes/100))
 
-		r.silent(province/100, province)
+		r.silent(lifecycleNodes/100, lifecycleNodes)
 		calls, writes = r.spent(minutes * time.Minute)
 		r.within("life-all-calls", calls/minutes)
 		r.within("life-all-writes", writes)
-		if left := len(r.cluster.Nodes()); left != province-province/100 {
-			t.Errorf("%d nodes, want those whose servers are there, %d", left, province-province/100)
+		if left := len(r.cluster.Nodes()); left != lifecycleNodes-lifecycleNodes/100 {
+			t.Errorf("%d nodes, want those whose servers are there, %d", left, lifecycleNodes-lifecycleNodes/100)
 		}
 	})
 }
 
 // TestBudgetOfManyRemovals: as many as may go at once cost no list for each few of them.
 func TestBudgetOfManyRemovals(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const many = province / 5
-		r, machines := newProvince(t)
+		const many = lifecycleNodes / 5
+		r, machines := newFullLifecycleCluster(t)
 		r.pass(10 * time.Minute) // in which a process removes one
 		r.silent(0, many)
 		took, calls := r.gone(machines[:many])
@@ -85,11 +84,11 @@ func TestBudgetOfManyRemovals(t *testing.T) {
 	})
 }
 
-// newProvince is a cluster of as many nodes as the budgets are for, and their servers.
-func newProvince(t *testing.T) (*lifecycleCluster, []string) {
+// newFullLifecycleCluster is a cluster of as many nodes as the budgets are for, and their servers.
+func newFullLifecycleCluster(t *testing.T) (*lifecycleCluster, []string) {
 	t.Helper()
 	r := newLifecycleCluster(t, emulator.Config{})
-	machines, err := r.emulator.AddMachines(province)
+	machines, err := r.emulator.AddMachines(lifecycleNodes)
 	r.act(err)
 	for i, id := range machines {
 		r.act(r.cluster.Create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeOf(i), UID: types.UID(id)},

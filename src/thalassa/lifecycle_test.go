@@ -173,6 +173,7 @@ func redirected(request *http.Request) *http.Response {
 // TestNoLivingNodeGoes, whatever the cloud says, for one node whose kubelet is silent and for all; and a node whose
 // server is deleted afterwards goes within the time that is promised.
 func TestNoLivingNodeGoes(t *testing.T) {
+	t.Parallel()
 	for name, m := range failureModes() {
 		for silent, names := range map[string][]string{"one is silent": {"b"}, "all are silent": {"a", "b", "c", "d"}} {
 			t.Run(name+", "+silent, func(t *testing.T) {
@@ -298,6 +299,7 @@ func TestMachineInOtherVPC(t *testing.T) {
 
 // TestUncertaintyCosts: whatever lasts, the cloud is asked a bounded number of times.
 func TestUncertaintyCosts(t *testing.T) {
+	t.Parallel()
 	for name, m := range failureModes() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -36,6 +36,7 @@ const (
 // port closed that one Service has all the time. Caches of processes may be behind. TRIAL_SEED, TRIAL_LIVES and
 // TRIAL_TIME say which lives.
 func TestLives(t *testing.T) {
+	t.Parallel()
 	for seed := range faulttest.Seeds(t, someLives) {
 		faulttest.Chaos(t, life{seed: seed}.scenario(), lifeDisturbances)
 	}
@@ -47,6 +48,7 @@ func TestLives(t *testing.T) {
 // service, and TestFirstListLacksIt (180000902). The first three keep the draw of their time, see life.first. In
 // 110000746 a list from before a write hides that another write is needed, until the next check for drift.
 func TestLivesThatFailed(t *testing.T) {
+	t.Parallel()
 	for _, seed := range []uint64{7000079, 7000235, 9100004} {
 		faulttest.Chaos(t, life{seed: seed, first: true}.scenario(), lifeDisturbances)
 	}

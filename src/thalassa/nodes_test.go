@@ -338,6 +338,7 @@ func TestNameComesBeforeTheAnnotation(t *testing.T) {
 // TestBudgetsOfInitialisation: a thousand nodes cost a few lists, are initialised with two writes each, and then cost
 // next to nothing.
 func TestBudgetsOfInitialisation(t *testing.T) {
+	t.Parallel()
 	const size = 1000
 	seed := emulator.DefaultSeed()
 	vpc := &seed.Organisations[0].VPCs[0]
@@ -378,6 +379,7 @@ func TestBudgetsOfInitialisation(t *testing.T) {
 
 // TestBudgetOfJoins: 500 nodes at once, of which a fifth is there before lists show their servers.
 func TestBudgetOfJoins(t *testing.T) {
+	t.Parallel()
 	withNodesCluster(t, emulator.Config{}, nil, func(h *nodesCluster) {
 		h.machine(emulator.MachineSpec{Name: "first"})
 		h.register("first", nil)

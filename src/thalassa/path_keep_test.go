@@ -44,6 +44,7 @@ func (p *pathLab) gone(c *cluster.Cluster, name string) {
 // nobody serves any more once Kubernetes has released them; who adopts it gets its address, for its own node ports and
 // nodes. Streams survive until the node port changes; without keep nothing is left.
 func TestPathKeepAndAdopt(t *testing.T) {
+	t.Parallel()
 	p := newPath(t, "a", "b")
 	c := p.watched()
 	first, second := service("first", 2080), service("second", 2080)

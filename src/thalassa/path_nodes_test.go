@@ -77,6 +77,7 @@ func (p *pathLab) annotates(c *cluster.Cluster, service *corev1.Service, name, v
 // TestPathNodeSelector: connections come to the nodes that match and to no others, as their labels and the selector
 // change; streams to nodes that go on matching survive.
 func TestPathNodeSelector(t *testing.T) {
+	t.Parallel()
 	p := newPath(t, "a", "b", "c")
 	edge := map[string]string{"tier": "edge"}
 	p.allNodes[0].Labels, p.allNodes[1].Labels = edge, edge
@@ -107,6 +108,7 @@ func TestPathNodeSelector(t *testing.T) {
 // TestPathLocalOnExcludedNodes: with the policy Local, connections come to the pods on an excluded node while there are
 // no others, and to the others as soon as there are some.
 func TestPathLocalOnExcludedNodes(t *testing.T) {
+	t.Parallel()
 	p := newPath(t, "a", "b")
 	p.allNodes[0].Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""}
 	c := p.watched()

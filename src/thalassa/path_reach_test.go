@@ -129,6 +129,7 @@ func (p *pathLab) answering() []netip.AddrPort {
 // TestPathReservedIP: the address of a reserved IP leads to the Service that has it: first to the one, then to the
 // other, and to nobody when nobody has it. Each Service is reached on the address that is published, all the time.
 func TestPathReservedIP(t *testing.T) {
+	t.Parallel()
 	p := newPath(t, "a")
 	one, two := unchecked("one", 2080), unchecked("two", 2080)
 	two.Spec.Ports[0].NodePort = 32081

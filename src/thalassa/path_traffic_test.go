@@ -183,6 +183,7 @@ func TestPathConnections(t *testing.T) {
 // TestPathIdleTimeout: a connection that is not used is closed after the time that the Service says for its port, one
 // that is used is not.
 func TestPathIdleTimeout(t *testing.T) {
+	t.Parallel()
 	p := newPath(t, "a")
 	web := unchecked("web", 2080, 2443)
 	annotated("idle-connection-timeout.p2080", "2")(web)

@@ -130,6 +130,7 @@ func (s routesCluster) routed() time.Duration {
 // TestBudgetsOfRoutes: a route costs one call, a quiet cluster next to none, and a Node three writes at most however
 // many come at once.
 func TestBudgetsOfRoutes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const size, joins, minutes = 1000, 500, 15
 		s := newRoutesCluster(t, nil)
@@ -164,6 +165,7 @@ func TestBudgetsOfRoutes(t *testing.T) {
 
 // TestBudgetOfExclusiveRoutes: a table that is only this cluster's is written as a whole.
 func TestBudgetOfExclusiveRoutes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const size = 1000
 		s := newRoutesCluster(t, func(c *cloudconfig.Routes) { c.Table, c.Exclusive = "default", true })

@@ -32,6 +32,7 @@ func (l *land) firewall() (address string) {
 
 // TestListsThatLackMachines are no proof that nobody has an address: not partial ones, and not one that is old.
 func TestListsThatLackMachines(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		effect fault.Effect
 		times  int

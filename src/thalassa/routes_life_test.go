@@ -40,6 +40,7 @@ const (
 // from it, and none of others is written. In the end the tables have exactly the routes of the nodes and those of
 // others. TRIAL_SEED and TRIAL_LIVES say which lives.
 func TestLivesOfRoutes(t *testing.T) {
+	t.Parallel()
 	for seed := range faulttest.Seeds(t, routeLives) {
 		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
 			inLand(t, emulator.Switches{}, func(l *land) { newNomads(l, seed).live() })

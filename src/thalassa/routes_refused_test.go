@@ -12,6 +12,7 @@ import (
 // TestRefusalsAreNoStorm: what one write is refused for that concerns all is asked by one at a time, and so is what so
 // many are refused for that it may concern all. Lists are no more than what they are asked for: the writes, and drift.
 func TestRefusalsAreNoStorm(t *testing.T) {
+	t.Parallel()
 	for name, effect := range map[string]fault.Effect{
 		"forbidden": {Kind: fault.Forbidden}, "unknown token": {Kind: fault.Refuse, Status: 401},
 		"broken": {Kind: fault.Refuse, Status: 500},

@@ -103,6 +103,7 @@ func TestDriftSoonAfter(t *testing.T) {
 // TestRoutesCost one list for each look, and one write for each route. The list of machines is the one that the
 // controllers of nodes read.
 func TestRoutesCost(t *testing.T) {
+	t.Parallel()
 	inLand(t, emulator.Switches{}, func(l *land) {
 		l.join("first", "10.244.0.0/24")
 		l.begin()
@@ -251,6 +252,7 @@ func TestLeftBehind(t *testing.T) {
 
 // TestExclusive: a table that is only this cluster's is written as a whole. Routes to elsewhere stay.
 func TestExclusive(t *testing.T) {
+	t.Parallel()
 	for name, switches := range answers() {
 		t.Run(name, func(t *testing.T) {
 			inLand(t, switches, func(l *land) {
@@ -286,6 +288,7 @@ func TestExclusive(t *testing.T) {
 
 // TestRouteQuota: one refusal is enough, and each node that waits is reported.
 func TestRouteQuota(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{403, 409, 422, 429} {
 		inLand(t, emulator.Switches{QuotaStatus: status}, func(l *land) {
 			if err := l.emulator.SetQuota("", "route-table-routes", 1); err != nil {
@@ -336,6 +339,7 @@ func TestRoutesWithoutPermission(t *testing.T) {
 // TestRoutesSurviveTheCloud: lists that fail, are partial, empty or old, and answers that get lost, remove and double
 // nothing.
 func TestRoutesSurviveTheCloud(t *testing.T) {
+	t.Parallel()
 	const list = "GET /v1/route-tables"
 	effects := map[string]struct {
 		operation string
@@ -378,6 +382,7 @@ func TestRoutesSurviveTheCloud(t *testing.T) {
 
 // TestCrashesBetweenRoutes: a process that ends after any write leaves what the next one completes.
 func TestCrashesBetweenRoutes(t *testing.T) {
+	t.Parallel()
 	for writes := range 6 {
 		for _, happened := range []bool{false, true} {
 			for _, exclusive := range []bool{false, true} {

@@ -8,6 +8,8 @@ const (
 	// it.
 	largeSize    = 1000
 	quietMinutes = 15
+	// lifecycleNodes is how many nodes the budgets of the life cycle are for.
+	lifecycleNodes = 5000
 	// faultShare is 1: every call of every story fails in every way.
 	faultShare = 1
 )

@@ -5,7 +5,8 @@ package thalassa
 // The race detector takes ten times as long and as much memory. The counts are the same in a smaller cluster, and the
 // same code runs in one of eight fault tests.
 const (
-	largeSize    = 100
-	quietMinutes = 15
-	faultShare   = 8
+	largeSize      = 100
+	quietMinutes   = 15
+	lifecycleNodes = 1000
+	faultShare     = 8
 )

@@ -162,6 +162,7 @@ func (l *lab) labelled(byUs bool) (*corev1.Service, []*corev1.Node) {
 // TestLostLabels: whatever loses labels, and whoever made it, gets them again: nothing is made anew and no address
 // changes, whether the program starts or runs; and a Service that is deleted then leaves nothing.
 func TestLostLabels(t *testing.T) {
+	t.Parallel()
 	kinds := map[string][]part{
 		"load balancer": {partBalancer}, "listeners": {partListener}, "target groups": {partGroup},
 		"security group": {partSecurityGroup},
