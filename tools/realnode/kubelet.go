@@ -87,6 +87,8 @@ func kubeletConfig(o Options) ([]byte, error) {
 		"imageGCHighThresholdPercent": 100,
 		// A machine that is switched off becomes not ready soon.
 		"nodeStatusUpdateFrequency": "4s", "nodeLeaseDurationSeconds": 20,
+		// A changed Secret reaches the files of its pods with the next sync: the default is a minute.
+		"syncFrequency": "10s",
 		"shutdownGracePeriod": "0s",
 	}
 	if len(o.Taints) > 0 {
