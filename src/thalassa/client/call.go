@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"golang.org/x/oauth2"
 )
 
@@ -187,7 +187,7 @@ func (c *call) readJSON(response *http.Response, object any) error {
 	if err := isJSON(response); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(body, object); err != nil {
+	if err := json.Unmarshal(body, object, lenient()); err != nil {
 		return unreadable(err)
 	}
 	c.noteCreated(body)

@@ -124,6 +124,7 @@ func (g groupItem) object() resource.TargetGroup {
 		Protocol: g.Protocol, Port: g.Port, Policy: g.Policy,
 		ProxyProtocol: g.ProxyProtocol, HealthCheck: checkOf(g.HealthCheck), TargetSelector: g.TargetSelector,
 	}
+	group.Machines = slices.Grow(group.Machines, len(g.Attachments))
 	for _, attachment := range g.Attachments {
 		if id := attachment.Machine.Identity; id != "" {
 			group.Machines = append(group.Machines, id)

@@ -182,8 +182,35 @@ func (i *Inventory) loadBalancerInVPC(lb balancerItem) (resource.LoadBalancer, b
 }
 
 func (i *Inventory) listTargetGroups(ctx context.Context) ([]resource.TargetGroup, error) {
-	reading := groupReader{ours: i.targetGroupInVPC, names: map[string]string{}}
-	return client.Stream(ctx, i.cloud, iaas.TargetGroupEndpoint, []filters.Filter{i.inVPC()}, reading.read)
+	sets := machineSets{names: map[string]string{}}
+	return client.List(ctx, i.cloud, iaas.TargetGroupEndpoint, []filters.Filter{i.inVPC()},
+		func(g groupItem) (resource.TargetGroup, bool) {
+			group, ours := i.targetGroupInVPC(g)
+			group.Machines = sets.share(group.Machines)
+			return group, ours
+		})
+}
+
+// machineSets keeps one string for each machine of a list of target groups and, if groups have the same machines, one
+// set of them: the API returns every attached machine in every group, a million for 1,000 groups with 1,000 machines.
+type machineSets struct {
+	names  map[string]string // each machine once
+	latest []string          // the set of the latest group
+}
+
+// share returns a set that is equal to this one, which is sorted. Neither may be changed afterwards.
+func (m *machineSets) share(set []string) []string {
+	if slices.Equal(m.latest, set) {
+		return m.latest
+	}
+	for at, name := range set {
+		if _, known := m.names[name]; !known {
+			m.names[name] = name
+		}
+		set[at] = m.names[name]
+	}
+	m.latest = slices.Clip(set)
+	return m.latest
 }
 
 func (i *Inventory) getTargetGroup(ctx context.Context, id string) (resource.TargetGroup, bool, error) {
