@@ -60,7 +60,12 @@ func New(o Options) (*Client, error) {
 
 // Err tells how the latest call ended: nil, or what speaks against the cloud or the credentials.
 // An answer like "not found" is a good answer.
-func (c *Client) Err() error { return c.transport.health.err() }
+func (c *Client) Err() error {
+	if failure := c.transport.latest.Load(); failure != nil {
+		return failure
+	}
+	return nil
+}
 
 // Drain ends reads, lets nothing be sent that has not been sent, repeats nothing, and waits until the writes that were
 // sent are answered, or ctx is done. That takes at most DrainTimeout.

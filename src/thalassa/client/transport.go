@@ -15,8 +15,8 @@ type transport struct {
 	limiter *limiter
 	circuit *circuit
 	stage   *stage
-	health  *health
 	metrics *metrics
+	latest  atomic.Pointer[Error] // how the latest call ended; nil: well, or there was none
 	timeout time.Duration
 }
 
@@ -24,7 +24,6 @@ func newTransport(o Options) (*transport, error) {
 	t := &transport{
 		limiter: newLimiter(o.Rate, o.Burst),
 		stage:   newStage(),
-		health:  &health{},
 		metrics: newMetrics(),
 		timeout: o.CallTimeout,
 	}
@@ -160,9 +159,9 @@ func (t *transport) conclude(c *call, failure *Error) error {
 }
 
 // remember keeps the latest state of health; what is only tried does not count.
-func (t *transport) remember(c *call, trouble error) {
+func (t *transport) remember(c *call, trouble *Error) {
 	if candidateOf(c.request.Context()) == nil {
-		t.health.set(trouble)
+		t.latest.Store(trouble)
 	}
 }
 
