@@ -18,6 +18,7 @@ import (
 
 	"github.com/thalassa-cloud/client-go/filters"
 	"github.com/thalassa-cloud/client-go/iaas"
+	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
@@ -59,11 +60,11 @@ type Inventory struct {
 	otherVPCs          *ttlCache[machineVPC] // by key
 	otherVPCLimit      *rate.Limiter
 
-	lastUsable   atomic.Pointer[usableSet]
-	confirmLocks keyedMutex      // for requests of machines that lists lack
-	prefixes     []string        // of the labels of machines that are stored
-	owned        resource.Labels // of load balancers and target groups of this cluster
-	owner        string          // label whose value identifies the owner of a load balancer or target group
+	lastUsable    atomic.Pointer[usableSet]
+	confirmations singleflight.Group // of machines that lists lack
+	prefixes      []string           // of the labels of machines that are stored
+	owned         resource.Labels    // of load balancers and target groups of this cluster
+	owner         string             // label whose value identifies the owner of a load balancer or target group
 }
 
 // Scope describes which objects are read.
