@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/thalassa-cloud/client-go/iaas"
-
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
@@ -60,19 +58,19 @@ type listenerItem struct {
 // groupItem is as much of the API's target group as is needed. Of an attached machine that is its identity: the API
 // shows all of it, in every group.
 type groupItem struct {
-	Identity       string                   `json:"identity"`
-	Name           string                   `json:"name"`
-	Description    string                   `json:"description"`
-	Labels         resource.Labels          `json:"labels"`
-	Annotations    resource.Labels          `json:"annotations"`
-	VPC            reference                `json:"vpc"`
-	Protocol       string                   `json:"protocol"`
-	Port           int                      `json:"targetPort"`
-	Policy         string                   `json:"loadbalancingPolicy"`
-	ProxyProtocol  bool                     `json:"enableProxyProtocol"`
-	HealthCheck    *iaas.BackendHealthCheck `json:"healthCheck"`
-	TargetSelector map[string]string        `json:"targetSelector"`
-	Listeners      []reference              `json:"loadbalancerListeners"`
+	Identity       string                `json:"identity"`
+	Name           string                `json:"name"`
+	Description    string                `json:"description"`
+	Labels         resource.Labels       `json:"labels"`
+	Annotations    resource.Labels       `json:"annotations"`
+	VPC            reference             `json:"vpc"`
+	Protocol       string                `json:"protocol"`
+	Port           int                   `json:"targetPort"`
+	Policy         string                `json:"loadbalancingPolicy"`
+	ProxyProtocol  bool                  `json:"enableProxyProtocol"`
+	HealthCheck    *resource.HealthCheck `json:"healthCheck"`
+	TargetSelector map[string]string     `json:"targetSelector"`
+	Listeners      []reference           `json:"loadbalancerListeners"`
 	Attachments    []struct {
 		Machine reference `json:"virtualMachineInstance"`
 	} `json:"loadbalancerTargetGroupAttachments"`
@@ -122,7 +120,7 @@ func (g groupItem) object() resource.TargetGroup {
 	group := resource.TargetGroup{
 		ID: g.Identity, Name: g.Name, Description: g.Description, Labels: g.Labels, Annotations: g.Annotations,
 		Protocol: g.Protocol, Port: g.Port, Policy: g.Policy,
-		ProxyProtocol: g.ProxyProtocol, HealthCheck: checkOf(g.HealthCheck), TargetSelector: g.TargetSelector,
+		ProxyProtocol: g.ProxyProtocol, HealthCheck: g.HealthCheck, TargetSelector: g.TargetSelector,
 	}
 	group.Machines = slices.Grow(group.Machines, len(g.Attachments))
 	for _, attachment := range g.Attachments {
