@@ -53,7 +53,7 @@ func TestReservedIPsAreListedWhenAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRig(t, emulator.Config{})
 		w.ok(w.Refresh(t.Context()))
-		w.ok(w.ProbeWith(t.Context()))
+		w.ok(w.ProbeAll(t.Context()))
 		if lists := w.calls(listIPs); lists != 0 {
 			t.Errorf("%d lists although nobody asked", lists)
 		}
