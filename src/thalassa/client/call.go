@@ -224,6 +224,7 @@ func (c *call) failure(err error) *Error {
 	var refused *oauth2.RetrieveError
 	var malformed malformedError
 	var local localError
+	var paused pausedError
 	untrusted := &tls.CertificateVerificationError{}
 	switch {
 	case errors.As(err, &untrusted):
@@ -237,8 +238,8 @@ func (c *call) failure(err error) *Error {
 		failure.Kind = ErrUnauthorised
 	case errors.Is(err, errDraining):
 		failure.Kind = ErrShutdown
-	case errors.Is(err, errPaused):
-		failure.Kind, failure.RetryAfter = ErrThrottled, pauseOf(err)
+	case errors.As(err, &paused):
+		failure.Kind, failure.RetryAfter = ErrThrottled, time.Duration(paused)
 	}
 	return failure
 }
