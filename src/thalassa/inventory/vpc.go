@@ -85,7 +85,6 @@ type vpcItem struct {
 	Subnets []struct {
 		Identity string          `json:"identity"`
 		Slug     string          `json:"slug"`
-		Name     string          `json:"name"`
 		Labels   resource.Labels `json:"labels"`
 		CIDR     string          `json:"cidr"`
 	} `json:"subnets"`
@@ -98,7 +97,7 @@ func (i *Inventory) getVPC(ctx context.Context) ([]resource.VPC, error) {
 	}
 	vpc := resource.VPC{ID: got.Identity, Region: got.CloudRegion.Slug}
 	for _, s := range got.Subnets {
-		vpc.Subnets = append(vpc.Subnets, resource.Subnet{ID: s.Identity, Slug: s.Slug, Name: s.Name, Labels: s.Labels,
+		vpc.Subnets = append(vpc.Subnets, resource.Subnet{ID: s.Identity, Slug: s.Slug, Labels: s.Labels,
 			CIDRs: prefixes(s.CIDR)})
 	}
 	return []resource.VPC{vpc}, nil
