@@ -14,7 +14,7 @@ func gone(status string) bool { return strings.EqualFold(status, statusDeleted) 
 
 // balancerItem is as much of the API's load balancer as is needed.
 type balancerItem struct {
-	Identity          string          `json:"identity"`
+	reference
 	Name              string          `json:"name"`
 	Description       string          `json:"description"`
 	Labels            resource.Labels `json:"labels"`
@@ -35,14 +35,16 @@ type balancerItem struct {
 	Listeners         []listenerItem  `json:"loadbalancerListeners"`
 }
 
-// reference is an object within another one.
+// reference is an object as others contain it, and the beginning of all objects.
 type reference struct {
 	Identity string `json:"identity"`
 }
 
+func (r reference) identity() string { return r.Identity }
+
 // listenerItem is as much of the API's listener as is needed.
 type listenerItem struct {
-	Identity       string          `json:"identity"`
+	reference
 	Name           string          `json:"name"`
 	Description    string          `json:"description"`
 	Labels         resource.Labels `json:"labels"`
@@ -58,7 +60,7 @@ type listenerItem struct {
 // groupItem is as much of the API's target group as is needed. Of an attached machine that is its identity: the API
 // shows all of it, in every group.
 type groupItem struct {
-	Identity       string                `json:"identity"`
+	reference
 	Name           string                `json:"name"`
 	Description    string                `json:"description"`
 	Labels         resource.Labels       `json:"labels"`
@@ -75,10 +77,6 @@ type groupItem struct {
 		Machine reference `json:"virtualMachineInstance"`
 	} `json:"loadbalancerTargetGroupAttachments"`
 }
-
-func (lb balancerItem) identity() string { return lb.Identity }
-
-func (g groupItem) identity() string { return g.Identity }
 
 func (lb balancerItem) object() resource.LoadBalancer {
 	balancer := resource.LoadBalancer{

@@ -247,7 +247,7 @@ func (i *Inventory) labelledMachineInVPC(m labelledItem) (Machine, bool) {
 
 // machineItem is as much of the API's machine as is needed.
 type machineItem struct {
-	Identity    string    `json:"identity"`
+	reference
 	Slug        string    `json:"slug"`
 	State       string    `json:"state"`
 	VPC         reference `json:"vpc"`
@@ -269,8 +269,6 @@ type labelledItem struct {
 	machineItem
 	Labels resource.Labels `json:"labels"`
 }
-
-func (m machineItem) identity() string { return m.Identity }
 
 func (m machineItem) object() Machine {
 	machine := Machine{ID: m.Identity, Slug: m.Slug, State: strings.ToLower(m.State), Type: m.MachineType.Slug,

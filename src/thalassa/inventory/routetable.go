@@ -180,15 +180,13 @@ func routeIn(table string, route Route) routing {
 
 // routeTableItem is as much of the API's route table as is needed.
 type routeTableItem struct {
-	Identity string      `json:"identity"`
-	Slug     string      `json:"slug"`
-	VPC      reference   `json:"vpc"`
-	Default  bool        `json:"isDefault"`
-	Subnets  []reference `json:"associatedSubnets"`
-	Routes   []routeItem `json:"routes"`
+	reference
+	Slug    string      `json:"slug"`
+	VPC     reference   `json:"vpc"`
+	Default bool        `json:"isDefault"`
+	Subnets []reference `json:"associatedSubnets"`
+	Routes  []routeItem `json:"routes"`
 }
-
-func (t routeTableItem) identity() string { return t.Identity }
 
 // object is the table without its routes.
 func (t routeTableItem) object() RouteTable {
@@ -210,7 +208,7 @@ func (t routeTableItem) objects() []routing {
 
 // routeItem is the API's route. It may contain its target by identity, as an object, or both.
 type routeItem struct {
-	Identity string `json:"identity"`
+	reference
 	routeBody
 	GatewayObject reference `json:"targetGateway"`
 	NATObject     reference `json:"targetNatGateway"`
@@ -225,8 +223,6 @@ type routeBody struct {
 	Peering     string `json:"targetVpcPeeringConnectionId,omitempty"`
 	Address     string `json:"gatewayAddress,omitempty"`
 }
-
-func (r routeItem) identity() string { return r.Identity }
 
 // body returns the body of a write that does not change the route.
 func (r routeItem) body() routeBody {

@@ -129,7 +129,7 @@ func withPermission(err error, right string) error {
 
 // securityGroupItem is as much of the API's security group as is needed.
 type securityGroupItem struct {
-	Identity         string          `json:"identity"`
+	reference
 	Name             string          `json:"name"`
 	Slug             string          `json:"slug"`
 	Description      string          `json:"description"`
@@ -142,8 +142,6 @@ type securityGroupItem struct {
 	Ingress          []ruleItem      `json:"ingressRules"`
 	Egress           []ruleItem      `json:"egressRules"`
 }
-
-func (g securityGroupItem) identity() string { return g.Identity }
 
 func (g securityGroupItem) object() resource.SecurityGroup {
 	return resource.SecurityGroup{
