@@ -24,7 +24,8 @@ func addressKey(address netip.Addr) string { return "address/" + address.String(
 
 // newReservedIPs returns the store of all reserved IPs, which is filled when one is needed.
 func (i *Inventory) newReservedIPs() *store[resource.ReservedIP] {
-	return newStore("reserved IPs", i.listReservedIPs, func(r resource.ReservedIP) string { return r.ID }, reservedIPKeys)
+	return newStore("reserved IPs", i.listReservedIPs, func(r resource.ReservedIP) string { return r.ID },
+		reservedIPKeys)
 }
 
 // ReservedIP returns the reserved IP of the VPC's region with the identity, slug or address, from a list at most maxAge
