@@ -10,6 +10,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/reload"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
@@ -36,5 +37,7 @@ func untried(err error) bool {
 
 // adopt tries secrets and uses them from now on.
 func (c *Cloud) adopt(ctx context.Context, secrets secret.Secrets) error {
-	return c.client.Adopt(ctx, secrets, c.inventory.ProbeWith)
+	return c.client.Adopt(ctx, secrets, func(ctx context.Context, candidate *client.Client) error {
+		return inventory.New(candidate, scopeOf(c.config)).ProbeAll(ctx)
+	})
 }

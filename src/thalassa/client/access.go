@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -72,16 +71,4 @@ func newNetwork(insecure bool, roots *x509.CertPool) http.RoundTripper {
 	// gives up after a quarter of an hour.
 	network.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingAfter / 2}
 	return network
-}
-
-// candidateKey carries, in the context of a probe, the access that is tried.
-type candidateKey struct{}
-
-func withCandidate(ctx context.Context, a *access) context.Context {
-	return context.WithValue(ctx, candidateKey{}, a)
-}
-
-func candidateOf(ctx context.Context) *access {
-	a, _ := ctx.Value(candidateKey{}).(*access)
-	return a
 }

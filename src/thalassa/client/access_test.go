@@ -51,11 +51,11 @@ func TestAdopt(t *testing.T) {
 		}
 		return vpc.Name
 	}
-	probe := func(ctx context.Context) error {
+	probe := func(ctx context.Context, candidate *Client) error {
 		if whoAmI() != "old" {
 			t.Error("a call during the probe does not use the old credentials")
 		}
-		_, err := Get[iaas.Vpc](ctx, c, iaas.VpcEndpoint+"/vpc-1")
+		_, err := Get[iaas.Vpc](ctx, candidate, iaas.VpcEndpoint+"/vpc-1")
 		return err
 	}
 	if err := c.Adopt(t.Context(), secretsOf("wrong"), probe); !errors.Is(err, ErrUnauthorised) {
@@ -80,14 +80,17 @@ func TestAdoptDuringAnOutage(t *testing.T) {
 			calls++
 			sendJSON(w, http.StatusBadGateway, `{}`)
 		})
-		probe := func(ctx context.Context) error {
-			_, err := Get[iaas.Vpc](ctx, c, iaas.VpcEndpoint+"/vpc-1")
+		probe := func(ctx context.Context, candidate *Client) error {
+			_, err := Get[iaas.Vpc](ctx, candidate, iaas.VpcEndpoint+"/vpc-1")
 			return err
 		}
 		for range outageAfter {
 			if err := c.Adopt(t.Context(), secretsOf("new"), probe); !errors.Is(err, ErrUnavailable) {
 				t.Errorf("Adopt = %v", err)
 			}
+		}
+		if c.transport.limiter.paused() > 0 {
+			t.Error("trying delays other calls")
 		}
 		if finished, err := c.transport.circuit.begin(); err != nil {
 			t.Errorf("trying opened the circuit: %v", err)
@@ -119,18 +122,18 @@ func TestCABundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	probe := func(ctx context.Context) error {
+	probe := func(ctx context.Context, c *Client) error {
 		_, err := Get[iaas.Vpc](ctx, c, iaas.VpcEndpoint+"/vpc-1")
 		return err
 	}
-	if err := probe(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if err := probe(t.Context(), c); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("without the CA: %v", err)
 	}
 	secrets.CABundle = bundle
 	if err := c.Adopt(t.Context(), secrets, probe); err != nil {
 		t.Fatalf("Adopt = %v", err)
 	}
-	if err := probe(t.Context()); err != nil {
+	if err := probe(t.Context(), c); err != nil {
 		t.Errorf("with the CA: %v", err)
 	}
 }

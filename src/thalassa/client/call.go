@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"golang.org/x/oauth2"
 )
 
@@ -187,7 +187,7 @@ func (c *call) readJSON(response *http.Response, object any) error {
 	if err := isJSON(response); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(body, object); err != nil {
+	if err := json.Unmarshal(body, object, lenient()); err != nil {
 		return unreadable(err)
 	}
 	c.noteCreated(body)
@@ -224,6 +224,7 @@ func (c *call) failure(err error) *Error {
 	var refused *oauth2.RetrieveError
 	var malformed malformedError
 	var local localError
+	var paused pausedError
 	untrusted := &tls.CertificateVerificationError{}
 	switch {
 	case errors.As(err, &untrusted):
@@ -237,8 +238,8 @@ func (c *call) failure(err error) *Error {
 		failure.Kind = ErrUnauthorised
 	case errors.Is(err, errDraining):
 		failure.Kind = ErrShutdown
-	case errors.Is(err, errPaused):
-		failure.Kind, failure.RetryAfter = ErrThrottled, pauseOf(err)
+	case errors.As(err, &paused):
+		failure.Kind, failure.RetryAfter = ErrThrottled, time.Duration(paused)
 	}
 	return failure
 }

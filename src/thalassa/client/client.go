@@ -60,7 +60,12 @@ func New(o Options) (*Client, error) {
 
 // Err tells how the latest call ended: nil, or what speaks against the cloud or the credentials.
 // An answer like "not found" is a good answer.
-func (c *Client) Err() error { return c.transport.health.err() }
+func (c *Client) Err() error {
+	if failure := c.transport.latest.Load(); failure != nil {
+		return failure
+	}
+	return nil
+}
 
 // Drain ends reads, lets nothing be sent that has not been sent, repeats nothing, and waits until the writes that were
 // sent are answered, or ctx is done. That takes at most DrainTimeout.
@@ -72,15 +77,15 @@ func (c *Client) DrainTimeout() time.Duration { return c.transport.timeout }
 // Collectors are the metrics of the client's calls, for registration.
 func (c *Client) Collectors() []prometheus.Collector { return c.transport.metrics.collectors() }
 
-// Adopt changes over to other secrets after trying them: probe makes a call with the context it gets, which goes out
-// with the new secrets, while all other calls use the old ones. When the probe fails the old ones stay, and its error
-// is returned.
-func (c *Client) Adopt(ctx context.Context, secrets secret.Secrets, probe func(context.Context) error) error {
+// Adopt changes over to other secrets after trying them: probe makes calls with a client that uses the new secrets,
+// while all other calls use the old ones. When the probe fails the old ones stay, and its error is returned.
+func (c *Client) Adopt(ctx context.Context, secrets secret.Secrets,
+	probe func(context.Context, *Client) error) error {
 	candidate, err := newAccess(c.options, secrets, c.transport.tokenCalls)
 	if err != nil {
 		return err
 	}
-	if err := probe(withCandidate(ctx, candidate)); err != nil {
+	if err := probe(ctx, &Client{options: c.options, transport: c.transport.trial(candidate)}); err != nil {
 		candidate.close()
 		return err
 	}

@@ -117,7 +117,7 @@ func TestErrorsSayWhatTheyAre(t *testing.T) {
 			"GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 408); it is retried automatically; if the problem " +
 				"persists, ask the cloud's support",
 			true},
-		{200, `[7`, ErrMalformed,
+		{200, `{7`, ErrMalformed,
 			"GET /v1/vpcs/vpc-1: malformed answer (HTTP 200): the answer is no valid JSON; check that endpoint in " +
 				"the cloud-config is the cloud's API, and that no proxy answers instead of it",
 			true},

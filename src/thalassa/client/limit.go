@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -13,9 +12,6 @@ import (
 // maxPause is the longest time that a call waits because the cloud asked for less; longer ones are handed to the
 // caller, whose worker has other things to do.
 const maxPause = 5 * time.Second
-
-// errPaused refuses a call because the cloud asked for a pause.
-var errPaused = errors.New("the cloud asked for a pause")
 
 // limiter is the rate limit that everything in the process shares, and the pauses that the cloud asked for.
 type limiter struct {
@@ -54,7 +50,7 @@ func (l *limiter) paused() time.Duration {
 func (l *limiter) wait(ctx context.Context) error {
 	for pause := l.paused(); pause > 0; pause = l.paused() {
 		if pause > maxPause {
-			return pausedError{pause}
+			return pausedError(pause)
 		}
 		select {
 		case <-ctx.Done():
@@ -68,18 +64,9 @@ func (l *limiter) wait(ctx context.Context) error {
 	return nil
 }
 
-// pausedError says for how long.
-type pausedError struct{ left time.Duration }
+// pausedError refuses a call because the cloud asked for a pause, for as long as it still takes.
+type pausedError time.Duration
 
 func (e pausedError) Error() string {
-	return fmt.Sprintf("not tried: %v for another %s", errPaused, e.left.Round(time.Second))
-}
-
-func (e pausedError) Unwrap() error { return errPaused }
-
-// pauseOf returns how long the pause in err still takes.
-func pauseOf(err error) time.Duration {
-	var paused pausedError
-	errors.As(err, &paused)
-	return paused.left
+	return fmt.Sprintf("not tried: the cloud asked for a pause for another %s", time.Duration(e).Round(time.Second))
 }

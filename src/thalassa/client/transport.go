@@ -15,8 +15,8 @@ type transport struct {
 	limiter *limiter
 	circuit *circuit
 	stage   *stage
-	health  *health
 	metrics *metrics
+	latest  atomic.Pointer[Error] // how the latest call ended; nil: well, or there was none
 	timeout time.Duration
 }
 
@@ -24,7 +24,6 @@ func newTransport(o Options) (*transport, error) {
 	t := &transport{
 		limiter: newLimiter(o.Rate, o.Burst),
 		stage:   newStage(),
-		health:  &health{},
 		metrics: newMetrics(),
 		timeout: o.CallTimeout,
 	}
@@ -38,6 +37,15 @@ func newTransport(o Options) (*transport, error) {
 	}
 	t.access.Store(initial)
 	return t, nil
+}
+
+// trial returns a transport for the trial of another access. It shares the rate limit, the metrics and the drain; its
+// failures neither open the circuit nor delay calls that work.
+func (t *transport) trial(candidate *access) *transport {
+	trial := &transport{limiter: &limiter{rate: t.limiter.rate}, circuit: newCircuit(newMetrics().circuit),
+		stage: t.stage, metrics: t.metrics, timeout: t.timeout}
+	trial.access.Store(candidate)
+	return trial
 }
 
 // consumer reads the body of an answer that claims success, completely. Its error makes the answer a malformed one.
@@ -95,18 +103,13 @@ func (t *transport) again(open context.Context, c *call, failure *Error) bool {
 // attempt is one HTTP exchange of a call. It is begun only until open ends, and lasts until ctx does.
 func (t *transport) attempt(ctx, open context.Context, c *call) *Error {
 	c.status, c.received = 0, 0
-	via := candidateOf(ctx)
-	if via == nil {
-		via = t.access.Load()
-		finished, err := t.circuit.begin()
-		if err != nil {
-			return c.failure(err)
-		}
-		failure := t.exchange(ctx, open, c, via)
-		finished(ctx, failure)
-		return failure
+	finished, err := t.circuit.begin()
+	if err != nil {
+		return c.failure(err)
 	}
-	return t.exchange(ctx, open, c, via)
+	failure := t.exchange(ctx, open, c, t.access.Load())
+	finished(ctx, failure)
+	return failure
 }
 
 func (t *transport) exchange(ctx, open context.Context, c *call, via *access) *Error {
@@ -131,8 +134,7 @@ func (t *transport) exchange(ctx, open context.Context, c *call, via *access) *E
 		return nil
 	}
 	failure.renewed = failure.Status == http.StatusUnauthorized && via.credentials.renew(header)
-	// What is only tried must not hold up those that work.
-	if errors.Is(failure, ErrThrottled) && candidateOf(ctx) == nil {
+	if errors.Is(failure, ErrThrottled) {
 		t.limiter.pause(failure.RetryAfter)
 	}
 	return failure
@@ -143,7 +145,7 @@ func (t *transport) exchange(ctx, open context.Context, c *call, via *access) *E
 func (t *transport) conclude(c *call, failure *Error) error {
 	c.outcome = failure
 	if failure == nil {
-		t.remember(c, nil)
+		t.latest.Store(nil)
 		return nil
 	}
 	switch {
@@ -152,18 +154,11 @@ func (t *transport) conclude(c *call, failure *Error) error {
 	case errors.Is(failure, ErrShutdown), errors.Is(failure, context.Canceled):
 		// Nothing is said about the cloud.
 	case errors.Is(failure, ErrUnauthorised), errors.Is(failure, ErrUnavailable), errors.Is(failure, ErrMalformed):
-		t.remember(c, failure)
+		t.latest.Store(failure)
 	default:
-		t.remember(c, nil)
+		t.latest.Store(nil)
 	}
 	return failure
-}
-
-// remember keeps the latest state of health; what is only tried does not count.
-func (t *transport) remember(c *call, trouble error) {
-	if candidateOf(c.request.Context()) == nil {
-		t.health.set(trouble)
-	}
 }
 
 // kindOfRefusedToken says what the token endpoint's refusal means.

@@ -131,40 +131,32 @@ func Default() Config {
 // Check reports mistakes that depend on more than the keys of the file, such as those in defaults of annotations.
 type Check func(Config, *config.File)
 
-// readFile is Read without the files that the configuration refers to.
-func readFile(path string, getenv func(string) string, checks ...Check) (Config, error) {
-	c, file, err := openFile(path, getenv, checks)
-	if err != nil {
-		return Config{}, err
-	}
-	return c, file.Err()
-}
-
 // Read reads and checks the cloud-config file, and the files with secrets that it refers to. Missing values come from
 // the environment; getenv is os.Getenv or a replacement. The error contains all mistakes with their key paths, and no
 // secrets.
 func Read(path string, getenv func(string) string, checks ...Check) (Config, secret.Secrets, error) {
-	c, file, err := openFile(path, getenv, checks)
-	if err != nil {
-		return Config{}, secret.Secrets{}, err
-	}
-	secrets := c.readSecrets(file)
-	return c, secrets, file.Err()
+	return readFile(path, getenv, true, checks...)
 }
 
-func openFile(path string, getenv func(string) string, checks []Check) (Config, *config.File, error) {
+// readFile is Read, or without files the same without the files that the configuration refers to.
+func readFile(path string, getenv func(string) string, files bool, checks ...Check) (Config, secret.Secrets, error) {
 	opened, err := os.Open(path)
 	if err != nil {
-		return Config{}, nil, fmt.Errorf("opening the cloud-config: %w", err)
+		return Config{}, secret.Secrets{}, fmt.Errorf("opening the cloud-config: %w", err)
 	}
 	defer opened.Close()
 	c, file, err := parseFile(opened, getenv, checks...)
-	if err == nil {
-		for _, warning := range file.Warnings() {
-			klog.InfoS("The cloud-config should be written in another way", "path", path, "warning", warning)
-		}
+	if err != nil {
+		return Config{}, secret.Secrets{}, err
 	}
-	return c, file, err
+	for _, warning := range file.Warnings() {
+		klog.InfoS("The cloud-config should be written in another way", "path", path, "warning", warning)
+	}
+	var secrets secret.Secrets
+	if files {
+		secrets = c.readSecrets(file)
+	}
+	return c, secrets, file.Err()
 }
 
 // parseFile returns the configuration and its mistakes; the error is that the file is not YAML.

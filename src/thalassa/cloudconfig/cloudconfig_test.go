@@ -278,20 +278,20 @@ func TestConfigThatTheExistingCCMAccepts(t *testing.T) {
 }
 
 func TestReadConfig(t *testing.T) {
-	if _, err := readFile("/does/not/exist.yaml", noEnvironment); err == nil ||
+	if _, _, err := readFile("/does/not/exist.yaml", noEnvironment, false); err == nil ||
 		!strings.Contains(err.Error(), "/does/not/exist.yaml") {
 		t.Errorf("error = %v, want one that names the file", err)
 	}
-	if _, err := readFile(fileWith(t, "a: ["), noEnvironment); err == nil ||
+	if _, _, err := readFile(fileWith(t, "a: ["), noEnvironment, false); err == nil ||
 		!strings.Contains(err.Error(), "parsing YAML") {
 		t.Errorf("error = %v, want one about YAML", err)
 	}
-	if _, err := readFile(fileWith(t, required+"endpoint: x"), noEnvironment); err == nil ||
+	if _, _, err := readFile(fileWith(t, required+"endpoint: x"), noEnvironment, false); err == nil ||
 		!strings.Contains(err.Error(), "endpoint") {
 		t.Errorf("error = %v, want one that names the key", err)
 	}
 	// What the file refers to does not matter yet.
-	c, err := readFile(fileWith(t, required+"caBundle: /does/not/exist"), noEnvironment)
+	c, _, err := readFile(fileWith(t, required+"caBundle: /does/not/exist"), noEnvironment, false)
 	if err != nil || c.Organisation != "acme" {
 		t.Errorf("configuration %+v, error %v", c, err)
 	}

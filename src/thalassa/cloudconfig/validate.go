@@ -12,15 +12,7 @@ import (
 func Validate(getenv func(string) string,
 	checks ...Check) func(path string, files bool) (effective []byte, problems []string) {
 	return func(path string, files bool) ([]byte, []string) {
-		// The file is read once: it may be a pipe.
-		read := readFile
-		if files {
-			read = func(path string, getenv func(string) string, checks ...Check) (Config, error) {
-				c, _, err := Read(path, getenv, checks...)
-				return c, err
-			}
-		}
-		c, err := read(path, getenv, checks...)
+		c, _, err := readFile(path, getenv, files, checks...) // once: it may be a pipe
 		if err != nil {
 			return nil, linesOf(err)
 		}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/thalassa-cloud/client-go/iaas"
-
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
@@ -16,7 +14,7 @@ func gone(status string) bool { return strings.EqualFold(status, statusDeleted) 
 
 // balancerItem is as much of the API's load balancer as is needed.
 type balancerItem struct {
-	Identity          string          `json:"identity"`
+	reference
 	Name              string          `json:"name"`
 	Description       string          `json:"description"`
 	Labels            resource.Labels `json:"labels"`
@@ -37,14 +35,16 @@ type balancerItem struct {
 	Listeners         []listenerItem  `json:"loadbalancerListeners"`
 }
 
-// reference is an object within another one.
+// reference is an object as others contain it, and the beginning of all objects.
 type reference struct {
 	Identity string `json:"identity"`
 }
 
+func (r reference) identity() string { return r.Identity }
+
 // listenerItem is as much of the API's listener as is needed.
 type listenerItem struct {
-	Identity       string          `json:"identity"`
+	reference
 	Name           string          `json:"name"`
 	Description    string          `json:"description"`
 	Labels         resource.Labels `json:"labels"`
@@ -60,27 +60,23 @@ type listenerItem struct {
 // groupItem is as much of the API's target group as is needed. Of an attached machine that is its identity: the API
 // shows all of it, in every group.
 type groupItem struct {
-	Identity       string                   `json:"identity"`
-	Name           string                   `json:"name"`
-	Description    string                   `json:"description"`
-	Labels         resource.Labels          `json:"labels"`
-	Annotations    resource.Labels          `json:"annotations"`
-	VPC            reference                `json:"vpc"`
-	Protocol       string                   `json:"protocol"`
-	Port           int                      `json:"targetPort"`
-	Policy         string                   `json:"loadbalancingPolicy"`
-	ProxyProtocol  bool                     `json:"enableProxyProtocol"`
-	HealthCheck    *iaas.BackendHealthCheck `json:"healthCheck"`
-	TargetSelector map[string]string        `json:"targetSelector"`
-	Listeners      []reference              `json:"loadbalancerListeners"`
+	reference
+	Name           string                `json:"name"`
+	Description    string                `json:"description"`
+	Labels         resource.Labels       `json:"labels"`
+	Annotations    resource.Labels       `json:"annotations"`
+	VPC            reference             `json:"vpc"`
+	Protocol       string                `json:"protocol"`
+	Port           int                   `json:"targetPort"`
+	Policy         string                `json:"loadbalancingPolicy"`
+	ProxyProtocol  bool                  `json:"enableProxyProtocol"`
+	HealthCheck    *resource.HealthCheck `json:"healthCheck"`
+	TargetSelector map[string]string     `json:"targetSelector"`
+	Listeners      []reference           `json:"loadbalancerListeners"`
 	Attachments    []struct {
 		Machine reference `json:"virtualMachineInstance"`
 	} `json:"loadbalancerTargetGroupAttachments"`
 }
-
-func (lb balancerItem) identity() string { return lb.Identity }
-
-func (g groupItem) identity() string { return g.Identity }
 
 func (lb balancerItem) object() resource.LoadBalancer {
 	balancer := resource.LoadBalancer{
@@ -122,8 +118,9 @@ func (g groupItem) object() resource.TargetGroup {
 	group := resource.TargetGroup{
 		ID: g.Identity, Name: g.Name, Description: g.Description, Labels: g.Labels, Annotations: g.Annotations,
 		Protocol: g.Protocol, Port: g.Port, Policy: g.Policy,
-		ProxyProtocol: g.ProxyProtocol, HealthCheck: checkOf(g.HealthCheck), TargetSelector: g.TargetSelector,
+		ProxyProtocol: g.ProxyProtocol, HealthCheck: g.HealthCheck, TargetSelector: g.TargetSelector,
 	}
+	group.Machines = slices.Grow(group.Machines, len(g.Attachments))
 	for _, attachment := range g.Attachments {
 		if id := attachment.Machine.Identity; id != "" {
 			group.Machines = append(group.Machines, id)

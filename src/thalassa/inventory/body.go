@@ -2,8 +2,6 @@ package inventory
 
 import "github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 
-import "github.com/thalassa-cloud/client-go/iaas"
-
 // Requests contain what the official client would send. That client leaves out empty values, and a cloud that merges
 // updates would not change these. In updates, an empty list is therefore [], and empty labels and annotations are {}.
 
@@ -97,42 +95,22 @@ func listenerUpdateOf(l resource.Listener) listenerBody {
 	return body
 }
 
-// targetGroupUpdate is the body of a target group's PUT. The official client's type leaves out a health check that is
-// nil; this one sends null.
-type targetGroupUpdate struct {
-	Name                string                   `json:"name"`
-	Description         string                   `json:"description"`
-	Labels              resource.Labels          `json:"labels"`
-	Annotations         resource.Labels          `json:"annotations"`
-	TargetPort          int                      `json:"targetPort"`
-	Protocol            string                   `json:"protocol"`
-	TargetSelector      map[string]string        `json:"targetSelector"`
-	EnableProxyProtocol bool                     `json:"enableProxyProtocol"`
-	LoadbalancingPolicy string                   `json:"loadbalancingPolicy,omitempty"`
-	HealthCheck         *iaas.BackendHealthCheck `json:"healthCheck"`
+// targetGroupBody contains the common fields of creation and update of a target group.
+type targetGroupBody struct {
+	Name                string          `json:"name"`
+	Description         string          `json:"description"`
+	Labels              resource.Labels `json:"labels"`
+	Annotations         resource.Labels `json:"annotations"`
+	TargetPort          int             `json:"targetPort"`
+	Protocol            string          `json:"protocol"`
+	EnableProxyProtocol bool            `json:"enableProxyProtocol"`
+	LoadbalancingPolicy string          `json:"loadbalancingPolicy,omitempty"`
 }
 
-// checkBody returns a health check as the API expects it; nil is none.
-func checkBody(check *resource.HealthCheck) *iaas.BackendHealthCheck {
-	if check == nil {
-		return nil
-	}
-	return &iaas.BackendHealthCheck{
-		Protocol: iaas.LoadbalancerProtocol(check.Protocol), Port: check.Port, Path: check.Path,
-		PeriodSeconds: check.PeriodSeconds, TimeoutSeconds: check.TimeoutSeconds,
-		UnhealthyThreshold: check.UnhealthyThreshold, HealthyThreshold: check.HealthyThreshold,
-	}
-}
-
-// checkOf is the reverse of checkBody.
-func checkOf(body *iaas.BackendHealthCheck) *resource.HealthCheck {
-	if body == nil {
-		return nil
-	}
-	return &resource.HealthCheck{
-		Protocol: string(body.Protocol), Port: body.Port, Path: body.Path,
-		PeriodSeconds: body.PeriodSeconds, TimeoutSeconds: body.TimeoutSeconds,
-		UnhealthyThreshold: body.UnhealthyThreshold, HealthyThreshold: body.HealthyThreshold,
+func groupBodyOf(g resource.TargetGroup) targetGroupBody {
+	return targetGroupBody{
+		Name: g.Name, Description: g.Description, Labels: present(g.Labels), Annotations: present(g.Annotations),
+		TargetPort: g.Port, Protocol: g.Protocol, EnableProxyProtocol: g.ProxyProtocol, LoadbalancingPolicy: g.Policy,
 	}
 }
 

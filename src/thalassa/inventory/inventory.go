@@ -18,7 +18,7 @@ import (
 
 	"github.com/thalassa-cloud/client-go/filters"
 	"github.com/thalassa-cloud/client-go/iaas"
-	"golang.org/x/time/rate"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
@@ -50,20 +50,20 @@ type Inventory struct {
 	securityGroups securityGroups
 	reservedIPs    *store[resource.ReservedIP]
 	machineTypes   *store[MachineType]
+	// foreignMachines are those of other VPCs.
+	foreignMachines *store[foreignMachine]
 
-	expectations       *ttlCache[time.Time]  // owner -> when a creation for it ended without an answer
-	listedOwners       *ttlCache[time.Time]  // owners with objects in lists
-	missingMachines    *ttlCache[time.Time]  // key -> since when it is missing
-	unansweredMachines *ttlCache[error]      // machines that lists lack, and why the requests for them failed
-	machineListFailure *ttlCache[error]      // contains "" after a list for a machine failed
-	otherVPCs          *ttlCache[machineVPC] // by key
-	otherVPCLimit      *rate.Limiter
+	expectations       *ttlCache[time.Time] // owner -> when a creation for it ended without an answer
+	listedOwners       *ttlCache[time.Time] // owners with objects in lists
+	missingMachines    *ttlCache[time.Time] // key -> since when it is missing
+	unansweredMachines *ttlCache[error]     // machines that lists lack, and why the requests for them failed
+	machineListFailure *ttlCache[error]     // contains "" after a list for a machine failed
 
-	lastUsable   atomic.Pointer[usableSet]
-	confirmLocks keyedMutex      // for requests of machines that lists lack
-	prefixes     []string        // of the labels of machines that are stored
-	owned        resource.Labels // of load balancers and target groups of this cluster
-	owner        string          // label whose value identifies the owner of a load balancer or target group
+	lastUsable    atomic.Pointer[usableSet]
+	confirmations singleflight.Group // of machines that lists lack
+	prefixes      []string           // of the labels of machines that are stored
+	owned         resource.Labels    // of load balancers and target groups of this cluster
+	owner         string             // label whose value identifies the owner of a load balancer or target group
 }
 
 // Scope describes which objects are read.
@@ -86,8 +86,6 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 		missingMachines:    newTTLCache[time.Time](absentTTL),
 		unansweredMachines: newTTLCache[error](unansweredTTL),
 		machineListFailure: newTTLCache[error](failureTTL),
-		otherVPCs:          newTTLCache[machineVPC](otherVPCTTL),
-		otherVPCLimit:      rate.NewLimiter(rate.Every(otherVPCInterval), otherVPCBurst),
 	}
 	i.machines = newStore("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
 	i.balancers = newStore("load balancers", i.listLoadBalancers, func(lb resource.LoadBalancer) string {
@@ -98,7 +96,7 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 		i.groupKeys)
 	i.groups.get = i.getTargetGroup
 	i.securityGroups, i.reservedIPs, i.quotas = i.newSecurityGroups(), i.newReservedIPs(), i.newQuotas()
-	i.machineTypes = i.newMachineTypes()
+	i.machineTypes, i.foreignMachines = i.newMachineTypes(), i.newForeignMachines()
 	i.routing = i.newRouting()
 	i.vpcs = newStore("VPC "+scope.VPC, i.getVPC, func(v resource.VPC) string { return v.ID },
 		func(resource.VPC) []string { return nil })
@@ -182,8 +180,35 @@ func (i *Inventory) loadBalancerInVPC(lb balancerItem) (resource.LoadBalancer, b
 }
 
 func (i *Inventory) listTargetGroups(ctx context.Context) ([]resource.TargetGroup, error) {
-	reading := groupReader{ours: i.targetGroupInVPC, names: map[string]string{}}
-	return client.Stream(ctx, i.cloud, iaas.TargetGroupEndpoint, []filters.Filter{i.inVPC()}, reading.read)
+	sets := machineSets{names: map[string]string{}}
+	return client.List(ctx, i.cloud, iaas.TargetGroupEndpoint, []filters.Filter{i.inVPC()},
+		func(g groupItem) (resource.TargetGroup, bool) {
+			group, ours := i.targetGroupInVPC(g)
+			group.Machines = sets.share(group.Machines)
+			return group, ours
+		})
+}
+
+// machineSets keeps one string for each machine of a list of target groups and, if groups have the same machines, one
+// set of them: the API returns every attached machine in every group, a million for 1,000 groups with 1,000 machines.
+type machineSets struct {
+	names  map[string]string // each machine once
+	latest []string          // the set of the latest group
+}
+
+// share returns a set that is equal to this one, which is sorted. Neither may be changed afterwards.
+func (m *machineSets) share(set []string) []string {
+	if slices.Equal(m.latest, set) {
+		return m.latest
+	}
+	for at, name := range set {
+		if _, known := m.names[name]; !known {
+			m.names[name] = name
+		}
+		set[at] = m.names[name]
+	}
+	m.latest = slices.Clip(set)
+	return m.latest
 }
 
 func (i *Inventory) getTargetGroup(ctx context.Context, id string) (resource.TargetGroup, bool, error) {

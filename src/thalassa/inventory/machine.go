@@ -129,25 +129,15 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // MachineSince returns the machine with the identity from a list at most maxAge old. "Not found" comes only from a
-// complete list that began at or after notBefore. A list that failed is not repeated at once, because thousands of
-// nodes may request it.
+// complete list that began at or after notBefore.
 func (i *Inventory) MachineSince(ctx context.Context, id string, maxAge time.Duration,
 	notBefore time.Time) (m Machine, found bool, err error) {
-	if err, failed := i.machineListFailure.get(""); failed {
-		return Machine{}, false, err
-	}
-	machines, err := i.machines.find(ctx, id, maxAge)
+	machines, err := i.listedMachines(ctx, id, maxAge)
 	if err == nil && len(machines) == 0 && !notBefore.IsZero() {
-		machines, err = i.machines.find(ctx, id, time.Since(notBefore))
+		machines, err = i.listedMachines(ctx, id, time.Since(notBefore))
 	}
-	switch {
-	case err != nil:
-		if ctx.Err() == nil { // a cancelled caller says nothing about the cloud
-			i.machineListFailure.put("", err)
-		}
+	if err != nil || len(machines) == 0 {
 		return Machine{}, false, err
-	case len(machines) == 0:
-		return Machine{}, false, nil
 	}
 	return machines[0], true, nil
 }
@@ -155,10 +145,20 @@ func (i *Inventory) MachineSince(ctx context.Context, id string, maxAge time.Dur
 // ListedWithSlug returns the machines with the slug from a list at most maxAge old. It causes no other list if there is
 // none.
 func (i *Inventory) ListedWithSlug(ctx context.Context, slug string, maxAge time.Duration) ([]Machine, error) {
+	return i.listedMachines(ctx, slugKey(slug), maxAge)
+}
+
+// listedMachines returns the machines with the key from a list at most maxAge old. A list that failed is not repeated
+// at once, because thousands of nodes may request it.
+func (i *Inventory) listedMachines(ctx context.Context, key string, maxAge time.Duration) ([]Machine, error) {
 	if err, failed := i.machineListFailure.get(""); failed {
 		return nil, err
 	}
-	return i.machines.find(ctx, slugKey(slug), maxAge)
+	machines, err := i.machines.find(ctx, key, maxAge)
+	if err != nil && ctx.Err() == nil { // a cancelled caller says nothing about the cloud
+		i.machineListFailure.put("", err)
+	}
+	return machines, err
 }
 
 // ErrOtherVPC says that the machine exists in another VPC.
@@ -247,7 +247,7 @@ func (i *Inventory) labelledMachineInVPC(m labelledItem) (Machine, bool) {
 
 // machineItem is as much of the API's machine as is needed.
 type machineItem struct {
-	Identity    string    `json:"identity"`
+	reference
 	Slug        string    `json:"slug"`
 	State       string    `json:"state"`
 	VPC         reference `json:"vpc"`
@@ -269,8 +269,6 @@ type labelledItem struct {
 	machineItem
 	Labels resource.Labels `json:"labels"`
 }
-
-func (m machineItem) identity() string { return m.Identity }
 
 func (m machineItem) object() Machine {
 	machine := Machine{ID: m.Identity, Slug: m.Slug, State: strings.ToLower(m.State), Type: m.MachineType.Slug,

@@ -11,9 +11,10 @@ import (
 
 // MachineType describes the size of machines.
 type MachineType struct {
-	ID, Slug  string
-	CPUs      int
-	MemoryMiB int
+	ID        string `json:"identity"`
+	Slug      string `json:"slug"`
+	CPUs      int    `json:"vcpus"`
+	MemoryMiB int    `json:"ramMb"`
 }
 
 // MachineTypeOf returns the machine type with the slug, from a list at most an hour old. "Not found" is at most a
@@ -37,16 +38,6 @@ func (i *Inventory) newMachineTypes() *store[MachineType] {
 
 func (i *Inventory) listMachineTypes(ctx context.Context) ([]MachineType, error) {
 	all, err := client.List(client.Optional(ctx), i.cloud, iaas.MachineTypeEndpoint, nil,
-		func(m machineTypeItem) (MachineType, bool) {
-			return MachineType(m), true
-		})
+		func(m MachineType) (MachineType, bool) { return m, true })
 	return all, withPermission(err, "read machine types")
-}
-
-// machineTypeItem is as much of the API's machine type as is needed.
-type machineTypeItem struct {
-	ID        string `json:"identity"`
-	Slug      string `json:"slug"`
-	CPUs      int    `json:"vcpus"`
-	MemoryMiB int    `json:"ramMb"`
 }

@@ -15,10 +15,10 @@ const quotaAge = time.Minute
 
 // Quota is the maximum number of objects of a kind in an organisation.
 type Quota struct {
-	Name    string // "loadbalancers"
-	Service string // the service of the quota; "" if the cloud does not return it
-	Max     int
-	Used    int
+	Name    string `json:"name"`    // "loadbalancers"
+	Service string `json:"service"` // the service of the quota; "" if the cloud does not return it
+	Max     int    `json:"maxUsage"`
+	Used    int    `json:"currentUsage"`
 }
 
 // Quotas returns the organisation's quotas, sorted by service and name, at most a minute old. It causes at most one
@@ -34,16 +34,7 @@ func (i *Inventory) newQuotas() *store[Quota] {
 }
 
 func (i *Inventory) listQuotas(ctx context.Context) ([]Quota, error) {
-	all, err := client.List(client.Optional(ctx), i.cloud, quotas.QuotasEndpoint, nil, func(q quotaItem) (Quota, bool) {
-		return Quota(q), true
-	})
+	all, err := client.List(client.Optional(ctx), i.cloud, quotas.QuotasEndpoint, nil,
+		func(q Quota) (Quota, bool) { return q, true })
 	return all, withPermission(err, "read quotas")
-}
-
-// quotaItem is as much of the API's quota as is needed.
-type quotaItem struct {
-	Name    string `json:"name"`
-	Service string `json:"service"`
-	Max     int    `json:"maxUsage"`
-	Used    int    `json:"currentUsage"`
 }

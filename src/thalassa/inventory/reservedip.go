@@ -3,7 +3,6 @@ package inventory
 import (
 	"context"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/filters"
@@ -11,14 +10,6 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
-)
-
-// Status of a reserved IP, and the kind of object that it is attached to.
-const (
-	ReservedIPAvailable = "available"
-	ReservedIPAttached  = "attached"
-	// AttachedToLoadBalancer is the kind of load balancers.
-	AttachedToLoadBalancer = "cloud_vpc_loadbalancer"
 )
 
 func reservedIPKeys(r resource.ReservedIP) []string {
@@ -33,9 +24,8 @@ func addressKey(address netip.Addr) string { return "address/" + address.String(
 
 // newReservedIPs returns the store of all reserved IPs, which is filled when one is needed.
 func (i *Inventory) newReservedIPs() *store[resource.ReservedIP] {
-	s := newStore("reserved IPs", i.listReservedIPs, func(r resource.ReservedIP) string { return r.ID }, reservedIPKeys)
-	s.deleting = func(r resource.ReservedIP) bool { return strings.EqualFold(r.Status, resource.StatusDeleting) }
-	return s
+	return newStore("reserved IPs", i.listReservedIPs, func(r resource.ReservedIP) string { return r.ID },
+		reservedIPKeys)
 }
 
 // ReservedIP returns the reserved IP of the VPC's region with the identity, slug or address, from a list at most maxAge
@@ -68,43 +58,34 @@ func (i *Inventory) moveReservedIP(balancer, before, now string) {
 	if before == now {
 		return
 	}
-	s := i.reservedIPs
-	s.change(before, func(ip resource.ReservedIP, known bool) (resource.ReservedIP, outcome) {
-		if !known || ip.AttachedTo != balancer {
-			return ip, untouched
-		}
-		ip.Status, ip.AttachedTo, ip.AttachedKind = ReservedIPAvailable, "", ""
-		return ip, stored
-	})
-	s.change(now, func(ip resource.ReservedIP, known bool) (resource.ReservedIP, outcome) {
-		if !known {
-			return ip, untouched
-		}
-		ip.Status, ip.AttachedTo, ip.AttachedKind = ReservedIPAttached, balancer, AttachedToLoadBalancer
-		return ip, stored
-	})
+	attach := func(id, from, to string) {
+		i.reservedIPs.change(id, func(ip resource.ReservedIP, known bool) (resource.ReservedIP, outcome) {
+			if !known || from != "" && ip.AttachedTo != from {
+				return ip, untouched
+			}
+			ip.AttachedTo = to
+			return ip, stored
+		})
+	}
+	attach(before, balancer, "")
+	attach(now, "", balancer)
 }
 
 // reservedIPItem is as much of the API's reserved IP as is needed.
 type reservedIPItem struct {
 	Identity string `json:"identity"`
-	Name     string `json:"name"`
 	Slug     string `json:"slug"`
 	Region   struct {
 		Slug string `json:"slug"`
 	} `json:"region"`
-	Status       string `json:"status"`
-	IPv4         string `json:"ipv4Address"`
-	IPv6         string `json:"ipv6Address"`
-	AttachedTo   string `json:"attachedToResourceIdentity"`
-	AttachedKind string `json:"attachedToResourceType"`
+	Status     string `json:"status"`
+	IPv4       string `json:"ipv4Address"`
+	IPv6       string `json:"ipv6Address"`
+	AttachedTo string `json:"attachedToResourceIdentity"`
 }
 
 func (r reservedIPItem) object() resource.ReservedIP {
-	ip := resource.ReservedIP{
-		ID: r.Identity, Name: r.Name, Slug: r.Slug, Region: r.Region.Slug, Status: strings.ToLower(r.Status),
-		AttachedTo: r.AttachedTo, AttachedKind: r.AttachedKind,
-	}
+	ip := resource.ReservedIP{ID: r.Identity, Slug: r.Slug, AttachedTo: r.AttachedTo}
 	for _, text := range []string{r.IPv4, r.IPv6} {
 		if address, err := netip.ParseAddr(text); err == nil {
 			ip.Addresses = append(ip.Addresses, address.Unmap())

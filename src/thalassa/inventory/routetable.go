@@ -18,10 +18,10 @@ import (
 
 // RouteTable contains the routes of some subnets.
 type RouteTable struct {
-	ID, Name, Slug string
-	Default        bool     // it is the table of subnets that name none
-	Subnets        []string // identities
-	Routes         []Route  // by destination
+	ID, Slug string
+	Default  bool     // it is the table of subnets that name none
+	Subnets  []string // identities
+	Routes   []Route  // by destination
 }
 
 // Route is a route of a route table. Routes can be compared with ==.
@@ -180,20 +180,17 @@ func routeIn(table string, route Route) routing {
 
 // routeTableItem is as much of the API's route table as is needed.
 type routeTableItem struct {
-	Identity string      `json:"identity"`
-	Name     string      `json:"name"`
-	Slug     string      `json:"slug"`
-	VPC      reference   `json:"vpc"`
-	Default  bool        `json:"isDefault"`
-	Subnets  []reference `json:"associatedSubnets"`
-	Routes   []routeItem `json:"routes"`
+	reference
+	Slug    string      `json:"slug"`
+	VPC     reference   `json:"vpc"`
+	Default bool        `json:"isDefault"`
+	Subnets []reference `json:"associatedSubnets"`
+	Routes  []routeItem `json:"routes"`
 }
-
-func (t routeTableItem) identity() string { return t.Identity }
 
 // object is the table without its routes.
 func (t routeTableItem) object() RouteTable {
-	table := RouteTable{ID: t.Identity, Name: t.Name, Slug: t.Slug, Default: t.Default}
+	table := RouteTable{ID: t.Identity, Slug: t.Slug, Default: t.Default}
 	for _, subnet := range t.Subnets {
 		table.Subnets = append(table.Subnets, subnet.Identity)
 	}
@@ -211,7 +208,7 @@ func (t routeTableItem) objects() []routing {
 
 // routeItem is the API's route. It may contain its target by identity, as an object, or both.
 type routeItem struct {
-	Identity string `json:"identity"`
+	reference
 	routeBody
 	GatewayObject reference `json:"targetGateway"`
 	NATObject     reference `json:"targetNatGateway"`
@@ -226,8 +223,6 @@ type routeBody struct {
 	Peering     string `json:"targetVpcPeeringConnectionId,omitempty"`
 	Address     string `json:"gatewayAddress,omitempty"`
 }
-
-func (r routeItem) identity() string { return r.Identity }
 
 // body returns the body of a write that does not change the route.
 func (r routeItem) body() routeBody {

@@ -33,7 +33,7 @@ func (i *Inventory) ChangeRoute(ctx context.Context, table, id string, destinati
 	if _, err := client.Put[client.Ignored](client.Optional(ctx), i.cloud, routesOf(table)+"/"+id, body); err != nil {
 		return i.routing.writeError(err)
 	}
-	i.routing.put(routeIn(table, routeItem{Identity: id, routeBody: body}.object()))
+	i.routing.put(routeIn(table, routeItem{reference: reference{id}, routeBody: body}.object()))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/thalassa-cloud/client-go/filters"
 	"github.com/thalassa-cloud/client-go/iaas"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
@@ -20,8 +21,8 @@ const securityGroupUse = 24 * time.Hour
 // securityGroups is the store of all security groups of the VPC, including those of others.
 type securityGroups struct {
 	*store[resource.SecurityGroup]
-	used  *ttlCache[time.Time] // contains "" while they are in use
-	locks keyedMutex           // for changes of groups that are not ours
+	used *ttlCache[time.Time] // contains "" while they are in use
+	turn *semaphore.Weighted  // for changes of groups that are not ours
 }
 
 // newSecurityGroups returns the store of all security groups, which is filled when one is needed.
@@ -30,7 +31,7 @@ func (i *Inventory) newSecurityGroups() securityGroups {
 		return g.ID
 	}, i.securityGroupKeys)
 	s.deleting, s.get = resource.SecurityGroup.Deleting, i.getSecurityGroup
-	return securityGroups{store: s, used: newTTLCache[time.Time](securityGroupUse)}
+	return securityGroups{store: s, used: newTTLCache[time.Time](securityGroupUse), turn: semaphore.NewWeighted(1)}
 }
 
 // use records that security groups are in use.
@@ -128,7 +129,7 @@ func withPermission(err error, right string) error {
 
 // securityGroupItem is as much of the API's security group as is needed.
 type securityGroupItem struct {
-	Identity         string          `json:"identity"`
+	reference
 	Name             string          `json:"name"`
 	Slug             string          `json:"slug"`
 	Description      string          `json:"description"`
@@ -141,8 +142,6 @@ type securityGroupItem struct {
 	Ingress          []ruleItem      `json:"ingressRules"`
 	Egress           []ruleItem      `json:"egressRules"`
 }
-
-func (g securityGroupItem) identity() string { return g.Identity }
 
 func (g securityGroupItem) object() resource.SecurityGroup {
 	return resource.SecurityGroup{

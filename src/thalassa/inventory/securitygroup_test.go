@@ -79,7 +79,7 @@ func TestSecurityGroupsAreListedWhenAskedFor(t *testing.T) {
 			w.ok(err)
 			return len(all)
 		}
-		w.ok(errors.Join(w.Refresh(t.Context()), w.ProbeWith(t.Context()), w.Probe(t.Context())))
+		w.ok(errors.Join(w.Refresh(t.Context()), w.ProbeAll(t.Context()), w.Probe(t.Context())))
 		if ours() != 0 || w.calls(listGroups) != 0 {
 			t.Error("security groups are listed although nobody needs any")
 		}
@@ -181,7 +181,7 @@ func TestWithoutTheRight(t *testing.T) {
 			w.injectFault("* /v1/security-groups/{id}", 0, effect)
 			w.injectFault("* /v1/reserved-ips", 0, effect)
 			w.injectFault("* /v1/quotas", 0, effect)
-			w.ok(errors.Join(w.Refresh(t.Context()), w.ProbeWith(t.Context()), second(w.VPC(t.Context()))))
+			w.ok(errors.Join(w.Refresh(t.Context()), w.ProbeAll(t.Context()), second(w.VPC(t.Context()))))
 			for what, needs := range map[string]struct {
 				do    func() error
 				right string

@@ -96,12 +96,11 @@ func (i *Inventory) DeleteSecurityGroup(ctx context.Context, id string) error {
 // written with all its other values, unless nothing changes. A concurrent change by others is a conflict, after which
 // it is retried once. This process makes one change at a time.
 func (i *Inventory) ChangeIngress(ctx context.Context, id string, change func([]resource.Rule) []resource.Rule) error {
-	unlock, err := i.securityGroups.locks.lock(ctx, id)
-	if err != nil {
+	if err := i.securityGroups.turn.Acquire(ctx, 1); err != nil {
 		return fmt.Errorf("waiting to change security group %s: %w", id, err)
 	}
-	defer unlock()
-	err = i.changeIngress(ctx, id, change)
+	defer i.securityGroups.turn.Release(1)
+	err := i.changeIngress(ctx, id, change)
 	if errors.Is(err, client.ErrConflict) {
 		err = i.changeIngress(ctx, id, change)
 	}

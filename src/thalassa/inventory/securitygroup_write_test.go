@@ -300,47 +300,13 @@ func TestChangeIngressOfNoGroup(t *testing.T) {
 	}
 }
 
-func TestTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var all keyedMutex
-		first, err := all.lock(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancelCause(t.Context())
-		gaveUp, waited := make(chan error), make(chan func())
-		go func() {
-			_, err := all.lock(ctx, "a")
-			gaveUp <- err
-		}()
-		go func() {
-			done, err := all.lock(t.Context(), "a")
-			if err != nil {
-				t.Error(err)
-			}
-			waited <- done
-		}()
-		other, err := all.lock(t.Context(), "b")
-		if err != nil {
-			t.Fatal(err)
-		}
-		other()
-		synctest.Wait()
-		enough := errors.New("enough")
-		cancel(enough)
-		if err := <-gaveUp; !errors.Is(err, enough) {
-			t.Errorf("who gives up gets %v", err)
-		}
-		select {
-		case <-waited:
-			t.Error("two have the same turn")
-		default:
-		}
-		first()
-		(<-waited)()
-		all.locked.Range(func(key, _ any) bool {
-			t.Errorf("%v is still busy", key)
-			return true
-		})
-	})
+// TestWaitForATurnEnds: a caller that gives up does not wait for its turn.
+func TestWaitForATurnEnds(t *testing.T) {
+	w := newRig(t, emulator.Config{})
+	w.ok(w.securityGroups.turn.Acquire(t.Context(), 1))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.ChangeIngress(ctx, "sg-1", nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
 }

@@ -83,36 +83,49 @@ func (i *Inventory) confirmMissing(ctx context.Context, ids []string) (there, un
 	return there, unsure, nil
 }
 
+// confirmation is the answer about one machine.
+type confirmation struct {
+	machine Machine
+	found   bool
+}
+
 // confirmOne requests one machine that lists lack. Concurrent callers for the same machine make one call; callers for
 // other machines do not wait.
 func (i *Inventory) confirmOne(ctx context.Context, id string) (machine Machine, found bool, err error) {
-	unlock, err := i.confirmLocks.lock(ctx, id)
-	if err != nil {
-		return Machine{}, false, err
+	answered := i.confirmations.DoChan(id, func() (any, error) {
+		return i.requestUnlisted(context.WithoutCancel(ctx), id)
+	})
+	select {
+	case <-ctx.Done():
+		return Machine{}, false, ctx.Err()
+	case result := <-answered:
+		answer := result.Val.(confirmation)
+		return answer.machine, answer.found, result.Err
 	}
-	defer unlock()
+}
+
+// requestUnlisted requests one machine that lists lack, unless that was done recently, and stores the answer.
+func (i *Inventory) requestUnlisted(ctx context.Context, id string) (confirmation, error) {
 	if i.machines.recentlyAbsent(id) {
-		return Machine{}, false, nil
+		return confirmation{}, nil
 	}
 	if err, unanswered := i.unansweredMachines.get(id); unanswered {
-		return Machine{}, false, err
+		return confirmation{}, err
 	}
 	if there, err := i.machines.findNow(ctx, id); err == nil && len(there) > 0 {
-		return there[0], true, nil // a concurrent caller has requested and stored it
+		return confirmation{there[0], true}, nil
 	}
 	readNumber := i.machines.beginRead()
-	machine, found, err = i.getMachine(ctx, id)
+	machine, found, err := i.getMachine(ctx, id)
 	switch {
 	case err != nil:
-		if ctx.Err() == nil {
-			i.unansweredMachines.put(id, err)
-		}
+		i.unansweredMachines.put(id, err)
 	case found:
 		i.machines.putFetched(machine, readNumber)
 	default:
 		i.machines.addAbsent(id)
 	}
-	return machine, found, err
+	return confirmation{machine, found}, err
 }
 
 // sampleSize is the size of the sample.

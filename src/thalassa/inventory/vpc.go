@@ -59,23 +59,15 @@ func (i *Inventory) Probe(ctx context.Context) error {
 	return err
 }
 
-// ProbeWith reads all kinds of objects once with the credentials in the context, and stores nothing: credentials that
-// can read only some of them are not sufficient.
-func (i *Inventory) ProbeWith(ctx context.Context) error {
-	vpcs, err := i.getVPC(ctx)
-	if err != nil {
+// ProbeAll reads all kinds of objects once: credentials that can read only some of them are not sufficient.
+func (i *Inventory) ProbeAll(ctx context.Context) error {
+	if _, err := i.vpcAt(ctx, Fresh); err != nil {
 		return err
 	}
-	if vpcs[0].ID != i.vpc {
-		return i.otherVPC()
-	}
-	if _, err := i.machines.list(ctx); err != nil {
+	if _, err := i.Machines(ctx, Fresh); err != nil {
 		return err
 	}
-	if _, err := i.balancers.list(ctx); err != nil {
-		return err
-	}
-	_, err = i.groups.list(ctx)
+	_, _, _, err := i.All(ctx, Fresh)
 	return err
 }
 
@@ -93,7 +85,6 @@ type vpcItem struct {
 	Subnets []struct {
 		Identity string          `json:"identity"`
 		Slug     string          `json:"slug"`
-		Name     string          `json:"name"`
 		Labels   resource.Labels `json:"labels"`
 		CIDR     string          `json:"cidr"`
 	} `json:"subnets"`
@@ -106,7 +97,7 @@ func (i *Inventory) getVPC(ctx context.Context) ([]resource.VPC, error) {
 	}
 	vpc := resource.VPC{ID: got.Identity, Region: got.CloudRegion.Slug}
 	for _, s := range got.Subnets {
-		vpc.Subnets = append(vpc.Subnets, resource.Subnet{ID: s.Identity, Slug: s.Slug, Name: s.Name, Labels: s.Labels,
+		vpc.Subnets = append(vpc.Subnets, resource.Subnet{ID: s.Identity, Slug: s.Slug, Labels: s.Labels,
 			CIDRs: prefixes(s.CIDR)})
 	}
 	return []resource.VPC{vpc}, nil

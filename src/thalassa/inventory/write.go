@@ -137,14 +137,11 @@ func (i *Inventory) changeListeners(balancer string, change func(resource.LoadBa
 
 // CreateTargetGroup creates a target group without machines.
 func (i *Inventory) CreateTargetGroup(ctx context.Context, group resource.TargetGroup) (resource.TargetGroup, error) {
-	policy := iaas.LoadbalancingPolicy(group.Policy)
-	created, err := client.Post[groupItem](ctx, i.cloud, iaas.TargetGroupEndpoint, iaas.CreateTargetGroup{
-		Name: group.Name, Description: group.Description, Labels: group.Labels, Annotations: group.Annotations,
-		Vpc:        i.vpc,
-		TargetPort: group.Port, Protocol: iaas.LoadbalancerProtocol(group.Protocol),
-		EnableProxyProtocol: &group.ProxyProtocol, LoadbalancingPolicy: &policy,
-		HealthCheck: checkBody(group.HealthCheck),
-	})
+	created, err := client.Post[groupItem](ctx, i.cloud, iaas.TargetGroupEndpoint, struct {
+		targetGroupBody
+		VPC         string                `json:"vpc"`
+		HealthCheck *resource.HealthCheck `json:"healthCheck,omitempty"`
+	}{groupBodyOf(group), i.vpc, group.HealthCheck})
 	if err = requireIdentity(err, created.Identity, "target group "+group.Name); err != nil {
 		i.expectAfter(group.Labels[i.owner], err)
 		return resource.TargetGroup{}, i.writeError(err)
@@ -154,15 +151,14 @@ func (i *Inventory) CreateTargetGroup(ctx context.Context, group resource.Target
 	return group, nil
 }
 
-// UpdateTargetGroup replaces a target group's own fields, except its machines.
+// UpdateTargetGroup replaces a target group's own fields, except its machines. The official client's type leaves out a
+// health check that is nil; here it is null.
 func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update resource.TargetGroup) error {
-	_, err := client.Put[client.Ignored](ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+group.ID, targetGroupUpdate{
-		Name: update.Name, Description: update.Description, Labels: present(update.Labels),
-		Annotations: present(update.Annotations),
-		TargetPort:  update.Port, Protocol: update.Protocol, TargetSelector: update.TargetSelector,
-		EnableProxyProtocol: update.ProxyProtocol, LoadbalancingPolicy: update.Policy,
-		HealthCheck: checkBody(update.HealthCheck),
-	})
+	_, err := client.Put[client.Ignored](ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+group.ID, struct {
+		targetGroupBody
+		TargetSelector map[string]string     `json:"targetSelector"`
+		HealthCheck    *resource.HealthCheck `json:"healthCheck"`
+	}{groupBodyOf(update), update.TargetSelector, update.HealthCheck})
 	if err != nil {
 		return i.writeError(err)
 	}

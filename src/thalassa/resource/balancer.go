@@ -84,15 +84,15 @@ const (
 	ProtocolHTTPS = "https"
 )
 
-// HealthCheck is how a load balancer checks the machines of a target group.
+// HealthCheck is how a load balancer checks the machines of a target group, as the API reads and returns it.
 type HealthCheck struct {
-	Protocol           string // "tcp", "udp", "http" or "https"
-	Port               int32
-	Path               string // of requests with HTTP
-	PeriodSeconds      int
-	TimeoutSeconds     int
-	UnhealthyThreshold int32 // failures in a row
-	HealthyThreshold   int32 // successes in a row
+	Protocol           string `json:"protocol"` // "tcp", "udp", "http" or "https"
+	Port               int32  `json:"port"`
+	Path               string `json:"path"` // of requests with HTTP
+	PeriodSeconds      int    `json:"periodSeconds"`
+	TimeoutSeconds     int    `json:"timeoutSeconds"`
+	UnhealthyThreshold int32  `json:"unhealthyThreshold"` // failures in a row
+	HealthyThreshold   int32  `json:"healthyThreshold"`   // successes in a row
 }
 
 // String describes the health check; that of nil is "none".

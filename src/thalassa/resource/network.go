@@ -23,9 +23,9 @@ func (v VPC) Subnet(ref string) (Subnet, bool) {
 
 // Subnet is one of the VPC's subnets.
 type Subnet struct {
-	ID, Slug, Name string
-	Labels         Labels
-	CIDRs          []netip.Prefix // one, or one of each family
+	ID, Slug string
+	Labels   Labels
+	CIDRs    []netip.Prefix // one, or one of each family
 }
 
 // Contains says whether an address is in the subnet.
@@ -36,10 +36,7 @@ func (s Subnet) Contains(address netip.Addr) bool {
 // ReservedIP is a public address that is independent of the object that it is attached to; with two families it is two
 // addresses.
 type ReservedIP struct {
-	ID, Name, Slug string
-	Region         string // slug; "" if the cloud does not return it
-	Status         string // "creating", "available", "attached", "deleting" or "failed"
-	Addresses      []netip.Addr
-	AttachedTo     string // identity; "": nothing
-	AttachedKind   string // "cloud_vpc_loadbalancer", or another one
+	ID, Slug   string
+	Addresses  []netip.Addr
+	AttachedTo string // identity; "": nothing
 }
