@@ -8,9 +8,9 @@
 package nodeipam
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -109,56 +109,26 @@ func New(o Options) (*Controller, error) {
 			p.randomiseStart()
 		}
 	}
-	registered, err := o.Nodes.Informer().AddEventHandler(c.events())
-	if err != nil {
-		return nil, fmt.Errorf("watching for the node IPAM controller: %w", err)
-	}
-	c.synced = registered.HasSynced
-	return c, nil
+	var err error
+	c.synced, err = workerpool.Watch(o.Nodes.Informer(), c.nodeChanged)
+	return c, err
 }
 
-// events queues Nodes that may need networks, records what other programs allocated, and releases the networks of
-// deleted Nodes. It is not sufficient that the cache contains no Node of a name: the API server may contain one that
+// nodeChanged queues a Node that may need networks, records what other programs allocated, and releases the networks of
+// a deleted Node. It is not sufficient that the cache contains no Node of a name: the API server may contain one that
 // registered later.
-func (c *Controller) events() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) {
-			if node, ok := object.(*corev1.Node); ok {
-				c.queue.Add(node.Name)
-			}
-		},
-		UpdateFunc: func(before, after any) {
-			was, ok := before.(*corev1.Node)
-			is, also := after.(*corev1.Node)
-			if ok && also {
-				c.nodeUpdated(was, is)
-			}
-		},
-		DeleteFunc: func(object any) {
-			if last, isTombstone := object.(cache.DeletedFinalStateUnknown); isTombstone {
-				object = last.Obj
-			}
-			if node, ok := object.(*corev1.Node); ok {
-				c.allocator.removeNode(node.Name, node.UID)
-				c.queue.Add(node.Name) // which removes its state
-			}
-		},
-	}
-}
-
-// nodeUpdated handles a change of a Node.
-func (c *Controller) nodeUpdated(was, is *corev1.Node) {
-	replaced := was.UID != is.UID
-	if replaced { // the watch missed that the Node was deleted and created again
+func (c *Controller) nodeChanged(was, is *corev1.Node, _ bool) {
+	changed := was == nil || is == nil || was.UID != is.UID
+	if changed && was != nil { // otherwise the watch missed that it was deleted and created again
 		c.allocator.removeNode(was.Name, was.UID)
 	}
-	if !replaced && len(was.Spec.PodCIDRs) == 0 && !c.allocator.excludes(is) {
+	if !changed && len(was.Spec.PodCIDRs) == 0 && !c.allocator.excludes(is) {
 		if err := c.allocator.checkCompeting(is); err != nil {
 			c.warn(is, err)
 		}
 	}
-	if replaced || len(is.Spec.PodCIDRs) == 0 || len(was.Spec.PodCIDRs) == 0 {
-		c.queue.Add(is.Name)
+	if changed || len(is.Spec.PodCIDRs) == 0 || len(was.Spec.PodCIDRs) == 0 {
+		c.queue.Add(cmp.Or(is, was).Name) // which removes the state of a deleted one
 	}
 }
 

@@ -15,7 +15,6 @@ package route
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -112,33 +111,20 @@ func New(o Options) (*Controller, error) {
 	if c.period <= 0 {
 		c.period = o.Provider.Behaviour().DriftPeriod
 	}
-	registered, err := o.Nodes.Informer().AddEventHandler(c.nodeEvents())
-	if err != nil {
-		return nil, fmt.Errorf("watching for the route controller: %w", err)
-	}
-	c.synced = registered.HasSynced
-	return c, nil
+	var err error
+	c.synced, err = workerpool.Watch(o.Nodes.Informer(), c.nodeChanged)
+	return c, err
 }
 
-// nodeEvents queues a sync when a Node is added or deleted, or changes in a way that matters to its routes. Changes
+// nodeChanged queues a sync when a Node is added or deleted, or changes in a way that matters to its routes. Changes
 // within a moment are one sync.
-func (c *Controller) nodeEvents() cache.ResourceEventHandler {
-	changed := func(object any) {
-		c.queue.AddAfter(nodeChange, window)
-		if node, ok := object.(*corev1.Node); ok {
-			c.waiting.AddAfter(node.Name, pendingAfter)
-		}
+func (c *Controller) nodeChanged(was, is *corev1.Node, _ bool) {
+	if was != nil && is != nil && c.sameInput(was, is) {
+		return
 	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: changed,
-		UpdateFunc: func(before, after any) {
-			was, ok := before.(*corev1.Node)
-			is, also := after.(*corev1.Node)
-			if ok && also && !c.sameInput(was, is) {
-				changed(is)
-			}
-		},
-		DeleteFunc: changed,
+	c.queue.AddAfter(nodeChange, window)
+	if is != nil {
+		c.waiting.AddAfter(is.Name, pendingAfter)
 	}
 }
 
