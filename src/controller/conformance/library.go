@@ -75,8 +75,8 @@ func (l *Library) targetsOf(service *corev1.Service, nodes []*corev1.Node) cloud
 	return cloud.ChooseTargets(chosen, l.provider.Identify).Outside(all)
 }
 
-// UpdateLoadBalancer updates the targets of a load balancer, for the latest version of the Service. It does nothing for a
-// Service without a load balancer, or one that is being deleted.
+// UpdateLoadBalancer updates the targets of a load balancer, for the latest version of the Service. It does nothing for
+// a Service without a load balancer, or one that is being deleted.
 func (l *Library) UpdateLoadBalancer(ctx context.Context, _ string, service *corev1.Service,
 	nodes []*corev1.Node) error {
 	if service.DeletionTimestamp != nil {

@@ -104,8 +104,11 @@ func New(o Options) (*Controller, error) {
 	c.queue = priorityqueue.New(queueName, minRetryDelay, maxRetryDelay)
 	c.written = cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.Background(),
 		o.Nodes.Informer().GetStore(), cache.MutationCacheOptions{MaxCacheSize: maxWritten})
-	var err error
-	c.synced, err = workerpool.Watch(o.Nodes.Informer(), c.nodeChanged)
+	c.claims = claims{nodes: o.Nodes.Informer().GetIndexer(), pending: map[string]string{}}
+	err := o.Nodes.Informer().AddIndexers(indexers())
+	if err == nil {
+		c.synced, err = workerpool.Watch(o.Nodes.Informer(), c.nodeChanged)
+	}
 	return c, err
 }
 
@@ -123,13 +126,13 @@ func (c *Controller) nodeChanged(was, is *corev1.Node, _ bool) {
 	switch {
 	case is == nil:
 		c.firstSeen.forget(was.Name)
-		c.claims.set(was.Name, "")
+		c.claims.release(was.Name)
 		c.queue.Add(was.Name) // which removes its state
 		return
 	case was != nil && sameInput(was, is):
 		return
 	case was == nil || is.Spec.ProviderID != "" || was.UID != is.UID:
-		c.claims.set(is.Name, is.Spec.ProviderID)
+		c.claims.release(is.Name)
 	}
 	c.firstSeen.add(is)
 	c.enqueue(is)

@@ -11,8 +11,8 @@ import (
 // cidrPool allocates parts of different sizes from a network.
 type cidrPool struct {
 	network netip.Prefix
-	// occupied are the occupied parts in the order of netip.Prefix.Compare: one that contains others is before them, and
-	// one with two owners is twice in it.
+	// occupied are the occupied parts in the order of netip.Prefix.Compare: one that contains others is before them,
+	// and one with two owners is twice in it.
 	occupied []netip.Prefix
 	shortest int     // no occupied part has a shorter prefix
 	used     float64 // share of the network that is in use

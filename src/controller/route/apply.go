@@ -105,7 +105,7 @@ func (c *Controller) applyNode(ctx context.Context, node *corev1.Node, d desired
 	}
 	c.events.Record(c.recorder, node, slices.Concat(missing, warnings))
 	if hasNetworks {
-		result.retryAfter(c.setCondition(ctx, node, conditionFor(missing)))
+		c.setCondition(node, conditionFor(missing))
 	}
 }
 

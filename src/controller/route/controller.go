@@ -84,8 +84,8 @@ type Controller struct {
 	metrics  *metrics
 	queue    workqueue.TypedDelayingInterface[string]
 	synced   cache.InformerSynced
-	// waiting are the names of Nodes that may need the pending condition.
-	waiting    workqueue.TypedDelayingInterface[string]
+	// unwritten are the names of Nodes whose condition may have to be written.
+	unwritten  workqueue.TypedDelayingInterface[string]
 	conditions conditions
 	failures   failures
 	events     event.Filter
@@ -105,8 +105,8 @@ func New(o Options) (*Controller, error) {
 		period: o.Period, domain: o.Domain, shortest: o.Shortest, recorder: o.Recorder,
 		metrics: newMetrics(), owned: map[routeKey]bool{},
 		// The name of the queue, which its metrics contain, is that of the library's route controller.
-		queue:   workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "Routes"}),
-		waiting: workqueue.NewTypedDelayingQueue[string](),
+		queue:     workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "Routes"}),
+		unwritten: workqueue.NewTypedDelayingQueue[string](),
 	}
 	if c.period <= 0 {
 		c.period = o.Provider.Behaviour().DriftPeriod
@@ -124,7 +124,7 @@ func (c *Controller) nodeChanged(was, is *corev1.Node, _ bool) {
 	}
 	c.queue.AddAfter(nodeChange, window)
 	if is != nil {
-		c.waiting.AddAfter(is.Name, pendingAfter)
+		c.unwritten.AddAfter(is.Name, pendingAfter)
 	}
 }
 
@@ -147,7 +147,7 @@ func (c *Controller) excludes(n *corev1.Node) bool { return optout.FromRoutes(n,
 // Run works until ctx ends, and then until the writes under way are done.
 func (c *Controller) Run(ctx context.Context) {
 	defer c.queue.ShutDown()
-	defer c.waiting.ShutDown()
+	defer c.unwritten.ShutDown()
 	recorder, quiet := workerpool.Recorder(ctx, c.recorder, c.client, component)
 	defer quiet()
 	c.recorder = recorder
@@ -160,7 +160,7 @@ func (c *Controller) Run(ctx context.Context) {
 	workerpool.Work(ctx, c.queue, 1, c.reconcile, c.watchCloud, func(ctx context.Context) {
 		workerpool.Every(ctx, c.period, func() { c.queue.Add(periodic) })
 	}, func(ctx context.Context) {
-		workerpool.Work(ctx, c.waiting, parallel, c.setPending)
+		workerpool.Work(ctx, c.unwritten, parallel, c.writeCondition)
 	})
 }
 

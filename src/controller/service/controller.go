@@ -124,11 +124,11 @@ func (c *Controller) Run(ctx context.Context, workers int) {
 	if _, err := c.nodeSet.resync(); err != nil { // so that the next resync finds removed machines
 		klog.FromContext(ctx).Error(err, "Nodes cannot be listed yet")
 	}
-	workerpool.Work(ctx, c.queue, workers, c.processKey, c.watchCloud, c.resyncAfterEndpoints, func(ctx context.Context) {
-		workerpool.Work(ctx, c.checks, 1, c.check)
-	}, func(ctx context.Context) {
-		workerpool.Every(ctx, c.behaviour.DriftPeriod, func() { c.checks.Add(checkDrift) })
-	})
+	checks := func(ctx context.Context) { workerpool.Work(ctx, c.checks, 1, c.check) }
+	workerpool.Work(ctx, c.queue, workers, c.processKey, c.watchCloud, c.resyncAfterEndpoints, checks,
+		func(ctx context.Context) {
+			workerpool.Every(ctx, c.behaviour.DriftPeriod, func() { c.checks.Add(checkDrift) })
+		})
 }
 
 // serviceChanged queues a Service that needs a load balancer or had one.

@@ -9,8 +9,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// Single makes single reconciliations, each with the error of its own, for tests of a cloud. It writes nothing to the API
-// server. It is safe for concurrent use.
+// Single makes single reconciliations, each with the error of its own, for tests of a cloud. It writes nothing to the
+// API server. It is safe for concurrent use.
 type Single struct {
 	reconciler
 	states stateStore // by the UID of the Service

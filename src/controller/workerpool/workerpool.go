@@ -83,8 +83,9 @@ func Every(ctx context.Context, period time.Duration, do func()) {
 	}
 }
 
-// Watch calls changed for each change of an object of an informer: before is nil if it was added, after is nil if it was
-// deleted, and initial says that it existed before. It returns whether changed was called for all objects that existed.
+// Watch calls changed for each change of an object of an informer: before is nil if it was added, after is nil if it
+// was deleted, and initial says that it existed before. It returns whether changed was called for all objects that
+// existed.
 func Watch[T any](informer cache.SharedIndexInformer,
 	changed func(before, after *T, initial bool)) (cache.InformerSynced, error) {
 	call := func(before, after any, initial bool) {
