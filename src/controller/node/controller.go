@@ -123,9 +123,11 @@ func (c *Controller) enqueue(node *corev1.Node) {
 
 // nodeChanged queues a Node that may not be in sync.
 func (c *Controller) nodeChanged(was, is *corev1.Node, _ bool) {
+	if was != nil && (is == nil || was.UID != is.UID) {
+		c.firstSeen.forget(was)
+	}
 	switch {
 	case is == nil:
-		c.firstSeen.forget(was.Name)
 		c.claims.release(was.Name)
 		c.queue.Add(was.Name) // which removes its state
 		return
@@ -134,7 +136,7 @@ func (c *Controller) nodeChanged(was, is *corev1.Node, _ bool) {
 	case was == nil || is.Spec.ProviderID != "" || was.UID != is.UID:
 		c.claims.release(is.Name)
 	}
-	c.firstSeen.add(is)
+	c.firstSeen.since(is)
 	c.enqueue(is)
 }
 

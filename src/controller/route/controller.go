@@ -105,7 +105,8 @@ func New(o Options) (*Controller, error) {
 		period: o.Period, domain: o.Domain, shortest: o.Shortest, recorder: o.Recorder,
 		metrics: newMetrics(), owned: map[routeKey]bool{},
 		// The name of the queue, which its metrics contain, is that of the library's route controller.
-		queue:     workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "Routes"}),
+		queue: workqueue.NewTypedDelayingQueueWithConfig(
+			workqueue.TypedDelayingQueueConfig[string]{Name: "Routes"}),
 		unwritten: workqueue.NewTypedDelayingQueue[string](),
 	}
 	if c.period <= 0 {
