@@ -74,7 +74,7 @@ type Controller struct {
 	changes       cloud.Changes
 	client        kubernetes.Interface
 	nodes         corelisters.NodeLister
-	synced        cache.InformerSynced
+	synced        cache.DoneChecker
 	period        time.Duration
 	workers       int
 	resyncWorkers int
@@ -156,7 +156,7 @@ func (c *Controller) Run(ctx context.Context) {
 	recorder, quiet := workerpool.Recorder(ctx, c.recorder, c.client, component)
 	defer quiet()
 	c.recorder = recorder
-	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) {
+	if !cache.WaitFor(ctx, "caches", c.synced) {
 		return
 	}
 	workerpool.Work(ctx, c.queue, c.workers, c.reconcile, c.watchCloud, func(ctx context.Context) {

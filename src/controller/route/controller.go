@@ -83,7 +83,7 @@ type Controller struct {
 	recorder record.EventRecorder
 	metrics  *metrics
 	queue    workqueue.TypedDelayingInterface[string]
-	synced   cache.InformerSynced
+	synced   cache.DoneChecker
 	// unwritten are the names of Nodes whose condition may have to be written.
 	unwritten  workqueue.TypedDelayingInterface[string]
 	conditions conditions
@@ -152,7 +152,7 @@ func (c *Controller) Run(ctx context.Context) {
 	recorder, quiet := workerpool.Recorder(ctx, c.recorder, c.client, component)
 	defer quiet()
 	c.recorder = recorder
-	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) {
+	if !cache.WaitFor(ctx, "caches", c.synced) {
 		return
 	}
 	// routes may have to be deleted even if there are no Nodes

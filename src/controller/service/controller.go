@@ -85,7 +85,7 @@ type Controller struct {
 	// checkFailed means that the latest check failed. Only checks use it.
 	checkFailed bool
 	// synced are the caches that are necessary for every Service. Endpoints are necessary for some Services only.
-	synced []cache.InformerSynced
+	synced []cache.DoneChecker
 }
 
 // New returns a controller that starts with Run. It returns an error if an informer runs already without what this
@@ -105,7 +105,7 @@ func New(o Options) (*Controller, error) {
 	if err := errors.Join(endpointsErr, servicesErr, nodesErr); err != nil {
 		return nil, fmt.Errorf("starting the service controller: %w", err)
 	}
-	c.endpoints, c.synced = endpoints, []cache.InformerSynced{services, nodes}
+	c.endpoints, c.synced = endpoints, []cache.DoneChecker{services, nodes}
 	c.metrics.collectFrom(c)
 	return c, nil
 }
@@ -117,7 +117,7 @@ func (c *Controller) Run(ctx context.Context, workers int) {
 	recorder, stopRecorder := workerpool.Recorder(ctx, c.recorder, c.client, component)
 	defer stopRecorder()
 	c.recorder = recorder
-	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced...) {
+	if !cache.WaitFor(ctx, "caches", c.synced...) {
 		return
 	}
 	c.endpoints.waitForSync(ctx, endpointsTimeout)

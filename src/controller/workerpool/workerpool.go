@@ -87,7 +87,7 @@ func Every(ctx context.Context, period time.Duration, do func()) {
 // was deleted, and initial says that it existed before. It returns whether changed was called for all objects that
 // existed.
 func Watch[T any](informer cache.SharedIndexInformer,
-	changed func(before, after *T, initial bool)) (cache.InformerSynced, error) {
+	changed func(before, after *T, initial bool)) (cache.DoneChecker, error) {
 	call := func(before, after any, initial bool) {
 		was, _ := before.(*T)
 		is, _ := after.(*T)
@@ -108,7 +108,7 @@ func Watch[T any](informer cache.SharedIndexInformer,
 	if err != nil {
 		return nil, fmt.Errorf("watching %T: %w", *new(T), err)
 	}
-	return registered.HasSynced, nil
+	return registered.HasSyncedChecker(), nil
 }
 
 // A plan that was stale is computed again after staleDelay, which doubles each time: the cloud reports the newer
