@@ -19,7 +19,7 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	contract "github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/conformance"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 )
@@ -109,7 +109,7 @@ func (c *cloud) connect(t *testing.T) cloudprovider.LoadBalancer {
 	if made.LoadBalancers == nil {
 		t.Fatal("load balancers are switched off")
 	}
-	return service.NewLibrary(made.LoadBalancers, made.LoadBalancerBehaviour, c.events)
+	return conformance.NewLibrary(made.LoadBalancers, made.LoadBalancerBehaviour, c.events)
 }
 
 // serve applies a Service until its load balancer serves it.

@@ -39,9 +39,7 @@ type loadBalancers struct {
 	balancers cloudprovider.LoadBalancer
 	cluster   string // --cluster-name
 	nodes     func() corelisters.NodeLister
-
-	mu      sync.Mutex
-	applied map[types.UID]applied
+	applied   sync.Map // types.UID -> applied
 }
 
 // applied is the input and the result of the last successful call for a Service.
@@ -58,7 +56,7 @@ const separator = " "
 func LoadBalancers(
 	provided cloudprovider.LoadBalancer, cluster string, nodes func() corelisters.NodeLister,
 ) cloud.LoadBalancers {
-	return &loadBalancers{balancers: provided, cluster: cluster, nodes: nodes, applied: map[types.UID]applied{}}
+	return &loadBalancers{balancers: provided, cluster: cluster, nodes: nodes}
 }
 
 // Identify implements cloud.LoadBalancers: such a cloud gets whole Nodes and finds their machines itself. It may omit a
@@ -129,7 +127,7 @@ func (l *loadBalancers) ensure(ctx context.Context, service *corev1.Service, nam
 	if status == nil {
 		return errors.New("the provider returned no status; this is a mistake in it")
 	}
-	l.remember(service.UID, applied{service: service, nodes: names, status: *status})
+	l.applied.Store(service.UID, applied{service: service, nodes: names, status: *status})
 	return nil
 }
 
@@ -143,14 +141,14 @@ func (l *loadBalancers) update(ctx context.Context, service *corev1.Service, nam
 	}
 	last, _ := l.last(service.UID)
 	last.nodes = names
-	l.remember(service.UID, last)
+	l.applied.Store(service.UID, last)
 	return nil
 }
 
 func (l *loadBalancers) delete(ctx context.Context, service *corev1.Service) error {
 	err := l.balancers.EnsureLoadBalancerDeleted(ctx, l.cluster, service.DeepCopy())
 	if err == nil || errors.Is(err, cloudprovider.ImplementedElsewhere) {
-		l.forget(service.UID)
+		l.applied.Delete(service.UID)
 		return nil
 	}
 	return err
@@ -184,7 +182,7 @@ func (l *loadBalancers) PlanDelete(ctx context.Context, service *corev1.Service,
 			err)
 	}
 	if !exists {
-		l.forget(service.UID)
+		l.applied.Delete(service.UID)
 		return cloud.Comparison{}, nil
 	}
 	found := cloud.Comparison{Exists: true, State: "ready"}
@@ -210,21 +208,9 @@ func (l *loadBalancers) ClassifyError(err error) (transient bool, after time.Dur
 // ListManaged implements cloud.LoadBalancers: such a cloud cannot list them.
 func (l *loadBalancers) ListManaged(context.Context) ([]cloud.ManagedObject, error) { return nil, nil }
 
+// last returns the last successful call for a Service.
 func (l *loadBalancers) last(uid types.UID) (applied, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	last, known := l.applied[uid]
+	value, _ := l.applied.Load(uid)
+	last, known := value.(applied)
 	return last, known
-}
-
-func (l *loadBalancers) remember(uid types.UID, last applied) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.applied[uid] = last
-}
-
-func (l *loadBalancers) forget(uid types.UID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.applied, uid)
 }

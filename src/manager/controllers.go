@@ -48,8 +48,6 @@ type loop struct {
 	run func(context.Context)
 	// collectors are the controller's metrics, registered while it runs; may be nil.
 	collectors []prometheus.Collector
-	// check returns an error if the controller has stopped working; may be nil.
-	check func() error
 }
 
 // skipError is the reason why a controller does not run with this cloud or these flags.
@@ -164,31 +162,34 @@ func needsLoadBalancers(offered *cloud.Cloud, _ configuration) error {
 	return nil
 }
 
-func newNodeController(env environment) (loop, error) {
-	c, err := node.New(node.Options{
-		Provider: env.cloud.Machines, Behaviour: env.cloud.MachineBehaviour, Changes: env.cloud.Changes,
-		Client: env.client, Nodes: env.informers.Core().V1().Nodes(),
-		Period:        env.settings.NodeStatusUpdateFrequency.Duration,
-		Workers:       int(env.settings.NodeController.ConcurrentNodeSyncs),
-		ResyncWorkers: int(env.settings.NodeController.ConcurrentNodeStatusUpdates),
-	})
+// made returns the loop of a controller that was constructed, or the error.
+func made(c interface {
+	Run(context.Context)
+	Collectors() []prometheus.Collector
+}, err error) (loop, error) {
 	if err != nil {
 		return loop{}, err
 	}
 	return loop{collectors: c.Collectors(), run: c.Run}, nil
 }
 
+func newNodeController(env environment) (loop, error) {
+	return made(node.New(node.Options{
+		Provider: env.cloud.Machines, Behaviour: env.cloud.MachineBehaviour, Changes: env.cloud.Changes,
+		Client: env.client, Nodes: env.informers.Core().V1().Nodes(),
+		Period:        env.settings.NodeStatusUpdateFrequency.Duration,
+		Workers:       int(env.settings.NodeController.ConcurrentNodeSyncs),
+		ResyncWorkers: int(env.settings.NodeController.ConcurrentNodeStatusUpdates),
+	}))
+}
+
 func newNodeLifecycleController(env environment) (loop, error) {
-	c, err := nodelifecycle.New(nodelifecycle.Options{
+	return made(nodelifecycle.New(nodelifecycle.Options{
 		Provider: env.cloud.Machines, Behaviour: env.cloud.MachineBehaviour, Changes: env.cloud.Changes,
 		Client: env.client, Nodes: env.informers.Core().V1().Nodes(),
 		Period:  env.settings.NodeLifecycleController.NodeMonitorPeriod.Duration,
 		Workers: int(env.settings.NodeLifecycleController.ConcurrentNodeLifecycleSyncs),
-	})
-	if err != nil {
-		return loop{}, err
-	}
-	return loop{collectors: c.Collectors(), run: c.Run}, nil
+	}))
 }
 
 func newServiceController(env environment) (loop, error) {

@@ -127,12 +127,8 @@ func newIPAMController(env environment) (loop, error) {
 	if err != nil {
 		return loop{}, err
 	}
-	c, err := nodeipam.New(nodeipam.Options{
+	return made(nodeipam.New(nodeipam.Options{
 		Reserved: reserved, RandomStart: true, Client: env.client, Nodes: env.informers.Core().V1().Nodes(),
 		CIDRs: cidrs, Masks: chosen, Shortest: masks.shortest, Domain: env.cloud.LabelDomain,
-	})
-	if err != nil {
-		return loop{}, err
-	}
-	return loop{collectors: c.Collectors(), run: c.Run}, nil
+	}))
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
-	"github.com/thalassa-cloud/thalassa-ccm/src/manager/probe"
 )
 
 func leaseAddress() address {
@@ -288,19 +285,5 @@ func TestHangingCloudKeepsItsLease(t *testing.T) {
 	}
 	if holder(api) == "" {
 		t.Error("the lease was given back while a write may be under way")
-	}
-}
-
-func TestControllersSayWhetherTheyAreAlive(t *testing.T) {
-	p := &process{health: endpoints{live: probe.New("livez"), healthy: probe.New("healthz")}}
-	p.watch("silent", loop{})
-	p.watch("stuck", loop{check: func() error { return errors.New("no progress for an hour") }})
-	for path, checks := range map[string]*probe.Checks{"/livez": p.health.live, "/healthz": p.health.healthy} {
-		recorder := httptest.NewRecorder()
-		checks.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
-		want := "[+]silent ok\n[-]stuck failed: no progress for an hour\n"
-		if recorder.Code != 500 || !strings.HasPrefix(recorder.Body.String(), want) {
-			t.Errorf("%s: %d %s\nwant 500 %s", path, recorder.Code, recorder.Body, want)
-		}
 	}
 }

@@ -81,14 +81,10 @@ func newRouteController(env environment) (loop, error) {
 	if err != nil {
 		return loop{}, err
 	}
-	c, err := route.New(route.Options{
+	return made(route.New(route.Options{
 		Provider: env.cloud.Routes, Changes: env.cloud.Changes, Client: env.client,
 		Nodes: env.informers.Core().V1().Nodes(), CIDRs: cidrs,
 		Period: env.settings.KubeCloudShared.RouteReconciliationPeriod.Duration, Domain: env.cloud.LabelDomain,
 		Shortest: shortest,
-	})
-	if err != nil {
-		return loop{}, err
-	}
-	return loop{collectors: c.Collectors(), run: c.Run}, nil
+	}))
 }

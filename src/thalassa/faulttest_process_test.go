@@ -10,7 +10,7 @@ import (
 	"k8s.io/cloud-provider/api"
 	"k8s.io/klog/v2"
 
-	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/conformance"
 )
 
 // What the service controller of k8s.io/cloud-provider waits between attempts.
@@ -51,7 +51,7 @@ func unasked(err error) error {
 }
 
 // process is one instance of the provider.
-type process struct{ *servicecontroller.Library }
+type process struct{ *conformance.Library }
 
 // process is the lab's provider as it runs.
 func (l *lab) process() process { return process{l.library} }

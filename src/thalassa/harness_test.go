@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/cloud-provider/api"
 
-	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/conformance"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
@@ -38,7 +38,7 @@ type lab struct {
 	// credentials are the default client's.
 	credentials secret.Credentials
 	cloud       *Cloud
-	library     *servicecontroller.Library
+	library     *conformance.Library
 	events      *record.FakeRecorder
 	// allNodes are all nodes of the cluster.
 	allNodes []*corev1.Node
@@ -92,7 +92,7 @@ func (l *lab) restart() {
 		l.Fatal(err)
 	}
 	l.cloud, l.events = cloud, record.NewFakeRecorder(100)
-	l.library = servicecontroller.NewLibrary(cloud.balancers, l.config.LoadBalancer.Behaviour(), l.events)
+	l.library = conformance.NewLibrary(cloud.balancers, l.config.LoadBalancer.Behaviour(), l.events)
 }
 
 // nodes adds machines to the cloud and returns the nodes that run on them, initialised.

@@ -2,21 +2,29 @@ package node
 
 import (
 	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
 )
 
-// claims is an index of Nodes by machine and of machines by Node, so that no two Nodes get the same machine. The zero
-// value is ready to use.
-type claims struct {
-	mu       sync.Mutex
-	machines map[string]string          // Node -> provider ID
-	nodes    map[string]map[string]bool // provider ID -> Nodes
+// byMachine is the index of Nodes by their provider ID.
+const byMachine = component + "/providerID"
+
+func indexers() cache.Indexers {
+	return cache.Indexers{byMachine: func(object any) ([]string, error) {
+		if node, ok := object.(*corev1.Node); ok && node.Spec.ProviderID != "" {
+			return []string{node.Spec.ProviderID}, nil
+		}
+		return nil, nil
+	}}
 }
 
-// set records the provider ID of a Node; "" if it has none.
-func (c *claims) set(node, machine string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.move(node, machine)
+// claims prevent that two Nodes get the same machine.
+type claims struct {
+	nodes cache.Indexer // with byMachine
+
+	mu      sync.Mutex
+	pending map[string]string // provider IDs that Nodes are about to get, until nodes contains them, by the Node's name
 }
 
 // claim records the provider ID that a Node is about to get, unless another Node has it: that one is returned.
@@ -24,7 +32,7 @@ func (c *claims) claim(node, machine string) (other string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if other = c.otherOf(node, machine); other == "" {
-		c.move(node, machine)
+		c.pending[node] = machine
 	}
 	return other
 }
@@ -36,45 +44,28 @@ func (c *claims) taken(node, machine string) (other string) {
 	return c.otherOf(node, machine)
 }
 
-// release ends a claim without a write. Current returns the Node's provider ID, and is called while no other change is
-// possible.
-func (c *claims) release(node string, current func() string) {
+// release ends the claim of a Node, which was not written, or whose provider ID is in the index.
+func (c *claims) release(node string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.move(node, current())
+	delete(c.pending, node)
 }
 
-// otherOf requires mu to be held.
+// otherOf requires mu to be held: a claim ends after the index contains it.
 func (c *claims) otherOf(node, machine string) (other string) {
-	for name := range c.nodes[machine] {
+	names, err := c.nodes.IndexKeys(byMachine, machine)
+	if err != nil { // there is no such index
+		return ""
+	}
+	for name, claimed := range c.pending {
+		if claimed == machine {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
 		if name != node && (other == "" || name < other) {
 			other = name
 		}
 	}
 	return other
-}
-
-// move requires mu to be held.
-func (c *claims) move(node, machine string) {
-	before, known := c.machines[node]
-	if known && before == machine {
-		return
-	}
-	if known {
-		delete(c.machines, node)
-		delete(c.nodes[before], node)
-		if len(c.nodes[before]) == 0 {
-			delete(c.nodes, before)
-		}
-	}
-	if machine == "" {
-		return
-	}
-	if c.nodes == nil {
-		c.machines, c.nodes = map[string]string{}, map[string]map[string]bool{}
-	}
-	if c.nodes[machine] == nil {
-		c.nodes[machine] = map[string]bool{}
-	}
-	c.machines[node], c.nodes[machine][node] = machine, true
 }

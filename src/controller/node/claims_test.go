@@ -81,6 +81,6 @@ func TestResyncClaimsNothing(t *testing.T) {
 		})
 		r.pass(2 * time.Second)
 		r.want("Nodes that were asked about", r.fakeCloud.finds, 1)
-		r.want("machines that Nodes have", len(r.controller.claims.machines), 0)
+		r.want("machines that Nodes have", len(r.controller.claims.pending), 0)
 	})
 }

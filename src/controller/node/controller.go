@@ -8,7 +8,6 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -105,12 +104,12 @@ func New(o Options) (*Controller, error) {
 	c.queue = priorityqueue.New(queueName, minRetryDelay, maxRetryDelay)
 	c.written = cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.Background(),
 		o.Nodes.Informer().GetStore(), cache.MutationCacheOptions{MaxCacheSize: maxWritten})
-	registered, err := o.Nodes.Informer().AddEventHandler(c.events())
-	if err != nil {
-		return nil, fmt.Errorf("watching Nodes: %w", err)
+	c.claims = claims{nodes: o.Nodes.Informer().GetIndexer(), pending: map[string]string{}}
+	err := o.Nodes.Informer().AddIndexers(indexers())
+	if err == nil {
+		c.synced, err = workerpool.Watch(o.Nodes.Informer(), c.nodeChanged)
 	}
-	c.synced = registered.HasSyncedChecker()
-	return c, nil
+	return c, err
 }
 
 // enqueue adds a Node to the queue. A Node that is not initialised is urgent, because nothing is scheduled to it.
@@ -122,36 +121,23 @@ func (c *Controller) enqueue(node *corev1.Node) {
 	c.queue.Enqueue(node.Name, p, 0)
 }
 
-// events queues Nodes that may not be in sync.
-func (c *Controller) events() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) {
-			if node, ok := object.(*corev1.Node); ok {
-				c.firstSeen.add(node)
-				c.claims.set(node.Name, node.Spec.ProviderID)
-				c.enqueue(node)
-			}
-		},
-		UpdateFunc: func(before, after any) {
-			was, ok := before.(*corev1.Node)
-			is, also := after.(*corev1.Node)
-			if !ok || !also || sameInput(was, is) {
-				return
-			}
-			c.firstSeen.add(is)
-			if is.Spec.ProviderID != "" || was.UID != is.UID {
-				c.claims.set(is.Name, is.Spec.ProviderID)
-			}
-			c.enqueue(is)
-		},
-		DeleteFunc: func(object any) {
-			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
-				c.firstSeen.forget(name)
-				c.claims.set(name, "")
-				c.queue.Add(name) // which removes its state
-			}
-		},
+// nodeChanged queues a Node that may not be in sync.
+func (c *Controller) nodeChanged(was, is *corev1.Node, _ bool) {
+	if was != nil && (is == nil || was.UID != is.UID) {
+		c.firstSeen.forget(was)
 	}
+	switch {
+	case is == nil:
+		c.claims.release(was.Name)
+		c.queue.Add(was.Name) // which removes its state
+		return
+	case was != nil && sameInput(was, is):
+		return
+	case was == nil || is.Spec.ProviderID != "" || was.UID != is.UID:
+		c.claims.release(is.Name)
+	}
+	c.firstSeen.since(is)
+	c.enqueue(is)
 }
 
 // sameInput says whether nothing differs that this controller reads or writes.

@@ -13,7 +13,7 @@ func TestFirstSeen(t *testing.T) {
 		var f firstSeen
 		node := fresh()
 		first := time.Now()
-		f.add(node)
+		f.since(node)
 		<-time.After(time.Minute)
 		if got := f.since(node); !got.Equal(first) {
 			t.Errorf("met %v, want %v", got, first)
@@ -22,14 +22,17 @@ func TestFirstSeen(t *testing.T) {
 		if got := f.since(node); !got.Equal(time.Now()) {
 			t.Errorf("another of its name: met %v, want now", got)
 		}
-		f.forget(node.Name)
+		f.forget(node)
 		<-time.After(time.Minute)
 		if got := f.since(node); !got.Equal(time.Now()) {
 			t.Errorf("one that was gone: met %v, want now", got)
 		}
 		node.Spec.ProviderID = "ground://a"
-		if got := f.since(node); !got.IsZero() || len(f.known) > 0 {
-			t.Errorf("with a provider ID: met %v, and %d are remembered", got, len(f.known))
+		if got := f.since(node); !got.IsZero() {
+			t.Errorf("with a provider ID: met %v", got)
+		}
+		if _, known := f.known.Load(node.UID); known {
+			t.Error("with a provider ID it is remembered")
 		}
 	})
 }

@@ -19,7 +19,7 @@ import (
 func (c *Controller) reconcile(ctx context.Context, name string) {
 	node := c.node(name)
 	if node == nil || node.DeletionTimestamp != nil || c.foreign(node) {
-		c.release(name)
+		c.claims.release(name)
 		c.queue.Forget(name)
 		c.warnings.Forget(name)
 		return
@@ -67,7 +67,7 @@ func (c *Controller) sync(ctx context.Context, node *corev1.Node) error {
 	c.warn(node, refused(err), d.problems)
 	if err != nil {
 		if notWritten(err) {
-			c.release(node.Name)
+			c.claims.release(node.Name)
 		}
 		return err
 	}
@@ -94,17 +94,6 @@ func refused(err error) error {
 func notWritten(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsForbidden(err) ||
 		apierrors.IsInvalid(err)
-}
-
-// release ends the claim of a Node that was not written. The Node keeps the machine of its provider ID, if any.
-func (c *Controller) release(name string) {
-	c.claims.release(name, func() string {
-		node, err := c.nodes.Get(name)
-		if err != nil {
-			return ""
-		}
-		return node.Spec.ProviderID
-	})
 }
 
 // claimed is difference for a Node that is about to be written. It claims the machine.

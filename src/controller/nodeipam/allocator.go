@@ -35,7 +35,8 @@ type allocator struct {
 	shortest    Masks
 	domain      string
 	allocations map[string]allocation // by the Node's name
-	waiting     map[string]bool       // Nodes for which no network was free
+	exhausted   bool                  // no network was free for a Node
+	released    func()                // is called when one is free again
 	// deleted are Nodes that were recently deleted, and when: a list or a worker may still have them.
 	deleted   map[types.UID]time.Time
 	synced    bool // the networks that all Nodes had at the start are recorded
@@ -65,7 +66,7 @@ type metrics struct {
 func newAllocator(cidrs []netip.Prefix, masks Masks, domain string) *allocator {
 	const subsystem = "node_ipam_controller"
 	a := &allocator{masks: masks, shortest: masks.Limit(Masks{}, cidrs), domain: domain,
-		allocations: map[string]allocation{}, waiting: map[string]bool{}, deleted: map[types.UID]time.Time{},
+		allocations: map[string]allocation{}, released: func() {}, deleted: map[types.UID]time.Time{},
 		metrics: metrics{
 			allocations: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: subsystem,
 				Name: "cidrset_cidrs_allocations_total",
@@ -103,34 +104,34 @@ func (a *allocator) excludes(node *corev1.Node) bool { return optout.FromRoutes(
 // countAllocation counts a Node whose networks were written.
 func (a *allocator) countAllocation() { a.metrics.allocations.Inc() }
 
-// recordNode records the networks in a Node's spec. Other networks that were reserved for it are released, and the
-// Nodes that wait for a free network are returned. The error is what is wrong with the Node's networks, as long as it
-// is wrong. If two Nodes have the same network, the later one has the error.
-func (a *allocator) recordNode(node *corev1.Node) (waiting []string, err error) {
+// recordNode records the networks in a Node's spec, and releases other networks that were reserved for it. The error is
+// what is wrong with the Node's networks, as long as it is wrong. If two Nodes have the same network, the later one has
+// the error.
+func (a *allocator) recordNode(node *corev1.Node) (err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	networks := networksOf(node)
 	before, known := a.allocations[node.Name]
 	if a.isOld(node) {
-		return nil, nil
+		return nil
 	}
 	current := allocation{uid: node.UID, created: node.CreationTimestamp.Time, networks: networks, inSpec: true}
 	same := known && before.uid == node.UID && slices.Equal(before.networks, networks)
 	switch {
 	case same && before.warning == "":
 		a.allocations[node.Name] = current
-		return nil, nil
+		return nil
 	case same:
 		a.releaseAll(networks) // the check below must not find the Node's own networks
 	case known:
-		waiting = a.remove(node.Name)
+		a.remove(node.Name)
 	}
 	// If another Node got an overlapping network later, the error is that Node's.
 	if p := a.check(networks, !same || before.warning == reasonOverlap); p != nil {
 		current.warning, err = p.reason, p
 	}
 	a.add(node.Name, current)
-	return waiting, err
+	return err
 }
 
 // check returns what is wrong with the networks of a Node, which are not recorded yet; nil if nothing is. It checks for
@@ -209,43 +210,41 @@ func (a *allocator) overlaps(network netip.Prefix) bool {
 	})
 }
 
-// reserve allocates networks for a Node. They are the same as before if an earlier write may have succeeded. It also
-// returns the Nodes that wait for a free network, if one was released.
-func (a *allocator) reserve(node *corev1.Node) (networks []netip.Prefix, waiting []string, err error) {
+// reserve allocates networks for a Node. They are the same as before if an earlier write may have succeeded.
+func (a *allocator) reserve(node *corev1.Node) (networks []netip.Prefix, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.competing.paused {
-		return nil, nil, a.competing.err()
+		return nil, a.competing.err()
 	}
 	before, known := a.allocations[node.Name]
 	switch {
 	case a.isOld(node), known && before.uid == node.UID && before.inSpec: // the networks in a spec are immutable
-		return nil, nil, errStaleCache
+		return nil, errStaleCache
 	case known && before.uid == node.UID:
-		return before.networks, nil, nil
+		return before.networks, nil
 	case known:
-		waiting = a.remove(node.Name)
+		a.remove(node.Name)
 	}
 	for _, p := range a.pools {
 		bits, err := a.maskOf(node, p.network)
 		if err != nil {
 			a.releaseAll(networks)
-			return nil, waiting, err
+			return nil, err
 		}
 		network, found := p.allocate(bits)
 		if !found {
 			a.releaseAll(networks)
-			a.waiting[node.Name] = true
-			return nil, waiting, &problem{reasonExhausted, fmt.Sprintf("No network with a prefix of %d bits is free "+
+			a.exhausted = true
+			return nil, &problem{reasonExhausted, fmt.Sprintf("No network with a prefix of %d bits is free "+
 				"in %s of --cluster-cidr for the pods of this Node. Delete Nodes that are not needed, or allocate "+
 				"smaller networks. The Node gets a network as soon as one is free.", bits, p.network)}
 		}
 		networks = append(networks, network)
 	}
-	delete(a.waiting, node.Name)
 	a.allocations[node.Name] = allocation{uid: node.UID, created: node.CreationTimestamp.Time, networks: networks}
 	a.updateUsage()
-	return networks, waiting, nil
+	return networks, nil
 }
 
 // releaseAll releases networks that are not recorded.
@@ -268,15 +267,14 @@ func (a *allocator) add(name string, record allocation) {
 		}
 	}
 	a.allocations[name] = record
-	delete(a.waiting, name)
 	a.updateUsage()
 }
 
-// remove releases the networks of a Node, and returns the Nodes that wait for a free one.
-func (a *allocator) remove(name string) (waiting []string) {
+// remove releases the networks of a Node, so that Nodes that wait for one are retried.
+func (a *allocator) remove(name string) {
 	record, known := a.allocations[name]
 	if !known {
-		return nil
+		return
 	}
 	for _, network := range record.networks {
 		a.release(network)
@@ -284,7 +282,10 @@ func (a *allocator) remove(name string) (waiting []string) {
 	}
 	delete(a.allocations, name)
 	a.updateUsage()
-	return slices.Collect(maps.Keys(a.waiting))
+	if a.exhausted {
+		a.exhausted = false
+		a.released()
+	}
 }
 
 // nodeUIDs are the Nodes with allocated or reserved networks, by name.
@@ -300,15 +301,13 @@ func (a *allocator) nodeUIDs() map[string]types.UID {
 
 // removeNode calls remove if the allocation belongs to that Node, which was deleted, and not to a later one of its
 // name.
-func (a *allocator) removeNode(name string, uid types.UID) (waiting []string) {
+func (a *allocator) removeNode(name string, uid types.UID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.deleted[uid] = time.Now()
-	delete(a.waiting, name)
-	if a.allocations[name].uid != uid {
-		return nil
+	if a.allocations[name].uid == uid {
+		a.remove(name)
 	}
-	return a.remove(name)
 }
 
 // forgetDeleted removes the records of Nodes that were deleted some time ago. No list is under way.
@@ -319,13 +318,12 @@ func (a *allocator) forgetDeleted() {
 }
 
 // releaseUnwritten calls remove for a Node whose write was refused, so that it certainly does not have the networks.
-func (a *allocator) releaseUnwritten(name string) (waiting []string) {
+func (a *allocator) releaseUnwritten(name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.allocations[name].inSpec {
-		return nil
+	if !a.allocations[name].inSpec {
+		a.remove(name)
 	}
-	return a.remove(name)
 }
 
 // updateUsage updates the metric of the networks in use.

@@ -5,43 +5,29 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 )
 
-// cidrPool allocates parts of different sizes from a network. It is a binary tree of halves that is only as deep as the
-// allocated parts, so finding a free part takes as many steps as there are bits between the network and the part.
+// cidrPool allocates parts of different sizes from a network.
 type cidrPool struct {
 	network netip.Prefix
-	root    *block
-	used    float64 // share of it that is in use
+	// occupied are the occupied parts in the order of netip.Prefix.Compare: one that contains others is before them,
+	// and one with two owners is twice in it.
+	occupied []netip.Prefix
+	shortest int     // no occupied part has a shorter prefix
+	used     float64 // share of the network that is in use
 	// next is where the search for the next part begins. Released parts are used again last.
 	next netip.Addr
 }
 
-// block is a part of a network. It is divided into halves until each occupied part is a block of its own.
-type block struct {
-	taken  int // how many times the whole block is occupied
-	halves [2]*block
-	// free is the shortest prefix that is free in the block, in bits; noneFree if none is.
-	free int
-}
-
-// noneFree is longer than any prefix.
-const noneFree = 129
-
 func newCIDRPool(network netip.Prefix) *cidrPool {
 	network = network.Masked()
-	return &cidrPool{network: network, root: &block{free: network.Bits()}, next: network.Addr()}
+	return &cidrPool{network: network, shortest: network.Addr().BitLen(), next: network.Addr()}
 }
 
 // randomiseStart begins the search for the first part at a random place.
 func (p *cidrPool) randomiseStart() {
-	address := p.network.Addr()
-	for bit := p.network.Bits(); bit < address.BitLen(); bit++ {
-		if rand.N(2) == 1 {
-			address = withBit(address, bit)
-		}
-	}
-	p.next = address
+	p.next = withBits(p.network, func() bool { return rand.N(2) == 1 })
 }
 
 // allocate occupies the first free part with a prefix of that length. The search begins where the latest part ends.
@@ -49,144 +35,96 @@ func (p *cidrPool) allocate(bits int) (part netip.Prefix, found bool) {
 	if bits < p.network.Bits() || bits > p.network.Addr().BitLen() {
 		return netip.Prefix{}, false
 	}
-	part, found = p.root.find(p.network, bits, p.next)
-	if !found {
-		part, found = p.root.find(p.network, bits, p.network.Addr())
+	if part, found = p.firstFree(bits, p.next); !found {
+		part, found = p.firstFree(bits, p.network.Addr())
 	}
 	if !found {
 		return netip.Prefix{}, false
 	}
 	p.occupy(part)
-	p.next = p.network.Addr()
-	if last := lastOf(part).Next(); last.IsValid() && p.network.Contains(last) {
-		p.next = last
+	if p.next = lastOf(part).Next(); !p.network.Contains(p.next) {
+		p.next = p.network.Addr()
 	}
 	return part, true
 }
 
-// find returns the first free part in a block that does not end before an address.
-func (b *block) find(here netip.Prefix, bits int, from netip.Addr) (netip.Prefix, bool) {
-	switch {
-	case b != nil && b.free > bits, lastOf(here).Less(from):
-		return netip.Prefix{}, false
-	case here.Bits() == bits:
-		return here, b.empty()
-	}
-	for side := range 2 {
-		if part, found := b.half(side).find(half(here, side), bits, from); found {
-			return part, true
+// firstFree returns the first free part that does not end before an address.
+func (p *cidrPool) firstFree(bits int, from netip.Addr) (netip.Prefix, bool) {
+	part := netip.PrefixFrom(from, bits).Masked()
+	for _, other := range p.occupied[p.position(part):] {
+		if !other.Overlaps(part) {
+			continue
 		}
+		last := lastOf(part)
+		if other.Bits() < bits {
+			last = lastOf(other)
+		}
+		part = netip.PrefixFrom(last.Next(), bits).Masked()
 	}
-	return netip.Prefix{}, false
-}
-
-// empty says that no part of a block is occupied. A nil block is empty.
-func (b *block) empty() bool { return b == nil || (b.taken == 0 && b.halves == [2]*block{}) }
-
-// half is one of the halves; nil if no part of it is occupied.
-func (b *block) half(side int) *block {
-	if b == nil {
-		return nil
-	}
-	return b.halves[side]
+	return part, p.network.Contains(part.Addr())
 }
 
 // occupy occupies a part, which may be occupied already. A part outside of the network has no effect, and a part that
 // contains the network occupies all of it.
-func (p *cidrPool) occupy(part netip.Prefix) { p.mark(part, 1) }
+func (p *cidrPool) occupy(part netip.Prefix) {
+	if at, _, inside := p.search(&part); inside {
+		p.occupied = slices.Insert(p.occupied, at, part)
+		p.shortest, p.used = min(p.shortest, part.Bits()), p.used+p.share(part)
+	}
+}
 
 // release reverts one call of occupy.
-func (p *cidrPool) release(part netip.Prefix) { p.mark(part, -1) }
-
-func (p *cidrPool) mark(part netip.Prefix, times int) {
-	if part = part.Masked(); !part.Overlaps(p.network) {
-		return
-	}
-	if part.Bits() < p.network.Bits() {
-		part = p.network
-	}
-	p.root.mark(p.network, part, times)
-	p.used += math.Ldexp(float64(times), p.network.Bits()-part.Bits())
-}
-
-func (b *block) mark(here, part netip.Prefix, times int) {
-	if here.Bits() == part.Bits() {
-		b.taken += times
-		b.updateFree(here)
-		return
-	}
-	side := sideOf(here, part.Addr())
-	if b.halves[side] == nil {
-		b.halves[side] = &block{free: here.Bits() + 1}
-	}
-	b.halves[side].mark(half(here, side), part, times)
-	if b.halves[side].empty() {
-		b.halves[side] = nil
-	}
-	b.updateFree(here)
-}
-
-// updateFree computes free again.
-func (b *block) updateFree(here netip.Prefix) {
-	switch {
-	case b.taken > 0:
-		b.free = noneFree
-	case b.empty():
-		b.free = here.Bits()
-	default:
-		b.free = min(b.halves[0].freeIn(here.Bits()+1), b.halves[1].freeIn(here.Bits()+1))
+func (p *cidrPool) release(part netip.Prefix) {
+	if at, found, inside := p.search(&part); inside && found {
+		p.occupied = slices.Delete(p.occupied, at, at+1)
+		p.used -= p.share(part)
 	}
 }
 
-// freeIn is free of a block of that length.
-func (b *block) freeIn(bits int) int {
-	if b == nil {
-		return bits
+// search limits a part to the network, and returns its place among the occupied ones.
+func (p *cidrPool) search(part *netip.Prefix) (at int, found, inside bool) {
+	if inside = part.Overlaps(p.network); inside && part.Bits() < p.network.Bits() {
+		*part = p.network
 	}
-	return b.free
+	*part = part.Masked()
+	at, found = slices.BinarySearchFunc(p.occupied, *part, netip.Prefix.Compare)
+	return at, found, inside
+}
+
+// share is the share of the network that a part is.
+func (p *cidrPool) share(part netip.Prefix) float64 {
+	return math.Ldexp(1, p.network.Bits()-part.Bits())
 }
 
 // overlaps says whether any of a part is occupied.
 func (p *cidrPool) overlaps(part netip.Prefix) bool {
-	b, here := p.root, p.network
-	for b != nil && b.taken == 0 && here.Bits() < part.Bits() {
-		side := sideOf(here, part.Addr())
-		b, here = b.halves[side], half(here, side)
+	at := p.position(part)
+	return at < len(p.occupied) && p.occupied[at].Overlaps(part)
+}
+
+// position is that of the first occupied part that contains the given one or does not begin before it.
+func (p *cidrPool) position(part netip.Prefix) (at int) {
+	found := false
+	for bits := min(p.shortest, part.Bits()); bits <= part.Bits() && !found; bits++ {
+		whole := netip.PrefixFrom(part.Addr(), bits).Masked()
+		at, found = slices.BinarySearchFunc(p.occupied, whole, netip.Prefix.Compare)
 	}
-	return !b.empty()
-}
-
-// half is the lower (0) or upper (1) half of a network.
-func half(network netip.Prefix, side int) netip.Prefix {
-	address := network.Addr()
-	if side == 1 {
-		address = withBit(address, network.Bits())
-	}
-	return netip.PrefixFrom(address, network.Bits()+1)
-}
-
-// sideOf is the half of a network that contains an address.
-func sideOf(network netip.Prefix, address netip.Addr) int {
-	bytes := address.AsSlice()
-	return int(bytes[network.Bits()/8]>>(7-network.Bits()%8)) & 1
-}
-
-// withBit is an address with one more bit set; bits are counted from the first.
-func withBit(address netip.Addr, bit int) netip.Addr {
-	bytes := address.AsSlice()
-	bytes[bit/8] |= 1 << (7 - bit%8)
-	with, _ := netip.AddrFromSlice(bytes) // as long as before
-	return with
+	return at
 }
 
 // lastOf is the last address of a network.
-func lastOf(network netip.Prefix) netip.Addr {
+func lastOf(network netip.Prefix) netip.Addr { return withBits(network, func() bool { return true }) }
+
+// withBits is an address of a network, with those bits after the prefix that set returns true for.
+func withBits(network netip.Prefix, set func() bool) netip.Addr {
 	bytes := network.Addr().AsSlice()
 	for bit := network.Bits(); bit < network.Addr().BitLen(); bit++ {
-		bytes[bit/8] |= 1 << (7 - bit%8)
+		if set() {
+			bytes[bit/8] |= 1 << (7 - bit%8)
+		}
 	}
-	last, _ := netip.AddrFromSlice(bytes) // as long as before
-	return last
+	address, _ := netip.AddrFromSlice(bytes) // as long as before
+	return address
 }
 
 // Masks are the prefix lengths of Nodes' networks in bits, by IP family.

@@ -91,8 +91,8 @@ func TestPoolAllocatesOnce(t *testing.T) {
 		for _, one := range allocated {
 			p.release(one)
 		}
-		if !p.root.empty() || p.used != 0 || p.root.free != p.network.Bits() {
-			t.Errorf("%s: something is left: %+v, %f", network, p.root, p.used)
+		if got, found := p.allocate(p.network.Bits()); !found || got != p.network || p.used != 1 {
+			t.Errorf("%s: something is left: %v, %f is in use with %s", network, p.occupied, p.used, got)
 		}
 	}
 }

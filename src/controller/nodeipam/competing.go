@@ -122,7 +122,8 @@ func (c *Controller) enqueueUnallocated() {
 	}
 	for _, node := range nodes {
 		if len(node.Spec.PodCIDRs) == 0 {
-			c.retry([]string{node.Name})
+			c.queue.Forget(node.Name)
+			c.queue.Add(node.Name)
 		}
 	}
 }

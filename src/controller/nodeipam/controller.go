@@ -8,9 +8,9 @@
 package nodeipam
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -100,7 +100,7 @@ func New(o Options) (*Controller, error) {
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, maxRetryDelay),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: component}),
 	}
-	c.allocator.shortest = o.Masks.Limit(o.Shortest, o.CIDRs)
+	c.allocator.shortest, c.allocator.released = o.Masks.Limit(o.Shortest, o.CIDRs), c.enqueueUnallocated
 	for _, p := range c.allocator.pools {
 		for _, network := range o.Reserved {
 			p.occupy(network)
@@ -109,56 +109,26 @@ func New(o Options) (*Controller, error) {
 			p.randomiseStart()
 		}
 	}
-	registered, err := o.Nodes.Informer().AddEventHandler(c.events())
-	if err != nil {
-		return nil, fmt.Errorf("watching for the node IPAM controller: %w", err)
-	}
-	c.synced = registered.HasSyncedChecker()
-	return c, nil
+	var err error
+	c.synced, err = workerpool.Watch(o.Nodes.Informer(), c.nodeChanged)
+	return c, err
 }
 
-// events queues Nodes that may need networks, records what other programs allocated, and releases the networks of
-// deleted Nodes. It is not sufficient that the cache contains no Node of a name: the API server may contain one that
+// nodeChanged queues a Node that may need networks, records what other programs allocated, and releases the networks of
+// a deleted Node. It is not sufficient that the cache contains no Node of a name: the API server may contain one that
 // registered later.
-func (c *Controller) events() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) {
-			if node, ok := object.(*corev1.Node); ok {
-				c.queue.Add(node.Name)
-			}
-		},
-		UpdateFunc: func(before, after any) {
-			was, ok := before.(*corev1.Node)
-			is, also := after.(*corev1.Node)
-			if ok && also {
-				c.nodeUpdated(was, is)
-			}
-		},
-		DeleteFunc: func(object any) {
-			if last, isTombstone := object.(cache.DeletedFinalStateUnknown); isTombstone {
-				object = last.Obj
-			}
-			if node, ok := object.(*corev1.Node); ok {
-				c.retry(c.allocator.removeNode(node.Name, node.UID))
-				c.queue.Add(node.Name) // which removes its state
-			}
-		},
+func (c *Controller) nodeChanged(was, is *corev1.Node, _ bool) {
+	changed := was == nil || is == nil || was.UID != is.UID
+	if changed && was != nil { // otherwise the watch missed that it was deleted and created again
+		c.allocator.removeNode(was.Name, was.UID)
 	}
-}
-
-// nodeUpdated handles a change of a Node.
-func (c *Controller) nodeUpdated(was, is *corev1.Node) {
-	replaced := was.UID != is.UID
-	if replaced { // the watch missed that the Node was deleted and created again
-		c.retry(c.allocator.removeNode(was.Name, was.UID))
-	}
-	if !replaced && len(was.Spec.PodCIDRs) == 0 && !c.allocator.excludes(is) {
+	if !changed && len(was.Spec.PodCIDRs) == 0 && !c.allocator.excludes(is) {
 		if err := c.allocator.checkCompeting(is); err != nil {
 			c.warn(is, err)
 		}
 	}
-	if replaced || len(is.Spec.PodCIDRs) == 0 || len(was.Spec.PodCIDRs) == 0 {
-		c.queue.Add(is.Name)
+	if changed || len(is.Spec.PodCIDRs) == 0 || len(was.Spec.PodCIDRs) == 0 {
+		c.queue.Add(cmp.Or(is, was).Name) // which removes the state of a deleted one
 	}
 }
 
@@ -210,7 +180,7 @@ func (c *Controller) syncAll(nodes []corev1.Node, before map[string]types.UID) {
 	}
 	for name, uid := range before {
 		if !listed[uid] {
-			c.retry(c.allocator.removeNode(name, uid))
+			c.allocator.removeNode(name, uid)
 		}
 	}
 }
@@ -219,10 +189,10 @@ func (c *Controller) syncAll(nodes []corev1.Node, before map[string]types.UID) {
 // write is under way.
 func (c *Controller) syncNode(node *corev1.Node) {
 	if len(node.Spec.PodCIDRs) == 0 {
-		c.retry(c.allocator.releaseUnwritten(node.Name))
+		c.allocator.releaseUnwritten(node.Name)
 		return
 	}
-	if _, err := c.allocator.recordNode(node); err != nil {
+	if err := c.allocator.recordNode(node); err != nil {
 		c.warn(node, err)
 	}
 }
@@ -244,7 +214,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) {
 	case apierrors.IsConflict(err): // another client, such as the kubelet, wrote the Node; its networks stay reserved
 		c.queue.AddAfter(name, conflictDelay)
 	case apierrors.IsNotFound(err):
-		c.retry(c.allocator.releaseUnwritten(name))
+		c.allocator.releaseUnwritten(name)
 		c.queue.AddRateLimited(name)
 	default:
 		c.warn(node, err)
@@ -252,20 +222,10 @@ func (c *Controller) reconcile(ctx context.Context, name string) {
 	}
 }
 
-// retry queues Nodes that wait for a free network.
-func (c *Controller) retry(waiting []string) {
-	for _, name := range waiting {
-		c.queue.Forget(name)
-		c.queue.Add(name)
-	}
-}
-
 // allocate writes the networks of a Node, or records those that it has.
 func (c *Controller) allocate(ctx context.Context, node *corev1.Node) error {
 	if len(node.Spec.PodCIDRs) > 0 {
-		waiting, err := c.allocator.recordNode(node)
-		c.retry(waiting)
-		if err != nil {
+		if err := c.allocator.recordNode(node); err != nil {
 			c.warn(node, err)
 			return nil
 		}
@@ -276,8 +236,7 @@ func (c *Controller) allocate(ctx context.Context, node *corev1.Node) error {
 		c.warnings.Forget(node.Name)
 		return nil
 	}
-	networks, waiting, err := c.allocator.reserve(node)
-	c.retry(waiting)
+	networks, err := c.allocator.reserve(node)
 	if errors.Is(err, errStaleCache) {
 		return nil
 	}

@@ -375,7 +375,7 @@ func TestMetricsAreWellFormed(t *testing.T) {
 	inRig(t, "10.244.0.0/22", func(r *rig) {
 		a := newAllocator(r.cidrs, r.masks, "")
 		node := r.join("a")
-		if _, _, err := a.reserve(node); err != nil {
+		if _, err := a.reserve(node); err != nil {
 			r.Fatal(err)
 		}
 		if used := testutil.ToFloat64(a.metrics.usage.WithLabelValues("10.244.0.0/22")); used != 0.25 {

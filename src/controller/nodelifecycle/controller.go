@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,6 +18,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
@@ -47,6 +47,9 @@ type Options struct {
 
 // changeWindow is how long changes of machines are collected before a pass.
 const changeWindow = 200 * time.Millisecond
+
+// pass is the key in the queue of passes.
+const pass = "pass"
 
 // Controller deletes Nodes whose machines do not exist, and taints those whose machines are shut down, in one pass
 // after the other:
@@ -99,34 +102,17 @@ func (c *Controller) Run(ctx context.Context) {
 		return
 	}
 	c.budget.started = time.Now()
-	due := make(chan struct{}, 1)
-	var watching sync.WaitGroup
-	defer watching.Wait()
-	watching.Go(func() { c.watchCloud(ctx, due) })
-	for ctx.Err() == nil {
+	passes := workqueue.NewTypedDelayingQueue[string]()
+	passes.Add(pass)
+	workerpool.Work(ctx, passes, 1, func(ctx context.Context, _ string) {
 		c.reconcile(ctx)
-		select {
-		case <-ctx.Done():
-		case <-due:
-			pause(ctx, changeWindow)
-		case <-time.After(c.period):
-		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
-
-// watchCloud requests a pass when the cloud reports that a machine has changed, until ctx ends.
-func (c *Controller) watchCloud(ctx context.Context, due chan<- struct{}) {
-	c.changes.Watch(ctx, func(change cloud.Change) {
-		if change.All || change.Node != "" {
-			workerpool.Request(due)
-		}
+		passes.AddAfter(pass, c.period) // unless one is due earlier
+	}, func(ctx context.Context) {
+		c.changes.Watch(ctx, func(change cloud.Change) {
+			if change.All || change.Node != "" {
+				passes.AddAfter(pass, changeWindow)
+			}
+		})
 	})
 }
 

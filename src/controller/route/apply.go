@@ -21,10 +21,7 @@ const parallel = 10
 // those that replace them are created.
 func (c *Controller) apply(ctx context.Context, nodes []*corev1.Node, d desired, p plan, result *outcome) {
 	c.replaceTables(ctx, p, result)
-	names := map[string]bool{}
-	for _, node := range d.nodes(nodes) {
-		names[node.Name] = true
-	}
+	names := d.nodes()
 	affected := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool {
 		return !names[node.Name] && len(p.warnings[node.Name]) == 0 && p.unknownTables[node.Name] == ""
 	})
@@ -105,7 +102,7 @@ func (c *Controller) applyNode(ctx context.Context, node *corev1.Node, d desired
 	}
 	c.events.Record(c.recorder, node, slices.Concat(missing, warnings))
 	if hasNetworks {
-		result.retryAfter(c.setCondition(ctx, node, conditionFor(missing)))
+		c.setCondition(node, conditionFor(missing))
 	}
 }
 

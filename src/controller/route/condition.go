@@ -70,68 +70,71 @@ func (c condition) satisfiedBy(other condition) bool {
 // conditions are the desired conditions of Nodes. It is safe for concurrent use.
 type conditions struct {
 	mu sync.Mutex
-	of map[types.UID]*conditionRecord
+	of map[types.UID]conditionRecord
 }
 
 // conditionRecord is the desired condition of a Node, with the time and the version of the Node at which it was
 // written; the zero Time if it was not.
 type conditionRecord struct {
-	patching chan struct{} // has an element during a patch, so that a pending condition does not replace a later one
-	desired  condition
-	version  string
-	written  time.Time
+	desired condition
+	version string
+	written time.Time
 }
 
-func (c *conditions) get(node types.UID) *conditionRecord {
+func (c *conditions) get(node types.UID) conditionRecord {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.of == nil {
-		c.of = map[types.UID]*conditionRecord{}
-	}
-	if c.of[node] == nil {
-		c.of[node] = &conditionRecord{patching: make(chan struct{}, 1)}
-	}
 	return c.of[node]
+}
+
+// set records the desired condition of a Node; a pending one only if no other one was desired before.
+func (c *conditions) set(node types.UID, desired condition) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.of[node].desired
+	if before == desired || (desired == pending() && before != condition{}) {
+		return
+	}
+	if c.of == nil {
+		c.of = map[types.UID]conditionRecord{}
+	}
+	c.of[node] = conditionRecord{desired: desired}
+}
+
+// setWritten records that the desired condition of a Node was written, unless another one is desired now.
+func (c *conditions) setWritten(node *corev1.Node, desired condition) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of[node.UID].desired == desired {
+		c.of[node.UID] = conditionRecord{desired, node.ResourceVersion, time.Now()}
+	}
 }
 
 // inSync says whether a Node's current condition is sufficient. It is not if the desired one is unknown.
 func (c *conditions) inSync(node types.UID, current condition) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	record := c.of[node]
-	return record != nil && record.desired != condition{} && record.desired.satisfiedBy(current)
+	desired := c.get(node).desired
+	return desired != condition{} && desired.satisfiedBy(current)
 }
 
 // retain removes the records of Nodes that do not exist any more.
 func (c *conditions) retain(alive map[types.UID]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	maps.DeleteFunc(c.of, func(uid types.UID, _ *conditionRecord) bool { return !alive[uid] })
+	maps.DeleteFunc(c.of, func(uid types.UID, _ conditionRecord) bool { return !alive[uid] })
 }
 
-// begin records the desired condition of a Node, and says whether it is to be written. It is not if the current one is
-// sufficient, or if it was written and the Node in the cache is older than that. If another writer has changed it
-// since, it is written again only after minInterval, and the remaining time is returned: two writers that overwrite
-// each other for ever would load the API server. A pending condition is only written if no other one was desired
-// before.
-func (c *conditions) begin(record *conditionRecord, node *corev1.Node, desired condition,
-	minInterval time.Duration) (write bool, wait time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	current := conditionOf(node)
-	if desired == pending() && record.desired != (condition{}) && record.desired != desired {
-		return false, 0
-	}
-	if record.desired != desired {
-		record.desired, record.version, record.written = desired, "", time.Time{}
-	}
-	remaining := minInterval - time.Since(record.written)
+// due says whether the condition is to be written. It is not if the current one is sufficient, or if it was written and
+// the Node in the cache is older than that. If another writer has changed it since, it is written again only after
+// minInterval, and the remaining time is returned: two writers that overwrite each other for ever would load the API
+// server.
+func (r conditionRecord) due(node *corev1.Node, minInterval time.Duration) (write bool, wait time.Duration) {
+	current, remaining := conditionOf(node), minInterval-time.Since(r.written)
 	switch {
-	case desired.satisfiedBy(current):
+	case r.desired == condition{}, r.desired.satisfiedBy(current):
 		return false, 0
-	case record.written.IsZero():
+	case r.written.IsZero():
 		return true, 0
-	case record.version == node.ResourceVersion:
+	case r.version == node.ResourceVersion:
 		return false, 0
 	case current == condition{}, remaining <= 0:
 		return true, 0
@@ -139,28 +142,10 @@ func (c *conditions) begin(record *conditionRecord, node *corev1.Node, desired c
 	return false, remaining
 }
 
-// setCondition writes the desired condition of a Node in one patch, if necessary. It returns when to retry; 0: never.
-func (c *Controller) setCondition(ctx context.Context, node *corev1.Node, desired condition) (retry time.Duration) {
-	record := c.conditions.get(node.UID)
-	record.patching <- struct{}{}
-	defer func() { <-record.patching }()
-	write, retry := c.conditions.begin(record, node, desired, c.maxListAge())
-	if !write {
-		return retry
-	}
-	_, err := patch.Strategic(ctx, c.client.CoreV1().Nodes().Patch, node.Name, patchOf(node, desired), "status")
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return 0 // the Node was deleted or replaced, which starts another sync
-	case err != nil:
-		klog.FromContext(ctx).Error(err, "The condition about routes of a Node could not be written; it is retried",
-			"node", node.Name)
-		return minRetryDelay
-	}
-	c.conditions.mu.Lock()
-	defer c.conditions.mu.Unlock()
-	record.version, record.written = node.ResourceVersion, time.Now()
-	return 0
+// setCondition queues the desired condition of a Node to be written.
+func (c *Controller) setCondition(node *corev1.Node, desired condition) {
+	c.conditions.set(node.UID, desired)
+	c.unwritten.Add(node.Name)
 }
 
 // pendingAfter is how long a Node may wait for its routes without a condition. After that it gets the pending one:
@@ -168,26 +153,42 @@ func (c *Controller) setCondition(ctx context.Context, node *corev1.Node, desire
 // machine. Most Nodes have their routes sooner, and need no pending condition.
 const pendingAfter = 1500 * time.Millisecond
 
-// setPending sets the pending condition of a Node that has none, and waits for routes.
-func (c *Controller) setPending(ctx context.Context, name string) {
+// writeCondition writes the desired condition of a Node in one patch, if necessary. That of a Node without any that
+// waits for routes is the pending one.
+func (c *Controller) writeCondition(ctx context.Context, name string) {
 	node, err := c.nodes.Get(name)
-	if err != nil || conditionOf(node) != (condition{}) || len(podCIDRs(node)) == 0 || uninitialised(node) ||
-		c.excludes(node) || !c.provider.Owns(node) {
+	if err != nil {
 		return
 	}
-	if retry := c.setCondition(ctx, node, pending()); retry > 0 {
-		c.waiting.AddAfter(name, retry)
+	if conditionOf(node) == (condition{}) && len(podCIDRs(node)) > 0 && !uninitialised(node) && !c.excludes(node) &&
+		c.provider.Owns(node) {
+		c.conditions.set(node.UID, pending())
+	}
+	record := c.conditions.get(node.UID)
+	write, wait := record.due(node, c.maxListAge())
+	if write {
+		_, err = patch.Strategic(ctx, c.client.CoreV1().Nodes().Patch, name, patchOf(node, record.desired), "status")
+	}
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // it was deleted or replaced, which starts another sync
+	case err != nil:
+		klog.FromContext(ctx).Error(err, "The condition about routes of a Node could not be written; it is retried",
+			"node", name)
+		c.unwritten.AddAfter(name, minRetryDelay)
+	case write:
+		c.conditions.setWritten(node, record.desired)
+	case wait > 0:
+		c.unwritten.AddAfter(name, wait)
 	}
 }
 
 // clearConditions clears the conditions that this controller wrote before Nodes were excluded. Otherwise no new pods
 // would ever be scheduled to them. It does not change conditions of other writers, or Nodes of other clouds.
-func (c *Controller) clearConditions(ctx context.Context, nodes []*corev1.Node, result *outcome) {
+func (c *Controller) clearConditions(nodes []*corev1.Node) {
 	for _, node := range nodes {
 		if current := conditionOf(node); c.excludes(node) && current.status == corev1.ConditionTrue &&
 			current.reason == noRoutesCreated {
-			result.retryAfter(c.setCondition(ctx, node,
-				condition{corev1.ConditionFalse, routesCreated, "No routes are made for this Node"}))
+			c.setCondition(node, condition{corev1.ConditionFalse, routesCreated, "No routes are made for this Node"})
 		}
 	}
 }

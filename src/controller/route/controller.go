@@ -15,7 +15,6 @@ package route
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -85,8 +84,8 @@ type Controller struct {
 	metrics  *metrics
 	queue    workqueue.TypedDelayingInterface[string]
 	synced   cache.DoneChecker
-	// waiting are the names of Nodes that may need the pending condition.
-	waiting    workqueue.TypedDelayingInterface[string]
+	// unwritten are the names of Nodes whose condition may have to be written.
+	unwritten  workqueue.TypedDelayingInterface[string]
 	conditions conditions
 	failures   failures
 	events     event.Filter
@@ -106,39 +105,27 @@ func New(o Options) (*Controller, error) {
 		period: o.Period, domain: o.Domain, shortest: o.Shortest, recorder: o.Recorder,
 		metrics: newMetrics(), owned: map[routeKey]bool{},
 		// The name of the queue, which its metrics contain, is that of the library's route controller.
-		queue:   workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "Routes"}),
-		waiting: workqueue.NewTypedDelayingQueue[string](),
+		queue: workqueue.NewTypedDelayingQueueWithConfig(
+			workqueue.TypedDelayingQueueConfig[string]{Name: "Routes"}),
+		unwritten: workqueue.NewTypedDelayingQueue[string](),
 	}
 	if c.period <= 0 {
 		c.period = o.Provider.Behaviour().DriftPeriod
 	}
-	registered, err := o.Nodes.Informer().AddEventHandler(c.nodeEvents())
-	if err != nil {
-		return nil, fmt.Errorf("watching for the route controller: %w", err)
-	}
-	c.synced = registered.HasSyncedChecker()
-	return c, nil
+	var err error
+	c.synced, err = workerpool.Watch(o.Nodes.Informer(), c.nodeChanged)
+	return c, err
 }
 
-// nodeEvents queues a sync when a Node is added or deleted, or changes in a way that matters to its routes. Changes
+// nodeChanged queues a sync when a Node is added or deleted, or changes in a way that matters to its routes. Changes
 // within a moment are one sync.
-func (c *Controller) nodeEvents() cache.ResourceEventHandler {
-	changed := func(object any) {
-		c.queue.AddAfter(nodeChange, window)
-		if node, ok := object.(*corev1.Node); ok {
-			c.waiting.AddAfter(node.Name, pendingAfter)
-		}
+func (c *Controller) nodeChanged(was, is *corev1.Node, _ bool) {
+	if was != nil && is != nil && c.sameInput(was, is) {
+		return
 	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: changed,
-		UpdateFunc: func(before, after any) {
-			was, ok := before.(*corev1.Node)
-			is, also := after.(*corev1.Node)
-			if ok && also && !c.sameInput(was, is) {
-				changed(is)
-			}
-		},
-		DeleteFunc: changed,
+	c.queue.AddAfter(nodeChange, window)
+	if is != nil {
+		c.unwritten.AddAfter(is.Name, pendingAfter)
 	}
 }
 
@@ -161,7 +148,7 @@ func (c *Controller) excludes(n *corev1.Node) bool { return optout.FromRoutes(n,
 // Run works until ctx ends, and then until the writes under way are done.
 func (c *Controller) Run(ctx context.Context) {
 	defer c.queue.ShutDown()
-	defer c.waiting.ShutDown()
+	defer c.unwritten.ShutDown()
 	recorder, quiet := workerpool.Recorder(ctx, c.recorder, c.client, component)
 	defer quiet()
 	c.recorder = recorder
@@ -174,7 +161,7 @@ func (c *Controller) Run(ctx context.Context) {
 	workerpool.Work(ctx, c.queue, 1, c.reconcile, c.watchCloud, func(ctx context.Context) {
 		workerpool.Every(ctx, c.period, func() { c.queue.Add(periodic) })
 	}, func(ctx context.Context) {
-		workerpool.Work(ctx, c.waiting, parallel, c.setPending)
+		workerpool.Work(ctx, c.unwritten, parallel, c.writeCondition)
 	})
 }
 

@@ -186,15 +186,16 @@ func (d *desired) overlap(network netip.Prefix) (older nodeNetwork, found bool) 
 	return d.others.overlap(network)
 }
 
-// nodes are those of the Nodes that have pod networks, whether these get routes or not.
-func (d desired) nodes(all []*corev1.Node) []*corev1.Node {
+// nodes are the names of the Nodes that have pod networks, whether these get routes or not.
+func (d desired) nodes() map[string]bool {
 	names := map[string]bool{}
 	for _, r := range d.routes {
 		names[r.node.Name] = true
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(node *corev1.Node) bool {
-		return !names[node.Name] && len(d.problems[node.Name]) == 0
-	})
+	for name := range d.problems {
+		names[name] = true
+	}
+	return names
 }
 
 // uninitialised says that the Node is not initialised, so that its addresses are not known yet.

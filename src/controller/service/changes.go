@@ -6,7 +6,6 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/priorityqueue"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
 )
 
 // watchCloud queues what the cloud reports as changed, until ctx ends.
@@ -17,12 +16,13 @@ func (c *Controller) watchCloud(ctx context.Context) { c.changes.Watch(ctx, c.cl
 func (c *Controller) cloudChanged(change cloud.Change) {
 	switch key := change.Service.String(); {
 	case change.All:
-		workerpool.Request(c.driftDue)
+		c.enqueueStates() // even without repair of drift: a Service may wait for its load balancer
+		c.checks.Add(checkOrphans)
 	case change.Service.Name == "":
 	case c.states.has(key):
 		c.queue.Enqueue(key, priorityqueue.Normal, c.states.get(key).repairPause())
 	default:
-		workerpool.Request(c.orphansDue)
+		c.checks.Add(checkOrphans)
 	}
 	if change.Node != "" {
 		c.queue.Enqueue(allServices, priorityqueue.Normal, machineWindow)

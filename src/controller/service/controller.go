@@ -13,7 +13,9 @@
 package service
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -29,6 +31,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/cloud-provider/service/helpers"
 	"k8s.io/klog/v2"
 
@@ -42,10 +45,6 @@ const component = "service-controller"
 
 // allServices is the key that represents all Services, after a change of the nodes.
 const allServices = "*"
-
-// reselectedServices is the key that represents the Services whose node selectors match other nodes, after a change of
-// labels.
-const reselectedServices = "*selected"
 
 // queueName is the name of the queue in k8s.io/cloud-provider, so that the metrics of the queue have the same names.
 const queueName = "service"
@@ -78,13 +77,12 @@ type Controller struct {
 	nodeSet   *nodeSet
 	writer    writer
 	queue     *priorityqueue.Queue
-	states    stateStore[string] // by the key of the Service
+	states    stateStore // by the key of the Service
 	orphanSet orphanSet
 	nodeSync  nodeSync
 	changes   cloud.Changes
-	// driftDue and orphansDue request checks from the goroutine of runDriftChecks. Several requests are one check.
-	driftDue, orphansDue chan struct{}
-	// checkFailed means that the latest check for drift failed. Only the goroutine of runDriftChecks uses it.
+	checks    workqueue.TypedDelayingInterface[string] // one after the other
+	// checkFailed means that the latest check failed. Only checks use it.
 	checkFailed bool
 	// synced are the caches that are necessary for every Service. Endpoints are necessary for some Services only.
 	synced []cache.DoneChecker
@@ -97,27 +95,17 @@ func New(o Options) (*Controller, error) {
 		reconciler: reconciler{provider: o.Provider, behaviour: o.Behaviour, recorder: o.Recorder,
 			metrics: newMetrics()},
 		client: o.Client, services: o.Services.Lister(),
-		nodeSet: &nodeSet{nodes: o.Nodes.Lister(), identify: o.Provider.Identify},
-		writer:  writer{services: o.Client.CoreV1()}, queue: priorityqueue.New(queueName, minRetryDelay, maxRetryDelay),
-		changes: o.Changes, driftDue: make(chan struct{}, 1), orphansDue: make(chan struct{}, 1),
+		nodeSet: newNodeSet(o.Nodes.Lister(), o.Provider.Identify), changes: o.Changes,
+		writer: writer{services: o.Client.CoreV1()}, queue: priorityqueue.New(queueName, minRetryDelay, maxRetryDelay),
+		checks: workqueue.NewTypedDelayingQueue[string](),
 	}
-	var err error
-	if c.endpoints, err = watchEndpoints(o.EndpointSlices.Informer(), c.endpointEvents()); err != nil {
-		return nil, err
+	endpoints, endpointsErr := watchEndpoints(o.EndpointSlices.Informer(), c.endpointsChanged)
+	services, servicesErr := workerpool.Watch(o.Services.Informer(), c.serviceChanged)
+	nodes, nodesErr := workerpool.Watch(o.Nodes.Informer(), c.nodeChanged)
+	if err := errors.Join(endpointsErr, servicesErr, nodesErr); err != nil {
+		return nil, fmt.Errorf("starting the service controller: %w", err)
 	}
-	for _, one := range []struct {
-		informer cache.SharedIndexInformer
-		handler  cache.ResourceEventHandler
-	}{
-		{o.Services.Informer(), c.serviceEvents()},
-		{o.Nodes.Informer(), c.nodeEvents()},
-	} {
-		registered, err := one.informer.AddEventHandler(one.handler)
-		if err != nil {
-			return nil, fmt.Errorf("watching for the service controller: %w", err)
-		}
-		c.synced = append(c.synced, registered.HasSyncedChecker())
-	}
+	c.endpoints, c.synced = endpoints, []cache.DoneChecker{services, nodes}
 	c.metrics.collectFrom(c)
 	return c, nil
 }
@@ -125,6 +113,7 @@ func New(o Options) (*Controller, error) {
 // Run reconciles with the given number of workers until ctx ends. It returns after the current writes have finished.
 func (c *Controller) Run(ctx context.Context, workers int) {
 	defer c.queue.ShutDown()
+	defer c.checks.ShutDown()
 	recorder, stopRecorder := workerpool.Recorder(ctx, c.recorder, c.client, component)
 	defer stopRecorder()
 	c.recorder = recorder
@@ -135,42 +124,33 @@ func (c *Controller) Run(ctx context.Context, workers int) {
 	if _, err := c.nodeSet.resync(); err != nil { // so that the next resync finds removed machines
 		klog.FromContext(ctx).Error(err, "Nodes cannot be listed yet")
 	}
-	workerpool.Work(ctx, c.queue, workers, c.processKey, c.runDriftChecks, c.watchCloud,
-		c.resyncAfterEndpoints)
+	checks := func(ctx context.Context) { workerpool.Work(ctx, c.checks, 1, c.check) }
+	workerpool.Work(ctx, c.queue, workers, c.processKey, c.watchCloud, c.resyncAfterEndpoints, checks,
+		func(ctx context.Context) {
+			workerpool.Every(ctx, c.behaviour.DriftPeriod, func() { c.checks.Add(checkDrift) })
+		})
 }
 
-// serviceEvents queues Services that need a load balancer or had one.
-func (c *Controller) serviceEvents() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(object any, initial bool) {
-			service, ok := object.(*corev1.Service)
-			switch {
-			case !ok || !isRelevant(service):
-			case initial:
-				c.queue.Enqueue(keyOf(service), priorityqueue.Relaxed, 0)
-			default:
-				c.queue.Enqueue(keyOf(service), priorityqueue.Normal, 0)
-			}
-		},
-		UpdateFunc: func(before, after any) {
-			was, ok := before.(*corev1.Service)
-			is, also := after.(*corev1.Service)
-			if ok && also && needsReconcile(was, is) {
-				c.queue.Enqueue(keyOf(is), priorityqueue.Normal, 0)
-			}
-		},
-		DeleteFunc: func(object any) {
-			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil && c.states.has(key) {
-				c.queue.Enqueue(key, priorityqueue.Normal, 0)
-			}
-		},
+// serviceChanged queues a Service that needs a load balancer or had one.
+func (c *Controller) serviceChanged(before, after *corev1.Service, initial bool) {
+	switch {
+	case after == nil:
+		if key := keyOf(before); c.states.has(key) {
+			c.queue.Enqueue(key, priorityqueue.Normal, 0)
+		}
+	case !needsReconcile(before, after):
+	case initial:
+		c.queue.Enqueue(keyOf(after), priorityqueue.Relaxed, 0)
+	default:
+		c.queue.Enqueue(keyOf(after), priorityqueue.Normal, 0)
 	}
 }
 
-// needsReconcile reports whether a change of a Service is queued. The finalizer and the conditions of a Service that
-// had neither are a change, too: its type may have changed just before this controller wrote them.
+// needsReconcile reports whether a change of a Service is queued; was is nil for a new one. The finalizer and the
+// conditions of a Service that had neither are a change, too: its type may have changed just before this controller
+// wrote them.
 func needsReconcile(was, is *corev1.Service) bool {
-	if !isRelevant(was) {
+	if was == nil || !isRelevant(was) {
 		return isRelevant(is)
 	}
 	return !sameInput(was, is)
@@ -189,85 +169,48 @@ func sameInput(was, is *corev1.Service) bool {
 		helpers.LoadBalancerStatusEqual(&was.Status.LoadBalancer, &is.Status.LoadBalancer)
 }
 
-// nodeEvents queues all Services once if the targets change, and queues the Services whose selectors match other nodes
-// if labels change.
-func (c *Controller) nodeEvents() cache.ResourceEventHandler {
-	window := func(removed bool) time.Duration {
-		if removed {
-			return removeWindow
-		}
-		return addWindow
+// nodeChanged queues all Services once if the targets change, and the Services whose selectors match other nodes if
+// labels change.
+func (c *Controller) nodeChanged(before, after *corev1.Node, initial bool) {
+	if initial {
+		return
 	}
-	changed := func(before, after *corev1.Node) {
-		if before == nil || after == nil {
-			c.nodeSet.invalidate()
-		}
-		if differs, removed := nodeDiffers(before, after); differs {
-			c.nodeSet.invalidate()
-			c.queue.Enqueue(allServices, priorityqueue.Urgent, window(removed))
-		}
-		if differs, removed := c.nodeSet.updateLabels(before, after); differs {
-			c.queue.Enqueue(reselectedServices, priorityqueue.Urgent, window(removed))
-		}
+	if before == nil || after == nil {
+		c.nodeSet.invalidate()
 	}
-	return cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(object any, initial bool) {
-			if node, ok := object.(*corev1.Node); ok && !initial {
-				changed(nil, node)
-			}
-		},
-		UpdateFunc: func(before, after any) {
-			was, ok := before.(*corev1.Node)
-			is, also := after.(*corev1.Node)
-			if ok && also {
-				changed(was, is)
-			}
-		},
-		DeleteFunc: func(object any) {
-			if node, ok := lastState[*corev1.Node](object); ok {
-				changed(node, nil)
-			}
-		},
+	if differs, removed := nodeDiffers(before, after); differs {
+		c.nodeSet.invalidate()
+		_, window := urgency(removed)
+		c.queue.Enqueue(allServices, priorityqueue.Urgent, window)
+	}
+	for key, removed := range c.nodeSet.reselected(before, after) {
+		priority, window := urgency(removed)
+		c.nodeSync.start([]string{key})
+		c.queue.Enqueue(key, priority, window)
 	}
 }
 
-// endpointEvents queues a Service whose externalTrafficPolicy is Local if other nodes have its endpoints.
-func (c *Controller) endpointEvents() cache.ResourceEventHandler {
-	changed := func(before, after, of *discoveryv1.EndpointSlice) {
-		key := serviceKeyOf(of)
-		if !c.isLocal(key) {
-			return
-		}
-		switch differs, removed := endpointsDiffer(before, after); {
-		case removed:
-			c.queue.Enqueue(key, priorityqueue.Urgent, removeWindow)
-		case differs:
-			c.queue.Enqueue(key, priorityqueue.Normal, addWindow)
-		}
+// urgency returns how soon a change of targets is written, after the time in which further changes are collected.
+func urgency(removed bool) (priorityqueue.Priority, time.Duration) {
+	if removed {
+		return priorityqueue.Urgent, removeWindow
 	}
-	return cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(object any, initial bool) {
-			if slice, ok := object.(*discoveryv1.EndpointSlice); ok && !initial {
-				changed(nil, slice, slice)
-			}
-		},
-		UpdateFunc: func(before, after any) {
-			was, ok := before.(*discoveryv1.EndpointSlice)
-			is, also := after.(*discoveryv1.EndpointSlice)
-			switch {
-			case !ok || !also:
-			case serviceKeyOf(was) != serviceKeyOf(is): // the slice belongs to another Service now
-				changed(was, nil, was)
-				changed(nil, is, is)
-			default:
-				changed(was, is, is)
-			}
-		},
-		DeleteFunc: func(object any) {
-			if slice, ok := lastState[*discoveryv1.EndpointSlice](object); ok {
-				changed(slice, nil, slice)
-			}
-		},
+	return priorityqueue.Normal, addWindow
+}
+
+// endpointsChanged queues a Service whose externalTrafficPolicy is Local if other nodes have its endpoints.
+func (c *Controller) endpointsChanged(before, after *discoveryv1.EndpointSlice, initial bool) {
+	key := serviceKeyOf(cmp.Or(after, before))
+	switch {
+	case initial:
+		return
+	case before != nil && after != nil && serviceKeyOf(before) != key: // it belongs to another Service now
+		c.endpointsChanged(before, nil, false)
+		before = nil
+	}
+	if differs, removed := endpointsDiffer(before, after); differs && c.isLocal(key) {
+		priority, window := urgency(removed)
+		c.queue.Enqueue(key, priority, window)
 	}
 }
 
@@ -282,25 +225,12 @@ func (c *Controller) isLocal(key string) bool {
 		helpers.RequestsOnlyLocalTraffic(service)
 }
 
-// lastState returns the last known state of a deleted object.
-func lastState[T any](object any) (T, bool) {
-	if late, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = late.Obj
-	}
-	last, ok := object.(T)
-	return last, ok
-}
-
 func keyOf(service *corev1.Service) string { return service.Namespace + "/" + service.Name }
 
 // processKey reconciles the objects of a key, and queues the key again if necessary.
 func (c *Controller) processKey(ctx context.Context, key string) {
-	switch key {
-	case allServices:
+	if key == allServices {
 		c.resyncAll()
-		return
-	case reselectedServices:
-		c.enqueueAll(c.nodeSet.takeReselected())
 		return
 	}
 	started := time.Now()
@@ -340,10 +270,7 @@ func (c *Controller) resyncAll() {
 
 // enqueueAll queues the Services after a change of nodes. If a node was removed, they are urgent.
 func (c *Controller) enqueueAll(keys []string, removed bool) {
-	p := priorityqueue.Normal
-	if removed {
-		p = priorityqueue.Urgent
-	}
+	p, _ := urgency(removed)
 	c.nodeSync.start(keys)
 	for _, key := range keys {
 		c.queue.Enqueue(key, p, 0)

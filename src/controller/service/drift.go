@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -13,46 +12,28 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/priorityqueue"
 )
 
-// runDriftChecks checks for drift and orphans, periodically and when the cloud reports changes, until ctx ends.
-func (c *Controller) runDriftChecks(ctx context.Context) {
-	var tick <-chan time.Time
-	if c.behaviour.DriftPeriod > 0 {
-		ticker := time.NewTicker(c.behaviour.DriftPeriod)
-		defer ticker.Stop()
-		tick = ticker.C
-	}
-	var again <-chan time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick:
-			c.checkDrift(ctx)
-		case <-c.driftDue:
-			c.enqueueStates() // even without repair of drift: a Service may wait for its load balancer
-			c.finishCheck(ctx, c.checkOrphans(ctx))
-		case <-c.orphansDue:
-			c.finishCheck(ctx, c.checkOrphans(ctx))
-		case <-again:
-			c.finishCheck(ctx, c.checkOrphans(ctx))
-		}
-		again = nil
-		if c.changes != nil && (c.checkFailed || c.orphanSet.unconfirmed()) {
-			again = time.After(orphanRecheckDelay)
-		}
-	}
-}
+// The keys of the checks.
+const (
+	checkDrift   = "drift" // and orphans
+	checkOrphans = "orphans"
+)
 
-// checkDrift checks once. It requests one set of lists for all Services, and queues them.
-func (c *Controller) checkDrift(ctx context.Context) {
-	err := c.provider.Refresh(ctx)
-	if err == nil {
-		if c.behaviour.Drift != cloud.Off {
+// check checks for orphans, and for drift if that is the key: it requests one set of lists for all Services, and queues
+// them. If the cloud reports changes, a check that found too little is repeated.
+func (c *Controller) check(ctx context.Context, key string) {
+	var err error
+	if key == checkDrift {
+		if err = c.provider.Refresh(ctx); err == nil && c.behaviour.Drift != cloud.Off {
 			c.enqueueStates()
 		}
-		err = c.checkOrphans(ctx)
+	}
+	if err == nil {
+		err = c.findOrphans(ctx)
 	}
 	c.finishCheck(ctx, err)
+	if c.changes != nil && (c.checkFailed || c.orphanSet.unconfirmed()) {
+		c.checks.AddAfter(checkOrphans, orphanRecheckDelay)
+	}
 }
 
 // enqueueStates queues all Services that have or had a load balancer.
@@ -78,8 +59,8 @@ func (c *Controller) finishCheck(ctx context.Context, err error) {
 	}
 }
 
-// checkOrphans finds objects of Services that do not exist or have another class.
-func (c *Controller) checkOrphans(ctx context.Context) error {
+// findOrphans finds objects of Services that do not exist or have another class.
+func (c *Controller) findOrphans(ctx context.Context) error {
 	objects, err := c.provider.ListManaged(ctx)
 	if err != nil {
 		return err

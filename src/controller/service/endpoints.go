@@ -11,6 +11,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
 )
 
 // endpointsTimeout is the longest time that the start is delayed until EndpointSlices are listed: enough to list very
@@ -75,15 +77,13 @@ type endpoints struct {
 
 // watchEndpoints adds the index and the event handler to the informer. It returns an error if the informer already runs
 // or has stopped.
-func watchEndpoints(informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) (endpoints, error) {
+func watchEndpoints(informer cache.SharedIndexInformer,
+	changed func(before, after *discoveryv1.EndpointSlice, initial bool)) (endpoints, error) {
 	if err := informer.AddIndexers(indexers()); err != nil {
 		return endpoints{}, fmt.Errorf("preparing to find the endpoints of Services: %w", err)
 	}
-	registered, err := informer.AddEventHandler(handler)
-	if err != nil {
-		return endpoints{}, fmt.Errorf("watching the endpoints of Services: %w", err)
-	}
-	return endpoints{index: informer.GetIndexer(), synced: registered.HasSyncedChecker()}, nil
+	synced, err := workerpool.Watch(informer, changed)
+	return endpoints{index: informer.GetIndexer(), synced: synced}, err
 }
 
 // waitForSync waits until EndpointSlices are listed, but not longer than limit.

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/gauge"
 )
 
 // Results of a reconciliation, which are values of a label.
@@ -20,7 +21,7 @@ type metrics struct {
 	duration *prometheus.HistogramVec
 	writes   *prometheus.CounterVec
 	drift    *prometheus.CounterVec
-	services prometheus.Collector // counted for each scrape
+	counts   []prometheus.Collector // counted for each scrape
 	// lastCheck is the time at which the last complete check for drift and orphans ended.
 	lastCheck prometheus.Gauge
 
@@ -119,8 +120,8 @@ func resultOf(err error) string {
 // Collectors are the controller's metrics.
 func (c *Controller) Collectors() []prometheus.Collector {
 	m := c.metrics
-	return []prometheus.Collector{m.duration, m.writes, m.drift, m.services, m.lastCheck, m.syncs, m.nodeErrors,
-		m.nodeLatency, m.hostLatency}
+	return append([]prometheus.Collector{m.duration, m.writes, m.drift, m.lastCheck, m.syncs, m.nodeErrors,
+		m.nodeLatency, m.hostLatency}, m.counts...)
 }
 
 // Described returns the metrics of a controller without values, for documentation.
@@ -130,63 +131,51 @@ func Described() []prometheus.Collector {
 	return c.Collectors()
 }
 
-// serviceCollector counts Services, targets and orphans for each scrape.
-type serviceCollector struct {
-	*Controller
-	balancers, targets, drifted, orphans *prometheus.Desc
-}
-
-// collectFrom sets the controller whose Services are counted.
+// collectFrom sets the controller whose Services, targets and orphans are counted for each scrape.
 func (m *metrics) collectFrom(c *Controller) {
-	desc := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc(subsystem+"_"+name, help, labels, nil)
+	total := func(of func(*snapshot) int) func() int {
+		return func() (count int) {
+			for _, s := range c.states.all() {
+				if snapshot := s.snapshot.Load(); snapshot != nil {
+					count += of(snapshot)
+				}
+			}
+			return count
+		}
 	}
-	m.services = serviceCollector{
-		Controller: c,
-		balancers: desc("load_balancers", "Number of Services, by the state of their load balancer as the cloud "+
-			"names it. \"none\" if there is no load balancer.", "state"),
-		targets: desc("targets", "Total number of targets of the load balancers of all Services."),
-		drifted: desc("drifted",
-			"Number of Services whose load balancer was changed in the cloud and is not repaired."),
-		orphans: desc("orphans",
-			"Number of objects in the cloud that belong to Services that do not exist any more.", "kind"),
+	m.counts = []prometheus.Collector{
+		gauge.New(subsystem+"_load_balancers", "Number of Services, by the state of their load balancer as the cloud "+
+			"names it. \"none\" if there is no load balancer.", "state", c.states.byState),
+		gauge.New(subsystem+"_orphans", "Number of objects in the cloud that belong to Services that do not exist any "+
+			"more.", "kind", c.orphanSet.byKind),
+		gauge.Total(subsystem+"_targets", "Total number of targets of the load balancers of all Services.",
+			total(func(s *snapshot) int { return s.targets })),
+		gauge.Total(subsystem+"_drifted", "Number of Services whose load balancer was changed in the cloud and is not "+
+			"repaired.", total(func(s *snapshot) int {
+			if s.drifted {
+				return 1
+			}
+			return 0
+		})),
 	}
 }
 
-// Describe implements prometheus.Collector.
-func (c serviceCollector) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{c.balancers, c.targets, c.drifted, c.orphans} {
-		descs <- desc
+// byState counts the Services by the state of their load balancer.
+func (s *stateStore) byState() map[string]int {
+	count := map[string]int{}
+	for _, one := range s.all() {
+		if snapshot := one.snapshot.Load(); snapshot != nil {
+			count[snapshot.state]++
+		}
 	}
+	return count
 }
 
-// Collect implements prometheus.Collector.
-func (c serviceCollector) Collect(found chan<- prometheus.Metric) {
-	states, targets, drifted := map[string]int{}, 0, 0
-	for _, s := range c.states.all() {
-		snapshot := s.snapshot.Load()
-		if snapshot == nil {
-			continue
-		}
-		states[snapshot.state]++
-		targets += snapshot.targets
-		if snapshot.drifted {
-			drifted++
-		}
+// byKind counts the objects of all orphans.
+func (o *orphanSet) byKind() map[string]int {
+	count := map[string]int{}
+	for _, object := range o.objects() {
+		count[object.Kind]++
 	}
-	kinds := map[string]int{}
-	for _, object := range c.orphanSet.objects() {
-		kinds[object.Kind]++
-	}
-	gauge := func(desc *prometheus.Desc, number int, labels ...string) {
-		found <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(number), labels...)
-	}
-	for state, count := range states {
-		gauge(c.balancers, count, state)
-	}
-	for kind, count := range kinds {
-		gauge(c.orphans, count, kind)
-	}
-	gauge(c.targets, targets)
-	gauge(c.drifted, drifted)
+	return count
 }

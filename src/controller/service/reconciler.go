@@ -92,10 +92,8 @@ func (r *reconciler) beforeWrites(ctx context.Context, s *serviceState, req requ
 			return err
 		}
 	}
-	if req.addFinalizer != nil {
-		if err := req.addFinalizer(ctx); err != nil {
-			return err
-		}
+	if err := req.addFinalizer(ctx); err != nil {
+		return err
 	}
 	if cause == causeService && !s.ensuring {
 		s.ensuring = true

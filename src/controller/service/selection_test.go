@@ -2,7 +2,6 @@ package service
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -76,7 +75,7 @@ func TestNodeSelector(t *testing.T) {
 			r.deleteService(name)
 		}
 		r.waitForSync()
-		want(r, "remembered", fmt.Sprint(r.controller.nodeSet.selections), "{map[] map[]}")
+		want(r, "remembered", len(r.controller.nodeSet.selectors), 0)
 	})
 }
 
@@ -167,68 +166,39 @@ func TestSelectionsAreShared(t *testing.T) {
 		}
 		r.waitForSync()
 		f := r.controller.nodeSet
-		want(r, "selections", len(f.selections.byText), 2)
+		want(r, "computed targets, with those of all nodes", len(f.chosen), 3)
 		r.labelNode("b", "pool", "web")
 		r.waitForSync()
 		for name, has := range r.cloud.contents() {
 			want(r, name, has, "80/TCP to 30080 on vm-a vm-b")
 		}
-		if keys, _ := f.takeReselected(); len(keys) > 0 {
-			t.Errorf("%q are still to be looked at", keys)
-		}
+		want(r, "computed targets", len(f.chosen), 2)
 	})
 }
 
-// TestEqualSelectorsAreOneSelection: selectors with the same requirements are one selection. A selector that matches
+// TestEqualSelectors: the targets of selectors with the same requirements are computed once. A selector that matches
 // nothing differs from one that matches everything.
-func TestEqualSelectorsAreOneSelection(t *testing.T) {
-	var s selections
-	web, err := labels.Parse("pool=web,zone!=2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	same, err := labels.Parse("zone!=2,pool=web")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.add("a", web) != s.add("b", same) {
-		t.Error("the same in another order is another selection")
-	}
-	if s.add("c", labels.Everything()) == s.add("d", labels.Nothing()) {
-		t.Error("everything and nothing are the same")
-	}
-	s.add("a", labels.Nothing())
-	s.remove("b")
-	s.remove("b")
-	var left []string
-	for text, one := range s.byText {
-		left = append(left, fmt.Sprintf("%q of %d", text, len(one.services)))
-	}
-	slices.Sort(left)
-	if got, want := fmt.Sprint(left), `["" of 1 "nothing, ever" of 2]`; got != want {
-		t.Errorf("left: %s; want %s", got, want)
-	}
-}
-
-// TestLibrarySelectsNodes: the Library selects the same nodes as the controller.
-func TestLibrarySelectsNodes(t *testing.T) {
+func TestEqualSelectors(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.labelNode("b", "pool", "web")
-		l := NewLibrary(r.cloud, r.behaviour, r.process.Recorder)
-		web := r.addService("web", withSelector("pool=web"))
-		tests := []struct {
-			selector, has string
-		}{
-			{"pool=web", "80/TCP to 30080 on vm-b"}, {"pool in", "80/TCP to 30080 on vm-b"},
-			{"", "80/TCP to 30080 on vm-a vm-b"},
-			{"pool=db", "80/TCP to 30080 on vm-a vm-b"}, {"pool", "80/TCP to 30080 on vm-b"},
-		}
-		for _, tt := range tests {
-			withSelector(tt.selector)(web)
-			if _, err := l.EnsureLoadBalancer(t.Context(), "", web, r.listNodes()); err != nil {
+		r.start(1)
+		f := r.controller.nodeSet
+		machines := func(selector labels.Selector) string {
+			t.Helper()
+			targets, err := f.selectedTargets("shop/web", selector)
+			if err != nil {
 				t.Fatal(err)
 			}
-			want(r, tt.selector, r.cloud.contents()["web"], tt.has)
+			return fmt.Sprint(targets.Identities)
 		}
+		for _, text := range []string{"pool!=web,zone!=2", "zone!=2,pool!=web"} {
+			selector, err := labels.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(r, text, machines(selector), "[vm-a vm-b]")
+			want(r, "computed targets", len(f.chosen), 2) // with those of all nodes, for the first resync
+		}
+		want(r, "nothing", machines(labels.Nothing()), "[]")
+		want(r, "everything", machines(labels.Everything()), "[vm-a vm-b]")
 	})
 }

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/api"
@@ -178,22 +177,21 @@ func (c *Controller) release(ctx context.Context, s *serviceState, service *core
 	}
 }
 
-// selectorOf returns the node selector of a Service; nil selects all nodes. Usable is false if the selector is invalid:
-// Diff reports the error.
-func (r *reconciler) selectorOf(service *corev1.Service) (selector labels.Selector, usable bool) {
-	selector, err := r.provider.NodeSelector(service)
-	return selector, err == nil
-}
-
 // targetsOf returns the machines that should receive the traffic of a Service, from the current nodes and endpoints.
 func (c *Controller) targetsOf(service *corev1.Service) (cloud.Targets, error) {
 	key := keyOf(service)
-	selector, usable := c.selectorOf(service)
-	if !usable {
+	selector, err := c.provider.NodeSelector(service)
+	var targets cloud.Targets
+	switch {
+	case err != nil: // Diff reports it
 		c.nodeSet.removeSelector(key)
 		return cloud.Targets{Incomplete: true}, nil
+	case selector == nil:
+		c.nodeSet.removeSelector(key)
+		targets, err = c.nodeSet.targets()
+	default:
+		targets, err = c.nodeSet.selectedTargets(key, selector)
 	}
-	targets, err := c.nodeSet.selectedTargets(key, selector)
 	if err != nil || !helpers.RequestsOnlyLocalTraffic(service) {
 		return targets, err
 	}

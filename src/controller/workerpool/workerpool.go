@@ -8,6 +8,7 @@ package workerpool
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 )
@@ -81,12 +83,32 @@ func Every(ctx context.Context, period time.Duration, do func()) {
 	}
 }
 
-// Request requests work of the goroutine that receives from due, whose capacity is one, unless it is requested already.
-func Request(due chan<- struct{}) {
-	select {
-	case due <- struct{}{}:
-	default:
+// Watch calls changed for each change of an object of an informer: before is nil if it was added, after is nil if it
+// was deleted, and initial says that it existed before. It returns whether changed was called for all objects that
+// existed.
+func Watch[T any](informer cache.SharedIndexInformer,
+	changed func(before, after *T, initial bool)) (cache.DoneChecker, error) {
+	call := func(before, after any, initial bool) {
+		was, _ := before.(*T)
+		is, _ := after.(*T)
+		if was != nil || is != nil {
+			changed(was, is, initial)
+		}
 	}
+	registered, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(object any, initial bool) { call(nil, object, initial) },
+		UpdateFunc: func(before, after any) { call(before, after, false) },
+		DeleteFunc: func(object any) {
+			if late, missed := object.(cache.DeletedFinalStateUnknown); missed {
+				object = late.Obj
+			}
+			call(object, nil, false)
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching %T: %w", *new(T), err)
+	}
+	return registered.HasSyncedChecker(), nil
 }
 
 // A plan that was stale is computed again after staleDelay, which doubles each time: the cloud reports the newer

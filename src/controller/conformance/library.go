@@ -1,8 +1,9 @@
-package service
+package conformance
 
 import (
 	"context"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -11,22 +12,25 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 )
 
-// Library adapts a cloud.LoadBalancers to cloudprovider.LoadBalancer, for other controllers than the one in this
-// package. It is safe for concurrent use.
+// Library calls a cloud as the controllers of k8s.io/cloud-provider do, for tests of the error of each call.
 type Library struct {
-	reconciler
-	states stateStore[types.UID]
+	provider cloud.LoadBalancers
+	single   *service.Single
+
+	mu     sync.Mutex
+	latest map[types.UID]*corev1.Service // that EnsureLoadBalancer was called with
 }
 
 var _ cloudprovider.LoadBalancer = (*Library)(nil)
 
-// NewLibrary returns an adapter that records events about Services with the recorder.
+// NewLibrary returns a Library that records events about Services with the recorder.
 func NewLibrary(provider cloud.LoadBalancers, behaviour cloud.LoadBalancerBehaviour,
 	recorder record.EventRecorder) *Library {
-	return &Library{reconciler: reconciler{provider: provider, behaviour: behaviour, recorder: recorder,
-		metrics: newMetrics()}}
+	return &Library{provider: provider, single: service.NewSingle(provider, behaviour, recorder),
+		latest: map[types.UID]*corev1.Service{}}
 }
 
 // GetLoadBalancerName implements cloudprovider.LoadBalancer.
@@ -38,38 +42,29 @@ func (l *Library) GetLoadBalancerName(_ context.Context, _ string, service *core
 // count, because the caller removes the finalizer if there are none.
 func (l *Library) GetLoadBalancer(ctx context.Context, _ string,
 	service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
-	s := l.states.get(service.UID)
-	s.Lock()
-	defer s.Unlock()
 	found, err := l.provider.PlanDelete(ctx, service, false)
-	if err != nil {
-		return nil, false, l.withRetryAfter(err)
-	}
-	if !found.Exists {
-		if service.DeletionTimestamp != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer {
-			l.states.remove(service.UID) // EnsureLoadBalancerDeleted will not be called
-		}
-		return nil, false, nil
+	if err != nil || !found.Exists {
+		return nil, false, err
 	}
 	return found.Status.DeepCopy(), true, nil
 }
 
-// EnsureLoadBalancer creates or updates the load balancer of a Service, and returns its addresses. While the cloud is
-// busy, it returns an *api.RetryError with the time of the next attempt.
+// EnsureLoadBalancer creates or updates the load balancer of a Service, and returns its addresses.
 func (l *Library) EnsureLoadBalancer(ctx context.Context, _ string, service *corev1.Service,
 	nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
-	s := l.states.get(service.UID)
-	s.Lock()
-	defer s.Unlock()
-	return l.ensure(ctx, s, request{service: service.DeepCopy(), targets: l.targetsOf(service, nodes)})
+	service = service.DeepCopy()
+	l.mu.Lock()
+	l.latest[service.UID] = service
+	l.mu.Unlock()
+	return l.single.Ensure(ctx, service, l.targetsOf(service, nodes))
 }
 
 // targetsOf returns the machines of the nodes that the Service selects.
 func (l *Library) targetsOf(service *corev1.Service, nodes []*corev1.Node) cloud.Targets {
 	all := cloud.ChooseTargets(nodes, l.provider.Identify)
-	selector, usable := l.selectorOf(service)
+	selector, err := l.provider.NodeSelector(service)
 	switch {
-	case !usable:
+	case err != nil:
 		return cloud.Targets{Incomplete: true}
 	case selector == nil:
 		return all
@@ -80,38 +75,36 @@ func (l *Library) targetsOf(service *corev1.Service, nodes []*corev1.Node) cloud
 	return cloud.ChooseTargets(chosen, l.provider.Identify).Outside(all)
 }
 
-// UpdateLoadBalancer updates the targets of a load balancer. It does nothing for a Service without a load balancer:
-// EnsureLoadBalancer creates it, after the finalizer was added.
+// UpdateLoadBalancer updates the targets of a load balancer, for the latest version of the Service. It does nothing for
+// a Service without a load balancer, or one that is being deleted.
 func (l *Library) UpdateLoadBalancer(ctx context.Context, _ string, service *corev1.Service,
 	nodes []*corev1.Node) error {
 	if service.DeletionTimestamp != nil {
 		return nil
 	}
-	s := l.states.get(service.UID)
-	s.Lock()
-	defer s.Unlock()
 	targets := l.targetsOf(service, nodes)
 	found, err := l.provider.Diff(ctx, service, targets)
 	if err != nil || !found.Exists {
 		return err
 	}
-	latest := service.DeepCopy()
-	if s.service != nil { // the caller may have an older version
-		latest = s.service
+	l.mu.Lock()
+	latest := l.latest[service.UID]
+	l.mu.Unlock()
+	if latest == nil {
+		latest = service.DeepCopy()
 	}
-	_, err = l.ensure(ctx, s, request{service: latest, targets: targets})
+	_, err = l.single.Ensure(ctx, latest, targets)
 	return err
 }
 
 // EnsureLoadBalancerDeleted deletes all objects of the Service from the cloud. It returns an error until there are none
 // any more.
 func (l *Library) EnsureLoadBalancerDeleted(ctx context.Context, _ string, service *corev1.Service) error {
-	s := l.states.get(service.UID)
-	s.Lock()
-	defer s.Unlock()
-	if err := l.ensureDeleted(ctx, s, service); err != nil {
+	if err := l.single.Delete(ctx, service); err != nil {
 		return err
 	}
-	l.states.remove(service.UID)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.latest, service.UID)
 	return nil
 }
