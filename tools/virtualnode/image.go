@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"path/filepath"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/image"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/program"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/server"
@@ -93,14 +91,4 @@ func imageSet(images map[string]Image) (image.Set, error) {
 		set[reference] = i.runtime
 	}
 	return set, nil
-}
-
-// capacity is what every virtual machine offers.
-func capacity() corev1.ResourceList {
-	return corev1.ResourceList{
-		corev1.ResourceCPU:              quantity("4"),
-		corev1.ResourceMemory:           quantity("8Gi"),
-		corev1.ResourceEphemeralStorage: quantity("32Gi"),
-		corev1.ResourcePods:             quantity("110"),
-	}
 }

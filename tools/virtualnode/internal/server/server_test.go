@@ -101,21 +101,6 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-func TestStartTwice(t *testing.T) {
-	f := &fabric.Fabric{}
-	if _, err := start(t, f); err != nil {
-		t.Fatal(err)
-	}
-	free := corev1.ContainerPort{ContainerPort: 80, Protocol: corev1.ProtocolTCP}
-	taken := corev1.ContainerPort{ContainerPort: 8080, Protocol: corev1.ProtocolTCP}
-	if _, err := start(t, f, free, taken); !errors.Is(err, syscall.EADDRINUSE) {
-		t.Errorf("a second container on the same port: %v, want EADDRINUSE", err)
-	}
-	if _, err := request(t, f, 80, "/"); !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("the other port of the container that did not start: %v, want connection refused", err)
-	}
-}
-
 func TestStartWithoutAddress(t *testing.T) {
 	l := launch(&fabric.Fabric{})
 	l.Pod = func() *corev1.Pod { return &corev1.Pod{} }
