@@ -10,8 +10,8 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// current is the name under which kubelet's volumes have the directory with the present content. Readers that want files
-// of one version resolve it.
+// current is the name under which kubelet's volumes have the directory with the present content. Readers that want
+// files of one version resolve it.
 const current = "..data"
 
 // file is one file of a volume.

@@ -88,7 +88,8 @@ func TestWrite(t *testing.T) {
 			if err != nil || before == after {
 				t.Errorf("version went from %q to %q, %v", before, after, err)
 			}
-			if left, err := filepath.Glob(filepath.Join(filepath.Dir(dir), "..version-*")); err != nil || len(left) != 1 {
+			left, err := filepath.Glob(filepath.Join(filepath.Dir(dir), "..version-*"))
+			if err != nil || len(left) != 1 {
 				t.Errorf("versions on disk: %v, %v; want only the present one", left, err)
 			}
 		})
