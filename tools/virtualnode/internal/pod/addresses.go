@@ -25,8 +25,10 @@ func NewAddresses() *Addresses { return &Addresses{free: make(chan netip.Addr, M
 func (a *Addresses) SetRange(prefix netip.Prefix) {
 	a.ranged.Do(func() {
 		addr := prefix.Masked().Addr().Next().Next()
-		for ; len(a.free) < cap(a.free) && prefix.Contains(addr.Next()); addr = addr.Next() {
+		// Counted, because pods take the first ones meanwhile: there has to be room for all of them.
+		for i := 0; i < cap(a.free) && prefix.Contains(addr.Next()); i++ {
 			a.free <- addr
+			addr = addr.Next()
 		}
 	})
 }

@@ -60,3 +60,24 @@ func TestAddressesWait(t *testing.T) {
 		}
 	})
 }
+
+// TestAddressesMeanwhile: pods that wait for the range take addresses while it is set, and all can be given back.
+func TestAddressesMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := NewAddresses()
+		taken := make(chan netip.Addr, MaxPods)
+		for range MaxPods {
+			go func() {
+				if addr, err := a.Take(t.Context()); err == nil {
+					taken <- addr
+				}
+			}()
+		}
+		synctest.Wait()
+		a.SetRange(netip.MustParsePrefix("10.244.0.0/16"))
+		for range MaxPods {
+			a.Release(<-taken)
+		}
+		synctest.Wait()
+	})
+}
