@@ -174,15 +174,7 @@ func (m *maker) describe(program image.Program, item Item, index v1.ImageIndex) 
 			return err
 		}
 	}
-	document, err := m.provenance(item)
-	if err != nil {
-		return err
-	}
-	subject, err := partial.Descriptor(index)
-	if err != nil {
-		return err
-	}
-	return m.attach(KindProvenance, item.Repository, *subject, provenanceType, document)
+	return m.prove(item, index)
 }
 
 func (m *maker) sbom(program image.Program, one v1.Image, descriptor v1.Descriptor) error {
@@ -268,6 +260,11 @@ func (m *maker) packed(kind Kind, repository, tag string, manifest artifact.Mani
 	if err != nil {
 		return err
 	}
+	return m.prove(item, content)
+}
+
+// prove attaches the provenance of an artifact to it.
+func (m *maker) prove(item Item, content partial.Describable) error {
 	document, err := m.provenance(item)
 	if err != nil {
 		return err
@@ -276,7 +273,7 @@ func (m *maker) packed(kind Kind, repository, tag string, manifest artifact.Mani
 	if err != nil {
 		return err
 	}
-	return m.attach(KindProvenance, repository, *subject, provenanceType, document)
+	return m.attach(KindProvenance, item.Repository, *subject, provenanceType, document)
 }
 
 func (m *maker) write(name string, content []byte) error {

@@ -108,11 +108,11 @@ func get(t *testing.T, r artifact.Registry, repository, version string) *remote.
 // listOf is the list of the release in a registry.
 func listOf(t *testing.T, r artifact.Registry, public signature.PublicKey) List {
 	t.Helper()
-	list, err := Released(t.Context(), r, "v1.0.0", public)
+	release, err := lookup(t.Context(), r, "v1.0.0", public)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return list
+	return release.list
 }
 
 // relist replaces the list of the release in a registry, and signs it, as somebody does who makes a mistake.
