@@ -17,10 +17,9 @@ import (
 )
 
 // Publish uploads the release below folder to a registry: what its signed list names, which has to be all that is
-// there. With a key, which may be nil, the list's signature has to be of that key. Versions get their tags when
-// everything is there, and no tag is moved. One that was interrupted is completed by another. It fails for what a dry
-// run made, which is not signed.
-func Publish(ctx context.Context, folder string, to artifact.Registry, key *signature.PublicKey,
+// there. The list's signature has to be of the key. Versions get their tags when everything is there, and no tag is
+// moved. One that was interrupted is completed by another. It fails for what a dry run made, which is not signed.
+func Publish(ctx context.Context, folder string, to artifact.Registry, key signature.PublicKey,
 	progress io.Writer) error {
 	store, err := artifact.Open(filepath.Join(folder, storeFolder))
 	if err != nil {
@@ -81,7 +80,7 @@ type reader func(context.Context, artifact.Entry) (remote.Taggable, error)
 
 // readStore returns the release in a store, which nothing in the folder but its list decides: whoever carried it could
 // have changed the rest.
-func readStore(store artifact.Store, key *signature.PublicKey) (verified, error) {
+func readStore(store artifact.Store, key signature.PublicKey) (verified, error) {
 	if err := store.Check(); err != nil {
 		return verified{}, err
 	}
@@ -133,16 +132,13 @@ func storedList(store artifact.Store, entries []artifact.Entry) (List, v1.Hash, 
 
 // storedSignature returns the digest of the signature of a list.
 func storedSignature(store artifact.Store, entries []artifact.Entry, list v1.Hash,
-	key *signature.PublicKey) (v1.Hash, error) {
+	key signature.PublicKey) (v1.Hash, error) {
 	i := slices.IndexFunc(entries, func(e artifact.Entry) bool {
 		return e.Repository == listRepository && e.Tag == signature.Tag(list)
 	})
 	if i < 0 {
 		return v1.Hash{},
 			errors.New("is not signed: it is from a dry run; set the key to sign with and make the release again")
-	}
-	if key == nil {
-		return entries[i].Descriptor.Digest, nil
 	}
 	content, err := store.Read(entries[i])
 	if err != nil {

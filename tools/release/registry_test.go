@@ -5,6 +5,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -78,7 +79,15 @@ func published(t *testing.T, key *signature.Key) (artifact.Registry, *broken) {
 
 func publish(t *testing.T, folder string, to artifact.Registry) {
 	t.Helper()
-	if err := Publish(t.Context(), folder, to, nil, io.Discard); err != nil {
+	content, err := os.ReadFile(filepath.Join(folder, publicKeyFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := signature.ParsePublicKey(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Publish(t.Context(), folder, to, public, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 }

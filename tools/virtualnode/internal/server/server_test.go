@@ -75,7 +75,7 @@ func TestPorts(t *testing.T) {
 		open     []uint16
 		closed   []uint16
 	}{
-		{"none declared", nil, []uint16{8080}, []uint16{80}},
+		{"none declared", nil, nil, []uint16{80, 8080}},
 		{"two declared", []corev1.ContainerPort{{ContainerPort: 80, Protocol: corev1.ProtocolTCP},
 			{ContainerPort: 81, Protocol: corev1.ProtocolTCP}}, []uint16{80, 81}, []uint16{8080}},
 		{"UDP and SCTP", []corev1.ContainerPort{{ContainerPort: 53, Protocol: corev1.ProtocolUDP},
@@ -112,7 +112,7 @@ func TestStartWithoutAddress(t *testing.T) {
 func TestStop(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	f := &fabric.Fabric{}
-	i, err := start(t, f)
+	i, err := start(t, f, corev1.ContainerPort{ContainerPort: 8080, Protocol: corev1.ProtocolTCP})
 	if err != nil {
 		t.Fatal(err)
 	}
