@@ -118,13 +118,9 @@ func storedList(store artifact.Store, entries []artifact.Entry) (List, v1.Hash, 
 	if len(found) != 1 {
 		return List{}, v1.Hash{}, fmt.Errorf("it has %d lists of a release, want 1", len(found))
 	}
-	content, err := store.Read(found[0])
+	image, err := store.Image(found[0])
 	if err != nil {
-		return List{}, v1.Hash{}, err
-	}
-	image, ok := content.(v1.Image)
-	if !ok {
-		return List{}, v1.Hash{}, errors.New("its list of the release is not one")
+		return List{}, v1.Hash{}, fmt.Errorf("reading the list of the release: %w", err)
 	}
 	list, err := readList(image)
 	return list, found[0].Descriptor.Digest, err
@@ -140,13 +136,9 @@ func storedSignature(store artifact.Store, entries []artifact.Entry, list v1.Has
 		return v1.Hash{},
 			errors.New("is not signed: it is from a dry run; set the key to sign with and make the release again")
 	}
-	content, err := store.Read(entries[i])
+	signed, err := store.Image(entries[i])
 	if err != nil {
-		return v1.Hash{}, err
-	}
-	signed, ok := content.(v1.Image)
-	if !ok {
-		return v1.Hash{}, fmt.Errorf("has no signature but something else: %w", signature.ErrNotSigned)
+		return v1.Hash{}, fmt.Errorf("reading its signature: %w", err)
 	}
 	if err := key.Verify(signed, list); err != nil {
 		return v1.Hash{}, fmt.Errorf("has a list of others: %w", err)
