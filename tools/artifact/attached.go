@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
@@ -137,48 +139,30 @@ func (l listing) RawManifest() ([]byte, error) { return json.Marshal(l.list) }
 // MediaType is that of an index.
 func (l listing) MediaType() (types.MediaType, error) { return types.OCIImageIndex, nil }
 
-// attachment is what a manifest says of its place among others.
-type attachment struct {
-	MediaType    types.MediaType   `json:"mediaType"`
-	ArtifactType string            `json:"artifactType"`
-	Annotations  map[string]string `json:"annotations"`
-	Subject      *v1.Descriptor    `json:"subject"`
-	Config       struct {
-		MediaType types.MediaType `json:"mediaType"`
-	} `json:"config"`
-}
-
 // subjectOf returns what an artifact is attached to, nil if it is not.
 func subjectOf(content remote.Taggable) (*v1.Descriptor, error) {
-	manifest, _, err := parse(content)
-	return manifest.Subject, err
+	manifest, err := partial.Manifest(content)
+	if err != nil {
+		return nil, fmt.Errorf("reading a manifest: %w", err)
+	}
+	return manifest.Subject, nil
 }
 
 // describe returns the descriptor that a list has of an attached artifact: with its type and annotations, for those who
 // look for one.
 func describe(content remote.Taggable) (v1.Descriptor, error) {
-	manifest, raw, err := parse(content)
+	raw, err := content.RawManifest()
 	if err != nil {
-		return v1.Descriptor{}, err
+		return v1.Descriptor{}, fmt.Errorf("reading a manifest: %w", err)
+	}
+	manifest, err := partial.Manifest(content)
+	if err != nil {
+		return v1.Descriptor{}, fmt.Errorf("reading a manifest: %w", err)
 	}
 	digest, size, err := v1.SHA256(bytes.NewReader(raw))
 	if err != nil {
 		return v1.Descriptor{}, fmt.Errorf("reading a manifest: %w", err)
 	}
-	kind := manifest.ArtifactType
-	if kind == "" {
-		kind = string(manifest.Config.MediaType)
-	}
-	return v1.Descriptor{MediaType: manifest.MediaType, Digest: digest, Size: size, ArtifactType: kind,
-		Annotations: manifest.Annotations}, nil
-}
-
-func parse(content remote.Taggable) (manifest attachment, raw []byte, err error) {
-	if raw, err = content.RawManifest(); err != nil {
-		return manifest, nil, fmt.Errorf("reading a manifest: %w", err)
-	}
-	if err := json.Unmarshal(raw, &manifest); err != nil {
-		return manifest, nil, fmt.Errorf("reading a manifest: %w", err)
-	}
-	return manifest, raw, nil
+	return v1.Descriptor{MediaType: manifest.MediaType, Digest: digest, Size: size, Annotations: manifest.Annotations,
+		ArtifactType: cmp.Or(manifest.ArtifactType, string(manifest.Config.MediaType))}, nil
 }

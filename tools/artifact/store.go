@@ -94,15 +94,18 @@ func (s Store) Entries() ([]Entry, error) {
 
 // Read returns the artifact of an entry.
 func (s Store) Read(e Entry) (remote.Taggable, error) {
+	if e.Descriptor.MediaType != types.OCIImageIndex {
+		return s.Image(e)
+	}
 	index, err := s.path.ImageIndex()
 	if err != nil {
 		return nil, fmt.Errorf("reading the store in %s: %w", s.path, err)
 	}
-	if e.Descriptor.MediaType == types.OCIImageIndex {
-		return index.ImageIndex(e.Descriptor.Digest)
-	}
-	return index.Image(e.Descriptor.Digest)
+	return index.ImageIndex(e.Descriptor.Digest)
 }
+
+// Image returns the artifact of an entry that is no index.
+func (s Store) Image(e Entry) (v1.Image, error) { return s.path.Image(e.Descriptor.Digest) }
 
 // Check compares every file with content with the digest that is its name, and names those that were changed, by whom
 // or what ever.

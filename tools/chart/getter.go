@@ -61,8 +61,8 @@ func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), overrides)
 }
 
-// bind returns a copy of config whose requests end with ctx, because Helm's
-// actions take no context, and whose warnings go to the given writer.
+// bind returns a copy of config whose requests end with ctx, and with nothing
+// else, because Helm's actions take no context, and whose warnings go to the given writer.
 func bind(ctx context.Context, config *rest.Config, warnings io.Writer) *rest.Config {
 	bound := rest.CopyConfig(config)
 	if bound.Burst == 0 {
@@ -71,42 +71,15 @@ func bind(ctx context.Context, config *rest.Config, warnings io.Writer) *rest.Co
 	bound.WarningHandlerWithContext = nil
 	bound.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
 	bound.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &boundTransport{ctx: ctx, next: next}
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			return next.RoundTrip(request.WithContext(ctx))
+		})
 	})
 	return bound
 }
 
-// boundTransport ends requests when either their own context or ctx ends.
-type boundTransport struct {
-	ctx  context.Context
-	next http.RoundTripper
-}
+// roundTripper is a function that implements http.RoundTripper.
+type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
-func (t *boundTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancel(request.Context())
-	stop := context.AfterFunc(t.ctx, cancel)
-	release := func() {
-		stop()
-		cancel()
-	}
-	response, err := t.next.RoundTrip(request.WithContext(ctx))
-	if err != nil {
-		release()
-		return nil, err
-	}
-	response.Body = &boundBody{ReadCloser: response.Body, release: release}
-	return response, nil
-}
-
-// boundBody keeps the request's context alive until the answer has been read.
-type boundBody struct {
-	io.ReadCloser
-	release func()
-}
-
-// Close implements io.Closer.
-func (b *boundBody) Close() error {
-	defer b.release()
-	return b.ReadCloser.Close()
-}
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -214,14 +213,11 @@ go: words
 	})
 }
 
-func TestEachLine(t *testing.T) {
-	long := strings.Repeat("x", 1<<20)
-	var got []string
-	if err := eachLine(strings.NewReader("a\n"+long+"\nend"), func(l string) { got = append(got, l) }); err != nil {
-		t.Fatal(err)
-	}
-	if want := []string{"a\n", long + "\n", "end"}; !slices.Equal(got, want) {
-		t.Errorf("got %d lines, want %d, the long one whole", len(got), len(want))
+func TestLongLine(t *testing.T) {
+	var out strings.Builder
+	text := "a\n" + strings.Repeat("x", 1<<20) + "\nend\n"
+	if err := newReport(&out).follow(strings.NewReader(text), time.Hour); err != nil || out.String() != text {
+		t.Errorf("%v; got %d bytes, want %d, the long line whole", err, out.Len(), len(text))
 	}
 }
 

@@ -45,6 +45,9 @@ type report struct {
 	broken map[string]bool
 }
 
+// longestLine bounds a line of `go test -json`, which has at most a line of a test's output.
+const longestLine = 1 << 30
+
 // newReport starts an empty report.
 func newReport(out io.Writer) *report {
 	now := time.Now()
@@ -57,7 +60,12 @@ func (r *report) follow(in io.Reader, silence time.Duration) error {
 	var readErr error
 	go func() {
 		defer close(lines)
-		readErr = eachLine(in, func(line string) { lines <- line })
+		scanner := bufio.NewScanner(in)
+		scanner.Buffer(nil, longestLine)
+		for scanner.Scan() {
+			lines <- scanner.Text() + "\n"
+		}
+		readErr = scanner.Err()
 	}()
 	ticker := time.NewTicker(silence)
 	defer ticker.Stop()
@@ -70,23 +78,6 @@ func (r *report) follow(in io.Reader, silence time.Duration) error {
 			r.line(line)
 		case <-ticker.C:
 			r.progressLine(silence)
-		}
-	}
-}
-
-// eachLine hands over lines of any length.
-func eachLine(in io.Reader, visit func(string)) error {
-	reader := bufio.NewReader(in)
-	for {
-		line, err := reader.ReadString('\n')
-		if line != "" {
-			visit(line)
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
 		}
 	}
 }

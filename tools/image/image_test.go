@@ -232,7 +232,7 @@ func TestWrite(t *testing.T) {
 	program, index := small(t)
 	folder, reference := t.TempDir(), "registry.example.com/x:v1.2.3"
 	for range 2 { // over what is there
-		if err := write(folder, program.Name, reference, index); err != nil {
+		if err := write(folder, program.Name, reference, index, io.Discard); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -252,7 +252,7 @@ func TestWrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		loaded, err := tarball.ImageFromPath(archive(folder, program.Name, architecture), &tag)
+		loaded, err := tarball.ImageFromPath(filepath.Join(folder, program.Name+"-"+architecture+".tar"), &tag)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +265,7 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	for architecture, image := range images {
-		readOCI(t, archive(folder, program.Name, architecture), reference, image)
+		readOCI(t, filepath.Join(folder, program.Name+"-"+architecture+".tar"), reference, image)
 	}
 	entries, err := os.ReadDir(folder)
 	if err != nil || len(entries) != 1+len(platforms()) {

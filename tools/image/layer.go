@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -32,19 +33,38 @@ type File struct {
 // root, and all of one age.
 func NewLayer(files []File, at time.Time) (v1.Layer, error) {
 	var archive bytes.Buffer
-	w := tar.NewWriter(&archive)
-	for _, entry := range entriesOf(files) {
-		if err := entry.write(w, at); err != nil {
-			return nil, fmt.Errorf("packing %s: %w", entry.Path, err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("packing a layer: %w", err)
+	if err := Pack(&archive, files, at); err != nil {
+		return nil, err
 	}
 	opener := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive.Bytes())), nil }
 	return tarball.LayerFromOpener(opener, tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching,
 		// the library's own default makes a sixth more to download
 		tarball.WithCompressionLevel(gzip.DefaultCompression))
+}
+
+// Pack writes a tar archive of files, as NewLayer does.
+func Pack(to io.Writer, files []File, at time.Time) error {
+	w := tar.NewWriter(to)
+	for _, entry := range entriesOf(files) {
+		if err := entry.write(w, at); err != nil {
+			return fmt.Errorf("packing %s: %w", entry.Path, err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		return fmt.Errorf("finishing an archive: %w", err)
+	}
+	return nil
+}
+
+// Files are all files below a folder, with the same paths below the root of an archive.
+func Files(folder string) (files []File, err error) {
+	err = fs.WalkDir(os.DirFS(folder), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			files = append(files, File{Path: "/" + name, Mode: 0o644, Source: filepath.Join(folder, name)})
+		}
+		return err
+	})
+	return files, err
 }
 
 // entriesOf adds the folders above the files, and sorts.

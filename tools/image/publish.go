@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -25,55 +27,38 @@ func Make(ctx context.Context, root, folder string, s Stamp, progress io.Writer)
 			return err
 		}
 		reference := Registry + "/" + program.Repository + ":" + s.tag()
-		if err := write(folder, program.Name, reference, index); err != nil {
-			return err
-		}
-		if err := report(progress, folder, program.Name, index); err != nil {
+		if err := write(folder, program.Name, reference, index, progress); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func write(folder, name, reference string, index v1.ImageIndex) error {
-	if err := WriteLayout(filepath.Join(folder, name), reference, index); err != nil {
+func write(folder, name, reference string, index v1.ImageIndex, progress io.Writer) error {
+	layout := filepath.Join(folder, name)
+	if err := WriteLayout(layout, reference, index); err != nil {
 		return err
 	}
-	images, err := Images(index)
-	if err != nil {
-		return err
-	}
-	for architecture, image := range images {
-		if err := WriteArchive(archive(folder, name, architecture), reference, image); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func archive(folder, name, architecture string) string {
-	return filepath.Join(folder, name+"-"+architecture+".tar")
-}
-
-func report(progress io.Writer, folder, name string, index v1.ImageIndex) error {
 	digest, err := index.Digest()
 	if err != nil {
 		return fmt.Errorf("reading the digest of %s: %w", name, err)
 	}
-	_, _ = fmt.Fprintf(progress, "  digest   %s\n  layout   %s\n", digest, filepath.Join(folder, name))
+	_, _ = fmt.Fprintf(progress, "  digest   %s\n  layout   %s\n", digest, layout)
 	images, err := Images(index)
 	if err != nil {
 		return err
 	}
-	for _, platform := range platforms() {
-		size, err := Size(images[platform.Architecture])
+	for _, architecture := range slices.Sorted(maps.Keys(images)) {
+		path := layout + "-" + architecture + ".tar"
+		if err := WriteArchive(path, reference, images[architecture]); err != nil {
+			return err
+		}
+		size, err := Size(images[architecture])
 		if err != nil {
 			return err
 		}
 		const megabyte = 1e6
-		_, _ = fmt.Fprintf(progress, "  archive  %s, %.1f MB to download\n",
-			archive(folder, name, platform.Architecture),
-			float64(size)/megabyte)
+		_, _ = fmt.Fprintf(progress, "  archive  %s, %.1f MB to download\n", path, float64(size)/megabyte)
 	}
 	return nil
 }

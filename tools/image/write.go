@@ -1,19 +1,18 @@
 package image
 
 import (
-	"archive/tar"
 	"encoding/json"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/renameio/v2"
 )
 
 // Names of the image that an archive holds: containerd reads the first annotation, others the second (OCI image
@@ -29,13 +28,7 @@ func WriteLayout(folder, reference string, index v1.ImageIndex) error {
 	if err := os.RemoveAll(folder); err != nil {
 		return fmt.Errorf("writing the image layout %s: %w", folder, err)
 	}
-	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
-		return fmt.Errorf("writing the image layout %s: %w", folder, err)
-	}
-	outer := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	outer = mutate.AppendManifests(outer, mutate.IndexAddendum{Add: index,
-		Descriptor: v1.Descriptor{Annotations: named(reference)}})
-	if _, err := layout.Write(folder, outer); err != nil {
+	if _, err := layout.Write(folder, named(reference, index)); err != nil {
 		return fmt.Errorf("writing the image layout %s: %w", folder, err)
 	}
 	return nil
@@ -49,10 +42,7 @@ func WriteArchive(path, reference string, image v1.Image) error {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	defer os.RemoveAll(folder)
-	outer := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	outer = mutate.AppendManifests(outer, mutate.IndexAddendum{Add: image,
-		Descriptor: v1.Descriptor{Annotations: named(reference)}})
-	written, err := layout.Write(folder, outer)
+	written, err := layout.Write(folder, named(reference, image))
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
@@ -69,8 +59,12 @@ func WriteArchive(path, reference string, image v1.Image) error {
 	return nil
 }
 
-func named(reference string) map[string]string {
-	return map[string]string{containerdName: reference, referenceName: reference}
+// named is the outer index of a layout, which names what the layout holds.
+func named(reference string, content mutate.Appendable) v1.ImageIndex {
+	return mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{
+		Add: content, Descriptor: v1.Descriptor{
+			Annotations: map[string]string{containerdName: reference, referenceName: reference},
+		}})
 }
 
 // dockerManifest is what `docker save` writes beside an OCI layout, with the paths of the layout's blobs.
@@ -91,53 +85,22 @@ func dockerManifest(reference string, image v1.Image) ([]byte, error) {
 	return json.Marshal([]any{saved})
 }
 
-// pack writes all files below folder into a tar archive, in the order of their names and without their times, and puts
-// it in place only when it is complete.
-func pack(path, folder string) (err error) {
-	unfinished := filepath.Join(folder, "archive.tar")
-	to, err := os.Create(unfinished)
+// pack writes all files below folder into a tar archive without their times, and puts it in place only when it is
+// complete.
+func pack(path, folder string) error {
+	files, err := Files(folder)
 	if err != nil {
 		return err
 	}
-	w := tar.NewWriter(to)
-	err = filepath.WalkDir(folder, func(at string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || at == unfinished {
-			return err
-		}
-		return packFile(w, folder, at)
-	})
-	if closed := w.Close(); err == nil {
-		err = closed
-	}
-	if closed := to.Close(); err == nil {
-		err = closed
-	}
+	to, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
 	if err != nil {
 		return err
 	}
-	return os.Rename(unfinished, path)
-}
-
-func packFile(w *tar.Writer, folder, at string) error {
-	from, err := os.Open(at)
-	if err != nil {
+	defer func() { _ = to.Cleanup() }()
+	if err := Pack(to, files, time.Unix(0, 0)); err != nil {
 		return err
 	}
-	defer from.Close()
-	info, err := from.Stat()
-	if err != nil {
-		return err
-	}
-	name, err := filepath.Rel(folder, at)
-	if err != nil {
-		return err
-	}
-	if err := w.WriteHeader(&tar.Header{Name: filepath.ToSlash(name), Mode: 0o644, Size: info.Size(),
-		Typeflag: tar.TypeReg}); err != nil {
-		return err
-	}
-	_, err = io.Copy(w, from)
-	return err
+	return to.CloseAtomicallyReplace()
 }
 
 // ReadLayout reads what WriteLayout wrote.

@@ -20,98 +20,58 @@ const (
 	drainLimit = 2 * time.Second
 )
 
-// output carries what the child writes to a log file, to a writer and to the tail.
+// output carries what the child writes to a log file and to a writer, and keeps the last tailBytes of it.
 type output struct {
-	parentEnd *os.File
-	childEnd  *os.File
-	file      *os.File // nil without a LogPath
-	sinks     []io.Writer
-	tail      tail
-	copied    chan struct{}
+	file *os.File  // nil without a LogPath
+	log  io.Writer // may be nil
+
+	mu   sync.Mutex
+	tail []byte
+	cut  bool
 }
 
-func openOutput(s Spec) (*output, error) {
-	o := &output{copied: make(chan struct{})}
-	if s.LogPath != "" {
-		f, err := os.OpenFile(s.LogPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-		if err != nil {
-			return nil, fmt.Errorf("opening its log: %w", err)
-		}
-		o.file = f
-		o.sinks = append(o.sinks, f)
+func openOutput(s Spec) (o *output, err error) {
+	o = &output{log: s.Log}
+	if s.LogPath == "" {
+		return o, nil
 	}
-	if s.Log != nil {
-		o.sinks = append(o.sinks, s.Log)
+	if o.file, err = os.OpenFile(s.LogPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+		return nil, fmt.Errorf("opening its log: %w", err)
 	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		_ = o.closeFile()
-		return nil, fmt.Errorf("opening a pipe for its output: %w", err)
-	}
-	o.parentEnd, o.childEnd = r, w
-	go o.copy()
 	return o, nil
 }
 
-// copy reads until every holder of the child's end has closed it. It keeps reading when a sink
-// fails, because a child whose output is not read hangs.
-func (o *output) copy() {
-	defer close(o.copied)
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := o.parentEnd.Read(buf)
-		o.tail.write(buf[:n])
-		for _, sink := range o.sinks {
-			_, _ = sink.Write(buf[:n])
-		}
-		if err != nil {
-			return
-		}
+// Write never fails, also when the log is full: a child whose output is not read hangs.
+func (o *output) Write(b []byte) (int, error) {
+	if o.file != nil {
+		_, _ = o.file.Write(b)
 	}
-}
-
-// started closes our copy of the child's end, so that the child's death ends the copying.
-func (o *output) started() { _ = o.childEnd.Close() }
-
-// drain waits until everything written has been copied and closes what we opened.
-func (o *output) drain() {
-	_ = o.parentEnd.SetReadDeadline(time.Now().Add(drainLimit))
-	<-o.copied
-	_ = o.parentEnd.Close()
-	_ = o.closeFile()
-}
-
-func (o *output) closeFile() error {
-	if o.file == nil {
-		return nil
+	if o.log != nil {
+		_, _ = o.log.Write(b)
 	}
-	return o.file.Close()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.tail = append(o.tail, b...)
+	if extra := len(o.tail) - tailBytes; extra > 0 {
+		o.tail = append(o.tail[:0], o.tail[extra:]...)
+		o.cut = true
+	}
+	return len(b), nil
 }
 
-// tail keeps the last tailBytes that were written to it.
-type tail struct {
-	mu  sync.Mutex
-	buf []byte
-	cut bool
-}
-
-func (t *tail) write(b []byte) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, b...)
-	if extra := len(t.buf) - tailBytes; extra > 0 {
-		t.buf = append(t.buf[:0], t.buf[extra:]...)
-		t.cut = true
+func (o *output) close() {
+	if o.file != nil {
+		_ = o.file.Close()
 	}
 }
 
 // String returns the last tailLines lines without a final newline. The first line is left out
 // when its beginning has been lost, unless it is the only one.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	text := bytes.TrimRight(t.buf, "\n")
-	if _, rest, found := bytes.Cut(text, []byte("\n")); t.cut && found {
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	text := bytes.TrimRight(o.tail, "\n")
+	if _, rest, found := bytes.Cut(text, []byte("\n")); o.cut && found {
 		text = rest
 	}
 	lines := bytes.Split(text, []byte("\n"))

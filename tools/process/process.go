@@ -120,11 +120,9 @@ func withDefaults(s Spec) Spec {
 func (p *Process) run(ctx context.Context, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd := command(ctx, p.spec, p.output.childEnd)
-	err := cmd.Start()
-	p.output.started()
-	if err != nil {
-		p.output.drain()
+	cmd := command(ctx, p.spec, p.output)
+	if err := cmd.Start(); err != nil {
+		p.output.close()
 		started <- err
 		return
 	}
@@ -138,12 +136,13 @@ func (p *Process) run(ctx context.Context, started chan<- error) {
 }
 
 // command leaves the end of ctx to us: os/exec would kill only the leader, and without a grace.
-func command(ctx context.Context, s Spec, output *os.File) *exec.Cmd {
+func command(ctx context.Context, s Spec, output *output) *exec.Cmd {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), s.Path, s.Args...)
 	cmd.Env = s.Env
 	cmd.Dir = s.Dir
 	cmd.Stdout = output
 	cmd.Stderr = output
+	cmd.WaitDelay = drainLimit
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if s.Isolate {
 		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS
@@ -169,8 +168,9 @@ func (p *Process) finish(cmd *exec.Cmd) {
 	err := cmd.Wait()
 	p.reaped = true
 	p.signals.Unlock()
-	p.output.drain()
-	if err != nil {
+	p.output.close()
+	// With WaitDelay it ended well, and who holds its output open is not of its group.
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		p.err = p.exitError(cmd.ProcessState, err)
 	}
 }
@@ -200,7 +200,7 @@ func (p *Process) Wait() error {
 }
 
 // Tail returns the last lines that the process wrote so far.
-func (p *Process) Tail() string { return p.output.tail.String() }
+func (p *Process) Tail() string { return p.output.String() }
 
 // Signal sends a signal to the process and its whole group. It returns os.ErrProcessDone when
 // the process has ended.

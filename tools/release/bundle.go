@@ -1,17 +1,15 @@
 package release
 
 import (
-	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
-	"strings"
+	"regexp"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/image"
 )
 
 // Media types of a bundle, as Flux' source-controller and `flux pull artifact` expect them (Flux, "OCI cheatsheet").
@@ -37,68 +35,42 @@ func (b Bundle) Artifact() artifact.Manifest {
 
 // PackBundle packs a folder with manifests. Wherever they name the image by a tag, the bundle names it by its digest.
 // The same release gives the same bytes.
-func PackBundle(folder, image, digest string, s Source) (Bundle, error) {
-	var archive bytes.Buffer
-	compressed := gzip.NewWriter(&archive)
-	packer := bundlePacker{Writer: tar.NewWriter(compressed), source: s, image: image, digest: digest}
-	err := fs.WalkDir(os.DirFS(folder), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		return packer.add(filepath.Join(folder, name), name)
-	})
-	switch {
-	case err != nil:
-		return Bundle{}, fmt.Errorf("packing the bundle %s: %w", folder, err)
-	case packer.replaced == 0:
-		return Bundle{}, fmt.Errorf("packing the bundle %s: no file in it names the image %s", folder, image)
-	}
-	if err := packer.Close(); err != nil {
-		return Bundle{}, fmt.Errorf("packing the bundle %s: %w", folder, err)
-	}
-	if err := compressed.Close(); err != nil {
+func PackBundle(folder, name, digest string, s Source) (Bundle, error) {
+	archive, err := packBundle(folder, name, digest, s)
+	if err != nil {
 		return Bundle{}, fmt.Errorf("packing the bundle %s: %w", folder, err)
 	}
 	about := s.annotations("thalassa-ccm-kustomize", "Kustomize bases, components and overlays of thalassa-ccm")
 	// Flux shows these two as the source and revision of what it applies.
 	about["org.opencontainers.image.revision"] = s.Version + "@sha1:" + s.Revision
-	return Bundle{Archive: archive.Bytes(), about: about}, nil
+	return Bundle{Archive: archive, about: about}, nil
 }
 
-type bundlePacker struct {
-	*tar.Writer
-	source        Source
-	image, digest string
-	replaced      int // names of the image that became digests
-}
-
-func (p *bundlePacker) add(file, name string) error {
-	content, err := os.ReadFile(file)
+func packBundle(folder, name, digest string, s Source) ([]byte, error) {
+	files, err := image.Files(folder)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if path.Ext(name) == ".yaml" {
-		content = p.pin(content)
-	}
-	header := &tar.Header{Name: name, Mode: 0o644, Size: int64(len(content)), ModTime: p.source.Committed.UTC(),
-		Typeflag: tar.TypeReg, Format: tar.FormatPAX}
-	if err := p.WriteHeader(header); err != nil {
-		return err
-	}
-	_, err = p.Write(content)
-	return err
-}
-
-// pin replaces the tag behind every name of the image.
-func (p *bundlePacker) pin(content []byte) []byte {
-	parts := strings.Split(string(content), p.image+":")
-	for i := 1; i < len(parts); i++ {
-		end := strings.IndexAny(parts[i], "\"' \n")
-		if end < 0 {
-			end = len(parts[i])
+	tagged, pinned := regexp.MustCompile(regexp.QuoteMeta(name)+`:[^"' \n]*`), false
+	for i := range files {
+		content, err := os.ReadFile(files[i].Source)
+		if err != nil {
+			return nil, err
 		}
-		parts[i] = p.image + "@" + p.digest + parts[i][end:]
-		p.replaced++
+		if path.Ext(files[i].Path) == ".yaml" && tagged.Match(content) {
+			pinned = true
+			content = tagged.ReplaceAll(content, []byte(name+"@"+digest))
+		}
+		files[i].Source, files[i].Content = "", string(content)
 	}
-	return []byte(strings.Join(parts, ""))
+	if !pinned {
+		return nil, fmt.Errorf("no file in it names the image %s", name)
+	}
+	var archive bytes.Buffer
+	compressed := gzip.NewWriter(&archive)
+	if err := image.Pack(compressed, files, s.Committed.UTC()); err != nil {
+		return nil, err
+	}
+	err = compressed.Close()
+	return archive.Bytes(), err
 }

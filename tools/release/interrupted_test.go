@@ -18,7 +18,7 @@ func TestInterruptedPublish(t *testing.T) {
 	key, public := newKey(t)
 	folder, _ := made(t, source(t), key)
 	testInterrupted(t, registries()["referrers under a tag"], public, func(to artifact.Registry) error {
-		return Publish(t.Context(), folder, to, &public, io.Discard)
+		return Publish(t.Context(), folder, to, public, io.Discard)
 	})
 }
 

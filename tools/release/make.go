@@ -50,31 +50,40 @@ func makeWith(ctx context.Context, build builder, s Source, folder string, key *
 	if err := s.Check(); err != nil {
 		return fmt.Errorf("releasing %s: %w", s.Version, err)
 	}
-	if _, err := os.Stat(folder); err == nil {
-		return fmt.Errorf("releasing %s: %s is there already; remove it to make the release again", s.Version, folder)
-	}
-	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
-		return fmt.Errorf("releasing %s: %w", s.Version, err)
-	}
-	unfinished, err := os.MkdirTemp(filepath.Dir(folder), ".unfinished-")
+	m := &maker{Source: s, progress: progress, build: build, assembly: assembly{
+		key: key, list: List{Version: s.Version, Revision: s.Revision},
+	}}
+	err := whole(folder, "make", func(unfinished string) error {
+		m.folder = unfinished
+		return m.make(ctx)
+	})
 	if err != nil {
-		return fmt.Errorf("releasing %s: %w", s.Version, err)
-	}
-	defer os.RemoveAll(unfinished)
-	m := &maker{Source: s, folder: filepath.Join(unfinished, filepath.Base(folder)), progress: progress, build: build,
-		assembly: assembly{
-			key: key, list: List{Version: s.Version, Revision: s.Revision},
-		}}
-	if err := m.make(ctx); err != nil {
-		return fmt.Errorf("releasing %s: %w", s.Version, err)
-	}
-	if err := os.Rename(m.folder, folder); err != nil {
 		return fmt.Errorf("releasing %s: %w", s.Version, err)
 	}
 	if key == nil {
 		m.say("nothing is signed: there was no key")
 	}
 	return nil
+}
+
+// whole makes (or saves, as verb says) the folder of a release, which must not exist: it is there when fill has filled it without an error.
+func whole(folder, verb string, fill func(unfinished string) error) error {
+	if _, err := os.Stat(folder); err == nil {
+		return fmt.Errorf("%s is there already; remove it to %s the release again", folder, verb)
+	}
+	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp(filepath.Dir(folder), ".unfinished-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	unfinished := filepath.Join(scratch, filepath.Base(folder))
+	if err := fill(unfinished); err != nil {
+		return err
+	}
+	return os.Rename(unfinished, folder)
 }
 
 // maker makes one release.
@@ -174,15 +183,7 @@ func (m *maker) describe(program image.Program, item Item, index v1.ImageIndex) 
 			return err
 		}
 	}
-	document, err := m.provenance(item)
-	if err != nil {
-		return err
-	}
-	subject, err := partial.Descriptor(index)
-	if err != nil {
-		return err
-	}
-	return m.attach(KindProvenance, item.Repository, *subject, provenanceType, document)
+	return m.prove(item, index)
 }
 
 func (m *maker) sbom(program image.Program, one v1.Image, descriptor v1.Descriptor) error {
@@ -268,6 +269,11 @@ func (m *maker) packed(kind Kind, repository, tag string, manifest artifact.Mani
 	if err != nil {
 		return err
 	}
+	return m.prove(item, content)
+}
+
+// prove attaches the provenance of an artifact to it.
+func (m *maker) prove(item Item, content partial.Describable) error {
 	document, err := m.provenance(item)
 	if err != nil {
 		return err
@@ -276,7 +282,7 @@ func (m *maker) packed(kind Kind, repository, tag string, manifest artifact.Mani
 	if err != nil {
 		return err
 	}
-	return m.attach(KindProvenance, repository, *subject, provenanceType, document)
+	return m.attach(KindProvenance, item.Repository, *subject, provenanceType, document)
 }
 
 func (m *maker) write(name string, content []byte) error {

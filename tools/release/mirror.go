@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
@@ -31,33 +30,17 @@ func Mirror(ctx context.Context, from, to artifact.Registry, version string, key
 // Publish uploads it to another registry. Only what is signed with the key is copied.
 func Save(ctx context.Context, from artifact.Registry, version string, key signature.PublicKey, folder string,
 	progress io.Writer) error {
-	if err := save(ctx, from, version, key, folder, progress); err != nil {
+	err := whole(folder, "save", func(unfinished string) error {
+		release, err := lookup(ctx, from, version, key)
+		if err != nil {
+			return err
+		}
+		return fill(ctx, from, release, unfinished, progress)
+	})
+	if err != nil {
 		return fmt.Errorf("saving %s: %w", version, err)
 	}
 	return nil
-}
-
-func save(ctx context.Context, from artifact.Registry, version string, key signature.PublicKey, folder string,
-	progress io.Writer) error {
-	if _, err := os.Stat(folder); err == nil {
-		return fmt.Errorf("%s is there already; remove it to save the release again", folder)
-	}
-	release, err := lookup(ctx, from, version, key)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
-		return err
-	}
-	unfinished, err := os.MkdirTemp(filepath.Dir(folder), ".unfinished-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(unfinished)
-	if err := fill(ctx, from, release, filepath.Join(unfinished, "release"), progress); err != nil {
-		return err
-	}
-	return os.Rename(filepath.Join(unfinished, "release"), folder)
 }
 
 // fill writes the store of a release below folder.

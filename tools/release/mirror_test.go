@@ -98,7 +98,7 @@ func TestSave(t *testing.T) {
 				t.Errorf("output\n%s", output.String())
 			}
 			to, _ := serve(t)
-			if err := Publish(t.Context(), carried, to, &public, io.Discard); err != nil {
+			if err := Publish(t.Context(), carried, to, public, io.Discard); err != nil {
 				t.Fatal(err)
 			}
 			if err := Verify(t.Context(), to, "v1.0.0", public, io.Discard); err != nil {

@@ -17,10 +17,9 @@ import (
 )
 
 // Publish uploads the release below folder to a registry: what its signed list names, which has to be all that is
-// there. With a key, which may be nil, the list's signature has to be of that key. Versions get their tags when
-// everything is there, and no tag is moved. One that was interrupted is completed by another. It fails for what a dry
-// run made, which is not signed.
-func Publish(ctx context.Context, folder string, to artifact.Registry, key *signature.PublicKey,
+// there. The list's signature has to be of the key. Versions get their tags when everything is there, and no tag is
+// moved. One that was interrupted is completed by another. It fails for what a dry run made, which is not signed.
+func Publish(ctx context.Context, folder string, to artifact.Registry, key signature.PublicKey,
 	progress io.Writer) error {
 	store, err := artifact.Open(filepath.Join(folder, storeFolder))
 	if err != nil {
@@ -81,7 +80,7 @@ type reader func(context.Context, artifact.Entry) (remote.Taggable, error)
 
 // readStore returns the release in a store, which nothing in the folder but its list decides: whoever carried it could
 // have changed the rest.
-func readStore(store artifact.Store, key *signature.PublicKey) (verified, error) {
+func readStore(store artifact.Store, key signature.PublicKey) (verified, error) {
 	if err := store.Check(); err != nil {
 		return verified{}, err
 	}
@@ -119,13 +118,9 @@ func storedList(store artifact.Store, entries []artifact.Entry) (List, v1.Hash, 
 	if len(found) != 1 {
 		return List{}, v1.Hash{}, fmt.Errorf("it has %d lists of a release, want 1", len(found))
 	}
-	content, err := store.Read(found[0])
+	image, err := store.Image(found[0])
 	if err != nil {
-		return List{}, v1.Hash{}, err
-	}
-	image, ok := content.(v1.Image)
-	if !ok {
-		return List{}, v1.Hash{}, errors.New("its list of the release is not one")
+		return List{}, v1.Hash{}, fmt.Errorf("reading the list of the release: %w", err)
 	}
 	list, err := readList(image)
 	return list, found[0].Descriptor.Digest, err
@@ -133,7 +128,7 @@ func storedList(store artifact.Store, entries []artifact.Entry) (List, v1.Hash, 
 
 // storedSignature returns the digest of the signature of a list.
 func storedSignature(store artifact.Store, entries []artifact.Entry, list v1.Hash,
-	key *signature.PublicKey) (v1.Hash, error) {
+	key signature.PublicKey) (v1.Hash, error) {
 	i := slices.IndexFunc(entries, func(e artifact.Entry) bool {
 		return e.Repository == listRepository && e.Tag == signature.Tag(list)
 	})
@@ -141,16 +136,9 @@ func storedSignature(store artifact.Store, entries []artifact.Entry, list v1.Has
 		return v1.Hash{},
 			errors.New("is not signed: it is from a dry run; set the key to sign with and make the release again")
 	}
-	if key == nil {
-		return entries[i].Descriptor.Digest, nil
-	}
-	content, err := store.Read(entries[i])
+	signed, err := store.Image(entries[i])
 	if err != nil {
-		return v1.Hash{}, err
-	}
-	signed, ok := content.(v1.Image)
-	if !ok {
-		return v1.Hash{}, fmt.Errorf("has no signature but something else: %w", signature.ErrNotSigned)
+		return v1.Hash{}, fmt.Errorf("reading its signature: %w", err)
 	}
 	if err := key.Verify(signed, list); err != nil {
 		return v1.Hash{}, fmt.Errorf("has a list of others: %w", err)

@@ -28,16 +28,17 @@ func storeOf(t *testing.T, folder string) artifact.Store {
 // TestDryRunIsNotPublished: what has no signature is no release.
 func TestDryRunIsNotPublished(t *testing.T) {
 	folder, _ := made(t, source(t), nil)
+	_, public := newKey(t)
 	r, b := serve(t)
 	b.set(func(http.ResponseWriter, *http.Request) bool {
 		t.Error("the registry was asked")
 		return false
 	})
 	want := "v1.0.0 is not signed: it is from a dry run"
-	if err := Publish(t.Context(), folder, r, nil, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+	if err := Publish(t.Context(), folder, r, public, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want %q", err, want)
 	}
-	if err := Publish(t.Context(), t.TempDir(), r, nil, io.Discard); err == nil ||
+	if err := Publish(t.Context(), t.TempDir(), r, public, io.Discard); err == nil ||
 		!strings.Contains(err.Error(), "make release writes it") {
 		t.Errorf("an empty folder: %v", err)
 	}
@@ -48,7 +49,7 @@ func TestPublishWithAKey(t *testing.T) {
 	_, other := newKey(t)
 	folder, _ := made(t, source(t), key)
 	r, _ := serve(t)
-	if err := Publish(t.Context(), folder, r, &other, io.Discard); err == nil ||
+	if err := Publish(t.Context(), folder, r, other, io.Discard); err == nil ||
 		!strings.Contains(err.Error(), "not signed with this key") {
 		t.Errorf("error = %v", err)
 	}
@@ -56,7 +57,7 @@ func TestPublishWithAKey(t *testing.T) {
 		t.Error("what others have signed was published")
 	}
 	var output strings.Builder
-	if err := Publish(t.Context(), folder, r, &public, &output); err != nil {
+	if err := Publish(t.Context(), folder, r, public, &output); err != nil {
 		t.Fatal(err)
 	}
 	list := get(t, r, listRepository, "1.0.0").Digest
@@ -85,7 +86,7 @@ func TestPublishedByAnotherRun(t *testing.T) {
 	})
 	want := get(t, from, listRepository, "1.0.0").Digest.String()
 	for name, err := range map[string]error{
-		"published": Publish(t.Context(), second, r, nil, io.Discard),
+		"published": Publish(t.Context(), second, r, public, io.Discard),
 		"mirrored":  Mirror(t.Context(), from, r, "v1.0.0", public, io.Discard),
 	} {
 		for _, want := range []string{"it is published already, from another run of make release",
@@ -117,7 +118,7 @@ func TestTagOfOthers(t *testing.T) {
 	r, _ := serve(t)
 	put(t, r, "emulator", "1.0.0", other)
 	for name, err := range map[string]error{
-		"published": Publish(t.Context(), folder, r, nil, io.Discard),
+		"published": Publish(t.Context(), folder, r, public, io.Discard),
 		"mirrored":  Mirror(t.Context(), from, r, "v1.0.0", public, io.Discard),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "a tag is never moved: "+r.Repository("emulator")+
@@ -151,7 +152,7 @@ func index(t *testing.T, folder string, change func(*v1.IndexManifest)) {
 // TestChangedFolder: whoever carries a release cannot change what is published.
 func TestChangedFolder(t *testing.T) {
 	const name = "org.opencontainers.image.ref.name"
-	key, _ := newKey(t)
+	key, public := newKey(t)
 	s := source(t)
 	original, _ := made(t, s, key)
 	rename := func(from, to string) func(*v1.IndexManifest) {
@@ -194,7 +195,7 @@ func TestChangedFolder(t *testing.T) {
 		}
 		index(t, folder, change)
 		r, _ := serve(t)
-		if err := Publish(t.Context(), folder, r, nil, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+		if err := Publish(t.Context(), folder, r, public, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error = %v, want %q", err, want)
 		}
 		if _, err := r.Get(t.Context(), listRepository, "1.0.0"); err == nil {
@@ -205,7 +206,7 @@ func TestChangedFolder(t *testing.T) {
 
 // TestDamagedFolder is found before anything is uploaded.
 func TestDamagedFolder(t *testing.T) {
-	key, _ := newKey(t)
+	key, public := newKey(t)
 	folder, _ := made(t, source(t), key)
 	blob := entriesOf(t, storeOf(t, folder))[0].Descriptor.Digest
 	path := filepath.Join(folder, storeFolder, "blobs", blob.Algorithm, blob.Hex)
@@ -213,7 +214,7 @@ func TestDamagedFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, _ := serve(t)
-	if err := Publish(t.Context(), folder, r, nil, io.Discard); err == nil ||
+	if err := Publish(t.Context(), folder, r, public, io.Discard); err == nil ||
 		!strings.Contains(err.Error(), "changed since it was made: "+blob.String()) {
 		t.Errorf("error = %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -78,7 +79,15 @@ func published(t *testing.T, key *signature.Key) (artifact.Registry, *broken) {
 
 func publish(t *testing.T, folder string, to artifact.Registry) {
 	t.Helper()
-	if err := Publish(t.Context(), folder, to, nil, io.Discard); err != nil {
+	content, err := os.ReadFile(filepath.Join(folder, publicKeyFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := signature.ParsePublicKey(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Publish(t.Context(), folder, to, public, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -108,11 +117,11 @@ func get(t *testing.T, r artifact.Registry, repository, version string) *remote.
 // listOf is the list of the release in a registry.
 func listOf(t *testing.T, r artifact.Registry, public signature.PublicKey) List {
 	t.Helper()
-	list, err := Released(t.Context(), r, "v1.0.0", public)
+	release, err := lookup(t.Context(), r, "v1.0.0", public)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return list
+	return release.list
 }
 
 // relist replaces the list of the release in a registry, and signs it, as somebody does who makes a mistake.

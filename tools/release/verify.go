@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
@@ -20,10 +21,11 @@ import (
 // commit. The error names all that is wrong.
 func Verify(ctx context.Context, r artifact.Registry, version string, key signature.PublicKey,
 	progress io.Writer) error {
-	list, err := Released(ctx, r, version, key)
+	release, err := lookup(ctx, r, version, key)
 	if err != nil {
 		return err
 	}
+	list := release.list
 	v := verifier{registry: r, key: key, list: list}
 	var problems []error
 	for _, item := range list.Items {
@@ -38,12 +40,6 @@ func Verify(ctx context.Context, r artifact.Registry, version string, key signat
 	}
 	_, _ = fmt.Fprintf(progress, "%s is complete and was made from commit %s\n", list.Version, list.Revision)
 	return nil
-}
-
-// Released returns the list of a release in a registry, after verifying its signature and that it lacks nothing.
-func Released(ctx context.Context, r artifact.Registry, version string, key signature.PublicKey) (List, error) {
-	release, err := lookup(ctx, r, version, key)
-	return release.list, err
 }
 
 // lookup returns the release that a registry has for a version, once it is known that its list is signed and what it
@@ -193,15 +189,11 @@ func readAll(got *remote.Descriptor) error {
 	if err != nil {
 		return err
 	}
-	manifest, err := index.IndexManifest()
+	images, err := partial.FindImages(index, func(v1.Descriptor) bool { return true })
 	if err != nil {
 		return err
 	}
-	for _, descriptor := range manifest.Manifests {
-		image, err := index.Image(descriptor.Digest)
-		if err != nil {
-			return err
-		}
+	for _, image := range images {
 		if err := readImage(image); err != nil {
 			return err
 		}
@@ -210,20 +202,17 @@ func readAll(got *remote.Descriptor) error {
 }
 
 func readImage(image v1.Image) error {
-	if _, err := image.RawConfigFile(); err != nil {
-		return err
-	}
-	manifest, err := image.Manifest()
+	layers, err := image.Layers()
 	if err != nil {
 		return err
 	}
-	for _, descriptor := range manifest.Layers {
-		layer, err := image.LayerByDigest(descriptor.Digest)
-		if err != nil {
-			return err
-		}
+	config, err := partial.ConfigLayer(image)
+	if err != nil {
+		return err
+	}
+	for _, layer := range append(layers, config) {
 		if err := readLayer(layer); err != nil {
-			return fmt.Errorf("reading the blob %s: %w", descriptor.Digest, err)
+			return fmt.Errorf("reading a blob: %w", err)
 		}
 	}
 	return nil

@@ -20,15 +20,6 @@ func Root() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("finding the repository: %w", err)
 	}
-	return RootOf(dir)
-}
-
-// RootOf returns the absolute path of the repository that contains dir.
-func RootOf(dir string) (string, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", fmt.Errorf("finding the repository: %w", err)
-	}
 	for at := dir; ; at = filepath.Dir(at) {
 		info, err := os.Stat(filepath.Join(at, marker))
 		if err == nil && info.Mode().IsRegular() {

@@ -9,7 +9,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
-func TestRootOf(t *testing.T) {
+func TestRootAbove(t *testing.T) {
 	clone := t.TempDir()
 	deep := filepath.Join(clone, "tools", "deep")
 	decoy := filepath.Join(clone, "decoy", "go.work")
@@ -28,18 +28,20 @@ func TestRootOf(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := repo.RootOf(tt.dir)
+			t.Chdir(tt.dir)
+			got, err := repo.Root()
 			if err != nil || got != clone {
-				t.Errorf("RootOf(%q) = %q, %v; want %q", tt.dir, got, err, clone)
+				t.Errorf("Root() in %q = %q, %v; want %q", tt.dir, got, err, clone)
 			}
 		})
 	}
 }
 
-func TestRootOfOutside(t *testing.T) {
-	_, err := repo.RootOf(t.TempDir())
+func TestRootOutside(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, err := repo.Root()
 	if err == nil || !strings.Contains(err.Error(), "go.work") {
-		t.Errorf("RootOf outside a clone: got error %v, want one that names go.work", err)
+		t.Errorf("Root outside a clone: got error %v, want one that names go.work", err)
 	}
 }
 
@@ -50,17 +52,5 @@ func TestRoot(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(root, "tools", "repo", "repo.go")); err != nil {
 		t.Errorf("Root() = %q, which does not contain this package: %v", root, err)
-	}
-}
-
-func TestRootFollowsTheWorkingDirectory(t *testing.T) {
-	clone := t.TempDir()
-	if err := os.WriteFile(filepath.Join(clone, "go.work"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(clone)
-	got, err := repo.Root()
-	if err != nil || got != clone {
-		t.Errorf("Root() = %q, %v; want %q", got, err, clone)
 	}
 }

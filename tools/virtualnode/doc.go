@@ -29,6 +29,6 @@
 // Cluster IPs, host ports, UDP, session affinity and cluster DNS do not exist. Exec, logs and
 // port-forward are not served (see Node.Logs). A pod has one container, which always restarts; its
 // environment has values and fields of the pod. One that needs anything else, such as more
-// containers, lifecycle hooks, other probes, subPath or other volumes, waits with a message that
-// says so.
+// containers, lifecycle hooks, other probes, subPath, optional or other volumes, waits with a message
+// that says so.
 package virtualnode

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"path/filepath"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/image"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/program"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/server"
@@ -54,8 +52,7 @@ func podInfo(l image.Launch) PodInfo {
 	return PodInfo{Namespace: pod.Namespace, Name: pod.Name, Node: l.Machine.Name}
 }
 
-// Server answers HTTP inside this process on every TCP port that a container declares, 8080 when
-// it declares none. Node ports and probes reach it through the Network.
+// Server answers HTTP inside this process on every TCP port that a container declares. Node ports and probes reach it through the Network.
 func Server(handler func(PodInfo) http.Handler) Image {
 	return Image{server.Runtime(func(l image.Launch) http.Handler { return handler(podInfo(l)) })}
 }
@@ -93,14 +90,4 @@ func imageSet(images map[string]Image) (image.Set, error) {
 		set[reference] = i.runtime
 	}
 	return set, nil
-}
-
-// capacity is what every virtual machine offers.
-func capacity() corev1.ResourceList {
-	return corev1.ResourceList{
-		corev1.ResourceCPU:              quantity("4"),
-		corev1.ResourceMemory:           quantity("8Gi"),
-		corev1.ResourceEphemeralStorage: quantity("32Gi"),
-		corev1.ResourcePods:             quantity("110"),
-	}
 }

@@ -98,10 +98,8 @@ func arriveLate(t *testing.T, node *Node, client *fake.Clientset) {
 			client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), late, "system"))
 	})
 	// The same that the watch's handlers do, but done when it returns.
-	deliver(network, func(network *Network) {
-		network.syncPod(nameOf(late), "one")
-		network.syncService(nameOf(foreign("one")[3].(*corev1.Service)))
-	})
+	node.syncPod(nameOf(late))
+	node.syncService(nameOf(foreign("one")[3].(*corev1.Service)))
 }
 
 // The same pods and Services are a node's business where it has no list, or a list with them.

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"k8s.io/client-go/kubernetes"
@@ -31,11 +30,6 @@ type Network struct {
 	watches watches
 	// trouble is the last reason why objects could not be read.
 	trouble atomic.Pointer[error]
-
-	// mu protects nodes. It is held while events are delivered, so that a node that joins and one
-	// that gets an event see them in one order.
-	mu    sync.Mutex
-	nodes map[string]*Node
 }
 
 // NewNetwork returns the network of the cluster behind an API server. The configuration must allow
@@ -61,7 +55,7 @@ func NewNetwork(config *rest.Config, logger *slog.Logger) (*Network, error) {
 }
 
 func newNetwork(client kubernetes.Interface, logger *slog.Logger) (*Network, error) {
-	n := &Network{client: client, logger: logger, fabric: &fabric.Fabric{}, nodes: map[string]*Node{}}
+	n := &Network{client: client, logger: logger, fabric: &fabric.Fabric{}}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	if err := n.prepare(); err != nil {
 		n.Close()
@@ -93,32 +87,4 @@ func (n *Network) Close() {
 	n.stop()
 	n.watches.objects.Shutdown()
 	n.watches.scheduled.Shutdown()
-}
-
-// join delivers events to a node from now on, beginning with everything that is known.
-func (n *Network) join(node *Node) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.nodes[node.options.Name] != nil {
-		return fmt.Errorf("node %q is running already", node.options.Name)
-	}
-	n.nodes[node.options.Name] = node
-	// The node has its own object already, newer than the cache, which may not have it yet.
-	node.observe(node.seen.Load())
-	for _, name := range n.watches.podsOf(node.options.Name) {
-		n.syncPod(name, node.options.Name)
-	}
-	for _, name := range n.watches.allServices() {
-		node.setService(n.watches.service(name))
-	}
-	return nil
-}
-
-// leave ends the delivery of events to a node.
-func (n *Network) leave(node *Node) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.nodes[node.options.Name] == node {
-		delete(n.nodes, node.options.Name)
-	}
 }

@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -68,6 +67,8 @@ type Node struct {
 
 	seen        atomic.Pointer[corev1.Node] // the object as last seen, nil once it was deleted
 	corrections chan struct{}
+	leave       []func()   // end the delivery of events
+	services    sync.Mutex // is held while the proxy is given what the caches hold
 	stopLive    context.CancelFunc
 	living      sync.WaitGroup
 }
@@ -193,20 +194,6 @@ func (n *Node) serves(namespace string) bool {
 	return len(n.options.Namespaces) == 0 || slices.Contains(n.options.Namespaces, namespace)
 }
 
-// syncPod gives the node the present state of a pod that is assigned to it, setService what its
-// proxy needs to know of a Service. Nothing else of either gets into the node.
-func (n *Node) syncPod(name types.NamespacedName, pod *corev1.Pod) {
-	if n.serves(name.Namespace) {
-		n.pods.Sync(name, pod)
-	}
-}
-
-func (n *Node) setService(service proxy.Service) {
-	if n.serves(service.Namespace) {
-		n.proxy.Set(service)
-	}
-}
-
 // Name is the name of the Node object.
 func (n *Node) Name() string { return n.options.Name }
 
@@ -223,7 +210,9 @@ func (n *Node) Logs(namespace, pod, container string) string {
 // close. Pods that are left when ctx ends are killed, and the error says so. The objects stay as
 // they are, the Node included: the control plane finds out by itself.
 func (n *Node) Stop(ctx context.Context) error {
-	n.network.leave(n)
+	for _, leave := range n.leave {
+		leave()
+	}
 	n.stopLive()
 	n.living.Wait()
 	n.pods.PowerOff(ctx)

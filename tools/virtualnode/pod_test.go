@@ -60,7 +60,7 @@ func TestPodsThatCannotStart(t *testing.T) {
 	}{
 		{"unknown image", c.spec(corev1.Container{Name: "main", Image: "registry.test/other:1"}), "ImagePullBackOff",
 			`does not have "registry.test/other:1"; it has: ` + programImage, "Failed"},
-		{"host path", hostPath, "ContainerCreating", "it is of type hostPath: virtual nodes have", "FailedMount"},
+		{"host path", hostPath, "ContainerCreating", "virtual nodes have configMap", "FailedMount"},
 		{"from secret", fromSecret, "CreateContainerConfigError", "setting X: virtual nodes support value and fieldRef",
 			"Failed"},
 	}

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/pod"
 )
 
 const (
@@ -22,7 +24,15 @@ const (
 	labelControlPlane = "node-role.kubernetes.io/control-plane"
 )
 
-func quantity(text string) resource.Quantity { return resource.MustParse(text) }
+// capacity is what every virtual machine offers.
+func capacity() corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:              resource.MustParse("4"),
+		corev1.ResourceMemory:           resource.MustParse("8Gi"),
+		corev1.ResourceEphemeralStorage: resource.MustParse("32Gi"),
+		corev1.ResourcePods:             *resource.NewQuantity(pod.MaxPods, resource.DecimalSI),
+	}
+}
 
 // register creates the Node object, which is Ready.
 func (n *Node) register(ctx context.Context, version string) error {

@@ -15,11 +15,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/proxy"
 )
 
-const (
-	// byNode finds the pods of a node, byService the slices of a Service.
-	byNode    = "node"
-	byService = "service"
-)
+// byService finds the slices of a Service.
+const byService = "service"
 
 // watches are the watches of one cluster.
 type watches struct {
@@ -49,51 +46,47 @@ func strip(object any) (any, error) {
 	return object, nil
 }
 
-// prepare connects the watches with the nodes.
+// prepare gets the watches ready to start.
 func (n *Network) prepare() error {
 	n.watches = newWatches(n.client)
 	w := &n.watches
-	if err := w.pods.AddIndexers(cache.Indexers{byNode: nodeOf}); err != nil {
-		return err
-	}
-	if err := w.slices.AddIndexers(cache.Indexers{byService: func(object any) ([]string, error) {
-		return []string{owner(object.(metav1.Object)).String()}, nil
-	}}); err != nil {
-		return err
-	}
-	for informer, deliver := range map[cache.SharedIndexInformer]func(metav1.Object){
-		w.nodes:    func(o metav1.Object) { n.syncNode(o.GetName()) },
-		w.pods:     func(o metav1.Object) { n.syncPod(nameOf(o), o.(*corev1.Pod).Spec.NodeName) },
-		w.services: func(o metav1.Object) { n.syncService(nameOf(o)) },
-		w.slices:   func(o metav1.Object) { n.syncService(owner(o)) },
-	} {
-		if err := n.handle(informer, deliver); err != nil {
+	for _, informer := range []cache.SharedIndexInformer{w.nodes, w.pods, w.services, w.slices} {
+		if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+			n.trouble.Store(&err)
+			cache.DefaultWatchErrorHandler(ctx, r, err)
+		}); err != nil {
 			return err
 		}
 	}
-	return nil
+	return w.slices.AddIndexers(cache.Indexers{byService: func(object any) ([]string, error) {
+		return []string{owner(object.(metav1.Object)).String()}, nil
+	}})
 }
 
-// handle delivers every object that is added, changed or deleted, one after the other.
-func (n *Network) handle(informer cache.SharedIndexInformer, deliver func(metav1.Object)) error {
-	each := func(object any) {
-		if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
-			object = last.Obj
+// join delivers every object that is there, added, changed or deleted to a node, until it leaves.
+func (n *Network) join(node *Node) error {
+	w := &n.watches
+	for informer, deliver := range map[cache.SharedIndexInformer]func(metav1.Object){
+		w.nodes:    func(o metav1.Object) { node.syncNode(o.GetName()) },
+		w.pods:     func(o metav1.Object) { node.syncPod(nameOf(o)) },
+		w.services: func(o metav1.Object) { node.syncService(nameOf(o)) },
+		w.slices:   func(o metav1.Object) { node.syncService(owner(o)) },
+	} {
+		each := func(object any) {
+			if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = last.Obj
+			}
+			deliver(object.(metav1.Object))
 		}
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		deliver(object.(metav1.Object))
+		registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: each, UpdateFunc: func(_, object any) { each(object) }, DeleteFunc: each,
+		})
+		if err != nil {
+			return fmt.Errorf("watching the cluster for node %q: %w", node.options.Name, err)
+		}
+		node.leave = append(node.leave, func() { _ = informer.RemoveEventHandler(registration) })
 	}
-	if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-		n.trouble.Store(&err)
-		cache.DefaultWatchErrorHandler(ctx, r, err)
-	}); err != nil {
-		return err
-	}
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: each, UpdateFunc: func(_, object any) { each(object) }, DeleteFunc: each,
-	})
-	return err
+	return nil
 }
 
 // complete starts the watches, once, and waits until all objects that existed have been read. When ctx ends before, the
@@ -113,36 +106,37 @@ func (n *Network) complete(ctx context.Context) error {
 	return fmt.Errorf("reading Nodes, Pods, Services and EndpointSlices for the first time: %w", err)
 }
 
-// syncNode, syncPod and syncService deliver what the caches hold now, not what the event held:
-// events that come late then do no harm. The caller holds the network's mutex.
-func (n *Network) syncNode(name string) {
-	node := n.nodes[name]
-	if node == nil {
+// syncNode, syncPod and syncService take what the caches hold now, not what the event held: events
+// that come late then do no harm.
+func (n *Node) syncNode(name string) {
+	if name != n.options.Name {
 		return
 	}
-	object, _, _ := n.watches.nodes.GetStore().GetByKey(name)
-	o, _ := object.(*corev1.Node)
-	node.observe(o)
+	object, _, _ := n.network.watches.nodes.GetStore().GetByKey(name)
+	node, _ := object.(*corev1.Node)
+	n.observe(node)
 }
 
-func (n *Network) syncPod(name types.NamespacedName, nodeName string) {
-	node := n.nodes[nodeName]
-	if node == nil {
+// syncPod gives the node the present state of a pod. One of another node counts as one that does not exist.
+func (n *Node) syncPod(name types.NamespacedName) {
+	if !n.serves(name.Namespace) {
 		return
 	}
-	object, _, _ := n.watches.pods.GetStore().GetByKey(name.String())
+	object, _, _ := n.network.watches.pods.GetStore().GetByKey(name.String())
 	pod, ok := object.(*corev1.Pod)
-	if !ok || pod.Spec.NodeName != nodeName {
+	if !ok || pod.Spec.NodeName != n.options.Name {
 		pod = nil
 	}
-	node.syncPod(name, pod)
+	n.pods.Sync(name, pod)
 }
 
-func (n *Network) syncService(name types.NamespacedName) {
-	service := n.watches.service(name)
-	for _, node := range n.nodes {
-		node.setService(service)
+func (n *Node) syncService(name types.NamespacedName) {
+	if !n.serves(name.Namespace) {
+		return
 	}
+	n.services.Lock()
+	defer n.services.Unlock()
+	n.proxy.Set(n.network.watches.service(name))
 }
 
 // service returns what proxies need to know of a Service; of one that does not exist, that there
@@ -161,28 +155,9 @@ func (w *watches) service(name types.NamespacedName) proxy.Service {
 	return proxy.FromObjects(service, endpointSlices)
 }
 
-func (w *watches) allServices() []types.NamespacedName {
-	return names(w.services.GetStore().List())
-}
-
-func (w *watches) podsOf(node string) []types.NamespacedName {
-	pods, _ := w.pods.GetIndexer().ByIndex(byNode, node)
-	return names(pods)
-}
-
-func names(objects []any) []types.NamespacedName {
-	var out []types.NamespacedName
-	for _, object := range objects {
-		out = append(out, nameOf(object.(metav1.Object)))
-	}
-	return out
-}
-
 func nameOf(o metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
-
-func nodeOf(object any) ([]string, error) { return []string{object.(*corev1.Pod).Spec.NodeName}, nil }
 
 // owner is the Service of an EndpointSlice.
 func owner(o metav1.Object) types.NamespacedName {

@@ -129,7 +129,7 @@ func publishCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return release.Publish(cmd.Context(), folder, artifact.At(registry), &public, cmd.OutOrStdout())
+		return release.Publish(cmd.Context(), folder, artifact.At(registry), public, cmd.OutOrStdout())
 	}
 	return cmd
 }

@@ -18,27 +18,19 @@ import (
 // Fabric maps the addresses of the pods of one cluster to sockets of this machine. The zero value
 // is empty and ready to use.
 type Fabric struct {
-	mu      sync.RWMutex
-	ports   map[netip.AddrPort]netip.AddrPort
-	aliases map[netip.Addr]netip.Addr
+	ports   sync.Map // netip.AddrPort of a pod -> that of a socket
+	aliases sync.Map // netip.Addr of a pod -> that of its node
 }
 
 // Listen makes this process answer for one port of a pod. It listens on a free port of host.
 func (f *Fabric) Listen(pod netip.AddrPort, host netip.Addr) (net.Listener, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.ports[pod].IsValid() {
-		return nil, fmt.Errorf("listening on %s: %w", pod, syscall.EADDRINUSE)
-	}
 	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(host, 0)))
 	if err != nil {
 		return nil, fmt.Errorf("listening for %s: %w", pod, err)
 	}
-	if f.ports == nil {
-		f.ports = map[netip.AddrPort]netip.AddrPort{}
-	}
-	f.ports[pod] = l.Addr().(*net.TCPAddr).AddrPort()
-	return &listener{Listener: l, remove: sync.OnceFunc(func() { f.remove(pod) })}, nil
+	at := l.Addr().(*net.TCPAddr).AddrPort()
+	f.ports.Store(pod, at)
+	return &listener{Listener: l, remove: func() { f.ports.CompareAndDelete(pod, at) }}, nil
 }
 
 // listener is a listener whose pod address leads nowhere once it is closed.
@@ -53,26 +45,11 @@ func (l *listener) Close() error {
 	return l.Listener.Close()
 }
 
-func (f *Fabric) remove(pod netip.AddrPort) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.ports, pod)
-}
-
 // Alias makes a pod address stand for the address of its node until release, where a process of this machine listens in
 // the pod's place.
 func (f *Fabric) Alias(pod, host netip.Addr) (release func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.aliases == nil {
-		f.aliases = map[netip.Addr]netip.Addr{}
-	}
-	f.aliases[pod] = host
-	return func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		delete(f.aliases, pod)
-	}
+	f.aliases.Store(pod, host)
+	return func() { f.aliases.Delete(pod) }
 }
 
 // Dial connects to a port of a pod, or to a loopback address of this machine, from the given
@@ -88,13 +65,11 @@ func (f *Fabric) Dial(ctx context.Context, to netip.AddrPort, from netip.Addr) (
 
 // find returns what a port of a pod stands for; any other address stands for itself.
 func (f *Fabric) find(to netip.AddrPort) netip.AddrPort {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	if at, ok := f.ports[to]; ok {
-		return at
+	if at, ok := f.ports.Load(to); ok {
+		return at.(netip.AddrPort)
 	}
-	if host, ok := f.aliases[to.Addr()]; ok {
-		return netip.AddrPortFrom(host, to.Port())
+	if host, ok := f.aliases.Load(to.Addr()); ok {
+		return netip.AddrPortFrom(host.(netip.Addr), to.Port())
 	}
 	return to
 }

@@ -5,9 +5,7 @@
 package paths
 
 import (
-	"cmp"
-	"maps"
-	"slices"
+	"regexp"
 	"strings"
 )
 
@@ -18,52 +16,16 @@ type Table map[string]string
 // mount path first, each place once. So with /etc/ccm mounted, "--config=/etc/ccm/a.yaml" changes
 // while "/etc/ccm.d", "/opt/etc/ccm" and "http://host/etc/ccm" do not.
 func (t Table) Rewrite(text string) string {
-	mounts := slices.SortedFunc(maps.Keys(t), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
+	// What paths are usually made of. Other characters delimit paths.
+	paths := regexp.MustCompile(`(?:file://)?[\pL\pN/._~-]+`)
+	return paths.ReplaceAllStringFunc(text, func(found string) string {
+		path := strings.TrimPrefix(found, "file://")
+		before := strings.TrimSuffix(found, path)
+		for mount := path; mount != ""; mount = mount[:max(strings.LastIndexByte(mount, '/'), 0)] {
+			if place, ok := t[mount]; ok {
+				return before + place + path[len(mount):]
+			}
+		}
+		return found
 	})
-	var out strings.Builder
-	for i := 0; i < len(text); {
-		mount := match(text, i, mounts)
-		if mount == "" {
-			out.WriteByte(text[i])
-			i++
-			continue
-		}
-		out.WriteString(t[mount])
-		i += len(mount)
-	}
-	return out.String()
-}
-
-// match returns the mount path that is mentioned at offset i, if any.
-func match(text string, i int, mounts []string) string {
-	if text[i] != '/' || !startsPath(text[:i]) {
-		return ""
-	}
-	for _, mount := range mounts {
-		if strings.HasPrefix(text[i:], mount) && endsElement(text[i+len(mount):]) {
-			return mount
-		}
-	}
-	return ""
-}
-
-// startsPath reports whether an absolute path can start after a text.
-func startsPath(before string) bool {
-	return before == "" || strings.HasSuffix(before, "file://") || !isPathByte(before[len(before)-1])
-}
-
-// endsElement reports whether a path element is complete before a text.
-func endsElement(after string) bool {
-	return after == "" || after[0] == '/' || !isPathByte(after[0])
-}
-
-// isPathByte is true for what paths are usually made of. Other bytes delimit paths.
-func isPathByte(b byte) bool {
-	switch {
-	case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b >= 0x80:
-		return true
-	default:
-		return strings.IndexByte("/._-~", b) >= 0
-	}
 }

@@ -7,79 +7,41 @@ import (
 	"sync"
 )
 
+// MaxPods is how many pods a node has room for.
+const MaxPods = 110
+
 // Addresses hands out the pod addresses of one node. The controller manager decides about the
 // range after the node has registered; until then Take waits.
 type Addresses struct {
-	known chan struct{}
-
-	mu     sync.Mutex
-	prefix netip.Prefix
-	last   netip.Addr
-	used   map[netip.Addr]bool
+	ranged sync.Once
+	free   chan netip.Addr // the one that was in use longest ago comes first
 }
 
 // NewAddresses returns a pool whose range is not known yet.
-func NewAddresses() *Addresses {
-	return &Addresses{known: make(chan struct{}), used: map[netip.Addr]bool{}}
-}
+func NewAddresses() *Addresses { return &Addresses{free: make(chan netip.Addr, MaxPods)} }
 
-// SetRange sets the range. Only the first call counts: a node's range never changes.
+// SetRange sets the range. Only the first call counts: a node's range never changes. The network
+// address, the gateway's and the broadcast address are left out.
 func (a *Addresses) SetRange(prefix netip.Prefix) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.prefix.IsValid() {
-		return
-	}
-	a.prefix = prefix.Masked()
-	a.last = a.prefix.Addr().Next() // the gateway of a real node
-	close(a.known)
+	a.ranged.Do(func() {
+		addr := prefix.Masked().Addr().Next().Next()
+		// Counted, because pods take the first ones meanwhile: there has to be room for all of them.
+		for i := 0; i < cap(a.free) && prefix.Contains(addr.Next()); i++ {
+			a.free <- addr
+			addr = addr.Next()
+		}
+	})
 }
 
 // Take returns a free address, waiting for the range and for an address to become free.
 func (a *Addresses) Take(ctx context.Context) (netip.Addr, error) {
 	select {
-	case <-a.known:
+	case addr := <-a.free:
+		return addr, nil
 	case <-ctx.Done():
-		return netip.Addr{}, fmt.Errorf("waiting for the node's pod CIDR: %w", ctx.Err())
+		return netip.Addr{}, fmt.Errorf("waiting for a free address of the node's pod CIDR: %w", ctx.Err())
 	}
-	for {
-		if addr, ok := a.take(); ok {
-			return addr, nil
-		}
-		if !pause(ctx) {
-			return netip.Addr{}, fmt.Errorf("waiting for a free address in %s: %w", a.prefix, ctx.Err())
-		}
-	}
-}
-
-// take goes on after the last address, so that one is reused as late as possible.
-func (a *Addresses) take() (netip.Addr, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for addr := a.after(a.last); ; addr = a.after(addr) {
-		if !a.used[addr] {
-			a.used[addr] = true
-			a.last = addr
-			return addr, true
-		}
-		if addr == a.last {
-			return netip.Addr{}, false
-		}
-	}
-}
-
-// after skips the network address, the gateway's and the broadcast address.
-func (a *Addresses) after(addr netip.Addr) netip.Addr {
-	next := addr.Next()
-	if !a.prefix.Contains(next) || !a.prefix.Contains(next.Next()) {
-		return a.prefix.Addr().Next().Next()
-	}
-	return next
 }
 
 // Release gives an address back.
-func (a *Addresses) Release(addr netip.Addr) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.used, addr)
-}
+func (a *Addresses) Release(addr netip.Addr) { a.free <- addr }

@@ -31,8 +31,8 @@ func TestAddresses(t *testing.T) {
 	}
 	a.Release(netip.MustParseAddr("10.244.1.3"))
 	a.Release(netip.MustParseAddr("10.244.1.5"))
-	if got := take(); got != "10.244.1.5" {
-		t.Errorf("took %s, want the one that was in use longest ago to stay free", got)
+	if got := take(); got != "10.244.1.3" {
+		t.Errorf("took %s, want the one that was released first", got)
 	}
 }
 
@@ -58,5 +58,26 @@ func TestAddressesWait(t *testing.T) {
 		if _, err := a.Take(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("full range: %v, want to wait until the deadline", err)
 		}
+	})
+}
+
+// TestAddressesMeanwhile: pods that wait for the range take addresses while it is set, and all can be given back.
+func TestAddressesMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := NewAddresses()
+		taken := make(chan netip.Addr, MaxPods)
+		for range MaxPods {
+			go func() {
+				if addr, err := a.Take(t.Context()); err == nil {
+					taken <- addr
+				}
+			}()
+		}
+		synctest.Wait()
+		a.SetRange(netip.MustParsePrefix("10.244.0.0/16"))
+		for range MaxPods {
+			a.Release(<-taken)
+		}
+		synctest.Wait()
 	})
 }

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/image"
@@ -118,19 +119,16 @@ func (n *Node) remove(ctx context.Context, pod *corev1.Pod) {
 	if pod.DeletionTimestamp == nil {
 		return
 	}
-	now := int64(0)
-	for {
-		err := n.Machine.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
-			GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID},
-		})
+	options := metav1.DeleteOptions{GracePeriodSeconds: new(int64), Preconditions: &metav1.Preconditions{UID: &pod.UID}}
+	// It ends with ctx, or without an error.
+	_ = wait.PollUntilContextCancel(ctx, writeRetry, true, func(ctx context.Context) (bool, error) {
+		err := n.Machine.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options)
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || ctx.Err() != nil {
-			return
+			return true, nil
 		}
 		n.Logger.Warn("removing a pod that has ended; trying again", "pod", pod.Namespace+"/"+pod.Name, "error", err)
-		if !pause(ctx) {
-			return
-		}
-	}
+		return false, nil
+	})
 }
 
 // dial connects a probe to a pod. Probes come from the node.

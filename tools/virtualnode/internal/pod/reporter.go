@@ -71,8 +71,7 @@ func (r *reporter) run(ctx context.Context) {
 		}
 		if err := r.write(ctx); err != nil && ctx.Err() == nil {
 			r.node.Logger.Warn("writing the status of a pod; trying again", "error", err)
-			pause(ctx)
-			r.changed()
+			time.AfterFunc(writeRetry, r.changed)
 		}
 	}
 }
@@ -107,16 +106,4 @@ func (r *reporter) write(ctx context.Context) error {
 	defer r.mu.Unlock()
 	r.written, r.version, r.conditions = body, got.ResourceVersion, next.Conditions
 	return nil
-}
-
-// pause waits before a write is tried again and reports false when ctx ended first.
-func pause(ctx context.Context) bool {
-	timer := time.NewTimer(writeRetry)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
 }

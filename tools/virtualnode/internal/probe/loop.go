@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Loop repeats one probe of one container.
@@ -21,11 +22,13 @@ type Loop struct {
 
 // Run probes until ctx ends.
 func (l Loop) Run(ctx context.Context) {
-	if !pause(ctx, seconds(l.Spec.InitialDelaySeconds, 0)) {
+	select {
+	case <-time.After(seconds(l.Spec.InitialDelaySeconds, 0)):
+	case <-ctx.Done():
 		return
 	}
 	successes, failures := int32(0), int32(0)
-	for {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		err := l.attempt(ctx)
 		if ctx.Err() != nil {
 			return
@@ -42,26 +45,13 @@ func (l Loop) Run(ctx context.Context) {
 		if failures == orDefault(l.Spec.FailureThreshold, 3) {
 			l.Verdict(false)
 		}
-		if !pause(ctx, seconds(l.Spec.PeriodSeconds, 10)) {
-			return
-		}
-	}
+	}, seconds(l.Spec.PeriodSeconds, 10))
 }
 
 func (l Loop) attempt(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, seconds(l.Spec.TimeoutSeconds, 1))
 	defer cancel()
 	return l.Check(ctx)
-}
-
-// pause reports false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // seconds uses the API's default for a value that is not set, which happens only where no API

@@ -1,10 +1,9 @@
 package proxy
 
 import (
-	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 )
@@ -15,17 +14,8 @@ type health struct {
 	port     uint16
 	listener net.Listener
 	server   *http.Server
-	report   atomic.Pointer[healthReport]
-}
-
-// healthReport is the answer in kube-proxy's wording.
-type healthReport struct {
-	Service struct {
-		Namespace string `json:"namespace"`
-		Name      string `json:"name"`
-	} `json:"service"`
-	LocalEndpoints      int  `json:"localEndpoints"`
-	ServiceProxyHealthy bool `json:"serviceProxyHealthy"`
+	service  string
+	ready    atomic.Bool
 }
 
 // applyHealth reports false when the port could not be bound.
@@ -42,20 +32,12 @@ func (p *Proxy) applyHealth(s *service) bool {
 		if l == nil {
 			return false
 		}
-		s.health = newHealth(l, s.desired.HealthPort)
+		s.health = &health{port: s.desired.HealthPort, listener: l, service: s.desired.String()}
+		s.health.server = &http.Server{Handler: s.health, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
 		p.serving.Go(s.health.serve)
 	}
-	report := &healthReport{LocalEndpoints: s.desired.LocalReady(p.options.Node), ServiceProxyHealthy: true}
-	report.Service.Namespace, report.Service.Name = s.desired.Namespace, s.desired.Name
-	s.health.report.Store(report)
+	s.health.ready.Store(s.desired.LocalReady(p.options.Node))
 	return true
-}
-
-func newHealth(l net.Listener, port uint16) *health {
-	h := &health{port: port, listener: l}
-	h.report.Store(&healthReport{})
-	h.server = &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
-	return h
 }
 
 func (h *health) serve() { _ = h.server.Serve(h.listener) }
@@ -68,12 +50,9 @@ func (h *health) close() {
 
 // ServeHTTP answers a health check.
 func (h *health) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	report := h.report.Load()
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("X-Load-Balancing-Endpoint-Weight", strconv.Itoa(report.LocalEndpoints))
-	if report.LocalEndpoints == 0 {
-		w.WriteHeader(http.StatusServiceUnavailable)
+	if !h.ready.Load() {
+		http.Error(w, "no ready endpoint of "+h.service, http.StatusServiceUnavailable)
+		return
 	}
-	_ = json.NewEncoder(w).Encode(report)
+	_, _ = fmt.Fprintln(w, "ready endpoints of", h.service)
 }

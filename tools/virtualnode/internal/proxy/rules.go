@@ -129,15 +129,9 @@ func (p Port) Targets(node string) []netip.AddrPort {
 	return draining
 }
 
-// LocalReady counts the pods of a node that are ready behind any port of the Service.
-func (s Service) LocalReady(node string) int {
-	pods := map[netip.Addr]bool{}
-	for _, p := range s.Ports {
-		for _, e := range p.Endpoints {
-			if e.Ready && e.Node == node {
-				pods[e.Addr.Addr()] = true
-			}
-		}
-	}
-	return len(pods)
+// LocalReady says whether a pod of a node is ready behind any port of the Service.
+func (s Service) LocalReady(node string) bool {
+	return slices.ContainsFunc(s.Ports, func(p Port) bool {
+		return slices.ContainsFunc(p.Endpoints, func(e Endpoint) bool { return e.Ready && e.Node == node })
+	})
 }

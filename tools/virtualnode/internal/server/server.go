@@ -15,13 +15,10 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/image"
 )
 
-// defaultPort is where a container without declared ports listens.
-const defaultPort = 8080
-
 // Runtime answers HTTP on the declared TCP ports of its containers.
 type Runtime func(image.Launch) http.Handler
 
-// Start starts listening. Its ports taken by another container of the pod are an error.
+// Start starts listening.
 func (r Runtime) Start(_ context.Context, l image.Launch) (container.Instance, error) {
 	addr, err := netip.ParseAddr(l.Pod().Status.PodIP)
 	if err != nil {
@@ -29,8 +26,8 @@ func (r Runtime) Start(_ context.Context, l image.Launch) (container.Instance, e
 	}
 	i := &instance{server: &http.Server{Handler: r(l), ReadHeaderTimeout: 10 * time.Second}, done: make(chan struct{})}
 	i.end = sync.OnceFunc(func() { close(i.done) })
-	for _, port := range ports(l.Container) {
-		if port.Protocol == corev1.ProtocolUDP || port.Protocol == corev1.ProtocolSCTP {
+	for _, port := range l.Container.Ports {
+		if port.Protocol != corev1.ProtocolTCP {
 			continue
 		}
 		listener, err := l.Machine.Fabric.Listen(netip.AddrPortFrom(addr, uint16(port.ContainerPort)),
@@ -43,13 +40,6 @@ func (r Runtime) Start(_ context.Context, l image.Launch) (container.Instance, e
 		i.serving.Go(func() { _ = i.server.Serve(listener) })
 	}
 	return i, nil
-}
-
-func ports(c *corev1.Container) []corev1.ContainerPort {
-	if len(c.Ports) > 0 {
-		return c.Ports
-	}
-	return []corev1.ContainerPort{{ContainerPort: defaultPort, Protocol: corev1.ProtocolTCP}}
 }
 
 // instance is one run.

@@ -75,7 +75,7 @@ func TestPorts(t *testing.T) {
 		open     []uint16
 		closed   []uint16
 	}{
-		{"none declared", nil, []uint16{8080}, []uint16{80}},
+		{"none declared", nil, nil, []uint16{80, 8080}},
 		{"two declared", []corev1.ContainerPort{{ContainerPort: 80, Protocol: corev1.ProtocolTCP},
 			{ContainerPort: 81, Protocol: corev1.ProtocolTCP}}, []uint16{80, 81}, []uint16{8080}},
 		{"UDP and SCTP", []corev1.ContainerPort{{ContainerPort: 53, Protocol: corev1.ProtocolUDP},
@@ -101,21 +101,6 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-func TestStartTwice(t *testing.T) {
-	f := &fabric.Fabric{}
-	if _, err := start(t, f); err != nil {
-		t.Fatal(err)
-	}
-	free := corev1.ContainerPort{ContainerPort: 80, Protocol: corev1.ProtocolTCP}
-	taken := corev1.ContainerPort{ContainerPort: 8080, Protocol: corev1.ProtocolTCP}
-	if _, err := start(t, f, free, taken); !errors.Is(err, syscall.EADDRINUSE) {
-		t.Errorf("a second container on the same port: %v, want EADDRINUSE", err)
-	}
-	if _, err := request(t, f, 80, "/"); !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("the other port of the container that did not start: %v, want connection refused", err)
-	}
-}
-
 func TestStartWithoutAddress(t *testing.T) {
 	l := launch(&fabric.Fabric{})
 	l.Pod = func() *corev1.Pod { return &corev1.Pod{} }
@@ -127,7 +112,7 @@ func TestStartWithoutAddress(t *testing.T) {
 func TestStop(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	f := &fabric.Fabric{}
-	i, err := start(t, f)
+	i, err := start(t, f, corev1.ContainerPort{ContainerPort: 8080, Protocol: corev1.ProtocolTCP})
 	if err != nil {
 		t.Fatal(err)
 	}

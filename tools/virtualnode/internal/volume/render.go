@@ -6,18 +6,18 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"reflect"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/environ"
 )
 
-// errUnsupported is wrapped by errors about volumes that a virtual node cannot provide.
+// errUnsupported is the error about a volume that a virtual node cannot provide.
 var errUnsupported = errors.New("virtual nodes have configMap, secret and projected (serviceAccountToken, configMap, " +
-	"secret, downwardAPI) volumes only")
+	"secret, downwardAPI) volumes only, and none that is optional")
 
 // defaultMode is the mode of files for which the pod names none.
 const defaultMode = 0o644
@@ -42,7 +42,7 @@ func (s *Set) render(ctx context.Context, v *corev1.Volume) (payload, error) {
 	case v.Projected != nil:
 		mode, sources = v.Projected.DefaultMode, v.Projected.Sources
 	default:
-		return nil, fmt.Errorf("it is of type %s: %w", kindOf(v.VolumeSource), errUnsupported)
+		return nil, errUnsupported
 	}
 	out := payload{}
 	for i := range sources {
@@ -53,18 +53,23 @@ func (s *Set) render(ctx context.Context, v *corev1.Volume) (payload, error) {
 	return out, nil
 }
 
-// add adds one source of a projected volume.
+// add adds one source of a projected volume. What ConfigMaps say may mention mount paths.
 func (s *Set) add(ctx context.Context, out payload, p *corev1.VolumeProjection, mode int32) error {
 	pod := s.options.Pod()
 	switch {
-	case p.ConfigMap != nil:
-		from := object{Namespace: pod.Namespace, Name: p.ConfigMap.Name,
-			Optional: ptr.Deref(p.ConfigMap.Optional, false)}
-		return s.addObject(ctx, out, from, p.ConfigMap.Items, mode)
-	case p.Secret != nil:
-		from := object{Secret: true, Namespace: pod.Namespace, Name: p.Secret.Name,
-			Optional: ptr.Deref(p.Secret.Optional, false)}
-		return s.addObject(ctx, out, from, p.Secret.Items, mode)
+	case p.ConfigMap != nil && !ptr.Deref(p.ConfigMap.Optional, false):
+		object, err := s.options.Client.CoreV1().ConfigMaps(pod.Namespace).Get(ctx, p.ConfigMap.Name,
+			metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("reading ConfigMap %q: %w", p.ConfigMap.Name, err)
+		}
+		return addKeys(out, object.Data, p.ConfigMap.Items, mode, s.table.Rewrite)
+	case p.Secret != nil && !ptr.Deref(p.Secret.Optional, false):
+		object, err := s.options.Client.CoreV1().Secrets(pod.Namespace).Get(ctx, p.Secret.Name, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("reading Secret %q: %w", p.Secret.Name, err)
+		}
+		return addKeys(out, object.Data, p.Secret.Items, mode, func(text string) string { return text })
 	case p.DownwardAPI != nil:
 		return addFields(out, pod, p.DownwardAPI.Items, mode)
 	case p.ServiceAccountToken != nil:
@@ -74,18 +79,13 @@ func (s *Set) add(ctx context.Context, out payload, p *corev1.VolumeProjection, 
 		}
 		return out.add(p.ServiceAccountToken.Path, token, mode)
 	default:
-		return fmt.Errorf("it projects a %s: %w", kindOf(*p), errUnsupported)
+		return errUnsupported
 	}
 }
 
-// addObject adds the chosen keys of a ConfigMap or Secret, or all when none is chosen. ConfigMaps may
-// mention mount paths.
-func (s *Set) addObject(ctx context.Context, out payload, from object, items []corev1.KeyToPath,
-	mode int32) error {
-	content, err := from.data(ctx, s.options.Client)
-	if err != nil {
-		return err
-	}
+// addKeys adds the chosen keys of a ConfigMap or Secret, or all when none is chosen.
+func addKeys[T string | []byte](out payload, content map[string]T, items []corev1.KeyToPath, mode int32,
+	rewrite func(string) string) error {
 	if items == nil {
 		for key := range content {
 			items = append(items, corev1.KeyToPath{Key: key, Path: key})
@@ -93,17 +93,10 @@ func (s *Set) addObject(ctx context.Context, out payload, from object, items []c
 	}
 	for _, item := range items {
 		data, ok := content[item.Key]
-		if !ok && from.Optional {
-			continue
-		}
 		if !ok {
-			return fmt.Errorf("using %s: it has no key %q", from, item.Key)
+			return fmt.Errorf("it has no key %q", item.Key)
 		}
-		text := string(data)
-		if !from.Secret {
-			text = s.table.Rewrite(text)
-		}
-		if err := out.add(item.Path, text, ptr.Deref(item.Mode, mode)); err != nil {
+		if err := out.add(item.Path, rewrite(string(data)), ptr.Deref(item.Mode, mode)); err != nil {
 			return err
 		}
 	}
@@ -136,16 +129,4 @@ func (p payload) add(name, text string, mode int32) error {
 	}
 	p[clean] = file{[]byte(text), fs.FileMode(mode).Perm()}
 	return nil
-}
-
-// kindOf returns the name of the field that is set in a union such as corev1.VolumeSource.
-func kindOf(union any) string {
-	value := reflect.ValueOf(union)
-	for i := range value.NumField() {
-		if field := value.Field(i); field.Kind() == reflect.Pointer && !field.IsNil() {
-			name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
-			return name
-		}
-	}
-	return "nothing"
 }

@@ -10,19 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const (
-	// tokenSeconds is the lifetime of a token when its volume does not say: the API's default.
-	tokenSeconds = 3600
-
-	// tokenMaxAge is when a token is replaced at the latest, as kubelet does.
-	tokenMaxAge = 24 * time.Hour
-)
-
-// tokenKey is what one token of a pod differs from another in.
-type tokenKey struct {
-	audience string
-	seconds  int64
-}
+// tokenMaxAge is when a token is replaced at the latest, as kubelet does.
+const tokenMaxAge = 24 * time.Hour
 
 // token is a ServiceAccount token and when to replace it.
 type token struct {
@@ -33,38 +22,27 @@ type token struct {
 // token returns a token for the pod's ServiceAccount, bound to the pod, that is not due for
 // replacement.
 func (s *Set) token(ctx context.Context, p *corev1.ServiceAccountTokenProjection) (string, error) {
-	key := tokenKey{p.Audience, tokenSeconds}
-	if p.ExpirationSeconds != nil {
-		key.seconds = *p.ExpirationSeconds
-	}
 	now := time.Now()
-	if t, ok := s.tokens[key]; ok && now.Before(t.refresh) {
+	if t := s.tokens[p]; now.Before(t.refresh) {
 		return t.value, nil
 	}
 	pod := s.options.Pod()
-	account := pod.Spec.ServiceAccountName
-	if account == "" {
-		account = "default"
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		ExpirationSeconds: p.ExpirationSeconds,
+		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name,
+			UID: pod.UID},
+	}}
+	if p.Audience != "" {
+		request.Spec.Audiences = []string{p.Audience}
 	}
-	answer, err := s.options.Client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, account, request(pod, key),
+	account := pod.Spec.ServiceAccountName
+	answer, err := s.options.Client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, account, request,
 		metav1.CreateOptions{})
 	if err != nil {
 		return "", fmt.Errorf("requesting a token for ServiceAccount %q: %w", account, err)
 	}
-	s.tokens[key] = token{answer.Status.Token, refreshAt(now, answer.Status.ExpirationTimestamp.Time)}
+	s.tokens[p] = token{answer.Status.Token, refreshAt(now, answer.Status.ExpirationTimestamp.Time)}
 	return answer.Status.Token, nil
-}
-
-func request(pod *corev1.Pod, key tokenKey) *authenticationv1.TokenRequest {
-	r := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		ExpirationSeconds: &key.seconds,
-		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name,
-			UID: pod.UID},
-	}}
-	if key.audience != "" {
-		r.Spec.Audiences = []string{key.audience}
-	}
-	return r
 }
 
 // refreshAt is kubelet's rule: after 80% of the lifetime, or a day.

@@ -36,7 +36,7 @@ type Set struct {
 	options Options
 	table   paths.Table
 	volumes map[string]*volume
-	tokens  map[tokenKey]token
+	tokens  map[*corev1.ServiceAccountTokenProjection]token
 }
 
 // volume is one volume as it was written last.
@@ -48,7 +48,8 @@ type volume struct {
 // Prepare writes all volumes of a container. A missing ConfigMap or Secret is an error; trying
 // again later is up to the caller.
 func Prepare(ctx context.Context, o Options) (*Set, error) {
-	s := &Set{options: o, table: paths.Table{}, volumes: map[string]*volume{}, tokens: map[tokenKey]token{}}
+	s := &Set{options: o, table: paths.Table{}, volumes: map[string]*volume{},
+		tokens: map[*corev1.ServiceAccountTokenProjection]token{}}
 	if err := s.plan(); err != nil {
 		return nil, err
 	}

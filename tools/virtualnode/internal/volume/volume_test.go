@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 )
 
 func meta(name string) metav1.ObjectMeta {
@@ -46,7 +47,7 @@ func newClient(lifetime time.Duration) *fake.Clientset {
 		issued++
 		ref := request.Spec.BoundObjectRef
 		request.Status.Token = fmt.Sprintf("%d %s %v %d %s/%s/%s", issued, create.Name, request.Spec.Audiences,
-			*request.Spec.ExpirationSeconds, ref.Kind, ref.Name, ref.UID)
+			ptr.Deref(request.Spec.ExpirationSeconds, 3600), ref.Kind, ref.Name, ref.UID)
 		request.Status.ExpirationTimestamp = metav1.NewTime(time.Now().Add(lifetime))
 		return true, request, nil
 	})
@@ -86,7 +87,7 @@ func secret(name string, change func(*corev1.SecretVolumeSource)) corev1.Volume 
 }
 
 func TestPrepare(t *testing.T) {
-	yes, mode := true, int32(0o400)
+	mode, seconds := int32(0o400), int64(600)
 	tests := []struct {
 		name   string
 		volume corev1.Volume
@@ -96,19 +97,11 @@ func TestPrepare(t *testing.T) {
 		{"ConfigMap items", configMap("settings", func(s *corev1.ConfigMapVolumeSource) {
 			s.Items = []corev1.KeyToPath{{Key: "extra", Path: "sub/file", Mode: &mode}}
 		}), map[string]string{"sub/file": "x"}},
-		{"optional ConfigMap", configMap("absent", func(s *corev1.ConfigMapVolumeSource) {
-			s.Optional = &yes
-		}), map[string]string{}},
-		{"optional key", configMap("settings", func(s *corev1.ConfigMapVolumeSource) {
-			s.Optional, s.Items = &yes, []corev1.KeyToPath{{Key: "absent", Path: "absent"}}
-		}), map[string]string{}},
 		{"Secret is not rewritten", secret("login", nil), map[string]string{"user": "me", "path": "/etc/app"}},
-		{"optional Secret", secret("absent", func(s *corev1.SecretVolumeSource) {
-			s.Optional = &yes
-		}), map[string]string{}},
 		{"projected",
 			projected(
-				corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}},
+				corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token",
+					ExpirationSeconds: &seconds}},
 				corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
 					LocalObjectReference: corev1.LocalObjectReference{Name: "settings"},
 					Items:                []corev1.KeyToPath{{Key: "extra", Path: "extra"}},
@@ -124,7 +117,7 @@ func TestPrepare(t *testing.T) {
 				}},
 			),
 			map[string]string{
-				"token": "1 robot [] 3600 Pod/web-1/uid-1", "extra": "x", "user": "me", "namespace": "shop",
+				"token": "1 robot [] 600 Pod/web-1/uid-1", "extra": "x", "user": "me", "namespace": "shop",
 			}},
 	}
 	for _, tt := range tests {
@@ -151,6 +144,7 @@ func TestPrepare(t *testing.T) {
 }
 
 func TestPrepareErrors(t *testing.T) {
+	yes := true
 	mount := []corev1.VolumeMount{{Name: "v", MountPath: "/etc/app"}}
 	tests := []struct {
 		name   string
@@ -167,14 +161,18 @@ func TestPrepareErrors(t *testing.T) {
 		{"hostPath",
 			corev1.Volume{Name: "v",
 				VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/etc"}}}, mount,
-			"it is of type hostPath: virtual nodes have configMap"},
+			`preparing volume "v": virtual nodes have configMap`},
+		{"optional ConfigMap", configMap("settings", func(s *corev1.ConfigMapVolumeSource) { s.Optional = &yes }),
+			mount, "none that is optional"},
+		{"optional Secret", secret("login", func(s *corev1.SecretVolumeSource) { s.Optional = &yes }), mount,
+			"none that is optional"},
 		{"claim",
 			corev1.Volume{Name: "v",
 				VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}},
-			mount, "it is of type persistentVolumeClaim"},
+			mount, "virtual nodes have configMap"},
 		{"trust bundle",
 			projected(corev1.VolumeProjection{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{}}),
-			mount, "it projects a clusterTrustBundle"},
+			mount, "virtual nodes have configMap"},
 		{"no such volume", configMap("settings", nil), []corev1.VolumeMount{{Name: "w", MountPath: "/x"}},
 			`mounting at /x: the pod has no volume "w"`},
 		{"subPathExpr", configMap("settings", nil),
@@ -202,9 +200,9 @@ func TestKeepFollowsChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		holds(t, s, resync, "new", s.Table()["/etc/app"])
-		before, _ := os.Readlink(filepath.Join(s.Table()["/etc/app"], current))
+		before, _ := os.Readlink(s.Table()["/etc/app"])
 		<-time.After(10 * resync)
-		if after, _ := os.Readlink(filepath.Join(s.Table()["/etc/app"], current)); after != before {
+		if after, _ := os.Readlink(s.Table()["/etc/app"]); after != before {
 			t.Errorf("version went from %s to %s without a change", before, after)
 		}
 	})
@@ -283,7 +281,7 @@ func TestTokenError(t *testing.T) {
 	client.PrependReactor("create", "serviceaccounts", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("no such account")
 	})
-	s := &Set{options: newOptions(t, client, nil, nil), tokens: map[tokenKey]token{}}
+	s := &Set{options: newOptions(t, client, nil, nil), tokens: map[*corev1.ServiceAccountTokenProjection]token{}}
 	if _, err := s.token(t.Context(), &corev1.ServiceAccountTokenProjection{}); err == nil ||
 		!strings.Contains(err.Error(), `ServiceAccount "robot"`) {
 		t.Errorf("error = %v, want one that names the ServiceAccount", err)

@@ -65,7 +65,7 @@ func TestWrite(t *testing.T) {
 	}
 	for _, step := range steps {
 		t.Run(step.name, func(t *testing.T) {
-			before, _ := os.Readlink(filepath.Join(dir, current))
+			before, _ := os.Readlink(dir)
 			if err := write(dir, step.p); err != nil {
 				t.Fatal(err)
 			}
@@ -77,14 +77,19 @@ func TestWrite(t *testing.T) {
 			if diff := cmp.Diff(texts, gotTexts); diff != "" {
 				t.Errorf("content (-want +got):\n%s", diff)
 			}
+			data, err := filepath.EvalSymlinks(filepath.Join(dir, current))
+			if whole, _ := filepath.EvalSymlinks(dir); err != nil || data != whole {
+				t.Errorf("%s leads to %s, %v; want %s", current, data, err, whole)
+			}
 			if diff := cmp.Diff(modes, gotModes); diff != "" {
 				t.Errorf("modes (-want +got):\n%s", diff)
 			}
-			after, err := os.Readlink(filepath.Join(dir, current))
+			after, err := os.Readlink(dir)
 			if err != nil || before == after {
 				t.Errorf("version went from %q to %q, %v", before, after, err)
 			}
-			if left, err := filepath.Glob(filepath.Join(dir, "..version-*")); err != nil || len(left) != 1 {
+			left, err := filepath.Glob(filepath.Join(filepath.Dir(dir), "..version-*"))
+			if err != nil || len(left) != 1 {
 				t.Errorf("versions on disk: %v, %v; want only the present one", left, err)
 			}
 		})
