@@ -135,9 +135,9 @@ func unsupported(c Config, service *corev1.Service, asked settings,
 		}
 	}
 	internal, known := asked.internal, asked.refused == nil
-	report(len(service.Spec.LoadBalancerSourceRanges) > 0,
-		"Load balancers of IronCore cannot limit the source addresses: spec.loadBalancerSourceRanges is not applied, "+
-			"and the load balancer accepts all clients. Use a NetworkPolicy.")
+	ranges := rangesField(service)
+	report(ranges != "", "Load balancers of IronCore cannot limit the source addresses: "+ranges+" is not applied, "+
+		"and the load balancer accepts all clients. Use a NetworkPolicy.")
 	report(service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP,
 		"Load balancers of IronCore have no session affinity: spec.sessionAffinity ClientIP is not applied between "+
 			"Nodes. Set it to None.")
@@ -152,6 +152,17 @@ func unsupported(c Config, service *corev1.Service, asked settings,
 			"spec.externalTrafficPolicy Local drops this traffic. Start the cloud controller manager with "+
 			"--use-nic-selector=false, or set the policy to Cluster.")
 	return notices
+}
+
+// rangesField returns the name of what limits the source addresses of a Service; "" if nothing does.
+func rangesField(service *corev1.Service) string {
+	switch {
+	case len(service.Spec.LoadBalancerSourceRanges) > 0:
+		return "spec.loadBalancerSourceRanges"
+	case service.Annotations[corev1.AnnotationLoadBalancerSourceRangesKey] != "":
+		return "the annotation " + corev1.AnnotationLoadBalancerSourceRangesKey
+	}
+	return ""
 }
 
 // hasAddress reports whether the status of the Service has the address.
