@@ -193,7 +193,7 @@ func agree(t *testing.T, client kubernetes.Interface, namespace string, registry
 	value string) bool {
 	t.Helper()
 	s := service(namespace, map[string]string{name: value})
-	_, problems := registry.Parse(s.Annotations, ports(s))
+	_, problems := registry.Parse(s.Annotations, annotation.PortsOf(s))
 	err := create(t.Context(), client, s)
 	switch {
 	case err != nil && !apierrors.IsInvalid(err):
@@ -270,7 +270,7 @@ func TestNames(t *testing.T) {
 		if strings.HasPrefix(name, "acl-port") {
 			s.Annotations[registry.Prefix()+name] = "::1"
 		}
-		_, problems := registry.Parse(s.Annotations, ports(s))
+		_, problems := registry.Parse(s.Annotations, annotation.PortsOf(s))
 		err := create(t.Context(), client, s)
 		if (err == nil) != (want == "") || (err == nil) != (len(problems) == 0) {
 			t.Errorf("%s: the parser says %v, the API server %v, want %q", name, problems, err, want)
@@ -306,7 +306,7 @@ func TestServicesWithoutPorts(t *testing.T) {
 	install(t, client, namespace, rendered(t, "thalassa-ccm"), registry.Prefix())
 	s := service(namespace, map[string]string{registry.Prefix() + "max-connections.http": "5"})
 	s.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com"}
-	_, problems := registry.Parse(s.Annotations, ports(s))
+	_, problems := registry.Parse(s.Annotations, annotation.PortsOf(s))
 	if err := create(t.Context(), client, s); err == nil || len(problems) != 1 ||
 		!strings.HasSuffix(err.Error(), "denied request: "+problems[0].String()) {
 		t.Errorf("the parser says %v, the API server %v", problems, err)
@@ -324,7 +324,7 @@ func TestUnnamedPort(t *testing.T) {
 		if strings.HasPrefix(name, "acl") {
 			s.Annotations[registry.Prefix()+name] = "10.0.0.0/8"
 		}
-		_, problems := registry.Parse(s.Annotations, ports(s))
+		_, problems := registry.Parse(s.Annotations, annotation.PortsOf(s))
 		err := create(t.Context(), client, s)
 		if (err == nil) != (len(problems) == 0) || err != nil && !strings.HasSuffix(err.Error(), "denied request: "+
 			problems[0].String()) {

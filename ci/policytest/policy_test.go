@@ -98,7 +98,7 @@ func generated(t *testing.T, name string, registry *annotation.Registry) policy 
 				PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 			}},
 	}
-	if err := yaml.UnmarshalStrict([]byte(generate.AdmissionPolicy(registry)), &made.Spec); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(generate.AdmissionPolicy(registry, "")), &made.Spec); err != nil {
 		t.Fatal(err)
 	}
 	return made
@@ -173,15 +173,6 @@ func service(namespace string, annotations map[string]string) *corev1.Service {
 	}
 }
 
-// ports are those of a Service as annotations have them.
-func ports(s *corev1.Service) []annotation.Port {
-	found := make([]annotation.Port, 0, len(s.Spec.Ports))
-	for _, port := range s.Spec.Ports {
-		found = append(found, annotation.Port{Name: port.Name, Number: port.Port})
-	}
-	return found
-}
-
 // create asks the API server whether it would store a Service, and has it store none.
 func create(ctx context.Context, client kubernetes.Interface, s *corev1.Service) error {
 	_, err := client.CoreV1().Services(s.Namespace).Create(ctx, s,
@@ -192,8 +183,13 @@ func create(ctx context.Context, client kubernetes.Interface, s *corev1.Service)
 // TestPolicyHasNoWarnings has Kubernetes check the types of all expressions, as it does for every policy.
 func TestPolicyHasNoWarnings(t *testing.T) {
 	client, namespace := cluster(t)
-	p := rendered(t, "thalassa-ccm")
-	install(t, client, namespace, p, thalassa.Annotations().Prefix())
+	wantNoWarnings(t, client, namespace, rendered(t, "thalassa-ccm"), thalassa.Annotations().Prefix())
+}
+
+// wantNoWarnings installs a policy and has Kubernetes check its types.
+func wantNoWarnings(t *testing.T, client kubernetes.Interface, namespace string, p policy, prefix string) {
+	t.Helper()
+	install(t, client, namespace, p, prefix)
 	controlplanetest.Eventually(t, waitTimeout, "the types are checked", func(ctx context.Context) error {
 		got, err := client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, p.Name, metav1.GetOptions{})
 		if err != nil {

@@ -9,14 +9,25 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 )
 
-// programMetrics are the names of all metrics that a process shows which has them all.
+// kubeconfig is one that nothing uses.
+const kubeconfig = `apiVersion: v1
+kind: Config
+clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]
+contexts: [{name: a, context: {cluster: a, user: a}}]
+users: [{name: a, user: {}}]
+current-context: a
+`
+
+// programMetrics are the names of all metrics of processes that have them all: one for each cloud.
 func programMetrics(t *testing.T) []string {
 	t.Helper()
 	folder := t.TempDir()
@@ -31,7 +42,18 @@ func programMetrics(t *testing.T) []string {
 	config := write("config.yaml",
 		"organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {directory: "+folder+
 			"}\nroutes: {enabled: true}\n")
-	made, err := thalassa.New("test", func(string) string { return "" })(t.Context(), cloud.Options{ConfigFile: config})
+	noEnvironment := func(string) string { return "" }
+	made, err := thalassa.New("test", noEnvironment)(t.Context(), cloud.Options{ConfigFile: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options, command := ironcore.NewOptions("test", noEnvironment), &cobra.Command{}
+	options.AddFlags(command.Flags())
+	if err := command.ParseFlags([]string{"--ironcore-kubeconfig=" + write("kubeconfig", kubeconfig)}); err != nil {
+		t.Fatal(err)
+	}
+	other, err := options.New(t.Context(), cloud.Options{ConfigFile: write("ironcore.yaml",
+		"networkName: nodes\nclusterName: blue\nnamespace: shoot\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,6 +61,7 @@ func programMetrics(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	collectors = append(collectors, other.Collectors...)
 	descriptions := make(chan *prometheus.Desc, 100)
 	for _, collector := range collectors {
 		collector.Describe(descriptions)
@@ -52,8 +75,7 @@ func programMetrics(t *testing.T) []string {
 	return names
 }
 
-// TestMetricsPage: the page, which is generated, has every metric of a process, of whatever part of it, and nothing
-// else.
+// TestMetricsPage: the page, which is generated, has every metric of these processes, and nothing else.
 func TestMetricsPage(t *testing.T) {
 	content, err := os.ReadFile("../../docs/reference/metrics.md")
 	if err != nil {

@@ -5,12 +5,23 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Port is a port of a Service.
 type Port struct {
 	Name   string // "" when the Service names none
 	Number int32
+}
+
+// PortsOf returns the ports that the annotations of a Service may name.
+func PortsOf(service *corev1.Service) []Port {
+	ports := make([]Port, 0, len(service.Spec.Ports))
+	for _, port := range service.Spec.Ports {
+		ports = append(ports, Port{Name: port.Name, Number: port.Port})
+	}
+	return ports
 }
 
 // text is how the annotations of the port end, the one that wins first.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -125,9 +126,18 @@ func apply[T any](ctx context.Context, send patch[T], manager string, force bool
 	written, err := send(ctx, object.Metadata.Name, types.ApplyPatchType, data,
 		metav1.PatchOptions{FieldManager: manager, Force: &force})
 	if err != nil {
-		return none, fmt.Errorf("applying %s %s: %w", object.Kind, object.Metadata.Name, err)
+		return none, fmt.Errorf("applying %s %s: %w", object.Kind, object.Metadata.Name, withAdvice(err))
 	}
 	return written, nil
+}
+
+// withAdvice adds to a refusal because of a quota what to do about it: IronCore's message has only the figures.
+func withAdvice(err error) error {
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "quota") {
+		return err
+	}
+	return fmt.Errorf("a quota in IronCore does not permit it: delete Services of type LoadBalancer that are not "+
+		"needed, or ask the administrator of IronCore to raise the quota: %w", err)
 }
 
 // delete deletes the version of an object that the plan was computed from. An object that does not exist is deleted.

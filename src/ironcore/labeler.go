@@ -112,9 +112,10 @@ func (l *labeler) next(ctx context.Context) bool {
 		l.queue.Forget(name)
 		return true
 	case apierrors.IsConflict(err): // something else has changed the object
-		klog.V(1).InfoS("The label of the cluster is written again", "node", name, "reason", err.Error())
+		klog.FromContext(ctx).V(1).Info("The label of the cluster is written again", "node", name, "reason",
+			err.Error())
 	default:
-		klog.ErrorS(err, "The label of the cluster could not be written, and is retried", "node", name)
+		klog.FromContext(ctx).Error(err, "The label of the cluster could not be written, and is retried", "node", name)
 	}
 	l.queue.AddRateLimited(name)
 	return true
@@ -143,8 +144,8 @@ func (l *labeler) label(ctx context.Context, name string) error {
 	var failed error
 	for _, one := range interfaces {
 		if ofInterfaces == remove && l.isLast(one.Name) {
-			klog.InfoS("The network interface keeps the label of the cluster, because no other one has it: the load "+
-				"balancers would have no destinations", "networkInterface", one.Name, "node", name)
+			klog.FromContext(ctx).Info("The network interface keeps the label of the cluster, because no other "+
+				"one has it: the load balancers would have no destinations", "networkInterface", one.Name, "node", name)
 			continue
 		}
 		failed = errors.Join(failed, set(ctx, l, l.store.NetworkInterfaces, l.store.Client.NetworkInterfaces.Patch, one,

@@ -12,13 +12,8 @@ import (
 // shownProblems is how many problems of a kind a message begins with, and how many ports.
 const shownProblems = 20
 
-// policyFile is the spec of the admission policy, which the chart's template completes.
-const policyFile = "charts/thalassa-ccm/files/admission-policy.yaml"
-
 // policyNote is why a policy that cannot be evaluated refuses nothing.
-const policyNote = `# Made by "make generate" from the registry in src/thalassa/balancer.
-
-# An error of the policy itself must not stop every Service. Nothing is lost then: the cloud controller manager reads the
+const policyNote = `# An error of the policy itself must not stop every Service. Nothing is lost then: the cloud controller manager reads the
 # annotations again, leaves alone what a bad one is about, and says so in an event.
 failurePolicy: Ignore
 `
@@ -128,21 +123,25 @@ validations:
   - expression: size(variables.problems) == 0
     reason: Invalid
     message: >-
-      an annotation under DOMAIN is not known, or its value is not allowed; see docs/reference/annotations.md
+      an annotation under DOMAIN is not known, or its value is not allowed; see PAGE
     messageExpression: >-
       size(variables.message) > 1200 ? variables.message.substring(0, 1200) + " …" : variables.message
 `
 
-// admissionPolicy makes the policy from the registry that also parses the annotations, so that they cannot differ.
-func admissionPolicy(registry *annotation.Registry) Generator {
-	return Generator{Name: "admission policy", Files: func(context.Context, string) (map[string][]byte, error) {
-		return map[string][]byte{policyFile: []byte(AdmissionPolicy(registry))}, nil
+// admissionPolicy makes the spec of the admission policy, which the chart's template completes, from the registry that
+// also parses the annotations, so that they cannot differ.
+func admissionPolicy(of annotated) Generator {
+	return Generator{Name: "admission policy of " + of.cloud, Files: func(context.Context, string) (map[string][]byte,
+		error) {
+		text := fmt.Sprintf("# Made by \"make generate\" from the registry in %s.\n\n", of.source) +
+			AdmissionPolicy(of.registry, of.page)
+		return map[string][]byte{of.policy: []byte(text)}, nil
 	}}
 }
 
 // AdmissionPolicy returns the spec of a ValidatingAdmissionPolicy, as YAML, that refuses a Service whose annotations
-// the registry would call a problem, unless they were there before.
-func AdmissionPolicy(registry *annotation.Registry) string {
+// the registry would call a problem, unless they were there before. Page is where the annotations are described.
+func AdmissionPolicy(registry *annotation.Registry, page string) string {
 	var rules strings.Builder
 	var names, known, bad []string
 	for _, entry := range registry.Entries() {
@@ -157,7 +156,7 @@ func AdmissionPolicy(registry *annotation.Registry) string {
 		"NAMES", strings.Join(names, ", "), "FAMILIES", families(registry), "ENDS", portStart(registry), "BAD",
 		strings.Join(bad, " +\n      "),
 		"DECLINED", declined(registry), "KNOWN", strings.Join(known, ", "), "SHOWN", strconv.Itoa(shownProblems),
-		"JUDGED", strconv.Itoa(judged),
+		"JUDGED", strconv.Itoa(judged), "PAGE", page,
 	)
 	return fill.Replace(policyNote+policyMatch+policyChanges) + rules.String() + fill.Replace(policyNames) +
 		fill.Replace(policyVerdict)

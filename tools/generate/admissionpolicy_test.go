@@ -49,7 +49,7 @@ func variable(t *testing.T, s spec, name string) string {
 }
 
 func TestAdmissionPolicy(t *testing.T) {
-	policy := parse(t, AdmissionPolicy(small()))
+	policy := parse(t, AdmissionPolicy(small(), "docs/x.md"))
 	if policy.FailurePolicy != "Ignore" {
 		t.Errorf("failurePolicy %s: a broken policy would stop every Service", policy.FailurePolicy)
 	}
@@ -88,7 +88,7 @@ func TestAdmissionPolicy(t *testing.T) {
 func TestPolicyWithoutFamilies(t *testing.T) {
 	registry := annotation.NewRegistry("lb.example.com/")
 	annotation.Register(registry, annotation.Definition{Name: "mode"}, annotation.Enum("x"), "x")
-	policy := parse(t, AdmissionPolicy(registry))
+	policy := parse(t, AdmissionPolicy(registry, "docs/x.md"))
 	for name, part := range map[string]string{
 		"bases":   `name.substring(0, name.indexOf(".")) : ""})`,
 		"ported":  `name.substring(size(base) + 1) in variables.ports`,
@@ -102,9 +102,10 @@ func TestPolicyWithoutFamilies(t *testing.T) {
 
 // TestNothingIsLeftToFill: no placeholder of the texts may reach the API server.
 func TestNothingIsLeftToFill(t *testing.T) {
-	text := AdmissionPolicy(small())
+	text := AdmissionPolicy(small(), "docs/x.md")
 	for _, placeholder := range []string{
 		"PREFIX", "LENGTH", "DOMAIN", "NAMES", "KNOWN", "FAMILIES", "ENDS", "BAD", "DECLINED", "SHOWN", "JUDGED",
+		"PAGE",
 	} {
 		if strings.Contains(text, placeholder) {
 			t.Errorf("the policy contains %s", placeholder)
@@ -114,12 +115,14 @@ func TestNothingIsLeftToFill(t *testing.T) {
 
 // TestAdmissionPolicyFiles: the chart's file is the policy, and says where it comes from.
 func TestAdmissionPolicyFiles(t *testing.T) {
-	files, err := admissionPolicy(small()).Files(t.Context(), "")
+	files, err := admissionPolicy(annotated{registry: small(), source: "src/example", policy: "files/policy.yaml",
+		page: "docs/x.md"}).Files(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(files[policyFile])
-	if len(files) != 1 || text != AdmissionPolicy(small()) || strings.Count(text, "make generate") != 1 {
+	text := string(files["files/policy.yaml"])
+	if want := "# Made by \"make generate\" from the registry in src/example.\n\n"; len(files) != 1 ||
+		text != want+AdmissionPolicy(small(), "docs/x.md") || !strings.Contains(text, "see docs/x.md\n") {
 		t.Errorf("files %v", files)
 	}
 }

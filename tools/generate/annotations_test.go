@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 )
 
 func TestAnnotationPage(t *testing.T) {
@@ -18,8 +17,10 @@ func TestAnnotationPage(t *testing.T) {
 	annotation.RegisterFamily(registry, annotation.Definition{Name: "acl-", Topic: "A", Since: "1.2.5",
 		Effect: "Lets in.", Example: "::1", Without: "nobody"}, annotation.Sources())
 	registry.Decline(annotation.Declined{Name: "tls-", Why: "cannot be had"})
-	page := renderAnnotations(registry)
+	page := renderAnnotations(annotated{cloud: "Example", registry: registry, source: "src/example",
+		introduction: annotationIntroduction, ending: "The end.\n", defaults: true})
 	for _, want := range []string{
+		"# Service annotations of Example\n", "from the registry in src/example.", "The end.\n",
 		"All names start with `lb.example.com/`.", "    lb.example.com/max-connections.https:", "\n## A\n",
 		"| `limit` | Limits. | a whole number from 1 to 9 | `3` | `7` | yes | yes | 1.2.3 |",
 		`| ` + "`name`" + ` | Names &lt;it&gt;. | x\|y | a\|b | ` + "`x`" + ` | no | no | 1.2.4 |`,
@@ -33,15 +34,31 @@ func TestAnnotationPage(t *testing.T) {
 	}
 }
 
+// TestAnnotationPageLeavesOutColumns that have the same value in all rows.
+func TestAnnotationPageLeavesOutColumns(t *testing.T) {
+	registry := annotation.NewRegistry("lb.example.com/")
+	annotation.Register(registry, annotation.Definition{Name: "internal", Topic: "A", Since: "1.2.3", Effect: "Hides.",
+		Example: "true"}, annotation.Bool(), false)
+	page := renderAnnotations(annotated{cloud: "Example", registry: registry})
+	want := "| Annotation | Effect | Values | Without it | Example | Since |\n|---|---|---|---|---|---|\n" +
+		"| `internal` | Hides. | true or false | `false` | `true` | 1.2.3 |\n"
+	if !strings.Contains(page, want) {
+		t.Errorf("the page lacks %q:\n%s", want, page)
+	}
+}
+
 // TestEveryAnnotationIsDescribed: a page with holes is worse than none.
 func TestEveryAnnotationIsDescribed(t *testing.T) {
-	for _, entry := range thalassa.Annotations().Entries() {
-		if entry.Topic == "" || entry.Effect == "" || entry.Example == "" || entry.Since == "" || entry.Allowed == "" {
-			t.Errorf("annotation %s: %+v", entry.Name, entry)
-		}
-		if _, problems := thalassa.Annotations().Parse(map[string]string{thalassa.Annotations().Prefix() +
-			example(entry): entry.Example}, []annotation.Port{{Name: "http", Number: 80}}); len(problems) > 0 {
-			t.Errorf("its own example is refused: %v", problems)
+	for _, cloud := range annotatedClouds() {
+		for _, entry := range cloud.registry.Entries() {
+			if entry.Topic == "" || entry.Effect == "" || entry.Example == "" || entry.Since == "" ||
+				entry.Allowed == "" {
+				t.Errorf("annotation %s: %+v", entry.Name, entry)
+			}
+			if _, problems := cloud.registry.Parse(map[string]string{cloud.registry.Prefix() + example(entry): entry.
+				Example}, []annotation.Port{{Name: "http", Number: 80}}); len(problems) > 0 {
+				t.Errorf("its own example is refused: %v", problems)
+			}
 		}
 	}
 }

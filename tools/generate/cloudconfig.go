@@ -6,30 +6,54 @@ import (
 	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	ironcoreconfig "github.com/thalassa-cloud/thalassa-ccm/src/ironcore/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 )
 
-const (
-	// configFile is the reference page of the cloud-config file.
-	configFile = "docs/reference/cloud-config.md"
-	// configSchemaFile is its JSON schema.
-	configSchemaFile = "docs/reference/cloud-config.schema.json"
-)
+// configured is a cloud with a cloud-config file, and what is generated from its keys.
+type configured struct {
+	cloud    string
+	defaults any // a configuration
+	keys     []config.Key
+	schema   func() ([]byte, error)
+	// page and schemaFile are the files of the reference page and of the JSON schema.
+	page, schemaFile string
+	introduction     string
+	// notes are about sections, by their names.
+	notes map[string]string
+	// ending follows the table of variables of the environment.
+	ending string
+}
+
+// configuredClouds are the clouds of this repository.
+func configuredClouds() []configured {
+	return []configured{
+		{cloud: "Thalassa Cloud", defaults: cloudconfig.Default(), keys: cloudconfig.Keys(),
+			schema: thalassa.ConfigSchema, page: "docs/reference/cloud-config.md",
+			schemaFile: "docs/reference/cloud-config.schema.json", introduction: configIntroduction,
+			notes: map[string]string{"cloudCredentials": configCredentials}, ending: configEnding},
+		{cloud: "IronCore", defaults: ironcoreconfig.Default(), keys: ironcoreconfig.Keys(),
+			schema: ironcoreconfig.Schema, page: "docs/reference/cloud-config-ironcore.md",
+			schemaFile:   "docs/reference/cloud-config-ironcore.schema.json",
+			introduction: ironcoreConfigIntroduction},
+	}
+}
 
 // cloudConfigPages makes reference page and schema from the keys that also check the file, so that they cannot
 // differ.
-func cloudConfigPages() Generator {
-	return Generator{Name: "cloud-config", Files: func(context.Context, string) (map[string][]byte, error) {
-		entries, err := config.Describe(cloudconfig.Default(), cloudconfig.Keys())
+func cloudConfigPages(of configured) Generator {
+	return Generator{Name: "cloud-config of " + of.cloud, Files: func(context.Context, string) (map[string][]byte,
+		error) {
+		entries, err := config.Describe(of.defaults, of.keys)
 		if err != nil {
 			return nil, err
 		}
-		schema, err := thalassa.ConfigSchema()
+		schema, err := of.schema()
 		if err != nil {
 			return nil, err
 		}
-		return map[string][]byte{configFile: []byte(renderConfig(entries)), configSchemaFile: schema}, nil
+		return map[string][]byte{of.page: []byte(renderConfig(of, entries)), of.schemaFile: schema}, nil
 	}}
 }
 
@@ -44,6 +68,8 @@ cloudCredentials:
 const configIntroduction = `# The cloud-config file
 
 <!-- Made by "make generate" from the keys in src/thalassa/cloudconfig/keys.go. -->
+
+For Thalassa Cloud. On IronCore, the file has [other keys](cloud-config-ironcore.md).
 
 The flag ` + "`--cloud-config`" + ` names this file. It contains one YAML (or JSON) document. A minimal file:
 
@@ -69,31 +95,59 @@ the label ` + "`thalassa.cloud/wif.use: \"true\"`" + `. To choose a form, see [c
 
 `
 
+const configEnding = "\n`POD_NAME`, `POD_NAMESPACE` and `POD_UID` identify the pod that receives events about " +
+	"credentials. The chart sets them. If they are not set, these events are only logged.\n"
+
+// shortestIronCoreConfig is an example in the page; a test reads it as the program does.
+const shortestIronCoreConfig = `networkName: nodes
+clusterName: blue
+`
+
+const ironcoreConfigIntroduction = `# The cloud-config file on IronCore
+
+<!-- Made by "make generate" from the keys in src/ironcore/cloudconfig/keys.go. -->
+
+For clusters on [IronCore](../guides/ironcore.md). On Thalassa Cloud, the file has [other keys](cloud-config.md).
+
+The flag ` + "`--cloud-config`" + ` names this file. It contains one YAML (or JSON) document. A minimal file:
+
+` + "```yaml\n" + shortestIronCoreConfig + "```" + `
+
+The flag ` + "`--ironcore-kubeconfig`" + ` names the file with the address and the credentials of the IronCore API. No key can be set by an environment
+variable.
+
+Unknown keys and wrong types are refused. All problems are reported at once, each with the path of its key. A key that is absent, null or an empty
+string has its default. To check a file without a cluster and without calls to the cloud:
+
+` + "```sh" + `
+thalassa-cloud-controller-manager validate --cloud-provider=ironcore cloud-config.yaml   # --print also prints the effective configuration
+` + "```" + `
+
+Editors can check and complete the file with its [JSON schema](cloud-config-ironcore.schema.json).
+
+`
+
 // renderConfig writes a table for the keys at the top, and one for each section.
-func renderConfig(entries []config.Entry) string {
+func renderConfig(of configured, entries []config.Entry) string {
 	var page strings.Builder
-	page.WriteString(configIntroduction)
-	for _, section := range sections(entries) {
-		fmt.Fprintf(&page, "## %s\n\n", section.heading)
-		if section.name == "cloudCredentials" {
-			page.WriteString(configCredentials)
+	page.WriteString(of.introduction)
+	for i, section := range sections(entries) {
+		if i > 0 {
+			page.WriteString("\n")
 		}
+		fmt.Fprintf(&page, "## %s\n\n%s", section.heading, of.notes[section.name])
 		page.WriteString("| Key | Effect | Values | Default | Example | Since |\n|---|---|---|---|---|---|\n")
 		for _, entry := range section.entries {
 			key := strings.TrimPrefix(entry.Path, section.name+".")
 			fmt.Fprintf(&page, "| `%s` | %s | %s | %s | `%s` | %s |\n", key, entry.Effect, entry.Allowed(),
 				deflt(entry), entry.Example, entry.Since)
 		}
-		page.WriteString("\n")
 	}
-	page.WriteString("## Environment\n\nThese variables set keys that the file does not set:\n\n| Variable | Keys " +
-		"|\n|---|---|\n")
-	for _, line := range variables(entries) {
-		page.WriteString(line)
+	if rows := variables(entries); len(rows) > 0 {
+		page.WriteString("\n## Environment\n\nThese variables set keys that the file does not set:\n\n| Variable | " +
+			"Keys |\n|---|---|\n" + strings.Join(rows, ""))
 	}
-	page.WriteString("\n`POD_NAME`, `POD_NAMESPACE` and `POD_UID` identify the pod that receives events about " +
-		"credentials. The chart sets them. " +
-		"If they are not set, these events are only logged.\n")
+	page.WriteString(of.ending)
 	return page.String()
 }
 

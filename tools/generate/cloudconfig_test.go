@@ -19,19 +19,20 @@ func TestConfigPage(t *testing.T) {
 		k.Path, k.Effect, k.Example, k.Since = path, "Does "+path+".", "x", "1.2.3"
 		return config.Entry{Key: k, Type: typ}
 	}
-	page := renderConfig([]config.Entry{
+	page := renderConfig(configured{introduction: "Begin.\n\n", ending: "End.\n",
+		notes: map[string]string{"one": "Note.\n\n"}}, []config.Entry{
 		entry("name", config.TypeText, config.Key{Required: true, Environment: "NAME"}),
 		entry("one.a", config.TypeNumber, config.Key{Default: "5", Rule: config.Whole(1, 9, "")}),
 		entry("other", config.TypeText, config.Key{Default: "what name says", Environment: "NAME"}),
 		entry("one.b.c", config.TypeText, config.Key{}),
 	})
 	for _, want := range []string{
-		"```yaml\n" + shortestConfig + "```\n",
+		"Begin.\n\n## Top level\n\n|",
 		"| `name` | Does name. | text | required | `x` | 1.2.3 |\n| `other` | Does other. | text | what name says | " +
 			"`x` | 1.2.3 |\n",
-		"## `one`\n\n|", "| `a` | Does one.a. | a whole number from 1 to 9 | `5` | `x` | 1.2.3 |\n",
+		"\n\n## `one`\n\nNote.\n\n|", "| `a` | Does one.a. | a whole number from 1 to 9 | `5` | `x` | 1.2.3 |\n",
 		"| `b.c` | Does one.b.c. | text | none | `x` | 1.2.3 |\n",
-		"| `NAME` | `name`, `other` |\n",
+		"| `NAME` | `name`, `other` |\nEnd.\n",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
@@ -39,24 +40,41 @@ func TestConfigPage(t *testing.T) {
 	}
 }
 
+// TestConfigPageWithoutEnvironment: a cloud without variables has no table of them.
+func TestConfigPageWithoutEnvironment(t *testing.T) {
+	page := renderConfig(configured{}, []config.Entry{{Key: config.Key{Path: "name"}, Type: config.TypeText}})
+	if strings.Contains(page, "Environment") || strings.HasSuffix(page, "\n\n") {
+		t.Errorf("page %q", page)
+	}
+}
+
+// validator is the check of a program of files at a path.
+type validator func(path string, files bool) (effective []byte, problems []string)
+
 // verdict says whether the program accepts a file, without reading what it refers to.
-func verdict(t *testing.T, file string) error {
+func (v validator) verdict(t *testing.T, file string) error {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cloud-config.yaml")
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, problems := thalassa.Validate(func(string) string { return "" })(path, false)
+	_, problems := v(path, false)
 	if len(problems) > 0 {
 		return errors.New(strings.Join(problems, "\n"))
 	}
 	return nil
 }
 
-// schema compiles the schema that is in the repository's reference.
-func schema(t *testing.T) *jsonschema.Schema {
+// verdict asks the program for Thalassa Cloud.
+func verdict(t *testing.T, file string) error {
 	t.Helper()
-	text, err := thalassa.ConfigSchema()
+	return validator(thalassa.Validate(func(string) string { return "" })).verdict(t, file)
+}
+
+// schema compiles the schema that is in the repository's reference.
+func schema(t *testing.T, made func() ([]byte, error)) *jsonschema.Schema {
+	t.Helper()
+	text, err := made()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +115,7 @@ func TestShortestConfigWorks(t *testing.T) {
 
 // TestSchemaAgreesWithTheProgram asks both about the same files.
 func TestSchemaAgreesWithTheProgram(t *testing.T) {
-	compiled := schema(t)
+	compiled := schema(t, thalassa.ConfigSchema)
 	for _, tt := range schemaCases() {
 		t.Run(tt.name, func(t *testing.T) {
 			program, schema := verdict(t, tt.file), validate(t, compiled, tt.file)
@@ -113,7 +131,7 @@ func TestSchemaAgreesWithTheProgram(t *testing.T) {
 
 // TestSchemaLeavesTheEnvironmentAside: these depend on variables that a schema cannot see.
 func TestSchemaLeavesTheEnvironmentAside(t *testing.T) {
-	compiled := schema(t)
+	compiled := schema(t, thalassa.ConfigSchema)
 	for name, file := range map[string]string{
 		"organisation":    "vpcIdentity: v\ncluster: c\ncloudCredentials: {personalAccessToken: t}",
 		"credentials":     "organisation: o\nvpcIdentity: v\ncluster: c",

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/bases"
 )
 
@@ -28,11 +27,15 @@ type Generator struct {
 
 // All returns the generators of this repository.
 func All() []Generator {
-	return []Generator{
-		annotationPage(thalassa.Annotations()), admissionPolicy(thalassa.Annotations()), cloudConfigPages(),
-		metricsPage(), budgetPage(), chartFiles(),
-		{Name: "Kustomize bases", Files: bases.Files},
+	var all []Generator
+	for _, cloud := range annotatedClouds() {
+		all = append(all, annotationPage(cloud), admissionPolicy(cloud))
 	}
+	for _, cloud := range configuredClouds() {
+		all = append(all, cloudConfigPages(cloud))
+	}
+	return append(all, metricsPage(), budgetPage(), chartFiles(), Generator{Name: "Kustomize bases",
+		Files: bases.Files})
 }
 
 // Write brings every generated file up to date and returns the paths of those it changed, sorted.

@@ -20,6 +20,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodelifecycle"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 )
 
@@ -63,8 +64,8 @@ func programCollectors(ctx context.Context) (all []prometheus.Collector, err err
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(made.Collectors, service.Described(), nodecontroller.Described(), nodelifecycle.Described(),
-		route.Described(), nodeipam.Described(),
+	return slices.Concat(made.Collectors, client.Described(), service.Described(), nodecontroller.Described(),
+		nodelifecycle.Described(), route.Described(), nodeipam.Described(),
 		[]prometheus.Collector{build.Current().Collector("cloud_controller_manager")}), nil
 }
 
@@ -148,10 +149,14 @@ libraries: ` + "`workqueue_*` (Services wait in the queue `service`), `rest_clie
 // metricsGroups are the tables of the page, by how names begin; the last one takes every name.
 func metricsGroups() []struct{ prefix, title, note string } {
 	return []struct{ prefix, title, note string }{
-		{"cloudprovider_thalassa_api_", "Calls to the cloud", "Each attempt of a call is counted."},
+		{"cloudprovider_thalassa_api_", "Calls to Thalassa Cloud", "Each attempt of a call is counted."},
 		{"cloudprovider_thalassa_secrets_", "Credentials and certificates", "These metrics exist only if the " +
 			"configuration refers to files with secrets: `cloudCredentials.directory` or `caBundle`."},
-		{"cloudprovider_thalassa_", "Caches", "A standby process has only the VPC."},
+		{"cloudprovider_ironcore_api_", "Requests to the IronCore API", "Only with `--cloud-provider=ironcore`. Each " +
+			"attempt of a request is counted."},
+		{"cloudprovider_ironcore_secrets_", "Credentials of the IronCore API", "Only with " +
+			"`--cloud-provider=ironcore`: the files are the kubeconfig and those that it refers to."},
+		{"cloudprovider_thalassa_", "Caches", "Only with Thalassa Cloud. A standby process has only the VPC."},
 		{"node_controller_", "Initialisation and update of Nodes",
 			"Only on the leader. [Nodes](../guides/nodes.md) explains the reasons. The node controller of " +
 				"Kubernetes' library has the metrics of delays, too, so that existing dashboards and alerts continue " +
@@ -210,7 +215,9 @@ const metricsLabels = `
 | ` + "`reason`" + ` | why a request failed: ` + "`not_found`, `conflict`, `quota`, `throttled`, `unauthorised`, `unavailable`, `malformed`, `refused` or `other`; why a Node is not removed: see [the guide](../guides/node-removal.md#why-this-one-is-still-there); why a Node could not be updated: the [reason of its event](events.md)" + ` |
 | ` + "`result`" + ` | of a sync of a Service: ` + "`done`, `waiting` (for the cloud) or `failed`; of a write to the cloud, or of a Node: `done` or `failed`; of new secrets: `adopted`, `refused`, `untried` or `unreadable`; of a removal: `done`, `failed` or `dry_run`; of a request for one machine: `success` (it exists), `instance_not_found`, `error` or `canceled`" + ` |
 | ` + "`cause`" + ` | reason of a write: ` + "`service` (the Service is new or changed, or the program has just started), `nodes` (only its nodes changed), `drift` (nothing changed in Kubernetes) or `removal`" + ` |
-| ` + "`verb`" + ` | of a write: ` + "`create`, `update` or `delete`" + ` |
+| ` + "`verb`" + ` | of a write: ` + "`create`, `update` or `delete`; of a request to the IronCore API: `get`, `list`, `watch`, `create`, `update`, `patch` or `delete`" + ` |
+| ` + "`resource`" + ` | of a request to the IronCore API, as in ` + "`loadbalancers`" + ` |
+| ` + "`code`" + ` | of a failed request to the IronCore API: the HTTP status, ` + "`timeout` or `unreachable`" + ` |
 | ` + "`kind`" + ` | kind of the object: ` + "`load balancer`, `listener`, `target group`, `machine` or `VPC`" + ` |
 | ` + "`state`" + ` | of a load balancer: its status in the cloud, ` + "`ready`" + ` for example, or ` + "`none`" + `; of a Node: ` + "`ready`, `ready_without_machine`, else its machine's: `running`, `stopped`, `deleting`, `unknown`, `gone` or `no_answer`" + `; of routes: ` + "`in-place`, `missing`, `left-over` or `foreign`" + ` |
 | ` + "`outcome`" + ` | of a comparison of routes: ` + "`changed`, `noop` or `error`" + ` |

@@ -61,8 +61,8 @@ func TestMetricsPage(t *testing.T) {
 		{name: "cloudprovider_thalassa_new_total", kind: "counter", help: "News."}, {name: "other", kind: "gauge",
 			labels: []string{"a", "b"}, help: "One | two."},
 	})
-	want := "\n## Caches\n\nA standby process has only the VPC.\n\n| Metric | Type | Labels | Meaning " +
-		"|\n|---|---|---|---|\n" +
+	want := "\n## Caches\n\nOnly with Thalassa Cloud. A standby process has only the VPC.\n\n| Metric | Type " +
+		"| Labels | Meaning |\n|---|---|---|---|\n" +
 		"| `cloudprovider_thalassa_new_total` | counter |  | News. |\n" +
 		"\n## The program\n\nThe version of the program, pod networks and routes.\n\n| Metric | Type | Labels | " +
 		"Meaning |\n|---|---|---|---|\n" +
@@ -95,6 +95,7 @@ func TestMetricsOfTheProgram(t *testing.T) {
 	}
 	for _, want := range []string{"cloudprovider_thalassa_api_request_errors",
 		"cloudprovider_thalassa_secrets_reload_failing", "cloudprovider_thalassa_inventory_age_seconds",
+		"cloudprovider_ironcore_api_request_errors", "cloudprovider_ironcore_secrets_reload_failing",
 		"service_lb_orphans", "service_controller_nodesync_error_total", "cloud_controller_manager_build_info"} {
 		if !names[want] {
 			t.Errorf("there is no %s", want)

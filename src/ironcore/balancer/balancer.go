@@ -3,8 +3,10 @@
 package balancer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -70,19 +72,21 @@ func Compare(c Config, r Request) (cloud.Comparison, error) {
 	if err != nil {
 		return cloud.Comparison{}, err
 	}
-	targets := r.targets(actual)
+	targets, asked := r.targets(actual), newAnnotations().read(r.Service)
 	found := cloud.Comparison{Exists: actual != nil, Machines: targets.Identities, LeftOut: targets.Incomplete,
-		Notices: append(unsupported(c, r.Service, actual), interfaceNotices(c, r)...)}
+		Notices: slices.Concat(asked.notices, unsupported(c, r.Service, asked, actual), interfaceNotices(c, r))}
 	describe(&found, actual)
 	if actual != nil && actual.DeletionTimestamp != nil {
 		return found, nil
 	}
-	wanted, err := specOf(c, r.Service, actual)
-	var refused error
+	wanted, err := specOf(c, r.Service, asked.internal, actual)
 	if err != nil {
 		found.Notices = append(found.Notices, cloud.Notice{Topic: cloud.Settings, Reason: reasonAnnotation,
 			Message: err.Error()})
-		refused = cloud.UntilChanged(cloud.AlreadyReported(err))
+	}
+	refused := cmp.Or(asked.refused, err)
+	if refused != nil {
+		refused = cloud.UntilChanged(cloud.AlreadyReported(refused))
 	} else {
 		found.Plan, refused = c.planLoadBalancer(r.Service, actual, wanted)
 	}

@@ -20,8 +20,8 @@ import (
 )
 
 // specOf returns the desired specification of the load balancer of a Service, which is nil if it does not exist. The
-// error is for the owner of the Service: a setting cannot be used.
-func specOf(c Config, service *corev1.Service,
+// error is for the owner of the Service: a field cannot be used.
+func specOf(c Config, service *corev1.Service, internal bool,
 	actual *networkingv1alpha1.LoadBalancer) (networkingv1alpha1.LoadBalancerSpec, error) {
 	spec := networkingv1alpha1.LoadBalancerSpec{
 		Type: networkingv1alpha1.LoadBalancerTypePublic, IPFamilies: familiesOf(service),
@@ -30,28 +30,13 @@ func specOf(c Config, service *corev1.Service,
 	if c.Selector {
 		spec.NetworkInterfaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{label.Cluster: c.Cluster}}
 	}
-	internal, err := isInternal(service)
-	if err != nil || !internal {
-		return spec, err
+	if !internal {
+		return spec, nil
 	}
+	var err error
 	spec.Type = networkingv1alpha1.LoadBalancerTypeInternal
 	spec.IPs, err = addressSources(c, service, spec.IPFamilies, inUse(service, actual))
 	return spec, err
-}
-
-// isInternal reads the annotation. A value that is no boolean is an error: a load balancer that should be internal must
-// never be public.
-func isInternal(service *corev1.Service) (bool, error) {
-	text, exists := service.Annotations[label.Internal]
-	if !exists {
-		return false, nil
-	}
-	internal, err := strconv.ParseBool(text)
-	if err != nil {
-		return false, fmt.Errorf("the annotation %s has the value %q: set it to \"true\" or \"false\"; until then the "+
-			"load balancer is not created, and only its targets change", label.Internal, text)
-	}
-	return internal, nil
 }
 
 // familiesOf returns the IP families of a Service. Only a Service that the API server has not defaulted has none.
@@ -141,24 +126,25 @@ func explicitAddress(service *corev1.Service, families []corev1.IPFamily) (commo
 }
 
 // unsupported returns a notice about what the Service requests and load balancers of IronCore cannot do.
-func unsupported(c Config, service *corev1.Service, actual *networkingv1alpha1.LoadBalancer) []cloud.Notice {
+func unsupported(c Config, service *corev1.Service, asked settings,
+	actual *networkingv1alpha1.LoadBalancer) []cloud.Notice {
 	var notices []cloud.Notice
 	report := func(applies bool, message string) {
 		if applies {
 			notices = append(notices, cloud.Notice{Topic: cloud.Settings, Reason: reasonSettings, Message: message})
 		}
 	}
-	internal, err := isInternal(service)
-	report(len(service.Spec.LoadBalancerSourceRanges) > 0,
-		"Load balancers of IronCore cannot limit the source addresses: spec.loadBalancerSourceRanges is not applied, "+
-			"and the load balancer accepts all clients. Use a NetworkPolicy.")
+	internal, known := asked.internal, asked.refused == nil
+	ranges := rangesField(service)
+	report(ranges != "", "Load balancers of IronCore cannot limit the source addresses: "+ranges+" is not applied, "+
+		"and the load balancer accepts all clients. Use a NetworkPolicy.")
 	report(service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP,
 		"Load balancers of IronCore have no session affinity: spec.sessionAffinity ClientIP is not applied between "+
 			"Nodes. Set it to None.")
-	report(err == nil && !internal && service.Spec.LoadBalancerIP != "",
+	report(known && !internal && service.Spec.LoadBalancerIP != "",
 		"IronCore chooses the address of a public load balancer: spec.loadBalancerIP is not applied. Remove it.")
 	address := service.Spec.LoadBalancerIP
-	report(err == nil && internal && address != "" && inUse(service, actual) != nil && !hasAddress(service, address),
+	report(known && internal && address != "" && inUse(service, actual) != nil && !hasAddress(service, address),
 		"The address of a load balancer that is in use does not change: spec.loadBalancerIP is not applied. Create "+
 			"the Service again to change the address.")
 	report(c.Selector && service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
@@ -166,6 +152,17 @@ func unsupported(c Config, service *corev1.Service, actual *networkingv1alpha1.L
 			"spec.externalTrafficPolicy Local drops this traffic. Start the cloud controller manager with "+
 			"--use-nic-selector=false, or set the policy to Cluster.")
 	return notices
+}
+
+// rangesField returns the name of what limits the source addresses of a Service; "" if nothing does.
+func rangesField(service *corev1.Service) string {
+	switch {
+	case len(service.Spec.LoadBalancerSourceRanges) > 0:
+		return "spec.loadBalancerSourceRanges"
+	case service.Annotations[corev1.AnnotationLoadBalancerSourceRangesKey] != "":
+		return "the annotation " + corev1.AnnotationLoadBalancerSourceRangesKey
+	}
+	return ""
 }
 
 // hasAddress reports whether the status of the Service has the address.

@@ -127,3 +127,55 @@ func TestAddressInUseStays(t *testing.T) {
 		})
 	}
 }
+
+// TestUnsupportedSettings: what load balancers of IronCore cannot do is reported, with what to do instead. The load
+// balancer is created nevertheless.
+func TestUnsupportedSettings(t *testing.T) {
+	selector := config()
+	selector.Selector = true
+	local := func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal }
+	for title, tt := range map[string]struct {
+		config  Config
+		service func(*corev1.Service)
+		want    []string // of the notice; nil if there is none
+	}{
+		"nothing": {config(), func(*corev1.Service) {}, nil},
+		"source ranges": {config(), func(s *corev1.Service) {
+			s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"}
+		}, []string{"spec.loadBalancerSourceRanges is not applied", "accepts all clients", "NetworkPolicy"}},
+		"source ranges as an annotation": {config(), func(s *corev1.Service) {
+			s.Annotations = map[string]string{corev1.AnnotationLoadBalancerSourceRangesKey: "10.0.0.0/8"}
+		}, []string{"the annotation " + corev1.AnnotationLoadBalancerSourceRangesKey + " is not applied"}},
+		"session affinity": {config(), func(s *corev1.Service) {
+			s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
+		}, []string{"spec.sessionAffinity ClientIP is not applied", "Set it to None"}},
+		"no session affinity": {config(), func(s *corev1.Service) {
+			s.Spec.SessionAffinity = corev1.ServiceAffinityNone
+		}, nil},
+		"a public address": {config(), setAddress("192.0.2.9"),
+			[]string{"spec.loadBalancerIP is not applied", "Remove it"}},
+		"Local, with a selector": {selector, local, []string{"spec.externalTrafficPolicy Local drops this traffic",
+			"--use-nic-selector=false", "Cluster"}},
+		"Local, with destinations": {config(), local, nil},
+		"node ports": {config(), func(s *corev1.Service) {
+			local(s)
+			s.Spec.HealthCheckNodePort, s.Spec.Ports[0].NodePort = 30001, 30002
+		}, nil},
+	} {
+		t.Run(title, func(t *testing.T) {
+			found := compare(t, tt.config, Request{Service: service(tt.service), Observed: none()})
+			want(t, "type", applied(t, found).Type, networkingv1alpha1.LoadBalancerTypePublic)
+			want(t, "refusal", found.Refused, nil)
+			if tt.want == nil {
+				want(t, "notices", len(found.Notices), 0)
+				return
+			}
+			if len(found.Notices) != 1 {
+				t.Fatalf("got the notices %v, want one", found.Notices)
+			}
+			want(t, "reason", found.Notices[0].Reason, "UnsupportedSetting")
+			want(t, "topic", found.Notices[0].Topic, cloud.Settings)
+			wantText(t, "message", found.Notices[0].Message, tt.want...)
+		})
+	}
+}

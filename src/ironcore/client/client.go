@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/kubeconfig"
 )
 
 // DefaultCallTimeout is the maximum duration of a request that is not a watch, until its answer was read.
@@ -127,3 +129,9 @@ func (c *Client) LastRequest() (time.Time, error) { return c.transport.health.la
 
 // Collectors are the metrics of the requests.
 func (c *Client) Collectors() []prometheus.Collector { return c.transport.metrics.collectors() }
+
+// Described returns the metrics of a client and of its Reloader without values, to describe them.
+func Described() []prometheus.Collector {
+	reloader := new(Client).Reloader(kubeconfig.Access{}, nil, "", nil)
+	return append(newMetrics().collectors(), reloader.Collectors()...)
+}

@@ -21,8 +21,13 @@ const (
 	ServiceUID       = "service-uid"
 )
 
-// Internal is the annotation of a Service whose load balancer has addresses of the network, instead of public ones.
-const Internal = "service.beta.kubernetes.io/ironcore-load-balancer-internal"
+// The annotations of a Service.
+const (
+	// ServicePrefix begins the names of all of them.
+	ServicePrefix = "service.beta.kubernetes.io/ironcore-"
+	// Internal gives the load balancer addresses of the network, instead of public ones.
+	Internal = ServicePrefix + "load-balancer-internal"
+)
 
 // Routes is the annotation of a network interface with the name of the cluster and the prefixes that it manages there,
 // separated by spaces: prefixes of a network interface cannot carry labels.

@@ -115,15 +115,6 @@ func legacyAnnotations() annotations {
 	return a
 }
 
-// annotationPorts returns the ports that the Service's annotations may name.
-func annotationPorts(service *corev1.Service) []annotation.Port {
-	ports := make([]annotation.Port, 0, len(service.Spec.Ports))
-	for _, port := range service.Spec.Ports {
-		ports = append(ports, annotation.Port{Name: port.Name, Number: port.Port})
-	}
-	return ports
-}
-
 // Registry returns the registry of this cloud's Service annotations, for what is generated from it.
 func Registry() *annotation.Registry { return newAnnotations().registry }
 
@@ -132,7 +123,7 @@ func (c Config) NodeSelector(service *corev1.Service) (labels.Selector, error) {
 	if !c.annotations.registry.Concerns(service.Annotations, nameNodeSelector) {
 		return nil, nil // the usual case
 	}
-	values, _ := c.annotations.registry.Parse(service.Annotations, annotationPorts(service))
+	values, _ := c.annotations.registry.Parse(service.Annotations, annotation.PortsOf(service))
 	switch selector := c.annotations.nodeSelector.From(values); {
 	case selector.Invalid:
 		return nil, fmt.Errorf("annotation %s%s cannot be read", label.AnnotationPrefix, nameNodeSelector)

@@ -37,7 +37,7 @@ type portSettings struct {
 
 // read returns the Service's settings, and notices about mistakes.
 func (a annotations) read(service *corev1.Service) (settings, []cloud.Notice) {
-	ports := annotationPorts(service)
+	ports := annotation.PortsOf(service)
 	values, problems := a.registry.Parse(service.Annotations, ports)
 	s := settings{annotations: a, values: values, ports: make(map[cloud.Key]portSettings, len(ports))}
 	var notices []cloud.Notice

@@ -1,0 +1,56 @@
+package balancer
+
+import (
+	"errors"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
+)
+
+// annotations are the Service annotations of this cloud. Each one is in a file of its own.
+type annotations struct {
+	registry *annotation.Registry
+	internal annotation.Key[bool]
+}
+
+func newAnnotations() annotations {
+	a := annotations{registry: annotation.NewRegistry(label.ServicePrefix)}
+	a.registerInternal()
+	return a
+}
+
+// Registry returns the registry of this cloud's Service annotations, for what is generated from it.
+func Registry() *annotation.Registry { return newAnnotations().registry }
+
+// settings are the annotations of a Service, parsed.
+type settings struct {
+	internal bool
+	notices  []cloud.Notice // about mistakes
+	// refused is the reason why the load balancer is not created, and does not change; nil if there is none.
+	refused error
+}
+
+// read returns the settings of a Service.
+func (a annotations) read(service *corev1.Service) settings {
+	values, problems := a.registry.Parse(service.Annotations, annotation.PortsOf(service))
+	internal := a.internal.From(values)
+	s := settings{internal: internal.Value}
+	var refusals []string
+	for _, problem := range problems {
+		message := problem.String()
+		if internal.Invalid && (!problem.Name || problem.Meant != "") {
+			message = strings.TrimSuffix(message, ".") + ". Until it is corrected or removed, the load balancer is " +
+				"not created, and only its targets change."
+			refusals = append(refusals, message)
+		}
+		s.notices = append(s.notices, cloud.Notice{Topic: cloud.Settings, Reason: reasonAnnotation, Message: message})
+	}
+	if internal.Invalid {
+		s.refused = errors.New(strings.Join(refusals, " "))
+	}
+	return s
+}
