@@ -8,6 +8,8 @@ import (
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator/role"
 )
 
 // Machine is a virtual machine that AddMachine adds.
@@ -62,16 +64,11 @@ func (s *Simulator) AddMachine(machine Machine) {
 	}
 	nic.Spec.MachineRef = commonv1alpha1.NewLocalObjUIDRef(object)
 	if machine.Interface == "" {
-		nic.Annotations = map[string]string{
-			commonv1alpha1.EphemeralManagedByAnnotation: commonv1alpha1.DefaultEphemeralManager,
-		}
-		nic.OwnerReferences = []metav1.OwnerReference{
-			*metav1.NewControllerRef(object, computev1alpha1.SchemeGroupVersion.WithKind("Machine")),
-		}
+		role.MarkGenerated(nic, object)
 	}
 	s.Add(nic)
 	s.ChangeNetworkInterface(nic.Name, func(n *networkingv1alpha1.NetworkInterface) {
-		n.Spec.ProviderID = "ironcore-net://" + n.Namespace + "/" + n.Name + "/" + machine.Pool + "/" + string(n.UID)
+		n.Spec.ProviderID = role.ProviderID(n, machine.Pool)
 		n.Status.State = networkingv1alpha1.NetworkInterfaceStateAvailable
 	})
 }
@@ -118,7 +115,7 @@ func (m Machine) object(namespace string, nic *networkingv1alpha1.NetworkInterfa
 			NetworkInterfaceTemplate: &networkingv1alpha1.NetworkInterfaceTemplateSpec{Spec: *nic.Spec.DeepCopy()},
 		}
 	}
-	return &computev1alpha1.Machine{
+	machine := &computev1alpha1.Machine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: m.Name, Labels: m.Labels},
 		Spec: computev1alpha1.MachineSpec{
 			MachineClassRef:   corev1.LocalObjectReference{Name: m.Class},
@@ -126,14 +123,7 @@ func (m Machine) object(namespace string, nic *networkingv1alpha1.NetworkInterfa
 			Power:             computev1alpha1.PowerOn,
 			NetworkInterfaces: []computev1alpha1.NetworkInterface{entry},
 		},
-		Status: computev1alpha1.MachineStatus{
-			MachineID: "simulator://" + m.Name,
-			State:     computev1alpha1.MachineStateRunning,
-			NetworkInterfaces: []computev1alpha1.NetworkInterfaceStatus{{
-				Name: m.Entry, Handle: "simulator://" + nic.Name,
-				State:               computev1alpha1.NetworkInterfaceStateAttached,
-				NetworkInterfaceRef: corev1.LocalObjectReference{Name: nic.Name},
-			}},
-		},
 	}
+	role.Running(machine, "simulator")
+	return machine
 }
