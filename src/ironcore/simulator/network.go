@@ -59,13 +59,14 @@ func (s *Simulator) balancerAddresses(lb *networkingv1alpha1.LoadBalancer) []com
 		of := role.Range{Use: role.Public, Family: family}
 		return s.network.pool.Allocate(lb.UID, "public "+string(family), of, int(bits(family))).Addr()
 	}
-	return role.BalancerAddresses(lb, public, func(name string, spec ipamv1alpha1.PrefixSpec) (netip.Prefix, bool) {
+	allocated := func(name string, spec ipamv1alpha1.PrefixSpec) (netip.Prefix, bool) {
 		if spec.Prefix != nil {
 			return spec.Prefix.Prefix, true
 		}
 		of := role.Range{Use: role.Internal, Family: spec.IPFamily}
 		return s.network.pool.Allocate(lb.UID, name+" "+string(spec.IPFamily), of, int(bits(spec.IPFamily))), true
-	})
+	}
+	return role.BalancerAddresses(lb, public, allocated)
 }
 
 // provisionInterface lets the network provider route the prefixes of a network interface.

@@ -58,6 +58,7 @@ func (s *Simulator) applyRouting(routing *networkingv1alpha1.LoadBalancerRouting
 	}
 	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
 	c := call{kind: k, query: map[string][]string{"fieldManager": {role.RoutingManager}, "force": {"true"}}}
-	c.Namespace, c.Name, c.Manager, c.Body = routing.Namespace, routing.Name, role.RoutingManager, string(encode(content))
+	c.Namespace, c.Name, c.Manager = routing.Namespace, routing.Name, role.RoutingManager
+	c.Body = string(encode(content))
 	_, _, _ = s.serveApply(c)
 }
