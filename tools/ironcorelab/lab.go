@@ -37,8 +37,8 @@ type Options struct {
 	Namespace, Network string
 
 	// Boot is the time until a machine runs, Provision the time until a network interface, its prefixes or a load
-	// balancer are ready, Deletion the time until finalizers are removed from what is deleted, and Routing the time until
-	// the destinations of a load balancer with a selector follow the network interfaces.
+	// balancer are ready, Deletion the time until finalizers are removed from what is deleted, and Routing the time
+	// until the destinations of a load balancer with a selector follow the network interfaces.
 	Boot, Provision, Deletion, Routing time.Duration
 
 	// Address chooses the addresses that the objects do not contain. One that is not valid, or no function, leaves the

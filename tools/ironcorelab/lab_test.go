@@ -147,7 +147,7 @@ func TestMachine(t *testing.T) {
 		}
 		return errors.Join(differ("state", machine.Status.State, computev1alpha1.MachineStateRunning),
 			differ("interfaces", len(machine.Status.NetworkInterfaces), 1),
-			differ("pool", *machine.Spec.MachinePoolRef, corev1.LocalObjectReference{Name: pool}))
+			differ("pool", fmt.Sprint(machine.Spec.MachinePoolRef), "&LocalObjectReference{Name:"+pool+",}"))
 	})
 	r.eventually("the network interface is available", func() error {
 		nic, err := r.interfaceNamed("a-primary")

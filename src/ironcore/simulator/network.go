@@ -63,8 +63,8 @@ func (s *Simulator) balancerAddresses(lb *networkingv1alpha1.LoadBalancer) []com
 		if spec.Prefix != nil {
 			return spec.Prefix.Prefix, true
 		}
-		of := role.Range{Use: role.Internal, Family: spec.IPFamily}
-		return s.network.pool.Allocate(lb.UID, name+" "+string(spec.IPFamily), of, int(bits(spec.IPFamily))), true
+		of, length := role.Range{Use: role.Internal, Family: spec.IPFamily}, int(bits(spec.IPFamily))
+		return s.network.pool.Allocate(lb.UID, name+" "+string(spec.IPFamily), of, length), true
 	}
 	return role.BalancerAddresses(lb, public, allocated)
 }
