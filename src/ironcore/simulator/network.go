@@ -82,8 +82,8 @@ func (s *Simulator) provisionInterface(nic *networkingv1alpha1.NetworkInterface)
 	})
 }
 
-// interfacePrefixes returns the prefixes of a network interface. An ephemeral one is released when there is no ephemeral
-// entry at its index.
+// interfacePrefixes returns the prefixes of a network interface. An ephemeral one is released when there is no other at
+// its index.
 func (s *Simulator) interfacePrefixes(nic *networkingv1alpha1.NetworkInterface) []commonv1alpha1.IPPrefix {
 	used := map[string]bool{}
 	prefixes := role.Prefixes(nic, func(name string, spec ipamv1alpha1.PrefixSpec) (netip.Prefix, bool) {
