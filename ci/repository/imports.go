@@ -109,6 +109,7 @@ func boundariesOfClouds() []Boundary {
 				ours + "src/adapter", ours + "src/cmd", ours + "src/controller", ours + "src/manager",
 				ours + "src/ironcore", ours + "src/thalassa",
 			},
+			Except: []string{ours + "src/ironcore/simulator"},
 			Never: []string{
 				ours + "src/cloud/cloudtest", ours + "src/controller/conformance", ours + "src/ironcore/simulator",
 			},

@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator/role"
 )
 
 func (r *rig) apply(manager string, force bool, port int32) (*networkingv1alpha1.LoadBalancer, error) {
@@ -113,5 +115,5 @@ func TestApplyMergesLists(t *testing.T) {
 		metav1.ApplyOptions{FieldManager: "one"})
 	want(t, "error", err, nil)
 	lb, _ := r.LoadBalancer("lb")
-	want(t, "finalizers", strings.Join(lb.Finalizers, " "), balancerFinalizer+" example.com/x")
+	want(t, "finalizers", strings.Join(lb.Finalizers, " "), role.BalancerFinalizer+" example.com/x")
 }

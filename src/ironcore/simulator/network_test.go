@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator/role"
 )
 
 func (r *rig) addresses(name string) string {
@@ -82,16 +84,6 @@ func TestPrefixesFollow(t *testing.T) {
 	})
 }
 
-func TestManyPublicAddresses(t *testing.T) {
-	n, seen := newNetwork(), map[netip.Prefix]bool{}
-	for i := range 300 {
-		p := n.allocate(types.UID(rune(i)), "a", "Public IPv4", 32)
-		want(t, p.String()+" is new", seen[p], false)
-		seen[p] = true
-	}
-	want(t, "has 198.18.0.1", seen[netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, 0, 1}), 32)], true)
-}
-
 // targets returns the names of the destinations of a routing.
 func (r *rig) targets(name string) []string {
 	r.Helper()
@@ -120,7 +112,7 @@ func TestRoutingOfSelector(t *testing.T) {
 	want(t, "targets", slices.Equal(r.targets("lb"), []string{"a-primary 10.0.0.1", "b-primary 10.0.0.2"}), true)
 	want(t, "without selector", r.targets("without")[0], "missing")
 	routing, _ := r.LoadBalancerRouting("lb")
-	want(t, "manager", routing.ManagedFields[0].Manager, routingManager)
+	want(t, "manager", routing.ManagedFields[0].Manager, role.RoutingManager)
 	want(t, "controller", metav1.GetControllerOf(routing).Name, "lb")
 	r.ChangeNetworkInterface("a-primary", func(n *networkingv1alpha1.NetworkInterface) {
 		n.Status.State = networkingv1alpha1.NetworkInterfaceStateError

@@ -1,15 +1,15 @@
 package simulator
 
 import (
-	"fmt"
 	"net/netip"
-	"slices"
 	"testing"
 
 	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator/role"
 )
 
 func TestReferencedInterface(t *testing.T) {
@@ -66,7 +66,7 @@ func TestReturnedObjectsAreCopies(t *testing.T) {
 	r.LoadBalancers()[0].Finalizers[0] = "other"
 	stored, _ := r.LoadBalancer("lb")
 	want(t, "port", stored.Spec.Ports[0].Port, 80)
-	want(t, "finalizer", stored.Finalizers[0], balancerFinalizer)
+	want(t, "finalizer", stored.Finalizers[0], role.BalancerFinalizer)
 }
 
 func TestFieldsOfMachines(t *testing.T) {
@@ -78,16 +78,6 @@ func TestFieldsOfMachines(t *testing.T) {
 	want(t, "error", err, nil)
 	want(t, "machines", len(list.Items), 1)
 	want(t, "machine", list.Items[0].Name, "in-q")
-}
-
-func TestPrefixesOfDifferentLengths(t *testing.T) {
-	n := newNetwork()
-	var got []string
-	for name, length := range []int{28, 24, 28} {
-		got = append(got, n.allocate("nic", fmt.Sprint(name), "Prefix IPv4", length).String())
-	}
-	separate := []string{"10.128.0.0/28", "10.128.1.0/24", "10.128.2.0/28"}
-	want(t, "prefixes do not overlap", slices.Equal(got, separate), true)
 }
 
 func TestProviderIDIsSetOnce(t *testing.T) {

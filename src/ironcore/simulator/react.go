@@ -18,7 +18,7 @@ func (s *Simulator) react(event watch.EventType, object, old Object) {
 	switch o := object.(type) {
 	case *networkingv1alpha1.LoadBalancer:
 		if event == watch.Deleted {
-			delete(s.network.addresses, o.UID)
+			s.network.pool.Release(o.UID, nil)
 			break
 		}
 		s.provisionBalancer(o)

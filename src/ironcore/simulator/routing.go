@@ -1,36 +1,21 @@
 package simulator
 
 import (
-	"slices"
-
-	commonv1alpha1 "github.com/ironcore-dev/ironcore/api/common/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-)
 
-// routingManager is the field manager of IronCore's controller of load balancers.
-const routingManager = "loadbalancers.networking.ironcore.dev"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator/role"
+)
 
 // routeInterface writes the routings of the load balancers that select a network interface, or did before a change.
 func (s *Simulator) routeInterface(nic, before *networkingv1alpha1.NetworkInterface) {
 	for _, o := range s.list(s.kindNamed("LoadBalancer"), nic.Namespace) {
 		lb, _ := o.Object.(*networkingv1alpha1.LoadBalancer)
-		if selects(lb, nic) || before != nil && selects(lb, before) {
+		if role.Selects(lb, nic) || before != nil && role.Selects(lb, before) {
 			s.route(keyOf(lb))
 		}
 	}
-}
-
-// selects means that IronCore writes the routing of a load balancer, with this network interface.
-func selects(lb *networkingv1alpha1.LoadBalancer, nic *networkingv1alpha1.NetworkInterface) bool {
-	if lb.Spec.NetworkInterfaceSelector == nil || lb.Spec.NetworkRef != nic.Spec.NetworkRef {
-		return false
-	}
-	selector, err := metav1.LabelSelectorAsSelector(lb.Spec.NetworkInterfaceSelector)
-	return err == nil && selector.Matches(labels.Set(nic.Labels))
 }
 
 // route writes the routing of a load balancer that has a selector, at once or soon.
@@ -55,46 +40,25 @@ func (s *Simulator) writeRouting(of key) {
 	if !ok {
 		return
 	}
-	routing := &networkingv1alpha1.LoadBalancerRouting{
-		ObjectMeta: metav1.ObjectMeta{Namespace: lb.Namespace, Name: lb.Name, OwnerReferences: []metav1.OwnerReference{
-			*metav1.NewControllerRef(lb, networkingv1alpha1.SchemeGroupVersion.WithKind("LoadBalancer")),
-		}},
-		NetworkRef:   commonv1alpha1.LocalObjUIDRef(n),
-		Destinations: s.destinations(lb),
-	}
-	routing.OwnerReferences[0].BlockOwnerDeletion = nil
-	s.applyRouting(routing)
-}
-
-// destinations are all addresses of all available network interfaces that a load balancer selects.
-func (s *Simulator) destinations(lb *networkingv1alpha1.LoadBalancer) []networkingv1alpha1.LoadBalancerDestination {
-	destinations := []networkingv1alpha1.LoadBalancerDestination{}
+	network, _ := n.Object.(*networkingv1alpha1.Network)
+	var nics []*networkingv1alpha1.NetworkInterface
 	for _, o := range s.list(s.kindNamed("NetworkInterface"), lb.Namespace) {
 		nic, _ := o.Object.(*networkingv1alpha1.NetworkInterface)
-		if nic.Status.State != networkingv1alpha1.NetworkInterfaceStateAvailable || !selects(lb, nic) {
-			continue
-		}
-		for _, ip := range nic.Status.IPs {
-			destinations = append(destinations, networkingv1alpha1.LoadBalancerDestination{
-				IP: ip, TargetRef: &networkingv1alpha1.LoadBalancerTargetRef{
-					UID: nic.UID, Name: nic.Name, ProviderID: nic.Spec.ProviderID,
-				},
-			})
-		}
+		nics = append(nics, nic)
 	}
-	return slices.Clip(destinations)
+	s.applyRouting(role.Routing(lb, network, nics))
 }
 
 // applyRouting applies a routing as IronCore's controller does.
 func (s *Simulator) applyRouting(routing *networkingv1alpha1.LoadBalancerRouting) {
 	k := s.kindNamed("LoadBalancerRouting")
-	routing.GetObjectKind().SetGroupVersionKind(k.GroupVersionKind)
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(routing)
 	if err != nil {
 		return
 	}
 	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
-	c := call{kind: k, query: map[string][]string{"fieldManager": {routingManager}, "force": {"true"}}}
-	c.Namespace, c.Name, c.Manager, c.Body = routing.Namespace, routing.Name, routingManager, string(encode(content))
+	c := call{kind: k, query: map[string][]string{"fieldManager": {role.RoutingManager}, "force": {"true"}}}
+	c.Namespace, c.Name, c.Manager = routing.Namespace, routing.Name, role.RoutingManager
+	c.Body = string(encode(content))
 	_, _, _ = s.serveApply(c)
 }
