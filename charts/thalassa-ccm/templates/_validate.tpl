@@ -2,7 +2,8 @@
 {{- define "thalassa-ccm.validate" -}}
 {{- include "thalassa-ccm.report" (dict "root" . "checks" (list "null")) -}}
 {{- include "thalassa-ccm.report" (dict "root" . "checks" (list "reserved" "objects" "endpoint" "hosts" "image" "cidrs" "masks" "replicas" "pem")) -}}
-{{- include "thalassa-ccm.report" (dict "root" . "checks" (list "removed" "names" "profile" "workload" "rollout" "network" "tenant" "other" "ironcore" "cloud" "balancers" "routes" "credentials" "bundle" "account" "metrics" "readers" "labels" "policy" "extras" "flags")) -}}
+{{- include "thalassa-ccm.report" (dict "root" . "checks" (list "other")) -}}
+{{- include "thalassa-ccm.report" (dict "root" . "checks" (list "removed" "names" "profile" "workload" "rollout" "network" "tenant" "ironcore" "cloud" "balancers" "routes" "credentials" "bundle" "account" "metrics" "readers" "labels" "policy" "extras" "flags")) -}}
 {{- end -}}
 
 {{/* Fails with the output of the checks. */}}

@@ -43,7 +43,7 @@ cloudConfig.routes.exclusive needs cloudConfig.routes.table: set it to the route
 {{/* Values under .tops that differ from values.yaml, as {"items": [...]}, without cloudConfig.existing. A test compares these defaults with values.yaml. */}}
 {{- define "thalassa-ccm.changed" -}}
 {{- $defaults := dict
-  "cloudConfig.endpoint" "https://api.thalassa.cloud"
+  "cloudConfig.endpoint" "https://api.thalassa.cloud" "cloudConfig.insecure" false
   "cloudConfig.loadBalancer.enabled" true "cloudConfig.loadBalancer.creationPollInterval" 5 "cloudConfig.loadBalancer.creationPollTimeout" 300 "cloudConfig.loadBalancer.driftPeriod" 300
   "cloudConfig.loadBalancer.drift" "repair" "cloudConfig.loadBalancer.removeOrphans" false "cloudConfig.loadBalancer.class" "" "cloudConfig.loadBalancer.onlyClass" false
   "cloudConfig.loadBalancer.defaults" dict "cloudConfig.loadBalancer.nodeSecurityGroup" ""
@@ -68,7 +68,7 @@ cloudConfig.routes.exclusive needs cloudConfig.routes.table: set it to the route
 {{- $path := printf "%s.%s" $path $inner -}}
 {{- if ne (toString $nested) (toString (get $defaults $path)) -}}{{- $set = append $set $path -}}{{- end -}}
 {{- end -}}
-{{- else if and $value (ne (toString $value) (toString (get $defaults $path))) -}}
+{{- else if and (or $value (kindIs "bool" $value)) (ne (toString $value) (toString (get $defaults $path))) -}}
 {{- $set = append $set $path -}}
 {{- end -}}
 {{- end -}}

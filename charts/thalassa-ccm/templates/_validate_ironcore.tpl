@@ -50,6 +50,9 @@ part=cloud is only for cloud=ironcore: permissions in Thalassa Cloud are not obj
 {{- end }}
 {{- end }}
 {{- else }}
+{{- if eq (include "thalassa-ccm.scalar" (.Values.cloudConfig.loadBalancer).creationPollTimeout) "0" }}
+cloudConfig.loadBalancer.creationPollTimeout is 0, which is not a time with cloud=ironcore: set a number of seconds, or leave it out
+{{- end }}
 {{- if not (.Values.ironcore).networkName }}
 ironcore.networkName is required with cloud=ironcore: it is the Network that contains the cluster's machines, for example --set ironcore.networkName=nodes
 {{- end }}
