@@ -60,7 +60,7 @@ cloudConfig.routes.exclusive needs cloudConfig.routes.table: set it to the route
 -}}
 {{- $set := list -}}
 {{- range $top := .tops -}}
-{{- range $key, $value := get $.values $top -}}
+{{- range $key, $value := get $.values $top | default dict -}}
 {{- $path := printf "%s.%s" $top $key -}}
 {{- if eq $path "cloudConfig.existing" -}}
 {{- else if and (kindIs "map" $value) (ne $key "additionalLabels") -}}
