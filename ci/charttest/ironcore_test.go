@@ -340,7 +340,6 @@ func TestServedClusterIsTheSame(t *testing.T) {
 	for _, more := range [][]string{nil, accounts} {
 		want := manifest(t, release(minimal(t, tenant(more...)...)))
 		got := manifest(t, release(minimal(t, tenant(append(more, "cloud=ironcore")...)...)))
-		got = strings.ReplaceAll(got, "    k8s.thalassa.cloud/cloud-provider: ironcore\n", "")
 		got = strings.ReplaceAll(got, "cloud-provider-ironcore", "cloud-provider-thalassa")
 		if diff := cmp.Diff(strings.Split(want, "---\n"), strings.Split(got, "---\n"), sortedTexts()); diff != "" {
 			t.Errorf("%q: objects (-thalassa +ironcore):\n%s", more, diff)

@@ -1,5 +1,12 @@
 {{/* What is different with cloud ironcore. */}}
 
+{{/* Labels of the workload, by which Kustomize components recognise the cloud. */}}
+{{- define "thalassa-ccm.workloadLabels" -}}
+{{- if include "thalassa-ccm.ironcore" . -}}
+k8s.thalassa.cloud/cloud-provider: ironcore
+{{- end -}}
+{{- end -}}
+
 {{- define "thalassa-ccm.ironcoreDirectory" -}}/etc/thalassa-ccm/ironcore{{- end -}}
 
 {{/* Key of the Secret with the kubeconfig, which is also the name of the file. */}}
