@@ -55,9 +55,12 @@ func place(kube kubectl.Kubectl, manifest, namespace string) kubectl.Kubectl {
 // TestAPIServerRefusesUnedited: permissions for nobody are refused.
 func TestAPIServerRefusesUnedited(t *testing.T) {
 	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
-	_, err := kube.Apply(overlay.New(t).Build(t, overlay.Dir("managed-tenant")), "--server-side", "--dry-run=server")
-	if err == nil || !strings.Contains(err.Error(), "subjects[0].name: Required value") {
-		t.Errorf("got %v, want that the name of the subject is required", err)
+	for _, name := range []string{"managed-tenant", "ironcore-permissions"} {
+		manifest := overlay.New(t).Build(t, overlay.Dir(name))
+		_, err := kube.Apply(manifest, "--server-side", "--dry-run=server")
+		if err == nil || !strings.Contains(err.Error(), "subjects[0].name: Required value") {
+			t.Errorf("%s: got %v, want that the name of the subject is required", name, err)
+		}
 	}
 }
 
