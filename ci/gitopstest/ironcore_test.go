@@ -77,7 +77,7 @@ func wantOnIronCore(t *testing.T, objects []runtime.Object) {
 	configured := slices.ContainsFunc(objects, func(o runtime.Object) bool {
 		config, is := o.(*corev1.ConfigMap)
 		return is && strings.Contains(config.Data[overlay.ConfigKey], "networkName: nodes") &&
-			strings.Contains(config.Data[overlay.ConfigKey], "clusterName: production\n")
+			strings.Contains(config.Data[overlay.ConfigKey], "clusterName: production")
 	})
 	if names := kinds(t, objects); !configured || !slices.Contains(names, "DaemonSet kube-system/thalassa-ccm") {
 		t.Errorf("configured: %t, objects %q", configured, names)

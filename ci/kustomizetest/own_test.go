@@ -86,7 +86,8 @@ func TestRoutesOnIronCore(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := k.Build(t, "kustomize/overlays/ironcore")
-		const flags = "        - --v=2\n        - --configure-cloud-routes=true\n        - --cluster-cidr=10.244.0.0/16\n"
+		const flags = "        - --v=2\n        - --configure-cloud-routes=true\n        - " +
+			"--cluster-cidr=10.244.0.0/16\n"
 		if !strings.Contains(text, flags) {
 			t.Errorf("the arguments do not end with\n%s:\n%s", flags, text)
 		}

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/klog/v2"
 )
 
 // packaged is what the overlay ironcore installs. Tests of the chart prove that the chart installs the same.
@@ -109,11 +110,11 @@ func TestDefect26_PackagedPermissions(t *testing.T) {
 	if len(spec.Containers) != 1 || spec.Containers[0].ReadinessProbe == nil {
 		t.Fatalf("containers %+v, want one with a readiness probe", spec.Containers)
 	}
-	for _, key := range []string{"node-role.kubernetes.io/control-plane", "node.cloudprovider.kubernetes.io/uninitialized"} {
+	for _, key := range []string{"node-role.kubernetes.io/control-plane",
+		"node.cloudprovider.kubernetes.io/uninitialized"} {
 		taint := corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule}
 		if !slices.ContainsFunc(spec.Tolerations, func(toleration corev1.Toleration) bool {
-			return toleration.Operator == corev1.TolerationOpExists && (toleration.Key == "" || toleration.Key == taint.Key) &&
-				(toleration.Effect == "" || toleration.Effect == taint.Effect)
+			return toleration.ToleratesTaint(klog.Background(), &taint, false)
 		}) {
 			t.Errorf("the pods do not tolerate %s", key)
 		}
