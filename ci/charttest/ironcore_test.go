@@ -44,7 +44,6 @@ func ironRefusals() [][]string {
 		iron("cloudConfig.routes.enabled=true"), iron(append(whole, "cloudConfig.routes.enabled=true")...),
 		inCloud("ironcore.subject.name="), inCloud("ironcore.subject.kind=ServiceAccount"),
 		inCloud("ironcore.subject.namespace=a"), iron("cloudConfig.loadBalancer.creationPollTimeout=0"),
-		iron("admissionPolicy.enabled=true"),
 		iron("ironcore.kubeconfig.existingSecret=A"),
 	}
 }
