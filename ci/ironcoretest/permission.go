@@ -13,7 +13,7 @@ import (
 
 // Permissions are what the user of the program needs in IronCore.
 type Permissions struct {
-	// Namespace has the rules for the namespace of the cluster's objects, Cluster those for objects without a namespace.
+	// Namespace has the rules for the namespace of the cluster's objects, Cluster those for objects without one.
 	Namespace, Cluster []rbacv1.PolicyRule
 }
 

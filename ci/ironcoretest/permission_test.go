@@ -16,7 +16,8 @@ func TestDocumented(t *testing.T) {
 	}
 	want := Permissions{
 		Namespace: []rbacv1.PolicyRule{
-			{APIGroups: []string{"compute.ironcore.dev"}, Resources: []string{"machines"}, Verbs: []string{"get", "list"}},
+			{APIGroups: []string{"compute.ironcore.dev"}, Resources: []string{"machines"},
+				Verbs: []string{"get", "list"}},
 			{APIGroups: []string{"networking.ironcore.dev"}, Resources: []string{"networks"},
 				Verbs: []string{"get", "list"}},
 		},
