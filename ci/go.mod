@@ -8,6 +8,7 @@ require (
 	github.com/fluxcd/source-controller/api v1.9.0
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.22.1
+	github.com/ironcore-dev/ironcore v0.5.0
 	github.com/prometheus-operator/prometheus-operator v0.91.0
 	github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring v0.91.0
 	github.com/prometheus/client_golang v1.25.0

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -21,6 +22,9 @@ type Request struct {
 	// Allowed is the verdict of the API server's authorizer, Reason its explanation.
 	Allowed bool
 	Reason  string
+	// Created means that it was a patch that created the object, for which the user needs the permission to create it,
+	// too.
+	Created bool
 	// Path is what was asked for when it is no resource, such as /version; Resource is empty then.
 	Path string
 }
@@ -32,6 +36,7 @@ type event struct {
 	User                        struct{ Username string }
 	ObjectRef                   *struct{ APIGroup, Resource, Subresource, Namespace, Name string }
 	Annotations                 map[string]string
+	ResponseStatus              struct{ Code int }
 }
 
 // Size returns how long the audit log is, for Requests to begin there.
@@ -77,6 +82,7 @@ func (e event) request() Request {
 		Received: e.RequestReceivedTimestamp,
 		Allowed:  e.Annotations["authorization.k8s.io/decision"] == "allow",
 		Reason:   e.Annotations["authorization.k8s.io/reason"],
+		Created:  e.Verb == "patch" && e.ResponseStatus.Code == http.StatusCreated,
 	}
 	if e.ObjectRef == nil || e.ObjectRef.Resource == "" {
 		request.Path, _, _ = strings.Cut(e.RequestURI, "?")

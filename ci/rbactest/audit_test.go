@@ -13,6 +13,7 @@ import (
 const auditLines = `{"verb":"patch","user":{"username":"me"},"userAgent":"ccm/v1","requestReceivedTimestamp":"2026-11-21T10:00:00.000001Z","requestURI":"/api/v1/nodes/a/status","objectRef":{"resource":"nodes","name":"a","apiVersion":"v1","subresource":"status"},"annotations":{"authorization.k8s.io/decision":"allow","authorization.k8s.io/reason":"RBAC"}}
 {"verb":"list","user":{"username":"me"},"userAgent":"ccm/v1","requestURI":"/apis/g/v1/namespaces/ns/leases?limit=1","objectRef":{"resource":"leases","namespace":"ns","apiGroup":"g"},"annotations":{"authorization.k8s.io/decision":"forbid"}}
 {"verb":"get","user":{"username":"me"},"userAgent":"ccm/v1","requestURI":"/version?timeout=5s","annotations":{"authorization.k8s.io/decision":"allow"}}
+{"verb":"patch","user":{"username":"me"},"userAgent":"ccm/v1","objectRef":{"resource":"leases","namespace":"ns","name":"a"},"responseStatus":{"code":201}}
 `
 
 func TestRequests(t *testing.T) {
@@ -39,6 +40,8 @@ func TestRequests(t *testing.T) {
 		{Permission: Permission{User: "me", Verb: "list", Group: "g", Resource: "leases", Namespace: "ns"},
 			UserAgent: "ccm/v1"},
 		{Permission: Permission{User: "me", Verb: "get"}, UserAgent: "ccm/v1", Allowed: true, Path: "/version"},
+		{Permission: Permission{User: "me", Verb: "patch", Resource: "leases", Namespace: "ns", Name: "a"},
+			UserAgent: "ccm/v1", Created: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)

@@ -48,8 +48,15 @@ type userView struct {
 
 func newUserView(t *testing.T, selector bool) *userView {
 	t.Helper()
-	return &userView{t: t, selector: selector, server: simulator.New(simulator.Options{Namespace: testNamespace,
-		Network: testNetwork, Provision: provision, Deletion: provision})}
+	return newUserViewOf(t, selector, simulator.Options{})
+}
+
+// newUserViewOf returns what users see of a server with other options.
+func newUserViewOf(t *testing.T, selector bool, options simulator.Options) *userView {
+	t.Helper()
+	options.Namespace, options.Network, options.Provision, options.Deletion = testNamespace, testNetwork, provision,
+		provision
+	return &userView{t: t, selector: selector, server: simulator.New(options)}
 }
 
 func testConfig() cloudconfig.Config {

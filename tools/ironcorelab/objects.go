@@ -50,7 +50,7 @@ func (l *Lab) AddMachine(ctx context.Context, machine role.Machine) error {
 	if err := l.addClass(ctx, machine.Class); err != nil {
 		return err
 	}
-	if err := l.addPool(ctx, machine); err != nil {
+	if err := l.AddPool(ctx, machine); err != nil {
 		return err
 	}
 	if machine.Interface != "" {
@@ -78,7 +78,8 @@ func (l *Lab) addClass(ctx context.Context, name string) error {
 	return created("creating the MachineClass "+name, err)
 }
 
-func (l *Lab) addPool(ctx context.Context, machine role.Machine) error {
+// AddPool creates the pool of a machine, unless it exists.
+func (l *Lab) AddPool(ctx context.Context, machine role.Machine) error {
 	labels := machine.Topology()
 	labels[poolLabel] = machine.Pool
 	pool, err := l.client.ComputeV1alpha1().MachinePools().Create(ctx, &computev1alpha1.MachinePool{

@@ -39,10 +39,7 @@ func admitLoadBalancer(lb, old *networkingv1alpha1.LoadBalancer) field.ErrorList
 func validPorts(path *field.Path, ports []networkingv1alpha1.LoadBalancerPort) (problems field.ErrorList) {
 	seen := map[corev1.Protocol][]networkingv1alpha1.LoadBalancerPort{}
 	for i, p := range ports {
-		protocol := corev1.ProtocolTCP
-		if p.Protocol != nil {
-			protocol = *p.Protocol
-		}
+		protocol := protocolOf(p)
 		for _, other := range seen[protocol] {
 			problems = append(problems, validPort(path.Index(i), protocol, p)...)
 			if p.Port <= lastPort(other) && other.Port <= lastPort(p) {
@@ -52,6 +49,13 @@ func validPorts(path *field.Path, ports []networkingv1alpha1.LoadBalancerPort) (
 		seen[protocol] = append(seen[protocol], p)
 	}
 	return problems
+}
+
+func protocolOf(p networkingv1alpha1.LoadBalancerPort) corev1.Protocol {
+	if p.Protocol == nil {
+		return corev1.ProtocolTCP
+	}
+	return *p.Protocol
 }
 
 func lastPort(p networkingv1alpha1.LoadBalancerPort) int32 {

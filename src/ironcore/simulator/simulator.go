@@ -37,9 +37,11 @@ type Options struct {
 	NoGC bool
 
 	// These make the server behave like one with custom resource definitions: StatusIgnored ignores the status in all
-	// requests but those to the subresource, Generation counts metadata.generation for all kinds, NoStrategicMerge
-	// refuses strategic merge patches, and NoWatchList refuses watches that begin with all objects.
-	StatusIgnored, Generation, NoStrategicMerge, NoWatchList bool
+	// requests but those to the subresource, and SpecIgnored the spec in those. Generation counts metadata.generation
+	// for all kinds, NoStrategicMerge refuses strategic merge patches, and NoWatchList refuses watches that begin with
+	// all objects. NoDefaults stores what clients send: it neither sets defaults nor drops the addresses of public load
+	// balancers. StrictPorts checks all ports of load balancers, not only those after the first one of a protocol.
+	StatusIgnored, SpecIgnored, Generation, NoStrategicMerge, NoWatchList, NoDefaults, StrictPorts bool
 }
 
 // Simulator is an API server. It is safe for concurrent use.

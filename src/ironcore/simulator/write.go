@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +41,7 @@ func (s *Simulator) insert(c call, object Object) (stored, error) {
 	if !s.keepsStatus(c.kind) {
 		copyField(object, c.kind.empty(), "Status")
 	}
-	if err := validate(c, object, nil); err != nil {
+	if err := s.validate(c, object, nil); err != nil {
 		return stored{}, err
 	}
 	if c.dryRun() {
@@ -85,7 +86,7 @@ func (s *Simulator) store(c call, object Object, live stored) (stored, error) {
 		return stored{}, err
 	}
 	s.keepFields(c, object, live)
-	if err := validate(c, object, live.Object); err != nil {
+	if err := s.validate(c, object, live.Object); err != nil {
 		return stored{}, err
 	}
 	finished := object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0
@@ -117,7 +118,7 @@ func (s *Simulator) keepFields(c call, object Object, live stored) {
 	switch {
 	case c.Subresource == "" && !s.keepsStatus(c.kind):
 		copyField(object, live.Object, "Status")
-	case c.Subresource == "status" && !c.kind.specKept:
+	case c.Subresource == "status" && (!c.kind.specKept || s.options.SpecIgnored):
 		copyField(object, live.Object, "Spec")
 	}
 	object.SetUID(live.GetUID())
@@ -127,17 +128,32 @@ func (s *Simulator) keepFields(c call, object Object, live stored) {
 	object.SetDeletionGracePeriodSeconds(live.GetDeletionGracePeriodSeconds())
 }
 
-func validate(c call, object, old Object) error {
+func (s *Simulator) validate(c call, object, old Object) error {
 	path := field.NewPath("metadata")
 	problems := apivalidation.ValidateObjectMetaAccessor(object, !c.kind.cluster, c.kind.validName, path)
 	if old != nil {
 		problems = append(problems, apivalidation.ValidateObjectMetaAccessorUpdate(object, old, path)...)
 	}
-	problems = append(problems, c.kind.admit(object, old)...)
+	problems = append(problems, s.admit(c.kind, object, old)...)
 	if len(problems) > 0 {
 		return apierrors.NewInvalid(c.kind.GroupKind(), object.GetName(), problems)
 	}
 	return nil
+}
+
+// admit sets defaults and validates, as the options say.
+func (s *Simulator) admit(k *kind, object, old Object) field.ErrorList {
+	admitted := object
+	if s.options.NoDefaults {
+		admitted = copyOf(object)
+	}
+	problems := k.admit(admitted, old)
+	if lb, ok := object.(*networkingv1alpha1.LoadBalancer); ok && s.options.StrictPorts {
+		for i, p := range lb.Spec.Ports {
+			problems = append(problems, validPort(field.NewPath("spec", "ports").Index(i), protocolOf(p), p)...)
+		}
+	}
+	return problems
 }
 
 // decode reads an object that a client has sent. Fields that the type does not have are ignored.
