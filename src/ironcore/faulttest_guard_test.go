@@ -139,19 +139,24 @@ func addressesStay(was, is moment) (problems []string) {
 		if len(now) > 1 {
 			problems = append(problems, fmt.Sprintf("Service %s has %d load balancers", service.Name, len(now)))
 		}
-		if len(before) != 1 || was.live()[uid] == nil {
+		if len(before) != 1 || was.live()[uid] == nil || before[0].DeletionTimestamp != nil {
 			continue
 		}
 		switch {
 		case len(now) == 0 || now[0].UID != before[0].UID || now[0].DeletionTimestamp != nil:
 			problems = append(problems, fmt.Sprintf("LoadBalancer %s was deleted", before[0].Name))
-		case now[0].Spec.Type == before[0].Spec.Type && len(before[0].Status.IPs) > 0 &&
-			!slices.Equal(now[0].Status.IPs, before[0].Status.IPs):
+		case hasAddressOfType(before[0], now[0].Spec.Type) && !slices.Equal(now[0].Status.IPs, before[0].Status.IPs):
 			problems = append(problems, fmt.Sprintf("the addresses of LoadBalancer %s were %v and are %v", now[0].Name,
 				before[0].Status.IPs, now[0].Status.IPs))
 		}
 	}
 	return problems
+}
+
+// hasAddressOfType reports whether a load balancer has an address, and one of this type.
+func hasAddressOfType(one *networkingv1alpha1.LoadBalancer, kind networkingv1alpha1.LoadBalancerType) bool {
+	return len(one.Status.IPs) > 0 &&
+		one.Status.IPs[0].IsPrivate() == (kind == networkingv1alpha1.LoadBalancerTypeInternal)
 }
 
 // destinationsStay: a load balancer never loses all its destinations, nor those of machines whose Nodes stay.
@@ -171,14 +176,15 @@ func destinationsStay(was, is moment) (problems []string) {
 	return problems
 }
 
-// routesStay: the network of the pods of a Node that stays is never without a route.
+// routesStay: the network of the pods of a Node that stays is never without a route, unless somebody deletes the network
+// interface.
 func routesStay(was, is moment) (problems []string) {
 	for _, node := range is.nodes {
 		pods, err := netip.ParsePrefix(node.Spec.PodCIDR)
 		if err != nil || !was.hasNode(node) {
 			continue
 		}
-		if was.routed(pods) && !is.routed(pods) {
+		if at := was.routed(pods); at != "" && is.interfaces[at] != nil && is.routed(pods) == "" {
 			problems = append(problems, fmt.Sprintf("the route to %s of Node %s is gone", pods, node.Name))
 		}
 	}
@@ -189,15 +195,16 @@ func (m moment) hasNode(node *corev1.Node) bool {
 	return slices.ContainsFunc(m.nodes, func(one *corev1.Node) bool { return one.UID == node.UID })
 }
 
-func (m moment) routed(pods netip.Prefix) bool {
-	for _, one := range m.interfaces {
+// routed returns the name of the network interface that has the route; "" if there is none.
+func (m moment) routed(pods netip.Prefix) string {
+	for name, one := range m.interfaces {
 		if slices.ContainsFunc(one.Spec.Prefixes, func(s networkingv1alpha1.PrefixSource) bool {
 			return s.Value != nil && s.Value.Prefix == pods
 		}) {
-			return true
+			return name
 		}
 	}
-	return false
+	return ""
 }
 
 // prefixesStay: prefixes of others do not change, and ephemeral ones keep their positions.

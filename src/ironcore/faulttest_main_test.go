@@ -63,7 +63,11 @@ func (s story) run(t *testing.T, selector bool, disturb func(call) *failureMode,
 		if undisturbed != nil {
 			expected = undisturbed.states[i]
 		}
-		got.states = append(got.states, c.settle(quiet, expected))
+		pause := quiet
+		if c.network.undisturbed() {
+			pause = shortly
+		}
+		got.states = append(got.states, c.settle(pause, expected))
 		if t.Failed() {
 			break
 		}
@@ -117,7 +121,7 @@ func (c *wholeCluster) addForeign() {
 		Name: foreign + "-green", Annotations: owner.Annotations()}})
 	c.server.AddMachine(simulator.Machine{Name: foreign + "-green",
 		Addresses: []netip.Addr{netip.MustParseAddr("10.0.9.9")}, Labels: map[string]string{label.Cluster: "green"},
-		Prefixes: []netip.Prefix{pods(200), pods(1)}})
+		Prefixes: []netip.Prefix{pods(200)}})
 	c.server.ChangeNetworkInterface(interfaceOf(foreign+"-green"), func(n *networkingv1alpha1.NetworkInterface) {
 		n.Annotations = map[string]string{label.Routes: "green " + pods(200).String()}
 	})
@@ -235,7 +239,7 @@ func single(mode *failureMode, c call, times int) disturbance {
 	if times > 1 {
 		name = fmt.Sprintf("%s %d times at %s", mode.name, times, c)
 	}
-	return disturbance{name: name, certain: c.write(), at: func(other call) *failureMode {
+	return disturbance{name: name, certain: c.write() && c.nth == 1, at: func(other call) *failureMode {
 		if other.method == c.method && other.object == c.object && other.nth >= c.nth && other.nth < c.nth+times {
 			return mode
 		}

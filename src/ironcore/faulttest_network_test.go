@@ -116,6 +116,13 @@ func (n *network) end() (calls []call, hits int, writes []string) {
 	return slices.Clone(n.calls), n.hits, slices.Clone(n.writes)
 }
 
+// undisturbed reports whether nothing has been disturbed.
+func (n *network) undisturbed() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.hits == 0
+}
+
 // idle returns the time since the last request that was no watch.
 func (n *network) idle() time.Duration {
 	n.mu.Lock()
