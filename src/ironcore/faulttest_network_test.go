@@ -23,6 +23,7 @@ type call struct {
 	method, object string // "PATCH", "loadbalancers/web"
 	nth            int    // of the requests with this method and object, from 1
 	cloud          bool   // it is to IronCore, otherwise to Kubernetes
+	lists          bool   // the answer contains all objects
 }
 
 // String returns the name of the call in subtests.
@@ -57,9 +58,12 @@ func (n *network) register(request *http.Request, cloud bool) (call, *failureMod
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c := call{method: request.Method, object: objectOf(request), cloud: cloud}
-	if request.URL.Query().Get("watch") != "" {
+	query := request.URL.Query()
+	c.lists = query.Get("sendInitialEvents") == "true"
+	if query.Get("watch") != "" {
 		c.method = "WATCH"
 	} else {
+		c.lists = c.method == http.MethodGet && !strings.Contains(c.object, "/")
 		n.active = time.Now()
 	}
 	key := c.method + c.object

@@ -35,6 +35,7 @@ type wholeCluster struct {
 	recorder record.EventRecorder
 	network  *network
 	workers  int
+	rate     int // requests to IronCore in a second; 0 is no limit
 	process  *process
 }
 
@@ -97,6 +98,9 @@ func (c *wholeCluster) connect(p *process) *Cloud {
 	c.t.Helper()
 	config := c.server.Config()
 	config.Transport = link{network: c.network, process: p, next: config.Transport, cloud: true}
+	if c.rate > 0 {
+		config.QPS, config.Burst = float32(c.rate), 2*c.rate
+	}
 	api, err := client.New(config, testNamespace)
 	if err != nil {
 		c.t.Fatal(err)

@@ -4,6 +4,8 @@ package ironcore
 
 // make test runs these tests both with the race detector and without it, because of what they are without it.
 const (
-	// faultShare is 1: every request of every story fails in every way.
+	// faultShare is 1: the process ends at every request of every story.
 	faultShare = 1
+	// largeNodes and largeServices are the sizes of a large cluster.
+	largeNodes, largeServices = 1000, 200
 )
