@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -33,7 +34,15 @@ const (
 
 // TestMain changes what is global. Errors of informers are not delayed: their handler compares times of different
 // synctest bubbles. Nothing is logged, because failures are what most of these tests cause.
+// For a benchmark, it is IronCore.
 func TestMain(m *testing.M) {
+	if machines := os.Getenv(ironcoreEnvironment); machines != "" {
+		if err := serveIronCore(machines); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	utilruntime.ErrorHandlers = nil
 	klog.SetLogger(klog.Logger{})
 	os.Exit(m.Run())
@@ -200,8 +209,9 @@ func (s story) each(t *testing.T, selector bool, share int, of func([]call) []di
 	if t.Failed() {
 		t.FailNow()
 	}
+	first := len(t.Name()) % share // other ones in each story
 	for i, d := range of(undisturbed.calls) {
-		if i%share != 0 {
+		if i%share != first {
 			continue
 		}
 		t.Run(d.name, func(t *testing.T) {
@@ -221,8 +231,9 @@ func (s story) each(t *testing.T, selector bool, share int, of func([]call) []di
 	}
 }
 
-// spareWrites is how many more writes a disturbance may cost: the one that was disturbed is repeated.
-const spareWrites = 1
+// spareWrites is how many more writes a disturbance may cost: the one that was disturbed is repeated, and a status shows
+// the failure and its end.
+const spareWrites = 3
 
 // pattern returns what runs one subtest and nothing else.
 func pattern(name string) string {
@@ -231,6 +242,20 @@ func pattern(name string) string {
 		levels = append(levels, "^"+regexp.QuoteMeta(level)+"$")
 	}
 	return strings.Join(levels, "/")
+}
+
+// share returns the number of disturbances for each one that is tried.
+func share(t *testing.T, usual int) int {
+	t.Helper()
+	text := os.Getenv("TRIAL_SHARE")
+	if text == "" {
+		return usual
+	}
+	number, err := strconv.Atoi(text)
+	if err != nil || number < 1 {
+		t.Fatalf("TRIAL_SHARE=%s: use a whole number from 1", text)
+	}
+	return number
 }
 
 // single is one failure mode at one call, and at the next ones of the same kind if there are more times.
@@ -266,20 +291,24 @@ func disturbances(modes []*failureMode, calls []call, times ...int) []disturbanc
 // TestCrash ends the process at every single request of every story, before and after the server has done what it asks
 // for.
 func TestCrash(t *testing.T) {
-	each(t, faultShare, func(calls []call) []disturbance { return disturbances(deaths(), calls, 1) })
+	t.Parallel()
+	each(t, share(t, faultShare), func(calls []call) []disturbance { return disturbances(deaths(), calls, 1) })
 }
 
 // TestHandover tells the process to stop while each of its requests is under way, and the next one does the rest.
 func TestHandover(t *testing.T) {
-	each(t, faultShare, func(calls []call) []disturbance {
+	t.Parallel()
+	each(t, share(t, 4*faultShare), func(calls []call) []disturbance {
 		return disturbances([]*failureMode{relief()}, calls, 1)
 	})
 }
 
-// TestFaults lets every single request of every story fail in every way, once and several times.
+// TestFaults lets requests of every story fail in every way, once and several times: a sample of all, or all of them
+// with TRIAL_SHARE=1.
 func TestFaults(t *testing.T) {
 	const severalTimes = 4
-	each(t, faultShare, func(calls []call) []disturbance {
+	t.Parallel()
+	each(t, share(t, 24*faultShare), func(calls []call) []disturbance {
 		return disturbances(failureModes(), calls, 1, severalTimes)
 	})
 }

@@ -3,8 +3,10 @@ package ironcore
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,12 +39,15 @@ type wholeCluster struct {
 	workers  int
 	rate     int // requests to IronCore in a second; 0 is no limit
 	process  *process
+	remote   http.RoundTripper // the way to IronCore if it is another process; nil if it is the simulator
+	compared *atomic.Int64     // comparisons of Services
 }
 
 func newWholeCluster(u *userView, config cloudconfig.Config) *wholeCluster {
 	u.t.Helper()
 	config.InstancesV2.RemovalGracePeriod = 10
-	c := &wholeCluster{userView: u, objects: cluster.New(), config: config, recorder: &record.FakeRecorder{}, workers: 1}
+	c := &wholeCluster{userView: u, objects: cluster.New(), config: config, recorder: &record.FakeRecorder{}, workers: 1,
+		compared: &atomic.Int64{}}
 	c.network = newNetwork(c)
 	return c
 }
@@ -97,6 +102,9 @@ func (c *wholeCluster) begin() {
 func (c *wholeCluster) connect(p *process) *Cloud {
 	c.t.Helper()
 	config := c.server.Config()
+	if c.remote != nil {
+		config.Transport = c.remote
+	}
 	config.Transport = link{network: c.network, process: p, next: config.Transport, cloud: true}
 	if c.rate > 0 {
 		config.QPS, config.Burst = float32(c.rate), 2*c.rate
@@ -124,7 +132,7 @@ func (c *wholeCluster) controllers(offered *cloud.Cloud, client kubernetes.Inter
 	if err != nil {
 		return nil, err
 	}
-	services, err := servicecontroller.New(servicecontroller.Options{Provider: offered.LoadBalancers,
+	services, err := servicecontroller.New(servicecontroller.Options{Provider: comparisons{offered.LoadBalancers, c.compared},
 		Behaviour: offered.LoadBalancerBehaviour, Changes: offered.Changes, Client: client,
 		Services: core.Services(), Nodes: core.Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(),
 		Recorder: c.recorder})
@@ -138,6 +146,19 @@ func (c *wholeCluster) controllers(offered *cloud.Cloud, client kubernetes.Inter
 	}
 	return []func(context.Context){nodes.Run, lifecycle.Run, routes.Run,
 		func(ctx context.Context) { services.Run(ctx, c.workers) }}, nil
+}
+
+// comparisons counts comparisons of Services.
+type comparisons struct {
+	cloud.LoadBalancers
+	made *atomic.Int64
+}
+
+// Diff implements cloud.LoadBalancers.
+func (c comparisons) Diff(ctx context.Context, service *corev1.Service,
+	targets cloud.Targets) (cloud.Comparison, error) {
+	defer c.made.Add(1)
+	return c.LoadBalancers.Diff(ctx, service, targets)
 }
 
 // podNetwork is the network of all pods.

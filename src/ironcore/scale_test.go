@@ -16,24 +16,30 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator"
 )
 
-// newLargeCluster returns a cluster without objects, as a process has it that may work on many at a time.
-func newLargeCluster(t *testing.T, selector bool) *wholeCluster {
+// largeCluster has many Nodes and Services.
+type largeCluster struct {
+	*wholeCluster
+	nodes, services int
+}
+
+// newLargeCluster returns a cluster without objects, whose processes work on several at a time.
+func newLargeCluster(t testing.TB, selector bool, nodes, services int) *largeCluster {
 	t.Helper()
 	u := newUserView(t, selector)
 	u.server = simulator.New(simulator.Options{Namespace: testNamespace, Network: testNetwork, Provision: provision,
 		Deletion: provision, Routing: time.Second})
 	c := newWholeCluster(u, testConfig())
 	c.workers, c.rate, c.network.guard = 10, c.config.API.RequestsPerSecond, nil
-	return c
+	return &largeCluster{c, nodes, services}
 }
 
 func nodeName(i int) string { return fmt.Sprintf("node-%04d", i) }
 
 // join adds the Nodes with these numbers, and their machines.
-func (c *wholeCluster) join(from, to int) {
+func (c *largeCluster) join(from, to int) {
 	c.t.Helper()
 	for i := from; i < to; i++ {
-		addNode(nodeName(i), i)(c)
+		addNode(nodeName(i), i)(c.wholeCluster)
 	}
 }
 
@@ -45,9 +51,9 @@ func numbered(i int) *corev1.Service {
 }
 
 // eachService calls do for all Services.
-func (c *wholeCluster) eachService(do func(*corev1.Service) error) {
+func (c *largeCluster) eachService(do func(*corev1.Service) error) {
 	c.t.Helper()
-	for i := range largeServices {
+	for i := range c.services {
 		if err := do(numbered(i)); err != nil {
 			c.t.Fatal(err)
 		}
@@ -55,7 +61,7 @@ func (c *wholeCluster) eachService(do func(*corev1.Service) error) {
 }
 
 // withoutAddress counts the Services that have no address.
-func (c *wholeCluster) withoutAddress() int {
+func (c *largeCluster) withoutAddress() int {
 	count := 0
 	for _, one := range c.objects.Services() {
 		if len(one.Status.LoadBalancer.Ingress) == 0 {
@@ -73,7 +79,7 @@ type counted struct {
 }
 
 // count returns the requests since the last time.
-func (c *wholeCluster) count() counted {
+func (c *largeCluster) count() counted {
 	var found counted
 	calls, _, _ := c.network.end()
 	for _, one := range calls {
@@ -95,7 +101,7 @@ func (c *wholeCluster) count() counted {
 }
 
 // within checks that figures are within their budgets.
-func (c *wholeCluster) within(figures map[string]float64) {
+func (c *largeCluster) within(figures map[string]float64) {
 	c.t.Helper()
 	for name, figure := range figures {
 		b, err := budget.Named(name)
@@ -111,14 +117,14 @@ func (c *wholeCluster) within(figures map[string]float64) {
 }
 
 // eachMode runs a test in virtual time in both modes: prefix is a part of the names of budgets.
-func eachMode(t *testing.T, test func(c *wholeCluster, prefix string)) {
+func eachMode(t *testing.T, nodes, services int, test func(c *largeCluster, prefix string)) {
 	t.Helper()
 	for mode, prefix := range map[string]string{"destinations": "", "selector": "selector-"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				c := newLargeCluster(t, prefix != "")
-				c.join(0, largeNodes)
+				c := newLargeCluster(t, prefix != "", nodes, services)
+				c.join(0, nodes)
 				c.begin()
 				defer func() { c.stop() }()
 				test(c, prefix)
@@ -127,28 +133,39 @@ func eachMode(t *testing.T, test func(c *wholeCluster, prefix string)) {
 	}
 }
 
-// TestBudgets: a large cluster costs nothing while nothing changes and when the process starts, and as little as
-// possible when something does.
-func TestBudgets(t *testing.T) {
+// TestBudgetsOfALargeCluster: it costs nothing while nothing changes, and one list of each kind of object when the
+// process starts.
+func TestBudgetsOfALargeCluster(t *testing.T) {
 	t.Parallel()
-	eachMode(t, func(c *wholeCluster, prefix string) {
+	eachMode(t, largeNodes, largeServices, func(c *largeCluster, prefix string) {
 		c.budgetOfInitialisation()
 		c.budgetOfCreation(prefix)
 		c.budgetOfRestart()
 		c.budgetOfQuiet()
+	})
+}
+
+// TestBudgetsOfChanges: however many Nodes join or leave within a second, each load balancer is written once, and not at
+// all if IronCore chooses the destinations.
+func TestBudgetsOfChanges(t *testing.T) {
+	t.Parallel()
+	const nodes, services = 50, 20
+	eachMode(t, nodes, services, func(c *largeCluster, prefix string) {
+		c.budgetOfInitialisation()
+		c.budgetOfCreation(prefix)
 		c.budgetOfNodes(prefix)
 		c.budgetOfDeletion()
 	})
 }
 
-func (c *wholeCluster) budgetOfInitialisation() {
+func (c *largeCluster) budgetOfInitialisation() {
 	pass(3 * time.Minute)
 	did := c.count()
-	c.within(map[string]float64{"ironcore-initialise-calls": did.calls / largeNodes,
-		"ironcore-initialise-patches": did.patches / largeNodes})
+	c.within(map[string]float64{"ironcore-initialise-calls": did.calls / float64(c.nodes),
+		"ironcore-initialise-patches": did.patches / float64(c.nodes)})
 }
 
-func (c *wholeCluster) budgetOfCreation(prefix string) {
+func (c *largeCluster) budgetOfCreation(prefix string) {
 	c.t.Helper()
 	began := time.Now()
 	c.eachService(func(s *corev1.Service) error { return c.objects.Create(s) })
@@ -158,10 +175,10 @@ func (c *wholeCluster) budgetOfCreation(prefix string) {
 		}
 	}
 	c.within(map[string]float64{"ironcore-create-seconds": time.Since(began).Seconds(),
-		"ironcore-create-" + prefix + "writes": c.count().balancers / largeServices})
+		"ironcore-create-" + prefix + "writes": c.count().balancers / float64(c.services)})
 }
 
-func (c *wholeCluster) budgetOfRestart() {
+func (c *largeCluster) budgetOfRestart() {
 	c.t.Helper()
 	pass(time.Minute)
 	c.stop()
@@ -172,7 +189,7 @@ func (c *wholeCluster) budgetOfRestart() {
 	c.within(map[string]float64{"ironcore-restart-lists": did.lists, "ironcore-restart-calls": did.calls + did.patches})
 }
 
-func (c *wholeCluster) budgetOfQuiet() {
+func (c *largeCluster) budgetOfQuiet() {
 	c.t.Helper()
 	c.eachService(func(s *corev1.Service) error {
 		return c.objects.Change(s, func(object cluster.Object) {
@@ -187,26 +204,26 @@ func (c *wholeCluster) budgetOfQuiet() {
 	c.within(map[string]float64{"ironcore-quiet-calls": did.lists + did.calls + did.patches})
 }
 
-func (c *wholeCluster) budgetOfNodes(prefix string) {
+func (c *largeCluster) budgetOfNodes(prefix string) {
 	c.t.Helper()
-	name, next := "ironcore-nodes-"+prefix+"writes", largeNodes
+	name, next := "ironcore-nodes-"+prefix+"writes", c.nodes
 	for _, number := range []int{1, 20} {
 		c.join(next, next+number)
 		next += number
 		pass(time.Minute)
-		c.within(map[string]float64{name: c.count().balancers / largeServices})
+		c.within(map[string]float64{name: c.count().balancers / float64(c.services)})
 	}
 	for i := range 5 {
 		c.remove(node(nodeName(i)))
 	}
 	pass(time.Minute)
-	c.within(map[string]float64{name: c.count().balancers / largeServices})
+	c.within(map[string]float64{name: c.count().balancers / float64(c.services)})
 	for _, one := range c.server.LoadBalancerRoutings() {
 		want(c.t, "destinations of "+one.Name, len(one.Destinations), next-5)
 	}
 }
 
-func (c *wholeCluster) budgetOfDeletion() {
+func (c *largeCluster) budgetOfDeletion() {
 	c.t.Helper()
 	c.eachService(func(s *corev1.Service) error { return c.objects.Delete(s) })
 	pass(5 * time.Minute)
@@ -219,5 +236,5 @@ func (c *wholeCluster) budgetOfDeletion() {
 	}
 	want(c.t, "load balancers", len(c.server.LoadBalancers()), 0)
 	want(c.t, "Services", len(c.objects.Services()), 0)
-	c.within(map[string]float64{"ironcore-delete-writes": float64(deletions) / largeServices})
+	c.within(map[string]float64{"ironcore-delete-writes": float64(deletions) / float64(c.services)})
 }
