@@ -95,10 +95,14 @@ func serviceText(one *corev1.Service, addresses map[string]int) string {
 		conditionsText(one.Status.Conditions))
 }
 
+// conditionsText returns conditions, without one that says that an earlier drift has ended: what is written at the second
+// attempt, after a change in IronCore, counts as drift.
 func conditionsText(conditions []metav1.Condition) string {
-	texts := make([]string, len(conditions))
-	for i, one := range conditions {
-		texts[i] = one.Type + "=" + string(one.Status)
+	var texts []string
+	for _, one := range conditions {
+		if one.Type != "LoadBalancerDrifted" || one.Status != metav1.ConditionFalse {
+			texts = append(texts, one.Type+"="+string(one.Status))
+		}
 	}
 	slices.Sort(texts)
 	return strings.Join(texts, " ")
