@@ -40,19 +40,19 @@ func TestConformance(t *testing.T) {
 
 // userView is what the users of IronCore see and do.
 type userView struct {
-	t        *testing.T
+	t        testing.TB
 	server   *simulator.Simulator
 	selector bool
 	machines int
 }
 
-func newUserView(t *testing.T, selector bool) *userView {
+func newUserView(t testing.TB, selector bool) *userView {
 	t.Helper()
 	return newUserViewOf(t, selector, simulator.Options{})
 }
 
 // newUserViewOf returns what users see of a server with other options.
-func newUserViewOf(t *testing.T, selector bool, options simulator.Options) *userView {
+func newUserViewOf(t testing.TB, selector bool, options simulator.Options) *userView {
 	t.Helper()
 	options.Namespace, options.Network, options.Provision, options.Deletion = testNamespace, testNetwork, provision,
 		provision
@@ -66,7 +66,7 @@ func testConfig() cloudconfig.Config {
 }
 
 // connect returns the cloud as a new process makes it.
-func connect(t *testing.T, server *simulator.Simulator, c cloudconfig.Config, selector bool) *Cloud {
+func connect(t testing.TB, server *simulator.Simulator, c cloudconfig.Config, selector bool) *Cloud {
 	t.Helper()
 	api, err := client.New(server.Config(), testNamespace)
 	if err != nil {
@@ -119,7 +119,7 @@ func (u *userView) reads() int {
 func (u *userView) addMachine(name string) {
 	u.machines++
 	u.server.AddMachine(simulator.Machine{Name: name, Addresses: []netip.Addr{
-		netip.AddrFrom4([4]byte{10, 0, 0, byte(u.machines)})}})
+		netip.AddrFrom4([4]byte{10, 0, byte(u.machines >> 8), byte(u.machines)})}})
 }
 
 // interfaceOf returns the name of the network interface of a machine that the simulator has added.

@@ -21,8 +21,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 )
 
-// cluster is a cluster whose process runs the controllers of Services, routes and pod networks with IronCore.
-type cluster struct {
+// controlledCluster is a cluster whose process runs the controllers of Services, routes and pod networks with IronCore.
+type controlledCluster struct {
 	*rig
 	*fake.Clientset
 	process *workerpooltest.Process
@@ -32,9 +32,9 @@ type cluster struct {
 func podNetworks() []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")} }
 
 // withControllers starts the controllers in a cluster with these Nodes. They log with the logger.
-func (r *rig) withControllers(log logr.Logger, nodes ...*corev1.Node) *cluster {
+func (r *rig) withControllers(log logr.Logger, nodes ...*corev1.Node) *controlledCluster {
 	r.Helper()
-	c := &cluster{rig: r, Clientset: fake.NewClientset(), process: workerpooltest.New(r.T)}
+	c := &controlledCluster{rig: r, Clientset: fake.NewClientset(), process: workerpooltest.New(r.T)}
 	for _, one := range nodes {
 		if err := c.Tracker().Add(one); err != nil {
 			r.Fatal(err)
@@ -74,7 +74,7 @@ func (r *rig) withControllers(log logr.Logger, nodes ...*corev1.Node) *cluster {
 }
 
 // addService creates the Service, and waits for the controllers.
-func (c *cluster) addService(changes ...func(*corev1.Service)) {
+func (c *controlledCluster) addService(changes ...func(*corev1.Service)) {
 	c.Helper()
 	_, err := c.CoreV1().Services("shop").Create(c.ctx, service(changes...), metav1.CreateOptions{})
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *cluster) addService(changes ...func(*corev1.Service)) {
 }
 
 // service returns the Service.
-func (c *cluster) service() *corev1.Service {
+func (c *controlledCluster) service() *corev1.Service {
 	c.Helper()
 	found, err := c.CoreV1().Services("shop").Get(c.ctx, "web", metav1.GetOptions{})
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *cluster) service() *corev1.Service {
 }
 
 // eventsWith returns the events with a reason.
-func (c *cluster) eventsWith(reason string) (events []string) {
+func (c *controlledCluster) eventsWith(reason string) (events []string) {
 	for _, event := range c.process.Events() {
 		if strings.Contains(event, " "+reason+" ") {
 			events = append(events, event)

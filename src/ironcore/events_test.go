@@ -99,7 +99,7 @@ func TestEvents(t *testing.T) {
 
 // wantWarnings checks that there are warnings with the reason, that each contains the parts, and that no other warning
 // has another reason than also.
-func (c *cluster) wantWarnings(reason, also string, parts ...string) {
+func (c *controlledCluster) wantWarnings(reason, also string, parts ...string) {
 	c.Helper()
 	count := 0
 	for _, event := range c.process.Events() {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,6 +98,11 @@ func (l *labeler) cloudChanged(change cloud.Change) {
 	for _, node := range nodes {
 		l.queue.Add(node.Name)
 	}
+	for _, one := range l.store.NetworkInterfaces.List() {
+		if node := one.Annotations[label.Node]; node != "" { // it may have been deleted while no process ran
+			l.queue.Add(node)
+		}
+	}
 }
 
 // next labels the machine of the next Node in the queue. It returns false when the queue has been shut down.
@@ -128,6 +134,7 @@ const (
 	leave decision = iota
 	add
 	remove
+	removeOwn // if this program has added it
 )
 
 // label writes the labels of the machine with the name of a Node, and of its network interfaces, if they differ.
@@ -137,32 +144,48 @@ func (l *labeler) label(ctx context.Context, name string) error {
 		return nil
 	}
 	ofMachine, ofInterfaces := l.decide(name)
-	if err := set(ctx, l, l.store.Machines, l.store.Client.Machines.Patch, machine, ofMachine); err != nil {
+	if err := set(ctx, l, l.store.Machines, l.store.Client.Machines.Patch, machine, ofMachine, ""); err != nil {
 		return err
 	}
 	interfaces, _ := l.store.InterfacesOf(machine) // those that are not known are reported when they appear
 	var failed error
 	for _, one := range interfaces {
-		if ofInterfaces == remove && l.isLast(one.Name) {
-			klog.FromContext(ctx).Info("The network interface keeps the label of the cluster, because no other "+
-				"one has it: the load balancers would have no destinations", "networkInterface", one.Name, "node", name)
-			continue
-		}
-		failed = errors.Join(failed, set(ctx, l, l.store.NetworkInterfaces, l.store.Client.NetworkInterfaces.Patch, one,
-			ofInterfaces))
+		failed = errors.Join(failed, l.labelInterface(ctx, one, name, ofInterfaces))
 	}
 	return failed
 }
 
+// labelInterface writes the label of a network interface of the machine of a Node.
+func (l *labeler) labelInterface(ctx context.Context, one *networkingv1alpha1.NetworkInterface, node string,
+	todo decision) error {
+	if todo == removeOwn {
+		if todo = leave; one.Annotations[label.Node] == node {
+			todo = remove
+		}
+	}
+	if todo == remove && l.isLast(one.Name) {
+		klog.FromContext(ctx).Info("The network interface keeps the label of the cluster, because no other one has "+
+			"it: the load balancers would have no destinations", "networkInterface", one.Name, "node", node)
+		return nil
+	}
+	if !l.selector { // the label is never removed
+		node = ""
+	}
+	return set(ctx, l, l.store.NetworkInterfaces, l.store.Client.NetworkInterfaces.Patch, one, todo, node)
+}
+
 // decide returns what happens to the labels of the machine of a Node, and of its network interfaces. A Node that is not
-// in the cache may exist: only one that was seen to be deleted loses the label.
+// in the cache may be created later: only one that existed loses the label.
 func (l *labeler) decide(name string) (ofMachine, ofInterfaces decision) {
 	node, err := l.nodes.Get(name)
 	if err != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.selector && l.deleted[name] {
+		switch {
+		case l.selector && l.deleted[name]:
 			return leave, remove
+		case l.selector:
+			return leave, removeOwn
 		}
 		return leave, leave
 	}
@@ -186,19 +209,24 @@ func (l *labeler) isLast(name string) bool {
 	return true
 }
 
-// set adds the label to an object, or removes it. The label of another cluster is not changed.
+// set adds the label to an object, with the Node as its annotation unless that is "", or removes both. The label of
+// another cluster is not changed.
 func set[T store.Object](ctx context.Context, l *labeler, objects *store.Objects[T], send patch[T], object T,
-	todo decision) error {
+	todo decision, node string) error {
 	value, exists := object.GetLabels()[label.Cluster]
-	change := any(l.store.Cluster)
+	metadata := map[string]any{"resourceVersion": object.GetResourceVersion(),
+		"labels": map[string]any{label.Cluster: l.store.Cluster}}
+	if node != "" {
+		metadata["annotations"] = map[string]any{label.Node: node}
+	}
 	switch {
 	case exists && value != l.store.Cluster, todo == leave, todo == add && exists, todo == remove && !exists:
 		return nil
 	case todo == remove:
-		change = nil
+		metadata["labels"] = map[string]any{label.Cluster: nil}
+		metadata["annotations"] = map[string]any{label.Node: nil}
 	}
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": object.GetResourceVersion(), "labels": map[string]any{label.Cluster: change}}})
+	data, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
 		return fmt.Errorf("encoding the label of %s: %w", object.GetName(), err)
 	}

@@ -1,6 +1,7 @@
 package ironcore
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -145,5 +146,31 @@ func TestLabelStaysWithoutSelector(t *testing.T) {
 		r.label(c, cluster)
 		r.deleteNode(cluster, "a")
 		r.wantLabel("of a deleted Node", "a", testCluster)
+	})
+}
+
+// TestLabelOfNodeDeletedBetweenProcesses: a process removes a label that an earlier one has added, although the Node was
+// deleted while no process ran. It keeps the one that another program has added.
+func TestLabelOfNodeDeletedBetweenProcesses(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.selector = true
+		for _, name := range []string{"a", "b", "c"} {
+			r.addMachine(name)
+		}
+		r.former().setLabels("c")
+		first, end := *r, context.CancelFunc(nil)
+		first.ctx, end = context.WithCancel(r.ctx)
+		first.label(first.start(), fake.NewClientset(node("a"), node("b"), node("c")))
+		end()
+		synctest.Wait()
+		r.wantLabel("of the first process", "a", testCluster)
+		r.server.ForgetRequests()
+		r.label(r.start(), fake.NewClientset(node("b")))
+		r.wantLabel("of a Node that is gone", "a", "")
+		r.wantLabel("of a Node that exists", "b", testCluster)
+		r.wantLabel("of another program", "c", testCluster)
+		nic, _ := r.server.NetworkInterface(interfaceOf("a"))
+		want(r, "annotation", nic.Annotations[label.Node], "")
+		want(r, "writes", len(r.server.Writes()), 1)
 	})
 }

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/budget"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/budget"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 

@@ -14,11 +14,11 @@ import (
 	"k8s.io/client-go/informers"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/budget"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/budget"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 )
 

@@ -18,7 +18,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/budget"
+	"github.com/thalassa-cloud/thalassa-ccm/src/budget"
 )
 
 // grace is what the go command gets to end after an interrupt.
@@ -26,7 +26,7 @@ const grace = 20 * time.Second
 
 // Packages are the folders with benchmarks, relative to the root.
 func Packages() []string {
-	return []string{"./src/thalassa/inventory", "./src/thalassa", "./src/emulator"}
+	return []string{"./src/thalassa/inventory", "./src/thalassa", "./src/ironcore", "./src/emulator"}
 }
 
 // Figure is what was measured of one budget.

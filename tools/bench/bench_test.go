@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/budget"
+	"github.com/thalassa-cloud/thalassa-ccm/src/budget"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/bench"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/budget"
+	"github.com/thalassa-cloud/thalassa-ccm/src/budget"
 )
 
 // budgetFile is the reference page of the limits of calls, writes, time and memory.
@@ -20,21 +20,34 @@ func budgetPage() Generator {
 func renderBudgets() string {
 	return fmt.Sprintf(`# Budgets
 
-<!-- Made by "make generate" from the table in src/thalassa/budget. -->
+<!-- Made by "make generate" from the tables in src/budget. -->
 
 The limits of what the program costs: calls, writes, time and memory. Calls are to the API of the cloud. Writes are also to the API of
 the cloud, unless the row says otherwise.
 
-## Counted
+## Thalassa Cloud: counted
 
 Tests check these limits in every version. They count the requests that the emulator receives.
 
 %s
-## Measured
+## Thalassa Cloud: measured
 
 %s measures these values on your machine, with an emulator in its own process, and writes them to %s. It fails if a value is more
 than %d times the limit. A busy machine alone does not cause such a value. Half of the Services have one port, half have two, and all
 nodes are targets of each Service. Periodic work on nodes runs ten times as often as usual, so one minute takes six seconds.
 
-%s`, budget.Table(false), "`make bench`", "`dist/bench.json`", budget.Slack, budget.Table(true))
+%s
+## IronCore: counted
+
+Tests check these limits in every version, with 200 Services on 1,000 nodes. They count the requests to an IronCore API in memory. Watches are
+not counted, except for those that begin with a list of all objects, which count as lists.
+
+%s
+## IronCore: measured
+
+%s measures these values with an IronCore API in its own process.
+
+%s`, budget.Table(budget.Thalassa(), false), "`make bench`", "`dist/bench.json`", budget.Slack,
+		budget.Table(budget.Thalassa(), true), budget.Table(budget.IronCore(), false), "`make bench`",
+		budget.Table(budget.IronCore(), true))
 }

@@ -88,7 +88,7 @@ func kubeletConfig(o Options) ([]byte, error) {
 		// A machine that is switched off becomes not ready soon.
 		"nodeStatusUpdateFrequency": "4s", "nodeLeaseDurationSeconds": 20,
 		// A changed Secret reaches the files of its pods with the next sync: the default is a minute.
-		"syncFrequency": "10s",
+		"syncFrequency":       "10s",
 		"shutdownGracePeriod": "0s",
 	}
 	if len(o.Taints) > 0 {

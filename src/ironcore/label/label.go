@@ -33,6 +33,10 @@ const (
 // separated by spaces: prefixes of a network interface cannot carry labels.
 const Routes = "cloud-provider.ironcore.dev/routes"
 
+// Node is the annotation of a network interface with the name of the Node for which this program has added the label of
+// the cluster: a process that starts after the Node was deleted removes the label.
+const Node = "cloud-provider.ironcore.dev/node"
+
 // The field managers of server-side apply.
 const (
 	// FieldManager applies the objects that this program writes.

@@ -1,5 +1,5 @@
-// Package budget contains the limits of calls, writes, time and memory, in one table. Tests check the limits that are
-// counted, `make bench` checks the limits that are measured, and the documentation shows both.
+// Package budget contains the limits of calls, writes, time and memory, in one table for each cloud. Tests check the
+// limits that are counted, `make bench` checks the limits that are measured, and the documentation shows both.
 package budget
 
 import (
@@ -21,8 +21,11 @@ type Budget struct {
 // Slack is the factor by which a figure may exceed a measured limit, because machines differ and run other programs.
 const Slack = 3
 
-// All returns all budgets in the order of the documentation.
-func All() []Budget {
+// All returns the budgets of all clouds.
+func All() []Budget { return append(Thalassa(), IronCore()...) }
+
+// Thalassa returns the budgets with Thalassa Cloud, in the order of the documentation.
+func Thalassa() []Budget {
 	const (
 		size1000 = "1,000 Services on 1,000 nodes"
 		size5000 = "1,000 Services on 5,000 nodes"
@@ -219,11 +222,11 @@ func Format(figure float64) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// Table returns the budgets that are measured, or those that are counted, as a table in Markdown.
-func Table(measured bool) string {
+// Table returns those of the budgets that are measured, or those that are counted, as a table in Markdown.
+func Table(all []Budget, measured bool) string {
 	var text strings.Builder
 	text.WriteString("| Work | At most |\n|---|---|\n")
-	for _, b := range All() {
+	for _, b := range all {
 		if b.Measured == measured {
 			fmt.Fprintf(&text, "| %s | %s %s |\n", b.Work, Format(b.Limit), b.Unit)
 		}

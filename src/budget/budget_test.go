@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/budget"
+	"github.com/thalassa-cloud/thalassa-ccm/src/budget"
 )
 
 func TestNamesAreUnique(t *testing.T) {
@@ -43,7 +43,7 @@ func TestKept(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	counted, measured := budget.Table(false), budget.Table(true)
+	counted, measured := budget.Table(budget.All(), false), budget.Table(budget.All(), true)
 	if rows := strings.Count(counted+measured, "\n") - 4; rows != len(budget.All()) {
 		t.Errorf("%d rows for %d budgets", rows, len(budget.All()))
 	}

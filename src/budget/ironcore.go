@@ -1,0 +1,37 @@
+package budget
+
+// IronCore returns the budgets with IronCore, in the order of the documentation.
+func IronCore() []Budget {
+	const size = "200 Services on 1,000 nodes"
+	return []Budget{
+		calls("ironcore-restart-lists", 6, "a restart with "+size+": lists, one of each kind of object"),
+		calls("ironcore-restart-calls", 0, "a restart: other requests to IronCore, and writes to Kubernetes"),
+		calls("ironcore-quiet-calls", 0,
+			"one hour without changes: requests to IronCore beside watches, and writes to Kubernetes"),
+		calls("ironcore-unchanged-calls", 0,
+			"a resync of 200 unchanged Services: requests to IronCore, and writes to Kubernetes"),
+		calls("ironcore-initialise-calls", 5.1, "1,000 new nodes at once are initialised and get routes: requests for "+
+			"each node, which are two reads of its machine, and writes of two labels and of the route"),
+		writes("ironcore-initialise-patches", 4,
+			"1,000 new nodes at once are initialised and get routes: writes to Kubernetes for each node (two of the "+
+				"node, two of its condition)"),
+		writes("ironcore-create-writes", 2, "200 new Services at once: for each Service, its load balancer and routing"),
+		writes("ironcore-create-selector-writes", 1,
+			"200 new Services at once, if IronCore chooses the destinations: for each Service"),
+		seconds("ironcore-create-seconds", 60,
+			"200 new Services at once get addresses, if IronCore takes 30 s for each, at 50 requests a second"),
+		writes("ironcore-nodes-writes", 1, "any number of nodes join or leave within a second: for each load balancer"),
+		writes("ironcore-nodes-selector-writes", 0,
+			"any number of nodes join or leave within a second, if IronCore chooses the destinations: for each load "+
+				"balancer"),
+		writes("ironcore-delete-writes", 3, "deletion of 200 Services at once: for each Service, its routing and load "+
+			"balancer, and some again while watches are behind"),
+		measure("ironcore-start-cpu", 5, "CPU s", "a start with "+size),
+		measure("ironcore-pass-cpu", 0.5, "CPU s", "a resync of all unchanged Services, with "+size),
+		measure("ironcore-join-cpu", 15, "CPU s", "a node joins, and all load balancers get its address, with "+size),
+		measure("ironcore-heap", 256, "MiB", "live memory with "+size),
+		measure("ironcore-memory", 512, "MiB", "peak memory of the process with "+size),
+		measure("ironcore-first-address", 1, "s",
+			"a new Service gets its address, if IronCore needs no time, with "+size),
+	}
+}

@@ -1,0 +1,255 @@
+package ironcore
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator"
+)
+
+// BenchmarkCluster measures what a large cluster takes, as the budgets name it. IronCore is a process of its own, so
+// that CPU and memory are those of the controllers; what stands for the API server of Kubernetes is part of them, and
+// small.
+func BenchmarkCluster(b *testing.B) {
+	const nodes, services = 1000, 200
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as the process has it
+	c := newRemoteCluster(b, nodes, services)
+	c.begin()
+	c.until(func() bool { return c.initialised() == nodes })
+	c.eachService(func(s *corev1.Service) error { return c.objects.Create(s) })
+	c.until(func() bool { return c.withoutAddress() == 0 && c.network.idle() > idleTime })
+	c.stop()
+	forgetMemory()
+	c.count()
+	began, before := processor(b), c.compared.Load()
+	c.begin()
+	c.until(func() bool { return c.compared.Load() >= before+services })
+	start := processor(b) - began
+
+	began = processor(b)
+	passes := 0
+	for b.Loop() {
+		c.pass()
+		passes++
+	}
+	// Metrics from before the loop are forgotten by it.
+	b.ReportMetric((processor(b)-began).Seconds()/float64(passes), "ironcore-pass-cpu")
+	b.ReportMetric(start.Seconds(), "ironcore-start-cpu")
+	if did := c.count(); did.calls+did.patches > 0 {
+		b.Errorf("%v requests to IronCore and %v writes to Kubernetes although nothing differs", did.calls, did.patches)
+	}
+	b.ReportMetric(highest(), "ironcore-memory")
+	b.ReportMetric(live(), "ironcore-heap")
+	began = processor(b)
+	c.join(nodes, nodes+1)
+	c.until(func() bool { return c.initialised() > nodes && c.network.idle() > idleTime })
+	b.ReportMetric((processor(b) - began).Seconds(), "ironcore-join-cpu")
+	asked := time.Now()
+	c.create(numbered(services))
+	c.until(func() bool { return c.withoutAddress() == 0 })
+	b.ReportMetric(time.Since(asked).Seconds(), "ironcore-first-address")
+	c.stop()
+}
+
+// idleTime is the time without a request after which nothing happens any more.
+const idleTime = 3 * time.Second
+
+// remoteCluster is a large cluster whose IronCore is another process.
+type remoteCluster struct{ *largeCluster }
+
+func newRemoteCluster(b *testing.B, nodes, services int) remoteCluster {
+	b.Helper()
+	c := newLargeCluster(b, false, nodes, services)
+	c.rate = 0
+	c.remote = startIronCore(b, nodes+1)
+	for i := range nodes {
+		c.register(nodeName(i), pods(i))
+	}
+	return remoteCluster{c}
+}
+
+// join registers Nodes, whose machines exist.
+func (c remoteCluster) join(from, to int) {
+	for i := from; i < to; i++ {
+		c.register(nodeName(i), pods(i))
+	}
+}
+
+// initialised counts the Nodes that have a provider ID.
+func (c remoteCluster) initialised() int {
+	count := 0
+	for _, one := range c.objects.Nodes() {
+		if one.Spec.ProviderID != "" {
+			count++
+		}
+	}
+	return count
+}
+
+// pass changes all Services so that nothing differs, and waits until all are compared.
+func (c remoteCluster) pass() {
+	c.t.Helper()
+	before := c.compared.Load()
+	c.eachService(func(s *corev1.Service) error {
+		return c.objects.Change(s, func(object cluster.Object) {
+			object.SetAnnotations(map[string]string{"example.com/unused": strconv.FormatInt(before, 10)})
+		})
+	})
+	c.until(func() bool { return c.compared.Load() >= before+int64(c.services) })
+}
+
+// until returns when something is so.
+func (c remoteCluster) until(so func() bool) {
+	c.t.Helper()
+	const often, long = 5 * time.Millisecond, 10 * time.Minute
+	late := time.After(long)
+	for tick := time.NewTicker(often); !so(); {
+		select {
+		case <-tick.C:
+		case <-late:
+			c.t.Fatalf("this does not happen within %s", long)
+		}
+	}
+}
+
+// mebi is a MiB.
+const mebi = 1 << 20
+
+// processor returns the CPU time that this process has used.
+func processor(tb testing.TB) time.Duration {
+	tb.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// forgetMemory frees what is not in use, and lets the highest memory be measured anew where the system can do that.
+func forgetMemory() {
+	debug.FreeOSMemory()
+	// Linux; elsewhere the highest memory is that of the whole benchmark
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
+}
+
+// highest returns the largest memory of the process in MiB; what Go has from the system where that is not known.
+func highest() float64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if _, after, found := bytes.Cut(status, []byte("VmHWM:")); err == nil && found {
+		if fields := bytes.Fields(after); len(fields) > 0 {
+			if kilobytes, err := strconv.ParseFloat(string(fields[0]), 64); err == nil {
+				return kilobytes / 1024
+			}
+		}
+	}
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return float64(memory.Sys) / mebi
+}
+
+// live returns the memory that is reachable, in MiB.
+func live() float64 {
+	runtime.GC()
+	runtime.GC() // what the first one has only taken out of pools
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return float64(memory.HeapAlloc) / mebi
+}
+
+// ironcoreEnvironment makes an IronCore of the test's own program, with so many machines.
+const ironcoreEnvironment = "IRONCORE_TEST_SERVER"
+
+// startIronCore starts an IronCore in another process until the benchmark ends, and returns the way to it.
+func startIronCore(b *testing.B, machines int) http.RoundTripper {
+	b.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	server := exec.Command(program)
+	server.Env, server.Stderr = append(os.Environ(), fmt.Sprintf("%s=%d", ironcoreEnvironment, machines)), os.Stderr
+	input, err := server.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	output, err := server.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := errors.Join(input.Close(), server.Wait()); err != nil {
+			b.Error(err)
+		}
+	})
+	var address string
+	if err := json.NewDecoder(bufio.NewReader(output)).Decode(&address); err != nil {
+		b.Fatal(err)
+	}
+	return remote{address, &http.Transport{MaxIdleConnsPerHost: 100}}
+}
+
+// remote sends requests to another host than the one that they name.
+type remote struct {
+	host string
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r remote) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.URL.Host = r.host
+	return r.next.RoundTrip(request)
+}
+
+// serveIronCore is an IronCore with so many machines, which writes its address to standard output and ends with standard
+// input.
+func serveIronCore(machines string) error {
+	n, err := strconv.Atoi(machines)
+	if err != nil {
+		return err
+	}
+	u := &userView{server: simulator.New(simulator.Options{Namespace: testNamespace, Network: testNetwork})}
+	for i := range n {
+		u.addMachine(nodeName(i))
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "ironcore.invalid"})
+	proxy.Transport, proxy.FlushInterval = u.server.Config().Transport, -1
+	server := &http.Server{Handler: proxy, ReadHeaderTimeout: time.Minute}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		_ = server.Close()
+	}()
+	if err := json.NewEncoder(os.Stdout).Encode(listener.Addr().String()); err != nil {
+		return err
+	}
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
