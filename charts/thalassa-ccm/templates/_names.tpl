@@ -77,6 +77,9 @@ k8s-app: cloud-controller-manager
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- if include "thalassa-ccm.ironcore" . }}
+k8s.thalassa.cloud/cloud-provider: ironcore
+{{- end }}
 {{- end -}}
 
 {{/*
