@@ -94,8 +94,8 @@ func APIServer(config *rest.Config) (host string, port int, err error) {
 }
 
 // Dial connects from a loopback address to the address of a load balancer and a port of its Service, through the node
-// with an address, as a load balancer does that passes packets to nodes unchanged. It is refused unless the status of the
-// Service has the load balancer's address with ipMode VIP, and the port has endpoints.
+// with an address, as a load balancer does that passes packets to nodes unchanged. It is refused unless the status of
+// the Service has the load balancer's address with ipMode VIP, and the port has endpoints.
 func (n *Network) Dial(ctx context.Context, node netip.Addr, to netip.AddrPort, from netip.Addr) (net.Conn, error) {
 	for _, one := range n.running() {
 		if one.options.Address == node {

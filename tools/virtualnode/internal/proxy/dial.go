@@ -13,13 +13,13 @@ import (
 // rule. Sockets of this machine cannot do that: the load balancer itself is bound to its address here. So the node
 // listens on a free port of its own address for each such address and port, and only Dial knows which one it is.
 //
-// Unlike the packet, the connection does not have the address of the load balancer's client. Pods see the address of the
-// node or, under externalTrafficPolicy Local, the address from.
+// Unlike the packet, the connection does not have the address of the load balancer's client. Pods see the address of
+// the node or, under externalTrafficPolicy Local, the address from.
 func (p *Proxy) Dial(ctx context.Context, to netip.AddrPort, from netip.Addr) (net.Conn, error) {
 	at := p.find(to)
 	if at == nil {
-		return nil, fmt.Errorf("dialling %s through node %s: no Service with endpoints has this address and port: %w", to,
-			p.options.Node, syscall.ECONNREFUSED)
+		return nil, fmt.Errorf("dialling %s through node %s: no Service with endpoints has this address and port: %w",
+			to, p.options.Node, syscall.ECONNREFUSED)
 	}
 	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
 	return dialer.DialContext(ctx, "tcp", at.String())
