@@ -59,10 +59,18 @@ func Run(ctx context.Context, o Options) error {
 	}
 	if !o.Keep {
 		t.chapter("That was all. To explore the cluster yourself")
-		t.plain("  make demo KEEP=1     leaves everything running until Ctrl-C and says how to reach it")
+		t.plain("  %s     leaves everything running until Ctrl-C and says how to reach it", o.keepCommand())
 		t.plain("  examples/web.yaml    is what was applied; charts/thalassa-ccm is what was installed")
 	}
 	return nil
+}
+
+// keepCommand is the command that shows the same and leaves it running.
+func (o Options) keepCommand() string {
+	if o.Cloud == cloudIronCore {
+		return "make demo CLOUD=ironcore KEEP=1"
+	}
+	return "make demo KEEP=1"
 }
 
 // errOwnClusterOnly ends a demo that would need tests of its own of what it may write in a cluster of the user.

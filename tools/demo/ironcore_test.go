@@ -91,6 +91,16 @@ func TestRefusedClouds(t *testing.T) {
 	nothingLeft(t, dir)
 }
 
+func TestKeepCommand(t *testing.T) {
+	for cloud, want := range map[string]string{
+		"": "make demo KEEP=1", cloudThalassa: "make demo KEEP=1", cloudIronCore: "make demo CLOUD=ironcore KEEP=1",
+	} {
+		if got := (Options{Cloud: cloud}).keepCommand(); got != want {
+			t.Errorf("cloud %q: %s, want %s", cloud, got, want)
+		}
+	}
+}
+
 // TestMakeChoosesTheCloud: only make's own command line does.
 func TestMakeChoosesTheCloud(t *testing.T) {
 	for want, arguments := range map[string][]string{
