@@ -91,8 +91,8 @@ bench: bin/bench ## run the benchmarks on this machine, and check the budgets (B
 
 # KEEP and CLUSTER have an effect only on the command line of make, so that a variable in the environment does not select a cluster.
 .PHONY: demo
-demo: bin/demo ## create, use and delete a load balancer in a demo cluster (KEEP=1 leaves it running, CLUSTER=context)
-	@exec bin/demo $(if $(filter command,$(origin KEEP)),--keep) $(if $(filter command,$(origin CLUSTER)),--cluster='$(CLUSTER)')
+demo: bin/demo ## create, use and delete a load balancer in a demo cluster (CLOUD=ironcore, KEEP=1 leaves it running, CLUSTER=context)
+	@exec bin/demo $(if $(filter command,$(origin CLOUD)),--cloud='$(CLOUD)') $(if $(filter command,$(origin KEEP)),--keep) $(if $(filter command,$(origin CLUSTER)),--cluster='$(CLUSTER)')
 
 # With CLIENT=host, this machine gets an interface and routes of the cluster, and can connect to load balancers.
 .PHONY: cluster

@@ -2,155 +2,81 @@ package demo
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"net/http"
-	"os"
-	"slices"
-	"strings"
+	"net/netip"
 	"time"
 
-	"github.com/thalassa-cloud/client-go/iaas"
-	"github.com/thalassa-cloud/client-go/pkg/client"
+	corev1 "k8s.io/api/core/v1"
+)
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
+// The names of the clouds, as in Options.
+const (
+	cloudThalassa = "thalassa"
+	cloudIronCore = "ironcore"
 )
 
 const (
-	// machineType is the size of the demo's servers.
-	machineType = "pgp-small"
 	// createDelay and deleteDelay are how long the cloud takes for a load balancer.
 	createDelay, deleteDelay = 2 * time.Second, time.Second
-	// cloudTimeout bounds the start of the emulator, and every call to it.
+	// cloudTimeout bounds the start of the cloud, and every call to it.
 	cloudTimeout = 15 * time.Second
 	// pollInterval is how often a condition is checked that has no event to wait for.
 	pollInterval = 200 * time.Millisecond
+	// clusterName is the name of the cluster in the cloud.
+	clusterName = "k8s-demo"
+	// region is where the machines are.
+	region = "nl-01"
 )
 
-// cloud is the emulated cloud, seen from outside: as one of its customers, and through its admin API.
-type cloud struct {
-	Endpoint     string `json:"endpoint"`
-	Organisation string `json:"organisation"`
-	VPC          string `json:"vpc"`
-	Subnet       string `json:"subnet"`
-	api          *iaas.Client
-	http         http.Client
+// cloud is where the servers and the load balancers of the story are.
+type cloud interface {
+	// programs are the names of the programs that it needs, as in bin/.
+	programs() []string
+	// start starts it and prints where it answers.
+	start(ctx context.Context, s *stage) error
+	// installation is what a cloud controller manager needs to use it.
+	installation() (installation, error)
+	// addServer creates a server and returns its address.
+	addServer(ctx context.Context, name, zone string) (netip.Addr, error)
+	// balancer returns the load balancer of a Service. The error is errNoBalancer if there is none.
+	balancer(ctx context.Context, service *corev1.Service) (balancer, error)
+	// kinds are what the cloud has for a Service, and remaining names those that it still has; empty if none.
+	kinds() []string
+	remaining(ctx context.Context) (string, error)
+	// access are lines that tell how to look into it.
+	access() []string
 }
 
-// startCloud starts the emulator as a process of its own and returns it once it answers.
-func (s *stage) startCloud(ctx context.Context) (*cloud, error) {
-	ready := s.folder.File("cloud.json")
-	p, err := process.Start(context.WithoutCancel(ctx), process.Spec{
-		Name: "thalassa-emulator", Path: s.programs.emulator, LogPath: s.folder.File("cloud.log"), Env: []string{},
-		Args: []string{
-			"--listen=127.0.0.1:0", "--data-plane=loopback", "--loopback-network=auto", "--ready-file=" + ready,
-			"--lb-create-delay=" + createDelay.String(), "--lb-delete-delay=" + deleteDelay.String(),
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.later("the cloud", func(context.Context) error { return p.Stop(cloudTimeout) })
-	limits := poll.Limits{Every: pollInterval, For: cloudTimeout, Needs: p}
-	err = limits.Until(ctx, "the cloud answers", func(context.Context) error {
-		_, err := os.Stat(ready)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return connectCloud(ready)
+// installation is how the chart is installed for a cloud.
+type installation struct {
+	// flags are those of helm that the story mentions.
+	flags string
+	// secret and credentials are the name and the content of the Secret with the credentials.
+	secret      string
+	credentials map[string]string
+	values      map[string]any
 }
 
-func connectCloud(readyFile string) (*cloud, error) {
-	content, err := os.ReadFile(readyFile)
-	if err != nil {
-		return nil, fmt.Errorf("reading where the cloud is: %w", err)
-	}
-	c := &cloud{http: http.Client{Timeout: cloudTimeout}}
-	if err := json.Unmarshal(content, c); err != nil {
-		return nil, fmt.Errorf("reading where the cloud is: %w", err)
-	}
-	raw, err := client.NewClient(client.WithBaseURL(c.Endpoint), client.WithOrganisation(c.Organisation),
-		client.WithAuthPersonalToken(emulator.DefaultToken), client.WithTimeout(cloudTimeout))
-	if err != nil {
-		return nil, fmt.Errorf("preparing a client of the cloud: %w", err)
-	}
-	c.api, err = iaas.New(raw)
-	return c, err
+// balancer is a load balancer in a cloud.
+type balancer struct {
+	name, state string
+	// served is where its first port answers; empty if it does not. problem is why that is not the port itself.
+	served, problem string
+	// targets are the addresses of the servers that it sends connections to.
+	targets []netip.Addr
 }
 
-// addServer creates a server in the cloud and returns its address.
-func (c *cloud) addServer(ctx context.Context, name, zone string) (address string, err error) {
-	created, err := c.api.CreateMachine(ctx, iaas.CreateMachine{
-		Name: name, Subnet: c.Subnet, MachineType: machineType, AvailabilityZone: &zone,
-	})
-	if err != nil {
-		return "", fmt.Errorf("creating server %s in the cloud: %w", name, err)
-	}
-	server, err := c.api.GetMachine(ctx, created.Identity)
-	if err != nil {
-		return "", fmt.Errorf("reading server %s: %w", name, err)
-	}
-	for _, network := range server.Interfaces {
-		if len(network.IPAddresses) > 0 {
-			return network.IPAddresses[0], nil
-		}
-	}
-	return "", fmt.Errorf("server %s has no address", name)
-}
+// errNoBalancer means that a Service has no load balancer in the cloud.
+var errNoBalancer = errors.New("the cloud has no load balancer for the Service")
 
-// balancers is what the cloud's load balancers do at the moment.
-func (c *cloud) balancers(ctx context.Context) ([]emulator.LoadBalancerState, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Endpoint+"/_emulator/state", nil)
-	if err != nil {
-		return nil, err
+// newCloud returns the cloud with a name, which has to be started.
+func newCloud(name string) (cloud, error) {
+	switch name {
+	case "", cloudThalassa:
+		return &thalassa{}, nil
+	case cloudIronCore:
+		return &ironcore{}, nil
 	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("asking the cloud for its load balancers: %w", err)
-	}
-	defer response.Body.Close()
-	var state emulator.State
-	if err := json.NewDecoder(response.Body).Decode(&state); err != nil {
-		return nil, fmt.Errorf("reading the cloud's load balancers: %w", err)
-	}
-	return state.LoadBalancers, nil
-}
-
-// balancer returns the load balancer with that address.
-func (c *cloud) balancer(ctx context.Context, address string) (emulator.LoadBalancerState, error) {
-	all, err := c.balancers(ctx)
-	if err != nil {
-		return emulator.LoadBalancerState{}, err
-	}
-	i := slices.IndexFunc(all, func(lb emulator.LoadBalancerState) bool {
-		return slices.Contains(lb.Addresses, address)
-	})
-	if i < 0 {
-		return emulator.LoadBalancerState{}, fmt.Errorf("the cloud has no load balancer with the address %s", address)
-	}
-	return all[i], nil
-}
-
-// remaining names the load balancers and target groups in the cloud; empty if there are none.
-func (c *cloud) remaining(ctx context.Context) (string, error) {
-	balancers, err := c.api.ListLoadbalancers(ctx, nil)
-	if err != nil {
-		return "", fmt.Errorf("listing the cloud's load balancers: %w", err)
-	}
-	groups, err := c.api.ListTargetGroups(ctx, nil)
-	if err != nil {
-		return "", fmt.Errorf("listing the cloud's target groups: %w", err)
-	}
-	var names []string
-	for _, balancer := range balancers {
-		names = append(names, "load balancer "+balancer.Name)
-	}
-	for _, group := range groups {
-		names = append(names, "target group "+group.Name)
-	}
-	return strings.Join(names, ", "), nil
+	return nil, fmt.Errorf("there is no cloud %q: use %s or %s", name, cloudThalassa, cloudIronCore)
 }

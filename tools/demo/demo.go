@@ -24,6 +24,8 @@ type Options struct {
 	Input  io.Reader
 	// Keep leaves everything running after the story, until the context ends.
 	Keep bool
+	// Cloud is thalassa, the default, or ironcore.
+	Cloud string
 	// Cluster is a context of the user's kubeconfig: the story then happens in that cluster. Empty: in one of its own.
 	Cluster string
 	// Dir is the folder for its files; empty is a fresh one in the system's folder for temporary files.
@@ -57,14 +59,31 @@ func Run(ctx context.Context, o Options) error {
 	}
 	if !o.Keep {
 		t.chapter("That was all. To explore the cluster yourself")
-		t.plain("  make demo KEEP=1     leaves everything running until Ctrl-C and says how to reach it")
+		t.plain("  %s     leaves everything running until Ctrl-C and says how to reach it", o.keepCommand())
 		t.plain("  examples/web.yaml    is what was applied; charts/thalassa-ccm is what was installed")
 	}
 	return nil
 }
 
+// keepCommand is the command that shows the same and leaves it running.
+func (o Options) keepCommand() string {
+	if o.Cloud == cloudIronCore {
+		return "make demo CLOUD=ironcore KEEP=1"
+	}
+	return "make demo KEEP=1"
+}
+
+// errOwnClusterOnly ends a demo that would need tests of its own of what it may write in a cluster of the user.
+var errOwnClusterOnly = errors.New("with CLOUD=ironcore the demo uses a cluster of its own: leave out CLUSTER")
+
 // perform builds what is needed, sets the stage and tells the story.
 func (s *stage) perform(ctx context.Context) (err error) {
+	if s.cloud, err = newCloud(s.options.Cloud); err != nil {
+		return err
+	}
+	if s.options.Cluster != "" && s.options.Cloud == cloudIronCore {
+		return errOwnClusterOnly
+	}
 	if s.folder, err = openFolder(s.options.Dir, s.printer); err != nil {
 		return err
 	}
@@ -76,7 +95,7 @@ func (s *stage) perform(ctx context.Context) (err error) {
 		}
 	}
 	s.printer.chapter("Building the programs")
-	if s.programs, err = build(ctx, s.options.Root, s.cluster == nil, s.printer); err != nil {
+	if s.programs, err = build(ctx, s.options.Root, s.cluster == nil, s.cloud.programs(), s.printer); err != nil {
 		return err
 	}
 	if err := s.set(ctx); err != nil {

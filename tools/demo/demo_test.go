@@ -145,13 +145,16 @@ func TestKeepLeavesEverythingRunning(t *testing.T) {
 }
 
 func TestInterruptedHalfWay(t *testing.T) {
-	for _, moment := range []string{"Kubernetes v1", `is "creating"`} {
+	for moment, cloud := range map[string]string{
+		"Kubernetes v1": cloudThalassa, `is "creating"`: cloudThalassa,
+		"IronCore (API server": cloudIronCore, `is "without an address"`: cloudIronCore,
+	} {
 		t.Run(moment, func(t *testing.T) {
 			dir := ownTemp(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			out := &story{when: map[string]func(){moment: cancel}}
-			err := Run(ctx, Options{Root: repotest.Root(t), Output: out})
+			err := Run(ctx, Options{Root: repotest.Root(t), Output: out, Cloud: cloud})
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("error = %v, want the interruption", err)
 			}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"os"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
@@ -28,11 +28,11 @@ type stage struct {
 	programs programs
 	undo     []undo
 
-	cloud   *cloud
+	cloud   cloud
 	cluster *cluster
 	network *virtualnode.Network
 	nodes   map[string]*virtualnode.Node // by name
-	address string                       // of the load balancer, once known
+	service *corev1.Service              // the example's, once it has an address
 }
 
 // undo removes something that was made.
@@ -57,10 +57,6 @@ func (s *stage) set(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.cloud, err = s.startCloud(ctx); err != nil {
-		return err
-	}
-	s.printer.say("Thalassa Cloud (emulated) answers at %s; its VPC is %s", s.cloud.Endpoint, s.cloud.VPC)
 	s.network, err = virtualnode.NewNetwork(s.cluster.config, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return fmt.Errorf("preparing the network of the nodes: %w", err)
@@ -69,20 +65,29 @@ func (s *stage) set(ctx context.Context) (err error) {
 		s.network.Close()
 		return nil
 	})
-	return nil
+	return s.cloud.start(ctx, s)
 }
 
-// ownCluster starts a control plane that only the demo uses. KUBECONFIG and whatever it names play no part in it.
-func (s *stage) ownCluster(ctx context.Context) (*cluster, error) {
+// startControlPlane starts a control plane that only the demo uses.
+func (s *stage) startControlPlane(ctx context.Context, what, dir string) (*controlplane.ControlPlane, error) {
 	control, err := controlplane.Start(ctx, controlplane.Options{
-		Dir: s.folder.File("kubernetes"), Binary: s.programs.lab, Progress: func(line string) {
+		Dir: s.folder.File(dir), Binary: s.programs.lab, Progress: func(line string) {
 			s.printer.say("%s", line)
 		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("starting Kubernetes: %w", err)
+		return nil, fmt.Errorf("starting %s: %w", what, err)
 	}
-	s.later("Kubernetes", func(context.Context) error { return control.Stop() })
+	s.later(what, func(context.Context) error { return control.Stop() })
+	return control, nil
+}
+
+// ownCluster starts the cluster. KUBECONFIG and whatever it names play no part in it.
+func (s *stage) ownCluster(ctx context.Context) (*cluster, error) {
+	control, err := s.startControlPlane(ctx, "Kubernetes", "kubernetes")
+	if err != nil {
+		return nil, err
+	}
 	host, port := control.Address()
 	c, err := newCluster(control.Config())
 	if err != nil {
@@ -101,13 +106,9 @@ func (s *stage) ownCluster(ctx context.Context) (*cluster, error) {
 
 // addNode creates a server in the cloud and starts a node on it, as a kubelet with --cloud-provider=external would.
 func (s *stage) addNode(ctx context.Context, name, zone string, controlPlane bool) error {
-	text, err := s.cloud.addServer(ctx, name, zone)
+	address, err := s.cloud.addServer(ctx, name, zone)
 	if err != nil {
 		return err
-	}
-	address, err := netip.ParseAddr(text)
-	if err != nil {
-		return fmt.Errorf("reading the address of server %s: %w", name, err)
 	}
 	dir := s.folder.File("nodes/" + name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -115,7 +116,8 @@ func (s *stage) addNode(ctx context.Context, name, zone string, controlPlane boo
 	}
 	// These flags have the place of in-cluster configuration, which a process without a mount namespace of its own
 	// cannot read.
-	ccm := virtualnode.Program(s.programs.ccm, "kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig")
+	ccm := virtualnode.Program(s.programs.path(ccmName), "kubeconfig", "authentication-kubeconfig",
+		"authorization-kubeconfig")
 	// Before the start: a registration that is interrupted may have happened.
 	s.later("the Node object "+name, func(ctx context.Context) error {
 		return ignoreNotFound(s.cluster.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}))
@@ -148,10 +150,9 @@ func (s *stage) printAccess() {
 		s.printer.plain("  kubectl get nodes -o wide")
 		s.printer.plain("  kubectl apply -f %s/examples/web.yaml && kubectl get service web --watch", s.options.Root)
 	}
-	s.printer.plain("  the cloud:  curl -s %s/_emulator/state", s.cloud.Endpoint)
-	s.printer.plain("  the cloud's API, as its customer:  curl -s -H 'Authorization: Token "+
-		"emulator-personal-access-token' -H 'X-Organisation-Identity: %s' %s/v1/loadbalancers",
-		s.cloud.Organisation, s.cloud.Endpoint)
+	for _, line := range s.cloud.access() {
+		s.printer.plain("  %s", line)
+	}
 	s.printer.plain("  logs: %s", s.folder.Path())
 }
 

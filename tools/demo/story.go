@@ -18,19 +18,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
-	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/utils/ptr"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 )
 
 const (
-	// releaseName is the Helm release, credentialsName the Secret it refers to, webName the Service of
-	// examples/web.yaml.
-	releaseName     = "thalassa-ccm"
-	credentialsName = "thalassa-credentials"
-	webName         = "web"
+	// releaseName is the Helm release, webName the Service of examples/web.yaml.
+	releaseName = "thalassa-ccm"
+	webName     = "web"
 	// ccmLabels select the pods of the chart's workload.
 	ccmLabels = "k8s-app=cloud-controller-manager"
 )
@@ -66,25 +62,32 @@ func (s *stage) startServers(ctx context.Context) error {
 
 // install installs the chart, and waits until the workload it made runs.
 func (s *stage) install(ctx context.Context) error {
-	s.printer.chapter("helm install thalassa-ccm charts/thalassa-ccm")
-	credentials := map[string]string{"clientID": emulator.DefaultClientID, "clientSecret": emulator.DefaultClientSecret}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: credentialsName}, StringData: credentials}
+	with, err := s.cloud.installation()
+	if err != nil {
+		return err
+	}
+	s.printer.chapter("helm install thalassa-ccm charts/thalassa-ccm" + with.flags)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: with.secret}, StringData: with.credentials}
 	if _, err := s.cluster.client.CoreV1().Secrets(s.cluster.systemNamespace).Create(ctx, secret,
 		metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
 		return fmt.Errorf("creating the Secret with the cloud's credentials: %w", err)
 	}
-	release := chart.Release{Name: s.cluster.release(), Namespace: s.cluster.systemNamespace, Values: s.chartValues(),
+	// All nodes share this machine; each has an address of its own on it.
+	with.values["bindAddress"] = "$(HOST_IP)"
+	s.cluster.adapt(with.values)
+	release := chart.Release{Name: s.cluster.release(), Namespace: s.cluster.systemNamespace, Values: with.values,
 		Rewrite: s.cluster.rewrite()}
 	// Before the installation: one that fails half-way leaves what it made until then.
 	s.later("the chart", s.uninstall)
-	_, err := chart.Install(ctx, s.cluster.config, filepath.Join(s.options.Root, "charts", "thalassa-ccm"), release,
-		io.Discard)
-	if err != nil {
+	if _, err := chart.Install(ctx, s.cluster.config, s.chart(), release, io.Discard); err != nil {
 		return err
 	}
-	s.printer.say("Installed; the credentials are in Secret %s, the configuration refers to it", credentialsName)
+	s.printer.say("Installed; the credentials are in Secret %s, the configuration refers to it", with.secret)
 	return s.ccmRuns(ctx)
 }
+
+// chart is the folder of the chart.
+func (s *stage) chart() string { return filepath.Join(s.options.Root, "charts", "thalassa-ccm") }
 
 // uninstall removes the chart, if it was installed. In the user's cluster, the Services go first, while somebody runs
 // who takes their load balancers down, and the namespace last, while the nodes still are there on which its pods end.
@@ -126,21 +129,6 @@ func (s *stage) ccmRuns(ctx context.Context) error {
 			pod.Spec.NodeName, pod.Spec.Containers[0].Command[0])
 		return true, nil
 	})
-}
-
-func (s *stage) chartValues() map[string]any {
-	values := map[string]any{
-		"cloudConfig": map[string]any{
-			"organisation": s.cloud.Organisation, "endpoint": s.cloud.Endpoint, "vpcIdentity": s.cloud.VPC,
-			"cluster":      "k8s-demo",
-			"loadBalancer": map[string]any{"creationPollInterval": 1},
-		},
-		"credentials": map[string]any{"existingSecret": credentialsName},
-		// All nodes share this machine; each has an address of its own on it.
-		"bindAddress": "$(HOST_IP)",
-	}
-	s.cluster.adapt(values)
-	return values
 }
 
 func (s *stage) nodesInitialised(ctx context.Context) error {
@@ -212,21 +200,19 @@ func (s *stage) addressed(ctx context.Context) error {
 		if err != nil {
 			return false, err
 		}
-		balancers, err := s.cloud.balancers(ctx)
-		if err != nil {
+		balancer, err := s.cloud.balancer(ctx, service)
+		if err != nil && !errors.Is(err, errNoBalancer) {
 			return false, err
 		}
-		for _, balancer := range balancers {
-			if balancer.Name == cloudprovider.DefaultLoadBalancerName(service) && balancer.Status != seen {
-				seen = balancer.Status
-				s.printer.say("The cloud's load balancer %s is %q", balancer.Name, seen)
-			}
+		if balancer.state != seen {
+			seen = balancer.state
+			s.printer.say("The cloud's load balancer %s is %q", balancer.name, seen)
 		}
 		if len(service.Status.LoadBalancer.Ingress) == 0 {
 			return false, nil
 		}
 		ingress := service.Status.LoadBalancer.Ingress[0]
-		s.address = ingress.IP
+		s.service = service
 		s.printer.say("Service %s/%s has the address %s (ipMode %s)", service.Namespace, service.Name, ingress.IP,
 			ptr.Deref(ingress.IPMode, "unset"))
 		return true, nil
@@ -235,16 +221,9 @@ func (s *stage) addressed(ctx context.Context) error {
 
 // answered fetches a page through the load balancer.
 func (s *stage) answered(ctx context.Context) error {
-	balancer, err := s.cloud.balancer(ctx, s.address)
+	served, err := s.served(ctx)
 	if err != nil {
 		return err
-	}
-	if len(balancer.Listeners) == 0 || len(balancer.Listeners[0].Served) == 0 {
-		return fmt.Errorf("load balancer %s answers nowhere: %+v", balancer.Name, balancer.Listeners)
-	}
-	served := balancer.Listeners[0].Served[0]
-	if wanted := net.JoinHostPort(s.address, "80"); served != wanted {
-		s.printer.say("The emulated load balancer answers at %s instead: %s", served, balancer.Listeners[0].Problem)
 	}
 	return until(ctx, "an answer comes through the load balancer", func(ctx context.Context) (bool, error) {
 		body, err := fetch(ctx, "http://"+served+"/")
@@ -259,6 +238,24 @@ func (s *stage) answered(ctx context.Context) error {
 	})
 }
 
+// served waits until the load balancer listens, and returns where.
+func (s *stage) served(ctx context.Context) (at string, err error) {
+	err = until(ctx, "the load balancer listens", func(ctx context.Context) (bool, error) {
+		balancer, err := s.cloud.balancer(ctx, s.service)
+		if err != nil {
+			return false, err
+		}
+		if at = balancer.served; at == "" {
+			return false, fmt.Errorf("load balancer %s answers nowhere: %s", balancer.name, balancer.problem)
+		}
+		if at != net.JoinHostPort(s.service.Status.LoadBalancer.Ingress[0].IP, "80") {
+			s.printer.say("The emulated load balancer answers at %s instead: %s", at, balancer.problem)
+		}
+		return true, nil
+	})
+	return at, err
+}
+
 // grow adds a server, whose node becomes a target.
 func (s *stage) grow(ctx context.Context) error {
 	s.printer.chapter("A fourth server joins")
@@ -269,22 +266,12 @@ func (s *stage) grow(ctx context.Context) error {
 	if err := s.nodeInitialised(ctx, name); err != nil {
 		return err
 	}
-	node, err := s.cluster.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("reading node %s: %w", name, err)
-	}
 	return until(ctx, name+" is a target", func(ctx context.Context) (bool, error) {
-		balancer, err := s.cloud.balancer(ctx, s.address)
-		if err != nil {
+		balancer, err := s.cloud.balancer(ctx, s.service)
+		if err != nil || !slices.Contains(balancer.targets, s.nodes[name].Address()) {
 			return false, err
 		}
-		targets := balancer.Listeners[0].Targets
-		if !slices.ContainsFunc(targets, func(t emulator.TargetState) bool {
-			return strings.HasSuffix(node.Spec.ProviderID, "/"+t.Machine)
-		}) {
-			return false, nil
-		}
-		s.printer.say("%s is a target of the load balancer now, which has %d", name, len(targets))
+		s.printer.say("%s is a target of the load balancer now, which has %d", name, len(balancer.targets))
 		return true, nil
 	})
 }
@@ -300,7 +287,7 @@ func (s *stage) endService(ctx context.Context) error {
 		if err != nil || left != "" {
 			return false, errors.Join(err, fmt.Errorf("the cloud still has %s", left))
 		}
-		s.printer.say("The Service is gone, and the cloud is empty: no load balancer, no target group")
+		s.printer.say("The Service is gone, and the cloud is empty: no %s", strings.Join(s.cloud.kinds(), ", no "))
 		return true, nil
 	})
 }

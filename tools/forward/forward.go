@@ -33,6 +33,9 @@ func Start(l net.Listener, dial Dial) *Forwarder {
 	return f
 }
 
+// Addr is where the listener listens.
+func (f *Forwarder) Addr() net.Addr { return f.listener.Addr() }
+
 // Refuse stops accepting; connections go on.
 func (f *Forwarder) Refuse() error { return f.listener.Close() }
 

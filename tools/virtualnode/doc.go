@@ -18,7 +18,7 @@
 // --cloud-provider=external, leases, pod status and conditions, restarts with back-off, httpGet
 // probes, volumes from ConfigMaps, Secrets and tokens with atomic updates, graceful
 // deletion, TCP node ports and health check node ports by EndpointSlices and
-// externalTrafficPolicy.
+// externalTrafficPolicy. Network.Dial stands in for the packets of a load balancer with ipMode VIP.
 //
 // In a cluster that others use too, Options.Namespaces keeps their pods, Secrets and Services away:
 // DaemonSets may tolerate every taint.

@@ -4,10 +4,15 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"net"
+	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -80,6 +85,24 @@ func APIServer(config *rest.Config) (host string, port int, err error) {
 		return "", 0, fmt.Errorf("reading the port of the API server's address %q: %w", config.Host, err)
 	}
 	return u.Hostname(), port, nil
+}
+
+// Dial connects from a loopback address to the address of a load balancer and a port of its Service, through the node
+// with an address, as a load balancer does that passes packets to nodes unchanged. It is refused unless the status of
+// the Service has the load balancer's address with ipMode VIP, and the port has endpoints.
+func (n *Network) Dial(ctx context.Context, node netip.Addr, to netip.AddrPort, from netip.Addr) (net.Conn, error) {
+	for _, one := range n.running() {
+		if one.options.Address == node {
+			return one.proxy.Dial(ctx, to, from)
+		}
+	}
+	return nil, fmt.Errorf("dialling %s: no node has the address %s: %w", to, node, syscall.EHOSTUNREACH)
+}
+
+func (n *Network) running() []*Node {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Collect(maps.Values(n.nodes))
 }
 
 // Close ends the watches. Nodes must have been stopped before.

@@ -165,6 +165,32 @@ func TestLocalPolicy(t *testing.T) {
 	}
 }
 
+// TestPassedOn: a node answers for the address of a load balancer that passes packets on, without a node port.
+func TestPassedOn(t *testing.T) {
+	c := newCluster(t)
+	one := c.start(t, "one", "127.0.72.7", nil)
+	c.deployWeb(t, 1, spread)
+	without, balancer := false, netip.MustParseAddrPort("127.0.72.8:80")
+	service := c.exposeWeb(t, corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+		AllocateLoadBalancerNodePorts: &without})
+	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: balancer.Addr().String()}}
+	if _, err := c.client.CoreV1().Services(c.namespace).UpdateStatus(t.Context(), service,
+		metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the pod answers", func() error {
+		conn, err := c.network.Dial(t.Context(), one.Address(), balancer, balancer.Addr())
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
+	elsewhere := netip.MustParseAddr("127.0.72.9")
+	if _, err := c.network.Dial(t.Context(), elsewhere, balancer, elsewhere); !errors.Is(err, syscall.EHOSTUNREACH) {
+		t.Errorf("through an address without a node: %v, want that there is no route", err)
+	}
+}
+
 // A Program pod that is not on the host network has an address that leads to its node.
 func TestNodePortToProgram(t *testing.T) {
 	c := newCluster(t)

@@ -22,6 +22,7 @@ const interrupted = 130
 
 func main() {
 	keep := flag.Bool("keep", false, "leave everything running until Ctrl-C")
+	cloud := flag.String("cloud", "thalassa", "the cloud: thalassa or ironcore")
 	cluster := flag.String("cluster", "", "use this context of your kubeconfig instead of a cluster of the demo's own")
 	flag.Parse()
 	// The story is what people read; the libraries' log lines, like a watch that ends at the end, are not part of it.
@@ -31,7 +32,7 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	err := run(ctx, *keep, *cluster)
+	err := run(ctx, demo.Options{Output: os.Stdout, Input: os.Stdin, Keep: *keep, Cloud: *cloud, Cluster: *cluster})
 	stop()
 	switch {
 	case err == nil:
@@ -42,11 +43,10 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, keep bool, cluster string) error {
-	root, err := repo.Root()
-	if err != nil {
+func run(ctx context.Context, options demo.Options) (err error) {
+	if options.Root, err = repo.Root(); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		return err
 	}
-	return demo.Run(ctx, demo.Options{Root: root, Output: os.Stdout, Input: os.Stdin, Keep: keep, Cluster: cluster})
+	return demo.Run(ctx, options)
 }

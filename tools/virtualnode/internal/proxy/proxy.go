@@ -27,7 +27,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Proxy serves the node ports of one node. All methods may be called from any goroutine.
+// Proxy serves the node ports of one node, and the addresses of load balancers whose packets the node
+// gets unchanged. All methods may be called from any goroutine.
 //
 // The emulator's proxy does not fit: it ends a connection whose target is taken away, while one
 // through a node port outlives the endpoint's readiness, and it hides the client from the target.
@@ -44,9 +45,11 @@ type Proxy struct {
 // service is one Service as it is carried out.
 type service struct {
 	desired Service
-	ports   map[uint16]*stream
-	health  *health
-	retry   *time.Timer
+	// ports are by where clients connect to: the node's own address and a node port, or an address of a
+	// load balancer and the port of the Service.
+	ports  map[netip.AddrPort]*stream
+	health *health
+	retry  *time.Timer
 }
 
 // New returns a Proxy that serves nothing yet.
@@ -64,7 +67,7 @@ func (p *Proxy) Set(s Service) {
 		return
 	}
 	if current == nil {
-		current = &service{ports: map[uint16]*stream{}}
+		current = &service{ports: map[netip.AddrPort]*stream{}}
 		p.services[s.NamespacedName] = current
 	}
 	current.desired = s
@@ -90,32 +93,45 @@ func (p *Proxy) Close() {
 	p.serving.Wait()
 }
 
-// apply makes the sockets of one Service what is desired. A node port without targets is not
-// bound: its clients are refused at once.
+// apply makes the sockets of one Service what is desired. A port without targets is not bound: its
+// clients are refused at once.
 func (p *Proxy) apply(s *service) {
 	if s.retry != nil {
 		s.retry.Stop()
 		s.retry = nil
 	}
-	routes := map[uint16]route{}
-	for _, port := range s.desired.Ports {
-		if targets := port.Targets(p.options.Node); len(targets) > 0 {
-			routes[port.NodePort] = route{targets: targets, local: port.Local}
-		}
-	}
-	for port, stream := range s.ports {
-		if routes[port].targets == nil {
+	routes := p.routes(s.desired)
+	for at, stream := range s.ports {
+		if routes[at].targets == nil {
 			_ = stream.Refuse() // it is open
-			delete(s.ports, port)
+			delete(s.ports, at)
 		}
 	}
 	bound := p.applyHealth(s)
-	for port, route := range routes {
-		bound = p.applyPort(s, port, route) && bound
+	for at, route := range routes {
+		bound = p.applyPort(s, at, route) && bound
 	}
 	if !bound {
 		s.retry = time.AfterFunc(bindRetry, func() { p.again(s) })
 	}
+}
+
+// routes returns where the connections of a Service go, by where clients connect to.
+func (p *Proxy) routes(s Service) map[netip.AddrPort]route {
+	routes := map[netip.AddrPort]route{}
+	for _, port := range s.Ports {
+		r := route{targets: port.Targets(p.options.Node), local: port.Local}
+		if len(r.targets) == 0 {
+			continue
+		}
+		if port.NodePort != 0 {
+			routes[netip.AddrPortFrom(p.options.Address, port.NodePort)] = r
+		}
+		for _, address := range s.Addresses {
+			routes[netip.AddrPortFrom(address, port.Port)] = r
+		}
+	}
+	return routes
 }
 
 // again retries what could not be bound, unless the Service has gone.
@@ -128,21 +144,26 @@ func (p *Proxy) again(s *service) {
 }
 
 // applyPort reports false when the port could not be bound.
-func (p *Proxy) applyPort(s *service, port uint16, r route) bool {
-	if stream := s.ports[port]; stream != nil {
+func (p *Proxy) applyPort(s *service, at netip.AddrPort, r route) bool {
+	if stream := s.ports[at]; stream != nil {
 		stream.route.Store(&r)
 		return true
+	}
+	port := at.Port()
+	if at.Addr() != p.options.Address {
+		// The load balancer's address is bound where the load balancer is. Dial finds the port.
+		port = 0
 	}
 	l := p.listen(s, port)
 	if l == nil {
 		return false
 	}
-	s.ports[port] = newStream(l, p.options, r)
-	p.streams = append(p.streams, s.ports[port])
+	s.ports[at] = newStream(l, p.options, r)
+	p.streams = append(p.streams, s.ports[at])
 	return true
 }
 
-// listen returns nil for a port that is taken.
+// listen returns nil for a port that is taken; port 0 is any free one.
 func (p *Proxy) listen(s *service, port uint16) *net.TCPListener {
 	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(p.options.Address, port)))
 	if err != nil {

@@ -182,7 +182,12 @@ type answer struct {
 
 func ask(t *testing.T, at string) answer {
 	t.Helper()
-	conn := dial(t, at)
+	return exchange(t, dial(t, at))
+}
+
+// exchange sends a line and reads the answer.
+func exchange(t *testing.T, conn net.Conn) answer {
+	t.Helper()
 	_ = conn.SetDeadline(time.Now().Add(wait))
 	if _, err := io.WriteString(conn, "hello\n"); err != nil {
 		t.Fatal(err)

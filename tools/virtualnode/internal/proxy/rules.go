@@ -1,5 +1,5 @@
-// Package proxy is the part of kube-proxy that makes NodePorts work, as ordinary sockets on the
-// address of a virtual node.
+// Package proxy is the part of kube-proxy that makes node ports and the addresses of load balancers
+// work, as ordinary sockets on the address of a virtual node.
 //
 // FromObjects turns a Service and its EndpointSlices into what is to be forwarded where; a Proxy
 // carries that out for one node.
@@ -18,15 +18,19 @@ import (
 // Service is what proxies need to know of a Service and its EndpointSlices.
 type Service struct {
 	types.NamespacedName
-	// Ports are those with a node port and the protocol TCP.
+	// Ports are those with the protocol TCP, and with a node port unless there are Addresses.
 	Ports []Port
+	// Addresses are those of a load balancer that passes packets to nodes unchanged (ipMode VIP).
+	Addresses []netip.Addr
 	// HealthPort is the health check node port; 0 when the Service has none.
 	HealthPort uint16
 }
 
 // Port is one port of a Service.
 type Port struct {
-	// NodePort is the port on the address of every node.
+	// Port is the port on the Addresses of the Service.
+	Port uint16
+	// NodePort is the port on the address of every node; 0 when the port has none.
 	NodePort uint16
 	// Local is externalTrafficPolicy Local: only endpoints of the same node, source address kept.
 	Local     bool
@@ -47,20 +51,35 @@ func FromObjects(svc *corev1.Service, endpointSlices []*discoveryv1.EndpointSlic
 	if svc.Spec.Type != corev1.ServiceTypeNodePort && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return s
 	}
+	s.Addresses = passedOn(svc.Status.LoadBalancer.Ingress)
 	local := svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 	for i := range svc.Spec.Ports {
 		port := &svc.Spec.Ports[i]
-		if port.NodePort == 0 || port.Protocol != corev1.ProtocolTCP {
+		if port.NodePort == 0 && len(s.Addresses) == 0 || port.Protocol != corev1.ProtocolTCP {
 			continue
 		}
 		s.Ports = append(s.Ports, Port{
-			NodePort: uint16(port.NodePort), Local: local, Endpoints: endpoints(port, endpointSlices),
+			Port: uint16(port.Port), NodePort: uint16(port.NodePort), Local: local,
+			Endpoints: endpoints(port, endpointSlices),
 		})
 	}
 	if local {
 		s.HealthPort = uint16(svc.Spec.HealthCheckNodePort)
 	}
 	return s
+}
+
+// passedOn returns the addresses whose packets nodes get unchanged, and have to answer: those with ipMode VIP, which is
+// the default.
+func passedOn(ingress []corev1.LoadBalancerIngress) []netip.Addr {
+	var found []netip.Addr
+	for _, one := range ingress {
+		address, err := netip.ParseAddr(one.IP)
+		if err == nil && ptr.Deref(one.IPMode, corev1.LoadBalancerIPModeVIP) == corev1.LoadBalancerIPModeVIP {
+			found = append(found, address)
+		}
+	}
+	return found
 }
 
 // endpoints returns the endpoints of one Service port, sorted so that the same objects in any

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,17 +32,18 @@ func TestFromObjects(t *testing.T) {
 		name:   "nil conditions are ready",
 		spec:   corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{http}},
 		slices: []*discoveryv1.EndpointSlice{slice(nil)},
-		want:   Service{Ports: []Port{{NodePort: 30080, Endpoints: []Endpoint{one}}}},
+		want:   Service{Ports: []Port{{Port: 80, NodePort: 30080, Endpoints: []Endpoint{one}}}},
 	}, {
 		name:   "the same endpoint in two slices counts once",
 		spec:   corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{http}},
 		slices: []*discoveryv1.EndpointSlice{slice(nil), slice(nil)},
-		want:   Service{Ports: []Port{{NodePort: 30080, Endpoints: []Endpoint{one}}}},
+		want:   Service{Ports: []Port{{Port: 80, NodePort: 30080, Endpoints: []Endpoint{one}}}},
 	}, {
 		name:   "not ready",
 		spec:   corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{http}},
 		slices: []*discoveryv1.EndpointSlice{slice(new(bool))},
-		want:   Service{Ports: []Port{{NodePort: 30080, Endpoints: []Endpoint{{Addr: one.Addr, Node: "one"}}}}},
+		want: Service{Ports: []Port{{Port: 80, NodePort: 30080,
+			Endpoints: []Endpoint{{Addr: one.Addr, Node: "one"}}}}},
 	}, {
 		name: "no node port asked for",
 		spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
@@ -52,7 +54,7 @@ func TestFromObjects(t *testing.T) {
 			Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{http},
 			ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal, HealthCheckNodePort: 31000,
 		},
-		want: Service{Ports: []Port{{NodePort: 30080, Local: true}}, HealthPort: 31000},
+		want: Service{Ports: []Port{{Port: 80, NodePort: 30080, Local: true}}, HealthPort: 31000},
 	}, {
 		name: "not TCP",
 		spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort,
@@ -68,7 +70,7 @@ func TestFromObjects(t *testing.T) {
 			endpointSlice("http", corev1.ProtocolTCP, 8080, discoveryv1.Endpoint{}, endpointObject("not an address",
 				"one", nil)),
 		},
-		want: Service{Ports: []Port{{NodePort: 30080}}},
+		want: Service{Ports: []Port{{Port: 80, NodePort: 30080}}},
 	}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -79,6 +81,20 @@ func TestFromObjects(t *testing.T) {
 				t.Errorf("FromObjects (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestPassedOn: the ports of a load balancer whose packets nodes get unchanged need no node port.
+func TestPassedOn(t *testing.T) {
+	vip, proxied := corev1.LoadBalancerIPModeVIP, corev1.LoadBalancerIPModeProxy
+	service := &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+		Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}}}}
+	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "127.9.0.1"},
+		{IP: "127.9.0.2", IPMode: &proxied}, {Hostname: "lb.example"}, {IP: "127.9.0.3", IPMode: &vip}}
+	want := Service{Ports: []Port{{Port: 80}},
+		Addresses: []netip.Addr{netip.MustParseAddr("127.9.0.1"), netip.MustParseAddr("127.9.0.3")}}
+	if diff := cmp.Diff(want, FromObjects(service, nil), cmpopts.EquateComparable(netip.Addr{})); diff != "" {
+		t.Errorf("FromObjects (-want +got):\n%s", diff)
 	}
 }
 
