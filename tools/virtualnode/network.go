@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -33,6 +32,7 @@ type Network struct {
 	ctx     context.Context
 	stop    context.CancelFunc
 	watches watches
+	running sync.Map // from netip.Addr to *Node
 	// trouble is the last reason why objects could not be read.
 	trouble atomic.Pointer[error]
 }
@@ -91,18 +91,10 @@ func APIServer(config *rest.Config) (host string, port int, err error) {
 // with an address, as a load balancer does that passes packets to nodes unchanged. It is refused unless the status of
 // the Service has the load balancer's address with ipMode VIP, and the port has endpoints.
 func (n *Network) Dial(ctx context.Context, node netip.Addr, to netip.AddrPort, from netip.Addr) (net.Conn, error) {
-	for _, one := range n.running() {
-		if one.options.Address == node {
-			return one.proxy.Dial(ctx, to, from)
-		}
+	if one, running := n.running.Load(node); running {
+		return one.(*Node).proxy.Dial(ctx, to, from)
 	}
 	return nil, fmt.Errorf("dialling %s: no node has the address %s: %w", to, node, syscall.EHOSTUNREACH)
-}
-
-func (n *Network) running() []*Node {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Collect(maps.Values(n.nodes))
 }
 
 // Close ends the watches. Nodes must have been stopped before.

@@ -86,6 +86,8 @@ func (n *Network) join(node *Node) error {
 		}
 		node.leave = append(node.leave, func() { _ = informer.RemoveEventHandler(registration) })
 	}
+	n.running.Store(node.options.Address, node)
+	node.leave = append(node.leave, func() { n.running.CompareAndDelete(node.options.Address, node) })
 	return nil
 }
 
