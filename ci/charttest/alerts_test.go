@@ -3,6 +3,7 @@ package charttest
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -172,6 +173,51 @@ func apiScenes() []scene {
 	}
 }
 
+// ironScenes are about the alerts that only IronCore has, and about those that have another metric with it.
+func ironScenes() []scene {
+	metric := func(name, more, samples string) string {
+		return "  cloudprovider_ironcore_" + name + podA + more + "} " + samples + "\n"
+	}
+	requests := metric("api_request_duration_seconds_count", `, verb="get", resource="networks"`, "0+300x120")
+	failed := func(verb, code, samples string) string {
+		return requests + metric("api_request_errors", `, verb="`+verb+`", resource="networks", code="`+code+`"`,
+			samples)
+	}
+	buckets := func(quick string) string {
+		quantile := func(le, samples string) string {
+			return metric("api_request_duration_seconds_bucket", `, verb="get", resource="networks", le="`+le+`"`,
+				samples)
+		}
+		return quantile("10", quick) + quantile("30", "0+300x120") + quantile("+Inf", "0+300x120")
+	}
+	const away, errors, unauthorised, forbidden, throttled, slow = "IronCoreAPIAway", "IronCoreAPIErrors",
+		"IronCoreAPIUnauthorised", "IronCoreAPIForbidden", "IronCoreAPIThrottled", "IronCoreAPISlow"
+	const reload = "ThalassaCCMSecretsNotReloaded"
+	return []scene{
+		{away, "no request is answered", failed("get", "unreachable", "0+300x120"), 10 * time.Minute, true, iron()},
+		{away, "all time out", failed("get", "timeout", "0+300x120"), 10 * time.Minute, true, iron()},
+		{away, "it answers again", failed("get", "503", "0+300x4 1200x120"), 20 * time.Minute, false, iron()},
+		{away, "a few fail", failed("get", "503", "0+30x120"), 10 * time.Minute, false, iron()},
+		{away, "all objects are missing", failed("get", "404", "0+300x120"), 10 * time.Minute, false, iron()},
+		{away, "only watches end", failed("watch", "unreachable", "0+300x120"), 10 * time.Minute, false, iron()},
+		{errors, "a fifth fails", failed("get", "500", "0+60x120"), 30 * time.Minute, true, iron()},
+		{errors, "a fiftieth fails", failed("get", "500", "0+6x120"), 30 * time.Minute, false, iron()},
+		{errors, "a fifth is not there", failed("get", "404", "0+60x120"), 30 * time.Minute, false, iron()},
+		{errors, "a fifth is in conflict", failed("patch", "409", "0+60x120"), 30 * time.Minute, false, iron()},
+		{unauthorised, "the credentials are refused", failed("watch", "401", "0+1x120"), 20 * time.Minute, true, iron()},
+		{unauthorised, "they were refused", failed("get", "401", "0+1x8 8x120"), 40 * time.Minute, false, iron()},
+		{forbidden, "a permission is missing", failed("list", "403", "0+1x120"), 30 * time.Minute, true, iron()},
+		{forbidden, "it is there again", failed("list", "403", "0+1x8 8x120"), 40 * time.Minute, false, iron()},
+		{throttled, "too many requests", failed("patch", "429", "0+1x120"), 30 * time.Minute, true, iron()},
+		{throttled, "a burst", failed("patch", "429", "0+1x10 10x120"), 30 * time.Minute, false, iron()},
+		{slow, "a tenth takes longer", buckets("0+270x120"), 30 * time.Minute, true, iron()},
+		{slow, "all are quick", buckets("0+300x120"), 30 * time.Minute, false, iron()},
+		{reload, "new ones are no good", metric("secrets_reload_failing", "", "1x60"), 20 * time.Minute, true, iron()},
+		{reload, "they were half written", metric("secrets_reload_failing", "", "0x5 1x4 0x60"), 20 * time.Minute,
+			false, iron()},
+	}
+}
+
 func programScenes() []scene {
 	program := func(metric, more, samples string) string { return "  " + metric + podA + more + "} " + samples + "\n" }
 	requests := func(code, samples string) string {
@@ -332,11 +378,34 @@ func TestAlertsFollowControllers(t *testing.T) {
 	}
 }
 
+// TestAlertsOfIronCore: objects are watched, so that there is no list that could be old, and no check that could be
+// overdue.
+func TestAlertsOfIronCore(t *testing.T) {
+	other := alerting(t)
+	for name := range alerting(t, iron()...) {
+		if strings.HasPrefix(name, "ThalassaCloud") || name == "ThalassaCCMInventoryOld" ||
+			name == "ThalassaCCMResyncOverdue" {
+			t.Errorf("IronCore has the alert %s", name)
+		}
+		if strings.HasPrefix(name, "IronCore") && other[name] != nil {
+			t.Errorf("Thalassa Cloud has the alert %s", name)
+		}
+		delete(other, name)
+	}
+	for name := range other {
+		if !strings.HasPrefix(name, "ThalassaCloud") && name != "ThalassaCCMInventoryOld" &&
+			name != "ThalassaCCMResyncOverdue" {
+			t.Errorf("IronCore has no alert %s", name)
+		}
+	}
+}
+
 // TestAlerts lets Prometheus' own rule engine see what happens: each alert fires when it should and not otherwise.
 // Where one fires, the same of a sibling release's pods is none of ours.
 func TestAlerts(t *testing.T) {
 	seen := map[string]map[bool]bool{}
-	for _, s := range slices.Concat(leaderScenes(), apiScenes(), programScenes(), serviceScenes(), nodeScenes()) {
+	for _, s := range slices.Concat(leaderScenes(), apiScenes(), ironScenes(), programScenes(), serviceScenes(),
+		nodeScenes()) {
 		t.Run(s.alert+" "+s.what, func(t *testing.T) {
 			rule := alerting(t, s.sets...)[s.alert]
 			if rule == nil {
@@ -360,7 +429,9 @@ func TestAlerts(t *testing.T) {
 		}
 		seen[s.alert][s.fires] = true
 	}
-	for name := range alerting(t) {
+	all := alerting(t)
+	maps.Copy(all, alerting(t, iron()...))
+	for name := range all {
 		if !seen[name][true] || !seen[name][false] {
 			t.Errorf("%s has no scene in which it fires, or none in which it does not", name)
 		}

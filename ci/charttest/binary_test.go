@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	corev1 "k8s.io/api/core/v1"
@@ -20,12 +22,13 @@ import (
 
 // command returns the command of the binary the chart runs.
 func command() *cobra.Command {
-	return manager.NewCommand(build.Info{Version: "v0.0.0-test"}, manager.Provider{
-		Name: "thalassacloud",
-		New: func(context.Context, cloud.Options) (*cloud.Cloud, error) {
-			return nil, errors.New("the tests of the chart only parse flags")
-		},
-	})
+	none := func(context.Context, cloud.Options) (*cloud.Cloud, error) {
+		return nil, errors.New("the tests of the chart only parse flags")
+	}
+	options := ironcore.NewOptions("test", func(string) string { return "" })
+	return manager.NewCommand(build.Info{Version: "v0.0.0-test"}, manager.Provider{Name: thalassa.ProviderName, New: none},
+		manager.Provider{Name: ironcore.ProviderName, Flags: options.AddFlags,
+			OtherFlags: []string{ironcore.SelectorFlag}, New: none})
 }
 
 // TestFlagsExist parses the rendered arguments as the binary does.
@@ -64,7 +67,6 @@ func parseFlags(t *testing.T, args []string) {
 // TestConfigIsAccepted checks the rendered configuration, and the files it
 // refers to, as the binary does, with both kinds of Secret.
 func TestConfigIsAccepted(t *testing.T) {
-	validate := thalassa.Validate(func(string) string { return "" })
 	for name, keys := range map[string][]string{
 		"token":              {"personalAccessToken"},
 		"client credentials": {"clientID", "clientSecret"},
@@ -74,13 +76,17 @@ func TestConfigIsAccepted(t *testing.T) {
 			if !configures(rendered) {
 				continue
 			}
+			validate, wants := thalassa.Validate(func(string) string { return "" }), []string{"cluster: production",
+				"vpcIdentity: vpc-0123456789", "organisation: my-organisation"}
+			if strings.HasPrefix(file, "ironcore") {
+				validate, wants = cloudconfig.Validate, []string{"clusterName: production", "networkName: nodes"}
+			}
 			t.Run(name+" "+file, func(t *testing.T) {
 				effective, problems := validate(configFile(t, rendered, keys), true)
 				if len(problems) > 0 {
 					t.Fatal(strings.Join(problems, "\n"))
 				}
-				for _, want := range []string{"cluster: production", "vpcIdentity: vpc-0123456789",
-					"organisation: my-organisation"} {
+				for _, want := range wants {
 					if !strings.Contains(string(effective), want+"\n") {
 						t.Errorf("the configuration in effect lacks %s:\n%s", want, effective)
 					}

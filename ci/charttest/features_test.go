@@ -259,6 +259,9 @@ func valueOf(key string) string {
 	if strings.HasPrefix(key, "inventory.") || key == "api.burst" {
 		return "advanced." + key
 	}
+	if slices.Contains([]string{"networkName", "prefixName", "clusterName", "namespace"}, key) {
+		return "ironcore." + key
+	}
 	return "cloudConfig." + key
 }
 

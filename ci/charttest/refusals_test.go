@@ -10,7 +10,7 @@ import (
 
 // refusals are values for which the chart says one sentence each, on top of the minimal ones.
 func refusals() [][]string {
-	return slices.Concat(combinations(), singleValues())
+	return slices.Concat(combinations(), ironRefusals(), singleValues())
 }
 
 // combinations are refused because of another value, or because a value is missing.

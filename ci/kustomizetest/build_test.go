@@ -16,12 +16,18 @@ import (
 // edit edits the one file of an overlay, to say what the values file of the profile says.
 func edit(t *testing.T, k overlay.Tree, name string) {
 	t.Helper()
-	if k.Configures(name) {
+	switch {
+	case name == "ironcore":
+		k.Say(t, name, map[string]string{"networkName": "nodes", "clusterName": "production"})
+	case k.Configures(name):
 		k.Say(t, name, map[string]string{"organisation": "my-organisation", "vpcIdentity": "vpc-0123456789",
 			"cluster": "production"})
-		return
+	case name == "ironcore-permissions":
+		k.Change(t, overlay.SubjectFile(name), `namespace: ""`, "namespace: production")
+		fallthrough
+	default:
+		k.Permit(t, name, "production")
 	}
-	k.Permit(t, name, "production")
 }
 
 // configured is what a component needs in the configuration: a text of it, and what replaces that.

@@ -65,11 +65,13 @@ func together(p bases.Profile, components ...bases.Component) []string {
 
 // notMeant are the overlays that a component is not for, with the reason. It is the table in kustomize/README.md, too.
 func notMeant() map[string]map[string]string {
-	return map[string]map[string]string{
+	reasons := map[string]map[string]string{
 		"admission-policy": {
-			"managed": "the Services are in the served cluster",
+			"ironcore": "its policy does not know the annotations of IronCore",
+			"managed":  "the Services are in the served cluster",
 		},
 		"allocate-node-cidrs": {
+			"ironcore":       "the network is a flag: see the guide of IronCore",
 			"managed-tenant": "no pods of the program there: it is a flag",
 		},
 		"deployment": {
@@ -83,31 +85,49 @@ func notMeant() map[string]map[string]string {
 			"managed-tenant": "no pods there",
 		},
 		"monitoring": {
+			"ironcore":       "the metrics have other names there: use monitoring-ironcore",
 			"managed":        "Prometheus authenticates with a certificate there: use monitoring-managed",
 			"managed-tenant": "no pods there: use monitoring-managed-tenant",
 		},
+		"monitoring-ironcore": {
+			"self-managed":   "the metrics have other names there: use monitoring",
+			"managed":        "the metrics have other names there: use monitoring-managed",
+			"managed-tenant": "no pods there: use monitoring-managed-tenant",
+		},
 		"monitoring-managed": {
+			"ironcore":       "Prometheus authenticates with its token there: use monitoring-ironcore",
 			"self-managed":   "Prometheus authenticates with its token there: use monitoring",
 			"managed-tenant": "no pods there: use monitoring-managed-tenant",
 		},
 		"monitoring-managed-tenant": {
+			"ironcore":     "monitoring-ironcore contains it",
 			"self-managed": "monitoring contains it",
 			"managed":      "the permission is for the served cluster",
 		},
 		"network-policy": {
+			"ironcore":       "a policy has no effect on the host network",
 			"self-managed":   "a policy has no effect on the host network",
 			"managed-tenant": "no pods there",
 		},
 		"private-ca": {
+			"ironcore":       "the kubeconfig contains the certificates",
 			"managed-tenant": "no pods there",
 		},
 		"spec-rbac": {
 			"managed": "no permissions there",
 		},
 		"workload-identity": {
+			"ironcore":       "the pods use a kubeconfig",
 			"managed-tenant": "no pods there",
 		},
 	}
+	for _, c := range bases.Components() {
+		if reasons[c.Name] == nil {
+			reasons[c.Name] = map[string]string{}
+		}
+		reasons[c.Name]["ironcore-permissions"] = "it has only roles in IronCore"
+	}
+	return reasons
 }
 
 // TestEveryComponentKnowsItsOverlays: each is meant for an overlay, or there is a reason why it is not.
@@ -197,8 +217,8 @@ func TestOtherOverlaysRefuse(t *testing.T) {
 func TestOrderMatters(t *testing.T) {
 	const (
 		workload = "component high-availability comes after component deployment, list that one first"
-		monitor  = "component metrics-certificate comes after component monitoring or monitoring-managed, list that " +
-			"one first"
+		monitor  = "component metrics-certificate comes after component monitoring, monitoring-ironcore or " +
+			"monitoring-managed, list that one first"
 	)
 	for _, test := range []struct {
 		overlay    string
@@ -210,6 +230,8 @@ func TestOrderMatters(t *testing.T) {
 		{"self-managed", []string{"metrics-certificate"}, monitor},
 		{"self-managed", []string{"metrics-certificate", "monitoring"}, monitor},
 		{"managed", []string{"metrics-certificate", "monitoring-managed"}, monitor},
+		{"ironcore", []string{"metrics-certificate", "monitoring-ironcore"}, monitor},
+		{"ironcore", []string{"high-availability", "deployment"}, workload},
 	} {
 		k := overlay.New(t)
 		edit(t, k, test.overlay)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/overlay"
+	ironcore "github.com/thalassa-cloud/thalassa-ccm/src/ironcore/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/bases"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
@@ -222,6 +223,10 @@ func validate(t *testing.T, config string) (effective string, problems []string)
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text, problems := thalassa.Validate(func(string) string { return "" })(file, false)
+	check := thalassa.Validate(func(string) string { return "" })
+	if strings.Contains(config, "networkName:") {
+		check = ironcore.Validate
+	}
+	text, problems := check(file, false)
 	return string(text), problems
 }

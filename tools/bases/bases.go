@@ -114,11 +114,12 @@ func (p Profile) render(ctx context.Context, root string, components ...string) 
 	return objects, nil
 }
 
-// subjectOf is whom the served cluster sees, when that is for an overlay to say; else it is empty.
+// subjectOf is whom the roles are for, when that is for an overlay to say; else it is empty.
 func subjectOf(values chartutil.Values) string {
-	name, err := values.PathValue("tenant.subject.name")
-	if err != nil {
-		return ""
+	for _, path := range []string{"tenant.subject.name", "ironcore.subject.name"} {
+		if name, err := values.PathValue(path); err == nil {
+			return fmt.Sprint(name)
+		}
 	}
-	return fmt.Sprint(name)
+	return ""
 }

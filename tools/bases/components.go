@@ -22,15 +22,18 @@ func Components() []Component {
 	return []Component{
 		{"admission-policy", map[string][]string{"self-managed": nil, "managed-tenant": nil}},
 		{"allocate-node-cidrs", map[string][]string{"self-managed": nil, "managed": nil}},
-		{"deployment", map[string][]string{"self-managed": nil}},
-		{"high-availability", map[string][]string{"self-managed": {"deployment"}, "managed": nil}},
-		{"metrics-certificate", map[string][]string{"self-managed": {"monitoring"}, "managed": {"monitoring-managed"}}},
+		{"deployment", map[string][]string{"self-managed": nil, "ironcore": nil}},
+		{"high-availability", map[string][]string{"self-managed": {"deployment"}, "managed": nil,
+			"ironcore": {"deployment"}}},
+		{"metrics-certificate", map[string][]string{"self-managed": {"monitoring"}, "managed": {"monitoring-managed"},
+			"ironcore": {"monitoring-ironcore"}}},
 		{"monitoring", map[string][]string{"self-managed": nil}},
+		{"monitoring-ironcore", map[string][]string{"ironcore": nil}},
 		{"monitoring-managed", map[string][]string{"managed": nil}},
 		{"monitoring-managed-tenant", map[string][]string{"managed-tenant": nil}},
 		{"network-policy", map[string][]string{"managed": nil}},
 		{"private-ca", map[string][]string{"self-managed": nil, "managed": nil}},
-		{"spec-rbac", map[string][]string{"self-managed": nil, "managed-tenant": nil}},
+		{"spec-rbac", map[string][]string{"self-managed": nil, "managed-tenant": nil, "ironcore": nil}},
 		{"workload-identity", map[string][]string{"self-managed": nil, "managed": nil}},
 	}
 }

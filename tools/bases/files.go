@@ -75,7 +75,11 @@ func unsaid(config string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading the rendered configuration: %w", err)
 	}
-	for _, key := range []string{"cluster", "organisation", "vpcIdentity"} {
+	keys := []string{"cluster", "organisation", "vpcIdentity"}
+	if node.Field("networkName") != nil {
+		keys = []string{"clusterName", "networkName"}
+	}
+	for _, key := range keys {
 		if err := node.PipeE(yaml.SetField(key, yaml.NewStringRNode(""))); err != nil {
 			return "", fmt.Errorf("emptying %s: %w", key, err)
 		}

@@ -7,4 +7,6 @@ type Profile struct {
 }
 
 // Profiles returns those that have a base.
-func Profiles() []Profile { return []Profile{{"self-managed"}, {"managed"}, {"managed-tenant"}} }
+func Profiles() []Profile {
+	return []Profile{{"self-managed"}, {"managed"}, {"managed-tenant"}, {"ironcore"}, {"ironcore-permissions"}}
+}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	ironcore "github.com/thalassa-cloud/thalassa-ccm/src/ironcore/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chartvalues"
 	"sigs.k8s.io/yaml"
@@ -72,30 +73,42 @@ type node struct {
 	Pattern              string           `json:"pattern"`
 	Minimum              *int             `json:"minimum"`
 	Maximum              *int             `json:"maximum"`
+	MaxLength            *int             `json:"maxLength"`
 	PatternProperties    map[string]any   `json:"patternProperties"`
 	AdditionalProperties any              `json:"additionalProperties"`
 }
 
-// cloudConfigRules are the rules of the configuration file, by the path of the value that is the key.
+// cloudConfigRules are the rules of the configuration files, by the path of the value that is the key.
 func cloudConfigRules() (map[string]map[string]any, error) {
-	text, err := thalassa.ConfigSchema()
-	if err != nil {
-		return nil, err
-	}
-	var file node
-	if err := json.Unmarshal(text, &file); err != nil {
-		return nil, fmt.Errorf("reading the schema of the configuration file: %w", err)
-	}
 	rules := map[string]map[string]any{}
 	// Keys of the file that are rarely set are values under advanced.
-	for _, section := range []string{"cloudConfig", "advanced"} {
-		file.collect(section, rules)
+	if err := collect(thalassa.ConfigSchema, rules, "cloudConfig", "advanced"); err != nil {
+		return nil, err
+	}
+	if err := collect(ironcore.Schema, rules, "ironcore"); err != nil {
+		return nil, err
 	}
 	for _, path := range saidInWords() {
 		delete(rules[path], "pattern")
 	}
 	rules["cloudConfig.loadBalancer.defaults"] = thalassa.Annotations().DefaultsSchema()
 	return rules, nil
+}
+
+// collect adds the rules of one file. Its keys are values in these sections.
+func collect(schema func() ([]byte, error), rules map[string]map[string]any, sections ...string) error {
+	text, err := schema()
+	if err != nil {
+		return err
+	}
+	var file node
+	if err := json.Unmarshal(text, &file); err != nil {
+		return fmt.Errorf("reading the schema of the configuration file: %w", err)
+	}
+	for _, section := range sections {
+		file.collect(section, rules)
+	}
+	return nil
 }
 
 func (n *node) collect(path string, rules map[string]map[string]any) {
@@ -105,6 +118,9 @@ func (n *node) collect(path string, rules map[string]map[string]any) {
 	found := map[string]any{}
 	if n.Pattern != "" {
 		found["pattern"] = orEmpty(n.Pattern)
+	}
+	if n.MaxLength != nil {
+		found["maxLength"] = *n.MaxLength
 	}
 	if n.Minimum != nil && n.Maximum != nil {
 		found["minimum"], found["maximum"] = *n.Minimum, *n.Maximum

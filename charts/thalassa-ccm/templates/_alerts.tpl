@@ -10,39 +10,10 @@
   "expr" (printf `sum by (namespace) (leader_election_master_status{%s, name="cloud-controller-manager"}) > 1` .pods)
   "summary" "More than one cloud controller manager is active: they may revert each other's changes."
 ) .) }}
-{{ include "thalassa-ccm.alert" (merge (dict
-  "name" "ThalassaCloudAPIAway" "severity" "critical" "for" "5m"
-  "expr" (printf `max by (namespace) (%s_circuit_open{%s}) == 1` .api .pods)
-  "summary" "The API of Thalassa Cloud does not answer: load balancers and nodes are not updated."
-) .) }}
-{{ include "thalassa-ccm.alert" (merge (dict
-  "name" "ThalassaCloudAPIErrors" "severity" "warning" "for" "15m"
-  "expr" (printf `sum by (namespace) (rate(%s_request_errors{%s, reason!="not_found"}[5m])) / sum by (namespace) (rate(%s_request_duration_seconds_count{%s}[5m])) > 0.1` .api .pods .api .pods)
-  "summary" "More than a tenth of the requests to the API of Thalassa Cloud fail."
-) .) }}
-{{ include "thalassa-ccm.alert" (merge (dict
-  "name" "ThalassaCloudAPIUnauthorised" "severity" "critical" "for" "5m"
-  "expr" (printf `sum by (namespace) (increase(%s_request_errors{%s, reason="unauthorised"}[10m])) > 0` .api .pods)
-  "summary" "The API of Thalassa Cloud refuses the credentials."
-) .) }}
-{{ include "thalassa-ccm.alert" (merge (dict
-  "name" "ThalassaCloudAPIThrottled" "severity" "warning" "for" "15m"
-  "expr" (printf `sum by (namespace) (rate(%s_request_errors{%s, reason="throttled"}[5m])) > 0` .api .pods)
-  "summary" "The API of Thalassa Cloud limits the rate of requests: changes take longer."
-) .) }}
-{{ include "thalassa-ccm.alert" (merge (dict
-  "name" "ThalassaCloudQuotaReached" "severity" "warning" "for" "5m"
-  "expr" (printf `sum by (namespace) (increase(%s_request_errors{%s, reason="quota"}[15m])) > 0` .api .pods)
-  "summary" "A quota of Thalassa Cloud is used up: a load balancer cannot be created or changed."
-) .) }}
-{{ include "thalassa-ccm.alert" (merge (dict
-  "name" "ThalassaCloudAPISlow" "severity" "warning" "for" "15m"
-  "expr" (printf `histogram_quantile(0.99, sum by (namespace, le) (rate(%s_request_duration_seconds_bucket{%s}[5m]))) > 10` .api .pods)
-  "summary" "One request in a hundred to the API of Thalassa Cloud takes longer than 10 seconds."
-) .) }}
+{{ include (printf "thalassa-ccm.alerts.%s" .root.Values.cloud) . }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMSecretsNotReloaded" "severity" "warning" "for" "10m"
-  "expr" (printf `max by (namespace) (cloudprovider_thalassa_secrets_reload_failing{%s}) == 1` .pods)
+  "expr" (printf `max by (namespace) (cloudprovider_%s_secrets_reload_failing{%s}) == 1` .root.Values.cloud .pods)
   "summary" "New credentials or CA certificates cannot be used: the previous ones are in use until they expire."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
@@ -107,10 +78,11 @@
 {{- end }}
 {{- end -}}
 
-{{/* The kinds of objects that are listed periodically, as a regular expression. Empty: it is not known. */}}
+{{/* The kinds of objects that are listed periodically, as a regular expression. Empty: it is not known, or objects are watched. */}}
 {{- define "thalassa-ccm.followed" -}}
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
-{{- if and $work.services (not (include "thalassa-ccm.resyncDisabled" .)) -}}
+{{- if include "thalassa-ccm.ironcore" . -}}
+{{- else if and $work.services (not (include "thalassa-ccm.resyncDisabled" .)) -}}
 machine|load balancer|target group
 {{- else if or $work.nodes $work.lifecycle -}}
 machine

@@ -26,6 +26,11 @@ thalassa-ccm.validate refuses flags that a value of the chart sets.
 {{- with .Values.cloudConfig.cluster -}}
 {{- $_ := set $args "cluster-name" . -}}
 {{- end -}}
+{{- if include "thalassa-ccm.ironcore" . -}}
+{{- range $name, $value := include "thalassa-ccm.ironcoreArgs" . | fromJson -}}
+{{- $_ := set $args $name $value -}}
+{{- end -}}
+{{- end -}}
 {{- with include "thalassa-ccm.controllers" . -}}
 {{- $_ := set $args "controllers" . -}}
 {{- end -}}

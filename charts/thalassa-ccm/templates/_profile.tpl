@@ -1,11 +1,21 @@
+{{/* "true" if the cloud is IronCore. */}}
+{{- define "thalassa-ccm.ironcore" -}}
+{{- if eq .Values.cloud "ironcore" -}}true{{- end -}}
+{{- end -}}
+
+{{/* "true" if this release installs only the permissions in the cloud. */}}
+{{- define "thalassa-ccm.inCloud" -}}
+{{- if eq (.Values.part | default "") "cloud" -}}true{{- end -}}
+{{- end -}}
+
 {{/* "true" if this release installs the workload: profile self-managed, or part hosting. */}}
 {{- define "thalassa-ccm.hosting" -}}
-{{- if or (ne .Values.profile "managed") (eq (.Values.part | default "") "hosting") -}}true{{- end -}}
+{{- if and (not (include "thalassa-ccm.inCloud" .)) (or (ne .Values.profile "managed") (eq (.Values.part | default "") "hosting")) -}}true{{- end -}}
 {{- end -}}
 
 {{/* "true" if this release is in the served cluster: profile self-managed, or part tenant. */}}
 {{- define "thalassa-ccm.served" -}}
-{{- if or (ne .Values.profile "managed") (eq (.Values.part | default "") "tenant") -}}true{{- end -}}
+{{- if and (not (include "thalassa-ccm.inCloud" .)) (or (ne .Values.profile "managed") (eq (.Values.part | default "") "tenant")) -}}true{{- end -}}
 {{- end -}}
 
 {{/* Default of a value that is null; it depends on the profile. */}}
@@ -117,12 +127,13 @@ read again when they change. The token of a workload identity is not one of thes
 */}}
 {{- define "thalassa-ccm.secretFiles" -}}
 {{- $identity := include "thalassa-ccm.workloadIdentity" . | fromJson -}}
-{{- if or (include "thalassa-ccm.configExisting" . | fromJson).name (not $identity.enabled) (include "thalassa-ccm.caFile" .) -}}true{{- end -}}
+{{- if or (include "thalassa-ccm.ironcore" .) (include "thalassa-ccm.configExisting" . | fromJson).name (not $identity.enabled) (include "thalassa-ccm.caFile" .) -}}true{{- end -}}
 {{- end -}}
 
-{{/* "true" if the cloud is not checked periodically for manual changes and orphans. */}}
+{{/* "true" if the cloud is not checked periodically for manual changes and orphans. IronCore is watched instead. */}}
 {{- define "thalassa-ccm.resyncDisabled" -}}
-{{- if eq (toString (.Values.cloudConfig.loadBalancer).driftPeriod) "0" -}}true{{- end -}}
+{{- if include "thalassa-ccm.ironcore" . -}}true
+{{- else if eq (toString (.Values.cloudConfig.loadBalancer).driftPeriod) "0" -}}true{{- end -}}
 {{- end -}}
 
 {{/* "true" if orphans are deleted, or if the configuration is not known to the chart. */}}
@@ -130,9 +141,11 @@ read again when they change. The token of a workload identity is not one of thes
 {{- if or (include "thalassa-ccm.configExisting" . | fromJson).name (.Values.cloudConfig.loadBalancer).removeOrphans -}}true{{- end -}}
 {{- end -}}
 
-{{/* "true" if routes are enabled, or if the configuration is not known to the chart. */}}
+{{/* "true" if routes are enabled, or if the configuration is not known to the chart. With IronCore they are enabled by a flag. */}}
 {{- define "thalassa-ccm.routes" -}}
-{{- if or (include "thalassa-ccm.configExisting" . | fromJson).name (.Values.cloudConfig.routes).enabled -}}true{{- end -}}
+{{- if include "thalassa-ccm.ironcore" . -}}
+{{- if (.Values.cloudConfig.routes).enabled -}}true{{- end -}}
+{{- else if or (include "thalassa-ccm.configExisting" . | fromJson).name (.Values.cloudConfig.routes).enabled -}}true{{- end -}}
 {{- end -}}
 
 {{/*
@@ -144,7 +157,7 @@ A controller that is disabled, by its flag or by the configuration, needs no per
 {{- $config := .Values.cloudConfig | default dict -}}
 {{- $instances := true -}}
 {{- $balancers := true -}}
-{{- if not (include "thalassa-ccm.configExisting" . | fromJson).name -}}
+{{- if not (or (include "thalassa-ccm.ironcore" .) (include "thalassa-ccm.configExisting" . | fromJson).name) -}}
 {{- $instances = dig "instancesV2" "enabled" true $config -}}
 {{- $balancers = dig "loadBalancer" "enabled" true $config -}}
 {{- end -}}

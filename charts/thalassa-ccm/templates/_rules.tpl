@@ -168,7 +168,7 @@ The account of the cloud creates only events about files with secrets.
 {{- define "thalassa-ccm.accounts" -}}
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
 {{- $accounts := list -}}
-{{- if include "thalassa-ccm.secretFiles" . -}}{{- $accounts = append $accounts "cloud-provider-thalassa" -}}{{- end -}}
+{{- if include "thalassa-ccm.secretFiles" . -}}{{- $accounts = append $accounts (printf "cloud-provider-%s" .Values.cloud) -}}{{- end -}}
 {{- if or $work.nodes $work.lifecycle $work.networks -}}{{- $accounts = append $accounts "node-controller" -}}{{- end -}}
 {{- if $work.routes -}}{{- $accounts = append $accounts "route-controller" -}}{{- end -}}
 {{- if $work.services -}}{{- $accounts = append $accounts "service-controller" -}}{{- end -}}
@@ -182,14 +182,18 @@ kind: ServiceAccount
 name: {{ include "thalassa-ccm.serviceAccountName" . | quote }}
 namespace: {{ include "thalassa-ccm.namespace" . | quote }}
 {{- else -}}
-{{- $subject := .Values.tenant.subject -}}
-kind: {{ $subject.kind | default "User" }}
-{{- if ne ($subject.kind | default "User") "ServiceAccount" }}
+{{- include "thalassa-ccm.identity" .Values.tenant.subject -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A subject from kind, name and namespace. */}}
+{{- define "thalassa-ccm.identity" -}}
+kind: {{ .kind | default "User" }}
+{{- if ne (.kind | default "User") "ServiceAccount" }}
 apiGroup: rbac.authorization.k8s.io
 {{- end }}
-name: {{ $subject.name | quote }}
-{{- with $subject.namespace }}
+name: {{ .name | quote }}
+{{- with .namespace }}
 namespace: {{ . | quote }}
 {{- end }}
-{{- end -}}
 {{- end -}}

@@ -2,7 +2,8 @@
 {{- define "thalassa-ccm.validate" -}}
 {{- include "thalassa-ccm.report" (dict "root" . "checks" (list "null")) -}}
 {{- include "thalassa-ccm.report" (dict "root" . "checks" (list "reserved" "objects" "endpoint" "hosts" "image" "cidrs" "masks" "replicas" "pem")) -}}
-{{- include "thalassa-ccm.report" (dict "root" . "checks" (list "removed" "names" "profile" "workload" "rollout" "network" "tenant" "cloud" "balancers" "routes" "credentials" "bundle" "account" "metrics" "readers" "labels" "policy" "extras" "flags")) -}}
+{{- include "thalassa-ccm.report" (dict "root" . "checks" (list "other")) -}}
+{{- include "thalassa-ccm.report" (dict "root" . "checks" (list "removed" "names" "profile" "workload" "rollout" "network" "tenant" "ironcore" "cloud" "balancers" "routes" "credentials" "bundle" "account" "metrics" "readers" "labels" "policy" "extras" "flags")) -}}
 {{- end -}}
 
 {{/* Fails with the output of the checks. */}}
@@ -23,7 +24,7 @@
 {{/* Values that other templates need: those with @notnull in values.yaml. */}}
 {{- define "thalassa-ccm.validate.null" -}}
 {{- $top := list
-  "bindAddress" "cloudConfig" "credentials" "image" "logVerbosity" "profile" "rbac" "replicas" "securePort" "serviceAccount"
+  "bindAddress" "cloud" "cloudConfig" "credentials" "image" "logVerbosity" "profile" "rbac" "replicas" "securePort" "serviceAccount"
   "terminationGracePeriodSeconds"
 -}}
 {{- range $key := $top }}
@@ -69,7 +70,7 @@ nameOverride is {{ .Values.nameOverride }}, which is not valid in names and labe
 {{- if and (eq .Values.profile "managed") (not .Values.part) }}
 part is required with profile managed: hosting installs the workload in the provider's cluster, and tenant installs its permissions in the served cluster, for example --set part=hosting
 {{- end }}
-{{- if and (ne .Values.profile "managed") .Values.part }}
+{{- if and (ne .Values.profile "managed") .Values.part (not (include "thalassa-ccm.inCloud" .)) }}
 part={{ .Values.part }} is only for profile managed: with profile self-managed, one release installs both parts, leave it out or set profile=managed
 {{- end }}
 {{- end -}}
@@ -128,6 +129,9 @@ rules.alertLabels contains severity, a label that the chart sets itself: leave i
 {{- end -}}
 
 {{- define "thalassa-ccm.validate.policy" -}}
+{{- if and (.Values.admissionPolicy).enabled (include "thalassa-ccm.ironcore" .) }}
+admissionPolicy.enabled is only for cloud=thalassa: the policy does not know the annotations of IronCore, leave it out
+{{- end }}
 {{- $actions := (.Values.admissionPolicy).validationActions | default list -}}
 {{- if and (has "Deny" $actions) (has "Warn" $actions) }}
 admissionPolicy.validationActions: Deny and Warn exclude each other, because a refusal contains the text of the warning, leave one of them out

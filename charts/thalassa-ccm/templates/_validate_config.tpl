@@ -2,11 +2,11 @@
 
 {{/* Required keys, and the keys that are set although the whole file comes from elsewhere. */}}
 {{- define "thalassa-ccm.validate.cloud" -}}
-{{- if include "thalassa-ccm.hosting" . -}}
+{{- if and (include "thalassa-ccm.hosting" .) (not (include "thalassa-ccm.ironcore" .)) -}}
 {{- $existing := (include "thalassa-ccm.configExisting" . | fromJson).name -}}
 {{- $config := .Values.cloudConfig -}}
 {{- if $existing }}
-{{- range $path := (include "thalassa-ccm.cloudConfigSet" $.Values | fromJson).items }}
+{{- range $path := (include "thalassa-ccm.changed" (dict "values" $.Values "tops" (list "cloudConfig" "advanced")) | fromJson).items }}
 {{ $path }} and cloudConfig.existing.name exclude each other: {{ $existing }} contains the whole file, set it there or leave one of them out
 {{- end }}
 {{- else }}
@@ -26,7 +26,7 @@ cloudConfig.cluster is required: it is a name that no other cluster of the organ
 {{/* The network of pods has no default: with a wrong one, routes do not work, and routes of others are deleted. */}}
 {{- define "thalassa-ccm.validate.routes" -}}
 {{- if include "thalassa-ccm.hosting" . -}}
-{{- $existing := (include "thalassa-ccm.configExisting" . | fromJson).name -}}
+{{- $existing := and (not (include "thalassa-ccm.ironcore" .)) (include "thalassa-ccm.configExisting" . | fromJson).name -}}
 {{- $routes := .Values.cloudConfig.routes | default dict -}}
 {{- if and $routes.enabled (not $existing) (not .Values.cloudConfig.clusterCIDR) }}
 cloudConfig.clusterCIDR is required with cloudConfig.routes.enabled: it is the network that contains the addresses of pods, for example --set cloudConfig.clusterCIDR=10.244.0.0/16
@@ -40,10 +40,10 @@ cloudConfig.routes.exclusive needs cloudConfig.routes.table: set it to the route
 {{- end }}
 {{- end -}}
 
-{{/* Values of the configuration file that differ from values.yaml, as {"items": [...]}. A test compares these defaults with values.yaml. */}}
-{{- define "thalassa-ccm.cloudConfigSet" -}}
+{{/* Values under .tops that differ from values.yaml, as {"items": [...]}, without cloudConfig.existing. A test compares these defaults with values.yaml. */}}
+{{- define "thalassa-ccm.changed" -}}
 {{- $defaults := dict
-  "cloudConfig.endpoint" "https://api.thalassa.cloud"
+  "cloudConfig.endpoint" "https://api.thalassa.cloud" "cloudConfig.insecure" false
   "cloudConfig.loadBalancer.enabled" true "cloudConfig.loadBalancer.creationPollInterval" 5 "cloudConfig.loadBalancer.creationPollTimeout" 300 "cloudConfig.loadBalancer.driftPeriod" 300
   "cloudConfig.loadBalancer.drift" "repair" "cloudConfig.loadBalancer.removeOrphans" false "cloudConfig.loadBalancer.class" "" "cloudConfig.loadBalancer.onlyClass" false
   "cloudConfig.loadBalancer.defaults" dict "cloudConfig.loadBalancer.nodeSecurityGroup" ""
@@ -53,17 +53,22 @@ cloudConfig.routes.exclusive needs cloudConfig.routes.table: set it to the route
   "cloudConfig.clusterCIDR" "" "cloudConfig.routes.enabled" false "cloudConfig.routes.table" "" "cloudConfig.routes.exclusive" false "cloudConfig.routes.driftPeriod" 300
   "advanced.inventory.machineAge" 60 "advanced.inventory.balancerAge" 300
   "cloudConfig.api.callTimeout" 30 "cloudConfig.api.requestsPerSecond" 50 "advanced.api.burst" 100
+  "caBundle.existing.kind" "ConfigMap" "caBundle.existing.key" "ca.crt"
+  "credentials.create.enabled" false "credentials.workloadIdentity.enabled" false
+  "credentials.workloadIdentity.audience" "https://api.thalassa.cloud" "credentials.workloadIdentity.lifetime" 3600
+  "ironcore.useNICSelector" true "ironcore.kubeconfig.key" "kubeconfig" "ironcore.subject.kind" "User"
 -}}
 {{- $set := list -}}
-{{- range $top, $keys := dict "cloudConfig" (omit .cloudConfig "existing") "advanced" (.advanced | default dict) -}}
-{{- range $key, $value := $keys -}}
+{{- range $top := .tops -}}
+{{- range $key, $value := get $.values $top | default dict -}}
 {{- $path := printf "%s.%s" $top $key -}}
-{{- if and (kindIs "map" $value) (ne $key "additionalLabels") -}}
+{{- if eq $path "cloudConfig.existing" -}}
+{{- else if and (kindIs "map" $value) (ne $key "additionalLabels") -}}
 {{- range $inner, $nested := $value -}}
 {{- $path := printf "%s.%s" $path $inner -}}
 {{- if ne (toString $nested) (toString (get $defaults $path)) -}}{{- $set = append $set $path -}}{{- end -}}
 {{- end -}}
-{{- else if and $value (ne (toString $value) (toString (get $defaults $path))) -}}
+{{- else if and (or $value (kindIs "bool" $value)) (ne (toString $value) (toString (get $defaults $path))) -}}
 {{- $set = append $set $path -}}
 {{- end -}}
 {{- end -}}
@@ -81,7 +86,7 @@ cloudConfig.loadBalancer.drift is {{ $balancers.drift }}: YAML reads off without
 {{- if and $balancers.onlyClass (not $balancers.class) }}
 cloudConfig.loadBalancer.onlyClass needs cloudConfig.loadBalancer.class: without a class no Service gets a load balancer, set the class, or set cloudConfig.loadBalancer.enabled=false
 {{- end }}
-{{- if include "thalassa-ccm.resyncDisabled" . }}
+{{- if and (include "thalassa-ccm.resyncDisabled" .) (not (include "thalassa-ccm.ironcore" .)) }}
 {{- if $balancers.removeOrphans }}
 cloudConfig.loadBalancer.removeOrphans and cloudConfig.loadBalancer.driftPeriod=0 exclude each other: without periodic checks no orphan is found, leave one of them out
 {{- end }}
@@ -93,7 +98,7 @@ cloudConfig.loadBalancer.drift=report and cloudConfig.loadBalancer.driftPeriod=0
 {{- end -}}
 
 {{- define "thalassa-ccm.validate.credentials" -}}
-{{- if include "thalassa-ccm.hosting" . -}}
+{{- if and (include "thalassa-ccm.hosting" .) (not (include "thalassa-ccm.ironcore" .)) -}}
 {{- $identity := include "thalassa-ccm.workloadIdentity" . | fromJson -}}
 {{- $create := .Values.credentials.create | default dict -}}
 {{- $whole := (include "thalassa-ccm.configExisting" . | fromJson).name -}}

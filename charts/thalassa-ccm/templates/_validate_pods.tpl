@@ -42,7 +42,7 @@ updateStrategy.rollingUpdate.maxSurge={{ $surge }} and hostNetwork exclude each 
 kubernetesServicePort is {{ $server }}, which is not in networkPolicy.apiServer.ports: the policy would block connections to the API server, add the port there
 {{- end }}
 {{- $cloud := regexFind ":[0-9]+$" (urlParse (.Values.cloudConfig.endpoint | default "")).host | trimPrefix ":" -}}
-{{- if and $cloud (not (has $cloud (include "thalassa-ccm.texts" ($policy.cloudAPI).ports | fromJsonArray))) }}
+{{- if and $cloud (not (has $cloud (include "thalassa-ccm.texts" (($policy.cloudAPI).ports | default (include "thalassa-ccm.cloudPorts" . | fromJsonArray)) | fromJsonArray))) }}
 cloudConfig.endpoint has the port {{ $cloud }}, which is not in networkPolicy.cloudAPI.ports: the policy would block connections to the cloud, add the port there
 {{- end }}
 {{- end }}
@@ -95,11 +95,12 @@ serviceAccount.name is required while serviceAccount.create is false: it names t
   "bind-address" "set bindAddress instead"
   "client-ca-file" "set metrics.clientCA instead"
   "cloud-config" "set the values under cloudConfig instead"
-  "cloud-provider" "leave it out, the chart is for one cloud only"
-  "cluster-name" "set cloudConfig.cluster instead"
+  "cloud-provider" "set cloud instead"
+  "cluster-name" (ternary "set ironcore.clusterName instead" "set cloudConfig.cluster instead" (eq .Values.cloud "ironcore"))
   "cluster-cidr" "set cloudConfig.clusterCIDR instead"
   "configure-cloud-routes" "set cloudConfig.routes.enabled instead"
   "controllers" "set the values under controllers instead"
+  "ironcore-kubeconfig" "set cloud=ironcore and ironcore.kubeconfig instead"
   "kubeconfig" $kubeconfig
   "leader-elect" "leave it out, two active managers would change the same objects"
   "leader-elect-resource-name" "leave it out, the Role permits only the Lease cloud-controller-manager"
@@ -110,6 +111,7 @@ serviceAccount.name is required while serviceAccount.create is false: it names t
   "service-cluster-ip-range" "set allocateNodeCIDRs.serviceClusterIPRange instead"
   "tls-cert-file" "set metrics.tlsSecret instead"
   "tls-private-key-file" "set metrics.tlsSecret instead"
+  "use-nic-selector" "set cloud=ironcore and ironcore.useNICSelector instead"
   "use-service-account-credentials" "set useServiceAccountCredentials.enabled instead"
   "v" "set logVerbosity instead"
 -}}

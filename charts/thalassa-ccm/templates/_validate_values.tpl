@@ -15,6 +15,7 @@ cloudConfig.additionalLabels contains {{ $key }}: keys that begin with k8s.thala
   "caBundle.existing.name" ((.Values.caBundle).existing).name
   "cloudConfig.existing.name" (.Values.cloudConfig.existing).name
   "credentials.existingSecret" .Values.credentials.existingSecret
+  "ironcore.kubeconfig.existingSecret" ((.Values.ironcore).kubeconfig).existingSecret
   "metrics.clientCA.existingSecret" ((.Values.metrics).clientCA).existingSecret
   "metrics.tlsSecret" (.Values.metrics).tlsSecret
   "scrape.ca.existingSecret" ((.Values.scrape).ca).existingSecret

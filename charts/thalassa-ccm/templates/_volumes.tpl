@@ -15,7 +15,9 @@
   configMap:
     name: {{ include "thalassa-ccm.fullname" . | quote }}
 {{- end }}
-{{- if (include "thalassa-ccm.workloadIdentity" . | fromJson).enabled }}
+{{- if include "thalassa-ccm.ironcore" . }}
+{{- include "thalassa-ccm.objectVolume" (dict "volume" "ironcore" "kind" "Secret" "name" (include "thalassa-ccm.ironcoreSecret" .)) }}
+{{- else if (include "thalassa-ccm.workloadIdentity" . | fromJson).enabled }}
 {{- include "thalassa-ccm.tokenVolume" . }}
 {{- else }}
 {{- include "thalassa-ccm.objectVolume" (dict "volume" "credentials" "kind" "Secret" "name" (include "thalassa-ccm.credentialsSecret" .)) }}
@@ -63,7 +65,9 @@
 
 {{- define "thalassa-ccm.ownMounts" -}}
 {{- $directories := dict "config" (include "thalassa-ccm.configDirectory" .) -}}
-{{- if (include "thalassa-ccm.workloadIdentity" . | fromJson).enabled -}}
+{{- if include "thalassa-ccm.ironcore" . -}}
+{{- $_ := set $directories "ironcore" (include "thalassa-ccm.ironcoreDirectory" .) -}}
+{{- else if (include "thalassa-ccm.workloadIdentity" . | fromJson).enabled -}}
 {{- $_ := set $directories "token" (include "thalassa-ccm.tokenDirectory" .) -}}
 {{- else if include "thalassa-ccm.credentialsSecret" . -}}
 {{- $_ := set $directories "credentials" (include "thalassa-ccm.credentialsDirectory" .) -}}
