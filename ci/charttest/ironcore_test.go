@@ -43,7 +43,7 @@ func ironRefusals() [][]string {
 		iron(append(whole, "ironcore.namespace=a")...), iron(append(whole, "advanced.api.burst=7")...),
 		iron("cloudConfig.routes.enabled=true"), iron(append(whole, "cloudConfig.routes.enabled=true")...),
 		inCloud("ironcore.subject.name="), inCloud("ironcore.subject.kind=ServiceAccount"),
-		inCloud("ironcore.subject.namespace=a"), iron("cloudConfig.loadBalancer.creationPollTimeout=0"), iron("admissionPolicy.enabled=true"),
+		inCloud("ironcore.subject.namespace=a"), iron("cloudConfig.loadBalancer.creationPollTimeout=0"),
 		iron("ironcore.kubeconfig.existingSecret=A"),
 	}
 }

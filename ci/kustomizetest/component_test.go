@@ -67,8 +67,13 @@ func together(p bases.Profile, components ...bases.Component) []string {
 func notMeant() map[string]map[string]string {
 	reasons := map[string]map[string]string{
 		"admission-policy": {
-			"ironcore": "its policy does not know the annotations of IronCore",
+			"ironcore": "the annotations have other names there: use admission-policy-ironcore",
 			"managed":  "the Services are in the served cluster",
+		},
+		"admission-policy-ironcore": {
+			"self-managed":   "the annotations have other names there: use admission-policy",
+			"managed":        "the Services are in the served cluster",
+			"managed-tenant": "the annotations have other names there: use admission-policy",
 		},
 		"allocate-node-cidrs": {
 			"ironcore":       "the network is a flag: see the guide of IronCore",

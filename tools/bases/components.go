@@ -21,6 +21,7 @@ type Component struct {
 func Components() []Component {
 	return []Component{
 		{"admission-policy", map[string][]string{"self-managed": nil, "managed-tenant": nil}},
+		{"admission-policy-ironcore", map[string][]string{"ironcore": nil}},
 		{"allocate-node-cidrs", map[string][]string{"self-managed": nil, "managed": nil}},
 		{"deployment", map[string][]string{"self-managed": nil, "ironcore": nil}},
 		{"high-availability", map[string][]string{"self-managed": {"deployment"}, "managed": nil,

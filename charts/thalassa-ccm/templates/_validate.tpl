@@ -129,9 +129,6 @@ rules.alertLabels contains severity, a label that the chart sets itself: leave i
 {{- end -}}
 
 {{- define "thalassa-ccm.validate.policy" -}}
-{{- if and (.Values.admissionPolicy).enabled (include "thalassa-ccm.ironcore" .) }}
-admissionPolicy.enabled is only for cloud=thalassa: the policy does not know the annotations of IronCore, leave it out
-{{- end }}
 {{- $actions := (.Values.admissionPolicy).validationActions | default list -}}
 {{- if and (has "Deny" $actions) (has "Warn" $actions) }}
 admissionPolicy.validationActions: Deny and Warn exclude each other, because a refusal contains the text of the warning, leave one of them out
