@@ -31,7 +31,12 @@ func TestEveryObjectIsAccepted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := kubectl.New(controlplanetest.Get(t).Kubeconfig()).DefineMonitors(t.Context()); err != nil {
+	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
+	if err := kube.DefineMonitors(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// The permissions in IronCore are for this one.
+	if _, err := kube.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: production}\n"); err != nil {
 		t.Fatal(err)
 	}
 	mapper := mapperOf(t, config)

@@ -26,7 +26,8 @@ func command() *cobra.Command {
 		return nil, errors.New("the tests of the chart only parse flags")
 	}
 	options := ironcore.NewOptions("test", func(string) string { return "" })
-	return manager.NewCommand(build.Info{Version: "v0.0.0-test"}, manager.Provider{Name: thalassa.ProviderName, New: none},
+	return manager.NewCommand(build.Info{Version: "v0.0.0-test"},
+		manager.Provider{Name: thalassa.ProviderName, New: none},
 		manager.Provider{Name: ironcore.ProviderName, Flags: options.AddFlags,
 			OtherFlags: []string{ironcore.SelectorFlag}, New: none})
 }

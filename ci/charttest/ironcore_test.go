@@ -22,8 +22,8 @@ import (
 // iron is what an installation on IronCore sets at least.
 func iron(more ...string) []string {
 	return append([]string{"cloudConfig.organisation=", "cloudConfig.vpcIdentity=", "cloudConfig.cluster=",
-		"credentials.existingSecret=", "cloud=ironcore", "ironcore.networkName=nodes", "ironcore.clusterName=production",
-		"ironcore.kubeconfig.existingSecret=ironcore-kubeconfig"}, more...)
+		"credentials.existingSecret=", "cloud=ironcore", "ironcore.networkName=nodes",
+		"ironcore.clusterName=production", "ironcore.kubeconfig.existingSecret=ironcore-kubeconfig"}, more...)
 }
 
 // inCloud is what the part for IronCore's API server sets at least.
@@ -179,10 +179,11 @@ func TestIronCoreFlags(t *testing.T) {
 		"default": {nil, map[string]string{"cloud-provider": "ironcore", "cluster-name": "production",
 			"configure-cloud-routes": "false", "use-nic-selector": "true", "cluster-cidr": "",
 			"ironcore-kubeconfig": "/etc/thalassa-ccm/ironcore/kubeconfig"}},
-		"others": {[]string{"ironcore.useNICSelector=false", "ironcore.kubeconfig.key=a", "cloudConfig.routes.enabled=true",
-			"cloudConfig.clusterCIDR=10.244.0.0/16"}, map[string]string{"configure-cloud-routes": "true",
-			"use-nic-selector": "false", "cluster-cidr": "10.244.0.0/16",
-			"ironcore-kubeconfig": "/etc/thalassa-ccm/ironcore/a"}},
+		"others": {[]string{"ironcore.useNICSelector=false", "ironcore.kubeconfig.key=a",
+			"cloudConfig.routes.enabled=true", "cloudConfig.clusterCIDR=10.244.0.0/16"},
+			map[string]string{"configure-cloud-routes": "true",
+				"use-nic-selector": "false", "cluster-cidr": "10.244.0.0/16",
+				"ironcore-kubeconfig": "/etc/thalassa-ccm/ironcore/a"}},
 		"null": {[]string{"ironcore.useNICSelector=null"}, map[string]string{"use-nic-selector": "true"}},
 		"allocated networks": {[]string{"allocateNodeCIDRs.enabled=true", "cloudConfig.clusterCIDR=10.244.0.0/16"},
 			map[string]string{"cluster-cidr": "10.244.0.0/16", "allocate-node-cidrs": "true"}},
@@ -210,7 +211,8 @@ func TestIronCoreKubeconfig(t *testing.T) {
 		"thalassa-ccm-ironcore": {"ironcore.kubeconfig.existingSecret=", content},
 	} {
 		mounted, mount := volume(t, "ironcore", iron(sets...)...)
-		if mounted.Secret == nil || mounted.Secret.SecretName != want || mount.MountPath != "/etc/thalassa-ccm/ironcore" {
+		if mounted.Secret == nil || mounted.Secret.SecretName != want ||
+			mount.MountPath != "/etc/thalassa-ccm/ironcore" {
 			t.Errorf("volume %+v at %s, want Secret %s", mounted, mount.MountPath, want)
 		}
 		if mode := *mounted.Secret.DefaultMode; mode&0o007 != 0 {
@@ -234,8 +236,8 @@ func TestPermissionsInIronCore(t *testing.T) {
 	for _, profile := range []string{"self-managed", "managed"} {
 		rendered := objects(t, minimal(t, inCloud("profile="+profile, "ironcore.namespace=tenant",
 			"networkPolicy.enabled="+fmt.Sprint(profile == "managed"), "rules.enabled=true")...))
-		want := []string{"ClusterRole thalassa-ccm-tenant", "ClusterRoleBinding thalassa-ccm-tenant", "Role thalassa-ccm",
-			"RoleBinding thalassa-ccm"}
+		want := []string{"ClusterRole thalassa-ccm-tenant", "ClusterRoleBinding thalassa-ccm-tenant",
+			"Role thalassa-ccm", "RoleBinding thalassa-ccm"}
 		if diff := cmp.Diff(want, kindNames(t, rendered)); diff != "" {
 			t.Errorf("%s: objects (-want +got):\n%s", profile, diff)
 		}
@@ -258,7 +260,8 @@ func TestPermissionsInIronCore(t *testing.T) {
 // guidePermissions reads the table in the guide: verbs by resource, by where they are needed.
 func guidePermissions(t *testing.T) map[string]map[string][]string {
 	t.Helper()
-	_, rest, found := strings.Cut(readFile(t, "../../docs/guides/ironcore.md"), "| Resources | Verbs | Where |\n|---|---|---|\n")
+	const head = "| Resources | Verbs | Where |\n|---|---|---|\n"
+	_, rest, found := strings.Cut(readFile(t, "../../docs/guides/ironcore.md"), head)
 	table, _, ends := strings.Cut(rest, "\n\n")
 	if !found || !ends {
 		t.Fatal("the guide has no table of permissions")
@@ -336,7 +339,8 @@ func namespaceOf(object runtime.Object) string {
 // TestServedClusterIsTheSame: permissions in the served cluster do not depend on the cloud, except for the name of the
 // cloud's own account.
 func TestServedClusterIsTheSame(t *testing.T) {
-	accounts := []string{"useServiceAccountCredentials.enabled=true", "useServiceAccountCredentials.createAccounts=true"}
+	accounts := []string{"useServiceAccountCredentials.enabled=true",
+		"useServiceAccountCredentials.createAccounts=true"}
 	for _, more := range [][]string{nil, accounts} {
 		want := manifest(t, release(minimal(t, tenant(more...)...)))
 		got := manifest(t, release(minimal(t, tenant(append(more, "cloud=ironcore")...)...)))

@@ -257,7 +257,8 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	headings := map[string]bool{}
-	for _, match := range regexp.MustCompile(`(?m)^## ((?:Thalassa|IronCore)\w+)$`).FindAllStringSubmatch(string(page), -1) {
+	heading := regexp.MustCompile(`(?m)^## ((?:Thalassa|IronCore)\w+)$`)
+	for _, match := range heading.FindAllStringSubmatch(string(page), -1) {
 		headings[match[1]] = true
 	}
 	said := map[string]bool{}

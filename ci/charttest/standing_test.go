@@ -70,8 +70,8 @@ func TestValuesFilesAreValidAsTheyStand(t *testing.T) {
 
 // notNull are the values that may not be null.
 func notNull() []string {
-	return []string{"bindAddress", "cloud", "cloudConfig", "credentials", "image", "image.pullPolicy", "image.repository",
-		"logVerbosity", "profile",
+	return []string{"bindAddress", "cloud", "cloudConfig", "credentials", "image", "image.pullPolicy",
+		"image.repository", "logVerbosity", "profile",
 		"rbac", "replicas", "securePort", "serviceAccount", "terminationGracePeriodSeconds"}
 }
 

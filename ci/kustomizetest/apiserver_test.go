@@ -23,10 +23,7 @@ import (
 
 // TestAPIServerAccepts every overlay with every combination of components, without a warning and without storing it.
 func TestAPIServerAccepts(t *testing.T) {
-	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
-	if err := kube.DefineMonitors(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	kube := prepared(t)
 	namespace := controlplanetest.Namespace(t)
 	for _, p := range bases.Profiles() {
 		for _, components := range combinations(p) {
@@ -44,9 +41,21 @@ func TestAPIServerAccepts(t *testing.T) {
 	}
 }
 
+// prepared has the kinds of Prometheus Operator, and the namespace that permissions in IronCore are for. It is not
+// deleted: another test uses it.
+func prepared(t *testing.T) kubectl.Kubectl {
+	t.Helper()
+	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
+	if err := kube.DefineMonitors(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, kube, "apiVersion: v1\nkind: Namespace\nmetadata: {name: production}\n")
+	return kube
+}
+
 // place says where, if the manifest does not.
 func place(kube kubectl.Kubectl, manifest, namespace string) kubectl.Kubectl {
-	if strings.Contains(strings.ReplaceAll(manifest, `"`, ""), "\n  namespace: "+bases.Namespace+"\n") {
+	if strings.Contains(manifest, "\n  namespace: ") {
 		return kube
 	}
 	return kube.In(namespace)
@@ -55,19 +64,19 @@ func place(kube kubectl.Kubectl, manifest, namespace string) kubectl.Kubectl {
 // TestAPIServerRefusesUnedited: permissions for nobody are refused.
 func TestAPIServerRefusesUnedited(t *testing.T) {
 	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
-	_, err := kube.Apply(overlay.New(t).Build(t, overlay.Dir("managed-tenant")), "--server-side", "--dry-run=server")
-	if err == nil || !strings.Contains(err.Error(), "subjects[0].name: Required value") {
-		t.Errorf("got %v, want that the name of the subject is required", err)
+	for _, name := range []string{"managed-tenant", "ironcore-permissions"} {
+		manifest := overlay.New(t).Build(t, overlay.Dir(name))
+		_, err := kube.Apply(manifest, "--server-side", "--dry-run=server")
+		if err == nil || !strings.Contains(err.Error(), "subjects[0].name: Required value") {
+			t.Errorf("%s: got %v, want that the name of the subject is required", name, err)
+		}
 	}
 }
 
 // TestApplyingAgainChangesNothing: what Argo CD, Flux or a person applies again is not different from what the API
 // server holds, for the overlays and for the chart, whichever way it is applied.
 func TestApplyingAgainChangesNothing(t *testing.T) {
-	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
-	if err := kube.DefineMonitors(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	kube := prepared(t)
 	namespace := controlplanetest.Namespace(t)
 	for _, p := range bases.Profiles() {
 		all := together(p, meantFor(p)...)
@@ -85,10 +94,7 @@ func TestApplyingAgainChangesNothing(t *testing.T) {
 
 // TestApplyingTheChartAgainChangesNothing, with each of the values files that the chart is tested with.
 func TestApplyingTheChartAgainChangesNothing(t *testing.T) {
-	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
-	if err := kube.DefineMonitors(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	kube := prepared(t)
 	dir := filepath.Join(repotest.Root(t), "charts", "thalassa-ccm")
 	files, err := filepath.Glob(filepath.Join(dir, "ci", "*-values.yaml"))
 	if err != nil || len(files) == 0 {

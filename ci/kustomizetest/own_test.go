@@ -71,6 +71,29 @@ func TestPatchWithoutControlPlane(t *testing.T) {
 	}
 }
 
+// TestRoutesOnIronCore applies the guide's patch: the flags at the end, which take precedence, are those of routes.
+func TestRoutesOnIronCore(t *testing.T) {
+	patch := shown(t, "docs/guides/ironcore.md", "take precedence:\n\n```yaml\n", "```\n", "")
+	for _, component := range []string{"", "components: [../../components/deployment]\n"} {
+		k := overlay.New(t)
+		edit(t, k, "ironcore")
+		const file = "kustomize/overlays/ironcore/kustomization.yaml"
+		content, err := k.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := k.WriteFile(file, []byte(string(content)+component+patch)); err != nil {
+			t.Fatal(err)
+		}
+		text := k.Build(t, "kustomize/overlays/ironcore")
+		const flags = "        - --v=2\n        - --configure-cloud-routes=true\n        - " +
+			"--cluster-cidr=10.244.0.0/16\n"
+		if !strings.Contains(text, flags) {
+			t.Errorf("the arguments do not end with\n%s:\n%s", flags, text)
+		}
+	}
+}
+
 // shown is the first kustomization in a file, between two texts, without a prefix of its lines.
 func shown(t *testing.T, file, begin, end, prefix string) string {
 	t.Helper()

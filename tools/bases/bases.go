@@ -14,6 +14,7 @@
 package bases
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -107,19 +108,26 @@ func (p Profile) render(ctx context.Context, root string, components ...string) 
 		return nil, err
 	}
 	for _, o := range objects {
-		if err := o.adapt(subjectOf(release.Values)); err != nil {
+		if err := o.adapt(saidBy(release.Values)); err != nil {
 			return nil, fmt.Errorf("adapting %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
 	return objects, nil
 }
 
-// subjectOf is whom the roles are for, when that is for an overlay to say; else it is empty.
-func subjectOf(values chartutil.Values) string {
-	for _, path := range []string{"tenant.subject.name", "ironcore.subject.name"} {
-		if name, err := values.PathValue(path); err == nil {
-			return fmt.Sprint(name)
+// said is what an overlay says instead of the base; empty if it does not.
+type said struct {
+	subject   string // whom the roles are for
+	namespace string // the namespace in IronCore of its permissions
+}
+
+func saidBy(values chartutil.Values) said {
+	text := func(path string) string {
+		value, err := values.PathValue(path)
+		if err != nil {
+			return ""
 		}
+		return fmt.Sprint(value)
 	}
-	return ""
+	return said{cmp.Or(text("tenant.subject.name"), text("ironcore.subject.name")), text("ironcore.namespace")}
 }

@@ -53,11 +53,13 @@ func (o object) identity() string {
 	return kind + " " + o.GetName()
 }
 
-// adapt leaves out what has no place in Kustomize; see the package's comment.
-// A subject of that name, unless it is empty, gets none: an overlay says it.
-func (o object) adapt(subject string) error {
+// adapt leaves out what has no place in Kustomize, and what an overlay says; see the package's comment.
+func (o object) adapt(s said) error {
 	o.stripSource()
-	if err := o.stripSubject(subject); err != nil {
+	if err := o.stripSubject(s.subject); err != nil {
+		return err
+	}
+	if err := o.stripNamespace(s.namespace); err != nil {
 		return err
 	}
 	for _, label := range helmLabels() {
@@ -95,6 +97,25 @@ func (o object) stripSubject(name string) error {
 		}
 		return subject.PipeE(yaml.SetField("name", yaml.NewStringRNode("")))
 	})
+}
+
+// stripNamespace removes the namespace of that name, and the end of names that contain it.
+func (o object) stripNamespace(namespace string) error {
+	if namespace == "" {
+		return nil
+	}
+	if o.GetNamespace() == namespace {
+		return o.PipeE(yaml.Lookup("metadata"), yaml.Clear("namespace"))
+	}
+	if err := o.SetName(strings.TrimSuffix(o.GetName(), namespace)); err != nil {
+		return err
+	}
+	role, err := o.Pipe(yaml.Lookup("roleRef", "name"))
+	if err != nil || role == nil {
+		return err
+	}
+	role.YNode().Value = strings.TrimSuffix(role.YNode().Value, namespace)
+	return nil
 }
 
 func withoutSource(comment string) string {

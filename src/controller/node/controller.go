@@ -75,7 +75,7 @@ type Controller struct {
 	changes       cloud.Changes
 	client        kubernetes.Interface
 	nodes         corelisters.NodeLister
-	synced        cache.InformerSynced
+	synced        cache.DoneChecker
 	period        time.Duration
 	workers       int
 	resyncWorkers int
@@ -109,7 +109,7 @@ func New(o Options) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watching Nodes: %w", err)
 	}
-	c.synced = registered.HasSynced
+	c.synced = registered.HasSyncedChecker()
 	return c, nil
 }
 
@@ -170,7 +170,7 @@ func (c *Controller) Run(ctx context.Context) {
 	recorder, quiet := workerpool.Recorder(ctx, c.recorder, c.client, component)
 	defer quiet()
 	c.recorder = recorder
-	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) {
+	if !cache.WaitFor(ctx, "caches", c.synced) {
 		return
 	}
 	workerpool.Work(ctx, c.queue, c.workers, c.reconcile, c.watchCloud, func(ctx context.Context) {

@@ -82,7 +82,7 @@ type Controller struct {
 	nodes     corelisters.NodeLister
 	recorder  record.EventRecorder
 	queue     workqueue.TypedRateLimitingInterface[string]
-	synced    cache.InformerSynced
+	synced    cache.DoneChecker
 	allocator *allocator
 	warnings  event.Filter
 }
@@ -113,7 +113,7 @@ func New(o Options) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watching for the node IPAM controller: %w", err)
 	}
-	c.synced = registered.HasSynced
+	c.synced = registered.HasSyncedChecker()
 	return c, nil
 }
 
@@ -168,7 +168,7 @@ func (c *Controller) Run(ctx context.Context) {
 	recorder, quiet := workerpool.Recorder(ctx, c.recorder, c.client, component)
 	defer quiet()
 	c.recorder = recorder
-	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) || !c.initialSync(ctx) {
+	if !cache.WaitFor(ctx, "caches", c.synced) || !c.initialSync(ctx) {
 		return
 	}
 	workerpool.Work(ctx, c.queue, workers, func(ctx context.Context, name string) {

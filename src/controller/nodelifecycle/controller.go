@@ -61,7 +61,7 @@ type Controller struct {
 	changes   cloud.Changes
 	client    kubernetes.Interface
 	nodes     corelisters.NodeLister
-	synced    cache.InformerSynced
+	synced    cache.DoneChecker
 	period    time.Duration
 	workers   int
 	recorder  record.EventRecorder
@@ -84,7 +84,7 @@ func New(o Options) (*Controller, error) {
 	informer := o.Nodes.Informer()
 	return &Controller{
 		provider: o.Provider, behaviour: o.Behaviour, changes: o.Changes, client: o.Client,
-		nodes: o.Nodes.Lister(), synced: informer.HasSynced,
+		nodes: o.Nodes.Lister(), synced: informer.HasSyncedChecker(),
 		period: o.Period, workers: o.Workers, recorder: o.Recorder, metrics: newMetrics(),
 		budget: budget{share: o.Behaviour.MaxRemovals, window: o.Behaviour.RemovalWindow},
 	}, nil
@@ -95,7 +95,7 @@ func (c *Controller) Run(ctx context.Context) {
 	recorder, quiet := workerpool.Recorder(ctx, c.recorder, c.client, component)
 	defer quiet()
 	c.recorder = recorder
-	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) {
+	if !cache.WaitFor(ctx, "caches", c.synced) {
 		return
 	}
 	c.budget.started = time.Now()

@@ -84,7 +84,7 @@ type Controller struct {
 	recorder record.EventRecorder
 	metrics  *metrics
 	queue    workqueue.TypedDelayingInterface[string]
-	synced   cache.InformerSynced
+	synced   cache.DoneChecker
 	// waiting are the names of Nodes that may need the pending condition.
 	waiting    workqueue.TypedDelayingInterface[string]
 	conditions conditions
@@ -116,7 +116,7 @@ func New(o Options) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watching for the route controller: %w", err)
 	}
-	c.synced = registered.HasSynced
+	c.synced = registered.HasSyncedChecker()
 	return c, nil
 }
 
@@ -165,7 +165,7 @@ func (c *Controller) Run(ctx context.Context) {
 	recorder, quiet := workerpool.Recorder(ctx, c.recorder, c.client, component)
 	defer quiet()
 	c.recorder = recorder
-	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) {
+	if !cache.WaitFor(ctx, "caches", c.synced) {
 		return
 	}
 	// routes may have to be deleted even if there are no Nodes

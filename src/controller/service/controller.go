@@ -87,7 +87,7 @@ type Controller struct {
 	// checkFailed means that the latest check for drift failed. Only the goroutine of runDriftChecks uses it.
 	checkFailed bool
 	// synced are the caches that are necessary for every Service. Endpoints are necessary for some Services only.
-	synced []cache.InformerSynced
+	synced []cache.DoneChecker
 }
 
 // New returns a controller that starts with Run. It returns an error if an informer runs already without what this
@@ -116,7 +116,7 @@ func New(o Options) (*Controller, error) {
 		if err != nil {
 			return nil, fmt.Errorf("watching for the service controller: %w", err)
 		}
-		c.synced = append(c.synced, registered.HasSynced)
+		c.synced = append(c.synced, registered.HasSyncedChecker())
 	}
 	c.metrics.collectFrom(c)
 	return c, nil
@@ -128,7 +128,7 @@ func (c *Controller) Run(ctx context.Context, workers int) {
 	recorder, stopRecorder := workerpool.Recorder(ctx, c.recorder, c.client, component)
 	defer stopRecorder()
 	c.recorder = recorder
-	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced...) {
+	if !cache.WaitFor(ctx, "caches", c.synced...) {
 		return
 	}
 	c.endpoints.waitForSync(ctx, endpointsTimeout)

@@ -70,7 +70,7 @@ func addReadyNodes(nodes map[string]bool, slice *discoveryv1.EndpointSlice) {
 type endpoints struct {
 	index cache.Indexer
 	// synced reports whether they have been listed.
-	synced cache.InformerSynced
+	synced cache.DoneChecker
 }
 
 // watchEndpoints adds the index and the event handler to the informer. It returns an error if the informer already runs
@@ -83,14 +83,14 @@ func watchEndpoints(informer cache.SharedIndexInformer, handler cache.ResourceEv
 	if err != nil {
 		return endpoints{}, fmt.Errorf("watching the endpoints of Services: %w", err)
 	}
-	return endpoints{index: informer.GetIndexer(), synced: registered.HasSynced}, nil
+	return endpoints{index: informer.GetIndexer(), synced: registered.HasSyncedChecker()}, nil
 }
 
 // waitForSync waits until EndpointSlices are listed, but not longer than limit.
 func (e endpoints) waitForSync(ctx context.Context, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cache.WaitForCacheSync(ctx.Done(), e.synced)
+	cache.WaitFor(ctx, "EndpointSlices", e.synced)
 }
 
 // errEndpointsNotRead is the error of a process that cannot read EndpointSlices. The log and /readyz already contain
@@ -100,14 +100,14 @@ var errEndpointsNotRead = errors.New("EndpointSlices cannot be read")
 // resyncAfterEndpoints logs the consequences while EndpointSlices cannot be read, and queues the Services that need
 // them as soon as they are listed.
 func (c *Controller) resyncAfterEndpoints(ctx context.Context) {
-	if c.endpoints.synced() {
+	if cache.IsDone(c.endpoints.synced) {
 		return
 	}
 	klog.FromContext(ctx).Error(errEndpointsNotRead,
 		"Load balancers of Services whose externalTrafficPolicy is Local keep the nodes that they have; "+
 			"everything else goes on. Permit list and watch of endpointslices in the API group discovery.k8s.io, as "+
 			"the chart of this version does")
-	if !cache.WaitForCacheSync(ctx.Done(), c.endpoints.synced) {
+	if !cache.WaitFor(ctx, "EndpointSlices", c.endpoints.synced) {
 		return
 	}
 	klog.FromContext(ctx).Info("EndpointSlices have been read")

@@ -197,7 +197,7 @@ func (c *Controller) targetsOf(service *corev1.Service) (cloud.Targets, error) {
 	if err != nil || !helpers.RequestsOnlyLocalTraffic(service) {
 		return targets, err
 	}
-	if !c.endpoints.synced() {
+	if !cache.IsDone(c.endpoints.synced) {
 		return cloud.Targets{Incomplete: true, EndpointsUnknown: true}, nil
 	}
 	ready, err := readyNodesOf(c.endpoints.index, key)
