@@ -44,15 +44,21 @@ func TestTwoInstallations(t *testing.T) {
 // TestComponentIsTheSamePolicy: who uses neither chart nor overlays applies the two files of the Kustomize component.
 // Users who change from one to the other have the same policy by the same name.
 func TestComponentIsTheSamePolicy(t *testing.T) {
+	wantComponent(t, "admission-policy", rendered(t, "thalassa-ccm"), thalassa.Annotations().Prefix())
+}
+
+// wantComponent compares a Kustomize component with the policy of the chart, and installs it.
+func wantComponent(t *testing.T, name string, ours policy, prefix string) {
+	t.Helper()
 	var manifest strings.Builder
 	for _, file := range []string{"validatingadmissionpolicy.yaml", "validatingadmissionpolicybinding.yaml"} {
-		content, err := os.ReadFile("../../kustomize/components/admission-policy/" + file)
+		content, err := os.ReadFile("../../kustomize/components/" + name + "/" + file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		manifest.WriteString("---\n" + string(content))
 	}
-	component, ours := decoded(t, manifest.String()), rendered(t, "thalassa-ccm")
+	component := decoded(t, manifest.String())
 	if diff := cmp.Diff(ours.Spec, component.Spec); diff != "" {
 		t.Errorf("policies (-chart +component):\n%s", diff)
 	}
@@ -61,7 +67,7 @@ func TestComponentIsTheSamePolicy(t *testing.T) {
 			component.binding.Spec.PolicyName, component.Name, ours.Name)
 	}
 	client, namespace := cluster(t)
-	install(t, client, namespace, component, thalassa.Annotations().Prefix())
+	install(t, client, namespace, component, prefix)
 }
 
 // warnings collects the warnings that the API server sends with its answers.

@@ -9,10 +9,15 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
 )
 
-// ironcorePolicy is the policy for the annotations of IronCore.
+// ironcorePolicy is what the chart makes with cloud: ironcore.
 func ironcorePolicy(t *testing.T) policy {
 	t.Helper()
-	return generated(t, "ironcore-annotations", balancer.Registry())
+	return renderedFrom(t, releaseWith(t, "ironcore-values.yaml", "thalassa-ccm"))
+}
+
+// TestIronCoreComponentIsTheSamePolicy as that of the chart, by the same name.
+func TestIronCoreComponentIsTheSamePolicy(t *testing.T) {
+	wantComponent(t, "admission-policy-ironcore", ironcorePolicy(t), balancer.Registry().Prefix())
 }
 
 // TestIronCorePolicyAgreesWithParser asks both about the same values of every annotation.

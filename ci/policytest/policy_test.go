@@ -40,8 +40,14 @@ type policy struct {
 // release is one of that name with the policy enabled; actions may be empty.
 func release(t *testing.T, name string, actions ...any) chart.Release {
 	t.Helper()
+	return releaseWith(t, "minimal-values.yaml", name, actions...)
+}
+
+// releaseWith is a release with one of the chart's values files.
+func releaseWith(t *testing.T, file, name string, actions ...any) chart.Release {
+	t.Helper()
 	values := map[string]any{}
-	data, err := os.ReadFile(chartDir + "/ci/minimal-values.yaml")
+	data, err := os.ReadFile(chartDir + "/ci/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +65,12 @@ func release(t *testing.T, name string, actions ...any) chart.Release {
 // rendered returns what the chart makes for a release of that name; actions may be empty.
 func rendered(t *testing.T, name string, actions ...any) policy {
 	t.Helper()
-	manifest, _, err := chart.Render(t.Context(), chartDir, release(t, name, actions...))
+	return renderedFrom(t, release(t, name, actions...))
+}
+
+func renderedFrom(t *testing.T, of chart.Release) policy {
+	t.Helper()
+	manifest, _, err := chart.Render(t.Context(), chartDir, of)
 	if err != nil {
 		t.Fatal(err)
 	}
