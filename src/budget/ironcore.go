@@ -15,7 +15,8 @@ func IronCore() []Budget {
 		writes("ironcore-initialise-patches", 4,
 			"1,000 new nodes at once are initialised and get routes: writes to Kubernetes for each node (two of the "+
 				"node, two of its condition)"),
-		writes("ironcore-create-writes", 2, "200 new Services at once: for each Service, its load balancer and routing"),
+		writes("ironcore-create-writes", 2,
+			"200 new Services at once: for each Service, its load balancer and routing"),
 		writes("ironcore-create-selector-writes", 1,
 			"200 new Services at once, if IronCore chooses the destinations: for each Service"),
 		seconds("ironcore-create-seconds", 60,

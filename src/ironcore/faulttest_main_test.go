@@ -103,7 +103,8 @@ func (s story) stage(t *testing.T, selector bool) *wholeCluster {
 		addNode(name, i+1)(c)
 	}
 	c.server.ChangeNetworkInterface(interfaceOf("a"), func(n *networkingv1alpha1.NetworkInterface) {
-		n.Spec.Prefixes = []networkingv1alpha1.PrefixSource{ephemeral(), static(netip.MustParsePrefix("192.168.7.0/24"))}
+		n.Spec.Prefixes = []networkingv1alpha1.PrefixSource{ephemeral(),
+			static(netip.MustParsePrefix("192.168.7.0/24"))}
 	})
 	if s.prepare != nil {
 		s.prepare(c)
@@ -125,7 +126,8 @@ func (c *wholeCluster) addForeign() {
 		IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, NetworkRef: corev1.LocalObjectReference{Name: testNetwork}}
 	c.server.Add(&networkingv1alpha1.LoadBalancer{Spec: spec,
 		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: foreign + "-person"}})
-	owner := label.Owner{Cluster: "green", UID: serviceUID, Service: types.NamespacedName{Namespace: "shop", Name: "web"}}
+	owner := label.Owner{Cluster: "green", UID: serviceUID,
+		Service: types.NamespacedName{Namespace: "shop", Name: "web"}}
 	c.server.Add(&networkingv1alpha1.LoadBalancer{Spec: spec, ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace,
 		Name: foreign + "-green", Annotations: owner.Annotations()}})
 	c.server.AddMachine(simulator.Machine{Name: foreign + "-green",
@@ -224,15 +226,16 @@ func (s story) each(t *testing.T, selector bool, share int, of func([]call) []di
 					t.Errorf("%d writes, want at most %d: %s", len(got.writes), most, strings.Join(got.writes, ", "))
 				}
 				if t.Failed() {
-					t.Logf("calls: %v\nrepeat it: go test -count=1 -run '%s' ./src/ironcore", got.calls, pattern(t.Name()))
+					t.Logf("calls: %v\nrepeat it: TRIAL_SHARE=1 go test -count=1 -run '%s' ./src/ironcore", got.calls,
+						pattern(t.Name()))
 				}
 			})
 		})
 	}
 }
 
-// spareWrites is how many more writes a disturbance may cost: the one that was disturbed is repeated, and a status shows
-// the failure and its end.
+// spareWrites is how many more writes a disturbance may cost: the one that was disturbed is repeated, and a status
+// shows the failure and its end.
 const spareWrites = 3
 
 // pattern returns what runs one subtest and nothing else.
