@@ -28,7 +28,7 @@ func IronCore() []Budget {
 		writes("ironcore-delete-writes", 3, "deletion of 200 Services at once: for each Service, its routing and load "+
 			"balancer, and some again while watches are behind"),
 		measure("ironcore-start-cpu", 5, "CPU s", "a start with "+size),
-		measure("ironcore-pass-cpu", 0.5, "CPU s", "a resync of all unchanged Services, with "+size),
+		measure("ironcore-pass-cpu", 1, "CPU s", "a resync of all unchanged Services, with "+size),
 		measure("ironcore-join-cpu", 15, "CPU s", "a node joins, and all load balancers get its address, with "+size),
 		measure("ironcore-heap", 256, "MiB", "live memory with "+size),
 		measure("ironcore-memory", 512, "MiB", "peak memory of the process with "+size),
