@@ -2,6 +2,7 @@ package ironcore
 
 import (
 	"fmt"
+	"net/http"
 	"net/netip"
 	"os"
 	"regexp"
@@ -267,7 +268,9 @@ func single(mode *failureMode, c call, times int) disturbance {
 	if times > 1 {
 		name = fmt.Sprintf("%s %d times at %s", mode.name, times, c)
 	}
-	return disturbance{name: name, certain: c.write() && c.nth == 1, at: func(other call) *failureMode {
+	// Whether a routing is deleted, or is garbage before, depends on chance.
+	certain := c.method == http.MethodPatch && c.nth == 1
+	return disturbance{name: name, certain: certain, at: func(other call) *failureMode {
 		if other.method == c.method && other.object == c.object && other.nth >= c.nth && other.nth < c.nth+times {
 			return mode
 		}
