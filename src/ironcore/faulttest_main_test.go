@@ -235,9 +235,9 @@ func (s story) each(t *testing.T, selector bool, share int, of func([]call) []di
 	}
 }
 
-// spareWrites is how many more writes a disturbance may cost: the one that was disturbed is repeated, and a status
-// shows the failure and its end.
-const spareWrites = 3
+// spareWrites is how many more writes a disturbance may cost: the one that was disturbed is repeated, and conditions show
+// the failure and its end, or a wait that is over sooner without disturbance.
+const spareWrites = 5
 
 // pattern returns what runs one subtest and nothing else.
 func pattern(name string) string {
