@@ -235,8 +235,8 @@ func (s story) each(t *testing.T, selector bool, share int, of func([]call) []di
 	}
 }
 
-// spareWrites is how many more writes a disturbance may cost: the one that was disturbed is repeated, and conditions show
-// the failure and its end, or a wait that is over sooner without disturbance.
+// spareWrites is how many more writes a disturbance may cost: the one that was disturbed is repeated, and conditions
+// show the failure and its end, or a wait that is over sooner without disturbance.
 const spareWrites = 5
 
 // pattern returns what runs one subtest and nothing else.

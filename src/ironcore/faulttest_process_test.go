@@ -121,7 +121,8 @@ func (c *wholeCluster) controllers(offered *cloud.Cloud, client kubernetes.Inter
 	factory informers.SharedInformerFactory) ([]func(context.Context), error) {
 	core := factory.Core().V1()
 	nodes, err := nodecontroller.New(nodecontroller.Options{Provider: offered.Machines,
-		Behaviour: offered.MachineBehaviour, Changes: offered.Changes, Client: client, Nodes: core.Nodes(), Period: 5 * time.Minute, Workers: c.workers,
+		Behaviour: offered.MachineBehaviour, Changes: offered.Changes, Client: client,
+		Nodes: core.Nodes(), Period: 5 * time.Minute, Workers: c.workers,
 		ResyncWorkers: 1, Recorder: c.recorder})
 	if err != nil {
 		return nil, err
@@ -133,7 +134,8 @@ func (c *wholeCluster) controllers(offered *cloud.Cloud, client kubernetes.Inter
 		return nil, err
 	}
 	services, err := servicecontroller.New(servicecontroller.Options{
-		Provider: comparisons{offered.LoadBalancers, c.compared}, Behaviour: offered.LoadBalancerBehaviour, Changes: offered.Changes, Client: client,
+		Provider: comparisons{offered.LoadBalancers, c.compared}, Behaviour: offered.LoadBalancerBehaviour,
+		Changes: offered.Changes, Client: client,
 		Services: core.Services(), Nodes: core.Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(),
 		Recorder: c.recorder})
 	if err != nil {

@@ -48,7 +48,8 @@ func (c *wholeCluster) snapshot() string {
 func balancerText(one *networkingv1alpha1.LoadBalancer) string {
 	owner := label.OwnerOf(one)
 	return fmt.Sprintf("LoadBalancer %s: %s %v of %s %s %s, %s, sources %d, selector %s, ports %s, deleted %t, "+
-		"addresses %d", one.Name, one.Spec.Type, one.Spec.IPFamilies, owner.Cluster, owner.Service, owner.UID, one.Spec.NetworkRef.Name,
+		"addresses %d", one.Name, one.Spec.Type, one.Spec.IPFamilies, owner.Cluster, owner.Service, owner.UID,
+		one.Spec.NetworkRef.Name,
 		len(one.Spec.IPs), metav1.FormatLabelSelector(one.Spec.NetworkInterfaceSelector), portNumbers(one),
 		one.DeletionTimestamp != nil, len(one.Status.IPs))
 }
