@@ -15,7 +15,8 @@ func IronCore() []Budget {
 		writes("ironcore-initialise-patches", 4,
 			"1,000 new nodes at once are initialised and get routes: writes to Kubernetes for each node (two of the "+
 				"node, two of its condition)"),
-		writes("ironcore-create-writes", 2, "200 new Services at once: for each Service, its load balancer and routing"),
+		writes("ironcore-create-writes", 2,
+			"200 new Services at once: for each Service, its load balancer and routing"),
 		writes("ironcore-create-selector-writes", 1,
 			"200 new Services at once, if IronCore chooses the destinations: for each Service"),
 		seconds("ironcore-create-seconds", 60,
@@ -27,7 +28,7 @@ func IronCore() []Budget {
 		writes("ironcore-delete-writes", 3, "deletion of 200 Services at once: for each Service, its routing and load "+
 			"balancer, and some again while watches are behind"),
 		measure("ironcore-start-cpu", 5, "CPU s", "a start with "+size),
-		measure("ironcore-pass-cpu", 0.5, "CPU s", "a resync of all unchanged Services, with "+size),
+		measure("ironcore-pass-cpu", 1, "CPU s", "a resync of all unchanged Services, with "+size),
 		measure("ironcore-join-cpu", 15, "CPU s", "a node joins, and all load balancers get its address, with "+size),
 		measure("ironcore-heap", 256, "MiB", "live memory with "+size),
 		measure("ironcore-memory", 512, "MiB", "peak memory of the process with "+size),

@@ -223,8 +223,8 @@ func (r remote) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(request)
 }
 
-// serveIronCore is an IronCore with so many machines, which writes its address to standard output and ends with standard
-// input.
+// serveIronCore is an IronCore with so many machines, which writes its address to standard output and ends with
+// standard input.
 func serveIronCore(machines string) error {
 	n, err := strconv.Atoi(machines)
 	if err != nil {

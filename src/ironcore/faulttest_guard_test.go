@@ -179,8 +179,8 @@ func destinationsStay(was, is moment) (problems []string) {
 	return problems
 }
 
-// routesStay: the network of the pods of a Node that stays is never without a route, unless somebody deletes the network
-// interface.
+// routesStay: the network of the pods of a Node that stays is never without a route, unless somebody deletes the
+// network interface.
 func routesStay(was, is moment) (problems []string) {
 	for _, node := range is.nodes {
 		pods, err := netip.ParsePrefix(node.Spec.PodCIDR)

@@ -46,8 +46,8 @@ type wholeCluster struct {
 func newWholeCluster(u *userView, config cloudconfig.Config) *wholeCluster {
 	u.t.Helper()
 	config.InstancesV2.RemovalGracePeriod = 10
-	c := &wholeCluster{userView: u, objects: cluster.New(), config: config, recorder: &record.FakeRecorder{}, workers: 1,
-		compared: &atomic.Int64{}}
+	c := &wholeCluster{userView: u, objects: cluster.New(), config: config, recorder: &record.FakeRecorder{},
+		workers: 1, compared: &atomic.Int64{}}
 	c.network = newNetwork(c)
 	return c
 }
@@ -120,8 +120,9 @@ func (c *wholeCluster) connect(p *process) *Cloud {
 func (c *wholeCluster) controllers(offered *cloud.Cloud, client kubernetes.Interface,
 	factory informers.SharedInformerFactory) ([]func(context.Context), error) {
 	core := factory.Core().V1()
-	nodes, err := nodecontroller.New(nodecontroller.Options{Provider: offered.Machines, Behaviour: offered.MachineBehaviour,
-		Changes: offered.Changes, Client: client, Nodes: core.Nodes(), Period: 5 * time.Minute, Workers: c.workers,
+	nodes, err := nodecontroller.New(nodecontroller.Options{Provider: offered.Machines,
+		Behaviour: offered.MachineBehaviour, Changes: offered.Changes, Client: client,
+		Nodes: core.Nodes(), Period: 5 * time.Minute, Workers: c.workers,
 		ResyncWorkers: 1, Recorder: c.recorder})
 	if err != nil {
 		return nil, err
@@ -132,8 +133,9 @@ func (c *wholeCluster) controllers(offered *cloud.Cloud, client kubernetes.Inter
 	if err != nil {
 		return nil, err
 	}
-	services, err := servicecontroller.New(servicecontroller.Options{Provider: comparisons{offered.LoadBalancers, c.compared},
-		Behaviour: offered.LoadBalancerBehaviour, Changes: offered.Changes, Client: client,
+	services, err := servicecontroller.New(servicecontroller.Options{
+		Provider: comparisons{offered.LoadBalancers, c.compared}, Behaviour: offered.LoadBalancerBehaviour,
+		Changes: offered.Changes, Client: client,
 		Services: core.Services(), Nodes: core.Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(),
 		Recorder: c.recorder})
 	if err != nil {
@@ -180,8 +182,8 @@ func (c *wholeCluster) alive() {
 	c.begin()
 }
 
-// register creates the Node of a machine as its kubelet does: ready, and not initialised. Pods is the third part of the
-// network of its pods.
+// register creates the Node of a machine as its kubelet does: ready, and not initialised. Pods is the network of its
+// pods.
 func (c *wholeCluster) register(name string, pods netip.Prefix) {
 	c.t.Helper()
 	c.create(&corev1.Node{

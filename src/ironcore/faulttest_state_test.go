@@ -47,8 +47,9 @@ func (c *wholeCluster) snapshot() string {
 
 func balancerText(one *networkingv1alpha1.LoadBalancer) string {
 	owner := label.OwnerOf(one)
-	return fmt.Sprintf("LoadBalancer %s: %s %v of %s %s %s, %s, sources %d, selector %s, ports %s, deleted %t, addresses %d",
-		one.Name, one.Spec.Type, one.Spec.IPFamilies, owner.Cluster, owner.Service, owner.UID, one.Spec.NetworkRef.Name,
+	return fmt.Sprintf("LoadBalancer %s: %s %v of %s %s %s, %s, sources %d, selector %s, ports %s, deleted %t, "+
+		"addresses %d", one.Name, one.Spec.Type, one.Spec.IPFamilies, owner.Cluster, owner.Service, owner.UID,
+		one.Spec.NetworkRef.Name,
 		len(one.Spec.IPs), metav1.FormatLabelSelector(one.Spec.NetworkInterfaceSelector), portNumbers(one),
 		one.DeletionTimestamp != nil, len(one.Status.IPs))
 }
@@ -95,8 +96,8 @@ func serviceText(one *corev1.Service, addresses map[string]int) string {
 		conditionsText(one.Status.Conditions))
 }
 
-// conditionsText returns conditions, without one that says that an earlier drift has ended: what is written at the second
-// attempt, after a change in IronCore, counts as drift.
+// conditionsText returns conditions, without one that says that an earlier drift has ended: what is written at the
+// second attempt, after a change in IronCore, counts as drift.
 func conditionsText(conditions []metav1.Condition) string {
 	var texts []string
 	for _, one := range conditions {

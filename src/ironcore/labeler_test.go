@@ -149,8 +149,8 @@ func TestLabelStaysWithoutSelector(t *testing.T) {
 	})
 }
 
-// TestLabelOfNodeDeletedBetweenProcesses: a process removes a label that an earlier one has added, although the Node was
-// deleted while no process ran. It keeps the one that another program has added.
+// TestLabelOfNodeDeletedBetweenProcesses: a process removes a label that an earlier one has added, although the Node
+// was deleted while no process ran. It keeps the one that another program has added.
 func TestLabelOfNodeDeletedBetweenProcesses(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.selector = true

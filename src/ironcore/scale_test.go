@@ -145,8 +145,8 @@ func TestBudgetsOfALargeCluster(t *testing.T) {
 	})
 }
 
-// TestBudgetsOfChanges: however many Nodes join or leave within a second, each load balancer is written once, and not at
-// all if IronCore chooses the destinations.
+// TestBudgetsOfChanges: however many Nodes join or leave within a second, each load balancer is written once, and not
+// at all if IronCore chooses the destinations.
 func TestBudgetsOfChanges(t *testing.T) {
 	t.Parallel()
 	const nodes, services = 50, 20

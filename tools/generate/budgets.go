@@ -39,8 +39,8 @@ nodes are targets of each Service. Periodic work on nodes runs ten times as ofte
 %s
 ## IronCore: counted
 
-Tests check these limits in every version, with 200 Services on 1,000 nodes. They count the requests to an IronCore API in memory. Watches are
-not counted, except for those that begin with a list of all objects, which count as lists.
+Tests check these limits in every version. They count the requests to an IronCore API in memory. Watches are not counted, except for those
+that begin with all objects, which count as lists. Nodes join and leave in a smaller cluster.
 
 %s
 ## IronCore: measured
