@@ -195,7 +195,8 @@ func TestChangedFolder(t *testing.T) {
 		}
 		index(t, folder, change)
 		r, _ := serve(t)
-		if err := Publish(t.Context(), folder, r, public, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+		err := Publish(t.Context(), folder, r, public, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error = %v, want %q", err, want)
 		}
 		if _, err := r.Get(t.Context(), listRepository, "1.0.0"); err == nil {

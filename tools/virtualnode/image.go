@@ -52,7 +52,8 @@ func podInfo(l image.Launch) PodInfo {
 	return PodInfo{Namespace: pod.Namespace, Name: pod.Name, Node: l.Machine.Name}
 }
 
-// Server answers HTTP inside this process on every TCP port that a container declares. Node ports and probes reach it through the Network.
+// Server answers HTTP inside this process on every TCP port that a container declares. Node ports and probes reach it
+// through the Network.
 func Server(handler func(PodInfo) http.Handler) Image {
 	return Image{server.Runtime(func(l image.Launch) http.Handler { return handler(podInfo(l)) })}
 }
