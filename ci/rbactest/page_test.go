@@ -83,12 +83,27 @@ clients. With profile managed, this RoleBinding does not exist. The port then tr
 ` + "`metrics.clientCA`" + `.
 `
 
-// pageSection is a table of the page: the rules of the roles whose names end with role, with these values.
-type pageSection struct{ title, note, values, role string }
+// pageSection is a table of the page: the rules of the roles whose names end with role, with these values, or with the
+// values file of the chart.
+type pageSection struct{ title, note, values, role, file string }
+
+// manifest is what the chart makes with the values of the section.
+func (s pageSection) manifest(t *testing.T) string {
+	t.Helper()
+	if s.file == "" {
+		c := &cluster{cloud: cloud.Cloud{URL: "https://cloud.example.com"}}
+		return manifest(t, c.values(t, s.values))
+	}
+	values, err := chartutil.ReadValuesFile(filepath.Join(chartDir, "ci", s.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return manifest(t, values)
+}
 
 func pageSections() []pageSection {
 	return []pageSection{
-		{"Minimal", "The default.", "", ""},
+		{"Minimal", "The default.", "", "", ""},
 		{
 			"An account for every controller",
 			"This table is for `useServiceAccountCredentials.enabled: true`, " +
@@ -105,7 +120,7 @@ func pageSections() []pageSection {
 				"`system:controller:node-controller`, which\n" +
 				"grant more permissions, for example to delete pods.",
 			accounts + "cloudConfig: {clusterCIDR: 10.244.0.0/16, loadBalancer: {removeOrphans: true}, routes: " +
-				"{enabled: true}}\n", "",
+				"{enabled: true}}\n", "", "",
 		},
 		{
 			"As specified",
@@ -115,12 +130,26 @@ func pageSections() []pageSection {
 				"the program needs in addition. The program does not use all rules of the specification. With an " +
 				"account for every controller, the\n" +
 				"role of the program's own account contains the specification.",
-			"rbac: {mode: spec}", "",
+			"rbac: {mode: spec}", "", "",
 		},
 		{
 			"Readers of metrics", "This role is for the subjects in `metrics.readers`, not for the program.",
 			"metrics: {readers: [{kind: ServiceAccount, name: prometheus-k8s, namespace: monitoring}]}",
-			"-metrics-reader",
+			"-metrics-reader", "",
+		},
+		{
+			"The account of IronCore",
+			"With `cloud: ironcore` and an account for every controller, this role takes the place of that of " +
+				"`cloud-provider-thalassa`. All\nother roles are the same for both clouds, except for the name of this account.",
+			"", "-cloud-provider-ironcore", "ironcore-values.yaml",
+		},
+		{
+			"In IronCore",
+			"These are the permissions of the kubeconfig in the API of IronCore. Part `cloud` of the chart contains " +
+				"them, here for namespace\n`production`: the name of the ClusterRole ends with the namespace. Tests run " +
+				"the program with these permissions against an API server\nwith the kinds of IronCore, and compare them " +
+				"with its audit log: see [the guide](../guides/ironcore.md#permissions-in-ironcore).",
+			"", "", "ironcore-permissions-values.yaml",
 		},
 	}
 }
@@ -128,13 +157,12 @@ func pageSections() []pageSection {
 // page is the whole reference page.
 func page(t *testing.T) string {
 	t.Helper()
-	c := &cluster{cloud: cloud.Cloud{URL: "https://cloud.example.com"}}
 	var text strings.Builder
 	text.WriteString(pageBegin)
 	for _, section := range pageSections() {
 		fmt.Fprintf(&text, "\n## %s\n\n%s\n\n| Role | Resource | Verbs | Why |\n|---|---|---|---|\n", section.title,
 			section.note)
-		for _, rule := range documented(t, manifest(t, c.values(t, section.values))) {
+		for _, rule := range documented(t, section.manifest(t)) {
 			if strings.HasSuffix(rule.role, section.role) {
 				text.WriteString(rule.row())
 			}
