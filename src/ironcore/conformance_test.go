@@ -46,17 +46,17 @@ type userView struct {
 	machines int
 }
 
-func newUserView(t testing.TB, selector bool) *userView {
-	t.Helper()
-	return newUserViewOf(t, selector, simulator.Options{})
+func newUserView(tb testing.TB, selector bool) *userView {
+	tb.Helper()
+	return newUserViewOf(tb, selector, simulator.Options{})
 }
 
 // newUserViewOf returns what users see of a server with other options.
-func newUserViewOf(t testing.TB, selector bool, options simulator.Options) *userView {
-	t.Helper()
+func newUserViewOf(tb testing.TB, selector bool, options simulator.Options) *userView {
+	tb.Helper()
 	options.Namespace, options.Network, options.Provision, options.Deletion = testNamespace, testNetwork, provision,
 		provision
-	return &userView{t: t, selector: selector, server: simulator.New(options)}
+	return &userView{t: tb, selector: selector, server: simulator.New(options)}
 }
 
 func testConfig() cloudconfig.Config {
@@ -66,11 +66,11 @@ func testConfig() cloudconfig.Config {
 }
 
 // connect returns the cloud as a new process makes it.
-func connect(t testing.TB, server *simulator.Simulator, c cloudconfig.Config, selector bool) *Cloud {
-	t.Helper()
+func connect(tb testing.TB, server *simulator.Simulator, c cloudconfig.Config, selector bool) *Cloud {
+	tb.Helper()
 	api, err := client.New(server.Config(), testNamespace)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return build(c, api, selector)
 }

@@ -158,8 +158,9 @@ func TestLabelOfNodeDeletedBetweenProcesses(t *testing.T) {
 			r.addMachine(name)
 		}
 		r.former().setLabels("c")
-		first, end := *r, context.CancelFunc(nil)
-		first.ctx, end = context.WithCancel(r.ctx)
+		ctx, end := context.WithCancel(r.ctx)
+		first := *r
+		first.ctx = ctx
 		first.label(first.start(), fake.NewClientset(node("a"), node("b"), node("c")))
 		end()
 		synctest.Wait()

@@ -23,9 +23,9 @@ type largeCluster struct {
 }
 
 // newLargeCluster returns a cluster without objects, whose processes work on several at a time.
-func newLargeCluster(t testing.TB, selector bool, nodes, services int) *largeCluster {
-	t.Helper()
-	u := newUserView(t, selector)
+func newLargeCluster(tb testing.TB, selector bool, nodes, services int) *largeCluster {
+	tb.Helper()
+	u := newUserView(tb, selector)
 	u.server = simulator.New(simulator.Options{Namespace: testNamespace, Network: testNetwork, Provision: provision,
 		Deletion: provision, Routing: time.Second})
 	c := newWholeCluster(u, testConfig())

@@ -181,13 +181,14 @@ func (c *Controller) release(ctx context.Context, s *serviceState, service *core
 func (c *Controller) targetsOf(service *corev1.Service) (cloud.Targets, error) {
 	key := keyOf(service)
 	selector, err := c.provider.NodeSelector(service)
+	if err != nil || selector == nil {
+		c.nodeSet.removeSelector(key)
+	}
 	var targets cloud.Targets
 	switch {
-	case err != nil: // Diff reports it
-		c.nodeSet.removeSelector(key)
-		return cloud.Targets{Incomplete: true}, nil
+	case err != nil:
+		return cloud.Targets{Incomplete: true}, nil //nolint:nilerr // Diff reports it
 	case selector == nil:
-		c.nodeSet.removeSelector(key)
 		targets, err = c.nodeSet.targets()
 	default:
 		targets, err = c.nodeSet.selectedTargets(key, selector)
