@@ -19,6 +19,7 @@ import (
 	"github.com/thalassa-cloud/client-go/filters"
 	"github.com/thalassa-cloud/client-go/iaas"
 	"golang.org/x/sync/singleflight"
+	"golang.org/x/time/rate"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
@@ -50,14 +51,14 @@ type Inventory struct {
 	securityGroups securityGroups
 	reservedIPs    *store[resource.ReservedIP]
 	machineTypes   *store[MachineType]
-	// foreignMachines are those of other VPCs.
-	foreignMachines *store[foreignMachine]
 
-	expectations       *ttlCache[time.Time] // owner -> when a creation for it ended without an answer
-	listedOwners       *ttlCache[time.Time] // owners with objects in lists
-	missingMachines    *ttlCache[time.Time] // key -> since when it is missing
-	unansweredMachines *ttlCache[error]     // machines that lists lack, and why the requests for them failed
-	machineListFailure *ttlCache[error]     // contains "" after a list for a machine failed
+	expectations       *ttlCache[time.Time]  // owner -> when a creation for it ended without an answer
+	listedOwners       *ttlCache[time.Time]  // owners with objects in lists
+	missingMachines    *ttlCache[time.Time]  // key -> since when it is missing
+	unansweredMachines *ttlCache[error]      // machines that lists lack, and why the requests for them failed
+	machineListFailure *ttlCache[error]      // contains "" after a list for a machine failed
+	otherVPCs          *ttlCache[machineVPC] // by key
+	otherVPCLimit      *rate.Limiter
 
 	lastUsable    atomic.Pointer[usableSet]
 	confirmations singleflight.Group // of machines that lists lack
@@ -86,6 +87,8 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 		missingMachines:    newTTLCache[time.Time](absentTTL),
 		unansweredMachines: newTTLCache[error](unansweredTTL),
 		machineListFailure: newTTLCache[error](failureTTL),
+		otherVPCs:          newTTLCache[machineVPC](otherVPCTTL),
+		otherVPCLimit:      rate.NewLimiter(rate.Every(otherVPCInterval), otherVPCBurst),
 	}
 	i.machines = newStore("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
 	i.balancers = newStore("load balancers", i.listLoadBalancers, func(lb resource.LoadBalancer) string {
@@ -96,7 +99,7 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 		i.groupKeys)
 	i.groups.get = i.getTargetGroup
 	i.securityGroups, i.reservedIPs, i.quotas = i.newSecurityGroups(), i.newReservedIPs(), i.newQuotas()
-	i.machineTypes, i.foreignMachines = i.newMachineTypes(), i.newForeignMachines()
+	i.machineTypes = i.newMachineTypes()
 	i.routing = i.newRouting()
 	i.vpcs = newStore("VPC "+scope.VPC, i.getVPC, func(v resource.VPC) string { return v.ID },
 		func(resource.VPC) []string { return nil })

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -115,24 +116,48 @@ func TestMachinesOfOtherVPCs(t *testing.T) {
 		calls := func() int {
 			return w.emulator.Counters()[listMachines] + w.emulator.Counters()["GET /v1/machines/{id}"]
 		}
+		if n := calls(); n != otherVPCBurst {
+			t.Errorf("%d calls, want one for each, %d", n, otherVPCBurst)
+		}
+		w.emulator.ResetCounters()
 		for i := range 1000 {
 			w.VPCOfSlug(t.Context(), fmt.Sprint("none-", i))
 			<-time.After(100 * time.Millisecond)
 		}
-		if n := calls(); n > 2 {
+		if n := calls(); n > 11 {
 			t.Errorf("%d calls in 100 seconds", n)
 		}
-		w.injectFault(listMachines, 0, fault.Effect{Kind: fault.Forbidden})
-		<-time.After(time.Hour)
-		if got := w.VPCOfMachine(t.Context(), far); got != otherVPC {
-			t.Errorf("while lists fail, VPC %q, want %q", got, otherVPC)
-		}
-		w.emulator.ClearFaults()
+		<-time.After(otherVPCAge)
+		w.VPCOfSlug(t.Context(), "one more")
 		w.ok(w.emulator.DeleteMachine("far"))
-		<-time.After(2 * time.Minute)
+		<-time.After(time.Minute)
 		if got := w.VPCOfMachine(t.Context(), far); got != "" {
 			t.Errorf("a machine that is gone is still in %s", got)
 		}
+	})
+}
+
+// TestOtherVPCExpires: where a machine is that is not here is better than nothing for an hour, and then it is not
+// known any more.
+func TestOtherVPCExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := New(nil, Scope{})
+		look := func(answer, want string, failure error) {
+			t.Helper()
+			requested := false
+			got := i.otherVPCOf("far", func() (string, error) {
+				requested = true
+				return answer, failure
+			})
+			if got != want || !requested {
+				t.Errorf("known to be in %q, requested: %v; want %q, and true", got, requested, want)
+			}
+		}
+		look("vpc-2", "vpc-2", nil)
+		<-time.After(otherVPCTTL - 1)
+		look("", "vpc-2", errors.New("no answer"))
+		<-time.After(1)
+		look("", "", errors.New("no answer"))
 	})
 }
 

@@ -2,41 +2,69 @@ package inventory
 
 import (
 	"context"
+	"time"
 
+	"github.com/thalassa-cloud/client-go/filters"
 	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// foreignMachine is a machine in another VPC.
-type foreignMachine struct{ id, slug, vpc string }
+const (
+	// otherVPCAge is the maximum age of a cached VPC.
+	otherVPCAge = 10 * time.Minute
+	// otherVPCTTL is how long an older one is used if no new one is known.
+	otherVPCTTL = time.Hour
+	// otherVPCInterval is the minimum interval of these requests, for all machines: with a wrong vpcIdentity no node
+	// has a machine in the VPC. otherVPCBurst is how many may follow each other.
+	otherVPCInterval = 10 * time.Second
+	otherVPCBurst    = 5
+)
+
+// machineVPC is another VPC that contains a machine; "" if none does.
+type machineVPC struct {
+	vpc string
+	at  time.Time // when it was requested
+}
 
 // VPCOfMachine returns the other VPC that contains the machine with the identity, "" if there is none or it is not
-// known. It is a hint for messages, from one list of all machines a minute, whatever the number of nodes without one.
-func (i *Inventory) VPCOfMachine(ctx context.Context, id string) string { return i.otherVPCOf(ctx, id) }
+// known. It is a hint for messages: it is requested rarely, and errors are ignored.
+func (i *Inventory) VPCOfMachine(ctx context.Context, id string) string {
+	return i.otherVPCOf(id, func() (string, error) {
+		item, exists, err := getOne(client.Optional(ctx), i.cloud, iaas.MachineEndpoint, id,
+			func(m machineItem) (machineItem, bool) {
+				return m, !m.object().Gone()
+			})
+		if err != nil || !exists || item.VPC.Identity == i.vpc {
+			return "", err
+		}
+		return item.VPC.Identity, nil
+	})
+}
 
 // VPCOfSlug is VPCOfMachine for a machine with the slug.
 func (i *Inventory) VPCOfSlug(ctx context.Context, slug string) string {
-	return i.otherVPCOf(ctx, slugKey(slug))
-}
-
-func (i *Inventory) otherVPCOf(ctx context.Context, key string) string {
-	_ = i.foreignMachines.refresh(ctx, MachineAge) // an older list is better than none
-	if found := i.foreignMachines.withAnyKey([]string{key}); len(found) > 0 {
-		return found[0].vpc
-	}
-	return ""
-}
-
-// newForeignMachines returns the store of the machines in other VPCs, which is filled when a machine is missing.
-func (i *Inventory) newForeignMachines() *store[foreignMachine] {
-	list := func(ctx context.Context) ([]foreignMachine, error) {
-		return client.List(client.Optional(ctx), i.cloud, iaas.MachineEndpoint, nil,
-			func(m machineItem) (foreignMachine, bool) {
-				return foreignMachine{m.Identity, m.Slug, m.VPC.Identity}, m.VPC.Identity != i.vpc && !m.object().Gone()
+	return i.otherVPCOf(slugKey(slug), func() (string, error) {
+		asked := []filters.Filter{&filters.FilterKeyValue{Key: filters.FilterSlug, Value: slug}}
+		found, err := client.List(client.Optional(ctx), i.cloud, iaas.MachineEndpoint, asked,
+			func(m machineItem) (string, bool) {
+				return m.VPC.Identity, m.Slug == slug && m.VPC.Identity != i.vpc && !m.object().Gone()
 			})
+		if err != nil || len(found) == 0 {
+			return "", err
+		}
+		return found[0], nil
+	})
+}
+
+func (i *Inventory) otherVPCOf(key string, request func() (string, error)) string {
+	last, known := i.otherVPCs.get(key)
+	if (known && time.Since(last.at) <= otherVPCAge) || !i.otherVPCLimit.Allow() {
+		return last.vpc
 	}
-	return newStore("machines of other VPCs", withFailureTTL(MachineAge, list),
-		func(m foreignMachine) string { return m.id },
-		func(m foreignMachine) []string { return []string{slugKey(m.slug)} })
+	if now, err := request(); err == nil {
+		i.otherVPCs.put(key, machineVPC{now, time.Now()})
+		return now
+	}
+	return last.vpc
 }
