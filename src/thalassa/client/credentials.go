@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -44,11 +43,15 @@ func authorize(c secret.Credentials, endpoint string, network http.RoundTripper)
 		},
 	}
 	tokenURL := endpoint + "/oidc/token"
-	t.request = func() (clientcredentials.Config, error) {
-		if c.Exchange != nil {
-			return exchangeOf(c.Exchange, tokenURL)
+	if c.Exchange != nil {
+		t.fetch = func(ctx context.Context) (*oauth2.Token, error) {
+			return exchange(ctx, c.Exchange, t.http, tokenURL)
 		}
-		return clientcredentials.Config{ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: tokenURL}, nil
+		return t
+	}
+	config := clientcredentials.Config{ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: tokenURL}
+	t.fetch = func(ctx context.Context) (*oauth2.Token, error) {
+		return config.Token(context.WithValue(ctx, oauth2.HTTPClient, t.http))
 	}
 	return t
 }
@@ -63,10 +66,10 @@ func (fixed) renew(string) bool { return false }
 // tokens keeps an access token until shortly before it expires, or until the cloud refuses it. Concurrent callers share
 // one fetch, and its failure; each waits no longer than its own context allows.
 type tokens struct {
-	owner   string // for errors
-	request func() (clientcredentials.Config, error)
-	http    *http.Client
-	group   singleflight.Group
+	owner string // for errors
+	fetch func(context.Context) (*oauth2.Token, error)
+	http  *http.Client
+	group singleflight.Group
 
 	mu      sync.Mutex
 	current *oauth2.Token
@@ -82,7 +85,7 @@ func (t *tokens) header(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("waiting for an access token for %s: %w", t.owner, context.Cause(ctx))
 	case result := <-fetched:
 		if result.Err != nil {
-			return "", fmt.Errorf("fetching an access token for %s: %w", t.owner, result.Err)
+			return "", fmt.Errorf("fetching an access token for %s: %w", t.owner, withoutAnswer(result.Err))
 		}
 		return bearer(result.Val.(*oauth2.Token)), nil
 	}
@@ -98,15 +101,11 @@ func (r refusal) Error() string {
 
 func (r refusal) Unwrap() error { return r.RetrieveError }
 
-// tokenError returns the error of a fetch without the content of the answer.
-func tokenError(err error) error {
+func withoutAnswer(err error) error {
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		return refusal{refused}
 	}
-	if _, unanswered := errors.AsType[*url.Error](err); unanswered {
-		return err
-	}
-	return errNoToken
+	return err
 }
 
 func bearer(token *oauth2.Token) string { return "Bearer " + token.AccessToken }
@@ -120,24 +119,11 @@ func (t *tokens) valid() *oauth2.Token {
 	return nil
 }
 
-// defaultLifetime is the lifetime of a token without expires_in; the official client supposes the same.
-const defaultLifetime = time.Hour
-
-// errNoToken: the answer's content is not repeated, it may hold part of a token.
-const errNoToken = malformedError("the answer of the token endpoint holds no access token")
-
 func (t *tokens) fetchAnew() (*oauth2.Token, error) {
-	request, err := t.request()
+	// The fetch serves everybody who waits, so it has a context of its own; the HTTP client bounds it.
+	token, err := t.fetch(context.Background())
 	if err != nil {
 		return nil, err
-	}
-	// The fetch serves everybody who waits, so it has a context of its own; the HTTP client bounds it.
-	token, err := request.Token(context.WithValue(context.Background(), oauth2.HTTPClient, t.http))
-	if err != nil {
-		return nil, tokenError(err)
-	}
-	if token.Expiry.IsZero() {
-		token.Expiry = time.Now().Add(defaultLifetime)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
