@@ -133,7 +133,7 @@ func apply[T any](ctx context.Context, send patch[T], manager string, force bool
 
 // withAdvice adds to a refusal because of a quota what to do about it: IronCore's message has only the figures.
 func withAdvice(err error) error {
-	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "quota") {
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota") {
 		return err
 	}
 	return fmt.Errorf("a quota in IronCore does not permit it: delete Services of type LoadBalancer that are not "+

@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/store"
 )
@@ -37,6 +38,7 @@ type labeler struct {
 
 	mu      sync.Mutex
 	deleted map[string]bool // Nodes that were deleted while this program ran, and not created again
+	last    string          // the Node whose network interface keeps the label because no other one has it
 }
 
 func newLabeler(s *store.Store, selector bool) *labeler {
@@ -140,7 +142,7 @@ const (
 // label writes the labels of the machine with the name of a Node, and of its network interfaces, if they differ.
 func (l *labeler) label(ctx context.Context, name string) error {
 	machine, exists := l.store.Machines.Get(name)
-	if !exists || !l.store.Synced() {
+	if !exists || !l.store.Synced() || !l.informer.HasSynced() {
 		return nil
 	}
 	ofMachine, ofInterfaces := l.decide(name)
@@ -163,15 +165,28 @@ func (l *labeler) labelInterface(ctx context.Context, one *networkingv1alpha1.Ne
 			todo = remove
 		}
 	}
-	if todo == remove && l.isLast(one.Name) {
+	if todo == remove && one.Labels[label.Cluster] == l.store.Cluster && l.isLast(one.Name) {
 		klog.FromContext(ctx).Info("The network interface keeps the label of the cluster, because no other one has "+
 			"it: the load balancers would have no destinations", "networkInterface", one.Name, "node", node)
+		l.keepLast(node)
 		return nil
 	}
-	if !l.selector { // the label is never removed
-		node = ""
+	err := set(ctx, l, l.store.NetworkInterfaces, l.store.Client.NetworkInterfaces.Patch, one, todo, node)
+	if err == nil && todo == add {
+		l.keepLast("")
 	}
-	return set(ctx, l, l.store.NetworkInterfaces, l.store.Client.NetworkInterfaces.Patch, one, todo, node)
+	return err
+}
+
+// keepLast records the Node whose network interface keeps the label because no other one has it, and queues the one that
+// was recorded before: another network interface may have the label now.
+func (l *labeler) keepLast(node string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last != "" && l.last != node {
+		l.queue.Add(l.last)
+	}
+	l.last = node
 }
 
 // decide returns what happens to the labels of the machine of a Node, and of its network interfaces. A Node that is not
@@ -184,7 +199,7 @@ func (l *labeler) decide(name string) (ofMachine, ofInterfaces decision) {
 		switch {
 		case l.selector && l.deleted[name]:
 			return leave, remove
-		case l.selector:
+		case l.selector && !l.mostAreMissing():
 			return leave, removeOwn
 		}
 		return leave, leave
@@ -198,11 +213,29 @@ func (l *labeler) decide(name string) (ofMachine, ofInterfaces decision) {
 	return add, add
 }
 
-// isLast reports whether a network interface is the only one in the network with the label of the cluster.
+// mostAreMissing reports whether most of the Nodes do not exist whose network interfaces this program has labelled. Then
+// the cluster has more probably been replaced or restored than lost so many Nodes while no process ran.
+func (l *labeler) mostAreMissing() bool {
+	labelled, missing := 0, 0
+	for _, one := range l.store.NetworkInterfaces.List() {
+		node := one.Annotations[label.Node]
+		if node == "" || one.Labels[label.Cluster] != l.store.Cluster {
+			continue
+		}
+		labelled++
+		if _, err := l.nodes.Get(node); err != nil {
+			missing++
+		}
+	}
+	return 2*missing > labelled
+}
+
+// isLast reports whether a network interface is the only one in the network that has the label of the cluster and can
+// be a destination.
 func (l *labeler) isLast(name string) bool {
 	for _, one := range l.store.NetworkInterfaces.List() {
 		if one.Name != name && one.Spec.NetworkRef.Name == l.store.Network &&
-			one.Labels[label.Cluster] == l.store.Cluster {
+			one.Labels[label.Cluster] == l.store.Cluster && balancer.IsUsable(one) {
 			return false
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -132,7 +133,6 @@ func TestLastLabelStays(t *testing.T) {
 		want(r, "error", err, nil)
 		synctest.Wait()
 		r.wantLabel("of a new Node", "a", testCluster)
-		r.touchMachine("b")
 		r.wantLabel("that is not the last any more", "b", "")
 	})
 }
@@ -173,5 +173,44 @@ func TestLabelOfNodeDeletedBetweenProcesses(t *testing.T) {
 		nic, _ := r.server.NetworkInterface(interfaceOf("a"))
 		want(r, "annotation", nic.Annotations[label.Node], "")
 		want(r, "writes", len(r.server.Writes()), 1)
+	})
+}
+
+// TestLabelsStayIfMostNodesAreMissing: the cluster has been restored or replaced while no process ran, and its machines
+// still have traffic.
+func TestLabelsStayIfMostNodesAreMissing(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.selector = true
+		names := []string{"a", "b", "c", "d"}
+		for _, name := range names {
+			r.addMachine(name)
+		}
+		ctx, end := context.WithCancel(r.ctx)
+		first := *r
+		first.ctx = ctx
+		first.label(first.start(), fake.NewClientset(node("a"), node("b"), node("c"), node("d")))
+		end()
+		synctest.Wait()
+		r.server.ForgetRequests()
+		r.label(r.start(), fake.NewClientset(node("a")))
+		pass(time.Hour)
+		for _, name := range names {
+			r.wantLabel("whether its Node is there or not", name, testCluster)
+		}
+		want(r, "writes", len(r.server.Writes()), 0)
+	})
+}
+
+// TestLastUsableLabelStays: IronCore sends nothing to a network interface that is not available.
+func TestLastUsableLabelStays(t *testing.T) {
+	withSelector(t, func(r *rig, c *Cloud) {
+		cluster := fake.NewClientset(node("a"), node("b"))
+		r.label(c, cluster)
+		r.server.ChangeNetworkInterface(interfaceOf("b"), func(n *networkingv1alpha1.NetworkInterface) {
+			n.Status.State = networkingv1alpha1.NetworkInterfaceStatePending
+		})
+		synctest.Wait()
+		r.deleteNode(cluster, "a")
+		r.wantLabel("of the last one that is available", "a", testCluster)
 	})
 }

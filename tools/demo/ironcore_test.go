@@ -106,7 +106,8 @@ func TestMakeChoosesTheCloud(t *testing.T) {
 	for want, arguments := range map[string][]string{
 		"bin/demo": {}, "bin/demo --cloud='ironcore'": {"CLOUD=ironcore"},
 	} {
-		command := exec.CommandContext(t.Context(), "make", append([]string{"--dry-run", "demo"}, arguments...)...)
+		command := exec.CommandContext(t.Context(), "make",
+			append([]string{"--no-print-directory", "--dry-run", "demo"}, arguments...)...)
 		command.Dir = repotest.Root(t)
 		command.Env = append(os.Environ(), "CLOUD=thalassa", "MAKEFLAGS=", "MAKEOVERRIDES=")
 		text, err := command.Output()

@@ -66,8 +66,8 @@ func makeWith(ctx context.Context, build builder, s Source, folder string, key *
 	return nil
 }
 
-// whole makes (or saves, as verb says) the folder of a release, which must not exist: it is there when fill has filled it
-// without an error.
+// whole makes (or saves, as verb says) the folder of a release, which must not exist: it is there when fill has filled
+// it without an error.
 func whole(folder, verb string, fill func(unfinished string) error) error {
 	if _, err := os.Stat(folder); err == nil {
 		return fmt.Errorf("%s is there already; remove it to %s the release again", folder, verb)

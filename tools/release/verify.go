@@ -189,11 +189,15 @@ func readAll(got *remote.Descriptor) error {
 	if err != nil {
 		return err
 	}
-	images, err := partial.FindImages(index, func(v1.Descriptor) bool { return true })
+	manifest, err := index.IndexManifest()
 	if err != nil {
 		return err
 	}
-	for _, image := range images {
+	for _, descriptor := range manifest.Manifests {
+		image, err := index.Image(descriptor.Digest)
+		if err != nil {
+			return err
+		}
 		if err := readImage(image); err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ type allocator struct {
 	domain      string
 	allocations map[string]allocation // by the Node's name
 	exhausted   bool                  // no network was free for a Node
-	released    func()                // is called when one is free again
+	released    func(node string)     // is called when one of a Node is free again
 	// deleted are Nodes that were recently deleted, and when: a list or a worker may still have them.
 	deleted   map[types.UID]time.Time
 	synced    bool // the networks that all Nodes had at the start are recorded
@@ -66,7 +66,7 @@ type metrics struct {
 func newAllocator(cidrs []netip.Prefix, masks Masks, domain string) *allocator {
 	const subsystem = "node_ipam_controller"
 	a := &allocator{masks: masks, shortest: masks.Limit(Masks{}, cidrs), domain: domain,
-		allocations: map[string]allocation{}, released: func() {}, deleted: map[types.UID]time.Time{},
+		allocations: map[string]allocation{}, released: func(string) {}, deleted: map[types.UID]time.Time{},
 		metrics: metrics{
 			allocations: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: subsystem,
 				Name: "cidrset_cidrs_allocations_total",
@@ -284,7 +284,7 @@ func (a *allocator) remove(name string) {
 	a.updateUsage()
 	if a.exhausted {
 		a.exhausted = false
-		a.released()
+		a.released(name)
 	}
 }
 

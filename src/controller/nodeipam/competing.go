@@ -110,18 +110,19 @@ func (c *Controller) check(ctx context.Context) {
 		c.allocator.resume()
 		klog.FromContext(ctx).
 			Info("No other program allocates networks of Nodes any more, so this program does so again")
-		c.enqueueUnallocated()
+		c.enqueueOthers("")
 	}
 }
 
-// enqueueUnallocated queues the Nodes without networks.
-func (c *Controller) enqueueUnallocated() {
+// enqueueOthers queues the Nodes without networks, except one: its own networks have just been released, and would be
+// reserved and released again without a pause.
+func (c *Controller) enqueueOthers(except string) {
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil { // a cache does not fail, and each Node is retried anyway
 		return
 	}
 	for _, node := range nodes {
-		if len(node.Spec.PodCIDRs) == 0 {
+		if len(node.Spec.PodCIDRs) == 0 && node.Name != except {
 			c.queue.Forget(node.Name)
 			c.queue.Add(node.Name)
 		}

@@ -100,7 +100,7 @@ func New(o Options) (*Controller, error) {
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, maxRetryDelay),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: component}),
 	}
-	c.allocator.shortest, c.allocator.released = o.Masks.Limit(o.Shortest, o.CIDRs), c.enqueueUnallocated
+	c.allocator.shortest, c.allocator.released = o.Masks.Limit(o.Shortest, o.CIDRs), c.enqueueOthers
 	for _, p := range c.allocator.pools {
 		for _, network := range o.Reserved {
 			p.occupy(network)

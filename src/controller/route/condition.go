@@ -165,6 +165,9 @@ func (c *Controller) writeCondition(ctx context.Context, name string) {
 		c.conditions.set(node.UID, pending())
 	}
 	record := c.conditions.get(node.UID)
+	if record.desired.status == corev1.ConditionTrue && (c.excludes(node) || !c.provider.Owns(node)) {
+		return // it takes no part in routes any more
+	}
 	write, wait := record.due(node, c.maxListAge())
 	if write {
 		_, err = patch.Strategic(ctx, c.client.CoreV1().Nodes().Patch, name, patchOf(node, record.desired), "status")

@@ -99,15 +99,13 @@ func (n *nodeSet) reselected(before, after *corev1.Node) map[string]bool {
 		!cloud.Eligible(after) {
 		return nil
 	}
+	clear(n.chosen) // also the targets of a selector that no Service has any more
 	keys := map[string]bool{}
 	for key, selector := range n.selectors {
 		was, is := selector.Matches(labels.Set(before.Labels)), selector.Matches(labels.Set(after.Labels))
 		if was != is {
 			keys[key] = was
 		}
-	}
-	if len(keys) > 0 {
-		clear(n.chosen)
 	}
 	return keys
 }

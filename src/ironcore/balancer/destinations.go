@@ -23,7 +23,7 @@ func (r Request) targets(balancer *networkingv1alpha1.LoadBalancer) cloud.Target
 	for _, machine := range r.Targets.Machines() {
 		interfaces, exists := r.Observed.Interfaces[machine]
 		switch {
-		case slices.ContainsFunc(interfaces, isUsable):
+		case slices.ContainsFunc(interfaces, IsUsable):
 			usable = append(usable, machine)
 		case exists:
 			unknown = append(unknown, machine)
@@ -41,9 +41,9 @@ func (r Request) targets(balancer *networkingv1alpha1.LoadBalancer) cloud.Target
 	return targets
 }
 
-// isUsable reports whether a network interface can be a destination: IronCore needs its provider ID to find its
+// IsUsable reports whether a network interface can be a destination: IronCore needs its provider ID to find its
 // machine.
-func isUsable(one *networkingv1alpha1.NetworkInterface) bool {
+func IsUsable(one *networkingv1alpha1.NetworkInterface) bool {
 	return one.DeletionTimestamp == nil && one.Status.State == networkingv1alpha1.NetworkInterfaceStateAvailable &&
 		one.Spec.ProviderID != "" && len(one.Status.IPs) > 0
 }
@@ -98,7 +98,7 @@ func destinationsOf(interfaces []*networkingv1alpha1.NetworkInterface,
 	families []corev1.IPFamily) []networkingv1alpha1.LoadBalancerDestination {
 	var destinations []networkingv1alpha1.LoadBalancerDestination
 	for _, one := range interfaces {
-		if !isUsable(one) {
+		if !IsUsable(one) {
 			continue
 		}
 		for _, ip := range one.Status.IPs {

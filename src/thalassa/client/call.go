@@ -199,7 +199,7 @@ func (c *call) noteCreated(body []byte) {
 	var created struct {
 		Identity string `json:"identity"`
 	}
-	if c.request.Method == http.MethodPost && json.Unmarshal(body, &created) == nil {
+	if c.request.Method == http.MethodPost && json.Unmarshal(body, &created, lenient()) == nil {
 		c.created = created.Identity
 	}
 }

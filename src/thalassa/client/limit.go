@@ -31,6 +31,13 @@ func newLimiter(perSecond, burst int) *limiter {
 	return &limiter{rate: rate.NewLimiter(rate.Limit(perSecond), burst)}
 }
 
+// copy returns a limiter with the same rate limit, which begins with the present pause and has its own from then on.
+func (l *limiter) copy() *limiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return &limiter{rate: l.rate, until: l.until}
+}
+
 // pause lets no call begin for that long.
 func (l *limiter) pause(d time.Duration) {
 	l.mu.Lock()

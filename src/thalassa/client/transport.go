@@ -42,7 +42,7 @@ func newTransport(o Options) (*transport, error) {
 // trial returns a transport for the trial of another access. It shares the rate limit, the metrics and the drain; its
 // failures neither open the circuit nor delay calls that work.
 func (t *transport) trial(candidate *access) *transport {
-	trial := &transport{limiter: &limiter{rate: t.limiter.rate}, circuit: newCircuit(newMetrics().circuit),
+	trial := &transport{limiter: t.limiter.copy(), circuit: newCircuit(newMetrics().circuit),
 		stage: t.stage, metrics: t.metrics, timeout: t.timeout}
 	trial.access.Store(candidate)
 	return trial

@@ -67,8 +67,10 @@ func (i *Inventory) ProbeAll(ctx context.Context) error {
 	if _, err := i.Machines(ctx, Fresh); err != nil {
 		return err
 	}
-	_, _, _, err := i.All(ctx, Fresh)
-	return err
+	if err := i.balancers.refresh(ctx, Fresh); err != nil {
+		return err
+	}
+	return i.groups.refresh(ctx, Fresh)
 }
 
 func (i *Inventory) otherVPC() error {
