@@ -73,6 +73,17 @@ func TestAPIServerRefusesUnedited(t *testing.T) {
 	}
 }
 
+// TestAPIServerRefusesUneditedNamespace: an empty one would be that of the context of whoever applies the permissions.
+func TestAPIServerRefusesUneditedNamespace(t *testing.T) {
+	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
+	manifest := overlay.New(t).Build(t, overlay.Dir("ironcore-permissions"))
+	manifest = strings.ReplaceAll(manifest, `name: ""`, "name: somebody")
+	_, err := kube.Apply(manifest, "--server-side", "--dry-run=server")
+	if err == nil || !strings.Contains(err.Error(), `namespaces "SET_NAMESPACE" not found`) {
+		t.Errorf("got %v, want that the namespace is not found", err)
+	}
+}
+
 // TestApplyingAgainChangesNothing: what Argo CD, Flux or a person applies again is not different from what the API
 // server holds, for the overlays and for the chart, whichever way it is applied.
 func TestApplyingAgainChangesNothing(t *testing.T) {

@@ -23,7 +23,7 @@ func edit(t *testing.T, k overlay.Tree, name string) {
 		k.Say(t, name, map[string]string{"organisation": "my-organisation", "vpcIdentity": "vpc-0123456789",
 			"cluster": "production"})
 	case name == "ironcore-permissions":
-		k.Change(t, overlay.SubjectFile(name), `namespace: ""`, "namespace: production")
+		k.Change(t, overlay.SubjectFile(name), "namespace: SET_NAMESPACE", "namespace: production")
 		fallthrough
 	default:
 		k.Permit(t, name, "production")

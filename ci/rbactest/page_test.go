@@ -140,15 +140,16 @@ func pageSections() []pageSection {
 		{
 			"The account of IronCore",
 			"With `cloud: ironcore` and an account for every controller, this role takes the place of that of " +
-				"`cloud-provider-thalassa`. All\nother roles are the same for both clouds, except for the name of this account.",
+				"`cloud-provider-thalassa`. All\nother roles are the same for both clouds, except for the name of " +
+				"this account.",
 			"", "-cloud-provider-ironcore", "ironcore-values.yaml",
 		},
 		{
 			"In IronCore",
 			"These are the permissions of the kubeconfig in the API of IronCore. Part `cloud` of the chart contains " +
-				"them, here for namespace\n`production`: the name of the ClusterRole ends with the namespace. Tests run " +
-				"the program with these permissions against an API server\nwith the kinds of IronCore, and compare them " +
-				"with its audit log: see [the guide](../guides/ironcore.md#permissions-in-ironcore).",
+				"them, here for namespace\n`production`: the name of the ClusterRole ends with the namespace. Tests " +
+				"run the program with these permissions against an API server\nwith the kinds of IronCore, and " +
+				"compare them with its audit log: see [the guide](../guides/ironcore.md#permissions-in-ironcore).",
 			"", "", "ironcore-permissions-values.yaml",
 		},
 	}

@@ -178,8 +178,8 @@ func (l *labeler) labelInterface(ctx context.Context, one *networkingv1alpha1.Ne
 	return err
 }
 
-// keepLast records the Node whose network interface keeps the label because no other one has it, and queues the one that
-// was recorded before: another network interface may have the label now.
+// keepLast records the Node whose network interface keeps the label because no other one has it, and queues the one
+// that was recorded before: another network interface may have the label now.
 func (l *labeler) keepLast(node string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,8 +213,8 @@ func (l *labeler) decide(name string) (ofMachine, ofInterfaces decision) {
 	return add, add
 }
 
-// mostAreMissing reports whether most of the Nodes do not exist whose network interfaces this program has labelled. Then
-// the cluster has more probably been replaced or restored than lost so many Nodes while no process ran.
+// mostAreMissing reports whether most of the Nodes do not exist whose network interfaces this program has labelled.
+// Then the cluster has more probably been replaced or restored than lost so many Nodes while no process ran.
 func (l *labeler) mostAreMissing() bool {
 	labelled, missing := 0, 0
 	for _, one := range l.store.NetworkInterfaces.List() {

@@ -176,7 +176,7 @@ func TestSelectionsAreShared(t *testing.T) {
 	})
 }
 
-// TestSelectorWithoutService: labels that change while no Service has a selector count for the next Service that has it.
+// TestSelectorWithoutService: labels that change while no Service has a selector count for the next Service with it.
 func TestSelectorWithoutService(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.labelNode("a", "pool", "edge")
