@@ -60,7 +60,7 @@ func Thalassa() []Budget {
 	all = append(all, lifeCycle()...)
 	all = append(all, routes()...)
 	all = append(all, measured("", size1000, 5, 0.2, 512, 128)...)
-	all = append(all, measured("metropolis-", size5000, 25, 1, 1024, 640)...)
+	all = append(all, measured("5000x1000-", size5000, 25, 1, 1024, 640)...)
 	all = append(all, largeNodes()...)
 	return append(all, largeRoutes()...)
 }
@@ -142,47 +142,47 @@ func (l costs) budgets() []Budget {
 		measure(l.name+"-writes", l.writes, "writes", l.work+": writes to Kubernetes"+l.of))
 }
 
-// largeRoutes are the budgets of routes in a cluster of 5,000 nodes, whose benchmark is called steppe.
+// largeRoutes are the budgets of routes in a cluster of 5,000 nodes, whose rows begin with routes-5000.
 func largeRoutes() []Budget {
 	const nodes = "5,000 nodes"
 	var all []Budget
 	for _, l := range []costs{
 		{
-			"steppe-first", nodes + " at once get pod networks and routes, at 1,000 requests a second",
+			"routes-5000-first", nodes + " at once get pod networks and routes, at 1,000 requests a second",
 			", for each node",
 			30, 10, 5020, 15, 3,
 		},
 		{
-			"steppe-quiet", "one minute without changes, with routes to " + nodes + ", which are checked once", "",
+			"routes-5000-quiet", "one minute without changes, with routes to " + nodes + ", which are checked once", "",
 			0, 0.5, 2, 2, 0,
 		},
-		{"steppe-replaced", "replacement of one of " + nodes + " with routes", "", 0, 0.5, 5, 2, 3},
-		{"steppe-joins", "500 nodes join " + nodes + " and get routes", ", for each new node", 5, 2, 510, 2, 3},
+		{"routes-5000-replaced", "replacement of one of " + nodes + " with routes", "", 0, 0.5, 5, 2, 3},
+		{"routes-5000-joins", "500 nodes join " + nodes + " and get routes", ", for each new node", 5, 2, 510, 2, 3},
 	} {
 		all = append(all, l.budgets()...)
 	}
 	return append(all,
-		measure("steppe-heap", 96, "MiB", "live memory with routes to 5,500 nodes"),
-		measure("steppe-memory", 256, "MiB", "peak memory of the process with routes to 5,500 nodes"))
+		measure("routes-5000-heap", 96, "MiB", "live memory with routes to 5,500 nodes"),
+		measure("routes-5000-memory", 256, "MiB", "peak memory of the process with routes to 5,500 nodes"))
 }
 
-// largeNodes are the budgets of the node controllers in a cluster of 5,000 nodes, whose benchmark is called county, in
+// largeNodes are the budgets of the node controllers in a cluster of 5,000 nodes, whose rows begin with nodes-5000, in
 // seconds, MiB and calls.
 func largeNodes() []Budget {
 	const nodes = "5,000 nodes"
 	var all []Budget
 	for _, l := range []costs{
-		{"county-initialise", "initialisation of " + nodes + " at once", ", for each node", 15, 8, 5, 30, 2},
-		{"county-quiet", "one minute without changes, with " + nodes, "", 0, 1.5, 1, 15, 0},
-		{"county-some", "one minute while 1 % of " + nodes + " are not ready", "", 0, 1.5, 1, 15, 0},
-		{"county-all", "one minute while all of " + nodes + " are not ready", "", 0, 1.5, 1, 15, 0},
-		{"county-joins", "500 nodes join " + nodes, ", for each new node", 5, 3, 5, 30, 2},
+		{"nodes-5000-initialise", "initialisation of " + nodes + " at once", ", for each node", 15, 8, 5, 30, 2},
+		{"nodes-5000-quiet", "one minute without changes, with " + nodes, "", 0, 1.5, 1, 15, 0},
+		{"nodes-5000-some", "one minute while 1 % of " + nodes + " are not ready", "", 0, 1.5, 1, 15, 0},
+		{"nodes-5000-all", "one minute while all of " + nodes + " are not ready", "", 0, 1.5, 1, 15, 0},
+		{"nodes-5000-joins", "500 nodes join " + nodes, ", for each new node", 5, 3, 5, 30, 2},
 	} {
 		all = append(all, l.budgets()...)
 	}
 	return append(all,
-		measure("county-heap", 128, "MiB", "live memory with 5,500 nodes"),
-		measure("county-memory", 256, "MiB", "peak memory of the process with 5,500 nodes"))
+		measure("nodes-5000-heap", 128, "MiB", "live memory with 5,500 nodes"),
+		measure("nodes-5000-memory", 256, "MiB", "peak memory of the process with 5,500 nodes"))
 }
 
 // measured are the budgets of a cluster of one size: seconds, MiB, and MiB per minute.

@@ -101,10 +101,10 @@ func (b bench) service(i int, machines []string) {
 		fmt.Sprintf(`{"name":"lb-%d","subnet":"emulator","listeners":[%s]}`, i, strings.Join(listeners, ",")))
 }
 
-// metropolis is the largest cloud that is promised to be served swiftly:
+// largeCloud is the largest cloud that is promised to be served swiftly:
 // 10,000 machines, and 2,000 load balancers with 3 listeners, each of which has
 // a target group with 50 machines.
-func metropolis(b *testing.B) (cloud bench, machines []string) {
+func largeCloud(b *testing.B) (cloud bench, machines []string) {
 	b.Helper()
 	cloud = newBench(b)
 	machines, err := cloud.cloud.AddMachines(10_000)
@@ -118,8 +118,8 @@ func metropolis(b *testing.B) (cloud bench, machines []string) {
 	return cloud, machines
 }
 
-func BenchmarkMetropolis(b *testing.B) {
-	cloud, machines := metropolis(b)
+func BenchmarkLargeCloud(b *testing.B) {
+	cloud, machines := largeCloud(b)
 	all := cloud.group(6000, machines)
 	lb := cloud.create("/v1/loadbalancers", `{"name":"one","subnet":"emulator"}`)
 	for _, request := range []struct{ name, method, path, body string }{

@@ -55,7 +55,7 @@ func (null) WriteHeader(int)                   {}
 func (null) Write(content []byte) (int, error) { return len(content), nil }
 
 // The cost of lists is a few allocations per item: nested objects cost nothing.
-// (Time is not asserted; see BenchmarkMetropolis.)
+// (Time is not asserted; see BenchmarkLargeCloud.)
 func TestListsAreLinear(t *testing.T) {
 	const few, many = 20, 200
 	small, large := town(t, few), town(t, many)

@@ -47,13 +47,13 @@ func BenchmarkNodes(b *testing.B) {
 	more := c.costs(func() { c.join(nodes+1, nodes+joins); c.settled() })
 
 	// Metrics from before the loop are forgotten by it.
-	first.report(b, "county-initialise", nodes)
-	quiet.report(b, "county-quiet", 1)
-	aFew.report(b, "county-some", 1)
-	all.report(b, "county-all", 1)
-	more.report(b, "county-joins", joins)
-	b.ReportMetric(highest(), "county-memory")
-	b.ReportMetric(live(), "county-heap")
+	first.report(b, "nodes-5000-initialise", nodes)
+	quiet.report(b, "nodes-5000-quiet", 1)
+	aFew.report(b, "nodes-5000-some", 1)
+	all.report(b, "nodes-5000-all", 1)
+	more.report(b, "nodes-5000-joins", joins)
+	b.ReportMetric(highest(), "nodes-5000-memory")
+	b.ReportMetric(live(), "nodes-5000-heap")
 }
 
 // externalNodesCluster is a nodesCluster in real time whose cloud is another process, and whose nodes are also removed.

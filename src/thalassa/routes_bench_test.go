@@ -48,12 +48,12 @@ func BenchmarkRoutes(b *testing.B) {
 	more := c.costs(func() { s.join(nodes+2, nodes+1+joins); s.awaitRoutes() })
 
 	// Metrics from before the loop are forgotten by it.
-	first.report(b, "steppe-first", nodes)
-	quiet.report(b, "steppe-quiet", 1)
-	replaced.report(b, "steppe-replaced", 1)
-	more.report(b, "steppe-joins", joins)
-	b.ReportMetric(highest(), "steppe-memory")
-	b.ReportMetric(live(), "steppe-heap")
+	first.report(b, "routes-5000-first", nodes)
+	quiet.report(b, "routes-5000-quiet", 1)
+	replaced.report(b, "routes-5000-replaced", 1)
+	more.report(b, "routes-5000-joins", joins)
+	b.ReportMetric(highest(), "routes-5000-memory")
+	b.ReportMetric(live(), "routes-5000-heap")
 }
 
 // awaitRoutes returns once all nodes have their routes.

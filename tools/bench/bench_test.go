@@ -62,7 +62,7 @@ func TestCheck(t *testing.T) {
 		"a busy machine": {all(2.9), ""},
 		"far beyond":     {all(3.1), "start-cpu is 15.5 CPU s, at most 5"},
 		"one is missing": {all(1)[1:], "start-cpu was not measured"},
-		"nothing at all": {nil, "metropolis-memory was not measured"},
+		"nothing at all": {nil, "5000x1000-memory was not measured"},
 		"one counts only": {append(all(1), bench.Figure{Name: "restart-calls", Figure: 11}),
 			"restart-calls is 11 calls, at most 10"},
 	}

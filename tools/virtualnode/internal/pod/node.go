@@ -123,11 +123,11 @@ func (n *Node) remove(ctx context.Context, pod *corev1.Pod) {
 	// It ends with ctx, or without an error.
 	_ = wait.PollUntilContextCancel(ctx, writeRetry, true, func(ctx context.Context) (bool, error) {
 		err := n.Machine.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options)
-		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || ctx.Err() != nil {
-			return true, nil
+		removed := err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err)
+		if !removed && ctx.Err() == nil {
+			n.Logger.Warn("removing a pod that has ended; trying again", "pod", pod.Namespace+"/"+pod.Name, "error", err)
 		}
-		n.Logger.Warn("removing a pod that has ended; trying again", "pod", pod.Namespace+"/"+pod.Name, "error", err)
-		return false, nil
+		return removed, nil
 	})
 }
 
