@@ -125,7 +125,8 @@ func (n *Node) remove(ctx context.Context, pod *corev1.Pod) {
 		err := n.Machine.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options)
 		removed := err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err)
 		if !removed && ctx.Err() == nil {
-			n.Logger.Warn("removing a pod that has ended; trying again", "pod", pod.Namespace+"/"+pod.Name, "error", err)
+			n.Logger.Warn("removing a pod that has ended; trying again", "pod", pod.Namespace+"/"+pod.Name, "error",
+				err)
 		}
 		return removed, nil
 	})
