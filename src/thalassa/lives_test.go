@@ -44,15 +44,15 @@ func TestLives(t *testing.T) {
 
 // TestLivesThatFailed repeats the lives that once found a defect. What a seed means changes with what is drawn, so each
 // defect also has a test of its own, which needs no seed: see TestTypeChangesBackWhileItIsRemoved (7000235, 9100004),
-// TestConditionsOfAServiceThatNeverHadTheFinalizer (7000079) and TestTypeChangesBeforeAWrite (150000881) in the package
-// service, and TestFirstListLacksIt (180000902). The first three keep the draw of their time, see life.first. In
+// TestConditionsOfAServiceThatNeverHadTheFinalizer (7000079), TestTypeChangesBeforeAWrite (150000881) and
+// TestSelectorWithoutService (2633990250) in the package service, and TestFirstListLacksIt (180000902). The first three keep the draw of their time, see life.first. In
 // 110000746 a list from before a write hides that another write is needed, until the next check for drift.
 func TestLivesThatFailed(t *testing.T) {
 	t.Parallel()
 	for _, seed := range []uint64{7000079, 7000235, 9100004} {
 		faulttest.Chaos(t, life{seed: seed, first: true}.scenario(), lifeDisturbances)
 	}
-	for _, seed := range []uint64{110000746, 150000881, 180000902} {
+	for _, seed := range []uint64{110000746, 150000881, 180000902, 2633990250} {
 		faulttest.Chaos(t, life{seed: seed}.scenario(), lifeDisturbances)
 	}
 }
