@@ -45,8 +45,9 @@ func TestLives(t *testing.T) {
 // TestLivesThatFailed repeats the lives that once found a defect. What a seed means changes with what is drawn, so each
 // defect also has a test of its own, which needs no seed: see TestTypeChangesBackWhileItIsRemoved (7000235, 9100004),
 // TestConditionsOfAServiceThatNeverHadTheFinalizer (7000079), TestTypeChangesBeforeAWrite (150000881) and
-// TestSelectorWithoutService (2633990250) in the package service, and TestFirstListLacksIt (180000902). The first three keep the draw of their time, see life.first. In
-// 110000746 a list from before a write hides that another write is needed, until the next check for drift.
+// TestSelectorWithoutService (2633990250) in the package service, and TestFirstListLacksIt (180000902). The first three
+// keep the draw of their time, see life.first. In 110000746 a list from before a write hides that another write is
+// needed, until the next check for drift.
 func TestLivesThatFailed(t *testing.T) {
 	t.Parallel()
 	for _, seed := range []uint64{7000079, 7000235, 9100004} {
