@@ -321,7 +321,7 @@ func TestCrash(t *testing.T) {
 	each(t, share(t, faultShare), func(calls []call) []disturbance { return disturbances(deaths(), calls, 1) })
 }
 
-// TestHandover tells the process to stop while each of its requests is under way, and the next one does the rest.
+// TestHandover stops the process in good order while each of its requests is under way, and the next one does the rest.
 func TestHandover(t *testing.T) {
 	t.Parallel()
 	each(t, share(t, 4*faultShare), func(calls []call) []disturbance {

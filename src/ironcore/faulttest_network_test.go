@@ -206,7 +206,7 @@ func deaths() []*failureMode {
 	}
 }
 
-// relief is how a process is told to stop while a request is being sent.
+// relief is how a process is stopped in good order while a request is being sent.
 func relief() *failureMode {
 	return &failureMode{name: "during", do: func(e exchange) (*http.Response, error) {
 		e.link.process.relieve(errRelieved)

@@ -54,7 +54,7 @@ func newWholeCluster(u *userView, config cloudconfig.Config) *wholeCluster {
 
 // process runs the controllers until it ends.
 type process struct {
-	// life ends when the process ends, and with it all its requests; duty ends when it is told to stop.
+	// life ends when the process ends, and with it all its requests; duty ends when it has to stop.
 	life, duty   context.Context
 	end, relieve context.CancelCauseFunc
 	ended        chan struct{} // closed when nothing of it runs any more
@@ -62,7 +62,7 @@ type process struct {
 
 var (
 	errDied     = errors.New("the process has ended")
-	errRelieved = errors.New("the process is told to stop")
+	errRelieved = errors.New("the process has to stop")
 )
 
 // begin starts a process, which knows nothing of the ones before.
@@ -166,13 +166,13 @@ func (c comparisons) Diff(ctx context.Context, service *corev1.Service,
 // podNetwork is the network of all pods.
 func podNetwork() netip.Prefix { return netip.MustParsePrefix("10.128.0.0/9") }
 
-// stop tells the process to stop, and waits until it has.
+// stop ends the duty of the process, and waits until its work has ended.
 func (c *wholeCluster) stop() {
 	c.process.relieve(errRelieved)
 	<-c.process.ended
 }
 
-// alive starts a process if the one before has ended, or was told to stop.
+// alive starts a process if the one before has ended, or had to stop.
 func (c *wholeCluster) alive() {
 	c.t.Helper()
 	if c.process.duty.Err() == nil {

@@ -44,7 +44,7 @@ type cloud interface {
 	// kinds are what the cloud has for a Service, and remaining names those that it still has; empty if none.
 	kinds() []string
 	remaining(ctx context.Context) (string, error)
-	// access are lines that tell how to look into it.
+	// access are lines about how to look into it.
 	access() []string
 }
 

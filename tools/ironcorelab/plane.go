@@ -25,7 +25,7 @@ type DataPlane interface {
 	Route(ctx context.Context, nic *networkingv1alpha1.NetworkInterface, machine *computev1alpha1.Machine) error
 }
 
-// planeState is what the data plane was told.
+// planeState is what was last passed to the data plane.
 type planeState struct {
 	balancers  map[item]balancerState
 	interfaces map[item]interfaceState
@@ -41,7 +41,7 @@ type interfaceState struct {
 	reported string
 }
 
-// balance tells the data plane what has changed of a load balancer.
+// balance passes a changed load balancer to the data plane.
 func (l *Lab) balance(ctx context.Context, i item, lb *networkingv1alpha1.LoadBalancer) error {
 	if l.options.DataPlane == nil || len(lb.Status.IPs) == 0 {
 		return nil
@@ -64,10 +64,10 @@ func (l *Lab) balance(ctx context.Context, i item, lb *networkingv1alpha1.LoadBa
 	return nil
 }
 
-// forgetBalancer tells the data plane that a load balancer is gone.
+// forgetBalancer removes a load balancer from the data plane.
 func (l *Lab) forgetBalancer(ctx context.Context, i item) error {
-	last, told := l.plane.balancers[i]
-	if !told {
+	last, known := l.plane.balancers[i]
+	if !known {
 		return nil
 	}
 	if err := l.options.DataPlane.Remove(ctx, last.lb); err != nil {
@@ -77,9 +77,9 @@ func (l *Lab) forgetBalancer(ctx context.Context, i item) error {
 	return nil
 }
 
-// routeInterface tells the data plane what has changed of a network interface.
+// routeInterface passes a changed network interface to the data plane.
 func (l *Lab) routeInterface(ctx context.Context, i item, nic *networkingv1alpha1.NetworkInterface) error {
-	if _, told := l.plane.interfaces[i]; l.options.DataPlane == nil || !told && len(nic.Status.IPs) == 0 {
+	if _, known := l.plane.interfaces[i]; l.options.DataPlane == nil || !known && len(nic.Status.IPs) == 0 {
 		return nil
 	}
 	machine := l.machineOf(nic)
@@ -101,10 +101,10 @@ func (l *Lab) routeInterface(ctx context.Context, i item, nic *networkingv1alpha
 	return nil
 }
 
-// forgetInterface tells the data plane that a network interface is gone.
+// forgetInterface removes a network interface from the data plane.
 func (l *Lab) forgetInterface(ctx context.Context, i item) error {
-	last, told := l.plane.interfaces[i]
-	if !told {
+	last, known := l.plane.interfaces[i]
+	if !known {
 		return nil
 	}
 	if err := l.options.DataPlane.Route(ctx, last.nic, nil); err != nil {
