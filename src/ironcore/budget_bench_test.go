@@ -2,7 +2,6 @@ package ironcore
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,15 +12,14 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"runtime"
 	"runtime/debug"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/budget/usage"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator"
 )
@@ -38,7 +36,7 @@ func BenchmarkCluster(b *testing.B) {
 	c.eachService(func(s *corev1.Service) error { return c.objects.Create(s) })
 	c.until(func() bool { return c.withoutAddress() == 0 && c.network.idle() > idleTime })
 	c.stop()
-	forgetMemory()
+	usage.ForgetMemory()
 	c.count()
 	began, before := processor(b), c.compared.Load()
 	c.begin()
@@ -57,8 +55,8 @@ func BenchmarkCluster(b *testing.B) {
 	if did := c.count(); did.calls+did.patches > 0 {
 		b.Errorf("%v requests to IronCore and %v writes to Kubernetes although nothing differs", did.calls, did.patches)
 	}
-	b.ReportMetric(highest(), "ironcore-memory")
-	b.ReportMetric(live(), "ironcore-heap")
+	b.ReportMetric(usage.PeakMemory(), "ironcore-memory")
+	b.ReportMetric(usage.LiveMemory(), "ironcore-heap")
 	began = processor(b)
 	c.join(nodes, nodes+1)
 	c.until(func() bool { return c.initialised() > nodes && c.network.idle() > idleTime })
@@ -131,48 +129,14 @@ func (c remoteCluster) until(so func() bool) {
 	}
 }
 
-// mebi is a MiB.
-const mebi = 1 << 20
-
 // processor returns the CPU time that this process has used.
 func processor(tb testing.TB) time.Duration {
 	tb.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+	used, err := usage.CPU()
+	if err != nil {
 		tb.Fatal(err)
 	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
-// forgetMemory frees what is not in use, and lets the highest memory be measured anew where the system can do that.
-func forgetMemory() {
-	debug.FreeOSMemory()
-	// Linux; elsewhere the highest memory is that of the whole benchmark
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
-}
-
-// highest returns the largest memory of the process in MiB; what Go has from the system where that is not known.
-func highest() float64 {
-	status, err := os.ReadFile("/proc/self/status")
-	if _, after, found := bytes.Cut(status, []byte("VmHWM:")); err == nil && found {
-		if fields := bytes.Fields(after); len(fields) > 0 {
-			if kilobytes, err := strconv.ParseFloat(string(fields[0]), 64); err == nil {
-				return kilobytes / 1024
-			}
-		}
-	}
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
-	return float64(memory.Sys) / mebi
-}
-
-// live returns the memory that is reachable, in MiB.
-func live() float64 {
-	runtime.GC()
-	runtime.GC() // what the first one has only taken out of pools
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
-	return float64(memory.HeapAlloc) / mebi
+	return used
 }
 
 // ironcoreEnvironment makes an IronCore of the test's own program, with so many machines.

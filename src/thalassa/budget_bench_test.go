@@ -2,7 +2,6 @@ package thalassa
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,14 +10,13 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"runtime"
 	"runtime/debug"
 	"strconv"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/budget/usage"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
@@ -42,7 +40,7 @@ func measure(b *testing.B, prefix string, services, nodes int) {
 	large := newExternalServicesCluster(b, services, nodes)
 	large.restart()
 	large.compared.Store(0)
-	forgetMemory()
+	usage.ForgetMemory()
 	began, received := processor(b), large.received.Load()
 	defer large.run(manyWorkers)()
 	large.looked(services)
@@ -64,8 +62,8 @@ func measure(b *testing.B, prefix string, services, nodes int) {
 	if err := large.cloud.inventory.Refresh(b.Context()); err != nil { // two copies at a time are the most there is
 		b.Fatal(err)
 	}
-	b.ReportMetric(highest(), prefix+"memory")
-	b.ReportMetric(live(), prefix+"heap")
+	b.ReportMetric(usage.PeakMemory(), prefix+"memory")
+	b.ReportMetric(usage.LiveMemory(), prefix+"heap")
 	if writes := large.patches.Load() + int64(large.reported.total()); writes > 0 {
 		b.Errorf("%d writes to Kubernetes and events although nothing differs: %v", writes, large.reported.seen())
 	}
@@ -126,46 +124,14 @@ func (m externalServicesCluster) looked(services int) {
 	m.compared.Store(0)
 }
 
-// processor is the CPU time that this process has used.
+// processor returns the CPU time that this process has used.
 func processor(tb testing.TB) time.Duration {
 	tb.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+	used, err := usage.CPU()
+	if err != nil {
 		tb.Fatal(err)
 	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
-// forgetMemory gives back what is not in use, and lets the highest memory be measured anew where the system can do
-// that.
-func forgetMemory() {
-	debug.FreeOSMemory()
-	// Linux; elsewhere the highest memory is that of the whole benchmark
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
-}
-
-// highest is the most memory that the process has had, in MiB; what Go has from the system where that is not known.
-func highest() float64 {
-	status, err := os.ReadFile("/proc/self/status")
-	if _, after, found := bytes.Cut(status, []byte("VmHWM:")); err == nil && found {
-		if fields := bytes.Fields(after); len(fields) > 0 {
-			if kilobytes, err := strconv.ParseFloat(string(fields[0]), 64); err == nil {
-				return kilobytes / 1024
-			}
-		}
-	}
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
-	return float64(memory.Sys) / mebi
-}
-
-// live is the memory that is reachable, in MiB.
-func live() float64 {
-	runtime.GC()
-	runtime.GC() // what the first one has only taken out of pools
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
-	return float64(memory.HeapAlloc) / mebi
+	return used
 }
 
 // scale is a network that weighs what comes through it.
