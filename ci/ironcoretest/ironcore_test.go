@@ -189,6 +189,9 @@ func (r *rig) remove(balancers ...string) {
 	})
 }
 
+// sameNamespace stands for all namespaces in comparisons of permissions.
+const sameNamespace = "cluster"
+
 // judge compares what the user of the program may do in IronCore with what it did, in all namespaces.
 func judge(t *testing.T, plane *controlplane.ControlPlane, namespaces map[string]bool) {
 	t.Helper()
@@ -202,7 +205,7 @@ func judge(t *testing.T, plane *controlplane.ControlPlane, namespaces map[string
 			continue
 		}
 		if namespaces[request.Namespace] {
-			request.Namespace = "shoot"
+			request.Namespace = sameNamespace
 		}
 		request.Name = ""
 		done = append(done, request.Permission)
@@ -221,19 +224,4 @@ func judge(t *testing.T, plane *controlplane.ControlPlane, namespaces map[string
 	for _, p := range missing {
 		t.Errorf("used and not granted: %s", p)
 	}
-}
-
-// granted are the permissions of the guide.
-func granted(t *testing.T) []rbactest.Permission {
-	t.Helper()
-	documented := guide(t)
-	permissions, err := rbactest.Expand(user, "shoot", documented.Namespace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	more, err := rbactest.Expand(user, "", documented.Cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return append(permissions, more...)
 }

@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -84,40 +82,6 @@ func (r *rig) must(err error) {
 	if err != nil {
 		r.Fatal(err)
 	}
-}
-
-// permit gives the user what the guide says that it needs.
-func (r *rig) permit() {
-	r.Helper()
-	documented := guide(r.T)
-	rbac := controlplanetest.Client(r, r.plane).RbacV1()
-	meta, subjects := metav1.ObjectMeta{Name: r.namespace}, []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: user}}
-	_, err := rbac.Roles(r.namespace).Create(r.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: documented.Namespace},
-		metav1.CreateOptions{})
-	r.must(err)
-	_, err = rbac.RoleBindings(r.namespace).Create(r.Context(), &rbacv1.RoleBinding{ObjectMeta: meta,
-		Subjects: subjects, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: meta.Name}}, metav1.CreateOptions{})
-	r.must(err)
-	_, err = rbac.ClusterRoles().Create(r.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: documented.Cluster},
-		metav1.CreateOptions{})
-	r.must(err)
-	_, err = rbac.ClusterRoleBindings().Create(r.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: meta,
-		Subjects: subjects, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: meta.Name}}, metav1.CreateOptions{})
-	r.must(err)
-}
-
-// guide returns the permissions that the guide documents.
-func guide(t *testing.T) Permissions {
-	t.Helper()
-	page, err := os.ReadFile("../../docs/guides/ironcore.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	documented, err := Documented(string(page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return documented
 }
 
 // freeAddress is an address of this machine where nothing listens at the moment.
