@@ -1,17 +1,14 @@
 package ironcore
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"os/exec"
 	"runtime/debug"
 	"strconv"
 	"testing"
@@ -19,7 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/budget/usage"
+	"github.com/thalassa-cloud/thalassa-ccm/src/budget/benchtest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator"
 )
@@ -32,38 +29,38 @@ func BenchmarkCluster(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as the process has it
 	c := newRemoteCluster(b, nodes, services)
 	c.begin()
-	c.until(func() bool { return c.initialised() == nodes })
+	benchtest.Until(c.t, func() bool { return c.initialised() == nodes })
 	c.eachService(func(s *corev1.Service) error { return c.objects.Create(s) })
-	c.until(func() bool { return c.withoutAddress() == 0 && c.network.idle() > idleTime })
+	benchtest.Until(c.t, func() bool { return c.withoutAddress() == 0 && c.network.idle() > idleTime })
 	c.stop()
-	usage.ForgetMemory()
+	benchtest.ForgetMemory()
 	c.count()
-	began, before := processor(b), c.compared.Load()
+	began, before := benchtest.CPU(b), c.compared.Load()
 	c.begin()
-	c.until(func() bool { return c.compared.Load() >= before+services })
-	start := processor(b) - began
+	benchtest.Until(c.t, func() bool { return c.compared.Load() >= before+services })
+	start := benchtest.CPU(b) - began
 
-	began = processor(b)
+	began = benchtest.CPU(b)
 	passes := 0
 	for b.Loop() {
 		c.pass()
 		passes++
 	}
 	// Metrics from before the loop are forgotten by it.
-	b.ReportMetric((processor(b)-began).Seconds()/float64(passes), "ironcore-pass-cpu")
+	b.ReportMetric((benchtest.CPU(b)-began).Seconds()/float64(passes), "ironcore-pass-cpu")
 	b.ReportMetric(start.Seconds(), "ironcore-start-cpu")
 	if did := c.count(); did.calls+did.patches > 0 {
 		b.Errorf("%v requests to IronCore and %v writes to Kubernetes although nothing differs", did.calls, did.patches)
 	}
-	b.ReportMetric(usage.PeakMemory(), "ironcore-memory")
-	b.ReportMetric(usage.LiveMemory(), "ironcore-heap")
-	began = processor(b)
+	b.ReportMetric(benchtest.PeakMemory(), "ironcore-memory")
+	b.ReportMetric(benchtest.LiveMemory(), "ironcore-heap")
+	began = benchtest.CPU(b)
 	c.join(nodes, nodes+1)
-	c.until(func() bool { return c.initialised() > nodes && c.network.idle() > idleTime })
-	b.ReportMetric((processor(b) - began).Seconds(), "ironcore-join-cpu")
+	benchtest.Until(c.t, func() bool { return c.initialised() > nodes && c.network.idle() > idleTime })
+	b.ReportMetric((benchtest.CPU(b) - began).Seconds(), "ironcore-join-cpu")
 	asked := time.Now()
 	c.create(numbered(services))
-	c.until(func() bool { return c.withoutAddress() == 0 })
+	benchtest.Until(c.t, func() bool { return c.withoutAddress() == 0 })
 	b.ReportMetric(time.Since(asked).Seconds(), "ironcore-first-address")
 	c.stop()
 }
@@ -112,31 +109,7 @@ func (c remoteCluster) pass() {
 			object.SetAnnotations(map[string]string{"example.com/unused": strconv.FormatInt(before, 10)})
 		})
 	})
-	c.until(func() bool { return c.compared.Load() >= before+int64(c.services) })
-}
-
-// until returns when something is so.
-func (c remoteCluster) until(so func() bool) {
-	c.t.Helper()
-	const often, long = 5 * time.Millisecond, 10 * time.Minute
-	late := time.After(long)
-	for tick := time.NewTicker(often); !so(); {
-		select {
-		case <-tick.C:
-		case <-late:
-			c.t.Fatalf("this does not happen within %s", long)
-		}
-	}
-}
-
-// processor returns the CPU time that this process has used.
-func processor(tb testing.TB) time.Duration {
-	tb.Helper()
-	used, err := usage.CPU()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return used
+	benchtest.Until(c.t, func() bool { return c.compared.Load() >= before+int64(c.services) })
 }
 
 // ironcoreEnvironment makes an IronCore of the test's own program, with so many machines.
@@ -145,32 +118,8 @@ const ironcoreEnvironment = "IRONCORE_TEST_SERVER"
 // startIronCore starts an IronCore in another process until the benchmark ends, and returns the way to it.
 func startIronCore(b *testing.B, machines int) http.RoundTripper {
 	b.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
-	server := exec.Command(program)
-	server.Env, server.Stderr = append(os.Environ(), fmt.Sprintf("%s=%d", ironcoreEnvironment, machines)), os.Stderr
-	input, err := server.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	output, err := server.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := errors.Join(input.Close(), server.Wait()); err != nil {
-			b.Error(err)
-		}
-	})
 	var address string
-	if err := json.NewDecoder(bufio.NewReader(output)).Decode(&address); err != nil {
-		b.Fatal(err)
-	}
+	benchtest.StartServer(b, ironcoreEnvironment, machines, &address)
 	return remote{address, &http.Transport{MaxIdleConnsPerHost: 100}}
 }
 

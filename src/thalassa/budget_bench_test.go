@@ -1,22 +1,19 @@
 package thalassa
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"runtime/debug"
 	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/budget/usage"
+	"github.com/thalassa-cloud/thalassa-ccm/src/budget/benchtest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
@@ -40,14 +37,14 @@ func measure(b *testing.B, prefix string, services, nodes int) {
 	large := newExternalServicesCluster(b, services, nodes)
 	large.restart()
 	large.compared.Store(0)
-	usage.ForgetMemory()
-	began, received := processor(b), large.received.Load()
+	benchtest.ForgetMemory()
+	began, received := benchtest.CPU(b), large.received.Load()
 	defer large.run(manyWorkers)()
 	large.looked(services)
-	start := processor(b) - began
+	start := benchtest.CPU(b) - began
 	lists := float64(large.received.Load() - received) // as many as in one look for drift
 
-	began = processor(b)
+	began = benchtest.CPU(b)
 	passes := 0
 	for b.Loop() {
 		large.twin()
@@ -55,21 +52,21 @@ func measure(b *testing.B, prefix string, services, nodes int) {
 		passes++
 	}
 	// Metrics from before the loop are forgotten by it.
-	b.ReportMetric((processor(b)-began).Seconds()/float64(passes), prefix+"pass-cpu")
+	b.ReportMetric((benchtest.CPU(b)-began).Seconds()/float64(passes), prefix+"pass-cpu")
 	b.ReportMetric(start.Seconds(), prefix+"start-cpu")
 	b.ReportMetric(lists/mebi/(float64(large.config.LoadBalancer.DriftPeriod)/60), prefix+"traffic")
 
 	if err := large.cloud.inventory.Refresh(b.Context()); err != nil { // two copies at a time are the most there is
 		b.Fatal(err)
 	}
-	b.ReportMetric(usage.PeakMemory(), prefix+"memory")
-	b.ReportMetric(usage.LiveMemory(), prefix+"heap")
+	b.ReportMetric(benchtest.PeakMemory(), prefix+"memory")
+	b.ReportMetric(benchtest.LiveMemory(), prefix+"heap")
 	if writes := large.patches.Load() + int64(large.reported.total()); writes > 0 {
 		b.Errorf("%d writes to Kubernetes and events although nothing differs: %v", writes, large.reported.seen())
 	}
 	asked := time.Now()
 	large.order(1, 1)
-	large.until(func() bool { return large.addressless() == 0 })
+	benchtest.Until(large, func() bool { return large.addressless() == 0 })
 	b.ReportMetric(time.Since(asked).Seconds(), prefix+"first-address")
 }
 
@@ -96,42 +93,18 @@ func newExternalServicesCluster(b *testing.B, services, nodes int) externalServi
 	m.order(services/2, 1)
 	m.order(services-services/2, 2)
 	stop := m.run(manyWorkers)
-	m.until(func() bool { return m.addressless() == 0 })
+	benchtest.Until(m, func() bool { return m.addressless() == 0 })
 	stop()
 	m.patches.Store(0)
 	m.reported.forget()
 	return m
 }
 
-// until returns once something is so.
-func (m externalServicesCluster) until(so func() bool) {
-	m.Helper()
-	const often, long = 5 * time.Millisecond, 10 * time.Minute
-	late := time.After(long)
-	for tick := time.NewTicker(often); !so(); {
-		select {
-		case <-tick.C:
-		case <-late:
-			m.Fatalf("nothing comes of it: events %v", m.reported.seen())
-		}
-	}
-}
-
 // looked returns once that many Services were looked at since the last time.
 func (m externalServicesCluster) looked(services int) {
 	m.Helper()
-	m.until(func() bool { return m.compared.Load() >= int64(services) })
+	benchtest.Until(m, func() bool { return m.compared.Load() >= int64(services) })
 	m.compared.Store(0)
-}
-
-// processor returns the CPU time that this process has used.
-func processor(tb testing.TB) time.Duration {
-	tb.Helper()
-	used, err := usage.CPU()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return used
 }
 
 // scale is a network that weighs what comes through it.
@@ -172,34 +145,9 @@ type place struct {
 }
 
 // startCloud starts a cloud in a process of its own, until the benchmark ends.
-func startCloud(b *testing.B, machines int) place {
+func startCloud(b *testing.B, machines int) (at place) {
 	b.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
-	cloud := exec.Command(program)
-	cloud.Env, cloud.Stderr = append(os.Environ(), fmt.Sprintf("%s=%d", cloudEnvironment, machines)), os.Stderr
-	lifeline, err := cloud.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	said, err := cloud.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cloud.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := errors.Join(lifeline.Close(), cloud.Wait()); err != nil {
-			b.Error(err)
-		}
-	})
-	var at place
-	if err := json.NewDecoder(bufio.NewReader(said)).Decode(&at); err != nil {
-		b.Fatal(err)
-	}
+	benchtest.StartServer(b, cloudEnvironment, machines, &at)
 	return at
 }
 

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/record"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/budget/usage"
+	"github.com/thalassa-cloud/thalassa-ccm/src/budget/benchtest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodelifecycle"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
@@ -34,7 +34,7 @@ func BenchmarkNodes(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as the process has it
 	c := newExternalNodesCluster(b, nodes+joins)
 	c.join(1, nodes)
-	usage.ForgetMemory()
+	benchtest.ForgetMemory()
 	first := c.costs(func() { c.begin(); c.settled() })
 	defer c.process.End()
 	var quiet cost
@@ -53,8 +53,8 @@ func BenchmarkNodes(b *testing.B) {
 	aFew.report(b, "nodes-5000-some", 1)
 	all.report(b, "nodes-5000-all", 1)
 	more.report(b, "nodes-5000-joins", joins)
-	b.ReportMetric(usage.PeakMemory(), "nodes-5000-memory")
-	b.ReportMetric(usage.LiveMemory(), "nodes-5000-heap")
+	b.ReportMetric(benchtest.PeakMemory(), "nodes-5000-memory")
+	b.ReportMetric(benchtest.LiveMemory(), "nodes-5000-heap")
 }
 
 // externalNodesCluster is a nodesCluster in real time whose cloud is another process, and whose nodes are also removed.
@@ -159,10 +159,10 @@ type cost struct {
 // costs measures work.
 func (c externalNodesCluster) costs(work func()) cost {
 	c.Helper()
-	began, used := time.Now(), processor(c)
+	began, used := time.Now(), benchtest.CPU(c)
 	calls, received, wrote := c.network.calls.Load(), c.network.received.Load(), c.patches.Load()
 	work()
-	return cost{time.Since(began).Seconds(), (processor(c) - used).Seconds(),
+	return cost{time.Since(began).Seconds(), (benchtest.CPU(c) - used).Seconds(),
 		c.network.calls.Load() - calls, c.network.received.Load() - received, c.patches.Load() - wrote}
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/client-go/tools/record"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/budget/usage"
+	"github.com/thalassa-cloud/thalassa-ccm/src/budget/benchtest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
@@ -36,7 +36,7 @@ func BenchmarkRoutes(b *testing.B) {
 	s := routesCluster{&nodesCluster{lab: l, cluster: cluster.New(), process: process}, cloud.Machines}
 	c := externalNodesCluster{s.nodesCluster, network}
 	s.join(1, nodes)
-	usage.ForgetMemory()
+	benchtest.ForgetMemory()
 	var stop func()
 	first := c.costs(func() { stop = s.begin(); s.awaitRoutes() })
 	defer func() { stop() }()
@@ -53,8 +53,8 @@ func BenchmarkRoutes(b *testing.B) {
 	quiet.report(b, "routes-5000-quiet", 1)
 	replaced.report(b, "routes-5000-replaced", 1)
 	more.report(b, "routes-5000-joins", joins)
-	b.ReportMetric(usage.PeakMemory(), "routes-5000-memory")
-	b.ReportMetric(usage.LiveMemory(), "routes-5000-heap")
+	b.ReportMetric(benchtest.PeakMemory(), "routes-5000-memory")
+	b.ReportMetric(benchtest.LiveMemory(), "routes-5000-heap")
 }
 
 // awaitRoutes returns once all nodes have their routes.

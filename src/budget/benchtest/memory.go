@@ -1,27 +1,14 @@
-// Package usage measures what this process uses, for benchmarks.
-package usage
+package benchtest
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"strconv"
-	"syscall"
-	"time"
 )
 
 const mebi = 1 << 20
-
-// CPU returns the CPU time that the process has used. The error is that of the system.
-func CPU() (time.Duration, error) {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0, fmt.Errorf("reading the CPU time of the process: %w", err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
-}
 
 // ForgetMemory frees memory that is not in use, and lets PeakMemory start again where the system can do that: on Linux.
 // Elsewhere the peak is that of the whole process.
