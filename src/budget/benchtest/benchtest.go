@@ -3,6 +3,7 @@
 package benchtest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func StartServer(tb testing.TB, variable string, machines int, reached any) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	server := exec.Command(program)
+	server := exec.CommandContext(context.WithoutCancel(tb.Context()), program) // it ends when its input ends
 	server.Env, server.Stderr = append(os.Environ(), fmt.Sprintf("%s=%d", variable, machines)), os.Stderr
 	input, err := server.StdinPipe()
 	if err != nil {
