@@ -122,9 +122,6 @@ func (r *rig) outage(balancer string) {
 	r.setReady("b", corev1.ConditionUnknown)
 	r.must(r.lab.DeleteMachine(r.Context(), "b"))
 	r.eventually("a machine is gone", r.machineMissing("b"))
-	// The machine refers to its network interface, which so does not go with it.
-	r.must(r.lab.Client().NetworkingV1alpha1().NetworkInterfaces(r.namespace).Delete(r.Context(), interfaceOf("b"),
-		metav1.DeleteOptions{}))
 	_, err = r.cluster.CoreV1().Services(r.services).Patch(r.Context(), "public", types.JSONPatchType,
 		[]byte(`[{"op": "replace", "path": "/spec/ports/0/port", "value": 81}]`), metav1.PatchOptions{})
 	r.must(err)
@@ -148,8 +145,11 @@ func (r *rig) outage(balancer string) {
 	r.eventually("traffic is sent to the machine", r.sends(balancer, "a"))
 }
 
-// remove deletes everything in the cluster. The last machine stays until the end: without any, no Node is deleted.
+// remove deletes everything in the cluster. The last machine stays until the end: without any, no Node is deleted. The
+// machine b referred to its network interface, which was not deleted with it.
 func (r *rig) remove(balancers ...string) {
+	r.must(r.lab.Client().NetworkingV1alpha1().NetworkInterfaces(r.namespace).Delete(r.Context(), interfaceOf("b"),
+		metav1.DeleteOptions{}))
 	for _, service := range []string{"public", "internal"} {
 		r.must(r.cluster.CoreV1().Services(r.services).Delete(r.Context(), service, metav1.DeleteOptions{}))
 	}

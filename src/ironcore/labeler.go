@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -101,8 +102,9 @@ func (l *labeler) cloudChanged(change cloud.Change) {
 		l.queue.Add(node.Name)
 	}
 	for _, one := range l.store.NetworkInterfaces.List() {
-		if node := one.Annotations[label.Node]; node != "" { // it may have been deleted while no process ran
+		if node := one.Annotations[label.Node]; node != "" { // while no process ran, Node and machine may change
 			l.queue.Add(node)
+			l.queue.Add(l.store.MachineWith(one.Name)) // "" has no machine
 		}
 	}
 }
@@ -136,15 +138,29 @@ const (
 	leave decision = iota
 	add
 	remove
-	removeOwn // if this program has added it
+	removeOwn // if this program has added it, for whichever Node
 )
 
-// label writes the labels of the machine with the name of a Node, and of its network interfaces, if they differ.
+// label writes the labels of the machine with the name of a Node, and of its network interfaces, if they differ. A
+// network interface that the machine has left behind loses the label.
 func (l *labeler) label(ctx context.Context, name string) error {
-	machine, exists := l.store.Machines.Get(name)
-	if !exists || !l.store.Synced() || !l.informer.HasSynced() {
+	if !l.store.Synced() || !l.informer.HasSynced() {
 		return nil
 	}
+	var failed error
+	if l.selector {
+		for _, one := range l.store.InterfacesLeft(name) {
+			failed = errors.Join(failed, l.labelInterface(ctx, one, name, remove))
+		}
+	}
+	if machine, exists := l.store.Machines.Get(name); exists {
+		failed = errors.Join(failed, l.labelMachine(ctx, machine, name))
+	}
+	return failed
+}
+
+// labelMachine writes the labels of a machine, and of its network interfaces.
+func (l *labeler) labelMachine(ctx context.Context, machine *computev1alpha1.Machine, name string) error {
 	ofMachine, ofInterfaces := l.decide(name)
 	if err := set(ctx, l, l.store.Machines, l.store.Client.Machines.Patch, machine, ofMachine, ""); err != nil {
 		return err
@@ -161,7 +177,7 @@ func (l *labeler) label(ctx context.Context, name string) error {
 func (l *labeler) labelInterface(ctx context.Context, one *networkingv1alpha1.NetworkInterface, node string,
 	todo decision) error {
 	if todo == removeOwn {
-		if todo = leave; one.Annotations[label.Node] == node {
+		if todo = leave; one.Annotations[label.Node] != "" {
 			todo = remove
 		}
 	}
@@ -247,13 +263,15 @@ func (l *labeler) isLast(name string) bool {
 func set[T store.Object](ctx context.Context, l *labeler, objects *store.Objects[T], send patch[T], object T,
 	todo decision, node string) error {
 	value, exists := object.GetLabels()[label.Cluster]
+	recorded := object.GetAnnotations()[label.Node] // "" also if another program has added the label
 	metadata := map[string]any{"resourceVersion": object.GetResourceVersion(),
 		"labels": map[string]any{label.Cluster: l.store.Cluster}}
 	if node != "" {
 		metadata["annotations"] = map[string]any{label.Node: node}
 	}
 	switch {
-	case exists && value != l.store.Cluster, todo == leave, todo == add && exists, todo == remove && !exists:
+	case exists && value != l.store.Cluster, todo == leave, todo == remove && !exists,
+		todo == add && exists && (recorded == "" || recorded == node):
 		return nil
 	case todo == remove:
 		metadata["labels"] = map[string]any{label.Cluster: nil}

@@ -2,10 +2,12 @@ package ironcore
 
 import (
 	"context"
+	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	commonv1alpha1 "github.com/ironcore-dev/ironcore/api/common/v1alpha1"
 	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator"
 )
 
 // withSelector runs a test with the machines a and b, that have the label of the cluster. IronCore chooses the
@@ -213,4 +216,65 @@ func TestLastUsableLabelStays(t *testing.T) {
 		r.deleteNode(cluster, "a")
 		r.wantLabel("of the last one that is available", "a", testCluster)
 	})
+}
+
+// attach adds a machine that has a network interface, by reference, which exists already.
+func (r *rig) attach(machine, nic string) {
+	r.Helper()
+	r.server.AddMachine(simulator.Machine{Name: machine, Interface: nic,
+		Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.99")}})
+	one, _ := r.server.Machine(machine)
+	r.server.ChangeNetworkInterface(nic, func(n *networkingv1alpha1.NetworkInterface) {
+		n.Spec.MachineRef = commonv1alpha1.NewLocalObjUIDRef(one)
+	})
+	synctest.Wait()
+}
+
+// TestLabelOfInterfaceThatIsLeft: a network interface that outlives its machine loses the label.
+func TestLabelOfInterfaceThatIsLeft(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.selector = true
+		r.addMachine("b")
+		r.attach("a", "shared")
+		cluster := fake.NewClientset(node("a"), node("b"))
+		r.label(r.start(), cluster)
+		r.wantInterface("of a Node", "shared", testCluster, "a")
+		r.server.DeleteMachine("a")
+		pass(provision)
+		r.wantInterface("without a machine", "shared", "", "")
+		r.wantLabel("of the other Node", "b", testCluster)
+	})
+}
+
+// TestLabelOfInterfaceThatMoves: the label goes with a network interface from Node to Node, and is removed when its
+// machine has no Node, also if it was moved while no process ran.
+func TestLabelOfInterfaceThatMoves(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.selector = true
+		r.addMachine("c")
+		r.attach("a", "shared")
+		ctx, end := context.WithCancel(r.ctx)
+		first := *r
+		first.ctx = ctx
+		first.label(first.start(), fake.NewClientset(node("a"), node("b"), node("c")))
+		r.server.DeleteMachine("a")
+		r.attach("b", "shared")
+		pass(provision)
+		r.wantInterface("of another Node", "shared", testCluster, "b")
+		end()
+		synctest.Wait()
+		r.server.DeleteMachine("b")
+		r.attach("x", "shared")
+		r.label(r.start(), fake.NewClientset(node("a"), node("c")))
+		pass(provision)
+		r.wantInterface("of a machine without a Node", "shared", "", "")
+	})
+}
+
+// wantInterface checks the label of a network interface, and for which Node it got it.
+func (r *rig) wantInterface(what, name, cluster, node string) {
+	r.Helper()
+	one, _ := r.server.NetworkInterface(name)
+	want(r, "label of "+name+" "+what, one.Labels[label.Cluster], cluster)
+	want(r, "Node of "+name+" "+what, one.Annotations[label.Node], node)
 }

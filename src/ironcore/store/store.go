@@ -15,6 +15,7 @@ import (
 	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/client"
@@ -64,6 +65,9 @@ func New(c *client.Client, network, cluster string) *Store {
 	s.Machines.index(byInterface, InterfaceNames)
 	s.Machines.index(byPool, func(m *computev1alpha1.Machine) []string { return []string{poolOf(m)} })
 	s.NetworkInterfaces.index(byAddress, addressesOf)
+	s.NetworkInterfaces.index(byNode, func(one *networkingv1alpha1.NetworkInterface) []string {
+		return []string{one.Annotations[label.Node]}
+	})
 	return s
 }
 
@@ -72,6 +76,7 @@ const (
 	byInterface = "networkInterface" // machines by the names of their network interfaces
 	byPool      = "machinePool"      // machines by the name of their pool
 	byAddress   = "address"          // network interfaces by their addresses
+	byNode      = "node"             // network interfaces by the Node for which they got the label of the cluster
 )
 
 // Start watches all objects until ctx ends, and returns at once.
@@ -205,6 +210,17 @@ func (s *Store) InterfacesOf(machine *computev1alpha1.Machine) (found []*network
 // InterfacesWith returns the network interfaces that have an address, sorted by name.
 func (s *Store) InterfacesWith(address netip.Addr) []*networkingv1alpha1.NetworkInterface {
 	return s.NetworkInterfaces.indexed(byAddress, address.String())
+}
+
+// InterfacesLeft returns the network interfaces that got the label of the cluster for a Node, and that no machine has
+// any more, sorted by name. Those that IronCore has generated for a machine are not among them: it deletes them with
+// the machine.
+func (s *Store) InterfacesLeft(node string) []*networkingv1alpha1.NetworkInterface {
+	return slices.DeleteFunc(s.NetworkInterfaces.indexed(byNode, node),
+		func(one *networkingv1alpha1.NetworkInterface) bool {
+			return one.DeletionTimestamp != nil || metav1.GetControllerOf(one) != nil ||
+				len(s.Machines.indexed(byInterface, one.Name)) > 0
+		})
 }
 
 // MachineWith returns the name of the machine that has the network interface of this name; "" if there is none.
