@@ -50,7 +50,7 @@ test: bin/gotest bin/lab ## run every test, src with the race detector if there 
 	  $(if $(SUMMARY),-summary='$(SUMMARY)') -- $(TESTFLAGS)
 
 # A test of the repository checks that this list is complete.
-root_packages := ./src/emulator/command ./src/emulator/namespace ./src/emulator/netns ./tools/machine
+root_packages := ./src/emulator/command ./src/emulator/namespace ./src/emulator/netns ./tools/ironcorenet ./tools/machine
 
 .PHONY: test-root
 test-root: ## run the tests that make test skips without root and its programs: data planes, machines (root, or SUDO=sudo; make e2e-setup first)
@@ -89,16 +89,16 @@ stage: ## run a stage of CI (STAGE=name; without one it says which there are)
 bench: bin/bench ## run the benchmarks on this machine, and check the budgets (BENCHTIME=1s each; 1x is the fastest)
 	@exec bin/bench $(BENCHTIME:%=-time=%)
 
-# KEEP and CLUSTER have an effect only on the command line of make, so that a variable in the environment does not select a cluster.
+# CLOUD, KEEP and CLUSTER have an effect only on the command line of make, so that a variable in the environment does not select a cluster.
 .PHONY: demo
 demo: bin/demo ## create, use and delete a load balancer in a demo cluster (CLOUD=ironcore, KEEP=1 leaves it running, CLUSTER=context)
 	@exec bin/demo $(if $(filter command,$(origin CLOUD)),--cloud='$(CLOUD)') $(if $(filter command,$(origin KEEP)),--keep) $(if $(filter command,$(origin CLUSTER)),--cluster='$(CLUSTER)')
 
 # With CLIENT=host, this machine gets an interface and routes of the cluster, and can connect to load balancers.
 .PHONY: cluster
-cluster: bin/cluster ## run a real cluster in an emulated cloud until Ctrl-C (root, or SUDO=sudo; WORKERS=2, CLIENT=host; make e2e-setup first)
+cluster: bin/cluster ## run a real cluster in an emulated cloud until Ctrl-C (root, or SUDO=sudo; WORKERS=2, CLIENT=host, CLOUD=ironcore; make e2e-setup first)
 	@bin/cluster build
-	@exec $(as_root) bin/cluster --built $(WORKERS:%=--workers=%) $(if $(filter command,$(origin CLIENT)),--client='$(CLIENT)')
+	@exec $(as_root) bin/cluster --built $(WORKERS:%=--workers=%) $(if $(filter command,$(origin CLOUD)),--cloud='$(CLOUD)') $(if $(filter command,$(origin CLIENT)),--client='$(CLIENT)')
 
 .PHONY: e2e-setup
 e2e-setup: ## install the packages of the distribution that make cluster and make e2e need (root, or SUDO=sudo)

@@ -38,12 +38,12 @@ func retired(t *testing.T, l *lab) {
 	l.drained(t, namespace, address, c, d)
 	d.serves(t)
 
-	if err := l.Cloud().StopMachine("worker-2"); err != nil {
+	if err := l.SetPower(t.Context(), "worker-2", false); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.ensureMachine(t, "worker-2") })
 	l.shutDown(t, "worker-2")
-	if err := l.Cloud().DeleteMachine("worker-2"); err != nil {
+	if err := l.DeleteMachine(t.Context(), "worker-2"); err != nil {
 		t.Fatal(err)
 	}
 	l.nodeGone(t, "worker-2")
@@ -133,21 +133,19 @@ func (l *lab) shutDown(t *testing.T, name string) {
 // replaced proves that a new machine with the name of one that is gone becomes a node, whose pods others reach.
 func (l *lab) replaced(t *testing.T) {
 	t.Helper()
-	if err := l.AddNode("worker-2"); err != nil {
+	if err := l.AddNode(t.Context(), "worker-2"); err != nil {
 		t.Fatal(err)
 	}
 	l.nodeUsable(t, "worker-2")
-	l.wantRoutes(t, "control-plane", "worker-1", "worker-2")
-	namespace := l.runServers(t, "worker-1", "worker-2")
-	l.talk(t, namespace, "worker-1", "worker-2")
-	l.talk(t, namespace, "worker-2", "worker-1")
+	l.podsTalk(t)
 }
 
 // ensureMachine makes a machine that a proof which failed has left out.
 func (l *lab) ensureMachine(t *testing.T, name string) {
 	t.Helper()
 	if l.Node(name) == nil && t.Failed() {
-		_ = errors.Join(l.Cloud().DeleteMachine(name), l.AddNode(name))
+		ctx := context.WithoutCancel(t.Context())
+		_ = errors.Join(l.DeleteMachine(ctx, name), l.AddNode(ctx, name))
 	}
 }
 

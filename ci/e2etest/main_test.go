@@ -31,6 +31,8 @@ type lab struct {
 	cuts   cuts
 	// root is the folder of the repository, archive is the image of the cloud controller manager that was built there.
 	root, archive string
+	// scheme is how provider IDs begin.
+	scheme string
 	// before are the Nodes as they were when nothing was installed yet.
 	before []corev1.Node
 }
@@ -89,7 +91,7 @@ func (l *lab) prove(t *testing.T, all ...proof) {
 // start starts a cluster, records its Nodes, and installs the chart.
 func start(t *testing.T, o cluster.Options) *lab {
 	t.Helper()
-	if o.Values == nil {
+	if o.Values == nil && !o.IronCore {
 		// Ten seconds prove the same as a minute.
 		o.Values = map[string]any{
 			"cloudConfig": map[string]any{"instancesV2": map[string]any{"removalGracePeriod": 10}},
@@ -111,7 +113,8 @@ func begin(t *testing.T, o cluster.Options) *lab {
 		t.Fatal(err)
 	}
 	l := &lab{report: newReport(t, root), root: root,
-		archive: filepath.Join(root, "dist/cluster/images/thalassa-cloud-controller-manager.tar")}
+		archive: filepath.Join(root, "dist/cluster/images/thalassa-cloud-controller-manager.tar"),
+		scheme:  map[bool]string{false: "thalassacloud", true: "ironcore"}[o.IronCore]}
 	began := time.Now()
 	o.Root, o.Bare, o.FailureLogs = root, true, l.report.file("logs")
 	o.NodeMonitorGracePeriod, o.HealthSecond, o.OnCut = monitorGrace, healthSecond, l.cuts.add

@@ -28,10 +28,7 @@ import (
 // no other program.
 func podsReachPods(t *testing.T, l *lab) {
 	t.Helper()
-	l.wantRoutes(t, "control-plane", "worker-1", "worker-2")
-	namespace := l.runServers(t, "worker-1", "worker-2")
-	l.talk(t, namespace, "worker-1", "worker-2")
-	l.talk(t, namespace, "worker-2", "worker-1")
+	l.podsTalk(t)
 	made := 0
 	for _, write := range l.Cloud().Writes() {
 		if !strings.Contains(write.Operation, "/v1/route-tables/") {
@@ -46,6 +43,15 @@ func podsReachPods(t *testing.T, l *lab) {
 	if made == 0 {
 		t.Errorf("no route was written, only %v", operations(l.Cloud().Writes()))
 	}
+}
+
+// podsTalk has pods on two nodes reach each other.
+func (l *lab) podsTalk(t *testing.T) {
+	t.Helper()
+	l.wantRoutes(t, "control-plane", "worker-1", "worker-2")
+	namespace := l.runServers(t, "worker-1", "worker-2")
+	l.talk(t, namespace, "worker-1", "worker-2")
+	l.talk(t, namespace, "worker-2", "worker-1")
 }
 
 func operations(writes []emulator.Write) (all []string) {

@@ -55,7 +55,7 @@ func bootstrap(t *testing.T, l *lab) {
 		t.Fatal(err)
 	}
 	for _, node := range nodes.Items {
-		if hasTaint(&node, taintUninitialized) || !strings.HasPrefix(node.Spec.ProviderID, "thalassacloud://") ||
+		if hasTaint(&node, taintUninitialized) || !strings.HasPrefix(node.Spec.ProviderID, l.scheme+"://") ||
 			node.Labels[corev1.LabelTopologyZone] == "" || node.Labels[corev1.LabelInstanceTypeStable] == "" {
 			t.Errorf("node %s is not initialised: taints %v, provider ID %q, labels %v", node.Name, node.Spec.Taints,
 				node.Spec.ProviderID, node.Labels)
@@ -138,14 +138,15 @@ func poweredOff(t *testing.T, l *lab) {
 	address := l.expose(t, namespace, portHTTP)
 	l.awaitWeb(t, address, "worker-1", "worker-2")
 
-	if err := l.Cloud().StopMachine("worker-2"); err != nil {
+	if err := l.SetPower(t.Context(), "worker-2", false); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Cloud().StartMachine("worker-2") }) // if it was not reached below
+	// If it was not reached below.
+	t.Cleanup(func() { _ = l.SetPower(context.WithoutCancel(t.Context()), "worker-2", true) })
 	l.shutDown(t, "worker-2")
 	l.awaitWeb(t, address, "worker-1")
 
-	if err := l.Cloud().StartMachine("worker-2"); err != nil {
+	if err := l.SetPower(t.Context(), "worker-2", true); err != nil {
 		t.Fatal(err)
 	}
 	l.nodeUsable(t, "worker-2")
@@ -187,7 +188,7 @@ func deleted(t *testing.T, l *lab) {
 	t.Helper()
 	namespace := l.runServers(t, "worker-1", "worker-2")
 	address := l.expose(t, namespace, portHTTP)
-	if err := l.AddNode("worker-3"); err != nil {
+	if err := l.AddNode(t.Context(), "worker-3"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.dropMachine(t, "worker-3") }) // if it was not reached below
@@ -197,7 +198,7 @@ func deleted(t *testing.T, l *lab) {
 	l.awaitWeb(t, address, "worker-1", "worker-2", "worker-3")
 	l.wantRoutes(t, "control-plane", "worker-1", "worker-2", "worker-3")
 
-	if err := l.Cloud().DeleteMachine("worker-3"); err != nil {
+	if err := l.DeleteMachine(t.Context(), "worker-3"); err != nil {
 		t.Fatal(err)
 	}
 	l.nodeGone(t, "worker-3")
@@ -214,7 +215,7 @@ func deleted(t *testing.T, l *lab) {
 func (l *lab) dropMachine(t *testing.T, name string) {
 	t.Helper()
 	if t.Failed() {
-		_ = l.Cloud().DeleteMachine(name) // it may be gone, or not have been made
+		_ = l.DeleteMachine(context.WithoutCancel(t.Context()), name) // it may be gone, or not have been made
 	}
 }
 

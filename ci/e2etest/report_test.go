@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
 )
 
 // report is the folder with what helps to find out why a proof failed.
@@ -120,13 +123,10 @@ func (r *report) keep(ctx context.Context, name string) error {
 func (l *lab) gather(ctx context.Context, folder string) error {
 	ctx, cancel := context.WithTimeout(ctx, collectLimit)
 	defer cancel()
-	failed := []error{
-		l.Logs(filepath.Join(folder, "logs")), write(folder, "cloud.json", l.Cloud().State()),
-		write(folder, "cloud-writes.json", l.Cloud().Writes()),
-		l.gatherKernel(ctx, filepath.Join(folder, "kernel")),
-	}
+	failed := []error{l.Logs(filepath.Join(folder, "logs")), l.gatherKernel(ctx, filepath.Join(folder, "kernel"))}
 	core := l.API().CoreV1()
-	for name, list := range map[string]func() (any, error){
+	lists := l.cloudLists(ctx)
+	maps.Copy(lists, map[string]func() (any, error){
 		"nodes.yaml":    func() (any, error) { return core.Nodes().List(ctx, metav1.ListOptions{}) },
 		"pods.yaml":     func() (any, error) { return core.Pods("").List(ctx, metav1.ListOptions{}) },
 		"services.yaml": func() (any, error) { return core.Services("").List(ctx, metav1.ListOptions{}) },
@@ -137,14 +137,8 @@ func (l *lab) gather(ctx context.Context, folder string) error {
 			return l.API().CoordinationV1().Leases("").List(ctx, metav1.ListOptions{})
 		},
 		"events.yaml": func() (any, error) { return core.Events("").List(ctx, metav1.ListOptions{}) },
-		"route-tables.yaml": func() (any, error) {
-			cloud, err := l.Customer()
-			if err != nil {
-				return nil, err
-			}
-			return cloud.ListRouteTables(ctx, nil)
-		},
-	} {
+	})
+	for name, list := range lists {
 		objects, err := list()
 		if err == nil {
 			err = write(folder, name, objects)
@@ -152,6 +146,38 @@ func (l *lab) gather(ctx context.Context, folder string) error {
 		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
+}
+
+// cloudLists are what there is in the cloud, by the names of files.
+func (l *lab) cloudLists(ctx context.Context) map[string]func() (any, error) {
+	if l.IronCore() == nil {
+		return map[string]func() (any, error){
+			"cloud.json":        func() (any, error) { return l.Cloud().State(), nil },
+			"cloud-writes.json": func() (any, error) { return l.Cloud().Writes(), nil },
+			"route-tables.yaml": func() (any, error) {
+				cloud, err := l.Customer()
+				if err != nil {
+					return nil, err
+				}
+				return cloud.ListRouteTables(ctx, nil)
+			},
+		}
+	}
+	of, networking := cluster.IronCoreNamespace, l.IronCore().Client().NetworkingV1alpha1()
+	return map[string]func() (any, error){
+		"machines.yaml": func() (any, error) {
+			return l.IronCore().Client().ComputeV1alpha1().Machines(of).List(ctx, metav1.ListOptions{})
+		},
+		"networkinterfaces.yaml": func() (any, error) {
+			return networking.NetworkInterfaces(of).List(ctx, metav1.ListOptions{})
+		},
+		"loadbalancers.yaml": func() (any, error) {
+			return networking.LoadBalancers(of).List(ctx, metav1.ListOptions{})
+		},
+		"loadbalancerroutings.yaml": func() (any, error) {
+			return networking.LoadBalancerRoutings(of).List(ctx, metav1.ListOptions{})
+		},
+	}
 }
 
 // gatherKernel writes the addresses, routes and filters of every network namespace.

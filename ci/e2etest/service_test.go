@@ -191,16 +191,19 @@ func nothingLeft(t *testing.T, l *lab) {
 		return nil
 	})
 	eventually(t, "the router has no address of a load balancer", l.noBalancerAddress)
-	eventually(t, "no Service has a finalizer", func(ctx context.Context) error {
-		services, err := l.API().CoreV1().Services("").List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
+	eventually(t, "there is no Service", l.noServices)
+}
+
+// noServices is the error that Services with a load balancer are there: their finalizer is.
+func (l *lab) noServices(ctx context.Context) error {
+	services, err := l.API().CoreV1().Services("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, service := range services.Items {
+		if service.Spec.Type == corev1.ServiceTypeLoadBalancer {
+			return errors.New("Service " + service.Namespace + "/" + service.Name + " is still there")
 		}
-		for _, service := range services.Items {
-			if service.Spec.Type == corev1.ServiceTypeLoadBalancer {
-				return errors.New("Service " + service.Namespace + "/" + service.Name + " is still there")
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }

@@ -6,23 +6,31 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
-	"net/netip"
-	"time"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/proxy"
 )
 
-// headerTimeout bounds how long a client of the cloud may take for its headers.
-const headerTimeout = 10 * time.Second
+// cloud is what a cluster is in. It makes the machines, and describes the network to the data plane.
+type cloud interface {
+	// start starts the cloud. Machines reach its API at the client's address.
+	start(ctx context.Context) error
+	addMachine(ctx context.Context, name string) error
+	deleteMachine(ctx context.Context, name string) error
+	// setPower switches a machine on or off.
+	setPower(ctx context.Context, name string, on bool) error
+	// route makes the network send what is for the networks of a node's pods to its machine.
+	route(ctx context.Context, e netns.Event, cidrs []string) error
+	// command is what shows the cloud's objects, on the command line of root.
+	command() string
+	// credentials are the content of the Secret that the chart needs, by key; values are the values of the chart that
+	// have no default, routes those for routes to pods.
+	credentials() (map[string]string, error)
+	values(routes map[string]any) map[string]any
+}
 
-// startCloud starts the cloud. Its API answers machines at an address outside of the VPC, and this machine
-// at a loopback address.
+// startCloud starts the cloud, whose machines are namespaces of a data plane.
 func (c *Cluster) startCloud(ctx context.Context) (err error) {
 	c.machines = newMachines(c)
 	c.plane, err = netns.New(netns.Options{
@@ -32,33 +40,15 @@ func (c *Cluster) startCloud(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	c.cloud, err = c.newCloud(c.plane)
-	if err != nil {
-		return errors.Join(err, c.plane.Close())
+	c.later("the machines", func() error { return errors.Join(c.plane.Close(), c.machines.close()) })
+	if c.options.IronCore {
+		c.ironcore = &ironcore{cluster: c}
+		c.cloud = c.ironcore
+	} else {
+		c.thalassa = &thalassa{cluster: c}
+		c.cloud = c.thalassa
 	}
-	c.later("the cloud", func() error { return errors.Join(c.cloud.Close(), c.machines.close()) })
-	at := netip.AddrPortFrom(c.ClientAddress(), cloudPort).String()
-	outside, err := c.Client().Listen(ctx, "tcp", at)
-	if err != nil {
-		return fmt.Errorf("serving the cloud's API to machines: %w", err)
-	}
-	inside, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return errors.Join(fmt.Errorf("serving the cloud's API: %w", err), outside.Close())
-	}
-	server := &http.Server{Handler: c.cloud, ReadHeaderTimeout: headerTimeout}
-	for _, listener := range []net.Listener{outside, inside} {
-		go func() { _ = server.Serve(listener) }()
-	}
-	c.later("the cloud's API", server.Close)
-	c.cloudURL, c.cloudEndpoint = "http://"+inside.Addr().String(), "http://"+at
-	c.say("Thalassa Cloud (emulated) answers at %s; machines are in namespaces that begin with %s-", c.cloudURL,
-		c.plane.Name())
-	return nil
-}
-
-func (c *Cluster) newCloud(plane emulator.DataPlane) (*emulator.Emulator, error) {
-	return emulator.New(emulator.Config{Seed: emulator.DualStackSeed(), DataPlane: plane, Logger: c.log()})
+	return c.cloud.start(ctx)
 }
 
 // log prints what is wrong with the cloud, above all with its network: nothing else says why packets do not arrive.
@@ -81,5 +71,5 @@ func (t linePrinter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Endpoint is where machines find the cloud's API.
-func (c *Cluster) Endpoint() string { return c.cloudEndpoint }
+// CloudCommand is a command of root's shell that shows the objects in the cloud.
+func (c *Cluster) CloudCommand() string { return c.cloud.command() }

@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package cluster runs a real Kubernetes cluster in an emulated cloud on this machine: every machine
-// of the cloud's VPC is a network namespace with a kubelet in it, packets go through the VPC's
+// of the cloud's network is a network namespace with a kubelet in it, packets go through the network's
 // routes, filters and load balancers, and the cloud controller manager is the image that `make image`
 // makes, installed by the chart. What happens to a machine in the cloud happens to the node.
 //
@@ -29,7 +29,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
@@ -50,7 +49,6 @@ const (
 	PodCIDR     = "10.244.0.0/16,fd00:244::/48"
 	serviceCIDR = "10.96.0.0/16,fd00:96::/112"
 	apiPort     = 6443
-	cloudPort   = 8080
 )
 
 // Networks says who gives nodes the networks of their pods, and who makes the routes to them.
@@ -72,6 +70,10 @@ const (
 type Options struct {
 	// Root is the folder of the repository.
 	Root string
+	// IronCore makes the cloud IronCore, instead of Thalassa Cloud. It does not make routes without the cloud
+	// controller manager, and has no load balancers with health checks or connections of their own: Networks may not be
+	// OwnNetworks, HealthSecond and OnCut have no effect.
+	IronCore bool
 	// Built says that Build has been called since anything has changed: then nothing is built.
 	Built bool
 	// Workers is how many machines there are beside that of the control plane. Default: 2.
@@ -109,15 +111,14 @@ type Cluster struct {
 	folder   *reaper.Dir
 	programs programs
 	plane    *netns.Plane
-	cloud    *emulator.Emulator
-	cloudURL string // on this machine's loopback address
-	// cloudEndpoint is where machines find the cloud's API.
-	cloudEndpoint string
-	control       *controlplane.ControlPlane
-	config        *rest.Config
-	api           kubernetes.Interface
-	machines      *machines
-	undo          []undo
+	cloud    cloud
+	thalassa *thalassa // the cloud, if it is this one
+	ironcore *ironcore // the cloud, if it is this one
+	control  *controlplane.ControlPlane
+	config   *rest.Config
+	api      kubernetes.Interface
+	machines *machines
+	undo     []undo
 }
 
 // undo ends something that was started.
@@ -128,6 +129,9 @@ type undo struct {
 
 // limits bound the waits for nodes.
 func limits() poll.Limits { return poll.Limits{Every: pollEvery, For: waitTimeout} }
+
+// errOwnNetworks is the error of options that are for Thalassa Cloud only.
+var errOwnNetworks = errors.New("own networks are not possible in IronCore: leave them to the cloud controller manager")
 
 // Start starts a cluster and waits until its nodes are initialised and ready. ctx bounds the start only;
 // afterwards the cluster runs until Close, or until this process ends in whatever way.
@@ -140,6 +144,9 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}
+	}
+	if o.IronCore && o.Networks == OwnNetworks {
+		return nil, fmt.Errorf("starting a cluster: %w", errOwnNetworks)
 	}
 	c := &Cluster{options: o}
 	for _, step := range []func(context.Context) error{
@@ -199,7 +206,7 @@ func (c *Cluster) prepare(ctx context.Context) (err error) {
 
 // startControlPlane makes a machine in the cloud, and starts the control plane on it.
 func (c *Cluster) startControlPlane(ctx context.Context) error {
-	if err := c.AddNode(ControlPlane); err != nil {
+	if err := c.AddNode(ctx, ControlPlane); err != nil {
 		return err
 	}
 	at, err := c.machines.await(ctx, ControlPlane)
@@ -257,9 +264,9 @@ func (c *Cluster) forwardPort(server netip.Addr) error {
 	return err
 }
 
-func (c *Cluster) addWorkers(context.Context) error {
+func (c *Cluster) addWorkers(ctx context.Context) error {
 	for i := range c.options.Workers {
-		if err := c.AddNode(fmt.Sprintf("worker-%d", i+1)); err != nil {
+		if err := c.AddNode(ctx, fmt.Sprintf("worker-%d", i+1)); err != nil {
 			return err
 		}
 	}
@@ -267,12 +274,22 @@ func (c *Cluster) addWorkers(context.Context) error {
 }
 
 // AddNode makes a machine in the cloud, whose node then joins the cluster.
-func (c *Cluster) AddNode(name string) error {
-	if _, err := c.cloud.AddMachine(emulator.MachineSpec{Name: name}); err != nil {
+func (c *Cluster) AddNode(ctx context.Context, name string) error {
+	if err := c.cloud.addMachine(ctx, name); err != nil {
 		return fmt.Errorf("making machine %s: %w", name, err)
 	}
 	c.say("Machine %s runs in the cloud", name)
 	return nil
+}
+
+// DeleteMachine deletes a machine in the cloud.
+func (c *Cluster) DeleteMachine(ctx context.Context, name string) error {
+	return c.cloud.deleteMachine(ctx, name)
+}
+
+// SetPower switches a machine on or off in the cloud.
+func (c *Cluster) SetPower(ctx context.Context, name string, on bool) error {
+	return c.cloud.setPower(ctx, name, on)
 }
 
 // Config is how to reach the API server from this machine, as a member of system:masters.
@@ -283,12 +300,6 @@ func (c *Cluster) API() kubernetes.Interface { return c.api }
 
 // Kubeconfig is the path of a kubeconfig for the same.
 func (c *Cluster) Kubeconfig() string { return c.folder.File("kubeconfig") }
-
-// Cloud is the cloud.
-func (c *Cluster) Cloud() *emulator.Emulator { return c.cloud }
-
-// CloudURL is where the cloud's API is on this machine.
-func (c *Cluster) CloudURL() string { return c.cloudURL }
 
 // Client is the network namespace from which load balancers and machines are reached.
 func (c *Cluster) Client() *namespace.Namespace { return c.plane.Client() }

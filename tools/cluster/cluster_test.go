@@ -198,8 +198,9 @@ func TestValues(t *testing.T) {
 	} {
 		more := map[string]any{"logVerbosity": 4,
 			"cloudConfig": map[string]any{"additionalLabels": map[string]any{"a": "b"}}}
-		values := (&Cluster{cloudEndpoint: "http://198.51.100.2:8080", options: Options{Networks: test.networks,
-			Values: more}}).Values()
+		c := &Cluster{options: Options{Networks: test.networks, Values: more},
+			cloud: &thalassa{endpoint: "http://198.51.100.2:8080"}}
+		values := c.Values()
 		at := func(path ...string) any {
 			found, _, _ := unstructured.NestedFieldNoCopy(values, path...)
 			return found
@@ -222,8 +223,8 @@ func TestValues(t *testing.T) {
 
 // TestRoutes makes a route once, and replaces one that leads to a machine of before.
 func TestRoutes(t *testing.T) {
-	c := &Cluster{cloudURL: serve(t)}
-	cloud, err := c.Customer()
+	c := &thalassa{url: serve(t)}
+	cloud, err := customer(c.url)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
 )
@@ -49,11 +48,11 @@ func (c *Cluster) Install(ctx context.Context) error {
 // GiveCredentials makes the Secret with the cloud's credentials, which Install needs, and everybody who installs it
 // otherwise.
 func (c *Cluster) GiveCredentials(ctx context.Context) error {
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: Credentials},
-		StringData: map[string]string{"clientID": emulator.DefaultClientID,
-			"clientSecret": emulator.DefaultClientSecret},
+	content, err := c.cloud.credentials()
+	if err != nil {
+		return err
 	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: Credentials}, StringData: content}
 	if _, err := c.api.CoreV1().Secrets(Namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("making the Secret with the cloud's credentials: %w", err)
 	}
@@ -62,15 +61,11 @@ func (c *Cluster) GiveCredentials(ctx context.Context) error {
 
 // Values are the values that the chart is installed with: those that have no default, and Options.Values.
 func (c *Cluster) Values() map[string]any {
-	config := map[string]any{
-		"organisation": emulator.DefaultOrganisation, "vpcIdentity": emulator.DefaultVPC, "cluster": Name,
-		"endpoint": c.cloudEndpoint,
-	}
-	values := map[string]any{"cloudConfig": config, "credentials": map[string]any{"existingSecret": Credentials}}
+	routes := map[string]any{}
 	if c.options.Networks != OwnNetworks {
-		config["clusterCIDR"] = PodCIDR
-		config["routes"] = map[string]any{"enabled": true}
+		routes["clusterCIDR"], routes["routes"] = PodCIDR, map[string]any{"enabled": true}
 	}
+	values := c.cloud.values(routes)
 	if c.options.Networks == ManagerNetworks {
 		values["allocateNodeCIDRs"] = map[string]any{"enabled": true}
 	}

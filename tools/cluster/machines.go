@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
@@ -296,7 +297,7 @@ func (c *Cluster) connect(ctx context.Context, node *realnode.Node, e netns.Even
 	if err := node.SetPodCIDRs(cidrs...); err != nil || c.options.Networks != OwnNetworks {
 		return err
 	}
-	return c.route(ctx, e, cidrs)
+	return c.cloud.route(ctx, e, cidrs)
 }
 
 // networks are those of a node's pods: none while it has not registered or was given none, and while the API server
@@ -307,4 +308,16 @@ func (c *Cluster) networks(ctx context.Context, name string) []string {
 		return nil
 	}
 	return node.Spec.PodCIDRs
+}
+
+func hasLabel(node *corev1.Node) bool {
+	_, has := node.Labels[roleControlPlane]
+	return has
+}
+
+// labelControlPlane does what a kubelet may not.
+func (c *Cluster) labelControlPlane(ctx context.Context) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:""}}}`, roleControlPlane)
+	_, err := c.api.CoreV1().Nodes().Patch(ctx, ControlPlane, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
 }

@@ -23,7 +23,7 @@ import (
 
 // Remote is a cluster that another process runs.
 type Remote struct {
-	// CloudURL is where the cloud's API is, Folder is the cluster's.
+	// CloudURL is where the API of Thalassa Cloud is, empty for a cluster in IronCore. Folder is the cluster's.
 	CloudURL, Folder string
 	// Kubeconfig is the path of one for the cluster's owner.
 	Kubeconfig string
@@ -34,8 +34,15 @@ type Remote struct {
 	Networks Networks
 }
 
-// customer is a client of the cloud, as its customer.
+// errInIronCore is the error of changing the machines of another cloud.
+var errInIronCore = errors.New("the cluster is in IronCore: create or delete the Machine there, with the kubectl that " +
+	"make cluster has printed")
+
+// customer is a client of Thalassa Cloud, as its customer.
 func customer(url string) (*iaas.Client, error) {
+	if url == "" {
+		return nil, errInIronCore
+	}
 	raw, err := client.NewClient(client.WithBaseURL(url), client.WithOrganisation(emulator.DefaultOrganisation),
 		client.WithAuthPersonalToken(emulator.DefaultToken), client.WithTimeout(waitTimeout))
 	if err != nil {

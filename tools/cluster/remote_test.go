@@ -49,6 +49,9 @@ func TestRemote(t *testing.T) {
 	if err := r.RemoveNode(t.Context(), "worker-9"); err != nil {
 		t.Error(err)
 	}
+	if err := (Remote{}).AddNode(t.Context(), "worker-9"); !errors.Is(err, errInIronCore) {
+		t.Errorf("got %v, want that the machine is added in IronCore", err)
+	}
 	if err := r.LoadImage(t.Context(), filepath.Join(root, "none")); err == nil {
 		t.Error("an archive that is not there was loaded")
 	}

@@ -25,7 +25,7 @@ func StateFolder(root string) string { return filepath.Join(root, "dist", "clust
 // beside it. Both belong to the user who called sudo, if any: that user's kubectl cannot read root's.
 func (c *Cluster) Announce(folder string) (Remote, error) {
 	r := Remote{
-		CloudURL: c.cloudURL, Folder: c.Dir(), Kubeconfig: filepath.Join(folder, kubeconfigName),
+		CloudURL: c.CloudURL(), Folder: c.Dir(), Kubeconfig: filepath.Join(folder, kubeconfigName),
 		Namespace: c.Client().Path(),
 		Bare:      c.options.Bare, Networks: c.options.Networks,
 	}

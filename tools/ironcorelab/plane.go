@@ -21,7 +21,8 @@ type DataPlane interface {
 	// Remove ends the traffic for a load balancer that Balance was called with last.
 	Remove(ctx context.Context, lb *networkingv1alpha1.LoadBalancer) error
 	// Route sends the traffic for the addresses and prefixes in the status of a network interface to the machine, which
-	// is nil if the interface is deleted or belongs to none: then nothing is routed to it.
+	// is nil if the interface is deleted or belongs to none: then nothing is routed to it. It is called after each
+	// change of these, and of the state of the machine.
 	Route(ctx context.Context, nic *networkingv1alpha1.NetworkInterface, machine *computev1alpha1.Machine) error
 }
 
@@ -83,11 +84,11 @@ func (l *Lab) routeInterface(ctx context.Context, i item, nic *networkingv1alpha
 		return nil
 	}
 	machine := l.machineOf(nic)
-	name := ""
+	var state any
 	if machine != nil {
-		name = machine.Name
+		state = []any{machine.UID, machine.Status.State}
 	}
-	now, err := json.Marshal([]any{nic.UID, nic.Status, name})
+	now, err := json.Marshal([]any{nic.UID, nic.Status, state})
 	if err != nil {
 		return fmt.Errorf("encoding the network interface: %w", err)
 	}

@@ -157,6 +157,17 @@ func (p *Plane) ClientAddresses() (addresses []netip.Addr) {
 	return addresses
 }
 
+// Router is the network namespace of the router of a VPC, valid until the VPC is
+// gone; false if there is none. What the plane does not know there stays.
+func (p *Plane) Router(vpc string) (router *namespace.Namespace, found bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r := p.routers[vpc]; r != nil {
+		return r.space.Namespace, true
+	}
+	return nil, false
+}
+
 // Wire makes the network as described. It is not to be called from OnMachine.
 func (p *Plane) Wire(network traffic.Network) error {
 	p.wiring.Lock()

@@ -22,8 +22,8 @@ import (
 
 const usage = `usage: cluster [flags]              run a cluster until Ctrl-C
        cluster build                build what it is made of, which needs no root, and run nothing
-       cluster add-node NAME        make a machine, whose node joins the cluster that runs
-       cluster remove-node NAME     delete a machine
+       cluster add-node NAME        make a machine in Thalassa Cloud, whose node joins the cluster that runs
+       cluster remove-node NAME     delete a machine in Thalassa Cloud
        cluster load-image ARCHIVE   make the images of an archive known to all nodes
        cluster clean                remove the files of clusters that were killed
 flags:
@@ -45,6 +45,13 @@ func main() {
 			o.Networks = cluster.OwnNetworks
 			return nil
 		})
+	flag.Func("cloud", "`cloud` that it is in: thalassa or ironcore (default: thalassa)", func(name string) error {
+		if name != "thalassa" && name != "ironcore" {
+			return errors.New("use thalassa or ironcore")
+		}
+		o.IronCore = name == "ironcore"
+		return nil
+	})
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), usage)
 		flag.PrintDefaults()
@@ -91,12 +98,12 @@ func serve(ctx context.Context, o cluster.Options, folder string) error {
   export KUBECONFIG=%s
   kubectl get nodes -o wide
   what load balancers serve:  nsenter --net=%s curl http://ADDRESS/
-  the cloud:                  curl -s %s/_emulator/state
+  the cloud:                  %s
   more nodes, and images:     bin/cluster add-node worker-9; bin/cluster load-image ARCHIVE
   logs:                       %s
 
 Everything runs until Ctrl-C.
-`, remote.Kubeconfig, c.Client().Path(), c.CloudURL(), c.Dir()+"/logs")
+`, remote.Kubeconfig, c.Client().Path(), c.CloudCommand(), c.Dir()+"/logs")
 	<-ctx.Done()
 	fmt.Println("\n  Removing everything")
 	return c.Close()
