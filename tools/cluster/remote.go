@@ -35,8 +35,8 @@ type Remote struct {
 }
 
 // errInIronCore is the error of changing the machines of another cloud.
-var errInIronCore = errors.New("the cluster is in IronCore: create or delete the Machine there, with the kubectl that " +
-	"make cluster has printed")
+var errInIronCore = errors.New("the cluster is in IronCore: create or delete the Machine there, with kubectl as " +
+	"make cluster has printed it")
 
 // customer is a client of Thalassa Cloud, as its customer.
 func customer(url string) (*iaas.Client, error) {
