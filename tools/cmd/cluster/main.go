@@ -99,14 +99,23 @@ func serve(ctx context.Context, o cluster.Options, folder string) error {
   kubectl get nodes -o wide
   what load balancers serve:  nsenter --net=%s curl http://ADDRESS/
   the cloud:                  %s
-  more nodes, and images:     bin/cluster add-node worker-9; bin/cluster load-image ARCHIVE
+  more:                       %s
   logs:                       %s
 
 Everything runs until Ctrl-C.
-`, remote.Kubeconfig, c.Client().Path(), c.CloudCommand(), c.Dir()+"/logs")
+`, remote.Kubeconfig, c.Client().Path(), c.CloudCommand(),
+		commands(o), c.Dir()+"/logs")
 	<-ctx.Done()
 	fmt.Println("\n  Removing everything")
 	return c.Close()
+}
+
+// commands are those that change a cluster that runs.
+func commands(o cluster.Options) string {
+	if o.IronCore {
+		return "bin/cluster load-image ARCHIVE"
+	}
+	return "bin/cluster add-node worker-9; bin/cluster load-image ARCHIVE"
 }
 
 func clean() error {
