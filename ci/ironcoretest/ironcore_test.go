@@ -3,8 +3,8 @@ package ironcoretest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +23,7 @@ import (
 )
 
 // TestIronCore lets the program do everything that it can do with IronCore, whoever chooses the destinations of load
-// balancers, and compares what it may do with what it did.
+// balancers, also while each request fails several times, and compares what it may do with what it did.
 func TestIronCore(t *testing.T) {
 	plane := controlplanetest.Own(t)
 	if err := ironcorelab.Install(t.Context(), plane.Config()); err != nil {
@@ -31,11 +31,14 @@ func TestIronCore(t *testing.T) {
 	}
 	namespaces := map[string]bool{}
 	for _, selector := range []bool{false, true} {
-		t.Run("selector "+strconv.FormatBool(selector), func(t *testing.T) {
-			r := newRig(t, plane)
-			namespaces[r.namespace] = true
-			r.play(selector)
-		})
+		for _, faulty := range []bool{false, true} {
+			t.Run(fmt.Sprintf("selector %t, faults %t", selector, faulty), func(t *testing.T) {
+				r := newRig(t, plane)
+				r.faulty = faulty
+				namespaces[r.namespace] = true
+				r.play(selector)
+			})
+		}
 	}
 	if !t.Failed() {
 		judge(t, plane, namespaces)
@@ -45,6 +48,9 @@ func TestIronCore(t *testing.T) {
 // play lets a cluster live.
 func (r *rig) play(selector bool) {
 	stop := r.start(selector)
+	if r.faulty {
+		defer r.faults.wantAll()
+	}
 	r.eventually("the program is ready", r.ready)
 	r.addMachine("a", 1)
 	r.addNode("a")

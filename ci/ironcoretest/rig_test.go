@@ -53,7 +53,9 @@ type rig struct {
 	lab     *ironcorelab.Lab
 	road    *road
 	folder  string
-	listen  string // the program's host:port
+	listen  string  // the program's host:port
+	faulty  bool    // requests to IronCore fail
+	faults  *faults // nil without
 	// namespace is the one of the objects in IronCore, and of the Services in the cluster.
 	namespace, services string
 	nodes               []string
@@ -198,6 +200,10 @@ func (r *rig) writeKubeconfig(config *rest.Config) {
 	r.Helper()
 	config = rest.CopyConfig(config)
 	config.Host = "https://" + r.road.address
+	if r.faulty {
+		r.faults, config.Host = newFaults(r.T, config)
+		config = &rest.Config{Host: config.Host}
+	}
 	r.must(controlplane.WriteKubeconfig(r.path("kubeconfig"), config))
 }
 
