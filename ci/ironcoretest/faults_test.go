@@ -49,7 +49,8 @@ func newFaults(t *testing.T, config *rest.Config) (f *faults, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f = &faults{T: t, seen: map[string]int{}, next: map[string]int{}, lists: map[string][]byte{}, hits: map[string]int{}}
+	f = &faults{T: t, seen: map[string]int{}, next: map[string]int{}, lists: map[string][]byte{},
+		hits: map[string]int{}}
 	f.proxy = &httputil.ReverseProxy{FlushInterval: -1, Transport: transport, ModifyResponse: f.keep,
 		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }}
