@@ -32,17 +32,20 @@ type moment struct {
 	interfaces map[string]*networkingv1alpha1.NetworkInterface
 	services   map[string]*corev1.Service // by the UID
 	nodes      []*corev1.Node
+	machines   map[string]bool
 	foreign    map[string]string // the versions of the objects of others
 }
 
-// now returns the present moment.
+// now returns the present moment. Load balancers are those of the cluster.
 func (c *wholeCluster) now() moment {
 	m := moment{balancers: map[string]*networkingv1alpha1.LoadBalancer{},
 		routings:   map[string]*networkingv1alpha1.LoadBalancerRouting{},
 		interfaces: map[string]*networkingv1alpha1.NetworkInterface{}, services: map[string]*corev1.Service{},
-		foreign: map[string]string{}, nodes: c.objects.Nodes()}
+		foreign: map[string]string{}, nodes: c.objects.Nodes(), machines: map[string]bool{}}
 	for _, one := range c.server.LoadBalancers() {
-		m.balancers[one.Name] = one
+		if label.OwnerOf(one).Cluster == c.config.ClusterName {
+			m.balancers[one.Name] = one
+		}
 		m.addForeign("LoadBalancer", one)
 	}
 	for _, one := range c.server.LoadBalancerRoutings() {
@@ -54,6 +57,7 @@ func (c *wholeCluster) now() moment {
 		m.addForeign("NetworkInterface", one)
 	}
 	for _, one := range c.server.Machines() {
+		m.machines[one.Name] = true
 		m.addForeign("Machine", one)
 	}
 	for _, one := range c.objects.Services() {
@@ -83,8 +87,8 @@ func (g *guard) check(when string) {
 	if was.balancers == nil {
 		return
 	}
-	for _, rule := range []func(was, is moment) []string{foreignStays, addressesStay, destinationsStay, routesStay,
-		prefixesStay, nothingLeaks} {
+	for _, rule := range []func(was, is moment) []string{foreignStays, nodesStay, addressesStay, destinationsStay,
+		routesStay, prefixesStay, nothingLeaks} {
 		for _, problem := range rule(was, g.latest) {
 			g.broken = append(g.broken, when+": "+problem)
 		}
@@ -105,6 +109,14 @@ func (g *guard) forget() {
 	g.latest = moment{}
 }
 
+// during lets a person change something, which does not count.
+func (g *guard) during(change func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	change()
+	g.latest = moment{}
+}
+
 // foreignStays: objects of others do not change.
 func foreignStays(was, is moment) (problems []string) {
 	for name, version := range was.foreign {
@@ -113,6 +125,35 @@ func foreignStays(was, is moment) (problems []string) {
 		}
 	}
 	return problems
+}
+
+// nodesStay: no Node is deleted whose machine exists.
+func nodesStay(was, is moment) (problems []string) {
+	for _, node := range was.nodes {
+		if !is.hasNode(node) && was.machines[node.Name] && is.machines[node.Name] {
+			problems = append(problems, fmt.Sprintf("Node %s was deleted, but its machine exists", node.Name))
+		}
+	}
+	return problems
+}
+
+// checkWrite wants a request not to write what belongs to another cluster.
+func (g *guard) checkWrite(c call) {
+	if g == nil || !c.cloud || !c.write() {
+		return
+	}
+	kind, name, _ := strings.Cut(c.object, "/")
+	others := strings.HasPrefix(name, foreign) || g.cluster.others != "" && strings.Contains(g.cluster.others, name[:1])
+	if kind == "loadbalancers" || kind == "loadbalancerroutings" {
+		balancer, exists := g.cluster.server.LoadBalancer(name)
+		others = exists && label.OwnerOf(balancer).Cluster != g.cluster.config.ClusterName
+	}
+	if others {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.broken = append(g.broken, fmt.Sprintf("cluster %s writes what is not its own: %s",
+			g.cluster.config.ClusterName, c))
+	}
 }
 
 // live returns the Services of a moment that want a load balancer, by UID.
@@ -127,7 +168,7 @@ func (m moment) live() map[string]*corev1.Service {
 // of returns the load balancers of a Service.
 func (m moment) of(uid string) (all []*networkingv1alpha1.LoadBalancer) {
 	for _, one := range m.balancers {
-		if owner := label.OwnerOf(one); string(owner.UID) == uid && owner.Cluster != "green" {
+		if string(label.OwnerOf(one).UID) == uid {
 			all = append(all, one)
 		}
 	}
@@ -222,7 +263,8 @@ func prefixesStay(was, is moment) (problems []string) {
 	return problems
 }
 
-// prefixesOfOthers returns the static prefixes outside of the network of pods, and the positions of ephemeral ones.
+// prefixesOfOthers returns the static prefixes outside of the network of pods, and the positions of ephemeral ones. The
+// positions of static ones mean nothing.
 func prefixesOfOthers(one *networkingv1alpha1.NetworkInterface) string {
 	var texts []string
 	for i, source := range one.Spec.Prefixes {
@@ -233,6 +275,7 @@ func prefixesOfOthers(one *networkingv1alpha1.NetworkInterface) string {
 			texts = append(texts, source.Value.String())
 		}
 	}
+	slices.Sort(texts)
 	return strings.Join(texts, " ")
 }
 

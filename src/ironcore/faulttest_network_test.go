@@ -149,6 +149,7 @@ func (l link) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	c, mode := l.register(request, l.cloud)
 	l.guard.check("before " + c.String())
+	l.guard.checkWrite(c)
 	forward := func(r *http.Request) (*http.Response, error) {
 		response, err := l.next.RoundTrip(r)
 		if err == nil && response.StatusCode < http.StatusBadRequest {
@@ -232,9 +233,7 @@ func failureModes() []*failureMode {
 		refusal("conflict", http.StatusConflict, metav1.StatusReasonConflict, 0),
 		refusal("throttled", http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, 7),
 		refusal("gone", http.StatusGone, metav1.StatusReasonExpired, 0),
-		{name: "unreachable", do: func(exchange) (*http.Response, error) {
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-		}},
+		unreachable(),
 		{name: "lost", do: lost},
 		{name: "truncated", only: notWatch, do: truncated},
 		{name: "no answer", only: ofCloud, do: func(e exchange) (*http.Response, error) {
@@ -262,6 +261,12 @@ func failureModes() []*failureMode {
 		}},
 		{name: "changed", only: func(c call) bool { return c.cloud && c.write() }, do: changed},
 	}
+}
+
+func unreachable() *failureMode {
+	return &failureMode{name: "unreachable", do: func(exchange) (*http.Response, error) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	}}
 }
 
 // lost lets the server do what the request asks for. The connection ends before the answer.

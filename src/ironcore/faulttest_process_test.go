@@ -36,6 +36,7 @@ type wholeCluster struct {
 	config   cloudconfig.Config
 	recorder record.EventRecorder
 	network  *network
+	others   string // the first letters of the machines of another cluster that lives, too
 	workers  int
 	rate     int // requests to IronCore in a second; 0 is no limit
 	process  *process

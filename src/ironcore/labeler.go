@@ -39,11 +39,13 @@ type labeler struct {
 
 	mu      sync.Mutex
 	deleted map[string]bool // Nodes that were deleted while this program ran, and not created again
-	last    string          // the Node whose network interface keeps the label because no other one has it
+	// kept are Nodes whose network interfaces keep the label as long as no other one has it, or as most Nodes are
+	// missing.
+	kept map[string]bool
 }
 
 func newLabeler(s *store.Store, selector bool) *labeler {
-	return &labeler{store: s, selector: selector, deleted: map[string]bool{},
+	return &labeler{store: s, selector: selector, deleted: map[string]bool{}, kept: map[string]bool{},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())}
 }
 
@@ -184,25 +186,31 @@ func (l *labeler) labelInterface(ctx context.Context, one *networkingv1alpha1.Ne
 	if todo == remove && one.Labels[label.Cluster] == l.store.Cluster && l.isLast(one.Name) {
 		klog.FromContext(ctx).Info("The network interface keeps the label of the cluster, because no other one has "+
 			"it: the load balancers would have no destinations", "networkInterface", one.Name, "node", node)
-		l.keepLast(node)
+		l.keep(node)
 		return nil
 	}
 	err := set(ctx, l, l.store.NetworkInterfaces, l.store.Client.NetworkInterfaces.Patch, one, todo, node)
 	if err == nil && todo == add {
-		l.keepLast("")
+		l.reconsider()
 	}
 	return err
 }
 
-// keepLast records the Node whose network interface keeps the label because no other one has it, and queues the one
-// that was recorded before: another network interface may have the label now.
-func (l *labeler) keepLast(node string) {
+// keep records a Node whose network interfaces keep the label for now.
+func (l *labeler) keep(node string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.last != "" && l.last != node {
-		l.queue.Add(l.last)
+	l.kept[node] = true
+}
+
+// reconsider queues the Nodes that were recorded: a network interface of another Node has the label.
+func (l *labeler) reconsider() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for node := range l.kept {
+		l.queue.Add(node)
 	}
-	l.last = node
+	clear(l.kept)
 }
 
 // decide returns what happens to the labels of the machine of a Node, and of its network interfaces. A Node that is not
@@ -217,6 +225,8 @@ func (l *labeler) decide(name string) (ofMachine, ofInterfaces decision) {
 			return leave, remove
 		case l.selector && !l.mostAreMissing():
 			return leave, removeOwn
+		case l.selector:
+			l.kept[name] = true
 		}
 		return leave, leave
 	}

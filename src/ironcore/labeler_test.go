@@ -204,6 +204,32 @@ func TestLabelsStayIfMostNodesAreMissing(t *testing.T) {
 	})
 }
 
+// TestLabelIsRemovedWhenFewNodesAreMissing: the process that has kept labels because most Nodes are missing removes
+// them when the other Nodes are back.
+func TestLabelIsRemovedWhenFewNodesAreMissing(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.selector = true
+		for _, name := range []string{"a", "b", "c"} {
+			r.addMachine(name)
+		}
+		ctx, end := context.WithCancel(r.ctx)
+		first := *r
+		first.ctx = ctx
+		first.label(first.start(), fake.NewClientset(node("a"), node("b"), node("c")))
+		end()
+		synctest.Wait()
+		cluster := fake.NewClientset(node("a"))
+		r.label(r.start(), cluster)
+		pass(time.Hour)
+		r.wantLabel("while most are missing", "c", testCluster)
+		_, err := cluster.CoreV1().Nodes().Create(r.ctx, node("b"), metav1.CreateOptions{})
+		want(r, "error", err, nil)
+		synctest.Wait()
+		r.wantLabel("of a Node that is back", "b", testCluster)
+		r.wantLabel("of the one that is missing", "c", "")
+	})
+}
+
 // TestLastUsableLabelStays: IronCore sends nothing to a network interface that is not available.
 func TestLastUsableLabelStays(t *testing.T) {
 	withSelector(t, func(r *rig, c *Cloud) {

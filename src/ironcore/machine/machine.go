@@ -4,6 +4,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -113,7 +114,8 @@ func (p *Provider) notFound(name string) error {
 }
 
 // State is the state that the watch has reported. A machine that is missing is looked up in a list of all machines from
-// the API server that was requested at or after notBefore, because the watch may lag behind.
+// the API server that was requested at or after notBefore, because the watch may lag behind. A list that has it may be
+// older than its deletion, so that it is looked up in a newer one as well.
 func (p *Provider) State(ctx context.Context, node *corev1.Node, notBefore time.Time) (cloud.MachineState, error) {
 	if err := p.store.WaitForSync(ctx); err != nil {
 		return cloud.MachineUnknown, err
@@ -125,16 +127,19 @@ func (p *Provider) State(ctx context.Context, node *corev1.Node, notBefore time.
 	if machine, exists := p.store.Machines.Get(name); exists {
 		return stateOf(machine), nil
 	}
-	machines, err := p.list(ctx, notBefore)
-	if err != nil {
-		return cloud.MachineUnknown, err
-	}
-	for i := range machines.Items {
-		if machines.Items[i].Name == name {
-			return stateOf(&machines.Items[i]), nil
+	state, now := cloud.MachineGone, time.Now()
+	for _, since := range []time.Time{notBefore, now} {
+		machines, err := p.list(ctx, since)
+		if err != nil {
+			return cloud.MachineUnknown, err
 		}
+		at := slices.IndexFunc(machines.Items, func(m computev1alpha1.Machine) bool { return m.Name == name })
+		if at < 0 {
+			return cloud.MachineGone, nil
+		}
+		state = stateOf(&machines.Items[at])
 	}
-	return cloud.MachineGone, nil
+	return state, nil
 }
 
 // list returns all machines from the API server, requested at or after notBefore. All Nodes share one list.

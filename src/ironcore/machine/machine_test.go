@@ -122,6 +122,23 @@ func TestStateOfMissingMachine(t *testing.T) {
 	})
 }
 
+// TestStateOfMachineDeletedAfterTheList: a machine that was deleted after the last list is missing. Otherwise the Node
+// of a machine that was shut down and is deleted would stay: the list is new enough for it.
+func TestStateOfMachineDeletedAfterTheList(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		shutDown := time.Now()
+		r.state("state of another machine", "other", shutDown, cloud.MachineGone)
+		want(r, "lists", r.lists(), 1)
+		r.server.DeleteMachine("a")
+		<-time.After(time.Second)
+		synctest.Wait()
+		r.state("state of the deleted machine", "a", shutDown, cloud.MachineGone)
+		want(r, "lists", r.lists(), 2)
+		r.state("state of the deleted machine again", "a", shutDown, cloud.MachineGone)
+		want(r, "lists", r.lists(), 2)
+	})
+}
+
 // TestStateIsNotGoneAfterAnError: a machine is not gone if the list fails. The next call lists again.
 func TestStateIsNotGoneAfterAnError(t *testing.T) {
 	inBubble(t, func(r *rig) {
