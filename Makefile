@@ -63,10 +63,11 @@ fuzz: go-version ## run every fuzz target with new inputs (FUZZTIME=10s each; th
 lives_time = $(or $(LIVES_TIME),60s)
 
 .PHONY: lives
-lives: go-version ## run random fault tests of clusters with new seeds (LIVES_TIME=60s; at least 40; a failure prints how to repeat it)
-	@seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); echo "random lives from seed $$seed on, for $(lives_time), at least 40"; \
-	  cd src/thalassa && TRIAL_SEED=$$seed TRIAL_TIME=$(lives_time) TRIAL_LIVES=40 exec $(GO) test -trimpath -buildvcs=false -vet=off -count=1 \
-	  -timeout=$(lives_time)10m -run '^TestLives$$'
+lives: go-version ## run random fault tests of clusters in each cloud with new seeds (LIVES_TIME=60s; at least 40; a failure prints how to repeat it)
+	@seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); echo "random lives from seed $$seed on, in each cloud for $(lives_time), at least 40"; \
+	  for cloud in thalassa ironcore; do \
+	    (cd src/$$cloud && TRIAL_SEED=$$seed TRIAL_TIME=$(lives_time) TRIAL_LIVES=40 exec $(GO) test -trimpath -buildvcs=false -vet=off -count=1 \
+	    -timeout=$(lives_time)10m -run '^TestLives$$') || exit 1; done
 
 # The stages of CI, each as the targets and settings that it makes: .ci/run and GitHub's workflow run these and nothing else.
 stage_demo := demo

@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 	"k8s.io/cloud-provider/service/helpers"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
@@ -220,12 +222,16 @@ func destinationsStay(was, is moment) (problems []string) {
 	return problems
 }
 
-// routesStay: the network of the pods of a Node that stays is never without a route, unless somebody deletes the
-// network interface.
+// removal is the time in which a route may still be removed for the Node of this name that was there before.
+const removal = time.Minute
+
+// routesStay: the network of the pods of a Node that stays, and is initialised, is never without a route, unless
+// somebody deletes the network interface.
 func routesStay(was, is moment) (problems []string) {
 	for _, node := range is.nodes {
 		pods, err := netip.ParsePrefix(node.Spec.PodCIDR)
-		if err != nil || !was.hasNode(node) {
+		if err != nil || !was.hasNode(node) || uninitialised(node) ||
+			time.Since(node.CreationTimestamp.Time) < removal {
 			continue
 		}
 		if at := was.routed(pods); at != "" && is.interfaces[at] != nil && is.routed(pods) == "" {
@@ -233,6 +239,12 @@ func routesStay(was, is moment) (problems []string) {
 		}
 	}
 	return problems
+}
+
+func uninitialised(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+		return taint.Key == cloudproviderapi.TaintExternalCloudProvider
+	})
 }
 
 func (m moment) hasNode(node *corev1.Node) bool {

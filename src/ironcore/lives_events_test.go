@@ -71,7 +71,7 @@ func (c *lifeCluster) edit(name string, change func(*corev1.Service)) {
 func (d *dice) either() string { return []string{"web", "api"}[d.IntN(2)] }
 
 // some draws one of the machines that may be missing.
-func (d *dice) some(c *lifeCluster) string { return c.names[1+d.IntN(len(c.names)-1)] }
+func (d *dice) some(c *lifeCluster) string { return c.names[always+d.IntN(len(c.names)-always)] }
 
 // port adds a port, or removes it. Port 80 stays.
 func (d *dice) port(*lifeCluster) func(*lifeCluster) {
@@ -123,7 +123,8 @@ func (d *dice) service(*lifeCluster) func(*lifeCluster) {
 func (d *dice) again(*lifeCluster) func(*lifeCluster) {
 	return func(c *lifeCluster) {
 		one := c.service("api")
-		_, _ = c.objects.Delete(one), c.objects.Create(one) // it may not exist, or exist until its load balancer is gone
+		_ = c.objects.Delete(one) // there may be none
+		_ = c.objects.Create(one) // it may exist until its load balancer is gone
 	}
 }
 

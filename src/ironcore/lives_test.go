@@ -14,7 +14,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
@@ -29,6 +28,8 @@ const (
 	lifeSteps = 40
 	// longestPause is between two of them; the shortest is none.
 	longestPause = 40 * time.Second
+	// always are the machines of a cluster that are always there, of six: if most Nodes are missing, labels stay.
+	always = 3
 )
 
 // TestLives lets people and other programs do random things with the Services, Nodes and machines of two clusters in
@@ -58,7 +59,8 @@ func (f life) run(t *testing.T) {
 	for range lifeSteps {
 		c := clusters[d.IntN(len(clusters))]
 		name, step := d.step(c)
-		script = append(script, fmt.Sprintf("%s: %s", c.config.ClusterName, name))
+		script = append(script, fmt.Sprintf("%s %s: %s", time.Now().Format(time.TimeOnly), c.config.ClusterName,
+			name))
 		c.people(clusters, step)
 		pass(time.Duration(d.Int64N(int64(longestPause))))
 		for _, one := range clusters {
@@ -86,7 +88,8 @@ func (c *lifeCluster) people(clusters []*lifeCluster, step func(*lifeCluster)) {
 	change()
 }
 
-// end waits until the clusters have what they want, and then for nothing; it removes all Services, and nothing is left.
+// end wants the clusters to get what their objects ask for, to write nothing after a restart, and to have no load
+// balancers when all Services are deleted.
 func (f life) end(t *testing.T, clusters []*lifeCluster) {
 	t.Helper()
 	for _, c := range clusters {
@@ -110,14 +113,14 @@ func (f life) end(t *testing.T, clusters []*lifeCluster) {
 // lifeCluster is a cluster in which things happen.
 type lifeCluster struct {
 	*wholeCluster
-	names  []string       // of machines; the first one and its Node are always there
+	names  []string       // of machines; the first ones and their Nodes are always there
 	uids   int            // of Services, so far
 	nodes  map[string]int // the networks of pods, by machine
 	outage atomic.Bool    // all requests to IronCore fail
 }
 
-// clusters returns two that have two Nodes each, and a server that may be any but one that collects no garbage: there,
-// the network interfaces of deleted machines stay.
+// clusters returns two that have three Nodes each. Their server behaves in any way but one: with NoGC, the network
+// interfaces of deleted machines would stay.
 func (f life) clusters(t *testing.T, d *dice) []*lifeCluster {
 	t.Helper()
 	chance := func() bool { return d.IntN(4) == 0 }
@@ -125,13 +128,13 @@ func (f life) clusters(t *testing.T, d *dice) []*lifeCluster {
 		Generation: chance(), NoStrategicMerge: chance(), NoWatchList: chance(), NoDefaults: chance(),
 		StrictPorts: chance(), Routing: time.Duration(d.IntN(3)) * time.Second})
 	var clusters []*lifeCluster
-	for i, letters := range []string{"abcd", "wxyz"} {
+	for i, letters := range []string{"abcdef", "uvwxyz"} {
 		config := testConfig()
 		config.ClusterName = []string{testCluster, "violet"}[i]
-		config.InstancesV2.MaxRemovals = 100 // several machines of four may be missing
+		config.InstancesV2.MaxRemovals = 100 // several machines of six may be missing
 		c := &lifeCluster{wholeCluster: newWholeCluster(view, config), names: strings.Split(letters, ""),
 			nodes: map[string]int{}}
-		c.others = []string{"wxyz", "abcd"}[i]
+		c.others = []string{"uvwxyz", "abcdef"}[i]
 		for number, name := range c.names {
 			c.nodes[name] = 10*i + number + 1
 		}
@@ -139,7 +142,7 @@ func (f life) clusters(t *testing.T, d *dice) []*lifeCluster {
 	}
 	clusters[0].addForeign()
 	for _, c := range clusters {
-		for _, name := range c.names[:2] {
+		for _, name := range c.names[:always] {
 			c.join(name)
 		}
 		c.create(c.service("web"))
@@ -270,14 +273,12 @@ func (c *lifeCluster) published(lb *networkingv1alpha1.LoadBalancer) bool {
 // found returns what there is, in the words of wanted.
 func (c *lifeCluster) found() (lines []string) {
 	for _, node := range c.objects.Nodes() {
-		uninitialised := slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
-			return taint.Key == cloudproviderapi.TaintExternalCloudProvider
-		})
 		routed := false
 		if nic, exists := c.server.NetworkInterface(interfaceOf(node.Name)); exists {
 			routed = slices.Contains(strings.Fields(sourcesOf(nic)), node.Spec.PodCIDR)
 		}
-		lines = append(lines, fmt.Sprintf("Node %s: initialised %t, route %t", node.Name, !uninitialised, routed))
+		lines = append(lines, fmt.Sprintf("Node %s: initialised %t, route %t", node.Name, !uninitialised(node),
+			routed))
 	}
 	for _, name := range c.names {
 		nic, exists := c.server.NetworkInterface(interfaceOf(name))
