@@ -17,7 +17,7 @@ import (
 func edit(t *testing.T, k overlay.Tree, name string) {
 	t.Helper()
 	switch {
-	case name == "ironcore":
+	case name == "ironcore", name == "ironcore-managed":
 		k.Say(t, name, map[string]string{"networkName": "nodes", "clusterName": "production"})
 	case k.Configures(name):
 		k.Say(t, name, map[string]string{"organisation": "my-organisation", "vpcIdentity": "vpc-0123456789",

@@ -23,7 +23,9 @@ func combinations(p bases.Profile) [][]string {
 	for i, a := range components {
 		all = append(all, together(p, a))
 		for _, b := range components[i+1:] {
-			all = append(all, together(p, a, b))
+			if !alternatives(a, b) {
+				all = append(all, together(p, a, b))
+			}
 		}
 	}
 	slices.SortFunc(all, slices.Compare)
@@ -36,11 +38,28 @@ func orders(p bases.Profile) [][]string {
 	components := meantFor(p)
 	for i, a := range components {
 		for _, b := range components[i+1:] {
-			all = append(all, together(p, b, a))
+			if !alternatives(a, b) {
+				all = append(all, together(p, b, a))
+			}
 		}
 	}
 	slices.SortFunc(all, slices.Compare)
 	return slices.CompactFunc(all, slices.Equal)
+}
+
+// alternatives says whether only one of two components can be used: they have the same objects, for different clouds.
+func alternatives(a, b bases.Component) bool {
+	return a.Name == b.Name+"-ironcore" || b.Name == a.Name+"-ironcore"
+}
+
+// TestAlternatives: an overlay with two components of which only one can be used does not build.
+func TestAlternatives(t *testing.T) {
+	k := overlay.New(t)
+	edit(t, k, "managed-tenant")
+	k.Use(t, "managed-tenant", "admission-policy", "admission-policy-ironcore")
+	if manifest, err := k.TryBuild(overlay.Dir("managed-tenant")); err == nil {
+		t.Errorf("both admission policies are in\n%s", manifest)
+	}
 }
 
 func meantFor(p bases.Profile) []bases.Component {
@@ -67,21 +86,24 @@ func together(p bases.Profile, components ...bases.Component) []string {
 func notMeant() map[string]map[string]string {
 	reasons := map[string]map[string]string{
 		"admission-policy": {
-			"ironcore": "it has other annotations: use admission-policy-ironcore",
-			"managed":  "the Services are in the served cluster",
+			"ironcore":         "it has other annotations: use admission-policy-ironcore",
+			"ironcore-managed": "the Services are in the served cluster",
+			"managed":          "the Services are in the served cluster",
 		},
 		"admission-policy-ironcore": {
-			"self-managed":   "it has other annotations: use admission-policy",
-			"managed":        "the Services are in the served cluster",
-			"managed-tenant": "it has other annotations: use admission-policy",
+			"self-managed":     "it has other annotations: use admission-policy",
+			"ironcore-managed": "the Services are in the served cluster",
+			"managed":          "the Services are in the served cluster",
 		},
 		"allocate-node-cidrs": {
-			"ironcore":       "the network is a flag: see the guide of IronCore",
-			"managed-tenant": "no pods of the program there: it is a flag",
+			"ironcore":         "the network is a flag: see the guide of IronCore",
+			"ironcore-managed": "the network is a flag: see the guide of IronCore",
+			"managed-tenant":   "no pods of the program there: it is a flag",
 		},
 		"deployment": {
-			"managed":        "it is a Deployment already",
-			"managed-tenant": "no pods there",
+			"ironcore-managed": "it is a Deployment already",
+			"managed":          "it is a Deployment already",
+			"managed-tenant":   "no pods there",
 		},
 		"high-availability": {
 			"managed-tenant": "no pods there",
@@ -89,43 +111,34 @@ func notMeant() map[string]map[string]string {
 		"metrics-certificate": {
 			"managed-tenant": "no pods there",
 		},
-		"monitoring": {
-			"ironcore":       "the metrics have other names there: use monitoring-ironcore",
-			"managed":        "Prometheus authenticates with a certificate there: use monitoring-managed",
-			"managed-tenant": "no pods there: use monitoring-managed-tenant",
-		},
-		"monitoring-ironcore": {
-			"self-managed":   "the metrics have other names there: use monitoring",
-			"managed":        "the metrics have other names there: use monitoring-managed",
-			"managed-tenant": "no pods there: use monitoring-managed-tenant",
-		},
-		"monitoring-managed": {
-			"ironcore":       "Prometheus authenticates with its token there: use monitoring-ironcore",
-			"self-managed":   "Prometheus authenticates with its token there: use monitoring",
-			"managed-tenant": "no pods there: use monitoring-managed-tenant",
-		},
-		"monitoring-managed-tenant": {
-			"ironcore":     "monitoring-ironcore contains it",
-			"self-managed": "monitoring contains it",
-			"managed":      "the permission is for the served cluster",
-		},
 		"network-policy": {
+			"ironcore":         "a policy has no effect on the host network",
+			"ironcore-managed": "another API is called there: use network-policy-ironcore",
+			"self-managed":     "a policy has no effect on the host network",
+			"managed-tenant":   "no pods there",
+		},
+		"network-policy-ironcore": {
 			"ironcore":       "a policy has no effect on the host network",
 			"self-managed":   "a policy has no effect on the host network",
+			"managed":        "another API is called there: use network-policy",
 			"managed-tenant": "no pods there",
 		},
 		"private-ca": {
-			"ironcore":       "the kubeconfig contains the certificates",
-			"managed-tenant": "no pods there",
+			"ironcore":         "the kubeconfig contains the certificates",
+			"ironcore-managed": "the kubeconfig contains the certificates",
+			"managed-tenant":   "no pods there",
 		},
 		"spec-rbac": {
-			"managed": "no permissions there",
+			"ironcore-managed": "no permissions there",
+			"managed":          "no permissions there",
 		},
 		"workload-identity": {
-			"ironcore":       "the pods use a kubeconfig",
-			"managed-tenant": "no pods there",
+			"ironcore":         "the pods use a kubeconfig",
+			"ironcore-managed": "the pods use a kubeconfig",
+			"managed-tenant":   "no pods there",
 		},
 	}
+	maps.Copy(reasons, monitoringNotMeant())
 	for _, c := range bases.Components() {
 		if reasons[c.Name] == nil {
 			reasons[c.Name] = map[string]string{}
@@ -133,6 +146,42 @@ func notMeant() map[string]map[string]string {
 		reasons[c.Name]["ironcore-permissions"] = "it has only roles in IronCore"
 	}
 	return reasons
+}
+
+// monitoringNotMeant is the part of notMeant for the components with a ServiceMonitor.
+func monitoringNotMeant() map[string]map[string]string {
+	return map[string]map[string]string{
+		"monitoring": {
+			"ironcore":         "the metrics have other names there: use monitoring-ironcore",
+			"ironcore-managed": "the metrics have other names there: use monitoring-ironcore-managed",
+			"managed":          "Prometheus authenticates with a certificate there: use monitoring-managed",
+			"managed-tenant":   "no pods there: use monitoring-managed-tenant",
+		},
+		"monitoring-ironcore": {
+			"self-managed":     "the metrics have other names there: use monitoring",
+			"ironcore-managed": "Prometheus authenticates with a certificate there: use monitoring-ironcore-managed",
+			"managed":          "the metrics have other names there: use monitoring-managed",
+			"managed-tenant":   "no pods there: use monitoring-managed-tenant",
+		},
+		"monitoring-ironcore-managed": {
+			"self-managed":   "the metrics have other names there: use monitoring",
+			"ironcore":       "Prometheus authenticates with its token there: use monitoring-ironcore",
+			"managed":        "the metrics have other names there: use monitoring-managed",
+			"managed-tenant": "no pods there: use monitoring-managed-tenant",
+		},
+		"monitoring-managed": {
+			"ironcore":         "Prometheus authenticates with its token there: use monitoring-ironcore",
+			"ironcore-managed": "the metrics have other names there: use monitoring-ironcore-managed",
+			"self-managed":     "Prometheus authenticates with its token there: use monitoring",
+			"managed-tenant":   "no pods there: use monitoring-managed-tenant",
+		},
+		"monitoring-managed-tenant": {
+			"ironcore":         "monitoring-ironcore contains it",
+			"ironcore-managed": "the permission is for the served cluster",
+			"self-managed":     "monitoring contains it",
+			"managed":          "the permission is for the served cluster",
+		},
+	}
 }
 
 // TestEveryComponentKnowsItsOverlays: each is meant for an overlay, or there is a reason why it is not.
@@ -164,7 +213,7 @@ func TestEveryComponentKnowsItsOverlays(t *testing.T) {
 // TestManagedNamesNoNamespace: the overlay is applied to one that is not known beforehand, with all its components.
 func TestManagedNamesNoNamespace(t *testing.T) {
 	for _, p := range bases.Profiles() {
-		if p.Name != "managed" {
+		if p.Name != "managed" && p.Name != "ironcore-managed" {
 			continue
 		}
 		for _, components := range combinations(p) {
@@ -222,8 +271,8 @@ func TestOtherOverlaysRefuse(t *testing.T) {
 func TestOrderMatters(t *testing.T) {
 	const (
 		workload = "component high-availability comes after component deployment, list that one first"
-		monitor  = "component metrics-certificate comes after component monitoring, monitoring-ironcore or " +
-			"monitoring-managed, list that one first"
+		monitor  = "component metrics-certificate comes after component monitoring, monitoring-ironcore, " +
+			"monitoring-ironcore-managed or monitoring-managed, list that one first"
 	)
 	for _, test := range []struct {
 		overlay    string
@@ -237,6 +286,7 @@ func TestOrderMatters(t *testing.T) {
 		{"managed", []string{"metrics-certificate", "monitoring-managed"}, monitor},
 		{"ironcore", []string{"metrics-certificate", "monitoring-ironcore"}, monitor},
 		{"ironcore", []string{"high-availability", "deployment"}, workload},
+		{"ironcore-managed", []string{"metrics-certificate", "monitoring-ironcore-managed"}, monitor},
 	} {
 		k := overlay.New(t)
 		edit(t, k, test.overlay)

@@ -131,6 +131,7 @@ func (f life) clusters(t *testing.T, d *dice) []*lifeCluster {
 	for i, letters := range []string{"abcdef", "uvwxyz"} {
 		config := testConfig()
 		config.ClusterName = []string{testCluster, "violet"}[i]
+		config.LoadBalancer.RemoveOrphans = d.IntN(2) == 0
 		config.InstancesV2.MaxRemovals = 100 // several machines of six may be missing
 		c := &lifeCluster{wholeCluster: newWholeCluster(view, config), names: strings.Split(letters, ""),
 			nodes: map[string]int{}}

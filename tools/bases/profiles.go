@@ -8,5 +8,6 @@ type Profile struct {
 
 // Profiles returns those that have a base.
 func Profiles() []Profile {
-	return []Profile{{"self-managed"}, {"managed"}, {"managed-tenant"}, {"ironcore"}, {"ironcore-permissions"}}
+	return []Profile{{"self-managed"}, {"managed"}, {"managed-tenant"}, {"ironcore"}, {"ironcore-managed"},
+		{"ironcore-permissions"}}
 }
