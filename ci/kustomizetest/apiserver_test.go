@@ -92,7 +92,9 @@ func TestApplyingAgainChangesNothing(t *testing.T) {
 	for _, p := range bases.Profiles() {
 		meant := meantFor(p)
 		all := together(p, slices.DeleteFunc(slices.Clone(meant), func(c bases.Component) bool {
-			return slices.ContainsFunc(meant, func(other bases.Component) bool { return c.Name == other.Name+"-ironcore" })
+			return slices.ContainsFunc(meant, func(other bases.Component) bool {
+				return c.Name == other.Name+"-ironcore"
+			})
 		})...)
 		for name, manifest := range map[string]string{"overlay": built(t, p.Name, all...),
 			"chart": render(t, p, all...)} {
