@@ -65,6 +65,7 @@ type lab struct {
 
 // start starts a data plane. The machines answer at their addresses, and at those that they are given.
 func start(t *testing.T) *lab {
+	t.Helper()
 	roottest.Need(t, "nft", "ip", "nsenter")
 	l := &lab{T: t, events: make(chan netns.Event, 10)}
 	var err error
