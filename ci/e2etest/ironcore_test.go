@@ -13,7 +13,6 @@ import (
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
@@ -50,7 +49,7 @@ func ironcoreValues(selector bool) map[string]any {
 }
 
 // withoutNodePorts is a Service without node ports: its load balancer needs none.
-func withoutNodePorts(s *corev1.Service) { s.Spec.AllocateLoadBalancerNodePorts = ptr.To(false) }
+func withoutNodePorts(s *corev1.Service) { s.Spec.AllocateLoadBalancerNodePorts = new(false) }
 
 // clientSeen proves that pods see the address of the client with the policy Local, and that other ports of the load
 // balancer are closed.
@@ -161,7 +160,7 @@ func selected(t *testing.T, l *lab) {
 	l.awaitWeb(t, address, "worker-1", "worker-2")
 	l.awaitWeb(t, l.addressOf(t, namespace, l.createService(t, namespace, portHTTP, withoutNodePorts, named("new"))),
 		"worker-1", "worker-2")
-	l.label(t, "worker-2", corev1.LabelNodeExcludeBalancers, ptr.To(""))
+	l.label(t, "worker-2", corev1.LabelNodeExcludeBalancers, new(""))
 	t.Cleanup(func() { l.label(t, "worker-2", corev1.LabelNodeExcludeBalancers, nil) })
 	eventually(t, "the excluded Node is no destination", func(ctx context.Context) error {
 		_, routings, err := l.balancers(ctx)
