@@ -111,6 +111,18 @@ func (g *guard) forget() {
 	g.latest = moment{}
 }
 
+// removing lets a person delete a Node, which does not count.
+func (g *guard) removing(remove func()) {
+	if g == nil {
+		remove()
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	remove()
+	g.latest.nodes = g.cluster.objects.Nodes()
+}
+
 // during lets a person change something, which does not count.
 func (g *guard) during(change func()) {
 	g.mu.Lock()

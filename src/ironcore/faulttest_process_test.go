@@ -234,9 +234,11 @@ func (c *wholeCluster) changeNode(name string, change func(*corev1.Node)) {
 // remove deletes an object.
 func (c *wholeCluster) remove(like cluster.Object) {
 	c.t.Helper()
-	if err := c.objects.Delete(like); err != nil {
-		c.t.Fatal(err)
-	}
+	c.network.guard.removing(func() {
+		if err := c.objects.Delete(like); err != nil {
+			c.t.Fatal(err)
+		}
+	})
 }
 
 // rig returns the means of tests without controllers.
