@@ -83,6 +83,27 @@ func TestReports(t *testing.T) {
 	})
 }
 
+// TestHeldOrphanIsDeletedLater: an orphan that is kept because most objects in the cloud are orphans is deleted when
+// most are not any more, although the cloud reports nothing about it.
+func TestHeldOrphanIsDeletedLater(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.behaviour.DriftPeriod, r.behaviour.RemoveOrphans = 0, true
+		r.changes = func(ctx context.Context, report func(cloud.Change)) {
+			report(cloud.Change{All: true})
+			<-ctx.Done()
+		}
+		r.addOrphan()
+		r.start(1)
+		<-time.After(time.Hour)
+		want(r, "load balancers while there is no Service", len(r.cloud.contents()), 1)
+		r.addService("web")
+		<-time.After(2 * time.Minute)
+		_, exists := r.cloud.contents()["lost"]
+		want(r, "the orphan exists", exists, false)
+		want(r, "load balancers", len(r.cloud.contents()), 1)
+	})
+}
+
 // TestRepeatedRepair: a program that reverts each repair at once does not cause a write at each report.
 func TestRepeatedRepair(t *testing.T) {
 	inRig(t, func(r *rig) {

@@ -31,7 +31,7 @@ func (c *Controller) check(ctx context.Context, key string) {
 		err = c.findOrphans(ctx)
 	}
 	c.finishCheck(ctx, err)
-	if c.changes != nil && (c.checkFailed || c.orphanSet.unconfirmed()) {
+	if c.changes != nil && (c.checkFailed || c.orphanSet.undecided()) {
 		c.checks.AddAfter(checkOrphans, orphanRecheckDelay)
 	}
 }

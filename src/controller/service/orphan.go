@@ -34,6 +34,7 @@ type orphan struct {
 	reported   bool
 	otherClass bool         // its Service exists, and has another class
 	remove     bool         // it should be deleted, according to the latest check
+	held       bool         // it is not, only because most objects in the cloud are orphans
 	state      serviceState // of its deletion
 }
 
@@ -86,12 +87,13 @@ func (o *orphanSet) update(found map[types.UID][]cloud.ManagedObject, active map
 // once.
 const orphanRecheckDelay = time.Minute
 
-// unconfirmed reports whether another check is necessary to confirm an orphan.
-func (o *orphanSet) unconfirmed() bool {
+// undecided reports whether another check is necessary to confirm an orphan, or to find that most objects in the cloud
+// are no orphans any more.
+func (o *orphanSet) undecided() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, one := range o.found {
-		if one.checks < minChecks {
+		if one.checks < minChecks || one.held {
 			return true
 		}
 	}
@@ -119,8 +121,9 @@ func (c *Controller) handleOrphan(ctx context.Context, uid types.UID, one *orpha
 	logger := klog.FromContext(ctx).WithValues("service", klog.KObj(deleted), "uid", uid)
 	retained := slices.ContainsFunc(one.objects, func(object cloud.ManagedObject) bool { return object.Retained })
 	unlabelled := slices.ContainsFunc(one.objects, func(object cloud.ManagedObject) bool { return object.Unlabelled })
-	remove := c.behaviour.RemoveOrphans && !most && !one.otherClass && !retained && !unlabelled &&
+	removable := c.behaviour.RemoveOrphans && !one.otherClass && !retained && !unlabelled &&
 		deleted.Name != "" && deleted.Namespace != ""
+	remove := removable && !most
 	if !one.reported {
 		one.reported = true
 		advice := "Delete it in the cloud, or set loadBalancer.removeOrphans to true."
@@ -146,16 +149,16 @@ func (c *Controller) handleOrphan(ctx context.Context, uid types.UID, one *orpha
 			namesOf(one.objects), klog.KObj(deleted), uid, advice)
 		logger.Info("The cloud has something of a Service that is gone", "what", namesOf(one.objects), "advice", advice)
 	}
-	if c.orphanSet.setRemove(one, remove); remove {
+	if c.orphanSet.decide(one, remove, removable && most); remove {
 		c.queue.Enqueue(orphanPrefix+string(uid), priorityqueue.Relaxed, 0)
 	}
 }
 
-// setRemove records whether an orphan should be deleted.
-func (o *orphanSet) setRemove(one *orphan, remove bool) {
+// decide records whether an orphan should be deleted, or is held.
+func (o *orphanSet) decide(one *orphan, remove, held bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	one.remove = remove
+	one.remove, one.held = remove, held
 }
 
 // removable returns an orphan that should be deleted, and its Service; nil if there is none.
