@@ -30,6 +30,9 @@ const (
 	user    = "cloud-controller-manager"
 )
 
+// thalassaConfig is a line of the configuration in the examples of Thalassa Cloud.
+const thalassaConfig = "vpcIdentity: vpc-0123456789\n"
+
 // TestArgoCDManaged: the parts go where each belongs, and have the same values but for the part.
 func TestArgoCDManaged(t *testing.T) {
 	documents := read(t, "argocd/managed.yaml")
@@ -59,7 +62,7 @@ func TestArgoCDManaged(t *testing.T) {
 		(Destination{Name: served, Namespace: "kube-system"}); got != want {
 		t.Errorf("part tenant goes to %+v, want %+v", got, want)
 	}
-	wantHosting(t, parts["hosting"].render(t))
+	wantHosting(t, parts["hosting"].render(t), thalassaConfig)
 	wantTenant(t, parts["tenant"].render(t))
 	for _, a := range parts {
 		delete(a.Spec.Source.Helm.ValuesObject, "part")
@@ -110,7 +113,7 @@ func TestFluxManaged(t *testing.T) {
 			there.Spec.KubeConfig, here.Spec.KubeConfig)
 	}
 	wantTenant(t, build(t, there))
-	wantHosting(t, build(t, here))
+	wantHosting(t, build(t, here), thalassaConfig)
 }
 
 // build is what kustomize-controller does: it adds namespace and patches to the overlay's own.
@@ -151,8 +154,8 @@ func objects(t *testing.T, manifest string) []runtime.Object {
 	return decoded
 }
 
-// wantHosting wants all of it in one namespace, and the pods to be configured.
-func wantHosting(t *testing.T, objects []runtime.Object) {
+// wantHosting wants all of it in one namespace, and the pods to be configured with a line.
+func wantHosting(t *testing.T, objects []runtime.Object, line string) {
 	t.Helper()
 	var mounted, configured []string
 	for _, o := range objects {
@@ -172,7 +175,7 @@ func wantHosting(t *testing.T, objects []runtime.Object) {
 			}
 		case *corev1.ConfigMap:
 			configured = append(configured, o.Name)
-			if text := o.Data[overlay.ConfigKey]; !strings.Contains(text, "vpcIdentity: vpc-0123456789\n") {
+			if text := o.Data[overlay.ConfigKey]; !strings.Contains(text, line) {
 				t.Errorf("the configuration is\n%s", text)
 			}
 		}

@@ -40,7 +40,7 @@ func TestPermit(t *testing.T) {
 
 func TestConfigures(t *testing.T) {
 	for name, want := range map[string]bool{"self-managed": true, "managed": true, "managed-tenant": false,
-		"ironcore": true, "ironcore-permissions": false} {
+		"ironcore": true, "ironcore-managed": true, "ironcore-permissions": false} {
 		if got := overlay.New(t).Configures(name); got != want {
 			t.Errorf("%s: %t, want %t", name, got, want)
 		}
