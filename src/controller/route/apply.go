@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
@@ -47,7 +47,7 @@ func writeAll[T any](ctx context.Context, c *Controller, all []T, do func(T), wr
 		do(all[at])
 		all = slices.Concat(all[:at], all[at+1:])
 	}
-	inParallel(ctx, all, do)
+	workqueue.ParallelizeUntil(ctx, parallel, len(all), func(at int) { do(all[at]) })
 }
 
 // failingLast sorts Nodes by the order in which their routes are written. Nodes with a failed write are last: a write
@@ -252,23 +252,4 @@ func (c *Controller) replaceTables(ctx context.Context, p plan, result *outcome)
 			}
 		}
 	}
-}
-
-// inParallel calls a function for each element, some at a time, until ctx ends.
-func inParallel[T any](ctx context.Context, all []T, do func(T)) {
-	var workers sync.WaitGroup
-	slots := make(chan struct{}, parallel)
-	for _, one := range all {
-		select {
-		case <-ctx.Done():
-			workers.Wait()
-			return
-		case slots <- struct{}{}:
-		}
-		workers.Go(func() {
-			defer func() { <-slots }()
-			do(one)
-		})
-	}
-	workers.Wait()
 }
