@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// Kind is a type of annotation value: how it is read and written, and what is allowed.
+// Kind is a type of annotation value: how it is read, and what is allowed.
 type Kind[T any] struct {
 	Allowed string // ends the sentence `"x" is not …`
 	Parse   func(text string) (T, error)
-	Format  func(value T) string
 	// Condition is Parse's verdict as the API server can give it: a CEL expression that is true for exactly the texts
 	// that Parse accepts, and no error for any. text is the CEL expression that gives the text.
 	Condition func(text string) string
@@ -24,7 +23,7 @@ func Bool() Kind[bool] {
 	// every text that ParseBool accepts
 	words := []string{"true", "false", "True", "False", "TRUE", "FALSE", "t", "f", "T", "F", "1", "0"}
 	return Kind[bool]{
-		Allowed: "true or false", Parse: strconv.ParseBool, Format: strconv.FormatBool, Condition: among(words),
+		Allowed: "true or false", Parse: strconv.ParseBool, Condition: among(words),
 		Schema: map[string]any{"enum": words},
 	}
 }
@@ -43,7 +42,7 @@ func Int(minimum, maximum int, unit string) Kind[int] {
 		return number, nil
 	}
 	return Kind[int]{
-		Allowed: allowed, Parse: parse, Format: strconv.Itoa, Condition: within(minimum, maximum),
+		Allowed: allowed, Parse: parse, Condition: within(minimum, maximum),
 		Schema: map[string]any{"pattern": "^" + wholeNumber(minimum, maximum) + "$"},
 	}
 }
@@ -77,7 +76,7 @@ func Enum(words ...string) Kind[string] {
 		return text, nil
 	}
 	return Kind[string]{
-		Allowed: allowed, Parse: parse, Format: func(value string) string { return value }, Condition: among(words),
+		Allowed: allowed, Parse: parse, Condition: among(words),
 		Schema: map[string]any{"enum": words},
 	}
 }

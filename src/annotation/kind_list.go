@@ -2,7 +2,6 @@ package annotation
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -44,7 +43,7 @@ func Names(maximum int) Kind[[]string] {
 		return unique(names), nil
 	}
 	return Kind[[]string]{
-		Allowed: allowed, Parse: parse, Format: func(names []string) string { return strings.Join(names, ",") },
+		Allowed: allowed, Parse: parse,
 		Condition: eachElement(maximum, func(element string) string { return matching(element, namePattern) }),
 	}
 }
@@ -74,20 +73,12 @@ func Pairs(reserved ...string) Kind[map[string]string] {
 		return pairs, nil
 	}
 	return Kind[map[string]string]{
-		Allowed: allowed, Parse: parse, Format: formatPairs,
+		Allowed: allowed, Parse: parse,
 		Condition: func(text string) string {
 			each := eachElement(maximum, func(element string) string { return pairCondition(element, reserved) })
 			return each(text) + " && " + differentKeys(text)
 		},
 	}
-}
-
-func formatPairs(pairs map[string]string) string {
-	elements := make([]string, 0, len(pairs))
-	for _, key := range slices.Sorted(maps.Keys(pairs)) {
-		elements = append(elements, key+"="+pairs[key])
-	}
-	return strings.Join(elements, ",")
 }
 
 // pairCondition is true for one label.
@@ -172,7 +163,7 @@ func Sources() Kind[[]netip.Prefix] {
 		return slices.Compact(sources), nil
 	}
 	return Kind[[]netip.Prefix]{
-		Allowed: allowed, Parse: parse, Format: formatSources,
+		Allowed: allowed, Parse: parse,
 		Condition: func(text string) string {
 			return fmt.Sprintf(`(%s == "" || size(%s) <= %d && %s.split(",").exists(e, e.trim() != "") && %s.split(",").all(e, e.trim() == "" || isIP(e.trim()) || isCIDR(e.trim())))`,
 				text, text, sourcesLength, text, text)
@@ -197,12 +188,4 @@ func parseSource(text string) (netip.Prefix, error) {
 		return netip.Prefix{}, fmt.Errorf("source %q is an IPv4 address in the form of IPv6; write it as IPv4", text)
 	}
 	return prefix.Masked(), nil
-}
-
-func formatSources(sources []netip.Prefix) string {
-	texts := make([]string, 0, len(sources))
-	for _, source := range sources {
-		texts = append(texts, source.String())
-	}
-	return strings.Join(texts, ",")
 }

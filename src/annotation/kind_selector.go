@@ -33,7 +33,7 @@ func Selector() Kind[labels.Selector] {
 		return selector, nil
 	}
 	return Kind[labels.Selector]{
-		Allowed: allowed, Parse: parse, Format: labels.Selector.String,
+		Allowed: allowed, Parse: parse,
 		Condition: func(text string) string {
 			return fmt.Sprintf("size(%s) <= %d && %s && !%s", text, selectorLength, matching(text, selectorPattern()),
 				matching(text, longDomain))

@@ -19,7 +19,7 @@ func Word(expression, allowed string) Kind[string] {
 		return text, nil
 	}
 	return Kind[string]{
-		Allowed: allowed, Parse: parse, Format: func(value string) string { return value },
+		Allowed: allowed, Parse: parse,
 		Condition: func(text string) string { return matching(text, whole) },
 		Schema:    map[string]any{"pattern": whole},
 	}

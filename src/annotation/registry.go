@@ -12,6 +12,7 @@
 package annotation
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -137,7 +138,7 @@ func RegisterFamily[T any](r *Registry, definition Definition, kind Kind[T]) Fam
 func register[T any](r *Registry, definition Definition, kind Kind[T], fallback T) {
 	entry := Entry{Definition: definition, Allowed: kind.Allowed, Schema: kind.Schema}
 	if definition.Without == "" && !entry.IsFamily() {
-		entry.Default = kind.Format(fallback)
+		entry.Default = fmt.Sprint(fallback)
 	}
 	r.entries[definition.Name] = registered{
 		Entry: entry, fallback: fallback, condition: kind.Condition,
