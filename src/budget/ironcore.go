@@ -25,8 +25,8 @@ func IronCore() []Budget {
 		writes("ironcore-nodes-selector-writes", 0,
 			"any number of nodes join or leave within a second, if IronCore chooses the destinations: for each load "+
 				"balancer"),
-		writes("ironcore-delete-writes", 3, "deletion of 200 Services at once: for each Service, its routing and load "+
-			"balancer, and some again while watches are behind"),
+		writes("ironcore-delete-writes", 2,
+			"deletion of 200 Services at once: for each Service, its routing and load balancer"),
 		measure("ironcore-start-cpu", 5, "CPU s", "a start with "+size),
 		measure("ironcore-pass-cpu", 1, "CPU s", "a resync of all unchanged Services, with "+size),
 		measure("ironcore-join-cpu", 15, "CPU s", "a node joins, and all load balancers get its address, with "+size),

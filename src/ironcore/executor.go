@@ -15,6 +15,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/store"
 )
 
 // Apply implements cloud.LoadBalancers. A write to an object that has changed since the plan is cloud.ErrStale.
@@ -140,18 +141,31 @@ func withAdvice(err error) error {
 		"needed, or ask the administrator of IronCore to raise the quota: %w", err)
 }
 
-// delete deletes the version of an object that the plan was computed from. An object that does not exist is deleted.
 func (e *executor) delete(ctx context.Context, o balancer.DeleteObject) error {
-	send := e.store.Client.LoadBalancers.Delete
 	if o.Kind == "LoadBalancerRouting" {
-		send = e.store.Client.LoadBalancerRoutings.Delete
+		return deleteFrom(ctx, e.store, e.store.LoadBalancerRoutings, "loadbalancerroutings", o,
+			new(networkingv1alpha1.LoadBalancerRouting))
 	}
-	err := send(ctx, o.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}})
-	if err == nil || apierrors.IsNotFound(err) {
+	return deleteFrom(ctx, e.store, e.store.LoadBalancers, "loadbalancers", o, new(networkingv1alpha1.LoadBalancer))
+}
+
+// deleteFrom deletes the version of an object that the plan was computed from. An object that does not exist is
+// deleted. The store gets the answer, so that the object is not deleted again while the watch is behind.
+func deleteFrom[T store.Object](ctx context.Context, s *store.Store, objects *store.Objects[T], resource string,
+	o balancer.DeleteObject, answer T) error {
+	err := s.Client.Delete(ctx, resource, o.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}}, answer)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting %s %s: %w", o.Kind, o.Name, err)
+	}
+	if len(answer.GetFinalizers()) > 0 {
+		objects.Written(answer)
 		return nil
 	}
-	return fmt.Errorf("deleting %s %s: %w", o.Kind, o.Name, err)
+	answer.SetName(o.Name)
+	answer.SetResourceVersion(o.ResourceVersion)
+	objects.Deleted(answer)
+	return nil
 }
 
 // stale returns the error of a write, which is cloud.ErrStale if the object has another version than the plan. A

@@ -154,7 +154,7 @@ func TestBudgetsOfChanges(t *testing.T) {
 		c.budgetOfInitialisation()
 		c.budgetOfCreation(prefix)
 		c.budgetOfNodes(prefix)
-		c.budgetOfDeletion()
+		c.budgetOfDeletion(prefix)
 	})
 }
 
@@ -223,18 +223,26 @@ func (c *largeCluster) budgetOfNodes(prefix string) {
 	}
 }
 
-func (c *largeCluster) budgetOfDeletion() {
+func (c *largeCluster) budgetOfDeletion(prefix string) {
 	c.t.Helper()
 	c.eachService(func(s *corev1.Service) error { return c.objects.Delete(s) })
 	pass(5 * time.Minute)
-	deletions := 0
+	deletions := map[string]int{}
 	calls, _, _ := c.network.end()
 	for _, one := range calls {
 		if one.method == http.MethodDelete {
-			deletions++
+			deletions[one.object]++
 		}
+	}
+	total := 0
+	for object, times := range deletions {
+		want(c.t, "deletions of "+object, times, 1)
+		total += times
 	}
 	want(c.t, "load balancers", len(c.server.LoadBalancers()), 0)
 	want(c.t, "Services", len(c.objects.Services()), 0)
-	c.within(map[string]float64{"ironcore-delete-writes": float64(deletions) / float64(c.services)})
+	if prefix == "" { // otherwise, IronCore may collect a routing as garbage first
+		want(c.t, "deletions", total, 2*c.services)
+	}
+	c.within(map[string]float64{"ironcore-delete-writes": float64(total) / float64(c.services)})
 }

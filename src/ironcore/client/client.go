@@ -16,6 +16,7 @@ import (
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/client-go/ironcore/versioned/typed/networking/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -37,6 +38,8 @@ type Client struct {
 	NetworkInterfaces    networkingv1alpha1.NetworkInterfaceInterface
 	LoadBalancers        networkingv1alpha1.LoadBalancerInterface
 	LoadBalancerRoutings networkingv1alpha1.LoadBalancerRoutingInterface
+
+	networking rest.Interface // for the answers to deletions, which the typed clients drop
 
 	host      string // of the API server, as in the configuration
 	transport *transport
@@ -75,11 +78,21 @@ func (c *Client) connect(config *rest.Config, network *http.Client) error {
 		return fmt.Errorf("making a client of networking.ironcore.dev: %w", err)
 	}
 	c.Machines, c.MachinePools = compute.Machines(c.Namespace), compute.MachinePools()
+	c.networking = networking.RESTClient()
 	c.Networks = networking.Networks(c.Namespace)
 	c.NetworkInterfaces = networking.NetworkInterfaces(c.Namespace)
 	c.LoadBalancers = networking.LoadBalancers(c.Namespace)
 	c.LoadBalancerRoutings = networking.LoadBalancerRoutings(c.Namespace)
 	return nil
+}
+
+// Delete deletes an object of networking.ironcore.dev: resource is the plural, such as "loadbalancers". If finalizers
+// hold the object, the API server answers with the object, which is stored in answer. If the object does not exist any
+// more, answer does not change.
+func (c *Client) Delete(ctx context.Context, resource, name string, options metav1.DeleteOptions,
+	answer runtime.Object) error {
+	request := c.networking.Delete().Namespace(c.Namespace).Resource(resource).Name(name).Body(&options)
+	return request.Do(ctx).Into(answer)
 }
 
 // limiterOf returns one limiter for the clients of all groups, which would otherwise have one each.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -33,6 +34,41 @@ func TestRequests(t *testing.T) {
 	}
 	if request.Header.Get("User-Agent") == "" {
 		t.Error("no user agent")
+	}
+}
+
+// TestDelete: the answer to a deletion is the object while finalizers hold it; otherwise it is a status.
+func TestDelete(t *testing.T) {
+	for name, test := range map[string]struct {
+		status                  int
+		answer, version, reason string
+	}{
+		"held": {http.StatusOK, `{"kind": "LoadBalancer", "apiVersion": "networking.ironcore.dev/v1alpha1",
+			"metadata": {"name": "web", "resourceVersion": "7", "finalizers": ["example.com/held"]}}`, "7", ""},
+		"gone": {http.StatusOK, `{"kind": "Status", "apiVersion": "v1", "status": "Success"}`, "", ""},
+		"missing": {http.StatusNotFound, `{"kind": "Status", "apiVersion": "v1", "status": "Failure",
+			"reason": "NotFound", "code": 404}`, "", "NotFound"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, s := newClient(t)
+			s.status, s.answer = test.status, test.answer
+			uid := types.UID("1")
+			options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
+			var answer v1alpha1.LoadBalancer
+			err := c.Delete(t.Context(), "loadbalancers", "web", options, &answer)
+			if got := string(apierrors.ReasonForError(err)); got != test.reason {
+				t.Errorf("got %v, want the reason %q", err, test.reason)
+			}
+			if answer.ResourceVersion != test.version {
+				t.Errorf("the version in the answer is %q, want %q", answer.ResourceVersion, test.version)
+			}
+			request := s.requests[0]
+			body, _ := io.ReadAll(request.Body)
+			if request.Method != http.MethodDelete || !strings.Contains(string(body), `"uid":"1"`) ||
+				!strings.HasSuffix(request.URL.Path, "/namespaces/tenant-1/loadbalancers/web") {
+				t.Errorf("%s %s with %s", request.Method, request.URL, body)
+			}
+		})
 	}
 }
 

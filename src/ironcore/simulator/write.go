@@ -172,6 +172,7 @@ func (c call) decode(data []byte) (Object, error) {
 	return object, nil
 }
 
+// serveDelete answers with the object if its finalizers hold it, and with a status if it does not exist any more.
 func (s *Simulator) serveDelete(c call) (int, []byte, error) {
 	var options metav1.DeleteOptions
 	if err := json.Unmarshal([]byte(c.Body+" "), &options); err != nil && c.Body != "" {
@@ -187,7 +188,13 @@ func (s *Simulator) serveDelete(c call) (int, []byte, error) {
 	if c.dryRun() || slices.Contains(options.DryRun, metav1.DryRunAll) {
 		return http.StatusOK, live.encoded, nil
 	}
-	return http.StatusOK, s.delete(c.kind, live).encoded, nil
+	deleted := s.delete(c.kind, live)
+	if len(deleted.GetFinalizers()) > 0 {
+		return http.StatusOK, deleted.encoded, nil
+	}
+	return http.StatusOK, encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status: metav1.StatusSuccess, Details: &metav1.StatusDetails{Name: c.Name, Group: c.kind.Group,
+			Kind: c.kind.resource, UID: live.GetUID()}}), nil
 }
 
 func checkPreconditions(c call, p *metav1.Preconditions, live stored) error {

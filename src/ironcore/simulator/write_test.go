@@ -155,7 +155,9 @@ func TestDeletion(t *testing.T) {
 		want(t, "other uid", apierrors.IsConflict(remove(metav1.Preconditions{UID: &other})), true)
 		err := remove(metav1.Preconditions{ResourceVersion: &lb.ResourceVersion})
 		want(t, "old version", apierrors.IsConflict(err), true)
-		want(t, "error", remove(metav1.Preconditions{UID: &lb.UID}), nil)
+		held := networkingv1alpha1.LoadBalancer{}
+		want(t, "error", r.clients.Delete(t.Context(), "loadbalancers", "lb", metav1.DeleteOptions{}, &held), nil)
+		want(t, "answer is the object", held.DeletionTimestamp != nil && held.UID == lb.UID, true)
 		want(t, "error of the second time", remove(metav1.Preconditions{UID: &lb.UID}), nil)
 		deleted, _ := r.LoadBalancer("lb")
 		want(t, "is being deleted", deleted.DeletionTimestamp != nil, true)

@@ -125,14 +125,18 @@ func (o *Objects[T]) Get(name string) (T, bool) {
 	return one, exists
 }
 
-// fromWatch returns the object with a name as the watch has reported it.
+// fromWatch returns the object with a name as the watch has reported it, unless it was deleted since.
 func (o *Objects[T]) fromWatch(name string) (object T, exists bool) {
 	key := cache.ObjectName{Namespace: o.namespace, Name: name}.String()
 	found, exists, _ := o.informer.GetStore().GetByKey(key) // a store in memory has no errors
-	if exists {
-		object = found.(T)
+	if !exists {
+		return object, false
 	}
-	return object, exists
+	last, was := o.deleted[name]
+	if was && time.Since(last.at) <= maxDelay && !older(last.object, found.(T)) {
+		return object, false
+	}
+	return found.(T), true
 }
 
 // List returns all objects, sorted by name.
@@ -184,11 +188,28 @@ func (o *Objects[T]) Written(object T) {
 	}
 }
 
+// Deleted removes an object whose deletion the API server has answered, in its last known version. Until the watch
+// reports the deletion, it may report this version or an older one.
+func (o *Objects[T]) Deleted(object T) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.drop(object)
+	maps.DeleteFunc(o.deleted, func(_ string, last answer[T]) bool { return time.Since(last.at) > maxDelay })
+	if last, was := o.deleted[object.GetName()]; !was || older(last.object, object) {
+		o.deleted[object.GetName()] = answer[T]{object, time.Now()}
+	}
+}
+
 // reported drops an answer that the watch has reported.
 func (o *Objects[T]) reported(object T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.failure = nil
+	o.drop(object)
+}
+
+// drop drops an answer that is not newer than an object.
+func (o *Objects[T]) drop(object T) {
 	if own, exists := o.written[object.GetName()]; exists && !older(object, own.object) {
 		delete(o.written, object.GetName())
 	}
@@ -197,10 +218,7 @@ func (o *Objects[T]) reported(object T) {
 // forget drops an answer whose object was deleted later, and remembers the deletion: an answer from before may be late.
 func (o *Objects[T]) forget(object T) {
 	o.reported(object)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	maps.DeleteFunc(o.deleted, func(_ string, last answer[T]) bool { return time.Since(last.at) > maxDelay })
-	o.deleted[object.GetName()] = answer[T]{object, time.Now()}
+	o.Deleted(object)
 }
 
 // unsynced returns why the objects have not been listed yet; "" if they have.

@@ -56,6 +56,52 @@ func TestWrittenBeforeOlderDeletion(t *testing.T) {
 	})
 }
 
+// TestDeleted: an object that was deleted does not exist, whatever the watch reports from before, until it is created
+// again.
+func TestDeleted(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.sync()
+		last := r.create("web")
+		synctest.Wait()
+		r.server.DelayEvents(2 * time.Second)
+		r.server.ChangeLoadBalancer("web", func(l *networkingv1alpha1.LoadBalancer) {
+			l.Spec.Ports[0].Port = 443
+			last = l
+		})
+		pass(time.Second)
+		r.delete("web")
+		r.LoadBalancers.Deleted(last)
+		for _, moment := range []string{"at once", "after the change", "after the deletion"} {
+			_, exists := r.LoadBalancers.Get("web")
+			want(r, "exists "+moment, exists, false)
+			want(r, "list "+moment, names(r.LoadBalancers.List()), "")
+			pass(1100 * time.Millisecond)
+		}
+		again := r.create("web")
+		pass(3 * time.Second)
+		found, exists := r.LoadBalancers.Get("web")
+		want(r, "exists again", exists && found.UID == again.UID, true)
+		r.LoadBalancers.Deleted(last)
+		_, exists = r.LoadBalancers.Get("web")
+		want(r, "exists after a late answer", exists, true)
+	})
+}
+
+// TestDeletedExpires: a deletion that the watch never reports counts for a minute.
+func TestDeletedExpires(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.sync()
+		r.create("web")
+		pass(time.Second)
+		last, _ := r.LoadBalancers.Get("web")
+		r.LoadBalancers.Deleted(last)
+		pass(59 * time.Second)
+		want(r, "list", names(r.LoadBalancers.List()), "")
+		pass(2 * time.Second)
+		want(r, "list after a minute", names(r.LoadBalancers.List()), "web")
+	})
+}
+
 // TestWrittenExpires: an answer that the watch never reports counts for a minute.
 func TestWrittenExpires(t *testing.T) {
 	inBubble(t, func(r *rig) {
