@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
@@ -14,25 +13,12 @@ func gone(status string) bool { return strings.EqualFold(status, statusDeleted) 
 
 // balancerItem is as much of the API's load balancer as is needed.
 type balancerItem struct {
-	reference
-	Name              string          `json:"name"`
-	Description       string          `json:"description"`
-	Labels            resource.Labels `json:"labels"`
-	Annotations       resource.Labels `json:"annotations"`
-	Status            string          `json:"status"`
-	CreatedAt         time.Time       `json:"createdAt"`
-	VPC               reference       `json:"vpc"`
-	ExternalAddresses []string        `json:"externalIpAddresses"`
-	InternalAddresses []string        `json:"internalIpAddresses"`
-	Hostname          string          `json:"hostname"`
-	DeleteProtection  bool            `json:"deleteProtection"`
-	Subnet            string          `json:"subnetIdentity"`
-	SubnetObject      reference       `json:"subnet"`
-	ReservedIP        string          `json:"reservedIpIdentity"`
-	ReservedIPObject  reference       `json:"reservedIp"`
-	InstanceSize      string          `json:"instanceSize"`
-	SecurityGroups    []reference     `json:"securityGroups"`
-	Listeners         []listenerItem  `json:"loadbalancerListeners"`
+	resource.LoadBalancer
+	VPC              reference      `json:"vpc"`
+	SubnetObject     reference      `json:"subnet"`
+	ReservedIPObject reference      `json:"reservedIp"`
+	SecurityGroups   []reference    `json:"securityGroups"`
+	Listeners        []listenerItem `json:"loadbalancerListeners"`
 }
 
 // reference is an object as others contain it, and the beginning of all objects.
@@ -42,56 +28,41 @@ type reference struct {
 
 func (r reference) identity() string { return r.Identity }
 
+// identitiesOf returns the identities of the objects that another one contains.
+func identitiesOf(references []reference) []string {
+	var ids []string
+	for _, one := range references {
+		ids = append(ids, one.Identity)
+	}
+	return ids
+}
+
 // listenerItem is as much of the API's listener as is needed.
 type listenerItem struct {
-	reference
-	Name           string          `json:"name"`
-	Description    string          `json:"description"`
-	Labels         resource.Labels `json:"labels"`
-	Annotations    resource.Labels `json:"annotations"`
-	Protocol       string          `json:"protocol"`
-	Port           int             `json:"port"`
-	TargetGroup    reference       `json:"targetGroup"`
-	MaxConnections uint32          `json:"maxConnections"`
-	IdleTimeout    uint32          `json:"connectionIdleTimeout"`
-	AllowedSources []string        `json:"allowedSources"`
+	resource.Listener
+	TargetGroup reference `json:"targetGroup"`
 }
 
 // groupItem is as much of the API's target group as is needed. Of an attached machine that is its identity: the API
 // shows all of it, in every group.
 type groupItem struct {
-	reference
-	Name           string                `json:"name"`
-	Description    string                `json:"description"`
-	Labels         resource.Labels       `json:"labels"`
-	Annotations    resource.Labels       `json:"annotations"`
-	VPC            reference             `json:"vpc"`
-	Protocol       string                `json:"protocol"`
-	Port           int                   `json:"targetPort"`
-	Policy         string                `json:"loadbalancingPolicy"`
-	ProxyProtocol  bool                  `json:"enableProxyProtocol"`
-	HealthCheck    *resource.HealthCheck `json:"healthCheck"`
-	TargetSelector map[string]string     `json:"targetSelector"`
-	Listeners      []reference           `json:"loadbalancerListeners"`
-	Attachments    []struct {
+	resource.TargetGroup
+	VPC         reference   `json:"vpc"`
+	Listeners   []reference `json:"loadbalancerListeners"`
+	Attachments []struct {
 		Machine reference `json:"virtualMachineInstance"`
 	} `json:"loadbalancerTargetGroupAttachments"`
 }
 
+func (lb balancerItem) identity() string { return lb.ID }
+
 func (lb balancerItem) object() resource.LoadBalancer {
-	balancer := resource.LoadBalancer{
-		ID: lb.Identity, Name: lb.Name, Description: lb.Description,
-		Labels: lb.Labels, Annotations: lb.Annotations,
-		Status: lb.Status, CreatedAt: lb.CreatedAt,
-		ExternalAddresses: addresses(lb.ExternalAddresses), InternalAddresses: addresses(lb.InternalAddresses),
-		Hostname:         lb.Hostname,
-		DeleteProtection: lb.DeleteProtection, InstanceSize: lb.InstanceSize,
-		Subnet: cmp.Or(lb.Subnet, lb.SubnetObject.Identity), ReservedIP: cmp.Or(lb.ReservedIP,
-			lb.ReservedIPObject.Identity),
-	}
-	for _, group := range lb.SecurityGroups {
-		balancer.SecurityGroups = append(balancer.SecurityGroups, group.Identity)
-	}
+	balancer := lb.LoadBalancer
+	balancer.ExternalAddresses, balancer.InternalAddresses = addresses(lb.ExternalAddresses),
+		addresses(lb.InternalAddresses)
+	balancer.Subnet = cmp.Or(lb.Subnet, lb.SubnetObject.Identity)
+	balancer.ReservedIP = cmp.Or(lb.ReservedIP, lb.ReservedIPObject.Identity)
+	balancer.SecurityGroups = identitiesOf(lb.SecurityGroups)
 	slices.Sort(balancer.SecurityGroups)
 	for _, listener := range lb.Listeners {
 		balancer.Listeners = append(balancer.Listeners, listener.object())
@@ -107,19 +78,15 @@ func addresses(listed []string) []string {
 }
 
 func (l listenerItem) object() resource.Listener {
-	return resource.Listener{
-		ID: l.Identity, Name: l.Name, Description: l.Description, Labels: l.Labels, Annotations: l.Annotations,
-		Protocol: l.Protocol, Port: l.Port, AllowedSources: l.AllowedSources, TargetGroup: l.TargetGroup.Identity,
-		MaxConnections: l.MaxConnections, IdleTimeout: l.IdleTimeout,
-	}
+	listener := l.Listener
+	listener.TargetGroup = l.TargetGroup.Identity
+	return listener
 }
 
+func (g groupItem) identity() string { return g.ID }
+
 func (g groupItem) object() resource.TargetGroup {
-	group := resource.TargetGroup{
-		ID: g.Identity, Name: g.Name, Description: g.Description, Labels: g.Labels, Annotations: g.Annotations,
-		Protocol: g.Protocol, Port: g.Port, Policy: g.Policy,
-		ProxyProtocol: g.ProxyProtocol, HealthCheck: g.HealthCheck, TargetSelector: g.TargetSelector,
-	}
+	group := g.TargetGroup
 	group.Machines = slices.Grow(group.Machines, len(g.Attachments))
 	for _, attachment := range g.Attachments {
 		if id := attachment.Machine.Identity; id != "" {
@@ -127,9 +94,7 @@ func (g groupItem) object() resource.TargetGroup {
 		}
 	}
 	slices.Sort(group.Machines)
-	for _, listener := range g.Listeners {
-		group.Listeners = append(group.Listeners, listener.Identity)
-	}
+	group.Listeners = identitiesOf(g.Listeners)
 	return group
 }
 

@@ -7,17 +7,17 @@ import "github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 
 // balancerBody is the body of a load balancer's POST.
 type balancerBody struct {
-	Name             string          `json:"name"`
-	Description      string          `json:"description"`
-	Labels           resource.Labels `json:"labels,omitempty"`
-	Annotations      resource.Labels `json:"annotations,omitempty"`
-	Subnet           string          `json:"subnet"`
-	Internal         bool            `json:"internalLoadbalancer"`
-	DeleteProtection bool            `json:"deleteProtection"`
-	Listeners        []listenerBody  `json:"listeners"`
-	SecurityGroups   []string        `json:"securityGroupAttachments,omitempty"`
-	ReservedIP       *string         `json:"reservedIpId,omitempty"`
-	InstanceSize     string          `json:"instanceSize,omitempty"` // the official client lacks it
+	Name             string              `json:"name"`
+	Description      string              `json:"description"`
+	Labels           resource.Labels     `json:"labels,omitempty"`
+	Annotations      resource.Labels     `json:"annotations,omitempty"`
+	Subnet           string              `json:"subnet"`
+	Internal         bool                `json:"internalLoadbalancer"`
+	DeleteProtection bool                `json:"deleteProtection"`
+	Listeners        []resource.Listener `json:"listeners"`
+	SecurityGroups   []string            `json:"securityGroupAttachments,omitempty"`
+	ReservedIP       *string             `json:"reservedIpId,omitempty"`
+	InstanceSize     string              `json:"instanceSize,omitempty"` // the official client lacks it
 }
 
 // newBalancerBody returns the body of a load balancer's POST.
@@ -56,62 +56,33 @@ func updateOf(from, to resource.LoadBalancer) balancerUpdate {
 	}
 }
 
-// listenerBody is the body of a listener's POST and PUT. An update always contains the allowed sources, a creation only
-// if there are some.
-type listenerBody struct {
-	Name           string          `json:"name"`
-	Description    string          `json:"description"`
-	Labels         resource.Labels `json:"labels,omitzero"`
-	Annotations    resource.Labels `json:"annotations,omitzero"`
-	Port           int             `json:"port"`
-	Protocol       string          `json:"protocol"`
-	MaxConnections *uint32         `json:"maxConnections,omitempty"`
-	IdleTimeout    *uint32         `json:"connectionIdleTimeout,omitempty"`
-	TargetGroup    string          `json:"targetGroup"`
-	AllowedSources []string        `json:"allowedSources,omitzero"`
+// newListenerBody returns the body of a listener's POST, which contains only what there is.
+func newListenerBody(l resource.Listener) resource.Listener {
+	l.ID = ""
+	if len(l.Labels) == 0 {
+		l.Labels = nil
+	}
+	if len(l.Annotations) == 0 {
+		l.Annotations = nil
+	}
+	if len(l.AllowedSources) == 0 {
+		l.AllowedSources = nil
+	}
+	return l
 }
 
-func newListenerBody(l resource.Listener) listenerBody {
-	body := listenerBody{
-		Name: l.Name, Description: l.Description, Port: l.Port, Protocol: l.Protocol, TargetGroup: l.TargetGroup,
-		MaxConnections: optional(l.MaxConnections), IdleTimeout: optional(l.IdleTimeout),
-	}
-	if len(l.Labels) > 0 {
-		body.Labels = l.Labels
-	}
-	if len(l.Annotations) > 0 {
-		body.Annotations = l.Annotations
-	}
-	if len(l.AllowedSources) > 0 {
-		body.AllowedSources = l.AllowedSources
-	}
-	return body
+// listenerUpdateOf returns the body of a listener's PUT.
+func listenerUpdateOf(l resource.Listener) resource.Listener {
+	l.ID, l.Labels, l.Annotations = "", present(l.Labels), present(l.Annotations)
+	l.AllowedSources = append([]string{}, l.AllowedSources...)
+	return l
 }
 
-func listenerUpdateOf(l resource.Listener) listenerBody {
-	body := newListenerBody(l)
-	body.Labels, body.Annotations = present(l.Labels), present(l.Annotations)
-	body.AllowedSources = append([]string{}, l.AllowedSources...)
-	return body
-}
-
-// targetGroupBody contains the common fields of creation and update of a target group.
-type targetGroupBody struct {
-	Name                string          `json:"name"`
-	Description         string          `json:"description"`
-	Labels              resource.Labels `json:"labels"`
-	Annotations         resource.Labels `json:"annotations"`
-	TargetPort          int             `json:"targetPort"`
-	Protocol            string          `json:"protocol"`
-	EnableProxyProtocol bool            `json:"enableProxyProtocol"`
-	LoadbalancingPolicy string          `json:"loadbalancingPolicy,omitempty"`
-}
-
-func groupBodyOf(g resource.TargetGroup) targetGroupBody {
-	return targetGroupBody{
-		Name: g.Name, Description: g.Description, Labels: present(g.Labels), Annotations: present(g.Annotations),
-		TargetPort: g.Port, Protocol: g.Protocol, EnableProxyProtocol: g.ProxyProtocol, LoadbalancingPolicy: g.Policy,
-	}
+// groupBodyOf returns what the creation and the update of a target group have in common.
+func groupBodyOf(g resource.TargetGroup) resource.TargetGroup {
+	g.ID, g.Labels, g.Annotations = "", present(g.Labels), present(g.Annotations)
+	g.TargetSelector, g.Machines, g.Listeners = nil, nil, nil
+	return g
 }
 
 // present returns labels that are not nil.

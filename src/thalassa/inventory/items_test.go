@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // read is what the inventory makes of one object of an answer; the zero value when it is none.
@@ -16,6 +18,21 @@ func read[Item interface{ object() T }, T any](body []byte) (item Item, object T
 }
 
 func (r reservedIPItem) identity() string { return r.Identity }
+
+func (g securityGroupItem) object() resource.SecurityGroup { return g.SecurityGroup }
+
+// sentAndRead are rules as they are in the answer to a request that contains them.
+func sentAndRead(t *testing.T, rules []resource.Rule) (again []resource.Rule) {
+	t.Helper()
+	body, err := json.Marshal(itemsOf(rules))
+	if err == nil {
+		err = json.Unmarshal(body, &again)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return again
+}
 
 // FuzzItems: whatever the cloud says about its objects, what is compared as a set is sorted, and nothing loses its
 // identity.
@@ -50,7 +67,7 @@ func FuzzItems(f *testing.F) {
 			t.Errorf("machine %+v is gone and there", machine)
 		}
 		shownSecurity, security := read[securityGroupItem](body)
-		if again := rulesOf(itemsOf(security.Ingress)); len(security.Ingress) != len(shownSecurity.Ingress) ||
+		if again := sentAndRead(t, security.Ingress); len(security.Ingress) != len(shownSecurity.Ingress) ||
 			!slices.Equal(again, security.Ingress) {
 			t.Errorf("ingress rules %+v of %+v; sent and read they are %+v", security.Ingress, shownSecurity.Ingress,
 				again)

@@ -110,7 +110,7 @@ func (i *Inventory) getSecurityGroup(ctx context.Context, id string) (resource.S
 
 // securityGroupInVPC reports whether it is in the VPC and exists.
 func (i *Inventory) securityGroupInVPC(g securityGroupItem) (resource.SecurityGroup, bool) {
-	return g.object(), i.inVPCOrUnknown(g.VPC) && !gone(g.Status)
+	return g.SecurityGroup, i.inVPCOrUnknown(g.VPC) && !gone(g.Status)
 }
 
 // lacksPermission reports whether the credentials lack an optional permission. A cloud may also answer that the object
@@ -129,72 +129,24 @@ func withPermission(err error, right string) error {
 
 // securityGroupItem is as much of the API's security group as is needed.
 type securityGroupItem struct {
-	reference
-	Name             string          `json:"name"`
-	Slug             string          `json:"slug"`
-	Description      string          `json:"description"`
-	Labels           resource.Labels `json:"labels"`
-	Annotations      resource.Labels `json:"annotations"`
-	Version          int             `json:"objectVersion"`
-	VPC              reference       `json:"vpc"`
-	Status           string          `json:"status"`
-	SameGroupTraffic bool            `json:"allowSameGroupTraffic"`
-	Ingress          []ruleItem      `json:"ingressRules"`
-	Egress           []ruleItem      `json:"egressRules"`
+	resource.SecurityGroup
+	VPC reference `json:"vpc"`
 }
 
-func (g securityGroupItem) object() resource.SecurityGroup {
-	return resource.SecurityGroup{
-		ID: g.Identity, Name: g.Name, Slug: g.Slug, Description: g.Description, Labels: g.Labels,
-		Annotations: g.Annotations,
-		Version:     g.Version, Status: g.Status, SameGroupTraffic: g.SameGroupTraffic, Ingress: rulesOf(g.Ingress),
-		Egress: rulesOf(g.Egress),
-	}
-}
+func (g securityGroupItem) identity() string { return g.ID }
 
-// ruleItem is the API's rule.
+// ruleItem is a rule in requests. The side that it does not have is null there.
 type ruleItem struct {
-	Name          string  `json:"name"`
-	IPVersion     string  `json:"ipVersion"`
-	Protocol      string  `json:"protocol"`
-	Priority      int32   `json:"priority"`
-	RemoteType    string  `json:"remoteType"`
+	resource.Rule
 	RemoteAddress *string `json:"remoteAddress"`
 	RemoteGroup   *string `json:"remoteSecurityGroupIdentity"`
-	PortMin       int32   `json:"portRangeMin"`
-	PortMax       int32   `json:"portRangeMax"`
-	Policy        string  `json:"policy"`
-}
-
-func rulesOf(items []ruleItem) []resource.Rule {
-	var rules []resource.Rule
-	for _, item := range items {
-		rule := resource.Rule{
-			Name: item.Name, IPVersion: item.IPVersion, Protocol: item.Protocol, Priority: item.Priority,
-			RemoteType: item.RemoteType,
-			PortMin:    item.PortMin, PortMax: item.PortMax, Policy: item.Policy,
-		}
-		if item.RemoteAddress != nil {
-			rule.RemoteAddress = *item.RemoteAddress
-		}
-		if item.RemoteGroup != nil {
-			rule.RemoteGroup = *item.RemoteGroup
-		}
-		rules = append(rules, rule)
-	}
-	return rules
 }
 
 // itemsOf returns items that are not nil, because an empty list must be sent.
 func itemsOf(rules []resource.Rule) []ruleItem {
 	items := make([]ruleItem, 0, len(rules))
 	for _, rule := range rules {
-		items = append(items, ruleItem{
-			Name: rule.Name, IPVersion: rule.IPVersion, Protocol: rule.Protocol, Priority: rule.Priority,
-			RemoteType:    rule.RemoteType,
-			RemoteAddress: optional(rule.RemoteAddress), RemoteGroup: optional(rule.RemoteGroup),
-			PortMin: rule.PortMin, PortMax: rule.PortMax, Policy: rule.Policy,
-		})
+		items = append(items, ruleItem{rule, optional(rule.RemoteAddress), optional(rule.RemoteGroup)})
 	}
 	return items
 }

@@ -12,38 +12,32 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
-// securityGroupBody contains the common fields of creation and update of a security group. The official client's types
-// send a list without elements as null, which a cloud may ignore; here it is [].
+// securityGroupBody is the body of a security group: of its POST with the VPC, of its PUT with the version. The
+// official client's types send a list without elements as null, which a cloud may ignore; here it is [].
 type securityGroupBody struct {
-	Name             string          `json:"name"`
-	Description      string          `json:"description"`
-	Labels           resource.Labels `json:"labels"`
-	Annotations      resource.Labels `json:"annotations"`
-	SameGroupTraffic bool            `json:"allowSameGroupTraffic"`
-	Ingress          []ruleItem      `json:"ingressRules"`
-	Egress           []ruleItem      `json:"egressRules"`
+	resource.SecurityGroup
+	Version *int       `json:"objectVersion,omitempty"`
+	Ingress []ruleItem `json:"ingressRules"`
+	Egress  []ruleItem `json:"egressRules"`
+	VPC     string     `json:"vpcIdentity,omitempty"`
 }
 
-func bodyOf(g resource.SecurityGroup) securityGroupBody {
-	return securityGroupBody{
-		Name: g.Name, Description: g.Description, Labels: present(g.Labels), Annotations: present(g.Annotations),
-		SameGroupTraffic: g.SameGroupTraffic, Ingress: itemsOf(g.Ingress), Egress: itemsOf(g.Egress),
-	}
+func bodyOf(g resource.SecurityGroup, version *int, vpc string) securityGroupBody {
+	g.ID, g.Slug, g.Status, g.Labels, g.Annotations = "", "", "", present(g.Labels), present(g.Annotations)
+	return securityGroupBody{g, version, itemsOf(g.Ingress), itemsOf(g.Egress), vpc}
 }
 
 // CreateSecurityGroup creates a security group in the VPC. The cloud sets identity, slug, version and status.
 func (i *Inventory) CreateSecurityGroup(ctx context.Context, group resource.SecurityGroup) (resource.SecurityGroup,
 	error) {
 	i.securityGroups.use()
-	created, err := client.Post[securityGroupItem](client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint, struct {
-		securityGroupBody
-		VPC string `json:"vpcIdentity"`
-	}{bodyOf(group), i.vpc})
-	if err = requireIdentity(err, created.Identity, "security group "+group.Name); err != nil {
+	created, err := client.Post[securityGroupItem](client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint,
+		bodyOf(group, nil, i.vpc))
+	if err = requireIdentity(err, created.ID, "security group "+group.Name); err != nil {
 		i.expectAfter(group.Labels[i.owner], err)
 		return resource.SecurityGroup{}, i.securityGroups.writeError(err)
 	}
-	group = created.object()
+	group = created.SecurityGroup
 	i.securityGroups.putCreated(group)
 	return group, nil
 }
@@ -52,10 +46,7 @@ func (i *Inventory) CreateSecurityGroup(ctx context.Context, group resource.Secu
 // client.ErrConflict, and the store is invalidated.
 func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to resource.SecurityGroup) error {
 	updated, err := client.Put[securityGroupItem](client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint+"/"+from.ID,
-		struct {
-			securityGroupBody
-			Version int `json:"objectVersion"`
-		}{bodyOf(to), from.Version})
+		bodyOf(to, &from.Version, ""))
 	if err != nil {
 		return i.securityGroups.writeError(err)
 	}
@@ -69,7 +60,7 @@ func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to resource.S
 		to.ID, to.Slug, to.Status, to.Version = from.ID, latest.Slug, latest.Status, updated.Version
 		return to, stored
 	})
-	if updated.Identity != from.ID || updated.Version == 0 {
+	if updated.ID != from.ID || updated.Version == 0 {
 		i.securityGroups.invalidate() // the answer lacks the new version
 	}
 	return nil

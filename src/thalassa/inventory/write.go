@@ -21,7 +21,7 @@ const statusDeleted = "deleted"
 func (i *Inventory) CreateLoadBalancer(ctx context.Context, create resource.NewLoadBalancer) (resource.LoadBalancer,
 	error) {
 	created, err := client.Post[balancerItem](ctx, i.cloud, iaas.LoadbalancerEndpoint, newBalancerBody(create))
-	if err = requireIdentity(err, created.Identity, "load balancer "+create.Name); err != nil {
+	if err = requireIdentity(err, created.ID, "load balancer "+create.Name); err != nil {
 		i.expectAfter(create.Labels[i.owner], err)
 		return resource.LoadBalancer{}, i.balancerWriteError(err, create.LoadBalancer)
 	}
@@ -91,7 +91,7 @@ func listeners(balancer string) string {
 // CreateListener adds a listener to a load balancer.
 func (i *Inventory) CreateListener(ctx context.Context, balancer string, listener resource.Listener) error {
 	created, err := client.Post[listenerItem](ctx, i.cloud, listeners(balancer), newListenerBody(listener))
-	if err = requireIdentity(err, created.Identity, "listener "+listener.Name); err != nil {
+	if err = requireIdentity(err, created.ID, "listener "+listener.Name); err != nil {
 		return i.writeError(err)
 	}
 	made := created.object()
@@ -138,11 +138,10 @@ func (i *Inventory) changeListeners(balancer string, change func(resource.LoadBa
 // CreateTargetGroup creates a target group without machines.
 func (i *Inventory) CreateTargetGroup(ctx context.Context, group resource.TargetGroup) (resource.TargetGroup, error) {
 	created, err := client.Post[groupItem](ctx, i.cloud, iaas.TargetGroupEndpoint, struct {
-		targetGroupBody
-		VPC         string                `json:"vpc"`
-		HealthCheck *resource.HealthCheck `json:"healthCheck,omitempty"`
-	}{groupBodyOf(group), i.vpc, group.HealthCheck})
-	if err = requireIdentity(err, created.Identity, "target group "+group.Name); err != nil {
+		resource.TargetGroup
+		VPC string `json:"vpc"`
+	}{groupBodyOf(group), i.vpc})
+	if err = requireIdentity(err, created.ID, "target group "+group.Name); err != nil {
 		i.expectAfter(group.Labels[i.owner], err)
 		return resource.TargetGroup{}, i.writeError(err)
 	}
@@ -155,7 +154,7 @@ func (i *Inventory) CreateTargetGroup(ctx context.Context, group resource.Target
 // health check that is nil; here it is null.
 func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update resource.TargetGroup) error {
 	_, err := client.Put[client.Ignored](ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+group.ID, struct {
-		targetGroupBody
+		resource.TargetGroup
 		TargetSelector map[string]string     `json:"targetSelector"`
 		HealthCheck    *resource.HealthCheck `json:"healthCheck"`
 	}{groupBodyOf(update), update.TargetSelector, update.HealthCheck})

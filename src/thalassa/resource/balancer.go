@@ -10,19 +10,22 @@ import (
 // LoadBalancer is a load balancer with its listeners. It contains all values that an update must repeat, because the
 // API replaces an object as a whole.
 type LoadBalancer struct {
-	ID, Name, Description string
-	Labels, Annotations   Labels
-	Status                string // "creating", "ready", "deleting", …
-	CreatedAt             time.Time
-	ExternalAddresses     []string
-	InternalAddresses     []string
-	Hostname              string
-	DeleteProtection      bool
-	Subnet                string   // identity; "" if the cloud does not return it
-	ReservedIP            string   // identity; "": none
-	InstanceSize          string   // "": the cloud's default, or not returned
-	SecurityGroups        []string // identities, sorted
-	Listeners             []Listener
+	ID                string     `json:"identity"`
+	Name              string     `json:"name"`
+	Description       string     `json:"description"`
+	Labels            Labels     `json:"labels"`
+	Annotations       Labels     `json:"annotations"`
+	Status            string     `json:"status"` // "creating", "ready", "deleting", …
+	CreatedAt         time.Time  `json:"createdAt"`
+	ExternalAddresses []string   `json:"externalIpAddresses"`
+	InternalAddresses []string   `json:"internalIpAddresses"`
+	Hostname          string     `json:"hostname"`
+	DeleteProtection  bool       `json:"deleteProtection"`
+	Subnet            string     `json:"subnetIdentity"`     // "" if the cloud does not return it
+	ReservedIP        string     `json:"reservedIpIdentity"` // "": none
+	InstanceSize      string     `json:"instanceSize"`       // "": the cloud's default, or not returned
+	SecurityGroups    []string   `json:"securityGroups"`     // identities, sorted; the API has objects
+	Listeners         []Listener `json:"loadbalancerListeners"`
 }
 
 // Deleting reports whether the cloud has accepted the deletion and has not completed it.
@@ -45,28 +48,36 @@ type NewLoadBalancer struct {
 
 // Listener is one port of a load balancer.
 type Listener struct {
-	ID, Name, Description string
-	Labels, Annotations   Labels
-	Protocol              string // "tcp" or "udp"
-	Port                  int
-	TargetGroup           string // identity
-	MaxConnections        uint32 // 0: the cloud's default
-	IdleTimeout           uint32 // seconds; 0: the cloud's default
-	AllowedSources        []string
+	ID             string   `json:"identity,omitempty"`
+	Name           string   `json:"name"`
+	Description    string   `json:"description"`
+	Labels         Labels   `json:"labels,omitzero"`
+	Annotations    Labels   `json:"annotations,omitzero"`
+	Protocol       string   `json:"protocol"` // "tcp" or "udp"
+	Port           int      `json:"port"`
+	TargetGroup    string   `json:"targetGroup"`                     // identity; the API returns an object
+	MaxConnections uint32   `json:"maxConnections,omitempty"`        // 0: the cloud's default
+	IdleTimeout    uint32   `json:"connectionIdleTimeout,omitempty"` // seconds; 0: the cloud's default
+	AllowedSources []string `json:"allowedSources,omitzero"`
 }
 
 // TargetGroup is a set of machines that receive traffic on one port.
 type TargetGroup struct {
-	ID, Name, Description string
-	Labels, Annotations   Labels
-	Protocol              string // "tcp" or "udp"
-	Port                  int    // on the machines
-	Policy                string
-	ProxyProtocol         bool
-	HealthCheck           *HealthCheck
-	TargetSelector        map[string]string
-	Machines              []string // identities of the attached machines, sorted
-	Listeners             []string // identities of the listeners that use it, as the cloud returns them
+	ID             string            `json:"identity,omitempty"`
+	Name           string            `json:"name"`
+	Description    string            `json:"description"`
+	Labels         Labels            `json:"labels"`
+	Annotations    Labels            `json:"annotations"`
+	Protocol       string            `json:"protocol"`   // "tcp" or "udp"
+	Port           int               `json:"targetPort"` // on the machines
+	Policy         string            `json:"loadbalancingPolicy,omitempty"`
+	ProxyProtocol  bool              `json:"enableProxyProtocol"`
+	HealthCheck    *HealthCheck      `json:"healthCheck,omitempty"`
+	TargetSelector map[string]string `json:"targetSelector,omitzero"`
+	// Machines are the identities of the attached machines, sorted. Listeners are those of the listeners that use it,
+	// as the cloud returns them. The API has objects.
+	Machines  []string `json:"loadbalancerTargetGroupAttachments,omitzero"`
+	Listeners []string `json:"loadbalancerListeners,omitzero"`
 }
 
 // Policies by which a target group distributes connections over its machines, as the API names them.

@@ -4,12 +4,17 @@ import "strings"
 
 // SecurityGroup is a set of rules that is attached to load balancers and machines.
 type SecurityGroup struct {
-	ID, Name, Slug, Description string
-	Labels, Annotations         Labels
-	Version                     int    // on which an update is based
-	Status                      string // "provisioning", "active", "ready", "deleting", …
-	SameGroupTraffic            bool   // members reach each other
-	Ingress, Egress             []Rule
+	ID               string `json:"identity,omitempty"`
+	Name             string `json:"name"`
+	Slug             string `json:"slug,omitempty"`
+	Description      string `json:"description"`
+	Labels           Labels `json:"labels"`
+	Annotations      Labels `json:"annotations"`
+	Version          int    `json:"objectVersion"`         // on which an update is based
+	Status           string `json:"status,omitempty"`      // "provisioning", "active", "ready", "deleting", …
+	SameGroupTraffic bool   `json:"allowSameGroupTraffic"` // members reach each other
+	Ingress          []Rule `json:"ingressRules"`
+	Egress           []Rule `json:"egressRules"`
 }
 
 // Deleting reports whether the cloud has accepted the deletion and has not completed it.
@@ -17,14 +22,14 @@ func (g SecurityGroup) Deleting() bool { return strings.EqualFold(g.Status, Stat
 
 // Rule allows or drops traffic from (ingress) or to (egress) a remote side. Rules can be compared with ==.
 type Rule struct {
-	Name          string
-	IPVersion     string // "ipv4" or "ipv6"
-	Protocol      string // "all", "tcp", "udp" or "icmp"
-	Priority      int32  // 1 to 199
-	RemoteType    string // "address" or "securityGroup": which of the two remote sides counts
-	RemoteAddress string // a prefix or an address; "": none
-	RemoteGroup   string // identity; "": none
-	PortMin       int32
-	PortMax       int32
-	Policy        string // "allow" or "drop"
+	Name          string `json:"name"`
+	IPVersion     string `json:"ipVersion"`                   // "ipv4" or "ipv6"
+	Protocol      string `json:"protocol"`                    // "all", "tcp", "udp" or "icmp"
+	Priority      int32  `json:"priority"`                    // 1 to 199
+	RemoteType    string `json:"remoteType"`                  // "address" or "securityGroup": which of the two counts
+	RemoteAddress string `json:"remoteAddress"`               // a prefix or an address; "": none
+	RemoteGroup   string `json:"remoteSecurityGroupIdentity"` // "": none
+	PortMin       int32  `json:"portRangeMin"`
+	PortMax       int32  `json:"portRangeMax"`
+	Policy        string `json:"policy"` // "allow" or "drop"
 }
