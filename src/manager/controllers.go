@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/cloud-provider/config"
 	"k8s.io/cloud-provider/names"
 	cmapp "k8s.io/controller-manager/app"
@@ -30,8 +31,8 @@ type controller struct {
 	// account is the service account of the controller with --use-service-account-credentials. The names are the
 	// library's, because clusters have roles for them.
 	account string
-	// metric is the controller's name in the library's metric of running controllers.
-	metric string
+	// metric is the controller's name in the library's metric of running controllers, and source that in its events.
+	metric, source string
 	// watches are the caches that a standby fills for the controller.
 	watches []watch
 	// check returns, before the election, whether the controller can run: nil, a skipError, or a mistake in the flags.
@@ -59,6 +60,7 @@ func (s skipError) Error() string { return string(s) }
 type environment struct {
 	cloud     *cloud.Cloud
 	client    kubernetes.Interface
+	recorder  record.EventRecorder
 	informers informers.SharedInformerFactory
 	settings  configuration
 }
@@ -99,24 +101,25 @@ func watchEndpointSlices(factory informers.SharedInformerFactory) cache.SharedIn
 func table() map[string]controller {
 	return map[string]controller{
 		names.CloudNodeController: {
-			account: "node-controller", metric: "cloud-node", watches: []watch{watchNodes},
-			check: needsInstances, construct: newNodeController, describe: node.Described,
+			account: "node-controller", metric: "cloud-node", source: "cloud-node-controller",
+			watches: []watch{watchNodes}, check: needsInstances, construct: newNodeController, describe: node.Described,
 		},
 		names.CloudNodeLifecycleController: {
-			account: "node-controller", metric: "cloud-node-lifecycle", watches: []watch{watchNodes},
-			check: needsInstances, construct: newNodeLifecycleController, describe: nodelifecycle.Described,
+			account: "node-controller", metric: "cloud-node-lifecycle", source: "cloud-node-lifecycle-controller",
+			watches: []watch{watchNodes},
+			check:   needsInstances, construct: newNodeLifecycleController, describe: nodelifecycle.Described,
 		},
 		names.ServiceLBController: {
-			account: "service-controller", metric: "service", watches: []watch{watchNodes, watchServices,
-				watchEndpointSlices},
-			check: needsLoadBalancers, construct: newServiceController, describe: service.Described,
+			account: "service-controller", metric: "service", source: "service-controller",
+			watches: []watch{watchNodes, watchServices, watchEndpointSlices},
+			check:   needsLoadBalancers, construct: newServiceController, describe: service.Described,
 		},
 		names.NodeRouteController: {
-			account: "route-controller", metric: "route", watches: []watch{watchNodes},
+			account: "route-controller", metric: "route", source: "route_controller", watches: []watch{watchNodes},
 			check: needsRoutes, construct: newRouteController, describe: route.Described,
 		},
 		nodeIPAMController: {
-			account: "node-controller", metric: "node-ipam", watches: []watch{watchNodes},
+			account: "node-controller", metric: "node-ipam", source: nodeIPAMController, watches: []watch{watchNodes},
 			check: needsMasks, construct: newIPAMController, describe: nodeipam.Described,
 		},
 	}
@@ -176,7 +179,7 @@ func made(c interface {
 func newNodeController(env environment) (loop, error) {
 	return made(node.New(node.Options{
 		Provider: env.cloud.Machines, Behaviour: env.cloud.MachineBehaviour, Changes: env.cloud.Changes,
-		Client: env.client, Nodes: env.informers.Core().V1().Nodes(),
+		Client: env.client, Recorder: env.recorder, Nodes: env.informers.Core().V1().Nodes(),
 		Period:        env.settings.NodeStatusUpdateFrequency.Duration,
 		Workers:       int(env.settings.NodeController.ConcurrentNodeSyncs),
 		ResyncWorkers: int(env.settings.NodeController.ConcurrentNodeStatusUpdates),
@@ -186,7 +189,7 @@ func newNodeController(env environment) (loop, error) {
 func newNodeLifecycleController(env environment) (loop, error) {
 	return made(nodelifecycle.New(nodelifecycle.Options{
 		Provider: env.cloud.Machines, Behaviour: env.cloud.MachineBehaviour, Changes: env.cloud.Changes,
-		Client: env.client, Nodes: env.informers.Core().V1().Nodes(),
+		Client: env.client, Recorder: env.recorder, Nodes: env.informers.Core().V1().Nodes(),
 		Period:  env.settings.NodeLifecycleController.NodeMonitorPeriod.Duration,
 		Workers: int(env.settings.NodeLifecycleController.ConcurrentNodeLifecycleSyncs),
 	}))
@@ -196,7 +199,8 @@ func newServiceController(env environment) (loop, error) {
 	core := env.informers.Core().V1()
 	c, err := service.New(service.Options{
 		Provider: env.cloud.LoadBalancers, Behaviour: env.cloud.LoadBalancerBehaviour,
-		Changes: env.cloud.Changes, Client: env.client, Services: core.Services(), Nodes: core.Nodes(),
+		Changes: env.cloud.Changes, Client: env.client, Recorder: env.recorder,
+		Services: core.Services(), Nodes: core.Nodes(),
 		EndpointSlices: env.informers.Discovery().V1().EndpointSlices(),
 	})
 	if err != nil {

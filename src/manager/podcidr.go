@@ -128,7 +128,8 @@ func newIPAMController(env environment) (loop, error) {
 		return loop{}, err
 	}
 	return made(nodeipam.New(nodeipam.Options{
-		Reserved: reserved, RandomStart: true, Client: env.client, Nodes: env.informers.Core().V1().Nodes(),
+		Reserved: reserved, RandomStart: true, Client: env.client, Recorder: env.recorder,
+		Nodes: env.informers.Core().V1().Nodes(),
 		CIDRs: cidrs, Masks: chosen, Shortest: masks.shortest, Domain: env.cloud.LabelDomain,
 	}))
 }

@@ -281,7 +281,10 @@ func eventually(t *testing.T, condition func() error) {
 func works(t *testing.T, env environment, build func(environment) (loop, error),
 	condition func(context.Context) error) {
 	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
 	env.informers = informers.NewSharedInformerFactory(env.client, 0)
+	env.recorder = newRecorder(ctx, env.client, "manager-test")
 	made, err := build(env)
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +292,6 @@ func works(t *testing.T, env environment, build func(environment) (loop, error),
 	if len(made.collectors) == 0 {
 		t.Error("the controller has no metrics")
 	}
-	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	env.informers.StartWithContext(ctx)
 	go func() { made.run(ctx); close(ended) }()

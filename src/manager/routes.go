@@ -83,7 +83,7 @@ func newRouteController(env environment) (loop, error) {
 	}
 	return made(route.New(route.Options{
 		Provider: env.cloud.Routes, Changes: env.cloud.Changes, Client: env.client,
-		Nodes: env.informers.Core().V1().Nodes(), CIDRs: cidrs,
+		Recorder: env.recorder, Nodes: env.informers.Core().V1().Nodes(), CIDRs: cidrs,
 		Period: env.settings.KubeCloudShared.RouteReconciliationPeriod.Duration, Domain: env.cloud.LabelDomain,
 		Shortest: shortest,
 	}))

@@ -8,7 +8,7 @@ import (
 )
 
 // byMachine is the index of Nodes by their provider ID.
-const byMachine = component + "/providerID"
+const byMachine = "cloud-node-controller/providerID"
 
 func indexers() cache.Indexers {
 	return cache.Indexers{byMachine: func(object any) ([]string, error) {

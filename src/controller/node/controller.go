@@ -29,9 +29,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
 )
 
-// component is the source of the events, as in k8s.io/cloud-provider.
-const component = "cloud-node-controller"
-
 // queueName is that of the node controller of k8s.io/cloud-provider, so the queue's metrics have the same labels.
 const queueName = "Nodes"
 
@@ -58,7 +55,7 @@ type Options struct {
 	// Workers is how many Nodes are initialised or changed at a time, ResyncWorkers how many a resync compares at a
 	// time.
 	Workers, ResyncWorkers int
-	// Recorder records events about Nodes; nil creates them in the API server.
+	// Recorder records events about Nodes.
 	Recorder record.EventRecorder
 }
 
@@ -153,9 +150,6 @@ func sameInput(was, is *corev1.Node) bool {
 // Run works until ctx ends, and then until the writes under way are done.
 func (c *Controller) Run(ctx context.Context) {
 	defer c.queue.ShutDown()
-	recorder, quiet := workerpool.Recorder(ctx, c.recorder, c.client, component)
-	defer quiet()
-	c.recorder = recorder
 	if !cache.WaitFor(ctx, "caches", c.synced) {
 		return
 	}

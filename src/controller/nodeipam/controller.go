@@ -31,8 +31,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
 )
 
-// component is the source of the events, and the name of the queue in metrics.
-const component = "node-ipam-controller"
+// queueName is the name of the queue in metrics.
+const queueName = "node-ipam-controller"
 
 // Reasons of events. The first two are those of kube-controller-manager.
 const (
@@ -72,7 +72,7 @@ type Options struct {
 	RandomStart bool
 	// Domain begins the names of the labels and annotations that set a Node's mask or exclude a Node; "" is none.
 	Domain string
-	// Recorder records events about Nodes; nil creates them in the API server.
+	// Recorder records events about Nodes.
 	Recorder record.EventRecorder
 }
 
@@ -98,7 +98,7 @@ func New(o Options) (*Controller, error) {
 		allocator: newAllocator(o.CIDRs, o.Masks, o.Domain),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, maxRetryDelay),
-			workqueue.TypedRateLimitingQueueConfig[string]{Name: component}),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: queueName}),
 	}
 	c.allocator.shortest, c.allocator.released = o.Masks.Limit(o.Shortest, o.CIDRs), c.enqueueOthers
 	for _, p := range c.allocator.pools {
@@ -135,9 +135,6 @@ func (c *Controller) nodeChanged(was, is *corev1.Node, _ bool) {
 // Run works until ctx ends, and then until the writes under way are done.
 func (c *Controller) Run(ctx context.Context) {
 	defer c.queue.ShutDown()
-	recorder, quiet := workerpool.Recorder(ctx, c.recorder, c.client, component)
-	defer quiet()
-	c.recorder = recorder
 	if !cache.WaitFor(ctx, "caches", c.synced) || !c.initialSync(ctx) {
 		return
 	}

@@ -26,9 +26,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
 )
 
-// component is the source of the events, as in k8s.io/cloud-provider.
-const component = "cloud-node-lifecycle-controller"
-
 // Options are what a Controller is made from.
 type Options struct {
 	Provider  cloud.Machines
@@ -41,7 +38,7 @@ type Options struct {
 	Period time.Duration
 	// Workers is how many machines are requested, and Nodes tainted, at a time.
 	Workers int
-	// Recorder records events about Nodes; nil creates them in the API server.
+	// Recorder records events about Nodes.
 	Recorder record.EventRecorder
 }
 
@@ -95,9 +92,6 @@ func New(o Options) (*Controller, error) {
 
 // Run makes one pass after the other, a period apart, until ctx ends.
 func (c *Controller) Run(ctx context.Context) {
-	recorder, quiet := workerpool.Recorder(ctx, c.recorder, c.client, component)
-	defer quiet()
-	c.recorder = recorder
 	if !cache.WaitFor(ctx, "caches", c.synced) {
 		return
 	}

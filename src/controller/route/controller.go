@@ -35,9 +35,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
 )
 
-// component is the source of the events, as in k8s.io/cloud-provider.
-const component = "route_controller"
-
 // Triggers of a sync: keys of the queue, and values of a label of the library's metric.
 const (
 	nodeChange  = "node_change"
@@ -66,7 +63,7 @@ type Options struct {
 	// Shortest are the shortest prefixes of networks that get a route, nodeipam.Masks.Limit, if an allocator allocates
 	// them. The zero Masks permit any.
 	Shortest nodeipam.Masks
-	// Recorder records events about Nodes; nil creates them in the API server.
+	// Recorder records events about Nodes.
 	Recorder record.EventRecorder
 }
 
@@ -149,9 +146,6 @@ func (c *Controller) excludes(n *corev1.Node) bool { return optout.FromRoutes(n,
 func (c *Controller) Run(ctx context.Context) {
 	defer c.queue.ShutDown()
 	defer c.unwritten.ShutDown()
-	recorder, quiet := workerpool.Recorder(ctx, c.recorder, c.client, component)
-	defer quiet()
-	c.recorder = recorder
 	if !cache.WaitFor(ctx, "caches", c.synced) {
 		return
 	}

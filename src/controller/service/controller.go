@@ -40,9 +40,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
 )
 
-// component is the source of the events, as in k8s.io/cloud-provider.
-const component = "service-controller"
-
 // allServices is the key that represents all Services, after a change of the nodes.
 const allServices = "*"
 
@@ -64,7 +61,7 @@ type Options struct {
 	Services       coreinformers.ServiceInformer
 	Nodes          coreinformers.NodeInformer
 	EndpointSlices discoveryinformers.EndpointSliceInformer
-	// Recorder records events about Services; nil creates them in the API server.
+	// Recorder records events about Services.
 	Recorder record.EventRecorder
 }
 
@@ -114,9 +111,6 @@ func New(o Options) (*Controller, error) {
 func (c *Controller) Run(ctx context.Context, workers int) {
 	defer c.queue.ShutDown()
 	defer c.checks.ShutDown()
-	recorder, stopRecorder := workerpool.Recorder(ctx, c.recorder, c.client, component)
-	defer stopRecorder()
-	c.recorder = recorder
 	if !cache.WaitFor(ctx, "caches", c.synced...) {
 		return
 	}

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
@@ -61,7 +63,9 @@ func (r *rig) startWith(provider cloud.LoadBalancers, workers int) {
 	r.Helper()
 	var recorder record.EventRecorder = r.process.Recorder
 	if r.recordToCluster {
-		recorder = nil
+		broadcaster := record.NewBroadcaster(record.WithContext(r.Context()))
+		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: r.cluster.CoreV1().Events("")})
+		recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "service-controller"})
 	}
 	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (run func(context.Context), err error) {
 		// The default handler sleeps until the current time, which is decades away in virtual time.

@@ -1,8 +1,6 @@
 // Package workerpool is what controllers have in common, whatever they reconcile: workers that take keys from a queue
-// and finish what they have begun, and a recorder of events about it.
+// and finish what they have begun.
 //
-//	recorder, quiet := workerpool.Recorder(ctx, given, client, "example-controller")
-//	defer quiet()
 //	workerpool.Work(ctx, queue, workers, serve)
 package workerpool
 
@@ -12,27 +10,9 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 )
-
-// Recorder returns the recorder of a controller, which it uses until it calls quiet: given, or if that is nil one that
-// makes events of the API server, whose source is component. It writes them to the log as well.
-func Recorder(ctx context.Context, given record.EventRecorder, client kubernetes.Interface,
-	component string) (recorder record.EventRecorder, quiet func()) {
-	if given != nil {
-		return given, func() {}
-	}
-	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
-	broadcaster.StartStructuredLogging(0)
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
-	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}), broadcaster.Shutdown
-}
 
 // Work lets so many workers serve the keys of a queue, and others do what they do beside, until ctx ends. It shuts the
 // queue down then, and returns when what is under way is done and all have returned. Keys that no worker has begun with

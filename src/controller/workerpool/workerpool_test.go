@@ -7,10 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
@@ -153,39 +149,6 @@ func TestWhatIsDoneBeside(t *testing.T) {
 			t.Error("it goes on after all are done")
 		}
 	})
-}
-
-// TestRecorderMakesEvents of the component until quiet is called.
-func TestRecorderMakesEvents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := silent(t)
-		defer cancel()
-		client := fake.NewClientset()
-		recorder, quiet := workerpool.Recorder(ctx, nil, client, "example-controller")
-		defer quiet()
-		recorder.Event(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, corev1.EventTypeWarning, "Broken",
-			"It is broken.")
-		synctest.Wait()
-		events, err := client.CoreV1().Events("").List(ctx, metav1.ListOptions{})
-		if err != nil || len(events.Items) != 1 {
-			t.Fatalf("events %v, error %v", events, err)
-		}
-		got := events.Items[0]
-		if got.Source.Component != "example-controller" || got.InvolvedObject.Name != "a" ||
-			got.Type != corev1.EventTypeWarning || got.Reason != "Broken" || got.Message != "It is broken." {
-			t.Errorf("the event is %+v", got)
-		}
-	})
-}
-
-// TestARecorderThatIsGiven is used, and none else.
-func TestARecorderThatIsGiven(t *testing.T) {
-	given := record.NewFakeRecorder(1)
-	recorder, quiet := workerpool.Recorder(t.Context(), given, nil, "example-controller")
-	quiet()
-	if recorder != record.EventRecorder(given) {
-		t.Errorf("the recorder is %v", recorder)
-	}
 }
 
 // TestEvery: the function is called each period until the context ends, and never without a period.
