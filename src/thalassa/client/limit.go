@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -22,13 +23,7 @@ type limiter struct {
 }
 
 func newLimiter(perSecond, burst int) *limiter {
-	if perSecond == 0 {
-		perSecond = DefaultRate
-	}
-	if burst == 0 {
-		burst = DefaultBurst
-	}
-	return &limiter{rate: rate.NewLimiter(rate.Limit(perSecond), burst)}
+	return &limiter{rate: rate.NewLimiter(rate.Limit(cmp.Or(perSecond, DefaultRate)), cmp.Or(burst, DefaultBurst))}
 }
 
 // copy returns a limiter with the same rate limit, which begins with the present pause and has its own from then on.

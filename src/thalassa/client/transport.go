@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,10 +26,7 @@ func newTransport(o Options) (*transport, error) {
 		limiter: newLimiter(o.Rate, o.Burst),
 		stage:   newStage(),
 		metrics: newMetrics(),
-		timeout: o.CallTimeout,
-	}
-	if t.timeout == 0 {
-		t.timeout = DefaultCallTimeout
+		timeout: cmp.Or(o.CallTimeout, DefaultCallTimeout),
 	}
 	t.circuit = newCircuit(t.metrics.circuit)
 	initial, err := newAccess(o, o.Secrets, t.tokenCalls)
