@@ -9,12 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
-
-// toBeDeleted is the key of the taint by which the cluster autoscaler marks a Node that it is about to remove.
-const toBeDeleted = "ToBeDeletedByClusterAutoscaler"
 
 // Messages about Nodes that are not deleted.
 const (
@@ -72,7 +70,7 @@ func (c *Controller) removable(ctx context.Context, subjects []*subject, hasCana
 // expected, so it does not count towards the share. All other conditions for its deletion still apply.
 func drained(node *corev1.Node) bool {
 	return node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
-		return taint.Key == toBeDeleted
+		return taint.Key == cloud.TaintToBeDeleted
 	})
 }
 
