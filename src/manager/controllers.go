@@ -39,7 +39,7 @@ type controller struct {
 	check func(*cloud.Cloud, configuration) error
 	// construct creates the controller, on the leader.
 	construct func(environment) (loop, error)
-	// describe returns the controller's metrics for the documentation; nil if it has none except the library's.
+	// describe returns the controller's metrics for the documentation.
 	describe func() []prometheus.Collector
 }
 
@@ -47,7 +47,7 @@ type controller struct {
 type loop struct {
 	// run does the work until the context ends.
 	run func(context.Context)
-	// collectors are the controller's metrics, registered while it runs; may be nil.
+	// collectors are the controller's metrics, registered while it runs.
 	collectors []prometheus.Collector
 }
 

@@ -28,9 +28,7 @@ func Collectors(offered *cloud.Cloud, info build.Info) ([]prometheus.Collector, 
 	}
 	all := collectors(offered, info)
 	for _, name := range slices.Sorted(maps.Keys(chosen)) {
-		if describe := chosen[name].describe; describe != nil {
-			all = append(all, describe()...)
-		}
+		all = append(all, chosen[name].describe()...)
 	}
 	return all, nil
 }

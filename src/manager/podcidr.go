@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -80,15 +79,10 @@ func (m masks) reserved() ([]netip.Prefix, error) {
 	if m.services == "" {
 		return nil, nil
 	}
-	var networks []netip.Prefix
-	for text := range strings.SplitSeq(m.services, ",") {
-		network, err := netip.ParsePrefix(strings.TrimSpace(text))
-		if err != nil {
-			return nil,
-				fmt.Errorf("reading --service-cluster-ip-range=%s: %w; want networks such as 10.96.0.0/12, with a "+
-					"comma between", m.services, err)
-		}
-		networks = append(networks, network.Masked())
+	networks, err := parseNetworks(m.services)
+	if err != nil {
+		return nil, fmt.Errorf("reading --service-cluster-ip-range=%s: %w; want networks such as 10.96.0.0/12, with a "+
+			"comma between", m.services, err)
 	}
 	return networks, nil
 }

@@ -48,18 +48,27 @@ func parseClusterCIDR(list, need string) ([]netip.Prefix, error) {
 	if strings.TrimSpace(list) == "" {
 		return nil, fmt.Errorf("missing --cluster-cidr: %s", need)
 	}
-	var cidrs []netip.Prefix
-	for text := range strings.SplitSeq(strings.TrimSpace(list), ",") {
-		cidr, err := netip.ParsePrefix(strings.TrimSpace(text))
-		if err != nil {
-			return nil, fmt.Errorf("reading --cluster-cidr=%s: %w; want a network like 10.244.0.0/16", list, err)
-		}
-		cidrs = append(cidrs, cidr.Masked())
+	cidrs, err := parseNetworks(list)
+	if err != nil {
+		return nil, fmt.Errorf("reading --cluster-cidr=%s: %w; want a network like 10.244.0.0/16", list, err)
 	}
 	if len(cidrs) > 2 || (len(cidrs) == 2 && cidrs[0].Addr().Is4() == cidrs[1].Addr().Is4()) {
 		return nil, fmt.Errorf("reading --cluster-cidr=%s: give one network, or one IPv4 and one IPv6 network", list)
 	}
 	return cidrs, nil
+}
+
+// parseNetworks parses networks with commas between them.
+func parseNetworks(list string) ([]netip.Prefix, error) {
+	var networks []netip.Prefix
+	for text := range strings.SplitSeq(list, ",") {
+		network, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err != nil {
+			return nil, err
+		}
+		networks = append(networks, network.Masked())
+	}
+	return networks, nil
 }
 
 // shortestRouted returns the shortest prefixes of networks that get routes: those that our own allocator may allocate,
