@@ -107,24 +107,14 @@ func (i *Inventory) MachinesListedSince(ctx context.Context, notBefore time.Time
 		if !made.Before(notBefore) {
 			return nil
 		}
-		if err := sleep(ctx, newNodeInterval-time.Since(made)); err != nil {
-			return fmt.Errorf("waiting until machines are listed again: %w", err)
+		select {
+		case <-time.After(newNodeInterval - time.Since(made)):
+		case <-ctx.Done():
+			return fmt.Errorf("waiting until machines are listed again: %w", context.Cause(ctx))
 		}
 		if err := i.machines.waitUntil(ctx, func() bool { return i.machines.copyBegan.After(made) }); err != nil {
 			return err
 		}
-	}
-}
-
-// sleep waits for d, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	over := time.NewTimer(max(d, 0))
-	defer over.Stop()
-	select {
-	case <-over.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 
