@@ -128,14 +128,10 @@ func (d desired) planRetention(o Observed) cloud.Plan {
 		diff.releaseGroup(from, why, "")
 	}
 	for _, from := range o.SecurityGroups {
-		if from.Deleting() {
-			continue
+		if !from.Deleting() {
+			unused := len(o.Balancers)+len(o.Groups) == 0 // perhaps nothing uses it; only the cloud knows
+			diff.releaseSecurityGroup(from, why, "", unused)
 		}
-		to := from
-		to.Labels, to.Annotations = unmanagedLabels(from.Labels), withoutRecord(from.Annotations)
-		unused := len(o.Balancers)+len(o.Groups) == 0 // perhaps nothing uses it; only the cloud knows
-		diff.add(cloud.Update, kindSecurityGroup, from.Name, why,
-			UpdateSecurityGroup{From: from, To: to, DeleteUnused: unused})
 	}
 	diff.closeNodePorts()
 	return diff.plan

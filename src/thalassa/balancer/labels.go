@@ -109,12 +109,12 @@ func (d *difference) releaseGroup(from resource.TargetGroup, why, leaves string)
 	})
 }
 
-// releaseSecurityGroup is releaseGroup for a security group.
-func (d *difference) releaseSecurityGroup(from resource.SecurityGroup, why, leaves string) {
+// releaseSecurityGroup is releaseGroup for a security group. If it may be unused, deletion is tried first.
+func (d *difference) releaseSecurityGroup(from resource.SecurityGroup, why, leaves string, unused bool) {
 	to := from
 	to.Labels, to.Annotations = unmanagedLabels(from.Labels), withoutRecord(from.Annotations)
 	d.plan = append(d.plan, cloud.Operation{
 		Verb: cloud.Update, Kind: kindSecurityGroup, Name: from.Name, Why: why, Leaves: leaves,
-		Object: UpdateSecurityGroup{From: from, To: to, MayBeRefused: leaves != ""},
+		Object: UpdateSecurityGroup{From: from, To: to, DeleteUnused: unused, MayBeRefused: leaves != ""},
 	})
 }

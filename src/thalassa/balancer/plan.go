@@ -244,7 +244,7 @@ func (d desired) planDeletion(o Observed, users map[string]resource.LoadBalancer
 	for _, group := range o.SecurityGroups {
 		if user, used := users[group.ID]; used {
 			leaves := remainsText(kindSecurityGroup, group.Name, group.ID, user)
-			diff.releaseSecurityGroup(group, "load balancer "+user.ID+" uses it", leaves)
+			diff.releaseSecurityGroup(group, "load balancer "+user.ID+" uses it", leaves, false)
 			continue
 		}
 		diff.deleteSecurityGroup(group, "")
