@@ -25,6 +25,7 @@ import (
 
 	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
@@ -180,6 +181,15 @@ func readable(response *http.Response, err error) bool {
 	return end == nil && json.Valid(body) && len(body) > len("null")
 }
 
+// deletionAccepted reports whether the cloud has accepted the deletion of a target group, which it does later. A list
+// that lacks the group meanwhile is right about it.
+func (t *testCluster) deletionAccepted(group string) bool {
+	return slices.ContainsFunc(t.emulator.Writes(), func(w emulator.Write) bool {
+		return w.Identity == group && w.Operation == "DELETE /v1/loadbalancer-target-groups/{id}" &&
+			w.Status < http.StatusMultipleChoices
+	})
+}
+
 // inspect looks for what would leak if its Service were deleted now, because nothing keeps that.
 func (t *testCluster) inspect() {
 	if t.config.Project != "" { // there are doubles
@@ -193,7 +203,9 @@ func (t *testCluster) inspect() {
 		}
 	}
 	for _, group := range state.TargetGroups {
-		labels = append(labels, group.Labels)
+		if !t.deletionAccepted(group.Identity) {
+			labels = append(labels, group.Labels)
+		}
 	}
 	for _, service := range t.cluster.Services() {
 		if !helpers.HasLBFinalizer(service) && slices.ContainsFunc(labels, func(one map[string]string) bool {
