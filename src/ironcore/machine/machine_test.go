@@ -97,6 +97,42 @@ func (r *rig) lists() int {
 	return count
 }
 
+// TestStates: the state of a machine that exists. The shutdown taint of a Node stays while its machine is being
+// deleted, whatever the status of the machine says, and while its state is unknown.
+func TestStates(t *testing.T) {
+	for name, test := range map[string]struct {
+		status  computev1alpha1.MachineState
+		deleted bool
+		want    cloud.MachineState
+	}{
+		"no state":              {"", false, cloud.MachineRunning},
+		"pending":               {computev1alpha1.MachineStatePending, false, cloud.MachineRunning},
+		"running":               {computev1alpha1.MachineStateRunning, false, cloud.MachineRunning},
+		"shut down":             {computev1alpha1.MachineStateShutdown, false, cloud.MachineStopped},
+		"terminated":            {computev1alpha1.MachineStateTerminated, false, cloud.MachineStopped},
+		"terminating":           {computev1alpha1.MachineStateTerminating, false, cloud.MachineDeleting},
+		"of a later version":    {"Suspended", false, cloud.MachineUnknown},
+		"running and deleted":   {computev1alpha1.MachineStateRunning, true, cloud.MachineDeleting},
+		"shut down and deleted": {computev1alpha1.MachineStateShutdown, true, cloud.MachineDeleting},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(r *rig) {
+				r.server.ChangeMachine("a", func(m *computev1alpha1.Machine) {
+					m.Status.State, m.Finalizers = test.status, []string{"example.com/held"}
+				})
+				if test.deleted {
+					r.server.DeleteMachine("a")
+				}
+				synctest.Wait()
+				r.state("state", "a", time.Now(), test.want)
+				confirmed, err := r.Confirm(r.ctx, node("a"))
+				want(r, "error of Confirm", err, nil)
+				want(r, "state of Confirm", confirmed, test.want)
+			})
+		})
+	}
+}
+
 // TestStateOfMissingMachine: a machine that the watch has not reported is looked up in a list, which all Nodes share as
 // long as it is new enough.
 func TestStateOfMissingMachine(t *testing.T) {
