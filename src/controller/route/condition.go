@@ -173,7 +173,7 @@ func (c *Controller) writeCondition(ctx context.Context, name string) {
 		_, err = patch.Strategic(ctx, c.client.CoreV1().Nodes().Patch, name, patchOf(node, record.desired), "status")
 	}
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // it was deleted or replaced, which starts another sync
+	case apierrors.IsNotFound(err): // it was deleted
 	case err != nil:
 		klog.FromContext(ctx).Error(err, "The condition about routes of a Node could not be written; it is retried",
 			"node", name)

@@ -534,24 +534,31 @@ func TestImpossibleNetworks(t *testing.T) {
 }
 
 // TestConditionIsWrittenAgain: the condition is written again if the API server refused it, or another client changed
-// it.
+// it. A refusal may be a conflict although the Node does not change any more: other clients wrote it meanwhile.
 func TestConditionIsWrittenAgain(t *testing.T) {
-	inRig(t, func(r *rig) {
-		var allowed atomic.Bool
-		r.cluster.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return !allowed.Load(), nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "a",
-				errors.New("not allowed"))
+	nodes := schema.GroupResource{Resource: "nodes"}
+	for name, refusal := range map[string]error{
+		"forbidden": apierrors.NewForbidden(nodes, "a", errors.New("not allowed")),
+		"conflict":  apierrors.NewConflict(nodes, "a", errors.New("the object has been modified")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inRig(t, func(r *rig) {
+				var allowed atomic.Bool
+				r.cluster.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+					return !allowed.Load(), nil, refusal
+				})
+				r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+				r.start()
+				wantIs(r, "condition", r.condition("a"), "")
+				allowed.Store(true)
+				<-time.After(minRetryDelay + time.Second)
+				wantIs(r, "condition", r.condition("a"), created)
+				r.changeNode("a", func(n *corev1.Node) { n.Status.Conditions = nil })
+				r.settle()
+				wantIs(r, "condition after somebody took it away", r.condition("a"), created)
+			})
 		})
-		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
-		r.start()
-		wantIs(r, "condition", r.condition("a"), "")
-		allowed.Store(true)
-		<-time.After(minRetryDelay + time.Second)
-		wantIs(r, "condition", r.condition("a"), created)
-		r.changeNode("a", func(n *corev1.Node) { n.Status.Conditions = nil })
-		r.settle()
-		wantIs(r, "condition after somebody took it away", r.condition("a"), created)
-	})
+	}
 }
 
 // TestRestart: after a restart nothing is written.
