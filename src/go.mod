@@ -8,7 +8,7 @@ require (
 	github.com/google/uuid v1.6.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
-	github.com/thalassa-cloud/client-go v0.33.1
+	github.com/thalassa-cloud/client-go v0.35.3
 	github.com/thalassa-cloud/thalassa-ccm/src/emulator v0.0.0
 	go.uber.org/goleak v1.3.0
 	go.yaml.in/yaml/v3 v3.0.5

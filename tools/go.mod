@@ -13,7 +13,7 @@ require (
 	github.com/sigstore/sigstore v1.10.8
 	github.com/spdx/tools-golang v0.5.7
 	github.com/spf13/cobra v1.10.2
-	github.com/thalassa-cloud/client-go v0.33.1
+	github.com/thalassa-cloud/client-go v0.35.3
 	github.com/thalassa-cloud/thalassa-ccm/src v0.0.0
 	github.com/thalassa-cloud/thalassa-ccm/src/emulator v0.0.0
 	github.com/vishvananda/netlink v1.3.1
