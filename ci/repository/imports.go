@@ -92,7 +92,9 @@ func boundariesOfClouds() []Boundary {
 				ours + "src/thalassa/balancer", ours + "src/thalassa/cloudconfig", ours + "src/thalassa/label",
 				ours + "src/thalassa/providerid", ours + "src/thalassa/resource", ours + "src/thalassa/secret",
 			},
-			Never: []string{ours + "src/thalassa/client", ours + "src/thalassa/inventory", vendor},
+			Never: []string{
+				ours + "src/thalassa/client", ours + "src/thalassa/inventory", ours + "src/thalassa/store", vendor,
+			},
 			Tests: true,
 		},
 		{

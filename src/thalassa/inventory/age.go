@@ -25,21 +25,14 @@ func (a ageCollector) Describe(descs chan<- *prometheus.Desc) { descs <- a.desc 
 // Collect implements prometheus.Collector.
 func (a ageCollector) Collect(found chan<- prometheus.Metric) {
 	for kind, made := range map[string]time.Time{
-		"machine": a.machines.copyTime(), "load balancer": a.balancers.copyTime(), "target group": a.groups.copyTime(),
-		"VPC":            a.vpcs.copyTime(),
-		"security group": a.securityGroups.copyTime(), "reserved IP": a.reservedIPs.copyTime(),
-		"machine type": a.machineTypes.copyTime(),
-		"route table":  a.routing.copyTime(),
+		"machine": a.machines.CopyTime(), "load balancer": a.balancers.CopyTime(), "target group": a.groups.CopyTime(),
+		"VPC":            a.vpcs.CopyTime(),
+		"security group": a.securityGroups.CopyTime(), "reserved IP": a.reservedIPs.CopyTime(),
+		"machine type": a.machineTypes.CopyTime(),
+		"route table":  a.routing.CopyTime(),
 	} {
 		if !made.IsZero() {
 			found <- prometheus.MustNewConstMetric(a.desc, prometheus.GaugeValue, time.Since(made).Seconds(), kind)
 		}
 	}
-}
-
-// copyTime is when the present list began, valid or not; zero if there is none.
-func (s *store[T]) copyTime() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.copyBegan
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 // wantAges compares what is reported about ages with lines of kind and seconds.
@@ -32,49 +33,51 @@ func wantAges(t *testing.T, i *Inventory, want string) {
 	}
 }
 
+// slowList returns a function for lists that takes a second, and returns no objects and the present error.
+func slowList[T any](err *error) func(context.Context) ([]T, error) {
+	return func(context.Context) ([]T, error) {
+		<-time.After(time.Second)
+		return nil, *err
+	}
+}
+
+// slowStore returns a store with slow lists.
+func slowStore[T any](err *error) *store.Store[T] {
+	return store.New("objects", slowList[T](err), func(T) string { return "" }, func(T) []string { return nil })
+}
+
 func TestAges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shelf{}
+		var err error
 		i := New(nil, Scope{})
-		i.machines.list = func(ctx context.Context) ([]Machine, error) { _, err := s.list(ctx); return nil, err }
-		i.balancers.list = func(ctx context.Context) ([]resource.LoadBalancer, error) {
-			_,
-				err := s.list(ctx)
-			return nil, err
-		}
+		i.machines, i.balancers = slowStore[Machine](&err), slowStore[resource.LoadBalancer](&err)
 		wantAges(t, i, "")
-		refresh := func() error { return i.machines.refresh(t.Context(), Fresh) }
+		refresh := func() error { return i.machines.Refresh(t.Context(), Fresh) }
 		if err := refresh(); err != nil {
 			t.Fatal(err)
 		}
 		wantAges(t, i, "machine/1") // a list takes a second
 		<-time.After(time.Minute)
-		if err := i.balancers.refresh(t.Context(), Fresh); err != nil {
+		if err := i.balancers.Refresh(t.Context(), Fresh); err != nil {
 			t.Fatal(err)
 		}
 		wantAges(t, i, "load balancer/1\nmachine/62")
-		s.err = errors.New("away")
+		err = errors.New("away")
 		if refresh() == nil {
 			t.Fatal("a list that failed is believed")
 		}
 		wantAges(t, i, "load balancer/2\nmachine/63")
-		i.machines.invalidate()
+		i.machines.Invalidate()
 		wantAges(t, i, "load balancer/2\nmachine/63") // it is what there is
-		s.err = nil
+		err = nil
 		if err := refresh(); err != nil {
 			t.Fatal(err)
 		}
 		wantAges(t, i, "load balancer/3\nmachine/1")
-		i.securityGroups.list = func(ctx context.Context) ([]resource.SecurityGroup, error) {
-			_, err := s.list(ctx)
-			return nil, err
-		}
-		i.reservedIPs.list = func(ctx context.Context) ([]resource.ReservedIP, error) {
-			_, err := s.list(ctx)
-			return nil, err
-		}
-		if err := errors.Join(i.securityGroups.refresh(t.Context(), Fresh),
-			i.reservedIPs.refresh(t.Context(), Fresh)); err != nil {
+		i.securityGroups.Store = slowStore[resource.SecurityGroup](&err)
+		i.reservedIPs = slowStore[resource.ReservedIP](&err)
+		if err := errors.Join(i.securityGroups.Refresh(t.Context(), Fresh),
+			i.reservedIPs.Refresh(t.Context(), Fresh)); err != nil {
 			t.Fatal(err)
 		}
 		wantAges(t, i, "load balancer/5\nmachine/3\nreserved IP/1\nsecurity group/2")

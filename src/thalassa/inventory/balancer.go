@@ -26,7 +26,7 @@ type reference struct {
 	Identity string `json:"identity"`
 }
 
-func (r reference) identity() string { return r.Identity }
+func (r reference) ObjectID() string { return r.Identity }
 
 // identitiesOf returns the identities of the objects that another one contains.
 func identitiesOf(references []reference) []string {
@@ -54,7 +54,7 @@ type groupItem struct {
 	} `json:"loadbalancerTargetGroupAttachments"`
 }
 
-func (lb balancerItem) identity() string { return lb.ID }
+func (lb balancerItem) ObjectID() string { return lb.ID }
 
 func (lb balancerItem) object() resource.LoadBalancer {
 	balancer := lb.LoadBalancer
@@ -83,7 +83,7 @@ func (l listenerItem) object() resource.Listener {
 	return listener
 }
 
-func (g groupItem) identity() string { return g.ID }
+func (g groupItem) ObjectID() string { return g.ID }
 
 func (g groupItem) object() resource.TargetGroup {
 	group := g.TargetGroup

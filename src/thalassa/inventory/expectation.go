@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 // expectAfter records an expectation if a creation for the owner ended without an answer: the object may exist, its
@@ -17,38 +18,38 @@ func (i *Inventory) expectAfter(owner string, err error) {
 // ExpectFromPreviousLeader records an expectation for objects that the previous leader may have created for the owner
 // immediately before it ended. It lasts until lists must contain such objects.
 func (i *Inventory) ExpectFromPreviousLeader(owner string) {
-	first := i.balancers.firstList()
-	_, expected := i.expectations.get(owner)
-	_, listed := i.listedOwners.get(owner)
-	if !expected && !listed && (first.IsZero() || time.Since(first) <= visibilityDelay) {
+	first := i.balancers.FirstList()
+	_, expected := i.expectations.Get(owner)
+	_, listed := i.listedOwners.Get(owner)
+	if !expected && !listed && (first.IsZero() || time.Since(first) <= store.VisibilityDelay) {
 		i.expect(owner)
 	}
 }
 
-func (i *Inventory) expect(owner string) { i.expectations.put(owner, time.Now()) }
+func (i *Inventory) expect(owner string) { i.expectations.Put(owner, time.Now()) }
 
 // OwnerListed records that lists contain objects of the owner, so that the previous leader's objects are not expected.
 func (i *Inventory) OwnerListed(owner string) {
-	if _, listed := i.listedOwners.get(owner); !listed {
-		i.listedOwners.put(owner, time.Now())
+	if _, listed := i.listedOwners.Get(owner); !listed {
+		i.listedOwners.Put(owner, time.Now())
 	}
 }
 
 // Expecting returns how long objects of the owner may still exist that lists do not contain; 0 if there is no
 // expectation. During this time, the absence of objects is not certain.
 func (i *Inventory) Expecting(owner string) time.Duration {
-	at, known := i.expectations.get(owner)
+	at, known := i.expectations.Get(owner)
 	if !known {
 		return 0
 	}
-	return max(0, visibilityDelay-time.Since(at))
+	return max(0, store.VisibilityDelay-time.Since(at))
 }
 
 // maxAgeFor returns the maximum age of lists for an owner: at most maxAge, and none from before the end of an
 // expectation.
 func (i *Inventory) maxAgeFor(owner string, maxAge time.Duration) time.Duration {
-	at, known := i.expectations.get(owner)
-	if ended := time.Since(at) - visibilityDelay; known && ended > 0 {
+	at, known := i.expectations.Get(owner)
+	if ended := time.Since(at) - store.VisibilityDelay; known && ended > 0 {
 		return min(maxAge, ended)
 	}
 	return maxAge

@@ -10,7 +10,6 @@ package inventory
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"slices"
 	"sync/atomic"
@@ -23,7 +22,11 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
+
+// Fresh as an age accepts only a list that began after the call.
+const Fresh = store.Fresh
 
 // Maximum ages of answers.
 const (
@@ -32,7 +35,7 @@ const (
 	// BalancerAge is the maximum age of objects that an unchanged Service is compared with.
 	BalancerAge = 5 * time.Minute
 	// expectationTTL is longer than the age of any list that is used.
-	expectationTTL = visibilityDelay + time.Hour
+	expectationTTL = store.VisibilityDelay + time.Hour
 	// vpcAge is the maximum age of the VPC: region and subnets rarely change.
 	vpcAge = time.Hour
 )
@@ -41,23 +44,23 @@ const (
 type Inventory struct {
 	cloud     *client.Client
 	vpc       string
-	machines  *store[Machine]
-	balancers *store[resource.LoadBalancer]
-	groups    *store[resource.TargetGroup]
-	vpcs      *store[resource.VPC]
-	quotas    *store[Quota]
-	routing   *store[routing]
+	machines  *store.Store[Machine]
+	balancers *store.Store[resource.LoadBalancer]
+	groups    *store.Store[resource.TargetGroup]
+	vpcs      *store.Store[resource.VPC]
+	quotas    *store.Store[Quota]
+	routing   *store.Store[routing]
 
 	securityGroups securityGroups
-	reservedIPs    *store[resource.ReservedIP]
-	machineTypes   *store[MachineType]
+	reservedIPs    *store.Store[resource.ReservedIP]
+	machineTypes   *store.Store[MachineType]
 
-	expectations       *ttlCache[time.Time]  // owner -> when a creation for it ended without an answer
-	listedOwners       *ttlCache[time.Time]  // owners with objects in lists
-	missingMachines    *ttlCache[time.Time]  // key -> since when it is missing
-	unansweredMachines *ttlCache[error]      // machines that lists lack, and why the requests for them failed
-	machineListFailure *ttlCache[error]      // contains "" after a list for a machine failed
-	otherVPCs          *ttlCache[machineVPC] // by key
+	expectations       *store.TTLCache[time.Time]  // owner -> when a creation for it ended without an answer
+	listedOwners       *store.TTLCache[time.Time]  // owners with objects in lists
+	missingMachines    *store.TTLCache[time.Time]  // key -> since when it is missing
+	unansweredMachines *store.TTLCache[error]      // machines that lists lack, and why the requests for them failed
+	machineListFailure *store.TTLCache[error]      // contains "" after a list for a machine failed
+	otherVPCs          *store.TTLCache[machineVPC] // by key
 	otherVPCLimit      *rate.Limiter
 
 	lastUsable    atomic.Pointer[usableSet]
@@ -82,26 +85,26 @@ type Scope struct {
 func New(cloud *client.Client, scope Scope) *Inventory {
 	i := &Inventory{cloud: cloud, vpc: scope.VPC, owned: scope.Owned, owner: scope.OwnerLabel,
 		prefixes:           scope.MachineLabels,
-		expectations:       newTTLCache[time.Time](expectationTTL),
-		listedOwners:       newTTLCache[time.Time](expectationTTL),
-		missingMachines:    newTTLCache[time.Time](absentTTL),
-		unansweredMachines: newTTLCache[error](unansweredTTL),
-		machineListFailure: newTTLCache[error](failureTTL),
-		otherVPCs:          newTTLCache[machineVPC](otherVPCTTL),
+		expectations:       store.NewTTLCache[time.Time](expectationTTL),
+		listedOwners:       store.NewTTLCache[time.Time](expectationTTL),
+		missingMachines:    store.NewTTLCache[time.Time](store.AbsentTTL),
+		unansweredMachines: store.NewTTLCache[error](unansweredTTL),
+		machineListFailure: store.NewTTLCache[error](store.FailureTTL),
+		otherVPCs:          store.NewTTLCache[machineVPC](otherVPCTTL),
 		otherVPCLimit:      rate.NewLimiter(rate.Every(otherVPCInterval), otherVPCBurst),
 	}
-	i.machines = newStore("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
-	i.balancers = newStore("load balancers", i.listLoadBalancers, func(lb resource.LoadBalancer) string {
+	i.machines = store.New("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
+	i.balancers = store.New("load balancers", i.listLoadBalancers, func(lb resource.LoadBalancer) string {
 		return lb.ID
 	}, i.balancerKeys)
-	i.balancers.deleting, i.balancers.get = resource.LoadBalancer.Deleting, i.getLoadBalancer
-	i.groups = newStore("target groups", i.listTargetGroups, func(g resource.TargetGroup) string { return g.ID },
+	i.balancers.Deleting, i.balancers.Get = resource.LoadBalancer.Deleting, i.getLoadBalancer
+	i.groups = store.New("target groups", i.listTargetGroups, func(g resource.TargetGroup) string { return g.ID },
 		i.groupKeys)
-	i.groups.get = i.getTargetGroup
+	i.groups.Get = i.getTargetGroup
 	i.securityGroups, i.reservedIPs, i.quotas = i.newSecurityGroups(), i.newReservedIPs(), i.newQuotas()
 	i.machineTypes = i.newMachineTypes()
 	i.routing = i.newRouting()
-	i.vpcs = newStore("VPC "+scope.VPC, i.getVPC, func(v resource.VPC) string { return v.ID },
+	i.vpcs = store.New("VPC "+scope.VPC, i.getVPC, func(v resource.VPC) string { return v.ID },
 		func(resource.VPC) []string { return nil })
 	return i
 }
@@ -109,9 +112,9 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 // Refresh reads machines, load balancers and target groups again, each in one list. Security groups and reserved IPs
 // are read again when they are next needed.
 func (i *Inventory) Refresh(ctx context.Context) error {
-	i.securityGroups.invalidate()
-	i.reservedIPs.invalidate()
-	return errors.Join(i.machines.refresh(ctx, Fresh), i.balancers.refresh(ctx, Fresh), i.groups.refresh(ctx, Fresh))
+	i.securityGroups.Invalidate()
+	i.reservedIPs.Invalidate()
+	return errors.Join(i.machines.Refresh(ctx, Fresh), i.balancers.Refresh(ctx, Fresh), i.groups.Refresh(ctx, Fresh))
 }
 
 func ownerKey(owner string) string { return "owner/" + owner }
@@ -121,13 +124,13 @@ func ownerKey(owner string) string { return "owner/" + owner }
 // read.
 func (i *Inventory) LoadBalancersOf(ctx context.Context, owner string, maxAge time.Duration,
 	expected int) ([]resource.LoadBalancer, error) {
-	return i.balancers.findExpected(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge), expected)
+	return i.balancers.FindExpected(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge), expected)
 }
 
 // TargetGroupsOf returns all target groups of the owner, from a list at most maxAge old, in the same way.
 func (i *Inventory) TargetGroupsOf(ctx context.Context, owner string, maxAge time.Duration,
 	expected int) ([]resource.TargetGroup, error) {
-	return i.groups.findExpected(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge), expected)
+	return i.groups.FindExpected(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge), expected)
 }
 
 // LoadBalancerByID requests the load balancer of the VPC with the identity, with or without labels of this cluster. It
@@ -147,11 +150,11 @@ func (i *Inventory) TargetGroupByID(ctx context.Context, id string) (resource.Ta
 // Security groups are listed only while they are in use.
 func (i *Inventory) All(ctx context.Context,
 	maxAge time.Duration) ([]resource.LoadBalancer, []resource.TargetGroup, []resource.SecurityGroup, error) {
-	balancers, err := i.balancers.all(ctx, maxAge)
+	balancers, err := i.balancers.All(ctx, maxAge)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	groups, err := i.groups.all(ctx, maxAge)
+	groups, err := i.groups.All(ctx, maxAge)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -172,7 +175,7 @@ func (i *Inventory) listLoadBalancers(ctx context.Context) ([]resource.LoadBalan
 }
 
 func (i *Inventory) getLoadBalancer(ctx context.Context, id string) (resource.LoadBalancer, bool, error) {
-	return getOne(ctx, i.cloud, iaas.LoadbalancerEndpoint, id, i.loadBalancerInVPC)
+	return store.GetOne(ctx, i.cloud, iaas.LoadbalancerEndpoint, id, i.loadBalancerInVPC)
 }
 
 // loadBalancerInVPC reports whether it is in the VPC and exists. Load balancers of others are stored as well, because
@@ -215,7 +218,7 @@ func (m *machineSets) share(set []string) []string {
 }
 
 func (i *Inventory) getTargetGroup(ctx context.Context, id string) (resource.TargetGroup, bool, error) {
-	return getOne(ctx, i.cloud, iaas.TargetGroupEndpoint, id, i.targetGroupInVPC)
+	return store.GetOne(ctx, i.cloud, iaas.TargetGroupEndpoint, id, i.targetGroupInVPC)
 }
 
 // targetGroupInVPC reports whether it is in the VPC, and has no label of another cluster.
@@ -223,31 +226,13 @@ func (i *Inventory) targetGroupInVPC(g groupItem) (resource.TargetGroup, bool) {
 	return g.object(), g.VPC.Identity == i.vpc && !i.ofOtherCluster(g.Labels)
 }
 
-// getOne requests the object with the identity in a collection; exists is false if there is none, or if it is not ours.
-func getOne[Item interface{ identity() string }, T any](ctx context.Context, cloud *client.Client, collection,
-	id string, ours func(Item) (T, bool)) (object T, exists bool, err error) {
-	item, err := client.Get[Item](ctx, cloud, collection+"/"+id)
-	switch {
-	case isGone(err):
-		return object, false, nil
-	case err != nil:
-		return object, false, err
-	case item.identity() != id:
-		return object, false, fmt.Errorf("reading %s/%s: %w: the answer contains another object, or none; it is "+
-			"retried automatically; if the problem persists, ask the cloud's support", collection, id,
-			client.ErrMalformed)
-	}
-	object, exists = ours(item)
-	return object, exists, nil
-}
-
 // byID is getOne for a reference by a user: the API also accepts slugs, so it may return another object, which is
 // ignored.
-func byID[Item interface{ identity() string }, T any](ctx context.Context, cloud *client.Client, collection, id string,
+func byID[Item interface{ ObjectID() string }, T any](ctx context.Context, cloud *client.Client, collection, id string,
 	ours func(Item) (T, bool)) (object T, found bool, err error) {
 	item, err := client.Get[Item](ctx, cloud, collection+"/"+url.PathEscape(id))
 	switch {
-	case isGone(err), err == nil && item.identity() != id:
+	case store.IsGone(err), err == nil && item.ObjectID() != id:
 		return object, false, nil
 	case err != nil:
 		return object, false, err
@@ -270,15 +255,9 @@ func (i *Inventory) inVPCOrUnknown(shown reference) bool {
 // writeError returns the error of a write. If the write may have been carried out, or the stores contradict it, they
 // are invalidated.
 func (i *Inventory) writeError(err error) error {
-	if mayHaveHappened(err) {
-		i.balancers.invalidate()
-		i.groups.invalidate()
+	if store.MayHaveHappened(err) {
+		i.balancers.Invalidate()
+		i.groups.Invalidate()
 	}
 	return err
-}
-
-// mayHaveHappened reports whether a write that ended with err may have been carried out, or whether the stores
-// contradict it.
-func mayHaveHappened(err error) bool {
-	return client.Uncertain(err) || errors.Is(err, client.ErrNotFound) || errors.Is(err, client.ErrConflict)
 }

@@ -17,7 +17,7 @@ func read[Item interface{ object() T }, T any](body []byte) (item Item, object T
 	return item, item.object()
 }
 
-func (r reservedIPItem) identity() string { return r.Identity }
+func (r reservedIPItem) ObjectID() string { return r.Identity }
 
 func (g securityGroupItem) object() resource.SecurityGroup { return g.SecurityGroup }
 
@@ -78,12 +78,12 @@ func FuzzItems(f *testing.F) {
 				t.Errorf("address %v of %s", address, body)
 			}
 		}
-		if shownSecurity.identity() != security.ID || shownIP.identity() != ip.ID ||
+		if shownSecurity.ObjectID() != security.ID || shownIP.ObjectID() != ip.ID ||
 			!slices.IsSorted(balancer.SecurityGroups) {
 			t.Errorf("identities %q, %q, security groups %q of %s", security.ID, ip.ID, balancer.SecurityGroups, body)
 		}
-		if shownBalancer.identity() != balancer.ID || shownGroup.identity() != group.ID ||
-			shownMachine.identity() != machine.ID {
+		if shownBalancer.ObjectID() != balancer.ID || shownGroup.ObjectID() != group.ID ||
+			shownMachine.ObjectID() != machine.ID {
 			t.Errorf("identities %q, %q, %q of %s", balancer.ID, group.ID, machine.ID, body)
 		}
 	})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 // primaryInterface is the network interface whose addresses the node gets, as in the existing CCM.
@@ -48,7 +49,7 @@ func slugKey(slug string) string { return "slug/" + slug }
 
 // Machines returns all machines of the VPC, sorted by identity, from a list at most maxAge old.
 func (i *Inventory) Machines(ctx context.Context, maxAge time.Duration) ([]Machine, error) {
-	return i.machines.all(ctx, maxAge)
+	return i.machines.All(ctx, maxAge)
 }
 
 // MachineByID returns the machine with the identity; found is false if lists do not contain it. The answer is at most
@@ -72,25 +73,29 @@ func (i *Inventory) MachinesBySlug(ctx context.Context, slug string, maxAge time
 // which it is missing: a new machine is looked up in a list of the last seconds, and one that has been missing for long
 // causes no list of its own.
 func (i *Inventory) machinesBy(ctx context.Context, key string, maxAge time.Duration) ([]Machine, error) {
-	machines, err := i.machines.find(ctx, key, maxAge)
-	since, missing := i.missingMachines.get(key)
+	machines, err := i.machines.Find(ctx, key, maxAge)
+	since, missing := i.missingMachines.Get(key)
 	if !missing {
 		since = time.Now()
 	}
 	if err == nil && len(machines) == 0 {
 		age := min(max(time.Since(since)/missingDivisor, minRefreshInterval), MachineAge)
-		machines, err = i.machines.find(ctx, key, age)
+		machines, err = i.machines.Find(ctx, key, age)
 	}
 	switch {
 	case err != nil:
 		return nil, err
 	case len(machines) > 0:
-		i.missingMachines.remove(key)
+		i.missingMachines.Remove(key)
 	default:
-		i.missingMachines.put(key, since)
+		i.missingMachines.Put(key, since)
 	}
 	return machines, nil
 }
+
+// minRefreshInterval is the minimum interval of lists because of a missing object, so that a node without a machine
+// does not list all machines again and again.
+const minRefreshInterval = 2 * time.Second
 
 // missingDivisor is the ratio of the time since which a machine is missing to the maximum age of the list.
 const missingDivisor = 4
@@ -103,7 +108,7 @@ const newNodeInterval = time.Second
 // was deleted before; the zero time is any. All callers together cause at most one list a second.
 func (i *Inventory) MachinesListedSince(ctx context.Context, notBefore time.Time) error {
 	for {
-		made := i.machines.copyTime()
+		made := i.machines.CopyTime()
 		if !made.Before(notBefore) {
 			return nil
 		}
@@ -112,7 +117,7 @@ func (i *Inventory) MachinesListedSince(ctx context.Context, notBefore time.Time
 		case <-ctx.Done():
 			return fmt.Errorf("waiting until machines are listed again: %w", context.Cause(ctx))
 		}
-		if err := i.machines.waitUntil(ctx, func() bool { return i.machines.copyBegan.After(made) }); err != nil {
+		if err := i.machines.WaitForNewer(ctx, made); err != nil {
 			return err
 		}
 	}
@@ -141,12 +146,12 @@ func (i *Inventory) ListedWithSlug(ctx context.Context, slug string, maxAge time
 // listedMachines returns the machines with the key from a list at most maxAge old. A list that failed is not repeated
 // at once, because thousands of nodes may request it.
 func (i *Inventory) listedMachines(ctx context.Context, key string, maxAge time.Duration) ([]Machine, error) {
-	if err, failed := i.machineListFailure.get(""); failed {
+	if err, failed := i.machineListFailure.Get(""); failed {
 		return nil, err
 	}
-	machines, err := i.machines.find(ctx, key, maxAge)
+	machines, err := i.machines.Find(ctx, key, maxAge)
 	if err != nil && ctx.Err() == nil { // a cancelled caller says nothing about the cloud
-		i.machineListFailure.put("", err)
+		i.machineListFailure.Put("", err)
 	}
 	return machines, err
 }
@@ -157,7 +162,7 @@ var ErrOtherVPC = errors.New("it is in another VPC")
 // RequestMachine requests one machine by its identity; it does not use lists. The error for a machine in another VPC is
 // ErrOtherVPC.
 func (i *Inventory) RequestMachine(ctx context.Context, id string) (m Machine, found bool, err error) {
-	item, exists, err := getOne(ctx, i.cloud, iaas.MachineEndpoint, id, func(m machineItem) (machineItem, bool) {
+	item, exists, err := store.GetOne(ctx, i.cloud, iaas.MachineEndpoint, id, func(m machineItem) (machineItem, bool) {
 		return m, true
 	})
 	if err != nil || !exists {
@@ -212,9 +217,9 @@ func (i *Inventory) listMachines(ctx context.Context) ([]Machine, error) {
 // getMachine requests one machine; exists is false if it is not in the VPC, or deleted.
 func (i *Inventory) getMachine(ctx context.Context, id string) (machine Machine, exists bool, err error) {
 	if len(i.prefixes) == 0 {
-		return getOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.machineInVPC)
+		return store.GetOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.machineInVPC)
 	}
-	return getOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.labelledMachineInVPC)
+	return store.GetOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.labelledMachineInVPC)
 }
 
 // machineInVPC reports whether it is in the VPC and exists.

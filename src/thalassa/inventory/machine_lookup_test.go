@@ -11,6 +11,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 // looks asks for a machine, and wants it to be there or not, for so many lists.
@@ -109,7 +110,7 @@ func TestFailedLists(t *testing.T) {
 		if lists := w.emulator.Counters()["GET /v1/machines"]; lists != 1 {
 			t.Errorf("%d lists, want 1", lists)
 		}
-		<-time.After(failureTTL)
+		<-time.After(store.FailureTTL)
 		w.looks("m-1", time.Now(), false, 1)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 const listMachines = "GET /v1/machines"
@@ -82,15 +83,15 @@ func TestMissingMachineExpires(t *testing.T) {
 		<-time.After(MachineAge)
 		look("a", true, 1)
 		there.Store(&[]Machine{})
-		if err := known.machines.refresh(t.Context(), Fresh); err != nil {
+		if err := known.machines.Refresh(t.Context(), Fresh); err != nil {
 			t.Fatal(err)
 		}
 		look("a", false, 0)
 		<-time.After(minRefreshInterval)
 		look("a", false, 1) // since it was found, it is missing only for seconds
-		<-time.After(absentTTL)
+		<-time.After(store.AbsentTTL)
 		look("b", false, 1)
-		if _, missing := known.missingMachines.get("a"); missing {
+		if _, missing := known.missingMachines.Get("a"); missing {
 			t.Error("a machine that nobody looks up is still recorded")
 		}
 	})

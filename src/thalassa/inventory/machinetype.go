@@ -7,6 +7,7 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 // MachineType describes the size of machines.
@@ -20,7 +21,7 @@ type MachineType struct {
 // MachineTypeOf returns the machine type with the slug, from a list at most an hour old. "Not found" is at most a
 // minute old. A list that failed is not repeated at once.
 func (i *Inventory) MachineTypeOf(ctx context.Context, slug string) (MachineType, bool, error) {
-	found, err := i.machineTypes.lookUp(ctx, []string{slugKey(slug)}, vpcAge)
+	found, err := i.machineTypes.LookUp(ctx, []string{slugKey(slug)}, vpcAge)
 	switch {
 	case err != nil:
 		return MachineType{}, false, fmt.Errorf("looking up machine type %s: %w", slug, err)
@@ -30,8 +31,8 @@ func (i *Inventory) MachineTypeOf(ctx context.Context, slug string) (MachineType
 	return found[0], true, nil
 }
 
-func (i *Inventory) newMachineTypes() *store[MachineType] {
-	return newStore("machine types", withFailureTTL(failureTTL, i.listMachineTypes),
+func (i *Inventory) newMachineTypes() *store.Store[MachineType] {
+	return store.New("machine types", store.WithFailureTTL(store.FailureTTL, i.listMachineTypes),
 		func(m MachineType) string { return m.ID },
 		func(m MachineType) []string { return []string{slugKey(m.Slug)} })
 }
@@ -39,5 +40,5 @@ func (i *Inventory) newMachineTypes() *store[MachineType] {
 func (i *Inventory) listMachineTypes(ctx context.Context) ([]MachineType, error) {
 	all, err := client.List(client.Optional(ctx), i.cloud, iaas.MachineTypeEndpoint, nil,
 		func(m MachineType) (MachineType, bool) { return m, true })
-	return all, withPermission(err, "read machine types")
+	return all, store.WithPermission(err, "read machine types")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 const (
@@ -31,7 +32,7 @@ type machineVPC struct {
 // known. It is a hint for messages: it is requested rarely, and errors are ignored.
 func (i *Inventory) VPCOfMachine(ctx context.Context, id string) string {
 	return i.otherVPCOf(id, func() (string, error) {
-		item, exists, err := getOne(client.Optional(ctx), i.cloud, iaas.MachineEndpoint, id,
+		item, exists, err := store.GetOne(client.Optional(ctx), i.cloud, iaas.MachineEndpoint, id,
 			func(m machineItem) (machineItem, bool) {
 				return m, !m.object().Gone()
 			})
@@ -58,12 +59,12 @@ func (i *Inventory) VPCOfSlug(ctx context.Context, slug string) string {
 }
 
 func (i *Inventory) otherVPCOf(key string, request func() (string, error)) string {
-	last, known := i.otherVPCs.get(key)
+	last, known := i.otherVPCs.Get(key)
 	if (known && time.Since(last.at) <= otherVPCAge) || !i.otherVPCLimit.Allow() {
 		return last.vpc
 	}
 	if now, err := request(); err == nil {
-		i.otherVPCs.put(key, machineVPC{now, time.Now()})
+		i.otherVPCs.Put(key, machineVPC{now, time.Now()})
 		return now
 	}
 	return last.vpc

@@ -7,6 +7,7 @@ import (
 	"github.com/thalassa-cloud/client-go/quotas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 // quotaAge is the maximum age of quotas, and the minimum interval of requests for them, because many writes may exceed
@@ -24,11 +25,11 @@ type Quota struct {
 // Quotas returns the organisation's quotas, sorted by service and name, at most a minute old. It causes at most one
 // call a minute, also if the call fails.
 func (i *Inventory) Quotas(ctx context.Context) ([]Quota, error) {
-	return i.quotas.all(ctx, quotaAge)
+	return i.quotas.All(ctx, quotaAge)
 }
 
-func (i *Inventory) newQuotas() *store[Quota] {
-	return newStore("quotas", withFailureTTL(quotaAge, i.listQuotas), func(q Quota) string {
+func (i *Inventory) newQuotas() *store.Store[Quota] {
+	return store.New("quotas", store.WithFailureTTL(quotaAge, i.listQuotas), func(q Quota) string {
 		return q.Service + "/" + q.Name
 	}, func(Quota) []string { return nil })
 }
@@ -36,5 +37,5 @@ func (i *Inventory) newQuotas() *store[Quota] {
 func (i *Inventory) listQuotas(ctx context.Context) ([]Quota, error) {
 	all, err := client.List(client.Optional(ctx), i.cloud, quotas.QuotasEndpoint, nil,
 		func(q Quota) (Quota, bool) { return q, true })
-	return all, withPermission(err, "read quotas")
+	return all, store.WithPermission(err, "read quotas")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 func reservedIPKeys(r resource.ReservedIP) []string {
@@ -23,8 +24,8 @@ func reservedIPKeys(r resource.ReservedIP) []string {
 func addressKey(address netip.Addr) string { return "address/" + address.String() }
 
 // newReservedIPs returns the store of all reserved IPs, which is filled when one is needed.
-func (i *Inventory) newReservedIPs() *store[resource.ReservedIP] {
-	return newStore("reserved IPs", i.listReservedIPs, func(r resource.ReservedIP) string { return r.ID },
+func (i *Inventory) newReservedIPs() *store.Store[resource.ReservedIP] {
+	return store.New("reserved IPs", i.listReservedIPs, func(r resource.ReservedIP) string { return r.ID },
 		reservedIPKeys)
 }
 
@@ -36,7 +37,7 @@ func (i *Inventory) ReservedIP(ctx context.Context, ref string,
 	if address, err := netip.ParseAddr(ref); err == nil {
 		keys = append(keys, addressKey(address.Unmap()))
 	}
-	return i.reservedIPs.lookUpOne(ctx, "reserved IP", ref, keys, maxAge)
+	return i.reservedIPs.LookUpOne(ctx, "reserved IP", ref, keys, maxAge)
 }
 
 func (i *Inventory) listReservedIPs(ctx context.Context) ([]resource.ReservedIP, error) {
@@ -50,7 +51,7 @@ func (i *Inventory) listReservedIPs(ctx context.Context) ([]resource.ReservedIP,
 			return r.object(), (r.Region.Slug == "" || r.Region.Slug == vpc.Region) &&
 				!gone(r.Status)
 		})
-	return all, withPermission(err, "read reserved IPs")
+	return all, store.WithPermission(err, "read reserved IPs")
 }
 
 // moveReservedIP stores the effect of a write to a load balancer on its reserved IP; "" is none.
@@ -59,12 +60,12 @@ func (i *Inventory) moveReservedIP(balancer, before, now string) {
 		return
 	}
 	attach := func(id, from, to string) {
-		i.reservedIPs.change(id, func(ip resource.ReservedIP, known bool) (resource.ReservedIP, outcome) {
+		i.reservedIPs.Change(id, func(ip resource.ReservedIP, known bool) (resource.ReservedIP, store.Outcome) {
 			if !known || from != "" && ip.AttachedTo != from {
-				return ip, untouched
+				return ip, store.Untouched
 			}
 			ip.AttachedTo = to
-			return ip, stored
+			return ip, store.Stored
 		})
 	}
 	attach(before, balancer, "")

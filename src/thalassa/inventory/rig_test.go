@@ -12,6 +12,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 // What the world has beside the emulator's own region, VPC and subnet.
@@ -113,18 +114,18 @@ func (w *rig) balancer(change ...func(*resource.NewLoadBalancer)) resource.LoadB
 // listed is what a list that begins now says about a load balancer.
 func (w *rig) listed(id string) resource.LoadBalancer {
 	w.Helper()
-	w.ok(w.balancers.refresh(w.Context(), Fresh))
+	w.ok(w.balancers.Refresh(w.Context(), Fresh))
 	return inCopy(w, w.balancers, id)
 }
 
 // inCopy is the object with that identity in the copy as it is.
-func inCopy[T any](tb testing.TB, s *store[T], id string) (object T) {
+func inCopy[T any](tb testing.TB, s *store.Store[T], id string) (object T) {
 	tb.Helper()
-	s.change(id, func(latest T, known bool) (T, outcome) {
+	s.Change(id, func(latest T, known bool) (T, store.Outcome) {
 		if object = latest; !known {
-			tb.Errorf("%s is not among the %s", id, s.name)
+			tb.Errorf("%s is not in the copy", id)
 		}
-		return latest, untouched
+		return latest, store.Untouched
 	})
 	return object
 }

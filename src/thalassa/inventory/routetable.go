@@ -14,6 +14,7 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 // RouteTable contains the routes of some subnets.
@@ -51,18 +52,18 @@ func (r routing) id() string {
 }
 
 // newRouting returns the store of all route tables and their routes, which is filled when it is needed.
-func (i *Inventory) newRouting() *store[routing] {
-	s := newStore("route tables", i.listRouting, routing.id, func(routing) []string { return []string{allRouting} })
+func (i *Inventory) newRouting() *store.Store[routing] {
+	s := store.New("route tables", i.listRouting, routing.id, func(routing) []string { return []string{allRouting} })
 	// A route that somebody deleted must be created again soon, because the pods of its node need it. A duplicate route
 	// does no harm.
-	s.get, s.toleratesDuplicates = i.requestRouting, true
+	s.Get, s.ToleratesDuplicates = i.requestRouting, true
 	return s
 }
 
 // RouteTables returns all route tables of the VPC with their routes, sorted by identity, from a list at most maxAge
 // old. An object that lists lack, and that was not deleted by us, is requested by identity before it counts as deleted.
 func (i *Inventory) RouteTables(ctx context.Context, maxAge time.Duration) ([]RouteTable, error) {
-	all, err := i.routing.find(ctx, allRouting, maxAge)
+	all, err := i.routing.Find(ctx, allRouting, maxAge)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +92,7 @@ func (i *Inventory) listRouting(ctx context.Context) ([]routing, error) {
 			return t, i.inVPCOrUnknown(t.VPC)
 		})
 	if err != nil {
-		return nil, withPermission(err, "read route tables")
+		return nil, store.WithPermission(err, "read route tables")
 	}
 	if items, err = i.tablesInVPC(ctx, items); err != nil {
 		return nil, err
@@ -137,13 +138,13 @@ func showAll(items []routeTableItem) bool {
 }
 
 func (i *Inventory) getRouteTable(ctx context.Context, id string) (routeTableItem, error) {
-	item, exists, err := getOne(client.Optional(ctx), i.cloud, iaas.RouteTableEndpoint, url.PathEscape(id),
+	item, exists, err := store.GetOne(client.Optional(ctx), i.cloud, iaas.RouteTableEndpoint, url.PathEscape(id),
 		func(t routeTableItem) (routeTableItem, bool) {
 			return t, true
 		})
 	switch {
 	case err != nil:
-		return item, withPermission(err, "read route tables")
+		return item, store.WithPermission(err, "read route tables")
 	case exists && item.VPC.Identity == "":
 		return item,
 			fmt.Errorf("reading route table %s: the cloud does not show which VPC it is of: %w; if that lasts, ask "+
@@ -160,11 +161,11 @@ func (i *Inventory) requestRouting(ctx context.Context, id string) (routing, boo
 	ctx = client.Optional(ctx)
 	table, route, isRoute := strings.Cut(id, "/")
 	if !isRoute {
-		return getOne(ctx, i.cloud, iaas.RouteTableEndpoint, table, func(t routeTableItem) (routing, bool) {
+		return store.GetOne(ctx, i.cloud, iaas.RouteTableEndpoint, table, func(t routeTableItem) (routing, bool) {
 			return routing{table: t.object()}, i.inVPCOrUnknown(t.VPC)
 		})
 	}
-	return getOne(ctx, i.cloud, routesOf(table), route, func(r routeItem) (routing, bool) {
+	return store.GetOne(ctx, i.cloud, routesOf(table), route, func(r routeItem) (routing, bool) {
 		return routeIn(table, r.object()), true
 	})
 }

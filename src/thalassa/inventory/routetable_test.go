@@ -20,6 +20,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 const listTables = "GET /v1/route-tables"
@@ -132,9 +133,9 @@ func TestRoutesThatListsLack(t *testing.T) {
 		for _, destination := range []string{"10.244.1.0/24", "10.244.2.0/24", "10.244.3.0/24"} {
 			w.route(table, destination, "10.0.0.5")
 		}
-		<-time.After(2 * visibilityDelay)
+		<-time.After(2 * store.VisibilityDelay)
 		want := w.ways(table, Fresh)
-		w.injectFault(listTables, 1, fault.Effect{Kind: fault.Stale, Delay: 3 * visibilityDelay})
+		w.injectFault(listTables, 1, fault.Effect{Kind: fault.Stale, Delay: 3 * store.VisibilityDelay})
 		if got := w.ways(table, Fresh); got != want {
 			t.Errorf("by an old list: %q, want %q", got, want)
 		}

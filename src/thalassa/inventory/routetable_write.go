@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 // CreateRoute adds a route to a route table. The cloud's answer is not documented: if it does not contain the route,
@@ -15,14 +16,14 @@ func (i *Inventory) CreateRoute(ctx context.Context, table string, destination n
 	answer, err := client.Post[client.Ignored](client.Optional(ctx), i.cloud, routesOf(table),
 		bodyTo(destination, gateway))
 	if err != nil {
-		return i.routing.writeError(err)
+		return i.routing.WriteError(err)
 	}
 	var item routeItem
 	if json.Unmarshal(answer, &item) == nil && item.Identity != "" && item.object().Destination == destination {
-		i.routing.putCreated(routeIn(table, item.object()))
+		i.routing.PutCreated(routeIn(table, item.object()))
 		return nil
 	}
-	i.routing.invalidate()
+	i.routing.Invalidate()
 	return nil
 }
 
@@ -31,9 +32,9 @@ func (i *Inventory) ChangeRoute(ctx context.Context, table, id string, destinati
 	gateway netip.Addr) error {
 	body := bodyTo(destination, gateway)
 	if _, err := client.Put[client.Ignored](client.Optional(ctx), i.cloud, routesOf(table)+"/"+id, body); err != nil {
-		return i.routing.writeError(err)
+		return i.routing.WriteError(err)
 	}
-	i.routing.put(routeIn(table, routeItem{reference: reference{id}, routeBody: body}.object()))
+	i.routing.Put(routeIn(table, routeItem{reference: reference{id}, routeBody: body}.object()))
 	return nil
 }
 
@@ -41,12 +42,12 @@ func (i *Inventory) ChangeRoute(ctx context.Context, table, id string, destinati
 // invalidated.
 func (i *Inventory) DeleteRoute(ctx context.Context, table, id string) error {
 	err := client.Delete(client.Optional(ctx), i.cloud, routesOf(table)+"/"+id)
-	if err != nil && !isGone(err) {
-		return i.routing.writeError(err)
+	if err != nil && !store.IsGone(err) {
+		return i.routing.WriteError(err)
 	}
-	i.routing.drop(routeIn(table, Route{ID: id}).id())
+	i.routing.Drop(routeIn(table, Route{ID: id}).id())
 	if err != nil {
-		i.routing.invalidate()
+		i.routing.Invalidate()
 	}
 	return nil
 }
@@ -77,10 +78,10 @@ func (i *Inventory) ReplaceRoutes(ctx context.Context, table string, stays func(
 	batch := map[string]any{"routes": bodies}
 	answer, err := client.Put[client.Ignored](client.Optional(ctx), i.cloud, routesOf(table), batch)
 	if err != nil {
-		return i.routing.writeError(err)
+		return i.routing.WriteError(err)
 	}
 	for _, route := range current.Routes {
-		i.routing.drop(routeIn(table, route.object()).id()) // so that deleted routes are not requested
+		i.routing.Drop(routeIn(table, route.object()).id()) // so that deleted routes are not requested
 	}
 	i.recordReplaced(ctx, table, answer, added)
 	return nil
@@ -94,13 +95,13 @@ func (i *Inventory) recordReplaced(ctx context.Context, table string, answer []b
 	if json.Unmarshal(answer, &routes) != nil || !containsRoutes(routes, added) {
 		current, err := i.getRouteTable(ctx, table)
 		if err != nil || !containsRoutes(current.Routes, added) {
-			i.routing.invalidate()
+			i.routing.Invalidate()
 			return
 		}
 		routes = current.Routes
 	}
 	for _, route := range routes {
-		i.routing.putCreated(routeIn(table, route.object()))
+		i.routing.PutCreated(routeIn(table, route.object()))
 	}
 }
 

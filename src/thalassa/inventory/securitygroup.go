@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 // securityGroupUse is how long security groups count as in use after one was requested.
@@ -20,22 +20,22 @@ const securityGroupUse = 24 * time.Hour
 
 // securityGroups is the store of all security groups of the VPC, including those of others.
 type securityGroups struct {
-	*store[resource.SecurityGroup]
-	used *ttlCache[time.Time] // contains "" while they are in use
-	turn *semaphore.Weighted  // for changes of groups that are not ours
+	*store.Store[resource.SecurityGroup]
+	used *store.TTLCache[time.Time] // contains "" while they are in use
+	turn *semaphore.Weighted        // for changes of groups that are not ours
 }
 
 // newSecurityGroups returns the store of all security groups, which is filled when one is needed.
 func (i *Inventory) newSecurityGroups() securityGroups {
-	s := newStore("security groups", i.listSecurityGroups, func(g resource.SecurityGroup) string {
+	s := store.New("security groups", i.listSecurityGroups, func(g resource.SecurityGroup) string {
 		return g.ID
 	}, i.securityGroupKeys)
-	s.deleting, s.get = resource.SecurityGroup.Deleting, i.getSecurityGroup
-	return securityGroups{store: s, used: newTTLCache[time.Time](securityGroupUse), turn: semaphore.NewWeighted(1)}
+	s.Deleting, s.Get = resource.SecurityGroup.Deleting, i.getSecurityGroup
+	return securityGroups{Store: s, used: store.NewTTLCache[time.Time](securityGroupUse), turn: semaphore.NewWeighted(1)}
 }
 
 // use records that security groups are in use.
-func (g *securityGroups) use() { g.used.put("", time.Now()) }
+func (g *securityGroups) use() { g.used.Put("", time.Now()) }
 
 func (i *Inventory) securityGroupKeys(g resource.SecurityGroup) []string {
 	return append(i.labelKeys(g.Labels, nameKey(g.Name)), slugKey(g.Slug))
@@ -46,7 +46,7 @@ func (i *Inventory) securityGroupKeys(g resource.SecurityGroup) []string {
 // Service that never had one.
 func (i *Inventory) SecurityGroupsOf(ctx context.Context, owner string, maxAge time.Duration,
 	expected int) ([]resource.SecurityGroup, error) {
-	found, err := i.securityGroups.findExpected(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge), expected)
+	found, err := i.securityGroups.FindExpected(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge), expected)
 	if len(found) > 0 {
 		i.securityGroups.use()
 	}
@@ -58,13 +58,13 @@ func (i *Inventory) SecurityGroupsOf(ctx context.Context, owner string, maxAge t
 func (i *Inventory) SecurityGroup(ctx context.Context, reference string,
 	maxAge time.Duration) (group resource.SecurityGroup, found bool, err error) {
 	i.securityGroups.use()
-	return i.securityGroups.lookUpOne(ctx, "security group", reference, []string{reference, slugKey(reference)}, maxAge)
+	return i.securityGroups.LookUpOne(ctx, "security group", reference, []string{reference, slugKey(reference)}, maxAge)
 }
 
 // SecurityGroupNames returns the identities of all security groups of the VPC, with their slugs, sorted, for messages:
 // "sg-1 (web)".
 func (i *Inventory) SecurityGroupNames(ctx context.Context) ([]string, error) {
-	all, err := i.securityGroups.all(ctx, BalancerAge)
+	all, err := i.securityGroups.All(ctx, BalancerAge)
 	if err != nil {
 		return nil, err
 	}
@@ -84,11 +84,11 @@ func (i *Inventory) ourSecurityGroups(ctx context.Context, maxAge time.Duration,
 		lb resource.LoadBalancer) bool {
 		return len(lb.SecurityGroups) > 0
 	})
-	if _, used := i.securityGroups.used.get(""); !used && !attached {
+	if _, used := i.securityGroups.used.Get(""); !used && !attached {
 		return nil, nil
 	}
-	all, err := i.securityGroups.all(ctx, maxAge)
-	if lacksPermission(err) {
+	all, err := i.securityGroups.All(ctx, maxAge)
+	if store.LacksPermission(err) {
 		return nil, nil
 	}
 	return slices.DeleteFunc(all, func(g resource.SecurityGroup) bool {
@@ -100,31 +100,17 @@ func (i *Inventory) ourSecurityGroups(ctx context.Context, maxAge time.Duration,
 func (i *Inventory) listSecurityGroups(ctx context.Context) ([]resource.SecurityGroup, error) {
 	all, err := client.List(client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint, []filters.Filter{i.inVPC()},
 		i.securityGroupInVPC)
-	return all, withPermission(err, "read security groups")
+	return all, store.WithPermission(err, "read security groups")
 }
 
 func (i *Inventory) getSecurityGroup(ctx context.Context, id string) (resource.SecurityGroup, bool, error) {
-	group, exists, err := getOne(client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint, id, i.securityGroupInVPC)
-	return group, exists, withPermission(err, "read security groups")
+	group, exists, err := store.GetOne(client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint, id, i.securityGroupInVPC)
+	return group, exists, store.WithPermission(err, "read security groups")
 }
 
 // securityGroupInVPC reports whether it is in the VPC and exists.
 func (i *Inventory) securityGroupInVPC(g securityGroupItem) (resource.SecurityGroup, bool) {
 	return g.SecurityGroup, i.inVPCOrUnknown(g.VPC) && !gone(g.Status)
-}
-
-// lacksPermission reports whether the credentials lack an optional permission. A cloud may also answer that the object
-// does not exist.
-func lacksPermission(err error) bool {
-	return errors.Is(err, client.ErrUnauthorised) || errors.Is(err, client.ErrNotFound)
-}
-
-// withPermission adds the missing permission to the error of a call: "read security groups".
-func withPermission(err error, right string) error {
-	if lacksPermission(err) {
-		return fmt.Errorf("%w; the credentials need the permission to %s", err, right)
-	}
-	return err
 }
 
 // securityGroupItem is as much of the API's security group as is needed.
@@ -133,7 +119,7 @@ type securityGroupItem struct {
 	VPC reference `json:"vpc"`
 }
 
-func (g securityGroupItem) identity() string { return g.ID }
+func (g securityGroupItem) ObjectID() string { return g.ID }
 
 // ruleItem is a rule in requests. The side that it does not have is null there.
 type ruleItem struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 const listGroups = "GET /v1/security-groups"
@@ -162,7 +163,7 @@ func TestSecurityGroupThatAListLeavesOut(t *testing.T) {
 	w.secure("ours", "web")
 	w.restart()
 	w.secured("web", Fresh)
-	w.securityGroups.list = func(context.Context) ([]resource.SecurityGroup, error) { return nil, nil }
+	w.securityGroups.List = func(context.Context) ([]resource.SecurityGroup, error) { return nil, nil }
 	if got := w.secured("web", Fresh); got != "ours" {
 		t.Errorf("the owner has %q when a list shows nothing", got)
 	}
@@ -241,8 +242,8 @@ func TestSecurityGroupsAfterUncertainty(t *testing.T) {
 		w := newRig(t, emulator.Config{})
 		w.ExpectFromPreviousLeader("web")
 		w.secured("web", time.Hour)
-		<-time.After(visibilityDelay + time.Minute)
-		w.securityGroups.drop(w.secure("late", "web").ID) // made by another process, as it were
+		<-time.After(store.VisibilityDelay + time.Minute)
+		w.securityGroups.Drop(w.secure("late", "web").ID) // made by another process, as it were
 		if got := w.secured("web", time.Hour); got != "late" {
 			t.Errorf("the owner has %q", got)
 		}
@@ -272,7 +273,7 @@ func TestDeletedSecurityGroupsAreGone(t *testing.T) {
 // TestAmbiguousReference: nobody guesses.
 func TestAmbiguousReference(t *testing.T) {
 	w := newRig(t, emulator.Config{})
-	w.securityGroups.list = func(context.Context) ([]resource.SecurityGroup, error) {
+	w.securityGroups.List = func(context.Context) ([]resource.SecurityGroup, error) {
 		return []resource.SecurityGroup{{ID: "sg-2", Slug: "web"}, {ID: "sg-1", Slug: "web"}}, nil
 	}
 	_, found, err := w.SecurityGroup(t.Context(), "web", time.Hour)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 // securityGroupBody is the body of a security group: of its POST with the VPC, of its PUT with the version. The
@@ -33,12 +34,12 @@ func (i *Inventory) CreateSecurityGroup(ctx context.Context, group resource.Secu
 	i.securityGroups.use()
 	created, err := client.Post[securityGroupItem](client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint,
 		bodyOf(group, nil, i.vpc))
-	if err = requireIdentity(err, created.ID, "security group "+group.Name); err != nil {
+	if err = store.RequireIdentity(err, created.ID, "security group "+group.Name); err != nil {
 		i.expectAfter(group.Labels[i.owner], err)
-		return resource.SecurityGroup{}, i.securityGroups.writeError(err)
+		return resource.SecurityGroup{}, i.securityGroups.WriteError(err)
 	}
 	group = created.SecurityGroup
-	i.securityGroups.putCreated(group)
+	i.securityGroups.PutCreated(group)
 	return group, nil
 }
 
@@ -48,20 +49,20 @@ func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to resource.S
 	updated, err := client.Put[securityGroupItem](client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint+"/"+from.ID,
 		bodyOf(to, &from.Version, ""))
 	if err != nil {
-		return i.securityGroups.writeError(err)
+		return i.securityGroups.WriteError(err)
 	}
-	i.securityGroups.change(from.ID, func(latest resource.SecurityGroup, known bool) (resource.SecurityGroup, outcome) {
+	i.securityGroups.Change(from.ID, func(latest resource.SecurityGroup, known bool) (resource.SecurityGroup, store.Outcome) {
 		if !known {
 			latest = from
 		}
 		if latest.Version > updated.Version && updated.Version > 0 {
-			return latest, untouched // a list already contains a later change by others
+			return latest, store.Untouched // a list already contains a later change by others
 		}
 		to.ID, to.Slug, to.Status, to.Version = from.ID, latest.Slug, latest.Status, updated.Version
-		return to, stored
+		return to, store.Stored
 	})
 	if updated.ID != from.ID || updated.Version == 0 {
-		i.securityGroups.invalidate() // the answer lacks the new version
+		i.securityGroups.Invalidate() // the answer lacks the new version
 	}
 	return nil
 }
@@ -70,15 +71,15 @@ func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to resource.S
 // to an object, or rules of another group name it.
 func (i *Inventory) DeleteSecurityGroup(ctx context.Context, id string) error {
 	err := client.Delete(client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint+"/"+id)
-	if err != nil && !isGone(err) {
-		return i.securityGroups.writeError(err)
+	if err != nil && !store.IsGone(err) {
+		return i.securityGroups.WriteError(err)
 	}
-	i.securityGroups.change(id, func(latest resource.SecurityGroup, known bool) (resource.SecurityGroup, outcome) {
+	i.securityGroups.Change(id, func(latest resource.SecurityGroup, known bool) (resource.SecurityGroup, store.Outcome) {
 		latest.Status = resource.StatusDeleting
 		if known && err == nil {
-			return latest, stored
+			return latest, store.Stored
 		}
-		return latest, removed
+		return latest, store.Removed
 	})
 	return nil
 }

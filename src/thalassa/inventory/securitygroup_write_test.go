@@ -90,7 +90,7 @@ func TestSecurityGroupConflict(t *testing.T) {
 			w.restart()
 			w.secured("web", Fresh)
 			w.ok(w.UpdateSecurityGroup(t.Context(), w.read(old.ID), byHand)) // by somebody who read it later
-			w.securityGroups.put(old)
+			w.securityGroups.Put(old)
 			mine := old
 			mine.Ingress = []resource.Rule{rule("a", 1, 80)}
 			err := w.UpdateSecurityGroup(t.Context(), old, mine)

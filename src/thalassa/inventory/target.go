@@ -21,7 +21,7 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string,
 	if err != nil {
 		return nil, nil, err
 	}
-	missing, err = i.machines.relistAbsent(ctx, missing)
+	missing, err = i.machines.RelistAbsent(ctx, missing)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -60,10 +60,10 @@ func (i *Inventory) confirmMissing(ctx context.Context, ids []string) (there, un
 	}
 	failed := 0
 	for _, id := range ids {
-		if i.machines.recentlyAbsent(id) {
+		if i.machines.RecentlyAbsent(id) {
 			continue
 		}
-		if _, unanswered := i.unansweredMachines.get(id); unanswered || failed == maxUnanswered {
+		if _, unanswered := i.unansweredMachines.Get(id); unanswered || failed == maxUnanswered {
 			unsure = append(unsure, id)
 			continue
 		}
@@ -106,24 +106,24 @@ func (i *Inventory) confirmOne(ctx context.Context, id string) (machine Machine,
 
 // requestUnlisted requests one machine that lists lack, unless that was done recently, and stores the answer.
 func (i *Inventory) requestUnlisted(ctx context.Context, id string) (confirmation, error) {
-	if i.machines.recentlyAbsent(id) {
+	if i.machines.RecentlyAbsent(id) {
 		return confirmation{}, nil
 	}
-	if err, unanswered := i.unansweredMachines.get(id); unanswered {
+	if err, unanswered := i.unansweredMachines.Get(id); unanswered {
 		return confirmation{}, err
 	}
-	if there, err := i.machines.findNow(ctx, id); err == nil && len(there) > 0 {
+	if there, err := i.machines.FindNow(ctx, id); err == nil && len(there) > 0 {
 		return confirmation{there[0], true}, nil
 	}
-	readNumber := i.machines.beginRead()
+	readNumber := i.machines.BeginRead()
 	machine, found, err := i.getMachine(ctx, id)
 	switch {
 	case err != nil:
-		i.unansweredMachines.put(id, err)
+		i.unansweredMachines.Put(id, err)
 	case found:
-		i.machines.putFetched(machine, readNumber)
+		i.machines.PutFetched(machine, readNumber)
 	default:
-		i.machines.addAbsent(id)
+		i.machines.AddAbsent(id)
 	}
 	return confirmation{machine, found}, err
 }
@@ -147,7 +147,7 @@ func (i *Inventory) confirmMany(ctx context.Context, ids []string) (unsure []str
 		}
 	}
 	for _, id := range ids {
-		i.machines.addAbsent(id)
+		i.machines.AddAbsent(id)
 	}
 	return nil, nil
 }
@@ -155,14 +155,14 @@ func (i *Inventory) confirmMany(ctx context.Context, ids []string) (unsure []str
 // splitTargets returns those of the machines that can receive traffic, and those that lists lack, which it records.
 func (i *Inventory) splitTargets(ctx context.Context, ids []string,
 	maxAge time.Duration) (targets, missing []string, err error) {
-	if err := i.machines.refresh(ctx, maxAge); err != nil {
+	if err := i.machines.Refresh(ctx, maxAge); err != nil {
 		return nil, nil, err
 	}
-	if i.lastUsable.Load().holds(ids, i.machines.currentRevision()) {
+	if i.lastUsable.Load().holds(ids, i.machines.CurrentRevision()) {
 		return ids, nil, nil
 	}
 	targets = make([]string, 0, len(ids))
-	revision := i.machines.each(ids, func(id string, machine Machine, known bool) {
+	revision := i.machines.Each(ids, func(id string, machine Machine, known bool) {
 		switch {
 		case !known:
 			missing = append(missing, id)
@@ -174,7 +174,7 @@ func (i *Inventory) splitTargets(ctx context.Context, ids []string,
 		i.lastUsable.Store(&usableSet{ids, revision})
 		return ids, nil, nil
 	}
-	i.machines.recordAbsent(missing, i.machines.beginRead())
+	i.machines.RecordAbsent(missing, i.machines.BeginRead())
 	return targets, missing, nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 // getOneMachine is the operation by which a machine is asked for that lists lack.
@@ -28,7 +29,7 @@ func missingMachines(name string, count int) []string {
 func TestNobodyWaitsForAnothersLookUps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRig(t, emulator.Config{})
-		w.ok(w.machines.refresh(t.Context(), Fresh))
+		w.ok(w.machines.Refresh(t.Context(), Fresh))
 		w.injectFault(getOneMachine, 0, fault.Effect{Kind: fault.Latency, Delay: 10 * time.Second})
 		look := func(ids []string, most time.Duration) {
 			began := time.Now()
@@ -83,7 +84,7 @@ func TestServicesShareLookUps(t *testing.T) {
 func TestCloudThatDoesNotAnswerDelaysNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRig(t, emulator.Config{})
-		w.ok(w.machines.refresh(t.Context(), Fresh))
+		w.ok(w.machines.Refresh(t.Context(), Fresh))
 		w.injectFault(getOneMachine, 0, fault.Effect{Kind: fault.Refuse, Status: 500})
 		ids := missingMachines("unknown", 40)
 		var services sync.WaitGroup
@@ -98,7 +99,7 @@ func TestCloudThatDoesNotAnswerDelaysNobody(t *testing.T) {
 		}
 		services.Wait()
 		one := w.calls(getOneMachine)
-		w.unansweredMachines = newTTLCache[error](unansweredTTL)
+		w.unansweredMachines = store.NewTTLCache[error](unansweredTTL)
 		_, _, err := w.TargetMachines(t.Context(), ids, time.Hour)
 		w.ok(err)
 		if alone := w.calls(getOneMachine); one != alone {

@@ -24,7 +24,7 @@ func someMachines(t *testing.T, there *atomic.Pointer[[]Machine]) (known *Invent
 		t.Fatal(err)
 	}
 	known, lists = New(cloud, Scope{VPC: "vpc-1"}), new(int)
-	known.machines.list = func(context.Context) ([]Machine, error) {
+	known.machines.List = func(context.Context) ([]Machine, error) {
 		*lists++
 		now := *there.Load()
 		<-time.After(time.Second)
@@ -67,13 +67,13 @@ func TestMachineThatIsMissedLaterIsListedAnew(t *testing.T) {
 		var there atomic.Pointer[[]Machine]
 		there.Store(&[]Machine{{ID: "vm-1"}})
 		known, lists := someMachines(t, &there)
-		if err := known.machines.refresh(t.Context(), Fresh); err != nil {
+		if err := known.machines.Refresh(t.Context(), Fresh); err != nil {
 			t.Fatal(err)
 		}
 		var asking sync.WaitGroup
 		asking.Go(func() {
 			// by somebody else, and without the new one
-			if err := known.machines.refresh(t.Context(), Fresh); err != nil {
+			if err := known.machines.Refresh(t.Context(), Fresh); err != nil {
 				t.Error(err)
 			}
 		})
@@ -97,7 +97,7 @@ func TestCompleteSetIsLookedAtOnce(t *testing.T) {
 		for _, want := range []string{"[vm-1 vm-2]", "[vm-1 vm-2]", "[vm-1]"} {
 			if want == "[vm-1]" {
 				there.Store(&[]Machine{{ID: "vm-1"}, {ID: "vm-2", State: resource.StatusDeleting}})
-				if err := known.machines.refresh(t.Context(), Fresh); err != nil {
+				if err := known.machines.Refresh(t.Context(), Fresh); err != nil {
 					t.Fatal(err)
 				}
 			}

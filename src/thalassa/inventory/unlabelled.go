@@ -95,11 +95,11 @@ func (i *Inventory) LoadBalancersWithTraits(ctx context.Context, traits resource
 		if !confirm {
 			break
 		}
-		if err := i.balancers.confirmUnlisted(ctx, key); err != nil {
+		if err := i.balancers.ConfirmUnlisted(ctx, key); err != nil {
 			return nil, err
 		}
 	}
-	return slices.DeleteFunc(i.balancers.withAnyKey(keys), func(lb resource.LoadBalancer) bool {
+	return slices.DeleteFunc(i.balancers.WithAnyKey(keys), func(lb resource.LoadBalancer) bool {
 		return resource.HasLabels(lb.Labels, i.owned) && lb.Labels[i.owner] == traits.Owner
 	}), nil
 }
@@ -107,7 +107,7 @@ func (i *Inventory) LoadBalancersWithTraits(ctx context.Context, traits resource
 // TargetGroupsNamed returns the stored target groups that were created for the load balancer with the name and lack
 // labels. Those that lists lack are requested.
 func (i *Inventory) TargetGroupsNamed(ctx context.Context, balancer string) ([]resource.TargetGroup, error) {
-	return i.groups.findNow(ctx, nameKey(balancer))
+	return i.groups.FindNow(ctx, nameKey(balancer))
 }
 
 // SecurityGroupsNamed returns the stored security groups that have one of the names and lack labels. Those that lists
@@ -115,7 +115,7 @@ func (i *Inventory) TargetGroupsNamed(ctx context.Context, balancer string) ([]r
 func (i *Inventory) SecurityGroupsNamed(ctx context.Context, names ...string) ([]resource.SecurityGroup, error) {
 	var all []resource.SecurityGroup
 	for _, name := range names {
-		found, err := i.securityGroups.findNow(ctx, nameKey(name))
+		found, err := i.securityGroups.FindNow(ctx, nameKey(name))
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func (i *Inventory) SecurityGroupsNamed(ctx context.Context, names ...string) ([
 
 // Unlabelled returns the stored load balancers that lack labels of an owner and have none of another cluster.
 func (i *Inventory) Unlabelled() []resource.LoadBalancer {
-	return i.balancers.where(func(lb resource.LoadBalancer) bool {
+	return i.balancers.Where(func(lb resource.LoadBalancer) bool {
 		return !i.labelled(lb.Labels) && !i.ofOtherCluster(lb.Labels)
 	})
 }
@@ -135,7 +135,7 @@ func (i *Inventory) Unlabelled() []resource.LoadBalancer {
 // deleted, and is not excepted.
 func (i *Inventory) UserOf(group string, except func(resource.LoadBalancer) bool) (user resource.LoadBalancer,
 	used bool) {
-	users := i.balancers.where(func(lb resource.LoadBalancer) bool {
+	users := i.balancers.Where(func(lb resource.LoadBalancer) bool {
 		leads := slices.ContainsFunc(lb.Listeners, func(l resource.Listener) bool { return l.TargetGroup == group })
 		return (leads || slices.Contains(lb.SecurityGroups, group)) && !lb.Deleting() && !except(lb)
 	})

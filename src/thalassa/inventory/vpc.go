@@ -23,7 +23,7 @@ func (i *Inventory) VPCNow(ctx context.Context) (resource.VPC, error) {
 }
 
 func (i *Inventory) vpcAt(ctx context.Context, maxAge time.Duration) (resource.VPC, error) {
-	found, err := i.vpcs.find(ctx, i.vpc, maxAge)
+	found, err := i.vpcs.Find(ctx, i.vpc, maxAge)
 	if err != nil {
 		return resource.VPC{}, err
 	}
@@ -54,7 +54,7 @@ func (i *Inventory) Subnet(ctx context.Context, ref string) (subnet resource.Sub
 
 // Probe requests the VPC even if it is known: the simplest proof that endpoint and credentials are valid.
 func (i *Inventory) Probe(ctx context.Context) error {
-	i.vpcs.invalidate()
+	i.vpcs.Invalidate()
 	_, err := i.VPC(ctx)
 	return err
 }
@@ -67,10 +67,10 @@ func (i *Inventory) ProbeAll(ctx context.Context) error {
 	if _, err := i.Machines(ctx, Fresh); err != nil {
 		return err
 	}
-	if err := i.balancers.refresh(ctx, Fresh); err != nil {
+	if err := i.balancers.Refresh(ctx, Fresh); err != nil {
 		return err
 	}
-	return i.groups.refresh(ctx, Fresh)
+	return i.groups.Refresh(ctx, Fresh)
 }
 
 func (i *Inventory) otherVPC() error {

@@ -3,12 +3,12 @@ package inventory
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 // All writes go through the inventory, so that it contains them at once. A write that failed may still have been
@@ -21,7 +21,7 @@ const statusDeleted = "deleted"
 func (i *Inventory) CreateLoadBalancer(ctx context.Context, create resource.NewLoadBalancer) (resource.LoadBalancer,
 	error) {
 	created, err := client.Post[balancerItem](ctx, i.cloud, iaas.LoadbalancerEndpoint, newBalancerBody(create))
-	if err = requireIdentity(err, created.ID, "load balancer "+create.Name); err != nil {
+	if err = store.RequireIdentity(err, created.ID, "load balancer "+create.Name); err != nil {
 		i.expectAfter(create.Labels[i.owner], err)
 		return resource.LoadBalancer{}, i.balancerWriteError(err, create.LoadBalancer)
 	}
@@ -30,7 +30,7 @@ func (i *Inventory) CreateLoadBalancer(ctx context.Context, create resource.NewL
 		balancer.ReservedIP = create.ReservedIP // the cloud attaches it after the creation
 	}
 	i.moveReservedIP(balancer.ID, "", balancer.ReservedIP)
-	i.balancers.putCreated(balancer)
+	i.balancers.PutCreated(balancer)
 	return balancer, nil
 }
 
@@ -41,15 +41,15 @@ func (i *Inventory) UpdateLoadBalancer(ctx context.Context, from, to resource.Lo
 		updateOf(from, to)); err != nil {
 		return i.balancerWriteError(err, to)
 	}
-	i.balancers.change(from.ID, func(latest resource.LoadBalancer, known bool) (resource.LoadBalancer, outcome) {
+	i.balancers.Change(from.ID, func(latest resource.LoadBalancer, known bool) (resource.LoadBalancer, store.Outcome) {
 		if known {
-			return updated(latest, from, to), stored
+			return updated(latest, from, to), store.Stored
 		}
-		return to, stored
+		return to, store.Stored
 	})
 	i.moveReservedIP(to.ID, from.ReservedIP, to.ReservedIP)
 	if from.ReservedIP != to.ReservedIP || from.Subnet != to.Subnet {
-		i.balancers.invalidate() // it may have other addresses now
+		i.balancers.Invalidate() // it may have other addresses now
 	}
 	return nil
 }
@@ -58,9 +58,9 @@ func (i *Inventory) UpdateLoadBalancer(ctx context.Context, from, to resource.Lo
 // stores of these are also invalidated.
 func (i *Inventory) balancerWriteError(err error, balancer resource.LoadBalancer) error {
 	refers := balancer.ReservedIP != "" || len(balancer.SecurityGroups) > 0
-	if refers && (mayHaveHappened(err) || errors.Is(err, client.ErrBadRequest)) {
-		i.securityGroups.invalidate()
-		i.reservedIPs.invalidate()
+	if refers && (store.MayHaveHappened(err) || errors.Is(err, client.ErrBadRequest)) {
+		i.securityGroups.Invalidate()
+		i.reservedIPs.Invalidate()
 	}
 	return i.writeError(err)
 }
@@ -71,14 +71,14 @@ func (i *Inventory) DeleteLoadBalancer(ctx context.Context, balancer resource.Lo
 		return err
 	}
 	if balancer.ReservedIP != "" {
-		i.reservedIPs.invalidate() // the cloud detaches it at some time
+		i.reservedIPs.Invalidate() // the cloud detaches it at some time
 	}
-	i.balancers.change(balancer.ID, func(latest resource.LoadBalancer, known bool) (resource.LoadBalancer, outcome) {
+	i.balancers.Change(balancer.ID, func(latest resource.LoadBalancer, known bool) (resource.LoadBalancer, store.Outcome) {
 		if !known {
 			latest = balancer
 		}
 		latest.Status = resource.StatusDeleting
-		return latest, stored
+		return latest, store.Stored
 	})
 	return nil
 }
@@ -91,7 +91,7 @@ func listeners(balancer string) string {
 // CreateListener adds a listener to a load balancer.
 func (i *Inventory) CreateListener(ctx context.Context, balancer string, listener resource.Listener) error {
 	created, err := client.Post[listenerItem](ctx, i.cloud, listeners(balancer), newListenerBody(listener))
-	if err = requireIdentity(err, created.ID, "listener "+listener.Name); err != nil {
+	if err = store.RequireIdentity(err, created.ID, "listener "+listener.Name); err != nil {
 		return i.writeError(err)
 	}
 	made := created.object()
@@ -124,14 +124,14 @@ func (i *Inventory) DeleteListener(ctx context.Context, balancer, id string) err
 // changeListeners changes the listeners of a stored load balancer. If it is not stored, the store is invalidated.
 func (i *Inventory) changeListeners(balancer string, change func(resource.LoadBalancer) resource.LoadBalancer) {
 	lacks := false
-	i.balancers.change(balancer, func(latest resource.LoadBalancer, known bool) (resource.LoadBalancer, outcome) {
+	i.balancers.Change(balancer, func(latest resource.LoadBalancer, known bool) (resource.LoadBalancer, store.Outcome) {
 		if lacks = !known; lacks {
-			return latest, untouched
+			return latest, store.Untouched
 		}
-		return change(latest), stored
+		return change(latest), store.Stored
 	})
 	if lacks {
-		i.balancers.invalidate()
+		i.balancers.Invalidate()
 	}
 }
 
@@ -141,12 +141,12 @@ func (i *Inventory) CreateTargetGroup(ctx context.Context, group resource.Target
 		resource.TargetGroup
 		VPC string `json:"vpc"`
 	}{groupBodyOf(group), i.vpc})
-	if err = requireIdentity(err, created.ID, "target group "+group.Name); err != nil {
+	if err = store.RequireIdentity(err, created.ID, "target group "+group.Name); err != nil {
 		i.expectAfter(group.Labels[i.owner], err)
 		return resource.TargetGroup{}, i.writeError(err)
 	}
 	group = created.object()
-	i.groups.putCreated(group)
+	i.groups.PutCreated(group)
 	return group, nil
 }
 
@@ -161,14 +161,14 @@ func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update resourc
 	if err != nil {
 		return i.writeError(err)
 	}
-	i.groups.change(group.ID, func(latest resource.TargetGroup, known bool) (resource.TargetGroup, outcome) {
+	i.groups.Change(group.ID, func(latest resource.TargetGroup, known bool) (resource.TargetGroup, store.Outcome) {
 		if i.ofOtherCluster(update.Labels) {
-			return latest, removed // target groups of other clusters are not stored
+			return latest, store.Removed // target groups of other clusters are not stored
 		}
 		if known {
 			update.Machines, update.Listeners = latest.Machines, latest.Listeners
 		}
-		return update, stored
+		return update, store.Stored
 	})
 	return nil
 }
@@ -186,16 +186,16 @@ func (i *Inventory) SetMachines(ctx context.Context, group resource.TargetGroup,
 		batch); err != nil {
 		if errors.Is(err, client.ErrBadRequest) || errors.Is(err, client.ErrNotFound) ||
 			errors.Is(err, client.ErrConflict) {
-			i.machines.invalidate() // one of them may be gone
+			i.machines.Invalidate() // one of them may be gone
 		}
 		return i.writeError(err)
 	}
-	i.groups.change(group.ID, func(latest resource.TargetGroup, known bool) (resource.TargetGroup, outcome) {
+	i.groups.Change(group.ID, func(latest resource.TargetGroup, known bool) (resource.TargetGroup, store.Outcome) {
 		if !known {
 			latest = group
 		}
 		latest.Machines = machines
-		return latest, stored
+		return latest, store.Stored
 	})
 	return nil
 }
@@ -205,25 +205,14 @@ func (i *Inventory) DeleteTargetGroup(ctx context.Context, id string) error {
 	if err := i.ignoreNotFound(client.Delete(ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+id)); err != nil {
 		return err
 	}
-	i.groups.drop(id)
+	i.groups.Drop(id)
 	return nil
 }
 
 // ignoreNotFound turns the deletion of an object that does not exist into a success. The stores are invalidated.
 func (i *Inventory) ignoreNotFound(err error) error {
-	if err = i.writeError(err); isGone(err) {
+	if err = i.writeError(err); store.IsGone(err) {
 		return nil
-	}
-	return err
-}
-
-func isGone(err error) bool { return errors.Is(err, client.ErrNotFound) }
-
-// requireIdentity returns an error if a successful answer does not contain the object.
-func requireIdentity(err error, identity, object string) error {
-	if err == nil && identity == "" {
-		return fmt.Errorf("creating %s: %w: the answer contains no object; the controller checks automatically "+
-			"whether it was created; if the problem persists, ask the cloud's support", object, client.ErrMalformed)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package inventory
+package store
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 
 // recordUnlisted requires that mu is held. It records objects that the previous list contained and the present one
 // lacks.
-func (s *store[T]) recordUnlisted(previous map[string]T) {
-	if s.get == nil {
+func (s *Store[T]) recordUnlisted(previous map[string]T) {
+	if s.Get == nil {
 		return
 	}
 	for id, object := range previous {
-		if !s.deleting(object) {
+		if !s.Deleting(object) {
 			s.unlisted[id] = unlistedObject[T]{object, time.Now(), s.copyNumber}
 		}
 	}
@@ -48,12 +48,12 @@ const (
 	maxConfirmations = 1000
 )
 
-// confirmUnlisted requests every object with the key that lists lacked, and stores the result. The error may be that
+// ConfirmUnlisted requests every object with the key that lists lacked, and stores the result. The error may be that
 // there are too many for one lookup; the next one continues.
-func (s *store[T]) confirmUnlisted(ctx context.Context, key string) error {
+func (s *Store[T]) ConfirmUnlisted(ctx context.Context, key string) error {
 	ids, latest := s.unlistedWith(key)
 	if latest > relistAbove {
-		if err := s.refresh(ctx, Fresh); err != nil {
+		if err := s.Refresh(ctx, Fresh); err != nil {
 			return err
 		}
 		ids, _ = s.unlistedWith(key)
@@ -63,7 +63,7 @@ func (s *store[T]) confirmUnlisted(ctx context.Context, key string) error {
 			return fmt.Errorf("two lists of the %s lack %d that existed before; each of them is being checked: %d "+
 				"remain for the next check, which follows automatically", s.name, len(ids), len(ids)-at)
 		}
-		object, exists, err := s.get(ctx, id)
+		object, exists, err := s.Get(ctx, id)
 		if err != nil {
 			return fmt.Errorf("asking for %s of the %s, which the list lacks: %w", id, s.name, err)
 		}
@@ -74,7 +74,7 @@ func (s *store[T]) confirmUnlisted(ctx context.Context, key string) error {
 
 // unlistedWith returns the identities of objects with the key that lists lacked, and how many of them the latest list
 // lacked first.
-func (s *store[T]) unlistedWith(key string) (ids []string, latest int) {
+func (s *Store[T]) unlistedWith(key string) (ids []string, latest int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, m := range s.unlisted {
@@ -90,7 +90,7 @@ func (s *store[T]) unlistedWith(key string) (ids []string, latest int) {
 }
 
 // putConfirmed stores the result of a request, unless a list or a write of ours is newer.
-func (s *store[T]) putConfirmed(id string, object T, exists bool) {
+func (s *Store[T]) putConfirmed(id string, object T, exists bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, isUnlisted := s.unlisted[id]; !isUnlisted {
@@ -102,18 +102,18 @@ func (s *store[T]) putConfirmed(id string, object T, exists bool) {
 	}
 }
 
-// findExpected is find for a key with an expected number of objects. If fewer are found, the result comes from at least
+// FindExpected is Find for a key with an expected number of objects. If fewer are found, the result comes from at least
 // two lists, because there is no earlier list to compare the first one with.
-func (s *store[T]) findExpected(ctx context.Context, key string, maxAge time.Duration, expected int) ([]T, error) {
-	found, err := s.find(ctx, key, maxAge)
+func (s *Store[T]) FindExpected(ctx context.Context, key string, maxAge time.Duration, expected int) ([]T, error) {
+	found, err := s.Find(ctx, key, maxAge)
 	if err != nil || len(found) >= expected || s.listedTwice() {
 		return found, err
 	}
-	return s.find(ctx, key, Fresh)
+	return s.Find(ctx, key, Fresh)
 }
 
 // listedTwice reports whether there was more than one list.
-func (s *store[T]) listedTwice() bool {
+func (s *Store[T]) listedTwice() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.listCount > 1

@@ -1,4 +1,4 @@
-package inventory
+package store
 
 import (
 	"testing"
@@ -15,7 +15,7 @@ func TestLookup(t *testing.T) {
 		look := func(reference string, maxAge time.Duration, found bool, lists int) {
 			t.Helper()
 			before := s.lists
-			_, got, err := k.lookUpOne(t.Context(), "object", reference, []string{reference, "key/" + reference},
+			_, got, err := k.LookUpOne(t.Context(), "object", reference, []string{reference, "key/" + reference},
 				maxAge)
 			if err != nil || got != found || s.lists-before != lists {
 				t.Errorf("%q: found %v, error %v, %d lists; want %v and %d", reference, got, err, s.lists-before, found,
@@ -33,7 +33,7 @@ func TestLookup(t *testing.T) {
 		look("key/a", time.Hour, false, 0)
 		s.set()
 		<-time.After(time.Minute)
-		if err := k.refresh(t.Context(), Fresh); err != nil { // for somebody else
+		if err := k.Refresh(t.Context(), Fresh); err != nil { // for somebody else
 			t.Fatal(err)
 		}
 		look("1", time.Hour, false, 1) // it was there in between

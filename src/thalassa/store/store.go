@@ -1,4 +1,6 @@
-package inventory
+// Package store caches the objects of the cloud of one kind. Callers specify how old an answer may be, and share the lists
+// that are read for it.
+package store
 
 import (
 	"cmp"
@@ -10,35 +12,32 @@ import (
 	"time"
 )
 
-// minRefreshInterval is the minimum interval of lists because of a missing object, so that a node without a machine
-// does not list all machines again and again.
-const minRefreshInterval = 2 * time.Second
-
 // Fresh as an age accepts only a list that began after the call.
 const Fresh = time.Duration(-1)
 
-// visibilityDelay is how long after its creation an object may be missing in lists. The delay of the API is not
+// VisibilityDelay is how long after its creation an object may be missing in lists. The delay of the API is not
 // documented, and an object that is taken for deleted would be created twice.
-const visibilityDelay = time.Minute
+const VisibilityDelay = time.Minute
 
-// store is the shared cache of all cloud objects of one kind. Readers specify how old the list may be; readers that
+// Store is the shared cache of all cloud objects of one kind. Readers specify how old the list may be; readers that
 // need a newer one at the same time share one call.
 //
 // Our own writes are stored at once. A list that began before a write may not contain it, so what was written since
 // then is kept.
-type store[T any] struct {
+type Store[T any] struct {
 	name string // plural, for errors: "machines"
-	list func(ctx context.Context) ([]T, error)
 	id   func(T) string
 	keys func(T) []string // index keys of an object, in addition to its identity
-	// deleting reports whether an object is being deleted, so that a list without it proves that it is gone.
-	deleting func(T) bool
-	// toleratesDuplicates: a second object does little harm. An object that we created, and that lists contained once
+	// List reads all objects.
+	List func(ctx context.Context) ([]T, error)
+	// Deleting reports whether an object is being deleted, so that a list without it proves that it is gone.
+	Deleting func(T) bool
+	// ToleratesDuplicates: a second object does little harm. An object that we created, and that lists contained once
 	// and do not contain any more, is then requested at once.
-	toleratesDuplicates bool
-	// get requests one object by identity; nil: lists alone decide. exists is false if there is none, or if list would
+	ToleratesDuplicates bool
+	// Get requests one object by identity; nil: lists alone decide. exists is false if there is none, or if list would
 	// not return it.
-	get func(ctx context.Context, id string) (object T, exists bool, err error)
+	Get func(ctx context.Context, id string) (object T, exists bool, err error)
 
 	mu         sync.Mutex
 	objects    map[string]T
@@ -50,7 +49,7 @@ type store[T any] struct {
 	inFlight   *listCall                  // nil if there is none
 	// key -> number of the first reader that did not find it in the present list
 	absentSince map[string]uint64
-	absent      *ttlCache[time.Time]         // negative cache: key -> when it was last known to be absent
+	absent      *TTLCache[time.Time]         // negative cache: key -> when it was last known to be absent
 	unlisted    map[string]unlistedObject[T] // objects that a list lacked, until they are looked up
 
 	// Lists, writes and invalidations get numbers when they begin, so that their order is known even within one tick of
@@ -76,26 +75,28 @@ type listCall struct {
 	err    error // valid once done is closed
 }
 
-func newStore[T any](name string, list func(context.Context) ([]T, error), id func(T) string,
-	keys func(T) []string) *store[T] {
-	return &store[T]{name: name, list: list, id: id, keys: keys, deleting: func(T) bool { return false },
+// New returns an empty store. name is the plural of the kind, id returns an object's identity, and keys returns other
+// keys that it is found by.
+func New[T any](name string, list func(context.Context) ([]T, error), id func(T) string,
+	keys func(T) []string) *Store[T] {
+	return &Store[T]{name: name, List: list, id: id, keys: keys, Deleting: func(T) bool { return false },
 		objects: map[string]T{}, index: map[string]map[string]bool{}, unlisted: map[string]unlistedObject[T]{},
-		absentSince: map[string]uint64{}, absent: newTTLCache[time.Time](absentTTL),
+		absentSince: map[string]uint64{}, absent: NewTTLCache[time.Time](AbsentTTL),
 		written: map[string]uint64{}, created: map[string]creation{}}
 }
 
-// find returns all objects with the key, from a list at most maxAge old. An empty result means that there was no object
+// Find returns all objects with the key, from a list at most maxAge old. An empty result means that there was no object
 // at that time; an error means that nothing is known.
-func (s *store[T]) find(ctx context.Context, key string, maxAge time.Duration) ([]T, error) {
-	if err := s.refresh(ctx, maxAge); err != nil {
+func (s *Store[T]) Find(ctx context.Context, key string, maxAge time.Duration) ([]T, error) {
+	if err := s.Refresh(ctx, maxAge); err != nil {
 		return nil, err
 	}
-	return s.findNow(ctx, key)
+	return s.FindNow(ctx, key)
 }
 
-// findNow is find without a maximum age.
-func (s *store[T]) findNow(ctx context.Context, key string) ([]T, error) {
-	if err := s.confirmUnlisted(ctx, key); err != nil {
+// FindNow is Find without a maximum age.
+func (s *Store[T]) FindNow(ctx context.Context, key string) ([]T, error) {
+	if err := s.ConfirmUnlisted(ctx, key); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -103,16 +104,16 @@ func (s *store[T]) findNow(ctx context.Context, key string) ([]T, error) {
 	return s.lookup(key), nil
 }
 
-// all returns all objects, from a list at most maxAge old, sorted by identity.
-func (s *store[T]) all(ctx context.Context, maxAge time.Duration) ([]T, error) {
-	if err := s.refresh(ctx, maxAge); err != nil {
+// All returns all objects, from a list at most maxAge old, sorted by identity.
+func (s *Store[T]) All(ctx context.Context, maxAge time.Duration) ([]T, error) {
+	if err := s.Refresh(ctx, maxAge); err != nil {
 		return nil, err
 	}
-	return s.where(func(T) bool { return true }), nil
+	return s.Where(func(T) bool { return true }), nil
 }
 
-// where returns the stored objects for which the condition holds, sorted by identity.
-func (s *store[T]) where(holds func(T) bool) []T {
+// Where returns the stored objects for which the condition holds, sorted by identity.
+func (s *Store[T]) Where(holds func(T) bool) []T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var found []T
@@ -125,8 +126,8 @@ func (s *store[T]) where(holds func(T) bool) []T {
 	return found
 }
 
-// withAnyKey returns the stored objects with any of the keys, each once, sorted by identity.
-func (s *store[T]) withAnyKey(keys []string) []T {
+// WithAnyKey returns the stored objects with any of the keys, each once, sorted by identity.
+func (s *Store[T]) WithAnyKey(keys []string) []T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var found []T
@@ -137,10 +138,10 @@ func (s *store[T]) withAnyKey(keys []string) []T {
 	return slices.CompactFunc(found, func(a, b T) bool { return s.compare(a, b) == 0 })
 }
 
-func (s *store[T]) compare(a, b T) int { return cmp.Compare(s.id(a), s.id(b)) }
+func (s *Store[T]) compare(a, b T) int { return cmp.Compare(s.id(a), s.id(b)) }
 
 // lookup requires that mu is held.
-func (s *store[T]) lookup(key string) []T {
+func (s *Store[T]) lookup(key string) []T {
 	var found []T
 	for id := range s.index[key] {
 		found = append(found, s.objects[id])
@@ -148,21 +149,21 @@ func (s *store[T]) lookup(key string) []T {
 	return found
 }
 
-// refresh returns when the list is at most maxAge old, or began after this call: if the cloud is slow, a list may be
+// Refresh returns when the list is at most maxAge old, or began after this call: if the cloud is slow, a list may be
 // older than maxAge when it arrives.
-func (s *store[T]) refresh(ctx context.Context, maxAge time.Duration) error {
-	return s.refreshSince(ctx, maxAge, s.beginRead())
+func (s *Store[T]) Refresh(ctx context.Context, maxAge time.Duration) error {
+	return s.refreshSince(ctx, maxAge, s.BeginRead())
 }
 
-// beginRead returns a number for a reader that begins now.
-func (s *store[T]) beginRead() uint64 {
+// BeginRead returns a number for a reader that begins now.
+func (s *Store[T]) BeginRead() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.next()
 }
 
 // refreshSince is refresh for a reader with the number.
-func (s *store[T]) refreshSince(ctx context.Context, maxAge time.Duration, readNumber uint64) error {
+func (s *Store[T]) refreshSince(ctx context.Context, maxAge time.Duration, readNumber uint64) error {
 	return s.waitUntil(ctx, func() bool {
 		// A list that began after the reader is sufficient, even if a write failed since: the reader's own write came
 		// before.
@@ -170,8 +171,13 @@ func (s *store[T]) refreshSince(ctx context.Context, maxAge time.Duration, readN
 	})
 }
 
+// WaitForNewer returns when the list began after a time.
+func (s *Store[T]) WaitForNewer(ctx context.Context, began time.Time) error {
+	return s.waitUntil(ctx, func() bool { return s.copyBegan.After(began) })
+}
+
 // waitUntil returns when the list is new enough. enough is called with mu held.
-func (s *store[T]) waitUntil(ctx context.Context, enough func() bool) error {
+func (s *Store[T]) waitUntil(ctx context.Context, enough func() bool) error {
 	for {
 		// A list that is in flight may have begun too early; the next one begins after this call.
 		current := s.joinOrStart(ctx, enough)
@@ -190,7 +196,7 @@ func (s *store[T]) waitUntil(ctx context.Context, enough func() bool) error {
 }
 
 // joinOrStart returns the list call to wait for, and starts one if none is in flight; nil if the list is new enough.
-func (s *store[T]) joinOrStart(ctx context.Context, enough func() bool) *listCall {
+func (s *Store[T]) joinOrStart(ctx context.Context, enough func() bool) *listCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if enough() {
@@ -204,8 +210,8 @@ func (s *store[T]) joinOrStart(ctx context.Context, enough func() bool) *listCal
 	return s.inFlight
 }
 
-func (s *store[T]) fetch(ctx context.Context, call *listCall) {
-	objects, err := s.list(ctx)
+func (s *Store[T]) fetch(ctx context.Context, call *listCall) {
+	objects, err := s.List(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer close(call.done)
@@ -218,13 +224,13 @@ func (s *store[T]) fetch(ctx context.Context, call *listCall) {
 }
 
 // next requires that mu is held.
-func (s *store[T]) next() uint64 {
+func (s *Store[T]) next() uint64 {
 	s.sequence++
 	return s.sequence
 }
 
 // replace requires that mu is held. It stores the objects of a list, but keeps what we wrote since that list began.
-func (s *store[T]) replace(objects []T, call *listCall) {
+func (s *Store[T]) replace(objects []T, call *listCall) {
 	previous := s.objects
 	s.revision++
 	s.objects, s.index = make(map[string]T, len(objects)), map[string]map[string]bool{}
@@ -233,7 +239,7 @@ func (s *store[T]) replace(objects []T, call *listCall) {
 		if made, lately := s.created[s.id(object)]; lately {
 			s.created[s.id(object)] = creation{at: made.at, shown: true}
 		}
-		s.absent.remove(s.id(object))
+		s.absent.Remove(s.id(object))
 	}
 	for id, write := range s.written {
 		if write < call.number {
@@ -256,40 +262,40 @@ func (s *store[T]) replace(objects []T, call *listCall) {
 
 // keepCreated requires that mu is held. It keeps objects that we created recently and that the list does not contain
 // yet.
-func (s *store[T]) keepCreated(previous map[string]T) {
+func (s *Store[T]) keepCreated(previous map[string]T) {
 	for id, made := range s.created {
 		ours, known := previous[id]
-		if !known || time.Since(made.at) > visibilityDelay || s.deleting(ours) {
+		if !known || time.Since(made.at) > VisibilityDelay || s.Deleting(ours) {
 			delete(s.created, id)
 			continue
 		}
 		// The next list may come from another server and lack the object. If duplicates do little harm, the object is
 		// requested instead.
-		if _, listed := s.objects[id]; !listed && !(made.shown && s.toleratesDuplicates) {
+		if _, listed := s.objects[id]; !listed && !(made.shown && s.ToleratesDuplicates) {
 			s.insert(ours)
 		}
 	}
 }
 
 // valid requires that mu is held. It reports whether there is a list that was not invalidated.
-func (s *store[T]) valid() bool { return s.copyNumber > s.invalidated }
+func (s *Store[T]) valid() bool { return s.copyNumber > s.invalidated }
 
-// firstList is when the first list began; zero before.
-func (s *store[T]) firstList() time.Time {
+// FirstList is when the first list began; zero before.
+func (s *Store[T]) FirstList() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.firstBegan
 }
 
-// currentRevision returns a number that changes with each change of the objects.
-func (s *store[T]) currentRevision() uint64 {
+// CurrentRevision returns a number that changes with each change of the objects.
+func (s *Store[T]) CurrentRevision() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.revision
 }
 
-// each calls visit for each of the identities, whether there is an object or not, and returns the revision.
-func (s *store[T]) each(ids []string, visit func(id string, object T, known bool)) (revision uint64) {
+// Each calls visit for each of the identities, whether there is an object or not, and returns the revision.
+func (s *Store[T]) Each(ids []string, visit func(id string, object T, known bool)) (revision uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {
@@ -299,10 +305,17 @@ func (s *store[T]) each(ids []string, visit func(id string, object T, known bool
 	return s.revision
 }
 
-// invalidate causes the next reader to list again, whatever age it accepts: a write failed, and its effect is not
+// Invalidate causes the next reader to list again, whatever age it accepts: a write failed, and its effect is not
 // known.
-func (s *store[T]) invalidate() {
+func (s *Store[T]) Invalidate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.invalidated = s.next()
+}
+
+// CopyTime is when the present list began, valid or not; zero if there is none.
+func (s *Store[T]) CopyTime() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.copyBegan
 }

@@ -1,4 +1,4 @@
-package inventory
+package store
 
 import (
 	"errors"
@@ -7,40 +7,40 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// outcome is the result of a change of one object.
-type outcome int
+// Outcome is the result of a change of one object.
+type Outcome int
 
 const (
-	untouched outcome = iota // the object does not change
-	stored                   // the returned object is stored
-	removed                  // the object is removed
+	Untouched Outcome = iota // the object does not change
+	Stored                   // the returned object is stored
+	Removed                  // the object is removed
 )
 
-// change changes one object atomically: decide gets the present object, and no list and no other write can intervene. A
+// Change changes one object atomically: decide gets the present object, and no list and no other write can intervene. A
 // write that depends on the present object must use it. decide is called with mu held, so it must not use s.
-func (s *store[T]) change(id string, decide func(latest T, known bool) (T, outcome)) {
+func (s *Store[T]) Change(id string, decide func(latest T, known bool) (T, Outcome)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	latest, known := s.objects[id]
 	switch object, outcome := decide(latest, known); outcome {
-	case stored:
+	case Stored:
 		s.replaceOne(object)
-	case removed:
+	case Removed:
 		s.dropOne(id)
-	case untouched:
+	case Untouched:
 	}
 }
 
-// put stores an object that our own write has set completely.
-func (s *store[T]) put(object T) {
+// Put stores an object that our own write has set completely.
+func (s *Store[T]) Put(object T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.replaceOne(object)
 }
 
-// putFetched stores an object that was requested by identity, unless a list that began after readNumber, or a write of
+// PutFetched stores an object that was requested by identity, unless a list that began after readNumber, or a write of
 // ours, is newer than the request.
-func (s *store[T]) putFetched(object T, readNumber uint64) {
+func (s *Store[T]) PutFetched(object T, readNumber uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.copyNumber < readNumber && s.written[s.id(object)] < readNumber {
@@ -48,23 +48,23 @@ func (s *store[T]) putFetched(object T, readNumber uint64) {
 	}
 }
 
-// putCreated is put for an object that did not exist before.
-func (s *store[T]) putCreated(object T) {
+// PutCreated is Put for an object that did not exist before.
+func (s *Store[T]) PutCreated(object T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.replaceOne(object)
 	s.created[s.id(object)] = creation{at: time.Now()}
 }
 
-// drop removes an object that we deleted.
-func (s *store[T]) drop(id string) {
+// Drop removes an object that we deleted.
+func (s *Store[T]) Drop(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dropOne(id)
 }
 
 // replaceOne requires that mu is held.
-func (s *store[T]) replaceOne(object T) {
+func (s *Store[T]) replaceOne(object T) {
 	id := s.id(object)
 	s.remove(id)
 	delete(s.unlisted, id)
@@ -73,14 +73,14 @@ func (s *store[T]) replaceOne(object T) {
 }
 
 // dropOne requires that mu is held.
-func (s *store[T]) dropOne(id string) {
+func (s *Store[T]) dropOne(id string) {
 	s.remove(id)
 	delete(s.created, id)
 	delete(s.unlisted, id)
 	s.written[id] = s.next()
 }
 
-func (s *store[T]) insert(object T) {
+func (s *Store[T]) insert(object T) {
 	id := s.id(object)
 	s.revision++
 	s.objects[id] = object
@@ -92,7 +92,7 @@ func (s *store[T]) insert(object T) {
 	}
 }
 
-func (s *store[T]) remove(id string) {
+func (s *Store[T]) remove(id string) {
 	object, exists := s.objects[id]
 	if !exists {
 		return
@@ -107,14 +107,14 @@ func (s *store[T]) remove(id string) {
 	}
 }
 
-// writeError returns the error of a write that needs an optional permission, and invalidates the store if it may be
+// WriteError returns the error of a write that needs an optional permission, and invalidates the store if it may be
 // outdated: a cloud may refuse an old version, or a duplicate, with any status.
-func (s *store[T]) writeError(err error) error {
-	if mayHaveHappened(err) || errors.Is(err, client.ErrBadRequest) {
-		s.invalidate()
+func (s *Store[T]) WriteError(err error) error {
+	if MayHaveHappened(err) || errors.Is(err, client.ErrBadRequest) {
+		s.Invalidate()
 	}
 	if errors.Is(err, client.ErrUnauthorised) {
-		return withPermission(err, "write "+s.name)
+		return WithPermission(err, "write "+s.name)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package inventory
+package store
 
 import (
 	"testing"
@@ -8,30 +8,30 @@ import (
 
 func TestTTLCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newTTLCache[int](time.Minute)
+		c := NewTTLCache[int](time.Minute)
 		want := func(key string, value int, known bool) {
 			t.Helper()
-			if got, found := c.get(key); got != value || found != known {
+			if got, found := c.Get(key); got != value || found != known {
 				t.Errorf("%s: got %d, %v; want %d, %v", key, got, found, value, known)
 			}
 		}
 		want("a", 0, false)
-		c.put("a", 1)
+		c.Put("a", 1)
 		<-time.After(time.Minute - 1)
 		want("a", 1, true)
 		want("b", 0, false)
 		<-time.After(1)
 		want("a", 0, false)
-		c.put("a", 2)
+		c.Put("a", 2)
 		<-time.After(time.Minute - 1)
-		c.put("a", 3) // from now on again for a minute
+		c.Put("a", 3) // from now on again for a minute
 		<-time.After(time.Minute - 1)
 		want("a", 3, true)
-		c.remove("a")
+		c.Remove("a")
 		want("a", 0, false)
-		c.put("a", 4)
+		c.Put("a", 4)
 		<-time.After(time.Minute)
-		c.put("b", 5)
+		c.Put("b", 5)
 		if len(c.entries) != 1 {
 			t.Errorf("%d entries are kept, want the one that has not expired", len(c.entries))
 		}

@@ -1,4 +1,4 @@
-package inventory
+package store
 
 import (
 	"context"
@@ -48,16 +48,28 @@ func (s *shelf) emptyOnce() {
 	s.empty = true
 }
 
-func (s *shelf) kind() *store[object] {
-	return newStore("objects", s.list, func(o object) string {
+func (s *shelf) kind() *Store[object] {
+	return New("objects", s.list, func(o object) string {
 		return o.id
 	}, func(o object) []string { return []string{"key/" + o.key} })
 }
 
+// inCopy returns the object with the identity in the present copy.
+func inCopy[T any](tb testing.TB, s *Store[T], id string) (object T) {
+	tb.Helper()
+	s.Change(id, func(latest T, known bool) (T, Outcome) {
+		if object = latest; !known {
+			tb.Errorf("%s is not among the %s", id, s.name)
+		}
+		return latest, Untouched
+	})
+	return object
+}
+
 // values are the values of all objects found, sorted.
-func values(t *testing.T, k *store[object], key string, maxAge time.Duration) string {
+func values(t *testing.T, k *Store[object], key string, maxAge time.Duration) string {
 	t.Helper()
-	found, err := k.find(t.Context(), key, maxAge)
+	found, err := k.Find(t.Context(), key, maxAge)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,9 +115,9 @@ func TestOwnWritesSurviveAListThatBeganBefore(t *testing.T) {
 		done := make(chan string)
 		go func() { done <- values(t, k, "key/a", time.Minute) }()
 		synctest.Wait() // the list is under way
-		k.put(object{"1", "a", "new"})
-		k.put(object{"3", "a", "created"})
-		k.drop("2")
+		k.Put(object{"1", "a", "new"})
+		k.Put(object{"3", "a", "created"})
+		k.Drop("2")
 		if got := <-done; got != "created new" {
 			t.Errorf("found %q, want what we wrote", got)
 		}
@@ -121,7 +133,7 @@ func TestPutMovesTheIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := (&shelf{objects: []object{{"1", "a", "x"}}}).kind()
 		values(t, k, "key/a", time.Hour)
-		k.put(object{"1", "b", "x"})
+		k.Put(object{"1", "b", "x"})
 		if got := values(t, k, "key/a", time.Hour) + "|" + values(t, k, "key/b", time.Hour); got != "|x" {
 			t.Errorf("found %q, want the object under its new key only", got)
 		}
@@ -134,7 +146,7 @@ func TestInvalidateMakesTheNextReaderList(t *testing.T) {
 		k := s.kind()
 		values(t, k, "key/a", time.Hour)
 		s.set(object{"1", "a", "x"})
-		k.invalidate()
+		k.Invalidate()
 		if got := values(t, k, "key/a", time.Hour); got != "x" || s.lists != 2 {
 			t.Errorf("found %q with %d lists, want x with 2", got, s.lists)
 		}
@@ -146,7 +158,7 @@ func TestInvalidateMakesTheNextReaderList(t *testing.T) {
 		go func() { done <- values(t, k, "key/a", Fresh) }()
 		synctest.Wait()
 		s.set(object{"1", "a", "z"})
-		k.invalidate()
+		k.Invalidate()
 		if got := values(t, k, "key/a", time.Hour); got != "z" {
 			t.Errorf("found %q after the uncertainty, want what a list after it says", got)
 		}
@@ -168,7 +180,7 @@ func TestInvalidationDelaysNoLookup(t *testing.T) {
 				case <-stop:
 					return
 				case <-time.After(900 * time.Millisecond): // a list takes a second
-					k.invalidate()
+					k.Invalidate()
 				}
 			}
 		}()
@@ -188,17 +200,17 @@ func TestCreatedIsKeptUntilListsShowIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
 		k := s.kind()
-		k.putCreated(object{"1", "a", "new"})
-		<-time.After(visibilityDelay / 2)
+		k.PutCreated(object{"1", "a", "new"})
+		<-time.After(VisibilityDelay / 2)
 		if got := values(t, k, "key/a", 0); got != "new" {
 			t.Errorf("found %q while the cloud's lists lag behind, want what we created", got)
 		}
-		<-time.After(visibilityDelay)
+		<-time.After(VisibilityDelay)
 		if got := values(t, k, "key/a", 0); got != "" {
 			t.Errorf("found %q for ever, want what the cloud says in the end", got)
 		}
-		k.putCreated(object{"2", "a", "brief"})
-		k.drop("2")
+		k.PutCreated(object{"2", "a", "brief"})
+		k.Drop("2")
 		<-time.After(time.Second)
 		if got := values(t, k, "key/a", 0); got != "" {
 			t.Errorf("found %q, which we deleted", got)
@@ -211,8 +223,8 @@ func TestLeavingIsGoneOnceNoListShowsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
 		k := s.kind()
-		k.deleting = func(o object) bool { return o.value == "deleting" }
-		k.putCreated(object{"1", "a", "new"})
+		k.Deleting = func(o object) bool { return o.value == "deleting" }
+		k.PutCreated(object{"1", "a", "new"})
 		s.set(object{"1", "a", "deleting"})
 		<-time.After(time.Second)
 		if got := values(t, k, "key/a", 0); got != "deleting" {
@@ -232,7 +244,7 @@ func TestFailedListIsNoEmptyList(t *testing.T) {
 		k := s.kind()
 		values(t, k, "key/a", time.Hour)
 		s.err = errors.New("outage")
-		found, err := k.find(t.Context(), "key/a", 0)
+		found, err := k.Find(t.Context(), "key/a", 0)
 		if err == nil || err.Error() != "listing objects: outage" || found != nil {
 			t.Errorf("found %v, error %v", found, err)
 		}
@@ -248,7 +260,7 @@ func TestReaderMayGiveUpWithoutHarmingOthers(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		done := make(chan error)
 		go func() {
-			_, err := k.find(ctx, "key/a", time.Hour)
+			_, err := k.Find(ctx, "key/a", time.Hour)
 			done <- err
 		}()
 		synctest.Wait()
@@ -267,11 +279,11 @@ func BenchmarkFind(b *testing.B) {
 	for i := range 1000 {
 		s.objects = append(s.objects, object{fmt.Sprint(i), fmt.Sprint(i), ""})
 	}
-	k := newStore("objects", func(context.Context) ([]object, error) {
+	k := New("objects", func(context.Context) ([]object, error) {
 		return s.objects, nil
 	}, func(o object) string { return o.id }, func(o object) []string { return []string{"key/" + o.key} })
 	for b.Loop() {
-		if _, err := k.find(b.Context(), "key/7", time.Hour); err != nil {
+		if _, err := k.Find(b.Context(), "key/7", time.Hour); err != nil {
 			b.Fatal(err)
 		}
 	}

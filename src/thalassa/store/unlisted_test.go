@@ -1,4 +1,4 @@
-package inventory
+package store
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 )
 
 // askable is a shelf whose kind asks for what lists leave out; hidden is what only asking shows.
-func askable(s *shelf, asked *[]string, hidden *[]object, err *error) *store[object] {
+func askable(s *shelf, asked *[]string, hidden *[]object, err *error) *Store[object] {
 	k := s.kind()
-	k.get = func(_ context.Context, id string) (object, bool, error) {
+	k.Get = func(_ context.Context, id string) (object, bool, error) {
 		*asked = append(*asked, id)
 		for _, o := range *hidden {
 			if o.id == id {
@@ -36,7 +36,7 @@ func TestUnlistedIsRequested(t *testing.T) {
 		s.set()
 		failure = errors.New("no answer")
 		<-time.After(time.Minute)
-		if found, err := k.find(t.Context(), "key/a", time.Second); err == nil ||
+		if found, err := k.Find(t.Context(), "key/a", time.Second); err == nil ||
 			err.Error() != "asking for 1 of the objects, which the list lacks: no answer" {
 			t.Errorf("found %v, error %v", found, err)
 		}
@@ -71,9 +71,9 @@ func TestWhatWeDeletedIsNotAskedFor(t *testing.T) {
 		var hidden []object
 		var failure error
 		k := askable(s, &asked, &hidden, &failure)
-		k.deleting = func(o object) bool { return o.value == "deleting" }
+		k.Deleting = func(o object) bool { return o.value == "deleting" }
 		values(t, k, "key/a", time.Hour)
-		k.drop("1")
+		k.Drop("1")
 		s.set()
 		<-time.After(time.Minute)
 		values(t, k, "key/b", time.Second)
@@ -108,8 +108,8 @@ func TestCreatedIsAskedForOnceShown(t *testing.T) {
 				var asked []string
 				var failure error
 				k := askable(s, &asked, &tt.hidden, &failure)
-				k.toleratesDuplicates = tt.replaceable
-				k.putCreated(made)
+				k.ToleratesDuplicates = tt.replaceable
+				k.PutCreated(made)
 				if tt.shown {
 					s.set(made)
 				}
@@ -131,14 +131,14 @@ func TestListFromBeforeShowsNothing(t *testing.T) {
 		var hidden []object
 		var failure error
 		k := askable(s, &asked, &hidden, &failure)
-		k.toleratesDuplicates = true
+		k.ToleratesDuplicates = true
 		done := make(chan error)
 		go func() {
-			_, err := k.find(t.Context(), "key/a", Fresh)
+			_, err := k.Find(t.Context(), "key/a", Fresh)
 			done <- err
 		}()
 		synctest.Wait() // the list is under way
-		k.putCreated(object{"1", "a", "new"})
+		k.PutCreated(object{"1", "a", "new"})
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestFewerThanExpectedTakesTwoLists(t *testing.T) {
 		s := &shelf{objects: []object{{"1", "a", "x"}}}
 		k := s.kind()
 		for _, look := range []struct{ expected, lists int }{{0, 1}, {1, 1}, {2, 2}, {2, 2}, {3, 2}} {
-			if found, err := k.findExpected(t.Context(), "key/a", time.Hour, look.expected); len(found) != 1 ||
+			if found, err := k.FindExpected(t.Context(), "key/a", time.Hour, look.expected); len(found) != 1 ||
 				err != nil || s.lists != look.lists {
 				t.Errorf("%d expected: found %v, error %v, %d lists; want %d", look.expected, found, err, s.lists,
 					look.lists)
@@ -202,7 +202,7 @@ func TestManyMissedAreListedAgain(t *testing.T) {
 			k := askable(s, &asked, &hidden, &failure)
 			values(t, k, "key/a", time.Hour)
 			s.emptyOnce()
-			found, err := k.find(t.Context(), "key/a", Fresh)
+			found, err := k.Find(t.Context(), "key/a", Fresh)
 			if len(found) != count || err != nil || s.lists != want.lists || len(asked) != want.asked {
 				t.Errorf("of %d: %d found, error %v, %d lists, %d asked for; want %+v", count, len(found), err, s.lists,
 					len(asked), want)
@@ -223,7 +223,7 @@ func TestMissedByTwoListsAreAskedForInTurns(t *testing.T) {
 		s.set()
 		<-time.After(time.Minute)
 		for turn := 1; turn <= 2; turn++ {
-			if found, err := k.find(t.Context(), "key/a", time.Second); err == nil ||
+			if found, err := k.Find(t.Context(), "key/a", time.Second); err == nil ||
 				len(asked) != turn*maxConfirmations {
 				t.Errorf("turn %d: %d found, error %v, %d asked for; want an error and %d", turn, len(found), err,
 					len(asked), turn*maxConfirmations)
@@ -249,13 +249,13 @@ func TestManyMissedAndNoAnswer(t *testing.T) {
 		k := askable(s, &asked, &hidden, &failure)
 		values(t, k, "key/a", time.Hour)
 		s.set()
-		k.list = func(context.Context) ([]object, error) {
+		k.List = func(context.Context) ([]object, error) {
 			if k.listCount > 1 {
 				return nil, errors.New("no answer")
 			}
 			return nil, nil
 		}
-		if found, err := k.find(t.Context(), "key/a", Fresh); err == nil || len(asked) > 0 {
+		if found, err := k.Find(t.Context(), "key/a", Fresh); err == nil || len(asked) > 0 {
 			t.Errorf("%d found, error %v, %d asked for", len(found), err, len(asked))
 		}
 	})
