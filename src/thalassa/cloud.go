@@ -17,6 +17,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/connection"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/machine"
@@ -40,7 +41,7 @@ type Cloud struct {
 	machines  *machine.Provider
 	balancers *balancers
 	routes    *route.Provider
-	readiness readiness
+	readiness connection.Readiness
 	reloader  *reload.Reloader[secret.Secrets] // nil if the configuration refers to no files
 }
 
@@ -69,7 +70,7 @@ func read(ctx context.Context, version string, getenv func(string) string, path 
 		return nil, err
 	}
 	if config.SecretsMayChange() {
-		c.reloader = newReloader(secrets, config.ReadSecrets, c.adopt, reload.OwnPod(getenv))
+		c.reloader = connection.NewReloader(secrets, config.ReadSecrets, c.adopt, reload.OwnPod(getenv))
 		go c.reloader.Run(ctx)
 	}
 	return c, nil
@@ -96,11 +97,7 @@ func (c *Cloud) Offer() *cloud.Cloud {
 
 // build creates the cloud. network carries its calls; nil is the default transport.
 func build(c cloudconfig.Config, secrets secret.Secrets, version string, network http.RoundTripper) (*Cloud, error) {
-	api, err := client.New(client.Options{
-		Endpoint: c.Endpoint, Organisation: c.Organisation, Project: c.Project, Insecure: c.Insecure,
-		UserAgent: component + "/" + version, Secrets: secrets, Network: network,
-		CallTimeout: c.API.Timeout(), Rate: c.API.RequestsPerSecond, Burst: c.API.Burst,
-	})
+	api, err := connection.NewClient(c, secrets, component+"/"+version, network)
 	if err != nil {
 		return nil, err
 	}
@@ -121,10 +118,17 @@ func (c *Cloud) Start(ctx context.Context, clients cloud.Clients) {
 // Ready returns nil while the cloud answers and accepts the credentials. It returns the result of the latest call
 // without waiting. Before the first call and after a failure it also starts a call in the background, so that the next
 // result is newer.
-func (c *Cloud) Ready() error { return c.readiness.check(c.client.Err, c.inventory.Probe) }
+func (c *Cloud) Ready() error { return c.readiness.Check(c.client.Err, c.inventory.Probe) }
 
 // Drain sends nothing more to the cloud and waits for the writes that were sent.
 func (c *Cloud) Drain(ctx context.Context) error { return c.client.Drain(ctx) }
+
+// adopt tries secrets and uses them from now on.
+func (c *Cloud) adopt(ctx context.Context, secrets secret.Secrets) error {
+	return c.client.Adopt(ctx, secrets, func(ctx context.Context, candidate *client.Client) error {
+		return inventory.New(candidate, scopeOf(c.config)).ProbeAll(ctx)
+	})
+}
 
 // collectors are the provider's metrics.
 func (c *Cloud) collectors() []prometheus.Collector {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/connection"
 )
 
 // required is the shortest cloud-config file that works.
@@ -129,15 +129,15 @@ func TestReadyFollowsTheCloud(t *testing.T) {
 			t.Helper()
 			// The first answer may be old; it causes the next one.
 			_ = l.cloud.Ready()
-			<-time.After(probeInterval) // with all its attempts
+			<-time.After(connection.ProbeInterval) // with all its attempts
 			err := l.cloud.Ready()
-			defer func() { <-time.After(probeInterval) }()
+			defer func() { <-time.After(connection.ProbeInterval) }()
 			if (err == nil) != (want == "") || (err != nil && !strings.Contains(err.Error(), want)) {
 				t.Errorf("Ready() = %v, want %q", err, want)
 			}
 		}
-		if err := l.cloud.Ready(); !errors.Is(err, errNoAnswerYet) {
-			t.Errorf("Ready() before the first call = %v, want %v", err, errNoAnswerYet)
+		if err := l.cloud.Ready(); !errors.Is(err, connection.ErrNoAnswerYet) {
+			t.Errorf("Ready() before the first call = %v, want %v", err, connection.ErrNoAnswerYet)
 		}
 		ready("")
 
@@ -149,29 +149,6 @@ func TestReadyFollowsTheCloud(t *testing.T) {
 		l.network, l.config.VPCIdentity = good, "vpc-unknown"
 		l.restart()
 		ready("GET /v1/vpcs/vpc-unknown: not found")
-	})
-}
-
-func TestReadinessAsksRarely(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var r readiness
-		var asked atomic.Int32
-		outage := errors.New("outage")
-		probe := func(context.Context) error {
-			asked.Add(1)
-			return outage
-		}
-		for range 60 { // a minute of probes, one a second
-			_ = r.check(func() error { return nil }, probe)
-			<-time.After(time.Second)
-		}
-		if got := asked.Load(); got != 6 {
-			t.Errorf("a minute of readiness probes made %d calls, want one each %s", got, probeInterval)
-		}
-		if err := r.check(func() error { return nil }, probe); !errors.Is(err, outage) {
-			t.Errorf("readiness = %v, want the reason of the last attempt", err)
-		}
-		<-time.After(probeInterval)
 	})
 }
 

@@ -1,8 +1,10 @@
-package thalassa
+// Package connection is how a program reaches the cloud: its client, secrets that are read again, and readiness.
+package connection
 
 import (
 	"context"
 	"errors"
+	"net/http"
 	"reflect"
 	"time"
 
@@ -10,16 +12,27 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/reload"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
+
+// NewClient returns a client for the cloud of a cloud-config. agent is the user agent; network carries the calls, and
+// nil is the default transport. The error is that the CA bundle contains no certificate.
+func NewClient(c cloudconfig.Config, secrets secret.Secrets, agent string, network http.RoundTripper) (*client.Client,
+	error) {
+	return client.New(client.Options{
+		Endpoint: c.Endpoint, Organisation: c.Organisation, Project: c.Project, Insecure: c.Insecure,
+		UserAgent: agent, Secrets: secrets, Network: network,
+		CallTimeout: c.API.Timeout(), Rate: c.API.RequestsPerSecond, Burst: c.API.Burst,
+	})
+}
 
 // reloadPeriod is how often files with secrets are read. The kubelet takes longer to update a Secret.
 const reloadPeriod = 10 * time.Second
 
-// newReloader returns a reloader that adopts the secrets that read returns; current are in use, and events are about
+// NewReloader returns a reloader that adopts the secrets that read returns; current are in use, and events are about
 // the object.
-func newReloader(current secret.Secrets, read func() (secret.Secrets, error),
+func NewReloader(current secret.Secrets, read func() (secret.Secrets, error),
 	adopt func(context.Context, secret.Secrets) error, about *corev1.ObjectReference) *reload.Reloader[secret.Secrets] {
 	return reload.New(reload.Options[secret.Secrets]{
 		Cloud: "thalassa", Current: current, Period: reloadPeriod, Read: read, Adopt: adopt, Untried: untried,
@@ -33,11 +46,4 @@ func newReloader(current secret.Secrets, read func() (secret.Secrets, error),
 func untried(err error) bool {
 	return errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrThrottled) ||
 		errors.Is(err, client.ErrMalformed)
-}
-
-// adopt tries secrets and uses them from now on.
-func (c *Cloud) adopt(ctx context.Context, secrets secret.Secrets) error {
-	return c.client.Adopt(ctx, secrets, func(ctx context.Context, candidate *client.Client) error {
-		return inventory.New(candidate, scopeOf(c.config)).ProbeAll(ctx)
-	})
 }
