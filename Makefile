@@ -45,7 +45,7 @@ as_root = $(if $(SUDO),$(SUDO) env "PATH=$$PATH" $(foreach name,$(go_settings),"
 build: $(IMAGES:%=bin/%) bin/lab ## build the programs into bin/ (the first time compiles Kubernetes for the lab)
 
 .PHONY: test
-test: bin/gotest bin/lab ## run every test, src with the race detector if there is a C compiler (RACE=1|0: everywhere, nowhere; PACKAGES=... TESTFLAGS=... SUDO=sudo)
+test: bin/gotest bin/lab bin/sidecars ## run every test, src with the race detector if there is a C compiler (RACE=1|0: everywhere, nowhere; PACKAGES=... TESTFLAGS=... SUDO=sudo)
 	@exec $(as_root) bin/gotest $(if $(RACE),-race=$(RACE)) $(if $(PACKAGES),-packages='$(PACKAGES)') $(if $(ROOT),-root) \
 	  $(if $(SUMMARY),-summary='$(SUMMARY)') -- $(TESTFLAGS)
 
@@ -245,6 +245,10 @@ bin/bench bin/cluster bin/demo bin/generate bin/gotest bin/image bin/labbuild bi
 
 bin/lab: bin/labbuild FORCE
 	@bin/labbuild
+
+# The programs of Kubernetes that drive a CSI driver. tools/sidecars pins them.
+bin/sidecars: bin/labbuild FORCE
+	@bin/labbuild sidecars
 
 .PHONY: go-version
 go-version:

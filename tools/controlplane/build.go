@@ -25,15 +25,22 @@ const (
 // least every 15 seconds; a current binary takes about a second. Processes that build at the same
 // time wait for each other. The error shows what the go tool said. progress may be nil.
 func Build(ctx context.Context, root string, progress func(string)) (path string, err error) {
-	return builder{root: root, program: "lab", pkg: ".", progress: progress, first: firstReport,
+	return builder{root: root, module: "lab", program: "lab", pkg: ".", progress: progress, first: firstReport,
 		every: reportEvery}.run(ctx)
 }
 
 // BuildAgents does the same for what runs on nodes, kubelet and kube-proxy: it compiles tools/lab/agents into
 // bin/agents.
 func BuildAgents(ctx context.Context, root string, progress func(string)) (path string, err error) {
-	return builder{root: root, program: "agents", pkg: "./agents", progress: progress, first: firstReport,
-		every: reportEvery}.run(ctx)
+	return builder{root: root, module: "lab", program: "agents", pkg: "./agents", progress: progress,
+		first: firstReport, every: reportEvery}.run(ctx)
+}
+
+// BuildSidecars does the same for the programs that drive CSI drivers: it compiles those that tools/sidecars pins into
+// the folder bin/sidecars, whose path it returns.
+func BuildSidecars(ctx context.Context, root string, progress func(string)) (path string, err error) {
+	return builder{root: root, module: "sidecars", program: "sidecars/", pkg: "tool", progress: progress,
+		first: firstReport, every: reportEvery}.run(ctx)
 }
 
 // run builds, and says in an error what was being built.
@@ -43,7 +50,7 @@ func (b builder) run(ctx context.Context) (path string, err error) {
 	}
 	path, err = b.build(ctx)
 	if err != nil {
-		return "", fmt.Errorf("building the lab: %w", err)
+		return "", fmt.Errorf("building the %s: %w", b.module, err)
 	}
 	return path, nil
 }
@@ -51,10 +58,11 @@ func (b builder) run(ctx context.Context) (path string, err error) {
 // builder is one build; the intervals are fields for the sake of tests.
 type builder struct {
 	root string
-	// program is what is built into bin, of the package pkg of tools/lab.
-	program, pkg string
-	progress     func(string)
-	first, every time.Duration
+	// program is what is built into bin, of the package pkg of a module in tools. With a slash at the end, it is a
+	// folder of programs. The package "tool" means all packages in the tool lines of go.mod.
+	module, program, pkg string
+	progress             func(string)
+	first, every         time.Duration
 }
 
 func (b builder) build(ctx context.Context) (string, error) {
@@ -75,7 +83,7 @@ func (b builder) build(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	target := filepath.Join(bin, b.program)
+	target := bin + "/" + b.program
 	return target, b.compile(ctx, process.Spec{
 		Name: "go build",
 		Path: goTool,
@@ -83,7 +91,7 @@ func (b builder) build(ctx context.Context) (string, error) {
 			"build", "-v", "-trimpath", "-buildvcs=false", noDebugInformation, noInlining, "-ldflags", linker, "-o",
 			target, b.pkg,
 		},
-		Dir: filepath.Join(b.root, "tools", "lab"),
+		Dir: filepath.Join(b.root, "tools", b.module),
 		// Whatever the caller builds for, the lab runs here.
 		Env: append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS=", "GOARCH="),
 	})
@@ -132,6 +140,10 @@ var kubernetesVersion = regexp.MustCompile(`(?m)^\s*(?:require )?k8s\.io/kuberne
 // linkerFlags sets the version of Kubernetes, which its own build stamps the same way: without it
 // the API server says v0.0.0 and charts that ask for a version refuse the cluster.
 func (b builder) linkerFlags() (string, error) {
+	flags := []string{"-s", "-w"}
+	if b.module != "lab" {
+		return strings.Join(flags, " "), nil
+	}
 	path := filepath.Join(b.root, "tools", "lab", "go.mod")
 	mod, err := os.ReadFile(path)
 	if err != nil {
@@ -141,7 +153,6 @@ func (b builder) linkerFlags() (string, error) {
 	if m == nil {
 		return "", fmt.Errorf("finding the version of Kubernetes: %q requires no k8s.io/kubernetes", path)
 	}
-	flags := []string{"-s", "-w"}
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
 		flags = append(flags,
 			fmt.Sprintf("-X %s.gitMajor=%s", pkg, m[1]),

@@ -20,7 +20,8 @@ const goMod = "module lab\n\nrequire (\n\tk8s.io/api v0.1.2\n\tk8s.io/kubernetes
 func fakeRepo(t *testing.T, mod, script string) string {
 	t.Helper()
 	root := t.TempDir()
-	files := map[string]string{"tools/lab/go.mod": mod, "path/go": "#!/bin/sh\n" + script}
+	files := map[string]string{"tools/lab/go.mod": mod, "tools/sidecars/go.mod": "module sidecars\n",
+		"path/go": "#!/bin/sh\n" + script}
 	for name, content := range files {
 		path := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -37,34 +38,35 @@ func fakeRepo(t *testing.T, mod, script string) string {
 func TestBuildCallsTheGoTool(t *testing.T) {
 	t.Setenv("GOOS", "plan9")
 	root := fakeRepo(t, goMod, `for a; do echo "$a"; done >args; env >env; pwd >dir`)
-	for name, tt := range map[string]struct {
-		build func(context.Context, string, func(string)) (string, error)
-		pkg   string
-	}{"lab": {Build, "."}, "agents": {BuildAgents, "./agents"}} {
+	const version = "-X k8s.io/component-base/version.gitVersion=v1.99.3-rc.1 "
+	for program, tt := range map[string]struct {
+		build               func(context.Context, string, func(string)) (string, error)
+		module, pkg, linked string
+	}{
+		"lab":       {Build, "lab", ".", version},
+		"agents":    {BuildAgents, "lab", "./agents", "version.gitMinor=99 "},
+		"sidecars/": {BuildSidecars, "sidecars", "tool", "-ldflags\n-s -w\n"},
+	} {
 		path, err := tt.build(t.Context(), root, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := filepath.Join(root, "bin", name); path != want {
+		if want := root + "/bin/" + program; path != want {
 			t.Errorf("got path %q, want %q", path, want)
 		}
-		calledTheGoTool(t, root, path, tt.pkg)
+		calledTheGoTool(t, filepath.Join(root, "tools", tt.module), "-o\n"+path+"\n"+tt.pkg+"\n", tt.linked)
 	}
 }
 
-// calledTheGoTool checks how the fake go tool was called to build a package into a file.
-func calledTheGoTool(t *testing.T, root, path, pkg string) {
+// calledTheGoTool checks how the fake go tool was called in the folder of a module, beside these arguments.
+func calledTheGoTool(t *testing.T, module string, arguments ...string) {
 	t.Helper()
-	lab := filepath.Join(root, "tools", "lab")
 	for file, wants := range map[string][]string{
-		"args": {
-			"build\n", "-trimpath\n", noDebugInformation + "\n", "-o\n" + path + "\n" + pkg + "\n",
-			"-X k8s.io/component-base/version.gitVersion=v1.99.3-rc.1 ", "version.gitMinor=99 ",
-		},
-		"env": {"GOWORK=off\n", "CGO_ENABLED=0\n", "GOOS=\n", "GOARCH=\n"},
-		"dir": {lab + "\n"},
+		"args": append(arguments, "build\n", "-trimpath\n", noDebugInformation+"\n"),
+		"env":  {"GOWORK=off\n", "CGO_ENABLED=0\n", "GOOS=\n", "GOARCH=\n"},
+		"dir":  {module + "\n"},
 	} {
-		got, err := os.ReadFile(filepath.Join(lab, file))
+		got, err := os.ReadFile(filepath.Join(module, file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +145,7 @@ func TestBuildReportsProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := listenFor("building Kubernetes, once: 2 packages so far, ")
-	b := builder{root: root, program: "lab", pkg: ".", progress: l.check, first: 10 * time.Millisecond,
+	b := builder{root: root, module: "lab", program: "lab", pkg: ".", progress: l.check, first: 10 * time.Millisecond,
 		every: 10 * time.Millisecond}
 	go func() {
 		<-l.found
@@ -169,7 +171,7 @@ func TestBuildIsInterrupted(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	b := builder{root: root, program: "lab", pkg: ".", progress: func(string) {
+	b := builder{root: root, module: "lab", program: "lab", pkg: ".", progress: func(string) {
 		cancel()
 	}, first: 50 * time.Millisecond, every: time.Hour}
 	if _, err := b.build(ctx); !errors.Is(err, context.Canceled) {
@@ -184,7 +186,7 @@ func TestBuildsWaitForEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := listenFor("waiting for another build of the lab")
-	b := builder{root: root, program: "lab", pkg: ".", progress: l.check, first: 20 * time.Millisecond,
+	b := builder{root: root, module: "lab", program: "lab", pkg: ".", progress: l.check, first: 20 * time.Millisecond,
 		every: 20 * time.Millisecond}
 	unlock, err := b.lock(t.Context(), filepath.Join(root, "bin", ".lab.lock"))
 	if err != nil {

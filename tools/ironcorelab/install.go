@@ -1,23 +1,13 @@
 package ironcorelab
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
-	"io"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/definition"
 )
 
 // definitions are those that Install adds: a server with them differs from that of IronCore. It counts
@@ -30,65 +20,8 @@ var definitions []byte
 // Install adds the custom resource definitions of IronCore to an API server that does not have them, and waits until
 // they are served.
 func Install(ctx context.Context, config *rest.Config) error {
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("making a client for the definitions of IronCore: %w", err)
-	}
-	all, err := decode(definitions)
-	if err != nil {
-		return err
-	}
-	resource := client.Resource(schema.GroupVersionResource{
-		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	for _, one := range all {
-		_, err := resource.Create(ctx, one, metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("adding the definition %s: %w", one.GetName(), err)
-		}
-	}
-	for _, one := range all {
-		err := poll.Limits{Every: 50 * time.Millisecond, For: time.Minute}.Until(ctx, one.GetName()+" is served",
-			func(ctx context.Context) error { return served(ctx, resource, one.GetName()) })
-		if err != nil {
-			return err
-		}
+	if err := definition.Install(ctx, config, definitions); err != nil {
+		return fmt.Errorf("installing the definitions of IronCore: %w", err)
 	}
 	return nil
-}
-
-// decode returns the objects in a stream of YAML documents.
-func decode(stream []byte) ([]*unstructured.Unstructured, error) {
-	var all []*unstructured.Unstructured
-	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(stream), 4096); ; {
-		one := &unstructured.Unstructured{}
-		err := decoder.Decode(one)
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("decoding the definitions of IronCore: %w", err)
-		}
-		all = append(all, one)
-	}
-}
-
-// errNotServed means that a definition is not in use yet.
-var errNotServed = errors.New("its condition Established is not True")
-
-func served(ctx context.Context, definitions dynamic.ResourceInterface, name string) error {
-	one, err := definitions.Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	conditions, _, err := unstructured.NestedSlice(one.Object, "status", "conditions")
-	if err != nil {
-		return err
-	}
-	for _, condition := range conditions {
-		c, _ := condition.(map[string]any)
-		if c["type"] == "Established" && c["status"] == "True" {
-			return nil
-		}
-	}
-	return errNotServed
 }
