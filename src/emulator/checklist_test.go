@@ -171,7 +171,8 @@ func checkReferences(t *testing.T) {
 		"/v1/vpcs/": {emulator.DefaultVPC, "emulator"}, "/v1/subnets/": {emulator.DefaultSubnet, "emulator"},
 		"/v1/regions/": {"nl-01", "region-emulator000000000001"}, "/v1/machine-types/": {"pgp-small",
 			"mt-emulator000000000001"},
-		"/v1/images/": {"debian-12", "img-emulator000000000003"}, "/v1/loadbalancers/": {lb.Identity, "web"},
+		"/v1/volume-types/": {"block", "vt-emulator000000000001"},
+		"/v1/images/":       {"debian-12", "img-emulator000000000003"}, "/v1/loadbalancers/": {lb.Identity, "web"},
 		"/v1/machines/": {"one"},
 	} {
 		for _, ref := range refs {
@@ -297,11 +298,14 @@ func checkSpelling(t *testing.T) {
 	c.call(t, "POST", "/v1/tfs", `{"name":"f","size":1,"cloudRegionIdentity":"nl-01","vpcIdentity":"emulator","subnetIdentity":"emulator"}`)
 	c.call(t, "POST", "/v1/machines",
 		`{"name":"disk","subnet":"emulator","machineType":"pgp-small","rootVolume":{"size":1}}`)
+	c.call(t, "POST", "/v1/volumes",
+		`{"name":"spare","size":1,"cloudRegionIdentity":"nl-01","volumeTypeIdentity":"block"}`)
 	for path, want := range map[string]string{
 		"/v1/loadbalancers/web": `"status":"ready"`, "/v1/vpcs/emulator": `"status":"ready"`,
 		"/v1/subnets/emulator": `"status":"ready"`,
 		"/v1/machines/one":     `"state":"running"`, "/v1/tfs/f": `"status":"Available"`,
-		"/v1/machines/disk": `"status":"Attached"`,
+		"/v1/machines/disk": `"status":"Attached"`, "/v1/volumes/disk": `"status":"Attached"`,
+		"/v1/volumes/spare": `"status":"Available"`,
 	} {
 		if _, _, body := c.call(t, "GET", path, ""); !strings.Contains(body, want) {
 			t.Errorf("GET %s lacks %s: %s", path, want, body)
@@ -349,6 +353,10 @@ func unknowns() map[string][]string {
 		"whether load balancers have a hostname":                {"LoadbalancerHostnames"},
 		"when a deleted load balancer lets go":                  {"LateRelease"},
 		"whether deleted machines are detached":                 {"KeepDeletedMachines"},
+		"whether volumes of deleted machines are detached":      {"KeepAttachedVolumes"},
+		"whether paths name volumes by name":                    {"VolumesByName"},
+		"how many volumes a machine can have":                   {"VolumesPerMachine"},
+		"the status of detaching what is not attached":          {"DetachStatus"},
 		"whether there are projects":                            {"NoProjects"},
 		"whether destinations of routes are unique":             {"DuplicateRoutes"},
 		"what writing a route answers with":                     {"RouteAnswer"},
@@ -358,8 +366,9 @@ func unknowns() map[string][]string {
 		"what rate of requests is too much":                     {"RequestsPerSecond"},
 		"how long coming, changing and going take": {"LoadbalancerCreate", "LoadbalancerUpdate", "LoadbalancerDelete",
 			"MachineCreate", "MachineDelete",
-			"NetworkCreate", "NetworkDelete", "ReservedIPCreate", "NATGatewayCreate"},
-		"whether what is gone is still shown": {"LoadbalancerLinger", "MachineLinger", "NetworkLinger"},
+			"NetworkCreate", "NetworkDelete", "ReservedIPCreate", "NATGatewayCreate",
+			"VolumeCreate", "VolumeAttach", "VolumeDetach", "VolumeResize", "VolumeDelete"},
+		"whether what is gone is still shown": {"LoadbalancerLinger", "MachineLinger", "NetworkLinger", "VolumeLinger"},
 		"how long tokens are good":            {"TokenLifetime"},
 	}
 }

@@ -87,9 +87,10 @@ func TestMachineInstallation(t *testing.T) {
 			m.MachineImage = "debian-12"
 		}, func(m *iaas.Machine) bool { return m.MachineImage.Architecture == "amd64" }},
 		"root volume": {func(m *iaas.CreateMachine) {
-			m.RootVolume.Size, m.RootVolume.VolumeTypeIdentity = 20, "vt-1"
+			m.RootVolume.Size, m.RootVolume.VolumeTypeIdentity = 20, "premium-block"
 		}, func(m *iaas.Machine) bool {
-			return m.PersistentVolume.Size == 20 && m.PersistentVolume.Status == "Attached"
+			return m.PersistentVolume.Size == 20 && m.PersistentVolume.Status == "Attached" &&
+				m.PersistentVolume.VolumeType.Name == "Premium Block"
 		}},
 		"zone": {func(m *iaas.CreateMachine) {
 			m.AvailabilityZone = new("nl-01c")
@@ -98,6 +99,7 @@ func TestMachineInstallation(t *testing.T) {
 		"no template":    {func(m *iaas.CreateMachine) { m.CloudInitRef = "x" }, nil},
 		"no image":       {func(m *iaas.CreateMachine) { m.MachineImage = "windows-95" }, nil},
 		"no volume":      {func(m *iaas.CreateMachine) { m.RootVolume.ExistingVolumeRef = new("v-1") }, nil},
+		"no volume type": {func(m *iaas.CreateMachine) { m.RootVolume.VolumeTypeIdentity = "vt-1" }, nil},
 		"volume size":    {func(m *iaas.CreateMachine) { m.RootVolume.Size = -1 }, nil},
 		"zone elsewhere": {func(m *iaas.CreateMachine) { m.AvailabilityZone = new("de-01a") }, nil},
 	} {

@@ -126,6 +126,7 @@ func TestClientKnowsEveryKeyOfTheRest(t *testing.T) {
 		"/v1/quotas/increase-requests": `{"name":"machines","newMaxUsage":200000}`,
 		"/v1/machines": `{"name":"x","subnet":"emulator","machineType":"pgp-small",` +
 			`"rootVolume":{"size":1}}`,
+		"/v1/volumes": `{"name":"v","size":1,"cloudRegionIdentity":"nl-01","volumeTypeIdentity":"block"}`,
 		"/v1/vpc-firewall-rules/emulator//": `{"name":"y","protocols":{"tcp":true},"direction":"outbound",` +
 			`"action":"allow","priority":1}`,
 	} {
@@ -136,6 +137,8 @@ func TestClientKnowsEveryKeyOfTheRest(t *testing.T) {
 	for path, into := range map[string]any{
 		"/v1/images":                      &[]iaas.MachineImage{},
 		"/v1/machines":                    &[]iaas.Machine{},
+		"/v1/volume-types":                &[]iaas.VolumeType{},
+		"/v1/volumes":                     &[]iaas.Volume{},
 		"/v1/cloudinits":                  &[]iaas.CloudInitTemplate{},
 		"/v1/tfs":                         &[]tfs.TfsInstance{},
 		"/v1/vpcs":                        &[]iaas.Vpc{},

@@ -54,6 +54,8 @@ func filled(t *testing.T) *Emulator {
 	send("/v1/projects", `{"name":"below","parentProjectIdentity":"prj-1"}`)
 	send("/v1/cloudinits", `{"name":"x","content":"c"}`)
 	send("/v1/tfs", `{"name":"x","size":1,"cloudRegionIdentity":"nl-01","vpcIdentity":"emulator","subnetIdentity":"emulator"}`)
+	send("/v1/volumes", `{"name":"v","size":1,"cloudRegionIdentity":"nl-01","volumeTypeIdentity":"block"}`)
+	send("/v1/volumes/v/attach", `{"resourceType":"cloud_virtual_machine","resourceIdentity":"vm-1"}`)
 	send("/v1/vpc-firewall-rules/emulator", `{"name":"x","protocols":{"any":true},"direction":"inbound","action":"drop","priority":1,"sourceSubnetIdentity":"emulator"}`)
 	send("/v1/vpc-peering-connections",
 		`{"name":"x","requesterVpcIdentity":"emulator","accepterVpcIdentity":"vpc-shop"}`)
@@ -104,7 +106,8 @@ func changeable(t reflect.Type) bool {
 	if t.Kind() == reflect.Map {
 		return t.Elem().Kind() != reflect.String
 	}
-	fixed := []reflect.Type{reflect.TypeFor[*state.MachineType](), reflect.TypeFor[*state.Image]()}
+	fixed := []reflect.Type{reflect.TypeFor[*state.MachineType](), reflect.TypeFor[*state.Image](),
+		reflect.TypeFor[*state.VolumeType]()}
 	name := t.Elem().PkgPath()
 	return strings.HasPrefix(name, "github.com/thalassa-cloud/") && !strings.HasSuffix(name, "/wire") &&
 		!slices.Contains(fixed, t)
@@ -124,6 +127,7 @@ func TestCopySharesNothing(t *testing.T) {
 	machineTypes := map[uintptr]string{}
 	references(reflect.ValueOf(&e.api.Store.MachineTypes).Elem(), "machineTypes", machineTypes)
 	references(reflect.ValueOf(&e.api.Store.Images).Elem(), "images", machineTypes)
+	references(reflect.ValueOf(&e.api.Store.VolumeTypes).Elem(), "volumeTypes", machineTypes)
 	for pointer, way := range copied {
 		if shared, found := live[pointer]; found && machineTypes[pointer] == "" {
 			t.Errorf("%s of the copy is %s of the original: copy it in a rewire method", way, shared)
@@ -137,7 +141,8 @@ func everything(t *testing.T, e *Emulator) string {
 	var out strings.Builder
 	for _, path := range []string{"regions", "vpcs", "subnets", "machines", "loadbalancers",
 		"loadbalancers/lb/listeners", "loadbalancer-target-groups",
-		"projects", "cloudinits", "tfs", "vpc-firewall-rules/emulator", "vpc-peering-connections", "quotas", "images",
+		"projects", "cloudinits", "tfs", "volumes", "volume-types",
+		"vpc-firewall-rules/emulator", "vpc-peering-connections", "quotas", "images",
 		"security-groups", "reserved-ips", "nat-gateways", "route-tables", "route-tables/default/routes"} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/"+path, nil)
 		request.Header.Set("Authorization", "Token "+DefaultToken)

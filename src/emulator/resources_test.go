@@ -41,6 +41,13 @@ func smaller() map[string]resource {
 			wrong: []string{`{"name":"x","size":"5"}`, `{"name":"x","size":1.5}`,
 				`{"name":"x","size":5,"subnetIdentity":[]}`},
 		},
+		"volume": {
+			path:   "/v1/volumes",
+			body:   `{"name":"first","size":5,"cloudRegionIdentity":"nl-01","volumeTypeIdentity":"block","labels":{"a":"b"},"annotations":null,"unknown":1}`,
+			update: `{"name":"second","size":6}`, merge: `{"description":"new"}`,
+			wrong: []string{`{"name":"x","size":"5"}`, `{"name":"x","size":16385}`, `{"name":"x","size":-1}`,
+				`{"name":"x","size":5,"volumeTypeIdentity":[]}`},
+		},
 		"peering": {
 			path: "/v1/vpc-peering-connections", body: `{"name":"first","requesterVpcIdentity":"emulator","accepterVpcIdentity":"vpc-shop","labels":{"a":"b"},"unknown":1}`,
 			update: `{"name":"second"}`, merge: `{"description":"new"}`,
@@ -225,6 +232,7 @@ func TestQuotasCountWhatIsListed(t *testing.T) {
 	}
 	for quota, path := range map[string]string{
 		"projects": "/v1/projects", "cloud-init-templates": "/v1/cloudinits", "tfs-instances": "/v1/tfs",
+		"volumes":                 "/v1/volumes",
 		"vpc-peering-connections": "/v1/vpc-peering-connections", "machines": "/v1/machines",
 		"loadbalancers":              "/v1/loadbalancers",
 		"loadbalancer-target-groups": "/v1/loadbalancer-target-groups", "vpcs": "/v1/vpcs", "subnets": "/v1/subnets",

@@ -16,6 +16,8 @@ type (
 	MachineTypeSeed = seed.MachineType
 	// MachineImageSeed is an image of machines, see [seed.MachineImage].
 	MachineImageSeed = seed.MachineImage
+	// VolumeTypeSeed is a type of volumes, see [seed.VolumeType].
+	VolumeTypeSeed = seed.VolumeType
 	// OrganisationSeed is an organisation and all that it has, see [seed.Organisation].
 	OrganisationSeed = seed.Organisation
 	// ProjectSeed is a project, see [seed.Project].

@@ -24,6 +24,8 @@ func creations() map[string]creation {
 		"load balancer":  {"/v1/loadbalancers", `{"name":"same","subnet":"emulator"}`},
 		"target group": {"/v1/loadbalancer-target-groups",
 			`{"name":"same","vpc":"emulator","targetPort":80,"protocol":"tcp"}`},
+		"volume": {"/v1/volumes",
+			`{"name":"same","size":1,"cloudRegionIdentity":"nl-01","volumeTypeIdentity":"block"}`},
 		"machine": {"/v1/machines", `{"name":"same","subnet":"emulator","machineType":"pgp-small"}`},
 	}
 }

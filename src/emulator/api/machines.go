@@ -20,11 +20,7 @@ func (c *call) attached(m *state.Machine) *wire.Machine {
 	if c.machines == nil {
 		c.machines = map[*state.Machine]*wire.Machine{}
 	}
-	view := &wire.Machine{
-		Identity: m.Identity, Name: m.Name, Slug: m.Slug, CreatedAt: m.CreatedAt,
-		State:  m.State(c.now),
-		Status: wire.ResourceStatus{Status: m.Status(c.now), LastTransitionTime: m.Transition(m.CreatedAt, c.now)},
-	}
+	view := m.Short(c.now)
 	c.machines[m] = view
 	return view
 }
@@ -98,8 +94,9 @@ func (srv *Server) createMachine(c *call) (reply, error) {
 		return reply{}, err
 	}
 	m.Description, m.DeleteProtection = in.Description, in.DeleteProtection
-	m.Image, m.CloudInit, m.RootVolume = parts.image, parts.cloudInit, parts.rootVolume
+	m.Image, m.CloudInit = parts.image, parts.cloudInit
 	m.ReadyAt = c.now.Add(srv.delays.MachineCreate)
+	parts.root.attach(c, m)
 	return created(m.Identity, m.View(c.now)), nil
 }
 
@@ -166,7 +163,11 @@ func (srv *Server) RemoveMachine(o *state.Organisation, m *state.Machine, now ti
 			}
 		}
 	}
+	srv.releaseVolumes(m, now)
 	o.Leave(&m.Life, func() {
+		if !srv.switches.KeepAttachedVolumes {
+			m.ForgetVolumes()
+		}
 		state.ReleaseAddresses(m.Subnet.Pools, m.Addresses)
 		m.SecurityGroups = state.Reattach("machine", m.Identity, m.SecurityGroups, nil)
 		m.Subnet.Users.Remove("machine", m.Identity)
@@ -199,9 +200,9 @@ func (c *call) power(stop bool) (reply, error) {
 
 // installation is what a new machine is made from.
 type installation struct {
-	image      *state.Image
-	cloudInit  *string
-	rootVolume *wire.RootVolume
+	image     *state.Image
+	cloudInit *string
+	root      rootVolume
 }
 
 // read finds and checks what a request refers to.
@@ -213,7 +214,8 @@ func (p *installation) read(c *call, in wire.CreateMachine) error {
 	if err := p.readCloudInit(c, in); err != nil {
 		return err
 	}
-	return p.readRootVolume(c, in)
+	p.root, err = c.rootVolume(in, p.image)
+	return err
 }
 
 // readCloudInit takes the text of the request, or a copy of a template's.
@@ -230,30 +232,5 @@ func (p *installation) readCloudInit(c *call, in wire.CreateMachine) error {
 		}
 		p.cloudInit = &template.Content
 	}
-	return nil
-}
-
-func (p *installation) readRootVolume(c *call, in wire.CreateMachine) error {
-	// Older clients send an empty one when they do not care.
-	root := in.RootVolume
-	if root == nil || root.Size == 0 && root.ExistingVolumeRef == "" && root.VolumeTypeIdentity == "" {
-		return nil
-	}
-	if root.ExistingVolumeRef != "" {
-		return apierror.Invalid("field \"rootVolume.existingVolumeRef\": volume %q not found", root.ExistingVolumeRef)
-	}
-	if root.Size < 1 {
-		return apierror.Invalid("field \"rootVolume.size\" must be at least 1 GB, not %d", root.Size)
-	}
-	described := object.Spec{Name: root.Name, Description: root.Description, Labels: root.Labels,
-		Annotations: root.Annotations}
-	if described.Name == "" {
-		described.Name = in.Name
-	}
-	if err := object.CheckMeta(described); err != nil {
-		return apierror.Invalid("field \"rootVolume\": %v", err)
-	}
-	disk := object.NewRecord("v", described, func(string) bool { return false }, c.now)
-	p.rootVolume = &wire.RootVolume{Meta: disk.Meta, Status: "Attached", Size: root.Size}
 	return nil
 }

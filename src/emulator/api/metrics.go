@@ -123,6 +123,7 @@ func (srv *Server) objects() map[string]int {
 		counts["cloudInit"] += org.CloudInits.Len()
 		counts["peering"] += state.RequestedPeerings(org)
 		counts["filesystem"] += org.Filesystems.Len()
+		counts["volume"] += org.Volumes.Len()
 		counts["securityGroup"] += org.SecurityGroups.Len()
 		counts["reservedIp"] += org.ReservedIPs.Len()
 		counts["natGateway"] += org.NATGateways.Len()

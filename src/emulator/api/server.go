@@ -105,7 +105,7 @@ func (srv *Server) operations() map[string]handler {
 		srv.cloudInitOperations(),
 		srv.vpcOperations(), srv.subnetOperations(), srv.routeTableOperations(), srv.natGatewayOperations(),
 		srv.securityGroupOperations(), srv.reservedIPOperations(), srv.firewallOperations(), srv.peeringOperations(),
-		srv.filesystemOperations(),
+		srv.filesystemOperations(), srv.volumeOperations(),
 	} {
 		maps.Copy(all, resource)
 	}

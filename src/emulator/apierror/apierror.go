@@ -10,6 +10,7 @@ import (
 const (
 	StatusQuota  = -1 // QuotaStatus
 	StatusTarget = -2 // TargetStatus
+	StatusDetach = -3 // DetachStatus
 )
 
 // Error is an error that the API answers with a status and a message.
@@ -29,6 +30,11 @@ func Invalid(format string, args ...any) error {
 // Untargetable is an error about a machine that cannot be attached.
 func Untargetable(format string, args ...any) error {
 	return &Error{StatusTarget, fmt.Sprintf(format, args...)}
+}
+
+// NotAttached is an error about a volume that is to be detached from where it is not.
+func NotAttached(format string, args ...any) error {
+	return &Error{StatusDetach, fmt.Sprintf(format, args...)}
 }
 
 // Exhausted is an error about a quota that is used up.

@@ -36,6 +36,19 @@ type Delays struct {
 	// NATGatewayCreate is how long a NAT gateway is `creating`, and has no
 	// endpoint.
 	NATGatewayCreate time.Duration
+	// VolumeCreate is how long a volume is `Creating`; it cannot be attached
+	// meanwhile.
+	VolumeCreate time.Duration
+	// VolumeAttach is how long a volume is `Attaching`.
+	VolumeAttach time.Duration
+	// VolumeDetach is how long a volume is `Detaching`.
+	VolumeDetach time.Duration
+	// VolumeResize is how long a volume keeps its old size after it was made larger.
+	VolumeResize time.Duration
+	// VolumeDelete is how long a volume is `Deleting` after DELETE.
+	VolumeDelete time.Duration
+	// VolumeLinger is how long a volume is then still listed as `Deleted`.
+	VolumeLinger time.Duration
 	// LabelFilters is how far lists with a label filter lag behind: they show what
 	// there was so long ago, when lists without one show what there is.
 	LabelFilters time.Duration

@@ -93,6 +93,17 @@ type Switches struct {
 	RouteAnswer RouteAnswer
 	// BareRouteTables leaves routes and subnets out where route tables are listed.
 	BareRouteTables bool
+	// VolumesByName finds a volume in a path by its name, too, and not only by its
+	// identity and slug.
+	VolumesByName bool
+	// VolumesPerMachine is how many volumes can be attached to one machine besides
+	// its root volume (0 means 20); 409 for more.
+	VolumesPerMachine int
+	// DetachStatus answers detaching a volume that is not attached to the machine:
+	// 404 (0 means that) or 400.
+	DetachStatus int
+	// KeepAttachedVolumes leaves volumes attached to machines that were deleted.
+	KeepAttachedVolumes bool
 	// IgnoredFilters are query keys that lists ignore; "matchLabels" stands for
 	// all label filters.
 	IgnoredFilters []string
@@ -152,6 +163,9 @@ func (s Switches) Validate() error {
 }
 
 func (s Switches) validateStatuses() error {
+	if s.VolumesPerMachine < 0 {
+		return fmt.Errorf("switch VolumesPerMachine is %d: use 0 for the usual limit, or more", s.VolumesPerMachine)
+	}
 	if s.RequestsPerSecond < 0 {
 		return fmt.Errorf("switch RequestsPerSecond is %d: use 0 for no limit, or more", s.RequestsPerSecond)
 	}
@@ -165,6 +179,7 @@ func (s Switches) validateStatuses() error {
 			[]int{0, http.StatusBadRequest, http.StatusConflict, http.StatusUnprocessableEntity}},
 		{"TargetStatus", s.TargetStatus,
 			[]int{0, http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity}},
+		{"DetachStatus", s.DetachStatus, []int{0, http.StatusNotFound, http.StatusBadRequest}},
 		{"DoneStatus", s.DoneStatus, []int{0, http.StatusNoContent, http.StatusOK, http.StatusAccepted}},
 		{"PermissionStatus", s.PermissionStatus,
 			[]int{0, http.StatusForbidden, http.StatusUnauthorized, http.StatusNotFound}},
@@ -195,6 +210,8 @@ func (s Switches) Status(standard int) int {
 		chosen, fallback = s.QuotaStatus, http.StatusForbidden
 	case apierror.StatusTarget:
 		chosen, fallback = s.TargetStatus, http.StatusBadRequest
+	case apierror.StatusDetach:
+		chosen, fallback = s.DetachStatus, http.StatusNotFound
 	}
 	if chosen != 0 {
 		return chosen

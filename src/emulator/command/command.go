@@ -131,10 +131,21 @@ func (o *options) addCloudFlags(cmd *cobra.Command) {
 		"how long a new reserved IP is creating")
 	flags.DurationVar(&o.delays.NATGatewayCreate, "nat-gateway-create-delay", 0,
 		"how long a new NAT gateway is creating")
+	o.addVolumeDelays(flags)
 	flags.DurationVar(&o.delays.LabelFilters, "label-filter-lag", 0,
 		"how far lists with a label filter lag behind the others")
 	flags.DurationVar(&o.delays.TokenLifetime, "token-lifetime", time.Hour,
 		"how long bearer tokens are good for; 0 is an hour")
+}
+
+func (o *options) addVolumeDelays(flags *pflag.FlagSet) {
+	flags.DurationVar(&o.delays.VolumeCreate, "volume-create-delay", 0, "how long a new volume is creating")
+	flags.DurationVar(&o.delays.VolumeAttach, "volume-attach-delay", 0, "how long a volume is attaching")
+	flags.DurationVar(&o.delays.VolumeDetach, "volume-detach-delay", 0, "how long a volume is detaching")
+	flags.DurationVar(&o.delays.VolumeResize, "volume-resize-delay", 0,
+		"how long a volume keeps its old size after it was made larger")
+	flags.DurationVar(&o.delays.VolumeDelete, "volume-delete-delay", 0, "how long a volume is deleting")
+	flags.DurationVar(&o.delays.VolumeLinger, "volume-linger", 0, "how long a volume is then still listed as deleted")
 }
 
 func (o *options) addSwitchFlags(cmd *cobra.Command) {
@@ -194,6 +205,13 @@ func (o *options) addSwitchFlags(cmd *cobra.Command) {
 		"what creating and changing a route answers with: route, table or nothing")
 	flags.BoolVar(&o.switches.BareRouteTables, "bare-route-tables", false,
 		"leave routes and subnets out of lists of route tables")
+	flags.BoolVar(&o.switches.VolumesByName, "volumes-by-name", false, "find volumes in paths by their names, too")
+	flags.IntVar(&o.switches.VolumesPerMachine, "volumes-per-machine", 0,
+		"how many volumes can be attached to a machine besides its root volume; 0 means 20")
+	flags.IntVar(&o.switches.DetachStatus, "detach-status", http.StatusNotFound,
+		"status of detaching a volume that is not attached to the machine: 404 or 400")
+	flags.BoolVar(&o.switches.KeepAttachedVolumes, "keep-attached-volumes", false,
+		"leave volumes attached to machines that were deleted")
 	flags.StringSliceVar(&o.switches.IgnoredFilters, "ignored-filters", nil,
 		"query keys that lists ignore; matchLabels stands for all label filters")
 }

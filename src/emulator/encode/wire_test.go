@@ -66,7 +66,8 @@ func TestWireTypesAreWrittenAlike(t *testing.T) {
 		&wire.MachineTypeCategory{}, &wire.MachineImage{}, &wire.Machine{}, &wire.Loadbalancer{}, &wire.Listener{},
 		&wire.TargetGroup{}, &wire.Attachment{}, &wire.Project{}, &wire.Quota{}, &wire.QuotaIncrease{},
 		&wire.CloudInit{},
-		&wire.FirewallRule{}, &wire.Peering{}, &wire.Filesystem{}, &wire.SecurityGroup{}, &wire.SecurityGroupRule{},
+		&wire.FirewallRule{}, &wire.Peering{}, &wire.Filesystem{}, &wire.VolumeType{},
+		&wire.Volume{}, &wire.VolumeAttachment{}, &wire.Snapshot{}, &wire.SecurityGroup{}, &wire.SecurityGroupRule{},
 		&wire.ReservedIP{},
 		&wire.NATGateway{}, &wire.RouteTable{}, &wire.RouteEntry{}, &wire.Token{}, &wire.TokenError{}, &wire.Error{},
 	} {

@@ -99,6 +99,14 @@ func seedIn(network, subnet, public []netip.Prefix) Seed {
 	}
 }
 
+// DefaultVolumeTypes are the volume types of a seed that has none.
+func DefaultVolumeTypes() []VolumeType {
+	return []VolumeType{
+		{Identity: "vt-emulator000000000001", Name: "Block", Description: "Block storage"},
+		{Identity: "vt-emulator000000000002", Name: "Premium Block", Description: "Block storage with more operations"},
+	}
+}
+
 func defaultMachineTypes() []MachineType {
 	var types []MachineType
 	for i, size := range []string{"small", "medium", "large", "xlarge", "2xlarge", "4xlarge"} {

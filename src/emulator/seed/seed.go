@@ -18,6 +18,8 @@ type Seed struct {
 	MachineTypes []MachineType `yaml:"machineTypes"`
 	// MachineImages are the usual ones when there are none.
 	MachineImages []MachineImage `yaml:"machineImages"`
+	// VolumeTypes are Block and Premium Block when there are none.
+	VolumeTypes   []VolumeType   `yaml:"volumeTypes"`
 	Organisations []Organisation `yaml:"organisations"`
 }
 
@@ -51,6 +53,17 @@ type MachineImage struct {
 	Labels   map[string]string `yaml:"labels"`
 	// Architecture is e.g. amd64, which is the default.
 	Architecture string `yaml:"architecture"`
+}
+
+// VolumeType is a kind of storage that volumes are on.
+type VolumeType struct {
+	Identity    string `yaml:"identity"`
+	Name        string `yaml:"name"`
+	Description string `yaml:"description"`
+	// StorageType is block when empty.
+	StorageType string `yaml:"storageType"`
+	// FixedSize volumes cannot grow.
+	FixedSize bool `yaml:"fixedSize"`
 }
 
 // Organisation is an organisation, who may act for it, and what it owns.

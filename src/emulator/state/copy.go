@@ -28,7 +28,7 @@ type copier struct {
 // in the original only, and so are deletions that wait. The store is locked.
 func (s *Store) Copy() *Store {
 	t := &copier{store: &Store{
-		MachineTypes: s.MachineTypes, Images: s.Images, changed: maps.Clone(s.changed),
+		MachineTypes: s.MachineTypes, Images: s.Images, VolumeTypes: s.VolumeTypes, changed: maps.Clone(s.changed),
 	}, made: map[any]any{}}
 	t.store.Regions = copyCollection(t, s.Regions)
 	t.store.Organisations = copyCollection(t, s.Organisations)
@@ -121,6 +121,7 @@ func (o *Organisation) copyReferences(t *copier) {
 	o.CloudInits = copyCollection(t, o.CloudInits)
 	o.Peerings = copyCollection(t, o.Peerings)
 	o.Filesystems = copyCollection(t, o.Filesystems)
+	o.Volumes = copyCollection(t, o.Volumes)
 	o.SecurityGroups = copyCollection(t, o.SecurityGroups)
 	o.ReservedIPs = copyCollection(t, o.ReservedIPs)
 	o.NATGateways = copyCollection(t, o.NATGateways)
@@ -148,6 +149,12 @@ func (f *Filesystem) copyReferences(t *copier) {
 	f.Subnet, f.SecurityGroups = copyOf(t, f.Subnet), copyEach(t, f.SecurityGroups)
 }
 
+func (v *Volume) copyReferences(t *copier) {
+	v.Org, v.Region, v.latest = copyOf(t, v.Org), copyOf(t, v.Region), copyOf(t, v.latest)
+}
+
+func (a *VolumeAttachment) copyReferences(t *copier) { a.Machine = copyOf(t, a.Machine) }
+
 func (r *FirewallRule) copyReferences(t *copier) {
 	r.VPC, r.Inner, r.Source, r.DestinationTo = copyOf(t, r.VPC), copyOf(t, r.Inner), copyOf(t, r.Source), copyOf(t,
 		r.DestinationTo)
@@ -166,6 +173,7 @@ func (s *Subnet) copyReferences(t *copier) {
 
 func (m *Machine) copyReferences(t *copier) {
 	m.Subnet, m.Groups, m.SecurityGroups = copyOf(t, m.Subnet), copyKeys(t, m.Groups), copyEach(t, m.SecurityGroups)
+	m.volumes = copyEach(t, m.volumes)
 }
 
 func (lb *Loadbalancer) copyReferences(t *copier) {

@@ -56,7 +56,7 @@ func (m *Machine) View(now time.Time) wire.Machine {
 		VPC: home.VPC.Short(), Subnet: home.Short(),
 		Status:     wire.ResourceStatus{Status: m.Status(now), LastTransitionTime: m.Transition(m.CreatedAt, now)},
 		Region:     home.VPC.Region.Slug,
-		Interfaces: m.interfaces(), AvailabilityZone: m.zone, PersistentVolume: m.RootVolume,
+		Interfaces: m.interfaces(), AvailabilityZone: m.zone,
 		SecurityGroups: SecurityGroupViews(m.SecurityGroups, now),
 	}
 	for _, g := range m.SecurityGroups {
@@ -65,7 +65,16 @@ func (m *Machine) View(now time.Time) wire.Machine {
 	if m.Image != nil {
 		view.MachineImage = &m.Image.MachineImage
 	}
+	m.describeVolumes(&view, now)
 	return view
+}
+
+// Short is the machine inside an attachment: what identifies it.
+func (m *Machine) Short(now time.Time) *wire.Machine {
+	return &wire.Machine{
+		Identity: m.Identity, Name: m.Name, Slug: m.Slug, CreatedAt: m.CreatedAt, State: m.State(now),
+		Status: wire.ResourceStatus{Status: m.Status(now), LastTransitionTime: m.Transition(m.CreatedAt, now)},
+	}
 }
 
 func (m *Machine) interfaces() []wire.Interface {

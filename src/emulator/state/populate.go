@@ -34,6 +34,15 @@ func New(in seed.Seed, now time.Time) (*Store, error) {
 			return nil, fmt.Errorf("seed machine image %q: %w", i.Name, err)
 		}
 	}
+	volumeTypes := in.VolumeTypes
+	if len(volumeTypes) == 0 {
+		volumeTypes = seed.DefaultVolumeTypes()
+	}
+	for _, t := range volumeTypes {
+		if err := s.seedVolumeType(t); err != nil {
+			return nil, fmt.Errorf("seed volume type %q: %w", t.Name, err)
+		}
+	}
 	for _, o := range in.Organisations {
 		if err := s.seedOrganisation(o, now); err != nil {
 			return nil, fmt.Errorf("seed organisation %q: %w", o.Name, err)

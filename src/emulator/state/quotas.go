@@ -23,6 +23,8 @@ const (
 	QuotaCloudInits    = "cloud-init-templates"
 	QuotaPeerings      = "vpc-peering-connections"
 	QuotaFilesystems   = "tfs-instances"
+	QuotaVolumes       = "volumes"
+	QuotaVolumeSize    = "volume-gigabytes"
 
 	QuotaSecurityGroups = "security-groups"
 )
@@ -76,6 +78,10 @@ func QuotaKinds() []QuotaKind {
 			Count: RequestedPeerings},
 		{Name: QuotaFilesystems, description: "NFS file systems", standard: standardLimit,
 			Count: func(o *Organisation) int { return o.Filesystems.Len() }},
+		{Name: QuotaVolumes, description: "Volumes", standard: standardLimit,
+			Count: func(o *Organisation) int { return o.Volumes.Len() }},
+		{Name: QuotaVolumeSize, description: "GiB of all volumes", standard: 10 * standardLimit,
+			Count: volumeGigabytes},
 	}
 }
 
@@ -122,7 +128,16 @@ func (o *Organisation) Admit(name string) error {
 	if err != nil {
 		return err
 	}
-	return o.admitAfter(kind, o.Owner().usage(kind))
+	return o.admitAfter(kind, o.Owner().usage(kind), 1)
+}
+
+// AdmitMore says whether the organisation may have so much more of a kind.
+func (o *Organisation) AdmitMore(name string, more int) error {
+	kind, err := FindQuota(name)
+	if err != nil {
+		return err
+	}
+	return o.admitAfter(kind, o.Owner().usage(kind), more)
 }
 
 // AdmitTo is admit for a quota per object, of which used are in use.
@@ -131,17 +146,17 @@ func (o *Organisation) AdmitTo(name string, used int) error {
 	if err != nil {
 		return err
 	}
-	return o.admitAfter(kind, used)
+	return o.admitAfter(kind, used, 1)
 }
 
-func (o *Organisation) admitAfter(kind QuotaKind, used int) error {
+func (o *Organisation) admitAfter(kind QuotaKind, used, more int) error {
 	limit := o.Owner().Limit(kind)
-	if used < limit {
+	if used+more <= limit {
 		return nil
 	}
-	return apierror.Exhausted("quota %q of organisation %q is used up: %d of %d; delete some, or ask for more with "+
-		"POST /v1/quotas/increase-requests",
-		kind.Name, o.Owner().Identity, used, limit)
+	return apierror.Exhausted("quota %q of organisation %q is used up: %d of %d, and %d more wanted; "+
+		"delete some, or ask for more with POST /v1/quotas/increase-requests",
+		kind.Name, o.Owner().Identity, used, limit, more)
 }
 
 // Limit is how many objects of a kind the organisation may have.

@@ -23,6 +23,7 @@ type Store struct {
 	Regions       object.Collection[*region]
 	MachineTypes  object.Collection[*MachineType]
 	Images        object.Collection[*Image]
+	VolumeTypes   object.Collection[*VolumeType]
 	Organisations object.Collection[*Organisation]
 	// changed are the identities of load balancers whose traffic changed since
 	// the data plane got last, with the organisation they belong to.
@@ -48,6 +49,7 @@ type Organisation struct {
 	CloudInits    object.Collection[*CloudInit]
 	Peerings      object.Collection[*Peering]
 	Filesystems   object.Collection[*Filesystem]
+	Volumes       object.Collection[*Volume]
 
 	SecurityGroups object.Collection[*SecurityGroup]
 	ReservedIPs    object.Collection[*ReservedIP]
@@ -137,14 +139,15 @@ func (i *Image) Key() (identity, slug string) { return i.Identity, i.Slug }
 type Machine struct {
 	object.Record
 	object.Life
-	Subnet     *Subnet
-	kind       *MachineType
-	zone       string
-	Image      *Image
-	RootVolume *wire.RootVolume
-	CloudInit  *string
-	Addresses  []netip.Addr
-	stopped    bool
+	Subnet    *Subnet
+	kind      *MachineType
+	zone      string
+	Image     *Image
+	CloudInit *string
+	// volumes are those that the latest attachment of which is to the machine.
+	volumes   []*Volume
+	Addresses []netip.Addr
+	stopped   bool
 	// boots counts how often the machine was switched on or restarted.
 	boots            int
 	DeleteProtection bool

@@ -42,21 +42,21 @@ type Machine struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	// State is the power state: running, stopped, deleting or deleted.
-	State                    string         `json:"state"`
-	CloudInit                *string        `json:"cloudInit"`
-	DeleteProtection         bool           `json:"deleteProtection"`
-	Organisation             *Organisation  `json:"organisation,omitempty"`
-	MachineType              *MachineType   `json:"machineType,omitempty"`
-	MachineImage             *MachineImage  `json:"machineImage,omitempty"`
-	PersistentVolume         *RootVolume    `json:"persistentVolume,omitempty"`
-	VPC                      *VPC           `json:"vpc,omitempty"`
-	Subnet                   *Subnet        `json:"subnet,omitempty"`
-	Interfaces               []Interface    `json:"interfaces,omitempty"`
-	VolumeAttachments        []any          `json:"volumeAttachments,omitempty"`
-	Status                   ResourceStatus `json:"status"`
-	Region                   string         `json:"region,omitempty"`
-	AvailabilityZone         string         `json:"availabilityZone,omitempty"`
-	SecurityGroupAttachments []string       `json:"securityGroupAttachments,omitempty"`
+	State                    string             `json:"state"`
+	CloudInit                *string            `json:"cloudInit"`
+	DeleteProtection         bool               `json:"deleteProtection"`
+	Organisation             *Organisation      `json:"organisation,omitempty"`
+	MachineType              *MachineType       `json:"machineType,omitempty"`
+	MachineImage             *MachineImage      `json:"machineImage,omitempty"`
+	PersistentVolume         *Volume            `json:"persistentVolume,omitempty"`
+	VPC                      *VPC               `json:"vpc,omitempty"`
+	Subnet                   *Subnet            `json:"subnet,omitempty"`
+	Interfaces               []Interface        `json:"interfaces,omitempty"`
+	VolumeAttachments        []VolumeAttachment `json:"volumeAttachments,omitempty"`
+	Status                   ResourceStatus     `json:"status"`
+	Region                   string             `json:"region,omitempty"`
+	AvailabilityZone         string             `json:"availabilityZone,omitempty"`
+	SecurityGroupAttachments []string           `json:"securityGroupAttachments,omitempty"`
 
 	SecurityGroups []SecurityGroup `json:"securityGroups,omitempty"`
 }
@@ -76,17 +76,7 @@ type ResourceStatus struct {
 	LastTransitionTime time.Time `json:"lastTransitionTime"`
 }
 
-// RootVolume is what a machine says about the disk it was created with.
-type RootVolume struct {
-	Meta
-	// Status is Attached.
-	Status string `json:"status"`
-	// Size is in GB.
-	Size int `json:"size"`
-}
-
-// RootVolumeInput describes the disk of a new machine. There are no volumes of
-// their own here, so an existing one cannot be found.
+// RootVolumeInput describes the disk of a new machine, or names a volume.
 type RootVolumeInput struct {
 	ExistingVolumeRef  string            `json:"existingVolumeRef"`
 	VolumeTypeIdentity string            `json:"volumeTypeIdentity"`

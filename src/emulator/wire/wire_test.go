@@ -51,8 +51,7 @@ func TestResponseKeys(t *testing.T) {
 			"name description service createdAt maxUsage currentUsage quotaType increaseRequests organisation"},
 		"quota increase": {QuotaIncrease{DecisionReason: new(string)},
 			"identity newMaxUsageRequested requestedReasonMessage createdAt updatedAt decision decisionReason"},
-		"root volume": {RootVolume{}, metaKeys + "status size"},
-		"cloud-init":  {CloudInit{}, "identity name slug labels annotations created_at content"},
+		"cloud-init": {CloudInit{}, "identity name slug labels annotations created_at content"},
 		"firewall rule": {FirewallRule{Organisation: &Organisation{}, VPC: &VPC{}, Interface: &Subnet{},
 			SourceSubnet: &Subnet{}, DestinationSubnet: &Subnet{}},
 			"identity name organisation vpc createdAt protocols direction source destination sourcePorts " +
@@ -168,6 +167,21 @@ func TestNetworkResponseKeys(t *testing.T) {
 	})
 }
 
+func TestVolumeResponseKeys(t *testing.T) {
+	now := time.Now()
+	checkKeys(t, map[string]answer{
+		"volume type": {VolumeType{}, "identity name description storageType allowResize"},
+		"bare volume": {Volume{}, metaKeys + "status sourceMachineImage volumeType attachments organisation " +
+			"cloudRegion size deleteProtection"},
+		"full volume": {Volume{AvailabilityZones: []Zone{{}}, RestoreFromSnapshot: &Snapshot{},
+			Snapshots: []Snapshot{{}}}, metaKeys + "status sourceMachineImage volumeType attachments organisation " +
+			"cloudRegion size deleteProtection availabilityZones restoreFromSnapshot snapshots"},
+		"volume attachment": {VolumeAttachment{DetachmentRequestedAt: &now},
+			"identity createdAt description serial attachedToIdentity attachedToResourceType " +
+				"detachmentRequestedAt canDetach virtualMachine persistentVolume"},
+	})
+}
+
 // Requests are read with the keys that the vendor's clients send.
 func TestRequestKeys(t *testing.T) {
 	tests := map[string]struct {
@@ -203,6 +217,9 @@ func TestRequestKeys(t *testing.T) {
 		"peering": {PeeringInput{}, "name description labels annotations requesterVpcIdentity accepterVpcIdentity " +
 			"accepterOrganisationIdentity autoAccept"},
 		"rejection": {PeeringRejection{}, "reason"},
+		"volume": {VolumeInput{}, metaInputKeys +
+			"type size cloudRegionIdentity volumeTypeIdentity deleteProtection restoreFromSnapshotId"},
+		"volume attachment": {VolumeAttachmentInput{}, "description resourceType resourceIdentity"},
 		"file system": {FilesystemInput{},
 			"name description labels annotations cloudRegionIdentity vpcIdentity subnetIdentity size " +
 				"securityGroupAttachments deleteProtection"},
