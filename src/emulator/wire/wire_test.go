@@ -173,6 +173,13 @@ func TestVolumeResponseKeys(t *testing.T) {
 		"volume type": {VolumeType{}, "identity name description storageType allowResize"},
 		"bare volume": {Volume{}, metaKeys + "status sourceMachineImage volumeType attachments organisation " +
 			"cloudRegion size deleteProtection"},
+		"snapshot": {Snapshot{Region: &Region{}, Organisation: &Organisation{}, SourceVolume: &Volume{},
+			SizeGB: new(int)}, metaKeys + "region organisation status sourceVolumeId sourceVolume sizeGB " +
+			"deleteProtection"},
+		"snapshot policy": {SnapshotPolicy{Region: &Region{}, Organisation: &Organisation{},
+			SnapshotPlan: SnapshotPlan{KeepCount: new(int)}}, metaKeys +
+			"region organisation ttl keepCount enabled schedule timezone target"},
+		"snapshot target": {SnapshotTarget{}, "type selector volumeIdentities"},
 		"full volume": {Volume{AvailabilityZones: []Zone{{}}, RestoreFromSnapshot: &Snapshot{},
 			Snapshots: []Snapshot{{}}}, metaKeys + "status sourceMachineImage volumeType attachments organisation " +
 			"cloudRegion size deleteProtection availabilityZones restoreFromSnapshot snapshots"},
@@ -217,6 +224,9 @@ func TestRequestKeys(t *testing.T) {
 		"peering": {PeeringInput{}, "name description labels annotations requesterVpcIdentity accepterVpcIdentity " +
 			"accepterOrganisationIdentity autoAccept"},
 		"rejection": {PeeringRejection{}, "reason"},
+		"snapshot":  {SnapshotInput{}, metaInputKeys + "volumeIdentity deleteProtection"},
+		"snapshot policy": {SnapshotPolicyInput{}, metaInputKeys +
+			"region ttl keepCount enabled schedule timezone target"},
 		"volume": {VolumeInput{}, metaInputKeys +
 			"type size cloudRegionIdentity volumeTypeIdentity deleteProtection restoreFromSnapshotId"},
 		"volume attachment": {VolumeAttachmentInput{}, "description resourceType resourceIdentity"},
