@@ -126,7 +126,6 @@ func TestClientKnowsEveryKeyOfTheRest(t *testing.T) {
 		"/v1/quotas/increase-requests": `{"name":"machines","newMaxUsage":200000}`,
 		"/v1/machines": `{"name":"x","subnet":"emulator","machineType":"pgp-small",` +
 			`"rootVolume":{"size":1}}`,
-		"/v1/volumes": `{"name":"v","size":1,"cloudRegionIdentity":"nl-01","volumeTypeIdentity":"block"}`,
 		"/v1/vpc-firewall-rules/emulator//": `{"name":"y","protocols":{"tcp":true},"direction":"outbound",` +
 			`"action":"allow","priority":1}`,
 	} {
