@@ -1,6 +1,7 @@
 package store
 
 import (
+	"maps"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,8 +16,13 @@ type ageCollector struct {
 	desc *prometheus.Desc
 }
 
-// AgeCollector returns the metric of the age of each store. A store that is not used is not refreshed.
-func AgeCollector(ages Ages) prometheus.Collector {
+// AgeCollector returns the metric of the age of each store. A store that is not used is not refreshed. If a kind occurs
+// in several sets, the last one counts.
+func AgeCollector(sets ...Ages) prometheus.Collector {
+	ages := Ages{}
+	for _, set := range sets {
+		maps.Copy(ages, set)
+	}
 	return ageCollector{ages, prometheus.NewDesc("cloudprovider_thalassa_inventory_age_seconds",
 		"Age of the cached list of objects of a kind, in seconds. There is no value before the first list.",
 		[]string{"kind"}, nil)}
