@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -25,16 +26,21 @@ type Nodes interface {
 	Names(ctx context.Context) (map[string]string, error)
 }
 
-// Options describe the cluster that volumes are for. All fields but MaxWait are required.
+// Options describe the cluster that volumes are for. All fields but Poll and MaxWait are required.
 type Options struct {
 	Storage *storage.Storage
 	Nodes   Nodes
 	Owner   volume.Owner
 	// Region returns the slug of the region of all volumes.
 	Region func(context.Context) (string, error)
+	// Poll is the shortest time between two looks at a volume that the cloud is working on; 0: DefaultPoll.
+	Poll time.Duration
 	// MaxWait is how long a request may wait for the cloud, if the caller has no earlier deadline; 0: DefaultMaxWait.
 	MaxWait time.Duration
 }
+
+// DefaultPoll is short in comparison with the time that the cloud takes.
+const DefaultPoll = time.Second
 
 // DefaultMaxWait is less than the timeouts that the charts give the sidecars.
 const DefaultMaxWait = 50 * time.Second
@@ -48,9 +54,7 @@ type Controller struct {
 
 // New returns the controller service.
 func New(o Options) *Controller {
-	if o.MaxWait == 0 {
-		o.MaxWait = DefaultMaxWait
-	}
+	o.Poll, o.MaxWait = cmp.Or(o.Poll, DefaultPoll), cmp.Or(o.MaxWait, DefaultMaxWait)
 	return &Controller{Options: o}
 }
 

@@ -59,7 +59,7 @@ func (c *Controller) create(ctx context.Context, r *csi.CreateVolumeRequest,
 		return resource.Volume{}, err
 	}
 	desired.Source = source.volume
-	found, err := c.Storage.VolumesNamed(ctx, desired.Name, actAge)
+	found, err := c.Storage.VolumesNamed(ctx, desired.Name, c.Poll)
 	if err != nil {
 		return resource.Volume{}, problemOf("looking for volume "+desired.Name, err)
 	}
@@ -163,7 +163,7 @@ func (c *Controller) adopt(ctx context.Context, id string, r *csi.CreateVolumeRe
 		return nil, status.Errorf(codes.InvalidArgument, "a volume with a source cannot use the existing volume %s; "+
 			"remove the data source, or the parameter %s of the StorageClass", id, volume.ParameterVolume)
 	}
-	v, err := c.volume(ctx, id, actAge)
+	v, err := c.volume(ctx, id, c.Poll)
 	if err != nil {
 		return nil, err
 	}

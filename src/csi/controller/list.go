@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"sort"
 	"strings"
 
@@ -19,6 +20,7 @@ func (c *Controller) ListVolumes(ctx context.Context, r *csi.ListVolumesRequest)
 	if err != nil {
 		return nil, problemOf("listing volumes", err)
 	}
+	all = slices.DeleteFunc(all, resource.Volume.Deleting)
 	page, next, err := paginate(all, func(v resource.Volume) string { return v.ID }, r.GetStartingToken(),
 		r.GetMaxEntries())
 	if err != nil {

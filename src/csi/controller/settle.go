@@ -15,13 +15,10 @@ import (
 )
 
 const (
-	// actAge is the maximum age of lists that a write, or the answer that nothing remains to be done, is based on.
-	actAge = time.Second
 	// listAge is the maximum age of lists that only describe volumes.
 	listAge = time.Minute
-	// minPoll and maxPoll are the limits of the time between two looks at a volume that the cloud is working on. All
-	// requests that wait share the lists.
-	minPoll = time.Second
+	// maxPoll is the longest time between two looks at a volume that the cloud is working on. All requests that wait share
+	// the lists.
 	maxPoll = 10 * time.Second
 	// pollDivisor is the ratio of the time that a request has waited to the time until the next look.
 	pollDivisor = 4
@@ -44,7 +41,7 @@ type settling struct {
 func (c *Controller) settle(ctx context.Context, id string, s settling) (resource.Volume, error) {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	began, age, conflicts := time.Now(), actAge, 0
+	began, age, conflicts := time.Now(), c.Poll, 0
 	for {
 		v, err := c.volume(ctx, id, age)
 		if err != nil {
@@ -62,7 +59,7 @@ func (c *Controller) settle(ctx context.Context, id string, s settling) (resourc
 				return v, problemOf(s.action, err)
 			}
 		}
-		if age = pollAfter(time.Since(began)); !sleep(ctx, age) {
+		if age = c.pollAfter(time.Since(began)); !sleep(ctx, age) {
 			return v, status.Errorf(codes.DeadlineExceeded, "%s: the cloud has not finished yet: the volume's status "+
 				"is %q; it is retried", s.action, v.Status)
 		}
@@ -79,8 +76,8 @@ func (c *Controller) bounded(ctx context.Context) (context.Context, context.Canc
 }
 
 // pollAfter returns the time until the next look, for a request that has waited for some time.
-func pollAfter(waited time.Duration) time.Duration {
-	return min(max(waited/pollDivisor, minPoll), maxPoll)
+func (c *Controller) pollAfter(waited time.Duration) time.Duration {
+	return min(max(waited/pollDivisor, c.Poll), maxPoll)
 }
 
 // sleep reports whether the time has passed before ctx ended.

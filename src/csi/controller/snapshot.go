@@ -60,7 +60,7 @@ func (c *Controller) CreateSnapshot(ctx context.Context, r *csi.CreateSnapshotRe
 // ensureSnapshot finds or creates a snapshot.
 func (c *Controller) ensureSnapshot(ctx context.Context, wanted resource.Snapshot, description string) (
 	resource.Snapshot, error) {
-	found, err := c.Storage.SnapshotsNamed(ctx, wanted.Name, actAge)
+	found, err := c.Storage.SnapshotsNamed(ctx, wanted.Name, c.Poll)
 	if err != nil {
 		return wanted, problemOf("looking for snapshot "+wanted.Name, err)
 	}
@@ -68,7 +68,7 @@ func (c *Controller) ensureSnapshot(ctx context.Context, wanted resource.Snapsho
 	if err != nil || exists {
 		return snapshot, joinSource(err, snapshot, wanted)
 	}
-	if _, err := c.volume(ctx, wanted.Volume, actAge); err != nil {
+	if _, err := c.volume(ctx, wanted.Volume, c.Poll); err != nil {
 		return wanted, err
 	}
 	snapshot, err = c.Storage.CreateSnapshot(client.WithCause(ctx, "create snapshot "+wanted.Name), wanted, description)
@@ -96,7 +96,7 @@ func (c *Controller) DeleteSnapshot(ctx context.Context, r *csi.DeleteSnapshotRe
 		return nil, err
 	}
 	defer end()
-	snapshot, err := c.snapshotByID(ctx, id, actAge)
+	snapshot, err := c.snapshotByID(ctx, id, c.Poll)
 	switch {
 	case status.Code(err) == codes.NotFound, err == nil && snapshot.Deleting():
 		return &csi.DeleteSnapshotResponse{}, nil
@@ -174,7 +174,7 @@ func (c *Controller) GetSnapshot(ctx context.Context, r *csi.GetSnapshotRequest)
 func (c *Controller) latestSnapshot(ctx context.Context, id string) (resource.Snapshot, error) {
 	snapshot, err := c.snapshotByID(ctx, id, listAge)
 	if err == nil && snapshot.Status != resource.VolumeAvailable {
-		snapshot, err = c.snapshotByID(ctx, id, actAge)
+		snapshot, err = c.snapshotByID(ctx, id, c.Poll)
 	}
 	if err == nil && (snapshot.Deleting() || snapshot.Status == resource.VolumeFailed) {
 		err = volume.Restorable(snapshot)

@@ -44,7 +44,7 @@ func (c *Controller) source(ctx context.Context, r *csi.CreateVolumeRequest) (so
 }
 
 func (c *Controller) snapshotSource(ctx context.Context, id string) (source, error) {
-	snapshot, err := c.snapshotByID(ctx, id, actAge)
+	snapshot, err := c.snapshotByID(ctx, id, c.Poll)
 	if err != nil {
 		return source{}, err
 	}
@@ -57,7 +57,7 @@ func (c *Controller) snapshotSource(ctx context.Context, id string) (source, err
 
 // volumeSource clones a volume by a snapshot that exists only meanwhile, because the cloud cannot clone volumes.
 func (c *Controller) volumeSource(ctx context.Context, id, clone string) (source, error) {
-	original, err := c.volume(ctx, id, actAge)
+	original, err := c.volume(ctx, id, c.Poll)
 	if err != nil {
 		return source{}, err
 	}
@@ -100,7 +100,7 @@ func (c *Controller) cloneSnapshot(ctx context.Context, name string, original re
 	if err != nil {
 		return "", err
 	}
-	for pause := minPoll; volume.Restorable(snapshot) != nil; pause = min(pause*2, maxPoll) {
+	for pause := c.Poll; volume.Restorable(snapshot) != nil; pause = min(pause*2, maxPoll) {
 		if err := volume.Restorable(snapshot); !isRetried(err) || !sleep(ctx, pause) {
 			return "", err
 		}

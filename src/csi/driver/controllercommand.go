@@ -149,7 +149,7 @@ func (p *controllerProcess) run(ctx context.Context) error {
 		func(ctx context.Context) error { return p.services.serveHTTP(ctx, p.flags.http) },
 		func(ctx context.Context) error {
 			return p.services.serveSocket(ctx, p.flags.endpoint, func(s *grpc.Server) {
-				csi.RegisterIdentityServer(s, &identity{name: p.flags.name, version: p.version, ready: p.ready})
+				csi.RegisterIdentityServer(s, NewIdentity(p.flags.name, p.version, p.ready))
 				csi.RegisterControllerServer(s, p.controller)
 			})
 		})

@@ -14,6 +14,14 @@ type identity struct {
 	ready         func() error
 }
 
+// NewIdentity returns the identity service. ready returns why the driver is not ready; nil: it is.
+func NewIdentity(name, version string, ready func() error) csi.IdentityServer {
+	if ready == nil {
+		ready = func() error { return nil }
+	}
+	return &identity{name: name, version: version, ready: ready}
+}
+
 // GetPluginInfo returns name and version of the driver.
 func (i *identity) GetPluginInfo(context.Context, *csi.GetPluginInfoRequest) (*csi.GetPluginInfoResponse, error) {
 	return &csi.GetPluginInfoResponse{Name: i.name, VendorVersion: i.version}, nil

@@ -99,8 +99,7 @@ func runNode(ctx context.Context, e Environment, flags nodeFlags) error {
 		func(ctx context.Context) error { return served.serveRegistration(ctx, flags.registration, registered) },
 		func(ctx context.Context) error {
 			return served.serveSocket(ctx, flags.endpoint, func(s *grpc.Server) {
-				csi.RegisterIdentityServer(s, &identity{name: flags.name, version: e.Build.Version,
-					ready: func() error { return nil }})
+				csi.RegisterIdentityServer(s, NewIdentity(flags.name, e.Build.Version, nil))
 				csi.RegisterNodeServer(s, plugin)
 			})
 		})

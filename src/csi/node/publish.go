@@ -38,6 +38,11 @@ func (n *Node) NodePublishVolume(_ context.Context, r *csi.NodePublishVolumeRequ
 	if published, err := n.isMountPoint(target); err != nil || published {
 		return &csi.NodePublishVolumeResponse{}, err
 	}
+	if r.GetVolumeCapability().GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER {
+		if err := n.checkSingle(id, source, staging); err != nil {
+			return nil, err
+		}
+	}
 	if err := makeTarget(target, r.GetVolumeCapability().GetBlock() != nil); err != nil {
 		return nil, status.Errorf(codes.Internal, "making the target path of volume %s: %v", id, err)
 	}
@@ -45,6 +50,22 @@ func (n *Node) NodePublishVolume(_ context.Context, r *csi.NodePublishVolumeRequ
 		return nil, status.Errorf(codes.Internal, "mounting volume %s at %s: %v", id, target, err)
 	}
 	return &csi.NodePublishVolumeResponse{}, nil
+}
+
+// checkSingle returns a FailedPrecondition error if the volume is published already. source is its staging path, or its
+// device.
+func (n *Node) checkSingle(id, source, staging string) error {
+	paths, err := n.Mounter.GetMountRefs(source)
+	if err != nil {
+		return status.Errorf(codes.Internal, "looking up where volume %s is mounted: %v", id, err)
+	}
+	for _, other := range paths {
+		if other != staging {
+			return status.Errorf(codes.FailedPrecondition, "volume %s can be used by one pod at a time, and is mounted at "+
+				"%s already; delete the other pod", id, other)
+		}
+	}
+	return nil
 }
 
 // unstaged returns err, or a FailedPrecondition error if the volume is not staged.
