@@ -71,6 +71,7 @@ func claim(path string) (*os.File, error) {
 func (r *run) prepare(first bool) error {
 	if !first {
 		_, err := r.removeNamespaces()
+		err = errors.Join(err, r.removeDisks())
 		if err != nil {
 			err = errors.Join(err, r.lock.Close()) // the file stays, for whoever tries again
 		}
@@ -178,6 +179,7 @@ func clean(folder string) ([]string, error) {
 		}
 		dead := &run{name: entry.Name(), folder: folder, lock: lock}
 		names, err := dead.removeNamespaces()
+		err = errors.Join(err, dead.removeDisks())
 		removed = append(removed, names...)
 		failed = append(failed, err)
 		if err == nil {
@@ -189,9 +191,9 @@ func clean(folder string) ([]string, error) {
 	return removed, errors.Join(failed...)
 }
 
-// Clean removes the network namespaces that emulators left which were killed,
-// and returns their names. What belongs to one that runs, or to anybody else, is
-// not touched. Only root may.
+// Clean removes the network namespaces and volumes that emulators left which were
+// killed, and returns the names of the namespaces. What belongs to one that runs,
+// or to anybody else, is not touched. Only root may.
 func Clean() ([]string, error) {
 	if user := os.Geteuid(); user != 0 {
 		return nil, fmt.Errorf("removing what emulators left: only root may, and this is user %d", user)
