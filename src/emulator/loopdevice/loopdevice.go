@@ -84,6 +84,10 @@ func Below(folder string) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing block devices: %w", err)
 	}
+	resolved, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		resolved = folder // it is gone, and devices of its files may be open
+	}
 	devices := map[string]string{}
 	for _, name := range all {
 		content, err := os.ReadFile(name)
@@ -91,8 +95,8 @@ func Below(folder string) (map[string]string, error) {
 			continue // it has just ended
 		}
 		file := strings.TrimSuffix(strings.TrimSpace(string(content)), " (deleted)")
-		if strings.HasPrefix(file, folder+"/") {
-			devices[file] = "/dev/" + filepath.Base(filepath.Dir(filepath.Dir(name)))
+		if below, found := strings.CutPrefix(file, resolved+"/"); found {
+			devices[filepath.Join(folder, below)] = "/dev/" + filepath.Base(filepath.Dir(filepath.Dir(name)))
 		}
 	}
 	return devices, nil

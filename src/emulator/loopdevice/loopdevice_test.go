@@ -64,6 +64,13 @@ func TestDevice(t *testing.T) {
 	if got := below(t, folder, 1)[path]; got != device || size(t, device) != mebibyte {
 		t.Errorf("device %s of %d bytes, want %s of %d", got, size(t, device), device, mebibyte)
 	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(folder, link); err != nil {
+		t.Fatal(err)
+	}
+	if got := below(t, link, 1)[filepath.Join(link, "disk")]; got != device {
+		t.Errorf("through a link: device %q, want %s", got, device)
+	}
 	user, err := os.OpenFile(device, os.O_RDWR|os.O_SYNC, 0)
 	if err != nil {
 		t.Fatal(err)
