@@ -245,7 +245,7 @@ func (m *machines) run(ctx context.Context, one *machine, e netns.Event) error {
 func (m *machines) options(e netns.Event) (realnode.Options, error) {
 	c := m.cluster
 	o := realnode.Options{
-		Name: e.Name, Namespace: e.Path, Addresses: e.Addresses,
+		Name: e.Name, Namespace: e.Path, Addresses: e.Addresses, Disks: e.Disks,
 		Dir: c.folder.File(filepath.Join("machines", e.Name)), Logs: c.folder.File(filepath.Join("logs", e.Name)),
 		Cgroup: c.folder.Cgroup(e.Name), Agents: c.programs.agents, Guest: c.programs.guest, ClientCA: m.control.CA(),
 		SandboxImage: GuestImage, PodCIDR: PodCIDR,

@@ -11,7 +11,7 @@
 //	lib  at /var/lib
 //	log  at /var/log
 //
-// Everything else is the host's.
+// The links to its disks are a folder of their own, which is mounted at DiskFolder. Everything else is the host's.
 package machine
 
 import (
@@ -58,10 +58,10 @@ func Make(dir string) error {
 	return nil
 }
 
-// Run is the life of a machine with that host name and that folder, which Make has made. It
-// returns only when it cannot boot. The process has to be the first one of PID, mount and UTS
-// namespaces of its own, because what it does to others would harm them.
-func Run(dir, name string) error {
+// Run is the life of a machine with that host name and that folder, which Make has made. disks is the folder with the
+// links to its disks; empty, when it sees those of the host. It returns only when it cannot boot. The process has to be
+// the first one of PID, mount and UTS namespaces of its own, because what it does to others would harm them.
+func Run(dir, name, disks string) error {
 	if os.Getpid() != 1 {
 		return errors.New("booting a machine: this is not the first process of a PID namespace; start it with " +
 			"process.Spec.Isolate")
@@ -69,13 +69,14 @@ func Run(dir, name string) error {
 	// Before anything can die.
 	deaths := make(chan os.Signal, 1)
 	signal.Notify(deaths, syscall.SIGCHLD)
-	if err := boot(dir, name); err != nil {
+	held, err := boot(dir, name, disks)
+	if err != nil {
 		return fmt.Errorf("booting machine %s: %w", name, err)
 	}
 	for range deaths {
 		reap()
 	}
-	return nil
+	return held.Close()
 }
 
 // reap reaps everything that has died: here, orphans become children.
@@ -88,20 +89,31 @@ func reap() {
 	}
 }
 
-func boot(dir, name string) error {
+// boot makes the machine what it is. The returned file holds DiskFolder while the machine runs.
+func boot(dir, name, disks string) (held *os.File, err error) {
 	// What is mounted here stays here; what the host unmounts goes here, too.
 	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
-		return fmt.Errorf("keeping its mounts apart: %w", err)
+		return nil, fmt.Errorf("keeping its mounts apart: %w", err)
 	}
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
-		return fmt.Errorf("mounting /proc: %w", err)
+		return nil, fmt.Errorf("mounting /proc: %w", err)
 	}
 	if err := unix.Sethostname([]byte(name)); err != nil {
-		return fmt.Errorf("setting its host name: %w", err)
+		return nil, fmt.Errorf("setting its host name: %w", err)
 	}
 	if err := errors.Join(showTunables(dir), forward()); err != nil {
-		return err
+		return nil, err
 	}
+	if disks != "" {
+		if held, err = showDisks(disks); err != nil {
+			return nil, err
+		}
+	}
+	return held, mountFolders(dir)
+}
+
+// mountFolders mounts the machine's folders, and then makes ReadyFile.
+func mountFolders(dir string) error {
 	ready := filepath.Join(dir, ReadyFile)
 	// Before its folder may be hidden by one of its own mounts.
 	booted, err := os.Create(ready + ".new")
@@ -112,6 +124,10 @@ func boot(dir, name string) error {
 		if err := unix.Mount(filepath.Join(dir, folder), at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 			return fmt.Errorf("mounting its folder at %s: %w", at, err)
 		}
+	}
+	// As systemd does: what a container mounts in a folder that it shares with the machine is seen by the kubelet.
+	if err := unix.Mount("", "/", "", unix.MS_SHARED|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("sharing its mounts with its containers: %w", err)
 	}
 	return errors.Join(booted.Close(), os.Rename("/run/booted.new", "/run/booted"))
 }

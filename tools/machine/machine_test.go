@@ -4,6 +4,7 @@ package machine_test
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -25,7 +26,7 @@ const roleEnv = "MACHINE_TEST_ROLE"
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleEnv) {
 	case "machine":
-		if err := machine.Run(os.Getenv("MACHINE_TEST_DIR"), "worker-1"); err != nil {
+		if err := machine.Run(os.Getenv("MACHINE_TEST_DIR"), "worker-1", os.Getenv("MACHINE_TEST_DISKS")); err != nil {
 			_, _ = os.Stderr.WriteString(err.Error() + "\n")
 			os.Exit(1)
 		}
@@ -61,7 +62,7 @@ func TestMake(t *testing.T) {
 
 // TestRunKeepsAwayFromOthers calls what changes mounts and the host's name from a process that is not the first one.
 func TestRunKeepsAwayFromOthers(t *testing.T) {
-	if err := machine.Run(t.TempDir(), "worker-1"); err == nil ||
+	if err := machine.Run(t.TempDir(), "worker-1", ""); err == nil ||
 		!strings.Contains(err.Error(), "not the first process") {
 		t.Errorf("got %v", err)
 	}
@@ -97,17 +98,18 @@ func TestPauseEndsWhenAsked(t *testing.T) {
 
 // TestMachine boots a machine: what its first process is shown is its own, and everything ends with it.
 func TestMachine(t *testing.T) {
-	roottest.Need(t, "unshare", "nsenter")
-	dir := t.TempDir()
+	roottest.Need(t, "unshare", "nsenter", "grep")
+	dir, disks := t.TempDir(), t.TempDir()
 	if err := machine.Make(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "lib/mine"), []byte("mine"), 0o600); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "lib/mine"), []byte("mine"), 0o600),
+		os.Symlink("/dev/loop99", filepath.Join(disks, "scsi-mine"))); err != nil {
 		t.Fatal(err)
 	}
 	p, err := process.Start(t.Context(), process.Spec{
 		Path: "unshare", Args: []string{"--net", os.Args[0]}, Isolate: true,
-		Env: append(os.Environ(), roleEnv+"=machine", "MACHINE_TEST_DIR="+dir),
+		Env: append(os.Environ(), roleEnv+"=machine", "MACHINE_TEST_DIR="+dir, "MACHINE_TEST_DISKS="+disks),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -134,6 +136,8 @@ func TestMachine(t *testing.T) {
 		{[]string{"cat", "/proc/sys/net/ipv4/ip_forward"}, "1"},
 		{[]string{"cat", "/proc/sys/vm/overcommit_memory", "/proc/sys/kernel/panic"}, "1\n10"},
 		{[]string{"cat", "/proc/1/comm"}, filepath.Base(os.Args[0])},
+		{[]string{"ls", machine.DiskFolder}, "scsi-mine"},
+		{[]string{"grep", "-c", " /var/lib .* shared:", "/proc/self/mountinfo"}, "1"},
 	} {
 		if got := in(test.command...); got != test.want {
 			t.Errorf("%v says %q, want %q", test.command, got, test.want)
@@ -146,6 +150,9 @@ func TestMachine(t *testing.T) {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil || strings.Contains(string(mounts), dir) {
 		t.Errorf("mounts are left: %v", err)
+	}
+	if err := machine.RemoveDiskFolder(); err != nil {
+		t.Error(err)
 	}
 }
 

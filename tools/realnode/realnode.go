@@ -55,6 +55,8 @@ type Options struct {
 	// folder is switching it on again. It must not be below /run, /var/lib or /var/log, and its path
 	// must be short (maxDir).
 	Dir string
+	// Disks is the folder with links to the machine's disks. Optional.
+	Disks string
 	// Logs is a folder for one log file per program. Those of pods are below Dir/log/pods.
 	Logs string
 	// Cgroup is the name of the cgroup of all pods of the machine, in every hierarchy. No other machine's may begin
@@ -126,7 +128,8 @@ func (n *Node) prepare(context.Context) error {
 func (n *Node) boot(ctx context.Context) (err error) {
 	n.machine, err = process.Start(context.WithoutCancel(ctx), process.Spec{
 		Name: "machine " + n.options.Name, Path: "nsenter", Isolate: true, LogPath: n.log("machine"),
-		Args: []string{"--net=" + n.options.Namespace, n.options.Guest, "machine", n.options.Dir, n.options.Name},
+		Args: []string{"--net=" + n.options.Namespace, n.options.Guest, "machine", n.options.Dir, n.options.Name,
+			n.options.Disks},
 	})
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cgroup"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/machine"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/rundir"
 )
 
@@ -59,7 +60,7 @@ func discard(path string) error {
 	if err := cgroup.RemoveAll(filepath.Base(path) + "."); err != nil {
 		return err
 	}
-	return os.RemoveAll(path)
+	return errors.Join(os.RemoveAll(path), machine.RemoveDiskFolder())
 }
 
 // Clean removes what clusters left that were killed, and returns their folders. What belongs to one that

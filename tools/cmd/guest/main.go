@@ -2,7 +2,7 @@
 
 // Command guest is what runs inside of the lab's machines and pods: `guest machine FOLDER NAME` is the first process of
 // a machine, `guest pause` that of a pod, and `guest serve` the server of end-to-end tests; `guest get URL` prints a
-// page, as curl does. Outside of them, `guest reap FOLDER` removes what is left of a cluster that was killed.
+// page, as curl does, and `guest file` writes and reads the files of volumes. Outside of them, `guest reap FOLDER` removes what is left of a cluster that was killed.
 package main
 
 import (
@@ -17,6 +17,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/machine"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/program"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/reaper"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/testfile"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/testserver"
 )
 
@@ -36,8 +37,8 @@ func run(args []string) int {
 	}
 	switch args[0] {
 	case "machine":
-		if len(args) == 3 {
-			return exitCode(machine.Run(args[1], args[2]))
+		if len(args) == 4 {
+			return exitCode(machine.Run(args[1], args[2], args[3]))
 		}
 	case "reap":
 		if len(args) == 2 {
@@ -49,11 +50,15 @@ func run(args []string) int {
 		}
 	case "pause":
 		return exitCode(machine.Pause(os.Stdout))
+	case "file":
+		return program.Run("guest", os.Stderr, func(ctx context.Context) error {
+			return testfile.Run(ctx, os.Stdout, args[1:])
+		})
 	case "serve":
 		return program.Run("guest", os.Stderr, func(ctx context.Context) error { return serve(ctx, args[1:]) })
 	}
-	fmt.Fprintln(os.Stderr,
-		"usage: guest machine FOLDER NAME | guest pause | guest reap FOLDER | guest serve [flags] | guest get URL")
+	fmt.Fprintln(os.Stderr, "usage: guest machine FOLDER NAME DISKS | guest pause | guest reap FOLDER | "+
+		"guest serve [flags] | guest get URL | guest file "+testfile.Usage)
 	return 2
 }
 
