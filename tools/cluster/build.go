@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
@@ -21,8 +22,9 @@ const GuestImage = "lab.local/guest:1"
 // programs are the executables of a cluster, by path.
 type programs struct {
 	lab, agents, guest string
-	// images is a folder with archives: everything that a node has to have.
-	images string
+	// images is a folder with archives: everything that a node has to have. volumes is one with those that it has to
+	// have for volumes.
+	images, volumes string
 }
 
 // programsOf is where the programs of a repository are.
@@ -30,17 +32,25 @@ func programsOf(root string) programs {
 	bin := filepath.Join(root, "bin")
 	return programs{
 		lab: filepath.Join(bin, "lab"), agents: filepath.Join(bin, "agents"), guest: filepath.Join(bin, "guest"),
-		images: filepath.Join(StateFolder(root), "images"),
+		images: filepath.Join(StateFolder(root), "images"), volumes: filepath.Join(StateFolder(root), "volumes"),
 	}
 }
 
 // build builds what a cluster is made of, unless that is done.
 func (c *Cluster) build(ctx context.Context) (programs, error) {
-	if !c.options.Built {
-		return programsOf(c.options.Root), Build(ctx, c.options.Root, c.options.Progress)
-	}
 	p := programsOf(c.options.Root)
-	for _, path := range []string{p.lab, p.agents, p.guest, p.images} {
+	if !c.options.Built {
+		err := Build(ctx, c.options.Root, c.options.Progress)
+		if err == nil && c.options.Volumes {
+			err = BuildVolumes(ctx, c.options.Root, c.options.Progress)
+		}
+		return p, err
+	}
+	needed := []string{p.lab, p.agents, p.guest, p.images}
+	if c.options.Volumes {
+		needed = append(needed, filepath.Join(p.volumes, snapshotDefinitions))
+	}
+	for _, path := range needed {
 		if _, err := os.Stat(path); err != nil {
 			return p, fmt.Errorf("checking what should have been built: %w; run bin/cluster build", err)
 		}
@@ -48,8 +58,8 @@ func (c *Cluster) build(ctx context.Context) (programs, error) {
 	return p, nil
 }
 
-// Build compiles what has changed of all that a cluster is made of: seconds, but minutes the first time. It needs no
-// root.
+// Build compiles what has changed of all that a cluster without volumes is made of: seconds, but minutes the first
+// time. It needs no root.
 func Build(ctx context.Context, root string, progress func(string)) error {
 	if _, err := controlplane.Build(ctx, root, progress); err != nil {
 		return err
@@ -71,7 +81,7 @@ func Build(ctx context.Context, root string, progress func(string)) error {
 		p.guest); err != nil {
 		return err
 	}
-	return buildManager(ctx, root, p.images)
+	return buildOurs(ctx, root, Release, p.images)
 }
 
 // compileGuest compiles what runs inside of machines and pods.
@@ -86,15 +96,19 @@ func compileGuest(ctx context.Context, root, target string) error {
 	return nil
 }
 
-// buildManager makes the image of the cloud controller manager, under the name that the chart has for it.
-func buildManager(ctx context.Context, root, folder string) error {
-	loaded, err := chart.Load(filepath.Join(root, "charts", "thalassa-ccm"))
+// buildOurs makes the image that a chart of ours is for, under the name that the chart has for it.
+func buildOurs(ctx context.Context, root, name, folder string) error {
+	loaded, err := chart.Load(filepath.Join(root, "charts", name))
 	if err != nil {
 		return err
 	}
-	manager := image.Programs()[0]
+	all := image.Programs()
+	i := slices.IndexFunc(all, func(p image.Program) bool { return p.Title == name })
+	if i < 0 {
+		return fmt.Errorf("building the image of the chart %s: there is no program of that title", name)
+	}
 	version := loaded.AppVersion()
-	reference := image.Registry + "/" + manager.Repository + ":" + version
-	return image.BuildArchive(ctx, root, filepath.Join(folder, manager.Name+".tar"), reference, manager,
+	reference := image.Registry + "/" + all[i].Repository + ":" + version
+	return image.BuildArchive(ctx, root, filepath.Join(folder, all[i].Name+".tar"), reference, all[i],
 		image.Stamp{Version: "v" + version})
 }

@@ -85,6 +85,9 @@ type Options struct {
 	Progress func(string)
 	// Bare leaves out the cloud controller manager: nodes then stay tainted until Install.
 	Bare bool
+	// Volumes installs the CSI driver after the cloud controller manager; with Bare, InstallVolumes does. There is none
+	// for IronCore.
+	Volumes bool
 	// Chart is the folder of the chart that is installed. Default: charts/thalassa-ccm.
 	Chart string
 	// Networks says where the networks of pods and the routes to them come from. Default: from the cloud controller
@@ -145,8 +148,8 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	if o.IronCore && o.Networks == OwnNetworks {
-		return nil, fmt.Errorf("starting a cluster: %w", errOwnNetworks)
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("starting a cluster: %w", err)
 	}
 	c := &Cluster{options: o}
 	for _, step := range []func(context.Context) error{
@@ -163,12 +166,26 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// complete installs the cloud controller manager, unless it is left out, and waits for the nodes.
+// check returns an error for options that do not go together.
+func (o Options) check() error {
+	switch {
+	case o.IronCore && o.Networks == OwnNetworks:
+		return errOwnNetworks
+	case o.IronCore && o.Volumes:
+		return errNoVolumes
+	}
+	return nil
+}
+
+// complete installs the cloud controller manager and what was asked for besides, unless it is left out, and waits for the nodes.
 func (c *Cluster) complete(ctx context.Context) error {
 	if c.options.Bare {
 		return c.awaitNodes(ctx, usableWith(true, c.options.Networks))
 	}
-	return c.Install(ctx)
+	if err := c.Install(ctx); err != nil || !c.options.Volumes {
+		return err
+	}
+	return c.InstallVolumes(ctx)
 }
 
 // keepLogs keeps the logs of a cluster whose start has failed.

@@ -266,12 +266,19 @@ func (m *machines) options(e netns.Event) (realnode.Options, error) {
 
 // images are the archives with what every node has to have: ours, and those that were loaded later.
 func (c *Cluster) images() ([]string, error) {
-	ours, err := filepath.Glob(filepath.Join(c.programs.images, "*.tar"))
-	if err != nil {
-		return nil, err
+	folders := []string{c.programs.images, c.folder.File("images")}
+	if c.options.Volumes {
+		folders = append(folders, c.programs.volumes)
 	}
-	loaded, err := filepath.Glob(c.folder.File("images/*.tar"))
-	return append(ours, loaded...), err
+	var all []string
+	for _, folder := range folders {
+		found, err := filepath.Glob(filepath.Join(folder, "*.tar"))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
 }
 
 func (m *machines) kubeconfig(file, user string, groups ...string) (string, error) {

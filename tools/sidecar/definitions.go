@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,28 +19,36 @@ import (
 const clientModule = "github.com/kubernetes-csi/external-snapshotter/client/v8"
 
 // InstallDefinitions adds the definitions of VolumeSnapshot, VolumeSnapshotClass and VolumeSnapshotContent to an API
-// server, and waits until they are served. They come from the module cache, in the version that tools/sidecars pins.
-// Without them, snapshot-controller does not start.
+// server, and waits until they are served. Without them, snapshot-controller does not start.
 func InstallDefinitions(ctx context.Context, config *rest.Config) error {
 	root, err := repo.Root()
 	if err != nil {
 		return err
 	}
+	definitions, err := Definitions(ctx, root)
+	if err != nil {
+		return err
+	}
+	return definition.Install(ctx, config, definitions)
+}
+
+// Definitions returns what InstallDefinitions adds, as a stream of YAML documents. They come from the module cache, in
+// the version that tools/sidecars of the repository at root pins.
+func Definitions(ctx context.Context, root string) ([]byte, error) {
 	folder, err := moduleFolder(ctx, filepath.Join(root, "tools", "sidecars"))
 	if err != nil {
-		return fmt.Errorf("finding the definitions of snapshots: %w", err)
+		return nil, fmt.Errorf("finding the definitions of snapshots: %w", err)
 	}
+	var all [][]byte
 	for _, kind := range []string{"classes", "contents", "s"} {
 		file := filepath.Join(folder, "config", "crd", "snapshot.storage.k8s.io_volumesnapshot"+kind+".yaml")
-		stream, err := os.ReadFile(file)
+		one, err := os.ReadFile(file)
 		if err != nil {
-			return fmt.Errorf("reading a definition of snapshots: %w", err)
+			return nil, fmt.Errorf("reading a definition of snapshots: %w", err)
 		}
-		if err := definition.Install(ctx, config, stream); err != nil {
-			return fmt.Errorf("installing %q: %w", file, err)
-		}
+		all = append(all, one)
 	}
-	return nil
+	return bytes.Join(all, []byte("\n---\n")), nil
 }
 
 // moduleFolder returns where clientModule is in the module cache, and downloads it if it is not there. The go.mod in

@@ -24,7 +24,7 @@ func recordOf(number int) string {
 }
 
 // Append appends numbered records to a file until the context ends, and waits for each until it is on the disk. It
-// goes on after the last record of a file that is there.
+// goes on after the last complete record of a file that is there.
 func Append(ctx context.Context, path string) (err error) {
 	last, err := Check(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -35,6 +35,9 @@ func Append(ctx context.Context, path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := file.Truncate(int64(last * len(recordOf(last)))); err != nil {
+		return fmt.Errorf("removing the incomplete record of %s: %w", path, err)
+	}
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for number := last + 1; ; number++ {

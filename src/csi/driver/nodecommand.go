@@ -90,7 +90,10 @@ func runNode(ctx context.Context, e Environment, flags nodeFlags) error {
 	}
 	plugin := node.New(node.Options{Name: flags.node, Place: place, Devices: node.Devices(flags.devices),
 		Mounter: mount.NewSafeFormatAndMount(mount.New(""), utilexec.New())})
-	registered := &registration{name: flags.name, socket: flags.kubeletSocket}
+	registered := newRegistration(flags.name, flags.kubeletSocket, func(ctx context.Context) error {
+		_, err := place(ctx)
+		return err
+	})
 	if flags.registration != "" {
 		served.ready.Add(check("registration", registered.ready))
 	}
