@@ -85,8 +85,8 @@ type Options struct {
 	Progress func(string)
 	// Bare leaves out the cloud controller manager: nodes then stay tainted until Install.
 	Bare bool
-	// Volumes installs the CSI driver after the cloud controller manager; with Bare, InstallVolumes does. There is none
-	// for IronCore.
+	// Volumes installs the CSI driver after the cloud controller manager; with Bare, it gives nodes only the images. It
+	// is not possible in IronCore.
 	Volumes bool
 	// Chart is the folder of the chart that is installed. Default: charts/thalassa-ccm.
 	Chart string
@@ -185,7 +185,10 @@ func (c *Cluster) complete(ctx context.Context) error {
 	if err := c.Install(ctx); err != nil || !c.options.Volumes {
 		return err
 	}
-	return c.InstallVolumes(ctx)
+	if err := c.InstallVolumes(ctx); err != nil {
+		return err
+	}
+	return c.VolumesReady(ctx)
 }
 
 // keepLogs keeps the logs of a cluster whose start has failed.

@@ -12,6 +12,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chartutil"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
@@ -45,15 +46,16 @@ func (c *Cluster) Install(ctx context.Context) error {
 	return c.NodesReady(ctx)
 }
 
-// GiveCredentials makes the Secret with the cloud's credentials, which Install needs, and everybody who installs it
-// otherwise.
+// GiveCredentials makes the Secret with the cloud's credentials, unless it is there. Install does that, too; everybody
+// who installs something otherwise needs it.
 func (c *Cluster) GiveCredentials(ctx context.Context) error {
 	content, err := c.cloud.credentials()
 	if err != nil {
 		return err
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: Credentials}, StringData: content}
-	if _, err := c.api.CoreV1().Secrets(Namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+	_, err = c.api.CoreV1().Secrets(Namespace).Create(ctx, secret, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("making the Secret with the cloud's credentials: %w", err)
 	}
 	return nil

@@ -106,8 +106,8 @@ func referenceOf(values any) (string, error) {
 	return parts[0] + "/" + parts[1] + ":" + parts[2], nil
 }
 
-// InstallVolumes installs the chart of the CSI driver, with snapshots, and waits until all nodes can have volumes. The
-// cluster must have been started with Options.Volumes.
+// InstallVolumes installs the chart of the CSI driver, with snapshots. The cluster must have been started with
+// Options.Volumes, and must have the Secret of GiveCredentials.
 func (c *Cluster) InstallVolumes(ctx context.Context) error {
 	definitions, err := os.ReadFile(filepath.Join(c.programs.volumes, snapshotDefinitions))
 	if err != nil {
@@ -117,10 +117,8 @@ func (c *Cluster) InstallVolumes(ctx context.Context) error {
 		return err
 	}
 	release := chart.Release{Name: VolumesRelease, Namespace: Namespace, Values: c.VolumesValues()}
-	if _, err := chart.Install(ctx, c.config, volumesChart(c.options.Root), release, io.Discard); err != nil {
-		return err
-	}
-	return c.awaitVolumes(ctx)
+	_, err = chart.Install(ctx, c.config, volumesChart(c.options.Root), release, io.Discard)
+	return err
 }
 
 // VolumesValues are the values that the chart of the CSI driver is installed with.
@@ -136,8 +134,8 @@ func (c *Cluster) VolumesValues() map[string]any {
 	return values
 }
 
-// awaitVolumes waits until the controller is ready and all nodes have registered the driver.
-func (c *Cluster) awaitVolumes(ctx context.Context) error {
+// VolumesReady waits until the controller is ready and all nodes have registered the driver.
+func (c *Cluster) VolumesReady(ctx context.Context) error {
 	err := limits().Until(ctx, "all nodes can have volumes", func(ctx context.Context) error {
 		nodes, err := c.api.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -145,7 +143,7 @@ func (c *Cluster) awaitVolumes(ctx context.Context) error {
 		}
 		trouble := []error{c.volumesController(ctx)}
 		for i := range nodes.Items {
-			trouble = append(trouble, c.CanHaveVolumes(ctx, nodes.Items[i].Name))
+			trouble = append(trouble, c.HasVolumes(ctx, nodes.Items[i].Name))
 		}
 		return errors.Join(trouble...)
 	})
@@ -164,8 +162,8 @@ func (c *Cluster) volumesController(ctx context.Context) error {
 	return err
 }
 
-// CanHaveVolumes returns why a node cannot have volumes yet: its kubelet has not registered the driver.
-func (c *Cluster) CanHaveVolumes(ctx context.Context, node string) error {
+// HasVolumes returns why a node cannot have volumes yet: its kubelet has not registered the driver.
+func (c *Cluster) HasVolumes(ctx context.Context, node string) error {
 	object, err := c.api.StorageV1().CSINodes().Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
 		return err

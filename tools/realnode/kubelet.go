@@ -107,6 +107,9 @@ func (n *Node) startKubelet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	n.mu.Lock()
+	n.kubelet = p
+	n.mu.Unlock()
 	return n.await(ctx, "the kubelet is healthy", p, func(ctx context.Context) error {
 		return n.healthy(ctx, "http://"+kubeletHealth+"/healthz")
 	})

@@ -22,6 +22,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -82,6 +83,7 @@ type Node struct {
 
 	mu         sync.Mutex
 	components []*process.Process
+	kubelet    *process.Process // one of components
 }
 
 // maxDir is how long the path of a machine's folder may be: sockets are below it, whose paths have
@@ -187,6 +189,28 @@ func (n *Node) Err() error {
 			return fmt.Errorf("node %s has lost one of its programs: it ended well", n.options.Name)
 		default:
 		}
+	}
+	return nil
+}
+
+// PID is the ID of the first process of the machine: below /proc/PID is what the machine has mounted.
+func (n *Node) PID() int { return n.machine.PID() }
+
+// Disks is the folder with links to the machine's disks.
+func (n *Node) Disks() string { return n.options.Disks }
+
+// RestartKubelet ends the kubelet and starts it again. It returns when the kubelet runs. Containers go on.
+func (n *Node) RestartKubelet(ctx context.Context) error {
+	n.mu.Lock()
+	before := n.kubelet
+	n.components = slices.DeleteFunc(n.components, func(p *process.Process) bool { return p == before })
+	n.mu.Unlock()
+	err := before.Stop(stopTimeout)
+	if err == nil {
+		err = n.startKubelet(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("restarting the kubelet of node %s: %w", n.options.Name, err)
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func run(ctx context.Context, o cluster.Options, folder string, args []string) e
 	}
 	switch strings.Join(args, " ") {
 	case "build":
-		return cluster.Build(ctx, root, o.Progress)
+		return errors.Join(cluster.Build(ctx, root, o.Progress), cluster.BuildVolumes(ctx, root, o.Progress))
 	case "clean":
 		return clean()
 	}

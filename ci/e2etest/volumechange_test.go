@@ -1,0 +1,327 @@
+//go:build e2e
+
+package e2etest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/loopdevice"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
+)
+
+// restored proves that a snapshot has the content of its moment, and that a volume made from it can be mounted beside
+// the first one, on the same node.
+func restored(t *testing.T, l *lab) {
+	t.Helper()
+	class := l.storageClass(t, "xfs")
+	v := l.claim(t, "first", class)
+	v.run(t, "writer", "worker-1")
+	v.hasFilesystem(t, "writer", xfs)
+	before := v.file(t, "writer", "write", dataPath, dataSize)
+	l.snapshotOf(t, v, "moment")
+	after := v.file(t, "writer", "write", dataPath, dataSize)
+	copied := v.claim(t, "copy", class, func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: new("snapshot.storage.k8s.io"),
+			Kind: "VolumeSnapshot", Name: "moment"}
+	})
+	copied.run(t, "reader", "worker-1")
+	copied.hasFilesystem(t, "reader", xfs)
+	copied.wantSum(t, "reader", before)
+	v.wantSum(t, "writer", after)
+}
+
+// storageClass makes a StorageClass with a filesystem, and returns what makes a claim use it.
+func (l *lab) storageClass(t *testing.T, filesystem string) func(*corev1.PersistentVolumeClaim) {
+	t.Helper()
+	classes := l.API().StorageV1().StorageClasses()
+	class := &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "e2e-" + filesystem}, Provisioner: cluster.VolumesDriver,
+		Parameters:        map[string]string{"volume-type": "block", "csi.storage.k8s.io/fstype": filesystem},
+		VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),
+	}
+	if _, err := classes.Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := classes.Delete(context.WithoutCancel(t.Context()), class.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	return func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = &class.Name }
+}
+
+// snapshots are the VolumeSnapshots of a namespace.
+func (l *lab) snapshots(t *testing.T, namespace string) dynamic.ResourceInterface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(l.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.Resource(schema.GroupVersionResource{Group: "snapshot.storage.k8s.io", Version: "v1",
+		Resource: "volumesnapshots"}).Namespace(namespace)
+}
+
+// snapshotOf takes a snapshot of a volume, and waits until it can be used.
+func (l *lab) snapshotOf(t *testing.T, v volume, name string) {
+	t.Helper()
+	snapshots := l.snapshots(t, v.namespace)
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshot",
+		"metadata": map[string]any{"name": name},
+		"spec":     map[string]any{"source": map[string]any{"persistentVolumeClaimName": v.name}},
+	}}
+	if _, err := snapshots.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "snapshot "+name+" can be used", func(ctx context.Context) error {
+		now, err := snapshots.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if usable, _, _ := unstructured.NestedBool(now.Object, "status", "readyToUse"); !usable {
+			return fmt.Errorf("its status is %v", now.Object["status"])
+		}
+		return nil
+	})
+}
+
+// expanded proves that a volume and its filesystem become larger while a pod writes, and that nothing is lost.
+func expanded(t *testing.T, l *lab) {
+	t.Helper()
+	v := l.claim(t, "growing")
+	v.run(t, "writer", "worker-1", appending)
+	written := v.file(t, "writer", "write", dataPath, dataSize)
+	before, _ := v.space(t, "writer")
+	patch := []byte(`{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`)
+	claims := l.API().CoreV1().PersistentVolumeClaims(v.namespace)
+	if _, err := claims.Patch(t.Context(), v.name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the claim has 2 GiB", func(ctx context.Context) error {
+		claim, err := claims.Get(ctx, v.name, metav1.GetOptions{})
+		if err == nil && claim.Status.Capacity.Storage().Cmp(resource.MustParse("2Gi")) != 0 {
+			err = fmt.Errorf("its status is %+v; %s", claim.Status, v.events(ctx, v.name))
+		}
+		return err
+	})
+	if now, _ := v.space(t, "writer"); now < before+before*9/10 {
+		t.Errorf("the filesystem has %d bytes, and had %d before", now, before)
+	}
+	v.appends(t, "writer")
+	v.wantSum(t, "writer", written)
+}
+
+// driverRestarted proves that a pod goes on with its volume while the kubelet and the node plug-in restart, and that
+// pods can mount volumes afterwards.
+func driverRestarted(t *testing.T, l *lab) {
+	t.Helper()
+	const node = "worker-1"
+	v := l.claim(t, "kept")
+	v.run(t, "writer", node, appending)
+	written := v.file(t, "writer", "write", dataPath, dataSize)
+
+	if err := l.Node(node).RestartKubelet(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l.registeredAgain(t, node)
+	v.appends(t, "writer")
+
+	plugin, err := l.plugin(t.Context(), node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.API().CoreV1().Pods(plugin.Namespace).Delete(t.Context(), plugin.Name,
+		metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "there is another node plug-in", func(ctx context.Context) error {
+		now, err := l.plugin(ctx, node)
+		if err == nil && (now.UID == plugin.UID || !podReady(now)) {
+			err = fmt.Errorf("pod %s is %s", now.Name, now.Status.Phase)
+		}
+		return err
+	})
+	v.appends(t, "writer")
+	v.wantSum(t, "writer", written)
+	v.run(t, "beside", node)
+	v.wantSum(t, "beside", written)
+	v.claim(t, "new").run(t, "new", node)
+	v.stop(t, "writer")
+	v.wantSum(t, "beside", written)
+}
+
+// registeredAgain waits until the kubelet knows the driver and has a plug-in that is ready.
+func (l *lab) registeredAgain(t *testing.T, node string) {
+	t.Helper()
+	eventually(t, "the driver is registered on "+node, func(ctx context.Context) error {
+		pod, err := l.plugin(ctx, node)
+		if err == nil && !podReady(pod) {
+			err = fmt.Errorf("pod %s is %s", pod.Name, pod.Status.Phase)
+		}
+		return errors.Join(err, l.HasVolumes(ctx, node))
+	})
+}
+
+// followed proves that the volume of a pod is attached to another node when the node of the pod is switched off and is
+// marked as out of service, and that what was written is there.
+func followed(t *testing.T, l *lab) {
+	t.Helper()
+	v := l.claim(t, "following")
+	deployments := l.API().AppsV1().Deployments(v.namespace)
+	if _, err := deployments.Create(t.Context(), v.deployment(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	pod, node := v.runs(t, "")
+	written := v.file(t, pod, "write", dataPath, dataSize)
+	v.appends(t, pod)
+	if err := l.SetPower(t.Context(), node, false); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.SetPower(context.WithoutCancel(t.Context()), node, true) }) // if it was not reached below
+	l.shutDown(t, node)
+	l.outOfService(t, node, true)
+	t.Cleanup(func() { l.outOfService(t, node, false) })
+	pod, other := v.runs(t, node)
+	v.wantSum(t, pod, written)
+	v.appends(t, pod)
+	if err := l.SetPower(t.Context(), node, true); err != nil {
+		t.Fatal(err)
+	}
+	l.nodeUsable(t, node)
+	l.outOfService(t, node, false)
+	l.registeredAgain(t, node)
+	v.appends(t, pod)
+	if err := l.HasVolumes(t.Context(), other); err != nil {
+		t.Error(err)
+	}
+}
+
+// deployment is one that has the volume, and moves it when its pod is gone.
+func (v volume) deployment() *appsv1.Deployment {
+	labels := map[string]string{"app": v.name}
+	pod := &corev1.Pod{Spec: v.spec()}
+	appending(pod)
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: v.name},
+		Spec: appsv1.DeploymentSpec{
+			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod.Spec},
+		},
+	}
+}
+
+// runs waits until the pod of the Deployment is ready on another node than that.
+func (v volume) runs(t *testing.T, not string) (pod, node string) {
+	t.Helper()
+	eventually(t, "the Deployment runs", func(ctx context.Context) error {
+		pods, err := v.lab.API().CoreV1().Pods(v.namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + v.name})
+		if err != nil {
+			return err
+		}
+		var seen []string
+		for _, one := range pods.Items {
+			if podReady(&one) && one.DeletionTimestamp == nil && one.Spec.NodeName != not {
+				pod, node = one.Name, one.Spec.NodeName
+				return nil
+			}
+			seen = append(seen, fmt.Sprintf("%s on %q is %s: %s", one.Name, one.Spec.NodeName, one.Status.Phase,
+				v.events(ctx, one.Name)))
+		}
+		return fmt.Errorf("its pods are %q", seen)
+	})
+	return pod, node
+}
+
+// outOfService taints a node as an administrator does after it was switched off, or removes the taint.
+func (l *lab) outOfService(t *testing.T, name string, is bool) {
+	t.Helper()
+	eventually(t, "node "+name+" is marked", func(context.Context) error {
+		ctx := context.WithoutCancel(t.Context())
+		node, err := l.API().CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil || hasTaint(node, corev1.TaintNodeOutOfService) == is {
+			return err
+		}
+		taint := corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown",
+			Effect: corev1.TaintEffectNoExecute}
+		kept := []corev1.Taint{}
+		for _, one := range node.Spec.Taints {
+			if one.Key != taint.Key {
+				kept = append(kept, one)
+			}
+		}
+		if is {
+			kept = append(kept, taint)
+		}
+		node.Spec.Taints = kept
+		_, err = l.API().CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+// noVolumes comes after all proofs with volumes, whose namespaces have been deleted.
+func noVolumes(t *testing.T, l *lab) {
+	t.Helper()
+	customer, err := l.Customer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "neither the cluster nor the cloud has volumes", func(ctx context.Context) error {
+		persistent, failed := l.API().CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
+		attachments, err := l.API().StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
+		if err = errors.Join(failed, err); err != nil {
+			return err
+		}
+		volumes, failed := customer.ListVolumes(ctx, nil)
+		snapshots, err := customer.ListSnapshots(ctx, nil)
+		if err = errors.Join(failed, err); err != nil {
+			return err
+		}
+		if n := len(persistent.Items) + len(attachments.Items) + len(volumes) + len(snapshots); n > 0 {
+			return fmt.Errorf("there are %d PersistentVolumes, %d VolumeAttachments, %d volumes and %d snapshots",
+				len(persistent.Items), len(attachments.Items), len(volumes), len(snapshots))
+		}
+		return nil
+	})
+	for _, node := range []string{"worker-1", "worker-2"} {
+		l.noMounts(t, node)
+	}
+}
+
+// noMounts wants a machine to have no disk and nothing mounted for volumes.
+func (l *lab) noMounts(t *testing.T, node string) {
+	t.Helper()
+	mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mounts", l.Node(node).PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if strings.HasPrefix(line, "/dev/loop") || strings.Contains(line, "/"+cluster.VolumesDriver+"/") {
+			t.Errorf("node %s has still mounted %s", node, line)
+		}
+	}
+	disks := filepath.Join(fmt.Sprintf("/proc/%d/root", l.Node(node).PID()), "dev/disk/by-id")
+	if links, err := os.ReadDir(disks); err != nil || len(links) > 0 {
+		t.Errorf("node %s has the disks %v: %v", node, links, err)
+	}
+	devices, err := loopdevice.Below(filepath.Dir(filepath.Dir(filepath.Dir(l.Node(node).Disks()))))
+	if err != nil || len(devices) > 0 {
+		t.Errorf("there are loop devices of volumes %v: %v", devices, err)
+	}
+}
