@@ -96,7 +96,7 @@ const maxDir = 107 - len("/run/containerd/containerd.sock")
 func Start(ctx context.Context, o Options) (*Node, error) {
 	n := &Node{options: o}
 	steps := []func(context.Context) error{
-		n.prepare, n.boot, n.startContainerd, n.importImages, n.startKubelet, n.startProxy,
+		n.prepare, n.boot, n.masquerade, n.startContainerd, n.importImages, n.startKubelet, n.startProxy,
 	}
 	for _, step := range steps {
 		err := step(ctx)
