@@ -19,6 +19,9 @@ import (
 // pod's sandbox does, unless a container has other arguments: "serve" is the test server.
 const GuestImage = "lab.local/guest:1"
 
+// WebImage is the name of the image of the web server in the repository's examples. Here, it is the test server.
+const WebImage = "ghcr.io/thalassa-cloud/thalassa-ccm/web:0.1.0"
+
 // programs are the executables of a cluster, by path.
 type programs struct {
 	lab, agents, guest string
@@ -75,11 +78,15 @@ func Build(ctx context.Context, root string, progress func(string)) error {
 	if err := compileGuest(ctx, root, p.guest); err != nil {
 		return err
 	}
-	guest := image.Program{Name: "guest", Title: GuestImage, Description: "Part of the lab",
-		Arguments: []string{"pause"}}
-	if err := image.Archive(filepath.Join(p.images, "guest.tar"), GuestImage, guest, image.Stamp{Version: "devel"},
-		p.guest); err != nil {
-		return err
+	for _, one := range []struct{ name, reference, argument string }{
+		{"guest", GuestImage, "pause"}, {"web", WebImage, "serve"},
+	} {
+		guest := image.Program{Name: "guest", Title: one.reference, Description: "Part of the lab",
+			Arguments: []string{one.argument}}
+		if err := image.Archive(filepath.Join(p.images, one.name+".tar"), one.reference, guest,
+			image.Stamp{Version: "devel"}, p.guest); err != nil {
+			return err
+		}
 	}
 	return buildOurs(ctx, root, Release, p.images)
 }

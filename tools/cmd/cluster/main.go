@@ -39,7 +39,8 @@ func main() {
 	flag.BoolVar(&o.Built, "built", false,
 		"build nothing: cluster build has just done that, as a user who has a compiler")
 	flag.BoolVar(&o.Bare, "bare", false,
-		"leave out the cloud controller manager: nodes then stay tainted, and without networks for their pods")
+		"leave out the cloud controller manager and the CSI driver: nodes then stay tainted, and without networks "+
+			"for their pods")
 	flag.BoolFunc("own-networks",
 		"have the cluster itself give nodes networks for their pods, and make the routes to them", func(string) error {
 			o.Networks = cluster.OwnNetworks
@@ -86,6 +87,7 @@ func run(ctx context.Context, o cluster.Options, folder string, args []string) e
 }
 
 func serve(ctx context.Context, o cluster.Options, folder string) error {
+	o.Volumes = !o.IronCore && !o.Bare
 	c, err := cluster.Start(ctx, o)
 	if err != nil {
 		return err
@@ -99,15 +101,26 @@ func serve(ctx context.Context, o cluster.Options, folder string) error {
   kubectl get nodes -o wide
   what load balancers serve:  nsenter --net=%s curl http://ADDRESS/
   the cloud:                  %s
-  more:                       %s
+%s  more:                       %s
   logs:                       %s
 
 Everything runs until Ctrl-C.
 `, remote.Kubeconfig, c.Client().Path(), c.CloudCommand(),
-		commands(o), c.Dir()+"/logs")
+		volumeCommands(o), commands(o), c.Dir()+"/logs")
 	<-ctx.Done()
 	fmt.Println("\n  Removing everything")
 	return c.Close()
+}
+
+// volumeCommands are those of an example with a volume.
+func volumeCommands(o cluster.Options) string {
+	if !o.Volumes {
+		return ""
+	}
+	return `  a pod with a volume:        kubectl apply -f examples/volume.yaml
+                              kubectl exec volume -- /guest file write /data/content 1000000
+                              kubectl get persistentvolumeclaims,pods -o wide
+`
 }
 
 // commands are those that change a cluster that runs.
