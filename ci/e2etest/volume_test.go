@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	// dataPath is a file on the volume of a pod; for a block volume, it is the device.
-	dataPath = "/data/content"
+	// dataPath is a file on the volume of a pod, devicePath one that is a block device.
+	dataPath   = "/data/content"
+	devicePath = "/device"
 	// recordsPath is a file to which a pod appends records.
 	recordsPath = "/data/records"
 	// dataSize is the size of what is written, in bytes.
@@ -77,18 +78,28 @@ func (v volume) spec() corev1.PodSpec {
 			Name: "guest", Image: cluster.GuestImage, ImagePullPolicy: corev1.PullNever,
 			VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}},
 		}},
-		Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
-			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: v.name}}}},
+		Volumes: []corev1.Volume{{Name: "data", VolumeSource: sourceOf(v.name)}},
 	}
 }
+
+func sourceOf(claim string) corev1.VolumeSource {
+	return corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}
+}
+
+// raw makes a claim one for a block device.
+func raw(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }
 
 // asDevice makes the volume of a pod a block device.
 func asDevice(pod *corev1.Pod) {
 	container := &pod.Spec.Containers[0]
 	container.VolumeMounts = nil
-	container.VolumeDevices = []corev1.VolumeDevice{{Name: "data", DevicePath: dataPath}}
-	container.SecurityContext = &corev1.SecurityContext{RunAsUser: new(int64(0))}
+	container.VolumeDevices = []corev1.VolumeDevice{{Name: "data", DevicePath: devicePath}}
+	container.SecurityContext = asRoot()
 }
+
+// asRoot is for containers with a block device: it belongs to root.
+func asRoot() *corev1.SecurityContext { return &corev1.SecurityContext{RunAsUser: new(int64(0))} }
 
 // appending makes a pod append records for as long as it runs.
 func appending(pod *corev1.Pod) {
@@ -157,28 +168,38 @@ func (v volume) stop(t *testing.T, pod string) {
 	})
 }
 
-// file runs a command of `guest file` in a pod, and returns what it prints.
-func (v volume) file(t *testing.T, pod string, command ...string) string {
+// tryFile runs a command of `guest file` in a pod, and returns what it prints.
+func (v volume) tryFile(t *testing.T, pod string, command ...string) (string, error) {
 	t.Helper()
 	output, err := v.lab.exec(t, v.namespace, pod, append([]string{"/guest", "file"}, command...)...)
 	if err != nil {
-		t.Fatalf("%v in pod %s: %v: %s", command, pod, err, output)
+		return "", fmt.Errorf("%v in pod %s: %w: %s", command, pod, err, output)
 	}
-	return strings.TrimSpace(output)
+	return strings.TrimSpace(output), nil
 }
 
-// wantSum wants a pod to read the content with that checksum.
-func (v volume) wantSum(t *testing.T, pod, want string) {
+// file is tryFile, and must succeed.
+func (v volume) file(t *testing.T, pod string, command ...string) string {
 	t.Helper()
-	if got := v.file(t, pod, "sum", dataPath, dataSize); got != want {
-		t.Errorf("pod %s reads the checksum %s, and %s was written", pod, got, want)
+	output, err := v.tryFile(t, pod, command...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return output
+}
+
+// wantSum wants a pod to read content with a checksum.
+func (v volume) wantSum(t *testing.T, pod, path, want string) {
+	t.Helper()
+	if got := v.file(t, pod, "sum", path, dataSize); got != want {
+		t.Errorf("pod %s reads %s with the checksum %s, and %s was written", pod, path, got, want)
 	}
 }
 
-// space is the size of what a pod has, and the type of the filesystem.
-func (v volume) space(t *testing.T, pod string) (size, filesystem int64) {
+// space is the size of what a pod has at a path, and the type of the filesystem.
+func (v volume) space(t *testing.T, pod, path string) (size, filesystem int64) {
 	t.Helper()
-	output := v.file(t, pod, "space", dataPath)
+	output := v.file(t, pod, "space", path)
 	if _, err := fmt.Sscanf(output, "%d %v", &size, &filesystem); err != nil {
 		t.Fatalf("pod %s prints %q: %v", pod, output, err)
 	}
@@ -187,28 +208,33 @@ func (v volume) space(t *testing.T, pod string) (size, filesystem int64) {
 
 func (v volume) hasFilesystem(t *testing.T, pod string, want int64) {
 	t.Helper()
-	if _, got := v.space(t, pod); got != want {
+	if _, got := v.space(t, pod, dataPath); got != want {
 		t.Errorf("pod %s has a filesystem of type %#x, want %#x", pod, got, want)
 	}
 }
 
 // records is the number of records that a pod has appended. All must be there, and intact.
-func (v volume) records(t *testing.T, pod string) (number int) {
+func (v volume) records(t *testing.T, pod string) (number int, err error) {
 	t.Helper()
-	output := v.file(t, pod, "check", recordsPath)
-	if _, err := fmt.Sscan(output, &number); err != nil {
-		t.Fatalf("pod %s prints %q: %v", pod, output, err)
+	output, err := v.tryFile(t, pod, "check", recordsPath)
+	if err == nil {
+		_, err = fmt.Sscan(output, &number)
 	}
-	return number
+	return number, err
 }
 
-// appends wants a pod to append records.
+// appends wants a pod to append records. A kubelet that has just started does not know its pods yet.
 func (v volume) appends(t *testing.T, pod string) {
 	t.Helper()
-	before := v.records(t, pod)
+	before := 0
 	eventually(t, "pod "+pod+" writes", func(context.Context) error {
-		if now := v.records(t, pod); now <= before {
-			return fmt.Errorf("it has written %d records, as before", now)
+		now, err := v.records(t, pod)
+		if err != nil {
+			return err
+		}
+		if before == 0 || now <= before {
+			before = max(before, now)
+			return fmt.Errorf("it has written %d records", now)
 		}
 		return nil
 	})

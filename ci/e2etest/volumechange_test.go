@@ -43,8 +43,8 @@ func restored(t *testing.T, l *lab) {
 	})
 	copied.run(t, "reader", "worker-1")
 	copied.hasFilesystem(t, "reader", xfs)
-	copied.wantSum(t, "reader", before)
-	v.wantSum(t, "writer", after)
+	copied.wantSum(t, "reader", dataPath, before)
+	v.wantSum(t, "writer", dataPath, after)
 }
 
 // storageClass makes a StorageClass with a filesystem, and returns what makes a claim use it.
@@ -109,13 +109,13 @@ func expanded(t *testing.T, l *lab) {
 		v := l.claim(t, "growing", l.storageClass(t, filesystem))
 		v.run(t, "writer", "worker-1", appending)
 		written := v.file(t, "writer", "write", dataPath, dataSize)
-		before, _ := v.space(t, "writer")
+		before, _ := v.space(t, "writer", dataPath)
 		v.expand(t)
-		if now, _ := v.space(t, "writer"); now < before+before*9/10 {
+		if now, _ := v.space(t, "writer", dataPath); now < before+before*9/10 {
 			t.Errorf("the filesystem %s has %d bytes, and had %d before", filesystem, now, before)
 		}
 		v.appends(t, "writer")
-		v.wantSum(t, "writer", written)
+		v.wantSum(t, "writer", dataPath, written)
 	}
 }
 
@@ -181,12 +181,12 @@ func driverRestarted(t *testing.T, l *lab) {
 		return err
 	})
 	v.appends(t, "writer")
-	v.wantSum(t, "writer", written)
+	v.wantSum(t, "writer", dataPath, written)
 	v.run(t, "beside", node)
-	v.wantSum(t, "beside", written)
+	v.wantSum(t, "beside", dataPath, written)
 	v.claim(t, "new").run(t, "new", node)
 	v.stop(t, "writer")
-	v.wantSum(t, "beside", written)
+	v.wantSum(t, "beside", dataPath, written)
 }
 
 // registeredAgain waits until the kubelet knows the driver and has a plug-in that is ready.
@@ -201,17 +201,19 @@ func (l *lab) registeredAgain(t *testing.T, node string) {
 	})
 }
 
-// followed proves that the volume of a pod is attached to another node when the node of the pod is switched off and is
+// followed proves that the volumes of a pod are attached to another node when the node of the pod is switched off and is
 // marked as out of service, and that what was written is there.
 func followed(t *testing.T, l *lab) {
 	t.Helper()
 	v := l.claim(t, "following")
+	v.claim(t, "device", raw)
 	deployments := l.API().AppsV1().Deployments(v.namespace)
-	if _, err := deployments.Create(t.Context(), v.deployment(), metav1.CreateOptions{}); err != nil {
+	if _, err := deployments.Create(t.Context(), v.deployment("device"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	pod, node := v.runs(t, "")
 	written := v.file(t, pod, "write", dataPath, dataSize)
+	block := v.file(t, pod, "write", devicePath, dataSize)
 	v.appends(t, pod)
 	if err := l.SetPower(t.Context(), node, false); err != nil {
 		t.Fatal(err)
@@ -220,8 +222,9 @@ func followed(t *testing.T, l *lab) {
 	l.shutDown(t, node)
 	l.outOfService(t, node, true)
 	t.Cleanup(func() { l.outOfService(t, node, false) })
-	pod, other := v.runs(t, node)
-	v.wantSum(t, pod, written)
+	pod, _ = v.runs(t, node)
+	v.wantSum(t, pod, dataPath, written)
+	v.wantSum(t, pod, devicePath, block)
 	v.appends(t, pod)
 	if err := l.SetPower(t.Context(), node, true); err != nil {
 		t.Fatal(err)
@@ -230,16 +233,17 @@ func followed(t *testing.T, l *lab) {
 	l.outOfService(t, node, false)
 	l.registeredAgain(t, node)
 	v.appends(t, pod)
-	if err := l.HasVolumes(t.Context(), other); err != nil {
-		t.Error(err)
-	}
 }
 
-// deployment is one that has the volume, and moves it when its pod is gone.
-func (v volume) deployment() *appsv1.Deployment {
+// deployment is one that has the volume and a block device of that name, and moves both when its pod is gone.
+func (v volume) deployment(device string) *appsv1.Deployment {
 	labels := map[string]string{"app": v.name}
 	pod := &corev1.Pod{Spec: v.spec()}
 	appending(pod)
+	container := &pod.Spec.Containers[0]
+	container.VolumeDevices = []corev1.VolumeDevice{{Name: device, DevicePath: devicePath}}
+	container.SecurityContext = asRoot()
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: device, VolumeSource: sourceOf(device)})
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: v.name},
 		Spec: appsv1.DeploymentSpec{
@@ -335,7 +339,7 @@ func (l *lab) noMounts(t *testing.T, node string) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(mounts)) {
-		if strings.HasPrefix(line, "/dev/loop") || strings.Contains(line, "/"+cluster.VolumesDriver+"/") {
+		if strings.Contains(line, " /var/lib/kubelet/") && strings.Contains(line, "csi") {
 			t.Errorf("node %s has still mounted %s", node, line)
 		}
 	}

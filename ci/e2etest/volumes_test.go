@@ -91,7 +91,7 @@ func moved(t *testing.T, l *lab) {
 	v.run(t, "reader", "worker-2", func(pod *corev1.Pod) {
 		pod.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = true
 	})
-	v.wantSum(t, "reader", written)
+	v.wantSum(t, "reader", dataPath, written)
 	if output, err := l.exec(t, v.namespace, "reader", "/guest", "file", "write", dataPath, dataSize); err == nil ||
 		!strings.Contains(output, "read-only file system") {
 		t.Errorf("a pod with a volume that is read-only writes: %q and %v", output, err)
@@ -101,17 +101,15 @@ func moved(t *testing.T, l *lab) {
 // blockDevice proves that a raw block volume keeps its content.
 func blockDevice(t *testing.T, l *lab) {
 	t.Helper()
-	v := l.claim(t, "device", func(c *corev1.PersistentVolumeClaim) {
-		c.Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
-	})
+	v := l.claim(t, "device", raw)
 	v.run(t, "writer", "worker-1", asDevice)
-	written := v.file(t, "writer", "write", dataPath, dataSize)
-	if size, _ := v.space(t, "writer"); size != 1<<30 {
+	written := v.file(t, "writer", "write", devicePath, dataSize)
+	if size, _ := v.space(t, "writer", devicePath); size != 1<<30 {
 		t.Errorf("the device has %d bytes, want 1 GiB", size)
 	}
 	v.stop(t, "writer")
 	v.run(t, "reader", "worker-2", asDevice)
-	v.wantSum(t, "reader", written)
+	v.wantSum(t, "reader", devicePath, written)
 }
 
 // onePod proves that the second pod waits for a volume with the access mode ReadWriteOncePod.
