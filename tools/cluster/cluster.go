@@ -177,7 +177,7 @@ func (o Options) check() error {
 	return nil
 }
 
-// complete installs the cloud controller manager and what was asked for besides, unless it is left out, and waits for the nodes.
+// complete installs the cloud controller manager and the CSI driver, unless they are left out, and waits for the nodes.
 func (c *Cluster) complete(ctx context.Context) error {
 	if c.options.Bare {
 		return c.awaitNodes(ctx, usableWith(true, c.options.Networks))

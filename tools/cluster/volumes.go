@@ -46,8 +46,8 @@ func sidecarKeys() map[string]string {
 // volumesChart is the folder of the chart of the CSI driver.
 func volumesChart(root string) string { return filepath.Join(root, "charts", VolumesRelease) }
 
-// BuildVolumes does what Build does for volumes: it compiles the CSI driver and the programs that drive it, and makes images of them, under the names that
-// the chart has for them.
+// BuildVolumes does what Build does for volumes: it compiles the CSI driver and the programs that drive it, and makes
+// images of them, under the names that the chart has for them.
 func BuildVolumes(ctx context.Context, root string, progress func(string)) error {
 	programs, err := controlplane.BuildSidecars(ctx, root, progress)
 	if err != nil {

@@ -1,8 +1,9 @@
 //go:build linux
 
-// Command guest is what runs inside of the lab's machines and pods: `guest machine FOLDER NAME` is the first process of
-// a machine, `guest pause` that of a pod, and `guest serve` the server of end-to-end tests; `guest get URL` prints a
-// page, as curl does, and `guest file` writes and reads the files of volumes. Outside of them, `guest reap FOLDER` removes what is left of a cluster that was killed.
+// Command guest is what runs inside of the lab's machines and pods: `guest machine FOLDER NAME DISKS` is the first
+// process of a machine, `guest pause` that of a pod, and `guest serve` the server of end-to-end tests; `guest get URL`
+// prints a page, as curl does, and `guest file` writes and reads the files of volumes. Outside of them, `guest reap
+// FOLDER` removes what is left of a cluster that was killed.
 package main
 
 import (
