@@ -32,8 +32,8 @@ const limit = time.Minute
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-// cluster is a control plane with the driver, its sidecars, and a namespace. Other objects than those of namespaces have
-// its name.
+// cluster is a control plane with the driver, its sidecars, and a namespace. Other objects than those of namespaces
+// have its name.
 type cluster struct {
 	*testing.T
 	kubernetes.Interface
@@ -105,7 +105,8 @@ func (c *cluster) addClass() {
 	c.Helper()
 	classes := c.StorageV1().StorageClasses()
 	c.sent(classes.Create(c.Context(), &storagev1.StorageClass{
-		ObjectMeta: metav1.ObjectMeta{Name: c.namespace}, Provisioner: driver.DefaultName, AllowVolumeExpansion: new(true),
+		ObjectMeta: metav1.ObjectMeta{Name: c.namespace}, Provisioner: driver.DefaultName,
+		AllowVolumeExpansion: new(true),
 	}, metav1.CreateOptions{}))
 	c.later(c.namespace, classes.Delete)
 }
@@ -118,7 +119,8 @@ func (c *cluster) addNode() {
 		metav1.CreateOptions{}))
 	c.later(machineName, c.CoreV1().Nodes().Delete)
 	c.sent(c.StorageV1().CSINodes().Create(c.Context(), &storagev1.CSINode{ObjectMeta: node,
-		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: driver.DefaultName, NodeID: machineName, TopologyKeys: slices.Sorted(maps.Keys(nodeLabels()))}}},
+		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: driver.DefaultName,
+			NodeID: machineName, TopologyKeys: slices.Sorted(maps.Keys(nodeLabels()))}}},
 	}, metav1.CreateOptions{}))
 	c.later(machineName, c.StorageV1().CSINodes().Delete)
 }
@@ -165,7 +167,8 @@ func (c *cluster) attach(claim *corev1.PersistentVolumeClaim) {
 	}, metav1.CreateOptions{}))
 	c.eventually("the volume is attached", func(ctx context.Context) error {
 		one, err := attachments.Get(ctx, c.namespace, metav1.GetOptions{})
-		if err == nil && (!one.Status.Attached || one.Status.AttachmentMetadata[driver.DefaultName+"/volume-name"] == "") {
+		name := one.Status.AttachmentMetadata[driver.DefaultName+"/volume-name"]
+		if err == nil && (!one.Status.Attached || name == "") {
 			err = fmt.Errorf("its status is %+v", one.Status)
 		}
 		return err

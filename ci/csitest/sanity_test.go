@@ -37,8 +37,8 @@ import (
 // machineName is the name of the Node, and the slug of its machine.
 const machineName = "worker-1"
 
-// TestSanity runs csi-sanity of csi-test, whole, with volumes that take the cloud some time. Devices are files, and mounts
-// are recorded instead of made, so that it needs no root.
+// TestSanity runs csi-sanity of csi-test, whole, with volumes that take the cloud some time. Devices are files, and
+// mounts are recorded instead of made, so that it needs no root.
 func TestSanity(t *testing.T) {
 	emulated := newEmulator(t)
 	folder := t.TempDir()

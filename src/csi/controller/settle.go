@@ -17,13 +17,13 @@ import (
 const (
 	// listAge is the maximum age of lists that only describe volumes.
 	listAge = time.Minute
-	// maxPoll is the longest time between two looks at a volume that the cloud is working on. All requests that wait share
-	// the lists.
+	// maxPoll is the longest time between two looks at a volume that the cloud is working on. All requests that wait
+	// share the lists.
 	maxPoll = 10 * time.Second
 	// pollDivisor is the ratio of the time that a request has waited to the time until the next look.
 	pollDivisor = 4
-	// answerMargin is the time before the caller's deadline at which a request stops to wait, so that the caller gets an
-	// answer that says what is missing.
+	// answerMargin is the time before the caller's deadline at which a request stops to wait, so that the caller gets
+	// an answer that says what is missing.
 	answerMargin = time.Second
 	// maxConflicts is how often a request decides again after the cloud refused a write because of the volume's state.
 	maxConflicts = 3
@@ -52,12 +52,13 @@ func (c *Controller) settle(ctx context.Context, id string, s settling) (resourc
 			return v, problemOf(s.action, err)
 		}
 		if step == volume.Write {
-			err := s.write(ctx, v)
-			if errors.Is(err, client.ErrConflict) && conflicts < maxConflicts {
-				conflicts++ // the store is invalidated, so the next decision is based on another list
-			} else if err != nil {
-				return v, problemOf(s.action, err)
-			}
+			err = s.write(ctx, v)
+		}
+		switch {
+		case errors.Is(err, client.ErrConflict) && conflicts < maxConflicts:
+			conflicts++ // the store is invalidated, so the next decision is based on another list
+		case err != nil:
+			return v, problemOf(s.action, err)
 		}
 		if age = c.pollAfter(time.Since(began)); !sleep(ctx, age) {
 			return v, status.Errorf(codes.DeadlineExceeded, "%s: the cloud has not finished yet: the volume's status "+

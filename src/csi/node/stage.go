@@ -23,9 +23,10 @@ const (
 	fileMode      = 0o660
 )
 
-// NodeStageVolume formats a volume that is empty, mounts it at the staging path, and resizes its filesystem if the volume
-// has become larger. A volume that is used as a block device only has to have a device.
-func (n *Node) NodeStageVolume(ctx context.Context, r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
+// NodeStageVolume formats a volume that is empty, mounts it at the staging path, and resizes its filesystem if the
+// volume has become larger. A volume that is used as a block device only has to have a device.
+func (n *Node) NodeStageVolume(ctx context.Context,
+	r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
 	id, staging, capability := r.GetVolumeId(), r.GetStagingTargetPath(), r.GetVolumeCapability()
 	if err := required(field{"volume ID", id}, field{"staging target path", staging}); err != nil {
 		return nil, err
@@ -79,7 +80,8 @@ func (n *Node) stage(r *csi.NodeStageVolumeRequest, device string) error {
 		err = n.Mounter.FormatAndMount(device, staging, filesystem, options)
 	}
 	if err != nil {
-		return status.Errorf(codes.Internal, "mounting volume %s (%s) with filesystem %s: %v", id, device, filesystem, err)
+		return status.Errorf(codes.Internal, "mounting volume %s (%s) with filesystem %s: "+
+			"%v", id, device, filesystem, err)
 	}
 	klog.InfoS("Mounted volume", "volume", id, "device", device, "path", staging, "filesystem", filesystem)
 	return nil
