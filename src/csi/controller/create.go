@@ -102,6 +102,9 @@ func (c *Controller) send(ctx context.Context, r *csi.CreateVolumeRequest, desir
 	wanted := resource.Volume{Name: desired.Name, Size: desired.Size, Type: desired.Type, Snapshot: desired.Snapshot,
 		Labels: c.labels(desired.Source), Description: describe(r),
 		Annotations: resource.Labels{label.CSIDescription: describe(r)}}
+	if desired.Snapshot != "" {
+		wanted.Annotations[label.CSISnapshotName] = desired.Snapshot
+	}
 	if filesystem := filesystemOf(r, parameters); filesystem != "" {
 		wanted.Annotations[label.CSIFilesystem] = filesystem
 	}

@@ -55,6 +55,9 @@ func (n *Node) NodeStageVolume(ctx context.Context,
 			return nil, err
 		}
 	}
+	if slices.Contains(capability.GetMount().GetMountFlags(), "ro") {
+		return &csi.NodeStageVolumeResponse{}, nil // it cannot be resized
+	}
 	return &csi.NodeStageVolumeResponse{}, n.grow(id, device, staging)
 }
 

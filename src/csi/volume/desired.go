@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
@@ -111,11 +112,17 @@ func (d Desired) Same(v resource.Volume) error {
 		return status.Errorf(codes.AlreadyExists, "volume %s with the name %s exists with other content: it is a "+
 			"clone "+
 			"of volume %q, not of %q", v.ID, v.Name, v.Labels[label.CSISourceVolume], d.Source)
-	case d.Source == "" && v.Snapshot != d.Snapshot:
+	case d.Source == "" && restoredFrom(v) != d.Snapshot:
 		return status.Errorf(codes.AlreadyExists, "volume %s with the name %s exists with other content: it was "+
-			"restored from %s, not from %s", v.ID, v.Name, orNothing(v.Snapshot), orNothing(d.Snapshot))
+			"restored from %s, not from %s", v.ID, v.Name, orNothing(restoredFrom(v)), orNothing(d.Snapshot))
 	}
 	return nil
+}
+
+// restoredFrom returns the snapshot that a volume was restored from. The annotation stays after the snapshot was
+// deleted.
+func restoredFrom(v resource.Volume) string {
+	return cmp.Or(v.Annotations[label.CSISnapshotName], v.Snapshot)
 }
 
 func orNothing(snapshot string) string {
