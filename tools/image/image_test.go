@@ -122,7 +122,7 @@ func small(t *testing.T) (Program, v1.ImageIndex) {
 		t.Fatal(err)
 	}
 	program := Programs()[1]
-	index, err := Assemble(program, stamp, map[string]string{"amd64": path, "arm64": path})
+	index, err := Assemble(program, stamp, map[string]Content{"amd64": {Executable: path}, "arm64": {Executable: path}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,9 @@ type Program struct {
 	Title       string   // for org.opencontainers.image.title
 	Description string   // one sentence
 	Arguments   []string // used when whoever runs the image gives none
+	// Debian are paths of programs of Debian that it starts, and of their configuration. What these need is in the
+	// image, too.
+	Debian []string
 }
 
 // Programs are those with images.

@@ -63,7 +63,8 @@ func small(_ context.Context, _ string, p image.Program, s image.Stamp) (v1.Imag
 	if err != nil {
 		return nil, err
 	}
-	index, err := image.Assemble(p, s, map[string]string{"amd64": path, "arm64": path})
+	content := image.Content{Executable: path}
+	index, err := image.Assemble(p, s, map[string]image.Content{"amd64": content, "arm64": content})
 	if err == nil {
 		built.Store(name, index)
 	}
