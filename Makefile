@@ -31,7 +31,7 @@ endif
 REVISION := $(if $(git),$(shell git describe --always --abbrev=40 --dirty --exclude='*'))
 COMMITTED := $(if $(git),$(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd))
 LINKER = -s -w -X $(STAMP).version=$(VERSION) $(REVISION:%=-X $(STAMP).revision=%) $(COMMITTED:%=-X $(STAMP).committed=%)
-IMAGES := thalassa-cloud-controller-manager thalassa-emulator
+IMAGES := thalassa-cloud-controller-manager thalassa-emulator thalassa-csi-driver
 
 .PHONY: help
 help: ## list the commands
@@ -232,6 +232,8 @@ endef
 # The module of a program, and the package whose variables the linker sets.
 bin/thalassa-cloud-controller-manager: private MODULE := src
 bin/thalassa-cloud-controller-manager: private STAMP := github.com/thalassa-cloud/thalassa-ccm/src/build
+bin/thalassa-csi-driver: private MODULE := src
+bin/thalassa-csi-driver: private STAMP := github.com/thalassa-cloud/thalassa-ccm/src/build
 bin/thalassa-emulator: private MODULE := src/emulator
 bin/thalassa-emulator: private STAMP := main
 

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/debian"
 )
 
 // Program is one that gets an image of its own.
@@ -42,6 +44,12 @@ func Programs() []Program {
 			Module: "src/emulator", Stamped: "main",
 			Description: "Thalassa Cloud in a box: its REST API, for tests of clients, controllers and pipelines",
 			Arguments:   []string{"--listen=0.0.0.0:8080"},
+		},
+		{
+			Name: "thalassa-csi-driver", Repository: "csi-driver", Title: "thalassa-csi",
+			Module: "src", Stamped: "github.com/thalassa-cloud/thalassa-ccm/src/build",
+			Description: "CSI driver that gives the pods of a Kubernetes cluster volumes of Thalassa Cloud",
+			Debian:      debian.NodePrograms(),
 		},
 	}
 }

@@ -197,7 +197,7 @@ func TestMake(t *testing.T) {
 	if output, err := check.CombinedOutput(); err != nil {
 		t.Errorf("sha256sum: %v\n%s", err, output)
 	}
-	if lines := strings.Split(strings.TrimSpace(files["images.txt"]), "\n"); len(lines) != 2 ||
+	if lines := strings.Split(strings.TrimSpace(files["images.txt"]), "\n"); len(lines) != 3 ||
 		!strings.HasPrefix(lines[0], Registry+"/cloud-controller-manager:1.0.0@sha256:") {
 		t.Errorf("images:\n%s", files["images.txt"])
 	}
