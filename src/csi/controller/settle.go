@@ -72,7 +72,8 @@ func (c *Controller) bounded(ctx context.Context) (context.Context, context.Canc
 	if deadline, limited := ctx.Deadline(); limited {
 		wait = min(wait, time.Until(deadline)-answerMargin)
 	}
-	return context.WithTimeoutCause(ctx, wait, fmt.Errorf("no result within %s", wait.Round(time.Second)))
+	return context.WithTimeoutCause(ctx, wait,
+		fmt.Errorf("no result within %s: %w", wait.Round(time.Second), context.DeadlineExceeded))
 }
 
 // pollAfter returns the time until the next look, for a request that has waited for some time.
