@@ -52,10 +52,7 @@ func (c *Controller) settle(ctx context.Context, id string, s settling) (resourc
 			return v, problemOf(s.action, err)
 		}
 		if step == volume.Write {
-			err := s.write(ctx, v)
-			if errors.Is(err, client.ErrConflict) && conflicts < maxConflicts {
-				conflicts++ // the store is invalidated, so the next decision is based on another list
-			} else if err != nil {
+			if conflicts, err = decideAgain(s.write(ctx, v), conflicts); err != nil {
 				return v, problemOf(s.action, err)
 			}
 		}
@@ -64,6 +61,19 @@ func (c *Controller) settle(ctx context.Context, id string, s settling) (resourc
 				"is %q; it is retried", s.action, v.Status)
 		}
 	}
+}
+
+// decideAgain returns nil for the error of a write after which the next decision is based on another list, because the
+// cloud refused the write on account of the volume's state. conflicts counts these. Which status says so is not
+// documented, so that once each refusal counts.
+func decideAgain(err error, conflicts int) (int, error) {
+	switch {
+	case errors.Is(err, client.ErrConflict) && conflicts < maxConflicts:
+		return conflicts + 1, nil
+	case errors.Is(err, client.ErrBadRequest) && conflicts == 0:
+		return maxConflicts, nil
+	}
+	return conflicts, err
 }
 
 // bounded returns a context that ends before the caller's deadline, and after MaxWait.
