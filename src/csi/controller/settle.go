@@ -22,6 +22,9 @@ const (
 	maxPoll = 10 * time.Second
 	// pollDivisor is the ratio of the time that a request has waited to the time until the next look.
 	pollDivisor = 4
+	// shareDivisor is the ratio of the time since the last look to the age of a list that another request has read. With an
+	// older list, a request that looks a moment after others would see what they saw, and wait once more.
+	shareDivisor = 2
 	// answerMargin is the time before the caller's deadline at which a request stops to wait, so that the caller gets an
 	// answer that says what is missing.
 	answerMargin = time.Second
@@ -56,10 +59,12 @@ func (c *Controller) settle(ctx context.Context, id string, s settling) (resourc
 				return v, problemOf(s.action, err)
 			}
 		}
-		if age = c.pollAfter(time.Since(began)); !sleep(ctx, age) {
+		pause := c.pollAfter(time.Since(began))
+		if !sleep(ctx, pause) {
 			return v, status.Errorf(codes.DeadlineExceeded, "%s: the cloud has not finished yet: the volume's status "+
 				"is %q; it is retried", s.action, v.Status)
 		}
+		age = pause / shareDivisor
 	}
 }
 
