@@ -203,7 +203,7 @@ func TestAdoptVolume(t *testing.T) {
 		request.Parameters = map[string]string{"volume-identity": id}
 		return request
 	}
-	withRig(t, slow(time.Second), func(r *rig) {
+	withRig(t, slow(10*time.Second), func(r *rig) {
 		id := r.foreign("data", nil)
 		made := retried(r, r.CreateVolume, adopted(id, resource.GiB)).GetVolume()
 		if made.GetVolumeId() != id || made.GetCapacityBytes() != 10*resource.GiB || !r.Owner.Owns(r.only().Labels) {
