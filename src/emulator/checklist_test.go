@@ -355,6 +355,8 @@ func unknowns() map[string][]string {
 		"whether deleted machines are detached":                 {"KeepDeletedMachines"},
 		"whether volumes of deleted machines are detached":      {"KeepAttachedVolumes"},
 		"whether paths name volumes by name":                    {"VolumesByName"},
+		"of which volumes there are snapshots":                  {"StrictSnapshots"},
+		"how a duration reads":                                  {"DurationTexts"},
 		"how many volumes a machine can have":                   {"VolumesPerMachine"},
 		"the status of detaching what is not attached":          {"DetachStatus"},
 		"whether there are projects":                            {"NoProjects"},
@@ -367,9 +369,11 @@ func unknowns() map[string][]string {
 		"how long coming, changing and going take": {"LoadbalancerCreate", "LoadbalancerUpdate", "LoadbalancerDelete",
 			"MachineCreate", "MachineDelete",
 			"NetworkCreate", "NetworkDelete", "ReservedIPCreate", "NATGatewayCreate",
-			"VolumeCreate", "VolumeAttach", "VolumeDetach", "VolumeResize", "VolumeDelete"},
-		"whether what is gone is still shown": {"LoadbalancerLinger", "MachineLinger", "NetworkLinger", "VolumeLinger"},
-		"how long tokens are good":            {"TokenLifetime"},
+			"VolumeCreate", "VolumeAttach", "VolumeDetach", "VolumeResize", "VolumeDelete",
+			"SnapshotCreate", "SnapshotDelete"},
+		"whether what is gone is still shown": {"LoadbalancerLinger", "MachineLinger", "NetworkLinger", "VolumeLinger",
+			"SnapshotLinger"},
+		"how long tokens are good": {"TokenLifetime"},
 	}
 }
 

@@ -126,7 +126,6 @@ func TestClientKnowsEveryKeyOfTheRest(t *testing.T) {
 		"/v1/quotas/increase-requests": `{"name":"machines","newMaxUsage":200000}`,
 		"/v1/machines": `{"name":"x","subnet":"emulator","machineType":"pgp-small",` +
 			`"rootVolume":{"size":1}}`,
-		"/v1/volumes": `{"name":"v","size":1,"cloudRegionIdentity":"nl-01","volumeTypeIdentity":"block"}`,
 		"/v1/vpc-firewall-rules/emulator//": `{"name":"y","protocols":{"tcp":true},"direction":"outbound",` +
 			`"action":"allow","priority":1}`,
 	} {
@@ -134,11 +133,14 @@ func TestClientKnowsEveryKeyOfTheRest(t *testing.T) {
 			t.Fatalf("POST %s = %d %s", path, status, answer)
 		}
 	}
+	c.storage(t)
 	for path, into := range map[string]any{
 		"/v1/images":                      &[]iaas.MachineImage{},
 		"/v1/machines":                    &[]iaas.Machine{},
 		"/v1/volume-types":                &[]iaas.VolumeType{},
 		"/v1/volumes":                     &[]iaas.Volume{},
+		"/v1/snapshots":                   &[]iaas.Snapshot{},
+		"/v1/snapshot-policies":           &[]iaas.SnapshotPolicy{},
 		"/v1/cloudinits":                  &[]iaas.CloudInitTemplate{},
 		"/v1/tfs":                         &[]tfs.TfsInstance{},
 		"/v1/vpcs":                        &[]iaas.Vpc{},
@@ -153,6 +155,19 @@ func TestClientKnowsEveryKeyOfTheRest(t *testing.T) {
 			t.Errorf("GET %s: %s: %v", path, body, err)
 		}
 	}
+}
+
+// storage adds a volume, a snapshot of it, and a volume that is made from that and attached.
+func (c *cloud) storage(t *testing.T) {
+	t.Helper()
+	c.object(t, "POST", "/v1/volumes", volumeNamed("data"), 201)
+	c.object(t, "POST", "/v1/snapshots", snapshotNamed("backup", "data"), 201)
+	c.object(t, "POST", "/v1/volumes", replaced(volumeNamed("copy"), "}", `,"restoreFromSnapshotId":"backup"}`), 201)
+	c.object(t, "POST", "/v1/snapshot-policies", policyNamed("daily"), 201)
+	if _, err := c.AddMachine(emulator.MachineSpec{Identity: "vm-storage", Name: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	c.object(t, "POST", "/v1/volumes/copy/attach", replaced(attachOne, "one", "vm-storage"), 200)
 }
 
 // Clients dereference these without looking; each is a path into the JSON, with

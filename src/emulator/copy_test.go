@@ -56,6 +56,11 @@ func filled(t *testing.T) *Emulator {
 	send("/v1/tfs", `{"name":"x","size":1,"cloudRegionIdentity":"nl-01","vpcIdentity":"emulator","subnetIdentity":"emulator"}`)
 	send("/v1/volumes", `{"name":"v","size":1,"cloudRegionIdentity":"nl-01","volumeTypeIdentity":"block"}`)
 	send("/v1/volumes/v/attach", `{"resourceType":"cloud_virtual_machine","resourceIdentity":"vm-1"}`)
+	send("/v1/snapshots", `{"name":"s","volumeIdentity":"v"}`)
+	send("/v1/volumes", `{"name":"w","size":1,"cloudRegionIdentity":"nl-01","volumeTypeIdentity":"block",`+
+		`"restoreFromSnapshotId":"s"}`)
+	send("/v1/snapshot-policies", `{"name":"p","region":"nl-01","ttl":"168h","schedule":"0 2 * * *","timezone":"UTC",`+
+		`"target":{"type":"explicit","volumeIdentities":["v"]}}`)
 	send("/v1/vpc-firewall-rules/emulator", `{"name":"x","protocols":{"any":true},"direction":"inbound","action":"drop","priority":1,"sourceSubnetIdentity":"emulator"}`)
 	send("/v1/vpc-peering-connections",
 		`{"name":"x","requesterVpcIdentity":"emulator","accepterVpcIdentity":"vpc-shop"}`)
@@ -141,7 +146,8 @@ func everything(t *testing.T, e *Emulator) string {
 	var out strings.Builder
 	for _, path := range []string{"regions", "vpcs", "subnets", "machines", "loadbalancers",
 		"loadbalancers/lb/listeners", "loadbalancer-target-groups",
-		"projects", "cloudinits", "tfs", "volumes", "volume-types", "vpc-firewall-rules/emulator", "vpc-peering-connections", "quotas", "images",
+		"projects", "cloudinits", "tfs", "volumes", "volume-types", "snapshots", "snapshot-policies",
+		"vpc-firewall-rules/emulator", "vpc-peering-connections", "quotas", "images",
 		"security-groups", "reserved-ips", "nat-gateways", "route-tables", "route-tables/default/routes"} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/"+path, nil)
 		request.Header.Set("Authorization", "Token "+DefaultToken)

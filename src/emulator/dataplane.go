@@ -112,11 +112,11 @@ func (e *Emulator) letGo(changes map[string]state.Change, now time.Time) {
 }
 
 // lateDeletion is the timer for the next deletion that was answered before it
-// happens, nextBoot the one for the next machine that will be there; all others
+// happens, nextChange the one for what the network changes by itself; all others
 // carry the identity of a load balancer.
 const (
 	lateDeletion = ""
-	nextBoot     = "next boot"
+	nextChange   = "next change"
 )
 
 // alarm is when something happens by itself.

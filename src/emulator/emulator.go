@@ -92,6 +92,7 @@ func New(cfg Config) (*Emulator, error) {
 	e.credentialRoutes()
 	e.quotaRoutes()
 	if err := e.wire(time.Now()); err != nil {
+		e.stopTimer(nextChange)
 		return nil, err
 	}
 	return e, nil

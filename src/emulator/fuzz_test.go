@@ -29,6 +29,10 @@ func FuzzRequests(f *testing.F) {
 		{"POST", "/v1/reserved-ips", `{"name":"a","region":"nl-01"}`},
 		{"POST", "/v1/nat-gateways",
 			`{"name":"a","subnetIdentity":"emulator","configureDefaultRoute":true,"reservedIpId":""}`},
+		{"POST", "/v1/volumes", `{"name":"a","size":1,"cloudRegionIdentity":"nl-01","volumeTypeIdentity":"block"}`},
+		{"POST", "/v1/snapshot-policies", `{"name":"a","region":"nl-01","ttl":"1h","schedule":"* * * * *",` +
+			`"timezone":"UTC","target":{"type":"explicit","volumeIdentities":null}}`},
+		{"POST", "/v1/machines", `{"name":"a","subnet":"emulator","machineType":"pgp-small","rootVolume":{"size":1}}`},
 		{"PUT", "/v1/route-tables/default/routes",
 			`{"routes":[{"destinationCidrBlock":"0.0.0.0/0","gatewayAddress":"10.0.0.1"},null]}`},
 	} {

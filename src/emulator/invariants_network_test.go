@@ -153,7 +153,7 @@ func (w *walker) tearDown() {
 		}
 	}
 	for _, path := range []string{"/v1/loadbalancers", "/v1/loadbalancer-target-groups", "/v1/machines",
-		"/v1/reserved-ips"} {
+		"/v1/volumes", "/v1/snapshots", "/v1/reserved-ips"} {
 		empty(path)
 	}
 	for _, table := range read[struct{ Identity string }](w, "/v1/route-tables") {

@@ -26,6 +26,7 @@ type walker struct {
 	// The objects seen last, some of them gone by now.
 	machines, groups, balancers []string
 	networkWalk
+	volumeWalk
 }
 
 func (w *walker) do(method, path, body string) (int, []byte) {
@@ -104,7 +105,7 @@ func (w *walker) step() {
 		func() { w.do("DELETE", groups+w.pick(w.groups)+"/detach/"+w.pick(w.machines), "") },
 		func() { <-time.After(time.Duration(w.random.IntN(20)) * time.Second) },
 	}
-	steps = append(steps, w.networkSteps()...)
+	steps = append(append(steps, w.networkSteps()...), w.volumeSteps()...)
 	steps[w.random.IntN(len(steps))]()
 }
 
@@ -154,6 +155,7 @@ func (w *walker) check() {
 		}
 	}
 	w.checkNetwork(claim)
+	w.checkVolumes(machines)
 	for _, g := range read[iaas.VpcLoadbalancerTargetGroup](w, "/v1/loadbalancer-target-groups") {
 		for _, l := range g.LoadbalancerListeners {
 			if uses[l.Identity] != g.Identity {
@@ -209,6 +211,9 @@ func TestInvariantsHoldUnderRandomRequests(t *testing.T) {
 					MachineDelete: 10 * time.Second,
 					NetworkCreate: 5 * time.Second, NetworkDelete: 5 * time.Second, NetworkLinger: 5 * time.Second,
 					ReservedIPCreate: 5 * time.Second, NATGatewayCreate: 10 * time.Second,
+					VolumeCreate: 5 * time.Second, VolumeAttach: 5 * time.Second, VolumeDetach: 15 * time.Second,
+					VolumeResize: 5 * time.Second, VolumeDelete: 5 * time.Second, VolumeLinger: 5 * time.Second,
+					SnapshotCreate: 5 * time.Second, SnapshotDelete: 5 * time.Second,
 				}})
 				if err != nil {
 					t.Fatal(err)

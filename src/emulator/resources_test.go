@@ -48,6 +48,15 @@ func smaller() map[string]resource {
 			wrong: []string{`{"name":"x","size":"5"}`, `{"name":"x","size":16385}`, `{"name":"x","size":-1}`,
 				`{"name":"x","size":5,"volumeTypeIdentity":[]}`},
 		},
+		"snapshot policy": {
+			path:   "/v1/snapshot-policies",
+			body:   replaced(policyNamed("first"), "}}}", `}},"labels":{"a":"b"},"annotations":null,"unknown":1}`),
+			update: `{"name":"second","keepCount":3}`, merge: `{"description":"new"}`,
+			wrong: []string{`{"name":"x","ttl":"a week"}`, `{"name":"x","ttl":0}`, `{"name":"x","keepCount":0}`,
+				`{"name":"x","schedule":"daily"}`, `{"name":"x","timezone":""}`, `{"name":"x","target":{"type":"all"}}`,
+				`{"name":"x","target":{"type":"selector"}}`, `{"name":"x","target":{"type":"explicit"}}`,
+				`{"name":"x","target":{"type":"explicit","volumeIdentities":["x"]}}`},
+		},
 		"peering": {
 			path: "/v1/vpc-peering-connections", body: `{"name":"first","requesterVpcIdentity":"emulator","accepterVpcIdentity":"vpc-shop","labels":{"a":"b"},"unknown":1}`,
 			update: `{"name":"second"}`, merge: `{"description":"new"}`,
@@ -231,7 +240,8 @@ func TestQuotasCountWhatIsListed(t *testing.T) {
 		}
 	}
 	for quota, path := range map[string]string{
-		"projects": "/v1/projects", "cloud-init-templates": "/v1/cloudinits", "tfs-instances": "/v1/tfs", "volumes": "/v1/volumes",
+		"projects": "/v1/projects", "cloud-init-templates": "/v1/cloudinits", "tfs-instances": "/v1/tfs",
+		"volumes":                 "/v1/volumes",
 		"vpc-peering-connections": "/v1/vpc-peering-connections", "machines": "/v1/machines",
 		"loadbalancers":              "/v1/loadbalancers",
 		"loadbalancer-target-groups": "/v1/loadbalancer-target-groups", "vpcs": "/v1/vpcs", "subnets": "/v1/subnets",

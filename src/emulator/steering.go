@@ -52,20 +52,70 @@ func statuses() []string {
 // creating it has no address and no traffic; the others change nothing but what
 // the API says.
 func (e *Emulator) SetLoadBalancerStatus(ref, status string) error {
-	if status != "" && !slices.Contains(statuses(), status) {
-		return apierror.Invalid("holding load balancer %q: status is %q; use one of %s, or none to end it",
-			ref, status, strings.Join(statuses(), ", "))
+	return e.hold("load balancer", ref, status, statuses(), func(org *state.Organisation, now time.Time) bool {
+		lb, found := org.Loadbalancers.Find(ref)
+		if found {
+			lb.Held = status
+			lb.Touch(now)
+			org.TrafficChanged(lb)
+		}
+		return found
+	})
+}
+
+// volumeStatuses are those that a volume can be held in, and but for the
+// attachment also a snapshot.
+func volumeStatuses() []string {
+	return []string{"Creating", "Available", "Attaching", "Attached", "Detaching", state.StatusFailed, "Deleting",
+		"Deleted"}
+}
+
+// SetVolumeStatus holds the status of a volume, named by identity or slug: one of
+// Creating, Available, Attaching, Attached, Detaching, Failed, Deleting and
+// Deleted. It changes what the API says, and a volume can only be attached while
+// that is Available. An empty status returns the volume to its normal life, and
+// deleting it ends the hold.
+func (e *Emulator) SetVolumeStatus(ref, status string) error {
+	return e.hold("volume", ref, status, volumeStatuses(), func(org *state.Organisation, now time.Time) bool {
+		v, found := org.Volumes.Find(ref)
+		if found {
+			v.Held = status
+			v.Touch(now)
+		}
+		return found
+	})
+}
+
+// SetSnapshotStatus holds the status of a snapshot, named by identity or slug: one
+// of Creating, Available, Failed, Deleting and Deleted. A volume can only be made
+// from it while that is Available. An empty status returns the snapshot to its
+// normal life, and deleting it ends the hold.
+func (e *Emulator) SetSnapshotStatus(ref, status string) error {
+	known := slices.DeleteFunc(volumeStatuses(), func(s string) bool { return strings.Contains(s, "tach") })
+	return e.hold("snapshot", ref, status, known, func(org *state.Organisation, now time.Time) bool {
+		s, found := org.Snapshots.Find(ref)
+		if found {
+			s.Held = status
+			s.Touch(now)
+		}
+		return found
+	})
+}
+
+// hold sets the status of an object of any organisation.
+func (e *Emulator) hold(kind, ref, status string, known []string,
+	set func(*state.Organisation, time.Time) (found bool)) error {
+	if status != "" && !slices.Contains(known, status) {
+		return apierror.Invalid("holding %s %q: status is %q; use one of %s, or none to end it", kind, ref, status,
+			strings.Join(known, ", "))
 	}
 	return e.api.Override(func(now time.Time) error {
 		for org := range e.api.Store.Spaces() {
-			if lb, found := org.Loadbalancers.Find(ref); found {
-				lb.Held = status
-				lb.Touch(now)
-				org.TrafficChanged(lb)
+			if set(org, now) {
 				return nil
 			}
 		}
-		return apierror.NotFound("load balancer", ref)
+		return apierror.NotFound(kind, ref)
 	})
 }
 
@@ -104,6 +154,7 @@ func (e *Emulator) overrideRoutes() {
 	})
 	for kind, hold := range map[string]func(ref, status string) error{
 		"loadbalancers": e.SetLoadBalancerStatus, "machines": e.SetMachineStatus,
+		"volumes": e.SetVolumeStatus, "snapshots": e.SetSnapshotStatus,
 	} {
 		e.mux.HandleFunc("PUT /_emulator/"+kind+"/{id}/status", func(w http.ResponseWriter, r *http.Request) {
 			in, err := instruction[struct{ Status *string }](r)

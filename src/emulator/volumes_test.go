@@ -148,12 +148,13 @@ func TestVolumeStatuses(t *testing.T) {
 func TestVolumesAreRefused(t *testing.T) {
 	const path = volumesPath + "/v"
 	for name, steps := range map[string][]step{
-		"size":         {{request: "POST " + volumesPath, body: replaced(volumeNamed("w"), "10", "0"), status: 400}},
-		"large":        {{request: "POST " + volumesPath, body: replaced(volumeNamed("w"), "10", "16385"), status: 400}},
-		"region":       {{request: "POST " + volumesPath, body: replaced(volumeNamed("w"), "nl-01", "x"), status: 400}},
-		"type":         {{request: "POST " + volumesPath, body: replaced(volumeNamed("w"), "block", "x"), status: 400}},
-		"no type":      {{request: "POST " + volumesPath, body: replaced(volumeNamed("w"), "block", ""), status: 400}},
-		"shrink":       {{request: "PUT " + path, body: `{"name":"v","size":9}`, status: 400, has: []string{"only grow"}}},
+		"size":    {{request: "POST " + volumesPath, body: replaced(volumeNamed("w"), "10", "0"), status: 400}},
+		"large":   {{request: "POST " + volumesPath, body: replaced(volumeNamed("w"), "10", "20000"), status: 400}},
+		"region":  {{request: "POST " + volumesPath, body: replaced(volumeNamed("w"), "nl-01", "x"), status: 400}},
+		"type":    {{request: "POST " + volumesPath, body: replaced(volumeNamed("w"), "block", "x"), status: 400}},
+		"no type": {{request: "POST " + volumesPath, body: replaced(volumeNamed("w"), "block", ""), status: 400}},
+		"shrink": {{request: "PUT " + path, body: `{"name":"v","size":9}`, status: 400,
+			has: []string{"only grow"}}},
 		"grow too far": {{request: "PUT " + path, body: `{"name":"v","size":16385}`, status: 400}},
 		"fixed size": {
 			{request: "POST " + volumesPath, body: replaced(volumeNamed("w"), "block", "archive"), status: 201},

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
@@ -17,13 +18,17 @@ func (r *Reloader[T]) RecordEvents(ctx context.Context, clients cloud.Clients, c
 	go func() {
 		// The manager's builder waits until it has a client, or the process ends.
 		client := clients.ClientOrDie(component)
-		if client == nil || ctx.Err() != nil {
-			return
+		if client != nil && ctx.Err() == nil {
+			r.RecordBy(ctx, client, component)
 		}
-		broadcaster := record.NewBroadcaster()
-		broadcaster.StartStructuredLogging(0)
-		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
-		r.RecordTo(broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}))
-		context.AfterFunc(ctx, broadcaster.Shutdown)
 	}()
+}
+
+// RecordBy is RecordEvents by a client.
+func (r *Reloader[T]) RecordBy(ctx context.Context, client kubernetes.Interface, component string) {
+	broadcaster := record.NewBroadcaster()
+	broadcaster.StartStructuredLogging(0)
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	r.RecordTo(broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}))
+	context.AfterFunc(ctx, broadcaster.Shutdown)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/route"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 // ProviderName is the value of --cloud-provider, and the scheme of provider IDs.
@@ -132,7 +133,7 @@ func (c *Cloud) adopt(ctx context.Context, secrets secret.Secrets) error {
 
 // collectors are the provider's metrics.
 func (c *Cloud) collectors() []prometheus.Collector {
-	all := append(c.client.Collectors(), c.inventory.Collector())
+	all := append(c.client.Collectors(), store.AgeCollector(c.inventory.Ages()))
 	if c.reloader == nil {
 		return all
 	}

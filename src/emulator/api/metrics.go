@@ -124,6 +124,8 @@ func (srv *Server) objects() map[string]int {
 		counts["peering"] += state.RequestedPeerings(org)
 		counts["filesystem"] += org.Filesystems.Len()
 		counts["volume"] += org.Volumes.Len()
+		counts["snapshot"] += org.Snapshots.Len()
+		counts["snapshotPolicy"] += org.SnapshotPolicies.Len()
 		counts["securityGroup"] += org.SecurityGroups.Len()
 		counts["reservedIp"] += org.ReservedIPs.Len()
 		counts["natGateway"] += org.NATGateways.Len()

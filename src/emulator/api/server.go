@@ -105,7 +105,8 @@ func (srv *Server) operations() map[string]handler {
 		srv.cloudInitOperations(),
 		srv.vpcOperations(), srv.subnetOperations(), srv.routeTableOperations(), srv.natGatewayOperations(),
 		srv.securityGroupOperations(), srv.reservedIPOperations(), srv.firewallOperations(), srv.peeringOperations(),
-		srv.filesystemOperations(), srv.volumeOperations(),
+		srv.filesystemOperations(), srv.volumeOperations(), srv.snapshotOperations(),
+		srv.snapshotPolicyOperations(),
 	} {
 		maps.Copy(all, resource)
 	}

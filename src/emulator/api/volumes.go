@@ -106,14 +106,26 @@ func (srv *Server) createVolume(c *call) (reply, error) {
 	if v.Type, err = srv.Store.VolumeTypeFor("volumeTypeIdentity", in.VolumeTypeIdentity); err != nil {
 		return reply{}, err
 	}
-	if ref := object.Kept(in.RestoreFromSnapshotID, ""); ref != "" {
-		return reply{}, apierror.Invalid("field \"restoreFromSnapshotId\": snapshot %q not found", ref)
+	if v.RestoredFrom, err = c.restored(v, in.RestoreFromSnapshotID); err != nil {
+		return reply{}, err
 	}
 	if err := c.admitVolume("size", in.Size); err != nil {
 		return reply{}, err
 	}
 	c.addVolume(v, described)
 	return created(v.Identity, v.View(c.now)), nil
+}
+
+// restored finds the snapshot that a new volume is made from; absent and "" mean none.
+func (c *call) restored(v *state.Volume, ref *string) (*state.VolumeSnapshot, error) {
+	if object.Kept(ref, "") == "" {
+		return nil, nil
+	}
+	s, err := object.Referred(&c.org.Snapshots, "restoreFromSnapshotId", "snapshot", *ref)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.Restorable(v, c.now)
 }
 
 // admitVolume says whether there may be a new volume of a size.

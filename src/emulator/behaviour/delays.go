@@ -49,6 +49,13 @@ type Delays struct {
 	VolumeDelete time.Duration
 	// VolumeLinger is how long a volume is then still listed as `Deleted`.
 	VolumeLinger time.Duration
+	// SnapshotCreate is how long a snapshot is `Creating`; nothing can be restored
+	// from it meanwhile.
+	SnapshotCreate time.Duration
+	// SnapshotDelete is how long a snapshot is `Deleting` after DELETE.
+	SnapshotDelete time.Duration
+	// SnapshotLinger is how long a snapshot is then still listed as `Deleted`.
+	SnapshotLinger time.Duration
 	// LabelFilters is how far lists with a label filter lag behind: they show what
 	// there was so long ago, when lists without one show what there is.
 	LabelFilters time.Duration

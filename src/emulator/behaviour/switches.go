@@ -104,6 +104,13 @@ type Switches struct {
 	DetachStatus int
 	// KeepAttachedVolumes leaves volumes attached to machines that were deleted.
 	KeepAttachedVolumes bool
+	// StrictSnapshots refuses (409) a snapshot of a volume that is not Available, as
+	// the client's documentation has it.
+	StrictSnapshots bool
+	// DurationTexts answers the ttl of snapshot policies with a text such as
+	// 168h0m0s, and not with a number of nanoseconds, which is what the official
+	// client can read.
+	DurationTexts bool
 	// IgnoredFilters are query keys that lists ignore; "matchLabels" stands for
 	// all label filters.
 	IgnoredFilters []string

@@ -146,6 +146,10 @@ func (o *options) addVolumeDelays(flags *pflag.FlagSet) {
 		"how long a volume keeps its old size after it was made larger")
 	flags.DurationVar(&o.delays.VolumeDelete, "volume-delete-delay", 0, "how long a volume is deleting")
 	flags.DurationVar(&o.delays.VolumeLinger, "volume-linger", 0, "how long a volume is then still listed as deleted")
+	flags.DurationVar(&o.delays.SnapshotCreate, "snapshot-create-delay", 0, "how long a new snapshot is creating")
+	flags.DurationVar(&o.delays.SnapshotDelete, "snapshot-delete-delay", 0, "how long a snapshot is deleting")
+	flags.DurationVar(&o.delays.SnapshotLinger, "snapshot-linger", 0,
+		"how long a snapshot is then still listed as deleted")
 }
 
 func (o *options) addSwitchFlags(cmd *cobra.Command) {
@@ -212,6 +216,10 @@ func (o *options) addSwitchFlags(cmd *cobra.Command) {
 		"status of detaching a volume that is not attached to the machine: 404 or 400")
 	flags.BoolVar(&o.switches.KeepAttachedVolumes, "keep-attached-volumes", false,
 		"leave volumes attached to machines that were deleted")
+	flags.BoolVar(&o.switches.StrictSnapshots, "strict-snapshots", false,
+		"refuse snapshots of volumes that are not available, such as attached ones")
+	flags.BoolVar(&o.switches.DurationTexts, "duration-texts", false,
+		"answer the ttl of snapshot policies with a text such as 168h0m0s")
 	flags.StringSliceVar(&o.switches.IgnoredFilters, "ignored-filters", nil,
 		"query keys that lists ignore; matchLabels stands for all label filters")
 }

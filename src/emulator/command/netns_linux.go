@@ -34,7 +34,7 @@ func (o *options) openNamespaces(log *slog.Logger) (emulator.DataPlane, places, 
 func newClean() *cobra.Command {
 	return &cobra.Command{
 		Use:   "clean",
-		Short: "Remove the network namespaces of emulators that were killed; those of running ones stay",
+		Short: "Remove the network namespaces and volumes of emulators that were killed; those of running ones stay",
 		Args:  cobra.NoArgs,
 		// An error while running is not a misuse of the flags.
 		SilenceUsage: true,

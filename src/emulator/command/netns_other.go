@@ -18,7 +18,8 @@ func (o *options) openNamespaces(*slog.Logger) (emulator.DataPlane, places, erro
 
 // newClean makes a command that has nothing to do on this system.
 func newClean() *cobra.Command {
-	return &cobra.Command{Use: "clean", Short: "Remove the network namespaces of emulators that were killed (Linux)",
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return nil }}
+	return &cobra.Command{Use: "clean",
+		Short: "Remove the network namespaces and volumes of emulators that were killed (Linux)",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return nil }}
 }

@@ -67,7 +67,8 @@ func TestWireTypesAreWrittenAlike(t *testing.T) {
 		&wire.TargetGroup{}, &wire.Attachment{}, &wire.Project{}, &wire.Quota{}, &wire.QuotaIncrease{},
 		&wire.CloudInit{},
 		&wire.FirewallRule{}, &wire.Peering{}, &wire.Filesystem{}, &wire.VolumeType{},
-		&wire.Volume{}, &wire.VolumeAttachment{}, &wire.Snapshot{}, &wire.SecurityGroup{}, &wire.SecurityGroupRule{},
+		&wire.Volume{}, &wire.VolumeAttachment{}, &wire.Snapshot{},
+		&wire.SnapshotPolicy{}, &wire.SecurityGroup{}, &wire.SecurityGroupRule{},
 		&wire.ReservedIP{},
 		&wire.NATGateway{}, &wire.RouteTable{}, &wire.RouteEntry{}, &wire.Token{}, &wire.TokenError{}, &wire.Error{},
 	} {

@@ -36,7 +36,10 @@ type Event struct {
 	// Namespace is the name of its network namespace, Path the file to enter it
 	// by (nsenter --net=PATH). After Deleted, neither exists any more.
 	Namespace, Path string
-	Addresses       []netip.Addr
+	// Disks is the folder with a link to the block device of each volume that is
+	// attached to the machine, as in its /dev/disk/by-id. It ends with the machine.
+	Disks     string
+	Addresses []netip.Addr
 }
 
 // machine is a machine that is there.
@@ -46,9 +49,11 @@ type machine struct {
 	// port is its interface at the router, bridge where that is plugged in.
 	port, bridge string
 	mac          string
-	on           bool
-	addresses    set[address]
-	routes       set[route]
+	// disks is the folder with links to its block devices.
+	disks     string
+	on        bool
+	addresses set[address]
+	routes    set[route]
 }
 
 // addMachine makes a machine's namespace and plugs it in, switched off.
@@ -62,7 +67,10 @@ func (r *router) addMachine(name string, state traffic.Machine) (*machine, error
 		space: s, port: fmt.Sprintf("p%d", r.ports), addresses: set[address]{}, routes: set[route]{},
 		state: traffic.Machine{Identity: state.Identity, Name: state.Name},
 	}
-	err = r.space.connect(m.port, s, machineLink)
+	m.disks, err = r.disks.addMachine(name)
+	if err == nil {
+		err = r.space.connect(m.port, s, machineLink)
+	}
 	if err == nil {
 		err = s.up(machineLink)
 	}
@@ -154,7 +162,7 @@ func (r *router) plug(m *machine, on bool) error {
 
 // removeMachine takes a machine's link and namespace away.
 func (r *router) removeMachine(m *machine) error {
-	err := errors.Join(r.space.removeLink(m.port), m.space.remove())
+	err := errors.Join(r.space.removeLink(m.port), m.space.remove(), r.disks.removeMachine(m.disks))
 	r.report(m, Deleted)
 	return err
 }
@@ -162,6 +170,6 @@ func (r *router) removeMachine(m *machine) error {
 func (r *router) report(m *machine, kind Kind) {
 	r.events(Event{
 		Kind: kind, Identity: m.state.Identity, Name: m.state.Name,
-		Namespace: m.space.Name(), Path: m.space.Path(), Addresses: slices.Clone(m.state.Addresses),
+		Namespace: m.space.Name(), Path: m.space.Path(), Disks: m.disks, Addresses: slices.Clone(m.state.Addresses),
 	})
 }

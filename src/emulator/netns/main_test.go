@@ -25,6 +25,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/loopdevice"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/proxy"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/roottest"
@@ -101,6 +102,10 @@ func asRoot(t *testing.T, test func(c *cloud), adjust ...func(*emulator.Config, 
 		}
 		if left, err := namespace.Names(plane.Name() + "-"); err != nil || len(left) > 0 {
 			t.Errorf("left after Close: %v, %v", left, err)
+		}
+		if left, err := loopdevice.Below(plane.disks.folder); err != nil || len(left) > 0 || there(plane.disks.folder) {
+			t.Errorf("left after Close: block devices %v, %v, %s: %t", left, err, plane.disks.folder,
+				there(plane.disks.folder))
 		}
 	})
 	test(&cloud{e, t, plane, official(t, server.URL), events})

@@ -3,8 +3,8 @@
 // Package netns is a data plane of network namespaces: a machine is a namespace
 // with its own addresses, a VPC is a router with a bridge for every subnet, route
 // tables are the router's own, and security groups are its filters. Load balancers
-// are proxies at addresses of the router. It carries IPv4 and IPv6, and needs
-// root, Linux and the program nft.
+// are proxies at addresses of the router. Volumes are loop devices. It carries IPv4
+// and IPv6, and needs root, Linux and the program nft.
 //
 //	plane, err := netns.New(netns.Options{OnMachine: func(e netns.Event) { ... }})
 //	...
@@ -74,6 +74,7 @@ type Plane struct {
 	// without mu.
 	mu      sync.Mutex
 	routers map[string]*router
+	disks   *disks
 	// homes are the VPCs of load balancers.
 	homes map[string]string
 }
@@ -132,8 +133,12 @@ func start(o Options) (*Plane, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.end())
 	}
+	d, err := newDisks(r)
+	if err != nil {
+		return nil, errors.Join(err, h.remove(), r.removeDisks(), r.end())
+	}
 	return &Plane{
-		options: o, run: r, hub: h, events: newEventQueue(o.OnMachine),
+		options: o, run: r, hub: h, disks: d, events: newEventQueue(o.OnMachine),
 		routers: map[string]*router{}, numbers: map[string]int{}, homes: map[string]string{},
 	}, nil
 }
@@ -189,6 +194,7 @@ func (p *Plane) Wire(network traffic.Network) error {
 		}
 	}
 	p.guarded(func() { p.homes = homes })
+	failed = append(failed, p.disks.wire(network, p.linksOf))
 	hidden, err := p.hub.wire(network, p.numbers)
 	if !slices.Equal(hidden, p.hidden) {
 		p.options.Proxy.Logger.Warn("other VPCs have the same addresses: the client does not reach these", "hidden",
@@ -245,6 +251,7 @@ func (p *Plane) router(vpc traffic.VPC) (*router, error) {
 	r := &router{
 		space: s, number: number, events: p.events.add, clients: p.options.ClientNetworks, name: p.machineName,
 		proxy:   proxy.New(balancing),
+		disks:   p.disks,
 		numbers: map[string]int{}, machines: map[string]*machine{},
 		bridges: set[string]{}, addresses: set[address]{}, routes: set[route]{}, rules: set[rule]{},
 	}
@@ -267,6 +274,16 @@ func (p *Plane) machineName(next traffic.Machine) string {
 		return p.run.prefix() + next.Identity
 	}
 	return name
+}
+
+// linksOf is the folder with the links of a machine; empty if there is none.
+func (p *Plane) linksOf(machine string) string {
+	for _, r := range p.routers {
+		if m := r.machines[machine]; m != nil {
+			return m.disks
+		}
+	}
+	return ""
 }
 
 // Serve makes the traffic of a load balancer as described.
@@ -319,7 +336,7 @@ func (p *Plane) Close() error {
 	p.closed = true
 	err := errors.Join(p.dropVPCs(traffic.Network{}), p.hub.remove())
 	_, rest := p.run.removeNamespaces() // what could not be made or removed before
-	err = errors.Join(err, rest)
+	err = errors.Join(err, rest, p.run.removeDisks())
 	p.events.end()
 	if err != nil {
 		// The run's file stays, so that the next start tries again.

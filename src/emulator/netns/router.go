@@ -19,6 +19,7 @@ type router struct {
 	// number is the VPC's, among those of the hub.
 	number  int
 	proxy   *proxy.Proxy
+	disks   *disks
 	events  func(Event)
 	clients []netip.Prefix
 	filter  filter

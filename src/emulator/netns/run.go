@@ -71,6 +71,7 @@ func claim(path string) (*os.File, error) {
 func (r *run) prepare(first bool) error {
 	if !first {
 		_, err := r.removeNamespaces()
+		err = errors.Join(err, r.removeDisks())
 		if err != nil {
 			err = errors.Join(err, r.lock.Close()) // the file stays, for whoever tries again
 		}
@@ -159,25 +160,36 @@ func (r *run) end() error {
 	return errors.Join(os.Remove(r.lock.Name()), r.lock.Close())
 }
 
-// clean removes what dead runs left, and says what.
-func clean(folder string) ([]string, error) {
-	entries, err := os.ReadDir(folder)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+// entries are the names in a folder, which may not exist.
+func entries(folder string) (names []string, err error) {
+	all, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("listing the runs of emulators: %w", err)
+	}
+	for _, entry := range all {
+		names = append(names, entry.Name())
+	}
+	return names, nil
+}
+
+// clean removes what dead runs left, and says what. More are the names of runs
+// that may have no file any more: /run ends with the machine's uptime.
+func clean(folder string, more ...string) ([]string, error) {
+	names, err := entries(folder)
+	if err != nil {
+		return nil, err
 	}
 	var removed []string
 	var failed []error
-	for _, entry := range entries {
-		lock, err := take(filepath.Join(folder, entry.Name()))
+	for _, name := range append(names, more...) {
+		lock, err := take(filepath.Join(folder, name))
 		if lock == nil {
 			failed = append(failed, err)
 			continue
 		}
-		dead := &run{name: entry.Name(), folder: folder, lock: lock}
+		dead := &run{name: name, folder: folder, lock: lock}
 		names, err := dead.removeNamespaces()
+		err = errors.Join(err, dead.removeDisks())
 		removed = append(removed, names...)
 		failed = append(failed, err)
 		if err == nil {
@@ -189,12 +201,19 @@ func clean(folder string) ([]string, error) {
 	return removed, errors.Join(failed...)
 }
 
-// Clean removes the network namespaces that emulators left which were killed,
-// and returns their names. What belongs to one that runs, or to anybody else, is
-// not touched. Only root may.
+// Clean removes the network namespaces and volumes that emulators left which were
+// killed, and returns the names of the namespaces. What belongs to one that runs,
+// or to anybody else, is not touched. Only root may.
 func Clean() ([]string, error) {
 	if user := os.Geteuid(); user != 0 {
 		return nil, fmt.Errorf("removing what emulators left: only root may, and this is user %d", user)
 	}
-	return clean(runs)
+	volumes, err := entries(diskFolder)
+	if err == nil && len(volumes) > 0 {
+		err = os.MkdirAll(runs, 0o755)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("removing what emulators left: %w", err)
+	}
+	return clean(runs, volumes...)
 }

@@ -122,6 +122,8 @@ func (o *Organisation) copyReferences(t *copier) {
 	o.Peerings = copyCollection(t, o.Peerings)
 	o.Filesystems = copyCollection(t, o.Filesystems)
 	o.Volumes = copyCollection(t, o.Volumes)
+	o.Snapshots = copyCollection(t, o.Snapshots)
+	o.SnapshotPolicies = copyCollection(t, o.SnapshotPolicies)
 	o.SecurityGroups = copyCollection(t, o.SecurityGroups)
 	o.ReservedIPs = copyCollection(t, o.ReservedIPs)
 	o.NATGateways = copyCollection(t, o.NATGateways)
@@ -151,6 +153,13 @@ func (f *Filesystem) copyReferences(t *copier) {
 
 func (v *Volume) copyReferences(t *copier) {
 	v.Org, v.Region, v.latest = copyOf(t, v.Org), copyOf(t, v.Region), copyOf(t, v.latest)
+	v.RestoredFrom, v.snapshots = copyOf(t, v.RestoredFrom), copyEach(t, v.snapshots)
+}
+
+func (s *VolumeSnapshot) copyReferences(t *copier) { s.Source = copyOf(t, s.Source) }
+
+func (p *SnapshotPolicy) copyReferences(t *copier) {
+	p.Org, p.Region = copyOf(t, p.Org), copyOf(t, p.Region)
 }
 
 func (a *VolumeAttachment) copyReferences(t *copier) { a.Machine = copyOf(t, a.Machine) }

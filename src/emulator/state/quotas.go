@@ -25,6 +25,9 @@ const (
 	QuotaFilesystems   = "tfs-instances"
 	QuotaVolumes       = "volumes"
 	QuotaVolumeSize    = "volume-gigabytes"
+	QuotaSnapshots     = "snapshots"
+
+	QuotaSnapshotPolicies = "snapshot-policies"
 
 	QuotaSecurityGroups = "security-groups"
 )
@@ -82,6 +85,10 @@ func QuotaKinds() []QuotaKind {
 			Count: func(o *Organisation) int { return o.Volumes.Len() }},
 		{Name: QuotaVolumeSize, description: "GiB of all volumes", standard: 10 * standardLimit,
 			Count: volumeGigabytes},
+		{Name: QuotaSnapshots, description: "Snapshots of volumes", standard: standardLimit,
+			Count: func(o *Organisation) int { return o.Snapshots.Len() }},
+		{Name: QuotaSnapshotPolicies, description: "Snapshot policies", standard: standardLimit,
+			Count: func(o *Organisation) int { return o.SnapshotPolicies.Len() }},
 	}
 }
 
@@ -154,8 +161,8 @@ func (o *Organisation) admitAfter(kind QuotaKind, used, more int) error {
 	if used+more <= limit {
 		return nil
 	}
-	return apierror.Exhausted("quota %q of organisation %q is used up: %d of %d, and %d more wanted; delete some, or ask for more with "+
-		"POST /v1/quotas/increase-requests",
+	return apierror.Exhausted("quota %q of organisation %q is used up: %d of %d, and %d more wanted; "+
+		"delete some, or ask for more with POST /v1/quotas/increase-requests",
 		kind.Name, o.Owner().Identity, used, limit, more)
 }
 

@@ -50,6 +50,9 @@ type Organisation struct {
 	Peerings      object.Collection[*Peering]
 	Filesystems   object.Collection[*Filesystem]
 	Volumes       object.Collection[*Volume]
+	Snapshots     object.Collection[*VolumeSnapshot]
+
+	SnapshotPolicies object.Collection[*SnapshotPolicy]
 
 	SecurityGroups object.Collection[*SecurityGroup]
 	ReservedIPs    object.Collection[*ReservedIP]

@@ -133,13 +133,21 @@ func ParseSource(source string) (netip.Prefix, error) {
 	return prefix.Masked(), nil
 }
 
-// Network describes everything that is there by now, and says when the next
-// machine will be (zero: none is on its way).
+// gibibyte is the unit of sizes of volumes, in bytes.
+const gibibyte = 1 << 30
+
+// Network describes everything that is there by now, and says when it changes
+// next by itself (zero: it does not).
 func (s *Store) Network(now time.Time) (network traffic.Network, next time.Time) {
+	consider := func(at time.Time) {
+		if at.After(now) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
 	for org := range s.Spaces() {
 		for m := range org.Machines.All() {
-			if m.At(now) == object.Creating && (next.IsZero() || m.ReadyAt.Before(next)) {
-				next = m.ReadyAt
+			if m.At(now) == object.Creating {
+				consider(m.ReadyAt)
 			}
 		}
 		for v := range org.VPCs.All() {
@@ -147,8 +155,39 @@ func (s *Store) Network(now time.Time) (network traffic.Network, next time.Time)
 				network.VPCs = append(network.VPCs, v.Traffic(now))
 			}
 		}
+		for v := range org.Volumes.All() {
+			network.Volumes = append(network.Volumes, v.Traffic(now))
+			v.changes(consider)
+		}
+		for s := range org.Snapshots.All() {
+			network.Snapshots = append(network.Snapshots, traffic.Snapshot{Identity: s.Identity,
+				Volume: s.Source.Identity, Size: int64(s.Size) * gibibyte})
+		}
 	}
 	return network, next
+}
+
+// Traffic describes the volume to a data plane. A root volume is no disk there,
+// because nothing boots from it.
+func (v *Volume) Traffic(now time.Time) traffic.Volume {
+	out := traffic.Volume{Identity: v.Identity, Size: int64(v.SizeAt(now)) * gibibyte}
+	if v.RestoredFrom != nil {
+		out.Snapshot = v.RestoredFrom.Identity
+	}
+	a := v.Attachment(now)
+	if a != nil && !a.Root && !now.Before(a.attachedAt) && a.Machine.At(now) == object.Ready {
+		out.Machine = a.Machine.Identity
+	}
+	return out
+}
+
+// changes are the times at which the volume changes by itself.
+func (v *Volume) changes(consider func(time.Time)) {
+	consider(v.grownAt)
+	if v.latest != nil {
+		consider(v.latest.attachedAt)
+		consider(v.latest.detachedAt)
+	}
 }
 
 // Traffic describes the VPC to a data plane.

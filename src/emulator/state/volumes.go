@@ -44,6 +44,9 @@ type Volume struct {
 	DeleteProtection bool
 	// latest is the latest attachment, which may have ended: see Attachment.
 	latest *VolumeAttachment
+	// RestoredFrom is the snapshot that the volume was made from, or nil.
+	RestoredFrom *VolumeSnapshot
+	snapshots    []*VolumeSnapshot
 	// Held is the status that SetVolumeStatus chose.
 	Held string
 }
@@ -162,6 +165,12 @@ func (v *Volume) Short(now time.Time) *wire.Volume {
 func (v *Volume) View(now time.Time) wire.Volume {
 	view := *v.Short(now)
 	view.AvailabilityZones = v.Region.Zones
+	if v.RestoredFrom != nil {
+		view.RestoreFromSnapshot = v.RestoredFrom.Short(now)
+	}
+	for _, s := range v.snapshots {
+		view.Snapshots = append(view.Snapshots, *s.Short(now))
+	}
 	if a := v.Attachment(now); a != nil {
 		attachment := a.view(v)
 		attachment.VirtualMachine = a.Machine.Short(now)

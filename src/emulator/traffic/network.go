@@ -2,11 +2,32 @@ package traffic
 
 import "net/netip"
 
-// Network is what there is besides the traffic of load balancers: machines, the
-// addresses of load balancers, routes, and who may talk to whom. A description is
+// Network is what there is besides the traffic of load balancers: machines and
+// their disks, the addresses of load balancers, routes, and who may talk to whom. A description is
 // complete: what it does not mention, is gone.
 type Network struct {
-	VPCs []VPC
+	VPCs      []VPC
+	Volumes   []Volume
+	Snapshots []Snapshot
+}
+
+// Volume is a disk.
+type Volume struct {
+	Identity string
+	// Size is in bytes.
+	Size int64
+	// Snapshot is the identity of what a new volume is a copy of; empty for an
+	// empty volume.
+	Snapshot string
+	// Machine is the identity of the machine that has the disk now, or empty.
+	Machine string
+}
+
+// Snapshot is a copy of a volume, made when it is first described.
+type Snapshot struct {
+	Identity, Volume string
+	// Size is in bytes.
+	Size int64
 }
 
 // VPC is a network of its own.

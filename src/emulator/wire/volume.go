@@ -1,6 +1,9 @@
 package wire
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // VolumeType is a kind of storage that volumes are on.
 type VolumeType struct {
@@ -86,4 +89,59 @@ type SnapshotInput struct {
 	MetaInput
 	VolumeIdentity   string `json:"volumeIdentity"`
 	DeleteProtection *bool  `json:"deleteProtection"`
+}
+
+// SnapshotPolicy is a schedule for snapshots.
+type SnapshotPolicy struct {
+	Meta
+	Region       *Region       `json:"region,omitempty"`
+	Organisation *Organisation `json:"organisation,omitempty"`
+	// TTL is a number of nanoseconds, or a text such as 168h0m0s.
+	TTL any `json:"ttl"`
+	SnapshotPlan
+}
+
+// SnapshotPlan is what a snapshot policy is to do.
+type SnapshotPlan struct {
+	KeepCount *int `json:"keepCount,omitempty"`
+	Enabled   bool `json:"enabled"`
+	// Schedule is a cron expression in the IANA time zone Timezone.
+	Schedule string         `json:"schedule"`
+	Timezone string         `json:"timezone"`
+	Target   SnapshotTarget `json:"target"`
+}
+
+// SnapshotTarget selects volumes.
+type SnapshotTarget struct {
+	// Type is selector or explicit.
+	Type             string            `json:"type"`
+	Selector         map[string]string `json:"selector"`
+	VolumeIdentities []string          `json:"volumeIdentities"`
+}
+
+// SnapshotPolicyInput is the body of POST and PUT on snapshot policies. Region is
+// read by POST only.
+type SnapshotPolicyInput struct {
+	MetaInput
+	Region    string          `json:"region"`
+	TTL       *Duration       `json:"ttl"`
+	KeepCount *int            `json:"keepCount"`
+	Enabled   *bool           `json:"enabled"`
+	Schedule  *string         `json:"schedule"`
+	Timezone  *string         `json:"timezone"`
+	Target    *SnapshotTarget `json:"target"`
+}
+
+// Duration is a number of nanoseconds or a text: clients differ in what they send.
+type Duration struct{ time.Duration }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *Duration) UnmarshalJSON(content []byte) error {
+	var text string
+	if json.Unmarshal(content, &text) != nil {
+		return json.Unmarshal(content, &d.Duration)
+	}
+	var err error
+	d.Duration, err = time.ParseDuration(text)
+	return err
 }

@@ -51,14 +51,6 @@ func TestResponseKeys(t *testing.T) {
 			"name description service createdAt maxUsage currentUsage quotaType increaseRequests organisation"},
 		"quota increase": {QuotaIncrease{DecisionReason: new(string)},
 			"identity newMaxUsageRequested requestedReasonMessage createdAt updatedAt decision decisionReason"},
-		"volume type": {VolumeType{}, "identity name description storageType allowResize"},
-		"bare volume": {Volume{}, metaKeys + "status sourceMachineImage volumeType attachments organisation " +
-			"cloudRegion size deleteProtection"},
-		"full volume": {Volume{AvailabilityZones: []Zone{{}}, RestoreFromSnapshot: &Snapshot{},
-			Snapshots: []Snapshot{{}}}, metaKeys + "status sourceMachineImage volumeType attachments organisation " +
-			"cloudRegion size deleteProtection availabilityZones restoreFromSnapshot snapshots"},
-		"volume attachment": {VolumeAttachment{DetachmentRequestedAt: &now}, "identity createdAt description serial " +
-			"attachedToIdentity attachedToResourceType detachmentRequestedAt canDetach virtualMachine persistentVolume"},
 		"cloud-init": {CloudInit{}, "identity name slug labels annotations created_at content"},
 		"firewall rule": {FirewallRule{Organisation: &Organisation{}, VPC: &VPC{}, Interface: &Subnet{},
 			SourceSubnet: &Subnet{}, DestinationSubnet: &Subnet{}},
@@ -175,6 +167,28 @@ func TestNetworkResponseKeys(t *testing.T) {
 	})
 }
 
+func TestVolumeResponseKeys(t *testing.T) {
+	now := time.Now()
+	checkKeys(t, map[string]answer{
+		"volume type": {VolumeType{}, "identity name description storageType allowResize"},
+		"bare volume": {Volume{}, metaKeys + "status sourceMachineImage volumeType attachments organisation " +
+			"cloudRegion size deleteProtection"},
+		"snapshot": {Snapshot{Region: &Region{}, Organisation: &Organisation{}, SourceVolume: &Volume{},
+			SizeGB: new(int)}, metaKeys + "region organisation status sourceVolumeId sourceVolume sizeGB " +
+			"deleteProtection"},
+		"snapshot policy": {SnapshotPolicy{Region: &Region{}, Organisation: &Organisation{},
+			SnapshotPlan: SnapshotPlan{KeepCount: new(int)}}, metaKeys +
+			"region organisation ttl keepCount enabled schedule timezone target"},
+		"snapshot target": {SnapshotTarget{}, "type selector volumeIdentities"},
+		"full volume": {Volume{AvailabilityZones: []Zone{{}}, RestoreFromSnapshot: &Snapshot{},
+			Snapshots: []Snapshot{{}}}, metaKeys + "status sourceMachineImage volumeType attachments organisation " +
+			"cloudRegion size deleteProtection availabilityZones restoreFromSnapshot snapshots"},
+		"volume attachment": {VolumeAttachment{DetachmentRequestedAt: &now},
+			"identity createdAt description serial attachedToIdentity attachedToResourceType " +
+				"detachmentRequestedAt canDetach virtualMachine persistentVolume"},
+	})
+}
+
 // Requests are read with the keys that the vendor's clients send.
 func TestRequestKeys(t *testing.T) {
 	tests := map[string]struct {
@@ -210,6 +224,9 @@ func TestRequestKeys(t *testing.T) {
 		"peering": {PeeringInput{}, "name description labels annotations requesterVpcIdentity accepterVpcIdentity " +
 			"accepterOrganisationIdentity autoAccept"},
 		"rejection": {PeeringRejection{}, "reason"},
+		"snapshot":  {SnapshotInput{}, metaInputKeys + "volumeIdentity deleteProtection"},
+		"snapshot policy": {SnapshotPolicyInput{}, metaInputKeys +
+			"region ttl keepCount enabled schedule timezone target"},
 		"volume": {VolumeInput{}, metaInputKeys +
 			"type size cloudRegionIdentity volumeTypeIdentity deleteProtection restoreFromSnapshotId"},
 		"volume attachment": {VolumeAttachmentInput{}, "description resourceType resourceIdentity"},

@@ -28,7 +28,7 @@ func wantAges(t *testing.T, i *Inventory, want string) {
 		kind, seconds, _ := strings.Cut(strings.TrimSpace(line), "/")
 		text += name + `{kind="` + kind + `"} ` + seconds + "\n"
 	}
-	if err := testutil.CollectAndCompare(i.Collector(), strings.NewReader(text)); err != nil {
+	if err := testutil.CollectAndCompare(store.AgeCollector(i.Ages()), strings.NewReader(text)); err != nil {
 		t.Error(err)
 	}
 }

@@ -109,6 +109,15 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 	return i
 }
 
+// Ages returns when the present list of each kind began.
+func (i *Inventory) Ages() store.Ages {
+	return store.Ages{
+		"machine": i.machines.CopyTime, "load balancer": i.balancers.CopyTime, "target group": i.groups.CopyTime,
+		"VPC": i.vpcs.CopyTime, "security group": i.securityGroups.CopyTime, "reserved IP": i.reservedIPs.CopyTime,
+		"machine type": i.machineTypes.CopyTime, "route table": i.routing.CopyTime,
+	}
+}
+
 // Refresh reads machines, load balancers and target groups again, each in one list. Security groups and reserved IPs
 // are read again when they are next needed.
 func (i *Inventory) Refresh(ctx context.Context) error {

@@ -22,6 +22,25 @@ const (
 	ServiceProtocol  = Reserved + "kubernetes-service-protocol"
 )
 
+// Labels on volumes and snapshots. They are those of the CSI driver that this one replaces, and must never change.
+const (
+	CSIDriver       = Reserved + "csi-driver"
+	CSIDriverName   = Reserved + "csi-driver-name"
+	CSICluster      = Reserved + "cluster-identity"
+	CSISourceVolume = "csi.volume.id"
+)
+
+// Annotations on volumes and snapshots, as in the CSI driver that this one replaces. CSISnapshotName is the name of a
+// snapshot in Kubernetes, and on a volume the identity of the snapshot that it was restored from.
+const (
+	CSIDescription  = Reserved + "description"
+	CSIFilesystem   = Reserved + "fstype"
+	CSISnapshotName = "csi.snapshot.id"
+)
+
+// CSIClone is a label on the snapshot that a volume is cloned by. Its value is the name of the new volume in the cloud.
+const CSIClone = Reserved + "csi-clone"
+
 // Labels of Nodes, in addition to those of Kubernetes.
 const (
 	CPUs   = Reserved + "cpus"

@@ -1,0 +1,114 @@
+package controller
+
+import (
+	"context"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+)
+
+// publishedName is the key of the volume's name in the publish context, after the name of the driver, as in the CSI
+// driver that this one replaces.
+const publishedName = "/volume-name"
+
+// ControllerPublishVolume attaches a volume to the machine of a Node, and waits until it is attached.
+func (c *Controller) ControllerPublishVolume(ctx context.Context,
+	r *csi.ControllerPublishVolumeRequest) (*csi.ControllerPublishVolumeResponse, error) {
+	id, node := r.GetVolumeId(), r.GetNodeId()
+	if err := required("volume ID", id); err != nil {
+		return nil, err
+	}
+	if err := required("node ID", node); err != nil {
+		return nil, err
+	}
+	if r.GetVolumeCapability() == nil {
+		return nil, volume.CheckCapabilities(nil)
+	}
+	if err := volume.CheckCapability(r.GetVolumeCapability()); err != nil {
+		return nil, err
+	}
+	if r.GetReadonly() {
+		return nil, status.Errorf(codes.InvalidArgument, "volume %s: a volume cannot be attached read-only; mount it "+
+			"read-only in the pod instead", id)
+	}
+	end, err := c.begin("volume " + id)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if _, err := c.volume(ctx, id, listAge); err != nil {
+		return nil, err
+	}
+	machine, err := c.Nodes.Machine(ctx, node)
+	if err != nil {
+		return nil, problemOf("looking up the machine of Node "+node, err)
+	}
+	v, err := c.settle(ctx, id, settling{action: "attaching volume " + id + " to Node " + node,
+		decide: func(v resource.Volume) (volume.Step, error) { return volume.Attach(v, machine) },
+		write: func(ctx context.Context, v resource.Volume) error {
+			return c.Storage.AttachVolume(client.WithCause(ctx, "attach volume to Node "+node), v, machine,
+				"Node "+node)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &csi.ControllerPublishVolumeResponse{
+		PublishContext: map[string]string{c.Owner.Driver + publishedName: v.Name},
+	}, nil
+}
+
+// ControllerUnpublishVolume detaches a volume from the machine of a Node, or from any machine if no Node is named, and
+// waits until it is detached. A volume that does not exist is detached.
+func (c *Controller) ControllerUnpublishVolume(ctx context.Context,
+	r *csi.ControllerUnpublishVolumeRequest) (*csi.ControllerUnpublishVolumeResponse, error) {
+	id, node := r.GetVolumeId(), r.GetNodeId()
+	if err := required("volume ID", id); err != nil {
+		return nil, err
+	}
+	end, err := c.begin("volume " + id)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	ours, err := c.holders(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.settle(ctx, id, settling{action: "detaching volume " + id + " from Node " + node,
+		decide: func(v resource.Volume) (volume.Step, error) { return volume.Detach(v, ours), nil },
+		write: func(ctx context.Context, v resource.Volume) error {
+			return c.Storage.DetachVolume(client.WithCause(ctx, "detach volume from Node "+node), v, v.AttachedTo())
+		},
+	})
+	if err != nil && status.Code(err) != codes.NotFound {
+		return nil, err
+	}
+	return &csi.ControllerUnpublishVolumeResponse{}, nil
+}
+
+// holders returns which machines a volume is detached from: the Node's, or all if no Node is named. If the Node or its
+// machine does not exist any more, these are the machines that no Node runs on; so a volume that another Node has got
+// meanwhile stays there.
+func (c *Controller) holders(ctx context.Context, node string) (ours func(machine string) bool, err error) {
+	if node == "" {
+		return func(string) bool { return true }, nil
+	}
+	machine, err := c.Nodes.Machine(ctx, node)
+	if err == nil {
+		return func(holder string) bool { return holder == machine }, nil
+	}
+	if status.Code(err) != codes.NotFound {
+		return nil, problemOf("looking up the machine of Node "+node, err)
+	}
+	names, err := c.Nodes.Names(ctx)
+	if err != nil {
+		return nil, problemOf("looking up the machines of all Nodes", err)
+	}
+	return func(holder string) bool { return names[holder] == "" }, nil
+}

@@ -1,0 +1,217 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+)
+
+// CreateVolume creates a volume, empty or from a snapshot or another volume, and waits until it is available. A volume
+// that an earlier request created is found by its name and labels.
+func (c *Controller) CreateVolume(ctx context.Context, r *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
+	if err := required("name", r.GetName()); err != nil {
+		return nil, err
+	}
+	if err := volume.CheckCapabilities(r.GetVolumeCapabilities()); err != nil {
+		return nil, err
+	}
+	parameters, err := volume.ParseParameters(r.GetParameters())
+	if err != nil {
+		return nil, err
+	}
+	end, err := c.begin("volume " + r.GetName())
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if parameters.Volume != "" {
+		return c.adopt(ctx, parameters.Volume, r)
+	}
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	if err := c.checkTopology(ctx, r.GetAccessibilityRequirements()); err != nil {
+		return nil, err
+	}
+	v, err := c.create(ctx, r, parameters)
+	if err != nil {
+		return nil, err
+	}
+	return c.created(ctx, v, r)
+}
+
+// create finds or creates the volume, and waits until it is available.
+func (c *Controller) create(ctx context.Context, r *csi.CreateVolumeRequest,
+	parameters volume.Parameters) (resource.Volume, error) {
+	source, err := c.source(ctx, r)
+	if err != nil {
+		return resource.Volume{}, err
+	}
+	desired, err := c.desired(ctx, r, parameters, source.size)
+	if err != nil {
+		return resource.Volume{}, err
+	}
+	desired.Source = source.volume
+	found, err := c.Storage.VolumesNamed(ctx, desired.Name, c.Poll)
+	if err != nil {
+		return resource.Volume{}, problemOf("looking for volume "+desired.Name, err)
+	}
+	v, exists, err := volume.Choose(c.Owner, found)
+	if err != nil {
+		return resource.Volume{}, err
+	}
+	if desired.Snapshot, err = source.snapshot(ctx, v); err != nil {
+		return resource.Volume{}, err
+	}
+	if exists {
+		err = desired.Same(v)
+	} else {
+		v, err = c.send(ctx, r, desired, parameters)
+	}
+	if err == nil {
+		v, err = c.settle(ctx, v.ID, settling{action: "waiting for volume " + v.ID, decide: volume.Ready})
+	}
+	return v, source.finish(ctx, err)
+}
+
+// desired returns the volume that a request asks for; atLeast is the size of its source in GiB.
+func (c *Controller) desired(ctx context.Context, r *csi.CreateVolumeRequest, parameters volume.Parameters,
+	atLeast int64) (volume.Desired, error) {
+	size, err := volume.Size(r.GetCapacityRange(), atLeast)
+	if err != nil {
+		return volume.Desired{}, err
+	}
+	kind, err := c.Storage.Type(ctx, parameters.Type)
+	if err != nil {
+		return volume.Desired{}, problemOf("parameter "+volume.ParameterType+" of the StorageClass", err)
+	}
+	return volume.Desired{Name: volume.CloudName(r.GetName()), Size: size, Type: kind.ID,
+		Required: r.GetCapacityRange().GetRequiredBytes(), Limit: r.GetCapacityRange().GetLimitBytes()}, nil
+}
+
+// send creates the volume in the cloud.
+func (c *Controller) send(ctx context.Context, r *csi.CreateVolumeRequest, desired volume.Desired,
+	parameters volume.Parameters) (resource.Volume, error) {
+	wanted := resource.Volume{Name: desired.Name, Size: desired.Size, Type: desired.Type, Snapshot: desired.Snapshot,
+		Labels: c.labels(desired.Source), Description: describe(r),
+		Annotations: resource.Labels{label.CSIDescription: describe(r)}}
+	if desired.Snapshot != "" {
+		wanted.Annotations[label.CSISnapshotName] = desired.Snapshot
+	}
+	if filesystem := filesystemOf(r, parameters); filesystem != "" {
+		wanted.Annotations[label.CSIFilesystem] = filesystem
+	}
+	v, err := c.Storage.CreateVolume(client.WithCause(ctx, "create volume "+r.GetName()), wanted)
+	if err != nil {
+		return v, problemOf("creating volume "+desired.Name, err)
+	}
+	return v, nil
+}
+
+// labels returns the labels of a new object that is made from a volume; "" is none.
+func (c *Controller) labels(source string) resource.Labels {
+	labels := c.Owner.Labels()
+	if source != "" {
+		labels[label.CSISourceVolume] = source
+	}
+	return labels
+}
+
+// filesystemOf returns the filesystem that the request names; "" is none.
+func filesystemOf(r *csi.CreateVolumeRequest, parameters volume.Parameters) string {
+	for _, capability := range r.GetVolumeCapabilities() {
+		if name := capability.GetMount().GetFsType(); name != "" {
+			return name
+		}
+	}
+	return parameters.Filesystem
+}
+
+// describe returns the description of a volume in the cloud. The external-provisioner adds these parameters if it is
+// started with --extra-create-metadata.
+func describe(r *csi.CreateVolumeRequest) string {
+	claim, namespace := r.GetParameters()["csi.storage.k8s.io/pvc/name"],
+		r.GetParameters()["csi.storage.k8s.io/pvc/namespace"]
+	if claim == "" {
+		return "Volume " + r.GetName()
+	}
+	const maxDescription = 255
+	text := fmt.Sprintf("PersistentVolumeClaim %s/%s", namespace, claim)
+	return text[:min(len(text), maxDescription)]
+}
+
+// created is the answer for a volume that exists.
+func (c *Controller) created(ctx context.Context, v resource.Volume, r *csi.CreateVolumeRequest) (
+	*csi.CreateVolumeResponse, error) {
+	topology, err := c.accessibleFrom(ctx, v, r.GetAccessibilityRequirements())
+	if err != nil {
+		return nil, err
+	}
+	return &csi.CreateVolumeResponse{Volume: &csi.Volume{
+		VolumeId: v.ID, CapacityBytes: v.Size * resource.GiB, ContentSource: r.GetVolumeContentSource(),
+		AccessibleTopology: topology,
+	}}, nil
+}
+
+// adopt returns an existing volume, as the parameter volume-identity asks for. It gets the labels of this cluster.
+func (c *Controller) adopt(ctx context.Context, id string, r *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse,
+	error) {
+	if r.GetVolumeContentSource() != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "a volume with a source cannot use the existing volume %s; "+
+			"remove the data source, or the parameter %s of the StorageClass", id, volume.ParameterVolume)
+	}
+	v, err := c.volume(ctx, id, c.Poll)
+	if err != nil {
+		return nil, err
+	}
+	if v.Size*resource.GiB < r.GetCapacityRange().GetRequiredBytes() {
+		return nil, status.Errorf(codes.OutOfRange, "the existing volume %s has %d GiB, which is less than the %d "+
+			"bytes "+
+			"that are required; resize it in the cloud, or request less", id, v.Size,
+			r.GetCapacityRange().GetRequiredBytes())
+	}
+	if !c.Owner.Owns(v.Labels) {
+		if err := c.Owner.CheckUnowned(v); err != nil {
+			return nil, err
+		}
+		if err := c.Storage.LabelVolume(client.WithCause(ctx, "adopt volume "+id), v, c.Owner.Labels()); err != nil {
+			return nil, problemOf("adding labels to volume "+id, err)
+		}
+	}
+	return c.created(ctx, v, r)
+}
+
+// DeleteVolume deletes a volume of this cluster. It does not wait until the cloud has removed it.
+func (c *Controller) DeleteVolume(ctx context.Context, r *csi.DeleteVolumeRequest) (*csi.DeleteVolumeResponse, error) {
+	id := r.GetVolumeId()
+	if err := required("volume ID", id); err != nil {
+		return nil, err
+	}
+	end, err := c.begin("volume " + id)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	v, err := c.settle(ctx, id, settling{action: "deleting volume " + id,
+		decide: func(v resource.Volume) (volume.Step, error) {
+			if err := c.Owner.MayDelete("volume", v.ID, v.Labels); err != nil {
+				return volume.Done, err
+			}
+			return volume.Delete(v)
+		},
+		write: func(ctx context.Context, v resource.Volume) error {
+			return c.Storage.DeleteVolume(client.WithCause(ctx, "delete volume "+v.Name), v)
+		},
+	})
+	if err != nil && status.Code(err) != codes.NotFound {
+		return nil, err
+	}
+	return &csi.DeleteVolumeResponse{}, c.deleteCloneSnapshots(ctx, v)
+}

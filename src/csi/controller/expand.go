@@ -1,0 +1,64 @@
+package controller
+
+import (
+	"context"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+)
+
+// ControllerExpandVolume makes a volume larger, and waits until the cloud has done so.
+func (c *Controller) ControllerExpandVolume(ctx context.Context,
+	r *csi.ControllerExpandVolumeRequest) (*csi.ControllerExpandVolumeResponse, error) {
+	id := r.GetVolumeId()
+	if err := required("volume ID", id); err != nil {
+		return nil, err
+	}
+	if r.GetCapacityRange() == nil {
+		return nil, required("capacity range", "")
+	}
+	end, err := c.begin("volume " + id)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	v, err := c.volume(ctx, id, listAge)
+	if err != nil {
+		return nil, err
+	}
+	size, err := volume.Size(r.GetCapacityRange(), 0)
+	if err != nil {
+		return nil, err
+	}
+	resizable := true
+	if v.Size < size && v.Type != "" {
+		kind, err := c.Storage.Type(ctx, v.Type)
+		if err != nil {
+			return nil, problemOf("looking up the type of volume "+id, err)
+		}
+		resizable = kind.AllowResize
+	}
+	sent := false
+	v, err = c.settle(ctx, id, settling{action: "expanding volume " + id,
+		decide: func(v resource.Volume) (volume.Step, error) {
+			step, err := volume.Expand(v, size, resizable)
+			if step == volume.Write && sent {
+				step = volume.Wait
+			}
+			return step, err
+		},
+		write: func(ctx context.Context, v resource.Volume) error {
+			err := c.Storage.ResizeVolume(client.WithCause(ctx, "expand volume "+v.Name), v, size)
+			sent = err == nil
+			return err
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &csi.ControllerExpandVolumeResponse{CapacityBytes: v.Size * resource.GiB,
+		NodeExpansionRequired: r.GetVolumeCapability().GetBlock() == nil}, nil
+}

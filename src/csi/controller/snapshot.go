@@ -1,0 +1,204 @@
+package controller
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+)
+
+// CreateSnapshot creates a snapshot of a volume, and does not wait until it is ready. A snapshot that an earlier
+// request created is found by its name and labels.
+func (c *Controller) CreateSnapshot(ctx context.Context, r *csi.CreateSnapshotRequest) (*csi.CreateSnapshotResponse,
+	error) {
+	if err := required("name", r.GetName()); err != nil {
+		return nil, err
+	}
+	if err := required("source volume ID", r.GetSourceVolumeId()); err != nil {
+		return nil, err
+	}
+	for key := range r.GetParameters() {
+		if !strings.HasPrefix(key, volume.ReservedPrefix) {
+			return nil, status.Errorf(codes.InvalidArgument, "parameter %q of the VolumeSnapshotClass is not known; "+
+				"there are no parameters", key)
+		}
+	}
+	end, err := c.begin("snapshot " + r.GetName())
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	labels := c.Owner.Labels()
+	labels[label.CSISourceVolume] = r.GetSourceVolumeId()
+	snapshot, err := c.ensureSnapshot(ctx, resource.Snapshot{Name: volume.CloudName(r.GetName()),
+		Volume: r.GetSourceVolumeId(), Labels: labels,
+		Annotations: resource.Labels{label.CSISnapshotName: r.GetName()}}, "Snapshot "+r.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if snapshot.Status == resource.VolumeFailed {
+		return nil, volume.Restorable(snapshot)
+	}
+	described := describeSnapshot(snapshot)
+	if described.SizeBytes == 0 { // the cloud does not know it before the snapshot is ready
+		if v, err := c.volume(ctx, snapshot.Volume, listAge); err == nil {
+			described.SizeBytes = v.Size * resource.GiB
+		}
+	}
+	return &csi.CreateSnapshotResponse{Snapshot: described}, nil
+}
+
+// ensureSnapshot finds or creates a snapshot.
+func (c *Controller) ensureSnapshot(ctx context.Context, wanted resource.Snapshot, description string) (
+	resource.Snapshot, error) {
+	found, err := c.Storage.SnapshotsNamed(ctx, wanted.Name, c.Poll)
+	if err != nil {
+		return wanted, problemOf("looking for snapshot "+wanted.Name, err)
+	}
+	snapshot, exists, err := volume.ChooseSnapshot(c.Owner, found)
+	if err != nil || exists {
+		return snapshot, joinSource(err, snapshot, wanted)
+	}
+	if _, err := c.volume(ctx, wanted.Volume, c.Poll); err != nil {
+		return wanted, err
+	}
+	snapshot, err = c.Storage.CreateSnapshot(client.WithCause(ctx, "create snapshot "+wanted.Name), wanted, description)
+	return snapshot, problemOf("creating snapshot "+wanted.Name+" of volume "+wanted.Volume, err)
+}
+
+// joinSource returns err, or an AlreadyExists error if a snapshot is of another volume than the wanted one.
+func joinSource(err error, snapshot, wanted resource.Snapshot) error {
+	if err != nil || snapshot.Volume == wanted.Volume {
+		return err
+	}
+	return status.Errorf(codes.AlreadyExists, "snapshot %s with the name %s exists, and is of volume %s, not of %s",
+		snapshot.ID, snapshot.Name, snapshot.Volume, wanted.Volume)
+}
+
+// DeleteSnapshot deletes a snapshot of this cluster. It does not wait until the cloud has removed it.
+func (c *Controller) DeleteSnapshot(ctx context.Context, r *csi.DeleteSnapshotRequest) (*csi.DeleteSnapshotResponse,
+	error) {
+	id := r.GetSnapshotId()
+	if err := required("snapshot ID", id); err != nil {
+		return nil, err
+	}
+	end, err := c.begin("snapshot " + id)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	snapshot, err := c.snapshotByID(ctx, id, c.Poll)
+	switch {
+	case status.Code(err) == codes.NotFound, err == nil && snapshot.Deleting():
+		return &csi.DeleteSnapshotResponse{}, nil
+	case err != nil:
+		return nil, err
+	}
+	if err := c.Owner.MayDelete("snapshot", id, snapshot.Labels); err != nil {
+		return nil, err
+	}
+	if snapshot.DeleteProtection {
+		return nil, status.Errorf(codes.FailedPrecondition, "snapshot %s is protected from deletion; turn the "+
+			"protection "+
+			"off in the cloud, or use the deletion policy Retain", id)
+	}
+	err = c.Storage.DeleteSnapshot(client.WithCause(ctx, "delete snapshot "+snapshot.Name), snapshot)
+	if err != nil {
+		return nil, problemOf("deleting snapshot "+id, err)
+	}
+	return &csi.DeleteSnapshotResponse{}, nil
+}
+
+// ListSnapshots returns snapshots in the order of their identities. An identity that does not exist is an empty list.
+func (c *Controller) ListSnapshots(ctx context.Context, r *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse,
+	error) {
+	if id := r.GetSnapshotId(); id != "" {
+		return c.listOneSnapshot(ctx, id, r.GetSourceVolumeId())
+	}
+	all, err := c.Storage.Snapshots(ctx, listAge)
+	if err != nil {
+		return nil, problemOf("listing snapshots", err)
+	}
+	var wanted []resource.Snapshot
+	for _, snapshot := range all {
+		if source := r.GetSourceVolumeId(); !snapshot.Deleting() && (source == "" || snapshot.Volume == source) {
+			wanted = append(wanted, snapshot)
+		}
+	}
+	page, next, err := paginate(wanted, func(s resource.Snapshot) string { return s.ID }, r.GetStartingToken(),
+		r.GetMaxEntries())
+	if err != nil {
+		return nil, err
+	}
+	response := &csi.ListSnapshotsResponse{NextToken: next}
+	for _, snapshot := range page {
+		response.Entries = append(response.Entries,
+			&csi.ListSnapshotsResponse_Entry{Snapshot: describeSnapshot(snapshot)})
+	}
+	return response, nil
+}
+
+func (c *Controller) listOneSnapshot(ctx context.Context, id, source string) (*csi.ListSnapshotsResponse, error) {
+	snapshot, err := c.latestSnapshot(ctx, id)
+	switch {
+	case status.Code(err) == codes.NotFound, err == nil && source != "" && snapshot.Volume != source:
+		return &csi.ListSnapshotsResponse{}, nil
+	case err != nil:
+		return nil, err
+	}
+	return &csi.ListSnapshotsResponse{
+		Entries: []*csi.ListSnapshotsResponse_Entry{{Snapshot: describeSnapshot(snapshot)}}}, nil
+}
+
+// GetSnapshot returns a snapshot. It fails for a snapshot that failed, so that the reason is shown at the
+// VolumeSnapshot.
+func (c *Controller) GetSnapshot(ctx context.Context, r *csi.GetSnapshotRequest) (*csi.GetSnapshotResponse, error) {
+	if err := required("snapshot ID", r.GetSnapshotId()); err != nil {
+		return nil, err
+	}
+	snapshot, err := c.latestSnapshot(ctx, r.GetSnapshotId())
+	if err != nil {
+		return nil, err
+	}
+	return &csi.GetSnapshotResponse{Snapshot: describeSnapshot(snapshot)}, nil
+}
+
+// latestSnapshot returns a snapshot for the snapshotter, which waits until it is ready. So one that is not ready comes
+// from a newer list. The error is NotFound if there is none, or FailedPrecondition for one that failed.
+func (c *Controller) latestSnapshot(ctx context.Context, id string) (resource.Snapshot, error) {
+	snapshot, err := c.snapshotByID(ctx, id, listAge)
+	if err == nil && snapshot.Status != resource.VolumeAvailable {
+		snapshot, err = c.snapshotByID(ctx, id, c.Poll)
+	}
+	if err == nil && (snapshot.Deleting() || snapshot.Status == resource.VolumeFailed) {
+		err = volume.Restorable(snapshot)
+	}
+	return snapshot, err
+}
+
+// snapshotByID returns the snapshot with the identity, from a list at most maxAge old. The error is NotFound if there
+// is none.
+func (c *Controller) snapshotByID(ctx context.Context, id string, maxAge time.Duration) (resource.Snapshot, error) {
+	snapshot, found, err := c.Storage.Snapshot(ctx, id, maxAge)
+	if err != nil {
+		return resource.Snapshot{}, problemOf("reading snapshot "+id, err)
+	}
+	if !found {
+		return resource.Snapshot{}, status.Errorf(codes.NotFound, "snapshot %s does not exist", id)
+	}
+	return snapshot, nil
+}
+
+func describeSnapshot(s resource.Snapshot) *csi.Snapshot {
+	return &csi.Snapshot{SnapshotId: s.ID, SourceVolumeId: s.Volume, SizeBytes: s.Size * resource.GiB,
+		CreationTime: timestamppb.New(s.CreatedAt), ReadyToUse: s.Status == resource.VolumeAvailable}
+}

@@ -1,0 +1,155 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	grpcprometheus "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/apiserver/pkg/server/mux"
+	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/build"
+	"github.com/thalassa-cloud/thalassa-ccm/src/manager/probe"
+)
+
+const (
+	// socketMode lets the sidecars, which have the same group, use the socket.
+	socketMode = 0o660
+	// stopTimeout is how long requests may take after the process was told to stop.
+	stopTimeout = 10 * time.Second
+	// headerTimeout bounds the reading of the header of a request by HTTP.
+	headerTimeout = 10 * time.Second
+)
+
+// services are what a process serves.
+type services struct {
+	metrics  *grpcprometheus.ServerMetrics
+	registry *prometheus.Registry
+	live     *probe.Checks
+	ready    *probe.Checks
+}
+
+// newServices returns services with the metrics of the process and those of the collectors.
+func newServices(info build.Info, collect ...prometheus.Collector) (*services, error) {
+	s := &services{registry: prometheus.NewRegistry(), live: probe.New("livez"), ready: probe.New("readyz"),
+		metrics: grpcprometheus.NewServerMetrics(grpcprometheus.WithServerHandlingTimeHistogram(
+			grpcprometheus.WithHistogramBuckets([]float64{.01, .05, .1, .5, 1, 2.5, 5, 10, 20, 30, 60})))}
+	all := append([]prometheus.Collector{s.metrics, info.Collector("thalassa_csi"), collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}, collect...)
+	for _, one := range all {
+		if err := s.registry.Register(one); err != nil {
+			return nil, fmt.Errorf("registering a metric: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// serveSocket serves what register adds on a unix socket, until the context ends.
+func (s *services) serveSocket(ctx context.Context, endpoint string, register func(*grpc.Server)) error {
+	listener, err := listen(ctx, endpoint)
+	if err != nil {
+		return err
+	}
+	server := grpc.NewServer(grpc.ChainUnaryInterceptor(s.metrics.UnaryServerInterceptor(), logRequests))
+	register(server)
+	s.metrics.InitializeMetrics(server)
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	klog.InfoS("Serving", "endpoint", endpoint)
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serving %s: %w", endpoint, err)
+	case <-ctx.Done():
+	}
+	force := time.AfterFunc(stopTimeout, server.Stop)
+	defer force.Stop()
+	server.GracefulStop()
+	return nil
+}
+
+// listen opens a unix socket. One that a former process left is removed.
+func listen(ctx context.Context, endpoint string) (net.Listener, error) {
+	name, isUnix := strings.CutPrefix(endpoint, "unix://")
+	if !isUnix || !path.IsAbs(name) {
+		return nil, fmt.Errorf("endpoint %q: want unix:// and the absolute path of a socket, like unix:///csi/csi.sock",
+			endpoint)
+	}
+	if info, err := os.Lstat(name); err == nil && info.Mode()&fs.ModeSocket == 0 {
+		return nil, fmt.Errorf("endpoint %q: %s exists and is not a socket; remove it", endpoint, name)
+	}
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("removing the socket of a former process: %w", err)
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "unix", name)
+	if err != nil {
+		return nil, fmt.Errorf("opening the socket: %w", err)
+	}
+	if err := os.Chmod(name, socketMode); err != nil {
+		return nil, errors.Join(fmt.Errorf("setting the mode of the socket: %w", err), listener.Close())
+	}
+	return listener, nil
+}
+
+// logRequests logs requests that failed, without their content: they may contain secrets.
+func logRequests(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	began := time.Now()
+	response, err := handle(ctx, request)
+	line := []any{"method", path.Base(info.FullMethod), "duration", time.Since(began).Round(time.Millisecond).String()}
+	if named, ok := request.(interface{ GetVolumeId() string }); ok {
+		line = append(line, "volume", named.GetVolumeId())
+	}
+	if named, ok := request.(interface{ GetName() string }); ok {
+		line = append(line, "name", named.GetName())
+	}
+	switch code := status.Code(err); code {
+	case codes.OK:
+		klog.V(4).InfoS("Request served", line...)
+	default:
+		klog.InfoS("Request failed", append(line, "code", code.String(), "err", status.Convert(err).Message())...)
+	}
+	return response, err
+}
+
+// serveHTTP serves health and metrics until the context ends.
+func (s *services) serveHTTP(ctx context.Context, address string) error {
+	if address == "" {
+		<-ctx.Done()
+		return nil
+	}
+	paths := mux.NewPathRecorderMux(component)
+	s.live.Install(paths)
+	s.ready.Install(paths)
+	paths.Handle("/metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}))
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("flag --http-endpoint %q: %w", address, err)
+	}
+	server := &http.Server{Handler: paths, ReadHeaderTimeout: headerTimeout}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	klog.InfoS("Serving health and metrics", "address", listener.Addr().String())
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serving health and metrics: %w", err)
+	case <-ctx.Done():
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	return server.Shutdown(closing)
+}

@@ -1,0 +1,76 @@
+package node
+
+import (
+	"context"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	mount "k8s.io/mount-utils"
+)
+
+// NodeExpandVolume resizes the filesystem of a volume that has become larger. A block device needs nothing.
+func (n *Node) NodeExpandVolume(_ context.Context,
+	r *csi.NodeExpandVolumeRequest) (*csi.NodeExpandVolumeResponse, error) {
+	id, path := r.GetVolumeId(), r.GetVolumePath()
+	if err := required(field{"volume ID", id}, field{"volume path", path}); err != nil {
+		return nil, err
+	}
+	if r.GetVolumeCapability() != nil {
+		if err := mountable(r.GetVolumeCapability()); err != nil {
+			return nil, err
+		}
+	}
+	end, err := n.begin(id)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	device, err := n.Devices.Find(id)
+	if err != nil {
+		return nil, err
+	}
+	size, err := sizeOf(device)
+	if err != nil {
+		return nil, status.Errorf(codes.Internal, "volume %s: %v", id, err)
+	}
+	if wanted := r.GetCapacityRange().GetRequiredBytes(); size < wanted {
+		return nil, status.Errorf(codes.Unavailable, "the device of volume %s has %d bytes on this machine, and %d "+
+			"are "+
+			"required; the machine has not noticed the new size yet; it is retried", id, size, wanted)
+	}
+	block, err := n.isBlock(r, path)
+	if err != nil {
+		return nil, err
+	}
+	if !block {
+		if mounted, err := n.isMountPoint(path); err != nil || !mounted {
+			return nil, notMounted(err, id, path)
+		}
+		if err := n.grow(id, device, path); err != nil {
+			return nil, err
+		}
+	}
+	return &csi.NodeExpandVolumeResponse{CapacityBytes: size}, nil
+}
+
+// grow resizes the filesystem of a device, if it is smaller than the device.
+func (n *Node) grow(id, device, path string) error {
+	resizer := mount.NewResizeFs(n.Mounter.Exec)
+	needed, err := resizer.NeedResize(device, path)
+	if err == nil && needed {
+		_, err = resizer.Resize(device, path)
+	}
+	if err != nil {
+		return status.Errorf(codes.Internal, "resizing the filesystem of volume %s: %v", id, err)
+	}
+	return nil
+}
+
+// notMounted returns err, or a NotFound error for a path at which nothing is mounted.
+func notMounted(err error, id, path string) error {
+	if err != nil {
+		return err
+	}
+	return status.Errorf(codes.NotFound, "volume %s is not mounted at %s", id, path)
+}

@@ -1,0 +1,100 @@
+// Package node implements the node service of the CSI specification: it formats, mounts and resizes the volumes that
+// are attached to the machine it runs on. It has no access to the cloud.
+package node
+
+import (
+	"context"
+	"sync"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	mount "k8s.io/mount-utils"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/topology"
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
+)
+
+// Options describe the Node. All fields are required.
+type Options struct {
+	Name string // of the Node; it is its ID, as with the CSI driver that this one replaces
+	// Place returns where the Node is. It fails while that is not known.
+	Place   func(context.Context) (Place, error)
+	Devices Devices
+	Mounter *mount.SafeFormatAndMount
+}
+
+// Place is where a Node is, and what it can have.
+type Place struct {
+	Region string
+	Zone   string // may be empty
+	// Limit is the maximum number of volumes that the machine can have besides its root disk.
+	Limit int64
+}
+
+// Node is the node service. It is safe for concurrent use.
+type Node struct {
+	csi.UnimplementedNodeServer
+	Options
+	busy sync.Map // the identities of volumes that requests work on
+}
+
+// New returns the node service.
+func New(o Options) *Node { return &Node{Options: o} }
+
+// NodeGetCapabilities returns what the node service offers.
+func (*Node) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse,
+	error) {
+	var all []*csi.NodeServiceCapability
+	for _, kind := range []csi.NodeServiceCapability_RPC_Type{
+		csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME,
+		csi.NodeServiceCapability_RPC_EXPAND_VOLUME,
+		csi.NodeServiceCapability_RPC_GET_VOLUME_STATS,
+		csi.NodeServiceCapability_RPC_GET_VOLUME_HEALTH,
+		csi.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER,
+	} {
+		all = append(all, &csi.NodeServiceCapability{Type: &csi.NodeServiceCapability_Rpc{
+			Rpc: &csi.NodeServiceCapability_RPC{Type: kind}}})
+	}
+	return &csi.NodeGetCapabilitiesResponse{Capabilities: all}, nil
+}
+
+// NodeGetInfo returns the ID, the topology and the attach limit of the Node.
+func (n *Node) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
+	place, err := n.Place(ctx)
+	if err != nil {
+		return nil, status.Errorf(codes.Unavailable, "looking up region and zone of Node %s: %v", n.Name, err)
+	}
+	return &csi.NodeGetInfoResponse{NodeId: n.Name, MaxVolumesPerNode: place.Limit,
+		AccessibleTopology: &csi.Topology{Segments: topology.OfNode(place.Region, place.Zone)}}, nil
+}
+
+// begin marks a volume as one that a request works on; the returned function ends that. The error is Aborted if another
+// request works on it, because the kubelet repeats a request whose deadline has passed.
+func (n *Node) begin(id string) (end func(), err error) {
+	if _, busy := n.busy.LoadOrStore(id, true); busy {
+		return nil, status.Errorf(codes.Aborted, "another request for volume %s has not ended yet; it is retried", id)
+	}
+	return func() { n.busy.Delete(id) }, nil
+}
+
+// field is a field of a request that must not be empty.
+type field struct{ name, value string }
+
+// required returns an InvalidArgument error if a field is empty.
+func required(fields ...field) error {
+	for _, f := range fields {
+		if f.value == "" {
+			return status.Errorf(codes.InvalidArgument, "%s is missing", f.name)
+		}
+	}
+	return nil
+}
+
+// mountable returns an InvalidArgument error for a capability that cannot be served.
+func mountable(capability *csi.VolumeCapability) error {
+	if capability == nil {
+		return volume.CheckCapabilities(nil)
+	}
+	return volume.CheckCapability(capability)
+}

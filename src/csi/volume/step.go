@@ -1,0 +1,122 @@
+// Package volume decides what has to be done with volumes and snapshots in the cloud. It contains values only, and
+// calls nothing: the same inputs give the same results. Errors have the gRPC codes of the CSI specification.
+package volume
+
+import (
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+)
+
+// Step is what has to be done next with an object.
+type Step int
+
+const (
+	// Done is that nothing remains to be done.
+	Done Step = iota
+	// Wait is that the cloud has to finish something first.
+	Wait
+	// Write is that the write has to be sent.
+	Write
+)
+
+// Attach returns the next step to attach a volume to a machine. The error is NotFound for a volume that is being
+// deleted, and FailedPrecondition for one that another machine has, or that failed.
+func Attach(v resource.Volume, machine string) (Step, error) {
+	holder := v.AttachedTo()
+	switch {
+	case v.Deleting():
+		return Done, status.Errorf(codes.NotFound, "volume %s is being deleted", v.ID)
+	case v.Status == resource.VolumeFailed:
+		return Done, failed(v)
+	case holder != "" && v.Attachments[0].Detaching:
+		return Wait, nil
+	case holder == machine && v.Status == resource.VolumeAttached:
+		return Done, nil
+	case holder == machine:
+		return Wait, nil
+	case holder != "":
+		return Done, status.Errorf(codes.FailedPrecondition, "volume %s is attached to machine %s; it can be attached "+
+			"to one machine at a time, and is attached here after it was detached there", v.ID, holder)
+	case v.Status == resource.VolumeAvailable:
+		return Write, nil
+	}
+	return Wait, nil
+}
+
+// Detach returns the next step to detach a volume from a machine for which ours returns true.
+func Detach(v resource.Volume, ours func(machine string) bool) Step {
+	holder := v.AttachedTo()
+	switch {
+	case holder == "" && inTransition(v), holder != "" && v.Attachments[0].Detaching:
+		return Wait
+	case holder == "", !ours(holder):
+		return Done
+	case v.Status == resource.VolumeAttaching:
+		return Wait // the cloud refuses to detach it before it is attached
+	}
+	return Write
+}
+
+// inTransition reports whether the status says that a machine has the volume, or is getting or losing it.
+func inTransition(v resource.Volume) bool {
+	return v.Status == resource.VolumeAttaching || v.Status == resource.VolumeAttached ||
+		v.Status == resource.VolumeDetaching
+}
+
+// Delete returns the next step to delete a volume. The error is FailedPrecondition for a volume that a machine has, or
+// that is protected from deletion.
+func Delete(v resource.Volume) (Step, error) {
+	holder := v.AttachedTo()
+	switch {
+	case v.Deleting():
+		return Done, nil
+	case holder != "" && !v.Attachments[0].Detaching:
+		return Done, status.Errorf(codes.FailedPrecondition, "volume %s is attached to machine %s; it can be deleted "+
+			"after it was detached", v.ID, holder)
+	case v.DeleteProtection:
+		return Done, status.Errorf(codes.FailedPrecondition, "volume %s is protected from deletion; turn the "+
+			"protection off in the cloud, or keep the volume by the reclaim policy Retain", v.ID)
+	case inTransition(v), v.Status == resource.VolumeCreating:
+		return Wait, nil
+	}
+	return Write, nil
+}
+
+// Ready returns Done once a new volume can be attached. The error is Internal if its creation failed.
+func Ready(v resource.Volume) (Step, error) {
+	switch v.Status {
+	case resource.VolumeCreating:
+		return Wait, nil
+	case resource.VolumeFailed:
+		return Done, status.Errorf(codes.Internal, "the cloud could not create volume %s (%s); delete it in the "+
+			"cloud, and it is created again", v.ID, v.Name)
+	}
+	return Done, nil
+}
+
+// Expand returns the next step to make a volume at least as large as size, in GiB. resizable is whether its type can be
+// resized. The error is FailedPrecondition for a volume that failed, and InvalidArgument for a type that cannot be
+// resized.
+func Expand(v resource.Volume, size int64, resizable bool) (Step, error) {
+	switch {
+	case v.Size >= size:
+		return Done, nil
+	case v.Deleting():
+		return Done, status.Errorf(codes.NotFound, "volume %s is being deleted", v.ID)
+	case v.Status == resource.VolumeFailed:
+		return Done, failed(v)
+	case !resizable:
+		return Done, status.Errorf(codes.InvalidArgument, "volume %s cannot be resized, because its volume type %s "+
+			"does not allow it", v.ID, v.Type)
+	case v.Status == resource.VolumeAvailable, v.Status == resource.VolumeAttached:
+		return Write, nil
+	}
+	return Wait, nil
+}
+
+func failed(v resource.Volume) error {
+	return status.Errorf(codes.FailedPrecondition, "volume %s has the status %q in the cloud; ask the cloud's support",
+		v.ID, v.Status)
+}

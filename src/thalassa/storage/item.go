@@ -1,0 +1,92 @@
+package storage
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+)
+
+// statusDeleted is the status after a deletion is completed.
+const statusDeleted = "deleted"
+
+// reference is an object as others contain it.
+type reference struct {
+	Identity string `json:"identity"`
+	Slug     string `json:"slug"`
+}
+
+// matches reports whether the object does not contain its region, or is in this one.
+func (r reference) matches(region string) bool { return r.Slug == "" || r.Slug == region }
+
+// volumeItem is as much of the API's volume as is needed.
+type volumeItem struct {
+	resource.Volume
+	Type        reference   `json:"volumeType"`
+	Region      reference   `json:"cloudRegion"`
+	Zones       []reference `json:"availabilityZones"`
+	Snapshot    reference   `json:"restoreFromSnapshot"`
+	Attachments []struct {
+		Machine   string  `json:"attachedToIdentity"`
+		Requested *string `json:"detachmentRequestedAt"`
+	} `json:"attachments"`
+}
+
+// ObjectID implements the item of store.GetOne.
+func (v volumeItem) ObjectID() string { return v.ID }
+
+// in reports whether the volume exists in the region.
+func (v volumeItem) in(region string) bool {
+	return v.Region.matches(region) && !strings.EqualFold(v.Status, statusDeleted)
+}
+
+func (v volumeItem) object() resource.Volume {
+	volume := v.Volume
+	volume.Status = statusOf(v.Status)
+	volume.Type, volume.Snapshot = v.Type.Identity, v.Snapshot.Identity
+	for _, zone := range v.Zones {
+		volume.Zones = append(volume.Zones, cmp.Or(zone.Slug, zone.Identity))
+	}
+	for _, a := range v.Attachments {
+		if a.Machine != "" {
+			volume.Attachments = append(volume.Attachments,
+				resource.Attachment{Machine: a.Machine, Detaching: a.Requested != nil})
+		}
+	}
+	return volume
+}
+
+// statusOf returns a status in lower case, and one word for those that mean the same: the vendor's tools take "ready"
+// as available, and "error" occurs for other resources.
+func statusOf(shown string) string {
+	switch status := strings.ToLower(shown); status {
+	case "ready":
+		return resource.VolumeAvailable
+	case "error":
+		return resource.VolumeFailed
+	default:
+		return status
+	}
+}
+
+// snapshotItem is as much of the API's snapshot as is needed.
+type snapshotItem struct {
+	resource.Snapshot
+	Region       reference `json:"region"`
+	SourceVolume reference `json:"sourceVolume"`
+}
+
+// ObjectID implements the item of store.GetOne.
+func (s snapshotItem) ObjectID() string { return s.ID }
+
+// in reports whether the snapshot exists in the region.
+func (s snapshotItem) in(region string) bool {
+	return s.Region.matches(region) && !strings.EqualFold(s.Status, statusDeleted)
+}
+
+func (s snapshotItem) object() resource.Snapshot {
+	snapshot := s.Snapshot
+	snapshot.Status = statusOf(s.Status)
+	snapshot.Volume = cmp.Or(s.Volume, s.SourceVolume.Identity)
+	return snapshot
+}

@@ -1,0 +1,159 @@
+package storage
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
+)
+
+// A write that failed may still have been carried out, so the store is then invalidated. Deleting an object that does
+// not exist is a success.
+
+// CreateVolume creates a volume with the name, labels, size and type of v, and the content of its snapshot if it has
+// one. The cloud takes some time until it is available.
+func (s *Storage) CreateVolume(ctx context.Context, v resource.Volume) (resource.Volume, error) {
+	region, err := s.region(ctx)
+	if err != nil {
+		return resource.Volume{}, err
+	}
+	body := iaas.CreateVolume{Name: v.Name, Description: v.Description, Labels: v.Labels, Annotations: v.Annotations,
+		Size: int(v.Size), CloudRegionIdentity: region, VolumeTypeIdentity: v.Type}
+	if v.Snapshot != "" {
+		body.RestoreFromSnapshotId = &v.Snapshot
+	}
+	created, err := client.Post[volumeItem](ctx, s.cloud, iaas.VolumeEndpoint, body)
+	if err = store.RequireIdentity(err, created.ID, "volume "+v.Name); err != nil {
+		s.expectAfter("volume/"+v.Name, err)
+		return resource.Volume{}, s.volumes.WriteError(err)
+	}
+	volume := created.object()
+	s.volumes.PutCreated(volume)
+	return volume, nil
+}
+
+// expectAfter records that an object may exist if its creation ended without an answer.
+func (s *Storage) expectAfter(key string, err error) {
+	if client.Uncertain(err) {
+		s.expectations.Put(key, time.Now())
+	}
+}
+
+// LabelVolume adds labels to a volume.
+func (s *Storage) LabelVolume(ctx context.Context, v resource.Volume, labels resource.Labels) error {
+	merged := maps.Clone(v.Labels)
+	if merged == nil {
+		merged = resource.Labels{}
+	}
+	maps.Copy(merged, labels)
+	v.Labels = merged
+	return s.update(ctx, v)
+}
+
+// ResizeVolume makes a volume larger, to a size in GiB. The cloud takes some time until lists contain the new size.
+func (s *Storage) ResizeVolume(ctx context.Context, v resource.Volume, size int64) error {
+	v.Size = size
+	return s.update(ctx, v)
+}
+
+// update replaces what can be changed of a volume. The size in the store is that of the next list.
+func (s *Storage) update(ctx context.Context, v resource.Volume) error {
+	body := iaas.UpdateVolume{Name: v.Name, Description: v.Description, Labels: v.Labels, Annotations: v.Annotations,
+		Size: int(v.Size), DeleteProtection: v.DeleteProtection}
+	if _, err := client.Put[client.Ignored](ctx, s.cloud, iaas.VolumeEndpoint+"/"+v.ID, body); err != nil {
+		return s.volumes.WriteError(err)
+	}
+	s.volumes.Invalidate()
+	return nil
+}
+
+// DeleteVolume deletes a volume, which takes the cloud some time.
+func (s *Storage) DeleteVolume(ctx context.Context, v resource.Volume) error {
+	err := client.Delete(ctx, s.cloud, iaas.VolumeEndpoint+"/"+v.ID)
+	if store.IsGone(err) {
+		s.volumes.Drop(v.ID)
+		return nil
+	}
+	if err != nil {
+		return s.volumes.WriteError(err)
+	}
+	v.Status = resource.StatusDeleting
+	s.volumes.Put(v)
+	return nil
+}
+
+// machineResource is the type of resource that volumes are attached to.
+const machineResource = "cloud_virtual_machine"
+
+// AttachVolume attaches a volume to a machine, which takes the cloud some time.
+func (s *Storage) AttachVolume(ctx context.Context, v resource.Volume, machine, description string) error {
+	_, err := client.Post[client.Ignored](ctx, s.cloud, iaas.VolumeEndpoint+"/"+v.ID+"/attach",
+		iaas.AttachVolumeRequest{Description: description, ResourceType: machineResource, ResourceIdentity: machine})
+	if err != nil {
+		return s.volumes.WriteError(err)
+	}
+	s.volumes.Change(v.ID, func(latest resource.Volume, known bool) (resource.Volume, store.Outcome) {
+		if !known {
+			latest = v
+		}
+		latest.Status, latest.Attachments = resource.VolumeAttaching, []resource.Attachment{{Machine: machine}}
+		return latest, store.Stored
+	})
+	return nil
+}
+
+// DetachVolume detaches a volume from a machine, which takes the cloud some time.
+func (s *Storage) DetachVolume(ctx context.Context, v resource.Volume, machine string) error {
+	_, err := client.Post[client.Ignored](ctx, s.cloud, iaas.VolumeEndpoint+"/"+v.ID+"/detach",
+		iaas.DetachVolumeRequest{ResourceType: machineResource, ResourceIdentity: machine})
+	if err != nil {
+		return s.volumes.WriteError(err)
+	}
+	s.volumes.Change(v.ID, func(latest resource.Volume, known bool) (resource.Volume, store.Outcome) {
+		if !known {
+			latest = v
+		}
+		latest.Status = resource.VolumeDetaching
+		latest.Attachments = []resource.Attachment{{Machine: machine, Detaching: true}}
+		return latest, store.Stored
+	})
+	return nil
+}
+
+// CreateSnapshot creates a snapshot with the name and labels of snap of its volume. The cloud takes some time until it
+// is available.
+func (s *Storage) CreateSnapshot(ctx context.Context, snap resource.Snapshot, description string) (resource.Snapshot,
+	error) {
+	created, err := client.Post[snapshotItem](ctx, s.cloud, iaas.SnapshotEndpoint, iaas.CreateSnapshotRequest{
+		Name: snap.Name, Description: description, Labels: snap.Labels, Annotations: snap.Annotations,
+		VolumeIdentity: snap.Volume,
+	})
+	if err = store.RequireIdentity(err, created.ID, "snapshot "+snap.Name); err != nil {
+		s.expectAfter("snapshot/"+snap.Name, err)
+		return resource.Snapshot{}, s.snapshots.WriteError(err)
+	}
+	snapshot := created.object()
+	snapshot.Volume = snap.Volume
+	s.snapshots.PutCreated(snapshot)
+	return snapshot, nil
+}
+
+// DeleteSnapshot deletes a snapshot, which takes the cloud some time.
+func (s *Storage) DeleteSnapshot(ctx context.Context, snap resource.Snapshot) error {
+	err := client.Delete(ctx, s.cloud, iaas.SnapshotEndpoint+"/"+snap.ID)
+	if store.IsGone(err) {
+		s.snapshots.Drop(snap.ID)
+		return nil
+	}
+	if err != nil {
+		return s.snapshots.WriteError(err)
+	}
+	snap.Status = resource.StatusDeleting
+	s.snapshots.Put(snap)
+	return nil
+}
