@@ -64,7 +64,8 @@ func TestCSIImagesWithoutInternet(t *testing.T) {
 			listed = append(listed, strings.TrimSpace(line))
 		}
 	}
-	for _, container := range csiController(t, "snapshots.enabled=true", "snapshots.controller.enabled=true").Containers {
+	spec := csiController(t, "snapshots.enabled=true", "snapshots.controller.enabled=true")
+	for _, container := range spec.Containers {
 		if !strings.HasPrefix(container.Image, "ghcr.io/thalassa-cloud/") {
 			want = append(want, container.Image)
 		}

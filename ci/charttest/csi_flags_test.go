@@ -18,7 +18,8 @@ func TestCSIFlagsExist(t *testing.T) {
 		for _, template := range []*corev1.PodTemplateSpec{podTemplateOf[*appsv1.Deployment](rendered),
 			podTemplateOf[*appsv1.DaemonSet](rendered)} {
 			container := template.Spec.Containers[0]
-			root := driver.NewCommand(driver.Environment{Build: build.Current(), Getenv: func(string) string { return "" }})
+			root := driver.NewCommand(driver.Environment{Build: build.Current(),
+				Getenv: func(string) string { return "" }})
 			cmd, _, err := root.Find(container.Command[1:])
 			if err != nil || cmd == root {
 				t.Fatalf("%s: command %q: error %v", name, container.Command, err)

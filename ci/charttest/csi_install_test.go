@@ -50,8 +50,8 @@ func TestCSIInstallIntoKubernetes(t *testing.T) {
 	}
 	wantCSIPermissions(t, client, namespace)
 	uninstallCSI(t, namespace)
-	if _, err := client.StorageV1().CSIDrivers().Get(t.Context(), csiDriver, metav1.GetOptions{}); !apierrors.IsNotFound(
-		err) {
+	_, err := client.StorageV1().CSIDrivers().Get(t.Context(), csiDriver, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
 		t.Errorf("after uninstalling, the CSIDriver gives %v, want not found", err)
 	}
 }

@@ -49,8 +49,9 @@ func podTemplateOf[T runtime.Object](objects []runtime.Object) *corev1.PodTempla
 func TestCSIPodSecurityAdmission(t *testing.T) {
 	client := controlplanetest.Client(t, controlplanetest.Get(t))
 	admit := func(standard string, spec corev1.PodSpec) error {
-		namespace, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-			GenerateName: "pods-", Labels: map[string]string{"pod-security.kubernetes.io/enforce": standard}}},
+		meta := metav1.ObjectMeta{GenerateName: "pods-",
+			Labels: map[string]string{"pod-security.kubernetes.io/enforce": standard}}
+		namespace, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: meta},
 			metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -66,8 +67,8 @@ func TestCSIPodSecurityAdmission(t *testing.T) {
 			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
-	if err := admit("restricted", csiController(t, "snapshots.enabled=true", "snapshots.controller.enabled=true")); err !=
-		nil {
+	controller := csiController(t, "snapshots.enabled=true", "snapshots.controller.enabled=true")
+	if err := admit("restricted", controller); err != nil {
 		t.Errorf("the controller: %v", err)
 	}
 	if err := admit("restricted", csiNode(t)); err == nil || !strings.Contains(err.Error(), "violates PodSecurity") {
@@ -162,7 +163,8 @@ func containerNames(spec corev1.PodSpec) []string {
 // TestCSISidecars: every sidecar elects a leader and serves metrics at a port of its own.
 func TestCSISidecars(t *testing.T) {
 	ports := map[int32]bool{}
-	for _, container := range csiController(t, "snapshots.enabled=true", "snapshots.controller.enabled=true").Containers {
+	spec := csiController(t, "snapshots.enabled=true", "snapshots.controller.enabled=true")
+	for _, container := range spec.Containers {
 		port := container.Ports[0].ContainerPort
 		if ports[port] {
 			t.Errorf("%s has the port of another container", container.Name)
@@ -197,7 +199,8 @@ func TestCSIStorageClasses(t *testing.T) {
 		t.Errorf("parameters (-want +got):\n%s", diff)
 	}
 	other := find[*storagev1.StorageClass](t, csiObjects(t, "storageClasses[0].name=fast",
-		"storageClasses[0].volumeType=nvme", "storageClasses[0].filesystem=xfs", "storageClasses[0].default=true"), "fast")
+		"storageClasses[0].volumeType=nvme", "storageClasses[0].filesystem=xfs", "storageClasses[0].default=true"),
+		"fast")
 	if diff := cmp.Diff(map[string]string{"volume-type": "nvme", "csi.storage.k8s.io/fstype": "xfs"},
 		other.Parameters); diff != "" {
 		t.Errorf("parameters (-want +got):\n%s", diff)
