@@ -24,6 +24,7 @@ type Program struct {
 	Title       string   // for org.opencontainers.image.title
 	Description string   // one sentence
 	Arguments   []string // used when whoever runs the image gives none
+	Chart       string   // name of the chart that runs it; empty if there is none
 }
 
 // Programs are those with images.
@@ -33,6 +34,7 @@ func Programs() []Program {
 			Name: "thalassa-cloud-controller-manager", Repository: "cloud-controller-manager", Title: "thalassa-ccm",
 			Module: "src", Stamped: "github.com/thalassa-cloud/thalassa-ccm/src/build",
 			Description: "Cloud controller manager that connects a Kubernetes cluster to Thalassa Cloud",
+			Chart:       "thalassa-ccm",
 		},
 		{
 			Name: "thalassa-emulator", Repository: "emulator", Title: "thalassa-emulator",
