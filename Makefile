@@ -39,7 +39,7 @@ help: ## list the commands
 
 # With SUDO=sudo, the ordinary user builds everything, and root runs only the programs that need root. Root has its own caches.
 go_settings = GOTOOLCHAIN CGO_ENABLED GOFLAGS GOPROXY GONOPROXY GOSUMDB GONOSUMDB GOPRIVATE GOINSECURE GOVCS
-as_root = $(if $(SUDO),$(SUDO) env "PATH=$$PATH" $(foreach name,$(go_settings),"$(name)=$$($(GO) env $(name))"))
+as_root = $(if $(SUDO),$(SUDO) env "PATH=$$PATH" $(DEBIAN_MIRROR:%="DEBIAN_MIRROR=%") $(foreach name,$(go_settings),"$(name)=$$($(GO) env $(name))"))
 
 .PHONY: build
 build: $(IMAGES:%=bin/%) bin/lab ## build the programs into bin/ (the first time compiles Kubernetes for the lab)

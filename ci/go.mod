@@ -21,6 +21,7 @@ require (
 	github.com/sigstore/cosign/v3 v3.1.3
 	github.com/sigstore/sigstore v1.10.8
 	github.com/spf13/cobra v1.10.2
+	github.com/thalassa-cloud/client-go v0.35.3
 	github.com/thalassa-cloud/thalassa-ccm/src v0.0.0
 	github.com/thalassa-cloud/thalassa-ccm/src/emulator v0.0.0
 	github.com/thalassa-cloud/thalassa-ccm/tools v0.0.0
@@ -253,7 +254,6 @@ require (
 	github.com/syndtr/goleveldb v1.0.1-0.20220721030215-126854af5e6d // indirect
 	github.com/tetratelabs/wabin v0.0.0-20230304001439-f6f874872834 // indirect
 	github.com/tetratelabs/wazero v1.12.0 // indirect
-	github.com/thalassa-cloud/client-go v0.35.3 // indirect
 	github.com/thales-e-security/pool v0.0.2 // indirect
 	github.com/theupdateframework/go-tuf v0.7.0 // indirect
 	github.com/theupdateframework/go-tuf/v2 v2.4.2 // indirect

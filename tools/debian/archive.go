@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -38,7 +39,7 @@ func NewArchive() (Archive, error) {
 	a := Archive{Mirror: "https://deb.debian.org", Snapshot: "https://snapshot.debian.org",
 		Cache: filepath.Join(cache, "thalassa-ccm", "debian")}
 	if mirror := os.Getenv(EnvMirror); mirror != "" {
-		a.Mirror = mirror
+		a.Mirror = strings.TrimSuffix(mirror, "/")
 	}
 	return a, nil
 }

@@ -56,7 +56,8 @@ func TestFetchRefuses(t *testing.T) {
 		},
 		"other content": {
 			func(s *server, p *Package) { s.content["/mirror/"+p.File] = []byte("other") },
-			[]string{"hello 1.0-1", "the SHA-256 is d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa, want "},
+			[]string{"hello 1.0-1",
+				"the SHA-256 is d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa, want "},
 		},
 		"no server": {
 			func(s *server, _ *Package) { s.Mirror = "http://127.0.0.1:1" },
@@ -92,7 +93,7 @@ func TestNewArchive(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
-	t.Setenv(EnvMirror, "http://mirror.example.com/x")
+	t.Setenv(EnvMirror, "http://mirror.example.com/x/")
 	if got, err := NewArchive(); err != nil || got.Mirror != "http://mirror.example.com/x" {
 		t.Errorf("%+v, %v", got, err)
 	}

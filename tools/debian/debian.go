@@ -24,6 +24,7 @@ type Package struct {
 	SHA1    string `json:"sha1"` // what snapshot.debian.org calls the file; what it answers is checked by SHA256
 }
 
+// String implements fmt.Stringer.
 func (p Package) String() string { return p.Name + " " + p.Version }
 
 // Lock is the pinned packages of each architecture.

@@ -57,7 +57,8 @@ func TestReadInstalledRefuses(t *testing.T) {
 
 func TestPURL(t *testing.T) {
 	for want, p := range map[string]Installed{
-		"pkg:deb/debian/mount@2.41-5?arch=amd64&distro=trixie": {Name: "mount", Version: "2.41-5", Architecture: "amd64"},
+		"pkg:deb/debian/mount@2.41-5?arch=amd64&distro=trixie": {
+			Name: "mount", Version: "2.41-5", Architecture: "amd64"},
 		"pkg:deb/debian/libss2@1%3A1.47.2-3%2Bb12?arch=arm64&distro=trixie&upstream=e2fsprogs%401.47.2-3": {
 			Name: "libss2", Version: "1:1.47.2-3+b12", Architecture: "arm64", Source: "e2fsprogs (1.47.2-3)"},
 	} {

@@ -22,15 +22,15 @@ func names() []string {
 	}
 }
 
-// NodePrograms are the programs that k8s.io/mount-utils v0.37 starts to format, check, mount and grow ext2, ext3, ext4
-// and xfs, what those start themselves, and their configuration. It can do without systemd-run. There is no fsck.xfs:
-// it is a shell script that checks nothing, and fsck skips a file system of type xfs without it.
+// NodePrograms are the programs that k8s.io/mount-utils v0.37 starts to format, check, mount and grow the filesystems
+// of volumes, those that fsck starts, and the configuration of mkfs. It can do without systemd-run. There is no
+// fsck.xfs: it is a shell script that checks nothing, and fsck skips a filesystem of type xfs without it.
 func NodePrograms() []string {
 	return []string{
 		"/usr/bin/mount", "/usr/bin/umount",
 		"/usr/sbin/blkid", "/usr/sbin/blockdev",
-		"/usr/sbin/fsck", "/usr/sbin/fsck.ext2", "/usr/sbin/fsck.ext3", "/usr/sbin/fsck.ext4",
-		"/usr/sbin/mkfs.ext2", "/usr/sbin/mkfs.ext3", "/usr/sbin/mkfs.ext4", "/etc/mke2fs.conf", "/usr/sbin/mkfs.xfs",
+		"/usr/sbin/fsck", "/usr/sbin/fsck.ext3", "/usr/sbin/fsck.ext4",
+		"/usr/sbin/mkfs.ext3", "/usr/sbin/mkfs.ext4", "/etc/mke2fs.conf", "/usr/sbin/mkfs.xfs",
 		"/usr/sbin/resize2fs", "/usr/sbin/xfs_growfs",
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/roottest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
@@ -130,6 +131,15 @@ func TestAllPackagesArePinned(t *testing.T) {
 		}
 		if !slices.Equal(pinned, names()) {
 			t.Errorf("%s: %v, want %v; make pin-packages writes them", architecture, pinned, names())
+		}
+	}
+}
+
+// TestFilesystemsCanBeMade: a volume of every filesystem that the driver knows can be formatted.
+func TestFilesystemsCanBeMade(t *testing.T) {
+	for _, filesystem := range volume.Filesystems() {
+		if want := "/usr/sbin/mkfs." + filesystem; !slices.Contains(NodePrograms(), want) {
+			t.Errorf("%s is missing", want)
 		}
 	}
 }
@@ -265,11 +275,10 @@ func TestProgramsRunInTheirRoot(t *testing.T) {
 
 func works(t *testing.T, m machine) {
 	t.Helper()
-	for _, program := range []string{"/usr/bin/mount", "/bin/umount", "/sbin/blkid", "/usr/sbin/blockdev", "/sbin/fsck"} {
+	for _, program := range []string{"/usr/bin/mount", "/bin/umount", "/sbin/blkid", "/sbin/blockdev", "/sbin/fsck"} {
 		m.run(t, "util-linux", program, "-V")
 	}
-	for _, program := range []string{"/sbin/mkfs.ext2", "/sbin/mkfs.ext3", "/sbin/mkfs.ext4", "/sbin/fsck.ext2",
-		"/sbin/fsck.ext3", "/sbin/fsck.ext4"} {
+	for _, program := range []string{"/sbin/mkfs.ext3", "/sbin/mkfs.ext4", "/sbin/fsck.ext3", "/sbin/fsck.ext4"} {
 		m.run(t, "EXT2FS Library version", program, "-V")
 	}
 	for _, program := range []string{"/sbin/mkfs.xfs", "/sbin/xfs_growfs"} {

@@ -60,8 +60,8 @@ func (s *server) list(t *testing.T, where string, packages ...Package) {
 		t.Fatal(err)
 	}
 	for _, p := range packages {
-		_, _ = fmt.Fprintf(w, "Package: %s\nVersion: %s\nDescription: x\n y\nFilename: %s\nSHA256: %s\n\n", p.Name, p.Version,
-			p.File[len("debian/"):], p.SHA256)
+		_, _ = fmt.Fprintf(w, "Package: %s\nVersion: %s\nDescription: x\n y\nFilename: %s\nSHA256: %s\n\n", p.Name,
+			p.Version, p.File[len("debian/"):], p.SHA256)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func packed(t *testing.T, name, version string, entries []tar.Header) []byte {
 		content []byte
 	}{
 		{"debian-binary", []byte("2.0\n")},
-		{"control.tar", archived(t, map[string]string{"./control": control}, tar.Header{Name: "./control", Mode: 0o644})},
+		{"control.tar", archived(t, map[string]string{"control": control}, tar.Header{Name: "control", Mode: 0o644})},
 		{"data.tar", archived(t, nil, entries...)},
 	} {
 		fmt.Fprintf(&content, "%-16s%-12d%-6d%-6d%-8o%-10d`\n", member.name, 0, 0, 0, 0o644, len(member.content))

@@ -50,7 +50,7 @@ func (t tree) unpack(p Package, content []byte) error {
 	if err != nil {
 		return err
 	}
-	defer unpacked.Close()
+	defer func() { _ = unpacked.Close() }() // it was only read
 	for {
 		header, err := unpacked.Data.Next()
 		if errors.Is(err, io.EOF) {

@@ -15,7 +15,7 @@ import (
 func sharedTemplates() Generator {
 	return Generator{Name: "shared templates", Files: func(_ context.Context, root string) (map[string][]byte, error) {
 		from := path.Join(chartFolder("thalassa-ccm"), "templates")
-		files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(from), "_shared_*.tpl"))
+		files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(from), "_*_shared.tpl"))
 		if err != nil {
 			return nil, fmt.Errorf("listing the shared templates: %w", err)
 		}

@@ -26,9 +26,10 @@ type Program struct {
 	Title       string   // for org.opencontainers.image.title
 	Description string   // one sentence
 	Arguments   []string // used when whoever runs the image gives none
-	// Debian are paths of programs of Debian that it starts, and of their configuration. What these need is in the image,
-	// too.
+	// Debian are paths of programs of Debian that it starts, and of their configuration. What these need is in the
+	// image, too.
 	Debian []string
+	Chart  string // name of the chart that runs it; empty if there is none
 }
 
 // Programs are those with images.
@@ -38,6 +39,7 @@ func Programs() []Program {
 			Name: "thalassa-cloud-controller-manager", Repository: "cloud-controller-manager", Title: "thalassa-ccm",
 			Module: "src", Stamped: "github.com/thalassa-cloud/thalassa-ccm/src/build",
 			Description: "Cloud controller manager that connects a Kubernetes cluster to Thalassa Cloud",
+			Chart:       "thalassa-ccm",
 		},
 		{
 			Name: "thalassa-emulator", Repository: "emulator", Title: "thalassa-emulator",
@@ -50,6 +52,7 @@ func Programs() []Program {
 			Module: "src", Stamped: "github.com/thalassa-cloud/thalassa-ccm/src/build",
 			Description: "CSI driver that gives the pods of a Kubernetes cluster volumes of Thalassa Cloud",
 			Debian:      debian.NodePrograms(),
+			Chart:       "thalassa-csi",
 		},
 	}
 }

@@ -1,6 +1,6 @@
 // Package sbom lists what a program is made of, as an SPDX 2.3 document. It reads the list that the Go linker left in
-// the program itself, so that nothing is in it that was not built, and nothing is missing. The packages of Debian beside
-// the program in its image are listed, too.
+// the program itself, so that nothing is in it that was not built, and nothing is missing. The packages of Debian
+// beside the program in its image are listed, too.
 package sbom
 
 import (

@@ -1,18 +1,5 @@
-{{/*
-Names of the pods, as a regular expression: those that Kubernetes makes of the workload's name, and not those of a release whose
-name begins like this one's. In front of the last five characters it has room for 58; a Deployment's pods also have a hash there,
-of ten characters or a little less, from an alphabet of its own.
-*/}}
 {{- define "thalassa-ccm.podNames" -}}
-{{- $name := include "thalassa-ccm.fullname" . -}}
-{{- if gt (len $name) 57 -}}
-{{ trunc 58 $name }}
-{{- else if gt (len $name) 46 -}}
-{{ $name }}-[4-9bcdf]{0,10}-?
-{{- else -}}
-{{ $name }}-([4-9bcdf]{5,10}-)?
-{{- end -}}
-[a-z0-9]{5}
+{{- include "thalassa-ccm.podsOf" (include "thalassa-ccm.fullname" .) -}}
 {{- end -}}
 
 {{- define "thalassa-ccm.serviceAccountName" -}}

@@ -1,18 +1,17 @@
-{{/* The pods of a component as a selector of metrics. Takes root and component. */}}
+{{/* The driver's containers of components as a selector of metrics. Takes root and components. */}}
 {{- define "thalassa-csi.pods" -}}
-{{- $name := include "thalassa-csi.componentName" . -}}
-{{- $suffix := ternary "([4-9bcdf]{5,10}-)?[a-z0-9]{5}" "[a-z0-9]{5}" (eq .component "controller") -}}
-{{- if and (eq .component "controller") (gt (len $name) 46) -}}
-{{- $suffix = "([4-9bcdf]{0,10}-?)[a-z0-9]{5}" -}}
+{{- $names := list -}}
+{{- range $component := .components -}}
+{{- $names = append $names (include "thalassa-csi.podsOf" (include "thalassa-csi.componentName" (dict "root" $.root "component" $component))) -}}
 {{- end -}}
-namespace="{{ include "thalassa-csi.namespace" .root }}", pod=~"{{ trunc 58 $name }}-?{{ $suffix }}"
+container="thalassa-csi-driver", namespace="{{ include "thalassa-csi.namespace" .root }}", pod=~"{{ join "|" $names }}"
 {{- end -}}
 
-{{/* One alert for each kind of failure. Takes root, and pods and nodes (selectors of the driver's containers). */}}
+{{/* One alert for each kind of failure. Takes root, pods and driver (selectors of the controller's pods, and of all), and daemonset. */}}
 {{- define "thalassa-csi.alerts" -}}
 {{- include "thalassa-csi.alert" (merge (dict
   "name" "ThalassaCSIControllerDown" "severity" "critical" "for" "5m"
-  "expr" (printf `absent(up{%s} == 1)` .pods)
+  "expr" (printf `sum by (namespace) (up{%s}) == 0 or absent(up{%s})` .pods .pods)
   "summary" "No controller of the CSI driver runs: volumes are not created, attached or detached."
 ) .) }}
 {{ include "thalassa-csi.alert" (merge (dict

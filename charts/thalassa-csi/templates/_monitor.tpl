@@ -1,10 +1,10 @@
-{{/* Ports with metrics as {"items": [{"component", "name", "port"}]}. */}}
+{{/* Ports with metrics as {"items": [{"component", "name"}]}. */}}
 {{- define "thalassa-csi.metricsPorts" -}}
-{{- $ports := list (dict "component" "controller" "name" "metrics" "port" .Values.controller.httpPort) -}}
+{{- $ports := list (dict "component" "controller" "name" "metrics") -}}
 {{- range (include "thalassa-csi.sidecars" . | fromJson).items -}}
-{{- $ports = append $ports (dict "component" "controller" "name" (include "thalassa-csi.portName" .) "port" .port) -}}
+{{- $ports = append $ports (dict "component" "controller" "name" (include "thalassa-csi.portName" .)) -}}
 {{- end -}}
-{{- $ports = append $ports (dict "component" "node" "name" "node-metrics" "port" .Values.node.httpPort) -}}
+{{- $ports = append $ports (dict "component" "node" "name" "node-metrics") -}}
 {{- dict "items" $ports | toJson -}}
 {{- end -}}
 

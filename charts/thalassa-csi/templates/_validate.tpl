@@ -129,7 +129,9 @@ storageClasses contains a class with parameters.{{ $key }}: set filesystem inste
 {{- end -}}
 
 {{/* Ports of the cloud's API that are permitted by default. */}}
-{{- define "thalassa-csi.cloudPorts" -}}[443]{{- end -}}
+{{- define "thalassa-csi.cloudPorts" -}}
+{{- list 443 | toJson -}}
+{{- end -}}
 
 {{- define "thalassa-csi.validate.network" -}}
 {{- if (.Values.networkPolicy).enabled -}}
@@ -188,12 +190,12 @@ rules.alertLabels contains severity, a label that the chart sets itself: leave i
   "driver-name" "leave it out, PersistentVolumes contain the driver's name"
   "kubeconfig" "leave it out, the pods use their own ServiceAccount"
 -}}
-{{- $controller := merge (dict
+{{- $controller := dict
   "cloud-config" "set the values under cloudConfig instead"
   "http-endpoint" "set controller.httpPort instead"
-  "v" "set controller.logVerbosity instead") $driver
+  "v" "set controller.logVerbosity instead"
 -}}
-{{- $node := merge (dict
+{{- $node := dict
   "http-endpoint" "set node.httpPort instead"
   "kubelet-socket" "set node.kubeletDirectory instead"
   "node-name" "leave it out, it is the name of the pod's node"
@@ -202,9 +204,9 @@ rules.alertLabels contains severity, a label that the chart sets itself: leave i
   "v" "set node.logVerbosity instead"
   "volume-limit" "set node.volumeLimit instead"
   "volume-limits" "set node.volumeLimits instead"
-  "zone" "set node.zone instead") $driver
+  "zone" "set node.zone instead"
 -}}
-{{- $owners := dict "controller" (dict "given" .Values.controller.extraArgs "owned" $controller) "node" (dict "given" .Values.node.extraArgs "owned" $node) -}}
+{{- $owners := dict "controller" (dict "given" .Values.controller.extraArgs "owned" (merge $controller $driver)) "node" (dict "given" .Values.node.extraArgs "owned" (merge $node $driver)) -}}
 {{- range $key := list "attacher" "provisioner" "resizer" "snapshotController" "snapshotter" }}
 {{- $owned := dict
   "csi-address" "leave it out, the driver uses this path"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
@@ -60,7 +61,8 @@ func (c *common) add(cmd *cobra.Command, httpAddress string) {
 // run applies the logging flags and runs the process until its context ends.
 func (c *common) run(ctx context.Context, process func(context.Context) error) error {
 	defer logs.FlushLogs()
-	if err := logsapi.ValidateAndApply(c.logging, nil); err != nil {
+	gate := featuregate.NewFeatureGate()
+	if err := errors.Join(logsapi.AddFeatureGates(gate), logsapi.ValidateAndApply(c.logging, gate)); err != nil {
 		return fmt.Errorf("applying the flags of the log: %w", err)
 	}
 	return process(ctx)

@@ -1,5 +1,5 @@
-// Package volume decides what has to be done with volumes and snapshots in the cloud. It contains values only, and calls
-// nothing: the same inputs give the same results. Errors have the gRPC codes of the CSI specification.
+// Package volume decides what has to be done with volumes and snapshots in the cloud. It contains values only, and
+// calls nothing: the same inputs give the same results. Errors have the gRPC codes of the CSI specification.
 package volume
 
 import (
@@ -13,16 +13,16 @@ import (
 type Step int
 
 const (
-	// Done: nothing.
+	// Done is that nothing remains to be done.
 	Done Step = iota
-	// Wait: the cloud has to finish something first.
+	// Wait is that the cloud has to finish something first.
 	Wait
-	// Write: the write has to be sent.
+	// Write is that the write has to be sent.
 	Write
 )
 
-// Attach returns the next step to attach a volume to a machine. The error is NotFound for a volume that is being deleted,
-// and FailedPrecondition for one that another machine has, or that failed.
+// Attach returns the next step to attach a volume to a machine. The error is NotFound for a volume that is being
+// deleted, and FailedPrecondition for one that another machine has, or that failed.
 func Attach(v resource.Volume, machine string) (Step, error) {
 	holder := v.AttachedTo()
 	switch {
@@ -84,7 +84,8 @@ func Delete(v resource.Volume) (Step, error) {
 	return Write, nil
 }
 
-// Ready returns Done once a new volume can be attached. The error is Internal if its creation failed.
+// Ready returns Done once a new volume can be attached. The error is Internal if its creation failed, and Unavailable if
+// it is being deleted.
 func Ready(v resource.Volume) (Step, error) {
 	switch v.Status {
 	case resource.VolumeCreating:
@@ -92,6 +93,9 @@ func Ready(v resource.Volume) (Step, error) {
 	case resource.VolumeFailed:
 		return Done, status.Errorf(codes.Internal, "the cloud could not create volume %s (%s); delete it in the "+
 			"cloud, and it is created again", v.ID, v.Name)
+	case resource.StatusDeleting:
+		return Done, status.Errorf(codes.Unavailable, "volume %s (%s) is being deleted in the cloud; another one is "+
+			"created when the request is retried", v.ID, v.Name)
 	}
 	return Done, nil
 }

@@ -74,3 +74,20 @@ annotations:
 :{{ .image.tag | default .tag }}
 {{- end -}}
 {{- end -}}
+
+{{/*
+Names of the pods of a workload with that name, as a regular expression: those that Kubernetes makes of the workload's name, and not those of a release whose
+name begins like this one's. In front of the last five characters it has room for 58; a Deployment's pods also have a hash there,
+of ten characters or a little less, from an alphabet of its own.
+*/}}
+{{- define "thalassa-csi.podsOf" -}}
+{{- $name := . -}}
+{{- if gt (len $name) 57 -}}
+{{ trunc 58 $name }}
+{{- else if gt (len $name) 46 -}}
+{{ $name }}-[4-9bcdf]{0,10}-?
+{{- else -}}
+{{ $name }}-([4-9bcdf]{5,10}-)?
+{{- end -}}
+[a-z0-9]{5}
+{{- end -}}
