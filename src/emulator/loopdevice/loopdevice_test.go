@@ -104,3 +104,30 @@ func TestDevice(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 }
+
+// TestDetachEndsDevicesAbove ends a device of which another one was made, as by a kubelet.
+func TestDetachEndsDevicesAbove(t *testing.T) {
+	roottest.Need(t)
+	folder := t.TempDir()
+	path := filepath.Join(folder, "disk")
+	if err := os.WriteFile(path, make([]byte, mebibyte), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	device, err := loopdevice.Attach(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = loopdevice.Detach(device) })
+	above, err := loopdevice.Attach(device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = loopdevice.Detach(above) })
+	if got := size(t, above); got != mebibyte {
+		t.Errorf("the device above has %d bytes, want %d", got, mebibyte)
+	}
+	if err := loopdevice.Detach(device); err != nil {
+		t.Fatal(err)
+	}
+	below(t, folder, 0)
+}
