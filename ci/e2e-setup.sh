@@ -18,6 +18,7 @@ need conntrack conntrack
 need nsenter util-linux
 need mount mount
 need umount mount
+need losetup mount
 need prometheus prometheus
 
 plugins=containernetworking-plugins

@@ -19,7 +19,8 @@ import (
 func programs() map[string]string {
 	return map[string]string{
 		"containerd": "containerd", "containerd-shim-runc-v2": "containerd", "ctr": "containerd", "runc": "runc",
-		"nsenter": "util-linux", "mount": "mount", "umount": "mount", "conntrack": "conntrack", "ip": "iproute2",
+		"nsenter": "util-linux", "mount": "mount", "umount": "mount", "losetup": "mount",
+		"conntrack": "conntrack", "ip": "iproute2",
 	}
 }
 
