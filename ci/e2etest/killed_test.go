@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/loopdevice"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cgroup"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
@@ -61,7 +62,7 @@ func TestKilledClusterLeavesNothing(t *testing.T) {
 	}
 }
 
-// leftBehind names the namespaces, files, cgroups and processes of a cluster.
+// leftBehind names the namespaces, files, block devices, cgroups and processes of a cluster.
 func leftBehind(t *testing.T, r cluster.Remote) string {
 	t.Helper()
 	var found []string
@@ -76,6 +77,15 @@ func leftBehind(t *testing.T, r cluster.Remote) string {
 	}
 	see("namespace", strings.TrimSuffix(r.Namespace, "client")+"*")
 	see("file", r.Folder)
+	disks := "/var/lib/thalassa-emulator/" + strings.TrimSuffix(filepath.Base(r.Namespace), "-client")
+	see("file", disks)
+	devices, err := loopdevice.Below(disks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, device := range devices {
+		found = append(found, "device "+device+" of "+file)
+	}
 	roots, err := cgroup.Hierarchies()
 	if err != nil {
 		t.Fatal(err)

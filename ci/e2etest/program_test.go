@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/image"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
@@ -51,6 +52,7 @@ func TestProgram(t *testing.T) {
 	p.must(t, "build")
 	p.start(t)
 	p.connect(t)
+	p.example(t)
 	p.refuses(t, "takes what is no archive", "load-image", filepath.Join(p.root, "README.md"))
 	p.refuses(t, "deletes the control plane", "remove-node", cluster.ControlPlane)
 	p.must(t, "load-image", p.archive(t))
@@ -216,12 +218,35 @@ func (p *program) runs(t *testing.T, node string) {
 	})
 }
 
+// example runs the pod with a volume that the program names. It runs when the cluster ends.
+func (p *program) example(t *testing.T) {
+	t.Helper()
+	const path = "examples/volume.yaml"
+	if says := p.says(); !strings.Contains(says, "kubectl apply -f "+path) {
+		t.Errorf("the program does not say how to apply %s: %s", path, says)
+	}
+	manifest, err := os.ReadFile(filepath.Join(p.root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if output, err := kubectl.New(p.remote.Kubeconfig).Apply(string(manifest)); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	eventually(t, "the pod of "+path+" is ready", func(ctx context.Context) error {
+		pod, err := p.api.CoreV1().Pods(metav1.NamespaceDefault).Get(ctx, "volume", metav1.GetOptions{})
+		if err == nil && !podReady(pod) {
+			err = fmt.Errorf("it is %s: %+v", pod.Status.Phase, pod.Status.ContainerStatuses)
+		}
+		return err
+	})
+}
+
 // interrupt ends the cluster as Ctrl-C does, whose signal its children get as well: all of it is gone, and the program
 // content.
 func (p *program) interrupt(t *testing.T) {
 	t.Helper()
 	left := leftBehind(t, p.remote)
-	for _, kind := range []string{"process", "namespace", "cgroup", "file"} {
+	for _, kind := range []string{"process", "namespace", "cgroup", "file", "device"} {
 		if !strings.Contains(left, kind) {
 			t.Errorf("while it runs, no %s of it is seen: %s", kind, left)
 		}
