@@ -18,6 +18,8 @@ need conntrack conntrack
 need nsenter util-linux
 need mount mount
 need umount mount
+need mkfs.ext4 e2fsprogs
+need mkfs.xfs xfsprogs
 need prometheus prometheus
 
 plugins=containernetworking-plugins
