@@ -19,6 +19,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/sidecar"
 )
 
 // TestEveryObjectIsAccepted has the API server check every object of every values file, without storing any.
@@ -39,9 +40,22 @@ func TestEveryObjectIsAccepted(t *testing.T) {
 	if _, err := kube.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: production}\n"); err != nil {
 		t.Fatal(err)
 	}
-	mapper := mapperOf(t, config)
+	if _, err := kube.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: thalassa-system}\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := sidecar.InstallDefinitions(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	rendered := map[string][]runtime.Object{}
 	for name, path := range valuesFiles(t) {
-		for _, object := range objects(t, readValues(t, path)) {
+		rendered[name] = objects(t, readValues(t, path))
+	}
+	for name, path := range valuesFilesOf(t, csiDir) {
+		rendered[csiGolden(name)] = csiObjectsOf(t, readValues(t, path))
+	}
+	mapper := mapperOf(t, config)
+	for name, all := range rendered {
+		for _, object := range all {
 			if err := dryRun(t.Context(), client, mapper, object); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}

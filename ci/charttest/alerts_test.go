@@ -29,7 +29,13 @@ const step = 30 * time.Second
 // alerting returns the alerts as Prometheus itself loads them from a file, by name.
 func alerting(t *testing.T, sets ...string) map[string]*promrules.AlertingRule {
 	t.Helper()
-	content, err := yaml.Marshal(map[string]any{"groups": ruleGroups(t, sets...)})
+	return alertingOf(t, ruleGroups(t, sets...))
+}
+
+// alertingOf returns the alerts of groups.
+func alertingOf(t *testing.T, groups []monitoringv1.RuleGroup) map[string]*promrules.AlertingRule {
+	t.Helper()
+	content, err := yaml.Marshal(map[string]any{"groups": groups})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,17 +29,23 @@ func TestMain(m *testing.M) {
 func TestGolden(t *testing.T) {
 	for name, path := range valuesFiles(t) {
 		t.Run(name, func(t *testing.T) {
-			text, notes, err := chart.Render(t.Context(), chartDir, release(readValues(t, path)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := Decode(text); err != nil {
-				t.Error(err)
-			}
-			golden(t, name+".yaml", text)
-			golden(t, name+".notes.txt", notes)
+			wantGolden(t, name, chartDir, release(readValues(t, path)))
 		})
 	}
+}
+
+// wantGolden compares a render and its notes with the files of that name.
+func wantGolden(t *testing.T, name, dir string, r chart.Release) {
+	t.Helper()
+	text, notes, err := chart.Render(t.Context(), dir, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Decode(text); err != nil {
+		t.Error(err)
+	}
+	golden(t, name+".yaml", text)
+	golden(t, name+".notes.txt", notes)
 }
 
 // golden compares text with the file in testdata, or replaces the file.
@@ -61,6 +67,9 @@ func TestGoldenFilesAreUsed(t *testing.T) {
 	var want []string
 	for name := range valuesFiles(t) {
 		want = append(want, name+".yaml", name+".notes.txt")
+	}
+	for name := range valuesFilesOf(t, csiDir) {
+		want = append(want, csiGolden(name)+".yaml", csiGolden(name)+".notes.txt")
 	}
 	slices.Sort(want)
 	entries, err := os.ReadDir("testdata")

@@ -19,6 +19,7 @@ import (
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -54,12 +55,14 @@ func Decode(manifest string) ([]runtime.Object, error) {
 	}
 }
 
-// kinds are those of Kubernetes and of Prometheus Operator.
+// kinds are those of Kubernetes and of Prometheus Operator, and SnapshotClass.
 func kinds() (*runtime.Scheme, error) {
 	types := runtime.NewScheme()
 	if err := errors.Join(scheme.AddToScheme(types), monitoringv1.AddToScheme(types)); err != nil {
 		return nil, fmt.Errorf("registering kinds: %w", err)
 	}
+	types.AddKnownTypeWithName(runtimeschema.GroupVersionKind{Group: "snapshot.storage.k8s.io", Version: "v1",
+		Kind: "VolumeSnapshotClass"}, &SnapshotClass{})
 	return types, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 )
 
 // refusals are values for which the chart says one sentence each, on top of the minimal ones.
@@ -64,11 +66,11 @@ func combinations() [][]string {
 }
 
 // sayings are the sentences in the chart's own words, as patterns: what is in braces may be anything.
-func sayings(t *testing.T) []string {
+func sayings(t *testing.T, dir string) []string {
 	t.Helper()
 	var found []string
 	var templates strings.Builder
-	files, err := filepath.Glob(filepath.Join(chartDir, "templates", "_validate*.tpl"))
+	files, err := filepath.Glob(filepath.Join(dir, "templates", "_validate*.tpl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,10 +93,16 @@ func sayings(t *testing.T) []string {
 // TestEveryRefusalIsSaid: each sentence of the chart appears in an error, alone, with either major of Helm.
 // Two options that exclude each other are both named, and what is required comes with an example.
 func TestEveryRefusalIsSaid(t *testing.T) {
+	wantSaid(t, chartDir, refusals(), func(sets ...string) chart.Release { return release(minimal(t, sets...)) })
+}
+
+// wantSaid wants one sentence for each of sets, and all sentences of the chart in dir to be among them.
+func wantSaid(t *testing.T, dir string, refused [][]string, with func(sets ...string) chart.Release) {
+	t.Helper()
 	seen := map[string]bool{}
 	for engine, render := range engines(t) {
-		for _, sets := range refusals() {
-			_, _, err := render(chartDir, release(minimal(t, sets...)))
+		for _, sets := range refused {
+			_, _, err := render(dir, with(sets...))
 			if err == nil {
 				t.Errorf("%s accepts %q", engine, sets)
 				continue
@@ -106,7 +114,13 @@ func TestEveryRefusalIsSaid(t *testing.T) {
 			seen[said[0]] = true
 		}
 	}
-	all := sayings(t)
+	wantAllSeen(t, sayings(t, dir), seen)
+}
+
+// wantAllSeen wants a sentence for each pattern. Two options that exclude each other are both named, and what is
+// required comes with an example.
+func wantAllSeen(t *testing.T, all []string, seen map[string]bool) {
+	t.Helper()
 	if len(all) < 30 {
 		t.Fatalf("only %d sentences were found in the chart: %q", len(all), all)
 	}

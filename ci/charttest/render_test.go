@@ -145,11 +145,17 @@ func container(t *testing.T, sets ...string) corev1.Container {
 	return containers[0]
 }
 
-// valuesFiles are the values files of the chart's ci folder, by their short names.
+// valuesFiles are the values files of the ci folder of thalassa-ccm, by their short names.
 func valuesFiles(t *testing.T) map[string]string {
 	t.Helper()
+	return valuesFilesOf(t, chartDir)
+}
+
+// valuesFilesOf are those of the chart in dir.
+func valuesFilesOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
 	const suffix = "-values.yaml"
-	paths, err := filepath.Glob(filepath.Join(chartDir, "ci", "*"+suffix))
+	paths, err := filepath.Glob(filepath.Join(dir, "ci", "*"+suffix))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("values files %v, error %v", paths, err)
 	}

@@ -262,7 +262,7 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 		headings[match[1]] = true
 	}
 	said := map[string]bool{}
-	for _, group := range slices.Concat(ruleGroups(t), ruleGroups(t, iron()...)) {
+	for _, group := range slices.Concat(ruleGroups(t), ruleGroups(t, iron()...), csiRuleGroups(t)) {
 		for _, rule := range group.Rules {
 			if rule.Alert == "" {
 				continue

@@ -23,10 +23,10 @@ type schema struct {
 	Maximum              float64            `json:"maximum"`
 }
 
-func readSchema(t *testing.T) *schema {
+func readSchema(t *testing.T, dir string) *schema {
 	t.Helper()
 	root := new(schema)
-	if err := json.Unmarshal([]byte(readFile(t, filepath.Join(chartDir, "values.schema.json"))), root); err != nil {
+	if err := json.Unmarshal([]byte(readFile(t, filepath.Join(dir, "values.schema.json"))), root); err != nil {
 		t.Fatal(err)
 	}
 	return root
@@ -52,10 +52,10 @@ func (s *schema) walk(path string, visit func(path string, s *schema)) {
 
 // objectPaths returns the sorted paths of all objects that are closed, or of all
 // that are not.
-func objectPaths(t *testing.T, closed bool) []string {
+func objectPaths(t *testing.T, dir string, closed bool) []string {
 	t.Helper()
 	var paths []string
-	readSchema(t).walk("", func(path string, s *schema) {
+	readSchema(t, dir).walk("", func(path string, s *schema) {
 		if s.isObject() && (s.AdditionalProperties == false && s.PatternProperties == nil) == closed {
 			paths = append(paths, path)
 		}
@@ -84,13 +84,13 @@ func TestSchemaOpenObjects(t *testing.T) {
 		"global",
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, objectPaths(t, false)); diff != "" {
+	if diff := cmp.Diff(want, objectPaths(t, chartDir, false)); diff != "" {
 		t.Errorf("objects that accept any key (-want +got); close them, or say here why not:\n%s", diff)
 	}
 }
 
 func TestSchemaRefusesTypos(t *testing.T) {
-	paths := objectPaths(t, true)
+	paths := objectPaths(t, chartDir, true)
 	if len(paths) < 5 {
 		t.Fatalf("only %d closed objects: %q", len(paths), paths)
 	}

@@ -44,7 +44,13 @@ func TestEveryValueHasAnEffect(t *testing.T) {
 // documented returns the paths of the values in the README's table.
 func documented(t *testing.T) []string {
 	t.Helper()
-	values, err := chartvalues.Parse([]byte(readFile(t, filepath.Join(chartDir, chartutil.ValuesfileName))))
+	return documentedIn(t, chartDir)
+}
+
+// documentedIn are those of the chart in dir.
+func documentedIn(t *testing.T, dir string) []string {
+	t.Helper()
+	values, err := chartvalues.Parse([]byte(readFile(t, filepath.Join(dir, chartutil.ValuesfileName))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,8 +192,13 @@ func inWords(err error) bool {
 // sections returns the paths of the values that have others below them.
 func sections(t *testing.T) []string {
 	t.Helper()
+	return sectionsOf(documented(t))
+}
+
+// sectionsOf returns the paths above those of values.
+func sectionsOf(values []string) []string {
 	found := map[string]bool{}
-	for _, path := range documented(t) {
+	for _, path := range values {
 		for at := strings.LastIndex(path, "."); at > 0; at = strings.LastIndex(path, ".") {
 			path = path[:at]
 			found[path] = true

@@ -24,6 +24,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/controller"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/driver"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/topology"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/behaviour"
@@ -36,23 +37,10 @@ import (
 // machineName is the name of the Node, and the slug of its machine.
 const machineName = "worker-1"
 
-// TestSanity runs csi-sanity of csi-test, whole, with volumes that take the cloud some time. Devices are files, and mounts
-// are recorded instead of made, so that it needs no root.
+// TestSanity runs csi-sanity of csi-test, whole, with volumes that take the cloud some time. Devices are files, and
+// mounts are recorded instead of made, so that it needs no root.
 func TestSanity(t *testing.T) {
-	delay := 20 * time.Millisecond
-	emulated, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Delays: behaviour.Delays{VolumeCreate: delay, VolumeAttach: delay,
-		VolumeDetach: delay, VolumeResize: delay, VolumeDelete: delay, SnapshotCreate: delay, SnapshotDelete: delay}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := emulated.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, err := emulated.AddMachine(emulator.MachineSpec{Name: machineName}); err != nil {
-		t.Fatal(err)
-	}
+	emulated := newEmulator(t)
 	folder := t.TempDir()
 	devices := &devices{folder: filepath.Join(folder, "by-id"), sizes: map[string]int64{}}
 	if err := os.Mkdir(devices.folder, 0o700); err != nil {
@@ -69,6 +57,44 @@ func TestSanity(t *testing.T) {
 	ginkgo.ReportAfterSuite("skipped specs", checkSkips)
 	sanity.Test(t, config)
 }
+
+// newEmulator returns a cloud with one machine, in which everything takes some time.
+func newEmulator(t *testing.T) *emulator.Emulator {
+	t.Helper()
+	const delay = 20 * time.Millisecond
+	emulated, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Delays: behaviour.Delays{
+		VolumeCreate: delay, VolumeAttach: delay, VolumeDetach: delay, VolumeResize: delay, VolumeDelete: delay,
+		SnapshotCreate: delay, SnapshotDelete: delay}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := emulated.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := emulated.AddMachine(emulator.MachineSpec{Name: machineName}); err != nil {
+		t.Fatal(err)
+	}
+	return emulated
+}
+
+// newClient returns a client of the cloud.
+func newClient(t *testing.T, emulated *emulator.Emulator) *client.Client {
+	t.Helper()
+	cloud, err := client.New(client.Options{
+		Endpoint: "http://cloud.test", Organisation: emulator.DefaultOrganisationSlug, Network: emulated.Transport(),
+		Secrets: secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: emulator.DefaultToken}},
+		Rate:    1000, Burst: 1000,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cloud
+}
+
+// nodeLabels are the labels of the Node, whose keys are the topology keys of the driver.
+func nodeLabels() map[string]string { return topology.OfNode(emulator.DefaultRegion, "") }
 
 // serve serves the CSI services on a socket until the test ends.
 func serve(t *testing.T, socket string, register func(*grpc.Server), follow grpc.UnaryServerInterceptor) string {
@@ -93,14 +119,7 @@ func serve(t *testing.T, socket string, register func(*grpc.Server), follow grpc
 
 func newController(t *testing.T, emulated *emulator.Emulator) *controller.Controller {
 	t.Helper()
-	cloud, err := client.New(client.Options{
-		Endpoint: "http://cloud.test", Organisation: emulator.DefaultOrganisationSlug, Network: emulated.Transport(),
-		Secrets: secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: emulator.DefaultToken}},
-		Rate:    1000, Burst: 1000,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cloud := newClient(t, emulated)
 	region := func(context.Context) (string, error) { return emulator.DefaultRegion, nil }
 	return controller.New(controller.Options{Storage: storage.New(cloud, region), Region: region,
 		Nodes: controller.ClusterNodes{Inventory: inventory.New(cloud, inventory.Scope{VPC: emulator.DefaultVPC})},
@@ -164,7 +183,9 @@ func (d *devices) follow(ctx context.Context, request any, _ *grpc.UnaryServerIn
 	return response, err
 }
 
-func (d *devices) file(id string) string { return filepath.Join(d.folder, "scsi-0QEMU_QEMU_HARDDISK_"+id) }
+func (d *devices) file(id string) string {
+	return filepath.Join(d.folder, "scsi-0QEMU_QEMU_HARDDISK_"+id)
+}
 
 // notOffered are the reasons for which specs are skipped: each is a capability that the cloud does not have.
 func notOffered() []string {

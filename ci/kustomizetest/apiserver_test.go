@@ -49,7 +49,9 @@ func prepared(t *testing.T) kubectl.Kubectl {
 	if err := kube.DefineMonitors(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	apply(t, kube, "apiVersion: v1\nkind: Namespace\nmetadata: {name: production}\n")
+	for _, name := range []string{"production", bases.Profile{Name: bases.CSI}.Namespace()} {
+		apply(t, kube, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+name+"}\n")
+	}
 	return kube
 }
 

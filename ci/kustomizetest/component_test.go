@@ -144,6 +144,15 @@ func notMeant() map[string]map[string]string {
 			reasons[c.Name] = map[string]string{}
 		}
 		reasons[c.Name]["ironcore-permissions"] = "it has only roles in IronCore"
+		if !strings.HasSuffix(c.Name, "-csi") {
+			reasons[c.Name][bases.CSI] = "for the cloud controller manager only"
+			continue
+		}
+		for _, p := range bases.Profiles() {
+			if p.Name != bases.CSI {
+				reasons[c.Name][p.Name] = "for the CSI driver only"
+			}
+		}
 	}
 	return reasons
 }

@@ -80,7 +80,7 @@ func render(t *testing.T, p bases.Profile, components ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest, _, err := chart.Render(t.Context(), filepath.Join(repotest.Root(t), "charts", "thalassa-ccm"), release)
+	manifest, _, err := chart.Render(t.Context(), filepath.Join(repotest.Root(t), "charts", p.Chart()), release)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func dropChecksum(_ *testing.T, o runtime.Object) bool {
 }
 
 // hashed matches the name that kustomize gives the ConfigMap.
-func hashed() *regexp.Regexp { return regexp.MustCompile(`^(thalassa-ccm)-[0-9a-z]{10}$`) }
+func hashed() *regexp.Regexp { return regexp.MustCompile(`^(thalassa-ccm|thalassa-csi-controller)-[0-9a-z]{10}$`) }
 
 func dropHash(_ *testing.T, o runtime.Object) bool {
 	if config, ok := o.(*corev1.ConfigMap); ok {
@@ -175,7 +175,8 @@ func dropClusterFlag(_ *testing.T, o runtime.Object) bool {
 func putIntoNamespace(t *testing.T, o runtime.Object) bool {
 	t.Helper()
 	kind := o.GetObjectKind().GroupVersionKind().Kind
-	clusterwide := strings.HasPrefix(kind, "Cluster") || strings.HasPrefix(kind, "ValidatingAdmissionPolicy")
+	clusterwide := strings.HasPrefix(kind, "Cluster") || strings.HasPrefix(kind, "ValidatingAdmissionPolicy") ||
+		kind == "CSIDriver" || kind == "StorageClass"
 	if clusterwide || metadata(t, o).GetNamespace() != "" {
 		return false
 	}

@@ -169,6 +169,7 @@ func page(t *testing.T) string {
 			}
 		}
 	}
+	text.WriteString(csiPage(t))
 	return text.String()
 }
 

@@ -29,7 +29,9 @@ type Boundary struct {
 }
 
 // Boundaries returns those of this repository.
-func Boundaries() []Boundary { return slices.Concat(boundariesOfControllers(), boundariesOfClouds()) }
+func Boundaries() []Boundary {
+	return slices.Concat(boundariesOfControllers(), boundariesOfClouds(), boundariesOfVolumes())
+}
 
 func boundariesOfControllers() []Boundary {
 	return []Boundary{
@@ -128,6 +130,36 @@ func boundariesOfClouds() []Boundary {
 			Why:   "client and server must not share one mistake: the emulator has wire types of its own",
 			From:  []string{ours + "src/emulator"},
 			Never: []string{vendor},
+		},
+	}
+}
+
+func boundariesOfVolumes() []Boundary {
+	return []Boundary{
+		{
+			Why:  "what has to be done with volumes is decided by values: the same inputs give the same results",
+			From: []string{ours + "src/csi/volume", ours + "src/csi/topology"},
+			Never: []string{
+				ours + "src/thalassa/client", ours + "src/thalassa/inventory", ours + "src/thalassa/storage",
+				ours + "src/thalassa/store", vendor,
+			},
+			Tests: true,
+		},
+		{
+			Why:   "the node plug-in has no access to the cloud",
+			From:  []string{ours + "src/csi/node"},
+			Never: []string{ours + "src/thalassa/client", ours + "src/thalassa/cloudconfig", vendor},
+			Tests: true,
+		},
+		{
+			Why:   "the CSI driver has a process of its own, and the CCM has no volumes",
+			From:  []string{ours + "src/csi"},
+			Never: []string{ours + "src/controller", ours + "src/manager/lease", ours + "src/ironcore", ironcore},
+		},
+		{
+			Why:   "the CSI driver has a process of its own, and the CCM has no volumes",
+			From:  []string{ours + "src/thalassa", ours + "src/manager", ours + "src/controller"},
+			Never: []string{ours + "src/csi"},
 		},
 	}
 }

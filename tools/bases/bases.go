@@ -31,8 +31,7 @@ const (
 	ReleaseName = "thalassa-ccm"
 	// Namespace is where those objects are that need not be somewhere else.
 	Namespace = "kube-system"
-	// chartDir and valuesDir are below the root of the repository.
-	chartDir  = "charts/thalassa-ccm"
+	// valuesDir is below the root of the repository.
 	valuesDir = "kustomize/values"
 )
 
@@ -74,7 +73,7 @@ func (p Profile) Release(root string, components ...string) (chart.Release, erro
 	if err != nil {
 		return chart.Release{}, err
 	}
-	return chart.Release{Name: ReleaseName, Namespace: Namespace, Values: chartutil.MergeTables(values, own)}, nil
+	return chart.Release{Name: p.Chart(), Namespace: p.Namespace(), Values: chartutil.MergeTables(values, own)}, nil
 }
 
 func readValues(root, file string) (map[string]any, error) {
@@ -99,7 +98,7 @@ func (p Profile) render(ctx context.Context, root string, components ...string) 
 	if err != nil {
 		return nil, err
 	}
-	manifest, _, err := chart.Render(ctx, filepath.Join(root, filepath.FromSlash(chartDir)), release)
+	manifest, _, err := chart.Render(ctx, filepath.Join(root, filepath.FromSlash(p.chartDir())), release)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -28,7 +29,8 @@ func files(t *testing.T) map[string][]byte {
 func TestGeneratedFilesSaySo(t *testing.T) {
 	for name, content := range files(t) {
 		first, _, _ := strings.Cut(string(content), "\n")
-		if !strings.Contains(first, `Made by "make generate" from charts/thalassa-ccm and kustomize/values/`) ||
+		if !regexp.MustCompile(`Made by "make generate" from charts/thalassa-(ccm|csi) and kustomize/values/`).
+			MatchString(first) ||
 			!strings.HasSuffix(first, "do not edit.") {
 			t.Errorf("%s begins with %q", name, first)
 		}
@@ -110,13 +112,13 @@ func TestKustomizationListsEveryFile(t *testing.T) {
 // TestFilesFollowTheChart: a base is made from the chart and the values there are, not from those of some other time.
 func TestFilesFollowTheChart(t *testing.T) {
 	dir := t.TempDir()
-	for _, part := range []string{chartDir, valuesDir} {
+	for _, part := range []string{"charts", valuesDir} {
 		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(repotest.Root(t), part))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	repotest.Replace(t, filepath.Join(dir, valuesDir, "self-managed.yaml"), "thalassa-credentials", "cloud-credentials")
-	repotest.Replace(t, filepath.Join(dir, chartDir, "values.yaml"), "securePort: 10258", "securePort: 10999")
+	repotest.Replace(t, filepath.Join(dir, "charts/thalassa-ccm/values.yaml"), "securePort: 10258", "securePort: 10999")
 	made, err := Files(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)

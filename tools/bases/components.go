@@ -29,11 +29,13 @@ func Components() []Component {
 		{"metrics-certificate", map[string][]string{"self-managed": {"monitoring"}, "managed": {"monitoring-managed"},
 			"ironcore": {"monitoring-ironcore"}, "ironcore-managed": {"monitoring-ironcore-managed"}}},
 		{"monitoring", map[string][]string{"self-managed": nil}},
+		{"monitoring-csi", map[string][]string{CSI: nil}},
 		{"monitoring-ironcore", map[string][]string{"ironcore": nil}},
 		{"monitoring-ironcore-managed", map[string][]string{"ironcore-managed": nil}},
 		{"monitoring-managed", map[string][]string{"managed": nil}},
 		{"monitoring-managed-tenant", map[string][]string{"managed-tenant": nil}},
 		{"network-policy", map[string][]string{"managed": nil}},
+		{"network-policy-csi", map[string][]string{CSI: nil}},
 		{"network-policy-ironcore", map[string][]string{"ironcore-managed": nil}},
 		{"private-ca", map[string][]string{"self-managed": nil, "managed": nil}},
 		{"spec-rbac", map[string][]string{"self-managed": nil, "managed-tenant": nil, "ironcore": nil}},
@@ -73,6 +75,6 @@ func (c Component) filesFor(ctx context.Context, root string, p Profile) (map[st
 		return slices.ContainsFunc(before, func(old object) bool { return old.identity() == o.identity() })
 	})
 	files := map[string][]byte{}
-	_, err = writeObjects(files, c.dir(), fmt.Sprintf(header, chartDir+" and "+c.valuesFile()), added)
+	_, err = writeObjects(files, c.dir(), fmt.Sprintf(header, p.chartDir()+" and "+c.valuesFile()), added)
 	return files, err
 }

@@ -17,7 +17,7 @@ const header = `# Made by "make generate" from %s; do not edit.
 // them.
 func baseFiles(p Profile, objects []object) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	mark := fmt.Sprintf(header, chartDir+" and "+p.valuesFile())
+	mark := fmt.Sprintf(header, p.chartDir()+" and "+p.valuesFile())
 	kustomization := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
 	if i := slices.IndexFunc(objects, object.isConfig); i >= 0 {
 		config, err := unsaid(objects[i].GetDataMap()[configKey])

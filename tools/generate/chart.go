@@ -16,14 +16,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// chartFolder is where the chart is, below the root.
-const chartFolder = "charts/thalassa-ccm"
+// charts are the names of the charts.
+func charts() []string { return []string{"thalassa-ccm", "thalassa-csi"} }
 
-// chartFiles makes the chart's schema and the table in its README from the comments in its values.yaml. What the keys
+// chartFolder is where a chart is, below the root.
+func chartFolder(name string) string { return path.Join("charts", name) }
+
+// chartFiles makes a chart's schema and the table in its README from the comments in its values.yaml. What the keys
 // under cloudConfig take comes from the program that reads them.
-func chartFiles() Generator {
-	return Generator{Name: "chart values", Files: func(_ context.Context, root string) (map[string][]byte, error) {
-		folder := filepath.Join(root, filepath.FromSlash(chartFolder))
+func chartFiles(name string) Generator {
+	return Generator{Name: "values of " + name, Files: func(_ context.Context, root string) (map[string][]byte, error) {
+		folder := filepath.Join(root, filepath.FromSlash(chartFolder(name)))
 		text, err := os.ReadFile(filepath.Join(folder, "values.yaml"))
 		if err != nil {
 			return nil, fmt.Errorf("reading the chart's values: %w", err)
@@ -36,12 +39,12 @@ func chartFiles() Generator {
 		if err != nil {
 			return nil, fmt.Errorf("reading the chart's removed values: %w", err)
 		}
-		return renderChart(text, page, removed)
+		return renderChart(name, text, page, removed)
 	}}
 }
 
 // renderChart returns the files by their paths.
-func renderChart(text, page, removed []byte) (map[string][]byte, error) {
+func renderChart(name string, text, page, removed []byte) (map[string][]byte, error) {
 	values, err := chartvalues.Parse(text)
 	if err != nil {
 		return nil, err
@@ -53,7 +56,7 @@ func renderChart(text, page, removed []byte) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	schema, err := values.Schema("Values of the thalassa-ccm chart", rules)
+	schema, err := values.Schema("Values of the "+name+" chart", rules)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +65,8 @@ func renderChart(text, page, removed []byte) (map[string][]byte, error) {
 		return nil, err
 	}
 	return map[string][]byte{
-		path.Join(chartFolder, "values.schema.json"): schema,
-		path.Join(chartFolder, "README.md"):          readme,
+		path.Join(chartFolder(name), "values.schema.json"): schema,
+		path.Join(chartFolder(name), "README.md"):          readme,
 	}, nil
 }
 

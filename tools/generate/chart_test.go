@@ -47,7 +47,7 @@ func TestCloudConfigRules(t *testing.T) {
 func TestChartFiles(t *testing.T) {
 	page := "# A\n\n" + chartvalues.Start + chartvalues.End
 	text := "cloudConfig:\n  # Required. Organisation of the machines. An identity.\n  organisation: \"\"\n"
-	files, err := renderChart([]byte(text), []byte(page), nil)
+	files, err := renderChart("thalassa-ccm", []byte(text), []byte(page), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestChartFilesRefuse(t *testing.T) {
 		"removed, but there": {[]byte("# A.\na: 1\n"), page, []byte("a: set b instead"), "it is in values.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := renderChart(test.text, test.page, test.removed); err == nil ||
+			if _, err := renderChart("thalassa-ccm", test.text, test.page, test.removed); err == nil ||
 				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one with %q", err, test.want)
 			}

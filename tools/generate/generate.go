@@ -34,7 +34,10 @@ func All() []Generator {
 	for _, cloud := range configuredClouds() {
 		all = append(all, cloudConfigPages(cloud))
 	}
-	return append(all, metricsPage(), budgetPage(), chartFiles(), Generator{Name: "Kustomize bases",
+	for _, name := range charts() {
+		all = append(all, chartFiles(name))
+	}
+	return append(all, sharedTemplates(), metricsPage(), budgetPage(), Generator{Name: "Kustomize bases",
 		Files: bases.Files})
 }
 

@@ -33,10 +33,10 @@ func (b Bundle) Artifact() artifact.Manifest {
 	}
 }
 
-// PackBundle packs a folder with manifests. Wherever they name the image by a tag, the bundle names it by its digest.
-// The same release gives the same bytes.
-func PackBundle(folder, name, digest string, s Source) (Bundle, error) {
-	archive, err := packBundle(folder, name, digest, s)
+// PackBundle packs a folder with manifests. Wherever they name one of the images by a tag, the bundle names it by its
+// digest; digests has them by name. The same release gives the same bytes.
+func PackBundle(folder string, digests map[string]string, s Source) (Bundle, error) {
+	archive, err := packBundle(folder, digests, s)
 	if err != nil {
 		return Bundle{}, fmt.Errorf("packing the bundle %s: %w", folder, err)
 	}
@@ -46,25 +46,22 @@ func PackBundle(folder, name, digest string, s Source) (Bundle, error) {
 	return Bundle{Archive: archive, about: about}, nil
 }
 
-func packBundle(folder, name, digest string, s Source) ([]byte, error) {
+func packBundle(folder string, digests map[string]string, s Source) ([]byte, error) {
 	files, err := image.Files(folder)
 	if err != nil {
 		return nil, err
 	}
-	tagged, pinned := regexp.MustCompile(regexp.QuoteMeta(name)+`:[^"' \n]*`), false
 	for i := range files {
 		content, err := os.ReadFile(files[i].Source)
 		if err != nil {
 			return nil, err
 		}
-		if path.Ext(files[i].Path) == ".yaml" && tagged.Match(content) {
-			pinned = true
-			content = tagged.ReplaceAll(content, []byte(name+"@"+digest))
-		}
 		files[i].Source, files[i].Content = "", string(content)
 	}
-	if !pinned {
-		return nil, fmt.Errorf("no file in it names the image %s", name)
+	for name, digest := range digests {
+		if !pin(files, name, digest) {
+			return nil, fmt.Errorf("no file in it names the image %s", name)
+		}
 	}
 	var archive bytes.Buffer
 	compressed := gzip.NewWriter(&archive)
@@ -73,4 +70,16 @@ func packBundle(folder, name, digest string, s Source) ([]byte, error) {
 	}
 	err = compressed.Close()
 	return archive.Bytes(), err
+}
+
+// pin names an image by its digest wherever manifests name it by a tag, and reports whether any does.
+func pin(files []image.File, name, digest string) bool {
+	tagged, found := regexp.MustCompile(regexp.QuoteMeta(name)+`:[^"' \n]*`), false
+	for i := range files {
+		if path.Ext(files[i].Path) == ".yaml" && tagged.MatchString(files[i].Content) {
+			found = true
+			files[i].Content = tagged.ReplaceAllLiteralString(files[i].Content, name+"@"+digest)
+		}
+	}
+	return found
 }

@@ -44,22 +44,22 @@ func (c Chart) Artifact() artifact.Manifest {
 }
 
 // PackChart packs the chart in folder as a release: with the digest of its image among its values, so that what was
-// tested is what runs, and with what Artifact Hub shows. The same release gives the same bytes. It fails for a chart of
-// another version.
-func PackChart(folder, digest string, s Source) (Chart, error) {
+// tested is what runs, and with what Artifact Hub shows. The image is imageName below Registry. The same release gives
+// the same bytes. It fails for a chart of another version.
+func PackChart(folder, imageName, digest string, s Source) (Chart, error) {
 	scratch, err := os.MkdirTemp("", "chart-")
 	if err != nil {
 		return Chart{}, fmt.Errorf("packing the chart %s: %w", folder, err)
 	}
 	defer os.RemoveAll(scratch)
-	chart, err := packChart(folder, scratch, digest, s)
+	chart, err := packChart(folder, scratch, imageName, digest, s)
 	if err != nil {
 		return Chart{}, fmt.Errorf("packing the chart %s: %w", folder, err)
 	}
 	return chart, nil
 }
 
-func packChart(folder, scratch, digest string, s Source) (Chart, error) {
+func packChart(folder, scratch, imageName, digest string, s Source) (Chart, error) {
 	copied := filepath.Join(scratch, filepath.Base(folder))
 	if err := os.CopyFS(copied, os.DirFS(folder)); err != nil {
 		return Chart{}, err
@@ -82,8 +82,8 @@ func packChart(folder, scratch, digest string, s Source) (Chart, error) {
 	if err != nil {
 		return Chart{}, err
 	}
-	if chart.Metadata.Annotations, err = hubAnnotations(chart.Metadata.Annotations, string(notes), digest,
-		s); err != nil {
+	if chart.Metadata.Annotations, err = hubAnnotations(chart.Metadata.Annotations, string(notes),
+		imagesOf(imageName, digest), s); err != nil {
 		return Chart{}, err
 	}
 	chart.StampModTimes(s.Committed)
@@ -141,7 +141,7 @@ func find(node *yaml.Node, path ...string) *yaml.Node {
 }
 
 // hubAnnotations are what Artifact Hub shows of a chart (artifacthub.io/docs, "Supported annotations").
-func hubAnnotations(own map[string]string, changelog, digest string, s Source) (map[string]string, error) {
+func hubAnnotations(own map[string]string, changelog, images string, s Source) (map[string]string, error) {
 	notes, err := Notes(changelog, s.Version)
 	if err != nil {
 		return nil, err
@@ -154,12 +154,16 @@ func hubAnnotations(own map[string]string, changelog, digest string, s Source) (
 		"artifacthub.io/changes":    string(changes),
 		"artifacthub.io/license":    license,
 		"artifacthub.io/prerelease": fmt.Sprint(strings.Contains(s.Number(), "-")),
-		"artifacthub.io/images": "- name: cloud-controller-manager\n  image: " + Registry +
-			"/cloud-controller-manager@" + digest + "\n",
-		"artifacthub.io/links": "- name: documentation\n  url: " + repository + "/tree/main/docs\n",
+		"artifacthub.io/images":     images,
+		"artifacthub.io/links":      "- name: documentation\n  url: " + repository + "/tree/main/docs\n",
 	}
 	maps.Copy(annotations, own)
 	return annotations, nil
+}
+
+// imagesOf is the list with the image of a chart.
+func imagesOf(imageName, digest string) string {
+	return "- name: " + imageName + "\n  image: " + Registry + "/" + imageName + "@" + digest + "\n"
 }
 
 // change is one line of a changelog as Artifact Hub requires it.

@@ -20,7 +20,7 @@ const someDigest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef01234
 func TestPackChart(t *testing.T) {
 	s := source(t)
 	folder := filepath.Join(s.Root, "charts", "thalassa-ccm")
-	chart, err := PackChart(folder, someDigest, s)
+	chart, err := PackChart(folder, "cloud-controller-manager", someDigest, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestPackChartWithoutDigest(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "values.yaml"), []byte("image: {}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := PackChart(folder, someDigest, s); err == nil ||
+	if _, err := PackChart(folder, "cloud-controller-manager", someDigest, s); err == nil ||
 		!strings.Contains(err.Error(), "no value image.digest") {
 		t.Errorf("error = %v", err)
 	}
@@ -75,7 +75,7 @@ func TestPackChartOfAnotherVersion(t *testing.T) {
 	folder := filepath.Join(s.Root, "charts", "thalassa-ccm")
 	s.Version = "v9.0.0"
 	want := "its Chart.yaml says version 1.0.0 and appVersion 1.0.0: both have to be 9.0.0"
-	if _, err := PackChart(folder, someDigest, s); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := PackChart(folder, "cloud-controller-manager", someDigest, s); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want %q", err, want)
 	}
 	changelog := filepath.Join(folder, "CHANGELOG.md")
@@ -83,7 +83,7 @@ func TestPackChartOfAnotherVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Version = "v1.0.0"
-	if _, err := PackChart(folder, someDigest, s); err == nil || !strings.Contains(err.Error(), "no heading") {
+	if _, err := PackChart(folder, "cloud-controller-manager", someDigest, s); err == nil || !strings.Contains(err.Error(), "no heading") {
 		t.Errorf("a changelog without the version: %v", err)
 	}
 }
@@ -128,7 +128,8 @@ func TestHelmPulls(t *testing.T) {
 
 func TestPackBundle(t *testing.T) {
 	s := source(t)
-	bundle, err := PackBundle(filepath.Join(s.Root, "kustomize"), Registry+"/cloud-controller-manager", someDigest, s)
+	bundle, err := PackBundle(filepath.Join(s.Root, "kustomize"),
+		map[string]string{Registry + "/cloud-controller-manager": someDigest}, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,8 @@ func TestPackBundle(t *testing.T) {
 	if files["README.md"] != "# Overlays\n" {
 		t.Errorf("files %v", files)
 	}
-	if _, err := PackBundle(filepath.Join(s.Root, "kustomize"), "example.com/other", someDigest, s); err == nil ||
+	if _, err := PackBundle(filepath.Join(s.Root, "kustomize"),
+		map[string]string{"example.com/other": someDigest}, s); err == nil ||
 		!strings.Contains(err.Error(), "no file in it names") {
 		t.Errorf("error = %v", err)
 	}
@@ -166,5 +168,35 @@ func unpack(t *testing.T, archive []byte) map[string]string {
 			t.Fatal(err)
 		}
 		files[header.Name] = string(text)
+	}
+}
+
+// TestDigestOfEveryChart: only the value image.digest changes, also where other images have one.
+func TestDigestOfEveryChart(t *testing.T) {
+	charts, err := filepath.Glob("../../charts/*/values.yaml")
+	if err != nil || len(charts) < 2 {
+		t.Fatalf("charts %v, error %v", charts, err)
+	}
+	for _, chart := range charts {
+		before, err := os.ReadFile(chart)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "values.yaml")
+		if err := os.WriteFile(path, before, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := setDigest(path, someDigest); err != nil {
+			t.Fatal(err)
+		}
+		after, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, image, _ := strings.Cut(string(before), "\nimage:\n")
+		_, changed, _ := strings.Cut(string(after), "\nimage:\n")
+		if want := strings.Replace(image, `digest: ""`, "digest: "+someDigest, 1); changed != want {
+			t.Errorf("%s: the values from image on are\n%s", chart, changed)
+		}
 	}
 }

@@ -24,10 +24,13 @@ func (l List) complete() error {
 			problems = append(problems, fmt.Errorf("no image %s", program.Repository))
 		}
 	}
-	for _, kind := range []Kind{KindChart, KindBundle} {
-		if len(l.of(kind)) == 0 {
-			problems = append(problems, fmt.Errorf("no %s", kind))
+	for _, program := range charted() {
+		if !slices.ContainsFunc(l.of(KindChart), func(i Item) bool { return i.Repository == "charts/"+program.Chart }) {
+			problems = append(problems, fmt.Errorf("no chart %s", program.Chart))
 		}
+	}
+	if len(l.of(KindBundle)) == 0 {
+		problems = append(problems, fmt.Errorf("no %s", KindBundle))
 	}
 	for _, item := range l.Items {
 		if !item.Kind.signed() {
@@ -116,7 +119,7 @@ func (l List) agrees(item Item, provenance v1.Image) error {
 	return nil
 }
 
-// runs fails when a chart's values name another image than the release's cloud controller manager.
+// runs fails when a chart's values name another image than the release's of the program that the chart is for.
 func (l List) runs(packed v1.Image) error {
 	archive, err := artifact.Content(packed)
 	if err != nil {
@@ -126,7 +129,12 @@ func (l List) runs(packed v1.Image) error {
 	if err != nil {
 		return fmt.Errorf("reading the chart: %w", err)
 	}
-	want, _ := l.image(image.Programs()[0].Repository)
+	programs := charted()
+	i := slices.IndexFunc(programs, func(p image.Program) bool { return p.Chart == chart.Name() })
+	if i < 0 {
+		return fmt.Errorf("no program of this version has the chart %s", chart.Name())
+	}
+	want, _ := l.image(programs[i].Repository)
 	values, _ := chart.Values["image"].(map[string]any)
 	if values["digest"] != want.Digest {
 		return fmt.Errorf("its value image.digest is %q, the release's image is %s", values["digest"], want.Digest)

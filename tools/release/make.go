@@ -10,12 +10,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/debian"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/image"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/provenance"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/sbom"
@@ -116,14 +118,13 @@ func (m *maker) make(ctx context.Context) error {
 	if m.store, err = artifact.Create(filepath.Join(m.folder, storeFolder)); err != nil {
 		return err
 	}
-	digest, err := m.images(ctx)
-	if err != nil {
+	if err := m.images(ctx); err != nil {
 		return err
 	}
-	if err := m.chart(digest); err != nil {
+	if err := m.charts(); err != nil {
 		return err
 	}
-	if err := m.bundle(digest); err != nil {
+	if err := m.bundle(); err != nil {
 		return err
 	}
 	if err := m.publishList(m.Source); err != nil {
@@ -146,27 +147,23 @@ func (m *maker) notes() (string, error) {
 	return absolute(notes, "", m.Version), err
 }
 
-// images builds all images with what they are made of and how, and returns the digest of the cloud controller
-// manager's.
-func (m *maker) images(ctx context.Context) (digest string, err error) {
+// images builds all images with what they are made of and how.
+func (m *maker) images(ctx context.Context) error {
 	for _, program := range image.Programs() {
 		m.say("building the image of %s", program.Name)
 		index, err := m.build(ctx, m.Root, program, m.stamp())
 		if err != nil {
-			return "", err
+			return err
 		}
 		item, err := m.add(KindImage, program.Repository, m.Number(), index)
 		if err != nil {
-			return "", err
+			return err
 		}
 		if err := m.describe(program, item, index); err != nil {
-			return "", err
-		}
-		if program.Repository == image.Programs()[0].Repository {
-			digest = item.Digest
+			return err
 		}
 	}
-	return digest, nil
+	return nil
 }
 
 // describe attaches the SBOM of each platform's program to its image, and the provenance to the index.
@@ -197,8 +194,12 @@ func (m *maker) sbom(program image.Program, one v1.Image, descriptor v1.Descript
 		return fmt.Errorf("reading how %s was built: %w", program.Name, err)
 	}
 	m.goVersion = info.GoVersion
+	packages, err := image.Packages(one)
+	if err != nil {
+		return err
+	}
 	document, err := sbom.Of(info, sbom.Subject{Name: program.Name, Version: m.Number(), At: m.Committed,
-		License: license})
+		License: license}, packages...)
 	if err != nil {
 		return err
 	}
@@ -224,7 +225,8 @@ func (m *maker) provenance(item Item) ([]byte, error) {
 // materials are the files that say what is downloaded for a build.
 func (m *maker) materials() ([]provenance.Subject, error) {
 	var materials []provenance.Subject
-	for _, name := range []string{"src/go.mod", "src/go.sum", "src/emulator/go.mod", "src/emulator/go.sum"} {
+	for _, name := range []string{"src/go.mod", "src/go.sum", "src/emulator/go.mod", "src/emulator/go.sum",
+		debian.LockFile} {
 		content, err := os.ReadFile(filepath.Join(m.Root, name))
 		if err != nil {
 			return nil, err
@@ -235,22 +237,38 @@ func (m *maker) materials() ([]provenance.Subject, error) {
 	return materials, nil
 }
 
-func (m *maker) chart(digest string) error {
-	m.say("packing the chart")
-	chart, err := PackChart(filepath.Join(m.Root, "charts", "thalassa-ccm"), digest, m.Source)
-	if err != nil {
-		return err
+// charts packs the chart of each program that has one, with the digest of the program's image.
+func (m *maker) charts() error {
+	for _, program := range charted() {
+		m.say("packing the chart %s", program.Chart)
+		item, _ := m.list.image(program.Repository)
+		chart, err := PackChart(filepath.Join(m.Root, "charts", program.Chart), program.Repository, item.Digest, m.Source)
+		if err != nil {
+			return err
+		}
+		if err := m.write(chart.File(), chart.Archive); err != nil {
+			return err
+		}
+		if err := m.packed(KindChart, "charts/"+chart.Name, chart.Version, chart.Artifact()); err != nil {
+			return err
+		}
 	}
-	if err := m.write(chart.File(), chart.Archive); err != nil {
-		return err
-	}
-	return m.packed(KindChart, "charts/"+chart.Name, chart.Version, chart.Artifact())
+	return nil
 }
 
-func (m *maker) bundle(digest string) error {
+// charted are the programs that have a chart.
+func charted() []image.Program {
+	return slices.DeleteFunc(image.Programs(), func(p image.Program) bool { return p.Chart == "" })
+}
+
+func (m *maker) bundle() error {
 	m.say("packing the Kustomize bundle")
-	bundle, err := PackBundle(filepath.Join(m.Root, "kustomize"), Registry+"/"+image.Programs()[0].Repository, digest,
-		m.Source)
+	digests := map[string]string{}
+	for _, program := range charted() {
+		item, _ := m.list.image(program.Repository)
+		digests[Registry+"/"+program.Repository] = item.Digest
+	}
+	bundle, err := PackBundle(filepath.Join(m.Root, "kustomize"), digests, m.Source)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func TestPackedPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Version = "v" + about.Metadata.Version
-	packed, err := PackChart(folder, someDigest, s)
+	packed, err := PackChart(folder, "cloud-controller-manager", someDigest, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
 
+// limit bounds every wait.
+const limit = time.Minute
+
 // startScripts starts shell scripts instead of the programs, each with the same text.
 func startScripts(t *testing.T, script string) (s *Sidecars, logs string) {
 	t.Helper()

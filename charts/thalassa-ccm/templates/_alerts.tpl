@@ -101,15 +101,3 @@ yet, so the alert waits for this time again. */}}
 {{- $period := (.Values.cloudConfig.loadBalancer).driftPeriod | default 0 | int -}}
 {{- mul 2 (max 600 $period) -}}
 {{- end -}}
-
-{{/* An alert. Its runbook is the section with the same name. */}}
-{{- define "thalassa-ccm.alert" -}}
-- alert: {{ .name }}
-  expr: {{ .expr | squote }}
-  for: {{ .for }}
-  labels:
-    {{- merge (dict "severity" .severity) (.root.Values.rules.alertLabels | default dict) | toYaml | nindent 4 }}
-  annotations:
-    summary: {{ .summary | quote }}
-    runbook_url: {{ printf "%s#%s" (.root.Values.rules.runbooks | default "https://github.com/thalassa-cloud/thalassa-ccm/blob/main/docs/guides/alerts.md") (lower .name) | quote }}
-{{- end -}}

@@ -87,8 +87,3 @@ not trusted, because its users are not those of the provider.
   "authorization-kubeconfig" $kubeconfig
   "kubeconfig" $kubeconfig | toJson -}}
 {{- end -}}
-
-{{/* A value as a string. JSON, because Go formats the number 1000000 as 1e+06. */}}
-{{- define "thalassa-ccm.scalar" -}}
-{{- if kindIs "string" . -}}{{ . }}{{- else -}}{{ toJson . }}{{- end -}}
-{{- end -}}

@@ -1,12 +1,3 @@
-{{/* Namespace that a monitor in another namespace selects from. By default, a monitor selects from its own namespace. */}}
-{{- define "thalassa-ccm.scrapedNamespace" -}}
-{{- if (.Values.scrape).namespace -}}
-namespaceSelector:
-  matchNames:
-    - {{ include "thalassa-ccm.namespace" . | quote }}
-{{- end -}}
-{{- end -}}
-
 {{/* The endpoint of a ServiceMonitor or PodMonitor. ownToken: Prometheus uses the token of its own ServiceAccount. */}}
 {{- define "thalassa-ccm.endpoint" -}}
 {{- $scrape := .root.Values.scrape | default dict -}}

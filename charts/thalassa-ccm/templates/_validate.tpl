@@ -6,19 +6,6 @@
 {{- include "thalassa-ccm.report" (dict "root" . "checks" (list "removed" "names" "profile" "workload" "rollout" "network" "tenant" "ironcore" "cloud" "balancers" "routes" "credentials" "bundle" "account" "metrics" "readers" "labels" "policy" "extras" "flags")) -}}
 {{- end -}}
 
-{{/* Fails with the output of the checks. */}}
-{{- define "thalassa-ccm.report" -}}
-{{- $problems := list -}}
-{{- range .checks -}}
-{{- range splitList "\n" (include (printf "thalassa-ccm.validate.%s" .) $.root) -}}
-{{- with trim . -}}{{- $problems = append $problems . -}}{{- end -}}
-{{- end -}}
-{{- end -}}
-{{- if $problems -}}
-{{- fail (join "\n" $problems) -}}
-{{- end -}}
-{{- end -}}
-
 {{/* Each of these prints one line for each problem. */}}
 
 {{/* Values that other templates need: those with @notnull in values.yaml. */}}
@@ -36,33 +23,6 @@
 {{- if and $.Values.image (kindIs "invalid" (index $.Values.image $key)) }}
 image.{{ $key }} is null: set a value, or leave it out to use the default
 {{- end }}
-{{- end }}
-{{- end -}}
-
-{{- define "thalassa-ccm.validate.removed" -}}
-{{- range $path, $advice := .Files.Get "removed.yaml" | fromYaml }}
-{{- $value := $.Values }}
-{{- range $key := splitList "." $path }}
-{{- $value = ternary (dict "found" $value) dict (kindIs "map" $value) }}
-{{- $value = get ($value.found | default dict) $key }}
-{{- end }}
-{{- if not (or (kindIs "invalid" $value) (eq (toString $value) "")) }}
-{{ $path }} is not a value of this chart: {{ $advice }}
-{{- end }}
-{{- end }}
-{{- end -}}
-
-{{/* The rules for names of Services are the strictest. A name that contains the release's name is cut to 63 characters. */}}
-{{- define "thalassa-ccm.validate.names" -}}
-{{- $name := .Values.fullnameOverride | default (include "thalassa-ccm.fullname" .) -}}
-{{- $label := "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" -}}
-{{- if and .Values.namespaceOverride (or (gt (len .Values.namespaceOverride) 63) (not (regexMatch $label .Values.namespaceOverride))) }}
-namespaceOverride is {{ .Values.namespaceOverride }}, which is not a valid name of a namespace: use lower-case letters, digits and dashes, and at most 63 characters, for example --set namespaceOverride=kube-system
-{{- end }}
-{{- if and .Values.nameOverride (or (gt (len .Values.nameOverride) 63) (not (regexMatch $label .Values.nameOverride))) }}
-nameOverride is {{ .Values.nameOverride }}, which is not valid in names and labels of objects: use lower-case letters, digits and dashes, and at most 63 characters, for example --set nameOverride=ccm
-{{- else if or (gt (len $name) 63) (not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name)) }}
-{{ ternary "fullnameOverride" "the name of the release" (not (empty .Values.fullnameOverride)) }} gives the objects the name {{ $name }}, which is not a valid name of a Service: a name begins with a letter and has at most 63 lower-case letters, digits and dashes, for example --set fullnameOverride=thalassa-ccm
 {{- end }}
 {{- end -}}
 

@@ -37,22 +37,8 @@ updateStrategy.rollingUpdate.maxSurge={{ $surge }} and hostNetwork exclude each 
 {{- define "thalassa-ccm.validate.network" -}}
 {{- $policy := .Values.networkPolicy | default dict -}}
 {{- if and $policy.enabled (ne (include "thalassa-ccm.hostNetwork" .) "true") -}}
-{{- $server := include "thalassa-ccm.scalar" (.Values.kubernetesServicePort | default "") -}}
-{{- if and $server (not (has $server (include "thalassa-ccm.texts" ($policy.apiServer).ports | fromJsonArray))) }}
-kubernetesServicePort is {{ $server }}, which is not in networkPolicy.apiServer.ports: the policy would block connections to the API server, add the port there
+{{- include "thalassa-ccm.blockedPorts" . -}}
 {{- end }}
-{{- $cloud := regexFind ":[0-9]+$" (urlParse (.Values.cloudConfig.endpoint | default "")).host | trimPrefix ":" -}}
-{{- if and $cloud (not (has $cloud (include "thalassa-ccm.texts" (($policy.cloudAPI).ports | default (include "thalassa-ccm.cloudPorts" . | fromJsonArray)) | fromJsonArray))) }}
-cloudConfig.endpoint has the port {{ $cloud }}, which is not in networkPolicy.cloudAPI.ports: the policy would block connections to the cloud, add the port there
-{{- end }}
-{{- end }}
-{{- end -}}
-
-{{/* The items of a list as strings, as JSON. */}}
-{{- define "thalassa-ccm.texts" -}}
-{{- $texts := list -}}
-{{- range . -}}{{- $texts = append $texts (include "thalassa-ccm.scalar" .) -}}{{- end -}}
-{{- $texts | toJson -}}
 {{- end -}}
 
 {{- define "thalassa-ccm.validate.account" -}}
@@ -66,23 +52,13 @@ serviceAccount.name is required while serviceAccount.create is false: it names t
 {{- if include "thalassa-ccm.hosting" . -}}
 {{- $container := list (dict "name" "cloud-controller-manager") -}}
 {{- $lists := dict
-  "extraContainers" (dict "own" (concat $container (.Values.initContainers | default list)) "by" "name")
-  "initContainers" (dict "own" $container "by" "name")
-  "extraEnv" (dict "own" (include "thalassa-ccm.ownEnv" . | fromYamlArray) "by" "name")
-  "extraVolumes" (dict "own" (include "thalassa-ccm.ownVolumes" . | fromYamlArray) "by" "name")
-  "extraVolumeMounts" (dict "own" (include "thalassa-ccm.ownMounts" . | fromYamlArray) "by" "mountPath")
+  "extraContainers" (dict "own" (concat $container (.Values.initContainers | default list)) "more" .Values.extraContainers "by" "name")
+  "initContainers" (dict "own" $container "more" .Values.initContainers "by" "name")
+  "extraEnv" (dict "own" (include "thalassa-ccm.ownEnv" . | fromYamlArray) "more" .Values.extraEnv "by" "name")
+  "extraVolumes" (dict "own" (include "thalassa-ccm.ownVolumes" . | fromYamlArray) "more" .Values.extraVolumes "by" "name")
+  "extraVolumeMounts" (dict "own" (include "thalassa-ccm.ownMounts" . | fromYamlArray) "more" .Values.extraVolumeMounts "by" "mountPath")
 -}}
-{{- range $value, $list := $lists }}
-{{- $taken := list -}}
-{{- range $list.own -}}{{- $taken = append $taken (get . $list.by | trimSuffix "/") -}}{{- end -}}
-{{- range get $.Values $value | default list }}
-{{- $name := get . $list.by | toString | trimSuffix "/" -}}
-{{- if has $name $taken }}
-{{ $value }} contains {{ $list.by }} {{ $name }}, which the pod already has: leave it out
-{{- end }}
-{{- $taken = append $taken $name -}}
-{{- end }}
-{{- end }}
+{{- include "thalassa-ccm.duplicates" $lists -}}
 {{- end -}}
 {{- end -}}
 

@@ -30,31 +30,6 @@
 {{- include "thalassa-ccm.objectVolume" (dict "volume" "client-ca" "kind" "Secret" "name" ((.Values.metrics).clientCA).existingSecret) }}
 {{- end -}}
 
-{{/* A volume from a Secret or ConfigMap; empty without a name. */}}
-{{- define "thalassa-ccm.objectVolume" -}}
-{{- if and .name (eq (.kind | default .otherwise) "Secret") }}
-- name: {{ .volume }}
-  secret:
-    secretName: {{ .name | quote }}
-    defaultMode: 0440
-{{- else if .name }}
-- name: {{ .volume }}
-  configMap:
-    name: {{ .name | quote }}
-{{- end }}
-{{- end -}}
-
-{{- define "thalassa-ccm.tokenVolume" }}
-- name: token
-  projected:
-    defaultMode: 0440
-    sources:
-      - serviceAccountToken:
-          path: token
-          audience: {{ .Values.credentials.workloadIdentity.audience | default "https://api.thalassa.cloud" | quote }}
-          expirationSeconds: 3600
-{{- end -}}
-
 {{/* Directories, not subPaths: files of a subPath are not updated when the Secret changes. */}}
 {{- define "thalassa-ccm.mounts" -}}
 {{- include "thalassa-ccm.ownMounts" . }}

@@ -1,6 +1,6 @@
 // Package controller implements the controller service of the CSI specification: it creates, attaches, resizes and
-// deletes volumes and snapshots. What has to be done is decided by package volume; this package reads the shared lists of
-// package storage, and sends the writes.
+// deletes volumes and snapshots. What has to be done is decided by package volume; this package reads the shared lists
+// of package storage, and sends the writes.
 package controller
 
 import (
@@ -20,7 +20,8 @@ import (
 
 // Nodes finds the machines of Nodes.
 type Nodes interface {
-	// Machine returns the identity of the machine of the Node. The error is NotFound if there is no such Node or machine.
+	// Machine returns the identity of the machine of the Node. The error is NotFound if there is no such Node or
+	// machine.
 	Machine(ctx context.Context, node string) (machine string, err error)
 	// Names returns the names of the Nodes by the identities of their machines. Machines without a Node are missing.
 	Names(ctx context.Context) (map[string]string, error)
@@ -126,8 +127,8 @@ func required(field, value string) error {
 	return nil
 }
 
-// begin marks what a request works on; the returned function ends that. The error is Aborted if another request works on
-// it: sidecars repeat a request whose deadline has passed, even if the first one has not ended yet.
+// begin marks what a request works on; the returned function ends that. The error is Aborted if another request works
+// on it: sidecars repeat a request whose deadline has passed, even if the first one has not ended yet.
 func (c *Controller) begin(object string) (end func(), err error) {
 	if _, busy := c.busy.LoadOrStore(object, true); busy {
 		return nil, status.Errorf(codes.Aborted, "another request for %s has not ended yet; it is retried", object)

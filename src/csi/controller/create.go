@@ -100,7 +100,11 @@ func (c *Controller) desired(ctx context.Context, r *csi.CreateVolumeRequest, pa
 func (c *Controller) send(ctx context.Context, r *csi.CreateVolumeRequest, desired volume.Desired,
 	parameters volume.Parameters) (resource.Volume, error) {
 	wanted := resource.Volume{Name: desired.Name, Size: desired.Size, Type: desired.Type, Snapshot: desired.Snapshot,
-		Labels: c.labels(desired.Source), Description: describe(r), Annotations: resource.Labels{label.CSIDescription: describe(r)}}
+		Labels: c.labels(desired.Source), Description: describe(r),
+		Annotations: resource.Labels{label.CSIDescription: describe(r)}}
+	if desired.Snapshot != "" {
+		wanted.Annotations[label.CSISnapshotName] = desired.Snapshot
+	}
 	if filesystem := filesystemOf(r, parameters); filesystem != "" {
 		wanted.Annotations[label.CSIFilesystem] = filesystem
 	}
@@ -171,7 +175,8 @@ func (c *Controller) adopt(ctx context.Context, id string, r *csi.CreateVolumeRe
 		return nil, status.Errorf(codes.NotFound, "volume %s is being deleted", id)
 	}
 	if v.Size*resource.GiB < r.GetCapacityRange().GetRequiredBytes() {
-		return nil, status.Errorf(codes.OutOfRange, "the existing volume %s has %d GiB, which is less than the %d bytes "+
+		return nil, status.Errorf(codes.OutOfRange, "the existing volume %s has %d GiB, which is less than the %d "+
+			"bytes "+
 			"that are required; resize it in the cloud, or request less", id, v.Size,
 			r.GetCapacityRange().GetRequiredBytes())
 	}

@@ -64,7 +64,8 @@ func (c *Controller) ControllerGetVolume(ctx context.Context,
 func published(v resource.Volume, names map[string]string) []string {
 	var nodes []string
 	for _, attachment := range v.Attachments {
-		if name := names[attachment.Machine]; name != "" && v.Status == resource.VolumeAttached && !attachment.Detaching {
+		name := names[attachment.Machine]
+		if name != "" && v.Status == resource.VolumeAttached && !attachment.Detaching {
 			nodes = append(nodes, name)
 		}
 	}
@@ -75,8 +76,8 @@ func published(v resource.Volume, names map[string]string) []string {
 // deleted between two pages do not move others to another page.
 const tokenPrefix = "after:"
 
-// paginate returns the objects after the token, which are sorted by identity, and the token of the next page. limit 0 is
-// none. The error is Aborted for a token that no response had, as the specification says.
+// paginate returns the objects after the token, which are sorted by identity, and the token of the next page. limit 0
+// is none. The error is Aborted for a token that no response had, as the specification says.
 func paginate[T any](all []T, id func(T) string, token string, limit int32) (page []T, next string, err error) {
 	if limit < 0 {
 		return nil, "", status.Errorf(codes.InvalidArgument, "max entries is %d; want 0 or more", limit)

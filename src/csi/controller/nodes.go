@@ -44,7 +44,8 @@ func (n ClusterNodes) Machine(ctx context.Context, node string) (string, error) 
 	case err != nil:
 		return "", err
 	case len(machines) == 0:
-		return "", status.Errorf(codes.NotFound, "Node %s has no machine: it has no provider ID, and no machine in the "+
+		return "", status.Errorf(codes.NotFound, "Node %s has no machine: it has no provider ID, and no machine in "+
+			"the "+
 			"VPC has its name as slug", node)
 	case len(machines) > 1:
 		return "", status.Errorf(codes.FailedPrecondition, "Node %s has no provider ID, and several machines have its "+

@@ -11,9 +11,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/storage"
 )
 
-// problemOf returns the error of an action with the code that says to a sidecar whether the action may have been carried
-// out: the provisioner forgets a volume after any code but Canceled, DeadlineExceeded, Unavailable and Aborted. An error
-// that has a code already does not change.
+// problemOf returns the error of an action with the code that says to a sidecar whether the action may have been
+// carried out: the provisioner forgets a volume after any code but Canceled, DeadlineExceeded, Unavailable and Aborted.
+// An error that has a code already does not change.
 func problemOf(action string, err error) error {
 	if err == nil {
 		return nil

@@ -17,16 +17,16 @@ import (
 const (
 	// listAge is the maximum age of lists that only describe volumes.
 	listAge = time.Minute
-	// maxPoll is the longest time between two looks at a volume that the cloud is working on. All requests that wait share
-	// the lists.
+	// maxPoll is the longest time between two looks at a volume that the cloud is working on. All requests that wait
+	// share the lists.
 	maxPoll = 10 * time.Second
 	// pollDivisor is the ratio of the time that a request has waited to the time until the next look.
 	pollDivisor = 4
-	// shareDivisor is the ratio of the time since the last look to the age of a list that another request has read. With an
-	// older list, a request that looks a moment after others would see what they saw, and wait once more.
+	// shareDivisor is the ratio of the time since the last look to the age of a list that another request has read.
+	// With an older list, a request that looks a moment after others would see what they saw, and wait once more.
 	shareDivisor = 2
-	// answerMargin is the time before the caller's deadline at which a request stops to wait, so that the caller gets an
-	// answer that says what is missing.
+	// answerMargin is the time before the caller's deadline at which a request stops to wait, so that the caller gets
+	// an answer that says what is missing.
 	answerMargin = time.Second
 	// maxConflicts is how often a request decides again after the cloud refused a write because of the volume's state.
 	maxConflicts = 3

@@ -16,8 +16,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
-// CreateSnapshot creates a snapshot of a volume, and does not wait until it is ready. A snapshot that an earlier request
-// created is found by its name and labels.
+// CreateSnapshot creates a snapshot of a volume, and does not wait until it is ready. A snapshot that an earlier
+// request created is found by its name and labels.
 func (c *Controller) CreateSnapshot(ctx context.Context, r *csi.CreateSnapshotRequest) (*csi.CreateSnapshotResponse,
 	error) {
 	if err := required("name", r.GetName()); err != nil {
@@ -107,7 +107,8 @@ func (c *Controller) DeleteSnapshot(ctx context.Context, r *csi.DeleteSnapshotRe
 		return nil, err
 	}
 	if snapshot.DeleteProtection {
-		return nil, status.Errorf(codes.FailedPrecondition, "snapshot %s is protected from deletion; turn the protection "+
+		return nil, status.Errorf(codes.FailedPrecondition, "snapshot %s is protected from deletion; turn the "+
+			"protection "+
 			"off in the cloud, or use the deletion policy Retain", id)
 	}
 	err = c.Storage.DeleteSnapshot(client.WithCause(ctx, "delete snapshot "+snapshot.Name), snapshot)
@@ -118,7 +119,8 @@ func (c *Controller) DeleteSnapshot(ctx context.Context, r *csi.DeleteSnapshotRe
 }
 
 // ListSnapshots returns snapshots in the order of their identities. An identity that does not exist is an empty list.
-func (c *Controller) ListSnapshots(ctx context.Context, r *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse, error) {
+func (c *Controller) ListSnapshots(ctx context.Context, r *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse,
+	error) {
 	if id := r.GetSnapshotId(); id != "" {
 		return c.listOneSnapshot(ctx, id, r.GetSourceVolumeId())
 	}
@@ -157,7 +159,8 @@ func (c *Controller) listOneSnapshot(ctx context.Context, id, source string) (*c
 		Entries: []*csi.ListSnapshotsResponse_Entry{{Snapshot: describeSnapshot(snapshot)}}}, nil
 }
 
-// GetSnapshot returns a snapshot. It fails for a snapshot that failed, so that the reason is shown at the VolumeSnapshot.
+// GetSnapshot returns a snapshot. It fails for a snapshot that failed, so that the reason is shown at the
+// VolumeSnapshot.
 func (c *Controller) GetSnapshot(ctx context.Context, r *csi.GetSnapshotRequest) (*csi.GetSnapshotResponse, error) {
 	if err := required("snapshot ID", r.GetSnapshotId()); err != nil {
 		return nil, err
@@ -182,8 +185,8 @@ func (c *Controller) latestSnapshot(ctx context.Context, id string) (resource.Sn
 	return snapshot, err
 }
 
-// snapshotByID returns the snapshot with the identity, from a list at most maxAge old. The error is NotFound if there is
-// none.
+// snapshotByID returns the snapshot with the identity, from a list at most maxAge old. The error is NotFound if there
+// is none.
 func (c *Controller) snapshotByID(ctx context.Context, id string, maxAge time.Duration) (resource.Snapshot, error) {
 	snapshot, found, err := c.Storage.Snapshot(ctx, id, maxAge)
 	if err != nil {

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -26,8 +27,8 @@ type source struct {
 
 func keepError(_ context.Context, err error) error { return err }
 
-// source returns what a request makes its volume from. The error is NotFound if that does not exist, and Unavailable if a
-// snapshot is not ready.
+// source returns what a request makes its volume from. The error is NotFound if that does not exist, and Unavailable if
+// a snapshot is not ready.
 func (c *Controller) source(ctx context.Context, r *csi.CreateVolumeRequest) (source, error) {
 	content := r.GetVolumeContentSource()
 	switch {
@@ -39,7 +40,8 @@ func (c *Controller) source(ctx context.Context, r *csi.CreateVolumeRequest) (so
 	case content.GetVolume() != nil:
 		return c.volumeSource(ctx, content.GetVolume().GetVolumeId(), volume.CloudName(r.GetName()))
 	}
-	return source{}, status.Error(codes.InvalidArgument, "the volume content source is not known: want a snapshot or a "+
+	return source{}, status.Error(codes.InvalidArgument, "the volume content source is not known: want a snapshot or "+
+		"a "+
 		"volume")
 }
 
@@ -83,11 +85,8 @@ func (c *Controller) volumeSource(ctx context.Context, id, clone string) (source
 
 // isRetried reports whether the provisioner sends the request again after an error, so that nothing must be removed.
 func isRetried(err error) bool {
-	switch status.Code(err) {
-	case codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.Aborted:
-		return true
-	}
-	return false
+	return slices.Contains([]codes.Code{codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.Aborted},
+		status.Code(err))
 }
 
 // cloneSnapshot finds or creates the snapshot that a clone is restored from, and waits until it is ready.
@@ -111,8 +110,8 @@ func (c *Controller) cloneSnapshot(ctx context.Context, name string, original re
 	return snapshot.ID, nil
 }
 
-// deleteCloneSnapshots deletes the snapshots that a clone was restored from. A cloud that refuses this, because the clone
-// still needs them, is asked again when the clone is deleted.
+// deleteCloneSnapshots deletes the snapshots that a clone was restored from. A cloud that refuses this, because the
+// clone still needs them, is asked again when the clone is deleted.
 func (c *Controller) deleteCloneSnapshots(ctx context.Context, clone resource.Volume) error {
 	if clone.Snapshot == "" {
 		return nil

@@ -35,16 +35,17 @@ func (c *Controller) checkTopology(ctx context.Context, r *csi.TopologyRequireme
 		"correct allowedTopologies of the StorageClass", region, strings.Join(slices.Compact(others), ", "))
 }
 
-// accessibleFrom returns where a volume can be used. Zones are named only if the Nodes name theirs: a Node without a zone
-// could not use the volume otherwise.
-func (c *Controller) accessibleFrom(ctx context.Context, v resource.Volume, r *csi.TopologyRequirement) ([]*csi.Topology,
-	error) {
+// accessibleFrom returns where a volume can be used. Zones are named only if the Nodes name theirs: a Node without a
+// zone could not use the volume otherwise.
+func (c *Controller) accessibleFrom(ctx context.Context, v resource.Volume,
+	r *csi.TopologyRequirement) ([]*csi.Topology, error) {
 	region, err := c.Region(ctx)
 	if err != nil {
 		return nil, problemOf("looking up the region", err)
 	}
 	zones := v.Zones
-	if !slices.ContainsFunc(r.GetRequisite(), func(t *csi.Topology) bool { return topology.Zone(t.GetSegments()) != "" }) {
+	named := func(t *csi.Topology) bool { return topology.Zone(t.GetSegments()) != "" }
+	if !slices.ContainsFunc(r.GetRequisite(), named) {
 		zones = nil
 	}
 	if len(zones) == 0 {

@@ -61,7 +61,8 @@ func (c *common) add(cmd *cobra.Command, httpAddress string) {
 // run applies the logging flags and runs the process until its context ends.
 func (c *common) run(ctx context.Context, process func(context.Context) error) error {
 	defer logs.FlushLogs()
-	if err := logsapi.ValidateAndApply(c.logging, featuregate.NewFeatureGate()); err != nil {
+	gate := featuregate.NewFeatureGate()
+	if err := errors.Join(logsapi.AddFeatureGates(gate), logsapi.ValidateAndApply(c.logging, gate)); err != nil {
 		return fmt.Errorf("applying the flags of the log: %w", err)
 	}
 	return process(ctx)

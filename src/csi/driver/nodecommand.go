@@ -39,9 +39,10 @@ func newNodeCommand(e Environment) *cobra.Command {
 	set := cmd.Flags()
 	set.StringVar(&flags.node, "node-name", e.Getenv("NODE_NAME"),
 		"Name of the Node that the plug-in runs on. Required; the default is the environment variable NODE_NAME.")
-	set.StringVar(&flags.region, "region", "", "Region of the Node. Empty: that of its label "+corev1.LabelTopologyRegion+".")
-	set.StringVar(&flags.zone, "zone", "", "Zone of the Node. Empty: that of its label "+corev1.LabelTopologyZone+", if it "+
-		"has one.")
+	set.StringVar(&flags.region, "region", "", "Region of the Node. Empty: that of its label "+
+		""+corev1.LabelTopologyRegion+".")
+	set.StringVar(&flags.zone, "zone", "",
+		"Zone of the Node. Empty: that of its label "+corev1.LabelTopologyZone+", if it has one.")
 	set.Int64Var(&flags.limit, "volume-limit", DefaultVolumeLimit, "Number of volumes that the machine can have.")
 	set.StringToInt64Var(&flags.limits, "volume-limits", nil,
 		"Number of volumes by the instance type of the Node, like pgp-small=10. Other types have --volume-limit.")
@@ -105,7 +106,8 @@ func runNode(ctx context.Context, e Environment, flags nodeFlags) error {
 		})
 }
 
-// place returns a function that looks up where the Node is. The cluster is asked only for what the flags do not contain.
+// place returns a function that looks up where the Node is. The cluster is asked only for what the flags do not
+// contain.
 func (f nodeFlags) place() (func(context.Context) (node.Place, error), error) {
 	fixed := node.Place{Region: f.region, Zone: f.zone, Limit: f.limit}
 	if f.region != "" && f.zone != "" && len(f.limits) == 0 {

@@ -58,8 +58,10 @@ func (d Devices) Wait(ctx context.Context, id string) (string, error) {
 		select {
 		case <-time.After(lookInterval):
 		case <-ctx.Done():
-			return "", status.Errorf(codes.Unavailable, "volume %s is attached, and its device has not appeared on this "+
-				"machine: %s does not exist; it is retried; if the problem persists, restart the machine", id, d.link(id))
+			return "", status.Errorf(codes.Unavailable, "volume %s is attached, and its device has not appeared on "+
+				"this "+
+				"machine: %s does not exist; it is retried; if the problem persists, restart the "+
+				"machine", id, d.link(id))
 		}
 	}
 }

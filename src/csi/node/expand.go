@@ -10,7 +10,8 @@ import (
 )
 
 // NodeExpandVolume resizes the filesystem of a volume that has become larger. A block device needs nothing.
-func (n *Node) NodeExpandVolume(_ context.Context, r *csi.NodeExpandVolumeRequest) (*csi.NodeExpandVolumeResponse, error) {
+func (n *Node) NodeExpandVolume(_ context.Context,
+	r *csi.NodeExpandVolumeRequest) (*csi.NodeExpandVolumeResponse, error) {
 	id, path := r.GetVolumeId(), r.GetVolumePath()
 	if err := required(field{"volume ID", id}, field{"volume path", path}); err != nil {
 		return nil, err
@@ -34,7 +35,8 @@ func (n *Node) NodeExpandVolume(_ context.Context, r *csi.NodeExpandVolumeReques
 		return nil, status.Errorf(codes.Internal, "volume %s: %v", id, err)
 	}
 	if wanted := r.GetCapacityRange().GetRequiredBytes(); size < wanted {
-		return nil, status.Errorf(codes.Unavailable, "the device of volume %s has %d bytes on this machine, and %d are "+
+		return nil, status.Errorf(codes.Unavailable, "the device of volume %s has %d bytes on this machine, and %d "+
+			"are "+
 			"required; the machine has not noticed the new size yet; it is retried", id, size, wanted)
 	}
 	block, err := n.isBlock(r, path)

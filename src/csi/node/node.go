@@ -1,5 +1,5 @@
-// Package node implements the node service of the CSI specification: it formats, mounts and resizes the volumes that are
-// attached to the machine it runs on. It has no access to the cloud.
+// Package node implements the node service of the CSI specification: it formats, mounts and resizes the volumes that
+// are attached to the machine it runs on. It has no access to the cloud.
 package node
 
 import (

@@ -67,7 +67,8 @@ func (n *Node) checkSingle(id, source, staging string) error {
 	}
 	for _, other := range paths {
 		if other != staging {
-			return status.Errorf(codes.FailedPrecondition, "volume %s can be used by one pod at a time, and is mounted at "+
+			return status.Errorf(codes.FailedPrecondition, "volume %s can be used by one pod at a time, and is "+
+				"mounted at "+
 				"%s already; delete the other pod", id, other)
 		}
 	}

@@ -23,9 +23,10 @@ const (
 	fileMode      = 0o660
 )
 
-// NodeStageVolume formats a volume that is empty, mounts it at the staging path, and resizes its filesystem if the volume
-// has become larger. A volume that is used as a block device only has to have a device.
-func (n *Node) NodeStageVolume(ctx context.Context, r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
+// NodeStageVolume formats a volume that is empty, mounts it at the staging path, and resizes its filesystem if the
+// volume has become larger. A volume that is used as a block device only has to have a device.
+func (n *Node) NodeStageVolume(ctx context.Context,
+	r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
 	id, staging, capability := r.GetVolumeId(), r.GetStagingTargetPath(), r.GetVolumeCapability()
 	if err := required(field{"volume ID", id}, field{"staging target path", staging}); err != nil {
 		return nil, err
@@ -54,6 +55,9 @@ func (n *Node) NodeStageVolume(ctx context.Context, r *csi.NodeStageVolumeReques
 			return nil, err
 		}
 	}
+	if slices.Contains(capability.GetMount().GetMountFlags(), "ro") {
+		return &csi.NodeStageVolumeResponse{}, nil // it cannot be resized
+	}
 	return &csi.NodeStageVolumeResponse{}, n.grow(id, device, staging)
 }
 
@@ -76,12 +80,23 @@ func (n *Node) stage(r *csi.NodeStageVolumeRequest, device string) error {
 	if r.GetVolumeContext()[noFormat] == "true" {
 		err = n.Mounter.Mount(device, staging, filesystem, options)
 	} else {
-		err = n.Mounter.FormatAndMount(device, staging, filesystem, options)
+		err = n.Mounter.FormatAndMountSensitiveWithFormatOptions(device, staging, filesystem, options, nil,
+			formatOptions(filesystem))
 	}
 	if err != nil {
-		return status.Errorf(codes.Internal, "mounting volume %s (%s) with filesystem %s: %v", id, device, filesystem, err)
+		return status.Errorf(codes.Internal, "mounting volume %s (%s) with filesystem %s: "+
+			"%v", id, device, filesystem, err)
 	}
 	klog.InfoS("Mounted volume", "volume", id, "device", device, "path", staging, "filesystem", filesystem)
+	return nil
+}
+
+// formatOptions are options for mkfs. Without them, mkfs.xfs 6.5 and later makes filesystems that Linux before 5.19,
+// which Ubuntu 22.04 has, does not mount.
+func formatOptions(filesystem string) []string {
+	if filesystem == "xfs" {
+		return []string{"-i", "nrext64=0"}
+	}
 	return nil
 }
 

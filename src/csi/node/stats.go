@@ -28,7 +28,8 @@ func (n *Node) NodeGetVolumeStats(_ context.Context,
 		if err != nil {
 			return nil, status.Errorf(codes.Internal, "volume %s: %v", id, err)
 		}
-		return &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{{Unit: csi.VolumeUsage_BYTES, Total: size}}}, nil
+		return &csi.NodeGetVolumeStatsResponse{
+			Usage: []*csi.VolumeUsage{{Unit: csi.VolumeUsage_BYTES, Total: size}}}, nil
 	}
 	if mounted, err := n.isMountPoint(path); err != nil || !mounted {
 		return nil, notMounted(err, id, path)

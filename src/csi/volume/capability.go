@@ -37,7 +37,8 @@ func CheckCapability(one *csi.VolumeCapability) error {
 	case one.GetAccessMode() == nil:
 		return status.Error(codes.InvalidArgument, "the access mode of a volume capability is missing")
 	case !slices.Contains(AccessModes(), one.GetAccessMode().GetMode()):
-		return status.Errorf(codes.InvalidArgument, "access mode %s is not supported, because a volume can be attached "+
+		return status.Errorf(codes.InvalidArgument, "access mode %s is not supported, because a volume can be "+
+			"attached "+
 			"to one machine at a time; use the access mode ReadWriteOnce or ReadWriteOncePod",
 			one.GetAccessMode().GetMode())
 	case one.GetMount() == nil && one.GetBlock() == nil:

@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
@@ -47,8 +48,10 @@ func (o Owner) MayDelete(kind, id string, labels resource.Labels) error {
 	if labels[label.CSIDriverName] == o.Driver && (cluster == o.Cluster || cluster == "") {
 		return nil
 	}
-	return status.Errorf(codes.FailedPrecondition, "%s %s is not deleted, because its labels do not say that it belongs "+
-		"to this cluster (%s=%s, %s=%s); use the reclaim policy Retain, or add the labels if it belongs to this cluster",
+	return status.Errorf(codes.FailedPrecondition, "%s %s is not deleted, because its labels do not say that it "+
+		"belongs "+
+		"to this cluster (%s=%s, %s=%s); use the reclaim policy Retain, or add the labels if it belongs to this "+
+		"cluster",
 		kind, id, label.CSIDriverName, o.Driver, label.CSICluster, o.Cluster)
 }
 
@@ -106,13 +109,20 @@ func (d Desired) Same(v resource.Volume) error {
 		return status.Errorf(codes.AlreadyExists, "volume %s with the name %s exists with another volume type, %s",
 			v.ID, v.Name, v.Type)
 	case v.Labels[label.CSISourceVolume] != d.Source:
-		return status.Errorf(codes.AlreadyExists, "volume %s with the name %s exists with other content: it is a clone "+
+		return status.Errorf(codes.AlreadyExists, "volume %s with the name %s exists with other content: it is a "+
+			"clone "+
 			"of volume %q, not of %q", v.ID, v.Name, v.Labels[label.CSISourceVolume], d.Source)
-	case d.Source == "" && v.Snapshot != d.Snapshot:
+	case d.Source == "" && restoredFrom(v) != d.Snapshot:
 		return status.Errorf(codes.AlreadyExists, "volume %s with the name %s exists with other content: it was "+
-			"restored from %s, not from %s", v.ID, v.Name, orNothing(v.Snapshot), orNothing(d.Snapshot))
+			"restored from %s, not from %s", v.ID, v.Name, orNothing(restoredFrom(v)), orNothing(d.Snapshot))
 	}
 	return nil
+}
+
+// restoredFrom returns the snapshot that a volume was restored from. The annotation stays after the snapshot was
+// deleted.
+func restoredFrom(v resource.Volume) string {
+	return cmp.Or(v.Annotations[label.CSISnapshotName], v.Snapshot)
 }
 
 func orNothing(snapshot string) string {
@@ -156,7 +166,8 @@ func choose[T any](owner Owner, kind string, named []T, of func(T) candidate) (c
 		}
 	}
 	if !found && foreign != "" {
-		return chosen, false, status.Errorf(codes.AlreadyExists, "%s %s in the cloud has the name already, and lacks the "+
+		return chosen, false, status.Errorf(codes.AlreadyExists, "%s %s in the cloud has the name already, and lacks "+
+			"the "+
 			"labels of this driver and cluster (%s=%s, %s=%s); rename it, or add the labels if it belongs to this "+
 			"cluster", kind, foreign, label.CSIDriverName, owner.Driver, label.CSICluster, owner.Cluster)
 	}

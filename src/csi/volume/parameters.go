@@ -34,8 +34,8 @@ type Parameters struct {
 	Filesystem string // may be empty
 }
 
-// ParseParameters reads the parameters of a StorageClass. The error is InvalidArgument and names the parameter, its value
-// and what is allowed.
+// ParseParameters reads the parameters of a StorageClass. The error is InvalidArgument and names the parameter, its
+// value and what is allowed.
 func ParseParameters(given map[string]string) (Parameters, error) {
 	parsed := Parameters{Type: DefaultType}
 	var unknown []string

@@ -15,9 +15,9 @@ const (
 	MaxSize     = 16 << 10
 )
 
-// Size returns the size in GiB for a range of bytes: what is required, rounded up, and at least atLeast GiB, which is the
-// size of what the volume is made from. Without a requirement it is DefaultSize, or less if the limit says so. The error
-// is OutOfRange if there is no such size.
+// Size returns the size in GiB for a range of bytes: what is required, rounded up, and at least atLeast GiB, which is
+// the size of what the volume is made from. Without a requirement it is DefaultSize, or less if the limit says so. The
+// error is OutOfRange if there is no such size.
 func Size(capacity *csi.CapacityRange, atLeast int64) (int64, error) {
 	required, limit := capacity.GetRequiredBytes(), capacity.GetLimitBytes()
 	if required < 0 || limit < 0 || limit > 0 && required > limit {
@@ -41,7 +41,8 @@ func Size(capacity *csi.CapacityRange, atLeast int64) (int64, error) {
 	}
 	switch {
 	case limit > 0 && size*resource.GiB > limit:
-		return 0, status.Errorf(codes.OutOfRange, "capacity range: the limit is %d bytes, and the smallest volume that "+
+		return 0, status.Errorf(codes.OutOfRange, "capacity range: the limit is %d bytes, and the smallest volume "+
+			"that "+
 			"satisfies the request has %d GiB; sizes are whole GiB", limit, size)
 	case size > MaxSize:
 		return 0, status.Errorf(codes.OutOfRange, "capacity range: %d GiB are required, and volumes have at most "+

@@ -19,7 +19,8 @@ func Restorable(s resource.Snapshot) error {
 		return status.Errorf(codes.FailedPrecondition, "snapshot %s of volume %s failed in the cloud; delete the "+
 			"VolumeSnapshot, and create another one", s.ID, s.Volume)
 	}
-	return status.Errorf(codes.Unavailable, "snapshot %s is not ready yet: its status is %q; it is retried", s.ID, s.Status)
+	return status.Errorf(codes.Unavailable, "snapshot %s is not ready yet: its status is %q; it is "+
+		"retried", s.ID, s.Status)
 }
 
 // ChooseSnapshot is Choose for snapshots.

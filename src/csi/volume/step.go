@@ -1,5 +1,5 @@
-// Package volume decides what has to be done with volumes and snapshots in the cloud. It contains values only, and calls
-// nothing: the same inputs give the same results. Errors have the gRPC codes of the CSI specification.
+// Package volume decides what has to be done with volumes and snapshots in the cloud. It contains values only, and
+// calls nothing: the same inputs give the same results. Errors have the gRPC codes of the CSI specification.
 package volume
 
 import (
@@ -13,16 +13,16 @@ import (
 type Step int
 
 const (
-	// Done: nothing.
+	// Done is that nothing remains to be done.
 	Done Step = iota
-	// Wait: the cloud has to finish something first.
+	// Wait is that the cloud has to finish something first.
 	Wait
-	// Write: the write has to be sent.
+	// Write is that the write has to be sent.
 	Write
 )
 
-// Attach returns the next step to attach a volume to a machine. The error is NotFound for a volume that is being deleted,
-// and FailedPrecondition for one that another machine has, or that failed.
+// Attach returns the next step to attach a volume to a machine. The error is NotFound for a volume that is being
+// deleted, and FailedPrecondition for one that another machine has, or that failed.
 func Attach(v resource.Volume, machine string) (Step, error) {
 	holder := v.AttachedTo()
 	switch {

@@ -26,6 +26,7 @@ type reference struct {
 	Identity string `json:"identity"`
 }
 
+// ObjectID implements the item of store.GetOne.
 func (r reference) ObjectID() string { return r.Identity }
 
 // identitiesOf returns the identities of the objects that another one contains.
@@ -54,6 +55,7 @@ type groupItem struct {
 	} `json:"loadbalancerTargetGroupAttachments"`
 }
 
+// ObjectID implements the item of store.GetOne.
 func (lb balancerItem) ObjectID() string { return lb.ID }
 
 func (lb balancerItem) object() resource.LoadBalancer {
@@ -83,6 +85,7 @@ func (l listenerItem) object() resource.Listener {
 	return listener
 }
 
+// ObjectID implements the item of store.GetOne.
 func (g groupItem) ObjectID() string { return g.ID }
 
 func (g groupItem) object() resource.TargetGroup {

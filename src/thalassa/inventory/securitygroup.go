@@ -31,7 +31,8 @@ func (i *Inventory) newSecurityGroups() securityGroups {
 		return g.ID
 	}, i.securityGroupKeys)
 	s.Deleting, s.Get = resource.SecurityGroup.Deleting, i.getSecurityGroup
-	return securityGroups{Store: s, used: store.NewTTLCache[time.Time](securityGroupUse), turn: semaphore.NewWeighted(1)}
+	return securityGroups{Store: s, used: store.NewTTLCache[time.Time](securityGroupUse),
+		turn: semaphore.NewWeighted(1)}
 }
 
 // use records that security groups are in use.
@@ -104,7 +105,8 @@ func (i *Inventory) listSecurityGroups(ctx context.Context) ([]resource.Security
 }
 
 func (i *Inventory) getSecurityGroup(ctx context.Context, id string) (resource.SecurityGroup, bool, error) {
-	group, exists, err := store.GetOne(client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint, id, i.securityGroupInVPC)
+	group, exists, err := store.GetOne(client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint, id,
+		i.securityGroupInVPC)
 	return group, exists, store.WithPermission(err, "read security groups")
 }
 
@@ -119,6 +121,7 @@ type securityGroupItem struct {
 	VPC reference `json:"vpc"`
 }
 
+// ObjectID implements the item of store.GetOne.
 func (g securityGroupItem) ObjectID() string { return g.ID }
 
 // ruleItem is a rule in requests. The side that it does not have is null there.

@@ -51,7 +51,8 @@ func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to resource.S
 	if err != nil {
 		return i.securityGroups.WriteError(err)
 	}
-	i.securityGroups.Change(from.ID, func(latest resource.SecurityGroup, known bool) (resource.SecurityGroup, store.Outcome) {
+	i.securityGroups.Change(from.ID, func(latest resource.SecurityGroup, known bool) (resource.SecurityGroup,
+		store.Outcome) {
 		if !known {
 			latest = from
 		}
@@ -74,7 +75,8 @@ func (i *Inventory) DeleteSecurityGroup(ctx context.Context, id string) error {
 	if err != nil && !store.IsGone(err) {
 		return i.securityGroups.WriteError(err)
 	}
-	i.securityGroups.Change(id, func(latest resource.SecurityGroup, known bool) (resource.SecurityGroup, store.Outcome) {
+	i.securityGroups.Change(id, func(latest resource.SecurityGroup, known bool) (resource.SecurityGroup,
+		store.Outcome) {
 		latest.Status = resource.StatusDeleting
 		if known && err == nil {
 			return latest, store.Stored

@@ -73,7 +73,8 @@ func (i *Inventory) DeleteLoadBalancer(ctx context.Context, balancer resource.Lo
 	if balancer.ReservedIP != "" {
 		i.reservedIPs.Invalidate() // the cloud detaches it at some time
 	}
-	i.balancers.Change(balancer.ID, func(latest resource.LoadBalancer, known bool) (resource.LoadBalancer, store.Outcome) {
+	i.balancers.Change(balancer.ID, func(latest resource.LoadBalancer, known bool) (resource.LoadBalancer,
+		store.Outcome) {
 		if !known {
 			latest = balancer
 		}

@@ -43,7 +43,8 @@ func TestNewerListDuringAWrite(t *testing.T) {
 	network.method, network.do = http.MethodPut, func() {
 		w.post(listeners(balancer.ID), newListenerBody(listener))
 		w.listed(balancer.ID)
-		w.balancers.Change(balancer.ID, func(latest resource.LoadBalancer, _ bool) (resource.LoadBalancer, store.Outcome) {
+		w.balancers.Change(balancer.ID, func(latest resource.LoadBalancer, _ bool) (resource.LoadBalancer,
+			store.Outcome) {
 			latest.Status = "as listed"
 			return latest, store.Stored
 		})

@@ -30,7 +30,8 @@ const (
 	CSISourceVolume = "csi.volume.id"
 )
 
-// Annotations on volumes and snapshots, as in the CSI driver that this one replaces.
+// Annotations on volumes and snapshots, as in the CSI driver that this one replaces. CSISnapshotName is the name of a
+// snapshot in Kubernetes, and on a volume the identity of the snapshot that it was restored from.
 const (
 	CSIDescription  = Reserved + "description"
 	CSIFilesystem   = Reserved + "fstype"

@@ -1,5 +1,6 @@
-// Package resource provides the objects of the cloud that serve Services and volumes, as plain values. It contains nothing that can
-// call the cloud. Fields have the names of the API in JSON, so that requests and answers need no other types for them.
+// Package resource provides the objects of the cloud that serve Services and volumes, as plain values. It contains
+// nothing that can call the cloud. Fields have the names of the API in JSON, so that requests and answers need no other
+// types for them.
 package resource
 
 // Labels are labels or annotations of an object in the cloud: key -> value.

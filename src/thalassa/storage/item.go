@@ -32,7 +32,7 @@ type volumeItem struct {
 	} `json:"attachments"`
 }
 
-// ObjectID implements store.GetOne's item.
+// ObjectID implements the item of store.GetOne.
 func (v volumeItem) ObjectID() string { return v.ID }
 
 // in reports whether the volume exists in the region.
@@ -56,8 +56,8 @@ func (v volumeItem) object() resource.Volume {
 	return volume
 }
 
-// statusOf returns a status in lower case, and one word for those that mean the same: the vendor's tools take "ready" as
-// available, and "error" occurs for other resources.
+// statusOf returns a status in lower case, and one word for those that mean the same: the vendor's tools take "ready"
+// as available, and "error" occurs for other resources.
 func statusOf(shown string) string {
 	switch status := strings.ToLower(shown); status {
 	case "ready":
@@ -76,7 +76,7 @@ type snapshotItem struct {
 	SourceVolume reference `json:"sourceVolume"`
 }
 
-// ObjectID implements store.GetOne's item.
+// ObjectID implements the item of store.GetOne.
 func (s snapshotItem) ObjectID() string { return s.ID }
 
 // in reports whether the snapshot exists in the region.

@@ -1,5 +1,5 @@
-// Package storage caches the volumes and snapshots of a region, and writes them. All volumes are read in one list, and all
-// snapshots in another, so that the number of calls does not depend on how many there are.
+// Package storage caches the volumes and snapshots of a region, and writes them. All volumes are read in one list, and
+// all snapshots in another, so that the number of calls does not depend on how many there are.
 package storage
 
 import (

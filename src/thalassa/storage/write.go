@@ -15,8 +15,8 @@ import (
 // A write that failed may still have been carried out, so the store is then invalidated. Deleting an object that does
 // not exist is a success.
 
-// CreateVolume creates a volume with the name, labels, size and type of v, and the content of its snapshot if it has one.
-// The cloud takes some time until it is available.
+// CreateVolume creates a volume with the name, labels, size and type of v, and the content of its snapshot if it has
+// one. The cloud takes some time until it is available.
 func (s *Storage) CreateVolume(ctx context.Context, v resource.Volume) (resource.Volume, error) {
 	region, err := s.region(ctx)
 	if err != nil {

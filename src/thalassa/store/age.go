@@ -7,7 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Ages are the kinds of objects, and the functions that return when the present list of each began; zero: there is none.
+// Ages are the kinds of objects, and the functions that return when the present list of each began; zero: there is
+// none.
 type Ages map[string]func() time.Time
 
 // ageCollector computes the ages of stores when metrics are collected.

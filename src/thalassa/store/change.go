@@ -10,6 +10,7 @@ import (
 // Outcome is the result of a change of one object.
 type Outcome int
 
+// The outcomes of a change.
 const (
 	Untouched Outcome = iota // the object does not change
 	Stored                   // the returned object is stored

@@ -1,5 +1,5 @@
-// Package store caches the objects of the cloud of one kind. Callers specify how old an answer may be, and share the lists
-// that are read for it.
+// Package store caches the objects of the cloud of one kind. Callers specify how old an answer may be, and share the
+// lists that are read for it.
 package store
 
 import (

@@ -19,6 +19,7 @@ type ttlEntry[V any] struct {
 	added time.Time
 }
 
+// NewTTLCache returns an empty cache whose values expire after the TTL.
 func NewTTLCache[V any](ttl time.Duration) *TTLCache[V] {
 	return &TTLCache[V]{ttl: ttl, entries: map[string]ttlEntry[V]{}}
 }

@@ -1,14 +1,17 @@
-package sidecar
+package csitest
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,44 +20,44 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/driver"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/sidecar"
 )
 
-const (
-	// limit bounds every wait.
-	limit = time.Minute
-	// nodeID is what the driver calls the node.
-	nodeID = "machine-1"
-)
+// limit bounds every wait.
+const limit = time.Minute
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-// cluster is a control plane with a driver, its sidecars, and a namespace. Objects without a namespace have its name.
+// cluster is a control plane with the driver, its sidecars, and a namespace. Other objects than those of namespaces
+// have its name.
 type cluster struct {
 	*testing.T
 	kubernetes.Interface
 	dynamic   dynamic.Interface
 	namespace string
-	driver    *driver
-	sidecars  *Sidecars
+	emulator  *emulator.Emulator
+	sidecars  *sidecar.Sidecars
 }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	plane := controlplanetest.Get(t)
-	if err := InstallDefinitions(t.Context(), plane.Config()); err != nil {
+	if err := sidecar.InstallDefinitions(t.Context(), plane.Config()); err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{T: t, Interface: controlplanetest.Client(t, plane), namespace: controlplanetest.Namespace(t)}
+	c := &cluster{T: t, Interface: controlplanetest.Client(t, plane), namespace: controlplanetest.Namespace(t),
+		emulator: newEmulator(t)}
 	var err error
 	if c.dynamic, err = dynamic.NewForConfig(plane.Config()); err != nil {
 		t.Fatal(err)
 	}
-	var socket string
-	c.driver, socket = startDriver(t)
-	c.sidecars, err = Start(t.Context(), Options{Kubeconfig: plane.Kubeconfig(), Socket: socket, Logs: t.TempDir(),
-		LeaderElection: c.namespace, Progress: func(line string) { t.Log(line) }})
+	socket := startController(t, c.emulator, plane.Kubeconfig())
+	c.sidecars, err = sidecar.Start(t.Context(), sidecar.Options{Kubeconfig: plane.Kubeconfig(), Socket: socket,
+		Logs: t.TempDir(), LeaderElection: c.namespace, Progress: func(line string) { t.Log(line) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,10 +83,10 @@ func (c *cluster) eventually(what string, check func(context.Context) error) {
 	})
 }
 
-// later makes a request after the test.
-func (c *cluster) later(request func(context.Context, string, metav1.DeleteOptions) error) {
+// later makes a request about an object after the test.
+func (c *cluster) later(name string, request func(context.Context, string, metav1.DeleteOptions) error) {
 	c.Cleanup(func() {
-		if err := request(context.WithoutCancel(c.Context()), c.namespace, metav1.DeleteOptions{}); err != nil {
+		if err := request(context.WithoutCancel(c.Context()), name, metav1.DeleteOptions{}); err != nil {
 			c.Error(err)
 		}
 	})
@@ -102,22 +105,24 @@ func (c *cluster) addClass() {
 	c.Helper()
 	classes := c.StorageV1().StorageClasses()
 	c.sent(classes.Create(c.Context(), &storagev1.StorageClass{
-		ObjectMeta: metav1.ObjectMeta{Name: c.namespace}, Provisioner: driverName, AllowVolumeExpansion: new(true),
+		ObjectMeta: metav1.ObjectMeta{Name: c.namespace}, Provisioner: driver.DefaultName,
+		AllowVolumeExpansion: new(true),
 	}, metav1.CreateOptions{}))
-	c.later(classes.Delete)
+	c.later(c.namespace, classes.Delete)
 }
 
 // addNode makes a node on which the driver runs, as kubelet would.
 func (c *cluster) addNode() {
 	c.Helper()
-	node := metav1.ObjectMeta{Name: c.namespace}
+	node := metav1.ObjectMeta{Name: machineName, Labels: nodeLabels()}
 	c.sent(c.CoreV1().Nodes().Create(c.Context(), &corev1.Node{ObjectMeta: node},
 		metav1.CreateOptions{}))
-	c.later(c.CoreV1().Nodes().Delete)
+	c.later(machineName, c.CoreV1().Nodes().Delete)
 	c.sent(c.StorageV1().CSINodes().Create(c.Context(), &storagev1.CSINode{ObjectMeta: node,
-		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: driverName, NodeID: nodeID}}},
+		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: driver.DefaultName,
+			NodeID: machineName, TopologyKeys: slices.Sorted(maps.Keys(nodeLabels()))}}},
 	}, metav1.CreateOptions{}))
-	c.later(c.StorageV1().CSINodes().Delete)
+	c.later(machineName, c.StorageV1().CSINodes().Delete)
 }
 
 // addClaim makes a claim, of a snapshot if one is named, and waits until it is bound to a volume.
@@ -128,7 +133,7 @@ func (c *cluster) addClaim(name, size, snapshot string) *corev1.PersistentVolume
 		Spec: corev1.PersistentVolumeClaimSpec{
 			StorageClassName: &c.namespace,
 			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources:        corev1.VolumeResourceRequirements{Requests: storage(size)},
+			Resources:        corev1.VolumeResourceRequirements{Requests: amount(size)},
 		},
 	}
 	if snapshot != "" {
@@ -147,7 +152,7 @@ func (c *cluster) addClaim(name, size, snapshot string) *corev1.PersistentVolume
 	return claim
 }
 
-func storage(quantity string) corev1.ResourceList {
+func amount(quantity string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(quantity)}
 }
 
@@ -157,12 +162,13 @@ func (c *cluster) attach(claim *corev1.PersistentVolumeClaim) {
 	attachments := c.StorageV1().VolumeAttachments()
 	c.sent(attachments.Create(c.Context(), &storagev1.VolumeAttachment{
 		ObjectMeta: metav1.ObjectMeta{Name: c.namespace},
-		Spec: storagev1.VolumeAttachmentSpec{Attacher: driverName, NodeName: c.namespace,
+		Spec: storagev1.VolumeAttachmentSpec{Attacher: driver.DefaultName, NodeName: machineName,
 			Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &claim.Spec.VolumeName}},
 	}, metav1.CreateOptions{}))
 	c.eventually("the volume is attached", func(ctx context.Context) error {
 		one, err := attachments.Get(ctx, c.namespace, metav1.GetOptions{})
-		if err == nil && (!one.Status.Attached || one.Status.AttachmentMetadata["device"] == "") {
+		name := one.Status.AttachmentMetadata[driver.DefaultName+"/volume-name"]
+		if err == nil && (!one.Status.Attached || name == "") {
 			err = fmt.Errorf("its status is %+v", one.Status)
 		}
 		return err
@@ -170,31 +176,35 @@ func (c *cluster) attach(claim *corev1.PersistentVolumeClaim) {
 }
 
 // detach deletes what attach made, and waits until the volume is detached.
-func (c *cluster) detach(claim string) {
+func (c *cluster) detach() {
 	c.Helper()
-	if err := c.StorageV1().VolumeAttachments().Delete(c.Context(), c.namespace, metav1.DeleteOptions{}); err != nil {
+	attachments := c.StorageV1().VolumeAttachments()
+	if err := attachments.Delete(c.Context(), c.namespace, metav1.DeleteOptions{}); err != nil {
 		c.Fatal(err)
 	}
-	c.eventually("the volume is detached", func(context.Context) error {
-		if v, _, _ := c.driver.state(claim); v.node != "" {
-			return fmt.Errorf("it is attached to %s", v.node)
+	c.eventually("the volume is detached", func(ctx context.Context) error {
+		_, err := attachments.Get(ctx, c.namespace, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err == nil:
+			return errors.New("the VolumeAttachment exists")
 		}
-		return nil
+		return err
 	})
 }
 
-// expand requests a larger volume, and waits until the claim has it.
-func (c *cluster) expand(claim, to string) {
+// expand requests a larger volume, and waits until it is larger. The claim would have the new size after a kubelet has
+// resized the file system.
+func (c *cluster) expand(claim *corev1.PersistentVolumeClaim, to string) {
 	c.Helper()
-	claims := c.CoreV1().PersistentVolumeClaims(c.namespace)
 	patch := fmt.Sprintf(`{"spec": {"resources": {"requests": {"storage": %q}}}}`, to)
-	c.sent(claims.Patch(c.Context(), claim, types.MergePatchType, []byte(patch),
-		metav1.PatchOptions{}))
-	c.eventually("the claim has its new size", func(ctx context.Context) error {
-		one, err := claims.Get(ctx, claim, metav1.GetOptions{})
-		if err == nil && one.Status.Capacity.Storage().Cmp(resource.MustParse(to)) != 0 {
-			err = fmt.Errorf("its capacity is %s, its conditions %+v", one.Status.Capacity.Storage(),
-				one.Status.Conditions)
+	c.sent(c.CoreV1().PersistentVolumeClaims(c.namespace).Patch(c.Context(), claim.Name, types.MergePatchType,
+		[]byte(patch), metav1.PatchOptions{}))
+	c.eventually("the volume has its new size", func(ctx context.Context) error {
+		one, err := c.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+		if err == nil && one.Spec.Capacity.Storage().Cmp(resource.MustParse(to)) != 0 {
+			err = fmt.Errorf("its capacity is %s", one.Spec.Capacity.Storage())
 		}
 		return err
 	})
@@ -217,8 +227,8 @@ func (c *cluster) snapshot(name, claim string) {
 	c.Helper()
 	classes := c.dynamic.Resource(snapshots("volumesnapshotclasses"))
 	c.sent(classes.Create(c.Context(), object("VolumeSnapshotClass", c.namespace,
-		map[string]any{"driver": driverName, "deletionPolicy": "Delete"}), metav1.CreateOptions{}))
-	c.later(func(ctx context.Context, name string, o metav1.DeleteOptions) error {
+		map[string]any{"driver": driver.DefaultName, "deletionPolicy": "Delete"}), metav1.CreateOptions{}))
+	c.later(c.namespace, func(ctx context.Context, name string, o metav1.DeleteOptions) error {
 		return classes.Delete(ctx, name, o)
 	})
 	all := c.dynamic.Resource(snapshots("volumesnapshots")).Namespace(c.namespace)
@@ -237,7 +247,7 @@ func (c *cluster) snapshot(name, claim string) {
 	})
 }
 
-// deleteAll deletes claims and snapshots, and waits until the driver has nothing left.
+// deleteAll deletes claims and snapshots, and waits until their volumes are gone.
 func (c *cluster) deleteAll() {
 	c.Helper()
 	err := errors.Join(
@@ -248,33 +258,16 @@ func (c *cluster) deleteAll() {
 	if err != nil {
 		c.Fatal(err)
 	}
-	c.eventually("the driver has no volumes and no snapshots", func(context.Context) error {
-		if _, volumes, snapshots := c.driver.state(""); volumes+snapshots > 0 {
-			return fmt.Errorf("it has %d volumes and %d snapshots", volumes, snapshots)
+	c.eventually("there are no volumes of the claims", func(ctx context.Context) error {
+		all, err := c.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, one := range all.Items {
+			if one.Spec.ClaimRef != nil && one.Spec.ClaimRef.Namespace == c.namespace {
+				return fmt.Errorf("there is %s", one.Name)
+			}
 		}
 		return nil
 	})
-}
-
-// TestVolume follows a volume from its claim to its deletion.
-func TestVolume(t *testing.T) {
-	c := newCluster(t)
-	c.addClass()
-	c.addNode()
-	claim := c.addClaim("first", "2Gi", "")
-	c.attach(claim)
-	if v, _, _ := c.driver.state("first"); v.size != 2<<30 || v.node != nodeID {
-		t.Errorf("the driver has %+v, want 2 GiB attached to %s", v, nodeID)
-	}
-	c.expand("first", "3Gi")
-	if v, _, _ := c.driver.state("first"); v.size != 3<<30 {
-		t.Errorf("the driver has %+v, want 3 GiB", v)
-	}
-	c.snapshot("taken", "first")
-	c.detach("first")
-	c.addClaim("second", "3Gi", "taken")
-	if v, _, _ := c.driver.state("second"); v.snapshot == "" {
-		t.Errorf("the driver has %+v, want a volume made of the snapshot", v)
-	}
-	c.deleteAll()
 }

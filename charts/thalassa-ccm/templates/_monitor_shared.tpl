@@ -1,0 +1,20 @@
+{{/* An alert. Its runbook is the section with the same name. */}}
+{{- define "thalassa-ccm.alert" -}}
+- alert: {{ .name }}
+  expr: {{ .expr | squote }}
+  for: {{ .for }}
+  labels:
+    {{- merge (dict "severity" .severity) (.root.Values.rules.alertLabels | default dict) | toYaml | nindent 4 }}
+  annotations:
+    summary: {{ .summary | quote }}
+    runbook_url: {{ printf "%s#%s" (.root.Values.rules.runbooks | default "https://github.com/thalassa-cloud/thalassa-ccm/blob/main/docs/guides/alerts.md") (lower .name) | quote }}
+{{- end -}}
+
+{{/* Namespace that a monitor in another namespace selects from. By default, a monitor selects from its own namespace. */}}
+{{- define "thalassa-ccm.scrapedNamespace" -}}
+{{- if (.Values.scrape).namespace -}}
+namespaceSelector:
+  matchNames:
+    - {{ include "thalassa-ccm.namespace" . | quote }}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,192 @@
+package charttest
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"github.com/prometheus/prometheus/promql/parser"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+)
+
+// csiRuleGroups returns the groups of the PrometheusRule.
+func csiRuleGroups(t *testing.T, sets ...string) []monitoringv1.RuleGroup {
+	t.Helper()
+	rendered := csiObjects(t, append([]string{"rules.enabled=true"}, sets...)...)
+	return find[*monitoringv1.PrometheusRule](t, rendered, csiName).Spec.Groups
+}
+
+// How selectors of pods of the release begin.
+const (
+	csiPod = `{namespace="thalassa-system", container="thalassa-csi-driver", ` +
+		`pod="thalassa-csi-controller-6d5f7c9b84-x7k2p"`
+	csiHost = `{namespace="thalassa-system", container="thalassa-csi-driver", pod="thalassa-csi-node-x7k2p"`
+	csiSet  = `{namespace="thalassa-system", daemonset="thalassa-csi-node"`
+)
+
+// csiSeries is a metric over time.
+func csiSeries(metric, pod, more, samples string) string {
+	return "  " + metric + pod + more + "} " + samples + "\n"
+}
+
+func csiScenes() []scene {
+	const down, missing, calls = "ThalassaCSIControllerDown", "ThalassaCSINodePluginMissing", "ThalassaCSICallsFailing"
+	up := func(samples string) string { return csiSeries("up", csiPod, "", samples) }
+	nodes := func(ready string) string {
+		return csiSeries("kube_daemonset_status_desired_number_scheduled", csiSet, "", "3x120") +
+			csiSeries("kube_daemonset_status_number_ready", csiSet, "", ready)
+	}
+	handled := func(pod, code, samples string) string {
+		return csiSeries("grpc_server_handled_total", pod, `, grpc_method="A", grpc_code="`+code+`"`, samples)
+	}
+	return []scene{
+		{down, "it runs", up("1x120"), time.Hour, false, nil},
+		{down, "it does not answer", up("1x10 0x110"), time.Hour, true, nil},
+		{down, "it vanished", up("1x10 stale"), time.Hour, true, nil},
+		{down, "it never was", "", time.Hour, true, nil},
+		{missing, "all are ready", nodes("3x120"), time.Hour, false, nil},
+		{missing, "one is not", nodes("3x10 2x110"), time.Hour, true, nil},
+		{missing, "one was not for a while", nodes("3x10 2x10 3x100"), time.Hour, false, nil},
+		{calls, "they succeed", handled(csiPod, "OK", "0+1x120"), time.Hour, false, nil},
+		{calls, "they fail", handled(csiPod, "Internal", "0+1x120"), time.Hour, true, nil},
+		{calls, "they fail on a node", handled(csiHost, "Internal", "0+1x120"), time.Hour, true, nil},
+		{calls, "they fail because of the user", handled(csiPod, "InvalidArgument", "0+1x120"), time.Hour, false, nil},
+	}
+}
+
+func csiCloudScenes() []scene {
+	const away, errs, quota = "ThalassaCSICloudAPIAway", "ThalassaCSICloudAPIErrors", "ThalassaCSIQuotaReached"
+	const refused, secrets = "ThalassaCSICloudAPIUnauthorised", "ThalassaCSISecretsNotReloaded"
+	requests := csiSeries("cloudprovider_thalassa_api_request_duration_seconds_count", csiPod, "", "0+10x120")
+	failed := func(reason, samples string) string {
+		return requests + csiSeries("cloudprovider_thalassa_api_request_errors", csiPod, `, reason="`+reason+`"`,
+			samples)
+	}
+	circuit := func(samples string) string {
+		return csiSeries("cloudprovider_thalassa_api_circuit_open", csiPod, "", samples)
+	}
+	reload := func(samples string) string {
+		return csiSeries("cloudprovider_thalassa_secrets_reload_failing", csiPod, "", samples)
+	}
+	return []scene{
+		{away, "it answers", circuit("0x120"), time.Hour, false, nil},
+		{away, "it does not answer", circuit("0x10 1x110"), time.Hour, true, nil},
+		{errs, "few fail", failed("server_error", "0+0.1x120"), time.Hour, false, nil},
+		{errs, "many fail", failed("server_error", "0+5x120"), time.Hour, true, nil},
+		{errs, "many are not found", failed("not_found", "0+5x120"), time.Hour, false, nil},
+		{refused, "none is refused", failed("server_error", "0+5x120"), time.Hour, false, nil},
+		{refused, "one is refused", failed("unauthorised", "0+5x120"), time.Hour, true, nil},
+		{quota, "none is used up", failed("server_error", "0+5x120"), time.Hour, false, nil},
+		{quota, "one is used up", failed("quota", "0+1x120"), time.Hour, true, nil},
+		{secrets, "they are read", reload("0x120"), time.Hour, false, nil},
+		{secrets, "they are not read", reload("0x10 1x110"), time.Hour, true, nil},
+	}
+}
+
+// TestCSIAlerts lets Prometheus' own rule engine see what happens: each alert fires when it should and not otherwise.
+func TestCSIAlerts(t *testing.T) {
+	seen := map[string]map[bool]bool{}
+	for _, s := range slices.Concat(csiScenes(), csiCloudScenes()) {
+		want := []string(nil)
+		if s.fires {
+			want = []string{"thalassa-system"}
+		}
+		if got := firing(t, alertingOf(t, csiRuleGroups(t))[s.alert], s.series, s.after); fmt.Sprint(got) !=
+			fmt.Sprint(want) {
+			t.Errorf("%s, %s: it fires for %q, want %q", s.alert, s.what, got, want)
+		}
+		sibling := strings.ReplaceAll(s.series, "thalassa-csi-controller", "thalassa-csi-b-controller")
+		sibling = strings.ReplaceAll(sibling, "thalassa-csi-node", "thalassa-csi-b-node")
+		if got := firing(t, alertingOf(t, csiRuleGroups(t))[s.alert], sibling, s.after); len(got) > 0 &&
+			s.alert != "ThalassaCSIControllerDown" {
+			t.Errorf("%s, %s: it fires because of a sibling release", s.alert, s.what)
+		}
+		if seen[s.alert] == nil {
+			seen[s.alert] = map[bool]bool{}
+		}
+		seen[s.alert][s.fires] = true
+	}
+	for name := range alertingOf(t, csiRuleGroups(t)) {
+		if !seen[name][true] || !seen[name][false] {
+			t.Errorf("%s has no scene in which it fires, or none in which it does not", name)
+		}
+	}
+}
+
+// csiMetrics are metrics of the alerts that are not the cloud client's, and their labels: those of Prometheus, of
+// kube-state-metrics and of the driver's gRPC server.
+func csiMetrics() map[string][]string {
+	return map[string][]string{"up": nil, "kube_daemonset_status_desired_number_scheduled": {"daemonset"},
+		"kube_daemonset_status_number_ready": {"daemonset"}, "grpc_server_handled_total": {"grpc_method", "grpc_code"}}
+}
+
+// TestCSIRulesAreAboutWhatExists: every metric and label is the program's, and every reason is on the reference page.
+func TestCSIRulesAreAboutWhatExists(t *testing.T) {
+	known := exported(t, offered(t))
+	maps.Copy(known, csiMetrics())
+	page, reasons := readFile(t, "../../docs/reference/metrics.md"), regexp.MustCompile(`reason!?="([a-z_]+)"`)
+	for _, group := range csiRuleGroups(t) {
+		for _, rule := range group.Rules {
+			expr, err := parser.NewParser(parser.Options{}).ParseExpr(rule.Expr.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, selector := range selectors(expr) {
+				has, found := known[base(selector.Name)]
+				for _, matcher := range selector.LabelMatchers {
+					if !found || !slices.Contains(has, matcher.Name) && !slices.Contains(added(), matcher.Name) {
+						t.Errorf("%s: no metric %s with label %s", rule.Alert, selector.Name, matcher.Name)
+					}
+				}
+			}
+			for _, match := range reasons.FindAllStringSubmatch(rule.Expr.String(), -1) {
+				if !strings.Contains(page, "`"+match[1]+"`") {
+					t.Errorf("%s: no request fails for the reason %s", rule.Alert, match[1])
+				}
+			}
+		}
+	}
+}
+
+// TestCSIMonitorsAndPolicies name ports that the pods have.
+func TestCSIMonitorsAndPolicies(t *testing.T) {
+	sets := []string{"snapshots.enabled=true", "snapshots.controller.enabled=true", "networkPolicy.enabled=true"}
+	rendered := csiObjects(t, append(sets, "serviceMonitor.enabled=true")...)
+	ports := map[string]string{}
+	for component, spec := range map[string]corev1.PodSpec{"controller": csiController(t, sets...),
+		"node": csiNode(t, sets...)} {
+		for _, container := range spec.Containers {
+			ports[container.Ports[0].Name] = component
+		}
+	}
+	monitored := map[string]bool{}
+	for _, endpoint := range find[*monitoringv1.ServiceMonitor](t, rendered, csiName).Spec.Endpoints {
+		monitored[endpoint.Port] = true
+	}
+	for _, port := range find[*corev1.Service](t, rendered, "thalassa-csi-metrics").Spec.Ports {
+		if port.TargetPort.String() != port.Name || ports[port.Name] == "" || !monitored[port.Name] {
+			t.Errorf("port %s of the Service is not one of a pod, or not monitored", port.Name)
+		}
+	}
+	if len(monitored) != len(ports) {
+		t.Errorf("ports %v are monitored, of %v", monitored, ports)
+	}
+	for _, component := range []string{"controller", "node"} {
+		policy := find[*networkingv1.NetworkPolicy](t, rendered, "thalassa-csi-"+component)
+		for _, port := range policy.Spec.Ingress[0].Ports {
+			if ports[port.Port.String()] != component {
+				t.Errorf("the policy of the %s permits port %s", component, port.Port)
+			}
+			delete(ports, port.Port.String())
+		}
+	}
+	if len(ports) > 0 {
+		t.Errorf("no policy permits the ports %v", ports)
+	}
+}

@@ -1,0 +1,76 @@
+package charttest
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/sidecar"
+)
+
+// csiBlocks returns the blocks of YAML in the guide: values of the chart, and objects.
+func csiBlocks(t *testing.T) (values, objects []string) {
+	t.Helper()
+	page := readFile(t, "../../docs/guides/volumes.md")
+	for _, match := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(page, -1) {
+		if strings.HasPrefix(match[1], "apiVersion:") {
+			objects = append(objects, match[1])
+		} else {
+			values = append(values, match[1])
+		}
+	}
+	if len(values) < 3 || len(objects) < 5 {
+		t.Fatalf("the guide has %d examples of values and %d of objects", len(values), len(objects))
+	}
+	return values, objects
+}
+
+// TestCSIGuide: the chart takes the values in the guide, and an API server the objects.
+func TestCSIGuide(t *testing.T) {
+	values, objects := csiBlocks(t)
+	for _, text := range values {
+		merged := csiMinimal(t)
+		if err := yaml.UnmarshalStrict([]byte(text), &merged); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := chart.Render(t.Context(), csiDir, csiRelease(merged)); err != nil {
+			t.Errorf("%v, with the values\n%s", err, text)
+		}
+	}
+	plane := controlplanetest.Get(t)
+	if err := sidecar.InstallDefinitions(t.Context(), plane.Config()); err != nil {
+		t.Fatal(err)
+	}
+	kube := kubectl.New(plane.Kubeconfig()).In(controlplanetest.Namespace(t))
+	for _, text := range objects {
+		if output, err := kube.Apply(text, "--server-side", "--dry-run=server"); err != nil {
+			t.Errorf("%v\n%s\n%s", err, output, text)
+		}
+	}
+}
+
+// TestCSIImagesWithoutInternet: the guide lists every image that is not one of a release.
+func TestCSIImagesWithoutInternet(t *testing.T) {
+	page := readFile(t, "../../docs/guides/without-internet.md")
+	var listed, want []string
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "registry.k8s.io/") {
+			listed = append(listed, strings.TrimSpace(line))
+		}
+	}
+	spec := csiController(t, "snapshots.enabled=true", "snapshots.controller.enabled=true")
+	for _, container := range spec.Containers {
+		if !strings.HasPrefix(container.Image, "ghcr.io/thalassa-cloud/") {
+			want = append(want, container.Image)
+		}
+	}
+	if !slices.Equal(listed, want) {
+		t.Errorf("the guide lists %q, want %q", listed, want)
+	}
+}

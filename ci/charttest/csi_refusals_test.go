@@ -1,0 +1,144 @@
+package charttest
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+)
+
+// csiRefusals are values for which the chart says one sentence each, on top of the minimal ones.
+func csiRefusals() [][]string {
+	return slices.Concat(csiCombinations(), csiCredentials(), csiSingleValues())
+}
+
+func csiCombinations() [][]string {
+	return [][]string{
+		{"fullnameOverride=9csi"}, {"nameOverride=CSI"}, {"namespaceOverride=a.b"},
+		{"cloudConfig.organisation="}, {"cloudConfig.vpcIdentity="}, {"cloudConfig.cluster="},
+		{"controller.serviceAccount.create=false"}, {"node.serviceAccount.create=false"},
+		{"controller.serviceAccount.name=a", "node.serviceAccount.name=a"},
+		{"snapshots.controller.enabled=true"},
+		{"storageClasses[0].name=a", "storageClasses[1].name=a"},
+		{"storageClasses[0].name=a", "storageClasses[0].default=true", "storageClasses[1].name=b",
+			"storageClasses[1].default=true"},
+		{"storageClasses[0].name=a", "storageClasses[0].parameters.volume-type=a"},
+		{"storageClasses[0].name=a", "storageClasses[0].parameters.fstype=xfs"},
+		{"networkPolicy.enabled=true", "kubernetesServiceHost=a", "kubernetesServicePort=7443"},
+		{"networkPolicy.enabled=true", "cloudConfig.endpoint=https://api.example.com:8443"},
+		{"serviceMonitor.enabled=true", "podMonitor.enabled=true"},
+		{`commonLabels.app\.kubernetes\.io/name=a`}, {"rules.alertLabels.severity=page"},
+		{"controller.podAnnotations.checksum/config=a"},
+		{"controller.extraEnv[0].name=POD_NAME"}, {"controller.extraVolumes[0].name=socket"},
+		{"controller.extraVolumeMounts[0].name=a", "controller.extraVolumeMounts[0].mountPath=/csi/"},
+		{"node.extraEnv[0].name=NODE_NAME"},
+		{"controller.extraArgs.v=4"}, {"node.extraArgs.driver-name=a"}, {"sidecars.resizer.extraArgs.workers=4"},
+		{"sidecars.provisioner.extraArgs.leader-election=false"},
+		{"rbac=null"}, {"sidecars.attacher.image.tag=null"}, {"controller=null"},
+		{`cloudConfig.additionalLabels.k8s\.thalassa\.cloud/cluster=a`},
+	}
+}
+
+func csiCredentials() [][]string {
+	created := []string{"credentials.existingSecret=", "credentials.create.enabled=true"}
+	identity := []string{"credentials.workloadIdentity.enabled=true",
+		"credentials.workloadIdentity.serviceAccountID=sa-1"}
+	whole := []string{"cloudConfig.organisation=", "cloudConfig.vpcIdentity=", "cloudConfig.cluster=",
+		"cloudConfig.existing.name=all"}
+	const token, pem = "credentials.create.personalAccessToken=a", "caBundle.pem=-----BEGIN CERTIFICATE-----"
+	return [][]string{
+		{"credentials.existingSecret="}, identity, {created[1], token}, append(slices.Concat(created, identity), token),
+		{created[0], identity[0]}, created,
+		append(slices.Clone(created), token, "credentials.create.clientID=b", "credentials.create.clientSecret=c"),
+		append(slices.Clone(created), "credentials.create.clientID=b"), {token},
+		append(slices.Clone(whole), "cloudConfig.project=a"), append(slices.Clone(whole), pem),
+		{pem, "caBundle.existing.name=a"}, {"cloudConfig.insecure=true", pem},
+		{"caBundle.pem=PRIVATE KEY-----"}, {"caBundle.pem=text"},
+	}
+}
+
+func csiSingleValues() [][]string {
+	const digits = "0123456789abcdef0123456789abcdef"
+	return [][]string{
+		{"credentials.existingSecret=My Secret"}, {"credentials.existingSecret=" + digits},
+		{"cloudConfig.endpoint=api.example.com"}, {"cloudConfig.endpoint=https://a@example.com"},
+		{"cloudConfig.endpoint=https://example.com/v1"}, {"cloudConfig.endpoint=https://example.com:70000"},
+		{"kubernetesServiceHost=https://a"}, {"kubernetesServicePort=0x1"},
+		{"networkPolicy.apiServer.cidrs[0]=10.0.0.0"}, {"image.registry=https://a"}, {"global.imageRegistry=a/"},
+		{"image.repository=https://a"}, {"image.repository=a:1"}, {"image.repository=ghcr.io/a"},
+		{"image.repository=A"}, {"image.tag=a b"},
+		{"sidecars.snapshotter.image.repository=a@b"}, {"sidecars.attacher.image.registry=a/"},
+	}
+}
+
+func TestCSIEveryRefusalIsSaid(t *testing.T) {
+	wantSaid(t, csiDir, csiRefusals(), func(sets ...string) chart.Release { return csiRelease(csiMinimal(t, sets...)) })
+}
+
+// TestCSIRemovedValues: names that people know from other charts are refused with what to set.
+func TestCSIRemovedValues(t *testing.T) {
+	advice := map[string]string{}
+	if err := yaml.Unmarshal([]byte(readFile(t, filepath.Join(csiDir, "removed.yaml"))), &advice); err != nil {
+		t.Fatal(err)
+	}
+	for path, successor := range advice {
+		_, _, err := chart.Render(t.Context(), csiDir, csiRelease(csiMinimal(t, path+"=a")))
+		if err == nil {
+			t.Errorf("%s is accepted", path)
+			continue
+		}
+		want := path + " is not a value of this chart: " + successor
+		if got := sentences(t, err.Error()); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: the chart says %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestCSISchemaRefusesTypos(t *testing.T) {
+	for _, path := range objectPaths(t, csiDir, true) {
+		sets := []string{strings.TrimPrefix(path+".tpyo=1", ".")}
+		if strings.HasSuffix(path, "[0]") {
+			sets = append(sets, path+".name=a")
+		}
+		for engine, render := range engines(t) {
+			_, _, err := render(csiDir, csiRelease(csiMinimal(t, sets...)))
+			if want := "additional properties 'tpyo' not allowed"; err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s in %q: error %v, want one with %q", engine, path, err, want)
+			}
+		}
+	}
+}
+
+func TestCSISchemaRefusesBadValues(t *testing.T) {
+	for set, want := range map[string]string{
+		"controller.replicas=-1":                       "minimum: got -1, want 0",
+		"controller.httpPort=65535":                    "maximum: got 65,535, want 65,530",
+		"node.volumeLimit=0":                           "minimum: got 0, want 1",
+		"node.volumeLimits.pgp-small=many":             "got string, want integer",
+		"node.kubeletDirectory=var/lib":                "does not match pattern",
+		"sidecars.timeout=1m":                          "got string, want integer",
+		"sidecars.provisioner.image.digest=latest":     "does not match pattern",
+		"storageClasses[0].volumeType=fast":            "missing property 'name'",
+		"storageClasses[0].reclaimPolicy=Recycle":      "value must be one of 'Delete', 'Retain'",
+		"storageClasses[0].filesystem=btrfs":           "value must be one of 'ext4', 'ext3', 'xfs'",
+		"snapshots.classes[0].deletionPolicy=Keep":     "value must be one of 'Delete', 'Retain'",
+		"snapshots.enabled=maybe":                      "got string, want",
+		"credentials.workloadIdentity.lifetime=59":     "minimum: got 59, want 60",
+		"cloudConfig.api.callTimeout=0":                "minimum: got 0, want 1",
+		"cloudConfig.additionalLabels.team=7":          "got number, want string",
+		"scrape.interval=30":                           "got number, want",
+		"cloudConfig.loadBalancer.enabled=true":        "additional properties 'loadBalancer' not allowed",
+		"image.pullPolicy=Sometimes":                   "value must be one of",
+		"controller.extraArgs.--v=2":                   "additional properties '--v' not allowed",
+		"controller.podDisruptionBudget.enabled=maybe": "got string, want",
+	} {
+		_, _, err := chart.Render(t.Context(), csiDir, csiRelease(csiMinimal(t, set)))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", set, err, want)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package charttest
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/strvals"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chartvalues"
+)
+
+const (
+	// csiDir is the chart of the CSI driver, csiName its name and that of the release in the guide.
+	csiDir  = "../../charts/thalassa-csi"
+	csiName = "thalassa-csi"
+	// csiDriver is the name of the driver.
+	csiDriver = "csi.k8s.thalassa.cloud"
+)
+
+// csiRelease is the installation that the guide describes.
+func csiRelease(values map[string]any) chart.Release {
+	return chart.Release{Name: csiName, Namespace: "thalassa-system", Values: values}
+}
+
+// csiMinimal returns the values that every installation needs, and on top of them sets.
+func csiMinimal(t *testing.T, sets ...string) map[string]any {
+	t.Helper()
+	values := readValues(t, filepath.Join(csiDir, "ci", "minimal-values.yaml"))
+	for _, set := range sets {
+		if err := strvals.ParseInto(set, values); err != nil {
+			t.Fatalf("--set %s: %v", set, err)
+		}
+	}
+	return values
+}
+
+// csiObjects renders the minimal values and sets into typed objects.
+func csiObjects(t *testing.T, sets ...string) []runtime.Object {
+	t.Helper()
+	return csiObjectsOf(t, csiMinimal(t, sets...))
+}
+
+// csiObjectsOf renders values into typed objects.
+func csiObjectsOf(t *testing.T, values map[string]any) []runtime.Object {
+	t.Helper()
+	text, _, err := chart.Render(t.Context(), csiDir, csiRelease(values))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoded, err := Decode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decoded
+}
+
+// csiGolden begins the names of the golden renders of a values file.
+func csiGolden(name string) string { return "csi-" + name }
+
+func TestCSIGolden(t *testing.T) {
+	for name, path := range valuesFilesOf(t, csiDir) {
+		t.Run(name, func(t *testing.T) {
+			wantGolden(t, csiGolden(name), csiDir, csiRelease(readValues(t, path)))
+		})
+	}
+}
+
+// TestCSISameBytes wants both majors of Helm to make the same bytes of every values file, for any cluster.
+func TestCSISameBytes(t *testing.T) {
+	for name, path := range valuesFilesOf(t, csiDir) {
+		text, notes, err := chart.Render(t.Context(), csiDir, csiRelease(readValues(t, path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, version := range kubeVersions(t) {
+			r := csiRelease(readValues(t, path))
+			r.KubeVersion = version
+			text4, notes4, err := renderWith4(t, csiDir, r, moreAPIs()...)
+			if diff := cmp.Diff(documents(text), documents(text4)); diff != "" || err != nil || notes != notes4 {
+				t.Errorf("%s for %s: error %v, (-Helm 3 +Helm 4):\n%s", name, version, err, diff)
+			}
+		}
+	}
+}
+
+// TestCSIEveryValueHasAnEffect gives each value of each values file its default back.
+func TestCSIEveryValueHasAnEffect(t *testing.T) {
+	var files []map[string]any
+	for name, path := range valuesFilesOf(t, csiDir) {
+		files = append(files, readValues(t, path))
+		with, notes, err := chart.Render(t.Context(), csiDir, csiRelease(readValues(t, path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, value := range documentedIn(t, csiDir) {
+			values := readValues(t, path)
+			if !remove(values, value) {
+				continue
+			}
+			text, gotNotes, err := chart.Render(t.Context(), csiDir, csiRelease(values))
+			if err == nil && text == with && gotNotes == notes {
+				t.Errorf("%s: the default of %s changes nothing", name, value)
+			}
+		}
+	}
+	wantComplete(t, csiDir, files)
+}
+
+// wantComplete wants every value of the chart in dir in some file, and not as its default.
+func wantComplete(t *testing.T, dir string, files []map[string]any) {
+	t.Helper()
+	defaults := readValues(t, filepath.Join(dir, chartutil.ValuesfileName))
+	for _, path := range documentedIn(t, dir) {
+		deflt, _ := lookUp(defaults, path)
+		different := func(file map[string]any) bool {
+			got, found := lookUp(file, path)
+			return found && !cmp.Equal(got, deflt)
+		}
+		if !slices.ContainsFunc(files, different) {
+			t.Errorf("no file of ci/ gives %s another value than its default", path)
+		}
+	}
+}
+
+// TestCSIEveryValueMayBeNull: the chart renders something whole, or says what is wrong.
+func TestCSIEveryValueMayBeNull(t *testing.T) {
+	for name, path := range valuesFilesOf(t, csiDir) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wantCSINulls(t, path)
+		})
+	}
+}
+
+// wantCSINulls tries every null on top of a values file. Many give the same render, which is checked once.
+func wantCSINulls(t *testing.T, path string) {
+	t.Helper()
+	seen := map[string]bool{}
+	values := documentedIn(t, csiDir)
+	for _, value := range slices.Concat(values, sectionsOf(values)) {
+		text, notes, err := chart.Render(t.Context(), csiDir, csiRelease(withNull(t, path, value)))
+		switch {
+		case err != nil && !inWords(err):
+			t.Errorf("%s=null: %v", value, err)
+		case err == nil && !seen[text+notes]:
+			seen[text+notes] = true
+			wantWhole(t, value+"=null", text, notes)
+		}
+	}
+}
+
+// TestCSIValuesThatMayNotBeNull are the same in the comments of values.yaml and in the templates.
+func TestCSIValuesThatMayNotBeNull(t *testing.T) {
+	root, err := chartvalues.Parse([]byte(readFile(t, filepath.Join(csiDir, "values.yaml"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var walk func(v *chartvalues.Value)
+	walk = func(v *chartvalues.Value) {
+		if v.NotNull {
+			_, _, err := chart.Render(t.Context(), csiDir, csiRelease(csiMinimal(t, v.Path+"=null")))
+			if err == nil {
+				t.Errorf("%s=null is accepted", v.Path)
+			} else if got := sentences(t, err.Error()); len(got) != 1 || got[0] != v.Path+
+				" is null: set a value, or leave it out to use the default" {
+				t.Errorf("%s=null: the chart says %q", v.Path, got)
+			}
+		}
+		for _, child := range v.Children {
+			walk(child)
+		}
+	}
+	walk(root)
+}
+
+// TestChartsDescribeSharedValuesAlike: values that both charts have, with the same templates, take the same.
+func TestChartsDescribeSharedValuesAlike(t *testing.T) {
+	ccm, csi := map[string]*schema{}, map[string]*schema{}
+	readSchema(t, chartDir).walk("", func(path string, s *schema) { ccm[path] = s })
+	readSchema(t, csiDir).walk("", func(path string, s *schema) { csi[path] = s })
+	checked := 0
+	for _, path := range slices.Sorted(maps.Keys(csi)) {
+		// Without a type it is a name that is refused.
+		if ccm[path] == nil || csi[path].Type == nil || len(csi[path].Properties) > 0 ||
+			path == "networkPolicy.cloudAPI.ports" {
+			continue
+		}
+		checked++
+		if diff := cmp.Diff(ccm[path], csi[path]); diff != "" {
+			t.Errorf("%s (-thalassa-ccm +thalassa-csi):\n%s", path, diff)
+		}
+	}
+	if checked < 50 {
+		t.Errorf("only %d values were compared", checked)
+	}
+}

@@ -1,0 +1,100 @@
+package csitest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/build"
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/driver"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
+
+// startController runs the controller of the driver as a process does, until the test ends, and returns the path of its
+// socket.
+func startController(t *testing.T, cloud *emulator.Emulator, kubeconfig string) (socket string) {
+	t.Helper()
+	folder := t.TempDir()
+	socket = filepath.Join(folder, "csi.sock")
+	config := filepath.Join(folder, "cloud-config.yaml")
+	err := os.WriteFile(config, fmt.Appendf(nil, "organisation: %s\nendpoint: https://cloud.test\nvpcIdentity: %s\n"+
+		"cluster: k8s-test\ncloudCredentials: {personalAccessToken: %s}\n", emulator.DefaultOrganisationSlug,
+		emulator.DefaultVPC, emulator.DefaultToken), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := driver.NewCommand(driver.Environment{Build: build.Current(), Network: cloud.Transport(),
+		Getenv: func(string) string { return "" }})
+	cmd.SetArgs([]string{"controller", "--cloud-config=" + config, "--csi-endpoint=unix://" + socket,
+		"--http-endpoint=", "--kubeconfig=" + kubeconfig})
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.ExecuteContext(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("the driver ended with %v", err)
+		}
+	})
+	return socket
+}
+
+// inCloud returns the volumes and snapshots of the cloud.
+func (c *cluster) inCloud(ctx context.Context) (volumes []iaas.Volume, snapshots []iaas.Snapshot) {
+	c.Helper()
+	api := newClient(c.T, c.emulator)
+	var err error
+	volumes, err = client.List(ctx, api, iaas.VolumeEndpoint, nil, func(v iaas.Volume) (iaas.Volume, bool) {
+		return v, true
+	})
+	if err != nil {
+		c.Fatal(err)
+	}
+	snapshots, err = client.List(ctx, api, iaas.SnapshotEndpoint, nil, func(s iaas.Snapshot) (iaas.Snapshot, bool) {
+		return s, true
+	})
+	if err != nil {
+		c.Fatal(err)
+	}
+	return volumes, snapshots
+}
+
+// TestVolume follows a volume from its claim to its deletion, with the programs that drive the driver in a cluster.
+func TestVolume(t *testing.T) {
+	c := newCluster(t)
+	c.addClass()
+	c.addNode()
+	claim := c.addClaim("first", "2500Mi", "")
+	c.attach(claim)
+	volumes, _ := c.inCloud(t.Context())
+	if len(volumes) != 1 || volumes[0].Size != 3 || len(volumes[0].Attachments) != 1 {
+		t.Fatalf("the cloud has %+v, want one attached volume with 3 GiB", volumes)
+	}
+	if got := volumes[0].Description; got != "PersistentVolumeClaim "+c.namespace+"/first" {
+		t.Errorf("its description is %q", got)
+	}
+	c.expand(claim, "5Gi")
+	c.snapshot("taken", "first")
+	c.detach()
+	c.addClaim("second", "5Gi", "taken")
+	volumes, snapshots := c.inCloud(t.Context())
+	if len(volumes) != 2 || len(snapshots) != 1 || volumes[0].Size != 5 || volumes[1].Size != 5 {
+		t.Errorf("the cloud has %+v and %+v, want two volumes with 5 GiB and a snapshot", volumes, snapshots)
+	}
+	if (volumes[0].RestoreFromSnapshot == nil) == (volumes[1].RestoreFromSnapshot == nil) {
+		t.Errorf("the cloud has %+v, want one volume that was restored from the snapshot", volumes)
+	}
+	c.deleteAll()
+	c.eventually("the cloud has nothing left", func(ctx context.Context) error {
+		volumes, snapshots := c.inCloud(ctx)
+		if len(volumes)+len(snapshots) > 0 {
+			return fmt.Errorf("it has %d volumes and %d snapshots", len(volumes), len(snapshots))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,47 @@
+package rbactest
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+)
+
+const csiChartDir = "../../charts/thalassa-csi"
+
+const csiPageBegin = `
+## The CSI driver
+
+These are the permissions of the chart ` + "`thalassa-csi`" + ` with ` + "`snapshots.enabled`" + ` and ` + "`snapshots.controller.enabled`" + `. Without snapshots,
+there are no rules about ` + "`snapshot.storage.k8s.io`" + `. The roles that end with ` + "`-controller`" + ` are for the driver and its sidecars, which
+share an account. The role that ends with ` + "`-node`" + ` is for the node plug-in. No test compares these rules with an audit log yet.
+
+| Role | Resource | Verbs | Why |
+|---|---|---|---|
+`
+
+// csiPage is the part of the page about the CSI driver.
+func csiPage(t *testing.T) string {
+	t.Helper()
+	values, err := chartutil.ReadValuesFile(filepath.Join(csiChartDir, "ci", "snapshots-values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, _, err := chart.Render(t.Context(), csiChartDir, chart.Release{Name: "thalassa-csi",
+		Namespace: "thalassa-system", Values: values})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	text.WriteString(csiPageBegin)
+	for _, rule := range documented(t, manifest) {
+		if rule.comment == "" {
+			t.Errorf("%s: the rule %v has no comment", rule.role, rule.PolicyRule)
+		}
+		text.WriteString(rule.row())
+	}
+	return text.String()
+}
