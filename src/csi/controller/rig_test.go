@@ -290,8 +290,8 @@ func slow(takes time.Duration) emulator.Config {
 		VolumeResize: takes, VolumeDelete: takes, SnapshotCreate: takes, SnapshotDelete: takes}}
 }
 
-// failing lets a number of calls pass, and then the process is dead: the next call is sent or not, and no answer arrives
-// any more.
+// failing lets a number of calls pass, and then the process is dead: the next call is sent or not, and no answer
+// arrives any more.
 type failing struct {
 	next http.RoundTripper
 	sent bool

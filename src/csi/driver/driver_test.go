@@ -138,9 +138,9 @@ func start(t *testing.T, args ...string) (stop func() error) {
 // The node plug-in registers itself with the kubelet, serves the kubelet, and ends when it is told to.
 func TestNodePlugin(t *testing.T) {
 	registrations, endpoint, address := socketPath(t, "reg.sock"), socketPath(t, "csi.sock"), freeAddress(t)
-	stop := start(t, "node", "--node-name=worker-1", "--region=nl-01", "--zone=nl-01a", "--csi-endpoint=unix://"+endpoint,
-		"--registration-socket="+registrations, "--kubelet-socket=/var/lib/kubelet/plugins/csi.sock",
-		"--http-endpoint="+address)
+	stop := start(t, "node", "--node-name=worker-1", "--region=nl-01", "--zone=nl-01a",
+		"--csi-endpoint=unix://"+endpoint, "--registration-socket="+registrations,
+		"--kubelet-socket=/var/lib/kubelet/plugins/csi.sock", "--http-endpoint="+address)
 	plugin := csi.NewNodeClient(dial(t, endpoint))
 	info, err := plugin.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
 	if err != nil || info.GetNodeId() != "worker-1" || info.GetMaxVolumesPerNode() != DefaultVolumeLimit {
@@ -187,7 +187,9 @@ func TestWrongFlags(t *testing.T) {
 		},
 		"node": {
 			[]string{"node", "--registration-socket=/reg", "--volume-limit=0", "--volume-limits=a=0"},
-			[]string{"--node-name is missing", "--kubelet-socket is missing", "--volume-limit is 0", "a=0: want 1 or more"},
+			[]string{
+				"--node-name is missing", "--kubelet-socket is missing", "--volume-limit is 0", "a=0: want 1 or more",
+			},
 		},
 		"endpoint": {
 			[]string{"node", "--node-name=a", "--region=r", "--zone=z", "--csi-endpoint=tcp://:1", "--http-endpoint="},
@@ -293,10 +295,14 @@ func TestDefect15_PlaceAndLimitOfANode(t *testing.T) {
 		flags  nodeFlags
 		want   node.Place
 	}{
-		"labels":     {labels, nodeFlags{limit: 20}, node.Place{Region: "nl-01", Zone: "nl-01a", Limit: 20}},
-		"flags":      {labels, nodeFlags{region: "r", zone: "z", limit: 20}, node.Place{Region: "r", Zone: "z", Limit: 20}},
-		"no labels":  {nil, nodeFlags{region: "r", limit: 20}, node.Place{Region: "r", Limit: 20}},
-		"type":       {labels, nodeFlags{limit: 20, limits: limits}, node.Place{Region: "nl-01", Zone: "nl-01a", Limit: 10}},
+		"labels": {labels, nodeFlags{limit: 20}, node.Place{Region: "nl-01", Zone: "nl-01a", Limit: 20}},
+		"flags": {
+			labels, nodeFlags{region: "r", zone: "z", limit: 20}, node.Place{Region: "r", Zone: "z", Limit: 20},
+		},
+		"no labels": {nil, nodeFlags{region: "r", limit: 20}, node.Place{Region: "r", Limit: 20}},
+		"type": {
+			labels, nodeFlags{limit: 20, limits: limits}, node.Place{Region: "nl-01", Zone: "nl-01a", Limit: 10},
+		},
 		"other type": {nil, nodeFlags{region: "r", limit: 20, limits: limits}, node.Place{Region: "r", Limit: 20}},
 	} {
 		if got, err := placeOf(test.labels, test.flags); got != test.want || err != nil {
@@ -328,9 +334,10 @@ func TestDefect16_LogsHaveNoContentAndMetricsAreServed(t *testing.T) {
 	const secret = "s3cret"
 	request := &csi.CreateVolumeRequest{Name: "pvc-1", Parameters: map[string]string{"password": secret},
 		Secrets: map[string]string{"key": secret}}
+	info := &grpc.UnaryServerInfo{FullMethod: "/csi.v1.Controller/CreateVolume"}
 	for _, result := range []error{nil, status.Error(codes.Internal, "the cloud is away")} {
 		log := logged(t, func() {
-			_, err := logRequests(t.Context(), request, &grpc.UnaryServerInfo{FullMethod: "/csi.v1.Controller/CreateVolume"},
+			_, err := logRequests(t.Context(), request, info,
 				func(context.Context, any) (any, error) { return nil, result })
 			if !errors.Is(err, result) {
 				t.Errorf("%v, want %v", err, result)
@@ -357,7 +364,8 @@ func TestDefect16_LogsHaveNoContentAndMetricsAreServed(t *testing.T) {
 	}
 	code, metrics := get(t, "http://"+address+"/metrics")
 	for _, series := range []string{`grpc_code="OK",grpc_method="Probe"`,
-		`grpc_code="InvalidArgument",grpc_method="NodeStageVolume"`, "grpc_server_handling_seconds_bucket", "thalassa_csi_build_info", "process_cpu_seconds_total"} {
+		`grpc_code="InvalidArgument",grpc_method="NodeStageVolume"`, "grpc_server_handling_seconds_bucket",
+		"thalassa_csi_build_info", "process_cpu_seconds_total"} {
 		if code != http.StatusOK || !strings.Contains(metrics, series) {
 			t.Errorf("/metrics: %d, without %s", code, series)
 		}

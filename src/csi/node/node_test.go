@@ -36,7 +36,9 @@ func newRig(tb testing.TB) *rig {
 	r := &rig{TB: tb, folder: tb.TempDir(), mounter: mount.NewFakeMounter(nil)}
 	r.Node = New(Options{Name: "worker-1", Devices: Devices(r.folder),
 		Mounter: mount.NewSafeFormatAndMount(r.mounter, &r.programs),
-		Place:   func(context.Context) (Place, error) { return Place{Region: "nl-01", Zone: "nl-01a", Limit: 20}, nil }})
+		Place: func(context.Context) (Place, error) {
+			return Place{Region: "nl-01", Zone: "nl-01a", Limit: 20}, nil
+		}})
 	return r
 }
 
@@ -207,7 +209,8 @@ func TestXFSIsMountedBesideItsCopy(t *testing.T) {
 	r := newRig(t)
 	r.device("v-1", 1<<20)
 	r.ok(r.stageVolume("v-1", capability("xfs")))
-	if _, filesystem, options := r.options(r.staging("v-1")); filesystem != "xfs" || !slices.Contains(options, "nouuid") {
+	_, filesystem, options := r.options(r.staging("v-1"))
+	if filesystem != "xfs" || !slices.Contains(options, "nouuid") {
 		t.Errorf("mounted as %s with %v, want xfs with nouuid", filesystem, options)
 	}
 }

@@ -75,7 +75,8 @@ func (n *Node) checkSingle(id, source, staging string) error {
 	return nil
 }
 
-// mountsOfDevice returns the paths at which a device node is mounted. They are mounts of the filesystem that has the node.
+// mountsOfDevice returns the paths at which a device node is mounted. They are mounts of the filesystem that has the
+// node.
 func (n *Node) mountsOfDevice(device string) ([]string, error) {
 	wanted, err := deviceNumber(device)
 	if err != nil {

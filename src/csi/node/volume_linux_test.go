@@ -152,7 +152,8 @@ func (d disks) expandsOnline(id string, c *csi.VolumeCapability, path string) {
 	stats, err := d.NodeGetVolumeStats(d.Context(), &csi.NodeGetVolumeStatsRequest{VolumeId: id, VolumePath: path})
 	d.ok(err)
 	if after := d.capacity(path); after < before*3/2 || stats.GetUsage()[0].GetTotal() != after {
-		d.Errorf("the filesystem has %d bytes, before %d, and the statistics %v; want twice as many", after, before, stats)
+		d.Errorf("the filesystem has %d bytes, before %d, and the statistics %v; want twice as many", after, before,
+			stats)
 	}
 }
 
@@ -211,7 +212,8 @@ func TestBlockDeviceOfADisk(t *testing.T) {
 	if err != nil || stats.GetUsage()[0].GetTotal() != 2*diskSize {
 		t.Errorf("statistics %v, %v, want the size of the device", stats, err)
 	}
-	d.fails(d.publishVolume("v-1", "pod-2", single, false), codes.FailedPrecondition, "can be used by one pod at a time")
+	d.fails(d.publishVolume("v-1", "pod-2", single, false), codes.FailedPrecondition,
+		"can be used by one pod at a time")
 }
 
 // A volume that is published read-only cannot be written to, and a pod with ReadWriteOncePod has it alone.

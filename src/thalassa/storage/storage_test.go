@@ -29,7 +29,8 @@ func withRig(t *testing.T, test func(*rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		emulated, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Delays: emulator.Delays{
 			VolumeCreate: time.Second, VolumeAttach: time.Second, VolumeDetach: time.Second, VolumeResize: time.Second,
-			VolumeDelete: time.Second, VolumeLinger: time.Second, SnapshotCreate: time.Second, SnapshotDelete: time.Second,
+			VolumeDelete: time.Second, VolumeLinger: time.Second, SnapshotCreate: time.Second,
+			SnapshotDelete: time.Second,
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +116,8 @@ func TestVolumesAreFoundByNameAndIdentity(t *testing.T) {
 			}
 		}
 		found, exists, err := r.Volume(r.Context(), v.ID, time.Minute)
-		if !exists || err != nil || found.Name != "data" || found.Status != resource.VolumeCreating || len(found.Zones) == 0 {
+		if !exists || err != nil || found.Name != "data" || found.Status != resource.VolumeCreating ||
+			len(found.Zones) == 0 {
 			t.Errorf("%+v, %v, %v, want the new volume", found, exists, err)
 		}
 	})
@@ -140,7 +142,8 @@ func TestListsAreShared(t *testing.T) {
 	})
 }
 
-// The answer to a creation is lost, and lists are outdated: until lists must contain the volume, nobody may create another.
+// The answer to a creation is lost, and lists are outdated: until lists must contain the volume, nobody may create
+// another one.
 func TestUncertainCreation(t *testing.T) {
 	withRig(t, func(r *rig) {
 		r.named("data", Fresh)
