@@ -113,6 +113,7 @@ func (r *rig) client(network http.RoundTripper, rate int) *client.Client {
 
 // must makes a failure of something that returns a value the test's.
 func must[T any](tb testing.TB) func(T, error) T {
+	tb.Helper()
 	return func(value T, err error) T {
 		tb.Helper()
 		if err != nil {

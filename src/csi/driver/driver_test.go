@@ -50,19 +50,10 @@ func command(args ...string) *cobra.Command {
 	return root
 }
 
-// socketPath returns a path that is short enough for a socket.
+// socketPath returns the path of a socket that does not exist.
 func socketPath(t *testing.T, name string) string {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "csi")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(folder); err != nil {
-			t.Error(err)
-		}
-	})
-	return filepath.Join(folder, name)
+	return filepath.Join(t.TempDir(), name)
 }
 
 // dial connects to a socket until the test ends.

@@ -107,7 +107,7 @@ func deviceNumber(path string) (uint64, error) {
 	if found.Mode&unix.S_IFMT != unix.S_IFBLK {
 		return 0, fmt.Errorf("%s is not a block device", path)
 	}
-	return uint64(found.Rdev), nil
+	return found.Rdev, nil
 }
 
 // unstaged returns err, or a FailedPrecondition error if the volume is not staged.
