@@ -76,19 +76,24 @@ func small(_ context.Context, _ string, p image.Program, s image.Stamp) (v1.Imag
 func source(t *testing.T) Source {
 	t.Helper()
 	root := t.TempDir()
-	for name, content := range map[string]string{
+	files := map[string]string{
 		"CHANGELOG.md": changelog, "src/go.mod": "module x\n", "src/go.sum": "",
 		"src/emulator/go.mod": "module x/emulator\n", "src/emulator/go.sum": "", "tools/debian/packages.json": "{}\n",
-		"charts/thalassa-ccm/CHANGELOG.md": changelog,
-		"charts/thalassa-ccm/Chart.yaml": "apiVersion: v2\nname: thalassa-ccm\ndescription: A " +
-			"chart.\nversion: 1.0.0\nappVersion: 1.0.0\n",
-		"charts/thalassa-ccm/values.yaml": "# Registry.\nimage:\n  tag: \"\"\n  # Digest; wins over the tag.\n " +
-			" digest: \"\"\n  pullPolicy: IfNotPresent\n",
-		"charts/thalassa-ccm/templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: " +
-			"{image: {{ .Values.image.digest | quote }}}\n",
-		"kustomize/base/workload.yaml": "image: \"" + Registry + "/cloud-controller-manager:0.0.0\"\n",
-		"kustomize/README.md":          "# Overlays\n",
-	} {
+		"kustomize/README.md": "# Overlays\n",
+	}
+	for _, program := range charted() {
+		folder := "charts/" + program.Chart + "/"
+		files[folder+"CHANGELOG.md"] = changelog
+		files[folder+"Chart.yaml"] = "apiVersion: v2\nname: " + program.Chart +
+			"\ndescription: A chart.\nversion: 1.0.0\nappVersion: 1.0.0\n"
+		files[folder+"values.yaml"] = "# Registry.\nimage:\n  tag: \"\"\n  # Digest; wins over the tag.\n " +
+			" digest: \"\"\n  pullPolicy: IfNotPresent\n"
+		files[folder+"templates/cm.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: " +
+			"{image: {{ .Values.image.digest | quote }}}\n"
+		files["kustomize/base/"+program.Repository+".yaml"] = "image: \"" + Registry + "/" + program.Repository +
+			":0.0.0\"\n"
+	}
+	for name, content := range files {
 		path := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
