@@ -75,7 +75,8 @@ func TestPackChartOfAnotherVersion(t *testing.T) {
 	folder := filepath.Join(s.Root, "charts", "thalassa-ccm")
 	s.Version = "v9.0.0"
 	want := "its Chart.yaml says version 1.0.0 and appVersion 1.0.0: both have to be 9.0.0"
-	if _, err := PackChart(folder, "cloud-controller-manager", someDigest, s); err == nil || !strings.Contains(err.Error(), want) {
+	_, err := PackChart(folder, "cloud-controller-manager", someDigest, s)
+	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want %q", err, want)
 	}
 	changelog := filepath.Join(folder, "CHANGELOG.md")
@@ -83,7 +84,8 @@ func TestPackChartOfAnotherVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Version = "v1.0.0"
-	if _, err := PackChart(folder, "cloud-controller-manager", someDigest, s); err == nil || !strings.Contains(err.Error(), "no heading") {
+	_, err := PackChart(folder, "cloud-controller-manager", someDigest, s)
+	if err == nil || !strings.Contains(err.Error(), "no heading") {
 		t.Errorf("a changelog without the version: %v", err)
 	}
 }

@@ -236,7 +236,8 @@ func (m *maker) charts() error {
 	for _, program := range charted() {
 		m.say("packing the chart %s", program.Chart)
 		item, _ := m.list.image(program.Repository)
-		chart, err := PackChart(filepath.Join(m.Root, "charts", program.Chart), program.Repository, item.Digest, m.Source)
+		folder := filepath.Join(m.Root, "charts", program.Chart)
+		chart, err := PackChart(folder, program.Repository, item.Digest, m.Source)
 		if err != nil {
 			return err
 		}
