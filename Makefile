@@ -31,7 +31,7 @@ endif
 REVISION := $(if $(git),$(shell git describe --always --abbrev=40 --dirty --exclude='*'))
 COMMITTED := $(if $(git),$(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd))
 LINKER = -s -w -X $(STAMP).version=$(VERSION) $(REVISION:%=-X $(STAMP).revision=%) $(COMMITTED:%=-X $(STAMP).committed=%)
-IMAGES := thalassa-cloud-controller-manager thalassa-emulator
+IMAGES := thalassa-cloud-controller-manager thalassa-emulator thalassa-csi-driver
 
 .PHONY: help
 help: ## list the commands
@@ -39,7 +39,7 @@ help: ## list the commands
 
 # With SUDO=sudo, the ordinary user builds everything, and root runs only the programs that need root. Root has its own caches.
 go_settings = GOTOOLCHAIN CGO_ENABLED GOFLAGS GOPROXY GONOPROXY GOSUMDB GONOSUMDB GOPRIVATE GOINSECURE GOVCS
-as_root = $(if $(SUDO),$(SUDO) env "PATH=$$PATH" $(foreach name,$(go_settings),"$(name)=$$($(GO) env $(name))"))
+as_root = $(if $(SUDO),$(SUDO) env "PATH=$$PATH" $(DEBIAN_MIRROR:%="DEBIAN_MIRROR=%") $(foreach name,$(go_settings),"$(name)=$$($(GO) env $(name))"))
 
 .PHONY: build
 build: $(IMAGES:%=bin/%) bin/lab ## build the programs into bin/ (the first time compiles Kubernetes for the lab)
@@ -50,7 +50,7 @@ test: bin/gotest bin/lab bin/sidecars ## run every test, src with the race detec
 	  $(if $(SUMMARY),-summary='$(SUMMARY)') -- $(TESTFLAGS)
 
 # A test of the repository checks that this list is complete.
-root_packages := ./src/emulator/command ./src/emulator/loopdevice ./src/emulator/namespace ./src/emulator/netns ./tools/ironcorenet ./tools/machine
+root_packages := ./src/emulator/command ./src/emulator/loopdevice ./src/emulator/namespace ./src/emulator/netns ./tools/debian ./tools/ironcorenet ./tools/machine
 
 .PHONY: test-root
 test-root: ## run the tests that make test skips without root and its programs: data planes, machines (root, or SUDO=sudo; make e2e-setup first)
@@ -112,6 +112,10 @@ e2e: bin/gotest bin/cluster bin/lab ## run the tests in a real cluster (root, or
 .PHONY: image
 image: bin/image ## build the container images into dist/images, without Docker (OCI layouts, and archives for docker load)
 	@exec bin/image --version='$(VERSION)' --revision='$(REVISION)' --committed='$(COMMITTED)'
+
+.PHONY: pin-packages
+pin-packages: bin/image ## pin the newest packages of Debian whose files images contain (DEBIAN_MIRROR=https://mirror.example.com)
+	@exec bin/image --pin
 
 .PHONY: push
 push: image ## upload the images (REGISTRY=registry.example.com/path)
@@ -228,6 +232,8 @@ endef
 # The module of a program, and the package whose variables the linker sets.
 bin/thalassa-cloud-controller-manager: private MODULE := src
 bin/thalassa-cloud-controller-manager: private STAMP := github.com/thalassa-cloud/thalassa-ccm/src/build
+bin/thalassa-csi-driver: private MODULE := src
+bin/thalassa-csi-driver: private STAMP := github.com/thalassa-cloud/thalassa-ccm/src/build
 bin/thalassa-emulator: private MODULE := src/emulator
 bin/thalassa-emulator: private STAMP := main
 

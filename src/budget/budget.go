@@ -59,6 +59,7 @@ func Thalassa() []Budget {
 	}
 	all = append(all, lifeCycle()...)
 	all = append(all, routes()...)
+	all = append(all, volumes()...)
 	all = append(all, measured("", size1000, 5, 0.2, 512, 128)...)
 	all = append(all, measured("5000x1000-", size5000, 25, 1, 1024, 640)...)
 	all = append(all, largeNodes()...)
@@ -121,6 +122,18 @@ func routes() []Budget {
 		writes("routes-joins-patches", 3,
 			"500 nodes join 1,000 nodes and get routes: writes to Kubernetes for each new node"),
 		calls("routes-exclusive-calls", 10, nodes+" at once get routes, in a table that only this cluster uses"),
+	}
+}
+
+// volumes are the budgets of the CSI driver.
+func volumes() []Budget {
+	const work = "100 new volumes at once are created and attached, if the cloud takes 30 s for each step"
+	return []Budget{
+		calls("csi-volumes-reads", 40, work+": reads"),
+		calls("csi-volumes-growth", 5, work+": reads in addition to those of 10 volumes"),
+		writes("csi-volumes-writes", 2, work+": for each volume"),
+		seconds("csi-volumes-seconds", 80, work+", at 50 requests a second"),
+		calls("csi-quiet-calls", 2, "one minute without changes, with 1,000 volumes that are listed every minute"),
 	}
 }
 

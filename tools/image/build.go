@@ -11,7 +11,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/debian"
 )
+
+// searchPath is the variable PATH of images with programs of Debian.
+const searchPath = "PATH=/usr/sbin:/usr/bin"
 
 // user is who the programs run as: not a user of a host, and not root.
 const user = "65532:65532"
@@ -26,29 +31,54 @@ func accounts() []File {
 }
 
 // Build compiles a program of the repository at root for all platforms and makes one image index of it. The image holds
-// the program and nothing to run beside it: no shell, no libraries.
+// the program, those of Debian that it starts, and nothing else to run: no shell, and no libraries if it starts none.
 func Build(ctx context.Context, root string, p Program, s Stamp) (v1.ImageIndex, error) {
 	folder, err := os.MkdirTemp("", "image-")
 	if err != nil {
 		return nil, fmt.Errorf("building the image of %s: %w", p.Name, err)
 	}
 	defer os.RemoveAll(folder)
-	executables := map[string]string{}
+	contents := map[string]Content{}
 	for _, platform := range platforms() {
-		target := filepath.Join(folder, platform.Architecture)
-		if err := compile(ctx, root, p, platform, s, target); err != nil {
+		content, err := build(ctx, root, p, platform, s, filepath.Join(folder, platform.Architecture))
+		if err != nil {
 			return nil, err
 		}
-		executables[platform.Architecture] = target
+		contents[platform.Architecture] = content
 	}
-	return Assemble(p, s, executables)
+	return Assemble(p, s, contents)
 }
 
-// Assemble makes the image index of a program from its executable for each architecture, by path.
-func Assemble(p Program, s Stamp, executables map[string]string) (v1.ImageIndex, error) {
+// Content is what an image for one architecture holds.
+type Content struct {
+	Executable string // path of the compiled program
+	Debian     []File // what Program.Debian names, and what that needs
+}
+
+// build compiles a program to target and collects what else is in its image.
+func build(ctx context.Context, root string, p Program, on v1.Platform, s Stamp, target string) (Content, error) {
+	if err := compile(ctx, root, p, on, s, target); err != nil {
+		return Content{}, err
+	}
+	content := Content{Executable: target}
+	if len(p.Debian) == 0 {
+		return content, nil
+	}
+	files, err := debian.Files(ctx, root, on.Architecture, p.Debian)
+	if err != nil {
+		return Content{}, fmt.Errorf("building the image of %s: %w", p.Name, err)
+	}
+	for _, file := range files {
+		content.Debian = append(content.Debian, File{Path: file.Path, Mode: file.Mode, Content: file.Content})
+	}
+	return content, nil
+}
+
+// Assemble makes the image index of a program from the contents for each architecture.
+func Assemble(p Program, s Stamp, contents map[string]Content) (v1.ImageIndex, error) {
 	var images []v1.Image
 	for _, platform := range platforms() {
-		image, err := assemble(p, s, platform, executables[platform.Architecture])
+		image, err := assemble(p, s, platform, contents[platform.Architecture])
 		if err != nil {
 			return nil, err
 		}
@@ -57,23 +87,46 @@ func Assemble(p Program, s Stamp, executables map[string]string) (v1.ImageIndex,
 	return index(p, s, images), nil
 }
 
-func assemble(p Program, s Stamp, on v1.Platform, executable string) (v1.Image, error) {
-	image, err := fromScratch(p, s, on, accounts(), []File{{Path: "/" + p.Name, Mode: 0o755, Source: executable}})
+func assemble(p Program, s Stamp, on v1.Platform, content Content) (v1.Image, error) {
+	layers, err := layersOf(p, s, content)
+	if err != nil {
+		return nil, fmt.Errorf("making the image of %s for %s: %w", p.Name, on.Architecture, err)
+	}
+	image, err := fromScratch(p, s, on, layers)
 	if err != nil {
 		return nil, fmt.Errorf("making the image of %s for %s: %w", p.Name, on.Architecture, err)
 	}
 	return image, nil
 }
 
-// fromScratch makes the image of a program for one platform from layers of files.
-func fromScratch(p Program, s Stamp, on v1.Platform, layers ...[]File) (v1.Image, error) {
-	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	for _, files := range layers {
+// layersOf are the layers of an image: what changes least comes first.
+func layersOf(p Program, s Stamp, content Content) ([]v1.Layer, error) {
+	var layers []v1.Layer
+	if len(content.Debian) > 0 {
+		// No time of a release is in this layer, so that releases share it.
+		layer, err := NewLayer(content.Debian, time.Unix(0, 0))
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, layer)
+	}
+	program := File{Path: "/" + p.Name, Mode: 0o755, Source: content.Executable}
+	for _, files := range [][]File{accounts(), {program}} {
 		layer, err := NewLayer(files, s.created())
 		if err != nil {
 			return nil, err
 		}
+		layers = append(layers, layer)
+	}
+	return layers, nil
+}
+
+// fromScratch makes the image of a program for one platform from layers.
+func fromScratch(p Program, s Stamp, on v1.Platform, layers []v1.Layer) (v1.Image, error) {
+	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	for _, layer := range layers {
 		history := v1.History{Created: v1.Time{Time: s.created()}, CreatedBy: "thalassa-ccm make image"}
+		var err error
 		if image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: history}); err != nil {
 			return nil, err
 		}
@@ -84,12 +137,21 @@ func fromScratch(p Program, s Stamp, on v1.Platform, layers ...[]File) (v1.Image
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = on.OS, on.Architecture, v1.Time{Time: s.created()}
-	config.Config = v1.Config{User: user, Entrypoint: []string{"/" + p.Name}, Cmd: p.Arguments, WorkingDir: "/",
-		Labels: labels(p, s)}
+	config.Config = configured(p, s)
 	if image, err = mutate.ConfigFile(image, config); err != nil {
 		return nil, err
 	}
 	return mutate.Annotations(image, labels(p, s)).(v1.Image), nil
+}
+
+// configured is how a container of the image starts.
+func configured(p Program, s Stamp) v1.Config {
+	c := v1.Config{User: user, Entrypoint: []string{"/" + p.Name}, Cmd: p.Arguments, WorkingDir: "/",
+		Labels: labels(p, s)}
+	if len(p.Debian) > 0 {
+		c.Env = []string{searchPath}
+	}
+	return c
 }
 
 // index names the image of each platform.

@@ -28,6 +28,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/thalassa-cloud/thalassa-ccm/tools/debian"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
@@ -42,7 +43,12 @@ var budgets = map[string]int64{
 	"thalassa-cloud-controller-manager arm64": 13_470_000,
 	"thalassa-emulator amd64":                 5_330_000,
 	"thalassa-emulator arm64":                 4_830_000,
+	"thalassa-csi-driver amd64":               15_100_000,
+	"thalassa-csi-driver arm64":               13_600_000,
 }
+
+// debianBudget is the size in bytes that the layer with programs of Debian has now, compressed, on the larger platform.
+const debianBudget = 2_970_000
 
 const largest = 18_000_000
 
@@ -53,8 +59,17 @@ func made(t *testing.T, folder string) {
 	if err := os.CopyFS(filepath.Join(folder, "src"), os.DirFS(filepath.Join(repotest.Root(t), "src"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "go.work"), nil, 0o600); err != nil {
+	pins, err := os.ReadFile(filepath.Join(repotest.Root(t), debian.LockFile))
+	if err != nil {
 		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(folder, filepath.Dir(debian.LockFile)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"go.work": nil, debian.LockFile: pins} {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	command := exec.CommandContext(t.Context(), repotest.Command(t, "image"), "--version="+stamp.Version, "--revision="+
 		stamp.Revision, "--committed="+stamp.committed())
@@ -122,7 +137,7 @@ func small(t *testing.T) (Program, v1.ImageIndex) {
 		t.Fatal(err)
 	}
 	program := Programs()[1]
-	index, err := Assemble(program, stamp, map[string]string{"amd64": path, "arm64": path})
+	index, err := Assemble(program, stamp, map[string]Content{"amd64": {Executable: path}, "arm64": {Executable: path}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,6 +175,9 @@ func check(t *testing.T, program Program, on v1.Platform, image v1.Image) {
 		t.Fatal(err)
 	}
 	t.Logf("%.1f MB to download", float64(size)/1e6)
+	if layer := manifest.Layers[0].Size; len(program.Debian) > 0 && layer > debianBudget+debianBudget/10 {
+		t.Errorf("the layer with programs of Debian has %d bytes; the budget is %d and a tenth", layer, debianBudget)
+	}
 	if budget := budgets[program.Name+" "+on.Architecture]; size > budget+budget/10 || size > largest {
 		t.Errorf("%d bytes to download; the budget is %d and a tenth, and never more than %d", size, budget, largest)
 	}
@@ -187,8 +205,13 @@ func contents(t *testing.T, image v1.Image) map[string]*tar.Header {
 func runs(t *testing.T, program Program, image v1.Image) {
 	t.Helper()
 	files := contents(t, image)
-	if len(files) != 4 { // /etc, passwd, group, the program
+	if len(program.Debian) == 0 && len(files) != 4 { // /etc, passwd, group, the program
 		t.Errorf("files %v", files)
+	}
+	for _, path := range program.Debian {
+		if files[strings.TrimPrefix(path, "/")] == nil {
+			t.Errorf("%s is missing", path)
+		}
 	}
 	header := files[program.Name]
 	if header == nil || header.Mode != 0o755 || header.Uid != 0 {

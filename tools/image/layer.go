@@ -23,8 +23,9 @@ import (
 // File is one file of a layer; root owns it.
 type File struct {
 	Path string      // absolute, inside the image
-	Mode fs.FileMode // permissions
+	Mode fs.FileMode // permissions, and whether it is a symbolic link
 	// Source is a file to read, Content what is in it when there is none.
+	// The Content of a symbolic link is what it points to.
 	Source  string
 	Content string
 }
@@ -86,6 +87,10 @@ func (f File) write(w *tar.Writer, at time.Time) error {
 	}
 	if f.Mode.IsDir() {
 		header.Name, header.Typeflag = header.Name+"/", tar.TypeDir
+		return w.WriteHeader(header)
+	}
+	if f.Mode&fs.ModeSymlink != 0 {
+		header.Typeflag, header.Linkname = tar.TypeSymlink, f.Content
 		return w.WriteHeader(header)
 	}
 	content := []byte(f.Content)

@@ -21,17 +21,21 @@ func BuildArchive(ctx context.Context, root, path, reference string, p Program, 
 		return fmt.Errorf("building the image of %s: %w", p.Name, err)
 	}
 	defer os.RemoveAll(folder)
-	executable := filepath.Join(folder, p.Name)
-	if err := compile(ctx, root, p, here(), s, executable); err != nil {
+	content, err := build(ctx, root, p, here(), s, filepath.Join(folder, p.Name))
+	if err != nil {
 		return err
 	}
-	return Archive(path, reference, p, s, executable)
+	return archive(path, reference, p, s, content)
 }
 
-// Archive makes an image of a program for this machine from its executable, and writes it to path as an archive that is
-// named reference.
+// Archive makes an image of a program for this machine from its executable alone, and writes it to path as an archive
+// that is named reference.
 func Archive(path, reference string, p Program, s Stamp, executable string) error {
-	image, err := assemble(p, s, here(), executable)
+	return archive(path, reference, p, s, Content{Executable: executable})
+}
+
+func archive(path, reference string, p Program, s Stamp, content Content) error {
+	image, err := assemble(p, s, here(), content)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/debian"
 )
 
 // Program is one that gets an image of its own.
@@ -24,7 +26,10 @@ type Program struct {
 	Title       string   // for org.opencontainers.image.title
 	Description string   // one sentence
 	Arguments   []string // used when whoever runs the image gives none
-	Chart       string   // name of the chart that runs it; empty if there is none
+	// Debian are paths of programs of Debian that it starts, and of their configuration. What these need is in the
+	// image, too.
+	Debian []string
+	Chart  string // name of the chart that runs it; empty if there is none
 }
 
 // Programs are those with images.
@@ -41,6 +46,13 @@ func Programs() []Program {
 			Module: "src/emulator", Stamped: "main",
 			Description: "Thalassa Cloud in a box: its REST API, for tests of clients, controllers and pipelines",
 			Arguments:   []string{"--listen=0.0.0.0:8080"},
+		},
+		{
+			Name: "thalassa-csi-driver", Repository: "csi-driver", Title: "thalassa-csi",
+			Module: "src", Stamped: "github.com/thalassa-cloud/thalassa-ccm/src/build",
+			Description: "CSI driver that gives the pods of a Kubernetes cluster volumes of Thalassa Cloud",
+			Debian:      debian.NodePrograms(),
+			Chart:       "thalassa-csi",
 		},
 	}
 }

@@ -84,7 +84,7 @@ func TestPackChartOfAnotherVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Version = "v1.0.0"
-	_, err := PackChart(folder, "cloud-controller-manager", someDigest, s)
+	_, err = PackChart(folder, "cloud-controller-manager", someDigest, s)
 	if err == nil || !strings.Contains(err.Error(), "no heading") {
 		t.Errorf("a changelog without the version: %v", err)
 	}
@@ -136,9 +136,9 @@ func TestPackBundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := unpack(t, bundle.Archive)
-	if want := "image: \"" + Registry + "/cloud-controller-manager@" + someDigest +
-		"\"\n"; files["base/workload.yaml"] != want {
-		t.Errorf("the workload is %q, want %q", files["base/workload.yaml"], want)
+	const workload = "base/cloud-controller-manager.yaml"
+	if want := "image: \"" + Registry + "/cloud-controller-manager@" + someDigest + "\"\n"; files[workload] != want {
+		t.Errorf("the workload is %q, want %q", files[workload], want)
 	}
 	if files["README.md"] != "# Overlays\n" {
 		t.Errorf("files %v", files)

@@ -27,6 +27,7 @@ func TestIncompleteList(t *testing.T) {
 	for want, drop := range map[string]func(Item) bool{
 		"no image cloud-controller-manager": about(KindImage, "cloud-controller-manager"),
 		"no image emulator":                 about(KindImage, "emulator"),
+		"no image csi-driver":               about(KindImage, "csi-driver"),
 		"no chart":                          kind(KindChart),
 		"no bundle":                         kind(KindBundle),
 		"no provenance of image emulator":   about(KindProvenance, "emulator"),

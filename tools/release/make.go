@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/debian"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/image"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/provenance"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/sbom"
@@ -193,8 +194,12 @@ func (m *maker) sbom(program image.Program, one v1.Image, descriptor v1.Descript
 		return fmt.Errorf("reading how %s was built: %w", program.Name, err)
 	}
 	m.goVersion = info.GoVersion
+	packages, err := image.Packages(one)
+	if err != nil {
+		return err
+	}
 	document, err := sbom.Of(info, sbom.Subject{Name: program.Name, Version: m.Number(), At: m.Committed,
-		License: license})
+		License: license}, packages...)
 	if err != nil {
 		return err
 	}
@@ -220,7 +225,8 @@ func (m *maker) provenance(item Item) ([]byte, error) {
 // materials are the files that say what is downloaded for a build.
 func (m *maker) materials() ([]provenance.Subject, error) {
 	var materials []provenance.Subject
-	for _, name := range []string{"src/go.mod", "src/go.sum", "src/emulator/go.mod", "src/emulator/go.sum"} {
+	for _, name := range []string{"src/go.mod", "src/go.sum", "src/emulator/go.mod", "src/emulator/go.sum",
+		debian.LockFile} {
 		content, err := os.ReadFile(filepath.Join(m.Root, name))
 		if err != nil {
 			return nil, err

@@ -63,7 +63,9 @@ func small(_ context.Context, _ string, p image.Program, s image.Stamp) (v1.Imag
 	if err != nil {
 		return nil, err
 	}
-	index, err := image.Assemble(p, s, map[string]string{"amd64": path, "arm64": path})
+	content := image.Content{Executable: path, Debian: []image.File{{Path: "/var/lib/dpkg/status.d/mount", Mode: 0o644,
+		Content: "Package: mount\nVersion: 2.41-5\nArchitecture: all\nSHA256: " + strings.Repeat("0a", 32) + "\n"}}}
+	index, err := image.Assemble(p, s, map[string]image.Content{"amd64": content, "arm64": content})
 	if err == nil {
 		built.Store(name, index)
 	}
@@ -74,19 +76,24 @@ func small(_ context.Context, _ string, p image.Program, s image.Stamp) (v1.Imag
 func source(t *testing.T) Source {
 	t.Helper()
 	root := t.TempDir()
-	for name, content := range map[string]string{
+	files := map[string]string{
 		"CHANGELOG.md": changelog, "src/go.mod": "module x\n", "src/go.sum": "",
-		"src/emulator/go.mod": "module x/emulator\n", "src/emulator/go.sum": "",
-		"charts/thalassa-ccm/CHANGELOG.md": changelog,
-		"charts/thalassa-ccm/Chart.yaml": "apiVersion: v2\nname: thalassa-ccm\ndescription: A " +
-			"chart.\nversion: 1.0.0\nappVersion: 1.0.0\n",
-		"charts/thalassa-ccm/values.yaml": "# Registry.\nimage:\n  tag: \"\"\n  # Digest; wins over the tag.\n " +
-			" digest: \"\"\n  pullPolicy: IfNotPresent\n",
-		"charts/thalassa-ccm/templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: " +
-			"{image: {{ .Values.image.digest | quote }}}\n",
-		"kustomize/base/workload.yaml": "image: \"" + Registry + "/cloud-controller-manager:0.0.0\"\n",
-		"kustomize/README.md":          "# Overlays\n",
-	} {
+		"src/emulator/go.mod": "module x/emulator\n", "src/emulator/go.sum": "", "tools/debian/packages.json": "{}\n",
+		"kustomize/README.md": "# Overlays\n",
+	}
+	for _, program := range charted() {
+		folder := "charts/" + program.Chart + "/"
+		files[folder+"CHANGELOG.md"] = changelog
+		files[folder+"Chart.yaml"] = "apiVersion: v2\nname: " + program.Chart +
+			"\ndescription: A chart.\nversion: 1.0.0\nappVersion: 1.0.0\n"
+		files[folder+"values.yaml"] = "# Registry.\nimage:\n  tag: \"\"\n  # Digest; wins over the tag.\n " +
+			" digest: \"\"\n  pullPolicy: IfNotPresent\n"
+		files[folder+"templates/cm.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: " +
+			"{image: {{ .Values.image.digest | quote }}}\n"
+		files["kustomize/base/"+program.Repository+".yaml"] = "image: \"" + Registry + "/" + program.Repository +
+			":0.0.0\"\n"
+	}
+	for name, content := range files {
 		path := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -186,12 +193,16 @@ func TestMake(t *testing.T) {
 			t.Errorf("%s is missing", name)
 		}
 	}
+	if sbom, want := files["thalassa-emulator-amd64.spdx.json"], "pkg:deb/debian/mount@2.41-5?"; !strings.Contains(sbom,
+		want) {
+		t.Errorf("the SBOM lacks %s:\n%s", want, sbom)
+	}
 	check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "SHA256SUMS")
 	check.Dir = folder
 	if output, err := check.CombinedOutput(); err != nil {
 		t.Errorf("sha256sum: %v\n%s", err, output)
 	}
-	if lines := strings.Split(strings.TrimSpace(files["images.txt"]), "\n"); len(lines) != 2 ||
+	if lines := strings.Split(strings.TrimSpace(files["images.txt"]), "\n"); len(lines) != 3 ||
 		!strings.HasPrefix(lines[0], Registry+"/cloud-controller-manager:1.0.0@sha256:") {
 		t.Errorf("images:\n%s", files["images.txt"])
 	}

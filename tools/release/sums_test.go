@@ -87,7 +87,7 @@ func TestProvenanceNamesTheCompiler(t *testing.T) {
 			t.Errorf("a provenance names Go %q, the program was made with %q", got, info.GoVersion)
 		}
 	}
-	if statements != 4 { // two images, chart, bundle
+	if statements != 6 { // three images, two charts, bundle
 		t.Errorf("%d statements", statements)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	spdxjson "github.com/spdx/tools-golang/json"
 	"github.com/spdx/tools-golang/spdxlib"
 
+	"github.com/thalassa-cloud/thalassa-ccm/tools/debian"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
@@ -21,7 +22,9 @@ func TestOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	written, err := Of(info, subject)
+	packages := []debian.Installed{{Name: "libc6", Version: "2.41-12+deb13u5", Source: "glibc", Architecture: "arm64",
+		SHA256: strings.Repeat("0a", 32)}}
+	written, err := Of(info, subject, packages...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,14 +49,22 @@ func TestOf(t *testing.T) {
 		"pkg:golang/stdlib@1.") {
 		t.Errorf("packages %v", purls)
 	}
+	if got, want := purls["libc6"], packages[0].PURL(); got != want {
+		t.Errorf("libc6 is %s, want %s", got, want)
+	}
 	if want := len(document.Packages) - 2; sums != want {
-		t.Errorf("%d packages have checksums, want all %d modules", sums, want)
+		t.Errorf("%d packages have checksums, want all %d modules and packages", sums, want)
 	}
 	if len(document.Relationships) != len(document.Packages) {
 		t.Errorf("%d relationships for %d packages", len(document.Relationships), len(document.Packages))
 	}
-	again, err := Of(info, subject)
+	again, err := Of(info, subject, packages...)
 	if err != nil || !bytes.Equal(written, again) {
 		t.Errorf("the same program gives another document: %v", err)
+	}
+	alone, err := Of(info, subject)
+	if err != nil || !strings.Contains(string(written), document.DocumentNamespace) ||
+		strings.Contains(string(alone), document.DocumentNamespace) {
+		t.Errorf("with other packages the document has the same namespace %s: %v", document.DocumentNamespace, err)
 	}
 }

@@ -171,6 +171,9 @@ func (c *Controller) adopt(ctx context.Context, id string, r *csi.CreateVolumeRe
 	if err != nil {
 		return nil, err
 	}
+	if v.Deleting() {
+		return nil, status.Errorf(codes.NotFound, "volume %s is being deleted", id)
+	}
 	if v.Size*resource.GiB < r.GetCapacityRange().GetRequiredBytes() {
 		return nil, status.Errorf(codes.OutOfRange, "the existing volume %s has %d GiB, which is less than the %d "+
 			"bytes "+

@@ -22,6 +22,9 @@ const (
 	maxPoll = 10 * time.Second
 	// pollDivisor is the ratio of the time that a request has waited to the time until the next look.
 	pollDivisor = 4
+	// shareDivisor is the ratio of the time since the last look to the age of a list that another request has read.
+	// With an older list, a request that looks a moment after others would see what they saw, and wait once more.
+	shareDivisor = 2
 	// answerMargin is the time before the caller's deadline at which a request stops to wait, so that the caller gets
 	// an answer that says what is missing.
 	answerMargin = time.Second
@@ -52,19 +55,30 @@ func (c *Controller) settle(ctx context.Context, id string, s settling) (resourc
 			return v, problemOf(s.action, err)
 		}
 		if step == volume.Write {
-			err = s.write(ctx, v)
+			if conflicts, err = decideAgain(s.write(ctx, v), conflicts); err != nil {
+				return v, problemOf(s.action, err)
+			}
 		}
-		switch {
-		case errors.Is(err, client.ErrConflict) && conflicts < maxConflicts:
-			conflicts++ // the store is invalidated, so the next decision is based on another list
-		case err != nil:
-			return v, problemOf(s.action, err)
-		}
-		if age = c.pollAfter(time.Since(began)); !sleep(ctx, age) {
+		pause := c.pollAfter(time.Since(began))
+		if !sleep(ctx, pause) {
 			return v, status.Errorf(codes.DeadlineExceeded, "%s: the cloud has not finished yet: the volume's status "+
 				"is %q; it is retried", s.action, v.Status)
 		}
+		age = pause / shareDivisor
 	}
+}
+
+// decideAgain returns nil for the error of a write after which the next decision is based on another list, because the
+// cloud refused the write on account of the volume's state. conflicts counts these. Which status says so is not
+// documented, so that once each refusal counts.
+func decideAgain(err error, conflicts int) (int, error) {
+	switch {
+	case errors.Is(err, client.ErrConflict) && conflicts < maxConflicts:
+		return conflicts + 1, nil
+	case errors.Is(err, client.ErrBadRequest) && conflicts == 0:
+		return maxConflicts, nil
+	}
+	return conflicts, err
 }
 
 // bounded returns a context that ends before the caller's deadline, and after MaxWait.
@@ -73,7 +87,8 @@ func (c *Controller) bounded(ctx context.Context) (context.Context, context.Canc
 	if deadline, limited := ctx.Deadline(); limited {
 		wait = min(wait, time.Until(deadline)-answerMargin)
 	}
-	return context.WithTimeoutCause(ctx, wait, fmt.Errorf("no result within %s", wait.Round(time.Second)))
+	return context.WithTimeoutCause(ctx, wait,
+		fmt.Errorf("no result within %s: %w", wait.Round(time.Second), context.DeadlineExceeded))
 }
 
 // pollAfter returns the time until the next look, for a request that has waited for some time.

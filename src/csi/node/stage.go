@@ -80,13 +80,23 @@ func (n *Node) stage(r *csi.NodeStageVolumeRequest, device string) error {
 	if r.GetVolumeContext()[noFormat] == "true" {
 		err = n.Mounter.Mount(device, staging, filesystem, options)
 	} else {
-		err = n.Mounter.FormatAndMount(device, staging, filesystem, options)
+		err = n.Mounter.FormatAndMountSensitiveWithFormatOptions(device, staging, filesystem, options, nil,
+			formatOptions(filesystem))
 	}
 	if err != nil {
 		return status.Errorf(codes.Internal, "mounting volume %s (%s) with filesystem %s: "+
 			"%v", id, device, filesystem, err)
 	}
 	klog.InfoS("Mounted volume", "volume", id, "device", device, "path", staging, "filesystem", filesystem)
+	return nil
+}
+
+// formatOptions are options for mkfs. Without them, mkfs.xfs 6.5 and later makes filesystems that Linux before 5.19,
+// which Ubuntu 22.04 has, does not mount.
+func formatOptions(filesystem string) []string {
+	if filesystem == "xfs" {
+		return []string{"-i", "nrext64=0"}
+	}
 	return nil
 }
 

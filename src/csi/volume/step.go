@@ -84,7 +84,8 @@ func Delete(v resource.Volume) (Step, error) {
 	return Write, nil
 }
 
-// Ready returns Done once a new volume can be attached. The error is Internal if its creation failed.
+// Ready returns Done once a new volume can be attached. The error is Internal if its creation failed, and Unavailable if
+// it is being deleted.
 func Ready(v resource.Volume) (Step, error) {
 	switch v.Status {
 	case resource.VolumeCreating:
@@ -92,6 +93,9 @@ func Ready(v resource.Volume) (Step, error) {
 	case resource.VolumeFailed:
 		return Done, status.Errorf(codes.Internal, "the cloud could not create volume %s (%s); delete it in the "+
 			"cloud, and it is created again", v.ID, v.Name)
+	case resource.StatusDeleting:
+		return Done, status.Errorf(codes.Unavailable, "volume %s (%s) is being deleted in the cloud; another one is "+
+			"created when the request is retried", v.ID, v.Name)
 	}
 	return Done, nil
 }

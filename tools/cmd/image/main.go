@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/tools/debian"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/image"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/program"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
@@ -20,6 +21,7 @@ func main() {
 	revision := flag.String("revision", "", "`commit` in git")
 	committed := flag.String("committed", "", "`time` of the commit, RFC 3339")
 	push := flag.String("push", "", "instead of building, upload to a `registry`, such as registry.example.com/path")
+	pin := flag.Bool("pin", false, "instead of building, pin the newest packages of Debian that images contain")
 	flag.Parse()
 	os.Exit(program.Run("image", os.Stderr, func(ctx context.Context) error {
 		root, err := repo.Root()
@@ -27,6 +29,9 @@ func main() {
 			return err
 		}
 		folder := filepath.Join(root, "dist", "images")
+		if *pin {
+			return debian.Pin(ctx, root, os.Stdout)
+		}
 		if *push != "" {
 			return image.PushAll(ctx, folder, *push, *version, os.Stdout)
 		}

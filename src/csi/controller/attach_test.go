@@ -1,0 +1,223 @@
+package controller
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+)
+
+// A pod moves: the volume is attached to the other Node after it was detached from the first one.
+func TestVolumeMoves(t *testing.T) {
+	withRig(t, slow(10*time.Second), func(r *rig) {
+		id := r.create("pvc-1")
+		published := retried(r, r.ControllerPublishVolume, publish(id, "worker-1")).GetPublishContext()
+		if published["csi.test/volume-name"] != "pvc-1" {
+			t.Errorf("publish context %v, want the name of the volume", published)
+		}
+		retried(r, r.ControllerPublishVolume, publish(id, "worker-1"))
+		_, err := sidecar(r, r.ControllerPublishVolume, publish(id, "worker-2"))
+		r.fails(err, codes.FailedPrecondition, "attached to machine "+r.machines["worker-1"], "one machine at a time")
+		_, err = sidecar(r, r.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: id})
+		r.fails(err, codes.FailedPrecondition, "attached to machine "+r.machines["worker-1"])
+		retried(r, r.ControllerUnpublishVolume, unpublish(id, "worker-2"))
+		r.attached("worker-1")
+		_, err = within(r, 9*time.Second, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
+		r.fails(err, codes.DeadlineExceeded, `"detaching"`)
+		retried(r, r.ControllerPublishVolume, publish(id, "worker-2"))
+		r.attached("worker-2")
+		retried(r, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
+		r.attached("worker-2")
+	})
+}
+
+// The Node object is gone, and another Node has the volume: it stays there.
+func TestDetachFromANodeThatIsGone(t *testing.T) {
+	withRig(t, slow(time.Second), func(r *rig) {
+		id := r.create("pvc-1")
+		r.attach(id, "worker-2")
+		r.removeNode("worker-1")
+		retried(r, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
+		r.attached("worker-2")
+		r.removeNode("worker-2")
+		retried(r, r.ControllerUnpublishVolume, unpublish(id, "worker-2"))
+		r.attached("")
+		retried(r, r.ControllerUnpublishVolume, unpublish("v-0", "worker-1"))
+	})
+}
+
+// Somebody else attaches or detaches the volume in the cloud meanwhile: the request is refused with a conflict, or the
+// cloud says that there is nothing to detach.
+func TestOthersAttachAndDetach(t *testing.T) {
+	for _, status := range []int{404, 400} {
+		config := slow(time.Second)
+		config.Switches.DetachStatus, config.Delays.VolumeDetach = status, 0
+		withRig(t, config, func(r *rig) {
+			id := r.create("pvc-1")
+			v := r.only()
+			r.ok(r.observer().AttachVolume(r.Context(), v, r.machines["worker-2"], ""))
+			<-time.After(2 * time.Second)
+			_, err := sidecar(r, r.ControllerPublishVolume, publish(id, "worker-1"))
+			r.fails(err, codes.FailedPrecondition, r.machines["worker-2"])
+			r.ok(r.observer().DetachVolume(r.Context(), v, r.machines["worker-2"]))
+			<-time.After(2 * time.Second)
+			r.attach(id, "worker-1")
+			r.ok(r.observer().DetachVolume(r.Context(), v, r.machines["worker-1"]))
+			retried(r, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
+			r.attached("")
+		})
+	}
+}
+
+func TestAttachRefuses(t *testing.T) {
+	withRig(t, slow(time.Second), func(r *rig) {
+		id := r.create("pvc-1")
+		shared := publish(id, "worker-1")
+		shared.VolumeCapability.AccessMode.Mode = csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER
+		readonly, bare := publish(id, "worker-1"), publish(id, "worker-1")
+		readonly.Readonly, bare.VolumeCapability = true, nil
+		for _, test := range []struct {
+			request *csi.ControllerPublishVolumeRequest
+			code    codes.Code
+			text    string
+		}{
+			{publish("", "worker-1"), codes.InvalidArgument, "volume ID is missing"},
+			{publish(id, ""), codes.InvalidArgument, "node ID is missing"},
+			{bare, codes.InvalidArgument, "capabilities are missing"},
+			{shared, codes.InvalidArgument, "use the access mode ReadWriteOnce"},
+			{readonly, codes.InvalidArgument, "mount it read-only in the pod instead"},
+			{publish("v-0", "worker-1"), codes.NotFound, "volume v-0 does not exist"},
+			{publish("a/b", "worker-1"), codes.NotFound, "volume a/b does not exist"},
+			{publish(id, "worker-9"), codes.NotFound, "Node worker-9 does not exist"},
+		} {
+			_, err := sidecar(r, r.ControllerPublishVolume, test.request)
+			r.fails(err, test.code, test.text)
+		}
+		r.attached("")
+	})
+}
+
+// The cloud attaches a number of volumes to a machine: the error says so.
+func TestMachineIsFull(t *testing.T) {
+	config := slow(time.Second)
+	config.Switches.VolumesPerMachine = 1
+	withRig(t, config, func(r *rig) {
+		r.attach(r.create("pvc-1"), "worker-1")
+		_, err := sidecar(r, r.ControllerPublishVolume, publish(r.create("pvc-2"), "worker-1"))
+		r.fails(err, codes.Aborted, "at most 1 can be attached")
+	})
+}
+
+// A Node without a provider ID is the machine with its name as slug.
+func TestNodesWithoutProviderID(t *testing.T) {
+	withRig(t, slow(time.Second), func(r *rig) {
+		for _, name := range []string{"worker-1", "worker-3"} {
+			node := &corev1.Node{}
+			node.Name = name
+			r.ok(r.nodes.Update(node))
+		}
+		id := r.create("pvc-1")
+		r.attach(id, "worker-1")
+		r.attached("worker-1")
+		r.publishedAt(id, "worker-1")
+		_, err := sidecar(r, r.ControllerPublishVolume, publish(id, "worker-3"))
+		r.fails(err, codes.NotFound, "Node worker-3 has no machine")
+		wrong := &corev1.Node{Spec: corev1.NodeSpec{ProviderID: "other://vm-1"}}
+		wrong.Name = "worker-3"
+		r.ok(r.nodes.Update(wrong))
+		_, err = sidecar(r, r.ControllerPublishVolume, publish(id, "worker-3"))
+		r.fails(err, codes.FailedPrecondition, "Node worker-3", "other://vm-1")
+		r.publishedAt(id, "worker-1")
+	})
+}
+
+// While a request works on a volume, a second one for it is refused, and those for others are not.
+func TestRequestsForOneVolume(t *testing.T) {
+	withRig(t, slow(20*time.Second), func(r *rig) {
+		id := r.create("pvc-1")
+		var first sync.WaitGroup
+		first.Go(func() { r.attach(id, "worker-1") })
+		first.Go(func() { r.create("pvc-2") })
+		<-time.After(5 * time.Second)
+		for name, call := range map[string]func() error{
+			"attach": func() error { _, err := sidecar(r, r.ControllerPublishVolume, publish(id, "worker-1")); return err },
+			"detach": func() error {
+				_, err := sidecar(r, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
+				return err
+			},
+			"delete": func() error {
+				_, err := sidecar(r, r.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: id})
+				return err
+			},
+			"expand": func() error { _, err := sidecar(r, r.ControllerExpandVolume, expand(id, 20)); return err },
+			"create": func() error { _, err := sidecar(r, r.CreateVolume, wanted("pvc-2", 1)); return err },
+		} {
+			err := call()
+			r.fails(err, codes.Aborted, "another request for volume", "it is retried")
+			if err == nil {
+				t.Errorf("%s is carried out", name)
+			}
+		}
+		first.Wait()
+		r.counts(2, 0)
+	})
+}
+
+// A hundred volumes at once, with everything that can be done with them, while writes fail now and then.
+func TestManyVolumesAtOnce(t *testing.T) {
+	withRig(t, slow(5*time.Second), func(r *rig) {
+		const volumes = 100
+		must[string](r)(r.emulator.Inject(fault.Rule{Operation: "POST *", Probability: 0.1, Seed: 1,
+			Effect: fault.Effect{Kind: fault.Drop}}))
+		machines := must[[]string](r)(r.emulator.AddMachines(volumes))
+		var all sync.WaitGroup
+		for i := range volumes {
+			node := fmt.Sprintf("node-%d", i)
+			r.addNode(node, machines[i])
+			all.Go(func() {
+				id := r.create(fmt.Sprintf("pvc-%d", i))
+				r.attach(id, node)
+				retried(r, r.ControllerExpandVolume, expand(id, 20))
+				retried(r, r.CreateSnapshot,
+					&csi.CreateSnapshotRequest{Name: fmt.Sprintf("snapshot-%d", i), SourceVolumeId: id})
+				retried(r, r.ControllerUnpublishVolume, unpublish(id, node))
+				if i%2 == 0 {
+					retried(r, r.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: id})
+				}
+			})
+		}
+		all.Wait()
+		<-time.After(time.Minute)
+		r.counts(volumes/2, volumes)
+		for _, v := range r.volumes() {
+			if v.Size != 20 || v.Status != resource.VolumeAvailable {
+				t.Errorf("volume %s has %d GiB and is %s, want 20 GiB, and detached", v.Name, v.Size, v.Status)
+			}
+		}
+	})
+}
+
+func TestExpandRefuses(t *testing.T) {
+	config := emulator.Config{Seed: emulator.DefaultSeed()}
+	config.Seed.VolumeTypes = []emulator.VolumeTypeSeed{{Name: "Block", FixedSize: true}}
+	withRig(t, config, func(r *rig) {
+		id := r.create("pvc-1")
+		_, err := sidecar(r, r.ControllerExpandVolume, expand(id, 20))
+		r.fails(err, codes.InvalidArgument, id+" cannot be resized")
+		retried(r, r.ControllerExpandVolume, expand(id, 10))
+		_, err = sidecar(r, r.ControllerExpandVolume, expand("v-0", 10))
+		r.fails(err, codes.NotFound)
+		_, err = sidecar(r, r.ControllerExpandVolume, &csi.ControllerExpandVolumeRequest{VolumeId: id})
+		r.fails(err, codes.InvalidArgument, "capacity range is missing")
+		_, err = sidecar(r, r.ControllerExpandVolume, expand("", 10))
+		r.fails(err, codes.InvalidArgument, "volume ID is missing")
+	})
+}

@@ -1,0 +1,161 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+)
+
+// work is a request of a sidecar, what it needs, and what the cloud has to contain afterwards.
+type work struct {
+	prepare            func(r *rig) (id string) // of the object that the request is about
+	request            func(r *rig, ctx context.Context, id string) error
+	volumes, snapshots int
+	check              func(r *rig, id string)
+}
+
+func nothing(*rig) string { return "" }
+
+func unchecked(*rig, string) {}
+
+// allWork is each request that writes.
+func allWork() map[string]work {
+	return map[string]work{
+		"create": {nothing, func(r *rig, ctx context.Context, _ string) error {
+			_, err := r.CreateVolume(ctx, wanted("pvc-1", resource.GiB))
+			return err
+		}, 1, 0, unchecked},
+		"restore": {
+			func(r *rig) string { return r.snapshot("snapshot-1", r.create("pvc-source")) },
+			func(r *rig, ctx context.Context, id string) error {
+				_, err := r.CreateVolume(ctx, fromSnapshot("pvc-1", id))
+				return err
+			}, 2, 1, unchecked,
+		},
+		"clone": {
+			func(r *rig) string { return r.create("pvc-source") },
+			func(r *rig, ctx context.Context, id string) error {
+				_, err := r.CreateVolume(ctx, fromVolume("pvc-1", id))
+				return err
+			}, 2, 0, unchecked,
+		},
+		"delete": {
+			func(r *rig) string { return r.create("pvc-1") },
+			func(r *rig, ctx context.Context, id string) error {
+				_, err := r.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: id})
+				return err
+			}, 0, 0, unchecked,
+		},
+		"delete clone": {func(r *rig) string {
+			r.disturb("DELETE /v1/snapshots/{id}", 1, fault.Effect{Kind: fault.Refuse, Status: 409})
+			source := r.create("pvc-source")
+			id := retried(r, r.CreateVolume, fromVolume("pvc-1", source)).GetVolume().GetVolumeId()
+			r.counts(2, 1)
+			return id
+		}, func(r *rig, ctx context.Context, id string) error {
+			_, err := r.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: id})
+			return err
+		}, 1, 0, unchecked},
+		"attach": {
+			func(r *rig) string { return r.create("pvc-1") },
+			func(r *rig, ctx context.Context, id string) error {
+				_, err := r.ControllerPublishVolume(ctx, publish(id, "worker-1"))
+				return err
+			}, 1, 0,
+			func(r *rig, _ string) { r.attached("worker-1") },
+		},
+		"detach": {func(r *rig) string {
+			id := r.create("pvc-1")
+			r.attach(id, "worker-1")
+			return id
+		}, func(r *rig, ctx context.Context, id string) error {
+			_, err := r.ControllerUnpublishVolume(ctx, unpublish(id, "worker-1"))
+			return err
+		}, 1, 0, func(r *rig, _ string) { r.attached("") }},
+		"expand": {
+			func(r *rig) string { return r.create("pvc-1") },
+			func(r *rig, ctx context.Context, id string) error {
+				_, err := r.ControllerExpandVolume(ctx, expand(id, 20))
+				return err
+			}, 1, 0,
+			func(r *rig, _ string) {
+				if v := r.only(); v.Size != 20 {
+					r.Errorf("the volume has %d GiB, want 20", v.Size)
+				}
+			},
+		},
+		"snapshot": {
+			func(r *rig) string { return r.create("pvc-1") },
+			func(r *rig, ctx context.Context, id string) error {
+				_, err := r.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: "snapshot-1", SourceVolumeId: id})
+				return err
+			}, 1, 1, unchecked,
+		},
+		"delete snapshot": {
+			func(r *rig) string { return r.snapshot("snapshot-1", r.create("pvc-1")) },
+			func(r *rig, ctx context.Context, id string) error {
+				_, err := r.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: id})
+				return err
+			}, 1, 0, unchecked,
+		},
+	}
+}
+
+// attached checks that the one volume is attached to the machine of the Node; "" is none.
+func (r *rig) attached(node string) {
+	r.Helper()
+	if v := r.only(); v.AttachedTo() != r.machines[node] {
+		r.Errorf("the volume is attached to %q, want the machine of %q", v.AttachedTo(), node)
+	}
+}
+
+// The process ends before or after any call to the cloud. A process that knows nothing repeats the request: the result is
+// the same, and nothing is left over.
+func TestCrashAfterEachCall(t *testing.T) {
+	for name, test := range allWork() {
+		for _, sent := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, sent %v", name, sent), func(t *testing.T) {
+				calls := 0
+				for died := true; died; calls++ {
+					synctest.Test(t, func(t *testing.T) { died = crash(newRig(t, slow(5*time.Second)), test, calls, sent) })
+				}
+				if calls < 3 {
+					t.Errorf("the request makes %d calls, which is too few for this test", calls-1)
+				}
+			})
+		}
+	}
+}
+
+// crash ends the process at a call, and reports whether there was such a call.
+func crash(r *rig, test work, call int, sent bool) bool {
+	id := test.prepare(r)
+	network := &failing{next: r.emulator.Transport(), left: call, sent: sent}
+	r.restartBy(network, 0)
+	ctx, cancel := context.WithTimeout(r.Context(), sidecarTimeout)
+	defer cancel()
+	err := test.request(r, ctx, id)
+	if !network.died() {
+		r.ok(err)
+	} else {
+		r.restart()
+		r.repeat(func(ctx context.Context) error { return test.request(r, ctx, id) })
+	}
+	<-time.After(time.Minute)
+	r.counts(test.volumes, test.snapshots)
+	test.check(r, id)
+	return network.died()
+}
+
+// repeat sends a request until it succeeds, as a sidecar does.
+func (r *rig) repeat(request func(context.Context) error) {
+	r.Helper()
+	retried(r, func(ctx context.Context, _ struct{}) (struct{}, error) { return struct{}{}, request(ctx) }, struct{}{})
+}
