@@ -19,6 +19,8 @@ need nsenter util-linux
 need mount mount
 need umount mount
 need losetup mount
+need mkfs.ext4 e2fsprogs
+need mkfs.xfs xfsprogs
 need prometheus prometheus
 
 plugins=containernetworking-plugins

@@ -43,20 +43,21 @@ type cluster struct {
 	sidecars  *sidecar.Sidecars
 }
 
-func newCluster(t *testing.T) *cluster {
+// newCluster starts a cluster in a namespace, with a kubeconfig of the driver and of the sidecars.
+func newCluster(t *testing.T, namespace, kubeconfig string) *cluster {
 	t.Helper()
 	plane := controlplanetest.Get(t)
 	if err := sidecar.InstallDefinitions(t.Context(), plane.Config()); err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{T: t, Interface: controlplanetest.Client(t, plane), namespace: controlplanetest.Namespace(t),
+	c := &cluster{T: t, Interface: controlplanetest.Client(t, plane), namespace: namespace,
 		emulator: newEmulator(t)}
 	var err error
 	if c.dynamic, err = dynamic.NewForConfig(plane.Config()); err != nil {
 		t.Fatal(err)
 	}
-	socket := startController(t, c.emulator, plane.Kubeconfig())
-	c.sidecars, err = sidecar.Start(t.Context(), sidecar.Options{Kubeconfig: plane.Kubeconfig(), Socket: socket,
+	socket := startController(t, c.emulator, kubeconfig)
+	c.sidecars, err = sidecar.Start(t.Context(), sidecar.Options{Kubeconfig: kubeconfig, Socket: socket,
 		Logs: t.TempDir(), LeaderElection: c.namespace, Progress: func(line string) { t.Log(line) }})
 	if err != nil {
 		t.Fatal(err)

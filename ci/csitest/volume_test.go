@@ -64,30 +64,30 @@ func (c *cluster) inCloud(ctx context.Context) (volumes []iaas.Volume, snapshots
 	return volumes, snapshots
 }
 
-// TestVolume follows a volume from its claim to its deletion, with the programs that drive the driver in a cluster.
-func TestVolume(t *testing.T) {
-	c := newCluster(t)
+// followVolume creates, attaches, expands and deletes a volume and a snapshot, and restores the snapshot.
+func (c *cluster) followVolume() {
+	c.Helper()
 	c.addClass()
 	c.addNode()
 	claim := c.addClaim("first", "2500Mi", "")
 	c.attach(claim)
-	volumes, _ := c.inCloud(t.Context())
+	volumes, _ := c.inCloud(c.Context())
 	if len(volumes) != 1 || volumes[0].Size != 3 || len(volumes[0].Attachments) != 1 {
-		t.Fatalf("the cloud has %+v, want one attached volume with 3 GiB", volumes)
+		c.Fatalf("the cloud has %+v, want one attached volume with 3 GiB", volumes)
 	}
 	if got := volumes[0].Description; got != "PersistentVolumeClaim "+c.namespace+"/first" {
-		t.Errorf("its description is %q", got)
+		c.Errorf("its description is %q", got)
 	}
 	c.expand(claim, "5Gi")
 	c.snapshot("taken", "first")
 	c.detach()
 	c.addClaim("second", "5Gi", "taken")
-	volumes, snapshots := c.inCloud(t.Context())
+	volumes, snapshots := c.inCloud(c.Context())
 	if len(volumes) != 2 || len(snapshots) != 1 || volumes[0].Size != 5 || volumes[1].Size != 5 {
-		t.Errorf("the cloud has %+v and %+v, want two volumes with 5 GiB and a snapshot", volumes, snapshots)
+		c.Errorf("the cloud has %+v and %+v, want two volumes with 5 GiB and a snapshot", volumes, snapshots)
 	}
 	if (volumes[0].RestoreFromSnapshot == nil) == (volumes[1].RestoreFromSnapshot == nil) {
-		t.Errorf("the cloud has %+v, want one volume that was restored from the snapshot", volumes)
+		c.Errorf("the cloud has %+v, want one volume that was restored from the snapshot", volumes)
 	}
 	c.deleteAll()
 	c.eventually("the cloud has nothing left", func(ctx context.Context) error {

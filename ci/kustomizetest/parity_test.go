@@ -142,7 +142,9 @@ func dropChecksum(_ *testing.T, o runtime.Object) bool {
 }
 
 // hashed matches the name that kustomize gives the ConfigMap.
-func hashed() *regexp.Regexp { return regexp.MustCompile(`^(thalassa-ccm|thalassa-csi-controller)-[0-9a-z]{10}$`) }
+func hashed() *regexp.Regexp {
+	return regexp.MustCompile(`^(thalassa-ccm|thalassa-csi-controller)-[0-9a-z]{10}$`)
+}
 
 func dropHash(_ *testing.T, o runtime.Object) bool {
 	if config, ok := o.(*corev1.ConfigMap); ok {

@@ -102,7 +102,7 @@ func TestClusterIsBuiltByItsUser(t *testing.T) {
 func TestStageRuns(t *testing.T) {
 	for stage, want := range map[string]string{
 		"test":         `exec bin/gotest \ -summary='out' -- -count=1`,
-		"test-as-root": `exec bin/gotest -race=0 -packages='./src/emulator/`,
+		"test-as-root": `exec bin/gotest -race=0 -packages='./src/csi/node ./src/emulator/`,
 		"lives": `TRIAL_TIME=60s TRIAL_LIVES=40 exec go test -trimpath -buildvcs=false -vet=off -count=1 \ ` +
 			`-timeout=60s10m -run '^TestLives$'`,
 		"fuzz":    `exec sh ci/fuzz.sh 300x plain`,

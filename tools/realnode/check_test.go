@@ -62,6 +62,8 @@ func TestSetUpBringsWhatIsNeeded(t *testing.T) {
 	wanted := maps.Clone(programs())
 	wanted["nft"] = "nftables"          // of the network, and of kube-proxy
 	wanted["prometheus"] = "prometheus" // of the tests
+	wanted["mkfs.ext4"] = "e2fsprogs"   // of the tests of the CSI driver
+	wanted["mkfs.xfs"] = "xfsprogs"
 	script := "\n" + string(content)
 	for program, pack := range wanted {
 		if line := fmt.Sprintf("\nneed %s %s\n", program, pack); !strings.Contains(script, line) {

@@ -55,7 +55,7 @@ for snapshots wait for definitions of groups, which most clusters do not have.
 
 {{/*
 Leader election is always on. Otherwise two sidecars would be active while a node does not answer and its pod is replaced, or while
-the number of pods changes. It costs up to 15 seconds when a pod is replaced, because a sidecar does not release its Lease when it ends.
+the number of pods changes. It costs up to 20 seconds when a pod is replaced, because a sidecar does not release its Lease when it ends.
 */}}
 {{- define "thalassa-csi.sidecarArgs" -}}
 {{- $args := include "thalassa-csi.sidecarDefaults" . | fromJson -}}

@@ -148,7 +148,10 @@ func TestRequestsForOneVolume(t *testing.T) {
 		first.Go(func() { r.create("pvc-2") })
 		<-time.After(5 * time.Second)
 		for name, call := range map[string]func() error{
-			"attach": func() error { _, err := sidecar(r, r.ControllerPublishVolume, publish(id, "worker-1")); return err },
+			"attach": func() error {
+				_, err := sidecar(r, r.ControllerPublishVolume, publish(id, "worker-1"))
+				return err
+			},
 			"detach": func() error {
 				_, err := sidecar(r, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
 				return err

@@ -38,8 +38,8 @@ func (r *rig) calls() (reads, writes int) {
 	return reads, writes
 }
 
-// atOnce creates and attaches a number of volumes at once, in a cloud that takes 30 s for each step, at the default rate
-// of requests.
+// atOnce creates and attaches a number of volumes at once, in a cloud that takes 30 s for each step, at the default
+// rate of requests.
 func atOnce(t *testing.T, volumes int, test func(r *rig, took time.Duration)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,6 +28,12 @@ func unchecked(*rig, string) {}
 
 // allWork is each request that writes.
 func allWork() map[string]work {
+	all := volumeWork()
+	maps.Copy(all, snapshotWork())
+	return all
+}
+
+func volumeWork() map[string]work {
 	return map[string]work{
 		"create": {nothing, func(r *rig, ctx context.Context, _ string) error {
 			_, err := r.CreateVolume(ctx, wanted("pvc-1", resource.GiB))
@@ -91,6 +98,11 @@ func allWork() map[string]work {
 				}
 			},
 		},
+	}
+}
+
+func snapshotWork() map[string]work {
+	return map[string]work{
 		"snapshot": {
 			func(r *rig) string { return r.create("pvc-1") },
 			func(r *rig, ctx context.Context, id string) error {
@@ -116,15 +128,17 @@ func (r *rig) attached(node string) {
 	}
 }
 
-// The process ends before or after any call to the cloud. A process that knows nothing repeats the request: the result is
-// the same, and nothing is left over.
+// The process ends before or after any call to the cloud. A process that knows nothing repeats the request: the result
+// is the same, and nothing is left over.
 func TestCrashAfterEachCall(t *testing.T) {
 	for name, test := range allWork() {
 		for _, sent := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, sent %v", name, sent), func(t *testing.T) {
 				calls := 0
 				for died := true; died; calls++ {
-					synctest.Test(t, func(t *testing.T) { died = crash(newRig(t, slow(5*time.Second)), test, calls, sent) })
+					synctest.Test(t, func(t *testing.T) {
+						died = crash(newRig(t, slow(5*time.Second)), test, calls, sent)
+					})
 				}
 				if calls < 3 {
 					t.Errorf("the request makes %d calls, which is too few for this test", calls-1)

@@ -48,7 +48,8 @@ func TestCreateVolumeInZones(t *testing.T) {
 			topology.Zone(got[0].GetSegments()) == "" {
 			t.Errorf("topology %v, want the zones of the region", got)
 		}
-		request.Name, request.AccessibilityRequirements.Requisite = "pvc-2", request.AccessibilityRequirements.Requisite[:1]
+		request.Name = "pvc-2"
+		request.AccessibilityRequirements.Requisite = request.AccessibilityRequirements.Requisite[:1]
 		_, err := sidecar(r, r.CreateVolume, request)
 		r.fails(err, codes.ResourceExhausted, "allows only de-01", "correct allowedTopologies")
 	})
@@ -74,8 +75,10 @@ func TestCreateVolumeRefuses(t *testing.T) {
 		code   codes.Code
 		text   string
 	}{
-		"name":         {func(r *csi.CreateVolumeRequest) { r.Name = "" }, codes.InvalidArgument, "name is missing"},
-		"capabilities": {func(r *csi.CreateVolumeRequest) { r.VolumeCapabilities = nil }, codes.InvalidArgument, "missing"},
+		"name": {func(r *csi.CreateVolumeRequest) { r.Name = "" }, codes.InvalidArgument, "name is missing"},
+		"capabilities": {
+			func(r *csi.CreateVolumeRequest) { r.VolumeCapabilities = nil }, codes.InvalidArgument, "missing",
+		},
 		"parameter": {
 			func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"size": "1"} },
 			codes.InvalidArgument, "is not known",

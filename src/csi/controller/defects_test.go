@@ -239,7 +239,10 @@ func TestDefect12_UnknownSnapshotIsAnEmptyList(t *testing.T) {
 		for _, test := range []struct {
 			snapshot, source string
 			want             int
-		}{{"snap-0", "", 0}, {id, "", 1}, {id, source, 1}, {id, "v-0", 0}, {"", source, 1}, {"", "v-0", 0}, {"", "", 1}} {
+		}{
+			{"snap-0", "", 0}, {id, "", 1}, {id, source, 1}, {id, "v-0", 0},
+			{"", source, 1}, {"", "v-0", 0}, {"", "", 1},
+		} {
 			response := retried(r, r.ListSnapshots,
 				&csi.ListSnapshotsRequest{SnapshotId: test.snapshot, SourceVolumeId: test.source})
 			if got := len(response.GetEntries()); got != test.want {
@@ -254,7 +257,8 @@ func TestDefect13_SnapshotIsAnsweredBeforeItIsReady(t *testing.T) {
 		source := r.create("pvc-1")
 		request, began := &csi.CreateSnapshotRequest{Name: "snapshot-1", SourceVolumeId: source}, time.Now()
 		made := retried(r, r.CreateSnapshot, request).GetSnapshot()
-		if took := time.Since(began); took > time.Second || made.GetReadyToUse() || made.GetSizeBytes() != 10*resource.GiB {
+		took := time.Since(began)
+		if took > time.Second || made.GetReadyToUse() || made.GetSizeBytes() != 10*resource.GiB {
 			t.Errorf("after %s: %v, want an answer at once that it is not ready, with its size", took, made)
 		}
 		<-time.After(6 * time.Minute)
@@ -276,7 +280,8 @@ func TestDefect14_ExpansionIsAnsweredWhenItIsDone(t *testing.T) {
 		request := expand(id, 20)
 		request.CapacityRange.RequiredBytes++
 		done := retried(r, r.ControllerExpandVolume, request)
-		if v := r.only(); v.Size != 21 || done.GetCapacityBytes() != 21*resource.GiB || !done.GetNodeExpansionRequired() {
+		v := r.only()
+		if v.Size != 21 || done.GetCapacityBytes() != 21*resource.GiB || !done.GetNodeExpansionRequired() {
 			t.Errorf("the volume has %d GiB, answer %v; want 21 GiB", v.Size, done)
 		}
 		block := expand(id, 15)

@@ -29,7 +29,8 @@ func TestPagesAreStable(t *testing.T) {
 		"that of the token is gone": {[]string{"b", "f", "h"}, []string{"f", "h"}},
 		"all others are gone":       {nil, nil},
 	} {
-		if second, next, err := paginate(test.now, itself, token, 2); !slices.Equal(second, test.want) || next != "" || err != nil {
+		second, next, err := paginate(test.now, itself, token, 2)
+		if !slices.Equal(second, test.want) || next != "" || err != nil {
 			t.Errorf("%s: %v, next %q, %v; want %v", name, second, next, err, test.want)
 		}
 	}
@@ -135,7 +136,8 @@ func TestValidateCapabilities(t *testing.T) {
 			t.Error("a capability is not confirmed that the volume has")
 		}
 		request.VolumeCapabilities[0].AccessMode.Mode = csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY
-		if got := retried(r, r.ValidateVolumeCapabilities, request); got.GetConfirmed() != nil || got.GetMessage() == "" {
+		got := retried(r, r.ValidateVolumeCapabilities, request)
+		if got.GetConfirmed() != nil || got.GetMessage() == "" {
 			t.Errorf("%v, want a message and no confirmation", got)
 		}
 		request.VolumeId = "v-0"
@@ -159,8 +161,9 @@ func TestSnapshotsOfTheSameName(t *testing.T) {
 			Parameters: map[string]string{"speed": "fast"}})
 		r.fails(err, codes.InvalidArgument, `"speed"`, "there are no parameters")
 		retried(r, r.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: first}) // its snapshot remains
-		if got := retried(r, r.CreateVolume, fromSnapshot("pvc-3", id)).GetVolume().GetCapacityBytes(); got != 10*resource.GiB {
-			t.Errorf("the restored volume has %d bytes, want 10 GiB", got)
+		restored := retried(r, r.CreateVolume, fromSnapshot("pvc-3", id)).GetVolume()
+		if restored.GetCapacityBytes() != 10*resource.GiB {
+			t.Errorf("the restored volume is %v, want 10 GiB", restored)
 		}
 		retried(r, r.DeleteSnapshot, &csi.DeleteSnapshotRequest{SnapshotId: id})
 		retried(r, r.DeleteSnapshot, &csi.DeleteSnapshotRequest{SnapshotId: id})

@@ -113,6 +113,7 @@ func (r *rig) client(network http.RoundTripper, rate int) *client.Client {
 
 // must makes a failure of something that returns a value the test's.
 func must[T any](tb testing.TB) func(T, error) T {
+	tb.Helper()
 	return func(value T, err error) T {
 		tb.Helper()
 		if err != nil {
@@ -290,8 +291,8 @@ func slow(takes time.Duration) emulator.Config {
 		VolumeResize: takes, VolumeDelete: takes, SnapshotCreate: takes, SnapshotDelete: takes}}
 }
 
-// failing lets a number of calls pass, and then the process is dead: the next call is sent or not, and no answer arrives
-// any more.
+// failing lets a number of calls pass, and then the process is dead: the next call is sent or not, and no answer
+// arrives any more.
 type failing struct {
 	next http.RoundTripper
 	sent bool

@@ -64,38 +64,18 @@ func TestRegistrationIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestNodeCommand runs the node plug-in as its container does, until it is registered.
-func TestNodeCommand(t *testing.T) {
-	folder, err := os.MkdirTemp("", "csi")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	socket := filepath.Join(folder, "reg.sock")
-	cmd := NewCommand(Environment{Getenv: func(string) string { return "" }})
-	cmd.SetArgs([]string{"node", "--node-name=worker-1", "--region=nl-01", "--zone=nl-01a", "--http-endpoint=", "--v=2",
-		"--csi-endpoint=unix://" + filepath.Join(folder, "csi.sock"), "--registration-socket=" + socket,
-		"--kubelet-socket=/csi.sock"})
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.ExecuteContext(ctx) }()
-	register(t, socket, &registerapi.RegistrationStatus{PluginRegistered: true})
-	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-}
-
 // register does what the kubelet does when it finds a socket. It returns the socket's file.
 func register(t *testing.T, socket string, result *registerapi.RegistrationStatus) os.FileInfo {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
 	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
 	kubelet := registerapi.NewRegistrationClient(conn)
-	info, err := kubelet.GetInfo(t.Context(), &registerapi.InfoRequest{}, grpc.WaitForReady(true))
+	info, err := kubelet.GetInfo(ctx, &registerapi.InfoRequest{}, grpc.WaitForReady(true))
 	if err != nil || info.GetName() != DefaultName || info.GetEndpoint() != "/csi.sock" {
 		t.Fatalf("the plug-in is %v: %v", info, err)
 	}
@@ -103,7 +83,7 @@ func register(t *testing.T, socket string, result *registerapi.RegistrationStatu
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := kubelet.NotifyRegistrationStatus(t.Context(), result); err != nil {
+	if _, err := kubelet.NotifyRegistrationStatus(ctx, result); err != nil {
 		t.Fatal(err)
 	}
 	return file

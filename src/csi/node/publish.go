@@ -2,11 +2,13 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -55,7 +57,11 @@ func (n *Node) NodePublishVolume(_ context.Context, r *csi.NodePublishVolumeRequ
 // checkSingle returns a FailedPrecondition error if the volume is published already. source is its staging path, or its
 // device.
 func (n *Node) checkSingle(id, source, staging string) error {
-	paths, err := n.Mounter.GetMountRefs(source)
+	lookUp := n.Mounter.GetMountRefs
+	if source != staging {
+		lookUp = n.mountsOfDevice
+	}
+	paths, err := lookUp(source)
 	if err != nil {
 		return status.Errorf(codes.Internal, "looking up where volume %s is mounted: %v", id, err)
 	}
@@ -67,6 +73,41 @@ func (n *Node) checkSingle(id, source, staging string) error {
 		}
 	}
 	return nil
+}
+
+// mountsOfDevice returns the paths at which a device node is mounted. They are mounts of the filesystem that has the
+// node.
+func (n *Node) mountsOfDevice(device string) ([]string, error) {
+	wanted, err := deviceNumber(device)
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := n.Mounter.List()
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, m := range mounts {
+		if m.Type != "devtmpfs" && m.Type != "tmpfs" {
+			continue // others have no device nodes, and may not answer
+		}
+		if number, err := deviceNumber(m.Path); err == nil && number == wanted {
+			paths = append(paths, m.Path)
+		}
+	}
+	return paths, nil
+}
+
+// deviceNumber returns the number of the device that a device node is for.
+func deviceNumber(path string) (uint64, error) {
+	var found unix.Stat_t
+	if err := unix.Stat(path, &found); err != nil {
+		return 0, fmt.Errorf("reading the state of %s: %w", path, err)
+	}
+	if found.Mode&unix.S_IFMT != unix.S_IFBLK {
+		return 0, fmt.Errorf("%s is not a block device", path)
+	}
+	return found.Rdev, nil
 }
 
 // unstaged returns err, or a FailedPrecondition error if the volume is not staged.

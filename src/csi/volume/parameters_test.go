@@ -94,7 +94,9 @@ func TestCheckCapabilities(t *testing.T) {
 			[]*csi.VolumeCapability{capability(csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY, "")},
 			"MULTI_NODE_READER_ONLY",
 		},
-		"unknown":     {[]*csi.VolumeCapability{capability(csi.VolumeCapability_AccessMode_UNKNOWN, "")}, "not supported"},
+		"unknown": {
+			[]*csi.VolumeCapability{capability(csi.VolumeCapability_AccessMode_UNKNOWN, "")}, "not supported",
+		},
 		"filesystem?": {[]*csi.VolumeCapability{capability(writer, "ntfs")}, "use one of ext4, ext3, xfs"},
 	} {
 		t.Run(name, func(t *testing.T) {

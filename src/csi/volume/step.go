@@ -84,8 +84,8 @@ func Delete(v resource.Volume) (Step, error) {
 	return Write, nil
 }
 
-// Ready returns Done once a new volume can be attached. The error is Internal if its creation failed, and Unavailable if
-// it is being deleted.
+// Ready returns Done once a new volume can be attached. The error is Internal if its creation failed, and Unavailable
+// if it is being deleted.
 func Ready(v resource.Volume) (Step, error) {
 	switch v.Status {
 	case resource.VolumeCreating:

@@ -41,7 +41,8 @@ type outcome struct {
 
 func (want outcome) check(t *testing.T, step Step, err error) {
 	t.Helper()
-	if step != want.step || status.Code(err) != want.code || !strings.Contains(status.Convert(err).Message(), want.text) {
+	message := status.Convert(err).Message()
+	if step != want.step || status.Code(err) != want.code || !strings.Contains(message, want.text) {
 		t.Errorf("step %d, error %v; want step %d, %s with %q", step, err, want.step, want.code, want.text)
 	}
 }
@@ -135,8 +136,10 @@ func TestReady(t *testing.T) {
 		"available": {volumeIn(resource.VolumeAvailable), outcome{step: Done}},
 		"attached":  {volumeIn(resource.VolumeAttached, "vm-1"), outcome{step: Done}},
 		"creating":  {volumeIn(resource.VolumeCreating), outcome{step: Wait}},
-		"deleting":  {volumeIn(resource.StatusDeleting), outcome{code: codes.Unavailable, text: "another one is created"}},
-		"failed":    {volumeIn(resource.VolumeFailed), outcome{code: codes.Internal, text: "delete it in the cloud"}},
+		"deleting": {
+			volumeIn(resource.StatusDeleting), outcome{code: codes.Unavailable, text: "another one is created"},
+		},
+		"failed": {volumeIn(resource.VolumeFailed), outcome{code: codes.Internal, text: "delete it in the cloud"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			step, err := Ready(test.volume)
