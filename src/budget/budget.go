@@ -127,13 +127,16 @@ func routes() []Budget {
 
 // volumes are the budgets of the CSI driver.
 func volumes() []Budget {
+	const quiet = "one minute without changes, with 1,000 volumes that are listed every minute"
 	const work = "100 new volumes at once are created and attached, if the cloud takes 30 s for each step"
 	return []Budget{
 		calls("csi-volumes-reads", 40, work+": reads"),
 		calls("csi-volumes-growth", 5, work+": reads in addition to those of 10 volumes"),
 		writes("csi-volumes-writes", 2, work+": for each volume"),
 		seconds("csi-volumes-seconds", 80, work+", at 50 requests a second"),
-		calls("csi-quiet-calls", 2, "one minute without changes, with 1,000 volumes that are listed every minute"),
+		calls("csi-quiet-calls", 2, quiet),
+		measure("csi-quiet-cpu", 0.06, "CPU s", quiet),
+		measure("csi-quiet-traffic", 2.5, "MiB", quiet+": data read"),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
@@ -20,10 +21,10 @@ const publishedName = "/volume-name"
 func (c *Controller) ControllerPublishVolume(ctx context.Context,
 	r *csi.ControllerPublishVolumeRequest) (*csi.ControllerPublishVolumeResponse, error) {
 	id, node := r.GetVolumeId(), r.GetNodeId()
-	if err := required("volume ID", id); err != nil {
+	if err := request.Required("volume ID", id); err != nil {
 		return nil, err
 	}
-	if err := required("node ID", node); err != nil {
+	if err := request.Required("node ID", node); err != nil {
 		return nil, err
 	}
 	if r.GetVolumeCapability() == nil {
@@ -36,7 +37,7 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context,
 		return nil, status.Errorf(codes.InvalidArgument, "volume %s: a volume cannot be attached read-only; mount it "+
 			"read-only in the pod instead", id)
 	}
-	end, err := c.begin("volume " + id)
+	end, err := c.busy.Begin("volume " + id)
 	if err != nil {
 		return nil, err
 	}
@@ -68,10 +69,10 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context,
 func (c *Controller) ControllerUnpublishVolume(ctx context.Context,
 	r *csi.ControllerUnpublishVolumeRequest) (*csi.ControllerUnpublishVolumeResponse, error) {
 	id, node := r.GetVolumeId(), r.GetNodeId()
-	if err := required("volume ID", id); err != nil {
+	if err := request.Required("volume ID", id); err != nil {
 		return nil, err
 	}
-	end, err := c.begin("volume " + id)
+	end, err := c.busy.Begin("volume " + id)
 	if err != nil {
 		return nil, err
 	}

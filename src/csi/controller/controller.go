@@ -6,13 +6,13 @@ package controller
 import (
 	"cmp"
 	"context"
-	"sync"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/storage"
@@ -50,7 +50,7 @@ const DefaultMaxWait = 50 * time.Second
 type Controller struct {
 	csi.UnimplementedControllerServer
 	Options
-	busy sync.Map // the names and identities that requests work on
+	busy request.Busy // the names and identities that requests work on
 }
 
 // New returns the controller service.
@@ -87,7 +87,7 @@ func (*Controller) ControllerGetCapabilities(context.Context,
 // ValidateVolumeCapabilities confirms capabilities that the volume has.
 func (c *Controller) ValidateVolumeCapabilities(ctx context.Context,
 	r *csi.ValidateVolumeCapabilitiesRequest) (*csi.ValidateVolumeCapabilitiesResponse, error) {
-	if err := required("volume ID", r.GetVolumeId()); err != nil {
+	if err := request.Required("volume ID", r.GetVolumeId()); err != nil {
 		return nil, err
 	}
 	if len(r.GetVolumeCapabilities()) == 0 {
@@ -117,21 +117,4 @@ func (c *Controller) volume(ctx context.Context, id string, maxAge time.Duration
 		return resource.Volume{}, status.Errorf(codes.NotFound, "volume %s does not exist", id)
 	}
 	return v, nil
-}
-
-// required returns an InvalidArgument error for an empty field of a request.
-func required(field, value string) error {
-	if value == "" {
-		return status.Errorf(codes.InvalidArgument, "%s is missing", field)
-	}
-	return nil
-}
-
-// begin marks what a request works on; the returned function ends that. The error is Aborted if another request works
-// on it: sidecars repeat a request whose deadline has passed, even if the first one has not ended yet.
-func (c *Controller) begin(object string) (end func(), err error) {
-	if _, busy := c.busy.LoadOrStore(object, true); busy {
-		return nil, status.Errorf(codes.Aborted, "another request for %s has not ended yet; it is retried", object)
-	}
-	return func() { c.busy.Delete(object) }, nil
 }

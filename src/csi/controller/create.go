@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
@@ -17,7 +18,7 @@ import (
 // CreateVolume creates a volume, empty or from a snapshot or another volume, and waits until it is available. A volume
 // that an earlier request created is found by its name and labels.
 func (c *Controller) CreateVolume(ctx context.Context, r *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
-	if err := required("name", r.GetName()); err != nil {
+	if err := request.Required("name", r.GetName()); err != nil {
 		return nil, err
 	}
 	if err := volume.CheckCapabilities(r.GetVolumeCapabilities()); err != nil {
@@ -27,7 +28,7 @@ func (c *Controller) CreateVolume(ctx context.Context, r *csi.CreateVolumeReques
 	if err != nil {
 		return nil, err
 	}
-	end, err := c.begin("volume " + r.GetName())
+	end, err := c.busy.Begin("volume " + r.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -194,10 +195,10 @@ func (c *Controller) adopt(ctx context.Context, id string, r *csi.CreateVolumeRe
 // DeleteVolume deletes a volume of this cluster. It does not wait until the cloud has removed it.
 func (c *Controller) DeleteVolume(ctx context.Context, r *csi.DeleteVolumeRequest) (*csi.DeleteVolumeResponse, error) {
 	id := r.GetVolumeId()
-	if err := required("volume ID", id); err != nil {
+	if err := request.Required("volume ID", id); err != nil {
 		return nil, err
 	}
-	end, err := c.begin("volume " + id)
+	end, err := c.busy.Begin("volume " + id)
 	if err != nil {
 		return nil, err
 	}

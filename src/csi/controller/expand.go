@@ -5,6 +5,7 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
@@ -14,13 +15,13 @@ import (
 func (c *Controller) ControllerExpandVolume(ctx context.Context,
 	r *csi.ControllerExpandVolumeRequest) (*csi.ControllerExpandVolumeResponse, error) {
 	id := r.GetVolumeId()
-	if err := required("volume ID", id); err != nil {
+	if err := request.Required("volume ID", id); err != nil {
 		return nil, err
 	}
 	if r.GetCapacityRange() == nil {
-		return nil, required("capacity range", "")
+		return nil, request.Required("capacity range", "")
 	}
-	end, err := c.begin("volume " + id)
+	end, err := c.busy.Begin("volume " + id)
 	if err != nil {
 		return nil, err
 	}

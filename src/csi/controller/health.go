@@ -5,13 +5,14 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // ControllerGetVolumeHealth returns what is wrong with a volume in the cloud.
 func (c *Controller) ControllerGetVolumeHealth(ctx context.Context,
 	r *csi.ControllerGetVolumeHealthRequest) (*csi.ControllerGetVolumeHealthResponse, error) {
-	if err := required("volume ID", r.GetVolumeId()); err != nil {
+	if err := request.Required("volume ID", r.GetVolumeId()); err != nil {
 		return nil, err
 	}
 	v, err := c.volume(ctx, r.GetVolumeId(), listAge)

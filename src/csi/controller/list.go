@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
@@ -43,7 +44,7 @@ func (c *Controller) ListVolumes(ctx context.Context, r *csi.ListVolumesRequest)
 // ControllerGetVolume returns a volume and the Node that has it.
 func (c *Controller) ControllerGetVolume(ctx context.Context,
 	r *csi.ControllerGetVolumeRequest) (*csi.ControllerGetVolumeResponse, error) {
-	if err := required("volume ID", r.GetVolumeId()); err != nil {
+	if err := request.Required("volume ID", r.GetVolumeId()); err != nil {
 		return nil, err
 	}
 	v, err := c.volume(ctx, r.GetVolumeId(), listAge)

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
@@ -188,5 +190,24 @@ func TestCloneThatFails(t *testing.T) {
 		_, err = sidecar(r, r.CreateVolume, wanted("pvc-1", 10*resource.GiB))
 		r.fails(err, codes.AlreadyExists, "other content")
 		r.counts(2, 0)
+	})
+}
+
+// TestAbandonedCloneSnapshot: the cloud refuses to delete the snapshot of a clone. It is deleted with another volume,
+// after an hour.
+func TestAbandonedCloneSnapshot(t *testing.T) {
+	withRig(t, slow(5*time.Second), func(r *rig) {
+		source := r.create("pvc-source")
+		r.disturb("DELETE /v1/snapshots/{id}", 1000, fault.Effect{Kind: fault.Refuse, Status: http.StatusConflict})
+		clone := retried(r, r.CreateVolume, fromVolume("pvc-clone", source)).GetVolume().GetVolumeId()
+		retried(r, r.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: clone})
+		r.emulator.ClearFaults()
+		r.restart()
+		retried(r, r.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: r.create("pvc-2")})
+		r.counts(1, 1)
+		<-time.After(abandonedAfter)
+		retried(r, r.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: r.create("pvc-3")})
+		<-time.After(time.Minute)
+		r.counts(1, 0)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
@@ -20,10 +21,10 @@ import (
 // request created is found by its name and labels.
 func (c *Controller) CreateSnapshot(ctx context.Context, r *csi.CreateSnapshotRequest) (*csi.CreateSnapshotResponse,
 	error) {
-	if err := required("name", r.GetName()); err != nil {
+	if err := request.Required("name", r.GetName()); err != nil {
 		return nil, err
 	}
-	if err := required("source volume ID", r.GetSourceVolumeId()); err != nil {
+	if err := request.Required("source volume ID", r.GetSourceVolumeId()); err != nil {
 		return nil, err
 	}
 	for key := range r.GetParameters() {
@@ -32,7 +33,7 @@ func (c *Controller) CreateSnapshot(ctx context.Context, r *csi.CreateSnapshotRe
 				"there are no parameters", key)
 		}
 	}
-	end, err := c.begin("snapshot " + r.GetName())
+	end, err := c.busy.Begin("snapshot " + r.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -88,10 +89,10 @@ func joinSource(err error, snapshot, wanted resource.Snapshot) error {
 func (c *Controller) DeleteSnapshot(ctx context.Context, r *csi.DeleteSnapshotRequest) (*csi.DeleteSnapshotResponse,
 	error) {
 	id := r.GetSnapshotId()
-	if err := required("snapshot ID", id); err != nil {
+	if err := request.Required("snapshot ID", id); err != nil {
 		return nil, err
 	}
-	end, err := c.begin("snapshot " + id)
+	end, err := c.busy.Begin("snapshot " + id)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +163,7 @@ func (c *Controller) listOneSnapshot(ctx context.Context, id, source string) (*c
 // GetSnapshot returns a snapshot. It fails for a snapshot that failed, so that the reason is shown at the
 // VolumeSnapshot.
 func (c *Controller) GetSnapshot(ctx context.Context, r *csi.GetSnapshotRequest) (*csi.GetSnapshotResponse, error) {
-	if err := required("snapshot ID", r.GetSnapshotId()); err != nil {
+	if err := request.Required("snapshot ID", r.GetSnapshotId()); err != nil {
 		return nil, err
 	}
 	snapshot, err := c.latestSnapshot(ctx, r.GetSnapshotId())

@@ -2,7 +2,9 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -110,29 +112,58 @@ func (c *Controller) cloneSnapshot(ctx context.Context, name string, original re
 	return snapshot.ID, nil
 }
 
-// deleteCloneSnapshots deletes the snapshots that a clone was restored from. A cloud that refuses this, because the
-// clone still needs them, is asked again when the clone is deleted.
+// abandonedAfter is how long the snapshot of a clone is kept if nobody deletes it: longer than it takes to create a
+// clone.
+const abandonedAfter = time.Hour
+
+// deleteCloneSnapshots deletes the snapshots that a clone was restored from, and abandoned ones of other clones: those
+// that the cloud refused to delete before, and those that are left by a process that ended. A clone without snapshot is
+// any other volume, whose deletion does not fail because of snapshots.
 func (c *Controller) deleteCloneSnapshots(ctx context.Context, clone resource.Volume) error {
-	if clone.Snapshot == "" {
-		return nil
-	}
 	all, err := c.Storage.Snapshots(ctx, listAge)
 	if err != nil {
-		return problemOf("looking for the snapshots of the clone "+clone.Name, err)
+		return ofClone(clone, problemOf("looking for the snapshots of the clone "+clone.Name, err))
 	}
+	var problems []error
 	for _, snapshot := range all {
-		if snapshot.Labels[label.CSIClone] != clone.Name || !c.Owner.Owns(snapshot.Labels) || snapshot.Deleting() {
+		name := snapshot.Labels[label.CSIClone]
+		if name == "" || !c.Owner.Owns(snapshot.Labels) || snapshot.Deleting() {
 			continue
 		}
-		err := c.Storage.DeleteSnapshot(client.WithCause(ctx, "clone volume "+clone.Name), snapshot)
-		switch code := codeOf(err); {
-		case err == nil:
-		case code == codes.Aborted, code == codes.InvalidArgument:
-			klog.FromContext(ctx).Info("The cloud does not delete the snapshot of a clone yet", "snapshot", snapshot.ID,
-				"clone", clone.Name, "err", err.Error())
-		default:
-			return problemOf("deleting snapshot "+snapshot.ID+" of the clone "+clone.Name, err)
+		if name != clone.Name && !c.abandoned(ctx, snapshot, name) {
+			continue
 		}
+		problems = append(problems, c.deleteCloneSnapshot(ctx, snapshot, name))
 	}
-	return nil
+	return ofClone(clone, errors.Join(problems...))
+}
+
+// ofClone returns the error if the volume is a clone.
+func ofClone(v resource.Volume, err error) error {
+	if v.Snapshot == "" {
+		return nil
+	}
+	return err
+}
+
+// abandoned reports whether a snapshot of a clone is old, and no clone is being created from it.
+func (c *Controller) abandoned(ctx context.Context, snapshot resource.Snapshot, clone string) bool {
+	if time.Since(snapshot.CreatedAt) < abandonedAfter {
+		return false
+	}
+	clones, err := c.Storage.VolumesNamed(ctx, clone, listAge)
+	return err == nil && !slices.ContainsFunc(clones, func(v resource.Volume) bool {
+		return v.Status == resource.VolumeCreating
+	})
+}
+
+// deleteCloneSnapshot deletes one snapshot. That the cloud refuses this because the clone needs it is no error.
+func (c *Controller) deleteCloneSnapshot(ctx context.Context, snapshot resource.Snapshot, clone string) error {
+	err := c.Storage.DeleteSnapshot(client.WithCause(ctx, "clone volume "+clone), snapshot)
+	if code := codeOf(err); err != nil && (code == codes.Aborted || code == codes.InvalidArgument) {
+		klog.FromContext(ctx).Info("The cloud does not delete the snapshot of a clone yet", "snapshot", snapshot.ID,
+			"clone", clone, "err", err.Error())
+		return nil
+	}
+	return problemOf("deleting snapshot "+snapshot.ID+" of the clone "+clone, err)
 }

@@ -1,19 +1,22 @@
 package node
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	mount "k8s.io/mount-utils"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 )
 
 // NodeExpandVolume resizes the filesystem of a volume that has become larger. A block device needs nothing.
 func (n *Node) NodeExpandVolume(_ context.Context,
 	r *csi.NodeExpandVolumeRequest) (*csi.NodeExpandVolumeResponse, error) {
 	id, path := r.GetVolumeId(), r.GetVolumePath()
-	if err := required(field{"volume ID", id}, field{"volume path", path}); err != nil {
+	if err := cmp.Or(request.Required("volume ID", id), request.Required("volume path", path)); err != nil {
 		return nil, err
 	}
 	if r.GetVolumeCapability() != nil {
@@ -21,7 +24,7 @@ func (n *Node) NodeExpandVolume(_ context.Context,
 			return nil, err
 		}
 	}
-	end, err := n.begin(id)
+	end, err := n.busy.Begin("volume " + id)
 	if err != nil {
 		return nil, err
 	}

@@ -4,13 +4,13 @@ package node
 
 import (
 	"context"
-	"sync"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	mount "k8s.io/mount-utils"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/topology"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 )
@@ -36,7 +36,7 @@ type Place struct {
 type Node struct {
 	csi.UnimplementedNodeServer
 	Options
-	busy sync.Map // the identities of volumes that requests work on
+	busy request.Busy // the identities of volumes that requests work on
 }
 
 // New returns the node service.
@@ -67,28 +67,6 @@ func (n *Node) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*csi
 	}
 	return &csi.NodeGetInfoResponse{NodeId: n.Name, MaxVolumesPerNode: place.Limit,
 		AccessibleTopology: &csi.Topology{Segments: topology.OfNode(place.Region, place.Zone)}}, nil
-}
-
-// begin marks a volume as one that a request works on; the returned function ends that. The error is Aborted if another
-// request works on it, because the kubelet repeats a request whose deadline has passed.
-func (n *Node) begin(id string) (end func(), err error) {
-	if _, busy := n.busy.LoadOrStore(id, true); busy {
-		return nil, status.Errorf(codes.Aborted, "another request for volume %s has not ended yet; it is retried", id)
-	}
-	return func() { n.busy.Delete(id) }, nil
-}
-
-// field is a field of a request that must not be empty.
-type field struct{ name, value string }
-
-// required returns an InvalidArgument error if a field is empty.
-func required(fields ...field) error {
-	for _, f := range fields {
-		if f.value == "" {
-			return status.Errorf(codes.InvalidArgument, "%s is missing", f.name)
-		}
-	}
-	return nil
 }
 
 // mountable returns an InvalidArgument error for a capability that cannot be served.

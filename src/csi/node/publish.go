@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -11,20 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 )
 
 // NodePublishVolume makes a staged volume available to a pod, as a directory or as a block device.
 func (n *Node) NodePublishVolume(_ context.Context, r *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse,
 	error) {
 	id, target, staging := r.GetVolumeId(), r.GetTargetPath(), r.GetStagingTargetPath()
-	err := required(field{"volume ID", id}, field{"target path", target}, field{"staging target path", staging})
+	err := cmp.Or(request.Required("volume ID", id), request.Required("target path", target),
+		request.Required("staging target path", staging))
 	if err != nil {
 		return nil, err
 	}
 	if err := mountable(r.GetVolumeCapability()); err != nil {
 		return nil, err
 	}
-	end, err := n.begin(id)
+	end, err := n.busy.Begin("volume " + id)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +156,7 @@ func bindOptions(r *csi.NodePublishVolumeRequest) []string {
 func (n *Node) NodeUnpublishVolume(_ context.Context,
 	r *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
 	id, target := r.GetVolumeId(), r.GetTargetPath()
-	if err := required(field{"volume ID", id}, field{"target path", target}); err != nil {
+	if err := cmp.Or(request.Required("volume ID", id), request.Required("target path", target)); err != nil {
 		return nil, err
 	}
 	return &csi.NodeUnpublishVolumeResponse{}, n.unmount(id, target)

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"google.golang.org/grpc/status"
 	"k8s.io/klog/v2"
 	mount "k8s.io/mount-utils"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 )
 
 const (
@@ -28,13 +31,13 @@ const (
 func (n *Node) NodeStageVolume(ctx context.Context,
 	r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
 	id, staging, capability := r.GetVolumeId(), r.GetStagingTargetPath(), r.GetVolumeCapability()
-	if err := required(field{"volume ID", id}, field{"staging target path", staging}); err != nil {
+	if err := cmp.Or(request.Required("volume ID", id), request.Required("staging target path", staging)); err != nil {
 		return nil, err
 	}
 	if err := mountable(capability); err != nil {
 		return nil, err
 	}
-	end, err := n.begin(id)
+	end, err := n.busy.Begin("volume " + id)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +139,7 @@ func (n *Node) isMountPoint(path string) (bool, error) {
 func (n *Node) NodeUnstageVolume(_ context.Context, r *csi.NodeUnstageVolumeRequest) (*csi.NodeUnstageVolumeResponse,
 	error) {
 	id, staging := r.GetVolumeId(), r.GetStagingTargetPath()
-	if err := required(field{"volume ID", id}, field{"staging target path", staging}); err != nil {
+	if err := cmp.Or(request.Required("volume ID", id), request.Required("staging target path", staging)); err != nil {
 		return nil, err
 	}
 	return &csi.NodeUnstageVolumeResponse{}, n.unmount(id, staging)
@@ -144,7 +147,7 @@ func (n *Node) NodeUnstageVolume(_ context.Context, r *csi.NodeUnstageVolumeRequ
 
 // unmount unmounts the path and removes it. That nothing is mounted, and that the path does not exist, is a success.
 func (n *Node) unmount(id, path string) error {
-	end, err := n.begin(id)
+	end, err := n.busy.Begin("volume " + id)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -10,13 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 )
 
 // NodeGetVolumeStats returns how much of a volume is used.
 func (n *Node) NodeGetVolumeStats(_ context.Context,
 	r *csi.NodeGetVolumeStatsRequest) (*csi.NodeGetVolumeStatsResponse, error) {
 	id, path := r.GetVolumeId(), r.GetVolumePath()
-	if err := required(field{"volume ID", id}, field{"volume path", path}); err != nil {
+	if err := cmp.Or(request.Required("volume ID", id), request.Required("volume path", path)); err != nil {
 		return nil, err
 	}
 	mode, err := modeOf(id, path)
@@ -72,7 +75,7 @@ func (n *Node) isBlock(r *csi.NodeExpandVolumeRequest, path string) (bool, error
 func (n *Node) NodeGetVolumeHealth(_ context.Context,
 	r *csi.NodeGetVolumeHealthRequest) (*csi.NodeGetVolumeHealthResponse, error) {
 	id := r.GetVolumeId()
-	if err := required(field{"volume ID", id}); err != nil {
+	if err := request.Required("volume ID", id); err != nil {
 		return nil, err
 	}
 	health := &csi.VolumeHealth{VolumeId: id}
