@@ -114,7 +114,8 @@ func (v volume) create(t *testing.T, pod, node string, adjust ...func(*corev1.Po
 	for _, change := range adjust {
 		change(object)
 	}
-	if _, err := v.lab.API().CoreV1().Pods(v.namespace).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+	pods := v.lab.API().CoreV1().Pods(v.namespace)
+	if _, err := pods.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -218,7 +218,8 @@ func followed(t *testing.T, l *lab) {
 	if err := l.SetPower(t.Context(), node, false); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.SetPower(context.WithoutCancel(t.Context()), node, true) }) // if it was not reached below
+	// If it was not reached below.
+	t.Cleanup(func() { _ = l.SetPower(context.WithoutCancel(t.Context()), node, true) })
 	l.shutDown(t, node)
 	l.outOfService(t, node, true)
 	t.Cleanup(func() { l.outOfService(t, node, false) })
@@ -258,7 +259,8 @@ func (v volume) deployment(device string) *appsv1.Deployment {
 func (v volume) runs(t *testing.T, not string) (pod, node string) {
 	t.Helper()
 	eventually(t, "the Deployment runs", func(ctx context.Context) error {
-		pods, err := v.lab.API().CoreV1().Pods(v.namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + v.name})
+		pods, err := v.lab.API().CoreV1().Pods(v.namespace).List(ctx,
+			metav1.ListOptions{LabelSelector: "app=" + v.name})
 		if err != nil {
 			return err
 		}

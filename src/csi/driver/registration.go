@@ -22,7 +22,7 @@ const (
 	infoTimeout = 10 * time.Second
 )
 
-// registration tells the kubelet where the CSI services are. The kubelet finds its socket in its directory of plug-ins.
+// registration tells the kubelet where the CSI services are. The kubelet finds its socket in its folder of plug-ins.
 // When it does, it asks the driver where the Node is. If that fails, older versions of the kubelet do not try again until
 // there is another socket. So the socket is made when the answer is known, and made again after a
 // registration that failed.
