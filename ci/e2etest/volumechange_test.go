@@ -201,7 +201,7 @@ func (l *lab) registeredAgain(t *testing.T, node string) {
 	})
 }
 
-// followed proves that the volumes of a pod are attached to another node when the node of the pod is switched off and is
+// followed proves that the volumes of a pod are attached to another node when the node of the pod is switched off and
 // marked as out of service, and that what was written is there.
 func followed(t *testing.T, l *lab) {
 	t.Helper()

@@ -23,9 +23,9 @@ const (
 )
 
 // registration tells the kubelet where the CSI services are. The kubelet finds its socket in its folder of plug-ins.
-// When it does, it asks the driver where the Node is. If that fails, older versions of the kubelet do not try again until
-// there is another socket. So the socket is made when the answer is known, and made again after a
-// registration that failed.
+// When it does, it asks the driver where the Node is. If that fails, older versions of the kubelet do not try again
+// until there is another socket. So the socket is made when the answer is known, and made again after a registration
+// that failed.
 type registration struct {
 	registerapi.UnimplementedRegistrationServer
 	name, socket string
