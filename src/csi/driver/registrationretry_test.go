@@ -20,12 +20,7 @@ import (
 // TestRegistrationIsTriedAgain starts a plug-in whose Node has no region at first, and whose first registration fails:
 // there is no socket before the region is known, and another one after the failure.
 func TestRegistrationIsTriedAgain(t *testing.T) {
-	folder, err := os.MkdirTemp("", "csi")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	socket := filepath.Join(folder, "reg.sock")
+	socket := filepath.Join(t.TempDir(), "reg.sock")
 	var asked atomic.Int32
 	r := newRegistration(DefaultName, "/csi.sock", func(context.Context) error {
 		if _, err := os.Stat(socket); err == nil && asked.Load() < 3 {
@@ -73,7 +68,7 @@ func register(t *testing.T, socket string, result *registerapi.RegistrationStatu
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	kubelet := registerapi.NewRegistrationClient(conn)
 	info, err := kubelet.GetInfo(ctx, &registerapi.InfoRequest{}, grpc.WaitForReady(true))
 	if err != nil || info.GetName() != DefaultName || info.GetEndpoint() != "/csi.sock" {
