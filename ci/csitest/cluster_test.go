@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/driver"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
@@ -30,7 +31,11 @@ import (
 // limit bounds every wait.
 const limit = time.Minute
 
-func TestMain(m *testing.M) { controlplanetest.Main(m) }
+// TestMain lets several commands run one after the other: the flags of the log are applied once in a process.
+func TestMain(m *testing.M) {
+	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
+	controlplanetest.Main(m)
+}
 
 // cluster is a control plane with the driver, its sidecars, and a namespace. Other objects than those of namespaces
 // have its name.

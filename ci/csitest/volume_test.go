@@ -3,6 +3,7 @@ package csitest
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -28,10 +29,17 @@ func startController(t *testing.T, cloud *emulator.Emulator, kubeconfig string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := driver.NewCommand(driver.Environment{Build: build.Current(), Network: cloud.Transport(),
+	startDriver(t, cloud.Transport(), "controller", "--cloud-config="+config, "--csi-endpoint=unix://"+socket,
+		"--http-endpoint=", "--kubeconfig="+kubeconfig)
+	return socket
+}
+
+// startDriver runs a command of the driver until the test ends.
+func startDriver(t *testing.T, network http.RoundTripper, arguments ...string) {
+	t.Helper()
+	cmd := driver.NewCommand(driver.Environment{Build: build.Current(), Network: network,
 		Getenv: func(string) string { return "" }})
-	cmd.SetArgs([]string{"controller", "--cloud-config=" + config, "--csi-endpoint=unix://" + socket,
-		"--http-endpoint=", "--kubeconfig=" + kubeconfig})
+	cmd.SetArgs(arguments)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.ExecuteContext(ctx) }()
@@ -41,7 +49,6 @@ func startController(t *testing.T, cloud *emulator.Emulator, kubeconfig string) 
 			t.Errorf("the driver ended with %v", err)
 		}
 	})
-	return socket
 }
 
 // inCloud returns the volumes and snapshots of the cloud.

@@ -1,6 +1,7 @@
 package gitopstest
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
@@ -22,6 +24,38 @@ const (
 	repository = "https://github.com/thalassa-cloud/thalassa-ccm"
 	chartDir   = "charts/thalassa-ccm"
 )
+
+// product is what examples install, by the chart or by the overlay.
+type product struct {
+	// name is that of the chart and of the release, prefix begins the names of the examples.
+	name, prefix string
+	// namespace is that of the release, daemonSet one of its objects.
+	namespace, daemonSet string
+}
+
+func products() []product {
+	return []product{
+		{name: "thalassa-ccm", namespace: "kube-system", daemonSet: "thalassa-ccm"},
+		{name: "thalassa-csi", prefix: "csi-", namespace: "thalassa-system", daemonSet: "thalassa-csi-node"},
+	}
+}
+
+// read splits an example of a folder into its documents. Examples with a namespace of their own create it first, which
+// this function checks and leaves out.
+func (p product) read(t *testing.T, folder, name string) []string {
+	t.Helper()
+	documents := read(t, folder+"/"+p.prefix+name)
+	if p.namespace == "kube-system" {
+		return documents
+	}
+	created := decode[corev1.Namespace](t, documents[0])
+	if level := created.Labels["pod-security.kubernetes.io/enforce"]; created.Kind != "Namespace" ||
+		created.Name != p.namespace || level != "privileged" {
+		t.Errorf("%s/%s%s begins with %s %s, Pod Security %q; want Namespace %s for privileged pods", folder, p.prefix,
+			name, created.Kind, created.Name, level, p.namespace)
+	}
+	return documents[1:]
+}
 
 // read splits an example into its documents.
 func read(t *testing.T, name string) []string {
@@ -62,59 +96,68 @@ func wantFolder(t *testing.T, folder, file string) {
 }
 
 // wantRender renders the chart with the values of an example as its controller would.
-func wantRender(t *testing.T, name, namespace string, values map[string]any) {
+func (p product) wantRender(t *testing.T, name, namespace string, values map[string]any) {
 	t.Helper()
 	release := chart.Release{Name: name, Namespace: namespace, Values: values}
-	manifest, _, err := chart.Render(t.Context(), filepath.Join(repotest.Root(t), chartDir), release)
+	manifest, _, err := chart.Render(t.Context(), filepath.Join(repotest.Root(t), "charts", p.name), release)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(manifest,
-		"kind: DaemonSet\nmetadata:\n  name: \"thalassa-ccm\"\n  namespace: \"kube-system\"\n") {
-		t.Errorf("no DaemonSet thalassa-ccm in kube-system:\n%s", manifest)
+	if want := fmt.Sprintf("kind: DaemonSet\nmetadata:\n  name: %q\n  namespace: %q\n", p.daemonSet,
+		p.namespace); !strings.Contains(manifest, want) {
+		t.Errorf("no DaemonSet %s in %s:\n%s", p.daemonSet, p.namespace, manifest)
 	}
 }
 
 func TestArgoCD(t *testing.T) {
-	for name, file := range map[string]string{"argocd/chart.yaml": "Chart.yaml",
-		"argocd/kustomize.yaml": "kustomization.yaml"} {
-		t.Run(name, func(t *testing.T) {
-			documents := read(t, name)
-			if len(documents) != 1 {
-				t.Fatalf("%d documents, want one", len(documents))
-			}
-			a := decode[Application](t, documents[0])
-			if a.APIVersion != "argoproj.io/v1alpha1" || a.Kind != "Application" || a.Metadata.Name == "" ||
-				a.Metadata.Namespace != "argocd" || a.Spec.Project == "" {
-				t.Errorf("%+v", a)
-			}
-			source := a.Spec.Source
-			if source.RepoURL != repository || source.TargetRevision != tag(t) {
-				t.Errorf("source %s at %s", source.RepoURL, source.TargetRevision)
-			}
-			wantFolder(t, source.Path, file)
-			if want := (Destination{Server: "https://kubernetes.default.svc",
-				Namespace: "kube-system"}); a.Spec.Destination != want {
-				t.Errorf("destination %+v, want %+v", a.Spec.Destination, want)
-			}
-			if source.Helm != nil {
-				wantRender(t, source.Helm.ReleaseName, a.Spec.Destination.Namespace, source.Helm.ValuesObject)
-			}
-			if (source.Helm != nil) != (file == "Chart.yaml") {
-				t.Errorf("source %+v of a %s", source, file)
-			}
-		})
+	for _, p := range products() {
+		for name, file := range map[string]string{"chart.yaml": "Chart.yaml", "kustomize.yaml": "kustomization.yaml"} {
+			t.Run(p.prefix+name, func(t *testing.T) {
+				documents := p.read(t, "argocd", name)
+				if len(documents) != 1 {
+					t.Fatalf("%d documents, want one", len(documents))
+				}
+				p.wantApplication(t, decode[Application](t, documents[0]), file)
+			})
+		}
+	}
+}
+
+// wantApplication wants an Application that installs the product from a folder with a file.
+func (p product) wantApplication(t *testing.T, a Application, file string) {
+	t.Helper()
+	if a.APIVersion != "argoproj.io/v1alpha1" || a.Kind != "Application" || a.Metadata.Name != p.name ||
+		a.Metadata.Namespace != "argocd" || a.Spec.Project == "" {
+		t.Errorf("%+v", a)
+	}
+	source := a.Spec.Source
+	if source.RepoURL != repository || source.TargetRevision != tag(t) {
+		t.Errorf("source %s at %s", source.RepoURL, source.TargetRevision)
+	}
+	wantFolder(t, source.Path, file)
+	if want := (Destination{Server: "https://kubernetes.default.svc",
+		Namespace: p.namespace}); a.Spec.Destination != want {
+		t.Errorf("destination %+v, want %+v", a.Spec.Destination, want)
+	}
+	if source.Helm != nil {
+		p.wantRender(t, source.Helm.ReleaseName, a.Spec.Destination.Namespace, source.Helm.ValuesObject)
+	}
+	if (source.Helm != nil) != (file == "Chart.yaml") {
+		t.Errorf("source %+v of a %s", source, file)
 	}
 }
 
 func TestFluxGit(t *testing.T) {
-	for _, name := range []string{"flux/chart.yaml", "flux/kustomize.yaml"} {
-		source := decode[sourcev1.GitRepository](t, read(t, name)[0])
-		if source.APIVersion != sourcev1.GroupVersion.String() || source.Kind != sourcev1.GitRepositoryKind {
-			t.Errorf("%s: %s %s", name, source.APIVersion, source.Kind)
-		}
-		if source.Spec.URL != repository || source.Spec.Reference == nil || source.Spec.Reference.Tag != tag(t) {
-			t.Errorf("%s: %s at %+v", name, source.Spec.URL, source.Spec.Reference)
+	for _, p := range products() {
+		for _, name := range []string{"chart.yaml", "kustomize.yaml"} {
+			source := decode[sourcev1.GitRepository](t, p.read(t, "flux", name)[0])
+			if source.APIVersion != sourcev1.GroupVersion.String() || source.Kind != sourcev1.GitRepositoryKind ||
+				source.Name != p.name {
+				t.Errorf("%s: %s %s %s", p.prefix+name, source.APIVersion, source.Kind, source.Name)
+			}
+			if source.Spec.URL != repository || source.Spec.Reference == nil || source.Spec.Reference.Tag != tag(t) {
+				t.Errorf("%s: %s at %+v", p.prefix+name, source.Spec.URL, source.Spec.Reference)
+			}
 		}
 	}
 }
@@ -136,52 +179,64 @@ func TestFluxOCI(t *testing.T) {
 }
 
 func TestFluxHelmRelease(t *testing.T) {
-	for name, kind := range map[string]string{"flux/chart.yaml": sourcev1.GitRepositoryKind,
-		"flux/oci.yaml": sourcev1.OCIRepositoryKind} {
-		t.Run(name, func(t *testing.T) {
-			release := decode[helmv2.HelmRelease](t, read(t, name)[1])
-			if release.APIVersion != helmv2.GroupVersion.String() || release.Kind != helmv2.HelmReleaseKind {
-				t.Errorf("%s %s", release.APIVersion, release.Kind)
-			}
-			var from [2]string
-			if release.HasChartRef() {
-				from = [2]string{release.Spec.ChartRef.Kind, release.Spec.ChartRef.Name}
-			} else {
-				reference := release.Spec.Chart.Spec.SourceRef
-				from = [2]string{reference.Kind, reference.Name}
-				wantFolder(t, release.Spec.Chart.Spec.Chart, "Chart.yaml")
-			}
-			if diff := cmp.Diff([2]string{kind, "thalassa-ccm"}, from); diff != "" {
-				t.Errorf("source (-want +got):\n%s", diff)
-			}
-			if got := release.GetReleaseNamespace() + "/" +
-				release.GetReleaseName(); got != "kube-system/thalassa-ccm" {
-				t.Errorf("release %s", got)
-			}
-			wantRender(t, release.GetReleaseName(), release.GetReleaseNamespace(), release.GetValues())
+	for _, p := range products() {
+		t.Run(p.prefix+"chart.yaml", func(t *testing.T) {
+			p.wantHelmRelease(t, p.read(t, "flux", "chart.yaml")[1], sourcev1.GitRepositoryKind)
 		})
 	}
+	t.Run("oci.yaml", func(t *testing.T) {
+		products()[0].wantHelmRelease(t, read(t, "flux/oci.yaml")[1], sourcev1.OCIRepositoryKind)
+	})
+}
+
+// wantHelmRelease wants a HelmRelease that installs the chart from a source of a kind.
+func (p product) wantHelmRelease(t *testing.T, document, kind string) {
+	t.Helper()
+	release := decode[helmv2.HelmRelease](t, document)
+	if release.APIVersion != helmv2.GroupVersion.String() || release.Kind != helmv2.HelmReleaseKind {
+		t.Errorf("%s %s", release.APIVersion, release.Kind)
+	}
+	var from [2]string
+	if release.HasChartRef() {
+		from = [2]string{release.Spec.ChartRef.Kind, release.Spec.ChartRef.Name}
+	} else {
+		reference := release.Spec.Chart.Spec.SourceRef
+		from = [2]string{reference.Kind, reference.Name}
+		if got := release.Spec.Chart.Spec.Chart; got != "charts/"+p.name {
+			t.Errorf("chart %s", got)
+		}
+	}
+	if diff := cmp.Diff([2]string{kind, p.name}, from); diff != "" {
+		t.Errorf("source (-want +got):\n%s", diff)
+	}
+	if got := release.GetReleaseNamespace() + "/" + release.GetReleaseName(); got != p.namespace+"/"+p.name {
+		t.Errorf("release %s", got)
+	}
+	p.wantRender(t, release.GetReleaseName(), release.GetReleaseNamespace(), release.GetValues())
 }
 
 func TestFluxKustomization(t *testing.T) {
-	k := decode[kustomizev1.Kustomization](t, read(t, "flux/kustomize.yaml")[1])
-	if k.APIVersion != kustomizev1.GroupVersion.String() || k.Kind != kustomizev1.KustomizationKind {
-		t.Errorf("%s %s", k.APIVersion, k.Kind)
+	for _, p := range products() {
+		k := decode[kustomizev1.Kustomization](t, p.read(t, "flux", "kustomize.yaml")[1])
+		if k.APIVersion != kustomizev1.GroupVersion.String() || k.Kind != kustomizev1.KustomizationKind {
+			t.Errorf("%s %s", k.APIVersion, k.Kind)
+		}
+		if from := k.Spec.SourceRef; from.Kind != sourcev1.GitRepositoryKind || from.Name != p.name {
+			t.Errorf("source %+v", from)
+		}
+		if !k.Spec.Prune || !k.Spec.Wait {
+			t.Errorf("prune is %t and wait %t", k.Spec.Prune, k.Spec.Wait)
+		}
+		wantFolder(t, k.Spec.Path, "kustomization.yaml")
 	}
-	if from := k.Spec.SourceRef; from.Kind != sourcev1.GitRepositoryKind || from.Name != "thalassa-ccm" {
-		t.Errorf("source %+v", from)
-	}
-	if !k.Spec.Prune || !k.Spec.Wait {
-		t.Errorf("prune is %t and wait %t", k.Spec.Prune, k.Spec.Wait)
-	}
-	wantFolder(t, k.Spec.Path, "kustomization.yaml")
 }
 
 // TestNothingSpecialIsNeeded: no hooks, no order, no differences to ignore, in what is installed and in how.
 func TestNothingSpecialIsNeeded(t *testing.T) {
 	special := regexp.MustCompile(`ignoreDifferences|RespectIgnoreDifferences|argocd\.argoproj\.io/|helm\.sh/hook|sync-wave|ignoreUpdates|force: true`)
 	seen := 0
-	for _, folder := range []string{"examples/argocd", "examples/flux", chartDir + "/templates", "kustomize"} {
+	for _, folder := range []string{"examples/argocd", "examples/flux", chartDir + "/templates",
+		"charts/thalassa-csi/templates", "kustomize"} {
 		err := fs.WalkDir(os.DirFS(filepath.Join(repotest.Root(t), folder)), ".", func(p string, entry fs.DirEntry,
 			err error) error {
 			if err != nil || entry.IsDir() {

@@ -1,4 +1,4 @@
-// Package releasetest holds the tests that upgrades work: from every released chart to the chart of
+// Package releasetest holds the tests that upgrades work: from every released version of a chart to the chart of
 // today. It renders both with the values files that the released chart was tested with. The old values have to work
 // still, or be refused with the name of their successor; every object keeps its name, its selector and what cannot be
 // changed; none is dropped without a word; and an API server that holds the old objects takes the new ones, without a
@@ -25,8 +25,8 @@ import (
 
 // Exception is a break that is meant, which a major version and the chart's CHANGELOG announce.
 type Exception struct {
-	// From is the released version, Values the short name of its values file.
-	From, Values string
+	// Chart is the name of the chart, From the released version, Values the short name of its values file.
+	Chart, From, Values string
 	// Dropped is an object that is gone, as "Kind namespace/name"; empty when the values are refused.
 	Dropped string
 	// Refused is what the new chart says about the old values; it names what to use instead.
@@ -40,8 +40,8 @@ type Exception struct {
 
 // Upgrade is the way from one chart to another.
 type Upgrade struct {
-	// From is the released version; Old and New are the folders of the charts.
-	From, Old, New string
+	// Chart is the name of the chart, From the released version; Old and New are the folders of the charts.
+	Chart, From, Old, New string
 	// Namespace is that of the release.
 	Namespace string
 }
@@ -95,7 +95,7 @@ func (u Upgrade) refused(exceptions []Exception, values string, err error) (Exce
 		return Exception{}, false
 	}
 	i := slices.IndexFunc(exceptions, func(e Exception) bool {
-		return e.From == u.From && e.Values == values && e.Refused != "" && strings.Contains(err.Error(), e.Refused)
+		return u.concerns(e, values) && e.Refused != "" && strings.Contains(err.Error(), e.Refused)
 	})
 	if i < 0 {
 		return Exception{}, false
@@ -103,13 +103,17 @@ func (u Upgrade) refused(exceptions []Exception, values string, err error) (Exce
 	return exceptions[i], true
 }
 
+// concerns reports whether an exception is about a values file of the old chart.
+func (u Upgrade) concerns(e Exception, values string) bool {
+	return e.Chart == u.Chart && e.From == u.From && e.Values == values
+}
+
 func (u Upgrade) render(ctx context.Context, dir, file, instead string) (string, error) {
 	values, err := readValues(file, instead)
 	if err != nil {
 		return "", err
 	}
-	manifest, _, err := chart.Render(ctx, dir, chart.Release{Name: "thalassa-ccm", Namespace: u.Namespace,
-		Values: values})
+	manifest, _, err := chart.Render(ctx, dir, chart.Release{Name: u.Chart, Namespace: u.Namespace, Values: values})
 	return manifest, err
 }
 
@@ -143,7 +147,7 @@ func (u Upgrade) Compare(step Step, exceptions []Exception) (used []Exception, p
 			continue
 		}
 		i := slices.IndexFunc(exceptions, func(e Exception) bool {
-			return e.From == u.From && e.Values == step.Values && e.Dropped == identity
+			return u.concerns(e, step.Values) && e.Dropped == identity
 		})
 		if i < 0 {
 			problems = append(problems, fmt.Sprintf("%s: %s is dropped", step.Values, identity))
@@ -161,6 +165,9 @@ func lasting() [][]string {
 		{"apiVersion"}, {"roleRef"}, {"type"}, {"immutable"},
 		{"spec", "selector"}, {"spec", "podSelector"}, {"spec", "clusterIP"}, {"spec", "volumeClaimTemplates"},
 		{"spec", "serviceName"},
+		{"provisioner"}, {"parameters"}, {"reclaimPolicy"}, {"volumeBindingMode"}, // of a StorageClass
+		{"driver"}, {"deletionPolicy"}, // of a VolumeSnapshotClass
+		{"spec", "attachRequired"}, {"spec", "volumeLifecycleModes"}, // of a CSIDriver
 	}
 }
 

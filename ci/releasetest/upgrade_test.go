@@ -15,6 +15,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/released"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/sidecar"
 )
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) { controlplanetest.Main(m) }
 // exceptions are the breaks that are meant. One that nothing needs has to go.
 func exceptions() []Exception {
 	return []Exception{{
-		From: "0.1.0-alpha.1", Values: "full",
+		Chart: "thalassa-ccm", From: "0.1.0-alpha.1", Values: "full",
 		Refused: "kubernetesServicePort is 6443, which is not in networkPolicy.apiServer.ports",
 		Instead: "{networkPolicy: {apiServer: {ports: [6443, 8443]}}, cloudConfig: {inventory: null, api: {burst: " +
 			"null}}, " +
@@ -31,20 +32,52 @@ func exceptions() []Exception {
 	}}
 }
 
+// upgrade is the way from a released chart to that of today, in a new namespace.
+func upgrade(t *testing.T, c released.Chart) Upgrade {
+	t.Helper()
+	return Upgrade{Chart: c.Name, From: c.Version, Old: c.Dir, New: filepath.Join(repotest.Root(t), "charts", c.Name),
+		Namespace: controlplanetest.Namespace(t)}
+}
+
+// define installs the custom resource definitions that objects of the charts need.
+func define(t *testing.T) {
+	t.Helper()
+	plane := controlplanetest.Get(t)
+	if err := kubectl.New(plane.Kubeconfig()).DefineMonitors(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := sidecar.InstallDefinitions(t.Context(), plane.Config()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestEveryChartIsKept: a chart without a released version has no test of its upgrades.
+func TestEveryChartIsKept(t *testing.T) {
+	charts, err := released.All(repotest.Root(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders, err := os.ReadDir(filepath.Join(repotest.Root(t), "charts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		if !slices.ContainsFunc(charts, func(c released.Chart) bool { return c.Name == folder.Name() }) {
+			t.Errorf("no released version of %s is kept: make cut CHART=%s keeps one", folder.Name(), folder.Name())
+		}
+	}
+}
+
 // TestUpgrades goes from every released chart to that of today.
 func TestUpgrades(t *testing.T) {
 	charts, err := released.All(repotest.Root(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(charts) == 0 {
-		t.Fatal("no released chart is kept: make cut keeps one")
-	}
 	var used []Exception
 	for _, c := range charts {
 		t.Run(c.Name+" "+c.Version, func(t *testing.T) {
-			u := Upgrade{From: c.Version, Old: c.Dir, New: filepath.Join(repotest.Root(t), "charts", c.Name),
-				Namespace: controlplanetest.Namespace(t)}
+			u := upgrade(t, c)
 			needed, problems := u.check(t, exceptions())
 			used = append(used, needed...)
 			problems = append(problems, u.apply(t)...)
@@ -151,10 +184,8 @@ func (u Upgrade) check(t *testing.T, exceptions []Exception) (used []Exception, 
 // apply lets an API server that holds the old objects take the new ones.
 func (u Upgrade) apply(t *testing.T) (problems []string) {
 	t.Helper()
+	define(t)
 	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
-	if err := kube.DefineMonitors(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	steps, _, _, err := u.Steps(t.Context(), exceptions())
 	if err != nil {
 		t.Fatal(err)
@@ -173,14 +204,20 @@ func (u Upgrade) apply(t *testing.T) (problems []string) {
 	return problems
 }
 
-// pair makes two copies of the chart of today, the first of which plays a released one, and changes files of the
-// second.
+// pair makes two copies of the chart thalassa-ccm of today, the first of which plays a released one, and changes files
+// of the second.
 func pair(t *testing.T, change func(t *testing.T, dir string)) Upgrade {
 	t.Helper()
-	u := Upgrade{From: "0.0.1", Old: filepath.Join(t.TempDir(), "old"), New: filepath.Join(t.TempDir(), "new"),
-		Namespace: "kube-system"}
+	return pairOf(t, "thalassa-ccm", change)
+}
+
+// pairOf does the same with a chart.
+func pairOf(t *testing.T, name string, change func(t *testing.T, dir string)) Upgrade {
+	t.Helper()
+	u := Upgrade{Chart: name, From: "0.0.1", Old: filepath.Join(t.TempDir(), "old"),
+		New: filepath.Join(t.TempDir(), "new"), Namespace: "kube-system"}
 	for _, dir := range []string{u.Old, u.New} {
-		if err := os.CopyFS(dir, os.DirFS(filepath.Join(repotest.Root(t), "charts/thalassa-ccm"))); err != nil {
+		if err := os.CopyFS(dir, os.DirFS(filepath.Join(repotest.Root(t), "charts", name))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -223,7 +260,7 @@ func TestBreaksAreFound(t *testing.T) {
 		want   string
 	}{
 		"selector": {
-			edit("templates/_names.tpl", "app.kubernetes.io/instance: {{ .Release.Name | quote }}",
+			edit("templates/_names_shared.tpl", "app.kubernetes.io/instance: {{ .Release.Name | quote }}",
 				"app.kubernetes.io/instance: new"),
 			"minimal: spec.selector of DaemonSet kube-system/thalassa-ccm was map[",
 		},
@@ -265,13 +302,49 @@ func TestBreaksAreFound(t *testing.T) {
 	}
 }
 
+// TestBreaksOfVolumesAreFound breaks a copy of the chart thalassa-csi, in fields that other kinds do not have.
+func TestBreaksOfVolumesAreFound(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*testing.T, string)
+		want   string
+	}{
+		"parameters": {
+			edit("templates/storageclass.yaml", `default "block"`, `default "fast"`),
+			"full: parameters of StorageClass /plain was map[volume-type:block] and is map[volume-type:fast]",
+		},
+		"binding": {
+			edit("templates/storageclass.yaml", `default "WaitForFirstConsumer"`, `default "Immediate"`),
+			"minimal: volumeBindingMode of StorageClass /tc-block was ",
+		},
+		"snapshots": {
+			edit("templates/volumesnapshotclass.yaml", `default "Delete"`, `default "Retain"`),
+			"snapshots: deletionPolicy of VolumeSnapshotClass /",
+		},
+		"attachments": {
+			edit("templates/csidriver.yaml", "attachRequired: true", "attachRequired: false"),
+			"minimal: spec.attachRequired of CSIDriver /csi.k8s.thalassa.cloud was true and is false",
+		},
+		"name of the driver": {
+			edit("templates/_names.tpl", "csi.k8s.thalassa.cloud", "csi.example.com"),
+			"minimal: CSIDriver /csi.k8s.thalassa.cloud is dropped",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, problems := pairOf(t, "thalassa-csi", test.change).check(t, nil)
+			if !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, test.want) }) {
+				t.Errorf("problems %q, want %q", problems, test.want)
+			}
+		})
+	}
+}
+
 // TestExceptions: a break that is meant is none, for what it is meant for and nothing else.
 func TestExceptions(t *testing.T) {
 	u := pair(t, drop("templates/serviceaccount.yaml"))
-	meant := Exception{From: "0.0.1", Values: "minimal", Dropped: "ServiceAccount kube-system/thalassa-ccm",
-		Reason: "a test"}
-	other := Exception{From: "0.0.2", Values: "minimal", Dropped: "ServiceAccount kube-system/thalassa-ccm",
-		Reason: "a test"}
+	meant := Exception{Chart: u.Chart, From: "0.0.1", Values: "minimal",
+		Dropped: "ServiceAccount kube-system/thalassa-ccm", Reason: "a test"}
+	other := meant
+	other.From = "0.0.2"
 	used, problems := u.check(t, []Exception{other, meant})
 	if !slices.Equal(used, []Exception{meant}) {
 		t.Errorf("used %+v", used)
@@ -291,7 +364,8 @@ func TestRefusalsNameTheSuccessor(t *testing.T) {
 	u := pair(t, edit("templates/validate.yaml", "{{- include \"thalassa-ccm.validate\" . -}}", fails))
 	var meant []Exception
 	for _, file := range valuesFiles(t, u) {
-		meant = append(meant, Exception{From: "0.0.1", Values: file, Refused: "use port", Reason: "a test"})
+		meant = append(meant, Exception{Chart: u.Chart, From: "0.0.1", Values: file, Refused: "use port",
+			Reason: "a test"})
 	}
 	used, problems := u.check(t, meant)
 	if len(problems) > 0 || !slices.Equal(used, meant) {
@@ -310,8 +384,8 @@ func TestWhatIsUsedInsteadWorks(t *testing.T) {
 		u := pair(t, edit("templates/validate.yaml", "{{- include \"thalassa-ccm.validate\" . -}}", fails)).few(t)
 		var meant []Exception
 		for _, file := range valuesFiles(t, u) {
-			meant = append(meant, Exception{From: "0.0.1", Values: file, Refused: "logVerbosity", Instead: instead,
-				Reason: "a test"})
+			meant = append(meant, Exception{Chart: u.Chart, From: "0.0.1", Values: file, Refused: "logVerbosity",
+				Instead: instead, Reason: "a test"})
 		}
 		steps, _, problems, err := u.Steps(t.Context(), meant)
 		if err != nil {
@@ -348,7 +422,7 @@ func TestAPIServerTakesTheUpgrade(t *testing.T) {
 	if problems := u.apply(t); len(problems) > 0 {
 		t.Errorf("an upgrade to the same: %q", problems)
 	}
-	u = pair(t, edit("templates/_names.tpl", "app.kubernetes.io/instance: {{ .Release.Name | quote }}",
+	u = pair(t, edit("templates/_names_shared.tpl", "app.kubernetes.io/instance: {{ .Release.Name | quote }}",
 		"app.kubernetes.io/instance: new")).few(t)
 	u.Namespace = controlplanetest.Namespace(t)
 	immutable := func(p string) bool { return strings.Contains(p, "field is immutable") }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -27,8 +28,10 @@ type Chart struct {
 	Name    string
 	Version string // without "v"
 	Archive []byte
-	config  []byte // what a registry keeps as the artifact's configuration: Chart.yaml as JSON
-	about   map[string]string
+	// Sidecars are the images of others that the chart runs, by its values.
+	Sidecars []string
+	config   []byte // what a registry keeps as the artifact's configuration: Chart.yaml as JSON
+	about    map[string]string
 }
 
 // File is the name of the archive.
@@ -64,7 +67,8 @@ func packChart(folder, scratch, imageName, digest string, s Source) (Chart, erro
 	if err := os.CopyFS(copied, os.DirFS(folder)); err != nil {
 		return Chart{}, err
 	}
-	if err := setDigest(filepath.Join(copied, "values.yaml"), digest); err != nil {
+	sidecars, err := setImages(filepath.Join(copied, "values.yaml"), digest)
+	if err != nil {
 		return Chart{}, err
 	}
 	if err := writePages(copied, folder, s); err != nil {
@@ -83,15 +87,15 @@ func packChart(folder, scratch, imageName, digest string, s Source) (Chart, erro
 		return Chart{}, err
 	}
 	if chart.Metadata.Annotations, err = hubAnnotations(chart.Metadata.Annotations, string(notes),
-		imagesOf(imageName, digest), s); err != nil {
+		imagesOf(append([]string{Registry + "/" + imageName + "@" + digest}, sidecars...)), s); err != nil {
 		return Chart{}, err
 	}
 	chart.StampModTimes(s.Committed)
-	path, err := util.Save(chart, scratch)
+	saved, err := util.Save(chart, scratch)
 	if err != nil {
 		return Chart{}, err
 	}
-	archive, err := os.ReadFile(path)
+	archive, err := os.ReadFile(saved)
 	if err != nil {
 		return Chart{}, err
 	}
@@ -100,41 +104,69 @@ func packChart(folder, scratch, imageName, digest string, s Source) (Chart, erro
 		return Chart{}, err
 	}
 	about := s.annotations(chart.Metadata.Name, chart.Metadata.Description)
-	return Chart{Name: chart.Metadata.Name, Version: s.Number(), Archive: archive, config: config, about: about}, nil
+	return Chart{Name: chart.Metadata.Name, Version: s.Number(), Archive: archive, Sidecars: sidecars,
+		config: config, about: about}, nil
 }
 
-// setDigest writes the value image.digest and leaves every other byte of the file as it is: its comments are its
-// documentation.
-func setDigest(path, digest string) error {
-	content, err := os.ReadFile(path)
+// setImages writes the value image.digest and leaves every other byte of the file as it is: its comments are its
+// documentation. It returns the images below the value sidecars.
+func setImages(file, digest string) (sidecars []string, err error) {
+	content, err := os.ReadFile(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(content, &document); err != nil {
-		return fmt.Errorf("reading %s: %w", filepath.Base(path), err)
+		return nil, fmt.Errorf("reading %s: %w", filepath.Base(file), err)
 	}
 	value := find(&document, "image", "digest")
 	if value == nil {
-		return fmt.Errorf("%s has no value image.digest", filepath.Base(path))
+		return nil, fmt.Errorf("%s has no value image.digest", filepath.Base(file))
 	}
 	lines := bytes.SplitAfter(content, []byte("\n"))
 	line := lines[value.Line-1]
 	lines[value.Line-1] = append(append([]byte{}, line[:value.Column-1]...), (digest + "\n")...)
-	return os.WriteFile(path, bytes.Join(lines, nil), 0o644)
+	if sidecars, err = sidecarImages(&document); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", filepath.Base(file), err)
+	}
+	return sidecars, os.WriteFile(file, bytes.Join(lines, nil), 0o644)
+}
+
+// sidecarImages returns the images of the programs that values have below sidecars, in their order.
+func sidecarImages(values *yaml.Node) (images []string, err error) {
+	sidecars := find(values, "sidecars")
+	if sidecars == nil {
+		return nil, nil
+	}
+	for i := 1; i < len(sidecars.Content); i += 2 {
+		value := find(sidecars.Content[i], "image")
+		if value == nil {
+			continue // a setting of all sidecars
+		}
+		var image struct{ Registry, Repository, Tag, Digest string }
+		if err := value.Decode(&image); err != nil {
+			return nil, fmt.Errorf("reading the image of sidecars.%s: %w", sidecars.Content[i-1].Value, err)
+		}
+		reference := image.Registry + "/" + image.Repository + ":" + image.Tag
+		if image.Digest != "" {
+			reference += "@" + image.Digest
+		}
+		images = append(images, reference)
+	}
+	return images, nil
 }
 
 // find returns the value at a path of keys, nil if there is none.
-func find(node *yaml.Node, path ...string) *yaml.Node {
+func find(node *yaml.Node, keys ...string) *yaml.Node {
 	if node.Kind == yaml.DocumentNode {
 		node = node.Content[0]
 	}
-	if len(path) == 0 {
+	if len(keys) == 0 {
 		return node
 	}
 	for i := 0; i+1 < len(node.Content) && node.Kind == yaml.MappingNode; i += 2 {
-		if node.Content[i].Value == path[0] {
-			return find(node.Content[i+1], path[1:]...)
+		if node.Content[i].Value == keys[0] {
+			return find(node.Content[i+1], keys[1:]...)
 		}
 	}
 	return nil
@@ -161,9 +193,15 @@ func hubAnnotations(own map[string]string, changelog, images string, s Source) (
 	return annotations, nil
 }
 
-// imagesOf is the list with the image of a chart.
-func imagesOf(imageName, digest string) string {
-	return "- name: " + imageName + "\n  image: " + Registry + "/" + imageName + "@" + digest + "\n"
+// imagesOf is the list of the images of a chart, each with the last part of its name.
+func imagesOf(references []string) string {
+	var list strings.Builder
+	for _, reference := range references {
+		name, _, _ := strings.Cut(path.Base(reference), "@")
+		name, _, _ = strings.Cut(name, ":")
+		fmt.Fprintf(&list, "- name: %s\n  image: %s\n", name, reference)
+	}
+	return list.String()
 }
 
 // change is one line of a changelog as Artifact Hub requires it.

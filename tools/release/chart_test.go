@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,15 +38,23 @@ func TestPackChart(t *testing.T) {
 	for _, file := range read.Raw {
 		if file.Name == "values.yaml" {
 			want := "# Registry.\nimage:\n  tag: \"\"\n  # Digest; wins over the tag.\n  digest: " + someDigest +
-				"\n  pullPolicy: IfNotPresent\n"
+				"\n  pullPolicy: IfNotPresent\n" + sidecarValues
 			if string(file.Data) != want {
 				t.Errorf("values:\n%s\nwant\n%s", file.Data, want)
 			}
 		}
 	}
+	if !slices.Equal(chart.Sidecars, sidecars()) {
+		t.Errorf("sidecars %q, want %q", chart.Sidecars, sidecars())
+	}
 	hub := read.Metadata.Annotations
+	if got, want := hub["artifacthub.io/images"], "- name: cloud-controller-manager\n  image: "+Registry+
+		"/cloud-controller-manager@"+someDigest+"\n- name: csi-attacher\n  image: "+sidecars()[0]+
+		"\n- name: csi-resizer\n  image: "+sidecars()[1]+"\n"; got != want {
+		t.Errorf("artifacthub.io/images is\n%s\nwant\n%s", got, want)
+	}
 	for key, want := range map[string]string{
-		"changes": "kind: added", "images": someDigest, "license": "Apache-2.0", "prerelease": "false",
+		"changes": "kind: added", "license": "Apache-2.0", "prerelease": "false",
 		"links": "https://",
 	} {
 		if !strings.Contains(hub["artifacthub.io/"+key], want) {
@@ -173,12 +182,18 @@ func unpack(t *testing.T, archive []byte) map[string]string {
 	}
 }
 
-// TestDigestOfEveryChart: only the value image.digest changes, also where other images have one.
+// TestDigestOfEveryChart: only the value image.digest changes, also where other images have one. Those are found, and
+// are in the guide.
 func TestDigestOfEveryChart(t *testing.T) {
 	charts, err := filepath.Glob("../../charts/*/values.yaml")
 	if err != nil || len(charts) < 2 {
 		t.Fatalf("charts %v, error %v", charts, err)
 	}
+	guide, err := os.ReadFile("../../docs/guides/without-internet.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
 	for _, chart := range charts {
 		before, err := os.ReadFile(chart)
 		if err != nil {
@@ -188,9 +203,11 @@ func TestDigestOfEveryChart(t *testing.T) {
 		if err := os.WriteFile(path, before, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := setDigest(path, someDigest); err != nil {
+		sidecars, err := setImages(path, someDigest)
+		if err != nil {
 			t.Fatal(err)
 		}
+		all = append(all, sidecars...)
 		after, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -200,5 +217,8 @@ func TestDigestOfEveryChart(t *testing.T) {
 		if want := strings.Replace(image, `digest: ""`, "digest: "+someDigest, 1); changed != want {
 			t.Errorf("%s: the values from image on are\n%s", chart, changed)
 		}
+	}
+	if list := strings.Join(all, "\n"); len(all) < 5 || !strings.Contains(string(guide), "\n"+list+"\n") {
+		t.Errorf("the guide does not list these images:\n%s", list)
 	}
 }

@@ -93,7 +93,9 @@ func whole(folder, verb string, fill func(unfinished string) error) error {
 type maker struct {
 	Source
 	assembly
-	folder   string
+	folder string
+	// sidecars are the images of others that the charts run, one on a line.
+	sidecars string
 	progress io.Writer
 	build    builder
 	// goVersion is that of the compiler that made the programs, which need not be the one that made this.
@@ -130,7 +132,8 @@ func (m *maker) make(ctx context.Context) error {
 	if err := m.publishList(m.Source); err != nil {
 		return err
 	}
-	for name, content := range map[string]string{notesFile: notes, imagesFile: m.list.Images(Registry)} {
+	images := m.list.Images(Registry) + m.sidecars
+	for name, content := range map[string]string{notesFile: notes, imagesFile: images} {
 		if err := m.write(name, []byte(content)); err != nil {
 			return err
 		}
@@ -246,6 +249,9 @@ func (m *maker) charts() error {
 		chart, err := PackChart(folder, program.Repository, item.Digest, m.Source)
 		if err != nil {
 			return err
+		}
+		for _, image := range chart.Sidecars {
+			m.sidecars += image + "\n"
 		}
 		if err := m.write(chart.File(), chart.Archive); err != nil {
 			return err

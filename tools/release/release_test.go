@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -72,6 +73,22 @@ func small(_ context.Context, _ string, p image.Program, s image.Stamp) (v1.Imag
 	return index, err
 }
 
+// otherDigest is that of an image that a release does not contain.
+const otherDigest = "sha256:fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
+
+// sidecarValues are the values of two images of others, and the setting of both.
+const sidecarValues = `sidecars:
+  timeout: 60
+  attacher: {image: {registry: registry.example.com, repository: a/csi-attacher, tag: v1.0.0, digest: ""}}
+  resizer: {image: {registry: registry.example.com, repository: a/csi-resizer, tag: v2.0.0, digest: ` + otherDigest + `}}
+`
+
+// sidecars are the images in sidecarValues.
+func sidecars() []string {
+	return []string{"registry.example.com/a/csi-attacher:v1.0.0",
+		"registry.example.com/a/csi-resizer:v2.0.0@" + otherDigest}
+}
+
 // source is a repository with the least that a release is made of.
 func source(t *testing.T) Source {
 	t.Helper()
@@ -87,7 +104,7 @@ func source(t *testing.T) Source {
 		files[folder+"Chart.yaml"] = "apiVersion: v2\nname: " + program.Chart +
 			"\ndescription: A chart.\nversion: 1.0.0\nappVersion: 1.0.0\n"
 		files[folder+"values.yaml"] = "# Registry.\nimage:\n  tag: \"\"\n  # Digest; wins over the tag.\n " +
-			" digest: \"\"\n  pullPolicy: IfNotPresent\n"
+			" digest: \"\"\n  pullPolicy: IfNotPresent\n" + sidecarValues
 		files[folder+"templates/cm.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: " +
 			"{image: {{ .Values.image.digest | quote }}}\n"
 		files["kustomize/base/"+program.Repository+".yaml"] = "image: \"" + Registry + "/" + program.Repository +
@@ -202,7 +219,8 @@ func TestMake(t *testing.T) {
 	if output, err := check.CombinedOutput(); err != nil {
 		t.Errorf("sha256sum: %v\n%s", err, output)
 	}
-	if lines := strings.Split(strings.TrimSpace(files["images.txt"]), "\n"); len(lines) != 3 ||
+	if lines := strings.Split(strings.TrimSpace(files["images.txt"]), "\n"); len(lines) < 5 ||
+		!slices.Equal(lines[3:5], sidecars()) ||
 		!strings.HasPrefix(lines[0], Registry+"/cloud-controller-manager:1.0.0@sha256:") {
 		t.Errorf("images:\n%s", files["images.txt"])
 	}
