@@ -72,12 +72,13 @@ func publish(t *testing.T) published {
 func (p published) copySources(t *testing.T) {
 	t.Helper()
 	root := repotest.Root(t)
-	for _, folder := range []string{"src", "charts", "kustomize"} {
+	for _, folder := range []string{"src", "charts", "kustomize", "tools/debian"} {
 		if err := os.CopyFS(filepath.Join(p.sources, folder), os.DirFS(filepath.Join(root, folder))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, file := range []string{"CHANGELOG.md", "charts/thalassa-ccm/CHANGELOG.md"} {
+	for _, file := range []string{"CHANGELOG.md", "charts/thalassa-ccm/CHANGELOG.md",
+		"charts/thalassa-csi/CHANGELOG.md"} {
 		text, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			t.Fatal(err)
@@ -212,7 +213,8 @@ func (p published) testNotes(t *testing.T) {
 
 func (p published) testVerify(t *testing.T) {
 	output := p.run(t, nil, "verify", "--registry="+p.base, "--key="+p.file("cosign.pub"))
-	for _, want := range []string{"/cloud-controller-manager@", "/emulator@", "/charts/thalassa-ccm@", "/kustomize@"} {
+	for _, want := range []string{"/cloud-controller-manager@", "/csi-driver@", "/emulator@", "/charts/thalassa-ccm@",
+		"/charts/thalassa-csi@", "/kustomize@"} {
 		if !regexp.MustCompile(`good +\S+ +` + regexp.QuoteMeta(p.base+want)).MatchString(output) {
 			t.Errorf("nothing is said about %s:\n%s", want, output)
 		}
@@ -230,8 +232,8 @@ func (p published) testCosign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, repository := range []string{"cloud-controller-manager", "emulator", "charts/thalassa-ccm", "kustomize",
-		"release"} {
+	for _, repository := range []string{"cloud-controller-manager", "csi-driver", "emulator", "charts/thalassa-ccm",
+		"charts/thalassa-csi", "kustomize", "release"} {
 		if err := p.cosign(t, repository, p.key, repository, p.version); err != nil {
 			t.Errorf("%s: %v", repository, err)
 		}

@@ -26,7 +26,8 @@ const grace = 20 * time.Second
 
 // Packages are the folders with benchmarks, relative to the root.
 func Packages() []string {
-	return []string{"./src/thalassa/inventory", "./src/thalassa", "./src/ironcore", "./src/csi/controller", "./src/emulator"}
+	return []string{"./src/thalassa/inventory", "./src/thalassa", "./src/ironcore",
+		"./src/csi/controller", "./src/emulator"}
 }
 
 // Figure is what was measured of one budget.
