@@ -147,8 +147,6 @@ func (c *Cluster) InstallVolumes(ctx context.Context) error {
 // VolumesValues are the values that the chart of the CSI driver is installed with.
 func (c *Cluster) VolumesValues() map[string]any {
 	values := map[string]any{
-		// One pod with six containers is enough for this machine.
-		"controller": map[string]any{"replicas": 1},
 		"snapshots": map[string]any{"enabled": true, "controller": map[string]any{"enabled": true},
 			"classes": []any{map[string]any{"name": VolumesClass, "default": true}}},
 		"storageClasses": []any{map[string]any{"name": VolumesClass, "volumeType": "block", "default": true}},

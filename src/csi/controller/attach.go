@@ -17,6 +17,9 @@ import (
 // driver that this one replaces.
 const publishedName = "/volume-name"
 
+// attachedTo begins the description of attachments; the name of the Node follows.
+const attachedTo = "Node "
+
 // ControllerPublishVolume attaches a volume to the machine of a Node, and waits until it is attached.
 func (c *Controller) ControllerPublishVolume(ctx context.Context,
 	r *csi.ControllerPublishVolumeRequest) (*csi.ControllerPublishVolumeResponse, error) {
@@ -53,7 +56,7 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context,
 		decide: func(v resource.Volume) (volume.Step, error) { return volume.Attach(v, machine) },
 		write: func(ctx context.Context, v resource.Volume) error {
 			return c.Storage.AttachVolume(client.WithCause(ctx, "attach volume to Node "+node), v, machine,
-				"Node "+node)
+				attachedTo+node)
 		},
 	})
 	if err != nil {
@@ -81,10 +84,14 @@ func (c *Controller) ControllerUnpublishVolume(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
+	var machine string
 	_, err = c.settle(ctx, id, settling{action: "detaching volume " + id + " from Node " + node,
-		decide: func(v resource.Volume) (volume.Step, error) { return volume.Detach(v, ours), nil },
+		decide: func(v resource.Volume) (step volume.Step, err error) {
+			machine, step = volume.Detach(v, ours)
+			return step, nil
+		},
 		write: func(ctx context.Context, v resource.Volume) error {
-			return c.Storage.DetachVolume(client.WithCause(ctx, "detach volume from Node "+node), v, v.AttachedTo())
+			return c.Storage.DetachVolume(client.WithCause(ctx, "detach volume from Node "+node), v, machine)
 		},
 	})
 	if err != nil && status.Code(err) != codes.NotFound {
@@ -93,23 +100,26 @@ func (c *Controller) ControllerUnpublishVolume(ctx context.Context,
 	return &csi.ControllerUnpublishVolumeResponse{}, nil
 }
 
-// holders returns which machines a volume is detached from: the Node's, or all if no Node is named. If the Node or its
-// machine does not exist any more, these are the machines that no Node runs on; so a volume that another Node has got
-// meanwhile stays there.
-func (c *Controller) holders(ctx context.Context, node string) (ours func(machine string) bool, err error) {
+// holders returns which attachments end if a volume is detached from a Node, or all if no Node is named: those to its
+// machine, and those that this driver made for it to a machine that no Node runs on any more. If the Node and its
+// machine do not exist, an attachment without description also counts, which the former driver may have made. A volume
+// that another Node has got meanwhile, or that a person attached elsewhere, stays there.
+func (c *Controller) holders(ctx context.Context, node string) (ours func(resource.Attachment) bool, err error) {
 	if node == "" {
-		return func(string) bool { return true }, nil
+		return func(resource.Attachment) bool { return true }, nil
 	}
 	machine, err := c.Nodes.Machine(ctx, node)
-	if err == nil {
-		return func(holder string) bool { return holder == machine }, nil
-	}
-	if status.Code(err) != codes.NotFound {
+	if err != nil && status.Code(err) != codes.NotFound {
 		return nil, problemOf("looking up the machine of Node "+node, err)
 	}
 	names, err := c.Nodes.Names(ctx)
 	if err != nil {
 		return nil, problemOf("looking up the machines of all Nodes", err)
 	}
-	return func(holder string) bool { return names[holder] == "" }, nil
+	return func(a resource.Attachment) bool {
+		if machine != "" && a.Machine == machine {
+			return true
+		}
+		return names[a.Machine] == "" && (a.Description == attachedTo+node || machine == "" && a.Description == "")
+	}, nil
 }

@@ -54,6 +54,32 @@ func TestDetachFromANodeThatIsGone(t *testing.T) {
 	})
 }
 
+// A volume that a person attached to a machine without Node stays there. A Node that has another machine now loses its
+// volume on the former one.
+func TestDetachLooksAtWhoAttached(t *testing.T) {
+	withRig(t, slow(time.Second), func(r *rig) {
+		id := r.create("pvc-1")
+		rescue := must[string](r)(r.emulator.AddMachine(emulator.MachineSpec{Name: "rescue"}))
+		r.ok(r.observer().AttachVolume(r.Context(), r.only(), rescue, "by hand"))
+		<-time.After(2 * time.Second)
+		r.removeNode("worker-9")
+		retried(r, r.ControllerUnpublishVolume, unpublish(id, "worker-9"))
+		retried(r, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
+		if got := holder(r.only()); got != rescue {
+			t.Errorf("the volume is at %q, want it at %s", got, rescue)
+		}
+		r.ok(r.observer().DetachVolume(r.Context(), r.only(), rescue))
+		<-time.After(2 * time.Second)
+
+		r.attach(id, "worker-1")
+		r.addNode("worker-1", rescue)
+		retried(r, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
+		if got := holder(r.only()); got != "" {
+			t.Errorf("the volume is at %s, want it nowhere", got)
+		}
+	})
+}
+
 // Somebody else attaches or detaches the volume in the cloud meanwhile: the request is refused with a conflict, or the
 // cloud says that there is nothing to detach.
 func TestOthersAttachAndDetach(t *testing.T) {
@@ -96,7 +122,7 @@ func TestAttachRefuses(t *testing.T) {
 			{readonly, codes.InvalidArgument, "mount it read-only in the pod instead"},
 			{publish("v-0", "worker-1"), codes.NotFound, "volume v-0 does not exist"},
 			{publish("a/b", "worker-1"), codes.NotFound, "volume a/b does not exist"},
-			{publish(id, "worker-9"), codes.NotFound, "Node worker-9 does not exist"},
+			{publish(id, "worker-9"), codes.NotFound, "Node worker-9 has no machine"},
 		} {
 			_, err := sidecar(r, r.ControllerPublishVolume, test.request)
 			r.fails(err, test.code, test.text)

@@ -120,11 +120,19 @@ func snapshotWork() map[string]work {
 	}
 }
 
+// holder returns the machine of the first attachment; "" if there is none.
+func holder(v resource.Volume) string {
+	if len(v.Attachments) == 0 {
+		return ""
+	}
+	return v.Attachments[0].Machine
+}
+
 // attached checks that the one volume is attached to the machine of the Node; "" is none.
 func (r *rig) attached(node string) {
 	r.Helper()
-	if v := r.only(); v.AttachedTo() != r.machines[node] {
-		r.Errorf("the volume is attached to %q, want the machine of %q", v.AttachedTo(), node)
+	if v := r.only(); holder(v) != r.machines[node] {
+		r.Errorf("the volume is attached to %q, want the machine of %q", holder(v), node)
 	}
 }
 

@@ -24,6 +24,11 @@ func (c *Controller) CreateVolume(ctx context.Context, r *csi.CreateVolumeReques
 	if err := volume.CheckCapabilities(r.GetVolumeCapabilities()); err != nil {
 		return nil, err
 	}
+	for _, capability := range r.GetVolumeCapabilities() {
+		if err := volume.CheckFilesystem(capability.GetMount().GetFsType()); err != nil {
+			return nil, err
+		}
+	}
 	parameters, err := volume.ParseParameters(r.GetParameters())
 	if err != nil {
 		return nil, err
@@ -42,10 +47,7 @@ func (c *Controller) CreateVolume(ctx context.Context, r *csi.CreateVolumeReques
 		return nil, err
 	}
 	v, err := c.create(ctx, r, parameters)
-	if err != nil {
-		return nil, err
-	}
-	return c.created(ctx, v, r)
+	return c.createdUnless(ctx, keptInMind(err), v, r)
 }
 
 // create finds or creates the volume, and waits until it is available.
@@ -77,9 +79,21 @@ func (c *Controller) create(ctx context.Context, r *csi.CreateVolumeRequest,
 		v, err = c.send(ctx, r, desired, parameters)
 	}
 	if err == nil {
-		v, err = c.settle(ctx, v.ID, settling{action: "waiting for volume " + v.ID, decide: volume.Ready})
+		v, err = c.settle(ctx, v.ID, settling{action: "waiting for volume " + v.ID, decide: volume.Ready,
+			write: c.replaceFailed})
 	}
 	return v, source.finish(ctx, err)
+}
+
+// replaceFailed deletes a volume that the cloud could not create. The error is Aborted, so that another one is created
+// when the request is retried.
+func (c *Controller) replaceFailed(ctx context.Context, v resource.Volume) error {
+	if err := c.Storage.DeleteVolume(client.WithCause(ctx, "replace failed volume "+v.Name), v); err != nil {
+		return err
+	}
+	return status.Errorf(codes.Aborted, "the cloud could not create volume %s (%s), and it was deleted; another one "+
+		"is "+
+		"created when the request is retried", v.ID, v.Name)
 }
 
 // desired returns the volume that a request asks for; atLeast is the size of its source in GiB.
@@ -164,6 +178,11 @@ func (c *Controller) created(ctx context.Context, v resource.Volume, r *csi.Crea
 // adopt returns an existing volume, as the parameter volume-identity asks for. It gets the labels of this cluster.
 func (c *Controller) adopt(ctx context.Context, id string, r *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse,
 	error) {
+	end, err := c.busy.Begin("volume " + id)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	if r.GetVolumeContentSource() != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "a volume with a source cannot use the existing volume %s; "+
 			"remove the data source, or the parameter %s of the StorageClass", id, volume.ParameterVolume)
@@ -177,17 +196,23 @@ func (c *Controller) adopt(ctx context.Context, id string, r *csi.CreateVolumeRe
 	}
 	if v.Size*resource.GiB < r.GetCapacityRange().GetRequiredBytes() {
 		return nil, status.Errorf(codes.OutOfRange, "the existing volume %s has %d GiB, which is less than the %d "+
-			"bytes "+
-			"that are required; resize it in the cloud, or request less", id, v.Size,
+			"bytes that are required; resize it in the cloud, or request less", id, v.Size,
 			r.GetCapacityRange().GetRequiredBytes())
 	}
-	if !c.Owner.Owns(v.Labels) {
-		if err := c.Owner.CheckUnowned(v); err != nil {
-			return nil, err
-		}
-		if err := c.Storage.LabelVolume(client.WithCause(ctx, "adopt volume "+id), v, c.Owner.Labels()); err != nil {
-			return nil, problemOf("adding labels to volume "+id, err)
-		}
+	adopted, err := c.Owner.Adopted(v, r.GetName())
+	if err != nil || adopted {
+		return c.createdUnless(ctx, err, v, r)
+	}
+	err = c.Storage.MarkVolume(client.WithCause(ctx, "adopt volume "+id), v, c.Owner.Labels(),
+		resource.Labels{label.CSIAdoptedBy: r.GetName()})
+	return c.createdUnless(ctx, problemOf("adding labels to volume "+id, err), v, r)
+}
+
+// createdUnless is created, or the error if there is one.
+func (c *Controller) createdUnless(ctx context.Context, err error, v resource.Volume, r *csi.CreateVolumeRequest) (
+	*csi.CreateVolumeResponse, error) {
+	if err != nil {
+		return nil, err
 	}
 	return c.created(ctx, v, r)
 }

@@ -43,7 +43,8 @@ func TestCreateVolumeInZones(t *testing.T) {
 	withRig(t, emulator.Config{}, func(r *rig) {
 		request := wanted("pvc-1", 1)
 		request.AccessibilityRequirements = &csi.TopologyRequirement{Requisite: []*csi.Topology{
-			{Segments: topology.Of("de-01", "")}, {Segments: topology.OfNode(emulator.DefaultRegion, "nl-01a")}}}
+			{Segments: topology.Of("de-01", "")},
+			{Segments: topology.OfNode(emulator.DefaultRegion, "nl-01a", emulator.DefaultRegion)}}}
 		if got := retried(r, r.CreateVolume, request).GetVolume().GetAccessibleTopology(); len(got) != 3 ||
 			topology.Zone(got[0].GetSegments()) == "" {
 			t.Errorf("topology %v, want the zones of the region", got)
@@ -118,7 +119,7 @@ func TestCreateVolumeRefuses(t *testing.T) {
 	}
 }
 
-// A volume whose creation fails in the cloud is reported, and created again after it was deleted.
+// A volume whose creation fails in the cloud is deleted, and created again.
 func TestCreateVolumeFailsInTheCloud(t *testing.T) {
 	withRig(t, slow(time.Minute), func(r *rig) {
 		_, err := sidecar(r, r.CreateVolume, wanted("pvc-1", resource.GiB))
@@ -126,8 +127,7 @@ func TestCreateVolumeFailsInTheCloud(t *testing.T) {
 		id := r.only().ID
 		r.ok(r.emulator.SetVolumeStatus(id, "Failed"))
 		_, err = sidecar(r, r.CreateVolume, wanted("pvc-1", resource.GiB))
-		r.fails(err, codes.Internal, id, "delete it in the cloud")
-		retried(r, r.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: id})
+		r.fails(err, codes.Aborted, id, "it was deleted; another one is created")
 		<-time.After(2 * time.Minute)
 		if retried(r, r.CreateVolume, wanted("pvc-1", resource.GiB)).GetVolume().GetVolumeId() == id {
 			t.Error("the failed volume is used again")
@@ -213,7 +213,15 @@ func TestAdoptVolume(t *testing.T) {
 			t.Errorf("answer %v, want volume %s of 10 GiB, with labels: %+v", made, id, r.only())
 		}
 		retried(r, r.CreateVolume, adopted(id, resource.GiB))
-		_, err := sidecar(r, r.CreateVolume, adopted(id, 11*resource.GiB))
+		second := adopted(id, resource.GiB)
+		second.Name = "pvc-second"
+		_, err := sidecar(r, r.CreateVolume, second)
+		r.fails(err, codes.AlreadyExists, "is used for the PersistentVolume", "already")
+		dynamic := adopted(r.create("pvc-dynamic"), resource.GiB)
+		_, err = sidecar(r, r.CreateVolume, dynamic)
+		r.fails(err, codes.AlreadyExists, "was created for the PersistentVolume pvc-dynamic")
+		retried(r, r.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: dynamic.GetParameters()["volume-identity"]})
+		_, err = sidecar(r, r.CreateVolume, adopted(id, 11*resource.GiB))
 		r.fails(err, codes.OutOfRange, "has 10 GiB", "resize it in the cloud, or request less")
 		_, err = sidecar(r, r.CreateVolume, adopted("v-0", resource.GiB))
 		r.fails(err, codes.NotFound)

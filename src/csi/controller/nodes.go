@@ -27,8 +27,7 @@ func (n ClusterNodes) Machine(ctx context.Context, node string) (string, error) 
 	if n.Lister != nil {
 		object, err := n.Lister.Get(node)
 		switch {
-		case apierrors.IsNotFound(err):
-			return "", status.Errorf(codes.NotFound, "Node %s does not exist", node)
+		case apierrors.IsNotFound(err): // its machine may exist
 		case err != nil:
 			return "", err
 		case object.Spec.ProviderID != "":
@@ -44,9 +43,8 @@ func (n ClusterNodes) Machine(ctx context.Context, node string) (string, error) 
 	case err != nil:
 		return "", err
 	case len(machines) == 0:
-		return "", status.Errorf(codes.NotFound, "Node %s has no machine: it has no provider ID, and no machine in "+
-			"the "+
-			"VPC has its name as slug", node)
+		return "", status.Errorf(codes.NotFound, "Node %s has no machine: it does not exist or has no provider ID, "+
+			"and no machine in the VPC has its name as slug", node)
 	case len(machines) > 1:
 		return "", status.Errorf(codes.FailedPrecondition, "Node %s has no provider ID, and several machines have its "+
 			"name as slug; the cloud controller manager sets provider IDs", node)

@@ -43,11 +43,11 @@ func (c *Controller) CreateSnapshot(ctx context.Context, r *csi.CreateSnapshotRe
 	snapshot, err := c.ensureSnapshot(ctx, resource.Snapshot{Name: volume.CloudName(r.GetName()),
 		Volume: r.GetSourceVolumeId(), Labels: labels,
 		Annotations: resource.Labels{label.CSISnapshotName: r.GetName()}}, "Snapshot "+r.GetName())
-	if err != nil {
-		return nil, err
+	if err == nil && snapshot.Status == resource.VolumeFailed {
+		err = c.replaceFailedSnapshot(ctx, snapshot)
 	}
-	if snapshot.Status == resource.VolumeFailed {
-		return nil, volume.Restorable(snapshot)
+	if err != nil {
+		return nil, keptInMind(err)
 	}
 	described := describeSnapshot(snapshot)
 	if described.SizeBytes == 0 { // the cloud does not know it before the snapshot is ready
@@ -56,6 +56,17 @@ func (c *Controller) CreateSnapshot(ctx context.Context, r *csi.CreateSnapshotRe
 		}
 	}
 	return &csi.CreateSnapshotResponse{Snapshot: described}, nil
+}
+
+// replaceFailedSnapshot deletes a snapshot that the cloud could not create. The error is Aborted, so that another one
+// is created when the request is retried.
+func (c *Controller) replaceFailedSnapshot(ctx context.Context, snapshot resource.Snapshot) error {
+	err := c.Storage.DeleteSnapshot(client.WithCause(ctx, "replace failed snapshot "+snapshot.Name), snapshot)
+	if err != nil {
+		return problemOf("deleting failed snapshot "+snapshot.ID, err)
+	}
+	return status.Errorf(codes.Aborted, "the cloud could not create snapshot %s of volume %s, and it was deleted; "+
+		"another one is created when the request is retried", snapshot.ID, snapshot.Volume)
 }
 
 // ensureSnapshot finds or creates a snapshot.

@@ -77,8 +77,9 @@ func (c *Controller) volumeSource(ctx context.Context, id, clone string) (source
 			if err != nil && isRetried(err) {
 				return err
 			}
-			if failure := c.deleteCloneSnapshots(ctx, resource.Volume{Name: clone, Snapshot: name}); err == nil {
-				return failure
+			if failure := c.deleteCloneSnapshots(ctx, resource.Volume{Name: clone, Snapshot: name}); failure != nil {
+				// It is abandoned, and so it is deleted later.
+				klog.FromContext(ctx).Error(failure, "The snapshot of a clone is kept for now", "clone", clone)
 			}
 			return err
 		},
@@ -146,9 +147,10 @@ func ofClone(v resource.Volume, err error) error {
 	return err
 }
 
-// abandoned reports whether a snapshot of a clone is old, and no clone is being created from it.
+// abandoned reports whether a snapshot of a clone is old and ready, and no clone is being created from it.
 func (c *Controller) abandoned(ctx context.Context, snapshot resource.Snapshot, clone string) bool {
-	if time.Since(snapshot.CreatedAt) < abandonedAfter {
+	if time.Since(snapshot.CreatedAt) < abandonedAfter || snapshot.Status == resource.VolumeCreating ||
+		c.busy.Working("volume "+clone) {
 		return false
 	}
 	clones, err := c.Storage.VolumesNamed(ctx, clone, listAge)

@@ -148,6 +148,10 @@ func (p *controllerProcess) run(ctx context.Context) error {
 	err := together(ctx,
 		func(ctx context.Context) error { return p.services.serveHTTP(ctx, p.flags.http) },
 		func(ctx context.Context) error {
+			// Without the Nodes, volumes would be detached from machines on which no Node seems to run.
+			if !cache.WaitForCacheSync(ctx.Done(), p.nodes.HasSynced) {
+				return nil
+			}
 			return p.services.serveSocket(ctx, p.flags.endpoint, func(s *grpc.Server) {
 				csi.RegisterIdentityServer(s, NewIdentity(p.flags.name, p.version, p.ready))
 				csi.RegisterControllerServer(s, p.controller)

@@ -277,6 +277,48 @@ func TestGracefulStop(t *testing.T) {
 	}
 }
 
+// TestSocketOfAnotherProcess: the old process of an upgrade replaces the socket. The new one is not healthy, and leaves
+// the socket of the other one when it ends.
+func TestSocketOfAnotherProcess(t *testing.T) {
+	services, err := newServices(build.Current())
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := socketPath(t, "csi.sock")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- services.serveSocket(ctx, "unix://"+socket, func(s *grpc.Server) {
+			csi.RegisterIdentityServer(s, NewIdentity("a", "1", nil))
+		})
+	}()
+	if _, err := csi.NewIdentityClient(dial(t, socket)).Probe(t.Context(), &csi.ProbeRequest{},
+		grpc.WaitForReady(true)); err != nil {
+		t.Fatal(err)
+	}
+	if err := services.socketsPresent(); err != nil {
+		t.Errorf("its own socket: %v", err)
+	}
+	other, err := listen(t.Context(), "unix://"+socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := services.socketsPresent(); err == nil || !strings.Contains(err.Error(), "removed or replaced the "+
+		"socket") {
+		t.Errorf("the socket of another process: %v", err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(socket); err != nil {
+		t.Errorf("the socket of the other process was removed: %v", err)
+	}
+	if err := other.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDefect15_PlaceAndLimitOfANode(t *testing.T) {
 	labels := map[string]string{corev1.LabelTopologyRegion: "nl-01", corev1.LabelTopologyZone: "nl-01a",
 		corev1.LabelInstanceTypeStable: "pgp-small"}

@@ -14,6 +14,7 @@ import (
 	utilexec "k8s.io/utils/exec"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/topology"
 )
 
 // DefaultVolumeLimit is the number of volumes that the cloud attaches to one machine.
@@ -131,7 +132,8 @@ func (f nodeFlags) place() (func(context.Context) (node.Place, error), error) {
 
 // placeOf returns where a Node with the labels is. Flags take precedence.
 func placeOf(labels map[string]string, f nodeFlags) (node.Place, error) {
-	place := node.Place{Region: f.region, Zone: f.zone, Limit: f.limit}
+	// The former driver wrote the legacy label, and the kubelet refuses another value for it.
+	place := node.Place{Region: f.region, Zone: f.zone, LegacyRegion: labels[topology.LegacyRegion], Limit: f.limit}
 	if place.Region == "" {
 		place.Region = labels[corev1.LabelTopologyRegion]
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	grpcprometheus "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
@@ -41,6 +42,7 @@ type services struct {
 	registry *prometheus.Registry
 	live     *probe.Checks
 	ready    *probe.Checks
+	sockets  sync.Map // of *ownSocket: those that are open
 }
 
 // newServices returns services with the metrics of the process and those of the collectors.
@@ -48,6 +50,7 @@ func newServices(info build.Info, collect ...prometheus.Collector) (*services, e
 	s := &services{registry: prometheus.NewRegistry(), live: probe.New("livez"), ready: probe.New("readyz"),
 		metrics: grpcprometheus.NewServerMetrics(grpcprometheus.WithServerHandlingTimeHistogram(
 			grpcprometheus.WithHistogramBuckets([]float64{.01, .05, .1, .5, 1, 2.5, 5, 10, 20, 30, 60})))}
+	s.live.Add(check("sockets", s.socketsPresent))
 	all := append([]prometheus.Collector{s.metrics, info.Collector("thalassa_csi"), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}, collect...)
 	for _, one := range all {
@@ -64,6 +67,12 @@ func (s *services) serveSocket(ctx context.Context, endpoint string, register fu
 	if err != nil {
 		return err
 	}
+	own := &ownSocket{name: strings.TrimPrefix(endpoint, "unix://")}
+	if own.info, err = os.Lstat(own.name); err != nil {
+		return errors.Join(fmt.Errorf("reading the state of the socket: %w", err), listener.Close())
+	}
+	s.sockets.Store(own, true)
+	defer s.close(own)
 	server := grpc.NewServer(grpc.ChainUnaryInterceptor(s.metrics.UnaryServerInterceptor(), logRequests))
 	register(server)
 	s.metrics.InitializeMetrics(server)
@@ -79,6 +88,38 @@ func (s *services) serveSocket(ctx context.Context, endpoint string, register fu
 	defer force.Stop()
 	server.GracefulStop()
 	return nil
+}
+
+// ownSocket is a socket that this process made.
+type ownSocket struct {
+	name string
+	info fs.FileInfo
+}
+
+// present reports whether the socket is still the one that this process made.
+func (o *ownSocket) present() bool {
+	info, err := os.Lstat(o.name)
+	return err == nil && os.SameFile(info, o.info)
+}
+
+// close removes the socket, unless another process has made one with its name.
+func (s *services) close(own *ownSocket) {
+	s.sockets.Delete(own)
+	if own.present() {
+		_ = os.Remove(own.name) // a socket that is left is removed by the next process
+	}
+}
+
+// socketsPresent returns an error if another process has removed or replaced a socket, so that nobody reaches this
+// one. The process is then restarted: an old process that ends late may do this.
+func (s *services) socketsPresent() (err error) {
+	s.sockets.Range(func(key, _ any) bool {
+		if own := key.(*ownSocket); !own.present() {
+			err = fmt.Errorf("another process has removed or replaced the socket %s", own.name)
+		}
+		return err == nil
+	})
+	return err
 }
 
 // listen opens a unix socket. One that a former process left is removed.
@@ -99,6 +140,7 @@ func listen(ctx context.Context, endpoint string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the socket: %w", err)
 	}
+	listener.(*net.UnixListener).SetUnlinkOnClose(false) // another process may have made one with its name meanwhile
 	if err := os.Chmod(name, socketMode); err != nil {
 		return nil, errors.Join(fmt.Errorf("setting the mode of the socket: %w", err), listener.Close())
 	}

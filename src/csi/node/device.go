@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ const DefaultDevices Devices = "/dev/disk/by-id"
 const linkPrefix = "scsi-0QEMU_QEMU_HARDDISK_"
 
 const (
+	// sysBlock has a folder for each block device.
+	sysBlock = "/sys/class/block"
 	// lookInterval is the time between two looks for a device that was attached just now.
 	lookInterval = 200 * time.Millisecond
 	// maxLook is how long a request waits for a device.
@@ -39,7 +42,24 @@ func (d Devices) Find(id string) (string, error) {
 	if err != nil {
 		return "", status.Errorf(codes.Internal, "looking up the device of volume %s: %v", id, err)
 	}
+	if !hasSerial(sysBlock, device, id) {
+		return "", status.Errorf(codes.NotFound, "volume %s has no device on this machine: %s refers to %s, which has "+
+			"another serial number", id, link, device)
+	}
 	return device, nil
+}
+
+// hasSerial reports whether the kernel knows no serial number of a device, or the one that contains the identity. The
+// link of a volume that was attached before may still refer to its former device, which another volume may have now.
+// sys has a folder for each block device.
+func hasSerial(sys, device, id string) bool {
+	block := filepath.Join(sys, filepath.Base(device))
+	for _, file := range []string{"device/vpd_pg80", "serial"} { // SCSI, virtio
+		if serial, err := os.ReadFile(filepath.Join(block, file)); err == nil {
+			return bytes.Contains(serial, []byte(id))
+		}
+	}
+	return true
 }
 
 func (d Devices) link(id string) string {
@@ -58,10 +78,9 @@ func (d Devices) Wait(ctx context.Context, id string) (string, error) {
 		select {
 		case <-time.After(lookInterval):
 		case <-ctx.Done():
-			return "", status.Errorf(codes.Unavailable, "volume %s is attached, and its device has not appeared on "+
-				"this "+
-				"machine: %s does not exist; it is retried; if the problem persists, restart the "+
-				"machine", id, d.link(id))
+			return "", status.Errorf(codes.Unavailable, "volume %s is attached, and its device has not appeared: %s; "+
+				"it is "+
+				"retried; if the problem persists, restart the machine", id, status.Convert(err).Message())
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -28,6 +29,8 @@ type Options struct {
 type Place struct {
 	Region string
 	Zone   string // may be empty
+	// LegacyRegion is the value of topology.LegacyRegion, which is a label of the Node; empty: that of Region.
+	LegacyRegion string
 	// Limit is the maximum number of volumes that the machine can have besides its root disk.
 	Limit int64
 }
@@ -66,7 +69,8 @@ func (n *Node) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*csi
 		return nil, status.Errorf(codes.Unavailable, "looking up region and zone of Node %s: %v", n.Name, err)
 	}
 	return &csi.NodeGetInfoResponse{NodeId: n.Name, MaxVolumesPerNode: place.Limit,
-		AccessibleTopology: &csi.Topology{Segments: topology.OfNode(place.Region, place.Zone)}}, nil
+		AccessibleTopology: &csi.Topology{Segments: topology.OfNode(place.Region, place.Zone,
+			cmp.Or(place.LegacyRegion, place.Region))}}, nil
 }
 
 // mountable returns an InvalidArgument error for a capability that cannot be served.

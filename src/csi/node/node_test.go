@@ -218,12 +218,38 @@ func TestXFSIsMountedBesideItsCopy(t *testing.T) {
 func TestNoFormat(t *testing.T) {
 	r := newRig(t)
 	r.device("v-1", 1<<20)
-	_, err := r.NodeStageVolume(t.Context(), &csi.NodeStageVolumeRequest{VolumeId: "v-1",
-		StagingTargetPath: r.staging("v-1"), VolumeCapability: capability("ext4"),
-		VolumeContext: map[string]string{"csi.k8s.thalassa.cloud/noformat": "true"}})
-	r.ok(err)
-	if r.count("mkfs") != 0 {
-		t.Errorf("programs %v, want no format", r.ran)
+	for _, value := range []string{"true", "yes", ""} { // for the former driver, the key was enough
+		_, err := r.NodeStageVolume(t.Context(), &csi.NodeStageVolumeRequest{VolumeId: "v-1",
+			StagingTargetPath: r.staging("v-1"), VolumeCapability: capability("ext4"),
+			VolumeContext: map[string]string{"csi.k8s.thalassa.cloud/noformat": value}})
+		r.ok(err)
+		if r.count("mkfs") != 0 {
+			t.Errorf("%q: programs %v, want no format", value, r.ran)
+		}
+		_, err = r.NodeUnstageVolume(t.Context(), &csi.NodeUnstageVolumeRequest{VolumeId: "v-1",
+			StagingTargetPath: r.staging("v-1")})
+		r.ok(err)
+	}
+}
+
+// A link may refer to the former device of a volume, which another volume has now.
+func TestSerialNumber(t *testing.T) {
+	sys := t.TempDir()
+	for device, files := range map[string][2]string{"sdb": {"device/vpd_pg80", "\x00\x80\x00\x04v-1 "},
+		"vdc": {"serial", "v-1"}} {
+		name := filepath.Join(sys, device, files[0])
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(files[1]),
+			0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for device, want := range map[string]bool{"/dev/sdb": true, "/dev/vdc": true, "/dev/loop7": true} {
+		if got := hasSerial(sys, device, "v-1"); got != want {
+			t.Errorf("%s has the serial number of v-1: %v, want %v", device, got, want)
+		}
+	}
+	if hasSerial(sys, "/dev/sdb", "v-2") || hasSerial(sys, "/dev/vdc", "v-2") {
+		t.Error("a device has the serial number of another volume")
 	}
 }
 
@@ -369,7 +395,7 @@ func TestWrongRequests(t *testing.T) {
 	r.fails(r.stageVolume("", capability("")), codes.InvalidArgument, "volume ID is missing")
 	r.fails(r.stageVolume("v-1", nil), codes.InvalidArgument, "capabilities are missing")
 	r.fails(r.stageVolume("v-1", shared), codes.InvalidArgument, "use the access mode ReadWriteOnce")
-	r.fails(r.stageVolume("v-1", capability("ntfs")), codes.InvalidArgument, "use one of ext4")
+	r.fails(r.stageVolume("v-1", capability("../ext4")), codes.InvalidArgument, "use one of ext4")
 	r.fails(r.publishVolume("v-1", "pod-1", capability(""), false), codes.FailedPrecondition,
 		"not mounted at its staging path")
 	r.fails(r.publishVolume("v-1", "pod-1", shared, false), codes.InvalidArgument)

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -13,13 +15,14 @@ import (
 	mount "k8s.io/mount-utils"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 )
 
 const (
 	// defaultFilesystem is that of volumes for which nothing else was chosen.
 	defaultFilesystem = "ext4"
 	// noFormat is the key of the volume context that forbids to format an empty volume, as in the CSI driver that this
-	// one replaces.
+	// one replaces. Any value but "false" forbids it, because for the former driver the key was enough.
 	noFormat = "csi.k8s.thalassa.cloud/noformat"
 	// directoryMode and fileMode are the modes of mount points.
 	directoryMode = 0o750
@@ -36,6 +39,10 @@ func (n *Node) NodeStageVolume(ctx context.Context,
 	}
 	if err := mountable(capability); err != nil {
 		return nil, err
+	}
+	if name := capability.GetMount().GetFsType(); !filesystemPattern().MatchString(name) {
+		return nil, status.Errorf(codes.InvalidArgument, "filesystem %q is not supported; use one of %s", name,
+			strings.Join(volume.Filesystems(), ", "))
 	}
 	end, err := n.busy.Begin("volume " + id)
 	if err != nil {
@@ -80,7 +87,7 @@ func (n *Node) stage(r *csi.NodeStageVolumeRequest, device string) error {
 		return status.Errorf(codes.Internal, "making the staging path of volume %s: %v", id, err)
 	}
 	var err error
-	if r.GetVolumeContext()[noFormat] == "true" {
+	if value, forbidden := r.GetVolumeContext()[noFormat]; forbidden && value != "false" {
 		err = n.Mounter.Mount(device, staging, filesystem, options)
 	} else {
 		err = n.Mounter.FormatAndMountSensitiveWithFormatOptions(device, staging, filesystem, options, nil,
@@ -93,6 +100,10 @@ func (n *Node) stage(r *csi.NodeStageVolumeRequest, device string) error {
 	klog.InfoS("Mounted volume", "volume", id, "device", device, "path", staging, "filesystem", filesystem)
 	return nil
 }
+
+// filesystemPattern is the form of the names of filesystems, which become part of the name of a program. Volumes of the
+// former driver may have others than volume.Filesystems.
+func filesystemPattern() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]*$`) }
 
 // formatOptions are options for mkfs. Without them, mkfs.xfs 6.5 and later makes filesystems that Linux before 5.19,
 // which Ubuntu 22.04 has, does not mount.

@@ -19,6 +19,12 @@ func Required(field, value string) error {
 // Busy contains the objects that requests work on. The zero value is ready for use. It is safe for concurrent use.
 type Busy struct{ objects sync.Map }
 
+// Working reports whether a request works on an object.
+func (b *Busy) Working(object string) bool {
+	_, busy := b.objects.Load(object)
+	return busy
+}
+
 // Begin marks an object, like "volume v-1"; the returned function ends that. The error is Aborted if another request
 // works on it: callers repeat a request whose deadline has passed, even if the first one has not ended yet.
 func (b *Busy) Begin(object string) (end func(), err error) {

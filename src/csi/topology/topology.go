@@ -18,20 +18,16 @@ func Of(region, zone string) map[string]string {
 	return segments
 }
 
-// OfNode returns the segments of a Node: those of a volume, and the legacy key.
-func OfNode(region, zone string) map[string]string {
+// OfNode returns the segments of a Node: those of a volume, and the legacy key with its value.
+func OfNode(region, zone, legacy string) map[string]string {
 	segments := Of(region, zone)
-	segments[LegacyRegion] = region
+	segments[LegacyRegion] = legacy
 	return segments
 }
 
-// Region returns the region of segments; "" if they have none.
-func Region(segments map[string]string) string {
-	if region := segments[RegionKey]; region != "" {
-		return region
-	}
-	return segments[LegacyRegion]
-}
+// Region returns the region of segments; "" if they have none. The value of the legacy key is not compared with
+// regions: the former driver accepted any name.
+func Region(segments map[string]string) string { return segments[RegionKey] }
 
 // Zone returns the zone of segments; "" if they have none.
 func Zone(segments map[string]string) string { return segments[ZoneKey] }

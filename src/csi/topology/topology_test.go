@@ -13,10 +13,10 @@ func TestSegments(t *testing.T) {
 	if got := Of("nl-01", ""); len(got) != 1 || Zone(got) != "" {
 		t.Errorf("volume without a zone: %v, want its region", got)
 	}
-	if got := OfNode("nl-01", "nl-01a"); len(got) != 3 || got[LegacyRegion] != "nl-01" {
+	if got := OfNode("nl-01", "nl-01a", "Amsterdam"); len(got) != 3 || got[LegacyRegion] != "Amsterdam" {
 		t.Errorf("Node: %v, want the region by both keys, and the zone", got)
 	}
-	if got := Region(map[string]string{LegacyRegion: "nl-01"}); got != "nl-01" {
-		t.Errorf("region of the legacy key is %q, want nl-01", got)
+	if got := Region(map[string]string{LegacyRegion: "Amsterdam"}); got != "" {
+		t.Errorf("region of the legacy key is %q, want none", got)
 	}
 }

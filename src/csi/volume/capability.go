@@ -38,14 +38,11 @@ func CheckCapability(one *csi.VolumeCapability) error {
 		return status.Error(codes.InvalidArgument, "the access mode of a volume capability is missing")
 	case !slices.Contains(AccessModes(), one.GetAccessMode().GetMode()):
 		return status.Errorf(codes.InvalidArgument, "access mode %s is not supported, because a volume can be "+
-			"attached "+
-			"to one machine at a time; use the access mode ReadWriteOnce or ReadWriteOncePod",
+			"attached to one machine at a time; use the access mode ReadWriteOnce or ReadWriteOncePod",
 			one.GetAccessMode().GetMode())
 	case one.GetMount() == nil && one.GetBlock() == nil:
 		return status.Error(codes.InvalidArgument, "the access type of a volume capability is missing: want mount or "+
 			"block")
-	case one.GetMount() != nil:
-		return CheckFilesystem(one.GetMount().GetFsType())
 	}
 	return nil
 }

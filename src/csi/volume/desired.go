@@ -55,8 +55,28 @@ func (o Owner) MayDelete(kind, id string, labels resource.Labels) error {
 		kind, id, label.CSIDriverName, o.Driver, label.CSICluster, o.Cluster)
 }
 
-// CheckUnowned returns a FailedPrecondition error for a volume that belongs to another cluster or driver.
-func (o Owner) CheckUnowned(v resource.Volume) error {
+// Adopted reports whether an existing volume was adopted for the PersistentVolume with the name. The error is
+// AlreadyExists if it belongs to another PersistentVolume: deleting that one would delete the volume. It is
+// FailedPrecondition if the volume belongs to another cluster or driver.
+func (o Owner) Adopted(v resource.Volume, name string) (bool, error) {
+	switch by := v.Annotations[label.CSIAdoptedBy]; {
+	case !o.Owns(v.Labels):
+		return false, o.checkUnowned(v)
+	case by == name:
+		return true, nil
+	case by == "":
+		return false, status.Errorf(codes.AlreadyExists, "volume %s was created for the PersistentVolume %s; a volume "+
+			"can have one PersistentVolume", v.ID, v.Name)
+	default:
+		return false, status.Errorf(codes.AlreadyExists, "volume %s is used for the PersistentVolume %s already, as "+
+			"its "+
+			"annotation %s says; if that does not exist any more, remove the annotation and the label %s in the cloud",
+			v.ID, by, label.CSIAdoptedBy, label.CSIDriverName)
+	}
+}
+
+// checkUnowned returns a FailedPrecondition error for a volume that belongs to another cluster or driver.
+func (o Owner) checkUnowned(v resource.Volume) error {
 	if v.Labels[label.CSIDriver] == "" && v.Labels[label.CSIDriverName] == "" && v.Labels[label.CSICluster] == "" {
 		return nil
 	}

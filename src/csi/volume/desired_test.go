@@ -55,9 +55,28 @@ func TestOwnership(t *testing.T) {
 			}
 			err := us().MayDelete("volume", "v-1", test.labels)
 			checkAllowed(t, err, test.deletes, "use the reclaim policy Retain")
-			err = us().CheckUnowned(resource.Volume{ID: "v-1", Labels: test.labels})
-			checkAllowed(t, err, test.adopt, "remove the labels")
+			adopted, err := us().Adopted(resource.Volume{ID: "v-1", Name: "data", Labels: test.labels}, "pvc-1")
+			if adopted || test.owns && status.Code(err) != codes.AlreadyExists {
+				t.Errorf("adopted %v, %v, want AlreadyExists for a volume that was created for another "+
+					"claim", adopted, err)
+			}
+			if !test.owns {
+				checkAllowed(t, err, test.adopt, "remove the labels")
+			}
 		})
+	}
+}
+
+// An adopted volume has one PersistentVolume.
+func TestAdopted(t *testing.T) {
+	v := resource.Volume{ID: "v-1", Labels: of("driver", "k8s-1"),
+		Annotations: resource.Labels{label.CSIAdoptedBy: "pvc-1"}}
+	if adopted, err := us().Adopted(v, "pvc-1"); !adopted || err != nil {
+		t.Errorf("the same claim: %v, %v", adopted, err)
+	}
+	if _, err := us().Adopted(v, "pvc-2"); status.Code(err) != codes.AlreadyExists ||
+		!strings.Contains(err.Error(), "pvc-1") {
+		t.Errorf("another claim: %v", err)
 	}
 }
 

@@ -24,39 +24,39 @@ const (
 // Attach returns the next step to attach a volume to a machine. The error is NotFound for a volume that is being
 // deleted, and FailedPrecondition for one that another machine has, or that failed.
 func Attach(v resource.Volume, machine string) (Step, error) {
-	holder := v.AttachedTo()
+	held, inUse := v.InUse()
 	switch {
 	case v.Deleting():
 		return Done, status.Errorf(codes.NotFound, "volume %s is being deleted", v.ID)
 	case v.Status == resource.VolumeFailed:
 		return Done, failed(v)
-	case holder != "" && v.Attachments[0].Detaching:
-		return Wait, nil
-	case holder == machine && v.Status == resource.VolumeAttached:
-		return Done, nil
-	case holder == machine:
-		return Wait, nil
-	case holder != "":
+	case inUse && held.Machine != machine:
 		return Done, status.Errorf(codes.FailedPrecondition, "volume %s is attached to machine %s; it can be attached "+
-			"to one machine at a time, and is attached here after it was detached there", v.ID, holder)
-	case v.Status == resource.VolumeAvailable:
+			"to one machine at a time, and is attached here after it was detached there", v.ID, held.Machine)
+	case inUse && v.Status == resource.VolumeAttached:
+		return Done, nil
+	case len(v.Attachments) == 0 && v.Status == resource.VolumeAvailable:
 		return Write, nil
 	}
 	return Wait, nil
 }
 
-// Detach returns the next step to detach a volume from a machine for which ours returns true.
-func Detach(v resource.Volume, ours func(machine string) bool) Step {
-	holder := v.AttachedTo()
-	switch {
-	case holder == "" && inTransition(v), holder != "" && v.Attachments[0].Detaching:
-		return Wait
-	case holder == "", !ours(holder):
-		return Done
-	case v.Status == resource.VolumeAttaching:
-		return Wait // the cloud refuses to detach it before it is attached
+// Detach returns the next step to detach a volume, and the machine that it has to be detached from, which is one of an
+// attachment for which ours returns true.
+func Detach(v resource.Volume, ours func(resource.Attachment) bool) (machine string, step Step) {
+	if len(v.Attachments) == 0 && inTransition(v) {
+		return "", Wait
 	}
-	return Write
+	for _, attachment := range v.Attachments {
+		switch {
+		case !ours(attachment):
+		case attachment.Detaching, v.Status == resource.VolumeAttaching:
+			return "", Wait // the cloud refuses to detach it before it is attached
+		default:
+			return attachment.Machine, Write
+		}
+	}
+	return "", Done
 }
 
 // inTransition reports whether the status says that a machine has the volume, or is getting or losing it.
@@ -68,31 +68,30 @@ func inTransition(v resource.Volume) bool {
 // Delete returns the next step to delete a volume. The error is FailedPrecondition for a volume that a machine has, or
 // that is protected from deletion.
 func Delete(v resource.Volume) (Step, error) {
-	holder := v.AttachedTo()
+	held, inUse := v.InUse()
 	switch {
 	case v.Deleting():
 		return Done, nil
-	case holder != "" && !v.Attachments[0].Detaching:
+	case inUse:
 		return Done, status.Errorf(codes.FailedPrecondition, "volume %s is attached to machine %s; it can be deleted "+
-			"after it was detached", v.ID, holder)
+			"after it was detached", v.ID, held.Machine)
 	case v.DeleteProtection:
 		return Done, status.Errorf(codes.FailedPrecondition, "volume %s is protected from deletion; turn the "+
 			"protection off in the cloud, or keep the volume by the reclaim policy Retain", v.ID)
-	case inTransition(v), v.Status == resource.VolumeCreating:
+	case len(v.Attachments) > 0, inTransition(v), v.Status == resource.VolumeCreating:
 		return Wait, nil
 	}
 	return Write, nil
 }
 
-// Ready returns Done once a new volume can be attached. The error is Internal if its creation failed, and Unavailable
-// if it is being deleted.
+// Ready returns Done once a new volume can be attached, and Write if its creation failed, so that it has to be deleted.
+// The error is Unavailable if it is being deleted.
 func Ready(v resource.Volume) (Step, error) {
 	switch v.Status {
 	case resource.VolumeCreating:
 		return Wait, nil
 	case resource.VolumeFailed:
-		return Done, status.Errorf(codes.Internal, "the cloud could not create volume %s (%s); delete it in the "+
-			"cloud, and it is created again", v.ID, v.Name)
+		return Write, nil
 	case resource.StatusDeleting:
 		return Done, status.Errorf(codes.Unavailable, "volume %s (%s) is being deleted in the cloud; another one is "+
 			"created when the request is retried", v.ID, v.Name)

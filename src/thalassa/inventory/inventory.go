@@ -10,7 +10,6 @@ package inventory
 import (
 	"context"
 	"errors"
-	"net/url"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -145,12 +144,12 @@ func (i *Inventory) TargetGroupsOf(ctx context.Context, owner string, maxAge tim
 // LoadBalancerByID requests the load balancer of the VPC with the identity, with or without labels of this cluster. It
 // does not use the list.
 func (i *Inventory) LoadBalancerByID(ctx context.Context, id string) (resource.LoadBalancer, bool, error) {
-	return byID(ctx, i.cloud, iaas.LoadbalancerEndpoint, id, i.loadBalancerInVPC)
+	return store.ByID(ctx, i.cloud, iaas.LoadbalancerEndpoint, id, i.loadBalancerInVPC)
 }
 
 // TargetGroupByID requests the target group of the VPC with the identity, in the same way.
 func (i *Inventory) TargetGroupByID(ctx context.Context, id string) (resource.TargetGroup, bool, error) {
-	return byID(ctx, i.cloud, iaas.TargetGroupEndpoint, id, func(g groupItem) (resource.TargetGroup, bool) {
+	return store.ByID(ctx, i.cloud, iaas.TargetGroupEndpoint, id, func(g groupItem) (resource.TargetGroup, bool) {
 		return g.object(), g.VPC.Identity == i.vpc
 	})
 }
@@ -233,21 +232,6 @@ func (i *Inventory) getTargetGroup(ctx context.Context, id string) (resource.Tar
 // targetGroupInVPC reports whether it is in the VPC, and has no label of another cluster.
 func (i *Inventory) targetGroupInVPC(g groupItem) (resource.TargetGroup, bool) {
 	return g.object(), g.VPC.Identity == i.vpc && !i.ofOtherCluster(g.Labels)
-}
-
-// byID is getOne for a reference by a user: the API also accepts slugs, so it may return another object, which is
-// ignored.
-func byID[Item interface{ ObjectID() string }, T any](ctx context.Context, cloud *client.Client, collection, id string,
-	ours func(Item) (T, bool)) (object T, found bool, err error) {
-	item, err := client.Get[Item](ctx, cloud, collection+"/"+url.PathEscape(id))
-	switch {
-	case store.IsGone(err), err == nil && item.ObjectID() != id:
-		return object, false, nil
-	case err != nil:
-		return object, false, err
-	}
-	object, found = ours(item)
-	return object, found, nil
 }
 
 // inVPC is the only filter of requests; labels are filtered here. It is not documented when the cloud's filter by

@@ -41,6 +41,9 @@ const (
 // CSIClone is a label on the snapshot that a volume is cloned by. Its value is the name of the new volume in the cloud.
 const CSIClone = Reserved + "csi-clone"
 
+// CSIAdoptedBy is an annotation on a volume that existed before. Its value is the name of its PersistentVolume.
+const CSIAdoptedBy = Reserved + "csi-adopted-by"
+
 // Labels of Nodes, in addition to those of Kubernetes.
 const (
 	CPUs   = Reserved + "cpus"

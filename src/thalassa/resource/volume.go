@@ -1,6 +1,9 @@
 package resource
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // GiB is the unit of the sizes of volumes and snapshots, in bytes. The API calls it GB.
 const GiB = int64(1) << 30
@@ -36,18 +39,20 @@ type Volume struct {
 // Deleting reports whether the deletion of the volume was accepted.
 func (v Volume) Deleting() bool { return v.Status == StatusDeleting }
 
-// AttachedTo returns the machine that has the volume, or is getting or losing it; "" if there is none.
-func (v Volume) AttachedTo() string {
-	if len(v.Attachments) == 0 {
-		return ""
+// InUse returns the first attachment whose end was not requested; found is false if there is none.
+func (v Volume) InUse() (a Attachment, found bool) {
+	at := slices.IndexFunc(v.Attachments, func(a Attachment) bool { return !a.Detaching })
+	if at < 0 {
+		return Attachment{}, false
 	}
-	return v.Attachments[0].Machine
+	return v.Attachments[at], true
 }
 
 // Attachment is the use of a volume by a machine.
 type Attachment struct {
-	Machine   string // identity
-	Detaching bool   // its end was requested
+	Machine     string // identity
+	Description string // of whoever attached it
+	Detaching   bool   // its end was requested
 }
 
 // VolumeType is a kind of storage.

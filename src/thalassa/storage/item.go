@@ -27,8 +27,9 @@ type volumeItem struct {
 	Zones       []reference `json:"availabilityZones"`
 	Snapshot    reference   `json:"restoreFromSnapshot"`
 	Attachments []struct {
-		Machine   string  `json:"attachedToIdentity"`
-		Requested *string `json:"detachmentRequestedAt"`
+		Machine     string  `json:"attachedToIdentity"`
+		Description string  `json:"description"`
+		Requested   *string `json:"detachmentRequestedAt"`
 	} `json:"attachments"`
 }
 
@@ -50,7 +51,7 @@ func (v volumeItem) object() resource.Volume {
 	for _, a := range v.Attachments {
 		if a.Machine != "" {
 			volume.Attachments = append(volume.Attachments,
-				resource.Attachment{Machine: a.Machine, Detaching: a.Requested != nil})
+				resource.Attachment{Machine: a.Machine, Description: a.Description, Detaching: a.Requested != nil})
 		}
 	}
 	return volume

@@ -66,11 +66,11 @@ func (s *Storage) VolumesNamed(ctx context.Context, name string, maxAge time.Dur
 	return named(ctx, s, s.volumes, "volume", name, maxAge)
 }
 
-// Volume returns the volume with the identity, from a list at most maxAge old. "Not found" comes from a list that began
-// after the first lookup, and is cached for a minute.
+// Volume returns the volume with the identity, from a list at most maxAge old. A volume that lists lack is requested,
+// so "not found" is the answer to a request for this volume.
 func (s *Storage) Volume(ctx context.Context, id string, maxAge time.Duration) (v resource.Volume, found bool,
 	err error) {
-	return one(ctx, s.volumes, id, maxAge)
+	return one(ctx, s.volumes, id, maxAge, s.requestVolume)
 }
 
 // Snapshots returns all snapshots of the region, including those of others, sorted by identity, from a list at most
@@ -87,7 +87,7 @@ func (s *Storage) SnapshotsNamed(ctx context.Context, name string, maxAge time.D
 // Snapshot is Volume for snapshots.
 func (s *Storage) Snapshot(ctx context.Context, id string, maxAge time.Duration) (snap resource.Snapshot, found bool,
 	err error) {
-	return one(ctx, s.snapshots, id, maxAge)
+	return one(ctx, s.snapshots, id, maxAge, s.requestSnapshot)
 }
 
 // Type returns the volume type with the identity, or with the name in any case. The error names the types that there
@@ -147,16 +147,24 @@ func named[T any](ctx context.Context, s *Storage, objects *store.Store[T], kind
 }
 
 // one returns the object with the identity.
-func one[T any](ctx context.Context, objects *store.Store[T], id string, maxAge time.Duration) (object T, found bool,
-	err error) {
+func one[T any](ctx context.Context, objects *store.Store[T], id string, maxAge time.Duration,
+	request func(ctx context.Context, id string) (T, bool, error)) (object T, found bool, err error) {
 	if id == "" || strings.ContainsAny(id, "/?#%") {
 		return object, false, nil // not an identity, but perhaps a key of the index
 	}
+	readNumber := objects.BeginRead()
 	all, err := objects.LookUp(ctx, []string{id}, maxAge)
-	if err != nil || len(all) == 0 {
+	if err != nil {
 		return object, false, err
 	}
-	return all[0], true, nil
+	if len(all) > 0 {
+		return all[0], true, nil
+	}
+	// Lists of an outdated server may lack it, and "not found" ends the life of a PersistentVolume.
+	if object, found, err = request(ctx, id); found && err == nil {
+		objects.PutFetched(object, readNumber)
+	}
+	return object, found, err
 }
 
 // inRegion is the filter of all lists.
@@ -188,6 +196,17 @@ func (s *Storage) getVolume(ctx context.Context, id string) (resource.Volume, bo
 	})
 }
 
+// requestVolume is getVolume for an identity of Kubernetes, which may be anything.
+func (s *Storage) requestVolume(ctx context.Context, id string) (resource.Volume, bool, error) {
+	_, region, err := s.inRegion(ctx)
+	if err != nil {
+		return resource.Volume{}, false, err
+	}
+	return store.ByID(ctx, s.cloud, iaas.VolumeEndpoint, id, func(v volumeItem) (resource.Volume, bool) {
+		return v.object(), v.in(region)
+	})
+}
+
 func (s *Storage) listSnapshots(ctx context.Context) ([]resource.Snapshot, error) {
 	filter, region, err := s.inRegion(ctx)
 	if err != nil {
@@ -203,6 +222,17 @@ func (s *Storage) getSnapshot(ctx context.Context, id string) (resource.Snapshot
 		return resource.Snapshot{}, false, err
 	}
 	return store.GetOne(ctx, s.cloud, iaas.SnapshotEndpoint, id, func(snap snapshotItem) (resource.Snapshot, bool) {
+		return snap.object(), snap.in(region)
+	})
+}
+
+// requestSnapshot is requestVolume for snapshots.
+func (s *Storage) requestSnapshot(ctx context.Context, id string) (resource.Snapshot, bool, error) {
+	_, region, err := s.inRegion(ctx)
+	if err != nil {
+		return resource.Snapshot{}, false, err
+	}
+	return store.ByID(ctx, s.cloud, iaas.SnapshotEndpoint, id, func(snap snapshotItem) (resource.Snapshot, bool) {
 		return snap.object(), snap.in(region)
 	})
 }

@@ -257,7 +257,7 @@ func TestWritesAreKnown(t *testing.T) {
 		r.is(v.ID, time.Minute, resource.VolumeDetaching, machine)
 		<-time.After(2 * time.Second)
 		attached := r.is(v.ID, Fresh, resource.VolumeAvailable, "")
-		r.ok(r.LabelVolume(r.Context(), attached, resource.Labels{"a": "b"}))
+		r.ok(r.MarkVolume(r.Context(), attached, resource.Labels{"a": "b"}, nil))
 		r.ok(r.ResizeVolume(r.Context(), r.is(v.ID, Fresh, resource.VolumeAvailable, ""), 20))
 		<-time.After(2 * time.Second)
 		if got := r.is(v.ID, time.Minute, resource.VolumeAvailable, ""); got.Size != 20 || got.Labels["a"] != "b" {
@@ -275,11 +275,35 @@ func TestWritesAreKnown(t *testing.T) {
 	})
 }
 
+// holder returns the machine of the first attachment; "" if there is none.
+func holder(v resource.Volume) string {
+	if len(v.Attachments) == 0 {
+		return ""
+	}
+	return v.Attachments[0].Machine
+}
+
+// A list that lacks a volume is not enough to say that it does not exist.
+func TestVolumeThatListsLack(t *testing.T) {
+	withRig(t, func(r *rig) {
+		v, err := r.create("data")
+		r.ok(err)
+		<-time.After(time.Second)
+		r.restart(emulator.DefaultRegion)
+		r.inject(fault.Rule{Operation: "GET /v1/volumes", Effect: fault.Effect{Kind: fault.Stale, Delay: time.Minute}})
+		for range 2 {
+			if got, found, err := r.Volume(r.Context(), v.ID, time.Second); !found || err != nil || got.ID != v.ID {
+				t.Errorf("%+v, %v, %v, want the volume", got, found, err)
+			}
+		}
+	})
+}
+
 // is checks status and machine of a volume.
 func (r *rig) is(id string, maxAge time.Duration, status, machine string) resource.Volume {
 	r.Helper()
 	v, found, err := r.Volume(r.Context(), id, maxAge)
-	if !found || err != nil || v.Status != status || v.AttachedTo() != machine {
+	if !found || err != nil || v.Status != status || holder(v) != machine {
 		r.Errorf("%+v, %v, %v, want %s at machine %q", v, found, err, status, machine)
 	}
 	return v

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"time"
 
@@ -44,25 +45,36 @@ func (s *Storage) expectAfter(key string, err error) {
 	}
 }
 
-// LabelVolume adds labels to a volume.
-func (s *Storage) LabelVolume(ctx context.Context, v resource.Volume, labels resource.Labels) error {
-	merged := maps.Clone(v.Labels)
-	if merged == nil {
-		merged = resource.Labels{}
-	}
-	maps.Copy(merged, labels)
-	v.Labels = merged
-	return s.update(ctx, v)
+// MarkVolume adds labels and annotations to a volume.
+func (s *Storage) MarkVolume(ctx context.Context, v resource.Volume, labels, annotations resource.Labels) error {
+	return s.update(ctx, v.ID, func(latest *resource.Volume) {
+		latest.Labels, latest.Annotations = merged(latest.Labels, labels), merged(latest.Annotations, annotations)
+	})
+}
+
+func merged(present, added resource.Labels) resource.Labels {
+	all := resource.Labels{}
+	maps.Copy(all, present)
+	maps.Copy(all, added)
+	return all
 }
 
 // ResizeVolume makes a volume larger, to a size in GiB. The cloud takes some time until lists contain the new size.
 func (s *Storage) ResizeVolume(ctx context.Context, v resource.Volume, size int64) error {
-	v.Size = size
-	return s.update(ctx, v)
+	return s.update(ctx, v.ID, func(latest *resource.Volume) { latest.Size = max(latest.Size, size) })
 }
 
-// update replaces what can be changed of a volume. The size in the store is that of the next list.
-func (s *Storage) update(ctx context.Context, v resource.Volume) error {
+// update changes a volume. The API replaces all that can be changed, so the volume is read immediately before; the size
+// in the store is that of the next list.
+func (s *Storage) update(ctx context.Context, id string, change func(*resource.Volume)) error {
+	v, exists, err := s.getVolume(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case !exists:
+		return fmt.Errorf("volume %s: %w", id, client.ErrNotFound)
+	}
+	change(&v)
 	body := iaas.UpdateVolume{Name: v.Name, Description: v.Description, Labels: v.Labels, Annotations: v.Annotations,
 		Size: int(v.Size), DeleteProtection: v.DeleteProtection}
 	if _, err := client.Put[client.Ignored](ctx, s.cloud, iaas.VolumeEndpoint+"/"+v.ID, body); err != nil {
@@ -101,7 +113,8 @@ func (s *Storage) AttachVolume(ctx context.Context, v resource.Volume, machine, 
 		if !known {
 			latest = v
 		}
-		latest.Status, latest.Attachments = resource.VolumeAttaching, []resource.Attachment{{Machine: machine}}
+		latest.Status = resource.VolumeAttaching
+		latest.Attachments = []resource.Attachment{{Machine: machine, Description: description}}
 		return latest, store.Stored
 	})
 	return nil

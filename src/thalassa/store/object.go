@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
@@ -24,6 +25,21 @@ func GetOne[Item interface{ ObjectID() string }, T any](ctx context.Context, clo
 	}
 	object, exists = ours(item)
 	return object, exists, nil
+}
+
+// ByID is GetOne for a reference by a user: the API also accepts slugs, so it may return another object, which is
+// ignored.
+func ByID[Item interface{ ObjectID() string }, T any](ctx context.Context, cloud *client.Client, collection, id string,
+	ours func(Item) (T, bool)) (object T, found bool, err error) {
+	item, err := client.Get[Item](ctx, cloud, collection+"/"+url.PathEscape(id))
+	switch {
+	case IsGone(err), err == nil && item.ObjectID() != id:
+		return object, false, nil
+	case err != nil:
+		return object, false, err
+	}
+	object, found = ours(item)
+	return object, found, nil
 }
 
 // IsGone reports whether the error says that the object does not exist.
