@@ -94,7 +94,9 @@ func newClient(t *testing.T, emulated *emulator.Emulator) *client.Client {
 }
 
 // nodeLabels are the labels of the Node, whose keys are the topology keys of the driver.
-func nodeLabels() map[string]string { return topology.OfNode(emulator.DefaultRegion, "", emulator.DefaultRegion) }
+func nodeLabels() map[string]string {
+	return topology.OfNode(emulator.DefaultRegion, "", emulator.DefaultRegion)
+}
 
 // serve serves the CSI services on a socket until the test ends.
 func serve(t *testing.T, socket string, register func(*grpc.Server), follow grpc.UnaryServerInterceptor) string {

@@ -79,8 +79,7 @@ func (d Devices) Wait(ctx context.Context, id string) (string, error) {
 		case <-time.After(lookInterval):
 		case <-ctx.Done():
 			return "", status.Errorf(codes.Unavailable, "volume %s is attached, and its device has not appeared: %s; "+
-				"it is "+
-				"retried; if the problem persists, restart the machine", id, status.Convert(err).Message())
+				"it is retried; if the problem persists, restart the machine", id, status.Convert(err).Message())
 		}
 	}
 }

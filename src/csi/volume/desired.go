@@ -69,9 +69,8 @@ func (o Owner) Adopted(v resource.Volume, name string) (bool, error) {
 			"can have one PersistentVolume", v.ID, v.Name)
 	default:
 		return false, status.Errorf(codes.AlreadyExists, "volume %s is used for the PersistentVolume %s already, as "+
-			"its "+
-			"annotation %s says; if that does not exist any more, remove the annotation and the label %s in the cloud",
-			v.ID, by, label.CSIAdoptedBy, label.CSIDriverName)
+			"its annotation %s says; if that does not exist any more, remove in the cloud the annotation and the labels "+
+			"%s, %s and %s", v.ID, by, label.CSIAdoptedBy, label.CSIDriver, label.CSIDriverName, label.CSICluster)
 	}
 }
 
