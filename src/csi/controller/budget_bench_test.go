@@ -41,9 +41,10 @@ func BenchmarkListVolumes(b *testing.B) {
 	request := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "http://cloud.test/v1/volumes", nil)
 	request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
 	request.Header.Set("X-Organisation-Identity", emulator.DefaultOrganisationSlug)
-	answer := must[*http.Response](r)(r.emulator.Transport().RoundTrip(request))
+	answer, err := r.emulator.Transport().RoundTrip(request)
+	r.ok(err)
+	defer answer.Body.Close()
 	body := must[[]byte](r)(io.ReadAll(answer.Body))
-	r.ok(answer.Body.Close())
 	r.restartBy(recorded(body), 1<<20)
 
 	began, passes := benchtest.CPU(b), 0

@@ -92,8 +92,7 @@ func (c *Controller) replaceFailed(ctx context.Context, v resource.Volume) error
 		return err
 	}
 	return status.Errorf(codes.Aborted, "the cloud could not create volume %s (%s), and it was deleted; another one "+
-		"is "+
-		"created when the request is retried", v.ID, v.Name)
+		"is created when the request is retried", v.ID, v.Name)
 }
 
 // desired returns the volume that a request asks for; atLeast is the size of its source in GiB.

@@ -43,8 +43,7 @@ func (c *Controller) source(ctx context.Context, r *csi.CreateVolumeRequest) (so
 		return c.volumeSource(ctx, content.GetVolume().GetVolumeId(), volume.CloudName(r.GetName()))
 	}
 	return source{}, status.Error(codes.InvalidArgument, "the volume content source is not known: want a snapshot or "+
-		"a "+
-		"volume")
+		"a volume")
 }
 
 func (c *Controller) snapshotSource(ctx context.Context, id string) (source, error) {

@@ -39,8 +39,7 @@ func (n *Node) NodeExpandVolume(_ context.Context,
 	}
 	if wanted := r.GetCapacityRange().GetRequiredBytes(); size < wanted {
 		return nil, status.Errorf(codes.Unavailable, "the device of volume %s has %d bytes on this machine, and %d "+
-			"are "+
-			"required; the machine has not noticed the new size yet; it is retried", id, size, wanted)
+			"are required; the machine has not noticed the new size yet; it is retried", id, size, wanted)
 	}
 	block, err := n.isBlock(r, path)
 	if err != nil {

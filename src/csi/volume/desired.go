@@ -69,8 +69,9 @@ func (o Owner) Adopted(v resource.Volume, name string) (bool, error) {
 			"can have one PersistentVolume", v.ID, v.Name)
 	default:
 		return false, status.Errorf(codes.AlreadyExists, "volume %s is used for the PersistentVolume %s already, as "+
-			"its annotation %s says; if that does not exist any more, remove in the cloud the annotation and the labels "+
-			"%s, %s and %s", v.ID, by, label.CSIAdoptedBy, label.CSIDriver, label.CSIDriverName, label.CSICluster)
+			"its annotation %s says; if that does not exist any more, remove in the cloud the annotation and the "+
+			"labels %s, %s and %s", v.ID, by, label.CSIAdoptedBy, label.CSIDriver, label.CSIDriverName,
+			label.CSICluster)
 	}
 }
 
@@ -129,8 +130,7 @@ func (d Desired) Same(v resource.Volume) error {
 			v.ID, v.Name, v.Type)
 	case v.Labels[label.CSISourceVolume] != d.Source:
 		return status.Errorf(codes.AlreadyExists, "volume %s with the name %s exists with other content: it is a "+
-			"clone "+
-			"of volume %q, not of %q", v.ID, v.Name, v.Labels[label.CSISourceVolume], d.Source)
+			"clone of volume %q, not of %q", v.ID, v.Name, v.Labels[label.CSISourceVolume], d.Source)
 	case d.Source == "" && restoredFrom(v) != d.Snapshot:
 		return status.Errorf(codes.AlreadyExists, "volume %s with the name %s exists with other content: it was "+
 			"restored from %s, not from %s", v.ID, v.Name, orNothing(restoredFrom(v)), orNothing(d.Snapshot))
@@ -186,8 +186,7 @@ func choose[T any](owner Owner, kind string, named []T, of func(T) candidate) (c
 	}
 	if !found && foreign != "" {
 		return chosen, false, status.Errorf(codes.AlreadyExists, "%s %s in the cloud has the name already, and lacks "+
-			"the "+
-			"labels of this driver and cluster (%s=%s, %s=%s); rename it, or add the labels if it belongs to this "+
+			"the labels of this driver and cluster (%s=%s, %s=%s); rename it, or add the labels if it belongs to this "+
 			"cluster", kind, foreign, label.CSIDriverName, owner.Driver, label.CSICluster, owner.Cluster)
 	}
 	return chosen, found, nil

@@ -42,8 +42,7 @@ func Size(capacity *csi.CapacityRange, atLeast int64) (int64, error) {
 	switch {
 	case limit > 0 && size*resource.GiB > limit:
 		return 0, status.Errorf(codes.OutOfRange, "capacity range: the limit is %d bytes, and the smallest volume "+
-			"that "+
-			"satisfies the request has %d GiB; sizes are whole GiB", limit, size)
+			"that satisfies the request has %d GiB; sizes are whole GiB", limit, size)
 	case size > MaxSize:
 		return 0, status.Errorf(codes.OutOfRange, "capacity range: %d GiB are required, and volumes have at most "+
 			"%d GiB", size, MaxSize)
