@@ -32,14 +32,16 @@ func edit(t *testing.T, k overlay.Tree, name string) {
 
 // configured is what a component needs in the configuration: a text of it, and what replaces that.
 func configured() map[string][2]string {
+	const token = "  workloadIdentity: {serviceAccountID: sa-0123456789, " +
+		"subjectTokenFile: /var/run/secrets/thalassa/token}"
 	return map[string][2]string{
 		"allocate-node-cidrs": {"cluster: production\n", "cluster: production\nclusterCIDR: 10.244.0.0/16\n"},
 		"private-ca": {"\ncloudCredentials:\n",
 			"\ncaBundle: /etc/thalassa-ccm/ca/ca.crt\ncloudCredentials:\n"},
-		"workload-identity": {
-			"  directory: /etc/thalassa-ccm/credentials",
-			"  workloadIdentity: {serviceAccountID: sa-0123456789, subjectTokenFile: /var/run/secrets/thalassa/token}",
-		},
+		"private-ca-csi": {"\ncloudCredentials:\n",
+			"\ncaBundle: /etc/thalassa-csi/ca/ca.crt\ncloudCredentials:\n"},
+		"workload-identity":     {"  directory: /etc/thalassa-ccm/credentials", token},
+		"workload-identity-csi": {"  directory: /etc/thalassa-csi/credentials", token},
 	}
 }
 
