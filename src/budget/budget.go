@@ -59,11 +59,11 @@ func Thalassa() []Budget {
 	}
 	all = append(all, lifeCycle()...)
 	all = append(all, routes()...)
-	all = append(all, volumes()...)
 	all = append(all, measured("", size1000, 5, 0.2, 512, 128)...)
 	all = append(all, measured("5000x1000-", size5000, 25, 1, 1024, 640)...)
 	all = append(all, largeNodes()...)
-	return append(all, largeRoutes()...)
+	all = append(all, largeRoutes()...)
+	return append(all, volumes()...)
 }
 
 func calls(name string, limit float64, work string) Budget {
