@@ -72,7 +72,8 @@ func RemoveDiskFolder() error {
 	return nil
 }
 
-// release removes a folder and the one above it, unless they contain something or are held.
+// release removes a folder and the one above it, unless they contain something or are held. A folder that this user may
+// not remove stays: whoever runs machines is root, so it was not made for one of this user's.
 func release(path string) error {
 	folder, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,7 +91,7 @@ func release(path string) error {
 	}
 	for _, empty := range []string{path, filepath.Dir(path)} {
 		err := os.Remove(empty)
-		if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			return nil
 		}
 		if err != nil {
