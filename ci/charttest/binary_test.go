@@ -25,7 +25,7 @@ func command() *cobra.Command {
 	none := func(context.Context, cloud.Options) (*cloud.Cloud, error) {
 		return nil, errors.New("the tests of the chart only parse flags")
 	}
-	options := ironcore.NewOptions("test", func(string) string { return "" })
+	options := ironcore.NewOptions("test")
 	return manager.NewCommand(build.Info{Version: "v0.0.0-test"},
 		manager.Provider{Name: thalassa.ProviderName, New: none},
 		manager.Provider{Name: ironcore.ProviderName, Flags: options.AddFlags,
@@ -77,13 +77,13 @@ func TestConfigIsAccepted(t *testing.T) {
 			if !configures(rendered) {
 				continue
 			}
-			validate, wants := thalassa.Validate(func(string) string { return "" }), []string{"cluster: production",
+			validate, wants := thalassa.Validate, []string{"cluster: production",
 				"vpcIdentity: vpc-0123456789", "organisation: my-organisation"}
 			if strings.HasPrefix(file, "ironcore") {
 				validate, wants = cloudconfig.Validate, []string{"clusterName: production", "networkName: nodes"}
 			}
 			t.Run(name+" "+file, func(t *testing.T) {
-				effective, problems := validate(configFile(t, rendered, keys), true)
+				effective, problems := validate(configFile(t, rendered, keys), cloud.Environment{}, true)
 				if len(problems) > 0 {
 					t.Fatal(strings.Join(problems, "\n"))
 				}

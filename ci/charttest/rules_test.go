@@ -76,7 +76,7 @@ func offered(t *testing.T) *cloud.Cloud {
 	path := filepath.Join(folder, "config.yaml")
 	writeFile(t, path, "organisation: a\nvpcIdentity: vpc-1\ncluster: k8s-1\nclusterCIDR: 10.244.0.0/16\nroutes: "+
 		"{enabled: true}\ncloudCredentials: {directory: "+folder+"}\n")
-	made, err := thalassa.New("test", func(string) string { return "" })(t.Context(), cloud.Options{ConfigFile: path})
+	made, err := thalassa.New("test")(t.Context(), cloud.Options{ConfigFile: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func offered(t *testing.T) *cloud.Cloud {
 // ironOffered returns the second cloud as the program makes it, with an API server that does not exist.
 func ironOffered(t *testing.T) *cloud.Cloud {
 	t.Helper()
-	options := ironcore.NewOptions("test", func(string) string { return "" })
+	options := ironcore.NewOptions("test")
 	flags := new(cobra.Command).Flags()
 	options.AddFlags(flags)
 	if err := flags.Parse([]string{"--ironcore-kubeconfig=" + ironKubeconfig(t)}); err != nil {

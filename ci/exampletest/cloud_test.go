@@ -100,9 +100,7 @@ func (c *cloud) connect(t *testing.T) cloudprovider.LoadBalancer {
 	if err := os.WriteFile(file, []byte(configuration+"endpoint: "+c.url+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	made, err := thalassa.New("test", func(string) string {
-		return ""
-	})(t.Context(), contract.Options{ConfigFile: file})
+	made, err := thalassa.New("test")(t.Context(), contract.Options{ConfigFile: file})
 	if err != nil {
 		t.Fatal(err)
 	}

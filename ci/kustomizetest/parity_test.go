@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/overlay"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	ironcore "github.com/thalassa-cloud/thalassa-ccm/src/ironcore/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/bases"
@@ -226,10 +227,10 @@ func validate(t *testing.T, config string) (effective string, problems []string)
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check := thalassa.Validate(func(string) string { return "" })
+	check := thalassa.Validate
 	if strings.Contains(config, "networkName:") {
 		check = ironcore.Validate
 	}
-	text, problems := check(file, false)
+	text, problems := check(file, cloud.Environment{}, false)
 	return string(text), problems
 }

@@ -42,12 +42,11 @@ func programMetrics(t *testing.T) []string {
 	config := write("config.yaml",
 		"organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {directory: "+folder+
 			"}\nroutes: {enabled: true}\n")
-	noEnvironment := func(string) string { return "" }
-	made, err := thalassa.New("test", noEnvironment)(t.Context(), cloud.Options{ConfigFile: config})
+	made, err := thalassa.New("test")(t.Context(), cloud.Options{ConfigFile: config})
 	if err != nil {
 		t.Fatal(err)
 	}
-	options, command := ironcore.NewOptions("test", noEnvironment), &cobra.Command{}
+	options, command := ironcore.NewOptions("test"), &cobra.Command{}
 	options.AddFlags(command.Flags())
 	if err := command.ParseFlags([]string{"--ironcore-kubeconfig=" + write("kubeconfig", kubeconfig)}); err != nil {
 		t.Fatal(err)

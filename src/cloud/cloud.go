@@ -65,6 +65,10 @@ type Cloud struct {
 	// SetInformers and before the controllers start. The context ends when the controllers are stopped. It may be
 	// nil.
 	Start func(context.Context, Clients)
+	// Observe starts to read what Start reads in the background, and writes nothing. It returns when the data is
+	// complete, or with an error. A program that only reads calls it once, instead of SetInformers and Start. It may be
+	// nil.
+	Observe func(context.Context) error
 	// Drain sends nothing more to the cloud, retries nothing, and returns when the writes that were sent are finished,
 	// or with an error when the context ends. It is called once, after the context of Start has ended; the lease is
 	// still held at that time. It may be nil.
@@ -79,6 +83,10 @@ type Options struct {
 	ConfigFile string
 	// ClusterName is --cluster-name, for a cloud whose configuration has no name or identity of the cluster.
 	ClusterName string
+	// Environment contains the files and environment variables.
+	Environment Environment
+	// ReadOnly makes a cloud that refuses all writes, before they are sent.
+	ReadOnly bool
 }
 
 // Clients makes clients of the API server. It has the methods of ControllerClientBuilder in k8s.io/cloud-provider.

@@ -62,7 +62,7 @@ func (c *Cloud) offer() *cloud.Cloud {
 		LoadBalancers: c.balancers, LoadBalancerBehaviour: c.config.LoadBalancer.Behaviour(),
 		Machines: machine.New(c.store), MachineBehaviour: machines,
 		Routes:  route.New(c.store),
-		Changes: c.store.Changes, SetInformers: c.labeler.setInformers, Start: c.start,
+		Changes: c.store.Changes, SetInformers: c.labeler.setInformers, Start: c.start, Observe: c.observe,
 		Collectors: c.collectors(), Ready: c.ready, Drain: c.client.Drain,
 		DrainTimeout: c.client.DrainTimeout(),
 	}
@@ -91,4 +91,10 @@ func (c *Cloud) start(ctx context.Context, clients cloud.Clients) {
 	}
 	c.store.Start(ctx)
 	go c.labeler.run(ctx)
+}
+
+// observe watches IronCore until ctx ends, and returns when all objects are listed.
+func (c *Cloud) observe(ctx context.Context) error {
+	c.store.Start(ctx)
+	return c.store.WaitForSync(ctx)
 }

@@ -29,7 +29,7 @@ func cloudConfig(t *testing.T) string {
 // newCloud makes the cloud as the program does, without flags of the cloud.
 func newCloud(t *testing.T, process cloud.Options) error {
 	t.Helper()
-	_, err := NewOptions("test", func(string) string { return "" }).New(t.Context(), process)
+	_, err := NewOptions("test").New(t.Context(), process)
 	return err
 }
 

@@ -18,15 +18,13 @@ const SelectorFlag = "use-nic-selector"
 // Options are the flags of the cloud, and what it needs of its process.
 type Options struct {
 	version    string
-	getenv     func(string) string
 	kubeconfig string
 	selector   bool
 }
 
-// NewOptions returns the defaults. Version follows the program's name in the user agent; getenv is os.Getenv or a
-// replacement.
-func NewOptions(version string, getenv func(string) string) *Options {
-	return &Options{version: version, getenv: getenv, selector: true}
+// NewOptions returns the defaults. Version follows the program's name in the user agent.
+func NewOptions(version string) *Options {
+	return &Options{version: version, selector: true}
 }
 
 // AddFlags adds the flags of the cloud. They have the names and defaults of the program that this one replaces.
@@ -42,11 +40,11 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 // New creates the cloud from its flags and a cloud-config file. It sends no request, so that it fails only because of
 // the flags, the file, or the kubeconfig. Until the context ends, it reads the kubeconfig again periodically.
 func (o *Options) New(ctx context.Context, process cloud.Options) (*cloud.Cloud, error) {
-	config, err := cloudconfig.Read(process.ConfigFile, process.ClusterName)
+	config, err := cloudconfig.Read(process.ConfigFile, process.Environment, process.ClusterName)
 	if err != nil {
 		return nil, err
 	}
-	access, err := kubeconfig.Load(o.access(config))
+	access, err := kubeconfig.Load(o.access(config, process.Environment))
 	if err != nil {
 		return nil, err
 	}
@@ -55,16 +53,19 @@ func (o *Options) New(ctx context.Context, process cloud.Options) (*cloud.Cloud,
 	if err != nil {
 		return nil, err
 	}
+	if process.ReadOnly {
+		api.RefuseWrites()
+	}
 	c := build(config, api, o.selector)
-	c.reloader = api.Reloader(access, func() (kubeconfig.Access, error) { return kubeconfig.Load(o.access(config)) },
-		config.NetworkName, reload.OwnPod(o.getenv))
+	read := func() (kubeconfig.Access, error) { return kubeconfig.Load(o.access(config, process.Environment)) }
+	c.reloader = api.Reloader(access, read, config.NetworkName, reload.OwnPod(process.Environment.Getenv))
 	go c.reloader.Run(ctx)
 	return c.offer(), nil
 }
 
-func (o *Options) access(config cloudconfig.Config) kubeconfig.Options {
+func (o *Options) access(config cloudconfig.Config, from cloud.Environment) kubeconfig.Options {
 	return kubeconfig.Options{
-		Path: o.kubeconfig, Namespace: config.Namespace, UserAgent: component + "/" + o.version,
+		Path: o.kubeconfig, Environment: from, Namespace: config.Namespace, UserAgent: component + "/" + o.version,
 		RequestsPerSecond: config.API.RequestsPerSecond, Burst: config.API.Burst,
 	}
 }

@@ -46,5 +46,5 @@ type Provider struct {
 	// Validate checks a configuration file as New does, for the subcommand "validate"; nil if the cloud does not
 	// support it. It returns the effective configuration as text without secrets, or the mistakes, one line each. With
 	// files, it also checks the files that the configuration refers to.
-	Validate func(configPath string, files bool) (effective []byte, problems []string)
+	Validate func(configPath string, from cloud.Environment, files bool) (effective []byte, problems []string)
 }

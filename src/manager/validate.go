@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 const validateDescription = "Checks a configuration file, and the files it refers to, as the start does.\n" +
@@ -57,7 +59,7 @@ func (v validation) run(cmd *cobra.Command, s *settings, path string) error {
 	if provider.Validate == nil {
 		return fmt.Errorf("%s cannot check its configuration without using it", provider.Name)
 	}
-	effective, problems := provider.Validate(path, !v.withoutFiles)
+	effective, problems := provider.Validate(path, cloud.Environment{}, !v.withoutFiles)
 	if len(problems) > 0 {
 		cmd.SilenceErrors = true // printed below
 		for _, problem := range problems {

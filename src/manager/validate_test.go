@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // checking is a provider that finds the given problems, and says what it was asked.
 func checking(name string, problems ...string) Provider {
 	provider := failing(name, errors.New("started instead"))
-	provider.Validate = func(path string, files bool) ([]byte, []string) {
+	provider.Validate = func(path string, _ cloud.Environment, files bool) ([]byte, []string) {
 		return fmt.Appendf(nil, "cloud: %s\nfiles: %t\npath: %s\n", name, files, path), problems
 	}
 	return provider

@@ -47,11 +47,11 @@ type Cloud struct {
 }
 
 // New returns a function that creates the cloud from a cloud-config file. version follows the program's name in the
-// user agent; getenv is os.Getenv or a replacement. The function sends no request, so it fails only because of the
-// file, or a file that this one refers to. Until the context ends, it reads files with secrets again periodically.
-func New(version string, getenv func(string) string) func(context.Context, cloud.Options) (*cloud.Cloud, error) {
+// user agent. The function sends no request, so it fails only because of the file, or a file that this one refers to.
+// Until the context ends, it reads files with secrets again periodically.
+func New(version string) func(context.Context, cloud.Options) (*cloud.Cloud, error) {
 	return func(ctx context.Context, options cloud.Options) (*cloud.Cloud, error) {
-		c, err := read(ctx, version, getenv, options.ConfigFile)
+		c, err := read(ctx, version, options)
 		if err != nil {
 			return nil, err
 		}
@@ -60,8 +60,9 @@ func New(version string, getenv func(string) string) func(context.Context, cloud
 }
 
 // read creates the cloud from a cloud-config file, and reads the files with secrets again until ctx ends.
-func read(ctx context.Context, version string, getenv func(string) string, path string) (*Cloud, error) {
-	config, secrets, err := cloudconfig.Read(path, getenv, balancer.CheckDefaults)
+func read(ctx context.Context, version string, options cloud.Options) (*Cloud, error) {
+	from := options.Environment
+	config, secrets, err := cloudconfig.Read(options.ConfigFile, from, balancer.CheckDefaults)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +71,12 @@ func read(ctx context.Context, version string, getenv func(string) string, path 
 	if err != nil {
 		return nil, err
 	}
+	if options.ReadOnly {
+		c.client.RefuseWrites()
+	}
 	if config.SecretsMayChange() {
-		c.reloader = connection.NewReloader(secrets, config.ReadSecrets, c.adopt, reload.OwnPod(getenv))
+		read := func() (secret.Secrets, error) { return config.ReadSecrets(from) }
+		c.reloader = connection.NewReloader(secrets, read, c.adopt, reload.OwnPod(from.Getenv))
 		go c.reloader.Run(ctx)
 	}
 	return c, nil

@@ -24,9 +24,6 @@ import (
 const required = "organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {personalAccessToken: " +
 	"s3cret}\n"
 
-// noEnvironment is an environment without variables.
-func noEnvironment(string) string { return "" }
-
 // directoryWith makes a directory with files.
 func directoryWith(t *testing.T, files map[string]string) string {
 	t.Helper()
@@ -48,7 +45,7 @@ func fileWith(t *testing.T, text string) string {
 func TestNewReadsTheFileAndCallsNobody(t *testing.T) {
 	// Nobody listens there: making the cloud must not notice.
 	path := fileWith(t, required+"endpoint: http://127.0.0.1:1\n")
-	made, err := New("v1", noEnvironment)(t.Context(), cloud.Options{ConfigFile: path})
+	made, err := New("v1")(t.Context(), cloud.Options{ConfigFile: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +53,7 @@ func TestNewReadsTheFileAndCallsNobody(t *testing.T) {
 		t.Errorf("name %q, untagged %v, load balancers %v, machines %v", made.Name, made.Untagged, made.LoadBalancers,
 			made.Machines)
 	}
-	if _, err := New("v1", noEnvironment)(t.Context(), cloud.Options{ConfigFile: path + ".missing"}); err == nil {
+	if _, err := New("v1")(t.Context(), cloud.Options{ConfigFile: path + ".missing"}); err == nil {
 		t.Error("a file that does not exist is accepted")
 	}
 }
@@ -74,7 +71,8 @@ func TestNewFollowsTheFiles(t *testing.T) {
 	_, text := emulated(t)
 	directory := directoryWith(t, map[string]string{"personalAccessToken": "revoked"})
 	ctx, cancel := context.WithCancel(t.Context())
-	cloud, err := read(ctx, "v1", noEnvironment, fileWith(t, text+"cloudCredentials: {directory: "+directory+"}\n"))
+	cloud, err := read(ctx, "v1", cloud.Options{
+		ConfigFile: fileWith(t, text+"cloudCredentials: {directory: "+directory+"}\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +101,8 @@ func TestNewExchangesTokens(t *testing.T) {
 	environment := map[string]string{"THALASSA_SERVICE_ACCOUNT_ID": emulator.DefaultServiceAccount,
 		"THALASSA_SUBJECT_TOKEN_FILE": token}
 	getenv := func(name string) string { return environment[name] }
-	made, err := read(t.Context(), "v1", getenv, fileWith(t, text))
+	made, err := read(t.Context(), "v1", cloud.Options{ConfigFile: fileWith(t, text),
+		Environment: cloud.Environment{Variable: getenv}})
 	if err != nil {
 		t.Fatal(err)
 	}

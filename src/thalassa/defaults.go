@@ -2,6 +2,7 @@ package thalassa
 
 import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 )
@@ -12,9 +13,8 @@ func Annotations() *annotation.Registry { return balancer.Registry() }
 // ConfigSchema is the JSON schema of the cloud-config file, including the defaults of annotations.
 func ConfigSchema() ([]byte, error) { return cloudconfig.Schema(Annotations().DefaultsSchema()) }
 
-// Validate returns a function that checks a cloud-config file without using it. It returns the effective configuration
-// as YAML, without secrets, or the mistakes, one line each. With files, it also checks the files that the configuration
-// refers to.
-func Validate(getenv func(string) string) func(path string, files bool) (effective []byte, problems []string) {
-	return cloudconfig.Validate(getenv, balancer.CheckDefaults)
+// Validate checks a cloud-config file without using it. It returns the effective configuration as YAML, without
+// secrets, or the mistakes, one line each. With files, it also checks the files that the configuration refers to.
+func Validate(path string, from cloud.Environment, files bool) (effective []byte, problems []string) {
+	return cloudconfig.Validate(path, from, files, balancer.CheckDefaults)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
@@ -18,7 +19,6 @@ import (
 // allowed.
 func TestServiceDefaultsAreChecked(t *testing.T) {
 	const path = "loadBalancer.defaults."
-	validate := Validate(noEnvironment)
 	for defaults, want := range map[string][]string{
 		`{loadbalancing-policy: MAGLEV, health-check-enabled: "false", acl-allowed-sources: "10.0.0.0/8"}`: nil,
 		`{publish: " ip "}`:        nil,
@@ -54,7 +54,8 @@ func TestServiceDefaultsAreChecked(t *testing.T) {
 			path + "loadbalancer.k8s.thalassa.cloud/publish: is written without loadbalancer.k8s.thalassa.cloud/ here",
 		},
 	} {
-		effective, problems := validate(fileWith(t, required+"loadBalancer: {defaults: "+defaults+"}\n"), false)
+		effective, problems := Validate(fileWith(t, required+"loadBalancer: {defaults: "+defaults+"}\n"),
+			cloud.Environment{}, false)
 		if diff := cmp.Diff(want, problems); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", defaults, diff)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"sigs.k8s.io/yaml"
@@ -49,7 +50,7 @@ func TestConfigPageWithoutEnvironment(t *testing.T) {
 }
 
 // validator is the check of a program of files at a path.
-type validator func(path string, files bool) (effective []byte, problems []string)
+type validator func(path string, from cloud.Environment, files bool) (effective []byte, problems []string)
 
 // verdict says whether the program accepts a file, without reading what it refers to.
 func (v validator) verdict(t *testing.T, file string) error {
@@ -58,7 +59,7 @@ func (v validator) verdict(t *testing.T, file string) error {
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, problems := v(path, false)
+	_, problems := v(path, cloud.Environment{}, false)
 	if len(problems) > 0 {
 		return errors.New(strings.Join(problems, "\n"))
 	}
@@ -68,7 +69,7 @@ func (v validator) verdict(t *testing.T, file string) error {
 // verdict asks the program for Thalassa Cloud.
 func verdict(t *testing.T, file string) error {
 	t.Helper()
-	return validator(thalassa.Validate(func(string) string { return "" })).verdict(t, file)
+	return validator(thalassa.Validate).verdict(t, file)
 }
 
 // schema compiles the schema that is in the repository's reference.

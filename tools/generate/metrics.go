@@ -60,7 +60,7 @@ func programCollectors(ctx context.Context) (all []prometheus.Collector, err err
 		}
 	}
 	options := cloud.Options{ConfigFile: filepath.Join(folder, "cloud-config.yaml")}
-	made, err := thalassa.New("", func(string) string { return "" })(ctx, options)
+	made, err := thalassa.New("")(ctx, options)
 	if err != nil {
 		return nil, err
 	}

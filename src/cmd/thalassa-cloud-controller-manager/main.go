@@ -14,25 +14,12 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback" // public CAs for an image that has none of its own
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
-	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore"
-	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/cloudconfig"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cmd/clouds"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 )
 
 func main() {
-	os.Exit(run(providers()))
-}
-
-// providers lists the clouds this binary serves, one line each.
-func providers() []manager.Provider {
-	iron := ironcore.NewOptions(build.Current().Agent(), os.Getenv)
-	return []manager.Provider{
-		{Name: thalassa.ProviderName, New: thalassa.New(build.Current().Agent(), os.Getenv),
-			Validate: thalassa.Validate(os.Getenv)},
-		{Name: ironcore.ProviderName, Flags: iron.AddFlags, OtherFlags: []string{ironcore.SelectorFlag}, New: iron.New,
-			Validate: cloudconfig.Validate},
-	}
+	os.Exit(run(clouds.Providers(build.Current().Agent())))
 }
 
 // run returns the exit code of the process.

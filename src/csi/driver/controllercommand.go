@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/controller"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/src/reload"
@@ -65,12 +66,13 @@ func newControllerProcess(e Environment, flags common, configFile string) (*cont
 	if configFile == "" {
 		return nil, errors.New("flag --cloud-config is missing: want the path of the cloud-config file")
 	}
-	config, secrets, err := cloudconfig.Read(configFile, e.Getenv)
+	from := cloud.Environment{Variable: e.Getenv}
+	config, secrets, err := cloudconfig.Read(configFile, from)
 	if err != nil {
 		return nil, fmt.Errorf("flag --cloud-config: %w", err)
 	}
 	config.Warn()
-	cloud, err := connection.NewClient(config, secrets, component+"/"+e.Build.Agent(), e.Network)
+	api, err := connection.NewClient(config, secrets, component+"/"+e.Build.Agent(), e.Network)
 	if err != nil {
 		return nil, err
 	}
@@ -78,13 +80,13 @@ func newControllerProcess(e Environment, flags common, configFile string) (*cont
 	if err != nil {
 		return nil, err
 	}
-	p := &controllerProcess{flags: flags, cloud: cloud, cluster: cluster, version: e.Build.Version,
-		machines: inventory.New(cloud, inventory.Scope{VPC: config.VPCIdentity})}
+	p := &controllerProcess{flags: flags, cloud: api, cluster: cluster, version: e.Build.Version,
+		machines: inventory.New(api, inventory.Scope{VPC: config.VPCIdentity})}
 	if config.SecretsMayChange() {
-		p.reloader = connection.NewReloader(secrets, config.ReadSecrets, p.adopt(config.VPCIdentity),
-			reload.OwnPod(e.Getenv))
+		read := func() (secret.Secrets, error) { return config.ReadSecrets(from) }
+		p.reloader = connection.NewReloader(secrets, read, p.adopt(config.VPCIdentity), reload.OwnPod(e.Getenv))
 	}
-	volumes := storage.New(cloud, regionOf(p.machines))
+	volumes := storage.New(api, regionOf(p.machines))
 	if err := p.offer(e, volumes); err != nil {
 		return nil, err
 	}

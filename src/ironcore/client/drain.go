@@ -12,10 +12,14 @@ import (
 // errDraining refuses a request that has not been sent when the process is told to stop.
 var errDraining = errors.New("this process is shutting down and sends no more requests")
 
+// errReadOnly refuses a write of a client that only reads.
+var errReadOnly = errors.New("refused, because this program only reads")
+
 // writes counts the writes that are being sent, so that a process that stops waits for these and for nothing else.
 type writes struct {
 	mu       sync.Mutex
 	draining bool
+	refused  bool // all writes are refused
 	sending  int
 	idle     chan struct{} // closed when draining has begun and nothing is being sent
 }
@@ -31,6 +35,8 @@ func (w *writes) begin(method string) (end func(), err error) {
 		return nil, errDraining
 	case method == http.MethodGet:
 		return func() {}, nil
+	case w.refused:
+		return nil, errReadOnly
 	}
 	w.sending++
 	return w.end, nil
@@ -64,6 +70,9 @@ func (w *writes) drain(ctx context.Context) error {
 		return fmt.Errorf("waiting for %d writes to IronCore to finish: %w", w.sending, context.Cause(ctx))
 	}
 }
+
+// RefuseWrites makes all later writes fail before they are sent. It is called before the first request.
+func (c *Client) RefuseWrites() { c.transport.writes.refused = true }
 
 // Drain sends no more requests, and returns when the writes that were sent are answered, or ctx is done. That takes at
 // most DrainTimeout.

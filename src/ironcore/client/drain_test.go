@@ -131,3 +131,16 @@ func TestDrainEnds(t *testing.T) {
 		}
 	})
 }
+
+// TestRefuseWrites: a client that only reads sends no write.
+func TestRefuseWrites(t *testing.T) {
+	c, s := newClient(t)
+	c.RefuseWrites()
+	if err := c.Probe(t.Context(), "net-1"); err != nil {
+		t.Error(err)
+	}
+	sent := s.count()
+	if err := <-write(t.Context(), c); !errors.Is(err, errReadOnly) || s.count() != sent {
+		t.Errorf("a write was sent, or ended with %v", err)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"time"
 
@@ -74,8 +73,8 @@ func Default() Config {
 
 // Read reads and checks the cloud-config file. The error contains all mistakes with their keys. ClusterName is the
 // value of --cluster-name, which must be that of the file: see checkClusterName.
-func Read(path, clusterName string) (Config, error) {
-	c, file, err := openFile(path)
+func Read(path string, from cloud.Environment, clusterName string) (Config, error) {
+	c, file, err := openFile(path, from)
 	if err != nil {
 		return Config{}, err
 	}
@@ -83,12 +82,12 @@ func Read(path, clusterName string) (Config, error) {
 	return c, file.Err()
 }
 
-func openFile(path string) (Config, *config.File, error) {
+func openFile(path string, from cloud.Environment) (Config, *config.File, error) {
 	if path == "" {
 		return Config{}, nil, errors.New("missing --cloud-config: pass the path of a file with the keys networkName " +
 			"and clusterName")
 	}
-	opened, err := os.Open(path)
+	opened, err := from.Open(path)
 	if err != nil {
 		return Config{}, nil, fmt.Errorf("opening the cloud-config: %w", err)
 	}

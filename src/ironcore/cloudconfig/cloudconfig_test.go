@@ -32,12 +32,12 @@ func fileWith(t *testing.T, text string) string {
 // problemsOf returns the mistakes in a file, one line each.
 func problemsOf(t *testing.T, text string) []string {
 	t.Helper()
-	_, problems := Validate(fileWith(t, text), true)
+	_, problems := Validate(fileWith(t, text), cloud.Environment{}, true)
 	return problems
 }
 
 func TestDefaults(t *testing.T) {
-	got, err := Read(fileWith(t, required), DefaultClusterName)
+	got, err := Read(fileWith(t, required), cloud.Environment{}, DefaultClusterName)
 	want := Config{
 		NetworkName: "net-1", ClusterName: "blue",
 		LoadBalancer: LoadBalancer{CreationPollTimeout: 300, Drift: "repair"},
@@ -56,7 +56,7 @@ func TestFileOfTheExistingCCM(t *testing.T) {
 		"JSON": `{"networkName": "net-1", "prefixName": "prefix.example", "clusterName": "shoot--Garden--blue_1"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Read(fileWith(t, text), "shoot--Garden--blue_1")
+			got, err := Read(fileWith(t, text), cloud.Environment{}, "shoot--Garden--blue_1")
 			want := Default()
 			want.NetworkName, want.PrefixName, want.ClusterName = "net-1", "prefix.example", "shoot--Garden--blue_1"
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -72,7 +72,7 @@ namespace: tenant-1
 loadBalancer: {creationPollTimeout: 60, drift: report, removeOrphans: true}
 instancesV2: {removalGracePeriod: 5, maxRemovals: 50, removalWindow: 3600, dryRun: true}
 api: {callTimeout: 7, requestsPerSecond: 10, burst: 1}
-`), "")
+`), cloud.Environment{}, "")
 	if err != nil || got.Namespace != "tenant-1" || got.API.Timeout() != 7*time.Second ||
 		got.API.RequestsPerSecond != 10 || got.API.Burst != 1 {
 		t.Errorf("configuration %+v, error %v", got, err)
@@ -160,7 +160,7 @@ func TestDefect13_TwoClusterNames(t *testing.T) {
 			"label: at most 63 letters, digits and - _ ., with a letter or a digit at both ends"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Read(fileWith(t, tt.yaml), tt.flag)
+			_, err := Read(fileWith(t, tt.yaml), cloud.Environment{}, tt.flag)
 			if err == nil && tt.want == nil {
 				return
 			}
@@ -173,11 +173,11 @@ func TestDefect13_TwoClusterNames(t *testing.T) {
 }
 
 func TestDefect22_NoCloudConfig(t *testing.T) {
-	_, err := Read("", "")
+	_, err := Read("", cloud.Environment{}, "")
 	if err == nil || !strings.Contains(err.Error(), "missing --cloud-config: pass the path of a file") {
 		t.Errorf("error = %v", err)
 	}
-	_, err = Read("/does/not/exist.yaml", "")
+	_, err = Read("/does/not/exist.yaml", cloud.Environment{}, "")
 	if err == nil || err.Error() != "opening the cloud-config: open /does/not/exist.yaml: no such file or directory" {
 		t.Errorf("error = %v, want one that names the file", err)
 	}
@@ -225,14 +225,15 @@ func exampleFile(t *testing.T, entry config.Entry) string {
 
 // TestValidateShowsTheEffectiveConfiguration: with the defaults, and in a form that is itself accepted.
 func TestValidateShowsTheEffectiveConfiguration(t *testing.T) {
-	effective, problems := Validate(fileWith(t, required), true)
+	effective, problems := Validate(fileWith(t, required), cloud.Environment{}, true)
 	for _, want := range []string{"networkName: net-1\n", "clusterName: blue\n", "callTimeout: 30\n",
 		"drift: repair\n"} {
 		if !strings.Contains(string(effective), want) {
 			t.Errorf("the effective configuration lacks %q, problems %q:\n%s", want, problems, effective)
 		}
 	}
-	if shown, problems := Validate(fileWith(t, string(effective)), false); string(shown) != string(effective) {
+	if shown, problems := Validate(fileWith(t, string(effective)), cloud.Environment{}, false); string(shown) !=
+		string(effective) {
 		t.Errorf("shown again, problems %q:\n%s\nwant:\n%s", problems, shown, effective)
 	}
 }

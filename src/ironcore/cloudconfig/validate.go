@@ -3,13 +3,14 @@ package cloudconfig
 import (
 	"errors"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
 )
 
 // Validate checks a cloud-config file without using it. It returns the effective configuration as YAML, or the
-// mistakes, one line each. The file refers to no other files, so that the second argument has no effect.
-func Validate(path string, _ bool) (effective []byte, problems []string) {
-	c, err := Read(path, DefaultClusterName)
+// mistakes, one line each. The file refers to no other files, so that the last argument has no effect.
+func Validate(path string, from cloud.Environment, _ bool) (effective []byte, problems []string) {
+	c, err := Read(path, from, DefaultClusterName)
 	if err == nil {
 		effective, err = config.Show(c, Keys())
 	}

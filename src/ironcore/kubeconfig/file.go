@@ -8,13 +8,14 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // maxSize is the maximum size of a file, in bytes, so that a device or a log file is not read as one.
@@ -24,12 +25,12 @@ const maxSize = 1 << 20
 var lineNumber = regexp.MustCompile(`line \d+`)
 
 // parse reads a kubeconfig, with absolute paths.
-func parse(path string) (*api.Config, error) {
+func parse(from cloud.Environment, path string) (*api.Config, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
-	content, err := read(absolute)
+	content, err := read(from, absolute)
 	if err != nil {
 		return nil, err
 	}
@@ -94,31 +95,34 @@ func allowed(text string, user bool, schemes ...string) bool {
 }
 
 // inline replaces the paths of files by their content.
-func inline(config *api.Config) error {
+func inline(from cloud.Environment, config *api.Config) error {
 	for name, cluster := range config.Clusters {
-		if err := data(&cluster.CertificateAuthority, &cluster.CertificateAuthorityData); err != nil {
+		if err := data(from, &cluster.CertificateAuthority, &cluster.CertificateAuthorityData); err != nil {
 			return fmt.Errorf("reading certificate-authority of cluster %q: %w", name, err)
 		}
 	}
 	for name, user := range config.AuthInfos {
-		if err := inlineUser(user); err != nil {
+		if err := inlineUser(from, user); err != nil {
 			return fmt.Errorf("reading %w of user %q", err, name)
 		}
 	}
 	return nil
 }
 
-func inlineUser(user *api.AuthInfo) error {
-	if err := data(&user.ClientCertificate, &user.ClientCertificateData); err != nil {
+func inlineUser(from cloud.Environment, user *api.AuthInfo) error {
+	if user.Exec != nil && !from.Own() {
+		return errors.New("exec (the program is not run here: use a kubeconfig with a token or a certificate)")
+	}
+	if err := data(from, &user.ClientCertificate, &user.ClientCertificateData); err != nil {
 		return fmt.Errorf("client-certificate (%w)", err)
 	}
-	if err := data(&user.ClientKey, &user.ClientKeyData); err != nil {
+	if err := data(from, &user.ClientKey, &user.ClientKeyData); err != nil {
 		return fmt.Errorf("client-key (%w)", err)
 	}
 	if user.TokenFile == "" {
 		return nil
 	}
-	content, err := read(user.TokenFile)
+	content, err := read(from, user.TokenFile)
 	if err != nil {
 		return fmt.Errorf("tokenFile (%w)", err)
 	}
@@ -131,11 +135,11 @@ func inlineUser(user *api.AuthInfo) error {
 }
 
 // data reads the file at path, unless there is content already: client-go then reports that both are set.
-func data(path *string, content *[]byte) error {
+func data(from cloud.Environment, path *string, content *[]byte) error {
 	if *path == "" || len(*content) > 0 {
 		return nil
 	}
-	found, err := read(*path)
+	found, err := read(from, *path)
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("the file %s is empty", *path)
 	}
@@ -144,8 +148,8 @@ func data(path *string, content *[]byte) error {
 }
 
 // read returns the content of a file of bounded size.
-func read(path string) ([]byte, error) {
-	file, err := os.Open(path)
+func read(from cloud.Environment, path string) ([]byte, error) {
+	file, err := from.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // flagName is the flag with the path of the file.
@@ -53,6 +55,8 @@ type Options struct {
 	Namespace string
 	// UserAgent names the program and its version to the API server.
 	UserAgent string
+	// Environment contains the files. Exec plugins are refused in an environment that is not this process's own.
+	Environment cloud.Environment
 	// RequestsPerSecond and Burst limit the requests of the process; 0 are client-go's defaults.
 	RequestsPerSecond, Burst int
 }
@@ -71,7 +75,7 @@ func Load(o Options) (Access, error) {
 }
 
 func load(o Options) (Access, error) {
-	file, err := parse(o.Path)
+	file, err := parse(o.Environment, o.Path)
 	if err != nil {
 		return Access{}, err
 	}
@@ -87,7 +91,7 @@ func load(o Options) (Access, error) {
 			"objects of the cluster: set it in the context (kubectl config set-context --current --namespace=NAME), "+
 			"or set the key namespace in the file of --cloud-config", current.CurrentContext)
 	}
-	if err := inline(current); err != nil {
+	if err := inline(o.Environment, current); err != nil {
 		return Access{}, err
 	}
 	sum, err := sumOf(current)

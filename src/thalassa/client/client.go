@@ -77,6 +77,9 @@ func (c *Client) DrainTimeout() time.Duration { return c.transport.timeout }
 // Collectors are the metrics of the client's calls, for registration.
 func (c *Client) Collectors() []prometheus.Collector { return c.transport.metrics.collectors() }
 
+// RefuseWrites makes all later writes fail with ErrReadOnly before they are sent. It is called before the first call.
+func (c *Client) RefuseWrites() { c.transport.readOnly = true }
+
 // Adopt changes over to other secrets after trying them: probe makes calls with a client that uses the new secrets,
 // while all other calls use the old ones. When the probe fails the old ones stay, and its error is returned.
 func (c *Client) Adopt(ctx context.Context, secrets secret.Secrets,

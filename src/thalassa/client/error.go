@@ -30,6 +30,8 @@ var (
 	ErrUnavailable = errors.New("cloud API unavailable")
 	// ErrShutdown: the process is stopping and makes no more calls.
 	ErrShutdown = errors.New("not done")
+	// ErrReadOnly: the client refuses writes.
+	ErrReadOnly = errors.New("refused, because this program only reads")
 	// ErrMalformed: an answer that is not what the API promises.
 	ErrMalformed = errors.New("malformed answer")
 )

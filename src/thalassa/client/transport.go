@@ -19,6 +19,8 @@ type transport struct {
 	metrics *metrics
 	latest  atomic.Pointer[Error] // how the latest call ended; nil: well, or there was none
 	timeout time.Duration
+	// readOnly means that writes fail before they are sent.
+	readOnly bool
 }
 
 func newTransport(o Options) (*transport, error) {
@@ -53,6 +55,9 @@ type consumer func(*call, *http.Response) error
 // is an *Error.
 func (t *transport) do(request *http.Request, body []byte, consume consumer) error {
 	c := newCall(request, body, consume)
+	if c.write() && t.readOnly {
+		return c.failure(ErrReadOnly)
+	}
 	if c.write() {
 		defer c.audit(time.Now())
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/netip"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -132,20 +131,19 @@ func Default() Config {
 type Check func(Config, *config.File)
 
 // Read reads and checks the cloud-config file, and the files with secrets that it refers to. Missing values come from
-// the environment; getenv is os.Getenv or a replacement. The error contains all mistakes with their key paths, and no
-// secrets.
-func Read(path string, getenv func(string) string, checks ...Check) (Config, secret.Secrets, error) {
-	return readFile(path, getenv, true, checks...)
+// the environment. The error contains all mistakes with their key paths, and no secrets.
+func Read(path string, from cloud.Environment, checks ...Check) (Config, secret.Secrets, error) {
+	return readFile(path, from, true, checks...)
 }
 
 // readFile is Read, or without files the same without the files that the configuration refers to.
-func readFile(path string, getenv func(string) string, files bool, checks ...Check) (Config, secret.Secrets, error) {
-	opened, err := os.Open(path)
+func readFile(path string, from cloud.Environment, files bool, checks ...Check) (Config, secret.Secrets, error) {
+	opened, err := from.Open(path)
 	if err != nil {
 		return Config{}, secret.Secrets{}, fmt.Errorf("opening the cloud-config: %w", err)
 	}
 	defer opened.Close()
-	c, file, err := parseFile(opened, getenv, checks...)
+	c, file, err := parseFile(opened, from.Getenv, checks...)
 	if err != nil {
 		return Config{}, secret.Secrets{}, err
 	}
@@ -154,7 +152,7 @@ func readFile(path string, getenv func(string) string, files bool, checks ...Che
 	}
 	var secrets secret.Secrets
 	if files {
-		secrets = c.readSecrets(file)
+		secrets = c.readSecrets(from, file)
 	}
 	return c, secrets, file.Err()
 }

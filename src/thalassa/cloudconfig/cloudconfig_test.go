@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
@@ -22,6 +23,9 @@ const required = "organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudC
 
 // noEnvironment is an environment without variables.
 func noEnvironment(string) string { return "" }
+
+// nothing is the same with the files of this process.
+func nothing() cloud.Environment { return cloud.Environment{Variable: noEnvironment} }
 
 // environment is one with the given variables.
 func environment(values map[string]string) func(string) string {
@@ -278,20 +282,20 @@ func TestConfigThatTheExistingCCMAccepts(t *testing.T) {
 }
 
 func TestReadConfig(t *testing.T) {
-	if _, _, err := readFile("/does/not/exist.yaml", noEnvironment, false); err == nil ||
+	if _, _, err := readFile("/does/not/exist.yaml", nothing(), false); err == nil ||
 		!strings.Contains(err.Error(), "/does/not/exist.yaml") {
 		t.Errorf("error = %v, want one that names the file", err)
 	}
-	if _, _, err := readFile(fileWith(t, "a: ["), noEnvironment, false); err == nil ||
+	if _, _, err := readFile(fileWith(t, "a: ["), nothing(), false); err == nil ||
 		!strings.Contains(err.Error(), "parsing YAML") {
 		t.Errorf("error = %v, want one about YAML", err)
 	}
-	if _, _, err := readFile(fileWith(t, required+"endpoint: x"), noEnvironment, false); err == nil ||
+	if _, _, err := readFile(fileWith(t, required+"endpoint: x"), nothing(), false); err == nil ||
 		!strings.Contains(err.Error(), "endpoint") {
 		t.Errorf("error = %v, want one that names the key", err)
 	}
 	// What the file refers to does not matter yet.
-	c, _, err := readFile(fileWith(t, required+"caBundle: /does/not/exist"), noEnvironment, false)
+	c, _, err := readFile(fileWith(t, required+"caBundle: /does/not/exist"), nothing(), false)
 	if err != nil || c.Organisation != "acme" {
 		t.Errorf("configuration %+v, error %v", c, err)
 	}

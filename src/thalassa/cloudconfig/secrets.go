@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
@@ -21,9 +21,9 @@ const maxSecret = 1 << 20
 
 // ReadSecrets reads the files that the configuration refers to. It can be called again at any time. The error names the
 // keys of files that cannot be used, and does not repeat their content.
-func (c Config) ReadSecrets() (secret.Secrets, error) {
+func (c Config) ReadSecrets(from cloud.Environment) (secret.Secrets, error) {
 	var problems config.Problems
-	secrets := c.readSecrets(&problems)
+	secrets := c.readSecrets(from, &problems)
 	return secrets, problems.Err()
 }
 
@@ -38,32 +38,27 @@ type reporter interface {
 	Add(path, found, want string)
 }
 
-func (c Config) readSecrets(problems reporter) secret.Secrets {
+func (c Config) readSecrets(from cloud.Environment, problems reporter) secret.Secrets {
 	secrets := secret.Secrets{Credentials: c.CloudCredentials.inline()}
 	if directory := c.CloudCredentials.Directory; directory != "" {
-		secrets.Credentials = readCredentials(directory, problems)
+		secrets.Credentials = readCredentials(from, directory, problems)
 	}
 	if exchange := secrets.Credentials.Exchange; exchange != nil {
-		checkSubjectToken(exchange.SubjectTokenFile, problems)
+		checkSubjectToken(from, exchange.SubjectTokenFile, problems)
 	}
 	if c.CABundle != "" {
-		secrets.CABundle = readCertificates(c.CABundle, problems)
+		secrets.CABundle = readCertificates(from, c.CABundle, problems)
 	}
 	return secrets
 }
 
 // readCredentials reads a mounted Secret: a directory with one file for each key.
-func readCredentials(directory string, problems reporter) secret.Credentials {
+func readCredentials(from cloud.Environment, directory string, problems reporter) secret.Credentials {
 	const path = pathCredentials + ".directory"
-	if _, err := os.ReadDir(directory); err != nil {
+	current, err := from.Resolve(directory)
+	if err != nil {
 		problems.Add(path, directory, "want a directory that can be read: "+reason(err))
 		return secret.Credentials{}
-	}
-	// kubelet replaces all files of a mounted Secret at once, by changing this link. Following it once prevents that an
-	// old clientID is read with a new clientSecret.
-	current := directory
-	if target, err := filepath.EvalSymlinks(filepath.Join(directory, "..data")); err == nil {
-		current = target
 	}
 	var c secret.Credentials
 	for _, file := range []struct {
@@ -75,7 +70,7 @@ func readCredentials(directory string, problems reporter) secret.Credentials {
 		{"clientID", &c.ClientID, clientIDRule()},
 		{"clientSecret", &c.ClientSecret, clientSecretRule()},
 	} {
-		content, err := readSecret(filepath.Join(current, file.name))
+		content, err := readSecret(from, filepath.Join(current, file.name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			problems.Add(path, filepath.Join(directory, file.name), "want a file that can be read: "+reason(err))
 			return secret.Credentials{}
@@ -97,9 +92,9 @@ func readCredentials(directory string, problems reporter) secret.Credentials {
 }
 
 // checkSubjectToken checks that the file contains a token. It is read again for each exchange.
-func checkSubjectToken(name string, problems reporter) {
+func checkSubjectToken(from cloud.Environment, name string, problems reporter) {
 	const path = pathWorkloadIdentity + ".subjectTokenFile"
-	content, err := readSecret(name)
+	content, err := readSecret(from, name)
 	switch {
 	case err != nil:
 		problems.Add(path, name, "want a file that can be read, like a projected service account token: "+reason(err))
@@ -109,9 +104,9 @@ func checkSubjectToken(name string, problems reporter) {
 }
 
 // readCertificates returns the certificates of a PEM file, without its other content.
-func readCertificates(name string, problems reporter) []byte {
+func readCertificates(from cloud.Environment, name string, problems reporter) []byte {
 	const path = "caBundle"
-	content, err := readSecret(name)
+	content, err := readSecret(from, name)
 	if err != nil {
 		problems.Add(path, name, "want a file that can be read: "+reason(err))
 		return nil
@@ -139,8 +134,8 @@ func readCertificates(name string, problems reporter) []byte {
 }
 
 // readSecret reads a file of bounded size.
-func readSecret(name string) ([]byte, error) {
-	file, err := os.Open(name)
+func readSecret(from cloud.Environment, name string) ([]byte, error) {
+	file, err := from.Open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/util/cert"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
@@ -64,7 +65,7 @@ func TestCredentialsDirectory(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := directoryWith(t, tt.files)
 			c := Config{CloudCredentials: Credentials{Directory: dir}}
-			got, err := c.ReadSecrets()
+			got, err := c.ReadSecrets(cloud.Environment{})
 			if tt.problem == "" {
 				if diff := cmp.Diff(tt.want, got.Credentials); diff != "" || err != nil {
 					t.Errorf("credentials (-want +got), error %v:\n%s", err, diff)
@@ -83,7 +84,7 @@ func TestCredentialsDirectoryThatIsNone(t *testing.T) {
 	c := Config{CloudCredentials: Credentials{Directory: "/does/not/exist"}}
 	const want = "cloudCredentials.directory: found /does/not/exist, want a directory that can be read: no such file " +
 		"or directory"
-	if _, err := c.ReadSecrets(); err == nil || err.Error() != want {
+	if _, err := c.ReadSecrets(cloud.Environment{}); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
@@ -110,7 +111,7 @@ func TestCredentialsOfOneMoment(t *testing.T) {
 	link("..old", "..data")
 	link("..data/clientID", "clientID")
 	link("..new/clientSecret", "clientSecret")
-	got, err := Config{CloudCredentials: Credentials{Directory: dir}}.ReadSecrets()
+	got, err := Config{CloudCredentials: Credentials{Directory: dir}}.ReadSecrets(cloud.Environment{})
 	if want := (secret.Credentials{ClientID: "old", ClientSecret: "old"}); err != nil || got.Credentials != want {
 		t.Errorf("client %s, secret %s, error %v; want all of one version", got.Credentials.ClientID,
 			got.Credentials.ClientSecret, err)
@@ -128,7 +129,7 @@ func TestSubjectToken(t *testing.T) {
 	} {
 		c := Config{CloudCredentials: Credentials{WorkloadIdentity: WorkloadIdentity{ServiceAccountID: "sa-1",
 			SubjectTokenFile: filepath.Join(dir, name)}}}
-		got, err := c.ReadSecrets()
+		got, err := c.ReadSecrets(cloud.Environment{})
 		if fmt.Sprint(err) != want || got.Credentials.Exchange == nil {
 			t.Errorf("%s: error %v, exchange %v; want %s", name, err, got.Credentials.Exchange, want)
 		}
@@ -158,7 +159,7 @@ func TestCABundle(t *testing.T) {
 			if err := os.WriteFile(path, tt.content, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got, err := Config{CABundle: path}.ReadSecrets()
+			got, err := Config{CABundle: path}.ReadSecrets(cloud.Environment{})
 			if tt.want == "" {
 				if err != nil || !bytes.Equal(got.CABundle, certificate) {
 					t.Errorf("error %v, bundle:\n%s\nwant the certificates and nothing else:\n%s", err, got.CABundle,
@@ -172,7 +173,8 @@ func TestCABundle(t *testing.T) {
 		})
 	}
 	const want = "caBundle: found /does/not/exist, want a file that can be read: no such file or directory"
-	if _, err := (Config{CABundle: "/does/not/exist"}).ReadSecrets(); err == nil || err.Error() != want {
+	_, err := Config{CABundle: "/does/not/exist"}.ReadSecrets(cloud.Environment{})
+	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

@@ -3,25 +3,22 @@ package cloudconfig
 import (
 	"errors"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
 )
 
-// Validate returns a function that checks a cloud-config file without using it. It returns the effective
-// configuration as YAML, without secrets, or the mistakes, one line each. With files, it also checks the files that the
-// configuration refers to.
-func Validate(getenv func(string) string,
-	checks ...Check) func(path string, files bool) (effective []byte, problems []string) {
-	return func(path string, files bool) ([]byte, []string) {
-		c, _, err := readFile(path, getenv, files, checks...) // once: it may be a pipe
-		if err != nil {
-			return nil, linesOf(err)
-		}
-		effective, err := config.Show(c, Keys())
-		if err != nil {
-			return nil, linesOf(err)
-		}
-		return effective, nil
+// Validate checks a cloud-config file without using it. It returns the effective configuration as YAML, without
+// secrets, or the mistakes, one line each. With files, it also checks the files that the configuration refers to.
+func Validate(path string, from cloud.Environment, files bool, checks ...Check) (effective []byte, problems []string) {
+	c, _, err := readFile(path, from, files, checks...) // once: it may be a pipe
+	if err != nil {
+		return nil, linesOf(err)
 	}
+	effective, err = config.Show(c, Keys())
+	if err != nil {
+		return nil, linesOf(err)
+	}
+	return effective, nil
 }
 
 func linesOf(err error) []string {

@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 func TestValidate(t *testing.T) {
-	validate := Validate(noEnvironment)
 	tests := []struct {
 		name, yaml string
 		files      bool
@@ -26,7 +27,7 @@ func TestValidate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			effective, problems := validate(fileWith(t, tt.yaml), tt.files)
+			effective, problems := Validate(fileWith(t, tt.yaml), nothing(), tt.files)
 			if diff := cmp.Diff(tt.want, problems); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
@@ -35,7 +36,7 @@ func TestValidate(t *testing.T) {
 			}
 		})
 	}
-	if _, problems := validate("/does/not/exist", true); len(problems) != 1 ||
+	if _, problems := Validate("/does/not/exist", nothing(), true); len(problems) != 1 ||
 		!strings.Contains(problems[0], "opening the cloud-config: open /does/not/exist") {
 		t.Errorf("problems %q, want one that names the file", problems)
 	}
@@ -44,8 +45,8 @@ func TestValidate(t *testing.T) {
 // TestValidateShowsWhatIsInEffect: with the environment and the defaults, without secrets, and in a form that is itself
 // accepted.
 func TestValidateShowsWhatIsInEffect(t *testing.T) {
-	getenv := environment(map[string]string{envProject: "p-env"})
-	effective, problems := Validate(getenv)(fileWith(t, required), true)
+	from := cloud.Environment{Variable: environment(map[string]string{envProject: "p-env"})}
+	effective, problems := Validate(fileWith(t, required), from, true)
 	for _, want := range []string{"organisation: acme\n", "project: p-env\n", "callTimeout: 30\n",
 		"personalAccessToken: (not shown)\n"} {
 		if !strings.Contains(string(effective), want) {
@@ -56,7 +57,7 @@ func TestValidateShowsWhatIsInEffect(t *testing.T) {
 		t.Errorf("a secret is shown:\n%s", effective)
 	}
 	again := strings.ReplaceAll(string(effective), "(not shown)", "s3cret")
-	if shown, problems := Validate(noEnvironment)(fileWith(t, again), true); string(shown) != string(effective) {
+	if shown, problems := Validate(fileWith(t, again), nothing(), true); string(shown) != string(effective) {
 		t.Errorf("shown again, problems %q:\n%s\nwant:\n%s", problems, shown, effective)
 	}
 }

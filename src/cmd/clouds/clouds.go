@@ -1,0 +1,20 @@
+// Package clouds lists the clouds that the programs of this repository serve.
+package clouds
+
+import (
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/cloudconfig"
+	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
+)
+
+// Providers returns the clouds, the default one first. Agent follows the name of the program in the user agent. Each
+// result has its own values of the flags of the clouds, so that it is for one command.
+func Providers(agent string) []manager.Provider {
+	iron := ironcore.NewOptions(agent)
+	return []manager.Provider{
+		{Name: thalassa.ProviderName, New: thalassa.New(agent), Validate: thalassa.Validate},
+		{Name: ironcore.ProviderName, Flags: iron.AddFlags, OtherFlags: []string{ironcore.SelectorFlag}, New: iron.New,
+			Validate: cloudconfig.Validate},
+	}
+}
