@@ -177,8 +177,19 @@ func (c *Controller) release(ctx context.Context, s *serviceState, service *core
 	}
 }
 
+// selection chooses the targets of Services.
+type selection struct {
+	provider  cloud.LoadBalancers
+	nodeSet   *nodeSet
+	endpoints endpoints
+}
+
 // targetsOf returns the machines that should receive the traffic of a Service, from the current nodes and endpoints.
 func (c *Controller) targetsOf(service *corev1.Service) (cloud.Targets, error) {
+	return selection{c.provider, c.nodeSet, c.endpoints}.targetsOf(service)
+}
+
+func (c selection) targetsOf(service *corev1.Service) (cloud.Targets, error) {
 	key := keyOf(service)
 	selector, err := c.provider.NodeSelector(service)
 	if err != nil || selector == nil {

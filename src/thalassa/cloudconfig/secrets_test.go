@@ -173,7 +173,7 @@ func TestCABundle(t *testing.T) {
 		})
 	}
 	const want = "caBundle: found /does/not/exist, want a file that can be read: no such file or directory"
-	_, err := Config{CABundle: "/does/not/exist"}.ReadSecrets(cloud.Environment{})
+	_, err = Config{CABundle: "/does/not/exist"}.ReadSecrets(cloud.Environment{})
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
