@@ -87,6 +87,29 @@ func tag(t *testing.T) string {
 	return "v" + loaded.Metadata.Version
 }
 
+// origin is where an example installs from: an address and a version there, and the folder of this repository that is
+// there. file is one of those in what is installed.
+type origin struct{ url, version, folder, file string }
+
+// chart is the product's chart in the registry.
+func (p product) chart(t *testing.T) origin {
+	t.Helper()
+	return published(t, "charts/"+p.name, "Chart.yaml")
+}
+
+// bundle is the folder of overlays in the registry.
+func bundle(t *testing.T) origin {
+	t.Helper()
+	return published(t, "kustomize", "kustomization.yaml")
+}
+
+// published is a folder of this repository in the registry.
+func published(t *testing.T, folder, file string) origin {
+	t.Helper()
+	return origin{url: "oci://ghcr.io/thalassa-cloud/thalassa-ccm/" + folder, version: strings.TrimPrefix(tag(t), "v"),
+		folder: folder, file: file}
+}
+
 // wantFolder wants a folder of this repository that holds a file.
 func wantFolder(t *testing.T, folder, file string) {
 	t.Helper()
@@ -111,30 +134,34 @@ func (p product) wantRender(t *testing.T, name, namespace string, values map[str
 
 func TestArgoCD(t *testing.T) {
 	for _, p := range products() {
-		for name, file := range map[string]string{"chart.yaml": "Chart.yaml", "kustomize.yaml": "kustomization.yaml"} {
+		for name, from := range map[string]origin{
+			"chart.yaml":     {url: repository, version: tag(t), file: "Chart.yaml"},
+			"kustomize.yaml": {url: repository, version: tag(t), file: "kustomization.yaml"},
+			"oci.yaml":       p.chart(t),
+		} {
 			t.Run(p.prefix+name, func(t *testing.T) {
 				documents := p.read(t, "argocd", name)
 				if len(documents) != 1 {
 					t.Fatalf("%d documents, want one", len(documents))
 				}
-				p.wantApplication(t, decode[Application](t, documents[0]), file)
+				p.wantApplication(t, decode[Application](t, documents[0]), from)
 			})
 		}
 	}
 }
 
-// wantApplication wants an Application that installs the product from a folder with a file.
-func (p product) wantApplication(t *testing.T, a Application, file string) {
+// wantApplication wants an Application that installs the product.
+func (p product) wantApplication(t *testing.T, a Application, from origin) {
 	t.Helper()
 	if a.APIVersion != "argoproj.io/v1alpha1" || a.Kind != "Application" || a.Metadata.Name != p.name ||
 		a.Metadata.Namespace != "argocd" || a.Spec.Project == "" {
 		t.Errorf("%+v", a)
 	}
 	source := a.Spec.Source
-	if source.RepoURL != repository || source.TargetRevision != tag(t) {
-		t.Errorf("source %s at %s", source.RepoURL, source.TargetRevision)
+	if source.RepoURL != from.url || source.TargetRevision != from.version {
+		t.Errorf("source %s at %s, want %s at %s", source.RepoURL, source.TargetRevision, from.url, from.version)
 	}
-	wantFolder(t, source.Path, file)
+	wantFolder(t, filepath.Join(from.folder, source.Path), from.file)
 	if want := (Destination{Server: "https://kubernetes.default.svc",
 		Namespace: p.namespace}); a.Spec.Destination != want {
 		t.Errorf("destination %+v, want %+v", a.Spec.Destination, want)
@@ -142,8 +169,8 @@ func (p product) wantApplication(t *testing.T, a Application, file string) {
 	if source.Helm != nil {
 		p.wantRender(t, source.Helm.ReleaseName, a.Spec.Destination.Namespace, source.Helm.ValuesObject)
 	}
-	if (source.Helm != nil) != (file == "Chart.yaml") {
-		t.Errorf("source %+v of a %s", source, file)
+	if (source.Helm != nil) != (from.file == "Chart.yaml") {
+		t.Errorf("source %+v of a %s", source, from.file)
 	}
 }
 
@@ -163,30 +190,38 @@ func TestFluxGit(t *testing.T) {
 }
 
 func TestFluxOCI(t *testing.T) {
-	source := decode[sourcev1.OCIRepository](t, read(t, "flux/oci.yaml")[0])
-	if source.APIVersion != sourcev1.GroupVersion.String() || source.Kind != sourcev1.OCIRepositoryKind {
-		t.Errorf("%s %s", source.APIVersion, source.Kind)
-	}
-	if want := "oci://ghcr.io/thalassa-cloud/thalassa-ccm/charts/thalassa-ccm"; source.Spec.URL != want ||
-		"v"+source.Spec.Reference.Tag != tag(t) {
-		t.Errorf("%s at %+v", source.Spec.URL, source.Spec.Reference)
-	}
-	// Charts in a registry are archives, which helm-controller wants as they are.
-	if layer := source.Spec.LayerSelector; layer.MediaType != "application/vnd.cncf.helm.chart.content.v1.tar+gzip" ||
-		layer.Operation != sourcev1.OCILayerCopy {
-		t.Errorf("layer %+v", layer)
+	for _, p := range products() {
+		for name, from := range map[string]origin{"oci.yaml": p.chart(t), "bundle.yaml": bundle(t)} {
+			source := decode[sourcev1.OCIRepository](t, p.read(t, "flux", name)[0])
+			if source.APIVersion != sourcev1.GroupVersion.String() || source.Kind != sourcev1.OCIRepositoryKind ||
+				source.Name != p.name {
+				t.Errorf("%s: %s %s %s", p.prefix+name, source.APIVersion, source.Kind, source.Name)
+			}
+			if source.Spec.URL != from.url || source.Spec.Reference.Tag != from.version {
+				t.Errorf("%s: %s at %+v", p.prefix+name, source.Spec.URL, source.Spec.Reference)
+			}
+			// Charts in a registry are archives, which helm-controller wants as they are.
+			var layer *sourcev1.OCILayerSelector
+			if from.file == "Chart.yaml" {
+				layer = &sourcev1.OCILayerSelector{Operation: sourcev1.OCILayerCopy,
+					MediaType: "application/vnd.cncf.helm.chart.content.v1.tar+gzip"}
+			}
+			if diff := cmp.Diff(layer, source.Spec.LayerSelector); diff != "" {
+				t.Errorf("%s: layer (-want +got):\n%s", p.prefix+name, diff)
+			}
+		}
 	}
 }
 
 func TestFluxHelmRelease(t *testing.T) {
 	for _, p := range products() {
-		t.Run(p.prefix+"chart.yaml", func(t *testing.T) {
-			p.wantHelmRelease(t, p.read(t, "flux", "chart.yaml")[1], sourcev1.GitRepositoryKind)
-		})
+		for name, kind := range map[string]string{"chart.yaml": sourcev1.GitRepositoryKind,
+			"oci.yaml": sourcev1.OCIRepositoryKind} {
+			t.Run(p.prefix+name, func(t *testing.T) {
+				p.wantHelmRelease(t, p.read(t, "flux", name)[1], kind)
+			})
+		}
 	}
-	t.Run("oci.yaml", func(t *testing.T) {
-		products()[0].wantHelmRelease(t, read(t, "flux/oci.yaml")[1], sourcev1.OCIRepositoryKind)
-	})
 }
 
 // wantHelmRelease wants a HelmRelease that installs the chart from a source of a kind.
@@ -217,18 +252,30 @@ func (p product) wantHelmRelease(t *testing.T, document, kind string) {
 
 func TestFluxKustomization(t *testing.T) {
 	for _, p := range products() {
-		k := decode[kustomizev1.Kustomization](t, p.read(t, "flux", "kustomize.yaml")[1])
-		if k.APIVersion != kustomizev1.GroupVersion.String() || k.Kind != kustomizev1.KustomizationKind {
-			t.Errorf("%s %s", k.APIVersion, k.Kind)
-		}
-		if from := k.Spec.SourceRef; from.Kind != sourcev1.GitRepositoryKind || from.Name != p.name {
-			t.Errorf("source %+v", from)
-		}
-		if !k.Spec.Prune || !k.Spec.Wait {
-			t.Errorf("prune is %t and wait %t", k.Spec.Prune, k.Spec.Wait)
-		}
-		wantFolder(t, k.Spec.Path, "kustomization.yaml")
+		t.Run(p.prefix+"kustomize.yaml", func(t *testing.T) {
+			p.wantKustomization(t, p.read(t, "flux", "kustomize.yaml")[1], sourcev1.GitRepositoryKind, "")
+		})
+		t.Run(p.prefix+"bundle.yaml", func(t *testing.T) {
+			p.wantKustomization(t, p.read(t, "flux", "bundle.yaml")[1], sourcev1.OCIRepositoryKind, bundle(t).folder)
+		})
 	}
+}
+
+// wantKustomization wants a Kustomization that installs an overlay from a source of a kind, which has what is in a
+// folder.
+func (p product) wantKustomization(t *testing.T, document, kind, folder string) {
+	t.Helper()
+	k := decode[kustomizev1.Kustomization](t, document)
+	if k.APIVersion != kustomizev1.GroupVersion.String() || k.Kind != kustomizev1.KustomizationKind {
+		t.Errorf("%s %s", k.APIVersion, k.Kind)
+	}
+	if from := k.Spec.SourceRef; from.Kind != kind || from.Name != p.name {
+		t.Errorf("source %+v", from)
+	}
+	if !k.Spec.Prune || !k.Spec.Wait {
+		t.Errorf("prune is %t and wait %t", k.Spec.Prune, k.Spec.Wait)
+	}
+	wantFolder(t, filepath.Join(folder, k.Spec.Path), "kustomization.yaml")
 }
 
 // TestNothingSpecialIsNeeded: no hooks, no order, no differences to ignore, in what is installed and in how.

@@ -19,6 +19,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/sidecar"
 )
 
 // TestAPIServerAccepts every overlay with every combination of components, without a warning and without storing it.
@@ -41,12 +42,16 @@ func TestAPIServerAccepts(t *testing.T) {
 	}
 }
 
-// prepared has the kinds of Prometheus Operator, and the namespace that permissions in IronCore are for. It is not
-// deleted: another test uses it.
+// prepared has the kinds of Prometheus Operator and of snapshots, the namespace that permissions in IronCore are for,
+// and that of the CSI driver. They are not deleted: other tests use them.
 func prepared(t *testing.T) kubectl.Kubectl {
 	t.Helper()
-	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
+	plane := controlplanetest.Get(t)
+	kube := kubectl.New(plane.Kubeconfig())
 	if err := kube.DefineMonitors(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := sidecar.InstallDefinitions(t.Context(), plane.Config()); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"production", bases.Profile{Name: bases.CSI}.Namespace()} {

@@ -282,6 +282,7 @@ func TestOrderMatters(t *testing.T) {
 		workload = "component high-availability comes after component deployment, list that one first"
 		monitor  = "component metrics-certificate comes after component monitoring, monitoring-ironcore, " +
 			"monitoring-ironcore-managed or monitoring-managed, list that one first"
+		snapshots = "component snapshot-controller-csi comes after component snapshots-csi, list that one first"
 	)
 	for _, test := range []struct {
 		overlay    string
@@ -296,6 +297,8 @@ func TestOrderMatters(t *testing.T) {
 		{"ironcore", []string{"metrics-certificate", "monitoring-ironcore"}, monitor},
 		{"ironcore", []string{"high-availability", "deployment"}, workload},
 		{"ironcore-managed", []string{"metrics-certificate", "monitoring-ironcore-managed"}, monitor},
+		{"csi", []string{"snapshot-controller-csi"}, snapshots},
+		{"csi", []string{"snapshot-controller-csi", "snapshots-csi"}, snapshots},
 	} {
 		k := overlay.New(t)
 		edit(t, k, test.overlay)

@@ -179,7 +179,7 @@ func putIntoNamespace(t *testing.T, o runtime.Object) bool {
 	t.Helper()
 	kind := o.GetObjectKind().GroupVersionKind().Kind
 	clusterwide := strings.HasPrefix(kind, "Cluster") || strings.HasPrefix(kind, "ValidatingAdmissionPolicy") ||
-		kind == "CSIDriver" || kind == "StorageClass"
+		slices.Contains([]string{"CSIDriver", "StorageClass", "VolumeSnapshotClass"}, kind)
 	if clusterwide || metadata(t, o).GetNamespace() != "" {
 		return false
 	}

@@ -26,9 +26,25 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
-// example decodes the documents of an example, and refuses fields that their types do not have.
-func example(t *testing.T, name string, objects ...any) {
+// product is what an example installs: by a chart of the release, or by an overlay in its bundle.
+type product struct {
+	published
+	// prefix begins the names of the examples, image is what the pods of the DaemonSet run.
+	prefix, image string
+}
+
+func (p published) products() []product {
+	return []product{{p, "", "cloud-controller-manager"}, {p, "csi-", "csi-driver"}}
+}
+
+// example decodes the documents of an example, and refuses fields that their types do not have. The examples of the CSI
+// driver create its Namespace first.
+func (p product) example(t *testing.T, folder, name string, objects ...any) {
 	t.Helper()
+	if p.prefix != "" {
+		objects = append([]any{&corev1.Namespace{}}, objects...)
+	}
+	name = filepath.Join(folder, p.prefix+name)
 	text, err := os.ReadFile(filepath.Join(repotest.Root(t), "examples", name))
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +100,7 @@ func layer(t *testing.T, image v1.Image, mediaType string) []byte {
 const chartLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 
 // wantChart renders a packed chart with the values of an example.
-func (p published) wantChart(t *testing.T, archive []byte, name, namespace string, values map[string]any) {
+func (p product) wantChart(t *testing.T, archive []byte, name, namespace string, values map[string]any) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "chart.tgz")
 	if err := os.WriteFile(path, archive, 0o600); err != nil {
@@ -98,12 +114,12 @@ func (p published) wantChart(t *testing.T, archive []byte, name, namespace strin
 }
 
 // wantDaemonSet finds it in rendered objects, and checks what it runs.
-func (p published) wantDaemonSet(t *testing.T, manifest string) {
+func (p product) wantDaemonSet(t *testing.T, manifest string) {
 	t.Helper()
 	for document := range strings.SplitSeq(manifest, "\n---\n") {
 		var found appsv1.DaemonSet
 		if err := yaml.Unmarshal([]byte(document), &found); err == nil && found.Kind == "DaemonSet" {
-			p.wantImage(t, &found)
+			p.wantImage(t, &found, p.image)
 			return
 		}
 	}
@@ -118,10 +134,10 @@ func wantVerified(t *testing.T, source sourcev1.OCIRepository) {
 	}
 }
 
-func (p published) testFluxChart(t *testing.T) {
+func (p product) testFluxChart(t *testing.T) {
 	var source sourcev1.OCIRepository
 	var installed helmv2.HelmRelease
-	example(t, "flux/oci.yaml", &source, &installed)
+	p.example(t, "flux", "oci.yaml", &source, &installed)
 	wantVerified(t, source)
 	archive := layer(t, p.named(t, source.Spec.URL, source.Spec.Reference.Tag), source.Spec.LayerSelector.MediaType)
 	p.wantChart(t, archive, installed.GetReleaseName(), installed.GetReleaseNamespace(), installed.GetValues())
@@ -147,9 +163,9 @@ func (p published) testTagAlone(t *testing.T) {
 	}
 }
 
-func (p published) testArgoCDChart(t *testing.T) {
+func (p product) testArgoCDChart(t *testing.T) {
 	var application gitopstest.Application
-	example(t, "argocd/oci.yaml", &application)
+	p.example(t, "argocd", "oci.yaml", &application)
 	source := application.Spec.Source
 	if source.Path != "." { // Argo CD, "OCI": always so for charts
 		t.Errorf("path %q", source.Path)
@@ -159,10 +175,10 @@ func (p published) testArgoCDChart(t *testing.T) {
 }
 
 // testFluxBundle builds the overlay as kustomize-controller does: with the example's patches added to it.
-func (p published) testFluxBundle(t *testing.T) {
+func (p product) testFluxBundle(t *testing.T) {
 	var source sourcev1.OCIRepository
 	var installed kustomizev1.Kustomization
-	example(t, "flux/bundle.yaml", &source, &installed)
+	p.example(t, "flux", "bundle.yaml", &source, &installed)
 	wantVerified(t, source)
 	if source.Spec.LayerSelector != nil {
 		t.Fatal("the example selects a layer, which this test does not")
@@ -175,14 +191,14 @@ func (p published) testFluxBundle(t *testing.T) {
 		t.Fatalf("%v\n%s", err, output)
 	}
 	path := filepath.Join(folder, installed.Spec.Path)
-	const mirror = "registry.example.com/mirror/cloud-controller-manager" // as docs/guides/without-internet.md has it
+	mirror := "registry.example.com/mirror/" + p.image // as docs/guides/without-internet.md has it
 	amend(t, filepath.Join(path, "kustomization.yaml"), map[string]any{
 		"patches": installed.Spec.Patches,
-		"images":  []map[string]string{{"name": release.Registry + "/cloud-controller-manager", "newName": mirror}},
+		"images":  []map[string]string{{"name": release.Registry + "/" + p.image, "newName": mirror}},
 	})
 	manifest := overlay.Tree{FileSystem: filesys.MakeFsOnDisk()}.Build(t, path)
 	p.wantDaemonSet(t, manifest)
-	if !strings.Contains(manifest, mirror+"@"+p.digest(t)) {
+	if !strings.Contains(manifest, mirror+"@"+p.digest(t, p.image)) {
 		t.Errorf("in a mirror, the image is another one:\n%s", manifest)
 	}
 	wantConfig(t, manifest, "vpcIdentity: vpc-0123456789\n")

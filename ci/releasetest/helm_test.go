@@ -119,13 +119,13 @@ func (p published) wantInstalled(t *testing.T, namespace string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.wantImage(t, installed)
+	p.wantImage(t, installed, "cloud-controller-manager")
 }
 
-func (p published) wantImage(t *testing.T, installed *appsv1.DaemonSet) {
+func (p published) wantImage(t *testing.T, installed *appsv1.DaemonSet, name string) {
 	t.Helper()
 	image := installed.Spec.Template.Spec.Containers[0].Image
-	if !strings.HasSuffix(image, "/cloud-controller-manager@"+p.digest(t)) {
-		t.Errorf("the pods run %s, what was published is %s", image, p.digest(t))
+	if want := "/" + name + "@" + p.digest(t, name); !strings.HasSuffix(image, want) {
+		t.Errorf("the pods run %s, what was published is %s", image, want)
 	}
 }

@@ -157,10 +157,10 @@ func (p published) file(name string) string {
 	return filepath.Join(p.sources, "dist", "release", "v"+p.version, name)
 }
 
-// digest is that of the cloud controller manager's image.
-func (p published) digest(t *testing.T) string {
+// digest is that of an image.
+func (p published) digest(t *testing.T, image string) string {
 	t.Helper()
-	got, err := p.registry.Get(t.Context(), "cloud-controller-manager", p.version)
+	got, err := p.registry.Get(t.Context(), image, p.version)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,9 +193,11 @@ func TestPublished(t *testing.T) {
 	t.Run("the tag that sources name", p.testTag)
 	t.Run("helm 3", p.testHelm3)
 	t.Run("helm 4", p.testHelm4)
-	t.Run("flux chart", p.testFluxChart)
-	t.Run("flux bundle", p.testFluxBundle)
-	t.Run("argocd chart", p.testArgoCDChart)
+	for _, product := range p.products() {
+		t.Run(product.prefix+"flux chart", product.testFluxChart)
+		t.Run(product.prefix+"flux bundle", product.testFluxBundle)
+		t.Run(product.prefix+"argocd chart", product.testArgoCDChart)
+	}
 	t.Run("the tag alone", p.testTagAlone)
 }
 
@@ -206,7 +208,8 @@ func (p published) testNotes(t *testing.T) {
 		t.Errorf("error %v, notes:\n%s", err, notes)
 	}
 	images, err := os.ReadFile(p.file("images.txt"))
-	if err != nil || !strings.Contains(string(images), "/cloud-controller-manager:"+p.version+"@"+p.digest(t)+"\n") {
+	if err != nil || !strings.Contains(string(images), "/cloud-controller-manager:"+p.version+"@"+
+		p.digest(t, "cloud-controller-manager")+"\n") {
 		t.Errorf("error %v, images:\n%s", err, images)
 	}
 }
@@ -323,5 +326,5 @@ func (p published) testTag(t *testing.T) {
 			t.Errorf("kustomize/%s has no image with %s", file, want)
 		}
 	}
-	p.digest(t) // is asked by that tag
+	p.digest(t, "cloud-controller-manager") // is asked by that tag
 }

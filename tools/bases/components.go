@@ -39,6 +39,8 @@ func Components() []Component {
 		{"network-policy-ironcore", map[string][]string{"ironcore-managed": nil}},
 		{"private-ca", map[string][]string{"self-managed": nil, "managed": nil}},
 		{"private-ca-csi", map[string][]string{CSI: nil}},
+		{"snapshot-controller-csi", map[string][]string{CSI: {"snapshots-csi"}}},
+		{"snapshots-csi", map[string][]string{CSI: nil}},
 		{"spec-rbac", map[string][]string{"self-managed": nil, "managed-tenant": nil, "ironcore": nil}},
 		{"workload-identity", map[string][]string{"self-managed": nil, "managed": nil}},
 		{"workload-identity-csi", map[string][]string{CSI: nil}},

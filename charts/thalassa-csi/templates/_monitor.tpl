@@ -1,8 +1,11 @@
-{{/* Ports with metrics as {"items": [{"component", "name"}]}. */}}
+{{/*
+Ports with metrics as {"items": [{"component", "name"}]}. Those of the sidecars for snapshots are listed even if these do not run: a port
+that no pod has is not scraped, and a policy for it permits nothing. So monitors and policies do not depend on snapshots.
+*/}}
 {{- define "thalassa-csi.metricsPorts" -}}
-{{- $ports := list (dict "component" "controller" "name" "metrics") -}}
-{{- range (include "thalassa-csi.sidecars" . | fromJson).items -}}
-{{- $ports = append $ports (dict "component" "controller" "name" (include "thalassa-csi.portName" .)) -}}
+{{- $ports := list -}}
+{{- range list "metrics" "provisioner" "attacher" "resizer" "snapshotter" "snapshots" -}}
+{{- $ports = append $ports (dict "component" "controller" "name" .) -}}
 {{- end -}}
 {{- $ports = append $ports (dict "component" "node" "name" "node-metrics") -}}
 {{- dict "items" $ports | toJson -}}
