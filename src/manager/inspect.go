@@ -17,8 +17,8 @@ import (
 // refuses all writes.
 type Inspection struct {
 	Cloud *cloud.Cloud
-	// ConfigFile and ClusterName are the values of --cloud-config and --cluster-name.
-	ConfigFile, ClusterName string
+	// ConfigFile, ClusterName and Kubeconfig are the values of --cloud-config, --cluster-name and --kubeconfig.
+	ConfigFile, ClusterName, Kubeconfig string
 	// LeaseNamespace and LeaseName identify the lease of the leader; LeaderElection means that there is one.
 	LeaseNamespace, LeaseName string
 	LeaderElection            bool
@@ -61,7 +61,7 @@ func Inspect(ctx context.Context, info build.Info, providers []Provider, args []
 		return nil, err
 	}
 	return &Inspection{Cloud: offered, ConfigFile: file, ClusterName: shared.ClusterName,
-		LeaseNamespace: election.ResourceNamespace, LeaseName: election.ResourceName,
+		Kubeconfig: s.Generic.ClientConnection.Kubeconfig, LeaseNamespace: election.ResourceNamespace, LeaseName: election.ResourceName,
 		LeaderElection: election.LeaderElect, Controllers: controllers}, nil
 }
 

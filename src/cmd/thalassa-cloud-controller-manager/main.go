@@ -2,6 +2,8 @@
 // cloud: it initialises nodes, removes those whose machine is gone, and runs
 // load balancers and routes.
 //
+// With the name kubectl-thalassa, it is the plug-in of kubectl instead: see src/plugin.
+//
 // It ends in good order on SIGTERM or an interrupt, and at once on a second one.
 package main
 
@@ -16,9 +18,13 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cmd/clouds"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
+	"github.com/thalassa-cloud/thalassa-ccm/src/plugin"
 )
 
 func main() {
+	if plugin.IsName(os.Args[0]) {
+		os.Exit(plugin.Main(os.Args, clouds.Providers))
+	}
 	os.Exit(run(clouds.Providers(build.Current().Agent())))
 }
 

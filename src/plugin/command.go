@@ -1,0 +1,114 @@
+// Package plugin is kubectl thalassa: commands that show what the cloud controller manager sees and does, for people who
+// operate it.
+//
+// The commands read the configuration of the workload in the cluster, make the same cloud and compute the same
+// differences as its controllers. Only commands that say so write. The package knows clouds by the contract only.
+package plugin
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/build"
+	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
+	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
+)
+
+// Names of the executable. kubectl runs the first one for `kubectl thalassa`, and the second one to complete its
+// arguments.
+const (
+	Name           = "kubectl-thalassa"
+	CompletionName = "kubectl_complete-thalassa"
+)
+
+const description = "Shows what the cloud controller manager of a cluster sees in the cloud, and what it would change.\n\n" +
+	"The commands read the flags and the configuration of the cloud controller manager in the cluster. With\n" +
+	"--cloud-config they use a file instead, and the credentials in it."
+
+// Options are what the plug-in is made from.
+type Options struct {
+	Build     build.Info
+	Terminal  terminal.Terminal
+	Providers []manager.Provider
+}
+
+// settings are the values of the flags that all commands have.
+type settings struct {
+	Options
+	kubeconfig  clientcmd.ClientConfig // by the flags of kubectl
+	workload    string
+	cloudConfig string
+	flags       []string
+	format      string
+	verbosity   int
+}
+
+// NewCommand returns the command of the plug-in. The error of its execution is printed once; ExitCode returns the code
+// that it ends with.
+func NewCommand(o Options) *cobra.Command {
+	s := &settings{Options: o}
+	cmd := &cobra.Command{
+		Use: Name, Short: "Look into the cloud controller manager", Long: description, SilenceUsage: true,
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl thalassa"},
+		PersistentPreRunE: func(*cobra.Command, []string) error { return s.prepare() },
+	}
+	cmd.SetOut(o.Terminal.Out)
+	cmd.SetErr(o.Terminal.Err)
+	flags := cmd.PersistentFlags()
+	s.kubeconfig = addKubectlFlags(flags)
+	flags.StringVar(&s.workload, "ccm", "", "The workload of the cloud controller manager, as NAMESPACE/NAME. "+
+		"Without it, the cluster is searched.")
+	flags.StringVar(&s.cloudConfig, "cloud-config", "", "A configuration file on this computer, to use instead of the "+
+		"configuration and the credentials in the cluster.")
+	flags.StringArrayVar(&s.flags, "ccm-flag", nil, "A flag of the cloud controller manager, as NAME=VALUE. It takes "+
+		"precedence over the flag in the cluster, and can be repeated.")
+	flags.StringVarP(&s.format, "output", "o", "", "The format of the output: json, yaml, wide or name.")
+	flags.IntVarP(&s.verbosity, "v", "v", 0, "The verbosity of the log of libraries.")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(terminal.Formats(), // the flag exists
+		cobra.ShellCompDirectiveNoFileComp))
+	cmd.AddCommand(newPlanCommand(s), newVersionCommand(s))
+	return cmd
+}
+
+// addKubectlFlags adds the flags of kubectl that choose the cluster, the user and the namespace, and returns what they
+// choose.
+func addKubectlFlags(flags *pflag.FlagSet) clientcmd.ClientConfig {
+	rules, overrides := clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}
+	flags.StringVar(&rules.ExplicitPath, "kubeconfig", "", "Path to the kubeconfig file to use for CLI requests.")
+	names := clientcmd.RecommendedConfigOverrideFlags("")
+	names.ContextOverrideFlags.Namespace.ShortName = "n"
+	names.ClusterOverrideFlags.APIServer.ShortName = "s"
+	clientcmd.BindOverrideFlags(overrides, flags, names)
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+}
+
+// prepare checks the flags, and turns the log of libraries off.
+func (s *settings) prepare() error {
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	if err := flags.Set("v", strconv.Itoa(s.verbosity)); err != nil {
+		return fmt.Errorf("setting the verbosity: %w", err)
+	}
+	if s.verbosity == 0 {
+		klog.LogToStderr(false)
+		klog.SetOutput(io.Discard)
+	}
+	return terminal.Format(s.format).Check()
+}
+
+// report writes a result in the chosen format.
+func (s *settings) report(result terminal.Result) error {
+	return s.Terminal.Report(terminal.Format(s.format), result)
+}
+
+func newVersionCommand(s *settings) *cobra.Command {
+	return &cobra.Command{Use: "version", Short: "Print the version of the plug-in", Args: cobra.NoArgs,
+		Run: func(*cobra.Command, []string) { s.Terminal.Print("%s %s\n", Name, s.Build) }}
+}

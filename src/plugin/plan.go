@@ -1,0 +1,206 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
+)
+
+const planDescription = "Shows what the cloud controller manager would write to the cloud for all Services, or for one.\n" +
+	"Nothing is written, to the cloud or to Kubernetes.\n\n" +
+	"Permissions: list and watch Services, Nodes and EndpointSlices; list Deployments and DaemonSets of the namespace\n" +
+	"of the cloud controller manager; get its ConfigMap and Secret, unless --cloud-config is set."
+
+// planFlags are the flags of the command.
+type planFlags struct {
+	allNamespaces bool
+	exitCode      bool
+	timeout       time.Duration
+}
+
+// defaultTimeout is the longest time that a command takes.
+const defaultTimeout = 5 * time.Minute
+
+func newPlanCommand(s *settings) *cobra.Command {
+	var flags planFlags
+	cmd := &cobra.Command{
+		Use: "plan [SERVICE]", Short: "Show what would change in the cloud", Long: planDescription,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, cancel := context.WithTimeoutCause(cmd.Context(), flags.timeout,
+				fmt.Errorf("not finished after --timeout=%s", flags.timeout))
+			defer cancel()
+			return s.plan(ctx, flags, args)
+		},
+	}
+	cmd.Flags().BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "Show the Services of all namespaces.")
+	cmd.Flags().BoolVar(&flags.exitCode, "exit-code", false, "End with exit code 2 if something would change.")
+	cmd.Flags().DurationVar(&flags.timeout, "timeout", defaultTimeout, "The longest time that the command takes.")
+	return cmd
+}
+
+func (s *settings) plan(ctx context.Context, flags planFlags, args []string) error {
+	opened, err := s.open(ctx, reading)
+	if err != nil {
+		return err
+	}
+	previews, err := s.previews(ctx, opened, s.chosen(flags.allNamespaces, args))
+	if err != nil {
+		return err
+	}
+	result := s.newPlan(opened, previews)
+	if err := s.report(result); err != nil {
+		return err
+	}
+	switch {
+	case result.Summary.Errors > 0:
+		return exitError(exitProblems)
+	case flags.exitCode && result.Summary.Changed > 0:
+		return exitError(exitChanges)
+	}
+	return nil
+}
+
+// choice is the Services that a command is about.
+type choice struct{ namespace, name string } // "" is all
+
+// chosen returns the Services that the flags and arguments choose. A Service may be given as service/NAME.
+func (s *settings) chosen(all bool, args []string) choice {
+	var c choice
+	if !all {
+		c.namespace = s.namespace()
+	}
+	if len(args) > 0 {
+		c.name = nameOf(args[0], "service", "services", "svc")
+	}
+	return c
+}
+
+// namespace returns the namespace of kubectl's flags and context.
+func (s *settings) namespace() string {
+	namespace, _, err := s.kubeconfig.Namespace()
+	if err != nil || namespace == "" {
+		return corev1.NamespaceDefault
+	}
+	return namespace
+}
+
+// previews returns what the service controller would do for each chosen Service.
+func (s *settings) previews(ctx context.Context, from *session, chosen choice) ([]service.Preview, error) {
+	offered := from.inspection.Cloud
+	if offered.LoadBalancers == nil {
+		return nil, fmt.Errorf("the configuration of the cloud %s turns load balancers off", offered.Name)
+	}
+	show, done := s.Terminal.Progress()
+	defer done()
+	show("Reading Services, Nodes and EndpointSlices…")
+	factory := informers.NewSharedInformerFactory(from.client, 0)
+	core, endpoints := factory.Core().V1(), factory.Discovery().V1().EndpointSlices()
+	previewer, err := service.NewPreviewer(service.Options{Provider: offered.LoadBalancers,
+		Behaviour: offered.LoadBalancerBehaviour, Services: core.Services(), Nodes: core.Nodes(),
+		EndpointSlices: endpoints})
+	if err != nil {
+		return nil, err
+	}
+	if err := sync(ctx, factory, previewer.WaitForSync, core.Services().Informer(), core.Nodes().Informer(),
+		endpoints.Informer()); err != nil {
+		return nil, err
+	}
+	services, err := previewer.Services()
+	if err != nil {
+		return nil, err
+	}
+	services = slices.DeleteFunc(services, func(one *corev1.Service) bool {
+		return chosen.namespace != "" && one.Namespace != chosen.namespace || chosen.name != "" && one.Name != chosen.name
+	})
+	if len(services) == 0 && chosen.name != "" {
+		return nil, fmt.Errorf("service %s/%s has no load balancer of this cloud controller manager: its type is not "+
+			"LoadBalancer, it has another loadBalancerClass, or it does not exist", chosen.namespace, chosen.name)
+	}
+	var found []service.Preview
+	for i, one := range services {
+		show(fmt.Sprintf("Comparing Service %s/%s (%d of %d)…", one.Namespace, one.Name, i+1, len(services)))
+		found = append(found, previewer.Preview(ctx, one))
+	}
+	return found, context.Cause(ctx)
+}
+
+// newPlan makes the result of previews.
+func (s *settings) newPlan(from *session, previews []service.Preview) Plan {
+	result := Plan{Header: s.header(from, "Plan"), Services: []ServicePlan{}}
+	for _, one := range previews {
+		planned := newServicePlan(one)
+		result.Services = append(result.Services, planned)
+		result.Summary.add(planned)
+	}
+	return result
+}
+
+func newServicePlan(p service.Preview) ServicePlan {
+	found := p.Comparison
+	planned := ServicePlan{Namespace: p.Service.Namespace, Name: p.Service.Name, UID: string(p.Service.UID),
+		Deleting: p.Deleting, State: found.State, Health: found.Health, Targets: len(found.Machines),
+		Operations: []Operation{}, AddFinalizer: p.AddFinalizer, Addresses: addressesOf(found.Status),
+		Retains: found.Retains}
+	for _, one := range found.Plan {
+		planned.Operations = append(planned.Operations, Operation{Verb: string(one.Verb), Kind: one.Kind,
+			Name: one.Name, Why: one.Why, Leaves: one.Leaves})
+	}
+	for _, one := range found.Notices {
+		planned.Notices = append(planned.Notices, Notice{Reason: one.Reason, Message: one.Message})
+	}
+	if found.Wait != nil {
+		planned.Waiting = found.Wait.Message
+	}
+	if found.Refused != nil {
+		planned.Refused = found.Refused.Error()
+	}
+	if p.Err != nil {
+		planned.Error = p.Err.Error()
+	}
+	return planned
+}
+
+// addressesOf returns the addresses and hostnames of a load balancer.
+func addressesOf(status corev1.LoadBalancerStatus) []string {
+	var addresses []string
+	for _, one := range status.Ingress {
+		for _, address := range []string{one.IP, one.Hostname} {
+			if address != "" {
+				addresses = append(addresses, address)
+			}
+		}
+	}
+	return addresses
+}
+
+// add counts a Service.
+func (s *Summary) add(one ServicePlan) {
+	s.Services++
+	switch {
+	case one.Error != "":
+		s.Errors++
+	case len(one.Operations) > 0:
+		s.Changed++
+	case one.Refused != "":
+		s.Refused++
+	}
+	for _, operation := range one.Operations {
+		switch cloud.Verb(operation.Verb) {
+		case cloud.Create:
+			s.Create++
+		case cloud.Update:
+			s.Update++
+		case cloud.Delete:
+			s.Delete++
+		}
+	}
+}

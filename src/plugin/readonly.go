@@ -1,0 +1,34 @@
+package plugin
+
+import (
+	"fmt"
+	"net/http"
+
+	"k8s.io/client-go/rest"
+)
+
+// readOnly sends no request that writes.
+type readOnly struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper. Requests of access reviews create nothing.
+func (r readOnly) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodGet && !isReview(request) {
+		return nil, fmt.Errorf("%s %s is not sent, because this command only reads", request.Method, request.URL.Path)
+	}
+	return r.next.RoundTrip(request)
+}
+
+// isReview reports whether a request asks what a user may do.
+func isReview(request *http.Request) bool {
+	const prefix = "/apis/authorization.k8s.io/v1/"
+	path := request.URL.Path
+	return request.Method == http.MethodPost && (path == prefix+"selfsubjectaccessreviews" ||
+		path == prefix+"subjectaccessreviews")
+}
+
+// onlyReading returns the configuration of a client that sends no request that writes.
+func onlyReading(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return readOnly{next} })
+	return config
+}

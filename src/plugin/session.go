@@ -1,0 +1,164 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
+	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/workload"
+)
+
+// access is what a command may do.
+type access int
+
+const (
+	reading access = iota // neither Kubernetes nor the cloud is written to
+	writing               // objects in the cloud may be deleted
+)
+
+// session is a cluster with its cloud controller manager and its cloud.
+type session struct {
+	// client is of the cluster that the cloud controller manager works for.
+	client kubernetes.Interface
+	// host is of the cluster in which it runs. With the profile managed, that is another one.
+	host kubernetes.Interface
+	// workload is nil if the cloud controller manager is not in the cluster, so that a file configures the cloud.
+	workload   *workload.Workload
+	inspection *manager.Inspection
+}
+
+// open returns the session that the flags describe. It lasts until ctx ends.
+func (s *settings) open(ctx context.Context, a access) (*session, error) {
+	config, err := s.kubeconfig.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	opened := &session{}
+	if opened.host, err = newClient(config); err != nil {
+		return nil, err
+	}
+	opened.client = opened.host
+	process, err := s.findProcess(ctx, opened)
+	if err != nil {
+		return nil, err
+	}
+	opened.inspection, err = manager.Inspect(ctx, s.Build, s.Providers, process.Args, process.Environment, a == reading)
+	if err != nil {
+		return nil, fmt.Errorf("using the configuration of the cloud controller manager: %w", err)
+	}
+	if err := opened.followKubeconfig(process.Environment); err != nil {
+		return nil, err
+	}
+	if observe := opened.inspection.Cloud.Observe; observe != nil {
+		if err := observe(ctx); err != nil {
+			return nil, fmt.Errorf("reading the cloud: %w", err)
+		}
+	}
+	return opened, nil
+}
+
+func newClient(config *rest.Config) (kubernetes.Interface, error) {
+	client, err := kubernetes.NewForConfig(onlyReading(config))
+	if err != nil {
+		return nil, fmt.Errorf("making a client of Kubernetes: %w", err)
+	}
+	return client, nil
+}
+
+// errNoWorkload explains what a user can do who has neither the workload nor a file.
+const errNoWorkload = "%w. If your provider runs it outside the cluster (profile managed), its configuration and its " +
+	"credentials are not in the cluster: ask your provider for the result of this command. With credentials of your " +
+	"own for the cloud, pass --cloud-config=FILE"
+
+// findProcess returns the flags and the environment of the cloud controller manager. With --cloud-config they are those
+// of the workload, if there is one, except for all files, which are on this computer.
+func (s *settings) findProcess(ctx context.Context, into *session) (workload.Process, error) {
+	found, err := workload.Find(ctx, into.host, s.workload)
+	local := s.cloudConfig != ""
+	switch {
+	case errors.Is(err, workload.ErrNotFound) && !local:
+		return workload.Process{}, fmt.Errorf(errNoWorkload, err)
+	case err != nil && !(local && s.workload == ""):
+		return workload.Process{}, err
+	}
+	var process workload.Process
+	if err == nil {
+		into.workload = found
+		if process, err = found.Process(ctx); err != nil && !local {
+			return workload.Process{}, err
+		}
+	}
+	if local {
+		process.Environment = cloud.Environment{}
+		process.Args = append(withoutFiles(process.Args), "--cloud-config="+s.cloudConfig)
+	}
+	for _, one := range s.flags {
+		process.Args = append(process.Args, "--"+strings.TrimLeft(one, "-"))
+	}
+	return process, nil
+}
+
+// withoutFiles returns the flags without those whose files only the pod has.
+func withoutFiles(args []string) []string {
+	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
+		return strings.HasPrefix(arg, "--kubeconfig=") || strings.HasPrefix(arg, "--cloud-config=")
+	})
+}
+
+// maxKubeconfig is the largest size of a kubeconfig, in bytes.
+const maxKubeconfig = 1 << 20
+
+// followKubeconfig changes to the cluster that --kubeconfig of the cloud controller manager names, if it has one.
+func (s *session) followKubeconfig(from cloud.Environment) error {
+	path := s.inspection.Kubeconfig
+	if path == "" || from.Own() {
+		return nil
+	}
+	file, err := from.Open(path)
+	if err != nil {
+		return fmt.Errorf("reading --kubeconfig=%s of the cloud controller manager: %w", path, err)
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxKubeconfig))
+	if err != nil {
+		return fmt.Errorf("reading --kubeconfig=%s of the cloud controller manager: %w", path, err)
+	}
+	loaded, err := clientcmd.Load(content)
+	if err != nil {
+		return fmt.Errorf("--kubeconfig=%s of the cloud controller manager is not a kubeconfig", path)
+	}
+	if err := checkPortable(loaded); err != nil {
+		return fmt.Errorf("using --kubeconfig=%s of the cloud controller manager: %w", path, err)
+	}
+	config, err := clientcmd.NewDefaultClientConfig(*loaded, nil).ClientConfig()
+	if err != nil {
+		return fmt.Errorf("using --kubeconfig=%s of the cloud controller manager: %w", path, err)
+	}
+	s.client, err = newClient(config)
+	return err
+}
+
+// checkPortable refuses a kubeconfig that would run a program or read a file on this computer.
+func checkPortable(config *clientcmdapi.Config) error {
+	for name, user := range config.AuthInfos {
+		if user.Exec != nil || user.AuthProvider != nil || user.TokenFile+user.ClientCertificate+user.ClientKey != "" {
+			return fmt.Errorf("its user %q needs a program or a file that only the pod has", name)
+		}
+	}
+	for name, cluster := range config.Clusters {
+		if cluster.CertificateAuthority != "" {
+			return fmt.Errorf("its cluster %q needs a file that only the pod has", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+// Package terminal writes results for people and for programs: tables that fit the terminal, colours, and JSON or YAML.
+package terminal
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"golang.org/x/term"
+)
+
+// Terminal is where a command writes to. Results go to Out, and progress and hints to Err.
+type Terminal struct {
+	In       io.Reader
+	Out, Err io.Writer
+	// Width is the number of columns; 0 is unlimited, because the output is not a terminal.
+	Width int
+	// Colour means that the output is a terminal that shows colours, and that the user has not turned them off.
+	Colour bool
+	// Interactive means that a person sees the output and can answer.
+	Interactive bool
+}
+
+// minWidth is the least width that tables are made for. A narrower terminal breaks the lines.
+const minWidth = 40
+
+// New returns the terminal of the process. Getenv is os.Getenv or a replacement: NO_COLOR (no-color.org) and TERM=dumb
+// turn colours off, and COLUMNS sets the width.
+func New(in, out, errs *os.File, getenv func(string) string) Terminal {
+	t := Terminal{In: in, Out: out, Err: errs}
+	if !term.IsTerminal(int(out.Fd())) {
+		return t
+	}
+	t.Interactive = term.IsTerminal(int(in.Fd()))
+	t.Colour = getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+	if columns, _, err := term.GetSize(int(out.Fd())); err == nil {
+		t.Width = columns
+	}
+	if columns, err := strconv.Atoi(getenv("COLUMNS")); err == nil && columns > 0 {
+		t.Width = columns
+	}
+	t.Width = max(cmp.Or(t.Width, 80), minWidth)
+	return t
+}
+
+// Tone is the meaning of a text, which a colour shows in addition to the words.
+type Tone int
+
+// The tones.
+const (
+	Plain Tone = iota
+	Good
+	Caution
+	Bad
+	Faint
+	Strong
+)
+
+// Paint returns the text with the colour of a tone, or unchanged without colours.
+func (t Terminal) Paint(tone Tone, words string) string {
+	colours := map[Tone]text.Color{Good: text.FgGreen, Caution: text.FgYellow, Bad: text.FgRed, Faint: text.Faint,
+		Strong: text.Bold}
+	colour, coloured := colours[tone]
+	if !t.Colour || !coloured || words == "" {
+		return words
+	}
+	return colour.EscapeSeq() + words + text.Reset.EscapeSeq()
+}
+
+// Print writes text to the output. An error of the output, such as a pipe that was closed, ends the command elsewhere.
+func (t Terminal) Print(format string, values ...any) { _, _ = fmt.Fprintf(t.Out, format, values...) }
+
+// Indented writes a text whose lines fit the terminal, each after the same number of blanks. First begins the first
+// line, in place of the last blanks.
+func (t Terminal) Indented(indent int, first string, tone Tone, words string) {
+	lines := []string{words}
+	if t.Width > 0 {
+		lines = strings.Split(strings.TrimRight(text.WrapSoft(words, t.Width-indent), "\n"), "\n")
+	}
+	for i, line := range lines {
+		begin := strings.Repeat(" ", indent)
+		if i == 0 {
+			begin = begin[:indent-len(first)] + first
+		}
+		t.Print("%s\n", t.Paint(tone, begin+strings.TrimRight(line, " ")))
+	}
+}
+
+// Progress returns a function that shows the present step on one line, and one that removes the line. Without a
+// terminal, nothing is shown.
+func (t Terminal) Progress() (show func(step string), done func()) {
+	if !t.Interactive {
+		return func(string) {}, func() {}
+	}
+	const clear = "\r\x1b[K"
+	show = func(step string) { _, _ = fmt.Fprint(t.Err, clear+text.Trim(step, t.Width-1)) }
+	return show, func() { _, _ = fmt.Fprint(t.Err, clear) }
+}
+
+// Confirm asks a question and returns whether the answer is the word. Without a person to answer, the answer is no.
+func (t Terminal) Confirm(question, word string) bool {
+	if !t.Interactive {
+		return false
+	}
+	_, _ = fmt.Fprintf(t.Err, "%s Type %q to confirm: ", question, word)
+	var answer string
+	_, err := fmt.Fscanln(t.In, &answer)
+	return err == nil && answer == word
+}

@@ -1,0 +1,142 @@
+// Package workload finds the cloud controller manager in a cluster, and reads what its process has: its flags,
+// environment variables and mounted files.
+//
+// It reads objects when they are needed. So a user needs permissions only for those that the configuration refers to.
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Program is the name of the executable in the image.
+const Program = "thalassa-cloud-controller-manager"
+
+// ErrNotFound is the error if the cluster has no workload with the program.
+var ErrNotFound = errors.New("no cloud controller manager was found in this cluster")
+
+// Workload is the Deployment or DaemonSet of the cloud controller manager.
+type Workload struct {
+	Kind, Namespace, Name string
+	// Desired and Ready are numbers of pods. Updated are those of the latest revision.
+	Desired, Ready, Updated int32
+	Selector                *metav1.LabelSelector
+	ServiceAccount          string
+	Container               corev1.Container
+
+	pod    corev1.PodSpec
+	client kubernetes.Interface
+}
+
+// String is "Deployment kube-system/thalassa-ccm".
+func (w *Workload) String() string { return fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name) }
+
+// Find returns the workload of the cloud controller manager. Name is NAMESPACE/NAME; if it is empty, all namespaces are
+// searched, or kube-system if the user may not list all. The error wraps ErrNotFound if there is none, and names all if
+// there are several.
+func Find(ctx context.Context, client kubernetes.Interface, name string) (*Workload, error) {
+	namespace, one, named := strings.Cut(name, "/")
+	if name != "" && (!named || namespace == "" || one == "") {
+		return nil, fmt.Errorf("--ccm=%s: want NAMESPACE/NAME of a Deployment or DaemonSet", name)
+	}
+	found, err := list(ctx, client, namespace)
+	if apierrors.IsForbidden(err) && name == "" {
+		found, err = list(ctx, client, metav1.NamespaceSystem)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for the cloud controller manager: %w", err)
+	}
+	if named {
+		found = slices.DeleteFunc(found, func(w *Workload) bool { return w.Name != one })
+	}
+	switch {
+	case len(found) == 0 && named:
+		return nil, fmt.Errorf("%w: %s has no container that runs %s", ErrNotFound, name, Program)
+	case len(found) == 0:
+		return nil, ErrNotFound
+	case len(found) > 1:
+		return nil, fmt.Errorf("the cluster has several cloud controller managers (%s): choose one with "+
+			"--ccm=NAMESPACE/NAME", names(found))
+	}
+	return found[0], nil
+}
+
+func names(all []*Workload) string {
+	var names []string
+	for _, one := range all {
+		names = append(names, one.String())
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// list returns the workloads of a namespace, "" for all, that have a container with the program.
+func list(ctx context.Context, client kubernetes.Interface, namespace string) ([]*Workload, error) {
+	deployments, err := client.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	sets, err := client.AppsV1().DaemonSets(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var found []*Workload
+	for i := range deployments.Items {
+		found = append(found, fromDeployment(&deployments.Items[i]))
+	}
+	for i := range sets.Items {
+		found = append(found, fromDaemonSet(&sets.Items[i]))
+	}
+	found = slices.DeleteFunc(found, func(w *Workload) bool { return !w.chooseContainer() })
+	for _, one := range found {
+		one.client = client
+	}
+	return found, nil
+}
+
+func fromDeployment(d *appsv1.Deployment) *Workload {
+	desired := int32(1)
+	if d.Spec.Replicas != nil {
+		desired = *d.Spec.Replicas
+	}
+	return &Workload{Kind: "Deployment", Namespace: d.Namespace, Name: d.Name, Desired: desired,
+		Ready: d.Status.ReadyReplicas, Updated: d.Status.UpdatedReplicas, Selector: d.Spec.Selector,
+		ServiceAccount: d.Spec.Template.Spec.ServiceAccountName, pod: d.Spec.Template.Spec}
+}
+
+func fromDaemonSet(d *appsv1.DaemonSet) *Workload {
+	return &Workload{Kind: "DaemonSet", Namespace: d.Namespace, Name: d.Name, Desired: d.Status.DesiredNumberScheduled,
+		Ready: d.Status.NumberReady, Updated: d.Status.UpdatedNumberScheduled, Selector: d.Spec.Selector,
+		ServiceAccount: d.Spec.Template.Spec.ServiceAccountName, pod: d.Spec.Template.Spec}
+}
+
+// chooseContainer sets the container that runs the program, and reports whether there is one.
+func (w *Workload) chooseContainer() bool {
+	i := slices.IndexFunc(w.pod.Containers, func(c corev1.Container) bool {
+		return len(c.Command) > 0 && path.Base(c.Command[0]) == Program
+	})
+	if i >= 0 {
+		w.Container = w.pod.Containers[i]
+	}
+	return i >= 0
+}
+
+// Version returns the version in the tag of the image; "" if the image has only a digest.
+func (w *Workload) Version() string {
+	image, _, _ := strings.Cut(w.Container.Image, "@")
+	_, tag, tagged := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
+	if !tagged {
+		return ""
+	}
+	return tag
+}
