@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
@@ -37,6 +39,8 @@ type Options struct {
 	Build     build.Info
 	Terminal  terminal.Terminal
 	Providers []manager.Provider
+	// Client makes a client of Kubernetes; nil is the default.
+	Client func(*rest.Config) (kubernetes.Interface, error)
 }
 
 // settings are the values of the flags that all commands have.
@@ -53,6 +57,9 @@ type settings struct {
 // NewCommand returns the command of the plug-in. The error of its execution is printed once; ExitCode returns the code
 // that it ends with.
 func NewCommand(o Options) *cobra.Command {
+	if o.Client == nil {
+		o.Client = newClient
+	}
 	s := &settings{Options: o}
 	cmd := &cobra.Command{
 		Use: Name, Short: "Look into the cloud controller manager", Long: description, SilenceUsage: true,

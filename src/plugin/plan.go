@@ -157,7 +157,7 @@ func newServicePlan(p service.Preview) ServicePlan {
 	for _, one := range found.Notices {
 		planned.Notices = append(planned.Notices, Notice{Reason: one.Reason, Message: one.Message})
 	}
-	if found.Wait != nil {
+	if found.Wait != nil && len(found.Plan) == 0 {
 		planned.Waiting = found.Wait.Message
 	}
 	if found.Refused != nil {
@@ -192,6 +192,8 @@ func (s *Summary) add(one ServicePlan) {
 		s.Changed++
 	case one.Refused != "":
 		s.Refused++
+	case one.Waiting != "":
+		s.Waiting++
 	}
 	for _, operation := range one.Operations {
 		switch cloud.Verb(operation.Verb) {

@@ -81,6 +81,7 @@ type Summary struct {
 	Services int `json:"services"`
 	Changed  int `json:"changed"` // Services with operations
 	Refused  int `json:"refused"` // Services with differences that cannot be written, and no operations
+	Waiting  int `json:"waiting"` // Services that the cloud is busy with
 	Errors   int `json:"errors"`  // Services whose difference is not known
 	Create   int `json:"create"`
 	Update   int `json:"update"`
@@ -108,7 +109,7 @@ func (p Plan) Write(to terminal.Terminal, wide bool) {
 	switch {
 	case p.Summary.Services == 0:
 		to.Print("No Service has a load balancer of this cloud controller manager.\n")
-	case p.Summary.Changed+p.Summary.Refused+p.Summary.Errors == 0:
+	case p.Summary.Changed+p.Summary.Refused+p.Summary.Waiting+p.Summary.Errors == 0:
 		to.Print("%s\n", to.Paint(terminal.Good, fmt.Sprintf("No changes: the cloud agrees with %s.",
 			count(p.Summary.Services, "Service"))))
 	default:
@@ -122,6 +123,9 @@ func (s Summary) rest() string {
 	var text string
 	if s.Refused > 0 {
 		text += fmt.Sprintf(" %s cannot be brought in line.", count(s.Refused, "Service"))
+	}
+	if s.Waiting > 0 {
+		text += fmt.Sprintf(" The cloud is busy with %s.", count(s.Waiting, "Service"))
 	}
 	if s.Errors > 0 {
 		text += fmt.Sprintf(" The difference of %s is not known.", count(s.Errors, "Service"))

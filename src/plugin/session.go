@@ -41,10 +41,10 @@ type session struct {
 func (s *settings) open(ctx context.Context, a access) (*session, error) {
 	config, err := s.kubeconfig.ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+		return nil, fmt.Errorf("reading the kubeconfig (choose one with --kubeconfig or KUBECONFIG): %w", err)
 	}
 	opened := &session{}
-	if opened.host, err = newClient(config); err != nil {
+	if opened.host, err = s.Client(onlyReading(config)); err != nil {
 		return nil, err
 	}
 	opened.client = opened.host
@@ -56,9 +56,10 @@ func (s *settings) open(ctx context.Context, a access) (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("using the configuration of the cloud controller manager: %w", err)
 	}
-	if err := opened.followKubeconfig(process.Environment); err != nil {
+	if err := opened.followKubeconfig(process.Environment, s.Client); err != nil {
 		return nil, err
 	}
+	s.compareVersions(opened.workload)
 	if observe := opened.inspection.Cloud.Observe; observe != nil {
 		if err := observe(ctx); err != nil {
 			return nil, fmt.Errorf("reading the cloud: %w", err)
@@ -67,8 +68,21 @@ func (s *settings) open(ctx context.Context, a access) (*session, error) {
 	return opened, nil
 }
 
+// compareVersions prints a hint if the plug-in is not of the version of the cloud controller manager: the differences
+// that it computes may be others.
+func (s *settings) compareVersions(with *workload.Workload) {
+	if with == nil || with.Version() == "" {
+		return
+	}
+	if theirs, ours := with.Version(), s.Build.Version; strings.TrimPrefix(theirs, "v") != strings.TrimPrefix(ours, "v") {
+		_, _ = fmt.Fprintf(s.Terminal.Err, "Warning: kubectl thalassa has version %s, and %s %s. Results may differ from "+
+			"what it does. Use the plug-in of its version.\n", ours, with, theirs)
+	}
+}
+
+// newClient is the default of Options.Client.
 func newClient(config *rest.Config) (kubernetes.Interface, error) {
-	client, err := kubernetes.NewForConfig(onlyReading(config))
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client of Kubernetes: %w", err)
 	}
@@ -119,7 +133,8 @@ func withoutFiles(args []string) []string {
 const maxKubeconfig = 1 << 20
 
 // followKubeconfig changes to the cluster that --kubeconfig of the cloud controller manager names, if it has one.
-func (s *session) followKubeconfig(from cloud.Environment) error {
+func (s *session) followKubeconfig(from cloud.Environment,
+	client func(*rest.Config) (kubernetes.Interface, error)) error {
 	path := s.inspection.Kubeconfig
 	if path == "" || from.Own() {
 		return nil
@@ -144,7 +159,7 @@ func (s *session) followKubeconfig(from cloud.Environment) error {
 	if err != nil {
 		return fmt.Errorf("using --kubeconfig=%s of the cloud controller manager: %w", path, err)
 	}
-	s.client, err = newClient(config)
+	s.client, err = client(onlyReading(config))
 	return err
 }
 

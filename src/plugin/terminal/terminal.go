@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
@@ -74,9 +75,20 @@ func (t Terminal) Paint(tone Tone, words string) string {
 // Print writes text to the output. An error of the output, such as a pipe that was closed, ends the command elsewhere.
 func (t Terminal) Print(format string, values ...any) { _, _ = fmt.Fprintf(t.Out, format, values...) }
 
+// clean replaces characters that a terminal does not show but obeys. Names and messages come from others.
+func clean(words string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, words)
+}
+
 // Indented writes a text whose lines fit the terminal, each after the same number of blanks. First begins the first
 // line, in place of the last blanks.
 func (t Terminal) Indented(indent int, first string, tone Tone, words string) {
+	words = clean(words)
 	lines := []string{words}
 	if t.Width > 0 {
 		lines = strings.Split(strings.TrimRight(text.WrapSoft(words, t.Width-indent), "\n"), "\n")

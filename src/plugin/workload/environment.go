@@ -22,8 +22,8 @@ var reference = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
 
 // Process is what the process of the workload has.
 type Process struct {
-	// Args are the flags, with the values of environment variables that they refer to. A variable whose value only the
-	// pod has stays a reference.
+	// Args are the flags, with the values of environment variables that they refer to. Flags that refer to a value that
+	// only the pod has, such as the address of its node, are left out.
 	Args []string
 	// Environment contains the mounted files and the environment variables.
 	Environment cloud.Environment
@@ -37,22 +37,27 @@ func (w *Workload) Process(ctx context.Context) (Process, error) {
 	if err != nil {
 		return Process{}, err
 	}
-	expand := func(arg string) string {
-		return reference.ReplaceAllStringFunc(arg, func(found string) string {
-			if value, known := variables[reference.FindStringSubmatch(found)[1]]; known {
-				return value
-			}
-			return found
-		})
-	}
 	var args []string
 	for _, arg := range slices.Concat(w.Container.Command[1:], w.Container.Args) {
-		args = append(args, expand(arg))
+		if expanded, complete := expand(arg, variables); complete {
+			args = append(args, expanded)
+		}
 	}
 	return Process{Args: args, Environment: cloud.Environment{
 		Files:    files{ctx: ctx, workload: w, objects: objects},
 		Variable: func(name string) string { return variables[name] },
 	}}, nil
+}
+
+// expand replaces the references in a flag, and reports whether all are known.
+func expand(arg string, variables map[string]string) (expanded string, complete bool) {
+	complete = true
+	expanded = reference.ReplaceAllStringFunc(arg, func(found string) string {
+		value, known := variables[reference.FindStringSubmatch(found)[1]]
+		complete = complete && known
+		return value
+	})
+	return expanded, complete
 }
 
 // variables returns the environment variables that do not depend on the pod.

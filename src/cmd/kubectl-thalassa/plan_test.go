@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/plugin"
+	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
+)
+
+// TestPlan: it shows the writes that the controller then makes, in its order, and writes nothing itself.
+func TestPlan(t *testing.T) {
+	r := newRig(t)
+	want(r, "without Services", r.run("plan").out, "No Service has a load balancer of this cloud controller manager.\n")
+	r.addService("web")
+	r.wrote()
+	shown := r.run("plan")
+	wantText(r, "the plan", shown.out, "Service shop/web\n", "  + create target group ", "  + create load balancer ",
+		"  + add the finalizer of load balancers to the Service", "to create", "for 1 of 1 Service.\n")
+	want(r, "exit code", shown.code, 0)
+	want(r, "exit code with --exit-code", r.run("plan", "--exit-code").code, 2)
+	want(r, "names", r.run("plan", "-o", "name").out, "service/web\n")
+	want(r, "writes", strings.Join(r.wrote(), ", "), "")
+	r.reconcile()
+	r.wrote()
+	want(r, "afterwards", r.run("plan").out, "No changes: the cloud agrees with 1 Service.\n")
+	want(r, "exit code afterwards", r.run("plan", "--exit-code").code, 0)
+	wantText(r, "with -o wide", r.run("plan", "-o", "wide").out, "Service shop/web (", "no changes")
+	want(r, "writes", strings.Join(r.wrote(), ", "), "")
+}
+
+// TestPlanOfChanges: updates, deletions, and what the owner of a Service can change.
+func TestPlanOfChanges(t *testing.T) {
+	r := newRig(t)
+	r.addService("web")
+	r.addService("old")
+	r.reconcile()
+	r.changeService("web", func(s *corev1.Service) {
+		s.Spec.Ports[0].NodePort = 30081
+		s.Annotations = map[string]string{"loadbalancer.k8s.thalassa.cloud/max-connection": "5"}
+	})
+	r.changeService("old", func(s *corev1.Service) { s.DeletionTimestamp = &metav1.Time{} })
+	shown := r.run("plan").out
+	wantText(r, "the plan", shown, "Service shop/old (", "), needs no load balancer any more\n", "  - delete load balancer",
+		"  ~ update target group", "target port 30080 becomes 30081", "  ! InvalidAnnotation: ",
+		"Plan: 0 to create, 1 to update, 1 to delete, for 2 of 2 Services.")
+	one := r.run("plan", "service/web").out
+	if strings.Contains(one, "shop/old") {
+		t.Errorf("the plan of one Service contains another one:\n%s", one)
+	}
+	want(r, "in another namespace", r.run("plan", "-n", "other").out,
+		"No Service has a load balancer of this cloud controller manager.\n")
+	wantText(r, "an unknown Service", r.run("plan", "nope").err, "Error: service shop/nope has no load balancer")
+}
+
+// TestPlanAsJSON: the fields are those of a version, and nothing is left out.
+func TestPlanAsJSON(t *testing.T) {
+	r := newRig(t)
+	r.addService("web")
+	var plan plugin.Plan
+	decoder := json.NewDecoder(strings.NewReader(r.run("plan", "-A", "-o", "json").out))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&plan); err != nil {
+		t.Fatal(err)
+	}
+	want(r, "header", plan.Header, plugin.Header{APIVersion: "kubectl.k8s.thalassa.cloud/v1", Kind: "Plan",
+		Cloud: "thalassacloud", Workload: "Deployment kube-system/thalassa-ccm", Version: "0.1.0", PluginVersion: "0.1.0"})
+	want(r, "Services", len(plan.Services), 1)
+	want(r, "writes", plan.Summary.Create+plan.Summary.Update+plan.Summary.Delete, len(plan.Services[0].Operations))
+	wantText(r, "YAML", r.run("plan", "-A", "-o", "yaml").out, "kind: Plan\n", "- addFinalizer: true\n")
+}
+
+// TestPlanInATerminal: lines fit the width, and colours are used only if the terminal has them.
+func TestPlanInATerminal(t *testing.T) {
+	r := newRig(t)
+	r.addService("web", func(s *corev1.Service) {
+		s.Annotations = map[string]string{"loadbalancer.k8s.thalassa.cloud/max-connection": "5"}
+	})
+	for _, width := range []int{80, 200} {
+		r.screen = terminal.Terminal{Width: width}
+		for line := range strings.SplitSeq(r.run("plan").out, "\n") {
+			if len(line) > width {
+				t.Errorf("a line of %d characters at width %d: %s", len(line), width, line)
+			}
+		}
+	}
+	const escape = "\x1b["
+	want(r, "colours without a terminal", strings.Contains(r.run("plan").out, escape), false)
+	r.screen = terminal.Terminal{Width: 80, Colour: true}
+	want(r, "colours in a terminal", strings.Contains(r.run("plan").out, escape+"32m  + create"), true)
+}
+
+// TestOtherVersion: a plug-in of another version than the cloud controller manager says so.
+func TestOtherVersion(t *testing.T) {
+	r := newRig(t)
+	want(r, "the same version", r.run("plan").err, "")
+	r.build.Version = "v0.2.0"
+	wantText(r, "another version", r.run("plan").err, "kubectl thalassa has version v0.2.0",
+		"Deployment kube-system/thalassa-ccm 0.1.0")
+}
+
+// TestCloudConfigOfTheUser: a file on the computer takes the place of the configuration in the cluster.
+func TestCloudConfigOfTheUser(t *testing.T) {
+	r := newRig(t)
+	r.addService("web")
+	if err := r.cluster.AppsV1().Deployments("kube-system").Delete(t.Context(), "thalassa-ccm",
+		metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	without := r.run("plan")
+	want(r, "exit code", without.code, 1)
+	wantText(r, "without a workload", without.err, "no cloud controller manager was found in this cluster",
+		"profile managed", "--cloud-config=FILE")
+	file := filepath.Join(t.TempDir(), "cloud-config.yaml")
+	config := strings.Replace(r.config(), "{directory: /etc/thalassa-ccm/credentials}", "{personalAccessToken: "+token+"}", 1)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantText(r, "with a file", r.run("plan", "--cloud-config="+file).out, "create load balancer")
+	wantText(r, "with a flag", r.run("plan", "--cloud-config="+file, "--ccm-flag=cloud-provider=none").err,
+		"unknown --cloud-provider=none")
+}

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/build"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cmd/clouds"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/plugin"
+	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
+	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/workload"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
+)
+
+// token is the secret of the cloud controller manager, which no output may contain.
+const token = emulator.DefaultToken
+
+// rig is a cluster with a cloud controller manager that does not run, and an emulated cloud.
+type rig struct {
+	*testing.T
+	cloud   *emulator.Emulator
+	server  *httptest.Server
+	cluster *fake.Clientset
+	// screen is what the plug-in writes to, without In, Out and Err. Answer is what the user types.
+	screen terminal.Terminal
+	answer string
+	build  build.Info
+}
+
+// newRig returns a cluster with the Nodes a and b, whose machines exist, and the workload kube-system/thalassa-ccm.
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	emulated, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{T: t, cloud: emulated, server: httptest.NewServer(emulated), build: build.Info{Version: "0.1.0"}}
+	t.Cleanup(func() {
+		r.server.Close()
+		if err := emulated.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	r.cluster = fake.NewClientset(r.workload()...)
+	r.addNode("a")
+	r.addNode("b")
+	return r
+}
+
+// config is the cloud-config of the cloud controller manager.
+func (r *rig) config() string {
+	return "organisation: " + emulator.DefaultOrganisationSlug + "\nvpcIdentity: " + emulator.DefaultVPC +
+		"\ncluster: k8s-test\nendpoint: " + r.server.URL + "\ncloudCredentials: {directory: /etc/thalassa-ccm/credentials}\n"
+}
+
+// workload returns the objects of the cloud controller manager, as the chart makes them.
+func (r *rig) workload() []runtime.Object {
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: "kube-system", Name: name}
+	}
+	pod := corev1.PodSpec{
+		ServiceAccountName: "thalassa-ccm",
+		Containers: []corev1.Container{{
+			Name: "cloud-controller-manager", Image: "registry.example/thalassa-ccm:0.1.0",
+			Command: []string{"/" + workload.Program},
+			Args:    []string{"--bind-address=$(HOST_IP)", "--cloud-config=/etc/thalassa-ccm/config/cloud-config.yaml"},
+			Env: []corev1.EnvVar{{Name: "HOST_IP", ValueFrom: &corev1.EnvVarSource{
+				FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.hostIP"}}}},
+			VolumeMounts: []corev1.VolumeMount{{Name: "config", MountPath: "/etc/thalassa-ccm/config"},
+				{Name: "credentials", MountPath: "/etc/thalassa-ccm/credentials"}},
+		}},
+		Volumes: []corev1.Volume{
+			{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: "thalassa-ccm"}}}},
+			{Name: "credentials", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+				SecretName: "thalassa-credentials"}}},
+		},
+	}
+	labels := map[string]string{"app": "ccm"}
+	return []runtime.Object{
+		&appsv1.Deployment{ObjectMeta: meta("thalassa-ccm"), Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod}},
+			Status: appsv1.DeploymentStatus{ReadyReplicas: 1, UpdatedReplicas: 1}},
+		&corev1.ConfigMap{ObjectMeta: meta("thalassa-ccm"), Data: map[string]string{"cloud-config.yaml": r.config()}},
+		&corev1.Secret{ObjectMeta: meta("thalassa-credentials"),
+			Data: map[string][]byte{"personalAccessToken": []byte(token)}},
+	}
+}
+
+// addNode adds a machine to the cloud, and its Node.
+func (r *rig) addNode(name string) {
+	r.Helper()
+	identity, err := r.cloud.AddMachine(emulator.MachineSpec{Name: name})
+	if err != nil {
+		r.Fatal(err)
+	}
+	_, err = r.cluster.CoreV1().Nodes().Create(r.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.NodeSpec{ProviderID: thalassa.ProviderName + "://" + identity}}, metav1.CreateOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// addService adds a Service in the namespace shop, with port 80.
+func (r *rig) addService(name string, changes ...func(*corev1.Service)) *corev1.Service {
+	r.Helper()
+	one := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("0a1b2c3d-0000-0000-0000-" + name)},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+			Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080}}},
+	}
+	for _, change := range changes {
+		change(one)
+	}
+	created, err := r.cluster.CoreV1().Services("shop").Create(r.Context(), one, metav1.CreateOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return created
+}
+
+// changeService changes a Service in the namespace shop.
+func (r *rig) changeService(name string, change func(*corev1.Service)) {
+	r.Helper()
+	services := r.cluster.CoreV1().Services("shop")
+	one, err := services.Get(r.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	change(one)
+	if _, err := services.Update(r.Context(), one, metav1.UpdateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// reconcile runs the service controller until all Services have an address.
+func (r *rig) reconcile() {
+	r.Helper()
+	ctx, stop := context.WithTimeout(r.Context(), time.Minute)
+	defer stop()
+	file := filepath.Join(r.TempDir(), "cloud-config.yaml")
+	config := strings.Replace(r.config(), "{directory: /etc/thalassa-ccm/credentials}",
+		"{personalAccessToken: "+token+"}\nloadBalancer: {creationPollInterval: 1}", 1)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		r.Fatal(err)
+	}
+	made, err := thalassa.New("test")(ctx, cloud.Options{ConfigFile: file})
+	if err != nil {
+		r.Fatal(err)
+	}
+	factory := informers.NewSharedInformerFactory(r.cluster, 0)
+	core := factory.Core().V1()
+	controller, err := service.New(service.Options{Provider: made.LoadBalancers, Behaviour: made.LoadBalancerBehaviour,
+		Client: r.cluster, Recorder: &record.FakeRecorder{}, Services: core.Services(), Nodes: core.Nodes(),
+		EndpointSlices: factory.Discovery().V1().EndpointSlices()})
+	if err != nil {
+		r.Fatal(err)
+	}
+	factory.StartWithContext(ctx)
+	ended := make(chan struct{})
+	go func() { controller.Run(ctx, 2); close(ended) }()
+	defer func() { stop(); <-ended; factory.Shutdown() }()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !r.addressed() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			r.Fatal("the Services got no address")
+		}
+	}
+}
+
+// addressed reports whether all Services have an address.
+func (r *rig) addressed() bool {
+	all, err := r.cluster.CoreV1().Services("").List(r.Context(), metav1.ListOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return !slices.ContainsFunc(all.Items, func(one corev1.Service) bool {
+		return one.Spec.Type == corev1.ServiceTypeLoadBalancer && len(one.Status.LoadBalancer.Ingress) == 0
+	})
+}
+
+// kubeconfig returns the path of a kubeconfig whose namespace is shop.
+func (r *rig) kubeconfig() string {
+	r.Helper()
+	file := filepath.Join(r.TempDir(), "kubeconfig")
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: 'https://c.invalid'}}]\n" +
+		"contexts: [{name: c, context: {cluster: c, user: c, namespace: shop}}]\nusers: [{name: c, user: {token: t}}]\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		r.Fatal(err)
+	}
+	return file
+}
+
+// result is what a command printed, and its exit code.
+type result struct {
+	out, err string
+	code     int
+}
+
+// run runs kubectl thalassa with arguments.
+func (r *rig) run(args ...string) result {
+	r.Helper()
+	var out, errs bytes.Buffer
+	screen := r.screen
+	screen.In, screen.Out, screen.Err = strings.NewReader(r.answer), &out, &errs
+	cmd := plugin.NewCommand(plugin.Options{Build: r.build, Terminal: screen, Providers: clouds.Providers("test"),
+		Client: func(*rest.Config) (kubernetes.Interface, error) { return r.cluster, nil }})
+	cmd.SetArgs(append(args, "--kubeconfig="+r.kubeconfig()))
+	cmd.SilenceErrors = true
+	err := cmd.ExecuteContext(r.Context())
+	code, printed := plugin.ExitCode(err)
+	if !printed {
+		errs.WriteString("Error: " + err.Error() + "\n")
+	}
+	got := result{out.String(), errs.String(), code}
+	if strings.Contains(got.out+got.err, token) {
+		r.Errorf("a secret is printed:\n%s\n%s", got.out, got.err)
+	}
+	return got
+}
+
+// wrote returns the writes to the cloud and to Kubernetes since the last call.
+func (r *rig) wrote() []string {
+	var writes []string
+	for _, one := range r.cloud.Writes() {
+		writes = append(writes, one.Operation)
+	}
+	for _, action := range r.cluster.Actions() {
+		if verb := action.GetVerb(); verb != "get" && verb != "list" && verb != "watch" {
+			writes = append(writes, verb+" "+action.GetResource().Resource)
+		}
+	}
+	r.cloud.ResetCounters()
+	r.cluster.ClearActions()
+	return writes
+}
+
+// want checks a value.
+func want[T comparable](r *rig, what string, got, want T) {
+	r.Helper()
+	if got != want {
+		r.Errorf("%s: got\n%v\nwant\n%v", what, got, want)
+	}
+}
+
+// wantText checks that a text has parts.
+func wantText(r *rig, what, text string, parts ...string) {
+	r.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			r.Errorf("%s lacks %q:\n%s", what, part, text)
+		}
+	}
+}

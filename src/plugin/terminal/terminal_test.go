@@ -1,0 +1,103 @@
+package terminal
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// printed returns what a function prints to a terminal with some width.
+func printed(width int, colour bool, print func(Terminal)) string {
+	var out bytes.Buffer
+	print(Terminal{Out: &out, Err: &out, Width: width, Colour: colour})
+	return out.String()
+}
+
+func sample() Table {
+	return Table{
+		Columns: []Column{{Name: "NAME"}, {Name: "COUNT", Number: true}, {Name: "MESSAGE", Least: 12}},
+		Rows: [][]Cell{
+			{{Text: "web"}, {Text: "3"}, {Text: "everything is as it should be", Tone: Good}},
+			{{Text: "longer-name"}, {Text: "12"}, {Text: "no\x1b[2Jtarget", Tone: Bad}},
+		},
+	}
+}
+
+// TestTable: without a width, each row is one line. With a width, the text of a column that can be reduced takes several
+// lines. Characters that a terminal obeys are not printed.
+func TestTable(t *testing.T) {
+	for width, want := range map[int]string{
+		0: "NAME          COUNT   MESSAGE\n" +
+			"web               3   everything is as it should be\n" +
+			"longer-name      12   no\ufffd[2Jtarget\n",
+		40: "NAME          COUNT   MESSAGE\n" +
+			"web               3   everything is as\n" +
+			"                      it should be\n" +
+			"longer-name      12   no\ufffd[2Jtarget\n",
+	} {
+		got := printed(width, false, func(to Terminal) { to.PrintTable(sample()) })
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("width %d (-want +got):\n%s", width, diff)
+		}
+	}
+	coloured := printed(80, true, func(to Terminal) { to.PrintTable(sample()) })
+	if !strings.Contains(coloured, "\x1b[32meverything") {
+		t.Errorf("the table has no colours: %q", coloured)
+	}
+}
+
+func TestIndented(t *testing.T) {
+	got := printed(40, false, func(to Terminal) {
+		to.Indented(4, "+ ", Good, "create load balancer with a long name that needs a second line")
+	})
+	want := "  + create load balancer with a long\n    name that needs a second line\n"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestNewWithoutATerminal: files and pipes have no width and no colours, and nobody answers.
+func TestNewWithoutATerminal(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	to := New(file, file, file, func(string) string { return "100" })
+	if to.Width != 0 || to.Colour || to.Interactive {
+		t.Errorf("a file has width %d, colours %t, and is interactive: %t", to.Width, to.Colour, to.Interactive)
+	}
+	show, done := to.Progress()
+	show("step")
+	done()
+	if to.Confirm("Delete?", "yes") {
+		t.Error("nobody answers, and the answer is yes")
+	}
+	if content, err := os.ReadFile(file.Name()); err != nil || len(content) > 0 {
+		t.Errorf("progress is written to a file: %q, error %v", content, err)
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	for answer, want := range map[string]bool{"yes\n": true, "no\n": false, "\n": false, "": false, "Yes\n": false} {
+		to := Terminal{In: strings.NewReader(answer), Err: &bytes.Buffer{}, Interactive: true}
+		if got := to.Confirm("Delete?", "yes"); got != want {
+			t.Errorf("the answer %q is %t, want %t", answer, got, want)
+		}
+	}
+}
+
+func TestFormats(t *testing.T) {
+	for _, format := range append(Formats(), "") {
+		if err := Format(format).Check(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := Format("xml").Check(); err == nil || !strings.Contains(err.Error(), "json, yaml, wide, name") {
+		t.Errorf("error %v, want one that names the formats", err)
+	}
+}
