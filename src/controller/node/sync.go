@@ -120,6 +120,11 @@ func taken(machine, other string) *cloud.MachineProblem {
 // nothing, because a resync calls it for Nodes that are not written.
 func (c *Controller) difference(ctx context.Context, node *corev1.Node) (difference, error) {
 	machine, err := c.find(ctx, node)
+	return c.differenceFrom(node, machine, err)
+}
+
+// differenceFrom is difference with the answer to the request for the machine.
+func (c *Controller) differenceFrom(node *corev1.Node, machine cloud.Machine, err error) (difference, error) {
 	if !isManaged(node, machine, err) {
 		return difference{}, nil
 	}
