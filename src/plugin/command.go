@@ -6,10 +6,12 @@
 package plugin
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -80,7 +82,7 @@ func NewCommand(o Options) *cobra.Command {
 	flags.IntVarP(&s.verbosity, "v", "v", 0, "The verbosity of the log of libraries.")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(terminal.Formats(), // the flag exists
 		cobra.ShellCompDirectiveNoFileComp))
-	cmd.AddCommand(newPlanCommand(s), newVersionCommand(s))
+	cmd.AddCommand(newPlanCommand(s), newNodesCommand(s), newVersionCommand(s))
 	return cmd
 }
 
@@ -108,6 +110,19 @@ func (s *settings) prepare() error {
 		klog.SetOutput(io.Discard)
 	}
 	return terminal.Format(s.format).Check()
+}
+
+// defaultTimeout is the longest time that a command takes.
+const defaultTimeout = 5 * time.Minute
+
+// addTimeout adds the flag --timeout to a command.
+func addTimeout(cmd *cobra.Command, timeout *time.Duration) {
+	cmd.Flags().DurationVar(timeout, "timeout", defaultTimeout, "The longest time that the command takes.")
+}
+
+// within returns a context that ends after --timeout.
+func within(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not finished after --timeout=%s", timeout))
 }
 
 // report writes a result in the chosen format.

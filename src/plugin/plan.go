@@ -26,24 +26,20 @@ type planFlags struct {
 	timeout       time.Duration
 }
 
-// defaultTimeout is the longest time that a command takes.
-const defaultTimeout = 5 * time.Minute
-
 func newPlanCommand(s *settings) *cobra.Command {
 	var flags planFlags
 	cmd := &cobra.Command{
 		Use: "plan [SERVICE]", Short: "Show what would change in the cloud", Long: planDescription,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := context.WithTimeoutCause(cmd.Context(), flags.timeout,
-				fmt.Errorf("not finished after --timeout=%s", flags.timeout))
+			ctx, cancel := within(cmd.Context(), flags.timeout)
 			defer cancel()
 			return s.plan(ctx, flags, args)
 		},
 	}
 	cmd.Flags().BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "Show the Services of all namespaces.")
 	cmd.Flags().BoolVar(&flags.exitCode, "exit-code", false, "End with exit code 2 if something would change.")
-	cmd.Flags().DurationVar(&flags.timeout, "timeout", defaultTimeout, "The longest time that the command takes.")
+	addTimeout(cmd, &flags.timeout)
 	return cmd
 }
 
