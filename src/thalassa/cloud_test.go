@@ -92,8 +92,8 @@ func TestNewFollowsTheFiles(t *testing.T) {
 
 // TestNewExchangesTokens: nothing but what the platform's webhook and the kubelet bring into a pod.
 func TestNewExchangesTokens(t *testing.T) {
-	cloud, text := emulated(t)
-	subject, err := cloud.SubjectToken("", "", "", 0)
+	server, text := emulated(t)
+	subject, err := server.SubjectToken("", "", "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
