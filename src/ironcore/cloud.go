@@ -64,7 +64,7 @@ func (c *Cloud) offer() *cloud.Cloud {
 		Routes:  route.New(c.store),
 		Changes: c.store.Changes, SetInformers: c.labeler.setInformers, Start: c.start, Observe: c.observe,
 		Collectors: c.collectors(), Ready: c.ready, Drain: c.client.Drain,
-		DrainTimeout: c.client.DrainTimeout(),
+		DrainTimeout: c.client.DrainTimeout(), CheckAccess: c.checkAccess,
 	}
 }
 

@@ -22,6 +22,8 @@ type Inspection struct {
 	// LeaseNamespace and LeaseName identify the lease of the leader; LeaderElection means that there is one.
 	LeaseNamespace, LeaseName string
 	LeaderElection            bool
+	// OwnAccounts is --use-service-account-credentials: each controller has a service account in kube-system.
+	OwnAccounts bool
 	// Controllers are the reasons why controllers do not run, by their names; "" for those that run.
 	Controllers map[string]string
 }
@@ -62,7 +64,7 @@ func Inspect(ctx context.Context, info build.Info, providers []Provider, args []
 	}
 	return &Inspection{Cloud: offered, ConfigFile: file, ClusterName: shared.ClusterName,
 		Kubeconfig: s.Generic.ClientConnection.Kubeconfig, LeaseNamespace: election.ResourceNamespace, LeaseName: election.ResourceName,
-		LeaderElection: election.LeaderElect, Controllers: controllers}, nil
+		LeaderElection: election.LeaderElect, OwnAccounts: shared.UseServiceAccountCredentials, Controllers: controllers}, nil
 }
 
 // controllers returns the reasons why controllers do not run, by their names; "" for those that run.

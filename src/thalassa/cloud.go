@@ -87,7 +87,7 @@ func (c *Cloud) Offer() *cloud.Cloud {
 	offered := &cloud.Cloud{
 		Name: ProviderName, LabelDomain: label.Domain, ClusterCIDR: c.config.ClusterCIDR,
 		Collectors: c.collectors(), Ready: c.Ready, Start: c.Start, Drain: c.Drain,
-		DrainTimeout: c.client.DrainTimeout(),
+		DrainTimeout: c.client.DrainTimeout(), CheckAccess: c.checkAccess,
 	}
 	if c.config.LoadBalancer.Enabled {
 		offered.LoadBalancers, offered.LoadBalancerBehaviour = c.balancers, c.config.LoadBalancer.Behaviour()
@@ -134,6 +134,17 @@ func (c *Cloud) adopt(ctx context.Context, secrets secret.Secrets) error {
 	return c.client.Adopt(ctx, secrets, func(ctx context.Context, candidate *client.Client) error {
 		return inventory.New(candidate, scopeOf(c.config)).ProbeAll(ctx)
 	})
+}
+
+// checkAccess implements cloud.Cloud. The cloud tells only by an answer what the credentials permit, so that writes are
+// not known.
+func (c *Cloud) checkAccess(ctx context.Context) []cloud.Access {
+	var all []cloud.Access
+	for _, one := range c.inventory.Readings() {
+		all = append(all, cloud.Access{Action: "read " + one.Kinds, OnlyFor: one.OnlyFor, Err: one.Read(ctx)})
+	}
+	return append(all, cloud.Access{Action: "write load balancers, target groups, security groups and routes",
+		Unknown: "Thalassa Cloud does not tell without a write which writes the credentials permit"})
 }
 
 // collectors are the provider's metrics.

@@ -17,13 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cloud-provider/names"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/manager/permission"
+	"github.com/thalassa-cloud/thalassa-ccm/src/permission"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 )
 
 // Files with the permissions of the chart's roles, for the program itself.
 const (
-	permissionFile         = "src/manager/permission/permissions.json"
+	permissionFile         = "src/permission/permissions.json"
 	ironcorePermissionFile = "src/ironcore/permissions.json"
 )
 

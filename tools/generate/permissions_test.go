@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/cloud-provider/names"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/manager/permission"
+	"github.com/thalassa-cloud/thalassa-ccm/src/permission"
 )
 
 // TestPermissions: each part needs what its rules in the chart permit, and no other part's.

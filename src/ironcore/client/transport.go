@@ -68,11 +68,12 @@ func newTransport(config *rest.Config, prefix string) (*transport, error) {
 
 // RoundTrip sends one request. It has a deadline until the answer was read, or until a watch was begun.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	sent, err := t.writes.begin(request.Method)
+	operation := operationOf(request, t.prefix)
+	sent, err := t.writes.begin(operation.method(request.Method))
 	if err != nil {
 		return nil, err
 	}
-	e := &exchange{transport: t, operation: operationOf(request, t.prefix), began: time.Now(),
+	e := &exchange{transport: t, operation: operation, began: time.Now(),
 		parent: request.Context()}
 	ctx, cancel := context.WithCancelCause(e.parent)
 	late := time.AfterFunc(t.timeout, func() { cancel(noAnswer(t.timeout)) })
