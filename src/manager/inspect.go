@@ -63,7 +63,8 @@ func Inspect(ctx context.Context, info build.Info, providers []Provider, args []
 		return nil, err
 	}
 	return &Inspection{Cloud: offered, ConfigFile: file, ClusterName: shared.ClusterName,
-		Kubeconfig: s.Generic.ClientConnection.Kubeconfig, LeaseNamespace: election.ResourceNamespace, LeaseName: election.ResourceName,
+		Kubeconfig:     s.Generic.ClientConnection.Kubeconfig,
+		LeaseNamespace: election.ResourceNamespace, LeaseName: election.ResourceName,
 		LeaderElection: election.LeaderElect, OwnAccounts: shared.UseServiceAccountCredentials, Controllers: controllers}, nil
 }
 

@@ -11,7 +11,10 @@ import (
 
 // header returns the beginning of a result.
 func (s *settings) header(from *session, kind string) Header {
-	h := Header{APIVersion: APIVersion, Kind: kind, Cloud: from.inspection.Cloud.Name, PluginVersion: s.Build.Version}
+	h := Header{APIVersion: APIVersion, Kind: kind, PluginVersion: s.Build.Version}
+	if from.inspection != nil {
+		h.Cloud = from.inspection.Cloud.Name
+	}
 	if from.workload != nil {
 		h.Workload, h.Version = from.workload.String(), from.workload.Version()
 	}

@@ -82,7 +82,7 @@ func NewCommand(o Options) *cobra.Command {
 	flags.IntVarP(&s.verbosity, "v", "v", 0, "The verbosity of the log of libraries.")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(terminal.Formats(), // the flag exists
 		cobra.ShellCompDirectiveNoFileComp))
-	cmd.AddCommand(newPlanCommand(s), newNodesCommand(s), newVersionCommand(s))
+	cmd.AddCommand(newPlanCommand(s), newNodesCommand(s), newDoctorCommand(s), newVersionCommand(s))
 	return cmd
 }
 
