@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -41,6 +42,8 @@ type Options struct {
 	Providers []manager.Provider
 	// Client makes a client of Kubernetes; nil is the default.
 	Client func(*rest.Config) (kubernetes.Interface, error)
+	// Ticker returns what fires periodically until it is stopped; nil is a time.Ticker.
+	Ticker func(time.Duration) (ticks <-chan time.Time, stop func())
 }
 
 // settings are the values of the flags that all commands have.
@@ -59,6 +62,9 @@ type settings struct {
 func NewCommand(o Options) *cobra.Command {
 	if o.Client == nil {
 		o.Client = newClient
+	}
+	if o.Ticker == nil {
+		o.Ticker = newTicker
 	}
 	s := &settings{Options: o}
 	cmd := &cobra.Command{
@@ -80,7 +86,7 @@ func NewCommand(o Options) *cobra.Command {
 	flags.IntVarP(&s.verbosity, "v", "v", 0, "The verbosity of the log of libraries.")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(terminal.Formats(), // the flag exists
 		cobra.ShellCompDirectiveNoFileComp))
-	cmd.AddCommand(newPlanCommand(s), newVersionCommand(s))
+	cmd.AddCommand(newPlanCommand(s), newOrphansCommand(s), newMigrateCommand(s), newTopCommand(s), newVersionCommand(s))
 	return cmd
 }
 

@@ -95,6 +95,15 @@ func (s *settings) namespace() string {
 
 // previews returns what the service controller would do for each chosen Service.
 func (s *settings) previews(ctx context.Context, from *session, chosen choice) ([]service.Preview, error) {
+	previewer, err := s.previewer(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	return s.previewsBy(ctx, previewer, chosen)
+}
+
+// previewer returns what previews Services. It watches Kubernetes until ctx ends.
+func (s *settings) previewer(ctx context.Context, from *session) (*service.Previewer, error) {
 	offered := from.inspection.Cloud
 	if offered.LoadBalancers == nil {
 		return nil, fmt.Errorf("the configuration of the cloud %s turns load balancers off", offered.Name)
@@ -110,10 +119,15 @@ func (s *settings) previews(ctx context.Context, from *session, chosen choice) (
 	if err != nil {
 		return nil, err
 	}
-	if err := sync(ctx, factory, previewer.WaitForSync, core.Services().Informer(), core.Nodes().Informer(),
-		endpoints.Informer()); err != nil {
-		return nil, err
-	}
+	return previewer, sync(ctx, factory, previewer.WaitForSync, core.Services().Informer(), core.Nodes().Informer(),
+		endpoints.Informer())
+}
+
+// previewsBy returns what the service controller would do now for each chosen Service.
+func (s *settings) previewsBy(ctx context.Context, previewer *service.Previewer, chosen choice) ([]service.Preview,
+	error) {
+	show, done := s.Terminal.Progress()
+	defer done()
 	services, err := previewer.Services()
 	if err != nil {
 		return nil, err

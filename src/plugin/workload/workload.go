@@ -162,7 +162,9 @@ func fromDaemonSet(d *appsv1.DaemonSet) *Workload {
 }
 
 // runsProgram reports whether a container runs the program.
-func runsProgram(c corev1.Container) bool { return len(c.Command) > 0 && path.Base(c.Command[0]) == Program }
+func runsProgram(c corev1.Container) bool {
+	return len(c.Command) > 0 && path.Base(c.Command[0]) == Program
+}
 
 // chooseContainer sets the first such container, and reports whether there is one.
 func (w *Workload) chooseContainer(chosen func(corev1.Container) bool) bool {
