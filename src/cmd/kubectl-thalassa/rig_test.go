@@ -81,7 +81,8 @@ func newRig(t *testing.T) *rig {
 // thalassaConfig is the cloud-config for the emulated cloud.
 func (r *rig) thalassaConfig() string {
 	return "organisation: " + emulator.DefaultOrganisationSlug + "\nvpcIdentity: " + emulator.DefaultVPC +
-		"\ncluster: k8s-test\nendpoint: " + r.server.URL + "\ncloudCredentials: {directory: /etc/thalassa-ccm/credentials}\n"
+		"\ncluster: k8s-test\nendpoint: " + r.server.URL + "\nloadBalancer: {creationPollInterval: 1}\n" +
+		"cloudCredentials: {directory: /etc/thalassa-ccm/credentials}\n"
 }
 
 // workload returns the objects of the cloud controller manager, as the chart makes them.
@@ -170,7 +171,7 @@ func (r *rig) reconcile() {
 	r.Helper()
 	ctx, stop := context.WithTimeout(r.Context(), time.Minute)
 	defer stop()
-	file := r.file(r.inline(r.config()) + "loadBalancer: {creationPollInterval: 1}\n")
+	file := r.file(r.inline(r.config()))
 	made, err := thalassa.New("test")(ctx, cloud.Options{ConfigFile: file})
 	if err != nil {
 		r.Fatal(err)
@@ -184,7 +185,7 @@ func (r *rig) reconcileIn(ctx context.Context, stop context.CancelFunc, made *cl
 	factory := informers.NewSharedInformerFactory(r.cluster, 0)
 	core := factory.Core().V1()
 	controller, err := service.New(service.Options{Provider: made.LoadBalancers, Behaviour: made.LoadBalancerBehaviour,
-		Client: r.cluster, Recorder: &record.FakeRecorder{}, Services: core.Services(), Nodes: core.Nodes(),
+		Changes: made.Changes, Client: r.cluster, Recorder: &record.FakeRecorder{}, Services: core.Services(), Nodes: core.Nodes(),
 		EndpointSlices: factory.Discovery().V1().EndpointSlices()})
 	if err != nil {
 		r.Fatal(err)
@@ -328,12 +329,18 @@ func (r *rig) wrote() []string {
 	for _, one := range r.cloud.Writes() {
 		writes = append(writes, one.Operation)
 	}
+	r.cloud.ResetCounters()
+	return append(writes, r.wroteToCluster()...)
+}
+
+// wroteToCluster returns the writes to Kubernetes since the last call.
+func (r *rig) wroteToCluster() []string {
+	var writes []string
 	for _, action := range r.cluster.Actions() {
 		if verb := action.GetVerb(); verb != "get" && verb != "list" && verb != "watch" {
 			writes = append(writes, verb+" "+action.GetResource().Resource)
 		}
 	}
-	r.cloud.ResetCounters()
 	r.cluster.ClearActions()
 	return writes
 }
