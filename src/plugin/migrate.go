@@ -185,6 +185,9 @@ var meanings = map[string]string{
 
 // checkFlags checks the flags of the existing program. Flags of this program are intended, whatever they mean.
 func (m *migration) checkFlags() {
+	if !m.adopted && len(m.former) == 0 {
+		return
+	}
 	if !m.adopted {
 		m.add("flags", notChecked, "The flags are those of this program, not of the existing one.", "")
 		return

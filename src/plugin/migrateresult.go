@@ -73,7 +73,7 @@ func (m Migration) Names() []string {
 
 // Write writes the checks, then the Services, then the plan.
 func (m Migration) Write(to terminal.Terminal, wide bool) {
-	tones := map[string]terminal.Tone{passed: terminal.Good, caution: terminal.Caution, problem: terminal.Bad,
+	tones := map[string]terminal.Tone{passed: terminal.Plain, caution: terminal.Caution, problem: terminal.Bad,
 		notChecked: terminal.Faint}
 	for _, one := range m.Checks {
 		to.Indented(checkIndent, fmt.Sprintf("%-*s", checkIndent, one.Result), tones[one.Result], one.ID+": "+one.Text)

@@ -108,13 +108,13 @@ func newOrphan(uid types.UID, objects []cloud.ManagedObject) Orphan {
 func (o Orphan) why(removed, most bool) string {
 	switch {
 	case o.Retained:
-		return "retained by the deletion policy of its Service"
+		return "retained by its deletion policy"
 	case o.Incomplete:
-		return "an object lost labels, so it is not certain what it belongs to"
+		return "an object lost labels"
 	case !removed:
-		return "loadBalancer.removeOrphans is off"
+		return "removeOrphans is off"
 	case most:
-		return "most objects of this cluster are orphans, so none is deleted"
+		return "most objects are orphans"
 	}
-	return "the cloud controller manager deletes it after two checks"
+	return "is deleted after two checks"
 }

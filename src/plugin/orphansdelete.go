@@ -109,9 +109,10 @@ func (o Orphans) choose(flags deletionFlags, uids []string) ([]Orphan, error) {
 		switch {
 		case !named && (!flags.all || one.Retained || one.Incomplete):
 		case one.Retained && !flags.retained:
-			problems = append(problems, fmt.Errorf("%s is %s: pass --retained if it is not needed any more", one.UID, one.Why))
+			problems = append(problems, fmt.Errorf("the load balancer of %s is %s: pass --retained if it is not needed any "+
+				"more", one.UID, one.Why))
 		case one.Incomplete && !flags.unlabelled:
-			problems = append(problems, fmt.Errorf("of %s, %s: look at it in the cloud, and pass --unlabelled if it is not "+
+			problems = append(problems, fmt.Errorf("of %s %s: look at it in the cloud, and pass --unlabelled if it is not "+
 				"needed any more", one.UID, one.Why))
 		default:
 			chosen = append(chosen, one)
@@ -131,8 +132,14 @@ func (s *settings) hint(text string) { _, _ = fmt.Fprint(s.Terminal.Err, text) }
 func (s *settings) confirmDeletion(flags deletionFlags, chosen []Orphan) error {
 	shown := s.Terminal
 	shown.Out = shown.Err // the output is the result
-	shown.Print("These objects in the cloud are deleted:\n\n")
-	shown.PrintTable(tableOf(chosen, true))
+	shown.Print("These objects in the cloud will be deleted:\n\n")
+	for _, one := range chosen {
+		shown.Indented(0, "", terminal.Strong, fmt.Sprintf("Service %s (UID %s)", one.service(), one.UID))
+		shown.Indented(4, "- ", terminal.Bad, one.objects(true))
+		if one.Retained || one.Incomplete {
+			shown.Indented(4, "! ", terminal.Caution, one.Why)
+		}
+	}
 	shown.Print("\n")
 	const word = "delete"
 	switch {

@@ -102,7 +102,7 @@ func (o Orphan) objects(wide bool) string {
 		all = append(all, fmt.Sprintf("%s %s (%s)", one.Kind, one.Name, one.Identity))
 	}
 	if wide {
-		return strings.Join(all, "\n")
+		return strings.Join(all, ",\n")
 	}
 	for i, kind := range kinds {
 		kinds[i] = count(number[kind], kind)

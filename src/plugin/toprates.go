@@ -1,10 +1,10 @@
 package plugin
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -110,18 +110,22 @@ func (r *rates) port() string {
 	return "10258"
 }
 
+// maxMetrics is the largest size of the metrics of a pod, in bytes.
+const maxMetrics = 16 << 20
+
 // readMetrics reads the metrics of a pod through the API server.
 func readMetrics(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod,
 	port string) (map[string]*dto.MetricFamily, error) {
-	text, err := client.CoreV1().Pods(pod.Namespace).ProxyGet("https", pod.Name, port, "metrics", nil).DoRaw(ctx)
+	text, err := client.CoreV1().Pods(pod.Namespace).ProxyGet("https", pod.Name, port, "metrics", nil).Stream(ctx)
 	switch {
 	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
 		return nil, fmt.Errorf("reading the metrics of pod %s is not permitted (kubectl thalassa top --help)", pod.Name)
 	case err != nil:
 		return nil, fmt.Errorf("reading the metrics of pod %s: %w", pod.Name, err)
 	}
+	defer text.Close()
 	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	families, err := parser.TextToMetricFamilies(io.LimitReader(text, maxMetrics))
 	if err != nil {
 		return nil, fmt.Errorf("reading the metrics of pod %s: they have another format", pod.Name)
 	}

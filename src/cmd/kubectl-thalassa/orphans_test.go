@@ -62,7 +62,7 @@ func TestOrphans(t *testing.T) {
 	r.wrote()
 	shown := r.run("orphans")
 	wantText(r, "the table", shown.out, "SERVICE", "shop/old", uidOld, "1 load balancer, 1 target group", "ready",
-		"loadBalancer.removeOrphans is off", "kubectl thalassa orphans delete UID")
+		"removeOrphans is off", "kubectl thalassa orphans delete UID")
 	want(r, "a Service of another class is shown", strings.Contains(shown.out, "shop/a"), false)
 	want(r, "exit code", shown.code, 0)
 	want(r, "names", r.run("orphans", "-o", "name").out, uidOld+"\n")
@@ -152,7 +152,7 @@ func TestDeleteKeptOrphans(t *testing.T) {
 	r.deleteService("kept")
 	r.changeBalancer("a0a1b2c3d000000000000old", func(u *iaas.UpdateLoadbalancer) { u.Labels = iaas.Labels{"by": "hand"} })
 	r.wrote()
-	wantText(r, "the table", r.run("orphans").out, "retained by the deletion policy", "an object lost labels")
+	wantText(r, "the table", r.run("orphans").out, "retained by its deletion policy", "an object lost labels")
 	wantText(r, "with --all", r.run("orphans", "delete", "--all", "--yes").err, "There is nothing to delete.")
 	wantText(r, "without the flags", r.run("orphans", "delete", uidKept, uidOld, "--yes").err, "--retained",
 		"--unlabelled")
