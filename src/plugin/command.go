@@ -6,7 +6,6 @@
 package plugin
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -43,6 +42,8 @@ type Options struct {
 	Providers []manager.Provider
 	// Client makes a client of Kubernetes; nil is the default.
 	Client func(*rest.Config) (kubernetes.Interface, error)
+	// Ticker returns what fires periodically until it is stopped; nil is a time.Ticker.
+	Ticker func(time.Duration) (ticks <-chan time.Time, stop func())
 }
 
 // settings are the values of the flags that all commands have.
@@ -61,6 +62,9 @@ type settings struct {
 func NewCommand(o Options) *cobra.Command {
 	if o.Client == nil {
 		o.Client = newClient
+	}
+	if o.Ticker == nil {
+		o.Ticker = newTicker
 	}
 	s := &settings{Options: o}
 	cmd := &cobra.Command{
@@ -82,7 +86,8 @@ func NewCommand(o Options) *cobra.Command {
 	flags.IntVarP(&s.verbosity, "v", "v", 0, "The verbosity of the log of libraries.")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(terminal.Formats(), // the flag exists
 		cobra.ShellCompDirectiveNoFileComp))
-	cmd.AddCommand(newPlanCommand(s), newNodesCommand(s), newDoctorCommand(s), newVersionCommand(s))
+	cmd.AddCommand(newDoctorCommand(s), newNodesCommand(s), newPlanCommand(s), newTopCommand(s), newOrphansCommand(s),
+		newMigrateCommand(s), newVersionCommand(s))
 	return cmd
 }
 
@@ -114,16 +119,6 @@ func (s *settings) prepare() error {
 
 // defaultTimeout is the longest time that a command takes.
 const defaultTimeout = 5 * time.Minute
-
-// addTimeout adds the flag --timeout to a command.
-func addTimeout(cmd *cobra.Command, timeout *time.Duration) {
-	cmd.Flags().DurationVar(timeout, "timeout", defaultTimeout, "The longest time that the command takes.")
-}
-
-// within returns a context that ends after --timeout.
-func within(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not finished after --timeout=%s", timeout))
-}
 
 // report writes a result in the chosen format.
 func (s *settings) report(result terminal.Result) error {

@@ -36,12 +36,12 @@ func newDoctorCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Find problems, and the next step for each", Long: doctorDescription, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := within(cmd.Context(), timeout)
+			ctx, cancel := limited(cmd.Context(), timeout)
 			defer cancel()
 			return s.doctor(ctx)
 		},
 	}
-	addTimeout(cmd, &timeout)
+	cmd.Flags().DurationVar(&timeout, "timeout", defaultTimeout, "The longest time that the command takes.")
 	return cmd
 }
 

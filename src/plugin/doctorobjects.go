@@ -3,11 +3,11 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 )
@@ -115,35 +115,21 @@ func (d *doctor) latestWarning(ctx context.Context, of *corev1.Service) string {
 	return fmt.Sprintf(" The latest event is %s: %s", latest.Reason, strings.TrimSpace(latest.Message))
 }
 
-// checkOrphans counts Services that do not exist and have objects in the cloud.
+// checkOrphans counts Services that do not exist and have objects in the cloud, without those that were retained.
 func (d *doctor) checkOrphans(ctx context.Context) {
-	offered := d.session.inspection.Cloud
-	if offered.LoadBalancers == nil {
+	if d.session.inspection.Cloud.LoadBalancers == nil {
 		return
 	}
-	all, err := d.session.client.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	found, err := d.findOrphans(ctx, d.session)
 	if err != nil {
-		d.add("orphans", statusOfError(err), "reading from Kubernetes: "+err.Error(), "")
+		d.add("orphans", statusOfError(err), err.Error(), "")
 		return
 	}
-	objects, err := offered.LoadBalancers.ListManaged(ctx)
-	if err != nil {
-		d.add("orphans", CheckProblem, "The objects of this cluster in the cloud cannot be listed: "+err.Error(), "")
+	orphans := len(slices.DeleteFunc(found.Orphans, func(one Orphan) bool { return one.Retained }))
+	if orphans == 0 {
+		d.add("orphans", CheckOK, "Everything of this cluster in the cloud belongs to a Service, or is retained.", "")
 		return
 	}
-	exists, orphans := map[types.UID]bool{}, map[types.UID]bool{}
-	for _, one := range all.Items {
-		exists[one.UID] = true
-	}
-	for _, one := range objects {
-		if !exists[one.UID] {
-			orphans[one.UID] = true
-		}
-	}
-	if len(orphans) == 0 {
-		d.add("orphans", CheckOK, "Everything of this cluster in the cloud belongs to a Service.", "")
-		return
-	}
-	d.add("orphans", CheckWarning, fmt.Sprintf("The cloud has objects of %s that do not exist any more. They may cost money.",
-		count(len(orphans), "Service")), "See kubectl thalassa orphans.")
+	d.add("orphans", CheckWarning, fmt.Sprintf("The cloud has objects of %s that do not exist any more. They may cost "+
+		"money.", count(orphans, "Service")), "See kubectl thalassa orphans.")
 }

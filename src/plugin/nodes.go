@@ -33,12 +33,12 @@ func newNodesCommand(s *settings) *cobra.Command {
 		Use: "nodes [NODE]", Short: "Show the machine of every Node, and problems", Long: nodesDescription,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := within(cmd.Context(), timeout)
+			ctx, cancel := limited(cmd.Context(), timeout)
 			defer cancel()
 			return s.nodes(ctx, args)
 		},
 	}
-	addTimeout(cmd, &timeout)
+	cmd.Flags().DurationVar(&timeout, "timeout", defaultTimeout, "The longest time that the command takes.")
 	return cmd
 }
 

@@ -32,14 +32,14 @@ func newPlanCommand(s *settings) *cobra.Command {
 		Use: "plan [SERVICE]", Short: "Show what would change in the cloud", Long: planDescription,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := within(cmd.Context(), flags.timeout)
+			ctx, cancel := limited(cmd.Context(), flags.timeout)
 			defer cancel()
 			return s.plan(ctx, flags, args)
 		},
 	}
 	cmd.Flags().BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "Show the Services of all namespaces.")
 	cmd.Flags().BoolVar(&flags.exitCode, "exit-code", false, "End with exit code 2 if something would change.")
-	addTimeout(cmd, &flags.timeout)
+	cmd.Flags().DurationVar(&flags.timeout, "timeout", defaultTimeout, "The longest time that the command takes.")
 	return cmd
 }
 
@@ -91,6 +91,15 @@ func (s *settings) namespace() string {
 
 // previews returns what the service controller would do for each chosen Service.
 func (s *settings) previews(ctx context.Context, from *session, chosen choice) ([]service.Preview, error) {
+	previewer, err := s.previewer(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	return s.previewsBy(ctx, previewer, chosen)
+}
+
+// previewer returns what previews Services. It watches Kubernetes until ctx ends.
+func (s *settings) previewer(ctx context.Context, from *session) (*service.Previewer, error) {
 	offered := from.inspection.Cloud
 	if offered.LoadBalancers == nil {
 		return nil, fmt.Errorf("the configuration of the cloud %s turns load balancers off", offered.Name)
@@ -106,10 +115,15 @@ func (s *settings) previews(ctx context.Context, from *session, chosen choice) (
 	if err != nil {
 		return nil, err
 	}
-	if err := sync(ctx, factory, previewer.WaitForSync, core.Services().Informer(), core.Nodes().Informer(),
-		endpoints.Informer()); err != nil {
-		return nil, err
-	}
+	return previewer, sync(ctx, factory, previewer.WaitForSync, core.Services().Informer(), core.Nodes().Informer(),
+		endpoints.Informer())
+}
+
+// previewsBy returns what the service controller would do now for each chosen Service.
+func (s *settings) previewsBy(ctx context.Context, previewer *service.Previewer, chosen choice) ([]service.Preview,
+	error) {
+	show, done := s.Terminal.Progress()
+	defer done()
 	services, err := previewer.Services()
 	if err != nil {
 		return nil, err

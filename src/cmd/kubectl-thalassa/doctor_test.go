@@ -99,7 +99,7 @@ func TestDoctor(t *testing.T) {
 		"cloud-config.yaml is valid", "service-lb-controller: It is enabled.", "The leader is thalassa-ccm-x_1",
 		"read load balancers: It is permitted.", "  Not checked  write load balancers", "2 Nodes, 2 ready, 0 with problems.",
 		"system:serviceaccount:kube-system:thalassa-ccm: It may do everything", "1 Service with a load balancer, 1 in sync.",
-		"Everything of this cluster in the cloud belongs to a Service.", "\n0 problems, 0 warnings, ")
+		"Everything of this cluster in the cloud belongs to a Service, or is retained.", "\n0 problems, 0 warnings, ")
 	want(r, "writes", strings.Join(r.wrote(), ", "), "")
 	checks, _ := r.doctor()
 	ids := []string{}
@@ -245,23 +245,12 @@ func TestDoctorOfTheWorkload(t *testing.T) {
 	checks, code := r.doctor()
 	want(r, "exit code without a workload", code, 1)
 	r.requireCheck(checks, "workload", plugin.CheckProblem, "No cloud controller manager was found")
-	checks, _ = r.doctor("--cloud-config=" + r.ownConfig())
+	checks, _ = r.doctor("--cloud-config=" + r.file(r.inline(r.config())))
 	r.requireCheck(checks, "workload", plugin.NotChecked, "use the file in --cloud-config")
 	r.requireCheck(checks, "permissions", plugin.NotChecked, "not in this cluster")
 	r.requireCheck(checks, "configuration", plugin.CheckOK, "is valid")
 	checks, _ = r.doctor("--cloud-config=/does/not/exist")
 	r.requireCheck(checks, "configuration", plugin.CheckProblem, "/does/not/exist")
-}
-
-// ownConfig returns the path of a configuration with credentials on this computer.
-func (r *rig) ownConfig() string {
-	r.Helper()
-	file := filepath.Join(r.TempDir(), "cloud-config.yaml")
-	config := strings.Replace(r.config(), "{directory: /etc/thalassa-ccm/credentials}", "{personalAccessToken: "+token+"}", 1)
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		r.Fatal(err)
-	}
-	return file
 }
 
 // TestDoctorInATerminal: lines fit the width.

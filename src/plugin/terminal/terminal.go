@@ -24,6 +24,11 @@ type Terminal struct {
 	Colour bool
 	// Interactive means that a person sees the output and can answer.
 	Interactive bool
+	// Size returns the present size; nil if it is not known.
+	Size func() (width, height int)
+	// Raw makes the input return each key at once, and does not show them. Restore ends this. Nil if the input has no
+	// keys.
+	Raw func() (restore func(), err error)
 }
 
 // minWidth is the least width that tables are made for. A narrower terminal breaks the lines.
@@ -40,6 +45,10 @@ func New(in, out, errs *os.File, getenv func(string) string) Terminal {
 	t.Colour = getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
 	if columns, _, err := term.GetSize(int(out.Fd())); err == nil {
 		t.Width = columns
+		t.Size = sizeOf(out, getenv)
+	}
+	if t.Interactive {
+		t.Raw = func() (func(), error) { return raw(in) }
 	}
 	if columns, err := strconv.Atoi(getenv("COLUMNS")); err == nil && columns > 0 {
 		t.Width = columns

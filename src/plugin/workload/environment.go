@@ -38,7 +38,8 @@ func (w *Workload) Process(ctx context.Context) (Process, error) {
 		return Process{}, err
 	}
 	var args []string
-	for _, arg := range slices.Concat(w.Container.Command[1:], w.Container.Args) {
+	// Without a command, the image has one. The first word of a command is the executable.
+	for _, arg := range slices.Concat(w.Container.Command[min(1, len(w.Container.Command)):], w.Container.Args) {
 		if expanded, complete := expand(arg, variables); complete {
 			args = append(args, expanded)
 		}
