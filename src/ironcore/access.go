@@ -49,8 +49,9 @@ func (c *Cloud) accessTo(ctx context.Context, needed []permission.Permission) cl
 	resource := needed[0].Resource + "." + needed[0].Group
 	found.Action = strings.Join(verbs, ", ") + " " + resource
 	if len(denied) > 0 {
-		found.Unknown, found.Err = "", fmt.Errorf("the user of the kubeconfig may not %s %s in namespace %s of IronCore: "+
-			"install the part cloud of the chart in IronCore, or grant its permissions", strings.Join(denied, ", "),
+		found.Unknown, found.Err = "", fmt.Errorf("the user of the kubeconfig may not %s %s in namespace %s of "+
+			"IronCore: install the part cloud of the chart in IronCore, or grant its "+
+			"permissions", strings.Join(denied, ", "),
 			resource, c.client.Namespace)
 	}
 	return found

@@ -9,7 +9,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator"
 )
 
-// TestCheckAccess: the API of IronCore is asked about each permission of the chart, also by a cloud that refuses writes.
+// TestCheckAccess: the API of IronCore is asked about each permission of the chart, also by a cloud that refuses
+// writes.
 func TestCheckAccess(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		c := r.start()
@@ -34,7 +35,8 @@ func TestCheckAccess(t *testing.T) {
 			if (one.Err != nil) != balancers {
 				r.Errorf("only the deletion of load balancers is not permitted, and the result is %+v", one)
 			}
-			if balancers && !strings.Contains(one.Err.Error(), "may not delete loadbalancers.networking.ironcore.dev in namespace "+
+			if balancers && !strings.Contains(one.Err.Error(), "may not delete loadbalancers.networking.ironcore.dev "+
+				"in namespace "+
 				testNamespace) {
 				r.Errorf("the error is %v", one.Err)
 			}

@@ -53,8 +53,8 @@ func Inspect(ctx context.Context, info build.Info, providers []Provider, args []
 	}
 	shared, election := s.KubeCloudShared, s.Generic.LeaderElection
 	file := shared.CloudProvider.CloudConfigFile
-	offered, err := provider.New(ctx, cloud.Options{ConfigFile: file, ClusterName: shared.ClusterName, Environment: from,
-		ReadOnly: readOnly})
+	offered, err := provider.New(ctx, cloud.Options{ConfigFile: file, ClusterName: shared.ClusterName,
+		Environment: from, ReadOnly: readOnly})
 	if err != nil {
 		return nil, describeConfigError(file, err)
 	}
@@ -65,7 +65,8 @@ func Inspect(ctx context.Context, info build.Info, providers []Provider, args []
 	return &Inspection{Cloud: offered, ConfigFile: file, ClusterName: shared.ClusterName,
 		Kubeconfig:     s.Generic.ClientConnection.Kubeconfig,
 		LeaseNamespace: election.ResourceNamespace, LeaseName: election.ResourceName,
-		LeaderElection: election.LeaderElect, OwnAccounts: shared.UseServiceAccountCredentials, Controllers: controllers}, nil
+		LeaderElection: election.LeaderElect, OwnAccounts: shared.UseServiceAccountCredentials,
+		Controllers: controllers}, nil
 }
 
 // controllers returns the reasons why controllers do not run, by their names; "" for those that run.

@@ -20,8 +20,8 @@ const (
 
 // Permission is one verb for one resource.
 type Permission struct {
-	// Part is the part of the program that needs it: the name of a controller in --controllers, or RemoveOrphans; "" for
-	// the process itself.
+	// Part is the part of the program that needs it: the name of a controller in --controllers, or RemoveOrphans; ""
+	// for the process itself.
 	Part string `json:"part,omitempty"`
 	// Accounts means that it is for --use-service-account-credentials. Then Account is the service account in
 	// kube-system; "" is that of the process.
@@ -31,7 +31,8 @@ type Permission struct {
 	Group    string `json:"group,omitempty"`
 	Resource string `json:"resource"`
 	Verb     string `json:"verb"`
-	// Namespaced means that it is for the namespace of a configuration; otherwise Namespace is its namespace, and "" all.
+	// Namespaced means that it is for the namespace of a configuration; otherwise Namespace is its namespace, and ""
+	// all.
 	Namespaced bool   `json:"namespaced,omitempty"`
 	Namespace  string `json:"namespace,omitempty"`
 	// Name is the only object that it is for; "" is all.

@@ -19,8 +19,9 @@ func TestNeeded(t *testing.T) {
 		"one account": {false, nodes, []string{"patch nodes/status", "list nodes",
 			"update leases.coordination.k8s.io cloud-controller-manager in kube-system"},
 			[]string{"delete nodes", "list services"}},
-		"an account for every controller": {true, nodes, []string{"patch nodes/status", "create serviceaccounts/token " +
-			"node-controller in kube-system"}, []string{"delete nodes"}},
+		"an account for every controller": {true, nodes, []string{"patch nodes/status",
+			"create serviceaccounts/token " +
+				"node-controller in kube-system"}, []string{"delete nodes"}},
 		"no controller": {false, func(string) bool { return false }, []string{"create events"},
 			[]string{"list nodes"}},
 	} {

@@ -9,16 +9,16 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/workload"
 )
 
-const doctorDescription = "Checks the cluster, the cloud controller manager, its configuration and credentials, its permissions\n" +
-	"in Kubernetes and in the cloud, every Node and every Service, and shows the next step for each problem.\n" +
-	"Nothing is written, to the cloud or to Kubernetes.\n\n" +
-	"The exit code is 0 without problems, also if there are warnings or checks that were not possible. It is 1\n" +
-	"if there is a problem.\n\n" +
+const doctorDescription = "Checks the cluster, the cloud controller manager, its configuration and credentials,\n" +
+	"its permissions in Kubernetes and in the cloud, every Node and every Service, and shows the next step\n" +
+	"for each problem. Nothing is written, to the cloud or to Kubernetes.\n\n" +
+	"The exit code is 0 without problems, also if there are warnings or checks that were not possible. It\n" +
+	"is 1 if there is a problem.\n\n" +
 	"Permissions: list Deployments and DaemonSets; get the ConfigMap and Secret of the cloud controller\n" +
 	"manager, unless --cloud-config is set; get its Lease; list Nodes; list and watch Services, Nodes and\n" +
-	"EndpointSlices. With less, some checks are not possible, and the output says so. With more, it shows more:\n" +
-	"create subjectaccessreviews (the permissions of the cloud controller manager), list pods (why they are not\n" +
-	"ready), list events (the latest warning of a Service)."
+	"EndpointSlices. With less, some checks are not possible, and the output says so. With more, it shows\n" +
+	"more: create subjectaccessreviews (what the cloud controller manager may do), list pods (why they are\n" +
+	"not ready), list events (the latest warning of a Service)."
 
 // The sections of the checks, in their order.
 const (

@@ -31,7 +31,8 @@ func (d *doctor) checkCloud(ctx context.Context) bool {
 		return false
 	}
 	if err := d.session.observe(ctx); err != nil {
-		d.add("cloud", CheckProblem, err.Error(), "Check the address of the cloud in the configuration, and the network.")
+		d.add("cloud", CheckProblem, err.Error(), "Check the address of the cloud in the configuration, and the "+
+			"network.")
 		return false
 	}
 	return true
@@ -61,8 +62,8 @@ func (d *doctor) checkPermissions(ctx context.Context) {
 	d.section = sectionPermissions
 	inspection, found := d.session.inspection, d.session.workload
 	if found == nil {
-		d.add("permissions", NotChecked, "The account of the cloud controller manager is not known, because it is not in this "+
-			"cluster.", "")
+		d.add("permissions", NotChecked, "The account of the cloud controller manager is not known, because it is not "+
+			"in this cluster.", "")
 		return
 	}
 	needed, err := permission.Needed(inspection.OwnAccounts, d.runs)
@@ -133,8 +134,8 @@ func (d *doctor) checkUser(ctx context.Context, user string, needed []permission
 		}
 	}
 	if len(missing) > 0 {
-		d.addOf("permissions", user, CheckProblem, "It may not "+strings.Join(missing, "; ")+".", "Install the roles of the "+
-			"chart of its version. See docs/reference/rbac.md.")
+		d.addOf("permissions", user, CheckProblem, "It may not "+strings.Join(missing, "; ")+".", "Install the roles "+
+			"of the chart of its version. See docs/reference/rbac.md.")
 		return
 	}
 	d.addOf("permissions", user, CheckOK, "It may do everything that the controllers need.", "")

@@ -44,8 +44,8 @@ func (d *doctor) checkCluster() bool {
 	parsed, err := version.ParseGeneric(answer.GitVersion)
 	supported := err == nil && parsed.Major() == 1 && parsed.Minor() >= oldestMinor && parsed.Minor() <= newestMinor
 	if !supported {
-		d.add("kubernetes-version", CheckWarning, fmt.Sprintf("Kubernetes has version %s. This version of the plug-in is "+
-			"tested with 1.%d to 1.%d.", answer.GitVersion, oldestMinor, newestMinor),
+		d.add("kubernetes-version", CheckWarning, fmt.Sprintf("Kubernetes has version %s. This version of the plug-in "+
+			"is tested with 1.%d to 1.%d.", answer.GitVersion, oldestMinor, newestMinor),
 			"Use a release of the cloud controller manager that supports this version of Kubernetes.")
 		return true
 	}
@@ -64,17 +64,17 @@ func (d *doctor) checkWorkload(ctx context.Context) bool {
 		d.checkPods(ctx, found)
 		d.checkVersion(found)
 	case err == nil:
-		d.add("workload", NotChecked, "The cluster has no cloud controller manager, or it cannot be found. The checks use "+
-			"the file in --cloud-config.", "If it should be in this cluster, install it, or name it with --ccm.")
+		d.add("workload", NotChecked, "The cluster has no cloud controller manager, or it cannot be found. The checks "+
+			"use the file in --cloud-config.", "If it should be in this cluster, install it, or name it with --ccm.")
 	}
 	switch {
 	case err == nil:
 		d.process = process
 		return true
 	case errors.Is(err, workload.ErrNotFound):
-		d.add("workload", CheckProblem, "No cloud controller manager was found in this cluster.", "Install it. If your "+
-			"provider runs it outside the cluster, ask your provider, or pass --cloud-config=FILE with credentials of your "+
-			"own.")
+		d.add("workload", CheckProblem, "No cloud controller manager was found in this cluster.", "Install it. If "+
+			"your provider runs it outside the cluster, ask your provider, or pass --cloud-config=FILE with "+
+			"credentials of your own.")
 	case apierrors.IsForbidden(err) && found == nil:
 		d.add("workload", NotChecked, err.Error(), "Ask for the permission to list Deployments and DaemonSets.")
 	default:
@@ -92,14 +92,15 @@ func (d *doctor) checkPods(ctx context.Context, of *workload.Workload) {
 	next := fmt.Sprintf("See kubectl -n %s describe pods, and their log.", of.Namespace)
 	switch {
 	case of.Desired == 0:
-		d.add("workload-pods", CheckProblem, "No pod is wanted, so that nothing runs.", "Set replicas, or check the node "+
-			"selector of the DaemonSet.")
+		d.add("workload-pods", CheckProblem, "No pod is wanted, so that nothing runs.", "Set replicas, or check the "+
+			"node selector of the DaemonSet.")
 	case of.Ready == 0:
 		d.add("workload-pods", CheckProblem, text, next)
 	case of.Ready < of.Desired:
 		d.add("workload-pods", CheckWarning, text, next)
 	case of.Updated < of.Desired:
-		d.add("workload-pods", CheckWarning, fmt.Sprintf("%s %d of them are not updated yet.", text, of.Desired-of.Updated),
+		d.add("workload-pods", CheckWarning, fmt.Sprintf("%s %d of them are not updated yet.", text,
+			of.Desired-of.Updated),
 			next)
 	default:
 		d.add("workload-pods", CheckOK, text, "")
@@ -144,8 +145,8 @@ func (d *doctor) checkVersion(of *workload.Workload) {
 	case theirs == "":
 		d.add("workload-version", NotChecked, "The image has no tag, so that its version is not known.", "")
 	case strings.TrimPrefix(theirs, "v") != strings.TrimPrefix(ours, "v"):
-		d.add("workload-version", CheckWarning, fmt.Sprintf("It has version %s, and this plug-in %s. Checks of Nodes and "+
-			"Services may differ from what it does.", theirs, ours), "Use the plug-in of version "+theirs+".")
+		d.add("workload-version", CheckWarning, fmt.Sprintf("It has version %s, and this plug-in %s. Checks of Nodes "+
+			"and Services may differ from what it does.", theirs, ours), "Use the plug-in of version "+theirs+".")
 	default:
 		d.add("workload-version", CheckOK, "It has version "+theirs+", as this plug-in.", "")
 	}
@@ -163,8 +164,8 @@ func (d *doctor) checkConfiguration(ctx context.Context) bool {
 			d.add("configuration", NotChecked, files.err.Error(), "")
 			return false
 		}
-		d.add("configuration", CheckProblem, err.Error(), "Correct it. thalassa-cloud-controller-manager validate FILE "+
-			"checks a file.")
+		d.add("configuration", CheckProblem, err.Error(), "Correct it. thalassa-cloud-controller-manager validate "+
+			"FILE checks a file.")
 		return false
 	}
 	inspection := d.session.inspection

@@ -35,7 +35,7 @@ func (d *doctor) checkNodes(ctx context.Context) {
 			d.addOf("node", "node/"+one.Name, CheckProblem, problem.Reason+": "+problem.Message, "")
 		}
 		if one.Uninitialised && len(one.Problems) == 0 {
-			d.addOf("node", "node/"+one.Name, CheckWarning, "It is not initialised, so that no pods are scheduled to it.",
+			d.addOf("node", "node/"+one.Name, CheckWarning, "It is not initialised: no pods are scheduled to it.",
 				"If this takes longer than a minute, see whether the cloud controller manager runs.")
 		}
 	}
@@ -64,8 +64,8 @@ func (d *doctor) checkServices(ctx context.Context) {
 	}
 	details := append([]Check{}, d.checks[len(found):]...)
 	d.checks = found
-	d.add("services", CheckOK, fmt.Sprintf("%s with a load balancer, %d in sync.", count(len(previews), "Service"), inSync),
-		"")
+	d.add("services", CheckOK, fmt.Sprintf("%s with a load balancer, %d in sync.",
+		count(len(previews), "Service"), inSync), "")
 	d.checks = append(d.checks, details...)
 }
 
@@ -81,23 +81,25 @@ func (d *doctor) checkService(ctx context.Context, preview service.Preview, plan
 		add(CheckProblem, "It cannot be brought in line now: "+planned.Refused+event, "")
 	case len(planned.Operations) > 0:
 		add(CheckWarning, count(len(planned.Operations), "write")+" to the cloud would bring it in line."+event,
-			fmt.Sprintf("See kubectl thalassa plan -n %s %s. If it does not change, see whether the cloud controller manager "+
-				"runs.", planned.Namespace, planned.Name))
+			fmt.Sprintf("See kubectl thalassa plan -n %s %s. If it does not change, see whether the cloud controller "+
+				"manager runs.", planned.Namespace, planned.Name))
 	case planned.Waiting != "":
 		add(CheckWarning, planned.Waiting, "Wait until the cloud has finished.")
 	case planned.AddFinalizer:
-		add(CheckWarning, "The finalizer of load balancers is missing.", "See whether the cloud controller manager runs.")
+		add(CheckWarning, "The finalizer of load balancers is missing.", "See whether the cloud controller manager "+
+			"runs.")
 	}
 	for _, one := range planned.Notices {
 		add(CheckWarning, one.Reason+": "+one.Message, "")
 	}
 }
 
-// latestWarning returns the latest event about a problem of a Service, for the end of a message; "" if there is none, or
-// if the user may not list events.
+// latestWarning returns the latest event about a problem of a Service, for the end of a message; "" if there is none,
+// or if the user may not list events.
 func (d *doctor) latestWarning(ctx context.Context, of *corev1.Service) string {
 	events, err := d.session.client.CoreV1().Events(of.Namespace).List(ctx, metav1.ListOptions{
-		FieldSelector: "involvedObject.kind=Service,involvedObject.name=" + of.Name + ",type=" + corev1.EventTypeWarning})
+		FieldSelector: "involvedObject.kind=Service,involvedObject.name=" + of.Name + ",type=" +
+			corev1.EventTypeWarning})
 	if err != nil {
 		return ""
 	}

@@ -20,9 +20,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodelifecycle"
 )
 
-const nodesDescription = "Shows the machine of every Node in the cloud, what the cloud controller manager would change\n" +
-	"on the Node, and why it does not. Nothing is written, to the cloud or to Kubernetes. With -o wide,\n" +
-	"zones, types and addresses are shown, too.\n\n" +
+const nodesDescription = "Shows the machine of every Node in the cloud, what the cloud controller manager would\n" +
+	"change on the Node, and why it does not. Nothing is written, to the cloud or to Kubernetes. With\n" +
+	"-o wide, zones, types and addresses are shown, too.\n\n" +
 	"The exit code is 1 if a Node has a problem.\n\n" +
 	"Permissions: list Nodes; list Deployments and DaemonSets of the namespace of the cloud controller\n" +
 	"manager; get its ConfigMap and Secret, unless --cloud-config is set."
@@ -118,8 +118,8 @@ func newNodeState(ctx context.Context, from *session, changes node.Preview, fate
 	state.addFate(fate)
 	if one.Spec.ProviderID != "" && changes.Managed && fate.State != cloud.MachineGone {
 		if other, err := offered.Machines.NameConflict(ctx, one); err == nil && other != "" {
-			state.add("NameConflict", fmt.Sprintf("Another machine, %s, has the name of this Node. Its kubelet may use the "+
-				"Node. Rename or delete one of the machines.", other))
+			state.add("NameConflict", fmt.Sprintf("Another machine, %s, has the name of this Node. Its kubelet may "+
+				"use the Node. Rename or delete one of the machines.", other))
 		}
 	}
 	state.addNotes(from, changes)
@@ -139,8 +139,8 @@ func (n *NodeState) addFate(fate nodelifecycle.Preview) {
 	case fate.State == cloud.MachineGone:
 		n.add("MachineGone", fate.Action)
 	case notReady && fate.State == cloud.MachineRunning:
-		n.add("NodeNotReady", "Its machine runs, but its kubelet reports that it is not ready, or does not report. See "+
-			"kubectl describe node, and the log of the kubelet.")
+		n.add("NodeNotReady", "Its machine runs, but its kubelet reports that it is not ready, or does not report. "+
+			"See kubectl describe node, and the log of the kubelet.")
 	case notReady && n.MachineState == "" && len(n.Problems) == 0:
 		n.add("NodeNotReady", "Its kubelet does not report. The state of its machine is not known.")
 	case notReady && fate.State == cloud.MachineUnknown:
@@ -156,8 +156,8 @@ func (n *NodeState) addNotes(from *session, changes node.Preview) {
 		n.Notes = append(n.Notes, "It is not a Node of this cloud, and does not change.")
 	}
 	if n.Uninitialised && changes.Managed && len(n.Problems) == 0 {
-		n.Notes = append(n.Notes, "It is not initialised yet, so that no pods are scheduled to it. If this takes longer "+
-			"than a minute, see kubectl thalassa doctor.")
+		n.Notes = append(n.Notes, "It is not initialised yet, so that no pods are scheduled to it. If this takes "+
+			"longer than a minute, see kubectl thalassa doctor.")
 	}
 	if _, excluded := changes.Node.Labels[corev1.LabelNodeExcludeBalancers]; excluded {
 		n.Notes = append(n.Notes, fmt.Sprintf("The label %s excludes it from load balancers.",

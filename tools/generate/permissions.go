@@ -64,8 +64,8 @@ func permissions() Generator {
 			}
 			all = append(all, found...)
 		}
-		ironcore, err := rolePermissions(ctx, root, "cloud: ironcore\npart: cloud\nironcore: {namespace: cluster, subject: "+
-			"{kind: User, name: "+releaseName+"}}")
+		ironcore, err := rolePermissions(ctx, root, "cloud: ironcore\npart: cloud\nironcore: {namespace: cluster, "+
+			"subject: {kind: User, name: "+releaseName+"}}")
 		if err != nil {
 			return nil, err
 		}
@@ -73,12 +73,11 @@ func permissions() Generator {
 			one := &ironcore[i]
 			one.Account, one.Namespaced, one.Namespace = "", one.Namespace != "", ""
 		}
-		for file, list := range map[string][]permission.Permission{permissionFile: all, ironcorePermissionFile: ironcore} {
-			if made[file], err = encodePermissions(list); err != nil {
-				return nil, err
-			}
+		if made[permissionFile], err = encodePermissions(all); err != nil {
+			return nil, err
 		}
-		return made, nil
+		made[ironcorePermissionFile], err = encodePermissions(ironcore)
+		return made, err
 	}}
 }
 

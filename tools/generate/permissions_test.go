@@ -29,7 +29,8 @@ func TestPermissions(t *testing.T) {
 		{Part: names.ServiceLBController, Group: "discovery.k8s.io", Resource: "endpointslices", Verb: "watch"},
 		{Part: names.NodeRouteController, Resource: "nodes/status", Verb: "patch"},
 		{Part: permission.NodeIPAM, Accounts: true, Account: "node-controller", Resource: "nodes", Verb: "list"},
-		{Part: permission.RemoveOrphans, Accounts: true, Account: "service-controller", Resource: "services", Verb: "list"},
+		{Part: permission.RemoveOrphans, Accounts: true, Account: "service-controller", Resource: "services",
+			Verb: "list"},
 	} {
 		if !slices.Contains(all, want) {
 			t.Errorf("the list lacks %+v", want)

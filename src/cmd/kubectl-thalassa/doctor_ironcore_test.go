@@ -21,7 +21,8 @@ func TestNodesOnIronCore(t *testing.T) {
 	r.wrote()
 	shown := r.run("nodes")
 	want(r.rig, "exit code", shown.code, 1)
-	wantText(r.rig, "the Nodes", shown.out, "shoot/a", "running", "gone", "Node b\n", "MachineGone: Its machine does not exist.",
+	wantText(r.rig, "the Nodes", shown.out, "shoot/a", "running", "gone", "Node b\n", "MachineGone: Its machine does "+
+		"not exist.",
 		"2 Nodes, 1 ready, 1 with problems.")
 	want(r.rig, "writes", strings.Join(r.wrote(), ", "), "")
 }
@@ -47,6 +48,7 @@ func TestDoctorOnIronCore(t *testing.T) {
 	})
 	checks, code := r.doctor()
 	want(r.rig, "exit code without a permission", code, 1)
-	r.requireCheck(checks, "cloud-access", plugin.CheckProblem, "may not watch machines.compute.ironcore.dev in namespace shoot")
+	r.requireCheck(checks, "cloud-access", plugin.CheckProblem, "may not watch machines.compute.ironcore.dev in "+
+		"namespace shoot")
 	r.requireCheck(checks, "nodes", plugin.NotChecked, "the cloud cannot be read")
 }

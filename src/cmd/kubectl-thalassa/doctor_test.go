@@ -97,8 +97,10 @@ func TestDoctor(t *testing.T) {
 	wantText(r, "the checks", shown.out, "Cluster\n", "  OK           The API server answers.\n",
 		"Kubernetes has version v1.37.1.", "Deployment kube-system/thalassa-ccm runs", "1 of 1 pod ready.",
 		"cloud-config.yaml is valid", "service-lb-controller: It is enabled.", "The leader is thalassa-ccm-x_1",
-		"read load balancers: It is permitted.", "  Not checked  write load balancers", "2 Nodes, 2 ready, 0 with problems.",
-		"system:serviceaccount:kube-system:thalassa-ccm: It may do everything", "1 Service with a load balancer, 1 in sync.",
+		"read load balancers: It is permitted.", "  Not checked  write load balancers", "2 Nodes, 2 ready, 0 with "+
+			"problems.",
+		"system:serviceaccount:kube-system:thalassa-ccm: It may do everything", "1 Service with a load balancer, 1 in "+
+			"sync.",
 		"Everything of this cluster in the cloud belongs to a Service, or is retained.", "\n0 problems, 0 warnings, ")
 	want(r, "writes", strings.Join(r.wrote(), ", "), "")
 	checks, _ := r.doctor()
@@ -138,8 +140,8 @@ func TestDoctorFindsProblems(t *testing.T) {
 	r.requireCheck(checks, "lease", plugin.CheckProblem, "the last time was 1h0m")
 	r.requireCheck(checks, "permissions", plugin.CheckProblem, "thalassa-ccm: It may not patch services/status.")
 	r.requireCheck(checks, "node", plugin.CheckProblem, "node/lost: MachineNotFound: ")
-	r.requireCheck(checks, "service", plugin.CheckWarning, "service/shop/web: 1 write to the cloud would bring it in line. "+
-		"The latest event is SyncLoadBalancerFailed: the cloud is busy See kubectl thalassa plan -n shop web.")
+	r.requireCheck(checks, "service", plugin.CheckWarning, "service/shop/web: 1 write to the cloud would bring it in "+
+		"line. The latest event is SyncLoadBalancerFailed: the cloud is busy See kubectl thalassa plan -n shop web.")
 	r.requireCheck(checks, "service", plugin.CheckWarning, "service/shop/web: InvalidAnnotation: ")
 	r.requireCheck(checks, "orphans", plugin.CheckWarning, "objects of 1 Service that")
 	want(r, "names", r.run("doctor", "-o", "name").out, "system:serviceaccount:kube-system:thalassa-ccm\nnode/lost\n")
@@ -149,7 +151,8 @@ func TestDoctorFindsProblems(t *testing.T) {
 func (r *rig) event(service, reason, message string) {
 	r.Helper()
 	if _, err := r.cluster.CoreV1().Events("shop").Create(r.Context(), &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Name: service + ".1"}, Type: corev1.EventTypeWarning, Reason: reason, Message: message,
+		ObjectMeta: metav1.ObjectMeta{Name: service + ".1"}, Type: corev1.EventTypeWarning, Reason: reason,
+		Message:        message,
 		InvolvedObject: corev1.ObjectReference{Kind: "Service", Namespace: "shop", Name: service}},
 		metav1.CreateOptions{}); err != nil {
 		r.Fatal(err)
@@ -235,7 +238,8 @@ func TestDoctorOfTheWorkload(t *testing.T) {
 		t.Fatal(err)
 	}
 	checks, _ := r.doctor()
-	r.requireCheck(checks, "workload-pods", plugin.CheckProblem, "0 of 1 pod ready. Pod ccm-1: CrashLoopBackOff, back-off 5m0s.")
+	r.requireCheck(checks, "workload-pods", plugin.CheckProblem, "0 of 1 pod ready. Pod ccm-1: CrashLoopBackOff, "+
+		"back-off 5m0s.")
 	r.build.Version = "0.2.0"
 	checks, _ = r.doctor()
 	r.requireCheck(checks, "workload-version", plugin.CheckWarning, "Use the plug-in of version 0.1.0.")
@@ -280,7 +284,8 @@ func TestSupportedVersions(t *testing.T) {
 	r := newRig(t)
 	r.healthy(everything)
 	for is, status := range map[string]plugin.CheckStatus{"v1." + oldest + ".0": plugin.CheckOK,
-		"v1." + newest + ".9-vendor.1": plugin.CheckOK, "v1.32.9": plugin.CheckWarning, "v1.38.0": plugin.CheckWarning} {
+		"v1." + newest + ".9-vendor.1": plugin.CheckOK, "v1.32.9": plugin.CheckWarning,
+		"v1.38.0": plugin.CheckWarning} {
 		r.kubernetes(is)
 		checks, _ := r.doctor()
 		r.requireCheck(checks, "kubernetes-version", status, is)

@@ -85,8 +85,10 @@ func TestNodes(t *testing.T) {
 	})
 	r.wrote()
 	shown := r.run("nodes")
-	wantText(r, "the Nodes", shown.out, "NODE ", "MACHINE", "running", "The cloud controller manager would set: addresses ",
-		"The label node.kubernetes.io/exclude-from-external-load-balancers excludes it", "2 Nodes, 2 ready, 0 with problems.")
+	wantText(r, "the Nodes", shown.out, "NODE ", "MACHINE", "running", "The cloud controller manager would set: "+
+		"addresses ",
+		"The label node.kubernetes.io/exclude-from-external-load-balancers excludes it", "2 Nodes, 2 ready, 0 with "+
+			"problems.")
 	want(r, "exit code", shown.code, 0)
 	wantText(r, "with -o wide", r.run("nodes", "-o", "wide").out, "ADDRESSES", "TYPE")
 	want(r, "names", r.run("nodes", "-o", "name").out, "node/a\nnode/b\n")

@@ -78,8 +78,8 @@ func (c *Controller) preview(ctx context.Context, s *subject, stopped string) Pr
 	case unknownState:
 		p.Action = "The state of its machine is not known to this version, so that the Node does not change."
 	case pending, due:
-		p.Action = fmt.Sprintf("Its machine does not exist. It is deleted if several checks within %s or longer confirm "+
-			"that.", c.behaviour.GracePeriod)
+		p.Action = fmt.Sprintf("Its machine does not exist. It is deleted if several checks within %s or longer "+
+			"confirm that.", c.behaviour.GracePeriod)
 		p.Blocked = c.blocked(ctx, s, stopped)
 	case keep:
 	}

@@ -31,7 +31,8 @@ func TestPreviews(t *testing.T) {
 		found := r.previews()
 		r.want("a machine that is missing", found["b"].State, cloud.MachineGone)
 		r.want("what blocks its removal", found["b"].Blocked, "")
-		r.want("its removal", strings.HasPrefix(found["b"].Action, "Its machine does not exist. It is deleted if "), true)
+		r.want("its removal", strings.HasPrefix(found["b"].Action, "Its machine does not exist. It is deleted "+
+			"if "), true)
 		r.want("a machine that is shut down", found["c"].Action,
 			"It gets the taint node.cloudprovider.kubernetes.io/shutdown.")
 		r.want("Nodes", r.names(), "a b c d e f")
