@@ -106,8 +106,8 @@ func (d *doctor) userOf(needed permission.Permission) string {
 	switch {
 	case needed.Account != "":
 		return serviceAccounts + metav1.NamespaceSystem + ":" + needed.Account
-	case d.session.client != d.session.host:
-		return ownUser
+	case d.session.inspection.Kubeconfig != "" && !d.process.Environment.Own():
+		return ownUser // the session uses it, too
 	}
 	return serviceAccounts + d.session.workload.Namespace + ":" + account
 }

@@ -257,6 +257,51 @@ func TestDoctorOfTheWorkload(t *testing.T) {
 	r.requireCheck(checks, "configuration", plugin.CheckProblem, "/does/not/exist")
 }
 
+// TestDoctorWithAKubeconfig: a cloud controller manager with a kubeconfig of its own is asked about its user.
+func TestDoctorWithAKubeconfig(t *testing.T) {
+	r := newRig(t)
+	r.healthy(func(authorizationv1.SubjectAccessReviewSpec) bool { return false })
+	text, err := os.ReadFile(r.kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps := r.cluster.CoreV1().ConfigMaps("kube-system")
+	one, err := maps.Get(t.Context(), "thalassa-ccm", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one.Data["kubeconfig"] = string(text)
+	if _, err := maps.Update(t.Context(), one, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.changeContainer(func(c *corev1.Container) {
+		c.Args = append(c.Args, "--kubeconfig=/etc/thalassa-ccm/config/kubeconfig")
+	})
+	r.cluster.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool,
+		runtime.Object, error) {
+		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
+		review.Status.Allowed = review.Spec.ResourceAttributes.Verb != "delete"
+		return true, review, nil
+	})
+	checks, _ := r.doctor()
+	r.requireCheck(checks, "permissions", plugin.CheckProblem, "the user of its kubeconfig: It may not delete nodes.")
+}
+
+// TestDoctorWithOwnAccounts: each account is asked about what its controllers need.
+func TestDoctorWithOwnAccounts(t *testing.T) {
+	r := newRig(t)
+	r.healthy(func(review authorizationv1.SubjectAccessReviewSpec) bool {
+		return review.User != "system:serviceaccount:kube-system:service-controller" ||
+			!slices.Contains(review.Groups, "system:serviceaccounts:kube-system")
+	})
+	r.changeContainer(func(c *corev1.Container) { c.Args = append(c.Args, "--use-service-account-credentials") })
+	checks, _ := r.doctor()
+	r.requireCheck(checks, "permissions", plugin.CheckProblem, "kube-system:service-controller: It may not create events; "+
+		"patch events; patch services/status.")
+	r.requireCheck(checks, "permissions", plugin.CheckOK, "kube-system:node-controller: It may do everything")
+	r.requireCheck(checks, "permissions", plugin.CheckOK, "kube-system:thalassa-ccm: It may do everything")
+}
+
 // TestDoctorInATerminal: lines fit the width.
 func TestDoctorInATerminal(t *testing.T) {
 	r := newRig(t)
