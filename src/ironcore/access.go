@@ -11,7 +11,7 @@ import (
 )
 
 //go:embed permissions.json
-var permissions []byte //nolint:gochecknoglobals // go:embed needs a variable of the package
+var permissions []byte
 
 // checkAccess implements cloud.Cloud: the API of IronCore answers what the user of the kubeconfig may do. There is one
 // result for each resource.

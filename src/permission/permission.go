@@ -55,7 +55,7 @@ func (p Permission) String() string {
 }
 
 //go:embed permissions.json
-var permissions []byte //nolint:gochecknoglobals // go:embed needs a variable of the package
+var permissions []byte
 
 // Needed returns what the parts need that run. Accounts means --use-service-account-credentials.
 func Needed(accounts bool, runs func(part string) bool) ([]Permission, error) {
