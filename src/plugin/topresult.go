@@ -30,7 +30,8 @@ type Top struct {
 type Calls struct {
 	// Window is the time that they are the average of, in seconds.
 	Window float64 `json:"windowSeconds"`
-	// PerMinute are the requests to the API of the cloud, WritesPerMinute the writes for Services and routes among them.
+	// PerMinute are the requests to the API of the cloud, WritesPerMinute the writes for Services and routes among
+	// them.
 	PerMinute       float64 `json:"perMinute"`
 	WritesPerMinute float64 `json:"writesPerMinute"`
 }
