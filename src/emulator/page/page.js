@@ -296,7 +296,8 @@
       setText($(id), number(seconds.reduce((total, s) => total + s[i + 1], 0))));
     const byAge = new Map(seconds.map((s) => [second - s[0], s[1]]));
     const top = Math.max(1, ...byAge.values());
-    const points = Array.from({ length: 60 }, (_, i) => `${i},${(15 - 14 * (byAge.get(59 - i) || 0) / top).toFixed(1)}`);
+    // The line ends with the last second that is over.
+    const points = Array.from({ length: 60 }, (_, i) => `${i},${(15 - 14 * (byAge.get(60 - i) || 0) / top).toFixed(1)}`);
     $('calls-line').setAttribute('points', points.join(' '));
   }
 
@@ -329,7 +330,7 @@
     const tr = el('tr', { className: isWrite(c) ? 'write' : '' });
     cells(tr, [[clock.format(new Date(c.time)), 'muted fit'], ['', 'mono path'],
       [c.fault ? `${what} ${c.fault}` : what, `fit dot ${isError(c) ? 'bad' : c.fault ? 'wait' : 'good'}`],
-      [duration(c.seconds), 'number'], c.subject || '']);
+      [duration(c.seconds), 'number'], [c.subject || '', 'client']]);
     tr.cells[1].append(el('span', { className: 'method', textContent: c.method }), ' ', c.path);
     return tr;
   }
