@@ -261,9 +261,9 @@ func (v *visited) send(t *testing.T, requests int) {
 }
 
 // list is the status of a list of the API.
-func (v *visited) list(t *testing.T) int {
+func (v *visited) list(t *testing.T, kind string) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, v.server.URL+"/v1/machines", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, v.server.URL+"/v1/"+kind, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func (v *visited) list(t *testing.T) int {
 }
 
 func (v *visited) showsCalls(t *testing.T) {
-	v.list(t)
+	v.list(t, "machines")
 	v.shows(t, "#calls tr:first-child", "GET", "/v1/machines", "200", "s", "personal-access-token")
 	if _, err := v.api.GetMachine(t.Context(), "none"); err == nil {
 		t.Error("a machine is found that does not exist")
@@ -295,10 +295,11 @@ func (v *visited) showsCalls(t *testing.T) {
 }
 
 func (v *visited) turnsFaults(t *testing.T) {
-	if got := v.list(t); got != http.StatusOK {
+	if got := v.list(t, "machines"); got != http.StatusOK {
 		t.Fatalf("without a fault the API answers %d", got)
 	}
-	v.do(t, chromedp.Reload())
+	v.do(t, chromedp.Reload(), chromedp.WaitVisible(chromedp.CSS("#balancers summary")),
+		chromedp.WaitVisible(chromedp.CSS(switch503)))
 	way := v.tabTo(t, switch503)
 	for _, want := range []string{"A# Skip", "BUTTON#theme", "INPUT#balancers-filter", "SUMMARY#", "SELECT#operation"} {
 		if !strings.Contains(strings.Join(way, "\n"), want) {
@@ -309,14 +310,14 @@ func (v *visited) turnsFaults(t *testing.T) {
 	v.do(t, chromedp.KeyEvent(" "))
 	v.until(t, `document.querySelector('`+switch503+`').ariaPressed === 'true'`)
 	v.shows(t, "#news", "faults: 1")
-	if got := v.list(t); got != http.StatusServiceUnavailable {
+	if got := v.list(t, "machines"); got != http.StatusServiceUnavailable {
 		t.Errorf("with the fault the API answers %d", got)
 	}
-	v.shows(t, "#calls tr:first-child", "503")
+	v.shows(t, "#calls tr:first-child", "503, fault")
 	v.shows(t, "#rules", "status 503", "1 of 1")
 	v.click(t, switch503)
 	v.until(t, `document.querySelector('`+switch503+`').ariaPressed === 'false'`)
-	if got := v.list(t); got != http.StatusOK {
+	if got := v.list(t, "machines"); got != http.StatusOK {
 		t.Errorf("after the fault the API answers %d", got)
 	}
 }
@@ -429,14 +430,14 @@ func (v *visited) busy(t *testing.T) {
 	defer every.Stop()
 	for i := range 80 {
 		<-every.C
-		for range 1 + i*i%5 {
-			v.list(t)
+		for _, kind := range []string{"machines", "loadbalancers", "volumes", "route-tables"}[:1+i*i%4] {
+			v.list(t, kind)
 		}
-		if i%9 == 8 {
+		if i%4 == 2 {
 			_, err := v.api.UpdateVolume(t.Context(), "data", iaas.UpdateVolume{Name: "data", Size: 20})
 			wanted(t, err)
 		}
-		if i%20 == 10 {
+		if i%12 == 6 {
 			_, err := v.api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "second",
 				Subnet: emulator.DefaultSubnet})
 			if err == nil {

@@ -329,8 +329,9 @@
     const what = c.status === 0 ? 'dropped' : String(c.status);
     const tr = el('tr', { className: isWrite(c) ? 'write' : '' });
     cells(tr, [[clock.format(new Date(c.time)), 'muted fit'], ['', 'mono path'],
-      [c.fault ? `${what} ${c.fault}` : what, `fit dot ${isError(c) ? 'bad' : c.fault ? 'wait' : 'good'}`],
+      [c.fault ? `${what}, fault` : what, `fit dot ${isError(c) ? 'bad' : c.fault ? 'wait' : 'good'}`],
       [duration(c.seconds), 'number'], [c.subject || '', 'client']]);
+    tr.cells[2].title = c.fault || '';
     tr.cells[1].append(el('span', { className: 'method', textContent: c.method }), ' ', c.path);
     return tr;
   }
