@@ -50,7 +50,8 @@ func openBrowser(t *testing.T, page string) *browser {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(program), chromedp.Flag("headless", "new"), chromedp.UserDataDir(t.TempDir()),
-		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"), chromedp.WSURLReadTimeout(pageTimeout))
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
+		chromedp.WSURLReadTimeout(pageTimeout))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -145,7 +146,8 @@ func call[P, R any](t *testing.T, b *browser, command cdp.Command[P, R], paramet
 // until waits until a condition holds in the page. The page's policy does not allow chromedp.Poll.
 func (b *browser) until(t *testing.T, condition string) {
 	t.Helper()
-	err := poll.Limits{Every: time.Second / 20, For: pageTimeout}.Until(t.Context(), condition, func(context.Context) error {
+	limits := poll.Limits{Every: time.Second / 20, For: pageTimeout}
+	err := limits.Until(t.Context(), condition, func(context.Context) error {
 		if !ask[bool](t, b, "Boolean("+condition+")") {
 			return errors.New("it does not hold")
 		}
@@ -166,8 +168,8 @@ func (b *browser) click(t *testing.T, selector string) {
 func (b *browser) shows(t *testing.T, selector string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
-		b.until(t, fmt.Sprintf("((e) => e?.checkVisibility() && e.innerText.includes(%q))(document.querySelector(%q))", text,
-			selector))
+		b.until(t, fmt.Sprintf("((e) => e?.checkVisibility() && e.innerText.includes(%q))(document.querySelector(%q))",
+			text, selector))
 	}
 }
 

@@ -84,6 +84,10 @@ func TestPage(t *testing.T) {
 		})
 	}
 	v.takePicture(t, report, root)
+	v.silent(t)
+	v.cloud.EndEvents()
+	v.server.Close()
+	v.shows(t, "#connection", "Disconnected")
 }
 
 // visit starts an emulator and opens its page.
@@ -379,7 +383,8 @@ func (v *visited) hasThemes(t *testing.T) {
 	v.do(t, chromedp.Click(chromedp.CSS("#theme")), chromedp.Reload())
 	v.until(t, `document.documentElement.dataset.theme === 'dark'`)
 	v.do(t, chromedp.WaitVisible(chromedp.CSS("#balancers summary")), chromedp.Click(chromedp.CSS("#theme")),
-		chromedp.Evaluate[chromedp.Void]("localStorage.clear()"), chromedp.Reload(), chromedp.WaitVisible(chromedp.CSS("#balancers summary")))
+		chromedp.Evaluate[chromedp.Void]("localStorage.clear()"), chromedp.Reload(),
+		chromedp.WaitVisible(chromedp.CSS("#balancers summary")))
 }
 
 func (v *visited) fits(t *testing.T) {
@@ -430,7 +435,7 @@ func (v *visited) busy(t *testing.T) {
 	defer every.Stop()
 	for i := range 80 {
 		<-every.C
-		for _, kind := range []string{"machines", "loadbalancers", "volumes", "route-tables"}[:1+i*i%4] {
+		for _, kind := range []string{"machines", "loadbalancers", "volumes", "route-tables"}[:1+i%4] {
 			v.list(t, kind)
 		}
 		if i%4 == 2 {

@@ -50,7 +50,7 @@ type Emulator struct {
 	mux *http.ServeMux
 	// admin is mux for requests to the admin API.
 	admin http.Handler
-	log *slog.Logger
+	log   *slog.Logger
 
 	plane DataPlane
 	// planeMu orders the calls of the data plane; what follows is guarded by it.

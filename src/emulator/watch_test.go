@@ -33,8 +33,10 @@ func full(t *testing.T) *cloud {
 			"healthCheck": {"protocol": "tcp", "port": 8080, "periodSeconds": 5, "timeoutSeconds": 3, "unhealthyThreshold": 2,
 			"healthyThreshold": 1}}`},
 		{"POST", "/v1/route-tables", `{"name": "pods", "vpcIdentity": "emulator"}`},
-		{"POST", "/v1/route-tables/pods/routes", `{"destinationCidrBlock": "10.244.0.0/24", "gatewayAddress": "10.0.0.2"}`},
-		{"POST", "/v1/volumes", `{"name": "data", "size": 10, "cloudRegionIdentity": "nl-01", "volumeTypeIdentity": "block"}`},
+		{"POST", "/v1/route-tables/pods/routes",
+			`{"destinationCidrBlock": "10.244.0.0/24", "gatewayAddress": "10.0.0.2"}`},
+		{"POST", "/v1/volumes",
+			`{"name": "data", "size": 10, "cloudRegionIdentity": "nl-01", "volumeTypeIdentity": "block"}`},
 		{"POST", "/v1/volumes/data/attach",
 			`{"resourceType": "cloud_virtual_machine", "resourceIdentity": "` + vm + `"}`},
 		{"POST", "/v1/reserved-ips", `{"name": "ingress", "region": "nl-01"}`},
@@ -79,7 +81,8 @@ func TestOverviewIsComplete(t *testing.T) {
 	}
 	// The default route table is the first, and has no routes.
 	tables := got.VPCs[0].RouteTables
-	if len(tables) != 2 || !tables[0].Default || len(tables[1].Routes) != 1 || tables[1].Routes[0].Target != "10.0.0.2" {
+	if len(tables) != 2 || !tables[0].Default || len(tables[1].Routes) != 1 ||
+		tables[1].Routes[0].Target != "10.0.0.2" {
 		t.Errorf("the route tables are %+v", tables)
 	}
 	got.VPCs[0].RouteTables = tables[1:]
@@ -186,7 +189,8 @@ func TestCallsAreStreamed(t *testing.T) {
 		{Method: "POST", Path: "/v1/projects", Operation: "POST /v1/projects", Subject: who, Status: 201},
 		{Method: "GET", Path: "/v1/vpcs", Operation: "GET /v1/vpcs", Status: 503, Fault: fault.Refuse},
 		{Method: "DELETE", Path: "/v1/dragons", Operation: "unknown", Status: 501},
-		{Method: "GET", Path: "/v1/images", Operation: "GET /v1/images", Subject: who, Status: 200, Fault: fault.Latency},
+		{Method: "GET", Path: "/v1/images", Operation: "GET /v1/images", Subject: who, Status: 200,
+			Fault: fault.Latency},
 		{Method: "HEAD", Path: "/v1/subnets", Operation: "GET /v1/subnets", Subject: who, Fault: fault.Drop},
 	} {
 		response, err := http.DefaultClient.Do(apiRequest(t, c.url, want.Method, want.Path, `{"name": "shop"}`))
@@ -213,12 +217,13 @@ func TestChangesAreStreamed(t *testing.T) {
 	<-changes
 	for name, change := range map[string]func() error{
 		"API": func() error {
-			_, err := c.api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "a", Subnet: emulator.DefaultSubnet})
+			_, err := c.api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "a",
+				Subnet: emulator.DefaultSubnet})
 			return err
 		},
 		"Go": func() error { _, err := c.AddMachine(emulator.MachineSpec{Name: "a"}); return err },
 		"fault": func() error {
-			_, err := c.Inject(fault.Rule{ID: "a", Effect: fault.Effect{Kind: fault.Hang}, Count: 1, Operation: "GET /v1/vpcs"})
+			_, err := c.Inject(fault.Rule{Operation: "GET /v1/vpcs", Effect: fault.Effect{Kind: fault.Hang}})
 			return err
 		},
 		"end":   func() error { c.ClearFaults(); return nil },
@@ -258,21 +263,21 @@ func TestEventsEnd(t *testing.T) {
 
 func TestOtherSitesMayNotWrite(t *testing.T) {
 	c := newCloud(t)
-	host := strings.TrimPrefix(c.url, "http://")
-	_, port, _ := strings.Cut(host, ":")
+	_, port, _ := strings.Cut(strings.TrimPrefix(c.url, "http://"), ":")
+	named, evil := "localhost:"+port, "evil.example:"+port
 	for name, tt := range map[string]struct {
 		method, path, host, site, origin string
 		want                             int
 	}{
 		"no browser":                {"POST", "/_emulator/faults", "", "", "", 201},
 		"the page":                  {"POST", "/_emulator/faults", "", "same-origin", c.url, 201},
-		"the page by name":          {"POST", "/_emulator/faults", "localhost:" + port, "", "http://localhost:" + port, 201},
+		"the page by name":          {"POST", "/_emulator/faults", named, "", "http://" + named, 201},
 		"another site":              {"POST", "/_emulator/faults", "", "cross-site", "https://evil.example", 403},
 		"another port":              {"POST", "/_emulator/faults", "", "same-site", "http://127.0.0.1:1", 403},
 		"an old browser":            {"POST", "/_emulator/faults", "", "", "https://evil.example", 403},
 		"deletion":                  {"DELETE", "/_emulator/faults", "", "cross-site", "https://evil.example", 403},
 		"a doubled slash":           {"DELETE", "//_emulator//faults", "", "cross-site", "https://evil.example", 403},
-		"a name for this machine":   {"POST", "/_emulator/faults", "evil.example:" + port, "", "http://evil.example:" + port, 403},
+		"a name for this machine":   {"POST", "/_emulator/faults", evil, "", "http://" + evil, 403},
 		"reading from another site": {"GET", "/_emulator/faults", "", "cross-site", "https://evil.example", 200},
 		"a link to the page":        {"GET", "/_emulator/", "", "cross-site", "", 200},
 		"the API needs credentials": {"POST", "/v1/projects", "", "cross-site", "https://evil.example", 401},

@@ -45,7 +45,7 @@ type Server struct {
 	Auth     *auth.Authenticator
 	Requests requestlog.Log
 	// Events are the calls that end, for those who watch.
-	Events event.Hub
+	Events   event.Hub
 	switches behaviour.Switches
 	delays   behaviour.Delays
 	logger   *slog.Logger

@@ -5,7 +5,7 @@
   const api = '/_emulator';
   const step = 20; // how many items of a list are shown at first, and more at every click
   const kept = 500; // how many calls are remembered
-  const shownCalls = 100;
+  const shown = 100; // how many calls, subnets and routes are shown
   const pollEvery = 2000; // health, counters and the ends of delays are no changes that the emulator announces
 
   // The theme, before anything is drawn.
@@ -75,7 +75,7 @@
     setText(more, `Show more (${items.length - limit} of ${items.length} are not shown)`);
     $(name + '-empty').hidden = all.length > 0;
     const table = $(name + '-table');
-    if (table) table.hidden = items.length === 0;
+    if (table) table.parentNode.hidden = items.length === 0;
   }
 
   const row = () => el('tr');
@@ -198,15 +198,17 @@
     const tables = new Map(v.routeTables.map((t) => [t.identity, t.name]));
     const body = (wrap) => wrap.firstChild.tBodies[0];
     subnets.hidden = v.subnets.length === 0;
-    sync(body(subnets), v.subnets.slice(0, shownCalls), (s) => s.identity, row, (tr, s) => cells(tr, [
+    sync(body(subnets), v.subnets.slice(0, shown), (s) => s.identity, row, (tr, s) => cells(tr, [
       s.name, status(s.status), [s.cidr, 'mono'], tables.get(s.routeTable) || '',
     ]));
     const all = v.routeTables.flatMap((t) => t.routes.map((r) => ({ ...r, table: t })));
     routes.hidden = all.length === 0;
-    sync(body(routes), all.slice(0, shownCalls), (r) => r.table.identity + r.destination, row, (tr, r) => cells(tr, [
+    sync(body(routes), all.slice(0, shown), (r) => r.table.identity + r.destination, row, (tr, r) => cells(tr, [
       [r.destination, 'mono'], [r.target, 'mono'], r.table.name,
     ]));
-    setText(none, all.length === 0 ? 'There are no routes.' : all.length > shownCalls ? `${all.length} routes, of which the first ${shownCalls} are shown.` : '');
+    const longest = Math.max(v.subnets.length, all.length);
+    setText(none, all.length === 0 ? 'There are no routes.' : '');
+    if (longest > shown) setText(none, `There are ${v.subnets.length} subnets and ${all.length} routes; the first ${shown} are shown.`);
   }
 
   // Faults.
@@ -249,7 +251,10 @@
 
   function makeRule(f) {
     const button = el('button', { type: 'button', textContent: 'Turn off', 'aria-label': `Turn off ${f.rule.id}` });
-    button.addEventListener('click', () => clearRule(f.rule.id));
+    button.addEventListener('click', () => {
+      $('switches').firstChild.focus(); // this button will be gone
+      clearRule(f.rule.id);
+    });
     return el('tr', {}, el('td'), el('td'), el('td'), el('td', { className: 'number' }, button));
   }
 
@@ -318,10 +323,10 @@
     for (const call of calls) {
       if ($('writes-only').checked && !isWrite(call) || $('errors-only').checked && !isError(call)) continue;
       if (filter && !textOf(call).includes(filter)) continue;
-      if (show.push(call) === shownCalls) break;
+      if (show.push(call) === shown) break;
     }
     sync($('calls'), show, (c) => c, makeCall, () => {});
-    $('calls-table').hidden = show.length === 0;
+    $('calls-table').parentNode.hidden = show.length === 0;
     $('calls-empty').hidden = calls.length > 0;
   }
 

@@ -32,8 +32,9 @@ func TestFiles(t *testing.T) {
 				answer.Header().Get("Content-Type"), answer.Body.Len(), want)
 		}
 		for name, want := range map[string]string{
-			"Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-			"X-Content-Type-Options":  "nosniff", "Referrer-Policy": "no-referrer",
+			"Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; " +
+				"frame-ancestors 'none'",
+			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 		} {
 			if got := answer.Header().Get(name); got != want {
 				t.Errorf("%s: header %s is %q, want %q", path, name, got, want)
@@ -71,8 +72,8 @@ func TestNothingOutside(t *testing.T) {
 		"page.js": `(https?:|innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|\bimport\b)`,
 	} {
 		if found := matches(read(t, name), forbidden); len(found) > 0 {
-			t.Errorf("%s contains %q: the page uses nothing of other hosts, nothing inline, and names only as text", name,
-				found)
+			t.Errorf("%s contains %q: the page uses nothing of other hosts, nothing inline, and names only as text",
+				name, found)
 		}
 	}
 	for _, file := range matches(read(t, "page.html"), `(?:src|href)="([^"#][^"]*)"`) {

@@ -156,8 +156,8 @@ func (f *frontend) addTo(status traffic.ListenerStatus) traffic.ListenerStatus {
 	return status
 }
 
-// withTarget adds the health and the counters of a target at one frontend. If frontends differ about a target, the worst
-// health counts.
+// withTarget adds the health and the counters of a target at one frontend. If frontends differ about a target, the
+// worst health counts.
 func withTarget(targets []traffic.TargetStatus, one traffic.TargetStatus) []traffic.TargetStatus {
 	at := slices.IndexFunc(targets, func(t traffic.TargetStatus) bool {
 		return t.Machine == one.Machine && t.Address == one.Address

@@ -31,7 +31,7 @@ type member struct {
 	health traffic.Health
 	// streak counts results that contradict health; the first result of all
 	// decides at once.
-	streak int
+	streak  int
 	tested  bool
 	stop    context.CancelFunc
 	carried *counter
