@@ -124,6 +124,7 @@ func (v *visited) saysWhatToDo(t *testing.T) {
 }
 
 func (v *visited) showsObjects(t *testing.T) {
+	t.Helper()
 	v.shows(t, "#machines", "worker-1", "worker-2", "worker-3", "running", "stopped", "nl-01a", "pgp-small")
 	v.shows(t, "#network", emulator.DefaultRegion, "10.244.1.0/24", "pods")
 	v.shows(t, "#volumes", "data", "Attached", "20 GiB", "worker-1")
@@ -248,18 +249,8 @@ func (v *visited) send(t *testing.T, requests int) {
 	})
 	visitor := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for range requests {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+served+"/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := visitor.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = io.Copy(io.Discard, answer.Body)
-		closeQuietly(answer.Body)
-		if err != nil {
-			t.Fatal(err)
+		if got := fetch(t, visitor, "http://"+served+"/"); got != http.StatusOK {
+			t.Errorf("through the load balancer, the status is %d", got)
 		}
 	}
 }
@@ -267,20 +258,25 @@ func (v *visited) send(t *testing.T, requests int) {
 // list is the status of a list of the API.
 func (v *visited) list(t *testing.T, kind string) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, v.server.URL+"/v1/"+kind, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	return fetch(t, v.server.Client(), v.server.URL+"/v1/"+kind)
+}
+
+// fetch reads a page as the customer, and returns its status.
+func fetch(t *testing.T, customer *http.Client, url string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	wanted(t, err)
 	request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
-	answer, err := v.server.Client().Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	closeQuietly(answer.Body)
+	answer, err := customer.Do(request)
+	wanted(t, err)
+	defer answer.Body.Close()
+	_, err = io.Copy(io.Discard, answer.Body)
+	wanted(t, err)
 	return answer.StatusCode
 }
 
 func (v *visited) showsCalls(t *testing.T) {
+	t.Helper()
 	v.list(t, "machines")
 	v.shows(t, "#calls tr:first-child", "GET", "/v1/machines", "200", "s", "personal-access-token")
 	if _, err := v.api.GetMachine(t.Context(), "none"); err == nil {
@@ -299,6 +295,7 @@ func (v *visited) showsCalls(t *testing.T) {
 }
 
 func (v *visited) turnsFaults(t *testing.T) {
+	t.Helper()
 	if got := v.list(t, "machines"); got != http.StatusOK {
 		t.Fatalf("without a fault the API answers %d", got)
 	}
@@ -327,6 +324,7 @@ func (v *visited) turnsFaults(t *testing.T) {
 }
 
 func (v *visited) showsFaultsOfOthers(t *testing.T) {
+	t.Helper()
 	_, err := v.cloud.Inject(fault.Rule{ID: "others", Operation: "POST *", Effect: fault.Effect{Kind: fault.Latency,
 		Delay: time.Second}})
 	if err != nil {
@@ -365,6 +363,7 @@ const unreadable = `(() => {
 })()`
 
 func (v *visited) hasThemes(t *testing.T) {
+	t.Helper()
 	const background = "getComputedStyle(document.body).backgroundColor"
 	v.click(t, switch503)
 	v.until(t, `document.querySelector('`+switch503+`').ariaPressed === 'true'`)
@@ -388,6 +387,7 @@ func (v *visited) hasThemes(t *testing.T) {
 }
 
 func (v *visited) fits(t *testing.T) {
+	t.Helper()
 	v.click(t, "#balancers summary")
 	v.shows(t, "#balancers .inside", "worker-1")
 	for _, width := range []int64{375, 1400} {

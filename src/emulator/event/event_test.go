@@ -41,8 +41,8 @@ func watch(t *testing.T, hub *Hub) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{t: t, body: bufio.NewScanner(answer.Body), close: func() { _ = answer.Body.Close() }}
-	t.Cleanup(r.close)
+	r := &reader{t: t, body: bufio.NewScanner(answer.Body), close: cancel}
+	t.Cleanup(func() { _ = answer.Body.Close() })
 	if got := answer.Header.Get("Content-Type"); got != "text/event-stream" {
 		t.Errorf("the type is %s", got)
 	}
