@@ -19,17 +19,16 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/workload"
 )
 
-const migrateDescription = "Checks whether this cloud controller manager can take over from the existing one: that only one of\n" +
-	"them runs, that the configuration is valid, what flags and Services mean here, and what would\n" +
-	"change in the cloud. In an unchanged cluster, nothing does. Nothing is written.\n\n" +
-	"The command uses the configuration of this cloud controller manager if it is installed, and else\n" +
-	"the flags and the configuration of the existing one. With --cloud-config, it uses a file: the one\n" +
-	"that you are going to install.\n\n" +
-	"Permissions: list Deployments and DaemonSets of all namespaces; get the ConfigMap and the Secret\n" +
-	"with the configuration, unless --cloud-config is set; list and watch Services, Nodes and\n" +
-	"EndpointSlices; get Leases of kube-system.\n\n" +
-	"The exit code is 0 if everything is ready, and 1 if a check found a problem or something would\n" +
-	"change."
+const migrateDescription = "Checks whether this cloud controller manager can take over from the existing\n" +
+	"one: that only one of them runs, that the configuration is valid, what flags and Services mean here, and\n" +
+	"what would change in the cloud. In an unchanged cluster, nothing does. Nothing is written.\n\n" +
+	"The command uses the configuration of this cloud controller manager if it is installed, and else the\n" +
+	"flags and the configuration of the existing one. With --cloud-config, it uses a file: the one that you\n" +
+	"are going to install.\n\n" +
+	"Permissions: list Deployments and DaemonSets of all namespaces; get the ConfigMap and the Secret with\n" +
+	"the configuration, unless --cloud-config is set; list and watch Services, Nodes and EndpointSlices; get\n" +
+	"Leases of kube-system.\n\n" +
+	"The exit code is 0 if everything is ready, and 1 if a check found a problem or something would change."
 
 func newMigrateCommand(s *settings) *cobra.Command {
 	var timeout time.Duration

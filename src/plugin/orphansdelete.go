@@ -21,16 +21,17 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
 )
 
-const orphansDeleteDescription = "Deletes orphans in the cloud: those with the UIDs of their Services, or all.\n\n" +
-	"Before each deletion, the API server is asked whether the Service is really gone. Nothing is\n" +
-	"written to Kubernetes. If most objects of the cluster are orphans, nothing is deleted without\n" +
-	"--force, because this may be the wrong cluster. Retained load balancers and objects that lost\n" +
-	"labels are deleted only if they are named by UID, with the flag for them.\n\n" +
-	"The cloud controller manager can run at the same time. It changes only objects of Services that\n" +
-	"exist, and this command deletes only objects of Services that do not exist. If both delete the\n" +
-	"same orphan, the second deletion finds nothing. But do not delete a load balancer while a Service\n" +
-	"is about to adopt it: the adoption, or the deletion, comes too late. And do not delete the objects\n" +
-	"of a cluster that has the same name or identity in its configuration: they look like orphans here.\n\n" +
+const orphansDeleteDescription = "Deletes orphans in the cloud: those with the UIDs of their Services, or\n" +
+	"all.\n\n" +
+	"Before each deletion, the API server is asked whether the Service is really gone. Nothing is written to\n" +
+	"Kubernetes. If most objects of the cluster are orphans, nothing is deleted without --force, because this\n" +
+	"may be the wrong cluster. Retained load balancers and objects that lost labels are deleted only if they\n" +
+	"are named by UID, with the flag for them.\n\n" +
+	"The cloud controller manager can run at the same time. It changes only objects of Services that exist,\n" +
+	"and this command deletes only objects of Services that do not exist. If both delete the same orphan, the\n" +
+	"second deletion finds nothing. But do not delete a load balancer while a Service is about to adopt it:\n" +
+	"the adoption, or the deletion, comes too late. And do not delete the objects of a cluster that has the\n" +
+	"same name or identity in its configuration: they look like orphans here.\n\n" +
 	"Permissions: those of the command orphans. The credentials of the cloud must permit deletions.\n\n" +
 	"The exit code is 1 if something was not deleted."
 

@@ -15,17 +15,16 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
 )
 
-const topDescription = "Shows load balancers with their state, addresses, ports and targets, and how many calls the cloud\n" +
-	"controller manager makes. On a terminal, it refreshes in place until you press q or Ctrl-C.\n" +
-	"Nothing is written.\n\n" +
-	"Each refresh lists the load balancers, target groups and machines in the cloud once, with calls of\n" +
-	"this command. In a cloud that reports changes, such as IronCore, it makes no calls.\n\n" +
+const topDescription = "Shows load balancers with their state, addresses, ports and targets, and how many\n" +
+	"calls the cloud controller manager makes. On a terminal, it refreshes in place until you press q or\n" +
+	"Ctrl-C. Nothing is written.\n\n" +
+	"Each refresh lists the load balancers, target groups and machines in the cloud once, with calls of this\n" +
+	"command. In a cloud that reports changes, such as IronCore, it makes no calls.\n\n" +
 	"Calls and writes are those of the cloud controller manager. At first they are the average since it\n" +
 	"started, then those of the last minute.\n\n" +
-	"Permissions: those of the command plan. For calls and writes also: list Pods and get pods/proxy in\n" +
-	"the namespace of the cloud controller manager. The API server's proxy shows the pod no user, so\n" +
-	"that the cluster has to permit system:anonymous to get /metrics. Without that, the command shows\n" +
-	"everything else."
+	"Permissions: those of the command plan. For calls and writes also: list Pods and get pods/proxy in the\n" +
+	"namespace of the cloud controller manager. The API server's proxy shows the pod no user, so that the\n" +
+	"cluster has to permit system:anonymous to get /metrics. Without that, the command shows everything else."
 
 // topFlags are the flags of the command.
 type topFlags struct {
