@@ -132,9 +132,7 @@ func (m *migration) check(ctx context.Context) (Migration, error) {
 		PluginVersion: m.Build.Version}, Guide: m.provider.Former.Guide, Services: []ServiceDifference{}}
 	m.checkWorkloads()
 	m.checkFlags()
-	inspected := m.inspect(ctx, m.session, m.process, reading)
-	m.checkConfiguration(inspected)
-	if inspected != nil {
+	if !m.checkConfiguration(m.inspect(ctx, m.session, m.process, reading)) {
 		m.add("plan", notChecked, "The plan needs a valid configuration.", "")
 		return m.result.finish(), nil
 	}
@@ -178,13 +176,14 @@ func (m *migration) checkWorkloads() {
 	}
 }
 
-// meanings are what flags mean here that have no effect in the programs that this one replaces.
-var meanings = map[string]string{
-	"--allocate-node-cidrs=true": "--allocate-node-cidrs allocates the pod networks of Nodes here. Remove it if " +
-		"kube-controller-manager, or another program, allocates them.",
-	"--leader-elect=false": "Without --leader-elect, nothing prevents that both programs work at the same time. Stop " +
-		"the " +
-		"existing one before you start this one.",
+// meanings returns what flags mean here that have no effect in the programs that this one replaces.
+func meanings() map[string]string {
+	return map[string]string{
+		"--allocate-node-cidrs=true": "--allocate-node-cidrs allocates the pod networks of Nodes here. Remove it if " +
+			"kube-controller-manager, or another program, allocates them.",
+		"--leader-elect=false": "Without --leader-elect, nothing prevents that both programs work at the same time. " +
+			"Stop the existing one before you start this one.",
+	}
 }
 
 // checkFlags checks the flags of the existing program. Flags of this program are intended, whatever they mean.
@@ -204,7 +203,7 @@ func (m *migration) checkFlags() {
 		}
 		values[name] = value // the last one counts
 	}
-	before := len(m.result.Checks)
+	before, meanings := len(m.result.Checks), meanings()
 	for _, flag := range slices.Sorted(maps.Keys(meanings)) {
 		name, value, _ := strings.Cut(flag, "=")
 		if values[name] == value {
@@ -216,11 +215,12 @@ func (m *migration) checkFlags() {
 	}
 }
 
-// checkConfiguration reports the error of the configuration, and what is read differently.
-func (m *migration) checkConfiguration(err error) {
+// checkConfiguration reports the error of the configuration, or what is read differently. It returns whether the
+// configuration is valid.
+func (m *migration) checkConfiguration(err error) bool {
 	if err != nil {
 		m.add("configuration", problem, err.Error(), "Correct it, and check it with --cloud-config=FILE.")
-		return
+		return false
 	}
 	file := m.session.inspection.ConfigFile
 	source := "the existing program"
@@ -239,6 +239,7 @@ func (m *migration) checkConfiguration(err error) {
 			m.add("configuration", caution, warning, "")
 		}
 	}
+	return true
 }
 
 // checkLease reports who holds the lease that both programs use.

@@ -85,7 +85,7 @@ func (s *settings) deleteOrphans(ctx context.Context, flags deletionFlags, uids 
 		return nil
 	}
 	if found.Most && !flags.force {
-		return errors.New(mostOrphans + " If you are certain, pass --force")
+		return fmt.Errorf("nothing is deleted. %s If you are certain, pass --force", mostOrphans)
 	}
 	if err := s.confirmDeletion(flags, chosen); err != nil {
 		return err

@@ -84,7 +84,7 @@ func (s *settings) top(ctx context.Context, flags topFlags, args []string) error
 	t := &topView{settings: &quiet, session: opened, previewer: previewer, chosen: s.chosen(flags.allNamespaces, args),
 		sort: flags.sort, rates: rates{workload: opened.workload}}
 	format := terminal.Format(s.format)
-	if flags.once || !s.Terminal.Interactive || format != terminal.Text && format != terminal.Wide {
+	if flags.once || s.Terminal.Raw == nil || format != terminal.Text && format != terminal.Wide {
 		result, err := t.read(ctx)
 		if err != nil {
 			return err
@@ -160,7 +160,8 @@ func newLoadBalancer(p service.Preview) LoadBalancer {
 	planned := newServicePlan(p)
 	shown := LoadBalancer{Namespace: planned.Namespace, Name: planned.Name, UID: planned.UID,
 		State: cmp.Or(planned.State, "none"), Addresses: planned.Addresses, Targets: planned.Targets,
-		Health: planned.Health, InSync: len(planned.Operations) == 0 && planned.Refused == "", Error: planned.Error}
+		Health: planned.Health, Error: planned.Error,
+		InSync: len(planned.Operations) == 0 && planned.Refused+planned.Waiting == ""}
 	for _, port := range p.Service.Spec.Ports {
 		shown.Ports = append(shown.Ports, fmt.Sprintf("%d/%s", port.Port, cmp.Or(port.Protocol, corev1.ProtocolTCP)))
 	}

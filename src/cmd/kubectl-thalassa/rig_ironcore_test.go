@@ -28,8 +28,7 @@ const ironNamespace, ironNetwork = "shoot", "nodes"
 // ironRig is a rig whose cloud is IronCore.
 type ironRig struct {
 	*rig
-	iron   *simulator.Simulator
-	folder string // of the kubeconfig and the cloud-config
+	iron *simulator.Simulator
 }
 
 // newIronRig returns a cluster with the Nodes a and b, whose machines exist in IronCore, and the workload
