@@ -59,8 +59,7 @@ func newOrphansDeleteCommand(s *settings) *cobra.Command {
 	set.BoolVar(&flags.retained, "retained", false, "Delete also retained load balancers whose UID is given.")
 	set.BoolVar(&flags.unlabelled, "unlabelled", false, "Delete also objects that lost labels, if the UID is given.")
 	set.DurationVar(&flags.timeout, "timeout", defaultTimeout, "The longest time that the command takes. It includes "+
-		"the "+
-		"time until you confirm.")
+		"the time until you confirm.")
 	return cmd
 }
 
@@ -112,12 +111,10 @@ func (o Orphans) choose(flags deletionFlags, uids []string) ([]Orphan, error) {
 		case !named && (!flags.all || one.Retained || one.Incomplete):
 		case one.Retained && !flags.retained:
 			problems = append(problems, fmt.Errorf("the load balancer of %s is %s: pass --retained if it is not "+
-				"needed any "+
-				"more", one.UID, one.Why))
+				"needed any more", one.UID, one.Why))
 		case one.Incomplete && !flags.unlabelled:
 			problems = append(problems, fmt.Errorf("of %s %s: look at it in the cloud, and pass --unlabelled if it "+
-				"is not "+
-				"needed any more", one.UID, one.Why))
+				"is not needed any more", one.UID, one.Why))
 		default:
 			chosen = append(chosen, one)
 		}

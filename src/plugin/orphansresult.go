@@ -68,9 +68,8 @@ func (o Orphans) Write(to terminal.Terminal, wide bool) {
 
 // mostOrphans explains why nothing is deleted.
 const mostOrphans = "Most objects of this cluster in the cloud belong to no Service. Check that this is the right " +
-	"cluster, " +
-	"that no other cluster has the same name or identity in its configuration, and that the cluster was not restored " +
-	"from a backup."
+	"cluster, that no other cluster has the same name or identity in its configuration, and that the cluster was " +
+	"not restored from a backup."
 
 // tableOf returns orphans as a table.
 func tableOf(orphans []Orphan, wide bool) terminal.Table {
