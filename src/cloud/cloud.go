@@ -41,6 +41,11 @@ type Cloud struct {
 	// changes needs no periodic comparison: its DriftPeriods are 0.
 	Changes Changes
 
+	// Recovered calls report each time the cloud answers again after an outage, and returns when ctx ends. Each
+	// controller calls it once, and then tries again at once what failed. A report only queues work, and returns soon.
+	// It is nil for a cloud that cannot tell.
+	Recovered Recovery
+
 	// LabelDomain is the prefix of the labels and annotations that configure a Node, "k8s.example.com"; "" if the cloud
 	// has none.
 	LabelDomain string

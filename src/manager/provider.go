@@ -48,8 +48,8 @@ type Provider struct {
 	// support it. It returns the effective configuration as text without secrets, or the mistakes, one line each. With
 	// files, it also checks the files that the configuration refers to.
 	Validate func(configPath string, from cloud.Environment, files bool) (effective []byte, problems []string)
-	// Warnings returns what the program accepts in a configuration file and reads differently from Former, one line each.
-	// It may be nil.
+	// Warnings returns what the program accepts in a configuration file and reads differently from Former, one line
+	// each. It may be nil.
 	Warnings func(configPath string, from cloud.Environment) []string
 
 	// Former is the program that this one replaces.

@@ -19,14 +19,15 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/workload"
 )
 
-const migrateDescription = "Checks whether this cloud controller manager can take over from the existing one: that only\n" +
-	"one of them runs, that the configuration is valid, what flags and Services mean here, and what would change in the\n" +
-	"cloud. In an unchanged cluster, nothing does. Nothing is written.\n\n" +
-	"The command uses the configuration of this cloud controller manager if it is installed, and else the flags and the\n" +
-	"configuration of the existing one. With --cloud-config, it uses a file: the one that you are going to install.\n\n" +
-	"Permissions: list Deployments and DaemonSets of all namespaces; get the ConfigMap and the Secret with the\n" +
-	"configuration, unless --cloud-config is set; list and watch Services, Nodes and EndpointSlices; get Leases of\n" +
-	"kube-system.\n\n" +
+const migrateDescription = "Checks whether this cloud controller manager can take over from the existing\n" +
+	"one: that only one of them runs, that the configuration is valid, what flags and Services mean here, and\n" +
+	"what would change in the cloud. In an unchanged cluster, nothing does. Nothing is written.\n\n" +
+	"The command uses the configuration of this cloud controller manager if it is installed, and else the\n" +
+	"flags and the configuration of the existing one. With --cloud-config, it uses a file: the one that you\n" +
+	"are going to install.\n\n" +
+	"Permissions: list Deployments and DaemonSets of all namespaces; get the ConfigMap and the Secret with\n" +
+	"the configuration, unless --cloud-config is set; list and watch Services, Nodes and EndpointSlices; get\n" +
+	"Leases of kube-system.\n\n" +
 	"The exit code is 0 if everything is ready, and 1 if a check found a problem or something would change."
 
 func newMigrateCommand(s *settings) *cobra.Command {
@@ -82,7 +83,8 @@ type migration struct {
 func (m *migration) find(ctx context.Context) (err error) {
 	m.provider = m.Providers[0]
 	for _, one := range m.Providers {
-		found, err := workload.FindFormer(ctx, m.session.host, workload.Former{Cloud: one.Name, Programs: one.Former.Programs})
+		former := workload.Former{Cloud: one.Name, Programs: one.Former.Programs}
+		found, err := workload.FindFormer(ctx, m.session.host, former)
 		if err != nil {
 			return err
 		}
@@ -130,9 +132,7 @@ func (m *migration) check(ctx context.Context) (Migration, error) {
 		PluginVersion: m.Build.Version}, Guide: m.provider.Former.Guide, Services: []ServiceDifference{}}
 	m.checkWorkloads()
 	m.checkFlags()
-	inspected := m.inspect(ctx, m.session, m.process, reading)
-	m.checkConfiguration(inspected)
-	if inspected != nil {
+	if !m.checkConfiguration(m.inspect(ctx, m.session, m.process, reading)) {
 		m.add("plan", notChecked, "The plan needs a valid configuration.", "")
 		return m.result.finish(), nil
 	}
@@ -158,7 +158,8 @@ func (m *migration) checkWorkloads() {
 		}
 		running++
 		stop := fmt.Sprintf("kubectl delete %s %s --namespace %s", strings.ToLower(one.Kind), one.Name, one.Namespace)
-		what := fmt.Sprintf("The existing %s runs (%s, image %s).", one, count(int(one.Desired), "pod"), one.Container.Image)
+		what := fmt.Sprintf("The existing %s runs (%s, image "+
+			"%s).", one, count(int(one.Desired), "pod"), one.Container.Image)
 		if ours {
 			m.add("existing", problem, what+" "+m.session.workload.String()+" runs at the same time.",
 				"Stop the existing one, and delete nothing else: "+stop)
@@ -175,12 +176,14 @@ func (m *migration) checkWorkloads() {
 	}
 }
 
-// meanings are what flags mean here that have no effect in the programs that this one replaces.
-var meanings = map[string]string{
-	"--allocate-node-cidrs=true": "--allocate-node-cidrs allocates the pod networks of Nodes here. Remove it if " +
-		"kube-controller-manager, or another program, allocates them.",
-	"--leader-elect=false": "Without --leader-elect, nothing prevents that both programs work at the same time. Stop the " +
-		"existing one before you start this one.",
+// meanings returns what flags mean here that have no effect in the programs that this one replaces.
+func meanings() map[string]string {
+	return map[string]string{
+		"--allocate-node-cidrs=true": "--allocate-node-cidrs allocates the pod networks of Nodes here. Remove it if " +
+			"kube-controller-manager, or another program, allocates them.",
+		"--leader-elect=false": "Without --leader-elect, nothing prevents that both programs work at the same time. " +
+			"Stop the existing one before you start this one.",
+	}
 }
 
 // checkFlags checks the flags of the existing program. Flags of this program are intended, whatever they mean.
@@ -200,7 +203,7 @@ func (m *migration) checkFlags() {
 		}
 		values[name] = value // the last one counts
 	}
-	before := len(m.result.Checks)
+	before, meanings := len(m.result.Checks), meanings()
 	for _, flag := range slices.Sorted(maps.Keys(meanings)) {
 		name, value, _ := strings.Cut(flag, "=")
 		if values[name] == value {
@@ -212,11 +215,12 @@ func (m *migration) checkFlags() {
 	}
 }
 
-// checkConfiguration reports the error of the configuration, and what is read differently.
-func (m *migration) checkConfiguration(err error) {
+// checkConfiguration reports the error of the configuration, or what is read differently. It returns whether the
+// configuration is valid.
+func (m *migration) checkConfiguration(err error) bool {
 	if err != nil {
 		m.add("configuration", problem, err.Error(), "Correct it, and check it with --cloud-config=FILE.")
-		return
+		return false
 	}
 	file := m.session.inspection.ConfigFile
 	source := "the existing program"
@@ -235,6 +239,7 @@ func (m *migration) checkConfiguration(err error) {
 			m.add("configuration", caution, warning, "")
 		}
 	}
+	return true
 }
 
 // checkLease reports who holds the lease that both programs use.
@@ -252,9 +257,11 @@ func (m *migration) checkLease(ctx context.Context) error {
 		m.add("lease", passed, fmt.Sprintf("Nobody holds the lease %s/%s.", namespace, name), "")
 	default:
 		age := time.Since(lease.Spec.RenewTime.Time).Round(time.Second)
-		text := fmt.Sprintf("%s holds the lease %s/%s, and renewed it %s ago.", *lease.Spec.HolderIdentity, namespace, name, age)
+		text := fmt.Sprintf("%s holds the lease %s/%s, and renewed it %s "+
+			"ago.", *lease.Spec.HolderIdentity, namespace, name, age)
 		if len(m.former) == 0 && m.session.workload == nil && age < recentRenewal {
-			m.add("lease", caution, text, "A cloud controller manager runs that is not in this cluster. Find and stop it.")
+			m.add("lease", caution, text, "A cloud controller manager runs that is not in this cluster. Find and "+
+				"stop it.")
 			return nil
 		}
 		m.add("lease", passed, text, "")
@@ -285,13 +292,15 @@ func (m *migration) checkPlan(ctx context.Context) error {
 	case summary.Errors > 0:
 		m.add("plan", problem, fmt.Sprintf("The difference of %s is not known.", count(summary.Errors, "Service")), "")
 	case summary.Changed+summary.Refused > 0:
-		m.add("plan", problem, fmt.Sprintf("%s would change in the cloud: %d to create, %d to update, %d to delete. %d "+
-			"cannot be brought in line.", count(summary.Changed, "Service"), summary.Create, summary.Update, summary.Delete,
+		m.add("plan", problem, fmt.Sprintf("%s would change in the cloud: %d to create, %d to update, %d to delete. "+
+			"%d cannot be brought in "+
+			"line.", count(summary.Changed, "Service"), summary.Create, summary.Update, summary.Delete,
 			summary.Refused), "Read the plan below. Ask the owners of the Services whether they want the changes.")
 	case summary.Services == 0:
 		m.add("plan", passed, "No Service has a load balancer.", "")
 	default:
-		m.add("plan", passed, fmt.Sprintf("Nothing would change in the cloud for %s.", count(summary.Services, "Service")), "")
+		m.add("plan", passed, fmt.Sprintf("Nothing would change in the cloud for "+
+			"%s.", count(summary.Services, "Service")), "")
 	}
 	return nil
 }

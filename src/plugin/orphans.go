@@ -14,10 +14,11 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-const orphansDescription = "Shows the objects in the cloud with the labels of this cluster whose Service does not exist.\n" +
-	"Nothing is written. A Service that exists is never shown, also if another controller is responsible for it.\n\n" +
-	"Permissions: list Services of all namespaces; list Deployments and DaemonSets of the namespace of the cloud\n" +
-	"controller manager; get its ConfigMap and Secret, unless --cloud-config is set."
+const orphansDescription = "Shows the objects in the cloud with the labels of this cluster whose Service\n" +
+	"does not exist. Nothing is written. A Service that exists is never shown, also if another controller is\n" +
+	"responsible for it.\n\n" +
+	"Permissions: list Services of all namespaces; list Deployments and DaemonSets of the namespace of the\n" +
+	"cloud controller manager; get its ConfigMap and Secret, unless --cloud-config is set."
 
 func newOrphansCommand(s *settings) *cobra.Command {
 	var timeout time.Duration

@@ -21,16 +21,17 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
 )
 
-const orphansDeleteDescription = "Deletes orphans in the cloud: those with the UIDs of their Services, or all.\n\n" +
-	"Before each deletion, the API server is asked whether the Service is really gone. Nothing is written to Kubernetes.\n" +
-	"If most objects of the cluster are orphans, nothing is deleted without --force, because this may be the wrong\n" +
-	"cluster. Retained load balancers and objects that lost labels are deleted only if they are named by UID, with the\n" +
-	"flag for them.\n\n" +
-	"The cloud controller manager can run at the same time. It changes only objects of Services that exist, and this\n" +
-	"command deletes only objects of Services that do not exist. If both delete the same orphan, the second deletion\n" +
-	"finds nothing. But do not delete a load balancer while a Service is about to adopt it: the adoption, or the deletion,\n" +
-	"comes too late. And do not delete the objects of a cluster that has the same name or identity in its configuration:\n" +
-	"they look like orphans here.\n\n" +
+const orphansDeleteDescription = "Deletes orphans in the cloud: those with the UIDs of their Services, or\n" +
+	"all.\n\n" +
+	"Before each deletion, the API server is asked whether the Service is really gone. Nothing is written to\n" +
+	"Kubernetes. If most objects of the cluster are orphans, nothing is deleted without --force, because this\n" +
+	"may be the wrong cluster. Retained load balancers and objects that lost labels are deleted only if they\n" +
+	"are named by UID, with the flag for them.\n\n" +
+	"The cloud controller manager can run at the same time. It changes only objects of Services that exist,\n" +
+	"and this command deletes only objects of Services that do not exist. If both delete the same orphan, the\n" +
+	"second deletion finds nothing. But do not delete a load balancer while a Service is about to adopt it:\n" +
+	"the adoption, or the deletion, comes too late. And do not delete the objects of a cluster that has the\n" +
+	"same name or identity in its configuration: they look like orphans here.\n\n" +
 	"Permissions: those of the command orphans. The credentials of the cloud must permit deletions.\n\n" +
 	"The exit code is 1 if something was not deleted."
 
@@ -57,8 +58,8 @@ func newOrphansDeleteCommand(s *settings) *cobra.Command {
 	set.BoolVar(&flags.force, "force", false, "Delete also if most objects of the cluster are orphans.")
 	set.BoolVar(&flags.retained, "retained", false, "Delete also retained load balancers whose UID is given.")
 	set.BoolVar(&flags.unlabelled, "unlabelled", false, "Delete also objects that lost labels, if the UID is given.")
-	set.DurationVar(&flags.timeout, "timeout", defaultTimeout, "The longest time that the command takes. It includes the "+
-		"time until you confirm.")
+	set.DurationVar(&flags.timeout, "timeout", defaultTimeout, "The longest time that the command takes. It includes "+
+		"the time until you confirm.")
 	return cmd
 }
 
@@ -83,7 +84,7 @@ func (s *settings) deleteOrphans(ctx context.Context, flags deletionFlags, uids 
 		return nil
 	}
 	if found.Most && !flags.force {
-		return errors.New(mostOrphans + " If you are certain, pass --force")
+		return fmt.Errorf("nothing is deleted. %s If you are certain, pass --force", mostOrphans)
 	}
 	if err := s.confirmDeletion(flags, chosen); err != nil {
 		return err
@@ -109,11 +110,11 @@ func (o Orphans) choose(flags deletionFlags, uids []string) ([]Orphan, error) {
 		switch {
 		case !named && (!flags.all || one.Retained || one.Incomplete):
 		case one.Retained && !flags.retained:
-			problems = append(problems, fmt.Errorf("the load balancer of %s is %s: pass --retained if it is not needed any "+
-				"more", one.UID, one.Why))
-		case one.Incomplete && !flags.unlabelled:
-			problems = append(problems, fmt.Errorf("of %s %s: look at it in the cloud, and pass --unlabelled if it is not "+
+			problems = append(problems, fmt.Errorf("the load balancer of %s is %s: pass --retained if it is not "+
 				"needed any more", one.UID, one.Why))
+		case one.Incomplete && !flags.unlabelled:
+			problems = append(problems, fmt.Errorf("of %s %s: look at it in the cloud, and pass --unlabelled if it "+
+				"is not needed any more", one.UID, one.Why))
 		default:
 			chosen = append(chosen, one)
 		}

@@ -13,8 +13,8 @@ import (
 type Orphans struct {
 	Header  `json:",inline"`
 	Orphans []Orphan `json:"orphans"` // sorted by namespace, name and UID
-	// Most means that more Services of this cluster's objects in the cloud are missing than exist: this may be the wrong
-	// cluster, or one that was restored.
+	// Most means that more Services of this cluster's objects in the cloud are missing than exist: this may be the
+	// wrong cluster, or one that was restored.
 	Most bool `json:"most,omitempty"`
 }
 
@@ -67,9 +67,9 @@ func (o Orphans) Write(to terminal.Terminal, wide bool) {
 }
 
 // mostOrphans explains why nothing is deleted.
-const mostOrphans = "Most objects of this cluster in the cloud belong to no Service. Check that this is the right cluster, " +
-	"that no other cluster has the same name or identity in its configuration, and that the cluster was not restored " +
-	"from a backup."
+const mostOrphans = "Most objects of this cluster in the cloud belong to no Service. Check that this is the right " +
+	"cluster, that no other cluster has the same name or identity in its configuration, and that the cluster was " +
+	"not restored from a backup."
 
 // tableOf returns orphans as a table.
 func tableOf(orphans []Orphan, wide bool) terminal.Table {

@@ -14,9 +14,11 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 )
 
-const planDescription = "Shows what the cloud controller manager would write to the cloud for all Services, or for one.\n" +
+const planDescription = "Shows what the cloud controller manager would write to the cloud for all Services, or for " +
+	"one.\n" +
 	"Nothing is written, to the cloud or to Kubernetes.\n\n" +
-	"Permissions: list and watch Services, Nodes and EndpointSlices; list Deployments and DaemonSets of the namespace\n" +
+	"Permissions: list and watch Services, Nodes and EndpointSlices; list Deployments and DaemonSets of the " +
+	"namespace\n" +
 	"of the cloud controller manager; get its ConfigMap and Secret, unless --cloud-config is set."
 
 // planFlags are the flags of the command.

@@ -15,15 +15,16 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
 )
 
-const topDescription = "Shows load balancers with their state, addresses, ports and targets, and how many calls the cloud\n" +
-	"controller manager makes. On a terminal, it refreshes in place until you press q or Ctrl-C. Nothing is written.\n\n" +
-	"Each refresh lists the load balancers, target groups and machines in the cloud once, with calls of this command. In\n" +
-	"a cloud that reports changes, such as IronCore, it makes no calls.\n\n" +
-	"Calls and writes are those of the cloud controller manager. At first they are the average since it started, then\n" +
-	"those of the last minute.\n\n" +
-	"Permissions: those of the command plan. For calls and writes also: list Pods and get pods/proxy in the namespace of\n" +
-	"the cloud controller manager. The API server's proxy shows the pod no user, so that the cluster has to permit\n" +
-	"system:anonymous to get /metrics. Without that, the command shows everything else."
+const topDescription = "Shows load balancers with their state, addresses, ports and targets, and how many\n" +
+	"calls the cloud controller manager makes. On a terminal, it refreshes in place until you press q or\n" +
+	"Ctrl-C. Nothing is written.\n\n" +
+	"Each refresh lists the load balancers, target groups and machines in the cloud once, with calls of this\n" +
+	"command. In a cloud that reports changes, such as IronCore, it makes no calls.\n\n" +
+	"Calls and writes are those of the cloud controller manager. At first they are the average since it\n" +
+	"started, then those of the last minute.\n\n" +
+	"Permissions: those of the command plan. For calls and writes also: list Pods and get pods/proxy in the\n" +
+	"namespace of the cloud controller manager. The API server's proxy shows the pod no user, so that the\n" +
+	"cluster has to permit system:anonymous to get /metrics. Without that, the command shows everything else."
 
 // topFlags are the flags of the command.
 type topFlags struct {
@@ -83,7 +84,7 @@ func (s *settings) top(ctx context.Context, flags topFlags, args []string) error
 	t := &topView{settings: &quiet, session: opened, previewer: previewer, chosen: s.chosen(flags.allNamespaces, args),
 		sort: flags.sort, rates: rates{workload: opened.workload}}
 	format := terminal.Format(s.format)
-	if flags.once || !s.Terminal.Interactive || format != terminal.Text && format != terminal.Wide {
+	if flags.once || s.Terminal.Raw == nil || format != terminal.Text && format != terminal.Wide {
 		result, err := t.read(ctx)
 		if err != nil {
 			return err
@@ -159,7 +160,8 @@ func newLoadBalancer(p service.Preview) LoadBalancer {
 	planned := newServicePlan(p)
 	shown := LoadBalancer{Namespace: planned.Namespace, Name: planned.Name, UID: planned.UID,
 		State: cmp.Or(planned.State, "none"), Addresses: planned.Addresses, Targets: planned.Targets,
-		Health: planned.Health, InSync: len(planned.Operations) == 0 && planned.Refused == "", Error: planned.Error}
+		Health: planned.Health, Error: planned.Error,
+		InSync: len(planned.Operations) == 0 && planned.Refused+planned.Waiting == ""}
 	for _, port := range p.Service.Spec.Ports {
 		shown.Ports = append(shown.Ports, fmt.Sprintf("%d/%s", port.Port, cmp.Or(port.Protocol, corev1.ProtocolTCP)))
 	}

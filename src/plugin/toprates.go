@@ -77,7 +77,8 @@ func (r *rates) sum(ctx context.Context, client kubernetes.Interface, now time.T
 	if err != nil {
 		return total, fmt.Errorf("the selector of %s: %w", r.workload, err)
 	}
-	pods, err := client.CoreV1().Pods(r.workload.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	pods, err := client.CoreV1().Pods(r.workload.Namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: selector.String()})
 	if err != nil {
 		return total, fmt.Errorf("listing the pods of %s: %w", r.workload, err)
 	}

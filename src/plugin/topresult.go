@@ -30,7 +30,8 @@ type Top struct {
 type Calls struct {
 	// Window is the time that they are the average of, in seconds.
 	Window float64 `json:"windowSeconds"`
-	// PerMinute are the requests to the API of the cloud, WritesPerMinute the writes for Services and routes among them.
+	// PerMinute are the requests to the API of the cloud, WritesPerMinute the writes for Services and routes among
+	// them.
 	PerMinute       float64 `json:"perMinute"`
 	WritesPerMinute float64 `json:"writesPerMinute"`
 }
@@ -47,7 +48,7 @@ type LoadBalancer struct {
 	Targets   int      `json:"targets"`
 	// Health is what the cloud tells about the health of the targets.
 	Health string `json:"health,omitempty"`
-	// InSync means that the cloud agrees with the Service.
+	// InSync means that the cloud agrees with the Service, and is not busy with it.
 	InSync bool `json:"inSync"`
 	// Changed is the time at which a condition of the Service about its load balancer changed last.
 	Changed time.Time `json:"changed,omitzero"`

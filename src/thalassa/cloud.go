@@ -87,6 +87,7 @@ func (c *Cloud) Offer() *cloud.Cloud {
 	offered := &cloud.Cloud{
 		Name: ProviderName, LabelDomain: label.Domain, ClusterCIDR: c.config.ClusterCIDR,
 		Collectors: c.collectors(), Ready: c.Ready, Start: c.Start, Drain: c.Drain,
+		Recovered:    c.recovered,
 		DrainTimeout: c.client.DrainTimeout(), CheckAccess: c.checkAccess,
 	}
 	if c.config.LoadBalancer.Enabled {
@@ -114,11 +115,20 @@ func build(c cloudconfig.Config, secrets secret.Secrets, version string, network
 	}, nil
 }
 
-// Start records the provider's events until ctx ends.
+// Start records the provider's events and looks for the end of outages, until ctx ends.
 func (c *Cloud) Start(ctx context.Context, clients cloud.Clients) {
+	go c.client.MonitorOutages(ctx, c.inventory.Probe)
 	if c.reloader != nil { // only the reloader has events that are not about Services
 		c.reloader.RecordEvents(ctx, clients, component)
 	}
+}
+
+// recovered calls report each time the cloud answers again after an outage, until ctx ends.
+func (c *Cloud) recovered(ctx context.Context, report func()) {
+	c.client.Recovered(ctx, func() {
+		c.inventory.ForgetFailures()
+		report()
+	})
 }
 
 // Ready returns nil while the cloud answers and accepts the credentials. It returns the result of the latest call

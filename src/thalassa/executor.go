@@ -39,6 +39,11 @@ type execution struct {
 func (e *executor) apply(ctx context.Context, service *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
 	run := &execution{executor: e, created: balancer.Identities{}}
 	return plan.Each(ctx, func(ctx context.Context, operation cloud.Operation) error {
+		if operation.Verb == cloud.Create {
+			if err := e.inventory.CheckAnswers(ctx); err != nil {
+				return err
+			}
+		}
 		cause := fmt.Sprintf("Service %s: %s", klog.KObj(service), operation)
 		return e.withQuota(ctx, run.write(client.WithCause(ctx, cause), operation.Object))
 	})

@@ -19,14 +19,14 @@ func Differences(service *corev1.Service) []string {
 	}
 	differences := slices.Concat(rangesApplied(service), addressesApplied(service))
 	if address := service.Spec.LoadBalancerIP; address != "" {
-		differences = append(differences, fmt.Sprintf("spec.loadBalancerIP %s still has no effect on the existing load "+
-			"balancer, and an event reports this. To have the address, use the annotation %sreserved-ip.", address,
+		differences = append(differences, fmt.Sprintf("spec.loadBalancerIP %s still has no effect on the existing "+
+			"load balancer, and an event reports this. To have the address, use the annotation %sreserved-ip.", address,
 			label.AnnotationPrefix))
 	}
 	asked := func(name string) string { return service.Annotations[label.AnnotationPrefix+name] }
 	if asked("type") == "internal" && asked("internal") != "true" {
-		differences = append(differences, "type: internal is applied to new load balancers. A public load balancer stays "+
-			"public, and an event reports this.")
+		differences = append(differences, "type: internal is applied to new load balancers. A public load balancer "+
+			"stays public, and an event reports this.")
 	}
 	if asked("internal") == "true" {
 		differences = append(differences, "The address in the subnet is published in the status of the Service.")
@@ -44,8 +44,8 @@ func rangesApplied(service *corev1.Service) []string {
 	if ranges == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s had no effect and is applied: clients outside %s are refused. Ask the owner whether "+
-		"the networks are right.", source, ranges)}
+	return []string{fmt.Sprintf("%s had no effect and is applied: clients outside %s are refused. Ask the owner "+
+		"whether the networks are right.", source, ranges)}
 }
 
 // addressesApplied is about single addresses among allowed sources, which were dropped.
@@ -57,8 +57,9 @@ func addressesApplied(service *corev1.Service) []string {
 		}
 		for source := range strings.SplitSeq(value, ",") {
 			if address, err := netip.ParseAddr(strings.TrimSpace(source)); err == nil {
-				found = append(found, fmt.Sprintf("%s in the annotation %s had no effect and is applied: if the port has no "+
-					"other network, all other clients are refused. Ask the owner whether it is right.", address, key))
+				found = append(found, fmt.Sprintf("%s in the annotation %s had no effect and is applied: if the port "+
+					"has no other network, all other clients are refused. Ask the owner whether it is "+
+					"right.", address, key))
 			}
 		}
 	}

@@ -13,9 +13,13 @@ func TestDifferences(t *testing.T) {
 		change func(*corev1.Service)
 		want   []string // parts of the sentences, in order
 	}{
-		"nothing":       {func(*corev1.Service) {}, nil},
-		"another type":  {func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort; ranges("10.0.0.0/8")(s) }, nil},
-		"source ranges": {ranges("10.0.0.0/8", "192.0.2.0/24"), []string{"spec.loadBalancerSourceRanges had no effect and is applied: clients outside 10.0.0.0/8, 192.0.2.0/24"}},
+		"nothing": {func(*corev1.Service) {}, nil},
+		"another type": {func(s *corev1.Service) {
+			s.Spec.Type = corev1.ServiceTypeNodePort
+			ranges("10.0.0.0/8")(s)
+		}, nil},
+		"source ranges": {ranges("10.0.0.0/8", "192.0.2.0/24"), []string{"spec.loadBalancerSourceRanges had no " +
+			"effect and is applied: clients outside 10.0.0.0/8, 192.0.2.0/24"}},
 		"source ranges by annotation": {func(s *corev1.Service) {
 			s.Annotations[corev1.AnnotationLoadBalancerSourceRangesKey] = "10.0.0.0/8"
 		}, []string{"the annotation " + corev1.AnnotationLoadBalancerSourceRangesKey + " had no effect"}},

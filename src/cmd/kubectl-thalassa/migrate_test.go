@@ -54,7 +54,8 @@ func (r *rig) addFormer(container corev1.Container, files map[string]string) {
 	for name, text := range files {
 		secret.Data[name] = []byte(text)
 	}
-	if _, err := r.cluster.CoreV1().Secrets("kube-system").Create(r.Context(), secret, metav1.CreateOptions{}); err != nil {
+	_, err := r.cluster.CoreV1().Secrets("kube-system").Create(r.Context(), secret, metav1.CreateOptions{})
+	if err != nil {
 		r.Fatal(err)
 	}
 	old := &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
@@ -62,7 +63,8 @@ func (r *rig) addFormer(container corev1.Container, files map[string]string) {
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
 			Containers: []corev1.Container{container}, Volumes: []corev1.Volume{{Name: "config",
 				VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cloud-config"}}}}}}}}
-	if _, err := r.cluster.AppsV1().Deployments("kube-system").Create(r.Context(), old, metav1.CreateOptions{}); err != nil {
+	_, err = r.cluster.AppsV1().Deployments("kube-system").Create(r.Context(), old, metav1.CreateOptions{})
+	if err != nil {
 		r.Fatal(err)
 	}
 }
@@ -81,8 +83,8 @@ func (r *rig) changeFormer(change func(*appsv1.Deployment)) {
 	}
 }
 
-// plant makes what the existing cloud controller manager leaves in the cloud for a Service with one named port, with all
-// machines as targets. It uses no code of this one.
+// plant makes what the existing cloud controller manager leaves in the cloud for a Service with one named port, with
+// all machines as targets. It uses no code of this one.
 func (r *rig) plant(s *corev1.Service) {
 	r.Helper()
 	labels := map[string]string{
@@ -97,8 +99,8 @@ func (r *rig) plant(s *corev1.Service) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	labels["k8s.thalassa.cloud/kubernetes-service-port"], labels["k8s.thalassa.cloud/kubernetes-service-protocol"] = "80",
-		"tcp"
+	labels["k8s.thalassa.cloud/kubernetes-service-port"] = "80"
+	labels["k8s.thalassa.cloud/kubernetes-service-protocol"] = "tcp"
 	policy, proxy, limit, idle := iaas.LoadbalancingPolicyRoundRobin, false, uint32(10000), uint32(6000)
 	group, err := r.api().CreateTargetGroup(r.Context(), iaas.CreateTargetGroup{Name: name + "-http", Labels: labels,
 		Vpc: emulator.DefaultVPC, TargetPort: 30080, Protocol: "tcp", LoadbalancingPolicy: &policy,
@@ -131,12 +133,13 @@ func (r *rig) attachAll(group string) {
 	}
 }
 
-// TestMigrate: with the flags and the configuration of the existing program, an unchanged cluster is ready, and the plan
-// is empty.
+// TestMigrate: with the flags and the configuration of the existing program, an unchanged cluster is ready, and the
+// plan is empty.
 func TestMigrate(t *testing.T) {
 	r := newFormerRig(t)
 	got := r.run("migrate")
-	wantText(r, "the checks", got.out, "existing: The existing Deployment kube-system/cloud-controller-manager runs (1 pod",
+	wantText(r, "the checks", got.out, "existing: The existing Deployment kube-system/cloud-controller-manager runs "+
+		"(1 pod",
 		"kubectl delete deployment cloud-controller-manager --namespace kube-system",
 		"flags: The flags of the existing program mean the same here.",
 		"configuration: /etc/config/cloud.conf of the existing program is valid.", "lease: Nobody holds the lease",
@@ -179,7 +182,8 @@ func TestMigrateOfConfiguration(t *testing.T) {
 	got = r.run("migrate", "--cloud-config="+r.file(text+"unknownKey: 1\n"))
 	wantText(r, "a mistake", got.out, "problem    configuration: ", "unknownKey", "unchecked  plan: ", "Not ready.")
 	want(r, "exit code", got.code, 1)
-	wantText(r, "a correct file", r.run("migrate", "--cloud-config="+r.file(text)).out, "of this computer is valid.", "Ready")
+	wantText(r, "a correct file", r.run("migrate", "--cloud-config="+r.file(text)).out, "of this computer is "+
+		"valid.", "Ready")
 }
 
 // TestMigrateOfFlags: flags that mean something else are shown.
@@ -190,7 +194,8 @@ func TestMigrateOfFlags(t *testing.T) {
 		container.Args = append(container.Args, "--allocate-node-cidrs=true", "--cluster-cidr=10.244.0.0/16")
 	})
 	got := r.run("migrate")
-	wantText(r, "the result", got.out, "problem    flags: --allocate-node-cidrs allocates the pod networks", "Not ready.")
+	wantText(r, "the result", got.out, "problem    flags: --allocate-node-cidrs allocates the pod networks",
+		"Not ready.")
 	want(r, "exit code", got.code, 1)
 	wantText(r, "another value", r.run("migrate", "--ccm-flag=allocate-node-cidrs=false").out, "Ready")
 }
@@ -200,12 +205,15 @@ func TestMigrateBoth(t *testing.T) {
 	r := newRig(t)
 	r.addFormer(corev1.Container{Name: "ccm", Image: "mirror.example/cloud-provider-thalassa:v0.12.0"}, nil)
 	got := r.run("migrate")
-	wantText(r, "both run", got.out, "problem    existing: The existing Deployment kube-system/cloud-controller-manager runs",
-		"Deployment kube-system/thalassa-ccm runs at the same time", "kubectl delete deployment cloud-controller-manager")
+	wantText(r, "both run", got.out, "problem    existing: The existing Deployment "+
+		"kube-system/cloud-controller-manager runs",
+		"Deployment kube-system/thalassa-ccm runs at the same time", "kubectl delete deployment "+
+			"cloud-controller-manager")
 	want(r, "exit code", got.code, 1)
 	none := int32(0)
 	r.changeFormer(func(d *appsv1.Deployment) { d.Spec.Replicas = &none })
-	wantText(r, "stopped", r.run("migrate").out, "is stopped (0 pods)", "configuration: /etc/thalassa-ccm/config", "Ready")
+	wantText(r, "stopped", r.run("migrate").out, "is stopped (0 pods)", "configuration: "+
+		"/etc/thalassa-ccm/config", "Ready")
 }
 
 // TestMigrateOfNothing: without any workload, the error says what to pass; a lease shows that one runs elsewhere.
@@ -215,7 +223,8 @@ func TestMigrateOfNothing(t *testing.T) {
 	wantText(r, "the error", r.run("migrate").err, "neither the existing cloud controller manager nor this one",
 		"--cloud-config=FILE")
 	holder, now := "pod-of-elsewhere_1", metav1.NewMicroTime(time.Now())
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "cloud-controller-manager"},
+	meta := metav1.ObjectMeta{Namespace: "kube-system", Name: "cloud-controller-manager"}
+	lease := &coordinationv1.Lease{ObjectMeta: meta,
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &now}}
 	if _, err := r.cluster.CoordinationV1().Leases("kube-system").Create(t.Context(), lease,
 		metav1.CreateOptions{}); err != nil {

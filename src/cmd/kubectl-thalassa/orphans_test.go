@@ -150,15 +150,17 @@ func TestDeleteKeptOrphans(t *testing.T) {
 	})
 	r.reconcile()
 	r.deleteService("kept")
-	r.changeBalancer("a0a1b2c3d000000000000old", func(u *iaas.UpdateLoadbalancer) { u.Labels = iaas.Labels{"by": "hand"} })
+	r.changeBalancer("a0a1b2c3d000000000000old", func(u *iaas.UpdateLoadbalancer) {
+		u.Labels = iaas.Labels{"by": "hand"}
+	})
 	r.wrote()
 	wantText(r, "the table", r.run("orphans").out, "retained by its deletion policy", "an object lost labels")
 	wantText(r, "with --all", r.run("orphans", "delete", "--all", "--yes").err, "There is nothing to delete.")
 	wantText(r, "without the flags", r.run("orphans", "delete", uidKept, uidOld, "--yes").err, "--retained",
 		"--unlabelled")
 	want(r, "writes", strings.Join(r.wrote(), ", "), "")
-	wantText(r, "with the flags", r.run("orphans", "delete", uidKept, uidOld, "--yes", "--retained", "--unlabelled").out,
-		"Deleted 2 of 2 orphans.")
+	got := r.run("orphans", "delete", uidKept, uidOld, "--yes", "--retained", "--unlabelled")
+	wantText(r, "with the flags", got.out, "Deleted 2 of 2 orphans.")
 	want(r, "load balancers", len(r.balancers()), 3)
 }
 

@@ -28,8 +28,7 @@ const ironNamespace, ironNetwork = "shoot", "nodes"
 // ironRig is a rig whose cloud is IronCore.
 type ironRig struct {
 	*rig
-	iron   *simulator.Simulator
-	folder string // of the kubeconfig and the cloud-config
+	iron *simulator.Simulator
 }
 
 // newIronRig returns a cluster with the Nodes a and b, whose machines exist in IronCore, and the workload
@@ -49,11 +48,13 @@ func newIronRig(t *testing.T) *ironRig {
 	})
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "thalassa-credentials"},
 		Data: map[string][]byte{"kubeconfig": []byte(r.ironKubeconfig())}}
-	if _, err := r.cluster.CoreV1().Secrets("kube-system").Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
+	_, err := r.cluster.CoreV1().Secrets("kube-system").Update(t.Context(), secret, metav1.UpdateOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	for i, name := range []string{"a", "b"} {
-		iron.AddMachine(simulator.Machine{Name: name, Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})}})
+		address := netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})
+		iron.AddMachine(simulator.Machine{Name: name, Addresses: []netip.Addr{address}})
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: corev1.NodeSpec{ProviderID: providerid.Of(ironNamespace, name)}}
 		if _, err := r.cluster.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
@@ -88,7 +89,9 @@ func (r *rig) changeContainer(change func(*corev1.Container)) {
 // addService adds a Service of one IP family.
 func (r *ironRig) addService(name string) *corev1.Service {
 	r.Helper()
-	return r.rig.addService(name, func(s *corev1.Service) { s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol} })
+	return r.rig.addService(name, func(s *corev1.Service) {
+		s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+	})
 }
 
 // reconcile runs the service controller until all Services have an address.
@@ -155,7 +158,8 @@ func TestTopOnIronCore(t *testing.T) {
 	r.addService("web")
 	r.reconcile()
 	r.wrote()
-	wantText(r.rig, "the result", r.run("top").out, "1 load balancer", "Calls are not known: no pod of", "shop/web", "80/TCP")
+	wantText(r.rig, "the result", r.run("top").out, "1 load balancer", "Calls are not known: no pod "+
+		"of", "shop/web", "80/TCP")
 	want(r.rig, "writes", strings.Join(r.wrote(), ", "), "")
 }
 
@@ -171,9 +175,11 @@ func TestMigrateOnIronCore(t *testing.T) {
 	}, map[string]string{"cloudprovider.conf": r.config(), "kubeconfig": r.ironKubeconfig()})
 	r.plant(r.addService("web"))
 	r.wrote()
-	wantText(r.rig, "a flag that is needed here", r.run("migrate").out, "problem    configuration: ", "--configure-cloud-routes")
+	wantText(r.rig, "a flag that is needed here", r.run("migrate").out, "problem    configuration: "+
+		"", "--configure-cloud-routes")
 	got := r.run("migrate", "--ccm-flag=configure-cloud-routes=false")
-	wantText(r.rig, "the checks", got.out, "existing: The existing Deployment kube-system/cloud-controller-manager runs",
+	wantText(r.rig, "the checks", got.out, "existing: The existing Deployment kube-system/cloud-controller-manager "+
+		"runs",
 		"configuration: /etc/config/cloudprovider.conf of the existing program is valid.",
 		"plan: Nothing would change in the cloud for 1 Service.", "Ready")
 	want(r.rig, "exit code", got.code, 0)

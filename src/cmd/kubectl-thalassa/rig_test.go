@@ -185,8 +185,8 @@ func (r *rig) reconcileIn(ctx context.Context, stop context.CancelFunc, made *cl
 	factory := informers.NewSharedInformerFactory(r.cluster, 0)
 	core := factory.Core().V1()
 	controller, err := service.New(service.Options{Provider: made.LoadBalancers, Behaviour: made.LoadBalancerBehaviour,
-		Changes: made.Changes, Client: r.cluster, Recorder: &record.FakeRecorder{}, Services: core.Services(), Nodes: core.Nodes(),
-		EndpointSlices: factory.Discovery().V1().EndpointSlices()})
+		Changes: made.Changes, Client: r.cluster, Recorder: &record.FakeRecorder{}, Services: core.Services(),
+		Nodes: core.Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices()})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -220,7 +220,8 @@ func (r *rig) addressed() bool {
 func (r *rig) kubeconfig() string {
 	r.Helper()
 	file := filepath.Join(r.TempDir(), "kubeconfig")
-	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: 'https://c.invalid'}}]\n" +
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: " +
+		"'https://c.invalid'}}]\n" +
 		"contexts: [{name: c, context: {cluster: c, user: c, namespace: shop}}]\nusers: [{name: c, user: {token: t}}]\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		r.Fatal(err)

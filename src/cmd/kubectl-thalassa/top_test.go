@@ -74,7 +74,8 @@ func metricsAfter(calls, writes int) string {
 func TestTop(t *testing.T) {
 	r := newTopRig(t, func() (string, error) { return metricsAfter(50, 6), nil })
 	shown := r.run("top")
-	wantText(r, "the result", shown.out, "2 load balancers, 2", " calls per minute, ", " writes per minute (of ", "SERVICE",
+	wantText(r, "the result", shown.out, "2 load balancers, 2", " calls per minute, ", " writes per minute (of "+
+		"", "SERVICE",
 		"shop/api", "80/TCP 53/UDP", "shop/web", "ready", "It does not report whether the targets are healthy.")
 	want(r, "the health is shown once", strings.Count(shown.out, "does not report"), 1)
 	want(r, "exit code", shown.code, 0)
@@ -103,7 +104,8 @@ func TestTopWithoutMetrics(t *testing.T) {
 	err := error(apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", errors.New("no")))
 	r := newTopRig(t, func() (string, error) { return "", err })
 	shown := r.run("top")
-	wantText(r, "not permitted", shown.out, "Calls are not known: reading the metrics of pod thalassa-ccm-x is not permitted",
+	wantText(r, "not permitted", shown.out, "Calls are not known: reading the metrics of pod thalassa-ccm-x is not "+
+		"permitted",
 		"shop/web")
 	want(r, "exit code", shown.code, 0)
 	err = errors.New("no route to host")

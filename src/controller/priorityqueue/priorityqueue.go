@@ -7,6 +7,8 @@
 package priorityqueue
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,7 +36,8 @@ type Queue struct {
 // New returns a queue. Its name is that in metrics. The pause after a failure is minDelay, and doubles with each
 // further failure up to maxDelay.
 func New(name string, minDelay, maxDelay time.Duration) *Queue {
-	o := &order{wanted: map[string]Priority{}, level: map[string]Priority{}, taken: map[string]Priority{}}
+	o := &order{wanted: map[string]Priority{}, level: map[string]Priority{}, taken: map[string]Priority{},
+		failed: map[string]bool{}}
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](minDelay, maxDelay)
 	base := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: name, Queue: o})
 	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: name,
@@ -61,7 +64,15 @@ func (q *Queue) Enqueue(key string, p Priority, pause time.Duration) {
 // Retry adds a key whose work failed, with the Priority that it had, after a pause that grows with each failure and is
 // at least minimum.
 func (q *Queue) Retry(key string, minimum time.Duration) {
+	q.order.fail(key)
 	q.Again(key, max(minimum, q.limiter.When(key)))
+}
+
+// RetryNow ends the pauses of all keys whose work failed. If it fails again, the next pause is longer nevertheless.
+func (q *Queue) RetryNow() {
+	for _, key := range q.order.takeFailed() {
+		q.Add(key)
+	}
 }
 
 // Again adds the key that a worker has with the Priority that it had, after a pause.
@@ -74,6 +85,7 @@ type order struct {
 	wanted map[string]Priority // how urgent an item is that is queued, or will be
 	level  map[string]Priority // of each queued item
 	taken  map[string]Priority // of each item that a worker has
+	failed map[string]bool     // items that wait for another attempt
 	levels [levels][]string    // an item that became more urgent also remains in its former level
 	pops   int
 }
@@ -103,6 +115,22 @@ func (o *order) first() int {
 		return int(Normal)
 	}
 	return int(Urgent)
+}
+
+// fail records that an item waits for another attempt.
+func (o *order) fail(item string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.failed[item] = true
+}
+
+// takeFailed returns the items that wait for another attempt, sorted, and forgets them.
+func (o *order) takeFailed() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	items := slices.Sorted(maps.Keys(o.failed))
+	clear(o.failed)
+	return items
 }
 
 // done deletes the priority of an item that no worker has any more.
@@ -167,6 +195,7 @@ func (o *order) Pop() string {
 			if at, queued := o.level[item]; queued && at == Priority(p) {
 				delete(o.level, item)
 				delete(o.wanted, item)
+				delete(o.failed, item)
 				o.taken[item] = Priority(p)
 				return item
 			}

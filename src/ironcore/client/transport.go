@@ -13,6 +13,8 @@ import (
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/outage"
 )
 
 // connection is one set of credentials and certificates.
@@ -52,6 +54,7 @@ type transport struct {
 	prefix     string // of the paths of all requests
 	metrics    *metrics
 	health     *health
+	outage     *outage.Monitor
 	writes     *writes
 }
 
@@ -61,7 +64,7 @@ func newTransport(config *rest.Config, prefix string) (*transport, error) {
 		return nil, err
 	}
 	t := &transport{timeout: cmp.Or(config.Timeout, DefaultCallTimeout), prefix: prefix, metrics: newMetrics(),
-		health: &health{}, writes: newWrites()}
+		health: &health{}, outage: outage.NewMonitor(), writes: newWrites()}
 	t.connection.Store(initial)
 	return t, nil
 }
@@ -143,6 +146,7 @@ func (e *exchange) record(err error) {
 		e.transport.metrics.observe(e.operation, e.status, err, time.Since(e.began))
 		if !e.candidate {
 			e.transport.health.set(trouble(e.status, err))
+			e.transport.outage.Record(err == nil && e.status < http.StatusInternalServerError)
 		}
 	})
 }

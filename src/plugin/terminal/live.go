@@ -40,7 +40,7 @@ func (t Terminal) Live(ctx context.Context, ticks <-chan time.Time, draw func(co
 	for {
 		if err := t.frame(ctx, draw); err != nil {
 			if ctx.Err() != nil {
-				return nil //nolint:nilerr // the user ended it while it read
+				return nil // the user ended it while it read
 			}
 			return err
 		}

@@ -99,8 +99,8 @@ func (f Former) is(c corev1.Container) bool {
 	return !runsProgram(c) && slices.Contains(slices.Concat(c.Command, c.Args), "--cloud-provider="+f.Cloud)
 }
 
-// FindFormer returns the workloads of a program that this one replaces, in all namespaces, or in kube-system if the user
-// may not list all.
+// FindFormer returns the workloads of a program that this one replaces, in all namespaces, or in kube-system if the
+// user may not list all.
 func FindFormer(ctx context.Context, client kubernetes.Interface, former Former) ([]*Workload, error) {
 	found, err := search(ctx, client, metav1.NamespaceAll, former.is)
 	if err != nil {

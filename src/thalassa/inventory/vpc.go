@@ -59,6 +59,22 @@ func (i *Inventory) Probe(ctx context.Context) error {
 	return err
 }
 
+// certainFor is how long an answer shows that the cloud answers.
+const certainFor = time.Second
+
+// CheckAnswers returns an error if the cloud does not answer, without a call if it has just answered. It is called
+// before an object is created: a creation without an answer may have happened, so that it must not be repeated for
+// VisibilityDelay. In an outage, nothing is sent, and the creation can follow immediately after it.
+func (i *Inventory) CheckAnswers(ctx context.Context) error {
+	if i.cloud.AnsweredWithin(certainFor) {
+		return nil
+	}
+	if err := i.Probe(ctx); err != nil {
+		return fmt.Errorf("nothing is created, because the cloud does not answer: %w", err)
+	}
+	return nil
+}
+
 // Reading reads all objects of one kind once.
 type Reading struct {
 	// Kinds names them: "load balancers".
