@@ -51,8 +51,8 @@ func Inspect(ctx context.Context, info build.Info, providers []Provider, args []
 	}
 	shared, election := s.KubeCloudShared, s.Generic.LeaderElection
 	file := shared.CloudProvider.CloudConfigFile
-	offered, err := provider.New(ctx, cloud.Options{ConfigFile: file, ClusterName: shared.ClusterName, Environment: from,
-		ReadOnly: readOnly})
+	offered, err := provider.New(ctx, cloud.Options{ConfigFile: file, ClusterName: shared.ClusterName,
+		Environment: from, ReadOnly: readOnly})
 	if err != nil {
 		return nil, describeConfigError(file, err)
 	}
@@ -61,7 +61,8 @@ func Inspect(ctx context.Context, info build.Info, providers []Provider, args []
 		return nil, err
 	}
 	return &Inspection{Cloud: offered, ConfigFile: file, ClusterName: shared.ClusterName,
-		Kubeconfig: s.Generic.ClientConnection.Kubeconfig, LeaseNamespace: election.ResourceNamespace, LeaseName: election.ResourceName,
+		Kubeconfig:     s.Generic.ClientConnection.Kubeconfig,
+		LeaseNamespace: election.ResourceNamespace, LeaseName: election.ResourceName,
 		LeaderElection: election.LeaderElect, Controllers: controllers}, nil
 }
 

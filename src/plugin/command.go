@@ -1,5 +1,5 @@
-// Package plugin is kubectl thalassa: commands that show what the cloud controller manager sees and does, for people who
-// operate it.
+// Package plugin is kubectl thalassa: commands that show what the cloud controller manager sees and does, for people
+// who operate it.
 //
 // The commands read the configuration of the workload in the cluster, make the same cloud and compute the same
 // differences as its controllers. Only commands that say so write. The package knows clouds by the contract only.
@@ -30,7 +30,8 @@ const (
 	CompletionName = "kubectl_complete-thalassa"
 )
 
-const description = "Shows what the cloud controller manager of a cluster sees in the cloud, and what it would change.\n\n" +
+const description = "Shows what the cloud controller manager of a cluster sees in the cloud, and what it would " +
+	"change.\n\n" +
 	"The commands read the flags and the configuration of the cloud controller manager in the cluster. With\n" +
 	"--cloud-config they use a file instead, and the credentials in it."
 

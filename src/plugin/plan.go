@@ -14,9 +14,11 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 )
 
-const planDescription = "Shows what the cloud controller manager would write to the cloud for all Services, or for one.\n" +
+const planDescription = "Shows what the cloud controller manager would write to the cloud for all Services, or for " +
+	"one.\n" +
 	"Nothing is written, to the cloud or to Kubernetes.\n\n" +
-	"Permissions: list and watch Services, Nodes and EndpointSlices; list Deployments and DaemonSets of the namespace\n" +
+	"Permissions: list and watch Services, Nodes and EndpointSlices; list Deployments and DaemonSets of the " +
+	"namespace\n" +
 	"of the cloud controller manager; get its ConfigMap and Secret, unless --cloud-config is set."
 
 // planFlags are the flags of the command.
@@ -119,7 +121,8 @@ func (s *settings) previews(ctx context.Context, from *session, chosen choice) (
 		return nil, err
 	}
 	services = slices.DeleteFunc(services, func(one *corev1.Service) bool {
-		return chosen.namespace != "" && one.Namespace != chosen.namespace || chosen.name != "" && one.Name != chosen.name
+		return chosen.namespace != "" && one.Namespace != chosen.namespace ||
+			chosen.name != "" && one.Name != chosen.name
 	})
 	if len(services) == 0 && chosen.name != "" {
 		return nil, fmt.Errorf("service %s/%s has no load balancer of this cloud controller manager: its type is not "+

@@ -71,7 +71,8 @@ func newRig(t *testing.T) *rig {
 // config is the cloud-config of the cloud controller manager.
 func (r *rig) config() string {
 	return "organisation: " + emulator.DefaultOrganisationSlug + "\nvpcIdentity: " + emulator.DefaultVPC +
-		"\ncluster: k8s-test\nendpoint: " + r.server.URL + "\ncloudCredentials: {directory: /etc/thalassa-ccm/credentials}\n"
+		"\ncluster: k8s-test\nendpoint: " + r.server.URL + "\ncloudCredentials: {directory: "+
+		"/etc/thalassa-ccm/credentials}\n"
 }
 
 // workload returns the objects of the cloud controller manager, as the chart makes them.
@@ -208,7 +209,8 @@ func (r *rig) addressed() bool {
 func (r *rig) kubeconfig() string {
 	r.Helper()
 	file := filepath.Join(r.TempDir(), "kubeconfig")
-	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: 'https://c.invalid'}}]\n" +
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: "+
+		"'https://c.invalid'}}]\n" +
 		"contexts: [{name: c, context: {cluster: c, user: c, namespace: shop}}]\nusers: [{name: c, user: {token: t}}]\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		r.Fatal(err)

@@ -48,8 +48,9 @@ func (t Terminal) PrintTable(content Table) {
 		if column.Number {
 			align = text.AlignRight
 		}
-		configs = append(configs, table.ColumnConfig{Number: i + 1, WidthMax: widths[i], WidthMaxEnforcer: text.WrapSoft,
-			Align: align, AlignHeader: align})
+		configs = append(configs, table.ColumnConfig{Number: i + 1, WidthMax: widths[i],
+			WidthMaxEnforcer: text.WrapSoft,
+			Align:            align, AlignHeader: align})
 	}
 	writer.AppendHeader(header)
 	writer.SetColumnConfigs(configs)
