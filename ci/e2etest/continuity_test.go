@@ -335,7 +335,8 @@ func cloudAway(t *testing.T, l *lab) {
 	over := time.Now()
 	another := l.addressOf(t, namespace, wanted)
 	if took := time.Since(over); took > afterOutage {
-		t.Errorf("it has its load balancer %s after the outage, want %s at most", took.Round(time.Second/10), afterOutage)
+		t.Errorf("it has its load balancer %s after the outage, want %s at most", took.Round(time.Second/10),
+			afterOutage)
 	}
 	l.report.measured(over, "the outage, a Service that was made during it had its load balancer")
 	l.awaitWeb(t, another, "worker-1", "worker-2")
