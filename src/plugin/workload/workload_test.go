@@ -29,8 +29,9 @@ func workloadPod() corev1.PodSpec {
 	optional := true
 	return corev1.PodSpec{
 		Containers: []corev1.Container{{Name: "other", Command: []string{"/proxy"}}, {
-			Name: "ccm", Image: "registry.example:5000/ccm:0.1.0@sha256:0123", Command: []string{"/bin/" + Program, "--v=2"},
-			Args: []string{"--cluster-name=$(CLUSTER)", "--bind-address=$(HOST_IP)", "--text=$(TOKEN)$(PLAIN)"},
+			Name: "ccm", Image: "registry.example:5000/ccm:0.1.0@sha256:0123",
+			Command: []string{"/bin/" + Program, "--v=2"},
+			Args:    []string{"--cluster-name=$(CLUSTER)", "--bind-address=$(HOST_IP)", "--text=$(TOKEN)$(PLAIN)"},
 			EnvFrom: []corev1.EnvFromSource{
 				{Prefix: "A_", ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: named("config")}},
 				{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: named("missing"), Optional: &optional}},
@@ -130,7 +131,8 @@ func TestFiles(t *testing.T) {
 		t.Errorf("a file that does not exist: %v", err)
 	}
 	for path, want := range map[string]string{
-		"/var/run/token/token": "workload identity", "/host/x": "on the node of its pod", "/elsewhere": "only its pod has it",
+		"/var/run/token/token": "workload identity", "/host/x": "on the node of its pod",
+		"/elsewhere": "only its pod has it",
 	} {
 		if _, err := e.Open(path); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "--cloud-config=FILE") {
@@ -172,7 +174,8 @@ func TestSecretThatIsNotPermitted(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	found, err := Find(t.Context(), cluster(), "")
-	if err != nil || found.String() != "DaemonSet system/ccm" || found.Version() != "0.1.0" || found.Container.Name != "ccm" {
+	if err != nil || found.String() != "DaemonSet system/ccm" || found.Version() != "0.1.0" ||
+		found.Container.Name != "ccm" {
 		t.Errorf("found %v, error %v", found, err)
 	}
 	replicas := int32(2)
