@@ -62,7 +62,8 @@ func (c *Cloud) offer() *cloud.Cloud {
 		LoadBalancers: c.balancers, LoadBalancerBehaviour: c.config.LoadBalancer.Behaviour(),
 		Machines: machine.New(c.store), MachineBehaviour: machines,
 		Routes:  route.New(c.store),
-		Changes: c.store.Changes, Recovered: c.client.Recovered, SetInformers: c.labeler.setInformers, Start: c.start, Observe: c.observe,
+		Changes: c.store.Changes, Recovered: c.client.Recovered, SetInformers: c.labeler.setInformers,
+		Start: c.start, Observe: c.observe,
 		Collectors: c.collectors(), Ready: c.ready, Drain: c.client.Drain,
 		DrainTimeout: c.client.DrainTimeout(), CheckAccess: c.checkAccess,
 	}

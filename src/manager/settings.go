@@ -20,6 +20,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing/export"
 )
 
 // serviceSyncs is the default of --concurrent-service-syncs. With the library's default 1, one slow load balancer
@@ -47,6 +48,7 @@ type settings struct {
 	build     build.Info
 	providers []Provider
 	logging   *logs.Options
+	tracing   tracingFlags
 	masks     masks
 	// cloudFlags are the flags of each cloud that has any, by its name.
 	cloudFlags map[string]*pflag.FlagSet
@@ -81,6 +83,7 @@ func newSettings(info build.Info, providers []Provider) (*settings, error) {
 		build:                         info,
 		providers:                     providers,
 		logging:                       logs.NewOptions(),
+		tracing:                       tracingFlags{perMillion: export.Everything},
 		masks:                         defaultMasks(),
 	}, nil
 }
@@ -136,6 +139,9 @@ func (s *settings) validate() (Provider, error) {
 	}
 	if len(s.Webhook.Webhooks) > 0 {
 		return Provider{}, errors.New("--webhooks is not supported: this binary serves no webhooks; remove the flag")
+	}
+	if err := s.spans().Validate(); err != nil {
+		return Provider{}, err
 	}
 	return provider, s.Validate(controllerNames(), nil, names.CCMControllerAliases(), nil, nil)
 }
@@ -193,7 +199,7 @@ func (s *settings) assemble(offered *cloud.Cloud) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newProcess(config.Complete(), s.masks, offered, s.build)
+	p, err := newProcess(config.Complete(), s.masks, offered, s.build, s.spans())
 	if err != nil {
 		return nil, errors.Join(err, discard(config))
 	}

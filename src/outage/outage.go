@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// period is the time between two probes while the cloud does not answer. It is also the shortest outage whose end is
-	// reported: after a shorter one, the pauses between attempts are still short.
+	// period is the time between two probes while the cloud does not answer. It is also the shortest outage whose end
+	// is reported: after a shorter one, the pauses between attempts are still short.
 	period = 3 * time.Second
 	// timeout is the longest time that a probe takes. A probe that was begun before the end of the outage may never be
 	// answered.

@@ -31,8 +31,8 @@ func nameOf(argument string, kinds ...string) string {
 	return argument
 }
 
-// sync starts the informers of the factory and waits until they are complete. The error contains why an object cannot be
-// listed, such as a missing permission.
+// sync starts the informers of the factory and waits until they are complete. The error contains why an object cannot
+// be listed, such as a missing permission.
 func sync(ctx context.Context, factory informers.SharedInformerFactory, wait func(context.Context) error,
 	of ...cache.SharedIndexInformer) error {
 	waiting, stop := context.WithCancelCause(ctx)

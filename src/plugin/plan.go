@@ -131,7 +131,8 @@ func (s *settings) previewsBy(ctx context.Context, previewer *service.Previewer,
 		return nil, err
 	}
 	services = slices.DeleteFunc(services, func(one *corev1.Service) bool {
-		return chosen.namespace != "" && one.Namespace != chosen.namespace || chosen.name != "" && one.Name != chosen.name
+		return chosen.namespace != "" && one.Namespace != chosen.namespace ||
+			chosen.name != "" && one.Name != chosen.name
 	})
 	if len(services) == 0 && chosen.name != "" {
 		return nil, fmt.Errorf("service %s/%s has no load balancer of this cloud controller manager: its type is not "+

@@ -92,7 +92,8 @@ func (s *settings) compareVersions(with *workload.Workload) {
 	if with == nil || with.Version() == "" {
 		return
 	}
-	if theirs, ours := with.Version(), s.Build.Version; strings.TrimPrefix(theirs, "v") != strings.TrimPrefix(ours, "v") {
+	theirs, ours := with.Version(), s.Build.Version
+	if strings.TrimPrefix(theirs, "v") != strings.TrimPrefix(ours, "v") {
 		_, _ = fmt.Fprintf(s.Terminal.Err, "Warning: kubectl thalassa has version %s, and %s %s. Results may differ "+
 			"from what it does. Use the plug-in of its version.\n", ours, with, theirs)
 	}

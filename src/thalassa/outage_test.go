@@ -13,8 +13,8 @@ import (
 // balancer.
 const afterOutage = 10 * time.Second
 
-// TestServiceCreatedInAnOutage gets its load balancer soon after the end of the outage, however long it was and whatever
-// the cloud did meanwhile. The outage costs few calls.
+// TestServiceCreatedInAnOutage gets its load balancer soon after the end of the outage, however long it was and
+// whatever the cloud did meanwhile. The outage costs few calls.
 func TestServiceCreatedInAnOutage(t *testing.T) {
 	for name, effect := range map[string]fault.Effect{
 		"server errors": {Kind: fault.Refuse, Status: 503}, "resets": {Kind: fault.Reset},

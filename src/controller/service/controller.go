@@ -38,6 +38,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/priorityqueue"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // allServices is the key that represents all Services, after a change of the nodes.
@@ -231,7 +232,7 @@ func (c *Controller) processKey(ctx context.Context, key string) {
 	}
 	started := time.Now()
 	err := c.syncKey(ctx, key)
-	c.metrics.reconciled(time.Since(started), resultOf(err))
+	c.metrics.reconciled(ctx, time.Since(started), resultOf(err))
 	c.nodeSync.done(key, c.metrics.nodeLatency)
 	switch after, asked := retryAfter(err); {
 	case err == nil:
@@ -242,6 +243,7 @@ func (c *Controller) processKey(ctx context.Context, key string) {
 		c.queue.Forget(key)
 		c.queue.Again(key, after)
 	default:
+		tracing.Fail(ctx, err)
 		klog.FromContext(ctx).Error(err, "Syncing a Service failed; it is retried", "service", key)
 		c.queue.Retry(key, after)
 	}

@@ -11,10 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/outage"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // connection is one set of credentials and certificates.
@@ -76,8 +78,9 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &exchange{transport: t, operation: operation, began: time.Now(),
-		parent: request.Context()}
+	e := &exchange{transport: t, operation: operation, began: time.Now()}
+	request, e.span = tracing.StartRequest(request, e.operation.verb, e.operation.resource)
+	e.parent = request.Context()
 	ctx, cancel := context.WithCancelCause(e.parent)
 	late := time.AfterFunc(t.timeout, func() { cancel(noAnswer(t.timeout)) })
 	e.ctx, e.release = ctx, func() {
@@ -124,6 +127,7 @@ type exchange struct {
 	release     func()          // ends ctx
 	candidate   bool
 	status      int // of the answer; 0: there is none
+	span        trace.Span
 
 	recorded, ended sync.Once
 }
@@ -139,11 +143,12 @@ func (e *exchange) end(err error) error {
 }
 
 func (e *exchange) record(err error) {
+	defer tracing.EndRequest(e.span, e.status, err)
 	if err != nil && errors.Is(e.parent.Err(), context.Canceled) {
 		return // the caller has stopped waiting, which says nothing about the API
 	}
 	e.recorded.Do(func() {
-		e.transport.metrics.observe(e.operation, e.status, err, time.Since(e.began))
+		e.transport.metrics.observe(e.parent, e.operation, e.status, err, time.Since(e.began))
 		if !e.candidate {
 			e.transport.health.set(trouble(e.status, err))
 			e.transport.outage.Record(err == nil && e.status < http.StatusInternalServerError)

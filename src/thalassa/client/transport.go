@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/outage"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // transport is what every call goes through.
@@ -62,9 +63,16 @@ func (t *transport) do(request *http.Request, body []byte, consume consumer) err
 	if c.write() && t.readOnly {
 		return c.failure(ErrReadOnly)
 	}
+	c.startSpan()
+	defer c.endSpan()
 	if c.write() {
 		defer c.audit(time.Now())
 	}
+	return t.perform(c.request, c)
+}
+
+// perform makes as many attempts as are safe and as the deadline allows.
+func (t *transport) perform(request *http.Request, c *call) error {
 	// The wait for a first turn is bounded by the caller only: a queue is no failure of the cloud.
 	if err := t.turn(request.Context()); err != nil {
 		return t.conclude(c, c.failure(err))
@@ -104,6 +112,7 @@ func (t *transport) again(open context.Context, c *call, failure *Error) bool {
 	case <-time.After(pause):
 	}
 	t.metrics.retries.WithLabelValues(c.operation).Inc()
+	tracing.Retry(c.span, c.attempts, reasonOf(failure))
 	return t.limiter.wait(open) == nil
 }
 
