@@ -294,7 +294,8 @@ func (m *migration) checkPlan(ctx context.Context) error {
 	case summary.Changed+summary.Refused > 0:
 		m.add("plan", problem, fmt.Sprintf("%s would change in the cloud: %d to create, %d to update, %d to delete. "+
 			"%d cannot be brought in line.", count(summary.Changed, "Service"), summary.Create,
-			summary.Update, summary.Delete, summary.Refused), "Read the plan below. Ask the owners of the Services whether they want the changes.")
+			summary.Update, summary.Delete, summary.Refused),
+			"Read the plan below. Ask the owners of the Services whether they want the changes.")
 	case summary.Services == 0:
 		m.add("plan", passed, "No Service has a load balancer.", "")
 	default:
