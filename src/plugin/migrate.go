@@ -293,14 +293,14 @@ func (m *migration) checkPlan(ctx context.Context) error {
 		m.add("plan", problem, fmt.Sprintf("The difference of %s is not known.", count(summary.Errors, "Service")), "")
 	case summary.Changed+summary.Refused > 0:
 		m.add("plan", problem, fmt.Sprintf("%s would change in the cloud: %d to create, %d to update, %d to delete. "+
-			"%d cannot be brought in "+
-			"line.", count(summary.Changed, "Service"), summary.Create, summary.Update, summary.Delete,
-			summary.Refused), "Read the plan below. Ask the owners of the Services whether they want the changes.")
+			"%d cannot be brought in line.", count(summary.Changed, "Service"), summary.Create,
+			summary.Update, summary.Delete, summary.Refused),
+			"Read the plan below. Ask the owners of the Services whether they want the changes.")
 	case summary.Services == 0:
 		m.add("plan", passed, "No Service has a load balancer.", "")
 	default:
-		m.add("plan", passed, fmt.Sprintf("Nothing would change in the cloud for "+
-			"%s.", count(summary.Services, "Service")), "")
+		m.add("plan", passed, fmt.Sprintf("Nothing would change in the cloud for %s.",
+			count(summary.Services, "Service")), "")
 	}
 	return nil
 }
