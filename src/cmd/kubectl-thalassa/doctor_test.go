@@ -296,8 +296,8 @@ func TestDoctorWithOwnAccounts(t *testing.T) {
 	})
 	r.changeContainer(func(c *corev1.Container) { c.Args = append(c.Args, "--use-service-account-credentials") })
 	checks, _ := r.doctor()
-	r.requireCheck(checks, "permissions", plugin.CheckProblem, "kube-system:service-controller: It may not create events; "+
-		"patch events; patch services/status.")
+	r.requireCheck(checks, "permissions", plugin.CheckProblem, "kube-system:service-controller: It may not create "+
+		"events; patch events; patch services/status.")
 	r.requireCheck(checks, "permissions", plugin.CheckOK, "kube-system:node-controller: It may do everything")
 	r.requireCheck(checks, "permissions", plugin.CheckOK, "kube-system:thalassa-ccm: It may do everything")
 }
