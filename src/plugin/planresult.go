@@ -147,13 +147,14 @@ func (p ServicePlan) inSync() bool {
 	return len(p.Operations) == 0 && p.Waiting+p.Refused+p.Error == "" && !p.AddFinalizer && len(p.Notices) == 0
 }
 
-// marks are the beginnings of lines of operations, as in a diff.
+// mark returns the beginning of the line of an operation, as in a diff.
 func mark(verb string) (string, terminal.Tone) {
 	switch cloud.Verb(verb) {
 	case cloud.Create:
 		return "+ ", terminal.Good
 	case cloud.Delete:
 		return "- ", terminal.Bad
+	case cloud.Update:
 	}
 	return "~ ", terminal.Caution
 }

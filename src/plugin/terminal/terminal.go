@@ -125,9 +125,9 @@ func (t Terminal) Progress() (show func(step string), done func()) {
 	if !t.Interactive {
 		return func(string) {}, func() {}
 	}
-	const clear = "\r\x1b[K"
-	show = func(step string) { _, _ = fmt.Fprint(t.Err, clear+text.Trim(step, t.Width-1)) }
-	return show, func() { _, _ = fmt.Fprint(t.Err, clear) }
+	const clearLine = "\r\x1b[K"
+	show = func(step string) { _, _ = fmt.Fprint(t.Err, clearLine+text.Trim(step, t.Width-1)) }
+	return show, func() { _, _ = fmt.Fprint(t.Err, clearLine) }
 }
 
 // Confirm asks a question and returns whether the answer is the word. Without a person to answer, the answer is no.

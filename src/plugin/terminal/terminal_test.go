@@ -11,9 +11,9 @@ import (
 )
 
 // printed returns what a function prints to a terminal with some width.
-func printed(width int, colour bool, print func(Terminal)) string {
+func printed(width int, colour bool, write func(Terminal)) string {
 	var out bytes.Buffer
-	print(Terminal{Out: &out, Err: &out, Width: width, Colour: colour})
+	write(Terminal{Out: &out, Err: &out, Width: width, Colour: colour})
 	return out.String()
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -159,9 +160,7 @@ func (o *objects) get(ctx context.Context, kind, name string) (map[string][]byte
 	for key, text := range one.Data {
 		content[key] = []byte(text)
 	}
-	for key, data := range one.BinaryData {
-		content[key] = data
-	}
+	maps.Copy(content, one.BinaryData)
 	return content, nil
 }
 
@@ -239,9 +238,7 @@ func (f files) volume(v corev1.Volume) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		for name, text := range content {
-			all[name] = text
-		}
+		maps.Copy(all, content)
 	}
 	return all, nil
 }
