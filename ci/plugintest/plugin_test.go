@@ -1,0 +1,188 @@
+package plugintest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/thalassa-cloud/thalassa-ccm/ci/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/host"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/rbactest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
+)
+
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
+
+const (
+	system   = metav1.NamespaceSystem
+	operator = "operator" // the service account of the person
+)
+
+// rig is a cluster with the chart and a Service, and a person with the documented permissions. No pod runs.
+type rig struct {
+	*testing.T
+	plane      *controlplane.ControlPlane
+	cluster    kubernetes.Interface
+	cloud      cloud.Cloud
+	program    string
+	kubeconfig string
+	token      string // of the person
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{T: t, plane: controlplanetest.Own(t), cloud: cloud.Start(t, emulator.DefaultSeed()),
+		program: filepath.Join(t.TempDir(), "kubectl-thalassa"), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	r.cluster = controlplanetest.Client(t, r.plane)
+	r.must(os.Symlink(host.Program(t), r.program))
+	r.install()
+	r.addOperator()
+	machine, err := r.cloud.AddMachine(emulator.MachineSpec{Name: "worker"})
+	r.must(err)
+	_, err = r.cluster.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker"},
+		Spec: corev1.NodeSpec{ProviderID: "thalassacloud://" + machine}}, metav1.CreateOptions{})
+	r.must(err)
+	_, err = r.cluster.CoreV1().Services("default").Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+			Ports: []corev1.ServicePort{{Port: 80}}}}, metav1.CreateOptions{})
+	r.must(err)
+	return r
+}
+
+func (r *rig) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// install installs the chart with its Secret.
+func (r *rig) install() {
+	r.Helper()
+	_, err := r.cluster.CoreV1().Secrets(system).Create(r.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "thalassa-credentials"},
+		StringData: map[string]string{"personalAccessToken": emulator.DefaultToken}}, metav1.CreateOptions{})
+	r.must(err)
+	config := r.cloud.Config("plugin")
+	delete(config, "cloudCredentials")
+	_, err = chart.Install(r.Context(), r.plane.Config(), filepath.Join(repotest.Root(r), "charts", "thalassa-ccm"),
+		chart.Release{Name: "thalassa-ccm", Namespace: system, Values: map[string]any{"cloudConfig": config,
+			"credentials": map[string]any{"existingSecret": "thalassa-credentials"}}}, nil)
+	r.must(err)
+}
+
+// addOperator grants the permissions that the help of the commands names, and gets a token.
+func (r *rig) addOperator() {
+	r.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: operator}}
+	_, err := r.cluster.CoreV1().ServiceAccounts(system).Create(r.Context(), account, metav1.CreateOptions{})
+	r.must(err)
+	read := []string{"get", "list", "watch"}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: operator}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"services", "nodes", "pods", "events", "configmaps", "secrets",
+			"namespaces"}, Verbs: read},
+		{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: read},
+		{APIGroups: []string{"apps"}, Resources: []string{"deployments", "daemonsets"}, Verbs: read},
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: read},
+		{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"},
+			Verbs: []string{"create"}},
+	}}
+	_, err = r.cluster.RbacV1().ClusterRoles().Create(r.Context(), role, metav1.CreateOptions{})
+	r.must(err)
+	_, err = r.cluster.RbacV1().ClusterRoleBindings().Create(r.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: operator},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: operator},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: system, Name: operator}},
+	}, metav1.CreateOptions{})
+	r.must(err)
+	token, err := r.cluster.CoreV1().ServiceAccounts(system).CreateToken(r.Context(), operator,
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	r.must(err)
+	r.token = token.Status.Token
+	r.must(controlplane.WriteKubeconfig(r.kubeconfig, rest.AnonymousClientConfig(r.plane.Config())))
+}
+
+// run runs kubectl thalassa. It returns both outputs and the exit code.
+func (r *rig) run(args ...string) (output string, code int) {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, r.program, append(args, "--token="+r.token)...)
+	cmd.Env = []string{"KUBECONFIG=" + r.kubeconfig, "HOME=" + r.TempDir()}
+	var both bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &both, &both
+	err := cmd.Run()
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		code, err = failed.ExitCode(), nil
+	}
+	r.must(err)
+	if strings.Contains(both.String(), emulator.DefaultToken) {
+		r.Errorf("%v prints a secret:\n%s", args, &both)
+	}
+	return both.String(), code
+}
+
+// TestReading: each command shows what is there, and neither API gets a write from it.
+func TestReading(t *testing.T) {
+	r := newRig(t)
+	began, err := rbactest.Size(r.plane.AuditLog())
+	r.must(err)
+	for _, test := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"plan"}, 0, "create load balancer"},
+		{[]string{"plan", "-A", "--exit-code", "-o", "json"}, 2, `"kind": "Plan"`},
+		{[]string{"nodes"}, 1, "NodeNotReady"}, // no kubelet runs
+		{[]string{"orphans"}, 0, ""},
+		{[]string{"top", "--once", "-A"}, 0, "default/web"},
+		{[]string{"doctor"}, 1, "DaemonSet kube-system/thalassa-ccm"}, // no pod runs
+		{[]string{"migrate"}, 1, "plan"},                              // the plan is not empty
+	} {
+		output, code := r.run(test.args...)
+		if code != test.code || !strings.Contains(output, test.want) {
+			t.Errorf("%v ended with %d, want %d and %q:\n%s", test.args, code, test.code, test.want, output)
+		}
+		if strings.Contains(output, "forbidden") {
+			t.Errorf("%v needs a permission that is not documented:\n%s", test.args, output)
+		}
+	}
+	for _, write := range r.cloud.Writes() {
+		t.Errorf("the cloud got %s %s", write.Operation, write.Path)
+	}
+	requests, err := rbactest.Requests(r.plane.AuditLog(), began)
+	r.must(err)
+	seen := 0
+	for _, request := range requests {
+		if request.User != "system:serviceaccount:"+system+":"+operator {
+			continue
+		}
+		seen++
+		if !slices.Contains([]string{"get", "list", "watch"}, request.Verb) &&
+			request.Resource != "subjectaccessreviews" {
+			t.Errorf("the API server got %s %s %s/%s", request.Verb, request.Resource, request.Namespace, request.Name)
+		}
+	}
+	if seen == 0 {
+		t.Error("the audit log has no request of the person")
+	}
+}
