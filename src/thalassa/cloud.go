@@ -114,8 +114,9 @@ func build(c cloudconfig.Config, secrets secret.Secrets, version string, network
 	}, nil
 }
 
-// Start records the provider's events until ctx ends.
+// Start reads the quotas for metrics, and records the provider's events, until ctx ends.
 func (c *Cloud) Start(ctx context.Context, clients cloud.Clients) {
+	go c.inventory.WatchQuotas(ctx)
 	if c.reloader != nil { // only the reloader has events that are not about Services
 		c.reloader.RecordEvents(ctx, clients, component)
 	}
@@ -138,7 +139,7 @@ func (c *Cloud) adopt(ctx context.Context, secrets secret.Secrets) error {
 
 // collectors are the provider's metrics.
 func (c *Cloud) collectors() []prometheus.Collector {
-	all := append(c.client.Collectors(), store.AgeCollector(c.inventory.Ages()))
+	all := append(c.client.Collectors(), store.AgeCollector(c.inventory.Ages()), c.inventory.QuotaCollector())
 	if c.reloader == nil {
 		return all
 	}
