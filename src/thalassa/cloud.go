@@ -67,7 +67,7 @@ func read(ctx context.Context, version string, options cloud.Options) (*Cloud, e
 		return nil, err
 	}
 	config.Warn()
-	c, err := build(config, secrets, version, nil)
+	c, err := build(config, secrets, version, options.Network)
 	if err != nil {
 		return nil, err
 	}
