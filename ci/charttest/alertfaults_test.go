@@ -75,10 +75,11 @@ func cloudFaults() []alertFault {
 		{name: "load balancers cannot be listed",
 			alerts: []string{"ThalassaCCMResyncOverdue", "ThalassaCCMInventoryOld"},
 			happen: inject(fault.Rule{Operation: "GET /v1/loadbalancers", Effect: refuse(http.StatusBadGateway)})},
-		{name: "the quota of routes is used up", alerts: []string{"ThalassaCCMRoutesMissing"}, happen: func(r *running) {
-			r.must(r.emulator.SetQuota("", "route-table-routes", len(r.machines)))
-			r.join("d")
-		}},
+		{name: "the quota of routes is used up", alerts: []string{"ThalassaCCMRoutesMissing"},
+			happen: func(r *running) {
+				r.must(r.emulator.SetQuota("", "route-table-routes", len(r.machines)))
+				r.join("d")
+			}},
 		{name: "writes take long", alerts: []string{"ThalassaCCMQueueStuck"}, workers: 1, happen: func(r *running) {
 			for _, method := range []string{"POST *", "PUT *"} {
 				inject(fault.Rule{Operation: method, Effect: fault.Effect{Kind: fault.Latency,
@@ -175,6 +176,8 @@ func answer(code int32, reason metav1.StatusReason) *metav1.Status {
 	return &metav1.Status{Code: code, Reason: reason, Message: "refused by the test"}
 }
 
+func forbidden() *metav1.Status { return answer(http.StatusForbidden, metav1.StatusReasonForbidden) }
+
 func unauthorised() *metav1.Status {
 	return answer(http.StatusUnauthorized, metav1.StatusReasonUnauthorized)
 }
@@ -190,15 +193,15 @@ func ironFaults() []alertFault {
 		{name: "requests fail", alerts: []string{"IronCoreAPIErrors", "ThalassaCCMServicesFailing"},
 			happen: all(answer(http.StatusInternalServerError, metav1.StatusReasonInternalError))},
 		{name: "the credentials expire", alerts: []string{"IronCoreAPIUnauthorised"}, happen: all(unauthorised())},
-		{name: "a permission is missing", alerts: []string{"IronCoreAPIForbidden"}, happen: all(answer(http.StatusForbidden, metav1.StatusReasonForbidden))},
+		{name: "a permission is missing", alerts: []string{"IronCoreAPIForbidden"}, happen: all(forbidden())},
 		{name: "too many requests", alerts: []string{"IronCoreAPIThrottled"},
 			happen: all(answer(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests))},
 		{name: "a network interface takes no routes", alerts: []string{"ThalassaCCMRoutesMissing"},
 			happen: func(r *running) {
-				r.simulator.Fail(failing(answer(http.StatusForbidden, metav1.StatusReasonForbidden),
-					func(request simulator.Request) bool {
-						return request.Resource == "networkinterfaces" && request.Verb != "list" && request.Verb != "watch"
-					}))
+				r.simulator.Fail(failing(forbidden(), func(request simulator.Request) bool {
+					return request.Resource == "networkinterfaces" && (request.Verb == "patch" ||
+						request.Verb == "update" || request.Verb == "apply")
+				}))
 				r.join("d")
 			}},
 		{name: "each request takes long", alerts: []string{"IronCoreAPISlow"}, happen: func(r *running) {

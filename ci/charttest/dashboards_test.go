@@ -259,7 +259,7 @@ func (r *running) disturb() {
 		if failed++; failed > 10 && request.Resource != "networks" {
 			return nil
 		}
-		return answer(403, metav1.StatusReasonForbidden)
+		return forbidden()
 	})
 }
 

@@ -102,8 +102,8 @@ func record(t *testing.T, ironCore bool, settings string, test func(*running)) *
 	return r.recording
 }
 
-// repairCloud ends all faults of the cloud, and waits until the queues are empty: their lengths are metrics of the process
-// of the test.
+// repairCloud ends all faults of the cloud, and waits until the queues are empty: their lengths are metrics of the
+// process of the test.
 func (r *running) repairCloud() {
 	if r.simulator != nil {
 		r.simulator.Fail(nil)
@@ -195,7 +195,8 @@ func (r *running) register(all ...prometheus.Collector) {
 // lead does the work while the process holds the lease. After it lost the lease, it is a standby without work.
 func (r *running) lead(ctx context.Context, work func(context.Context) error) {
 	for ctx.Err() == nil {
-		err := lease.Hold(ctx, lease.Config{Lock: r.election, Name: "cloud-controller-manager", Duration: 15 * time.Second,
+		err := lease.Hold(ctx, lease.Config{Lock: r.election, Name: "cloud-controller-manager",
+			Duration:      15 * time.Second,
 			RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second}, work)
 		if err != nil && !errors.Is(err, lease.ErrLost) {
 			r.Error(err)

@@ -56,13 +56,14 @@ func newMetrics() *metrics {
 			Help: "Duration of a sync of a Service including writes to the cloud, in seconds.", Buckets: buckets()},
 			[]string{"result"}),
 		plans: prometheus.NewHistogramVec(prometheus.HistogramOpts{Subsystem: subsystem, Name: "plan_operations",
-			Help: "Number of operations of a plan that is applied to the cloud for a Service, by cause.",
+			Help:    "Number of operations of a plan that is applied to the cloud for a Service, by cause.",
 			Buckets: planBuckets()}, []string{"cause"}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "writes_total",
 			Help: "Number of writes to the cloud for Services."}, []string{"verb", "kind", "cause", "result"}),
 		drift: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "drift_total",
 			Help: "Number of changes in the cloud that were not made by this program and not caused by a change in " +
-				"Kubernetes. The writes that revert them are in service_lb_writes_total with the cause drift."}, []string{"verb", "kind"}),
+				"Kubernetes. The writes that revert them are in service_lb_writes_total with the cause drift."},
+			[]string{"verb", "kind"}),
 		lastCheck: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "resync_timestamp_seconds",
 			Help: "Time at which the last complete check for drift and orphans ended, as a Unix timestamp in " +
 				"seconds. 0 before the first check."}),

@@ -72,8 +72,8 @@ func TestQuotaMetrics(t *testing.T) {
 		if calls := w.calls(list); calls != 3 {
 			t.Errorf("%d calls in three hours", calls)
 		}
-		text, err := testutil.CollectAndFormat(w.QuotaCollector(), expfmt.TypeTextPlain, "cloudprovider_thalassa_quota_limit",
-			name)
+		text, err := testutil.CollectAndFormat(w.QuotaCollector(), expfmt.TypeTextPlain,
+			"cloudprovider_thalassa_quota_limit", name)
 		w.ok(err)
 		for _, line := range []string{`quota_limit{quota="loadbalancers",service="iaas"} 3`,
 			`quota_used{quota="loadbalancers",service="iaas"} 1`} {
