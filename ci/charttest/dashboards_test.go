@@ -310,19 +310,7 @@ func hasData(t *testing.T, data storage.Queryable, text string) bool {
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	for _, series := range matrix {
-		if hasNumber(series) {
-			return true
-		}
-	}
-	return false
-}
-
-func hasNumber(series promql.Series) bool {
-	for _, point := range series.Floats {
-		if !math.IsNaN(point.F) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(matrix, func(series promql.Series) bool {
+		return slices.ContainsFunc(series.Floats, func(point promql.FPoint) bool { return !math.IsNaN(point.F) })
+	})
 }

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/netip"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -30,7 +27,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -38,8 +34,6 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 	"k8s.io/component-base/metrics/legacyregistry"
 )
@@ -329,97 +323,3 @@ func (r *running) changeService(name string, port int32) {
 		object.(*corev1.Service).Spec.Ports[0].Port = port
 	}))
 }
-
-// election is the lease of the API server, for one process.
-type election struct {
-	mu     sync.Mutex
-	record *resourcelock.LeaderElectionRecord
-	broken bool
-}
-
-var errAway = errors.New("the API server is away")
-
-// Get implements resourcelock.Interface.
-func (e *election) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case e.broken:
-		return nil, nil, errAway
-	case e.record == nil:
-		return nil, nil, apierrors.NewNotFound(corev1.Resource("leases"), "cloud-controller-manager")
-	}
-	return e.record, []byte(e.record.RenewTime.String()), nil
-}
-
-// Create implements resourcelock.Interface.
-func (e *election) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return e.Update(ctx, record)
-}
-
-// Update implements resourcelock.Interface.
-func (e *election) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.broken {
-		return errAway
-	}
-	e.record = &record
-	return nil
-}
-
-// RecordEvent implements resourcelock.Interface.
-func (e *election) RecordEvent(string) {}
-
-// Identity implements resourcelock.Interface.
-func (e *election) Identity() string { return "a" }
-
-// Describe implements resourcelock.Interface.
-func (e *election) Describe() string { return "lease" }
-
-// fail makes the API server refuse to read and to renew the lease.
-func (e *election) fail() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.broken = true
-}
-
-// apiServer is the way to the API server. While it is broken, watches end and requests fail.
-type apiServer struct {
-	next http.RoundTripper
-	mu   sync.Mutex
-	up   context.Context //nolint:containedctx // of the time until it breaks
-	down func()
-}
-
-// repair makes requests succeed again.
-func (a *apiServer) repair() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.up, a.down = context.WithCancel(context.Background())
-}
-
-// RoundTrip implements http.RoundTripper.
-func (a *apiServer) RoundTrip(request *http.Request) (*http.Response, error) {
-	a.mu.Lock()
-	up := a.up
-	a.mu.Unlock()
-	if up.Err() != nil {
-		return &http.Response{StatusCode: http.StatusServiceUnavailable, Status: "503 Service Unavailable",
-			Body: io.NopCloser(strings.NewReader("")), Request: request, Header: http.Header{}}, nil
-	}
-	ctx, cancel := context.WithCancel(request.Context())
-	context.AfterFunc(up, cancel)
-	return a.next.RoundTrip(request.WithContext(ctx))
-}
-
-// clients are those of the cloud, for its events.
-type clients struct{ kubernetes.Interface }
-
-func (c clients) Client(string) (kubernetes.Interface, error) { return c.Interface, nil }
-
-func (c clients) ClientOrDie(string) kubernetes.Interface { return c.Interface }
-
-func (c clients) Config(string) (*rest.Config, error) { return &rest.Config{}, nil }
-
-func (c clients) ConfigOrDie(string) *rest.Config { return &rest.Config{} }
