@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Brings what a cluster of real nodes needs (make cluster, make e2e) besides Go: the programs of a node, and the Prometheus that
-# reads its metrics in make e2e, from the distribution.
+# Brings what a cluster of real nodes needs (make cluster, make e2e) besides Go: the programs of a node, and for make e2e the
+# Prometheus that reads its metrics and the browser that shows the emulator's page, from the distribution.
 # Only root on a machine with apt-get gets it installed; anyone else is told.
 set -euo pipefail
 
@@ -22,6 +22,7 @@ need losetup mount
 need mkfs.ext4 e2fsprogs
 need mkfs.xfs xfsprogs
 need prometheus prometheus
+need chromium chromium
 
 plugins=containernetworking-plugins
 for folder in /usr/lib/cni /opt/cni/bin /usr/libexec/cni; do

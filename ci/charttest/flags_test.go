@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	networkingv1 "k8s.io/api/networking/v1"
 )
 
 // flagForm is a well-formed argument; the value may be anything but empty.
@@ -73,6 +74,37 @@ func TestFlagsOfNetworks(t *testing.T) {
 	}
 	if services, there := flags(t, set)["service-cluster-ip-range"]; there {
 		t.Errorf("--service-cluster-ip-range=%s where no networks are allocated", services)
+	}
+}
+
+// TestTraces: the collector is a flag, and an egress rule of the network policy, which has the port of the endpoint.
+func TestTraces(t *testing.T) {
+	if got, there := flags(t)["tracing-endpoint"]; there {
+		t.Errorf("--tracing-endpoint=%s by default", got)
+	}
+	got := flags(t, "tracing.endpoint=http://[2001:db8::1]:4318")
+	for name, want := range map[string]string{"tracing-endpoint": "http://[2001:db8::1]:4318",
+		"tracing-sampling-rate-per-million": "1000000"} {
+		if got[name] != want {
+			t.Errorf("--%s=%s, want %s", name, got[name], want)
+		}
+	}
+	if rate := flags(t, "tracing.endpoint=a:1",
+		"tracing.samplingRatePerMillion=0")["tracing-sampling-rate-per-million"]; rate != "0" {
+		t.Errorf("the rate is %s, want 0", rate)
+	}
+	policy := find[*networkingv1.NetworkPolicy](t, objects(t, minimal(t, "profile=managed", "part=hosting",
+		"tenant.kubeconfig.existingSecret=a", "networkPolicy.enabled=true", "tracing.endpoint=collector:4318",
+		"networkPolicy.collector.cidrs[0]=10.0.1.0/24")), "thalassa-ccm")
+	last := policy.Spec.Egress[len(policy.Spec.Egress)-1]
+	if len(last.Ports) != 1 || last.Ports[0].Port.IntValue() != 4318 || last.To[0].IPBlock.CIDR != "10.0.1.0/24" {
+		t.Errorf("egress %v", last)
+	}
+	for _, endpoint := range []string{"collector", "grpc://collector:1", "http://user@collector:1",
+		"http://collector:1/path"} {
+		if got := refusal(t, minimal(t, "tracing.endpoint="+endpoint)); !strings.Contains(got, "endpoint") {
+			t.Errorf("%s: the chart says %q", endpoint, got)
+		}
 	}
 }
 

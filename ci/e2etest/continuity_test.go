@@ -298,6 +298,10 @@ func (l *lab) deployed(t *testing.T, namespace string) {
 // outage is how long the cloud's API is away.
 const outage = 40 * time.Second
 
+// afterOutage is the longest time from the end of an outage of the cloud until a Service that was created in it has its
+// load balancer.
+const afterOutage = 10 * time.Second
+
 // cloudAway proves that traffic flows and nothing is deleted while the cloud's API is away, and that everything
 // converges afterwards.
 func cloudAway(t *testing.T, l *lab) {
@@ -330,6 +334,10 @@ func cloudAway(t *testing.T, l *lab) {
 	l.Cloud().ClearFaults(id)
 	over := time.Now()
 	another := l.addressOf(t, namespace, wanted)
+	if took := time.Since(over); took > afterOutage {
+		t.Errorf("it has its load balancer %s after the outage, want %s at most", took.Round(time.Second/10),
+			afterOutage)
+	}
 	l.report.measured(over, "the outage, a Service that was made during it had its load balancer")
 	l.awaitWeb(t, another, "worker-1", "worker-2")
 	l.awaitWeb(t, address, "worker-1", "worker-2")

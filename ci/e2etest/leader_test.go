@@ -27,11 +27,43 @@ import (
 const (
 	// labelControlPlane makes the DaemonSet run a pod on a node.
 	labelControlPlane = "node-role.kubernetes.io/control-plane"
-	// takeover is how long a lease is not renewed at most: its 15 s, after a read of it that may be 4.4 s after it was
-	// renewed, and as much until the next read. client-go reads it every 2 s, and up to 1.2 times that later. The rest
-	// is for a machine that is busy.
-	takeover = 15*time.Second + 2*4400*time.Millisecond + 10*time.Second
+	// takeover is how long a lease is not renewed at most: its 12 s, after a read of it that may be 2.2 s after it was
+	// renewed, and as much until the next read. client-go reads it every second, and up to 1.2 times that later. The
+	// rest is for a machine that is busy.
+	takeover = 12*time.Second + 2*2200*time.Millisecond + 5*time.Second
+	// handover is how long nobody has the lease at most after its leader has given it back.
+	handover = 3 * time.Second
 )
+
+// leaderReplaced proves that the standby goes on at once where the leader is stopped, as it is in a rolling update.
+func leaderReplaced(t *testing.T, l *lab) {
+	t.Helper()
+	leader := l.manager(t)
+	l.standBy(t, "worker-1")
+	pods := l.API().CoreV1().Pods(cluster.Namespace)
+	if err := pods.Delete(t.Context(), leader.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var before, after coordinationv1.LeaseSpec
+	eventually(t, "the pod on worker-1 leads", func(context.Context) error {
+		after = l.lease(t)
+		if holder := holder(after); !strings.HasPrefix(holder, "worker-1_") {
+			before = after
+			return fmt.Errorf("%q leads", holder)
+		}
+		return nil
+	})
+	if before.RenewTime == nil || after.AcquireTime == nil {
+		t.Fatalf("the lease was %+v and is %+v", before, after)
+	}
+	// The leader's last write of the lease gives it back.
+	took := after.AcquireTime.Sub(before.RenewTime.Time)
+	if took > handover {
+		t.Errorf("nobody had the lease for %s, want %s at most", took, handover)
+	}
+	l.report.say(fmt.Sprintf("         nobody had the lease for %s", took.Round(time.Second/10)))
+	l.standDown(t, "worker-1")
+}
 
 // leaderKilled proves that the standby goes on where a leader is killed and never ends its lease, and that traffic is
 // not affected.

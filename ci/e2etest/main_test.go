@@ -60,6 +60,7 @@ func TestCluster(t *testing.T) {
 		proof{"Prometheus reads the metrics as the ServiceMonitor says", scraped},
 		proof{"the credentials change while it runs", rotated},
 		proof{"the program is replaced, and no request fails", managerReplaced},
+		proof{"the leader is stopped, and the standby goes on at once", leaderReplaced},
 		proof{"the leader is killed, and the standby goes on", leaderKilled},
 		proof{"a Deployment is replaced without a request that fails", rolledOut},
 		proof{"the cloud's API is away for a while", cloudAway},

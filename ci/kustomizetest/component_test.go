@@ -160,7 +160,7 @@ func notMeant() map[string]map[string]string {
 	return reasons
 }
 
-// monitoringNotMeant is the part of notMeant for the components with a ServiceMonitor.
+// monitoringNotMeant is the part of notMeant for the components with a ServiceMonitor, and for traces.
 func monitoringNotMeant() map[string]map[string]string {
 	return map[string]map[string]string{
 		"monitoring": {
@@ -192,6 +192,16 @@ func monitoringNotMeant() map[string]map[string]string {
 			"ironcore-managed": "the permission is for the served cluster",
 			"self-managed":     "monitoring contains it",
 			"managed":          "the permission is for the served cluster",
+		},
+		"tracing": {
+			"ironcore-managed": "its port must be in the network policy: use tracing-managed",
+			"managed":          "its port must be in the network policy: use tracing-managed",
+			"managed-tenant":   "no pods there",
+		},
+		"tracing-managed": {
+			"ironcore":       "there is no network policy on the host network: use tracing",
+			"self-managed":   "there is no network policy on the host network: use tracing",
+			"managed-tenant": "no pods there",
 		},
 	}
 }

@@ -57,8 +57,8 @@ func boundariesOfControllers() []Boundary {
 				ours + "src/adapter", ours + "src/annotation", ours + "src/build", ours + "src/cmd", ours +
 					"src/config",
 				ours + "src/controller", ours + "src/emulator", ours + "src/list", ours + "src/manager",
-				ours + "src/ironcore", ours + "src/reload", ours + "src/spelling", ours + "src/thalassa", vendor,
-				ironcore,
+				ours + "src/ironcore", ours + "src/reload", ours + "src/spelling", ours + "src/thalassa", ours +
+					"src/tracing", vendor, ironcore,
 			},
 		},
 		{

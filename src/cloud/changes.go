@@ -20,6 +20,16 @@ func (c Changes) Watch(ctx context.Context, report func(Change)) {
 	}
 }
 
+// Recovery reports the ends of outages, and returns when ctx ends.
+type Recovery func(ctx context.Context, report func())
+
+// Watch calls r, or returns at once if the cloud does not report the ends of outages.
+func (r Recovery) Watch(ctx context.Context, report func()) {
+	if r != nil {
+		r(ctx, report)
+	}
+}
+
 // Change describes what may have changed in the cloud, by this process or by others. More than one field may be set.
 type Change struct {
 	// All means that anything may have changed, such as after the connection to the cloud was interrupted.

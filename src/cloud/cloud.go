@@ -42,6 +42,11 @@ type Cloud struct {
 	// changes needs no periodic comparison: its DriftPeriods are 0.
 	Changes Changes
 
+	// Recovered calls report each time the cloud answers again after an outage, and returns when ctx ends. Each
+	// controller calls it once, and then tries again at once what failed. A report only queues work, and returns soon.
+	// It is nil for a cloud that cannot tell.
+	Recovered Recovery
+
 	// LabelDomain is the prefix of the labels and annotations that configure a Node, "k8s.example.com"; "" if the cloud
 	// has none.
 	LabelDomain string
@@ -70,12 +75,27 @@ type Cloud struct {
 	// complete, or with an error. A program that only reads calls it once, instead of SetInformers and Start. It may be
 	// nil.
 	Observe func(context.Context) error
+	// CheckAccess asks the cloud what the credentials permit, as far as it tells without a write. It makes a request
+	// for each answer, so that nothing calls it periodically. It may be nil.
+	CheckAccess func(context.Context) []Access
 	// Drain sends nothing more to the cloud, retries nothing, and returns when the writes that were sent are finished,
 	// or with an error when the context ends. It is called once, after the context of Start has ended; the lease is
 	// still held at that time. It may be nil.
 	Drain func(context.Context) error
 	// DrainTimeout is the longest time that Drain takes. The grace period of the pod depends on it, see manager.Grace.
 	DrainTimeout time.Duration
+}
+
+// Access is the answer to the question whether the credentials permit something that the controllers do.
+type Access struct {
+	// Action describes it: "list load balancers".
+	Action string
+	// OnlyFor is what needs it: "routes". It is "" if every cluster does.
+	OnlyFor string
+	// Err is why it is not possible now, such as a missing permission; nil if it is.
+	Err error
+	// Unknown is why the cloud does not tell; "" if it does.
+	Unknown string
 }
 
 // Options are the settings of the process from which a cloud is made.

@@ -2,8 +2,10 @@ package emulator
 
 import (
 	"net/http"
+	"strconv"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/state"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
@@ -41,6 +43,7 @@ type ListenerState struct {
 	// Problem says why Served is not what one would expect.
 	Problem string        `json:"problem,omitempty"`
 	Targets []TargetState `json:"targets"`
+	traffic.Counters
 }
 
 // TargetGroupState summarises one target group.
@@ -64,6 +67,7 @@ type TargetState struct {
 	// Health is healthy, unhealthy, or unchecked when there is no health check
 	// or no data plane.
 	Health string `json:"health"`
+	traffic.Counters
 }
 
 // ReservedIPState summarises one reserved IP.
@@ -88,15 +92,28 @@ func (e *Emulator) adminRoutes() {
 		e.ResetCounters()
 		w.WriteHeader(http.StatusNoContent)
 	})
-	e.mux.HandleFunc("GET /_emulator/writes", func(w http.ResponseWriter, _ *http.Request) {
-		e.api.SendJSON(w, http.StatusOK, object.List(e.Writes()))
-	})
+	e.mux.HandleFunc("GET /_emulator/writes", e.getWrites)
 	e.mux.HandleFunc("GET /_emulator/state", func(w http.ResponseWriter, _ *http.Request) {
 		e.api.SendJSON(w, http.StatusOK, e.State())
 	})
 	e.mux.Handle("GET /_emulator/metrics", e.api.MetricsHandler())
+	e.watchRoutes()
 	e.faultRoutes()
 	e.overrideRoutes()
+}
+
+// getWrites answers with the log of writes, or its end.
+func (e *Emulator) getWrites(w http.ResponseWriter, r *http.Request) {
+	writes := e.Writes()
+	if text := r.URL.Query().Get("last"); text != "" {
+		last, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			e.report(w, 0, nil, apierror.Invalid("last is %q: use a number of writes", text))
+			return
+		}
+		writes = writes[max(0, len(writes)-int(last)):]
+	}
+	e.api.SendJSON(w, http.StatusOK, object.List(writes))
 }
 
 // State summarises the load balancers, target groups and reserved IPs of all
@@ -133,7 +150,7 @@ func (e *Emulator) summarise(lb *state.Loadbalancer, now time.Time) LoadBalancer
 	if !lb.Creating(now) {
 		out.Addresses = state.Texts(lb.Addresses())
 	}
-	served := e.served(lb)
+	served := e.served(lb.Identity)
 	for _, l := range lb.Listeners {
 		out.Listeners = append(out.Listeners, summariseListener(l, served[l.Identity]))
 	}
@@ -155,12 +172,12 @@ func summariseGroup(g *state.TargetGroup) TargetGroupState {
 }
 
 // served is what the data plane says about the listeners of a load balancer.
-func (e *Emulator) served(lb *state.Loadbalancer) map[string]traffic.ListenerStatus {
+func (e *Emulator) served(identity string) map[string]traffic.ListenerStatus {
 	statuses := map[string]traffic.ListenerStatus{}
 	if e.plane == nil {
 		return statuses
 	}
-	status, _ := e.plane.Status(lb.Identity)
+	status, _ := e.plane.Status(identity)
 	for _, l := range status.Listeners {
 		statuses[l.Identity] = l
 	}
@@ -171,20 +188,29 @@ func summariseListener(l *state.Listener, status traffic.ListenerStatus) Listene
 	out := ListenerState{
 		Identity: l.Identity, Port: l.Port, Protocol: l.Protocol,
 		Served: state.Texts(status.Served), Problem: status.Problem, Targets: []TargetState{},
+		Counters: status.Counters,
 	}
-	health := map[string]traffic.Health{}
-	for _, target := range status.Targets { // of each machine one for each of its addresses
-		health[target.Machine] = health[target.Machine].Worst(target.Health)
-	}
+	known := byMachine(status.Targets)
 	for _, target := range l.Group.Traffic().Targets {
 		state := TargetState{Machine: target.Machine, Address: target.Address.String(),
 			Health: string(traffic.Unchecked)}
-		if known, found := health[target.Machine]; found {
-			state.Health = string(known)
+		if target, found := known[target.Machine]; found {
+			state.Health, state.Counters = string(target.Health), target.Counters
 		}
 		out.Targets = append(out.Targets, state)
 	}
 	return out
+}
+
+// byMachine has one status for each machine, which has one for each of its addresses.
+func byMachine(targets []traffic.TargetStatus) map[string]traffic.TargetStatus {
+	all := map[string]traffic.TargetStatus{}
+	for _, target := range targets {
+		one := all[target.Machine]
+		one.Health, one.Counters = one.Health.Worst(target.Health), one.Counters.Plus(target.Counters)
+		all[target.Machine] = one
+	}
+	return all
 }
 
 func summariseReservedIP(ip *state.ReservedIP, org *state.Organisation, now time.Time) ReservedIPState {

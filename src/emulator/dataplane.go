@@ -62,6 +62,7 @@ func checkPlane(plane DataPlane, in seed.Seed) error {
 // flush passes what changed to the data plane. The answer to a write is sent after
 // it, so a client that saw the answer sees the new traffic.
 func (e *Emulator) flush() {
+	defer e.api.Events.Changed()
 	if e.plane == nil {
 		e.api.Store.ForgetChanges()
 		return
@@ -162,9 +163,10 @@ func (e *Emulator) stopTimer(identity string) {
 	}
 }
 
-// Close clears all faults and stops the traffic of all load balancers. The API
-// goes on answering.
+// Close clears all faults, and stops the traffic of all load balancers and the
+// streams of events. The API goes on answering.
 func (e *Emulator) Close() error {
+	e.EndEvents()
 	e.api.Faults.Clear()
 	e.planeMu.Lock()
 	defer e.planeMu.Unlock()

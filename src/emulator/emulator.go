@@ -48,7 +48,9 @@ type Config struct {
 type Emulator struct {
 	api *api.Server
 	mux *http.ServeMux
-	log *slog.Logger
+	// admin is mux for requests to the admin API.
+	admin http.Handler
+	log   *slog.Logger
 
 	plane DataPlane
 	// planeMu orders the calls of the data plane; what follows is guarded by it.
@@ -88,6 +90,7 @@ func New(cfg Config) (*Emulator, error) {
 		return nil, err
 	}
 	e.mux.Handle("/", e.api)
+	e.admin = protect(e.mux)
 	e.adminRoutes()
 	e.credentialRoutes()
 	e.quotaRoutes()
@@ -110,6 +113,10 @@ func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		url := *r.URL
 		url.Path, url.RawPath = path, ""
 		r.URL = &url
+	}
+	if strings.HasPrefix(r.URL.Path, "/_emulator/") {
+		e.admin.ServeHTTP(w, r)
+		return
 	}
 	e.mux.ServeHTTP(w, r)
 }

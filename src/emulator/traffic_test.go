@@ -14,6 +14,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/loopback"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/proxy"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic/traffictest"
 )
 
@@ -161,6 +162,31 @@ func TestTrafficFollowsAttachments(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("load balancer deleted", "")
+}
+
+func TestTrafficIsCounted(t *testing.T) {
+	w := newWired(t)
+	one, _ := w.serveOn(t, "one")
+	two, _ := w.serveOn(t, "two")
+	if err := w.setTargets(t, w.group.Identity, one, two); err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		w.lines(t) // sends "hello\n", and gets "one\nhello\n" or "two\nhello\n"
+	}
+	each := traffic.Counters{Connections: 2, Received: 2 * 6, Sent: 2 * 10}
+	traffictest.Eventually(t, "both targets and their listener have counted", func() bool {
+		listener := w.State().LoadBalancers[0].Listeners[0]
+		return listener.Counters == each.Plus(each) && listener.Targets[0].Counters == each &&
+			listener.Targets[1].Counters == each
+	})
+	// A target that is removed takes its counters with it; the listener keeps the sum.
+	if err := w.setTargets(t, w.group.Identity, two); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Overview().LoadBalancers[0].Listeners[0]; got.Counters != each.Plus(each) || got.Targets != 1 {
+		t.Errorf("the listener is %+v", got)
+	}
 }
 
 func TestTrafficFollowsTheListener(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	"go.opentelemetry.io/otel/attribute"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,13 +17,18 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/store"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // Apply implements cloud.LoadBalancers. A write to an object that has changed since the plan is cloud.ErrStale.
 func (l *loadBalancers) Apply(ctx context.Context, _ *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
 	e := executor{loadBalancers: l, created: map[string]types.UID{}}
 	return plan.Each(ctx, func(ctx context.Context, operation cloud.Operation) error {
-		return stale(e.write(ctx, operation))
+		ctx, span := tracing.Start(ctx, "write", attribute.String("verb", string(operation.Verb)),
+			attribute.String("kind", operation.Kind), attribute.String("name", operation.Name))
+		err := stale(e.write(ctx, operation))
+		tracing.End(span, err)
+		return err
 	})
 }
 

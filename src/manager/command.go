@@ -100,6 +100,7 @@ func (s *settings) flags(command string) cliflag.NamedFlagSets {
 	for _, name := range slices.Sorted(maps.Keys(s.cloudFlags)) {
 		sections.FlagSet("cloud " + name).AddFlagSet(s.cloudFlags[name])
 	}
+	s.tracing.add(sections.FlagSet("traces"))
 	global := sections.FlagSet("global")
 	global.Bool(versionFlag, false, "Print the version and quit.")
 	logsapi.AddFlags(s.logging, global)

@@ -111,6 +111,8 @@ func TestMistakesAreToldInOneLine(t *testing.T) {
 			"--enable-leader-migration is not supported"},
 		"webhooks": {one, []string{"--cloud-config=x", "--webhooks=*"},
 			"--webhooks is not supported"},
+		"traces": {one, []string{"--cloud-config=x", "--tracing-endpoint=collector"},
+			"--tracing-endpoint: address collector: missing port in address; set HOST:PORT, or http://HOST:PORT"},
 		"unknown controller": {one, []string{"--cloud-config=x", "--controllers=services"},
 			`"services" is not in the list of known controllers`},
 		"no way to Kubernetes": {routes, []string{"--cloud-config=x", "--kubeconfig=does-not-exist"},

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // controllerGroup contains the controllers that run.
@@ -31,7 +32,7 @@ func (c *controllerGroup) add(ctx context.Context, name string, l loop) {
 	c.mu.Unlock()
 	go func() {
 		defer close(ended)
-		l.run(ctx)
+		l.run(tracing.WithController(ctx, name))
 		if ctx.Err() == nil {
 			c.endedEarly <- name
 		}

@@ -179,7 +179,8 @@ func made(c interface {
 func newNodeController(env environment) (loop, error) {
 	return made(node.New(node.Options{
 		Provider: env.cloud.Machines, Behaviour: env.cloud.MachineBehaviour, Changes: env.cloud.Changes,
-		Client: env.client, Recorder: env.recorder, Nodes: env.informers.Core().V1().Nodes(),
+		Recovered: env.cloud.Recovered,
+		Client:    env.client, Recorder: env.recorder, Nodes: env.informers.Core().V1().Nodes(),
 		Period:        env.settings.NodeStatusUpdateFrequency.Duration,
 		Workers:       int(env.settings.NodeController.ConcurrentNodeSyncs),
 		ResyncWorkers: int(env.settings.NodeController.ConcurrentNodeStatusUpdates),
@@ -199,7 +200,7 @@ func newServiceController(env environment) (loop, error) {
 	core := env.informers.Core().V1()
 	c, err := service.New(service.Options{
 		Provider: env.cloud.LoadBalancers, Behaviour: env.cloud.LoadBalancerBehaviour,
-		Changes: env.cloud.Changes, Client: env.client, Recorder: env.recorder,
+		Changes: env.cloud.Changes, Recovered: env.cloud.Recovered, Client: env.client, Recorder: env.recorder,
 		Services: core.Services(), Nodes: core.Nodes(),
 		EndpointSlices: env.informers.Discovery().V1().EndpointSlices(),
 	})

@@ -22,6 +22,8 @@ type Inspection struct {
 	// LeaseNamespace and LeaseName identify the lease of the leader; LeaderElection means that there is one.
 	LeaseNamespace, LeaseName string
 	LeaderElection            bool
+	// OwnAccounts is --use-service-account-credentials: each controller has a service account in kube-system.
+	OwnAccounts bool
 	// Controllers are the reasons why controllers do not run, by their names; "" for those that run.
 	Controllers map[string]string
 }
@@ -51,8 +53,8 @@ func Inspect(ctx context.Context, info build.Info, providers []Provider, args []
 	}
 	shared, election := s.KubeCloudShared, s.Generic.LeaderElection
 	file := shared.CloudProvider.CloudConfigFile
-	offered, err := provider.New(ctx, cloud.Options{ConfigFile: file, ClusterName: shared.ClusterName, Environment: from,
-		ReadOnly: readOnly})
+	offered, err := provider.New(ctx, cloud.Options{ConfigFile: file, ClusterName: shared.ClusterName,
+		Environment: from, ReadOnly: readOnly})
 	if err != nil {
 		return nil, describeConfigError(file, err)
 	}
@@ -61,8 +63,10 @@ func Inspect(ctx context.Context, info build.Info, providers []Provider, args []
 		return nil, err
 	}
 	return &Inspection{Cloud: offered, ConfigFile: file, ClusterName: shared.ClusterName,
-		Kubeconfig: s.Generic.ClientConnection.Kubeconfig, LeaseNamespace: election.ResourceNamespace, LeaseName: election.ResourceName,
-		LeaderElection: election.LeaderElect, Controllers: controllers}, nil
+		Kubeconfig:     s.Generic.ClientConnection.Kubeconfig,
+		LeaseNamespace: election.ResourceNamespace, LeaseName: election.ResourceName,
+		LeaderElection: election.LeaderElect, OwnAccounts: shared.UseServiceAccountCredentials,
+		Controllers: controllers}, nil
 }
 
 // controllers returns the reasons why controllers do not run, by their names; "" for those that run.

@@ -24,6 +24,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/probe"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing/export"
 )
 
 // watchdogTolerance is how long the leader may hold an expired lease before /livez fails and the kubelet restarts it.
@@ -36,6 +37,7 @@ type process struct {
 	settings    configuration
 	cloud       *cloud.Cloud
 	build       build.Info
+	spans       export.Options
 	caches      *caches
 	controllers map[string]controller
 	skipped     map[string]skipError
@@ -45,7 +47,8 @@ type process struct {
 }
 
 // newProcess creates the process. It fails if an enabled controller could not start later.
-func newProcess(c *ccmconfig.CompletedConfig, masks masks, offered *cloud.Cloud, info build.Info) (*process, error) {
+func newProcess(c *ccmconfig.CompletedConfig, masks masks, offered *cloud.Cloud, info build.Info,
+	spans export.Options) (*process, error) {
 	settings := configuration{&c.ComponentConfig, masks}
 	chosen, skipped, err := choose(table(), offered, settings)
 	if err != nil {
@@ -60,6 +63,7 @@ func newProcess(c *ccmconfig.CompletedConfig, masks masks, offered *cloud.Cloud,
 		settings:    settings,
 		cloud:       offered,
 		build:       info,
+		spans:       spans,
 		caches:      caches,
 		controllers: chosen,
 		skipped:     skipped,
@@ -105,6 +109,11 @@ func (p *process) run(ctx context.Context) error {
 		return err
 	}
 	defer configz.Delete(configzName)
+	ctx, stopTracing, err := p.trace(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopTracing()
 	controllers.Register()
 	unregister, err := register(legacyregistry.Registerer(), collectors(p.cloud, p.build))
 	if err != nil {
@@ -121,7 +130,7 @@ func (p *process) run(ctx context.Context) error {
 	defer stopServing()
 	p.caches.StartWithContext(serving)
 
-	stopped, err := serve(p.config, p.health, serving.Done())
+	stopped, err := serve(p.config, p.health, p.spans.Enabled(), serving.Done())
 	if err != nil {
 		return err
 	}

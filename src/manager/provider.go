@@ -23,6 +23,7 @@ import (
 	"context"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
@@ -47,4 +48,20 @@ type Provider struct {
 	// support it. It returns the effective configuration as text without secrets, or the mistakes, one line each. With
 	// files, it also checks the files that the configuration refers to.
 	Validate func(configPath string, from cloud.Environment, files bool) (effective []byte, problems []string)
+	// Warnings returns what the program accepts in a configuration file and reads differently from Former, one line
+	// each. It may be nil.
+	Warnings func(configPath string, from cloud.Environment) []string
+
+	// Former is the program that this one replaces.
+	Former Former
+}
+
+// Former is the cloud controller manager that the clusters of a cloud have before this program.
+type Former struct {
+	// Programs are the names of its executable and its images, without registry and tag.
+	Programs []string
+	// Guide is the page about the change to this program, from the root of the repository.
+	Guide string
+	// Differences returns what changes for a Service, one sentence each, as far as the Service shows it. It may be nil.
+	Differences func(*corev1.Service) []string
 }

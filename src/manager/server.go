@@ -31,13 +31,18 @@ type endpoints struct {
 
 // serve opens the secured port until stop closes. The returned channel closes when all requests have been answered.
 // With --secure-port=0 it does nothing.
-func serve(c *ccmconfig.CompletedConfig, health endpoints, stop <-chan struct{}) (stopped <-chan struct{}, err error) {
+func serve(c *ccmconfig.CompletedConfig, health endpoints, exemplars bool,
+	stop <-chan struct{}) (stopped <-chan struct{}, err error) {
 	if c.SecureServing == nil {
 		none := make(chan struct{})
 		close(none)
 		return none, nil
 	}
-	handler := cmapp.BuildHandlerChain(handlers(c, health), &c.Authorization, &c.Authentication)
+	paths := handlers(c, health)
+	if exemplars {
+		serveExemplars(paths)
+	}
+	handler := cmapp.BuildHandlerChain(paths, &c.Authorization, &c.Authentication)
 	answered, closed, err := c.SecureServing.Serve(handler, serverGrace, stop)
 	if err != nil {
 		return nil, fmt.Errorf("serving the secured port: %w", err)

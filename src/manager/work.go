@@ -73,7 +73,7 @@ func (p *process) work(ctx context.Context) error {
 // does not delay the others.
 func (p *process) start(ctx context.Context, group *controllerGroup) error {
 	builder := clients{
-		ControllerClientBuilder: p.config.ClientBuilder,
+		ControllerClientBuilder: tracedClients{p.config.ClientBuilder},
 		ctx:                     ctx,
 		lastConfig:              p.config.Kubeconfig,
 		lastClient:              p.config.Client,

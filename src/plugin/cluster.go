@@ -11,7 +11,10 @@ import (
 
 // header returns the beginning of a result.
 func (s *settings) header(from *session, kind string) Header {
-	h := Header{APIVersion: APIVersion, Kind: kind, Cloud: from.inspection.Cloud.Name, PluginVersion: s.Build.Version}
+	h := Header{APIVersion: APIVersion, Kind: kind, PluginVersion: s.Build.Version}
+	if from.inspection != nil {
+		h.Cloud = from.inspection.Cloud.Name
+	}
 	if from.workload != nil {
 		h.Workload, h.Version = from.workload.String(), from.workload.Version()
 	}
@@ -28,8 +31,8 @@ func nameOf(argument string, kinds ...string) string {
 	return argument
 }
 
-// sync starts the informers of the factory and waits until they are complete. The error contains why an object cannot be
-// listed, such as a missing permission.
+// sync starts the informers of the factory and waits until they are complete. The error contains why an object cannot
+// be listed, such as a missing permission.
 func sync(ctx context.Context, factory informers.SharedInformerFactory, wait func(context.Context) error,
 	of ...cache.SharedIndexInformer) error {
 	waiting, stop := context.WithCancelCause(ctx)

@@ -1,5 +1,5 @@
-// Package plugin is kubectl thalassa: commands that show what the cloud controller manager sees and does, for people who
-// operate it.
+// Package plugin is kubectl thalassa: commands that show what the cloud controller manager sees and does, for people
+// who operate it.
 //
 // The commands read the configuration of the workload in the cluster, make the same cloud and compute the same
 // differences as its controllers. Only commands that say so write. The package knows clouds by the contract only.
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -30,7 +31,8 @@ const (
 	CompletionName = "kubectl_complete-thalassa"
 )
 
-const description = "Shows what the cloud controller manager of a cluster sees in the cloud, and what it would change.\n\n" +
+const description = "Shows what the cloud controller manager of a cluster sees in the cloud, and what it would " +
+	"change.\n\n" +
 	"The commands read the flags and the configuration of the cloud controller manager in the cluster. With\n" +
 	"--cloud-config they use a file instead, and the credentials in it."
 
@@ -41,6 +43,8 @@ type Options struct {
 	Providers []manager.Provider
 	// Client makes a client of Kubernetes; nil is the default.
 	Client func(*rest.Config) (kubernetes.Interface, error)
+	// Ticker returns what fires periodically until it is stopped; nil is a time.Ticker.
+	Ticker func(time.Duration) (ticks <-chan time.Time, stop func())
 }
 
 // settings are the values of the flags that all commands have.
@@ -59,6 +63,9 @@ type settings struct {
 func NewCommand(o Options) *cobra.Command {
 	if o.Client == nil {
 		o.Client = newClient
+	}
+	if o.Ticker == nil {
+		o.Ticker = newTicker
 	}
 	s := &settings{Options: o}
 	cmd := &cobra.Command{
@@ -80,7 +87,8 @@ func NewCommand(o Options) *cobra.Command {
 	flags.IntVarP(&s.verbosity, "v", "v", 0, "The verbosity of the log of libraries.")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(terminal.Formats(), // the flag exists
 		cobra.ShellCompDirectiveNoFileComp))
-	cmd.AddCommand(newPlanCommand(s), newVersionCommand(s))
+	cmd.AddCommand(newDoctorCommand(s), newNodesCommand(s), newPlanCommand(s), newTopCommand(s), newOrphansCommand(s),
+		newMigrateCommand(s), newVersionCommand(s))
 	return cmd
 }
 
@@ -109,6 +117,9 @@ func (s *settings) prepare() error {
 	}
 	return terminal.Format(s.format).Check()
 }
+
+// defaultTimeout is the longest time that a command takes.
+const defaultTimeout = 5 * time.Minute
 
 // report writes a result in the chosen format.
 func (s *settings) report(result terminal.Result) error {

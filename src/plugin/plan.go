@@ -14,9 +14,11 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 )
 
-const planDescription = "Shows what the cloud controller manager would write to the cloud for all Services, or for one.\n" +
+const planDescription = "Shows what the cloud controller manager would write to the cloud for all Services, or for " +
+	"one.\n" +
 	"Nothing is written, to the cloud or to Kubernetes.\n\n" +
-	"Permissions: list and watch Services, Nodes and EndpointSlices; list Deployments and DaemonSets of the namespace\n" +
+	"Permissions: list and watch Services, Nodes and EndpointSlices; list Deployments and DaemonSets of the " +
+	"namespace\n" +
 	"of the cloud controller manager; get its ConfigMap and Secret, unless --cloud-config is set."
 
 // planFlags are the flags of the command.
@@ -26,17 +28,13 @@ type planFlags struct {
 	timeout       time.Duration
 }
 
-// defaultTimeout is the longest time that a command takes.
-const defaultTimeout = 5 * time.Minute
-
 func newPlanCommand(s *settings) *cobra.Command {
 	var flags planFlags
 	cmd := &cobra.Command{
 		Use: "plan [SERVICE]", Short: "Show what would change in the cloud", Long: planDescription,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := context.WithTimeoutCause(cmd.Context(), flags.timeout,
-				fmt.Errorf("not finished after --timeout=%s", flags.timeout))
+			ctx, cancel := limited(cmd.Context(), flags.timeout)
 			defer cancel()
 			return s.plan(ctx, flags, args)
 		},
@@ -95,6 +93,15 @@ func (s *settings) namespace() string {
 
 // previews returns what the service controller would do for each chosen Service.
 func (s *settings) previews(ctx context.Context, from *session, chosen choice) ([]service.Preview, error) {
+	previewer, err := s.previewer(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	return s.previewsBy(ctx, previewer, chosen)
+}
+
+// previewer returns what previews Services. It watches Kubernetes until ctx ends.
+func (s *settings) previewer(ctx context.Context, from *session) (*service.Previewer, error) {
 	offered := from.inspection.Cloud
 	if offered.LoadBalancers == nil {
 		return nil, fmt.Errorf("the configuration of the cloud %s turns load balancers off", offered.Name)
@@ -110,16 +117,22 @@ func (s *settings) previews(ctx context.Context, from *session, chosen choice) (
 	if err != nil {
 		return nil, err
 	}
-	if err := sync(ctx, factory, previewer.WaitForSync, core.Services().Informer(), core.Nodes().Informer(),
-		endpoints.Informer()); err != nil {
-		return nil, err
-	}
+	return previewer, sync(ctx, factory, previewer.WaitForSync, core.Services().Informer(), core.Nodes().Informer(),
+		endpoints.Informer())
+}
+
+// previewsBy returns what the service controller would do now for each chosen Service.
+func (s *settings) previewsBy(ctx context.Context, previewer *service.Previewer, chosen choice) ([]service.Preview,
+	error) {
+	show, done := s.Terminal.Progress()
+	defer done()
 	services, err := previewer.Services()
 	if err != nil {
 		return nil, err
 	}
 	services = slices.DeleteFunc(services, func(one *corev1.Service) bool {
-		return chosen.namespace != "" && one.Namespace != chosen.namespace || chosen.name != "" && one.Name != chosen.name
+		return chosen.namespace != "" && one.Namespace != chosen.namespace ||
+			chosen.name != "" && one.Name != chosen.name
 	})
 	if len(services) == 0 && chosen.name != "" {
 		return nil, fmt.Errorf("service %s/%s has no load balancer of this cloud controller manager: its type is not "+

@@ -3,6 +3,7 @@ package plugin
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	"k8s.io/client-go/rest"
 )
@@ -18,12 +19,12 @@ func (r readOnly) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(request)
 }
 
-// isReview reports whether a request asks what a user may do.
+// isReview reports whether a request asks what a user may do. The address of a server may have a path of its own.
 func isReview(request *http.Request) bool {
-	const prefix = "/apis/authorization.k8s.io/v1/"
+	const group = "/apis/authorization.k8s.io/v1/"
 	path := request.URL.Path
-	return request.Method == http.MethodPost && (path == prefix+"selfsubjectaccessreviews" ||
-		path == prefix+"subjectaccessreviews")
+	return request.Method == http.MethodPost && (strings.HasSuffix(path, group+"selfsubjectaccessreviews") ||
+		strings.HasSuffix(path, group+"subjectaccessreviews"))
 }
 
 // onlyReading returns the configuration of a client that sends no request that writes.

@@ -39,33 +39,51 @@ type session struct {
 
 // open returns the session that the flags describe. It lasts until ctx ends.
 func (s *settings) open(ctx context.Context, a access) (*session, error) {
-	config, err := s.kubeconfig.ClientConfig()
+	opened, err := s.connect()
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig (choose one with --kubeconfig or KUBECONFIG): %w", err)
-	}
-	opened := &session{}
-	if opened.host, err = s.Client(onlyReading(config)); err != nil {
 		return nil, err
 	}
-	opened.client = opened.host
 	process, err := s.findProcess(ctx, opened)
 	if err != nil {
 		return nil, err
 	}
-	opened.inspection, err = manager.Inspect(ctx, s.Build, s.Providers, process.Args, process.Environment, a == reading)
-	if err != nil {
-		return nil, fmt.Errorf("using the configuration of the cloud controller manager: %w", err)
-	}
-	if err := opened.followKubeconfig(process.Environment, s.Client); err != nil {
+	if err := s.inspect(ctx, opened, process, a); err != nil {
 		return nil, err
 	}
 	s.compareVersions(opened.workload)
-	if observe := opened.inspection.Cloud.Observe; observe != nil {
+	return opened, opened.observe(ctx)
+}
+
+// connect returns a session with the cluster of the kubeconfig only.
+func (s *settings) connect() (*session, error) {
+	config, err := s.kubeconfig.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig (choose one with --kubeconfig or KUBECONFIG): %w", err)
+	}
+	client, err := s.Client(onlyReading(config))
+	if err != nil {
+		return nil, err
+	}
+	return &session{client: client, host: client}, nil
+}
+
+// inspect makes the cloud of a process, and the client of the cluster that the process works for.
+func (s *settings) inspect(ctx context.Context, opened *session, process workload.Process, a access) (err error) {
+	opened.inspection, err = manager.Inspect(ctx, s.Build, s.Providers, process.Args, process.Environment, a == reading)
+	if err != nil {
+		return fmt.Errorf("using the configuration of the cloud controller manager: %w", err)
+	}
+	return opened.followKubeconfig(process.Environment, s.Client)
+}
+
+// observe reads the cloud.
+func (s *session) observe(ctx context.Context) error {
+	if observe := s.inspection.Cloud.Observe; observe != nil {
 		if err := observe(ctx); err != nil {
-			return nil, fmt.Errorf("reading the cloud: %w", err)
+			return fmt.Errorf("reading the cloud: %w", err)
 		}
 	}
-	return opened, nil
+	return nil
 }
 
 // compareVersions prints a hint if the plug-in is not of the version of the cloud controller manager: the differences
@@ -74,9 +92,10 @@ func (s *settings) compareVersions(with *workload.Workload) {
 	if with == nil || with.Version() == "" {
 		return
 	}
-	if theirs, ours := with.Version(), s.Build.Version; strings.TrimPrefix(theirs, "v") != strings.TrimPrefix(ours, "v") {
-		_, _ = fmt.Fprintf(s.Terminal.Err, "Warning: kubectl thalassa has version %s, and %s %s. Results may differ from "+
-			"what it does. Use the plug-in of its version.\n", ours, with, theirs)
+	theirs, ours := with.Version(), s.Build.Version
+	if strings.TrimPrefix(theirs, "v") != strings.TrimPrefix(ours, "v") {
+		_, _ = fmt.Fprintf(s.Terminal.Err, "Warning: kubectl thalassa has version %s, and %s %s. Results may differ "+
+			"from what it does. Use the plug-in of its version.\n", ours, with, theirs)
 	}
 }
 

@@ -87,7 +87,8 @@ func (c *Cloud) Offer() *cloud.Cloud {
 	offered := &cloud.Cloud{
 		Name: ProviderName, LabelDomain: label.Domain, ClusterCIDR: c.config.ClusterCIDR,
 		Collectors: c.collectors(), Ready: c.Ready, Start: c.Start, Drain: c.Drain,
-		DrainTimeout: c.client.DrainTimeout(),
+		Recovered:    c.recovered,
+		DrainTimeout: c.client.DrainTimeout(), CheckAccess: c.checkAccess,
 	}
 	if c.config.LoadBalancer.Enabled {
 		offered.LoadBalancers, offered.LoadBalancerBehaviour = c.balancers, c.config.LoadBalancer.Behaviour()
@@ -114,12 +115,21 @@ func build(c cloudconfig.Config, secrets secret.Secrets, version string, network
 	}, nil
 }
 
-// Start reads the quotas for metrics, and records the provider's events, until ctx ends.
+// Start records the provider's events, looks for the end of outages, and reads the quotas for metrics, until ctx ends.
 func (c *Cloud) Start(ctx context.Context, clients cloud.Clients) {
+	go c.client.MonitorOutages(ctx, c.inventory.Probe)
 	go c.inventory.WatchQuotas(ctx)
 	if c.reloader != nil { // only the reloader has events that are not about Services
 		c.reloader.RecordEvents(ctx, clients, component)
 	}
+}
+
+// recovered calls report each time the cloud answers again after an outage, until ctx ends.
+func (c *Cloud) recovered(ctx context.Context, report func()) {
+	c.client.Recovered(ctx, func() {
+		c.inventory.ForgetFailures()
+		report()
+	})
 }
 
 // Ready returns nil while the cloud answers and accepts the credentials. It returns the result of the latest call
@@ -135,6 +145,17 @@ func (c *Cloud) adopt(ctx context.Context, secrets secret.Secrets) error {
 	return c.client.Adopt(ctx, secrets, func(ctx context.Context, candidate *client.Client) error {
 		return inventory.New(candidate, scopeOf(c.config)).ProbeAll(ctx)
 	})
+}
+
+// checkAccess implements cloud.Cloud. The cloud tells only by an answer what the credentials permit, so that writes are
+// not known.
+func (c *Cloud) checkAccess(ctx context.Context) []cloud.Access {
+	var all []cloud.Access
+	for _, one := range c.inventory.Readings() {
+		all = append(all, cloud.Access{Action: "read " + one.Kinds, OnlyFor: one.OnlyFor, Err: one.Read(ctx)})
+	}
+	return append(all, cloud.Access{Action: "write load balancers, target groups, security groups and routes",
+		Unknown: "Thalassa Cloud does not tell without a write which writes the credentials permit"})
 }
 
 // collectors are the provider's metrics.

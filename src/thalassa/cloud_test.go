@@ -71,29 +71,29 @@ func TestNewFollowsTheFiles(t *testing.T) {
 	_, text := emulated(t)
 	directory := directoryWith(t, map[string]string{"personalAccessToken": "revoked"})
 	ctx, cancel := context.WithCancel(t.Context())
-	cloud, err := read(ctx, "v1", cloud.Options{
+	made, err := read(ctx, "v1", cloud.Options{
 		ConfigFile: fileWith(t, text+"cloudCredentials: {directory: "+directory+"}\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cancel() // this test looks at the files itself
-	if err := cloud.inventory.Probe(t.Context()); !errors.Is(err, client.ErrUnauthorised) {
+	if err := made.inventory.Probe(t.Context()); !errors.Is(err, client.ErrUnauthorised) {
 		t.Fatalf("a call with a token that is revoked: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(directory, "personalAccessToken"), []byte(emulator.DefaultToken+"\n"),
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	cloud.reloader.Poll(t.Context())
-	if err := cloud.inventory.Probe(t.Context()); err != nil {
+	made.reloader.Poll(t.Context())
+	if err := made.inventory.Probe(t.Context()); err != nil {
 		t.Errorf("a call with the new token: %v", err)
 	}
 }
 
 // TestNewExchangesTokens: nothing but what the platform's webhook and the kubelet bring into a pod.
 func TestNewExchangesTokens(t *testing.T) {
-	cloud, text := emulated(t)
-	subject, err := cloud.SubjectToken("", "", "", 0)
+	issuer, text := emulated(t)
+	subject, err := issuer.SubjectToken("", "", "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,3 +18,6 @@ func ConfigSchema() ([]byte, error) { return cloudconfig.Schema(Annotations().De
 func Validate(path string, from cloud.Environment, files bool) (effective []byte, problems []string) {
 	return cloudconfig.Validate(path, from, files, balancer.CheckDefaults)
 }
+
+// Warnings returns what is accepted in a cloud-config file and should be written in another way, one line each.
+func Warnings(path string, from cloud.Environment) []string { return cloudconfig.Warnings(path, from) }

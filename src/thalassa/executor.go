@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"go.opentelemetry.io/otel/attribute"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // executor carries out plans. It writes what they contain, and reads only two kinds of objects: load balancers and the
@@ -39,8 +41,17 @@ type execution struct {
 func (e *executor) apply(ctx context.Context, service *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
 	run := &execution{executor: e, created: balancer.Identities{}}
 	return plan.Each(ctx, func(ctx context.Context, operation cloud.Operation) error {
+		if operation.Verb == cloud.Create {
+			if err := e.inventory.CheckAnswers(ctx); err != nil {
+				return err
+			}
+		}
 		cause := fmt.Sprintf("Service %s: %s", klog.KObj(service), operation)
-		return e.withQuota(ctx, run.write(client.WithCause(ctx, cause), operation.Object))
+		ctx, span := tracing.Start(ctx, "write", attribute.String("verb", string(operation.Verb)),
+			attribute.String("kind", operation.Kind), attribute.String("name", operation.Name))
+		err := e.withQuota(ctx, run.write(client.WithCause(ctx, cause), operation.Object))
+		tracing.End(span, err)
+		return err
 	})
 }
 

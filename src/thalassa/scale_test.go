@@ -114,7 +114,7 @@ func (t *servicesCluster) run(workers int) (stop func()) {
 		t.slices.informer(&discoveryv1.EndpointSlice{})
 	controller, err := servicecontroller.New(servicecontroller.Options{
 		Provider: looks{t.cloud.balancers, &t.compared}, Behaviour: t.config.LoadBalancer.Behaviour(), Client: t.client,
-		Recorder: t.reported,
+		Recorder: t.reported, Recovered: t.cloud.recovered,
 		Services: informer[corelisters.ServiceLister]{services,
 			corelisters.NewServiceLister(services.GetIndexer())},
 		Nodes: informer[corelisters.NodeLister]{nodes, corelisters.NewNodeLister(nodes.GetIndexer())},
@@ -128,6 +128,7 @@ func (t *servicesCluster) run(workers int) (stop func()) {
 	for _, one := range []cache.SharedIndexInformer{services, nodes, slices} {
 		running.Go(func() { one.Run(ctx.Done()) })
 	}
+	running.Go(func() { t.cloud.client.MonitorOutages(ctx, t.cloud.inventory.Probe) })
 	running.Go(func() { controller.Run(klog.NewContext(ctx, klog.Logger{}), workers) })
 	return func() { cancel(); running.Wait() }
 }

@@ -44,6 +44,9 @@ func Components() []Component {
 		{"snapshot-controller-csi", map[string][]string{CSI: {"snapshots-csi"}}},
 		{"snapshots-csi", map[string][]string{CSI: nil}},
 		{"spec-rbac", map[string][]string{"self-managed": nil, "managed-tenant": nil, "ironcore": nil}},
+		{"tracing", map[string][]string{"self-managed": nil, "ironcore": nil}},
+		{"tracing-managed", map[string][]string{"managed": {"network-policy"},
+			"ironcore-managed": {"network-policy-ironcore"}}},
 		{"workload-identity", map[string][]string{"self-managed": nil, "managed": nil}},
 		{"workload-identity-csi", map[string][]string{CSI: nil}},
 	}

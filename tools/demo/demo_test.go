@@ -140,7 +140,7 @@ func TestKeepLeavesEverythingRunning(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	inOrder(t, out.String(), `keeps running until Ctrl-C`, `export KUBECONFIG=`+regexp.QuoteMeta(dir),
-		`curl -s http://127`, `Nothing is left running`)
+		`live in a browser:  http://127\.0\.0\.1:\d+/_emulator/\n`, `curl -s http://127`, `Nothing is left running`)
 	nothingLeft(t, dir)
 }
 

@@ -174,6 +174,7 @@ func (*thalassa) kinds() []string { return []string{"load balancer", "target gro
 
 func (c *thalassa) access() []string {
 	return []string{
+		fmt.Sprintf("the cloud, live in a browser:  %s/_emulator/", c.Endpoint),
 		fmt.Sprintf("the cloud:  curl -s %s/_emulator/state", c.Endpoint),
 		fmt.Sprintf("the cloud's API, as its customer:  curl -s -H 'Authorization: Token "+
 			"emulator-personal-access-token' -H 'X-Organisation-Identity: %s' %s/v1/loadbalancers", c.Organisation,

@@ -37,7 +37,7 @@ func All() []Generator {
 	for _, name := range charts() {
 		all = append(all, chartFiles(name))
 	}
-	return append(all, sharedTemplates(), metricsPage(), budgetPage(), Generator{Name: "Kustomize bases",
+	return append(all, sharedTemplates(), permissions(), metricsPage(), budgetPage(), Generator{Name: "Kustomize bases",
 		Files: bases.Files})
 }
 

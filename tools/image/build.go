@@ -3,6 +3,7 @@ package image
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -110,8 +111,11 @@ func layersOf(p Program, s Stamp, content Content) ([]v1.Layer, error) {
 		}
 		layers = append(layers, layer)
 	}
-	program := File{Path: "/" + p.Name, Mode: 0o755, Source: content.Executable}
-	for _, files := range [][]File{accounts(), {program}} {
+	program := []File{{Path: "/" + p.Name, Mode: 0o755, Source: content.Executable}}
+	for _, name := range p.Names {
+		program = append(program, File{Path: "/" + name, Mode: fs.ModeSymlink | 0o777, Content: p.Name})
+	}
+	for _, files := range [][]File{accounts(), program} {
 		layer, err := NewLayer(files, s.created())
 		if err != nil {
 			return nil, err

@@ -205,8 +205,13 @@ func contents(t *testing.T, image v1.Image) map[string]*tar.Header {
 func runs(t *testing.T, program Program, image v1.Image) {
 	t.Helper()
 	files := contents(t, image)
-	if len(program.Debian) == 0 && len(files) != 4 { // /etc, passwd, group, the program
+	if len(program.Debian) == 0 && len(files) != 4+len(program.Names) { // /etc, passwd, group, the program
 		t.Errorf("files %v", files)
+	}
+	for _, name := range program.Names {
+		if link := files[name]; link == nil || link.Typeflag != tar.TypeSymlink || link.Linkname != program.Name {
+			t.Errorf("the other name %s of the program: %+v", name, link)
+		}
 	}
 	for _, path := range program.Debian {
 		if files[strings.TrimPrefix(path, "/")] == nil {

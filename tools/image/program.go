@@ -29,7 +29,9 @@ type Program struct {
 	// Debian are paths of programs of Debian that it starts, and of their configuration. What these need is in the
 	// image, too.
 	Debian []string
-	Chart  string // name of the chart that runs it; empty if there is none
+	// Names are other names of the executable, under which it is another program: symbolic links to it.
+	Names []string
+	Chart string // name of the chart that runs it; empty if there is none
 }
 
 // Programs are those with images.
@@ -39,6 +41,7 @@ func Programs() []Program {
 			Name: "thalassa-cloud-controller-manager", Repository: "cloud-controller-manager", Title: "thalassa-ccm",
 			Module: "src", Stamped: "github.com/thalassa-cloud/thalassa-ccm/src/build",
 			Description: "Cloud controller manager that connects a Kubernetes cluster to Thalassa Cloud",
+			Names:       []string{"kubectl-thalassa", "kubectl_complete-thalassa"},
 			Chart:       "thalassa-ccm",
 		},
 		{

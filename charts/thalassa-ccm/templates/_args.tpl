@@ -40,6 +40,12 @@ thalassa-ccm.validate refuses flags that a value of the chart sets.
 {{- range $name, $value := include "thalassa-ccm.portArgs" . | fromJson -}}
 {{- $_ := set $args $name $value -}}
 {{- end -}}
+{{- with .Values.tracing -}}
+{{- if .endpoint -}}
+{{- $_ := set $args "tracing-endpoint" .endpoint -}}
+{{- $_ := set $args "tracing-sampling-rate-per-million" .samplingRatePerMillion -}}
+{{- end -}}
+{{- end -}}
 {{- if eq .Values.profile "managed" -}}
 {{- range $name, $value := include "thalassa-ccm.tenantArgs" . | fromJson -}}
 {{- $_ := set $args $name $value -}}

@@ -87,6 +87,8 @@ serviceAccount.name is required while serviceAccount.create is false: it names t
   "service-cluster-ip-range" "set allocateNodeCIDRs.serviceClusterIPRange instead"
   "tls-cert-file" "set metrics.tlsSecret instead"
   "tls-private-key-file" "set metrics.tlsSecret instead"
+  "tracing-endpoint" "set tracing.endpoint instead"
+  "tracing-sampling-rate-per-million" "set tracing.samplingRatePerMillion instead"
   "use-nic-selector" "set cloud=ironcore and ironcore.useNICSelector instead"
   "use-service-account-credentials" "set useServiceAccountCredentials.enabled instead"
   "v" "set logVerbosity instead"

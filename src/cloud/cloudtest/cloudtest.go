@@ -43,7 +43,13 @@ func New(api *API) *cloud.Cloud {
 		LabelDomain: "k8s.example.com",
 		Start:       s.start,
 		Changes:     s.changes,
+		CheckAccess: s.checkAccess,
 	}
+}
+
+// checkAccess implements cloud.Cloud: everybody may do everything.
+func (s *store) checkAccess(context.Context) []cloud.Access {
+	return []cloud.Access{{Action: "watch machines"}, {Action: "watch load balancers"}}
 }
 
 // store contains all objects of the cloud, as the watch has reported them.

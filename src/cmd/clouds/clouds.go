@@ -13,8 +13,12 @@ import (
 func Providers(agent string) []manager.Provider {
 	iron := ironcore.NewOptions(agent)
 	return []manager.Provider{
-		{Name: thalassa.ProviderName, New: thalassa.New(agent), Validate: thalassa.Validate},
+		{Name: thalassa.ProviderName, New: thalassa.New(agent), Validate: thalassa.Validate,
+			Warnings: thalassa.Warnings, Former: manager.Former{Programs: []string{"cloud-provider-thalassa"},
+				Guide: "docs/guides/migrate.md", Differences: thalassa.Differences}},
 		{Name: ironcore.ProviderName, Flags: iron.AddFlags, OtherFlags: []string{ironcore.SelectorFlag}, New: iron.New,
-			Validate: cloudconfig.Validate},
+			Validate: cloudconfig.Validate, Warnings: cloudconfig.Warnings, Former: manager.Former{
+				Programs: []string{"cloud-provider-ironcore", "ironcore-cloud-controller-manager"},
+				Guide:    "docs/guides/ironcore.md"}},
 	}
 }

@@ -47,7 +47,8 @@ func TestPlanOfChanges(t *testing.T) {
 	})
 	r.changeService("old", func(s *corev1.Service) { s.DeletionTimestamp = &metav1.Time{} })
 	shown := r.run("plan").out
-	wantText(r, "the plan", shown, "Service shop/old (", "), needs no load balancer any more\n", "  - delete load balancer",
+	wantText(r, "the plan", shown, "Service shop/old (", "), needs no load balancer any more\n", "  - delete load "+
+		"balancer",
 		"  ~ update target group", "target port 30080 becomes 30081", "  ! InvalidAnnotation: ",
 		"Plan: 0 to create, 1 to update, 1 to delete, for 2 of 2 Services.")
 	one := r.run("plan", "service/web").out
@@ -70,7 +71,8 @@ func TestPlanAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(r, "header", plan.Header, plugin.Header{APIVersion: "kubectl.k8s.thalassa.cloud/v1", Kind: "Plan",
-		Cloud: "thalassacloud", Workload: "Deployment kube-system/thalassa-ccm", Version: "0.1.0", PluginVersion: "0.1.0"})
+		Cloud: "thalassacloud", Workload: "Deployment " +
+			"kube-system/thalassa-ccm", Version: "0.1.0", PluginVersion: "0.1.0"})
 	want(r, "Services", len(plan.Services), 1)
 	want(r, "writes", plan.Summary.Create+plan.Summary.Update+plan.Summary.Delete, len(plan.Services[0].Operations))
 	wantText(r, "YAML", r.run("plan", "-A", "-o", "yaml").out, "kind: Plan\n", "- addFinalizer: true\n")
@@ -118,7 +120,8 @@ func TestCloudConfigOfTheUser(t *testing.T) {
 	wantText(r, "without a workload", without.err, "no cloud controller manager was found in this cluster",
 		"profile managed", "--cloud-config=FILE")
 	file := filepath.Join(t.TempDir(), "cloud-config.yaml")
-	config := strings.Replace(r.config(), "{directory: /etc/thalassa-ccm/credentials}", "{personalAccessToken: "+token+"}", 1)
+	config := strings.Replace(r.config(), "{directory: /etc/thalassa-ccm/credentials}", "{personalAccessToken: "+
+		""+token+"}", 1)
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}

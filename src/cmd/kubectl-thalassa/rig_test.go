@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -11,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/thalassa-cloud/client-go/iaas"
+	official "github.com/thalassa-cloud/client-go/pkg/client"
+	thalassacloud "github.com/thalassa-cloud/client-go/thalassa"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,7 +49,12 @@ type rig struct {
 	// screen is what the plug-in writes to, without In, Out and Err. Answer is what the user types.
 	screen terminal.Terminal
 	answer string
-	build  build.Info
+	// onAnswer is called before the user's answer is read.
+	onAnswer func()
+	keys     io.Reader // replaces the answer, if there are any
+	build    build.Info
+	ticks    chan time.Time // of commands that refresh
+	config   func() string  // the cloud-config of the cloud controller manager
 }
 
 // newRig returns a cluster with the Nodes a and b, whose machines exist, and the workload kube-system/thalassa-ccm.
@@ -56,6 +65,7 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{T: t, cloud: emulated, server: httptest.NewServer(emulated), build: build.Info{Version: "0.1.0"}}
+	r.config = r.thalassaConfig
 	t.Cleanup(func() {
 		r.server.Close()
 		if err := emulated.Close(); err != nil {
@@ -68,10 +78,11 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// config is the cloud-config of the cloud controller manager.
-func (r *rig) config() string {
+// thalassaConfig is the cloud-config for the emulated cloud.
+func (r *rig) thalassaConfig() string {
 	return "organisation: " + emulator.DefaultOrganisationSlug + "\nvpcIdentity: " + emulator.DefaultVPC +
-		"\ncluster: k8s-test\nendpoint: " + r.server.URL + "\ncloudCredentials: {directory: /etc/thalassa-ccm/credentials}\n"
+		"\ncluster: k8s-test\nendpoint: " + r.server.URL + "\nloadBalancer: {creationPollInterval: 1}\n" +
+		"cloudCredentials: {directory: /etc/thalassa-ccm/credentials}\n"
 }
 
 // workload returns the objects of the cloud controller manager, as the chart makes them.
@@ -160,21 +171,22 @@ func (r *rig) reconcile() {
 	r.Helper()
 	ctx, stop := context.WithTimeout(r.Context(), time.Minute)
 	defer stop()
-	file := filepath.Join(r.TempDir(), "cloud-config.yaml")
-	config := strings.Replace(r.config(), "{directory: /etc/thalassa-ccm/credentials}",
-		"{personalAccessToken: "+token+"}\nloadBalancer: {creationPollInterval: 1}", 1)
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		r.Fatal(err)
-	}
+	file := r.file(r.inline(r.config()))
 	made, err := thalassa.New("test")(ctx, cloud.Options{ConfigFile: file})
 	if err != nil {
 		r.Fatal(err)
 	}
+	r.reconcileIn(ctx, stop, made)
+}
+
+// reconcileIn runs the service controller with a cloud until all Services have an address.
+func (r *rig) reconcileIn(ctx context.Context, stop context.CancelFunc, made *cloud.Cloud) {
+	r.Helper()
 	factory := informers.NewSharedInformerFactory(r.cluster, 0)
 	core := factory.Core().V1()
 	controller, err := service.New(service.Options{Provider: made.LoadBalancers, Behaviour: made.LoadBalancerBehaviour,
-		Client: r.cluster, Recorder: &record.FakeRecorder{}, Services: core.Services(), Nodes: core.Nodes(),
-		EndpointSlices: factory.Discovery().V1().EndpointSlices()})
+		Changes: made.Changes, Client: r.cluster, Recorder: &record.FakeRecorder{}, Services: core.Services(),
+		Nodes: core.Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices()})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -208,12 +220,76 @@ func (r *rig) addressed() bool {
 func (r *rig) kubeconfig() string {
 	r.Helper()
 	file := filepath.Join(r.TempDir(), "kubeconfig")
-	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: 'https://c.invalid'}}]\n" +
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: " +
+		"'https://c.invalid'}}]\n" +
 		"contexts: [{name: c, context: {cluster: c, user: c, namespace: shop}}]\nusers: [{name: c, user: {token: t}}]\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		r.Fatal(err)
 	}
 	return file
+}
+
+// inline returns a cloud-config with the credentials in it.
+func (r *rig) inline(config string) string {
+	return strings.Replace(config, "{directory: /etc/thalassa-ccm/credentials}", "{personalAccessToken: "+token+"}", 1)
+}
+
+// file returns the path of a file with a text.
+func (r *rig) file(text string) string {
+	r.Helper()
+	path := filepath.Join(r.TempDir(), "cloud-config.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		r.Fatal(err)
+	}
+	return path
+}
+
+// api is a client of the emulated cloud.
+func (r *rig) api() *iaas.Client {
+	r.Helper()
+	c, err := thalassacloud.NewClient(official.WithBaseURL(r.server.URL),
+		official.WithOrganisation(emulator.DefaultOrganisationSlug), official.WithAuthPersonalToken(token))
+	if err != nil {
+		r.Fatal(err)
+	}
+	return c.IaaS()
+}
+
+// changeBalancer changes the load balancer with that name in the cloud, as another user does.
+func (r *rig) changeBalancer(name string, change func(*iaas.UpdateLoadbalancer)) {
+	r.Helper()
+	all, err := r.api().ListLoadbalancers(r.Context(), &iaas.ListLoadbalancersRequest{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, one := range all {
+		if one.Name != name {
+			continue
+		}
+		update := iaas.UpdateLoadbalancer{Name: one.Name, Description: one.Description, Labels: one.Labels,
+			Annotations: one.Annotations, DeleteProtection: one.DeleteProtection}
+		change(&update)
+		if _, err := r.api().UpdateLoadbalancer(r.Context(), one.Identity, update); err != nil {
+			r.Fatal(err)
+		}
+		return
+	}
+	r.Fatalf("there is no load balancer %s", name)
+}
+
+// answers is what a user types, after something else has happened.
+type answers struct {
+	io.Reader
+	before func()
+}
+
+// Read implements io.Reader.
+func (a *answers) Read(into []byte) (int, error) {
+	if a.before != nil {
+		a.before()
+		a.before = nil
+	}
+	return a.Reader.Read(into)
 }
 
 // result is what a command printed, and its exit code.
@@ -227,9 +303,13 @@ func (r *rig) run(args ...string) result {
 	r.Helper()
 	var out, errs bytes.Buffer
 	screen := r.screen
-	screen.In, screen.Out, screen.Err = strings.NewReader(r.answer), &out, &errs
+	screen.In, screen.Out, screen.Err = &answers{Reader: strings.NewReader(r.answer), before: r.onAnswer}, &out, &errs
+	if r.keys != nil {
+		screen.In = r.keys
+	}
 	cmd := plugin.NewCommand(plugin.Options{Build: r.build, Terminal: screen, Providers: clouds.Providers("test"),
-		Client: func(*rest.Config) (kubernetes.Interface, error) { return r.cluster, nil }})
+		Client: func(*rest.Config) (kubernetes.Interface, error) { return r.cluster, nil },
+		Ticker: func(time.Duration) (<-chan time.Time, func()) { return r.ticks, func() {} }})
 	cmd.SetArgs(append(args, "--kubeconfig="+r.kubeconfig()))
 	cmd.SilenceErrors = true
 	err := cmd.ExecuteContext(r.Context())
@@ -250,12 +330,19 @@ func (r *rig) wrote() []string {
 	for _, one := range r.cloud.Writes() {
 		writes = append(writes, one.Operation)
 	}
+	r.cloud.ResetCounters()
+	return append(writes, r.wroteToCluster()...)
+}
+
+// wroteToCluster returns the writes to Kubernetes since the last call.
+func (r *rig) wroteToCluster() []string {
+	var writes []string
 	for _, action := range r.cluster.Actions() {
-		if verb := action.GetVerb(); verb != "get" && verb != "list" && verb != "watch" {
+		review := strings.HasSuffix(action.GetResource().Resource, "accessreviews") // nothing is stored
+		if verb := action.GetVerb(); verb != "get" && verb != "list" && verb != "watch" && !review {
 			writes = append(writes, verb+" "+action.GetResource().Resource)
 		}
 	}
-	r.cloud.ResetCounters()
 	r.cluster.ClearActions()
 	return writes
 }

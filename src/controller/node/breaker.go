@@ -29,6 +29,13 @@ func (b *breaker) refusal() error {
 	return nil
 }
 
+// reset permits a call at once, because the cloud answers again.
+func (b *breaker) reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.until, b.delay = time.Time{}, 0
+}
+
 // answering says whether the latest call was answered.
 func (b *breaker) answering() bool {
 	b.mu.Lock()

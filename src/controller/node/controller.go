@@ -47,7 +47,8 @@ const maxWritten = 10000
 type Options struct {
 	Provider  cloud.Machines
 	Behaviour cloud.MachineBehaviour
-	Changes   cloud.Changes // of the cloud; may be nil
+	Changes   cloud.Changes  // of the cloud; may be nil
+	Recovered cloud.Recovery // of the cloud; may be nil
 	Client    kubernetes.Interface
 	Nodes     coreinformers.NodeInformer
 	// Period is the time between two resyncs of all Nodes.
@@ -69,6 +70,7 @@ type Controller struct {
 	provider      cloud.Machines
 	behaviour     cloud.MachineBehaviour
 	changes       cloud.Changes
+	recovered     cloud.Recovery
 	client        kubernetes.Interface
 	nodes         corelisters.NodeLister
 	synced        cache.DoneChecker
@@ -93,7 +95,8 @@ func New(o Options) (*Controller, error) {
 			"--concurrent-node-syncs and --concurrent-node-status-updates must be more than nothing")
 	}
 	c := &Controller{
-		provider: o.Provider, behaviour: o.Behaviour, changes: o.Changes, client: o.Client, nodes: o.Nodes.Lister(),
+		provider: o.Provider, behaviour: o.Behaviour, changes: o.Changes, recovered: o.Recovered,
+		client: o.Client, nodes: o.Nodes.Lister(),
 		period: o.Period, workers: o.Workers, resyncWorkers: o.ResyncWorkers, recorder: o.Recorder,
 	}
 	c.metrics = newMetrics(c)
@@ -153,7 +156,7 @@ func (c *Controller) Run(ctx context.Context) {
 	if !cache.WaitFor(ctx, "caches", c.synced) {
 		return
 	}
-	workerpool.Work(ctx, c.queue, c.workers, c.reconcile, c.watchCloud, func(ctx context.Context) {
+	workerpool.Work(ctx, c.queue, c.workers, c.reconcile, c.watchCloud, c.watchOutages, func(ctx context.Context) {
 		workerpool.Every(ctx, c.period, func() { c.resync(ctx) })
 	})
 }
@@ -171,6 +174,14 @@ func (c *Controller) watchCloud(ctx context.Context) {
 				c.enqueue(node)
 			}
 		}
+	})
+}
+
+// watchOutages tries again what failed when an outage of the cloud has ended, until ctx ends.
+func (c *Controller) watchOutages(ctx context.Context) {
+	c.recovered.Watch(ctx, func() {
+		c.breaker.reset()
+		c.queue.RetryNow()
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // reconcile reconciles one Node, and queues it again after a failure. An initialised Node whose machine is unknown
@@ -36,6 +37,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) {
 		c.queue.Forget(name)
 		klog.FromContext(ctx).V(1).Info("A Node does not change", "node", name, "reason", problem.Message)
 	default:
+		tracing.Fail(ctx, err)
 		klog.FromContext(ctx).Error(err, "Syncing a Node failed; it is retried", "node", name, "uninitialised",
 			waiting(node))
 		c.queue.Retry(name, 0)
@@ -120,6 +122,11 @@ func taken(machine, other string) *cloud.MachineProblem {
 // nothing, because a resync calls it for Nodes that are not written.
 func (c *Controller) difference(ctx context.Context, node *corev1.Node) (difference, error) {
 	machine, err := c.find(ctx, node)
+	return c.differenceFrom(node, machine, err)
+}
+
+// differenceFrom is difference with the answer to the request for the machine.
+func (c *Controller) differenceFrom(node *corev1.Node, machine cloud.Machine, err error) (difference, error) {
 	if !isManaged(node, machine, err) {
 		return difference{}, nil
 	}

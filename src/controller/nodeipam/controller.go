@@ -29,6 +29,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // queueName is the name of the queue in metrics.
@@ -214,6 +215,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) {
 		c.allocator.releaseUnwritten(name)
 		c.queue.AddRateLimited(name)
 	default:
+		tracing.Fail(ctx, err)
 		c.warn(node, err)
 		c.queue.AddRateLimited(name)
 	}

@@ -132,7 +132,7 @@ func (c *Controller) reconcile(ctx context.Context) {
 	c.clearBlocked(subjects)
 	c.remove(ctx, subjects, canaries) // first, because its duration is limited and that of taints is not
 	c.retaint(ctx, subjects)
-	c.metrics.reconciled(time.Since(began), subjects, c.records)
+	c.metrics.reconciled(ctx, time.Since(began), subjects, c.records)
 }
 
 // Collectors are the controller's metrics.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // subsystem begins the names of this controller's own metrics, librarySubsystem those of the library's.
@@ -100,8 +101,9 @@ func (m *metrics) confirmed(state cloud.MachineState, err error) {
 }
 
 // reconciled counts a pass, and the Nodes after it.
-func (m *metrics) reconciled(took time.Duration, subjects []*subject, records map[types.UID]*entry) {
-	m.duration.Observe(took.Seconds())
+func (m *metrics) reconciled(ctx context.Context, took time.Duration, subjects []*subject,
+	records map[types.UID]*entry) {
+	tracing.Observe(ctx, m.duration, took.Seconds())
 	m.latest.SetToCurrentTime()
 	states := map[string]int{}
 	for _, s := range subjects {

@@ -7,9 +7,12 @@
 package priorityqueue
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"k8s.io/client-go/util/workqueue"
 )
 
@@ -34,7 +37,8 @@ type Queue struct {
 // New returns a queue. Its name is that in metrics. The pause after a failure is minDelay, and doubles with each
 // further failure up to maxDelay.
 func New(name string, minDelay, maxDelay time.Duration) *Queue {
-	o := &order{wanted: map[string]Priority{}, level: map[string]Priority{}, taken: map[string]Priority{}}
+	o := &order{wanted: map[string]Priority{}, level: map[string]queued{}, taken: map[string]queued{},
+		failed: map[string]bool{}}
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](minDelay, maxDelay)
 	base := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: name, Queue: o})
 	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: name,
@@ -61,19 +65,48 @@ func (q *Queue) Enqueue(key string, p Priority, pause time.Duration) {
 // Retry adds a key whose work failed, with the Priority that it had, after a pause that grows with each failure and is
 // at least minimum.
 func (q *Queue) Retry(key string, minimum time.Duration) {
+	q.order.fail(key)
 	q.Again(key, max(minimum, q.limiter.When(key)))
+}
+
+// RetryNow ends the pauses of all keys whose work failed. If it fails again, the next pause is longer nevertheless.
+func (q *Queue) RetryNow() {
+	for _, key := range q.order.takeFailed() {
+		q.Add(key)
+	}
 }
 
 // Again adds the key that a worker has with the Priority that it had, after a pause.
 func (q *Queue) Again(key string, pause time.Duration) { q.Enqueue(key, q.order.was(key), pause) }
+
+// Attributes describe the key that a worker has, for traces: its attempt, Priority, and time in the queue.
+func (q *Queue) Attributes(key string) []attribute.KeyValue {
+	is, since := q.order.waited(key)
+	return []attribute.KeyValue{
+		attribute.Int("attempt", q.NumRequeues(key)+1),
+		attribute.String("priority", is.String()),
+		attribute.Float64("queued_seconds", since.Seconds()),
+	}
+}
+
+// String returns a word.
+func (p Priority) String() string { return [levels]string{"urgent", "normal", "relaxed"}[p] }
+
+// queued is a key in the queue, or the one that a worker has.
+type queued struct {
+	Priority
+	since  time.Time     // when it was added
+	waited time.Duration // until a worker got it
+}
 
 // order is what workqueue keeps its items in. It locks itself, because Enqueue sets priorities outside of the lock of
 // workqueue.
 type order struct {
 	mu     sync.Mutex
 	wanted map[string]Priority // how urgent an item is that is queued, or will be
-	level  map[string]Priority // of each queued item
-	taken  map[string]Priority // of each item that a worker has
+	level  map[string]queued   // of each queued item
+	taken  map[string]queued   // of each item that a worker has
+	failed map[string]bool     // items that wait for another attempt
 	levels [levels][]string    // an item that became more urgent also remains in its former level
 	pops   int
 }
@@ -88,10 +121,17 @@ const (
 func (o *order) was(item string) Priority {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if p, taken := o.taken[item]; taken {
-		return p
+	if has, taken := o.taken[item]; taken {
+		return has.Priority
 	}
 	return Normal
+}
+
+// waited returns the priority of the item that a worker has, and how long it was queued.
+func (o *order) waited(item string) (Priority, time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.taken[item].Priority, o.taken[item].waited
 }
 
 // first returns the level to begin with.
@@ -103,6 +143,22 @@ func (o *order) first() int {
 		return int(Normal)
 	}
 	return int(Urgent)
+}
+
+// fail records that an item waits for another attempt.
+func (o *order) fail(item string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.failed[item] = true
+}
+
+// takeFailed returns the items that wait for another attempt, sorted, and forgets them.
+func (o *order) takeFailed() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	items := slices.Sorted(maps.Keys(o.failed))
+	clear(o.failed)
+	return items
 }
 
 // done deletes the priority of an item that no worker has any more.
@@ -132,7 +188,7 @@ func (o *order) Push(item string) {
 func (o *order) Touch(item string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if wanted, known := o.wanted[item]; known && wanted < o.level[item] {
+	if wanted, known := o.wanted[item]; known && wanted < o.level[item].Priority {
 		o.put(item)
 	}
 }
@@ -143,7 +199,11 @@ func (o *order) put(item string) {
 	if !known {
 		p = Normal
 	}
-	o.level[item] = p
+	entry, known := o.level[item]
+	if entry.Priority = p; !known {
+		entry.since = time.Now()
+	}
+	o.level[item] = entry
 	o.levels[p] = append(o.levels[p], item)
 }
 
@@ -164,10 +224,12 @@ func (o *order) Pop() string {
 		for len(o.levels[p]) > 0 {
 			item := o.levels[p][0]
 			o.levels[p] = o.levels[p][1:]
-			if at, queued := o.level[item]; queued && at == Priority(p) {
+			if at, waits := o.level[item]; waits && at.Priority == Priority(p) {
 				delete(o.level, item)
 				delete(o.wanted, item)
-				o.taken[item] = Priority(p)
+				delete(o.failed, item)
+				at.waited = time.Since(at.since)
+				o.taken[item] = at
 				return item
 			}
 		}

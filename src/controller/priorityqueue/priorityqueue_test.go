@@ -105,3 +105,30 @@ func TestNothingStarves(t *testing.T) {
 		t.Errorf("turns: %d and %d, want %d and %d", seen["changed"], seen["resync"], turnOfNormal, turnOfRelaxed)
 	}
 }
+
+// TestRetryNow: the pauses of what failed end, and only those.
+func TestRetryNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New("test", time.Minute, time.Hour)
+		defer q.ShutDown()
+		for _, key := range []string{"failed", "waiting", "succeeded"} {
+			q.Enqueue(key, Urgent, 0)
+			q.Get()
+		}
+		q.Retry("failed", 0)
+		q.Again("waiting", time.Minute)
+		for _, key := range []string{"failed", "waiting", "succeeded"} {
+			q.Done(key)
+		}
+		q.RetryNow()
+		q.Enqueue("changed", Normal, 0)
+		if first, _ := q.Get(); first != "failed" || q.Len() != 1 {
+			t.Errorf("%q comes first, want what failed, with its priority; %d others", first, q.Len())
+		}
+		q.Done("failed")
+		q.RetryNow() // it did not fail again
+		if q.Len() != 1 {
+			t.Errorf("%d in the queue, want only what changed", q.Len())
+		}
+	})
+}

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"slices"
 
+	"go.opentelemetry.io/otel/attribute"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // parallel is how many writes are made at a time.
@@ -196,13 +198,26 @@ func (c *Controller) write(ctx context.Context, o *operation, result *outcome) e
 	case err == nil:
 		c.failures.clear(attempt{routeKey: o.key()})
 	case !c.isStale(err):
+		tracing.Fail(ctx, err)
 		result.retryAfter(c.failures.add(attempt{routeKey: o.key()}, err))
 	}
 	return err
 }
 
-// call calls the cloud. After a route was refused because the table is full, no other one is created in this sync.
-func (c *Controller) call(ctx context.Context, o *operation, result *outcome) (err error) {
+// call calls the cloud in a span.
+func (c *Controller) call(ctx context.Context, o *operation, result *outcome) error {
+	ctx, span := tracing.Start(ctx, "write", attribute.String("verb", string(o.verb)),
+		attribute.String("kind", "route"))
+	if span.IsRecording() {
+		span.SetAttributes(attribute.Stringer("name", o.key().destination))
+	}
+	err := c.send(ctx, o, result)
+	tracing.End(span, err)
+	return err
+}
+
+// send calls the cloud. After a route was refused because the table is full, no other one is created in this sync.
+func (c *Controller) send(ctx context.Context, o *operation, result *outcome) (err error) {
 	switch {
 	case o.verb == remove:
 		err = c.provider.Delete(ctx, o.table.ID, o.actual)
@@ -237,6 +252,7 @@ func (c *Controller) replaceTables(ctx context.Context, p plan, result *outcome)
 		c.metrics.countWrite(replace, err)
 		c.failures.recordTable(&operation{verb: replace, table: table}, err)
 		if err != nil {
+			tracing.Fail(ctx, err)
 			c.failures.add(key, err)
 			klog.FromContext(ctx).Error(err,
 				"The routes of a table could not be replaced at once; they are written one by one", "table", table.Name)

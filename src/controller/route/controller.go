@@ -33,6 +33,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // Triggers of a sync: keys of the queue, and values of a label of the library's metric.
@@ -181,6 +182,7 @@ func (c *Controller) reconcile(ctx context.Context, trigger string) {
 	}
 	c.metrics.countSync(trigger, len(result.written) > 0, err, result.failed)
 	if err != nil {
+		tracing.Fail(ctx, err)
 		delay := c.failures.add(comparison, err)
 		klog.FromContext(ctx).Error(err,
 			"The routes of the cloud cannot be compared with the Nodes; no routes are deleted until a retry succeeds",

@@ -11,6 +11,9 @@ import (
 // watchCloud queues what the cloud reports as changed, until ctx ends.
 func (c *Controller) watchCloud(ctx context.Context) { c.changes.Watch(ctx, c.cloudChanged) }
 
+// watchOutages tries again what failed when an outage of the cloud has ended, until ctx ends.
+func (c *Controller) watchOutages(ctx context.Context) { c.recovered.Watch(ctx, c.queue.RetryNow) }
+
 // cloudChanged queues what a report of the cloud concerns. A load balancer without a Service may be an orphan. A
 // machine may be a target of any Service.
 func (c *Controller) cloudChanged(change cloud.Change) {

@@ -38,6 +38,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/priorityqueue"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // allServices is the key that represents all Services, after a change of the nodes.
@@ -56,7 +57,8 @@ const (
 type Options struct {
 	Provider       cloud.LoadBalancers
 	Behaviour      cloud.LoadBalancerBehaviour
-	Changes        cloud.Changes // of the cloud; may be nil
+	Changes        cloud.Changes  // of the cloud; may be nil
+	Recovered      cloud.Recovery // of the cloud; may be nil
 	Client         kubernetes.Interface
 	Services       coreinformers.ServiceInformer
 	Nodes          coreinformers.NodeInformer
@@ -78,6 +80,7 @@ type Controller struct {
 	orphanSet orphanSet
 	nodeSync  nodeSync
 	changes   cloud.Changes
+	recovered cloud.Recovery
 	checks    workqueue.TypedDelayingInterface[string] // one after the other
 	// checkFailed means that the latest check failed. Only checks use it.
 	checkFailed bool
@@ -92,7 +95,7 @@ func New(o Options) (*Controller, error) {
 		reconciler: reconciler{provider: o.Provider, behaviour: o.Behaviour, recorder: o.Recorder,
 			metrics: newMetrics()},
 		client: o.Client, services: o.Services.Lister(),
-		nodeSet: newNodeSet(o.Nodes.Lister(), o.Provider.Identify), changes: o.Changes,
+		nodeSet: newNodeSet(o.Nodes.Lister(), o.Provider.Identify), changes: o.Changes, recovered: o.Recovered,
 		writer: writer{services: o.Client.CoreV1()}, queue: priorityqueue.New(queueName, minRetryDelay, maxRetryDelay),
 		checks: workqueue.NewTypedDelayingQueue[string](),
 	}
@@ -119,7 +122,7 @@ func (c *Controller) Run(ctx context.Context, workers int) {
 		klog.FromContext(ctx).Error(err, "Nodes cannot be listed yet")
 	}
 	checks := func(ctx context.Context) { workerpool.Work(ctx, c.checks, 1, c.check) }
-	workerpool.Work(ctx, c.queue, workers, c.processKey, c.watchCloud, c.resyncAfterEndpoints, checks,
+	workerpool.Work(ctx, c.queue, workers, c.processKey, c.watchCloud, c.watchOutages, c.resyncAfterEndpoints, checks,
 		func(ctx context.Context) {
 			workerpool.Every(ctx, c.behaviour.DriftPeriod, func() { c.checks.Add(checkDrift) })
 		})
@@ -229,7 +232,7 @@ func (c *Controller) processKey(ctx context.Context, key string) {
 	}
 	started := time.Now()
 	err := c.syncKey(ctx, key)
-	c.metrics.reconciled(time.Since(started), resultOf(err))
+	c.metrics.reconciled(ctx, time.Since(started), resultOf(err))
 	c.nodeSync.done(key, c.metrics.nodeLatency)
 	switch after, asked := retryAfter(err); {
 	case err == nil:
@@ -240,6 +243,7 @@ func (c *Controller) processKey(ctx context.Context, key string) {
 		c.queue.Forget(key)
 		c.queue.Again(key, after)
 	default:
+		tracing.Fail(ctx, err)
 		klog.FromContext(ctx).Error(err, "Syncing a Service failed; it is retried", "service", key)
 		c.queue.Retry(key, after)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/priorityqueue"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // The keys of the checks.
@@ -52,9 +53,11 @@ func (c *Controller) finishCheck(ctx context.Context, err error) {
 		c.metrics.lastCheck.SetToCurrentTime()
 		c.checkFailed = false
 	case was:
+		tracing.Fail(ctx, err)
 		logger.V(1).Info("The cloud cannot be checked for drift and orphans", "reason", err.Error())
 	default:
 		c.checkFailed = true
+		tracing.Fail(ctx, err)
 		logger.Error(err, "The cloud cannot be checked for drift and orphans; the next check follows automatically")
 	}
 }

@@ -1,12 +1,14 @@
 package service
 
 import (
+	"context"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/gauge"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // Results of a reconciliation, which are values of a label.
@@ -85,8 +87,8 @@ func newMetrics() *metrics {
 }
 
 // reconciled counts a reconciliation.
-func (m *metrics) reconciled(took time.Duration, result string) {
-	m.duration.WithLabelValues(result).Observe(took.Seconds())
+func (m *metrics) reconciled(ctx context.Context, took time.Duration, result string) {
+	tracing.Observe(ctx, m.duration.WithLabelValues(result), took.Seconds())
 }
 
 // targetsUpdated counts an update of the targets of a load balancer after a change of nodes.

@@ -8,11 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // maxPasses is the largest number of diffs and writes in one reconciliation. Two are necessary if the cloud creates a
@@ -48,7 +51,7 @@ func (r *reconciler) ensure(ctx context.Context, s *serviceState, req request) (
 	progress := s.unfinished
 	s.unfinished = nil
 	for pass := 1; ; pass++ {
-		found, err := r.provider.Diff(ctx, req.service, req.targets)
+		found, err := r.diff(ctx, req)
 		if err != nil {
 			return nil, r.withRetryAfter(err)
 		}
@@ -84,6 +87,30 @@ func (r *reconciler) ensure(ctx context.Context, s *serviceState, req request) (
 	}
 }
 
+// diff computes the differences of a Service.
+func (r *reconciler) diff(ctx context.Context, req request) (cloud.Comparison, error) {
+	ctx, span := tracing.Start(ctx, "diff")
+	found, err := r.provider.Diff(ctx, req.service, req.targets)
+	endPlan(span, found.Plan, err)
+	return found, err
+}
+
+// planDelete plans the deletion of a Service's objects.
+func (r *reconciler) planDelete(ctx context.Context, service *corev1.Service, written bool) (cloud.Comparison, error) {
+	ctx, span := tracing.Start(ctx, "plan deletion")
+	found, err := r.provider.PlanDelete(ctx, service, written)
+	endPlan(span, found.Plan, err)
+	return found, err
+}
+
+// endPlan ends the span in which a plan was computed.
+func endPlan(span trace.Span, plan cloud.Plan, err error) {
+	if span.IsRecording() {
+		span.SetAttributes(attribute.Int("operations", len(plan)))
+	}
+	tracing.End(span, err)
+}
+
 // beforeWrites reports drift, adds the finalizer and records the first event. It is called before the first write.
 func (r *reconciler) beforeWrites(ctx context.Context, s *serviceState, req request, cause cause,
 	plan cloud.Plan) error {
@@ -112,7 +139,9 @@ func (r *reconciler) applyLimited(
 ) error {
 	began := time.Now()
 	r.metrics.planned(plan, cause)
+	ctx, span := tracing.Start(ctx, "apply", attribute.Int("operations", len(plan.Begin(maxWrites))))
 	tried, err := r.provider.Apply(ctx, service, plan.Begin(maxWrites))
+	tracing.End(span, err)
 	for _, one := range tried {
 		r.metrics.wrote(one.Operation, cause, one.Err)
 		s.recordLeft(one)
@@ -210,7 +239,7 @@ func (r *retryError) Unwrap() []error { return []error{r.RetryError, r.cause} }
 // an *api.RetryError while the cloud is busy.
 func (r *reconciler) ensureDeleted(ctx context.Context, s *serviceState, service *corev1.Service) error {
 	s.prepareDeletion()
-	found, err := r.provider.PlanDelete(ctx, service, false)
+	found, err := r.planDelete(ctx, service, false)
 	if err != nil {
 		return r.withRetryAfter(err)
 	}
@@ -224,7 +253,7 @@ func (r *reconciler) ensureDeleted(ctx context.Context, s *serviceState, service
 		if err := r.applyDeletion(ctx, s, service, found.Plan); err != nil {
 			return err
 		}
-		if found, err = r.provider.PlanDelete(ctx, service, true); err != nil {
+		if found, err = r.planDelete(ctx, service, true); err != nil {
 			return r.withRetryAfter(err)
 		}
 	}

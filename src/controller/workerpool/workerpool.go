@@ -10,8 +10,11 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // Work lets so many workers serve the keys of a queue, and others do what they do beside, until ctx ends. It shuts the
@@ -39,10 +42,23 @@ func work(ctx context.Context, queue workqueue.TypedInterface[string], serve fun
 			return
 		}
 		if ctx.Err() == nil {
-			serve(ctx, key)
+			trace(ctx, queue, serve, key)
 		}
 		queue.Done(key)
 	}
+}
+
+// trace serves a key in a span. A queue with more to say about its keys has the method Attributes.
+func trace(ctx context.Context, queue any, serve func(context.Context, string), key string) {
+	ctx, span := tracing.StartItem(ctx, key)
+	defer span.End()
+	describer, describes := queue.(interface {
+		Attributes(key string) []attribute.KeyValue
+	})
+	if describes && span.IsRecording() {
+		span.SetAttributes(describer.Attributes(key)...)
+	}
+	serve(ctx, key)
 }
 
 // Every calls a function each period until ctx ends. Without a period it only waits.

@@ -52,29 +52,36 @@ func (m *metrics) observe(operation string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.inFlight.Inc()
 		start := time.Now()
-		answer := &observed{ResponseWriter: w, status: unanswered}
+		answer := &observed{ResponseWriter: w}
 		next.ServeHTTP(answer, r)
 		m.duration.WithLabelValues(operation).Observe(time.Since(start).Seconds())
-		m.requests.WithLabelValues(operation, answer.status).Inc()
+		m.requests.WithLabelValues(operation, answer.label()).Inc()
 		m.inFlight.Dec()
 	})
 }
 
-// observed records the status of an answer.
+// observed records the status of an answer; 0: there is none.
 type observed struct {
 	http.ResponseWriter
-	status string
+	status int
+}
+
+func (o *observed) label() string {
+	if o.status == 0 {
+		return unanswered
+	}
+	return strconv.Itoa(o.status)
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (o *observed) WriteHeader(status int) {
-	o.status = strconv.Itoa(status)
+	o.status = status
 	o.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
 func (o *observed) Write(content []byte) (int, error) {
-	if o.status == unanswered {
+	if o.status == 0 {
 		o.WriteHeader(http.StatusOK)
 	}
 	return o.ResponseWriter.Write(content)
@@ -104,7 +111,7 @@ func (c objectCounts) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c objectCounts) Collect(out chan<- prometheus.Metric) {
-	for kind, n := range c.server.objects() {
+	for kind, n := range c.server.Objects() {
 		out <- prometheus.MustNewConstMetric(c.objects(), prometheus.GaugeValue, float64(n), kind)
 	}
 	for kind, n := range c.server.Faults.Fired() {
@@ -112,8 +119,8 @@ func (c objectCounts) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// objects counts the objects of all organisations.
-func (srv *Server) objects() map[string]int {
+// Objects counts the objects of all organisations, by kind.
+func (srv *Server) Objects() map[string]int {
 	srv.Store.Lock()
 	defer srv.Store.Unlock()
 	srv.ApplyDue(time.Now())

@@ -14,6 +14,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/auth"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/behaviour"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/encode"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/requestlog"
@@ -103,6 +104,7 @@ type route struct {
 func (rt route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var answer reply
 	user, err := rt.server.Auth.Authenticate(r)
+	event.Of(r.Context()).Subject = user.Subject
 	if err == nil {
 		answer, err = rt.answer(w, r, user)
 	}

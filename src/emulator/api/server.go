@@ -2,6 +2,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -15,6 +16,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/auth"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/behaviour"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/encode"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/requestlog"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
@@ -42,6 +44,8 @@ type Server struct {
 	Store    *state.Store
 	Auth     *auth.Authenticator
 	Requests requestlog.Log
+	// Events are the calls that end, for those who watch.
+	Events   event.Hub
 	switches behaviour.Switches
 	delays   behaviour.Delays
 	logger   *slog.Logger
@@ -73,6 +77,7 @@ func New(o Options) (*Server, error) {
 		network: o.Network, afterWrite: o.AfterWrite, beforeAnswer: o.BeforeAnswer,
 	}
 	srv.Faults.Creates, srv.Faults.Lists, srv.metrics = srv.creates, srv.lists, newMetrics(srv)
+	srv.Faults.Met = func(ctx context.Context, kind fault.Kind) { event.Of(ctx).Fault = kind }
 	srv.routes()
 	srv.Snapshot(time.Now())
 	for _, rule := range o.Faults {
@@ -162,8 +167,21 @@ func (srv *Server) chain(operation string, next http.Handler) http.Handler {
 	next = srv.limited(srv.Faults.Handler(operation, next))
 	return srv.metrics.observe(operation, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		srv.Requests.Count(operation)
-		next.ServeHTTP(w, r)
+		srv.watched(operation, next, w, r)
 	}))
+}
+
+// watched answers a request and describes it to those who watch.
+func (srv *Server) watched(operation string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+	ctx, call := srv.Events.Begin(r.Context())
+	if call == nil {
+		next.ServeHTTP(w, r)
+		return
+	}
+	answer := &observed{ResponseWriter: w}
+	next.ServeHTTP(answer, r.WithContext(ctx))
+	call.Method, call.Path, call.Operation, call.Status = r.Method, r.URL.Path, operation, answer.status
+	srv.Events.End(call)
 }
 
 // unknown answers 501 and not 404: a client must not take an operation that the

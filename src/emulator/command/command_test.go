@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math/big"
@@ -145,6 +146,31 @@ func TestServe(t *testing.T) {
 	}
 	if _, err := os.Stat(s.path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the ready file is still there: %v", err)
+	}
+}
+
+// TestStopEndsStreams stops a server while its page is open.
+func TestStopEndsStreams(t *testing.T) {
+	s := start(t)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Endpoint+"/_emulator/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	began := time.Now()
+	output, err := s.stop()
+	if took := time.Since(began); err != nil || took >= shutdownGrace {
+		t.Errorf("with an open page the emulator stops after %s: %v", took, err)
+	}
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		t.Errorf("the stream ends with %v", err)
+	}
+	if want := s.Endpoint + "/_emulator/\n"; !strings.Contains(output, want) {
+		t.Errorf("the output lacks the address of the page, %s:\n%s", want, output)
 	}
 }
 

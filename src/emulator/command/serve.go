@@ -99,8 +99,9 @@ func (o *options) serve(ctx context.Context, api *emulator.Emulator, ready Ready
 		return errors.Join(fmt.Errorf("serving %s: %w", ready.Endpoint, err), retract(o.readyFile))
 	case <-ctx.Done():
 	}
-	// Requests that hang on purpose would hold up the end.
+	// Requests that hang on purpose, and streams, would hold up the end.
 	api.ClearFaults()
+	api.EndEvents()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 	defer cancel()
 	err = errors.Join(server.Shutdown(grace), retract(o.readyFile))
@@ -133,6 +134,7 @@ func (o *options) open(ctx context.Context, log *slog.Logger) (net.Listener, err
 func announce(out io.Writer, path string, ready Ready) error {
 	fmt.Fprintf(out, "Thalassa emulator: the API is at %s, the admin API at %s/_emulator/state.\n", ready.Endpoint,
 		ready.Endpoint)
+	fmt.Fprintf(out, "What it has and does, live in a browser: %s/_emulator/\n", ready.Endpoint)
 	fmt.Fprintf(out, "Organisation %s, VPC %s, subnet %s.\n", ready.Organisation, ready.VPC, ready.Subnet)
 	if ready.Network != "" {
 		fmt.Fprintf(out, "Load balancers carry traffic in %s.\n", ready.Network)

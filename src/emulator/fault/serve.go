@@ -54,6 +54,7 @@ func Of(ctx context.Context) (effect Effect, met bool) {
 func (s *Set) Handler(operation string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		waits, fault := s.meet(operation, r)
+		s.report(r.Context(), waits, fault)
 		if len(waits) > 0 || fault != nil && fault.Kind == Hang {
 			r = readAhead(r)
 		}
@@ -72,6 +73,17 @@ func (s *Set) Handler(operation string, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// report passes on what a call meets: of several faults the one that is more than a delay.
+func (s *Set) report(ctx context.Context, waits []hit, fault *hit) {
+	switch {
+	case s.Met == nil:
+	case fault != nil:
+		s.Met(ctx, fault.Kind)
+	case len(waits) > 0:
+		s.Met(ctx, waits[0].Kind)
+	}
 }
 
 func within(r *http.Request, effect Effect) *http.Request {

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -19,6 +20,8 @@ type Set struct {
 	// Lists says which GETs read lists, for Partial; nil: those that do not end in
 	// a path parameter.
 	Lists func(operation string) bool
+	// Met is called with the context of a call that meets a fault; nil: nothing is.
+	Met func(ctx context.Context, kind Kind)
 
 	mu      sync.Mutex
 	entries []*entry

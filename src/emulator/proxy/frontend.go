@@ -27,6 +27,7 @@ type frontend struct {
 	settings atomic.Pointer[traffic.Listener]
 	pool     *pool
 	sessions sessions
+	carried  counter
 	ctx      context.Context
 	cancel   context.CancelFunc
 	socket   io.Closer
@@ -148,13 +149,15 @@ func (f *frontend) addTo(status traffic.ListenerStatus) traffic.ListenerStatus {
 	if f.problem != "" {
 		status.Problem = f.problem
 	}
+	status.Counters = status.Counters.Plus(f.carried.read())
 	for _, target := range f.pool.status() {
 		status.Targets = withTarget(status.Targets, target)
 	}
 	return status
 }
 
-// withTarget adds the health of a target at one frontend. If frontends differ about a target, the worst health counts.
+// withTarget adds the health and the counters of a target at one frontend. If frontends differ about a target, the
+// worst health counts.
 func withTarget(targets []traffic.TargetStatus, one traffic.TargetStatus) []traffic.TargetStatus {
 	at := slices.IndexFunc(targets, func(t traffic.TargetStatus) bool {
 		return t.Machine == one.Machine && t.Address == one.Address
@@ -163,5 +166,6 @@ func withTarget(targets []traffic.TargetStatus, one traffic.TargetStatus) []traf
 		return append(targets, one)
 	}
 	targets[at].Health = targets[at].Health.Worst(one.Health)
+	targets[at].Counters = targets[at].Counters.Plus(one.Counters)
 	return targets
 }

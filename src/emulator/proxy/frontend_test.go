@@ -224,7 +224,8 @@ func TestHealthSurvivesUnrelatedChanges(t *testing.T) {
 // them thinks.
 func TestTargetsOfAllAddresses(t *testing.T) {
 	status := func(machine string, health traffic.Health) traffic.TargetStatus {
-		return traffic.TargetStatus{Machine: machine, Address: netip.MustParseAddrPort("10.0.0.1:80"), Health: health}
+		return traffic.TargetStatus{Machine: machine, Address: netip.MustParseAddrPort("10.0.0.1:80"), Health: health,
+			Counters: traffic.Counters{Connections: 1, Received: 2, Sent: 3}}
 	}
 	other := traffic.TargetStatus{Machine: "vm-1", Address: netip.MustParseAddrPort("[fd00::1]:80"),
 		Health: traffic.Healthy}
@@ -237,6 +238,9 @@ func TestTargetsOfAllAddresses(t *testing.T) {
 		got = withTarget(got, one)
 	}
 	want := []traffic.TargetStatus{status("vm-1", traffic.Unhealthy), status("vm-2", traffic.Unhealthy), other}
+	for i := range want[:2] {
+		want[i].Counters = traffic.Counters{Connections: 2, Received: 4, Sent: 6}
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

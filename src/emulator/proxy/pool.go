@@ -31,9 +31,10 @@ type member struct {
 	health traffic.Health
 	// streak counts results that contradict health; the first result of all
 	// decides at once.
-	streak int
-	tested bool
-	stop   context.CancelFunc
+	streak  int
+	tested  bool
+	stop    context.CancelFunc
+	carried *counter
 }
 
 func newPool(ctx context.Context, probe prober, running *sync.WaitGroup) *pool {
@@ -55,7 +56,7 @@ func (p *pool) set(group traffic.Group) {
 		m, known := before[target]
 		delete(before, target)
 		if !known {
-			m = &member{target: target, health: initialHealth(group.Health)}
+			m = &member{target: target, health: initialHealth(group.Health), carried: &counter{}}
 		}
 		if !known || recheck {
 			p.watch(m)
@@ -182,7 +183,8 @@ func (p *pool) status() []traffic.TargetStatus {
 	defer p.mu.Unlock()
 	var out []traffic.TargetStatus
 	for _, m := range p.members {
-		out = append(out, traffic.TargetStatus{Machine: m.target.Machine, Address: m.target.Address, Health: m.health})
+		out = append(out, traffic.TargetStatus{Machine: m.target.Machine, Address: m.target.Address, Health: m.health,
+			Counters: m.carried.read()})
 	}
 	return out
 }

@@ -58,7 +58,7 @@ func (f *frontend) handle(client *net.TCPConn) {
 		f.proxy.onCut(source)
 		reset(client)
 	}
-	f.relay(client, upstream)
+	f.relay(client, upstream, f.tally(target))
 }
 
 // reset closes a connection with a reset, which differs from the end of the stream.
@@ -118,23 +118,23 @@ func (f *frontend) announce(upstream *net.TCPConn, source netip.AddrPort) error 
 
 // relay copies both ways until both sides are done, or nothing moved for as
 // long as the listener's idle timeout.
-func (f *frontend) relay(client, upstream *net.TCPConn) {
+func (f *frontend) relay(client, upstream *net.TCPConn, count tally) {
 	var active atomic.Int64
 	active.Store(time.Now().UnixNano())
 	back := make(chan struct{})
 	f.proxy.running.Go(func() {
 		defer close(back)
-		f.pipe(client, upstream, &active)
+		f.pipe(client, upstream, &active, count.sent)
 	})
-	f.pipe(upstream, client, &active)
+	f.pipe(upstream, client, &active, count.received)
 	<-back
 	_ = client.Close()
 	_ = upstream.Close()
 }
 
 // pipe copies one way. At the end of the stream it closes the writing half, so
-// that the other way can go on; on any failure it resets both.
-func (f *frontend) pipe(to, from *net.TCPConn, active *atomic.Int64) {
+// that the other way can go on; on any failure it resets both. It counts what arrived.
+func (f *frontend) pipe(to, from *net.TCPConn, active *atomic.Int64, count func(bytes int)) {
 	buffer := make([]byte, bufferSize)
 	for {
 		n, err := f.read(from, buffer, active)
@@ -142,6 +142,7 @@ func (f *frontend) pipe(to, from *net.TCPConn, active *atomic.Int64) {
 			if _, failed := to.Write(buffer[:n]); failed != nil {
 				err = failed
 			}
+			count(n)
 		}
 		if errors.Is(err, io.EOF) && to.CloseWrite() == nil {
 			return

@@ -29,6 +29,7 @@ type udpSession struct {
 	session
 	upstream *net.UDPConn
 	active   atomic.Int64
+	count    tally
 }
 
 func (f *frontend) serveUDP(conn *net.UDPConn) {
@@ -59,6 +60,7 @@ func (f *frontend) forward(all *udpSessions, conn *net.UDPConn, source netip.Add
 		}
 		one.active.Store(time.Now().UnixNano())
 		if _, failed = one.upstream.Write(payload); failed == nil {
+			one.count.received(len(payload))
 			return nil
 		}
 		one.end()
@@ -111,6 +113,7 @@ func (f *frontend) begin(target traffic.Target) (*udpSession, error) {
 	if !f.sessions.add(&one.session, f.settings.Load().MaxConnections) {
 		return nil, errors.Join(errors.New("too many sessions"), conn.Close())
 	}
+	one.count = f.tally(target)
 	return one, nil
 }
 
@@ -140,5 +143,6 @@ func (f *frontend) answer(conn *net.UDPConn, client netip.AddrPort, one *udpSess
 		if _, err := conn.WriteToUDPAddrPort(buffer[:n], client); err != nil {
 			return
 		}
+		one.count.sent(n)
 	}
 }

@@ -108,6 +108,22 @@ func TestUDPSessionsTimeOut(t *testing.T) {
 	})
 }
 
+func TestUDPIsCounted(t *testing.T) {
+	p := newPlane(t)
+	one, _ := startEcho(t, p, 1, "vm-1")
+	lb := udpService(p, one)
+	p.Serve(lb)
+	client := newUDPClient(t, p, p.at(100))
+	for range 3 {
+		client.ask("hello", timeLimit) // answered by "vm-1 hello"
+	}
+	want := traffic.Counters{Connections: 1, Received: 3 * 5, Sent: 3 * 10}
+	traffictest.Eventually(t, "the session is counted", func() bool {
+		status, _ := p.Status(lb.Identity)
+		return status.Listeners[0].Counters == want && status.Listeners[0].Targets[0].Counters == want
+	})
+}
+
 func TestUDPDeadTargetIsLeft(t *testing.T) {
 	p := newPlane(t)
 	one, stop := startEcho(t, p, 1, "vm-1")

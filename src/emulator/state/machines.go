@@ -44,6 +44,12 @@ func (m *Machine) Status(now time.Time) string {
 	return object.StatusReady
 }
 
+// Zone is the slug of the machine's zone.
+func (m *Machine) Zone() string { return m.zone }
+
+// TypeName is the name of the machine's type.
+func (m *Machine) TypeName() string { return m.kind.Name }
+
 // View is the machine as the API describes it.
 func (m *Machine) View(now time.Time) wire.Machine {
 	home := m.Subnet

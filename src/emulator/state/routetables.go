@@ -77,6 +77,17 @@ type RouteEntry struct {
 // Key makes a destination unique within its table.
 func (r *RouteEntry) Key() (identity, slug string) { return r.Identity, r.Destination.String() }
 
+// Target is the address that the route leads to, or the identity of its NAT gateway or peering connection.
+func (r *RouteEntry) Target() string {
+	switch {
+	case r.Gateway != nil:
+		return r.Gateway.Identity
+	case r.Peering != nil:
+		return r.Peering.Identity
+	}
+	return r.Address.String()
+}
+
 // View is the route as the API describes it.
 func (r *RouteEntry) View(now time.Time) wire.RouteEntry {
 	view := wire.RouteEntry{Identity: r.Identity, DestinationCIDRBlock: r.Destination.String()}

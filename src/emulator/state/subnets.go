@@ -31,9 +31,7 @@ func (s *Subnet) Short() *wire.Subnet {
 		return known
 	}
 	view := &wire.Subnet{Meta: s.Nested(), VPCIdentity: s.VPC.Identity, Status: s.Status()}
-	var cidrs []string
 	for _, pool := range s.Pools {
-		cidrs = append(cidrs, pool.Prefix().String())
 		if pool.Prefix().Addr().Is4() {
 			view.V4UsingIPs, view.V4AvailableIPs = pool.Used(), pool.Available()
 			view.Type = "IPv4"
@@ -45,8 +43,17 @@ func (s *Subnet) Short() *wire.Subnet {
 	if len(s.Pools) > 1 {
 		view.Type = "Dual"
 	}
-	view.CIDR = strings.Join(cidrs, ",")
+	view.CIDR = s.CIDR()
 	return cache(s.VPC.Org.Store, s, view)
+}
+
+// CIDR is the network of the subnet in the words of the API: one prefix, or one of each address family.
+func (s *Subnet) CIDR() string {
+	var cidrs []string
+	for _, pool := range s.Pools {
+		cidrs = append(cidrs, pool.Prefix().String())
+	}
+	return strings.Join(cidrs, ",")
 }
 
 // View is the subnet as the API describes it.

@@ -126,13 +126,29 @@ type ListenerStatus struct {
 	// listener's when the data plane may not bind the listener's own port.
 	Served []netip.AddrPort
 	// Problem says why an address is not served, or is served elsewhere.
-	Problem string
-	Targets []TargetStatus
+	Problem  string
+	Targets  []TargetStatus
+	Counters Counters
 }
 
 // TargetStatus is the health of one target.
 type TargetStatus struct {
-	Machine string
-	Address netip.AddrPort
-	Health  Health
+	Machine  string
+	Address  netip.AddrPort
+	Health   Health
+	Counters Counters
+}
+
+// Counters are what a data plane carried for a listener or a target since it serves it.
+type Counters struct {
+	// Connections are those that a target accepted, and sessions of UDP clients.
+	Connections uint64 `json:"connections"`
+	// Received are the bytes that clients sent, Sent those that they were sent.
+	Received uint64 `json:"received"`
+	Sent     uint64 `json:"sent"`
+}
+
+// Plus is the sum of two counters.
+func (c Counters) Plus(other Counters) Counters {
+	return Counters{c.Connections + other.Connections, c.Received + other.Received, c.Sent + other.Sent}
 }

@@ -15,8 +15,10 @@ import (
 	computev1alpha1 "github.com/ironcore-dev/ironcore/client-go/ironcore/versioned/typed/compute/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/client-go/ironcore/versioned/typed/networking/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -40,6 +42,7 @@ type Client struct {
 	LoadBalancerRoutings networkingv1alpha1.LoadBalancerRoutingInterface
 
 	networking rest.Interface // for the answers to deletions, which the typed clients drop
+	reviews    authorizationv1client.SelfSubjectAccessReviewInterface
 
 	host      string // of the API server, as in the configuration
 	transport *transport
@@ -77,6 +80,11 @@ func (c *Client) connect(config *rest.Config, network *http.Client) error {
 	if err != nil {
 		return fmt.Errorf("making a client of networking.ironcore.dev: %w", err)
 	}
+	authorization, err := authorizationv1client.NewForConfigAndClient(config, network)
+	if err != nil {
+		return fmt.Errorf("making a client of authorization.k8s.io: %w", err)
+	}
+	c.reviews = authorization.SelfSubjectAccessReviews()
 	c.Machines, c.MachinePools = compute.Machines(c.Namespace), compute.MachinePools()
 	c.networking = networking.RESTClient()
 	c.Networks = networking.Networks(c.Namespace)
@@ -134,6 +142,21 @@ func (c *Client) Probe(ctx context.Context, network string) error {
 		return fmt.Errorf("reading the Network %s/%s: %w", c.Namespace, network, err)
 	}
 	return nil
+}
+
+// Allowed returns whether the API permits the user of the client a verb for all objects of a resource: those of the
+// namespace, or those without one.
+func (c *Client) Allowed(ctx context.Context, group, resource, verb string, namespaced bool) (bool, error) {
+	asked := &authorizationv1.ResourceAttributes{Group: group, Resource: resource, Verb: verb}
+	if namespaced {
+		asked.Namespace = c.Namespace
+	}
+	answer, err := c.reviews.Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: asked}}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("asking the IronCore API whether %s %s is permitted: %w", verb, resource, err)
+	}
+	return answer.Status.Allowed, nil
 }
 
 // LastRequest returns when the latest request ended, and the reason if the API did not answer it or does not accept the

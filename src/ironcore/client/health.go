@@ -86,3 +86,11 @@ func (c *Client) Ready() error {
 	}
 	return problem
 }
+
+// MonitorOutages requests the Network with that name while the API does not answer, until ctx ends.
+func (c *Client) MonitorOutages(ctx context.Context, network string) {
+	c.transport.outage.Run(ctx, func(ctx context.Context) error { return c.Probe(ctx, network) })
+}
+
+// Recovered calls report each time the API answers again after an outage, until ctx ends. MonitorOutages has to run.
+func (c *Client) Recovered(ctx context.Context, report func()) { c.transport.outage.Watch(ctx, report) }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // metrics of all requests.
@@ -38,9 +40,9 @@ func (m *metrics) collectors() []prometheus.Collector {
 }
 
 // observe counts one request. The status is 0 if there was no answer.
-func (m *metrics) observe(o operation, status int, err error, took time.Duration) {
+func (m *metrics) observe(ctx context.Context, o operation, status int, err error, took time.Duration) {
 	if !o.watch() {
-		m.duration.WithLabelValues(o.verb, o.resource).Observe(took.Seconds())
+		tracing.Observe(ctx, m.duration.WithLabelValues(o.verb, o.resource), took.Seconds())
 	}
 	if code := codeOf(status, err); code != "" {
 		m.failures.WithLabelValues(o.verb, o.resource, code).Inc()

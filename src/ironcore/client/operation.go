@@ -10,6 +10,15 @@ type operation struct{ verb, resource string }
 
 func (o operation) watch() bool { return o.verb == "watch" }
 
+// method returns the HTTP method as far as it matters for writes: a question about permissions is none, although it is
+// sent by POST.
+func (o operation) method(sent string) string {
+	if o.resource == "selfsubjectaccessreviews" {
+		return http.MethodGet
+	}
+	return sent
+}
+
 // operationOf finds the operation in a request of a typed client. Its path is the prefix, and after that
 // /apis/GROUP/VERSION[/namespaces/NAMESPACE]/RESOURCE[/NAME[/SUBRESOURCE]].
 func operationOf(request *http.Request, prefix string) operation {

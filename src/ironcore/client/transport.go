@@ -11,8 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/outage"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // connection is one set of credentials and certificates.
@@ -52,6 +56,7 @@ type transport struct {
 	prefix     string // of the paths of all requests
 	metrics    *metrics
 	health     *health
+	outage     *outage.Monitor
 	writes     *writes
 }
 
@@ -61,19 +66,21 @@ func newTransport(config *rest.Config, prefix string) (*transport, error) {
 		return nil, err
 	}
 	t := &transport{timeout: cmp.Or(config.Timeout, DefaultCallTimeout), prefix: prefix, metrics: newMetrics(),
-		health: &health{}, writes: newWrites()}
+		health: &health{}, outage: outage.NewMonitor(), writes: newWrites()}
 	t.connection.Store(initial)
 	return t, nil
 }
 
 // RoundTrip sends one request. It has a deadline until the answer was read, or until a watch was begun.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	sent, err := t.writes.begin(request.Method)
+	operation := operationOf(request, t.prefix)
+	sent, err := t.writes.begin(operation.method(request.Method))
 	if err != nil {
 		return nil, err
 	}
-	e := &exchange{transport: t, operation: operationOf(request, t.prefix), began: time.Now(),
-		parent: request.Context()}
+	e := &exchange{transport: t, operation: operation, began: time.Now()}
+	request, e.span = tracing.StartRequest(request, e.operation.verb, e.operation.resource)
+	e.parent = request.Context()
 	ctx, cancel := context.WithCancelCause(e.parent)
 	late := time.AfterFunc(t.timeout, func() { cancel(noAnswer(t.timeout)) })
 	e.ctx, e.release = ctx, func() {
@@ -120,6 +127,7 @@ type exchange struct {
 	release     func()          // ends ctx
 	candidate   bool
 	status      int // of the answer; 0: there is none
+	span        trace.Span
 
 	recorded, ended sync.Once
 }
@@ -135,13 +143,15 @@ func (e *exchange) end(err error) error {
 }
 
 func (e *exchange) record(err error) {
+	defer tracing.EndRequest(e.span, e.status, err)
 	if err != nil && errors.Is(e.parent.Err(), context.Canceled) {
 		return // the caller has stopped waiting, which says nothing about the API
 	}
 	e.recorded.Do(func() {
-		e.transport.metrics.observe(e.operation, e.status, err, time.Since(e.began))
+		e.transport.metrics.observe(e.parent, e.operation, e.status, err, time.Since(e.began))
 		if !e.candidate {
 			e.transport.health.set(trouble(e.status, err))
+			e.transport.outage.Record(err == nil && e.status < http.StatusInternalServerError)
 		}
 	})
 }

@@ -23,6 +23,15 @@ func Validate(path string, from cloud.Environment, _ bool) (effective []byte, pr
 	return effective, nil
 }
 
+// Warnings returns what is accepted in a cloud-config file and should be written in another way, one line each.
+func Warnings(path string, from cloud.Environment) []string {
+	_, file, err := openFile(path, from)
+	if err != nil {
+		return nil // Validate reports it
+	}
+	return file.Warnings()
+}
+
 // Schema is the JSON schema of the cloud-config file.
 func Schema() ([]byte, error) {
 	length := config.Schema{"maxLength": maxName}

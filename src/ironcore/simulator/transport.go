@@ -22,6 +22,9 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.URL.Path == reviewPath {
+		return t.review(r, body)
+	}
 	c := t.parse(r, body)
 	entry := t.record(c.Request)
 	lost, err := t.inject(r.Context(), c.Request)

@@ -48,7 +48,7 @@ func (t Terminal) PrintTable(content Table) {
 		if column.Number {
 			align = text.AlignRight
 		}
-		configs = append(configs, table.ColumnConfig{Number: i + 1, WidthMax: widths[i], WidthMaxEnforcer: text.WrapSoft,
+		configs = append(configs, table.ColumnConfig{Number: i + 1, WidthMax: widths[i], WidthMaxEnforcer: wrap,
 			Align: align, AlignHeader: align})
 	}
 	writer.AppendHeader(header)

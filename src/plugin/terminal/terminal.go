@@ -24,6 +24,11 @@ type Terminal struct {
 	Colour bool
 	// Interactive means that a person sees the output and can answer.
 	Interactive bool
+	// Size returns the present size; nil if it is not known.
+	Size func() (width, height int)
+	// Raw makes the input return each key at once, and does not show them. Restore ends this. Nil if the terminal has
+	// no keys, or no control sequences.
+	Raw func() (restore func(), err error)
 }
 
 // minWidth is the least width that tables are made for. A narrower terminal breaks the lines.
@@ -40,6 +45,10 @@ func New(in, out, errs *os.File, getenv func(string) string) Terminal {
 	t.Colour = getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
 	if columns, _, err := term.GetSize(int(out.Fd())); err == nil {
 		t.Width = columns
+		t.Size = sizeOf(out, getenv)
+	}
+	if t.Interactive && getenv("TERM") != "dumb" {
+		t.Raw = func() (func(), error) { return raw(in) }
 	}
 	if columns, err := strconv.Atoi(getenv("COLUMNS")); err == nil && columns > 0 {
 		t.Width = columns
@@ -85,15 +94,23 @@ func clean(words string) string {
 	}, words)
 }
 
+// wrap breaks lines that are longer than the width, and keeps the others.
+func wrap(words string, width int) string {
+	lines := strings.Split(words, "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(text.WrapSoft(line, width), "\n")
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Indented writes a text whose lines fit the terminal, each after the same number of blanks. First begins the first
 // line, in place of the last blanks.
 func (t Terminal) Indented(indent int, first string, tone Tone, words string) {
 	words = clean(words)
-	lines := []string{words}
 	if t.Width > 0 {
-		lines = strings.Split(strings.TrimRight(text.WrapSoft(words, t.Width-indent), "\n"), "\n")
+		words = wrap(words, t.Width-indent)
 	}
-	for i, line := range lines {
+	for i, line := range strings.Split(words, "\n") {
 		begin := strings.Repeat(" ", indent)
 		if i == 0 {
 			begin = begin[:indent-len(first)] + first

@@ -27,8 +27,8 @@ func sample() Table {
 	}
 }
 
-// TestTable: without a width, each row is one line. With a width, the text of a column that can be reduced takes several
-// lines. Characters that a terminal obeys are not printed.
+// TestTable: without a width, each row is one line. With a width, the text of a column that can be reduced takes
+// several lines. Characters that a terminal obeys are not printed.
 func TestTable(t *testing.T) {
 	for width, want := range map[int]string{
 		0: "NAME          COUNT   MESSAGE\n" +

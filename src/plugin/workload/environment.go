@@ -38,7 +38,8 @@ func (w *Workload) Process(ctx context.Context) (Process, error) {
 		return Process{}, err
 	}
 	var args []string
-	for _, arg := range slices.Concat(w.Container.Command[1:], w.Container.Args) {
+	// Without a command, the image has one. The first word of a command is the executable.
+	for _, arg := range slices.Concat(w.Container.Command[min(1, len(w.Container.Command)):], w.Container.Args) {
 		if expanded, complete := expand(arg, variables); complete {
 			args = append(args, expanded)
 		}
@@ -70,7 +71,8 @@ func (w *Workload) variables(ctx context.Context, objects *objects) (map[string]
 		case source.SecretRef != nil:
 			content, err = objects.read(ctx, "Secret", source.SecretRef.Name, isTrue(source.SecretRef.Optional))
 		case source.ConfigMapRef != nil:
-			content, err = objects.read(ctx, "ConfigMap", source.ConfigMapRef.Name, isTrue(source.ConfigMapRef.Optional))
+			content, err = objects.read(ctx, "ConfigMap", source.ConfigMapRef.Name,
+				isTrue(source.ConfigMapRef.Optional))
 		}
 		if err != nil {
 			return nil, err
@@ -165,7 +167,7 @@ func (o *objects) get(ctx context.Context, kind, name string) (map[string][]byte
 
 // files are the mounted files of the workload.
 type files struct {
-	ctx      context.Context //nolint:containedctx // cloud.Files has no context, because the files of a process need none
+	ctx      context.Context //nolint:containedctx // the files of a process need no context, so cloud.Files has none
 	workload *Workload
 	objects  *objects
 }
@@ -228,7 +230,8 @@ func (f files) volume(v corev1.Volume) (map[string][]byte, error) {
 		case source.Secret != nil:
 			content, err = f.project("Secret", source.Secret.Name, source.Secret.Items, source.Secret.Optional)
 		case source.ConfigMap != nil:
-			content, err = f.project("ConfigMap", source.ConfigMap.Name, source.ConfigMap.Items, source.ConfigMap.Optional)
+			content, err = f.project("ConfigMap", source.ConfigMap.Name, source.ConfigMap.Items,
+				source.ConfigMap.Optional)
 		case source.ServiceAccountToken != nil:
 			err = fmt.Errorf("volume %s of %s has a token that only its pod gets (workload identity): pass "+
 				"--cloud-config=FILE with a configuration and credentials of your own", v.Name, f.workload)

@@ -49,10 +49,7 @@ func Find(ctx context.Context, client kubernetes.Interface, name string) (*Workl
 	if name != "" && (!named || namespace == "" || one == "") {
 		return nil, fmt.Errorf("--ccm=%s: want NAMESPACE/NAME of a Deployment or DaemonSet", name)
 	}
-	found, err := list(ctx, client, namespace)
-	if apierrors.IsForbidden(err) && name == "" {
-		found, err = list(ctx, client, metav1.NamespaceSystem)
-	}
+	found, err := search(ctx, client, namespace, runsProgram)
 	if err != nil {
 		return nil, fmt.Errorf("looking for the cloud controller manager: %w", err)
 	}
@@ -80,8 +77,52 @@ func names(all []*Workload) string {
 	return strings.Join(names, ", ")
 }
 
-// list returns the workloads of a namespace, "" for all, that have a container with the program.
-func list(ctx context.Context, client kubernetes.Interface, namespace string) ([]*Workload, error) {
+// Former is what a cloud controller manager is called that this program replaces.
+type Former struct {
+	// Cloud is its --cloud-provider.
+	Cloud string
+	// Programs are the names of its executable and its images, without registry and tag.
+	Programs []string
+}
+
+// is reports whether a container runs it: by its executable, its image, or the cloud that it is for.
+func (f Former) is(c corev1.Container) bool {
+	if len(c.Command) > 0 && slices.Contains(f.Programs, path.Base(c.Command[0])) {
+		return true
+	}
+	image, _, _ := strings.Cut(c.Image, "@")
+	for part := range strings.SplitSeq(image, "/") {
+		if name, _, _ := strings.Cut(part, ":"); slices.Contains(f.Programs, name) {
+			return true
+		}
+	}
+	return !runsProgram(c) && slices.Contains(slices.Concat(c.Command, c.Args), "--cloud-provider="+f.Cloud)
+}
+
+// FindFormer returns the workloads of a program that this one replaces, in all namespaces, or in kube-system if the
+// user may not list all.
+func FindFormer(ctx context.Context, client kubernetes.Interface, former Former) ([]*Workload, error) {
+	found, err := search(ctx, client, metav1.NamespaceAll, former.is)
+	if err != nil {
+		return nil, fmt.Errorf("looking for the existing cloud controller manager of %s: %w", former.Cloud, err)
+	}
+	return found, nil
+}
+
+// search returns the workloads of a namespace that have such a container. Without a namespace, it searches all, or
+// kube-system if the user may not list all.
+func search(ctx context.Context, client kubernetes.Interface, namespace string,
+	chosen func(corev1.Container) bool) ([]*Workload, error) {
+	found, err := list(ctx, client, namespace, chosen)
+	if apierrors.IsForbidden(err) && namespace == "" {
+		return list(ctx, client, metav1.NamespaceSystem, chosen)
+	}
+	return found, err
+}
+
+// list returns the workloads of a namespace, "" for all, that have such a container.
+func list(ctx context.Context, client kubernetes.Interface, namespace string,
+	chosen func(corev1.Container) bool) ([]*Workload, error) {
 	deployments, err := client.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -97,7 +138,7 @@ func list(ctx context.Context, client kubernetes.Interface, namespace string) ([
 	for i := range sets.Items {
 		found = append(found, fromDaemonSet(&sets.Items[i]))
 	}
-	found = slices.DeleteFunc(found, func(w *Workload) bool { return !w.chooseContainer() })
+	found = slices.DeleteFunc(found, func(w *Workload) bool { return !w.chooseContainer(chosen) })
 	for _, one := range found {
 		one.client = client
 	}
@@ -120,11 +161,14 @@ func fromDaemonSet(d *appsv1.DaemonSet) *Workload {
 		ServiceAccount: d.Spec.Template.Spec.ServiceAccountName, pod: d.Spec.Template.Spec}
 }
 
-// chooseContainer sets the container that runs the program, and reports whether there is one.
-func (w *Workload) chooseContainer() bool {
-	i := slices.IndexFunc(w.pod.Containers, func(c corev1.Container) bool {
-		return len(c.Command) > 0 && path.Base(c.Command[0]) == Program
-	})
+// runsProgram reports whether a container runs the program.
+func runsProgram(c corev1.Container) bool {
+	return len(c.Command) > 0 && path.Base(c.Command[0]) == Program
+}
+
+// chooseContainer sets the first such container, and reports whether there is one.
+func (w *Workload) chooseContainer(chosen func(corev1.Container) bool) bool {
+	i := slices.IndexFunc(w.pod.Containers, chosen)
 	if i >= 0 {
 		w.Container = w.pod.Containers[i]
 	}

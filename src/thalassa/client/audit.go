@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // causeKey carries why a write is made.
@@ -23,6 +25,9 @@ func (c *call) audit(began time.Time) {
 	line := []any{
 		"request", c.operation, "object", c.object(), "cause", cause,
 		"status", c.status, "attempts", c.attempts, "duration", time.Since(began).Round(time.Millisecond).String(),
+	}
+	if id := tracing.ID(ctx); id != "" {
+		line = append(line, "traceID", id)
 	}
 	logger := klog.FromContext(ctx)
 	if c.outcome != nil {

@@ -14,7 +14,10 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/oauth2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // call is one call with all its attempts.
@@ -29,6 +32,7 @@ type call struct {
 	received  int    // bytes of the latest answer's body
 	created   string // identity of what a POST created, for the audit log
 	outcome   *Error // nil: success; valid once the call is over
+	span      trace.Span
 }
 
 func newCall(request *http.Request, body []byte, consume consumer) *call {
@@ -36,6 +40,20 @@ func newCall(request *http.Request, body []byte, consume consumer) *call {
 		request: request, body: body, operation: operationOf(request.Method, request.URL.Path), consume: consume,
 		backoff: newBackoff(),
 	}
+}
+
+// startSpan begins the span of the call, of which the request is then part.
+func (c *call) startSpan() {
+	method, route, _ := strings.Cut(c.operation, " ")
+	c.request, c.span = tracing.StartRequest(c.request, method, route)
+}
+
+func (c *call) endSpan() {
+	if c.outcome != nil {
+		tracing.EndRequest(c.span, c.status, c.outcome)
+		return
+	}
+	tracing.EndRequest(c.span, c.status, nil)
 }
 
 func (c *call) write() bool { return c.request.Method != http.MethodGet }

@@ -15,7 +15,7 @@ const (
 	// outageAfter is how many attempts in a row end without a usable answer before the cloud counts as away.
 	outageAfter = 10
 	// openFor is how long no call is made then, until one tries whether the cloud is back.
-	openFor = 10 * time.Second
+	openFor = 3 * time.Second
 )
 
 // errOpen refuses a call because the cloud is away.

@@ -80,6 +80,17 @@ func (c *Client) Collectors() []prometheus.Collector { return c.transport.metric
 // RefuseWrites makes all later writes fail with ErrReadOnly before they are sent. It is called before the first call.
 func (c *Client) RefuseWrites() { c.transport.readOnly = true }
 
+// MonitorOutages calls probe while the cloud does not answer, until ctx ends. Probe makes a call of this client.
+func (c *Client) MonitorOutages(ctx context.Context, probe func(context.Context) error) {
+	c.transport.outage.Run(ctx, probe)
+}
+
+// AnsweredWithin reports whether the cloud has answered within this time, and every call since.
+func (c *Client) AnsweredWithin(d time.Duration) bool { return c.transport.outage.AnsweredWithin(d) }
+
+// Recovered calls report each time the cloud answers again after an outage, until ctx ends. MonitorOutages has to run.
+func (c *Client) Recovered(ctx context.Context, report func()) { c.transport.outage.Watch(ctx, report) }
+
 // Adopt changes over to other secrets after trying them: probe makes calls with a client that uses the new secrets,
 // while all other calls use the old ones. When the probe fails the old ones stay, and its error is returned.
 func (c *Client) Adopt(ctx context.Context, secrets secret.Secrets,

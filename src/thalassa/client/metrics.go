@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // metrics of all calls. The names of the first two are those that the in-tree providers of Kubernetes made customary.
@@ -46,7 +48,7 @@ func (m *metrics) collectors() []prometheus.Collector {
 
 // observe counts one attempt.
 func (m *metrics) observe(c *call, failure *Error, took time.Duration) {
-	m.duration.WithLabelValues(c.operation).Observe(took.Seconds())
+	tracing.Observe(c.request.Context(), m.duration.WithLabelValues(c.operation), took.Seconds())
 	m.bytes.WithLabelValues(c.operation).Add(float64(c.received))
 	if failure != nil {
 		m.failures.WithLabelValues(c.operation, c.reasonOf(failure)).Inc()

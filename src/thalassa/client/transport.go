@@ -8,6 +8,9 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/outage"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // transport is what every call goes through.
@@ -17,6 +20,7 @@ type transport struct {
 	circuit *circuit
 	stage   *stage
 	metrics *metrics
+	outage  *outage.Monitor
 	latest  atomic.Pointer[Error] // how the latest call ended; nil: well, or there was none
 	timeout time.Duration
 	// readOnly means that writes fail before they are sent.
@@ -28,6 +32,7 @@ func newTransport(o Options) (*transport, error) {
 		limiter: newLimiter(o.Rate, o.Burst),
 		stage:   newStage(),
 		metrics: newMetrics(),
+		outage:  outage.NewMonitor(),
 		timeout: cmp.Or(o.CallTimeout, DefaultCallTimeout),
 	}
 	t.circuit = newCircuit(t.metrics.circuit)
@@ -43,7 +48,7 @@ func newTransport(o Options) (*transport, error) {
 // failures neither open the circuit nor delay calls that work.
 func (t *transport) trial(candidate *access) *transport {
 	trial := &transport{limiter: t.limiter.copy(), circuit: newCircuit(newMetrics().circuit),
-		stage: t.stage, metrics: t.metrics, timeout: t.timeout}
+		stage: t.stage, metrics: t.metrics, outage: outage.NewMonitor(), timeout: t.timeout}
 	trial.access.Store(candidate)
 	return trial
 }
@@ -58,9 +63,16 @@ func (t *transport) do(request *http.Request, body []byte, consume consumer) err
 	if c.write() && t.readOnly {
 		return c.failure(ErrReadOnly)
 	}
+	c.startSpan()
+	defer c.endSpan()
 	if c.write() {
 		defer c.audit(time.Now())
 	}
+	return t.perform(c.request, c)
+}
+
+// perform makes as many attempts as are safe and as the deadline allows.
+func (t *transport) perform(request *http.Request, c *call) error {
 	// The wait for a first turn is bounded by the caller only: a queue is no failure of the cloud.
 	if err := t.turn(request.Context()); err != nil {
 		return t.conclude(c, c.failure(err))
@@ -100,6 +112,7 @@ func (t *transport) again(open context.Context, c *call, failure *Error) bool {
 	case <-time.After(pause):
 	}
 	t.metrics.retries.WithLabelValues(c.operation).Inc()
+	tracing.Retry(c.span, c.attempts, reasonOf(failure))
 	return t.limiter.wait(open) == nil
 }
 
@@ -149,17 +162,24 @@ func (t *transport) conclude(c *call, failure *Error) error {
 	c.outcome = failure
 	if failure == nil {
 		t.latest.Store(nil)
+		t.outage.Record(true)
 		return nil
 	}
 	switch {
 	case isOptional(c.request.Context()) && errors.Is(failure, ErrUnauthorised):
 		// The cloud answers, and what the process cannot do without is asked for otherwise.
+		t.outage.Record(true)
 	case errors.Is(failure, ErrShutdown), errors.Is(failure, context.Canceled):
 		// Nothing is said about the cloud.
-	case errors.Is(failure, ErrUnauthorised), errors.Is(failure, ErrUnavailable), errors.Is(failure, ErrMalformed):
+	case errors.Is(failure, ErrUnavailable), errors.Is(failure, ErrMalformed):
 		t.latest.Store(failure)
+		t.outage.Record(false)
+	case errors.Is(failure, ErrUnauthorised):
+		t.latest.Store(failure)
+		t.outage.Record(true)
 	default:
 		t.latest.Store(nil)
+		t.outage.Record(true)
 	}
 	return failure
 }

@@ -280,3 +280,6 @@ func (m machineItem) object() Machine {
 	}
 	return machine
 }
+
+// ForgetFailures permits a list again at once after one that failed, because the cloud answers again.
+func (i *Inventory) ForgetFailures() { i.machineListFailure.Remove("") }

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // TargetMachines returns those of the machines that can receive traffic: those that are in the VPC and not being
@@ -87,19 +89,23 @@ func (i *Inventory) confirmMissing(ctx context.Context, ids []string) (there, un
 type confirmation struct {
 	machine Machine
 	found   bool
+	item    trace.SpanContext // that requested it
 }
 
 // confirmOne requests one machine that lists lack. Concurrent callers for the same machine make one call; callers for
 // other machines do not wait.
 func (i *Inventory) confirmOne(ctx context.Context, id string) (machine Machine, found bool, err error) {
 	answered := i.confirmations.DoChan(id, func() (any, error) {
-		return i.requestUnlisted(context.WithoutCancel(ctx), id)
+		requested, err := i.requestUnlisted(context.WithoutCancel(ctx), id)
+		requested.item = trace.SpanContextFromContext(ctx)
+		return requested, err
 	})
 	select {
 	case <-ctx.Done():
 		return Machine{}, false, ctx.Err()
 	case result := <-answered:
 		answer := result.Val.(confirmation)
+		tracing.Link(ctx, answer.item)
 		return answer.machine, answer.found, result.Err
 	}
 }
@@ -113,7 +119,7 @@ func (i *Inventory) requestUnlisted(ctx context.Context, id string) (confirmatio
 		return confirmation{}, err
 	}
 	if there, err := i.machines.FindNow(ctx, id); err == nil && len(there) > 0 {
-		return confirmation{there[0], true}, nil
+		return confirmation{machine: there[0], found: true}, nil
 	}
 	readNumber := i.machines.BeginRead()
 	machine, found, err := i.getMachine(ctx, id)
@@ -125,7 +131,7 @@ func (i *Inventory) requestUnlisted(ctx context.Context, id string) (confirmatio
 	default:
 		i.machines.AddAbsent(id)
 	}
-	return confirmation{machine, found}, err
+	return confirmation{machine: machine, found: found}, err
 }
 
 // sampleSize is the size of the sample.

@@ -59,18 +59,60 @@ func (i *Inventory) Probe(ctx context.Context) error {
 	return err
 }
 
-// ProbeAll reads all kinds of objects once: credentials that can read only some of them are not sufficient.
+// certainFor is how long an answer shows that the cloud answers.
+const certainFor = time.Second
+
+// CheckAnswers returns an error if the cloud does not answer, without a call if it has just answered. It is called
+// before an object is created: a creation without an answer may have happened, so that it must not be repeated for
+// VisibilityDelay. In an outage, nothing is sent, and the creation can follow immediately after it.
+func (i *Inventory) CheckAnswers(ctx context.Context) error {
+	if i.cloud.AnsweredWithin(certainFor) {
+		return nil
+	}
+	if err := i.Probe(ctx); err != nil {
+		return fmt.Errorf("nothing is created, because the cloud does not answer: %w", err)
+	}
+	return nil
+}
+
+// Reading reads all objects of one kind once.
+type Reading struct {
+	// Kinds names them: "load balancers".
+	Kinds string
+	// OnlyFor is what needs them; "" if every cluster does.
+	OnlyFor string
+	Read    func(context.Context) error
+}
+
+// Readings returns one for each kind of objects.
+func (i *Inventory) Readings() []Reading {
+	refresh := func(read func(context.Context, time.Duration) error) func(context.Context) error {
+		return func(ctx context.Context) error { return read(ctx, Fresh) }
+	}
+	return []Reading{
+		{"the VPC", "", i.Probe},
+		{"machines", "", refresh(i.machines.Refresh)},
+		{"load balancers", "", refresh(i.balancers.Refresh)},
+		{"target groups", "", refresh(i.groups.Refresh)},
+		{"security groups", "security groups of load balancers", refresh(i.securityGroups.Refresh)},
+		{"reserved IPs", "reserved addresses of load balancers", refresh(i.reservedIPs.Refresh)},
+		{"route tables", "routes", refresh(i.routing.Refresh)},
+		{"machine types", "labels of machine types", refresh(i.machineTypes.Refresh)},
+	}
+}
+
+// ProbeAll reads all kinds of objects that every cluster needs: credentials that can read only some of them are not
+// sufficient.
 func (i *Inventory) ProbeAll(ctx context.Context) error {
-	if _, err := i.vpcAt(ctx, Fresh); err != nil {
-		return err
+	for _, one := range i.Readings() {
+		if one.OnlyFor != "" {
+			continue
+		}
+		if err := one.Read(ctx); err != nil {
+			return err
+		}
 	}
-	if _, err := i.Machines(ctx, Fresh); err != nil {
-		return err
-	}
-	if err := i.balancers.Refresh(ctx, Fresh); err != nil {
-		return err
-	}
-	return i.groups.Refresh(ctx, Fresh)
+	return nil
 }
 
 func (i *Inventory) otherVPC() error {

@@ -10,6 +10,10 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // Fresh as an age accepts only a list that began after the call.
@@ -71,6 +75,7 @@ type creation struct {
 type listCall struct {
 	began  time.Time
 	number uint64
+	item   trace.SpanContext // that started it
 	done   chan struct{}
 	err    error // valid once done is closed
 }
@@ -202,8 +207,11 @@ func (s *Store[T]) joinOrStart(ctx context.Context, enough func() bool) *listCal
 	if enough() {
 		return nil
 	}
-	if s.inFlight == nil {
-		s.inFlight = &listCall{began: time.Now(), number: s.next(), done: make(chan struct{})}
+	if s.inFlight != nil {
+		tracing.Link(ctx, s.inFlight.item)
+	} else {
+		s.inFlight = &listCall{began: time.Now(), number: s.next(), done: make(chan struct{}),
+			item: trace.SpanContextFromContext(ctx)}
 		// Other readers may wait for this list, so it does not end with the context of the first one.
 		go s.fetch(context.WithoutCancel(ctx), s.inFlight)
 	}

@@ -1,0 +1,71 @@
+package emulator
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/page"
+)
+
+// EndEvents ends the streams of GET /_emulator/events. Those that begin later end at once. Call it before a server
+// waits for its requests.
+func (e *Emulator) EndEvents() { e.api.Events.Close() }
+
+func (e *Emulator) watchRoutes() {
+	e.mux.Handle("GET "+page.Root, page.Handler())
+	e.mux.Handle("GET "+page.Folder, page.Handler())
+	e.mux.Handle("GET /_emulator/events", &e.api.Events)
+	e.mux.HandleFunc("GET /_emulator/overview", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		e.api.SendJSON(w, http.StatusOK, e.Overview())
+	})
+	e.mux.HandleFunc("GET /_emulator/loadbalancers/{id}", func(w http.ResponseWriter, r *http.Request) {
+		lb, err := e.loadBalancerState(r.PathValue("id"))
+		e.report(w, http.StatusOK, lb, err)
+	})
+}
+
+// protect refuses requests to the admin API with which a page of another web site would change something: the admin API
+// needs no credentials, and browsers reach loopback addresses.
+func protect(admin http.Handler) http.Handler {
+	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead && rebound(r) {
+			http.Error(w, "a page at "+r.Host+" may not use the admin API: open it at an address of this machine",
+				http.StatusForbidden)
+			return
+		}
+		admin.ServeHTTP(w, r)
+	}))
+}
+
+// rebound says whether a browser was led to a loopback address by the name of a web site.
+func rebound(r *http.Request) bool {
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if local == nil || !local.IP.IsLoopback() || r.Header.Get("Origin") == "" {
+		return false
+	}
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err != nil && host != "localhost" && !strings.HasSuffix(host, ".localhost")
+}
+
+// loadBalancerState summarises one load balancer, named by identity or slug.
+func (e *Emulator) loadBalancerState(ref string) (LoadBalancerState, error) {
+	e.api.Store.Lock()
+	defer e.api.Store.Unlock()
+	now := time.Now()
+	e.api.ApplyDue(now)
+	for org := range e.api.Store.Spaces() {
+		if lb, found := org.Loadbalancers.Find(ref); found {
+			return e.summarise(lb, now), nil
+		}
+	}
+	return LoadBalancerState{}, apierror.NotFound("load balancer", ref)
+}

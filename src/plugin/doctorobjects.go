@@ -1,0 +1,137 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
+)
+
+// checkNodes checks all Nodes. Those without problems are only counted.
+func (d *doctor) checkNodes(ctx context.Context) {
+	d.section = sectionNodes
+	if d.session.inspection.Cloud.Machines == nil {
+		d.add("nodes", NotChecked, "The configuration turns machines off.", "")
+		return
+	}
+	states, err := d.nodeStates(ctx, d.session)
+	if err != nil {
+		d.add("nodes", statusOfError(err), err.Error(), "")
+		return
+	}
+	summary, status := summaryOf(states), CheckOK
+	if summary.Ready < summary.Nodes || summary.Nodes == 0 {
+		status = CheckWarning
+	}
+	d.add("nodes", status, fmt.Sprintf("%s, %d ready, %d with problems.", count(summary.Nodes, "Node"), summary.Ready,
+		summary.Problems), "")
+	for _, one := range states {
+		for _, problem := range one.Problems {
+			d.addOf("node", "node/"+one.Name, CheckProblem, problem.Reason+": "+problem.Message, "")
+		}
+		if one.Uninitialised && len(one.Problems) == 0 {
+			d.addOf("node", "node/"+one.Name, CheckWarning, "It is not initialised: no pods are scheduled to it.",
+				"If this takes longer than a minute, see whether the cloud controller manager runs.")
+		}
+	}
+}
+
+// checkServices checks all Services that are managed. Those in sync are only counted.
+func (d *doctor) checkServices(ctx context.Context) {
+	d.section = sectionServices
+	if d.session.inspection.Cloud.LoadBalancers == nil {
+		d.add("services", NotChecked, "The configuration turns load balancers off.", "")
+		return
+	}
+	previews, err := d.previews(ctx, d.session, choice{})
+	if err != nil {
+		d.add("services", statusOfError(err), err.Error(), "")
+		return
+	}
+	inSync, found := 0, d.checks
+	for _, one := range previews {
+		planned := newServicePlan(one)
+		if planned.inSync() {
+			inSync++
+			continue
+		}
+		d.checkService(ctx, one, planned)
+	}
+	details := append([]Check{}, d.checks[len(found):]...)
+	d.checks = found
+	d.add("services", CheckOK, fmt.Sprintf("%s with a load balancer, %d in sync.",
+		count(len(previews), "Service"), inSync), "")
+	d.checks = append(d.checks, details...)
+}
+
+// checkService adds why a Service is not in sync.
+func (d *doctor) checkService(ctx context.Context, preview service.Preview, planned ServicePlan) {
+	object := "service/" + planned.Namespace + "/" + planned.Name
+	add := func(status CheckStatus, message, next string) { d.addOf("service", object, status, message, next) }
+	event := d.latestWarning(ctx, preview.Service)
+	switch {
+	case planned.Error != "":
+		add(CheckProblem, "It is not known what has to change: "+planned.Error+event, "")
+	case planned.Refused != "" && len(planned.Notices) == 0:
+		add(CheckProblem, "It cannot be brought in line now: "+planned.Refused+event, "")
+	case len(planned.Operations) > 0:
+		add(CheckWarning, count(len(planned.Operations), "write")+" to the cloud would bring it in line."+event,
+			fmt.Sprintf("See kubectl thalassa plan -n %s %s. If it does not change, see whether the cloud controller "+
+				"manager runs.", planned.Namespace, planned.Name))
+	case planned.Waiting != "":
+		add(CheckWarning, planned.Waiting, "Wait until the cloud has finished.")
+	case planned.AddFinalizer:
+		add(CheckWarning, "The finalizer of load balancers is missing.", "See whether the cloud controller manager "+
+			"runs.")
+	}
+	for _, one := range planned.Notices {
+		add(CheckWarning, one.Reason+": "+one.Message, "")
+	}
+}
+
+// latestWarning returns the latest event about a problem of a Service, for the end of a message; "" if there is none,
+// or if the user may not list events.
+func (d *doctor) latestWarning(ctx context.Context, of *corev1.Service) string {
+	events, err := d.session.client.CoreV1().Events(of.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: "involvedObject.kind=Service,involvedObject.name=" + of.Name + ",type=" +
+			corev1.EventTypeWarning})
+	if err != nil {
+		return ""
+	}
+	var latest *corev1.Event
+	for i := range events.Items {
+		one := &events.Items[i]
+		about := one.InvolvedObject.Name == of.Name && one.Type == corev1.EventTypeWarning
+		if about && (latest == nil || latest.LastTimestamp.Before(&one.LastTimestamp)) {
+			latest = one
+		}
+	}
+	if latest == nil {
+		return ""
+	}
+	return fmt.Sprintf(" The latest event is %s: %s", latest.Reason, strings.TrimSpace(latest.Message))
+}
+
+// checkOrphans counts Services that do not exist and have objects in the cloud, without those that were retained.
+func (d *doctor) checkOrphans(ctx context.Context) {
+	if d.session.inspection.Cloud.LoadBalancers == nil {
+		return
+	}
+	found, err := d.findOrphans(ctx, d.session)
+	if err != nil {
+		d.add("orphans", statusOfError(err), err.Error(), "")
+		return
+	}
+	orphans := len(slices.DeleteFunc(found.Orphans, func(one Orphan) bool { return one.Retained }))
+	if orphans == 0 {
+		d.add("orphans", CheckOK, "Everything of this cluster in the cloud belongs to a Service, or is retained.", "")
+		return
+	}
+	d.add("orphans", CheckWarning, fmt.Sprintf("The cloud has objects of %s that do not exist any more. They may cost "+
+		"money.", count(orphans, "Service")), "See kubectl thalassa orphans.")
+}

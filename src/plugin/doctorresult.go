@@ -1,0 +1,123 @@
+package plugin
+
+import (
+	"fmt"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
+)
+
+// CheckStatus is the result of one check.
+type CheckStatus string
+
+// The results.
+const (
+	CheckOK      CheckStatus = "ok"
+	CheckWarning CheckStatus = "warning" // it works, and a person should look at it
+	CheckProblem CheckStatus = "problem" // it does not work
+	NotChecked   CheckStatus = "notChecked"
+)
+
+// Doctor is the result of the command doctor.
+type Doctor struct {
+	Header  `json:",inline"`
+	Checks  []Check      `json:"checks"` // by section, in the order of the output
+	Summary CheckSummary `json:"summary"`
+}
+
+// Check is the result of one check.
+type Check struct {
+	// ID identifies the check, and does not change: "lease". Checks of several objects have one result for each.
+	ID string `json:"id"`
+	// Section is a heading: "cluster", "workload", "configuration", "cloud", "permissions", "nodes" or "services".
+	Section string      `json:"section"`
+	Status  CheckStatus `json:"status"`
+	// Object is what the result is about, if there are several: "node/worker-1", "service/shop/web".
+	Object  string `json:"object,omitempty"`
+	Message string `json:"message"`
+	// Next is what to do about it.
+	Next string `json:"next,omitempty"`
+}
+
+// CheckSummary counts checks.
+type CheckSummary struct {
+	OK         int `json:"ok"`
+	Warnings   int `json:"warnings"`
+	Problems   int `json:"problems"`
+	NotChecked int `json:"notChecked"`
+}
+
+func (s *CheckSummary) add(status CheckStatus) {
+	switch status {
+	case CheckOK:
+		s.OK++
+	case CheckWarning:
+		s.Warnings++
+	case CheckProblem:
+		s.Problems++
+	case NotChecked:
+		s.NotChecked++
+	}
+}
+
+// Names returns the objects with problems.
+func (d Doctor) Names() []string {
+	var names []string
+	for _, one := range d.Checks {
+		if one.Status == CheckProblem && one.Object != "" {
+			names = append(names, one.Object)
+		}
+	}
+	return names
+}
+
+// headings are the sections in the output.
+func headings() map[string]string {
+	return map[string]string{
+		sectionCluster: "Cluster", sectionWorkload: "Cloud controller manager", sectionConfiguration: "Configuration",
+		sectionCloud: "Cloud", sectionPermissions: "Permissions in Kubernetes", sectionNodes: "Nodes",
+		sectionServices: "Services",
+	}
+}
+
+// Write writes one line for each check, under the heading of its section.
+func (d Doctor) Write(to terminal.Terminal, _ bool) {
+	section := ""
+	for _, one := range d.Checks {
+		if one.Section != section {
+			section = one.Section
+			to.Indented(0, "", terminal.Strong, headings()[section])
+		}
+		one.write(to)
+	}
+	s := d.Summary
+	tone := toneOf(s.Problems == 0)
+	if s.Problems == 0 && s.Warnings > 0 {
+		tone = terminal.Caution
+	}
+	to.Print("\n%s\n", to.Paint(tone, fmt.Sprintf("%s, %s, %d OK, %d not checked.", count(s.Problems, "problem"),
+		count(s.Warnings, "warning"), s.OK, s.NotChecked)))
+}
+
+// textIndent is where the text of a check begins.
+const textIndent = 15
+
+func (c Check) write(to terminal.Terminal) {
+	word, tone := "OK", terminal.Plain
+	switch c.Status {
+	case CheckOK:
+	case CheckWarning:
+		word, tone = "Warning", terminal.Caution
+	case CheckProblem:
+		word, tone = "Problem", terminal.Bad
+	case NotChecked:
+		word, tone = "Not checked", terminal.Faint
+	}
+	text := c.Message
+	if c.Object != "" {
+		text = c.Object + ": " + text
+	}
+	to.Indented(textIndent, fmt.Sprintf("%-*s", textIndent-2, word), tone, text)
+	if c.Next != "" {
+		to.Indented(textIndent, "", terminal.Plain, "Next: "+c.Next)
+	}
+}

@@ -1,0 +1,263 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
+	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
+)
+
+const orphansDeleteDescription = "Deletes orphans in the cloud: those with the UIDs of their Services, or\n" +
+	"all.\n\n" +
+	"Before each deletion, the API server is asked whether the Service is really gone. Nothing is written to\n" +
+	"Kubernetes. If most objects of the cluster are orphans, nothing is deleted without --force, because this\n" +
+	"may be the wrong cluster. Retained load balancers and objects that lost labels are deleted only if they\n" +
+	"are named by UID, with the flag for them.\n\n" +
+	"The cloud controller manager can run at the same time. It changes only objects of Services that exist,\n" +
+	"and this command deletes only objects of Services that do not exist. If both delete the same orphan, the\n" +
+	"second deletion finds nothing. But do not delete a load balancer while a Service is about to adopt it:\n" +
+	"the adoption, or the deletion, comes too late. And do not delete the objects of a cluster that has the\n" +
+	"same name or identity in its configuration: they look like orphans here.\n\n" +
+	"Permissions: those of the command orphans. The credentials of the cloud must permit deletions.\n\n" +
+	"The exit code is 1 if something was not deleted."
+
+// deletionFlags are the flags of the command.
+type deletionFlags struct {
+	all, yes, force, retained, unlabelled bool
+	timeout                               time.Duration
+}
+
+func newOrphansDeleteCommand(s *settings) *cobra.Command {
+	var flags deletionFlags
+	cmd := &cobra.Command{
+		Use: "delete [UID...]", Short: "Delete objects in the cloud that belong to no Service",
+		Long: orphansDeleteDescription,
+		RunE: func(cmd *cobra.Command, uids []string) error {
+			ctx, cancel := limited(cmd.Context(), flags.timeout)
+			defer cancel()
+			return s.deleteOrphans(ctx, flags, uids)
+		},
+	}
+	set := cmd.Flags()
+	set.BoolVar(&flags.all, "all", false, "Delete all orphans, except those that --retained and --unlabelled are for.")
+	set.BoolVar(&flags.yes, "yes", false, "Do not ask for confirmation.")
+	set.BoolVar(&flags.force, "force", false, "Delete also if most objects of the cluster are orphans.")
+	set.BoolVar(&flags.retained, "retained", false, "Delete also retained load balancers whose UID is given.")
+	set.BoolVar(&flags.unlabelled, "unlabelled", false, "Delete also objects that lost labels, if the UID is given.")
+	set.DurationVar(&flags.timeout, "timeout", defaultTimeout, "The longest time that the command takes. It includes "+
+		"the time until you confirm.")
+	return cmd
+}
+
+func (s *settings) deleteOrphans(ctx context.Context, flags deletionFlags, uids []string) error {
+	if flags.all == (len(uids) > 0) {
+		return errors.New("name the orphans by their UIDs, which kubectl thalassa orphans shows, or pass --all")
+	}
+	opened, err := s.open(ctx, writing)
+	if err != nil {
+		return err
+	}
+	found, err := s.findOrphans(ctx, opened)
+	if err != nil {
+		return err
+	}
+	chosen, err := found.choose(flags, uids)
+	if err != nil {
+		return err
+	}
+	if len(chosen) == 0 {
+		s.hint("There is nothing to delete.\n")
+		return nil
+	}
+	if found.Most && !flags.force {
+		return fmt.Errorf("nothing is deleted. %s If you are certain, pass --force", mostOrphans)
+	}
+	if err := s.confirmDeletion(flags, chosen); err != nil {
+		return err
+	}
+	result := OrphanDeletion{Header: s.header(opened, "OrphanDeletion"), Orphans: s.deleteAll(ctx, opened, chosen)}
+	if err := s.report(result); err != nil {
+		return err
+	}
+	if result.failed() > 0 {
+		return exitError(exitProblems)
+	}
+	return nil
+}
+
+// choose returns the orphans that may be deleted. The error names those that the user chose and that may not.
+func (o Orphans) choose(flags deletionFlags, uids []string) ([]Orphan, error) {
+	var chosen []Orphan
+	missing := slices.Clone(uids)
+	var problems []error
+	for _, one := range o.Orphans {
+		named := slices.Contains(uids, one.UID)
+		missing = slices.DeleteFunc(missing, func(uid string) bool { return uid == one.UID })
+		switch {
+		case !named && (!flags.all || one.Retained || one.Incomplete):
+		case one.Retained && !flags.retained:
+			problems = append(problems, fmt.Errorf("the load balancer of %s is %s: pass --retained if it is not "+
+				"needed any more", one.UID, one.Why))
+		case one.Incomplete && !flags.unlabelled:
+			problems = append(problems, fmt.Errorf("of %s %s: look at it in the cloud, and pass --unlabelled if it "+
+				"is not needed any more", one.UID, one.Why))
+		default:
+			chosen = append(chosen, one)
+		}
+	}
+	if len(missing) > 0 {
+		problems = append(problems, fmt.Errorf("no orphan has the UID %s: kubectl thalassa orphans shows them",
+			strings.Join(missing, ", ")))
+	}
+	return chosen, errors.Join(problems...)
+}
+
+// hint writes a line for people to the error stream.
+func (s *settings) hint(text string) { _, _ = fmt.Fprint(s.Terminal.Err, text) }
+
+// confirmDeletion shows what is deleted, and asks.
+func (s *settings) confirmDeletion(flags deletionFlags, chosen []Orphan) error {
+	shown := s.Terminal
+	shown.Out = shown.Err // the output is the result
+	shown.Print("These objects in the cloud will be deleted:\n\n")
+	for _, one := range chosen {
+		shown.Indented(0, "", terminal.Strong, fmt.Sprintf("Service %s (UID %s)", one.service(), one.UID))
+		shown.Indented(4, "- ", terminal.Bad, one.objects(true))
+		if one.Retained || one.Incomplete {
+			shown.Indented(4, "! ", terminal.Caution, one.Why)
+		}
+	}
+	shown.Print("\n")
+	const word = "delete"
+	switch {
+	case flags.yes:
+		return nil
+	case !s.Terminal.Interactive:
+		return errors.New("nothing is deleted without a confirmation: run the command in a terminal, or pass --yes")
+	case !s.Terminal.Confirm("Addresses of deleted load balancers may be lost.", word):
+		return fmt.Errorf("nothing is deleted: the answer was not %q", word)
+	}
+	return nil
+}
+
+// deleteAll deletes orphans one after the other, and returns what became of each.
+func (s *settings) deleteAll(ctx context.Context, from *session, orphans []Orphan) []DeletedOrphan {
+	show, done := s.Terminal.Progress()
+	defer done()
+	offered := from.inspection.Cloud
+	var results []DeletedOrphan
+	for i, one := range orphans {
+		result := DeletedOrphan{Namespace: one.Namespace, Name: one.Name, UID: one.UID}
+		step := fmt.Sprintf("Deleting %s (%d of %d)", one.service(), i+1, len(orphans))
+		show(step + "…")
+		events := &deletionEvents{show: func(text string) { show(step + ": " + text) }}
+		d := deletion{session: from, provider: offered.LoadBalancers, behaviour: offered.LoadBalancerBehaviour,
+			single: service.NewSingle(offered.LoadBalancers, offered.LoadBalancerBehaviour, events), events: events}
+		if err := d.run(ctx, one); err != nil {
+			result.Error = err.Error()
+		}
+		result.Deleted, result.Left = result.Error == "", strings.Join(events.warnings, " ")
+		results = append(results, result)
+	}
+	return results
+}
+
+// deletion deletes one orphan.
+type deletion struct {
+	*session
+	provider  cloud.LoadBalancers
+	behaviour cloud.LoadBalancerBehaviour
+	single    *service.Single
+	events    *deletionEvents
+}
+
+// run deletes all objects of an orphan. It returns nil when there are none any more.
+func (d deletion) run(ctx context.Context, one Orphan) error {
+	deleted := &corev1.Service{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: one.Namespace, Name: one.Name, UID: types.UID(one.UID)}}
+	for {
+		if err := d.checkGone(ctx, deleted); err != nil {
+			return err
+		}
+		d.events.warnings = nil // those of the last attempt count
+		err := d.single.Delete(ctx, deleted)
+		if err == nil {
+			return nil
+		}
+		pause, again := d.pause(err)
+		if !again {
+			return err
+		}
+		d.events.show(err.Error())
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w; run the command again to continue", context.Cause(ctx), err)
+		}
+	}
+}
+
+// pause returns the time until the next attempt after an error. The others need a person.
+func (d deletion) pause(err error) (pause time.Duration, again bool) {
+	if retry, asked := errors.AsType[*api.RetryError](err); asked {
+		return retry.RetryAfter(), true
+	}
+	transient, after := d.provider.ClassifyError(err)
+	return max(after, d.behaviour.PollInterval), transient
+}
+
+// checkGone asks the API server whether a Service exists.
+func (d deletion) checkGone(ctx context.Context, deleted *corev1.Service) error {
+	var options metav1.ListOptions
+	if deleted.Name != "" {
+		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, deleted.Name).String()
+	}
+	current, err := d.client.CoreV1().Services(deleted.Namespace).List(ctx, options)
+	if err != nil {
+		return fmt.Errorf("asking whether the Service is gone: %w", err)
+	}
+	if slices.ContainsFunc(current.Items, func(one corev1.Service) bool { return one.UID == deleted.UID }) {
+		return errors.New("the Service exists")
+	}
+	return nil
+}
+
+// deletionEvents are the events that the controller would record: progress, and warnings about what stays.
+type deletionEvents struct {
+	show     func(string)
+	warnings []string
+}
+
+// Event implements record.EventRecorder.
+func (d *deletionEvents) Event(_ runtime.Object, kind, _, message string) {
+	if d.show(message); kind == corev1.EventTypeWarning {
+		d.warnings = append(d.warnings, message)
+	}
+}
+
+// Eventf implements record.EventRecorder.
+func (d *deletionEvents) Eventf(object runtime.Object, kind, reason, format string, values ...any) {
+	d.Event(object, kind, reason, fmt.Sprintf(format, values...))
+}
+
+// AnnotatedEventf implements record.EventRecorder.
+func (d *deletionEvents) AnnotatedEventf(object runtime.Object, _ map[string]string, kind, reason, format string,
+	values ...any) {
+	d.Eventf(object, kind, reason, format, values...)
+}
+
+var _ terminal.Result = OrphanDeletion{}

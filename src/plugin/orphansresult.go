@@ -1,0 +1,171 @@
+package plugin
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
+)
+
+// Orphans is the result of the command orphans.
+type Orphans struct {
+	Header  `json:",inline"`
+	Orphans []Orphan `json:"orphans"` // sorted by namespace, name and UID
+	// Most means that more Services of this cluster's objects in the cloud are missing than exist: this may be the
+	// wrong cluster, or one that was restored.
+	Most bool `json:"most,omitempty"`
+}
+
+// Orphan are the objects in the cloud of one Service that does not exist.
+type Orphan struct {
+	// Namespace and Name are those of the Service, from the labels; they may be unknown.
+	Namespace string         `json:"namespace"`
+	Name      string         `json:"name"`
+	UID       string         `json:"uid"`
+	Objects   []OrphanObject `json:"objects"`
+	// Retained means that the deletion policy of the Service was to retain its load balancer.
+	Retained bool `json:"retained,omitempty"`
+	// Incomplete means that an object has lost labels.
+	Incomplete bool `json:"incomplete,omitempty"`
+	// Why is the reason why the cloud controller manager has not deleted the objects.
+	Why string `json:"why"`
+}
+
+// OrphanObject is an object in the cloud.
+type OrphanObject struct {
+	Kind     string `json:"kind"` // "load balancer"
+	Name     string `json:"name"`
+	Identity string `json:"identity"`
+	State    string `json:"state,omitempty"` // of the cloud
+	// Unlabelled means that the object has lost the labels of its Service.
+	Unlabelled bool `json:"unlabelled,omitempty"`
+}
+
+// Names returns the UIDs, as arguments of the command that deletes.
+func (o Orphans) Names() []string {
+	var names []string
+	for _, one := range o.Orphans {
+		names = append(names, one.UID)
+	}
+	return names
+}
+
+// Write writes a table. With wide, it contains the identities of all objects.
+func (o Orphans) Write(to terminal.Terminal, wide bool) {
+	if len(o.Orphans) == 0 {
+		to.Print("%s\n", to.Paint(terminal.Good, "Every object of this cluster in the cloud belongs to a Service."))
+		return
+	}
+	to.PrintTable(tableOf(o.Orphans, wide))
+	to.Print("\n")
+	if o.Most {
+		to.Indented(0, "", terminal.Caution, mostOrphans)
+	}
+	to.Indented(0, "", terminal.Plain, "To delete objects: kubectl thalassa orphans delete UID")
+}
+
+// mostOrphans explains why nothing is deleted.
+const mostOrphans = "Most objects of this cluster in the cloud belong to no Service. Check that this is the right " +
+	"cluster, that no other cluster has the same name or identity in its configuration, and that the cluster was " +
+	"not restored from a backup."
+
+// tableOf returns orphans as a table.
+func tableOf(orphans []Orphan, wide bool) terminal.Table {
+	table := terminal.Table{Columns: []terminal.Column{{Name: "SERVICE", Least: 12}, {Name: "UID", Least: 18},
+		{Name: "OBJECTS", Least: 14}, {Name: "STATE", Least: 8}, {Name: "KEPT BECAUSE", Least: 16}}}
+	for _, one := range orphans {
+		tone := terminal.Plain
+		if one.Retained || one.Incomplete {
+			tone = terminal.Caution
+		}
+		table.Rows = append(table.Rows, []terminal.Cell{{Text: one.service()}, {Text: one.UID},
+			{Text: one.objects(wide)}, {Text: one.states()}, {Text: one.Why, Tone: tone}})
+	}
+	return table
+}
+
+// service is "namespace/name".
+func (o Orphan) service() string {
+	return cmp.Or(o.Namespace, "(unknown)") + "/" + cmp.Or(o.Name, "(unknown)")
+}
+
+// objects is "1 load balancer, 2 target groups"; with wide, the names and identities of all.
+func (o Orphan) objects(wide bool) string {
+	var kinds, all []string
+	number := map[string]int{}
+	for _, one := range o.Objects {
+		if number[one.Kind]++; number[one.Kind] == 1 {
+			kinds = append(kinds, one.Kind)
+		}
+		all = append(all, fmt.Sprintf("%s %s (%s)", one.Kind, one.Name, one.Identity))
+	}
+	if wide {
+		return strings.Join(all, ",\n")
+	}
+	for i, kind := range kinds {
+		kinds[i] = count(number[kind], kind)
+	}
+	return strings.Join(kinds, ", ")
+}
+
+// states are the cloud's states of the objects.
+func (o Orphan) states() string {
+	var states []string
+	for _, one := range o.Objects {
+		if one.State != "" {
+			states = append(states, one.State)
+		}
+	}
+	slices.Sort(states)
+	return strings.Join(slices.Compact(states), ", ")
+}
+
+// OrphanDeletion is the result of the command orphans delete.
+type OrphanDeletion struct {
+	Header  `json:",inline"`
+	Orphans []DeletedOrphan `json:"orphans"`
+}
+
+// DeletedOrphan is an orphan that was to be deleted.
+type DeletedOrphan struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+	// Deleted means that nothing of it exists in the cloud any more, except for what Left names.
+	Deleted bool   `json:"deleted"`
+	Left    string `json:"left,omitempty"`
+	// Error is why it was not deleted.
+	Error string `json:"error,omitempty"`
+}
+
+// Names returns the UIDs of those that were deleted.
+func (o OrphanDeletion) Names() []string {
+	var names []string
+	for _, one := range o.Orphans {
+		if one.Deleted {
+			names = append(names, one.UID)
+		}
+	}
+	return names
+}
+
+// failed returns the number of those that were not deleted.
+func (o OrphanDeletion) failed() int { return len(o.Orphans) - len(o.Names()) }
+
+// Write writes one line for each orphan.
+func (o OrphanDeletion) Write(to terminal.Terminal, _ bool) {
+	for _, one := range o.Orphans {
+		name := Orphan{Namespace: one.Namespace, Name: one.Name}.service() + " (" + one.UID + ")"
+		if one.Deleted {
+			to.Indented(2, "", terminal.Good, name+": deleted")
+		} else {
+			to.Indented(2, "", terminal.Bad, name+": not deleted: "+one.Error)
+		}
+		if one.Left != "" {
+			to.Indented(4, "", terminal.Caution, one.Left)
+		}
+	}
+	to.Print("Deleted %d of %s.\n", len(o.Names()), count(len(o.Orphans), "orphan"))
+}

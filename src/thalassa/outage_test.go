@@ -1,0 +1,55 @@
+package thalassa
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+)
+
+// afterOutage is the longest time from the end of an outage until a Service that was created in it has its load
+// balancer.
+const afterOutage = 10 * time.Second
+
+// TestServiceCreatedInAnOutage gets its load balancer soon after the end of the outage, however long it was and
+// whatever the cloud did meanwhile. The outage costs few calls.
+func TestServiceCreatedInAnOutage(t *testing.T) {
+	for name, effect := range map[string]fault.Effect{
+		"server errors": {Kind: fault.Refuse, Status: 503}, "resets": {Kind: fault.Reset},
+		"an answer of a proxy": {Kind: fault.NotJSON, Status: 502},
+	} {
+		for _, lasts := range []time.Duration{4 * time.Second, 16 * time.Second, time.Minute, time.Hour} {
+			t.Run(name+" for "+lasts.String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					l := newLab(t, emulator.Config{})
+					small := newServicesCluster(l)
+					machines, err := l.emulator.AddMachines(3)
+					if err != nil {
+						t.Fatal(err)
+					}
+					small.populate(machines)
+					defer small.run(manyWorkers)()
+					small.order(1, 1)
+					<-time.After(time.Minute)
+					if _, err := l.emulator.Inject(fault.Rule{Operation: "*", Effect: effect}); err != nil {
+						t.Fatal(err)
+					}
+					small.order(1, 1)
+					small.forget()
+					<-time.After(lasts)
+					if calls, _ := small.counted(); calls > 40+int(lasts/time.Second) {
+						t.Errorf("%d calls in an outage of %s", calls, lasts)
+					}
+					l.emulator.ClearFaults()
+					<-time.After(afterOutage)
+					if missing := small.addressless(); missing > 0 {
+						t.Errorf("%d Services have no address %s after the end: %v", missing, afterOutage,
+							small.reported.seen())
+					}
+				})
+			})
+		}
+	}
+}

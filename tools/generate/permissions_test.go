@@ -1,0 +1,53 @@
+package generate
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"k8s.io/cloud-provider/names"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/permission"
+)
+
+// TestPermissions: each part needs what its rules in the chart permit, and no other part's.
+func TestPermissions(t *testing.T) {
+	root := filepath.Join("..", "..")
+	made, err := permissions().Files(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := permission.Parse(made[permissionFile])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []permission.Permission{
+		{Group: "coordination.k8s.io", Resource: "leases", Verb: "update", Namespace: "kube-system",
+			Name: "cloud-controller-manager"},
+		{Part: names.CloudNodeController, Resource: "nodes/status", Verb: "patch"},
+		{Part: names.CloudNodeLifecycleController, Resource: "nodes", Verb: "delete"},
+		{Part: names.ServiceLBController, Group: "discovery.k8s.io", Resource: "endpointslices", Verb: "watch"},
+		{Part: names.NodeRouteController, Resource: "nodes/status", Verb: "patch"},
+		{Part: permission.NodeIPAM, Accounts: true, Account: "node-controller", Resource: "nodes", Verb: "list"},
+		{Part: permission.RemoveOrphans, Accounts: true, Account: "service-controller", Resource: "services",
+			Verb: "list"},
+	} {
+		if !slices.Contains(all, want) {
+			t.Errorf("the list lacks %+v", want)
+		}
+	}
+	for _, one := range all {
+		if one.Part == permission.NodeIPAM && one.Resource == "services" || one.Account == "cloud-provider-thalassa" {
+			t.Errorf("the list contains %+v", one)
+		}
+	}
+	ironcore, err := permission.Parse(made[ironcorePermissionFile])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := permission.Permission{Group: "networking.ironcore.dev", Resource: "loadbalancers", Verb: "create",
+		Namespaced: true}
+	if !slices.Contains(ironcore, want) {
+		t.Errorf("the list of IronCore lacks %+v", want)
+	}
+}
