@@ -185,7 +185,7 @@ func TestNameOverride(t *testing.T) {
 func everything(more ...string) []string {
 	return append([]string{
 		"kind=Deployment", "hostNetwork=false", "networkPolicy.enabled=true", "serviceMonitor.enabled=true",
-		"rules.enabled=true",
+		"rules.enabled=true", "dashboards.enabled=true",
 		"admissionPolicy.enabled=true", "credentials.existingSecret=", "credentials.create.enabled=true",
 		"credentials.create.personalAccessToken=a", "useServiceAccountCredentials.enabled=true",
 	}, more...)

@@ -40,12 +40,14 @@ func kindNames(t *testing.T, objects []runtime.Object) []string {
 func TestManagedParts(t *testing.T) {
 	everything := []string{"serviceMonitor.enabled=true", "scrape.clientCertificate.existingSecret=a",
 		"metrics.clientCA.existingSecret=b", "rules.enabled=true", "networkPolicy.enabled=true",
+		"dashboards.enabled=true",
 		"useServiceAccountCredentials.enabled=true", "useServiceAccountCredentials.createAccounts=true",
 		"metrics.readers[0].kind=User", "metrics.readers[0].name=prometheus"}
 	for name, test := range map[string]struct{ sets, want []string }{
 		"hosting": {hosting(), []string{"ConfigMap thalassa-ccm", "Deployment thalassa-ccm",
 			"PodDisruptionBudget thalassa-ccm", "ServiceAccount thalassa-ccm"}},
 		"hosting with everything": {hosting(everything...), []string{"ConfigMap thalassa-ccm",
+			"ConfigMap thalassa-ccm-dashboard-cloud-api", "ConfigMap thalassa-ccm-dashboard-overview",
 			"Deployment thalassa-ccm", "NetworkPolicy thalassa-ccm",
 			"PodDisruptionBudget thalassa-ccm", "PrometheusRule thalassa-ccm", "Service thalassa-ccm-metrics",
 			"ServiceAccount thalassa-ccm",

@@ -67,7 +67,8 @@ func objectPaths(t *testing.T, dir string, closed bool) []string {
 func TestSchemaOpenObjects(t *testing.T) {
 	want := []string{
 		// Maps of names to texts that are the user's.
-		"cloudConfig.additionalLabels", "commonAnnotations", "commonLabels", "extraArgs", "metrics.service.annotations",
+		"cloudConfig.additionalLabels", "commonAnnotations", "commonLabels", "dashboards.annotations",
+		"dashboards.labels", "extraArgs", "metrics.service.annotations",
 		"nodeSelector",
 		"podAnnotations", "podLabels", "rules.alertLabels", "rules.annotations", "rules.labels", "scrape.annotations",
 		"scrape.labels",

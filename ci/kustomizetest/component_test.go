@@ -100,6 +100,9 @@ func notMeant() map[string]map[string]string {
 			"ironcore-managed": "the network is a flag: see the guide of IronCore",
 			"managed-tenant":   "no pods of the program there: it is a flag",
 		},
+		"dashboards": {
+			"managed-tenant": "no pods there",
+		},
 		"deployment": {
 			"ironcore-managed": "it is a Deployment already",
 			"managed":          "it is a Deployment already",

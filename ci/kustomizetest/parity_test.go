@@ -208,7 +208,7 @@ func sortLists(_ *testing.T, o runtime.Object) bool {
 func showConfig(t *testing.T, o runtime.Object) bool {
 	t.Helper()
 	config, ok := o.(*corev1.ConfigMap)
-	if !ok {
+	if !ok || config.Data[overlay.ConfigKey] == "" {
 		return false
 	}
 	effective, problems := validate(t, config.Data[overlay.ConfigKey])

@@ -13,6 +13,7 @@ package cloud
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -107,6 +108,8 @@ type Options struct {
 	Environment Environment
 	// ReadOnly makes a cloud that refuses all writes, before they are sent.
 	ReadOnly bool
+	// Network carries the requests to the cloud, for tests in virtual time; nil is the real network.
+	Network http.RoundTripper
 }
 
 // Clients makes clients of the API server. It has the methods of ControllerClientBuilder in k8s.io/cloud-provider.

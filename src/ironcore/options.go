@@ -44,7 +44,14 @@ func (o *Options) New(ctx context.Context, process cloud.Options) (*cloud.Cloud,
 	if err != nil {
 		return nil, err
 	}
-	access, err := kubeconfig.Load(o.access(config, process.Environment))
+	read := func() (kubeconfig.Access, error) {
+		access, err := kubeconfig.Load(o.access(config, process.Environment))
+		if err == nil && process.Network != nil {
+			access.Config.Transport = process.Network
+		}
+		return access, err
+	}
+	access, err := read()
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +64,6 @@ func (o *Options) New(ctx context.Context, process cloud.Options) (*cloud.Cloud,
 		api.RefuseWrites()
 	}
 	c := build(config, api, o.selector)
-	read := func() (kubeconfig.Access, error) { return kubeconfig.Load(o.access(config, process.Environment)) }
 	c.reloader = api.Reloader(access, read, config.NetworkName, reload.OwnPod(process.Environment.Getenv))
 	go c.reloader.Run(ctx)
 	return c.offer(), nil

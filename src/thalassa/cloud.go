@@ -67,7 +67,7 @@ func read(ctx context.Context, version string, options cloud.Options) (*Cloud, e
 		return nil, err
 	}
 	config.Warn()
-	c, err := build(config, secrets, version, nil)
+	c, err := build(config, secrets, version, options.Network)
 	if err != nil {
 		return nil, err
 	}
@@ -115,9 +115,10 @@ func build(c cloudconfig.Config, secrets secret.Secrets, version string, network
 	}, nil
 }
 
-// Start records the provider's events and looks for the end of outages, until ctx ends.
+// Start records the provider's events, looks for the end of outages, and reads the quotas for metrics, until ctx ends.
 func (c *Cloud) Start(ctx context.Context, clients cloud.Clients) {
 	go c.client.MonitorOutages(ctx, c.inventory.Probe)
+	go c.inventory.WatchQuotas(ctx)
 	if c.reloader != nil { // only the reloader has events that are not about Services
 		c.reloader.RecordEvents(ctx, clients, component)
 	}
@@ -159,7 +160,7 @@ func (c *Cloud) checkAccess(ctx context.Context) []cloud.Access {
 
 // collectors are the provider's metrics.
 func (c *Cloud) collectors() []prometheus.Collector {
-	all := append(c.client.Collectors(), store.AgeCollector(c.inventory.Ages()))
+	all := append(c.client.Collectors(), store.AgeCollector(c.inventory.Ages()), c.inventory.QuotaCollector())
 	if c.reloader == nil {
 		return all
 	}

@@ -23,6 +23,8 @@ func Components() []Component {
 		{"admission-policy", map[string][]string{"self-managed": nil, "managed-tenant": nil}},
 		{"admission-policy-ironcore", map[string][]string{"ironcore": nil, "managed-tenant": nil}},
 		{"allocate-node-cidrs", map[string][]string{"self-managed": nil, "managed": nil}},
+		{"dashboards", map[string][]string{"self-managed": nil, "managed": nil, "ironcore": nil,
+			"ironcore-managed": nil}},
 		{"deployment", map[string][]string{"self-managed": nil, "ironcore": nil}},
 		{"high-availability", map[string][]string{"self-managed": {"deployment"}, "managed": nil,
 			"ironcore": {"deployment"}, "ironcore-managed": nil}},

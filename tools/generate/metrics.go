@@ -156,6 +156,8 @@ func metricsGroups() []struct{ prefix, title, note string } {
 			"attempt of a request is counted."},
 		{"cloudprovider_ironcore_secrets_", "Credentials of the IronCore API", "Only with " +
 			"`--cloud-provider=ironcore`: the files are the kubeconfig and those that it refers to."},
+		{"cloudprovider_thalassa_quota_", "Quotas", "Only with Thalassa Cloud, on the leader. They are read once an " +
+			"hour, if the credentials have the permission."},
 		{"cloudprovider_thalassa_", "Caches", "Only with Thalassa Cloud. A standby process has only the VPC."},
 		{"node_controller_", "Initialisation and update of Nodes",
 			"Only on the leader. [Nodes](../guides/nodes.md) explains the reasons. The node controller of " +
@@ -212,10 +214,11 @@ const metricsLabels = `
 | Label | Values |
 |---|---|
 | ` + "`request`" + ` | method and path of a request, as in ` + "`GET /v1/loadbalancers/{id}`" + ` |
-| ` + "`reason`" + ` | why a request failed: ` + "`not_found`, `conflict`, `quota`, `throttled`, `unauthorised`, `unavailable`, `malformed`, `refused` or `other`; why a Node is not removed: see [the guide](../guides/node-removal.md#why-this-one-is-still-there); why a Node could not be updated: the [reason of its event](events.md)" + ` |
+| ` + "`reason`" + ` | why a request failed: ` + "`not_found`, `conflict`, `quota`, `throttled`, `unauthorised`, `no_permission` (for something that the program can do without), `unavailable`, `malformed`, `refused` or `other`; why a Node is not removed: see [the guide](../guides/node-removal.md#why-this-one-is-still-there); why a Node could not be updated: the [reason of its event](events.md)" + ` |
 | ` + "`result`" + ` | of a sync of a Service: ` + "`done`, `waiting` (for the cloud) or `failed`; of a write to the cloud, or of a Node: `done` or `failed`; of new secrets: `adopted`, `refused`, `untried` or `unreadable`; of a removal: `done`, `failed` or `dry_run`; of a request for one machine: `success` (it exists), `instance_not_found`, `error` or `canceled`" + ` |
-| ` + "`cause`" + ` | reason of a write: ` + "`service` (the Service is new or changed, or the program has just started), `nodes` (only its nodes changed), `drift` (nothing changed in Kubernetes) or `removal`" + ` |
+| ` + "`cause`" + ` | reason of a plan or a write: ` + "`service` (the Service is new or changed, or the program has just started), `nodes` (only its nodes changed), `drift` (nothing changed in Kubernetes) or `removal`" + ` |
 | ` + "`verb`" + ` | of a write: ` + "`create`, `update` or `delete`; of a request to the IronCore API: `get`, `list`, `watch`, `create`, `update`, `patch` or `delete`" + ` |
+| ` + "`service`, `quota`" + ` | of a quota: the names that the cloud uses, as in ` + "`iaas` and `loadbalancers`" + `; at most 100 quotas |
 | ` + "`resource`" + ` | of a request to the IronCore API, as in ` + "`loadbalancers`" + ` |
 | ` + "`code`" + ` | of a failed request to the IronCore API: the HTTP status, ` + "`timeout` or `unreachable`" + ` |
 | ` + "`kind`" + ` | kind of the object: ` + "`load balancer`, `listener`, `target group`, `machine` or `VPC`" + ` |

@@ -67,7 +67,7 @@ kubernetesServiceHost and kubernetesServicePort are only for profile self-manage
 {{- define "thalassa-ccm.validate.labels" -}}
 {{- $own := include "thalassa-ccm.ownLabels" . | fromYaml -}}
 {{- $scrapes := (.Values.scrape).labels | default dict -}}
-{{- $owners := dict "commonLabels" .Values.commonLabels "podLabels" .Values.podLabels "scrape.labels" $scrapes "rules.labels" (.Values.rules).labels "serviceAccount.labels" .Values.serviceAccount.labels -}}
+{{- $owners := dict "commonLabels" .Values.commonLabels "podLabels" .Values.podLabels "scrape.labels" $scrapes "rules.labels" (.Values.rules).labels "dashboards.labels" (.Values.dashboards).labels "serviceAccount.labels" .Values.serviceAccount.labels -}}
 {{- range $value, $labels := $owners }}
 {{- range $key, $_ := $labels }}
 {{- if hasKey $own $key }}

@@ -21,6 +21,7 @@ const (
 // metrics are the metrics about Services.
 type metrics struct {
 	duration *prometheus.HistogramVec
+	plans    *prometheus.HistogramVec
 	writes   *prometheus.CounterVec
 	drift    *prometheus.CounterVec
 	counts   []prometheus.Collector // counted for each scrape
@@ -44,6 +45,9 @@ const (
 // long as the cloud needs.
 func buckets() []float64 { return []float64{0.001, 0.01, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60} }
 
+// planBuckets returns the buckets for the number of operations of a plan: a new Service with one port needs three.
+func planBuckets() []float64 { return []float64{1, 2, 3, 5, 10, 25, 50, 100, 250} }
+
 // providerBuckets returns the buckets of k8s.io/cloud-provider: from 1 s, doubling 14 times.
 func providerBuckets() []float64 { return prometheus.ExponentialBuckets(1, 2, 15) }
 
@@ -53,11 +57,15 @@ func newMetrics() *metrics {
 			Name: "reconcile_duration_seconds",
 			Help: "Duration of a sync of a Service including writes to the cloud, in seconds.", Buckets: buckets()},
 			[]string{"result"}),
+		plans: prometheus.NewHistogramVec(prometheus.HistogramOpts{Subsystem: subsystem, Name: "plan_operations",
+			Help:    "Number of operations of a plan that is applied to the cloud for a Service, by cause.",
+			Buckets: planBuckets()}, []string{"cause"}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "writes_total",
 			Help: "Number of writes to the cloud for Services."}, []string{"verb", "kind", "cause", "result"}),
 		drift: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "drift_total",
 			Help: "Number of changes in the cloud that were not made by this program and not caused by a change in " +
-				"Kubernetes."}, []string{"verb", "kind"}),
+				"Kubernetes. The writes that revert them are in service_lb_writes_total with the cause drift."},
+			[]string{"verb", "kind"}),
 		lastCheck: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "resync_timestamp_seconds",
 			Help: "Time at which the last complete check for drift and orphans ended, as a Unix timestamp in " +
 				"seconds. 0 before the first check."}),
@@ -92,6 +100,11 @@ func (m *metrics) targetsUpdated(took time.Duration, err error) {
 	}
 }
 
+// planned counts a plan that is applied.
+func (m *metrics) planned(plan cloud.Plan, why cause) {
+	m.plans.WithLabelValues(string(why)).Observe(float64(len(plan)))
+}
+
 // wrote counts a write to the cloud.
 func (m *metrics) wrote(o cloud.Operation, why cause, err error) {
 	result := resultDone
@@ -122,7 +135,7 @@ func resultOf(err error) string {
 // Collectors are the controller's metrics.
 func (c *Controller) Collectors() []prometheus.Collector {
 	m := c.metrics
-	return append([]prometheus.Collector{m.duration, m.writes, m.drift, m.lastCheck, m.syncs, m.nodeErrors,
+	return append([]prometheus.Collector{m.duration, m.plans, m.writes, m.drift, m.lastCheck, m.syncs, m.nodeErrors,
 		m.nodeLatency, m.hostLatency}, m.counts...)
 }
 

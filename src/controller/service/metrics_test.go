@@ -35,7 +35,7 @@ func TestMetrics(t *testing.T) {
 		r.cloud.set(func(p *fakeCloud) { p.balancers[web.UID].machines = []string{"vm-x"}; p.readyAfter = -1 })
 		<-time.After(2 * driftPeriod)
 		const expected = `
-# HELP service_lb_drift_total Number of changes in the cloud that were not made by this program and not caused by a change in Kubernetes.
+# HELP service_lb_drift_total Number of changes in the cloud that were not made by this program and not caused by a change in Kubernetes. The writes that revert them are in service_lb_writes_total with the cause drift.
 # TYPE service_lb_drift_total counter
 service_lb_drift_total{kind="load balancer",verb="update"} 1
 # HELP service_lb_drifted Number of Services whose load balancer was changed in the cloud and is not repaired.
@@ -70,8 +70,30 @@ service_controller_loadbalancer_sync_total 1
 		if count := testutil.CollectAndCount(r.controller.metrics.duration); count != 3 {
 			t.Errorf("%d results of reconciliations, want done, waiting and failed", count)
 		}
+		for cause, count := range map[string]uint64{"service": 2, "nodes": 1, "drift": 1} {
+			if got := plansOf(t, registry, cause); got < count {
+				t.Errorf("%d plans with the cause %s, want at least %d", got, cause, count)
+			}
+		}
 		if problems, err := testutil.GatherAndLint(registry, names...); err != nil || len(problems) > 0 {
 			t.Errorf("problems %v, error %v", problems, err)
 		}
 	})
+}
+
+// plansOf returns the number of plans with a cause that were applied.
+func plansOf(t *testing.T, registry prometheus.Gatherer, cause string) uint64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == "service_lb_plan_operations" && metric.GetLabel()[0].GetValue() == cause {
+				return metric.GetHistogram().GetSampleCount()
+			}
+		}
+	}
+	return 0
 }

@@ -133,11 +133,12 @@ func (r *reconciler) beforeWrites(ctx context.Context, s *serviceState, req requ
 // occupy a worker for minutes.
 const maxWrites = 25
 
-// applyLimited applies the first maxWrites writes of a plan, and counts them.
+// applyLimited applies the first maxWrites writes of a plan, and counts the plan and the writes.
 func (r *reconciler) applyLimited(
 	ctx context.Context, s *serviceState, service *corev1.Service, plan cloud.Plan, cause cause,
 ) error {
 	began := time.Now()
+	r.metrics.planned(plan, cause)
 	ctx, span := tracing.Start(ctx, "apply", attribute.Int("operations", len(plan.Begin(maxWrites))))
 	tried, err := r.provider.Apply(ctx, service, plan.Begin(maxWrites))
 	tracing.End(span, err)

@@ -51,8 +51,17 @@ func (m *metrics) observe(c *call, failure *Error, took time.Duration) {
 	tracing.Observe(c.request.Context(), m.duration.WithLabelValues(c.operation), took.Seconds())
 	m.bytes.WithLabelValues(c.operation).Add(float64(c.received))
 	if failure != nil {
-		m.failures.WithLabelValues(c.operation, reasonOf(failure)).Inc()
+		m.failures.WithLabelValues(c.operation, c.reasonOf(failure)).Inc()
 	}
+}
+
+// reasonOf is reasonOf, except that a missing permission that the process can do without does not speak against the
+// credentials.
+func (c *call) reasonOf(failure *Error) string {
+	if isOptional(c.request.Context()) && errors.Is(failure.Kind, ErrForbidden) {
+		return "no_permission"
+	}
+	return reasonOf(failure)
 }
 
 // reasonOf names the kind of a failure for metrics.

@@ -1,0 +1,331 @@
+package charttest
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	"github.com/prometheus/prometheus/promql/promqltest"
+	promrules "github.com/prometheus/prometheus/rules"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	ironlabel "github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A process works well for a time, and then the fault lasts.
+const (
+	workingTime = 25 * time.Minute
+	faultTime   = 75 * time.Minute
+)
+
+// alertFault is a fault of the cloud or of the cluster, and the alerts that fire because of it, among others.
+type alertFault struct {
+	name     string
+	alerts   []string
+	settings string // more keys of the configuration
+	workers  int    // of the service controller; 0: the default
+	happen   func(*running)
+}
+
+// inject disturbs calls of Thalassa Cloud.
+func inject(rules ...fault.Rule) func(*running) {
+	return func(r *running) {
+		for _, rule := range rules {
+			_, err := r.emulator.Inject(rule)
+			r.must(err)
+		}
+	}
+}
+
+// half of the calls of an operation.
+func half(operation string, effect fault.Effect) func(*running) {
+	return inject(fault.Rule{Operation: operation, Probability: 0.5, Seed: 1, Effect: effect})
+}
+
+func refuse(status int) fault.Effect { return fault.Effect{Kind: fault.Refuse, Status: status} }
+
+// cloudFaults are faults of Thalassa Cloud.
+func cloudFaults() []alertFault {
+	return []alertFault{
+		{name: "no call is answered", alerts: []string{"ThalassaCloudAPIAway"},
+			happen: inject(fault.Rule{Operation: "*", Effect: fault.Effect{Kind: fault.Reset}})},
+		{name: "half of the calls fail", alerts: []string{"ThalassaCloudAPIErrors"},
+			happen: half("*", refuse(http.StatusInternalServerError))},
+		{name: "the credentials expire", alerts: []string{"ThalassaCloudAPIUnauthorised"},
+			happen: inject(fault.Rule{Operation: "*", Effect: fault.Effect{Kind: fault.Unauthorised}})},
+		{name: "too many calls", alerts: []string{"ThalassaCloudAPIThrottled"},
+			happen: half("*", refuse(http.StatusTooManyRequests))},
+		{name: "a quota is used up", alerts: []string{"ThalassaCloudQuotaReached", "ThalassaCCMServicesFailing"},
+			happen: func(r *running) {
+				r.must(r.emulator.SetQuota("", "loadbalancers", 1))
+				r.addService("refused")
+			}},
+		{name: "each call takes long", alerts: []string{"ThalassaCloudAPISlow"},
+			happen: inject(fault.Rule{Operation: "*", Effect: fault.Effect{Kind: fault.Latency,
+				Delay: 12 * time.Second}})},
+		{name: "load balancers cannot be listed",
+			alerts: []string{"ThalassaCCMResyncOverdue", "ThalassaCCMInventoryOld"},
+			happen: inject(fault.Rule{Operation: "GET /v1/loadbalancers", Effect: refuse(http.StatusBadGateway)})},
+		{name: "the quota of routes is used up", alerts: []string{"ThalassaCCMRoutesMissing"},
+			happen: func(r *running) {
+				r.must(r.emulator.SetQuota("", "route-table-routes", len(r.machines)))
+				r.join("d")
+			}},
+		{name: "writes take long", alerts: []string{"ThalassaCCMQueueStuck"}, workers: 1, happen: func(r *running) {
+			for _, method := range []string{"POST *", "PUT *"} {
+				inject(fault.Rule{Operation: method, Effect: fault.Effect{Kind: fault.Latency,
+					Delay: 25 * time.Second}})(r)
+			}
+			r.addServices(150)
+		}},
+	}
+}
+
+// clusterFaults are faults of other programs and of users, with either cloud.
+func clusterFaults() []alertFault {
+	return []alertFault{
+		{name: "the lease cannot be renewed", alerts: []string{"ThalassaCCMNoLeader"},
+			happen: func(r *running) { r.election.fail() }},
+		{name: "the API server fails", alerts: []string{"ThalassaCCMKubernetesAPIErrors"},
+			happen: func(r *running) { r.api.down() }},
+		{name: "new credentials are wrong", alerts: []string{"ThalassaCCMSecretsNotReloaded"},
+			happen: func(r *running) {
+				if r.simulator != nil {
+					r.simulator.Fail(failing(unauthorised(), func(request simulator.Request) bool {
+						return request.Resource == "networks"
+					}))
+				}
+				r.credentials("wrong")
+			}},
+		{name: "a load balancer is changed, and that is only reported", alerts: []string{"ThalassaCCMDrifted"},
+			settings: "loadBalancer: {drift: report}\n", happen: (*running).drift},
+		{name: "a Service goes while no process runs", alerts: []string{"ThalassaCCMOrphans"},
+			happen: (*running).orphan},
+		{name: "two of three machines are deleted", alerts: []string{"ThalassaCCMNodesNotRemoved"},
+			happen: func(r *running) { r.lose("b"); r.lose("c") }},
+		{name: "a Node without a machine", alerts: []string{"ThalassaCCMNodesUninitialised"},
+			happen: func(r *running) { r.registerNode("nobody") }},
+	}
+}
+
+// drift takes a load balancer its listener or destinations, as a user of the cloud does.
+func (r *running) drift() {
+	r.Helper()
+	if r.simulator != nil {
+		for _, balancer := range r.simulator.LoadBalancers() {
+			if ironlabel.OwnerOf(balancer).Service.Name == "quiet" {
+				r.simulator.ChangeLoadBalancerRouting(balancer.Name,
+					func(routing *networkingv1alpha1.LoadBalancerRouting) { routing.Destinations = nil })
+			}
+		}
+		return
+	}
+	for _, balancer := range r.emulator.State().LoadBalancers {
+		if balancer.Labels[label.ServiceName] == "quiet" {
+			r.deleteAsUser("/v1/loadbalancers/" + balancer.Identity + "/listeners/" + balancer.Listeners[0].Identity)
+		}
+	}
+}
+
+// deleteAsUser deletes an object of Thalassa Cloud.
+func (r *running) deleteAsUser(path string) {
+	r.Helper()
+	request, err := http.NewRequestWithContext(r.Context(), http.MethodDelete, "http://cloud.test"+path, nil)
+	r.must(err)
+	request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
+	request.Header.Set("X-Organisation-Identity", emulator.DefaultOrganisationSlug)
+	response, err := r.emulator.Transport().RoundTrip(request)
+	r.must(err)
+	r.must(response.Body.Close())
+	if response.StatusCode >= http.StatusBadRequest {
+		r.Fatalf("deleting %s: %s", path, response.Status)
+	}
+}
+
+// orphan deletes a Service, and its finalizer, while no process runs.
+func (r *running) orphan() {
+	r.Helper()
+	r.process.End()
+	r.must(r.cluster.Change(serviceNamed("quiet"), func(object cluster.Object) { object.SetFinalizers(nil) }))
+	r.must(r.cluster.Delete(serviceNamed("quiet")))
+	r.begin()
+}
+
+// failing returns a fault of IronCore for the requests that a condition holds for; nil: for all.
+func failing(status *metav1.Status, concerned func(simulator.Request) bool,
+) func(simulator.Request) *metav1.Status {
+	return func(request simulator.Request) *metav1.Status {
+		if concerned == nil || concerned(request) {
+			return status
+		}
+		return nil
+	}
+}
+
+// answer is an answer of the IronCore API.
+func answer(code int32, reason metav1.StatusReason) *metav1.Status {
+	return &metav1.Status{Code: code, Reason: reason, Message: "refused by the test"}
+}
+
+func forbidden() *metav1.Status { return answer(http.StatusForbidden, metav1.StatusReasonForbidden) }
+
+func unauthorised() *metav1.Status {
+	return answer(http.StatusUnauthorized, metav1.StatusReasonUnauthorized)
+}
+
+// ironFaults are faults of the IronCore API. Nothing is polled, so that they show only when something is to be done.
+func ironFaults() []alertFault {
+	all := func(status *metav1.Status) func(*running) {
+		return func(r *running) { r.simulator.Fail(failing(status, nil)) }
+	}
+	return []alertFault{
+		{name: "no request is answered", alerts: []string{"IronCoreAPIAway"},
+			happen: all(simulator.Fault(simulator.Unreachable))},
+		{name: "requests fail", alerts: []string{"IronCoreAPIErrors", "ThalassaCCMServicesFailing"},
+			happen: all(answer(http.StatusInternalServerError, metav1.StatusReasonInternalError))},
+		{name: "the credentials expire", alerts: []string{"IronCoreAPIUnauthorised"}, happen: all(unauthorised())},
+		{name: "a permission is missing", alerts: []string{"IronCoreAPIForbidden"}, happen: all(forbidden())},
+		{name: "too many requests", alerts: []string{"IronCoreAPIThrottled"},
+			happen: all(answer(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests))},
+		{name: "a network interface takes no routes", alerts: []string{"ThalassaCCMRoutesMissing"},
+			happen: func(r *running) {
+				r.simulator.Fail(failing(forbidden(), func(request simulator.Request) bool {
+					return request.Resource == "networkinterfaces" && (request.Verb == "patch" ||
+						request.Verb == "update" || request.Verb == "apply")
+				}))
+				r.join("d")
+			}},
+		{name: "each request takes long", alerts: []string{"IronCoreAPISlow"}, happen: func(r *running) {
+			r.simulator.Fail(slow)
+		}},
+		{name: "requests take long while many Services are created", alerts: []string{"ThalassaCCMQueueStuck"},
+			workers: 1, happen: func(r *running) {
+				r.simulator.Fail(slow)
+				r.addServices(400)
+			}},
+	}
+}
+
+// slow is a fault of IronCore.
+func slow(simulator.Request) *metav1.Status {
+	<-time.After(12 * time.Second)
+	return nil
+}
+
+// record runs a process that works well, lets the fault happen, and returns the recording.
+func (f alertFault) record(t *testing.T, ironCore bool) *recording {
+	t.Helper()
+	return record(t, ironCore, f.settings, func(r *running) {
+		if f.workers > 0 {
+			r.workers = f.workers
+		}
+		r.inhabit()
+		r.pass(workingTime)
+		f.happen(r)
+		r.pass(faultTime)
+	})
+}
+
+// inhabit starts a process in a cluster with Nodes and Services.
+func (r *running) inhabit() {
+	r.Helper()
+	for _, name := range []string{"a", "b", "c"} {
+		r.join(name)
+	}
+	r.addService("web")
+	r.addService("quiet")
+	r.begin()
+}
+
+// alertsOver evaluates rules over a time, and returns the names of those that fire at its end. A rule keeps its state
+// between two calls.
+func alertsOver(t *testing.T, rules map[string]*promrules.AlertingRule, data storage.Queryable,
+	from, until time.Time) []string {
+	t.Helper()
+	query := promrules.EngineQueryFunc(promqltest.NewTestEngine(t, false, 5*time.Minute, 1_000_000), data)
+	for at := from; at.Before(until); at = at.Add(step) {
+		for _, rule := range rules {
+			if _, err := rule.Eval(t.Context(), 0, at, query, nil, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var found []string
+	for name, rule := range rules {
+		if slices.ContainsFunc(rule.ActiveAlerts(), func(alert *promrules.Alert) bool {
+			return alert.State == promrules.StateFiring
+		}) {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// virtualStart is the time at which virtual time begins.
+func virtualStart() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// wantAlerts wants no alert while a process works well, and those of the fault at its end.
+func (f alertFault) wantAlerts(t *testing.T, sets []string, recordings ...*recording) {
+	t.Helper()
+	data, rules := store(t, recordings...), alerting(t, sets...)
+	happens := virtualStart().Add(workingTime)
+	if early := alertsOver(t, rules, data, virtualStart().Add(time.Minute), happens); len(early) > 0 {
+		t.Errorf("before the fault, %q fire", early)
+	}
+	maps.DeleteFunc(rules, func(name string, _ *promrules.AlertingRule) bool {
+		return !slices.Contains(f.alerts, name)
+	})
+	slices.Sort(f.alerts)
+	if got := alertsOver(t, rules, data, happens, happens.Add(faultTime)); !slices.Equal(got, f.alerts) {
+		t.Errorf("after the fault, of %q only %q fire", f.alerts, got)
+	}
+}
+
+// TestAlertsOfRealFaults: each alert fires because of a fault of the emulated cloud or of the cluster, in the metrics
+// that the program itself has then, and not before.
+func TestAlertsOfRealFaults(t *testing.T) {
+	for name, ironCore := range map[string]bool{"thalassa": false, "ironcore": true} {
+		t.Run(name, func(t *testing.T) {
+			sets, faults := []string(nil), append(clusterFaults(), cloudFaults()...)
+			if ironCore {
+				sets, faults = iron(), append(clusterFaults(), ironFaults()...)
+			}
+			missing := alerting(t, sets...)
+			delete(missing, "ThalassaCCMTwoLeaders") // needs two processes, see below
+			for _, f := range faults {
+				t.Run(f.name, func(t *testing.T) { f.wantAlerts(t, sets, f.record(t, ironCore)) })
+				for _, alert := range f.alerts {
+					delete(missing, alert)
+				}
+			}
+			for alert := range missing {
+				t.Errorf("%s has no fault", alert)
+			}
+		})
+	}
+}
+
+// TestTwoLeaders: two pods hold leases of different API servers, and one pod alone does not raise the alert.
+func TestTwoLeaders(t *testing.T) {
+	f := alertFault{alerts: []string{"ThalassaCCMTwoLeaders"}}
+	var pods []*recording
+	for _, late := range []time.Duration{0, workingTime} {
+		pods = append(pods, record(t, false, "", func(r *running) {
+			r.pod = fmt.Sprintf("thalassa-ccm-x7k2%d", len(pods))
+			<-time.After(late)
+			r.inhabit()
+			r.pass(workingTime + faultTime - late)
+		}))
+	}
+	f.wantAlerts(t, nil, pods...)
+}
