@@ -65,7 +65,9 @@ func (o *Options) New(ctx context.Context, process cloud.Options) (*cloud.Cloud,
 	}
 	c := build(config, api, o.selector)
 	c.reloader = api.Reloader(access, read, config.NetworkName, reload.OwnPod(process.Environment.Getenv))
-	go c.reloader.Run(ctx)
+	if process.Environment.Own() { // what another process has mounted is read once
+		go c.reloader.Run(ctx)
+	}
 	return c.offer(), nil
 }
 

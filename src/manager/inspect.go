@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"k8s.io/cloud-provider/config"
 	"k8s.io/cloud-provider/names"
@@ -45,7 +44,7 @@ func Inspect(ctx context.Context, info build.Info, providers []Provider, args []
 	}
 	cmd := newCommand(s)
 	if err := cmd.ParseFlags(args); err != nil {
-		return nil, fmt.Errorf("reading the flags %s: %w", strings.Join(args, " "), err)
+		return nil, fmt.Errorf("reading the flags: %w", err)
 	}
 	provider, err := s.validate()
 	if err != nil {

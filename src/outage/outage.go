@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// period is the time between two probes while the cloud does not answer. It is also the shortest outage whose end
-	// is reported: after a shorter one, the pauses between attempts are still short.
+	// period is the time between two probes while the cloud does not answer, and until the first one. The end of a
+	// shorter outage is not reported: the pauses between attempts are still short.
 	period = 3 * time.Second
 	// timeout is the longest time that a probe takes. A probe that was begun before the end of the outage may never be
 	// answered.
@@ -83,33 +83,28 @@ func (m *Monitor) Run(ctx context.Context, probe func(context.Context) error) {
 	}
 }
 
-// awaitEnd returns when the cloud answers again, and reports that if the outage was not a short one. It returns false
-// if ctx has ended.
+// awaitEnd returns when the cloud answers again. It reports that if a probe has failed as well: a call may also fail
+// because of what it requests, and the cloud answers other calls. It returns false if ctx has ended.
 func (m *Monitor) awaitEnd(ctx context.Context, probe func(context.Context) error) bool {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
-	for short := true; ; short = false {
+	for away := false; ; {
 		failing, changed := m.state()
-		switch {
-		case !failing && !short:
-			m.report()
-			return true
-		case !failing:
+		if !failing {
+			if away {
+				m.report()
+			}
 			return true
 		}
 		select {
 		case <-ctx.Done():
 			return false
 		case <-changed:
-			if short {
-				return true
-			}
-			continue
 		case <-tick.C:
+			attempt, cancel := context.WithTimeout(ctx, timeout)
+			away = probe(attempt) != nil || away // the client records the result, too
+			cancel()
 		}
-		attempt, cancel := context.WithTimeout(ctx, timeout)
-		_ = probe(attempt) // the client records the result
-		cancel()
 	}
 }
 

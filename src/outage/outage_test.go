@@ -117,3 +117,17 @@ func TestEndByAnotherCall(t *testing.T) {
 		}
 	})
 }
+
+// TestOneCallThatFails: a call that always fails is no outage, if the cloud answers others. What failed waits for its
+// pause.
+func TestOneCallThatFails(t *testing.T) {
+	inBubble(t, func(c *cloud) {
+		for range 100 {
+			c.Record(false)
+			pass(2 * period)
+		}
+		if c.ends > 0 {
+			t.Errorf("%d ends of outages are reported, and there was none", c.ends)
+		}
+	})
+}

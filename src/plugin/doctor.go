@@ -13,7 +13,7 @@ const doctorDescription = "Checks the cluster, the cloud controller manager, its
 	"its permissions in Kubernetes and in the cloud, every Node and every Service, and shows the next step\n" +
 	"for each problem. Nothing is written, to the cloud or to Kubernetes.\n\n" +
 	"The exit code is 0 without problems, also if there are warnings or checks that were not possible. It\n" +
-	"is 1 if there is a problem.\n\n" +
+	"is 1 if there is a problem, and 3 if the configuration cannot be read, so that little was checked.\n\n" +
 	"Permissions: list Deployments and DaemonSets; get the ConfigMap and Secret of the cloud controller\n" +
 	"manager, unless --cloud-config is set; get its Lease; list Nodes; list and watch Services, Nodes and\n" +
 	"EndpointSlices. With less, some checks are not possible, and the output says so. With more, it shows\n" +
@@ -55,8 +55,11 @@ func (s *settings) doctor(ctx context.Context) error {
 	if err := s.report(result); err != nil {
 		return err
 	}
-	if result.Summary.Problems > 0 {
+	switch {
+	case result.Summary.Problems > 0:
 		return exitError(exitProblems)
+	case d.session.inspection == nil:
+		return exitError(exitUnknown)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import "errors"
 const (
 	exitProblems = 1 // the command found problems, or failed
 	exitChanges  = 2 // with --exit-code, the plan is not empty
+	exitUnknown  = 3 // the configuration of the cloud controller manager is not known, so that little was checked
 )
 
 // exitError ends a command with an exit code, after everything was printed.

@@ -38,7 +38,7 @@ func Main(args []string, providers func(agent string) []manager.Provider) int {
 	err := cmd.ExecuteContext(ctx)
 	code, printed := ExitCode(err)
 	if !printed {
-		fmt.Fprintln(os.Stderr, "Error:", err)
+		fmt.Fprintln(os.Stderr, "Error:", terminal.Clean(err.Error()))
 	}
 	return code
 }

@@ -115,10 +115,10 @@ func (m *migration) find(ctx context.Context) (err error) {
 // cloud as its default.
 func (m *migration) useExisting(existing workload.Process) {
 	args := append([]string{"--cloud-provider=" + m.provider.Name}, existing.Args...)
-	m.adopted, m.process.Environment = true, existing.Environment
+	m.adopted, m.process.Environment, m.session.mounted = true, existing.Environment, existing.Environment
 	if m.cloudConfig != "" {
 		m.process.Environment = cloud.Environment{}
-		args = append(withoutFiles(args), "--cloud-config="+m.cloudConfig)
+		args = append(args, "--cloud-config="+m.cloudConfig) // the last one counts
 	}
 	for _, one := range m.flags {
 		args = append(args, "--"+strings.TrimLeft(one, "-"))

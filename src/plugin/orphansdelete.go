@@ -127,7 +127,7 @@ func (o Orphans) choose(flags deletionFlags, uids []string) ([]Orphan, error) {
 }
 
 // hint writes a line for people to the error stream.
-func (s *settings) hint(text string) { _, _ = fmt.Fprint(s.Terminal.Err, text) }
+func (s *settings) hint(text string) { _, _ = fmt.Fprint(s.Terminal.Err, terminal.Clean(text)) }
 
 // confirmDeletion shows what is deleted, and asks.
 func (s *settings) confirmDeletion(flags deletionFlags, chosen []Orphan) error {

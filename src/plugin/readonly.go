@@ -27,9 +27,17 @@ func isReview(request *http.Request) bool {
 		strings.HasSuffix(path, group+"subjectaccessreviews"))
 }
 
+// Limits of requests to the API server. With the defaults of client-go, 5 and 10, a check of many objects takes
+// minutes.
+const (
+	requestsPerSecond = 50
+	burst             = 100
+)
+
 // onlyReading returns the configuration of a client that sends no request that writes.
 func onlyReading(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = requestsPerSecond, burst
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return readOnly{next} })
 	return config
 }

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
+	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/workload"
 )
 
@@ -35,6 +37,8 @@ type session struct {
 	// workload is nil if the cloud controller manager is not in the cluster, so that a file configures the cloud.
 	workload   *workload.Workload
 	inspection *manager.Inspection
+	// mounted are the files and variables of the workload; those of this process without a workload.
+	mounted cloud.Environment
 }
 
 // open returns the session that the flags describe. It lasts until ctx ends.
@@ -47,10 +51,10 @@ func (s *settings) open(ctx context.Context, a access) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.compareVersions(opened.workload)
 	if err := s.inspect(ctx, opened, process, a); err != nil {
 		return nil, err
 	}
-	s.compareVersions(opened.workload)
 	return opened, opened.observe(ctx)
 }
 
@@ -73,7 +77,7 @@ func (s *settings) inspect(ctx context.Context, opened *session, process workloa
 	if err != nil {
 		return fmt.Errorf("using the configuration of the cloud controller manager: %w", err)
 	}
-	return opened.followKubeconfig(process.Environment, s.Client)
+	return opened.followKubeconfig(s.Client)
 }
 
 // observe reads the cloud.
@@ -95,7 +99,7 @@ func (s *settings) compareVersions(with *workload.Workload) {
 	theirs, ours := with.Version(), s.Build.Version
 	if strings.TrimPrefix(theirs, "v") != strings.TrimPrefix(ours, "v") {
 		_, _ = fmt.Fprintf(s.Terminal.Err, "Warning: kubectl thalassa has version %s, and %s %s. Results may differ "+
-			"from what it does. Use the plug-in of its version.\n", ours, with, theirs)
+			"from what it does. Use the plug-in of its version.\n", ours, with, terminal.Clean(theirs))
 	}
 }
 
@@ -114,26 +118,33 @@ const errNoWorkload = "%w. If your provider runs it outside the cluster (profile
 	"own for the cloud, pass --cloud-config=FILE"
 
 // findProcess returns the flags and the environment of the cloud controller manager. With --cloud-config they are those
-// of the workload, if there is one, except for all files, which are on this computer.
+// of the workload, if there is one, except for the configuration and what it refers to, which are on this computer.
 func (s *settings) findProcess(ctx context.Context, into *session) (workload.Process, error) {
 	found, err := workload.Find(ctx, into.host, s.workload)
 	local := s.cloudConfig != ""
 	switch {
 	case errors.Is(err, workload.ErrNotFound) && !local:
 		return workload.Process{}, fmt.Errorf(errNoWorkload, err)
-	case err != nil && !(local && s.workload == ""):
+	case apierrors.IsForbidden(err) && local && s.workload == "":
+		s.hint(fmt.Sprintf("The flags of the cloud controller manager are not known, and have their defaults: %v\n",
+			err))
+	case err != nil && !errors.Is(err, workload.ErrNotFound), err != nil && s.workload != "":
 		return workload.Process{}, err
 	}
 	var process workload.Process
 	if err == nil {
 		into.workload = found
-		if process, err = found.Process(ctx); err != nil && !local {
+		if found.Namespace != metav1.NamespaceSystem && s.workload == "" {
+			s.hint(fmt.Sprintf("Using %s.\n", found))
+		}
+		if process, err = found.Process(ctx); err != nil {
 			return workload.Process{}, err
 		}
+		into.mounted = process.Environment
 	}
 	if local {
 		process.Environment = cloud.Environment{}
-		process.Args = append(withoutFiles(process.Args), "--cloud-config="+s.cloudConfig)
+		process.Args = append(process.Args, "--cloud-config="+s.cloudConfig) // the last one counts
 	}
 	for _, one := range s.flags {
 		process.Args = append(process.Args, "--"+strings.TrimLeft(one, "-"))
@@ -141,24 +152,20 @@ func (s *settings) findProcess(ctx context.Context, into *session) (workload.Pro
 	return process, nil
 }
 
-// withoutFiles returns the flags without those whose files only the pod has.
-func withoutFiles(args []string) []string {
-	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
-		return strings.HasPrefix(arg, "--kubeconfig=") || strings.HasPrefix(arg, "--cloud-config=")
-	})
-}
-
 // maxKubeconfig is the largest size of a kubeconfig, in bytes.
 const maxKubeconfig = 1 << 20
 
 // followKubeconfig changes to the cluster that --kubeconfig of the cloud controller manager names, if it has one.
-func (s *session) followKubeconfig(from cloud.Environment,
-	client func(*rest.Config) (kubernetes.Interface, error)) error {
+func (s *session) followKubeconfig(client func(*rest.Config) (kubernetes.Interface, error)) error {
 	path := s.inspection.Kubeconfig
-	if path == "" || from.Own() {
+	if path == "" {
 		return nil
 	}
-	file, err := from.Open(path)
+	if s.mounted.Own() {
+		return fmt.Errorf("--kubeconfig=%s of the cloud controller manager names another cluster: choose that "+
+			"cluster with --context, and pass --ccm-flag=kubeconfig=", path)
+	}
+	file, err := s.mounted.Open(path)
 	if err != nil {
 		return fmt.Errorf("reading --kubeconfig=%s of the cloud controller manager: %w", path, err)
 	}

@@ -23,8 +23,8 @@ const topDescription = "Shows load balancers with their state, addresses, ports 
 	"Calls and writes are those of the cloud controller manager. At first they are the average since it\n" +
 	"started, then those of the last minute.\n\n" +
 	"Permissions: those of the command plan. For calls and writes also: list Pods and get pods/proxy in the\n" +
-	"namespace of the cloud controller manager. The API server's proxy shows the pod no user, so that the\n" +
-	"cluster has to permit system:anonymous to get /metrics. Without that, the command shows everything else."
+	"namespace of the cloud controller manager. The API server's proxy shows the pod no user, so that\n" +
+	"by default the pod does not answer. Then one line says so, and everything else is shown."
 
 // topFlags are the flags of the command.
 type topFlags struct {

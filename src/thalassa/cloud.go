@@ -74,7 +74,7 @@ func read(ctx context.Context, version string, options cloud.Options) (*Cloud, e
 	if options.ReadOnly {
 		c.client.RefuseWrites()
 	}
-	if config.SecretsMayChange() {
+	if config.SecretsMayChange() && from.Own() { // what another process has mounted is read once
 		read := func() (secret.Secrets, error) { return config.ReadSecrets(from) }
 		c.reloader = connection.NewReloader(secrets, read, c.adopt, reload.OwnPod(from.Getenv))
 		go c.reloader.Run(ctx)
@@ -117,7 +117,7 @@ func build(c cloudconfig.Config, secrets secret.Secrets, version string, network
 
 // Start records the provider's events, looks for the end of outages, and reads the quotas for metrics, until ctx ends.
 func (c *Cloud) Start(ctx context.Context, clients cloud.Clients) {
-	go c.client.MonitorOutages(ctx, c.inventory.Probe)
+	go c.client.MonitorOutages(ctx, c.inventory.Ping)
 	go c.inventory.WatchQuotas(ctx)
 	if c.reloader != nil { // only the reloader has events that are not about Services
 		c.reloader.RecordEvents(ctx, clients, component)

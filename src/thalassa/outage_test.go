@@ -1,6 +1,9 @@
 package thalassa
 
 import (
+	"context"
+	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +15,53 @@ import (
 // afterOutage is the longest time from the end of an outage until a Service that was created in it has its load
 // balancer.
 const afterOutage = 10 * time.Second
+
+// blackHole is a network that loses requests while it is on. They are never answered, also not after it.
+type blackHole struct {
+	next http.RoundTripper
+	on   atomic.Bool
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b *blackHole) RoundTrip(request *http.Request) (*http.Response, error) {
+	if b.on.Load() {
+		<-request.Context().Done()
+		return nil, context.Cause(request.Context())
+	}
+	return b.next.RoundTrip(request)
+}
+
+// TestServiceCreatedInABlackHole: connections that were begun before the end of the outage do not delay the end.
+func TestServiceCreatedInABlackHole(t *testing.T) {
+	for _, lasts := range []time.Duration{4 * time.Second, 16 * time.Second, time.Minute, time.Hour} {
+		t.Run(lasts.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, emulator.Config{})
+				network := &blackHole{next: l.network}
+				l.network = network
+				l.restart()
+				small := newServicesCluster(l)
+				machines, err := l.emulator.AddMachines(3)
+				if err != nil {
+					t.Fatal(err)
+				}
+				small.populate(machines)
+				defer small.run(manyWorkers)()
+				small.order(1, 1)
+				<-time.After(time.Minute)
+				network.on.Store(true)
+				small.order(1, 1)
+				<-time.After(lasts)
+				network.on.Store(false)
+				<-time.After(afterOutage)
+				if missing := small.addressless(); missing > 0 {
+					t.Errorf("%d Services have no address %s after the end: %v", missing, afterOutage,
+						small.reported.seen())
+				}
+			})
+		})
+	}
+}
 
 // TestServiceCreatedInAnOutage gets its load balancer soon after the end of the outage, however long it was and
 // whatever the cloud did meanwhile. The outage costs few calls.

@@ -128,7 +128,7 @@ func (t *servicesCluster) run(workers int) (stop func()) {
 	for _, one := range []cache.SharedIndexInformer{services, nodes, slices} {
 		running.Go(func() { one.Run(ctx.Done()) })
 	}
-	running.Go(func() { t.cloud.client.MonitorOutages(ctx, t.cloud.inventory.Probe) })
+	running.Go(func() { t.cloud.client.MonitorOutages(ctx, t.cloud.inventory.Ping) })
 	running.Go(func() { controller.Run(klog.NewContext(ctx, klog.Logger{}), workers) })
 	return func() { cancel(); running.Wait() }
 }

@@ -176,7 +176,7 @@ func TestDoctorWithoutAnswers(t *testing.T) {
 		"the Lease": {func(r *rig) { r.refuse("get", "leases", forbidden("leases")) }, "lease", plugin.NotChecked,
 			"cannot be read", 0},
 		"the Secret": {func(r *rig) { r.refuse("get", "secrets", forbidden("secrets")) }, "configuration",
-			plugin.NotChecked, "Ask for the permission to get it", 0},
+			plugin.NotChecked, "Ask for the permission to get it", 3},
 		"Nodes": {func(r *rig) { r.refuse("list", "nodes", forbidden("nodes")) }, "nodes", plugin.NotChecked,
 			"reading from Kubernetes", 0},
 		"the cloud": {func(r *rig) {

@@ -107,6 +107,67 @@ func TestOtherVersion(t *testing.T) {
 		"Deployment kube-system/thalassa-ccm 0.1.0")
 }
 
+// TestOtherVersionThatCannotBeRead: the hint about versions comes before the error that it explains.
+func TestOtherVersionThatCannotBeRead(t *testing.T) {
+	r := newRig(t)
+	r.build.Version = "v0.2.0"
+	r.changeWorkload(func(pod *corev1.PodSpec) {
+		pod.Containers[0].Args = append(pod.Containers[0].Args, "--flag-of-tomorrow=\x1b[2J")
+	})
+	shown := r.run("plan").err
+	wantText(r, "the error", shown, "has version v0.2.0", "unknown flag: --flag-of-tomorrow")
+	want(r, "control characters", strings.Contains(shown, "\x1b"), false)
+}
+
+// TestFilesOfThisComputer: the configuration in the cluster cannot choose a file of this computer, whatever the pod has
+// mounted at its path.
+func TestFilesOfThisComputer(t *testing.T) {
+	r := newRig(t)
+	file := filepath.Join(t.TempDir(), "private")
+	if err := os.WriteFile(file, []byte("private"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := strings.Replace(r.config(), "{directory: /etc/thalassa-ccm/credentials}",
+		"{workloadIdentity: {serviceAccountID: sa-1, organisationID: o-1, subjectTokenFile: "+file+"}}", 1)
+	r.changeWorkload(func(pod *corev1.PodSpec) {
+		pod.Containers[0].VolumeMounts = append(pod.Containers[0].VolumeMounts,
+			corev1.VolumeMount{Name: "config", MountPath: filepath.Dir(file)})
+	})
+	configs := r.cluster.CoreV1().ConfigMaps("kube-system")
+	one, err := configs.Get(t.Context(), "thalassa-ccm", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one.Data = map[string]string{"cloud-config.yaml": config, "private": "harmless"}
+	if _, err := configs.Update(t.Context(), one, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.cloud.ResetCounters()
+	wantText(r, "the error", r.run("plan").err, "only the pod gets the token of a workload identity",
+		"--cloud-config=FILE")
+	want(r, "calls", len(r.cloud.Counters()), 0)
+}
+
+// TestKubeconfigOfTheWorkload: the Services are those of the cluster that the cloud controller manager works for, also
+// with another configuration of the cloud.
+func TestKubeconfigOfTheWorkload(t *testing.T) {
+	r := newRig(t)
+	r.changeWorkload(func(pod *corev1.PodSpec) {
+		pod.Containers[0].Args = append(pod.Containers[0].Args, "--kubeconfig=/etc/served/kubeconfig")
+	})
+	file := filepath.Join(t.TempDir(), "cloud-config.yaml")
+	config := strings.Replace(r.config(), "{directory: /etc/thalassa-ccm/credentials}", "{personalAccessToken: "+token+
+		"}", 1)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"plan"}, {"plan", "--cloud-config=" + file}} {
+		wantText(r, "the error", r.run(args...).err,
+			"--kubeconfig=/etc/served/kubeconfig of the cloud controller manager")
+	}
+	want(r, "with the choice of the user", r.run("plan", "--cloud-config="+file, "--ccm-flag=kubeconfig=").code, 0)
+}
+
 // TestCloudConfigOfTheUser: a file on the computer takes the place of the configuration in the cluster.
 func TestCloudConfigOfTheUser(t *testing.T) {
 	r := newRig(t)

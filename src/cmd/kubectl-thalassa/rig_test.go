@@ -120,6 +120,20 @@ func (r *rig) workload() []runtime.Object {
 	}
 }
 
+// changeWorkload changes the pods of the cloud controller manager.
+func (r *rig) changeWorkload(change func(*corev1.PodSpec)) {
+	r.Helper()
+	deployments := r.cluster.AppsV1().Deployments("kube-system")
+	one, err := deployments.Get(r.Context(), "thalassa-ccm", metav1.GetOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	change(&one.Spec.Template.Spec)
+	if _, err := deployments.Update(r.Context(), one, metav1.UpdateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+}
+
 // addNode adds a machine to the cloud, and its Node.
 func (r *rig) addNode(name string) {
 	r.Helper()

@@ -69,7 +69,8 @@ func (q *Queue) Retry(key string, minimum time.Duration) {
 	q.Again(key, max(minimum, q.limiter.When(key)))
 }
 
-// RetryNow ends the pauses of all keys whose work failed. If it fails again, the next pause is longer nevertheless.
+// RetryNow adds all keys whose work failed at once. The pauses that had begun go on: each of these keys is added once
+// more at the end of its pause, even if its work has succeeded meanwhile.
 func (q *Queue) RetryNow() {
 	for _, key := range q.order.takeFailed() {
 		q.Add(key)

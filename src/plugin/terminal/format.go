@@ -58,7 +58,7 @@ func (t Terminal) Report(format Format, result Result) error {
 		t.Print("%s", encoded)
 	case Name:
 		for _, name := range result.Names() {
-			t.Print("%s\n", name)
+			t.Print("%s\n", Clean(name))
 		}
 	default:
 		result.Write(t, format == Wide)

@@ -56,7 +56,7 @@ func (t Terminal) PrintTable(content Table) {
 	for _, cells := range content.Rows {
 		row := table.Row{}
 		for _, cell := range cells {
-			row = append(row, t.Paint(cell.Tone, clean(cell.Text)))
+			row = append(row, t.Paint(cell.Tone, Clean(cell.Text)))
 		}
 		writer.AppendRow(row)
 	}

@@ -84,8 +84,8 @@ func (t Terminal) Paint(tone Tone, words string) string {
 // Print writes text to the output. An error of the output, such as a pipe that was closed, ends the command elsewhere.
 func (t Terminal) Print(format string, values ...any) { _, _ = fmt.Fprintf(t.Out, format, values...) }
 
-// clean replaces characters that a terminal does not show but obeys. Names and messages come from others.
-func clean(words string) string {
+// Clean replaces characters that a terminal does not show but obeys. Names and messages come from others.
+func Clean(words string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' {
 			return unicode.ReplacementChar
@@ -106,7 +106,7 @@ func wrap(words string, width int) string {
 // Indented writes a text whose lines fit the terminal, each after the same number of blanks. First begins the first
 // line, in place of the last blanks.
 func (t Terminal) Indented(indent int, first string, tone Tone, words string) {
-	words = clean(words)
+	words = Clean(words)
 	if t.Width > 0 {
 		words = wrap(words, t.Width-indent)
 	}
@@ -126,7 +126,7 @@ func (t Terminal) Progress() (show func(step string), done func()) {
 		return func(string) {}, func() {}
 	}
 	const clearLine = "\r\x1b[K"
-	show = func(step string) { _, _ = fmt.Fprint(t.Err, clearLine+text.Trim(step, t.Width-1)) }
+	show = func(step string) { _, _ = fmt.Fprint(t.Err, clearLine+text.Trim(Clean(step), t.Width-1)) }
 	return show, func() { _, _ = fmt.Fprint(t.Err, clearLine) }
 }
 

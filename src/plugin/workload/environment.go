@@ -18,8 +18,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// reference is $(NAME) in a flag.
-var reference = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
+// reference is $(NAME) in a flag or a variable, or $$, which stands for $.
+var reference = regexp.MustCompile(`\$\$|\$\(([^)]+)\)`)
 
 // Process is what the process of the workload has.
 type Process struct {
@@ -41,8 +41,12 @@ func (w *Workload) Process(ctx context.Context) (Process, error) {
 	var args []string
 	// Without a command, the image has one. The first word of a command is the executable.
 	for _, arg := range slices.Concat(w.Container.Command[min(1, len(w.Container.Command)):], w.Container.Args) {
-		if expanded, complete := expand(arg, variables); complete {
+		expanded, complete := expand(arg, variables)
+		switch last := len(args) - 1; {
+		case complete:
 			args = append(args, expanded)
+		case !strings.HasPrefix(arg, "-") && last >= 0: // the value of the flag before it
+			args = args[:last]
 		}
 	}
 	return Process{Args: args, Environment: cloud.Environment{
@@ -55,6 +59,9 @@ func (w *Workload) Process(ctx context.Context) (Process, error) {
 func expand(arg string, variables map[string]string) (expanded string, complete bool) {
 	complete = true
 	expanded = reference.ReplaceAllStringFunc(arg, func(found string) string {
+		if found == "$$" {
+			return "$"
+		}
 		value, known := variables[reference.FindStringSubmatch(found)[1]]
 		complete = complete && known
 		return value
@@ -86,6 +93,9 @@ func (w *Workload) variables(ctx context.Context, objects *objects) (map[string]
 		value, known, err := valueOf(ctx, objects, one)
 		if err != nil {
 			return nil, fmt.Errorf("reading the environment variable %s: %w", one.Name, err)
+		}
+		if known && one.ValueFrom == nil {
+			value, known = expand(value, found)
 		}
 		if known {
 			found[one.Name] = value

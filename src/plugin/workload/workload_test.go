@@ -31,13 +31,14 @@ func workloadPod() corev1.PodSpec {
 		Containers: []corev1.Container{{Name: "other", Command: []string{"/proxy"}}, {
 			Name: "ccm", Image: "registry.example:5000/ccm:0.1.0@sha256:0123",
 			Command: []string{"/bin/" + Program, "--v=2"},
-			Args:    []string{"--cluster-name=$(CLUSTER)", "--bind-address=$(HOST_IP)", "--text=$(TOKEN)$(PLAIN)"},
+			Args: []string{"--cluster-name=$(CLUSTER)", "--bind-address=$(HOST_IP)", "--text=$(TOKEN)$(PLAIN)$$(PLAIN)",
+				"--address", "$(HOST_IP)", "--last"},
 			EnvFrom: []corev1.EnvFromSource{
 				{Prefix: "A_", ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: named("config")}},
 				{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: named("missing"), Optional: &optional}},
 			},
 			Env: []corev1.EnvVar{
-				{Name: "PLAIN", Value: "plain"},
+				{Name: "PLAIN", Value: "plain"}, {Name: "BOTH", Value: "$(PLAIN)-$(A_cluster)"},
 				{Name: "CLUSTER", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
 					LocalObjectReference: named("config"), Key: "cluster"}}},
 				{Name: "TOKEN", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
@@ -97,11 +98,12 @@ func process(t *testing.T, client *fake.Clientset) Process {
 
 func TestProcess(t *testing.T) {
 	p := process(t, cluster())
-	want := []string{"--v=2", "--cluster-name=blue", "--text=s3cretplain"}
+	want := []string{"--v=2", "--cluster-name=blue", "--text=s3cretplain$(PLAIN)", "--last"}
 	if diff := cmp.Diff(want, p.Args); diff != "" {
 		t.Errorf("flags (-want +got):\n%s", diff)
 	}
-	for name, want := range map[string]string{"PLAIN": "plain", "A_cluster": "blue", "HOST_IP": "", "NONE": ""} {
+	for name, want := range map[string]string{"PLAIN": "plain", "BOTH": "plain-blue", "A_cluster": "blue",
+		"HOST_IP": "", "NONE": ""} {
 		if got := p.Environment.Getenv(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}

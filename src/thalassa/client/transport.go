@@ -48,7 +48,8 @@ func newTransport(o Options) (*transport, error) {
 // failures neither open the circuit nor delay calls that work.
 func (t *transport) trial(candidate *access) *transport {
 	trial := &transport{limiter: t.limiter.copy(), circuit: newCircuit(newMetrics().circuit),
-		stage: t.stage, metrics: t.metrics, outage: outage.NewMonitor(), timeout: t.timeout}
+		stage: t.stage, metrics: t.metrics, outage: outage.NewMonitor(), timeout: t.timeout,
+		readOnly: t.readOnly}
 	trial.access.Store(candidate)
 	return trial
 }

@@ -94,6 +94,13 @@ func readCredentials(from cloud.Environment, directory string, problems reporter
 // checkSubjectToken checks that the file contains a token. It is read again for each exchange.
 func checkSubjectToken(from cloud.Environment, name string, problems reporter) {
 	const path = pathWorkloadIdentity + ".subjectTokenFile"
+	if !from.Own() {
+		// The token is read again for each exchange, by this process: a path of another process must not choose a file
+		// of this one.
+		problems.Add(path, name, "want other credentials here: only the pod gets the token of a workload identity. "+
+			"Pass --cloud-config=FILE with credentials of your own")
+		return
+	}
 	content, err := readSecret(from, name)
 	switch {
 	case err != nil:

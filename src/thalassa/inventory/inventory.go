@@ -58,6 +58,7 @@ type Inventory struct {
 	listedOwners       *store.TTLCache[time.Time]  // owners with objects in lists
 	missingMachines    *store.TTLCache[time.Time]  // key -> since when it is missing
 	unansweredMachines *store.TTLCache[error]      // machines that lists lack, and why the requests for them failed
+	pings              singleflight.Group          // of CheckAnswers
 	machineListFailure *store.TTLCache[error]      // contains "" after a list for a machine failed
 	otherVPCs          *store.TTLCache[machineVPC] // by key
 	otherVPCLimit      *rate.Limiter

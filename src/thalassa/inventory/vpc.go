@@ -59,8 +59,17 @@ func (i *Inventory) Probe(ctx context.Context) error {
 	return err
 }
 
+// Ping requests the VPC, and shares the call with nobody: one that was begun in an outage may never be answered.
+func (i *Inventory) Ping(ctx context.Context) error {
+	_, err := client.Get[client.Ignored](ctx, i.cloud, iaas.VpcEndpoint+"/"+url.PathEscape(i.vpc))
+	return err
+}
+
 // certainFor is how long an answer shows that the cloud answers.
 const certainFor = time.Second
+
+// answerTimeout is the longest time that CheckAnswers waits.
+const answerTimeout = 3 * time.Second
 
 // CheckAnswers returns an error if the cloud does not answer, without a call if it has just answered. It is called
 // before an object is created: a creation without an answer may have happened, so that it must not be repeated for
@@ -69,7 +78,13 @@ func (i *Inventory) CheckAnswers(ctx context.Context) error {
 	if i.cloud.AnsweredWithin(certainFor) {
 		return nil
 	}
-	if err := i.Probe(ctx); err != nil {
+	_, err, _ := i.pings.Do("", func() (any, error) {
+		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), answerTimeout,
+			fmt.Errorf("no answer within %s", answerTimeout))
+		defer cancel()
+		return nil, i.Ping(ctx)
+	})
+	if err != nil {
 		return fmt.Errorf("nothing is created, because the cloud does not answer: %w", err)
 	}
 	return nil
