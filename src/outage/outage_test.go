@@ -3,6 +3,7 @@ package outage
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,19 +12,20 @@ import (
 // cloud answers at some times only.
 type cloud struct {
 	*Monitor
-	down   bool
-	hangs  bool // a probe is not answered before its deadline
-	probes int
-	ends   int // reported
+	down   atomic.Bool
+	hangs  atomic.Bool // a probe is not answered before its deadline
+	probes atomic.Int64
+	ends   atomic.Int64 // reported
 }
 
 func (c *cloud) probe(ctx context.Context) error {
-	c.probes++
-	if c.hangs {
+	c.probes.Add(1)
+	if c.hangs.Load() {
 		<-ctx.Done()
 	}
-	c.Record(!c.down)
-	if c.down {
+	down := c.down.Load()
+	c.Record(!down)
+	if down {
 		return errors.New("no answer")
 	}
 	return nil
@@ -37,7 +39,7 @@ func inBubble(t *testing.T, test func(c *cloud)) {
 		defer func() { stop(); synctest.Wait() }()
 		c := &cloud{Monitor: NewMonitor()}
 		go c.Run(ctx, c.probe)
-		go c.Watch(ctx, func() { c.ends++ })
+		go c.Watch(ctx, func() { c.ends.Add(1) })
 		synctest.Wait()
 		test(c)
 	})
@@ -53,24 +55,24 @@ func pass(d time.Duration) {
 func TestEnd(t *testing.T) {
 	inBubble(t, func(c *cloud) {
 		pass(time.Hour)
-		if c.probes > 0 {
-			t.Errorf("%d probes of a cloud that answers", c.probes)
+		if c.probes.Load() > 0 {
+			t.Errorf("%d probes of a cloud that answers", c.probes.Load())
 		}
-		for outage := 1; outage <= 2; outage++ {
-			c.down = true
+		for outage := int64(1); outage <= 2; outage++ {
+			c.down.Store(true)
 			c.Record(false)
 			pass(time.Hour)
-			if c.ends != outage-1 {
-				t.Errorf("%d ends are reported during outage %d", c.ends, outage)
+			if c.ends.Load() != outage-1 {
+				t.Errorf("%d ends are reported during outage %d", c.ends.Load(), outage)
 			}
-			c.down = false
+			c.down.Store(false)
 			pass(period)
-			if c.ends != outage {
-				t.Errorf("%d ends are reported %s after the end of outage %d", c.ends, period, outage)
+			if c.ends.Load() != outage {
+				t.Errorf("%d ends are reported %s after the end of outage %d", c.ends.Load(), period, outage)
 			}
 		}
-		if want := 2 * int(time.Hour/period+1); c.probes > want {
-			t.Errorf("%d probes in two hours, at most %d", c.probes, want)
+		if want := 2 * int64(time.Hour/period+1); c.probes.Load() > want {
+			t.Errorf("%d probes in two hours, at most %d", c.probes.Load(), want)
 		}
 	})
 }
@@ -78,14 +80,15 @@ func TestEnd(t *testing.T) {
 // TestEndAfterAProbeThatHangs: connections that were begun during the outage may never be answered.
 func TestEndAfterAProbeThatHangs(t *testing.T) {
 	inBubble(t, func(c *cloud) {
-		c.down, c.hangs = true, true
+		c.down.Store(true)
+		c.hangs.Store(true)
 		c.Record(false)
 		pass(period + time.Millisecond) // a probe has begun
-		c.hangs = false
+		c.hangs.Store(false)
 		pass(timeout) // it has failed
-		c.down = false
-		if pass(period); c.ends != 1 {
-			t.Errorf("%d ends are reported", c.ends)
+		c.down.Store(false)
+		if pass(period); c.ends.Load() != 1 {
+			t.Errorf("%d ends are reported", c.ends.Load())
 		}
 	})
 }
@@ -99,8 +102,8 @@ func TestShortOutage(t *testing.T) {
 			c.Record(true)
 			pass(period / 3)
 		}
-		if c.ends > 0 || c.probes > 0 {
-			t.Errorf("%d ends and %d probes after single failures", c.ends, c.probes)
+		if c.ends.Load() > 0 || c.probes.Load() > 0 {
+			t.Errorf("%d ends and %d probes after single failures", c.ends.Load(), c.probes.Load())
 		}
 	})
 }
@@ -108,12 +111,12 @@ func TestShortOutage(t *testing.T) {
 // TestEndByAnotherCall: a call of somebody else that is answered ends the outage, too.
 func TestEndByAnotherCall(t *testing.T) {
 	inBubble(t, func(c *cloud) {
-		c.down = true
+		c.down.Store(true)
 		c.Record(false)
 		pass(2*period + time.Second)
 		c.Record(true)
-		if synctest.Wait(); c.ends != 1 {
-			t.Errorf("%d ends are reported", c.ends)
+		if synctest.Wait(); c.ends.Load() != 1 {
+			t.Errorf("%d ends are reported", c.ends.Load())
 		}
 	})
 }
@@ -126,8 +129,8 @@ func TestOneCallThatFails(t *testing.T) {
 			c.Record(false)
 			pass(2 * period)
 		}
-		if c.ends > 0 {
-			t.Errorf("%d ends of outages are reported, and there was none", c.ends)
+		if c.ends.Load() > 0 {
+			t.Errorf("%d ends of outages are reported, and there was none", c.ends.Load())
 		}
 	})
 }

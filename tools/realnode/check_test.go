@@ -64,6 +64,7 @@ func TestSetUpBringsWhatIsNeeded(t *testing.T) {
 	wanted["prometheus"] = "prometheus" // of the tests
 	wanted["mkfs.ext4"] = "e2fsprogs"   // of the tests of the CSI driver
 	wanted["mkfs.xfs"] = "xfsprogs"
+	wanted["chromium"] = "chromium" // of the test of the emulator's page
 	script := "\n" + string(content)
 	for program, pack := range wanted {
 		if line := fmt.Sprintf("\nneed %s %s\n", program, pack); !strings.Contains(script, line) {

@@ -43,7 +43,9 @@ thalassa-ccm.validate refuses flags that a value of the chart sets.
 {{- with .Values.tracing -}}
 {{- if .endpoint -}}
 {{- $_ := set $args "tracing-endpoint" .endpoint -}}
+{{- if not (kindIs "invalid" .samplingRatePerMillion) -}}
 {{- $_ := set $args "tracing-sampling-rate-per-million" .samplingRatePerMillion -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- if eq .Values.profile "managed" -}}

@@ -23,6 +23,10 @@ func TestFlagsOfTheLibrary(t *testing.T) {
 		"kube-api-burst":           "100",
 		"kube-api-qps":             "50",
 		"cloud-provider":           "only",
+		// So that a standby takes over sooner.
+		"leader-elect-lease-duration": "12s",
+		"leader-elect-renew-deadline": "8s",
+		"leader-elect-retry-period":   "1s",
 		// As the cloud is configured.
 		"route-reconciliation-period": "0s",
 	}
