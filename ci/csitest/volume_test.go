@@ -16,9 +16,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// startController runs the controller of the driver as a process does, until the test ends, and returns the path of its
-// socket.
-func startController(t *testing.T, cloud *emulator.Emulator, kubeconfig string) (socket string) {
+// startController runs the controller of the driver as a pod of the namespace does, until the test ends, and returns the
+// path of its socket.
+func startController(t *testing.T, cloud *emulator.Emulator, namespace, kubeconfig string) (socket string) {
 	t.Helper()
 	folder := t.TempDir()
 	socket = filepath.Join(folder, "csi.sock")
@@ -29,16 +29,16 @@ func startController(t *testing.T, cloud *emulator.Emulator, kubeconfig string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	startDriver(t, cloud.Transport(), "controller", "--cloud-config="+config, "--csi-endpoint=unix://"+socket,
+	startDriver(t, cloud.Transport(), namespace, "controller", "--cloud-config="+config, "--csi-endpoint=unix://"+socket,
 		"--http-endpoint=", "--kubeconfig="+kubeconfig)
 	return socket
 }
 
-// startDriver runs a command of the driver until the test ends.
-func startDriver(t *testing.T, network http.RoundTripper, arguments ...string) {
+// startDriver runs a command of the driver until the test ends, with the environment of a pod in the namespace.
+func startDriver(t *testing.T, network http.RoundTripper, namespace string, arguments ...string) {
 	t.Helper()
 	cmd := driver.NewCommand(driver.Environment{Build: build.Current(), Network: network,
-		Getenv: func(string) string { return "" }})
+		Getenv: func(name string) string { return map[string]string{"POD_NAMESPACE": namespace}[name] }})
 	cmd.SetArgs(arguments)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
@@ -76,6 +76,7 @@ func (c *cluster) followVolume() {
 	c.Helper()
 	c.addClass()
 	c.addNode()
+	c.lead()
 	claim := c.addClaim("first", "2500Mi", "")
 	c.attach(claim)
 	volumes, _ := c.inCloud(c.Context())
