@@ -90,8 +90,8 @@ func (c *cluster) eventually(what string, check func(context.Context) error) {
 	})
 }
 
-// lead waits until csi-provisioner leads, and until the next second. Claims from before wait for a minute, because another
-// process may have created their volumes, and the time of a claim is in whole seconds.
+// lead waits until csi-provisioner leads, and until the next second. Claims from before wait for a minute, because
+// another process may have created their volumes, and the time of a claim is in whole seconds.
 func (c *cluster) lead() {
 	c.Helper()
 	c.eventually("claims are newer than the leader", func(ctx context.Context) error {

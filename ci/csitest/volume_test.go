@@ -16,8 +16,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// startController runs the controller of the driver as a pod of the namespace does, until the test ends, and returns the
-// path of its socket.
+// startController runs the controller of the driver as a pod of the namespace does, until the test ends, and returns
+// the path of its socket.
 func startController(t *testing.T, cloud *emulator.Emulator, namespace, kubeconfig string) (socket string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -29,8 +29,8 @@ func startController(t *testing.T, cloud *emulator.Emulator, namespace, kubeconf
 	if err != nil {
 		t.Fatal(err)
 	}
-	startDriver(t, cloud.Transport(), namespace, "controller", "--cloud-config="+config, "--csi-endpoint=unix://"+socket,
-		"--http-endpoint=", "--kubeconfig="+kubeconfig)
+	startDriver(t, cloud.Transport(), namespace, "controller", "--cloud-config="+config,
+		"--csi-endpoint=unix://"+socket, "--http-endpoint=", "--kubeconfig="+kubeconfig)
 	return socket
 }
 

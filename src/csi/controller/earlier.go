@@ -74,8 +74,8 @@ func (c *Controller) checkEarlier(ctx context.Context, listed time.Time, one cre
 	if left <= 0 || c.isNewer(ctx, one, since) {
 		return nil
 	}
-	return status.Errorf(codes.Aborted, "creating %s: an earlier process may have created it, and lists of the cloud may "+
-		"not contain it yet; it is looked for again for %s, and is then created", one.name, left.Round(time.Second))
+	return status.Errorf(codes.Aborted, "creating %s: an earlier process may have created it, and lists of the cloud "+
+		"may not contain it yet; it is looked for again for %s, and is then created", one.name, left.Round(time.Second))
 }
 
 // isNewer reports whether the object that a creation is for was created after a time. Sidecars name it if they run with
