@@ -45,6 +45,7 @@ type cluster struct {
 	kubernetes.Interface
 	dynamic   dynamic.Interface
 	namespace string
+	socket    string // of the driver
 	emulator  *emulator.Emulator
 	sidecars  *sidecar.Sidecars
 }
@@ -62,8 +63,8 @@ func newCluster(t *testing.T, namespace, kubeconfig string) *cluster {
 	if c.dynamic, err = dynamic.NewForConfig(plane.Config()); err != nil {
 		t.Fatal(err)
 	}
-	socket := startController(t, c.emulator, namespace, kubeconfig)
-	c.sidecars, err = sidecar.Start(t.Context(), sidecar.Options{Kubeconfig: kubeconfig, Socket: socket,
+	c.socket = startController(t, c.emulator, namespace, kubeconfig)
+	c.sidecars, err = sidecar.Start(t.Context(), sidecar.Options{Kubeconfig: kubeconfig, Socket: c.socket,
 		Logs: t.TempDir(), LeaderElection: c.namespace, Progress: func(line string) { t.Log(line) }})
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/thalassa-cloud/client-go/iaas"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/driver"
@@ -71,11 +74,26 @@ func (c *cluster) inCloud(ctx context.Context) (volumes []iaas.Volume, snapshots
 	return volumes, snapshots
 }
 
+// wantWait checks that a volume that is for no claim is not created in the first minute of the driver: an earlier
+// process may have created it.
+func (c *cluster) wantWait() {
+	c.Helper()
+	mode := csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER
+	_, err := csi.NewControllerClient(dial(c.T, c.socket)).CreateVolume(c.Context(), &csi.CreateVolumeRequest{
+		Name: "unclaimed", VolumeCapabilities: []*csi.VolumeCapability{{
+			AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
+			AccessMode: &csi.VolumeCapability_AccessMode{Mode: mode}}}})
+	if status.Code(err) != codes.Aborted {
+		c.Errorf("a volume that is for no claim: %v, want the code Aborted", err)
+	}
+}
+
 // followVolume creates, attaches, expands and deletes a volume and a snapshot, and restores the snapshot.
 func (c *cluster) followVolume() {
 	c.Helper()
 	c.addClass()
 	c.addNode()
+	c.wantWait()
 	c.lead()
 	claim := c.addClaim("first", "2500Mi", "")
 	c.attach(claim)
