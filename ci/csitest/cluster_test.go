@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +45,7 @@ type cluster struct {
 	kubernetes.Interface
 	dynamic   dynamic.Interface
 	namespace string
+	socket    string // of the driver
 	emulator  *emulator.Emulator
 	sidecars  *sidecar.Sidecars
 }
@@ -61,8 +63,8 @@ func newCluster(t *testing.T, namespace, kubeconfig string) *cluster {
 	if c.dynamic, err = dynamic.NewForConfig(plane.Config()); err != nil {
 		t.Fatal(err)
 	}
-	socket := startController(t, c.emulator, kubeconfig)
-	c.sidecars, err = sidecar.Start(t.Context(), sidecar.Options{Kubeconfig: kubeconfig, Socket: socket,
+	c.socket = startController(t, c.emulator, namespace, kubeconfig)
+	c.sidecars, err = sidecar.Start(t.Context(), sidecar.Options{Kubeconfig: kubeconfig, Socket: c.socket,
 		Logs: t.TempDir(), LeaderElection: c.namespace, Progress: func(line string) { t.Log(line) }})
 	if err != nil {
 		t.Fatal(err)
@@ -86,6 +88,20 @@ func (c *cluster) eventually(what string, check func(context.Context) error) {
 			return poll.Final(err)
 		}
 		return check(ctx)
+	})
+}
+
+// lead waits until csi-provisioner leads, and until the next second. Claims from before wait for a minute, because
+// another process may have created their volumes, and the time of a claim is in whole seconds.
+func (c *cluster) lead() {
+	c.Helper()
+	c.eventually("claims are newer than the leader", func(ctx context.Context) error {
+		lease, err := c.CoordinationV1().Leases(c.namespace).Get(ctx, strings.ReplaceAll(driver.DefaultName, ".", "-"),
+			metav1.GetOptions{})
+		if err == nil && !time.Now().Truncate(time.Second).After(lease.Spec.AcquireTime.Time) {
+			err = errors.New("csi-provisioner has become the leader in this second")
+		}
+		return err
 	})
 }
 

@@ -57,7 +57,7 @@ func startNode(t *testing.T, kubeconfig string) (registration string) {
 	t.Helper()
 	folder := t.TempDir()
 	socket, registration := filepath.Join(folder, "csi.sock"), filepath.Join(folder, "reg.sock")
-	startDriver(t, nil, "node", "--node-name="+machineName, "--kubeconfig="+kubeconfig, "--http-endpoint=",
+	startDriver(t, nil, "", "node", "--node-name="+machineName, "--kubeconfig="+kubeconfig, "--http-endpoint=",
 		"--csi-endpoint=unix://"+socket, "--kubelet-socket="+socket, "--registration-socket="+registration,
 		fmt.Sprintf("--volume-limits=small=%d", volumeLimit))
 	return registration

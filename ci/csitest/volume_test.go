@@ -8,7 +8,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/thalassa-cloud/client-go/iaas"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/driver"
@@ -16,9 +19,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// startController runs the controller of the driver as a process does, until the test ends, and returns the path of its
-// socket.
-func startController(t *testing.T, cloud *emulator.Emulator, kubeconfig string) (socket string) {
+// startController runs the controller of the driver as a pod of the namespace does, until the test ends, and returns
+// the path of its socket.
+func startController(t *testing.T, cloud *emulator.Emulator, namespace, kubeconfig string) (socket string) {
 	t.Helper()
 	folder := t.TempDir()
 	socket = filepath.Join(folder, "csi.sock")
@@ -29,16 +32,16 @@ func startController(t *testing.T, cloud *emulator.Emulator, kubeconfig string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	startDriver(t, cloud.Transport(), "controller", "--cloud-config="+config, "--csi-endpoint=unix://"+socket,
-		"--http-endpoint=", "--kubeconfig="+kubeconfig)
+	startDriver(t, cloud.Transport(), namespace, "controller", "--cloud-config="+config,
+		"--csi-endpoint=unix://"+socket, "--http-endpoint=", "--kubeconfig="+kubeconfig)
 	return socket
 }
 
-// startDriver runs a command of the driver until the test ends.
-func startDriver(t *testing.T, network http.RoundTripper, arguments ...string) {
+// startDriver runs a command of the driver until the test ends, with the environment of a pod in the namespace.
+func startDriver(t *testing.T, network http.RoundTripper, namespace string, arguments ...string) {
 	t.Helper()
 	cmd := driver.NewCommand(driver.Environment{Build: build.Current(), Network: network,
-		Getenv: func(string) string { return "" }})
+		Getenv: func(name string) string { return map[string]string{"POD_NAMESPACE": namespace}[name] }})
 	cmd.SetArgs(arguments)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
@@ -71,11 +74,27 @@ func (c *cluster) inCloud(ctx context.Context) (volumes []iaas.Volume, snapshots
 	return volumes, snapshots
 }
 
+// wantWait checks that a volume that is for no claim is not created in the first minute of the driver: an earlier
+// process may have created it.
+func (c *cluster) wantWait() {
+	c.Helper()
+	mode := csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER
+	_, err := csi.NewControllerClient(dial(c.T, c.socket)).CreateVolume(c.Context(), &csi.CreateVolumeRequest{
+		Name: "unclaimed", VolumeCapabilities: []*csi.VolumeCapability{{
+			AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
+			AccessMode: &csi.VolumeCapability_AccessMode{Mode: mode}}}})
+	if status.Code(err) != codes.Aborted {
+		c.Errorf("a volume that is for no claim: %v, want the code Aborted", err)
+	}
+}
+
 // followVolume creates, attaches, expands and deletes a volume and a snapshot, and restores the snapshot.
 func (c *cluster) followVolume() {
 	c.Helper()
 	c.addClass()
 	c.addNode()
+	c.wantWait()
+	c.lead()
 	claim := c.addClaim("first", "2500Mi", "")
 	c.attach(claim)
 	volumes, _ := c.inCloud(c.Context())

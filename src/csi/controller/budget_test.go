@@ -39,11 +39,14 @@ func (r *rig) calls() (reads, writes int) {
 }
 
 // atOnce creates and attaches a number of volumes at once, in a cloud that takes 30 s for each step, at the default
-// rate of requests.
+// rate of requests. The process has run for an hour.
 func atOnce(t *testing.T, volumes int, test func(r *rig, took time.Duration)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, slow(30*time.Second))
+		r.Kubernetes = &kubernetes{}
+		<-time.After(time.Hour)
+		r.emulator.ResetCounters()
 		machines := must[[]string](r)(r.emulator.AddMachines(volumes))
 		began := time.Now()
 		var all sync.WaitGroup

@@ -27,13 +27,15 @@ type Nodes interface {
 	Names(ctx context.Context) (map[string]string, error)
 }
 
-// Options describe the cluster that volumes are for. All fields but Poll and MaxWait are required.
+// Options describe the cluster that volumes are for. All fields but Kubernetes, Poll and MaxWait are required.
 type Options struct {
 	Storage *storage.Storage
 	Nodes   Nodes
 	Owner   volume.Owner
 	// Region returns the slug of the region of all volumes.
 	Region func(context.Context) (string, error)
+	// Kubernetes shows whether an earlier process may have created an object that lists lack; nil: there was none.
+	Kubernetes Kubernetes
 	// Poll is the shortest time between two looks at a volume that the cloud is working on; 0: DefaultPoll.
 	Poll time.Duration
 	// MaxWait is how long a request may wait for the cloud, if the caller has no earlier deadline; 0: DefaultMaxWait.
@@ -50,13 +52,14 @@ const DefaultMaxWait = 50 * time.Second
 type Controller struct {
 	csi.UnimplementedControllerServer
 	Options
-	busy request.Busy // the names and identities that requests work on
+	busy    request.Busy // the names and identities that requests work on
+	started time.Time
 }
 
 // New returns the controller service.
 func New(o Options) *Controller {
 	o.Poll, o.MaxWait = cmp.Or(o.Poll, DefaultPoll), cmp.Or(o.MaxWait, DefaultMaxWait)
-	return &Controller{Options: o}
+	return &Controller{Options: o, started: time.Now()}
 }
 
 // ControllerGetCapabilities returns what the controller offers.

@@ -142,24 +142,49 @@ func TestCrashAfterEachCall(t *testing.T) {
 	for name, test := range allWork() {
 		for _, sent := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, sent %v", name, sent), func(t *testing.T) {
-				calls := 0
-				for died := true; died; calls++ {
-					synctest.Test(t, func(t *testing.T) {
-						died = crash(newRig(t, slow(5*time.Second)), test, calls, sent)
-					})
-				}
-				if calls < 3 {
-					t.Errorf("the request makes %d calls, which is too few for this test", calls-1)
-				}
+				crashAfterEachCall(t, test, func(r *rig) *failing {
+					return &failing{next: r.emulator.Transport(), sent: sent}
+				})
 			})
 		}
 	}
 }
 
+// The same while lists lack what was created a moment ago. A clone waits for lists twice before it is created.
+func TestCrashWhileListsLag(t *testing.T) {
+	for name, by := range map[string]time.Duration{
+		"create": 30 * time.Second, "restore": 30 * time.Second, "clone": 10 * time.Second,
+		"snapshot": 30 * time.Second,
+	} {
+		t.Run(name, func(t *testing.T) {
+			crashAfterEachCall(t, allWork()[name], func(r *rig) *failing {
+				<-time.After(time.Minute)
+				r.lag(by)
+				return &failing{next: r.emulator.Transport(), sent: true}
+			})
+		})
+	}
+}
+
+// crashAfterEachCall ends the process at each call that the work makes through the network.
+func crashAfterEachCall(t *testing.T, test work, network func(*rig) *failing) {
+	t.Helper()
+	calls := 0
+	for died := true; died; calls++ {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, slow(5*time.Second))
+			id := test.prepare(r)
+			died = crash(r, test, id, calls, network(r))
+		})
+	}
+	if calls < 3 {
+		t.Errorf("the request makes %d calls, which is too few for this test", calls-1)
+	}
+}
+
 // crash ends the process at a call, and reports whether there was such a call.
-func crash(r *rig, test work, call int, sent bool) bool {
-	id := test.prepare(r)
-	network := &failing{next: r.emulator.Transport(), left: call, sent: sent}
+func crash(r *rig, test work, id string, call int, network *failing) bool {
+	network.left = call
 	r.restartBy(network, 0)
 	ctx, cancel := context.WithTimeout(r.Context(), sidecarTimeout)
 	defer cancel()
@@ -167,6 +192,7 @@ func crash(r *rig, test work, call int, sent bool) bool {
 	if !network.died() {
 		r.ok(err)
 	} else {
+		r.api = &kubernetes{}
 		r.restart()
 		r.repeat(func(ctx context.Context) error { return test.request(r, ctx, id) })
 	}

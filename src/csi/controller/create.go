@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -62,6 +63,7 @@ func (c *Controller) create(ctx context.Context, r *csi.CreateVolumeRequest,
 		return resource.Volume{}, err
 	}
 	desired.Source = source.volume
+	listed := time.Now()
 	found, err := c.Storage.VolumesNamed(ctx, desired.Name, c.Poll)
 	if err != nil {
 		return resource.Volume{}, problemOf("looking for volume "+desired.Name, err)
@@ -75,7 +77,7 @@ func (c *Controller) create(ctx context.Context, r *csi.CreateVolumeRequest,
 	}
 	if exists {
 		err = desired.Same(v)
-	} else {
+	} else if err = c.checkEarlier(ctx, listed, volumeCreation(r.GetName(), r.GetParameters())); err == nil {
 		v, err = c.send(ctx, r, desired, parameters)
 	}
 	if err == nil {

@@ -39,6 +39,7 @@ type rig struct {
 	emulator *emulator.Emulator
 	nodes    cache.Indexer
 	machines map[string]string // identities by the names of the Nodes
+	api      Kubernetes        // of the next process; nil: there was no earlier process
 }
 
 // withRig runs a test in virtual time. The cloud has the Nodes worker-1 and worker-2.
@@ -99,7 +100,7 @@ func (r *rig) restartBy(network http.RoundTripper, rate int) {
 	r.Controller = New(Options{Storage: storage.New(cloud, region), Region: region,
 		Nodes: ClusterNodes{Lister: listers.NewNodeLister(r.nodes),
 			Inventory: inventory.New(cloud, inventory.Scope{VPC: emulator.DefaultVPC})},
-		Owner: volume.Owner{Driver: "csi.test", Cluster: "k8s-test"}})
+		Owner: volume.Owner{Driver: "csi.test", Cluster: "k8s-test"}, Kubernetes: r.api})
 }
 
 func (r *rig) client(network http.RoundTripper, rate int) *client.Client {

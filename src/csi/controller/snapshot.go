@@ -42,7 +42,8 @@ func (c *Controller) CreateSnapshot(ctx context.Context, r *csi.CreateSnapshotRe
 	labels[label.CSISourceVolume] = r.GetSourceVolumeId()
 	snapshot, err := c.ensureSnapshot(ctx, resource.Snapshot{Name: volume.CloudName(r.GetName()),
 		Volume: r.GetSourceVolumeId(), Labels: labels,
-		Annotations: resource.Labels{label.CSISnapshotName: r.GetName()}}, "Snapshot "+r.GetName())
+		Annotations: resource.Labels{label.CSISnapshotName: r.GetName()}}, "Snapshot "+r.GetName(),
+		snapshotCreation(r.GetName(), r.GetParameters()))
 	if err == nil && snapshot.Status == resource.VolumeFailed {
 		err = c.replaceFailedSnapshot(ctx, snapshot)
 	}
@@ -70,8 +71,9 @@ func (c *Controller) replaceFailedSnapshot(ctx context.Context, snapshot resourc
 }
 
 // ensureSnapshot finds or creates a snapshot.
-func (c *Controller) ensureSnapshot(ctx context.Context, wanted resource.Snapshot, description string) (
+func (c *Controller) ensureSnapshot(ctx context.Context, wanted resource.Snapshot, description string, by creation) (
 	resource.Snapshot, error) {
+	listed := time.Now()
 	found, err := c.Storage.SnapshotsNamed(ctx, wanted.Name, c.Poll)
 	if err != nil {
 		return wanted, problemOf("looking for snapshot "+wanted.Name, err)
@@ -81,6 +83,9 @@ func (c *Controller) ensureSnapshot(ctx context.Context, wanted resource.Snapsho
 		return snapshot, joinSource(err, snapshot, wanted)
 	}
 	if _, err := c.volume(ctx, wanted.Volume, c.Poll); err != nil {
+		return wanted, err
+	}
+	if err := c.checkEarlier(ctx, listed, by); err != nil {
 		return wanted, err
 	}
 	snapshot, err = c.Storage.CreateSnapshot(client.WithCause(ctx, "create snapshot "+wanted.Name), wanted, description)

@@ -40,7 +40,8 @@ func (c *Controller) source(ctx context.Context, r *csi.CreateVolumeRequest) (so
 	case content.GetSnapshot() != nil:
 		return c.snapshotSource(ctx, content.GetSnapshot().GetSnapshotId())
 	case content.GetVolume() != nil:
-		return c.volumeSource(ctx, content.GetVolume().GetVolumeId(), volume.CloudName(r.GetName()))
+		return c.volumeSource(ctx, content.GetVolume().GetVolumeId(),
+			volumeCreation(r.GetName(), r.GetParameters()))
 	}
 	return source{}, status.Error(codes.InvalidArgument, "the volume content source is not known: want a snapshot or "+
 		"a volume")
@@ -59,18 +60,19 @@ func (c *Controller) snapshotSource(ctx context.Context, id string) (source, err
 }
 
 // volumeSource clones a volume by a snapshot that exists only meanwhile, because the cloud cannot clone volumes.
-func (c *Controller) volumeSource(ctx context.Context, id, clone string) (source, error) {
+func (c *Controller) volumeSource(ctx context.Context, id string, by creation) (source, error) {
 	original, err := c.volume(ctx, id, c.Poll)
 	if err != nil {
 		return source{}, err
 	}
+	clone := volume.CloudName(by.name)
 	name := volume.CloudName("clone-" + clone)
 	return source{size: original.Size, volume: id,
 		snapshot: func(ctx context.Context, existing resource.Volume) (string, error) {
 			if existing.ID != "" {
 				return existing.Snapshot, nil
 			}
-			return c.cloneSnapshot(ctx, name, original, clone)
+			return c.cloneSnapshot(ctx, name, original, clone, by)
 		},
 		finish: func(ctx context.Context, err error) error {
 			if err != nil && isRetried(err) {
@@ -92,12 +94,12 @@ func isRetried(err error) bool {
 }
 
 // cloneSnapshot finds or creates the snapshot that a clone is restored from, and waits until it is ready.
-func (c *Controller) cloneSnapshot(ctx context.Context, name string, original resource.Volume, clone string) (string,
-	error) {
+func (c *Controller) cloneSnapshot(ctx context.Context, name string, original resource.Volume, clone string,
+	by creation) (string, error) {
 	labels := c.labels(original.ID)
 	labels[label.CSIClone] = clone
 	snapshot, err := c.ensureSnapshot(ctx, resource.Snapshot{Name: name, Volume: original.ID, Labels: labels},
-		"Source of the clone "+clone)
+		"Source of the clone "+clone, by)
 	if err != nil {
 		return "", err
 	}

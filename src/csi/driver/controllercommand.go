@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -25,6 +26,13 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/storage"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
+)
+
+// The limits of requests to the API server are those that the charts give the sidecars: each new volume reads up to two
+// objects.
+const (
+	clusterQPS   = 100
+	clusterBurst = 200
 )
 
 func newControllerCommand(e Environment) *cobra.Command {
@@ -76,7 +84,7 @@ func newControllerProcess(e Environment, flags common, configFile string) (*cont
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := newClusterClient(flags.kubeconfig)
+	cluster, objects, err := newClusterClients(flags.kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +106,8 @@ func newControllerProcess(e Environment, flags common, configFile string) (*cont
 		Storage: volumes, Region: regionOf(p.machines),
 		Nodes: controller.ClusterNodes{Lister: listers.NewNodeLister(p.nodes.GetIndexer()), Inventory: p.machines},
 		Owner: volume.Owner{Driver: flags.name, Cluster: config.Cluster, Extra: config.AdditionalLabels},
+		Kubernetes: controller.KubernetesAPI{Leases: cluster.CoordinationV1(), Metadata: objects,
+			Namespace: e.Getenv("POD_NAMESPACE")},
 	})
 	return p, nil
 }
@@ -164,16 +174,22 @@ func (p *controllerProcess) run(ctx context.Context) error {
 	return errors.Join(err, p.cloud.Drain(drain))
 }
 
-// newClusterClient returns a client of the cluster. Without a kubeconfig it is that of the pod.
-func newClusterClient(kubeconfig string) (kubernetes.Interface, error) {
+// newClusterClients returns the client of the cluster, and that of the metadata of any objects. Without a kubeconfig
+// they are those of the pod.
+func newClusterClients(kubeconfig string) (kubernetes.Interface, metadata.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("reading the configuration of the cluster: %w; outside of a pod, set --kubeconfig", err)
+		return nil, nil, fmt.Errorf("reading the configuration of the cluster: %w; outside of a pod, set --kubeconfig",
+			err)
 	}
-	config.UserAgent = component
+	config.UserAgent, config.QPS, config.Burst = component, clusterQPS, clusterBurst
 	cluster, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making the client of the cluster: %w", err)
+		return nil, nil, fmt.Errorf("making the client of the cluster: %w", err)
 	}
-	return cluster, nil
+	objects, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making the client of the cluster's metadata: %w", err)
+	}
+	return cluster, objects, nil
 }

@@ -117,7 +117,7 @@ func (f nodeFlags) place() (func(context.Context) (node.Place, error), error) {
 	if f.region != "" && f.zone != "" && len(f.limits) == 0 {
 		return func(context.Context) (node.Place, error) { return fixed, nil }, nil
 	}
-	cluster, err := newClusterClient(f.kubeconfig)
+	cluster, _, err := newClusterClients(f.kubeconfig)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,95 @@
+package controller
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
+)
+
+// Kubernetes reads what shows whether an earlier process may have sent the same creation. That process may have ended
+// before it got the answer, and lists may lack the object for store.VisibilityDelay.
+type Kubernetes interface {
+	// LeaderSince returns when the present holder of a Lease in the namespace of the driver acquired it; zero if nobody
+	// had the Lease before.
+	LeaderSince(ctx context.Context, lease string) (time.Time, error)
+	// Object returns the metadata of an object.
+	Object(ctx context.Context, kind schema.GroupVersionResource, namespace, name string) (metav1.Object, error)
+}
+
+// creation is a request of a sidecar to create an object.
+type creation struct {
+	name       string // that the sidecar has chosen; it ends with the UID of the object that it is for
+	parameters map[string]string
+	lease      string // prefix of the name of the sidecar's Lease
+	kind       schema.GroupVersionResource
+	key        string // prefix of the parameters that name the object that it is for
+}
+
+// volumeCreation is a request of csi-provisioner.
+func volumeCreation(name string, parameters map[string]string) creation {
+	return creation{name: name, parameters: parameters, key: volume.ReservedPrefix + "pvc/",
+		kind: schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}}
+}
+
+// snapshotCreation is a request of csi-snapshotter.
+func snapshotCreation(name string, parameters map[string]string) creation {
+	return creation{name: name, parameters: parameters, key: volume.ReservedPrefix + "volumesnapshot/",
+		lease: "external-snapshotter-leader-",
+		kind: schema.GroupVersionResource{Group: "snapshot.storage.k8s.io", Version: "v1",
+			Resource: "volumesnapshots"}}
+}
+
+// checkEarlier returns an Aborted error while an earlier process may have created an object that lists lack. listed is
+// when the lists were requested, which are at most Poll old.
+//
+// An earlier process is one that ran before this one started, or one whose sidecar was the leader before the present
+// leader: sidecars that are not leaders send no requests. Claims and snapshots that are newer than that do not wait,
+// because nobody can have sent a creation for them. A Lease has the time of the machine of its holder, which is that of
+// this process. Machines' clocks have to differ by less than the time that it takes to start a process or to acquire a
+// Lease, because the time of a claim is that of the API server.
+//
+// The Lease is read each time. A time that is remembered would be wrong after the leadership moved away and back.
+func (c *Controller) checkEarlier(ctx context.Context, listed time.Time, one creation) error {
+	if c.Kubernetes == nil {
+		return nil
+	}
+	lease := one.lease + strings.ReplaceAll(c.Owner.Driver, ".", "-")
+	since, err := c.Kubernetes.LeaderSince(ctx, lease)
+	if err != nil {
+		return status.Errorf(codes.Unavailable, "creating %s: reading Lease %s: %v", one.name, lease, err)
+	}
+	if since.Before(c.started) {
+		since = c.started
+	}
+	left := since.Add(store.VisibilityDelay + c.Poll).Sub(listed)
+	if left <= 0 || c.isNewer(ctx, one, since) {
+		return nil
+	}
+	return status.Errorf(codes.Aborted, "creating %s: an earlier process may have created it, and lists of the cloud "+
+		"may not contain it yet; it is looked for again for %s, and is then created", one.name, left.Round(time.Second))
+}
+
+// isNewer reports whether the object that a creation is for was created after a time. Sidecars name it if they run with
+// --extra-create-metadata. Another object may have the same name now, so that the UID is compared.
+func (c *Controller) isNewer(ctx context.Context, one creation, than time.Time) bool {
+	namespace, name := one.parameters[one.key+"namespace"], one.parameters[one.key+"name"]
+	if name == "" {
+		return false
+	}
+	object, err := c.Kubernetes.Object(ctx, one.kind, namespace, name)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "The creation waits, because the age of its object is not known",
+			"name", one.name, "kind", one.kind.Resource, "object", klog.KRef(namespace, name))
+		return false
+	}
+	return strings.HasSuffix(one.name, string(object.GetUID())) && object.GetCreationTimestamp().After(than)
+}
