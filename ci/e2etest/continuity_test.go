@@ -307,9 +307,14 @@ const afterOutage = 10 * time.Second
 func cloudAway(t *testing.T, l *lab) {
 	t.Helper()
 	namespace, address, d := l.webUnderLoad(t)
-	eventually(t, "only this load balancer is left", func(context.Context) error {
-		if n := len(l.Cloud().State().LoadBalancers); n != 1 {
-			return fmt.Errorf("there are %d", n)
+	// What an earlier proof has deleted would otherwise be deleted after the outage. Target groups are deleted last.
+	eventually(t, "only this load balancer and its target groups are left", func(context.Context) error {
+		state := l.Cloud().State()
+		if n := len(state.LoadBalancers); n != 1 {
+			return fmt.Errorf("there are %d load balancers", n)
+		}
+		if n, want := len(state.TargetGroups), len(state.LoadBalancers[0].Listeners); n != want {
+			return fmt.Errorf("there are %d target groups, and %d listeners", n, want)
 		}
 		return nil
 	})
