@@ -31,8 +31,8 @@ const (
 	// renewed, and as much until the next read. client-go reads it every second, and up to 1.2 times that later. The
 	// rest is for a machine that is busy.
 	takeover = 12*time.Second + 2*2200*time.Millisecond + 5*time.Second
-	// handover is how long nobody has the lease at most after its leader has given it back.
-	handover = 3 * time.Second
+	// leaderless is how long nobody has the lease at most after its leader has given it back.
+	leaderless = 3 * time.Second
 )
 
 // leaderReplaced proves that the standby goes on at once where the leader is stopped, as it is in a rolling update.
@@ -58,8 +58,8 @@ func leaderReplaced(t *testing.T, l *lab) {
 	}
 	// The leader's last write of the lease gives it back.
 	took := after.AcquireTime.Sub(before.RenewTime.Time)
-	if took > handover {
-		t.Errorf("nobody had the lease for %s, want %s at most", took, handover)
+	if took > leaderless {
+		t.Errorf("nobody had the lease for %s, want %s at most", took, leaderless)
 	}
 	l.report.say(fmt.Sprintf("         nobody had the lease for %s", took.Round(time.Second/10)))
 	l.standDown(t, "worker-1")

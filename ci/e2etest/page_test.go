@@ -97,7 +97,8 @@ func (v *visited) showsObjects(t *testing.T) {
 		t.Errorf("the listener shows %d targets, want 2", got)
 	}
 	v.until(t, `[...document.querySelectorAll('#balancers .inside tbody tr')].every(
-		(row) => row.cells[2].innerText === 'healthy' && row.cells[3].innerText === '3' && row.cells[5].innerText !== '0 B')`)
+		(row) => row.cells[2].innerText === 'healthy' && row.cells[3].innerText === '3' &&
+				row.cells[5].innerText !== '0 B')`)
 }
 
 func (v *visited) showsCalls(t *testing.T) {

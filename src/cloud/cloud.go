@@ -75,7 +75,7 @@ type Cloud struct {
 	// complete, or with an error. A program that only reads calls it once, instead of SetInformers and Start. It may be
 	// nil.
 	Observe func(context.Context) error
-	// CheckAccess asks the cloud what the credentials permit, as far as it tells without a write. It makes a request
+	// CheckAccess asks the cloud what the credentials permit, as far as reads show it. It makes a request
 	// for each answer, so that nothing calls it periodically. It may be nil.
 	CheckAccess func(context.Context) []Access
 	// Drain sends nothing more to the cloud, retries nothing, and returns when the writes that were sent are finished,

@@ -30,8 +30,10 @@ func full(t *testing.T) *cloud {
 	for _, one := range []struct{ method, path, body string }{
 		{"POST", "/v1/loadbalancer-target-groups/" + group.Identity + "/attachments",
 			`{"attachments": [{"serverIdentity": "` + vm + `"}]}`},
-		{"PUT", "/v1/loadbalancer-target-groups/" + group.Identity, `{"name": "web", "targetPort": 8080, "protocol": "tcp",
-			"healthCheck": {"protocol": "tcp", "port": 8080, "periodSeconds": 5, "timeoutSeconds": 3, "unhealthyThreshold": 2,
+		{"PUT", "/v1/loadbalancer-target-groups/" + group.Identity, `{"name": "web",
+			"targetPort": 8080, "protocol": "tcp",
+			"healthCheck": {"protocol": "tcp", "port": 8080, "periodSeconds": 5, "timeoutSeconds": 3,
+			"unhealthyThreshold": 2,
 			"healthyThreshold": 1}}`},
 		{"POST", "/v1/route-tables", `{"name": "pods", "vpcIdentity": "emulator"}`},
 		{"POST", "/v1/route-tables/pods/routes",

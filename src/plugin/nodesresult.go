@@ -21,7 +21,7 @@ type NodeState struct {
 	ProviderID string `json:"providerID,omitempty"`
 	// Machine identifies the machine in the cloud; "" if it is not known.
 	Machine string `json:"machine,omitempty"`
-	// MachineState is running, stopped, deleting, gone or unknown; "" if the cloud has not told it.
+	// MachineState is running, stopped, deleting, gone or unknown; "" if it is not known.
 	MachineState string `json:"machineState,omitempty"`
 	// Managed means that the Node is of this cloud.
 	Managed bool `json:"managed"`

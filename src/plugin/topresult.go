@@ -46,7 +46,7 @@ type LoadBalancer struct {
 	Addresses []string `json:"addresses,omitempty"`
 	Ports     []string `json:"ports"` // 80/TCP
 	Targets   int      `json:"targets"`
-	// Health is what the cloud tells about the health of the targets.
+	// Health is what the cloud reports about the health of the targets.
 	Health string `json:"health,omitempty"`
 	// InSync means that the cloud agrees with the Service, and is not busy with it.
 	InSync bool `json:"inSync"`
@@ -136,7 +136,7 @@ func (l LoadBalancer) row(at time.Time) []terminal.Cell {
 		synced, {Text: changed}}
 }
 
-// writeHealth writes what the cloud tells about the health of targets, and why states are not known: each text once.
+// writeHealth writes what the cloud reports about the health of targets, and why states are not known: each text once.
 func (t Top) writeHealth(to terminal.Terminal) {
 	texts, of := []string{}, map[string][]string{}
 	for _, one := range t.LoadBalancers {

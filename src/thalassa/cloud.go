@@ -147,7 +147,7 @@ func (c *Cloud) adopt(ctx context.Context, secrets secret.Secrets) error {
 	})
 }
 
-// checkAccess implements cloud.Cloud. The cloud tells only by an answer what the credentials permit, so that writes are
+// checkAccess implements cloud.Cloud. Only an answer shows what the credentials permit, so that writes are
 // not known.
 func (c *Cloud) checkAccess(ctx context.Context) []cloud.Access {
 	var all []cloud.Access
