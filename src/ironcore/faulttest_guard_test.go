@@ -12,6 +12,7 @@ import (
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 	"k8s.io/cloud-provider/service/helpers"
 
@@ -22,9 +23,10 @@ import (
 type guard struct {
 	cluster *wholeCluster
 
-	mu     sync.Mutex
-	latest moment
-	broken []string
+	mu          sync.Mutex
+	latest      moment
+	initialised map[types.UID]time.Time // when Nodes were first seen so
+	broken      []string
 }
 
 // moment is what IronCore and Kubernetes have at one moment, by name.
@@ -36,6 +38,8 @@ type moment struct {
 	nodes      []*corev1.Node
 	machines   map[string]bool
 	foreign    map[string]string // the versions of the objects of others
+
+	initialised map[types.UID]time.Time // of the guard
 }
 
 // now returns the present moment. Load balancers are those of the cluster.
@@ -86,6 +90,7 @@ func (g *guard) check(when string) {
 	defer g.mu.Unlock()
 	was := g.latest
 	g.latest = g.cluster.now()
+	g.setInitialised()
 	if was.balancers == nil {
 		return
 	}
@@ -95,6 +100,19 @@ func (g *guard) check(when string) {
 			g.broken = append(g.broken, when+": "+problem)
 		}
 	}
+}
+
+// setInitialised remembers when each Node was first seen initialised.
+func (g *guard) setInitialised() {
+	if g.initialised == nil {
+		g.initialised = map[types.UID]time.Time{}
+	}
+	for _, node := range g.latest.nodes {
+		if _, known := g.initialised[node.UID]; !known && !uninitialised(node) {
+			g.initialised[node.UID] = time.Now()
+		}
+	}
+	g.latest.initialised = g.initialised
 }
 
 // problems returns what was wrong, oldest first.
@@ -234,7 +252,8 @@ func destinationsStay(was, is moment) (problems []string) {
 	return problems
 }
 
-// removal is the time in which a route may still be removed for the Node of this name that was there before.
+// removal is the time in which a route may still be removed after a Node was initialised. Until then, the route is that
+// of the Node of this name that was there before, and its removal may have been decided already.
 const removal = time.Minute
 
 // routesStay: the network of the pods of a Node that stays, and is initialised, is never without a route, unless
@@ -243,7 +262,7 @@ func routesStay(was, is moment) (problems []string) {
 	for _, node := range is.nodes {
 		pods, err := netip.ParsePrefix(node.Spec.PodCIDR)
 		if err != nil || !was.hasNode(node) || uninitialised(node) ||
-			time.Since(node.CreationTimestamp.Time) < removal {
+			time.Since(is.initialised[node.UID]) < removal {
 			continue
 		}
 		if at := was.routed(pods); at != "" && is.interfaces[at] != nil && is.routed(pods) == "" {
