@@ -262,8 +262,8 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 				continue
 			}
 			files = append(files, rule.Alert+".md")
-			rows = append(rows, fmt.Sprintf("| [%[1]s](%[1]s.md) | %[2]s | %[3]s |", rule.Alert, rule.Labels["severity"],
-				rule.Annotations["summary"]))
+			rows = append(rows, fmt.Sprintf("| [%[1]s](%[1]s.md) | %[2]s | %[3]s |", rule.Alert,
+				rule.Labels["severity"], rule.Annotations["summary"]))
 			want := "https://github.com/thalassa-cloud/thalassa-ccm/blob/main/docs/alerts/" + rule.Alert + ".md"
 			if rule.Annotations["runbook_url"] != want || rule.Annotations["summary"] == "" ||
 				rule.Labels["severity"] == "" || rule.For == nil {

@@ -95,7 +95,8 @@ func TestNoLink(t *testing.T) {
 
 // TestLongMessage: a long message is shortened, but not its link.
 func TestLongMessage(t *testing.T) {
-	for _, text := range []string{strings.Repeat("a", 2000), strings.Repeat("…", 1000), "a" + strings.Repeat("…", 1000)} {
+	wide := strings.Repeat("…", 1000)
+	for _, text := range []string{strings.Repeat("a", 2000), wide, "a" + wide, "aa" + wide} {
 		got := recorded(t, func(r record.EventRecorder, node *corev1.Node) {
 			r.Event(node, corev1.EventTypeWarning, reason, text)
 		})[0].Message
