@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -127,8 +128,8 @@ func (r *rig) run(args ...string) (output string, code int) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, r.program, append(args, "--token="+r.token)...)
 	cmd.Env = []string{"KUBECONFIG=" + r.kubeconfig, "HOME=" + r.TempDir()}
-	var both bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &both, &both
+	var out, both bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &both), &both
 	err := cmd.Run()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		code, err = failed.ExitCode(), nil
@@ -137,6 +138,7 @@ func (r *rig) run(args ...string) (output string, code int) {
 	if strings.Contains(both.String(), emulator.DefaultToken) {
 		r.Errorf("%v prints a secret:\n%s", args, &both)
 	}
+	r.requireSchema(args, out.String())
 	return both.String(), code
 }
 
@@ -153,10 +155,15 @@ func TestReading(t *testing.T) {
 		{[]string{"plan"}, 0, "create load balancer"},
 		{[]string{"plan", "-A", "--exit-code", "-o", "json"}, 2, `"kind": "Plan"`},
 		{[]string{"nodes"}, 1, "NodeNotReady"}, // no kubelet runs
+		{[]string{"nodes", "-o", "yaml"}, 1, "kind: Nodes"},
 		{[]string{"orphans"}, 0, ""},
+		{[]string{"orphans", "-o", "json"}, 0, `"kind": "Orphans"`},
 		{[]string{"top", "--once", "-A"}, 0, "default/web"},
+		{[]string{"top", "--once", "-A", "-o", "json"}, 0, `"kind": "Top"`},
 		{[]string{"doctor"}, 1, "DaemonSet kube-system/thalassa-ccm"}, // no pod runs
-		{[]string{"migrate"}, 1, "plan"},                              // the plan is not empty
+		{[]string{"doctor", "-o", "json"}, 1, `"kind": "Doctor"`},
+		{[]string{"migrate"}, 1, "plan"}, // the plan is not empty
+		{[]string{"migrate", "-o", "json"}, 1, `"kind": "Migration"`},
 	} {
 		output, code := r.run(test.args...)
 		if code != test.code || !strings.Contains(output, test.want) {
