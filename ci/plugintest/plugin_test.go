@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -128,23 +127,30 @@ func (r *rig) run(args ...string) (output string, code int) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, r.program, append(args, "--token="+r.token)...)
 	cmd.Env = []string{"KUBECONFIG=" + r.kubeconfig, "HOME=" + r.TempDir()}
-	var out, both bytes.Buffer
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &both), &both
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		code, err = failed.ExitCode(), nil
 	}
 	r.must(err)
-	if strings.Contains(both.String(), emulator.DefaultToken) {
-		r.Errorf("%v prints a secret:\n%s", args, &both)
+	output = out.String() + errs.String()
+	if strings.Contains(output, emulator.DefaultToken) {
+		r.Errorf("%v prints a secret:\n%s", args, output)
 	}
 	r.requireSchema(args, out.String())
-	return both.String(), code
+	return output, code
 }
 
-// TestReading: each command shows what is there, and neither API gets a write from it.
-func TestReading(t *testing.T) {
+// TestPlugin runs the commands in one cluster, because a cluster takes long to start.
+func TestPlugin(t *testing.T) {
 	r := newRig(t)
+	r.testReading()
+	r.testTerminal()
+}
+
+// testReading: each command shows what is there, and neither API gets a write from it.
+func (r *rig) testReading() {
 	began, err := rbactest.Size(r.plane.AuditLog())
 	r.must(err)
 	for _, test := range []struct {
@@ -167,14 +173,14 @@ func TestReading(t *testing.T) {
 	} {
 		output, code := r.run(test.args...)
 		if code != test.code || !strings.Contains(output, test.want) {
-			t.Errorf("%v ended with %d, want %d and %q:\n%s", test.args, code, test.code, test.want, output)
+			r.Errorf("%v ended with %d, want %d and %q:\n%s", test.args, code, test.code, test.want, output)
 		}
 		if strings.Contains(output, "forbidden") {
-			t.Errorf("%v needs a permission that is not documented:\n%s", test.args, output)
+			r.Errorf("%v needs a permission that is not documented:\n%s", test.args, output)
 		}
 	}
 	for _, write := range r.cloud.Writes() {
-		t.Errorf("the cloud got %s %s", write.Operation, write.Path)
+		r.Errorf("the cloud got %s %s", write.Operation, write.Path)
 	}
 	requests, err := rbactest.Requests(r.plane.AuditLog(), began)
 	r.must(err)
@@ -186,10 +192,10 @@ func TestReading(t *testing.T) {
 		seen++
 		if !slices.Contains([]string{"get", "list", "watch"}, request.Verb) &&
 			request.Resource != "subjectaccessreviews" {
-			t.Errorf("the API server got %s %s %s/%s", request.Verb, request.Resource, request.Namespace, request.Name)
+			r.Errorf("the API server got %s %s %s/%s", request.Verb, request.Resource, request.Namespace, request.Name)
 		}
 	}
 	if seen == 0 {
-		t.Error("the audit log has no request of the person")
+		r.Error("the audit log has no request of the person")
 	}
 }

@@ -1,5 +1,3 @@
-//go:build linux
-
 package plugintest
 
 import (
@@ -144,9 +142,8 @@ func (r *rig) addLongNames() {
 	r.must(err)
 }
 
-// TestTerminal: what commands show fits the terminal, and has colours only there, and not if NO_COLOR is set.
-func TestTerminal(t *testing.T) {
-	r := newRig(t)
+// testTerminal: what commands show fits the terminal, and has colours only there, and not if NO_COLOR is set.
+func (r *rig) testTerminal() {
 	r.addLongNames()
 	for command, want := range map[string]string{"plan -A": "create load balancer", "doctor": "Configuration",
 		"nodes": "NODE", "orphans": "Every object", "top --once -A": "IN SYNC"} {
@@ -154,18 +151,18 @@ func TestTerminal(t *testing.T) {
 		for _, columns := range []int{80, 200} {
 			shown := r.shown(columns, nil, args)
 			if !strings.Contains(shown, want) || !strings.Contains(shown, "\x1b[") {
-				t.Errorf("%s in %d columns lacks %q or colours:\n%s", command, columns, want, shown)
+				r.Errorf("%s in %d columns lacks %q or colours:\n%s", command, columns, want, shown)
 			}
-			requireWidth(t, shown, columns)
+			requireWidth(r.T, shown, columns)
 		}
 		if shown := r.shown(80, []string{"NO_COLOR=1"}, args); strings.Contains(shown, "\x1b") {
-			t.Errorf("%s with NO_COLOR shows colours: %q", command, shown)
+			r.Errorf("%s with NO_COLOR shows colours: %q", command, shown)
 		}
 		if output, _ := r.run(args...); strings.Contains(output, "\x1b") {
-			t.Errorf("%s without a terminal writes control sequences: %q", command, output)
+			r.Errorf("%s without a terminal writes control sequences: %q", command, output)
 		}
 	}
-	t.Run("top", func(t *testing.T) { r.testTop(newPseudoTerminal(t, 80)) })
+	r.testTop(newPseudoTerminal(r.T, 80))
 }
 
 // shown returns what a command that ends by itself shows on a terminal.

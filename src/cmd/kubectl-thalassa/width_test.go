@@ -15,15 +15,15 @@ func TestWidths(t *testing.T) {
 	r := newRig(t)
 	long := strings.Repeat("long-", 12) + "en"
 	r.addNode(long)
-	r.addService("old-" + long[:50])
+	r.addService("old-"+long[:58], func(s *corev1.Service) { s.UID = "0a1b2c3d-0000-0000-0000-0123456789ab" })
 	r.reconcile()
 	r.ready(corev1.ConditionTrue, "a", long)
 	r.healthy(everything)
-	if err := r.cluster.CoreV1().Services("shop").Delete(t.Context(), "old-"+long[:50],
+	if err := r.cluster.CoreV1().Services("shop").Delete(t.Context(), "old-"+long[:58],
 		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r.addService(long)
+	r.addService(long, func(s *corev1.Service) { s.UID = "0a1b2c3d-0000-0000-0000-0123456789ac" })
 	for _, width := range []int{80, 200} {
 		r.screen.Width = width
 		for command, want := range map[string]string{"plan": "create load balancer", "doctor": "Configuration",
