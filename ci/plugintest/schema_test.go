@@ -17,7 +17,8 @@ func (r *rig) requireSchema(args []string, printed string) {
 	if printed == "" || !slices.Contains(args, "json") && !slices.Contains(args, "yaml") {
 		return
 	}
-	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(repotest.Root(r), "docs", "reference", "kubectl-thalassa.schema.json"))
+	schema, err := jsonschema.NewCompiler().Compile(
+		filepath.Join(repotest.Root(r), "docs", "reference", "kubectl-thalassa.schema.json"))
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -207,7 +207,8 @@ func (m *migration) checkFlags() {
 	for _, flag := range slices.Sorted(maps.Keys(meanings)) {
 		name, value, _ := strings.Cut(flag, "=")
 		if values[name] == value {
-			m.add("flags", CheckProblem, meanings[flag], "Check again with --ccm-flag if this program gets another value.")
+			m.add("flags", CheckProblem, meanings[flag],
+				"Check again with --ccm-flag if this program gets another value.")
 		}
 	}
 	if len(m.result.Checks) == before {
@@ -290,10 +291,12 @@ func (m *migration) checkPlan(ctx context.Context) error {
 	summary := m.result.Plan.Summary
 	switch {
 	case summary.Errors > 0:
-		m.add("plan", CheckProblem, fmt.Sprintf("The difference of %s is not known.", count(summary.Errors, "Service")), "")
+		m.add("plan", CheckProblem, fmt.Sprintf("The difference of %s is not known.",
+			count(summary.Errors, "Service")), "")
 	case summary.Changed+summary.Refused > 0:
-		m.add("plan", CheckProblem, fmt.Sprintf("%s would change in the cloud: %d to create, %d to update, %d to delete. "+
-			"%d cannot be brought in line.", count(summary.Changed, "Service"), summary.Create,
+		m.add("plan", CheckProblem, fmt.Sprintf(
+			"%s would change in the cloud: %d to create, %d to update, %d to delete. "+
+				"%d cannot be brought in line.", count(summary.Changed, "Service"), summary.Create,
 			summary.Update, summary.Delete, summary.Refused),
 			"Read the plan below. Ask the owners of the Services whether they want the changes.")
 	case summary.Services == 0:

@@ -109,8 +109,8 @@ func TestPlugin(t *testing.T) {
 			t.Errorf("%s does not contain the executable for %s", name, platform)
 		}
 	}
-	if want := "kubectl krew install --manifest-url=" + repository + "/releases/download/v1.0.0/thalassa.yaml\n"; !strings.
-		Contains(files["notes.md"], want) {
+	want := "kubectl krew install --manifest-url=" + repository + "/releases/download/v1.0.0/thalassa.yaml\n"
+	if !strings.Contains(files["notes.md"], want) {
 		t.Errorf("the notes lack %q:\n%s", want, files["notes.md"])
 	}
 }

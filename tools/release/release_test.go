@@ -109,7 +109,8 @@ func source(t *testing.T) Source {
 	t.Helper()
 	root := t.TempDir()
 	files := map[string]string{
-		"CHANGELOG.md": changelog, "LICENSE": "Apache License\n", "src/go.mod": "module x\n", "src/go.sum": "",
+		"CHANGELOG.md": changelog, "LICENSE": "Apache License\n",
+		"src/go.mod": "module x\n", "src/go.sum": "",
 		"src/emulator/go.mod": "module x/emulator\n", "src/emulator/go.sum": "", "tools/debian/packages.json": "{}\n",
 		"kustomize/README.md": "# Overlays\n",
 	}
