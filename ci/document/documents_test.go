@@ -26,8 +26,8 @@ func documents(t *testing.T, root string) map[string]bool {
 	return all
 }
 
-// TestDocuments executes the commands of all documents that no other test executes. A document without a page is about a
-// cluster in which the chart is installed, with the Service web and the Nodes worker-1 and worker-7.
+// TestDocuments executes the commands of all documents that no other test executes. A document without a page is about
+// a cluster in which the chart is installed, with the Service web and the Nodes worker-1 and worker-7.
 func TestDocuments(t *testing.T) {
 	w := newWorld(t)
 	rest := documents(t, w.root)

@@ -54,7 +54,8 @@ func elsewhere() []execution {
 		{"make test PACKAGES=./src/config/ TESTFLAGS=-run=Decode", map[string][]string{
 			"Makefile": {"\nstage_test-as-root := test RACE=0 PACKAGES='$(root_packages)' TESTFLAGS=-count=1 "}}},
 		{"TRIAL_SEED=5 TRIAL_LIVES=100 go test -run TestLives ./src/thalassa", map[string][]string{
-			"Makefile": {"TRIAL_SEED=$$seed TRIAL_TIME=$(lives_time) TRIAL_LIVES=40 exec $(GO) test ", "'^TestLives$$'"}}},
+			"Makefile": {"TRIAL_SEED=$$seed TRIAL_TIME=$(lives_time) TRIAL_LIVES=40 exec $(GO) test ",
+				"'^TestLives$$'"}}},
 		{"make stage STAGE=fuzz", map[string][]string{"ci/run.sh": {`make stage "STAGE=$name"`, " fuzz; do"}}},
 		{"make generate", map[string][]string{"Makefile": {"check-generate: bin/generate\n\t@bin/generate -check\n",
 			"generate: bin/generate ## generate all generated files\n\t@exec bin/generate\n"}}},
@@ -78,7 +79,8 @@ func releases(mirror, verify, published string) []execution {
 			`"mirror", "--from="+p.base, "--to="+mirror`),
 		release("make verify-release VERSION=v1.2.3 KEY=cosign.pub REGISTRY=registry.example.com/thalassa-ccm", verify,
 			`"verify", "--registry="+mirror, "--key="`),
-		release("make verify-release VERSION=v1.2.3 KEY=cosign.pub", verify, `"verify", "--registry="+p.base, "--key="`),
+		release("make verify-release VERSION=v1.2.3 KEY=cosign.pub", verify,
+			`"verify", "--registry="+p.base, "--key="`),
 		release("make mirror VERSION=v1.2.3 KEY=cosign.pub FOLDER=thalassa-ccm-1.2.3", mirror,
 			`"mirror", "--from="+p.base, "--to-folder="`),
 		release("git checkout v1.2.3 && make release VERSION=v1.2.3 DRY_RUN=1", "bin/release make --version=",
@@ -89,8 +91,8 @@ func releases(mirror, verify, published string) []execution {
 		"cd thalassa-ccm-1.2.3":                         "there.sources = t.TempDir()",
 		"./release publish --folder=. --key=cosign.pub --registry=registry.example.com/thalassa-ccm": `"publish", ` +
 			`"--folder="+folder`,
-		"./release verify --version=v1.2.3 --key=cosign.pub --registry=registry.example.com/thalassa-ccm": `there.run(` +
-			`t, nil, "verify", "--registry="+other)`,
+		"./release verify --version=v1.2.3 --key=cosign.pub " +
+			"--registry=registry.example.com/thalassa-ccm": `there.run(t, nil, "verify", "--registry="+other)`,
 		"cat dist/release/v1.2.3/images.txt": `p.file("images.txt")`,
 		"cosign verify --key cosign.pub --insecure-ignore-tlog -a artifact=cloud-controller-manager -a version=1.2.3 " +
 			"ghcr.io/thalassa-cloud/thalassa-ccm/cloud-controller-manager:1.2.3": "cosign.VerifyImageSignatures(",
@@ -98,7 +100,8 @@ func releases(mirror, verify, published string) []execution {
 			"ghcr.io/thalassa-cloud/thalassa-ccm/charts/thalassa-ccm:1.2.3": `Annotations: map[string]any{"artifact": `,
 		"helm install thalassa-ccm oci://registry.example.com/thalassa-ccm/charts/thalassa-ccm --version 1.2.3 " +
 			"--namespace kube-system --set image.registry=registry.example.com --set " +
-			"image.repository=thalassa-ccm/cloud-controller-manager --values my-values.yaml": `t.Run("helm 4", p.testHelm4)`,
+			"image.repository=thalassa-ccm/cloud-controller-manager --values " +
+			"my-values.yaml": `t.Run("helm 4", p.testHelm4)`,
 	} {
 		all = append(all, execution{command, map[string][]string{published: {text}}})
 	}

@@ -82,7 +82,8 @@ func (n *Network) dial(ctx context.Context, network, address string) (net.Conn, 
 	} else {
 		port += unprivileged
 	}
-	if other, otherErr := dialer.DialContext(ctx, network, net.JoinHostPort(host, strconv.Itoa(port))); otherErr == nil {
+	other, otherErr := dialer.DialContext(ctx, network, net.JoinHostPort(host, strconv.Itoa(port)))
+	if otherErr == nil {
 		return other, nil
 	}
 	return nil, err

@@ -99,7 +99,8 @@ kubectl wait --for=condition=LoadBalancerProvisioned service/keep --timeout=1m`}
 			"--user=system:serviceaccount:default:default", "<node>", "$(kubectl get node control-plane --output " +
 				"jsonpath='{.status.addresses[?(@.type==\"InternalIP\")].address}')"}, want: []string{`^# HELP `}},
 		"docs/guides/kubectl.md": {checkout: true, replace: []string{"/usr/local/bin", "$BIN"},
-			after: "kubectl thalassa plan --all-namespaces", want: []string{`^No changes: the cloud agrees with 1 Service`}},
+			after: "kubectl thalassa plan --all-namespaces",
+			want:  []string{`^No changes: the cloud agrees with 1 Service`}},
 		"docs/guides/admission-policy.md": {want: []string{`validatingadmissionpolicybinding.* created`}},
 		"docs/guides/migrate.md": {
 			before: "kubectl apply -f migrate.yaml\n" +

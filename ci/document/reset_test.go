@@ -83,7 +83,7 @@ func (w *world) reset(t *testing.T, before map[object]bool) {
 		t.Fatal(err)
 	}
 	policy := metav1.DeletePropagationBackground
-	controlplanetest.Eventually(t, time.Minute, "what the document created is deleted", func(ctx context.Context) error {
+	controlplanetest.Eventually(t, time.Minute, "what the document created is gone", func(ctx context.Context) error {
 		now, err := objects(ctx, w.plane.Config())
 		if err != nil {
 			return err

@@ -38,9 +38,9 @@ type Shell struct {
 	Before string
 }
 
-// Run runs a script with bash and returns what it prints, with each command before its output. A command that fails ends
-// it, and so does one whose purpose is to print something and that prints nothing. "refused" before a command wants it
-// to fail.
+// Run runs a script with bash and returns what it prints, with each command before its output. A command that fails
+// ends it, and so does one whose purpose is to print something and that prints nothing. "refused" before a command
+// wants it to fail.
 func (s Shell) Run(ctx context.Context, script string) (output string, err error) {
 	command := exec.CommandContext(ctx, "bash", "-s")
 	command.WaitDelay = time.Second // for what outlives bash
