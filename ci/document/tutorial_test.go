@@ -104,7 +104,7 @@ func TestTutorial(t *testing.T) {
 		d := startDemo(t, shell, all[0].Script)
 		output := w.follow(t, shell, d, all[1:6])
 		page{want: []string{`^demo-worker-1 .* nl-01b +pgp-small$`, `^thalassacloud://`,
-			`^thalassa-ccm-\w+ +1/1 +Running`,
+			`^thalassa-ccm-\w+ +[01]/1 +Running`,
 			`^web +LoadBalancer .* 127\.`, `^pod: web-`, `^service "web" deleted`}}.check(t, tutorial, output)
 	})
 	t.Run("IronCore", func(t *testing.T) {
