@@ -55,11 +55,23 @@ require (
 	k8s.io/mount-utils v0.37.2
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd
 	sigs.k8s.io/kustomize/api v0.21.2
+	sigs.k8s.io/kustomize/kustomize/v5 v5.8.2
 	sigs.k8s.io/kustomize/kyaml v0.21.2
 	sigs.k8s.io/yaml v1.6.0
 )
 
 require github.com/jedib0t/go-pretty/v6 v6.8.3 // indirect
+
+require (
+	github.com/Masterminds/vcs v1.13.3 // indirect
+	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
+	github.com/distribution/reference v0.6.0 // indirect
+	github.com/lithammer/dedent v1.1.0 // indirect
+	github.com/mxk/go-flowrate v0.0.0-20140419014527-cca7078d478f // indirect
+	github.com/sergi/go-diff v1.4.0 // indirect
+	k8s.io/metrics v0.37.1 // indirect
+	sigs.k8s.io/kustomize/cmd/config v0.21.2 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.2 // indirect

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"path"
 	"regexp"
-	"strings"
 )
 
 // maxBytes keeps build products and recordings out: what is larger than this is hardly ever source.
@@ -64,35 +62,4 @@ func texts(tree fs.FS, visit func(path string, text []byte)) error {
 		}
 		return nil
 	})
-}
-
-// link matches the target of a Markdown link, without its fragment.
-func link() *regexp.Regexp { return regexp.MustCompile(`\]\(([^)#\s]+)[^)]*\)`) }
-
-// Links finds links in Markdown pages to files that do not exist.
-func Links(tree fs.FS) ([]Finding, error) {
-	var found []Finding
-	pattern := link()
-	err := texts(tree, func(p string, text []byte) {
-		if path.Ext(p) != ".md" {
-			return
-		}
-		for i, line := range strings.Split(string(text), "\n") {
-			for _, m := range pattern.FindAllStringSubmatch(line, -1) {
-				if !resolves(tree, p, m[1]) {
-					found = append(found, Finding{p, i + 1, fmt.Sprintf("the link to %s leads nowhere", m[1])})
-				}
-			}
-		}
-	})
-	return sorted(found), err
-}
-
-// resolves reports whether a link of a page leads to a file or folder of the tree; other sites are not asked.
-func resolves(tree fs.FS, page, target string) bool {
-	if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
-		return true
-	}
-	_, err := fs.Stat(tree, path.Join(path.Dir(page), target))
-	return err == nil
 }

@@ -39,16 +39,3 @@ func TestLocalPaths(t *testing.T) {
 		})
 	}
 }
-
-func TestLinks(t *testing.T) {
-	check(t, Links, map[string]string{
-		"README.md": "[docs](docs/), [page](docs/page.md#part \"title\"), [site](https://example.com/x), " +
-			"[mail](mailto:a@example.com)\n[part](#part)\n",
-		"docs/page.md":   "[back](../README.md)\n\n[gone](gone.md) and [far](../../else.md)\n![picture](picture.svg)\n",
-		"docs/sample.go": "// [gone](gone.md)\n",
-	},
-		"docs/page.md:3: the link to ../../else.md leads nowhere",
-		"docs/page.md:3: the link to gone.md leads nowhere",
-		"docs/page.md:4: the link to picture.svg leads nowhere",
-	)
-}

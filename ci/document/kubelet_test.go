@@ -1,0 +1,63 @@
+package document_test
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane/pki"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
+)
+
+// serveLogs lets kubectl logs read what containers of a node print, which the API server asks the kubelet for.
+func serveLogs(t *testing.T, api kubernetes.Interface, node *virtualnode.Node) {
+	t.Helper()
+	listener, err := net.Listen("tcp", net.JoinHostPort(node.Address().String(), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFile(w, r, node.Logs(r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container")))
+	})
+	authority, err := pki.NewAuthority("kubelets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(mux)
+	server.Listener.Close()
+	server.Listener, server.TLS = listener, serverTLS(t, authority, node.Address().String())
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	patch := fmt.Sprintf(`{"status": {"daemonEndpoints": {"kubeletEndpoint": {"Port": %s}}}}`, port)
+	if _, err := strconv.Atoi(port); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.CoreV1().Nodes().Patch(t.Context(), node.Name(), types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serverTLS is what a server with this name or address needs.
+func serverTLS(t *testing.T, authority *pki.Authority, host string) *tls.Config {
+	t.Helper()
+	pair, err := authority.Server(host, []string{host})
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := tls.X509KeyPair(pair.Cert, pair.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+}

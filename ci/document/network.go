@@ -1,0 +1,111 @@
+package document
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+// unprivileged is what an emulated load balancer adds to a port that it may not use.
+const unprivileged = 20000
+
+// Network is a proxy that is all the network that the commands of a document have. It connects to addresses of this
+// machine, and to servers of a test in place of hosts on the internet.
+type Network struct {
+	routes map[string]string
+	server *httptest.Server
+
+	mu      sync.Mutex
+	refused []string
+}
+
+// NewNetwork starts a network until the test ends. The routes are addresses of servers, by host and port.
+func NewNetwork(tb testing.TB, routes map[string]string) *Network {
+	tb.Helper()
+	n := &Network{routes: routes}
+	forward := &httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {},
+		Transport: &http.Transport{DialContext: n.dial, DisableKeepAlives: true}}
+	n.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodConnect {
+			n.tunnel(w, r)
+			return
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	tb.Cleanup(func() {
+		n.server.CloseClientConnections()
+		n.server.Close()
+	})
+	return n
+}
+
+// Env are the environment variables of programs that are in the network.
+func (n *Network) Env() []string {
+	return []string{"http_proxy=" + n.server.URL, "https_proxy=" + n.server.URL}
+}
+
+// Refused are the addresses that a program tried to reach and that are not in the network.
+func (n *Network) Refused() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.refused
+}
+
+// dial connects to a server of the test, or to this machine.
+func (n *Network) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	var dialer net.Dialer
+	if to, known := n.routes[address]; known {
+		return dialer.DialContext(ctx, network, to)
+	}
+	host, text, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err != nil || !ip.IsLoopback() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.refused = append(n.refused, address)
+		return nil, fmt.Errorf("%s is not in the network of this test", address)
+	}
+	connection, err := dialer.DialContext(ctx, network, address)
+	if err == nil {
+		return connection, nil
+	}
+	// Only root can use port 80, and only others use port 20080.
+	port, _ := strconv.Atoi(text)
+	if port > unprivileged {
+		port -= unprivileged
+	} else {
+		port += unprivileged
+	}
+	other, otherErr := dialer.DialContext(ctx, network, net.JoinHostPort(host, strconv.Itoa(port)))
+	if otherErr == nil {
+		return other, nil
+	}
+	return nil, err
+}
+
+// tunnel passes bytes between a client and the server that it asks for.
+func (n *Network) tunnel(w http.ResponseWriter, r *http.Request) {
+	server, err := n.dial(r.Context(), "tcp", r.Host)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer server.Close()
+	w.WriteHeader(http.StatusOK)
+	client, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer client.Close()
+	go func() {
+		defer server.Close()
+		_, _ = io.Copy(server, client)
+	}()
+	_, _ = io.Copy(client, server)
+}
