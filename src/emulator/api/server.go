@@ -63,7 +63,7 @@ type Server struct {
 
 // New makes a server with the state of a seed.
 func New(o Options) (*Server, error) {
-	objects, err := state.New(o.Seed, time.Now())
+	objects, err := state.New(o.Seed, o.Switches, time.Now())
 	if err != nil {
 		return nil, err
 	}

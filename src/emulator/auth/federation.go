@@ -100,9 +100,9 @@ func (g *Authenticator) exchange(form url.Values) (wire.Token, *refusal) {
 			return wire.Token{}, badRequest("invalid_request", field+" is missing")
 		}
 	}
-	if kind := form.Get("subject_token_type"); kind != subjectTokenJWT {
+	if kind := form.Get("subject_token_type"); kind != subjectTokenJWT && kind != subjectTokenID {
 		return wire.Token{}, badRequest("invalid_request",
-			"subject_token_type is "+kind+"; only "+subjectTokenJWT+" can be exchanged")
+			"subject_token_type is "+kind+"; use "+subjectTokenJWT+" or "+subjectTokenID)
 	}
 	lifetime, refused := tokenLifetime(form.Get("access_token_lifetime"), g.lifetime)
 	if refused != nil {

@@ -13,8 +13,9 @@ import (
 const (
 	grantClientCredentials = "client_credentials"
 	grantTokenExchange     = "urn:ietf:params:oauth:grant-type:token-exchange"
-	// subjectTokenJWT is the only kind of token that can be exchanged.
+	// The kinds of tokens that can be exchanged. An ID token is a JWT, too.
 	subjectTokenJWT = "urn:ietf:params:oauth:token-type:jwt"
+	subjectTokenID  = "urn:ietf:params:oauth:token-type:id_token"
 )
 
 // The bounds of access_token_lifetime, as the vendor's command line has them.

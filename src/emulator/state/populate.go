@@ -7,14 +7,15 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/address"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/behaviour"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
 // New builds the state that a seed describes.
-func New(in seed.Seed, now time.Time) (*Store, error) {
-	s := &Store{changed: map[string]*Organisation{}}
+func New(in seed.Seed, switches behaviour.Switches, now time.Time) (*Store, error) {
+	s := &Store{Switches: switches, changed: map[string]*Organisation{}}
 	for _, r := range in.Regions {
 		if err := s.seedRegion(r, now); err != nil {
 			return nil, fmt.Errorf("seed region %q: %w", r.Name, err)
