@@ -321,7 +321,7 @@ func TestBadFederationSeeds(t *testing.T) {
 			a.FederatedIdentities[0].Audiences = nil
 		}, "audience"},
 		"match": {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].AudienceMatch = "some" },
-			`audienceMatch is "some"`},
+			`must be one of [exact any all], not "some"`},
 		"scope": {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].Scopes = []string{"x"} },
 			`scope "x" is unknown`},
 		"issuer only": {func(a *emulator.ServiceAccountSeed) {

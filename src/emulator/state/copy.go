@@ -112,7 +112,7 @@ func copyPools(t *copier, pools []*address.Pool) []*address.Pool {
 
 func (o *Organisation) copyReferences(t *copier) {
 	o.Store, o.root, o.leaving = t.store, copyOf(t, o.root), nil
-	o.Projects = copyCollection(t, o.Projects)
+	o.Projects, o.Directory = copyCollection(t, o.Projects), o.Directory.Copy()
 	o.VPCs = copyCollection(t, o.VPCs)
 	o.Subnets = copyCollection(t, o.Subnets)
 	o.Machines = copyCollection(t, o.Machines)

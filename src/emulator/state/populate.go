@@ -1,6 +1,7 @@
 package state
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -102,6 +103,20 @@ func (s *Store) seedOrganisation(in seed.Organisation, now time.Time) error {
 	for _, p := range in.Projects {
 		if err := org.seedProject(p, now); err != nil {
 			return fmt.Errorf("project %q: %w", p.Name, err)
+		}
+	}
+	return org.seedAccounts(in.ServiceAccounts, now)
+}
+
+// seedAccounts adds service accounts, after the projects that their tokens can be bound to.
+func (o *Organisation) seedAccounts(accounts []seed.ServiceAccount, now time.Time) error {
+	for _, account := range accounts {
+		err := o.Directory.Seed(account, now)
+		for _, f := range account.FederatedIdentities {
+			err = errors.Join(err, o.CheckProject(f.Project))
+		}
+		if err != nil {
+			return fmt.Errorf("service account %q: %w", account.Name, err)
 		}
 	}
 	return nil

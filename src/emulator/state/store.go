@@ -13,6 +13,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/address"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/behaviour"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/iam"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
@@ -65,6 +66,8 @@ type Organisation struct {
 	// root is the organisation of a project's space; nil in the organisation's own.
 	root     *Organisation
 	Projects object.Collection[*Project]
+	// Directory has the identities of the organisation. That of a project is empty.
+	Directory iam.Directory
 	// limits are the quotas that were set, increases what was asked for.
 	limits    map[string]int
 	Increases map[string][]wire.QuotaIncrease
