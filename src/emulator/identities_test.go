@@ -195,5 +195,6 @@ func TestClientKnowsIdentities(t *testing.T) {
 			c.object(t, "POST", path, body, 400)
 		}
 	}
-	c.object(t, "POST", "/v1/federated-identity-providers", `{"name":"x","providerIssuer":"https://issuer.example"}`, 409)
+	c.object(t, "POST", "/v1/federated-identity-providers",
+		`{"name":"x","providerIssuer":"https://issuer.example"}`, 409)
 }

@@ -83,7 +83,8 @@ func TestRouteByAddressOfNATGateway(t *testing.T) {
 		{request: "POST /v1/nat-gateways", body: `{"name":"n","subnetIdentity":"emulator"}`, status: 201,
 			has: []string{`"endpointIP":"198.18.0.2"`}},
 		{request: "POST /v1/route-tables/rtb-same/routes", body: toGateway, status: 400},
-		{request: "POST " + defaultRoutes, body: toGateway, status: 201, has: []string{`"gatewayAddress":"198.18.0.2"`}},
+		{request: "POST " + defaultRoutes, body: toGateway, status: 201,
+			has: []string{`"gatewayAddress":"198.18.0.2"`}},
 	})
 }
 

@@ -51,7 +51,8 @@ func (srv *Server) createSubnet(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	s := &state.Subnet{VPC: home, Table: table, OwnTable: own, Life: object.Life{ReadyAt: c.now.Add(srv.delays.NetworkCreate)}}
+	s := &state.Subnet{VPC: home, Table: table, OwnTable: own,
+		Life: object.Life{ReadyAt: c.now.Add(srv.delays.NetworkCreate)}}
 	if err := s.Occupy(cidrs); err != nil {
 		return reply{}, err
 	}

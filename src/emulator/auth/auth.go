@@ -167,7 +167,7 @@ func (g *Authenticator) bearer(token string) (Principal, error) {
 	user, valid := issued.Principal, false
 	user.Organisations[0].Directory(func(d *iam.Directory) { user.Scopes, valid = user.current(d, time.Now()) })
 	if !valid {
-		return Principal{}, apierror.Unauthorised("the credentials that the bearer token was issued for are not valid " +
+		return Principal{}, apierror.Unauthorised("the credentials of the bearer token are not valid " +
 			"any more")
 	}
 	return user, nil

@@ -90,7 +90,8 @@ func credentials() resource.Kind[*Directory, *AccessCredential, credentialInput]
 		Among: (*Directory).credentialsOf,
 		New:   (*Directory).newCredential,
 		View: func(_ *Directory, _ *request, c *AccessCredential) any {
-			return credentialView{c.Identity, c.Name, c.Description, c.CreatedAt, c.LastUsedAt, c.ExpiresAt, c.AccessKey}
+			return credentialView{c.Identity, c.Name, c.Description, c.CreatedAt, c.LastUsedAt, c.ExpiresAt,
+				c.AccessKey}
 		},
 		Made: func(_ *Directory, _ *request, c *AccessCredential) any {
 			return createdCredential{c.Identity, c.AccessKey, c.secret, c.Scopes}

@@ -125,7 +125,8 @@ func (d *Directory) newProvider(_ *request, record object.Record, in *providerIn
 	}
 	for other := range d.Providers.All() {
 		if other.Issuer == in.Issuer {
-			return nil, apierror.Conflict("field \"providerIssuer\": federated identity provider %q has issuer %q already",
+			return nil, apierror.Conflict("field \"providerIssuer\": federated identity provider %q has issuer %q "+
+				"already",
 				other.Identity, in.Issuer)
 		}
 	}
@@ -217,7 +218,8 @@ func (d *Directory) newFederated(r *request, record object.Record, in *federated
 	}
 	provider, found := d.Providers.Find(in.Provider)
 	if !found {
-		return nil, apierror.Invalid("field \"providerIdentity\": federated identity provider %q not found", in.Provider)
+		return nil, apierror.Invalid("field \"providerIdentity\": federated identity provider %q not found",
+			in.Provider)
 	}
 	f := &FederatedIdentity{Account: account.Identity, Provider: provider.Identity, Subject: in.Subject, Status: active}
 	return f, d.changeFederated(r, f, record, in)
@@ -272,8 +274,8 @@ func (f *FederatedIdentity) check() error {
 		switch value.(type) {
 		case string, bool, float64:
 		default:
-			return apierror.Invalid("field \"conditions\": claim %q is compared with a text, a number or true and false "+
-				"only, not with %s", claim, fmt.Sprint(value))
+			return apierror.Invalid("field \"conditions\": claim %q is compared with a text, a number or a "+
+				"truth value only, not with %s", claim, fmt.Sprint(value))
 		}
 	}
 	return checkScopes("allowedScopes", f.Scopes)

@@ -50,7 +50,7 @@ func (f *FederatedIdentity) trusts(p *Provider, keys []jwt.Key, token string, no
 	case !f.Valid(now):
 		return fmt.Errorf("federated identity %q is %s", f.Identity, f.status(now))
 	case len(keys) == 0:
-		return fmt.Errorf("federated identity provider %q has no localJwks, and the emulator does not request keys from "+
+		return fmt.Errorf("federated identity provider %q has no localJwks, and the emulator requests no keys from "+
 			"issuers; create it with localJwks", p.Identity)
 	}
 	claims, err := jwt.Verify(token, keys, now)

@@ -191,7 +191,8 @@ func Decode[T any](r *Request) (*T, error) {
 	var mismatch *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &mismatch):
-		return nil, apierror.Invalid("field %q must be of type %s, not %s", mismatch.Field, mismatch.Type, mismatch.Value)
+		return nil, apierror.Invalid("field %q must be of type %s, not %s",
+			mismatch.Field, mismatch.Type, mismatch.Value)
 	case err != nil:
 		return nil, apierror.Invalid("the request body is not valid JSON: %v", err)
 	}

@@ -28,7 +28,8 @@ type copier struct {
 // in the original only, and so are deletions that wait. The store is locked.
 func (s *Store) Copy() *Store {
 	t := &copier{store: &Store{
-		Switches: s.Switches, MachineTypes: s.MachineTypes, Images: s.Images, VolumeTypes: s.VolumeTypes, changed: maps.Clone(s.changed),
+		Switches:     s.Switches,
+		MachineTypes: s.MachineTypes, Images: s.Images, VolumeTypes: s.VolumeTypes, changed: maps.Clone(s.changed),
 	}, made: map[any]any{}}
 	t.store.Regions = copyCollection(t, s.Regions)
 	t.store.Organisations = copyCollection(t, s.Organisations)

@@ -149,7 +149,7 @@ func (v *VPC) GatewayAddress(field, text string, destination netip.Prefix) (neti
 	case err != nil:
 		return addr, apierror.Invalid("field %q: %q is not an IP address", field, text)
 	case !v.contains(addr) && !v.hasGateway(addr):
-		return addr, apierror.Invalid("field %q: %s is outside VPC %q, and no NAT gateway of it has this address", field,
+		return addr, apierror.Invalid("field %q: %s is outside VPC %q, and no NAT gateway of it has it", field,
 			addr, v.Identity)
 	case addr.Is4() != destination.Addr().Is4():
 		return addr, apierror.Invalid("field %q: %s and destination %s are of different address families", field, addr,
