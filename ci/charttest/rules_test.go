@@ -2,6 +2,7 @@ package charttest
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -250,39 +252,57 @@ func TestRecordedNames(t *testing.T) {
 	}
 }
 
-// TestAlertsSayWhatToDo wants a heading in the guide for every alert, and an alert for every heading.
+// TestAlertsSayWhatToDo wants a page for every alert, an alert for every page, and the index to name each with its
+// severity and meaning.
 func TestAlertsSayWhatToDo(t *testing.T) {
-	page, err := os.ReadFile("../../docs/guides/alerts.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	headings := map[string]bool{}
-	heading := regexp.MustCompile(`(?m)^## ((?:Thalassa|IronCore)\w+)$`)
-	for _, match := range heading.FindAllStringSubmatch(string(page), -1) {
-		headings[match[1]] = true
-	}
-	said := map[string]bool{}
+	var rows, files []string
 	for _, group := range slices.Concat(ruleGroups(t), ruleGroups(t, iron()...), csiRuleGroups(t)) {
 		for _, rule := range group.Rules {
 			if rule.Alert == "" {
 				continue
 			}
-			if !headings[rule.Alert] {
-				t.Errorf("docs/guides/alerts.md does not say what to do about %s", rule.Alert)
-			}
-			said[rule.Alert] = true
-			want := "https://github.com/thalassa-cloud/thalassa-ccm/blob/main/docs/guides/alerts.md#" +
-				strings.ToLower(rule.Alert)
+			files = append(files, rule.Alert+".md")
+			rows = append(rows, fmt.Sprintf("| [%[1]s](%[1]s.md) | %[2]s | %[3]s |", rule.Alert,
+				rule.Labels["severity"], rule.Annotations["summary"]))
+			want := "https://github.com/thalassa-cloud/thalassa-ccm/blob/main/docs/alerts/" + rule.Alert + ".md"
 			if rule.Annotations["runbook_url"] != want || rule.Annotations["summary"] == "" ||
 				rule.Labels["severity"] == "" || rule.For == nil {
 				t.Errorf("%s lacks something: %+v", rule.Alert, rule)
 			}
 		}
 	}
-	for heading := range headings {
-		if said[heading] {
-			continue
-		}
-		t.Errorf("docs/guides/alerts.md is about %s, an alert that is not there", heading)
+	files = append(files, "README.md")
+	if diff := cmp.Diff(unique(files), alertPages(t)); diff != "" {
+		t.Errorf("the pages in docs/alerts are not those of the alerts (-alerts +pages):\n%s", diff)
 	}
+	index, err := os.ReadFile("../../docs/alerts/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^\| \[.*$`).FindAllString(string(index), -1)
+	if diff := cmp.Diff(unique(rows), unique(found)); diff != "" {
+		t.Errorf("the table in docs/alerts/README.md differs (-alerts +table):\n%s", diff)
+	}
+}
+
+// unique are the texts, sorted, each once.
+func unique(texts []string) []string { return slices.Compact(slices.Sorted(slices.Values(texts))) }
+
+// alertPages are the files in docs/alerts, each of which has its name as the title.
+func alertPages(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir("../../docs/alerts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, entry := range entries {
+		files = append(files, entry.Name())
+		text, err := os.ReadFile("../../docs/alerts/" + entry.Name())
+		title := "# " + strings.TrimSuffix(entry.Name(), ".md") + "\n\n"
+		if err != nil || entry.Name() != "README.md" && !strings.HasPrefix(string(text), title) {
+			t.Errorf("docs/alerts/%s does not begin with %q: error %v", entry.Name(), title, err)
+		}
+	}
+	return files
 }

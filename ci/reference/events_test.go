@@ -33,7 +33,7 @@ func rows(t *testing.T, heading string) [][]string {
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	var all [][]string
-	for _, line := range regexp.MustCompile("(?m)^\\| (`.*) \\|$").FindAllStringSubmatch(section, -1) {
+	for _, line := range regexp.MustCompile("(?m)^\\| (\\[?`.*) \\|$").FindAllStringSubmatch(section, -1) {
 		all = append(all, strings.Split(line[1], " | "))
 	}
 	return all
@@ -59,11 +59,10 @@ func named(t *testing.T, heading string) []string {
 	return names
 }
 
-// eventReasons are those of the events that the program's own code makes: its constants called reason…, but those that
-// only conditions have.
-func eventReasons(t *testing.T) []string {
+// eventFiles are the files whose constants called reason… are those of events.
+func eventFiles(t *testing.T) []string {
 	t.Helper()
-	var reasons []string
+	var found []string
 	for _, pattern := range []string{"../../src/thalassa/*.go", "../../src/thalassa/*/*.go", "../../src/ironcore/*.go",
 		"../../src/ironcore/*/*.go", "../../src/reload/*.go", "../../src/controller/*/*.go"} {
 		files, err := filepath.Glob(pattern)
@@ -72,9 +71,20 @@ func eventReasons(t *testing.T) []string {
 		}
 		for _, file := range files {
 			if filepath.Base(file) != filepath.Base(statusFile) && !strings.HasSuffix(file, "_test.go") {
-				reasons = append(reasons, constants(t, file, "reason")...)
+				found = append(found, file)
 			}
 		}
+	}
+	return found
+}
+
+// eventReasons are those of the events that the program's own code makes: its constants called reason…, but those that
+// only conditions have.
+func eventReasons(t *testing.T) []string {
+	t.Helper()
+	var reasons []string
+	for _, file := range eventFiles(t) {
+		reasons = append(reasons, constants(t, file, "reason")...)
 	}
 	// What a cloud says of a Node or a route has the reason of its event in the contract.
 	for _, prefix := range []string{"Machine", "Invalid", "Cloud"} {
@@ -141,6 +151,12 @@ func isState(spec *ast.ValueSpec) bool {
 // constants are the values of a file's constants of text whose names begin so, but for states.
 func constants(t *testing.T, file, prefix string) []string {
 	t.Helper()
+	return constantsNamed(t, file, func(name string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+// constantsNamed are the values of a file's constants of text with these names, but for states.
+func constantsNamed(t *testing.T, file string, wanted func(name string) bool) []string {
+	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +164,7 @@ func constants(t *testing.T, file, prefix string) []string {
 	var found []string
 	ast.Inspect(parsed, func(node ast.Node) bool {
 		spec, ok := node.(*ast.ValueSpec)
-		if !ok || !strings.HasPrefix(spec.Names[0].Name, prefix) || len(spec.Values) != 1 || isState(spec) {
+		if !ok || !wanted(spec.Names[0].Name) || len(spec.Values) != 1 || isState(spec) {
 			return true
 		}
 		if literal, ok := spec.Values[0].(*ast.BasicLit); ok {

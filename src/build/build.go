@@ -9,6 +9,7 @@ package build
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"runtime"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -45,6 +46,17 @@ func (i Info) String() string {
 
 // Agent is what follows the program's name and a slash in a user agent (RFC 9110, section 10.1.5).
 func (i Info) Agent() string { return fmt.Sprintf("%s (%s; %s)", i.Version, i.Revision, i.Committed) }
+
+// Ref is where git has the sources: the tag of a release, otherwise the branch "main".
+func (i Info) Ref() string {
+	release := regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
+	// What git describes a commit by that has no tag, or a changed one.
+	later := regexp.MustCompile(`-(\d+-g[0-9a-f]+|dirty)$`)
+	if release.MatchString(i.Version) && !later.MatchString(i.Version) {
+		return i.Version
+	}
+	return "main"
+}
 
 // Collector is the metric PREFIX_build_info: always 1, with what is known as labels.
 func (i Info) Collector(prefix string) prometheus.Collector {

@@ -28,6 +28,19 @@ func TestString(t *testing.T) {
 	}
 }
 
+func TestRef(t *testing.T) {
+	for version, want := range map[string]string{
+		"v1.2.3": "v1.2.3", "v0.1.0-alpha.1": "v0.1.0-alpha.1", "v1.2.3-rc-1.x": "v1.2.3-rc-1.x",
+		"devel": "main", "0123abc": "main", "v1.2": "main", "1.2.3": "main", "v1.2.3/../x": "main",
+		"v1.2.3-5-g0123abc": "main", "v1.2.3-rc.1-5-g0123abc": "main",
+		"v1.2.3-dirty": "main", "v1.2.3-5-g0123abc-dirty": "main",
+	} {
+		if got := (Info{Version: version}).Ref(); got != want {
+			t.Errorf("the sources of %s are at %s, want %s", version, got, want)
+		}
+	}
+}
+
 func TestCollector(t *testing.T) {
 	info := Info{Version: "v1.2.3", Revision: "0123abc", Committed: "2026-11-21T10:00:00Z"}
 	want := `# HELP some_program_build_info Build of the program. The value is always 1.

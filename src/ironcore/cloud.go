@@ -62,7 +62,7 @@ func (c *Cloud) offer() *cloud.Cloud {
 		LoadBalancers: c.balancers, LoadBalancerBehaviour: c.config.LoadBalancer.Behaviour(),
 		Machines: machine.New(c.store), MachineBehaviour: machines,
 		Routes:  route.New(c.store),
-		Changes: c.store.Changes, Recovered: c.client.Recovered, SetInformers: c.labeler.setInformers,
+		Changes: c.store.Changes, Recovered: c.client.Outages().Watch, SetInformers: c.labeler.setInformers,
 		Start: c.start, Observe: c.observe,
 		Collectors: c.collectors(), Ready: c.ready, Drain: c.client.Drain,
 		DrainTimeout: c.client.DrainTimeout(), CheckAccess: c.checkAccess,
@@ -91,7 +91,6 @@ func (c *Cloud) start(ctx context.Context, clients cloud.Clients) {
 		c.reloader.RecordEvents(ctx, clients, component)
 	}
 	c.store.Start(ctx)
-	go c.client.MonitorOutages(ctx, c.config.NetworkName)
 	go c.labeler.run(ctx)
 }
 

@@ -45,7 +45,7 @@ func (r *rig) withControllers(log logr.Logger, nodes ...*corev1.Node) *controlle
 		offered.SetInformers(factory)
 		core, recorder := factory.Core().V1(), c.process.Recorder
 		services, err := servicecontroller.New(servicecontroller.Options{Provider: offered.LoadBalancers,
-			Behaviour: offered.LoadBalancerBehaviour, Changes: offered.Changes, Client: c,
+			Behaviour: offered.LoadBalancerBehaviour, Changes: offered.Changes, Recovered: offered.Recovered, Client: c,
 			Services: core.Services(), Nodes: core.Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(),
 			Recorder: recorder})
 		if err != nil {
@@ -76,11 +76,16 @@ func (r *rig) withControllers(log logr.Logger, nodes ...*corev1.Node) *controlle
 // addService creates the Service, and waits for the controllers.
 func (c *controlledCluster) addService(changes ...func(*corev1.Service)) {
 	c.Helper()
+	c.createService(changes...)
+	workerpooltest.Pass(time.Minute)
+}
+
+func (c *controlledCluster) createService(changes ...func(*corev1.Service)) {
+	c.Helper()
 	_, err := c.CoreV1().Services("shop").Create(c.ctx, service(changes...), metav1.CreateOptions{})
 	if err != nil {
 		c.Fatal(err)
 	}
-	workerpooltest.Pass(time.Minute)
 }
 
 // service returns the Service.

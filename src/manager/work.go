@@ -9,18 +9,15 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
+	"github.com/thalassa-cloud/thalassa-ccm/src/recorder"
 )
 
 const (
@@ -105,7 +102,7 @@ func (p *process) construct(ctx context.Context, client kubernetes.Interface, na
 	made, err := row.construct(environment{
 		cloud:     p.cloud,
 		client:    client,
-		recorder:  newRecorder(ctx, client, row.source),
+		recorder:  recorder.New(ctx, client, row.source),
 		informers: p.caches,
 		settings:  p.settings,
 	})
@@ -119,14 +116,6 @@ func (p *process) construct(ctx context.Context, client kubernetes.Interface, na
 	}
 	klog.FromContext(ctx).Info("Started controller", "controller", name)
 	return made, nil
-}
-
-// newRecorder returns a recorder of events in the API server, and in the log, until ctx ends.
-func newRecorder(ctx context.Context, client kubernetes.Interface, source string) record.EventRecorder {
-	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
-	broadcaster.StartStructuredLogging(0)
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
-	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: source})
 }
 
 // constructLater returns a loop that creates the controller when it gets credentials, and runs it.

@@ -8,12 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
 )
@@ -204,27 +201,6 @@ func TestClientsAreRetried(t *testing.T) {
 		}
 		if _, err := c.await("a"); err == nil || !strings.Contains(err.Error(), `getting credentials of "a"`) {
 			t.Errorf("after the end await returned %v", err)
-		}
-	})
-}
-
-// TestRecorder: events of a controller are created in the API server, with its name as their source.
-func TestRecorder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), klog.Logger{}))
-		defer cancel()
-		client := fake.NewClientset()
-		newRecorder(ctx, client, "example-controller").Event(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
-			corev1.EventTypeWarning, "Broken", "It is broken.")
-		synctest.Wait()
-		events, err := client.CoreV1().Events("").List(ctx, metav1.ListOptions{})
-		if err != nil || len(events.Items) != 1 {
-			t.Fatalf("events %v, error %v", events, err)
-		}
-		got := events.Items[0]
-		if got.Source.Component != "example-controller" || got.InvolvedObject.Name != "a" ||
-			got.Type != corev1.EventTypeWarning || got.Reason != "Broken" || got.Message != "It is broken." {
-			t.Errorf("the event is %+v", got)
 		}
 	})
 }

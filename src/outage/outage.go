@@ -77,15 +77,15 @@ func (m *Monitor) Run(ctx context.Context, probe func(context.Context) error) {
 				return
 			}
 		}
-		if !m.awaitEnd(ctx, probe) {
+		if !m.probeUntilEnd(ctx, probe) {
 			return
 		}
 	}
 }
 
-// awaitEnd returns when the cloud answers again. It reports that if a probe has failed as well: a call may also fail
+// probeUntilEnd returns when the cloud answers again. It reports that if a probe has failed as well: a call may also fail
 // because of what it requests, and the cloud answers other calls. It returns false if ctx has ended.
-func (m *Monitor) awaitEnd(ctx context.Context, probe func(context.Context) error) bool {
+func (m *Monitor) probeUntilEnd(ctx context.Context, probe func(context.Context) error) bool {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
 	for away := false; ; {
@@ -111,15 +111,36 @@ func (m *Monitor) awaitEnd(ctx context.Context, probe func(context.Context) erro
 // Watch calls report each time the cloud answers again after an outage, until ctx ends. Report only queues work, and
 // returns soon.
 func (m *Monitor) Watch(ctx context.Context, report func()) {
+	defer m.OnEnd(report)()
+	<-ctx.Done()
+}
+
+// OnEnd calls report each time the cloud answers again after an outage, until stop is called. Report returns soon.
+func (m *Monitor) OnEnd(report func()) (stop func()) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.watchers[&report] = true
-	m.mu.Unlock()
-	defer func() {
+	return func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		delete(m.watchers, &report)
-	}()
-	<-ctx.Done()
+	}
+}
+
+// AwaitEnd waits while the cloud does not answer. It returns whether it has waited and the cloud answers now: false at
+// once if the cloud answers, and at the end of ctx. Run has to run.
+func (m *Monitor) AwaitEnd(ctx context.Context) bool {
+	for waited := false; ; waited = true {
+		failing, changed := m.state()
+		if !failing {
+			return waited
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 // report calls all watchers.

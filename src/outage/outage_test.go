@@ -134,3 +134,27 @@ func TestOneCallThatFails(t *testing.T) {
 		}
 	})
 }
+
+// TestAwaitEnd: whoever waits for the end of an outage is told at once, and nobody waits for a cloud that answers.
+func TestAwaitEnd(t *testing.T) {
+	inBubble(t, func(c *cloud) {
+		wait := func(longest time.Duration) (bool, time.Duration) {
+			ctx, stop := context.WithTimeout(context.WithoutCancel(t.Context()), longest)
+			defer stop()
+			began := time.Now()
+			return c.AwaitEnd(ctx), time.Since(began)
+		}
+		if ended, after := wait(time.Minute); ended || after > 0 {
+			t.Errorf("a cloud that answers: %t after %s", ended, after)
+		}
+		c.down.Store(true)
+		c.Record(false)
+		if ended, after := wait(time.Minute); ended || after != time.Minute {
+			t.Errorf("in the outage: %t after %s", ended, after)
+		}
+		time.AfterFunc(time.Hour, func() { c.down.Store(false) })
+		if ended, after := wait(2 * time.Hour); !ended || after > time.Hour+period {
+			t.Errorf("at its end: %t after %s", ended, after)
+		}
+	})
+}

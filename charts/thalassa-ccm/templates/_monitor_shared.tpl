@@ -1,4 +1,4 @@
-{{/* An alert. Its runbook is the section with the same name. */}}
+{{/* An alert. Its runbook is the page with the same name. */}}
 {{- define "thalassa-ccm.alert" -}}
 - alert: {{ .name }}
   expr: {{ .expr | squote }}
@@ -7,7 +7,7 @@
     {{- merge (dict "severity" .severity) (.root.Values.rules.alertLabels | default dict) | toYaml | nindent 4 }}
   annotations:
     summary: {{ .summary | quote }}
-    runbook_url: {{ printf "%s#%s" (.root.Values.rules.runbooks | default "https://github.com/thalassa-cloud/thalassa-ccm/blob/main/docs/guides/alerts.md") (lower .name) | quote }}
+    runbook_url: {{ printf "%s/%s.md" (.root.Values.rules.runbooks | default "https://github.com/thalassa-cloud/thalassa-ccm/blob/main/docs/alerts" | trimSuffix "/") .name | quote }}
 {{- end -}}
 
 {{/* Namespace that a monitor in another namespace selects from. By default, a monitor selects from its own namespace. */}}

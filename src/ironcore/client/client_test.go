@@ -178,6 +178,55 @@ func TestCanceled(t *testing.T) {
 	})
 }
 
+// TestSentAgain: a request that has no answer at the end of an outage is sent again, with its body. The end does not
+// concern a watch that has begun.
+func TestSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newClient(t)
+		reader, writer := io.Pipe()
+		s.body = func(*http.Request) io.ReadCloser { return reader }
+		watch, err := c.Networks.Watch(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+		defer func() { stop(); synctest.Wait() }()
+		var bodies []string
+		s.body, s.block = nil, func(request *http.Request) error {
+			if request.Method != http.MethodPatch {
+				return errDown
+			}
+			text, _ := io.ReadAll(request.Body)
+			bodies = append(bodies, string(text))
+			return untilDone(request)
+		}
+		c.transport.outage.Record(false)
+		go c.MonitorOutages(ctx, "net-1")
+		time.AfterFunc(10*time.Second, func() { // the request hangs, and new ones are answered
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.block = nil
+		})
+		patch := []byte(`{"metadata": {"labels": {"a": "b"}}}`)
+		began := time.Now()
+		if _, err := c.Networks.Patch(ctx, "net-1", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Errorf("error %v after %s", err, time.Since(began))
+		}
+		again, _ := io.ReadAll(s.requests[len(s.requests)-1].Body)
+		if len(bodies) != 1 || bodies[0] != string(patch) || string(again) != string(patch) {
+			t.Errorf("sent %q, and then %q", bodies, again)
+		}
+		if _, problem := c.LastRequest(); problem != nil {
+			t.Errorf("last request: %v", problem)
+		}
+		if s.requests[0].Context().Err() != nil {
+			t.Error("the watch was ended")
+		}
+		watch.Stop()
+		_ = writer.Close()
+	})
+}
+
 // TestWatch: a watch has a deadline only until it has begun. It is not timed.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/outage"
 )
 
 // health contains how the latest request ended.
@@ -92,5 +94,5 @@ func (c *Client) MonitorOutages(ctx context.Context, network string) {
 	c.transport.outage.Run(ctx, func(ctx context.Context) error { return c.Probe(ctx, network) })
 }
 
-// Recovered calls report each time the API answers again after an outage, until ctx ends. MonitorOutages has to run.
-func (c *Client) Recovered(ctx context.Context, report func()) { c.transport.outage.Watch(ctx, report) }
+// Outages returns what records whether the API answers. MonitorOutages has to run.
+func (c *Client) Outages() *outage.Monitor { return c.transport.outage }

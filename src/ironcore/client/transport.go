@@ -71,8 +71,27 @@ func newTransport(config *rest.Config, prefix string) (*transport, error) {
 	return t, nil
 }
 
-// RoundTrip sends one request. It has a deadline until the answer was read, or until a watch was begun.
+// RoundTrip sends one request. If it has no answer at the end of an outage, it is sent again: the connection may have
+// lost it. To carry out a write twice changes nothing, because each one names its object.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.send(request)
+	if !errors.Is(err, errOutageEnded) {
+		return response, err
+	}
+	again := request.Clone(request.Context())
+	if request.GetBody != nil {
+		if again.Body, err = request.GetBody(); err != nil {
+			return nil, fmt.Errorf("sending a request again: %w", err)
+		}
+	}
+	return t.send(again)
+}
+
+// errOutageEnded is why a request is cancelled that has no answer at the end of an outage.
+var errOutageEnded = errors.New("the IronCore API has not answered until the end of the outage")
+
+// send sends one request. It has a deadline until the answer was read, or until a watch was begun.
+func (t *transport) send(request *http.Request) (*http.Response, error) {
 	operation := operationOf(request, t.prefix)
 	sent, err := t.writes.begin(operation.method(request.Method))
 	if err != nil {
@@ -83,8 +102,10 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	e.parent = request.Context()
 	ctx, cancel := context.WithCancelCause(e.parent)
 	late := time.AfterFunc(t.timeout, func() { cancel(noAnswer(t.timeout)) })
+	forget := t.outage.OnEnd(func() { cancel(errOutageEnded) })
 	e.ctx, e.release = ctx, func() {
 		late.Stop()
+		forget()
 		cancel(nil)
 		sent()
 	}
@@ -101,6 +122,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response.Body = &body{ReadCloser: response.Body, exchange: e}
 	if e.operation.watch() {
 		late.Stop()
+		forget()
 		e.record(nil) // how long it lasts does not matter
 	}
 	return response, nil
@@ -134,8 +156,9 @@ type exchange struct {
 
 // end records the result, and returns the error for the caller. Only the first result counts.
 func (e *exchange) end(err error) error {
-	if late, ok := errors.AsType[noAnswer](context.Cause(e.ctx)); ok && err != nil {
-		err = late
+	cause := context.Cause(e.ctx)
+	if _, late := errors.AsType[noAnswer](cause); err != nil && (late || errors.Is(cause, errOutageEnded)) {
+		err = cause
 	}
 	e.record(err)
 	e.ended.Do(e.release)
@@ -144,8 +167,8 @@ func (e *exchange) end(err error) error {
 
 func (e *exchange) record(err error) {
 	defer tracing.EndRequest(e.span, e.status, err)
-	if err != nil && errors.Is(e.parent.Err(), context.Canceled) {
-		return // the caller has stopped waiting, which says nothing about the API
+	if err != nil && errors.Is(e.parent.Err(), context.Canceled) || errors.Is(err, errOutageEnded) {
+		return // nobody waits for the answer any more, which says nothing about the API
 	}
 	e.recorded.Do(func() {
 		e.transport.metrics.observe(e.parent, e.operation, e.status, err, time.Since(e.began))

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/client"
 )
 
 // Object is an object of the IronCore API.
@@ -90,14 +92,25 @@ func (o *Objects[T]) withoutManagedFields() *Objects[T] {
 	return o
 }
 
-// listWatch returns what an informer needs of a typed client.
-func listWatch[L runtime.Object](list func(context.Context, metav1.ListOptions) (L, error),
+// listWatch returns what an informer needs of a typed client. A request that IronCore does not answer is sent again at
+// the end of the outage: the pauses of an informer after failures grow to a minute.
+func listWatch[L runtime.Object](c *client.Client, list func(context.Context, metav1.ListOptions) (L, error),
 	watcher func(context.Context, metav1.ListOptions) (watch.Interface, error)) cache.ListerWatcher {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return list(ctx, options)
+			found, err := list(ctx, options)
+			if err != nil && c.Outages().AwaitEnd(ctx) {
+				found, err = list(ctx, options)
+			}
+			return found, err
 		},
-		WatchFuncWithContext: watcher,
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			begun, err := watcher(ctx, options)
+			if err != nil && c.Outages().AwaitEnd(ctx) {
+				begun, err = watcher(ctx, options)
+			}
+			return begun, err
+		},
 	}
 }
 

@@ -50,18 +50,18 @@ type Store struct {
 func New(c *client.Client, network, cluster string) *Store {
 	s := &Store{Client: c, Network: network, Cluster: cluster, synced: make(chan struct{})}
 	namespace := c.Namespace
-	s.Machines = newObjects(namespace, &computev1alpha1.Machine{}, listWatch(c.Machines.List, c.Machines.Watch),
+	s.Machines = newObjects(namespace, &computev1alpha1.Machine{}, listWatch(c, c.Machines.List, c.Machines.Watch),
 		s.machineChanged).withoutManagedFields()
 	s.MachinePools = newObjects("", &computev1alpha1.MachinePool{},
-		listWatch(c.MachinePools.List, c.MachinePools.Watch), s.poolChanged).withoutManagedFields()
-	s.Networks = newObjects(namespace, &networkingv1alpha1.Network{}, listWatch(c.Networks.List, c.Networks.Watch),
+		listWatch(c, c.MachinePools.List, c.MachinePools.Watch), s.poolChanged).withoutManagedFields()
+	s.Networks = newObjects(namespace, &networkingv1alpha1.Network{}, listWatch(c, c.Networks.List, c.Networks.Watch),
 		s.networkChanged).withoutManagedFields()
 	s.NetworkInterfaces = newObjects(namespace, &networkingv1alpha1.NetworkInterface{},
-		listWatch(c.NetworkInterfaces.List, c.NetworkInterfaces.Watch), s.interfaceChanged).withoutManagedFields()
+		listWatch(c, c.NetworkInterfaces.List, c.NetworkInterfaces.Watch), s.interfaceChanged).withoutManagedFields()
 	s.LoadBalancers = newObjects(namespace, &networkingv1alpha1.LoadBalancer{},
-		listWatch(c.LoadBalancers.List, c.LoadBalancers.Watch), s.loadBalancerChanged)
+		listWatch(c, c.LoadBalancers.List, c.LoadBalancers.Watch), s.loadBalancerChanged)
 	s.LoadBalancerRoutings = newObjects(namespace, &networkingv1alpha1.LoadBalancerRouting{},
-		listWatch(c.LoadBalancerRoutings.List, c.LoadBalancerRoutings.Watch), s.routingChanged)
+		listWatch(c, c.LoadBalancerRoutings.List, c.LoadBalancerRoutings.Watch), s.routingChanged)
 	s.Machines.index(byInterface, InterfaceNames)
 	s.Machines.index(byPool, func(m *computev1alpha1.Machine) []string { return []string{poolOf(m)} })
 	s.NetworkInterfaces.index(byAddress, addressesOf)
@@ -82,6 +82,7 @@ const (
 // Start watches all objects until ctx ends, and returns at once.
 func (s *Store) Start(ctx context.Context) {
 	s.started.Store(true)
+	go s.Client.MonitorOutages(ctx, s.Network)
 	informers := []cache.SharedIndexInformer{
 		s.Machines.informer, s.MachinePools.informer, s.Networks.informer, s.NetworkInterfaces.informer,
 		s.LoadBalancers.informer, s.LoadBalancerRoutings.informer,
@@ -142,6 +143,9 @@ func (s *Store) syncError() error {
 		if kind.reason != "" {
 			missing = append(missing, kind.name+" ("+kind.reason+")")
 		}
+	}
+	if _, problem := s.Client.LastRequest(); problem != nil {
+		return fmt.Errorf("%w: %s: %w", ErrNotSynced, strings.Join(missing, ", "), problem)
 	}
 	return fmt.Errorf("%w: %s; check the permissions of the user in the kubeconfig of IronCore", ErrNotSynced,
 		strings.Join(missing, ", "))
