@@ -59,6 +59,8 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
+require github.com/jedib0t/go-pretty/v6 v6.8.3 // indirect
+
 require (
 	cel.dev/expr v0.25.2 // indirect
 	cloud.google.com/go/auth v0.20.0 // indirect

@@ -34,6 +34,7 @@ require (
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/ironcore-dev/ironcore v0.5.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	k8s.io/kubelet v0.37.2
 	k8s.io/mount-utils v0.37.2
 )

@@ -127,22 +127,30 @@ func (r *rig) run(args ...string) (output string, code int) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, r.program, append(args, "--token="+r.token)...)
 	cmd.Env = []string{"KUBECONFIG=" + r.kubeconfig, "HOME=" + r.TempDir()}
-	var both bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &both, &both
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		code, err = failed.ExitCode(), nil
 	}
 	r.must(err)
-	if strings.Contains(both.String(), emulator.DefaultToken) {
-		r.Errorf("%v prints a secret:\n%s", args, &both)
+	output = out.String() + errs.String()
+	if strings.Contains(output, emulator.DefaultToken) {
+		r.Errorf("%v prints a secret:\n%s", args, output)
 	}
-	return both.String(), code
+	r.requireSchema(args, out.String())
+	return output, code
 }
 
-// TestReading: each command shows what is there, and neither API gets a write from it.
-func TestReading(t *testing.T) {
+// TestPlugin runs the commands in one cluster, because a cluster takes long to start.
+func TestPlugin(t *testing.T) {
 	r := newRig(t)
+	r.testReading()
+	r.testTerminal()
+}
+
+// testReading: each command shows what is there, and neither API gets a write from it.
+func (r *rig) testReading() {
 	began, err := rbactest.Size(r.plane.AuditLog())
 	r.must(err)
 	for _, test := range []struct {
@@ -153,21 +161,26 @@ func TestReading(t *testing.T) {
 		{[]string{"plan"}, 0, "create load balancer"},
 		{[]string{"plan", "-A", "--exit-code", "-o", "json"}, 2, `"kind": "Plan"`},
 		{[]string{"nodes"}, 1, "NodeNotReady"}, // no kubelet runs
+		{[]string{"nodes", "-o", "yaml"}, 1, "kind: Nodes"},
 		{[]string{"orphans"}, 0, ""},
+		{[]string{"orphans", "-o", "json"}, 0, `"kind": "Orphans"`},
 		{[]string{"top", "--once", "-A"}, 0, "default/web"},
+		{[]string{"top", "--once", "-A", "-o", "json"}, 0, `"kind": "Top"`},
 		{[]string{"doctor"}, 1, "DaemonSet kube-system/thalassa-ccm"}, // no pod runs
-		{[]string{"migrate"}, 1, "plan"},                              // the plan is not empty
+		{[]string{"doctor", "-o", "json"}, 1, `"kind": "Doctor"`},
+		{[]string{"migrate"}, 1, "plan"}, // the plan is not empty
+		{[]string{"migrate", "-o", "json"}, 1, `"kind": "Migration"`},
 	} {
 		output, code := r.run(test.args...)
 		if code != test.code || !strings.Contains(output, test.want) {
-			t.Errorf("%v ended with %d, want %d and %q:\n%s", test.args, code, test.code, test.want, output)
+			r.Errorf("%v ended with %d, want %d and %q:\n%s", test.args, code, test.code, test.want, output)
 		}
 		if strings.Contains(output, "forbidden") {
-			t.Errorf("%v needs a permission that is not documented:\n%s", test.args, output)
+			r.Errorf("%v needs a permission that is not documented:\n%s", test.args, output)
 		}
 	}
 	for _, write := range r.cloud.Writes() {
-		t.Errorf("the cloud got %s %s", write.Operation, write.Path)
+		r.Errorf("the cloud got %s %s", write.Operation, write.Path)
 	}
 	requests, err := rbactest.Requests(r.plane.AuditLog(), began)
 	r.must(err)
@@ -179,10 +192,10 @@ func TestReading(t *testing.T) {
 		seen++
 		if !slices.Contains([]string{"get", "list", "watch"}, request.Verb) &&
 			request.Resource != "subjectaccessreviews" {
-			t.Errorf("the API server got %s %s %s/%s", request.Verb, request.Resource, request.Namespace, request.Name)
+			r.Errorf("the API server got %s %s %s/%s", request.Verb, request.Resource, request.Namespace, request.Name)
 		}
 	}
 	if seen == 0 {
-		t.Error("the audit log has no request of the person")
+		r.Error("the audit log has no request of the person")
 	}
 }

@@ -77,7 +77,7 @@ func (p published) copySources(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, file := range []string{"CHANGELOG.md", "charts/thalassa-ccm/CHANGELOG.md",
+	for _, file := range []string{"CHANGELOG.md", "LICENSE", "charts/thalassa-ccm/CHANGELOG.md",
 		"charts/thalassa-csi/CHANGELOG.md"} {
 		text, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
@@ -186,6 +186,7 @@ func (p published) artifact(t *testing.T, repository string) v1.Image {
 func TestPublished(t *testing.T) {
 	p := publish(t)
 	t.Run("notes", p.testNotes)
+	t.Run("plug-in", p.testPlugin)
 	t.Run("verify", p.testVerify)
 	t.Run("cosign", p.testCosign)
 	t.Run("again", p.testAgain)
@@ -217,7 +218,7 @@ func (p published) testNotes(t *testing.T) {
 func (p published) testVerify(t *testing.T) {
 	output := p.run(t, nil, "verify", "--registry="+p.base, "--key="+p.file("cosign.pub"))
 	for _, want := range []string{"/cloud-controller-manager@", "/csi-driver@", "/emulator@", "/charts/thalassa-ccm@",
-		"/charts/thalassa-csi@", "/kustomize@"} {
+		"/charts/thalassa-csi@", "/kustomize@", "/kubectl-thalassa@"} {
 		if !regexp.MustCompile(`good +\S+ +` + regexp.QuoteMeta(p.base+want)).MatchString(output) {
 			t.Errorf("nothing is said about %s:\n%s", want, output)
 		}
@@ -236,7 +237,7 @@ func (p published) testCosign(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, repository := range []string{"cloud-controller-manager", "csi-driver", "emulator", "charts/thalassa-ccm",
-		"charts/thalassa-csi", "kustomize", "release"} {
+		"charts/thalassa-csi", "kustomize", "kubectl-thalassa", "release"} {
 		if err := p.cosign(t, repository, p.key, repository, p.version); err != nil {
 			t.Errorf("%s: %v", repository, err)
 		}

@@ -83,8 +83,8 @@ func (m *Monitor) Run(ctx context.Context, probe func(context.Context) error) {
 	}
 }
 
-// probeUntilEnd returns when the cloud answers again. It reports that if a probe has failed as well: a call may also fail
-// because of what it requests, and the cloud answers other calls. It returns false if ctx has ended.
+// probeUntilEnd returns when the cloud answers again. It reports that if a probe has failed as well: a call may also
+// fail because of what it requests, and the cloud answers other calls. It returns false if ctx has ended.
 func (m *Monitor) probeUntilEnd(ctx context.Context, probe func(context.Context) error) bool {
 	tick := time.NewTicker(period)
 	defer tick.Stop()

@@ -28,8 +28,9 @@ type Doctor struct {
 type Check struct {
 	// ID identifies the check, and does not change: "lease". Checks of several objects have one result for each.
 	ID string `json:"id"`
-	// Section is a heading: "cluster", "workload", "configuration", "cloud", "permissions", "nodes" or "services".
-	Section string      `json:"section"`
+	// Section is a heading of doctor: "cluster", "workload", "configuration", "cloud", "permissions", "nodes" or
+	// "services".
+	Section string      `json:"section,omitempty"`
 	Status  CheckStatus `json:"status"`
 	// Object is what the result is about, if there are several: "node/worker-1", "service/shop/web".
 	Object  string `json:"object,omitempty"`
@@ -87,7 +88,7 @@ func (d Doctor) Write(to terminal.Terminal, _ bool) {
 			section = one.Section
 			to.Indented(0, "", terminal.Strong, headings()[section])
 		}
-		one.write(to)
+		one.write(to, one.Object)
 	}
 	s := d.Summary
 	tone := toneOf(s.Problems == 0)
@@ -101,7 +102,8 @@ func (d Doctor) Write(to terminal.Terminal, _ bool) {
 // textIndent is where the text of a check begins.
 const textIndent = 15
 
-func (c Check) write(to terminal.Terminal) {
+// write writes a check. About begins its text, if it is not empty.
+func (c Check) write(to terminal.Terminal, about string) {
 	word, tone := "OK", terminal.Plain
 	switch c.Status {
 	case CheckOK:
@@ -113,8 +115,8 @@ func (c Check) write(to terminal.Terminal) {
 		word, tone = "Not checked", terminal.Faint
 	}
 	text := c.Message
-	if c.Object != "" {
-		text = c.Object + ": " + text
+	if about != "" {
+		text = about + ": " + text
 	}
 	to.Indented(textIndent, fmt.Sprintf("%-*s", textIndent-2, word), tone, text)
 	if c.Next != "" {

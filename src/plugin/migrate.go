@@ -133,7 +133,7 @@ func (m *migration) check(ctx context.Context) (Migration, error) {
 	m.checkWorkloads()
 	m.checkFlags()
 	if !m.checkConfiguration(m.inspect(ctx, m.session, m.process, reading)) {
-		m.add("plan", notChecked, "The plan needs a valid configuration.", "")
+		m.add("plan", NotChecked, "The plan needs a valid configuration.", "")
 		return m.result.finish(), nil
 	}
 	m.result.Header = m.header(m.session, "Migration")
@@ -153,7 +153,7 @@ func (m *migration) checkWorkloads() {
 	for _, one := range m.former {
 		m.result.Existing = append(m.result.Existing, one.String())
 		if one.Desired == 0 {
-			m.add("existing", passed, fmt.Sprintf("The existing %s is stopped (0 pods).", one), "")
+			m.add("existing", CheckOK, fmt.Sprintf("The existing %s is stopped (0 pods).", one), "")
 			continue
 		}
 		running++
@@ -161,17 +161,17 @@ func (m *migration) checkWorkloads() {
 		what := fmt.Sprintf("The existing %s runs (%s, image "+
 			"%s).", one, count(int(one.Desired), "pod"), one.Container.Image)
 		if ours {
-			m.add("existing", problem, what+" "+m.session.workload.String()+" runs at the same time.",
+			m.add("existing", CheckProblem, what+" "+m.session.workload.String()+" runs at the same time.",
 				"Stop the existing one, and delete nothing else: "+stop)
 			continue
 		}
-		m.add("existing", passed, what, "When you change over, stop it and delete nothing else: "+stop)
+		m.add("existing", CheckOK, what, "When you change over, stop it and delete nothing else: "+stop)
 	}
 	switch {
 	case len(m.former) == 0:
-		m.add("existing", passed, "The existing cloud controller manager is not in the cluster.", "")
+		m.add("existing", CheckOK, "The existing cloud controller manager is not in the cluster.", "")
 	case running > 1:
-		m.add("existing", problem, "Several existing cloud controller managers run at the same time.",
+		m.add("existing", CheckProblem, "Several existing cloud controller managers run at the same time.",
 			"Find out which one this cluster needs, and stop the others.")
 	}
 }
@@ -192,7 +192,7 @@ func (m *migration) checkFlags() {
 		return
 	}
 	if !m.adopted {
-		m.add("flags", notChecked, "The flags are those of this program, not of the existing one.", "")
+		m.add("flags", NotChecked, "The flags are those of this program, not of the existing one.", "")
 		return
 	}
 	values := map[string]string{}
@@ -207,11 +207,12 @@ func (m *migration) checkFlags() {
 	for _, flag := range slices.Sorted(maps.Keys(meanings)) {
 		name, value, _ := strings.Cut(flag, "=")
 		if values[name] == value {
-			m.add("flags", problem, meanings[flag], "Check again with --ccm-flag if this program gets another value.")
+			m.add("flags", CheckProblem, meanings[flag],
+				"Check again with --ccm-flag if this program gets another value.")
 		}
 	}
 	if len(m.result.Checks) == before {
-		m.add("flags", passed, "The flags of the existing program mean the same here.", "")
+		m.add("flags", CheckOK, "The flags of the existing program mean the same here.", "")
 	}
 }
 
@@ -219,7 +220,7 @@ func (m *migration) checkFlags() {
 // configuration is valid.
 func (m *migration) checkConfiguration(err error) bool {
 	if err != nil {
-		m.add("configuration", problem, err.Error(), "Correct it, and check it with --cloud-config=FILE.")
+		m.add("configuration", CheckProblem, err.Error(), "Correct it, and check it with --cloud-config=FILE.")
 		return false
 	}
 	file := m.session.inspection.ConfigFile
@@ -230,13 +231,13 @@ func (m *migration) checkConfiguration(err error) bool {
 	case m.session.workload != nil:
 		source = m.session.workload.String()
 	}
-	m.add("configuration", passed, fmt.Sprintf("%s of %s is valid.", file, source), "")
+	m.add("configuration", CheckOK, fmt.Sprintf("%s of %s is valid.", file, source), "")
 	for _, provider := range m.Providers {
 		if provider.Name != m.session.inspection.Cloud.Name || provider.Warnings == nil {
 			continue
 		}
 		for _, warning := range provider.Warnings(file, m.process.Environment) {
-			m.add("configuration", caution, warning, "")
+			m.add("configuration", CheckWarning, warning, "")
 		}
 	}
 	return true
@@ -248,23 +249,23 @@ func (m *migration) checkLease(ctx context.Context) error {
 	lease, err := m.session.client.CoordinationV1().Leases(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		m.add("lease", passed, fmt.Sprintf("Nobody holds the lease %s/%s.", namespace, name), "")
+		m.add("lease", CheckOK, fmt.Sprintf("Nobody holds the lease %s/%s.", namespace, name), "")
 	case apierrors.IsForbidden(err):
-		m.add("lease", notChecked, fmt.Sprintf("You may not read the lease %s/%s.", namespace, name), "")
+		m.add("lease", NotChecked, fmt.Sprintf("You may not read the lease %s/%s.", namespace, name), "")
 	case err != nil:
 		return fmt.Errorf("reading the lease %s/%s: %w", namespace, name, err)
 	case lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil:
-		m.add("lease", passed, fmt.Sprintf("Nobody holds the lease %s/%s.", namespace, name), "")
+		m.add("lease", CheckOK, fmt.Sprintf("Nobody holds the lease %s/%s.", namespace, name), "")
 	default:
 		age := time.Since(lease.Spec.RenewTime.Time).Round(time.Second)
 		text := fmt.Sprintf("%s holds the lease %s/%s, and renewed it %s "+
 			"ago.", *lease.Spec.HolderIdentity, namespace, name, age)
 		if len(m.former) == 0 && m.session.workload == nil && age < recentRenewal {
-			m.add("lease", caution, text, "A cloud controller manager runs that is not in this cluster. Find and "+
+			m.add("lease", CheckWarning, text, "A cloud controller manager runs that is not in this cluster. Find and "+
 				"stop it.")
 			return nil
 		}
-		m.add("lease", passed, text, "")
+		m.add("lease", CheckOK, text, "")
 	}
 	return nil
 }
@@ -276,7 +277,7 @@ const recentRenewal = time.Minute
 // checkPlan compares all Services, and reports what changes for them.
 func (m *migration) checkPlan(ctx context.Context) error {
 	if err := m.session.observe(ctx); err != nil {
-		m.add("plan", problem, err.Error(), "")
+		m.add("plan", CheckProblem, err.Error(), "")
 		return nil
 	}
 	previews, err := m.previews(ctx, m.session, choice{})
@@ -290,16 +291,18 @@ func (m *migration) checkPlan(ctx context.Context) error {
 	summary := m.result.Plan.Summary
 	switch {
 	case summary.Errors > 0:
-		m.add("plan", problem, fmt.Sprintf("The difference of %s is not known.", count(summary.Errors, "Service")), "")
+		m.add("plan", CheckProblem, fmt.Sprintf("The difference of %s is not known.",
+			count(summary.Errors, "Service")), "")
 	case summary.Changed+summary.Refused > 0:
-		m.add("plan", problem, fmt.Sprintf("%s would change in the cloud: %d to create, %d to update, %d to delete. "+
-			"%d cannot be brought in line.", count(summary.Changed, "Service"), summary.Create,
+		m.add("plan", CheckProblem, fmt.Sprintf(
+			"%s would change in the cloud: %d to create, %d to update, %d to delete. "+
+				"%d cannot be brought in line.", count(summary.Changed, "Service"), summary.Create,
 			summary.Update, summary.Delete, summary.Refused),
 			"Read the plan below. Ask the owners of the Services whether they want the changes.")
 	case summary.Services == 0:
-		m.add("plan", passed, "No Service has a load balancer.", "")
+		m.add("plan", CheckOK, "No Service has a load balancer.", "")
 	default:
-		m.add("plan", passed, fmt.Sprintf("Nothing would change in the cloud for %s.",
+		m.add("plan", CheckOK, fmt.Sprintf("Nothing would change in the cloud for %s.",
 			count(summary.Services, "Service")), "")
 	}
 	return nil

@@ -14,23 +14,13 @@ type Migration struct {
 	// Existing are the workloads of the existing cloud controller manager.
 	Existing []string `json:"existing,omitempty"`
 	// Guide is the page about the change, from the root of the repository.
-	Guide  string           `json:"guide,omitempty"`
-	Checks []MigrationCheck `json:"checks"`
+	Guide string `json:"guide,omitempty"`
+	// Checks have the IDs existing, flags, configuration, lease and plan. A check may have several results.
+	Checks []Check `json:"checks"`
 	// Services are those for which something changes, as far as the Services themselves show it.
 	Services []ServiceDifference `json:"services"`
 	// Plan is what would change in the cloud.
 	Plan Plan `json:"plan"`
-}
-
-// MigrationCheck is the result of one check.
-type MigrationCheck struct {
-	// ID is existing, flags, configuration, lease or plan. A check may have several results.
-	ID string `json:"id"`
-	// Result is ok, warning, problem or unchecked.
-	Result string `json:"result"`
-	Text   string `json:"text"`
-	// Next is the next step.
-	Next string `json:"next,omitempty"`
 }
 
 // ServiceDifference is what changes for a Service.
@@ -40,24 +30,16 @@ type ServiceDifference struct {
 	Differences []string `json:"differences"` // one sentence each
 }
 
-// Results of checks.
-const (
-	passed     = "ok"
-	caution    = "warning"
-	problem    = "problem"
-	notChecked = "unchecked"
-)
-
 // add adds the result of a check.
-func (m *migration) add(id, result, text, next string) {
-	m.result.Checks = append(m.result.Checks, MigrationCheck{ID: id, Result: result, Text: text, Next: next})
+func (m *migration) add(id string, status CheckStatus, message, next string) {
+	m.result.Checks = append(m.result.Checks, Check{ID: id, Status: status, Message: message, Next: next})
 }
 
 // finish sets whether everything is ready.
 func (m Migration) finish() Migration {
 	m.Ready = true
 	for _, one := range m.Checks {
-		m.Ready = m.Ready && one.Result != problem && (one.Result != notChecked || one.ID != "plan")
+		m.Ready = m.Ready && one.Status != CheckProblem && (one.Status != NotChecked || one.ID != "plan")
 	}
 	return m
 }
@@ -73,13 +55,8 @@ func (m Migration) Names() []string {
 
 // Write writes the checks, then the Services, then the plan.
 func (m Migration) Write(to terminal.Terminal, wide bool) {
-	tones := map[string]terminal.Tone{passed: terminal.Plain, caution: terminal.Caution, problem: terminal.Bad,
-		notChecked: terminal.Faint}
 	for _, one := range m.Checks {
-		to.Indented(checkIndent, fmt.Sprintf("%-*s", checkIndent, one.Result), tones[one.Result], one.ID+": "+one.Text)
-		if one.Next != "" {
-			to.Indented(checkIndent, "", terminal.Plain, one.Next)
-		}
+		one.write(to, one.ID)
 	}
 	to.Print("\n")
 	for _, one := range m.Services {
@@ -98,6 +75,3 @@ func (m Migration) Write(to terminal.Terminal, wide bool) {
 	}
 	to.Indented(0, "", terminal.Bad, "Not ready. The guide describes the differences: "+m.Guide)
 }
-
-// checkIndent is the width of the column with the results of checks.
-const checkIndent = 11

@@ -86,7 +86,8 @@ func (n Nodes) Write(to terminal.Terminal, wide bool) {
 		to.Print("The cluster has no Nodes.\n")
 		return
 	}
-	table := terminal.Table{Columns: []terminal.Column{{Name: "NODE"}, {Name: "STATUS"},
+	table := terminal.Table{Columns: []terminal.Column{
+		{Name: "NODE", Least: leastMachine, Shorten: true}, {Name: "STATUS"},
 		{Name: "MACHINE", Least: leastMachine}, {Name: "STATE"}}}
 	if wide {
 		table.Columns = append(table.Columns, terminal.Column{Name: "ZONE"}, terminal.Column{Name: "TYPE"},

@@ -73,7 +73,8 @@ const mostOrphans = "Most objects of this cluster in the cloud belong to no Serv
 
 // tableOf returns orphans as a table.
 func tableOf(orphans []Orphan, wide bool) terminal.Table {
-	table := terminal.Table{Columns: []terminal.Column{{Name: "SERVICE", Least: 12}, {Name: "UID", Least: 18},
+	table := terminal.Table{Columns: []terminal.Column{{Name: "SERVICE", Least: 12, Shorten: true},
+		{Name: "UID", Least: 18},
 		{Name: "OBJECTS", Least: 14}, {Name: "STATE", Least: 8}, {Name: "KEPT BECAUSE", Least: 16}}}
 	for _, one := range orphans {
 		tone := terminal.Plain

@@ -113,9 +113,10 @@ func (p Plan) Write(to terminal.Terminal, wide bool) {
 		to.Print("%s\n", to.Paint(terminal.Good, fmt.Sprintf("No changes: the cloud agrees with %s.",
 			count(p.Summary.Services, "Service"))))
 	default:
-		to.Print("Plan: %d to create, %d to update, %d to delete, for %d of "+
-			"%s.%s\n", p.Summary.Create, p.Summary.Update,
-			p.Summary.Delete, p.Summary.Changed, count(p.Summary.Services, "Service"), p.Summary.rest())
+		to.Indented(0, "", terminal.Plain, fmt.Sprintf(
+			"Plan: %d to create, %d to update, %d to delete, for %d of %s.%s",
+			p.Summary.Create, p.Summary.Update, p.Summary.Delete, p.Summary.Changed,
+			count(p.Summary.Services, "Service"), p.Summary.rest()))
 	}
 }
 

@@ -72,8 +72,9 @@ func (t Top) Write(to terminal.Terminal, wide bool) {
 		to.Print("No Service has a load balancer of this cloud controller manager.\n")
 		return
 	}
-	table := terminal.Table{Columns: []terminal.Column{{Name: "SERVICE", Least: 14}, {Name: "STATE", Least: 8},
-		{Name: "ADDRESSES", Least: 15}, {Name: "PORTS", Least: 9}, {Name: "TARGETS", Number: true}, {Name: "IN SYNC"},
+	table := terminal.Table{Columns: []terminal.Column{{Name: "SERVICE", Least: 14, Shorten: true},
+		{Name: "STATE", Least: 8}, {Name: "ADDRESSES", Least: 15},
+		{Name: "PORTS", Least: 9}, {Name: "TARGETS", Number: true}, {Name: "IN SYNC"},
 		{Name: "CHANGED"}}}
 	if wide {
 		table.Columns = append(table.Columns, terminal.Column{Name: "UID", Least: 18})

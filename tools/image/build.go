@@ -58,7 +58,7 @@ type Content struct {
 
 // build compiles a program to target and collects what else is in its image.
 func build(ctx context.Context, root string, p Program, on v1.Platform, s Stamp, target string) (Content, error) {
-	if err := compile(ctx, root, p, on, s, target); err != nil {
+	if err := Compile(ctx, root, p, on, s, target); err != nil {
 		return Content{}, err
 	}
 	content := Content{Executable: target}

@@ -19,10 +19,10 @@ import (
 // without.
 const withoutTemplates = "-tags=grpcnotrace"
 
-// compile builds a program for a platform, as a static executable at target. The workspace is left out, so that the
-// project's tools do not raise the versions of what the program is made of; so are settings of the environment that
-// change what comes out.
-func compile(ctx context.Context, root string, p Program, on v1.Platform, s Stamp, target string) error {
+// Compile builds a program of the repository at root for a platform, as a static executable at target, without debug
+// information. The workspace is left out, so that the project's tools do not raise the versions of what the program is
+// made of; so are settings of the environment that change what comes out.
+func Compile(ctx context.Context, root string, p Program, on v1.Platform, s Stamp, target string) error {
 	linker := []string{"-s", "-w", "-buildid="}
 	for name, value := range map[string]string{"version": s.Version, "revision": s.Revision,
 		"committed": s.committed()} {
@@ -37,7 +37,7 @@ func compile(ctx context.Context, root string, p Program, on v1.Platform, s Stam
 	build.Dir = filepath.Join(root, filepath.FromSlash(p.Module))
 	settings, err := downloads(ctx)
 	if err != nil {
-		return fmt.Errorf("building %s for %s: %w", p.Name, on.Architecture, err)
+		return fmt.Errorf("building %s for %s: %w", p.Name, on, err)
 	}
 	build.Env = slices.Concat(slices.DeleteFunc(os.Environ(), changesOutput), settings, []string{
 		"GOOS=" + on.OS, "GOARCH=" + on.Architecture, "GOENV=off", "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=",
@@ -47,7 +47,7 @@ func compile(ctx context.Context, root string, p Program, on v1.Platform, s Stam
 	var trouble bytes.Buffer
 	build.Stdout, build.Stderr = &trouble, &trouble
 	if err := build.Run(); err != nil {
-		return fmt.Errorf("building %s for %s: %w\n%s", p.Name, on.Architecture, err, trouble.Bytes())
+		return fmt.Errorf("building %s for %s: %w\n%s", p.Name, on, err, trouble.Bytes())
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/debian"
 )
 
-// Program is one that gets an image of its own.
+// Program is one that is built for several platforms. Most get an image of their own.
 type Program struct {
 	Name        string   // of the folder in the module's folder cmd, and of the file in the image
 	Module      string   // folder of the Go module: "src"

@@ -29,8 +29,10 @@ func (l List) complete() error {
 			problems = append(problems, fmt.Errorf("no chart %s", program.Chart))
 		}
 	}
-	if len(l.of(KindBundle)) == 0 {
-		problems = append(problems, fmt.Errorf("no %s", KindBundle))
+	for _, kind := range []Kind{KindBundle, KindPlugin} {
+		if len(l.of(kind)) == 0 {
+			problems = append(problems, fmt.Errorf("no %s", kind))
+		}
 	}
 	for _, item := range l.Items {
 		if !item.Kind.signed() {

@@ -30,6 +30,7 @@ func TestIncompleteList(t *testing.T) {
 		"no image csi-driver":               about(KindImage, "csi-driver"),
 		"no chart":                          kind(KindChart),
 		"no bundle":                         kind(KindBundle),
+		"no plugin":                         kind(KindPlugin),
 		"no provenance of image emulator":   about(KindProvenance, "emulator"),
 		"no provenance of image cloud-controller-manager":  about(KindProvenance, "cloud-controller-manager"),
 		"no provenance of chart charts/thalassa-ccm":       about(KindProvenance, "charts/thalassa-ccm"),

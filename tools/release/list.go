@@ -44,13 +44,16 @@ const (
 	KindImage      Kind = "image"
 	KindChart      Kind = "chart"
 	KindBundle     Kind = "bundle"
+	KindPlugin     Kind = "plugin"
 	KindSBOM       Kind = "sbom"
 	KindProvenance Kind = "provenance"
 	KindSignature  Kind = "signature"
 )
 
 // signed says whether artifacts of that kind have a signature of their own.
-func (k Kind) signed() bool { return slices.Contains([]Kind{KindImage, KindChart, KindBundle}, k) }
+func (k Kind) signed() bool {
+	return slices.Contains([]Kind{KindImage, KindChart, KindBundle, KindPlugin}, k)
+}
 
 // of returns the items of a kind.
 func (l List) of(kind Kind) []Item {

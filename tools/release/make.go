@@ -44,7 +44,7 @@ const (
 // prints what it does. With a key everything is signed, and it has to be the one whose public half is in the sources;
 // without one it is a dry run, whose result cannot be published.
 func Make(ctx context.Context, s Source, folder string, key *signature.Key, progress io.Writer) error {
-	return makeWith(ctx, image.Build, s, folder, key, progress)
+	return makeWith(ctx, builder{image: image.Build, program: image.Compile}, s, folder, key, progress)
 }
 
 func makeWith(ctx context.Context, build builder, s Source, folder string, key *signature.Key,
@@ -102,8 +102,11 @@ type maker struct {
 	goVersion string
 }
 
-// builder is image.Build.
-type builder func(ctx context.Context, root string, p image.Program, s image.Stamp) (v1.ImageIndex, error)
+// builder builds what contains programs: image.Build and image.Compile.
+type builder struct {
+	image   func(ctx context.Context, root string, p image.Program, s image.Stamp) (v1.ImageIndex, error)
+	program func(ctx context.Context, root string, p image.Program, on v1.Platform, s image.Stamp, target string) error
+}
 
 func (m *maker) say(format string, values ...any) {
 	_, _ = fmt.Fprintf(m.progress, format+"\n", values...)
@@ -129,6 +132,9 @@ func (m *maker) make(ctx context.Context) error {
 	if err := m.bundle(); err != nil {
 		return err
 	}
+	if err := m.plugin(ctx); err != nil {
+		return err
+	}
 	if err := m.publishList(m.Source); err != nil {
 		return err
 	}
@@ -147,14 +153,14 @@ func (m *maker) notes() (string, error) {
 		return "", err
 	}
 	notes, err := Notes(string(changelog), m.Version)
-	return absolute(notes, "", m.Version), err
+	return absolute(notes, "", m.Version) + "\n" + m.installation(), err
 }
 
 // images builds all images with what they are made of and how.
 func (m *maker) images(ctx context.Context) error {
 	for _, program := range image.Programs() {
 		m.say("building the image of %s", program.Name)
-		index, err := m.build(ctx, m.Root, program, m.stamp())
+		index, err := m.build.image(ctx, m.Root, program, m.stamp())
 		if err != nil {
 			return err
 		}

@@ -54,8 +54,23 @@ func TestMain(m *testing.M) {
 // built are the images that were made before: compressing takes seconds under the race detector.
 var built sync.Map // program's name and stamp -> v1.ImageIndex
 
-// small builds images of the small program, in place of the real ones that take minutes.
-func small(_ context.Context, _ string, p image.Program, s image.Stamp) (v1.ImageIndex, error) {
+// small builds the small program and images of it, in place of the real ones that take minutes.
+func small() builder { return builder{image: smallImage, program: smallProgram} }
+
+// smallProgram is another one for each platform.
+func smallProgram(_ context.Context, _ string, p image.Program, on v1.Platform, _ image.Stamp, target string) error {
+	path, err := program()
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(target, append(content, p.Name+" "+on.String()...), 0o600)
+}
+
+func smallImage(_ context.Context, _ string, p image.Program, s image.Stamp) (v1.ImageIndex, error) {
 	name := fmt.Sprint(p.Name, s)
 	if index, made := built.Load(name); made {
 		return index.(v1.ImageIndex), nil
@@ -94,7 +109,8 @@ func source(t *testing.T) Source {
 	t.Helper()
 	root := t.TempDir()
 	files := map[string]string{
-		"CHANGELOG.md": changelog, "src/go.mod": "module x\n", "src/go.sum": "",
+		"CHANGELOG.md": changelog, "LICENSE": "Apache License\n",
+		"src/go.mod": "module x\n", "src/go.sum": "",
 		"src/emulator/go.mod": "module x/emulator\n", "src/emulator/go.sum": "", "tools/debian/packages.json": "{}\n",
 		"kustomize/README.md": "# Overlays\n",
 	}
@@ -159,7 +175,7 @@ func made(t *testing.T, s Source, key *signature.Key) (folder, output string) {
 		commitKey(t, s, key)
 	}
 	var out strings.Builder
-	if err := makeWith(t.Context(), small, s, folder, key, &out); err != nil {
+	if err := makeWith(t.Context(), small(), s, folder, key, &out); err != nil {
 		t.Fatal(err)
 	}
 	return folder, out.String()
@@ -230,7 +246,7 @@ func TestMake(t *testing.T) {
 			t.Errorf("%s is not the same when it is made again", name)
 		}
 	}
-	if err := makeWith(t.Context(), small, s, folder, nil, io.Discard); err == nil ||
+	if err := makeWith(t.Context(), small(), s, folder, nil, io.Discard); err == nil ||
 		!strings.Contains(err.Error(), "remove it to make the release again") {
 		t.Errorf("a release over another one: %v", err)
 	}
@@ -240,8 +256,9 @@ func TestMake(t *testing.T) {
 func TestFailedReleaseLeavesNothing(t *testing.T) {
 	s := source(t)
 	dist := t.TempDir()
-	broken := func(context.Context, string, image.Program, image.Stamp) (v1.ImageIndex, error) {
-		return nil, errors.New("does not compile")
+	broken := small()
+	broken.program = func(context.Context, string, image.Program, v1.Platform, image.Stamp, string) error {
+		return errors.New("does not compile")
 	}
 	if err := makeWith(t.Context(), broken, s, filepath.Join(dist, "v1.0.0"), nil, io.Discard); err == nil ||
 		!strings.Contains(err.Error(), "does not compile") {

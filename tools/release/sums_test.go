@@ -49,7 +49,7 @@ func TestKeyHasToBeTheCommittedOne(t *testing.T) {
 	key, _ := newKey(t)
 	other, _ := newKey(t)
 	try := func() error {
-		return makeWith(t.Context(), small, s, filepath.Join(t.TempDir(), "release"), key, io.Discard)
+		return makeWith(t.Context(), small(), s, filepath.Join(t.TempDir(), "release"), key, io.Discard)
 	}
 	if err := try(); err == nil || !strings.Contains(err.Error(), "-----BEGIN PUBLIC KEY-----") {
 		t.Errorf("without a committed key: %v, want one that shows what to commit", err)
@@ -87,7 +87,7 @@ func TestProvenanceNamesTheCompiler(t *testing.T) {
 			t.Errorf("a provenance names Go %q, the program was made with %q", got, info.GoVersion)
 		}
 	}
-	if statements != 6 { // three images, two charts, bundle
+	if statements != 7 { // three images, two charts, bundle, plug-in
 		t.Errorf("%d statements", statements)
 	}
 }

@@ -131,6 +131,8 @@ func (v verifier) kind(ctx context.Context, item Item, got *remote.Descriptor) e
 	switch item.Kind {
 	case KindChart:
 		return v.list.runs(content)
+	case KindPlugin:
+		return installable(content)
 	case KindSBOM:
 		return v.attached(ctx, item, content)
 	case KindProvenance:

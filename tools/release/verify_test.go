@@ -33,7 +33,7 @@ func TestVerify(t *testing.T) {
 			if err := Verify(t.Context(), r, "v1.0.0", public, &output); err != nil {
 				t.Fatal(err)
 			}
-			for _, want := range []string{"image", "chart", "bundle", "sbom", "provenance", "signature"} {
+			for _, want := range []string{"image", "chart", "bundle", "plugin", "sbom", "provenance", "signature"} {
 				if !strings.Contains(output.String(), "good  "+want) {
 					t.Errorf("nothing is said about any %s:\n%s", want, output.String())
 				}

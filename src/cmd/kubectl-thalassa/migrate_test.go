@@ -178,9 +178,9 @@ func TestMigrateOfConfiguration(t *testing.T) {
 	r := newFormerRig(t)
 	text := r.inline(r.config())
 	got := r.run("migrate", "--cloud-config="+r.file(strings.Replace(text, "cluster: k8s-test", "cluster: 12345", 1)))
-	wantText(r, "a warning", got.out, "warning    configuration: cluster: ")
+	wantText(r, "a warning", got.out, "Warning      configuration: cluster: ")
 	got = r.run("migrate", "--cloud-config="+r.file(text+"unknownKey: 1\n"))
-	wantText(r, "a mistake", got.out, "problem    configuration: ", "unknownKey", "unchecked  plan: ", "Not ready.")
+	wantText(r, "a mistake", got.out, "Problem      configuration: ", "unknownKey", "Not checked  plan: ", "Not ready.")
 	want(r, "exit code", got.code, 1)
 	wantText(r, "a correct file", r.run("migrate", "--cloud-config="+r.file(text)).out, "of this computer is "+
 		"valid.", "Ready")
@@ -194,7 +194,7 @@ func TestMigrateOfFlags(t *testing.T) {
 		container.Args = append(container.Args, "--allocate-node-cidrs=true", "--cluster-cidr=10.244.0.0/16")
 	})
 	got := r.run("migrate")
-	wantText(r, "the result", got.out, "problem    flags: --allocate-node-cidrs allocates the pod networks",
+	wantText(r, "the result", got.out, "Problem      flags: --allocate-node-cidrs allocates the pod networks",
 		"Not ready.")
 	want(r, "exit code", got.code, 1)
 	wantText(r, "another value", r.run("migrate", "--ccm-flag=allocate-node-cidrs=false").out, "Ready")
@@ -205,7 +205,7 @@ func TestMigrateBoth(t *testing.T) {
 	r := newRig(t)
 	r.addFormer(corev1.Container{Name: "ccm", Image: "mirror.example/cloud-provider-thalassa:v0.12.0"}, nil)
 	got := r.run("migrate")
-	wantText(r, "both run", got.out, "problem    existing: The existing Deployment "+
+	wantText(r, "both run", got.out, "Problem      existing: The existing Deployment "+
 		"kube-system/cloud-controller-manager runs",
 		"Deployment kube-system/thalassa-ccm runs at the same time", "kubectl delete deployment "+
 			"cloud-controller-manager")
@@ -231,5 +231,5 @@ func TestMigrateOfNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantText(r, "with a file", r.run("migrate", "--cloud-config="+r.file(r.inline(r.config()))).out,
-		"warning    lease: pod-of-elsewhere_1 holds the lease", "Find and stop it.")
+		"Warning      lease: pod-of-elsewhere_1 holds the lease", "Find and stop it.")
 }

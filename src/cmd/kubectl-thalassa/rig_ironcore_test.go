@@ -175,7 +175,7 @@ func TestMigrateOnIronCore(t *testing.T) {
 	}, map[string]string{"cloudprovider.conf": r.config(), "kubeconfig": r.ironKubeconfig()})
 	r.plant(r.addService("web"))
 	r.wrote()
-	wantText(r.rig, "a flag that is needed here", r.run("migrate").out, "problem    configuration: "+
+	wantText(r.rig, "a flag that is needed here", r.run("migrate").out, "Problem      configuration: "+
 		"", "--configure-cloud-routes")
 	got := r.run("migrate", "--ccm-flag=configure-cloud-routes=false")
 	wantText(r.rig, "the checks", got.out, "existing: The existing Deployment kube-system/cloud-controller-manager "+

@@ -335,6 +335,7 @@ func (r *rig) run(args ...string) result {
 	if strings.Contains(got.out+got.err, token) {
 		r.Errorf("a secret is printed:\n%s\n%s", got.out, got.err)
 	}
+	r.requireSchema(args, got.out)
 	return got
 }
 

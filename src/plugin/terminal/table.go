@@ -17,8 +17,10 @@ type Cell struct {
 type Column struct {
 	Name string
 	// Least is the least width to which the column is reduced so that the table fits; 0 keeps the width of its content.
-	// Longer texts take several lines.
+	// Longer texts take several lines, or are shortened.
 	Least int
+	// Shorten means that longer texts are shortened. Names are: one that takes several lines looks like several names.
+	Shorten bool
 	// Number means that the values are aligned on the right.
 	Number bool
 }
@@ -48,7 +50,11 @@ func (t Terminal) PrintTable(content Table) {
 		if column.Number {
 			align = text.AlignRight
 		}
-		configs = append(configs, table.ColumnConfig{Number: i + 1, WidthMax: widths[i], WidthMaxEnforcer: wrap,
+		fit := wrap
+		if column.Shorten {
+			fit = shorten
+		}
+		configs = append(configs, table.ColumnConfig{Number: i + 1, WidthMax: widths[i], WidthMaxEnforcer: fit,
 			Align: align, AlignHeader: align})
 	}
 	writer.AppendHeader(header)
@@ -64,6 +70,8 @@ func (t Terminal) PrintTable(content Table) {
 		t.Print("%s\n", strings.TrimRight(line, " "))
 	}
 }
+
+func shorten(words string, width int) string { return text.Snip(words, width, "…") }
 
 // widths returns the width of each column. Columns that can be reduced are, the widest first, until the table fits.
 func (c Table) widths(available int) []int {

@@ -50,6 +50,18 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestTableShortens: a long name takes one line of a table that fits.
+func TestTableShortens(t *testing.T) {
+	long := Table{Columns: []Column{{Name: "NAME", Least: 8, Shorten: true}, {Name: "STATE"}},
+		Rows: [][]Cell{{{Text: strings.Repeat("a", 60)}, {Text: "ready"}}, {{Text: "b"}, {Text: "ready"}}}}
+	got := printed(40, false, func(to Terminal) { to.PrintTable(long) })
+	blanks := strings.Repeat(" ", 31)
+	want := "NAME" + blanks[3:] + "   STATE\n" + strings.Repeat("a", 31) + "…   ready\nb" + blanks + "   ready\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestIndented(t *testing.T) {
 	got := printed(40, false, func(to Terminal) {
 		to.Indented(4, "+ ", Good, "create load balancer with a long name that needs a second line")

@@ -1,0 +1,155 @@
+package release
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/image"
+)
+
+// pluginType is the type of the artifact with the archives of the plug-in.
+const pluginType = "application/vnd.thalassa-cloud.ccm.plugin.v1"
+
+// titled is the annotation with the file name of a blob (OCI image specification, annotations).
+const titled = "org.opencontainers.image.title"
+
+// pluginProgram is the plug-in of kubectl alone, which is smaller than the cloud controller manager that contains it,
+// and runs on computers that are no nodes.
+func pluginProgram() image.Program {
+	return image.Program{Name: "kubectl-thalassa", Module: "src", Repository: "kubectl-thalassa",
+		Stamped: "github.com/thalassa-cloud/thalassa-ccm/src/build"}
+}
+
+// completionScript is what kubectl starts to complete arguments. It is no symbolic link, because krew refuses archives
+// that contain one.
+const completionScript = "#!/bin/sh\nexec kubectl-thalassa __complete \"$@\"\n"
+
+// pluginPlatforms are those that the plug-in is built for.
+func pluginPlatforms() []v1.Platform {
+	return []v1.Platform{
+		{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"},
+		{OS: "darwin", Architecture: "amd64"}, {OS: "darwin", Architecture: "arm64"},
+		{OS: windows, Architecture: "amd64"},
+	}
+}
+
+const windows = "windows"
+
+// pluginArchive is the plug-in for one platform.
+type pluginArchive struct {
+	name, program string // of the file, and of the executable in it
+	on            v1.Platform
+	content       []byte
+}
+
+// plugin writes an archive of the plug-in for each platform, and the manifest with which krew installs them.
+func (m *maker) plugin(ctx context.Context) error {
+	folder, err := os.MkdirTemp("", "plugin-")
+	if err != nil {
+		return fmt.Errorf("building the plug-in of kubectl: %w", err)
+	}
+	defer os.RemoveAll(folder)
+	var archives []pluginArchive
+	for _, platform := range pluginPlatforms() {
+		m.say("building the plug-in of kubectl for %s", platform)
+		target := filepath.Join(folder, platform.OS+"-"+platform.Architecture)
+		if err := m.build.program(ctx, m.Root, pluginProgram(), platform, m.stamp(), target); err != nil {
+			return err
+		}
+		archive, err := m.packPlugin(platform, target)
+		if err != nil {
+			return fmt.Errorf("packing the plug-in of kubectl for %s: %w", platform, err)
+		}
+		archives = append(archives, archive)
+	}
+	return m.addPlugin(archives)
+}
+
+// addPlugin writes the archives and the manifest, and stores an artifact with all of them.
+func (m *maker) addPlugin(archives []pluginArchive) error {
+	manifest, err := m.krewManifest(archives)
+	if err != nil {
+		return err
+	}
+	content := artifact.Manifest{Type: pluginType,
+		Annotations: m.annotations("kubectl-thalassa", "Plug-in of kubectl for thalassa-ccm")}
+	add := func(name string, mediaType types.MediaType, file []byte) error {
+		content.Layers = append(content.Layers, artifact.Blob{Type: mediaType, Content: file,
+			Annotations: map[string]string{titled: name}})
+		return m.write(name, file)
+	}
+	for _, archive := range archives {
+		mediaType := types.MediaType("application/gzip")
+		if archive.on.OS == windows {
+			mediaType = "application/zip"
+		}
+		if err := add(archive.name, mediaType, archive.content); err != nil {
+			return err
+		}
+	}
+	if err := add(krewFile, krewType, manifest); err != nil {
+		return err
+	}
+	return m.packed(KindPlugin, pluginProgram().Repository, m.Number(), content)
+}
+
+// packPlugin packs an executable with the license, and with the completion where scripts run. The same files give the
+// same bytes.
+func (m *maker) packPlugin(on v1.Platform, executable string) (pluginArchive, error) {
+	archive := pluginArchive{program: pluginProgram().Name, on: on}
+	archive.name = fmt.Sprintf("%s_%s_%s_%s", archive.program, m.Number(), on.OS, on.Architecture)
+	files := []image.File{{Path: "/LICENSE", Mode: 0o644, Source: filepath.Join(m.Root, "LICENSE")}}
+	pack := packTar
+	if on.OS == windows {
+		archive.program += ".exe"
+		archive.name += ".zip"
+		pack = packZip
+	} else {
+		archive.name += ".tar.gz"
+		files = append(files, image.File{Path: "/kubectl_complete-thalassa", Mode: 0o755, Content: completionScript})
+	}
+	files = append(files, image.File{Path: "/" + archive.program, Mode: 0o755, Source: executable})
+	var content bytes.Buffer
+	err := pack(&content, files, m.Committed.UTC())
+	archive.content = content.Bytes()
+	return archive, err
+}
+
+func packTar(to io.Writer, files []image.File, at time.Time) error {
+	compressed := gzip.NewWriter(to)
+	if err := image.Pack(compressed, files, at); err != nil {
+		return err
+	}
+	return compressed.Close()
+}
+
+func packZip(to io.Writer, files []image.File, at time.Time) error {
+	archive := zip.NewWriter(to)
+	for _, file := range files {
+		header := &zip.FileHeader{Name: filepath.Base(file.Path), Method: zip.Deflate, Modified: at}
+		header.SetMode(file.Mode)
+		entry, err := archive.CreateHeader(header)
+		if err != nil {
+			return err
+		}
+		content, err := os.ReadFile(file.Source)
+		if err != nil {
+			return err
+		}
+		if _, err := entry.Write(content); err != nil {
+			return err
+		}
+	}
+	return archive.Close()
+}
