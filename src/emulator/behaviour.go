@@ -24,8 +24,9 @@ type (
 
 // The values of the switches, see package behaviour.
 const (
-	Replace = behaviour.Replace
-	Merge   = behaviour.Merge
+	Replace    = behaviour.Replace
+	ReplaceAll = behaviour.ReplaceAll
+	Merge      = behaviour.Merge
 
 	AcceptListeners = behaviour.AcceptListeners
 	IgnoreListeners = behaviour.IgnoreListeners

@@ -177,7 +177,7 @@ func TestNestedObjectsAreThere(t *testing.T) {
 	tests := map[string][]string{
 		"/v1/vpcs": {"0.cloudRegion.slug", "0.subnets.0.identity", "0.subnets.0.slug", "0.subnets.0.labels",
 			"0.organisation.identity", "0.routeTable.identity"},
-		"/v1/subnets": {"0.vpc.identity", "0.vpcIdentity", "0.cidr", "0.routeTable.identity"},
+		"/v1/subnets": {"0.vpc.identity", "0.vpcIdentity", "0.cidr"},
 		"/v1/machines": {"0.vpc.identity", "0.vpc.cloudRegion.slug", "0.subnet.identity", "0.machineType.slug",
 			"0.interfaces.0.ipAddresses.0", "0.status.status"},
 		"/v1/loadbalancers": {"0.subnet.identity", "0.vpc.identity", "0.securityGroups.0.identity",

@@ -10,13 +10,13 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/api"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/auth"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/iam"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/state"
 )
 
 // EmulatorIssuer is the issuer of SubjectToken's tokens: an identity provider
 // that is part of the emulator. Federated identities without keys trust it.
-const EmulatorIssuer = auth.IssuerURL
+const EmulatorIssuer = iam.IssuerURL
 
 // AddToken makes a personal access token good for an organisation, named by
 // identity or slug. Scopes limit it; none means no limit.

@@ -172,7 +172,9 @@ func TestTokenExchangeRequest(t *testing.T) {
 		"no token":             {map[string]string{"subject_token": ""}, 400, "subject_token is missing"},
 		"no kind":              {map[string]string{"subject_token_type": ""}, 400, "subject_token_type is missing"},
 		"other kind": {map[string]string{"subject_token_type": "urn:ietf:params:oauth:token-type:saml2"}, 400,
-			"only urn:ietf"},
+			"token-type:jwt or urn:ietf:params:oauth:token-type:id_token"},
+		"ID token": {map[string]string{"subject_token_type": "urn:ietf:params:oauth:token-type:id_token"}, 200,
+			"3600"},
 		"no organisation":      {map[string]string{"organisation_id": ""}, 400, "organisation_id is missing"},
 		"no account":           {map[string]string{"service_account_id": ""}, 400, "service_account_id is missing"},
 		"unknown organisation": {map[string]string{"organisation_id": "o-x"}, 400, "is not known in organisation"},
@@ -320,7 +322,7 @@ func TestBadFederationSeeds(t *testing.T) {
 			a.FederatedIdentities[0].Audiences = nil
 		}, "audience"},
 		"match": {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].AudienceMatch = "some" },
-			`audienceMatch is "some"`},
+			`must be one of [exact any all], not "some"`},
 		"scope": {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].Scopes = []string{"x"} },
 			`scope "x" is unknown`},
 		"issuer only": {func(a *emulator.ServiceAccountSeed) {

@@ -117,20 +117,23 @@ func (w *walker) checkNetwork(claim func(address, owner string)) {
 	w.checkTables()
 }
 
-// checkTables checks that every subnet is in exactly the table that it names.
+// checkTables checks that every subnet is in exactly the table that it names, or else in the default one.
 func (w *walker) checkTables() {
 	w.Helper()
-	in := map[string]string{}
+	in, byDefault := map[string]string{}, map[string]bool{}
 	for _, table := range read[iaas.RouteTable](w, "/v1/route-tables") {
 		for _, s := range table.AssociatedSubnets {
 			if other, twice := in[s.Identity]; twice {
 				w.Errorf("subnet %s is in tables %s and %s", s.Identity, other, table.Identity)
 			}
-			in[s.Identity] = table.Identity
+			in[s.Identity], byDefault[s.Identity] = table.Identity, table.IsDefault
 		}
 	}
 	for _, s := range read[iaas.Subnet](w, "/v1/subnets") {
-		if in[s.Identity] != s.RouteTable.Identity {
+		switch {
+		case s.RouteTable == nil && !byDefault[s.Identity] && s.Status != "deleted":
+			w.Errorf("subnet %s names no table and is in %q", s.Identity, in[s.Identity])
+		case s.RouteTable != nil && in[s.Identity] != s.RouteTable.Identity && s.Status != "deleted":
 			w.Errorf("subnet %s names table %s and is in %q", s.Identity, s.RouteTable.Identity, in[s.Identity])
 		}
 	}

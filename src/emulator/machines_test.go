@@ -35,7 +35,7 @@ func TestMachineHasAllThatClientsRead(t *testing.T) {
 		Slug, State, Status, VPC, Subnet, Type, Zone, Region, Image, Interface, Address,
 		CloudInit string
 	}
-	want := facts{"worker-1", "running", "ready", emulator.DefaultVPC, emulator.DefaultSubnet, "pgp-medium",
+	want := facts{"worker-1", "running", "running", emulator.DefaultVPC, emulator.DefaultSubnet, "pgp-medium",
 		"nl-01b", "nl-01", "ubuntu-22.04", "default", "10.0.0.2", "#cloud-config"}
 	got := facts{m.Slug, string(m.State), m.Status.Status, m.Vpc.Identity, m.Subnet.Identity, m.MachineType.Slug,
 		*m.AvailabilityZone, *m.Region, m.MachineImage.Name, m.Interfaces[0].Name, m.Interfaces[0].IPAddresses[0],
@@ -65,10 +65,10 @@ func TestMachinePower(t *testing.T) {
 		want string
 	}{
 		{"stop", func() error { return c.api.MachineStop(t.Context(), one) }, "stopped/stopped"},
-		{"start", func() error { return c.api.MachineStart(t.Context(), one) }, "running/ready"},
-		{"restart", func() error { return c.api.MachineRestart(t.Context(), one) }, "running/ready"},
+		{"start", func() error { return c.api.MachineStart(t.Context(), one) }, "running/running"},
+		{"restart", func() error { return c.api.MachineRestart(t.Context(), one) }, "running/running"},
 		{"StopMachine", func() error { return c.StopMachine("one") }, "stopped/stopped"},
-		{"StartMachine", func() error { return c.StartMachine(one) }, "running/ready"},
+		{"StartMachine", func() error { return c.StartMachine(one) }, "running/running"},
 		{"update", func() error {
 			_, err := c.api.UpdateMachine(t.Context(), one, iaas.UpdateMachine{Name: "one",
 				State: new(iaas.MachineStateStopped)})
@@ -293,7 +293,7 @@ func TestEveryMachineFilter(t *testing.T) {
 		"region=nl-01": "One Two", "region=x": "",
 		"subnet=emulator": "One Two", "subnet=x": "", "zone=nl-01b": "Two", "zone=x": "", "name=One": "One",
 		"name=one": "", "slug=two": "Two",
-		"identity=" + one: "One", "status=ready": "One", "status=running": "One", "status=stopped": "Two",
+		"identity=" + one: "One", "status=ready": "", "status=running": "One", "status=stopped": "Two",
 		"matchLabels%5Brole%5D=web": "One",
 		"zone=nl-01a&name=Two":      "", "unknown=x": "One Two", "zone=": "One Two",
 	} {

@@ -47,7 +47,7 @@ func TestOnlySelectiveGroupsAreAsked(t *testing.T) {
 	expect("with one selector", 1, 0)
 	send("POST", "/v1/machines", `{"name":"m","subnet":"emulator","machineType":"pgp-small","labels":{"a":"b"}}`)
 	expect("with a machine", 1, 1)
-	send("PUT", groups+"/chosen", `{"name":"chosen","targetPort":80,"protocol":"tcp"}`)
+	send("PUT", groups+"/chosen", `{"name":"chosen","targetPort":80,"protocol":"tcp","targetSelector":{}}`)
 	expect("without a selector", 0, 0)
 	send("PUT", groups+"/chosen", `{"name":"chosen","targetPort":80,"protocol":"tcp","targetSelector":{"a":"b"}}`)
 	expect("with it again", 1, 1)

@@ -92,7 +92,7 @@ func TestSetMachineStatus(t *testing.T) {
 		"provisioning": "provisioning", "creating": "creating", "ready": "ready", "running": "running",
 		"stopped": "stopped",
 		"unknown": "unknown", "failed": "failed", "error": "error", "deleting": "deleting", "deleted": "deleted",
-		"": "ready",
+		"": "running",
 	} {
 		if err := c.SetMachineStatus("one", hold); err != nil {
 			t.Fatal(err)

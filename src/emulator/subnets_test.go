@@ -40,7 +40,7 @@ func TestSubnetOfTheOfficialClient(t *testing.T) {
 	if diff := cmp.Diff(want, got, ignore); diff != "" {
 		t.Errorf("subnet (-want +got):\n%s", diff)
 	}
-	if got.Vpc.Identity != emulator.DefaultVPC || got.RouteTable == nil || !got.RouteTable.IsDefault {
+	if got.Vpc.Identity != emulator.DefaultVPC || got.RouteTable != nil {
 		t.Errorf("subnet is in %+v with table %+v", got.Vpc, got.RouteTable)
 	}
 	if err := c.DeleteMachine("one"); err != nil {

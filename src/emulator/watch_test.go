@@ -90,7 +90,7 @@ func TestOverviewIsComplete(t *testing.T) {
 		"overview.VPCs.RouteTables.Default", "overview.LoadBalancers.Internal",
 		"overview.LoadBalancers.Listeners.Healthy", "overview.LoadBalancers.Listeners.Unhealthy",
 		"overview.LoadBalancers.Listeners.Problem", "overview.LoadBalancers.Listeners.Counters",
-		"overview.ReservedIPs.AttachedTo", "overview.Faults", "overview.Network",
+		"overview.TargetGroups.Policy", "overview.ReservedIPs.AttachedTo", "overview.Faults", "overview.Network",
 	}) {
 		t.Errorf("without a data plane, these are empty: %q\n%s", got, body)
 	}

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/state"
@@ -106,7 +108,8 @@ func (srv *Server) updateFilesystem(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	size := object.Kept(in.Size, f.Size)
+	// The vendor's command line sends 0 for an unchanged size.
+	size := cmp.Or(object.Kept(in.Size, 0), f.Size)
 	if size < f.Size {
 		return reply{}, apierror.Invalid("field \"size\": %d GB is less than the current %d; file systems only grow",
 			size, f.Size)

@@ -230,11 +230,10 @@ func (srv *Server) deleteLoadbalancer(c *call) (reply, error) {
 	c.org.TrafficChanged(lb)
 	org := c.org
 	org.Leave(&lb.Life, func() {
-		org.Release(lb, lb.GoneAt())
+		org.Release(lb, lb.DeletedAt())
 		lb.Leave()
 		lb.Subnet.Users.Remove("load balancer", lb.Identity)
-		org.Loadbalancers.Remove(lb)
-	})
+	}, func() { org.Loadbalancers.Remove(lb) })
 	org.FinishDeletions(c.now)
 	return done(lb.Identity), nil
 }

@@ -126,6 +126,9 @@ func (srv *Server) Objects() map[string]int {
 	srv.ApplyDue(time.Now())
 	counts := map[string]int{"organisation": srv.Store.Organisations.Len(), "region": srv.Store.Regions.Len()}
 	for org := range srv.Store.Spaces() {
+		for kind, n := range org.Directory.Counts() {
+			counts[kind] += n
+		}
 		counts["project"] += org.Projects.Len()
 		counts["cloudInit"] += org.CloudInits.Len()
 		counts["peering"] += state.RequestedPeerings(org)

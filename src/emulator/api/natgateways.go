@@ -149,11 +149,10 @@ func (srv *Server) deleteNATGateway(c *call) (reply, error) {
 	}
 	org := c.org
 	org.Leave(&n.Life, func() {
-		n.Release(n.GoneAt())
+		n.Release(n.DeletedAt())
 		n.Leave()
 		n.Subnet.Users.Remove("NAT gateway", n.Identity)
-		org.NATGateways.Remove(n)
-	})
+	}, func() { org.NATGateways.Remove(n) })
 	org.FinishDeletions(c.now)
 	return done(n.Identity), nil
 }

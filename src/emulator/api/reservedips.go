@@ -95,7 +95,7 @@ func (srv *Server) deleteReservedIP(c *call) (reply, error) {
 	ip.Remove(c.now, srv.delays.NetworkDelete, srv.delays.NetworkLinger)
 	ip.Touch(c.now)
 	org := c.org
-	org.Leave(&ip.Life, func() {
+	org.Leave(&ip.Life, nil, func() {
 		state.ReleaseAddresses(ip.Region.Public, ip.Addresses)
 		org.ReservedIPs.Remove(ip)
 	})

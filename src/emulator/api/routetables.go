@@ -106,19 +106,20 @@ func (srv *Server) deleteRouteTable(c *call) (reply, error) {
 	return done(t.Identity), nil
 }
 
-// table is the route table that a request gives to a subnet: absent means the
+// table is the route table that a request gives to a subnet, and whether it was named for the subnet: absent means the
 // current one, "" the default of the VPC.
-func (c *call) table(ref *string, home *state.VPC, current *state.RouteTable) (*state.RouteTable, error) {
+func (c *call) table(ref *string, home *state.VPC, current *state.RouteTable,
+	own bool) (*state.RouteTable, bool, error) {
 	const field = "associatedRouteTableIdentity"
 	switch {
 	case ref == nil:
-		return current, nil
+		return current, own, nil
 	case *ref == "":
-		return home.Table, nil
+		return home.Table, false, nil
 	}
 	t, err := object.Referred(&c.org.RouteTables, field, "route table", *ref)
 	if err == nil && t.VPC != home {
 		err = apierror.Invalid("field %q: route table %q is in another VPC than the subnet", field, *ref)
 	}
-	return t, err
+	return t, true, err
 }

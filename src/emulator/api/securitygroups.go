@@ -125,10 +125,8 @@ func (srv *Server) deleteSecurityGroup(c *call) (reply, error) {
 	g.Remove(c.now, srv.delays.NetworkDelete, srv.delays.NetworkLinger)
 	g.Touch(c.now)
 	org := c.org
-	org.Leave(&g.Life, func() {
-		g.VPC.Users.Remove("security group", g.Identity)
-		org.SecurityGroups.Remove(g)
-	})
+	org.Leave(&g.Life, func() { g.VPC.Users.Remove("security group", g.Identity) },
+		func() { org.SecurityGroups.Remove(g) })
 	org.FinishDeletions(c.now)
 	return done(g.Identity), nil
 }

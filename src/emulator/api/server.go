@@ -18,7 +18,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/encode"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/iam"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/requestlog"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/resource"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/state"
 )
@@ -63,7 +65,7 @@ type Server struct {
 
 // New makes a server with the state of a seed.
 func New(o Options) (*Server, error) {
-	objects, err := state.New(o.Seed, time.Now())
+	objects, err := state.New(o.Seed, o.Switches, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +113,7 @@ func (srv *Server) operations() map[string]handler {
 		srv.vpcOperations(), srv.subnetOperations(), srv.routeTableOperations(), srv.natGatewayOperations(),
 		srv.securityGroupOperations(), srv.reservedIPOperations(), srv.firewallOperations(), srv.peeringOperations(),
 		srv.filesystemOperations(), srv.volumeOperations(), srv.snapshotOperations(),
-		srv.snapshotPolicyOperations(),
+		srv.snapshotPolicyOperations(), srv.identityOperations(),
 	} {
 		maps.Copy(all, resource)
 	}
@@ -120,6 +122,20 @@ func (srv *Server) operations() map[string]handler {
 
 // OperationNames are the operations of all resources that belong to an organisation, sorted.
 func (srv *Server) OperationNames() []string { return slices.Sorted(maps.Keys(srv.operations())) }
+
+// identityOperations are about the organisation, also in requests for a project.
+func (srv *Server) identityOperations() map[string]handler {
+	all := map[string]handler{}
+	for operation, answer := range iam.Operations() {
+		all[operation] = func(c *call) (reply, error) {
+			a, err := answer(&c.org.Owner().Directory, &resource.Request{
+				Request: c.Request, Now: c.now, Body: c.body, Filter: c.filter, Rules: srv.rules(),
+			})
+			return reply{status: a.Status, body: a.Body, identity: a.Identity}, err
+		}
+	}
+	return all
+}
 
 func (srv *Server) computeOperations() map[string]handler {
 	const (
@@ -206,7 +222,12 @@ func (srv *Server) Override(act func(now time.Time) error) error {
 func organisations(s *state.Store) []*auth.Organisation {
 	var out []*auth.Organisation
 	for org := range s.Organisations.All() {
-		out = append(out, &auth.Organisation{Identity: org.Identity, Slug: org.Slug, CheckProject: org.CheckProject})
+		out = append(out, &auth.Organisation{Identity: org.Identity, Slug: org.Slug, CheckProject: org.CheckProject,
+			Directory: func(read func(*iam.Directory)) {
+				s.Lock()
+				defer s.Unlock()
+				read(&org.Directory)
+			}})
 	}
 	return out
 }

@@ -99,7 +99,7 @@ func (srv *Server) deleteSnapshot(c *call) (reply, error) {
 	s.Remove(c.now, srv.delays.SnapshotDelete, srv.delays.SnapshotLinger)
 	s.Touch(c.now)
 	org := c.org
-	org.Leave(&s.Life, func() { org.RemoveSnapshot(s) })
+	org.Leave(&s.Life, nil, func() { org.RemoveSnapshot(s) })
 	org.FinishDeletions(c.now)
 	return done(s.Identity), nil
 }

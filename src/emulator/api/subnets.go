@@ -43,7 +43,7 @@ func (srv *Server) createSubnet(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	table, err := c.table(in.AssociatedRouteTableIdentity, home, home.Table)
+	table, own, err := c.table(in.AssociatedRouteTableIdentity, home, home.Table, false)
 	if err != nil {
 		return reply{}, err
 	}
@@ -51,7 +51,8 @@ func (srv *Server) createSubnet(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	s := &state.Subnet{VPC: home, Table: table, Life: object.Life{ReadyAt: c.now.Add(srv.delays.NetworkCreate)}}
+	s := &state.Subnet{VPC: home, Table: table, OwnTable: own,
+		Life: object.Life{ReadyAt: c.now.Add(srv.delays.NetworkCreate)}}
 	if err := s.Occupy(cidrs); err != nil {
 		return reply{}, err
 	}
@@ -79,11 +80,11 @@ func (srv *Server) updateSubnet(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	table, err := c.table(in.AssociatedRouteTableIdentity, s.VPC, s.Table)
+	table, own, err := c.table(in.AssociatedRouteTableIdentity, s.VPC, s.Table, s.OwnTable)
 	if err != nil {
 		return reply{}, err
 	}
-	s.Record = next
+	s.Record, s.OwnTable = next, own
 	if table != s.Table {
 		s.Table.Subnets.Remove(s)
 		table.Subnets.Add(s)
@@ -112,7 +113,8 @@ func (srv *Server) deleteSubnet(c *call) (reply, error) {
 	}
 	s.Remove(c.now, srv.delays.NetworkDelete, srv.delays.NetworkLinger)
 	s.Touch(c.now)
-	c.org.Leave(&s.Life, s.Quit)
-	c.org.FinishDeletions(c.now)
+	org := c.org
+	org.Leave(&s.Life, s.Quit, func() { org.Subnets.Remove(s) })
+	org.FinishDeletions(c.now)
 	return done(s.Identity), nil
 }

@@ -83,11 +83,11 @@ func (srv *Server) configureGroup(g *state.TargetGroup, in wire.TargetGroupInput
 	next := *g
 	next.Port = object.Value(r, in.TargetPort, g.Port)
 	next.Protocol = object.Value(r, in.Protocol, g.Protocol)
-	next.Selector = object.StringMap(r, in.TargetSelector, g.Selector)
+	next.Selector = object.Copied(object.Settled(r, in.TargetSelector, g.Selector))
 	next.ProxyProtocol = object.Optional(r, in.EnableProxyProtocol, g.ProxyProtocol)
-	next.Policy = object.Value(r, in.LoadbalancingPolicy, g.Policy)
+	next.Policy = object.Settled(r, in.LoadbalancingPolicy, g.Policy)
 	next.Health = r.HealthCheck(in.HealthCheck, g.Health)
-	if next.Policy == "" {
+	if next.Policy == "" && srv.switches.DefaultPolicies {
 		next.Policy = string(traffic.RoundRobin)
 	}
 	if err := srv.checkGroup(&next); err != nil {
@@ -184,8 +184,7 @@ func (c *call) target(g *state.TargetGroup, in wire.AttachTarget) (*state.Machin
 	return m, nil
 }
 
-// replaceAttachments makes the attachments exactly those of the request. The
-// ones that stay keep their identity.
+// replaceAttachments makes the attachments exactly those of the request, in its order.
 func (srv *Server) replaceAttachments(c *call) (reply, error) {
 	g, err := c.targetGroup()
 	if err != nil {
@@ -195,23 +194,15 @@ func (srv *Server) replaceAttachments(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	wanted := map[*state.Machine]bool{}
+	var machines []*state.Machine
 	for _, target := range in.Attachments {
 		m, err := c.target(g, target)
 		if err != nil {
 			return reply{}, err
 		}
-		wanted[m] = true
+		machines = append(machines, m)
 	}
-	for a := range g.Attachments.All() {
-		if !wanted[a.Machine] {
-			g.Detach(a)
-		}
-	}
-	for _, target := range in.Attachments {
-		m, _ := c.org.Machines.Exact(target.ServerIdentity)
-		g.AttachMachine(m, c.now).Selected = false
-	}
+	g.AttachExactly(machines, c.now)
 	g.Touch(c.now)
 	c.org.GroupChanged(g)
 	return done(g.Identity), nil

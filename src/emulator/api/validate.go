@@ -34,7 +34,7 @@ func (srv *Server) checkProtocol(protocol string) error {
 
 func checkPolicy(policy string) error {
 	known := []traffic.Policy{traffic.RoundRobin, traffic.Random, traffic.Maglev}
-	if !slices.Contains(known, traffic.Policy(policy)) {
+	if policy != "" && !slices.Contains(known, traffic.Policy(policy)) {
 		return apierror.Invalid("field \"loadbalancingPolicy\" must be one of %v, not %q", known, policy)
 	}
 	return nil
@@ -118,5 +118,5 @@ func (srv *Server) checkPublic(field string, cidrs []netip.Prefix) error {
 
 func (srv *Server) rules() object.UpdateRules {
 	return object.UpdateRules{Merge: srv.switches.Updates == behaviour.Merge,
-		NullRemoves: srv.switches.NullRemovesHealthCheck}
+		ReplaceAll: srv.switches.Updates == behaviour.ReplaceAll, NullRemoves: srv.switches.NullRemovesHealthCheck}
 }

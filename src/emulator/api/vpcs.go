@@ -118,7 +118,7 @@ func (srv *Server) deleteVPC(c *call) (reply, error) {
 	v.Touch(c.now)
 	org := c.org
 	org.RemoveRouteTable(v.Table)
-	org.Leave(&v.Life, func() { org.VPCs.Remove(v) })
+	org.Leave(&v.Life, nil, func() { org.VPCs.Remove(v) })
 	org.FinishDeletions(c.now)
 	return done(v.Identity), nil
 }

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/iam"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 )
 
@@ -28,6 +28,9 @@ type Organisation struct {
 	Identity, Slug string
 	// CheckProject returns an error if the organisation does not have a project, named by identity or slug.
 	CheckProject func(ref string) error
+	// Directory passes the service accounts of the organisation, which can change at any time. They are locked
+	// meanwhile.
+	Directory func(read func(*iam.Directory))
 }
 
 // Principal is who sent a request, and what for.
@@ -37,6 +40,9 @@ type Principal struct {
 	Scopes        Scopes
 	// Project is the claim that binds a token to a project; usually empty.
 	Project string
+	// current returns the scopes of the credentials that a bearer token was issued for, and whether they are still
+	// valid; nil: they do not change.
+	current func(*iam.Directory, time.Time) (Scopes, bool)
 }
 
 // client may fetch bearer tokens.
@@ -53,9 +59,8 @@ type bearer struct {
 // Authenticator has all credentials.
 type Authenticator struct {
 	lifetime time.Duration
-	// organisations never change, nor do their service accounts.
+	// organisations never change, but their directories do.
 	organisations []*Organisation
-	accounts      map[*Organisation]*object.Collection[*serviceAccount]
 	// issuer signs the tokens of the emulator's own identity provider.
 	issuer *ecdsa.PrivateKey
 
@@ -78,21 +83,14 @@ func New(in seed.Seed, orgs []*Organisation, lifetime time.Duration) (*Authentic
 	g := &Authenticator{
 		lifetime: lifetime, issuer: issuer, organisations: orgs, tokens: map[string]Principal{},
 		clients: map[string]client{}, bearers: map[string]bearer{},
-		accounts: map[*Organisation]*object.Collection[*serviceAccount]{},
 	}
 	for i, o := range in.Organisations {
-		g.accounts[orgs[i]] = &object.Collection[*serviceAccount]{}
 		for _, token := range o.PersonalAccessTokens {
 			g.addToken(orgs[i], token, nil)
 		}
 		for _, c := range o.Clients {
 			if err := g.addClient(orgs[i], c); err != nil {
 				return nil, fmt.Errorf("seed organisation %q: client %q: %w", o.Name, c.ID, err)
-			}
-		}
-		for _, account := range o.ServiceAccounts {
-			if err := g.addAccount(orgs[i], account); err != nil {
-				return nil, fmt.Errorf("seed organisation %q: service account %q: %w", o.Name, account.Name, err)
 			}
 		}
 	}
@@ -154,8 +152,8 @@ func (g *Authenticator) personal(token string) (Principal, error) {
 
 func (g *Authenticator) bearer(token string) (Principal, error) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	issued, found := g.bearers[token]
+	g.mu.Unlock()
 	if !found {
 		return Principal{}, apierror.Unauthorised("the bearer token is not valid; get one from /oidc/token")
 	}
@@ -163,13 +161,22 @@ func (g *Authenticator) bearer(token string) (Principal, error) {
 		return Principal{}, apierror.Unauthorised("the bearer token expired at %s",
 			issued.expires.UTC().Format(time.RFC3339))
 	}
-	return issued.Principal, nil
+	if issued.current == nil {
+		return issued.Principal, nil
+	}
+	user, valid := issued.Principal, false
+	user.Organisations[0].Directory(func(d *iam.Directory) { user.Scopes, valid = user.current(d, time.Now()) })
+	if !valid {
+		return Principal{}, apierror.Unauthorised("the credentials of the bearer token are not valid " +
+			"any more")
+	}
+	return user, nil
 }
 
 func (g *Authenticator) basic(r *http.Request) (Principal, error) {
 	id, secret, _ := r.BasicAuth()
-	if c, found := g.client(id, secret); found {
-		return c.Principal, nil
+	if user, found := g.user(id, secret); found {
+		return user, nil
 	}
 	return Principal{}, apierror.Unauthorised("the basic credentials are not those of a client")
 }
@@ -185,8 +192,35 @@ func (g *Authenticator) client(id, secret string) (client, bool) {
 	}
 	plainID, errID := url.QueryUnescape(id)
 	plainSecret, errSecret := url.QueryUnescape(secret)
-	c, found := g.clients[plainID]
-	return c, found && errID == nil && errSecret == nil && c.secret == plainSecret
+	if c, found := g.clients[plainID]; found && errID == nil && errSecret == nil && c.secret == plainSecret {
+		return c, true
+	}
+	return client{}, false
+}
+
+// user finds a client, or an access credential of a service account.
+func (g *Authenticator) user(id, secret string) (Principal, bool) {
+	if c, found := g.client(id, secret); found {
+		return c.Principal, true
+	}
+	return g.account(id, secret)
+}
+
+// account finds an access credential of a service account.
+func (g *Authenticator) account(key, secret string) (user Principal, found bool) {
+	for _, org := range g.organisations {
+		var credential iam.AccessCredential
+		org.Directory(func(d *iam.Directory) { credential, found = d.Credential(key, secret, time.Now()) })
+		if found {
+			return Principal{
+				Subject: credential.Account, Organisations: []*Organisation{org}, Scopes: credential.Scopes,
+				current: func(d *iam.Directory, now time.Time) (Scopes, bool) {
+					return credential.Scopes, d.Holds(credential.Identity, now)
+				},
+			}, true
+		}
+	}
+	return Principal{}, false
 }
 
 // Organisation is the identity of the organisation that a request is for: the one its header names by

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/iam"
 )
 
 // The scopes that matter to the API that the emulator serves.
@@ -18,19 +19,8 @@ const (
 // Scopes limit what credentials may do; nil limits nothing.
 type Scopes []string
 
-// known are the scopes of the real service; the ones besides reading and writing
-// are accepted and mean nothing here.
-func (Scopes) known() []string {
-	return []string{scopeRead, scopeWrite, "kubernetes", "objectStorage", "openid"}
-}
-
 func parseScopes(texts []string) (Scopes, error) {
-	for _, text := range texts {
-		if known := (Scopes)(nil).known(); !slices.Contains(known, text) {
-			return nil, fmt.Errorf("scope %q is unknown; use %s", text, strings.Join(known, ", "))
-		}
-	}
-	return texts, nil
+	return texts, iam.CheckScopes(texts)
 }
 
 // narrow are the scopes of a token that is asked for with a space-separated

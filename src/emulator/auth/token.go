@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/iam"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -13,8 +14,9 @@ import (
 const (
 	grantClientCredentials = "client_credentials"
 	grantTokenExchange     = "urn:ietf:params:oauth:grant-type:token-exchange"
-	// subjectTokenJWT is the only kind of token that can be exchanged.
+	// The kinds of tokens that can be exchanged. An ID token is a JWT, too.
 	subjectTokenJWT = "urn:ietf:params:oauth:token-type:jwt"
+	subjectTokenID  = "urn:ietf:params:oauth:token-type:id_token"
 )
 
 // The bounds of access_token_lifetime, as the vendor's command line has them.
@@ -67,16 +69,21 @@ func (g *Authenticator) clientCredentials(r *http.Request) (wire.Token, *refusal
 	if !basic {
 		id, secret = r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
 	}
-	c, found := g.client(id, secret)
+	user, found := g.user(id, secret)
 	if !found {
 		return wire.Token{}, &refusal{http.StatusUnauthorized, "invalid_client", "unknown client, or wrong secret"}
 	}
-	limit, err := c.Scopes.narrow(r.PostForm.Get("scope"))
+	limit, err := user.Scopes.narrow(r.PostForm.Get("scope"))
 	if err != nil {
 		return wire.Token{}, badRequest("invalid_scope", err.Error())
 	}
-	user := c.Principal
 	user.Scopes = limit
+	if credential := user.current; credential != nil {
+		user.current = func(d *iam.Directory, now time.Time) (Scopes, bool) {
+			_, valid := credential(d, now)
+			return limit, valid
+		}
+	}
 	return g.issue(user, g.lifetime), nil
 }
 

@@ -111,6 +111,14 @@ type Switches struct {
 	// 168h0m0s, and not with a number of nanoseconds, which is what the official
 	// client can read.
 	DurationTexts bool
+	// DefaultRouteTables shows the default route table of the VPC in subnets that name
+	// none. Without it they show no route table.
+	DefaultRouteTables bool
+	// DefaultPolicies shows ROUND_ROBIN in target groups whose policy was not set.
+	// Without it they show no policy.
+	DefaultPolicies bool
+	// ReadyMachines gives a machine that runs the status ready, and not running.
+	ReadyMachines bool
 	// IgnoredFilters are query keys that lists ignore; "matchLabels" stands for
 	// all label filters.
 	IgnoredFilters []string
@@ -122,8 +130,12 @@ type UpdateMode string
 // The modes of PUT. The zero value means Replace.
 const (
 	// Replace clears what is left out (except where the API documents "absent
-	// means unchanged": subnet, reserved IP, instance size, machine settings).
+	// means unchanged": subnet, reserved IP, instance size, machine settings; and
+	// the policy and the selector of a target group, which the vendor's Terraform
+	// provider sends only when they change).
 	Replace UpdateMode = "replace"
+	// ReplaceAll clears also the policy and the selector of a target group.
+	ReplaceAll UpdateMode = "replace-all"
 	// Merge leaves it as it was.
 	Merge UpdateMode = "merge"
 )
@@ -158,8 +170,8 @@ func (s Switches) Validate() error {
 		return fmt.Errorf("switch RouteAnswer is %q: use %q, %q or %q", s.RouteAnswer, AnswerRoute, AnswerTable,
 			AnswerNothing)
 	}
-	if !slices.Contains([]UpdateMode{"", Replace, Merge}, s.Updates) {
-		return fmt.Errorf("switch Updates is %q: use %q or %q", s.Updates, Replace, Merge)
+	if !slices.Contains([]UpdateMode{"", Replace, ReplaceAll, Merge}, s.Updates) {
+		return fmt.Errorf("switch Updates is %q: use %q, %q or %q", s.Updates, Replace, ReplaceAll, Merge)
 	}
 	known := []InlineListeners{"", AcceptListeners, IgnoreListeners, RefuseListeners}
 	if !slices.Contains(known, s.InlineListeners) {

@@ -155,7 +155,7 @@ func (o *options) addVolumeDelays(flags *pflag.FlagSet) {
 func (o *options) addSwitchFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.updates, "updates", string(emulator.Replace),
-		"what PUT does to settings its body leaves out: replace (clear them) or merge (keep them)")
+		"what PUT does to settings its body leaves out: replace or replace-all (clear them) or merge (keep them)")
 	flags.StringVar(&o.inline, "inline-listeners", string(emulator.AcceptListeners),
 		"listeners in the body that creates a load balancer are accepted, ignored or refused")
 	flags.BoolVar(&o.switches.InternalAddressAlsoExternal, "internal-address-also-external", false,
@@ -220,6 +220,12 @@ func (o *options) addSwitchFlags(cmd *cobra.Command) {
 		"refuse snapshots of volumes that are not available, such as attached ones")
 	flags.BoolVar(&o.switches.DurationTexts, "duration-texts", false,
 		"answer the ttl of snapshot policies with a text such as 168h0m0s")
+	flags.BoolVar(&o.switches.DefaultRouteTables, "default-route-tables", false,
+		"show the default route table of the VPC in subnets that name none")
+	flags.BoolVar(&o.switches.DefaultPolicies, "default-policies", false,
+		"show ROUND_ROBIN in target groups whose policy was not set")
+	flags.BoolVar(&o.switches.ReadyMachines, "ready-machines", false,
+		"the status of a machine that runs is ready, and not running")
 	flags.StringSliceVar(&o.switches.IgnoredFilters, "ignored-filters", nil,
 		"query keys that lists ignore; matchLabels stands for all label filters")
 }

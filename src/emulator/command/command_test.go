@@ -371,7 +371,7 @@ func TestRefusedFlags(t *testing.T) {
 		"no seed":          {[]string{"--seed=" + filepath.Join(dir, "none")}, "opening the seed"},
 		"bad seed":         {[]string{"--seed=" + badSeed}, "dragons"},
 		"bad loopback":     {[]string{"--seed=" + badSeed, "--data-plane=loopback"}, "dragons"},
-		"switch":           {[]string{"--updates=x"}, `use "replace" or "merge"`},
+		"switch":           {[]string{"--updates=x"}, `use "replace", "replace-all" or "merge"`},
 		"listen":           {[]string{"--listen=127.0.0.1:x"}, "--listen=127.0.0.1:x"},
 		"plain HTTP":       {[]string{"--listen=0.0.0.0:0"}, "--allow-plain-http"},
 		"half of TLS":      {[]string{"--tls-cert-file=x"}, "tls-key-file"},

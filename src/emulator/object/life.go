@@ -47,7 +47,7 @@ func (l *Life) At(now time.Time) Phase {
 		return Creating
 	case l.removedAt.IsZero():
 		return Ready
-	case now.Before(l.removedAt.Add(l.deletingTakes)):
+	case now.Before(l.DeletedAt()):
 		return Deleting
 	case now.Before(l.GoneAt()):
 		return Deleted
@@ -63,10 +63,11 @@ func (l *Life) Remove(now time.Time, takes, lingers time.Duration) {
 // Active returns whether the object was not deleted.
 func (l *Life) Active() bool { return l.removedAt.IsZero() }
 
+// DeletedAt is when the deletion of the object ends.
+func (l *Life) DeletedAt() time.Time { return l.removedAt.Add(l.deletingTakes) }
+
 // GoneAt is when a deleted object is no longer listed.
-func (l *Life) GoneAt() time.Time {
-	return l.removedAt.Add(l.deletingTakes + l.lingers)
-}
+func (l *Life) GoneAt() time.Time { return l.DeletedAt().Add(l.lingers) }
 
 // Transition is when the object entered its phase.
 func (l *Life) Transition(created, now time.Time) time.Time {
@@ -78,6 +79,6 @@ func (l *Life) Transition(created, now time.Time) time.Time {
 	case Deleting:
 		return l.removedAt
 	default:
-		return l.removedAt.Add(l.deletingTakes)
+		return l.DeletedAt()
 	}
 }

@@ -114,5 +114,5 @@ func Referred[T Living](among *Collection[T], field, kind, ref string) (T, error
 	return object, nil
 }
 
-// StatusReady is the status of a machine that can be used.
+// StatusReady is the status of an object that can be used.
 const StatusReady = "ready"

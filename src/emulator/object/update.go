@@ -9,6 +9,8 @@ import (
 // UpdateRules decide what a PUT does to settings that its body leaves out.
 type UpdateRules struct {
 	Merge bool
+	// ReplaceAll clears also what Settled keeps.
+	ReplaceAll bool
 	// NullRemoves makes "healthCheck": null more than a setting left out.
 	NullRemoves bool
 }
@@ -56,6 +58,11 @@ func Kept[T any](sent *T, current T) T {
 		return *sent
 	}
 	return current
+}
+
+// Settled is value for settings that clients leave out when they have not changed.
+func Settled[T any](r UpdateRules, sent *T, current T) T {
+	return Value(UpdateRules{Merge: !r.ReplaceAll}, sent, current)
 }
 
 // Describe applies an update to the meta data of an object.

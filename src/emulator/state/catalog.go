@@ -26,7 +26,7 @@ func (t *CloudInit) View() wire.CloudInit {
 
 func defaultMachineImages() []seed.MachineImage {
 	var images []seed.MachineImage
-	for i, name := range []string{"ubuntu-22.04", "ubuntu-24.04", "debian-12"} {
+	for i, name := range []string{"ubuntu-22.04", "ubuntu-24.04", "debian-12", "ubuntu-22-04-01"} {
 		images = append(images, seed.MachineImage{Identity: fmt.Sprintf("img-emulator%012d", i+1), Name: name})
 	}
 	return images

@@ -28,6 +28,7 @@ type copier struct {
 // in the original only, and so are deletions that wait. The store is locked.
 func (s *Store) Copy() *Store {
 	t := &copier{store: &Store{
+		Switches:     s.Switches,
 		MachineTypes: s.MachineTypes, Images: s.Images, VolumeTypes: s.VolumeTypes, changed: maps.Clone(s.changed),
 	}, made: map[any]any{}}
 	t.store.Regions = copyCollection(t, s.Regions)
@@ -112,7 +113,7 @@ func copyPools(t *copier, pools []*address.Pool) []*address.Pool {
 
 func (o *Organisation) copyReferences(t *copier) {
 	o.Store, o.root, o.leaving = t.store, copyOf(t, o.root), nil
-	o.Projects = copyCollection(t, o.Projects)
+	o.Projects, o.Directory = copyCollection(t, o.Projects), o.Directory.Copy()
 	o.VPCs = copyCollection(t, o.VPCs)
 	o.Subnets = copyCollection(t, o.Subnets)
 	o.Machines = copyCollection(t, o.Machines)

@@ -71,7 +71,7 @@ func (s *Store) NextDue(now time.Time) (at time.Time, found bool) {
 	}
 	for org := range s.Spaces() {
 		for _, l := range org.leaving {
-			consider(l.life.GoneAt())
+			consider(l.next())
 		}
 	}
 	return at, found

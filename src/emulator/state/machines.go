@@ -40,8 +40,10 @@ func (m *Machine) Status(now time.Time) string {
 		return phase.String()
 	case m.stopped:
 		return StateStopped
+	case m.Subnet.VPC.Org.Store.Switches.ReadyMachines:
+		return object.StatusReady
 	}
-	return object.StatusReady
+	return StateRunning
 }
 
 // Zone is the slug of the machine's zone.

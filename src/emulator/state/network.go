@@ -81,7 +81,7 @@ func (v *VPC) seedSubnet(in seed.Subnet, now time.Time) error {
 		if !found || table.VPC != v {
 			return fmt.Errorf("route table %q is not in the VPC", in.RouteTable)
 		}
-		s.Table = table
+		s.Table, s.OwnTable = table, true
 	}
 	for _, cidr := range in.CIDRs {
 		if !Within(cidr, v.CIDRs) {

@@ -1,20 +1,22 @@
 package state
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/address"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/behaviour"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
 // New builds the state that a seed describes.
-func New(in seed.Seed, now time.Time) (*Store, error) {
-	s := &Store{changed: map[string]*Organisation{}}
+func New(in seed.Seed, switches behaviour.Switches, now time.Time) (*Store, error) {
+	s := &Store{Switches: switches, changed: map[string]*Organisation{}}
 	for _, r := range in.Regions {
 		if err := s.seedRegion(r, now); err != nil {
 			return nil, fmt.Errorf("seed region %q: %w", r.Name, err)
@@ -101,6 +103,20 @@ func (s *Store) seedOrganisation(in seed.Organisation, now time.Time) error {
 	for _, p := range in.Projects {
 		if err := org.seedProject(p, now); err != nil {
 			return fmt.Errorf("project %q: %w", p.Name, err)
+		}
+	}
+	return org.seedAccounts(in.ServiceAccounts, now)
+}
+
+// seedAccounts adds service accounts, after the projects that their tokens can be bound to.
+func (o *Organisation) seedAccounts(accounts []seed.ServiceAccount, now time.Time) error {
+	for _, account := range accounts {
+		err := o.Directory.Seed(account, now)
+		for _, f := range account.FederatedIdentities {
+			err = errors.Join(err, o.CheckProject(f.Project))
+		}
+		if err != nil {
+			return fmt.Errorf("service account %q: %w", account.Name, err)
 		}
 	}
 	return nil

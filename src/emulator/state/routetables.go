@@ -2,6 +2,7 @@ package state
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
@@ -147,13 +148,29 @@ func (v *VPC) GatewayAddress(field, text string, destination netip.Prefix) (neti
 	switch {
 	case err != nil:
 		return addr, apierror.Invalid("field %q: %q is not an IP address", field, text)
-	case !Within(netip.PrefixFrom(addr, addr.BitLen()), v.CIDRs):
-		return addr, apierror.Invalid("field %q: %s is outside VPC %q", field, addr, v.Identity)
+	case !v.contains(addr) && !v.hasGateway(addr):
+		return addr, apierror.Invalid("field %q: %s is outside VPC %q, and no NAT gateway of it has it", field,
+			addr, v.Identity)
 	case addr.Is4() != destination.Addr().Is4():
 		return addr, apierror.Invalid("field %q: %s and destination %s are of different address families", field, addr,
 			destination)
 	}
 	return addr, nil
+}
+
+// contains returns whether an address is in one of the networks of the VPC.
+func (v *VPC) contains(addr netip.Addr) bool {
+	return Within(netip.PrefixFrom(addr, addr.BitLen()), v.CIDRs)
+}
+
+// hasGateway returns whether a NAT gateway of the VPC has an address.
+func (v *VPC) hasGateway(addr netip.Addr) bool {
+	for n := range v.Org.NATGateways.All() {
+		if n.Active() && n.Subnet.VPC == v && slices.Contains(n.Addresses(), addr) {
+			return true
+		}
+	}
+	return false
 }
 
 // DestinationTaken is the error about a second route to a destination.

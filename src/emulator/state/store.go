@@ -12,6 +12,8 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/address"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/behaviour"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/iam"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
@@ -19,7 +21,9 @@ import (
 // Store is the state of the cloud. Everything in it is guarded by mu: requests
 // run one after the other, which keeps every handler sequential.
 type Store struct {
-	mu            sync.Mutex
+	mu sync.Mutex
+	// Switches are the choices about what the API shows.
+	Switches      behaviour.Switches
 	Regions       object.Collection[*region]
 	MachineTypes  object.Collection[*MachineType]
 	Images        object.Collection[*Image]
@@ -62,6 +66,8 @@ type Organisation struct {
 	// root is the organisation of a project's space; nil in the organisation's own.
 	root     *Organisation
 	Projects object.Collection[*Project]
+	// Directory has the identities of the organisation. That of a project is empty.
+	Directory iam.Directory
 	// limits are the quotas that were set, increases what was asked for.
 	limits    map[string]int
 	Increases map[string][]wire.QuotaIncrease
@@ -114,10 +120,21 @@ func (s *Store) Spaces() iter.Seq[*Organisation] {
 	}
 }
 
-// leaving is an object on its way out, and what to do once it is gone.
+// leaving is an object on its way out.
 type leaving struct {
-	life   *object.Life
+	life *object.Life
+	// release runs once the object is deleted, also if it is still listed. It is nil after that.
+	release func()
+	// finish runs once the object is not listed any more.
 	finish func()
+}
+
+// next is when the next step of the object happens.
+func (l leaving) next() time.Time {
+	if l.release != nil {
+		return l.life.DeletedAt()
+	}
+	return l.life.GoneAt()
 }
 
 type region struct {
@@ -217,13 +234,20 @@ type Attachment struct {
 // Key makes attachments findable by their own identity and by the machine's.
 func (a *Attachment) Key() (identity, slug string) { return a.Identity, a.Machine.Identity }
 
-// Leave deletes an object step by step: finish runs once its life is over.
-func (o *Organisation) Leave(l *object.Life, finish func()) {
-	o.leaving = append(o.leaving, leaving{l, finish})
+// Leave deletes an object step by step. release runs once it is deleted, and ends its use of other objects: an object
+// that is only still listed must not keep others from being deleted. finish runs once it is not listed any more.
+func (o *Organisation) Leave(l *object.Life, release, finish func()) {
+	o.leaving = append(o.leaving, leaving{l, release, finish})
 }
 
-// FinishDeletions finishes the objects that are gone by now.
+// FinishDeletions does what is due by now for the objects on their way out.
 func (o *Organisation) FinishDeletions(now time.Time) {
+	for i := range o.leaving {
+		if l := &o.leaving[i]; l.release != nil && l.life.At(now) >= object.Deleted {
+			l.release()
+			l.release = nil
+		}
+	}
 	o.leaving = slices.DeleteFunc(o.leaving, func(l leaving) bool {
 		if l.life.At(now) != object.Gone {
 			return false

@@ -18,6 +18,8 @@ type Subnet struct {
 	VPC   *VPC
 	Pools []*address.Pool
 	Table *RouteTable
+	// OwnTable: the table was named for the subnet. Else it is the default of the VPC.
+	OwnTable bool
 	// Users are the machines, load balancers and NAT gateways in the subnet.
 	Users object.Users
 }
@@ -59,7 +61,10 @@ func (s *Subnet) CIDR() string {
 // View is the subnet as the API describes it.
 func (s *Subnet) View() wire.Subnet {
 	view := *s.Short()
-	view.VPC, view.RouteTable = s.VPC.Short(), s.Table.Short()
+	view.VPC = s.VPC.Short()
+	if s.OwnTable || s.VPC.Org.Store.Switches.DefaultRouteTables {
+		view.RouteTable = s.Table.Short()
+	}
 	return view
 }
 
@@ -105,10 +110,9 @@ func (s *Subnet) Join() {
 	s.Table.Subnets.Add(s)
 }
 
-// Quit undoes join.
+// Quit removes a deleted subnet from its VPC and route table.
 func (s *Subnet) Quit() {
 	s.Table.Subnets.Remove(s)
 	s.VPC.Users.Remove("subnet", s.Identity)
 	s.VPC.Subnets = slices.DeleteFunc(s.VPC.Subnets, func(other *Subnet) bool { return other == s })
-	s.VPC.Org.Subnets.Remove(s)
 }

@@ -69,6 +69,23 @@ func (g *TargetGroup) AttachMachine(m *Machine, now time.Time) *Attachment {
 	return a
 }
 
+// AttachExactly attaches these machines, in this order, and no others. Attachments that stay keep their identity.
+func (g *TargetGroup) AttachExactly(machines []*Machine, now time.Time) {
+	var next object.Collection[*Attachment]
+	for _, m := range machines {
+		a := g.AttachMachine(m, now)
+		if a.Selected = false; !next.HasSlug(m.Identity) {
+			next.Add(a)
+		}
+	}
+	for a := range g.Attachments.All() {
+		if !next.HasSlug(a.Machine.Identity) {
+			g.Detach(a)
+		}
+	}
+	g.Attachments = next
+}
+
 // Detach removes an attachment.
 func (g *TargetGroup) Detach(a *Attachment) {
 	g.Attachments.Remove(a)

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -80,7 +81,8 @@ func (l *Listener) Traffic() traffic.Listener {
 // Traffic describes the target group to a data plane.
 func (g *TargetGroup) Traffic() traffic.Group {
 	out := traffic.Group{
-		Identity: g.Identity, Policy: traffic.Policy(g.Policy), ProxyProtocol: object.Kept(g.ProxyProtocol, false),
+		Identity: g.Identity, Policy: traffic.Policy(cmp.Or(g.Policy, string(traffic.RoundRobin))),
+		ProxyProtocol: object.Kept(g.ProxyProtocol, false),
 	}
 	if h := g.Health; h != nil {
 		out.Health = &traffic.HealthCheck{
@@ -225,11 +227,11 @@ func (s *Subnet) Traffic() traffic.Subnet {
 	return out
 }
 
-// Traffic are the routes to addresses; the targets of others move no packets.
+// Traffic are the routes to addresses in the VPC; the targets of others move no packets.
 func (t *RouteTable) Traffic() []traffic.Route {
 	var out []traffic.Route
 	for r := range t.Routes.All() {
-		if r.Address.IsValid() {
+		if r.Address.IsValid() && t.VPC.contains(r.Address) {
 			out = append(out, traffic.Route{Destination: r.Destination, Gateway: r.Address})
 		}
 	}

@@ -48,7 +48,7 @@ type TargetGroupInput struct {
 	VPC                 string                `json:"vpc"`
 	TargetPort          *int                  `json:"targetPort"`
 	Protocol            *string               `json:"protocol"`
-	TargetSelector      map[string]string     `json:"targetSelector"`
+	TargetSelector      *map[string]string    `json:"targetSelector"`
 	EnableProxyProtocol *bool                 `json:"enableProxyProtocol"`
 	LoadbalancingPolicy *string               `json:"loadbalancingPolicy"`
 	HealthCheck         Nullable[HealthCheck] `json:"healthCheck"`

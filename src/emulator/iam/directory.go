@@ -1,0 +1,98 @@
+// Package iam provides who may use an organisation: service accounts with their access credentials, and the federated
+// identities that may act as them.
+package iam
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
+)
+
+// Directory has the identities of an organisation. Its objects refer to each other by identity.
+type Directory struct {
+	Accounts    object.Collection[*ServiceAccount]
+	Credentials object.Collection[*AccessCredential]
+	Providers   object.Collection[*Provider]
+	Federated   object.Collection[*FederatedIdentity]
+}
+
+// Copy is a directory of its own with the same content.
+func (d *Directory) Copy() Directory {
+	copied := Directory{
+		Accounts: flat(d.Accounts), Credentials: flat(d.Credentials), Providers: flat(d.Providers),
+		Federated: flat(d.Federated),
+	}
+	for f := range copied.Federated.All() {
+		f.Conditions = maps.Clone(f.Conditions)
+	}
+	return copied
+}
+
+// flat copies objects that contain no references.
+func flat[T any, P interface {
+	*T
+	object.Keyed
+}](from object.Collection[P]) object.Collection[P] {
+	to := object.Collection[P]{ByIdentity: maps.Clone(from.ByIdentity), BySlug: maps.Clone(from.BySlug)}
+	for _, item := range from.Order {
+		if item != nil {
+			copied := *item
+			item = &copied
+		}
+		to.Order = append(to.Order, item)
+	}
+	return to
+}
+
+// Counts are the numbers of objects by kind.
+func (d *Directory) Counts() map[string]int {
+	return map[string]int{"serviceAccount": d.Accounts.Len(), "accessCredential": d.Credentials.Len(),
+		"federatedIdentityProvider": d.Providers.Len(), "federatedIdentity": d.Federated.Len()}
+}
+
+type (
+	request = resource.Request
+	handler = resource.Handler[*Directory]
+)
+
+// Operations are the operations on identities, by method and path.
+func Operations() map[string]handler {
+	all := accounts().Operations()
+	for _, more := range []map[string]handler{credentials().Operations(), providers().Operations(),
+		federatedIdentities().Operations()} {
+		maps.Copy(all, more)
+	}
+	return all
+}
+
+// scopes are those of the real service. The ones besides reading and writing mean nothing to the emulator.
+func scopes() []string {
+	return []string{"api:read", "api:write", "kubernetes", "objectStorage", "openid"}
+}
+
+// CheckScopes refuses scopes that do not exist.
+func CheckScopes(texts []string) error {
+	for _, text := range texts {
+		if !slices.Contains(scopes(), text) {
+			return fmt.Errorf("scope %q is unknown; use %s", text, strings.Join(scopes(), ", "))
+		}
+	}
+	return nil
+}
+
+// checkScopes is CheckScopes for a field of a request.
+func checkScopes(field string, texts []string) error {
+	if err := CheckScopes(texts); err != nil {
+		return apierror.Invalid("field %q: %v", field, err)
+	}
+	return nil
+}
+
+// named is what the bodies of most requests say about the meta data.
+func named(in *wire.MetaInput) wire.MetaInput { return *in }

@@ -1,0 +1,200 @@
+// Package resource provides the operations of resources that are nothing but stored: list, get, create, update and
+// delete. A kind of object says only what distinguishes it from others.
+package resource
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
+)
+
+// Request is a request to the API. The state that it is about is locked.
+type Request struct {
+	*http.Request
+	Now    time.Time
+	Body   []byte
+	Filter object.Filter
+	Rules  object.UpdateRules
+}
+
+// Answer is the answer to a request. Without a body it has no content.
+type Answer struct {
+	Status int
+	Body   any
+	// Identity is the object that a write was about.
+	Identity string
+}
+
+// Handler answers one operation on a state.
+type Handler[S any] func(S, *Request) (Answer, error)
+
+// Kind is a kind of objects T of a state S, whose requests have bodies In.
+type Kind[S any, T object.Described, In any] struct {
+	// Name is what messages call an object; identities begin with Prefix.
+	Name, Prefix string
+	// Path is the list of the objects, Key the name that their paths have for an object: "id" when empty.
+	Path, Key string
+	// Among are the objects that the path of a request is about.
+	Among func(S, *Request) (*object.Collection[T], error)
+	// Meta is what a body says about the meta data.
+	Meta func(*In) wire.MetaInput
+	// New makes an object, which is not added yet.
+	New func(S, *Request, object.Record, *In) (T, error)
+	// Change changes an object, or returns an error and changes nothing. Without it, there is no PUT.
+	Change func(S, *Request, T, object.Record, *In) error
+	// Release ends what a deleted object uses, or refuses the deletion.
+	Release func(S, *Request, T) error
+	// View is the object as the API describes it. Made, if set, is the same in the answer to its creation.
+	View, Made func(S, *Request, T) any
+	// Traits are the values that filters of lists can name, besides those that everything has.
+	Traits func(S, object.Traits, T) object.Traits
+	// Unlisted kinds have no GET.
+	Unlisted bool
+	// Single kinds can be read one by one.
+	Single bool
+}
+
+func (k Kind[S, T, In]) key() string {
+	if k.Key == "" {
+		return "id"
+	}
+	return k.Key
+}
+
+// Operations are the operations that the kind has, by method and path.
+func (k Kind[S, T, In]) Operations() map[string]Handler[S] {
+	one := k.Path + "/{" + k.key() + "}"
+	all := map[string]Handler[S]{"POST " + k.Path: k.create, "DELETE " + one: k.remove}
+	if !k.Unlisted {
+		all["GET "+k.Path] = k.list
+	}
+	if k.Single {
+		all["GET "+one] = k.get
+	}
+	if k.Change != nil {
+		all["PUT "+one] = k.update
+	}
+	return all
+}
+
+func (k Kind[S, T, In]) list(s S, r *Request) (Answer, error) {
+	among, err := k.Among(s, r)
+	if err != nil {
+		return Answer{}, err
+	}
+	views := []any{}
+	for item := range among.All() {
+		meta := item.Nested()
+		of := func() object.Traits {
+			has := object.Named(meta.Identity, meta.Slug, meta.Name)
+			if k.Traits != nil {
+				has = k.Traits(s, has, item)
+			}
+			return has
+		}
+		if r.Filter.Matches(meta.Labels, of) {
+			views = append(views, k.View(s, r, item))
+		}
+	}
+	return Answer{Status: http.StatusOK, Body: views}, nil
+}
+
+// find finds the object that the path of a request names.
+func (k Kind[S, T, In]) find(s S, r *Request) (among *object.Collection[T], item T, err error) {
+	if among, err = k.Among(s, r); err != nil {
+		return among, item, err
+	}
+	item, found := among.Find(r.PathValue(k.key()))
+	if !found {
+		err = apierror.NotFound(k.Name, r.PathValue(k.key()))
+	}
+	return among, item, err
+}
+
+func (k Kind[S, T, In]) get(s S, r *Request) (Answer, error) {
+	_, item, err := k.find(s, r)
+	if err != nil {
+		return Answer{}, err
+	}
+	return Answer{Status: http.StatusOK, Body: k.View(s, r, item)}, nil
+}
+
+func (k Kind[S, T, In]) create(s S, r *Request) (Answer, error) {
+	among, err := k.Among(s, r)
+	if err != nil {
+		return Answer{}, err
+	}
+	in, err := Decode[In](r)
+	if err != nil {
+		return Answer{}, err
+	}
+	meta := k.Meta(in)
+	described := object.Spec{Name: object.Kept(meta.Name, ""), Description: object.Kept(meta.Description, ""),
+		Labels: meta.Labels, Annotations: meta.Annotations}
+	if err := object.CheckMeta(described); err != nil {
+		return Answer{}, err
+	}
+	item, err := k.New(s, r, object.NewRecord(k.Prefix, described, among.HasSlug, r.Now), in)
+	if err != nil {
+		return Answer{}, err
+	}
+	among.Add(item)
+	view := k.View
+	if k.Made != nil {
+		view = k.Made
+	}
+	return Answer{http.StatusCreated, view(s, r, item), item.Nested().Identity}, nil
+}
+
+func (k Kind[S, T, In]) update(s S, r *Request) (Answer, error) {
+	_, item, err := k.find(s, r)
+	if err != nil {
+		return Answer{}, err
+	}
+	in, err := Decode[In](r)
+	if err != nil {
+		return Answer{}, err
+	}
+	next, meta := object.Record{Meta: item.Nested()}, k.Meta(in)
+	if err := next.Describe(r.Rules, meta.Name, meta.Description, meta.Labels, meta.Annotations, r.Now); err != nil {
+		return Answer{}, err
+	}
+	if err := k.Change(s, r, item, next, in); err != nil {
+		return Answer{}, err
+	}
+	return Answer{http.StatusOK, k.View(s, r, item), next.Identity}, nil
+}
+
+func (k Kind[S, T, In]) remove(s S, r *Request) (Answer, error) {
+	among, item, err := k.find(s, r)
+	if err != nil {
+		return Answer{}, err
+	}
+	if k.Release != nil {
+		if err := k.Release(s, r, item); err != nil {
+			return Answer{}, err
+		}
+	}
+	among.Remove(item)
+	return Answer{Status: http.StatusNoContent, Identity: item.Nested().Identity}, nil
+}
+
+// Decode reads the body of a request. Unknown fields are ignored.
+func Decode[T any](r *Request) (*T, error) {
+	into := new(T)
+	err := json.Unmarshal(r.Body, into)
+	var mismatch *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &mismatch):
+		return nil, apierror.Invalid("field %q must be of type %s, not %s",
+			mismatch.Field, mismatch.Type, mismatch.Value)
+	case err != nil:
+		return nil, apierror.Invalid("the request body is not valid JSON: %v", err)
+	}
+	return into, nil
+}
