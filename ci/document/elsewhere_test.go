@@ -18,6 +18,8 @@ const maxExceptions = 10
 func exceptions() map[string]string {
 	return map[string]string{
 		`docker cp "$(docker create IMAGE)":/thalassa-cloud-controller-manager kubectl-thalassa`: "needs Docker",
+		"kubectl krew install --manifest-url=https://github.com/thalassa-cloud/thalassa-ccm/releases/download/v1.2.3/" +
+			"thalassa.yaml": "needs a release on GitHub",
 		"make pin-packages": "changes what images contain, and needs a mirror of Debian",
 	}
 }

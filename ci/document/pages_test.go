@@ -98,9 +98,13 @@ kubectl wait --for=condition=LoadBalancerProvisioned service/keep --timeout=1m`}
 		"docs/guides/monitoring.md": {replace: []string{"--user=me",
 			"--user=system:serviceaccount:default:default", "<node>", "$(kubectl get node control-plane --output " +
 				"jsonpath='{.status.addresses[?(@.type==\"InternalIP\")].address}')"}, want: []string{`^# HELP `}},
-		"docs/guides/kubectl.md": {checkout: true, replace: []string{"/usr/local/bin", "$BIN"},
+		"docs/guides/kubectl.md": {checkout: true, before: archive,
+			replace: []string{"/usr/local/bin", "$BIN", "sha256sum --check", `cd "$BIN/archive" && sha256sum --check`,
+				"make bin/", "cd - && make bin/"},
 			after: "kubectl thalassa plan --all-namespaces",
 			want:  []string{`^No changes: the cloud agrees with 1 Service`}},
+		"docs/guides/troubleshoot.md": {replace: []string{"thalassa doctor", "thalassa doctor || [[ $? == 1 ]]"},
+			want: []string{`^ +Problem +node/worker-7: MachineNotFound`}},
 		"docs/guides/admission-policy.md": {want: []string{`validatingadmissionpolicybinding.* created`}},
 		"docs/guides/migrate.md": {
 			before: "kubectl apply -f migrate.yaml\n" +
@@ -115,6 +119,16 @@ kubectl wait --for=condition=LoadBalancerProvisioned service/keep --timeout=1m`}
 		},
 	}
 }
+
+// archive makes an archive of the plug-in of kubectl as a release has it.
+const archive = `mkdir "$BIN/archive"
+cd "$BIN/archive"
+cp "$BIN/thalassa-cloud-controller-manager" kubectl-thalassa
+cp kubectl-thalassa kubectl_complete-thalassa
+tar -czf kubectl-thalassa_1.2.3_linux_amd64.tar.gz kubectl-thalassa kubectl_complete-thalassa
+rm kubectl-thalassa kubectl_complete-thalassa
+sha256sum kubectl-thalassa_1.2.3_linux_amd64.tar.gz >SHA256SUMS
+`
 
 // removal is the page of the document that is executed last.
 func removal() page {

@@ -77,8 +77,10 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.write(t, "snapshots.yaml", string(definitions))
+	program := host.Program(t)
 	if err := errors.Join(os.CopyFS(w.dir, os.DirFS("testdata")), document.Install(w.bin),
-		os.Symlink(host.Program(t), filepath.Join(w.bin, "thalassa-cloud-controller-manager"))); err != nil {
+		os.Symlink(program, filepath.Join(w.bin, "thalassa-cloud-controller-manager")),
+		os.Symlink(program, filepath.Join(w.bin, "kubectl-thalassa"))); err != nil {
 		t.Fatal(err)
 	}
 	return w
