@@ -91,7 +91,7 @@ kubectl wait --for=condition=LoadBalancerProvisioned service/keep --timeout=1m`}
 		"docs/guides/services.md": {want: []string{`^LoadBalancerProvisioned=True`, `^pod: web-`,
 			`LoadBalancerOrphaned`}},
 		"docs/guides/lost-labels.md": {want: []string{`^a[0-9a-f]{31}$`}},
-		"docs/guides/routes.md":      {want: []string{`^worker-1 +\[?10\.244\.`}},
+		"docs/guides/routes.md":      {want: []string{`^worker-1 +\[?10\.244\.`, `^worker-1 RouteCreated$`}},
 		"docs/guides/node-removal.md": {want: []string{`^worker-7$`, `^node/worker-7 annotated`},
 			never: []string{`^worker-1$`}},
 		"docs/guides/nodes.md": {want: []string{`^Name: +worker-7`}},

@@ -213,7 +213,7 @@ func (l *land) loses(table, destination string) {
 // events are those since the last time, as "Reason", sorted.
 func (l *land) events() string { return strings.Join(l.process.Reasons(), " ") }
 
-// condition is NodeNetworkUnavailable of a Node.
+// condition is NetworkUnavailable of a Node.
 func (l *land) condition(name string) string {
 	l.Helper()
 	for _, one := range workerpooltest.Node(l, l.cluster, name).Status.Conditions {

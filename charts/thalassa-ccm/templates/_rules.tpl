@@ -138,7 +138,7 @@ specification does not contain. "Needed by" names the code that needs such a rul
 
 {{- define "thalassa-ccm.rules.routes" }}
 {{- if (include "thalassa-ccm.work" . | fromJson).routes }}
-# Route controller: patches the condition NodeNetworkUnavailable. Needed by src/controller/route, condition.go.
+# Route controller: patches the condition NetworkUnavailable. Needed by src/controller/route, condition.go.
 - apiGroups: [""]
   resources: [nodes/status]
   verbs: [patch]

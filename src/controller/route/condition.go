@@ -18,13 +18,13 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
 )
 
-// Reasons of the condition NodeNetworkUnavailable, as in k8s.io/cloud-provider.
+// Reasons of the condition NetworkUnavailable, as in k8s.io/cloud-provider.
 const (
 	routesCreated   = "RouteCreated"
 	noRoutesCreated = "NoRouteCreated"
 )
 
-// condition is the content of a Node's condition NodeNetworkUnavailable. Conditions can be compared with ==.
+// condition is the content of a Node's condition NetworkUnavailable. Conditions can be compared with ==.
 type condition struct {
 	status  corev1.ConditionStatus
 	reason  string

@@ -362,7 +362,7 @@ func (r *rig) events() string {
 	return strings.Join(events, ", ")
 }
 
-// condition is NodeNetworkUnavailable of a Node, as "Status Reason".
+// condition is NetworkUnavailable of a Node, as "Status Reason".
 func (r *rig) condition(name string) string {
 	r.Helper()
 	c := conditionOf(r.node(name))
