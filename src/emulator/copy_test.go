@@ -66,6 +66,11 @@ func filled(t *testing.T) *Emulator {
 		`{"name":"x","requesterVpcIdentity":"emulator","accepterVpcIdentity":"vpc-shop"}`)
 	send("/v1/quotas/increase-requests", `{"name":"machines","newMaxUsage":200000}`)
 	send("/v1/nat-gateways", `{"name":"out","subnetIdentity":"emulator","configureDefaultRoute":true,"securityGroupAttachments":["web"]}`)
+	send("/v1/teams", `{"name":"ops"}`)
+	send("/v1/teams/ops/members", fmt.Sprintf(`{"userIdentity":%q}`, DefaultOwner))
+	send("/v1/iam/roles", `{"name":"reader"}`)
+	send("/v1/iam/roles/reader/rules", `{"resources":["vpc"],"permissions":["read"]}`)
+	send("/v1/iam/roles/reader/bindings", `{"name":"b","teamIdentity":"ops"}`)
 	send("/v1/route-tables/default/routes", `{"destinationCidrBlock":"10.244.0.0/24","gatewayAddress":"10.0.0.9"}`)
 	return e
 }
@@ -148,7 +153,8 @@ func everything(t *testing.T, e *Emulator) string {
 		"loadbalancers/lb/listeners", "loadbalancer-target-groups",
 		"projects", "cloudinits", "tfs", "volumes", "volume-types", "snapshots", "snapshot-policies",
 		"vpc-firewall-rules/emulator", "vpc-peering-connections", "quotas", "images",
-		"security-groups", "reserved-ips", "nat-gateways", "route-tables", "route-tables/default/routes"} {
+		"security-groups", "reserved-ips", "nat-gateways", "route-tables", "route-tables/default/routes",
+		"memberships", "teams", "iam/roles"} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/"+path, nil)
 		request.Header.Set("Authorization", "Token "+DefaultToken)
 		recorder := httptest.NewRecorder()

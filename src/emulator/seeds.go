@@ -26,6 +26,10 @@ type (
 	ClientSeed = seed.Client
 	// ServiceAccountSeed is a service account, see [seed.ServiceAccount].
 	ServiceAccountSeed = seed.ServiceAccount
+	// MemberSeed is a member of an organisation, see [seed.Member].
+	MemberSeed = seed.Member
+	// InviteSeed is an invite to an organisation, see [seed.Invite].
+	InviteSeed = seed.Invite
 	// FederatedIdentitySeed is a federated identity, see [seed.FederatedIdentity].
 	FederatedIdentitySeed = seed.FederatedIdentity
 	// AudienceMatch is how audiences are compared, see [seed.AudienceMatch].
@@ -59,6 +63,7 @@ const (
 	DefaultVPC              = seed.DefaultVPC
 	DefaultSubnet           = seed.DefaultSubnet
 	DefaultServiceAccount   = seed.DefaultServiceAccount
+	DefaultOwner            = seed.DefaultOwner
 	DefaultSubject          = seed.DefaultSubject
 	DefaultAudience         = seed.DefaultAudience
 

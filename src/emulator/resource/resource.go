@@ -20,6 +20,8 @@ type Request struct {
 	Body   []byte
 	Filter object.Filter
 	Rules  object.UpdateRules
+	// UniqueNames refuses a name that another object of the kind has.
+	UniqueNames bool
 }
 
 // Answer is the answer to a request. Without a body it has no content.
@@ -41,14 +43,18 @@ type Kind[S any, T object.Described, In any] struct {
 	Path, Key string
 	// Among are the objects that the path of a request is about.
 	Among func(S, *Request) (*object.Collection[T], error)
-	// Meta is what a body says about the meta data.
+	// Meta is what a body says about the meta data. Objects of a kind without it have no names.
 	Meta func(*In) wire.MetaInput
-	// New makes an object, which is not added yet.
+	// New makes an object, which is not added yet. Without it, there is no POST.
 	New func(S, *Request, object.Record, *In) (T, error)
 	// Change changes an object, or returns an error and changes nothing. Without it, there is no PUT.
 	Change func(S, *Request, T, object.Record, *In) error
+	// Partial kinds keep what a PUT leaves out, because the official client sends only what changes.
+	Partial bool
 	// Release ends what a deleted object uses, or refuses the deletion.
 	Release func(S, *Request, T) error
+	// Leave, if set, deletes an object that takes time to go, after Release.
+	Leave func(S, *Request, T)
 	// View is the object as the API describes it. Made, if set, is the same in the answer to its creation.
 	View, Made func(S, *Request, T) any
 	// Traits are the values that filters of lists can name, besides those that everything has.
@@ -57,6 +63,8 @@ type Kind[S any, T object.Described, In any] struct {
 	Unlisted bool
 	// Single kinds can be read one by one.
 	Single bool
+	// Permanent kinds have no DELETE.
+	Permanent bool
 }
 
 func (k Kind[S, T, In]) key() string {
@@ -69,7 +77,13 @@ func (k Kind[S, T, In]) key() string {
 // Operations are the operations that the kind has, by method and path.
 func (k Kind[S, T, In]) Operations() map[string]Handler[S] {
 	one := k.Path + "/{" + k.key() + "}"
-	all := map[string]Handler[S]{"POST " + k.Path: k.create, "DELETE " + one: k.remove}
+	all := map[string]Handler[S]{}
+	if k.New != nil {
+		all["POST "+k.Path] = k.create
+	}
+	if !k.Permanent {
+		all["DELETE "+one] = k.remove
+	}
 	if !k.Unlisted {
 		all["GET "+k.Path] = k.list
 	}
@@ -104,6 +118,12 @@ func (k Kind[S, T, In]) list(s S, r *Request) (Answer, error) {
 	return Answer{Status: http.StatusOK, Body: views}, nil
 }
 
+// Named is the object that the path of a request about one of its parts names as "id".
+func (k Kind[S, T, In]) Named(s S, r *Request) (T, error) {
+	_, item, err := k.find(s, r)
+	return item, err
+}
+
 // find finds the object that the path of a request names.
 func (k Kind[S, T, In]) find(s S, r *Request) (among *object.Collection[T], item T, err error) {
 	if among, err = k.Among(s, r); err != nil {
@@ -133,13 +153,11 @@ func (k Kind[S, T, In]) create(s S, r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	meta := k.Meta(in)
-	described := object.Spec{Name: object.Kept(meta.Name, ""), Description: object.Kept(meta.Description, ""),
-		Labels: meta.Labels, Annotations: meta.Annotations}
-	if err := object.CheckMeta(described); err != nil {
+	record, err := k.describe(r, among, in)
+	if err != nil {
 		return Answer{}, err
 	}
-	item, err := k.New(s, r, object.NewRecord(k.Prefix, described, among.HasSlug, r.Now), in)
+	item, err := k.New(s, r, record, in)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -151,8 +169,48 @@ func (k Kind[S, T, In]) create(s S, r *Request) (Answer, error) {
 	return Answer{http.StatusCreated, view(s, r, item), item.Nested().Identity}, nil
 }
 
+// describe is the meta data of a new object.
+func (k Kind[S, T, In]) describe(r *Request, among *object.Collection[T], in *In) (object.Record, error) {
+	if k.Meta == nil {
+		identity := object.NewIdentity(k.Prefix)
+		return object.NewRecord(k.Prefix, object.Spec{Identity: identity, Slug: identity}, among.HasSlug, r.Now), nil
+	}
+	meta := k.Meta(in)
+	described := object.Spec{Name: object.Kept(meta.Name, ""), Description: object.Kept(meta.Description, ""),
+		Labels: meta.Labels, Annotations: meta.Annotations}
+	if err := object.CheckMeta(described); err != nil {
+		return object.Record{}, err
+	}
+	return object.NewRecord(k.Prefix, described, among.HasSlug, r.Now), k.checkName(r, among, described.Name, "")
+}
+
+func (k Kind[S, T, In]) checkName(r *Request, among *object.Collection[T], name, except string) error {
+	if !r.UniqueNames {
+		return nil
+	}
+	return object.CheckFree(among, k.Name, name, except)
+}
+
+// revise is the meta data of an object after an update.
+func (k Kind[S, T, In]) revise(r *Request, among *object.Collection[T], item T, in *In) (object.Record, error) {
+	next := object.Record{Meta: item.Nested()}
+	if leaving(item) {
+		return next, apierror.Conflict("%s %q is being deleted", k.Name, next.Identity)
+	}
+	if k.Meta == nil {
+		next.Touch(r.Now)
+		return next, nil
+	}
+	meta, rules := k.Meta(in), r.Rules
+	rules.Merge = rules.Merge || k.Partial
+	if err := next.Describe(rules, meta.Name, meta.Description, meta.Labels, meta.Annotations, r.Now); err != nil {
+		return next, err
+	}
+	return next, k.checkName(r, among, next.Name, next.Identity)
+}
+
 func (k Kind[S, T, In]) update(s S, r *Request) (Answer, error) {
-	_, item, err := k.find(s, r)
+	among, item, err := k.find(s, r)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -160,8 +218,8 @@ func (k Kind[S, T, In]) update(s S, r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	next, meta := object.Record{Meta: item.Nested()}, k.Meta(in)
-	if err := next.Describe(r.Rules, meta.Name, meta.Description, meta.Labels, meta.Annotations, r.Now); err != nil {
+	next, err := k.revise(r, among, item, in)
+	if err != nil {
 		return Answer{}, err
 	}
 	if err := k.Change(s, r, item, next, in); err != nil {
@@ -175,13 +233,27 @@ func (k Kind[S, T, In]) remove(s S, r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	gone := Answer{Status: http.StatusNoContent, Identity: item.Nested().Identity}
+	if leaving(item) {
+		return gone, nil
+	}
 	if k.Release != nil {
 		if err := k.Release(s, r, item); err != nil {
 			return Answer{}, err
 		}
 	}
+	if k.Leave != nil {
+		k.Leave(s, r, item)
+		return gone, nil
+	}
 	among.Remove(item)
-	return Answer{Status: http.StatusNoContent, Identity: item.Nested().Identity}, nil
+	return gone, nil
+}
+
+// leaving returns whether an object was deleted, and is on its way out.
+func leaving(item any) bool {
+	living, takesTime := item.(interface{ Active() bool })
+	return takesTime && !living.Active()
 }
 
 // Decode reads the body of a request. Unknown fields are ignored.

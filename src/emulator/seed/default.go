@@ -17,6 +17,7 @@ const (
 	DefaultVPC              = "vpc-emulator000000000001"
 	DefaultSubnet           = "subnet-emulator000000000001"
 	DefaultServiceAccount   = "sa-emulator000000000001"
+	DefaultOwner            = "user-emulator000000000001"
 	DefaultSubject          = "system:serviceaccount:kube-system:cloud-controller-manager"
 	DefaultAudience         = "https://api.thalassa.cloud"
 )
@@ -88,6 +89,7 @@ func seedIn(network, subnet, public []netip.Prefix) Seed {
 				FederatedIdentities: []FederatedIdentity{{Subject: DefaultSubject,
 					Audiences: []string{DefaultAudience}}},
 			}},
+			Members: []Member{{Subject: DefaultOwner, Name: "Owner", Email: "owner@emulator.invalid", Role: "OWNER"}},
 			VPCs: []VPC{{
 				Identity: DefaultVPC, Name: "emulator", Region: DefaultRegion,
 				CIDRs: network,

@@ -77,6 +77,9 @@ type Organisation struct {
 	Clients []Client `yaml:"clients"`
 	// ServiceAccounts are used through tokens of other issuers.
 	ServiceAccounts []ServiceAccount `yaml:"serviceAccounts"`
+	// Members are the people in the organisation, Invites those who may become members.
+	Members []Member `yaml:"members"`
+	Invites []Invite `yaml:"invites"`
 	// Quotas are the limits that differ from the standard ones, by name.
 	Quotas   map[string]int `yaml:"quotas"`
 	VPCs     []VPC          `yaml:"vpcs"`
@@ -105,6 +108,23 @@ type Client struct {
 	Scopes []string `yaml:"scopes"`
 	// Project binds its tokens to a project, by identity or slug.
 	Project string `yaml:"project"`
+}
+
+// Member is a person in an organisation.
+type Member struct {
+	// Subject is what requests name the person by; it is made up when empty.
+	Subject string `yaml:"subject"`
+	Name    string `yaml:"name"`
+	Email   string `yaml:"email"`
+	// Role is OWNER or MEMBER; MEMBER when empty.
+	Role string `yaml:"role"`
+}
+
+// Invite is an invitation to an organisation.
+type Invite struct {
+	Email string `yaml:"email"`
+	// Role is as in Member.
+	Role string `yaml:"role"`
 }
 
 // ServiceAccount is a service account that others may act as.

@@ -105,7 +105,24 @@ func (s *Store) seedOrganisation(in seed.Organisation, now time.Time) error {
 			return fmt.Errorf("project %q: %w", p.Name, err)
 		}
 	}
+	if err := org.seedPeople(in.Members, in.Invites, now); err != nil {
+		return err
+	}
 	return org.seedAccounts(in.ServiceAccounts, now)
+}
+
+func (o *Organisation) seedPeople(members []seed.Member, invites []seed.Invite, now time.Time) error {
+	for _, m := range members {
+		if err := o.Directory.SeedMember(m, now); err != nil {
+			return fmt.Errorf("member %q: %w", m.Name, err)
+		}
+	}
+	for _, i := range invites {
+		if err := o.Directory.SeedInvite(i, now); err != nil {
+			return fmt.Errorf("invite %q: %w", i.Email, err)
+		}
+	}
+	return nil
 }
 
 // seedAccounts adds service accounts, after the projects that their tokens can be bound to.
