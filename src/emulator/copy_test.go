@@ -66,6 +66,10 @@ func filled(t *testing.T) *Emulator {
 		`{"name":"x","requesterVpcIdentity":"emulator","accepterVpcIdentity":"vpc-shop"}`)
 	send("/v1/quotas/increase-requests", `{"name":"machines","newMaxUsage":200000}`)
 	send("/v1/nat-gateways", `{"name":"out","subnetIdentity":"emulator","configureDefaultRoute":true,"securityGroupAttachments":["web"]}`)
+	send("/v1/kubernetes/clusters",
+		`{"name":"k","subnet":"emulator","kubernetesVersionIdentity":"1.34.1","securityGroupAttachments":["web"]}`)
+	send("/v1/kubernetes/clusters/k/nodepools",
+		`{"name":"p","machineType":"pgp-small","replicas":2,"securityGroupAttachments":["web"]}`)
 	send("/v1/teams", `{"name":"ops"}`)
 	send("/v1/teams/ops/members", fmt.Sprintf(`{"userIdentity":%q}`, DefaultOwner))
 	send("/v1/iam/roles", `{"name":"reader"}`)
@@ -117,7 +121,7 @@ func changeable(t reflect.Type) bool {
 		return t.Elem().Kind() != reflect.String
 	}
 	fixed := []reflect.Type{reflect.TypeFor[*state.MachineType](), reflect.TypeFor[*state.Image](),
-		reflect.TypeFor[*state.VolumeType]()}
+		reflect.TypeFor[*state.VolumeType](), reflect.TypeFor[*state.KubernetesVersion]()}
 	name := t.Elem().PkgPath()
 	return strings.HasPrefix(name, "github.com/thalassa-cloud/") && !strings.HasSuffix(name, "/wire") &&
 		!slices.Contains(fixed, t)
@@ -138,6 +142,7 @@ func TestCopySharesNothing(t *testing.T) {
 	references(reflect.ValueOf(&e.api.Store.MachineTypes).Elem(), "machineTypes", machineTypes)
 	references(reflect.ValueOf(&e.api.Store.Images).Elem(), "images", machineTypes)
 	references(reflect.ValueOf(&e.api.Store.VolumeTypes).Elem(), "volumeTypes", machineTypes)
+	references(reflect.ValueOf(&e.api.Store.KubernetesVersions).Elem(), "kubernetesVersions", machineTypes)
 	for pointer, way := range copied {
 		if shared, found := live[pointer]; found && machineTypes[pointer] == "" {
 			t.Errorf("%s of the copy is %s of the original: copy it in a rewire method", way, shared)
@@ -154,7 +159,8 @@ func everything(t *testing.T, e *Emulator) string {
 		"projects", "cloudinits", "tfs", "volumes", "volume-types", "snapshots", "snapshot-policies",
 		"vpc-firewall-rules/emulator", "vpc-peering-connections", "quotas", "images",
 		"security-groups", "reserved-ips", "nat-gateways", "route-tables", "route-tables/default/routes",
-		"memberships", "teams", "iam/roles"} {
+		"memberships", "teams", "iam/roles", "kubernetes/versions", "kubernetes/clusters",
+		"kubernetes/clusters/k/nodepools", "kubernetes/clusters/k/nodepools/p/machines"} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/"+path, nil)
 		request.Header.Set("Authorization", "Token "+DefaultToken)
 		recorder := httptest.NewRecorder()
@@ -180,6 +186,7 @@ func TestCopyIsTheSame(t *testing.T) {
 		}
 	}
 	for _, path := range []string{
+		"kubernetes/clusters/k/nodepools/p", "kubernetes/clusters/k",
 		"loadbalancers/lb", "nat-gateways/out", "loadbalancer-target-groups/tg", "machines/one", "tfs/x",
 		"security-groups/web",
 		"reserved-ips/in", "vpc-firewall-rules/emulator/x", "vpc-peering-connections/x", "cloudinits/x",

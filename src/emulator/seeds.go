@@ -18,6 +18,8 @@ type (
 	MachineImageSeed = seed.MachineImage
 	// VolumeTypeSeed is a type of volumes, see [seed.VolumeType].
 	VolumeTypeSeed = seed.VolumeType
+	// KubernetesVersionSeed is a version of Kubernetes, see [seed.KubernetesVersion].
+	KubernetesVersionSeed = seed.KubernetesVersion
 	// OrganisationSeed is an organisation and all that it has, see [seed.Organisation].
 	OrganisationSeed = seed.Organisation
 	// ProjectSeed is a project, see [seed.Project].

@@ -113,7 +113,7 @@ func (srv *Server) operations() map[string]handler {
 		srv.vpcOperations(), srv.subnetOperations(), srv.routeTableOperations(), srv.natGatewayOperations(),
 		srv.securityGroupOperations(), srv.reservedIPOperations(), srv.firewallOperations(), srv.peeringOperations(),
 		srv.filesystemOperations(), srv.volumeOperations(), srv.snapshotOperations(),
-		srv.snapshotPolicyOperations(), srv.identityOperations(),
+		srv.snapshotPolicyOperations(), srv.identityOperations(), srv.kubernetesOperations(),
 	} {
 		maps.Copy(all, resource)
 	}

@@ -109,7 +109,7 @@ func providers() resource.Kind[*Directory, *Provider, providerInput] {
 			return nil
 		},
 		View: func(_ *Directory, _ *request, p *Provider) any { return p.view() },
-		Traits: func(_ *Directory, has object.Traits, p *Provider) object.Traits {
+		Traits: func(_ *Directory, _ *request, has object.Traits, p *Provider) object.Traits {
 			return has.With("status", p.Status).With("providerIssuer", p.Issuer)
 		},
 	}

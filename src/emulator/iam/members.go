@@ -54,7 +54,7 @@ func members() resource.Kind[*Directory, *Member, roleInput] {
 		View: func(_ *Directory, _ *request, m *Member) any {
 			return wire.Membership{Identity: m.Identity, CreatedAt: m.CreatedAt, User: &m.User, Role: m.Role}
 		},
-		Traits: func(_ *Directory, has object.Traits, m *Member) object.Traits { return has.With("role", m.Role) },
+		Traits: func(_ *Directory, _ *request, has object.Traits, m *Member) object.Traits { return has.With("role", m.Role) },
 	}
 }
 
@@ -79,7 +79,10 @@ func (d *Directory) releaseMember(_ *request, m *Member) error {
 				m.Identity, other.Team)
 		}
 	}
-	return errors.Join(d.checkUnbound("membership", m.Identity), d.checkOwners(m))
+	if err := d.checkUnbound("membership", m.Identity); err != nil {
+		return err
+	}
+	return d.checkOwners(m)
 }
 
 // checkOwners refuses to leave the organisation without an owner besides a member.

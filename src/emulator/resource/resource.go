@@ -58,7 +58,7 @@ type Kind[S any, T object.Described, In any] struct {
 	// View is the object as the API describes it. Made, if set, is the same in the answer to its creation.
 	View, Made func(S, *Request, T) any
 	// Traits are the values that filters of lists can name, besides those that everything has.
-	Traits func(S, object.Traits, T) object.Traits
+	Traits func(S, *Request, object.Traits, T) object.Traits
 	// Unlisted kinds have no GET.
 	Unlisted bool
 	// Single kinds can be read one by one.
@@ -107,7 +107,7 @@ func (k Kind[S, T, In]) list(s S, r *Request) (Answer, error) {
 		of := func() object.Traits {
 			has := object.Named(meta.Identity, meta.Slug, meta.Name)
 			if k.Traits != nil {
-				has = k.Traits(s, has, item)
+				has = k.Traits(s, r, has, item)
 			}
 			return has
 		}
@@ -259,14 +259,40 @@ func leaving(item any) bool {
 // Decode reads the body of a request. Unknown fields are ignored.
 func Decode[T any](r *Request) (*T, error) {
 	into := new(T)
-	err := json.Unmarshal(r.Body, into)
+	return into, unmarshal(r.Body, into)
+}
+
+// Overlay is a copy of settings with those that the body of a request has. Settings that are null stay.
+func Overlay[T any](r *Request, settings T) (T, error) {
+	var next T
+	all, sent := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	content, err := json.Marshal(settings)
+	if err != nil {
+		return next, err
+	}
+	if err := errors.Join(json.Unmarshal(content, &all), unmarshal(r.Body, &sent)); err != nil {
+		return next, err
+	}
+	for key, value := range sent {
+		if string(value) != "null" {
+			all[key] = value
+		}
+	}
+	if content, err = json.Marshal(all); err != nil {
+		return next, err
+	}
+	return next, unmarshal(content, &next)
+}
+
+func unmarshal(content []byte, into any) error {
+	err := json.Unmarshal(content, into)
 	var mismatch *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &mismatch):
-		return nil, apierror.Invalid("field %q must be of type %s, not %s",
+		return apierror.Invalid("field %q must be of type %s, not %s",
 			mismatch.Field, mismatch.Type, mismatch.Value)
 	case err != nil:
-		return nil, apierror.Invalid("the request body is not valid JSON: %v", err)
+		return apierror.Invalid("the request body is not valid JSON: %v", err)
 	}
-	return into, nil
+	return nil
 }

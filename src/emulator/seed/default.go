@@ -109,6 +109,14 @@ func DefaultVolumeTypes() []VolumeType {
 	}
 }
 
+// DefaultKubernetesVersions are the versions of Kubernetes of a seed that has none.
+func DefaultKubernetesVersions() []KubernetesVersion {
+	return []KubernetesVersion{
+		{Identity: "kv-emulator000000000001", Name: "1.33.5"},
+		{Identity: "kv-emulator000000000002", Name: "1.34.1"},
+	}
+}
+
 func defaultMachineTypes() []MachineType {
 	var types []MachineType
 	for i, size := range []string{"small", "medium", "large", "xlarge", "2xlarge", "4xlarge"} {

@@ -19,7 +19,10 @@ type Seed struct {
 	// MachineImages are the usual ones when there are none.
 	MachineImages []MachineImage `yaml:"machineImages"`
 	// VolumeTypes are Block and Premium Block when there are none.
-	VolumeTypes   []VolumeType   `yaml:"volumeTypes"`
+	VolumeTypes []VolumeType `yaml:"volumeTypes"`
+	// KubernetesVersions are those of DefaultKubernetesVersions when there are none.
+	KubernetesVersions []KubernetesVersion `yaml:"kubernetesVersions"`
+
 	Organisations []Organisation `yaml:"organisations"`
 }
 
@@ -64,6 +67,15 @@ type VolumeType struct {
 	StorageType string `yaml:"storageType"`
 	// FixedSize volumes cannot grow.
 	FixedSize bool `yaml:"fixedSize"`
+}
+
+// KubernetesVersion is a version of Kubernetes that clusters can have.
+type KubernetesVersion struct {
+	Identity string `yaml:"identity"`
+	// Name is e.g. 1.34.1.
+	Name string `yaml:"name"`
+	// Disabled versions are listed, and cannot be chosen.
+	Disabled bool `yaml:"disabled"`
 }
 
 // Organisation is an organisation, who may act for it, and what it owns.

@@ -45,6 +45,15 @@ func New(in seed.Seed, switches behaviour.Switches, now time.Time) (*Store, erro
 			return nil, fmt.Errorf("seed volume type %q: %w", t.Name, err)
 		}
 	}
+	versions := in.KubernetesVersions
+	if len(versions) == 0 {
+		versions = seed.DefaultKubernetesVersions()
+	}
+	for _, v := range versions {
+		if err := s.seedKubernetesVersion(v, now); err != nil {
+			return nil, fmt.Errorf("seed Kubernetes version %q: %w", v.Name, err)
+		}
+	}
 	for _, o := range in.Organisations {
 		if err := s.seedOrganisation(o, now); err != nil {
 			return nil, fmt.Errorf("seed organisation %q: %w", o.Name, err)
