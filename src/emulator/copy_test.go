@@ -70,6 +70,7 @@ func filled(t *testing.T) *Emulator {
 		`{"name":"k","subnet":"emulator","kubernetesVersionIdentity":"1.34.1","securityGroupAttachments":["web"]}`)
 	send("/v1/kubernetes/clusters/k/nodepools",
 		`{"name":"p","machineType":"pgp-small","replicas":2,"securityGroupAttachments":["web"]}`)
+	send("/v1/object-storage/buckets", `{"bucketName":"bin","region":"nl-01"}`)
 	send("/v1/teams", `{"name":"ops"}`)
 	send("/v1/teams/ops/members", fmt.Sprintf(`{"userIdentity":%q}`, DefaultOwner))
 	send("/v1/iam/roles", `{"name":"reader"}`)
@@ -159,7 +160,7 @@ func everything(t *testing.T, e *Emulator) string {
 		"projects", "cloudinits", "tfs", "volumes", "volume-types", "snapshots", "snapshot-policies",
 		"vpc-firewall-rules/emulator", "vpc-peering-connections", "quotas", "images",
 		"security-groups", "reserved-ips", "nat-gateways", "route-tables", "route-tables/default/routes",
-		"memberships", "teams", "iam/roles", "kubernetes/versions", "kubernetes/clusters",
+		"memberships", "teams", "iam/roles", "object-storage/buckets", "kubernetes/versions", "kubernetes/clusters",
 		"kubernetes/clusters/k/nodepools", "kubernetes/clusters/k/nodepools/p/machines"} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/"+path, nil)
 		request.Header.Set("Authorization", "Token "+DefaultToken)
@@ -187,7 +188,7 @@ func TestCopyIsTheSame(t *testing.T) {
 	}
 	for _, path := range []string{
 		"kubernetes/clusters/k/nodepools/p", "kubernetes/clusters/k",
-		"loadbalancers/lb", "nat-gateways/out", "loadbalancer-target-groups/tg", "machines/one", "tfs/x",
+		"object-storage/buckets/bin", "loadbalancers/lb", "nat-gateways/out", "loadbalancer-target-groups/tg", "machines/one", "tfs/x",
 		"security-groups/web",
 		"reserved-ips/in", "vpc-firewall-rules/emulator/x", "vpc-peering-connections/x", "cloudinits/x",
 		"projects/below",

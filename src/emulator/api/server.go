@@ -114,6 +114,7 @@ func (srv *Server) operations() map[string]handler {
 		srv.securityGroupOperations(), srv.reservedIPOperations(), srv.firewallOperations(), srv.peeringOperations(),
 		srv.filesystemOperations(), srv.volumeOperations(), srv.snapshotOperations(),
 		srv.snapshotPolicyOperations(), srv.identityOperations(), srv.kubernetesOperations(),
+		srv.bucketOperations(),
 	} {
 		maps.Copy(all, resource)
 	}

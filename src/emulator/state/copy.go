@@ -131,6 +131,7 @@ func (o *Organisation) copyReferences(t *copier) {
 	o.NATGateways = copyCollection(t, o.NATGateways)
 	o.RouteTables = copyCollection(t, o.RouteTables)
 	o.Clusters = copyCollection(t, o.Clusters)
+	o.Buckets = copyCollection(t, o.Buckets)
 	o.Selective = copyKeys(t, o.Selective)
 	o.limits = maps.Clone(o.limits)
 	increases := map[string][]wire.QuotaIncrease{}
@@ -227,6 +228,8 @@ func (t *RouteTable) copyReferences(made *copier) {
 func (r *RouteEntry) copyReferences(t *copier) {
 	r.Table, r.Gateway, r.Peering = copyOf(t, r.Table), copyOf(t, r.Gateway), copyOf(t, r.Peering)
 }
+
+func (b *Bucket) copyReferences(t *copier) { b.Org, b.Region = copyOf(t, b.Org), copyOf(t, b.Region) }
 
 func (k *Cluster) copyReferences(t *copier) {
 	k.Org, k.Region, k.Subnet = copyOf(t, k.Org), copyOf(t, k.Region), copyOf(t, k.Subnet)

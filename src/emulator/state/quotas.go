@@ -33,6 +33,7 @@ const (
 	QuotaSecurityGroups = "security-groups"
 
 	QuotaClusters = "kubernetes-clusters"
+	QuotaBuckets  = "buckets"
 )
 
 // standardLimit is a limit that tests and benchmarks do not meet by accident.
@@ -96,6 +97,8 @@ func QuotaKinds() []QuotaKind {
 			Count: func(o *Organisation) int { return o.SnapshotPolicies.Len() }},
 		{Name: QuotaClusters, description: "Kubernetes clusters", service: "kubernetes", standard: standardLimit,
 			Count: func(o *Organisation) int { return o.Clusters.Len() }},
+		{Name: QuotaBuckets, description: "Buckets", service: "objectStorage", standard: standardLimit,
+			Count: func(o *Organisation) int { return o.Buckets.Len() }},
 	}
 }
 

@@ -66,6 +66,7 @@ type Organisation struct {
 	NATGateways    object.Collection[*NATGateway]
 	RouteTables    object.Collection[*RouteTable]
 	Clusters       object.Collection[*Cluster]
+	Buckets        object.Collection[*Bucket]
 
 	// root is the organisation of a project's space; nil in the organisation's own.
 	root     *Organisation
