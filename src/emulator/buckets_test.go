@@ -57,9 +57,10 @@ func TestLifecyclesOfTheOfficialClient(t *testing.T) {
 		Filter: &objectstorage.BucketLifecycleRuleFilter{And: &objectstorage.BucketLifecycleRuleAndOperator{
 			Prefix: "logs/", Tags: []objectstorage.BucketLifecycleRuleTag{{Key: "k", Value: "v"}},
 			ObjectSizeLessThan: &days}},
-		Expiration:                  &objectstorage.BucketLifecycleRuleExpiration{Days: &days},
-		Transitions:                 []objectstorage.BucketLifecycleRuleTransition{{Days: &days, StorageClass: "COLD"}},
-		NoncurrentVersionExpiration: &objectstorage.BucketLifecycleRuleNoncurrentVersionExpiration{NoncurrentDays: &days},
+		Expiration:  &objectstorage.BucketLifecycleRuleExpiration{Days: &days},
+		Transitions: []objectstorage.BucketLifecycleRuleTransition{{Days: &days, StorageClass: "COLD"}},
+		NoncurrentVersionExpiration: &objectstorage.BucketLifecycleRuleNoncurrentVersionExpiration{
+			NoncurrentDays: &days},
 		AbortIncompleteMultipartUpload: &objectstorage.BucketLifecycleRuleAbortIncompleteMultipartUpload{
 			DaysAfterInitiation: &days},
 	}}
@@ -107,7 +108,8 @@ func TestBucketRequests(t *testing.T) {
 		{request: "POST " + buckets + "?project=shop", body: `{"bucketName":"own","region":"nl-01"}`, status: 201},
 		{request: "GET " + buckets, status: 200, has: []string{`"name":"bin"`, `!"name":"own"`}},
 		{request: "GET " + buckets + "?region=nl-02", status: 200, has: []string{`!"name"`}},
-		{request: "PUT " + buckets + "/bin", body: `{"bucketName":"other"}`, status: 200, has: []string{`"name":"bin"`}},
+		{request: "PUT " + buckets + "/bin", body: `{"bucketName":"other"}`, status: 200,
+			has: []string{`"name":"bin"`}},
 		{request: "PUT " + buckets + "/bin", body: `{"versioning":"odd"}`, status: 400},
 		{request: "PUT " + lifecycle, body: `{"rules":[]}`, status: 400},
 		{request: "PUT " + lifecycle, body: `{"rules":[{"expiration":{"days":1}}]}`, status: 400,

@@ -76,8 +76,8 @@ func (srv *Server) newBucket(o space, r *resource.Request, record object.Record,
 // checkBucketName checks a name, which is part of the address of the bucket and therefore unique in the cloud.
 func (srv *Server) checkBucketName(name string) error {
 	if !regexp.MustCompile(`^[a-z0-9][a-z0-9.-]+[a-z0-9]$`).MatchString(name) {
-		return apierror.Invalid("field \"bucketName\" must have at least 3 lower case letters, digits, '.' and '-', and "+
-			"start and end with a letter or digit, not be %q", name)
+		return apierror.Invalid("field \"bucketName\" must have at least 3 lower case letters, digits, '.' and '-', "+
+			"and start and end with a letter or digit, not be %q", name)
 	}
 	for o := range srv.Store.Spaces() {
 		if o.Buckets.HasSlug(name) {
@@ -106,7 +106,8 @@ func bucketSettings(r *resource.Request, before wire.BucketSettings) (wire.Bucke
 			return next, err
 		}
 		if statement.Action == nil || len(statement.Resource) == 0 {
-			return next, apierror.Invalid("field \"policy.Statement\" must have an Action and a Resource in each element")
+			return next, apierror.Invalid("field \"policy.Statement\" must have an Action and a Resource in each " +
+				"element")
 		}
 	}
 	return next, nil

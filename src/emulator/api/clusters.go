@@ -63,8 +63,8 @@ func (srv *Server) refuseKubeconfig(o space, r *resource.Request) (resource.Answ
 	if err != nil {
 		return resource.Answer{}, err
 	}
-	return resource.Answer{}, apierror.Unserved("Kubernetes cluster %q has no kubeconfig, because the emulator runs no "+
-		"Kubernetes; use the kubeconfig of a cluster of your own", k.Identity)
+	return resource.Answer{}, apierror.Unserved("Kubernetes cluster %q has no kubeconfig, because the emulator runs "+
+		"no Kubernetes; use the kubeconfig of a cluster of your own", k.Identity)
 }
 
 func (srv *Server) newCluster(o space, r *resource.Request, record object.Record,
@@ -164,7 +164,8 @@ func configureCluster(o space, r *resource.Request, k *state.Cluster,
 	case in.SecurityGroupAttachments == nil:
 		return k.SecurityGroups, nil
 	case k.Subnet == nil && len(in.SecurityGroupAttachments) > 0:
-		return nil, apierror.Invalid("field \"securityGroupAttachments\" is only for clusters of type %s", state.Managed)
+		return nil, apierror.Invalid("field \"securityGroupAttachments\" is only for clusters of type %s",
+			state.Managed)
 	case k.Subnet == nil:
 		return nil, nil
 	}

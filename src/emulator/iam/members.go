@@ -54,7 +54,9 @@ func members() resource.Kind[*Directory, *Member, roleInput] {
 		View: func(_ *Directory, _ *request, m *Member) any {
 			return wire.Membership{Identity: m.Identity, CreatedAt: m.CreatedAt, User: &m.User, Role: m.Role}
 		},
-		Traits: func(_ *Directory, _ *request, has object.Traits, m *Member) object.Traits { return has.With("role", m.Role) },
+		Traits: func(_ *Directory, _ *request, has object.Traits, m *Member) object.Traits {
+			return has.With("role", m.Role)
+		},
 	}
 }
 

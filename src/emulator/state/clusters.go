@@ -85,8 +85,9 @@ func (k *Cluster) View(now time.Time) wire.Cluster {
 		Annotations: k.Annotations, CreatedAt: k.CreatedAt, ObjectVersion: k.ObjectVersion,
 		Organisation: k.Org.Short(), Status: provisioned(k.At(now)),
 		LastStatusTransitionedAt: k.Transition(k.CreatedAt, now), ClusterType: k.Type,
-		ClusterVersion: &k.Version.KubernetesVersion, Configuration: wire.ClusterConfiguration{Networking: k.Networking},
-		Region: k.Region.Short(), ClusterSettings: k.Settings,
+		ClusterVersion: &k.Version.KubernetesVersion,
+		Configuration:  wire.ClusterConfiguration{Networking: k.Networking},
+		Region:         k.Region.Short(), ClusterSettings: k.Settings,
 	}
 	if k.Subnet != nil {
 		view.VPC, view.Subnet = k.Subnet.VPC.Short(), k.Subnet.Short()
