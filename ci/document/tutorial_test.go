@@ -99,7 +99,7 @@ func TestTutorial(t *testing.T) {
 	shell := w.shell(t, w.root)
 	all := blocks(t, w.root, tutorial)
 	creation := all[3].Script
-	if !strings.Contains(creation, "kubectl apply ") || !strings.Contains(all[6].Script, "CLOUD=ironcore") {
+	if len(all) != 8 || !strings.Contains(creation, "kubectl apply ") || !strings.Contains(all[6].Script, "CLOUD=ironcore") {
 		t.Fatalf("%s has another order: %q", tutorial, all)
 	}
 	t.Run("Thalassa Cloud", func(t *testing.T) {
@@ -144,12 +144,12 @@ func (w *world) follow(t *testing.T, shell document.Shell, d *demo, following []
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	for _, block := range following {
-		part, err := shell.Run(ctx, block.Script)
-		output += part
+		printed, log, err := shell.Run(ctx, block.Script)
+		output += printed
 		if err != nil {
-			t.Fatalf("%s:%d: %v\n%s", tutorial, block.Line, err, output)
+			t.Fatalf("%s:%d: %v\n%s", tutorial, block.Line, err, log)
 		}
+		t.Log(log)
 	}
-	t.Log(output)
 	return output
 }
