@@ -171,6 +171,9 @@ func (d *doctor) checkConfiguration(ctx context.Context) bool {
 	inspection := d.session.inspection
 	d.add("configuration", CheckOK, fmt.Sprintf("%s is valid, for the cloud %s.", inspection.ConfigFile,
 		inspection.Cloud.Name), "")
+	for _, warning := range d.warnings(d.session, d.process) {
+		d.add("configuration-warning", CheckWarning, warning, "")
+	}
 	for _, name := range slices.Sorted(maps.Keys(inspection.Controllers)) {
 		text := "It is enabled."
 		if why := inspection.Controllers[name]; why != "" {

@@ -232,13 +232,8 @@ func (m *migration) checkConfiguration(err error) bool {
 		source = m.session.workload.String()
 	}
 	m.add("configuration", CheckOK, fmt.Sprintf("%s of %s is valid.", file, source), "")
-	for _, provider := range m.Providers {
-		if provider.Name != m.session.inspection.Cloud.Name || provider.Warnings == nil {
-			continue
-		}
-		for _, warning := range provider.Warnings(file, m.process.Environment) {
-			m.add("configuration", CheckWarning, warning, "")
-		}
+	for _, warning := range m.warnings(m.session, m.process) {
+		m.add("configuration", CheckWarning, warning, "")
 	}
 	return true
 }

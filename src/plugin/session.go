@@ -80,6 +80,17 @@ func (s *settings) inspect(ctx context.Context, opened *session, process workloa
 	return opened.followKubeconfig(s.Client)
 }
 
+// warnings returns what is accepted in the configuration of an inspected process, and is dangerous or should be written
+// in another way.
+func (s *settings) warnings(opened *session, process workload.Process) []string {
+	for _, provider := range s.Providers {
+		if provider.Name == opened.inspection.Cloud.Name && provider.Warnings != nil {
+			return provider.Warnings(opened.inspection.ConfigFile, process.Environment)
+		}
+	}
+	return nil
+}
+
 // observe reads the cloud.
 func (s *session) observe(ctx context.Context) error {
 	if observe := s.inspection.Cloud.Observe; observe != nil {

@@ -253,6 +253,8 @@ func TestDoctorOfTheWorkload(t *testing.T) {
 	r.requireCheck(checks, "workload", plugin.NotChecked, "use the file in --cloud-config")
 	r.requireCheck(checks, "permissions", plugin.NotChecked, "not in this cluster")
 	r.requireCheck(checks, "configuration", plugin.CheckOK, "is valid")
+	checks, _ = r.doctor("--cloud-config=" + r.file("insecure: true\n"+r.inline(r.config())))
+	r.requireCheck(checks, "configuration-warning", plugin.CheckWarning, "can read the credentials")
 	checks, _ = r.doctor("--cloud-config=/does/not/exist")
 	r.requireCheck(checks, "configuration", plugin.CheckProblem, "/does/not/exist")
 }

@@ -252,16 +252,23 @@ func (c API) Timeout() time.Duration { return seconds(c.CallTimeout) }
 
 // Warn logs settings that are allowed and dangerous.
 func (c Config) Warn() {
+	for _, line := range c.dangers() {
+		klog.InfoS("Warning: " + line)
+	}
+}
+
+// dangers describes settings that are allowed and dangerous, one line each.
+func (c Config) dangers() (lines []string) {
 	endpoint, err := url.Parse(c.Endpoint)
 	if err == nil && endpoint.Scheme == "http" && !isLoopback(endpoint.Hostname()) {
-		klog.InfoS(
-			"Warning: endpoint begins with http://, so the credentials are sent without encryption; use https://",
-			"endpoint", endpoint.Redacted())
+		lines = append(lines, fmt.Sprintf("endpoint: %s begins with http://, so the credentials are sent without "+
+			"encryption; use https://", endpoint.Redacted()))
 	}
 	if c.Insecure {
-		klog.InfoS("Warning: insecure is set, so the API's certificate is not verified and an attacker on the " +
-			"network can read the credentials; use caBundle")
+		lines = append(lines, "insecure: the API's certificate is not verified, and an attacker on the network can read "+
+			"the credentials; use caBundle")
 	}
+	return lines
 }
 
 func isLoopback(host string) bool {

@@ -21,18 +21,19 @@ func Validate(path string, from cloud.Environment, files bool, checks ...Check) 
 	return effective, nil
 }
 
-// Warnings returns what is accepted in a cloud-config file and should be written in another way, one line each.
+// Warnings returns what is accepted in a cloud-config file, and is dangerous or should be written in another way, one
+// line each.
 func Warnings(path string, from cloud.Environment) []string {
 	opened, err := from.Open(path)
 	if err != nil {
 		return nil // Validate reports it
 	}
 	defer opened.Close()
-	_, file, err := parseFile(opened, from.Getenv)
+	c, file, err := parseFile(opened, from.Getenv)
 	if err != nil {
 		return nil
 	}
-	return file.Warnings()
+	return append(file.Warnings(), c.dangers()...)
 }
 
 func linesOf(err error) []string {
