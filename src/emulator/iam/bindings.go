@@ -61,7 +61,7 @@ func (d *Directory) viewBinding(b *Binding) bindingView {
 		view.Team = d.viewTeam(t)
 	}
 	if a, found := d.Accounts.Exact(b.Account); found {
-		view.Account = &a.Meta
+		view.Account = new(a.Nested())
 	}
 	return view
 }

@@ -203,7 +203,7 @@ func (d *Directory) viewFederated(r *request, f *FederatedIdentity) any {
 		Conditions: f.Conditions,
 	}
 	if account, found := d.Accounts.Exact(f.Account); found {
-		view.Account = &account.Meta
+		view.Account = new(account.Nested())
 	}
 	if provider, found := d.Providers.Exact(f.Provider); found {
 		view.Provider = provider.view()
