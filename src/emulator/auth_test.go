@@ -83,7 +83,7 @@ func TestTokenEndpoint(t *testing.T) {
 
 func TestBearerTokensExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, err := emulator.New(emulator.Config{
+		e, err := emulator.NewDescribed(t, emulator.Config{
 			Seed: emulator.DefaultSeed(), Delays: emulator.Delays{TokenLifetime: time.Minute},
 		})
 		if err != nil {

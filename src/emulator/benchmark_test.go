@@ -19,10 +19,7 @@ type bench struct {
 
 func newBench(b *testing.B) bench {
 	b.Helper()
-	e, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
-	if err != nil {
-		b.Fatal(err)
-	}
+	e := bare(b)
 	return bench{b, e}
 }
 

@@ -24,7 +24,7 @@ func newCloud(t *testing.T, adjust ...func(*emulator.Config)) *cloud {
 	for _, f := range adjust {
 		f(&cfg)
 	}
-	e, err := emulator.New(cfg)
+	e, err := emulator.NewDescribed(t, cfg)
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}

@@ -145,7 +145,7 @@ func TestImages(t *testing.T) {
 	}
 	seed := emulator.DefaultSeed()
 	seed.MachineImages = []emulator.MachineImageSeed{{}}
-	if _, err := emulator.New(emulator.Config{Seed: seed}); err == nil {
+	if _, err := emulator.NewDescribed(t, emulator.Config{Seed: seed}); err == nil {
 		t.Error("an image without a name was accepted")
 	}
 }

@@ -21,7 +21,7 @@ func filled(t *testing.T) *Emulator {
 		Identity: "vpc-shop", Name: "shop", Region: DefaultRegion,
 		CIDRs: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")},
 	}}}}
-	e, err := New(Config{Seed: seed})
+	e, err := NewDescribed(t, Config{Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func TestScopesOfClients(t *testing.T) {
 	}
 	seed := emulator.DefaultSeed()
 	seed.Organisations[0].Clients[0].Scopes = []string{"x"}
-	if _, err := emulator.New(emulator.Config{Seed: seed}); err == nil {
+	if _, err := emulator.NewDescribed(t, emulator.Config{Seed: seed}); err == nil {
 		t.Error("a seed with an unknown scope was accepted")
 	}
 }

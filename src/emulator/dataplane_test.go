@@ -139,7 +139,7 @@ func TestDataPlaneGetsAllSettings(t *testing.T) {
 func TestDataPlaneWaitsUntilReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		plane := &recorder{}
-		e, err := emulator.New(emulator.Config{
+		e, err := emulator.NewDescribed(t, emulator.Config{
 			Seed: emulator.DefaultSeed(), DataPlane: plane,
 			Delays: emulator.Delays{LoadbalancerCreate: 30 * time.Second},
 		})
@@ -193,7 +193,7 @@ func TestSeedMustFitTheDataPlane(t *testing.T) {
 			t.Fatal(err)
 		}
 		test.change(&seed)
-		_, err = emulator.New(emulator.Config{Seed: seed, DataPlane: &recorder{network: inside}})
+		_, err = emulator.NewDescribed(t, emulator.Config{Seed: seed, DataPlane: &recorder{network: inside}})
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}

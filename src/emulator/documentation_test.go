@@ -63,7 +63,7 @@ func TestReadmeSeedWorks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := emulator.New(emulator.Config{Seed: seed})
+	e, err := emulator.NewDescribed(t, emulator.Config{Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@
 package emulator
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/api"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 )
 
@@ -40,6 +42,9 @@ type Config struct {
 	DataPlane DataPlane
 	// Faults disturb calls from the start.
 	Faults []fault.Rule
+	// Middleware, if set, is put in front of the API, behind what faults do, and in front of the admin API. Tests check
+	// with it what is sent and answered.
+	Middleware func(http.Handler) http.Handler
 	// Logger gets what an operator should know; nil discards it.
 	Logger *slog.Logger
 }
@@ -47,7 +52,7 @@ type Config struct {
 // Emulator is a running cloud.
 type Emulator struct {
 	api *api.Server
-	mux *http.ServeMux
+	mux routes
 	// admin is mux for requests to the admin API.
 	admin http.Handler
 	log   *slog.Logger
@@ -71,16 +76,17 @@ func New(cfg Config) (*Emulator, error) {
 	if err := checkPlane(cfg.DataPlane, cfg.Seed); err != nil {
 		return nil, err
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	if cfg.Middleware == nil {
+		cfg.Middleware = func(next http.Handler) http.Handler { return next }
 	}
 	e := &Emulator{
-		mux: http.NewServeMux(), log: cfg.Logger,
+		log:   cfg.Logger,
 		plane: cfg.DataPlane, timers: map[string]alarm{}, occupied: map[string][]netip.Addr{},
 	}
 	options := api.Options{
 		Seed: cfg.Seed, Switches: cfg.Switches, Delays: cfg.Delays, Faults: cfg.Faults, Logger: cfg.Logger,
-		AfterWrite: e.flush, BeforeAnswer: e.sync,
+		Middleware: cfg.Middleware, AfterWrite: e.flush, BeforeAnswer: e.sync,
 	}
 	if cfg.DataPlane != nil {
 		options.Network = cfg.DataPlane.Network()
@@ -90,7 +96,8 @@ func New(cfg Config) (*Emulator, error) {
 		return nil, err
 	}
 	e.mux.Handle("/", e.api)
-	e.admin = protect(e.mux)
+	e.admin = cfg.Middleware(protect(&e.mux))
+	e.mux.Handle("GET /openapi.json", cfg.Middleware(description()))
 	e.adminRoutes()
 	e.credentialRoutes()
 	e.quotaRoutes()
@@ -129,4 +136,35 @@ func canonical(path string) string {
 		parts = parts[1:]
 	}
 	return "/" + strings.Join(parts, "/")
+}
+
+// routes is a multiplexer that has a list of its patterns.
+type routes struct {
+	http.ServeMux
+	patterns []string
+}
+
+// Handle registers a handler.
+func (m *routes) Handle(pattern string, handler http.Handler) {
+	m.patterns = append(m.patterns, pattern)
+	m.ServeMux.Handle(pattern, handler)
+}
+
+// HandleFunc registers a function.
+func (m *routes) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
+	m.Handle(pattern, http.HandlerFunc(handler))
+}
+
+// description answers with the OpenAPI document.
+func description() http.Handler {
+	read := sync.OnceValues(openapi.JSON)
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		content, err := read()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(content)
+	})
 }

@@ -338,7 +338,7 @@ func TestBadFederationSeeds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			seed := emulator.DefaultSeed()
 			test.change(&seed.Organisations[0].ServiceAccounts[0])
-			if _, err := emulator.New(emulator.Config{Seed: seed}); err == nil ||
+			if _, err := emulator.NewDescribed(t, emulator.Config{Seed: seed}); err == nil ||
 				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one with %q", err, test.want)
 			}
@@ -363,7 +363,7 @@ func TestSubjectTokenOfAnotherIssuer(t *testing.T) {
 
 func TestExchangedTokensExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
+		e, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed()})
 		if err != nil {
 			t.Fatal(err)
 		}

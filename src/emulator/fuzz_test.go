@@ -44,7 +44,7 @@ func FuzzRequests(f *testing.F) {
 		f.Add(request[0], request[1], request[2])
 	}
 	f.Fuzz(func(t *testing.T, method, path, body string) {
-		e, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
+		e, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func FuzzReadSeed(f *testing.F) {
 		if err != nil {
 			return
 		}
-		e, err := emulator.New(emulator.Config{Seed: seed})
+		e, err := emulator.NewDescribed(t, emulator.Config{Seed: seed})
 		if err != nil {
 			return
 		}

@@ -27,7 +27,7 @@ func withPast(t *testing.T, cfg emulator.Config, test func(p past)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		cfg.Seed = emulator.DefaultSeed()
-		e, err := emulator.New(cfg)
+		e, err := emulator.NewDescribed(t, cfg)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,6 +49,12 @@ func TestFederatedIdentitiesOfTheAPI(t *testing.T) {
 	}
 	c := newCloud(t)
 	account, provider, identity := c.federated(t, key)
+	for path, want := range map[string]string{"/v1/federated-identity-providers/": provider,
+		"/v1/federated-identities/": identity} {
+		if got := c.object(t, "GET", path+want, "", 200); got.Identity != want {
+			t.Errorf("GET %s%s = %+v", path, want, got)
+		}
+	}
 	exchange := func(ref string) (int, granted) {
 		token := signed(t, key, func(claims *jwt.Claims) {
 			claims.Audience, claims.Others = []string{"a"}, map[string]any{"ref": ref, "protected": true}

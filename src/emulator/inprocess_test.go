@@ -21,7 +21,7 @@ import (
 // The official client's own waiting works in virtual time: minutes pass at once.
 func TestOfficialClientInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Delays: emulator.Delays{
+		e, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed(), Delays: emulator.Delays{
 			LoadbalancerCreate: 5 * time.Minute, LoadbalancerDelete: time.Minute,
 		}})
 		if err != nil {
@@ -63,7 +63,7 @@ func TestOfficialClientInVirtualTime(t *testing.T) {
 }
 
 func TestTransport(t *testing.T) {
-	e, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
+	e, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed()})
 	if err != nil {
 		t.Fatal(err)
 	}

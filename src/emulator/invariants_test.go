@@ -206,7 +206,7 @@ func TestInvariantsHoldUnderRandomRequests(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Delays: emulator.Delays{
+				e, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed(), Delays: emulator.Delays{
 					LoadbalancerCreate: 30 * time.Second, LoadbalancerDelete: 10 * time.Second,
 					MachineDelete: 10 * time.Second,
 					NetworkCreate: 5 * time.Second, NetworkDelete: 5 * time.Second, NetworkLinger: 5 * time.Second,

@@ -54,7 +54,7 @@ func TestLoadbalancerHasAllThatClientsRead(t *testing.T) {
 
 func TestLoadbalancerLifeCycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Delays: emulator.Delays{
+		e, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed(), Delays: emulator.Delays{
 			LoadbalancerCreate: 30 * time.Second, LoadbalancerDelete: 10 * time.Second,
 			LoadbalancerLinger: 5 * time.Second,
 		}})

@@ -125,7 +125,7 @@ func TestPeeringRequestsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := emulator.Config{Seed: emulator.DefaultSeed()}
 		neighbour(&cfg)
-		e, err := emulator.New(cfg)
+		e, err := emulator.NewDescribed(t, cfg)
 		if err != nil {
 			t.Fatal(err)
 		}

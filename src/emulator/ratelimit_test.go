@@ -14,7 +14,7 @@ import (
 // TestRequestsPerSecond: what is too much is refused and says when to come back; the admin API always answers.
 func TestRequestsPerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(),
+		e, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed(),
 			Switches: emulator.Switches{RequestsPerSecond: 10}})
 		if err != nil {
 			t.Fatal(err)
@@ -31,7 +31,7 @@ func TestRequestsPerSecond(t *testing.T) {
 		}
 	})
 	switches := emulator.Switches{RequestsPerSecond: -1}
-	if _, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Switches: switches}); err == nil ||
+	if _, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed(), Switches: switches}); err == nil ||
 		!strings.Contains(err.Error(), "RequestsPerSecond is -1") {
 		t.Errorf("error = %v", err)
 	}

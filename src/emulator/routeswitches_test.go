@@ -55,7 +55,7 @@ func TestRouteAnswers(t *testing.T) {
 		play(t, c.Emulator, []step{{request: "PUT " + defaultRoutes + "/" + table.Routes[0].Identity,
 			body: way("10.244.1.0/24", "10.0.0.6"), status: tt.changed, has: []string{tt.has}}})
 	}
-	if _, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(),
+	if _, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed(),
 		Switches: emulator.Switches{RouteAnswer: "all"}}); err == nil {
 		t.Error("an unknown answer is accepted")
 	}

@@ -53,7 +53,7 @@ func newEmulator(t *testing.T, adjust ...func(*emulator.Config)) *emulator.Emula
 	for _, f := range adjust {
 		f(&cfg)
 	}
-	e, err := emulator.New(cfg)
+	e, err := emulator.NewDescribed(t, cfg)
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}

@@ -140,7 +140,7 @@ func TestNewRefusesBadNetworkSeeds(t *testing.T) {
 			seed := emulator.DefaultSeed()
 			org := &seed.Organisations[0]
 			test.change(org, &org.VPCs[0])
-			if _, err := emulator.New(emulator.Config{Seed: seed}); err == nil ||
+			if _, err := emulator.NewDescribed(t, emulator.Config{Seed: seed}); err == nil ||
 				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("New: %v, want an error with %q", err, test.want)
 			}
@@ -152,7 +152,7 @@ func TestNewRefusesReservedIPsWithoutPublicAddresses(t *testing.T) {
 	seed := emulator.DefaultSeed()
 	seed.Regions[0].PublicAddresses = nil
 	seed.Organisations[0].ReservedIPs = []emulator.ReservedIPSeed{{Name: "a", Region: "nl-01"}}
-	if _, err := emulator.New(emulator.Config{Seed: seed}); err == nil ||
+	if _, err := emulator.NewDescribed(t, emulator.Config{Seed: seed}); err == nil ||
 		!strings.Contains(err.Error(), "has no public addresses") {
 		t.Errorf("New: %v, want that there are no public addresses", err)
 	}

@@ -39,7 +39,7 @@ func TestReadSeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := emulator.New(emulator.Config{Seed: seed})
+	e, err := emulator.NewDescribed(t, emulator.Config{Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestIdentitiesAreMadeUpWhenMissing(t *testing.T) {
 			Machines: []emulator.MachineSpec{{Name: "Node.1"}, {Name: "two", Slug: "zwei"}},
 		}},
 	}
-	e, err := emulator.New(emulator.Config{Seed: seed})
+	e, err := emulator.NewDescribed(t, emulator.Config{Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestNewRefusesBadSeeds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			seed := emulator.DefaultSeed()
 			test.change(&seed)
-			if _, err := emulator.New(emulator.Config{Seed: seed}); err == nil ||
+			if _, err := emulator.NewDescribed(t, emulator.Config{Seed: seed}); err == nil ||
 				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("New: %v, want an error with %q", err, test.want)
 			}
@@ -160,7 +160,7 @@ func TestNewRefusesUnknownSwitches(t *testing.T) {
 	for name, switches := range map[string]emulator.Switches{
 		"updates": {Updates: "x"}, "listeners": {InlineListeners: "x"},
 	} {
-		if _, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Switches: switches}); err == nil {
+		if _, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed(), Switches: switches}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

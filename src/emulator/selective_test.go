@@ -11,7 +11,7 @@ import (
 // Creating a machine reads the groups with a selector only, however many others
 // there are.
 func TestOnlySelectiveGroupsAreAsked(t *testing.T) {
-	e, err := New(Config{Seed: DefaultSeed()})
+	e, err := NewDescribed(t, Config{Seed: DefaultSeed()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestOnlySelectiveGroupsAreAsked(t *testing.T) {
 
 // Descriptions are shared during a read only.
 func TestMentionsEndWithTheRequest(t *testing.T) {
-	e, err := New(Config{Seed: DefaultSeed()})
+	e, err := NewDescribed(t, Config{Seed: DefaultSeed()})
 	if err != nil {
 		t.Fatal(err)
 	}

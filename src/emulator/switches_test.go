@@ -209,7 +209,7 @@ func TestDoneBody(t *testing.T) {
 		"set DoneStatus to 200 or 202":      {DoneBody: emulator.NullBody},
 		"an answer with status 204 cannot ": {DoneBody: emulator.ListBody, DoneStatus: http.StatusNoContent},
 	} {
-		_, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Switches: bad})
+		_, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed(), Switches: bad})
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%+v: error %v, want %q", bad, err, name)
 		}

@@ -370,7 +370,7 @@ func TestDeletedMachinesLeaveTargetGroups(t *testing.T) {
 
 func TestLateReleaseEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, err := emulator.New(emulator.Config{
+		e, err := emulator.NewDescribed(t, emulator.Config{
 			Seed: emulator.DefaultSeed(), Switches: emulator.Switches{LateRelease: true},
 			Delays: emulator.Delays{LoadbalancerDelete: time.Minute},
 		})

@@ -229,7 +229,7 @@ func TestVolumeSwitches(t *testing.T) {
 		})
 	}
 	for _, s := range []emulator.Switches{{VolumesPerMachine: -1}, {DetachStatus: 409}} {
-		if _, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Switches: s}); err == nil {
+		if _, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed(), Switches: s}); err == nil {
 			t.Errorf("%+v is accepted", s)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // virtual is a cloud and its official client in virtual time.
 func virtual(t *testing.T, delays emulator.Delays) (*emulator.Emulator, *iaas.Client) {
 	t.Helper()
-	e, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Delays: delays})
+	e, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed(), Delays: delays})
 	if err != nil {
 		t.Fatal(err)
 	}

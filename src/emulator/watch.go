@@ -17,7 +17,7 @@ func (e *Emulator) EndEvents() { e.api.Events.Close() }
 
 func (e *Emulator) watchRoutes() {
 	e.mux.Handle("GET "+page.Root, page.Handler())
-	e.mux.Handle("GET "+page.Folder, page.Handler())
+	e.mux.Handle("GET "+page.Folder+"{file}", page.Handler())
 	e.mux.Handle("GET /_emulator/events", &e.api.Events)
 	e.mux.HandleFunc("GET /_emulator/overview", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")

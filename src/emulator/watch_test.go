@@ -97,7 +97,7 @@ func TestOverviewIsComplete(t *testing.T) {
 }
 
 func TestOverviewOfNothing(t *testing.T) {
-	e, err := emulator.New(emulator.Config{})
+	e, err := emulator.NewDescribed(t, emulator.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestChangesAreStreamed(t *testing.T) {
 
 func TestEventsEnd(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	e, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
+	e, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,10 +328,7 @@ func TestPageIsServed(t *testing.T) {
 }
 
 func BenchmarkOverview(b *testing.B) {
-	e, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
-	if err != nil {
-		b.Fatal(err)
-	}
+	e := bare(b)
 	if _, err := e.AddMachines(5000); err != nil {
 		b.Fatal(err)
 	}

@@ -192,7 +192,7 @@ func (c *cloud) power(t *testing.T, machine string, state iaas.MachineState) err
 func TestWiringWaitsForMachines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		plane := &fabric{}
-		e, err := emulator.New(emulator.Config{
+		e, err := emulator.NewDescribed(t, emulator.Config{
 			Seed: emulator.DualStackSeed(), DataPlane: plane, Delays: emulator.Delays{MachineCreate: 30 * time.Second},
 		})
 		if err != nil {
@@ -228,7 +228,7 @@ func TestWiringProblems(t *testing.T) {
 	if got := c.State().Network.Problem; got != "" {
 		t.Errorf("problem %q after it was solved", got)
 	}
-	_, err := emulator.New(emulator.Config{Seed: emulator.DualStackSeed(),
+	_, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DualStackSeed(),
 		DataPlane: &fabric{refuse: errors.New("no such device")}})
 	if err == nil || !strings.Contains(err.Error(), "making the network: no such device") {
 		t.Errorf("New: %v, want the problem", err)

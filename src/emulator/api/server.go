@@ -33,6 +33,8 @@ type Options struct {
 	// Faults disturb calls from the start.
 	Faults []fault.Rule
 	Logger *slog.Logger
+	// Middleware is put in front of the operations, behind what faults do.
+	Middleware func(http.Handler) http.Handler
 	// Network is where all VPCs must lie, beside each other; the zero prefix means anywhere.
 	Network netip.Prefix
 	// AfterWrite is called after each write, before it is answered.
@@ -53,6 +55,7 @@ type Server struct {
 	logger   *slog.Logger
 	mux      *http.ServeMux
 	encoder  encode.Encoder
+	inner    func(http.Handler) http.Handler
 	Faults   fault.Set
 	metrics  *metrics
 	limiter  *rate.Limiter // nil: no limit
@@ -62,6 +65,9 @@ type Server struct {
 	network                  netip.Prefix
 	afterWrite, beforeAnswer func()
 }
+
+// unknown is the operation of requests that the emulator does not serve.
+const unknown = "unknown"
 
 // New makes a server with the state of a seed.
 func New(o Options) (*Server, error) {
@@ -75,7 +81,7 @@ func New(o Options) (*Server, error) {
 	}
 	srv := &Server{
 		Store: objects, Auth: credentials, switches: o.Switches, delays: o.Delays, logger: o.Logger,
-		mux: http.NewServeMux(), limiter: newLimiter(o.Switches.RequestsPerSecond),
+		inner: o.Middleware, mux: http.NewServeMux(), limiter: newLimiter(o.Switches.RequestsPerSecond),
 		network: o.Network, afterWrite: o.AfterWrite, beforeAnswer: o.BeforeAnswer,
 	}
 	srv.Faults.Creates, srv.Faults.Lists, srv.metrics = srv.creates, srv.lists, newMetrics(srv)
@@ -101,7 +107,7 @@ func (srv *Server) routes() {
 	for operation, h := range srv.operations() {
 		srv.mux.Handle(operation, srv.chain(operation, route{server: srv, operation: operation, handler: h}))
 	}
-	srv.mux.Handle("/", srv.chain("unknown", http.HandlerFunc(srv.unknown)))
+	srv.mux.Handle("/", srv.chain(unknown, http.HandlerFunc(srv.unknown)))
 }
 
 // operations are those of all resources that belong to an organisation.
@@ -123,6 +129,11 @@ func (srv *Server) operations() map[string]handler {
 
 // OperationNames are the operations of all resources that belong to an organisation, sorted.
 func (srv *Server) OperationNames() []string { return slices.Sorted(maps.Keys(srv.operations())) }
+
+// Patterns are the patterns of all operations that are served: a method and a path pattern each.
+func (srv *Server) Patterns() []string {
+	return slices.DeleteFunc(slices.Clone(srv.known), func(operation string) bool { return operation == unknown })
+}
 
 // identityOperations are about the organisation, also in requests for a project.
 func (srv *Server) identityOperations() map[string]handler {
@@ -187,7 +198,7 @@ func (srv *Server) computeOperations() map[string]handler {
 // chain wraps an operation of the API with everything that happens around it.
 func (srv *Server) chain(operation string, next http.Handler) http.Handler {
 	srv.known = append(srv.known, operation)
-	next = srv.limited(srv.Faults.Handler(operation, next))
+	next = srv.limited(srv.Faults.Handler(operation, srv.inner(next)))
 	return srv.metrics.observe(operation, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		srv.Requests.Count(operation)
 		srv.watched(operation, next, w, r)
@@ -245,14 +256,17 @@ func (srv *Server) limited(next http.Handler) http.Handler {
 	if srv.limiter == nil {
 		return next
 	}
+	refuse := srv.inner(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "1")
+		srv.SendJSON(w, http.StatusTooManyRequests,
+			map[string]string{"message": "too many requests; come back in a second"})
+	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if srv.limiter.Allow() {
 			next.ServeHTTP(w, r)
 			return
 		}
-		w.Header().Set("Retry-After", "1")
-		srv.SendJSON(w, http.StatusTooManyRequests,
-			map[string]string{"message": "too many requests; come back in a second"})
+		refuse.ServeHTTP(w, r)
 	})
 }
 

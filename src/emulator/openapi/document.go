@@ -1,0 +1,127 @@
+package openapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Document is what checks and pages need of the document.
+type Document struct {
+	Tags       []Tag
+	Paths      map[string]*Path
+	Components Components
+}
+
+// Tag is a resource.
+type Tag struct{ Name, Description string }
+
+// Components are what the rest of the document refers to, by name.
+type Components struct {
+	Parameters map[string]*Parameter
+	Responses  map[string]*Response
+	Schemas    map[string]*Schema
+}
+
+// Path is a path pattern with its operations.
+type Path struct {
+	Parameters             []*Parameter
+	Get, Post, Put, Delete *Operation
+}
+
+// Operation is a method of a path.
+type Operation struct {
+	Tags                 []string
+	Summary, Description string
+	Parameters           []*Parameter
+	RequestBody          *RequestBody
+	Responses            map[string]*Response
+	// Security is nil for the credentials that the whole document asks for, and empty for none.
+	Security []map[string]any
+}
+
+// Parameter is a part of the path, the query or the header.
+type Parameter struct {
+	Ref               string `json:"$ref"`
+	Name, Description string
+	In, Style         string
+	Required          bool
+	Schema            *Schema
+}
+
+// RequestBody is the body of a request.
+type RequestBody struct {
+	Required bool
+	Content  map[string]Media
+}
+
+// Response is the answer with a status.
+type Response struct {
+	Ref         string `json:"$ref"`
+	Description string
+	Content     map[string]Media
+}
+
+// Media is a body with a media type.
+type Media struct{ Schema *Schema }
+
+// Schema is what a value must be. The fields are those that the document uses in descriptions.
+type Schema struct {
+	Ref                  string `json:"$ref"`
+	Description          string
+	Type                 any
+	Format, Pattern      string
+	Enum                 []any
+	Items                *Schema
+	Properties           map[string]*Schema
+	AdditionalProperties any
+	Required             []string
+	AllOf, AnyOf         []*Schema
+	Minimum, Maximum     *float64
+}
+
+// Read returns the document of JSON.
+func Read() (*Document, error) {
+	content, err := JSON()
+	if err != nil {
+		return nil, err
+	}
+	document := new(Document)
+	if err := json.Unmarshal(content, document); err != nil {
+		return nil, fmt.Errorf("reading the OpenAPI document: %w", err)
+	}
+	return document, nil
+}
+
+// Operations are the operations of a path, by method.
+func (p *Path) Operations() map[string]*Operation {
+	all := map[string]*Operation{
+		http.MethodGet: p.Get, http.MethodPost: p.Post, http.MethodPut: p.Put, http.MethodDelete: p.Delete,
+	}
+	for method, operation := range all {
+		if operation == nil {
+			delete(all, method)
+		}
+	}
+	return all
+}
+
+// Named is the last part of a reference: the name of a component.
+func Named(ref string) string { return ref[strings.LastIndex(ref, "/")+1:] }
+
+// Parameter is a parameter, or the one that it refers to; nil if there is none.
+func (d *Document) Parameter(p *Parameter) *Parameter {
+	if p.Ref == "" {
+		return p
+	}
+	return d.Components.Parameters[Named(p.Ref)]
+}
+
+// Response is a response, or the one that it refers to; nil if there is none.
+func (d *Document) Response(r *Response) *Response {
+	if r.Ref == "" {
+		return r
+	}
+	return d.Components.Responses[Named(r.Ref)]
+}

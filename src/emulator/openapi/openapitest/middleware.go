@@ -1,0 +1,73 @@
+package openapitest
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Reporter gets what is not as described: a *testing.T, or anything that stands for one.
+type Reporter interface {
+	Errorf(format string, arguments ...any)
+}
+
+// Middleware returns what puts the checker in front of a handler, as in emulator.Config.
+func (c *Checker) Middleware(t Reporter) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var sent bytes.Buffer
+			a := &answer{ResponseWriter: w}
+			next.ServeHTTP(a, recorded(r, &sent))
+			if a.cut {
+				return
+			}
+			if err := c.check(r, sent.Bytes(), a); err != nil {
+				t.Errorf("%s %s is not as the OpenAPI document says: %v", r.Method, r.URL, err)
+			}
+		})
+	}
+}
+
+// recorded is a request whose body is copied while it is read.
+func recorded(r *http.Request, into io.Writer) *http.Request {
+	copied := r.WithContext(r.Context())
+	copied.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.TeeReader(r.Body, into), r.Body}
+	return copied
+}
+
+// answer is an answer that is kept while it is sent, if it is JSON.
+type answer struct {
+	http.ResponseWriter
+	status int
+	length int
+	body   bytes.Buffer
+	// cut answers did not reach the client as a whole.
+	cut bool
+}
+
+// Unwrap is for http.ResponseController.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (a *answer) Write(content []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	a.length += len(content)
+	if strings.HasPrefix(a.Header().Get("Content-Type"), jsonType) {
+		a.body.Write(content)
+	}
+	n, err := a.ResponseWriter.Write(content)
+	a.cut = a.cut || err != nil
+	return n, err
+}
