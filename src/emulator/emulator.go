@@ -26,6 +26,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/api"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/page"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 )
 
@@ -121,7 +122,7 @@ func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		url.Path, url.RawPath = path, ""
 		r.URL = &url
 	}
-	if strings.HasPrefix(r.URL.Path, "/_emulator/") {
+	if r.URL.Path == page.Root || strings.HasPrefix(r.URL.Path, page.Root+"/") {
 		e.admin.ServeHTTP(w, r)
 		return
 	}

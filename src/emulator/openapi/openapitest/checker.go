@@ -31,6 +31,7 @@ type Checker struct {
 	operations map[string]*operation
 	// refusal is the schema of answers to what is not served.
 	refusal *jsonschema.Schema
+	known   bodies
 
 	mu sync.Mutex
 	// accepted are the operations that answered with 2xx at least once.
@@ -72,6 +73,7 @@ func newChecker(document *openapi.Document, content []byte) (*Checker, error) {
 			if err != nil {
 				return nil, fmt.Errorf("compiling %s of the OpenAPI document: %w", name, err)
 			}
+			o.known = &c.known
 			c.operations[name] = o
 			c.mux.Handle(name, http.NotFoundHandler())
 		}
@@ -97,7 +99,7 @@ func (c *Checker) check(r *http.Request, sent []byte, a *answer) error {
 	case o == nil && a.status < http.StatusBadRequest:
 		return fmt.Errorf("the document lacks this operation, which is answered with %d", a.status)
 	case o == nil:
-		return validate(c.refusal, a.body.Bytes())
+		return c.known.validate(c.refusal, a.body.Bytes())
 	}
 	if err := o.checkAnswer(r, a); err != nil {
 		return fmt.Errorf("the answer %d of %s: %w", a.status, name, err)

@@ -1,19 +1,14 @@
 package openapitest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"mime"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi"
 )
@@ -31,6 +26,7 @@ type operation struct {
 	// bodies are the schemas of the request's body, and answers those of the answers by status, by media type.
 	bodies  map[string]*jsonschema.Schema
 	answers map[int]map[string]*jsonschema.Schema
+	known   *bodies
 	// public operations need no credentials.
 	public bool
 }
@@ -119,7 +115,7 @@ func (o *operation) checkAnswer(r *http.Request, a *answer) error {
 	case name != jsonType:
 		return nil
 	}
-	return validate(schema, a.body.Bytes())
+	return o.known.validate(schema, a.body.Bytes())
 }
 
 // checkRequest compares a request that was accepted with its description.
@@ -142,77 +138,10 @@ func (o *operation) checkRequest(r *http.Request, body []byte) error {
 	case o.bodies[formType] != nil:
 		return validateForm(o.bodies[formType], body)
 	case o.bodies[jsonType] != nil:
-		return validate(o.bodies[jsonType], body)
+		return o.known.validate(o.bodies[jsonType], body)
 	}
 	return errors.New("it has a body, and the document describes none")
 }
 
 // reads returns whether the body of a request means nothing.
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
-
-// validate compares a body in JSON with its schema.
-func validate(schema *jsonschema.Schema, body []byte) error {
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
-	if err != nil {
-		return fmt.Errorf("reading the body %s: %w", excerpt(body), err)
-	}
-	if err := conforms(schema, value); err != nil {
-		return fmt.Errorf("%w\nin the body %s", err, excerpt(body))
-	}
-	return nil
-}
-
-// conforms compares a value with its schema.
-func conforms(schema *jsonschema.Schema, value any) error {
-	err := schema.Validate(value)
-	wrong, ok := errors.AsType[*jsonschema.ValidationError](err)
-	if !ok {
-		return err
-	}
-	unknown, others := causes(wrong)
-	if len(others) > 0 {
-		// Where a field is wrong, all fields of its object count as unknown.
-		return errors.Join(others...)
-	}
-	return errors.Join(unknown...)
-}
-
-// causes are the errors at the ends of a tree of errors: unknown fields, and others.
-func causes(tree *jsonschema.ValidationError) (unknown, others []error) {
-	for _, cause := range tree.Causes {
-		more, different := causes(cause)
-		unknown, others = append(unknown, more...), append(others, different...)
-	}
-	if len(tree.Causes) > 0 {
-		return unknown, others
-	}
-	text := tree.ErrorKind.LocalizedString(message.NewPrinter(language.English))
-	err := fmt.Errorf("/%s: %s", strings.Join(tree.InstanceLocation, "/"), text)
-	switch tree.ErrorKind.(type) {
-	case *kind.AdditionalProperties, *kind.FalseSchema:
-		return []error{err}, nil
-	}
-	return nil, []error{err}
-}
-
-// validateForm compares a form with its schema.
-func validateForm(schema *jsonschema.Schema, body []byte) error {
-	form, err := url.ParseQuery(string(body))
-	if err != nil {
-		return err
-	}
-	value := map[string]any{}
-	for key := range form {
-		value[key] = form.Get(key)
-	}
-	return conforms(schema, value)
-}
-
-// excerpt is the begin of a body for a message.
-func excerpt(body []byte) string {
-	const enough = 1000
-	if len(body) <= enough {
-		return string(body)
-	}
-	return string(body[:enough]) + "…"
-}
