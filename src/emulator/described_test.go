@@ -19,11 +19,7 @@ var described = sync.OnceValues(openapitest.New)
 // says. All tests of this package use it.
 func NewDescribed(t testing.TB, cfg Config) (*Emulator, error) {
 	t.Helper()
-	checker, err := described()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Middleware = checker.Middleware(t)
+	cfg.Middleware = openapitest.Middleware(t, described)
 	return New(cfg)
 }
 

@@ -37,15 +37,18 @@ type options struct {
 	delays                                 emulator.Delays
 	switches                               emulator.Switches
 	updates, inline, doneBody, routeAnswer string
-	faultRules                             []string
-	faultFile                              string
-	netnsNetworks                          []string
+	// middleware is that of tests.
+	middleware    func(http.Handler) http.Handler
+	faultRules    []string
+	faultFile     string
+	netnsNetworks []string
 }
 
 // New makes the command. It serves until its context ends. The version is what
 // --version prints.
-func New(version string) *cobra.Command {
-	var o options
+func New(version string) *cobra.Command { return new(options).command(version) }
+
+func (o *options) command(version string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "thalassa-emulator",
 		Short: "Thalassa Cloud in a box: its REST API, for tests of clients, controllers and pipelines",
@@ -263,7 +266,7 @@ func (o *options) run(ctx context.Context, out, errOut io.Writer) error {
 	o.switches.Updates = emulator.UpdateMode(o.updates)
 	o.switches.DoneBody, o.switches.RouteAnswer = emulator.DoneBody(o.doneBody), emulator.RouteAnswer(o.routeAnswer)
 	o.switches.InlineListeners = emulator.InlineListeners(o.inline)
-	cfg := emulator.Config{Switches: o.switches, Delays: o.delays, Logger: log}
+	cfg := emulator.Config{Switches: o.switches, Delays: o.delays, Logger: log, Middleware: o.middleware}
 	var err error
 	if cfg.Faults, err = o.faults(); err != nil {
 		return err

@@ -23,6 +23,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -52,7 +54,7 @@ func start(t *testing.T, args ...string) started {
 	var output, log bytes.Buffer
 	finished := make(chan error, 1)
 	go func() {
-		finished <- execute(ctx, &output, &log, append(args, "--listen=127.0.0.1:0", "--ready-file="+path)...)
+		finished <- execute(ctx, t, &output, &log, append(args, "--listen=127.0.0.1:0", "--ready-file="+path)...)
 	}()
 	s := started{path: path, stop: func() (string, error) {
 		cancel()
@@ -90,8 +92,12 @@ func start(t *testing.T, args ...string) started {
 	}
 }
 
-func execute(ctx context.Context, output, log *bytes.Buffer, args ...string) error {
-	cmd := New("v1.2.3")
+// described compares all that the tests of this package send and get with the OpenAPI document.
+var described = sync.OnceValues(openapitest.New)
+
+func execute(ctx context.Context, t *testing.T, output, log *bytes.Buffer, args ...string) error {
+	t.Helper()
+	cmd := (&options{middleware: openapitest.Middleware(t, described)}).command("v1.2.3")
 	cmd.SetArgs(args)
 	cmd.SetOut(output)
 	cmd.SetErr(log)
@@ -399,7 +405,7 @@ func TestRefusedFlags(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), timeLimit)
 			defer cancel()
 			var output, log bytes.Buffer
-			if err := execute(ctx, &output, &log, test.args...); err == nil ||
+			if err := execute(ctx, t, &output, &log, test.args...); err == nil ||
 				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one with %q", err, test.want)
 			}
@@ -443,7 +449,7 @@ func executeEnded(t *testing.T, args ...string) (string, error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var output, log bytes.Buffer
-	err := execute(ctx, &output, &log, append(args, "--listen=127.0.0.1:0")...)
+	err := execute(ctx, t, &output, &log, append(args, "--listen=127.0.0.1:0")...)
 	return output.String(), err
 }
 
@@ -451,7 +457,7 @@ func TestReachableFromOutsideIsWarnedAbout(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var output, log bytes.Buffer
-	if err := execute(ctx, &output, &log, "--listen=0.0.0.0:0", "--allow-plain-http"); err == nil &&
+	if err := execute(ctx, t, &output, &log, "--listen=0.0.0.0:0", "--allow-plain-http"); err == nil &&
 		!strings.Contains(log.String(), "other machines") {
 		t.Errorf("log %q lacks a warning", log.String())
 	}

@@ -58,7 +58,7 @@ func TestRefusedFaultFlags(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var output, log bytes.Buffer
-			if err := execute(t.Context(), &output, &log, "--listen=127.0.0.1:0", test.flag); err == nil ||
+			if err := execute(t.Context(), t, &output, &log, "--listen=127.0.0.1:0", test.flag); err == nil ||
 				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s: %v, want %s", test.flag, err, test.want)
 			}

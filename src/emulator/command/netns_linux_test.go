@@ -31,7 +31,7 @@ func TestNamespaces(t *testing.T) {
 		t.Errorf("namespaces %v, %v, want %s", names, err, want)
 	}
 	var output, log bytes.Buffer
-	if err := execute(t.Context(), &output, &log, "clean"); err != nil || strings.Contains(output.String(), name) {
+	if err := execute(t.Context(), t, &output, &log, "clean"); err != nil || strings.Contains(output.String(), name) {
 		t.Errorf("clean: %v, %s; want that what runs is not touched", err, output.String())
 	}
 	printed, err := s.stop()
@@ -53,7 +53,7 @@ func TestNamespacesNeedRoot(t *testing.T) {
 		"clean": {[]string{"clean"}, "removing what emulators left: only root may"},
 	} {
 		var output, log bytes.Buffer
-		err := roottest.AsUser(func() error { return execute(t.Context(), &output, &log, tt.args...) })
+		err := roottest.AsUser(func() error { return execute(t.Context(), t, &output, &log, tt.args...) })
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s as an ordinary user: %v, want %q", name, err, tt.want)
 		}
@@ -63,7 +63,7 @@ func TestNamespacesNeedRoot(t *testing.T) {
 // The help has the networks that the data plane takes by itself.
 func TestHelpTellsTheClientNetworks(t *testing.T) {
 	var output, log bytes.Buffer
-	if err := execute(t.Context(), &output, &log, "--help"); err != nil ||
+	if err := execute(t.Context(), t, &output, &log, "--help"); err != nil ||
 		!strings.Contains(output.String(), "(default [198.51.100.0/24,2001:db8:0:ffff::/64])") {
 		t.Errorf("%v, %s", err, output.String())
 	}
@@ -78,7 +78,7 @@ func TestNamespacesNeedANameAndAClient(t *testing.T) {
 		"--netns-client=nobody":                  `opening network namespace "nobody"`,
 	} {
 		var output, log bytes.Buffer
-		if err := execute(t.Context(), &output, &log, "--data-plane=netns", flag); err == nil ||
+		if err := execute(t.Context(), t, &output, &log, "--data-plane=netns", flag); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", flag, err, want)
 		}
@@ -97,7 +97,7 @@ func TestClean(t *testing.T) {
 	if _, err := namespace.Create(dead + "-one"); err != nil {
 		t.Fatal(err)
 	}
-	if err := execute(t.Context(), &output, &log, "clean"); err != nil {
+	if err := execute(t.Context(), t, &output, &log, "clean"); err != nil {
 		t.Fatal(err)
 	}
 	// Another test's emulator may have been faster, and be at it still.

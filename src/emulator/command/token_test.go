@@ -50,7 +50,7 @@ func TestTokenCommand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var output, log bytes.Buffer
 			args := append([]string{"token", "--endpoint=" + s.Endpoint + "/", "--ca-file=" + certFile}, test.args...)
-			if err := execute(t.Context(), &output, &log, args...); err != nil {
+			if err := execute(t.Context(), t, &output, &log, args...); err != nil {
 				t.Fatal(err)
 			}
 			status, body := exchange(t, client, s.Endpoint, strings.TrimSpace(output.String()))
@@ -83,7 +83,7 @@ func TestTokenCommandErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var output, log bytes.Buffer
-			err := execute(t.Context(), &output, &log, append([]string{"token"}, test.args...)...)
+			err := execute(t.Context(), t, &output, &log, append([]string{"token"}, test.args...)...)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one with %q", err, test.want)
 			}

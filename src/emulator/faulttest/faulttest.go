@@ -53,6 +53,8 @@ type Scenario struct {
 	// seed needs credentials, for looking at what it owns; a data plane is not
 	// possible.
 	Cloud emulator.Config
+	// Middleware, if set, is that of the cloud, for the test of a trial.
+	Middleware func(testing.TB) func(http.Handler) http.Handler
 	// Foreign puts into the cloud what the system under test may read and must
 	// never write: machines, and what other owners have. Whatever the cloud
 	// has afterwards, the seed included, is foreign. Nil adds nothing.

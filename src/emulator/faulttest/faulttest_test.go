@@ -2,19 +2,30 @@ package faulttest
 
 import (
 	"errors"
+	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 )
 
 // bugEnv puts a bug into the shop, for the test of what a failure looks like.
 const bugEnv = "TRIAL_SHOP_BUG"
+
+// checker compares all that the tests of this package send and get with the OpenAPI document.
+var checker = sync.OnceValues(openapitest.New)
+
+// described is the middleware of every cloud in these tests.
+func described(tb testing.TB) func(http.Handler) http.Handler {
+	return openapitest.Middleware(tb, checker)
+}
 
 // shops are the scenarios of the system, which is right unless the environment says otherwise.
 func shops() []Scenario {
@@ -217,7 +228,7 @@ func TestCheckEndsTheMatrix(t *testing.T) {
 func TestOrganisationsNeedCredentials(t *testing.T) {
 	seed := emulator.DefaultSeed()
 	seed.Organisations[0].PersonalAccessTokens = nil
-	cloud, err := emulator.New(emulator.Config{Seed: seed})
+	cloud, err := emulator.New(emulator.Config{Seed: seed, Middleware: described(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ type mover struct {
 // moving begins with machine a and port 80, and ends with machine b and port 81.
 func moving(emptiesFirst, closesFirst bool, always func(was, is emulator.State) error) Scenario {
 	return Scenario{
-		Name: "moving", Cloud: emulator.Config{Seed: emulator.DefaultSeed()}, Always: always,
+		Name: "moving", Cloud: emulator.Config{Seed: emulator.DefaultSeed()}, Middleware: described, Always: always,
 		Foreign: func(t *testing.T, cloud *emulator.Emulator) {
 			t.Helper()
 			for _, name := range []string{"a", "b"} {
@@ -178,7 +178,7 @@ func TestWhatMustNeverBeAfterACrash(t *testing.T) {
 
 // TestGuardSeesWhatTimeBrings: a change between two calls is seen before the next.
 func TestGuardSeesWhatTimeBrings(t *testing.T) {
-	cloud, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
+	cloud, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Middleware: described(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,11 @@ type stage struct {
 // stage makes a new cloud and brings it to where the work starts.
 func (s Scenario) stage(t *testing.T, undisturbed outcome) *stage {
 	t.Helper()
-	cloud, err := emulator.New(s.Cloud)
+	cfg := s.Cloud
+	if s.Middleware != nil {
+		cfg.Middleware = s.Middleware(t)
+	}
+	cloud, err := emulator.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

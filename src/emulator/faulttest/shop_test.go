@@ -58,7 +58,7 @@ type thing struct {
 // scenario is the work of making both objects, or of finding both there.
 func scenario(b bug, ready bool) Scenario {
 	return Scenario{
-		Name: "shop", Cloud: emulator.Config{Seed: emulator.DefaultSeed()}, Foreign: otherOwner,
+		Name: "shop", Cloud: emulator.Config{Seed: emulator.DefaultSeed()}, Middleware: described, Foreign: otherOwner,
 		Begin: func(t *testing.T, cloud *emulator.Emulator) Start {
 			t.Helper()
 			if ready {

@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/loopdevice"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/proxy"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/roottest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
@@ -36,6 +38,9 @@ import (
 // named makes the test's program be an emulator with this name, with one machine,
 // which says so on its output and then waits to be killed.
 const named = "NETNS_TEST_NAME"
+
+// described compares all that the tests of this package send and get with the OpenAPI document.
+var described = sync.OnceValues(openapitest.New)
 
 func TestMain(m *testing.M) {
 	name := os.Getenv(named)
@@ -89,7 +94,7 @@ func asRoot(t *testing.T, test func(c *cloud), adjust ...func(*emulator.Config, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.DataPlane = plane
+	cfg.DataPlane, cfg.Middleware = plane, openapitest.Middleware(t, described)
 	e, err := emulator.New(cfg)
 	if err != nil {
 		t.Fatalf("New: %v, Close: %v", err, plane.Close())

@@ -1,8 +1,8 @@
 // Package openapitest checks in tests that all that the emulator is sent and answers is as its OpenAPI document says.
 //
-//	checker, err := openapitest.New()
+//	var described = sync.OnceValues(openapitest.New) // for all tests of the package
 //	...
-//	cloud, err := emulator.New(emulator.Config{Seed: seed, Middleware: checker.Middleware(t)})
+//	cloud, err := emulator.New(emulator.Config{Seed: seed, Middleware: openapitest.Middleware(t, described)})
 //
 // A request that is accepted must be as described, and so must every answer. A request that is refused may be anything.
 package openapitest

@@ -2,14 +2,26 @@ package openapitest
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
+	"testing"
 )
 
 // Reporter gets what is not as described: a *testing.T, or anything that stands for one.
 type Reporter interface {
 	Errorf(format string, arguments ...any)
+}
+
+// Middleware returns the middleware of a checker that the tests of a package share: made is sync.OnceValues(New).
+func Middleware(tb testing.TB, made func() (*Checker, error)) func(http.Handler) http.Handler {
+	tb.Helper()
+	checker, err := made()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return checker.Middleware(tb)
 }
 
 // Middleware returns what puts the checker in front of a handler, as in emulator.Config.
@@ -68,6 +80,7 @@ func (a *answer) Write(content []byte) (int, error) {
 		a.body.Write(content)
 	}
 	n, err := a.ResponseWriter.Write(content)
-	a.cut = a.cut || err != nil
+	// A body that the status does not allow is a mistake, which check reports.
+	a.cut = a.cut || err != nil && !errors.Is(err, http.ErrBodyNotAllowed)
 	return n, err
 }

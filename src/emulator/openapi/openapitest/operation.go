@@ -133,7 +133,7 @@ func (o *operation) checkRequest(r *http.Request, body []byte) error {
 	switch {
 	case len(body) == 0 && o.needsBody:
 		return errors.New("it has no body, and the document asks for one")
-	case len(body) == 0, len(o.bodies) == 0 && (reads(r) || string(body) == "{}"):
+	case len(body) == 0, len(o.bodies) == 0 && (bodiless(r.Method) || string(body) == "{}"):
 		return nil
 	case o.bodies[formType] != nil:
 		return validateForm(o.bodies[formType], body)
@@ -143,5 +143,7 @@ func (o *operation) checkRequest(r *http.Request, body []byte) error {
 	return errors.New("it has a body, and the document describes none")
 }
 
-// reads returns whether the body of a request means nothing.
-func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+// bodiless returns whether the body of a request with a method means nothing (RFC 9110, section 9.3).
+func bodiless(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodDelete
+}
