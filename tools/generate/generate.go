@@ -37,7 +37,7 @@ func All() []Generator {
 	for _, name := range charts() {
 		all = append(all, chartFiles(name))
 	}
-	return append(all, sharedTemplates(), permissions(), metricsPage(), budgetPage(), pluginSchema(),
+	return append(all, sharedTemplates(), permissions(), metricsPage(), budgetPage(), pluginSchema(), emulatorAPI(),
 		Generator{Name: "Kustomize bases", Files: bases.Files})
 }
 

@@ -9,19 +9,24 @@ import (
 
 // Document is what checks and pages need of the document.
 type Document struct {
+	Info       Info
 	Tags       []Tag
 	Paths      map[string]*Path
 	Components Components
 }
+
+// Info is what the document is about.
+type Info struct{ Title, Summary, Description string }
 
 // Tag is a resource.
 type Tag struct{ Name, Description string }
 
 // Components are what the rest of the document refers to, by name.
 type Components struct {
-	Parameters map[string]*Parameter
-	Responses  map[string]*Response
-	Schemas    map[string]*Schema
+	Parameters      map[string]*Parameter
+	Responses       map[string]*Response
+	Schemas         map[string]*Schema
+	SecuritySchemes map[string]Tag
 }
 
 // Path is a path pattern with its operations.
@@ -68,17 +73,18 @@ type Media struct{ Schema *Schema }
 
 // Schema is what a value must be. The fields are those that the document uses in descriptions.
 type Schema struct {
-	Ref                  string `json:"$ref"`
-	Description          string
-	Type                 any
-	Format, Pattern      string
-	Enum                 []any
-	Items                *Schema
-	Properties           map[string]*Schema
-	AdditionalProperties any
-	Required             []string
-	AllOf, AnyOf         []*Schema
-	Minimum, Maximum     *float64
+	Ref                   string `json:"$ref"`
+	Description           string
+	Type                  any
+	Format, Pattern       string
+	Enum                  []any
+	Items                 *Schema
+	Properties            map[string]*Schema
+	AdditionalProperties  any
+	UnevaluatedProperties any
+	Required              []string
+	AllOf, AnyOf          []*Schema
+	Minimum, Maximum      *float64
 }
 
 // Read returns the document of JSON.
@@ -87,6 +93,29 @@ func Read() (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	return decoded(content)
+}
+
+// Parts returns the parts that the document is made of, by the names of their files.
+func Parts() (map[string]*Document, error) {
+	parts, err := read(files)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*Document{}
+	for name, part := range parts {
+		content, err := json.Marshal(part)
+		if err != nil {
+			return nil, err
+		}
+		if all[name], err = decoded(content); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func decoded(content []byte) (*Document, error) {
 	document := new(Document)
 	if err := json.Unmarshal(content, document); err != nil {
 		return nil, fmt.Errorf("reading the OpenAPI document: %w", err)

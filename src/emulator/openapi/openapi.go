@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -20,22 +22,26 @@ var files embed.FS
 
 // JSON returns the document.
 func JSON() ([]byte, error) {
-	document, err := join(files)
+	parts, err := read(files)
+	if err != nil {
+		return nil, err
+	}
+	document, err := join(parts)
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(document)
 }
 
-// join makes one document of the parts in a file system.
-func join(parts fs.FS) (map[string]any, error) {
-	names, err := fs.Glob(parts, "*.yaml")
+// read returns the parts in a file system, by name.
+func read(from fs.FS) (map[string]map[string]any, error) {
+	names, err := fs.Glob(from, "*.yaml")
 	if err != nil {
 		return nil, err
 	}
-	whole := map[string]any{}
+	parts := map[string]map[string]any{}
 	for _, name := range names {
-		content, err := fs.ReadFile(parts, name)
+		content, err := fs.ReadFile(from, name)
 		if err != nil {
 			return nil, err
 		}
@@ -43,10 +49,18 @@ func join(parts fs.FS) (map[string]any, error) {
 		if err := yaml.Unmarshal(content, &part); err != nil {
 			return nil, fmt.Errorf("reading the part %s of the OpenAPI document: %w", name, err)
 		}
-		for key, value := range part {
-			if strings.HasPrefix(key, "x-") {
-				continue
-			}
+		maps.DeleteFunc(part, func(key string, _ any) bool { return strings.HasPrefix(key, "x-") })
+		parts[strings.TrimSuffix(name, ".yaml")] = part
+	}
+	return parts, nil
+}
+
+// join makes one document of its parts.
+func join(parts map[string]map[string]any) (map[string]any, error) {
+	whole := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		for key, value := range parts[name] {
+			var err error
 			if whole[key], err = merged(whole[key], value, key, key == "components"); err != nil {
 				return nil, fmt.Errorf("joining the part %s of the OpenAPI document: %w", name, err)
 			}
