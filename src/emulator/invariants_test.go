@@ -206,15 +206,16 @@ func TestInvariantsHoldUnderRandomRequests(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed(), Delays: emulator.Delays{
-					LoadbalancerCreate: 30 * time.Second, LoadbalancerDelete: 10 * time.Second,
-					MachineDelete: 10 * time.Second,
-					NetworkCreate: 5 * time.Second, NetworkDelete: 5 * time.Second, NetworkLinger: 5 * time.Second,
-					ReservedIPCreate: 5 * time.Second, NATGatewayCreate: 10 * time.Second,
-					VolumeCreate: 5 * time.Second, VolumeAttach: 5 * time.Second, VolumeDetach: 15 * time.Second,
-					VolumeResize: 5 * time.Second, VolumeDelete: 5 * time.Second, VolumeLinger: 5 * time.Second,
-					SnapshotCreate: 5 * time.Second, SnapshotDelete: 5 * time.Second,
-				}})
+				e, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed(),
+					Delays: emulator.Delays{
+						LoadbalancerCreate: 30 * time.Second, LoadbalancerDelete: 10 * time.Second,
+						MachineDelete: 10 * time.Second,
+						NetworkCreate: 5 * time.Second, NetworkDelete: 5 * time.Second, NetworkLinger: 5 * time.Second,
+						ReservedIPCreate: 5 * time.Second, NATGatewayCreate: 10 * time.Second,
+						VolumeCreate: 5 * time.Second, VolumeAttach: 5 * time.Second, VolumeDetach: 15 * time.Second,
+						VolumeResize: 5 * time.Second, VolumeDelete: 5 * time.Second, VolumeLinger: 5 * time.Second,
+						SnapshotCreate: 5 * time.Second, SnapshotDelete: 5 * time.Second,
+					}})
 				if err != nil {
 					t.Fatal(err)
 				}

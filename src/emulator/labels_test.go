@@ -83,7 +83,8 @@ func TestStatusSwitches(t *testing.T) {
 	}
 	for _, bad := range []emulator.Switches{{CreateStatus: 202}, {ConflictStatus: 404}, {QuotaStatus: 500},
 		{PermissionStatus: 200}, {TargetStatus: 403}, {DoneStatus: 201}} {
-		if _, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed(), Switches: bad}); err == nil ||
+		if _, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed(),
+			Switches: bad}); err == nil ||
 			!strings.Contains(err.Error(), "use one of") {
 			t.Errorf("%+v: %v, want an error", bad, err)
 		}

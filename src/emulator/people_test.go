@@ -259,7 +259,8 @@ func TestSeedsOfPeople(t *testing.T) {
 	} {
 		seed := emulator.DefaultSeed()
 		change(&seed.Organisations[0])
-		if _, err := emulator.NewDescribed(t, emulator.Config{Seed: seed}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := emulator.NewDescribed(t, emulator.Config{Seed: seed}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -208,7 +208,8 @@ func TestBadProjectSeeds(t *testing.T) {
 	} {
 		seed := emulator.DefaultSeed()
 		change(&seed.Organisations[0])
-		if _, err := emulator.NewDescribed(t, emulator.Config{Seed: seed}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := emulator.NewDescribed(t, emulator.Config{Seed: seed}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
@@ -261,7 +262,8 @@ func TestProjectsLieInTheNetworkOfTheDataPlane(t *testing.T) {
 	}
 	cfg := emulator.Config{Seed: seed, DataPlane: &recorder{network: prefixes("127.99.0.0/16")[0]}}
 	withProject(&cfg)
-	if _, err := emulator.NewDescribed(t, cfg); err == nil || !strings.Contains(err.Error(), "outside the data plane's network") {
+	if _, err := emulator.NewDescribed(t, cfg); err == nil ||
+		!strings.Contains(err.Error(), "outside the data plane's network") {
 		t.Errorf("a project elsewhere: %v, want an error", err)
 	}
 }

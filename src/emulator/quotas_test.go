@@ -131,7 +131,8 @@ func TestQuotasOfSeeds(t *testing.T) {
 	}
 	seed := emulator.DefaultSeed()
 	seed.Organisations[0].Quotas = map[string]int{"nonsense": 1}
-	if _, err := emulator.NewDescribed(t, emulator.Config{Seed: seed}); err == nil || !strings.Contains(err.Error(), "nonsense") {
+	if _, err := emulator.NewDescribed(t, emulator.Config{Seed: seed}); err == nil ||
+		!strings.Contains(err.Error(), "nonsense") {
 		t.Errorf("unknown quota: %v, want an error that names it", err)
 	}
 }

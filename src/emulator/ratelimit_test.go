@@ -31,7 +31,8 @@ func TestRequestsPerSecond(t *testing.T) {
 		}
 	})
 	switches := emulator.Switches{RequestsPerSecond: -1}
-	if _, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed(), Switches: switches}); err == nil ||
+	if _, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed(),
+		Switches: switches}); err == nil ||
 		!strings.Contains(err.Error(), "RequestsPerSecond is -1") {
 		t.Errorf("error = %v", err)
 	}

@@ -160,7 +160,8 @@ func TestNewRefusesUnknownSwitches(t *testing.T) {
 	for name, switches := range map[string]emulator.Switches{
 		"updates": {Updates: "x"}, "listeners": {InlineListeners: "x"},
 	} {
-		if _, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed(), Switches: switches}); err == nil {
+		if _, err := emulator.NewDescribed(t, emulator.Config{Seed: emulator.DefaultSeed(),
+			Switches: switches}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -184,7 +184,8 @@ func rank(name string) int {
 
 // anchor is the fragment of a heading.
 func anchor(heading string) string {
-	return strings.ReplaceAll(regexp.MustCompile("[^a-z0-9 -]").ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
+	plain := regexp.MustCompile("[^a-z0-9 -]").ReplaceAllString(strings.ToLower(heading), "")
+	return strings.ReplaceAll(plain, " ", "-")
 }
 
 // quoted are names as code, separated by commas.

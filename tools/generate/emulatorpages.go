@@ -111,7 +111,8 @@ func (p *resourcePages) index() string {
 	info := p.parts[common].Info
 	fmt.Fprintf(&page, "# %s\n\n<!-- Made by \"make generate\" from src/emulator/openapi. -->\n\n%s\n", info.Title,
 		wrapped(info.Summary+" The [emulator](../../src/emulator/README.md) answers the same as an OpenAPI 3.1 "+
-			"document at `/openapi.json`, without credentials. All tests of the emulator compare requests and answers with it."))
+			"document at `/openapi.json`, without credentials. All tests of the emulator compare requests and answers "+
+			"with it."))
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(info.Description), "\n\n") {
 		fmt.Fprintf(&page, "\n%s\n", wrapped(paragraph))
 	}
@@ -145,7 +146,7 @@ func (p *resourcePages) errors() string {
 	for _, path := range p.whole.Paths {
 		for _, operation := range path.Operations() {
 			for status, response := range operation.Responses {
-				if name := openapi.Named(response.Ref); status >= "4" && p.parts[common].Components.Responses[name] != nil {
+				if status >= "4" && p.isShared(response) {
 					meanings[status] = oneLine(p.whole.Response(response).Description)
 				}
 			}
@@ -201,13 +202,18 @@ func (p *resourcePages) operation(method, path string, at *openapi.Path, o *open
 	return text.String() + p.answers(o)
 }
 
+// isShared returns whether all resources share a response.
+func (p *resourcePages) isShared(r *openapi.Response) bool {
+	return p.parts[common].Components.Responses[openapi.Named(r.Ref)] != nil
+}
+
 // answers is the table of the answers of an operation. Statuses with the same answer share a row.
 func (p *resourcePages) answers(o *openapi.Operation) string {
 	var rows []string
 	statuses := map[string][]string{}
 	for _, status := range slices.Sorted(maps.Keys(o.Responses)) {
 		row := p.answer(p.whole.Response(o.Responses[status]))
-		if p.parts[common].Components.Responses[openapi.Named(o.Responses[status].Ref)] != nil && status >= "4" {
+		if status >= "4" && p.isShared(o.Responses[status]) {
 			row = "[an error](README.md#errors)"
 		}
 		if statuses[row] == nil {

@@ -130,7 +130,8 @@ func TestPagesOfTheEmulator(t *testing.T) {
 	}
 	for path, item := range whole.Paths {
 		for method, operation := range item.Operations() {
-			if section := "\n## " + operation.Summary + "\n\n`" + method + " " + path + "`\n"; strings.Count(all, section) != 1 {
+			section := "\n## " + operation.Summary + "\n\n`" + method + " " + path + "`\n"
+			if strings.Count(all, section) != 1 {
 				t.Errorf("%s %s is not on one page", method, path)
 			}
 		}

@@ -11,8 +11,10 @@ import (
 
 func TestPartsAreJoined(t *testing.T) {
 	parts, err := read(fstest.MapFS{
-		"a.yaml": {Data: []byte("x-all: &all {a: 1}\ntags: [{name: A}]\npaths: {/a: *all}\ncomponents: {schemas: {A: {}}}")},
-		"b.yaml": {Data: []byte("openapi: 3.1.1\ntags: [{name: B}]\npaths: {/b: {}}\ncomponents: {schemas: {B: {}}}")},
+		"a.yaml": {Data: []byte("x-all: &all {a: 1}\ntags: [{name: A}]\npaths: {/a: *all}\n" +
+			"components: {schemas: {A: {}}}")},
+		"b.yaml": {Data: []byte("openapi: 3.1.1\ntags: [{name: B}]\npaths: {/b: {}}\n" +
+			"components: {schemas: {B: {}}}")},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +46,8 @@ func TestPartsMustNotRepeat(t *testing.T) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	if _, err := read(fstest.MapFS{"a.yaml": {Data: []byte("{")}}); err == nil || !strings.Contains(err.Error(), "a.yaml") {
+	if _, err := read(fstest.MapFS{"a.yaml": {Data: []byte("{")}}); err == nil ||
+		!strings.Contains(err.Error(), "a.yaml") {
 		t.Errorf("error %v, want one about a.yaml", err)
 	}
 }

@@ -46,28 +46,36 @@ func outcomes() map[string]outcome {
 			want: "/colour"},
 		"unknown field in a list": {request: list, status: 200, kind: jsonType, answer: "[" + region + `,"colour":1}]`,
 			want: "/colour"},
-		"wrong type": {request: one, status: 200, kind: jsonType, answer: strings.Replace(region, ":1,", `:"1",`, 1) + "}",
+		"wrong type": {request: one, status: 200, kind: jsonType, answer: strings.Replace(region, ":1,", `:"1",`,
+			1) + "}",
 			want: "/objectVersion: got string, want integer"},
 		"wrong format": {request: one, status: 200, kind: jsonType,
 			answer: strings.Replace(region, "2026-01-01T00:00:00Z", "today", 1) + "}", want: "/createdAt"},
-		"missing field": {request: one, status: 200, kind: jsonType, answer: strings.Replace(region, `"slug"`, `"x"`, 1) +
+		"missing field": {request: one, status: 200, kind: jsonType, answer: strings.Replace(region, `"slug"`,
+			`"x"`, 1) +
 			"}", want: "missing property 'slug'"},
-		"no JSON":                  {request: one, status: 200, kind: jsonType, answer: "{", want: "reading the body {"},
-		"no body":                  {request: one, status: 200, kind: jsonType, want: "got null, want object"},
-		"undescribed media type":   {request: one, status: 200, kind: "text/plain", answer: "x", want: `"text/plain"`},
-		"undescribed status":       {request: one, status: 202, want: "lacks this status"},
-		"undescribed error":        {request: one, status: 500, kind: jsonType, answer: refusal, want: "lacks this status"},
-		"undescribed body":         {request: "DELETE /v1/vpcs/a", status: 204, kind: jsonType, answer: "{}", want: "has a body"},
-		"undescribed path":         {request: "GET /v1/unicorns", status: 200, want: "lacks this operation"},
-		"undescribed method":       {request: "PUT /v1/regions/nl-01", status: 200, want: "lacks this operation"},
-		"what is not served":       {request: "GET /v1/unicorns", status: 501, kind: jsonType, answer: refusal},
-		"not served, and no error": {request: "GET /v1/unicorns", status: 501, kind: jsonType, answer: "{}", want: "message"},
-		"no credentials":           {request: one, anonymous: true, status: 200, kind: jsonType, answer: region + "}", want: "no credentials"},
+		"no JSON": {request: one, status: 200, kind: jsonType, answer: "{",
+			want: "reading the body {"},
+		"no body":                {request: one, status: 200, kind: jsonType, want: "got null, want object"},
+		"undescribed media type": {request: one, status: 200, kind: "text/plain", answer: "x", want: `"text/plain"`},
+		"undescribed status":     {request: one, status: 202, want: "lacks this status"},
+		"undescribed error": {request: one, status: 500, kind: jsonType, answer: refusal,
+			want: "lacks this status"},
+		"undescribed body": {request: "DELETE /v1/vpcs/a", status: 204, kind: jsonType, answer: "{}",
+			want: "has a body"},
+		"undescribed path":   {request: "GET /v1/unicorns", status: 200, want: "lacks this operation"},
+		"undescribed method": {request: "PUT /v1/regions/nl-01", status: 200, want: "lacks this operation"},
+		"what is not served": {request: "GET /v1/unicorns", status: 501, kind: jsonType, answer: refusal},
+		"not served, and no error": {request: "GET /v1/unicorns", status: 501, kind: jsonType, answer: "{}",
+			want: "message"},
+		"no credentials": {request: one, anonymous: true, status: 200, kind: jsonType,
+			answer: region + "}", want: "no credentials"},
 		"wrong request is accepted": {request: "PUT /_emulator/quotas/machines", body: `{"maxUsage":"10"}`, status: 204,
 			want: "/maxUsage: got string, want integer"},
 		"wrong request is refused": {request: "PUT /_emulator/quotas/machines", body: `{"maxUsage":"10"}`, status: 400,
 			kind: jsonType, answer: refusal},
-		"a body that is needed": {request: "POST /v1/vpcs", status: 201, kind: jsonType, answer: "{}", want: "missing properties"},
+		"a body that is needed": {request: "POST /v1/vpcs", status: 201, kind: jsonType, answer: "{}",
+			want: "missing properties"},
 		"wrong query": {request: "GET /_emulator/writes?last=some", status: 200, kind: jsonType, answer: "[]",
 			want: "does not match pattern"},
 		"wrong form": {request: "POST /oidc/token", body: "grant_type=password", status: 200, kind: jsonType,
@@ -123,8 +131,10 @@ func TestMissed(t *testing.T) {
 		w.WriteHeader(status)
 	}))
 	for _, status = range []int{http.StatusNotFound, http.StatusNoContent} {
-		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "DELETE", "/v1/vpcs/a", nil))
-		if missed := slices.Contains(checker.Missed(), "DELETE /v1/vpcs/{id}"); missed != (status == http.StatusNotFound) {
+		request := httptest.NewRequestWithContext(t.Context(), "DELETE", "/v1/vpcs/a", nil)
+		handler.ServeHTTP(httptest.NewRecorder(), request)
+		missed := slices.Contains(checker.Missed(), "DELETE /v1/vpcs/{id}")
+		if missed != (status == http.StatusNotFound) {
 			t.Errorf("after %d: missed %t", status, missed)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// exempt returns whether the clouds of a function need no checker: examples show how New is used, bare is for tests that
-// count allocations, and nothing is sent to the cloud of netns' TestMain.
+// exempt returns whether the clouds of a function need no checker: examples show how New is used, bare is for tests
+// that count allocations, and nothing is sent to the cloud of netns' TestMain.
 func exempt(file, function string) bool {
 	return strings.HasPrefix(file, "example_") || strings.HasPrefix(function, "Example") || function == "bare" ||
 		function == "TestMain"
@@ -36,7 +36,8 @@ func TestNoTestForgetsTheChecker(t *testing.T) {
 		}
 		for _, declaration := range file.Decls {
 			f, ok := declaration.(*ast.FuncDecl)
-			if !ok || exempt(name, f.Name.Name) || !mentions(f, func(n ast.Node) bool { return makes(n, file.Name.Name) }) {
+			if !ok || exempt(name, f.Name.Name) ||
+				!mentions(f, func(n ast.Node) bool { return makes(n, file.Name.Name) }) {
 				continue
 			}
 			checked[path.Dir(name)] = true
