@@ -17,9 +17,9 @@ var described = sync.OnceValues(openapitest.New)
 
 // NewDescribed is New, and fails the test if a request that is accepted, or an answer, is not as the OpenAPI document
 // says. All tests of this package use it.
-func NewDescribed(t testing.TB, cfg Config) (*Emulator, error) {
-	t.Helper()
-	cfg.Middleware = openapitest.Middleware(t, described)
+func NewDescribed(tb testing.TB, cfg Config) (*Emulator, error) {
+	tb.Helper()
+	cfg.Middleware = openapitest.Middleware(tb, described)
 	return New(cfg)
 }
 

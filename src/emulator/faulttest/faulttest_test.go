@@ -24,6 +24,7 @@ var checker = sync.OnceValues(openapitest.New)
 
 // described is the middleware of every cloud in these tests.
 func described(tb testing.TB) func(http.Handler) http.Handler {
+	tb.Helper()
 	return openapitest.Middleware(tb, checker)
 }
 
