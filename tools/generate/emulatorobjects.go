@@ -198,7 +198,7 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 func wrapped(text string) string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if line != "" && len(line)+1+len(word) > maxRow {
 			lines, line = append(lines, line), ""
 		}

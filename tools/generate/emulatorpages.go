@@ -221,11 +221,12 @@ func (p *resourcePages) answers(o *openapi.Operation) string {
 		}
 		statuses[row] = append(statuses[row], status)
 	}
-	table := "\n| Status | Answer |\n|---|---|\n"
+	var table strings.Builder
+	table.WriteString("\n| Status | Answer |\n|---|---|\n")
 	for _, row := range rows {
-		table += fmt.Sprintf("| %s | %s |\n", strings.Join(statuses[row], ", "), row)
+		fmt.Fprintf(&table, "| %s | %s |\n", strings.Join(statuses[row], ", "), row)
 	}
-	return table
+	return table.String()
 }
 
 // sharedParameters are the parameters that almost all operations have. Only the index has them.
