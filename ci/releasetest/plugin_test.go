@@ -18,7 +18,7 @@ import (
 )
 
 // testPlugin checks the format of the executable in each archive, that it has no debug information, and that the one
-// for this computer runs.
+// for this computer runs and has an SBOM with its modules.
 func (p published) testPlugin(t *testing.T) {
 	for platform, check := range map[string]func(*testing.T, *os.File){
 		"linux_amd64":   func(t *testing.T, f *os.File) { checkELF(t, f, elf.EM_X86_64) },
@@ -41,6 +41,10 @@ func (p published) testPlugin(t *testing.T) {
 			output, err := exec.CommandContext(t.Context(), executable, "version").CombinedOutput()
 			if err != nil || !strings.Contains(string(output), "kubectl-thalassa v"+p.version) {
 				t.Errorf("version: %v\n%s", err, output)
+			}
+			contents, err := os.ReadFile(p.file("kubectl-thalassa-" + strings.ReplaceAll(platform, "_", "-") + ".spdx.json"))
+			if err != nil || !strings.Contains(string(contents), "pkg:golang/k8s.io/client-go@") {
+				t.Errorf("the SBOM: %v\n%s", err, contents)
 			}
 		})
 	}
