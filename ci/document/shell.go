@@ -72,7 +72,7 @@ func (s Shell) Run(ctx context.Context, script string) (printed, log string, err
 	if err != nil {
 		return "", "", fmt.Errorf("writing the commands to a file: %w", err)
 	}
-	defer os.Remove(file.Name())
+	defer func() { _ = os.Remove(file.Name()) }()
 	_, err = file.WriteString(strict + s.Before + "\nset -v\n" + script)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return "", "", fmt.Errorf("writing the commands to a file: %w", err)

@@ -122,7 +122,7 @@ func (p published) testORAS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
+	defer func() { _ = store.Close() }()
 	if _, err := oras.Copy(t.Context(), repository, p.version, store, "", oras.DefaultCopyOptions); err != nil {
 		t.Fatal(err)
 	}

@@ -21,10 +21,10 @@ import (
 // for this computer runs and has an SBOM with its modules.
 func (p published) testPlugin(t *testing.T) {
 	for platform, check := range map[string]func(*testing.T, *os.File){
-		"linux_amd64":   func(t *testing.T, f *os.File) { checkELF(t, f, elf.EM_X86_64) },
-		"linux_arm64":   func(t *testing.T, f *os.File) { checkELF(t, f, elf.EM_AARCH64) },
-		"darwin_amd64":  func(t *testing.T, f *os.File) { checkMachO(t, f, macho.CpuAmd64) },
-		"darwin_arm64":  func(t *testing.T, f *os.File) { checkMachO(t, f, macho.CpuArm64) },
+		"linux_amd64":   func(t *testing.T, f *os.File) { t.Helper(); checkELF(t, f, elf.EM_X86_64) },
+		"linux_arm64":   func(t *testing.T, f *os.File) { t.Helper(); checkELF(t, f, elf.EM_AARCH64) },
+		"darwin_amd64":  func(t *testing.T, f *os.File) { t.Helper(); checkMachO(t, f, macho.CpuAmd64) },
+		"darwin_arm64":  func(t *testing.T, f *os.File) { t.Helper(); checkMachO(t, f, macho.CpuArm64) },
 		"windows_amd64": checkPE,
 	} {
 		t.Run(platform, func(t *testing.T) {
