@@ -2,8 +2,8 @@ package document
 
 // Exceptions are the commands of all documents that no test executes, with the reason. There are at most ten.
 func Exceptions() map[string]string {
-	const cosign = "needs the program cosign, which no module here contains; TestPublished in ci/releasetest verifies " +
-		"signatures with cosign's library"
+	const cosign = "needs the program cosign, which no module here contains; TestPublished in ci/releasetest " +
+		"verifies signatures with cosign's library"
 	return map[string]string{
 		`docker cp "$(docker create IMAGE)":/thalassa-cloud-controller-manager kubectl-thalassa`: "needs Docker",
 		"kubectl krew install --manifest-url=https://github.com/thalassa-cloud/thalassa-ccm/releases/download/v1.2.3/" +

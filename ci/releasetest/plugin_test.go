@@ -42,7 +42,8 @@ func (p published) testPlugin(t *testing.T) {
 			if err != nil || !strings.Contains(string(output), "kubectl-thalassa v"+p.version) {
 				t.Errorf("version: %v\n%s", err, output)
 			}
-			contents, err := os.ReadFile(p.file("kubectl-thalassa-" + strings.ReplaceAll(platform, "_", "-") + ".spdx.json"))
+			name := "kubectl-thalassa-" + runtime.GOOS + "-" + runtime.GOARCH + ".spdx.json"
+			contents, err := os.ReadFile(p.file(name))
 			if err != nil || !strings.Contains(string(contents), "pkg:golang/k8s.io/client-go@") {
 				t.Errorf("the SBOM: %v\n%s", err, contents)
 			}
