@@ -113,8 +113,7 @@ func (srv *Server) deleteSubnet(c *call) (reply, error) {
 	}
 	s.Remove(c.now, srv.delays.NetworkDelete, srv.delays.NetworkLinger)
 	s.Touch(c.now)
-	org := c.org
-	org.Leave(&s.Life, s.Quit, func() { org.Subnets.Remove(s) })
-	org.FinishDeletions(c.now)
+	s.Depart()
+	c.org.FinishDeletions(c.now)
 	return done(s.Identity), nil
 }

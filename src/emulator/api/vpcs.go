@@ -116,10 +116,8 @@ func (srv *Server) deleteVPC(c *call) (reply, error) {
 	}
 	v.Remove(c.now, srv.delays.NetworkDelete, srv.delays.NetworkLinger)
 	v.Touch(c.now)
-	org := c.org
-	org.RemoveRouteTable(v.Table)
-	org.Leave(&v.Life, nil, func() { org.VPCs.Remove(v) })
-	org.FinishDeletions(c.now)
+	v.Depart()
+	c.org.FinishDeletions(c.now)
 	return done(v.Identity), nil
 }
 

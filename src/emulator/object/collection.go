@@ -3,6 +3,8 @@ package object
 import (
 	"fmt"
 	"iter"
+	"slices"
+	"time"
 )
 
 // Keyed is an object that can be found by identity and by slug.
@@ -97,6 +99,16 @@ func (c *Collection[T]) All() iter.Seq[T] {
 				return
 			}
 		}
+	}
+}
+
+// ByAge sorts a collection by the times of its objects. Those of the same time keep their order.
+func ByAge[T Keyed](c *Collection[T], age func(T) time.Time) {
+	sorted := slices.Collect(c.All())
+	slices.SortStableFunc(sorted, func(a, b T) int { return age(a).Compare(age(b)) })
+	*c = Collection[T]{}
+	for _, object := range sorted {
+		c.Add(object)
 	}
 }
 

@@ -1,8 +1,10 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/address"
@@ -30,7 +32,14 @@ func (v *VPC) seedNetwork(in seed.VPC, now time.Time) error {
 			return fmt.Errorf("security group %q: %w", group.Name, err)
 		}
 	}
-	return nil
+	// Rules name other groups.
+	for i, group := range in.SecurityGroups {
+		if err := v.seedRules(i, group); err != nil {
+			return fmt.Errorf("security group %q: %w", group.Name, err)
+		}
+	}
+	return each("firewall rule", in.FirewallRules, func(r *seed.FirewallRule) *seed.Object { return &r.Object },
+		func(r *seed.FirewallRule) error { return v.seedFirewallRule(r, now) })
 }
 
 func (v *VPC) seedRouteTable(in seed.RouteTable, now time.Time) error {
@@ -43,14 +52,8 @@ func (v *VPC) seedRouteTable(in seed.RouteTable, now time.Time) error {
 	if _, taken := v.Org.RouteTables.Exact(in.Identity); taken {
 		return identityTaken(in.Identity)
 	}
-	t := &RouteTable{VPC: v, IsDefault: in.Default, Record: object.NewRecord("rtb",
-		object.Spec{Identity: in.Identity, Name: in.Name, Labels: in.Labels}, v.Org.RouteTables.HasSlug, now)}
-	v.Org.AddRouteTable(t)
-	for _, route := range in.Routes {
-		if err := t.seedRoute(route); err != nil {
-			return err
-		}
-	}
+	v.Org.AddRouteTable(&RouteTable{VPC: v, IsDefault: in.Default, Record: recorded("rtb", seed.Object{
+		Identity: in.Identity, Name: in.Name, Labels: in.Labels, Details: in.Details}, v.Org.RouteTables.HasSlug, now)})
 	return nil
 }
 
@@ -59,14 +62,25 @@ func (t *RouteTable) seedRoute(in seed.Route) error {
 	if err != nil {
 		return err
 	}
-	r := &RouteEntry{Identity: object.NewIdentity("rte"), Destination: destination}
-	if t.Routes.HasSlug(destination.String()) {
+	r := &RouteEntry{Identity: cmp.Or(in.Identity, object.NewIdentity("rte")), Destination: destination}
+	if t.Routes.HasSlug(destination.String()) && !t.VPC.Org.Store.Switches.DuplicateRoutes {
 		return t.DestinationTaken(r)
 	}
-	if r.Address, err = t.VPC.GatewayAddress("gatewayAddress", in.GatewayAddress.String(), destination); err != nil {
+	switch {
+	case in.NATGateway != "":
+		r.Gateway, err = required(&t.VPC.Org.NATGateways, "natGateway", "NAT gateway", in.NATGateway)
+	case in.Peering != "":
+		r.Peering, err = required(&t.VPC.Org.Peerings, "peering", "peering connection", in.Peering)
+	default:
+		r.Address, err = t.VPC.GatewayAddress("gatewayAddress", in.GatewayAddress.String(), destination)
+	}
+	if err != nil {
 		return err
 	}
 	t.AddRoute(r)
+	if in.WithGateway && r.Gateway != nil {
+		r.Gateway.DefaultRoute = r
+	}
 	return nil
 }
 
@@ -74,8 +88,8 @@ func (v *VPC) seedSubnet(in seed.Subnet, now time.Time) error {
 	if in.Name == "" || len(in.CIDRs) == 0 || len(in.CIDRs) > 2 {
 		return fmt.Errorf("a subnet needs a name and one CIDR, or one of each address family")
 	}
-	s := &Subnet{VPC: v, Table: v.Table, Record: object.NewRecord("subnet",
-		object.Spec{Identity: in.Identity, Name: in.Name, Labels: in.Labels}, v.Org.Subnets.HasSlug, now)}
+	s := &Subnet{VPC: v, Table: v.Table, Life: revived(in.Life), Record: recorded("subnet", seed.Object{
+		Identity: in.Identity, Name: in.Name, Labels: in.Labels, Details: in.Details}, v.Org.Subnets.HasSlug, now)}
 	if in.RouteTable != "" {
 		table, found := v.Org.RouteTables.Find(in.RouteTable)
 		if !found || table.VPC != v {
@@ -96,6 +110,9 @@ func (v *VPC) seedSubnet(in seed.Subnet, now time.Time) error {
 		return identityTaken(s.Identity)
 	}
 	s.Join()
+	if in.Removed() {
+		s.Depart()
+	}
 	return nil
 }
 
@@ -106,17 +123,28 @@ func (v *VPC) seedSecurityGroup(in seed.SecurityGroup, now time.Time) error {
 	if _, taken := v.Org.SecurityGroups.Exact(in.Identity); taken {
 		return identityTaken(in.Identity)
 	}
-	g := &SecurityGroup{VPC: v, SameGroupTraffic: in.SameGroupTraffic}
-	// Seeds are checked leniently.
-	ingress, egress, err := RuleSets(behaviour.Switches{}, g, seedRules(in.Ingress), seedRules(in.Egress))
-	if err != nil {
-		return err
-	}
-	g.Record = object.NewRecord("sg", object.Spec{Identity: in.Identity, Name: in.Name, Labels: in.Labels},
-		v.Org.SecurityGroups.HasSlug, now)
+	g := &SecurityGroup{VPC: v, SameGroupTraffic: in.SameGroupTraffic, Life: revived(in.Life),
+		Record: recorded("sg", seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels,
+			Details: in.Details}, v.Org.SecurityGroups.HasSlug, now)}
 	v.Org.AddSecurityGroup(g)
-	g.SetRules(ingress, egress)
+	if in.Removed() {
+		g.Depart()
+	}
 	return nil
+}
+
+// seedRules gives the rules of a seed to the security group at a place of the VPC.
+func (v *VPC) seedRules(place int, in seed.SecurityGroup) error {
+	groups := slices.DeleteFunc(slices.Collect(v.Org.SecurityGroups.All()),
+		func(g *SecurityGroup) bool { return g.VPC != v })
+	g := groups[place]
+	// Seeds are checked leniently.
+	ingress, egress, err := RuleSets(behaviour.Switches{}, g, append(seedRules(in.Ingress), in.IngressRules.Value...),
+		append(seedRules(in.Egress), in.EgressRules.Value...))
+	if err == nil {
+		g.SetRules(ingress, egress)
+	}
+	return err
 }
 
 // seedRules are the rules of a seed as the API has them.
@@ -150,10 +178,13 @@ func (o *Organisation) seedReservedIP(in seed.ReservedIP, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	ip := &ReservedIP{Region: home, Addresses: addrs}
-	ip.Record = object.NewRecord("rip", object.Spec{Identity: in.Identity, Name: in.Name, Labels: in.Labels},
-		o.ReservedIPs.HasSlug, now)
+	ip := &ReservedIP{Region: home, Addresses: addrs, Life: revived(in.Life)}
+	ip.Record = recorded("rip", seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels,
+		Details: in.Details}, o.ReservedIPs.HasSlug, now)
 	o.ReservedIPs.Add(ip)
+	if in.Removed() {
+		o.DepartReservedIP(ip)
+	}
 	return nil
 }
 

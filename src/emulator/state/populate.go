@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/address"
@@ -50,17 +51,75 @@ func New(in seed.Seed, switches behaviour.Switches, now time.Time) (*Store, erro
 			return nil, fmt.Errorf("seed organisation %q: %w", o.Name, err)
 		}
 	}
+	// What may refer to objects of other organisations, and what refers to that.
+	for _, finish := range []func(*Organisation, seed.Organisation, time.Time) error{
+		(*Organisation).seedPeerings, (*Organisation).seedRoutes,
+	} {
+		for i, o := range in.Organisations {
+			if err := finish(s.Organisations.Order[i], o, now); err != nil {
+				return nil, fmt.Errorf("seed organisation %q: %w", o.Name, err)
+			}
+		}
+	}
+	for org := range s.Spaces() {
+		org.order()
+		org.Directory.SortSeeded()
+		org.FinishDeletions(now)
+	}
 	return s, nil
+}
+
+// seedPeerings adds the peering connections of an organisation and its projects.
+func (o *Organisation) seedPeerings(in seed.Organisation, now time.Time) error {
+	described := func(p *seed.Peering) *seed.Object { return &p.Object }
+	err := each("peering connection", in.Peerings, described,
+		func(p *seed.Peering) error { return o.seedPeering(p, now) })
+	for i, project := range in.Projects {
+		space := o.Projects.Order[i].Space
+		err = errors.Join(err, each("peering connection", project.Peerings, described,
+			func(p *seed.Peering) error { return space.seedPeering(p, now) }))
+	}
+	return err
+}
+
+// seedRoutes adds routes, after all that they lead to.
+func (o *Organisation) seedRoutes(in seed.Organisation, _ time.Time) error {
+	err := o.routesOf(in.VPCs)
+	for i, project := range in.Projects {
+		err = errors.Join(err, o.Projects.Order[i].Space.routesOf(project.VPCs))
+	}
+	return err
+}
+
+// routesOf adds the routes of VPCs.
+func (o *Organisation) routesOf(vpcs []seed.VPC) error {
+	for i, v := range vpcs {
+		if v.Removed() {
+			continue
+		}
+		home := o.VPCs.Order[i]
+		tables := slices.DeleteFunc(slices.Collect(o.RouteTables.All()),
+			func(t *RouteTable) bool { return t.VPC != home })
+		for j, table := range v.RouteTables {
+			for _, route := range table.Routes {
+				if err := tables[j].seedRoute(route); err != nil {
+					return fmt.Errorf("VPC %q: route table %q: %w", v.Name, table.Name, err)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func (s *Store) seedRegion(in seed.Region, now time.Time) error {
 	if in.Name == "" || len(in.Zones) == 0 {
 		return fmt.Errorf("a region needs a name and at least one zone")
 	}
-	r := &region{Record: object.NewRecord("region", object.Spec{Identity: in.Identity, Name: in.Name},
+	r := &region{Record: recorded("region", seed.Object{Identity: in.Identity, Name: in.Name, Details: in.Details},
 		s.Regions.HasSlug, now)}
 	for _, name := range in.Zones {
-		zone := object.NewRecord("zone", object.Spec{Name: name}, func(string) bool { return false }, now)
+		zone := object.NewRecord("zone", object.Spec{Identity: in.ZoneIdentities[name], Name: name},
+			func(string) bool { return false }, r.CreatedAt)
 		r.Zones = append(r.Zones, wire.Zone{Meta: zone.Meta, CloudRegionIdentity: r.Identity})
 	}
 	for _, prefix := range in.PublicAddresses {
@@ -87,8 +146,9 @@ func (s *Store) seedOrganisation(in seed.Organisation, now time.Time) error {
 	if in.Name == "" {
 		return fmt.Errorf("an organisation needs a name")
 	}
-	org := newSpace(s, object.NewRecord("o",
-		object.Spec{Identity: in.Identity, Name: in.Name, Slug: in.Slug}, s.Organisations.HasSlug, now), nil)
+	org := newSpace(s, recorded("o", seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels,
+		Details: seed.Details{Slug: in.Slug, Annotations: in.Annotations, History: in.History}},
+		s.Organisations.HasSlug, now), nil)
 	if err := object.Insert(&s.Organisations, org); err != nil {
 		return err
 	}
@@ -97,15 +157,45 @@ func (s *Store) seedOrganisation(in seed.Organisation, now time.Time) error {
 			return err
 		}
 	}
+	for name, requests := range in.QuotaIncreases {
+		if _, err := FindQuota(name); err != nil {
+			return fmt.Errorf("field \"quotaIncreases\": %w", err)
+		}
+		org.Increases[name] = requests.Value
+	}
 	if err := org.seedObjects(in.VPCs, in.ReservedIPs, in.Machines, now); err != nil {
 		return err
 	}
-	for _, p := range in.Projects {
-		if err := org.seedProject(p, now); err != nil {
+	if err := org.seedRest(&in.Objects, now); err != nil {
+		return err
+	}
+	if err := org.seedProjects(in.Projects, now); err != nil {
+		return err
+	}
+	if err := org.Directory.SeedProviders(in.Providers, now); err != nil {
+		return err
+	}
+	return org.seedAccounts(in.ServiceAccounts, now)
+}
+
+// seedProjects adds projects, and then the projects above them.
+func (o *Organisation) seedProjects(projects []seed.Project, now time.Time) error {
+	for _, p := range projects {
+		if err := o.seedProject(p, now); err != nil {
 			return fmt.Errorf("project %q: %w", p.Name, err)
 		}
 	}
-	return org.seedAccounts(in.ServiceAccounts, now)
+	for i, p := range projects {
+		if p.Parent == "" {
+			continue
+		}
+		parent, err := required(&o.Projects, "parent", "project", p.Parent)
+		if err != nil {
+			return fmt.Errorf("project %q: %w", p.Name, err)
+		}
+		o.Projects.Order[i].Parent = parent
+	}
+	return nil
 }
 
 // seedAccounts adds service accounts, after the projects that their tokens can be bound to.
@@ -126,11 +216,16 @@ func (o *Organisation) seedProject(in seed.Project, now time.Time) error {
 	if in.Name == "" {
 		return fmt.Errorf("a project needs a name")
 	}
-	p := o.NewProject(object.Spec{Identity: in.Identity, Name: in.Name, Slug: in.Slug}, now)
+	p := o.NewProject(object.Spec{Identity: in.Identity, Name: in.Name, Slug: in.Slug, Description: in.Description,
+		Labels: in.Labels, Annotations: in.Annotations}, now)
+	p.Record = object.Written(p.Record, in.CreatedAt, in.UpdatedAt, in.ObjectVersion)
 	if err := object.Insert(&o.Projects, p); err != nil {
 		return err
 	}
-	return p.Space.seedObjects(in.VPCs, in.ReservedIPs, in.Machines, now)
+	if err := p.Space.seedObjects(in.VPCs, in.ReservedIPs, in.Machines, now); err != nil {
+		return err
+	}
+	return p.Space.seedRest(&in.Objects, now)
 }
 
 // seedObjects adds what an organisation or a project owns.
@@ -162,12 +257,18 @@ func (o *Organisation) seedVPC(in seed.VPC, now time.Time) error {
 	if in.Name == "" || len(in.CIDRs) == 0 {
 		return fmt.Errorf("a VPC needs a name and at least one CIDR")
 	}
-	v := &VPC{Org: o, Region: home, CIDRs: in.CIDRs, Record: object.NewRecord("vpc",
-		object.Spec{Identity: in.Identity, Name: in.Name, Labels: in.Labels}, o.VPCs.HasSlug, now)}
+	v := &VPC{Org: o, Region: home, CIDRs: in.CIDRs, Life: revived(in.Life), Record: recorded("vpc",
+		seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels, Details: in.Details}, o.VPCs.HasSlug, now)}
 	if err := object.Insert(&o.VPCs, v); err != nil {
 		return err
 	}
-	return v.seedNetwork(in, now)
+	if err := v.seedNetwork(in, now); err != nil {
+		return err
+	}
+	if in.Removed() {
+		v.Depart()
+	}
+	return nil
 }
 
 // Within says whether a prefix lies in one of the others.
@@ -183,6 +284,10 @@ func Within(prefix netip.Prefix, outer []netip.Prefix) bool {
 // SeedMachine adds a machine that is ready at once.
 func (o *Organisation) SeedMachine(spec seed.Machine, now time.Time) (*Machine, error) {
 	home, err := o.subnetFor(spec.Subnet)
+	if spec.Removed() {
+		// Its subnet may be on its way out, too.
+		home, err = required(&o.Subnets, "subnet", "subnet", spec.Subnet)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -204,24 +309,39 @@ func (o *Organisation) SeedMachine(spec seed.Machine, now time.Time) (*Machine, 
 	if err != nil {
 		return nil, err
 	}
-	addrs, err := home.assign(spec.Addresses)
+	image, err := o.Store.ImageFor(spec.Image)
 	if err != nil {
 		return nil, err
 	}
-	m := &Machine{
-		Subnet: home, kind: kind, zone: zone, Addresses: addrs, stopped: spec.Stopped,
-		Life: object.Life{ReadyAt: now}, Groups: map[*TargetGroup]bool{},
+	var addrs []netip.Addr
+	if !spec.WithoutAddresses {
+		if addrs, err = home.assign(spec.Addresses); err != nil {
+			return nil, err
+		}
 	}
-	m.Record = object.NewRecord("vm", machineMeta(spec), o.Machines.HasSlug, now)
+	m := &Machine{
+		Subnet: home, kind: kind, zone: zone, Addresses: addrs, stopped: spec.Stopped, boots: spec.Boots,
+		Image: image, CloudInit: spec.CloudInit, DeleteProtection: spec.DeleteProtection, Held: spec.Held,
+		Life: revived(spec.Life), Groups: map[*TargetGroup]bool{},
+	}
+	if m.ReadyAt.IsZero() {
+		m.ReadyAt = now
+	}
+	m.Record = object.Written(object.NewRecord("vm", machineMeta(spec), o.Machines.HasSlug, now), spec.CreatedAt,
+		spec.UpdatedAt, spec.ObjectVersion)
 	o.Machines.Add(m)
 	home.Users.Add("machine", m.Identity)
 	m.SecurityGroups = Reattach("machine", m.Identity, nil, groups)
 	o.Reselect(m, now)
+	if spec.Removed() {
+		m.Depart()
+	}
 	return m, nil
 }
 
 func machineMeta(m seed.Machine) object.Spec {
-	return object.Spec{Identity: m.Identity, Name: m.Name, Slug: m.Slug, Labels: m.Labels, Annotations: m.Annotations}
+	return object.Spec{Identity: m.Identity, Name: m.Name, Slug: m.Slug, Labels: m.Labels, Annotations: m.Annotations,
+		Description: m.Description}
 }
 
 // assign reserves the given addresses, or takes free ones when there are none.

@@ -88,6 +88,9 @@ const (
 	peeringExpired  = "expired"
 )
 
+// PeeringKind is how messages call a peering connection.
+const PeeringKind = "VPC peering connection"
+
 // PeeringTimeout is how long a request waits for an answer.
 const PeeringTimeout = 7 * 24 * time.Hour
 
