@@ -88,6 +88,13 @@ func New(in seed.Seed, orgs []*Organisation, lifetime time.Duration) (*Authentic
 		for _, token := range o.PersonalAccessTokens {
 			g.addToken(orgs[i], token, nil)
 		}
+		for _, token := range o.Tokens {
+			limit, err := parseScopes(token.Scopes)
+			if err != nil {
+				return nil, fmt.Errorf("seed organisation %q: field \"tokens\": %w", o.Name, err)
+			}
+			g.addToken(orgs[i], token.Token, limit)
+		}
 		for _, c := range o.Clients {
 			if err := g.addClient(orgs[i], c); err != nil {
 				return nil, fmt.Errorf("seed organisation %q: client %q: %w", o.Name, c.ID, err)

@@ -15,6 +15,13 @@ import (
 // TrafficChanged records that the data plane has to look at a load balancer.
 func (o *Organisation) TrafficChanged(lb *Loadbalancer) { o.Store.changed[lb.Identity] = o }
 
+// Changed returns whether the data plane has to look at a load balancer.
+func (s *Store) Changed() bool {
+	s.Lock()
+	defer s.Unlock()
+	return len(s.changed) > 0
+}
+
 // Change is what the data plane should do about a load balancer: wait until it
 // is ready, serve it, or (neither) remove it.
 type Change struct {
