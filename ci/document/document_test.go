@@ -67,9 +67,14 @@ func TestShell(t *testing.T) {
 		"curl() { shown true; }\ncurl http://x": false,
 		"echo $undefined":                       false,
 	} {
-		output, err := shell.Run(t.Context(), script)
+		_, log, err := shell.Run(t.Context(), script)
 		if (err == nil) != want {
-			t.Errorf("%q gives %v:\n%s", script, err, output)
+			t.Errorf("%q gives %v:\n%s", script, err, log)
 		}
+	}
+	// A command that reads its input does not read the commands behind it.
+	printed, log, err := shell.Run(t.Context(), "cat\necho $name # comment\necho error >&2")
+	if err != nil || printed != "value\n" || log != "cat\necho $name # comment\nvalue\necho error >&2\nerror\n" {
+		t.Errorf("printed %q, log %q, error %v", printed, log, err)
 	}
 }

@@ -3,9 +3,12 @@ package document
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"os/exec"
-	"strings"
+	"sync"
 	"time"
 )
 
@@ -38,18 +41,40 @@ type Shell struct {
 	Before string
 }
 
-// Run runs a script with bash and returns what it prints, with each command before its output. A command that fails
-// ends it, and so does one whose purpose is to print something and that prints nothing. "refused" before a command
-// wants it to fail.
-func (s Shell) Run(ctx context.Context, script string) (output string, err error) {
-	command := exec.CommandContext(ctx, "bash", "-s")
+// Run runs a script with bash and returns what its commands print, without their errors, and a log of everything with
+// each command before its output. A command that fails ends it, and so does one whose purpose is to print something and
+// that prints nothing. "refused" before a command wants it to fail. Commands have no input.
+func (s Shell) Run(ctx context.Context, script string) (printed, log string, err error) {
+	file, err := os.CreateTemp("", "commands-*.sh")
+	if err != nil {
+		return "", "", fmt.Errorf("writing the commands to a file: %w", err)
+	}
+	defer os.Remove(file.Name())
+	_, err = file.WriteString(strict + s.Before + "\nset -v\n" + script)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return "", "", fmt.Errorf("writing the commands to a file: %w", err)
+	}
+	command := exec.CommandContext(ctx, "bash", file.Name())
 	command.WaitDelay = time.Second // for what outlives bash
 	command.Dir, command.Env = s.Dir, s.Env
-	command.Stdin = strings.NewReader(strict + s.Before + "\nset -v\n" + script)
-	var all bytes.Buffer
-	command.Stdout, command.Stderr = &all, &all
+	var only, all bytes.Buffer
+	both := &shared{to: &all}
+	command.Stdout, command.Stderr = io.MultiWriter(&only, both), both
 	if err := command.Run(); err != nil {
-		return all.String(), fmt.Errorf("running the commands: %w", err)
+		return only.String(), all.String(), fmt.Errorf("running the commands: %w", err)
 	}
-	return all.String(), nil
+	return only.String(), all.String(), nil
+}
+
+// shared is a writer for both outputs of a command.
+type shared struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+// Write implements io.Writer.
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.to.Write(p)
 }

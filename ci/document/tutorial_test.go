@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/document"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/terminal"
 )
 
 // tutorial is the document whose commands use what its first one starts: docs/tutorials/demo.md.
@@ -97,11 +99,13 @@ func TestTutorial(t *testing.T) {
 	shell := w.shell(t, w.root)
 	all := blocks(t, w.root, tutorial)
 	creation := all[3].Script
-	if !strings.Contains(creation, "kubectl apply ") || !strings.Contains(all[6].Script, "CLOUD=ironcore") {
+	if len(all) != 8 || !strings.Contains(creation, "kubectl apply ") || !strings.Contains(all[6].Script, "CLOUD=ironcore") {
 		t.Fatalf("%s has another order: %q", tutorial, all)
 	}
 	t.Run("Thalassa Cloud", func(t *testing.T) {
 		d := startDemo(t, shell, all[0].Script)
+		w.follow(t, shell, d, []document.Block{{Script: creation}})
+		w.showPlugin(t, d)
 		output := w.follow(t, shell, d, all[1:6])
 		page{want: []string{`^demo-worker-1 .* nl-01b +pgp-small$`, `^thalassacloud://`,
 			`^thalassa-ccm-\w+ +[01]/1 +Running`,
@@ -114,7 +118,23 @@ func TestTutorial(t *testing.T) {
 		output := w.follow(t, shell, d, []document.Block{{Script: creation}, after})
 		page{want: []string{`^web +LoadBalancer .* 127\.`, `^ *kind: LoadBalancerRouting$`,
 			`^ *destinations:$`}}.check(t, tutorial, output)
+		w.showPlugin(t, d)
 	})
+}
+
+// showPlugin checks what the plug-in of kubectl shows of the cluster of the demo on a terminal.
+func (w *world) showPlugin(t *testing.T, d *demo) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
+	defer cancel()
+	for arguments, want := range map[string]string{"doctor": "Configuration", "nodes": "demo-worker-1",
+		"plan --all-namespaces": "No changes", "top --once --all-namespaces": "IN SYNC"} {
+		terminal.Check(t, want, func() *exec.Cmd {
+			cmd := exec.CommandContext(ctx, filepath.Join(w.bin, "kubectl-thalassa"), strings.Fields(arguments)...)
+			cmd.Env = []string{"HOME=" + t.TempDir(), "KUBECONFIG=" + d.find(t, `export KUBECONFIG=(\S+)`)}
+			return cmd
+		})
+	}
 }
 
 // follow runs blocks in the cluster of the demo.
@@ -124,12 +144,12 @@ func (w *world) follow(t *testing.T, shell document.Shell, d *demo, following []
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	for _, block := range following {
-		part, err := shell.Run(ctx, block.Script)
-		output += part
+		printed, log, err := shell.Run(ctx, block.Script)
+		output += printed
 		if err != nil {
-			t.Fatalf("%s:%d: %v\n%s", tutorial, block.Line, err, output)
+			t.Fatalf("%s:%d: %v\n%s", tutorial, block.Line, err, log)
 		}
+		t.Log(log)
 	}
-	t.Log(output)
 	return output
 }

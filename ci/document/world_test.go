@@ -135,19 +135,19 @@ func (w *world) run(t *testing.T, path string, p page) {
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	if p.before != "" {
-		if output, err := shell.Run(ctx, p.before); err != nil {
-			t.Fatalf("what %s takes for granted: %v\n%s", path, err, output)
+		if _, log, err := shell.Run(ctx, p.before); err != nil {
+			t.Fatalf("what %s takes for granted: %v\n%s", path, err, log)
 		}
 	}
-	output, err := shell.Run(ctx, script)
+	printed, log, err := shell.Run(ctx, script)
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", path, err, output)
+		t.Fatalf("%s: %v\n%s", path, err, log)
 	}
-	t.Logf("%s\n%s", path, output)
+	t.Logf("%s\n%s", path, log)
 	for _, address := range w.network.Refused()[before:] {
 		t.Errorf("%s: a command connects to %s", path, address)
 	}
-	p.check(t, path, output)
+	p.check(t, path, printed)
 }
 
 // reportEvents reports the events whose reason a command selects by, on a Service and on a Node. The reasons are those

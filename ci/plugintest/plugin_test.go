@@ -120,13 +120,20 @@ func (r *rig) addOperator() {
 	r.must(controlplane.WriteKubeconfig(r.kubeconfig, rest.AnonymousClientConfig(r.plane.Config())))
 }
 
+// command is kubectl thalassa with arguments.
+func (r *rig) command(ctx context.Context, args ...string) *exec.Cmd {
+	r.Helper()
+	cmd := exec.CommandContext(ctx, r.program, append(args, "--token="+r.token)...)
+	cmd.Env = []string{"KUBECONFIG=" + r.kubeconfig, "HOME=" + r.TempDir()}
+	return cmd
+}
+
 // run runs kubectl thalassa. It returns both outputs and the exit code.
 func (r *rig) run(args ...string) (output string, code int) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, r.program, append(args, "--token="+r.token)...)
-	cmd.Env = []string{"KUBECONFIG=" + r.kubeconfig, "HOME=" + r.TempDir()}
+	cmd := r.command(ctx, args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()

@@ -91,7 +91,7 @@ func newRouteController(env environment) (loop, error) {
 		return loop{}, err
 	}
 	return made(route.New(route.Options{
-		Provider: env.cloud.Routes, Changes: env.cloud.Changes, Client: env.client,
+		Provider: env.cloud.Routes, Changes: env.cloud.Changes, Recovered: env.cloud.Recovered, Client: env.client,
 		Recorder: env.recorder, Nodes: env.informers.Core().V1().Nodes(), CIDRs: cidrs,
 		Period: env.settings.KubeCloudShared.RouteReconciliationPeriod.Duration, Domain: env.cloud.LabelDomain,
 		Shortest: shortest,

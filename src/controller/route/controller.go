@@ -53,8 +53,10 @@ const cloudWindow = 200 * time.Millisecond
 type Options struct {
 	Provider cloud.Routes
 	Changes  cloud.Changes // of the cloud; may be nil
-	Client   kubernetes.Interface
-	Nodes    coreinformers.NodeInformer
+	// Recovered is that of the cloud; may be nil.
+	Recovered cloud.Recovery
+	Client    kubernetes.Interface
+	Nodes     coreinformers.NodeInformer
 	// CIDRs are the networks of all pods: one, or one of each family.
 	CIDRs []netip.Prefix
 	// Period is the time between two checks for drift; 0 is the period of the provider.
@@ -70,18 +72,19 @@ type Options struct {
 
 // Controller keeps the routes to the pods of Nodes in sync.
 type Controller struct {
-	provider cloud.Routes
-	changes  cloud.Changes
-	client   kubernetes.Interface
-	nodes    corelisters.NodeLister
-	cidrs    []netip.Prefix
-	period   time.Duration
-	domain   string
-	shortest nodeipam.Masks
-	recorder record.EventRecorder
-	metrics  *metrics
-	queue    workqueue.TypedDelayingInterface[string]
-	synced   cache.DoneChecker
+	provider  cloud.Routes
+	changes   cloud.Changes
+	recovered cloud.Recovery
+	client    kubernetes.Interface
+	nodes     corelisters.NodeLister
+	cidrs     []netip.Prefix
+	period    time.Duration
+	domain    string
+	shortest  nodeipam.Masks
+	recorder  record.EventRecorder
+	metrics   *metrics
+	queue     workqueue.TypedDelayingInterface[string]
+	synced    cache.DoneChecker
 	// unwritten are the names of Nodes whose condition may have to be written.
 	unwritten  workqueue.TypedDelayingInterface[string]
 	conditions conditions
@@ -99,8 +102,8 @@ type Controller struct {
 // New returns a controller that begins its work with Run. The error is that the Nodes' informer has ended.
 func New(o Options) (*Controller, error) {
 	c := &Controller{
-		provider: o.Provider, changes: o.Changes, client: o.Client, nodes: o.Nodes.Lister(), cidrs: o.CIDRs,
-		period: o.Period, domain: o.Domain, shortest: o.Shortest, recorder: o.Recorder,
+		provider: o.Provider, changes: o.Changes, recovered: o.Recovered, client: o.Client, nodes: o.Nodes.Lister(),
+		cidrs: o.CIDRs, period: o.Period, domain: o.Domain, shortest: o.Shortest, recorder: o.Recorder,
 		metrics: newMetrics(), owned: map[routeKey]bool{},
 		// The name of the queue, which its metrics contain, is that of the library's route controller.
 		queue: workqueue.NewTypedDelayingQueueWithConfig(
@@ -153,7 +156,7 @@ func (c *Controller) Run(ctx context.Context) {
 	// routes may have to be deleted even if there are no Nodes
 	c.queue.Add(nodeChange)
 	// one sync after the other
-	workerpool.Work(ctx, c.queue, 1, c.reconcile, c.watchCloud, func(ctx context.Context) {
+	workerpool.Work(ctx, c.queue, 1, c.reconcile, c.watchCloud, c.watchOutages, func(ctx context.Context) {
 		workerpool.Every(ctx, c.period, func() { c.queue.Add(periodic) })
 	}, func(ctx context.Context) {
 		workerpool.Work(ctx, c.unwritten, parallel, c.writeCondition)
@@ -166,6 +169,14 @@ func (c *Controller) watchCloud(ctx context.Context) {
 		if change.All || change.Routes || change.Node != "" {
 			c.queue.AddAfter(cloudChange, cloudWindow)
 		}
+	})
+}
+
+// watchOutages tries again what failed when an outage of the cloud has ended, until ctx ends.
+func (c *Controller) watchOutages(ctx context.Context) {
+	c.recovered.Watch(ctx, func() {
+		c.failures.retryNow()
+		c.queue.Add(cloudChange)
 	})
 }
 

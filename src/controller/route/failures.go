@@ -107,6 +107,15 @@ func (one *failure) retry(err error) time.Duration {
 	return one.delay
 }
 
+// retryNow ends the delays of all attempts.
+func (f *failures) retryNow() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, one := range f.of {
+		one.until = time.Time{}
+	}
+}
+
 // clear removes the record of an attempt.
 func (f *failures) clear(a attempt) {
 	f.mu.Lock()

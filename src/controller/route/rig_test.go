@@ -246,6 +246,8 @@ type rig struct {
 	process *workerpooltest.Process
 	cidrs   []netip.Prefix
 	period  time.Duration
+	// recovered reports the ends of outages; nil if the cloud does not.
+	recovered cloud.Recovery
 	// shortest are the shortest prefixes that get a route.
 	shortest nodeipam.Masks
 	made     int
@@ -268,7 +270,8 @@ func (r *rig) start() { r.startWith(r.cloud) }
 func (r *rig) startWith(provider cloud.Routes) {
 	r.Helper()
 	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (run func(context.Context), err error) {
-		r.running, err = New(Options{Provider: provider, Client: r.cluster, Nodes: factory.Core().V1().Nodes(),
+		r.running, err = New(Options{Provider: provider, Recovered: r.recovered, Client: r.cluster,
+			Nodes: factory.Core().V1().Nodes(),
 			CIDRs: r.cidrs, Period: r.period, Domain: "k8s.example.com", Shortest: r.shortest,
 			Recorder: r.process.Recorder})
 		return r.running.Run, err

@@ -74,55 +74,68 @@ func newTransport(config *rest.Config, prefix string) (*transport, error) {
 // RoundTrip sends one request. If it has no answer at the end of an outage, it is sent again: the connection may have
 // lost it. To carry out a write twice changes nothing, because each one names its object.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := t.send(request)
-	if !errors.Is(err, errOutageEnded) {
-		return response, err
+	operation := operationOf(request, t.prefix)
+	ended, err := t.writes.begin(operation.method(request.Method))
+	if err != nil {
+		return nil, err
 	}
+	response, err := t.send(request, operation, ended)
+	if errors.Is(err, errOutageEnded) {
+		response, err = t.sendAgain(request, operation, ended)
+	}
+	if err != nil {
+		ended()
+	}
+	return response, err
+}
+
+func (t *transport) sendAgain(request *http.Request, operation operation, ended func()) (*http.Response, error) {
 	again := request.Clone(request.Context())
 	if request.GetBody != nil {
-		if again.Body, err = request.GetBody(); err != nil {
+		body, err := request.GetBody()
+		if err != nil {
 			return nil, fmt.Errorf("sending a request again: %w", err)
 		}
+		again.Body = body
 	}
-	return t.send(again)
+	return t.send(again, operation, ended)
 }
 
 // errOutageEnded is why a request is cancelled that has no answer at the end of an outage.
 var errOutageEnded = errors.New("the IronCore API has not answered until the end of the outage")
 
-// send sends one request. It has a deadline until the answer was read, or until a watch was begun.
-func (t *transport) send(request *http.Request) (*http.Response, error) {
-	operation := operationOf(request, t.prefix)
-	sent, err := t.writes.begin(operation.method(request.Method))
-	if err != nil {
-		return nil, err
-	}
+// send sends one request. It has a deadline until the answer was read, or until a watch was begun. If there is an
+// answer, ended is called when it was read.
+func (t *transport) send(request *http.Request, operation operation, ended func()) (*http.Response, error) {
 	e := &exchange{transport: t, operation: operation, began: time.Now()}
 	request, e.span = tracing.StartRequest(request, e.operation.verb, e.operation.resource)
 	e.parent = request.Context()
 	ctx, cancel := context.WithCancelCause(e.parent)
 	late := time.AfterFunc(t.timeout, func() { cancel(noAnswer(t.timeout)) })
-	forget := t.outage.OnEnd(func() { cancel(errOutageEnded) })
 	e.ctx, e.release = ctx, func() {
 		late.Stop()
-		forget()
 		cancel(nil)
-		sent()
 	}
 	via := candidateOf(ctx)
 	e.candidate = via != nil
 	if via == nil {
 		via = t.connection.Load()
 	}
+	forget := t.outage.OnEnd(func() { cancel(errOutageEnded) })
 	response, err := via.RoundTrip(request.WithContext(ctx))
+	forget()
 	if err != nil {
 		return nil, e.end(err)
 	}
 	e.status = response.StatusCode
+	release := e.release
+	e.release = func() {
+		release()
+		ended()
+	}
 	response.Body = &body{ReadCloser: response.Body, exchange: e}
 	if e.operation.watch() {
 		late.Stop()
-		forget()
 		e.record(nil) // how long it lasts does not matter
 	}
 	return response, nil

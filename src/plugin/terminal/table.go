@@ -19,7 +19,8 @@ type Column struct {
 	// Least is the least width to which the column is reduced so that the table fits; 0 keeps the width of its content.
 	// Longer texts take several lines, or are shortened.
 	Least int
-	// Shorten means that longer texts are shortened. Names are: one that takes several lines looks like several names.
+	// Shorten means that longer texts are shortened in the middle. Names are: one that takes several lines looks like
+	// several names, and names often differ only in their ends.
 	Shorten bool
 	// Number means that the values are aligned on the right.
 	Number bool
@@ -50,19 +51,19 @@ func (t Terminal) PrintTable(content Table) {
 		if column.Number {
 			align = text.AlignRight
 		}
-		fit := wrap
-		if column.Shorten {
-			fit = shorten
-		}
-		configs = append(configs, table.ColumnConfig{Number: i + 1, WidthMax: widths[i], WidthMaxEnforcer: fit,
+		configs = append(configs, table.ColumnConfig{Number: i + 1, WidthMax: widths[i], WidthMaxEnforcer: wrap,
 			Align: align, AlignHeader: align})
 	}
 	writer.AppendHeader(header)
 	writer.SetColumnConfigs(configs)
 	for _, cells := range content.Rows {
 		row := table.Row{}
-		for _, cell := range cells {
-			row = append(row, t.Paint(cell.Tone, Clean(cell.Text)))
+		for i, cell := range cells {
+			words := Clean(cell.Text)
+			if content.Columns[i].Shorten {
+				words = shorten(words, widths[i])
+			}
+			row = append(row, t.Paint(cell.Tone, words))
 		}
 		writer.AppendRow(row)
 	}
@@ -71,7 +72,15 @@ func (t Terminal) PrintTable(content Table) {
 	}
 }
 
-func shorten(words string, width int) string { return text.Snip(words, width, "…") }
+// shorten leaves out the middle of a text that is longer than width.
+func shorten(words string, width int) string {
+	letters := []rune(words)
+	if len(letters) <= width {
+		return words
+	}
+	front := width / 2
+	return string(letters[:front]) + "…" + string(letters[len(letters)-(width-1-front):])
+}
 
 // widths returns the width of each column. Columns that can be reduced are, the widest first, until the table fits.
 func (c Table) widths(available int) []int {

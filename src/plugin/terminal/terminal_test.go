@@ -50,13 +50,14 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableShortens: a long name takes one line of a table that fits.
+// TestTableShortens: a long name takes one line of a table that fits, and keeps the end in which names often differ.
 func TestTableShortens(t *testing.T) {
 	long := Table{Columns: []Column{{Name: "NAME", Least: 8, Shorten: true}, {Name: "STATE"}},
-		Rows: [][]Cell{{{Text: strings.Repeat("a", 60)}, {Text: "ready"}}, {{Text: "b"}, {Text: "ready"}}}}
+		Rows: [][]Cell{{{Text: strings.Repeat("ä", 60) + "-1"}, {Text: "ready"}}, {{Text: "b"}, {Text: "ready"}}}}
 	got := printed(40, false, func(to Terminal) { to.PrintTable(long) })
 	blanks := strings.Repeat(" ", 31)
-	want := "NAME" + blanks[3:] + "   STATE\n" + strings.Repeat("a", 31) + "…   ready\nb" + blanks + "   ready\n"
+	want := "NAME" + blanks[3:] + "   STATE\n" + strings.Repeat("ä", 16) + "…" + strings.Repeat("ä", 13) +
+		"-1   ready\nb" + blanks + "   ready\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -1,0 +1,54 @@
+package terminal_test
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/ci/terminal"
+)
+
+// TestShow: a program sees a terminal of the width, and the test what it shows, also if it fails.
+func TestShow(t *testing.T) {
+	shown := terminal.Show(t, 123, exec.CommandContext(t.Context(), "sh", "-c", "test -t 1 && stty size; exit 3"))
+	if got := strings.TrimSpace(shown); got != "50 123" {
+		t.Errorf("the terminal shows %q", got)
+	}
+}
+
+// failures counts what a check finds.
+type failures struct {
+	testing.TB
+	found []string
+}
+
+// Errorf implements testing.TB.
+func (f *failures) Errorf(format string, args ...any) {
+	f.found = append(f.found, fmt.Sprintf(format, args...))
+}
+
+// TestCheck: each thing that a person would not want to see is found.
+func TestCheck(t *testing.T) {
+	const colours = `if [ -t 1 ] && [ -z "$NO_COLOR" ]; then printf '\033[1mtext\033[0m\n'; else echo text; fi`
+	for name, test := range map[string]struct{ script, want string }{
+		"good":           {colours, ""},
+		"wide":           {colours + "; printf '%090d' 1", "wider than 80 columns"},
+		"no text":        {strings.ReplaceAll(colours, "text", "other"), `lacks "text"`},
+		"no colours":     {"echo text", "or colours"},
+		"always colours": {`printf '\033[1mtext\033[0m\n'`, "with NO_COLOR shows colours"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := &failures{TB: t}
+			terminal.Check(all, "text", func() *exec.Cmd {
+				cmd := exec.CommandContext(t.Context(), "sh", "-c", test.script)
+				cmd.Env = []string{"PATH=/usr/bin:/bin"}
+				return cmd
+			})
+			if text := strings.Join(all.found, "\n"); (text == "") != (test.want == "") ||
+				!strings.Contains(text, test.want) {
+				t.Errorf("found %q, want %q", text, test.want)
+			}
+		})
+	}
+}
