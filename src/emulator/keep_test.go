@@ -42,7 +42,8 @@ func overfilled(t *testing.T) *Emulator {
 	post("/v1/service-accounts/robot/access-credentials", `{"name":"key","scopes":[]}`)
 	post("/v1/federated-identity-providers", `{"name":"other","providerIssuer":"https://issuer.example.com"}`)
 	post("/v1/federated-identities", `{"name":"f","serviceAccountIdentity":"robot","providerIdentity":"other",`+
-		`"providerSubject":"s","trustedAudiences":["a"],"conditions":{"n":3,"b":true,"t":"x"},"allowedScopes":["api:read"]}`)
+		`"providerSubject":"s","trustedAudiences":["a"],"conditions":{"n":3,"b":true,"t":"x"},`+
+		`"allowedScopes":["api:read"]}`)
 	group := first("/v1/security-groups")
 	post("/v1/security-groups", `{"name":"inner","vpcIdentity":"emulator","ingressRules":[{"ipVersion":"ipv4",`+
 		`"protocol":"tcp","priority":1,"remoteType":"securityGroup","remoteSecurityGroupIdentity":"`+group+`",`+
@@ -53,17 +54,21 @@ func overfilled(t *testing.T) *Emulator {
 	post("/v1/loadbalancer-target-groups", `{"name":"chosen","vpc":"emulator","targetPort":81,"protocol":"udp",`+
 		`"targetSelector":{"pool":"a"},"healthCheck":{"protocol":"tcp","port":81,"periodSeconds":5,"timeoutSeconds":2,`+
 		`"unhealthyThreshold":2,"healthyThreshold":2}}`)
-	post("/v1/loadbalancers", `{"name":"internal","subnet":"emulator","internalLoadbalancer":true,"deleteProtection":true}`)
+	post("/v1/loadbalancers",
+		`{"name":"internal","subnet":"emulator","internalLoadbalancer":true,"deleteProtection":true}`)
 	post("/v1/vpcs", `{"name":"second","cloudRegionIdentity":"nl-01","vpcCidrs":["10.77.0.0/16"]}`)
 	post("/v1/route-tables", `{"name":"own","vpcIdentity":"second"}`)
-	post("/v1/subnets", `{"name":"far","vpcIdentity":"second","cidr":"10.77.1.0/24","associatedRouteTableIdentity":"own"}`)
-	peering := post("/v1/vpc-peering-connections", `{"name":"p2","requesterVpcIdentity":"second","accepterVpcIdentity":"emulator"}`)
+	post("/v1/subnets",
+		`{"name":"far","vpcIdentity":"second","cidr":"10.77.1.0/24","associatedRouteTableIdentity":"own"}`)
+	peering := post("/v1/vpc-peering-connections",
+		`{"name":"p2","requesterVpcIdentity":"second","accepterVpcIdentity":"emulator"}`)
 	var made struct{ Identity string }
 	if err := json.Unmarshal([]byte(peering), &made); err != nil {
 		t.Fatal(err)
 	}
 	post("/v1/vpc-peering-connections/"+made.Identity+"/accept", "")
-	post("/v1/route-tables/own/routes", `{"destinationCidrBlock":"10.0.0.0/16","targetVpcPeeringConnectionId":"`+made.Identity+`"}`)
+	post("/v1/route-tables/own/routes",
+		`{"destinationCidrBlock":"10.0.0.0/16","targetVpcPeeringConnectionId":"`+made.Identity+`"}`)
 	send(t, e, http.MethodPost, "/v1/reserved-ips", "shop", `{"name":"of-shop","region":"nl-01"}`)
 	// A volume that is gone, but of which there is a snapshot.
 	post("/v1/volumes", `{"name":"old","size":1,"cloudRegionIdentity":"nl-01","volumeTypeIdentity":"block"}`)
@@ -176,7 +181,7 @@ func TestSeedKeepsCredentials(t *testing.T) {
 		accounts = append(accounts, a.Name)
 		for _, c := range a.Credentials {
 			if c.Key == "" || c.Secret == "" || c.Scopes == nil {
-				t.Errorf("credential %+v lacks its key, its secret or its empty list of scopes, which permits nothing", c)
+				t.Errorf("credential %+v lacks its key, its secret or its empty list of scopes", c)
 			}
 		}
 	}

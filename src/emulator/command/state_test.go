@@ -25,6 +25,12 @@ func post(t *testing.T, url, body string) {
 	}
 }
 
+// refused is the error of an emulator that cannot use a state file.
+func refused(t *testing.T, path string) error {
+	t.Helper()
+	return execute(t.Context(), &bytes.Buffer{}, &bytes.Buffer{}, "--state="+path, "--listen=127.0.0.1:0")
+}
+
 func TestStateOverRestarts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.yaml")
 	first := start(t, "--state="+path, "--machines=2")
@@ -41,8 +47,7 @@ func TestStateOverRestarts(t *testing.T) {
 	if _, body := get(t, http.DefaultClient, second.Endpoint+"/v1/loadbalancers"); !strings.Contains(body, `"web"`) {
 		t.Errorf("load balancers %s, want web", body)
 	}
-	if err := execute(t.Context(), &bytes.Buffer{}, &bytes.Buffer{}, "--state="+path, "--listen=127.0.0.1:0"); err == nil ||
-		!strings.Contains(err.Error(), "another process") {
+	if err := refused(t, path); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("a second emulator with the file: %v", err)
 	}
 }
@@ -72,9 +77,9 @@ func TestStateThatCannotBeUsed(t *testing.T) {
 	if err := os.WriteFile(damaged, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{damaged: "move it away", filepath.Join(damaged, "below"): "a folder that"} {
-		if err := execute(t.Context(), &bytes.Buffer{}, &bytes.Buffer{}, "--state="+path, "--listen=127.0.0.1:0"); err == nil ||
-			!strings.Contains(err.Error(), want) {
+	for path, want := range map[string]string{damaged: "move it away",
+		filepath.Join(damaged, "below"): "a folder that"} {
+		if err := refused(t, path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("--state=%s: %v, want %q", path, err, want)
 		}
 	}

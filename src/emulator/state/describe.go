@@ -16,7 +16,8 @@ func (s *Store) Describe() seed.Seed {
 	var out seed.Seed
 	for r := range s.Regions.All() {
 		of := seed.Described(r.Meta)
-		home := seed.Region{Identity: of.Identity, Name: of.Name, Details: of.Details, ZoneIdentities: map[string]string{}}
+		home := seed.Region{Identity: of.Identity, Name: of.Name, Details: of.Details,
+			ZoneIdentities: map[string]string{}}
 		for _, zone := range r.Zones {
 			home.Zones = append(home.Zones, zone.Name)
 			home.ZoneIdentities[zone.Name] = zone.Identity
@@ -48,8 +49,9 @@ func (o *Organisation) describe() seed.Organisation {
 	of := seed.Described(o.Meta)
 	out := seed.Organisation{Identity: of.Identity, Name: of.Name, Slug: of.Slug, History: of.History,
 		Tags:   seed.Tags{Labels: of.Labels, Annotations: of.Annotations},
-		Quotas: maps.Clone(o.limits), QuotaIncreases: map[string]seed.JSON[[]wire.QuotaIncrease]{}, Objects: o.objects(),
-		VPCs: o.describeVPCs(), ReservedIPs: o.describeReservedIPs(), Machines: o.describeMachines()}
+		Quotas: maps.Clone(o.limits), QuotaIncreases: map[string]seed.JSON[[]wire.QuotaIncrease]{},
+		Objects: o.objects(),
+		VPCs:    o.describeVPCs(), ReservedIPs: o.describeReservedIPs(), Machines: o.describeMachines()}
 	for name, requests := range o.Increases {
 		out.QuotaIncreases[name] = seed.JSON[[]wire.QuotaIncrease]{Value: slices.Clone(requests)}
 	}
@@ -57,7 +59,8 @@ func (o *Organisation) describe() seed.Organisation {
 		of := seed.Described(p.Meta)
 		project := seed.Project{Identity: of.Identity, Name: of.Name, Slug: of.Slug, History: of.History,
 			Tags: seed.Tags{Labels: of.Labels, Annotations: of.Annotations}, Objects: p.Space.objects(),
-			VPCs: p.Space.describeVPCs(), ReservedIPs: p.Space.describeReservedIPs(), Machines: p.Space.describeMachines()}
+			VPCs: p.Space.describeVPCs(), ReservedIPs: p.Space.describeReservedIPs(),
+			Machines: p.Space.describeMachines()}
 		if p.Parent != nil {
 			project.Parent = p.Parent.Identity
 		}
@@ -206,7 +209,8 @@ func (o *Organisation) objects() (out seed.Objects) {
 	for n := range o.NATGateways.All() {
 		if has(&o.Subnets, n.Subnet) {
 			gateway := seed.NATGateway{Object: seed.Described(n.Meta), Life: lived(n.Life, ""),
-				Subnet: n.Subnet.Identity, InstanceSize: n.InstanceSize, SecurityGroups: groupIdentities(n.SecurityGroups)}
+				Subnet: n.Subnet.Identity, InstanceSize: n.InstanceSize,
+				SecurityGroups: groupIdentities(n.SecurityGroups)}
 			gateway.Addresses, gateway.ReservedIP = n.describe()
 			out.NATGateways = append(out.NATGateways, gateway)
 		}

@@ -25,11 +25,12 @@ type File struct {
 func Open(path string) (*File, error) {
 	lock, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("--state=%s: locking it: %w; use a path in a folder that this user can write to", path, err)
+		return nil, fmt.Errorf("--state=%s: locking it: %w; use a path in a folder that this user can "+
+			"write to", path, err)
 	}
 	if err := exclude(lock); err != nil {
-		return nil, errors.Join(fmt.Errorf("--state=%s: locking it: %w; stop the other emulator that uses the file, or "+
-			"use another file", path, err), lock.Close())
+		return nil, errors.Join(fmt.Errorf("--state=%s: locking it: %w; stop the other emulator that uses the "+
+			"file, or use another file", path, err), lock.Close())
 	}
 	f := &File{path: path, lock: lock}
 	left, err := filepath.Glob(f.pattern())
@@ -37,7 +38,8 @@ func Open(path string) (*File, error) {
 		err = errors.Join(err, os.Remove(name))
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("--state=%s: removing what an earlier process left: %w", path, err), lock.Close())
+		return nil, errors.Join(fmt.Errorf("--state=%s: removing what an earlier process left: %w", path, err),
+			lock.Close())
 	}
 	return f, nil
 }
@@ -66,8 +68,8 @@ func (f *File) Read() (state seed.Seed, found bool, err error) {
 
 // Damaged is the error about a file whose content cannot be used, for a reason.
 func (f *File) Damaged(reason error) error {
-	return fmt.Errorf("--state=%s: the file cannot be used and was not changed: %w; correct it, or move it away to start "+
-		"with a new state", f.path, reason)
+	return fmt.Errorf("--state=%s: the file cannot be used and was not changed: %w; correct it, or move it away to "+
+		"start with a new state", f.path, reason)
 }
 
 // Write replaces the state, unless it is the same.

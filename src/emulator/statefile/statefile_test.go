@@ -103,7 +103,8 @@ func TestDamagedFilesStay(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, _, err := open(t, path).Read()
-			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "move it away") {
+			if err == nil || !strings.Contains(err.Error(), test.want) ||
+				!strings.Contains(err.Error(), "move it away") {
 				t.Errorf("error %v, want %q and what to do", err, test.want)
 			}
 			if content, err := os.ReadFile(path); err != nil || string(content) != test.content {
@@ -118,7 +119,8 @@ func TestFolderThatCannotBeUsed(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(filepath.Join(file, "state.yaml")); err == nil || !strings.Contains(err.Error(), "a folder that") {
+	if _, err := Open(filepath.Join(file, "state.yaml")); err == nil ||
+		!strings.Contains(err.Error(), "a folder that") {
 		t.Errorf("below a regular file: %v", err)
 	}
 }

@@ -83,8 +83,9 @@ func (o *Organisation) describeVolume(v *Volume) seed.Volume {
 		out.RestoredFrom = v.RestoredFrom.Identity
 	}
 	if a := v.latest; a != nil && has(&o.Machines, a.Machine) {
-		out.Attachment = &seed.VolumeAttachment{Identity: a.Identity, Description: a.Description, CreatedAt: a.CreatedAt,
-			Machine: a.Machine.Identity, Root: a.Root, Existed: a.Existed, AttachedAt: a.attachedAt,
+		out.Attachment = &seed.VolumeAttachment{Identity: a.Identity, Description: a.Description,
+			CreatedAt: a.CreatedAt,
+			Machine:   a.Machine.Identity, Root: a.Root, Existed: a.Existed, AttachedAt: a.attachedAt,
 			DetachingAt: a.detaching, DetachedAt: a.detachedAt}
 	}
 	return out
