@@ -373,9 +373,9 @@ func unknowns() map[string][]string {
 			"MachineCreate", "MachineDelete",
 			"NetworkCreate", "NetworkDelete", "ReservedIPCreate", "NATGatewayCreate",
 			"VolumeCreate", "VolumeAttach", "VolumeDetach", "VolumeResize", "VolumeDelete",
-			"SnapshotCreate", "SnapshotDelete"},
+			"SnapshotCreate", "SnapshotDelete", "KubernetesCreate", "KubernetesDelete"},
 		"whether what is gone is still shown": {"LoadbalancerLinger", "MachineLinger", "NetworkLinger", "VolumeLinger",
-			"SnapshotLinger"},
+			"SnapshotLinger", "KubernetesLinger"},
 		"how long tokens are good": {"TokenLifetime"},
 	}
 }

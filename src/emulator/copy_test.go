@@ -66,6 +66,16 @@ func filled(t *testing.T) *Emulator {
 		`{"name":"x","requesterVpcIdentity":"emulator","accepterVpcIdentity":"vpc-shop"}`)
 	send("/v1/quotas/increase-requests", `{"name":"machines","newMaxUsage":200000}`)
 	send("/v1/nat-gateways", `{"name":"out","subnetIdentity":"emulator","configureDefaultRoute":true,"securityGroupAttachments":["web"]}`)
+	send("/v1/kubernetes/clusters",
+		`{"name":"k","subnet":"emulator","kubernetesVersionIdentity":"1.34.1","securityGroupAttachments":["web"]}`)
+	send("/v1/kubernetes/clusters/k/nodepools",
+		`{"name":"p","machineType":"pgp-small","replicas":2,"securityGroupAttachments":["web"]}`)
+	send("/v1/object-storage/buckets", `{"bucketName":"bin","region":"nl-01"}`)
+	send("/v1/teams", `{"name":"ops"}`)
+	send("/v1/teams/ops/members", fmt.Sprintf(`{"userIdentity":%q}`, DefaultOwner))
+	send("/v1/iam/roles", `{"name":"reader"}`)
+	send("/v1/iam/roles/reader/rules", `{"resources":["vpc"],"permissions":["read"]}`)
+	send("/v1/iam/roles/reader/bindings", `{"name":"b","teamIdentity":"ops"}`)
 	send("/v1/route-tables/default/routes", `{"destinationCidrBlock":"10.244.0.0/24","gatewayAddress":"10.0.0.9"}`)
 	return e
 }
@@ -112,7 +122,7 @@ func changeable(t reflect.Type) bool {
 		return t.Elem().Kind() != reflect.String
 	}
 	fixed := []reflect.Type{reflect.TypeFor[*state.MachineType](), reflect.TypeFor[*state.Image](),
-		reflect.TypeFor[*state.VolumeType]()}
+		reflect.TypeFor[*state.VolumeType](), reflect.TypeFor[*state.KubernetesVersion]()}
 	name := t.Elem().PkgPath()
 	return strings.HasPrefix(name, "github.com/thalassa-cloud/") && !strings.HasSuffix(name, "/wire") &&
 		!slices.Contains(fixed, t)
@@ -133,6 +143,7 @@ func TestCopySharesNothing(t *testing.T) {
 	references(reflect.ValueOf(&e.api.Store.MachineTypes).Elem(), "machineTypes", machineTypes)
 	references(reflect.ValueOf(&e.api.Store.Images).Elem(), "images", machineTypes)
 	references(reflect.ValueOf(&e.api.Store.VolumeTypes).Elem(), "volumeTypes", machineTypes)
+	references(reflect.ValueOf(&e.api.Store.KubernetesVersions).Elem(), "kubernetesVersions", machineTypes)
 	for pointer, way := range copied {
 		if shared, found := live[pointer]; found && machineTypes[pointer] == "" {
 			t.Errorf("%s of the copy is %s of the original: copy it in a rewire method", way, shared)
@@ -148,7 +159,9 @@ func everything(t *testing.T, e *Emulator) string {
 		"loadbalancers/lb/listeners", "loadbalancer-target-groups",
 		"projects", "cloudinits", "tfs", "volumes", "volume-types", "snapshots", "snapshot-policies",
 		"vpc-firewall-rules/emulator", "vpc-peering-connections", "quotas", "images",
-		"security-groups", "reserved-ips", "nat-gateways", "route-tables", "route-tables/default/routes"} {
+		"security-groups", "reserved-ips", "nat-gateways", "route-tables", "route-tables/default/routes",
+		"memberships", "teams", "iam/roles", "object-storage/buckets", "kubernetes/versions", "kubernetes/clusters",
+		"kubernetes/clusters/k/nodepools", "kubernetes/clusters/k/nodepools/p/machines"} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/"+path, nil)
 		request.Header.Set("Authorization", "Token "+DefaultToken)
 		recorder := httptest.NewRecorder()
@@ -174,7 +187,8 @@ func TestCopyIsTheSame(t *testing.T) {
 		}
 	}
 	for _, path := range []string{
-		"loadbalancers/lb", "nat-gateways/out", "loadbalancer-target-groups/tg", "machines/one", "tfs/x",
+		"kubernetes/clusters/k/nodepools/p", "kubernetes/clusters/k",
+		"object-storage/buckets/bin", "loadbalancers/lb", "nat-gateways/out", "loadbalancer-target-groups/tg", "machines/one", "tfs/x",
 		"security-groups/web",
 		"reserved-ips/in", "vpc-firewall-rules/emulator/x", "vpc-peering-connections/x", "cloudinits/x",
 		"projects/below",

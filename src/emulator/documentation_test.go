@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"net/http"
 	"os"
 	"reflect"
 	"regexp"
@@ -107,10 +108,35 @@ func TestReadmeHasTheDefaults(t *testing.T) {
 	for _, value := range []string{
 		emulator.DefaultOrganisation, emulator.DefaultOrganisationSlug, emulator.DefaultToken, emulator.DefaultClientID,
 		emulator.DefaultClientSecret, emulator.DefaultRegion, emulator.DefaultVPC, emulator.DefaultSubnet,
-		emulator.DefaultServiceAccount, emulator.DefaultSubject, emulator.DefaultAudience,
+		emulator.DefaultServiceAccount, emulator.DefaultOwner, emulator.DefaultSubject, emulator.DefaultAudience,
 	} {
 		if !strings.Contains(text, "`"+value+"`") {
 			t.Errorf("README.md lacks %s", value)
+		}
+	}
+}
+
+// What the README says is missing is missing, and what it says is served is not.
+func TestReadmeSaysWhatIsMissing(t *testing.T) {
+	c := newCloud(t)
+	_, rest, _ := strings.Cut(readme(t), "| Resource | Operations |")
+	served, rest, _ := strings.Cut(rest, "| Service | Paths that answer 501 |")
+	missing, _, _ := strings.Cut(rest, "\n\n")
+	for _, table := range []struct {
+		text, column string
+		answered     bool
+	}{{served, `(?m)^\|([^|]+)\|`, true}, {missing, `(?m)^\|[^|]+\|([^|]+)\|`, false}} {
+		for _, row := range regexp.MustCompile(table.column).FindAllStringSubmatch(table.text, -1) {
+			for _, path := range regexp.MustCompile("`(/v1/[^`]+)`").FindAllStringSubmatch(row[1], -1) {
+				found := false
+				for _, method := range []string{"GET", "POST"} {
+					status, _, _ := c.call(t, method, strings.NewReplacer("{", "", "}", "").Replace(path[1]), "")
+					found = found || status != http.StatusNotImplemented
+				}
+				if found != table.answered {
+					t.Errorf("README.md says that %s is served: %t, but it is %t", path[1], table.answered, found)
+				}
+			}
 		}
 	}
 }

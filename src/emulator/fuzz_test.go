@@ -33,6 +33,11 @@ func FuzzRequests(f *testing.F) {
 		{"POST", "/v1/snapshot-policies", `{"name":"a","region":"nl-01","ttl":"1h","schedule":"* * * * *",` +
 			`"timezone":"UTC","target":{"type":"explicit","volumeIdentities":null}}`},
 		{"POST", "/v1/machines", `{"name":"a","subnet":"emulator","machineType":"pgp-small","rootVolume":{"size":1}}`},
+		{"POST", "/v1/kubernetes/clusters", `{"name":"a","subnet":"emulator","kubernetesVersionIdentity":"1.34.1",` +
+			`"networking":{"podCidr":"::/0"}}`},
+		{"POST", "/v1/object-storage/buckets", `{"bucketName":"abc","region":"nl-01","lifecycle":{"rules":[null]}}`},
+		{"PUT", "/v1/memberships/user-emulator000000000001", `{"role":null}`},
+		{"POST", "/v1/iam/roles", `{"name":"a"}`},
 		{"PUT", "/v1/route-tables/default/routes",
 			`{"routes":[{"destinationCidrBlock":"0.0.0.0/0","gatewayAddress":"10.0.0.1"},null]}`},
 	} {

@@ -70,6 +70,11 @@ func overfilled(t *testing.T) *Emulator {
 	post("/v1/route-tables/own/routes",
 		`{"destinationCidrBlock":"10.0.0.0/16","targetVpcPeeringConnectionId":"`+made.Identity+`"}`)
 	send(t, e, http.MethodPost, "/v1/reserved-ips", "shop", `{"name":"of-shop","region":"nl-01"}`)
+	// What a seed does not have would still be counted by quotas.
+	for _, path := range []string{"/v1/kubernetes/clusters/k/nodepools/p", "/v1/kubernetes/clusters/k",
+		"/v1/object-storage/buckets/bin"} {
+		send(t, e, http.MethodDelete, path, "", "")
+	}
 	// A volume that is gone, but of which there is a snapshot.
 	post("/v1/volumes", `{"name":"old","size":1,"cloudRegionIdentity":"nl-01","volumeTypeIdentity":"block"}`)
 	post("/v1/snapshots", `{"name":"left","volumeIdentity":"old"}`)
@@ -89,6 +94,17 @@ func overfilled(t *testing.T) *Emulator {
 	return e
 }
 
+// notKept are the beginnings of the paths of what is not in a seed, or not all of it. README.md says so, too.
+func notKept() []string {
+	return []string{"/v1/kubernetes/clusters", "/v1/object-storage/", "/v1/teams", "/v1/iam/", "/v1/memberships",
+		"/v1/invites"}
+}
+
+// kept returns whether a seed has what a path is about.
+func kept(path string) bool {
+	return !slices.ContainsFunc(notKept(), func(start string) bool { return strings.HasPrefix(path, start) })
+}
+
 // lists are the answers of all lists, also those below an object, for the organisation and a project.
 func lists(t *testing.T, e *Emulator) map[string]any {
 	t.Helper()
@@ -96,7 +112,7 @@ func lists(t *testing.T, e *Emulator) map[string]any {
 	for _, project := range []string{"", "shop"} {
 		for _, operation := range e.api.OperationNames() {
 			method, path, _ := strings.Cut(operation, " ")
-			if method != http.MethodGet || strings.HasSuffix(path, "}") && path != "/v1/vpc-firewall-rules/{vpc}" {
+			if method != http.MethodGet || strings.HasSuffix(path, "}") && path != "/v1/vpc-firewall-rules/{vpc}" || !kept(path) {
 				continue
 			}
 			parent, _, nested := strings.Cut(path, "/{")
@@ -176,6 +192,9 @@ func TestSeedKeepsEverything(t *testing.T) {
 func TestSeedKeepsCredentials(t *testing.T) {
 	e := overfilled(t)
 	seed := restarted(t, e, Config{}).Seed()
+	if members := seed.Organisations[0].Members; len(members) != 1 || members[0].Subject != DefaultOwner {
+		t.Errorf("members %+v, want the owner", members)
+	}
 	var accounts []string
 	for _, a := range seed.Organisations[0].ServiceAccounts {
 		accounts = append(accounts, a.Name)

@@ -63,6 +63,12 @@ func smaller() map[string]resource {
 			update: `{"name":"second"}`, merge: `{"description":"new"}`,
 			wrong: []string{`{"name":1}`, `{"name":"x","labels":[]}`},
 		},
+		"team": {
+			path:   "/v1/teams",
+			body:   `{"name":"first","description":"d","labels":{"a":"b"},"annotations":null,"unknown":1}`,
+			update: `{"name":"second"}`, merge: `{"description":"new"}`,
+			wrong: []string{`{"name":1}`, `{"name":"x","labels":[]}`},
+		},
 		"peering": {
 			path: "/v1/vpc-peering-connections", body: `{"name":"first","requesterVpcIdentity":"emulator","accepterVpcIdentity":"vpc-shop","labels":{"a":"b"},"unknown":1}`,
 			update: `{"name":"second"}`, merge: `{"description":"new"}`,
@@ -179,7 +185,7 @@ func TestSmallerResourcesAreIsolated(t *testing.T) {
 			foreign := map[string]func(*http.Request){
 				"organisation": func(r *http.Request) { r.Header.Set("Authorization", "Token next-token") },
 			}
-			if name != "project" && name != "service account" { // those belong to the organisation
+			if name != "project" && name != "service account" && name != "team" { // those belong to the organisation
 				foreign["project"] = func(r *http.Request) { r.Header.Set("X-Project-Identity", "empty") }
 			}
 			for who, disguise := range foreign {

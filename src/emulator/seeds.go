@@ -21,6 +21,8 @@ type (
 	MachineImageSeed = seed.MachineImage
 	// VolumeTypeSeed is a type of volumes, see [seed.VolumeType].
 	VolumeTypeSeed = seed.VolumeType
+	// KubernetesVersionSeed is a version of Kubernetes, see [seed.KubernetesVersion].
+	KubernetesVersionSeed = seed.KubernetesVersion
 	// OrganisationSeed is an organisation and all that it has, see [seed.Organisation].
 	OrganisationSeed = seed.Organisation
 	// ProjectSeed is a project, see [seed.Project].
@@ -29,6 +31,10 @@ type (
 	ClientSeed = seed.Client
 	// ServiceAccountSeed is a service account, see [seed.ServiceAccount].
 	ServiceAccountSeed = seed.ServiceAccount
+	// MemberSeed is a member of an organisation, see [seed.Member].
+	MemberSeed = seed.Member
+	// InviteSeed is an invite to an organisation, see [seed.Invite].
+	InviteSeed = seed.Invite
 	// FederatedIdentitySeed is a federated identity, see [seed.FederatedIdentity].
 	FederatedIdentitySeed = seed.FederatedIdentity
 	// AudienceMatch is how audiences are compared, see [seed.AudienceMatch].
@@ -62,6 +68,7 @@ const (
 	DefaultVPC              = seed.DefaultVPC
 	DefaultSubnet           = seed.DefaultSubnet
 	DefaultServiceAccount   = seed.DefaultServiceAccount
+	DefaultOwner            = seed.DefaultOwner
 	DefaultSubject          = seed.DefaultSubject
 	DefaultAudience         = seed.DefaultAudience
 

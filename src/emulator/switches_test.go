@@ -26,7 +26,9 @@ func creations() map[string]creation {
 			`{"name":"same","vpc":"emulator","targetPort":80,"protocol":"tcp"}`},
 		"volume": {"/v1/volumes",
 			`{"name":"same","size":1,"cloudRegionIdentity":"nl-01","volumeTypeIdentity":"block"}`},
-		"machine": {"/v1/machines", `{"name":"same","subnet":"emulator","machineType":"pgp-small"}`},
+		"service account": {"/v1/service-accounts", `{"name":"same"}`},
+		"team":            {"/v1/teams", `{"name":"same"}`},
+		"machine":         {"/v1/machines", `{"name":"same","subnet":"emulator","machineType":"pgp-small"}`},
 	}
 }
 

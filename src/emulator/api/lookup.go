@@ -50,17 +50,7 @@ func checkUnique[T object.Described](srv *Server, among *object.Collection[T], k
 	if !srv.switches.UniqueNames {
 		return nil
 	}
-	return checkFree(among, kind, name, except)
-}
-
-// checkFree refuses a name that another object of the kind has.
-func checkFree[T object.Described](among *object.Collection[T], kind, name, except string) error {
-	for item := range among.All() {
-		if other := item.Nested(); other.Name == name && other.Identity != except {
-			return apierror.Conflict("field \"name\": %s %q is called %q already", kind, other.Identity, name)
-		}
-	}
-	return nil
+	return object.CheckFree(among, kind, name, except)
 }
 
 // revised is an object's meta data after an update; the object itself is not

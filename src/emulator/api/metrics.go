@@ -140,6 +140,11 @@ func (srv *Server) Objects() map[string]int {
 		counts["reservedIp"] += org.ReservedIPs.Len()
 		counts["natGateway"] += org.NATGateways.Len()
 		counts["routeTable"] += org.RouteTables.Len()
+		counts["bucket"] += org.Buckets.Len()
+		counts["kubernetesCluster"] += org.Clusters.Len()
+		for k := range org.Clusters.All() {
+			counts["nodePool"] += k.Pools.Len()
+		}
 		counts["vpc"] += org.VPCs.Len()
 		counts["subnet"] += org.Subnets.Len()
 		counts["machine"] += org.Machines.Len()

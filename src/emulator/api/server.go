@@ -113,7 +113,8 @@ func (srv *Server) operations() map[string]handler {
 		srv.vpcOperations(), srv.subnetOperations(), srv.routeTableOperations(), srv.natGatewayOperations(),
 		srv.securityGroupOperations(), srv.reservedIPOperations(), srv.firewallOperations(), srv.peeringOperations(),
 		srv.filesystemOperations(), srv.volumeOperations(), srv.snapshotOperations(),
-		srv.snapshotPolicyOperations(), srv.identityOperations(),
+		srv.snapshotPolicyOperations(), srv.identityOperations(), srv.kubernetesOperations(),
+		srv.bucketOperations(),
 	} {
 		maps.Copy(all, resource)
 	}
@@ -125,11 +126,17 @@ func (srv *Server) OperationNames() []string { return slices.Sorted(maps.Keys(sr
 
 // identityOperations are about the organisation, also in requests for a project.
 func (srv *Server) identityOperations() map[string]handler {
+	return served(srv, iam.Operations(), func(c *call) *iam.Directory { return &c.org.Owner().Directory })
+}
+
+// served are the operations of a kind, on that part of the state which a call is about.
+func served[S any](srv *Server, operations map[string]resource.Handler[S], of func(*call) S) map[string]handler {
 	all := map[string]handler{}
-	for operation, answer := range iam.Operations() {
+	for operation, answer := range operations {
 		all[operation] = func(c *call) (reply, error) {
-			a, err := answer(&c.org.Owner().Directory, &resource.Request{
+			a, err := answer(of(c), &resource.Request{
 				Request: c.Request, Now: c.now, Body: c.body, Filter: c.filter, Rules: srv.rules(),
+				UniqueNames: srv.switches.UniqueNames,
 			})
 			return reply{status: a.Status, body: a.Body, identity: a.Identity}, err
 		}

@@ -51,7 +51,7 @@ func (srv *Server) createSnapshot(c *call) (reply, error) {
 		return reply{}, apierror.Conflict("volume %q is %s; snapshots are made of volumes that are Available",
 			source.Identity, status)
 	}
-	if err := checkFree(&c.org.Snapshots, "snapshot", described.Name, ""); err != nil {
+	if err := object.CheckFree(&c.org.Snapshots, "snapshot", described.Name, ""); err != nil {
 		return reply{}, err
 	}
 	if err := c.org.Admit(state.QuotaSnapshots); err != nil {
@@ -76,7 +76,7 @@ func (srv *Server) updateSnapshot(c *call) (reply, error) {
 	}
 	next, err := revised(srv, c, &c.org.Snapshots, "snapshot", s, in.MetaInput)
 	if err == nil {
-		err = checkFree(&c.org.Snapshots, "snapshot", next.Name, s.Identity)
+		err = object.CheckFree(&c.org.Snapshots, "snapshot", next.Name, s.Identity)
 	}
 	if err != nil {
 		return reply{}, err
@@ -148,7 +148,7 @@ func (srv *Server) createSnapshotPolicy(c *call) (reply, error) {
 	if err := srv.plan(c, p, in); err != nil {
 		return reply{}, err
 	}
-	if err := checkFree(&c.org.SnapshotPolicies, "snapshot policy", described.Name, ""); err != nil {
+	if err := object.CheckFree(&c.org.SnapshotPolicies, "snapshot policy", described.Name, ""); err != nil {
 		return reply{}, err
 	}
 	if err := c.org.Admit(state.QuotaSnapshotPolicies); err != nil {
@@ -172,7 +172,7 @@ func (srv *Server) updateSnapshotPolicy(c *call) (reply, error) {
 	if next.Record, err = revised(srv, c, &c.org.SnapshotPolicies, "snapshot policy", p, in.MetaInput); err != nil {
 		return reply{}, err
 	}
-	if err := checkFree(&c.org.SnapshotPolicies, "snapshot policy", next.Name, p.Identity); err != nil {
+	if err := object.CheckFree(&c.org.SnapshotPolicies, "snapshot policy", next.Name, p.Identity); err != nil {
 		return reply{}, err
 	}
 	if err := srv.plan(c, &next, in); err != nil {

@@ -57,6 +57,11 @@ func Missing(format string, args ...any) error {
 	return &Error{http.StatusNotFound, fmt.Sprintf(format, args...)}
 }
 
+// Unserved is an error about what the emulator cannot do: 501.
+func Unserved(format string, args ...any) error {
+	return &Error{http.StatusNotImplemented, fmt.Sprintf(format, args...)}
+}
+
 // Unauthorised is an error about credentials that are not valid: 401.
 func Unauthorised(format string, args ...any) error {
 	return &Error{http.StatusUnauthorized, fmt.Sprintf(format, args...)}

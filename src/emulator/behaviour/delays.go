@@ -56,6 +56,12 @@ type Delays struct {
 	SnapshotDelete time.Duration
 	// SnapshotLinger is how long a snapshot is then still listed as `Deleted`.
 	SnapshotLinger time.Duration
+	// KubernetesCreate is how long clusters and node pools are `provisioning`.
+	KubernetesCreate time.Duration
+	// KubernetesDelete is how long they are `deleting` after DELETE.
+	KubernetesDelete time.Duration
+	// KubernetesLinger is how long they are then still listed as `deleted`.
+	KubernetesLinger time.Duration
 	// LabelFilters is how far lists with a label filter lag behind: they show what
 	// there was so long ago, when lists without one show what there is.
 	LabelFilters time.Duration

@@ -134,10 +134,20 @@ func (o *options) addCloudFlags(cmd *cobra.Command) {
 	flags.DurationVar(&o.delays.NATGatewayCreate, "nat-gateway-create-delay", 0,
 		"how long a new NAT gateway is creating")
 	o.addVolumeDelays(flags)
+	o.addKubernetesDelays(flags)
 	flags.DurationVar(&o.delays.LabelFilters, "label-filter-lag", 0,
 		"how far lists with a label filter lag behind the others")
 	flags.DurationVar(&o.delays.TokenLifetime, "token-lifetime", time.Hour,
 		"how long bearer tokens are good for; 0 is an hour")
+}
+
+func (o *options) addKubernetesDelays(flags *pflag.FlagSet) {
+	flags.DurationVar(&o.delays.KubernetesCreate, "kubernetes-create-delay", 0,
+		"how long new clusters and node pools are provisioning")
+	flags.DurationVar(&o.delays.KubernetesDelete, "kubernetes-delete-delay", 0,
+		"how long clusters and node pools are deleting")
+	flags.DurationVar(&o.delays.KubernetesLinger, "kubernetes-linger", 0,
+		"how long they are then still listed as deleted")
 }
 
 func (o *options) addVolumeDelays(flags *pflag.FlagSet) {

@@ -210,6 +210,8 @@ func TestFlagsReachTheCloud(t *testing.T) {
 			`{"name":"a","region":"nl-01"}`, `"status":"creating"`},
 		"gateway delay": {[]string{"--nat-gateway-create-delay=1h"}, "POST", "/v1/nat-gateways",
 			`{"name":"a","subnetIdentity":"emulator"}`, `"status":"creating"`},
+		"cluster delay": {[]string{"--kubernetes-create-delay=1h"}, "POST", "/v1/kubernetes/clusters",
+			`{"name":"a","subnet":"emulator","kubernetesVersionIdentity":"1.34.1"}`, `"status":"provisioning"`},
 		"done body": {[]string{"--machines=1", "--done-status=202", "--done-body=object"}, "DELETE",
 			"/v1/machines/machine-00001", "", `202 {"identity":"`},
 		"names": {[]string{"--unique-names"}, "POST", "/v1/subnets", `{"name":"emulator"}`, "409 "},
@@ -242,21 +244,33 @@ func TestFlagsReachTheCloud(t *testing.T) {
 
 // What a deletion flag does shows in the answer after the deletion.
 func TestDeletionFlagsReachTheCloud(t *testing.T) {
-	for flag, want := range map[string]string{
-		"--network-delete-delay=1h": `"status":"deleting"`, "--network-linger=1h": `"status":"deleted"`,
+	const deleting, deleted = `"status":"deleting"`, `"status":"deleted"`
+	const cluster, clusters = "/v1/kubernetes/clusters/a", "/v1/kubernetes/clusters"
+	for flag, test := range map[string]struct{ path, want string }{
+		"--network-delete-delay=1h":    {"/v1/subnets/emulator", deleting},
+		"--network-linger=1h":          {"/v1/subnets/emulator", deleted},
+		"--kubernetes-delete-delay=1h": {cluster, deleting},
+		"--kubernetes-linger=1h":       {cluster, deleted},
 	} {
 		s := start(t, flag)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, s.Endpoint+"/v1/subnets/emulator",
-			nil)
-		if err != nil {
-			t.Fatal(err)
+		send := func(method, path, body string, want int) {
+			t.Helper()
+			request, err := http.NewRequestWithContext(t.Context(), method, s.Endpoint+path, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
+			if status, body := do(t, http.DefaultClient, request); status != want {
+				t.Errorf("%s: %s %s = %d %s, want %d", flag, method, path, status, body, want)
+			}
 		}
-		request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
-		if status, body := do(t, http.DefaultClient, request); status != http.StatusNoContent {
-			t.Errorf("%s: DELETE = %d %s", flag, status, body)
+		if test.path == cluster {
+			send(http.MethodPost, clusters, `{"name":"a","subnet":"emulator","kubernetesVersionIdentity":"1.34.1"}`,
+				http.StatusCreated)
 		}
-		if _, body := get(t, http.DefaultClient, s.Endpoint+"/v1/subnets/emulator"); !strings.Contains(body, want) {
-			t.Errorf("%s: %s, want %s", flag, body, want)
+		send(http.MethodDelete, test.path, "", http.StatusNoContent)
+		if _, body := get(t, http.DefaultClient, s.Endpoint+test.path); !strings.Contains(body, test.want) {
+			t.Errorf("%s: %s, want %s", flag, body, test.want)
 		}
 	}
 }

@@ -65,9 +65,12 @@ func accounts() resource.Kind[*Directory, *ServiceAccount, wire.MetaInput] {
 	}
 }
 
-// releaseAccount refuses the deletion of an account that somebody can act as by federation. Its access credentials go
-// with it.
+// releaseAccount refuses the deletion of an account that somebody can act as by federation, or that a role is bound to.
+// Its access credentials go with it.
 func (d *Directory) releaseAccount(_ *request, a *ServiceAccount) error {
+	if err := d.checkUnbound("service account", a.Identity); err != nil {
+		return err
+	}
 	for f := range d.Federated.All() {
 		if f.Account == a.Identity {
 			return apierror.Conflict("service account %q is in use by federated identity %q; delete that first",
@@ -105,17 +108,11 @@ func credentials() resource.Kind[*Directory, *AccessCredential, credentialInput]
 
 // credentialsOf are the access credentials of the service account that a path names.
 func (d *Directory) credentialsOf(r *request) (*object.Collection[*AccessCredential], error) {
-	account, found := d.Accounts.Find(r.PathValue("id"))
-	if !found {
-		return nil, apierror.NotFound("service account", r.PathValue("id"))
+	account, err := accounts().Named(d, r)
+	if err != nil {
+		return nil, err
 	}
-	var own object.Collection[*AccessCredential]
-	for c := range d.Credentials.All() {
-		if c.Account == account.Identity {
-			own.Add(c)
-		}
-	}
-	return &own, nil
+	return partsOf(&d.Credentials, func(c *AccessCredential) bool { return c.Account == account.Identity }), nil
 }
 
 func (d *Directory) newCredential(r *request, record object.Record, in *credentialInput) (*AccessCredential, error) {

@@ -1,5 +1,5 @@
-// Package iam provides who may use an organisation: service accounts with their access credentials, and the federated
-// identities that may act as them.
+// Package iam provides who may use an organisation: service accounts with their access credentials, the federated
+// identities that may act as them, members, teams, and the roles of all of these.
 package iam
 
 import (
@@ -20,13 +20,21 @@ type Directory struct {
 	Credentials object.Collection[*AccessCredential]
 	Providers   object.Collection[*Provider]
 	Federated   object.Collection[*FederatedIdentity]
+	Members     object.Collection[*Member]
+	Invites     object.Collection[*Invite]
+	Teams       object.Collection[*Team]
+	TeamMembers object.Collection[*TeamMember]
+	Roles       object.Collection[*Role]
+	Rules       object.Collection[*Rule]
+	Bindings    object.Collection[*Binding]
 }
 
 // Copy is a directory of its own with the same content.
 func (d *Directory) Copy() Directory {
 	copied := Directory{
 		Accounts: flat(d.Accounts), Credentials: flat(d.Credentials), Providers: flat(d.Providers),
-		Federated: flat(d.Federated),
+		Federated: flat(d.Federated), Members: flat(d.Members), Invites: flat(d.Invites), Teams: flat(d.Teams),
+		TeamMembers: flat(d.TeamMembers), Roles: flat(d.Roles), Rules: flat(d.Rules), Bindings: flat(d.Bindings),
 	}
 	for f := range copied.Federated.All() {
 		f.Conditions = maps.Clone(f.Conditions)
@@ -50,10 +58,24 @@ func flat[T any, P interface {
 	return to
 }
 
+// partsOf are those objects of a collection that belong to one other object.
+func partsOf[T object.Keyed](all *object.Collection[T], belongs func(T) bool) *object.Collection[T] {
+	var own object.Collection[T]
+	for item := range all.All() {
+		if belongs(item) {
+			own.Add(item)
+		}
+	}
+	return &own
+}
+
 // Counts are the numbers of objects by kind.
 func (d *Directory) Counts() map[string]int {
 	return map[string]int{"serviceAccount": d.Accounts.Len(), "accessCredential": d.Credentials.Len(),
-		"federatedIdentityProvider": d.Providers.Len(), "federatedIdentity": d.Federated.Len()}
+		"federatedIdentityProvider": d.Providers.Len(), "federatedIdentity": d.Federated.Len(),
+		"membership": d.Members.Len(), "invite": d.Invites.Len(), "team": d.Teams.Len(),
+		"teamMember": d.TeamMembers.Len(), "role": d.Roles.Len(), "roleRule": d.Rules.Len(),
+		"roleBinding": d.Bindings.Len()}
 }
 
 type (
@@ -65,7 +87,8 @@ type (
 func Operations() map[string]handler {
 	all := accounts().Operations()
 	for _, more := range []map[string]handler{credentials().Operations(), providers().Operations(),
-		federatedIdentities().Operations()} {
+		federatedIdentities().Operations(), members().Operations(), invites().Operations(), teams().Operations(),
+		teamMembers().Operations(), roles().Operations(), rules().Operations(), bindings().Operations()} {
 		maps.Copy(all, more)
 	}
 	return all

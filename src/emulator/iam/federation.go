@@ -111,7 +111,7 @@ func providers() resource.Kind[*Directory, *Provider, providerInput] {
 			return nil
 		},
 		View: func(_ *Directory, _ *request, p *Provider) any { return p.view() },
-		Traits: func(_ *Directory, has object.Traits, p *Provider) object.Traits {
+		Traits: func(_ *Directory, _ *request, has object.Traits, p *Provider) object.Traits {
 			return has.With("status", p.Status).With("providerIssuer", p.Issuer)
 		},
 	}
@@ -205,7 +205,7 @@ func (d *Directory) viewFederated(r *request, f *FederatedIdentity) any {
 		Conditions: f.Conditions,
 	}
 	if account, found := d.Accounts.Exact(f.Account); found {
-		view.Account = &account.Meta
+		view.Account = new(account.Nested())
 	}
 	if provider, found := d.Providers.Exact(f.Provider); found {
 		view.Provider = provider.view()

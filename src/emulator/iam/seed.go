@@ -67,6 +67,13 @@ func (d *Directory) SortSeeded() {
 
 // Describe adds the identities to the seed of their organisation.
 func (d *Directory) Describe(out *seed.Organisation) {
+	for m := range d.Members.All() {
+		out.Members = append(out.Members, seed.Member{Subject: m.User.Subject, Name: m.User.Name, Email: m.User.Email,
+			Role: m.Role})
+	}
+	for i := range d.Invites.All() {
+		out.Invites = append(out.Invites, seed.Invite{Email: i.Email, Role: i.Role})
+	}
 	for p := range d.Providers.All() {
 		out.Providers = append(out.Providers, seed.Provider{Object: seed.Described(p.Meta), Issuer: p.Issuer,
 			KeysURI: p.KeysURI, LocalKeys: string(p.local), Keys: p.hidden, Status: p.Status})

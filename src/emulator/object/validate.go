@@ -34,3 +34,13 @@ func CheckMeta(s Spec) error {
 	}
 	return CheckName(s.Name)
 }
+
+// CheckFree refuses a name that another object of the kind has.
+func CheckFree[T Described](among *Collection[T], kind, name, except string) error {
+	for item := range among.All() {
+		if other := item.Nested(); other.Name == name && other.Identity != except {
+			return apierror.Conflict("field \"name\": %s %q is called %q already", kind, other.Identity, name)
+		}
+	}
+	return nil
+}

@@ -20,6 +20,8 @@ type Request struct {
 	Body   []byte
 	Filter object.Filter
 	Rules  object.UpdateRules
+	// UniqueNames refuses a name that another object of the kind has.
+	UniqueNames bool
 }
 
 // Answer is the answer to a request. Without a body it has no content.
@@ -41,22 +43,28 @@ type Kind[S any, T object.Described, In any] struct {
 	Path, Key string
 	// Among are the objects that the path of a request is about.
 	Among func(S, *Request) (*object.Collection[T], error)
-	// Meta is what a body says about the meta data.
+	// Meta is what a body says about the meta data. Objects of a kind without it have no names.
 	Meta func(*In) wire.MetaInput
-	// New makes an object, which is not added yet.
+	// New makes an object, which is not added yet. Without it, there is no POST.
 	New func(S, *Request, object.Record, *In) (T, error)
 	// Change changes an object, or returns an error and changes nothing. Without it, there is no PUT.
 	Change func(S, *Request, T, object.Record, *In) error
+	// Partial kinds keep what a PUT leaves out, because the official client sends only what changes.
+	Partial bool
 	// Release ends what a deleted object uses, or refuses the deletion.
 	Release func(S, *Request, T) error
+	// Leave, if set, deletes an object that takes time to go, after Release.
+	Leave func(S, *Request, T)
 	// View is the object as the API describes it. Made, if set, is the same in the answer to its creation.
 	View, Made func(S, *Request, T) any
 	// Traits are the values that filters of lists can name, besides those that everything has.
-	Traits func(S, object.Traits, T) object.Traits
+	Traits func(S, *Request, object.Traits, T) object.Traits
 	// Unlisted kinds have no GET.
 	Unlisted bool
 	// Single kinds can be read one by one.
 	Single bool
+	// Permanent kinds have no DELETE.
+	Permanent bool
 }
 
 func (k Kind[S, T, In]) key() string {
@@ -69,7 +77,13 @@ func (k Kind[S, T, In]) key() string {
 // Operations are the operations that the kind has, by method and path.
 func (k Kind[S, T, In]) Operations() map[string]Handler[S] {
 	one := k.Path + "/{" + k.key() + "}"
-	all := map[string]Handler[S]{"POST " + k.Path: k.create, "DELETE " + one: k.remove}
+	all := map[string]Handler[S]{}
+	if k.New != nil {
+		all["POST "+k.Path] = k.create
+	}
+	if !k.Permanent {
+		all["DELETE "+one] = k.remove
+	}
 	if !k.Unlisted {
 		all["GET "+k.Path] = k.list
 	}
@@ -93,7 +107,7 @@ func (k Kind[S, T, In]) list(s S, r *Request) (Answer, error) {
 		of := func() object.Traits {
 			has := object.Named(meta.Identity, meta.Slug, meta.Name)
 			if k.Traits != nil {
-				has = k.Traits(s, has, item)
+				has = k.Traits(s, r, has, item)
 			}
 			return has
 		}
@@ -102,6 +116,12 @@ func (k Kind[S, T, In]) list(s S, r *Request) (Answer, error) {
 		}
 	}
 	return Answer{Status: http.StatusOK, Body: views}, nil
+}
+
+// Named is the object that the path of a request about one of its parts names as "id".
+func (k Kind[S, T, In]) Named(s S, r *Request) (T, error) {
+	_, item, err := k.find(s, r)
+	return item, err
 }
 
 // find finds the object that the path of a request names.
@@ -133,13 +153,11 @@ func (k Kind[S, T, In]) create(s S, r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	meta := k.Meta(in)
-	described := object.Spec{Name: object.Kept(meta.Name, ""), Description: object.Kept(meta.Description, ""),
-		Labels: meta.Labels, Annotations: meta.Annotations}
-	if err := object.CheckMeta(described); err != nil {
+	record, err := k.describe(r, among, in)
+	if err != nil {
 		return Answer{}, err
 	}
-	item, err := k.New(s, r, object.NewRecord(k.Prefix, described, among.HasSlug, r.Now), in)
+	item, err := k.New(s, r, record, in)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -151,8 +169,48 @@ func (k Kind[S, T, In]) create(s S, r *Request) (Answer, error) {
 	return Answer{http.StatusCreated, view(s, r, item), item.Nested().Identity}, nil
 }
 
+// describe is the meta data of a new object.
+func (k Kind[S, T, In]) describe(r *Request, among *object.Collection[T], in *In) (object.Record, error) {
+	if k.Meta == nil {
+		identity := object.NewIdentity(k.Prefix)
+		return object.NewRecord(k.Prefix, object.Spec{Identity: identity, Slug: identity}, among.HasSlug, r.Now), nil
+	}
+	meta := k.Meta(in)
+	described := object.Spec{Name: object.Kept(meta.Name, ""), Description: object.Kept(meta.Description, ""),
+		Labels: meta.Labels, Annotations: meta.Annotations}
+	if err := object.CheckMeta(described); err != nil {
+		return object.Record{}, err
+	}
+	return object.NewRecord(k.Prefix, described, among.HasSlug, r.Now), k.checkName(r, among, described.Name, "")
+}
+
+func (k Kind[S, T, In]) checkName(r *Request, among *object.Collection[T], name, except string) error {
+	if !r.UniqueNames {
+		return nil
+	}
+	return object.CheckFree(among, k.Name, name, except)
+}
+
+// revise is the meta data of an object after an update.
+func (k Kind[S, T, In]) revise(r *Request, among *object.Collection[T], item T, in *In) (object.Record, error) {
+	next := object.Record{Meta: item.Nested()}
+	if leaving(item) {
+		return next, apierror.Conflict("%s %q is being deleted", k.Name, next.Identity)
+	}
+	if k.Meta == nil {
+		next.Touch(r.Now)
+		return next, nil
+	}
+	meta, rules := k.Meta(in), r.Rules
+	rules.Merge = rules.Merge || k.Partial
+	if err := next.Describe(rules, meta.Name, meta.Description, meta.Labels, meta.Annotations, r.Now); err != nil {
+		return next, err
+	}
+	return next, k.checkName(r, among, next.Name, next.Identity)
+}
+
 func (k Kind[S, T, In]) update(s S, r *Request) (Answer, error) {
-	_, item, err := k.find(s, r)
+	among, item, err := k.find(s, r)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -160,8 +218,8 @@ func (k Kind[S, T, In]) update(s S, r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	next, meta := object.Record{Meta: item.Nested()}, k.Meta(in)
-	if err := next.Describe(r.Rules, meta.Name, meta.Description, meta.Labels, meta.Annotations, r.Now); err != nil {
+	next, err := k.revise(r, among, item, in)
+	if err != nil {
 		return Answer{}, err
 	}
 	if err := k.Change(s, r, item, next, in); err != nil {
@@ -175,26 +233,66 @@ func (k Kind[S, T, In]) remove(s S, r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	gone := Answer{Status: http.StatusNoContent, Identity: item.Nested().Identity}
+	if leaving(item) {
+		return gone, nil
+	}
 	if k.Release != nil {
 		if err := k.Release(s, r, item); err != nil {
 			return Answer{}, err
 		}
 	}
+	if k.Leave != nil {
+		k.Leave(s, r, item)
+		return gone, nil
+	}
 	among.Remove(item)
-	return Answer{Status: http.StatusNoContent, Identity: item.Nested().Identity}, nil
+	return gone, nil
+}
+
+// leaving returns whether an object was deleted, and is on its way out.
+func leaving(item any) bool {
+	living, takesTime := item.(interface{ Active() bool })
+	return takesTime && !living.Active()
 }
 
 // Decode reads the body of a request. Unknown fields are ignored.
 func Decode[T any](r *Request) (*T, error) {
 	into := new(T)
-	err := json.Unmarshal(r.Body, into)
+	return into, unmarshal(r.Body, into)
+}
+
+// Overlay is a copy of settings with those that the body of a request has. Settings that are null stay.
+func Overlay[T any](r *Request, settings T) (T, error) {
+	var next T
+	all, sent := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	content, err := json.Marshal(settings)
+	if err != nil {
+		return next, err
+	}
+	if err := errors.Join(json.Unmarshal(content, &all), unmarshal(r.Body, &sent)); err != nil {
+		return next, err
+	}
+	for key, value := range sent {
+		if string(value) != "null" {
+			all[key] = value
+		}
+	}
+	if content, err = json.Marshal(all); err != nil {
+		return next, err
+	}
+	return next, unmarshal(content, &next)
+}
+
+func unmarshal(content []byte, into any) error {
+	err := json.Unmarshal(content, into)
 	var mismatch *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &mismatch):
-		return nil, apierror.Invalid("field %q must be of type %s, not %s",
+		return apierror.Invalid("field %q must be of type %s, not %s",
 			mismatch.Field, mismatch.Type, mismatch.Value)
 	case err != nil:
-		return nil, apierror.Invalid("the request body is not valid JSON: %v", err)
+		return apierror.Invalid("the request body is not valid JSON: %v", err)
 	}
-	return into, nil
+	return nil
 }

@@ -17,6 +17,7 @@ const (
 	DefaultVPC              = "vpc-emulator000000000001"
 	DefaultSubnet           = "subnet-emulator000000000001"
 	DefaultServiceAccount   = "sa-emulator000000000001"
+	DefaultOwner            = "user-emulator000000000001"
 	DefaultSubject          = "system:serviceaccount:kube-system:cloud-controller-manager"
 	DefaultAudience         = "https://api.thalassa.cloud"
 )
@@ -88,6 +89,7 @@ func seedIn(network, subnet, public []netip.Prefix) Seed {
 				FederatedIdentities: []FederatedIdentity{{Subject: DefaultSubject,
 					Audiences: []string{DefaultAudience}}},
 			}},
+			Members: []Member{{Subject: DefaultOwner, Name: "Owner", Email: "owner@emulator.invalid", Role: "OWNER"}},
 			VPCs: []VPC{{
 				Identity: DefaultVPC, Name: "emulator", Region: DefaultRegion,
 				CIDRs: network,
@@ -104,6 +106,14 @@ func DefaultVolumeTypes() []VolumeType {
 	return []VolumeType{
 		{Identity: "vt-emulator000000000001", Name: "Block", Description: "Block storage"},
 		{Identity: "vt-emulator000000000002", Name: "Premium Block", Description: "Block storage with more operations"},
+	}
+}
+
+// DefaultKubernetesVersions are the versions of Kubernetes of a seed that has none.
+func DefaultKubernetesVersions() []KubernetesVersion {
+	return []KubernetesVersion{
+		{Identity: "kv-emulator000000000001", Name: "1.33.5"},
+		{Identity: "kv-emulator000000000002", Name: "1.34.1"},
 	}
 }
 

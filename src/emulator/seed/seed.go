@@ -22,7 +22,10 @@ type Seed struct {
 	// MachineImages are the usual ones when there are none.
 	MachineImages []MachineImage `yaml:"machineImages,omitempty"`
 	// VolumeTypes are Block and Premium Block when there are none.
-	VolumeTypes   []VolumeType   `yaml:"volumeTypes,omitempty"`
+	VolumeTypes []VolumeType `yaml:"volumeTypes,omitempty"`
+	// KubernetesVersions are those of DefaultKubernetesVersions when there are none.
+	KubernetesVersions []KubernetesVersion `yaml:"kubernetesVersions,omitempty"`
+
 	Organisations []Organisation `yaml:"organisations,omitempty"`
 }
 
@@ -73,6 +76,17 @@ type VolumeType struct {
 	FixedSize bool `yaml:"fixedSize,omitempty"`
 }
 
+// KubernetesVersion is a version of Kubernetes that clusters can have.
+type KubernetesVersion struct {
+	Identity string `yaml:"identity,omitempty"`
+	// Name is e.g. 1.34.1.
+	Name string `yaml:"name,omitempty"`
+	// Disabled versions are listed, and cannot be chosen.
+	Disabled bool `yaml:"disabled,omitempty"`
+	// CreatedAt is now when empty.
+	CreatedAt time.Time `yaml:"createdAt,omitempty"`
+}
+
 // Organisation is an organisation, who may act for it, and what it owns.
 type Organisation struct {
 	Identity string `yaml:"identity,omitempty"`
@@ -84,6 +98,9 @@ type Organisation struct {
 	Clients []Client `yaml:"clients,omitempty"`
 	// ServiceAccounts are used through tokens of other issuers.
 	ServiceAccounts []ServiceAccount `yaml:"serviceAccounts,omitempty"`
+	// Members are the people in the organisation, Invites those who may become members.
+	Members []Member `yaml:"members,omitempty"`
+	Invites []Invite `yaml:"invites,omitempty"`
 	// Quotas are the limits that differ from the standard ones, by name.
 	Quotas   map[string]int `yaml:"quotas,omitempty"`
 	VPCs     []VPC          `yaml:"vpcs,omitempty"`
@@ -140,6 +157,23 @@ type Client struct {
 	Scopes Scopes `yaml:"scopes,omitempty"`
 	// Project binds its tokens to a project, by identity or slug.
 	Project string `yaml:"project,omitempty"`
+}
+
+// Member is a person in an organisation.
+type Member struct {
+	// Subject is what requests name the person by; it is made up when empty.
+	Subject string `yaml:"subject,omitempty"`
+	Name    string `yaml:"name,omitempty"`
+	Email   string `yaml:"email,omitempty"`
+	// Role is OWNER or MEMBER; MEMBER when empty.
+	Role string `yaml:"role,omitempty"`
+}
+
+// Invite is an invitation to an organisation.
+type Invite struct {
+	Email string `yaml:"email,omitempty"`
+	// Role is as in Member.
+	Role string `yaml:"role,omitempty"`
 }
 
 // ServiceAccount is a service account that others may act as.

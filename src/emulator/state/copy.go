@@ -30,6 +30,7 @@ func (s *Store) Copy() *Store {
 	t := &copier{store: &Store{
 		Switches:     s.Switches,
 		MachineTypes: s.MachineTypes, Images: s.Images, VolumeTypes: s.VolumeTypes, changed: maps.Clone(s.changed),
+		KubernetesVersions: s.KubernetesVersions,
 	}, made: map[any]any{}}
 	t.store.Regions = copyCollection(t, s.Regions)
 	t.store.Organisations = copyCollection(t, s.Organisations)
@@ -129,6 +130,8 @@ func (o *Organisation) copyReferences(t *copier) {
 	o.ReservedIPs = copyCollection(t, o.ReservedIPs)
 	o.NATGateways = copyCollection(t, o.NATGateways)
 	o.RouteTables = copyCollection(t, o.RouteTables)
+	o.Clusters = copyCollection(t, o.Clusters)
+	o.Buckets = copyCollection(t, o.Buckets)
 	o.Selective = copyKeys(t, o.Selective)
 	o.limits = maps.Clone(o.limits)
 	increases := map[string][]wire.QuotaIncrease{}
@@ -224,6 +227,18 @@ func (t *RouteTable) copyReferences(made *copier) {
 
 func (r *RouteEntry) copyReferences(t *copier) {
 	r.Table, r.Gateway, r.Peering = copyOf(t, r.Table), copyOf(t, r.Gateway), copyOf(t, r.Peering)
+}
+
+func (b *Bucket) copyReferences(t *copier) { b.Org, b.Region = copyOf(t, b.Org), copyOf(t, b.Region) }
+
+func (k *Cluster) copyReferences(t *copier) {
+	k.Org, k.Region, k.Subnet = copyOf(t, k.Org), copyOf(t, k.Region), copyOf(t, k.Subnet)
+	k.SecurityGroups, k.Pools = copyEach(t, k.SecurityGroups), copyCollection(t, k.Pools)
+}
+
+func (p *NodePool) copyReferences(t *copier) {
+	p.Cluster, p.Subnet = copyOf(t, p.Cluster), copyOf(t, p.Subnet)
+	p.SecurityGroups, p.machines = copyEach(t, p.SecurityGroups), copyEach(t, p.machines)
 }
 
 func (l *Listener) copyReferences(t *copier) { l.LB, l.Group = copyOf(t, l.LB), copyOf(t, l.Group) }

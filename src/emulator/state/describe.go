@@ -39,6 +39,10 @@ func (s *Store) Describe() seed.Seed {
 		out.VolumeTypes = append(out.VolumeTypes, seed.VolumeType{Identity: t.Identity, Name: t.Name,
 			Description: t.Description, StorageType: t.StorageType, FixedSize: !t.AllowResize})
 	}
+	for v := range s.KubernetesVersions.All() {
+		out.KubernetesVersions = append(out.KubernetesVersions, seed.KubernetesVersion{Identity: v.Identity,
+			Name: v.Name, Disabled: !v.Enabled, CreatedAt: v.CreatedAt})
+	}
 	for o := range s.Organisations.All() {
 		out.Organisations = append(out.Organisations, o.describe())
 	}

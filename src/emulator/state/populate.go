@@ -45,6 +45,15 @@ func New(in seed.Seed, switches behaviour.Switches, now time.Time) (*Store, erro
 			return nil, fmt.Errorf("seed volume type %q: %w", t.Name, err)
 		}
 	}
+	versions := in.KubernetesVersions
+	if len(versions) == 0 {
+		versions = seed.DefaultKubernetesVersions()
+	}
+	for _, v := range versions {
+		if err := s.seedKubernetesVersion(v, now); err != nil {
+			return nil, fmt.Errorf("seed Kubernetes version %q: %w", v.Name, err)
+		}
+	}
 	for _, o := range in.Organisations {
 		if err := s.seedOrganisation(o, now); err != nil {
 			return nil, fmt.Errorf("seed organisation %q: %w", o.Name, err)
@@ -132,7 +141,24 @@ func (s *Store) seedOrganisation(in seed.Organisation, now time.Time) error {
 	if err := org.Directory.SeedProviders(in.Providers, now); err != nil {
 		return err
 	}
+	if err := org.seedPeople(in.Members, in.Invites, now); err != nil {
+		return err
+	}
 	return org.seedAccounts(in.ServiceAccounts, now)
+}
+
+func (o *Organisation) seedPeople(members []seed.Member, invites []seed.Invite, now time.Time) error {
+	for _, m := range members {
+		if err := o.Directory.SeedMember(m, now); err != nil {
+			return fmt.Errorf("member %q: %w", m.Name, err)
+		}
+	}
+	for _, i := range invites {
+		if err := o.Directory.SeedInvite(i, now); err != nil {
+			return fmt.Errorf("invite %q: %w", i.Email, err)
+		}
+	}
+	return nil
 }
 
 // seedAccounts adds service accounts, after the projects that their tokens can be bound to.

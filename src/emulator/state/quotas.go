@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
@@ -30,6 +31,9 @@ const (
 	QuotaSnapshotPolicies = "snapshot-policies"
 
 	QuotaSecurityGroups = "security-groups"
+
+	QuotaClusters = "kubernetes-clusters"
+	QuotaBuckets  = "buckets"
 )
 
 // standardLimit is a limit that tests and benchmarks do not meet by accident.
@@ -39,7 +43,9 @@ const standardLimit = 100_000
 // projects of an organisation share its quotas.
 type QuotaKind struct {
 	Name, description string
-	standard          int
+	// service is iaas when empty.
+	service  string
+	standard int
 	// Count is how many a space has; for a quota per object, how many the object
 	// with most of them has.
 	Count func(*Organisation) int
@@ -89,6 +95,10 @@ func QuotaKinds() []QuotaKind {
 			Count: func(o *Organisation) int { return o.Snapshots.Len() }},
 		{Name: QuotaSnapshotPolicies, description: "Snapshot policies", standard: standardLimit,
 			Count: func(o *Organisation) int { return o.SnapshotPolicies.Len() }},
+		{Name: QuotaClusters, description: "Kubernetes clusters", service: "kubernetes", standard: standardLimit,
+			Count: func(o *Organisation) int { return o.Clusters.Len() }},
+		{Name: QuotaBuckets, description: "Buckets", service: "objectStorage", standard: standardLimit,
+			Count: func(o *Organisation) int { return o.Buckets.Len() }},
 	}
 }
 
@@ -214,7 +224,7 @@ const (
 // Quota is the quota for a kind of objects as the API describes it.
 func (o *Organisation) Quota(kind QuotaKind) wire.Quota {
 	view := wire.Quota{
-		Name: kind.Name, Description: kind.description, Service: "iaas", CreatedAt: o.CreatedAt,
+		Name: kind.Name, Description: kind.description, Service: cmp.Or(kind.service, "iaas"), CreatedAt: o.CreatedAt,
 		MaxUsage: o.Limit(kind), CurrentUsage: o.usage(kind), QuotaType: "count",
 		Organisation: o.Short(), IncreaseRequests: append([]wire.QuotaIncrease(nil), o.Increases[kind.Name]...),
 	}

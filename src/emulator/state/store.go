@@ -23,11 +23,14 @@ import (
 type Store struct {
 	mu sync.Mutex
 	// Switches are the choices about what the API shows.
-	Switches      behaviour.Switches
-	Regions       object.Collection[*region]
-	MachineTypes  object.Collection[*MachineType]
-	Images        object.Collection[*Image]
-	VolumeTypes   object.Collection[*VolumeType]
+	Switches     behaviour.Switches
+	Regions      object.Collection[*region]
+	MachineTypes object.Collection[*MachineType]
+	Images       object.Collection[*Image]
+	VolumeTypes  object.Collection[*VolumeType]
+
+	KubernetesVersions object.Collection[*KubernetesVersion]
+
 	Organisations object.Collection[*Organisation]
 	// changed are the identities of load balancers whose traffic changed since
 	// the data plane got last, with the organisation they belong to.
@@ -62,6 +65,8 @@ type Organisation struct {
 	ReservedIPs    object.Collection[*ReservedIP]
 	NATGateways    object.Collection[*NATGateway]
 	RouteTables    object.Collection[*RouteTable]
+	Clusters       object.Collection[*Cluster]
+	Buckets        object.Collection[*Bucket]
 
 	// root is the organisation of a project's space; nil in the organisation's own.
 	root     *Organisation

@@ -1,0 +1,179 @@
+package api
+
+import (
+	"cmp"
+	"net/http"
+	"regexp"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/state"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
+)
+
+const buckets = "/v1/object-storage/buckets"
+
+func (srv *Server) bucketOperations() map[string]handler {
+	all := srv.buckets().Operations()
+	all["GET "+buckets+"/{id}/lifecycle"] = srv.getLifecycle
+	all["PUT "+buckets+"/{id}/lifecycle"] = srv.setLifecycle
+	all["DELETE "+buckets+"/{id}/lifecycle"] = srv.deleteLifecycle
+	return served(srv, all, func(c *call) space { return c.org })
+}
+
+func (srv *Server) buckets() resource.Kind[space, *state.Bucket, wire.BucketInput] {
+	return resource.Kind[space, *state.Bucket, wire.BucketInput]{
+		Name: "bucket", Prefix: "bucket", Path: buckets, Single: true, Partial: true,
+		Meta: func(in *wire.BucketInput) wire.MetaInput {
+			return wire.MetaInput{Name: in.BucketName, Labels: in.Labels, Annotations: in.Annotations}
+		},
+		Among: func(o space, _ *resource.Request) (*object.Collection[*state.Bucket], error) {
+			return &o.Buckets, nil
+		},
+		New: srv.newBucket,
+		Change: func(_ space, r *resource.Request, b *state.Bucket, record object.Record, _ *wire.BucketInput) error {
+			settings, err := bucketSettings(r, b.Settings)
+			if err != nil {
+				return err
+			}
+			record.Name = b.Name
+			b.Record, b.Settings = record, settings
+			return nil
+		},
+		View: func(_ space, _ *resource.Request, b *state.Bucket) any { return b.View() },
+		Traits: func(_ space, _ *resource.Request, has object.Traits, b *state.Bucket) object.Traits {
+			return b.Traits(has)
+		},
+	}
+}
+
+func (srv *Server) newBucket(o space, r *resource.Request, record object.Record,
+	in *wire.BucketInput) (*state.Bucket, error) {
+	if err := srv.checkBucketName(record.Name); err != nil {
+		return nil, err
+	}
+	home, found := srv.Store.Regions.Find(in.Region)
+	if !found {
+		return nil, apierror.Invalid("field \"region\": region %q not found", in.Region)
+	}
+	settings, err := bucketSettings(r, wire.BucketSettings{Versioning: "Disabled"})
+	if err != nil {
+		return nil, err
+	}
+	if in.Lifecycle != nil {
+		if err := checkLifecycle(in.Lifecycle); err != nil {
+			return nil, err
+		}
+	}
+	if err := o.Admit(state.QuotaBuckets); err != nil {
+		return nil, err
+	}
+	record.Slug = record.Name
+	return &state.Bucket{Record: record, Org: o, Region: home, Settings: settings, Lifecycle: in.Lifecycle}, nil
+}
+
+// checkBucketName checks a name, which is part of the address of the bucket and therefore unique in the cloud.
+func (srv *Server) checkBucketName(name string) error {
+	if !regexp.MustCompile(`^[a-z0-9][a-z0-9.-]+[a-z0-9]$`).MatchString(name) {
+		return apierror.Invalid("field \"bucketName\" must have at least 3 lower case letters, digits, '.' and '-', "+
+			"and start and end with a letter or digit, not be %q", name)
+	}
+	for o := range srv.Store.Spaces() {
+		if o.Buckets.HasSlug(name) {
+			return apierror.Conflict("field \"bucketName\": a bucket is called %q already, perhaps one of another "+
+				"organisation", name)
+		}
+	}
+	return nil
+}
+
+func bucketSettings(r *resource.Request, before wire.BucketSettings) (wire.BucketSettings, error) {
+	next, err := resource.Overlay(r, before)
+	if err != nil {
+		return next, err
+	}
+	// The official client sends an empty text when this does not change.
+	next.Versioning = cmp.Or(next.Versioning, before.Versioning)
+	if err := oneOf("versioning", next.Versioning, "Disabled", "Enabled", "Suspended"); err != nil {
+		return next, err
+	}
+	if next.Policy == nil {
+		return next, nil
+	}
+	for _, statement := range next.Policy.Statement {
+		if err := oneOf("policy.Statement.Effect", statement.Effect, "Allow", "Deny"); err != nil {
+			return next, err
+		}
+		if statement.Action == nil || len(statement.Resource) == 0 {
+			return next, apierror.Invalid("field \"policy.Statement\" must have an Action and a Resource in each " +
+				"element")
+		}
+	}
+	return next, nil
+}
+
+func (srv *Server) getLifecycle(o space, r *resource.Request) (resource.Answer, error) {
+	b, err := srv.buckets().Named(o, r)
+	if err != nil {
+		return resource.Answer{}, err
+	}
+	if b.Lifecycle == nil {
+		return resource.Answer{}, apierror.Missing("bucket %q has no lifecycle", b.Name)
+	}
+	return resource.Answer{Status: http.StatusOK, Body: b.Lifecycle}, nil
+}
+
+func (srv *Server) setLifecycle(o space, r *resource.Request) (resource.Answer, error) {
+	b, err := srv.buckets().Named(o, r)
+	if err != nil {
+		return resource.Answer{}, err
+	}
+	in, err := resource.Decode[wire.BucketLifecycle](r)
+	if err != nil {
+		return resource.Answer{}, err
+	}
+	if err := checkLifecycle(in); err != nil {
+		return resource.Answer{}, err
+	}
+	b.Lifecycle = in
+	b.Touch(r.Now)
+	return resource.Answer{Status: http.StatusOK, Body: in, Identity: b.Identity}, nil
+}
+
+func (srv *Server) deleteLifecycle(o space, r *resource.Request) (resource.Answer, error) {
+	b, err := srv.buckets().Named(o, r)
+	if err != nil {
+		return resource.Answer{}, err
+	}
+	if b.Lifecycle != nil {
+		b.Lifecycle = nil
+		b.Touch(r.Now)
+	}
+	return resource.Answer{Status: http.StatusNoContent, Identity: b.Identity}, nil
+}
+
+// checkLifecycle completes and checks the rules of a lifecycle.
+func checkLifecycle(l *wire.BucketLifecycle) error {
+	if len(l.Rules) == 0 {
+		return apierror.Invalid("field \"rules\" must have at least one rule; delete the lifecycle to have none")
+	}
+	known := map[string]bool{}
+	for i := range l.Rules {
+		rule := &l.Rules[i]
+		rule.Status = cmp.Or(rule.Status, "Enabled")
+		if err := oneOf("rules.status", rule.Status, "Enabled", "Disabled"); err != nil {
+			return err
+		}
+		switch {
+		case rule.ID == "" || known[rule.ID]:
+			return apierror.Invalid("field \"rules.id\" must be there and be unique, not be %q", rule.ID)
+		case rule.Expiration == nil && len(rule.Transitions) == 0 && rule.NoncurrentExpiration == nil &&
+			len(rule.NoncurrentTransitions) == 0 && rule.AbortUpload == nil:
+			return apierror.Invalid("field \"rules\": rule %q does nothing; give it an expiration, a transition or "+
+				"abortIncompleteMultipartUpload", rule.ID)
+		}
+		known[rule.ID] = true
+	}
+	return nil
+}
