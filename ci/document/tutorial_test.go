@@ -99,7 +99,8 @@ func TestTutorial(t *testing.T) {
 	shell := w.shell(t, w.root)
 	all := blocks(t, w.root, tutorial)
 	creation := all[3].Script
-	if len(all) != 8 || !strings.Contains(creation, "kubectl apply ") || !strings.Contains(all[6].Script, "CLOUD=ironcore") {
+	if len(all) != 8 || !strings.Contains(creation, "kubectl apply ") ||
+		!strings.Contains(all[6].Script, "CLOUD=ironcore") {
 		t.Fatalf("%s has another order: %q", tutorial, all)
 	}
 	t.Run("Thalassa Cloud", func(t *testing.T) {

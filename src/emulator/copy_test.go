@@ -188,9 +188,9 @@ func TestCopyIsTheSame(t *testing.T) {
 	}
 	for _, path := range []string{
 		"kubernetes/clusters/k/nodepools/p", "kubernetes/clusters/k",
-		"object-storage/buckets/bin", "loadbalancers/lb", "nat-gateways/out", "loadbalancer-target-groups/tg", "machines/one", "tfs/x",
-		"security-groups/web",
-		"reserved-ips/in", "vpc-firewall-rules/emulator/x", "vpc-peering-connections/x", "cloudinits/x",
+		"object-storage/buckets/bin", "loadbalancers/lb", "nat-gateways/out", "loadbalancer-target-groups/tg",
+		"machines/one", "tfs/x", "security-groups/web", "reserved-ips/in", "vpc-firewall-rules/emulator/x",
+		"vpc-peering-connections/x", "cloudinits/x",
 		"projects/below",
 	} {
 		remove("/v1/" + path)

@@ -265,8 +265,8 @@ func (c Config) dangers() (lines []string) {
 			"encryption; use https://", endpoint.Redacted()))
 	}
 	if c.Insecure {
-		lines = append(lines, "insecure: the API's certificate is not verified, and an attacker on the network can read "+
-			"the credentials; use caBundle")
+		lines = append(lines, "insecure: the API's certificate is not verified, and an attacker on the network can "+
+			"read the credentials; use caBundle")
 	}
 	return lines
 }

@@ -65,11 +65,12 @@ func TestValidateShowsWhatIsInEffect(t *testing.T) {
 // TestDangers: whoever can read the credentials on the network is a reason for a warning.
 func TestDangers(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", "endpoint: http://127.0.0.1:7443": "", "endpoint: http://localhost:7443": "", "endpoint: http://[::1]:1": "",
-		"endpoint: http://api.example.com": "endpoint: http://api.example.com begins with http://, so the credentials are " +
-			"sent without encryption; use https://",
-		"insecure: true": "insecure: the API's certificate is not verified, and an attacker on the network can read the " +
-			"credentials; use caBundle",
+		"": "", "endpoint: http://127.0.0.1:7443": "", "endpoint: http://localhost:7443": "",
+		"endpoint: http://[::1]:1": "",
+		"endpoint: http://api.example.com": "endpoint: http://api.example.com begins with http://, so the " +
+			"credentials are sent without encryption; use https://",
+		"insecure: true": "insecure: the API's certificate is not verified, and an attacker on the network can read " +
+			"the credentials; use caBundle",
 	} {
 		if got := strings.Join(Warnings(fileWith(t, required+text), nothing()), "\n"); got != want {
 			t.Errorf("%q: warnings %q, want %q", text, got, want)
