@@ -112,7 +112,8 @@ func lists(t *testing.T, e *Emulator) map[string]any {
 	for _, project := range []string{"", "shop"} {
 		for _, operation := range e.api.OperationNames() {
 			method, path, _ := strings.Cut(operation, " ")
-			if method != http.MethodGet || strings.HasSuffix(path, "}") && path != "/v1/vpc-firewall-rules/{vpc}" || !kept(path) {
+			if method != http.MethodGet || strings.HasSuffix(path, "}") && path != "/v1/vpc-firewall-rules/{vpc}" ||
+				!kept(path) {
 				continue
 			}
 			parent, _, nested := strings.Cut(path, "/{")
