@@ -2,7 +2,8 @@ package document_test
 
 // fill edits files of overlays as their comments describe.
 const fill = `fill() {
-	sed -i -e 's/^organisation: ""/organisation: my-organisation/' -e 's/^vpcIdentity: ""/vpcIdentity: vpc-0123456789/' \
+	sed -i -e 's/^organisation: ""/organisation: my-organisation/' \
+		-e 's/^vpcIdentity: ""/vpcIdentity: vpc-0123456789/' \
 		-e 's/^cluster: ""/cluster: production/' -e 's/^networkName: ""/networkName: nodes/' \
 		-e 's/^clusterName: ""/clusterName: production/' -e 's/^  name: ""/  name: cloud-controller-manager/' \
 		-e 's/SET_NAMESPACE/production/' "$@"

@@ -23,6 +23,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/ci/host"
 	"github.com/thalassa-cloud/thalassa-ccm/ci/rbactest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/schematest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
@@ -145,7 +146,8 @@ func (r *rig) run(args ...string) (output string, code int) {
 	if strings.Contains(output, emulator.DefaultToken) {
 		r.Errorf("%v prints a secret:\n%s", args, output)
 	}
-	r.requireSchema(args, out.String())
+	schematest.Require(r, filepath.Join(repotest.Root(r), "docs", "reference", "kubectl-thalassa.schema.json"), args,
+		out.String())
 	return output, code
 }
 

@@ -143,7 +143,7 @@ func TestAccessCredentials(t *testing.T) {
 			t.Errorf("the list is %s, want the time of its use and no secret", body)
 		}
 		<-time.After(59 * time.Minute)
-		status, answer = askToken(t, e, form)
+		_, answer = askToken(t, e, form)
 		expect("before it expires", "GET", 200)
 		<-time.After(time.Minute)
 		expect("expired", "GET", 401)

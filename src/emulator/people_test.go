@@ -84,8 +84,8 @@ func TestTeamsOfTheOfficialClient(t *testing.T) {
 	if err != nil || made.Slug != "ops" || made.Labels["a"] != "b" {
 		t.Fatalf("%+v, %v", made, err)
 	}
-	if changed, err := api.UpdateTeam(t.Context(), "ops", iam.UpdateTeam{Name: "Crew"}); err != nil ||
-		changed.Name != "Crew" || changed.Identity != made.Identity {
+	if changed, err := api.UpdateTeam(t.Context(), "ops", iam.UpdateTeam{Name: "Operations"}); err != nil ||
+		changed.Name != "Operations" || changed.Identity != made.Identity {
 		t.Errorf("changed %+v, %v", changed, err)
 	}
 	join := func(user, role string) error {

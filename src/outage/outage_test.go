@@ -135,7 +135,7 @@ func TestOneCallThatFails(t *testing.T) {
 	})
 }
 
-// TestAwaitEnd: whoever waits for the end of an outage is told at once, and nobody waits for a cloud that answers.
+// TestAwaitEnd: AwaitEnd returns as soon as an outage has ended, and nobody waits for a cloud that answers.
 func TestAwaitEnd(t *testing.T) {
 	inBubble(t, func(c *cloud) {
 		wait := func(longest time.Duration) (bool, time.Duration) {

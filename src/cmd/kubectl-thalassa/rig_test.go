@@ -32,6 +32,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin"
+	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/schematest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/workload"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
@@ -335,7 +336,7 @@ func (r *rig) run(args ...string) result {
 	if strings.Contains(got.out+got.err, token) {
 		r.Errorf("a secret is printed:\n%s\n%s", got.out, got.err)
 	}
-	r.requireSchema(args, got.out)
+	schematest.Require(r, "../../../docs/reference/kubectl-thalassa.schema.json", args, got.out)
 	return got
 }
 

@@ -84,7 +84,7 @@ type (
 )
 
 // Operations are the operations on identities, by method and path.
-func Operations() map[string]handler {
+func Operations() map[string]resource.Handler[*Directory] {
 	all := accounts().Operations()
 	for _, more := range []map[string]handler{credentials().Operations(), providers().Operations(),
 		federatedIdentities().Operations(), members().Operations(), invites().Operations(), teams().Operations(),
