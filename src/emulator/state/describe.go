@@ -1,10 +1,15 @@
 package state
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/iam"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
@@ -95,115 +100,6 @@ func groupIdentities(groups []*SecurityGroup) []string {
 	return out
 }
 
-func (o *Organisation) describeVPCs() (out []seed.VPC) {
-	for v := range o.VPCs.All() {
-		of := seed.Described(v.Meta)
-		vpc := seed.VPC{Identity: of.Identity, Name: of.Name, Labels: of.Labels, Details: of.Details,
-			Life: lived(v.Life, ""), Region: v.Region.Identity, CIDRs: v.CIDRs}
-		if !has(&o.RouteTables, v.Table) {
-			vpc.RouteTables = append(vpc.RouteTables, v.Table.describe())
-		}
-		for t := range o.RouteTables.All() {
-			if t.VPC == v {
-				vpc.RouteTables = append(vpc.RouteTables, t.describe())
-			}
-		}
-		for s := range o.Subnets.All() {
-			if s.VPC == v {
-				vpc.Subnets = append(vpc.Subnets, s.describe())
-			}
-		}
-		for g := range o.SecurityGroups.All() {
-			if g.VPC == v {
-				vpc.SecurityGroups = append(vpc.SecurityGroups, g.describe())
-			}
-		}
-		for r := range v.Firewall.All() {
-			vpc.FirewallRules = append(vpc.FirewallRules, r.describe())
-		}
-		out = append(out, vpc)
-	}
-	return out
-}
-
-func (t *RouteTable) describe() seed.RouteTable {
-	of := seed.Described(t.Meta)
-	out := seed.RouteTable{Identity: of.Identity, Name: of.Name, Labels: of.Labels, Details: of.Details,
-		Default: t.IsDefault}
-	for r := range t.Routes.All() {
-		route := seed.Route{Identity: r.Identity, Destination: r.Destination, GatewayAddress: r.Address}
-		if r.Gateway != nil {
-			route.NATGateway, route.WithGateway = r.Gateway.Identity, r.Gateway.DefaultRoute == r
-		}
-		if r.Peering != nil {
-			route.Peering = r.Peering.Identity
-		}
-		out.Routes = append(out.Routes, route)
-	}
-	return out
-}
-
-func (s *Subnet) describe() seed.Subnet {
-	of := seed.Described(s.Meta)
-	out := seed.Subnet{Identity: of.Identity, Name: of.Name, Labels: of.Labels, Details: of.Details,
-		Life: lived(s.Life, "")}
-	for _, pool := range s.Pools {
-		out.CIDRs = append(out.CIDRs, pool.Prefix())
-	}
-	if s.OwnTable && has(&s.VPC.Org.RouteTables, s.Table) {
-		out.RouteTable = s.Table.Identity
-	}
-	return out
-}
-
-func (g *SecurityGroup) describe() seed.SecurityGroup {
-	of := seed.Described(g.Meta)
-	return seed.SecurityGroup{Identity: of.Identity, Name: of.Name, Labels: of.Labels, Details: of.Details,
-		Life: lived(g.Life, ""), SameGroupTraffic: g.SameGroupTraffic,
-		IngressRules: seed.JSON[[]wire.SecurityGroupRule]{Value: g.Ingress},
-		EgressRules:  seed.JSON[[]wire.SecurityGroupRule]{Value: g.Egress}}
-}
-
-func (r *FirewallRule) describe() seed.FirewallRule {
-	out := seed.FirewallRule{Object: seed.Described(r.Meta), Match: seed.JSON[wire.FirewallMatch]{Value: r.Match}}
-	for to, subnet := range map[*string]*Subnet{
-		&out.Interface: r.Inner, &out.SourceSubnet: r.Source, &out.DestinationSubnet: r.DestinationTo,
-	} {
-		if subnet != nil {
-			*to = subnet.Identity
-		}
-	}
-	return out
-}
-
-func (o *Organisation) describeReservedIPs() (out []seed.ReservedIP) {
-	for ip := range o.ReservedIPs.All() {
-		of := seed.Described(ip.Meta)
-		out = append(out, seed.ReservedIP{Identity: of.Identity, Name: of.Name, Labels: of.Labels, Details: of.Details,
-			Life: lived(ip.Life, ""), Region: ip.Region.Identity, Addresses: ip.Addresses})
-	}
-	return out
-}
-
-func (o *Organisation) describeMachines() (out []seed.Machine) {
-	for m := range o.Machines.All() {
-		if !has(&o.Subnets, m.Subnet) {
-			continue
-		}
-		of := seed.Described(m.Meta)
-		machine := seed.Machine{Identity: of.Identity, Name: of.Name, Slug: of.Slug, Labels: of.Labels,
-			Annotations: of.Annotations, History: of.History, Life: lived(m.Life, m.Held), Subnet: m.Subnet.Identity,
-			Zone: m.zone, Type: m.kind.Identity, Addresses: m.Addresses, WithoutAddresses: len(m.Addresses) == 0,
-			Stopped: m.stopped, Boots: m.boots, CloudInit: m.CloudInit, DeleteProtection: m.DeleteProtection,
-			SecurityGroups: groupIdentities(m.SecurityGroups)}
-		if m.Image != nil {
-			machine.Image = m.Image.Identity
-		}
-		out = append(out, machine)
-	}
-	return out
-}
-
 // objects are what is in neither a VPC nor a list of machines.
 func (o *Organisation) objects() (out seed.Objects) {
 	for t := range o.CloudInits.All() {
@@ -240,4 +136,60 @@ func (o *Organisation) objects() (out seed.Objects) {
 		}
 	}
 	return out
+}
+
+func identityTaken(identity string) error { return fmt.Errorf("identity %q is used twice", identity) }
+
+// recorded is the meta data of an object of a seed.
+func recorded(prefix string, in seed.Object, slugTaken func(string) bool, now time.Time) object.Record {
+	return iam.Recorded(prefix, in, slugTaken, now)
+}
+
+// revived is the life of an object of a seed.
+func revived(in seed.Life) object.Life {
+	life := object.Life{ReadyAt: in.ReadyAt}
+	if in.Removed() {
+		life.Remove(in.RemovedAt, in.DeletingTakes, in.Lingers)
+	}
+	return life
+}
+
+// required finds what a field of a seed names.
+func required[T object.Keyed](among *object.Collection[T], field, kind, ref string) (T, error) {
+	found, ok := among.Find(ref)
+	if !ok {
+		return found, fmt.Errorf("field %q: %s %q not found", field, kind, ref)
+	}
+	return found, nil
+}
+
+// oneOf refuses a value that a field of a seed cannot have.
+func oneOf(field, value string, known ...string) error {
+	if !slices.Contains(known, value) {
+		return fmt.Errorf("field %q must be one of %v, not %q", field, known, value)
+	}
+	return nil
+}
+
+// each adds the objects of a list, and says in which one an error is.
+func each[T any](kind string, items []T, object func(*T) *seed.Object, add func(*T) error) error {
+	for i := range items {
+		described := object(&items[i])
+		err := add(&items[i])
+		if described.Name == "" {
+			err = errors.New("field \"name\" is required")
+		}
+		if err != nil {
+			return fmt.Errorf("%s %q: %w", kind, cmp.Or(described.Name, described.Identity), err)
+		}
+	}
+	return nil
+}
+
+// rekeyed is a collection whose items got other identities.
+func rekeyed[T object.Keyed](items object.Collection[T]) (next object.Collection[T]) {
+	for item := range items.All() {
+		next.Add(item)
+	}
+	return next
 }

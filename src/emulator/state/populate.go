@@ -4,14 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/address"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/behaviour"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
 // New builds the state that a seed describes.
@@ -75,37 +73,6 @@ func New(in seed.Seed, switches behaviour.Switches, now time.Time) (*Store, erro
 		org.FinishDeletions(now)
 	}
 	return s, nil
-}
-
-func (s *Store) seedRegion(in seed.Region, now time.Time) error {
-	if in.Name == "" || len(in.Zones) == 0 {
-		return fmt.Errorf("a region needs a name and at least one zone")
-	}
-	r := &region{Record: recorded("region", seed.Object{Identity: in.Identity, Name: in.Name, Details: in.Details},
-		s.Regions.HasSlug, now)}
-	for _, name := range in.Zones {
-		zone := object.NewRecord("zone", object.Spec{Identity: in.ZoneIdentities[name], Name: name},
-			func(string) bool { return false }, r.CreatedAt)
-		r.Zones = append(r.Zones, wire.Zone{Meta: zone.Meta, CloudRegionIdentity: r.Identity})
-	}
-	for _, prefix := range in.PublicAddresses {
-		r.Public = append(r.Public, address.NewPool(prefix))
-	}
-	return object.Insert(&s.Regions, r)
-}
-
-func (s *Store) seedMachineType(in seed.MachineType) error {
-	if in.Name == "" {
-		return fmt.Errorf("a machine type needs a name")
-	}
-	identity := in.Identity
-	if identity == "" {
-		identity = object.NewIdentity("mt")
-	}
-	return object.Insert(&s.MachineTypes, &MachineType{wire.MachineType{
-		Identity: identity, Name: in.Name, Slug: object.Slugify(in.Name),
-		VCPUs: in.VCPUs, RAMMb: in.RAMMb, DiskGb: in.DiskGb,
-	}})
 }
 
 func (s *Store) seedOrganisation(in seed.Organisation, now time.Time) error {
@@ -212,38 +179,6 @@ func (o *Organisation) seedObjects(vpcs []seed.VPC, ips []seed.ReservedIP, machi
 	return nil
 }
 
-func (o *Organisation) seedVPC(in seed.VPC, now time.Time) error {
-	home, found := o.Store.Regions.Find(in.Region)
-	if !found {
-		return fmt.Errorf("region %q is not in the seed", in.Region)
-	}
-	if in.Name == "" || len(in.CIDRs) == 0 {
-		return fmt.Errorf("a VPC needs a name and at least one CIDR")
-	}
-	v := &VPC{Org: o, Region: home, CIDRs: in.CIDRs, Life: revived(in.Life), Record: recorded("vpc",
-		seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels, Details: in.Details}, o.VPCs.HasSlug, now)}
-	if err := object.Insert(&o.VPCs, v); err != nil {
-		return err
-	}
-	if err := v.seedNetwork(in, now); err != nil {
-		return err
-	}
-	if in.Removed() {
-		v.Depart()
-	}
-	return nil
-}
-
-// Within says whether a prefix lies in one of the others.
-func Within(prefix netip.Prefix, outer []netip.Prefix) bool {
-	for _, o := range outer {
-		if o.Bits() <= prefix.Bits() && o.Contains(prefix.Addr()) {
-			return true
-		}
-	}
-	return false
-}
-
 // SeedMachine adds a machine that is ready at once.
 func (o *Organisation) SeedMachine(spec seed.Machine, now time.Time) (*Machine, error) {
 	home, err := o.subnetFor(spec.Subnet)
@@ -307,65 +242,53 @@ func machineMeta(m seed.Machine) object.Spec {
 		Description: m.Description}
 }
 
-// assign reserves the given addresses, or takes free ones when there are none.
-func (s *Subnet) assign(wanted []netip.Addr) ([]netip.Addr, error) {
-	if len(wanted) == 0 {
-		return TakeAddresses(s.Pools)
-	}
-	for i, addr := range wanted {
-		if err := s.reserve(addr); err != nil {
-			ReleaseAddresses(s.Pools, wanted[:i])
-			return nil, err
-		}
-	}
-	return wanted, nil
+// seedRest adds what uses networks and machines.
+func (o *Organisation) seedRest(in *seed.Objects, now time.Time) error {
+	return errors.Join(
+		each("cloud-init template", in.CloudInits, func(c *seed.CloudInit) *seed.Object { return &c.Object },
+			func(c *seed.CloudInit) error {
+				return object.Insert(&o.CloudInits, &CloudInit{Content: c.Content,
+					Record: recorded("ci", c.Object, o.CloudInits.HasSlug, now)})
+			}),
+		each("NAT gateway", in.NATGateways, func(n *seed.NATGateway) *seed.Object { return &n.Object },
+			func(n *seed.NATGateway) error { return o.seedNATGateway(n, now) }),
+		each("target group", in.TargetGroups, func(g *seed.TargetGroup) *seed.Object { return &g.Object },
+			func(g *seed.TargetGroup) error { return o.seedTargetGroup(g, now) }),
+		each("load balancer", in.LoadBalancers, func(lb *seed.LoadBalancer) *seed.Object { return &lb.Object },
+			func(lb *seed.LoadBalancer) error { return o.seedLoadbalancer(lb, now) }),
+		each("file system", in.Filesystems, func(f *seed.Filesystem) *seed.Object { return &f.Object },
+			func(f *seed.Filesystem) error { return o.seedFilesystem(f, now) }),
+		o.seedVolumes(in, now),
+	)
 }
 
-func (s *Subnet) reserve(addr netip.Addr) error {
-	for _, pool := range s.Pools {
-		if pool.Prefix().Contains(addr) {
-			return pool.Reserve(addr)
+// seedProjects adds projects, and then the projects above them.
+func (o *Organisation) seedProjects(projects []seed.Project, now time.Time) error {
+	for _, p := range projects {
+		if err := o.seedProject(p, now); err != nil {
+			return fmt.Errorf("project %q: %w", p.Name, err)
 		}
 	}
-	return fmt.Errorf("address %s is outside subnet %s", addr, s.Name)
+	for i, p := range projects {
+		if p.Parent == "" {
+			continue
+		}
+		parent, err := required(&o.Projects, "parent", "project", p.Parent)
+		if err != nil {
+			return fmt.Errorf("project %q: %w", p.Name, err)
+		}
+		o.Projects.Order[i].Parent = parent
+	}
+	return nil
 }
 
-func (o *Organisation) subnetFor(ref string) (*Subnet, error) {
-	if ref == "" {
-		for first := range o.Subnets.All() {
-			return first, nil
-		}
+// order sorts what a seed has in the VPCs and organisations that it belongs to, as it was made.
+func (o *Organisation) order() {
+	object.ByAge(&o.Subnets, func(s *Subnet) time.Time { return s.CreatedAt })
+	object.ByAge(&o.RouteTables, func(t *RouteTable) time.Time { return t.CreatedAt })
+	object.ByAge(&o.SecurityGroups, func(g *SecurityGroup) time.Time { return g.CreatedAt })
+	object.ByAge(&o.Peerings, func(p *Peering) time.Time { return p.CreatedAt })
+	for g := range o.TargetGroups.All() {
+		slices.SortStableFunc(g.Listeners, func(a, b *Listener) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	}
-	if found, ok := o.Subnets.Find(ref); ok && !found.Active() {
-		return nil, apierror.Conflict("subnet %q is being deleted", ref)
-	} else if ok {
-		return found, nil
-	}
-	return nil, fmt.Errorf("subnet %q does not exist in organisation %s", ref, o.Slug)
-}
-
-// machineTypeFor resolves a machine type; an empty reference means the first.
-func (s *Store) machineTypeFor(ref string) (*MachineType, error) {
-	if ref == "" {
-		for first := range s.MachineTypes.All() {
-			return first, nil
-		}
-	}
-	if found, ok := s.MachineTypes.Find(ref); ok {
-		return found, nil
-	}
-	return nil, fmt.Errorf("machine type %q does not exist", ref)
-}
-
-// zoneFor checks a zone's slug; an empty one means the region's first zone.
-func (r *region) zoneFor(slug string) (string, error) {
-	if slug == "" {
-		return r.Zones[0].Slug, nil
-	}
-	for _, zone := range r.Zones {
-		if zone.Slug == slug {
-			return slug, nil
-		}
-	}
-	return "", fmt.Errorf("zone %q is not in region %s", slug, r.Slug)
 }

@@ -1,10 +1,13 @@
 package state
 
 import (
+	"cmp"
+	"fmt"
 	"net/netip"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -75,4 +78,27 @@ func (b *Bucket) View() wire.Bucket {
 // Traits are the values of the bucket that filters of lists can name, besides those that everything has.
 func (b *Bucket) Traits(has object.Traits) object.Traits {
 	return has.Reference("region", &b.Region.Record).With("status", statusActive)
+}
+
+func (o *Organisation) seedFilesystem(in *seed.Filesystem, now time.Time) error {
+	home, err := required(&o.Subnets, "subnet", "subnet", in.Subnet)
+	if err != nil {
+		return err
+	}
+	groups, err := o.SecurityGroupsIn(home.VPC, in.SecurityGroups)
+	if err != nil {
+		return err
+	}
+	f := &Filesystem{Subnet: home, Size: in.Size, DeleteProtection: in.DeleteProtection,
+		Endpoint: cmp.Or(in.Endpoint, object.NewIdentity("ep")),
+		Record:   recorded("tfs", in.Object, o.Filesystems.HasSlug, now)}
+	if f.Size < 1 {
+		return fmt.Errorf("field \"size\" must be at least 1 GB, not %d", f.Size)
+	}
+	if f.Addresses, err = home.assign(in.Addresses); err != nil {
+		return fmt.Errorf("field \"addresses\": %w", err)
+	}
+	home.Users.Add("TFS instance", f.Identity)
+	f.SecurityGroups = Reattach("TFS instance", f.Identity, nil, groups)
+	return object.Insert(&o.Filesystems, f)
 }
