@@ -40,7 +40,10 @@ func (e *Emulator) RevokeTokens(tokens ...string) {
 }
 
 // ExpireBearers makes all bearer tokens issued so far expire now.
-func (e *Emulator) ExpireBearers() { e.api.Auth.ExpireBearers() }
+func (e *Emulator) ExpireBearers() {
+	defer e.api.Events.Changed()
+	e.api.Auth.ExpireBearers()
+}
 
 // SetClientSecret replaces the secret of a client. Its bearer tokens stay good.
 func (e *Emulator) SetClientSecret(id, secret string) error {

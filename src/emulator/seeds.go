@@ -83,8 +83,8 @@ func ReadSeed(r io.Reader) (Seed, error) { return seed.Read(r) }
 // WriteSeed writes a seed as YAML, as GET /_emulator/seed does.
 func WriteSeed(w io.Writer, s Seed) error { return seed.Write(w, s) }
 
-// Seed is the present state as a seed: an emulator that starts with it has the same objects and credentials. Bearer
-// tokens, faults, counters and the log of writes are not in it.
+// Seed is the present state as a seed: an emulator that starts with it has the same objects and credentials. Faults,
+// counters and the log of writes are not in it.
 func (e *Emulator) Seed() Seed {
 	described := e.describeStore()
 	e.api.Auth.Describe(&described)

@@ -3,6 +3,7 @@ package iam
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,15 +12,34 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 )
 
-// SeedProviders adds the providers of a seed, before the identities that name them.
-func (d *Directory) SeedProviders(providers []seed.Provider, now time.Time) error {
-	for _, in := range providers {
-		if err := d.addProvider(in, now); err != nil {
-			return fmt.Errorf("federated identity provider %q: %w", in.Name, err)
+// Seed adds the identities of an organisation. What refers to others comes after them.
+func (d *Directory) Seed(in *seed.Organisation, now time.Time) error {
+	return errors.Join(
+		seedEach("federated identity provider", in.Providers, func(p seed.Provider) (string, error) {
+			return p.Name, d.addProvider(p, now)
+		}),
+		seedEach("member", in.Members, func(m seed.Member) (string, error) { return m.Name, d.seedMember(m, now) }),
+		seedEach("invite", in.Invites, func(i seed.Invite) (string, error) { return i.Email, d.seedInvite(i, now) }),
+		seedEach("service account", in.ServiceAccounts, func(a seed.ServiceAccount) (string, error) {
+			return a.Name, d.seedAccount(a, now)
+		}),
+		seedEach("team", in.Teams, func(t seed.Team) (string, error) { return t.Name, d.seedTeam(t, now) }),
+		seedEach("role", in.Roles, func(r seed.Role) (string, error) { return r.Name, d.seedRole(r, now) }),
+	)
+}
+
+// seedEach adds objects, and says in which one an error is.
+func seedEach[T any](kind string, items []T, add func(T) (name string, err error)) error {
+	for _, item := range items {
+		if name, err := add(item); err != nil {
+			return fmt.Errorf("%s %q: %w", kind, name, err)
 		}
 	}
 	return nil
 }
+
+// errNameless is the error about an object of a seed that has no name.
+func errNameless() error { return errors.New("field \"name\" is required") }
 
 func (d *Directory) addProvider(in seed.Provider, now time.Time) error {
 	if in.Name == "" || in.Issuer == "" {
@@ -67,13 +87,8 @@ func (d *Directory) SortSeeded() {
 
 // Describe adds the identities to the seed of their organisation.
 func (d *Directory) Describe(out *seed.Organisation) {
-	for m := range d.Members.All() {
-		out.Members = append(out.Members, seed.Member{Subject: m.User.Subject, Name: m.User.Name, Email: m.User.Email,
-			Role: m.Role})
-	}
-	for i := range d.Invites.All() {
-		out.Invites = append(out.Invites, seed.Invite{Email: i.Email, Role: i.Role})
-	}
+	d.describeMembers(out)
+	out.Teams, out.Roles = d.describeTeams(), d.describeRoles()
 	for p := range d.Providers.All() {
 		out.Providers = append(out.Providers, seed.Provider{Object: seed.Described(p.Meta), Issuer: p.Issuer,
 			KeysURI: p.KeysURI, LocalKeys: string(p.local), Keys: p.hidden, Status: p.Status})

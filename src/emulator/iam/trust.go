@@ -87,8 +87,8 @@ func (d *Directory) Own(account string) (FederatedIdentity, bool) {
 	return FederatedIdentity{}, false
 }
 
-// Seed adds a service account with its federated identities.
-func (d *Directory) Seed(in seed.ServiceAccount, now time.Time) error {
+// seedAccount adds a service account with its credentials and federated identities.
+func (d *Directory) seedAccount(in seed.ServiceAccount, now time.Time) error {
 	if in.Name == "" || len(in.FederatedIdentities) == 0 && in.CreatedAt.IsZero() {
 		return errors.New("a service account needs a name and at least one federated identity")
 	}

@@ -19,6 +19,8 @@ type Objects struct {
 	Snapshots        []Snapshot       `yaml:"snapshots,omitempty"`
 	SnapshotPolicies []SnapshotPolicy `yaml:"snapshotPolicies,omitempty"`
 	Peerings         []Peering        `yaml:"peerings,omitempty"`
+	Clusters         []Cluster        `yaml:"kubernetesClusters,omitempty"`
+	Buckets          []Bucket         `yaml:"buckets,omitempty"`
 }
 
 // Object is what objects have in common.
@@ -178,24 +180,42 @@ type FirewallRule struct {
 	DestinationSubnet string                   `yaml:"destinationSubnet,omitempty"`
 }
 
-// Credential is an access credential of a service account.
-type Credential struct {
-	Object     `yaml:",inline"`
-	Key        string     `yaml:"accessKey,omitempty"`
-	Secret     string     `yaml:"accessSecret,omitempty"`
-	Scopes     Scopes     `yaml:"scopes,omitempty"`
-	ExpiresAt  *time.Time `yaml:"expiresAt,omitempty"`
-	LastUsedAt *time.Time `yaml:"lastUsedAt,omitempty"`
+// Bucket is a bucket of the object storage. Its name is unique in the cloud.
+type Bucket struct {
+	Object    `yaml:",inline"`
+	Region    string                      `yaml:"region,omitempty"`
+	Settings  JSON[wire.BucketSettings]   `yaml:"settings,omitempty"`
+	Lifecycle JSON[*wire.BucketLifecycle] `yaml:"lifecycle,omitempty"`
 }
 
-// Provider is an issuer of tokens. Its keys are a JSON Web Key Set, or PEM.
-type Provider struct {
-	Object  `yaml:",inline"`
-	Issuer  string  `yaml:"issuer,omitempty"`
-	KeysURI *string `yaml:"jwksUri,omitempty"`
-	// LocalKeys are keys that the API shows, Keys those that it does not show.
-	LocalKeys string `yaml:"localJwks,omitempty"`
-	Keys      string `yaml:"keys,omitempty"`
-	// Status is active when empty.
-	Status string `yaml:"status,omitempty"`
+// Cluster is a Kubernetes cluster.
+type Cluster struct {
+	Object `yaml:",inline"`
+	Life   `yaml:",inline"`
+	// Type is managed when empty.
+	Type string `yaml:"type,omitempty"`
+	// Region is that of the subnet when empty. Only managed clusters have a subnet, and they need one.
+	Region string `yaml:"region,omitempty"`
+	Subnet string `yaml:"subnet,omitempty"`
+	// Version is an identity, a slug or a name.
+	Version        string                       `yaml:"version,omitempty"`
+	Networking     JSON[wire.ClusterNetworking] `yaml:"networking,omitempty"`
+	Settings       JSON[wire.ClusterSettings]   `yaml:"settings,omitempty"`
+	SecurityGroups []string                     `yaml:"securityGroups,omitempty"`
+	NodePools      []NodePool                   `yaml:"nodePools,omitempty"`
+}
+
+// NodePool is a group of machines of a cluster.
+type NodePool struct {
+	Object `yaml:",inline"`
+	Life   `yaml:",inline"`
+	// Subnet and Version are those of the cluster when empty. Zone and Type are as in Machine.
+	Subnet         string                      `yaml:"subnet,omitempty"`
+	Version        string                      `yaml:"version,omitempty"`
+	Zone           string                      `yaml:"zone,omitempty"`
+	Type           string                      `yaml:"type,omitempty"`
+	Settings       JSON[wire.NodePoolSettings] `yaml:"settings,omitempty"`
+	SecurityGroups []string                    `yaml:"securityGroups,omitempty"`
+	// Machines are identities or slugs of machines of the seed. No others are made for the pool.
+	Machines []string `yaml:"machines,omitempty"`
 }

@@ -3,20 +3,22 @@
 package seed
 
 import (
-	"errors"
-	"fmt"
-	"io"
 	"net/netip"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
+// Version is that of the format of seeds. It changes when an older emulator would not understand a seed, and not when
+// there are new keys.
+const Version = 1
+
 // Seed is the state a cloud starts with. Identities and slugs may be left out
 // and are then made up; one that others refer to is easier to use when given.
 type Seed struct {
+	// Version is Version when a seed was written by an emulator. Other seeds need none.
+	Version int `yaml:"version,omitempty"`
+
 	Regions      []Region      `yaml:"regions,omitempty"`
 	MachineTypes []MachineType `yaml:"machineTypes,omitempty"`
 	// MachineImages are the usual ones when there are none.
@@ -27,6 +29,12 @@ type Seed struct {
 	KubernetesVersions []KubernetesVersion `yaml:"kubernetesVersions,omitempty"`
 
 	Organisations []Organisation `yaml:"organisations,omitempty"`
+
+	// IdentityProviderKey signs the tokens of the emulator's own identity provider: PEM with a private key for ES256. It
+	// is made up when empty.
+	IdentityProviderKey string `yaml:"identityProviderKey,omitempty"`
+	// BearerTokens were issued, and are valid for a while.
+	BearerTokens []BearerToken `yaml:"bearerTokens,omitempty"`
 }
 
 // Region is a region and its zones.
@@ -101,11 +109,15 @@ type Organisation struct {
 	// Members are the people in the organisation, Invites those who may become members.
 	Members []Member `yaml:"members,omitempty"`
 	Invites []Invite `yaml:"invites,omitempty"`
+	Teams   []Team   `yaml:"teams,omitempty"`
+	Roles   []Role   `yaml:"roles,omitempty"`
 	// Quotas are the limits that differ from the standard ones, by name.
 	Quotas   map[string]int `yaml:"quotas,omitempty"`
 	VPCs     []VPC          `yaml:"vpcs,omitempty"`
 	Machines []Machine      `yaml:"machines,omitempty"`
 	Projects []Project      `yaml:"projects,omitempty"`
+	// DeletedProjects are the identities and slugs of projects that credentials can still name.
+	DeletedProjects []string `yaml:"deletedProjects,omitempty"`
 
 	ReservedIPs []ReservedIP `yaml:"reservedIps,omitempty"`
 	// Tokens are personal access tokens with scopes.
@@ -136,103 +148,6 @@ type Project struct {
 	History `yaml:",inline"`
 	Tags    `yaml:",inline"`
 }
-
-// Token is a personal access token with limited rights.
-type Token struct {
-	Token  string `yaml:"token,omitempty"`
-	Scopes Scopes `yaml:"scopes,omitempty"`
-}
-
-// Scopes limit what credentials may do. Without any key there is no limit, and an empty list permits nothing.
-type Scopes []string
-
-// IsZero keeps an empty list in what is printed.
-func (s Scopes) IsZero() bool { return s == nil }
-
-// Client are OIDC client credentials.
-type Client struct {
-	ID     string `yaml:"id,omitempty"`
-	Secret string `yaml:"secret,omitempty"`
-	// Scopes limit what its tokens may do, e.g. api:read; none means no limit.
-	Scopes Scopes `yaml:"scopes,omitempty"`
-	// Project binds its tokens to a project, by identity or slug.
-	Project string `yaml:"project,omitempty"`
-}
-
-// Member is a person in an organisation.
-type Member struct {
-	// Subject is what requests name the person by; it is made up when empty.
-	Subject string `yaml:"subject,omitempty"`
-	Name    string `yaml:"name,omitempty"`
-	Email   string `yaml:"email,omitempty"`
-	// Role is OWNER or MEMBER; MEMBER when empty.
-	Role string `yaml:"role,omitempty"`
-}
-
-// Invite is an invitation to an organisation.
-type Invite struct {
-	Email string `yaml:"email,omitempty"`
-	// Role is as in Member.
-	Role string `yaml:"role,omitempty"`
-}
-
-// ServiceAccount is a service account that others may act as.
-type ServiceAccount struct {
-	Identity            string              `yaml:"identity,omitempty"`
-	Name                string              `yaml:"name,omitempty"`
-	FederatedIdentities []FederatedIdentity `yaml:"federatedIdentities,omitempty"`
-	Credentials         []Credential        `yaml:"accessCredentials,omitempty"`
-	Labels              map[string]string   `yaml:"labels,omitempty"`
-
-	Details `yaml:",inline"`
-}
-
-// FederatedIdentity is who may act as a service account: a subject of an
-// issuer, e.g. a Kubernetes service account.
-type FederatedIdentity struct {
-	// Issuer and Keys go together; without them the emulator is the issuer, see
-	// SubjectToken. Keys are a JSON Web Key Set, or PEM with public keys or
-	// certificates; for RS256 and ES256.
-	Issuer string `yaml:"issuer,omitempty"`
-	Keys   string `yaml:"keys,omitempty"`
-	// Subject is e.g. system:serviceaccount:kube-system:cloud-controller-manager.
-	Subject       string        `yaml:"subject,omitempty"`
-	Audiences     []string      `yaml:"audiences,omitempty"`
-	AudienceMatch AudienceMatch `yaml:"audienceMatch,omitempty"`
-	// Claims are conditions: other claims that a token must have, with their text.
-	// A slash leads into a claim: kubernetes.io/namespace.
-	Claims map[string]string `yaml:"claims,omitempty"`
-	// Scopes and Project are as in Client.
-	Scopes  Scopes `yaml:"scopes,omitempty"`
-	Project string `yaml:"project,omitempty"`
-	// Provider is the identity of one of the organisation's providers, instead of Issuer and Keys.
-	Provider string `yaml:"provider,omitempty"`
-	// Conditions are like Claims, with values of any kind.
-	Conditions map[string]any `yaml:"conditions,omitempty"`
-	// Identity and Name are made up when empty; the name is the subject then.
-	Identity string            `yaml:"identity,omitempty"`
-	Name     string            `yaml:"name,omitempty"`
-	Labels   map[string]string `yaml:"labels,omitempty"`
-	// Status is active when empty.
-	Status     string     `yaml:"status,omitempty"`
-	ExpiresAt  *time.Time `yaml:"expiresAt,omitempty"`
-	LastUsedAt *time.Time `yaml:"lastUsedAt,omitempty"`
-
-	Details `yaml:",inline"`
-}
-
-// AudienceMatch says how a token's audiences compare with the trusted ones.
-type AudienceMatch string
-
-// The ways to compare audiences. The zero value means MatchAny.
-const (
-	// MatchExact requires the same audiences, in any order.
-	MatchExact AudienceMatch = "exact"
-	// MatchAny requires one trusted audience or more.
-	MatchAny AudienceMatch = "any"
-	// MatchAll requires all trusted audiences; others may be there too.
-	MatchAll AudienceMatch = "all"
-)
 
 // VPC is a private network.
 type VPC struct {
@@ -299,32 +214,4 @@ type Machine struct {
 
 	History `yaml:",inline"`
 	Life    `yaml:",inline"`
-}
-
-// End is the last line of a seed that Write wrote. A file without it was cut off.
-const End = "..."
-
-// Write writes a seed as YAML.
-func Write(w io.Writer, s Seed) error {
-	encoder := yaml.NewEncoder(w)
-	encoder.SetIndent(2)
-	if err := errors.Join(encoder.Encode(s), encoder.Close()); err != nil {
-		return fmt.Errorf("writing seed: %w", err)
-	}
-	_, err := fmt.Fprintln(w, End)
-	return err
-}
-
-// Read reads a seed from YAML. Unknown keys are errors.
-func Read(r io.Reader) (Seed, error) {
-	var seed Seed
-	decoder := yaml.NewDecoder(r)
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&seed); err != nil {
-		return Seed{}, fmt.Errorf("reading seed: %w", err)
-	}
-	if err := decoder.Decode(&struct{}{}); !errors.Is(err, io.EOF) {
-		return Seed{}, errors.New("reading seed: more than one YAML document; put everything in one")
-	}
-	return seed, nil
 }

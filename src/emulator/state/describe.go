@@ -59,8 +59,8 @@ func (o *Organisation) describe() seed.Organisation {
 	out := seed.Organisation{Identity: of.Identity, Name: of.Name, Slug: of.Slug, History: of.History,
 		Tags:   seed.Tags{Labels: of.Labels, Annotations: of.Annotations},
 		Quotas: maps.Clone(o.limits), QuotaIncreases: map[string]seed.JSON[[]wire.QuotaIncrease]{},
-		Objects: o.objects(),
-		VPCs:    o.describeVPCs(), ReservedIPs: o.describeReservedIPs(), Machines: o.describeMachines()}
+		Objects: o.objects(), DeletedProjects: slices.Clone(o.deletedProjects),
+		VPCs: o.describeVPCs(), ReservedIPs: o.describeReservedIPs(), Machines: o.describeMachines()}
 	for name, requests := range o.Increases {
 		out.QuotaIncreases[name] = seed.JSON[[]wire.QuotaIncrease]{Value: slices.Clone(requests)}
 	}
@@ -129,6 +129,7 @@ func (o *Organisation) objects() (out seed.Objects) {
 			DeleteProtection: f.DeleteProtection, SecurityGroups: groupIdentities(f.SecurityGroups)})
 	}
 	o.describeVolumes(&out)
+	out.Clusters, out.Buckets = o.describeClusters(), o.describeBuckets()
 	for p := range o.Peerings.All() {
 		if p.Requester.Org == o {
 			out.Peerings = append(out.Peerings, seed.Peering{Object: seed.Described(p.Meta),
@@ -161,14 +162,6 @@ func required[T object.Keyed](among *object.Collection[T], field, kind, ref stri
 		return found, fmt.Errorf("field %q: %s %q not found", field, kind, ref)
 	}
 	return found, nil
-}
-
-// oneOf refuses a value that a field of a seed cannot have.
-func oneOf(field, value string, known ...string) error {
-	if !slices.Contains(known, value) {
-		return fmt.Errorf("field %q must be one of %v, not %q", field, known, value)
-	}
-	return nil
 }
 
 // each adds the objects of a list, and says in which one an error is.

@@ -188,7 +188,7 @@ func (o *Organisation) seedListener(lb *Loadbalancer, in *seed.Listener, now tim
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(checkPort("port", in.Port), checkProtocol(in.Protocol)); err != nil {
+	if err := errors.Join(object.CheckPort("port", in.Port), checkProtocol(in.Protocol)); err != nil {
 		return err
 	}
 	taken := func(slug string) bool {

@@ -105,41 +105,15 @@ func (s *Store) seedOrganisation(in seed.Organisation, now time.Time) error {
 	if err := org.seedProjects(in.Projects, now); err != nil {
 		return err
 	}
-	if err := org.Directory.SeedProviders(in.Providers, now); err != nil {
-		return err
-	}
-	if err := org.seedPeople(in.Members, in.Invites, now); err != nil {
-		return err
-	}
-	return org.seedAccounts(in.ServiceAccounts, now)
-}
-
-func (o *Organisation) seedPeople(members []seed.Member, invites []seed.Invite, now time.Time) error {
-	for _, m := range members {
-		if err := o.Directory.SeedMember(m, now); err != nil {
-			return fmt.Errorf("member %q: %w", m.Name, err)
-		}
-	}
-	for _, i := range invites {
-		if err := o.Directory.SeedInvite(i, now); err != nil {
-			return fmt.Errorf("invite %q: %w", i.Email, err)
-		}
-	}
-	return nil
-}
-
-// seedAccounts adds service accounts, after the projects that their tokens can be bound to.
-func (o *Organisation) seedAccounts(accounts []seed.ServiceAccount, now time.Time) error {
-	for _, account := range accounts {
-		err := o.Directory.Seed(account, now)
+	org.deletedProjects = in.DeletedProjects
+	for _, account := range in.ServiceAccounts {
 		for _, f := range account.FederatedIdentities {
-			err = errors.Join(err, o.CheckProject(f.Project))
-		}
-		if err != nil {
-			return fmt.Errorf("service account %q: %w", account.Name, err)
+			if err := org.CheckProject(f.Project); err != nil {
+				return fmt.Errorf("service account %q: %w", account.Name, err)
+			}
 		}
 	}
-	return nil
+	return org.Directory.Seed(&in, now)
 }
 
 func (o *Organisation) seedProject(in seed.Project, now time.Time) error {
@@ -259,6 +233,10 @@ func (o *Organisation) seedRest(in *seed.Objects, now time.Time) error {
 		each("file system", in.Filesystems, func(f *seed.Filesystem) *seed.Object { return &f.Object },
 			func(f *seed.Filesystem) error { return o.seedFilesystem(f, now) }),
 		o.seedVolumes(in, now),
+		each("Kubernetes cluster", in.Clusters, func(k *seed.Cluster) *seed.Object { return &k.Object },
+			func(k *seed.Cluster) error { return o.seedCluster(k, now) }),
+		each("bucket", in.Buckets, func(b *seed.Bucket) *seed.Object { return &b.Object },
+			func(b *seed.Bucket) error { return o.seedBucket(b, now) }),
 	)
 }
 

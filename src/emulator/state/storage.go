@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
@@ -101,4 +103,48 @@ func (o *Organisation) seedFilesystem(in *seed.Filesystem, now time.Time) error 
 	home.Users.Add("TFS instance", f.Identity)
 	f.SecurityGroups = Reattach("TFS instance", f.Identity, nil, groups)
 	return object.Insert(&o.Filesystems, f)
+}
+
+// DefaultBucketSettings are those of a bucket whose creator chose none.
+func DefaultBucketSettings() wire.BucketSettings { return wire.BucketSettings{Versioning: "Disabled"} }
+
+// CheckBucketName checks a name, which is part of the address of the bucket and therefore unique in the cloud.
+func (s *Store) CheckBucketName(name string) error {
+	if !regexp.MustCompile(`^[a-z0-9][a-z0-9.-]+[a-z0-9]$`).MatchString(name) {
+		return apierror.Invalid("field \"bucketName\" must have at least 3 lower case letters, digits, '.' and '-', "+
+			"and start and end with a letter or digit, not be %q", name)
+	}
+	for o := range s.Spaces() {
+		if o.Buckets.HasSlug(name) {
+			return apierror.Conflict("field \"bucketName\": a bucket is called %q already, perhaps one of another "+
+				"organisation", name)
+		}
+	}
+	return nil
+}
+
+func (o *Organisation) seedBucket(in *seed.Bucket, now time.Time) error {
+	if err := o.Store.CheckBucketName(in.Name); err != nil {
+		return err
+	}
+	home, err := required(&o.Store.Regions, "region", "region", in.Region)
+	if err != nil {
+		return err
+	}
+	in.Slug = in.Name
+	b := &Bucket{Org: o, Region: home, Settings: in.Settings.Value, Lifecycle: in.Lifecycle.Value,
+		Record: recorded("bucket", in.Object, o.Buckets.HasSlug, now)}
+	if in.Settings.IsZero() {
+		b.Settings = DefaultBucketSettings()
+	}
+	return object.Insert(&o.Buckets, b)
+}
+
+func (o *Organisation) describeBuckets() (out []seed.Bucket) {
+	for b := range o.Buckets.All() {
+		out = append(out, seed.Bucket{Object: seed.Described(b.Meta), Region: b.Region.Identity,
+			Settings:  seed.JSON[wire.BucketSettings]{Value: b.Settings},
+			Lifecycle: seed.JSON[*wire.BucketLifecycle]{Value: b.Lifecycle}})
+	}
+	return out
 }

@@ -129,7 +129,7 @@ func (o *Organisation) seedTargetGroup(in *seed.TargetGroup, now time.Time) erro
 	if err != nil {
 		return err
 	}
-	if err := checkPort("targetPort", in.Port); err != nil {
+	if err := object.CheckPort("targetPort", in.Port); err != nil {
 		return err
 	}
 	if err := checkProtocol(in.Protocol); err != nil {
@@ -159,13 +159,6 @@ func (o *Organisation) seedTargetGroup(in *seed.TargetGroup, now time.Time) erro
 	return nil
 }
 
-func checkPort(field string, port int) error {
-	if port < 1 || port > object.MaxPort {
-		return fmt.Errorf("field %q must be 1 to %d, not %d", field, object.MaxPort, port)
-	}
-	return nil
-}
-
 func checkProtocol(protocol string) error {
-	return oneOf("protocol", protocol, "tcp", "udp", "http", "https", "grpc", "quic")
+	return object.OneOf("protocol", protocol, "tcp", "udp", "http", "https", "grpc", "quic")
 }

@@ -238,7 +238,7 @@ func (o *Organisation) seedPeerings(in seed.Organisation, now time.Time) error {
 // seedPeering connects two VPCs, which can be of different organisations.
 func (o *Organisation) seedPeering(in *seed.Peering, now time.Time) error {
 	p := &Peering{Status: cmp.Or(in.Status, PeeringPending), Message: in.Message, Routes: map[*RouteEntry]bool{}}
-	if err := oneOf("status", p.Status, PeeringPending, PeeringActive, PeeringRejected); err != nil {
+	if err := object.OneOf("status", p.Status, PeeringPending, PeeringActive, PeeringRejected); err != nil {
 		return err
 	}
 	var err error
