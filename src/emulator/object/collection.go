@@ -106,10 +106,15 @@ func (c *Collection[T]) All() iter.Seq[T] {
 func ByAge[T Keyed](c *Collection[T], age func(T) time.Time) {
 	sorted := slices.Collect(c.All())
 	slices.SortStableFunc(sorted, func(a, b T) int { return age(a).Compare(age(b)) })
-	*c = Collection[T]{}
-	for _, object := range sorted {
+	*c = Collected(sorted)
+}
+
+// Collected is a collection of objects.
+func Collected[T Keyed](objects []T) (c Collection[T]) {
+	for _, object := range objects {
 		c.Add(object)
 	}
+	return c
 }
 
 // Insert adds an object unless its identity is taken.

@@ -15,6 +15,8 @@ type RouteTable struct {
 	// a table gets an empty one.
 	Default bool    `yaml:"default,omitempty"`
 	Routes  []Route `yaml:"routes,omitempty"`
+	// Subnets are the identities of subnets that name the table, in the order in which they are listed here.
+	Subnets []string `yaml:"subnets,omitempty"`
 
 	Details `yaml:",inline"`
 }

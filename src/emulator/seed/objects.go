@@ -86,6 +86,8 @@ type TargetGroup struct {
 	Selector      map[string]string       `yaml:"targetSelector,omitempty"`
 	HealthCheck   JSON[*wire.HealthCheck] `yaml:"healthCheck,omitempty"`
 	Attachments   []Attachment            `yaml:"attachments,omitempty"`
+	// Listeners are the identities of listeners of load balancers, in the order in which they are listed here.
+	Listeners []string `yaml:"listeners,omitempty"`
 }
 
 // Attachment is a machine in a target group.

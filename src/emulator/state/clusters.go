@@ -264,7 +264,7 @@ func (o *Organisation) describeClusters() (out []seed.Cluster) {
 			Region: k.Region.Identity, Version: k.Version.Identity,
 			Networking:     seed.JSON[wire.ClusterNetworking]{Value: k.Networking},
 			Settings:       seed.JSON[wire.ClusterSettings]{Value: k.Settings},
-			SecurityGroups: groupIdentities(k.SecurityGroups)}
+			SecurityGroups: identities(k.SecurityGroups)}
 		if k.Subnet != nil {
 			if !has(&o.Subnets, k.Subnet) {
 				continue

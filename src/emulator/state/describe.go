@@ -92,14 +92,6 @@ func has[T object.Keyed](among *object.Collection[T], item T) bool {
 	return found
 }
 
-func groupIdentities(groups []*SecurityGroup) []string {
-	var out []string
-	for _, g := range groups {
-		out = append(out, g.Identity)
-	}
-	return out
-}
-
 // objects are what is in neither a VPC nor a list of machines.
 func (o *Organisation) objects() (out seed.Objects) {
 	for t := range o.CloudInits.All() {
@@ -110,7 +102,7 @@ func (o *Organisation) objects() (out seed.Objects) {
 		if has(&o.Subnets, n.Subnet) {
 			gateway := seed.NATGateway{Object: seed.Described(n.Meta), Life: lived(n.Life, ""),
 				Subnet: n.Subnet.Identity, InstanceSize: n.InstanceSize,
-				SecurityGroups: groupIdentities(n.SecurityGroups)}
+				SecurityGroups: identities(n.SecurityGroups)}
 			gateway.Addresses, gateway.ReservedIP = n.describe()
 			out.NATGateways = append(out.NATGateways, gateway)
 		}
@@ -126,7 +118,7 @@ func (o *Organisation) objects() (out seed.Objects) {
 	for f := range o.Filesystems.All() {
 		out.Filesystems = append(out.Filesystems, seed.Filesystem{Object: seed.Described(f.Meta),
 			Subnet: f.Subnet.Identity, Endpoint: f.Endpoint, Addresses: f.Addresses, Size: f.Size,
-			DeleteProtection: f.DeleteProtection, SecurityGroups: groupIdentities(f.SecurityGroups)})
+			DeleteProtection: f.DeleteProtection, SecurityGroups: identities(f.SecurityGroups)})
 	}
 	o.describeVolumes(&out)
 	out.Clusters, out.Buckets = o.describeClusters(), o.describeBuckets()
@@ -179,10 +171,24 @@ func each[T any](kind string, items []T, object func(*T) *seed.Object, add func(
 	return nil
 }
 
-// rekeyed is a collection whose items got other identities.
-func rekeyed[T object.Keyed](items object.Collection[T]) (next object.Collection[T]) {
-	for item := range items.All() {
-		next.Add(item)
+// inOrder sorts objects as a seed lists their identities. Those that it does not list stay behind the others.
+func inOrder[T object.Keyed](items []T, identities []string) {
+	rank := map[string]int{}
+	for i, identity := range identities {
+		rank[identity] = i - len(identities)
 	}
-	return next
+	slices.SortStableFunc(items, func(a, b T) int {
+		left, _ := a.Key()
+		right, _ := b.Key()
+		return cmp.Compare(rank[left], rank[right])
+	})
+}
+
+// identities are those of objects.
+func identities[T object.Keyed](items []T) (out []string) {
+	for _, item := range items {
+		identity, _ := item.Key()
+		out = append(out, identity)
+	}
+	return out
 }

@@ -126,7 +126,7 @@ func (lb *Loadbalancer) Depart() {
 func (lb *Loadbalancer) describe() seed.LoadBalancer {
 	out := seed.LoadBalancer{Object: seed.Described(lb.Meta), Life: lived(lb.Life, lb.Held), Subnet: lb.Subnet.Identity,
 		Internal: lb.Internal, InstanceSize: lb.InstanceSize, DeleteProtection: lb.DeleteProtection,
-		SecurityGroups: groupIdentities(lb.SecurityGroups), ChangingUntil: lb.ChangingUntil}
+		SecurityGroups: identities(lb.SecurityGroups), ChangingUntil: lb.ChangingUntil}
 	out.Addresses, out.ReservedIP = lb.Addressing.describe()
 	for _, l := range lb.Listeners {
 		out.Listeners = append(out.Listeners, seed.Listener{Object: seed.Described(l.Meta), Port: l.Port,

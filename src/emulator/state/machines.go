@@ -255,7 +255,7 @@ func (o *Organisation) describeMachines() (out []seed.Machine) {
 			Annotations: of.Annotations, History: of.History, Life: lived(m.Life, m.Held), Subnet: m.Subnet.Identity,
 			Zone: m.zone, Type: m.kind.Identity, Addresses: m.Addresses, WithoutAddresses: len(m.Addresses) == 0,
 			Stopped: m.stopped, Boots: m.boots, CloudInit: m.CloudInit, DeleteProtection: m.DeleteProtection,
-			SecurityGroups: groupIdentities(m.SecurityGroups)}
+			SecurityGroups: identities(m.SecurityGroups)}
 		if m.Image != nil {
 			machine.Image = m.Image.Identity
 		}

@@ -192,7 +192,7 @@ func (p *NodePool) describe() seed.NodePool {
 	out := seed.NodePool{Object: seed.Described(p.Meta), Life: lived(p.Life, ""), Subnet: p.Subnet.Identity,
 		Version: p.Version.Identity, Zone: p.Zone, Type: p.Type.Identity,
 		Settings:       seed.JSON[wire.NodePoolSettings]{Value: p.Settings},
-		SecurityGroups: groupIdentities(p.SecurityGroups)}
+		SecurityGroups: identities(p.SecurityGroups)}
 	for m := range p.Machines().All() {
 		out.Machines = append(out.Machines, m.Identity)
 	}

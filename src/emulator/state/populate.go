@@ -1,10 +1,12 @@
 package state
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/behaviour"
@@ -230,6 +232,7 @@ func (o *Organisation) seedRest(in *seed.Objects, now time.Time) error {
 			func(g *seed.TargetGroup) error { return o.seedTargetGroup(g, now) }),
 		each("load balancer", in.LoadBalancers, func(lb *seed.LoadBalancer) *seed.Object { return &lb.Object },
 			func(lb *seed.LoadBalancer) error { return o.seedLoadbalancer(lb, now) }),
+		o.orderListeners(in.TargetGroups),
 		each("file system", in.Filesystems, func(f *seed.Filesystem) *seed.Object { return &f.Object },
 			func(f *seed.Filesystem) error { return o.seedFilesystem(f, now) }),
 		o.seedVolumes(in, now),
@@ -266,7 +269,10 @@ func (o *Organisation) order() {
 	object.ByAge(&o.RouteTables, func(t *RouteTable) time.Time { return t.CreatedAt })
 	object.ByAge(&o.SecurityGroups, func(g *SecurityGroup) time.Time { return g.CreatedAt })
 	object.ByAge(&o.Peerings, func(p *Peering) time.Time { return p.CreatedAt })
-	for g := range o.TargetGroups.All() {
-		slices.SortStableFunc(g.Listeners, func(a, b *Listener) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	for m := range o.Machines.All() {
+		slices.SortStableFunc(m.volumes, func(a, b *Volume) int {
+			return cmp.Or(a.latest.CreatedAt.Compare(b.latest.CreatedAt),
+				strings.Compare(a.latest.Identity, b.latest.Identity))
+		})
 	}
 }

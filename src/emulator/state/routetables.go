@@ -185,7 +185,7 @@ func (t *RouteTable) DestinationTaken(r *RouteEntry) error {
 func (t *RouteTable) describe() seed.RouteTable {
 	of := seed.Described(t.Meta)
 	out := seed.RouteTable{Identity: of.Identity, Name: of.Name, Labels: of.Labels, Details: of.Details,
-		Default: t.IsDefault}
+		Default: t.IsDefault, Subnets: identities(slices.Collect(t.Subnets.All()))}
 	for r := range t.Routes.All() {
 		route := seed.Route{Identity: r.Identity, Destination: r.Destination, GatewayAddress: r.Address}
 		if r.Gateway != nil {

@@ -116,6 +116,8 @@ func (s *Subnet) Join() {
 // Quit removes a deleted subnet from its VPC and route table.
 func (s *Subnet) Quit() {
 	s.Table.Subnets.Remove(s)
+	// The table may be deleted while the subnet is still listed.
+	s.Table, s.OwnTable = s.VPC.Table, false
 	s.VPC.Users.Remove("subnet", s.Identity)
 	s.VPC.Subnets = slices.DeleteFunc(s.VPC.Subnets, func(other *Subnet) bool { return other == s })
 }

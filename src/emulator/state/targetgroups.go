@@ -114,7 +114,7 @@ func (g *TargetGroup) selectMachine(m *Machine, now time.Time) bool {
 func (g *TargetGroup) describe() seed.TargetGroup {
 	out := seed.TargetGroup{Object: seed.Described(g.Meta), VPC: g.VPC.Identity, Port: g.Port, Protocol: g.Protocol,
 		Policy: g.Policy, ProxyProtocol: g.ProxyProtocol, Selector: g.Selector,
-		HealthCheck: seed.JSON[*wire.HealthCheck]{Value: g.Health}}
+		HealthCheck: seed.JSON[*wire.HealthCheck]{Value: g.Health}, Listeners: identities(g.Listeners)}
 	for a := range g.Attachments.All() {
 		if has(&g.VPC.Org.Machines, a.Machine) {
 			out.Attachments = append(out.Attachments, seed.Attachment{Identity: a.Identity, CreatedAt: a.CreatedAt,
@@ -152,10 +152,22 @@ func (o *Organisation) seedTargetGroup(in *seed.TargetGroup, now time.Time) erro
 		if !a.CreatedAt.IsZero() {
 			made.CreatedAt = a.CreatedAt
 		}
-		o.Selective[g] = o.Selective[g] || a.Selected
+		if a.Selected {
+			o.Selective[g] = true
+		}
 	}
-	g.Attachments = rekeyed(g.Attachments)
+	g.Attachments = object.Collected(g.Attachments.Order)
 	o.Fill(g, now)
+	return nil
+}
+
+// orderListeners puts listeners in the order of a seed, after they were added with their load balancers.
+func (o *Organisation) orderListeners(groups []seed.TargetGroup) error {
+	for _, in := range groups {
+		if g, found := o.TargetGroups.Exact(in.Identity); found {
+			inOrder(g.Listeners, in.Listeners)
+		}
+	}
 	return nil
 }
 

@@ -264,14 +264,6 @@ func (lb *Loadbalancer) endpoint() traffic.Endpoint {
 	}
 }
 
-func identities(groups []*SecurityGroup) []string {
-	var out []string
-	for _, g := range groups {
-		out = append(out, g.Identity)
-	}
-	return out
-}
-
 // Traffic describes the security group to a data plane.
 func (g *SecurityGroup) Traffic() traffic.SecurityGroup {
 	return traffic.SecurityGroup{

@@ -185,6 +185,13 @@ func (v *VPC) seedNetwork(in seed.VPC, now time.Time) error {
 			return fmt.Errorf("subnet %q: %w", sub.Name, err)
 		}
 	}
+	for _, in := range in.RouteTables {
+		if table, found := v.Org.RouteTables.Exact(in.Identity); found {
+			subnets := slices.Collect(table.Subnets.All())
+			inOrder(subnets, in.Subnets)
+			table.Subnets = object.Collected(subnets)
+		}
+	}
 	for _, group := range in.SecurityGroups {
 		if err := v.seedSecurityGroup(group, now); err != nil {
 			return fmt.Errorf("security group %q: %w", group.Name, err)
