@@ -57,18 +57,10 @@ func TestStateIsSavedWhileServing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.yaml")
 	s := start(t, "--state="+path)
 	post(t, s.Endpoint+"/v1/reserved-ips", `{"name":"soon-saved","region":"nl-01"}`)
-	ticker := time.NewTicker(2 * time.Millisecond)
-	defer ticker.Stop()
-	for deadline := time.After(timeLimit); ; {
-		if content, err := os.ReadFile(path); err == nil && strings.Contains(string(content), "soon-saved") {
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-deadline:
-			t.Fatal("the change is not in the file")
-		}
-	}
+	waitFor(t, "the change in the file", func() bool {
+		content, err := os.ReadFile(path)
+		return err == nil && strings.Contains(string(content), "soon-saved")
+	})
 }
 
 func TestStateThatCannotBeUsed(t *testing.T) {
@@ -77,7 +69,11 @@ func TestStateThatCannotBeUsed(t *testing.T) {
 	if err := os.WriteFile(damaged, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{damaged: "move it away",
+	newer := filepath.Join(t.TempDir(), "newer.yaml")
+	if err := os.WriteFile(newer, []byte("version: 99\n...\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{damaged: "move it away", newer: "its version is 99",
 		filepath.Join(damaged, "below"): "a folder that"} {
 		if err := refused(t, path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("--state=%s: %v, want %q", path, err, want)
@@ -85,6 +81,41 @@ func TestStateThatCannotBeUsed(t *testing.T) {
 	}
 	if got, err := os.ReadFile(damaged); err != nil || string(got) != content {
 		t.Errorf("the damaged file has %q, %v", got, err)
+	}
+}
+
+// The emulator goes on when the state cannot be written, and writes it as soon as it can.
+func TestStateIsSavedLater(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "folder")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, "--state="+filepath.Join(folder, "state.yaml"))
+	if err := os.Rename(folder, folder+".away"); err != nil {
+		t.Fatal(err)
+	}
+	post(t, s.Endpoint+"/v1/reserved-ips", `{"name":"saved-later","region":"nl-01"}`)
+	waitFor(t, "an error in the log", func() bool { return strings.Contains(s.log.String(), "was not saved") })
+	if err := os.Rename(folder+".away", folder); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the change in the file", func() bool {
+		content, err := os.ReadFile(filepath.Join(folder, "state.yaml"))
+		return err == nil && strings.Contains(string(content), "saved-later")
+	})
+}
+
+// waitFor waits until something is there.
+func waitFor(t *testing.T, what string, there func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(2 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.After(timeLimit); !there(); {
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			t.Fatalf("there is not %s", what)
+		}
 	}
 }
 

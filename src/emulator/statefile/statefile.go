@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 )
@@ -32,20 +33,26 @@ func Open(path string) (*File, error) {
 		return nil, errors.Join(fmt.Errorf("--state=%s: locking it: %w; stop the other emulator that uses the "+
 			"file, or use another file", path, err), lock.Close())
 	}
-	f := &File{path: path, lock: lock}
-	left, err := filepath.Glob(f.pattern())
-	for _, name := range left {
-		err = errors.Join(err, os.Remove(name))
-	}
-	if err != nil {
+	if err := clean(path); err != nil {
 		return nil, errors.Join(fmt.Errorf("--state=%s: removing what an earlier process left: %w", path, err),
 			lock.Close())
 	}
-	return f, nil
+	return &File{path: path, lock: lock}, nil
 }
 
-// pattern is that of the names of files which are not complete yet.
-func (f *File) pattern() string { return f.path + ".new-*" }
+// unfinished is what the names of files that are not complete yet have after that of the state file.
+const unfinished = ".new-"
+
+// clean removes files that were not completed.
+func clean(path string) error {
+	files, err := os.ReadDir(filepath.Dir(path))
+	for _, file := range files {
+		if strings.HasPrefix(file.Name(), filepath.Base(path)+unfinished) {
+			err = errors.Join(err, os.Remove(filepath.Join(filepath.Dir(path), file.Name())))
+		}
+	}
+	return err
+}
 
 // Read returns the state; found is false if there is no file yet. A damaged file stays as it is.
 func (f *File) Read() (state seed.Seed, found bool, err error) {
@@ -95,7 +102,7 @@ func (f *File) Write(state seed.Seed) error {
 
 // stage writes content to a new file in the same folder, and to the disk. Only this user can read it.
 func (f *File) stage(content []byte) (name string, err error) {
-	file, err := os.CreateTemp(filepath.Dir(f.path), filepath.Base(f.pattern()))
+	file, err := os.CreateTemp(filepath.Dir(f.path), filepath.Base(f.path)+unfinished+"*")
 	if err != nil {
 		return "", err
 	}

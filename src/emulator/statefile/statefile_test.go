@@ -57,7 +57,8 @@ func TestWriteAndRead(t *testing.T) {
 
 // A process that is killed between writing and renaming leaves the older state.
 func TestKilledBeforeTheRename(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state.yaml")
+	// The name is no pattern.
+	path := filepath.Join(t.TempDir(), "[state]*.yaml")
 	f := open(t, path)
 	state := seed.Default()
 	if err := f.Write(state); err != nil {
@@ -96,6 +97,7 @@ func TestDamagedFilesStay(t *testing.T) {
 		"cut off": {"organisations:\n- name: x\n", "cut off"},
 		"no YAML": {"organisations: [\n...\n", "yaml"},
 		"key":     {"dragons: 3\n...\n", "dragons"},
+		"newer":   {"version: 99\ndragons: 3\n...\n", "version is 99, and this emulator knows versions up to 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "state.yaml")
@@ -103,7 +105,7 @@ func TestDamagedFilesStay(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, _, err := open(t, path).Read()
-			if err == nil || !strings.Contains(err.Error(), test.want) ||
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) ||
 				!strings.Contains(err.Error(), "move it away") {
 				t.Errorf("error %v, want %q and what to do", err, test.want)
 			}
