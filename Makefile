@@ -14,7 +14,7 @@ endif
 # Do not download another toolchain.
 export GOTOOLCHAIN := local
 # Compile without debug information, which takes a fifth of the compiler's time, and Kubernetes without inlining, which takes an
-# eighth. Images are compiled with the compiler's defaults (tools/image). Flags of the caller come later, so they win.
+# eighth. The lab and the programs of a release are compiled alike (tools/repo). Flags of the caller come later, so they win.
 quick := -gcflags=all=-dwarf=false '-gcflags=k8s.io/...=-dwarf=false -l'
 export GOFLAGS := $(strip $(quick) $(filter-out $(quick),$(shell $(GO) env GOFLAGS 2>/dev/null)))
 # Static binaries without a C compiler. The race detector enables cgo itself.

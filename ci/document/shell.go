@@ -41,8 +41,9 @@ type Shell struct {
 	Before string
 }
 
-// Run runs a script with bash and returns what its commands print, without their errors, and a log of everything with
-// each command before its output. A command that fails ends it, and so does one whose purpose is to print something and
+// Run runs a script with bash and returns what its commands print, without their errors, and a log of the commands and
+// everything that they print. What is printed and the rest come through two pipes, so neighbouring lines of the log may
+// have changed places. A command that fails ends the script, and so does one whose purpose is to print something and
 // that prints nothing. "refused" before a command wants it to fail. Commands have no input.
 func (s Shell) Run(ctx context.Context, script string) (printed, log string, err error) {
 	file, err := os.CreateTemp("", "commands-*.sh")

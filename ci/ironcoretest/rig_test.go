@@ -31,8 +31,9 @@ const (
 	user = "cloud-controller-manager"
 	// network and prefix are names in IronCore.
 	network, prefix = "nodes", "internal"
-	// waitLimit bounds every wait that is not measured.
-	waitLimit = time.Minute
+	// waitLimit bounds every wait that is not measured. A Service whose deletion fails four times waits 75 seconds: the
+	// pause before a retry is 5 seconds at first and doubles.
+	waitLimit = 3 * time.Minute
 	// provision is the time that IronCore needs for addresses.
 	provision = time.Second
 )

@@ -90,6 +90,7 @@ func (p published) copySources(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	repotest.LimitPlatforms(t, p.sources)
 	// Where the repository begins, and the key that users trust.
 	p.write(t, "go.work", nil)
 	p.write(t, "cosign.pub", p.key)

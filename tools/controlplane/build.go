@@ -7,10 +7,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
 const (
@@ -87,10 +89,8 @@ func (b builder) build(ctx context.Context) (string, error) {
 	return target, b.compile(ctx, process.Spec{
 		Name: "go build",
 		Path: goTool,
-		Args: []string{
-			"build", "-v", "-trimpath", "-buildvcs=false", noDebugInformation, noInlining, "-ldflags", linker, "-o",
-			target, b.pkg,
-		},
+		Args: slices.Concat([]string{"build", "-v", "-trimpath", "-buildvcs=false"}, repo.CompilerFlags(),
+			[]string{"-ldflags", linker, "-o", target, b.pkg}),
 		Dir: filepath.Join(b.root, "tools", b.module),
 		// Whatever the caller builds for, the lab runs here.
 		Env: append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS=", "GOARCH="),
@@ -127,12 +127,6 @@ func (b builder) reportUntil(done <-chan struct{}, summary func(time.Duration) s
 		}
 	}
 }
-
-// These are the Makefile's flags, so that packages of both are compiled once.
-const (
-	noDebugInformation = "-gcflags=all=-dwarf=false"
-	noInlining         = "-gcflags=k8s.io/...=-dwarf=false -l" // of Kubernetes itself
-)
 
 // kubernetesVersion finds the version of Kubernetes in the lab's go.mod.
 var kubernetesVersion = regexp.MustCompile(`(?m)^\s*(?:require )?k8s\.io/kubernetes v(\d+)\.(\d+)\.(\S+)`)

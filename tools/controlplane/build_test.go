@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
 // goMod is what a build reads of the lab's module.
@@ -62,7 +64,7 @@ func TestBuildCallsTheGoTool(t *testing.T) {
 func calledTheGoTool(t *testing.T, module string, arguments ...string) {
 	t.Helper()
 	for file, wants := range map[string][]string{
-		"args": append(arguments, "build\n", "-trimpath\n", noDebugInformation+"\n"),
+		"args": append(arguments, "build\n", "-trimpath\n", repo.CompilerFlags()[0]+"\n"),
 		"env":  {"GOWORK=off\n", "CGO_ENABLED=0\n", "GOOS=\n", "GOARCH=\n"},
 		"dir":  {module + "\n"},
 	} {

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
 // withoutTemplates leaves out the tracing pages of gRPC. They execute HTML templates, and for a program that executes a
@@ -31,9 +33,9 @@ func Compile(ctx context.Context, root string, p Program, on v1.Platform, s Stam
 		}
 	}
 	slices.Sort(linker[3:])
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", withoutTemplates,
-		"-ldflags", strings.Join(linker, " "),
-		"-o", target, "./cmd/"+p.Name)
+	build := exec.CommandContext(ctx, "go", slices.Concat(
+		[]string{"build", "-trimpath", "-buildvcs=false", withoutTemplates}, repo.CompilerFlags(),
+		[]string{"-ldflags", strings.Join(linker, " "), "-o", target, "./cmd/" + p.Name})...)
 	build.Dir = filepath.Join(root, filepath.FromSlash(p.Module))
 	settings, err := downloads(ctx)
 	if err != nil {

@@ -71,6 +71,7 @@ func made(t *testing.T, folder string) {
 			t.Fatal(err)
 		}
 	}
+	repotest.LimitPlatforms(t, folder)
 	command := exec.CommandContext(t.Context(), repotest.Command(t, "image"), "--version="+stamp.Version, "--revision="+
 		stamp.Revision, "--committed="+stamp.committed())
 	command.Dir = folder
