@@ -51,3 +51,55 @@ func TestComposeFile(t *testing.T) {
 		}
 	}
 }
+
+// The commands in the guide for CI have flags that exist, and the version of Go is the one that the emulator needs.
+func TestCIGuide(t *testing.T) {
+	content, err := os.ReadFile("../../docs/guides/emulator-ci.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	module, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	starts, versions := 0, 0
+	for _, block := range strings.Split(string(content), "```yaml\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		var job struct {
+			Steps []struct {
+				Run  string
+				With map[string]string
+			}
+		}
+		if err := yaml.Unmarshal([]byte(block), &job); err != nil {
+			t.Fatalf("%v:\n%s", err, block)
+		}
+		for _, step := range job.Steps {
+			if version := step.With["go-version"]; version != "" {
+				versions++
+				if !strings.Contains(string(module), "\ngo "+version+".") {
+					t.Errorf("Go %s is not what go.mod needs", version)
+				}
+			}
+			if program, flags, found := strings.Cut(step.Run, "thalassa-emulator "); found {
+				starts++
+				checkCommand(t, program, strings.TrimSuffix(flags, " &"))
+			}
+		}
+	}
+	if starts != 1 || versions != 1 {
+		t.Errorf("the guide starts the emulator %d times, and has %d versions of Go", starts, versions)
+	}
+}
+
+// checkCommand checks a command that runs the emulator from a checkout.
+func checkCommand(t *testing.T, program, flags string) {
+	t.Helper()
+	folder := "../../" + strings.TrimPrefix(program, "go run ./") + "thalassa-emulator"
+	if _, err := os.Stat(folder); err != nil {
+		t.Errorf("%q runs what does not exist: %v", program, err)
+	}
+	if err := command.New("").Flags().Parse(strings.Fields(flags)); err != nil {
+		t.Errorf("flags %q: %v", flags, err)
+	}
+}

@@ -165,6 +165,7 @@ func runBash(t *testing.T, script string) (output string, err error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-x")
 	cmd.WaitDelay = time.Second // for a curl that outlives bash
+	cmd.Dir = t.TempDir()
 	cmd.Stdin = strings.NewReader(strict + script)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
 	var all bytes.Buffer

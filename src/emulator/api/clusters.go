@@ -70,7 +70,6 @@ func (srv *Server) newCluster(o space, r *resource.Request, record object.Record
 	k := &state.Cluster{
 		Record: record, Life: object.Life{ReadyAt: r.Now.Add(srv.delays.KubernetesCreate)}, Org: o,
 		Type: cmp.Or(in.ClusterType, state.Managed), Networking: in.Networking,
-		Settings: state.DefaultClusterSettings(),
 	}
 	if err := object.OneOf("clusterType", k.Type, state.Managed, state.HostedControlPlane); err != nil {
 		return nil, err

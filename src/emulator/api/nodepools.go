@@ -54,7 +54,7 @@ func (srv *Server) newNodePool(o space, r *resource.Request, record object.Recor
 		return nil, apierror.Invalid("field \"machineType\" is required")
 	}
 	p := &state.NodePool{Record: record, Life: object.Life{ReadyAt: r.Now.Add(srv.delays.KubernetesCreate)},
-		Cluster: k, Subnet: k.Subnet, Version: k.Version, Settings: state.DefaultNodePoolSettings()}
+		Cluster: k, Subnet: k.Subnet, Version: k.Version}
 	if in.SubnetIdentity != "" {
 		if p.Subnet, err = object.Referred(&o.Subnets, "subnetIdentity", "subnet", in.SubnetIdentity); err != nil {
 			return nil, err
@@ -107,7 +107,7 @@ func (srv *Server) configureNodePool(o space, r *resource.Request, p *state.Node
 		// No autoscaler runs, so that the pool has the least number of machines unless another one is set.
 		p.Settings.Replicas = max(p.Settings.Replicas, p.Settings.MinReplicas)
 	}
-	if err := state.CheckNodePool(p.Settings); err != nil {
+	if err := p.Complete(); err != nil {
 		return nil, err
 	}
 	if err := p.Configure(o.Store, in); err != nil {

@@ -82,12 +82,6 @@ type Cluster struct {
 	Pools          object.Collection[*NodePool]
 }
 
-// DefaultClusterSettings are those of a cluster whose creator chose none.
-func DefaultClusterSettings() wire.ClusterSettings {
-	return wire.ClusterSettings{PodSecurityStandardsProfile: "baseline", AuditLogProfile: "none",
-		AutoUpgradePolicy: "none"}
-}
-
 // provisioned is a phase in the words of clusters and node pools.
 func provisioned(p object.Phase) string {
 	if p == object.Creating {
@@ -151,7 +145,11 @@ func (k *Cluster) Depart() {
 
 // Complete fills in what the creator of the cluster left out, and checks the rest.
 func (k *Cluster) Complete() error {
-	k.Settings.APIServerACL.AllowedCIDRs = object.List(k.Settings.APIServerACL.AllowedCIDRs)
+	settings := &k.Settings
+	settings.PodSecurityStandardsProfile = cmp.Or(settings.PodSecurityStandardsProfile, "baseline")
+	settings.AuditLogProfile = cmp.Or(settings.AuditLogProfile, "none")
+	settings.AutoUpgradePolicy = cmp.Or(settings.AutoUpgradePolicy, "none")
+	settings.APIServerACL.AllowedCIDRs = object.List(settings.APIServerACL.AllowedCIDRs)
 	network := &k.Networking
 	network.CNI = cmp.Or(network.CNI, "cilium")
 	network.KubeProxyMode = cmp.Or(network.KubeProxyMode, "ipvs")
@@ -214,9 +212,6 @@ func (k *Cluster) checkRanges() error {
 func (o *Organisation) seedCluster(in *seed.Cluster, now time.Time) error {
 	k := &Cluster{Org: o, Type: cmp.Or(in.Type, Managed), Networking: in.Networking.Value, Settings: in.Settings.Value,
 		Life: revived(in.Life), Record: recorded("k8s", in.Object, o.Clusters.HasSlug, now)}
-	if in.Settings.IsZero() {
-		k.Settings = DefaultClusterSettings()
-	}
 	groups, err := k.seedPlace(in)
 	if err != nil {
 		return err

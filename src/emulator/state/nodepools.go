@@ -106,13 +106,10 @@ func (p *NodePool) Depart() {
 	p.Cluster.Org.Leave(&p.Life, p.Quit, func() { p.Cluster.Pools.Remove(p) })
 }
 
-// DefaultNodePoolSettings are those of a node pool whose creator chose none.
-func DefaultNodePoolSettings() wire.NodePoolSettings {
-	return wire.NodePoolSettings{UpgradeStrategy: "auto"}
-}
-
-// CheckNodePool checks the settings of a node pool.
-func CheckNodePool(s wire.NodePoolSettings) error {
+// Complete fills in what the creator of the node pool left out, and checks the rest of the settings.
+func (p *NodePool) Complete() error {
+	s := &p.Settings
+	s.UpgradeStrategy = cmp.Or(s.UpgradeStrategy, "auto")
 	if err := object.OneOf("upgradeStrategy", s.UpgradeStrategy, "manual", "auto", "minor-only", "always", "onDelete",
 		"inPlace", "never"); err != nil {
 		return err
@@ -138,10 +135,7 @@ func CheckNodePool(s wire.NodePoolSettings) error {
 func (k *Cluster) seedNodePool(in *seed.NodePool, now time.Time) (err error) {
 	p := &NodePool{Cluster: k, Subnet: k.Subnet, Version: k.Version, Settings: in.Settings.Value, Life: revived(in.Life),
 		Record: recorded("np", in.Object, k.Pools.HasSlug, now)}
-	if in.Settings.IsZero() {
-		p.Settings = DefaultNodePoolSettings()
-	}
-	if err := CheckNodePool(p.Settings); err != nil {
+	if err := p.Complete(); err != nil {
 		return err
 	}
 	if err := p.seedPlace(in); err != nil {

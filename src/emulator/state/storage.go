@@ -134,9 +134,7 @@ func (o *Organisation) seedBucket(in *seed.Bucket, now time.Time) error {
 	in.Slug = in.Name
 	b := &Bucket{Org: o, Region: home, Settings: in.Settings.Value, Lifecycle: in.Lifecycle.Value,
 		Record: recorded("bucket", in.Object, o.Buckets.HasSlug, now)}
-	if in.Settings.IsZero() {
-		b.Settings = DefaultBucketSettings()
-	}
+	b.Settings.Versioning = cmp.Or(b.Settings.Versioning, DefaultBucketSettings().Versioning)
 	return object.Insert(&o.Buckets, b)
 }
 
