@@ -26,6 +26,7 @@ func send(t *testing.T, e *Emulator, method, path, project, body string) string 
 
 // overfilled is a cloud with objects of every kind, more than those of filled.
 func overfilled(t *testing.T) *Emulator {
+	t.Helper()
 	e := filled(t)
 	post := func(path, body string) string { t.Helper(); return send(t, e, http.MethodPost, path, "", body) }
 	first := func(path string) string {
@@ -132,7 +133,7 @@ func TestLifeGoesOnAfterARestart(t *testing.T) {
 		send(t, e, http.MethodDelete, clusters+"/k/nodepools/p", "", "")
 		send(t, e, http.MethodDelete, "/v1/machines/m", "", "")
 		send(t, e, http.MethodDelete, "/v1/vpcs/gone", "", "")
-		time.Sleep(30 * time.Second)
+		<-time.After(30 * time.Second)
 		next := restarted(t, e, Config{Delays: delays})
 		want := func(path, text string) {
 			t.Helper()
@@ -147,7 +148,7 @@ func TestLifeGoesOnAfterARestart(t *testing.T) {
 		want(clusters+"/k", `"status":"provisioning"`)
 		want(clusters+"/l", `"status":"deleting"`)
 		want(clusters+"/k/nodepools/p", `"status":"deleting"`)
-		time.Sleep(31 * time.Second)
+		<-time.After(31 * time.Second)
 		want("/v1/loadbalancers/lb", `"status":"ready"`)
 		want("/v1/volumes/v", `"status":"Attached"`)
 		want(clusters+"/k", `"status":"ready"`)

@@ -92,6 +92,7 @@ func TestReadmeExamples(t *testing.T) {
 }
 
 func testExamples(t *testing.T, path string) {
+	t.Helper()
 	script := examples(t, path)
 	cloud := newEmulator(t, func(cfg *emulator.Config) { cfg.Delays = commandDelays(t) })
 	seen := &requestRecorder{Handler: cloud}

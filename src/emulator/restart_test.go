@@ -23,8 +23,8 @@ func cluttered(t *testing.T, e *Emulator) {
 		`"kubernetesVersionIdentity":"1.33.5","deleteProtection":true,"maintenanceDay":3,"networking":{"cni":"custom",`+
 		`"serviceCidr":"10.97.0.0/16","podCidr":"10.245.0.0/16"},"apiServerACL":{"allowedCIDRs":["192.0.2.1"]},`+
 		`"autoscalerConfig":{"scaleDownUtilizationThreshold":0.5}}`)
-	post("/v1/kubernetes/clusters/k/nodepools", `{"name":"big","description":"d","machineType":"pgp-large","replicas":3,`+
-		`"availabilityZone":"nl-01b","kubernetesVersionIdentity":"1.33.5","enableAutoscaling":true,"minReplicas":2,`+
+	post("/v1/kubernetes/clusters/k/nodepools", `{"name":"big","description":"d","machineType":"pgp-large",`+
+		`"replicas":3,"availabilityZone":"nl-01b","kubernetesVersionIdentity":"1.33.5","enableAutoscaling":true,"minReplicas":2,`+
 		`"maxReplicas":4,"nodeSettings":{"nodeLabels":{"a":"b"},"nodeTaints":[{"key":"k","effect":"NoSchedule"}]}}`)
 	put("/v1/kubernetes/clusters/k/nodepools/big", `{"replicas":2}`)
 	post("/v1/object-storage/buckets", `{"bucketName":"logs","region":"nl-01","labels":{"a":"b"},"public":true,`+
@@ -231,7 +231,8 @@ func TestSeedSaysThatItHasSecrets(t *testing.T) {
 		!strings.Contains(first, "all credentials in plain text") {
 		t.Errorf("the seed begins with %q", first)
 	}
-	for _, secret := range []string{DefaultToken, DefaultClientSecret, "accessSecret: ", "code: ", "BEGIN PRIVATE KEY"} {
+	for _, secret := range []string{DefaultToken, DefaultClientSecret, "accessSecret: ", "code: ",
+		"BEGIN PRIVATE KEY"} {
 		if !strings.Contains(text, secret) {
 			t.Errorf("the seed lacks %q, so that something does not work with it", secret)
 		}

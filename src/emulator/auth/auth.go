@@ -37,8 +37,8 @@ type Principal struct {
 	Scopes        Scopes
 	// Project is the claim that binds a token to a project; usually empty.
 	Project string
-	// credential and federated are the identities of the access credential or the federated identity that a bearer token
-	// was issued for. It is valid only as long as that is. A token of a client has neither.
+	// credential and federated are the identities of the access credential or the federated identity that a bearer
+	// token was issued for. It is valid only as long as that is. A token of a client has neither.
 	credential, federated string
 }
 

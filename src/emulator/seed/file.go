@@ -62,8 +62,9 @@ func decode(content []byte) (seed Seed, err error) {
 // checkVersion refuses a seed of a newer version, also if it has keys that this version does not know.
 func checkVersion(content []byte, seed Seed, failed error) error {
 	found := struct{ Version int }{seed.Version}
-	if failed != nil && yaml.Unmarshal(content, &found) != nil {
-		return nil
+	if failed != nil {
+		// If this fails, too, then the first error says why.
+		_ = yaml.Unmarshal(content, &found)
 	}
 	if found.Version <= Version {
 		return nil

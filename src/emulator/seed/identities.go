@@ -181,8 +181,8 @@ type BearerToken struct {
 	// Scopes and Project are as in Client.
 	Scopes  Scopes `yaml:"scopes,omitempty"`
 	Project string `yaml:"project,omitempty"`
-	// AccessCredential or FederatedIdentity is the identity of what the token was issued for. The token is valid only as
-	// long as that is.
+	// AccessCredential or FederatedIdentity is the identity of what the token was issued for. The token is valid only
+	// as long as that is.
 	AccessCredential  string `yaml:"accessCredential,omitempty"`
 	FederatedIdentity string `yaml:"federatedIdentity,omitempty"`
 }

@@ -30,8 +30,8 @@ type Seed struct {
 
 	Organisations []Organisation `yaml:"organisations,omitempty"`
 
-	// IdentityProviderKey signs the tokens of the emulator's own identity provider: PEM with a private key for ES256. It
-	// is made up when empty.
+	// IdentityProviderKey signs the tokens of the emulator's own identity provider: PEM with a private key for ES256.
+	// It is made up when empty.
 	IdentityProviderKey string `yaml:"identityProviderKey,omitempty"`
 	// BearerTokens were issued, and are valid for a while.
 	BearerTokens []BearerToken `yaml:"bearerTokens,omitempty"`

@@ -133,8 +133,8 @@ func (p *NodePool) Complete() error {
 }
 
 func (k *Cluster) seedNodePool(in *seed.NodePool, now time.Time) (err error) {
-	p := &NodePool{Cluster: k, Subnet: k.Subnet, Version: k.Version, Settings: in.Settings.Value, Life: revived(in.Life),
-		Record: recorded("np", in.Object, k.Pools.HasSlug, now)}
+	p := &NodePool{Cluster: k, Subnet: k.Subnet, Version: k.Version, Settings: in.Settings.Value,
+		Life: revived(in.Life), Record: recorded("np", in.Object, k.Pools.HasSlug, now)}
 	if err := p.Complete(); err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (p *NodePool) seedPlace(in *seed.NodePool) (err error) {
 		}
 	}
 	if in.Version != "" {
-		found := false
+		var found bool
 		if p.Version, found = store.kubernetesVersion(in.Version); !found {
 			return fmt.Errorf("field \"version\": version %q not found", in.Version)
 		}

@@ -220,6 +220,7 @@ func machineMeta(m seed.Machine) object.Spec {
 
 // seedRest adds what uses networks and machines.
 func (o *Organisation) seedRest(in *seed.Objects, now time.Time) error {
+	defer o.orderListeners(in.TargetGroups)
 	return errors.Join(
 		each("cloud-init template", in.CloudInits, func(c *seed.CloudInit) *seed.Object { return &c.Object },
 			func(c *seed.CloudInit) error {
@@ -232,7 +233,6 @@ func (o *Organisation) seedRest(in *seed.Objects, now time.Time) error {
 			func(g *seed.TargetGroup) error { return o.seedTargetGroup(g, now) }),
 		each("load balancer", in.LoadBalancers, func(lb *seed.LoadBalancer) *seed.Object { return &lb.Object },
 			func(lb *seed.LoadBalancer) error { return o.seedLoadbalancer(lb, now) }),
-		o.orderListeners(in.TargetGroups),
 		each("file system", in.Filesystems, func(f *seed.Filesystem) *seed.Object { return &f.Object },
 			func(f *seed.Filesystem) error { return o.seedFilesystem(f, now) }),
 		o.seedVolumes(in, now),

@@ -162,13 +162,12 @@ func (o *Organisation) seedTargetGroup(in *seed.TargetGroup, now time.Time) erro
 }
 
 // orderListeners puts listeners in the order of a seed, after they were added with their load balancers.
-func (o *Organisation) orderListeners(groups []seed.TargetGroup) error {
+func (o *Organisation) orderListeners(groups []seed.TargetGroup) {
 	for _, in := range groups {
 		if g, found := o.TargetGroups.Exact(in.Identity); found {
 			inOrder(g.Listeners, in.Listeners)
 		}
 	}
-	return nil
 }
 
 func checkProtocol(protocol string) error {
