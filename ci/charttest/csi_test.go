@@ -133,25 +133,8 @@ func TestCSIEveryValueMayBeNull(t *testing.T) {
 	for name, path := range valuesFilesOf(t, csiDir) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wantCSINulls(t, path)
+			wantNulls(t, csiDir, path, csiRelease)
 		})
-	}
-}
-
-// wantCSINulls tries every null on top of a values file. Many give the same render, which is checked once.
-func wantCSINulls(t *testing.T, path string) {
-	t.Helper()
-	seen := map[string]bool{}
-	values := documentedIn(t, csiDir)
-	for _, value := range slices.Concat(values, sectionsOf(values)) {
-		text, notes, err := chart.Render(t.Context(), csiDir, csiRelease(withNull(t, path, value)))
-		switch {
-		case err != nil && !inWords(err):
-			t.Errorf("%s=null: %v", value, err)
-		case err == nil && !seen[text+notes]:
-			seen[text+notes] = true
-			wantWhole(t, value+"=null", text, notes)
-		}
 	}
 }
 

@@ -91,41 +91,63 @@ func TestEveryValueMayBeNull(t *testing.T) {
 	for name, path := range valuesFiles(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wantNulls(t, name, path)
+			wantNulls(t, chartDir, path, release)
 		})
 	}
 }
 
-// wantNulls tries every null on top of a values file. Many give the same render, which is checked once.
-func wantNulls(t *testing.T, name, path string) {
+// wantNulls tries every null on top of a values file of the chart in dir.
+func wantNulls(t *testing.T, dir, path string, of func(values map[string]any) chart.Release) {
 	t.Helper()
-	seen := map[string]bool{}
-	for _, value := range slices.Concat(documented(t), sections(t)) {
-		text, notes, err := chart.Render(t.Context(), chartDir, release(withNull(t, path, value)))
+	checked := seen{}
+	values := documentedIn(t, dir)
+	for _, value := range slices.Concat(values, sectionsOf(values)) {
+		text, notes, err := chart.Render(t.Context(), dir, of(withNull(t, path, value)))
 		switch {
 		case err != nil && !inWords(err):
-			t.Errorf("%s with %s=null: %v", name, value, err)
-		case err == nil && !seen[text+notes]:
-			seen[text+notes] = true
-			wantWhole(t, name+" with "+value+"=null", text, notes)
+			t.Errorf("%s=null: %v", value, err)
+		case err == nil:
+			checked.wantWhole(t, value+"=null", text, notes)
 		}
 	}
 }
 
+// seen are rendered documents and notes that are checked. Most values change few of them.
+type seen map[string]bool
+
 // wantWhole wants rendered objects and notes to have no holes where a value should be.
-func wantWhole(t *testing.T, what, text, notes string) {
+func (s seen) wantWhole(t *testing.T, what, text, notes string) {
 	t.Helper()
-	if _, err := Decode(text); err != nil {
-		t.Errorf("%s: %v", what, err)
+	for _, document := range documents(text) {
+		if s.first(document) {
+			wantNoHole(t, what, document)
+			if _, err := Decode(document); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+			for _, key := range emptyKeys(t, document) {
+				t.Errorf("%s: %s has no value", what, key)
+			}
+		}
 	}
-	if hole := regexp.MustCompile(`.*(<nil>|<no value>|%!|=null|(?m:: null$)).*`).FindString(text + notes); hole != "" {
+	if s.first(notes) {
+		wantNoHole(t, what, notes)
+		if hole := regexp.MustCompile(`(?m).*(\S {2,}\S| [.,]$| [,;]|=$).*`).FindString(notes); hole != "" {
+			t.Errorf("%s: the notes have a hole: %q", what, hole)
+		}
+	}
+}
+
+// first reports whether a text is new.
+func (s seen) first(text string) bool {
+	old := s[text]
+	s[text] = true
+	return !old
+}
+
+func wantNoHole(t *testing.T, what, text string) {
+	t.Helper()
+	if hole := regexp.MustCompile(`.*(<nil>|<no value>|%!|=null|(?m:: null$)).*`).FindString(text); hole != "" {
 		t.Errorf("%s: the render has a hole: %s", what, hole)
-	}
-	for _, key := range emptyKeys(t, text) {
-		t.Errorf("%s: %s has no value", what, key)
-	}
-	if hole := regexp.MustCompile(`(?m).*(\S {2,}\S| [.,]$| [,;]|=$).*`).FindString(notes); hole != "" {
-		t.Errorf("%s: the notes have a hole: %q", what, hole)
 	}
 }
 

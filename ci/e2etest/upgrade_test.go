@@ -99,7 +99,7 @@ func (l *lab) rename(t *testing.T) {
 	if err := image.WriteArchive(path, image.Registry+"/"+manager.Repository+":"+nextTag, built); err != nil {
 		t.Fatal(err)
 	}
-	if err := (cluster.Remote{Folder: l.Dir()}).LoadImage(t.Context(), path); err != nil {
+	if _, err := (cluster.Remote{Folder: l.Dir()}).LoadImage(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -167,13 +167,21 @@ func boundariesOfVolumes() []Boundary {
 // Crossings finds imports across the boundaries in the workspace at root.
 func Crossings(ctx context.Context, root string, boundaries []Boundary, patterns ...string) ([]Finding, error) {
 	var found []Finding
-	for _, b := range boundaries {
-		loaded, err := load(ctx, root, b.Tests, patterns)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range loaded {
-			found = append(found, b.crossings(p)...)
+	for _, tests := range []bool{false, true} {
+		var loaded []*packages.Package
+		for _, b := range boundaries {
+			if b.Tests != tests {
+				continue
+			}
+			if loaded == nil {
+				var err error
+				if loaded, err = load(ctx, root, tests, patterns); err != nil {
+					return nil, err
+				}
+			}
+			for _, p := range loaded {
+				found = append(found, b.crossings(p)...)
+			}
 		}
 	}
 	return slices.Compact(sorted(found)), nil

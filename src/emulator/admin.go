@@ -65,8 +65,12 @@ type TargetState struct {
 	Machine string `json:"machine"`
 	Address string `json:"address"`
 	// Health is healthy, unhealthy, or unchecked when there is no health check
-	// or no data plane.
+	// or no data plane. A family of addresses in which no target of the listener
+	// is healthy does not count, if another has healthy ones.
 	Health string `json:"health"`
+	// IPv4 and IPv6 are the health in each family that is checked; empty in others.
+	IPv4 string `json:"ipv4,omitempty"`
+	IPv6 string `json:"ipv6,omitempty"`
 	traffic.Counters
 }
 
@@ -196,19 +200,41 @@ func summariseListener(l *state.Listener, status traffic.ListenerStatus) Listene
 		state := TargetState{Machine: target.Machine, Address: target.Address.String(),
 			Health: string(traffic.Unchecked)}
 		if target, found := known[target.Machine]; found {
-			state.Health, state.Counters = string(target.Health), target.Counters
+			state.Health, state.Counters = string(target.all), target.Counters
+			state.IPv4, state.IPv6 = string(target.families[true]), string(target.families[false])
 		}
 		out.Targets = append(out.Targets, state)
 	}
 	return out
 }
 
-// byMachine has one status for each machine, which has one for each of its addresses.
-func byMachine(targets []traffic.TargetStatus) map[string]traffic.TargetStatus {
-	all := map[string]traffic.TargetStatus{}
+// machineHealth is the health of a machine as the target of a listener, and what it carried.
+type machineHealth struct {
+	all      traffic.Health
+	families map[bool]traffic.Health // by whether it is IPv4
+	traffic.Counters
+}
+
+// byMachine has one health for each machine, which has one status for each of its addresses. A load balancer in a
+// dual-stack subnet has an address of each family, also for a Service of one: the machines answer in that family only.
+// So a family without healthy targets does not count, if there is another.
+func byMachine(targets []traffic.TargetStatus) map[string]machineHealth {
+	served := map[bool]bool{}
 	for _, target := range targets {
-		one := all[target.Machine]
-		one.Health, one.Counters = one.Health.Worst(target.Health), one.Counters.Plus(target.Counters)
+		served[target.Address.Addr().Is4()] = served[target.Address.Addr().Is4()] || target.Health == traffic.Healthy
+	}
+	all := map[string]machineHealth{}
+	for _, target := range targets {
+		one, found := all[target.Machine]
+		if !found {
+			one.families = map[bool]traffic.Health{}
+		}
+		is4 := target.Address.Addr().Is4()
+		one.families[is4] = one.families[is4].Worst(target.Health)
+		if served[is4] || !served[!is4] {
+			one.all = one.all.Worst(target.Health)
+		}
+		one.Counters = one.Counters.Plus(target.Counters)
 		all[target.Machine] = one
 	}
 	return all

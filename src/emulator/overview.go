@@ -251,7 +251,7 @@ func (e *Emulator) describeTraffic(view *Overview) {
 			status := served[l.Identity]
 			l.Problem, l.Counters = status.Problem, status.Counters
 			for _, target := range byMachine(status.Targets) {
-				switch target.Health {
+				switch target.all {
 				case traffic.Healthy:
 					l.Healthy++
 				case traffic.Unhealthy:

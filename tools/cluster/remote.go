@@ -131,34 +131,39 @@ func (r Remote) RemoveNode(ctx context.Context, name string) error {
 	return fmt.Errorf("deleting machine %s: the cloud has none of that name", name)
 }
 
-// LoadImage makes the images of an archive known to all nodes, and to those that will be added.
-func (r Remote) LoadImage(ctx context.Context, archive string) error {
-	if err := r.load(ctx, archive, realnode.Import); err != nil {
-		return fmt.Errorf("loading %s: %w", archive, err)
+// LoadImage makes the images of an archive known to all nodes, and to those that will be added. It returns the names of
+// the machines whose nodes have them.
+func (r Remote) LoadImage(ctx context.Context, archive string) (machines []string, err error) {
+	machines, err = r.load(ctx, archive, realnode.Import)
+	if err != nil {
+		return machines, fmt.Errorf("loading %s: %w", archive, err)
 	}
-	return nil
+	return machines, nil
 }
 
 // load keeps the archive for nodes to come only when a node has taken it: it would let each of them fail otherwise.
 func (r Remote) load(ctx context.Context, archive string, importInto func(ctx context.Context, node,
-	archive string) error) error {
+	archive string) error) (taken []string, err error) {
 	if _, err := os.Stat(archive); err != nil {
-		return err
+		return nil, err
 	}
 	nodes, err := os.ReadDir(filepath.Join(r.Folder, "machines"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("listing nodes, which are root's: %w", err)
+		return nil, fmt.Errorf("listing nodes, which are root's: %w", err)
 	}
-	taken, failed := false, []error{}
+	var failed []error
 	for _, node := range nodes {
-		err := importInto(ctx, filepath.Join(r.Folder, "machines", node.Name()), archive)
-		taken, failed = taken || err == nil, append(failed, err)
+		if err := importInto(ctx, filepath.Join(r.Folder, "machines", node.Name()), archive); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		taken = append(taken, node.Name())
 	}
-	if !taken {
-		return fmt.Errorf("no node has taken it, and none will get it: %w",
+	if len(taken) == 0 {
+		return nil, fmt.Errorf("no node has taken it, and none will get it: %w",
 			errors.Join(append(failed, noneOf(nodes))...))
 	}
-	return errors.Join(append(failed, r.keep(archive))...)
+	return taken, errors.Join(append(failed, r.keep(archive))...)
 }
 
 func noneOf(nodes []os.DirEntry) error {

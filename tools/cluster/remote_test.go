@@ -52,14 +52,14 @@ func TestRemote(t *testing.T) {
 	if err := (Remote{}).AddNode(t.Context(), "worker-9"); !errors.Is(err, errInIronCore) {
 		t.Errorf("got %v, want that the machine is added in IronCore", err)
 	}
-	if err := r.LoadImage(t.Context(), filepath.Join(root, "none")); err == nil {
+	if _, err := r.LoadImage(t.Context(), filepath.Join(root, "none")); err == nil {
 		t.Error("an archive that is not there was loaded")
 	}
 	archive := filepath.Join(root, "image")
 	if err := os.WriteFile(archive, []byte("content"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.LoadImage(t.Context(), archive); err == nil || !strings.Contains(err.Error(), "has none") {
+	if _, err := r.LoadImage(t.Context(), archive); err == nil || !strings.Contains(err.Error(), "has none") {
 		t.Errorf("got %v, want that there are no nodes", err)
 	}
 }
@@ -70,11 +70,12 @@ func TestLoadKeepsWhatNodesTake(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		refuse string // part of the names of nodes that refuse it
+		taken  string
 		kept   bool
 	}{
-		{"all take it", "none", true},
-		{"one is off", "worker-1", true},
-		{"all refuse it", "", false},
+		{"all take it", "none", "control-plane worker-1", true},
+		{"one is off", "worker-1", "control-plane", true},
+		{"all refuse it", "", "", false},
 	} {
 		r := Remote{Folder: t.TempDir()}
 		archive, tried := filepath.Join(r.Folder, "image"), []string{}
@@ -85,7 +86,7 @@ func TestLoadKeepsWhatNodesTake(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = r.load(t.Context(), archive, func(_ context.Context, node, _ string) error {
+		taken, err := r.load(t.Context(), archive, func(_ context.Context, node, _ string) error {
 			tried = append(tried, filepath.Base(node))
 			if strings.Contains(node, test.refuse) {
 				return errors.New("not a tar")
@@ -95,6 +96,9 @@ func TestLoadKeepsWhatNodesTake(t *testing.T) {
 		if refused := test.refuse != "none"; refused != (err != nil) || refused &&
 			!strings.Contains(err.Error(), "not a tar") {
 			t.Errorf("%s: %v", test.name, err)
+		}
+		if got := strings.Join(taken, " "); got != test.taken {
+			t.Errorf("%s: taken by %q, want %q", test.name, got, test.taken)
 		}
 		if got := strings.Join(tried, " "); got != "control-plane worker-1" {
 			t.Errorf("%s: tried %s", test.name, got)

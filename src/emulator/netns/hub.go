@@ -138,12 +138,22 @@ func (h *hub) checkFree(network netip.Prefix) error {
 	}
 	for _, r := range routes {
 		to, ok := destination(r)
-		if ok && to.Bits() > 0 && to.Overlaps(network) {
+		if ok && to.Bits() > 0 && to.Overlaps(network) && !h.kept(to) {
 			return fmt.Errorf("network namespace %q has a route to %s already, which overlaps %s of the emulator; "+
 				"choose other addresses, or another namespace for the client", h.client.Name(), to, network)
 		}
 	}
 	return nil
+}
+
+// kept reports whether the client's route to an address is that of a load balancer, which may be gone.
+func (h *hub) kept(to netip.Prefix) bool {
+	for r := range h.clientRoutes {
+		if r.to == to && to.IsSingleIP() {
+			return true
+		}
+	}
+	return false
 }
 
 // destination is where a route of the kernel leads to, unless it is special.
@@ -175,7 +185,9 @@ func (h *hub) attach(number int, router *space) error {
 // between is an address of a link between two.
 func between(addr netip.Addr) netip.Prefix { return netip.PrefixFrom(addr, addr.BitLen()-2) }
 
-// wire makes the VPCs reachable from the client, and returns what is hidden.
+// wire makes the VPCs reachable from the client, and returns what is hidden. The client keeps its routes to the
+// addresses of load balancers that are gone: the hub refuses what is sent there, and with a default route it would leave
+// this machine.
 func (h *hub) wire(network traffic.Network, numbers map[string]int) (hidden []string, err error) {
 	routes, hidden := planHub(network, numbers)
 	var client []route
@@ -184,6 +196,11 @@ func (h *hub) wire(network traffic.Network, numbers map[string]int) (hidden []st
 			if gateway.Is4() == r.to.Addr().Is4() {
 				client = append(client, route{table: mainTable, to: r.to, via: gateway, link: h.link})
 			}
+		}
+	}
+	for r := range h.clientRoutes {
+		if r.to.IsSingleIP() {
+			client = append(client, r)
 		}
 	}
 	return hidden, errors.Join(

@@ -308,6 +308,59 @@ func TestHostAsClient(t *testing.T) {
 	})
 }
 
+// TestGoneBalancersStayHere: what a client with a default route sends to a load balancer that is gone is refused.
+func TestGoneBalancersStayHere(t *testing.T) {
+	roottest.Need(t, "nft")
+	client := lent(t)
+	if err := errors.Join(client.addBridge("elsewhere"), client.up("elsewhere")); err != nil {
+		t.Fatal(err)
+	}
+	for _, all := range nets("0.0.0.0/0", "::/0") {
+		if err := client.addRoute(route{table: mainTable, to: all, link: "elsewhere"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asRoot(t, func(c *cloud) {
+		one := c.machine("one", "")
+		c.serve(one, 8080)
+		lb, v4, v6 := c.balancer("web", nil, one)
+		both := func(want bool) {
+			t.Helper()
+			for _, addr := range []netip.Addr{v4, v6} {
+				c.reaches(client.Namespace, addr, 80, want)
+				if got := way(t, client, addr); got != c.plane.Name() {
+					t.Errorf("what is sent to %s leaves by %q, want %q", addr, got, c.plane.Name())
+				}
+			}
+		}
+		both(true)
+		if err := c.api.DeleteLoadbalancer(t.Context(), lb); err != nil {
+			t.Fatal(err)
+		}
+		both(false)
+		if got := way(t, client, netip.MustParseAddr("192.0.2.1")); got != "elsewhere" {
+			t.Errorf("what is sent to another address leaves by %q", got)
+		}
+		// The next load balancers get addresses as before, also those that were used.
+		_, v4, v6 = c.balancer("next", nil, one)
+		both(true)
+	}, func(_ *emulator.Config, o *Options) { o.Client = client.Name() })
+}
+
+// way is the interface by which packets to an address leave a namespace.
+func way(t *testing.T, in *space, to netip.Addr) (name string) {
+	t.Helper()
+	routes, err := in.netlink.RouteGet(to.AsSlice())
+	if err != nil || len(routes) == 0 {
+		t.Fatalf("the way to %s: %v, %v", to, routes, err)
+	}
+	link, err := in.netlink.LinkByIndex(routes[0].LinkIndex)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return link.Attrs().Name
+}
+
 // A client that is gone before the plane takes nothing else along.
 func TestClientGoesFirst(t *testing.T) {
 	asRoot(t, func(*cloud) {

@@ -27,16 +27,33 @@ type prober struct {
 	second time.Duration
 }
 
-// watch checks a target until ctx ends, and reports every result.
-func (p prober) watch(ctx context.Context, check traffic.HealthCheck, target netip.Addr, report func(good bool)) {
-	ticker := time.NewTicker(p.scaled(check.Period))
-	defer ticker.Stop()
-	for ctx.Err() == nil {
-		report(p.once(ctx, check, target) == nil)
+// urgency is how many times as often a target is checked until its health is known.
+const urgency = 10
+
+// watch checks a target until ctx ends, and reports every result. report says what the health of the target is then.
+// The health of a new target is known when it is healthy, or when a healthy target that fails from now on would be
+// unhealthy. Until then it is checked in quick succession: a machine that needs a second to serve a new port does not
+// wait for the next periods.
+func (p prober) watch(ctx context.Context, check traffic.HealthCheck, target netip.Addr,
+	report func(good bool) traffic.Health) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	unknown := check.Period * time.Duration(check.UnhealthyThreshold)
+	for {
 		select {
 		case <-ctx.Done():
-		case <-ticker.C:
+			return
+		case <-timer.C:
 		}
+		if report(p.once(ctx, check, target) == nil) == traffic.Healthy {
+			unknown = 0
+		}
+		pause := check.Period
+		if unknown > 0 {
+			pause /= urgency
+			unknown -= pause
+		}
+		timer.Reset(p.scaled(pause))
 	}
 }
 

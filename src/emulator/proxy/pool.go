@@ -97,7 +97,9 @@ func (p *pool) watch(m *member) {
 	m.stop = stop
 	check := *p.check
 	p.running.Go(func() {
-		p.probe.watch(ctx, check, m.target.Address.Addr(), func(good bool) { p.record(ctx, m, check, good) })
+		p.probe.watch(ctx, check, m.target.Address.Addr(), func(good bool) traffic.Health {
+			return p.record(ctx, m, check, good)
+		})
 	})
 }
 
@@ -108,12 +110,12 @@ func (m *member) unwatch() {
 	}
 }
 
-// record counts a result, unless it came after the check was stopped.
-func (p *pool) record(ctx context.Context, m *member, check traffic.HealthCheck, good bool) {
+// record counts a result, unless it came after the check was stopped, and returns the health.
+func (p *pool) record(ctx context.Context, m *member, check traffic.HealthCheck, good bool) traffic.Health {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if ctx.Err() != nil {
-		return
+		return m.health
 	}
 	result, threshold := traffic.Unhealthy, check.UnhealthyThreshold
 	if good {
@@ -127,6 +129,7 @@ func (p *pool) record(ctx context.Context, m *member, check traffic.HealthCheck,
 		m.health, m.streak = result, 0
 	}
 	m.tested = true
+	return m.health
 }
 
 // candidates are the usable targets, in the order in which they are tried.

@@ -139,13 +139,20 @@ func clean() error {
 	return err
 }
 
-// change changes the cluster whose state file is in the folder.
+// change changes the cluster whose state file is in the folder, and says what it did.
 func change(ctx context.Context, folder string, args []string) error {
 	var remote cluster.Remote
-	does := map[string]func(context.Context, string) error{
-		"add-node":    func(ctx context.Context, name string) error { return remote.AddNode(ctx, name) },
-		"remove-node": func(ctx context.Context, name string) error { return remote.RemoveNode(ctx, name) },
-		"load-image":  func(ctx context.Context, archive string) error { return remote.LoadImage(ctx, archive) },
+	does := map[string]func(name string) (done string, err error){
+		"add-node": func(name string) (string, error) {
+			return "Node " + name + " has joined the cluster", remote.AddNode(ctx, name)
+		},
+		"remove-node": func(name string) (string, error) {
+			return "Machine " + name + " is deleted", remote.RemoveNode(ctx, name)
+		},
+		"load-image": func(archive string) (string, error) {
+			machines, err := remote.LoadImage(ctx, archive)
+			return archive + " is loaded on " + strings.Join(machines, ", ") + ", and on each new node", err
+		},
 	}
 	do := does[args[0]]
 	if do == nil || len(args) != 2 {
@@ -155,5 +162,10 @@ func change(ctx context.Context, folder string, args []string) error {
 	if remote, err = cluster.Find(folder); err != nil {
 		return err
 	}
-	return do(ctx, args[1])
+	done, err := do(args[1])
+	if err != nil {
+		return err
+	}
+	fmt.Println(done)
+	return nil
 }

@@ -1,0 +1,39 @@
+package emulator
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
+)
+
+// TestHealthOfFamilies: a family in which no target is healthy does not count, if another has healthy ones.
+func TestHealthOfFamilies(t *testing.T) {
+	const good, bad, none = traffic.Healthy, traffic.Unhealthy, traffic.Unchecked
+	type pair struct{ v4, v6 traffic.Health }
+	for _, tt := range []struct {
+		name     string
+		one, two pair
+		want     [2]traffic.Health // of the first and the second machine
+	}{
+		{"both families", pair{good, good}, pair{good, bad}, [2]traffic.Health{good, bad}},
+		{"IPv4 only", pair{good, bad}, pair{bad, bad}, [2]traffic.Health{good, bad}},
+		{"IPv6 only", pair{bad, good}, pair{bad, bad}, [2]traffic.Health{good, bad}},
+		{"nothing answers", pair{bad, bad}, pair{bad, bad}, [2]traffic.Health{bad, bad}},
+		{"no check", pair{none, none}, pair{none, none}, [2]traffic.Health{none, none}},
+	} {
+		var targets []traffic.TargetStatus
+		for machine, health := range map[string]pair{"one": tt.one, "two": tt.two} {
+			targets = append(targets,
+				traffic.TargetStatus{Machine: machine, Address: netip.MustParseAddrPort("10.0.0.1:80"), Health: health.v4},
+				traffic.TargetStatus{Machine: machine, Address: netip.MustParseAddrPort("[fd00::1]:80"), Health: health.v6})
+		}
+		got := byMachine(targets)
+		if got := [2]traffic.Health{got["one"].all, got["two"].all}; got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+		if got := got["one"]; got.families[true] != tt.one.v4 || got.families[false] != tt.one.v6 {
+			t.Errorf("%s: families %v, want %v", tt.name, got.families, tt.one)
+		}
+	}
+}
