@@ -62,10 +62,14 @@ func elsewhere() []execution {
 // documentsElsewhere are the documents whose commands another test reads and executes, by the test.
 func documentsElsewhere() map[string]string {
 	return map[string]string{
-		"src/emulator/README.md":          "src/emulator/readme_test.go",
-		"docs/tutorials/demo.md":          "ci/document/tutorial_test.go",
-		"docs/guides/verify-a-release.md": "ci/releasetest/guides_test.go",
-		"docs/guides/without-internet.md": "ci/releasetest/guides_test.go",
+		"src/emulator/README.md":            "src/emulator/readme_test.go",
+		"docs/guides/emulator-ci.md":        "src/emulator/readme_test.go",
+		"docs/guides/emulator-cli.md":       "src/emulator/readme_test.go",
+		"docs/guides/emulator-faults.md":    "src/emulator/readme_test.go",
+		"docs/guides/emulator-terraform.md": "src/emulator/readme_test.go",
+		"docs/tutorials/demo.md":            "ci/document/tutorial_test.go",
+		"docs/guides/verify-a-release.md":   "ci/releasetest/guides_test.go",
+		"docs/guides/without-internet.md":   "ci/releasetest/guides_test.go",
 	}
 }
 

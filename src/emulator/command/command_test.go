@@ -23,6 +23,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,6 +42,7 @@ const timeLimit = 20 * time.Second
 type started struct {
 	Ready
 	path string
+	log  *logged
 	stop func() (output string, err error)
 }
 
@@ -49,12 +51,13 @@ func start(t *testing.T, args ...string) started {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ready.json")
 	ctx, cancel := context.WithCancel(t.Context())
-	var output, log bytes.Buffer
+	var output bytes.Buffer
+	var log logged
 	finished := make(chan error, 1)
 	go func() {
 		finished <- execute(ctx, &output, &log, append(args, "--listen=127.0.0.1:0", "--ready-file="+path)...)
 	}()
-	s := started{path: path, stop: func() (string, error) {
+	s := started{path: path, log: &log, stop: func() (string, error) {
 		cancel()
 		select {
 		case err := <-finished:
@@ -90,7 +93,25 @@ func start(t *testing.T, args ...string) started {
 	}
 }
 
-func execute(ctx context.Context, output, log *bytes.Buffer, args ...string) error {
+// logged is a log that can be read while it is written.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(content []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(content)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func execute(ctx context.Context, output, log io.Writer, args ...string) error {
 	cmd := New("v1.2.3")
 	cmd.SetArgs(args)
 	cmd.SetOut(output)
