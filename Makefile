@@ -50,7 +50,7 @@ test: bin/gotest bin/lab bin/sidecars ## run every test, src with the race detec
 	  $(if $(SUMMARY),-summary='$(SUMMARY)') -- $(TESTFLAGS)
 
 # A test of the repository checks that this list is complete.
-root_packages := ./src/csi/node ./src/emulator/command ./src/emulator/loopdevice ./src/emulator/namespace ./src/emulator/netns ./tools/debian ./tools/ironcorenet ./tools/machine
+root_packages := ./src/csi/node ./src/emulator/command ./src/emulator/loopdevice ./src/emulator/namespace ./src/emulator/netns ./src/emulator/statefile ./tools/debian ./tools/ironcorenet ./tools/machine
 
 .PHONY: test-root
 test-root: ## run the tests that make test skips without root and its programs: data planes, machines (root, or SUDO=sudo; make e2e-setup first)

@@ -1,5 +1,5 @@
-// Package authority signs certificates of API clients for tests, as the administrator of a Prometheus does whose
-// authority the cloud controller manager trusts.
+// Package authority signs certificates for tests: of API clients, as the administrator of a Prometheus does whose
+// authority the cloud controller manager trusts, and of servers.
 //
 //	clients := authority.New(t)
 //	clients.PEM()              // for the Secret metrics-clients
@@ -13,7 +13,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane/pki"
 )
 
-// Authority signs certificates of clients.
+// Authority signs certificates.
 type Authority struct{ *pki.Authority }
 
 // New makes an authority that is not trusted yet.
@@ -38,6 +38,20 @@ func (a Authority) Sign(tb testing.TB, name string) *tls.Certificate {
 		tb.Fatal(err)
 	}
 	return &certificate
+}
+
+// ServerTLS is what a server with this name or address needs.
+func (a Authority) ServerTLS(tb testing.TB, host string) *tls.Config {
+	tb.Helper()
+	pair, err := a.Server(host, []string{host})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	certificate, err := tls.X509KeyPair(pair.Cert, pair.Key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 }
 
 // PEM is the authority's own certificate as a file has it.

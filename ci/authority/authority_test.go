@@ -38,6 +38,20 @@ func TestSign(t *testing.T) {
 	}
 }
 
+// TestServerTLS: a server is known by its name to those who trust the authority.
+func TestServerTLS(t *testing.T) {
+	servers := authority.New(t)
+	shown := servers.ServerTLS(t, "registry.example.com").Certificates[0]
+	if _, err := verify(t, servers, shown.Certificate, x509.ExtKeyUsageServerAuth); err != nil {
+		t.Error(err)
+	}
+	for host, want := range map[string]bool{"registry.example.com": true, "example.com": false} {
+		if err := shown.Leaf.VerifyHostname(host); (err == nil) != want {
+			t.Errorf("for the name %s: %v", host, err)
+		}
+	}
+}
+
 // TestSignTwice: two of one name are two clients.
 func TestSignTwice(t *testing.T) {
 	clients := authority.New(t)

@@ -48,6 +48,17 @@ func Blocks(text string) ([]Block, error) {
 	return found, nil
 }
 
+// Without returns the script without the lines that are one command which leaveOut says.
+func (b Block) Without(leaveOut func(command string) bool) string {
+	var script strings.Builder
+	for _, line := range regexp.MustCompile(`(?:.*\\\n)*.*\n`).FindAllString(b.Script, -1) {
+		if commands := Lines(line); len(commands) != 1 || !leaveOut(commands[0]) {
+			script.WriteString(line)
+		}
+	}
+	return script.String()
+}
+
 // isShell reports whether a block in this language is of shell commands.
 func isShell(language string) bool {
 	switch language {

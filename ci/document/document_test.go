@@ -46,6 +46,15 @@ sh: "'''sh"
 	}
 }
 
+// TestWithout leaves out whole commands, and nothing else.
+func TestWithout(t *testing.T) {
+	block := document.Block{Script: "one \\\n  --flag # why\ntwo\n\nif one --flag; then\n"}
+	got := block.Without(func(command string) bool { return command == "one --flag" })
+	if want := "two\n\nif one --flag; then\n"; got != want {
+		t.Errorf("script %q, want %q", got, want)
+	}
+}
+
 func TestLines(t *testing.T) {
 	got := document.Lines("# all\none \\\n  --two   # why\n\nthree '#'\n")
 	if want := []string{"one --two", "three '#'"}; !slices.Equal(got, want) {
@@ -65,6 +74,8 @@ func TestShell(t *testing.T) {
 		`echo '{"a": 1}' | jq .a`:               true,
 		`echo '{"a": 1}' | jq '.[] | empty'`:    false,
 		"curl() { shown true; }\ncurl http://x": false,
+		"curl file:///dev/null":                 false,
+		"curl --output file file:///dev/null":   true,
 		"echo $undefined":                       false,
 	} {
 		_, log, err := shell.Run(t.Context(), script)

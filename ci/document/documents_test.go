@@ -18,7 +18,7 @@ func documents(t *testing.T, root string) map[string]bool {
 		t.Fatal(err)
 	}
 	all := map[string]bool{}
-	for _, path := range strings.Fields(string(output)) {
+	for path := range strings.FieldsSeq(string(output)) {
 		if len(blocks(t, root, path)) > 0 {
 			all[path] = true
 		}

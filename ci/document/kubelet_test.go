@@ -1,7 +1,6 @@
 package document_test
 
 import (
-	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane/pki"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/authority"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
 )
 
@@ -28,13 +27,9 @@ func serveLogs(t *testing.T, api kubernetes.Interface, node *virtualnode.Node) {
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeFile(w, r, node.Logs(r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container")))
 	})
-	authority, err := pki.NewAuthority("kubelets")
-	if err != nil {
-		t.Fatal(err)
-	}
 	server := httptest.NewUnstartedServer(mux)
 	server.Listener.Close()
-	server.Listener, server.TLS = listener, serverTLS(t, authority, node.Address().String())
+	server.Listener, server.TLS = listener, authority.New(t).ServerTLS(t, node.Address().String())
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
@@ -46,18 +41,4 @@ func serveLogs(t *testing.T, api kubernetes.Interface, node *virtualnode.Node) {
 		metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// serverTLS is what a server with this name or address needs.
-func serverTLS(t *testing.T, authority *pki.Authority, host string) *tls.Config {
-	t.Helper()
-	pair, err := authority.Server(host, []string{host})
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := tls.X509KeyPair(pair.Cert, pair.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 }

@@ -97,15 +97,18 @@ func (n *Network) tunnel(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer server.Close()
-	w.WriteHeader(http.StatusOK)
-	client, _, err := http.NewResponseController(w).Hijack()
+	// After an answer of the library, the client would already send while the library still reads.
+	client, sent, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
 	}
 	defer client.Close()
+	if _, err := io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+		return
+	}
 	go func() {
 		defer server.Close()
-		_, _ = io.Copy(server, client)
+		_, _ = io.Copy(server, sent)
 	}()
 	_, _ = io.Copy(client, server)
 }

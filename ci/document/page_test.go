@@ -35,11 +35,7 @@ func (p page) script(t *testing.T, root, path string) string {
 	}
 	var script strings.Builder
 	for _, block := range blocks(t, root, path) {
-		for _, line := range regexp.MustCompile(`(?:.*\\\n)*.*\n`).FindAllString(block.Script, -1) {
-			if commands := document.Lines(line); len(commands) != 1 || !excluded(commands[0]) {
-				script.WriteString(line)
-			}
-		}
+		script.WriteString(block.Without(excluded))
 	}
 	text := script.String()
 	for i := 0; i+1 < len(p.replace); i += 2 {

@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
+	"testing"
 	"time"
 )
 
@@ -26,7 +28,12 @@ kubectl() {
 	*) command kubectl "$@" ;;
 	esac
 }
-curl() { shown command curl --fail --silent --show-error "$@"; }
+curl() {
+	case " $* " in
+	*' --output '*) command curl --fail --silent --show-error "$@" ;;
+	*) shown command curl --fail --silent --show-error "$@" ;;
+	esac
+}
 jq() { command jq --exit-status "$@"; }
 grep() { shown command grep "$@"; }
 refused() { if "$@"; then echo "this command succeeds: $*" >&2; return 1; fi; }
@@ -41,6 +48,21 @@ type Shell struct {
 	Before string
 }
 
+// Environment is that of an ordinary user with the programs in a folder, and with the caches and settings of the go
+// command.
+func Environment(tb testing.TB, bin string) []string {
+	tb.Helper()
+	environment := []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + tb.TempDir(), "TMPDIR=" + tb.TempDir()}
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "CGO_ENABLED"} {
+		value, err := exec.CommandContext(tb.Context(), "go", "env", name).Output()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		environment = append(environment, name+"="+strings.TrimSpace(string(value)))
+	}
+	return environment
+}
+
 // Run runs a script with bash and returns what its commands print, without their errors, and a log of the commands and
 // everything that they print. What is printed and the rest come through two pipes, so neighbouring lines of the log may
 // have changed places. A command that fails ends the script, and so does one whose purpose is to print something and
@@ -50,7 +72,7 @@ func (s Shell) Run(ctx context.Context, script string) (printed, log string, err
 	if err != nil {
 		return "", "", fmt.Errorf("writing the commands to a file: %w", err)
 	}
-	defer os.Remove(file.Name())
+	defer func() { _ = os.Remove(file.Name()) }()
 	_, err = file.WriteString(strict + s.Before + "\nset -v\n" + script)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return "", "", fmt.Errorf("writing the commands to a file: %w", err)

@@ -101,7 +101,7 @@ func TestTutorial(t *testing.T) {
 	creation := all[3].Script
 	if len(all) != 8 || !strings.Contains(creation, "kubectl apply ") ||
 		!strings.Contains(all[6].Script, "CLOUD=ironcore") {
-		t.Fatalf("%s has another order: %q", tutorial, all)
+		t.Fatalf("%s has another order: %v", tutorial, all)
 	}
 	t.Run("Thalassa Cloud", func(t *testing.T) {
 		d := startDemo(t, shell, all[0].Script)

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -96,15 +95,7 @@ func (w *world) write(t *testing.T, name, content string) {
 // shell is a terminal in a folder.
 func (w *world) shell(t *testing.T, dir string) document.Shell {
 	t.Helper()
-	environment := []string{"PATH=" + w.bin + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "BIN=" + w.bin,
-		"KUBECONFIG=" + w.plane.Kubeconfig(), "TMPDIR=" + t.TempDir()}
-	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "CGO_ENABLED"} {
-		value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		environment = append(environment, name+"="+strings.TrimSpace(string(value)))
-	}
+	environment := append(document.Environment(t, w.bin), "BIN="+w.bin, "KUBECONFIG="+w.plane.Kubeconfig())
 	return document.Shell{Dir: dir, Env: append(environment, w.network.Env()...), Before: w.before}
 }
 
@@ -127,12 +118,12 @@ func (w *world) run(t *testing.T, path string, p page) {
 	t.Helper()
 	script := p.script(t, w.root, path)
 	w.reportEvents(t, script)
-	shell := w.shell(t, w.dir)
+	shell, timeout := w.shell(t, w.dir), waitTimeout
 	if p.checkout {
-		shell.Dir = w.root
+		shell.Dir, timeout = w.root, 10*waitTimeout // it may compile Kubernetes
 	}
 	before := len(w.network.Refused())
-	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	if p.before != "" {
 		if _, log, err := shell.Run(ctx, p.before); err != nil {

@@ -3,7 +3,6 @@ package releasetest
 import (
 	"bytes"
 	"io"
-	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,14 +11,8 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	cli3 "helm.sh/helm/v3/pkg/cli"
 	registry3 "helm.sh/helm/v3/pkg/registry"
-	"helm.sh/helm/v4/pkg/action"
-	"helm.sh/helm/v4/pkg/chart/v2/loader"
-	"helm.sh/helm/v4/pkg/cli"
-	"helm.sh/helm/v4/pkg/kube"
-	"helm.sh/helm/v4/pkg/registry"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
@@ -63,47 +56,6 @@ func (p published) testHelm3(t *testing.T) {
 	}
 	p.wantInstalled(t, namespace)
 	if err := chart.Uninstall(t.Context(), plane.Config(), release.Name, namespace, nil); err != nil {
-		t.Error(err)
-	}
-}
-
-// testHelm4 is the same with Helm 4, which applies on the server's side.
-func (p published) testHelm4(t *testing.T) {
-	plane, namespace := controlplanetest.Get(t), controlplanetest.Namespace(t)
-	flags := genericclioptions.NewConfigFlags(true)
-	kubeconfig := plane.Kubeconfig()
-	flags.KubeConfig, flags.Namespace = &kubeconfig, &namespace
-	quiet := slog.NewTextHandler(io.Discard, nil)
-	configuration := action.NewConfiguration(action.ConfigurationSetLogger(quiet))
-	if err := configuration.Init(flags, namespace, "secret"); err != nil {
-		t.Fatal(err)
-	}
-	client, err := registry.NewClient(registry.ClientOptPlainHTTP(), registry.ClientOptWriter(io.Discard))
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings := cli.New()
-	settings.RepositoryCache, settings.ContentCache = t.TempDir(), t.TempDir()
-	settings.RepositoryConfig = filepath.Join(t.TempDir(), "repositories.yaml")
-	install := action.NewInstall(configuration)
-	install.SetRegistryClient(client)
-	install.PlainHTTP, install.Version = true, p.version
-	install.ReleaseName, install.Namespace, install.WaitStrategy = "thalassa-ccm", namespace, kube.HookOnlyStrategy
-	archive, err := install.LocateChart(p.chartURL(), settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	loaded, err := loader.Load(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := install.RunWithContext(t.Context(), loaded, p.values(t)); err != nil {
-		t.Fatal(err)
-	}
-	p.wantInstalled(t, namespace)
-	uninstall := action.NewUninstall(configuration)
-	uninstall.WaitStrategy = kube.HookOnlyStrategy
-	if _, err := uninstall.Run("thalassa-ccm"); err != nil {
 		t.Error(err)
 	}
 }

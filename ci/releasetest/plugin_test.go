@@ -18,13 +18,13 @@ import (
 )
 
 // testPlugin checks the format of the executable in each archive, that it has no debug information, and that the one
-// for this computer runs.
+// for this computer runs and has an SBOM with its modules.
 func (p published) testPlugin(t *testing.T) {
 	for platform, check := range map[string]func(*testing.T, *os.File){
-		"linux_amd64":   func(t *testing.T, f *os.File) { checkELF(t, f, elf.EM_X86_64) },
-		"linux_arm64":   func(t *testing.T, f *os.File) { checkELF(t, f, elf.EM_AARCH64) },
-		"darwin_amd64":  func(t *testing.T, f *os.File) { checkMachO(t, f, macho.CpuAmd64) },
-		"darwin_arm64":  func(t *testing.T, f *os.File) { checkMachO(t, f, macho.CpuArm64) },
+		"linux_amd64":   func(t *testing.T, f *os.File) { t.Helper(); checkELF(t, f, elf.EM_X86_64) },
+		"linux_arm64":   func(t *testing.T, f *os.File) { t.Helper(); checkELF(t, f, elf.EM_AARCH64) },
+		"darwin_amd64":  func(t *testing.T, f *os.File) { t.Helper(); checkMachO(t, f, macho.CpuAmd64) },
+		"darwin_arm64":  func(t *testing.T, f *os.File) { t.Helper(); checkMachO(t, f, macho.CpuArm64) },
 		"windows_amd64": checkPE,
 	} {
 		t.Run(platform, func(t *testing.T) {
@@ -41,6 +41,11 @@ func (p published) testPlugin(t *testing.T) {
 			output, err := exec.CommandContext(t.Context(), executable, "version").CombinedOutput()
 			if err != nil || !strings.Contains(string(output), "kubectl-thalassa v"+p.version) {
 				t.Errorf("version: %v\n%s", err, output)
+			}
+			name := "kubectl-thalassa-" + runtime.GOOS + "-" + runtime.GOARCH + ".spdx.json"
+			contents, err := os.ReadFile(p.file(name))
+			if err != nil || !strings.Contains(string(contents), "pkg:golang/k8s.io/client-go@") {
+				t.Errorf("the SBOM: %v\n%s", err, contents)
 			}
 		})
 	}

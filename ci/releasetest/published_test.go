@@ -6,11 +6,11 @@ import (
 	"crypto"
 	"io"
 	"log"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -22,6 +22,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/release"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
@@ -33,8 +34,17 @@ type published struct {
 	revision string // its commit
 	version  string // without "v"
 	key      []byte // the public one
-	base     string // the registry
+	base     string // the registry, with the path that releases have on releaseHost
 	registry artifact.Registry
+	handler  http.Handler // of the registry
+}
+
+// releaseHost is where release.Registry is.
+const releaseHost = "ghcr.io"
+
+// newRegistry serves an empty registry.
+func newRegistry() http.Handler {
+	return registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithReferrersSupport(true))
 }
 
 // publish makes a release of this repository and uploads it.
@@ -44,11 +54,11 @@ func publish(t *testing.T) published {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0)),
-		registry.WithReferrersSupport(true)))
-	t.Cleanup(server.Close)
 	p := published{command: repotest.Command(t, "release"), sources: t.TempDir(), version: loaded.Metadata.Version}
-	p.base = strings.TrimPrefix(server.URL, "http://") + "/path"
+	p.handler = newRegistry()
+	server := httptest.NewServer(p.handler)
+	t.Cleanup(server.Close)
+	p.base = strings.TrimPrefix(server.URL, "http://") + strings.TrimPrefix(release.Registry, releaseHost)
 	p.registry = artifact.At(p.base)
 	keys, err := cosign.GenerateKeyPair(func(bool) ([]byte, error) { return []byte("password"), nil })
 	if err != nil {
@@ -67,18 +77,18 @@ func publish(t *testing.T) published {
 	return p
 }
 
-// copySources copies what a release is made from. A version that is not released yet has its changes under
-// "Unreleased": there they get their heading.
+// copySources copies what a release is made from and make needs. A version that is not released yet has its changes
+// under "Unreleased": there they get their heading.
 func (p published) copySources(t *testing.T) {
 	t.Helper()
 	root := repotest.Root(t)
-	for _, folder := range []string{"src", "charts", "kustomize", "tools/debian"} {
+	for _, folder := range []string{"src", "charts", "ci", "kustomize", "tools"} {
 		if err := os.CopyFS(filepath.Join(p.sources, folder), os.DirFS(filepath.Join(root, folder))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, file := range []string{"CHANGELOG.md", "LICENSE", "charts/thalassa-ccm/CHANGELOG.md",
-		"charts/thalassa-csi/CHANGELOG.md"} {
+		"charts/thalassa-csi/CHANGELOG.md", ".gitignore", "Makefile", "go.work", "go.work.sum"} {
 		text, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			t.Fatal(err)
@@ -91,9 +101,7 @@ func (p published) copySources(t *testing.T) {
 		}
 	}
 	repotest.LimitPlatforms(t, p.sources)
-	// Where the repository begins, and the key that users trust.
-	p.write(t, "go.work", nil)
-	p.write(t, "cosign.pub", p.key)
+	p.write(t, "cosign.pub", p.key) // which users trust
 }
 
 func (p published) write(t *testing.T, name string, content []byte) {
@@ -188,13 +196,12 @@ func TestPublished(t *testing.T) {
 	p := publish(t)
 	t.Run("notes", p.testNotes)
 	t.Run("plug-in", p.testPlugin)
-	t.Run("verify", p.testVerify)
 	t.Run("cosign", p.testCosign)
-	t.Run("again", p.testAgain)
-	t.Run("mirror", p.testMirror)
+	t.Run("guide to verify", p.testVerifyGuide)
+	t.Run("guide without internet", p.testOfflineGuide)
+	t.Run("oras", p.testORAS)
 	t.Run("the tag that sources name", p.testTag)
 	t.Run("helm 3", p.testHelm3)
-	t.Run("helm 4", p.testHelm4)
 	for _, product := range p.products() {
 		t.Run(product.prefix+"flux chart", product.testFluxChart)
 		t.Run(product.prefix+"flux bundle", product.testFluxBundle)
@@ -213,20 +220,6 @@ func (p published) testNotes(t *testing.T) {
 	if err != nil || !strings.Contains(string(images), "/cloud-controller-manager:"+p.version+"@"+
 		p.digest(t, "cloud-controller-manager")+"\n") {
 		t.Errorf("error %v, images:\n%s", err, images)
-	}
-}
-
-func (p published) testVerify(t *testing.T) {
-	output := p.run(t, nil, "verify", "--registry="+p.base, "--key="+p.file("cosign.pub"))
-	for _, want := range []string{"/cloud-controller-manager@", "/csi-driver@", "/emulator@", "/charts/thalassa-ccm@",
-		"/charts/thalassa-csi@", "/kustomize@", "/kubectl-thalassa@"} {
-		if !regexp.MustCompile(`good +\S+ +` + regexp.QuoteMeta(p.base+want)).MatchString(output) {
-			t.Errorf("nothing is said about %s:\n%s", want, output)
-		}
-	}
-	if _, err := p.try(t.Context(), nil, "verify", "--registry="+p.base+"/other", "--key="+
-		p.file("cosign.pub")); err == nil {
-		t.Error("a release was found good where there is none")
 	}
 }
 
@@ -270,51 +263,6 @@ func (p published) cosign(t *testing.T, repository string, key []byte, artifact,
 		Annotations: map[string]any{"artifact": artifact, "version": version},
 	})
 	return err
-}
-
-// testAgain makes the same commit again in another folder: everything but what contains chance is the same, byte by
-// byte.
-func (p published) testAgain(t *testing.T) {
-	there := p
-	there.sources = filepath.Join(t.TempDir(), "another", "place")
-	p.git(t, "clone", "--quiet", "--no-local", ".", there.sources)
-	there.run(t, nil, "make", "--dry-run", "--revision="+p.revision, "--committed="+committed)
-	files, err := filepath.Glob(there.file("*"))
-	if err != nil || len(files) < 9 {
-		t.Fatalf("files %v, %v", files, err)
-	}
-	for _, file := range files {
-		name := filepath.Base(file)
-		if name == "oci" || name == "SHA256SUMS" { // one has no signatures, and no key
-			continue
-		}
-		want, err := os.ReadFile(p.file(name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s is not the same when it is made again (%v)", name, err)
-		}
-	}
-	if output, err := there.try(t.Context(), nil, "publish", "--registry="+p.base+"/dry-run"); err == nil ||
-		!strings.Contains(output, "dry run") {
-		t.Errorf("a dry run: %v\n%s", err, output)
-	}
-}
-
-func (p published) testMirror(t *testing.T) {
-	mirror := p.base + "/mirror"
-	p.run(t, nil, "mirror", "--from="+p.base, "--to="+mirror, "--key="+p.file("cosign.pub"))
-	p.run(t, nil, "verify", "--registry="+mirror, "--key="+p.file("cosign.pub"))
-
-	// In a folder that is not in a clone.
-	folder, other := filepath.Join(t.TempDir(), "carried"), p.base+"/other-side"
-	p.run(t, nil, "mirror", "--from="+p.base, "--to-folder="+folder, "--key="+p.file("cosign.pub"))
-	there := p
-	there.sources = t.TempDir()
-	there.write(t, "cosign.pub", p.key)
-	there.run(t, nil, "publish", "--folder="+folder, "--registry="+other)
-	there.run(t, nil, "verify", "--registry="+other)
 }
 
 // testTag: who installs from Git gets the image that was published, and not one whose name lacks a letter.

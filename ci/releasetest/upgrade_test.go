@@ -10,6 +10,7 @@ import (
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
+	"github.com/thalassa-cloud/thalassa-ccm/ci/document"
 	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
@@ -18,7 +19,12 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/sidecar"
 )
 
-func TestMain(m *testing.M) { controlplanetest.Main(m) }
+func TestMain(m *testing.M) {
+	if code, is := document.Main(nil); is {
+		os.Exit(code)
+	}
+	controlplanetest.Main(m)
+}
 
 // exceptions are the breaks that are meant. One that nothing needs has to go.
 func exceptions() []Exception {

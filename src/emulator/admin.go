@@ -100,6 +100,7 @@ func (e *Emulator) adminRoutes() {
 	e.mux.HandleFunc("GET /_emulator/state", func(w http.ResponseWriter, _ *http.Request) {
 		e.api.SendJSON(w, http.StatusOK, e.State())
 	})
+	e.mux.HandleFunc("GET /_emulator/seed", e.getSeed)
 	e.mux.Handle("GET /_emulator/metrics", e.api.MetricsHandler())
 	e.watchRoutes()
 	e.faultRoutes()

@@ -20,7 +20,13 @@ func filled(t *testing.T) *Emulator {
 	seed.Organisations[0].Projects = []ProjectSeed{{Identity: "prj-1", Name: "shop", VPCs: []VPCSeed{{
 		Identity: "vpc-shop", Name: "shop", Region: DefaultRegion,
 		CIDRs: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")},
-	}}}}
+	}}}, {Identity: "prj-2", Name: "left"}}
+	seed.Organisations[0].Invites = []InviteSeed{{Email: "new@emulator.invalid"}}
+	seed.Organisations[0].Clients = append(seed.Organisations[0].Clients,
+		ClientSeed{ID: "of-left", Secret: "secret-of-left", Project: "left", Scopes: []string{"api:read"}})
+	account := &seed.Organisations[0].ServiceAccounts[0]
+	account.FederatedIdentities = append(account.FederatedIdentities, FederatedIdentitySeed{Subject: "of-left",
+		Audiences: []string{DefaultAudience}, Project: "prj-2"})
 	e, err := NewDescribed(t, Config{Seed: seed})
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ const EmulatorIssuer = iam.IssuerURL
 // AddToken makes a personal access token good for an organisation, named by
 // identity or slug. Scopes limit it; none means no limit.
 func (e *Emulator) AddToken(organisation, token string, scopes ...string) error {
+	defer e.api.Events.Changed()
 	org, err := e.organisation(organisation)
 	if err == nil {
 		err = e.api.Auth.GrantToken(org.Identity, token, scopes)
@@ -33,13 +34,20 @@ func (e *Emulator) AddToken(organisation, token string, scopes ...string) error 
 
 // RevokeTokens makes personal access tokens and bearer tokens invalid: the given
 // ones, or all personal access tokens. Unknown ones are ignored.
-func (e *Emulator) RevokeTokens(tokens ...string) { e.api.Auth.Revoke(tokens) }
+func (e *Emulator) RevokeTokens(tokens ...string) {
+	defer e.api.Events.Changed()
+	e.api.Auth.Revoke(tokens)
+}
 
 // ExpireBearers makes all bearer tokens issued so far expire now.
-func (e *Emulator) ExpireBearers() { e.api.Auth.ExpireBearers() }
+func (e *Emulator) ExpireBearers() {
+	defer e.api.Events.Changed()
+	e.api.Auth.ExpireBearers()
+}
 
 // SetClientSecret replaces the secret of a client. Its bearer tokens stay good.
 func (e *Emulator) SetClientSecret(id, secret string) error {
+	defer e.api.Events.Changed()
 	if err := e.api.Auth.SetClientSecret(id, secret); err != nil {
 		return fmt.Errorf("setting a client's secret: %w", err)
 	}

@@ -106,6 +106,9 @@ func New(cfg Config) (*Emulator, error) {
 		e.stopTimer(nextChange)
 		return nil, err
 	}
+	if cfg.DataPlane != nil && e.api.Store.Changed() {
+		e.flush()
+	}
 	return e, nil
 }
 

@@ -23,10 +23,13 @@ func TestHealthOfFamilies(t *testing.T) {
 		{"no check", pair{none, none}, pair{none, none}, [2]traffic.Health{none, none}},
 	} {
 		var targets []traffic.TargetStatus
+		add := func(machine, address string, health traffic.Health) {
+			targets = append(targets, traffic.TargetStatus{Machine: machine, Address: netip.MustParseAddrPort(address),
+				Health: health})
+		}
 		for machine, health := range map[string]pair{"one": tt.one, "two": tt.two} {
-			targets = append(targets,
-				traffic.TargetStatus{Machine: machine, Address: netip.MustParseAddrPort("10.0.0.1:80"), Health: health.v4},
-				traffic.TargetStatus{Machine: machine, Address: netip.MustParseAddrPort("[fd00::1]:80"), Health: health.v6})
+			add(machine, "10.0.0.1:80", health.v4)
+			add(machine, "[fd00::1]:80", health.v6)
 		}
 		got := byMachine(targets)
 		if got := [2]traffic.Health{got["one"].all, got["two"].all}; got != tt.want {

@@ -225,6 +225,9 @@ func TestInvariantsHoldUnderRandomRequests(t *testing.T) {
 					if i%20 == 0 {
 						w.check()
 					}
+					if i%60 == 0 {
+						w.checkRestart()
+					}
 					if t.Failed() {
 						t.Fatalf("after step %d", i)
 					}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/thalassa-cloud/client-go/kubernetes"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -58,10 +59,41 @@ func (w *statusWriter) WriteHeader(status int) {
 // Unwrap lets faults take the connection over.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// documents are those whose commands are executed here, each against an emulator of its own.
+func documents() []string {
+	const guides = "../../docs/guides/"
+	return []string{"README.md", guides + "emulator-ci.md", guides + "emulator-cli.md", guides + "emulator-faults.md",
+		guides + "emulator-terraform.md"}
+}
+
+// Every guide with commands is executed.
+func TestDocumentsAreComplete(t *testing.T) {
+	guides, err := filepath.Glob("../../docs/guides/emulator-*.md")
+	if err != nil || len(guides) == 0 {
+		t.Fatalf("guides %q, %v", guides, err)
+	}
+	for _, path := range guides {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(content), "```sh\n") != slices.Contains(documents(), path) {
+			t.Errorf("%s has commands and is not executed, or the other way round", path)
+		}
+	}
+}
+
 // A reader pastes one block after another into one shell, against an emulator
 // with the defaults of the command line.
 func TestReadmeExamples(t *testing.T) {
-	script := examples(t)
+	for _, path := range documents() {
+		t.Run(filepath.Base(path), func(t *testing.T) { testExamples(t, path) })
+	}
+}
+
+func testExamples(t *testing.T, path string) {
+	t.Helper()
+	script := examples(t, path)
 	cloud := newEmulator(t, func(cfg *emulator.Config) { cfg.Delays = commandDelays(t) })
 	seen := &requestRecorder{Handler: cloud}
 	server := httptest.NewServer(seen)
@@ -72,23 +104,27 @@ func TestReadmeExamples(t *testing.T) {
 		t.Errorf("an example failed: %v\n%s", err, output)
 	}
 	if want := strings.Count(script, "curl "); seen.requests != want {
-		t.Errorf("%d requests arrived, README.md has %d", seen.requests, want)
+		t.Errorf("%d requests arrived, %s has %d", seen.requests, path, want)
 	}
 	if want := announced(script); !slices.Equal(statuses(seen.refused), want) {
-		t.Errorf("refused were %q, README.md announces %q\n%s", seen.refused, want, output)
+		t.Errorf("refused were %q, %s announces %q\n%s", seen.refused, path, want, output)
 	}
 }
 
-// examples are the blocks of README.md as one script.
-func examples(t *testing.T) string {
+// examples are the blocks of a document as one script.
+func examples(t *testing.T, path string) string {
 	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var script strings.Builder
-	for _, part := range strings.Split(readme(t), "```sh\n")[1:] {
+	for _, part := range strings.Split(string(content), "```sh\n")[1:] {
 		block, _, _ := strings.Cut(part, "```")
 		script.WriteString(block)
 	}
 	if !strings.HasPrefix(script.String(), "URL="+defaultEndpoint(t)+"\n") {
-		t.Fatalf("the examples of README.md do not begin with URL=%s", defaultEndpoint(t))
+		t.Fatalf("the examples of %s do not begin with URL=%s", path, defaultEndpoint(t))
 	}
 	return script.String()
 }
@@ -130,6 +166,7 @@ func runBash(t *testing.T, script string) (output string, err error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-x")
 	cmd.WaitDelay = time.Second // for a curl that outlives bash
+	cmd.Dir = t.TempDir()
 	cmd.Stdin = strings.NewReader(strict + script)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
 	var all bytes.Buffer

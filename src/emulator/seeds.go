@@ -1,8 +1,11 @@
 package emulator
 
 import (
+	"bytes"
 	"io"
+	"net/http"
 	"net/netip"
+	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 )
@@ -76,6 +79,38 @@ const (
 
 // ReadSeed reads a seed from YAML. Unknown keys are errors.
 func ReadSeed(r io.Reader) (Seed, error) { return seed.Read(r) }
+
+// WriteSeed writes a seed as YAML, as GET /_emulator/seed does.
+func WriteSeed(w io.Writer, s Seed) error { return seed.Write(w, s) }
+
+// Seed is the present state as a seed: an emulator that starts with it has the same objects and credentials. Faults,
+// counters and the log of writes are not in it.
+func (e *Emulator) Seed() Seed {
+	described := e.describeStore()
+	e.api.Auth.Describe(&described)
+	return described
+}
+
+func (e *Emulator) describeStore() Seed {
+	e.api.Store.Lock()
+	defer e.api.Store.Unlock()
+	e.api.ApplyDue(time.Now())
+	return e.api.Store.Describe()
+}
+
+// Revision is how many changes there were. It does not count that credentials were used.
+func (e *Emulator) Revision() uint64 { return e.api.Events.Revision() }
+
+func (e *Emulator) getSeed(w http.ResponseWriter, _ *http.Request) {
+	var content bytes.Buffer
+	if err := WriteSeed(&content, e.Seed()); err != nil {
+		e.report(w, 0, nil, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/yaml")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = content.WriteTo(w)
+}
 
 // DefaultSeed is a small cloud without a data plane.
 func DefaultSeed() Seed { return seed.Default() }

@@ -12,8 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/thalassa-cloud/client-go/iaas"
 	"go.uber.org/goleak"
+
+	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/event"

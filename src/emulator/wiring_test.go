@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"

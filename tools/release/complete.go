@@ -66,8 +66,13 @@ func (l List) image(repository string) (Item, bool) {
 
 // has says whether the list names something of a kind about a digest.
 func (l List) has(kind Kind, repository, subject string) bool {
-	return slices.ContainsFunc(l.Items, func(item Item) bool {
-		return item.Kind == kind && item.Repository == repository && item.Subject == subject
+	return len(l.about(kind, repository, subject)) > 0
+}
+
+// about returns what the list names of a kind about a digest.
+func (l List) about(kind Kind, repository, subject string) []Item {
+	return slices.DeleteFunc(l.of(kind), func(item Item) bool {
+		return item.Repository != repository || item.Subject != subject
 	})
 }
 

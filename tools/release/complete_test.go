@@ -94,6 +94,10 @@ func TestListThatDisagrees(t *testing.T) {
 	for want, changed := range map[string]List{
 		`its statement names the commit "` + list.Revision + `", the list ` + otherCommit.Revision: otherCommit,
 		"no SBOM of its image for linux/": without(list, func(item Item) bool { return item == sboms[3] }),
+		"plugin " + r.Repository("kubectl-thalassa") +
+			": it has 5 archives, and the list names 4 SBOMs of it": without(list, func(item Item) bool {
+			return item == sboms[len(sboms)-1]
+		}),
 		"it does not say that it is attached to " + sboms[1].Subject: change(func(item *Item) {
 			if *item == sboms[0] {
 				item.Subject = sboms[1].Subject

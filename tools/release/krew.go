@@ -80,8 +80,9 @@ func (s Source) installation() string {
 	return "### Plug-in of kubectl\n\n```sh\nkubectl krew install --manifest-url=" + s.download(krewFile) + "\n```\n"
 }
 
-// installable fails when the manifest in the artifact of a plug-in names other archives than the artifact has.
-func installable(plugin v1.Image) error {
+// installable fails when the manifest in the artifact of a plug-in names other archives than the artifact has, or when
+// not every archive has one of the SBOMs that are attached.
+func installable(plugin v1.Image, sboms []Item) error {
 	contents, err := plugin.Manifest()
 	if err != nil {
 		return err
@@ -102,6 +103,9 @@ func installable(plugin v1.Image) error {
 	}
 	if !slices.Equal(archives, named) || len(named) == 0 {
 		return fmt.Errorf("its manifest for krew names the archives %q, and it has %q", named, archives)
+	}
+	if len(sboms) != len(archives) {
+		return fmt.Errorf("it has %d archives, and the list names %d SBOMs of it", len(archives), len(sboms))
 	}
 	return nil
 }

@@ -198,24 +198,31 @@ func (m *maker) sbom(program image.Program, one v1.Image, descriptor v1.Descript
 	if err != nil {
 		return err
 	}
-	info, err := buildinfo.Read(bytes.NewReader(executable))
-	if err != nil {
-		return fmt.Errorf("reading how %s was built: %w", program.Name, err)
-	}
-	m.goVersion = info.GoVersion
 	packages, err := image.Packages(one)
 	if err != nil {
 		return err
 	}
-	document, err := sbom.Of(info, sbom.Subject{Name: program.Name, Version: m.Number(), At: m.Committed,
-		License: license}, packages...)
+	document, err := m.contents(program.Name, program.Name+"-"+descriptor.Platform.Architecture,
+		bytes.NewReader(executable), packages...)
 	if err != nil {
 		return err
 	}
-	if err := m.write(program.Name+"-"+descriptor.Platform.Architecture+".spdx.json", document); err != nil {
-		return err
-	}
 	return m.attach(KindSBOM, program.Repository, descriptor, sbomType, document)
+}
+
+// contents returns the SBOM of an executable, and of the packages beside it. It also writes it to a file.
+func (m *maker) contents(name, file string, executable io.ReaderAt, packages ...debian.Installed) ([]byte, error) {
+	info, err := buildinfo.Read(executable)
+	if err != nil {
+		return nil, fmt.Errorf("reading how %s was built: %w", file, err)
+	}
+	m.goVersion = info.GoVersion
+	document, err := sbom.Of(info, sbom.Subject{Name: name, Version: m.Number(), At: m.Committed, License: license},
+		packages...)
+	if err != nil {
+		return nil, err
+	}
+	return document, m.write(file+".spdx.json", document)
 }
 
 // provenance is the statement about one artifact.
@@ -291,8 +298,8 @@ func (m *maker) bundle() error {
 	return m.packed(KindBundle, "kustomize", m.Number(), bundle.Artifact())
 }
 
-// packed stores a chart or bundle with its provenance.
-func (m *maker) packed(kind Kind, repository, tag string, manifest artifact.Manifest) error {
+// packed stores a chart, a bundle or the plug-in, with its SBOMs and its provenance.
+func (m *maker) packed(kind Kind, repository, tag string, manifest artifact.Manifest, sboms ...[]byte) error {
 	content, err := manifest.Image()
 	if err != nil {
 		return err
@@ -301,11 +308,11 @@ func (m *maker) packed(kind Kind, repository, tag string, manifest artifact.Mani
 	if err != nil {
 		return err
 	}
-	return m.prove(item, content)
+	return m.prove(item, content, sboms...)
 }
 
-// prove attaches the provenance of an artifact to it.
-func (m *maker) prove(item Item, content partial.Describable) error {
+// prove attaches the SBOMs and the provenance of an artifact to it.
+func (m *maker) prove(item Item, content partial.Describable, sboms ...[]byte) error {
 	document, err := m.provenance(item)
 	if err != nil {
 		return err
@@ -313,6 +320,11 @@ func (m *maker) prove(item Item, content partial.Describable) error {
 	subject, err := partial.Descriptor(content)
 	if err != nil {
 		return err
+	}
+	for _, sbom := range sboms {
+		if err := m.attach(KindSBOM, item.Repository, *subject, sbomType, sbom); err != nil {
+			return err
+		}
 	}
 	return m.attach(KindProvenance, item.Repository, *subject, provenanceType, document)
 }

@@ -50,7 +50,7 @@ const windows = "windows"
 type pluginArchive struct {
 	name, program string // of the file, and of the executable in it
 	on            v1.Platform
-	content       []byte
+	content, sbom []byte
 }
 
 // plugin writes an archive of the plug-in for each platform, and the manifest with which krew installs them.
@@ -71,12 +71,26 @@ func (m *maker) plugin(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("packing the plug-in of kubectl for %s: %w", platform, err)
 		}
+		if archive.sbom, err = m.pluginSBOM(platform, target); err != nil {
+			return err
+		}
 		archives = append(archives, archive)
 	}
 	return m.addPlugin(archives)
 }
 
-// addPlugin writes the archives and the manifest, and stores an artifact with all of them.
+// pluginSBOM is the SBOM of an executable. All SBOMs are attached to one artifact, so their names contain the platform.
+func (m *maker) pluginSBOM(on v1.Platform, executable string) ([]byte, error) {
+	file, err := os.Open(executable)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	name := pluginProgram().Name + "-" + on.OS + "-" + on.Architecture
+	return m.contents(name, name, file)
+}
+
+// addPlugin writes the archives and the manifest, and stores an artifact with all of them, and with their SBOMs.
 func (m *maker) addPlugin(archives []pluginArchive) error {
 	manifest, err := m.krewManifest(archives)
 	if err != nil {
@@ -89,7 +103,9 @@ func (m *maker) addPlugin(archives []pluginArchive) error {
 			Annotations: map[string]string{titled: name}})
 		return m.write(name, file)
 	}
+	var sboms [][]byte
 	for _, archive := range archives {
+		sboms = append(sboms, archive.sbom)
 		mediaType := types.MediaType("application/gzip")
 		if archive.on.OS == windows {
 			mediaType = "application/zip"
@@ -101,7 +117,7 @@ func (m *maker) addPlugin(archives []pluginArchive) error {
 	if err := add(krewFile, krewType, manifest); err != nil {
 		return err
 	}
-	return m.packed(KindPlugin, pluginProgram().Repository, m.Number(), content)
+	return m.packed(KindPlugin, pluginProgram().Repository, m.Number(), content, sboms...)
 }
 
 // packPlugin packs an executable with the license, and with the completion where scripts run. The same files give the

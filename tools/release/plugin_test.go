@@ -108,6 +108,10 @@ func TestPlugin(t *testing.T) {
 		if !strings.HasSuffix(members[executable].content, "kubectl-thalassa "+platform) {
 			t.Errorf("%s does not contain the executable for %s", name, platform)
 		}
+		contents := "kubectl-thalassa-" + strings.ReplaceAll(platform, "/", "-")
+		if !strings.Contains(files[contents+".spdx.json"], `"name": "`+contents+` 1.0.0"`) {
+			t.Errorf("the SBOM for %s is\n%s", platform, files[contents+".spdx.json"])
+		}
 	}
 	want := "kubectl krew install --manifest-url=" + repository + "/releases/download/v1.0.0/thalassa.yaml\n"
 	if !strings.Contains(files["notes.md"], want) {
@@ -165,7 +169,8 @@ func TestPluginWithAnotherManifest(t *testing.T) {
 	r, _ := published(t, key)
 	item := listOf(t, r, public).of(KindPlugin)[0]
 	plugin := imageOf(t, get(t, r, item.Repository, item.Digest))
-	if err := installable(plugin); err != nil {
+	sboms := make([]Item, 5)
+	if err := installable(plugin, sboms); err != nil {
 		t.Error(err)
 	}
 	layers := manifestOf(t, plugin).Layers
@@ -197,7 +202,7 @@ func TestPluginWithAnotherManifest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := installable(image); err == nil || !strings.Contains(err.Error(), "manifest for krew") {
+		if err := installable(image, sboms); err == nil || !strings.Contains(err.Error(), "manifest for krew") {
 			t.Errorf("%s: error = %v", name, err)
 		}
 	}

@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"net/http"
-	"regexp"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
@@ -50,14 +49,14 @@ func (srv *Server) buckets() resource.Kind[space, *state.Bucket, wire.BucketInpu
 
 func (srv *Server) newBucket(o space, r *resource.Request, record object.Record,
 	in *wire.BucketInput) (*state.Bucket, error) {
-	if err := srv.checkBucketName(record.Name); err != nil {
+	if err := srv.Store.CheckBucketName(record.Name); err != nil {
 		return nil, err
 	}
 	home, found := srv.Store.Regions.Find(in.Region)
 	if !found {
 		return nil, apierror.Invalid("field \"region\": region %q not found", in.Region)
 	}
-	settings, err := bucketSettings(r, wire.BucketSettings{Versioning: "Disabled"})
+	settings, err := bucketSettings(r, state.DefaultBucketSettings())
 	if err != nil {
 		return nil, err
 	}
@@ -73,21 +72,6 @@ func (srv *Server) newBucket(o space, r *resource.Request, record object.Record,
 	return &state.Bucket{Record: record, Org: o, Region: home, Settings: settings, Lifecycle: in.Lifecycle}, nil
 }
 
-// checkBucketName checks a name, which is part of the address of the bucket and therefore unique in the cloud.
-func (srv *Server) checkBucketName(name string) error {
-	if !regexp.MustCompile(`^[a-z0-9][a-z0-9.-]+[a-z0-9]$`).MatchString(name) {
-		return apierror.Invalid("field \"bucketName\" must have at least 3 lower case letters, digits, '.' and '-', "+
-			"and start and end with a letter or digit, not be %q", name)
-	}
-	for o := range srv.Store.Spaces() {
-		if o.Buckets.HasSlug(name) {
-			return apierror.Conflict("field \"bucketName\": a bucket is called %q already, perhaps one of another "+
-				"organisation", name)
-		}
-	}
-	return nil
-}
-
 func bucketSettings(r *resource.Request, before wire.BucketSettings) (wire.BucketSettings, error) {
 	next, err := resource.Overlay(r, before)
 	if err != nil {
@@ -95,14 +79,14 @@ func bucketSettings(r *resource.Request, before wire.BucketSettings) (wire.Bucke
 	}
 	// The official client sends an empty text when this does not change.
 	next.Versioning = cmp.Or(next.Versioning, before.Versioning)
-	if err := oneOf("versioning", next.Versioning, "Disabled", "Enabled", "Suspended"); err != nil {
+	if err := object.OneOf("versioning", next.Versioning, "Disabled", "Enabled", "Suspended"); err != nil {
 		return next, err
 	}
 	if next.Policy == nil {
 		return next, nil
 	}
 	for _, statement := range next.Policy.Statement {
-		if err := oneOf("policy.Statement.Effect", statement.Effect, "Allow", "Deny"); err != nil {
+		if err := object.OneOf("policy.Statement.Effect", statement.Effect, "Allow", "Deny"); err != nil {
 			return next, err
 		}
 		if statement.Action == nil || len(statement.Resource) == 0 {
@@ -162,7 +146,7 @@ func checkLifecycle(l *wire.BucketLifecycle) error {
 	for i := range l.Rules {
 		rule := &l.Rules[i]
 		rule.Status = cmp.Or(rule.Status, "Enabled")
-		if err := oneOf("rules.status", rule.Status, "Enabled", "Disabled"); err != nil {
+		if err := object.OneOf("rules.status", rule.Status, "Enabled", "Disabled"); err != nil {
 			return err
 		}
 		switch {

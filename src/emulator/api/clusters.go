@@ -3,8 +3,6 @@ package api
 import (
 	"cmp"
 	"maps"
-	"net/netip"
-	"slices"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
@@ -47,7 +45,7 @@ func (srv *Server) clusters() resource.Kind[space, *state.Cluster, wire.ClusterI
 		Leave: func(o space, r *resource.Request, k *state.Cluster) {
 			k.Remove(r.Now, srv.delays.KubernetesDelete, srv.delays.KubernetesLinger)
 			k.Touch(r.Now)
-			o.Leave(&k.Life, k.Quit, func() { o.Clusters.Remove(k) })
+			k.Depart()
 			o.FinishDeletions(r.Now)
 		},
 		View: func(_ space, r *resource.Request, k *state.Cluster) any { return k.View(r.Now) },
@@ -72,10 +70,8 @@ func (srv *Server) newCluster(o space, r *resource.Request, record object.Record
 	k := &state.Cluster{
 		Record: record, Life: object.Life{ReadyAt: r.Now.Add(srv.delays.KubernetesCreate)}, Org: o,
 		Type: cmp.Or(in.ClusterType, state.Managed), Networking: in.Networking,
-		Settings: wire.ClusterSettings{PodSecurityStandardsProfile: "baseline", AuditLogProfile: "none",
-			AutoUpgradePolicy: "none"},
 	}
-	if err := oneOf("clusterType", k.Type, state.Managed, state.HostedControlPlane); err != nil {
+	if err := object.OneOf("clusterType", k.Type, state.Managed, state.HostedControlPlane); err != nil {
 		return nil, err
 	}
 	if err := srv.placeCluster(o, k, in); err != nil {
@@ -138,7 +134,7 @@ func (srv *Server) changeCluster(o space, r *resource.Request, k *state.Cluster,
 	return nil
 }
 
-// configureCluster applies the settings of a body. Those of the network that are left out are the standard ones.
+// configureCluster applies the settings of a body.
 func configureCluster(o space, r *resource.Request, k *state.Cluster,
 	in *wire.ClusterInput) (groups []*state.SecurityGroup, err error) {
 	before := k.Settings
@@ -150,14 +146,9 @@ func configureCluster(o space, r *resource.Request, k *state.Cluster,
 	k.Settings.AuditLogProfile = cmp.Or(k.Settings.AuditLogProfile, before.AuditLogProfile)
 	k.Settings.PodSecurityStandardsProfile = cmp.Or(k.Settings.PodSecurityStandardsProfile,
 		before.PodSecurityStandardsProfile)
-	k.Settings.APIServerACL.AllowedCIDRs = object.List(k.Settings.APIServerACL.AllowedCIDRs)
-	network := &k.Networking
-	network.CNI = cmp.Or(network.CNI, "cilium")
-	network.KubeProxyMode = cmp.Or(in.KubeProxyMode, network.KubeProxyMode, "ipvs")
-	network.KubeProxyDeployment = cmp.Or(in.KubeProxyDeployment, network.KubeProxyDeployment, "managed")
-	network.ServiceCIDR = cmp.Or(network.ServiceCIDR, "10.96.0.0/12")
-	network.PodCIDR = cmp.Or(network.PodCIDR, "10.244.0.0/16")
-	if err := checkCluster(k); err != nil {
+	k.Networking.KubeProxyMode = cmp.Or(in.KubeProxyMode, k.Networking.KubeProxyMode)
+	k.Networking.KubeProxyDeployment = cmp.Or(in.KubeProxyDeployment, k.Networking.KubeProxyDeployment)
+	if err := k.Complete(); err != nil {
 		return nil, err
 	}
 	switch {
@@ -170,56 +161,6 @@ func configureCluster(o space, r *resource.Request, k *state.Cluster,
 		return nil, nil
 	}
 	return o.SecurityGroupsIn(k.Subnet.VPC, in.SecurityGroupAttachments)
-}
-
-func checkCluster(k *state.Cluster) error {
-	for _, setting := range []struct {
-		field, value string
-		known        []string
-	}{
-		{"podSecurityStandardsProfile", k.Settings.PodSecurityStandardsProfile,
-			[]string{"restricted", "baseline", "privileged"}},
-		{"auditLogProfile", k.Settings.AuditLogProfile, []string{"none", "basic", "advanced"}},
-		{"defaultNetworkPolicy", k.Settings.DefaultNetworkPolicy, []string{"", "allow-all", "deny", "deny-all"}},
-		{"autoUpgradePolicy", k.Settings.AutoUpgradePolicy, []string{"none", "latest-version", "latest-stable"}},
-		{"kubeProxyMode", k.Networking.KubeProxyMode, []string{"ipvs", "iptables"}},
-		{"kubeProxyDeployment", k.Networking.KubeProxyDeployment, []string{"managed", "custom", "disabled"}},
-	} {
-		if err := oneOf(setting.field, setting.value, setting.known...); err != nil {
-			return err
-		}
-	}
-	for _, text := range k.Settings.APIServerACL.AllowedCIDRs {
-		_, notPrefix := netip.ParsePrefix(text)
-		if _, err := netip.ParseAddr(text); err != nil && notPrefix != nil {
-			return apierror.Invalid("field \"allowedCIDRs\": %q is neither a CIDR nor an IP address", text)
-		}
-	}
-	return checkRanges(k)
-}
-
-// checkRanges refuses ranges of pods and services that overlap each other or the VPC.
-func checkRanges(k *state.Cluster) error {
-	taken := map[string][]netip.Prefix{}
-	if k.Subnet != nil {
-		taken["VPC"] = k.Subnet.VPC.CIDRs
-	}
-	for _, part := range []struct{ field, text string }{
-		{"serviceCidr", k.Networking.ServiceCIDR}, {"podCidr", k.Networking.PodCIDR},
-	} {
-		cidr, err := state.ParseNetwork(part.field, part.text)
-		if err != nil {
-			return err
-		}
-		for _, other := range slices.Sorted(maps.Keys(taken)) {
-			if slices.ContainsFunc(taken[other], cidr.Overlaps) {
-				return apierror.Invalid("field %q: %s overlaps the %s, which has %v", part.field, cidr, other,
-					taken[other])
-			}
-		}
-		taken[part.field] = []netip.Prefix{cidr}
-	}
-	return nil
 }
 
 func releaseCluster(_ space, _ *resource.Request, k *state.Cluster) error {

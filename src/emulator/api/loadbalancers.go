@@ -228,12 +228,7 @@ func (srv *Server) deleteLoadbalancer(c *call) (reply, error) {
 		c.org.Release(lb, c.now)
 	}
 	c.org.TrafficChanged(lb)
-	org := c.org
-	org.Leave(&lb.Life, func() {
-		org.Release(lb, lb.DeletedAt())
-		lb.Leave()
-		lb.Subnet.Users.Remove("load balancer", lb.Identity)
-	}, func() { org.Loadbalancers.Remove(lb) })
-	org.FinishDeletions(c.now)
+	lb.Depart()
+	c.org.FinishDeletions(c.now)
 	return done(lb.Identity), nil
 }

@@ -164,16 +164,7 @@ func (srv *Server) RemoveMachine(o *state.Organisation, m *state.Machine, now ti
 		}
 	}
 	srv.releaseVolumes(m, now)
-	o.Leave(&m.Life, func() {
-		m.SecurityGroups = state.Reattach("machine", m.Identity, m.SecurityGroups, nil)
-		m.Subnet.Users.Remove("machine", m.Identity)
-	}, func() {
-		if !srv.switches.KeepAttachedVolumes {
-			m.ForgetVolumes()
-		}
-		state.ReleaseAddresses(m.Subnet.Pools, m.Addresses)
-		o.Machines.Remove(m)
-	})
+	m.Depart()
 	o.FinishDeletions(now)
 }
 

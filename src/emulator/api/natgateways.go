@@ -147,12 +147,7 @@ func (srv *Server) deleteNATGateway(c *call) (reply, error) {
 	if !srv.switches.LateRelease {
 		n.Release(c.now)
 	}
-	org := c.org
-	org.Leave(&n.Life, func() {
-		n.Release(n.DeletedAt())
-		n.Leave()
-		n.Subnet.Users.Remove("NAT gateway", n.Identity)
-	}, func() { org.NATGateways.Remove(n) })
-	org.FinishDeletions(c.now)
+	n.Depart()
+	c.org.FinishDeletions(c.now)
 	return done(n.Identity), nil
 }

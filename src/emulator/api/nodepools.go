@@ -29,7 +29,7 @@ func (srv *Server) nodePools() resource.Kind[space, *state.NodePool, wire.NodePo
 			srv.scale(o, r, p, 0)
 			p.Remove(r.Now, srv.delays.KubernetesDelete, srv.delays.KubernetesLinger)
 			p.Touch(r.Now)
-			o.Leave(&p.Life, p.Quit, func() { p.Cluster.Pools.Remove(p) })
+			p.Depart()
 			o.FinishDeletions(r.Now)
 		},
 		View: func(_ space, r *resource.Request, p *state.NodePool) any { return p.View(r.Now) },
@@ -54,7 +54,7 @@ func (srv *Server) newNodePool(o space, r *resource.Request, record object.Recor
 		return nil, apierror.Invalid("field \"machineType\" is required")
 	}
 	p := &state.NodePool{Record: record, Life: object.Life{ReadyAt: r.Now.Add(srv.delays.KubernetesCreate)},
-		Cluster: k, Subnet: k.Subnet, Version: k.Version, Settings: wire.NodePoolSettings{UpgradeStrategy: "auto"}}
+		Cluster: k, Subnet: k.Subnet, Version: k.Version}
 	if in.SubnetIdentity != "" {
 		if p.Subnet, err = object.Referred(&o.Subnets, "subnetIdentity", "subnet", in.SubnetIdentity); err != nil {
 			return nil, err
@@ -107,7 +107,7 @@ func (srv *Server) configureNodePool(o space, r *resource.Request, p *state.Node
 		// No autoscaler runs, so that the pool has the least number of machines unless another one is set.
 		p.Settings.Replicas = max(p.Settings.Replicas, p.Settings.MinReplicas)
 	}
-	if err := checkNodePool(p.Settings); err != nil {
+	if err := p.Complete(); err != nil {
 		return nil, err
 	}
 	if err := p.Configure(o.Store, in); err != nil {
@@ -117,29 +117,6 @@ func (srv *Server) configureNodePool(o space, r *resource.Request, p *state.Node
 		return p.SecurityGroups, nil
 	}
 	return o.SecurityGroupsIn(p.Subnet.VPC, in.SecurityGroupAttachments)
-}
-
-func checkNodePool(s wire.NodePoolSettings) error {
-	if err := oneOf("upgradeStrategy", s.UpgradeStrategy, "manual", "auto", "minor-only", "always", "onDelete",
-		"inPlace", "never"); err != nil {
-		return err
-	}
-	for _, taint := range s.NodeSettings.Taints {
-		if err := oneOf("effect", taint.Effect, "NoSchedule", "PreferNoSchedule", "NoExecute"); err != nil {
-			return err
-		}
-		if err := oneOf("operator", taint.Operator, "", "Equal", "Exists"); err != nil {
-			return err
-		}
-	}
-	switch {
-	case s.Replicas < 0 || s.MinReplicas < 0:
-		return apierror.Invalid("fields \"replicas\" and \"minReplicas\" must not be less than 0")
-	case s.EnableAutoscaling && (s.MaxReplicas < 1 || s.Replicas > s.MaxReplicas):
-		return apierror.Invalid("field \"maxReplicas\" must be at least 1, \"minReplicas\" and \"replicas\", not %d",
-			s.MaxReplicas)
-	}
-	return nil
 }
 
 // fill gives a node pool as many machines as its settings want.

@@ -7,9 +7,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
-// peeringKind is how messages call a peering connection.
-const peeringKind = "VPC peering connection"
-
 func (srv *Server) peeringOperations() map[string]handler {
 	const path = "/v1/vpc-peering-connections"
 	return map[string]handler{
@@ -85,7 +82,7 @@ func (srv *Server) createPeering(c *call) (reply, error) {
 	}
 	p.Record = object.NewRecord("vpcpc", described, taken, c.now)
 	for _, side := range []*state.VPC{p.Requester, p.Accepter} {
-		side.Users.Add(peeringKind, p.Identity)
+		side.Users.Add(state.PeeringKind, p.Identity)
 	}
 	p.Requester.Org.Peerings.Add(p)
 	if p.Accepter.Org != p.Requester.Org {
@@ -156,7 +153,7 @@ func (srv *Server) deletePeering(c *call) (reply, error) {
 				p.Identity, route.Destination, route.Table.Identity)
 	}
 	for _, side := range []*state.VPC{p.Requester, p.Accepter} {
-		side.Users.Remove(peeringKind, p.Identity)
+		side.Users.Remove(state.PeeringKind, p.Identity)
 	}
 	p.Requester.Org.Peerings.Remove(p)
 	p.Accepter.Org.Peerings.Remove(p)

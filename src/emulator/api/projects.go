@@ -153,7 +153,7 @@ func (srv *Server) deleteProject(c *call) (reply, error) {
 			return reply{}, apierror.Invalid("project %q still has %s: %d; delete them first", p.Identity, kind.Name, n)
 		}
 	}
-	c.org.Projects.Remove(p)
+	c.org.DropProject(p)
 	return done(p.Identity), nil
 }
 

@@ -94,12 +94,8 @@ func (srv *Server) deleteReservedIP(c *call) (reply, error) {
 	}
 	ip.Remove(c.now, srv.delays.NetworkDelete, srv.delays.NetworkLinger)
 	ip.Touch(c.now)
-	org := c.org
-	org.Leave(&ip.Life, nil, func() {
-		state.ReleaseAddresses(ip.Region.Public, ip.Addresses)
-		org.ReservedIPs.Remove(ip)
-	})
-	org.FinishDeletions(c.now)
+	c.org.DepartReservedIP(ip)
+	c.org.FinishDeletions(c.now)
 	return done(ip.Identity), nil
 }
 

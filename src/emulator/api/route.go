@@ -132,6 +132,7 @@ func (rt route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (srv *Server) token(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
 	status, body := srv.Auth.Grant(r)
+	srv.Events.Changed()
 	srv.SendJSON(w, status, body)
 }
 

@@ -124,10 +124,8 @@ func (srv *Server) deleteSecurityGroup(c *call) (reply, error) {
 	g.SetRules(nil, nil)
 	g.Remove(c.now, srv.delays.NetworkDelete, srv.delays.NetworkLinger)
 	g.Touch(c.now)
-	org := c.org
-	org.Leave(&g.Life, func() { g.VPC.Users.Remove("security group", g.Identity) },
-		func() { org.SecurityGroups.Remove(g) })
-	org.FinishDeletions(c.now)
+	g.Depart()
+	c.org.FinishDeletions(c.now)
 	return done(g.Identity), nil
 }
 

@@ -98,9 +98,8 @@ func (srv *Server) deleteSnapshot(c *call) (reply, error) {
 	}
 	s.Remove(c.now, srv.delays.SnapshotDelete, srv.delays.SnapshotLinger)
 	s.Touch(c.now)
-	org := c.org
-	org.Leave(&s.Life, nil, func() { org.RemoveSnapshot(s) })
-	org.FinishDeletions(c.now)
+	c.org.DepartSnapshot(s)
+	c.org.FinishDeletions(c.now)
 	return done(s.Identity), nil
 }
 

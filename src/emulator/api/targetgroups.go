@@ -98,7 +98,7 @@ func (srv *Server) configureGroup(g *state.TargetGroup, in wire.TargetGroupInput
 }
 
 func (srv *Server) checkGroup(g *state.TargetGroup) error {
-	if err := checkPort("targetPort", g.Port); err != nil {
+	if err := object.CheckPort("targetPort", g.Port); err != nil {
 		return err
 	}
 	if err := srv.checkProtocol(g.Protocol); err != nil {

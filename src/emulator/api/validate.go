@@ -13,21 +13,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
-func checkPort(field string, port int) error {
-	if port < 1 || port > object.MaxPort {
-		return apierror.Invalid("field %q must be 1 to %d, not %d", field, object.MaxPort, port)
-	}
-	return nil
-}
-
-// oneOf refuses a value that is not one of those that a field can have.
-func oneOf(field, value string, known ...string) error {
-	if !slices.Contains(known, value) {
-		return apierror.Invalid("field %q must be one of %q, not %q", field, known, value)
-	}
-	return nil
-}
-
 // checkProtocol checks the protocol of a listener or target group.
 func (srv *Server) checkProtocol(protocol string) error {
 	known := []string{string(traffic.TCP), string(traffic.UDP)}

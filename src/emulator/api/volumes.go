@@ -219,7 +219,7 @@ func (srv *Server) removeVolume(v *state.Volume, now time.Time) {
 	}
 	v.Remove(now, srv.delays.VolumeDelete, srv.delays.VolumeLinger)
 	v.Touch(now)
-	v.Org.Leave(&v.Life, nil, v.Leave)
+	v.Depart()
 	v.Org.FinishDeletions(now)
 }
 

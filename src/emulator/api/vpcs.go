@@ -117,10 +117,8 @@ func (srv *Server) deleteVPC(c *call) (reply, error) {
 	}
 	v.Remove(c.now, srv.delays.NetworkDelete, srv.delays.NetworkLinger)
 	v.Touch(c.now)
-	org := c.org
-	org.RemoveRouteTable(v.Table)
-	org.Leave(&v.Life, nil, func() { org.VPCs.Remove(v) })
-	org.FinishDeletions(c.now)
+	v.Depart()
+	c.org.FinishDeletions(c.now)
 	return done(v.Identity), nil
 }
 
@@ -247,8 +245,7 @@ func (srv *Server) deleteSubnet(c *call) (reply, error) {
 	}
 	s.Remove(c.now, srv.delays.NetworkDelete, srv.delays.NetworkLinger)
 	s.Touch(c.now)
-	org := c.org
-	org.Leave(&s.Life, s.Quit, func() { org.Subnets.Remove(s) })
-	org.FinishDeletions(c.now)
+	s.Depart()
+	c.org.FinishDeletions(c.now)
 	return done(s.Identity), nil
 }

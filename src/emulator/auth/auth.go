@@ -4,9 +4,6 @@
 package auth
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -40,9 +37,17 @@ type Principal struct {
 	Scopes        Scopes
 	// Project is the claim that binds a token to a project; usually empty.
 	Project string
-	// current returns the scopes of the credentials that a bearer token was issued for, and whether they are still
-	// valid; nil: they do not change.
-	current func(*iam.Directory, time.Time) (Scopes, bool)
+	// credential and federated are the identities of the access credential or the federated identity that a bearer
+	// token was issued for. It is valid only as long as that is. A token of a client has neither.
+	credential, federated string
+}
+
+// current returns the scopes now, and whether what the bearer token was issued for is still valid.
+func (p Principal) current(d *iam.Directory, now time.Time) (Scopes, bool) {
+	if p.federated != "" {
+		return d.ScopesOf(p.federated, now)
+	}
+	return p.Scopes, d.Holds(p.credential, now)
 }
 
 // client may fetch bearer tokens.
@@ -62,7 +67,7 @@ type Authenticator struct {
 	// organisations never change, but their directories do.
 	organisations []*Organisation
 	// issuer signs the tokens of the emulator's own identity provider.
-	issuer *ecdsa.PrivateKey
+	issuer issuer
 
 	// mu guards the rest, which can change at run time.
 	mu      sync.Mutex
@@ -76,22 +81,34 @@ func New(in seed.Seed, orgs []*Organisation, lifetime time.Duration) (*Authentic
 	if lifetime == 0 {
 		lifetime = defaultTokenLifetime
 	}
-	issuer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	own, err := newIssuer(in.IdentityProviderKey)
 	if err != nil {
-		return nil, fmt.Errorf("making the key of the emulator's identity provider: %w", err)
+		return nil, fmt.Errorf("seed: field \"identityProviderKey\": %w", err)
 	}
 	g := &Authenticator{
-		lifetime: lifetime, issuer: issuer, organisations: orgs, tokens: map[string]Principal{},
+		lifetime: lifetime, issuer: own, organisations: orgs, tokens: map[string]Principal{},
 		clients: map[string]client{}, bearers: map[string]bearer{},
 	}
 	for i, o := range in.Organisations {
 		for _, token := range o.PersonalAccessTokens {
 			g.addToken(orgs[i], token, nil)
 		}
+		for _, token := range o.Tokens {
+			limit, err := parseScopes(token.Scopes)
+			if err != nil {
+				return nil, fmt.Errorf("seed organisation %q: field \"tokens\": %w", o.Name, err)
+			}
+			g.addToken(orgs[i], token.Token, limit)
+		}
 		for _, c := range o.Clients {
 			if err := g.addClient(orgs[i], c); err != nil {
 				return nil, fmt.Errorf("seed organisation %q: client %q: %w", o.Name, c.ID, err)
 			}
+		}
+	}
+	for i, token := range in.BearerTokens {
+		if err := g.addBearer(token); err != nil {
+			return nil, fmt.Errorf("seed: field \"bearerTokens[%d]\": %w", i, err)
 		}
 	}
 	return g, nil
@@ -161,7 +178,7 @@ func (g *Authenticator) bearer(token string) (Principal, error) {
 		return Principal{}, apierror.Unauthorised("the bearer token expired at %s",
 			issued.expires.UTC().Format(time.RFC3339))
 	}
-	if issued.current == nil {
+	if issued.credential == "" && issued.federated == "" {
 		return issued.Principal, nil
 	}
 	user, valid := issued.Principal, false
@@ -214,9 +231,7 @@ func (g *Authenticator) account(key, secret string) (user Principal, found bool)
 		if found {
 			return Principal{
 				Subject: credential.Account, Organisations: []*Organisation{org}, Scopes: credential.Scopes,
-				current: func(d *iam.Directory, now time.Time) (Scopes, bool) {
-					return credential.Scopes, d.Holds(credential.Identity, now)
-				},
+				credential: credential.Identity,
 			}, true
 		}
 	}

@@ -67,9 +67,7 @@ func (g *Authenticator) accept(ref, account, token string) (Principal, error) {
 	})
 	return Principal{
 		Subject: account, Organisations: []*Organisation{org}, Scopes: trusted.Scopes, Project: trusted.Project,
-		current: func(d *iam.Directory, now time.Time) (Scopes, bool) {
-			return d.ScopesOf(trusted.Identity, now)
-		},
+		federated: trusted.Identity,
 	}, err
 }
 
@@ -90,7 +88,7 @@ func (g *Authenticator) SubjectToken(account, subject, audience string, ttl time
 		ttl = time.Hour
 	}
 	now := time.Now()
-	return jwt.Sign(g.issuer, "", jwt.Claims{
+	return jwt.Sign(g.issuer.PrivateKey, "", jwt.Claims{
 		Issuer: iam.IssuerURL, Subject: subject, Audience: audiences, Expiry: now.Add(ttl), IssuedAt: now,
 		Others: trusted.TrustedClaims(),
 	})

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/iam"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -78,12 +77,6 @@ func (g *Authenticator) clientCredentials(r *http.Request) (wire.Token, *refusal
 		return wire.Token{}, badRequest("invalid_scope", err.Error())
 	}
 	user.Scopes = limit
-	if credential := user.current; credential != nil {
-		user.current = func(d *iam.Directory, now time.Time) (Scopes, bool) {
-			_, valid := credential(d, now)
-			return limit, valid
-		}
-	}
 	return g.issue(user, g.lifetime), nil
 }
 

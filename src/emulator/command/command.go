@@ -31,7 +31,7 @@ const (
 type options struct {
 	listen, certFile, keyFile, readyFile   string
 	plainHTTP, verbose, version            bool
-	plane, network, seed                   string
+	plane, network, seed, state            string
 	netnsName, netnsClient                 string
 	machines                               int
 	delays                                 emulator.Delays
@@ -111,6 +111,8 @@ func (o *options) addCloudFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&o.netnsNetworks, "netns-client-networks", defaultClientNetworks(),
 		"networks in which the client of the netns data plane has its addresses, one of each family at most")
 	flags.StringVar(&o.seed, "seed", "", "YAML file with the initial state; without it, one organisation with one VPC")
+	flags.StringVar(&o.state, "state", "", "YAML file that keeps the state over restarts; it has credentials. If it "+
+		"exists, --seed and --machines are ignored")
 	flags.IntVar(&o.machines, "machines", 0,
 		"number of machines to add to the first subnet, named machine-00001 and so on")
 	flags.DurationVar(&o.delays.LoadbalancerCreate, "lb-create-delay", 2*time.Second,
@@ -271,18 +273,33 @@ func (o *options) run(ctx context.Context, out, errOut io.Writer) error {
 	if cfg.Faults, err = o.faults(); err != nil {
 		return err
 	}
-	at, err := o.connect(&cfg, log)
+	kept, err := o.openState(log)
 	if err != nil {
 		return err
 	}
+	at, err := o.connect(&cfg, log)
+	if err != nil {
+		return closing(err, kept)
+	}
+	if kept.found {
+		cfg.Seed = kept.state
+	}
+	return closing(o.start(ctx, cfg, kept, func(cloud *emulator.Emulator) error {
+		return o.serve(ctx, cloud, describe(cfg.Seed, at), out, log)
+	}), kept)
+}
+
+// start starts the cloud, and serves it with act.
+func (o *options) start(ctx context.Context, cfg emulator.Config, kept *keeper,
+	act func(*emulator.Emulator) error) error {
 	cloud, err := emulator.New(cfg)
 	if err != nil {
-		return fmt.Errorf("starting the cloud: %w", closing(err, cfg.DataPlane))
+		return fmt.Errorf("starting the cloud: %w", closing(kept.damaged(err), cfg.DataPlane))
 	}
 	if _, err := cloud.AddMachines(o.machines); err != nil {
 		return closing(err, cloud)
 	}
-	return closing(o.serve(ctx, cloud, describe(cfg.Seed, at), out, log), cloud)
+	return closing(kept.kept(ctx, cloud, cfg.Logger, func() error { return act(cloud) }), cloud)
 }
 
 // connect chooses the data plane and the seed, which must fit each other.

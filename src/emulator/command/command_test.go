@@ -43,6 +43,7 @@ const timeLimit = 20 * time.Second
 type started struct {
 	Ready
 	path string
+	log  *logged
 	stop func() (output string, err error)
 }
 
@@ -51,12 +52,13 @@ func start(t *testing.T, args ...string) started {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ready.json")
 	ctx, cancel := context.WithCancel(t.Context())
-	var output, log bytes.Buffer
+	var output bytes.Buffer
+	var log logged
 	finished := make(chan error, 1)
 	go func() {
 		finished <- execute(ctx, t, &output, &log, append(args, "--listen=127.0.0.1:0", "--ready-file="+path)...)
 	}()
-	s := started{path: path, stop: func() (string, error) {
+	s := started{path: path, log: &log, stop: func() (string, error) {
 		cancel()
 		select {
 		case err := <-finished:
@@ -92,10 +94,28 @@ func start(t *testing.T, args ...string) started {
 	}
 }
 
+// logged is a log that can be read while it is written.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(content []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(content)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // described compares all that the tests of this package send and get with the OpenAPI document.
 var described = sync.OnceValues(openapitest.New)
 
-func execute(ctx context.Context, t *testing.T, output, log *bytes.Buffer, args ...string) error {
+func execute(ctx context.Context, t *testing.T, output, log io.Writer, args ...string) error {
 	t.Helper()
 	cmd := (&options{middleware: openapitest.Middleware(t, described)}).command("v1.2.3")
 	cmd.SetArgs(args)

@@ -1,9 +1,12 @@
 package iam
 
 import (
+	"time"
+
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -77,6 +80,17 @@ func (d *Directory) newBinding(r *request, record object.Record, in *bindingInpu
 	}
 	d.Bindings.Add(b)
 	return b, nil
+}
+
+func (d *Directory) seedBinding(role *Role, in seed.RoleBinding, now time.Time) error {
+	if in.Name == "" {
+		return errNameless()
+	}
+	b := &Binding{Role: role.Identity, Record: Recorded("rb", in.Object, d.bindingsOf(role).HasSlug, now)}
+	if err := d.bind(b, &bindingInput{User: &in.User, Team: &in.Team, Account: &in.ServiceAccount}); err != nil {
+		return err
+	}
+	return object.Insert(&d.Bindings, b)
 }
 
 // bind fills in to whom a role is bound.

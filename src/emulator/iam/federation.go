@@ -26,7 +26,9 @@ type Provider struct {
 	Issuer  string
 	KeysURI *string
 	// local are the keys as they were sent, and Keys what they are. The keys of the emulator's own issuer are not here.
-	local  json.RawMessage
+	local json.RawMessage
+	// hidden are keys of a seed, which the API does not show.
+	hidden string
 	Keys   []jwt.Key
 	Status string
 }

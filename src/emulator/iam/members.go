@@ -115,26 +115,38 @@ func invites() resource.Kind[*Directory, *Invite, struct{}] {
 	}
 }
 
-// SeedMember adds a member.
-func (d *Directory) SeedMember(in seed.Member, now time.Time) error {
+func (d *Directory) seedMember(in seed.Member, now time.Time) error {
 	subject, role := cmp.Or(in.Subject, object.NewIdentity("user")), cmp.Or(in.Role, member)
 	if in.Name == "" || in.Email == "" || d.Members.HasSlug(subject) {
 		return errors.New("a member needs a name, an email address, and a subject that no other member has")
 	}
+	record := Recorded("om", seed.Object{Identity: in.Identity, Name: in.Name,
+		Details: seed.Details{Slug: subject, History: in.History}}, d.Members.HasSlug, now)
 	return errors.Join(checkRole(role), object.Insert(&d.Members, &Member{
-		Record: object.NewRecord("om", object.Spec{Name: in.Name, Slug: subject}, d.Members.HasSlug, now),
-		User:   wire.User{Subject: subject, Name: in.Name, Email: in.Email, CreatedAt: now}, Role: role,
+		Record: record, Role: role,
+		User: wire.User{Subject: subject, Name: in.Name, Email: in.Email, CreatedAt: record.CreatedAt},
 	}))
 }
 
-// SeedInvite adds an invite.
-func (d *Directory) SeedInvite(in seed.Invite, now time.Time) error {
+func (d *Directory) seedInvite(in seed.Invite, now time.Time) error {
 	role := cmp.Or(in.Role, member)
 	if in.Email == "" {
 		return fmt.Errorf("an invite needs an email address")
 	}
 	return errors.Join(checkRole(role), object.Insert(&d.Invites, &Invite{
-		Record: object.NewRecord("inv", object.Spec{Name: in.Email}, d.Invites.HasSlug, now),
-		Email:  in.Email, Role: role, Code: rand.Text(),
+		Record: Recorded("inv", seed.Object{Identity: in.Identity, Name: in.Email,
+			Details: seed.Details{History: seed.History{CreatedAt: in.CreatedAt}}}, d.Invites.HasSlug, now),
+		Email: in.Email, Role: role, Code: cmp.Or(in.Code, rand.Text()),
 	}))
+}
+
+func (d *Directory) describeMembers(out *seed.Organisation) {
+	for m := range d.Members.All() {
+		out.Members = append(out.Members, seed.Member{Identity: m.Identity, Subject: m.User.Subject, Name: m.User.Name,
+			Email: m.User.Email, Role: m.Role, History: seed.Described(m.Meta).History})
+	}
+	for i := range d.Invites.All() {
+		out.Invites = append(out.Invites, seed.Invite{Identity: i.Identity, Email: i.Email, Role: i.Role, Code: i.Code,
+			CreatedAt: i.CreatedAt})
+	}
 }

@@ -1,11 +1,15 @@
 package iam
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -102,18 +106,72 @@ func (d *Directory) newRule(r *request, record object.Record, in *ruleInput) (*R
 	if err != nil {
 		return nil, err
 	}
-	if len(in.Resources) == 0 || len(in.Permissions) == 0 {
-		return nil, apierror.Invalid("fields \"resources\" and \"permissions\" must have at least one element each")
+	if err := in.check(); err != nil {
+		return nil, err
 	}
-	known := []string{"create", "read", "update", "delete", "list", "*"}
-	for _, permission := range in.Permissions {
-		if !slices.Contains(known, permission) {
-			return nil, apierror.Invalid("field \"permissions\" must have elements of %v, not %q", known, permission)
-		}
-	}
-	in.ResourceIdentities = object.List(in.ResourceIdentities)
 	rule := &Rule{Record: record, Role: role.Identity, ruleInput: *in}
 	role.Touch(r.Now)
 	d.Rules.Add(rule)
 	return rule, nil
+}
+
+// check completes and checks a permission.
+func (in *ruleInput) check() error {
+	if len(in.Resources) == 0 || len(in.Permissions) == 0 {
+		return apierror.Invalid("fields \"resources\" and \"permissions\" must have at least one element each")
+	}
+	known := []string{"create", "read", "update", "delete", "list", "*"}
+	for _, permission := range in.Permissions {
+		if !slices.Contains(known, permission) {
+			return apierror.Invalid("field \"permissions\" must have elements of %v, not %q", known, permission)
+		}
+	}
+	in.ResourceIdentities = object.List(in.ResourceIdentities)
+	return nil
+}
+
+func (d *Directory) seedRole(in seed.Role, now time.Time) error {
+	if in.Name == "" {
+		return errNameless()
+	}
+	role := &Role{Recorded("role", in.Object, d.Roles.HasSlug, now)}
+	if err := object.Insert(&d.Roles, role); err != nil {
+		return err
+	}
+	for i, rule := range in.Rules {
+		if err := d.seedRule(role, rule, now); err != nil {
+			return fmt.Errorf("rule %d: %w", i+1, err)
+		}
+	}
+	return seedEach("role binding", in.Bindings, func(b seed.RoleBinding) (string, error) {
+		return b.Name, d.seedBinding(role, b, now)
+	})
+}
+
+func (d *Directory) seedRule(role *Role, in seed.RoleRule, now time.Time) error {
+	said := ruleInput{in.Resources, in.ResourceIdentities, in.Permissions, in.Note}
+	if err := said.check(); err != nil {
+		return err
+	}
+	identity := cmp.Or(in.Identity, object.NewIdentity("rule"))
+	return object.Insert(&d.Rules, &Rule{Role: role.Identity, ruleInput: said, Record: Recorded("rule",
+		seed.Object{Identity: identity, Details: seed.Details{Slug: identity,
+			History: seed.History{CreatedAt: in.CreatedAt}}}, d.Rules.HasSlug, now)})
+}
+
+func (d *Directory) describeRoles() (out []seed.Role) {
+	for role := range d.Roles.All() {
+		described := seed.Role{Object: seed.Described(role.Meta)}
+		for r := range d.rulesOf(role).All() {
+			described.Rules = append(described.Rules, seed.RoleRule{Identity: r.Identity, Resources: r.Resources,
+				ResourceIdentities: r.ResourceIdentities, Permissions: r.Permissions, Note: r.Note,
+				CreatedAt: r.CreatedAt})
+		}
+		for b := range d.bindingsOf(role).All() {
+			described.Bindings = append(described.Bindings, seed.RoleBinding{Object: seed.Described(b.Meta),
+				User: b.Member, Team: b.Team, ServiceAccount: b.Account})
+		}
+		out = append(out, described)
+	}
+	return out
 }

@@ -2,11 +2,14 @@ package iam
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -133,4 +136,43 @@ func (d *Directory) newTeamMember(r *request, record object.Record, in *teamMemb
 	team.Touch(r.Now)
 	d.TeamMembers.Add(m)
 	return m, nil
+}
+
+func (d *Directory) seedTeam(in seed.Team, now time.Time) error {
+	if in.Name == "" {
+		return errNameless()
+	}
+	t := &Team{Recorded("team", in.Object, d.Teams.HasSlug, now)}
+	if err := object.Insert(&d.Teams, t); err != nil {
+		return err
+	}
+	return seedEach("member", in.Members, func(m seed.TeamMember) (string, error) {
+		return m.User, d.seedTeamMember(t, m, now)
+	})
+}
+
+func (d *Directory) seedTeamMember(t *Team, in seed.TeamMember, now time.Time) error {
+	person, found := d.Members.Find(in.User)
+	switch {
+	case !found:
+		return fmt.Errorf("field \"userIdentity\": user %q is not a member of the organisation", in.User)
+	case d.membersOf(t).HasSlug(person.Slug):
+		return errors.New("the member is in the team twice")
+	}
+	m := &TeamMember{Team: t.Identity, Member: person.Identity, Role: cmp.Or(in.Role, member),
+		Record: Recorded("tm", seed.Object{Identity: in.Identity, Details: seed.Details{Slug: person.Slug,
+			History: seed.History{CreatedAt: in.CreatedAt}}}, func(string) bool { return false }, now)}
+	return errors.Join(checkRole(m.Role), object.Insert(&d.TeamMembers, m))
+}
+
+func (d *Directory) describeTeams() (out []seed.Team) {
+	for t := range d.Teams.All() {
+		team := seed.Team{Object: seed.Described(t.Meta)}
+		for m := range d.membersOf(t).All() {
+			team.Members = append(team.Members, seed.TeamMember{Identity: m.Identity, User: m.Member, Role: m.Role,
+				CreatedAt: m.CreatedAt})
+		}
+		out = append(out, team)
+	}
+	return out
 }

@@ -1,6 +1,7 @@
 package iam
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -86,13 +87,18 @@ func (d *Directory) Own(account string) (FederatedIdentity, bool) {
 	return FederatedIdentity{}, false
 }
 
-// Seed adds a service account with its federated identities.
-func (d *Directory) Seed(in seed.ServiceAccount, now time.Time) error {
-	if in.Name == "" || len(in.FederatedIdentities) == 0 {
+// seedAccount adds a service account with its credentials and federated identities.
+func (d *Directory) seedAccount(in seed.ServiceAccount, now time.Time) error {
+	if in.Name == "" || len(in.FederatedIdentities) == 0 && in.CreatedAt.IsZero() {
 		return errors.New("a service account needs a name and at least one federated identity")
 	}
-	account := &ServiceAccount{object.NewRecord("sa", object.Spec{Identity: in.Identity, Name: in.Name},
-		d.Accounts.HasSlug, now)}
+	account := &ServiceAccount{Recorded("sa", seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels,
+		Details: in.Details}, d.Accounts.HasSlug, now)}
+	for _, c := range in.Credentials {
+		if err := d.seedCredential(account, c, now); err != nil {
+			return fmt.Errorf("access credential %q: %w", c.Name, err)
+		}
+	}
 	for i, f := range in.FederatedIdentities {
 		if err := d.seedFederated(account, f, now); err != nil {
 			return fmt.Errorf("federated identity %d: %w", i+1, err)
@@ -102,16 +108,25 @@ func (d *Directory) Seed(in seed.ServiceAccount, now time.Time) error {
 }
 
 func (d *Directory) seedFederated(account *ServiceAccount, in seed.FederatedIdentity, now time.Time) error {
-	if (in.Keys == "") != (in.Issuer == "") {
+	if in.Provider == "" && (in.Keys == "") != (in.Issuer == "") {
 		return errors.New("give the issuer and its keys, or neither to trust the emulator's own tokens")
 	}
 	if in.Subject == "" || len(in.Audiences) == 0 {
 		return errors.New("a subject and at least one audience are needed")
 	}
 	f := &FederatedIdentity{
-		Record:  object.NewRecord("fi", object.Spec{Name: in.Subject}, d.Federated.HasSlug, now),
+		Record: Recorded("fi", seed.Object{Identity: in.Identity, Name: cmp.Or(in.Name, in.Subject),
+			Labels: in.Labels, Details: in.Details}, d.Federated.HasSlug, now),
 		Account: account.Identity, Subject: in.Subject, Audiences: in.Audiences, Match: in.AudienceMatch,
-		Scopes: in.Scopes, Status: active, Project: in.Project, Conditions: map[string]any{},
+		Scopes: in.Scopes, Status: cmp.Or(in.Status, active), Project: in.Project, Conditions: map[string]any{},
+		ExpiresAt: in.ExpiresAt, LastUsedAt: in.LastUsedAt,
+	}
+	for claim, value := range in.Conditions {
+		// Numbers are what they are in requests.
+		if number, whole := value.(int); whole {
+			value = float64(number)
+		}
+		f.Conditions[claim] = value
 	}
 	for claim, value := range in.Claims {
 		f.Conditions[claim] = value
@@ -124,13 +139,19 @@ func (d *Directory) seedFederated(account *ServiceAccount, in seed.FederatedIden
 		return err
 	}
 	f.Provider = provider.Identity
-	d.Federated.Add(f)
-	return nil
+	return object.Insert(&d.Federated, f)
 }
 
 // seedProvider is the emulator's own issuer, or a provider with the keys of the seed. Two identities of one issuer may
 // trust different keys, and have providers of their own then.
 func (d *Directory) seedProvider(in seed.FederatedIdentity, now time.Time) (*Provider, error) {
+	if in.Provider != "" {
+		p, found := d.Providers.Find(in.Provider)
+		if !found {
+			return nil, fmt.Errorf("field \"provider\": federated identity provider %q not found", in.Provider)
+		}
+		return p, nil
+	}
 	issuer := in.Issuer
 	if issuer == "" {
 		issuer = IssuerURL
@@ -141,7 +162,7 @@ func (d *Directory) seedProvider(in seed.FederatedIdentity, now time.Time) (*Pro
 		}
 	}
 	p := &Provider{Record: object.NewRecord("fip", object.Spec{Name: issuer}, d.Providers.HasSlug, now),
-		Issuer: issuer, Status: active}
+		Issuer: issuer, Status: active, hidden: in.Keys}
 	if in.Keys != "" {
 		var err error
 		if p.Keys, err = jwt.ParseKeys(in.Keys); err != nil {

@@ -186,8 +186,8 @@ func (h *hub) attach(number int, router *space) error {
 func between(addr netip.Addr) netip.Prefix { return netip.PrefixFrom(addr, addr.BitLen()-2) }
 
 // wire makes the VPCs reachable from the client, and returns what is hidden. The client keeps its routes to the
-// addresses of load balancers that are gone: the hub refuses what is sent there, and with a default route it would leave
-// this machine.
+// addresses of load balancers that are gone: the hub refuses what is sent there, and with a default route it would
+// leave this machine.
 func (h *hub) wire(network traffic.Network, numbers map[string]int) (hidden []string, err error) {
 	routes, hidden := planHub(network, numbers)
 	var client []route

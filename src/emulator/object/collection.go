@@ -3,6 +3,8 @@ package object
 import (
 	"fmt"
 	"iter"
+	"slices"
+	"time"
 )
 
 // Keyed is an object that can be found by identity and by slug.
@@ -98,6 +100,21 @@ func (c *Collection[T]) All() iter.Seq[T] {
 			}
 		}
 	}
+}
+
+// ByAge sorts a collection by the times of its objects. Those of the same time keep their order.
+func ByAge[T Keyed](c *Collection[T], age func(T) time.Time) {
+	sorted := slices.Collect(c.All())
+	slices.SortStableFunc(sorted, func(a, b T) int { return age(a).Compare(age(b)) })
+	*c = Collected(sorted)
+}
+
+// Collected is a collection of objects.
+func Collected[T Keyed](objects []T) (c Collection[T]) {
+	for _, object := range objects {
+		c.Add(object)
+	}
+	return c
 }
 
 // Insert adds an object unless its identity is taken.

@@ -60,6 +60,11 @@ func (l *Life) Remove(now time.Time, takes, lingers time.Duration) {
 	l.removedAt, l.deletingTakes, l.lingers = now, takes, lingers
 }
 
+// Removal returns what Remove was called with.
+func (l *Life) Removal() (at time.Time, takes, lingers time.Duration) {
+	return l.removedAt, l.deletingTakes, l.lingers
+}
+
 // Active returns whether the object was not deleted.
 func (l *Life) Active() bool { return l.removedAt.IsZero() }
 

@@ -58,6 +58,18 @@ func NewRecord(prefix string, s Spec, slugTaken func(string) bool, now time.Time
 	}}
 }
 
+// Written is an object with the times and the version of a seed, as far as there are some.
+func Written(r Record, created, updated time.Time, version int) Record {
+	if !created.IsZero() {
+		r.CreatedAt, r.UpdatedAt = created, created
+	}
+	if !updated.IsZero() {
+		r.UpdatedAt = updated
+	}
+	r.ObjectVersion = max(version, 1)
+	return r
+}
+
 // NewIdentity makes a unique identity: `<prefix>-<20 characters>`.
 func NewIdentity(prefix string) string { return prefix + "-" + xid.New().String() }
 

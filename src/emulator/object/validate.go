@@ -1,6 +1,7 @@
 package object
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
@@ -33,6 +34,22 @@ func CheckMeta(s Spec) error {
 		return err
 	}
 	return CheckName(s.Name)
+}
+
+// CheckPort refuses a number that is no port.
+func CheckPort(field string, port int) error {
+	if port < 1 || port > MaxPort {
+		return apierror.Invalid("field %q must be 1 to %d, not %d", field, MaxPort, port)
+	}
+	return nil
+}
+
+// OneOf refuses a value that is not one of those that a field can have.
+func OneOf(field, value string, known ...string) error {
+	if !slices.Contains(known, value) {
+		return apierror.Invalid("field %q must be one of %q, not %q", field, known, value)
+	}
+	return nil
 }
 
 // CheckFree refuses a name that another object of the kind has.

@@ -44,7 +44,7 @@ func (c *changing) during(d time.Duration) int {
 	c.mu.Lock()
 	before := c.checks
 	c.mu.Unlock()
-	time.Sleep(d)
+	<-time.After(d)
 	synctest.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()

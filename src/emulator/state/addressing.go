@@ -1,6 +1,7 @@
 package state
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -93,4 +94,49 @@ func (a *Addressing) references() []string {
 		return nil
 	}
 	return []string{a.Reserved.Identity, a.Reserved.Slug}
+}
+
+// describe returns the addresses of its own, or the identity of the reserved IP.
+func (a *Addressing) describe() (own []netip.Addr, reserved string) {
+	if a.Reserved != nil {
+		return nil, a.Reserved.Identity
+	}
+	return a.own, ""
+}
+
+// reach is what a load balancer or NAT gateway of a seed says about its addresses.
+type reach struct {
+	addresses []netip.Addr
+	reserved  string
+	removed   bool
+}
+
+// seedReach gives a holder its addresses.
+func (o *Organisation) seedReach(by Holder, in reach) error {
+	a := by.Reach()
+	switch {
+	case in.reserved != "":
+		ip, err := required(&o.ReservedIPs, "reservedIp", "reserved IP", in.reserved)
+		if err != nil {
+			return err
+		}
+		if ip.Holder != nil {
+			return fmt.Errorf("field \"reservedIp\": reserved IP %q is attached to two objects", in.reserved)
+		}
+		a.Reserved, ip.Holder = ip, by
+		return nil
+	case len(in.addresses) > 0:
+		for _, addr := range in.addresses {
+			if err := reserveIn(a.Pools, addr); err != nil {
+				return fmt.Errorf("field \"addresses\": %w", err)
+			}
+		}
+		a.own = in.addresses
+		return nil
+	case in.removed:
+		return nil
+	}
+	var err error
+	a.own, err = TakeAddresses(a.Pools)
+	return err
 }

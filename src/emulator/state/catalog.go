@@ -3,7 +3,9 @@ package state
 import (
 	"fmt"
 	"slices"
+	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/address"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
@@ -78,4 +80,61 @@ func (r *region) View() wire.Region {
 // Short is the region inside another object: without its zones.
 func (r *region) Short() *wire.Region {
 	return &wire.Region{Meta: r.Nested(), Zones: []wire.Zone{}}
+}
+
+func (s *Store) seedRegion(in seed.Region, now time.Time) error {
+	if in.Name == "" || len(in.Zones) == 0 {
+		return fmt.Errorf("a region needs a name and at least one zone")
+	}
+	r := &region{Record: recorded("region", seed.Object{Identity: in.Identity, Name: in.Name, Details: in.Details},
+		s.Regions.HasSlug, now)}
+	for _, name := range in.Zones {
+		zone := object.NewRecord("zone", object.Spec{Identity: in.ZoneIdentities[name], Name: name},
+			func(string) bool { return false }, r.CreatedAt)
+		r.Zones = append(r.Zones, wire.Zone{Meta: zone.Meta, CloudRegionIdentity: r.Identity})
+	}
+	for _, prefix := range in.PublicAddresses {
+		r.Public = append(r.Public, address.NewPool(prefix))
+	}
+	return object.Insert(&s.Regions, r)
+}
+
+func (s *Store) seedMachineType(in seed.MachineType) error {
+	if in.Name == "" {
+		return fmt.Errorf("a machine type needs a name")
+	}
+	identity := in.Identity
+	if identity == "" {
+		identity = object.NewIdentity("mt")
+	}
+	return object.Insert(&s.MachineTypes, &MachineType{wire.MachineType{
+		Identity: identity, Name: in.Name, Slug: object.Slugify(in.Name),
+		VCPUs: in.VCPUs, RAMMb: in.RAMMb, DiskGb: in.DiskGb,
+	}})
+}
+
+// machineTypeFor resolves a machine type; an empty reference means the first.
+func (s *Store) machineTypeFor(ref string) (*MachineType, error) {
+	if ref == "" {
+		for first := range s.MachineTypes.All() {
+			return first, nil
+		}
+	}
+	if found, ok := s.MachineTypes.Find(ref); ok {
+		return found, nil
+	}
+	return nil, fmt.Errorf("machine type %q does not exist", ref)
+}
+
+// zoneFor checks a zone's slug; an empty one means the region's first zone.
+func (r *region) zoneFor(slug string) (string, error) {
+	if slug == "" {
+		return r.Zones[0].Slug, nil
+	}
+	for _, zone := range r.Zones {
+		if zone.Slug == slug {
+			return slug, nil
+		}
+	}
+	return "", fmt.Errorf("zone %q is not in region %s", slug, r.Slug)
 }

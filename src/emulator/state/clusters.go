@@ -2,7 +2,11 @@ package state
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
@@ -32,6 +36,9 @@ func (s *Store) seedKubernetesVersion(in seed.KubernetesVersion, now time.Time) 
 	if in.Name == "" {
 		return fmt.Errorf("a version of Kubernetes needs a name")
 	}
+	if !in.CreatedAt.IsZero() {
+		now = in.CreatedAt
+	}
 	return object.Insert(&s.KubernetesVersions, &KubernetesVersion{wire.KubernetesVersion{
 		Identity: cmp.Or(in.Identity, object.NewIdentity("kv")), Name: in.Name, Slug: object.Slugify(in.Name),
 		CreatedAt: now, Annotations: map[string]string{}, Enabled: !in.Disabled, Supported: !in.Disabled,
@@ -39,14 +46,19 @@ func (s *Store) seedKubernetesVersion(in seed.KubernetesVersion, now time.Time) 
 	}})
 }
 
-// KubernetesVersionFor resolves a version by identity, slug or name.
-func (s *Store) KubernetesVersionFor(ref string) (*KubernetesVersion, error) {
-	found, ok := s.KubernetesVersions.Find(ref)
-	if !ok {
-		found, ok = s.KubernetesVersions.Find(object.Slugify(ref))
+// kubernetesVersion finds a version by identity, slug or name.
+func (s *Store) kubernetesVersion(ref string) (*KubernetesVersion, bool) {
+	if found, ok := s.KubernetesVersions.Find(ref); ok {
+		return found, true
 	}
+	return s.KubernetesVersions.Find(object.Slugify(ref))
+}
+
+// KubernetesVersionFor resolves a version that can be chosen.
+func (s *Store) KubernetesVersionFor(ref string) (*KubernetesVersion, error) {
+	found, ok := s.kubernetesVersion(ref)
 	switch {
-	case !ok || ref == "":
+	case !ok:
 		return nil, apierror.Invalid("field \"kubernetesVersionIdentity\": version %q not found", ref)
 	case !found.Enabled:
 		return nil, apierror.Invalid("field \"kubernetesVersionIdentity\": version %q is not enabled", ref)
@@ -124,4 +136,142 @@ func (k *Cluster) Quit() {
 	if k.Subnet != nil {
 		k.Subnet.Users.Remove("Kubernetes cluster", k.Identity)
 	}
+}
+
+// Depart ends what the cluster is part of.
+func (k *Cluster) Depart() {
+	k.Org.Leave(&k.Life, k.Quit, func() { k.Org.Clusters.Remove(k) })
+}
+
+// Complete fills in what the creator of the cluster left out, and checks the rest.
+func (k *Cluster) Complete() error {
+	settings := &k.Settings
+	settings.PodSecurityStandardsProfile = cmp.Or(settings.PodSecurityStandardsProfile, "baseline")
+	settings.AuditLogProfile = cmp.Or(settings.AuditLogProfile, "none")
+	settings.AutoUpgradePolicy = cmp.Or(settings.AutoUpgradePolicy, "none")
+	settings.APIServerACL.AllowedCIDRs = object.List(settings.APIServerACL.AllowedCIDRs)
+	network := &k.Networking
+	network.CNI = cmp.Or(network.CNI, "cilium")
+	network.KubeProxyMode = cmp.Or(network.KubeProxyMode, "ipvs")
+	network.KubeProxyDeployment = cmp.Or(network.KubeProxyDeployment, "managed")
+	network.ServiceCIDR = cmp.Or(network.ServiceCIDR, "10.96.0.0/12")
+	network.PodCIDR = cmp.Or(network.PodCIDR, "10.244.0.0/16")
+	return errors.Join(k.checkSettings(), k.checkRanges())
+}
+
+func (k *Cluster) checkSettings() error {
+	for _, setting := range []struct {
+		field, value string
+		known        []string
+	}{
+		{"podSecurityStandardsProfile", k.Settings.PodSecurityStandardsProfile,
+			[]string{"restricted", "baseline", "privileged"}},
+		{"auditLogProfile", k.Settings.AuditLogProfile, []string{"none", "basic", "advanced"}},
+		{"defaultNetworkPolicy", k.Settings.DefaultNetworkPolicy, []string{"", "allow-all", "deny", "deny-all"}},
+		{"autoUpgradePolicy", k.Settings.AutoUpgradePolicy, []string{"none", "latest-version", "latest-stable"}},
+		{"kubeProxyMode", k.Networking.KubeProxyMode, []string{"ipvs", "iptables"}},
+		{"kubeProxyDeployment", k.Networking.KubeProxyDeployment, []string{"managed", "custom", "disabled"}},
+	} {
+		if err := object.OneOf(setting.field, setting.value, setting.known...); err != nil {
+			return err
+		}
+	}
+	for _, text := range k.Settings.APIServerACL.AllowedCIDRs {
+		_, notPrefix := netip.ParsePrefix(text)
+		if _, err := netip.ParseAddr(text); err != nil && notPrefix != nil {
+			return apierror.Invalid("field \"allowedCIDRs\": %q is neither a CIDR nor an IP address", text)
+		}
+	}
+	return nil
+}
+
+// checkRanges refuses ranges of pods and services that overlap each other or the VPC.
+func (k *Cluster) checkRanges() error {
+	taken := map[string][]netip.Prefix{}
+	if k.Subnet != nil {
+		taken["VPC"] = k.Subnet.VPC.CIDRs
+	}
+	for _, part := range []struct{ field, text string }{
+		{"serviceCidr", k.Networking.ServiceCIDR}, {"podCidr", k.Networking.PodCIDR},
+	} {
+		cidr, err := ParseNetwork(part.field, part.text)
+		if err != nil {
+			return err
+		}
+		for _, other := range slices.Sorted(maps.Keys(taken)) {
+			if slices.ContainsFunc(taken[other], cidr.Overlaps) {
+				return apierror.Invalid("field %q: %s overlaps the %s, which has %v", part.field, cidr, other,
+					taken[other])
+			}
+		}
+		taken[part.field] = []netip.Prefix{cidr}
+	}
+	return nil
+}
+
+func (o *Organisation) seedCluster(in *seed.Cluster, now time.Time) error {
+	k := &Cluster{Org: o, Type: cmp.Or(in.Type, Managed), Networking: in.Networking.Value, Settings: in.Settings.Value,
+		Life: revived(in.Life), Record: recorded("k8s", in.Object, o.Clusters.HasSlug, now)}
+	groups, err := k.seedPlace(in)
+	if err != nil {
+		return err
+	}
+	var found bool
+	if k.Version, found = o.Store.kubernetesVersion(in.Version); !found {
+		return fmt.Errorf("field \"version\": version %q not found", in.Version)
+	}
+	if err := errors.Join(k.Complete(), object.Insert(&o.Clusters, k)); err != nil {
+		return err
+	}
+	k.Join(groups)
+	err = each("node pool", in.NodePools, func(p *seed.NodePool) *seed.Object { return &p.Object },
+		func(p *seed.NodePool) error { return k.seedNodePool(p, now) })
+	if err == nil && in.Removed() {
+		k.Depart()
+	}
+	return err
+}
+
+// seedPlace finds the subnet of a managed cluster, or the region of another one.
+func (k *Cluster) seedPlace(in *seed.Cluster) (groups []*SecurityGroup, err error) {
+	if err := object.OneOf("type", k.Type, Managed, HostedControlPlane); err != nil {
+		return nil, err
+	}
+	if k.Type != Managed && (in.Subnet != "" || len(in.SecurityGroups) > 0 || len(in.NodePools) > 0) {
+		return nil, fmt.Errorf("fields \"subnet\", \"securityGroups\" and \"nodePools\" are only for clusters of "+
+			"type %s", Managed)
+	}
+	if k.Type != Managed {
+		k.Region, err = required(&k.Org.Store.Regions, "region", "region", in.Region)
+		return nil, err
+	}
+	if k.Subnet, err = required(&k.Org.Subnets, "subnet", "subnet", in.Subnet); err != nil {
+		return nil, err
+	}
+	k.Region = k.Subnet.VPC.Region
+	return k.Org.SecurityGroupsIn(k.Subnet.VPC, in.SecurityGroups)
+}
+
+// describeClusters are the clusters with their node pools.
+func (o *Organisation) describeClusters() (out []seed.Cluster) {
+	for k := range o.Clusters.All() {
+		cluster := seed.Cluster{Object: seed.Described(k.Meta), Life: lived(k.Life, ""), Type: k.Type,
+			Region: k.Region.Identity, Version: k.Version.Identity,
+			Networking:     seed.JSON[wire.ClusterNetworking]{Value: k.Networking},
+			Settings:       seed.JSON[wire.ClusterSettings]{Value: k.Settings},
+			SecurityGroups: identities(k.SecurityGroups)}
+		if k.Subnet != nil {
+			if !has(&o.Subnets, k.Subnet) {
+				continue
+			}
+			cluster.Subnet = k.Subnet.Identity
+		}
+		for p := range k.Pools.All() {
+			if has(&o.Subnets, p.Subnet) {
+				cluster.NodePools = append(cluster.NodePools, p.describe())
+			}
+		}
+		out = append(out, cluster)
+	}
+	return out
 }

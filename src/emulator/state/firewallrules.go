@@ -7,6 +7,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -134,4 +135,34 @@ func checkFirewall(m wire.FirewallMatch) error {
 		}
 	}
 	return nil
+}
+
+func (r *FirewallRule) describe() seed.FirewallRule {
+	out := seed.FirewallRule{Object: seed.Described(r.Meta), Match: seed.JSON[wire.FirewallMatch]{Value: r.Match}}
+	for to, subnet := range map[*string]*Subnet{
+		&out.Interface: r.Inner, &out.SourceSubnet: r.Source, &out.DestinationSubnet: r.DestinationTo,
+	} {
+		if subnet != nil {
+			*to = subnet.Identity
+		}
+	}
+	return out
+}
+
+// seedFirewallRule adds a rule to the firewall of the VPC.
+func (v *VPC) seedFirewallRule(in *seed.FirewallRule, now time.Time) (err error) {
+	r := &FirewallRule{VPC: v, Match: in.Match.Value, Record: recorded("fwr", in.Object, v.Firewall.HasSlug, now)}
+	if err := checkFirewall(r.Match); err != nil {
+		return err
+	}
+	if r.Inner, err = v.optionalSubnet("interface", &in.Interface); err != nil {
+		return err
+	}
+	if r.Source, err = v.optionalSubnet("sourceSubnet", &in.SourceSubnet); err != nil {
+		return err
+	}
+	if r.DestinationTo, err = v.optionalSubnet("destinationSubnet", &in.DestinationSubnet); err != nil {
+		return err
+	}
+	return object.Insert(&v.Firewall, r)
 }

@@ -1,11 +1,15 @@
 package state
 
 import (
+	"errors"
+	"net/netip"
 	"slices"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/address"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -107,4 +111,90 @@ func (o *Organisation) RemoveListener(l *Listener) {
 // Forget drops a listener from the group's references.
 func (g *TargetGroup) Forget(l *Listener) {
 	g.Listeners = slices.DeleteFunc(g.Listeners, func(other *Listener) bool { return other == l })
+}
+
+// Depart ends what the load balancer is part of.
+func (lb *Loadbalancer) Depart() {
+	org := lb.Subnet.VPC.Org
+	org.Leave(&lb.Life, func() {
+		org.Release(lb, lb.DeletedAt())
+		lb.Leave()
+		lb.Subnet.Users.Remove("load balancer", lb.Identity)
+	}, func() { org.Loadbalancers.Remove(lb) })
+}
+
+func (lb *Loadbalancer) describe() seed.LoadBalancer {
+	out := seed.LoadBalancer{Object: seed.Described(lb.Meta), Life: lived(lb.Life, lb.Held), Subnet: lb.Subnet.Identity,
+		Internal: lb.Internal, InstanceSize: lb.InstanceSize, DeleteProtection: lb.DeleteProtection,
+		SecurityGroups: identities(lb.SecurityGroups), ChangingUntil: lb.ChangingUntil}
+	out.Addresses, out.ReservedIP = lb.Addressing.describe()
+	for _, l := range lb.Listeners {
+		out.Listeners = append(out.Listeners, seed.Listener{Object: seed.Described(l.Meta), Port: l.Port,
+			Protocol: l.Protocol, TargetGroup: l.Group.Identity, MaxConnections: l.MaxConnections,
+			IdleTimeout: l.IdleTimeout, AllowedSources: l.AllowedSources})
+	}
+	return out
+}
+
+func (o *Organisation) seedLoadbalancer(in *seed.LoadBalancer, now time.Time) error {
+	home, err := required(&o.Subnets, "subnet", "subnet", in.Subnet)
+	if err != nil {
+		return err
+	}
+	groups, err := o.SecurityGroupsIn(home.VPC, in.SecurityGroups)
+	if err != nil {
+		return err
+	}
+	lb := &Loadbalancer{Subnet: home, Internal: in.Internal, InstanceSize: in.InstanceSize,
+		DeleteProtection: in.DeleteProtection, Held: in.Held, ChangingUntil: in.ChangingUntil, Life: revived(in.Life),
+		Record: recorded("lb", in.Object, o.Loadbalancers.HasSlug, now)}
+	lb.Addressing = Addressing{Pools: lb.pools(in.Addresses), V4Only: o.Store.Switches.IPv4OnlyLoadbalancers}
+	if lb.V4Only && len(in.Addresses) == 0 {
+		lb.Pools = V4Pools(lb.Pools)
+	}
+	if err := object.Insert(&o.Loadbalancers, lb); err != nil {
+		return err
+	}
+	if err := o.seedReach(lb, reach{in.Addresses, in.ReservedIP, in.Removed()}); err != nil {
+		return err
+	}
+	home.Users.Add("load balancer", lb.Identity)
+	lb.SecurityGroups = Reattach("load balancer", lb.Identity, nil, groups)
+	o.TrafficChanged(lb)
+	err = each("listener", in.Listeners, func(l *seed.Listener) *seed.Object { return &l.Object },
+		func(l *seed.Listener) error { return o.seedListener(lb, l, now) })
+	if err == nil && in.Removed() {
+		lb.Depart()
+	}
+	return err
+}
+
+// pools are where the addresses of the load balancer come from. Those of an internal one can be of another subnet,
+// because it keeps them when it moves.
+func (lb *Loadbalancer) pools(addresses []netip.Addr) []*address.Pool {
+	if !lb.Internal {
+		return lb.home().Public
+	}
+	for _, s := range lb.Subnet.VPC.Subnets {
+		if len(addresses) > 0 && s.spans(addresses) {
+			return s.Pools
+		}
+	}
+	return lb.Subnet.Pools
+}
+
+func (o *Organisation) seedListener(lb *Loadbalancer, in *seed.Listener, now time.Time) error {
+	g, err := required(&o.TargetGroups, "targetGroup", "target group", in.TargetGroup)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(object.CheckPort("port", in.Port), checkProtocol(in.Protocol)); err != nil {
+		return err
+	}
+	taken := func(slug string) bool {
+		return slices.ContainsFunc(lb.Listeners, func(l *Listener) bool { return l.Slug == slug })
+	}
+	o.AddListener(&Listener{LB: lb, Group: g, Port: in.Port, Protocol: in.Protocol, MaxConnections: in.MaxConnections,
+		IdleTimeout: in.IdleTimeout, AllowedSources: in.AllowedSources, Record: recorded("lbl", in.Object, taken, now)})
+	return nil
 }

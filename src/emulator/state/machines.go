@@ -8,6 +8,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -227,4 +228,38 @@ func (s *Subnet) spans(addresses []netip.Addr) bool {
 		}
 		return true
 	})
+}
+
+// Depart ends what the machine is part of.
+func (m *Machine) Depart() {
+	org := m.Subnet.VPC.Org
+	org.Leave(&m.Life, func() {
+		m.SecurityGroups = Reattach("machine", m.Identity, m.SecurityGroups, nil)
+		m.Subnet.Users.Remove("machine", m.Identity)
+	}, func() {
+		if !org.Store.Switches.KeepAttachedVolumes {
+			m.ForgetVolumes()
+		}
+		ReleaseAddresses(m.Subnet.Pools, m.Addresses)
+		org.Machines.Remove(m)
+	})
+}
+
+func (o *Organisation) describeMachines() (out []seed.Machine) {
+	for m := range o.Machines.All() {
+		if !has(&o.Subnets, m.Subnet) {
+			continue
+		}
+		of := seed.Described(m.Meta)
+		machine := seed.Machine{Identity: of.Identity, Name: of.Name, Slug: of.Slug, Labels: of.Labels,
+			Annotations: of.Annotations, History: of.History, Life: lived(m.Life, m.Held), Subnet: m.Subnet.Identity,
+			Zone: m.zone, Type: m.kind.Identity, Addresses: m.Addresses, WithoutAddresses: len(m.Addresses) == 0,
+			Stopped: m.stopped, Boots: m.boots, CloudInit: m.CloudInit, DeleteProtection: m.DeleteProtection,
+			SecurityGroups: identities(m.SecurityGroups)}
+		if m.Image != nil {
+			machine.Image = m.Image.Identity
+		}
+		out = append(out, machine)
+	}
+	return out
 }

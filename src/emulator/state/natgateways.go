@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -74,4 +75,40 @@ func (n *NATGateway) Traits(now time.Time) object.Traits {
 func (n *NATGateway) Release(now time.Time) {
 	n.SecurityGroups = Reattach("NAT gateway", n.Identity, n.SecurityGroups, nil)
 	n.leaveReserved(now)
+}
+
+// Depart ends what the NAT gateway is part of.
+func (n *NATGateway) Depart() {
+	org := n.Subnet.VPC.Org
+	org.Leave(&n.Life, func() {
+		n.Release(n.DeletedAt())
+		n.Leave()
+		n.Subnet.Users.Remove("NAT gateway", n.Identity)
+	}, func() { org.NATGateways.Remove(n) })
+}
+
+func (o *Organisation) seedNATGateway(in *seed.NATGateway, now time.Time) error {
+	home, err := required(&o.Subnets, "subnet", "subnet", in.Subnet)
+	if err != nil {
+		return err
+	}
+	groups, err := o.SecurityGroupsIn(home.VPC, in.SecurityGroups)
+	if err != nil {
+		return err
+	}
+	n := &NATGateway{Subnet: home, InstanceSize: in.InstanceSize, Routes: map[*RouteEntry]bool{},
+		Addressing: Addressing{Pools: home.VPC.Region.Public}, Life: revived(in.Life),
+		Record: recorded("ngw", in.Object, o.NATGateways.HasSlug, now)}
+	if err := object.Insert(&o.NATGateways, n); err != nil {
+		return err
+	}
+	if err := o.seedReach(n, reach{in.Addresses, in.ReservedIP, in.Removed()}); err != nil {
+		return err
+	}
+	home.Users.Add("NAT gateway", n.Identity)
+	n.SecurityGroups = Reattach("NAT gateway", n.Identity, nil, groups)
+	if in.Removed() {
+		n.Depart()
+	}
+	return nil
 }

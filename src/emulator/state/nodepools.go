@@ -2,11 +2,13 @@ package state
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -97,4 +99,96 @@ func (m *Machine) NodeView() wire.NodeMachine {
 			wire.NodeAddress{Type: "InternalIP", Address: addr.String()})
 	}
 	return view
+}
+
+// Depart ends what the node pool is part of.
+func (p *NodePool) Depart() {
+	p.Cluster.Org.Leave(&p.Life, p.Quit, func() { p.Cluster.Pools.Remove(p) })
+}
+
+// Complete fills in what the creator of the node pool left out, and checks the rest of the settings.
+func (p *NodePool) Complete() error {
+	s := &p.Settings
+	s.UpgradeStrategy = cmp.Or(s.UpgradeStrategy, "auto")
+	if err := object.OneOf("upgradeStrategy", s.UpgradeStrategy, "manual", "auto", "minor-only", "always", "onDelete",
+		"inPlace", "never"); err != nil {
+		return err
+	}
+	for _, taint := range s.NodeSettings.Taints {
+		if err := object.OneOf("effect", taint.Effect, "NoSchedule", "PreferNoSchedule", "NoExecute"); err != nil {
+			return err
+		}
+		if err := object.OneOf("operator", taint.Operator, "", "Equal", "Exists"); err != nil {
+			return err
+		}
+	}
+	switch {
+	case s.Replicas < 0 || s.MinReplicas < 0:
+		return apierror.Invalid("fields \"replicas\" and \"minReplicas\" must not be less than 0")
+	case s.EnableAutoscaling && (s.MaxReplicas < 1 || s.Replicas > s.MaxReplicas):
+		return apierror.Invalid("field \"maxReplicas\" must be at least 1, \"minReplicas\" and \"replicas\", not %d",
+			s.MaxReplicas)
+	}
+	return nil
+}
+
+func (k *Cluster) seedNodePool(in *seed.NodePool, now time.Time) (err error) {
+	p := &NodePool{Cluster: k, Subnet: k.Subnet, Version: k.Version, Settings: in.Settings.Value,
+		Life: revived(in.Life), Record: recorded("np", in.Object, k.Pools.HasSlug, now)}
+	if err := p.Complete(); err != nil {
+		return err
+	}
+	if err := p.seedPlace(in); err != nil {
+		return err
+	}
+	groups, err := k.Org.SecurityGroupsIn(p.Subnet.VPC, in.SecurityGroups)
+	if err != nil {
+		return err
+	}
+	for i, ref := range in.Machines {
+		m, err := required(&k.Org.Machines, fmt.Sprintf("machines[%d]", i), "machine", ref)
+		if err != nil {
+			return err
+		}
+		p.Adopt(m)
+	}
+	p.Join(groups)
+	if in.Removed() {
+		p.Depart()
+	}
+	return object.Insert(&k.Pools, p)
+}
+
+// seedPlace finds where the machines of the pool are, and of which type and version they are.
+func (p *NodePool) seedPlace(in *seed.NodePool) (err error) {
+	store := p.Cluster.Org.Store
+	if in.Subnet != "" {
+		if p.Subnet, err = required(&p.Cluster.Org.Subnets, "subnet", "subnet", in.Subnet); err != nil {
+			return err
+		}
+	}
+	if in.Version != "" {
+		var found bool
+		if p.Version, found = store.kubernetesVersion(in.Version); !found {
+			return fmt.Errorf("field \"version\": version %q not found", in.Version)
+		}
+	}
+	if p.Zone, err = p.Subnet.VPC.Region.zoneFor(in.Zone); err != nil {
+		return fmt.Errorf("field \"zone\": %w", err)
+	}
+	if p.Type, err = store.machineTypeFor(in.Type); err != nil {
+		return fmt.Errorf("field \"type\": %w", err)
+	}
+	return nil
+}
+
+func (p *NodePool) describe() seed.NodePool {
+	out := seed.NodePool{Object: seed.Described(p.Meta), Life: lived(p.Life, ""), Subnet: p.Subnet.Identity,
+		Version: p.Version.Identity, Zone: p.Zone, Type: p.Type.Identity,
+		Settings:       seed.JSON[wire.NodePoolSettings]{Value: p.Settings},
+		SecurityGroups: identities(p.SecurityGroups)}
+	for m := range p.Machines().All() {
+		out.Machines = append(out.Machines, m.Identity)
+	}
+	return out
 }

@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
@@ -35,10 +36,16 @@ func (o *Organisation) NewProject(s object.Spec, now time.Time) *Project {
 
 // CheckProject checks a reference to a project; an empty one is none.
 func (o *Organisation) CheckProject(ref string) error {
-	if _, found := o.Projects.Find(ref); ref != "" && !found {
+	if _, found := o.Projects.Find(ref); ref != "" && !found && !slices.Contains(o.deletedProjects, ref) {
 		return fmt.Errorf("project %q does not exist in organisation %s", ref, o.Slug)
 	}
 	return nil
+}
+
+// DropProject removes a project. Credentials can still name it, with no effect but errors.
+func (o *Organisation) DropProject(p *Project) {
+	o.Projects.Remove(p)
+	o.deletedProjects = append(o.deletedProjects, p.Identity, p.Slug)
 }
 
 // View is the project as the API describes it.

@@ -1,17 +1,17 @@
 package state
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/address"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/behaviour"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
 // New builds the state that a seed describes.
@@ -59,45 +59,31 @@ func New(in seed.Seed, switches behaviour.Switches, now time.Time) (*Store, erro
 			return nil, fmt.Errorf("seed organisation %q: %w", o.Name, err)
 		}
 	}
+	// What may refer to objects of other organisations, and what refers to that.
+	for _, finish := range []func(*Organisation, seed.Organisation, time.Time) error{
+		(*Organisation).seedPeerings, (*Organisation).seedRoutes,
+	} {
+		for i, o := range in.Organisations {
+			if err := finish(s.Organisations.Order[i], o, now); err != nil {
+				return nil, fmt.Errorf("seed organisation %q: %w", o.Name, err)
+			}
+		}
+	}
+	for org := range s.Spaces() {
+		org.order()
+		org.Directory.SortSeeded()
+		org.FinishDeletions(now)
+	}
 	return s, nil
-}
-
-func (s *Store) seedRegion(in seed.Region, now time.Time) error {
-	if in.Name == "" || len(in.Zones) == 0 {
-		return fmt.Errorf("a region needs a name and at least one zone")
-	}
-	r := &region{Record: object.NewRecord("region", object.Spec{Identity: in.Identity, Name: in.Name},
-		s.Regions.HasSlug, now)}
-	for _, name := range in.Zones {
-		zone := object.NewRecord("zone", object.Spec{Name: name}, func(string) bool { return false }, now)
-		r.Zones = append(r.Zones, wire.Zone{Meta: zone.Meta, CloudRegionIdentity: r.Identity})
-	}
-	for _, prefix := range in.PublicAddresses {
-		r.Public = append(r.Public, address.NewPool(prefix))
-	}
-	return object.Insert(&s.Regions, r)
-}
-
-func (s *Store) seedMachineType(in seed.MachineType) error {
-	if in.Name == "" {
-		return fmt.Errorf("a machine type needs a name")
-	}
-	identity := in.Identity
-	if identity == "" {
-		identity = object.NewIdentity("mt")
-	}
-	return object.Insert(&s.MachineTypes, &MachineType{wire.MachineType{
-		Identity: identity, Name: in.Name, Slug: object.Slugify(in.Name),
-		VCPUs: in.VCPUs, RAMMb: in.RAMMb, DiskGb: in.DiskGb,
-	}})
 }
 
 func (s *Store) seedOrganisation(in seed.Organisation, now time.Time) error {
 	if in.Name == "" {
 		return fmt.Errorf("an organisation needs a name")
 	}
-	org := newSpace(s, object.NewRecord("o",
-		object.Spec{Identity: in.Identity, Name: in.Name, Slug: in.Slug}, s.Organisations.HasSlug, now), nil)
+	org := newSpace(s, recorded("o", seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels,
+		Details: seed.Details{Slug: in.Slug, Annotations: in.Annotations, History: in.History}},
+		s.Organisations.HasSlug, now), nil)
 	if err := object.Insert(&s.Organisations, org); err != nil {
 		return err
 	}
@@ -106,57 +92,46 @@ func (s *Store) seedOrganisation(in seed.Organisation, now time.Time) error {
 			return err
 		}
 	}
+	for name, requests := range in.QuotaIncreases {
+		if _, err := FindQuota(name); err != nil {
+			return fmt.Errorf("field \"quotaIncreases\": %w", err)
+		}
+		org.Increases[name] = requests.Value
+	}
 	if err := org.seedObjects(in.VPCs, in.ReservedIPs, in.Machines, now); err != nil {
 		return err
 	}
-	for _, p := range in.Projects {
-		if err := org.seedProject(p, now); err != nil {
-			return fmt.Errorf("project %q: %w", p.Name, err)
-		}
-	}
-	if err := org.seedPeople(in.Members, in.Invites, now); err != nil {
+	if err := org.seedRest(&in.Objects, now); err != nil {
 		return err
 	}
-	return org.seedAccounts(in.ServiceAccounts, now)
-}
-
-func (o *Organisation) seedPeople(members []seed.Member, invites []seed.Invite, now time.Time) error {
-	for _, m := range members {
-		if err := o.Directory.SeedMember(m, now); err != nil {
-			return fmt.Errorf("member %q: %w", m.Name, err)
-		}
+	if err := org.seedProjects(in.Projects, now); err != nil {
+		return err
 	}
-	for _, i := range invites {
-		if err := o.Directory.SeedInvite(i, now); err != nil {
-			return fmt.Errorf("invite %q: %w", i.Email, err)
-		}
-	}
-	return nil
-}
-
-// seedAccounts adds service accounts, after the projects that their tokens can be bound to.
-func (o *Organisation) seedAccounts(accounts []seed.ServiceAccount, now time.Time) error {
-	for _, account := range accounts {
-		err := o.Directory.Seed(account, now)
+	org.deletedProjects = in.DeletedProjects
+	for _, account := range in.ServiceAccounts {
 		for _, f := range account.FederatedIdentities {
-			err = errors.Join(err, o.CheckProject(f.Project))
-		}
-		if err != nil {
-			return fmt.Errorf("service account %q: %w", account.Name, err)
+			if err := org.CheckProject(f.Project); err != nil {
+				return fmt.Errorf("service account %q: %w", account.Name, err)
+			}
 		}
 	}
-	return nil
+	return org.Directory.Seed(&in, now)
 }
 
 func (o *Organisation) seedProject(in seed.Project, now time.Time) error {
 	if in.Name == "" {
 		return fmt.Errorf("a project needs a name")
 	}
-	p := o.NewProject(object.Spec{Identity: in.Identity, Name: in.Name, Slug: in.Slug}, now)
+	p := o.NewProject(object.Spec{Identity: in.Identity, Name: in.Name, Slug: in.Slug, Description: in.Description,
+		Labels: in.Labels, Annotations: in.Annotations}, now)
+	p.Record = object.Written(p.Record, in.CreatedAt, in.UpdatedAt, in.ObjectVersion)
 	if err := object.Insert(&o.Projects, p); err != nil {
 		return err
 	}
-	return p.Space.seedObjects(in.VPCs, in.ReservedIPs, in.Machines, now)
+	if err := p.Space.seedObjects(in.VPCs, in.ReservedIPs, in.Machines, now); err != nil {
+		return err
+	}
+	return p.Space.seedRest(&in.Objects, now)
 }
 
 // seedObjects adds what an organisation or a project owns.
@@ -180,35 +155,13 @@ func (o *Organisation) seedObjects(vpcs []seed.VPC, ips []seed.ReservedIP, machi
 	return nil
 }
 
-func (o *Organisation) seedVPC(in seed.VPC, now time.Time) error {
-	home, found := o.Store.Regions.Find(in.Region)
-	if !found {
-		return fmt.Errorf("region %q is not in the seed", in.Region)
-	}
-	if in.Name == "" || len(in.CIDRs) == 0 {
-		return fmt.Errorf("a VPC needs a name and at least one CIDR")
-	}
-	v := &VPC{Org: o, Region: home, CIDRs: in.CIDRs, Record: object.NewRecord("vpc",
-		object.Spec{Identity: in.Identity, Name: in.Name, Labels: in.Labels}, o.VPCs.HasSlug, now)}
-	if err := object.Insert(&o.VPCs, v); err != nil {
-		return err
-	}
-	return v.seedNetwork(in, now)
-}
-
-// Within says whether a prefix lies in one of the others.
-func Within(prefix netip.Prefix, outer []netip.Prefix) bool {
-	for _, o := range outer {
-		if o.Bits() <= prefix.Bits() && o.Contains(prefix.Addr()) {
-			return true
-		}
-	}
-	return false
-}
-
 // SeedMachine adds a machine that is ready at once.
 func (o *Organisation) SeedMachine(spec seed.Machine, now time.Time) (*Machine, error) {
 	home, err := o.subnetFor(spec.Subnet)
+	if spec.Removed() {
+		// Its subnet may be on its way out, too.
+		home, err = required(&o.Subnets, "subnet", "subnet", spec.Subnet)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -230,85 +183,96 @@ func (o *Organisation) SeedMachine(spec seed.Machine, now time.Time) (*Machine, 
 	if err != nil {
 		return nil, err
 	}
-	addrs, err := home.assign(spec.Addresses)
+	image, err := o.Store.ImageFor(spec.Image)
 	if err != nil {
 		return nil, err
 	}
-	m := &Machine{
-		Subnet: home, kind: kind, zone: zone, Addresses: addrs, stopped: spec.Stopped,
-		Life: object.Life{ReadyAt: now}, Groups: map[*TargetGroup]bool{},
+	var addrs []netip.Addr
+	if !spec.WithoutAddresses {
+		if addrs, err = home.assign(spec.Addresses); err != nil {
+			return nil, err
+		}
 	}
-	m.Record = object.NewRecord("vm", machineMeta(spec), o.Machines.HasSlug, now)
+	m := &Machine{
+		Subnet: home, kind: kind, zone: zone, Addresses: addrs, stopped: spec.Stopped, boots: spec.Boots,
+		Image: image, CloudInit: spec.CloudInit, DeleteProtection: spec.DeleteProtection, Held: spec.Held,
+		Life: revived(spec.Life), Groups: map[*TargetGroup]bool{},
+	}
+	if m.ReadyAt.IsZero() {
+		m.ReadyAt = now
+	}
+	m.Record = object.Written(object.NewRecord("vm", machineMeta(spec), o.Machines.HasSlug, now), spec.CreatedAt,
+		spec.UpdatedAt, spec.ObjectVersion)
 	o.Machines.Add(m)
 	home.Users.Add("machine", m.Identity)
 	m.SecurityGroups = Reattach("machine", m.Identity, nil, groups)
 	o.Reselect(m, now)
+	if spec.Removed() {
+		m.Depart()
+	}
 	return m, nil
 }
 
 func machineMeta(m seed.Machine) object.Spec {
-	return object.Spec{Identity: m.Identity, Name: m.Name, Slug: m.Slug, Labels: m.Labels, Annotations: m.Annotations}
+	return object.Spec{Identity: m.Identity, Name: m.Name, Slug: m.Slug, Labels: m.Labels, Annotations: m.Annotations,
+		Description: m.Description}
 }
 
-// assign reserves the given addresses, or takes free ones when there are none.
-func (s *Subnet) assign(wanted []netip.Addr) ([]netip.Addr, error) {
-	if len(wanted) == 0 {
-		return TakeAddresses(s.Pools)
-	}
-	for i, addr := range wanted {
-		if err := s.reserve(addr); err != nil {
-			ReleaseAddresses(s.Pools, wanted[:i])
-			return nil, err
-		}
-	}
-	return wanted, nil
+// seedRest adds what uses networks and machines.
+func (o *Organisation) seedRest(in *seed.Objects, now time.Time) error {
+	defer o.orderListeners(in.TargetGroups)
+	return errors.Join(
+		each("cloud-init template", in.CloudInits, func(c *seed.CloudInit) *seed.Object { return &c.Object },
+			func(c *seed.CloudInit) error {
+				return object.Insert(&o.CloudInits, &CloudInit{Content: c.Content,
+					Record: recorded("ci", c.Object, o.CloudInits.HasSlug, now)})
+			}),
+		each("NAT gateway", in.NATGateways, func(n *seed.NATGateway) *seed.Object { return &n.Object },
+			func(n *seed.NATGateway) error { return o.seedNATGateway(n, now) }),
+		each("target group", in.TargetGroups, func(g *seed.TargetGroup) *seed.Object { return &g.Object },
+			func(g *seed.TargetGroup) error { return o.seedTargetGroup(g, now) }),
+		each("load balancer", in.LoadBalancers, func(lb *seed.LoadBalancer) *seed.Object { return &lb.Object },
+			func(lb *seed.LoadBalancer) error { return o.seedLoadbalancer(lb, now) }),
+		each("file system", in.Filesystems, func(f *seed.Filesystem) *seed.Object { return &f.Object },
+			func(f *seed.Filesystem) error { return o.seedFilesystem(f, now) }),
+		o.seedVolumes(in, now),
+		each("Kubernetes cluster", in.Clusters, func(k *seed.Cluster) *seed.Object { return &k.Object },
+			func(k *seed.Cluster) error { return o.seedCluster(k, now) }),
+		each("bucket", in.Buckets, func(b *seed.Bucket) *seed.Object { return &b.Object },
+			func(b *seed.Bucket) error { return o.seedBucket(b, now) }),
+	)
 }
 
-func (s *Subnet) reserve(addr netip.Addr) error {
-	for _, pool := range s.Pools {
-		if pool.Prefix().Contains(addr) {
-			return pool.Reserve(addr)
+// seedProjects adds projects, and then the projects above them.
+func (o *Organisation) seedProjects(projects []seed.Project, now time.Time) error {
+	for _, p := range projects {
+		if err := o.seedProject(p, now); err != nil {
+			return fmt.Errorf("project %q: %w", p.Name, err)
 		}
 	}
-	return fmt.Errorf("address %s is outside subnet %s", addr, s.Name)
+	for i, p := range projects {
+		if p.Parent == "" {
+			continue
+		}
+		parent, err := required(&o.Projects, "parent", "project", p.Parent)
+		if err != nil {
+			return fmt.Errorf("project %q: %w", p.Name, err)
+		}
+		o.Projects.Order[i].Parent = parent
+	}
+	return nil
 }
 
-func (o *Organisation) subnetFor(ref string) (*Subnet, error) {
-	if ref == "" {
-		for first := range o.Subnets.All() {
-			return first, nil
-		}
+// order sorts what a seed has in the VPCs and organisations that it belongs to, as it was made.
+func (o *Organisation) order() {
+	object.ByAge(&o.Subnets, func(s *Subnet) time.Time { return s.CreatedAt })
+	object.ByAge(&o.RouteTables, func(t *RouteTable) time.Time { return t.CreatedAt })
+	object.ByAge(&o.SecurityGroups, func(g *SecurityGroup) time.Time { return g.CreatedAt })
+	object.ByAge(&o.Peerings, func(p *Peering) time.Time { return p.CreatedAt })
+	for m := range o.Machines.All() {
+		slices.SortStableFunc(m.volumes, func(a, b *Volume) int {
+			return cmp.Or(a.latest.CreatedAt.Compare(b.latest.CreatedAt),
+				strings.Compare(a.latest.Identity, b.latest.Identity))
+		})
 	}
-	if found, ok := o.Subnets.Find(ref); ok && !found.Active() {
-		return nil, apierror.Conflict("subnet %q is being deleted", ref)
-	} else if ok {
-		return found, nil
-	}
-	return nil, fmt.Errorf("subnet %q does not exist in organisation %s", ref, o.Slug)
-}
-
-// machineTypeFor resolves a machine type; an empty reference means the first.
-func (s *Store) machineTypeFor(ref string) (*MachineType, error) {
-	if ref == "" {
-		for first := range s.MachineTypes.All() {
-			return first, nil
-		}
-	}
-	if found, ok := s.MachineTypes.Find(ref); ok {
-		return found, nil
-	}
-	return nil, fmt.Errorf("machine type %q does not exist", ref)
-}
-
-// zoneFor checks a zone's slug; an empty one means the region's first zone.
-func (r *region) zoneFor(slug string) (string, error) {
-	if slug == "" {
-		return r.Zones[0].Slug, nil
-	}
-	for _, zone := range r.Zones {
-		if zone.Slug == slug {
-			return slug, nil
-		}
-	}
-	return "", fmt.Errorf("zone %q is not in region %s", slug, r.Slug)
 }

@@ -1,11 +1,14 @@
 package state
 
 import (
+	"fmt"
 	"net/netip"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/address"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -119,4 +122,73 @@ func (ip *ReservedIP) Free(by Holder, now time.Time) error {
 		return apierror.Conflict("reserved IP %q is %s; it must be available", ip.Identity, ip.Status(now))
 	}
 	return nil
+}
+
+// DepartReservedIP ends what a reserved IP is part of.
+func (o *Organisation) DepartReservedIP(ip *ReservedIP) {
+	o.Leave(&ip.Life, nil, func() {
+		ReleaseAddresses(ip.Region.Public, ip.Addresses)
+		o.ReservedIPs.Remove(ip)
+	})
+}
+
+func (o *Organisation) describeReservedIPs() (out []seed.ReservedIP) {
+	for ip := range o.ReservedIPs.All() {
+		of := seed.Described(ip.Meta)
+		out = append(out, seed.ReservedIP{Identity: of.Identity, Name: of.Name, Labels: of.Labels, Details: of.Details,
+			Life: lived(ip.Life, ""), Region: ip.Region.Identity, Addresses: ip.Addresses})
+	}
+	return out
+}
+
+func (o *Organisation) seedReservedIP(in seed.ReservedIP, now time.Time) error {
+	home, found := o.Store.Regions.Find(in.Region)
+	if !found {
+		return fmt.Errorf("region %q is not in the seed", in.Region)
+	}
+	if in.Name == "" {
+		return fmt.Errorf("a reserved IP needs a name")
+	}
+	if _, taken := o.ReservedIPs.Exact(in.Identity); taken {
+		return identityTaken(in.Identity)
+	}
+	addrs, err := home.publicAddresses(in.Addresses)
+	if err != nil {
+		return err
+	}
+	ip := &ReservedIP{Region: home, Addresses: addrs, Life: revived(in.Life)}
+	ip.Record = recorded("rip", seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels,
+		Details: in.Details}, o.ReservedIPs.HasSlug, now)
+	o.ReservedIPs.Add(ip)
+	if in.Removed() {
+		o.DepartReservedIP(ip)
+	}
+	return nil
+}
+
+// publicAddresses reserves the given addresses, or takes free ones when there
+// are none.
+func (r *region) publicAddresses(wanted []netip.Addr) ([]netip.Addr, error) {
+	if len(wanted) == 0 && len(r.Public) > 0 {
+		return TakeAddresses(r.Public)
+	}
+	for _, addr := range wanted {
+		if err := reserveIn(r.Public, addr); err != nil {
+			return nil, err
+		}
+	}
+	if len(wanted) == 0 {
+		return nil, fmt.Errorf("region %s has no public addresses", r.Slug)
+	}
+	return wanted, nil
+}
+
+// reserveIn reserves an address in the pool that holds it.
+func reserveIn(pools []*address.Pool, addr netip.Addr) error {
+	for _, pool := range pools {
+		if pool.Prefix().Contains(addr) {
+			return pool.Reserve(addr)
+		}
+	}
+	return fmt.Errorf("address %s is outside the region's public addresses", addr)
 }

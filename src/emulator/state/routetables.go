@@ -1,12 +1,16 @@
 package state
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -176,4 +180,92 @@ func (v *VPC) hasGateway(addr netip.Addr) bool {
 // DestinationTaken is the error about a second route to a destination.
 func (t *RouteTable) DestinationTaken(r *RouteEntry) error {
 	return apierror.Conflict("route table %q has a route to %s already", t.Identity, r.Destination)
+}
+
+func (t *RouteTable) describe() seed.RouteTable {
+	of := seed.Described(t.Meta)
+	out := seed.RouteTable{Identity: of.Identity, Name: of.Name, Labels: of.Labels, Details: of.Details,
+		Default: t.IsDefault, Subnets: identities(slices.Collect(t.Subnets.All()))}
+	for r := range t.Routes.All() {
+		route := seed.Route{Identity: r.Identity, Destination: r.Destination, GatewayAddress: r.Address}
+		if r.Gateway != nil {
+			route.NATGateway, route.WithGateway = r.Gateway.Identity, r.Gateway.DefaultRoute == r
+		}
+		if r.Peering != nil {
+			route.Peering = r.Peering.Identity
+		}
+		out.Routes = append(out.Routes, route)
+	}
+	return out
+}
+
+func (v *VPC) seedRouteTable(in seed.RouteTable, now time.Time) error {
+	if in.Name == "" {
+		return fmt.Errorf("a route table needs a name")
+	}
+	if in.Default && v.Table != nil {
+		return fmt.Errorf("the VPC has a default route table already, %q", v.Table.Name)
+	}
+	if _, taken := v.Org.RouteTables.Exact(in.Identity); taken {
+		return identityTaken(in.Identity)
+	}
+	v.Org.AddRouteTable(&RouteTable{VPC: v, IsDefault: in.Default, Record: recorded("rtb", seed.Object{
+		Identity: in.Identity, Name: in.Name, Labels: in.Labels, Details: in.Details}, v.Org.RouteTables.HasSlug, now)})
+	return nil
+}
+
+func (t *RouteTable) seedRoute(in seed.Route) error {
+	destination, err := ParseNetwork("destination", in.Destination.String())
+	if err != nil {
+		return err
+	}
+	r := &RouteEntry{Identity: cmp.Or(in.Identity, object.NewIdentity("rte")), Destination: destination}
+	if t.Routes.HasSlug(destination.String()) && !t.VPC.Org.Store.Switches.DuplicateRoutes {
+		return t.DestinationTaken(r)
+	}
+	switch {
+	case in.NATGateway != "":
+		r.Gateway, err = required(&t.VPC.Org.NATGateways, "natGateway", "NAT gateway", in.NATGateway)
+	case in.Peering != "":
+		r.Peering, err = required(&t.VPC.Org.Peerings, "peering", "peering connection", in.Peering)
+	default:
+		r.Address, err = t.VPC.GatewayAddress("gatewayAddress", in.GatewayAddress.String(), destination)
+	}
+	if err != nil {
+		return err
+	}
+	t.AddRoute(r)
+	if in.WithGateway && r.Gateway != nil {
+		r.Gateway.DefaultRoute = r
+	}
+	return nil
+}
+
+// seedRoutes adds routes, after all that they lead to.
+func (o *Organisation) seedRoutes(in seed.Organisation, _ time.Time) error {
+	err := o.routesOf(in.VPCs)
+	for i, project := range in.Projects {
+		err = errors.Join(err, o.Projects.Order[i].Space.routesOf(project.VPCs))
+	}
+	return err
+}
+
+// routesOf adds the routes of VPCs.
+func (o *Organisation) routesOf(vpcs []seed.VPC) error {
+	for i, v := range vpcs {
+		if v.Removed() {
+			continue
+		}
+		home := o.VPCs.Order[i]
+		tables := slices.DeleteFunc(slices.Collect(o.RouteTables.All()),
+			func(t *RouteTable) bool { return t.VPC != home })
+		for j, table := range v.RouteTables {
+			for _, route := range table.Routes {
+				if err := tables[j].seedRoute(route); err != nil {
+					return fmt.Errorf("VPC %q: route table %q: %w", v.Name, table.Name, err)
+				}
+			}
+		}
+	}
+	return nil
 }

@@ -1,11 +1,14 @@
 package state
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/behaviour"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -99,4 +102,66 @@ func SecurityGroupViews(groups []*SecurityGroup, now time.Time) []wire.SecurityG
 		views = append(views, g.Short(now))
 	}
 	return views
+}
+
+// Depart ends what the security group is part of.
+func (g *SecurityGroup) Depart() {
+	org := g.VPC.Org
+	org.Leave(&g.Life, func() { g.VPC.Users.Remove("security group", g.Identity) },
+		func() { org.SecurityGroups.Remove(g) })
+}
+
+func (g *SecurityGroup) describe() seed.SecurityGroup {
+	of := seed.Described(g.Meta)
+	return seed.SecurityGroup{Identity: of.Identity, Name: of.Name, Labels: of.Labels, Details: of.Details,
+		Life: lived(g.Life, ""), SameGroupTraffic: g.SameGroupTraffic,
+		IngressRules: seed.JSON[[]wire.SecurityGroupRule]{Value: g.Ingress},
+		EgressRules:  seed.JSON[[]wire.SecurityGroupRule]{Value: g.Egress}}
+}
+
+func (v *VPC) seedSecurityGroup(in seed.SecurityGroup, now time.Time) error {
+	if in.Name == "" {
+		return fmt.Errorf("a security group needs a name")
+	}
+	if _, taken := v.Org.SecurityGroups.Exact(in.Identity); taken {
+		return identityTaken(in.Identity)
+	}
+	g := &SecurityGroup{VPC: v, SameGroupTraffic: in.SameGroupTraffic, Life: revived(in.Life),
+		Record: recorded("sg", seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels,
+			Details: in.Details}, v.Org.SecurityGroups.HasSlug, now)}
+	v.Org.AddSecurityGroup(g)
+	if in.Removed() {
+		g.Depart()
+	}
+	return nil
+}
+
+// seedRules gives the rules of a seed to the security group at a place of the VPC.
+func (v *VPC) seedRules(place int, in seed.SecurityGroup) error {
+	groups := slices.DeleteFunc(slices.Collect(v.Org.SecurityGroups.All()),
+		func(g *SecurityGroup) bool { return g.VPC != v })
+	g := groups[place]
+	// Seeds are checked leniently.
+	ingress, egress, err := RuleSets(behaviour.Switches{}, g, append(seedRules(in.Ingress), in.IngressRules.Value...),
+		append(seedRules(in.Egress), in.EgressRules.Value...))
+	if err == nil {
+		g.SetRules(ingress, egress)
+	}
+	return err
+}
+
+// seedRules are the rules of a seed as the API has them.
+func seedRules(seeds []seed.Rule) []wire.SecurityGroupRule {
+	rules := make([]wire.SecurityGroupRule, 0, len(seeds))
+	for _, seed := range seeds {
+		remote, version := seed.Remote.String(), "ipv6"
+		if seed.Remote.Addr().Is4() {
+			version = "ipv4"
+		}
+		rules = append(rules, wire.SecurityGroupRule{
+			Name: seed.Name, IPVersion: version, Protocol: seed.Protocol, Priority: seed.Priority, Policy: "allow",
+			RemoteType: remoteAddress, RemoteAddress: &remote, PortRangeMin: seed.Ports[0], PortRangeMax: seed.Ports[1],
+		})
+	}
+	return rules
 }

@@ -1,11 +1,15 @@
 package state
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -108,4 +112,139 @@ func (p *SnapshotPolicy) View(durationText bool) wire.SnapshotPolicy {
 // Traits are the values of the policy that filters of lists can name.
 func (p *SnapshotPolicy) Traits() object.Traits {
 	return p.Record.Traits().Reference("region", &p.Region.Record)
+}
+
+// DepartSnapshot ends what a snapshot is part of.
+func (o *Organisation) DepartSnapshot(s *VolumeSnapshot) {
+	o.Leave(&s.Life, nil, func() { o.RemoveSnapshot(s) })
+}
+
+// describeVolumes adds volumes, snapshots and policies, also those volumes and snapshots that are not listed any more
+// but that others name.
+func (o *Organisation) describeVolumes(out *seed.Objects) {
+	volumes, snapshots := slices.Collect(o.Volumes.All()), slices.Collect(o.Snapshots.All())
+	for i, j := 0, 0; i < len(volumes) || j < len(snapshots); {
+		if i < len(volumes) {
+			if from := volumes[i].RestoredFrom; from != nil && !slices.Contains(snapshots, from) {
+				snapshots = append(snapshots, from)
+			}
+			i++
+			continue
+		}
+		if source := snapshots[j].Source; !slices.Contains(volumes, source) {
+			volumes = append(volumes, source)
+		}
+		j++
+	}
+	for _, v := range volumes {
+		out.Volumes = append(out.Volumes, o.describeVolume(v))
+	}
+	for _, s := range snapshots {
+		out.Snapshots = append(out.Snapshots, seed.Snapshot{Object: seed.Described(s.Meta), Life: lived(s.Life, s.Held),
+			Volume: s.Source.Identity, Size: s.Size, DeleteProtection: s.DeleteProtection, Gone: !has(&o.Snapshots, s)})
+	}
+	for p := range o.SnapshotPolicies.All() {
+		out.SnapshotPolicies = append(out.SnapshotPolicies, seed.SnapshotPolicy{Object: seed.Described(p.Meta),
+			Region: p.Region.Identity, Plan: seed.JSON[wire.SnapshotPlan]{Value: p.SnapshotPlan}, TTL: p.TTL})
+	}
+}
+
+// storage are the volumes and snapshots of a seed by identity, also those that are gone.
+type storage struct {
+	volumes   object.Collection[*Volume]
+	snapshots object.Collection[*VolumeSnapshot]
+}
+
+// seedVolumes adds volumes, snapshots and their policies. Volumes and snapshots refer to each other.
+func (o *Organisation) seedVolumes(in *seed.Objects, now time.Time) error {
+	var all storage
+	return errors.Join(
+		each("volume", in.Volumes, func(v *seed.Volume) *seed.Object { return &v.Object },
+			func(v *seed.Volume) error { return o.seedVolume(&all, v, now) }),
+		each("snapshot", in.Snapshots, func(s *seed.Snapshot) *seed.Object { return &s.Object },
+			func(s *seed.Snapshot) error { return o.seedSnapshot(&all, s, now) }),
+		each("volume", in.Volumes, func(v *seed.Volume) *seed.Object { return &v.Object },
+			func(v *seed.Volume) (err error) {
+				if made, found := all.volumes.Exact(v.Identity); v.RestoredFrom != "" && found {
+					made.RestoredFrom, err = required(&all.snapshots, "restoredFrom", "snapshot", v.RestoredFrom)
+				}
+				return err
+			}),
+		each("snapshot policy", in.SnapshotPolicies, func(p *seed.SnapshotPolicy) *seed.Object { return &p.Object },
+			func(p *seed.SnapshotPolicy) error { return o.seedSnapshotPolicy(p, now) }),
+	)
+}
+
+func (o *Organisation) seedVolume(all *storage, in *seed.Volume, now time.Time) (err error) {
+	in.Identity = cmp.Or(in.Identity, object.NewIdentity("v"))
+	v := &Volume{Org: o, Size: in.Size, sizeBefore: in.SizeBefore, grownAt: in.GrownAt, Held: in.Held,
+		DeleteProtection: in.DeleteProtection, Life: revived(in.Life),
+		Record: recorded("v", in.Object, o.Volumes.HasSlug, now)}
+	if v.Region, err = required(&o.Store.Regions, "region", "region", in.Region); err != nil {
+		return err
+	}
+	if v.Type, err = o.Store.VolumeTypeFor("type", in.Type); err != nil {
+		return err
+	}
+	if v.Image, err = o.Store.ImageFor(in.Image); err != nil {
+		return err
+	}
+	if v.Size < 1 {
+		return fmt.Errorf("field \"size\" must be at least 1 GB, not %d", v.Size)
+	}
+	if err := object.Insert(&all.volumes, v); err != nil || in.Gone {
+		return err
+	}
+	o.Volumes.Add(v)
+	if err := o.seedAttachment(v, in.Attachment, now); err != nil {
+		return err
+	}
+	if in.Removed() {
+		v.Depart()
+	}
+	return nil
+}
+
+func (o *Organisation) seedAttachment(v *Volume, in *seed.VolumeAttachment, now time.Time) error {
+	if in == nil {
+		return nil
+	}
+	m, err := required(&o.Machines, "attachment.machine", "machine", in.Machine)
+	if err != nil {
+		return err
+	}
+	a := &VolumeAttachment{Identity: cmp.Or(in.Identity, object.NewIdentity("va")), Description: in.Description,
+		CreatedAt: in.CreatedAt, Machine: m, Root: in.Root, Existed: in.Existed, detaching: in.DetachingAt,
+		detachedAt: in.DetachedAt}
+	if a.CreatedAt.IsZero() {
+		a.CreatedAt = now
+	}
+	v.Attach(a, in.AttachedAt)
+	return nil
+}
+
+func (o *Organisation) seedSnapshot(all *storage, in *seed.Snapshot, now time.Time) error {
+	source, err := required(&all.volumes, "volume", "volume", in.Volume)
+	if err != nil {
+		return err
+	}
+	s := &VolumeSnapshot{Source: source, Size: cmp.Or(in.Size, source.Size), DeleteProtection: in.DeleteProtection,
+		Held: in.Held, Life: revived(in.Life), Record: recorded("snap", in.Object, o.Snapshots.HasSlug, now)}
+	if err := object.Insert(&all.snapshots, s); err != nil || in.Gone {
+		return err
+	}
+	o.AddSnapshot(s)
+	if in.Removed() {
+		o.DepartSnapshot(s)
+	}
+	return nil
+}
+
+func (o *Organisation) seedSnapshotPolicy(in *seed.SnapshotPolicy, now time.Time) error {
+	home, err := required(&o.Store.Regions, "region", "region", in.Region)
+	if err != nil {
+		return err
+	}
+	return object.Insert(&o.SnapshotPolicies, &SnapshotPolicy{Org: o, Region: home, SnapshotPlan: in.Plan.Value,
+		TTL: in.TTL, Record: recorded("sp", in.Object, o.SnapshotPolicies.HasSlug, now)})
 }

@@ -1,10 +1,15 @@
 package state
 
 import (
+	"cmp"
+	"fmt"
 	"net/netip"
+	"regexp"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -75,4 +80,69 @@ func (b *Bucket) View() wire.Bucket {
 // Traits are the values of the bucket that filters of lists can name, besides those that everything has.
 func (b *Bucket) Traits(has object.Traits) object.Traits {
 	return has.Reference("region", &b.Region.Record).With("status", statusActive)
+}
+
+func (o *Organisation) seedFilesystem(in *seed.Filesystem, now time.Time) error {
+	home, err := required(&o.Subnets, "subnet", "subnet", in.Subnet)
+	if err != nil {
+		return err
+	}
+	groups, err := o.SecurityGroupsIn(home.VPC, in.SecurityGroups)
+	if err != nil {
+		return err
+	}
+	f := &Filesystem{Subnet: home, Size: in.Size, DeleteProtection: in.DeleteProtection,
+		Endpoint: cmp.Or(in.Endpoint, object.NewIdentity("ep")),
+		Record:   recorded("tfs", in.Object, o.Filesystems.HasSlug, now)}
+	if f.Size < 1 {
+		return fmt.Errorf("field \"size\" must be at least 1 GB, not %d", f.Size)
+	}
+	if f.Addresses, err = home.assign(in.Addresses); err != nil {
+		return fmt.Errorf("field \"addresses\": %w", err)
+	}
+	home.Users.Add("TFS instance", f.Identity)
+	f.SecurityGroups = Reattach("TFS instance", f.Identity, nil, groups)
+	return object.Insert(&o.Filesystems, f)
+}
+
+// DefaultBucketSettings are those of a bucket whose creator chose none.
+func DefaultBucketSettings() wire.BucketSettings { return wire.BucketSettings{Versioning: "Disabled"} }
+
+// CheckBucketName checks a name, which is part of the address of the bucket and therefore unique in the cloud.
+func (s *Store) CheckBucketName(name string) error {
+	if !regexp.MustCompile(`^[a-z0-9][a-z0-9.-]+[a-z0-9]$`).MatchString(name) {
+		return apierror.Invalid("field \"bucketName\" must have at least 3 lower case letters, digits, '.' and '-', "+
+			"and start and end with a letter or digit, not be %q", name)
+	}
+	for o := range s.Spaces() {
+		if o.Buckets.HasSlug(name) {
+			return apierror.Conflict("field \"bucketName\": a bucket is called %q already, perhaps one of another "+
+				"organisation", name)
+		}
+	}
+	return nil
+}
+
+func (o *Organisation) seedBucket(in *seed.Bucket, now time.Time) error {
+	if err := o.Store.CheckBucketName(in.Name); err != nil {
+		return err
+	}
+	home, err := required(&o.Store.Regions, "region", "region", in.Region)
+	if err != nil {
+		return err
+	}
+	in.Slug = in.Name
+	b := &Bucket{Org: o, Region: home, Settings: in.Settings.Value, Lifecycle: in.Lifecycle.Value,
+		Record: recorded("bucket", in.Object, o.Buckets.HasSlug, now)}
+	b.Settings.Versioning = cmp.Or(b.Settings.Versioning, DefaultBucketSettings().Versioning)
+	return object.Insert(&o.Buckets, b)
+}
+
+func (o *Organisation) describeBuckets() (out []seed.Bucket) {
+	for b := range o.Buckets.All() {
+		out = append(out, seed.Bucket{Object: seed.Described(b.Meta), Region: b.Region.Identity,
+			Settings:  seed.JSON[wire.BucketSettings]{Value: b.Settings},
+			Lifecycle: seed.JSON[*wire.BucketLifecycle]{Value: b.Lifecycle}})
+	}
+	return out
 }

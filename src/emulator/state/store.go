@@ -71,6 +71,8 @@ type Organisation struct {
 	// root is the organisation of a project's space; nil in the organisation's own.
 	root     *Organisation
 	Projects object.Collection[*Project]
+	// deletedProjects are identities and slugs.
+	deletedProjects []string
 	// Directory has the identities of the organisation. That of a project is empty.
 	Directory iam.Directory
 	// limits are the quotas that were set, increases what was asked for.

@@ -1,13 +1,16 @@
 package state
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/address"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -113,6 +116,106 @@ func (s *Subnet) Join() {
 // Quit removes a deleted subnet from its VPC and route table.
 func (s *Subnet) Quit() {
 	s.Table.Subnets.Remove(s)
+	// The table may be deleted while the subnet is still listed.
+	s.Table, s.OwnTable = s.VPC.Table, false
 	s.VPC.Users.Remove("subnet", s.Identity)
 	s.VPC.Subnets = slices.DeleteFunc(s.VPC.Subnets, func(other *Subnet) bool { return other == s })
+}
+
+// Depart ends what the subnet is part of.
+func (s *Subnet) Depart() {
+	org := s.VPC.Org
+	org.Leave(&s.Life, s.Quit, func() { org.Subnets.Remove(s) })
+}
+
+func (s *Subnet) describe() seed.Subnet {
+	of := seed.Described(s.Meta)
+	out := seed.Subnet{Identity: of.Identity, Name: of.Name, Labels: of.Labels, Details: of.Details,
+		Life: lived(s.Life, "")}
+	for _, pool := range s.Pools {
+		out.CIDRs = append(out.CIDRs, pool.Prefix())
+	}
+	if s.OwnTable && has(&s.VPC.Org.RouteTables, s.Table) {
+		out.RouteTable = s.Table.Identity
+	}
+	return out
+}
+
+func (v *VPC) seedSubnet(in seed.Subnet, now time.Time) error {
+	if in.Name == "" || len(in.CIDRs) == 0 || len(in.CIDRs) > 2 {
+		return fmt.Errorf("a subnet needs a name and one CIDR, or one of each address family")
+	}
+	s := &Subnet{VPC: v, Table: v.Table, Life: revived(in.Life), Record: recorded("subnet", seed.Object{
+		Identity: in.Identity, Name: in.Name, Labels: in.Labels, Details: in.Details}, v.Org.Subnets.HasSlug, now)}
+	if in.RouteTable != "" {
+		table, found := v.Org.RouteTables.Find(in.RouteTable)
+		if !found || table.VPC != v {
+			return fmt.Errorf("route table %q is not in the VPC", in.RouteTable)
+		}
+		s.Table, s.OwnTable = table, true
+	}
+	for _, cidr := range in.CIDRs {
+		if !Within(cidr, v.CIDRs) {
+			return fmt.Errorf("CIDR %s is outside the VPC's %v", cidr, v.CIDRs)
+		}
+		s.Pools = append(s.Pools, address.NewPool(cidr))
+	}
+	if len(s.Pools) == 2 && s.Pools[0].Prefix().Addr().Is4() == s.Pools[1].Prefix().Addr().Is4() {
+		return fmt.Errorf("CIDRs %v are of the same address family", in.CIDRs)
+	}
+	if _, taken := v.Org.Subnets.Exact(s.Identity); taken {
+		return identityTaken(s.Identity)
+	}
+	s.Join()
+	if in.Removed() {
+		s.Depart()
+	}
+	return nil
+}
+
+// Within says whether a prefix lies in one of the others.
+func Within(prefix netip.Prefix, outer []netip.Prefix) bool {
+	for _, o := range outer {
+		if o.Bits() <= prefix.Bits() && o.Contains(prefix.Addr()) {
+			return true
+		}
+	}
+	return false
+}
+
+// assign reserves the given addresses, or takes free ones when there are none.
+func (s *Subnet) assign(wanted []netip.Addr) ([]netip.Addr, error) {
+	if len(wanted) == 0 {
+		return TakeAddresses(s.Pools)
+	}
+	for i, addr := range wanted {
+		if err := s.reserve(addr); err != nil {
+			ReleaseAddresses(s.Pools, wanted[:i])
+			return nil, err
+		}
+	}
+	return wanted, nil
+}
+
+func (s *Subnet) reserve(addr netip.Addr) error {
+	for _, pool := range s.Pools {
+		if pool.Prefix().Contains(addr) {
+			return pool.Reserve(addr)
+		}
+	}
+	return fmt.Errorf("address %s is outside subnet %s", addr, s.Name)
+}
+
+func (o *Organisation) subnetFor(ref string) (*Subnet, error) {
+	if ref == "" {
+		for first := range o.Subnets.All() {
+			return first, nil
+		}
+	}
+	if found, ok := o.Subnets.Find(ref); ok && !found.Active() {
+		return nil, apierror.Conflict("subnet %q is being deleted", ref)
+	} else if ok {
+		return found, nil
+	}
+	return nil, fmt.Errorf("subnet %q does not exist in organisation %s", ref, o.Slug)
 }

@@ -1,9 +1,12 @@
 package state
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -106,4 +109,67 @@ func (g *TargetGroup) selectMachine(m *Machine, now time.Time) bool {
 		return false
 	}
 	return true
+}
+
+func (g *TargetGroup) describe() seed.TargetGroup {
+	out := seed.TargetGroup{Object: seed.Described(g.Meta), VPC: g.VPC.Identity, Port: g.Port, Protocol: g.Protocol,
+		Policy: g.Policy, ProxyProtocol: g.ProxyProtocol, Selector: g.Selector,
+		HealthCheck: seed.JSON[*wire.HealthCheck]{Value: g.Health}, Listeners: identities(g.Listeners)}
+	for a := range g.Attachments.All() {
+		if has(&g.VPC.Org.Machines, a.Machine) {
+			out.Attachments = append(out.Attachments, seed.Attachment{Identity: a.Identity, CreatedAt: a.CreatedAt,
+				Machine: a.Machine.Identity, Selected: a.Selected})
+		}
+	}
+	return out
+}
+
+func (o *Organisation) seedTargetGroup(in *seed.TargetGroup, now time.Time) error {
+	home, err := required(&o.VPCs, "vpc", "VPC", in.VPC)
+	if err != nil {
+		return err
+	}
+	if err := object.CheckPort("targetPort", in.Port); err != nil {
+		return err
+	}
+	if err := checkProtocol(in.Protocol); err != nil {
+		return err
+	}
+	g := &TargetGroup{VPC: home, Port: in.Port, Protocol: in.Protocol, Selector: object.Copied(in.Selector),
+		ProxyProtocol: in.ProxyProtocol, Policy: in.Policy, Health: in.HealthCheck.Value,
+		Record: recorded("tg", in.Object, o.TargetGroups.HasSlug, now)}
+	if err := object.Insert(&o.TargetGroups, g); err != nil {
+		return err
+	}
+	home.Users.Add("target group", g.Identity)
+	for i, a := range in.Attachments {
+		m, err := required(&o.Machines, fmt.Sprintf("attachments[%d].machine", i), "machine", a.Machine)
+		if err != nil {
+			return err
+		}
+		made := g.AttachMachine(m, now)
+		made.Identity, made.Selected = cmp.Or(a.Identity, made.Identity), a.Selected
+		if !a.CreatedAt.IsZero() {
+			made.CreatedAt = a.CreatedAt
+		}
+		if a.Selected {
+			o.Selective[g] = true
+		}
+	}
+	g.Attachments = object.Collected(g.Attachments.Order)
+	o.Fill(g, now)
+	return nil
+}
+
+// orderListeners puts listeners in the order of a seed, after they were added with their load balancers.
+func (o *Organisation) orderListeners(groups []seed.TargetGroup) {
+	for _, in := range groups {
+		if g, found := o.TargetGroups.Exact(in.Identity); found {
+			inOrder(g.Listeners, in.Listeners)
+		}
+	}
+}
+
+func checkProtocol(protocol string) error {
+	return object.OneOf("protocol", protocol, "tcp", "udp", "http", "https", "grpc", "quic")
 }

@@ -15,6 +15,13 @@ import (
 // TrafficChanged records that the data plane has to look at a load balancer.
 func (o *Organisation) TrafficChanged(lb *Loadbalancer) { o.Store.changed[lb.Identity] = o }
 
+// Changed returns whether the data plane has to look at a load balancer.
+func (s *Store) Changed() bool {
+	s.Lock()
+	defer s.Unlock()
+	return len(s.changed) > 0
+}
+
 // Change is what the data plane should do about a load balancer: wait until it
 // is ready, serve it, or (neither) remove it.
 type Change struct {
@@ -255,14 +262,6 @@ func (lb *Loadbalancer) endpoint() traffic.Endpoint {
 		Identity: lb.Identity, Subnet: lb.Subnet.Identity, Addresses: slices.Clone(lb.Addresses()),
 		SecurityGroups: identities(lb.SecurityGroups),
 	}
-}
-
-func identities(groups []*SecurityGroup) []string {
-	var out []string
-	for _, g := range groups {
-		out = append(out, g.Identity)
-	}
-	return out
 }
 
 // Traffic describes the security group to a data plane.

@@ -263,3 +263,25 @@ func volumeGigabytes(o *Organisation) (total int) {
 	}
 	return total
 }
+
+// Depart ends what the volume is part of.
+func (v *Volume) Depart() { v.Org.Leave(&v.Life, nil, v.Leave) }
+
+func (o *Organisation) describeVolume(v *Volume) seed.Volume {
+	out := seed.Volume{Object: seed.Described(v.Meta), Life: lived(v.Life, v.Held), Region: v.Region.Identity,
+		Type: v.Type.Identity, Size: v.Size, SizeBefore: v.sizeBefore, GrownAt: v.grownAt,
+		DeleteProtection: v.DeleteProtection, Gone: !has(&o.Volumes, v)}
+	if v.Image != nil {
+		out.Image = v.Image.Identity
+	}
+	if v.RestoredFrom != nil {
+		out.RestoredFrom = v.RestoredFrom.Identity
+	}
+	if a := v.latest; a != nil && has(&o.Machines, a.Machine) {
+		out.Attachment = &seed.VolumeAttachment{Identity: a.Identity, Description: a.Description,
+			CreatedAt: a.CreatedAt,
+			Machine:   a.Machine.Identity, Root: a.Root, Existed: a.Existed, AttachedAt: a.attachedAt,
+			DetachingAt: a.detaching, DetachedAt: a.detachedAt}
+	}
+	return out
+}

@@ -1,12 +1,16 @@
 package state
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -88,6 +92,9 @@ const (
 	peeringExpired  = "expired"
 )
 
+// PeeringKind is how messages call a peering connection.
+const PeeringKind = "VPC peering connection"
+
 // PeeringTimeout is how long a request waits for an answer.
 const PeeringTimeout = 7 * 24 * time.Hour
 
@@ -123,4 +130,144 @@ func (p *Peering) Overlaps() bool {
 		}
 	}
 	return false
+}
+
+// The departures of objects: what happens when the deletion that Life.Remove began ends, and when they are no longer
+// listed.
+
+// Depart ends what the VPC is part of.
+func (v *VPC) Depart() {
+	v.Org.RemoveRouteTable(v.Table)
+	v.Org.Leave(&v.Life, nil, func() { v.Org.VPCs.Remove(v) })
+}
+
+func (o *Organisation) describeVPCs() (out []seed.VPC) {
+	for v := range o.VPCs.All() {
+		of := seed.Described(v.Meta)
+		vpc := seed.VPC{Identity: of.Identity, Name: of.Name, Labels: of.Labels, Details: of.Details,
+			Life: lived(v.Life, ""), Region: v.Region.Identity, CIDRs: v.CIDRs}
+		if !has(&o.RouteTables, v.Table) {
+			vpc.RouteTables = append(vpc.RouteTables, v.Table.describe())
+		}
+		for t := range o.RouteTables.All() {
+			if t.VPC == v {
+				vpc.RouteTables = append(vpc.RouteTables, t.describe())
+			}
+		}
+		for s := range o.Subnets.All() {
+			if s.VPC == v {
+				vpc.Subnets = append(vpc.Subnets, s.describe())
+			}
+		}
+		for g := range o.SecurityGroups.All() {
+			if g.VPC == v {
+				vpc.SecurityGroups = append(vpc.SecurityGroups, g.describe())
+			}
+		}
+		for r := range v.Firewall.All() {
+			vpc.FirewallRules = append(vpc.FirewallRules, r.describe())
+		}
+		out = append(out, vpc)
+	}
+	return out
+}
+
+// seedNetwork adds what lives in a VPC.
+func (v *VPC) seedNetwork(in seed.VPC, now time.Time) error {
+	for _, table := range in.RouteTables {
+		if err := v.seedRouteTable(table, now); err != nil {
+			return fmt.Errorf("route table %q: %w", table.Name, err)
+		}
+	}
+	v.AddDefaultTable(now)
+	for _, sub := range in.Subnets {
+		if err := v.seedSubnet(sub, now); err != nil {
+			return fmt.Errorf("subnet %q: %w", sub.Name, err)
+		}
+	}
+	for _, in := range in.RouteTables {
+		if table, found := v.Org.RouteTables.Exact(in.Identity); found {
+			subnets := slices.Collect(table.Subnets.All())
+			inOrder(subnets, in.Subnets)
+			table.Subnets = object.Collected(subnets)
+		}
+	}
+	for _, group := range in.SecurityGroups {
+		if err := v.seedSecurityGroup(group, now); err != nil {
+			return fmt.Errorf("security group %q: %w", group.Name, err)
+		}
+	}
+	// Rules name other groups.
+	for i, group := range in.SecurityGroups {
+		if err := v.seedRules(i, group); err != nil {
+			return fmt.Errorf("security group %q: %w", group.Name, err)
+		}
+	}
+	return each("firewall rule", in.FirewallRules, func(r *seed.FirewallRule) *seed.Object { return &r.Object },
+		func(r *seed.FirewallRule) error { return v.seedFirewallRule(r, now) })
+}
+
+func (o *Organisation) seedVPC(in seed.VPC, now time.Time) error {
+	home, found := o.Store.Regions.Find(in.Region)
+	if !found {
+		return fmt.Errorf("region %q is not in the seed", in.Region)
+	}
+	if in.Name == "" || len(in.CIDRs) == 0 {
+		return fmt.Errorf("a VPC needs a name and at least one CIDR")
+	}
+	v := &VPC{Org: o, Region: home, CIDRs: in.CIDRs, Life: revived(in.Life), Record: recorded("vpc",
+		seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels, Details: in.Details}, o.VPCs.HasSlug, now)}
+	if err := object.Insert(&o.VPCs, v); err != nil {
+		return err
+	}
+	if err := v.seedNetwork(in, now); err != nil {
+		return err
+	}
+	if in.Removed() {
+		v.Depart()
+	}
+	return nil
+}
+
+// seedPeerings adds the peering connections of an organisation and its projects.
+func (o *Organisation) seedPeerings(in seed.Organisation, now time.Time) error {
+	described := func(p *seed.Peering) *seed.Object { return &p.Object }
+	err := each("peering connection", in.Peerings, described,
+		func(p *seed.Peering) error { return o.seedPeering(p, now) })
+	for i, project := range in.Projects {
+		space := o.Projects.Order[i].Space
+		err = errors.Join(err, each("peering connection", project.Peerings, described,
+			func(p *seed.Peering) error { return space.seedPeering(p, now) }))
+	}
+	return err
+}
+
+// seedPeering connects two VPCs, which can be of different organisations.
+func (o *Organisation) seedPeering(in *seed.Peering, now time.Time) error {
+	p := &Peering{Status: cmp.Or(in.Status, PeeringPending), Message: in.Message, Routes: map[*RouteEntry]bool{}}
+	if err := object.OneOf("status", p.Status, PeeringPending, PeeringActive, PeeringRejected); err != nil {
+		return err
+	}
+	var err error
+	if p.Requester, err = required(&o.VPCs, "requesterVpc", "VPC", in.Requester); err != nil {
+		return err
+	}
+	for part := range o.Store.Spaces() {
+		if found, ok := part.VPCs.Exact(in.Accepter); ok {
+			p.Accepter = found
+		}
+	}
+	if p.Accepter == nil {
+		return fmt.Errorf("field \"accepterVpc\": VPC %q not found", in.Accepter)
+	}
+	p.Record = recorded("vpcpc", in.Object, func(slug string) bool {
+		return p.Requester.Org.Peerings.HasSlug(slug) || p.Accepter.Org.Peerings.HasSlug(slug)
+	}, now)
+	for _, side := range []*VPC{p.Requester, p.Accepter} {
+		side.Users.Add(PeeringKind, p.Identity)
+	}
+	if p.Accepter.Org != o {
+		p.Accepter.Org.Peerings.Add(p)
+	}
+	return object.Insert(&o.Peerings, p)
 }

@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/command"
 )
 
 // asMain makes the test binary behave like the command.
@@ -42,14 +48,7 @@ func TestSignalsStopIt(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			ticker := time.NewTicker(5 * time.Millisecond)
-			defer ticker.Stop()
-			for range 4000 {
-				if _, err := os.Stat(ready); err == nil {
-					break
-				}
-				<-ticker.C
-			}
+			waitFor(t, "the ready file", func() bool { return exists(ready) })
 			if err := cmd.Process.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
@@ -58,6 +57,127 @@ func TestSignalsStopIt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// waitFor waits until something is there.
+func waitFor(t *testing.T, what string, there func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.After(20 * time.Second); !there(); {
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			t.Fatalf("there is not %s", what)
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// An emulator that is killed while it writes its state leaves the state before or after the write.
+func TestKilledWhileItWritesItsState(t *testing.T) {
+	folder := t.TempDir()
+	state := filepath.Join(folder, "state.yaml")
+	// As many machines as make a write take a while.
+	cmd, endpoint := serving(t, folder, "--state="+state, "--machines=1000")
+	reserve(t, endpoint, "first-ip")
+	waitFor(t, "the first change in the file", func() bool { return contains(t, state, "first-ip") })
+	reserve(t, endpoint, "second-ip")
+	waitFor(t, "a write", func() bool {
+		unfinished, err := filepath.Glob(state + ".new-*")
+		return err == nil && len(unfinished) > 0
+	})
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("it ended before it was killed")
+	}
+	before, err := os.ReadFile(state)
+	if err != nil || !strings.HasSuffix(string(before), "\n...\n") || !strings.Contains(string(before), "first-ip") {
+		t.Fatalf("the file was cut off or lost the first change: %v", err)
+	}
+	_, endpoint = serving(t, folder, "--state="+state)
+	if got := strings.Count(call(t, http.MethodGet, endpoint+"/v1/machines", ""), `"identity":"vm-`); got != 1000 {
+		t.Errorf("there are %d machines, want 1000", got)
+	}
+	ips := call(t, http.MethodGet, endpoint+"/v1/reserved-ips", "")
+	for _, name := range []string{"first-ip", "second-ip"} {
+		if strings.Contains(ips, name) != strings.Contains(string(before), name) {
+			t.Errorf("reserved IPs %s, want those of the file", ips)
+		}
+	}
+	if unfinished, err := filepath.Glob(state + ".new-*"); err != nil || len(unfinished) > 0 {
+		t.Errorf("files %q were left: %v", unfinished, err)
+	}
+}
+
+// serving starts the command, and returns its endpoint. It is killed at the end of the test.
+func serving(t *testing.T, folder string, args ...string) (cmd *exec.Cmd, endpoint string) {
+	t.Helper()
+	ready := filepath.Join(folder, "ready")
+	if err := os.RemoveAll(ready); err != nil {
+		t.Fatal(err)
+	}
+	cmd = rerun(t, append(args, "--listen=127.0.0.1:0", "--ready-file="+ready)...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
+	waitFor(t, "the ready file", func() bool { return exists(ready) })
+	content, err := os.ReadFile(ready)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said command.Ready
+	if err := json.Unmarshal(content, &said); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, said.Endpoint
+}
+
+func contains(t *testing.T, path, text string) bool {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Contains(string(content), text)
+}
+
+func reserve(t *testing.T, endpoint, name string) {
+	t.Helper()
+	call(t, http.MethodPost, endpoint+"/v1/reserved-ips", `{"region":"nl-01","name":"`+name+`"}`)
+}
+
+// call sends a request with the default token, and returns the body of the answer.
+func call(t *testing.T, method, url, body string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode >= http.StatusMultipleChoices {
+		t.Fatalf("%s %s: %d %s %v", method, url, answer.StatusCode, content, err)
+	}
+	return string(content)
 }
 
 func TestErrorsEndIt(t *testing.T) {

@@ -1,0 +1,74 @@
+package seed
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// header is what Write writes above a seed.
+const header = `# The state of an emulator of Thalassa Cloud, as a seed file. It has all credentials in plain text: personal access tokens,
+# bearer tokens, the secrets of clients and access credentials, the codes of invites, and the private key of the
+# emulator's identity provider. Whoever has this file can use them in every emulator that starts with it.
+`
+
+// End is the last line of a seed that Write wrote. A file without it was cut off.
+const End = "..."
+
+// Write writes a seed as YAML.
+func Write(w io.Writer, s Seed) error {
+	s.Version = Version
+	_, err := io.WriteString(w, header)
+	encoder := yaml.NewEncoder(w)
+	encoder.SetIndent(2)
+	if err = errors.Join(err, encoder.Encode(s), encoder.Close()); err != nil {
+		return fmt.Errorf("writing seed: %w", err)
+	}
+	_, err = fmt.Fprintln(w, End)
+	return err
+}
+
+// Read reads a seed from YAML. Unknown keys are errors.
+func Read(r io.Reader) (Seed, error) {
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return Seed{}, fmt.Errorf("reading seed: %w", err)
+	}
+	seed, err := decode(content)
+	if newer := checkVersion(content, seed, err); newer != nil {
+		err = newer
+	}
+	if err != nil {
+		return Seed{}, fmt.Errorf("reading seed: %w", err)
+	}
+	return seed, nil
+}
+
+func decode(content []byte) (seed Seed, err error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&seed); err != nil {
+		return seed, err
+	}
+	if err := decoder.Decode(&struct{}{}); !errors.Is(err, io.EOF) {
+		return seed, errors.New("more than one YAML document; put everything in one")
+	}
+	return seed, nil
+}
+
+// checkVersion refuses a seed of a newer version, also if it has keys that this version does not know.
+func checkVersion(content []byte, seed Seed, failed error) error {
+	found := struct{ Version int }{seed.Version}
+	if failed != nil {
+		// If this fails, too, then the first error says why.
+		_ = yaml.Unmarshal(content, &found)
+	}
+	if found.Version <= Version {
+		return nil
+	}
+	return fmt.Errorf("its version is %d, and this emulator knows versions up to %d only; use the emulator that wrote "+
+		"it, or a newer one", found.Version, Version)
+}

@@ -1,0 +1,194 @@
+package state
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/iam"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
+)
+
+// Describe is a seed with which a store has the same content. The store is locked. Package auth has the rest of the
+// credentials.
+func (s *Store) Describe() seed.Seed {
+	var out seed.Seed
+	for r := range s.Regions.All() {
+		of := seed.Described(r.Meta)
+		home := seed.Region{Identity: of.Identity, Name: of.Name, Details: of.Details,
+			ZoneIdentities: map[string]string{}}
+		for _, zone := range r.Zones {
+			home.Zones = append(home.Zones, zone.Name)
+			home.ZoneIdentities[zone.Name] = zone.Identity
+		}
+		for _, pool := range r.Public {
+			home.PublicAddresses = append(home.PublicAddresses, pool.Prefix())
+		}
+		out.Regions = append(out.Regions, home)
+	}
+	for t := range s.MachineTypes.All() {
+		out.MachineTypes = append(out.MachineTypes, seed.MachineType{Identity: t.Identity, Name: t.Name, VCPUs: t.VCPUs,
+			RAMMb: t.RAMMb, DiskGb: t.DiskGb})
+	}
+	for i := range s.Images.All() {
+		out.MachineImages = append(out.MachineImages, seed.MachineImage{Identity: i.Identity, Name: i.Name,
+			Labels: i.Labels, Architecture: i.Architecture})
+	}
+	for t := range s.VolumeTypes.All() {
+		out.VolumeTypes = append(out.VolumeTypes, seed.VolumeType{Identity: t.Identity, Name: t.Name,
+			Description: t.Description, StorageType: t.StorageType, FixedSize: !t.AllowResize})
+	}
+	for v := range s.KubernetesVersions.All() {
+		out.KubernetesVersions = append(out.KubernetesVersions, seed.KubernetesVersion{Identity: v.Identity,
+			Name: v.Name, Disabled: !v.Enabled, CreatedAt: v.CreatedAt})
+	}
+	for o := range s.Organisations.All() {
+		out.Organisations = append(out.Organisations, o.describe())
+	}
+	return out
+}
+
+func (o *Organisation) describe() seed.Organisation {
+	of := seed.Described(o.Meta)
+	out := seed.Organisation{Identity: of.Identity, Name: of.Name, Slug: of.Slug, History: of.History,
+		Tags:   seed.Tags{Labels: of.Labels, Annotations: of.Annotations},
+		Quotas: maps.Clone(o.limits), QuotaIncreases: map[string]seed.JSON[[]wire.QuotaIncrease]{},
+		Objects: o.objects(), DeletedProjects: slices.Clone(o.deletedProjects),
+		VPCs: o.describeVPCs(), ReservedIPs: o.describeReservedIPs(), Machines: o.describeMachines()}
+	for name, requests := range o.Increases {
+		out.QuotaIncreases[name] = seed.JSON[[]wire.QuotaIncrease]{Value: slices.Clone(requests)}
+	}
+	for p := range o.Projects.All() {
+		of := seed.Described(p.Meta)
+		project := seed.Project{Identity: of.Identity, Name: of.Name, Slug: of.Slug, History: of.History,
+			Tags: seed.Tags{Labels: of.Labels, Annotations: of.Annotations}, Objects: p.Space.objects(),
+			VPCs: p.Space.describeVPCs(), ReservedIPs: p.Space.describeReservedIPs(),
+			Machines: p.Space.describeMachines()}
+		if p.Parent != nil {
+			project.Parent = p.Parent.Identity
+		}
+		out.Projects = append(out.Projects, project)
+	}
+	o.Directory.Describe(&out)
+	return out
+}
+
+// lived is the life of an object in a seed.
+func lived(l object.Life, held string) seed.Life {
+	at, takes, lingers := l.Removal()
+	return seed.Life{ReadyAt: l.ReadyAt, RemovedAt: at, DeletingTakes: takes, Lingers: lingers, Held: held}
+}
+
+// has returns whether an object is listed. What it contained can be listed for longer, and is not kept then.
+func has[T object.Keyed](among *object.Collection[T], item T) bool {
+	identity, _ := item.Key()
+	_, found := among.Exact(identity)
+	return found
+}
+
+// objects are what is in neither a VPC nor a list of machines.
+func (o *Organisation) objects() (out seed.Objects) {
+	for t := range o.CloudInits.All() {
+		out.CloudInits = append(out.CloudInits, seed.CloudInit{Object: seed.Described(t.Meta),
+			Content: strings.Clone(t.Content)})
+	}
+	for n := range o.NATGateways.All() {
+		if has(&o.Subnets, n.Subnet) {
+			gateway := seed.NATGateway{Object: seed.Described(n.Meta), Life: lived(n.Life, ""),
+				Subnet: n.Subnet.Identity, InstanceSize: n.InstanceSize,
+				SecurityGroups: identities(n.SecurityGroups)}
+			gateway.Addresses, gateway.ReservedIP = n.describe()
+			out.NATGateways = append(out.NATGateways, gateway)
+		}
+	}
+	for g := range o.TargetGroups.All() {
+		out.TargetGroups = append(out.TargetGroups, g.describe())
+	}
+	for lb := range o.Loadbalancers.All() {
+		if has(&o.Subnets, lb.Subnet) {
+			out.LoadBalancers = append(out.LoadBalancers, lb.describe())
+		}
+	}
+	for f := range o.Filesystems.All() {
+		out.Filesystems = append(out.Filesystems, seed.Filesystem{Object: seed.Described(f.Meta),
+			Subnet: f.Subnet.Identity, Endpoint: f.Endpoint, Addresses: f.Addresses, Size: f.Size,
+			DeleteProtection: f.DeleteProtection, SecurityGroups: identities(f.SecurityGroups)})
+	}
+	o.describeVolumes(&out)
+	out.Clusters, out.Buckets = o.describeClusters(), o.describeBuckets()
+	for p := range o.Peerings.All() {
+		if p.Requester.Org == o {
+			out.Peerings = append(out.Peerings, seed.Peering{Object: seed.Described(p.Meta),
+				Requester: p.Requester.Identity, Accepter: p.Accepter.Identity, Status: p.Status, Message: p.Message})
+		}
+	}
+	return out
+}
+
+func identityTaken(identity string) error { return fmt.Errorf("identity %q is used twice", identity) }
+
+// recorded is the meta data of an object of a seed.
+func recorded(prefix string, in seed.Object, slugTaken func(string) bool, now time.Time) object.Record {
+	return iam.Recorded(prefix, in, slugTaken, now)
+}
+
+// revived is the life of an object of a seed.
+func revived(in seed.Life) object.Life {
+	life := object.Life{ReadyAt: in.ReadyAt}
+	if in.Removed() {
+		life.Remove(in.RemovedAt, in.DeletingTakes, in.Lingers)
+	}
+	return life
+}
+
+// required finds what a field of a seed names.
+func required[T object.Keyed](among *object.Collection[T], field, kind, ref string) (T, error) {
+	found, ok := among.Find(ref)
+	if !ok {
+		return found, fmt.Errorf("field %q: %s %q not found", field, kind, ref)
+	}
+	return found, nil
+}
+
+// each adds the objects of a list, and says in which one an error is.
+func each[T any](kind string, items []T, object func(*T) *seed.Object, add func(*T) error) error {
+	for i := range items {
+		described := object(&items[i])
+		err := add(&items[i])
+		if described.Name == "" {
+			err = errors.New("field \"name\" is required")
+		}
+		if err != nil {
+			return fmt.Errorf("%s %q: %w", kind, cmp.Or(described.Name, described.Identity), err)
+		}
+	}
+	return nil
+}
+
+// inOrder sorts objects as a seed lists their identities. Those that it does not list stay behind the others.
+func inOrder[T object.Keyed](items []T, identities []string) {
+	rank := map[string]int{}
+	for i, identity := range identities {
+		rank[identity] = i - len(identities)
+	}
+	slices.SortStableFunc(items, func(a, b T) int {
+		left, _ := a.Key()
+		right, _ := b.Key()
+		return cmp.Compare(rank[left], rank[right])
+	})
+}
+
+// identities are those of objects.
+func identities[T object.Keyed](items []T) (out []string) {
+	for _, item := range items {
+		identity, _ := item.Key()
+		out = append(out, identity)
+	}
+	return out
+}

@@ -1,0 +1,129 @@
+// Package statefile keeps the state of an emulator in a file, as a seed. The file is replaced as a whole, so that it is
+// complete at any time, and only one process uses it.
+package statefile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
+)
+
+// File is a state file that this process uses alone.
+type File struct {
+	path string
+	lock *os.File
+	// written is the content of the file.
+	written []byte
+}
+
+// Open locks a state file, which need not exist, and removes what a process that was killed left beside it.
+func Open(path string) (*File, error) {
+	lock, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("--state=%s: locking it: %w; use a path in a folder that this user can "+
+			"write to", path, err)
+	}
+	if err := exclude(lock); err != nil {
+		return nil, errors.Join(fmt.Errorf("--state=%s: locking it: %w; stop the other emulator that uses the "+
+			"file, or use another file", path, err), lock.Close())
+	}
+	if err := clean(path); err != nil {
+		return nil, errors.Join(fmt.Errorf("--state=%s: removing what an earlier process left: %w", path, err),
+			lock.Close())
+	}
+	return &File{path: path, lock: lock}, nil
+}
+
+// unfinished is what the names of files that are not complete yet have after that of the state file.
+const unfinished = ".new-"
+
+// clean removes files that were not completed.
+func clean(path string) error {
+	files, err := os.ReadDir(filepath.Dir(path))
+	for _, file := range files {
+		if strings.HasPrefix(file.Name(), filepath.Base(path)+unfinished) {
+			err = errors.Join(err, os.Remove(filepath.Join(filepath.Dir(path), file.Name())))
+		}
+	}
+	return err
+}
+
+// Read returns the state; found is false if there is no file yet. A damaged file stays as it is.
+func (f *File) Read() (state seed.Seed, found bool, err error) {
+	content, err := os.ReadFile(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return seed.Seed{}, false, nil
+	}
+	if err != nil {
+		return seed.Seed{}, false, fmt.Errorf("--state=%s: %w", f.path, err)
+	}
+	if !bytes.HasSuffix(content, []byte("\n"+seed.End+"\n")) {
+		return seed.Seed{}, false, f.Damaged(fmt.Errorf("it was cut off: its last line is not %q", seed.End))
+	}
+	if state, err = seed.Read(bytes.NewReader(content)); err != nil {
+		return seed.Seed{}, false, f.Damaged(err)
+	}
+	f.written = content
+	return state, true, nil
+}
+
+// Damaged is the error about a file whose content cannot be used, for a reason.
+func (f *File) Damaged(reason error) error {
+	return fmt.Errorf("--state=%s: the file cannot be used and was not changed: %w; correct it, or move it away to "+
+		"start with a new state", f.path, reason)
+}
+
+// Write replaces the state, unless it is the same.
+func (f *File) Write(state seed.Seed) error {
+	var content bytes.Buffer
+	err := seed.Write(&content, state)
+	if err == nil && bytes.Equal(content.Bytes(), f.written) {
+		return nil
+	}
+	var name string
+	if err == nil {
+		name, err = f.stage(content.Bytes())
+	}
+	if err == nil {
+		err = f.replace(name)
+	}
+	if err != nil {
+		return fmt.Errorf("--state=%s: writing it: %w; free space, or make its folder writable", f.path, err)
+	}
+	f.written = content.Bytes()
+	return nil
+}
+
+// stage writes content to a new file in the same folder, and to the disk. Only this user can read it.
+func (f *File) stage(content []byte) (name string, err error) {
+	file, err := os.CreateTemp(filepath.Dir(f.path), filepath.Base(f.path)+unfinished+"*")
+	if err != nil {
+		return "", err
+	}
+	_, err = file.Write(content)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(file.Name()))
+	}
+	return file.Name(), nil
+}
+
+// replace makes a staged file the state file, also after a loss of power.
+func (f *File) replace(name string) error {
+	if err := os.Rename(name, f.path); err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	folder, err := os.Open(filepath.Dir(f.path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// Close lets other processes use the file.
+func (f *File) Close() error { return f.lock.Close() }
