@@ -131,17 +131,7 @@ func (s *settings) hint(text string) { _, _ = fmt.Fprint(s.Terminal.Err, termina
 
 // confirmDeletion shows what is deleted, and asks.
 func (s *settings) confirmDeletion(flags deletionFlags, chosen []Orphan) error {
-	shown := s.Terminal
-	shown.Out = shown.Err // the output is the result
-	shown.Print("These objects in the cloud will be deleted:\n\n")
-	for _, one := range chosen {
-		shown.Indented(0, "", terminal.Strong, fmt.Sprintf("Service %s (UID %s)", one.service(), one.UID))
-		shown.Indented(4, "- ", terminal.Bad, one.objects(true))
-		if one.Retained || one.Incomplete {
-			shown.Indented(4, "! ", terminal.Caution, one.Why)
-		}
-	}
-	shown.Print("\n")
+	s.showDeletion(chosen)
 	const word = "delete"
 	switch {
 	case flags.yes:
@@ -152,6 +142,21 @@ func (s *settings) confirmDeletion(flags deletionFlags, chosen []Orphan) error {
 		return fmt.Errorf("nothing is deleted: the answer was not %q", word)
 	}
 	return nil
+}
+
+// showDeletion prints what will be deleted beside the output, which is the result.
+func (s *settings) showDeletion(chosen []Orphan) {
+	shown := s.Terminal
+	shown.Out = shown.Err
+	shown.Print("These objects in the cloud will be deleted:\n\n")
+	for _, one := range chosen {
+		shown.Indented(0, "", terminal.Strong, fmt.Sprintf("Service %s (UID %s)", one.service(), one.UID))
+		shown.Indented(4, "- ", terminal.Bad, one.objects(true))
+		if one.Retained || one.Incomplete {
+			shown.Indented(4, "! ", terminal.Caution, one.Why)
+		}
+	}
+	shown.Print("\n")
 }
 
 // deleteAll deletes orphans one after the other, and returns what became of each.

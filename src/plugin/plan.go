@@ -130,10 +130,7 @@ func (s *settings) previewsBy(ctx context.Context, previewer *service.Previewer,
 	if err != nil {
 		return nil, err
 	}
-	services = slices.DeleteFunc(services, func(one *corev1.Service) bool {
-		return chosen.namespace != "" && one.Namespace != chosen.namespace ||
-			chosen.name != "" && one.Name != chosen.name
-	})
+	services = slices.DeleteFunc(services, chosen.excludes)
 	if len(services) == 0 && chosen.name != "" {
 		return nil, fmt.Errorf("service %s/%s has no load balancer of this cloud controller manager: its type is not "+
 			"LoadBalancer, it has another loadBalancerClass, or it does not exist", chosen.namespace, chosen.name)
@@ -144,6 +141,11 @@ func (s *settings) previewsBy(ctx context.Context, previewer *service.Previewer,
 		found = append(found, previewer.Preview(ctx, one))
 	}
 	return found, context.Cause(ctx)
+}
+
+// excludes reports whether a Service is not a chosen one.
+func (c choice) excludes(one *corev1.Service) bool {
+	return c.namespace != "" && one.Namespace != c.namespace || c.name != "" && one.Name != c.name
 }
 
 // newPlan makes the result of previews.

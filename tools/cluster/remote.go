@@ -159,18 +159,13 @@ func (r Remote) load(ctx context.Context, archive string, importInto func(ctx co
 		}
 		taken = append(taken, node.Name())
 	}
+	if len(nodes) == 0 {
+		failed = append(failed, errors.New("the cluster has none"))
+	}
 	if len(taken) == 0 {
-		return nil, fmt.Errorf("no node has taken it, and none will get it: %w",
-			errors.Join(append(failed, noneOf(nodes))...))
+		return nil, fmt.Errorf("no node has taken it, and none will get it: %w", errors.Join(failed...))
 	}
 	return taken, errors.Join(append(failed, r.keep(archive))...)
-}
-
-func noneOf(nodes []os.DirEntry) error {
-	if len(nodes) > 0 {
-		return nil
-	}
-	return errors.New("the cluster has none")
 }
 
 // keep keeps an archive for nodes to come.

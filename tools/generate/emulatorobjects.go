@@ -71,16 +71,7 @@ func (p *resourcePages) meaning(s *openapi.Schema) string {
 
 // choice are the values that a field can have, if they are limited.
 func choice(s *openapi.Schema) string {
-	var values []string
-	for _, value := range s.Enum {
-		switch value {
-		case nil:
-		case "":
-			values = append(values, "empty")
-		default:
-			values = append(values, fmt.Sprintf("`%v`", value))
-		}
-	}
+	values := enumerated(s)
 	switch {
 	case len(values) == 1:
 		return " Always " + values[0] + "."
@@ -92,6 +83,20 @@ func choice(s *openapi.Schema) string {
 		return fmt.Sprintf(" At least %v.", *s.Minimum)
 	}
 	return ""
+}
+
+// enumerated are the values that a field may have.
+func enumerated(s *openapi.Schema) (values []string) {
+	for _, value := range s.Enum {
+		switch value {
+		case nil:
+		case "":
+			values = append(values, "empty")
+		default:
+			values = append(values, fmt.Sprintf("`%v`", value))
+		}
+	}
+	return values
 }
 
 // kind is the type of a value.

@@ -39,14 +39,8 @@ func (m *maker) checkKey() error {
 // sums writes the public key, and a list of all files with their digests in the form that `sha256sum --check` reads,
 // and its signature. The store is not among them: its content is named by digests, which are signed.
 func (m *maker) sums() error {
-	if m.key != nil {
-		public, err := m.key.Public()
-		if err != nil {
-			return err
-		}
-		if err := m.write(publicKeyFile, public); err != nil {
-			return err
-		}
+	if err := m.addKey(); err != nil {
+		return err
 	}
 	list, err := m.listFiles()
 	if err != nil {
@@ -60,6 +54,18 @@ func (m *maker) sums() error {
 		return err
 	}
 	return m.write(signatureFile, signed)
+}
+
+// addKey writes the public key, if there is one.
+func (m *maker) addKey() error {
+	if m.key == nil {
+		return nil
+	}
+	public, err := m.key.Public()
+	if err != nil {
+		return err
+	}
+	return m.write(publicKeyFile, public)
 }
 
 // listFiles has a line for every file, sorted by name.

@@ -32,19 +32,25 @@ func newIssuer(text string) (issuer, error) {
 		content, err := x509.MarshalPKCS8PrivateKey(key)
 		return issuer{key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: content}))}, err
 	}
+	key, err := parseKey(text)
+	return issuer{key, text}, err
+}
+
+// parseKey reads a key for ES256 in PEM.
+func parseKey(text string) (*ecdsa.PrivateKey, error) {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
-		return issuer{}, errors.New("it is not PEM")
+		return nil, errors.New("it is not PEM")
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return issuer{}, err
+		return nil, err
 	}
 	private, fits := key.(*ecdsa.PrivateKey)
 	if !fits || private.Curve != elliptic.P256() {
-		return issuer{}, errors.New("it is not a key for ES256, on the curve P-256")
+		return nil, errors.New("it is not a key for ES256, on the curve P-256")
 	}
-	return issuer{private, text}, nil
+	return private, nil
 }
 
 func (g *Authenticator) addBearer(in seed.BearerToken) error {

@@ -130,10 +130,15 @@ func (o *operation) checkRequest(r *http.Request, body []byte) error {
 			}
 		}
 	}
+	return o.checkBody(r.Method, body)
+}
+
+// checkBody compares the body of a request with the document.
+func (o *operation) checkBody(method string, body []byte) error {
 	switch {
 	case len(body) == 0 && o.needsBody:
 		return errors.New("it has no body, and the document asks for one")
-	case len(body) == 0, len(o.bodies) == 0 && (bodiless(r.Method) || string(body) == "{}"):
+	case len(body) == 0, len(o.bodies) == 0 && (bodiless(method) || string(body) == "{}"):
 		return nil
 	case o.bodies[formType] != nil:
 		return validateForm(o.bodies[formType], body)
