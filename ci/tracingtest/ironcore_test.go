@@ -33,11 +33,15 @@ func TestIronCore(t *testing.T) {
 	stop()
 
 	const patch = apply + "patch loadbalancers"
-	_, spans := r.wantOne("web", root+" > diff", root+" > apply", patch, root+" > patch services/status")
+	id, spans := r.wantOne("web", root+" > diff", root+" > apply", patch, root+" > patch services/status")
 	call, _ := find(spans, patch)
 	if !strings.HasPrefix(attribute(call, "http.response.status_code"), "20") ||
 		attribute(call, "server.address") == "" {
 		t.Errorf("the request: %v", call.Attributes().AsRaw())
+	}
+	lines := r.logged("Cloud write", `request="patch loadbalancers"`, "Service "+r.namespace+"/web", id)
+	if len(lines) != 1 {
+		t.Errorf("the audit log has %d lines with the trace %s: %q", len(lines), id, lines)
 	}
 	r.wantNothingOf(string(access.KeyData))
 }

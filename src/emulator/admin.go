@@ -201,7 +201,7 @@ func summariseListener(l *state.Listener, status traffic.ListenerStatus) Listene
 			Health: string(traffic.Unchecked)}
 		if target, found := known[target.Machine]; found {
 			state.Health, state.Counters = string(target.all), target.Counters
-			state.IPv4, state.IPv6 = string(target.families[true]), string(target.families[false])
+			state.IPv4, state.IPv6 = string(target.v4), string(target.v6)
 		}
 		out.Targets = append(out.Targets, state)
 	}
@@ -210,8 +210,8 @@ func summariseListener(l *state.Listener, status traffic.ListenerStatus) Listene
 
 // machineHealth is the health of a machine as the target of a listener, and what it carried.
 type machineHealth struct {
-	all      traffic.Health
-	families map[bool]traffic.Health // by whether it is IPv4
+	all    traffic.Health
+	v4, v6 traffic.Health
 	traffic.Counters
 }
 
@@ -219,19 +219,20 @@ type machineHealth struct {
 // dual-stack subnet has an address of each family, also for a Service of one: the machines answer in that family only.
 // So a family without healthy targets does not count, if there is another.
 func byMachine(targets []traffic.TargetStatus) map[string]machineHealth {
-	served := map[bool]bool{}
+	var v4, v6 bool // whether a target is healthy in the family
 	for _, target := range targets {
-		served[target.Address.Addr().Is4()] = served[target.Address.Addr().Is4()] || target.Health == traffic.Healthy
+		is4, healthy := target.Address.Addr().Is4(), target.Health == traffic.Healthy
+		v4, v6 = v4 || is4 && healthy, v6 || !is4 && healthy
 	}
 	all := map[string]machineHealth{}
 	for _, target := range targets {
-		one, found := all[target.Machine]
-		if !found {
-			one.families = map[bool]traffic.Health{}
+		one := all[target.Machine]
+		family, served := &one.v6, v6 || !v4
+		if target.Address.Addr().Is4() {
+			family, served = &one.v4, v4 || !v6
 		}
-		is4 := target.Address.Addr().Is4()
-		one.families[is4] = one.families[is4].Worst(target.Health)
-		if served[is4] || !served[!is4] {
+		*family = family.Worst(target.Health)
+		if served {
 			one.all = one.all.Worst(target.Health)
 		}
 		one.Counters = one.Counters.Plus(target.Counters)

@@ -35,8 +35,8 @@ func TestHealthOfFamilies(t *testing.T) {
 		if got := [2]traffic.Health{got["one"].all, got["two"].all}; got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
-		if got := got["one"]; got.families[true] != tt.one.v4 || got.families[false] != tt.one.v6 {
-			t.Errorf("%s: families %v, want %v", tt.name, got.families, tt.one)
+		if got := got["one"]; got.v4 != tt.one.v4 || got.v6 != tt.one.v6 {
+			t.Errorf("%s: families %s and %s, want %v", tt.name, got.v4, got.v6, tt.one)
 		}
 	}
 }

@@ -12,7 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
@@ -21,9 +23,10 @@ import (
 )
 
 // Apply implements cloud.LoadBalancers. A write to an object that has changed since the plan is cloud.ErrStale.
-func (l *loadBalancers) Apply(ctx context.Context, _ *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
+func (l *loadBalancers) Apply(ctx context.Context, service *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
 	e := executor{loadBalancers: l, created: map[string]types.UID{}}
 	return plan.Each(ctx, func(ctx context.Context, operation cloud.Operation) error {
+		ctx = audit.WithCause(ctx, fmt.Sprintf("Service %s: %s", klog.KObj(service), operation))
 		ctx, span := tracing.Start(ctx, "write", attribute.String("verb", string(operation.Verb)),
 			attribute.String("kind", operation.Kind), attribute.String("name", operation.Name))
 		err := stale(e.write(ctx, operation))

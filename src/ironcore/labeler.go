@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
@@ -149,6 +150,7 @@ func (l *labeler) label(ctx context.Context, name string) error {
 	if !l.store.Synced() || !l.informer.HasSynced() {
 		return nil
 	}
+	ctx = audit.WithCause(ctx, "Node "+name+": label of the cluster")
 	var failed error
 	if l.selector {
 		for _, one := range l.store.InterfacesLeft(name) {

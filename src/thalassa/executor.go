@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
@@ -49,7 +50,7 @@ func (e *executor) apply(ctx context.Context, service *corev1.Service, plan clou
 		cause := fmt.Sprintf("Service %s: %s", klog.KObj(service), operation)
 		ctx, span := tracing.Start(ctx, "write", attribute.String("verb", string(operation.Verb)),
 			attribute.String("kind", operation.Kind), attribute.String("name", operation.Name))
-		err := e.withQuota(ctx, run.write(client.WithCause(ctx, cause), operation.Object))
+		err := e.withQuota(ctx, run.write(audit.WithCause(ctx, cause), operation.Object))
 		tracing.End(span, err)
 		return err
 	})

@@ -7,9 +7,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
@@ -55,7 +55,7 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context,
 	v, err := c.settle(ctx, id, settling{action: "attaching volume " + id + " to Node " + node,
 		decide: func(v resource.Volume) (volume.Step, error) { return volume.Attach(v, machine) },
 		write: func(ctx context.Context, v resource.Volume) error {
-			return c.Storage.AttachVolume(client.WithCause(ctx, "attach volume to Node "+node), v, machine,
+			return c.Storage.AttachVolume(audit.WithCause(ctx, "attach volume to Node "+node), v, machine,
 				attachedTo+node)
 		},
 	})
@@ -91,7 +91,7 @@ func (c *Controller) ControllerUnpublishVolume(ctx context.Context,
 			return step, nil
 		},
 		write: func(ctx context.Context, v resource.Volume) error {
-			return c.Storage.DetachVolume(client.WithCause(ctx, "detach volume from Node "+node), v, machine)
+			return c.Storage.DetachVolume(audit.WithCause(ctx, "detach volume from Node "+node), v, machine)
 		},
 	})
 	if err != nil && status.Code(err) != codes.NotFound {

@@ -9,9 +9,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
@@ -90,7 +90,7 @@ func (c *Controller) create(ctx context.Context, r *csi.CreateVolumeRequest,
 // replaceFailed deletes a volume that the cloud could not create. The error is Aborted, so that another one is created
 // when the request is retried.
 func (c *Controller) replaceFailed(ctx context.Context, v resource.Volume) error {
-	if err := c.Storage.DeleteVolume(client.WithCause(ctx, "replace failed volume "+v.Name), v); err != nil {
+	if err := c.Storage.DeleteVolume(audit.WithCause(ctx, "replace failed volume "+v.Name), v); err != nil {
 		return err
 	}
 	return status.Errorf(codes.Aborted, "the cloud could not create volume %s (%s), and it was deleted; another one "+
@@ -124,7 +124,7 @@ func (c *Controller) send(ctx context.Context, r *csi.CreateVolumeRequest, desir
 	if filesystem := filesystemOf(r, parameters); filesystem != "" {
 		wanted.Annotations[label.CSIFilesystem] = filesystem
 	}
-	v, err := c.Storage.CreateVolume(client.WithCause(ctx, "create volume "+r.GetName()), wanted)
+	v, err := c.Storage.CreateVolume(audit.WithCause(ctx, "create volume "+r.GetName()), wanted)
 	if err != nil {
 		return v, problemOf("creating volume "+desired.Name, err)
 	}
@@ -204,7 +204,7 @@ func (c *Controller) adopt(ctx context.Context, id string, r *csi.CreateVolumeRe
 	if err != nil || adopted {
 		return c.createdUnless(ctx, err, v, r)
 	}
-	err = c.Storage.MarkVolume(client.WithCause(ctx, "adopt volume "+id), v, c.Owner.Labels(),
+	err = c.Storage.MarkVolume(audit.WithCause(ctx, "adopt volume "+id), v, c.Owner.Labels(),
 		resource.Labels{label.CSIAdoptedBy: r.GetName()})
 	return c.createdUnless(ctx, problemOf("adding labels to volume "+id, err), v, r)
 }
@@ -237,7 +237,7 @@ func (c *Controller) DeleteVolume(ctx context.Context, r *csi.DeleteVolumeReques
 			return volume.Delete(v)
 		},
 		write: func(ctx context.Context, v resource.Volume) error {
-			return c.Storage.DeleteVolume(client.WithCause(ctx, "delete volume "+v.Name), v)
+			return c.Storage.DeleteVolume(audit.WithCause(ctx, "delete volume "+v.Name), v)
 		},
 	})
 	if err != nil && status.Code(err) != codes.NotFound {

@@ -5,9 +5,9 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
@@ -52,7 +52,7 @@ func (c *Controller) ControllerExpandVolume(ctx context.Context,
 			return step, err
 		},
 		write: func(ctx context.Context, v resource.Volume) error {
-			err := c.Storage.ResizeVolume(client.WithCause(ctx, "expand volume "+v.Name), v, size)
+			err := c.Storage.ResizeVolume(audit.WithCause(ctx, "expand volume "+v.Name), v, size)
 			sent = err == nil
 			return err
 		},

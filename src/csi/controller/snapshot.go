@@ -10,9 +10,9 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
@@ -62,7 +62,7 @@ func (c *Controller) CreateSnapshot(ctx context.Context, r *csi.CreateSnapshotRe
 // replaceFailedSnapshot deletes a snapshot that the cloud could not create. The error is Aborted, so that another one
 // is created when the request is retried.
 func (c *Controller) replaceFailedSnapshot(ctx context.Context, snapshot resource.Snapshot) error {
-	err := c.Storage.DeleteSnapshot(client.WithCause(ctx, "replace failed snapshot "+snapshot.Name), snapshot)
+	err := c.Storage.DeleteSnapshot(audit.WithCause(ctx, "replace failed snapshot "+snapshot.Name), snapshot)
 	if err != nil {
 		return problemOf("deleting failed snapshot "+snapshot.ID, err)
 	}
@@ -88,7 +88,7 @@ func (c *Controller) ensureSnapshot(ctx context.Context, wanted resource.Snapsho
 	if err := c.checkEarlier(ctx, listed, by); err != nil {
 		return wanted, err
 	}
-	snapshot, err = c.Storage.CreateSnapshot(client.WithCause(ctx, "create snapshot "+wanted.Name), wanted, description)
+	snapshot, err = c.Storage.CreateSnapshot(audit.WithCause(ctx, "create snapshot "+wanted.Name), wanted, description)
 	return snapshot, problemOf("creating snapshot "+wanted.Name+" of volume "+wanted.Volume, err)
 }
 
@@ -128,7 +128,7 @@ func (c *Controller) DeleteSnapshot(ctx context.Context, r *csi.DeleteSnapshotRe
 			"protection "+
 			"off in the cloud, or use the deletion policy Retain", id)
 	}
-	err = c.Storage.DeleteSnapshot(client.WithCause(ctx, "delete snapshot "+snapshot.Name), snapshot)
+	err = c.Storage.DeleteSnapshot(audit.WithCause(ctx, "delete snapshot "+snapshot.Name), snapshot)
 	if err != nil {
 		return nil, problemOf("deleting snapshot "+id, err)
 	}

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc/status"
 	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
@@ -162,7 +162,7 @@ func (c *Controller) abandoned(ctx context.Context, snapshot resource.Snapshot, 
 
 // deleteCloneSnapshot deletes one snapshot. That the cloud refuses this because the clone needs it is no error.
 func (c *Controller) deleteCloneSnapshot(ctx context.Context, snapshot resource.Snapshot, clone string) error {
-	err := c.Storage.DeleteSnapshot(client.WithCause(ctx, "clone volume "+clone), snapshot)
+	err := c.Storage.DeleteSnapshot(audit.WithCause(ctx, "clone volume "+clone), snapshot)
 	if code := codeOf(err); err != nil && (code == codes.Aborted || code == codes.InvalidArgument) {
 		klog.FromContext(ctx).Info("The cloud does not delete the snapshot of a clone yet", "snapshot", snapshot.ID,
 			"clone", clone, "err", err.Error())

@@ -38,22 +38,21 @@ func (p prober) watch(ctx context.Context, check traffic.HealthCheck, target net
 	report func(good bool) traffic.Health) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	unknown := check.Period * time.Duration(check.UnhealthyThreshold)
+	unknown := time.Now().Add(p.scaled(check.Period * time.Duration(check.UnhealthyThreshold)))
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
 		}
+		began, pause := time.Now(), check.Period
 		if report(p.once(ctx, check, target) == nil) == traffic.Healthy {
-			unknown = 0
+			unknown = began
 		}
-		pause := check.Period
-		if unknown > 0 {
+		if time.Now().Before(unknown) {
 			pause /= urgency
-			unknown -= pause
 		}
-		timer.Reset(p.scaled(pause))
+		timer.Reset(max(0, p.scaled(pause)-time.Since(began)))
 	}
 }
 

@@ -18,15 +18,20 @@ type changing struct {
 	Sockets
 	mu     sync.Mutex
 	up     bool
+	silent bool // it does not refuse connections either
 	checks int
 }
 
 // Dial implements Sockets.
-func (c *changing) Dial(context.Context, string, netip.Addr, netip.AddrPort) (net.Conn, error) {
+func (c *changing) Dial(ctx context.Context, _ string, _ netip.Addr, _ netip.AddrPort) (net.Conn, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.checks++
-	if !c.up {
+	up, silent := c.up, c.silent
+	c.mu.Unlock()
+	if !up && silent {
+		<-ctx.Done()
+	}
+	if !up {
 		return nil, errors.New("refused")
 	}
 	ours, _ := net.Pipe()
@@ -97,6 +102,27 @@ func testNewTarget(t *testing.T, serves time.Duration, quick, steady int, health
 	}
 	stop()
 	running.Wait()
+}
+
+// TestSilentTarget: checks begin as often when each of them lasts until its timeout.
+func TestSilentTarget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := &changing{silent: true}
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		p := newPool(ctx, prober{sockets: network, second: time.Second}, &running)
+		check := checkEvery10s
+		check.Timeout = 5 * time.Second
+		p.set(traffic.Group{Health: &check, Targets: targets(1)})
+		if got := network.during(30 * time.Second); got != 6 { // one after the other
+			t.Errorf("%d checks in the first 30 seconds, want 6", got)
+		}
+		if got := network.during(time.Minute); got != 6 {
+			t.Errorf("%d checks in the minute after them, want 6", got)
+		}
+		stop()
+		running.Wait()
+	})
 }
 
 // TestKnownTargetFails: one that was healthy is unhealthy after as many failures as the check says, and not sooner.

@@ -6,7 +6,10 @@ import (
 )
 
 // operation is what a request does, in the words of Kubernetes.
-type operation struct{ verb, resource string }
+type operation struct {
+	verb, resource string
+	name           string // of the object; empty if it is about many
+}
 
 func (o operation) watch() bool { return o.verb == "watch" }
 
@@ -28,7 +31,7 @@ func operationOf(request *http.Request, prefix string) operation {
 		parts = parts[2:]
 	}
 	resource, name, subresource := parts[0], parts[1], parts[2]
-	o := operation{verb: verbOf(request, name), resource: resource}
+	o := operation{verb: verbOf(request, name), resource: resource, name: name}
 	if subresource != "" {
 		o.resource += "/" + subresource
 	}

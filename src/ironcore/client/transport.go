@@ -15,6 +15,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/outage"
 	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
@@ -79,7 +80,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	response, err := t.send(request, operation, ended)
+	response, err := t.send(request, operation, 1, ended)
 	if errors.Is(err, errOutageEnded) {
 		response, err = t.sendAgain(request, operation, ended)
 	}
@@ -98,16 +99,18 @@ func (t *transport) sendAgain(request *http.Request, operation operation, ended 
 		}
 		again.Body = body
 	}
-	return t.send(again, operation, ended)
+	return t.send(again, operation, 2, ended)
 }
 
 // errOutageEnded is why a request is cancelled that has no answer at the end of an outage.
 var errOutageEnded = errors.New("the IronCore API has not answered until the end of the outage")
 
-// send sends one request. It has a deadline until the answer was read, or until a watch was begun. If there is an
-// answer, ended is called when it was read.
-func (t *transport) send(request *http.Request, operation operation, ended func()) (*http.Response, error) {
-	e := &exchange{transport: t, operation: operation, began: time.Now()}
+// send sends one request, for the first or the second time. It has a deadline until the answer was read, or until a
+// watch was begun. If there is an answer, ended is called when it was read.
+func (t *transport) send(request *http.Request, operation operation, attempt int, ended func()) (*http.Response,
+	error) {
+	e := &exchange{transport: t, operation: operation, attempt: attempt, began: time.Now()}
+	e.write = operation.method(request.Method) != http.MethodGet
 	request, e.span = tracing.StartRequest(request, e.operation.verb, e.operation.resource)
 	e.parent = request.Context()
 	ctx, cancel := context.WithCancelCause(e.parent)
@@ -161,7 +164,9 @@ type exchange struct {
 	parent, ctx context.Context // of the caller, and with the deadline
 	release     func()          // ends ctx
 	candidate   bool
-	status      int // of the answer; 0: there is none
+	attempt     int  // 2 if the request was sent again
+	write       bool // it may change IronCore
+	status      int  // of the answer; 0: there is none
 	span        trace.Span
 
 	recorded, ended sync.Once
@@ -174,8 +179,22 @@ func (e *exchange) end(err error) error {
 		err = cause
 	}
 	e.record(err)
-	e.ended.Do(e.release)
+	e.ended.Do(func() {
+		e.release()
+		if e.write && !errors.Is(err, errOutageEnded) { // which is sent again
+			e.audit(err)
+		}
+	})
 	return err
+}
+
+// audit logs a write that is over, whatever became of it.
+func (e *exchange) audit(err error) {
+	if err == nil && e.status >= http.StatusBadRequest {
+		err = fmt.Errorf("the IronCore API has answered %s", http.StatusText(e.status))
+	}
+	audit.Write{Request: e.operation.verb + " " + e.operation.resource, Object: e.operation.name, Status: e.status,
+		Attempts: e.attempt, Began: e.began, Err: err}.Log(e.parent)
 }
 
 func (e *exchange) record(err error) {

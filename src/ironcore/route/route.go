@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/providerid"
@@ -127,6 +128,7 @@ func (p *Provider) Create(ctx context.Context, _ string, route cloud.Route) erro
 	if err != nil {
 		return err
 	}
+	ctx = audit.WithCause(ctx, fmt.Sprintf("Node %s: its pods are in %s", route.Node.Name, route.Destination))
 	managed := append(without(p.managed(one), route.Destination), route.Destination)
 	prefixes := one.Spec.Prefixes
 	if position(prefixes, route.Destination) < 0 {
@@ -175,6 +177,7 @@ func (p *Provider) Delete(ctx context.Context, _ string, route cloud.ActualRoute
 		return &cloud.RouteProblem{Err: fmt.Errorf("deleting the route to %s from network interface %s: %w",
 			route.Destination, name, err)}
 	}
+	ctx = audit.WithCause(ctx, fmt.Sprintf("no Node has pods in %s by %s", route.Destination, route.Gateway))
 	return p.write(ctx, one, prefixes, without(p.managed(one), route.Destination))
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
@@ -28,7 +29,7 @@ func TestAudit(t *testing.T) {
 			answer(409, `{"message": "has deletion protection"}`), // the deletion
 		}}
 		c := s.client(t)
-		ctx = WithCause(ctx, "Service shop/web: create load balancer")
+		ctx = audit.WithCause(ctx, "Service shop/web: create load balancer")
 		if _, err := Post[iaas.VpcLoadbalancer](ctx, c, iaas.LoadbalancerEndpoint,
 			iaas.CreateLoadbalancer{Name: "s3cret", Subnet: "s"}); err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/oauth2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
@@ -67,6 +68,15 @@ func operationOf(method, path string) string {
 		}
 	}
 	return method + " /" + strings.Join(parts, "/")
+}
+
+// audit logs a write once it is over, whatever became of it.
+func (c *call) audit(began time.Time) {
+	write := audit.Write{Request: c.operation, Object: c.object(), Status: c.status, Attempts: c.attempts, Began: began}
+	if c.outcome != nil {
+		write.Err = c.outcome
+	}
+	write.Log(c.request.Context())
 }
 
 // object is the identity of what the call is about: what it created, else the last identity in its path.

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
@@ -308,7 +309,7 @@ func (r *Provider) incompleteList(lacks map[string]string) error {
 
 // Create implements cloud.Routes.
 func (r *Provider) Create(ctx context.Context, table string, wanted cloud.Route) error {
-	ctx = client.WithCause(ctx, fmt.Sprintf("Node %s: its pods are in %s", wanted.Node.Name, wanted.Destination))
+	ctx = audit.WithCause(ctx, fmt.Sprintf("Node %s: its pods are in %s", wanted.Node.Name, wanted.Destination))
 	return refusalOf(r.inventory.CreateRoute(ctx, table, wanted.Destination, wanted.Gateway))
 }
 
@@ -318,7 +319,7 @@ func (r *Provider) Change(ctx context.Context, table string, from cloud.ActualRo
 	if err != nil {
 		return err
 	}
-	ctx = client.WithCause(ctx, fmt.Sprintf("Node %s: its pods are in %s, by %s and not by %s", to.Node.Name,
+	ctx = audit.WithCause(ctx, fmt.Sprintf("Node %s: its pods are in %s, by %s and not by %s", to.Node.Name,
 		to.Destination, to.Gateway, from.Gateway))
 	return refusalOf(r.inventory.ChangeRoute(ctx, table, id, to.Destination, to.Gateway))
 }
@@ -329,7 +330,7 @@ func (r *Provider) Delete(ctx context.Context, table string, found cloud.ActualR
 	if err != nil {
 		return err
 	}
-	ctx = client.WithCause(ctx, fmt.Sprintf("no Node has pods in %s by %s", found.Destination, found.Gateway))
+	ctx = audit.WithCause(ctx, fmt.Sprintf("no Node has pods in %s by %s", found.Destination, found.Gateway))
 	return refusalOf(r.inventory.DeleteRoute(ctx, table, id))
 }
 
@@ -340,7 +341,7 @@ func (r *Provider) Replace(ctx context.Context, table string, networks []netip.P
 	for _, one := range wanted {
 		added[one.Destination] = one.Gateway
 	}
-	ctx = client.WithCause(ctx, fmt.Sprintf("the pods of Nodes are in %d networks", len(wanted)))
+	ctx = audit.WithCause(ctx, fmt.Sprintf("the pods of Nodes are in %d networks", len(wanted)))
 	return refusalOf(r.inventory.ReplaceRoutes(ctx, table, func(one inventory.Route) bool {
 		return !cloud.Inside(one.Destination, networks)
 	}, added))
