@@ -84,7 +84,7 @@ func NewCommand(o Options) *cobra.Command {
 	flags.StringArrayVar(&s.flags, "ccm-flag", nil, "A flag of the cloud controller manager, as NAME=VALUE. It takes "+
 		"precedence over the flag in the cluster, and can be repeated.")
 	flags.StringVarP(&s.format, "output", "o", "", "The format of the output: json, yaml, wide or name.")
-	flags.IntVarP(&s.verbosity, "v", "v", 0, "The verbosity of the log of libraries.")
+	flags.IntVarP(&s.verbosity, "v", "v", 0, "The verbosity of the log of libraries, at most 7.")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(terminal.Formats(), // the flag exists
 		cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(newDoctorCommand(s), newNodesCommand(s), newPlanCommand(s), newTopCommand(s), newOrphansCommand(s),
@@ -104,8 +104,15 @@ func addKubectlFlags(flags *pflag.FlagSet) clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 }
 
+// maxVerbosity is the verbosity above which client-go logs the bodies of answers, among them Secrets.
+const maxVerbosity = 7
+
 // prepare checks the flags, and turns the log of libraries off.
 func (s *settings) prepare() error {
+	if s.verbosity > maxVerbosity {
+		return fmt.Errorf("--v=%d: use at most %d. With more, the log contains the content of Secrets", s.verbosity,
+			maxVerbosity)
+	}
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(flags)
 	if err := flags.Set("v", strconv.Itoa(s.verbosity)); err != nil {

@@ -221,10 +221,10 @@ const metricsLabels = `
 | ` + "`service`, `quota`" + ` | of a quota: the names that the cloud uses, as in ` + "`iaas` and `loadbalancers`" + `; at most 100 quotas |
 | ` + "`resource`" + ` | of a request to the IronCore API, as in ` + "`loadbalancers`" + ` |
 | ` + "`code`" + ` | of a failed request to the IronCore API: the HTTP status, ` + "`timeout` or `unreachable`" + ` |
-| ` + "`kind`" + ` | kind of the object: ` + "`load balancer`, `listener`, `target group`, `machine` or `VPC`" + ` |
+| ` + "`kind`" + ` | kind of the object: ` + "`load balancer`, `listener`, `target group`, `security group`, `machine` or `VPC`; on IronCore `LoadBalancer` or `LoadBalancerRouting`" + ` |
 | ` + "`state`" + ` | of a load balancer: its status in the cloud, ` + "`ready`" + ` for example, or ` + "`none`" + `; of a Node: ` + "`ready`, `ready_without_machine`, else its machine's: `running`, `stopped`, `deleting`, `unknown`, `gone` or `no_answer`" + `; of routes: ` + "`in-place`, `missing`, `left-over` or `foreign`" + ` |
 | ` + "`outcome`" + ` | of a comparison of routes: ` + "`changed`, `noop` or `error`" + ` |
-| ` + "`trigger`" + ` | of a comparison of routes: ` + "`periodic` or `node_change`" + ` |
+| ` + "`trigger`" + ` | of a comparison of routes: ` + "`periodic`, `node_change` or `cloud_change`" + ` |
 | ` + "`clusterCIDR`" + ` | one of the cluster's networks, as in ` + "`10.244.0.0/16`" + ` |
 | ` + "`part`" + ` | ` + "`node` (provider ID, taints, labels) or `status` (addresses, and labels together with them)" + ` |
 | ` + "`operation`" + ` | ` + "`instance_exists`" + ` |
