@@ -128,7 +128,7 @@ func (p *Provider) Create(ctx context.Context, _ string, route cloud.Route) erro
 	if err != nil {
 		return err
 	}
-	ctx = audit.WithCause(ctx, fmt.Sprintf("Node %s: its pods are in %s", route.Node.Name, route.Destination))
+	ctx = audit.WithCause(ctx, fmt.Sprintf("a Node has pods in %s by %s", route.Destination, route.Gateway))
 	managed := append(without(p.managed(one), route.Destination), route.Destination)
 	prefixes := one.Spec.Prefixes
 	if position(prefixes, route.Destination) < 0 {
