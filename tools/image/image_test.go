@@ -39,11 +39,11 @@ var stamp = Stamp{Version: "v1.2.3", Revision: "0123456789abcdef0123456789abcdef
 // is a tenth over: then find out what made it grow, and raise the number by hand if it is worth it. The CCM's must stay
 // below 18 MB.
 var budgets = map[string]int64{
-	"thalassa-cloud-controller-manager amd64": 16_990_000,
+	"thalassa-cloud-controller-manager amd64": 16_000_000,
 	"thalassa-cloud-controller-manager arm64": 15_150_000,
-	"thalassa-emulator amd64":                 5_330_000,
-	"thalassa-emulator arm64":                 4_830_000,
-	"thalassa-csi-driver amd64":               15_100_000,
+	"thalassa-emulator amd64":                 6_010_000,
+	"thalassa-emulator arm64":                 5_420_000,
+	"thalassa-csi-driver amd64":               14_300_000,
 	"thalassa-csi-driver arm64":               13_600_000,
 }
 
