@@ -255,6 +255,9 @@ func (o *Organisation) seedProjects(projects []seed.Project, now time.Time) erro
 			continue
 		}
 		parent, err := required(&o.Projects, "parent", "project", p.Parent)
+		if err == nil {
+			err = o.Projects.Order[i].CheckParent("parent", parent)
+		}
 		if err != nil {
 			return fmt.Errorf("project %q: %w", p.Name, err)
 		}

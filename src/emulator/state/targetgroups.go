@@ -138,6 +138,9 @@ func (o *Organisation) seedTargetGroup(in *seed.TargetGroup, now time.Time) erro
 	g := &TargetGroup{VPC: home, Port: in.Port, Protocol: in.Protocol, Selector: object.Copied(in.Selector),
 		ProxyProtocol: in.ProxyProtocol, Policy: in.Policy, Health: in.HealthCheck.Value,
 		Record: recorded("tg", in.Object, o.TargetGroups.HasSlug, now)}
+	if err := g.CheckBalancing(); err != nil {
+		return err
+	}
 	if err := object.Insert(&o.TargetGroups, g); err != nil {
 		return err
 	}
