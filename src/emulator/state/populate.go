@@ -16,7 +16,7 @@ import (
 
 // New builds the state that a seed describes.
 func New(in seed.Seed, switches behaviour.Switches, now time.Time) (*Store, error) {
-	s := &Store{Switches: switches, changed: map[string]*Organisation{}}
+	s := &Store{Switches: switches, changed: map[string]*Organisation{}, restoring: in.Version != 0}
 	for _, r := range in.Regions {
 		if err := s.seedRegion(r, now); err != nil {
 			return nil, fmt.Errorf("seed region %q: %w", r.Name, err)
@@ -74,6 +74,7 @@ func New(in seed.Seed, switches behaviour.Switches, now time.Time) (*Store, erro
 		org.Directory.SortSeeded()
 		org.FinishDeletions(now)
 	}
+	s.restoring = false
 	return s, nil
 }
 

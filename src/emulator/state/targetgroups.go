@@ -116,7 +116,7 @@ func (g *TargetGroup) describe() seed.TargetGroup {
 		Policy: g.Policy, ProxyProtocol: g.ProxyProtocol, Selector: g.Selector,
 		HealthCheck: seed.JSON[*wire.HealthCheck]{Value: g.Health}, Listeners: identities(g.Listeners)}
 	for a := range g.Attachments.All() {
-		if has(&g.VPC.Org.Machines, a.Machine) {
+		if g.VPC.Org.keeps(a.Machine) {
 			out.Attachments = append(out.Attachments, seed.Attachment{Identity: a.Identity, CreatedAt: a.CreatedAt,
 				Machine: a.Machine.Identity, Selected: a.Selected})
 		}
