@@ -101,7 +101,13 @@ func (e *Emulator) describeStore() Seed {
 // Revision is how many changes there were. It does not count that credentials were used.
 func (e *Emulator) Revision() uint64 { return e.api.Events.Revision() }
 
-func (e *Emulator) getSeed(w http.ResponseWriter, _ *http.Request) {
+// getSeed answers with secrets, and needs no credentials.
+func (e *Emulator) getSeed(w http.ResponseWriter, r *http.Request) {
+	if misled(r) {
+		http.Error(w, "a web site could have led its name "+r.Host+" here to read secrets: use an IP address, localhost "+
+			"or a name without a dot, or set the header Host: localhost", http.StatusForbidden)
+		return
+	}
 	var content bytes.Buffer
 	if err := WriteSeed(&content, e.Seed()); err != nil {
 		e.report(w, 0, nil, err)

@@ -48,12 +48,26 @@ func rebound(r *http.Request) bool {
 	if local == nil || !local.IP.IsLoopback() || r.Header.Get("Origin") == "" {
 		return false
 	}
-	host := r.Host
+	host, named := hostname(r)
+	return named && host != "localhost"
+}
+
+// misled says whether a request came through a name that a web site can have led here: its pages could then read the
+// answer. Names without a dot, like those of services of Docker Compose, are no web site's. Requests that came through
+// no connection are the program's own.
+func misled(r *http.Request) bool {
+	host, named := hostname(r)
+	return named && strings.Contains(host, ".") && r.Context().Value(http.LocalAddrContextKey) != nil
+}
+
+// hostname is the host that a request was sent to, and whether it is a name and not below localhost.
+func hostname(r *http.Request) (host string, named bool) {
+	host = r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err != nil && host != "localhost" && !strings.HasSuffix(host, ".localhost")
+	return host, err != nil && !strings.HasSuffix(host, ".localhost")
 }
 
 // loadBalancerState summarises one load balancer, named by identity or slug.

@@ -314,6 +314,24 @@ func TestOtherSitesMayNotWrite(t *testing.T) {
 	}
 }
 
+// The seed has secrets, and reading it needs no credentials: no web site may lead its name to an emulator to read them.
+func TestSeedIsOnlyReadAtNamesThatNoSiteHas(t *testing.T) {
+	c := newCloud(t)
+	for host, want := range map[string]int{"": 200, "192.0.2.1:7443": 200, "[2001:db8::1]:7443": 200, "localhost": 200,
+		"a.localhost:7443": 200, "emulator:7443": 200, "evil.example": 403, "evil.example:7443": 403, "evil.": 403,
+		"localhost.evil.example": 403} {
+		request := newRequest(t, "GET", c.url+"/_emulator/seed", "")
+		request.RequestURI, request.Host = "", host
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.Body.Close(); answer.StatusCode != want {
+			t.Errorf("host %q: status %d, want %d", host, answer.StatusCode, want)
+		}
+	}
+}
+
 func TestPageIsServed(t *testing.T) {
 	c := newCloud(t)
 	for path, want := range map[string]string{"/_emulator": "<!DOCTYPE html>", "/_emulator/": "<!DOCTYPE html>",

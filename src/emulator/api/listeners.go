@@ -139,7 +139,7 @@ func (srv *Server) configure(c *call, l state.Listener, in wire.ListenerInput, r
 	if err := srv.checkProtocol(l.Protocol); err != nil {
 		return l, err
 	}
-	if err := checkSources(l.AllowedSources); err != nil {
+	if err := state.CheckSources(l.AllowedSources); err != nil {
 		return l, err
 	}
 	return l, srv.checkOtherListeners(&l, others)

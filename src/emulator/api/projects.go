@@ -107,13 +107,7 @@ func (c *call) parent(p *state.Project, ref *string) (*state.Project, error) {
 	if !found {
 		return nil, apierror.Invalid("field \"parentProjectIdentity\": project %q not found", *ref)
 	}
-	for next := above; next != nil; next = next.Parent {
-		if next == p {
-			return nil, apierror.Invalid("field \"parentProjectIdentity\": project %q is below project %q", *ref,
-				p.Identity)
-		}
-	}
-	return above, nil
+	return above, p.CheckParent("parentProjectIdentity", above)
 }
 
 func (srv *Server) updateProject(c *call) (reply, error) {

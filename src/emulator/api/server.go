@@ -73,11 +73,11 @@ const unknown = "unknown"
 func New(o Options) (*Server, error) {
 	objects, err := state.New(o.Seed, o.Switches, time.Now())
 	if err != nil {
-		return nil, err
+		return nil, &seed.Error{Err: err}
 	}
 	credentials, err := auth.New(o.Seed, organisations(objects), o.Delays.TokenLifetime)
 	if err != nil {
-		return nil, err
+		return nil, &seed.Error{Err: err}
 	}
 	srv := &Server{
 		Store: objects, Auth: credentials, switches: o.Switches, delays: o.Delays, logger: o.Logger,

@@ -104,16 +104,13 @@ func (srv *Server) checkGroup(g *state.TargetGroup) error {
 	if err := srv.checkProtocol(g.Protocol); err != nil {
 		return err
 	}
-	if err := checkPolicy(g.Policy); err != nil {
-		return err
-	}
 	for _, l := range g.Listeners {
 		if l.Protocol != g.Protocol {
 			return apierror.Invalid("field \"protocol\": listener %q uses this target group for %s", l.Identity,
 				l.Protocol)
 		}
 	}
-	return checkHealth(g.Health)
+	return g.CheckBalancing()
 }
 
 func (srv *Server) updateTargetGroup(c *call) (reply, error) {

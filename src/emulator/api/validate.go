@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/netip"
-	"net/url"
 	"slices"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
@@ -21,52 +20,6 @@ func (srv *Server) checkProtocol(protocol string) error {
 	}
 	if !slices.Contains(known, protocol) {
 		return apierror.Invalid("field \"protocol\" must be one of %v, not %q", known, protocol)
-	}
-	return nil
-}
-
-func checkPolicy(policy string) error {
-	known := []traffic.Policy{traffic.RoundRobin, traffic.Random, traffic.Maglev}
-	if policy != "" && !slices.Contains(known, traffic.Policy(policy)) {
-		return apierror.Invalid("field \"loadbalancingPolicy\" must be one of %v, not %q", known, policy)
-	}
-	return nil
-}
-
-func checkSources(sources []string) error {
-	for _, source := range sources {
-		if _, err := state.ParseSource(source); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func checkHealth(h *wire.HealthCheck) error {
-	if h == nil {
-		return nil
-	}
-	protocols := []string{"tcp", "udp", "http", "https"}
-	if !slices.Contains(protocols, h.Protocol) {
-		return apierror.Invalid("field \"healthCheck.protocol\" must be one of %v, not %q", protocols, h.Protocol)
-	}
-	if _, err := url.Parse(h.Path); err != nil {
-		return apierror.Invalid("field \"healthCheck.path\": %v", err)
-	}
-	for _, limit := range []struct {
-		field           string
-		value, min, max int
-	}{
-		{"port", int(h.Port), 1, object.MaxPort},
-		{"periodSeconds", h.PeriodSeconds, 5, 300},
-		{"timeoutSeconds", h.TimeoutSeconds, 1, 300},
-		{"unhealthyThreshold", int(h.UnhealthyThreshold), 1, 10},
-		{"healthyThreshold", int(h.HealthyThreshold), 1, 10},
-	} {
-		if limit.value < limit.min || limit.value > limit.max {
-			return apierror.Invalid("field \"healthCheck.%s\" must be %d to %d, not %d", limit.field, limit.min,
-				limit.max, limit.value)
-		}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/statefile"
 )
 
@@ -43,9 +44,9 @@ func (o *options) openState(log *slog.Logger) (*keeper, error) {
 	return &keeper{file: file, found: found, state: state}, nil
 }
 
-// damaged says that the emulator cannot start with the content of the file.
+// damaged says that the emulator cannot start with the content of the file, if that is why it did not start.
 func (k *keeper) damaged(err error) error {
-	if k.file == nil || !k.found {
+	if _, is := errors.AsType[*seed.Error](err); !is || k.file == nil || !k.found {
 		return err
 	}
 	return k.file.Damaged(err)

@@ -63,6 +63,19 @@ func TestStateIsSavedWhileServing(t *testing.T) {
 	})
 }
 
+// What is not wrong with the state is not blamed on its file.
+func TestWrongSwitchesAreNotDamage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.yaml")
+	if _, err := start(t, "--state="+path).stop(); err != nil {
+		t.Fatal(err)
+	}
+	err := execute(t.Context(), t, &bytes.Buffer{}, &bytes.Buffer{}, "--state="+path, "--listen=127.0.0.1:0",
+		"--updates=never")
+	if err == nil || strings.Contains(err.Error(), "move it away") || !strings.Contains(err.Error(), "never") {
+		t.Errorf("error %v, want one about --updates only", err)
+	}
+}
+
 func TestStateThatCannotBeUsed(t *testing.T) {
 	damaged := filepath.Join(t.TempDir(), "state.yaml")
 	const content = "organisations:\n- name: \"\"\n...\n"

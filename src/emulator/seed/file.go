@@ -18,6 +18,15 @@ const header = `# The state of an emulator of Thalassa Cloud, as a seed file. It
 // End is the last line of a seed that Write wrote. A file without it was cut off.
 const End = "..."
 
+// Error is an error about the content of a seed.
+type Error struct{ Err error }
+
+// Error implements error.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong with the seed.
+func (e *Error) Unwrap() error { return e.Err }
+
 // Write writes a seed as YAML.
 func Write(w io.Writer, s Seed) error {
 	s.Version = Version

@@ -188,7 +188,7 @@ func (k *Cluster) checkSettings() error {
 // checkRanges refuses ranges of pods and services that overlap each other or the VPC.
 func (k *Cluster) checkRanges() error {
 	taken := map[string][]netip.Prefix{}
-	if k.Subnet != nil {
+	if k.Subnet != nil && !k.Org.Store.restoring {
 		taken["VPC"] = k.Subnet.VPC.CIDRs
 	}
 	for _, part := range []struct{ field, text string }{

@@ -18,7 +18,7 @@ import (
 // Describe is a seed with which a store has the same content. The store is locked. Package auth has the rest of the
 // credentials.
 func (s *Store) Describe() seed.Seed {
-	var out seed.Seed
+	out := seed.Seed{Version: seed.Version}
 	for r := range s.Regions.All() {
 		of := seed.Described(r.Meta)
 		home := seed.Region{Identity: of.Identity, Name: of.Name, Details: of.Details,
@@ -90,6 +90,11 @@ func has[T object.Keyed](among *object.Collection[T], item T) bool {
 	identity, _ := item.Key()
 	_, found := among.Exact(identity)
 	return found
+}
+
+// keeps returns whether a machine is in the seed: it is listed, and so is its subnet.
+func (o *Organisation) keeps(m *Machine) bool {
+	return has(&o.Machines, m) && has(&o.Subnets, m.Subnet)
 }
 
 // objects are what is in neither a VPC nor a list of machines.

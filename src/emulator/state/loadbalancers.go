@@ -188,7 +188,8 @@ func (o *Organisation) seedListener(lb *Loadbalancer, in *seed.Listener, now tim
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(object.CheckPort("port", in.Port), checkProtocol(in.Protocol)); err != nil {
+	if err := errors.Join(object.CheckPort("port", in.Port), checkProtocol(in.Protocol),
+		CheckSources(in.AllowedSources)); err != nil {
 		return err
 	}
 	taken := func(slug string) bool {

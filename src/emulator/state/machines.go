@@ -247,7 +247,7 @@ func (m *Machine) Depart() {
 
 func (o *Organisation) describeMachines() (out []seed.Machine) {
 	for m := range o.Machines.All() {
-		if !has(&o.Subnets, m.Subnet) {
+		if !o.keeps(m) {
 			continue
 		}
 		of := seed.Described(m.Meta)

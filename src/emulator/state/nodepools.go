@@ -188,7 +188,9 @@ func (p *NodePool) describe() seed.NodePool {
 		Settings:       seed.JSON[wire.NodePoolSettings]{Value: p.Settings},
 		SecurityGroups: identities(p.SecurityGroups)}
 	for m := range p.Machines().All() {
-		out.Machines = append(out.Machines, m.Identity)
+		if p.Cluster.Org.keeps(m) {
+			out.Machines = append(out.Machines, m.Identity)
+		}
 	}
 	return out
 }

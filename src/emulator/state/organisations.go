@@ -34,6 +34,16 @@ func (o *Organisation) NewProject(s object.Spec, now time.Time) *Project {
 	return p
 }
 
+// CheckParent checks that a project can be the one above p, which must not be above it already.
+func (p *Project) CheckParent(field string, above *Project) error {
+	for next := above; next != nil; next = next.Parent {
+		if next == p {
+			return apierror.Invalid("field %q: project %q is below project %q", field, above.Identity, p.Identity)
+		}
+	}
+	return nil
+}
+
 // CheckProject checks a reference to a project; an empty one is none.
 func (o *Organisation) CheckProject(ref string) error {
 	if _, found := o.Projects.Find(ref); ref != "" && !found && !slices.Contains(o.deletedProjects, ref) {

@@ -16,7 +16,7 @@ import (
 
 // New builds the state that a seed describes.
 func New(in seed.Seed, switches behaviour.Switches, now time.Time) (*Store, error) {
-	s := &Store{Switches: switches, changed: map[string]*Organisation{}}
+	s := &Store{Switches: switches, changed: map[string]*Organisation{}, restoring: in.Version != 0}
 	for _, r := range in.Regions {
 		if err := s.seedRegion(r, now); err != nil {
 			return nil, fmt.Errorf("seed region %q: %w", r.Name, err)
@@ -74,6 +74,7 @@ func New(in seed.Seed, switches behaviour.Switches, now time.Time) (*Store, erro
 		org.Directory.SortSeeded()
 		org.FinishDeletions(now)
 	}
+	s.restoring = false
 	return s, nil
 }
 
@@ -255,6 +256,9 @@ func (o *Organisation) seedProjects(projects []seed.Project, now time.Time) erro
 			continue
 		}
 		parent, err := required(&o.Projects, "parent", "project", p.Parent)
+		if err == nil {
+			err = o.Projects.Order[i].CheckParent("parent", parent)
+		}
 		if err != nil {
 			return fmt.Errorf("project %q: %w", p.Name, err)
 		}

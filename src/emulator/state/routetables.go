@@ -152,7 +152,7 @@ func (v *VPC) GatewayAddress(field, text string, destination netip.Prefix) (neti
 	switch {
 	case err != nil:
 		return addr, apierror.Invalid("field %q: %q is not an IP address", field, text)
-	case !v.contains(addr) && !v.hasGateway(addr):
+	case !v.contains(addr) && !v.hasGateway(addr) && !v.Org.Store.restoring:
 		return addr, apierror.Invalid("field %q: %s is outside VPC %q, and no NAT gateway of it has it", field,
 			addr, v.Identity)
 	case addr.Is4() != destination.Addr().Is4():
@@ -220,7 +220,8 @@ func (t *RouteTable) seedRoute(in seed.Route) error {
 		return err
 	}
 	r := &RouteEntry{Identity: cmp.Or(in.Identity, object.NewIdentity("rte")), Destination: destination}
-	if t.Routes.HasSlug(destination.String()) && !t.VPC.Org.Store.Switches.DuplicateRoutes {
+	if store := t.VPC.Org.Store; t.Routes.HasSlug(destination.String()) && !store.Switches.DuplicateRoutes &&
+		!store.restoring {
 		return t.DestinationTaken(r)
 	}
 	switch {

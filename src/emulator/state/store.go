@@ -32,6 +32,10 @@ type Store struct {
 	KubernetesVersions object.Collection[*KubernetesVersion]
 
 	Organisations object.Collection[*Organisation]
+	// restoring is set while New reads a state that an emulator wrote. Such a state must be well-formed, and what it
+	// refers to must be there. It need not be what the API permits now: later writes and other switches can have made
+	// the requests wrong that it came from.
+	restoring bool
 	// changed are the identities of load balancers whose traffic changed since
 	// the data plane got last, with the organisation they belong to.
 	changed map[string]*Organisation

@@ -155,7 +155,7 @@ func (v *VPC) seedSubnet(in seed.Subnet, now time.Time) error {
 		s.Table, s.OwnTable = table, true
 	}
 	for _, cidr := range in.CIDRs {
-		if !Within(cidr, v.CIDRs) {
+		if !Within(cidr, v.CIDRs) && !v.Org.Store.restoring {
 			return fmt.Errorf("CIDR %s is outside the VPC's %v", cidr, v.CIDRs)
 		}
 		s.Pools = append(s.Pools, address.NewPool(cidr))

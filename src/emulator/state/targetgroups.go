@@ -116,7 +116,7 @@ func (g *TargetGroup) describe() seed.TargetGroup {
 		Policy: g.Policy, ProxyProtocol: g.ProxyProtocol, Selector: g.Selector,
 		HealthCheck: seed.JSON[*wire.HealthCheck]{Value: g.Health}, Listeners: identities(g.Listeners)}
 	for a := range g.Attachments.All() {
-		if has(&g.VPC.Org.Machines, a.Machine) {
+		if g.VPC.Org.keeps(a.Machine) {
 			out.Attachments = append(out.Attachments, seed.Attachment{Identity: a.Identity, CreatedAt: a.CreatedAt,
 				Machine: a.Machine.Identity, Selected: a.Selected})
 		}
@@ -138,6 +138,9 @@ func (o *Organisation) seedTargetGroup(in *seed.TargetGroup, now time.Time) erro
 	g := &TargetGroup{VPC: home, Port: in.Port, Protocol: in.Protocol, Selector: object.Copied(in.Selector),
 		ProxyProtocol: in.ProxyProtocol, Policy: in.Policy, Health: in.HealthCheck.Value,
 		Record: recorded("tg", in.Object, o.TargetGroups.HasSlug, now)}
+	if err := g.CheckBalancing(); err != nil {
+		return err
+	}
 	if err := object.Insert(&o.TargetGroups, g); err != nil {
 		return err
 	}

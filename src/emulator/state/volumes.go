@@ -277,7 +277,7 @@ func (o *Organisation) describeVolume(v *Volume) seed.Volume {
 	if v.RestoredFrom != nil {
 		out.RestoredFrom = v.RestoredFrom.Identity
 	}
-	if a := v.latest; a != nil && has(&o.Machines, a.Machine) {
+	if a := v.latest; a != nil && o.keeps(a.Machine) {
 		out.Attachment = &seed.VolumeAttachment{Identity: a.Identity, Description: a.Description,
 			CreatedAt: a.CreatedAt,
 			Machine:   a.Machine.Identity, Root: a.Root, Existed: a.Existed, AttachedAt: a.attachedAt,
