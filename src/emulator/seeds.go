@@ -104,8 +104,8 @@ func (e *Emulator) Revision() uint64 { return e.api.Events.Revision() }
 // getSeed answers with secrets, and needs no credentials.
 func (e *Emulator) getSeed(w http.ResponseWriter, r *http.Request) {
 	if misled(r) {
-		http.Error(w, "a web site could have led its name "+r.Host+" here to read secrets: use an IP address, localhost "+
-			"or a name without a dot, or set the header Host: localhost", http.StatusForbidden)
+		http.Error(w, "a web site could have led its name "+r.Host+" here to read secrets: use an IP address, "+
+			"localhost or a name without a dot, or set the header Host: localhost", http.StatusForbidden)
 		return
 	}
 	var content bytes.Buffer

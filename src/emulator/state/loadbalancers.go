@@ -199,3 +199,13 @@ func (o *Organisation) seedListener(lb *Loadbalancer, in *seed.Listener, now tim
 		IdleTimeout: in.IdleTimeout, AllowedSources: in.AllowedSources, Record: recorded("lbl", in.Object, taken, now)})
 	return nil
 }
+
+// CheckSources checks the addresses that a listener accepts.
+func CheckSources(sources []string) error {
+	for _, source := range sources {
+		if _, err := ParseSource(source); err != nil {
+			return err
+		}
+	}
+	return nil
+}
