@@ -11,6 +11,11 @@ import (
 func (s *Simulator) Add(object Object) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.add(object)
+}
+
+// add is Add with the lock held.
+func (s *Simulator) add(object Object) bool {
 	k := s.kindOf(object)
 	if k == nil {
 		return false

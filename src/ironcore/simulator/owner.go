@@ -24,10 +24,24 @@ func (s *Simulator) AddMachine(machine Machine) {
 		})
 	}
 	nic := machine.NetworkInterface(s.options.Namespace)
+	if !s.addWith(nic, machine) {
+		return
+	}
+	s.ChangeNetworkInterface(nic.Name, func(n *networkingv1alpha1.NetworkInterface) {
+		n.Spec.ProviderID = role.ProviderID(n, machine.Pool)
+		n.Status.State = networkingv1alpha1.NetworkInterfaceStateAvailable
+	})
+}
+
+// addWith adds a Machine that runs, and its NetworkInterface. Nobody reads the one without the other: a Machine that
+// runs has its network interfaces.
+func (s *Simulator) addWith(nic *networkingv1alpha1.NetworkInterface, machine Machine) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	object := machine.Object(s.options.Namespace)
 	role.Running(object, "simulator")
-	if !s.Add(object) {
-		return
+	if !s.add(object) {
+		return false
 	}
 	for _, source := range nic.Spec.IPs {
 		nic.Status.IPs = append(nic.Status.IPs, *source.Value)
@@ -39,9 +53,6 @@ func (s *Simulator) AddMachine(machine Machine) {
 	if machine.Interface == "" {
 		role.MarkGenerated(nic, object)
 	}
-	s.Add(nic)
-	s.ChangeNetworkInterface(nic.Name, func(n *networkingv1alpha1.NetworkInterface) {
-		n.Spec.ProviderID = role.ProviderID(n, machine.Pool)
-		n.Status.State = networkingv1alpha1.NetworkInterfaceStateAvailable
-	})
+	s.add(nic)
+	return true
 }
