@@ -24,12 +24,12 @@ func cluttered(t *testing.T, e *Emulator) {
 		`"serviceCidr":"10.97.0.0/16","podCidr":"10.245.0.0/16"},"apiServerACL":{"allowedCIDRs":["192.0.2.1"]},`+
 		`"autoscalerConfig":{"scaleDownUtilizationThreshold":0.5}}`)
 	post("/v1/kubernetes/clusters/k/nodepools", `{"name":"big","description":"d","machineType":"pgp-large",`+
-		`"replicas":3,"availabilityZone":"nl-01b","kubernetesVersionIdentity":"1.33.5","enableAutoscaling":true,"minReplicas":2,`+
-		`"maxReplicas":4,"nodeSettings":{"nodeLabels":{"a":"b"},"nodeTaints":[{"key":"k","effect":"NoSchedule"}]}}`)
+		`"replicas":3,"availabilityZone":"nl-01b","kubernetesVersionIdentity":"1.33.5",`+
+		`"enableAutoscaling":true,"minReplicas":2,"maxReplicas":4,"nodeSettings":{"nodeLabels":{"a":"b"},"nodeTaints":[{"key":"k","effect":"NoSchedule"}]}}`)
 	put("/v1/kubernetes/clusters/k/nodepools/big", `{"replicas":2}`)
 	post("/v1/object-storage/buckets", `{"bucketName":"logs","region":"nl-01","labels":{"a":"b"},"public":true,`+
-		`"versioning":"Enabled","objectLockEnabled":true,"policy":{"Version":"2012-10-17","Statement":[{"Effect":"Deny",`+
-		`"Principal":{"AWS":"*"},"Action":["s3:Get*"],"Resource":["r"],"Condition":{"Bool":{"x":"true"}}}]},`+
+		`"versioning":"Enabled","objectLockEnabled":true,"policy":{"Version":"2012-10-17",`+
+		`"Statement":[{"Effect":"Deny","Principal":{"AWS":"*"},"Action":["s3:Get*"],"Resource":["r"],"Condition":{"Bool":{"x":"true"}}}]},`+
 		`"lifecycle":{"rules":[{"id":"old","expiration":{"days":3},"filter":{"prefix":"p","objectSizeLessThan":9}}]}}`)
 	put("/v1/teams/ops", `{"name":"ops","description":"d","labels":{"a":"b"}}`)
 	put("/v1/memberships/"+DefaultOwner, `{"role":"OWNER"}`)

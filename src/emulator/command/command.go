@@ -273,33 +273,33 @@ func (o *options) run(ctx context.Context, out, errOut io.Writer) error {
 	if cfg.Faults, err = o.faults(); err != nil {
 		return err
 	}
-	kept, err := o.openState(log)
+	state, err := o.openState(log)
 	if err != nil {
 		return err
 	}
 	at, err := o.connect(&cfg, log)
 	if err != nil {
-		return closing(err, kept)
+		return closing(err, state)
 	}
-	if kept.found {
-		cfg.Seed = kept.state
+	if state.found {
+		cfg.Seed = state.state
 	}
-	return closing(o.start(ctx, cfg, kept, func(cloud *emulator.Emulator) error {
+	return closing(o.start(ctx, cfg, state, func(cloud *emulator.Emulator) error {
 		return o.serve(ctx, cloud, describe(cfg.Seed, at), out, log)
-	}), kept)
+	}), state)
 }
 
 // start starts the cloud, and serves it with act.
-func (o *options) start(ctx context.Context, cfg emulator.Config, kept *keeper,
+func (o *options) start(ctx context.Context, cfg emulator.Config, state *saver,
 	act func(*emulator.Emulator) error) error {
 	cloud, err := emulator.New(cfg)
 	if err != nil {
-		return fmt.Errorf("starting the cloud: %w", closing(kept.damaged(err), cfg.DataPlane))
+		return fmt.Errorf("starting the cloud: %w", closing(state.damaged(err), cfg.DataPlane))
 	}
 	if _, err := cloud.AddMachines(o.machines); err != nil {
 		return closing(err, cloud)
 	}
-	return closing(kept.kept(ctx, cloud, cfg.Logger, func() error { return act(cloud) }), cloud)
+	return closing(state.during(ctx, cloud, cfg.Logger, func() error { return act(cloud) }), cloud)
 }
 
 // connect chooses the data plane and the seed, which must fit each other.

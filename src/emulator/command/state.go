@@ -14,8 +14,8 @@ import (
 // saveEvery is how often the state is written at most.
 const saveEvery = time.Second
 
-// keeper writes the state of an emulator to a file. Without a file, it does nothing.
-type keeper struct {
+// saver writes the state of an emulator to a file. Without a file, it does nothing.
+type saver struct {
 	file *statefile.File
 	// found: there was a state at the start.
 	found bool
@@ -23,9 +23,9 @@ type keeper struct {
 }
 
 // openState locks and reads the state file, whose content takes the place of the seed.
-func (o *options) openState(log *slog.Logger) (*keeper, error) {
+func (o *options) openState(log *slog.Logger) (*saver, error) {
 	if o.state == "" {
-		return &keeper{}, nil
+		return &saver{}, nil
 	}
 	file, err := statefile.Open(o.state)
 	if err != nil {
@@ -41,27 +41,27 @@ func (o *options) openState(log *slog.Logger) (*keeper, error) {
 		}
 		o.seed, o.machines = "", 0
 	}
-	return &keeper{file: file, found: found, state: state}, nil
+	return &saver{file: file, found: found, state: state}, nil
 }
 
 // damaged says that the emulator cannot start with the content of the file, if that is why it did not start.
-func (k *keeper) damaged(err error) error {
-	if _, is := errors.AsType[*seed.Error](err); !is || k.file == nil || !k.found {
+func (s *saver) damaged(err error) error {
+	if _, is := errors.AsType[*seed.Error](err); !is || s.file == nil || !s.found {
 		return err
 	}
-	return k.file.Damaged(err)
+	return s.file.Damaged(err)
 }
 
 // save writes the state now.
-func (k *keeper) save(cloud *emulator.Emulator) error {
-	if k.file == nil {
+func (s *saver) save(cloud *emulator.Emulator) error {
+	if s.file == nil {
 		return nil
 	}
-	return k.file.Write(cloud.Seed())
+	return s.file.Write(cloud.Seed())
 }
 
 // watch writes the state after changes until the context ends. What fails is tried again.
-func (k *keeper) watch(ctx context.Context, cloud *emulator.Emulator, saved uint64, log *slog.Logger) {
+func (s *saver) watch(ctx context.Context, cloud *emulator.Emulator, saved uint64, log *slog.Logger) {
 	ticker := time.NewTicker(saveEvery)
 	defer ticker.Stop()
 	for {
@@ -71,10 +71,10 @@ func (k *keeper) watch(ctx context.Context, cloud *emulator.Emulator, saved uint
 		case <-ticker.C:
 		}
 		now := cloud.Revision()
-		if k.file == nil || now == saved {
+		if s.file == nil || now == saved {
 			continue
 		}
-		if err := k.save(cloud); err != nil {
+		if err := s.save(cloud); err != nil {
 			log.Error("the state was not saved, and is tried again", "error", err)
 			continue
 		}
@@ -83,17 +83,17 @@ func (k *keeper) watch(ctx context.Context, cloud *emulator.Emulator, saved uint
 }
 
 // Close lets other processes use the file.
-func (k *keeper) Close() error {
-	if k.file == nil {
+func (s *saver) Close() error {
+	if s.file == nil {
 		return nil
 	}
-	return k.file.Close()
+	return s.file.Close()
 }
 
-// kept serves with act, and writes the state meanwhile and at the end.
-func (k *keeper) kept(ctx context.Context, cloud *emulator.Emulator, log *slog.Logger, act func() error) error {
+// during serves with act, and writes the state meanwhile and at the end.
+func (s *saver) during(ctx context.Context, cloud *emulator.Emulator, log *slog.Logger, act func() error) error {
 	saved := cloud.Revision()
-	if err := k.save(cloud); err != nil {
+	if err := s.save(cloud); err != nil {
 		return err
 	}
 	watching, stop := context.WithCancel(ctx)
@@ -101,10 +101,10 @@ func (k *keeper) kept(ctx context.Context, cloud *emulator.Emulator, log *slog.L
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		k.watch(watching, cloud, saved, log)
+		s.watch(watching, cloud, saved, log)
 	}()
 	err := act()
 	stop()
 	<-done
-	return errors.Join(err, k.save(cloud))
+	return errors.Join(err, s.save(cloud))
 }

@@ -10,9 +10,10 @@ import (
 )
 
 // header is what Write writes above a seed.
-const header = `# The state of an emulator of Thalassa Cloud, as a seed file. It has all credentials in plain text: personal access tokens,
-# bearer tokens, the secrets of clients and access credentials, the codes of invites, and the private key of the
-# emulator's identity provider. Whoever has this file can use them in every emulator that starts with it.
+const header = `# The state of an emulator of Thalassa Cloud, as a seed file.
+# It has all credentials in plain text: personal access tokens, bearer tokens, the secrets of clients and access
+# credentials, the codes of invites, and the private key of the emulator's identity provider. Whoever has this file can
+# use them in every emulator that starts with it.
 `
 
 // End is the last line of a seed that Write wrote. A file without it was cut off.

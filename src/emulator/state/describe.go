@@ -197,3 +197,13 @@ func identities[T object.Keyed](items []T) (out []string) {
 	}
 	return out
 }
+
+// placed finds the subnet of an object, and its security groups in the subnet's VPC.
+func (o *Organisation) placed(subnet string, groups []string) (*Subnet, []*SecurityGroup, error) {
+	home, err := required(&o.Subnets, "subnet", "subnet", subnet)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := o.SecurityGroupsIn(home.VPC, groups)
+	return home, found, err
+}

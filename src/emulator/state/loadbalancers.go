@@ -137,11 +137,7 @@ func (lb *Loadbalancer) describe() seed.LoadBalancer {
 }
 
 func (o *Organisation) seedLoadbalancer(in *seed.LoadBalancer, now time.Time) error {
-	home, err := required(&o.Subnets, "subnet", "subnet", in.Subnet)
-	if err != nil {
-		return err
-	}
-	groups, err := o.SecurityGroupsIn(home.VPC, in.SecurityGroups)
+	home, groups, err := o.placed(in.Subnet, in.SecurityGroups)
 	if err != nil {
 		return err
 	}

@@ -88,11 +88,7 @@ func (n *NATGateway) Depart() {
 }
 
 func (o *Organisation) seedNATGateway(in *seed.NATGateway, now time.Time) error {
-	home, err := required(&o.Subnets, "subnet", "subnet", in.Subnet)
-	if err != nil {
-		return err
-	}
-	groups, err := o.SecurityGroupsIn(home.VPC, in.SecurityGroups)
+	home, groups, err := o.placed(in.Subnet, in.SecurityGroups)
 	if err != nil {
 		return err
 	}

@@ -83,11 +83,7 @@ func (b *Bucket) Traits(has object.Traits) object.Traits {
 }
 
 func (o *Organisation) seedFilesystem(in *seed.Filesystem, now time.Time) error {
-	home, err := required(&o.Subnets, "subnet", "subnet", in.Subnet)
-	if err != nil {
-		return err
-	}
-	groups, err := o.SecurityGroupsIn(home.VPC, in.SecurityGroups)
+	home, groups, err := o.placed(in.Subnet, in.SecurityGroups)
 	if err != nil {
 		return err
 	}

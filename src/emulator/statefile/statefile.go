@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 )
@@ -22,9 +21,15 @@ type File struct {
 	written []byte
 }
 
-// Open locks a state file, which need not exist, and removes what a process that was killed left beside it.
+// Open locks a state file, which need not exist, and removes what a process that was killed left beside it. Of a symbolic
+// link, it uses the file that the link leads to. Only this user can read the file from now on.
 func Open(path string) (*File, error) {
-	lock, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	target, err := resolve(path)
+	if err != nil {
+		return nil, fmt.Errorf("--state=%s: %w; use the path of a file in a folder that this user can write to", path,
+			err)
+	}
+	lock, err := os.OpenFile(target+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("--state=%s: locking it: %w; use a path in a folder that this user can "+
 			"write to", path, err)
@@ -33,25 +38,34 @@ func Open(path string) (*File, error) {
 		return nil, errors.Join(fmt.Errorf("--state=%s: locking it: %w; stop the other emulator that uses the "+
 			"file, or use another file", path, err), lock.Close())
 	}
-	if err := clean(path); err != nil {
+	f := &File{path: target, lock: lock}
+	if err := f.discard(); err != nil {
 		return nil, errors.Join(fmt.Errorf("--state=%s: removing what an earlier process left: %w", path, err),
 			lock.Close())
 	}
-	return &File{path: path, lock: lock}, nil
+	return f, nil
 }
 
-// unfinished is what the names of files that are not complete yet have after that of the state file.
-const unfinished = ".new-"
-
-// clean removes files that were not completed.
-func clean(path string) error {
-	files, err := os.ReadDir(filepath.Dir(path))
-	for _, file := range files {
-		if strings.HasPrefix(file.Name(), filepath.Base(path)+unfinished) {
-			err = errors.Join(err, os.Remove(filepath.Join(filepath.Dir(path), file.Name())))
-		}
+// resolve returns the file that a path leads to, and takes it from other users.
+func resolve(path string) (string, error) {
+	target, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, nil
 	}
-	return err
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(target)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", errors.New("it is not a regular file")
+	}
+	if info.Mode().Perm()&0o077 == 0 {
+		return target, nil
+	}
+	return target, os.Chmod(target, 0o600)
 }
 
 // Read returns the state; found is false if there is no file yet. A damaged file stays as it is.
@@ -100,17 +114,32 @@ func (f *File) Write(state seed.Seed) error {
 	return nil
 }
 
+// staged is the name of a state that is not complete yet. There is one at most, because of the lock.
+func (f *File) staged() string { return f.path + ".new" }
+
+// discard removes a state that was not completed.
+func (f *File) discard() error {
+	if err := os.Remove(f.staged()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // stage writes content to a new file in the same folder, and to the disk. Only this user can read it.
 func (f *File) stage(content []byte) (name string, err error) {
-	file, err := os.CreateTemp(filepath.Dir(f.path), filepath.Base(f.path)+unfinished+"*")
+	name = f.staged()
+	if err := f.discard(); err != nil {
+		return "", err
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return "", err
 	}
 	_, err = file.Write(content)
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(file.Name()))
+		return "", errors.Join(err, os.Remove(name))
 	}
-	return file.Name(), nil
+	return name, nil
 }
 
 // replace makes a staged file the state file, also after a loss of power.

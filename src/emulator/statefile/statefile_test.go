@@ -1,6 +1,7 @@
 package statefile
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,6 +77,51 @@ func TestKilledBeforeTheRename(t *testing.T) {
 	}
 	if _, err := os.Stat(left); !os.IsNotExist(err) {
 		t.Errorf("%s is still there: %v", left, err)
+	}
+}
+
+// TestOtherFilesStay: what a user keeps beside the state file is not removed.
+func TestOtherFilesStay(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.yaml")
+	backup := path + ".new-backup"
+	if err := os.WriteFile(backup, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, path).Write(seed.Default()); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := os.ReadFile(backup); err != nil || string(content) != "mine" {
+		t.Errorf("%s has %q, %v", backup, content, err)
+	}
+}
+
+// TestLink: two names of one file are one file, with one lock, that other users cannot read.
+func TestLink(t *testing.T) {
+	folder := t.TempDir()
+	target, link := filepath.Join(folder, "state.yaml"), filepath.Join(folder, "link.yaml")
+	first := open(t, target)
+	if err := first.Write(seed.Default()); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Symlink(target, link), os.Chmod(target, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if second, err := Open(link); err == nil || !strings.Contains(err.Error(), "stop the other emulator") {
+		t.Errorf("a second process got %v, %v", second, err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second, state := open(t, link), seed.Default()
+	if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v, want 0600, because the file has credentials", info.Mode(), err)
+	}
+	state.Organisations[0].Slug = "next"
+	if err := second.Write(state); err != nil || slug(t, second) != "next" {
+		t.Errorf("organisation %q, %v, want that of the write", slug(t, second), err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link became %v, %v", info.Mode(), err)
 	}
 }
 

@@ -29,7 +29,7 @@ type key struct {
 // validate compares a body in JSON with its schema: a list item by item.
 func (b *bodies) validate(schema *jsonschema.Schema, body []byte) error {
 	var items []json.RawMessage
-	if schema.Items2020 == nil || json.Unmarshal(body, &items) != nil {
+	if schema.Items2020 == nil || json.Unmarshal(body, &items) != nil || items == nil { // null is no list
 		return b.validateOne(schema, body)
 	}
 	for i, item := range items {
