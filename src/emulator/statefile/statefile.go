@@ -21,8 +21,8 @@ type File struct {
 	written []byte
 }
 
-// Open locks a state file, which need not exist, and removes what a process that was killed left beside it. Of a symbolic
-// link, it uses the file that the link leads to. Only this user can read the file from now on.
+// Open locks a state file, which need not exist, and removes what a process that was killed left beside it. Of a
+// symbolic link, it uses the file that the link leads to. Only this user can read the file from now on.
 func Open(path string) (*File, error) {
 	target, err := resolve(path)
 	if err != nil {
