@@ -2,8 +2,8 @@
 # Runs all stages that a change must pass, and says how long each part took. What a stage runs is in the Makefile (make stage).
 # README's two commands come first, before anything is installed for the rest: make demo and make test find no program that only
 # ci/e2e-setup.sh installs, whether or not the machine has it. With root, an ordinary user runs them in a clone of its own, because
-# most people do. What the ordinary user tests is what is committed. Root then repeats what differs for root: the packages with
-# tests that need root. After ci/e2e-setup.sh come the other stages and, with root, make test-root and the proofs in a real cluster.
+# most people do. What the ordinary user tests and lints is what is committed. Root then repeats what differs for root: the packages
+# with tests that need root. After ci/e2e-setup.sh come the other stages and, with root, make test-root and the proofs in a real cluster.
 #
 # CI_BUDGET is the time limit in seconds for everything together, CI_CACHE the folder for root's caches. dist/ci keeps the tables.
 set -euo pipefail
@@ -61,7 +61,7 @@ interrupted() {
 cleanup() {
 	rm -rf "$summaries" "$programs"
 	if [[ -n $home ]]; then
-		rm -rf "$home"/clone.*
+		rm -rf "$home/clone"
 		chown -R "$account:" "$cache"/*/
 	fi
 }
@@ -106,13 +106,14 @@ prepare_caches() {
 	chown -R "$account:" "$cache"/*/
 }
 
-# prepare_clone clones what is committed. The checkout may belong to somebody else than root, which git has to be told.
+# prepare_clone clones what is committed, always into the same folder: the cache of the linters contains absolute paths. The checkout
+# may belong to somebody else than root, which git has to be told.
 prepare_clone() {
 	local clone
 	[[ -z $(git -c "safe.directory=$root" status --porcelain) ]] ||
 		echo 'ci: not everything is committed; the ordinary user tests what is'
-	rm -rf "$home"/clone.*
-	clone=$(mktemp -d "$home/clone.XXXXXX")
+	clone=$home/clone
+	rm -rf "$clone" && mkdir "$clone"
 	git clone --quiet --no-local --upload-pack "git -c safe.directory='*' upload-pack" "file://$root" "$clone"
 	chown -R "$account:" "$clone"
 	as_user=(
@@ -157,6 +158,7 @@ if [[ $(id -u) == 0 ]]; then
 	prepare_user
 	stage demo "${as_user[@]}" "${fresh[@]}"
 	stage test "${as_user[@]}" "${fresh[@]}"
+	stage verify "${as_user[@]}" "${fresh[@]}"
 	# All other tests do the same for root as for the user above. make test-root counts these again, with what they need.
 	stage test-as-root "${fresh[@]}"
 	bash ci/e2e-setup.sh
@@ -164,8 +166,9 @@ if [[ $(id -u) == 0 ]]; then
 else
 	stage demo "${fresh[@]}"
 	stage test "${fresh[@]}"
+	stage verify "${fresh[@]}"
 fi
-for name in build verify bench lives fuzz; do
+for name in build bench lives fuzz; do
 	stage "$name"
 done
 if [[ $(id -u) == 0 ]]; then

@@ -111,9 +111,10 @@ func TestFreshMachineFirst(t *testing.T) {
 	}{
 		"root": {"0", []string{
 			"make as 1234: stage STAGE=demo ", "make as 1234: stage STAGE=test ",
-			"make as 0: stage STAGE=test-as-root ",
+			"make as 1234: stage STAGE=verify ", "make as 0: stage STAGE=test-as-root ",
 		}, "e2e-setup"},
-		"user": {"1000", []string{"make as 1000: stage STAGE=demo ", "make as 1000: stage STAGE=test "},
+		"user": {"1000", []string{"make as 1000: stage STAGE=demo ", "make as 1000: stage STAGE=test ",
+			"make as 1000: stage STAGE=verify "},
 			"make as 1000: stage STAGE=build "},
 	} {
 		t.Run(name, func(t *testing.T) {
