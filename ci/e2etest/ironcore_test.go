@@ -32,6 +32,7 @@ func TestIronCore(t *testing.T) {
 		proof{"datagrams reach pods on both nodes", datagrams},
 		proof{"a Service with both families has an address of each", dualStack},
 		proof{"the policy Local skips nodes without pods, and shows them the client", clientSeen},
+		proof{"kubectl thalassa shows a cluster in order on every terminal", pluginShows},
 		proof{"an internal load balancer has an address of the Prefix, and becomes public in place", internalBalancer},
 		proof{"a machine that is switched off, and on again", poweredOff},
 		proof{"a machine that is added, and deleted in the cloud", deleted},
@@ -40,11 +41,14 @@ func TestIronCore(t *testing.T) {
 	)
 }
 
-// ironcoreValues are the values of the chart; selector lets IronCore choose the destinations of load balancers.
+// ironcoreValues are the values of the chart; selector lets IronCore choose the destinations of load balancers. The
+// metrics are for everybody, as kubectl thalassa top needs it for the calls.
 func ironcoreValues(selector bool) map[string]any {
 	return map[string]any{
 		"cloudConfig": map[string]any{"instancesV2": map[string]any{"removalGracePeriod": 10}},
-		"ironcore":    map[string]any{"useNICSelector": selector},
+		"extraArgs": map[string]any{
+			"authorization-always-allow-paths": "/healthz,/readyz,/livez,/metrics"},
+		"ironcore": map[string]any{"useNICSelector": selector},
 	}
 }
 

@@ -57,6 +57,7 @@ func TestCluster(t *testing.T) {
 		proof{"the policy Local skips nodes without pods, and shows them the load balancer", local},
 		proof{"the PROXY protocol carries the client's address, which the policy Local does not", proxyProtocol},
 		proof{"source ranges block and allow", sourceRanges},
+		proof{"kubectl thalassa shows a cluster in order on every terminal", pluginShows},
 		proof{"Prometheus reads the metrics as the ServiceMonitor says", scraped},
 		proof{"the credentials change while it runs", rotated},
 		proof{"the program is replaced, and no request fails", managerReplaced},

@@ -24,7 +24,8 @@ const topDescription = "Shows load balancers with their state, addresses, ports 
 	"started, then those of the last minute.\n\n" +
 	"Permissions: those of the command plan. For calls and writes also: list Pods and get pods/proxy in the\n" +
 	"namespace of the cloud controller manager. The API server's proxy shows the pod no user, so that\n" +
-	"by default the pod does not answer. Then one line says so, and everything else is shown."
+	"by default the pod does not answer. Then one line says so, and everything else is shown. The flag\n" +
+	"--authorization-always-allow-paths of the cloud controller manager can permit it (see the guide)."
 
 // topFlags are the flags of the command.
 type topFlags struct {
