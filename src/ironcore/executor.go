@@ -172,6 +172,7 @@ func deleteFrom[T store.Object](ctx context.Context, s *store.Store, objects *st
 		return nil
 	}
 	answer.SetName(o.Name)
+	answer.SetUID(o.UID)
 	answer.SetResourceVersion(o.ResourceVersion)
 	objects.Deleted(answer)
 	return nil

@@ -145,8 +145,7 @@ func (o *Objects[T]) fromWatch(name string) (object T, exists bool) {
 	if !exists {
 		return object, false
 	}
-	last, was := o.deleted[name]
-	if was && time.Since(last.at) <= maxDelay && !older(last.object, found.(T)) {
+	if last, was := o.deleted[name]; was && time.Since(last.at) <= maxDelay && ends(last.object, found.(T)) {
 		return object, false
 	}
 	return found.(T), true
@@ -193,7 +192,7 @@ func (o *Objects[T]) newest(names map[string]bool) []T {
 func (o *Objects[T]) Written(object T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if last, was := o.deleted[object.GetName()]; was && !older(last.object, object) {
+	if last, was := o.deleted[object.GetName()]; was && ends(last.object, object) {
 		return
 	}
 	if one, exists := o.fromWatch(object.GetName()); !exists || older(one, object) {
@@ -201,12 +200,14 @@ func (o *Objects[T]) Written(object T) {
 	}
 }
 
-// Deleted removes an object whose deletion the API server has answered, in its last known version. Until the watch
-// reports the deletion, it may report this version or an older one.
+// Deleted removes an object that was deleted, in its last known version. Until the watch reports the deletion, it may
+// report any version of the object.
 func (o *Objects[T]) Deleted(object T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.drop(object)
+	if own, exists := o.written[object.GetName()]; exists && ends(object, own.object) {
+		delete(o.written, object.GetName())
+	}
 	maps.DeleteFunc(o.deleted, func(_ string, last answer[T]) bool { return time.Since(last.at) > maxDelay })
 	if last, was := o.deleted[object.GetName()]; !was || older(last.object, object) {
 		o.deleted[object.GetName()] = answer[T]{object, time.Now()}
@@ -232,6 +233,12 @@ func (o *Objects[T]) drop(object T) {
 func (o *Objects[T]) forget(object T) {
 	o.reported(object)
 	o.Deleted(object)
+}
+
+// ends reports whether a version of an object does not exist any more after the deletion of last. After an interrupted
+// watch, last is what the watch reported before: an answer to a write of the same object may be newer.
+func ends(last, version metav1.Object) bool {
+	return last.GetUID() != "" && last.GetUID() == version.GetUID() || !older(last, version)
 }
 
 // unsynced returns why the objects have not been listed yet; "" if they have.

@@ -87,6 +87,30 @@ func TestDeleted(t *testing.T) {
 	})
 }
 
+// TestDeletedWithoutWatch: an object was written and then deleted while there was no watch. The next list reports the
+// deletion with the version from before. The newer answer does not stay, whether it is stored before or after that.
+func TestDeletedWithoutWatch(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.sync()
+		r.create("web")
+		synctest.Wait()
+		r.server.ExpireWatches()
+		r.server.ChangeLoadBalancer("web", func(l *networkingv1alpha1.LoadBalancer) { l.Spec.Ports[0].Port = 443 })
+		written, err := r.Client.LoadBalancers.Get(r.ctx, "web", metav1.GetOptions{})
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.LoadBalancers.Written(written)
+		r.delete("web")
+		pass(30 * time.Second)
+		for _, moment := range []string{"after the list", "after a late answer"} {
+			_, exists := r.LoadBalancers.Get("web")
+			want(r, "exists "+moment, exists, false)
+			r.LoadBalancers.Written(written)
+		}
+	})
+}
+
 // TestDeletedExpires: a deletion that the watch never reports counts for a minute.
 func TestDeletedExpires(t *testing.T) {
 	inBubble(t, func(r *rig) {
