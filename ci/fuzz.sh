@@ -14,9 +14,9 @@ trap 'exit 130' INT TERM
 
 fuzz() { # package target
 	if [ -z "$plain" ]; then
-		go test -run='^$' -fuzz="^$2\$" -fuzztime="$time" "$1"
+		go test -trimpath -buildvcs=false -vet=off -run='^$' -fuzz="^$2\$" -fuzztime="$time" "$1"
 	else
-		go test -c -o "$scratch/fuzz.test" "$1" && cd "$1" &&
+		go test -c -trimpath -buildvcs=false -vet=off -o "$scratch/fuzz.test" "$1" && cd "$1" &&
 			"$scratch/fuzz.test" -test.run='^$' -test.fuzz="^$2\$" -test.fuzztime="$time" -test.fuzzcachedir="$scratch/inputs"
 	fi
 }
