@@ -22,8 +22,6 @@ import (
 )
 
 const (
-	// someLives are those that TestLives tries unless a variable says otherwise.
-	someLives = 10
 	// lifeSteps are the things that happen in one life, in both clusters.
 	lifeSteps = 40
 	// longestPause is between two of them; the shortest is none.

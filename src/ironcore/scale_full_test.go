@@ -8,6 +8,8 @@ const (
 	eachSwitch = true
 	// faultShare is 1: the process ends at every request of every story.
 	faultShare = 1
+	// someLives are those that TestLives tries unless a variable says otherwise.
+	someLives = 10
 	// largeNodes and largeServices are the sizes of a large cluster.
 	largeNodes, largeServices = 1000, 200
 )

@@ -7,5 +7,6 @@ package ironcore
 const (
 	eachSwitch                = false
 	faultShare                = 16
+	someLives                 = 2
 	largeNodes, largeServices = 50, 20
 )

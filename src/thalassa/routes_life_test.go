@@ -24,8 +24,6 @@ import (
 )
 
 const (
-	// routeLives are so many because each is short, and the worst coincidences are rare.
-	routeLives = 30
 	// routeSteps are the things that happen in one life of routes, and routePause is the longest time between two of
 	// them.
 	routeSteps = 40

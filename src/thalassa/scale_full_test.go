@@ -12,4 +12,9 @@ const (
 	lifecycleNodes = 5000
 	// faultShare is 1: every call of every story fails in every way.
 	faultShare = 1
+	// someLives are those that TestLives tries unless a variable says otherwise, and the most of each kind that
+	// TestLivesThatFailed repeats.
+	someLives = 8
+	// routeLives are so many because each is short, and the worst coincidences are rare.
+	routeLives = 30
 )

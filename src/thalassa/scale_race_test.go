@@ -3,10 +3,12 @@
 package thalassa
 
 // The race detector takes ten times as long and as much memory. The counts are the same in a smaller cluster, and the
-// same code runs in one of eight fault tests.
+// same code runs in one of eight fault tests and lives.
 const (
 	largeSize      = 100
 	quietMinutes   = 15
 	lifecycleNodes = 1000
 	faultShare     = 8
+	someLives      = 1
+	routeLives     = 4
 )
