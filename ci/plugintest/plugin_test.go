@@ -3,6 +3,8 @@ package plugintest
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"os"
 	"os/exec"
@@ -143,12 +145,23 @@ func (r *rig) run(args ...string) (output string, code int) {
 	}
 	r.must(err)
 	output = out.String() + errs.String()
-	if strings.Contains(output, emulator.DefaultToken) {
-		r.Errorf("%v prints a secret:\n%s", args, output)
+	for _, secret := range r.secrets() {
+		if strings.Contains(output, secret) {
+			r.Errorf("%v prints the secret %q:\n%s", args, secret, output)
+		}
 	}
 	schematest.Require(r, filepath.Join(repotest.Root(r), "docs", "reference", "kubectl-thalassa.schema.json"), args,
 		out.String())
 	return output, code
+}
+
+// secrets are the tokens of the cloud and of the person, as they are and in the ways in which programs write them.
+func (r *rig) secrets() []string {
+	var all []string
+	for _, token := range []string{emulator.DefaultToken, r.token} {
+		all = append(all, token, base64.StdEncoding.EncodeToString([]byte(token)), hex.EncodeToString([]byte(token)))
+	}
+	return all
 }
 
 // TestPlugin runs the commands in one cluster, because a cluster takes long to start.
@@ -177,6 +190,7 @@ func (r *rig) testReading() {
 		{[]string{"top", "--once", "-A", "-o", "json"}, 0, `"kind": "Top"`},
 		{[]string{"doctor"}, 1, "DaemonSet kube-system/thalassa-ccm"}, // no pod runs
 		{[]string{"doctor", "-o", "json"}, 1, `"kind": "Doctor"`},
+		{[]string{"doctor", "-v=7"}, 1, "Request Headers"},
 		{[]string{"migrate"}, 1, "plan"}, // the plan is not empty
 		{[]string{"migrate", "-o", "json"}, 1, `"kind": "Migration"`},
 	} {
