@@ -2,16 +2,13 @@ package charttest
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -160,21 +157,7 @@ func TestRulesAreAboutWhatExists(t *testing.T) {
 func wantKnown(t *testing.T, known map[string][]string, all map[string]string) {
 	t.Helper()
 	for name, text := range all {
-		expr, err := parser.NewParser(parser.Options{}).ParseExpr(text)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		for _, selector := range selectors(expr) {
-			has, found := known[base(selector.Name)]
-			if !found {
-				t.Errorf("%s: the program has no metric %s", name, selector.Name)
-			}
-			for _, matcher := range selector.LabelMatchers {
-				if !slices.Contains(has, matcher.Name) && !slices.Contains(added(), matcher.Name) {
-					t.Errorf("%s: %s has no label %s, only %q", name, selector.Name, matcher.Name, has)
-				}
-			}
+		for _, selector := range knownSelectors(t, known, name, text) {
 			for _, pod := range []string{"namespace", "pod", "container"} {
 				if !slices.ContainsFunc(selector.LabelMatchers, func(m *labels.Matcher) bool { return m.Name == pod }) {
 					t.Errorf("%s: %s of other pods counts, too: no matcher of %s", name, selector.Name, pod)
@@ -182,6 +165,29 @@ func wantKnown(t *testing.T, known map[string][]string, all map[string]string) {
 			}
 		}
 	}
+}
+
+// knownSelectors returns the selectors of an expression, and wants their metrics and labels to be known.
+func knownSelectors(t *testing.T, known map[string][]string, name, text string) []*parser.VectorSelector {
+	t.Helper()
+	expr, err := parser.NewParser(parser.Options{}).ParseExpr(text)
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return nil
+	}
+	found := selectors(expr)
+	for _, selector := range found {
+		has, is := known[base(selector.Name)]
+		if !is {
+			t.Errorf("%s: the program has no metric %s", name, selector.Name)
+		}
+		for _, matcher := range selector.LabelMatchers {
+			if !slices.Contains(has, matcher.Name) && !slices.Contains(added(), matcher.Name) {
+				t.Errorf("%s: %s has no label %s, only %q", name, selector.Name, matcher.Name, has)
+			}
+		}
+	}
+	return found
 }
 
 // TestRulesKeepTheNamespace: without it the alerts of two releases are one for Alertmanager, and it does not show whose
@@ -250,59 +256,4 @@ func TestRecordedNames(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestAlertsSayWhatToDo wants a page for every alert, an alert for every page, and the index to name each with its
-// severity and meaning.
-func TestAlertsSayWhatToDo(t *testing.T) {
-	var rows, files []string
-	for _, group := range slices.Concat(ruleGroups(t), ruleGroups(t, iron()...), csiRuleGroups(t)) {
-		for _, rule := range group.Rules {
-			if rule.Alert == "" {
-				continue
-			}
-			files = append(files, rule.Alert+".md")
-			rows = append(rows, fmt.Sprintf("| [%[1]s](%[1]s.md) | %[2]s | %[3]s |", rule.Alert,
-				rule.Labels["severity"], rule.Annotations["summary"]))
-			want := "https://github.com/thalassa-cloud/thalassa-ccm/blob/main/docs/alerts/" + rule.Alert + ".md"
-			if rule.Annotations["runbook_url"] != want || rule.Annotations["summary"] == "" ||
-				rule.Labels["severity"] == "" || rule.For == nil {
-				t.Errorf("%s lacks something: %+v", rule.Alert, rule)
-			}
-		}
-	}
-	files = append(files, "README.md")
-	if diff := cmp.Diff(unique(files), alertPages(t)); diff != "" {
-		t.Errorf("the pages in docs/alerts are not those of the alerts (-alerts +pages):\n%s", diff)
-	}
-	index, err := os.ReadFile("../../docs/alerts/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := regexp.MustCompile(`(?m)^\| \[.*$`).FindAllString(string(index), -1)
-	if diff := cmp.Diff(unique(rows), unique(found)); diff != "" {
-		t.Errorf("the table in docs/alerts/README.md differs (-alerts +table):\n%s", diff)
-	}
-}
-
-// unique are the texts, sorted, each once.
-func unique(texts []string) []string { return slices.Compact(slices.Sorted(slices.Values(texts))) }
-
-// alertPages are the files in docs/alerts, each of which has its name as the title.
-func alertPages(t *testing.T) []string {
-	t.Helper()
-	entries, err := os.ReadDir("../../docs/alerts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var files []string
-	for _, entry := range entries {
-		files = append(files, entry.Name())
-		text, err := os.ReadFile("../../docs/alerts/" + entry.Name())
-		title := "# " + strings.TrimSuffix(entry.Name(), ".md") + "\n\n"
-		if err != nil || entry.Name() != "README.md" && !strings.HasPrefix(string(text), title) {
-			t.Errorf("docs/alerts/%s does not begin with %q: error %v", entry.Name(), title, err)
-		}
-	}
-	return files
 }

@@ -24,7 +24,7 @@
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCloudQuotaReached" "severity" "warning" "for" "5m"
   "expr" (printf `sum by (namespace) (increase(%s_request_errors{%s, reason="quota"}[15m])) > 0` .api .pods)
-  "summary" "A quota of Thalassa Cloud is used up: a load balancer cannot be created or changed."
+  "summary" "A quota of Thalassa Cloud is used up: an object that a Service or a Node needs cannot be created, such as a load balancer or a route."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCloudAPISlow" "severity" "warning" "for" "15m"
