@@ -76,7 +76,8 @@ func (w *world) startNodes(t *testing.T, c cloud.Cloud, network netip.Prefix) {
 	images := map[string]virtualnode.Image{
 		host.Image: virtualnode.Program(host.Program(t), "kubeconfig", "authentication-kubeconfig",
 			"authorization-kubeconfig"),
-		"ghcr.io/thalassa-cloud/thalassa-ccm/web": virtualnode.WebServer(),
+		"ghcr.io/thalassa-cloud/thalassa-ccm/web":        virtualnode.WebServer(),
+		"ghcr.io/thalassa-cloud/thalassa-ccm/csi-driver": virtualnode.Program("/bin/sh"), // see wanting
 	}
 	for number, name := range []string{"control-plane", "worker-1"} {
 		address := last(network, byte(number+1))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// documents are the Markdown files of the repository that have commands.
-func documents(t *testing.T, root string) map[string]bool {
+// markdown are the Markdown files of the repository.
+func markdown(t *testing.T, root string) []string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md")
 	command.Dir = root
@@ -17,8 +17,14 @@ func documents(t *testing.T, root string) map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return strings.Fields(string(output))
+}
+
+// documents are the Markdown files that have blocks of commands.
+func documents(t *testing.T, root string) map[string]bool {
+	t.Helper()
 	all := map[string]bool{}
-	for path := range strings.FieldsSeq(string(output)) {
+	for _, path := range markdown(t, root) {
 		if len(blocks(t, root, path)) > 0 {
 			all[path] = true
 		}
@@ -56,6 +62,7 @@ func TestDocuments(t *testing.T) {
 	for _, path := range slices.Sorted(maps.Keys(pages)) {
 		take(t, path, pages[path])
 	}
+	t.Run("inline", w.runInline)
 	rest[last] = true
 	take(t, last, removal())
 }
