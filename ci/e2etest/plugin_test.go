@@ -5,11 +5,15 @@ package e2etest
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/host"
 	"github.com/thalassa-cloud/thalassa-ccm/ci/terminal"
@@ -29,10 +33,11 @@ func pluginShows(t *testing.T, l *lab) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
+	server := l.serverOnMachines(t)
 	command := func(line string) *exec.Cmd {
 		cmd := exec.CommandContext(ctx, "nsenter", append([]string{
 			fmt.Sprintf("--target=%d", l.Node(cluster.ControlPlane).PID()), "--net", "--", program,
-			"--kubeconfig=" + l.Kubeconfig()}, strings.Fields(line)...)...)
+			"--kubeconfig=" + l.Kubeconfig(), "--server=" + server}, strings.Fields(line)...)...)
 		cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
 		return cmd
 	}
@@ -52,4 +57,16 @@ func pluginShows(t *testing.T, l *lab) {
 	if output, _ := command("top --once").Output(); !strings.Contains(string(output), want) {
 		t.Errorf("kubectl thalassa top lacks %q:\n%s", want, output)
 	}
+}
+
+// serverOnMachines is where machines find the API server. The kubeconfig has its address on this machine.
+func (l *lab) serverOnMachines(t *testing.T) string {
+	t.Helper()
+	slice, err := l.API().DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Get(t.Context(), "kubernetes",
+		metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := strconv.Itoa(int(*slice.Ports[0].Port))
+	return "https://" + net.JoinHostPort(slice.Endpoints[0].Addresses[0], port)
 }
