@@ -43,7 +43,7 @@ func pluginShows(t *testing.T, l *lab) {
 	}
 	for line, want := range map[string]string{
 		"doctor": "Configuration", "nodes": "worker-1", "plan -A": "No changes: ",
-		"orphans": "Every object of this cluster", "migrate": "Ready: ", "top --once -A": namespace + "/" + name,
+		"orphans": "Every object of this cluster", "migrate": "Ready: ", "top --once -A": "IN SYNC",
 	} {
 		if output, err := command(line).CombinedOutput(); err != nil {
 			t.Errorf("kubectl thalassa %s: %v\n%s", line, err, output)
