@@ -16,7 +16,8 @@ import (
 
 // recording is what Prometheus has of the metrics of one pod that it scrapes every 30 seconds.
 type recording struct {
-	pod     string
+	namespace, container, pod string
+
 	samples []scraped
 	series  map[string]labels.Labels // by the text of the metric
 	latest  map[string]bool          // the series of the latest scrape
@@ -29,9 +30,10 @@ type scraped struct {
 	value  float64
 }
 
-// newRecording returns an empty recording of a pod of the release.
+// newRecording returns an empty recording of a pod of the cloud controller manager.
 func newRecording(pod string) *recording {
-	return &recording{pod: pod, series: map[string]labels.Labels{}}
+	return &recording{namespace: "kube-system", container: "cloud-controller-manager", pod: pod,
+		series: map[string]labels.Labels{}}
 }
 
 // ofLibraries says whether a metric of Kubernetes' libraries is recorded: one that rules or dashboards use.
@@ -84,7 +86,7 @@ func (r *recording) labelsOf(text string, metric model.Metric) labels.Labels {
 	if known, found := r.series[text]; found {
 		return known
 	}
-	all := map[string]string{"namespace": "kube-system", "container": "cloud-controller-manager", "pod": r.pod,
+	all := map[string]string{"namespace": r.namespace, "container": r.container, "pod": r.pod,
 		"job": "thalassa-ccm-metrics", "instance": r.pod + ":10258"}
 	for name, value := range metric {
 		all[string(name)] = string(value)
