@@ -69,11 +69,12 @@ func alertPages(t *testing.T) []string {
 func wellFormed(t *testing.T, alert, expression string) {
 	t.Helper()
 	page := readFile(t, "../../docs/alerts/"+alert+".md")
-	form := regexp.MustCompile(`(?s)^# ` + alert + `\n\n[A-Z].+\n\n## Causes\n\n\* (.+)\n\n## What to do\n\n1\. .+\n\n` +
-		`## When it is over\n\n(.+)\n\nSee also \[all alerts\]\(README\.md#log.+\n$`)
+	form := regexp.MustCompile(`(?s)^# ` + alert + `\n\n[A-Z].+\n\n## Causes\n\n\* (.+)\n\n## What to do\n\n` +
+		`1\. .+\n\n## When it is over\n\n(.+)\n\nSee also \[all alerts\]\(README\.md#log.+\n$`)
 	parts := form.FindStringSubmatch(page)
 	if lines := strings.Count(page, "\n"); parts == nil || strings.Count(page, "\n## ") != 3 || lines > 40 {
-		t.Errorf("docs/alerts/%s.md lacks its title, meaning, causes, steps, end or link, or is longer than 40 lines", alert)
+		t.Errorf("docs/alerts/%s.md lacks its title, meaning, causes, steps, end or link, or is longer than 40 lines",
+			alert)
 		return
 	}
 	if !strings.Contains(parts[1], "kubectl ") {

@@ -26,7 +26,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// csiRunning is a controller of the CSI driver in virtual time, in front of an emulated cloud. Its metrics are recorded.
+// csiRunning is a controller of the CSI driver in virtual time, in front of an emulated cloud. Its metrics are
+// recorded.
 type csiRunning struct {
 	*testing.T
 	*recording
@@ -149,7 +150,8 @@ func TestCSIAlertsOfRealFaults(t *testing.T) {
 		"no call is answered": {[]string{"ThalassaCSICloudAPIAway"},
 			inject(fault.Rule{Operation: "*", Effect: fault.Effect{Kind: fault.Reset}})},
 		"half of the calls fail": {[]string{"ThalassaCSICloudAPIErrors"},
-			inject(fault.Rule{Operation: "*", Probability: 0.5, Seed: 1, Effect: refuse(http.StatusInternalServerError)})},
+			inject(fault.Rule{Operation: "*", Probability: 0.5, Seed: 1,
+				Effect: refuse(http.StatusInternalServerError)})},
 		"volumes are not created": {[]string{"ThalassaCSICallsFailing"},
 			inject(fault.Rule{Operation: "POST /v1/volumes", Effect: refuse(http.StatusInternalServerError)})},
 		"the credentials expire": {[]string{"ThalassaCSICloudAPIUnauthorised"},

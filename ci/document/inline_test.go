@@ -174,8 +174,8 @@ func shows(command, printed string) error {
 
 func TestInline(t *testing.T) {
 	root := t.TempDir()
-	text := "Run `kubectl get\n  pods` or `kubectl drain`, not `make x`:\n\n1. First:\n\n   ```sh\n   : `kubectl get x`\n" +
-		"   ```\n2. `kubectl get\n   pods`\n"
+	text := "Run `kubectl get\n  pods` or `kubectl drain`, not `make x`:\n\n1. First:\n\n   ```sh\n" +
+		"   : `kubectl get x`\n   ```\n2. `kubectl get\n   pods`\n"
 	if err := os.WriteFile(filepath.Join(root, "page.md"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,8 @@ func TestInline(t *testing.T) {
 		{"kubectl get nodes --output jsonpath=x", "a \nb ", true},
 		{"kubectl get nodes --output jsonpath=x", "a \nb 1", false},
 		{"kubectl get nodes --output custom-columns=A:.a,B:.b,C:.c", "A   B        C\na   <none>   c", true},
-		{"kubectl get nodes --output custom-columns=A:.a,B:.b,C:.c", "A   B        C\na   <none>   c\nb   2        d", false},
+		{"kubectl get nodes --output custom-columns=A:.a,B:.b,C:.c", "A   B        C\na   <none>   c\nb   2        d",
+			false},
 	} {
 		if err := shows(test.command, test.printed); (err != nil) != test.wrong {
 			t.Errorf("%q with %q gives %v", test.command, test.printed, err)

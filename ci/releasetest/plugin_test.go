@@ -15,6 +15,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 // testPlugin checks the format of the executable in each archive, that it has no debug information, and that the one
@@ -48,6 +50,29 @@ func (p published) testPlugin(t *testing.T) {
 				t.Errorf("the SBOM: %v\n%s", err, contents)
 			}
 		})
+	}
+}
+
+// testKrew installs the plug-in as krew itself does, from the manifest and the archive for this computer.
+func (p published) testKrew(t *testing.T) {
+	folder, source := t.TempDir(), filepath.Join(repotest.Root(t), "tools", "krew")
+	krew := filepath.Join(folder, "kubectl-krew")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", krew, "sigs.k8s.io/krew/cmd/krew")
+	build.Dir, build.Env = source, append(os.Environ(), "GOWORK=off")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building krew: %v\n%s", err, output)
+	}
+	archive := "kubectl-thalassa_" + p.version + "_" + runtime.GOOS + "_" + runtime.GOARCH + ".tar.gz"
+	install := exec.CommandContext(t.Context(), krew, "install", "--no-update-index",
+		"--manifest="+p.file("thalassa.yaml"), "--archive="+p.file(archive))
+	install.Env = []string{"HOME=" + folder, "KREW_ROOT=" + folder, "PATH=" + os.Getenv("PATH")}
+	if output, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("installing the plug-in: %v\n%s", err, output)
+	}
+	installed := exec.CommandContext(t.Context(), filepath.Join(folder, "bin", "kubectl-thalassa"), "version")
+	if output, err := installed.CombinedOutput(); err != nil ||
+		!strings.Contains(string(output), "kubectl-thalassa v"+p.version) {
+		t.Errorf("version: %v\n%s", err, output)
 	}
 }
 

@@ -196,6 +196,7 @@ func TestPublished(t *testing.T) {
 	p := publish(t)
 	t.Run("notes", p.testNotes)
 	t.Run("plug-in", p.testPlugin)
+	t.Run("krew", p.testKrew)
 	t.Run("cosign", p.testCosign)
 	t.Run("guide to verify", p.testVerifyGuide)
 	t.Run("guide without internet", p.testOfflineGuide)
