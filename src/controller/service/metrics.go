@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -160,7 +162,8 @@ func (m *metrics) collectFrom(c *Controller) {
 	}
 	m.counts = []prometheus.Collector{
 		gauge.New(subsystem+"_load_balancers", "Number of Services, by the state of their load balancer as the cloud "+
-			"names it. \"none\" if there is no load balancer.", "state", c.states.byState),
+			"names it. \"none\" if there is no load balancer. At most 20 states, and \"other\" for more.", "state",
+			c.states.byState),
 		gauge.New(subsystem+"_orphans", "Number of objects in the cloud that belong to Services that do not exist any "+
 			"more.", "kind", c.orphanSet.byKind),
 		gauge.Total(subsystem+"_targets", "Total number of targets of the load balancers of all Services.",
@@ -175,13 +178,25 @@ func (m *metrics) collectFrom(c *Controller) {
 	}
 }
 
-// byState counts the Services by the state of their load balancer.
+// maxStates bounds the values of the label state, whose words the cloud chooses.
+const maxStates = 20
+
+// byState counts the Services by the state of their load balancer. Those with a state beyond the first maxStates, in
+// the order of the alphabet, are counted as "other".
 func (s *stateStore) byState() map[string]int {
 	count := map[string]int{}
 	for _, one := range s.all() {
 		if snapshot := one.snapshot.Load(); snapshot != nil {
 			count[snapshot.state]++
 		}
+	}
+	rest := 0
+	for _, state := range slices.Sorted(maps.Keys(count))[min(maxStates, len(count)):] {
+		rest += count[state]
+		delete(count, state)
+	}
+	if rest > 0 {
+		count["other"] += rest
 	}
 	return count
 }

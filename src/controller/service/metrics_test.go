@@ -2,6 +2,7 @@ package service
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ service_lb_drift_total{kind="load balancer",verb="update"} 1
 # HELP service_lb_drifted Number of Services whose load balancer was changed in the cloud and is not repaired.
 # TYPE service_lb_drifted gauge
 service_lb_drifted 1
-# HELP service_lb_load_balancers Number of Services, by the state of their load balancer as the cloud names it. "none" if there is no load balancer.
+# HELP service_lb_load_balancers Number of Services, by the state of their load balancer as the cloud names it. "none" if there is no load balancer. At most 20 states, and "other" for more.
 # TYPE service_lb_load_balancers gauge
 service_lb_load_balancers{state="creating"} 1
 # HELP service_lb_orphans Number of objects in the cloud that belong to Services that do not exist any more.
@@ -96,4 +97,16 @@ func plansOf(t *testing.T, registry prometheus.Gatherer, cause string) uint64 {
 		}
 	}
 	return 0
+}
+
+// TestStatesAreBounded: whatever the cloud names states, the metric has few values.
+func TestStatesAreBounded(t *testing.T) {
+	var states stateStore
+	for i := range 30 {
+		states.get(fmt.Sprintf("default/web-%d", i)).snapshot.Store(&snapshot{state: fmt.Sprintf("step-%02d", i)})
+	}
+	found := states.byState()
+	if len(found) != maxStates+1 || found["step-00"] != 1 || found["other"] != 10 {
+		t.Errorf("got %v, want %d states and 10 others", found, maxStates)
+	}
 }
