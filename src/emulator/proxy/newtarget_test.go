@@ -44,16 +44,14 @@ func (c *changing) set(up bool) {
 	c.up = up
 }
 
-// during is how many checks there are until some time has passed.
+// during lets some time pass, and returns how many checks there were since the call before, or since the beginning.
 func (c *changing) during(d time.Duration) int {
-	c.mu.Lock()
-	before := c.checks
-	c.mu.Unlock()
 	<-time.After(d)
 	synctest.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.checks - before
+	defer func() { c.checks = 0 }()
+	return c.checks
 }
 
 // checkEvery10s is a health check, in whose time a test lives.
