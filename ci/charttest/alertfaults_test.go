@@ -318,14 +318,16 @@ func TestAlertsOfRealFaults(t *testing.T) {
 // TestTwoLeaders: two pods hold leases of different API servers, and one pod alone does not raise the alert.
 func TestTwoLeaders(t *testing.T) {
 	f := alertFault{alerts: []string{"ThalassaCCMTwoLeaders"}}
-	var pods []*recording
-	for _, late := range []time.Duration{0, workingTime} {
-		pods = append(pods, record(t, false, "", func(r *running) {
-			r.pod = fmt.Sprintf("thalassa-ccm-x7k2%d", len(pods))
-			<-time.After(late)
-			r.inhabit()
-			r.pass(workingTime + faultTime - late)
-		}))
+	for ironCore, sets := range map[bool][]string{false: nil, true: iron()} {
+		var pods []*recording
+		for _, late := range []time.Duration{0, workingTime} {
+			pods = append(pods, record(t, ironCore, "", func(r *running) {
+				r.pod = fmt.Sprintf("thalassa-ccm-x7k2%d", len(pods))
+				<-time.After(late)
+				r.inhabit()
+				r.pass(workingTime + faultTime - late)
+			}))
+		}
+		f.wantAlerts(t, alerting(t, sets...), pods...)
 	}
-	f.wantAlerts(t, alerting(t), pods...)
 }

@@ -56,6 +56,8 @@ type settings struct {
 	flags       []string
 	format      string
 	verbosity   int
+
+	allNamespaces bool
 }
 
 // NewCommand returns the command of the plug-in. The error of its execution is printed once; ExitCode returns the code
@@ -83,10 +85,19 @@ func NewCommand(o Options) *cobra.Command {
 		"configuration and the credentials in the cluster.")
 	flags.StringArrayVar(&s.flags, "ccm-flag", nil, "A flag of the cloud controller manager, as NAME=VALUE. It takes "+
 		"precedence over the flag in the cluster, and can be repeated.")
+	flags.BoolVarP(&s.allNamespaces, "all-namespaces", "A", false, "Show the Services of all namespaces. Without it, "+
+		"plan and top show those of one namespace.")
 	flags.StringVarP(&s.format, "output", "o", "", "The format of the output: json, yaml, wide or name.")
 	flags.IntVarP(&s.verbosity, "v", "v", 0, "The verbosity of the log of libraries, at most 7.")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(terminal.Formats(), // the flag exists
 		cobra.ShellCompDirectiveNoFileComp))
+	// Only flags have names of files.
+	cmd.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	files := cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
+	_ = cmd.RegisterFlagCompletionFunc("kubeconfig", files)
+	_ = cmd.RegisterFlagCompletionFunc("cloud-config", files)
+	_ = cmd.RegisterFlagCompletionFunc("namespace", s.complete(namespaceNames))
+	_ = cmd.RegisterFlagCompletionFunc("context", s.completeContext)
 	cmd.AddCommand(newDoctorCommand(s), newNodesCommand(s), newPlanCommand(s), newTopCommand(s), newOrphansCommand(s),
 		newMigrateCommand(s), newVersionCommand(s))
 	return cmd

@@ -23,23 +23,21 @@ const planDescription = "Shows what the cloud controller manager would write to 
 
 // planFlags are the flags of the command.
 type planFlags struct {
-	allNamespaces bool
-	exitCode      bool
-	timeout       time.Duration
+	exitCode bool
+	timeout  time.Duration
 }
 
 func newPlanCommand(s *settings) *cobra.Command {
 	var flags planFlags
 	cmd := &cobra.Command{
 		Use: "plan [SERVICE]", Short: "Show what would change in the cloud", Long: planDescription,
-		Args: cobra.MaximumNArgs(1),
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.completeArgument(serviceNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := limited(cmd.Context(), flags.timeout)
 			defer cancel()
 			return s.plan(ctx, flags, args)
 		},
 	}
-	cmd.Flags().BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "Show the Services of all namespaces.")
 	cmd.Flags().BoolVar(&flags.exitCode, "exit-code", false, "End with exit code 2 if something would change.")
 	cmd.Flags().DurationVar(&flags.timeout, "timeout", defaultTimeout, "The longest time that the command takes.")
 	return cmd
@@ -50,7 +48,7 @@ func (s *settings) plan(ctx context.Context, flags planFlags, args []string) err
 	if err != nil {
 		return err
 	}
-	previews, err := s.previews(ctx, opened, s.chosen(flags.allNamespaces, args))
+	previews, err := s.previews(ctx, opened, s.chosen(args))
 	if err != nil {
 		return err
 	}
@@ -71,9 +69,9 @@ func (s *settings) plan(ctx context.Context, flags planFlags, args []string) err
 type choice struct{ namespace, name string } // "" is all
 
 // chosen returns the Services that the flags and arguments choose. A Service may be given as service/NAME.
-func (s *settings) chosen(all bool, args []string) choice {
+func (s *settings) chosen(args []string) choice {
 	var c choice
-	if !all {
+	if !s.allNamespaces {
 		c.namespace = s.namespace()
 	}
 	if len(args) > 0 {

@@ -29,9 +29,9 @@ const topDescription = "Shows load balancers with their state, addresses, ports 
 
 // topFlags are the flags of the command.
 type topFlags struct {
-	allNamespaces, once bool
-	interval            time.Duration
-	sort                string
+	once     bool
+	interval time.Duration
+	sort     string
 }
 
 // sortings are the values of --sort.
@@ -44,11 +44,10 @@ func newTopCommand(s *settings) *cobra.Command {
 	var flags topFlags
 	cmd := &cobra.Command{
 		Use: "top [SERVICE]", Short: "Show load balancers, and refresh in place", Long: topDescription,
-		Args: cobra.MaximumNArgs(1),
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.completeArgument(serviceNames),
 		RunE: func(cmd *cobra.Command, args []string) error { return s.top(cmd.Context(), flags, args) },
 	}
 	set := cmd.Flags()
-	set.BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "Show the Services of all namespaces.")
 	set.BoolVar(&flags.once, "once", false, "Print once and end. This is the default without a terminal.")
 	set.DurationVar(&flags.interval, "interval", 5*time.Second, "The time between two refreshes.")
 	set.StringVar(&flags.sort, "sort", "name", "The order: name, targets (most first) or state.")
@@ -82,7 +81,7 @@ func (s *settings) top(ctx context.Context, flags topFlags, args []string) error
 	}
 	quiet := *s
 	quiet.Terminal.Interactive = false // it shows no progress
-	t := &topView{settings: &quiet, session: opened, previewer: previewer, chosen: s.chosen(flags.allNamespaces, args),
+	t := &topView{settings: &quiet, session: opened, previewer: previewer, chosen: s.chosen(args),
 		sort: flags.sort, rates: rates{workload: opened.workload}}
 	format := terminal.Format(s.format)
 	if flags.once || s.Terminal.Raw == nil || format != terminal.Text && format != terminal.Wide {

@@ -325,7 +325,7 @@ func (r *rig) run(args ...string) result {
 	cmd := plugin.NewCommand(plugin.Options{Build: r.build, Terminal: screen, Providers: clouds.Providers("test"),
 		Client: func(*rest.Config) (kubernetes.Interface, error) { return r.cluster, nil },
 		Ticker: func(time.Duration) (<-chan time.Time, func()) { return r.ticks, func() {} }})
-	cmd.SetArgs(append(args, "--kubeconfig="+r.kubeconfig()))
+	cmd.SetArgs(slices.Concat(args[:1], []string{"--kubeconfig=" + r.kubeconfig()}, args[1:]))
 	cmd.SilenceErrors = true
 	err := cmd.ExecuteContext(r.Context())
 	code, printed := plugin.ExitCode(err)
