@@ -28,7 +28,9 @@ func TestIronCore(t *testing.T) {
 	r.must(controlplane.WriteKubeconfig(r.path("kubeconfig"), access))
 	stop := r.start(fmt.Sprintf(`{"networkName": "nodes", "clusterName": "traced", "namespace": %q}`, namespace),
 		"--cloud-provider=ironcore", "--ironcore-kubeconfig="+r.path("kubeconfig"), "--allocate-node-cidrs=false")
+	r.routed("traced")
 	r.serve("web")
+	open, plain := r.metrics("application/openmetrics-text"), r.metrics("text/plain")
 	r.remove("web")
 	stop()
 
@@ -43,5 +45,7 @@ func TestIronCore(t *testing.T) {
 	if len(lines) != 1 {
 		t.Errorf("the audit log has %d lines with the trace %s: %q", len(lines), id, lines)
 	}
+	r.wantNode("get machines", "patch networkinterfaces")
+	checkMetrics(t, "ironcore", "service_lb_writes_total", open, plain)
 	r.wantNothingOf(string(access.KeyData))
 }

@@ -28,6 +28,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
 )
 
+// podCIDR is the network of the pods of the Node.
+const podCIDR = "10.244.7.0/24"
+
 // waitLimit bounds every wait.
 const waitLimit = time.Minute
 
@@ -85,7 +88,7 @@ func (r *rig) start(config string, flags ...string) (stop func()) {
 		Args: slices.Concat([]string{"--cloud-config=" + file, "--kubeconfig=" + kubeconfig,
 			"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 			"--authorization-always-allow-paths=/metrics", "--bind-address=" + address, "--secure-port=" + port,
-			"--leader-elect=false", "--configure-cloud-routes=false", "--cluster-name=traced",
+			"--leader-elect=false", "--cluster-cidr=10.244.0.0/16", "--cluster-name=traced",
 			"--tracing-endpoint=" + r.Endpoint}, flags),
 		Env: []string{"HOME=" + r.folder}, LogPath: r.path("log"),
 	})
@@ -110,11 +113,25 @@ func (r *rig) write(name, text string) (path string) {
 func (r *rig) addNode(name string) {
 	r.Helper()
 	_, err := r.cluster.CoreV1().Nodes().Create(r.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized",
+		Spec: corev1.NodeSpec{PodCIDR: podCIDR, PodCIDRs: []string{podCIDR}, Taints: []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized",
 			Value: "true", Effect: corev1.TaintEffectNoSchedule}}}}, metav1.CreateOptions{})
 	r.must(err)
 	r.Cleanup(func() {
 		_ = r.cluster.CoreV1().Nodes().Delete(context.WithoutCancel(r.Context()), name, metav1.DeleteOptions{})
+	})
+}
+
+// routed returns once the pods of a Node are reached by a route.
+func (r *rig) routed(name string) {
+	r.Helper()
+	controlplanetest.Eventually(r, waitLimit, "Node "+name+" has a route", func(ctx context.Context) error {
+		node, err := r.cluster.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err == nil && !slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeNetworkUnavailable && c.Status == corev1.ConditionFalse
+		}) {
+			return errors.New("it has none")
+		}
+		return err
 	})
 }
 
@@ -201,6 +218,27 @@ func (r *rig) wantOne(service string, paths ...string) (id string, spans []colle
 	}
 	r.Fatalf("no trace of Service %s has all of %q", service, paths)
 	return "", nil
+}
+
+// wantNode wants the traces of a Node and of its route: from the controller to the cloud and to Kubernetes. The line of
+// the log about the write to the cloud has the trace of its route.
+func (r *rig) wantNode(read, write string) {
+	r.Helper()
+	const routes = "node-route-controller"
+	spans := r.Spans()
+	for _, path := range []string{"cloud-node-controller > " + read, "cloud-node-controller > patch nodes",
+		routes + " > patch nodes/status"} {
+		if _, found := find(spans, path); !found {
+			r.Errorf("no trace has %q", path)
+		}
+	}
+	call, found := find(spans, routes+" > write > "+write)
+	if !found {
+		r.Fatalf("no trace has the call %s for a route", write)
+	}
+	if id := call.TraceID().String(); len(r.logged("Cloud write", `"`+write+`"`, podCIDR, `traceID="`+id+`"`)) != 1 {
+		r.Errorf("the log has no write of the route to %s with the trace %s", podCIDR, id)
+	}
 }
 
 // attribute returns the text of an attribute.

@@ -26,13 +26,14 @@ func TestThalassa(t *testing.T) {
 	_, err := served.AddMachine(emulator.MachineSpec{Name: "traced"})
 	r.must(err)
 	config := served.Config("k8s-traced")
-	maps.Copy(config, map[string]any{"defaultSubnet": emulator.DefaultSubnet,
+	maps.Copy(config, map[string]any{"routes": map[string]any{"enabled": true}, "defaultSubnet": emulator.DefaultSubnet,
 		"cloudCredentials": map[string]any{"personalAccessToken": emulator.DefaultToken},
 		"loadBalancer":     map[string]any{"creationPollInterval": 1}})
 	text, err := json.Marshal(config)
 	r.must(err)
 	r.addNode("traced")
 	stop := r.start(string(text))
+	r.routed("traced")
 	r.serve("web")
 	r.serve("refused")
 	open, plain := r.metrics("application/openmetrics-text"), r.metrics("text/plain")
@@ -41,7 +42,10 @@ func TestThalassa(t *testing.T) {
 
 	t.Run("one trace", r.servedByThalassa)
 	t.Run("failure", r.failedInThalassa)
-	t.Run("exemplars", func(t *testing.T) { checkMetrics(t, open, plain) })
+	r.wantNode("GET /v1/machines", "POST /v1/route-tables/{id}/routes")
+	t.Run("exemplars", func(t *testing.T) {
+		checkMetrics(t, "thalassa", "cloudprovider_thalassa_api_request_errors", open, plain)
+	})
 	r.wantNothingOf(emulator.DefaultToken)
 }
 
@@ -94,10 +98,10 @@ func (r *rig) failedInThalassa(t *testing.T) {
 }
 
 // checkMetrics checks that metrics have exemplars in the format for that, and the names that they have without them.
-func checkMetrics(t *testing.T, open, plain string) {
+func checkMetrics(t *testing.T, cloud, counter, open, plain string) {
 	t.Helper()
 	for _, name := range []string{"service_lb_reconcile_duration_seconds_bucket",
-		"cloudprovider_thalassa_api_request_duration_seconds_bucket"} {
+		"cloudprovider_" + cloud + "_api_request_duration_seconds_bucket"} {
 		if !regexp.MustCompile(`(?m)^` + name + `\{.*# \{trace_id="[0-9a-f]{32}"\}`).MatchString(open) {
 			t.Errorf("%s has no exemplar", name)
 		}
@@ -105,8 +109,7 @@ func checkMetrics(t *testing.T, open, plain string) {
 	if strings.Contains(plain, "trace_id") || strings.Contains(plain, "# EOF") {
 		t.Error("the plain format has exemplars")
 	}
-	const counter = "\ncloudprovider_thalassa_api_request_errors{"
-	if !strings.Contains(open, counter) || !strings.Contains(plain, counter) {
+	if counter := "\n" + counter + "{"; !strings.Contains(open, counter) || !strings.Contains(plain, counter) {
 		t.Error("a counter has different names in the two formats")
 	}
 }
