@@ -190,7 +190,7 @@ func (r *rig) testReading() {
 		{[]string{"top", "--once", "-A", "-o", "json"}, 0, `"kind": "Top"`},
 		{[]string{"doctor"}, 1, "DaemonSet kube-system/thalassa-ccm"}, // no pod runs
 		{[]string{"doctor", "-o", "json"}, 1, `"kind": "Doctor"`},
-		{[]string{"doctor", "-v=7"}, 1, "Request Headers"},
+		{[]string{"doctor", "-v=7"}, 1, "Authorization: Bearer <masked>"},
 		{[]string{"migrate"}, 1, "plan"}, // the plan is not empty
 		{[]string{"migrate", "-o", "json"}, 1, `"kind": "Migration"`},
 	} {

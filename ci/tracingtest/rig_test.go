@@ -113,8 +113,9 @@ func (r *rig) write(name, text string) (path string) {
 func (r *rig) addNode(name string) {
 	r.Helper()
 	_, err := r.cluster.CoreV1().Nodes().Create(r.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: corev1.NodeSpec{PodCIDR: podCIDR, PodCIDRs: []string{podCIDR}, Taints: []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized",
-			Value: "true", Effect: corev1.TaintEffectNoSchedule}}}}, metav1.CreateOptions{})
+		Spec: corev1.NodeSpec{PodCIDR: podCIDR, PodCIDRs: []string{podCIDR}, Taints: []corev1.Taint{{
+			Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true",
+			Effect: corev1.TaintEffectNoSchedule}}}}, metav1.CreateOptions{})
 	r.must(err)
 	r.Cleanup(func() {
 		_ = r.cluster.CoreV1().Nodes().Delete(context.WithoutCancel(r.Context()), name, metav1.DeleteOptions{})
