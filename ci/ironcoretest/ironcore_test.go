@@ -117,7 +117,11 @@ func (r *rig) power() {
 	r.setReady("b", corev1.ConditionTrue)
 }
 
-// outage makes IronCore unreachable. Meanwhile, nothing is deleted; afterwards, everything is as it should be.
+// afterOutage is how soon a Service of an outage has its load balancer once the outage ends.
+const afterOutage = 10 * time.Second
+
+// outage makes IronCore unreachable. Meanwhile, nothing is deleted; afterwards, everything is as it should be, and a
+// Service that was created meanwhile soon has a load balancer.
 func (r *rig) outage(balancer string) {
 	before, err := r.names(r.Context())
 	r.must(err)
@@ -131,6 +135,7 @@ func (r *rig) outage(balancer string) {
 	_, err = r.cluster.CoreV1().Services(r.services).Patch(r.Context(), "public", types.JSONPatchType,
 		[]byte(`[{"op": "replace", "path": "/spec/ports/0/port", "value": 81}]`), metav1.PatchOptions{})
 	r.must(err)
+	late := r.serve("late", nil)
 	refused := r.road.refused.Load()
 	r.eventually("the program has tried again", func(context.Context) error {
 		return equal("some attempts", r.road.refused.Load() >= refused+5, true)
@@ -141,6 +146,9 @@ func (r *rig) outage(balancer string) {
 		r.Errorf("without IronCore, there is %q, and before was %q", during, before)
 	}
 	r.road.reopen()
+	open := func(context.Context) error { return nil }
+	r.reacts("a Service of the outage", afterOutage+provision+reaction, open, r.shown("late", late))
+	r.must(r.cluster.CoreV1().Services(r.services).Delete(r.Context(), "late", metav1.DeleteOptions{}))
 	r.eventually("the program is ready", r.ready)
 	r.eventually("the Node of the deleted machine is deleted", r.missing("b"))
 	r.eventually("the port is changed", func(ctx context.Context) error {
