@@ -4,12 +4,15 @@ package e2etest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -75,8 +78,13 @@ func (c *cuts) add(client netip.AddrPort) {
 func (c *cuts) explain(f failure) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	during := func(at time.Time) bool { return at.After(f.began) && at.Before(f.ended) }
+	if !f.from.IsValid() && errors.Is(f.err, syscall.ECONNRESET) {
+		// It was ended before connect returned, which then does not say where the connection came from.
+		return slices.ContainsFunc(slices.Collect(maps.Values(c.last)), during)
+	}
 	at, found := c.last[f.from]
-	return found && at.After(f.began) && at.Before(f.ended)
+	return found && during(at)
 }
 
 // underLoad asks an address all the time, each request on a connection of its own, until finish.
