@@ -76,7 +76,7 @@ stage_build := build
 # The stage test runs the check named rules.
 stage_verify := verify SKIP=rules
 stage_bench := bench BENCHTIME=1x
-stage_lives := lives LIVES_TIME=60s
+stage_lives := lives LIVES_TIME=30s
 stage_fuzz := fuzz FUZZTIME=300x GUIDED=0
 stage_test-root := test-root TESTFLAGS=-count=1
 # Before make e2e-setup root skips tests, too. make test-root counts the same tests again, so this run has no summary.

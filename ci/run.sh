@@ -11,7 +11,7 @@ exec </dev/null
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 root=$PWD
-budget=${CI_BUDGET:-5200}
+budget=${CI_BUDGET:-5300}
 cache=${CI_CACHE:-/var/cache/thalassa-ci}
 account=thalassa-ci
 export CI=true GOTOOLCHAIN=local PATH="$PATH:/usr/local/go/bin:/usr/sbin:/sbin"

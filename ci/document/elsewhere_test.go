@@ -37,7 +37,7 @@ func elsewhere() []execution {
 		stage("make build", "build", ""),
 		stage("make fuzz", "fuzz", "FUZZTIME=300x GUIDED=0"),
 		stage("make stage STAGE=fuzz", "fuzz", "FUZZTIME=300x GUIDED=0"),
-		stage("make lives", "lives", "LIVES_TIME=60s"),
+		stage("make lives", "lives", "LIVES_TIME=30s"),
 		stage("make bench", "bench", "BENCHTIME=1x"),
 		stage("make verify", "verify", "SKIP=rules"), // which the stage test runs
 		// As root, ci/run.sh runs ci/e2e-setup.sh itself, which TestFreshMachineFirst wants.

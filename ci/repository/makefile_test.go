@@ -103,8 +103,8 @@ func TestStageRuns(t *testing.T) {
 	for stage, want := range map[string]string{
 		"test":         `exec bin/gotest \ -summary='out' -- -count=1`,
 		"test-as-root": `exec bin/gotest -race=0 -packages='./src/csi/node ./src/emulator/`,
-		"lives": `TRIAL_TIME=60s TRIAL_LIVES=40 exec go test -trimpath -buildvcs=false -vet=off -count=1 \ ` +
-			`-timeout=60s10m -run '^TestLives$'`,
+		"lives": `TRIAL_TIME=30s TRIAL_LIVES=40 exec go test -trimpath -buildvcs=false -vet=off -count=1 \ ` +
+			`-timeout=30s10m -run '^TestLives$'`,
 		"fuzz":    `exec sh ci/fuzz.sh 300x plain`,
 		"bench":   `exec bin/bench -time=1x`,
 		"unknown": `make stage needs STAGE, one of: `,
