@@ -50,14 +50,13 @@ type Options struct {
 // settings are the values of the flags that all commands have.
 type settings struct {
 	Options
-	kubeconfig  clientcmd.ClientConfig // by the flags of kubectl
-	workload    string
-	cloudConfig string
-	flags       []string
-	format      string
-	verbosity   int
-
+	kubeconfig    clientcmd.ClientConfig // by the flags of kubectl
+	workload      string
+	cloudConfig   string
+	flags         []string
 	allNamespaces bool
+	format        string
+	verbosity     int
 }
 
 // NewCommand returns the command of the plug-in. The error of its execution is printed once; ExitCode returns the code
@@ -96,7 +95,7 @@ func NewCommand(o Options) *cobra.Command {
 	files := cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
 	_ = cmd.RegisterFlagCompletionFunc("kubeconfig", files)
 	_ = cmd.RegisterFlagCompletionFunc("cloud-config", files)
-	_ = cmd.RegisterFlagCompletionFunc("namespace", s.complete(namespaceNames))
+	_ = cmd.RegisterFlagCompletionFunc("namespace", s.complete(listNamespaces))
 	_ = cmd.RegisterFlagCompletionFunc("context", s.completeContext)
 	cmd.AddCommand(newDoctorCommand(s), newNodesCommand(s), newPlanCommand(s), newTopCommand(s), newOrphansCommand(s),
 		newMigrateCommand(s), newVersionCommand(s))

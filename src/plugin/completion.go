@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 )
 
 // completionTimeout bounds the time that a person waits for the names of objects after pressing a key.
 const completionTimeout = 3 * time.Second
 
-// lister returns the names of the objects of a cluster.
-type lister func(ctx context.Context, client kubernetes.Interface, namespace string) ([]string, error)
+// lister returns the list of the objects whose names complete a word.
+type lister func(ctx context.Context, client kubernetes.Interface, namespace string) (runtime.Object, error)
 
 // completeArgument completes the only argument of a command.
 func (s *settings) completeArgument(list lister) cobra.CompletionFunc {
@@ -35,66 +36,40 @@ func (s *settings) complete(list lister) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
-		opened, err := s.connect()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+		var names []string
+		if opened, err := s.connect(); err == nil {
+			if objects, err := list(ctx, opened.client, s.chosen(nil).namespace); err == nil {
+				_ = meta.EachListItem(objects, func(object runtime.Object) error { // none of these fails
+					names = append(names, object.(metav1.Object).GetName())
+					return nil
+				})
+			}
 		}
-		namespace, _, err := s.kubeconfig.Namespace()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		found, _ := list(ctx, opened.client, namespace)
-		return beginningWith(begun, found), cobra.ShellCompDirectiveNoFileComp
+		return beginningWith(begun, names), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // completeContext completes the name of a context of the kubeconfig.
 func (s *settings) completeContext(_ *cobra.Command, _ []string,
 	begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	config, err := s.kubeconfig.RawConfig()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
+	config, _ := s.kubeconfig.RawConfig() // without contexts if it cannot be read
 	return beginningWith(begun, slices.Collect(maps.Keys(config.Contexts))), cobra.ShellCompDirectiveNoFileComp
 }
 
-func beginningWith(begun string, all []string) []cobra.Completion {
-	all = slices.DeleteFunc(all, func(name string) bool { return !strings.HasPrefix(name, begun) })
-	slices.Sort(all)
-	return all
+func beginningWith(begun string, names []string) []cobra.Completion {
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, begun) })
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
-func serviceNames(ctx context.Context, client kubernetes.Interface, namespace string) (all []string, err error) {
-	list, err := client.CoreV1().Services(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	for i := range list.Items {
-		if list.Items[i].Spec.Type == corev1.ServiceTypeLoadBalancer {
-			all = append(all, list.Items[i].Name)
-		}
-	}
-	return all, nil
+func listServices(ctx context.Context, client kubernetes.Interface, namespace string) (runtime.Object, error) {
+	return client.CoreV1().Services(namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.type=LoadBalancer"})
 }
 
-func nodeNames(ctx context.Context, client kubernetes.Interface, _ string) (all []string, err error) {
-	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	for i := range list.Items {
-		all = append(all, list.Items[i].Name)
-	}
-	return all, nil
+func listNodes(ctx context.Context, client kubernetes.Interface, _ string) (runtime.Object, error) {
+	return client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 }
 
-func namespaceNames(ctx context.Context, client kubernetes.Interface, _ string) (all []string, err error) {
-	list, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	for i := range list.Items {
-		all = append(all, list.Items[i].Name)
-	}
-	return all, nil
+func listNamespaces(ctx context.Context, client kubernetes.Interface, _ string) (runtime.Object, error) {
+	return client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
 }

@@ -31,7 +31,7 @@ func newNodesCommand(s *settings) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use: "nodes [NODE]", Short: "Show the machine of every Node, and problems", Long: nodesDescription,
-		Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.completeArgument(nodeNames),
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.completeArgument(listNodes),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := limited(cmd.Context(), timeout)
 			defer cancel()

@@ -31,7 +31,7 @@ func newPlanCommand(s *settings) *cobra.Command {
 	var flags planFlags
 	cmd := &cobra.Command{
 		Use: "plan [SERVICE]", Short: "Show what would change in the cloud", Long: planDescription,
-		Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.completeArgument(serviceNames),
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.completeArgument(listServices),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := limited(cmd.Context(), flags.timeout)
 			defer cancel()

@@ -44,7 +44,7 @@ func newTopCommand(s *settings) *cobra.Command {
 	var flags topFlags
 	cmd := &cobra.Command{
 		Use: "top [SERVICE]", Short: "Show load balancers, and refresh in place", Long: topDescription,
-		Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.completeArgument(serviceNames),
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.completeArgument(listServices),
 		RunE: func(cmd *cobra.Command, args []string) error { return s.top(cmd.Context(), flags, args) },
 	}
 	set := cmd.Flags()
