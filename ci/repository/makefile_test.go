@@ -185,6 +185,20 @@ func TestGoFlags(t *testing.T) {
 	}
 }
 
+// TestTestFlags: what runs go test beside make test compiles as it does, so that no package is compiled twice.
+func TestTestFlags(t *testing.T) {
+	flags := " " + strings.Join(repo.TestFlags(), " ") + " "
+	for file, want := range map[string]int{"Makefile": 1, "ci/fuzz.sh": 2} { // lives; with and without guidance
+		text, err := os.ReadFile(filepath.Join(repotest.Root(t), file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(string(text), flags); got != want {
+			t.Errorf("%s has the flags%s%d times, want %d", file, flags, got, want)
+		}
+	}
+}
+
 // TestPackagesOfRoot checks that make test-root runs all packages with tests that need root.
 func TestPackagesOfRoot(t *testing.T) {
 	root := os.DirFS(repotest.Root(t))

@@ -47,5 +47,5 @@ func TestIronCore(t *testing.T) {
 	}
 	r.wantNode("get machines", "patch networkinterfaces")
 	checkMetrics(t, "ironcore", "service_lb_writes_total", open, plain)
-	r.wantNothingOf(string(access.KeyData))
+	r.wantNothingOf(string(access.KeyData), open)
 }

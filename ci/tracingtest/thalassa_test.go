@@ -46,7 +46,7 @@ func TestThalassa(t *testing.T) {
 	t.Run("exemplars", func(t *testing.T) {
 		checkMetrics(t, "thalassa", "cloudprovider_thalassa_api_request_errors", open, plain)
 	})
-	r.wantNothingOf(emulator.DefaultToken)
+	r.wantNothingOf(emulator.DefaultToken, open)
 }
 
 // servedByThalassa checks the trace in which a load balancer was created.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/budget"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
 // grace is what the go command gets to end after an interrupt.
@@ -47,8 +48,7 @@ type Figure struct {
 // What the go command says goes to out, then a table; the figures go to dist/bench.json. The error is that a benchmark
 // fails, that a budget has no figure, or that it is broken by more than what busy machines explain.
 func Run(ctx context.Context, root, each string, out io.Writer) error {
-	// As make test compiles, so that nothing is compiled twice.
-	arguments := []string{"test", "-trimpath", "-buildvcs=false", "-vet=off", "-run=^$", "-bench=."}
+	arguments := append([]string{"test", "-run=^$", "-bench=."}, repo.TestFlags()...)
 	if each != "" {
 		arguments = append(arguments, "-benchtime="+each)
 	}

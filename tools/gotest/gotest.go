@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/roottest"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
 const (
@@ -157,9 +158,8 @@ func (o Options) environment(g group) []string {
 func (o Options) arguments(g group) []string {
 	// One package more at a time than there are cores: many wait for a control plane most of the time.
 	parallel := "-p=" + strconv.Itoa(runtime.NumCPU()+1)
-	// make verify vets. With vet, the first run would read every dependency once more, and again for the race detector.
-	args := []string{"test", "-json", "-trimpath", "-buildvcs=false", "-vet=off", parallel,
-		"-timeout=" + packageTimeout.String()}
+	args := append([]string{"test", "-json"}, repo.TestFlags()...)
+	args = append(args, parallel, "-timeout="+packageTimeout.String())
 	if g.race {
 		args = append(args, "-race")
 	}

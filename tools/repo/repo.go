@@ -42,3 +42,7 @@ func Root() (string, error) {
 func CompilerFlags() []string {
 	return []string{"-gcflags=all=-dwarf=false", "-gcflags=k8s.io/...=-dwarf=false -l"}
 }
+
+// TestFlags are the arguments of go test with which everything here is compiled: make verify vets, and these are the
+// packages that make build compiles. The Makefile and ci/fuzz.sh have the same.
+func TestFlags() []string { return []string{"-trimpath", "-buildvcs=false", "-vet=off"} }
