@@ -79,6 +79,7 @@ func (s stand) make() string {
 	command -v "$program" >/dev/null && found="$found $program"
 done
 echo "make as $FAKE_ID: $* |$found" >>` + s.log + `
+case $* in *' STAGE=verify '*) pwd >>` + s.log + `.verify ;; esac
 for word; do case "$*:$word" in
 *' STAGE=test '*:SUMMARY=* | *' STAGE=test-root '*:SUMMARY=* | *' STAGE=e2e '*:SUMMARY=*)
 	printf '%s\n' '5 passed, 0 failed, 1 skipped, 39 need root (make test-root)' '   70.5s  example.com/b' '    9.0s  example.com/a' \
@@ -139,6 +140,20 @@ func TestFreshMachineFirst(t *testing.T) {
 				t.Errorf("%q finds other programs than %s", rest[1], all)
 			}
 		})
+	}
+}
+
+// TestVerifiesInOneFolder: the linters run in the same folder in each run, because their cache contains absolute paths.
+func TestVerifiesInOneFolder(t *testing.T) {
+	s := newStand(t)
+	for range 2 {
+		if _, output, err := s.run(t, "0", ""); err != nil {
+			t.Fatalf("%v\n%s", err, output)
+		}
+	}
+	folders, err := os.ReadFile(s.log + ".verify")
+	if want := strings.Repeat(filepath.Join(s.root, "home", "clone")+"\n", 2); err != nil || string(folders) != want {
+		t.Errorf("make verify ran in %q (%v), want %q", folders, err, want)
 	}
 }
 
