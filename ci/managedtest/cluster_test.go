@@ -40,16 +40,7 @@ func hostingCluster(t *testing.T) *cluster {
 // servedCluster is the one that others use. It has other certificate authorities.
 func servedCluster(t *testing.T) *cluster {
 	t.Helper()
-	plane, err := controlplane.Start(t.Context(), controlplane.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	c := newCluster(t, plane)
+	c := newCluster(t, controlplanetest.Start(t))
 	made := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}
 	if _, err := c.client.CoreV1().ServiceAccounts("kube-system").Create(t.Context(), made,
 		metav1.CreateOptions{}); err != nil {

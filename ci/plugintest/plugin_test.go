@@ -32,8 +32,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
-func TestMain(m *testing.M) { controlplanetest.Main(m) }
-
 const (
 	system   = metav1.NamespaceSystem
 	operator = "operator" // the service account of the person
@@ -68,10 +66,10 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// begin returns a cluster with a person, and without a cloud.
+// begin returns a cluster of its own with a person, and without a cloud.
 func begin(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{T: t, plane: controlplanetest.Own(t), program: filepath.Join(t.TempDir(), "kubectl-thalassa"),
+	r := &rig{T: t, plane: controlplanetest.Start(t), program: filepath.Join(t.TempDir(), "kubectl-thalassa"),
 		kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	r.cluster = controlplanetest.Client(t, r.plane)
 	r.must(os.Symlink(host.Program(t), r.program))

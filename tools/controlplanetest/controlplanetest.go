@@ -10,7 +10,8 @@
 //	}
 //
 // Cluster-wide objects are shared, so tests name theirs after themselves and remove them. Tests that cannot, and that
-// run at the same time, each borrow a control plane with Own instead.
+// run at the same time, each borrow a control plane with Own instead. A test that needs an empty one
+// calls Start.
 package controlplanetest
 
 import (
@@ -87,6 +88,21 @@ func Own(tb testing.TB) *controlplane.ControlPlane {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { current.takeBack(plane) })
+	return plane
+}
+
+// Start returns a control plane in which nothing has been made yet. It stops when the test ends.
+func Start(tb testing.TB) *controlplane.ControlPlane {
+	tb.Helper()
+	plane, err := controlplane.Start(tb.Context(), controlplane.Options{Dir: tb.TempDir()})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := plane.Stop(); err != nil {
+			tb.Errorf("stopping the control plane of the test: %v", err)
+		}
+	})
 	return plane
 }
 
