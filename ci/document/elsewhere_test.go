@@ -39,7 +39,9 @@ func staged(t *testing.T, root string) func(command string) bool {
 	return func(command string) bool {
 		all := words(command)
 		targets := slices.DeleteFunc(slices.Clone(all[1:]), isSetting)
-		settings := slices.DeleteFunc(all[1:], func(word string) bool { return !isSetting(word) || word == "SUDO=sudo" })
+		settings := slices.DeleteFunc(all[1:], func(word string) bool {
+			return !isSetting(word) || word == "SUDO=sudo"
+		})
 		return all[0] == "make" && len(targets) > 0 && !slices.ContainsFunc(targets, func(target string) bool {
 			return !slices.ContainsFunc(made, func(words []string) bool {
 				return words[0] == target && !slices.ContainsFunc(settings, func(setting string) bool {
@@ -69,20 +71,25 @@ func elsewhere() []execution {
 		by("make cut CHART=thalassa-csi", "ci/repository/makefile_test.go", `"make", "cut", "CHART=page"`),
 		{"make image", map[string][]string{"Makefile": {"\n\t@exec bin/image --version='$(VERSION)' --revision="},
 			"tools/image/image_test.go": {`repotest.Command(t, "image"), "--version="`}}},
-		{"make push REGISTRY=registry.example.com/path", map[string][]string{"Makefile": {"@exec bin/image --push='$("},
-			"tools/cmd/image/main.go": {"image.PushAll("}, "tools/image/image_test.go": {"PushAll(t.Context(), folder,"}}},
+		{"make push REGISTRY=registry.example.com/path", map[string][]string{
+			"Makefile":                  {"@exec bin/image --push='$("},
+			"tools/cmd/image/main.go":   {"image.PushAll("},
+			"tools/image/image_test.go": {"PushAll(t.Context(), folder,"}}},
 		by("make release VERSION=v1.2.3", releases, `"make release VERSION=v1.2.3"`),
 		by("make publish VERSION=v1.2.3 KEY=cosign.pub", releases, `"make publish VERSION=v1.2.3 KEY=cosign.pub"`),
 		by("git tag --annotate --message=v1.2.3 v1.2.3", releases, `"git tag --annotate --message=v1.2.3 v1.2.3"`),
-		by("kubectl krew install --manifest-url=https://github.com/thalassa-cloud/thalassa-ccm/releases/download/v1.2.3/"+
-			"thalassa.yaml", "ci/releasetest/plugin_test.go", `p.guide(t, "docs/guides/kubectl.md", `, "blocks[0]"),
+		by("kubectl krew install --manifest-url=https://github.com/thalassa-cloud/thalassa-ccm/releases/download/"+
+			"v1.2.3/thalassa.yaml", "ci/releasetest/plugin_test.go", `p.guide(t, "docs/guides/kubectl.md", `,
+			"blocks[0]"),
 		by("make demo CLUSTER=<context>", demo, "\nfunc TestInTheUsersOwnCluster("),
 		{"make cluster SUDO=sudo", map[string][]string{
 			"Makefile": {"\t@bin/cluster build\n\t@exec $(as_root) bin/cluster --built "},
 			cluster:    {`p.must(t, "build")`, `Args: []string{"--built", `}}},
-		{"make cluster CLOUD=ironcore", map[string][]string{"tools/cmd/cluster/main.go": {`o.IronCore = name == "ironcore"`},
+		{"make cluster CLOUD=ironcore", map[string][]string{
+			"tools/cmd/cluster/main.go":   {`o.IronCore = name == "ironcore"`},
 			"ci/e2etest/ironcore_test.go": {"cluster.Options{IronCore: true, "}}},
-		{"bin/cluster --own-networks --bare", map[string][]string{"ci/e2etest/killed_test.go": {`Args: []string{"--bare", `},
+		{"bin/cluster --own-networks --bare", map[string][]string{
+			"ci/e2etest/killed_test.go": {`Args: []string{"--bare", `},
 			"tools/cmd/cluster/main.go": {"o.Networks = cluster.OwnNetworks"}, "ci/e2etest/main_test.go": {"o.Bare, "},
 			"ci/e2etest/volumes_test.go": {"Networks: cluster.OwnNetworks}"}}},
 		{"export KUBECONFIG=$PWD/dist/cluster/kubeconfig", map[string][]string{
