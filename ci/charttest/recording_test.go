@@ -46,8 +46,8 @@ func ofLibraries(family *dto.MetricFamily) bool {
 	return false
 }
 
-// scrape adds the present samples of all metrics. As in Prometheus, a series that is not there any more ends.
-func (r *recording) scrape(t *testing.T, own, libraries prometheus.Gatherer) {
+// scrape adds the samples that all metrics have at a time. As in Prometheus, a series that is not there any more ends.
+func (r *recording) scrape(t *testing.T, at time.Time, own, libraries prometheus.Gatherer) {
 	t.Helper()
 	families, err := own.Gather()
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *recording) scrape(t *testing.T, own, libraries prometheus.Gatherer) {
 			families = append(families, family)
 		}
 	}
-	now := model.TimeFromUnixNano(time.Now().UnixNano())
+	now := model.TimeFromUnixNano(at.UnixNano())
 	found, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{Timestamp: now}, families...)
 	if err != nil {
 		t.Fatal(err)

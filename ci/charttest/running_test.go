@@ -239,7 +239,7 @@ func (r *running) pass(d time.Duration) {
 	for at := step; at <= d; at += step {
 		workerpooltest.Pass(step)
 		r.process.Events() // so that there is room for more
-		r.scrape(r.T, r.registry, legacyregistry.DefaultGatherer)
+		r.scrape(r.T, time.Now(), r.registry, legacyregistry.DefaultGatherer)
 		if at%often == 0 {
 			r.changeService("web", int32(8000+at/often))
 		}
