@@ -128,7 +128,8 @@ func TestCSIAlertsOfEnds(t *testing.T) {
 	writeFile(t, config, "organisation: a\nvpcIdentity: vpc-1\ncluster: k8s-1\nendpoint: http://127.0.0.1:1\n"+
 		"cloudCredentials: {personalAccessToken: "+emulator.DefaultToken+"}\n")
 	writeFile(t, kubeconfig, "apiVersion: v1\nkind: Config\ncurrent-context: a\n"+
-		"contexts: [{name: a, context: {cluster: a}}]\nclusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]\n")
+		"contexts: [{name: a, context: {cluster: a}}]\n"+
+		"clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]\n")
 	controller := startCSI(t, "controller", "--cloud-config="+config, "--kubeconfig="+kubeconfig)
 	var nodes []*csiProcess
 	for range 3 {

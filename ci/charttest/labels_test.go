@@ -88,11 +88,13 @@ func readReference(t *testing.T) reference {
 	const folder = "../../docs/reference"
 	r := reference{map[string][]string{}, map[string]string{}}
 	tables, explained, _ := strings.Cut(readFile(t, filepath.Join(folder, "metrics.md")), "\n## Labels\n")
-	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| \\w+ \\| ([^|]*) \\|").FindAllStringSubmatch(tables, -1) {
+	metric := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| \\w+ \\| ([^|]*) \\|")
+	for _, row := range metric.FindAllStringSubmatch(tables, -1) {
 		r.ofMetrics[row[1]] = inCode(row[2])
 	}
 	link := regexp.MustCompile(`\]\(([^)#]+\.md)`)
-	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]+) \\| (.+) \\|$").FindAllStringSubmatch(explained, -1) {
+	label := regexp.MustCompile("(?m)^\\| (`[^|]+) \\| (.+) \\|$")
+	for _, row := range label.FindAllStringSubmatch(explained, -1) {
 		text := row[2]
 		for _, page := range link.FindAllStringSubmatch(row[2], -1) {
 			text += readFile(t, filepath.Join(folder, page[1]))
@@ -110,7 +112,8 @@ func openLabels() map[string]*regexp.Regexp {
 	return map[string]*regexp.Regexp{
 		"request": regexp.MustCompile(`^[A-Z]+ /v1(/([a-z-]+|\{[a-z]+\}))+$`), "resource": word,
 		"code": regexp.MustCompile(`^[1-5]\d\d$`), "service": word, "quota": word, "state": word,
-		"clusterCIDR": regexp.MustCompile("^" + regexp.QuoteMeta(podNetwork) + "$"), "version": build, "revision": build, "committed": build, "go_version": build,
+		"clusterCIDR": regexp.MustCompile("^" + regexp.QuoteMeta(podNetwork) + "$"),
+		"version":     build, "revision": build, "committed": build, "go_version": build,
 	}
 }
 

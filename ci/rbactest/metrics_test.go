@@ -55,7 +55,8 @@ func ownMetrics(text string) map[string]shownMetric {
 func wantBounded(t *testing.T, text string, objects ...string) {
 	t.Helper()
 	for _, object := range objects {
-		if series := regexp.MustCompile(`(?m)^.*\{.*` + regexp.QuoteMeta(object) + `.*$`).FindString(text); series != "" {
+		form := regexp.MustCompile(`(?m)^.*\{.*` + regexp.QuoteMeta(object) + `.*$`)
+		if series := form.FindString(text); series != "" {
 			t.Errorf("a label contains %s of an object: %s", object, series)
 		}
 	}

@@ -151,14 +151,14 @@ func metricsGroups() []struct{ prefix, title, note string } {
 	return []struct{ prefix, title, note string }{
 		{"cloudprovider_thalassa_api_", "Calls to Thalassa Cloud", "Each attempt of a call is counted."},
 		{"cloudprovider_thalassa_secrets_", "Credentials and certificates", "These metrics exist only if the " +
-			"configuration refers to files with secrets: `cloudCredentials.directory` or `caBundle`. Credentials in the " +
-			"configuration itself are read once, at `process_start_time_seconds`. Those of workload identity are tokens " +
-			"that are renewed automatically, and have no timestamp."},
+			"configuration refers to files with secrets: `cloudCredentials.directory` or `caBundle`. " +
+			"Credentials in the configuration itself are read once, at `process_start_time_seconds`. Those of " +
+			"workload identity are tokens that are renewed automatically, and have no timestamp."},
 		{"cloudprovider_ironcore_api_", "Requests to the IronCore API", "Only with `--cloud-provider=ironcore`. Each " +
 			"attempt of a request is counted."},
 		{"cloudprovider_ironcore_secrets_", "Credentials of the IronCore API", "Only with " +
-			"`--cloud-provider=ironcore`: the files are the kubeconfig and those that it refers to, such as certificates " +
-			"and tokens. What an exec plugin returns is in no file, and has no timestamp."},
+			"`--cloud-provider=ironcore`: the files are the kubeconfig and those that it refers to, such as " +
+			"certificates and tokens. What an exec plugin returns is in no file, and has no timestamp."},
 		{"cloudprovider_thalassa_quota_", "Quotas", "Only with Thalassa Cloud, on the leader. They are read once an " +
 			"hour, if the credentials have the permission. IronCore has no quota of load balancers: its ResourceQuota " +
 			"counts machines, volumes and buckets, and the program creates none of these."},
