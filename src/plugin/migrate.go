@@ -50,14 +50,19 @@ func (s *settings) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	show, done := s.Terminal.Progress()
+	defer done()
+	show("Looking for cloud controller managers…")
 	m := &migration{settings: s, session: opened}
 	if err := m.find(ctx); err != nil {
 		return err
 	}
+	show(readingCloud)
 	result, err := m.check(ctx)
 	if err != nil {
 		return err
 	}
+	done()
 	if err := s.report(result); err != nil {
 		return err
 	}

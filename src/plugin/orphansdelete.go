@@ -80,7 +80,7 @@ func (s *settings) deleteOrphans(ctx context.Context, flags deletionFlags, uids 
 		return err
 	}
 	if len(chosen) == 0 {
-		s.hint("There is nothing to delete.\n")
+		s.Terminal.Hint("There is nothing to delete.")
 		return nil
 	}
 	if found.Most && !flags.force {
@@ -127,8 +127,6 @@ func (o Orphans) choose(flags deletionFlags, uids []string) ([]Orphan, error) {
 }
 
 // hint writes a line for people to the error stream.
-func (s *settings) hint(text string) { _, _ = fmt.Fprint(s.Terminal.Err, terminal.Clean(text)) }
-
 // confirmDeletion shows what is deleted, and asks.
 func (s *settings) confirmDeletion(flags deletionFlags, chosen []Orphan) error {
 	s.showDeletion(chosen)

@@ -98,7 +98,7 @@ func TestDeleteOrphans(t *testing.T) {
 	wantText(r, "without arguments", r.run("orphans", "delete").err, "name the orphans by their UIDs", "--all")
 	wantText(r, "without a terminal", r.run("orphans", "delete", uidOld).err, "shop/old", "pass --yes")
 	wantText(r, "an unknown UID", r.run("orphans", "delete", "nope", "--yes").err, "no orphan has the UID nope")
-	r.screen, r.answer = terminal.Terminal{Interactive: true, Width: 120}, "no\n"
+	r.screen, r.answer = terminal.Terminal{Interactive: true, Steps: true, Width: 120}, "no\n"
 	refused := r.run("orphans", "delete", "--all")
 	wantText(r, "another answer", refused.err, `Type "delete" to confirm:`, "nothing is deleted")
 	want(r, "exit code", refused.code, 1)
