@@ -295,9 +295,8 @@ func (m *migration) checkPlan(ctx context.Context) error {
 			count(summary.Errors, "Service")), "")
 	case summary.Changed+summary.Refused > 0:
 		m.add("plan", CheckProblem, fmt.Sprintf(
-			"%s would change in the cloud: %d to create, %d to update, %d to delete. "+
-				"%d cannot be brought in line.", count(summary.Changed, "Service"), summary.Create,
-			summary.Update, summary.Delete, summary.Refused),
+			"%s would change in the cloud: %d to create, %d to update, %d to delete.%s",
+			count(summary.Changed, "Service"), summary.Create, summary.Update, summary.Delete, summary.rest()),
 			"Read the plan below. Ask the owners of the Services whether they want the changes.")
 	case summary.Services == 0:
 		m.add("plan", CheckOK, "No Service has a load balancer.", "")
