@@ -54,7 +54,8 @@ func (r *rig) addFormer(existing former) string {
 	meta := metav1.ObjectMeta{Namespace: system, Name: "ironcore-cloud-controller-manager"}
 	_, err := r.cluster.CoreV1().Secrets(system).Create(r.Context(), &corev1.Secret{ObjectMeta: meta,
 		StringData: map[string]string{"kubeconfig": r.withNamespace(existing.kubeconfig, existing.namespace),
-			"cloudprovider.conf": "networkName: " + existing.network + "\nclusterName: plugin\n"}}, metav1.CreateOptions{})
+			"cloudprovider.conf": "networkName: " + existing.network + "\nclusterName: plugin\n"},
+	}, metav1.CreateOptions{})
 	r.must(err)
 	labels := map[string]string{"app": meta.Name}
 	_, err = r.cluster.AppsV1().Deployments(system).Create(r.Context(), &appsv1.Deployment{ObjectMeta: meta,

@@ -158,7 +158,8 @@ func TestDoctorWide(t *testing.T) {
 	r.addUnknownNode("lost")
 	const reason = ": NodesLeftOut: "
 	got, wide := r.run("doctor").out, r.run("doctor", "-o", "wide").out
-	wantText(r, "the checks", got, "service/shop/a, service/shop/b, service/shop/c and 2 more (-o wide names all)"+reason)
+	wantText(r, "the checks", got,
+		"service/shop/a, service/shop/b, service/shop/c and 2 more (-o wide names all)"+reason)
 	want(r, "lines", strings.Count(got, reason), 1)
 	want(r, "lines with -o wide", strings.Count(wide, reason), 5)
 	wantText(r, "the checks with -o wide", wide, "service/shop/a"+reason, "service/shop/e"+reason)
