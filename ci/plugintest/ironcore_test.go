@@ -42,11 +42,13 @@ func TestPluginOnIronCore(t *testing.T) {
 	r.must(controlplane.WriteKubeconfig(file, config))
 	kubeconfig, err := os.ReadFile(file)
 	r.must(err)
+	r.inhabit("ironcore://" + namespace + "/worker")
+	r.secret = string(config.KeyData)
+	r.testMigration(former{user, network, namespace, string(kubeconfig)})
 	r.install("kubeconfig", string(kubeconfig), map[string]any{"cloud": "ironcore", "ironcore": map[string]any{
 		"networkName": network, "clusterName": "plugin", "namespace": namespace,
 		"kubeconfig": map[string]any{"existingSecret": credentials}}})
 	r.secret = string(config.KeyData)
-	r.inhabit("ironcore://" + namespace + "/worker")
 	attempts := []attempt{
 		{[]string{"plan", "-A", "--exit-code", "-o", "json"}, 2, `"kind": "Plan"`},
 		{[]string{"nodes", "-o", "json"}, 1, `"kind": "Nodes"`}, // no kubelet runs

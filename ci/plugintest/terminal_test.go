@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/terminal"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
 // longName is as long as names of Services can be.
@@ -36,7 +37,24 @@ func (r *rig) testTerminal() {
 		"nodes": "NODE", "orphans": "Every object", "top --once -A": "IN SYNC"} {
 		terminal.Check(r, want, func() *exec.Cmd { return r.command(ctx, strings.Fields(command)...) })
 	}
+	r.testProgress(ctx, terminal.New(r, 80))
 	r.testTop(ctx, terminal.New(r, 80))
+}
+
+// testProgress: while the cloud does not answer, the terminal shows what the command does. The result takes its place.
+func (r *rig) testProgress(ctx context.Context, on *terminal.Terminal) {
+	hang, err := r.cloud.Inject(fault.Rule{Effect: fault.Effect{Kind: fault.Hang}})
+	r.must(err)
+	cmd := r.command(ctx, "plan", "-A")
+	on.Start(cmd)
+	on.Await(0, "Comparing Service default/")
+	answered := on.Len()
+	r.cloud.ClearFaults(hang)
+	before, _, _ := strings.Cut(on.Await(answered, "Plan: "), "create load balancer")
+	if !strings.Contains(before, terminal.Again) {
+		on.Errorf("the result does not take the place of the progress: %q", before)
+	}
+	r.must(cmd.Wait())
 }
 
 // testTop: it refreshes in place, follows the size of the terminal, and q ends it and restores the terminal.

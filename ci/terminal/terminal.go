@@ -18,8 +18,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Home is the control sequence that moves to the top of the screen.
-const Home = "\x1b[H"
+// Control sequences.
+const (
+	Home  = "\x1b[H"   // moves to the top of the screen
+	Again = "\r\x1b[K" // removes the line of the cursor
+)
 
 // rows are the lines of every terminal.
 const rows = 50
@@ -117,11 +120,11 @@ func (t *Terminal) Press(keys string) {
 	}
 }
 
-// Start starts a command on the terminal. What it writes to its error output goes elsewhere.
+// Start starts a command on the terminal, with both of its outputs.
 func (t *Terminal) Start(cmd *exec.Cmd) {
 	t.Helper()
 	cmd.Env = append(cmd.Env, "TERM=xterm-256color")
-	cmd.Stdin, cmd.Stdout = t.screen, t.screen
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = t.screen, t.screen, t.screen
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -157,14 +160,14 @@ func Check(tb testing.TB, want string, command func() *exec.Cmd) {
 	tb.Helper()
 	for _, columns := range []int{80, 200} {
 		shown := Show(tb, columns, command())
-		if !strings.Contains(shown, want) || !strings.Contains(shown, "\x1b[") {
+		if !strings.Contains(shown, want) || !colours().MatchString(shown) {
 			tb.Errorf("%v in %d columns lacks %q or colours:\n%s", command().Args, columns, want, shown)
 		}
 		RequireWidth(tb, shown, columns)
 	}
 	plain := command()
 	plain.Env = append(plain.Env, "NO_COLOR=1")
-	if shown := Show(tb, 80, plain); strings.Contains(shown, "\x1b") {
+	if shown := Show(tb, 80, plain); colours().MatchString(shown) {
 		tb.Errorf("%v with NO_COLOR shows colours: %q", plain.Args, shown)
 	}
 	output, err := command().CombinedOutput()
@@ -179,13 +182,16 @@ func Check(tb testing.TB, want string, command func() *exec.Cmd) {
 // RequireWidth checks that all lines fit the terminal.
 func RequireWidth(tb testing.TB, shown string, columns int) {
 	tb.Helper()
-	shown = strings.ReplaceAll(shown, Home, "\n")
+	shown = strings.NewReplacer(Home, "\n", Again, "\n").Replace(shown)
 	for line := range strings.SplitSeq(sequences().ReplaceAllString(shown, ""), "\n") {
 		if line = strings.TrimRight(line, "\r"); utf8.RuneCountInString(line) > columns {
 			tb.Errorf("a line is wider than %d columns: %s", columns, line)
 		}
 	}
 }
+
+// colours matches a control sequence that sets the colour or weight of text.
+func colours() *regexp.Regexp { return regexp.MustCompile(`\x1b\[[0-9;]*m`) }
 
 // sequences matches control sequences.
 func sequences() *regexp.Regexp { return regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`) }

@@ -32,11 +32,14 @@ func (f *failures) Errorf(format string, args ...any) {
 func TestCheck(t *testing.T) {
 	const colours = `if [ -t 1 ] && [ -z "$NO_COLOR" ]; then printf '\033[1mtext\033[0m\n'; else echo text; fi`
 	for name, test := range map[string]struct{ script, want string }{
-		"good":           {colours, ""},
-		"wide":           {colours + "; printf '%090d' 1", "wider than 80 columns"},
-		"no text":        {strings.ReplaceAll(colours, "text", "other"), `lacks "text"`},
-		"no colours":     {"echo text", "or colours"},
-		"always colours": {`printf '\033[1mtext\033[0m\n'`, "with NO_COLOR shows colours"},
+		"good":            {colours, ""},
+		"wide":            {colours + "; printf '%090d' 1", "wider than 80 columns"},
+		"no text":         {strings.ReplaceAll(colours, "text", "other"), `lacks "text"`},
+		"no colours":      {"echo text", "or colours"},
+		"progress":        {`[ -t 2 ] && printf 'step 1\r\033[Kstep 2\r\033[K' >&2; ` + colours, ""},
+		"wide progress":   {`[ -t 2 ] && printf 'step %076d\r\033[K' 1 >&2; ` + colours, "wider than 80 columns"},
+		"always progress": {`printf 'step\r\033[K' >&2; ` + colours, "writes control sequences"},
+		"always colours":  {`printf '\033[1mtext\033[0m\n'`, "with NO_COLOR shows colours"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := &failures{TB: t}

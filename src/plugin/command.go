@@ -132,7 +132,9 @@ func (s *settings) prepare() error {
 		klog.LogToStderr(false)
 		klog.SetOutput(io.Discard)
 	}
-	return terminal.Format(s.format).Check()
+	format := terminal.Format(s.format)
+	s.Terminal.Steps = s.Terminal.Steps && format.ForPeople()
+	return format.Check()
 }
 
 // defaultTimeout is the longest time that a command takes.

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
 )
 
 // completionTimeout bounds the time that a person waits for the names of objects after pressing a key.
@@ -54,6 +57,30 @@ func (s *settings) completeContext(_ *cobra.Command, _ []string,
 	begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	config, _ := s.kubeconfig.RawConfig() // without contexts if it cannot be read
 	return beginningWith(begun, slices.Collect(maps.Keys(config.Contexts))), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeOrphans completes the UIDs of orphans that the flags permit to delete, with the names of their Services. It
+// makes the calls of the command orphans, within completionTimeout, and keeps neither credentials nor results.
+func (s *settings) completeOrphans(flags *deletionFlags) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+		defer cancel()
+		quiet := *s
+		quiet.Terminal = terminal.Terminal{Err: io.Discard}
+		var found Orphans
+		if err := quiet.prepare(); err == nil && !flags.all {
+			if opened, err := quiet.open(ctx, reading); err == nil {
+				found, _ = quiet.findOrphans(ctx, opened) // without orphans if it fails
+			}
+		}
+		var uids []cobra.Completion
+		for _, one := range found.Orphans {
+			if _, err := found.choose(*flags, []string{one.UID}); err == nil && !slices.Contains(args, one.UID) {
+				uids = append(uids, cobra.CompletionWithDesc(one.UID, terminal.Clean(one.service())))
+			}
+		}
+		return beginningWith(begun, uids), cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 func beginningWith(begun string, names []string) []cobra.Completion {

@@ -132,6 +132,10 @@ func (d *doctor) checkOrphans(ctx context.Context) {
 		d.add("orphans", CheckOK, "Everything of this cluster in the cloud belongs to a Service, or is retained.", "")
 		return
 	}
-	d.add("orphans", CheckWarning, fmt.Sprintf("The cloud has objects of %s that do not exist any more. They may cost "+
-		"money.", count(orphans, "Service")), "See kubectl thalassa orphans.")
+	verb := "do"
+	if orphans == 1 {
+		verb = "does"
+	}
+	d.add("orphans", CheckWarning, fmt.Sprintf("The cloud has objects of %s that %s not exist any more. They may cost "+
+		"money.", count(orphans, "Service"), verb), "See kubectl thalassa orphans.")
 }

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
 )
@@ -80,10 +81,14 @@ func headings() map[string]string {
 	}
 }
 
-// Write writes one line for each check, under the heading of its section.
-func (d Doctor) Write(to terminal.Terminal, _ bool) {
-	section := ""
-	for _, one := range d.Checks {
+// Write writes one line for each check, under the heading of its section. Without wide, warnings and problems with the
+// same text are one line, in the place of the first, with some of their objects.
+func (d Doctor) Write(to terminal.Terminal, wide bool) {
+	checks, section := d.Checks, ""
+	if !wide {
+		checks = merge(checks)
+	}
+	for _, one := range checks {
 		if one.Section != section {
 			section = one.Section
 			to.Indented(0, "", terminal.Strong, headings()[section])
@@ -97,6 +102,40 @@ func (d Doctor) Write(to terminal.Terminal, _ bool) {
 	}
 	to.Print("\n%s\n", to.Paint(tone, fmt.Sprintf("%s, %s, %d OK, %d not checked.", count(s.Problems, "problem"),
 		count(s.Warnings, "warning"), s.OK, s.NotChecked)))
+}
+
+// mostNamed is the number of objects that are named for one text.
+const mostNamed = 3
+
+// merge returns checks in which no warning or problem has the text of another one.
+func merge(checks []Check) []Check {
+	var merged []Check
+	objects, index := map[Check][]string{}, map[Check]int{}
+	for _, one := range checks {
+		same := one
+		same.Object = ""
+		objects[same] = append(objects[same], one.Object)
+		first, found := index[same]
+		switch {
+		case one.Status != CheckWarning && one.Status != CheckProblem || one.Object == "":
+			merged = append(merged, one)
+		case !found:
+			index[same] = len(merged)
+			merged = append(merged, one)
+		default:
+			merged[first].Object = someOf(objects[same])
+		}
+	}
+	return merged
+}
+
+// someOf names some objects, and counts the others.
+func someOf(objects []string) string {
+	if len(objects) <= mostNamed {
+		return strings.Join(objects, ", ")
+	}
+	return fmt.Sprintf("%s and %d more (-o wide names all)", strings.Join(objects[:mostNamed], ", "),
+		len(objects)-mostNamed)
 }
 
 // textIndent is where the text of a check begins.

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -26,8 +25,8 @@ func Main(args []string, providers func(agent string) []manager.Provider) int {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	info := build.Current()
-	cmd := NewCommand(Options{Build: info, Providers: providers("kubectl-thalassa " + info.Agent()),
-		Terminal: terminal.New(os.Stdin, os.Stdout, os.Stderr, os.Getenv)})
+	screen := terminal.New(os.Stdin, os.Stdout, os.Stderr, os.Getenv)
+	cmd := NewCommand(Options{Build: info, Providers: providers("kubectl-thalassa " + info.Agent()), Terminal: screen})
 	arguments := args[1:]
 	if filepath.Base(args[0]) == CompletionName {
 		// kubectl passes what is to be completed, and reads what cobra answers.
@@ -38,7 +37,7 @@ func Main(args []string, providers func(agent string) []manager.Provider) int {
 	err := cmd.ExecuteContext(ctx)
 	code, printed := ExitCode(err)
 	if !printed {
-		fmt.Fprintln(os.Stderr, "Error:", terminal.Clean(err.Error()))
+		screen.Hint("Error: " + err.Error())
 	}
 	return code
 }

@@ -50,14 +50,19 @@ func (s *settings) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	show, done := s.Terminal.Progress()
+	defer done()
+	show("Looking for cloud controller managers…")
 	m := &migration{settings: s, session: opened}
 	if err := m.find(ctx); err != nil {
 		return err
 	}
+	show(readingCloud)
 	result, err := m.check(ctx)
 	if err != nil {
 		return err
 	}
+	done()
 	if err := s.report(result); err != nil {
 		return err
 	}
@@ -290,9 +295,8 @@ func (m *migration) checkPlan(ctx context.Context) error {
 			count(summary.Errors, "Service")), "")
 	case summary.Changed+summary.Refused > 0:
 		m.add("plan", CheckProblem, fmt.Sprintf(
-			"%s would change in the cloud: %d to create, %d to update, %d to delete. "+
-				"%d cannot be brought in line.", count(summary.Changed, "Service"), summary.Create,
-			summary.Update, summary.Delete, summary.Refused),
+			"%s would change in the cloud: %d to create, %d to update, %d to delete.%s",
+			count(summary.Changed, "Service"), summary.Create, summary.Update, summary.Delete, summary.rest()),
 			"Read the plan below. Ask the owners of the Services whether they want the changes.")
 	case summary.Services == 0:
 		m.add("plan", CheckOK, "No Service has a load balancer.", "")

@@ -45,7 +45,7 @@ func newOrphansDeleteCommand(s *settings) *cobra.Command {
 	var flags deletionFlags
 	cmd := &cobra.Command{
 		Use: "delete [UID...]", Short: "Delete objects in the cloud that belong to no Service",
-		Long: orphansDeleteDescription,
+		Long: orphansDeleteDescription, ValidArgsFunction: s.completeOrphans(&flags),
 		RunE: func(cmd *cobra.Command, uids []string) error {
 			ctx, cancel := limited(cmd.Context(), flags.timeout)
 			defer cancel()
@@ -80,7 +80,7 @@ func (s *settings) deleteOrphans(ctx context.Context, flags deletionFlags, uids 
 		return err
 	}
 	if len(chosen) == 0 {
-		s.hint("There is nothing to delete.\n")
+		s.Terminal.Hint("There is nothing to delete.")
 		return nil
 	}
 	if found.Most && !flags.force {
@@ -127,8 +127,6 @@ func (o Orphans) choose(flags deletionFlags, uids []string) ([]Orphan, error) {
 }
 
 // hint writes a line for people to the error stream.
-func (s *settings) hint(text string) { _, _ = fmt.Fprint(s.Terminal.Err, terminal.Clean(text)) }
-
 // confirmDeletion shows what is deleted, and asks.
 func (s *settings) confirmDeletion(flags deletionFlags, chosen []Orphan) error {
 	s.showDeletion(chosen)
@@ -151,7 +149,7 @@ func (s *settings) showDeletion(chosen []Orphan) {
 	shown.Print("These objects in the cloud will be deleted:\n\n")
 	for _, one := range chosen {
 		shown.Indented(0, "", terminal.Strong, fmt.Sprintf("Service %s (UID %s)", one.service(), one.UID))
-		shown.Indented(4, "- ", terminal.Bad, one.objects(true))
+		writeObjects(shown, terminal.Bad, one.Objects)
 		if one.Retained || one.Incomplete {
 			shown.Indented(4, "! ", terminal.Caution, one.Why)
 		}
@@ -166,7 +164,7 @@ func (s *settings) deleteAll(ctx context.Context, from *session, orphans []Orpha
 	offered := from.inspection.Cloud
 	var results []DeletedOrphan
 	for i, one := range orphans {
-		result := DeletedOrphan{Namespace: one.Namespace, Name: one.Name, UID: one.UID}
+		result := DeletedOrphan{Namespace: one.Namespace, Name: one.Name, UID: one.UID, Objects: one.Objects}
 		step := fmt.Sprintf("Deleting %s (%d of %d)", one.service(), i+1, len(orphans))
 		show(step + "…")
 		events := &deletionEvents{show: func(text string) { show(step + ": " + text) }}

@@ -52,7 +52,7 @@ func (o Orphans) Names() []string {
 	return names
 }
 
-// Write writes a table. With wide, it contains the identities of all objects.
+// Write writes a table. With wide, the names and identities of all objects are below it, each on a line of its own.
 func (o Orphans) Write(to terminal.Terminal, wide bool) {
 	if len(o.Orphans) == 0 {
 		to.Print("%s\n", to.Paint(terminal.Good, "Every object of this cluster in the cloud belongs to a Service."))
@@ -60,6 +60,13 @@ func (o Orphans) Write(to terminal.Terminal, wide bool) {
 	}
 	to.PrintTable(tableOf(o.Orphans, wide))
 	to.Print("\n")
+	if wide {
+		for _, one := range o.Orphans {
+			to.Indented(0, "", terminal.Strong, "Service "+one.service())
+			writeObjects(to, terminal.Plain, one.Objects)
+			to.Print("\n")
+		}
+	}
 	if o.Most {
 		to.Indented(0, "", terminal.Caution, mostOrphans)
 	}
@@ -71,18 +78,32 @@ const mostOrphans = "Most objects of this cluster in the cloud belong to no Serv
 	"cluster, that no other cluster has the same name or identity in its configuration, and that the cluster was " +
 	"not restored from a backup."
 
-// tableOf returns orphans as a table.
+// writeObjects writes one line for each object, with its identity.
+func writeObjects(to terminal.Terminal, tone terminal.Tone, objects []OrphanObject) {
+	for _, one := range objects {
+		to.Indented(4, "- ", tone, fmt.Sprintf("%s %s (%s)", one.Kind, one.Name, one.Identity))
+	}
+}
+
+// tableOf returns orphans as a table. UIDs are never broken, because people copy them. With wide, the objects are not
+// in the table, and their states are.
 func tableOf(orphans []Orphan, wide bool) terminal.Table {
-	table := terminal.Table{Columns: []terminal.Column{{Name: "SERVICE", Least: 12, Shorten: true},
-		{Name: "UID", Least: 18},
-		{Name: "OBJECTS", Least: 14}, {Name: "STATE", Least: 8}, {Name: "KEPT BECAUSE", Least: 16}}}
+	table := terminal.Table{Columns: []terminal.Column{{Name: "SERVICE", Least: 12, Shorten: true}, {Name: "UID"},
+		{Name: "OBJECTS", Least: 10}, {Name: "KEPT BECAUSE", Least: 13}}}
+	if wide {
+		table.Columns[2] = terminal.Column{Name: "STATE", Least: 10}
+	}
 	for _, one := range orphans {
 		tone := terminal.Plain
 		if one.Retained || one.Incomplete {
 			tone = terminal.Caution
 		}
-		table.Rows = append(table.Rows, []terminal.Cell{{Text: one.service()}, {Text: one.UID},
-			{Text: one.objects(wide)}, {Text: one.states()}, {Text: one.Why, Tone: tone}})
+		third := one.objects()
+		if wide {
+			third = one.states()
+		}
+		table.Rows = append(table.Rows, []terminal.Cell{{Text: one.service()}, {Text: one.UID}, {Text: third},
+			{Text: one.Why, Tone: tone}})
 	}
 	return table
 }
@@ -92,18 +113,14 @@ func (o Orphan) service() string {
 	return cmp.Or(o.Namespace, "(unknown)") + "/" + cmp.Or(o.Name, "(unknown)")
 }
 
-// objects is "1 load balancer, 2 target groups"; with wide, the names and identities of all.
-func (o Orphan) objects(wide bool) string {
-	var kinds, all []string
+// objects is "1 load balancer, 2 target groups".
+func (o Orphan) objects() string {
+	var kinds []string
 	number := map[string]int{}
 	for _, one := range o.Objects {
 		if number[one.Kind]++; number[one.Kind] == 1 {
 			kinds = append(kinds, one.Kind)
 		}
-		all = append(all, fmt.Sprintf("%s %s (%s)", one.Kind, one.Name, one.Identity))
-	}
-	if wide {
-		return strings.Join(all, ",\n")
 	}
 	for i, kind := range kinds {
 		kinds[i] = count(number[kind], kind)
@@ -134,6 +151,8 @@ type DeletedOrphan struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
+	// Objects are what existed in the cloud before.
+	Objects []OrphanObject `json:"objects,omitempty"`
 	// Deleted means that nothing of it exists in the cloud any more, except for what Left names.
 	Deleted bool   `json:"deleted"`
 	Left    string `json:"left,omitempty"`
@@ -155,8 +174,8 @@ func (o OrphanDeletion) Names() []string {
 // failed returns the number of those that were not deleted.
 func (o OrphanDeletion) failed() int { return len(o.Orphans) - len(o.Names()) }
 
-// Write writes one line for each orphan.
-func (o OrphanDeletion) Write(to terminal.Terminal, _ bool) {
+// Write writes one line for each orphan. With wide, its objects are below it.
+func (o OrphanDeletion) Write(to terminal.Terminal, wide bool) {
 	for _, one := range o.Orphans {
 		name := Orphan{Namespace: one.Namespace, Name: one.Name}.service() + " (" + one.UID + ")"
 		if one.Deleted {
@@ -166,6 +185,9 @@ func (o OrphanDeletion) Write(to terminal.Terminal, _ bool) {
 		}
 		if one.Left != "" {
 			to.Indented(4, "", terminal.Caution, one.Left)
+		}
+		if wide {
+			writeObjects(to, terminal.Plain, one.Objects)
 		}
 	}
 	to.Print("Deleted %d of %s.\n", len(o.Names()), count(len(o.Orphans), "orphan"))

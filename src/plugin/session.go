@@ -16,7 +16,6 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
-	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/workload"
 )
 
@@ -41,17 +40,24 @@ type session struct {
 	mounted cloud.Environment
 }
 
+// readingCloud is the step that takes longest in most commands.
+const readingCloud = "Reading the cloud…"
+
 // open returns the session that the flags describe. It lasts until ctx ends.
 func (s *settings) open(ctx context.Context, a access) (*session, error) {
 	opened, err := s.connect()
 	if err != nil {
 		return nil, err
 	}
+	show, done := s.Terminal.Progress()
+	defer done()
+	show("Looking for the cloud controller manager…")
 	process, err := s.findProcess(ctx, opened)
 	if err != nil {
 		return nil, err
 	}
 	s.compareVersions(opened.workload)
+	show(readingCloud)
 	if err := s.inspect(ctx, opened, process, a); err != nil {
 		return nil, err
 	}
@@ -109,8 +115,8 @@ func (s *settings) compareVersions(with *workload.Workload) {
 	}
 	theirs, ours := with.Version(), s.Build.Version
 	if strings.TrimPrefix(theirs, "v") != strings.TrimPrefix(ours, "v") {
-		_, _ = fmt.Fprintf(s.Terminal.Err, "Warning: kubectl thalassa has version %s, and %s %s. Results may differ "+
-			"from what it does. Use the plug-in of its version.\n", ours, with, terminal.Clean(theirs))
+		s.Terminal.Hint(fmt.Sprintf("Warning: kubectl thalassa has version %s, and %s %s. Results may differ from "+
+			"what it does. Use the plug-in of its version.", ours, with, theirs))
 	}
 }
 
@@ -137,8 +143,8 @@ func (s *settings) findProcess(ctx context.Context, into *session) (workload.Pro
 	case errors.Is(err, workload.ErrNotFound) && !local:
 		return workload.Process{}, fmt.Errorf(errNoWorkload, err)
 	case apierrors.IsForbidden(err) && local && s.workload == "":
-		s.hint(fmt.Sprintf("The flags of the cloud controller manager are not known, and have their defaults: %v\n",
-			err))
+		s.Terminal.Hint(fmt.Sprintf("The flags of the cloud controller manager are not known, and have their "+
+			"defaults: %v", err))
 	case err != nil && !errors.Is(err, workload.ErrNotFound), err != nil && s.workload != "":
 		return workload.Process{}, err
 	}
@@ -146,7 +152,7 @@ func (s *settings) findProcess(ctx context.Context, into *session) (workload.Pro
 	if err == nil {
 		into.workload = found
 		if found.Namespace != metav1.NamespaceSystem && s.workload == "" {
-			s.hint(fmt.Sprintf("Using %s.\n", found))
+			s.Terminal.Hint(fmt.Sprintf("Using %s.", found))
 		}
 		if process, err = found.Process(ctx); err != nil {
 			return workload.Process{}, err

@@ -79,18 +79,17 @@ func (s *settings) top(ctx context.Context, flags topFlags, args []string) error
 	if err != nil {
 		return err
 	}
-	quiet := *s
-	quiet.Terminal.Interactive = false // it shows no progress
-	t := &topView{settings: &quiet, session: opened, previewer: previewer, chosen: s.chosen(args),
+	t := &topView{settings: s, session: opened, previewer: previewer, chosen: s.chosen(args),
 		sort: flags.sort, rates: rates{workload: opened.workload}}
 	format := terminal.Format(s.format)
-	if flags.once || s.Terminal.Raw == nil || format != terminal.Text && format != terminal.Wide {
+	if flags.once || s.Terminal.Raw == nil || !format.ForPeople() {
 		result, err := t.read(ctx)
 		if err != nil {
 			return err
 		}
 		return s.report(result)
 	}
+	s.Terminal.Steps = false // refreshes are in place
 	ticks, stop := s.Ticker(flags.interval)
 	defer stop()
 	return s.Terminal.Live(ctx, ticks, func(ctx context.Context, to terminal.Terminal) error {

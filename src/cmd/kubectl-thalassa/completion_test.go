@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
 // TestCompletion: the shell gets names of the cluster, and never names of files in their place.
@@ -32,6 +34,36 @@ func TestCompletion(t *testing.T) {
 	if files := r.run("__complete", "doctor", "--cloud-config="); !strings.Contains(files.out, ":0") {
 		t.Errorf("--cloud-config completes no files: %s", files.out)
 	}
+}
+
+// TestCompletionOfOrphans: the UIDs of what the flags permit to delete are completed with the names of their Services.
+// Nothing is written or printed beside them, and without an answer nothing is completed.
+func TestCompletionOfOrphans(t *testing.T) {
+	r := newOrphanRig(t)
+	r.addService("kept", func(s *corev1.Service) {
+		s.Annotations = map[string]string{"loadbalancer.k8s.thalassa.cloud/on-delete": "keep"}
+	})
+	r.reconcile()
+	r.deleteService("kept")
+	r.build.Version = "0.2.0" // for which other commands print a hint
+	r.wrote()
+	old, kept := uidOld+"\tshop/old\n", uidKept+"\tshop/kept\n"
+	complete := func(line string) string {
+		got := r.run(append([]string{"__complete", "orphans", "delete"}, strings.Split(line, " ")...)...)
+		names, found := strings.CutSuffix(got.out, ":4\n") // no files
+		want(r, line+": no names of files", found, true)
+		want(r, line+": hints", strings.Contains(got.err, "Warning"), false)
+		return names
+	}
+	for line, names := range map[string]string{"": old, uidOld[:4]: old, "x": "", uidOld + " ": "", "--all ": "",
+		"--retained ": kept + old} {
+		want(r, "orphans delete "+line, complete(line), names)
+	}
+	want(r, "writes", strings.Join(r.wrote(), ", "), "")
+	if _, err := r.cloud.Inject(fault.Rule{Effect: fault.Effect{Kind: fault.Unauthorised}}); err != nil {
+		t.Fatal(err)
+	}
+	want(r, "without credentials", complete(""), "")
 }
 
 // TestFlagsOfKubectl: each command accepts the flags of kubectl, also where they change nothing.

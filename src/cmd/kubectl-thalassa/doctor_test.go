@@ -147,6 +147,25 @@ func TestDoctorFindsProblems(t *testing.T) {
 	want(r, "names", r.run("doctor", "-o", "name").out, "system:serviceaccount:kube-system:thalassa-ccm\nnode/lost\n")
 }
 
+// TestDoctorWide: a text about several objects is one line, and with -o wide one for each object.
+func TestDoctorWide(t *testing.T) {
+	r := newRig(t)
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		r.addService(name)
+	}
+	r.reconcile()
+	r.healthy(everything)
+	r.addUnknownNode("lost")
+	const reason = ": NodesLeftOut: "
+	got, wide := r.run("doctor").out, r.run("doctor", "-o", "wide").out
+	wantText(r, "the checks", got,
+		"service/shop/a, service/shop/b, service/shop/c and 2 more (-o wide names all)"+reason)
+	want(r, "lines", strings.Count(got, reason), 1)
+	want(r, "lines with -o wide", strings.Count(wide, reason), 5)
+	wantText(r, "the checks with -o wide", wide, "service/shop/a"+reason, "service/shop/e"+reason)
+	want(r, "the summaries differ", got[strings.LastIndex(got, "\n\n"):], wide[strings.LastIndex(wide, "\n\n"):])
+}
+
 // event records a warning about a Service in the namespace shop.
 func (r *rig) event(service, reason, message string) {
 	r.Helper()

@@ -61,12 +61,12 @@ func TestOrphans(t *testing.T) {
 	r.changeService("a", func(s *corev1.Service) { s.Spec.LoadBalancerClass = &other })
 	r.wrote()
 	shown := r.run("orphans")
-	wantText(r, "the table", shown.out, "SERVICE", "shop/old", uidOld, "1 load balancer, 1 target group", "ready",
+	wantText(r, "the table", shown.out, "SERVICE", "shop/old", uidOld, "1 load balancer, 1 target group",
 		"removeOrphans is off", "kubectl thalassa orphans delete UID")
 	want(r, "a Service of another class is shown", strings.Contains(shown.out, "shop/a"), false)
 	want(r, "exit code", shown.code, 0)
 	want(r, "names", r.run("orphans", "-o", "name").out, uidOld+"\n")
-	wantText(r, "with -o wide", r.run("orphans", "-o", "wide").out, "load balancer a0a1b2c3d")
+	wantText(r, "with -o wide", r.run("orphans", "-o", "wide").out, "load balancer a0a1b2c3d", "ready")
 	want(r, "writes", strings.Join(r.wrote(), ", "), "")
 	var got plugin.Orphans
 	decoder := json.NewDecoder(strings.NewReader(r.run("orphans", "-o", "json").out))
@@ -78,7 +78,13 @@ func TestOrphans(t *testing.T) {
 	want(r, "objects", len(got.Orphans[0].Objects), 2)
 	for _, width := range []int{80, 200} {
 		r.screen = terminal.Terminal{Width: width}
-		wantWidth(r, r.run("orphans").out, width)
+		narrow, wide := r.run("orphans").out, r.run("orphans", "-o", "wide").out
+		wantWidth(r, narrow+wide, width)
+		wantText(r, "the UID, to copy", narrow, uidOld)
+		for _, one := range got.Orphans[0].Objects {
+			wantText(r, "an object, with -o wide", wide, "  - "+one.Kind+" "+one.Name, "("+one.Identity+")")
+			want(r, "the identity is shown without -o wide", strings.Contains(narrow, one.Identity), false)
+		}
 	}
 }
 
@@ -98,7 +104,7 @@ func TestDeleteOrphans(t *testing.T) {
 	wantText(r, "without arguments", r.run("orphans", "delete").err, "name the orphans by their UIDs", "--all")
 	wantText(r, "without a terminal", r.run("orphans", "delete", uidOld).err, "shop/old", "pass --yes")
 	wantText(r, "an unknown UID", r.run("orphans", "delete", "nope", "--yes").err, "no orphan has the UID nope")
-	r.screen, r.answer = terminal.Terminal{Interactive: true, Width: 120}, "no\n"
+	r.screen, r.answer = terminal.Terminal{Interactive: true, Steps: true, Width: 120}, "no\n"
 	refused := r.run("orphans", "delete", "--all")
 	wantText(r, "another answer", refused.err, `Type "delete" to confirm:`, "nothing is deleted")
 	want(r, "exit code", refused.code, 1)
@@ -137,7 +143,9 @@ func TestDeleteProtectedOrphan(t *testing.T) {
 	r := newOrphanRig(t)
 	r.changeBalancer("a0a1b2c3d000000000000old", func(u *iaas.UpdateLoadbalancer) { u.DeleteProtection = true })
 	r.deleteService("c")
-	got := r.run("orphans", "delete", "--all", "--yes", "--force")
+	got := r.run("orphans", "delete", "--all", "--yes", "--force", "-o", "wide")
+	wantText(r, "the objects, with -o wide", got.out, "  - load balancer a0a1b2c3d000000000000old (lb-",
+		"  - target group a0a1b2c3d000000000000c-http (tg-")
 	wantText(r, "the result", got.out, "shop/c (", "): deleted", "not deleted: ", "delete", "Deleted 1 of 2 orphans.")
 	want(r, "exit code", got.code, 1)
 }

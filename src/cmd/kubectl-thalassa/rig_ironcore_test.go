@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net/http/httptest"
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
@@ -38,7 +37,8 @@ func newIronRig(t *testing.T) *ironRig {
 	iron := simulator.New(simulator.Options{Namespace: ironNamespace, Network: ironNetwork})
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "ironcore.invalid"})
 	proxy.Transport, proxy.FlushInterval = iron.Config().Transport, -1
-	r := &ironRig{rig: &rig{T: t, server: httptest.NewServer(proxy), build: build.Info{Version: "0.1.0"}}, iron: iron}
+	r := &ironRig{rig: &rig{T: t, build: build.Info{Version: "0.1.0"}}, iron: iron}
+	r.serve(proxy)
 	t.Cleanup(func() { r.server.CloseClientConnections(); r.server.Close() })
 	r.config = func() string { return "networkName: " + ironNetwork + "\nclusterName: blue\n" }
 	r.cluster = fake.NewClientset(r.workload()...)

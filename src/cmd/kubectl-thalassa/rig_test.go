@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,6 +58,19 @@ type rig struct {
 	build    build.Info
 	ticks    chan time.Time // of commands that refresh
 	config   func() string  // the cloud-config of the cloud controller manager
+	errs     errorOutput
+	// onCall is called before the cloud answers a call.
+	onCall atomic.Pointer[func(*http.Request)]
+}
+
+// serve starts the cloud.
+func (r *rig) serve(cloud http.Handler) {
+	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if called := r.onCall.Load(); called != nil {
+			(*called)(request)
+		}
+		cloud.ServeHTTP(w, request)
+	}))
 }
 
 // newRig returns a cluster with the Nodes a and b, whose machines exist, and the workload kube-system/thalassa-ccm.
@@ -65,7 +80,8 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{T: t, cloud: emulated, server: httptest.NewServer(emulated), build: build.Info{Version: "0.1.0"}}
+	r := &rig{T: t, cloud: emulated, build: build.Info{Version: "0.1.0"}}
+	r.serve(emulated)
 	r.config = r.thalassaConfig
 	t.Cleanup(func() {
 		r.server.Close()
@@ -316,9 +332,10 @@ type result struct {
 // run runs kubectl thalassa with arguments.
 func (r *rig) run(args ...string) result {
 	r.Helper()
-	var out, errs bytes.Buffer
+	var out bytes.Buffer
+	r.errs.clear()
 	screen := r.screen
-	screen.In, screen.Out, screen.Err = &answers{Reader: strings.NewReader(r.answer), before: r.onAnswer}, &out, &errs
+	screen.In, screen.Out, screen.Err = &answers{Reader: strings.NewReader(r.answer), before: r.onAnswer}, &out, &r.errs
 	if r.keys != nil {
 		screen.In = r.keys
 	}
@@ -330,9 +347,9 @@ func (r *rig) run(args ...string) result {
 	err := cmd.ExecuteContext(r.Context())
 	code, printed := plugin.ExitCode(err)
 	if !printed {
-		errs.WriteString("Error: " + err.Error() + "\n")
+		_, _ = r.errs.Write([]byte("Error: " + err.Error() + "\n"))
 	}
-	got := result{out.String(), errs.String(), code}
+	got := result{out.String(), r.errs.String(), code}
 	if strings.Contains(got.out+got.err, token) {
 		r.Errorf("a secret is printed:\n%s\n%s", got.out, got.err)
 	}

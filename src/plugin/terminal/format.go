@@ -24,6 +24,9 @@ const (
 // Formats are the values of --output that have a name.
 func Formats() []string { return []string{string(JSON), string(YAML), string(Wide), string(Name)} }
 
+// ForPeople reports whether a person reads the output, and not a program.
+func (f Format) ForPeople() bool { return f == Text || f == Wide }
+
 // Check returns an error that names the allowed values.
 func (f Format) Check() error {
 	if f == Text || slices.Contains(Formats(), string(f)) {

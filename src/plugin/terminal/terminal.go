@@ -22,8 +22,10 @@ type Terminal struct {
 	Width int
 	// Colour means that the output is a terminal that shows colours, and that the user has not turned them off.
 	Colour bool
-	// Interactive means that a person sees the output and can answer.
+	// Interactive means that a person sees both outputs and can answer.
 	Interactive bool
+	// Steps means that progress is shown: a person sees both outputs, and the terminal obeys control sequences.
+	Steps bool
 	// Size returns the present size; nil if it is not known.
 	Size func() (width, height int)
 	// Raw makes the input return each key at once, and does not show them. Restore ends this. Nil if the terminal has
@@ -41,13 +43,15 @@ func New(in, out, errs *os.File, getenv func(string) string) Terminal {
 	if !term.IsTerminal(int(out.Fd())) {
 		return t
 	}
-	t.Interactive = term.IsTerminal(int(in.Fd()))
-	t.Colour = getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+	dumb, keys := getenv("TERM") == "dumb", term.IsTerminal(int(in.Fd()))
+	t.Interactive = keys && term.IsTerminal(int(errs.Fd()))
+	t.Steps = t.Interactive && !dumb
+	t.Colour = getenv("NO_COLOR") == "" && !dumb
 	if columns, _, err := term.GetSize(int(out.Fd())); err == nil {
 		t.Width = columns
 		t.Size = sizeOf(out, getenv)
 	}
-	if t.Interactive && getenv("TERM") != "dumb" {
+	if keys && !dumb {
 		t.Raw = func() (func(), error) { return raw(in) }
 	}
 	if columns, err := strconv.Atoi(getenv("COLUMNS")); err == nil && columns > 0 {
@@ -119,15 +123,31 @@ func (t Terminal) Indented(indent int, first string, tone Tone, words string) {
 	}
 }
 
+// beginAgain removes the line on which the cursor is.
+const beginAgain = "\r" + clearLine
+
 // Progress returns a function that shows the present step on one line, and one that removes the line. Without a
 // terminal, nothing is shown.
 func (t Terminal) Progress() (show func(step string), done func()) {
-	if !t.Interactive {
+	if !t.Steps {
 		return func(string) {}, func() {}
 	}
-	const clearLine = "\r\x1b[K"
-	show = func(step string) { _, _ = fmt.Fprint(t.Err, clearLine+text.Trim(Clean(step), t.Width-1)) }
-	return show, func() { _, _ = fmt.Fprint(t.Err, clearLine) }
+	show = func(step string) {
+		step = strings.ReplaceAll(Clean(step), "\n", " ")
+		_, _ = fmt.Fprint(t.Err, beginAgain+text.Trim(step, t.Width-1))
+	}
+	return show, func() { _, _ = fmt.Fprint(t.Err, beginAgain) }
+}
+
+// Hint writes a text beside the result, in place of the progress. Its lines fit a terminal.
+func (t Terminal) Hint(words string) {
+	_, done := t.Progress()
+	done()
+	t.Out = t.Err
+	if !t.Interactive {
+		t.Width = 0
+	}
+	t.Indented(0, "", Plain, words)
 }
 
 // Confirm asks a question and returns whether the answer is the word. Without a person to answer, the answer is no.

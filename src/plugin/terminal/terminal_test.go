@@ -95,6 +95,30 @@ func TestNewWithoutATerminal(t *testing.T) {
 	}
 }
 
+// TestHint: a hint takes the place of the progress, and fits a terminal; in a file, it is one line.
+func TestHint(t *testing.T) {
+	const words = "Results may differ from what the program does."
+	for name, test := range map[string]struct {
+		to   Terminal
+		want string
+	}{
+		"terminal": {Terminal{Width: 40, Interactive: true, Steps: true},
+			"\r\x1b[Kstep\r\x1b[KResults may differ from what the program\ndoes.\n"},
+		"dumb terminal": {Terminal{Width: 40, Interactive: true}, "Results may differ from what the program\ndoes.\n"},
+		"file":          {Terminal{Width: 40}, words + "\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var errs bytes.Buffer
+			test.to.Err = &errs
+			show, _ := test.to.Progress()
+			show("step")
+			if test.to.Hint(words); errs.String() != test.want {
+				t.Errorf("got %q, want %q", errs.String(), test.want)
+			}
+		})
+	}
+}
+
 func TestConfirm(t *testing.T) {
 	for answer, want := range map[string]bool{"yes\n": true, "no\n": false, "\n": false, "": false, "Yes\n": false} {
 		to := Terminal{In: strings.NewReader(answer), Err: &bytes.Buffer{}, Interactive: true}
