@@ -2,6 +2,7 @@ package declaration
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -89,23 +90,16 @@ func changes(before, after any, prefix string, may []string) []string {
 	if slices.Contains(may, prefix) || reflect.DeepEqual(before, after) {
 		return nil
 	}
-	old, new, isObject := map[string]any{}, map[string]any{}, false
-	if old, isObject = before.(map[string]any); isObject {
-		new, isObject = after.(map[string]any)
-	}
-	if !isObject {
+	old, isObject := before.(map[string]any)
+	now, isStill := after.(map[string]any)
+	if !isObject || !isStill {
 		return []string{fmt.Sprintf("%s: %v, then %v", prefix, before, after)}
 	}
-	keys := map[string]bool{}
-	for key := range old {
-		keys[key] = true
-	}
-	for key := range new {
-		keys[key] = true
-	}
+	keys := maps.Clone(old)
+	maps.Copy(keys, now)
 	var all []string
 	for key := range keys {
-		all = append(all, changes(old[key], new[key], strings.TrimPrefix(prefix+"."+key, "."), may)...)
+		all = append(all, changes(old[key], now[key], strings.TrimPrefix(prefix+"."+key, "."), may)...)
 	}
 	slices.Sort(all)
 	return all

@@ -13,11 +13,13 @@ import (
 func undeclared() map[string]string {
 	return map[string]string{
 		"/v1/memberships/{id}": "members are those of the seed",
+
 		"/v1/kubernetes/clusters/{id}/nodepools/{pool}/machines/{machine}": "the node pool creates its machines",
-		"/v1/route-tables/{id}/routes":                                     "replaces all routes, which are resources",
-		"/v1/vpc-firewall-rules/{vpc}":                                     "changes several rules, which are resources",
-		"/v1/security-groups/{id}/ingress-rules/batch":                     "replaces a field of the security group",
-		"/v1/security-groups/{id}/egress-rules/batch":                      "replaces a field of the security group",
+
+		"/v1/route-tables/{id}/routes":                 "replaces all routes, which are resources",
+		"/v1/vpc-firewall-rules/{vpc}":                 "changes several rules, which are resources",
+		"/v1/security-groups/{id}/ingress-rules/batch": "replaces a field of the security group",
+		"/v1/security-groups/{id}/egress-rules/batch":  "replaces a field of the security group",
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package declaration drives every resource of the emulator as declarative tools do: create it, read it, see no
-// difference, change it, import it by its identity, and delete it. What is read is compared with what was sent, field by
-// field, under every answer of every switch, with delays, and with each way to authenticate.
+// difference, change it, import it by its identity, and delete it. What is read is compared with what was sent, field
+// by field, under every answer of every switch, with delays, and with each way to authenticate.
 //
 // The resources are in testdata. A test compares them with the OpenAPI document, so that none is forgotten.
 package declaration

@@ -87,9 +87,8 @@ func scenarios(t *testing.T) []scenario {
 // delays sets every delay. Bearer tokens expire in the middle.
 func delays() emulator.Delays {
 	d := emulator.Delays{}
-	value := reflect.ValueOf(&d).Elem()
-	for i := range value.NumField() {
-		value.Field(i).SetInt(int64(30 * time.Second))
+	for _, delay := range reflect.ValueOf(&d).Elem().Fields() {
+		delay.SetInt(int64(30 * time.Second))
 	}
 	d.TokenLifetime = 5 * time.Minute
 	return d
@@ -109,6 +108,7 @@ func TestDrive(t *testing.T) {
 }
 
 func (s scenario) run(t *testing.T, document *openapi.Document) {
+	t.Helper()
 	cloud, err := emulator.New(emulator.Config{Seed: emulator.DualStackSeed(), Switches: s.switches, Delays: s.delays,
 		Middleware: openapitest.Middleware(t, checker)})
 	if err != nil {

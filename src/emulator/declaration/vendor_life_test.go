@@ -18,9 +18,9 @@ func TestTerraformDestroy(t *testing.T) {
 	replay(t, func(c *tool) {
 		c.setUp([]prop{{Name: "group", Path: "/v1/security-groups", Body: values{"name": "sg", "vpcIdentity": "$vpc"}}})
 		groups := []string{"$group"}
-		machine := c.created("/v1/machines", values{"name": "m", "subnet": "$subnet", "machineType": "pgp-small",
+		machine := c.ensure("/v1/machines", values{"name": "m", "subnet": "$subnet", "machineType": "pgp-small",
 			"securityGroupAttachments": groups})
-		balancer := c.created("/v1/loadbalancers", values{"name": "lb", "subnet": "$subnet",
+		balancer := c.ensure("/v1/loadbalancers", values{"name": "lb", "subnet": "$subnet",
 			"securityGroupAttachments": groups})
 		for _, path := range []string{balancer, machine} {
 			c.gone(path)
@@ -37,7 +37,7 @@ func TestTerraformDestroy(t *testing.T) {
 // machine start --wait waits until the status is running.
 func TestCommandLineStart(t *testing.T) {
 	replay(t, func(c *tool) {
-		path := c.created("/v1/machines", values{"name": "m", "subnet": "$subnet", "machineType": "pgp-small",
+		path := c.ensure("/v1/machines", values{"name": "m", "subnet": "$subnet", "machineType": "pgp-small",
 			"state": "stopped"})
 		c.reads(path, values{"state": "stopped", "status.status": "stopped"})
 		c.expect(http.MethodPost, path+"/start", nil, http.StatusNoContent)
@@ -49,7 +49,7 @@ func TestCommandLineStart(t *testing.T) {
 // An update of a file system sends size 0 when the size is not to change.
 func TestCommandLineFileSystem(t *testing.T) {
 	replay(t, func(c *tool) {
-		path := c.created("/v1/tfs", values{"name": "f", "size": 5, "cloudRegionIdentity": "nl-01",
+		path := c.ensure("/v1/tfs", values{"name": "f", "size": 5, "cloudRegionIdentity": "nl-01",
 			"vpcIdentity": "$vpc", "subnetIdentity": "$subnet"})
 		c.put(path, values{"name": "f", "description": "d", "labels": values{"a": "b"}, "size": 0})
 		c.reads(path, values{"name": "f", "description": "d", "labels": values{"a": "b"}, "size": 5,
@@ -61,11 +61,11 @@ func TestCommandLineFileSystem(t *testing.T) {
 // endpointIP of a NAT gateway is the gateway address of a route.
 func TestExampleOfNATGateway(t *testing.T) {
 	replay(t, func(c *tool) {
-		gateway := c.ready(c.created("/v1/nat-gateways", values{"name": "n", "description": "", "subnetIdentity": "$subnet",
-			"configureDefaultRoute": false, "securityGroupAttachments": nil}))
-		table := c.created("/v1/route-tables", values{"name": "t", "vpcIdentity": "$vpc"})
+		gateway := c.ready(c.ensure("/v1/nat-gateways", values{"name": "n", "description": "",
+			"subnetIdentity": "$subnet", "configureDefaultRoute": false, "securityGroupAttachments": nil}))
+		table := c.ensure("/v1/route-tables", values{"name": "t", "vpcIdentity": "$vpc"})
 		way := values{"destinationCidrBlock": "0.0.0.0/0", "gatewayAddress": at(gateway, "endpointIP")}
-		route := c.created(table+"/routes", way)
+		route := c.ensure(table+"/routes", way)
 		c.reads(route, way)
 		c.gone(route)
 		c.gone(table)
@@ -82,11 +82,13 @@ func TestCSIDriver(t *testing.T) {
 		}
 		kind := at(c.list("/v1/volume-types")[0], "name")
 		c.expect(http.MethodGet, "/v1/volumes/pvc-1", nil, http.StatusNotFound)
-		body := values{"name": "pvc-1", "description": "d", "labels": values{"csi": "yes"}, "annotations": nil, "type": "",
-			"size": 1, "cloudRegionIdentity": "nl-01", "volumeTypeIdentity": kind, "deleteProtection": false}
-		volume := c.created("/v1/volumes", body)
-		want := values{"name": "pvc-1", "description": "d", "labels": values{"csi": "yes"}, "annotations": nil, "size": 1,
-			"cloudRegion.slug": "nl-01", "volumeType.name": kind, "deleteProtection": false, "status": "Available"}
+		body := values{"name": "pvc-1", "description": "d", "labels": values{"csi": "yes"},
+			"annotations": nil, "type": "", "size": 1, "cloudRegionIdentity": "nl-01", "volumeTypeIdentity": kind,
+			"deleteProtection": false}
+		volume := c.ensure("/v1/volumes", body)
+		want := values{"name": "pvc-1", "description": "d", "labels": values{"csi": "yes"},
+			"annotations": nil, "size": 1, "cloudRegion.slug": "nl-01", "volumeType.name": kind,
+			"deleteProtection": false, "status": "Available"}
 		c.reads(volume, want)
 		c.finds(volume, "name", "pvc-1")
 		c.finds(volume, "identity", volume[strings.LastIndex(volume, "/")+1:])
@@ -109,7 +111,8 @@ func (c *tool) finds(path, key, value string) {
 
 func (c *tool) attachAndGrow(volume string, want values) {
 	c.Helper()
-	target := c.filled(values{"description": "", "resourceType": "cloud_virtual_machine", "resourceIdentity": "$machine"})
+	target := c.filled(values{"description": "", "resourceType": "cloud_virtual_machine",
+		"resourceIdentity": "$machine"})
 	c.expect(http.MethodPost, volume+"/attach", target, http.StatusOK)
 	want["status"] = "Attached"
 	c.reads(volume, want)
@@ -125,15 +128,15 @@ func (c *tool) attachAndGrow(volume string, want values) {
 func (c *tool) snapshotAndRestore(volume string, body values) {
 	c.Helper()
 	source := volume[strings.LastIndex(volume, "/")+1:]
-	snapshot := c.created("/v1/snapshots", values{"name": "snap-1", "description": "", "labels": nil, "annotations": nil,
-		"volumeIdentity": source, "deleteProtection": false})
+	snapshot := c.ensure("/v1/snapshots", values{"name": "snap-1", "description": "", "labels": nil,
+		"annotations": nil, "volumeIdentity": source, "deleteProtection": false})
 	c.reads(snapshot, values{"name": "snap-1", "sourceVolumeId": source, "sourceVolume.identity": source,
 		"status": "Available", "sizeGB": 2, "region.slug": "nl-01", "deleteProtection": false})
 	c.finds(snapshot, "name", "snap-1")
 	c.finds(snapshot, "SourceVolume", source)
 	identity := snapshot[strings.LastIndex(snapshot, "/")+1:]
 	body["name"], body["size"], body["restoreFromSnapshotId"] = "pvc-2", 2, identity
-	restored := c.created("/v1/volumes", body)
+	restored := c.ensure("/v1/volumes", body)
 	c.reads(restored, values{"name": "pvc-2", "size": 2, "restoreFromSnapshot.identity": identity})
 	c.gone(restored)
 	c.gone(snapshot)

@@ -12,7 +12,8 @@ import (
 // values are the fields of an object.
 type values = map[string]any
 
-// replay replays what a tool of the vendor sends, in virtual time and with delays, to a cloud with the default switches.
+// replay replays what a tool of the vendor sends, in virtual time and with delays, to a cloud with the default
+// switches.
 func replay(t *testing.T, sequence func(*tool)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -25,7 +26,8 @@ func replay(t *testing.T, sequence func(*tool)) {
 		c.on(t.Name(), func(c *tool) {
 			c.setUp([]prop{
 				{Name: "vpc", Path: "/v1/vpcs",
-					Body: values{"name": "vendor", "cloudRegionIdentity": "nl-01", "vpcCidrs": []string{"10.70.0.0/16"}}},
+					Body: values{"name": "vendor", "cloudRegionIdentity": "nl-01",
+						"vpcCidrs": []string{"10.70.0.0/16"}}},
 				{Name: "subnet", Path: "/v1/subnets",
 					Body: values{"name": "vendor", "vpcIdentity": "$vpc", "cidr": "10.70.0.0/24"}},
 			})
@@ -34,8 +36,8 @@ func replay(t *testing.T, sequence func(*tool)) {
 	})
 }
 
-// created creates an object, waits until it is ready, and returns its path.
-func (c *tool) created(path string, body values) string {
+// ensure creates an object, waits until it is ready, and returns its path.
+func (c *tool) ensure(path string, body values) string {
 	c.Helper()
 	answer := c.expect(http.MethodPost, path, c.filled(parsed(c.T, body)), http.StatusCreated)
 	identity, _ := at(answer, "identity").(string)
@@ -81,7 +83,7 @@ func (c *tool) gone(path string) {
 func TestTerraformSubnet(t *testing.T) {
 	replay(t, func(c *tool) {
 		body := values{"name": "s", "description": "", "vpcIdentity": "$vpc", "cidr": "10.70.1.0/24"}
-		path := c.created("/v1/subnets", body)
+		path := c.ensure("/v1/subnets", body)
 		plain := values{"name": "s", "description": "", "vpcIdentity": "$vpc", "vpc.identity": "$vpc",
 			"cidr": "10.70.1.0/24", "status": "ready", "labels": nil, "annotations": nil, "routeTable": nil}
 		c.reads(path, plain)
@@ -96,7 +98,7 @@ func TestTerraformSubnet(t *testing.T) {
 func TestTerraformTargetGroup(t *testing.T) {
 	replay(t, func(c *tool) {
 		body := values{"name": "g", "description": "", "vpc": "$vpc", "targetPort": 80, "protocol": "tcp"}
-		path := c.created("/v1/loadbalancer-target-groups", body)
+		path := c.ensure("/v1/loadbalancer-target-groups", body)
 		want := values{"name": "g", "vpc.identity": "$vpc", "targetPort": 80, "protocol": "tcp",
 			"loadbalancingPolicy": nil, "targetSelector": nil, "healthCheck": nil, "enableProxyProtocol": nil}
 		c.reads(path, want)
@@ -122,16 +124,17 @@ func TestTerraformLoadBalancer(t *testing.T) {
 			{Name: "targets", Path: "/v1/loadbalancer-target-groups",
 				Body: values{"name": "g", "vpc": "$vpc", "targetPort": 80, "protocol": "tcp"}},
 		})
-		path := c.created("/v1/loadbalancers", values{"name": "lb", "description": "", "subnet": "$subnet",
+		path := c.ensure("/v1/loadbalancers", values{"name": "lb", "description": "", "subnet": "$subnet",
 			"internalLoadbalancer": false, "deleteProtection": false, "listeners": nil,
 			"securityGroupAttachments": []string{"$group"}})
-		c.reads(path, values{"status": "ready", "subnet.identity": "$subnet", "securityGroups.*.identity": []string{"$group"}})
+		c.reads(path, values{"status": "ready", "subnet.identity": "$subnet",
+			"securityGroups.*.identity": []string{"$group"}})
 		rest := values{"name": "l", "description": "", "port": 80, "protocol": "tcp", "targetGroup": "$targets"}
 		limited := values{"name": "l", "description": "", "port": 80, "protocol": "tcp", "targetGroup": "$targets",
 			"maxConnections": 10, "connectionIdleTimeout": 60, "allowedSources": []string{"10.0.0.0/8"}}
-		listener := c.created(path+"/listeners", limited)
-		c.reads(listener, values{"port": 80, "protocol": "tcp", "targetGroup.identity": "$targets", "maxConnections": 10,
-			"connectionIdleTimeout": 60, "allowedSources": []string{"10.0.0.0/8"}})
+		listener := c.ensure(path+"/listeners", limited)
+		c.reads(listener, values{"port": 80, "protocol": "tcp", "targetGroup.identity": "$targets",
+			"maxConnections": 10, "connectionIdleTimeout": 60, "allowedSources": []string{"10.0.0.0/8"}})
 		c.put(listener, rest)
 		c.reads(listener, values{"port": 80, "targetGroup.identity": "$targets", "maxConnections": nil,
 			"connectionIdleTimeout": nil, "allowedSources": nil})
@@ -149,7 +152,7 @@ func TestTerraformAttachments(t *testing.T) {
 			c.setUp([]prop{{Name: name, Path: "/v1/machines",
 				Body: values{"name": name, "subnet": "$subnet", "machineType": "pgp-small"}}})
 		}
-		path := c.created("/v1/loadbalancer-target-groups",
+		path := c.ensure("/v1/loadbalancer-target-groups",
 			values{"name": "g", "vpc": "$vpc", "targetPort": 80, "protocol": "tcp"})
 		for _, order := range [][]string{{"$c", "$a", "$b"}, {"$b", "$c"}, {"$a", "$b", "$c"}, {}} {
 			all := []values{}
@@ -168,7 +171,7 @@ func TestTerraformMachine(t *testing.T) {
 	replay(t, func(c *tool) {
 		types := c.list("/v1/volume-types")
 		kind, name := at(types[0], "identity"), at(types[0], "name")
-		path := c.created("/v1/machines", values{"name": "m", "description": "", "subnet": "$subnet", "cloudInit": "",
+		path := c.ensure("/v1/machines", values{"name": "m", "description": "", "subnet": "$subnet", "cloudInit": "",
 			"deleteProtection": false, "state": nil, "machineType": "pgp-small", "machineImage": "ubuntu-22-04-01",
 			"rootVolume": values{"volumeTypeIdentity": kind, "size": 12}, "availabilityZone": "nl-01b"})
 		want := values{"name": "m", "subnet.identity": "$subnet", "machineType.slug": "pgp-small", "state": "running",
