@@ -78,7 +78,7 @@ func cloudFaults() []alertFault {
 		{name: "the quota of routes is used up", alerts: []string{"ThalassaCCMRoutesMissing"},
 			happen: func(r *running) {
 				r.must(r.emulator.SetQuota("", "route-table-routes", len(r.machines)))
-				r.join("d")
+				r.join("worker-d")
 			}},
 		{name: "writes take long", alerts: []string{"ThalassaCCMQueueStuck"}, workers: 1, happen: func(r *running) {
 			for _, method := range []string{"POST *", "PUT *"} {
@@ -111,7 +111,7 @@ func clusterFaults() []alertFault {
 		{name: "a Service goes while no process runs", alerts: []string{"ThalassaCCMOrphans"},
 			happen: (*running).orphan},
 		{name: "two of three machines are deleted", alerts: []string{"ThalassaCCMNodesNotRemoved"},
-			happen: func(r *running) { r.lose("b"); r.lose("c") }},
+			happen: func(r *running) { r.lose("worker-b"); r.lose("worker-c") }},
 		{name: "a Node without a machine", alerts: []string{"ThalassaCCMNodesUninitialised"},
 			happen: func(r *running) { r.registerNode("nobody") }},
 	}
@@ -202,7 +202,7 @@ func ironFaults() []alertFault {
 					return request.Resource == "networkinterfaces" && (request.Verb == "patch" ||
 						request.Verb == "update" || request.Verb == "apply")
 				}))
-				r.join("d")
+				r.join("worker-d")
 			}},
 		{name: "each request takes long", alerts: []string{"IronCoreAPISlow"}, happen: func(r *running) {
 			r.simulator.Fail(slow)
@@ -238,7 +238,7 @@ func (f alertFault) record(t *testing.T, ironCore bool) *recording {
 // inhabit starts a process in a cluster with Nodes and Services.
 func (r *running) inhabit() {
 	r.Helper()
-	for _, name := range []string{"a", "b", "c"} {
+	for _, name := range []string{"worker-a", "worker-b", "worker-c"} {
 		r.join(name)
 	}
 	r.addService("web")

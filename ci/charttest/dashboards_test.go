@@ -3,7 +3,6 @@ package charttest
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,19 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
-	"github.com/prometheus/prometheus/promql/promqltest"
-	"github.com/prometheus/prometheus/storage"
 	"github.com/thalassa-cloud/thalassa-ccm/src/budget"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
-	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // dashboard is what the tests read of a dashboard.
@@ -32,15 +23,25 @@ type dashboard struct {
 	Title      string  `json:"title"`
 	Panels     []panel `json:"panels"`
 	Templating struct {
-		List []struct{ Name, Type, Definition string } `json:"list"`
+		List []variable `json:"list"`
 	} `json:"templating"`
 }
+
+// variable is a choice of the user, and where Grafana finds what can be chosen: in the query or, after an import, in
+// the definition.
+type variable struct {
+	Name, Type, Definition string
+	Query                  json.RawMessage
+}
+
+// target is a query of a panel, and the text by which its series are told apart.
+type target struct{ RefID, Expr, LegendFormat string }
 
 // panel is one panel, or the row above others.
 type panel struct {
 	ID                       int
 	Type, Title, Description string
-	Targets                  []struct{ RefID, Expr string }
+	Targets                  []target
 	FieldConfig              struct{ Defaults struct{ Unit string } }
 }
 
@@ -125,15 +126,16 @@ func TestDashboardObjects(t *testing.T) {
 	}
 }
 
-// query is the query of a panel as Grafana sends it.
-func query(expr string) string {
-	return strings.NewReplacer("$__rate_interval", "5m", "$job", ".*", "$instance", ".*").Replace(expr)
+// query is the query of a panel as Grafana sends it, with the values of the variables.
+func query(expr string, values map[string]string) string {
+	return strings.NewReplacer("$__rate_interval", "5m", "$job", values["job"], "$instance",
+		values["instance"]).Replace(expr)
 }
 
 // TestDashboardsAreAboutWhatExists parses every query as Prometheus does, and wants every metric in it to be the
 // program's, with one of the clouds, and every selector to follow the variables.
 func TestDashboardsAreAboutWhatExists(t *testing.T) {
-	known := map[string][]string{"leader_election_master_status": {"name"}}
+	known := map[string][]string{"leader_election_master_status": {"name", "job", "instance"}}
 	for _, made := range clouds(t) {
 		_, offered := made()
 		for metric, labels := range exported(t, offered) {
@@ -145,7 +147,7 @@ func TestDashboardsAreAboutWhatExists(t *testing.T) {
 	for _, one := range dashboards(t) {
 		for _, p := range one.Panels {
 			for _, target := range p.Targets {
-				wantDashboardQuery(t, known, p.Title, query(target.Expr))
+				wantDashboardQuery(t, known, p.Title, query(target.Expr, nil))
 			}
 		}
 	}
@@ -219,98 +221,4 @@ func TestDashboardBudgets(t *testing.T) {
 			t.Errorf("no panel has the budget %s: want %s", name, want)
 		}
 	}
-}
-
-// day is a day of a cluster in an hour: Nodes and Services come and go, others change the cloud, and a few requests
-// fail.
-func (r *running) day() {
-	r.Helper()
-	r.inhabit()
-	r.pass(10 * time.Minute)
-	r.disturb()
-	r.join("d")
-	r.addService("late")
-	r.drift()
-	r.pass(15 * time.Minute)
-	r.lose("d")
-	r.registerNode("nobody")
-	r.must(r.cluster.Delete(serviceNamed("late")))
-	r.credentials("wrong")
-	r.pass(15 * time.Minute)
-	r.credentials(emulator.DefaultToken)
-	r.orphan()
-	r.pass(20 * time.Minute)
-}
-
-// disturb lets some requests to the cloud fail.
-func (r *running) disturb() {
-	r.Helper()
-	if r.simulator == nil {
-		for _, rule := range []fault.Rule{
-			{Operation: "GET *", Count: 5, Effect: refuse(503)},
-			{Operation: "POST *", Count: 2, Effect: fault.Effect{Kind: fault.Quota}}} {
-			_, err := r.emulator.Inject(rule)
-			r.must(err)
-		}
-		return
-	}
-	failed := 0
-	r.simulator.Fail(func(request simulator.Request) *metav1.Status {
-		if failed++; failed > 10 && request.Resource != "networks" {
-			return nil
-		}
-		return forbidden()
-	})
-}
-
-// TestDashboardsHaveData: every query of every panel returns a series from the metrics of a process that works.
-func TestDashboardsHaveData(t *testing.T) {
-	all := map[string]storage.Queryable{}
-	for name, ironCore := range map[string]bool{"thalassa": false, "ironcore": true} {
-		all[name] = store(t, record(t, ironCore, "", (*running).day))
-	}
-	for file, one := range dashboards(t) {
-		common := true
-		for _, p := range one.Panels {
-			if p.Type == "row" {
-				common = p.Title != onlyThalassa
-				continue
-			}
-			with := map[string]bool{}
-			for _, target := range p.Targets {
-				found := false
-				for name, data := range all {
-					if hasData(t, data, query(target.Expr)) {
-						with[name], found = true, true
-					}
-				}
-				if !found {
-					t.Errorf("%s: %q returns nothing: %s", file, p.Title, target.Expr)
-				}
-			}
-			if !with["thalassa"] || common && !with["ironcore"] {
-				t.Errorf("%s: %q has data with %v only", file, p.Title, with)
-			}
-		}
-	}
-}
-
-// hasData reports whether a query returns a number at any minute of a day.
-func hasData(t *testing.T, data storage.Queryable, text string) bool {
-	t.Helper()
-	engine := promqltest.NewTestEngine(t, false, 5*time.Minute, 1_000_000)
-	asked, err := engine.NewRangeQuery(t.Context(), data, nil, text, virtualStart(), virtualStart().Add(time.Hour),
-		time.Minute)
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	defer asked.Close()
-	result := asked.Exec(t.Context())
-	matrix, err := result.Matrix()
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	return slices.ContainsFunc(matrix, func(series promql.Series) bool {
-		return slices.ContainsFunc(series.Floats, func(point promql.FPoint) bool { return !math.IsNaN(point.F) })
-	})
 }

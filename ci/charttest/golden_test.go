@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
+	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
 // updateFlag makes the tests write the golden renders under testdata anew.
@@ -22,6 +23,7 @@ func TestMain(m *testing.M) {
 	const percent, limit = 400, 1 << 30
 	debug.SetGCPercent(percent)
 	debug.SetMemoryLimit(limit)
+	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged // several processes run in this one
 	flag.Bool(updateFlag, false, "write the golden renders under testdata anew")
 	controlplanetest.Main(m)
 }

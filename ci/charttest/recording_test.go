@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -37,8 +36,8 @@ func newRecording(pod string) *recording {
 }
 
 // ofLibraries says whether a metric of Kubernetes' libraries is recorded: one that rules or dashboards use.
-func ofLibraries(family *dto.MetricFamily) bool {
-	switch family.GetName() {
+func ofLibraries(name string) bool {
+	switch name {
 	case "leader_election_master_status", "rest_client_requests_total", "workqueue_adds_total", "workqueue_depth",
 		"workqueue_queue_duration_seconds":
 		return true
@@ -46,8 +45,8 @@ func ofLibraries(family *dto.MetricFamily) bool {
 	return false
 }
 
-// scrape adds the present samples of all metrics. As in Prometheus, a series that is not there any more ends.
-func (r *recording) scrape(t *testing.T, own, libraries prometheus.Gatherer) {
+// scrape adds the samples that all metrics have at a time. As in Prometheus, a series that is not there any more ends.
+func (r *recording) scrape(t *testing.T, at time.Time, own, libraries prometheus.Gatherer) {
 	t.Helper()
 	families, err := own.Gather()
 	if err != nil {
@@ -58,11 +57,11 @@ func (r *recording) scrape(t *testing.T, own, libraries prometheus.Gatherer) {
 		t.Fatal(err)
 	}
 	for _, family := range others {
-		if ofLibraries(family) {
+		if ofLibraries(family.GetName()) {
 			families = append(families, family)
 		}
 	}
-	now := model.TimeFromUnixNano(time.Now().UnixNano())
+	now := model.TimeFromUnixNano(at.UnixNano())
 	found, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{Timestamp: now}, families...)
 	if err != nil {
 		t.Fatal(err)

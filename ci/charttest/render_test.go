@@ -45,6 +45,16 @@ func minimal(t *testing.T, sets ...string) map[string]any {
 	return values
 }
 
+// open is the chart in dir for tests that render it hundreds of times.
+func open(t *testing.T, dir string) *chart.Opened {
+	t.Helper()
+	opened, err := chart.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened
+}
+
 // manifest renders the chart as text.
 func manifest(t *testing.T, r chart.Release) string {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,6 +17,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodelifecycle"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
@@ -56,6 +58,7 @@ type running struct {
 	registry *prometheus.Registry
 	machines map[string]string // identities, by name
 	made     int
+	known    map[string]bool // what identifies the objects there were
 }
 
 // The cluster of the tests.
@@ -69,7 +72,7 @@ const (
 func record(t *testing.T, ironCore bool, settings string, test func(*running)) *recording {
 	t.Helper()
 	r := &running{recording: newRecording("thalassa-ccm-x7k2p"), folder: t.TempDir(), settings: settings, workers: 10,
-		machines: map[string]string{}}
+		machines: map[string]string{}, known: map[string]bool{}}
 	// The second handler waits until a time of the process, which is another one in each bubble.
 	handlers := utilruntime.ErrorHandlers
 	utilruntime.ErrorHandlers = handlers[:1]
@@ -212,19 +215,19 @@ func (r *running) controllers(offered *cloud.Cloud, client kubernetes.Interface,
 	services, servicesErr := service.New(service.Options{Provider: offered.LoadBalancers,
 		Behaviour: offered.LoadBalancerBehaviour, Changes: offered.Changes, Client: client, Services: core.Services(),
 		Nodes: core.Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(), Recorder: recorder})
+	pods := []netip.Prefix{netip.MustParsePrefix(podNetwork)}
+	networks, networksErr := nodeipam.New(nodeipam.Options{Client: client, Nodes: core.Nodes(), CIDRs: pods,
+		Masks: nodeipam.Masks{IPv4: 24}, Domain: offered.LabelDomain, Recorder: recorder})
 	routes, routesErr := route.New(route.Options{Provider: offered.Routes, Changes: offered.Changes, Client: client,
-		Nodes: core.Nodes(), CIDRs: []netip.Prefix{netip.MustParsePrefix(podNetwork)}, Domain: offered.LabelDomain,
-		Recorder: recorder})
-	if err := errors.Join(nodesErr, lifeErr, servicesErr, routesErr); err != nil {
+		Nodes: core.Nodes(), CIDRs: pods, Domain: offered.LabelDomain, Recorder: recorder})
+	if err := errors.Join(nodesErr, lifeErr, servicesErr, networksErr, routesErr); err != nil {
 		return nil, err
 	}
-	r.register(nodes.Collectors()...)
-	r.register(life.Collectors()...)
-	r.register(services.Collectors()...)
-	r.register(routes.Collectors()...)
+	r.register(slices.Concat(nodes.Collectors(), life.Collectors(), services.Collectors(), networks.Collectors(),
+		routes.Collectors())...)
 	return func(ctx context.Context) {
 		var all sync.WaitGroup
-		for _, run := range []func(context.Context){nodes.Run, life.Run, routes.Run,
+		for _, run := range []func(context.Context){nodes.Run, life.Run, networks.Run, routes.Run,
 			func(ctx context.Context) { services.Run(ctx, r.workers) }} {
 			all.Go(func() { run(ctx) })
 		}
@@ -239,8 +242,9 @@ func (r *running) pass(d time.Duration) {
 	for at := step; at <= d; at += step {
 		workerpooltest.Pass(step)
 		r.process.Events() // so that there is room for more
-		r.scrape(r.T, r.registry, legacyregistry.DefaultGatherer)
+		r.scrape(r.T, time.Now(), r.registry, legacyregistry.DefaultGatherer)
 		if at%often == 0 {
+			r.identify()
 			r.changeService("web", int32(8000+at/often))
 		}
 	}
@@ -264,10 +268,8 @@ func (r *running) join(name string) {
 // registerNode creates a Node as its kubelet does.
 func (r *running) registerNode(name string) {
 	r.Helper()
-	r.made++
-	cidr := fmt.Sprintf("10.244.%d.0/24", r.made)
 	r.must(r.cluster.Create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: corev1.NodeSpec{PodCIDR: cidr, PodCIDRs: []string{cidr}, Taints: []corev1.Taint{
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{
 			{Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule}}},
 		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}},
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}))

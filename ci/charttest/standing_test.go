@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 )
 
 // standing validates a values file as an editor does: by the schema alone, without the defaults that Helm merges it
@@ -102,13 +100,13 @@ func TestNullGivesTheSameMessage(t *testing.T) {
 
 // TestScalarsInPlaceOfSections: a value of another type is refused in words, or rendered whole.
 func TestScalarsInPlaceOfSections(t *testing.T) {
-	checked := seen{}
+	checked, opened := seen{}, open(t, chartDir)
 	for _, path := range slices.Concat(documented(t), sections(t)) {
 		for _, value := range []any{"x", 7, true, []any{"x"}} {
 			values := minimal(t)
 			remove(values, path)
 			merged := merge(values, nest(path, value))
-			text, notes, err := chart.Render(t.Context(), chartDir, release(merged))
+			text, notes, err := opened.Render(t.Context(), release(merged))
 			what := fmt.Sprintf("%s=%v", path, value)
 			switch {
 			case err != nil && !inWords(err):

@@ -100,9 +100,9 @@ func TestEveryValueMayBeNull(t *testing.T) {
 func wantNulls(t *testing.T, dir, path string, of func(values map[string]any) chart.Release) {
 	t.Helper()
 	checked := seen{}
-	values := documentedIn(t, dir)
+	values, opened := documentedIn(t, dir), open(t, dir)
 	for _, value := range slices.Concat(values, sectionsOf(values)) {
-		text, notes, err := chart.Render(t.Context(), dir, of(withNull(t, path, value)))
+		text, notes, err := opened.Render(t.Context(), of(withNull(t, path, value)))
 		switch {
 		case err != nil && !inWords(err):
 			t.Errorf("%s=null: %v", value, err)
@@ -190,9 +190,9 @@ func withNull(t *testing.T, path, value string) map[string]any {
 
 // TestHelm4TakesNullAlike: both majors merge values in code of their own.
 func TestHelm4TakesNullAlike(t *testing.T) {
-	path := valuesFiles(t)["full"]
+	path, opened := valuesFiles(t)["full"], open(t, chartDir)
 	for _, value := range slices.Concat(documented(t), sections(t)) {
-		text, notes, err := chart.Render(t.Context(), chartDir, release(withNull(t, path, value)))
+		text, notes, err := opened.Render(t.Context(), release(withNull(t, path, value)))
 		text4, notes4, err4 := render4(t, release(withNull(t, path, value)))
 		if (err == nil) != (err4 == nil) || err4 != nil && !inWords(err4) {
 			t.Errorf("%s=null: Helm 3 says %v, Helm 4 %v", value, err, err4)

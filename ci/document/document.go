@@ -59,6 +59,19 @@ func (b Block) Without(leaveOut func(command string) bool) string {
 	return script.String()
 }
 
+// Spans returns the code in the running text of a Markdown document that has more than one word, with one space between
+// words.
+func Spans(text string) []string {
+	fenced := regexp.MustCompile("(?ms)^[ 0-9.*-]*```.*?^ *```$")
+	var all []string
+	for _, span := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+		if words := strings.Fields(span[1]); len(words) > 1 {
+			all = append(all, strings.Join(words, " "))
+		}
+	}
+	return all
+}
+
 // isShell reports whether a block in this language is of shell commands.
 func isShell(language string) bool {
 	switch language {

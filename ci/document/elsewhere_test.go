@@ -3,6 +3,7 @@ package document_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,42 +21,88 @@ type execution struct {
 	files   map[string][]string
 }
 
-// stage is a command that a stage of CI executes: the target of make with the stage's name, with these settings.
-// TestStages runs ci/run.sh, and wants it to run all stages that the Makefile has.
-func stage(command, name, settings string) execution {
-	line := strings.TrimSpace("stage_" + name + " := " + name + " " + settings)
-	return execution{command, map[string][]string{"Makefile": {"\n" + line + "\n"},
-		"ci/repository/run_test.go": {"\nfunc TestStages("}}}
+// staged returns a function that reports whether stages of CI make all targets of a command of make, with its settings.
+// TestStages wants ci/run.sh to run all stages that the Makefile has.
+func staged(t *testing.T, root string) func(command string) bool {
+	t.Helper()
+	made := [][]string{{"e2e-setup"}} // as root, which TestFreshMachineFirst wants
+	contains(t, filepath.Join(root, "ci/run.sh"), "\n\tbash ci/e2e-setup.sh\n")
+	contains(t, filepath.Join(root, "Makefile"), "\n\t@exec $(as_root) bash ci/e2e-setup.sh\n")
+	contains(t, filepath.Join(root, "ci/repository/run_test.go"), "\nfunc TestStages(")
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range regexp.MustCompile(`(?m)^stage_(\S+) := (.+)$`).FindAllStringSubmatch(string(makefile), -1) {
+		made = append(made, strings.Fields(found[2]), []string{"stage", "STAGE=" + found[1]})
+	}
+	return func(command string) bool {
+		all := words(command)
+		targets := slices.DeleteFunc(slices.Clone(all[1:]), isSetting)
+		settings := slices.DeleteFunc(all[1:], func(word string) bool {
+			return !isSetting(word) || word == "SUDO=sudo"
+		})
+		return all[0] == "make" && len(targets) > 0 && !slices.ContainsFunc(targets, func(target string) bool {
+			return !slices.ContainsFunc(made, func(words []string) bool {
+				return words[0] == target && !slices.ContainsFunc(settings, func(setting string) bool {
+					return !slices.Contains(words, setting)
+				})
+			})
+		})
+	}
 }
+
+func isSetting(word string) bool { return strings.Contains(word, "=") }
 
 // elsewhere are the commands that are executed elsewhere.
 func elsewhere() []execution {
-	const cluster = "ci/e2etest/program_test.go"
+	const cluster, releases = "ci/e2etest/program_test.go", "ci/releasetest/published_test.go"
+	const demo, page = "tools/demo/external_test.go", "ci/e2etest/page_test.go"
+	by := func(command, file string, texts ...string) execution {
+		return execution{command, map[string][]string{file: texts}}
+	}
 	return []execution{
-		stage("make demo", "demo", ""),
-		stage("make test", "test", "TESTFLAGS=-count=1"),
-		stage("make build", "build", ""),
-		stage("make fuzz", "fuzz", "FUZZTIME=300x GUIDED=0"),
-		stage("make stage STAGE=fuzz", "fuzz", "FUZZTIME=300x GUIDED=0"),
-		stage("make lives", "lives", "LIVES_TIME=30s"),
-		stage("make bench", "bench", "BENCHTIME=1x"),
-		stage("make verify", "verify", "SKIP=rules"), // which the stage test runs
-		// As root, ci/run.sh runs ci/e2e-setup.sh itself, which TestFreshMachineFirst wants.
-		stage("make e2e-setup e2e SUDO=sudo", "e2e", ""),
-		stage("make e2e-setup test-root SUDO=sudo", "test-root", "TESTFLAGS=-count=1"),
 		{"make generate", map[string][]string{"Makefile": {"\ncheck-generate: bin/generate\n\t@bin/generate -check\n",
 			"\ngenerate: bin/generate ## generate all generated files\n\t@exec bin/generate\n"}}},
+		by("go work sync", "Makefile", `(cd "$$copy" && $(GO) work sync)`),
+		by("GOWORK=off go mod tidy", "Makefile", "GOWORK=off $(GO) mod tidy -diff"),
 		{".ci/run", map[string][]string{".ci/run": {"\nexec bash ci/run.sh\n"},
 			"ci/repository/run_test.go": {`"ci/run.sh": `}}},
+		by("make cut CHART=thalassa-csi", "ci/repository/makefile_test.go", `"make", "cut", "CHART=page"`),
+		{"make image", map[string][]string{"Makefile": {"\n\t@exec bin/image --version='$(VERSION)' --revision="},
+			"tools/image/image_test.go": {`repotest.Command(t, "image"), "--version="`}}},
+		{"make push REGISTRY=registry.example.com/path", map[string][]string{
+			"Makefile":                  {"@exec bin/image --push='$("},
+			"tools/cmd/image/main.go":   {"image.PushAll("},
+			"tools/image/image_test.go": {"PushAll(t.Context(), folder,"}}},
+		by("make release VERSION=v1.2.3", releases, `"make release VERSION=v1.2.3"`),
+		by("make publish VERSION=v1.2.3 KEY=cosign.pub", releases, `"make publish VERSION=v1.2.3 KEY=cosign.pub"`),
+		by("git tag --annotate --message=v1.2.3 v1.2.3", releases, `"git tag --annotate --message=v1.2.3 v1.2.3"`),
+		by("kubectl krew install --manifest-url=https://github.com/thalassa-cloud/thalassa-ccm/releases/download/"+
+			"v1.2.3/thalassa.yaml", "ci/releasetest/plugin_test.go", `p.guide(t, "docs/guides/kubectl.md", `,
+			"blocks[0]"),
+		by("make demo CLUSTER=<context>", demo, "\nfunc TestInTheUsersOwnCluster("),
 		{"make cluster SUDO=sudo", map[string][]string{
 			"Makefile": {"\t@bin/cluster build\n\t@exec $(as_root) bin/cluster --built "},
 			cluster:    {`p.must(t, "build")`, `Args: []string{"--built", `}}},
+		{"make cluster CLOUD=ironcore", map[string][]string{
+			"tools/cmd/cluster/main.go":   {`o.IronCore = name == "ironcore"`},
+			"ci/e2etest/ironcore_test.go": {"cluster.Options{IronCore: true, "}}},
+		{"bin/cluster --own-networks --bare", map[string][]string{
+			"ci/e2etest/killed_test.go": {`Args: []string{"--bare", `},
+			"tools/cmd/cluster/main.go": {"o.Networks = cluster.OwnNetworks"}, "ci/e2etest/main_test.go": {"o.Bare, "},
+			"ci/e2etest/volumes_test.go": {"Networks: cluster.OwnNetworks}"}}},
 		{"export KUBECONFIG=$PWD/dist/cluster/kubeconfig", map[string][]string{
 			"tools/cluster/statefile.go": {`{ return filepath.Join(root, "dist", "cluster") }`},
 			cluster:                      {`want := filepath.Join(p.state, "kubeconfig")`}}},
-		{"bin/cluster add-node worker-3", map[string][]string{cluster: {`p.must(t, "add-node", "worker-`}}},
-		{"sudo bin/cluster load-image image.tar", map[string][]string{
-			cluster: {`p.must(t, "load-image", p.archive(t))`}}},
+		by("bin/cluster add-node worker-3", cluster, `p.must(t, "add-node", "worker-`),
+		by("sudo bin/cluster load-image image.tar", cluster, `p.must(t, "load-image", p.archive(t))`),
+		by("make e2e TESTFLAGS='-run TestCluster/Prometheus'", "ci/e2etest/main_test.go", "\nfunc TestCluster(",
+			`proof{"Prometheus `),
+		by("make e2e TESTFLAGS='-run TestPage' PICTURE=1", page, "\nfunc TestPage(", `os.Getenv(newPicture) != ""`),
+		{"ctr --namespace k8s.io images import ARCHIVE", map[string][]string{cluster: {`p.must(t, "load-image", `},
+			"tools/realnode/containerd.go": {`"--namespace", images}`, `[]string{"images", "import", `}}},
+		by("thalassa-emulator clean", "src/emulator/command/netns_linux_test.go", `&output, &log, "clean")`),
 	}
 }
 
@@ -73,24 +120,35 @@ func documentsElsewhere() map[string]string {
 	}
 }
 
-// excluded reports whether a command of a document is not executed with the others.
-func excluded(command string) bool {
-	if _, is := document.Exceptions()[command]; is {
-		return true
+// excluded returns a function that reports whether a command of a document is not executed with the others.
+func excluded(t *testing.T, root string) func(command string) bool {
+	t.Helper()
+	staged := staged(t, root)
+	return func(command string) bool {
+		_, is := document.Exceptions()[command]
+		return is || staged(command) ||
+			slices.ContainsFunc(elsewhere(), func(e execution) bool { return e.command == command })
 	}
-	return slices.ContainsFunc(elsewhere(), func(e execution) bool { return e.command == command })
+}
+
+// TestStaged: a command of make that a stage does not make so is not executed by CI.
+func TestStaged(t *testing.T) {
+	staged := staged(t, repotest.Root(t))
+	for command, want := range map[string]bool{"make demo": true, "make test verify": true,
+		"make e2e-setup e2e SUDO=sudo": true, "make stage STAGE=fuzz": true, "make stage STAGE=other": false,
+		"make demo CLOUD=ironcore": false, "make test push": false, "make": false, "go test": false} {
+		if staged(command) != want {
+			t.Errorf("%q is made by stages: %t, want %t", command, !want, want)
+		}
+	}
 }
 
 // TestElsewhere: every command that is said to be executed elsewhere is, every exception is needed, and there are few.
 func TestElsewhere(t *testing.T) {
 	root := repotest.Root(t)
-	commands := map[string]bool{}
-	for path := range documents(t, root) {
-		for _, block := range blocks(t, root, path) {
-			for _, command := range document.Lines(block.Script) {
-				commands[command] = true
-			}
-		}
+	commands := blockCommands(t, root)
+	for command := range inline(t, root) {
+		commands[command] = true
 	}
 	for _, e := range elsewhere() {
 		if !commands[e.command] {

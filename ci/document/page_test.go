@@ -34,8 +34,9 @@ func (p page) script(t *testing.T, root, path string) string {
 		return p.after
 	}
 	var script strings.Builder
+	leaveOut := excluded(t, root)
 	for _, block := range blocks(t, root, path) {
-		script.WriteString(block.Without(excluded))
+		script.WriteString(block.Without(leaveOut))
 	}
 	text := script.String()
 	for i := 0; i+1 < len(p.replace); i += 2 {

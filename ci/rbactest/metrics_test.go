@@ -21,6 +21,9 @@ func wantDescribed(t *testing.T, text string) {
 	if len(shown) == 0 {
 		t.Error("the program shows no metrics of its own")
 	}
+	if !strings.Contains(text, "\nprocess_start_time_seconds ") {
+		t.Error("the program does not show when it started, to which the page refers")
+	}
 	for name, is := range shown {
 		row := regexp.MustCompile("(?m)^\\| `" + name + "` \\| " + is.kind + " \\| [^|]*\\| " +
 			regexp.QuoteMeta(is.help) + " \\|$")
@@ -46,6 +49,17 @@ func ownMetrics(text string) map[string]shownMetric {
 		}
 	}
 	return found
+}
+
+// wantBounded wants no label to contain the name or the identity of an object.
+func wantBounded(t *testing.T, text string, objects ...string) {
+	t.Helper()
+	for _, object := range objects {
+		form := regexp.MustCompile(`(?m)^.*\{.*` + regexp.QuoteMeta(object) + `.*$`)
+		if series := form.FindString(text); series != "" {
+			t.Errorf("a label contains %s of an object: %s", object, series)
+		}
+	}
 }
 
 func TestOwnMetrics(t *testing.T) {

@@ -370,6 +370,7 @@ func (s *scenario) metrics() {
 			}
 			if err == nil && status == http.StatusOK {
 				wantDescribed(s.t, text)
+				wantBounded(s.t, text, append(slices.Concat(s.nodes, s.machines), s.namespace)...)
 			}
 			return err
 		})

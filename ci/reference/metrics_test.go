@@ -2,9 +2,11 @@ package reference
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,7 +62,11 @@ func programMetrics(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	collectors = append(collectors, other.Collectors...)
+	return namesOf(append(collectors, other.Collectors...))
+}
+
+// namesOf returns the names of metrics, sorted.
+func namesOf(collectors []prometheus.Collector) []string {
 	descriptions := make(chan *prometheus.Desc, 100)
 	for _, collector := range collectors {
 		collector.Describe(descriptions)
@@ -88,5 +94,67 @@ func TestMetricsPage(t *testing.T) {
 	slices.Sort(documented)
 	if diff := cmp.Diff(programMetrics(t), documented); diff != "" {
 		t.Errorf("metrics (-program +page):\n%s", diff)
+	}
+}
+
+// TestMetricsOfCredentials: as the page says, only files with secrets have metrics.
+func TestMetricsOfCredentials(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "personalAccessToken"), []byte("token"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for credentials, want := range map[string]bool{
+		"cloudCredentials: {directory: " + folder + "}":    true,
+		"cloudCredentials: {personalAccessToken: token}":   false,
+		"cloudCredentials: {clientID: a, clientSecret: b}": false,
+		"cloudCredentials: {workloadIdentity: {serviceAccountID: sa-1, organisationID: o-1, subjectTokenFile: " +
+			filepath.Join(folder, "personalAccessToken") + "}}": false,
+	} {
+		path := filepath.Join(folder, "config.yaml")
+		if err := os.WriteFile(path, []byte("organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\n"+credentials),
+			0o600); err != nil {
+			t.Fatal(err)
+		}
+		made, err := thalassa.New("test")(t.Context(), cloud.Options{ConfigFile: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Contains(namesOf(made.Collectors),
+			"cloudprovider_thalassa_secrets_adopted_timestamp_seconds"); got != want {
+			t.Errorf("%s: there is a metric: %t, want %t", credentials, got, want)
+		}
+	}
+}
+
+// TestQuotasOfIronCore: IronCore counts towards its quotas what the page says, in the version that this program uses.
+func TestQuotasOfIronCore(t *testing.T) {
+	output, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}",
+		"github.com/ironcore-dev/ironcore").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(output)), "internal/quota/evaluator/*/*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := map[string]bool{}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range regexp.MustCompile(`Type\(\) client\.Object \{\s+return (\S+)`).FindAllStringSubmatch(
+			string(content), -1) {
+			counted[match[1]] = true
+		}
+	}
+	want := map[string]bool{"&computev1alpha1.Machine{}": true, "&storagev1alpha1.Volume{}": true,
+		"&storagev1alpha1.Bucket{}": true, "e.typ": true} // the last one is of a generic type that nothing uses
+	if diff := cmp.Diff(want, counted); diff != "" {
+		t.Errorf("what counts towards quotas (-page +IronCore):\n%s", diff)
+	}
+	page, err := os.ReadFile("../../docs/reference/metrics.md")
+	if err != nil || !strings.Contains(string(page), "its ResourceQuota counts machines, volumes and buckets") {
+		t.Errorf("the page does not say what IronCore counts, error %v", err)
 	}
 }

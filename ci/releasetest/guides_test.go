@@ -18,6 +18,7 @@ import (
 
 // The guides whose commands these tests execute, and the host of the reader's registry in them.
 const (
+	cutGuide     = "docs/guides/cut-a-release.md"
 	verifyGuide  = "docs/guides/verify-a-release.md"
 	offlineGuide = "docs/guides/without-internet.md"
 	ownHost      = "registry.example.com"

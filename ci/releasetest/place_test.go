@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,12 +49,14 @@ func newPlace(t *testing.T, folder string, hosts map[string]http.Handler) place 
 	return place{document.Shell{Dir: folder, Env: append(environment, network.Env()...)}, network}
 }
 
-// run runs commands, and returns what they print.
-func (p place) run(t *testing.T, script string) string {
+// run runs commands with further environment variables, and returns what they print.
+func (p place) run(t *testing.T, script string, environment ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), guideTimeout)
 	defer cancel()
-	printed, log, err := p.shell.Run(ctx, script)
+	shell := p.shell
+	shell.Env = append(slices.Clone(shell.Env), environment...)
+	printed, log, err := shell.Run(ctx, script)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, log)
 	}
@@ -69,6 +72,12 @@ func (p published) clone(t *testing.T, other http.Handler) place {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "another", "place")
 	p.git(t, "clone", "--quiet", "--no-local", ".", folder)
+	return p.place(t, folder, other)
+}
+
+// place is a shell in a folder that reaches the registry of the release and, if it is not nil, another one.
+func (p published) place(t *testing.T, folder string, other http.Handler) place {
+	t.Helper()
 	reader := newPlace(t, folder, map[string]http.Handler{releaseHost: p.handler, ownHost: other})
 	cache, err := os.UserCacheDir() // has the packages of Debian
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"debug/macho"
 	"debug/pe"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path"
@@ -53,26 +54,22 @@ func (p published) testPlugin(t *testing.T) {
 	}
 }
 
-// testKrew installs the plug-in as krew itself does, from the manifest and the archive for this computer.
+// testKrew installs the plug-in with krew itself, as the guide does.
 func (p published) testKrew(t *testing.T) {
-	folder, source := t.TempDir(), filepath.Join(repotest.Root(t), "tools", "krew")
-	krew := filepath.Join(folder, "kubectl-krew")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", krew, "sigs.k8s.io/krew/cmd/krew")
-	build.Dir, build.Env = source, append(os.Environ(), "GOWORK=off")
+	blocks := p.guide(t, "docs/guides/kubectl.md", 4)
+	folder, files := t.TempDir(), http.FileServer(http.Dir(p.file("")))
+	reader := newPlace(t, folder, map[string]http.Handler{"github.com": http.StripPrefix(
+		"/thalassa-cloud/thalassa-ccm/releases/download/v"+p.version, files)})
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", filepath.Join(folder, "kubectl-krew"),
+		"sigs.k8s.io/krew/cmd/krew")
+	build.Dir, build.Env = filepath.Join(repotest.Root(t), "tools", "krew"), append(os.Environ(), "GOWORK=off")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building krew: %v\n%s", err, output)
 	}
-	archive := "kubectl-thalassa_" + p.version + "_" + runtime.GOOS + "_" + runtime.GOARCH + ".tar.gz"
-	install := exec.CommandContext(t.Context(), krew, "install", "--no-update-index",
-		"--manifest="+p.file("thalassa.yaml"), "--archive="+p.file(archive))
-	install.Env = []string{"HOME=" + folder, "KREW_ROOT=" + folder, "PATH=" + os.Getenv("PATH")}
-	if output, err := install.CombinedOutput(); err != nil {
-		t.Fatalf("installing the plug-in: %v\n%s", err, output)
-	}
-	installed := exec.CommandContext(t.Context(), filepath.Join(folder, "bin", "kubectl-thalassa"), "version")
-	if output, err := installed.CombinedOutput(); err != nil ||
-		!strings.Contains(string(output), "kubectl-thalassa v"+p.version) {
-		t.Errorf("version: %v\n%s", err, output)
+	reader.shell.Before = `export KREW_ROOT="$PWD" PATH="$PWD/bin:$PWD:$PATH"`
+	if printed := reader.run(t, blocks[0]+"kubectl thalassa version"); !strings.Contains(printed,
+		"kubectl-thalassa v"+p.version) {
+		t.Errorf("the installed plug-in prints\n%s", printed)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/sigstore/cosign/v3/pkg/cosign"
 	cosignsignature "github.com/sigstore/cosign/v3/pkg/signature"
 
+	"github.com/thalassa-cloud/thalassa-ccm/ci/document"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/release"
@@ -69,12 +71,26 @@ func publish(t *testing.T) published {
 	p.revision = p.commit(t)
 
 	key := []string{"RELEASE_KEY=" + string(keys.PrivateBytes), "COSIGN_PASSWORD=password"}
-	p.run(t, key, "make", "--revision="+p.revision, "--committed="+committed)
-	output := p.run(t, nil, "publish", "--registry="+p.base, "--key=cosign.pub")
-	if !strings.Contains(output, p.base+"/charts/thalassa-ccm@sha256:") {
+	owner := p.place(t, p.sources, nil)
+	owner.run(t, p.cut(t, "make release VERSION=v1.2.3"), key...)
+	output := owner.run(t, p.cut(t, "make publish VERSION=v1.2.3 KEY=cosign.pub"))
+	if !strings.Contains(output, release.Registry+"/charts/thalassa-ccm@sha256:") {
 		t.Errorf("publish prints\n%s", output)
 	}
 	return p
+}
+
+// cut returns a command of the guide to cut a release, for the version of this one.
+func (p published) cut(t *testing.T, command string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repotest.Root(t), cutGuide))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(document.Spans(string(text)), command) {
+		t.Fatalf("%s does not have the command %q any more", cutGuide, command)
+	}
+	return strings.ReplaceAll(command, "1.2.3", p.version)
 }
 
 // copySources copies what a release is made from and make needs. A version that is not released yet has its changes
@@ -119,7 +135,7 @@ func (p published) commit(t *testing.T) (revision string) {
 	t.Helper()
 	for _, arguments := range [][]string{
 		{"init", "--quiet"}, {"add", "--all"}, {"commit", "--quiet", "--message=all"},
-		{"tag", "--annotate", "--message=x", "v" + p.version}, {"rev-parse", "HEAD"},
+		strings.Fields(p.cut(t, "git tag --annotate --message=v1.2.3 v1.2.3"))[1:], {"rev-parse", "HEAD"},
 	} {
 		revision = p.git(t, arguments...)
 	}
@@ -144,16 +160,7 @@ func (p published) git(t *testing.T, arguments ...string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// run runs the release command, and returns what it prints.
-func (p published) run(t *testing.T, environment []string, arguments ...string) string {
-	t.Helper()
-	output, err := p.try(t.Context(), environment, arguments...)
-	if err != nil {
-		t.Fatalf("release %s: %v\n%s", arguments[0], err, output)
-	}
-	return output
-}
-
+// try runs the release command, and returns what it prints.
 func (p published) try(ctx context.Context, environment []string, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, p.command, append(arguments, "--version=v"+p.version)...)
 	command.Dir, command.Env = p.sources, append(os.Environ(), environment...)

@@ -335,11 +335,11 @@ func TestNameComesBeforeTheAnnotation(t *testing.T) {
 	})
 }
 
-// TestBudgetsOfInitialisation: a thousand nodes cost a few lists, are initialised with two writes each, and then cost
+// TestBudgetsOfInitialisation: the nodes of a large cluster cost a few lists, are initialised with two writes each, and then cost
 // next to nothing.
 func TestBudgetsOfInitialisation(t *testing.T) {
 	t.Parallel()
-	const size = 1000
+	const size = largeSize
 	seed := emulator.DefaultSeed()
 	vpc := &seed.Organisations[0].VPCs[0]
 	vpc.CIDRs = append(vpc.CIDRs, netip.MustParsePrefix("fd00::/48"))

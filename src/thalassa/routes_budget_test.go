@@ -132,7 +132,7 @@ func (s routesCluster) routed() time.Duration {
 func TestBudgetsOfRoutes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const size, joins, minutes = 1000, 500, 15
+		const size, joins, minutes = largeSize, largeSize / 2, 15
 		s := newRoutesCluster(t, nil)
 		s.join(1, size)
 		s.within("routes-first-seconds", s.routed().Seconds())
@@ -167,7 +167,7 @@ func TestBudgetsOfRoutes(t *testing.T) {
 func TestBudgetOfExclusiveRoutes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const size = 1000
+		const size = largeSize
 		s := newRoutesCluster(t, func(c *cloudconfig.Routes) { c.Table, c.Exclusive = "default", true })
 		s.join(1, size)
 		s.routed()

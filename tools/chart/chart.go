@@ -80,19 +80,34 @@ func Render(ctx context.Context, dir string, release Release) (manifest, notes s
 	if err != nil {
 		return "", "", err
 	}
-	install, values, err := newInstall(&action.Configuration{Log: func(string, ...any) {}}, release)
+	manifest, notes, err = render(ctx, loaded, release, nil)
 	if err != nil {
 		return "", "", fmt.Errorf("rendering chart %q: %w", dir, err)
+	}
+	return manifest, notes, nil
+}
+
+// render renders a chart. Helm checks the values against the chart's schema unless valid is given and says that they
+// are valid.
+func render(ctx context.Context, loaded *helmchart.Chart, release Release,
+	valid func(chartutil.Values) bool) (manifest, notes string, err error) {
+	install, values, err := newInstall(&action.Configuration{Log: func(string, ...any) {}}, release)
+	if err != nil {
+		return "", "", err
 	}
 	install.ClientOnly, install.DryRun = true, true
 	install.APIVersions = release.APIVersions
 	install.KubeVersion, err = kubeVersion(release)
 	if err != nil {
-		return "", "", fmt.Errorf("rendering chart %q: %w", dir, err)
+		return "", "", err
+	}
+	if valid != nil {
+		all, err := chartutil.CoalesceValues(loaded, values)
+		install.SkipSchemaValidation = err == nil && valid(all)
 	}
 	rendered, err := install.RunWithContext(ctx, loaded, values)
 	if err != nil {
-		return "", "", fmt.Errorf("rendering chart %q: %w", dir, err)
+		return "", "", err
 	}
 	return rendered.Manifest, rendered.Info.Notes, nil
 }

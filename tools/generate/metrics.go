@@ -151,13 +151,17 @@ func metricsGroups() []struct{ prefix, title, note string } {
 	return []struct{ prefix, title, note string }{
 		{"cloudprovider_thalassa_api_", "Calls to Thalassa Cloud", "Each attempt of a call is counted."},
 		{"cloudprovider_thalassa_secrets_", "Credentials and certificates", "These metrics exist only if the " +
-			"configuration refers to files with secrets: `cloudCredentials.directory` or `caBundle`."},
+			"configuration refers to files with secrets: `cloudCredentials.directory` or `caBundle`. " +
+			"Credentials in the configuration itself are read once, at `process_start_time_seconds`. Those of " +
+			"workload identity are tokens that are renewed automatically, and have no timestamp."},
 		{"cloudprovider_ironcore_api_", "Requests to the IronCore API", "Only with `--cloud-provider=ironcore`. Each " +
 			"attempt of a request is counted."},
 		{"cloudprovider_ironcore_secrets_", "Credentials of the IronCore API", "Only with " +
-			"`--cloud-provider=ironcore`: the files are the kubeconfig and those that it refers to."},
+			"`--cloud-provider=ironcore`: the files are the kubeconfig and those that it refers to, such as " +
+			"certificates and tokens. What an exec plugin returns is in no file, and has no timestamp."},
 		{"cloudprovider_thalassa_quota_", "Quotas", "Only with Thalassa Cloud, on the leader. They are read once an " +
-			"hour, if the credentials have the permission."},
+			"hour, if the credentials have the permission. IronCore has no quota of load balancers: its ResourceQuota " +
+			"counts machines, volumes and buckets, and the program creates none of these."},
 		{"cloudprovider_thalassa_", "Caches", "Only with Thalassa Cloud. A standby process has only the VPC."},
 		{"node_controller_", "Initialisation and update of Nodes",
 			"Only on the leader. [Nodes](../guides/nodes.md) explains the reasons. The node controller of " +
@@ -221,7 +225,7 @@ const metricsLabels = `
 | ` + "`service`, `quota`" + ` | of a quota: the names that the cloud uses, as in ` + "`iaas` and `loadbalancers`" + `; at most 100 quotas |
 | ` + "`resource`" + ` | of a request to the IronCore API, as in ` + "`loadbalancers`" + ` |
 | ` + "`code`" + ` | of a failed request to the IronCore API: the HTTP status, ` + "`timeout` or `unreachable`" + ` |
-| ` + "`kind`" + ` | kind of the object: ` + "`load balancer`, `listener`, `target group`, `security group`, `machine` or `VPC`; on IronCore `LoadBalancer` or `LoadBalancerRouting`" + ` |
+| ` + "`kind`" + ` | kind of the object: ` + "`load balancer`, `listener`, `target group`, `security group`, `reserved IP`, `machine`, `machine type`, `VPC` or `route table`; on IronCore `LoadBalancer` or `LoadBalancerRouting`" + ` |
 | ` + "`state`" + ` | of a load balancer: its status in the cloud, ` + "`ready`" + ` for example, or ` + "`none`" + `; of a Node: ` + "`ready`, `ready_without_machine`, else its machine's: `running`, `stopped`, `deleting`, `unknown`, `gone` or `no_answer`" + `; of routes: ` + "`in-place`, `missing`, `left-over` or `foreign`" + ` |
 | ` + "`outcome`" + ` | of a comparison of routes: ` + "`changed`, `noop` or `error`" + ` |
 | ` + "`trigger`" + ` | of a comparison of routes: ` + "`periodic`, `node_change` or `cloud_change`" + ` |

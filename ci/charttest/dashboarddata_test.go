@@ -1,0 +1,149 @@
+package charttest
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/promql/promqltest"
+	"github.com/prometheus/prometheus/storage"
+)
+
+// TestDashboardsHaveData: every query of every panel returns a series from the metrics of a process that works, if the
+// user chooses the values that the variables have then. Legends name labels that the series have, and tell the series
+// of a panel apart, also those of different clouds.
+func TestDashboardsHaveData(t *testing.T) {
+	all := map[string]storage.Queryable{}
+	for name, ironCore := range map[string]bool{"thalassa": false, "ironcore": true} {
+		all[name] = store(t, record(t, ironCore, "", (*running).day))
+	}
+	for file, one := range dashboards(t) {
+		shown := map[string]view{}
+		for name, data := range all {
+			shown[name] = view{data, one.values(t, data)}
+		}
+		common := true
+		for _, p := range one.Panels {
+			if p.Type == "row" {
+				common = p.Title != onlyThalassa
+				continue
+			}
+			if with := p.clouds(t, shown); !with["thalassa"] || common && !with["ironcore"] {
+				t.Errorf("%s: %q has data with %v only", file, p.Title, with)
+			}
+		}
+	}
+}
+
+// view is what a dashboard shows, with the chosen values of its variables.
+type view struct {
+	storage.Queryable
+	values map[string]string
+}
+
+// clouds returns the clouds with which a panel has data, and wants each query to have data with one.
+func (p panel) clouds(t *testing.T, shown map[string]view) map[string]bool {
+	t.Helper()
+	with := map[string]bool{}
+	legends := map[string]string{} // the series of each
+	for _, target := range p.Targets {
+		var all promql.Matrix
+		for name, v := range shown {
+			found := seriesOf(t, v, query(target.Expr, v.values))
+			with[name] = with[name] || len(found) > 0
+			all = append(all, found...)
+		}
+		target.wantLegends(t, p.Title, all, legends)
+	}
+	return with
+}
+
+// wantLegends wants series of a query, whose legends are those of no other series of the panel.
+func (q target) wantLegends(t *testing.T, title string, found promql.Matrix, legends map[string]string) {
+	t.Helper()
+	if len(found) == 0 {
+		t.Errorf("%q returns nothing: %s", title, q.Expr)
+	}
+	for _, series := range found {
+		legend := regexp.MustCompile(`\{\{(\w+)\}\}`).ReplaceAllStringFunc(q.LegendFormat, func(name string) string {
+			name = strings.Trim(name, "{}")
+			if !series.Metric.Has(name) {
+				t.Errorf("%q: the series %s has no label %s, which its legend names: %s", title, series.Metric, name,
+					q.Expr)
+			}
+			return series.Metric.Get(name)
+		})
+		whole := q.RefID + series.Metric.String()
+		if other := cmp.Or(legends[legend], whole); other != whole || strings.TrimSpace(legend) == "" {
+			t.Errorf("%q: the series %s and %s have the legend %q", title, other, whole, legend)
+		}
+		legends[legend] = whole
+	}
+}
+
+// values returns what the user chooses if he chooses everything: the values of each variable, as Grafana finds them
+// with those of the variables before it.
+func (d dashboard) values(t *testing.T, data storage.Queryable) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, one := range d.Templating.List {
+		if one.Type == "query" {
+			found[one.Name] = strings.Join(one.values(t, data, found), "|")
+		}
+	}
+	return found
+}
+
+// values returns the values of a label that series have.
+func (v variable) values(t *testing.T, data storage.Queryable, before map[string]string) []string {
+	t.Helper()
+	var asked struct{ Query string }
+	form := regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
+	if err := json.Unmarshal(v.Query, &asked); err != nil || asked.Query != v.Definition ||
+		!form.MatchString(asked.Query) {
+		t.Fatalf("the variable %s has the query %s and the definition %s", v.Name, v.Query, v.Definition)
+	}
+	parts := form.FindStringSubmatch(query(asked.Query, before))
+	matchers, err := parser.NewParser(parser.Options{}).ParseMetricSelector(parts[1])
+	if err != nil {
+		t.Fatalf("the variable %s: %v", v.Name, err)
+	}
+	querier, err := data.Querier(virtualStart().UnixMilli(), virtualStart().Add(time.Hour).UnixMilli())
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, _, err := querier.LabelValues(t.Context(), parts[2], nil, matchers...)
+	if err != nil || len(values) == 0 {
+		t.Errorf("the variable %s has the values %q, error %v: %s", v.Name, values, err, asked.Query)
+	}
+	if err := querier.Close(); err != nil {
+		t.Error(err)
+	}
+	return values
+}
+
+// seriesOf returns the series of a query that have a number at any minute of a day.
+func seriesOf(t *testing.T, data storage.Queryable, text string) promql.Matrix {
+	t.Helper()
+	engine := promqltest.NewTestEngine(t, false, 5*time.Minute, 1_000_000)
+	asked, err := engine.NewRangeQuery(t.Context(), data, nil, text, virtualStart(), virtualStart().Add(time.Hour),
+		time.Minute)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	defer asked.Close()
+	matrix, err := asked.Exec(t.Context()).Matrix()
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return slices.DeleteFunc(matrix, func(series promql.Series) bool {
+		return !slices.ContainsFunc(series.Floats, func(point promql.FPoint) bool { return !math.IsNaN(point.F) })
+	})
+}
