@@ -71,10 +71,10 @@ func (srv *Server) createFirewallRule(c *call) (reply, error) {
 		return reply{}, err
 	}
 	r := &state.FirewallRule{VPC: v}
-	if err := r.Configure(in); err != nil {
+	if err := r.Configure(srv.rules(), in); err != nil {
 		return reply{}, err
 	}
-	r.Record = object.NewRecord("fwr", object.Spec{Name: in.Name}, v.Firewall.HasSlug, c.now)
+	r.Record = object.NewRecord("fwr", object.Spec{Name: r.Name}, v.Firewall.HasSlug, c.now)
 	v.Firewall.Add(r)
 	return created(r.Identity, r.View()), nil
 }
@@ -88,10 +88,10 @@ func (srv *Server) updateFirewallRule(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if err := r.Configure(in); err != nil {
+	if err := r.Configure(srv.rules(), in); err != nil {
 		return reply{}, err
 	}
-	r.Rename(in.Name, c.now)
+	r.Touch(c.now)
 	return changed(r.Identity, r.View()), nil
 }
 
@@ -112,14 +112,14 @@ func (srv *Server) updateFirewallRules(c *call) (reply, error) {
 			return reply{}, apierror.Invalid("field \"firewallRules[%d].identity\": %v", i, err)
 		}
 		drafts[i] = *rules[i]
-		if err := drafts[i].Configure(input); err != nil {
+		if err := drafts[i].Configure(srv.rules(), input); err != nil {
 			return reply{}, fmt.Errorf("field \"firewallRules[%d]\": %w", i, err)
 		}
 	}
 	views := []wire.FirewallRule{}
 	for i, r := range rules {
 		*r = drafts[i]
-		r.Rename(in.FirewallRules[i].Name, c.now)
+		r.Touch(c.now)
 		views = append(views, r.View())
 	}
 	answer := many(views)

@@ -88,7 +88,8 @@ func (srv *Server) updateSecurityGroup(c *call) (reply, error) {
 	}
 	ingress, egress := g.Ingress, g.Egress
 	if !in.SkipRulesUpdate {
-		ingress, egress = elements(srv.rules(), in.IngressRules, ingress), elements(srv.rules(), in.EgressRules, egress)
+		ingress = object.Items(srv.rules(), in.IngressRules, ingress)
+		egress = object.Items(srv.rules(), in.EgressRules, egress)
 	}
 	if ingress, egress, err = state.RuleSets(srv.switches, g, ingress, egress); err != nil {
 		return reply{}, err
@@ -167,12 +168,4 @@ func (c *call) attachments(r object.UpdateRules, refs []string, current []*state
 		return current, nil
 	}
 	return c.org.SecurityGroupsIn(home, refs)
-}
-
-// elements is value for lists: an empty one that was sent clears in either mode.
-func elements[T any](r object.UpdateRules, sent, current []T) []T {
-	if sent == nil && r.Merge {
-		return current
-	}
-	return sent
 }

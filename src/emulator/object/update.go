@@ -52,6 +52,14 @@ func StringMap(r UpdateRules, sent, current map[string]string) map[string]string
 	return Copied(sent)
 }
 
+// Items is value for lists: an empty one that was sent clears in either mode.
+func Items[T any](r UpdateRules, sent, current []T) []T {
+	if sent == nil && r.Merge {
+		return current
+	}
+	return sent
+}
+
 // Kept is a setting whose absence means "unchanged" in either mode.
 func Kept[T any](sent *T, current T) T {
 	if sent != nil {

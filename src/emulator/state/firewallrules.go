@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -51,22 +52,12 @@ func (v *VPC) FirewallRule(ref string) (*FirewallRule, error) {
 	return r, nil
 }
 
-// Rename changes the name.
-func (r *FirewallRule) Rename(name string, now time.Time) {
-	r.Name = name
-	r.Touch(now)
-}
-
 // Configure applies the settings of an input, or none of them.
-func (r *FirewallRule) Configure(in wire.FirewallRuleInput) error {
-	if err := object.CheckName(in.Name); err != nil {
-		return err
-	}
+func (r *FirewallRule) Configure(rules object.UpdateRules, in wire.FirewallRuleInput) error {
 	next := *r
-	next.Match = in.FirewallMatch
-	next.Match.SourcePorts, next.Match.DestinationPorts = object.List(in.SourcePorts), object.List(in.DestinationPorts)
-	if next.Match.State == "" {
-		next.Match.State = "active"
+	next.Name, next.Match = object.Value(rules, in.Name, r.Name), matched(rules, in, r.Match)
+	if err := object.CheckName(next.Name); err != nil {
+		return err
 	}
 	if err := checkFirewall(next.Match); err != nil {
 		return err
@@ -80,6 +71,9 @@ func (r *FirewallRule) Configure(in wire.FirewallRuleInput) error {
 		{"sourceSubnetIdentity", in.SourceSubnetIdentity, &next.Source},
 		{"destinationSubnetIdentity", in.DestinationSubnetIdentity, &next.DestinationTo},
 	} {
+		if field.ref == nil && rules.Merge {
+			continue
+		}
 		found, err := r.VPC.optionalSubnet(field.name, field.ref)
 		if err != nil {
 			return err
@@ -88,6 +82,23 @@ func (r *FirewallRule) Configure(in wire.FirewallRuleInput) error {
 	}
 	*r = next
 	return nil
+}
+
+// matched is what a rule matches after an input.
+func matched(rules object.UpdateRules, in wire.FirewallRuleInput, current wire.FirewallMatch) wire.FirewallMatch {
+	return wire.FirewallMatch{
+		Protocols: object.Value(rules, in.Protocols, current.Protocols),
+		Direction: object.Value(rules, in.Direction, current.Direction),
+		Source:    object.Optional(rules, in.Source, current.Source),
+
+		Destination:      object.Optional(rules, in.Destination, current.Destination),
+		SourcePorts:      object.List(object.Items(rules, in.SourcePorts, current.SourcePorts)),
+		DestinationPorts: object.List(object.Items(rules, in.DestinationPorts, current.DestinationPorts)),
+
+		Action:   object.Value(rules, in.Action, current.Action),
+		Priority: object.Value(rules, in.Priority, current.Priority),
+		State:    cmp.Or(object.Value(rules, in.State, current.State), "active"),
+	}
 }
 
 // optionalSubnet finds the subnet of the VPC that a field refers to, if any.

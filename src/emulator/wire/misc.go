@@ -62,12 +62,20 @@ type FirewallProtocols struct {
 // FirewallRuleInput is the body of POST and PUT on rules, and an element of
 // FirewallRuleBatch, where Identity names the rule.
 type FirewallRuleInput struct {
-	Identity string `json:"identity"`
-	Name     string `json:"name"`
-	FirewallMatch
-	InterfaceIdentity         *string `json:"interfaceIdentity"`
-	SourceSubnetIdentity      *string `json:"sourceSubnetIdentity"`
-	DestinationSubnetIdentity *string `json:"destinationSubnetIdentity"`
+	Identity                  string             `json:"identity"`
+	Name                      *string            `json:"name"`
+	Protocols                 *FirewallProtocols `json:"protocols"`
+	Direction                 *string            `json:"direction"`
+	Source                    *string            `json:"source"`
+	Destination               *string            `json:"destination"`
+	SourcePorts               []int32            `json:"sourcePorts"`
+	DestinationPorts          []int32            `json:"destinationPorts"`
+	Action                    *string            `json:"action"`
+	Priority                  *int32             `json:"priority"`
+	State                     *string            `json:"state"`
+	InterfaceIdentity         *string            `json:"interfaceIdentity"`
+	SourceSubnetIdentity      *string            `json:"sourceSubnetIdentity"`
+	DestinationSubnetIdentity *string            `json:"destinationSubnetIdentity"`
 }
 
 // FirewallRuleBatch is the body of PUT on a VPC's rules.

@@ -51,7 +51,7 @@ func TestNoTestForgetsTheChecker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, folder := range []string{".", "faulttest", "netns"} {
+	for _, folder := range []string{".", "declaration", "faulttest", "netns"} {
 		if !checked[folder] {
 			t.Errorf("no cloud was found in the tests of %s", folder)
 		}
