@@ -335,8 +335,8 @@ func TestNameComesBeforeTheAnnotation(t *testing.T) {
 	})
 }
 
-// TestBudgetsOfInitialisation: the nodes of a large cluster cost a few lists, are initialised with two writes each, and then cost
-// next to nothing.
+// TestBudgetsOfInitialisation: the nodes of a large cluster cost a few lists, are initialised with two writes each, and
+// then cost next to nothing.
 func TestBudgetsOfInitialisation(t *testing.T) {
 	t.Parallel()
 	const size = largeSize

@@ -160,8 +160,8 @@ func metricsGroups() []struct{ prefix, title, note string } {
 			"`--cloud-provider=ironcore`: the files are the kubeconfig and those that it refers to, such as " +
 			"certificates and tokens. What an exec plugin returns is in no file, and has no timestamp."},
 		{"cloudprovider_thalassa_quota_", "Quotas", "Only with Thalassa Cloud, on the leader. They are read once an " +
-			"hour, if the credentials have the permission. IronCore has no quota of load balancers: its ResourceQuota " +
-			"counts machines, volumes and buckets, and the program creates none of these."},
+			"hour, if the credentials have the permission. IronCore has no quota of load balancers: its " +
+			"ResourceQuota counts machines, volumes and buckets, and the program creates none of these."},
 		{"cloudprovider_thalassa_", "Caches", "Only with Thalassa Cloud. A standby process has only the VPC."},
 		{"node_controller_", "Initialisation and update of Nodes",
 			"Only on the leader. [Nodes](../guides/nodes.md) explains the reasons. The node controller of " +
