@@ -16,7 +16,7 @@ import (
 
 const orphansDescription = "Shows the objects in the cloud with the labels of this cluster whose Service\n" +
 	"does not exist. Nothing is written. A Service that exists is never shown, also if another controller is\n" +
-	"responsible for it.\n\n" +
+	"responsible for it. The orphans of all namespaces are shown, except with --namespace.\n\n" +
 	"Permissions: list Services of all namespaces; list Deployments and DaemonSets of the namespace of the\n" +
 	"cloud controller manager; get its ConfigMap and Secret, unless --cloud-config is set."
 
@@ -50,7 +50,7 @@ func limited(ctx context.Context, timeout time.Duration) (context.Context, conte
 }
 
 // findOrphans returns the objects in the cloud whose Service does not exist. The cloud is read first: a Service exists
-// before its load balancer.
+// before its load balancer. With --namespace, only those of that namespace are returned, but Most is about all.
 func (s *settings) findOrphans(ctx context.Context, from *session) (Orphans, error) {
 	offered := from.inspection.Cloud
 	result := Orphans{Header: s.header(from, "Orphans"), Orphans: []Orphan{}}
@@ -81,8 +81,12 @@ func (s *settings) findOrphans(ctx context.Context, from *session) (Orphans, err
 		of[one.UID] = append(of[one.UID], one)
 	}
 	result.Most = len(of) > len(inUse)
+	result.within = s.explicitNamespace()
 	for uid, all := range of {
 		one := newOrphan(uid, all)
+		if result.within != "" && one.Namespace != result.within {
+			continue
+		}
 		one.Why = one.why(offered.LoadBalancerBehaviour.RemoveOrphans, result.Most)
 		result.Orphans = append(result.Orphans, one)
 	}
