@@ -32,7 +32,7 @@ func newOrphansCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			found, err := s.findOrphans(ctx, opened)
+			found, err := s.chosenOrphans(ctx, opened)
 			if err != nil {
 				return err
 			}
@@ -49,8 +49,17 @@ func limited(ctx context.Context, timeout time.Duration) (context.Context, conte
 	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not finished after --timeout=%s", timeout))
 }
 
+// chosenOrphans returns the orphans of the namespace of --namespace, or all without the flag. Most is about all.
+func (s *settings) chosenOrphans(ctx context.Context, from *session) (Orphans, error) {
+	found, err := s.findOrphans(ctx, from)
+	if found.within = s.explicitNamespace(); found.within != "" {
+		found.Orphans = slices.DeleteFunc(found.Orphans, func(one Orphan) bool { return one.Namespace != found.within })
+	}
+	return found, err
+}
+
 // findOrphans returns the objects in the cloud whose Service does not exist. The cloud is read first: a Service exists
-// before its load balancer. With --namespace, only those of that namespace are returned, but Most is about all.
+// before its load balancer.
 func (s *settings) findOrphans(ctx context.Context, from *session) (Orphans, error) {
 	offered := from.inspection.Cloud
 	result := Orphans{Header: s.header(from, "Orphans"), Orphans: []Orphan{}}
@@ -81,12 +90,8 @@ func (s *settings) findOrphans(ctx context.Context, from *session) (Orphans, err
 		of[one.UID] = append(of[one.UID], one)
 	}
 	result.Most = len(of) > len(inUse)
-	result.within = s.explicitNamespace()
 	for uid, all := range of {
 		one := newOrphan(uid, all)
-		if result.within != "" && one.Namespace != result.within {
-			continue
-		}
 		one.Why = one.why(offered.LoadBalancerBehaviour.RemoveOrphans, result.Most)
 		result.Orphans = append(result.Orphans, one)
 	}

@@ -75,7 +75,7 @@ func (s *settings) deleteOrphans(ctx context.Context, flags deletionFlags, uids 
 	if err != nil {
 		return err
 	}
-	found, err := s.findOrphans(ctx, opened)
+	found, err := s.chosenOrphans(ctx, opened)
 	if err != nil {
 		return err
 	}
