@@ -87,7 +87,9 @@ func New(o Options) (*Server, error) {
 	srv.Faults.Creates, srv.Faults.Lists, srv.metrics = srv.creates, srv.lists, newMetrics(srv)
 	srv.Faults.Met = func(ctx context.Context, kind fault.Kind) { event.Of(ctx).Fault = kind }
 	srv.routes()
-	srv.Snapshot(time.Now())
+	now := time.Now()
+	srv.ApplyDue(now)
+	srv.Snapshot(now)
 	for _, rule := range o.Faults {
 		if _, err := srv.Inject(rule); err != nil {
 			return nil, err
