@@ -176,6 +176,7 @@ func (srv *Server) computeOperations() map[string]handler {
 		"POST /v1/machines/{id}/start":           srv.startMachine,
 		"POST /v1/machines/{id}/stop":            srv.stopMachine,
 		"POST /v1/machines/{id}/restart":         srv.restartMachine,
+		"GET /v1/machines/{id}/console":          srv.refuseConsole,
 		"GET /v1/loadbalancers":                  srv.listLoadbalancers,
 		"POST /v1/loadbalancers":                 srv.createLoadbalancer,
 		"GET " + lb:                              srv.getLoadbalancer,
