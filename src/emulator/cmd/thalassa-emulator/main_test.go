@@ -21,7 +21,7 @@ import (
 )
 
 // asMain makes the test binary behave like the command.
-const asMain = "THALASSA_EMULATOR_TEST_AS_MAIN"
+const asMain = "TEST_AS_THALASSA_EMULATOR"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asMain) != "" {
