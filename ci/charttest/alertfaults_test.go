@@ -246,29 +246,27 @@ func (r *running) inhabit() {
 	r.begin()
 }
 
-// alertsOver evaluates rules over a time, and returns the names of those that fire at its end. A rule keeps its state
-// between two calls.
+// alertsOver evaluates rules over a time, and returns the names of those that fire at its end, and of those that fire
+// at any time. A rule keeps its state between two calls.
 func alertsOver(t *testing.T, rules map[string]*promrules.AlertingRule, data storage.Queryable,
-	from, until time.Time) []string {
+	from, until time.Time) (atEnd, ever []string) {
 	t.Helper()
 	query := promrules.EngineQueryFunc(promqltest.NewTestEngine(t, false, 5*time.Minute, 1_000_000), data)
+	fires, fired := map[string]bool{}, map[string]bool{}
 	for at := from; at.Before(until); at = at.Add(step) {
-		for _, rule := range rules {
+		clear(fires)
+		for name, rule := range rules {
 			if _, err := rule.Eval(t.Context(), 0, at, query, nil, 0); err != nil {
 				t.Fatal(err)
 			}
+			if slices.ContainsFunc(rule.ActiveAlerts(), func(alert *promrules.Alert) bool {
+				return alert.State == promrules.StateFiring
+			}) {
+				fires[name], fired[name] = true, true
+			}
 		}
 	}
-	var found []string
-	for name, rule := range rules {
-		if slices.ContainsFunc(rule.ActiveAlerts(), func(alert *promrules.Alert) bool {
-			return alert.State == promrules.StateFiring
-		}) {
-			found = append(found, name)
-		}
-	}
-	slices.Sort(found)
-	return found
+	return slices.Sorted(maps.Keys(fires)), slices.Sorted(maps.Keys(fired))
 }
 
 // virtualStart is the time at which virtual time begins.
@@ -279,14 +277,14 @@ func (f alertFault) wantAlerts(t *testing.T, rules map[string]*promrules.Alertin
 	t.Helper()
 	data := store(t, recordings...)
 	happens := virtualStart().Add(workingTime)
-	if early := alertsOver(t, rules, data, virtualStart().Add(time.Minute), happens); len(early) > 0 {
+	if _, early := alertsOver(t, rules, data, virtualStart().Add(time.Minute), happens); len(early) > 0 {
 		t.Errorf("before the fault, %q fire", early)
 	}
 	maps.DeleteFunc(rules, func(name string, _ *promrules.AlertingRule) bool {
 		return !slices.Contains(f.alerts, name)
 	})
 	slices.Sort(f.alerts)
-	if got := alertsOver(t, rules, data, happens, happens.Add(faultTime)); !slices.Equal(got, f.alerts) {
+	if got, _ := alertsOver(t, rules, data, happens, happens.Add(faultTime)); !slices.Equal(got, f.alerts) {
 		t.Errorf("after the fault, of %q only %q fire", f.alerts, got)
 	}
 }
@@ -310,6 +308,27 @@ func TestAlertsOfRealFaults(t *testing.T) {
 			}
 			for alert := range missing {
 				t.Errorf("%s has no fault", alert)
+			}
+		})
+	}
+}
+
+// TestNoAlertWithoutFault: no alert fires for longer than each of them waits, while Services and Nodes come and go.
+func TestNoAlertWithoutFault(t *testing.T) {
+	for name, ironCore := range map[string]bool{"thalassa": false, "ironcore": true} {
+		t.Run(name, func(t *testing.T) {
+			sets := []string(nil)
+			if ironCore {
+				sets = iron()
+			}
+			data := store(t, alertFault{happen: func(r *running) {
+				r.join("worker-d")
+				r.addServices(10)
+			}}.record(t, ironCore))
+			from := virtualStart().Add(time.Minute)
+			_, fired := alertsOver(t, alerting(t, sets...), data, from, from.Add(workingTime+faultTime))
+			if len(fired) > 0 {
+				t.Errorf("%q fire", fired)
 			}
 		})
 	}

@@ -239,6 +239,36 @@ func TestReasonsOfErrorsExist(t *testing.T) {
 	}
 }
 
+// TestRatiosOfFailuresAgree: the dashboards, the recorded ratios and the alerts exclude the same answers.
+func TestRatiosOfFailuresAgree(t *testing.T) {
+	var all []string
+	for _, made := range clouds(t) {
+		sets, _ := made()
+		all = slices.AppendSeq(all, maps.Values(expressions(t, sets...)))
+	}
+	for _, one := range dashboards(t) {
+		for _, panel := range one.Panels {
+			for _, target := range panel.Targets {
+				all = append(all, target.Expr)
+			}
+		}
+	}
+	excluded, count := map[string]string{}, 0
+	ratio := regexp.MustCompile(`(\w+_api_request_errors){[^/]*?((?:reason|code)![=~]"[^"]*")[^/]*/`)
+	for _, text := range all {
+		for _, match := range ratio.FindAllStringSubmatch(text, -1) {
+			count++
+			if other, known := excluded[match[1]]; known && other != match[2] {
+				t.Errorf("ratios of %s have %s and %s", match[1], other, match[2])
+			}
+			excluded[match[1]] = match[2]
+		}
+	}
+	if len(excluded) != 2 || count < 6 {
+		t.Errorf("%d ratios of %v, want an alert, a record and a panel for each cloud", count, excluded)
+	}
+}
+
 // TestRecordedNames wants the metrics everybody asks for to be recorded.
 func TestRecordedNames(t *testing.T) {
 	for name, made := range clouds(t) {

@@ -70,7 +70,7 @@ func (s *settings) completeOrphans(flags *deletionFlags) cobra.CompletionFunc {
 		var found Orphans
 		if err := quiet.prepare(); err == nil && !flags.all {
 			if opened, err := quiet.open(ctx, reading); err == nil {
-				found, _ = quiet.findOrphans(ctx, opened) // without orphans if it fails
+				found, _ = quiet.chosenOrphans(ctx, opened) // without orphans if it fails
 			}
 		}
 		var uids []cobra.Completion

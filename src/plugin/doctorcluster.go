@@ -78,7 +78,8 @@ func (d *doctor) checkWorkload(ctx context.Context) bool {
 	case apierrors.IsForbidden(err) && found == nil:
 		d.add("workload", NotChecked, err.Error(), "Ask for the permission to list Deployments and DaemonSets.")
 	default:
-		d.add("workload-flags", CheckProblem, err.Error(), "")
+		d.add("workload-flags", CheckProblem, err.Error(), "Correct the arguments of its container, or what they refer "+
+			"to.")
 	}
 	return false
 }
@@ -143,7 +144,8 @@ func (d *doctor) checkVersion(of *workload.Workload) {
 	theirs, ours := of.Version(), d.Build.Version
 	switch {
 	case theirs == "":
-		d.add("workload-version", NotChecked, "The image has no tag, so that its version is not known.", "")
+		d.add("workload-version", NotChecked, "Its version is not known: its image has no tag, and it has no "+
+			"label of its version.", "")
 	case strings.TrimPrefix(theirs, "v") != strings.TrimPrefix(ours, "v"):
 		d.add("workload-version", CheckWarning, fmt.Sprintf("It has version %s, and this plug-in %s. Checks of Nodes "+
 			"and Services may differ from what it does.", theirs, ours), "Use the plug-in of version "+theirs+".")

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
+	"github.com/thalassa-cloud/thalassa-ccm/src/recorder"
 )
 
 // checkNodes checks all Nodes. Those without problems are only counted.
@@ -32,7 +34,8 @@ func (d *doctor) checkNodes(ctx context.Context) {
 		summary.Problems), "")
 	for _, one := range states {
 		for _, problem := range one.Problems {
-			d.addOf("node", "node/"+one.Name, CheckProblem, problem.Reason+": "+problem.Message, "")
+			d.addOf("node", "node/"+one.Name, CheckProblem, problem.Reason+": "+problem.Message,
+				nextOf(problem.Reason, "See kubectl describe node "+one.Name+"."))
 		}
 		if one.Uninitialised && len(one.Problems) == 0 {
 			d.addOf("node", "node/"+one.Name, CheckWarning, "It is not initialised: no pods are scheduled to it.",
@@ -41,7 +44,18 @@ func (d *doctor) checkNodes(ctx context.Context) {
 	}
 }
 
-// checkServices checks all Services that are managed. Those in sync are only counted.
+// syncFailed is the reason of the Warning about each Service that cannot be reconciled.
+const syncFailed = "SyncLoadBalancerFailed"
+
+// nextOf returns the next step after a reason: to read the page about it, or another one if it has none.
+func nextOf(reason, otherwise string) string {
+	if page := recorder.Page(reason); page != "" {
+		return "See " + page
+	}
+	return otherwise
+}
+
+// checkServices checks all Services that are managed.
 func (d *doctor) checkServices(ctx context.Context) {
 	d.section = sectionServices
 	if d.session.inspection.Cloud.LoadBalancers == nil {
@@ -58,6 +72,7 @@ func (d *doctor) checkServices(ctx context.Context) {
 		planned := newServicePlan(one)
 		if planned.inSync() {
 			inSync++
+			d.addOf(serviceCheck, planned.object(), CheckOK, planned.condition(), "")
 			continue
 		}
 		d.checkService(ctx, one, planned)
@@ -71,14 +86,17 @@ func (d *doctor) checkServices(ctx context.Context) {
 
 // checkService adds why a Service is not in sync.
 func (d *doctor) checkService(ctx context.Context, preview service.Preview, planned ServicePlan) {
-	object := "service/" + planned.Namespace + "/" + planned.Name
-	add := func(status CheckStatus, message, next string) { d.addOf("service", object, status, message, next) }
+	add := func(status CheckStatus, message, next string) {
+		d.addOf(serviceCheck, planned.object(), status, message, next)
+	}
 	event := d.latestWarning(ctx, preview.Service)
 	switch {
 	case planned.Error != "":
-		add(CheckProblem, "It is not known what has to change: "+planned.Error+event, "")
+		add(CheckProblem, "It is not known what has to change: "+planned.Error+event,
+			nextOf(syncFailed, ""))
 	case planned.Refused != "" && len(planned.Notices) == 0:
-		add(CheckProblem, "It cannot be brought in line now: "+planned.Refused+event, "")
+		add(CheckProblem, "It cannot be brought in line now: "+planned.Refused+event,
+			nextOf(syncFailed, ""))
 	case len(planned.Operations) > 0:
 		add(CheckWarning, count(len(planned.Operations), "write")+" to the cloud would bring it in line."+event,
 			fmt.Sprintf("See kubectl thalassa plan -n %s %s. If it does not change, see whether the cloud controller "+
@@ -90,8 +108,21 @@ func (d *doctor) checkService(ctx context.Context, preview service.Preview, plan
 			"runs.")
 	}
 	for _, one := range planned.Notices {
-		add(CheckWarning, one.Reason+": "+one.Message, "")
+		add(CheckWarning, one.Reason+": "+one.Message, nextOf(one.Reason, nextOf(syncFailed, "")))
 	}
+}
+
+// serviceCheck is the ID of the checks of Services.
+const serviceCheck = "service"
+
+// object is "service/shop/web".
+func (p ServicePlan) object() string { return "service/" + p.Namespace + "/" + p.Name }
+
+// condition describes a Service in sync: its load balancer, and what the cloud reports about health.
+func (p ServicePlan) condition() string {
+	words := append([]string{cmp.Or(p.State, "no load balancer")}, p.Addresses...)
+	return strings.TrimSpace("It is in sync: " + strings.Join(append(words, count(p.Targets, "target")), ", ") + ". " +
+		p.Health)
 }
 
 // latestWarning returns the latest event about a problem of a Service, for the end of a message; "" if there is none,

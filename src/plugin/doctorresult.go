@@ -82,7 +82,7 @@ func headings() map[string]string {
 }
 
 // Write writes one line for each check, under the heading of its section. Without wide, warnings and problems with the
-// same text are one line, in the place of the first, with some of their objects.
+// same text are one line, in the place of the first, with some of their objects, and Services in sync are only counted.
 func (d Doctor) Write(to terminal.Terminal, wide bool) {
 	checks, section := d.Checks, ""
 	if !wide {
@@ -107,7 +107,7 @@ func (d Doctor) Write(to terminal.Terminal, wide bool) {
 // mostNamed is the number of objects that are named for one text.
 const mostNamed = 3
 
-// merge returns checks in which no warning or problem has the text of another one.
+// merge returns checks in which no warning or problem has the text of another one, without Services in sync.
 func merge(checks []Check) []Check {
 	var merged []Check
 	objects, index := map[Check][]string{}, map[Check]int{}
@@ -117,6 +117,7 @@ func merge(checks []Check) []Check {
 		objects[same] = append(objects[same], one.Object)
 		first, found := index[same]
 		switch {
+		case one.ID == serviceCheck && one.Status == CheckOK:
 		case one.Status != CheckWarning && one.Status != CheckProblem || one.Object == "":
 			merged = append(merged, one)
 		case !found:

@@ -98,6 +98,7 @@ func (m *migration) find(ctx context.Context) (err error) {
 		}
 	}
 	m.process, err = m.findProcess(ctx, m.session)
+	m.compareVersions(m.session.workload)
 	own := err == nil && m.session.workload != nil
 	switch {
 	case len(m.former) == 0 && errors.Is(err, workload.ErrNotFound):

@@ -16,7 +16,7 @@ import (
 
 const orphansDescription = "Shows the objects in the cloud with the labels of this cluster whose Service\n" +
 	"does not exist. Nothing is written. A Service that exists is never shown, also if another controller is\n" +
-	"responsible for it.\n\n" +
+	"responsible for it. The orphans of all namespaces are shown, except with --namespace.\n\n" +
 	"Permissions: list Services of all namespaces; list Deployments and DaemonSets of the namespace of the\n" +
 	"cloud controller manager; get its ConfigMap and Secret, unless --cloud-config is set."
 
@@ -32,7 +32,7 @@ func newOrphansCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			found, err := s.findOrphans(ctx, opened)
+			found, err := s.chosenOrphans(ctx, opened)
 			if err != nil {
 				return err
 			}
@@ -47,6 +47,15 @@ func newOrphansCommand(s *settings) *cobra.Command {
 // limited returns a context that ends after the value of --timeout.
 func limited(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not finished after --timeout=%s", timeout))
+}
+
+// chosenOrphans returns the orphans of the namespace of --namespace, or all without the flag. Most is about all.
+func (s *settings) chosenOrphans(ctx context.Context, from *session) (Orphans, error) {
+	found, err := s.findOrphans(ctx, from)
+	if found.within = s.explicitNamespace(); found.within != "" {
+		found.Orphans = slices.DeleteFunc(found.Orphans, func(one Orphan) bool { return one.Namespace != found.within })
+	}
+	return found, err
 }
 
 // findOrphans returns the objects in the cloud whose Service does not exist. The cloud is read first: a Service exists

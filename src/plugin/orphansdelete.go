@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cloud-provider/api"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
@@ -22,7 +24,7 @@ import (
 )
 
 const orphansDeleteDescription = "Deletes orphans in the cloud: those with the UIDs of their Services, or\n" +
-	"all.\n\n" +
+	"all. With --namespace, those of other namespaces are not deleted.\n\n" +
 	"Before each deletion, the API server is asked whether the Service is really gone. Nothing is written to\n" +
 	"Kubernetes. If most objects of the cluster are orphans, nothing is deleted without --force, because this\n" +
 	"may be the wrong cluster. Retained load balancers and objects that lost labels are deleted only if they\n" +
@@ -32,6 +34,7 @@ const orphansDeleteDescription = "Deletes orphans in the cloud: those with the U
 	"second deletion finds nothing. But do not delete a load balancer while a Service is about to adopt it:\n" +
 	"the adoption, or the deletion, comes too late. And do not delete the objects of a cluster that has the\n" +
 	"same name or identity in its configuration: they look like orphans here.\n\n" +
+	"Without a terminal, each write to the cloud is logged to the error output.\n\n" +
 	"Permissions: those of the command orphans. The credentials of the cloud must permit deletions.\n\n" +
 	"The exit code is 1 if something was not deleted."
 
@@ -53,7 +56,8 @@ func newOrphansDeleteCommand(s *settings) *cobra.Command {
 		},
 	}
 	set := cmd.Flags()
-	set.BoolVar(&flags.all, "all", false, "Delete all orphans, except those that --retained and --unlabelled are for.")
+	set.BoolVar(&flags.all, "all", false, "Delete the orphans of all namespaces, or of that of "+
+		"--namespace, except those that --retained and --unlabelled are for.")
 	set.BoolVar(&flags.yes, "yes", false, "Do not ask for confirmation.")
 	set.BoolVar(&flags.force, "force", false, "Delete also if most objects of the cluster are orphans.")
 	set.BoolVar(&flags.retained, "retained", false, "Delete also retained load balancers whose UID is given.")
@@ -71,7 +75,7 @@ func (s *settings) deleteOrphans(ctx context.Context, flags deletionFlags, uids 
 	if err != nil {
 		return err
 	}
-	found, err := s.findOrphans(ctx, opened)
+	found, err := s.chosenOrphans(ctx, opened)
 	if err != nil {
 		return err
 	}
@@ -86,10 +90,11 @@ func (s *settings) deleteOrphans(ctx context.Context, flags deletionFlags, uids 
 	if found.Most && !flags.force {
 		return fmt.Errorf("nothing is deleted. %s If you are certain, pass --force", mostOrphans)
 	}
-	if err := s.confirmDeletion(flags, chosen); err != nil {
+	if err := s.confirmDeletion(ctx, flags, chosen); err != nil {
 		return err
 	}
-	result := OrphanDeletion{Header: s.header(opened, "OrphanDeletion"), Orphans: s.deleteAll(ctx, opened, chosen)}
+	result := OrphanDeletion{Header: s.header(opened, "OrphanDeletion"),
+		Orphans: s.deleteAll(s.audited(ctx), opened, chosen)}
 	if err := s.report(result); err != nil {
 		return err
 	}
@@ -120,32 +125,34 @@ func (o Orphans) choose(flags deletionFlags, uids []string) ([]Orphan, error) {
 		}
 	}
 	if len(missing) > 0 {
-		problems = append(problems, fmt.Errorf("no orphan has the UID %s: kubectl thalassa orphans shows them",
-			strings.Join(missing, ", ")))
+		within := ""
+		if o.within != "" {
+			within = " of the namespace " + o.within
+		}
+		problems = append(problems, fmt.Errorf("no orphan%s has the UID %s: kubectl thalassa orphans shows them",
+			within, strings.Join(missing, ", ")))
 	}
 	return chosen, errors.Join(problems...)
 }
 
-// hint writes a line for people to the error stream.
 // confirmDeletion shows what is deleted, and asks.
-func (s *settings) confirmDeletion(flags deletionFlags, chosen []Orphan) error {
+func (s *settings) confirmDeletion(ctx context.Context, flags deletionFlags, chosen []Orphan) error {
 	s.showDeletion(chosen)
-	const word = "delete"
 	switch {
 	case flags.yes:
 		return nil
 	case !s.Terminal.Interactive:
 		return errors.New("nothing is deleted without a confirmation: run the command in a terminal, or pass --yes")
-	case !s.Terminal.Confirm("Addresses of deleted load balancers may be lost.", word):
-		return fmt.Errorf("nothing is deleted: the answer was not %q", word)
+	}
+	if err := s.Terminal.Confirm(ctx, "Addresses of deleted load balancers may be lost.", "delete"); err != nil {
+		return fmt.Errorf("nothing is deleted: %w", err)
 	}
 	return nil
 }
 
 // showDeletion prints what will be deleted beside the output, which is the result.
 func (s *settings) showDeletion(chosen []Orphan) {
-	shown := s.Terminal
-	shown.Out = shown.Err
+	shown := s.Terminal.Beside()
 	shown.Print("These objects in the cloud will be deleted:\n\n")
 	for _, one := range chosen {
 		shown.Indented(0, "", terminal.Strong, fmt.Sprintf("Service %s (UID %s)", one.service(), one.UID))
@@ -177,6 +184,15 @@ func (s *settings) deleteAll(ctx context.Context, from *session, orphans []Orpha
 		results = append(results, result)
 	}
 	return results
+}
+
+// audited returns a context with which each write to the cloud is logged in a line beside the result, as in the log of
+// the cloud controller manager. A person at a terminal sees the progress in place of the lines.
+func (s *settings) audited(ctx context.Context) context.Context {
+	if s.Terminal.Interactive {
+		return ctx
+	}
+	return klog.NewContext(ctx, textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(s.Terminal.Err))))
 }
 
 // deletion deletes one orphan.

@@ -16,6 +16,8 @@ type Orphans struct {
 	// Most means that more Services of this cluster's objects in the cloud are missing than exist: this may be the
 	// wrong cluster, or one that was restored.
 	Most bool `json:"most,omitempty"`
+
+	within string // the only namespace whose orphans these are; "" is all
 }
 
 // Orphan are the objects in the cloud of one Service that does not exist.
@@ -54,7 +56,11 @@ func (o Orphans) Names() []string {
 
 // Write writes a table. With wide, the names and identities of all objects are below it, each on a line of its own.
 func (o Orphans) Write(to terminal.Terminal, wide bool) {
-	if len(o.Orphans) == 0 {
+	switch {
+	case len(o.Orphans) == 0 && o.within != "":
+		to.Print("No orphan is of the namespace %s.\n", terminal.Clean(o.within))
+		return
+	case len(o.Orphans) == 0:
 		to.Print("%s\n", to.Paint(terminal.Good, "Every object of this cluster in the cloud belongs to a Service."))
 		return
 	}

@@ -38,7 +38,8 @@ func newPlanCommand(s *settings) *cobra.Command {
 			return s.plan(ctx, flags, args)
 		},
 	}
-	cmd.Flags().BoolVar(&flags.exitCode, "exit-code", false, "End with exit code 2 if something would change.")
+	cmd.Flags().BoolVar(&flags.exitCode, "exit-code", false, "End with exit code 2 if something would change, or "+
+		"differs and cannot be changed.")
 	cmd.Flags().DurationVar(&flags.timeout, "timeout", defaultTimeout, "The longest time that the command takes.")
 	return cmd
 }
@@ -59,7 +60,7 @@ func (s *settings) plan(ctx context.Context, flags planFlags, args []string) err
 	switch {
 	case result.Summary.Errors > 0:
 		return exitError(exitProblems)
-	case flags.exitCode && result.Summary.Changed > 0:
+	case flags.exitCode && result.differs():
 		return exitError(exitChanges)
 	}
 	return nil
@@ -85,6 +86,15 @@ func (s *settings) namespace() string {
 	namespace, _, err := s.kubeconfig.Namespace()
 	if err != nil || namespace == "" {
 		return corev1.NamespaceDefault
+	}
+	return namespace
+}
+
+// explicitNamespace returns the value of --namespace; "" if the flag is not set, or is set with --all-namespaces.
+func (s *settings) explicitNamespace() string {
+	namespace, given, err := s.kubeconfig.Namespace()
+	if err != nil || !given || s.allNamespaces {
+		return ""
 	}
 	return namespace
 }

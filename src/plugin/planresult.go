@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
@@ -109,7 +110,7 @@ func (p Plan) Write(to terminal.Terminal, wide bool) {
 	switch {
 	case p.Summary.Services == 0:
 		to.Print("No Service has a load balancer of this cloud controller manager.\n")
-	case p.Summary.Changed+p.Summary.Refused+p.Summary.Waiting+p.Summary.Errors == 0:
+	case p.Summary.Waiting+p.Summary.Errors == 0 && !p.differs():
 		to.Print("%s\n", to.Paint(terminal.Good, fmt.Sprintf("No changes: the cloud agrees with %s.",
 			count(p.Summary.Services, "Service"))))
 	default:
@@ -141,6 +142,13 @@ func count(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// differs reports whether the cloud controller manager would write something, or would if the cloud could.
+func (p Plan) differs() bool {
+	return slices.ContainsFunc(p.Services, func(one ServicePlan) bool {
+		return len(one.Operations) > 0 || one.Refused != "" || one.AddFinalizer
+	})
 }
 
 // inSync reports whether there is nothing to show for a Service.

@@ -110,10 +110,15 @@ func (s *session) observe(ctx context.Context) error {
 // compareVersions prints a hint if the plug-in is not of the version of the cloud controller manager: the differences
 // that it computes may be others.
 func (s *settings) compareVersions(with *workload.Workload) {
-	if with == nil || with.Version() == "" {
+	if with == nil {
 		return
 	}
 	theirs, ours := with.Version(), s.Build.Version
+	if theirs == "" {
+		s.Terminal.Hint(fmt.Sprintf("The version of %s is not known, because its image has no tag and it has no label "+
+			"of its version. Results may differ from what it does if it is not version %s.", with, ours))
+		return
+	}
 	if strings.TrimPrefix(theirs, "v") != strings.TrimPrefix(ours, "v") {
 		s.Terminal.Hint(fmt.Sprintf("Warning: kubectl thalassa has version %s, and %s %s. Results may differ from "+
 			"what it does. Use the plug-in of its version.", ours, with, theirs))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
@@ -135,6 +136,11 @@ func (t *topView) draw(ctx context.Context, to terminal.Terminal, format termina
 func (t *topView) read(ctx context.Context) (Top, error) {
 	result := Top{Header: t.header(t.session, "Top"), At: time.Now(), LoadBalancers: []LoadBalancer{}}
 	if t.refreshed {
+		// A watch that ends tells nobody. Without this, old Services would be shown as new ones.
+		_, err := t.session.client.CoreV1().Services(t.chosen.namespace).List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return result, fmt.Errorf("reading Services: %w", err)
+		}
 		if err := t.session.inspection.Cloud.LoadBalancers.Refresh(ctx); err != nil {
 			return result, fmt.Errorf("reading the cloud: %w", err)
 		}

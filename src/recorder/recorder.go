@@ -61,11 +61,22 @@ func (l linking) AnnotatedEventf(object runtime.Object, annotations map[string]s
 
 // linked returns the message with the link to the page of the reason, if there is one.
 func (l linking) linked(kind, reason, message string) string {
-	if kind != corev1.EventTypeWarning || !slices.Contains(Documented(), reason) {
+	page := pageIn(l.ref, reason)
+	if kind != corev1.EventTypeWarning || page == "" {
 		return message
 	}
-	link := fmt.Sprintf(" See https://github.com/thalassa-cloud/thalassa-ccm/blob/%s/docs/events/%s.md", l.ref, reason)
+	link := " See " + page
 	return shortened(message, maxMessage-len(link)) + link
+}
+
+// Page returns the address of the page about a reason of Warnings, in the version of this program; "" if it has none.
+func Page(reason string) string { return pageIn(build.Current().Ref(), reason) }
+
+func pageIn(ref, reason string) string {
+	if !slices.Contains(Documented(), reason) {
+		return ""
+	}
+	return fmt.Sprintf("https://github.com/thalassa-cloud/thalassa-ccm/blob/%s/docs/events/%s.md", ref, reason)
 }
 
 // shortened returns the beginning of a text, which ends with "…" if it is longer than this number of bytes.

@@ -102,6 +102,8 @@ func TestDoctor(t *testing.T) {
 		"system:serviceaccount:kube-system:thalassa-ccm: It may do everything", "1 Service with a load balancer, 1 in "+
 			"sync.",
 		"Everything of this cluster in the cloud belongs to a Service, or is retained.", "\n0 problems, 0 warnings, ")
+	want(r, "a Service in sync is shown", strings.Contains(shown.out, "service/shop/web"), false)
+	wantText(r, "with -o wide", r.run("doctor", "-o", "wide").out, "service/shop/web: It is in sync: ready, 198.18.0.2, 2 targets. ")
 	want(r, "writes", strings.Join(r.wrote(), ", "), "")
 	checks, _ := r.doctor()
 	ids := []string{}
@@ -111,7 +113,8 @@ func TestDoctor(t *testing.T) {
 		}
 	}
 	want(r, "the IDs of checks, which do not change", strings.Join(ids, " "), "kubernetes kubernetes-version workload "+
-		"workload-pods workload-version configuration controller lease cloud-access permissions nodes services orphans")
+		"workload-pods workload-version configuration controller lease cloud-access permissions nodes services service "+
+		"orphans")
 }
 
 // TestDoctorFindsProblems: each problem has its check, and the exit code is 1.
@@ -136,6 +139,10 @@ func TestDoctorFindsProblems(t *testing.T) {
 	r.event("web", "SyncLoadBalancerFailed", "the cloud is busy")
 	checks, code := r.doctor()
 	want(r, "exit code", code, 1)
+	for _, one := range checks {
+		want(r, one.ID+" of "+one.Object+" has a next step", one.Status != plugin.CheckProblem || one.Next != "", true)
+	}
+	r.requireCheck(checks, "service", plugin.CheckWarning, "docs/events/InvalidAnnotation.md")
 	r.requireCheck(checks, "kubernetes-version", plugin.CheckWarning, "v1.29.0")
 	r.requireCheck(checks, "lease", plugin.CheckProblem, "the last time was 1h0m")
 	r.requireCheck(checks, "permissions", plugin.CheckProblem, "thalassa-ccm: It may not patch services/status.")

@@ -123,6 +123,24 @@ func TestDeleteOrphans(t *testing.T) {
 	want(r, "nothing to delete", r.run("orphans", "delete", "--all").err != "", true)
 }
 
+// TestOrphansOfOneNamespace: --namespace limits what is shown, and what is deleted.
+func TestOrphansOfOneNamespace(t *testing.T) {
+	r := newOrphanRig(t)
+	wantText(r, "of another namespace", r.run("orphans", "-n", "other").out, "No orphan is of the namespace other.")
+	wantText(r, "of its namespace", r.run("orphans", "-n", "shop").out, uidOld)
+	wantText(r, "of all", r.run("orphans", "-n", "other", "-A").out, uidOld)
+	all := r.run("orphans", "delete", "--all", "--yes", "-n", "other")
+	wantText(r, "all of another namespace", all.err, "There is nothing to delete.")
+	one := r.run("orphans", "delete", uidOld, "--yes", "-n", "other")
+	wantText(r, "one of another namespace", one.err, "no orphan of the namespace other has the UID "+uidOld)
+	want(r, "writes", strings.Join(r.wrote(), ", "), "")
+	deleted := r.run("orphans", "delete", "--all", "--yes", "-n", "shop")
+	wantText(r, "all of its namespace", deleted.out, "Deleted 1 of 1 orphan.")
+	wantText(r, "the log of writes", deleted.err, `"Cloud write" request="DELETE /v1/loadbalancers/{id}"`,
+		`cause="Service shop/old: delete load balancer`)
+	want(r, "lines of the log", strings.Count(deleted.err, `"Cloud write"`), len(r.wrote()))
+}
+
 // TestDeleteOrphansOfWrongCluster: if most objects are orphans, nothing is deleted without --force.
 func TestDeleteOrphansOfWrongCluster(t *testing.T) {
 	r := newOrphanRig(t)

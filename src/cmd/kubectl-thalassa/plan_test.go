@@ -33,6 +33,10 @@ func TestPlan(t *testing.T) {
 	want(r, "exit code afterwards", r.run("plan", "--exit-code").code, 0)
 	wantText(r, "with -o wide", r.run("plan", "-o", "wide").out, "Service shop/web (", "no changes")
 	want(r, "writes", strings.Join(r.wrote(), ", "), "")
+	r.changeService("web", func(s *corev1.Service) { s.Finalizers = nil })
+	wantText(r, "without the finalizer", r.run("plan").out, "  + add the finalizer of load balancers to the Service",
+		"Plan: 0 to create, 0 to update, 0 to delete, for 0 of 1 Service.")
+	want(r, "exit code without the finalizer", r.run("plan", "--exit-code").code, 2)
 }
 
 // TestPlanOfChanges: updates, deletions, and what the owner of a Service can change.
@@ -105,6 +109,31 @@ func TestOtherVersion(t *testing.T) {
 	r.build.Version = "v0.2.0"
 	wantText(r, "another version", r.run("plan").err, "kubectl thalassa has version v0.2.0",
 		"Deployment kube-system/thalassa-ccm 0.1.0")
+}
+
+// TestOtherVersionOfADigest: charts of releases name their images by digest, and have the version in a label.
+func TestOtherVersionOfADigest(t *testing.T) {
+	r := newRig(t)
+	r.changeWorkload(func(pod *corev1.PodSpec) {
+		pod.Containers[0].Image = "registry.example/thalassa-ccm@sha256:" + strings.Repeat("0", 64)
+	})
+	wantText(r, "without the label", r.run("plan").err, "The version of Deployment kube-system/thalassa-ccm is not known")
+	deployments := r.cluster.AppsV1().Deployments("kube-system")
+	for version, text := range map[string]string{"0.1.0": "", "0.0.9": "Deployment kube-system/thalassa-ccm 0.0.9"} {
+		one, err := deployments.Get(t.Context(), "thalassa-ccm", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		one.Labels = map[string]string{"app.kubernetes.io/version": version}
+		if _, err := deployments.Update(t.Context(), one, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range []string{"plan", "migrate"} {
+			shown := r.run(command).err
+			want(r, command+" is silent about "+version, shown == "", text == "")
+			wantText(r, command, shown, text)
+		}
+	}
 }
 
 // TestOtherVersionThatCannotBeRead: the hint about versions comes before the error that it explains.

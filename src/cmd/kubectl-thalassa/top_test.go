@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
@@ -149,3 +150,27 @@ func newKeys() *keys {
 
 // press presses keys.
 func (k *keys) press(text string) { go func() { _, _ = k.in.Write([]byte(text)) }() }
+
+// TestTopWithoutKubernetes: when the API server does not answer any more, what was read last is shown as such.
+func TestTopWithoutKubernetes(t *testing.T) {
+	r := newTopRig(t, func() (string, error) { return metricsAfter(50, 6), nil })
+	keys, frames := newKeys(), 0
+	r.ticks, r.keys = make(chan time.Time, 2), keys
+	r.ticks <- time.Now()
+	r.ticks <- time.Now()
+	refused := func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewUnauthorized("the token has expired")
+	}
+	r.screen = terminal.Terminal{Interactive: true, Width: 100, Size: func() (int, int) {
+		switch frames++; frames {
+		case 2:
+			r.cluster.PrependReactor("list", "services", refused)
+		case 3:
+			keys.press("q")
+		}
+		return 100, 20
+	}, Raw: func() (func(), error) { return func() {}, nil }}
+	shown := r.run("top", "-A")
+	want(r, "exit code", shown.code, 0)
+	wantText(r, "the screen", shown.out, "shop/api", "Not refreshed: reading Services: the token has expired")
+}

@@ -3,6 +3,8 @@ package terminal
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -88,10 +90,11 @@ func (t Terminal) Paint(tone Tone, words string) string {
 // Print writes text to the output. An error of the output, such as a pipe that was closed, ends the command elsewhere.
 func (t Terminal) Print(format string, values ...any) { _, _ = fmt.Fprintf(t.Out, format, values...) }
 
-// Clean replaces characters that a terminal does not show but obeys. Names and messages come from others.
+// Clean replaces characters that a terminal does not show but obeys, among them those that change the direction of a
+// text. Names and messages come from others.
 func Clean(words string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' {
+		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
 			return unicode.ReplacementChar
 		}
 		return r
@@ -143,20 +146,39 @@ func (t Terminal) Progress() (show func(step string), done func()) {
 func (t Terminal) Hint(words string) {
 	_, done := t.Progress()
 	done()
-	t.Out = t.Err
-	if !t.Interactive {
-		t.Width = 0
-	}
-	t.Indented(0, "", Plain, words)
+	t.Beside().Indented(0, "", Plain, words)
 }
 
-// Confirm asks a question and returns whether the answer is the word. Without a person to answer, the answer is no.
-func (t Terminal) Confirm(question, word string) bool {
+// Beside returns the terminal for text that is not the result: it goes to the error output.
+func (t Terminal) Beside() Terminal {
+	t.Out = t.Err
 	if !t.Interactive {
-		return false
+		t.Width, t.Colour = 0, false // those of the other output
+	}
+	return t
+}
+
+// Confirm asks a question, and returns nil if the answer is the word. The error is that nobody can answer, that the
+// answer is another one, or why ctx ended before there was one: then a read of the input remains.
+func (t Terminal) Confirm(ctx context.Context, question, word string) error {
+	if !t.Interactive {
+		return errors.New("nobody can answer, because this is no terminal")
 	}
 	_, _ = fmt.Fprintf(t.Err, "%s Type %q to confirm: ", question, word)
-	var answer string
-	_, err := fmt.Fscanln(t.In, &answer)
-	return err == nil && answer == word
+	answers := make(chan string, 1)
+	go func() {
+		var answer string
+		_, _ = fmt.Fscanln(t.In, &answer) // what is not an answer is not the word
+		answers <- answer
+	}()
+	select {
+	case answer := <-answers:
+		if answer == word {
+			return nil
+		}
+		return fmt.Errorf("the answer was not %q", word)
+	case <-ctx.Done():
+		_, _ = fmt.Fprintln(t.Err)
+		return context.Cause(ctx)
+	}
 }

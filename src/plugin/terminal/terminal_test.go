@@ -2,6 +2,9 @@ package terminal
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,7 +90,7 @@ func TestNewWithoutATerminal(t *testing.T) {
 	show, done := to.Progress()
 	show("step")
 	done()
-	if to.Confirm("Delete?", "yes") {
+	if to.Confirm(t.Context(), "Delete?", "yes") == nil {
 		t.Error("nobody answers, and the answer is yes")
 	}
 	if content, err := os.ReadFile(file.Name()); err != nil || len(content) > 0 {
@@ -122,9 +125,42 @@ func TestHint(t *testing.T) {
 func TestConfirm(t *testing.T) {
 	for answer, want := range map[string]bool{"yes\n": true, "no\n": false, "\n": false, "": false, "Yes\n": false} {
 		to := Terminal{In: strings.NewReader(answer), Err: &bytes.Buffer{}, Interactive: true}
-		if got := to.Confirm("Delete?", "yes"); got != want {
-			t.Errorf("the answer %q is %t, want %t", answer, got, want)
+		if err := to.Confirm(t.Context(), "Delete?", "yes"); (err == nil) != want {
+			t.Errorf("the answer %q gives the error %v, want none: %t", answer, err, want)
 		}
+	}
+}
+
+// TestConfirmEnds: an interrupt ends the question, although nothing was typed.
+func TestConfirmEnds(t *testing.T) {
+	input, typed := io.Pipe()
+	t.Cleanup(func() { _ = typed.Close() }) // ends the read that remains
+	ctx, cancel := context.WithCancelCause(t.Context())
+	interrupt := errors.New("interrupted")
+	cancel(interrupt)
+	to := Terminal{In: input, Err: &bytes.Buffer{}, Interactive: true}
+	if err := to.Confirm(ctx, "Delete?", "yes"); !errors.Is(err, interrupt) {
+		t.Errorf("error %v, want %v", err, interrupt)
+	}
+}
+
+// TestBeside: text beside the result has no colours and breaks no lines if the error output is a file.
+func TestBeside(t *testing.T) {
+	var errs bytes.Buffer
+	for interactive, want := range map[bool]string{true: "\x1b[31mone\x1b[0m\n\x1b[31mtwo\x1b[0m\n", false: "one two\n"} {
+		errs.Reset()
+		to := Terminal{Err: &errs, Width: 4, Colour: true, Interactive: interactive}
+		if to.Beside().Indented(0, "", Bad, "one two"); errs.String() != want {
+			t.Errorf("interactive %t: got %q, want %q", interactive, errs.String(), want)
+		}
+	}
+}
+
+// TestClean: a name cannot change what a person reads around it.
+func TestClean(t *testing.T) {
+	const replaced = "a\ufffdb\ufffdc\nd"
+	if got := Clean("a\x1bb\u202ec\nd"); got != replaced {
+		t.Errorf("got %q, want %q", got, replaced)
 	}
 }
 

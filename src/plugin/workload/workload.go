@@ -35,6 +35,7 @@ type Workload struct {
 	Container               corev1.Container
 
 	pod    corev1.PodSpec
+	labels map[string]string
 	client kubernetes.Interface
 }
 
@@ -152,13 +153,13 @@ func fromDeployment(d *appsv1.Deployment) *Workload {
 	}
 	return &Workload{Kind: "Deployment", Namespace: d.Namespace, Name: d.Name, Desired: desired,
 		Ready: d.Status.ReadyReplicas, Updated: d.Status.UpdatedReplicas, Selector: d.Spec.Selector,
-		ServiceAccount: d.Spec.Template.Spec.ServiceAccountName, pod: d.Spec.Template.Spec}
+		ServiceAccount: d.Spec.Template.Spec.ServiceAccountName, pod: d.Spec.Template.Spec, labels: d.Labels}
 }
 
 func fromDaemonSet(d *appsv1.DaemonSet) *Workload {
 	return &Workload{Kind: "DaemonSet", Namespace: d.Namespace, Name: d.Name, Desired: d.Status.DesiredNumberScheduled,
 		Ready: d.Status.NumberReady, Updated: d.Status.UpdatedNumberScheduled, Selector: d.Spec.Selector,
-		ServiceAccount: d.Spec.Template.Spec.ServiceAccountName, pod: d.Spec.Template.Spec}
+		ServiceAccount: d.Spec.Template.Spec.ServiceAccountName, pod: d.Spec.Template.Spec, labels: d.Labels}
 }
 
 // runsProgram reports whether a container runs the program.
@@ -175,12 +176,16 @@ func (w *Workload) chooseContainer(chosen func(corev1.Container) bool) bool {
 	return i >= 0
 }
 
-// Version returns the version in the tag of the image; "" if the image has only a digest.
+// labelVersion is the label of the version that Kubernetes recommends. The chart and the overlays set it.
+const labelVersion = "app.kubernetes.io/version"
+
+// Version returns the version in the tag of the image. If the image has only a digest, it is that of the label of the
+// workload, and "" without the label.
 func (w *Workload) Version() string {
 	image, _, _ := strings.Cut(w.Container.Image, "@")
 	_, tag, tagged := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
 	if !tagged {
-		return ""
+		return w.labels[labelVersion]
 	}
 	return tag
 }
