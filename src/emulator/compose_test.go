@@ -71,8 +71,8 @@ func TestComposeFile(t *testing.T) {
 	}
 	name, _, _ := strings.Cut(service.Image[strings.LastIndex(service.Image, "/")+1:], ":")
 	test := service.Healthcheck.Test
-	for _, part := range []string{"Repository: " + quoted(name), quoted("--listen=" + listen), "{" + quoted(folder) + "}",
-		"{" + quoted(test[1:]...) + "}"} {
+	for _, part := range []string{"Repository: " + quoted(name), quoted("--listen=" + listen),
+		"{" + quoted(folder) + "}", "{" + quoted(test[1:]...) + "}"} {
 		if test[0] != "CMD" || !strings.Contains(image(t), part) {
 			t.Errorf("image %s with health check %q: tools/image/program.go lacks %s", service.Image, test, part)
 		}

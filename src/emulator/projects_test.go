@@ -301,7 +301,7 @@ func TestBoundTokensDoNotWriteToTheOrganisation(t *testing.T) {
 		{"DELETE /v1/projects/new", "", 403, 204},
 		{"POST /v1/service-accounts", `{"name":"robot"}`, 403, 201},
 		{"POST " + account + "/access-credentials", `{"name":"key","scopes":[]}`, 403, 201},
-		{"POST /v1/federated-identity-providers", `{"name":"p","providerIssuer":"https://issuer.example.com"}`, 403, 201},
+		{"POST /v1/federated-identity-providers", `{"name":"p","providerIssuer":"https://example.com"}`, 403, 201},
 		{"POST /v1/teams", `{"name":"ops"}`, 403, 201},
 		{"DELETE /v1/teams/ops", "", 403, 204},
 		{"POST /v1/iam/roles", `{"name":"reader"}`, 403, 201},

@@ -172,7 +172,8 @@ func TestPoliciesTakeSnapshots(t *testing.T) {
 
 func TestPoliciesOfVolumesThatAreNamed(t *testing.T) {
 	policies(t, asBefore, func(e *emulator.Emulator) {
-		body := replaced(policyNamed("p"), `"selector","selector":{"backup":"true"}`, `"explicit","volumeIdentities":["b","c"]`)
+		body := replaced(policyNamed("p"), `"selector","selector":{"backup":"true"}`,
+			`"explicit","volumeIdentities":["b","c"]`)
 		play(t, e, []step{
 			{request: "POST " + policiesPath, body: body, status: 201},
 			{request: "DELETE " + volumesPath + "/c", status: 204},
@@ -203,7 +204,7 @@ func TestDisabledPolicies(t *testing.T) {
 func TestPoliciesFollowTheClocksOfTheirZone(t *testing.T) {
 	policies(t, asBefore, func(e *emulator.Emulator) {
 		// At 2:00 on 26 March 2000, the clocks went to 3:00.
-		<-time.After(time.Date(2000, 3, 25, 12, 0, 0, 0, time.UTC).Sub(time.Now()))
+		<-time.After(time.Until(time.Date(2000, 3, 25, 12, 0, 0, 0, time.UTC)))
 		body := replaced(replaced(policyNamed("p"), "UTC", "Europe/Amsterdam"), "0 2", "0 3")
 		play(t, e, []step{{request: "POST " + policiesPath, body: body, status: 201,
 			has: []string{`"nextSnapshotAt":"2000-03-26T01:00:00Z"`}}})
@@ -217,10 +218,11 @@ func TestPoliciesDeleteOldSnapshots(t *testing.T) {
 		setting string
 		want    string
 	}{
-		"ttl":                  {`"ttl":"48h"`, "b 02T02:00, a 04T02:00, b 04T02:00, a 05T02:00, b 05T02:00"},
-		"a count":              {`"ttl":"168h","keepCount":1`, "b 02T02:00, a 05T02:00, b 05T02:00"},
-		"both, the ttl first":  {`"ttl":"24h","keepCount":2`, "b 02T02:00, a 05T02:00, b 05T02:00"},
-		"neither, for so long": {`"ttl":"72h1ns"`, "a 02T02:00, b 02T02:00, a 03T02:00, b 03T02:00, a 04T02:00, b 04T02:00, a 05T02:00, b 05T02:00"},
+		"ttl":                 {`"ttl":"48h"`, "b 02T02:00, a 04T02:00, b 04T02:00, a 05T02:00, b 05T02:00"},
+		"a count":             {`"ttl":"168h","keepCount":1`, "b 02T02:00, a 05T02:00, b 05T02:00"},
+		"both, the ttl first": {`"ttl":"24h","keepCount":2`, "b 02T02:00, a 05T02:00, b 05T02:00"},
+		"neither, for so long": {`"ttl":"72h1ns"`, "a 02T02:00, b 02T02:00, a 03T02:00, b 03T02:00, " +
+			"a 04T02:00, b 04T02:00, a 05T02:00, b 05T02:00"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			policies(t, asBefore, func(e *emulator.Emulator) {

@@ -30,14 +30,14 @@ func (e *Emulator) watchRoutes() {
 	})
 }
 
-// protect refuses requests to the admin API with which a page of another web site would change something, or would read
-// something through a name that it led here: the admin API needs no credentials, and browsers reach addresses that other
-// machines do not.
+// protect refuses requests to the admin API with which a page of another web site would change something, or would
+// read something through a name that it led here: the admin API needs no credentials, and browsers reach addresses
+// that other machines do not.
 func protect(admin http.Handler) http.Handler {
 	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if misled(r) && browses(r) {
-			http.Error(w, "a web site could have led its name "+r.Host+" here, so a browser may not use the admin API at "+
-				"it: use an IP address, localhost or a name without a dot", http.StatusForbidden)
+			http.Error(w, "a web site could have led its name "+r.Host+" here, so a browser may not use the admin API "+
+				"at it: use an IP address, localhost or a name without a dot", http.StatusForbidden)
 			return
 		}
 		admin.ServeHTTP(w, r)

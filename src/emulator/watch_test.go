@@ -315,8 +315,8 @@ func TestOtherSitesMayNotWrite(t *testing.T) {
 	}
 }
 
-// A web site can lead its name to an emulator behind a port of Docker, too, where the address is no loopback address. Its
-// page is then of the same origin as the admin API.
+// A web site can lead its name to an emulator behind a port of Docker, too, where the address is no loopback address.
+// Its page is then of the same origin as the admin API.
 func TestPagesOfNamesThatWereLedHereAreRefused(t *testing.T) {
 	e := newEmulator(t)
 	const evil, service = "evil.example:7443", "emulator:8080"

@@ -79,7 +79,8 @@ func TestWiringGetsSnapshotsOfPolicies(t *testing.T) {
 		plane := &fabric{}
 		e := newEmulator(t, func(cfg *emulator.Config) { cfg.DataPlane = plane })
 		play(t, e, []step{
-			{request: "POST " + volumesPath, body: replaced(volumeNamed("v"), "}", `,"labels":{"backup":"true"}}`), status: 201},
+			{request: "POST " + volumesPath, body: replaced(volumeNamed("v"), "}", `,"labels":{"backup":"true"}}`),
+				status: 201},
 			{request: "POST " + policiesPath, body: policyNamed("p"), status: 201},
 		})
 		before := e.Revision()

@@ -59,8 +59,8 @@ func (srv *Server) getMachine(c *call) (reply, error) {
 	return one(m.View(c.now)), nil
 }
 
-// refuseConsole does not invent a console. With the data plane netns, programs run on the machine of the emulator, whose
-// shell is no machine's.
+// refuseConsole does not invent a console. With the data plane netns, programs run on the machine of the emulator,
+// whose shell is no machine's.
 func (srv *Server) refuseConsole(c *call) (reply, error) {
 	m, err := c.machine()
 	if err != nil {

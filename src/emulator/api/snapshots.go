@@ -1,6 +1,7 @@
 package api
 
 import (
+	"strings"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
@@ -116,4 +117,170 @@ func (srv *Server) removeSnapshot(s *state.VolumeSnapshot, now time.Time) {
 	s.Touch(now)
 	s.Source.Org.DepartSnapshot(s)
 	s.Source.Org.FinishDeletions(now)
+}
+
+func (srv *Server) snapshotPolicyOperations() map[string]handler {
+	const path = "/v1/snapshot-policies"
+	return map[string]handler{
+		"GET " + path:              srv.listSnapshotPolicies,
+		"POST " + path:             srv.createSnapshotPolicy,
+		"GET " + path + "/{id}":    srv.getSnapshotPolicy,
+		"PUT " + path + "/{id}":    srv.updateSnapshotPolicy,
+		"DELETE " + path + "/{id}": srv.deleteSnapshotPolicy,
+	}
+}
+
+func (srv *Server) listSnapshotPolicies(c *call) (reply, error) {
+	return listed(c, &c.org.SnapshotPolicies, (*state.SnapshotPolicy).Traits,
+		func(p *state.SnapshotPolicy) wire.SnapshotPolicy { return p.View(c.now) })
+}
+
+func (srv *Server) getSnapshotPolicy(c *call) (reply, error) {
+	p, err := addressed(c, &c.org.SnapshotPolicies, "snapshot policy")
+	if err != nil {
+		return reply{}, err
+	}
+	return one(p.View(c.now)), nil
+}
+
+func (srv *Server) createSnapshotPolicy(c *call) (reply, error) {
+	in, err := decode[wire.SnapshotPolicyInput](c)
+	if err != nil {
+		return reply{}, err
+	}
+	described := specified(in.MetaInput)
+	if err := object.CheckMeta(described); err != nil {
+		return reply{}, err
+	}
+	p := &state.SnapshotPolicy{Org: c.org}
+	var found bool
+	if p.Region, found = srv.Store.Regions.Find(in.Region); !found {
+		return reply{}, apierror.Invalid("field \"region\": region %q not found", in.Region)
+	}
+	if err := srv.plan(c, p, in); err != nil {
+		return reply{}, err
+	}
+	if err := object.CheckFree(&c.org.SnapshotPolicies, "snapshot policy", described.Name, ""); err != nil {
+		return reply{}, err
+	}
+	if err := c.org.Admit(state.QuotaSnapshotPolicies); err != nil {
+		return reply{}, err
+	}
+	p.Record = object.NewRecord("sp", described, c.org.SnapshotPolicies.HasSlug, c.now)
+	c.org.SnapshotPolicies.Add(p)
+	return created(p.Identity, p.View(c.now)), nil
+}
+
+func (srv *Server) updateSnapshotPolicy(c *call) (reply, error) {
+	p, err := addressed(c, &c.org.SnapshotPolicies, "snapshot policy")
+	if err != nil {
+		return reply{}, err
+	}
+	in, err := decode[wire.SnapshotPolicyInput](c)
+	if err != nil {
+		return reply{}, err
+	}
+	next := *p
+	if next.Record, err = revised(srv, c, &c.org.SnapshotPolicies, "snapshot policy", p, in.MetaInput); err != nil {
+		return reply{}, err
+	}
+	if err := object.CheckFree(&c.org.SnapshotPolicies, "snapshot policy", next.Name, p.Identity); err != nil {
+		return reply{}, err
+	}
+	if err := srv.plan(c, &next, in); err != nil {
+		return reply{}, err
+	}
+	*p = next
+	return changed(p.Identity, p.View(c.now)), nil
+}
+
+func (srv *Server) deleteSnapshotPolicy(c *call) (reply, error) {
+	p, err := addressed(c, &c.org.SnapshotPolicies, "snapshot policy")
+	if err != nil {
+		return reply{}, err
+	}
+	c.org.SnapshotPolicies.Remove(p)
+	return done(p.Identity), nil
+}
+
+// plan applies and checks what a policy is to do. What every policy has is kept
+// when a request leaves it out.
+func (srv *Server) plan(c *call, p *state.SnapshotPolicy, in wire.SnapshotPolicyInput) error {
+	ttl := object.Kept(in.TTL, wire.Duration{Duration: p.TTL})
+	p.TTL = ttl.Duration
+	p.Schedule, p.Timezone = object.Kept(in.Schedule, p.Schedule), object.Kept(in.Timezone, p.Timezone)
+	p.Target = object.Kept(in.Target, p.Target)
+	p.Enabled = object.Value(srv.rules(), in.Enabled, p.Enabled)
+	p.KeepCount = object.Optional(srv.rules(), in.KeepCount, p.KeepCount)
+	switch {
+	case p.TTL <= 0:
+		return apierror.Invalid("field \"ttl\" must be more than 0, not %s", p.TTL)
+	case p.KeepCount != nil && *p.KeepCount < 1:
+		return apierror.Invalid("field \"keepCount\" must be at least 1, not %d", *p.KeepCount)
+	}
+	if err := p.Plan(c.now); err != nil {
+		return err
+	}
+	return c.checkSnapshotTarget(p)
+}
+
+func (c *call) checkSnapshotTarget(p *state.SnapshotPolicy) error {
+	target := p.Target
+	if err := object.OneOf("target.type", target.Type, wire.TargetSelector, wire.TargetExplicit); err != nil {
+		return err
+	}
+	switch {
+	case target.Type == wire.TargetSelector && len(target.Selector) == 0:
+		return apierror.Invalid("field \"target.selector\" is required")
+	case target.Type == wire.TargetExplicit && len(target.VolumeIdentities) == 0:
+		return apierror.Invalid("field \"target.volumeIdentities\" is required")
+	}
+	for _, identity := range target.VolumeIdentities {
+		v, err := object.Referred(&c.org.Volumes, "target.volumeIdentities", "volume", identity)
+		if err != nil {
+			return err
+		}
+		if v.Region != p.Region {
+			return apierror.Invalid("field \"target.volumeIdentities\": volume %q is in region %s, not in that of the "+
+				"policy, %s", identity, v.Region.Slug, p.Region.Slug)
+		}
+	}
+	return nil
+}
+
+// runPolicies takes the snapshots that are due at a time. The store is locked.
+func (srv *Server) runPolicies(at time.Time) {
+	for org := range srv.Store.Spaces() {
+		for p := range org.SnapshotPolicies.All() {
+			if due, found := p.Due(); found && !due.After(at) {
+				srv.runPolicy(p, at)
+			}
+		}
+	}
+}
+
+// runPolicy takes a snapshot of each volume that a policy is for, and deletes the snapshots that it keeps no longer.
+func (srv *Server) runPolicy(p *state.SnapshotPolicy, at time.Time) {
+	taken := false
+	for _, v := range p.Volumes() {
+		identity := object.NewIdentity("snap")
+		s, err := srv.takeSnapshot(v, object.Spec{Identity: identity, Name: policySnapshotName(p, identity)}, at)
+		if err != nil {
+			srv.logger.Warn("a snapshot policy took no snapshot of a volume", "policy", p.Identity, "volume",
+				v.Identity, "error", err)
+			continue
+		}
+		s.Policy, taken = p.Identity, true
+	}
+	for _, s := range p.Outdated(at) {
+		srv.removeSnapshot(s, at)
+	}
+	p.Ran(at, taken)
+	srv.Events.Changed()
+}
+
+// policySnapshotName is unique, because it ends like an identity. Names of objects have at most 62 characters.
+func policySnapshotName(p *state.SnapshotPolicy, identity string) string {
+	const most = 40
+	return p.Slug[:min(len(p.Slug), most)] + strings.TrimPrefix(identity, "snap")
 }

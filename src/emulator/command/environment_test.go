@@ -67,7 +67,7 @@ func TestHealthCommand(t *testing.T) {
 	}
 	for problem, args := range map[string][]string{
 		"is it running there? See --endpoint":     {"--endpoint=" + s.Endpoint},
-		"501 Not Implemented; is it an emulator?": {"--endpoint=" + s.Endpoint + "/_emulator/none", "--ca-file=" + certFile},
+		"501 Not Implemented; is it an emulator?": {"--endpoint=" + s.Endpoint + "/none", "--ca-file=" + certFile},
 		"no PEM certificate":                      {"--ca-file=" + keyFile},
 		"--endpoint=:":                            {"--endpoint=:"},
 	} {

@@ -214,7 +214,8 @@ func (o *Organisation) seedSnapshot(all *storage, in *seed.Snapshot, now time.Ti
 		return err
 	}
 	s := &VolumeSnapshot{Source: source, Size: cmp.Or(in.Size, source.Size), DeleteProtection: in.DeleteProtection,
-		Policy: in.Policy, Held: in.Held, Life: revived(in.Life), Record: recorded("snap", in.Object, o.Snapshots.HasSlug, now)}
+		Policy: in.Policy, Held: in.Held, Life: revived(in.Life),
+		Record: recorded("snap", in.Object, o.Snapshots.HasSlug, now)}
 	if err := object.Insert(&all.snapshots, s); err != nil || in.Gone {
 		return err
 	}
