@@ -296,7 +296,8 @@ func TestPoliciesWithWrongSchedulesInSeeds(t *testing.T) {
 	play(t, next, []step{{request: "GET " + policiesPath + "/p", status: 200,
 		has: []string{"a b c d e", "!nextSnapshotAt"}}})
 	state.Version = 0
-	if _, err := emulator.New(emulator.Config{Seed: state}); err == nil || !strings.Contains(err.Error(), "schedule") {
+	_, err := emulator.NewDescribed(t, emulator.Config{Seed: state})
+	if err == nil || !strings.Contains(err.Error(), "schedule") {
 		t.Errorf("a seed with a wrong schedule: %v", err)
 	}
 }

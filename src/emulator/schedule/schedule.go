@@ -26,8 +26,8 @@ const fields = 5
 func Parse(expression, timezone string) (Schedule, error) {
 	refuse := func(why any) (Schedule, error) {
 		return Schedule{}, apierror.Invalid("field \"schedule\" must be a cron expression of %d fields, "+
-			"minute (0 to 59), hour (0 to 23), day of the month (1 to 31), month (1 to 12) and day of the week (0 to 6), like "+
-			"\"0 2 * * *\", not %q: %v", fields, expression, why)
+			"minute (0 to 59), hour (0 to 23), day of the month (1 to 31), month (1 to 12) and day of the week "+
+			"(0 to 6), like \"0 2 * * *\", not %q: %v", fields, expression, why)
 	}
 	parts := strings.Fields(expression)
 	if len(parts) != fields {
