@@ -22,6 +22,7 @@ type former struct{ user, network, namespace, kubeconfig string }
 func (r *rig) testMigration(existing former) {
 	r.Helper()
 	deployment := r.addFormer(existing)
+	r.permitSecret(deployment)
 	r.plant(existing)
 	r.wantNoWrites(existing.user, []attempt{
 		{[]string{"migrate"}, 0, "Nothing would change in the cloud for 1 Service."},

@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/ci/host"
@@ -36,7 +37,7 @@ const (
 	system   = metav1.NamespaceSystem
 	operator = "operator" // the service account of the person
 	// credentials is the name of the Secret of the cloud.
-	credentials = "cloud-credentials"
+	credentials = "thalassa-credentials"
 )
 
 // rig is a cluster with the chart and a Service, and a person with the documented permissions. No pod runs.
@@ -109,28 +110,34 @@ func (r *rig) install(key, secret string, values map[string]any) {
 	r.secret = secret
 }
 
-// addOperator grants the permissions that the help of the commands names, and gets a token.
+// addOperator grants the permissions of the example, which are those that the help of the commands names, and gets a
+// token.
 func (r *rig) addOperator() {
 	r.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: operator}}
 	_, err := r.cluster.CoreV1().ServiceAccounts(system).Create(r.Context(), account, metav1.CreateOptions{})
 	r.must(err)
-	read := []string{"get", "list", "watch"}
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: operator}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"services", "nodes", "pods", "events", "configmaps", "secrets",
-			"namespaces"}, Verbs: read},
-		{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: read},
-		{APIGroups: []string{"apps"}, Resources: []string{"deployments", "daemonsets"}, Verbs: read},
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: read},
-		{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"},
-			Verbs: []string{"create"}},
-	}}
-	_, err = r.cluster.RbacV1().ClusterRoles().Create(r.Context(), role, metav1.CreateOptions{})
+	example, err := os.ReadFile(filepath.Join(repotest.Root(r), "examples", "kubectl-thalassa.yaml"))
 	r.must(err)
-	_, err = r.cluster.RbacV1().ClusterRoleBindings().Create(r.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: operator},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: operator},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: system, Name: operator}},
+	anywhere, here, _ := strings.Cut(string(example), "\n---\n")
+	var clusterRole rbacv1.ClusterRole
+	r.must(yaml.UnmarshalStrict([]byte(anywhere), &clusterRole))
+	var role rbacv1.Role
+	r.must(yaml.UnmarshalStrict([]byte(here), &role))
+	rbac := r.cluster.RbacV1()
+	_, err = rbac.ClusterRoles().Create(r.Context(), &clusterRole, metav1.CreateOptions{})
+	r.must(err)
+	_, err = rbac.Roles(system).Create(r.Context(), &role, metav1.CreateOptions{})
+	r.must(err)
+	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: system, Name: operator}}
+	_, err = rbac.ClusterRoleBindings().Create(r.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: operator}, Subjects: subjects,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: clusterRole.Name},
+	}, metav1.CreateOptions{})
+	r.must(err)
+	_, err = rbac.RoleBindings(system).Create(r.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: operator}, Subjects: subjects,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
 	}, metav1.CreateOptions{})
 	r.must(err)
 	token, err := r.cluster.CoreV1().ServiceAccounts(system).CreateToken(r.Context(), operator,
@@ -138,6 +145,21 @@ func (r *rig) addOperator() {
 	r.must(err)
 	r.token = token.Status.Token
 	r.must(controlplane.WriteKubeconfig(r.kubeconfig, rest.AnonymousClientConfig(r.plane.Config())))
+}
+
+// permitSecret lets the person read another Secret. The example tells to name it.
+func (r *rig) permitSecret(name string) {
+	r.Helper()
+	roles := r.cluster.RbacV1().Roles(system)
+	role, err := roles.Get(r.Context(), "kubectl-thalassa", metav1.GetOptions{})
+	r.must(err)
+	for i := range role.Rules {
+		if slices.Contains(role.Rules[i].Resources, "secrets") {
+			role.Rules[i].ResourceNames = append(role.Rules[i].ResourceNames, name)
+		}
+	}
+	_, err = roles.Update(r.Context(), role, metav1.UpdateOptions{})
+	r.must(err)
 }
 
 // command is kubectl thalassa with arguments.

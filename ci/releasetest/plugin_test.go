@@ -66,7 +66,13 @@ func (p published) testKrew(t *testing.T) {
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building krew: %v\n%s", err, output)
 	}
-	reader.shell.Before = `export KREW_ROOT="$PWD" PATH="$PWD/bin:$PWD:$PATH"`
+	// Users have krew's index of plug-ins already, which krew updates first.
+	reader.shell.Before = `
+		[[ -d others ]] || {
+			git init --quiet others
+			git -C others -c user.name=a -c user.email=a@example.com commit --quiet --allow-empty --message=index
+		}
+		export KREW_DEFAULT_INDEX_URI="$PWD/others" KREW_ROOT="$PWD/krew" PATH="$PWD/krew/bin:$PWD:$PATH"`
 	if printed := reader.run(t, blocks[0]+"kubectl thalassa version"); !strings.Contains(printed,
 		"kubectl-thalassa v"+p.version) {
 		t.Errorf("the installed plug-in prints\n%s", printed)
