@@ -69,6 +69,7 @@ require (
 	github.com/distribution/reference v0.6.0 // indirect
 	github.com/lithammer/dedent v1.1.0 // indirect
 	github.com/mxk/go-flowrate v0.0.0-20140419014527-cca7078d478f // indirect
+	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/sergi/go-diff v1.4.0 // indirect
 	k8s.io/metrics v0.37.1 // indirect
 	sigs.k8s.io/kustomize/cmd/config v0.21.2 // indirect

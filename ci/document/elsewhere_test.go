@@ -102,6 +102,8 @@ func elsewhere() []execution {
 		by("make e2e TESTFLAGS='-run TestPage' PICTURE=1", page, "\nfunc TestPage(", `os.Getenv(newPicture) != ""`),
 		{"ctr --namespace k8s.io images import ARCHIVE", map[string][]string{cluster: {`p.must(t, "load-image", `},
 			"tools/realnode/containerd.go": {`"--namespace", images}`, `[]string{"images", "import", `}}},
+		by("thalassa-emulator health", "src/emulator/command/environment_test.go",
+			`append([]string{"health"}, args...)`),
 		by("thalassa-emulator clean", "src/emulator/command/netns_linux_test.go", `&output, &log, "clean")`),
 	}
 }

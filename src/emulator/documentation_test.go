@@ -140,3 +140,19 @@ func TestReadmeSaysWhatIsMissing(t *testing.T) {
 		}
 	}
 }
+
+// The guide for Go tests adds this module.
+func TestGoGuideNamesTheModule(t *testing.T) {
+	module, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guide, err := os.ReadFile("../../docs/guides/emulator-go-tests.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(string(module), "module "), "\n")
+	if want := "\ngo get " + name + "@main\n"; !strings.Contains(string(guide), want) {
+		t.Errorf("docs/guides/emulator-go-tests.md lacks %q", want)
+	}
+}

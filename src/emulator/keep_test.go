@@ -72,6 +72,8 @@ func overfilled(t *testing.T) *Emulator {
 	// A volume that is gone, but of which there is a snapshot.
 	post("/v1/volumes", `{"name":"old","size":1,"cloudRegionIdentity":"nl-01","volumeTypeIdentity":"block"}`)
 	post("/v1/snapshots", `{"name":"left","volumeIdentity":"old"}`)
+	post("/v1/snapshot-policies", `{"name":"yearly","region":"nl-01","ttl":"168h","keepCount":2,"enabled":true,`+
+		`"schedule":"0 0 1 1 *","timezone":"Europe/Amsterdam","target":{"type":"selector","selector":{"a":"b"}}}`)
 	send(t, e, http.MethodDelete, "/v1/volumes/old", "", "")
 	if err := e.SetQuota("", "machines", 7); err != nil {
 		t.Fatal(err)

@@ -312,3 +312,31 @@ func TestEveryMachineFilter(t *testing.T) {
 		}
 	}
 }
+
+// A console is missing, and not the machine or the right to use it.
+func TestConsoleIsRefusedLikeOtherRequests(t *testing.T) {
+	e := newEmulator(t, withMachine)
+	for name, tt := range map[string]struct {
+		token, organisation, machine string
+		want                         int
+		has                          string
+	}{
+		"no credentials":         {"", "", "vm-1", 401, ""},
+		"wrong credentials":      {"wrong", "", "vm-1", 401, ""},
+		"another organisation":   {emulator.DefaultToken, "other", "vm-1", 403, ""},
+		"no such machine":        {emulator.DefaultToken, "", "vm-2", 404, "vm-2"},
+		"a machine":              {emulator.DefaultToken, "", "one", 501, `machine \"vm-1\" has no console`},
+		"nothing of the cloud's": {"", "", "vm-1/other", 501, "does not serve"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := newRequest(t, "GET", "/v1/machines/"+tt.machine+"/console", "")
+			if tt.token != "" {
+				request.Header.Set("Authorization", "Token "+tt.token)
+			}
+			request.Header.Set("X-Organisation-Identity", tt.organisation)
+			if got := serve(e, request); got.Code != tt.want || !strings.Contains(got.Body.String(), tt.has) {
+				t.Errorf("status %d %s, want %d and %q", got.Code, got.Body, tt.want, tt.has)
+			}
+		})
+	}
+}

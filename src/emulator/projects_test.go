@@ -280,3 +280,42 @@ func TestFederatedIdentitiesOfProjects(t *testing.T) {
 		t.Errorf("VPCs %+v, %v, want the project's, whatever the header says", vpcs, err)
 	}
 }
+
+// A token that is bound to a project cannot get out of it. A header does not bind.
+func TestBoundTokensDoNotWriteToTheOrganisation(t *testing.T) {
+	c := newCloud(t, withProject, func(cfg *emulator.Config) {
+		org := &cfg.Seed.Organisations[0]
+		org.Projects = append(org.Projects, emulator.ProjectSeed{Name: "Empty"})
+		org.Clients = append(org.Clients, emulator.ClientSeed{ID: "bound", Secret: "s", Project: "shop"},
+			emulator.ClientSeed{ID: "free", Secret: "s"})
+	})
+	const account = "/v1/service-accounts/" + emulator.DefaultServiceAccount
+	for _, tt := range []struct {
+		request, body string
+		bound, free   int
+	}{
+		{"GET /v1/projects", "", 200, 200},
+		{"GET " + account, "", 200, 200},
+		{"POST /v1/projects", `{"name":"new"}`, 403, 201},
+		{"PUT /v1/projects/empty", `{"name":"renamed"}`, 403, 200},
+		{"DELETE /v1/projects/new", "", 403, 204},
+		{"POST /v1/service-accounts", `{"name":"robot"}`, 403, 201},
+		{"POST " + account + "/access-credentials", `{"name":"key","scopes":[]}`, 403, 201},
+		{"POST /v1/federated-identity-providers", `{"name":"p","providerIssuer":"https://example.com"}`, 403, 201},
+		{"POST /v1/teams", `{"name":"ops"}`, 403, 201},
+		{"DELETE /v1/teams/ops", "", 403, 204},
+		{"POST /v1/iam/roles", `{"name":"reader"}`, 403, 201},
+		{"POST /v1/cloudinits", `{"name":"own","content":"c"}`, 201, 201},
+	} {
+		method, path, _ := strings.Cut(tt.request, " ")
+		for client, want := range map[string]int{"bound": tt.bound, "free": tt.free} {
+			// Whichever is first: what the bound one is refused must not have happened.
+			request := apiRequest(t, c.url, method, path, tt.body)
+			request.SetBasicAuth(client, "s")
+			request.Header.Set("X-Project-Identity", "shop")
+			if got := serve(c, request); got.Code != want {
+				t.Errorf("%s as %s = %d %s, want %d", tt.request, client, got.Code, got.Body, want)
+			}
+		}
+	}
+}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/thalassa-cloud/client-go/filters"
 	"github.com/thalassa-cloud/client-go/iaas"
-	vendor "github.com/thalassa-cloud/client-go/pkg/client"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
@@ -20,12 +19,6 @@ const snapshotsPath = "/v1/snapshots"
 
 func snapshotNamed(name, volume string) string {
 	return `{"name":"` + name + `","volumeIdentity":"` + volume + `"}`
-}
-
-// policyNamed is the body that creates a snapshot policy.
-func policyNamed(name string) string {
-	return `{"name":"` + name + `","region":"nl-01","ttl":"168h","schedule":"0 2 * * *","timezone":"UTC",` +
-		`"enabled":true,"target":{"type":"selector","selector":{"backup":"true"}}}`
 }
 
 func restoring(volume, snapshot string) string {
@@ -177,39 +170,6 @@ func (c *cloud) snapshotNames(t *testing.T, filter filters.Filter) (names string
 		names += s.Name
 	}
 	return names
-}
-
-// The official client sends a number of nanoseconds and reads one. Newer ones may use texts.
-func TestSnapshotPolicies(t *testing.T) {
-	c := newCloud(t)
-	request := iaas.CreateSnapshotPolicyRequest{Name: "Daily", Region: "nl-01", Ttl: 168 * time.Hour,
-		KeepCount: new(7), Enabled: true, Schedule: "0 2 * * *", Timezone: "Europe/Amsterdam",
-		Target: iaas.SnapshotPolicyTarget{Type: "selector", Selector: map[string]string{"backup": "true"}}}
-	p, err := c.api.CreateSnapshotPolicy(t.Context(), request)
-	if err != nil || p.Ttl != request.Ttl || *p.KeepCount != 7 || !p.Enabled || p.Target.Selector["backup"] != "true" ||
-		p.Region.Slug != "nl-01" || p.Slug != "daily" {
-		t.Fatalf("%+v, %v", p, err)
-	}
-	if _, err := c.api.CreateSnapshotPolicy(t.Context(), request); !refused(err, "409") {
-		t.Errorf("the same name: %v, want 409", err)
-	}
-	p, err = c.api.UpdateSnapshotPolicy(t.Context(), p.Identity, iaas.UpdateSnapshotPolicyRequest{Name: "Weekly",
-		Ttl: time.Hour, Schedule: "0 2 * * 0", Timezone: "UTC", Target: request.Target})
-	if err != nil || p.Ttl != time.Hour || p.KeepCount != nil || p.Enabled || p.Schedule != "0 2 * * 0" {
-		t.Errorf("%+v, %v", p, err)
-	}
-	if err := c.api.DeleteSnapshotPolicy(t.Context(), p.Identity); err != nil {
-		t.Error(err)
-	}
-	if _, err := c.api.GetSnapshotPolicy(t.Context(), p.Identity); !vendor.IsNotFound(err) {
-		t.Errorf("deleted policy: %v, want not found", err)
-	}
-	play(t, newEmulator(t, withSwitches(emulator.Switches{DurationTexts: true})), []step{
-		{request: "POST /v1/snapshot-policies", body: policyNamed("p"), status: 201,
-			has: []string{`"ttl":"168h0m0s"`, "!nextSnapshotAt"}},
-		{request: "PUT /v1/snapshot-policies/p", body: `{"name":"p","ttl":1000000000}`, status: 200,
-			has: []string{`"ttl":"1s"`, "0 2 * * *"}},
-	})
 }
 
 func TestVolumesAndSnapshotsAreHeld(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,27 +30,26 @@ func (e *Emulator) watchRoutes() {
 	})
 }
 
-// protect refuses requests to the admin API with which a page of another web site would change something: the admin API
-// needs no credentials, and browsers reach loopback addresses.
+// protect refuses requests to the admin API with which a page of another web site would change something, or would
+// read something through a name that it led here: the admin API needs no credentials, and browsers reach addresses
+// that other machines do not.
 func protect(admin http.Handler) http.Handler {
 	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead && rebound(r) {
-			http.Error(w, "a page at "+r.Host+" may not use the admin API: open it at an address of this machine",
-				http.StatusForbidden)
+		if misled(r) && browses(r) {
+			http.Error(w, "a web site could have led its name "+r.Host+" here, so a browser may not use the admin API "+
+				"at it: use an IP address, localhost or a name without a dot", http.StatusForbidden)
 			return
 		}
 		admin.ServeHTTP(w, r)
 	}))
 }
 
-// rebound says whether a browser was led to a loopback address by the name of a web site.
-func rebound(r *http.Request) bool {
-	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	if local == nil || !local.IP.IsLoopback() || r.Header.Get("Origin") == "" {
-		return false
-	}
-	host, named := hostname(r)
-	return named && host != "localhost"
+// browses says whether a request may be a browser's. To a plain HTTP address, browsers send Sec-Fetch-Site never, and
+// Origin only with some requests, but Accept-Language always, and no page can leave it out.
+func browses(r *http.Request) bool {
+	return slices.ContainsFunc([]string{"Origin", "Sec-Fetch-Site", "Accept-Language"}, func(header string) bool {
+		return len(r.Header.Values(header)) > 0
+	})
 }
 
 // misled says whether a request came through a name that a web site can have led here: its pages could then read the

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"reflect"
 	"strings"
@@ -309,6 +310,42 @@ func TestOtherSitesMayNotWrite(t *testing.T) {
 			defer answer.Body.Close()
 			if answer.StatusCode != tt.want || answer.Header.Get("Access-Control-Allow-Origin") != "" {
 				t.Errorf("status %d, headers %v; want %d", answer.StatusCode, answer.Header, tt.want)
+			}
+		})
+	}
+}
+
+// A web site can lead its name to an emulator behind a port of Docker, too, where the address is no loopback address.
+// Its page is then of the same origin as the admin API.
+func TestPagesOfNamesThatWereLedHereAreRefused(t *testing.T) {
+	e := newEmulator(t)
+	const evil, service = "evil.example:7443", "emulator:8080"
+	for name, tt := range map[string]struct {
+		method, path, host, header, value string
+		want                              int
+	}{
+		"a fault":              {"DELETE", "/_emulator/faults", evil, "Origin", "http://" + evil, 403},
+		"a token":              {"POST", "/_emulator/subject-tokens", evil, "Origin", "http://" + evil, 403},
+		"with TLS":             {"GET", "/_emulator/state", evil, "Sec-Fetch-Site", "same-origin", 403},
+		"reading":              {"GET", "/_emulator/state", evil, "Accept-Language", "en", 403},
+		"reading without any":  {"GET", "/_emulator/writes", evil, "Accept-Language", "", 403},
+		"the page":             {"GET", "/_emulator/", evil, "Accept-Language", "en", 403},
+		"a program":            {"POST", "/_emulator/subject-tokens", "host.docker.internal:7443", "", "", 201},
+		"a program that reads": {"GET", "/_emulator/state", "docker.example.com:7443", "", "", 200},
+		"the page of a service": {"POST", "/_emulator/subject-tokens", service, "Origin", "http://" + service,
+			201},
+		"the page at an address": {"GET", "/_emulator/state", "192.0.2.1:7443", "Accept-Language", "en", 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := newRequest(t, tt.method, tt.path, "")
+			request.Host = tt.host
+			if tt.header != "" {
+				request.Header.Set(tt.header, tt.value)
+			}
+			inContainer := context.WithValue(t.Context(), http.LocalAddrContextKey,
+				&net.TCPAddr{IP: net.IPv4(172, 17, 0, 2), Port: 8080})
+			if got := serve(e, request.WithContext(inContainer)); got.Code != tt.want {
+				t.Errorf("status %d %s, want %d", got.Code, got.Body, tt.want)
 			}
 		})
 	}

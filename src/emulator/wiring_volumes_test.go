@@ -73,6 +73,32 @@ func TestWiringGetsVolumes(t *testing.T) {
 	})
 }
 
+// The data plane gets the snapshots of a policy when they are due, without a request.
+func TestWiringGetsSnapshotsOfPolicies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plane := &fabric{}
+		e := newEmulator(t, func(cfg *emulator.Config) { cfg.DataPlane = plane })
+		play(t, e, []step{
+			{request: "POST " + volumesPath, body: replaced(volumeNamed("v"), "}", `,"labels":{"backup":"true"}}`),
+				status: 201},
+			{request: "POST " + policiesPath, body: policyNamed("p"), status: 201},
+		})
+		before := e.Revision()
+		for day, want := range []int{0, 1, 2} {
+			if got := len(plane.described().Snapshots); got != want {
+				t.Errorf("day %d: %d snapshots, want %d", day, got, want)
+			}
+			<-time.After(24 * time.Hour)
+		}
+		if e.Revision() == before {
+			t.Error("the changes are not announced, so that --state does not keep them")
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // What failed is tried again without another request, until it works.
 func TestWiringIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -22,6 +22,9 @@ const searchPath = "PATH=/usr/sbin:/usr/bin"
 // user is who the programs run as: not a user of a host, and not root.
 const user = "65532:65532"
 
+// healthInterval is short, because what waits for a container waits at least for the first check.
+const healthInterval = 2 * time.Second
+
 // accounts are the files that give the user a name, for programs that look for one.
 func accounts() []File {
 	return []File{
@@ -115,6 +118,10 @@ func layersOf(p Program, s Stamp, content Content) ([]v1.Layer, error) {
 	for _, name := range p.Names {
 		program = append(program, File{Path: "/" + name, Mode: fs.ModeSymlink | 0o777, Content: p.Name})
 	}
+	for _, folder := range p.Folders {
+		// A new volume gets the mode of the folder in its place, and the user of the image is not root.
+		program = append(program, File{Path: folder, Mode: fs.ModeDir | 0o777})
+	}
 	for _, files := range [][]File{accounts(), program} {
 		layer, err := NewLayer(files, s.created())
 		if err != nil {
@@ -154,6 +161,10 @@ func configured(p Program, s Stamp) v1.Config {
 		Labels: labels(p, s)}
 	if len(p.Debian) > 0 {
 		c.Env = []string{searchPath}
+	}
+	if len(p.Health) > 0 {
+		// CMD, because the image has no shell, which --health-cmd of Docker would need.
+		c.Healthcheck = &v1.HealthConfig{Test: append([]string{"CMD"}, p.Health...), Interval: healthInterval}
 	}
 	return c
 }

@@ -121,6 +121,36 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// A container of the emulator can be checked without a shell, and its user can write to a volume.
+func TestEmulatorHasAHealthCheckAndAFolder(t *testing.T) {
+	_, index := small(t)
+	images, err := Images(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := images["amd64"].ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"CMD", "/thalassa-emulator", "health", "--endpoint=http://127.0.0.1:8080"}
+	if check := config.Config.Healthcheck; check == nil || !slices.Equal(check.Test, want) || check.Interval <= 0 {
+		t.Errorf("health check %+v, want %q", check, want)
+	}
+	files := tar.NewReader(mutate.Extract(images["amd64"]))
+	for {
+		file, err := files.Next()
+		if err != nil {
+			t.Fatalf("the image has no folder for volumes: %v", err)
+		}
+		if strings.Trim(file.Name, "/") == "state" {
+			if file.Typeflag != tar.TypeDir || file.Mode != 0o777 {
+				t.Errorf("/state has type %c and mode %o", file.Typeflag, file.Mode)
+			}
+			return
+		}
+	}
+}
+
 func layoutOf(t *testing.T, folder string, program Program) v1.ImageIndex {
 	t.Helper()
 	index, err := ReadLayout(filepath.Join(folder, "dist", "images", program.Name))

@@ -26,6 +26,8 @@ type Program struct {
 	Title       string   // for org.opencontainers.image.title
 	Description string   // one sentence
 	Arguments   []string // used when whoever runs the image gives none
+	Health      []string // command that Docker checks the health of a container with; empty if there is none
+	Folders     []string // in which the program may write, for volumes
 	// Debian are paths of programs of Debian that it starts, and of their configuration. What these need is in the
 	// image, too.
 	Debian []string
@@ -49,6 +51,8 @@ func Programs() []Program {
 			Module: "src/emulator", Stamped: "main",
 			Description: "Thalassa Cloud in a box: its REST API, for tests of clients, controllers and pipelines",
 			Arguments:   []string{"--listen=0.0.0.0:8080"},
+			Health:      []string{"/thalassa-emulator", "health", "--endpoint=http://127.0.0.1:8080"},
+			Folders:     []string{"/state"},
 		},
 		{
 			Name: "thalassa-csi-driver", Repository: "csi-driver", Title: "thalassa-csi",

@@ -113,7 +113,7 @@ func (srv *Server) deleteLater(c *call, remove handler, lag time.Duration) (repl
 }
 
 // ApplyDue lets happen what was due by now, one moment after the other: late
-// deletions, and the end of objects on their way out. The store is locked.
+// deletions, the end of objects on their way out, and what snapshot policies do. The store is locked.
 func (srv *Server) ApplyDue(now time.Time) {
 	s := srv.Store
 	for {
@@ -129,6 +129,7 @@ func (srv *Server) ApplyDue(now time.Time) {
 		for org := range s.Spaces() {
 			org.FinishDeletions(at)
 		}
+		srv.runPolicies(at)
 		srv.Snapshot(at)
 	}
 }

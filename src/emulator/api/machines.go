@@ -59,6 +59,17 @@ func (srv *Server) getMachine(c *call) (reply, error) {
 	return one(m.View(c.now)), nil
 }
 
+// refuseConsole does not invent a console. With the data plane netns, programs run on the machine of the emulator,
+// whose shell is no machine's.
+func (srv *Server) refuseConsole(c *call) (reply, error) {
+	m, err := c.machine()
+	if err != nil {
+		return reply{}, err
+	}
+	return reply{}, apierror.Unserved("machine %q has no console, because the emulator runs no operating system in it",
+		m.Identity)
+}
+
 func (srv *Server) createMachine(c *call) (reply, error) {
 	in, err := decode[wire.CreateMachine](c)
 	if err != nil {

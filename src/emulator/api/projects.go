@@ -20,6 +20,21 @@ func (srv *Server) projectOperations() map[string]handler {
 	}
 }
 
+// unbound are operations on what belongs to the organisation. They refuse writes with a token that is bound to a
+// project: it could make credentials without a project, or delete other projects.
+func unbound(operations map[string]handler) map[string]handler {
+	for operation, answer := range operations {
+		operations[operation] = func(c *call) (reply, error) {
+			if c.user.Project != "" && writes(c.Request) {
+				return reply{}, apierror.Forbidden("the token is bound to project %q, and %s belongs to the "+
+					"organisation: use a token that is bound to no project", c.user.Project, c.URL.Path)
+			}
+			return answer(c)
+		}
+	}
+	return operations
+}
+
 // space is where the objects of a request live: in the project that its token
 // is bound to, that its header names, or that its query names, in this order;
 // else in the organisation itself. Projects themselves belong to organisations.

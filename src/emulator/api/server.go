@@ -87,7 +87,9 @@ func New(o Options) (*Server, error) {
 	srv.Faults.Creates, srv.Faults.Lists, srv.metrics = srv.creates, srv.lists, newMetrics(srv)
 	srv.Faults.Met = func(ctx context.Context, kind fault.Kind) { event.Of(ctx).Fault = kind }
 	srv.routes()
-	srv.Snapshot(time.Now())
+	now := time.Now()
+	srv.ApplyDue(now)
+	srv.Snapshot(now)
 	for _, rule := range o.Faults {
 		if _, err := srv.Inject(rule); err != nil {
 			return nil, err
@@ -114,12 +116,12 @@ func (srv *Server) routes() {
 func (srv *Server) operations() map[string]handler {
 	all := map[string]handler{}
 	for _, resource := range []map[string]handler{
-		srv.computeOperations(), srv.projectOperations(), srv.quotaOperations(), srv.imageOperations(),
+		srv.computeOperations(), unbound(srv.projectOperations()), srv.quotaOperations(), srv.imageOperations(),
 		srv.cloudInitOperations(),
 		srv.vpcOperations(), srv.subnetOperations(), srv.routeTableOperations(), srv.natGatewayOperations(),
 		srv.securityGroupOperations(), srv.reservedIPOperations(), srv.firewallOperations(), srv.peeringOperations(),
 		srv.filesystemOperations(), srv.volumeOperations(), srv.snapshotOperations(),
-		srv.snapshotPolicyOperations(), srv.identityOperations(), srv.kubernetesOperations(),
+		srv.snapshotPolicyOperations(), unbound(srv.identityOperations()), srv.kubernetesOperations(),
 		srv.bucketOperations(),
 	} {
 		maps.Copy(all, resource)
@@ -174,6 +176,7 @@ func (srv *Server) computeOperations() map[string]handler {
 		"POST /v1/machines/{id}/start":           srv.startMachine,
 		"POST /v1/machines/{id}/stop":            srv.stopMachine,
 		"POST /v1/machines/{id}/restart":         srv.restartMachine,
+		"GET /v1/machines/{id}/console":          srv.refuseConsole,
 		"GET /v1/loadbalancers":                  srv.listLoadbalancers,
 		"POST /v1/loadbalancers":                 srv.createLoadbalancer,
 		"GET " + lb:                              srv.getLoadbalancer,

@@ -2,6 +2,7 @@ package api
 
 import (
 	"strings"
+	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
@@ -46,23 +47,34 @@ func (srv *Server) createSnapshot(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if status := source.Status(c.now); source.At(c.now) == object.Creating ||
-		srv.switches.StrictSnapshots && !source.Available(c.now) {
-		return reply{}, apierror.Conflict("volume %q is %s; snapshots are made of volumes that are Available",
+	s, err := srv.takeSnapshot(source, described, c.now)
+	if err != nil {
+		return reply{}, err
+	}
+	s.DeleteProtection = object.Kept(in.DeleteProtection, false)
+	return created(s.Identity, s.View(c.now)), nil
+}
+
+// takeSnapshot makes a snapshot of a volume, if that is possible now.
+func (srv *Server) takeSnapshot(source *state.Volume, described object.Spec, now time.Time) (*state.VolumeSnapshot,
+	error) {
+	o := source.Org
+	if status := source.Status(now); source.At(now) == object.Creating ||
+		srv.switches.StrictSnapshots && !source.Available(now) {
+		return nil, apierror.Conflict("volume %q is %s; snapshots are made of volumes that are Available",
 			source.Identity, status)
 	}
-	if err := object.CheckFree(&c.org.Snapshots, "snapshot", described.Name, ""); err != nil {
-		return reply{}, err
+	if err := object.CheckFree(&o.Snapshots, "snapshot", described.Name, ""); err != nil {
+		return nil, err
 	}
-	if err := c.org.Admit(state.QuotaSnapshots); err != nil {
-		return reply{}, err
+	if err := o.Admit(state.QuotaSnapshots); err != nil {
+		return nil, err
 	}
-	s := &state.VolumeSnapshot{Source: source, Size: source.SizeAt(c.now),
-		DeleteProtection: object.Kept(in.DeleteProtection, false),
-		Life:             object.Life{ReadyAt: c.now.Add(srv.delays.SnapshotCreate)},
-		Record:           object.NewRecord("snap", described, c.org.Snapshots.HasSlug, c.now)}
-	c.org.AddSnapshot(s)
-	return created(s.Identity, s.View(c.now)), nil
+	s := &state.VolumeSnapshot{Source: source, Size: source.SizeAt(now),
+		Life:   object.Life{ReadyAt: now.Add(srv.delays.SnapshotCreate)},
+		Record: object.NewRecord("snap", described, o.Snapshots.HasSlug, now)}
+	o.AddSnapshot(s)
+	return s, nil
 }
 
 func (srv *Server) updateSnapshot(c *call) (reply, error) {
@@ -96,14 +108,17 @@ func (srv *Server) deleteSnapshot(c *call) (reply, error) {
 		return reply{}, apierror.Conflict("snapshot %q is protected from deletion; switch deleteProtection off first",
 			s.Identity)
 	}
-	s.Remove(c.now, srv.delays.SnapshotDelete, srv.delays.SnapshotLinger)
-	s.Touch(c.now)
-	c.org.DepartSnapshot(s)
-	c.org.FinishDeletions(c.now)
+	srv.removeSnapshot(s, c.now)
 	return done(s.Identity), nil
 }
 
-// snapshotPolicyOperations store policies. Nothing takes their snapshots.
+func (srv *Server) removeSnapshot(s *state.VolumeSnapshot, now time.Time) {
+	s.Remove(now, srv.delays.SnapshotDelete, srv.delays.SnapshotLinger)
+	s.Touch(now)
+	s.Source.Org.DepartSnapshot(s)
+	s.Source.Org.FinishDeletions(now)
+}
+
 func (srv *Server) snapshotPolicyOperations() map[string]handler {
 	const path = "/v1/snapshot-policies"
 	return map[string]handler{
@@ -115,12 +130,9 @@ func (srv *Server) snapshotPolicyOperations() map[string]handler {
 	}
 }
 
-func (srv *Server) policyView(p *state.SnapshotPolicy) wire.SnapshotPolicy {
-	return p.View(srv.switches.DurationTexts)
-}
-
 func (srv *Server) listSnapshotPolicies(c *call) (reply, error) {
-	return listed(c, &c.org.SnapshotPolicies, (*state.SnapshotPolicy).Traits, srv.policyView)
+	return listed(c, &c.org.SnapshotPolicies, (*state.SnapshotPolicy).Traits,
+		func(p *state.SnapshotPolicy) wire.SnapshotPolicy { return p.View(c.now) })
 }
 
 func (srv *Server) getSnapshotPolicy(c *call) (reply, error) {
@@ -128,7 +140,7 @@ func (srv *Server) getSnapshotPolicy(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return one(srv.policyView(p)), nil
+	return one(p.View(c.now)), nil
 }
 
 func (srv *Server) createSnapshotPolicy(c *call) (reply, error) {
@@ -156,7 +168,7 @@ func (srv *Server) createSnapshotPolicy(c *call) (reply, error) {
 	}
 	p.Record = object.NewRecord("sp", described, c.org.SnapshotPolicies.HasSlug, c.now)
 	c.org.SnapshotPolicies.Add(p)
-	return created(p.Identity, srv.policyView(p)), nil
+	return created(p.Identity, p.View(c.now)), nil
 }
 
 func (srv *Server) updateSnapshotPolicy(c *call) (reply, error) {
@@ -179,7 +191,7 @@ func (srv *Server) updateSnapshotPolicy(c *call) (reply, error) {
 		return reply{}, err
 	}
 	*p = next
-	return changed(p.Identity, srv.policyView(p)), nil
+	return changed(p.Identity, p.View(c.now)), nil
 }
 
 func (srv *Server) deleteSnapshotPolicy(c *call) (reply, error) {
@@ -205,31 +217,70 @@ func (srv *Server) plan(c *call, p *state.SnapshotPolicy, in wire.SnapshotPolicy
 		return apierror.Invalid("field \"ttl\" must be more than 0, not %s", p.TTL)
 	case p.KeepCount != nil && *p.KeepCount < 1:
 		return apierror.Invalid("field \"keepCount\" must be at least 1, not %d", *p.KeepCount)
-	case len(strings.Fields(p.Schedule)) != cronFields:
-		return apierror.Invalid("field \"schedule\" must be a cron expression of %d fields, not %q", cronFields,
-			p.Schedule)
-	case p.Timezone == "":
-		return apierror.Invalid("field \"timezone\" is required")
 	}
-	return c.checkSnapshotTarget(p.Target)
+	if err := p.Plan(c.now); err != nil {
+		return err
+	}
+	return c.checkSnapshotTarget(p)
 }
 
-// cronFields are minute, hour, day of the month, month and day of the week.
-const cronFields = 5
-
-func (c *call) checkSnapshotTarget(target wire.SnapshotTarget) error {
+func (c *call) checkSnapshotTarget(p *state.SnapshotPolicy) error {
+	target := p.Target
+	if err := object.OneOf("target.type", target.Type, wire.TargetSelector, wire.TargetExplicit); err != nil {
+		return err
+	}
 	switch {
-	case target.Type == "selector" && len(target.Selector) == 0:
+	case target.Type == wire.TargetSelector && len(target.Selector) == 0:
 		return apierror.Invalid("field \"target.selector\" is required")
-	case target.Type == "explicit" && len(target.VolumeIdentities) == 0:
+	case target.Type == wire.TargetExplicit && len(target.VolumeIdentities) == 0:
 		return apierror.Invalid("field \"target.volumeIdentities\" is required")
-	case target.Type != "selector" && target.Type != "explicit":
-		return apierror.Invalid("field \"target.type\" must be selector or explicit, not %q", target.Type)
 	}
 	for _, identity := range target.VolumeIdentities {
-		if _, err := object.Referred(&c.org.Volumes, "target.volumeIdentities", "volume", identity); err != nil {
+		v, err := object.Referred(&c.org.Volumes, "target.volumeIdentities", "volume", identity)
+		if err != nil {
 			return err
+		}
+		if v.Region != p.Region {
+			return apierror.Invalid("field \"target.volumeIdentities\": volume %q is in region %s, not in that of the "+
+				"policy, %s", identity, v.Region.Slug, p.Region.Slug)
 		}
 	}
 	return nil
+}
+
+// runPolicies takes the snapshots that are due at a time. The store is locked.
+func (srv *Server) runPolicies(at time.Time) {
+	for org := range srv.Store.Spaces() {
+		for p := range org.SnapshotPolicies.All() {
+			if due, found := p.Due(); found && !due.After(at) {
+				srv.runPolicy(p, at)
+			}
+		}
+	}
+}
+
+// runPolicy takes a snapshot of each volume that a policy is for, and deletes the snapshots that it keeps no longer.
+func (srv *Server) runPolicy(p *state.SnapshotPolicy, at time.Time) {
+	taken := false
+	for _, v := range p.Volumes() {
+		identity := object.NewIdentity("snap")
+		s, err := srv.takeSnapshot(v, object.Spec{Identity: identity, Name: policySnapshotName(p, identity)}, at)
+		if err != nil {
+			srv.logger.Warn("a snapshot policy took no snapshot of a volume", "policy", p.Identity, "volume",
+				v.Identity, "error", err)
+			continue
+		}
+		s.Policy, taken = p.Identity, true
+	}
+	for _, s := range p.Outdated(at) {
+		srv.removeSnapshot(s, at)
+	}
+	p.Ran(at, taken)
+	srv.Events.Changed()
+}
+
+// policySnapshotName is unique, because it ends like an identity. Names of objects have at most 62 characters.
+func policySnapshotName(p *state.SnapshotPolicy, identity string) string {
+	const most = 40
+	return p.Slug[:min(len(p.Slug), most)] + strings.TrimPrefix(identity, "snap")
 }

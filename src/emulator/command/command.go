@@ -55,6 +55,9 @@ func (o *options) command(version string) *cobra.Command {
 		Args:  cobra.NoArgs,
 		// An error while running is not a misuse of the flags.
 		SilenceUsage: true,
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			return setFromEnvironment(cmd.Flags(), os.Environ())
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.version {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), cmd.Name(), version)
@@ -70,7 +73,7 @@ func (o *options) command(version string) *cobra.Command {
 	o.addCloudFlags(cmd)
 	o.addSwitchFlags(cmd)
 	o.addFaultFlags(cmd)
-	cmd.AddCommand(newToken(), newClean())
+	cmd.AddCommand(newToken(), newHealth(), newClean())
 	return cmd
 }
 

@@ -121,7 +121,8 @@ func (o *options) open(ctx context.Context, log *slog.Logger) (net.Listener, err
 	}
 	if o.certFile == "" && !o.plainHTTP {
 		err := fmt.Errorf("--listen=%s: HTTP without TLS is served on loopback addresses only; "+
-			"give --tls-cert-file and --tls-key-file, or --allow-plain-http", o.listen)
+			"give --tls-cert-file and --tls-key-file, or --allow-plain-http (in a container also "+
+			environmentPrefix+"ALLOW_PLAIN_HTTP=true)", o.listen)
 		return nil, closing(err, listener)
 	}
 	log.Warn(

@@ -3,15 +3,11 @@ package command
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,12 +15,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// tokenTimeout is how long the running emulator may take to answer.
-const tokenTimeout = 10 * time.Second
-
 // tokenOptions are the flags of the token command.
 type tokenOptions struct {
-	endpoint, caFile           string
+	running
 	account, subject, audience string
 	ttl                        time.Duration
 }
@@ -48,9 +41,7 @@ func newToken() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.endpoint, "endpoint", "http://127.0.0.1:7443", "where the emulator listens")
-	flags.StringVar(&o.caFile, "ca-file", "",
-		"PEM file with the certificate that the emulator's is checked with; the system's by default")
+	o.addFlags(flags)
 	flags.StringVar(&o.account, "service-account", emulator.DefaultServiceAccount,
 		"service account, by identity or name")
 	flags.StringVar(&o.subject, "subject", "",
@@ -62,25 +53,15 @@ func newToken() *cobra.Command {
 }
 
 func (o tokenOptions) fetch(ctx context.Context) (string, error) {
-	client, err := o.client()
-	if err != nil {
-		return "", err
-	}
-	defer client.CloseIdleConnections()
 	body, err := json.Marshal(map[string]string{
 		"serviceAccount": o.account, "subject": o.subject, "audience": o.audience, "ttl": o.ttl.String(),
 	})
 	if err != nil {
 		return "", fmt.Errorf("asking for a token: %w", err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(o.endpoint, "/")+
-		"/_emulator/subject-tokens", bytes.NewReader(body))
+	response, err := o.ask(ctx, http.MethodPost, "/_emulator/subject-tokens", bytes.NewReader(body))
 	if err != nil {
-		return "", fmt.Errorf("--endpoint=%s: %w", o.endpoint, err)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return "", fmt.Errorf("asking the emulator for a token: %w; is it running there? See --endpoint", err)
+		return "", fmt.Errorf("asking the emulator for a token: %w", err)
 	}
 	return readToken(response)
 }
@@ -95,22 +76,4 @@ func readToken(response *http.Response) (string, error) {
 		return "", fmt.Errorf("asking the emulator for a token: %s: %s", response.Status, answer.Message)
 	}
 	return answer.Token, nil
-}
-
-func (o tokenOptions) client() (*http.Client, error) {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment}
-	client := &http.Client{Timeout: tokenTimeout, Transport: transport}
-	if o.caFile == "" {
-		return client, nil
-	}
-	content, err := os.ReadFile(o.caFile)
-	if err != nil {
-		return nil, fmt.Errorf("--ca-file: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(content) {
-		return nil, fmt.Errorf("--ca-file=%s: there is no PEM certificate in it", o.caFile)
-	}
-	transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
-	return client, nil
 }

@@ -150,6 +150,8 @@ type Snapshot struct {
 	Volume           string `yaml:"volume,omitempty"`
 	Size             int    `yaml:"size,omitempty"`
 	DeleteProtection bool   `yaml:"deleteProtection,omitempty"`
+	// Policy is the identity of the snapshot policy that took the snapshot, if one did.
+	Policy string `yaml:"policy,omitempty"`
 	// Gone snapshots are not listed, but volumes were made from them.
 	Gone bool `yaml:"gone,omitempty"`
 }
@@ -160,6 +162,10 @@ type SnapshotPolicy struct {
 	Region string                  `yaml:"region,omitempty"`
 	Plan   JSON[wire.SnapshotPlan] `yaml:"plan,omitempty"`
 	TTL    time.Duration           `yaml:"ttl,omitempty"`
+	// NextAt is when the next snapshots were due. If this has passed, they are taken at once. LastAt is when the latest
+	// was taken.
+	NextAt time.Time `yaml:"nextAt,omitempty"`
+	LastAt time.Time `yaml:"lastAt,omitempty"`
 }
 
 // Peering is a peering connection, described where it was requested.

@@ -73,6 +73,11 @@ func (s *Store) NextDue(now time.Time) (at time.Time, found bool) {
 		for _, l := range org.leaving {
 			consider(l.next())
 		}
+		for p := range org.SnapshotPolicies.All() {
+			if due, scheduled := p.Due(); scheduled {
+				consider(due)
+			}
+		}
 	}
 	return at, found
 }

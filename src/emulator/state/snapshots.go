@@ -24,6 +24,9 @@ type VolumeSnapshot struct {
 	Source           *Volume
 	Size             int
 	DeleteProtection bool
+	// Policy is the identity of the snapshot policy that took the snapshot, which may be gone. It is empty if a request
+	// did.
+	Policy string
 	// Held is the status that SetSnapshotStatus chose.
 	Held string
 }
@@ -58,6 +61,9 @@ func (s *VolumeSnapshot) Short(now time.Time) *wire.Snapshot {
 	if view.Status != capitalised(object.Creating) && view.Status != StatusFailed {
 		view.SizeGB = &s.Size
 	}
+	if s.Policy != "" {
+		view.SnapshotPolicyID = &s.Policy
+	}
 	return view
 }
 
@@ -65,6 +71,9 @@ func (s *VolumeSnapshot) Short(now time.Time) *wire.Snapshot {
 func (s *VolumeSnapshot) View(now time.Time) wire.Snapshot {
 	view := *s.Short(now)
 	view.SourceVolume = s.Source.Short(now)
+	if p, found := s.Source.Org.SnapshotPolicies.Exact(s.Policy); found {
+		view.SnapshotPolicy = p.Short()
+	}
 	return view
 }
 
@@ -88,30 +97,6 @@ func (s *VolumeSnapshot) Restorable(v *Volume, now time.Time) error {
 		return apierror.Invalid("field \"size\": %d GB is less than the %d of snapshot %q", v.Size, s.Size, s.Identity)
 	}
 	return nil
-}
-
-// SnapshotPolicy says of which volumes there are to be snapshots, and when.
-type SnapshotPolicy struct {
-	object.Record
-	Org    *Organisation
-	Region *region
-	wire.SnapshotPlan
-	TTL time.Duration
-}
-
-// View is the policy as the API describes it.
-func (p *SnapshotPolicy) View(durationText bool) wire.SnapshotPolicy {
-	view := wire.SnapshotPolicy{Meta: p.Meta, Region: p.Region.Short(), Organisation: p.Org.Short(),
-		SnapshotPlan: p.SnapshotPlan, TTL: int64(p.TTL)}
-	if durationText {
-		view.TTL = p.TTL.String()
-	}
-	return view
-}
-
-// Traits are the values of the policy that filters of lists can name.
-func (p *SnapshotPolicy) Traits() object.Traits {
-	return p.Record.Traits().Reference("region", &p.Region.Record)
 }
 
 // DepartSnapshot ends what a snapshot is part of.
@@ -141,11 +126,11 @@ func (o *Organisation) describeVolumes(out *seed.Objects) {
 	}
 	for _, s := range snapshots {
 		out.Snapshots = append(out.Snapshots, seed.Snapshot{Object: seed.Described(s.Meta), Life: lived(s.Life, s.Held),
-			Volume: s.Source.Identity, Size: s.Size, DeleteProtection: s.DeleteProtection, Gone: !has(&o.Snapshots, s)})
+			Volume: s.Source.Identity, Size: s.Size, DeleteProtection: s.DeleteProtection, Policy: s.Policy,
+			Gone: !has(&o.Snapshots, s)})
 	}
 	for p := range o.SnapshotPolicies.All() {
-		out.SnapshotPolicies = append(out.SnapshotPolicies, seed.SnapshotPolicy{Object: seed.Described(p.Meta),
-			Region: p.Region.Identity, Plan: seed.JSON[wire.SnapshotPlan]{Value: p.SnapshotPlan}, TTL: p.TTL})
+		out.SnapshotPolicies = append(out.SnapshotPolicies, p.describe())
 	}
 }
 
@@ -229,7 +214,8 @@ func (o *Organisation) seedSnapshot(all *storage, in *seed.Snapshot, now time.Ti
 		return err
 	}
 	s := &VolumeSnapshot{Source: source, Size: cmp.Or(in.Size, source.Size), DeleteProtection: in.DeleteProtection,
-		Held: in.Held, Life: revived(in.Life), Record: recorded("snap", in.Object, o.Snapshots.HasSlug, now)}
+		Policy: in.Policy, Held: in.Held, Life: revived(in.Life),
+		Record: recorded("snap", in.Object, o.Snapshots.HasSlug, now)}
 	if err := object.Insert(&all.snapshots, s); err != nil || in.Gone {
 		return err
 	}
@@ -238,13 +224,4 @@ func (o *Organisation) seedSnapshot(all *storage, in *seed.Snapshot, now time.Ti
 		o.DepartSnapshot(s)
 	}
 	return nil
-}
-
-func (o *Organisation) seedSnapshotPolicy(in *seed.SnapshotPolicy, now time.Time) error {
-	home, err := required(&o.Store.Regions, "region", "region", in.Region)
-	if err != nil {
-		return err
-	}
-	return object.Insert(&o.SnapshotPolicies, &SnapshotPolicy{Org: o, Region: home, SnapshotPlan: in.Plan.Value,
-		TTL: in.TTL, Record: recorded("sp", in.Object, o.SnapshotPolicies.HasSlug, now)})
 }

@@ -172,6 +172,11 @@ func (s *Store) Network(now time.Time) (network traffic.Network, next time.Time)
 			network.Snapshots = append(network.Snapshots, traffic.Snapshot{Identity: s.Identity,
 				Volume: s.Source.Identity, Size: int64(s.Size) * gibibyte})
 		}
+		for p := range org.SnapshotPolicies.All() {
+			if due, scheduled := p.Due(); scheduled {
+				consider(due)
+			}
+		}
 	}
 	return network, next
 }

@@ -81,6 +81,9 @@ type Snapshot struct {
 	// SizeGB is absent while the snapshot is Creating.
 	SizeGB           *int `json:"sizeGB,omitempty"`
 	DeleteProtection bool `json:"deleteProtection"`
+	// SnapshotPolicyID and SnapshotPolicy are there if a policy took the snapshot, the latter as long as it exists.
+	SnapshotPolicyID *string         `json:"snapshotPolicyId,omitempty"`
+	SnapshotPolicy   *SnapshotPolicy `json:"snapshotPolicy,omitempty"`
 }
 
 // SnapshotInput is the body of POST and PUT on snapshots. VolumeIdentity is read
@@ -99,6 +102,11 @@ type SnapshotPolicy struct {
 	// TTL is a number of nanoseconds, or a text such as 168h0m0s.
 	TTL any `json:"ttl"`
 	SnapshotPlan
+	// NextSnapshotAt is absent while the policy is not enabled.
+	NextSnapshotAt *time.Time `json:"nextSnapshotAt,omitempty"`
+	LastSnapshotAt *time.Time `json:"lastSnapshotAt,omitempty"`
+	// Snapshots are those that the policy took. They are absent from a policy inside a snapshot.
+	Snapshots []Snapshot `json:"snapshots,omitempty"`
 }
 
 // SnapshotPlan is what a snapshot policy is to do.
@@ -111,9 +119,15 @@ type SnapshotPlan struct {
 	Target   SnapshotTarget `json:"target"`
 }
 
+// The types of SnapshotTarget.
+const (
+	TargetSelector = "selector"
+	TargetExplicit = "explicit"
+)
+
 // SnapshotTarget selects volumes.
 type SnapshotTarget struct {
-	// Type is selector or explicit.
+	// Type is TargetSelector or TargetExplicit.
 	Type             string            `json:"type"`
 	Selector         map[string]string `json:"selector"`
 	VolumeIdentities []string          `json:"volumeIdentities"`

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // time zones of snapshot policies, for an image that has none of its own
 
 	_ "golang.org/x/crypto/x509roots/fallback" // public CAs for an image that has none of its own
 

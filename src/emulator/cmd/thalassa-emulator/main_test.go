@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	gobuild "go/build"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,7 +21,7 @@ import (
 )
 
 // asMain makes the test binary behave like the command.
-const asMain = "THALASSA_EMULATOR_TEST_AS_MAIN"
+const asMain = "TEST_AS_THALASSA_EMULATOR"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asMain) != "" {
@@ -209,5 +211,13 @@ func TestBuild(t *testing.T) {
 	}
 	if got := (build{}).String(); got == "" {
 		t.Error("a build without linker flags has an empty version")
+	}
+}
+
+// An image has no time zones of its own, and a machine that runs tests usually has.
+func TestTimeZonesAreInTheProgram(t *testing.T) {
+	program, err := gobuild.ImportDir(".", 0)
+	if err != nil || !slices.Contains(program.Imports, "time/tzdata") {
+		t.Errorf("the program imports %q, %v; want time/tzdata", program.Imports, err)
 	}
 }
