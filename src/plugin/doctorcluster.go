@@ -78,8 +78,8 @@ func (d *doctor) checkWorkload(ctx context.Context) bool {
 	case apierrors.IsForbidden(err) && found == nil:
 		d.add("workload", NotChecked, err.Error(), "Ask for the permission to list Deployments and DaemonSets.")
 	default:
-		d.add("workload-flags", CheckProblem, err.Error(), "Correct the arguments of its container, or what they refer "+
-			"to.")
+		d.add("workload-flags", CheckProblem, err.Error(), "Correct the arguments of its container, or what they "+
+			"refer to.")
 	}
 	return false
 }

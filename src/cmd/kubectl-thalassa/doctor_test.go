@@ -103,7 +103,8 @@ func TestDoctor(t *testing.T) {
 			"sync.",
 		"Everything of this cluster in the cloud belongs to a Service, or is retained.", "\n0 problems, 0 warnings, ")
 	want(r, "a Service in sync is shown", strings.Contains(shown.out, "service/shop/web"), false)
-	wantText(r, "with -o wide", r.run("doctor", "-o", "wide").out, "service/shop/web: It is in sync: ready, 198.18.0.2, 2 targets. ")
+	wantText(r, "with -o wide", r.run("doctor", "-o", "wide").out, "service/shop/web: It is in sync: ready, "+
+		"198.18.0.2, 2 targets. ")
 	want(r, "writes", strings.Join(r.wrote(), ", "), "")
 	checks, _ := r.doctor()
 	ids := []string{}
@@ -113,8 +114,8 @@ func TestDoctor(t *testing.T) {
 		}
 	}
 	want(r, "the IDs of checks, which do not change", strings.Join(ids, " "), "kubernetes kubernetes-version workload "+
-		"workload-pods workload-version configuration controller lease cloud-access permissions nodes services service "+
-		"orphans")
+		"workload-pods workload-version configuration controller lease cloud-access permissions nodes services "+
+		"service orphans")
 }
 
 // TestDoctorFindsProblems: each problem has its check, and the exit code is 1.

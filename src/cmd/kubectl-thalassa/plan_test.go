@@ -117,7 +117,8 @@ func TestOtherVersionOfADigest(t *testing.T) {
 	r.changeWorkload(func(pod *corev1.PodSpec) {
 		pod.Containers[0].Image = "registry.example/thalassa-ccm@sha256:" + strings.Repeat("0", 64)
 	})
-	wantText(r, "without the label", r.run("plan").err, "The version of Deployment kube-system/thalassa-ccm is not known")
+	wantText(r, "without the label", r.run("plan").err, "The version of Deployment kube-system/thalassa-ccm is not "+
+		"known")
 	deployments := r.cluster.AppsV1().Deployments("kube-system")
 	for version, text := range map[string]string{"0.1.0": "", "0.0.9": "Deployment kube-system/thalassa-ccm 0.0.9"} {
 		one, err := deployments.Get(t.Context(), "thalassa-ccm", metav1.GetOptions{})

@@ -147,7 +147,9 @@ func TestConfirmEnds(t *testing.T) {
 // TestBeside: text beside the result has no colours and breaks no lines if the error output is a file.
 func TestBeside(t *testing.T) {
 	var errs bytes.Buffer
-	for interactive, want := range map[bool]string{true: "\x1b[31mone\x1b[0m\n\x1b[31mtwo\x1b[0m\n", false: "one two\n"} {
+	for interactive, want := range map[bool]string{
+		true: "\x1b[31mone\x1b[0m\n\x1b[31mtwo\x1b[0m\n", false: "one two\n",
+	} {
 		errs.Reset()
 		to := Terminal{Err: &errs, Width: 4, Colour: true, Interactive: interactive}
 		if to.Beside().Indented(0, "", Bad, "one two"); errs.String() != want {
