@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -121,7 +122,7 @@ func openLabels() map[string]*regexp.Regexp {
 func (r reference) wantDocumented(t *testing.T, series labels.Labels) {
 	t.Helper()
 	ofScrape := append(added(), "job", "instance")
-	documented, found := r.ofMetrics[base(series.Get(labels.MetricName))]
+	documented, found := r.ofMetrics[base(series.Get(model.MetricNameLabel))]
 	if !found {
 		t.Errorf("%s is not on the page", series)
 	}
@@ -144,7 +145,7 @@ func TestLabelsAreBounded(t *testing.T) {
 			r.day()
 			for _, series := range r.series {
 				r.wantNoObjects(series.String())
-				if name := base(series.Get(labels.MetricName)); !ofLibraries(name) {
+				if name := base(series.Get(model.MetricNameLabel)); !ofLibraries(name) {
 					page.wantDocumented(t, series)
 					seen[name] = true
 				}
