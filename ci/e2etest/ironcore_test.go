@@ -35,7 +35,6 @@ func TestIronCore(t *testing.T) {
 		proof{"kubectl thalassa shows a cluster in order on every terminal", pluginShows},
 		proof{"an internal load balancer has an address of the Prefix, and becomes public in place", internalBalancer},
 		proof{"the leader is stopped, and the standby goes on at once", leaderReplaced},
-		proof{"the leader is killed, and the standby goes on", leaderKilled},
 		proof{"a machine that is switched off, and on again", poweredOff},
 		proof{"a machine that is added, and deleted in the cloud", deleted},
 		proof{"IronCore chooses the destinations", selected},
