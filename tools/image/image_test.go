@@ -136,18 +136,9 @@ func TestEmulatorHasAHealthCheckAndAFolder(t *testing.T) {
 	if check := config.Config.Healthcheck; check == nil || !slices.Equal(check.Test, want) || check.Interval <= 0 {
 		t.Errorf("health check %+v, want %q", check, want)
 	}
-	files := tar.NewReader(mutate.Extract(images["amd64"]))
-	for {
-		file, err := files.Next()
-		if err != nil {
-			t.Fatalf("the image has no folder for volumes: %v", err)
-		}
-		if strings.Trim(file.Name, "/") == "state" {
-			if file.Typeflag != tar.TypeDir || file.Mode != 0o777 {
-				t.Errorf("/state has type %c and mode %o", file.Typeflag, file.Mode)
-			}
-			return
-		}
+	folder := contents(t, images["amd64"])["state"]
+	if folder == nil || folder.Typeflag != tar.TypeDir || folder.Mode != 0o777 {
+		t.Errorf("the folder for volumes is %+v", folder)
 	}
 }
 
@@ -236,7 +227,8 @@ func contents(t *testing.T, image v1.Image) map[string]*tar.Header {
 func runs(t *testing.T, program Program, image v1.Image) {
 	t.Helper()
 	files := contents(t, image)
-	if len(program.Debian) == 0 && len(files) != 4+len(program.Names) { // /etc, passwd, group, the program
+	own := 4 + len(program.Names) + len(program.Folders) // /etc, passwd, group, the program
+	if len(program.Debian) == 0 && len(files) != own {
 		t.Errorf("files %v", files)
 	}
 	for _, name := range program.Names {
