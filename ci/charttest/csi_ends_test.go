@@ -19,7 +19,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
 
-// csiAlertsOfEnds are the alerts about processes of the driver that have ended: they answer nobody.
+// csiAlertsOfEnds are the alerts about processes of the driver that have ended: they do not answer.
 func csiAlertsOfEnds() []string {
 	return []string{"ThalassaCSIControllerDown", "ThalassaCSINodePluginMissing"}
 }

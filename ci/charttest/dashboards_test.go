@@ -34,7 +34,7 @@ type variable struct {
 	Query                  json.RawMessage
 }
 
-// target is a query of a panel, and the text by which its series are told apart.
+// target is a query of a panel, and the text that distinguishes its series.
 type target struct{ RefID, Expr, LegendFormat string }
 
 // panel is one panel, or the row above others.

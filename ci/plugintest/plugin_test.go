@@ -147,7 +147,7 @@ func (r *rig) addOperator() {
 	r.must(controlplane.WriteKubeconfig(r.kubeconfig, rest.AnonymousClientConfig(r.plane.Config())))
 }
 
-// permitSecret lets the person read another Secret. The example tells to name it.
+// permitSecret lets the person read another Secret. The comment in the example says that it has to be named.
 func (r *rig) permitSecret(name string) {
 	r.Helper()
 	roles := r.cluster.RbacV1().Roles(system)

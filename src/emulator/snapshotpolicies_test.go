@@ -158,7 +158,7 @@ func TestPoliciesTakeSnapshots(t *testing.T) {
 				t.Errorf("snapshot %+v of policy %+v", s, p)
 			}
 		}
-		// Nobody asks for days: what was due meanwhile happened when it was due.
+		// There is no request for days: what was due meanwhile happened when it was due.
 		<-time.After(48 * time.Hour)
 		expectTaken(t, e, "a 01T02:00, b 01T02:00, a 02T02:00, b 02T02:00, a 03T02:00, b 03T02:00")
 		play(t, e, []step{

@@ -136,7 +136,7 @@ func (t *topView) draw(ctx context.Context, to terminal.Terminal, format termina
 func (t *topView) read(ctx context.Context) (Top, error) {
 	result := Top{Header: t.header(t.session, "Top"), At: time.Now(), LoadBalancers: []LoadBalancer{}}
 	if t.refreshed {
-		// A watch that ends tells nobody. Without this, old Services would be shown as new ones.
+		// No error is reported when a watch ends. Without this, old Services would be shown as new ones.
 		_, err := t.session.client.CoreV1().Services(t.chosen.namespace).List(ctx, metav1.ListOptions{Limit: 1})
 		if err != nil {
 			return result, fmt.Errorf("reading Services: %w", err)

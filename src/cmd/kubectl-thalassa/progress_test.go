@@ -84,7 +84,7 @@ func (r *rig) wantProgress(command string) {
 		access.Lock()
 		defer access.Unlock()
 		if query := request.URL.Query(); query.Has("watch") && !query.Has("sendInitialEvents") {
-			return // nobody waits for what changes
+			return // the command does not wait for changes
 		}
 		if calls++; r.errs.lastLine() == "" {
 			silent = append(silent, request.Method+" "+request.URL.String())

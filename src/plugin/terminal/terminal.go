@@ -158,11 +158,11 @@ func (t Terminal) Beside() Terminal {
 	return t
 }
 
-// Confirm asks a question, and returns nil if the answer is the word. The error is that nobody can answer, that the
+// Confirm asks a question, and returns nil if the answer is the word. The error is that there is no terminal, that the
 // answer is another one, or why ctx ended before there was one: then a read of the input remains.
 func (t Terminal) Confirm(ctx context.Context, question, word string) error {
 	if !t.Interactive {
-		return errors.New("nobody can answer, because this is no terminal")
+		return errors.New("there is no terminal for an answer")
 	}
 	_, _ = fmt.Fprintf(t.Err, "%s Type %q to confirm: ", question, word)
 	answers := make(chan string, 1)
