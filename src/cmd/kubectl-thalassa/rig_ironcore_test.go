@@ -145,6 +145,7 @@ func TestOrphansOnIronCore(t *testing.T) {
 	wantText(r.rig, "the table", r.run("orphans").out, "shop/old", uidOld, "1 LoadBalancer")
 	want(r.rig, "writes", strings.Join(r.wrote(), ", "), "")
 	got := r.run("orphans", "delete", "--all", "--yes")
+	wantText(r.rig, "the log of writes", got.err, `"Cloud write" request="delete loadbalancers`, "delete LoadBalancer")
 	wantText(r.rig, "the result", got.out, "shop/old ("+uidOld+"): deleted", "Deleted 1 of 1 orphan.")
 	for _, write := range r.wrote() {
 		want(r.rig, "deletes: "+write, strings.HasPrefix(write, "delete "), true)
