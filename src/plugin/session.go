@@ -116,8 +116,8 @@ func (s *settings) checkTrusted(found *workload.Workload, a access) error {
 	if a == reading || found == nil || s.workload != "" || found.Namespace == metav1.NamespaceSystem {
 		return nil
 	}
-	return fmt.Errorf("nothing is written to the cloud with the configuration of %s, which is not in the namespace %s: "+
-		"if it is the cloud controller manager of this cluster, pass --ccm=%s/%s", found, metav1.NamespaceSystem,
+	return fmt.Errorf("nothing is written to the cloud with the configuration of %s, which is not in the namespace "+
+		"%s: if it is the cloud controller manager of this cluster, pass --ccm=%s/%s", found, metav1.NamespaceSystem,
 		found.Namespace, found.Name)
 }
 

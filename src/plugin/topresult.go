@@ -48,7 +48,8 @@ type LoadBalancer struct {
 	Targets   int      `json:"targets"`
 	// Health is what the cloud reports about the health of the targets.
 	Health string `json:"health,omitempty"`
-	// InSync means that the cloud agrees with the Service and is not busy with it, and that the Service has its finalizer.
+	// InSync means that the cloud agrees with the Service and is not busy with it, and that the Service has its
+	// finalizer.
 	InSync bool `json:"inSync"`
 	// Changed is the time at which a condition of the Service about its load balancer changed last.
 	Changed time.Time `json:"changed,omitzero"`
