@@ -65,7 +65,7 @@ func (k Kubectl) Apply(manifest string, args ...string) (output string, err erro
 			if err != nil {
 				return err
 			}
-			// The API server checks the fields. kubectl would read the schemas of each kind first, to see whether it does.
+			// The API server checks the fields. kubectl would read the schemas of each kind, to see whether it does.
 			options.Validator = validation.NullSchema{}
 			if err := options.Validate(); err != nil {
 				return err
