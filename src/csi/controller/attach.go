@@ -53,7 +53,12 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context,
 		return nil, problemOf("looking up the machine of Node "+node, err)
 	}
 	v, err := c.settle(ctx, id, settling{action: "attaching volume " + id + " to Node " + node,
-		decide: func(v resource.Volume) (volume.Step, error) { return volume.Attach(v, machine) },
+		decide: func(v resource.Volume) (volume.Step, error) {
+			if err := c.Owner.MayUse(v); err != nil {
+				return volume.Done, err
+			}
+			return volume.Attach(v, machine)
+		},
 		write: func(ctx context.Context, v resource.Volume) error {
 			return c.Storage.AttachVolume(audit.WithCause(ctx, "attach volume to Node "+node), v, machine,
 				attachedTo+node)

@@ -82,7 +82,11 @@ func (c *Controller) ensureSnapshot(ctx context.Context, wanted resource.Snapsho
 	if err != nil || exists {
 		return snapshot, joinSource(err, snapshot, wanted)
 	}
-	if _, err := c.volume(ctx, wanted.Volume, c.Poll); err != nil {
+	source, err := c.volume(ctx, wanted.Volume, c.Poll)
+	if err == nil {
+		err = c.Owner.MayUse(source)
+	}
+	if err != nil {
 		return wanted, err
 	}
 	if err := c.checkEarlier(ctx, listed, by); err != nil {
