@@ -1,9 +1,12 @@
 package driver
 
 import (
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -159,3 +162,112 @@ func TestDefect18_KubeconfigIsUsed(t *testing.T) {
 		t.Errorf("%v, want an error from the cluster of the kubeconfig", err)
 	}
 }
+
+// The examples that the documents about volumes name exist.
+func TestDefect18_ExamplesExist(t *testing.T) {
+	root := filepath.FromSlash("../../..")
+	example := regexp.MustCompile(`\bexamples/[\w./-]+\w`)
+	found := 0
+	for _, page := range []string{"README.md", "charts/thalassa-csi/README.md", "docs/guides/volumes.md",
+		"docs/guides/migrate-csi.md", "docs/guides/gitops.md"} {
+		text := read(t, filepath.Join(root, page))
+		for _, name := range example.FindAllString(text, -1) {
+			found++
+			if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+				t.Errorf("%s names %s: %v", page, name, err)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("the documents name no examples")
+	}
+	if volume := read(t, filepath.Join(root, "docs", "guides", "volumes.md")); !strings.Contains(volume,
+		"(../../examples/volume.yaml)") {
+		t.Error("docs/guides/volumes.md does not lead to examples/volume.yaml")
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// The table of docs/guides/credentials.md has the requests that the driver sends to the cloud, and no others.
+func TestRequestsAreDocumented(t *testing.T) {
+	page := read(t, filepath.FromSlash("../../../docs/guides/credentials.md"))
+	_, section, _ := strings.Cut(page, "### Permissions of the CSI driver")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var documented []string
+	for _, one := range regexp.MustCompile("`([A-Z]+ /v1/[^`]+)`").FindAllStringSubmatch(section, -1) {
+		documented = append(documented, one[1])
+	}
+	withCloud(t, func(t *testing.T, emulated *emulator.Emulator) {
+		sent := requestsOfAllWork(t, emulated)
+		slices.Sort(documented)
+		if !slices.Equal(sent, documented) {
+			t.Errorf("requests %q\nare documented as %q", sent, documented)
+		}
+	})
+}
+
+// requestsOfAllWork returns the kinds of requests that are sent when everything is done that the driver offers.
+func requestsOfAllWork(t *testing.T, emulated *emulator.Emulator) []string {
+	t.Helper()
+	if _, err := emulated.AddMachine(emulator.MachineSpec{Name: "worker-1"}); err != nil {
+		t.Fatal(err)
+	}
+	p := newProcess(t, emulated, subjectToken(t, emulated, time.Hour))
+	<-time.After(2 * time.Minute) // an earlier process can have created nothing any more
+	ctx, c := t.Context(), p.controller
+	if err := p.machines.Probe(ctx); err != nil { // as /readyz does
+		t.Error(err)
+	}
+	capability := &csi.VolumeCapability{
+		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
+		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}}}
+	create := func(name string, source *csi.VolumeContentSource, parameters map[string]string) string {
+		t.Helper()
+		made, err := c.CreateVolume(ctx, &csi.CreateVolumeRequest{Name: name, VolumeContentSource: source,
+			VolumeCapabilities: []*csi.VolumeCapability{capability}, Parameters: parameters})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made.GetVolume().GetVolumeId()
+	}
+	id := create("pvc-1", nil, nil)
+	clone := create("pvc-2", &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{
+		Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: id}}}, nil)
+	for name, err := range map[string]error{
+		"attach": second(c.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: id,
+			NodeId: "worker-1", VolumeCapability: capability})),
+		"expand": second(c.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{VolumeId: clone,
+			CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 40}})),
+		"get": second(c.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: id})),
+		"snapshot": second(c.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: "snapshot-1",
+			SourceVolumeId: clone})),
+		"list": second(c.ListVolumes(ctx, &csi.ListVolumesRequest{})),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, err := range map[string]error{
+		"detach":      second(c.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: id})),
+		"delete":      second(c.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: clone})),
+		"delete none": second(c.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: "snap-0"})),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	counters := emulated.Counters()
+	delete(counters, "POST /oidc/token")
+	return slices.Sorted(maps.Keys(counters))
+}
+
+// second returns the error of a call.
+func second[T any](_ T, err error) error { return err }
