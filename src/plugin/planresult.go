@@ -103,7 +103,7 @@ func (p Plan) Names() []string {
 // Write writes the plan as a difference. With wide, Services without differences are listed, too.
 func (p Plan) Write(to terminal.Terminal, wide bool) {
 	for _, one := range p.Services {
-		if wide || !one.inSync() {
+		if wide || !one.inSync() || len(one.Notices) > 0 {
 			one.write(to)
 		}
 	}
@@ -151,9 +151,9 @@ func (p Plan) differs() bool {
 	})
 }
 
-// inSync reports whether there is nothing to show for a Service.
+// inSync reports whether the cloud and the finalizer are as the Service wants them. There may be notices for its owner.
 func (p ServicePlan) inSync() bool {
-	return len(p.Operations) == 0 && p.Waiting+p.Refused+p.Error == "" && !p.AddFinalizer && len(p.Notices) == 0
+	return len(p.Operations) == 0 && p.Waiting+p.Refused+p.Error == "" && !p.AddFinalizer
 }
 
 // mark returns the beginning of the line of an operation, as in a diff.

@@ -165,8 +165,7 @@ func newLoadBalancer(p service.Preview) LoadBalancer {
 	planned := newServicePlan(p)
 	shown := LoadBalancer{Namespace: planned.Namespace, Name: planned.Name, UID: planned.UID,
 		State: cmp.Or(planned.State, "none"), Addresses: planned.Addresses, Targets: planned.Targets,
-		Health: planned.Health, Error: planned.Error,
-		InSync: len(planned.Operations) == 0 && planned.Refused+planned.Waiting == ""}
+		Health: planned.Health, Error: planned.Error, InSync: planned.inSync()}
 	for _, port := range p.Service.Spec.Ports {
 		shown.Ports = append(shown.Ports, fmt.Sprintf("%d/%s", port.Port, cmp.Or(port.Protocol, corev1.ProtocolTCP)))
 	}

@@ -48,7 +48,8 @@ type LoadBalancer struct {
 	Targets   int      `json:"targets"`
 	// Health is what the cloud reports about the health of the targets.
 	Health string `json:"health,omitempty"`
-	// InSync means that the cloud agrees with the Service, and is not busy with it.
+	// InSync means that the cloud agrees with the Service and is not busy with it, and that the Service has its
+	// finalizer.
 	InSync bool `json:"inSync"`
 	// Changed is the time at which a condition of the Service about its load balancer changed last.
 	Changed time.Time `json:"changed,omitzero"`
@@ -77,7 +78,7 @@ func (t Top) Write(to terminal.Terminal, wide bool) {
 		{Name: "PORTS", Least: 9}, {Name: "TARGETS", Number: true}, {Name: "IN SYNC"},
 		{Name: "CHANGED"}}}
 	if wide {
-		table.Columns = append(table.Columns, terminal.Column{Name: "UID", Least: 18})
+		table.Columns = append(table.Columns, terminal.Column{Name: "UID"})
 	}
 	for _, one := range t.LoadBalancers {
 		row := one.row(t.At)

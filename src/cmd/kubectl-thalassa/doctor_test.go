@@ -171,6 +171,10 @@ func TestDoctorWide(t *testing.T) {
 	want(r, "lines", strings.Count(got, reason), 1)
 	want(r, "lines with -o wide", strings.Count(wide, reason), 5)
 	wantText(r, "the checks with -o wide", wide, "service/shop/a"+reason, "service/shop/e"+reason)
+	// A warning does not mean that the cloud disagrees. The command top shows the same.
+	wantText(r, "the count", got, "5 Services with a load balancer, 5 in sync.")
+	want(r, "Services in sync with -o wide", strings.Count(wide, "It is in sync: "), 5)
+	want(r, "lines of top", strings.Count(r.run("top").out, " yes "), 5)
 	want(r, "the summaries differ", got[strings.LastIndex(got, "\n\n"):], wide[strings.LastIndex(wide, "\n\n"):])
 }
 

@@ -182,6 +182,9 @@ func TestMigrateOfConfiguration(t *testing.T) {
 	got = r.run("migrate", "--cloud-config="+r.file(text+"unknownKey: 1\n"))
 	wantText(r, "a mistake", got.out, "Problem      configuration: ", "unknownKey", "Not checked  plan: ", "Not ready.")
 	want(r, "exit code", got.code, 1)
+	got = r.run("migrate", "-o", "json", "--cloud-config="+r.file(text+"unknownKey: 1\n"))
+	wantText(r, "the plan that is not known", got.out, `"kind": "Plan"`)
+	want(r, "a value is null", strings.Contains(got.out, "null"), false)
 	wantText(r, "a correct file", r.run("migrate", "--cloud-config="+r.file(text)).out, "of this computer is "+
 		"valid.", "Ready")
 }
