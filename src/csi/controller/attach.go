@@ -75,9 +75,9 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context,
 	}, nil
 }
 
-// orFull returns the error of an attachment, or a ResourceExhausted error if the cloud refused it and the machine has as
-// many volumes as its Node may have. The cloud does not say why it refuses, so the volumes are counted. Those that are
-// being detached do not count, because there is room for another one soon.
+// orFull returns the error of an attachment, or a ResourceExhausted error if the cloud refused it and the machine has
+// as many volumes as its Node may have. The cloud does not say why it refuses, so the volumes are counted. Those that
+// are being detached do not count, because there is room for another one soon.
 func (c *Controller) orFull(ctx context.Context, err error, wanted resource.Volume, machine, node string) error {
 	if !errors.Is(err, client.ErrConflict) || c.Kubernetes == nil {
 		return err
@@ -101,8 +101,8 @@ func (c *Controller) orFull(ctx context.Context, err error, wanted resource.Volu
 		return err
 	}
 	return status.Errorf(codes.ResourceExhausted, "attaching volume %s to Node %s: machine %s has %d volumes, and the "+
-		"limit of the Node is %d; delete a pod with a volume on this Node, or let the pod run on another one", wanted.ID,
-		node, machine, count, limit)
+		"limit of the Node is %d; delete a pod with a volume on this Node, or let the pod run on another one",
+		wanted.ID, node, machine, count, limit)
 }
 
 // ControllerUnpublishVolume detaches a volume from the machine of a Node, or from any machine if no Node is named, and

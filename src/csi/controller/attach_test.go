@@ -156,7 +156,7 @@ func TestMachineIsFull(t *testing.T) {
 			r.fails(err, codes.Aborted, "at most 1 can be attached")
 		}
 		api.limits["worker-3"] = 1
-		_, err = within(r, 5*time.Second, r.ControllerUnpublishVolume, unpublish(first, "worker-3"))
+		_, err = within(r, 2500*time.Millisecond, r.ControllerUnpublishVolume, unpublish(first, "worker-3"))
 		r.fails(err, codes.DeadlineExceeded, `"detaching"`)
 		retried(r, r.ControllerPublishVolume, publish(second, "worker-3"))
 	})

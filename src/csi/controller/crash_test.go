@@ -167,8 +167,8 @@ func TestCrashAfterEachCall(t *testing.T) {
 	}
 }
 
-// The same in a cloud that decides otherwise wherever its documentation leaves it open, and lists for some time what was
-// deleted.
+// The same in a cloud that decides otherwise wherever its documentation leaves it open, and lists for some time what
+// was deleted.
 func TestCrashInAnotherCloud(t *testing.T) {
 	config := slow(5 * time.Second)
 	config.Delays.VolumeLinger, config.Delays.SnapshotLinger = 20*time.Second, 20*time.Second

@@ -17,8 +17,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
-// kubernetes is a cluster with one Lease, one object that volumes and snapshots are created for, and limits of Nodes. The
-// zero value has none of them.
+// kubernetes is a cluster with one Lease, one object that volumes and snapshots are created for, and limits of Nodes.
+// The zero value has none of them.
 type kubernetes struct {
 	lease      string
 	acquired   time.Time

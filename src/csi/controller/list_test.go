@@ -212,8 +212,8 @@ func TestAbandonedCloneSnapshot(t *testing.T) {
 	})
 }
 
-// The cloud makes no snapshots of volumes that are attached: the error says what to do, and the requests succeed when it
-// was done.
+// The cloud makes no snapshots of volumes that are attached: the error says what to do, and the requests succeed when
+// it was done.
 func TestSnapshotOfAnAttachedVolume(t *testing.T) {
 	config := slow(5 * time.Second)
 	config.Switches.StrictSnapshots = true
@@ -227,7 +227,7 @@ func TestSnapshotOfAnAttachedVolume(t *testing.T) {
 			r.fails(err, codes.FailedPrecondition, "of volume "+id, "attached to machine "+r.machines["worker-1"],
 				"are Available", "stop the pods that use it")
 		}
-		_, err := within(r, 2*time.Second, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
+		_, err := within(r, 2500*time.Millisecond, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
 		r.fails(err, codes.DeadlineExceeded)
 		_, err = sidecar(r, r.CreateSnapshot, taken)
 		r.fails(err, codes.Aborted, "retried automatically")

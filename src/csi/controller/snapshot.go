@@ -112,8 +112,8 @@ func (c *Controller) orAttached(ctx context.Context, err error, wanted resource.
 		return err
 	}
 	return status.Errorf(codes.FailedPrecondition, "creating snapshot %s of volume %s: the cloud refused it while the "+
-		"volume is attached to machine %s (HTTP %d: %s); detach the volume: stop the pods that use it; after that, the "+
-		"snapshot is created", wanted.Name, wanted.Volume, held.Machine, refusal.Status, refusal.Message)
+		"volume is attached to machine %s (HTTP %d: %s); detach the volume: stop the pods that use it; after that, "+
+		"the snapshot is created", wanted.Name, wanted.Volume, held.Machine, refusal.Status, refusal.Message)
 }
 
 // joinSource returns err, or an AlreadyExists error if a snapshot is of another volume than the wanted one.

@@ -112,7 +112,8 @@ func TestDefect17_ControllerHasTimeoutsAndWorkloadIdentity(t *testing.T) {
 		}
 		process = newProcess(t, emulated, subjectToken(t, emulated, -time.Minute))
 		_, err := process.controller.ListVolumes(t.Context(), &csi.ListVolumesRequest{})
-		if status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), emulator.DefaultServiceAccount) {
+		if status.Code(err) != codes.PermissionDenied ||
+			!strings.Contains(err.Error(), emulator.DefaultServiceAccount) {
 			t.Errorf("with a token that has expired: %v, want PermissionDenied with the service account", err)
 		}
 	})

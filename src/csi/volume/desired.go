@@ -54,8 +54,8 @@ func (o Owner) MayDelete(kind, id string, labels resource.Labels) error {
 		kind, id, label.CSIDriverName, o.Driver, label.CSICluster, o.Cluster)
 }
 
-// mayOwn reports whether this driver created an object with the labels for this cluster, or the former driver created it
-// without the name of a cluster.
+// mayOwn reports whether this driver created an object with the labels for this cluster, or the former driver created
+// it without the name of a cluster.
 func (o Owner) mayOwn(labels resource.Labels) bool {
 	cluster := labels[label.CSICluster]
 	return labels[label.CSIDriverName] == o.Driver && (cluster == o.Cluster || cluster == "")
@@ -96,8 +96,8 @@ func (o Owner) checkUnowned(v resource.Volume) error {
 		return nil
 	}
 	return status.Errorf(codes.FailedPrecondition, "volume %s belongs to cluster %q and driver %q, as its labels say, "+
-		"and this is cluster %q with driver %q; if no other cluster uses the volume any more, remove the labels %s, %s "+
-		"and %s in the cloud", v.ID, v.Labels[label.CSICluster], v.Labels[label.CSIDriverName], o.Cluster, o.Driver,
+		"and this is cluster %q with driver %q; if no other cluster uses the volume any more, remove the labels %s, "+
+		"%s and %s in the cloud", v.ID, v.Labels[label.CSICluster], v.Labels[label.CSIDriverName], o.Cluster, o.Driver,
 		label.CSIDriver, label.CSIDriverName, label.CSICluster)
 }
 
