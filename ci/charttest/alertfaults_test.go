@@ -23,7 +23,7 @@ import (
 
 // A process works well for a time, and then the fault lasts.
 const (
-	workingTime = 25 * time.Minute
+	workingTime = 35 * time.Minute
 	faultTime   = 75 * time.Minute
 )
 
