@@ -73,9 +73,13 @@ func (d *doctor) checkServices(ctx context.Context) {
 		if planned.inSync() {
 			inSync++
 			d.addOf(serviceCheck, planned.object(), CheckOK, planned.condition(), "")
-			continue
+		} else {
+			d.checkService(ctx, one, planned)
 		}
-		d.checkService(ctx, one, planned)
+		for _, notice := range planned.Notices {
+			d.addOf(serviceCheck, planned.object(), CheckWarning, notice.Reason+": "+notice.Message,
+				nextOf(notice.Reason, nextOf(syncFailed, "")))
+		}
 	}
 	details := append([]Check{}, d.checks[len(found):]...)
 	d.checks = found
@@ -106,9 +110,6 @@ func (d *doctor) checkService(ctx context.Context, preview service.Preview, plan
 	case planned.AddFinalizer:
 		add(CheckWarning, "The finalizer of load balancers is missing.", "See whether the cloud controller manager "+
 			"runs.")
-	}
-	for _, one := range planned.Notices {
-		add(CheckWarning, one.Reason+": "+one.Message, nextOf(one.Reason, nextOf(syncFailed, "")))
 	}
 }
 

@@ -134,8 +134,11 @@ func (m *migration) useExisting(existing workload.Process) {
 
 // check makes all checks. The error is that the command itself failed.
 func (m *migration) check(ctx context.Context) (Migration, error) {
-	m.result = Migration{Header: Header{APIVersion: APIVersion, Kind: "Migration", Cloud: m.provider.Name,
-		PluginVersion: m.Build.Version}, Guide: m.provider.Former.Guide, Services: []ServiceDifference{}}
+	header := Header{APIVersion: APIVersion, Kind: "Migration", Cloud: m.provider.Name, PluginVersion: m.Build.Version}
+	m.result = Migration{Header: header, Guide: m.Build.Document(m.provider.Former.Guide),
+		Services: []ServiceDifference{}}
+	header.Kind = "Plan"
+	m.result.Plan = Plan{Header: header, Services: []ServicePlan{}} // until it is known
 	m.checkWorkloads()
 	m.checkFlags()
 	if !m.checkConfiguration(m.inspect(ctx, m.session, m.process, reading)) {

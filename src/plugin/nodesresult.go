@@ -89,7 +89,8 @@ func (n Nodes) Write(to terminal.Terminal, wide bool) {
 	table := terminal.Table{Columns: []terminal.Column{
 		{Name: "NODE", Least: leastMachine, Shorten: true}, {Name: "STATUS"},
 		{Name: "MACHINE", Least: leastMachine}, {Name: "STATE"}}}
-	if wide {
+	if wide { // identities are complete, because people copy them
+		table.Columns[2].Least = 0
 		table.Columns = append(table.Columns, terminal.Column{Name: "ZONE"}, terminal.Column{Name: "TYPE"},
 			terminal.Column{Name: "ADDRESSES", Least: leastMachine})
 	}

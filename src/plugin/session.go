@@ -56,6 +56,9 @@ func (s *settings) open(ctx context.Context, a access) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.checkTrusted(opened.workload, a); err != nil {
+		return nil, err
+	}
 	s.compareVersions(opened.workload)
 	show(readingCloud)
 	if err := s.inspect(ctx, opened, process, a); err != nil {
@@ -105,6 +108,17 @@ func (s *session) observe(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// checkTrusted refuses to write with the configuration of a workload that the user has not named. Whoever may create a
+// Deployment in any namespace could have made it; those of kube-system are the administrators'.
+func (s *settings) checkTrusted(found *workload.Workload, a access) error {
+	if a == reading || found == nil || s.workload != "" || found.Namespace == metav1.NamespaceSystem {
+		return nil
+	}
+	return fmt.Errorf("nothing is written to the cloud with the configuration of %s, which is not in the namespace "+
+		"%s: if it is the cloud controller manager of this cluster, pass --ccm=%s/%s", found, metav1.NamespaceSystem,
+		found.Namespace, found.Name)
 }
 
 // compareVersions prints a hint if the plug-in is not of the version of the cloud controller manager: the differences

@@ -24,6 +24,8 @@ type Top struct {
 	CallsUnknown string `json:"callsUnknown,omitempty"`
 	// Problem is why the result is older than the last refresh.
 	Problem string `json:"problem,omitempty"`
+
+	within string // the namespace that it is limited to; "" is all
 }
 
 // Calls are the calls of the cloud controller manager, by its metrics.
@@ -48,7 +50,8 @@ type LoadBalancer struct {
 	Targets   int      `json:"targets"`
 	// Health is what the cloud reports about the health of the targets.
 	Health string `json:"health,omitempty"`
-	// InSync means that the cloud agrees with the Service, and is not busy with it.
+	// InSync means that the cloud agrees with the Service and is not busy with it, and that the Service has its
+	// finalizer.
 	InSync bool `json:"inSync"`
 	// Changed is the time at which a condition of the Service about its load balancer changed last.
 	Changed time.Time `json:"changed,omitzero"`
@@ -69,7 +72,7 @@ func (t Top) Names() []string {
 func (t Top) Write(to terminal.Terminal, wide bool) {
 	t.writeHeading(to)
 	if len(t.LoadBalancers) == 0 {
-		to.Print("No Service has a load balancer of this cloud controller manager.\n")
+		to.Indented(0, "", terminal.Plain, noLoadBalancers(t.within))
 		return
 	}
 	table := terminal.Table{Columns: []terminal.Column{{Name: "SERVICE", Least: 14, Shorten: true},
@@ -77,7 +80,7 @@ func (t Top) Write(to terminal.Terminal, wide bool) {
 		{Name: "PORTS", Least: 9}, {Name: "TARGETS", Number: true}, {Name: "IN SYNC"},
 		{Name: "CHANGED"}}}
 	if wide {
-		table.Columns = append(table.Columns, terminal.Column{Name: "UID", Least: 18})
+		table.Columns = append(table.Columns, terminal.Column{Name: "UID"})
 	}
 	for _, one := range t.LoadBalancers {
 		row := one.row(t.At)

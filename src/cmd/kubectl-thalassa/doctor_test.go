@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -171,6 +173,10 @@ func TestDoctorWide(t *testing.T) {
 	want(r, "lines", strings.Count(got, reason), 1)
 	want(r, "lines with -o wide", strings.Count(wide, reason), 5)
 	wantText(r, "the checks with -o wide", wide, "service/shop/a"+reason, "service/shop/e"+reason)
+	// A warning does not mean that the cloud disagrees. The command top shows the same.
+	wantText(r, "the count", got, "5 Services with a load balancer, 5 in sync.")
+	want(r, "Services in sync with -o wide", strings.Count(wide, "It is in sync: "), 5)
+	want(r, "lines of top", strings.Count(r.run("top").out, " yes "), 5)
 	want(r, "the summaries differ", got[strings.LastIndex(got, "\n\n"):], wide[strings.LastIndex(wide, "\n\n"):])
 }
 
@@ -235,6 +241,19 @@ func TestDoctorWithoutAnswers(t *testing.T) {
 			want(r, "sections", len(sections), 7)
 		})
 	}
+}
+
+// TestDoctorWithSilentServer: --timeout ends the first request, too.
+func TestDoctorWithSilentServer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		<-request.Context().Done()
+	}))
+	defer server.Close()
+	r := newRig(t)
+	r.byKubeconfig = true
+	got := r.run("doctor", "--timeout=100ms", "--server="+server.URL)
+	wantText(r, "the check", got.out, "The API server does not answer: ", "not finished after --timeout=100ms")
+	want(r, "exit code", got.code, 1)
 }
 
 // refuse answers requests with an error.

@@ -168,7 +168,7 @@ func TestMigrateOfServices(t *testing.T) {
 	got := r.run("migrate")
 	wantText(r, "the result", got.out, "Service shop/web", "spec.loadBalancerSourceRanges had no effect and is applied",
 		"plan: 1 Service would change in the cloud: 0 to create, 1 to update", "  ~ update listener", "Not ready.",
-		"docs/guides/migrate.md")
+		"thalassa-ccm/blob/main/docs/guides/migrate.md")
 	want(r, "exit code", got.code, 1)
 	want(r, "writes", strings.Join(r.wrote(), ", "), "")
 }
@@ -182,6 +182,9 @@ func TestMigrateOfConfiguration(t *testing.T) {
 	got = r.run("migrate", "--cloud-config="+r.file(text+"unknownKey: 1\n"))
 	wantText(r, "a mistake", got.out, "Problem      configuration: ", "unknownKey", "Not checked  plan: ", "Not ready.")
 	want(r, "exit code", got.code, 1)
+	got = r.run("migrate", "-o", "json", "--cloud-config="+r.file(text+"unknownKey: 1\n"))
+	wantText(r, "the plan that is not known", got.out, `"kind": "Plan"`)
+	want(r, "a value is null", strings.Contains(got.out, "null"), false)
 	wantText(r, "a correct file", r.run("migrate", "--cloud-config="+r.file(text)).out, "of this computer is "+
 		"valid.", "Ready")
 }

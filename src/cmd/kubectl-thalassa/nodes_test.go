@@ -126,12 +126,15 @@ func TestNodesWithProblems(t *testing.T) {
 		slices.Contains(strings.Fields(reasons(r.nodesAsJSON()["d"])), "MachineGone"), true)
 }
 
-// TestNodesInATerminal: rows fit the width of the terminal.
+// TestNodesInATerminal: rows fit the width of the terminal. With -o wide, identities are complete.
 func TestNodesInATerminal(t *testing.T) {
 	r := newRig(t)
 	r.addUnknownNode("lost")
 	for _, width := range []int{80, 200} {
 		r.screen = terminal.Terminal{Width: width}
+		for name, one := range r.nodesAsJSON() {
+			wantText(r, "the machine of Node "+name, r.run("nodes", "-o", "wide").out, one.Machine)
+		}
 		for line := range strings.SplitSeq(r.run("nodes").out, "\n") {
 			if len(line) > width {
 				t.Errorf("a line of %d characters at width %d: %s", len(line), width, line)

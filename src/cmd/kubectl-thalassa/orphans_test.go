@@ -141,6 +141,30 @@ func TestOrphansOfOneNamespace(t *testing.T) {
 	want(r, "lines of the log", strings.Count(deleted.err, `"Cloud write"`), len(r.wrote()))
 }
 
+// TestDeleteOrphansByOtherWorkload: a workload in another namespace than kube-system is read, but nothing is deleted
+// with its configuration until the user names it. Everybody who may create a Deployment can call it so.
+func TestDeleteOrphansByOtherWorkload(t *testing.T) {
+	r := newOrphanRig(t)
+	r.removeOwn()
+	r.wrote()
+	for _, one := range r.workload() {
+		one.(metav1.Object).SetNamespace("shop")
+		if err := r.cluster.Tracker().Add(one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantText(r, "reading", r.run("orphans").err, "Using Deployment shop/thalassa-ccm.")
+	refused := r.run("orphans", "delete", "--all", "--yes")
+	wantText(r, "deleting", refused.err, "Deployment shop/thalassa-ccm, which is not in the namespace kube-system",
+		"pass --ccm=shop/thalassa-ccm")
+	want(r, "exit code", refused.code, 1)
+	for _, write := range r.wrote() {
+		t.Errorf("written: %s", write)
+	}
+	named := r.run("orphans", "delete", "--all", "--yes", "--ccm=shop/thalassa-ccm")
+	wantText(r, "deleting with its name", named.out, "Deleted 1 of 1 orphan.")
+}
+
 // TestDeleteOrphansOfWrongCluster: if most objects are orphans, nothing is deleted without --force.
 func TestDeleteOrphansOfWrongCluster(t *testing.T) {
 	r := newOrphanRig(t)

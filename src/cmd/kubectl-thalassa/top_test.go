@@ -85,15 +85,16 @@ func TestTop(t *testing.T) {
 	wantText(r, "a wrong order", r.run("top", "--sort=age").err, "--sort=age: want one of name, targets, state")
 	wantText(r, "a short interval", r.run("top", "--interval=1ms").err, "want at least 1s")
 	want(r, "writes", strings.Join(r.wrote(), ", "), "")
-	for _, width := range []int{80, 200} {
-		r.screen = terminal.Terminal{Width: width}
-		wantWidth(r, r.run("top").out, width)
-	}
 	var got plugin.Top
 	decoder := json.NewDecoder(strings.NewReader(r.run("top", "-o", "json").out))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&got); err != nil {
 		t.Fatal(err)
+	}
+	for _, width := range []int{80, 200} {
+		r.screen = terminal.Terminal{Width: width}
+		wantWidth(r, r.run("top").out, width)
+		wantText(r, "a UID, to copy", r.run("top", "-o", "wide").out, got.LoadBalancers[0].UID)
 	}
 	want(r, "calls", int(got.Calls.PerMinute), 24)
 	want(r, "targets", got.LoadBalancers[0].Targets, 2)

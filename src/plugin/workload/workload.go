@@ -51,7 +51,11 @@ func Find(ctx context.Context, client kubernetes.Interface, name string) (*Workl
 		return nil, fmt.Errorf("--ccm=%s: want NAMESPACE/NAME of a Deployment or DaemonSet", name)
 	}
 	found, err := search(ctx, client, namespace, runsProgram)
-	if err != nil {
+	switch {
+	case apierrors.IsForbidden(err) && !named:
+		return nil, fmt.Errorf("looking for the cloud controller manager (name its workload with --ccm=NAMESPACE/NAME "+
+			"if you may read only its namespace): %w", err)
+	case err != nil:
 		return nil, fmt.Errorf("looking for the cloud controller manager: %w", err)
 	}
 	if named {

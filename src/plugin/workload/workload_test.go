@@ -208,6 +208,10 @@ func TestFindWithoutPermissionForAll(t *testing.T) {
 	if found, err := Find(t.Context(), client, ""); err != nil || found.Namespace != metav1.NamespaceSystem {
 		t.Errorf("found %v, error %v", found, err)
 	}
+	forbid(client, "deployments", metav1.NamespaceSystem)
+	if _, err := Find(t.Context(), client, ""); err == nil || !strings.Contains(err.Error(), "--ccm=NAMESPACE/NAME") {
+		t.Errorf("error %v, want one that says what to do", err)
+	}
 }
 
 func TestVersion(t *testing.T) {
