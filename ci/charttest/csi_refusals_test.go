@@ -36,7 +36,7 @@ func csiCombinations() [][]string {
 		{"controller.extraEnv[0].name=POD_NAME"}, {"controller.extraVolumes[0].name=socket"},
 		{"controller.extraVolumeMounts[0].name=a", "controller.extraVolumeMounts[0].mountPath=/csi/"},
 		{"node.extraEnv[0].name=NODE_NAME"},
-		{"controller.extraArgs.v=4"}, {"node.extraArgs.driver-name=a"}, {"sidecars.resizer.extraArgs.workers=4"},
+		{"admissionPolicy.validationActions={Deny,Warn}"}, {"controller.extraArgs.v=4"}, {"node.extraArgs.driver-name=a"}, {"sidecars.resizer.extraArgs.workers=4"},
 		{"sidecars.provisioner.extraArgs.leader-election=false"},
 		{"rbac=null"}, {"sidecars.attacher.image.tag=null"}, {"controller=null"},
 		{`cloudConfig.additionalLabels.k8s\.thalassa\.cloud/cluster=a`},

@@ -24,8 +24,10 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/driver"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/sidecar"
 )
 
@@ -50,13 +52,10 @@ type cluster struct {
 	sidecars  *sidecar.Sidecars
 }
 
-// newCluster starts a cluster in a namespace, with a kubeconfig of the driver and of the sidecars.
-func newCluster(t *testing.T, namespace, kubeconfig string) *cluster {
+// newCluster starts a cluster in a namespace, with a kubeconfig of the driver and of the sidecars of the profile.
+func newCluster(t *testing.T, p profile, namespace, kubeconfig string) *cluster {
 	t.Helper()
 	plane := controlplanetest.Get(t)
-	if err := sidecar.InstallDefinitions(t.Context(), plane.Config()); err != nil {
-		t.Fatal(err)
-	}
 	c := &cluster{T: t, Interface: controlplanetest.Client(t, plane), namespace: namespace,
 		emulator: newEmulator(t)}
 	var err error
@@ -64,8 +63,9 @@ func newCluster(t *testing.T, namespace, kubeconfig string) *cluster {
 		t.Fatal(err)
 	}
 	c.socket = startController(t, c.emulator, namespace, kubeconfig)
-	c.sidecars, err = sidecar.Start(t.Context(), sidecar.Options{Kubeconfig: kubeconfig, Socket: c.socket,
-		Logs: t.TempDir(), LeaderElection: c.namespace, Progress: func(line string) { t.Log(line) }})
+	o := p.sidecars(plane.Kubeconfig())
+	o.Kubeconfig, o.Socket, o.LeaderElection, o.Logs = kubeconfig, c.socket, c.namespace, t.TempDir()
+	c.sidecars, err = sidecar.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,6 +78,19 @@ func newCluster(t *testing.T, namespace, kubeconfig string) *cluster {
 		}
 	})
 	return c
+}
+
+// buildSidecars compiles the sidecars, and returns their folder.
+func buildSidecars(t *testing.T) (folder string) {
+	t.Helper()
+	root, err := repo.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if folder, err = controlplane.BuildSidecars(t.Context(), root, func(line string) { t.Log(line) }); err != nil {
+		t.Fatal(err)
+	}
+	return folder
 }
 
 // eventually waits until check returns no error, or a sidecar ends.
@@ -147,8 +160,8 @@ func (c *cluster) addNode() {
 	c.later(machineName, c.StorageV1().CSINodes().Delete)
 }
 
-// addClaim makes a claim, of a snapshot if one is named, and waits until it is bound to a volume.
-func (c *cluster) addClaim(name, size, snapshot string) *corev1.PersistentVolumeClaim {
+// addClaim makes a claim, with the content of a source if there is one, and waits until it is bound to a volume.
+func (c *cluster) addClaim(name, size string, source *corev1.TypedLocalObjectReference) *corev1.PersistentVolumeClaim {
 	c.Helper()
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -156,11 +169,8 @@ func (c *cluster) addClaim(name, size, snapshot string) *corev1.PersistentVolume
 			StorageClassName: &c.namespace,
 			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			Resources:        corev1.VolumeResourceRequirements{Requests: amount(size)},
+			DataSource:       source,
 		},
-	}
-	if snapshot != "" {
-		claim.Spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: new(snapshots("").Group),
-			Kind: "VolumeSnapshot", Name: snapshot}
 	}
 	claims := c.CoreV1().PersistentVolumeClaims(c.namespace)
 	c.sent(claims.Create(c.Context(), claim, metav1.CreateOptions{}))

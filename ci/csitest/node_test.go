@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/ci/rbactest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/driver"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
@@ -25,11 +24,10 @@ const volumeLimit = 7
 // TestNodePlugin registers the node plug-in as a kubelet does, with the account of the chart. The plug-in reads its
 // Node, and the account can do nothing else.
 func TestNodePlugin(t *testing.T) {
-	wantPermitted(t, "thalassa-csi-node", func(rbactest.Permission) bool { return false },
-		func(_, kubeconfig string) {
-			addTypedNode(t)
-			register(t, startNode(t, kubeconfig))
-		})
+	wantPermitted(t, profile{}, "thalassa-csi-node", func(_, kubeconfig string) {
+		addTypedNode(t)
+		register(t, startNode(t, kubeconfig))
+	})
 }
 
 // addTypedNode makes a Node with an instance type.

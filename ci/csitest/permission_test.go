@@ -22,30 +22,77 @@ import (
 
 const chartDir = "../../charts/thalassa-csi"
 
+// profile is a way to install the chart that permits the accounts something else than another one.
+type profile struct {
+	name string
+	// snapshots and controller are the values snapshots.enabled and snapshots.controller.enabled.
+	snapshots, controller bool
+	// binaries is the folder of the sidecars.
+	binaries string
+}
+
 // release installs the roles of the chart, and no program that would run.
-func release(namespace string) chart.Release {
+func (p profile) release(namespace string) chart.Release {
 	return chart.Release{Name: "thalassa-csi", Namespace: namespace, Values: map[string]any{
 		"cloudConfig":    map[string]any{"organisation": "a", "vpcIdentity": "vpc-1", "cluster": "k8s-test"},
 		"credentials":    map[string]any{"existingSecret": "none"},
-		"snapshots":      map[string]any{"enabled": true, "controller": map[string]any{"enabled": true}},
+		"snapshots":      map[string]any{"enabled": p.snapshots, "controller": map[string]any{"enabled": p.controller}},
 		"storageClasses": []any{}}}
 }
 
+// sidecars are the programs that run with the account of the chart. A snapshot-controller that the chart does not
+// install has another kubeconfig. Caches list and then watch, as with an API server that sends no list in a watch.
+func (p profile) sidecars(other string) sidecar.Options {
+	o := sidecar.Options{Binaries: p.binaries, Env: []string{"KUBE_FEATURE_WatchListClient=false"}}
+	switch {
+	case !p.snapshots:
+		o.Programs = []string{sidecar.Provisioner, sidecar.Attacher, sidecar.Resizer}
+	case !p.controller:
+		o.Flags = map[string][]string{sidecar.SnapshotController: {"--kubeconfig=" + other}}
+	}
+	return o
+}
+
+// mayBeUnused are the permissions, by verb and resource, that the test need not use, each with the reason.
+func (p profile) mayBeUnused() map[string]string {
+	return map[string]string{"patch events": "increments the count of an event that is repeated within ten minutes",
+		"get csinodes": "the driver asks for the limit of a machine only after the cloud has refused to attach a volume"}
+}
+
+// refused are the requests, by verb and resource, for which there is no permission, each with the reason.
+func (p profile) refused() map[string]string {
+	if p.snapshots {
+		return nil
+	}
+	return map[string]string{"list volumesnapshots": "where snapshots are defined, csi-provisioner tries whether it " +
+		"may look for finalizers of snapshots, and otherwise does not look for them"}
+}
+
 // TestVolume follows a volume from its claim to its deletion, with the programs that drive the driver in a cluster and
-// with the account of the chart. Nothing is refused, and what the chart grants is used, but for what unusedHere lists.
+// with the account of the chart, in each profile. What the chart grants is used, and what it does not grant is not
+// requested, but for what the profile lists.
 func TestVolume(t *testing.T) {
-	wantPermitted(t, "thalassa-csi-controller", unusedHere, func(namespace, kubeconfig string) {
-		newCluster(t, namespace, kubeconfig).followVolume()
-	})
+	binaries := buildSidecars(t) // first, because wantWait is about the first minute of the driver
+	for _, p := range []profile{
+		{name: "without snapshots"},
+		{name: "without snapshot-controller", snapshots: true},
+		{name: "with snapshot-controller", snapshots: true, controller: true},
+	} {
+		p.binaries = binaries
+		t.Run(p.name, func(t *testing.T) {
+			wantPermitted(t, p, "thalassa-csi-controller", func(namespace, kubeconfig string) {
+				newCluster(t, p, namespace, kubeconfig).followVolume(p.snapshots)
+			})
+		})
+	}
 }
 
 // wantPermitted installs the roles of the chart, lets act work with one of the accounts, and compares what the account
-// did with what the roles grant it. What is granted has to be used, but for what mayBeUnused reports.
-func wantPermitted(t *testing.T, account string, mayBeUnused func(rbactest.Permission) bool,
-	act func(namespace, kubeconfig string)) {
+// did with what the roles grant it.
+func wantPermitted(t *testing.T, p profile, account string, act func(namespace, kubeconfig string)) {
 	t.Helper()
 	plane, namespace := controlplanetest.Get(t), controlplanetest.Namespace(t)
-	r := release(namespace)
+	r := p.release(namespace)
 	install(t, r)
 	offset, err := rbactest.Size(plane.AuditLog())
 	if err != nil {
@@ -56,7 +103,7 @@ func wantPermitted(t *testing.T, account string, mayBeUnused func(rbactest.Permi
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare(t, r, "system:serviceaccount:"+namespace+":"+account, requests, mayBeUnused)
+	p.compare(t, r, "system:serviceaccount:"+namespace+":"+account, requests)
 }
 
 // install installs a release until the test ends.
@@ -119,8 +166,7 @@ func granted(t *testing.T, r chart.Release, user string) []rbactest.Permission {
 }
 
 // compare compares what the roles of the chart grant an account with what it did.
-func compare(t *testing.T, r chart.Release, user string, requests []rbactest.Request,
-	mayBeUnused func(rbactest.Permission) bool) {
+func (p profile) compare(t *testing.T, r chart.Release, user string, requests []rbactest.Request) {
 	t.Helper()
 	permitted := granted(t, r, user)
 	var done []rbactest.Permission
@@ -130,22 +176,19 @@ func compare(t *testing.T, r chart.Release, user string, requests []rbactest.Req
 		}
 	}
 	unused, missing := rbactest.Compare(permitted, done)
-	for _, p := range missing {
-		t.Errorf("not granted: %s", p)
-	}
-	for _, p := range unused {
-		if !mayBeUnused(p) {
-			t.Errorf("granted, and not used: %s", p)
-		}
-	}
+	wantListed(t, "granted, and not used", unused, p.mayBeUnused())
+	wantListed(t, "not granted", missing, p.refused())
 	for _, p := range rbactest.Repeated(permitted) {
 		t.Errorf("granted twice: %s", p)
 	}
 }
 
-// unusedHere reports whether a permission is not needed for the one volume of the test: caches watch, and list only
-// where the API server cannot send a list in a watch; the sidecars get an object that a cache lacks; and patch events
-// increments the count of a repeated event.
-func unusedHere(p rbactest.Permission) bool {
-	return p.Verb == "list" || p.Verb == "get" || p.Verb == "patch" && p.Resource == "events"
+// wantListed fails for each permission that is not listed by its verb and resource.
+func wantListed(t *testing.T, problem string, permissions []rbactest.Permission, listed map[string]string) {
+	t.Helper()
+	for _, p := range permissions {
+		if _, ok := listed[p.Verb+" "+p.Resource]; !ok {
+			t.Errorf("%s: %s", problem, p)
+		}
+	}
 }

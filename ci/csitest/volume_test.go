@@ -12,11 +12,13 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/driver"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // startController runs the controller of the driver as a pod of the namespace does, until the test ends, and returns
@@ -88,14 +90,15 @@ func (c *cluster) wantWait() {
 	}
 }
 
-// followVolume creates, attaches, expands and deletes a volume and a snapshot, and restores the snapshot.
-func (c *cluster) followVolume() {
+// followVolume creates, attaches, expands, clones and deletes a volume. With snapshots, it also creates and deletes a
+// snapshot, and restores it.
+func (c *cluster) followVolume(withSnapshots bool) {
 	c.Helper()
 	c.addClass()
 	c.addNode()
 	c.wantWait()
 	c.lead()
-	claim := c.addClaim("first", "2500Mi", "")
+	claim := c.addClaim("first", "2500Mi", nil)
 	c.attach(claim)
 	volumes, _ := c.inCloud(c.Context())
 	if len(volumes) != 1 || volumes[0].Size != 3 || len(volumes[0].Attachments) != 1 {
@@ -105,16 +108,11 @@ func (c *cluster) followVolume() {
 		c.Errorf("its description is %q", got)
 	}
 	c.expand(claim, "5Gi")
-	c.snapshot("taken", "first")
+	if withSnapshots {
+		c.restore(volumes[0].Identity)
+	}
+	c.clone(volumes[0].Identity)
 	c.detach()
-	c.addClaim("second", "5Gi", "taken")
-	volumes, snapshots := c.inCloud(c.Context())
-	if len(volumes) != 2 || len(snapshots) != 1 || volumes[0].Size != 5 || volumes[1].Size != 5 {
-		c.Errorf("the cloud has %+v and %+v, want two volumes with 5 GiB and a snapshot", volumes, snapshots)
-	}
-	if (volumes[0].RestoreFromSnapshot == nil) == (volumes[1].RestoreFromSnapshot == nil) {
-		c.Errorf("the cloud has %+v, want one volume that was restored from the snapshot", volumes)
-	}
 	c.deleteAll()
 	c.eventually("the cloud has nothing left", func(ctx context.Context) error {
 		volumes, snapshots := c.inCloud(ctx)
@@ -123,4 +121,48 @@ func (c *cluster) followVolume() {
 		}
 		return nil
 	})
+}
+
+// restore makes a snapshot of the claim "first", whose volume is original, and a claim of the snapshot.
+func (c *cluster) restore(original string) {
+	c.Helper()
+	c.snapshot("taken", "first")
+	claim := c.addClaim("second", "5Gi", &corev1.TypedLocalObjectReference{APIGroup: new(snapshots("").Group),
+		Kind: "VolumeSnapshot", Name: "taken"})
+	_, snapshots := c.inCloud(c.Context())
+	if len(snapshots) != 1 || snapshots[0].SourceVolumeId == nil || *snapshots[0].SourceVolumeId != original {
+		c.Fatalf("the cloud has the snapshots %+v, want one of volume %s", snapshots, original)
+	}
+	restored := c.volumeOf(claim)
+	if from := restored.RestoreFromSnapshot; restored.Size != 5 || from == nil ||
+		from.Identity != snapshots[0].Identity {
+		c.Errorf("the cloud has %+v, want 5 GiB from snapshot %s", restored, snapshots[0].Identity)
+	}
+}
+
+// clone makes a claim of the claim "first", whose volume is original. Its snapshot does not stay.
+func (c *cluster) clone(original string) {
+	c.Helper()
+	_, before := c.inCloud(c.Context())
+	claim := c.addClaim("third", "6Gi", &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "first"})
+	cloned := c.volumeOf(claim)
+	if cloned.Size != 6 || cloned.Labels[label.CSISourceVolume] != original {
+		c.Errorf("the cloud has %+v, want 6 GiB with the content of volume %s", cloned, original)
+	}
+	if _, after := c.inCloud(c.Context()); len(after) != len(before) {
+		c.Errorf("the cloud has the snapshots %+v after a clone, and had %+v before", after, before)
+	}
+}
+
+// volumeOf returns the volume of a claim that is bound.
+func (c *cluster) volumeOf(claim *corev1.PersistentVolumeClaim) iaas.Volume {
+	c.Helper()
+	volumes, _ := c.inCloud(c.Context())
+	for _, one := range volumes {
+		if one.Name == claim.Spec.VolumeName {
+			return one
+		}
+	}
+	c.Fatalf("the cloud has %+v, want one with the name %s", volumes, claim.Spec.VolumeName)
+	return iaas.Volume{}
 }

@@ -116,7 +116,7 @@ func generated(t *testing.T, name string, registry *annotation.Registry) policy 
 }
 
 // put stores a policy and its binding until the test ends. The binding is for one namespace, so that no test feels
-// another's.
+// another's, which has no effect on objects without a namespace.
 func put(t *testing.T, client kubernetes.Interface, namespace string, p policy) {
 	t.Helper()
 	binding := p.binding.DeepCopy()
@@ -201,6 +201,12 @@ func TestPolicyHasNoWarnings(t *testing.T) {
 func wantNoWarnings(t *testing.T, client kubernetes.Interface, namespace string, p policy, prefix string) {
 	t.Helper()
 	install(t, client, namespace, p, prefix)
+	wantTypesChecked(t, client, p)
+}
+
+// wantTypesChecked fails if Kubernetes warns of the types of a policy.
+func wantTypesChecked(t *testing.T, client kubernetes.Interface, p policy) {
+	t.Helper()
 	controlplanetest.Eventually(t, waitTimeout, "the types are checked", func(ctx context.Context) error {
 		got, err := client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, p.Name, metav1.GetOptions{})
 		if err != nil {

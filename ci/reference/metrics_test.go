@@ -15,6 +15,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/driver"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
@@ -62,7 +63,7 @@ func programMetrics(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return namesOf(append(collectors, other.Collectors...))
+	return namesOf(slices.Concat(collectors, other.Collectors, driver.Described()))
 }
 
 // namesOf returns the names of metrics, sorted.

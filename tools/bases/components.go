@@ -22,6 +22,7 @@ func Components() []Component {
 	return []Component{
 		{"admission-policy", map[string][]string{"self-managed": nil, "managed-tenant": nil}},
 		{"admission-policy-ironcore", map[string][]string{"ironcore": nil, "managed-tenant": nil}},
+		{"admission-policy-csi", map[string][]string{CSI: nil}},
 		{"allocate-node-cidrs", map[string][]string{"self-managed": nil, "managed": nil}},
 		{"dashboards", map[string][]string{"self-managed": nil, "managed": nil, "ironcore": nil,
 			"ironcore-managed": nil}},

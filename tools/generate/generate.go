@@ -34,6 +34,7 @@ func All() []Generator {
 	for _, cloud := range configuredClouds() {
 		all = append(all, cloudConfigPages(cloud))
 	}
+	all = append(all, classPolicies())
 	for _, name := range charts() {
 		all = append(all, chartFiles(name))
 	}

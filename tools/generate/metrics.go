@@ -20,6 +20,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodelifecycle"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/driver"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 )
@@ -66,7 +67,7 @@ func programCollectors(ctx context.Context) (all []prometheus.Collector, err err
 	}
 	return slices.Concat(made.Collectors, client.Described(), service.Described(), nodecontroller.Described(),
 		nodelifecycle.Described(), route.Described(), nodeipam.Described(),
-		[]prometheus.Collector{build.Current().Collector("cloud_controller_manager")}), nil
+		driver.Described(), []prometheus.Collector{build.Current().Collector("cloud_controller_manager")}), nil
 }
 
 // metric is one row of the page.
@@ -89,7 +90,7 @@ func describe(collectors []prometheus.Collector) ([]metric, error) {
 			if err != nil {
 				return nil, err
 			}
-			one.kind = kindOf(collector)
+			one.kind = kindOf(collector, one.name)
 			found = append(found, one)
 		}
 	}
@@ -122,9 +123,19 @@ func parseDescription(text string) (metric, error) {
 	return one, nil
 }
 
-// kindOf is the type of a collector's metrics. Collectors of our own count when somebody asks, and that are gauges;
-// that it is so is compared with a running program by the tests of permissions.
-func kindOf(collector prometheus.Collector) string {
+// grpcPrefix begins the names of the metrics of requests to the CSI driver. One collector of a library has them all.
+const grpcPrefix = "grpc_server_"
+
+// kindOf is the type of a collector's metric. Collectors of our own count when somebody asks, and that are gauges;
+// that it is so is compared with a running program by the tests of permissions, and what is said of the metrics of
+// requests to the CSI driver by the tests of the driver.
+func kindOf(collector prometheus.Collector, name string) string {
+	if rest, ok := strings.CutPrefix(name, grpcPrefix); ok {
+		if strings.HasSuffix(rest, "_total") {
+			return "counter"
+		}
+		return "histogram"
+	}
 	switch collector.(type) {
 	case *prometheus.HistogramVec, prometheus.Histogram:
 		return "histogram"
@@ -142,7 +153,7 @@ const metricsIntroduction = `# Metrics
 
 <!-- Made by "make generate" from the collectors that count: their names, types, labels and help. -->
 
-These metrics are served on ` + "`/metrics`" + ` of the secure port, to clients that the cluster authorizes ([guide](../guides/monitoring.md)). Also served are those of the Kubernetes
+These are the metrics of the cloud controller manager, and those of [the CSI driver](#the-csi-driver). They are served on ` + "`/metrics`" + ` of the secure port of the cloud controller manager, to clients that the cluster authorizes ([guide](../guides/monitoring.md)). Also served are those of the Kubernetes
 libraries: ` + "`workqueue_*` (Services wait in the queue `service`), `rest_client_*`, `leader_election_master_status`, `running_managed_controllers`" + `.
 `
 
@@ -176,6 +187,15 @@ func metricsGroups() []struct{ prefix, title, note string } {
 			"explains drift and orphans."},
 		{"service_controller_", "Services, with the names of the library", "The service controller of Kubernetes' " +
 			"library has the same metrics, so that existing dashboards and alerts continue to work."},
+		{grpcPrefix, "The CSI driver", "Only the CSI driver, in the controller and in the node plug-in. The controller " +
+			"also has the metrics of calls to Thalassa Cloud, of credentials and certificates, and of caches, for " +
+			"volumes and machines. Both serve `/metrics` by HTTP, without authentication, because the " +
+			"sidecars in the same pod serve HTTP only: authorization for one port of several would need permissions and " +
+			"would not limit what is visible. No metric contains a secret. Set `networkPolicy.enabled` and " +
+			"`networkPolicy.metricsFrom` (Kustomize: the component `network-policy-csi`) to limit who can connect to " +
+			"these ports."},
+		{"thalassa_csi_", "The build of the CSI driver", "Only the CSI driver, in the controller and in the node " +
+			"plug-in."},
 		{"", "The program", "The version of the program, pod networks and routes."},
 	}
 }
@@ -232,5 +252,8 @@ const metricsLabels = `
 | ` + "`clusterCIDR`" + ` | one of the cluster's networks, as in ` + "`10.244.0.0/16`" + ` |
 | ` + "`part`" + ` | ` + "`node` (provider ID, taints, labels) or `status` (addresses, and labels together with them)" + ` |
 | ` + "`operation`" + ` | ` + "`instance_exists`" + ` |
+| ` + "`grpc_service`, `grpc_method`" + ` | of a request to the CSI driver: the names of the CSI specification, as in ` + "`csi.v1.Controller` and `CreateVolume`" + ` |
+| ` + "`grpc_code`" + ` | the result of a request to the CSI driver, as in ` + "`OK` or `Unavailable`" + ` |
+| ` + "`grpc_type`" + ` | ` + "`unary`" + ` |
 | ` + "`version`, `revision`, `committed`, `go_version`" + ` | of the build |
 `

@@ -96,7 +96,8 @@ func TestMetricsOfTheProgram(t *testing.T) {
 	for _, want := range []string{"cloudprovider_thalassa_api_request_errors",
 		"cloudprovider_thalassa_secrets_reload_failing", "cloudprovider_thalassa_inventory_age_seconds",
 		"cloudprovider_ironcore_api_request_errors", "cloudprovider_ironcore_secrets_reload_failing",
-		"service_lb_orphans", "service_controller_nodesync_error_total", "cloud_controller_manager_build_info"} {
+		"service_lb_orphans", "grpc_server_handled_total", "thalassa_csi_build_info",
+		"service_controller_nodesync_error_total", "cloud_controller_manager_build_info"} {
 		if !names[want] {
 			t.Errorf("there is no %s", want)
 		}

@@ -32,6 +32,8 @@ const stopGrace = 5 * time.Second
 
 // Options says what to start. Kubeconfig, Socket and Logs are required.
 type Options struct {
+	// Programs are the names of what is started. Default: all.
+	Programs []string
 	// Kubeconfig is the path of a kubeconfig for all programs.
 	Kubeconfig string
 	// Socket is the path of the driver's socket. The programs wait for it, and end when the driver closes a connection.
@@ -44,6 +46,8 @@ type Options struct {
 	Binaries string
 	// Progress gets messages about a build that takes long. It may be nil.
 	Progress func(string)
+	// Env is added to the environment of the programs.
+	Env []string
 	// Flags are further flags by the names of programs. They come last and so override ours.
 	Flags map[string][]string
 }
@@ -68,12 +72,16 @@ func Start(ctx context.Context, o Options) (*Sidecars, error) {
 			return nil, err
 		}
 	}
+	if o.Programs == nil {
+		o.Programs = Names()
+	}
 	s := &Sidecars{}
-	for _, name := range Names() {
+	for _, name := range o.Programs {
 		// Nearly nothing of our environment: KUBECONFIG overrides a flag of csi-provisioner.
 		p, err := process.Start(context.WithoutCancel(ctx), process.Spec{
 			Name: name, Path: filepath.Join(o.Binaries, name), Args: slices.Concat(o.flags(name), o.Flags[name]),
-			Env: []string{"PATH=" + os.Getenv("PATH")}, LogPath: filepath.Join(o.Logs, name+".log"),
+			Env:     append([]string{"PATH=" + os.Getenv("PATH")}, o.Env...),
+			LogPath: filepath.Join(o.Logs, name+".log"),
 		})
 		if err != nil {
 			return nil, errors.Join(err, s.Stop())

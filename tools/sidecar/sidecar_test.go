@@ -16,10 +16,11 @@ import (
 const limit = time.Minute
 
 // startScripts starts shell scripts instead of the programs, each with the same text.
-func startScripts(t *testing.T, script string) (s *Sidecars, logs string) {
+func startScripts(t *testing.T, script string, programs ...string) (s *Sidecars, logs string) {
 	t.Helper()
-	o := Options{Kubeconfig: "config", Socket: "/socket", LeaderElection: "here", Logs: t.TempDir(),
-		Binaries: t.TempDir(), Flags: map[string][]string{Attacher: {"--max-entries=7"}}}
+	o := Options{Programs: programs, Kubeconfig: "config", Socket: "/socket", LeaderElection: "here",
+		Logs: t.TempDir(), Binaries: t.TempDir(), Env: []string{"FEATURE=off"},
+		Flags: map[string][]string{Attacher: {"--max-entries=7"}}}
 	for _, name := range Names() {
 		err := os.WriteFile(filepath.Join(o.Binaries, name), []byte("#!/bin/sh\n"+script), 0o755)
 		if err != nil {
@@ -47,15 +48,15 @@ func logged(path string) func(context.Context) error {
 // TestStart: programs get their flags, write into logs, and run until Stop.
 func TestStart(t *testing.T) {
 	t.Setenv("KUBECONFIG", "other")
-	s, logs := startScripts(t, `echo "$0 $* [$KUBECONFIG]"; exec tail -f /dev/null`)
+	s, logs := startScripts(t, `echo "$0 $* [$KUBECONFIG$FEATURE]"; exec tail -f /dev/null`)
 	for name, want := range map[string]string{
 		Provisioner: " --csi-address=/socket --timeout=1m --worker-threads=10 --default-fstype=ext4 " +
-			"--extra-create-metadata []\n",
-		Attacher:    " --default-fstype=ext4 --max-entries=7 []\n",
-		Resizer:     " --workers=10 []\n",
-		Snapshotter: " --extra-create-metadata --feature-gates=CSIVolumeGroupSnapshot=false []\n",
+			"--extra-create-metadata [off]\n",
+		Attacher:    " --default-fstype=ext4 --max-entries=7 [off]\n",
+		Resizer:     " --workers=10 [off]\n",
+		Snapshotter: " --extra-create-metadata --feature-gates=CSIVolumeGroupSnapshot=false [off]\n",
 		SnapshotController: " --v=5 --leader-election --leader-election-namespace=here --worker-threads=10 " +
-			"--feature-gates=CSIVolumeGroupSnapshot=false []\n",
+			"--feature-gates=CSIVolumeGroupSnapshot=false [off]\n",
 	} {
 		controlplanetest.Eventually(t, limit, name+" has written its flags", logged(filepath.Join(logs, name+".log")))
 		text, err := os.ReadFile(filepath.Join(logs, name+".log"))
@@ -69,6 +70,17 @@ func TestStart(t *testing.T) {
 	}
 	if err := s.Stop(); err != nil {
 		t.Errorf("after Stop: %v", err)
+	}
+}
+
+// TestStartSome: only the programs that are named are started.
+func TestStartSome(t *testing.T) {
+	s, _ := startScripts(t, "exec tail -f /dev/null", Resizer)
+	if len(s.running) != 1 || s.running[0].name != Resizer {
+		t.Errorf("these run: %+v, want %s", s.running, Resizer)
+	}
+	if err := s.Stop(); err != nil {
+		t.Error(err)
 	}
 }
 

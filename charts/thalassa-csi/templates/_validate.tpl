@@ -2,7 +2,7 @@
 {{- define "thalassa-csi.validate" -}}
 {{- include "thalassa-csi.report" (dict "root" . "checks" (list "null")) -}}
 {{- include "thalassa-csi.report" (dict "root" . "checks" (list "reserved" "objects" "endpoint" "hosts" "images" "cidrs" "pem")) -}}
-{{- include "thalassa-csi.report" (dict "root" . "checks" (list "removed" "names" "keys" "secrets" "bundle" "accounts" "snapshots" "classes" "network" "monitors" "labels" "extras" "flags")) -}}
+{{- include "thalassa-csi.report" (dict "root" . "checks" (list "removed" "names" "keys" "secrets" "bundle" "accounts" "snapshots" "classes" "network" "monitors" "labels" "extras" "flags" "policy")) -}}
 {{- end -}}
 
 {{/* Defaults of values.yaml by their paths, as JSON. A test compares them. */}}
@@ -125,6 +125,13 @@ storageClasses contains a class with parameters.volume-type: set volumeType inst
 storageClasses contains a class with parameters.{{ $key }}: set filesystem instead
 {{- end }}
 {{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "thalassa-csi.validate.policy" -}}
+{{- $actions := (.Values.admissionPolicy).validationActions | default list -}}
+{{- if and (has "Deny" $actions) (has "Warn" $actions) }}
+admissionPolicy.validationActions: Deny and Warn exclude each other, because a refusal contains the text of the warning, leave one of them out
 {{- end }}
 {{- end -}}
 

@@ -397,6 +397,8 @@ func TestDefect16_LogsHaveNoContentAndMetricsAreServed(t *testing.T) {
 	code, metrics := get(t, "http://"+address+"/metrics")
 	for _, series := range []string{`grpc_code="OK",grpc_method="Probe"`,
 		`grpc_code="InvalidArgument",grpc_method="NodeStageVolume"`, "grpc_server_handling_seconds_bucket",
+		"# TYPE grpc_server_handling_seconds histogram\n", "# TYPE grpc_server_handled_total counter\n",
+		"# TYPE grpc_server_started_total counter\n",
 		"thalassa_csi_build_info", "process_cpu_seconds_total"} {
 		if code != http.StatusOK || !strings.Contains(metrics, series) {
 			t.Errorf("/metrics: %d, without %s", code, series)

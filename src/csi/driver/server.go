@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,18 +49,30 @@ type services struct {
 // newServices returns services with the metrics of the process and those of the collectors.
 func newServices(info build.Info, collect ...prometheus.Collector) (*services, error) {
 	s := &services{registry: prometheus.NewRegistry(), live: probe.New("livez"), ready: probe.New("readyz"),
-		metrics: grpcprometheus.NewServerMetrics(grpcprometheus.WithServerHandlingTimeHistogram(
-			grpcprometheus.WithHistogramBuckets([]float64{.01, .05, .1, .5, 1, 2.5, 5, 10, 20, 30, 60})))}
+		metrics: newServerMetrics()}
 	s.live.Add(check("sockets", s.socketsPresent))
-	all := append([]prometheus.Collector{s.metrics, info.Collector("thalassa_csi"), collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}, collect...)
-	for _, one := range all {
+	for _, one := range slices.Concat(ownCollectors(s.metrics, info), []prometheus.Collector{
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}, collect) {
 		if err := s.registry.Register(one); err != nil {
 			return nil, fmt.Errorf("registering a metric: %w", err)
 		}
 	}
 	return s, nil
 }
+
+func newServerMetrics() *grpcprometheus.ServerMetrics {
+	return grpcprometheus.NewServerMetrics(grpcprometheus.WithServerHandlingTimeHistogram(
+		grpcprometheus.WithHistogramBuckets([]float64{.01, .05, .1, .5, 1, 2.5, 5, 10, 20, 30, 60})))
+}
+
+// ownCollectors are those of both processes that no other program of this project has.
+func ownCollectors(metrics *grpcprometheus.ServerMetrics, info build.Info) []prometheus.Collector {
+	return []prometheus.Collector{metrics, info.Collector("thalassa_csi")}
+}
+
+// Described returns collectors of the metrics of the driver that no other program of this project has, which count
+// nothing, for the reference.
+func Described() []prometheus.Collector { return ownCollectors(newServerMetrics(), build.Current()) }
 
 // serveSocket serves what register adds on a unix socket, until the context ends.
 func (s *services) serveSocket(ctx context.Context, endpoint string, register func(*grpc.Server)) error {
@@ -167,7 +180,9 @@ func logRequests(ctx context.Context, request any, info *grpc.UnaryServerInfo, h
 	return response, err
 }
 
-// serveHTTP serves health and metrics until the context ends.
+// serveHTTP serves health and metrics until the context ends. It is plain HTTP without authorization, as that of the
+// sidecars in the same pod, which cannot serve anything else: a port that is protected better would protect nothing, and
+// needs permissions. No metric contains a secret.
 func (s *services) serveHTTP(ctx context.Context, address string) error {
 	if address == "" {
 		<-ctx.Done()

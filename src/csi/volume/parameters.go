@@ -24,6 +24,13 @@ const DefaultType = "block"
 // ReservedPrefix begins the parameters that the external-provisioner adds and removes, as its documentation says.
 const ReservedPrefix = "csi.storage.k8s.io/"
 
+// ParameterNames are the names of the parameters of StorageClasses.
+func ParameterNames() []string { return []string{ParameterType, ParameterVolume, ParameterFilesystem} }
+
+// FilesystemNames are the names of the parameters with a filesystem, the former one first. csi-provisioner reads both,
+// and refuses a StorageClass that has both.
+func FilesystemNames() []string { return []string{ParameterFilesystem, ReservedPrefix + "fstype"} }
+
 // Filesystems that volumes can be formatted with.
 func Filesystems() []string { return []string{"ext4", "ext3", "xfs"} }
 
@@ -55,7 +62,7 @@ func ParseParameters(given map[string]string) (Parameters, error) {
 	if len(unknown) > 0 {
 		slices.Sort(unknown)
 		return Parameters{}, status.Errorf(codes.InvalidArgument, "parameter %q of the StorageClass is not known; the "+
-			"parameters are %s, %s and %s", unknown[0], ParameterType, ParameterVolume, ParameterFilesystem)
+			"parameters are %s", unknown[0], strings.Join(ParameterNames(), ", "))
 	}
 	return parsed, CheckFilesystem(parsed.Filesystem)
 }

@@ -31,7 +31,7 @@ func TestParseParameters(t *testing.T) {
 
 func TestParseParametersRefuses(t *testing.T) {
 	for text, given := range map[string]map[string]string{
-		`parameter "size" of the StorageClass is not known; the parameters are volume-type, volume-identity and `: {
+		`parameter "size" of the StorageClass is not known; the parameters are volume-type, volume-identity, fstype`: {
 			"size": "1", "type": "x",
 		},
 		`filesystem "btrfs" is not supported; use one of ext4, ext3, xfs`: {"fstype": "btrfs"},
@@ -40,6 +40,15 @@ func TestParseParametersRefuses(t *testing.T) {
 		_, err := ParseParameters(given)
 		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), text) {
 			t.Errorf("%v: %v, want InvalidArgument with %q", given, err, text)
+		}
+	}
+}
+
+// TestParameterNames: the list and the names that are read are the same.
+func TestParameterNames(t *testing.T) {
+	for _, name := range append(ParameterNames(), FilesystemNames()...) {
+		if _, err := ParseParameters(map[string]string{name: "ext4"}); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
