@@ -215,9 +215,10 @@ func TestFilesInKubeconfigOfTheWorkload(t *testing.T) {
 	for user, text := range map[string]string{
 		"tokenFile: token":                          "",
 		"tokenFile: /etc/thalassa-ccm/config/token": "",
-		"tokenFile: none":                           `the credentials of its user "u": open /etc/thalassa-ccm/config/none`,
-		"tokenFile: " + private:                     private + " is not in a mounted volume",
-		"client-certificate: " + private:            private + " is not in a mounted volume",
+		"tokenFile: none": `the credentials of its user "u": open ` +
+			"/etc/thalassa-ccm/config/none",
+		"tokenFile: " + private:          private + " is not in a mounted volume",
+		"client-certificate: " + private: private + " is not in a mounted volume",
 		"exec: {command: id, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}": "a program that " +
 			"only the pod has",
 	} {
