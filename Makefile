@@ -46,7 +46,7 @@ build: $(IMAGES:%=bin/%) bin/lab ## build the programs into bin/ (the first time
 
 .PHONY: test
 test: bin/gotest bin/lab bin/sidecars ## run every test, src with the race detector if there is a C compiler (RACE=1|0: everywhere, nowhere; PACKAGES=... TESTFLAGS=... SUDO=sudo)
-	@exec $(as_root) bin/gotest $(if $(RACE),-race=$(RACE)) $(if $(PACKAGES),-packages='$(PACKAGES)') $(if $(ROOT),-root) \
+	@exec $(as_root) env LAB_IS_CURRENT_IN='$(CURDIR)' bin/gotest $(if $(RACE),-race=$(RACE)) $(if $(PACKAGES),-packages='$(PACKAGES)') $(if $(ROOT),-root) \
 	  $(if $(SUMMARY),-summary='$(SUMMARY)') -- $(TESTFLAGS)
 
 # A test of the repository checks that this list is complete.

@@ -246,33 +246,36 @@ func (r *running) inhabit() {
 	r.begin()
 }
 
-// alertsOver evaluates rules over a time, and returns the names of those that fire at its end, and of those that fire
-// at any time. A rule keeps its state between two calls.
+// alertsOver evaluates rules over a time, and returns the alerts that fire at its end, each with the value of its label
+// namespace, and the names of those that fire at any time. A rule keeps its state between two calls.
 func alertsOver(t *testing.T, rules map[string]*promrules.AlertingRule, data storage.Queryable,
 	from, until time.Time) (atEnd, ever []string) {
 	t.Helper()
 	query := promrules.EngineQueryFunc(promqltest.NewTestEngine(t, false, 5*time.Minute, 1_000_000), data)
-	fires, fired := map[string]bool{}, map[string]bool{}
+	fired := map[string]bool{}
 	for at := from; at.Before(until); at = at.Add(step) {
-		clear(fires)
+		atEnd = nil
 		for name, rule := range rules {
 			if _, err := rule.Eval(t.Context(), 0, at, query, nil, 0); err != nil {
 				t.Fatal(err)
 			}
-			if slices.ContainsFunc(rule.ActiveAlerts(), func(alert *promrules.Alert) bool {
-				return alert.State == promrules.StateFiring
-			}) {
-				fires[name], fired[name] = true, true
+			for _, alert := range rule.ActiveAlerts() {
+				if alert.State == promrules.StateFiring {
+					fired[name] = true
+					atEnd = append(atEnd, name+" in "+alert.Labels.Get("namespace"))
+				}
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(fires)), slices.Sorted(maps.Keys(fired))
+	slices.Sort(atEnd)
+	return atEnd, slices.Sorted(maps.Keys(fired))
 }
 
 // virtualStart is the time at which virtual time begins.
 func virtualStart() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// wantAlerts wants no alert while a process works well, and those of the fault at its end.
+// wantAlerts wants no alert while a process works well, and those of the fault at its end: each once, for the namespace
+// of the first recording.
 func (f alertFault) wantAlerts(t *testing.T, rules map[string]*promrules.AlertingRule, recordings ...*recording) {
 	t.Helper()
 	data := store(t, recordings...)
@@ -283,14 +286,47 @@ func (f alertFault) wantAlerts(t *testing.T, rules map[string]*promrules.Alertin
 	maps.DeleteFunc(rules, func(name string, _ *promrules.AlertingRule) bool {
 		return !slices.Contains(f.alerts, name)
 	})
-	slices.Sort(f.alerts)
-	if got, _ := alertsOver(t, rules, data, happens, happens.Add(faultTime)); !slices.Equal(got, f.alerts) {
-		t.Errorf("after the fault, of %q only %q fire", f.alerts, got)
+	var want []string
+	for _, alert := range f.alerts {
+		want = append(want, alert+" in "+recordings[0].namespace)
+	}
+	slices.Sort(want)
+	if got, _ := alertsOver(t, rules, data, happens, happens.Add(faultTime)); !slices.Equal(got, want) {
+		t.Errorf("after the fault, %q fire, want %q", got, want)
 	}
 }
 
+// wantTenants wants the alerts of the fault from the rules of its release and from those for all namespaces, and none
+// from the rules of a release that works well in another namespace.
+func (f alertFault) wantTenants(t *testing.T, sets []string, failing, working *recording) {
+	t.Helper()
+	for _, more := range []string{"rules.allNamespaces=false", "rules.allNamespaces=true"} {
+		f.wantAlerts(t, alerting(t, slices.Concat(sets, []string{more})...), failing, working)
+	}
+	rules := alerting(t, slices.Concat(sets, []string{"namespaceOverride=" + working.namespace})...)
+	from := virtualStart().Add(time.Minute)
+	if _, fired := alertsOver(t, rules, store(t, failing, working), from, from.Add(workingTime+faultTime)); len(
+		fired) > 0 {
+		t.Errorf("for the release that works well, %q fire", fired)
+	}
+}
+
+// recordWorking returns the recording of a process that works well while Services and Nodes come.
+func recordWorking(t *testing.T, ironCore bool, namespace string) *recording {
+	t.Helper()
+	return record(t, ironCore, "", func(r *running) {
+		r.namespace = namespace
+		r.inhabit()
+		r.pass(workingTime)
+		r.join("worker-d")
+		r.addServices(10)
+		r.pass(faultTime)
+	})
+}
+
 // TestAlertsOfRealFaults: each alert fires because of a fault of the emulated cloud or of the cluster, in the metrics
-// that the program itself has then, and not before.
+// that the program itself has then, and not before. It fires once, and not for a release of the same name that works
+// well in another namespace.
 func TestAlertsOfRealFaults(t *testing.T) {
 	for name, ironCore := range map[string]bool{"thalassa": false, "ironcore": true} {
 		t.Run(name, func(t *testing.T) {
@@ -300,8 +336,9 @@ func TestAlertsOfRealFaults(t *testing.T) {
 			}
 			missing := alerting(t, sets...)
 			delete(missing, "ThalassaCCMTwoLeaders") // needs two processes, see below
+			working := recordWorking(t, ironCore, "tenant-b")
 			for _, f := range faults {
-				t.Run(f.name, func(t *testing.T) { f.wantAlerts(t, alerting(t, sets...), f.record(t, ironCore)) })
+				t.Run(f.name, func(t *testing.T) { f.wantTenants(t, sets, f.record(t, ironCore), working) })
 				for _, alert := range f.alerts {
 					delete(missing, alert)
 				}
@@ -321,10 +358,7 @@ func TestNoAlertWithoutFault(t *testing.T) {
 			if ironCore {
 				sets = iron()
 			}
-			data := store(t, alertFault{happen: func(r *running) {
-				r.join("worker-d")
-				r.addServices(10)
-			}}.record(t, ironCore))
+			data := store(t, recordWorking(t, ironCore, "kube-system"))
 			from := virtualStart().Add(time.Minute)
 			_, fired := alertsOver(t, alerting(t, sets...), data, from, from.Add(workingTime+faultTime))
 			if len(fired) > 0 {

@@ -241,6 +241,8 @@ func programScenes() []scene {
 		{queue, "many wait", program("workqueue_depth", `, name="service"`, "80x120"), 40 * time.Minute, true, nil},
 		{queue, "many came at once", program("workqueue_depth", `, name="service"`, "80x10 3x120"), 40 * time.Minute,
 			false, nil},
+		{queue, "the leader changes", program("workqueue_depth", `, name="service"`, "80x25 stale") +
+			"  workqueue_depth" + podB + `, name="service"} _x25 80x95` + "\n", 20 * time.Minute, true, nil},
 		{queue, "few wait", program("workqueue_depth", `, name="service"`, "20x120"), 40 * time.Minute, false, nil},
 		{kubernetes, "it may not", requests("403", "0+50x120"), 30 * time.Minute, true, nil},
 		{kubernetes, "no answer", requests("<error>", "0+50x120"), 30 * time.Minute, true, nil},

@@ -40,10 +40,10 @@ type csiRunning struct {
 }
 
 // recordCSI runs a controller that works well, lets a fault happen, and returns what Prometheus has of it.
-func recordCSI(t *testing.T, happen func(*csiRunning)) *recording {
+func recordCSI(t *testing.T, namespace string, happen func(*csiRunning)) *recording {
 	t.Helper()
 	r := &csiRunning{recording: newRecording("thalassa-csi-controller-6d5f7c9b84-x7k2p"), folder: t.TempDir()}
-	r.namespace, r.container = "thalassa-system", "thalassa-csi-driver"
+	r.namespace, r.container = namespace, "thalassa-csi-driver"
 	synctest.Test(t, func(t *testing.T) {
 		r.T = t
 		made, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
@@ -144,6 +144,7 @@ func TestCSIAlertsOfRealFaults(t *testing.T) {
 	for _, alert := range csiAlertsOfEnds() { // see TestCSIAlertsOfEnds
 		delete(missing, alert)
 	}
+	working := recordCSI(t, "tenant-b", func(*csiRunning) {})
 	for name, one := range map[string]struct {
 		alerts []string
 		happen func(*csiRunning)
@@ -166,7 +167,8 @@ func TestCSIAlertsOfRealFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rules := alertingOf(t, csiRuleGroups(t))
-			alertFault{alerts: one.alerts}.wantAlerts(t, rules, recordCSI(t, one.happen))
+			alertFault{alerts: one.alerts}.wantAlerts(t, rules, recordCSI(t, "thalassa-system", one.happen),
+				working)
 		})
 		for _, alert := range one.alerts {
 			delete(missing, alert)

@@ -38,10 +38,11 @@ func csiSeries(metric, pod, more, samples string) string {
 func csiScenes() []scene {
 	const down, missing, calls = "ThalassaCSIControllerDown", "ThalassaCSINodePluginMissing", "ThalassaCSICallsFailing"
 	up := func(samples string) string { return csiSeries("up", csiPod, "", samples) }
-	nodes := func(ready string) string {
-		return csiSeries("kube_daemonset_status_desired_number_scheduled", csiSet, "", "3x120") +
-			csiSeries("kube_daemonset_status_number_ready", csiSet, "", ready)
+	counted := func(by, desired, ready string) string {
+		return csiSeries("kube_daemonset_status_desired_number_scheduled", csiSet, `, instance="`+by+`"`, desired) +
+			csiSeries("kube_daemonset_status_number_ready", csiSet, `, instance="`+by+`"`, ready)
 	}
+	nodes := func(ready string) string { return counted("a", "3x120", ready) }
 	handled := func(pod, code, samples string) string {
 		return csiSeries("grpc_server_handled_total", pod, `, grpc_method="A", grpc_code="`+code+`"`, samples)
 	}
@@ -49,9 +50,12 @@ func csiScenes() []scene {
 		{down, "it runs", up("1x120"), time.Hour, false, nil},
 		{down, "it does not answer", up("1x10 0x110"), time.Hour, true, nil},
 		{down, "it vanished", up("1x10 stale"), time.Hour, true, nil},
+		{down, "it does not answer, and then vanishes", up("1x10 0x6 stale"), 11 * time.Minute, true, nil},
 		{down, "it never was", "", time.Hour, true, nil},
 		{missing, "all are ready", nodes("3x120"), time.Hour, false, nil},
 		{missing, "one is not", nodes("3x10 2x110"), time.Hour, true, nil},
+		{missing, "one is not, and another pod counts them", counted("a", "3x25 stale", "2x25 stale") +
+			counted("b", "_x25 3x95", "_x25 2x95"), 20 * time.Minute, true, nil},
 		{missing, "one was not for a while", nodes("3x10 2x10 3x100"), time.Hour, false, nil},
 		{calls, "they succeed", handled(csiPod, "OK", "0+1x120"), time.Hour, false, nil},
 		{calls, "they fail", handled(csiPod, "Internal", "0+1x120"), time.Hour, true, nil},

@@ -27,7 +27,7 @@ func TestDashboardsHaveData(t *testing.T) {
 	for file, one := range dashboards(t) {
 		shown := map[string]view{}
 		for name, data := range all {
-			shown[name] = view{data, one.values(t, data)}
+			shown[name] = view{data, one.values(t, data, "")}
 		}
 		common := true
 		for _, p := range one.Panels {
@@ -48,21 +48,48 @@ type view struct {
 	values map[string]string
 }
 
-// clouds returns the clouds with which a panel has data, and wants each query to have data with one.
+// clouds returns the clouds with which a panel shows metrics, and wants each query to have data with one.
 func (p panel) clouds(t *testing.T, shown map[string]view) map[string]bool {
 	t.Helper()
 	with := map[string]bool{}
 	legends := map[string]string{} // the series of each
 	for _, target := range p.Targets {
 		var all promql.Matrix
+		constant, complete := false, false
 		for name, v := range shown {
-			found := seriesOf(t, v, query(target.Expr, v.values))
-			with[name] = with[name] || len(found) > 0
-			all = append(all, found...)
+			text := query(target.Expr, v.values)
+			all = append(all, seriesOf(t, v, text)...)
+			parts := measured(t, text)
+			measures := len(parts) > 0 && !slices.ContainsFunc(parts, func(part parser.Expr) bool {
+				return len(seriesOf(t, v, part.String())) == 0
+			})
+			with[name] = with[name] || measures
+			constant, complete = len(parts) == 0, complete || measures
+		}
+		if !constant && !complete {
+			t.Errorf("%q has a part that returns nothing with any cloud: %s", p.Title, target.Expr)
 		}
 		target.wantLegends(t, p.Title, all, legends)
 	}
 	return with
+}
+
+// measured returns a query and the sides of each "or" in it, without those that read no metric. A query with "or"
+// returns something even if only one side does.
+func measured(t *testing.T, text string) []parser.Expr {
+	t.Helper()
+	expr, err := parser.NewParser(parser.Options{}).ParseExpr(text)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	parts := []parser.Expr{expr}
+	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+		if join, is := node.(*parser.BinaryExpr); is && join.Op == parser.LOR {
+			parts = append(parts, join.LHS, join.RHS)
+		}
+		return nil
+	})
+	return slices.DeleteFunc(parts, func(part parser.Expr) bool { return len(selectors(part)) == 0 })
 }
 
 // wantLegends wants series of a query, whose legends are those of no other series of the panel.
@@ -88,14 +115,17 @@ func (q target) wantLegends(t *testing.T, title string, found promql.Matrix, leg
 	}
 }
 
-// values returns what the user chooses if he chooses everything: the values of each variable, as Grafana finds them
-// with those of the variables before it.
-func (d dashboard) values(t *testing.T, data storage.Queryable) map[string]string {
+// values returns the values of the variables if the user chooses a namespace, or all if it is empty, and all jobs and
+// instances. Grafana finds the values of each with those of the variables before it.
+func (d dashboard) values(t *testing.T, data storage.Queryable, namespace string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, one := range d.Templating.List {
 		if one.Type == "query" {
-			found[one.Name] = strings.Join(one.values(t, data, found), "|")
+			found[one.Name] = cmp.Or(one.AllValue, strings.Join(one.values(t, data, found), "|"))
+			if one.Name == "namespace" {
+				found[one.Name] = cmp.Or(namespace, found[one.Name])
+			}
 		}
 	}
 	return found

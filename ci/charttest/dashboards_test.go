@@ -30,8 +30,8 @@ type dashboard struct {
 // variable is a choice of the user, and where Grafana finds what can be chosen: in the query or, after an import, in
 // the definition.
 type variable struct {
-	Name, Type, Definition string
-	Query                  json.RawMessage
+	Name, Type, Definition, AllValue string
+	Query                            json.RawMessage
 }
 
 // target is a query of a panel, and the text that distinguishes its series.
@@ -92,7 +92,7 @@ func TestDashboards(t *testing.T) {
 		for _, variable := range one.Templating.List {
 			names = append(names, variable.Name)
 		}
-		if diff := cmp.Diff([]string{"datasource", "job", "instance"}, names); diff != "" {
+		if diff := cmp.Diff([]string{"datasource", "namespace", "job", "instance"}, names); diff != "" {
 			t.Errorf("%s: variables (-want +got):\n%s", file, diff)
 		}
 	}
@@ -128,8 +128,8 @@ func TestDashboardObjects(t *testing.T) {
 
 // query is the query of a panel as Grafana sends it, with the values of the variables.
 func query(expr string, values map[string]string) string {
-	return strings.NewReplacer("$__rate_interval", "5m", "$job", values["job"], "$instance",
-		values["instance"]).Replace(expr)
+	return strings.NewReplacer("$__rate_interval", "5m", "$namespace", values["namespace"], "$job", values["job"],
+		"$instance", values["instance"]).Replace(expr)
 }
 
 // TestDashboardsAreAboutWhatExists parses every query as Prometheus does, and wants every metric in it to be the
@@ -174,7 +174,7 @@ func wantDashboardQuery(t *testing.T, known map[string][]string, title, text str
 				t.Errorf("%s: %s has no label %s", title, selector.Name, matcher.Name)
 			}
 		}
-		if !matched["job"] || !matched["instance"] {
+		if !matched["namespace"] || !matched["job"] || !matched["instance"] {
 			t.Errorf("%s: %s does not follow the variables", title, selector.Name)
 		}
 	}

@@ -102,12 +102,17 @@ func record(t *testing.T, ironCore bool, settings string, test func(*running)) *
 // repairCloud ends all faults of the cloud, and waits until the queues are empty: their lengths are metrics of the
 // process of the test.
 func (r *running) repairCloud() {
+	r.endFaults()
+	workerpooltest.Pass(10 * time.Minute)
+}
+
+// endFaults ends all faults of the cloud.
+func (r *running) endFaults() {
 	if r.simulator != nil {
 		r.simulator.Fail(nil)
-	} else {
-		r.emulator.ClearFaults()
+		return
 	}
-	workerpooltest.Pass(10 * time.Minute)
+	r.emulator.ClearFaults()
 }
 
 func (r *running) must(err error) {

@@ -45,7 +45,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := start(t, cluster.Options{
-		Workers: 2, Networks: cluster.OwnNetworks, Chart: oldest(t, root),
+		Workers: 2, Networks: cluster.OwnNetworks, Chart: oldest(t, root, cluster.Release),
 		Values: map[string]any{"image": map[string]any{"tag": today.AppVersion()},
 			"useServiceAccountCredentials": map[string]any{"enabled": true}},
 	})
@@ -56,21 +56,21 @@ func TestUpgrade(t *testing.T) {
 	)
 }
 
-// firstVersion is the oldest chart that is kept.
+// firstVersion is the oldest version of both charts that is kept.
 const firstVersion = "0.1.0-alpha.1"
 
-// oldest is its folder.
-func oldest(t *testing.T, root string) (folder string) {
+// oldest is the folder of a chart of that version.
+func oldest(t *testing.T, root, name string) (folder string) {
 	t.Helper()
 	all, err := released.All(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(all, func(c released.Chart) bool {
-		return c.Name == cluster.Release && c.Version == firstVersion
+		return c.Name == name && c.Version == firstVersion
 	})
 	if i < 0 {
-		t.Fatalf("the chart %s %s is not kept, only %v", cluster.Release, firstVersion, all)
+		t.Fatalf("the chart %s %s is not kept, only %v", name, firstVersion, all)
 	}
 	return all[i].Dir
 }

@@ -224,9 +224,19 @@ func (v volume) records(t *testing.T, pod string) (number int, err error) {
 	return number, err
 }
 
-// appends wants a pod to append records. A kubelet that has just started does not know its pods yet.
+// appends wants a pod to append records, and to have done so without an error, which ends it. A kubelet that has just
+// started does not know its pods yet.
 func (v volume) appends(t *testing.T, pod string) {
 	t.Helper()
+	object, err := v.lab.API().CoreV1().Pods(v.namespace).Get(t.Context(), pod, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, container := range object.Status.ContainerStatuses {
+		if container.RestartCount > 0 {
+			t.Errorf("pod %s was started again: %+v", pod, container.LastTerminationState)
+		}
+	}
 	before := 0
 	eventually(t, "pod "+pod+" writes", func(context.Context) error {
 		now, err := v.records(t, pod)

@@ -26,9 +26,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
 )
 
-// restored proves that a snapshot has the content of its moment, and that a volume made from it can be mounted beside
-// the first one, on the same node.
-func restored(t *testing.T, l *lab) {
+// copied proves that a snapshot has the content of its moment and a clone that of its source, and that the volumes made
+// from them can be mounted beside the first one, on the same node.
+func copied(t *testing.T, l *lab) {
 	t.Helper()
 	class := l.storageClass(t, "xfs")
 	v := l.claim(t, "first", class)
@@ -37,14 +37,22 @@ func restored(t *testing.T, l *lab) {
 	v.hasFilesystem(t, "writer", xfs)
 	l.snapshotOf(t, v, "moment")
 	after := v.file(t, "writer", "write", dataPath, dataSize)
-	copied := v.claim(t, "copy", class, func(c *corev1.PersistentVolumeClaim) {
-		c.Spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: new("snapshot.storage.k8s.io"),
-			Kind: "VolumeSnapshot", Name: "moment"}
-	})
-	copied.run(t, "reader", "worker-1")
-	copied.hasFilesystem(t, "reader", xfs)
-	copied.wantSum(t, "reader", dataPath, before)
-	v.wantSum(t, "writer", dataPath, after)
+	restored := v.claim(t, "restored", class, from(corev1.TypedLocalObjectReference{
+		APIGroup: new("snapshot.storage.k8s.io"), Kind: "VolumeSnapshot", Name: "moment"}))
+	clone := v.claim(t, "clone", class, from(corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim",
+		Name: v.name}))
+	restored.create(t, "restored", "worker-1")
+	clone.create(t, "clone", "worker-1")
+	for pod, want := range map[string]string{"restored": before, "clone": after, "writer": after} {
+		v.ready(t, pod)
+		v.hasFilesystem(t, pod, xfs)
+		v.wantSum(t, pod, dataPath, want)
+	}
+}
+
+// from makes a claim one for a copy.
+func from(source corev1.TypedLocalObjectReference) func(*corev1.PersistentVolumeClaim) {
+	return func(c *corev1.PersistentVolumeClaim) { c.Spec.DataSource = &source }
 }
 
 // storageClass makes a StorageClass with a filesystem, and returns what makes a claim use it.
@@ -102,38 +110,63 @@ func (l *lab) snapshotOf(t *testing.T, v volume, name string) {
 	})
 }
 
-// expanded proves that a volume and its filesystem become larger while a pod writes, and that nothing is lost.
+// expanded proves that volumes and their filesystems become larger while pods write, and that nothing is lost.
 func expanded(t *testing.T, l *lab) {
 	t.Helper()
-	for _, filesystem := range growing(t) {
-		v := l.claim(t, "growing", l.storageClass(t, filesystem))
-		v.run(t, "writer", "worker-1", appending)
-		written := v.file(t, "writer", "write", dataPath, dataSize)
-		before, _ := v.space(t, "writer", dataPath)
+	all := map[string]volume{}
+	for _, filesystem := range []string{"xfs", "ext4"} {
+		all[filesystem] = l.claim(t, "growing", l.storageClass(t, filesystem))
+		all[filesystem].create(t, "writer", "worker-1", appending)
+	}
+	written, before := map[string]string{}, map[string]int64{}
+	for filesystem, v := range all {
+		v.ready(t, "writer")
+		written[filesystem] = v.file(t, "writer", "write", dataPath, dataSize)
+		before[filesystem], _ = v.space(t, "writer", dataPath)
 		v.expand(t)
-		if now, _ := v.space(t, "writer", dataPath); now < before+before*9/10 {
-			t.Errorf("the filesystem %s has %d bytes, and had %d before", filesystem, now, before)
+	}
+	for filesystem, v := range all {
+		if filesystem == "ext4" && !mayResize(t) {
+			v.reachesLinux(t, "writer")
+		} else {
+			v.hasGrown(t, "writer", before[filesystem])
 		}
 		v.appends(t, "writer")
-		v.wantSum(t, "writer", dataPath, written)
+		v.wantSum(t, "writer", dataPath, written[filesystem])
 	}
 }
 
-// growing are the filesystems that can grow while they are mounted. With ext4, Linux requires a capability that root in
-// a container or a virtual machine of CI may lack.
-func growing(t *testing.T) []string {
+// mayResize reports whether Linux lets root resize an ext4 filesystem that is mounted: it requires a capability that
+// root in a container or a virtual machine of CI may lack.
+func mayResize(t *testing.T) bool {
 	t.Helper()
 	has, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, unix.CAP_SYS_RESOURCE, 0, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if has == 0 {
-		return []string{"xfs"}
-	}
-	return []string{"xfs", "ext4"}
+	return has != 0
 }
 
-// expand makes the volume have 2 GiB, and waits until it has.
+// reachesLinux wants the volume to have 2 GiB, and resize2fs of the node plug-in to ask Linux to resize the filesystem,
+// which is denied. The log says that the rest is not proved here.
+func (v volume) reachesLinux(t *testing.T, pod string) {
+	t.Helper()
+	eventually(t, "Linux denies to resize the filesystem", func(ctx context.Context) error {
+		if events := v.events(ctx, pod); !strings.Contains(events, "Permission denied to resize filesystem") {
+			return fmt.Errorf("the events of pod %s are %s", pod, events)
+		}
+		return nil
+	})
+	persistent, err := v.lab.API().CoreV1().PersistentVolumes().Get(t.Context(), v.get(t).Spec.VolumeName,
+		metav1.GetOptions{})
+	if err != nil || persistent.Spec.Capacity.Storage().Cmp(resource.MustParse("2Gi")) != 0 {
+		t.Errorf("the PersistentVolume has %v (%v), want 2 GiB", persistent.Spec.Capacity, err)
+	}
+	v.lab.report.say("         NOT PROVED: ext4 becomes larger while it is mounted. Linux requires CAP_SYS_RESOURCE " +
+		"for that, which root lacks on this machine. The volume became larger, and resize2fs was denied the rest.")
+}
+
+// expand asks for 2 GiB.
 func (v volume) expand(t *testing.T) {
 	t.Helper()
 	patch := []byte(`{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`)
@@ -141,64 +174,21 @@ func (v volume) expand(t *testing.T) {
 	if _, err := claims.Patch(t.Context(), v.name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// hasGrown waits until the claim has 2 GiB, and wants a pod to have nearly twice as much as before.
+func (v volume) hasGrown(t *testing.T, pod string, before int64) {
+	t.Helper()
 	eventually(t, "the claim has 2 GiB", func(ctx context.Context) error {
-		claim, err := claims.Get(ctx, v.name, metav1.GetOptions{})
-		if err == nil && claim.Status.Capacity.Storage().Cmp(resource.MustParse("2Gi")) != 0 {
-			err = fmt.Errorf("its status is %+v; %s", claim.Status, v.events(ctx, v.name))
+		claim := v.get(t)
+		if claim.Status.Capacity.Storage().Cmp(resource.MustParse("2Gi")) != 0 {
+			return fmt.Errorf("its status is %+v; %s", claim.Status, v.events(ctx, v.name))
 		}
-		return err
+		return nil
 	})
-}
-
-// driverRestarted proves that a pod goes on with its volume while the kubelet and the node plug-in restart, and that
-// pods can mount volumes afterwards.
-func driverRestarted(t *testing.T, l *lab) {
-	t.Helper()
-	const node = "worker-1"
-	v := l.claim(t, "kept")
-	v.run(t, "writer", node, appending)
-	written := v.file(t, "writer", "write", dataPath, dataSize)
-
-	if err := l.Node(node).RestartKubelet(t.Context()); err != nil {
-		t.Fatal(err)
+	if now, filesystem := v.space(t, pod, dataPath); now < before+before*9/10 {
+		t.Errorf("the filesystem %#x has %d bytes, and had %d before", filesystem, now, before)
 	}
-	l.registeredAgain(t, node)
-	v.appends(t, "writer")
-
-	plugin, err := l.plugin(t.Context(), node)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.API().CoreV1().Pods(plugin.Namespace).Delete(t.Context(), plugin.Name,
-		metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "there is another node plug-in", func(ctx context.Context) error {
-		now, err := l.plugin(ctx, node)
-		if err == nil && (now.UID == plugin.UID || !podReady(now)) {
-			err = fmt.Errorf("pod %s is %s", now.Name, now.Status.Phase)
-		}
-		return err
-	})
-	v.appends(t, "writer")
-	v.wantSum(t, "writer", dataPath, written)
-	v.run(t, "beside", node)
-	v.wantSum(t, "beside", dataPath, written)
-	v.claim(t, "new").run(t, "new", node)
-	v.stop(t, "writer")
-	v.wantSum(t, "beside", dataPath, written)
-}
-
-// registeredAgain waits until the kubelet knows the driver and has a plug-in that is ready.
-func (l *lab) registeredAgain(t *testing.T, node string) {
-	t.Helper()
-	eventually(t, "the driver is registered on "+node, func(ctx context.Context) error {
-		pod, err := l.plugin(ctx, node)
-		if err == nil && !podReady(pod) {
-			err = fmt.Errorf("pod %s is %s", pod.Name, pod.Status.Phase)
-		}
-		return errors.Join(err, l.HasVolumes(ctx, node))
-	})
 }
 
 // followed proves that the volumes of a pod are attached to another node when the node of the pod is switched off and

@@ -16,18 +16,21 @@ import (
 )
 
 // TestVolumes starts a cluster with the CSI driver, and has it prove one thing after another. The driver is installed
-// before the cloud controller manager: Nodes then have no region yet.
+// before the cloud controller manager: Nodes then have no region yet. It is installed from the oldest chart that is
+// kept, which is upgraded.
 func TestVolumes(t *testing.T) {
 	l := begin(t, cluster.Options{Volumes: true, Networks: cluster.OwnNetworks})
-	if err := errors.Join(l.GiveCredentials(t.Context()), l.InstallVolumes(t.Context())); err != nil {
+	if err := errors.Join(l.GiveCredentials(t.Context()),
+		l.InstallVolumes(t.Context(), oldest(t, l.root, cluster.VolumesRelease))); err != nil {
 		t.Fatal(err)
 	}
 	l.prove(t,
 		proof{"the driver registers itself once Nodes have a region", registeredLate},
+		proof{"the chart is upgraded while a pod writes and a claim is created", driverUpgraded},
 		proof{"what a pod writes is read on another node, also read-only", moved},
 		proof{"a block device keeps its content on another node", blockDevice},
 		proof{"a volume for one pod is mounted by one pod", onePod},
-		proof{"a snapshot is restored beside its volume, with XFS", restored},
+		proof{"a snapshot and a clone are mounted beside their volume, with XFS", copied},
 		proof{"a volume is expanded while a pod writes", expanded},
 		proof{"the kubelet and the driver restart while a pod writes", driverRestarted},
 		proof{"a node is switched off, and its volume follows the pod", followed},

@@ -21,6 +21,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/apply"
 	remove "k8s.io/kubectl/pkg/cmd/delete"
 	"k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/validation"
 )
 
 // ErrWarned is wrapped by the error of an Apply that succeeded with warnings.
@@ -44,6 +45,7 @@ func (k Kubectl) factory(trouble io.Writer) util.Factory {
 	flags.KubeConfig, flags.Namespace = &k.kubeconfig, &k.namespace
 	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
 		config.WarningHandler = rest.NewWarningWriter(trouble, rest.WarningWriterOptions{})
+		config.QPS = -1 // no limit: with the default of 5, kubectl delete waits for seconds
 		return config
 	}
 	return util.NewFactory(flags)
@@ -63,6 +65,8 @@ func (k Kubectl) Apply(manifest string, args ...string) (output string, err erro
 			if err != nil {
 				return err
 			}
+			// The API server checks the fields. kubectl would read the schemas of each kind, to see whether it does.
+			options.Validator = validation.NullSchema{}
 			if err := options.Validate(); err != nil {
 				return err
 			}

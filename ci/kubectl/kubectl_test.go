@@ -63,7 +63,8 @@ func TestApplyRefuses(t *testing.T) {
 	plane, namespace := controlplanetest.Get(t), controlplanetest.Namespace(t)
 	k := kubectl.New(plane.Kubeconfig())
 	for name, test := range map[string]struct{ manifest, flag, want string }{
-		"an unknown field": {configMap(namespace, "dta: {a: b}\n"), "--server-side", "dta"},
+		"an unknown field":              {configMap(namespace, "dta: {a: b}\n"), "--server-side", "dta"},
+		"an unknown field, client-side": {configMap(namespace, "dta: {a: b}\n"), "--server-side=false", "dta"},
 		"an unknown kind": {"apiVersion: v1\nkind: Setting\nmetadata: {name: a}\n", "--server-side",
 			`no matches for kind "Setting"`},
 		"an unknown flag": {configMap(namespace, ""), "--sideways", "unknown flag: --sideways"},

@@ -104,7 +104,7 @@ func TestApplyingAgainChangesNothing(t *testing.T) {
 			})
 		})...)
 		for name, manifest := range map[string]string{"overlay": built(t, p.Name, all...),
-			"chart": render(t, p, all...)} {
+			"chart": render(t, open(t, p), p, all...)} {
 			kube := place(kube, manifest, namespace)
 			for _, flag := range []string{"--server-side", "--server-side=false"} {
 				t.Run(strings.Join([]string{p.Name, name, flag}, " "), func(t *testing.T) {

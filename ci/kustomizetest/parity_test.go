@@ -53,9 +53,10 @@ func exceptions() []exception {
 func TestOverlaysEqualTheChart(t *testing.T) {
 	used := map[string]bool{}
 	for _, p := range bases.Profiles() {
+		opened := open(t, p)
 		for _, components := range orders(p) {
 			t.Run(strings.Join(append([]string{p.Name}, components...), "+"), func(t *testing.T) {
-				want := undo(t, decode(t, render(t, p, components...)), used, func(e exception) undoing {
+				want := undo(t, decode(t, render(t, opened, p, components...)), used, func(e exception) undoing {
 					return e.chart
 				})
 				got := undo(t, decode(t, built(t, p.Name, components...)), used, func(e exception) undoing {
@@ -74,14 +75,24 @@ func TestOverlaysEqualTheChart(t *testing.T) {
 	}
 }
 
+// open opens the chart of a profile.
+func open(t *testing.T, p bases.Profile) *chart.Opened {
+	t.Helper()
+	opened, err := chart.Open(filepath.Join(repotest.Root(t), "charts", p.Chart()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened
+}
+
 // render renders the chart with the values files of a profile and of components.
-func render(t *testing.T, p bases.Profile, components ...string) string {
+func render(t *testing.T, opened *chart.Opened, p bases.Profile, components ...string) string {
 	t.Helper()
 	release, err := p.Release(repotest.Root(t), components...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest, _, err := chart.Render(t.Context(), filepath.Join(repotest.Root(t), "charts", p.Chart()), release)
+	manifest, _, err := opened.Render(t.Context(), release)
 	if err != nil {
 		t.Fatal(err)
 	}

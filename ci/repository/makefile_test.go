@@ -100,9 +100,10 @@ func TestClusterIsBuiltByItsUser(t *testing.T) {
 
 // TestStageRuns: a stage is a target with the sizes of CI.
 func TestStageRuns(t *testing.T) {
+	current := "exec env " + repo.CurrentEnv + "='" + repotest.Root(t) + "' "
 	for stage, want := range map[string]string{
-		"test":         `exec bin/gotest \ -summary='out' -- -count=1`,
-		"test-as-root": `exec bin/gotest -race=0 -packages='./src/csi/node ./src/emulator/`,
+		"test":         current + `bin/gotest \ -summary='out' -- -count=1`,
+		"test-as-root": current + `bin/gotest -race=0 -packages='./src/csi/node ./src/emulator/`,
 		"lives": `TRIAL_TIME=30s TRIAL_LIVES=40 exec go test -trimpath -buildvcs=false -vet=off -count=1 \ ` +
 			`-timeout=30s10m -run '^TestLives$'`,
 		"fuzz":    `exec sh ci/fuzz.sh 300x plain`,

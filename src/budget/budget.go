@@ -134,6 +134,7 @@ func volumes() []Budget {
 		calls("csi-volumes-growth", 5, work+": reads in addition to those of 10 volumes"),
 		writes("csi-volumes-writes", 2, work+": for each volume"),
 		seconds("csi-volumes-seconds", 80, work+", at 50 requests a second"),
+		seconds("csi-volumes-later", 5, work+", at 50 requests a second: in addition to the time of 1 volume"),
 		calls("csi-quiet-calls", 2, quiet),
 		measure("csi-quiet-cpu", 0.06, "CPU s", quiet),
 		measure("csi-quiet-traffic", 2.5, "MiB", quiet+": data read"),

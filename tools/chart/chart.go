@@ -120,6 +120,8 @@ func newInstall(configuration *action.Configuration, release Release) (*action.I
 	install := action.NewInstall(configuration)
 	install.ReleaseName = release.Name
 	install.Namespace = release.Namespace
+	// The API server checks the fields. Helm would read the schemas of each kind, to see whether it does.
+	install.DisableOpenAPIValidation = true
 	if release.Rewrite != nil {
 		install.PostRenderer = rewriter(release.Rewrite)
 	}

@@ -78,6 +78,7 @@ func newUpgrade(configuration *action.Configuration, release Release) (*action.U
 	}
 	upgrade := action.NewUpgrade(configuration)
 	upgrade.Namespace, upgrade.ResetValues = release.Namespace, true
+	upgrade.DisableOpenAPIValidation = true // as in newInstall
 	if release.Rewrite != nil {
 		upgrade.PostRenderer = rewriter(release.Rewrite)
 	}

@@ -185,7 +185,7 @@ func (c *Cluster) complete(ctx context.Context) error {
 	if err := c.Install(ctx); err != nil || !c.options.Volumes {
 		return err
 	}
-	if err := c.InstallVolumes(ctx); err != nil {
+	if err := c.InstallVolumes(ctx, volumesChart(c.options.Root)); err != nil {
 		return err
 	}
 	return c.VolumesReady(ctx)

@@ -129,9 +129,9 @@ func referenceOf(values any) (string, error) {
 	return parts[0] + "/" + parts[1] + ":" + parts[2], nil
 }
 
-// InstallVolumes installs the chart of the CSI driver, with snapshots. The cluster must have been started with
-// Options.Volumes, and must have the Secret of GiveCredentials.
-func (c *Cluster) InstallVolumes(ctx context.Context) error {
+// InstallVolumes installs the chart of the CSI driver in a folder with snapshots, from today's images. The cluster must
+// have been started with Options.Volumes, and must have the Secret of GiveCredentials.
+func (c *Cluster) InstallVolumes(ctx context.Context, folder string) error {
 	definitions, err := os.ReadFile(filepath.Join(c.programs.volumes, snapshotDefinitions))
 	if err != nil {
 		return fmt.Errorf("reading the definitions of snapshots: %w", err)
@@ -139,20 +139,30 @@ func (c *Cluster) InstallVolumes(ctx context.Context) error {
 	if err := definition.Install(ctx, c.config, definitions); err != nil {
 		return err
 	}
-	release := chart.Release{Name: VolumesRelease, Namespace: Namespace, Values: c.VolumesValues()}
-	_, err = chart.Install(ctx, c.config, volumesChart(c.options.Root), release, io.Discard)
+	values, err := c.VolumesValues()
+	if err != nil {
+		return err
+	}
+	release := chart.Release{Name: VolumesRelease, Namespace: Namespace, Values: values}
+	_, err = chart.Install(ctx, c.config, folder, release, io.Discard)
 	return err
 }
 
 // VolumesValues are the values that the chart of the CSI driver is installed with.
-func (c *Cluster) VolumesValues() map[string]any {
+func (c *Cluster) VolumesValues() (map[string]any, error) {
+	today, err := chart.Load(volumesChart(c.options.Root))
+	if err != nil {
+		return nil, err
+	}
 	values := map[string]any{
+		// Another version of the chart would name an image that no node has.
+		"image": map[string]any{"tag": today.AppVersion()},
 		"snapshots": map[string]any{"enabled": true, "controller": map[string]any{"enabled": true},
 			"classes": []any{map[string]any{"name": VolumesClass, "default": true}}},
 		"storageClasses": []any{map[string]any{"name": VolumesClass, "volumeType": "block", "default": true}},
 	}
 	maps.Copy(values, c.cloud.values(nil))
-	return values
+	return values, nil
 }
 
 // VolumesReady waits until the controller is ready and all nodes have registered the driver.

@@ -27,8 +27,8 @@ const (
 // least every 15 seconds; a current binary takes about a second. Processes that build at the same
 // time wait for each other. The error shows what the go tool said. progress may be nil.
 func Build(ctx context.Context, root string, progress func(string)) (path string, err error) {
-	return builder{root: root, module: "lab", program: "lab", pkg: ".", progress: progress, first: firstReport,
-		every: reportEvery}.run(ctx)
+	return builder{root: root, module: "lab", program: "lab", pkg: ".", made: true, progress: progress,
+		first: firstReport, every: reportEvery}.run(ctx)
 }
 
 // BuildAgents does the same for what runs on nodes, kubelet and kube-proxy: it compiles tools/lab/agents into
@@ -41,7 +41,7 @@ func BuildAgents(ctx context.Context, root string, progress func(string)) (path 
 // BuildSidecars does the same for the programs that drive CSI drivers: it compiles those that tools/sidecars pins into
 // the folder bin/sidecars, whose path it returns.
 func BuildSidecars(ctx context.Context, root string, progress func(string)) (path string, err error) {
-	return builder{root: root, module: "sidecars", program: "sidecars/", pkg: "tool", progress: progress,
+	return builder{root: root, module: "sidecars", program: "sidecars/", pkg: "tool", made: true, progress: progress,
 		first: firstReport, every: reportEvery}.run(ctx)
 }
 
@@ -49,6 +49,9 @@ func BuildSidecars(ctx context.Context, root string, progress func(string)) (pat
 func (b builder) run(ctx context.Context) (path string, err error) {
 	if b.progress == nil {
 		b.progress = func(string) {}
+	}
+	if b.made && os.Getenv(repo.CurrentEnv) == b.root {
+		return b.target(), nil
 	}
 	path, err = b.build(ctx)
 	if err != nil {
@@ -63,9 +66,13 @@ type builder struct {
 	// program is what is built into bin, of the package pkg of a module in tools. With a slash at the end, it is a
 	// folder of programs. The package "tool" means all packages in the tool lines of go.mod.
 	module, program, pkg string
+	made                 bool // one of those that repo.CurrentEnv is about
 	progress             func(string)
 	first, every         time.Duration
 }
+
+// target is the path of what is built.
+func (b builder) target() string { return filepath.Join(b.root, "bin") + "/" + b.program }
 
 func (b builder) build(ctx context.Context) (string, error) {
 	goTool, err := exec.LookPath("go")
@@ -85,7 +92,7 @@ func (b builder) build(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	target := bin + "/" + b.program
+	target := b.target()
 	return target, b.compile(ctx, process.Spec{
 		Name: "go build",
 		Path: goTool,

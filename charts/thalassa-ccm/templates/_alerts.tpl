@@ -18,7 +18,7 @@
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMQueueStuck" "severity" "warning" "for" "15m"
-  "expr" (printf `min_over_time(workqueue_depth{%s}[10m]) > 50` .pods)
+  "expr" (printf `max by (namespace, name) (min_over_time(workqueue_depth{%s}[10m])) > 50` .pods)
   "summary" "More than 50 Nodes or Services wait in a queue."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict

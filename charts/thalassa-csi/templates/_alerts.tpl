@@ -11,12 +11,12 @@ container="thalassa-csi-driver", namespace="{{ include "thalassa-csi.namespace" 
 {{- define "thalassa-csi.alerts" -}}
 {{- include "thalassa-csi.alert" (merge (dict
   "name" "ThalassaCSIControllerDown" "severity" "critical" "for" "5m"
-  "expr" (printf `sum by (namespace) (up{%s}) == 0 or absent(up{%s})` .pods .pods)
+  "expr" (printf `sum by (namespace) (up{%s}) == 0 or sum by (namespace) (absent(up{%s}))` .pods .pods)
   "summary" "No controller of the CSI driver runs: volumes are not created, attached or detached."
 ) .) }}
 {{ include "thalassa-csi.alert" (merge (dict
   "name" "ThalassaCSINodePluginMissing" "severity" "warning" "for" "15m"
-  "expr" (printf `kube_daemonset_status_desired_number_scheduled{%s} - kube_daemonset_status_number_ready{%s} > 0` .daemonset .daemonset)
+  "expr" (printf `max by (namespace) (kube_daemonset_status_desired_number_scheduled{%s} - kube_daemonset_status_number_ready{%s}) > 0` .daemonset .daemonset)
   "summary" "The node plug-in of the CSI driver is not ready on some nodes: pods there cannot start with volumes."
 ) .) }}
 {{ include "thalassa-csi.alert" (merge (dict

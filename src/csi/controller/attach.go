@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -10,6 +11,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
@@ -53,10 +55,16 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context,
 		return nil, problemOf("looking up the machine of Node "+node, err)
 	}
 	v, err := c.settle(ctx, id, settling{action: "attaching volume " + id + " to Node " + node,
-		decide: func(v resource.Volume) (volume.Step, error) { return volume.Attach(v, machine) },
+		decide: func(v resource.Volume) (volume.Step, error) {
+			if err := c.Owner.MayUse(v); err != nil {
+				return volume.Done, err
+			}
+			return volume.Attach(v, machine)
+		},
 		write: func(ctx context.Context, v resource.Volume) error {
-			return c.Storage.AttachVolume(audit.WithCause(ctx, "attach volume to Node "+node), v, machine,
+			err := c.Storage.AttachVolume(audit.WithCause(ctx, "attach volume to Node "+node), v, machine,
 				attachedTo+node)
+			return c.orFull(ctx, err, v, machine, node)
 		},
 	})
 	if err != nil {
@@ -65,6 +73,36 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context,
 	return &csi.ControllerPublishVolumeResponse{
 		PublishContext: map[string]string{c.Owner.Driver + publishedName: v.Name},
 	}, nil
+}
+
+// orFull returns the error of an attachment, or a ResourceExhausted error if the cloud refused it and the machine has
+// as many volumes as its Node may have. The cloud does not say why it refuses, so the volumes are counted. Those that
+// are being detached do not count, because there is room for another one soon.
+func (c *Controller) orFull(ctx context.Context, err error, wanted resource.Volume, machine, node string) error {
+	if !errors.Is(err, client.ErrConflict) || c.Kubernetes == nil {
+		return err
+	}
+	all, listErr := c.Storage.Volumes(ctx, c.Poll)
+	limit, limitErr := c.Kubernetes.VolumeLimit(ctx, node, c.Owner.Driver)
+	if listErr != nil || limitErr != nil || limit == 0 {
+		return err
+	}
+	count := 0
+	for _, v := range all {
+		held, inUse := v.InUse()
+		if inUse && v.ID == wanted.ID {
+			return err // it was refused because somebody attached it meanwhile
+		}
+		if inUse && held.Machine == machine && !v.Root {
+			count++
+		}
+	}
+	if count < limit {
+		return err
+	}
+	return status.Errorf(codes.ResourceExhausted, "attaching volume %s to Node %s: machine %s has %d volumes, and the "+
+		"limit of the Node is %d; delete a pod with a volume on this Node, or let the pod run on another one",
+		wanted.ID, node, machine, count, limit)
 }
 
 // ControllerUnpublishVolume detaches a volume from the machine of a Node, or from any machine if no Node is named, and

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/thalassa-cloud/client-go/iaas"
 	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
@@ -131,14 +133,57 @@ func TestAttachRefuses(t *testing.T) {
 	})
 }
 
-// The cloud attaches a number of volumes to a machine: the error says so.
+// The cloud attaches a number of volumes to a machine besides its root volume, and only says that it refuses another
+// one. If the Node has as many as its CSINode permits, the error says so.
 func TestMachineIsFull(t *testing.T) {
-	config := slow(time.Second)
+	config := slow(10 * time.Second)
 	config.Switches.VolumesPerMachine = 1
 	withRig(t, config, func(r *rig) {
-		r.attach(r.create("pvc-1"), "worker-1")
-		_, err := sidecar(r, r.ControllerPublishVolume, publish(r.create("pvc-2"), "worker-1"))
-		r.fails(err, codes.Aborted, "at most 1 can be attached")
+		r.addNode("worker-3", r.machineWithRoot())
+		first, second := r.create("pvc-1"), r.create("pvc-2")
+		api := &kubernetes{limits: map[string]int{"worker-3": 1}}
+		r.Controller.Kubernetes = api
+		r.attach(first, "worker-3")
+		if api.limitReads > 0 {
+			t.Errorf("the limit is read %d times although nothing is refused", api.limitReads)
+		}
+		_, err := sidecar(r, r.ControllerPublishVolume, publish(second, "worker-3"))
+		r.fails(err, codes.ResourceExhausted, "attaching volume "+second+" to Node worker-3", "has 1 volumes",
+			"the limit of the Node is 1", "let the pod run on another one")
+		for _, limit := range []int{0, 2} { // it is not known, or the root volume does not count
+			api.limits["worker-3"] = limit
+			_, err = sidecar(r, r.ControllerPublishVolume, publish(second, "worker-3"))
+			r.fails(err, codes.Aborted, "at most 1 can be attached")
+		}
+		api.limits["worker-3"] = 1
+		_, err = within(r, 2500*time.Millisecond, r.ControllerUnpublishVolume, unpublish(first, "worker-3"))
+		r.fails(err, codes.DeadlineExceeded, `"detaching"`)
+		retried(r, r.ControllerPublishVolume, publish(second, "worker-3"))
+	})
+}
+
+// machineWithRoot creates a machine that boots from a volume.
+func (r *rig) machineWithRoot() string {
+	r.Helper()
+	type created struct {
+		ID string `json:"identity"`
+	}
+	machine := must[created](r)(client.Post[created](r.Context(), r.client(r.emulator.Transport(), 0),
+		iaas.MachineEndpoint, map[string]any{"name": "booted", "subnet": emulator.DefaultSubnet,
+			"machineType": "pgp-small", "machineImage": "debian-12",
+			"rootVolume": map[string]any{"size": 20, "volumeTypeIdentity": "block"}}))
+	<-time.After(time.Minute)
+	return machine.ID
+}
+
+// A conflict because somebody attaches the volume meanwhile is not one because the machine is full.
+func TestAttachedMeanwhileIsNotFull(t *testing.T) {
+	withRig(t, slow(time.Second), func(r *rig) {
+		id := r.create("pvc-1")
+		r.Controller.Kubernetes = &kubernetes{limits: map[string]int{"worker-1": 1}}
+		r.ok(r.Storage.Probe(r.Context()))
+		r.ok(r.observer().AttachVolume(r.Context(), r.only(), r.machines["worker-1"], ""))
+		r.attach(id, "worker-1")
 	})
 }
 

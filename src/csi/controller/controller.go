@@ -34,7 +34,7 @@ type Options struct {
 	Owner   volume.Owner
 	// Region returns the slug of the region of all volumes.
 	Region func(context.Context) (string, error)
-	// Kubernetes shows whether an earlier process may have created an object that lists lack; nil: there was none.
+	// Kubernetes reads objects of the cluster; nil: there was no earlier process, and limits of Nodes are not known.
 	Kubernetes Kubernetes
 	// Poll is the shortest time between two looks at a volume that the cloud is working on; 0: DefaultPoll.
 	Poll time.Duration

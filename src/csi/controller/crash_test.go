@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
@@ -52,6 +55,20 @@ func volumeWork() map[string]work {
 				_, err := r.CreateVolume(ctx, fromVolume("pvc-1", id))
 				return err
 			}, 2, 0, unchecked,
+		},
+		"adopt": {
+			func(r *rig) string { return r.foreign("data", nil) },
+			func(r *rig, ctx context.Context, id string) error {
+				request := wanted("pvc-1", resource.GiB)
+				request.Parameters = map[string]string{volume.ParameterVolume: id}
+				_, err := r.CreateVolume(ctx, request)
+				return err
+			}, 1, 0,
+			func(r *rig, _ string) {
+				if adopted, err := r.Owner.Adopted(r.only(), "pvc-1"); !adopted {
+					r.Errorf("the volume is not adopted (%v): %+v", err, r.only())
+				}
+			},
 		},
 		"delete": {
 			func(r *rig) string { return r.create("pvc-1") },
@@ -142,11 +159,27 @@ func TestCrashAfterEachCall(t *testing.T) {
 	for name, test := range allWork() {
 		for _, sent := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, sent %v", name, sent), func(t *testing.T) {
-				crashAfterEachCall(t, test, func(r *rig) *failing {
+				crashAfterEachCall(t, slow(5*time.Second), test, func(r *rig) *failing {
 					return &failing{next: r.emulator.Transport(), sent: sent}
 				})
 			})
 		}
+	}
+}
+
+// The same in a cloud that decides otherwise wherever its documentation leaves it open, and lists for some time what
+// was deleted.
+func TestCrashInAnotherCloud(t *testing.T) {
+	config := slow(5 * time.Second)
+	config.Delays.VolumeLinger, config.Delays.SnapshotLinger = 20*time.Second, 20*time.Second
+	config.Switches = emulator.Switches{VolumesByName: true, StrictSnapshots: true, KeepAttachedVolumes: true,
+		DetachStatus: http.StatusBadRequest}
+	for name, test := range allWork() {
+		t.Run(name, func(t *testing.T) {
+			crashAfterEachCall(t, config, test, func(r *rig) *failing {
+				return &failing{next: r.emulator.Transport(), sent: true}
+			})
+		})
 	}
 }
 
@@ -157,7 +190,7 @@ func TestCrashWhileListsLag(t *testing.T) {
 		"snapshot": 30 * time.Second,
 	} {
 		t.Run(name, func(t *testing.T) {
-			crashAfterEachCall(t, allWork()[name], func(r *rig) *failing {
+			crashAfterEachCall(t, slow(5*time.Second), allWork()[name], func(r *rig) *failing {
 				<-time.After(time.Minute)
 				r.lag(by)
 				return &failing{next: r.emulator.Transport(), sent: true}
@@ -167,12 +200,12 @@ func TestCrashWhileListsLag(t *testing.T) {
 }
 
 // crashAfterEachCall ends the process at each call that the work makes through the network.
-func crashAfterEachCall(t *testing.T, test work, network func(*rig) *failing) {
+func crashAfterEachCall(t *testing.T, config emulator.Config, test work, network func(*rig) *failing) {
 	t.Helper()
 	calls := 0
 	for died := true; died; calls++ {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, slow(5*time.Second))
+			r := newRig(t, config)
 			id := test.prepare(r)
 			died = crash(r, test, id, calls, network(r))
 		})

@@ -272,3 +272,45 @@ func TestForeignVolumes(t *testing.T) {
 		r.counts(3, 1)
 	})
 }
+
+// A volume of another cluster is neither attached, nor expanded, nor is there a snapshot or a clone of it. It can be
+// detached. Once its labels are those of this cluster, or it has none, it can be used.
+func TestVolumeOfAnotherCluster(t *testing.T) {
+	theirs := resource.Labels{label.CSIDriver: "true", label.CSIDriverName: "csi.test", label.CSICluster: "k8s-lost"}
+	for name, relabelled := range map[string]resource.Labels{
+		"ours": {label.CSICluster: "k8s-test"}, "no cluster": {label.CSICluster: ""},
+		"none": {label.CSIDriver: "", label.CSIDriverName: "", label.CSICluster: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withRig(t, slow(time.Second), func(r *rig) {
+				id := r.foreign("pvc-1", theirs)
+				for _, err := range r.uses(id) {
+					r.fails(err, codes.FailedPrecondition, "volume "+id+` belongs to cluster "k8s-lost"`,
+						`this is cluster "k8s-test"`, "remove the labels "+label.CSIDriver)
+				}
+				r.counts(1, 0)
+				r.ok(r.observer().AttachVolume(r.Context(), r.only(), r.machines["worker-1"], ""))
+				<-time.After(2 * time.Second)
+				retried(r, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
+				r.attached("")
+				r.ok(r.observer().MarkVolume(r.Context(), r.only(), relabelled, nil))
+				<-time.After(2 * time.Second)
+				for _, err := range r.uses(id) {
+					r.ok(err)
+				}
+			})
+		})
+	}
+}
+
+// uses are the errors of requests that use a volume.
+func (r *rig) uses(id string) []error {
+	r.Helper()
+	_, expanding := sidecar(r, r.ControllerExpandVolume, expand(id, 20))
+	_, taking := sidecar(r, r.CreateSnapshot, &csi.CreateSnapshotRequest{Name: "snapshot-1", SourceVolumeId: id})
+	larger := fromVolume("pvc-clone", id)
+	larger.CapacityRange.RequiredBytes = 20 * resource.GiB
+	_, cloning := sidecar(r, r.CreateVolume, larger)
+	_, attaching := sidecar(r, r.ControllerPublishVolume, publish(id, "worker-1"))
+	return []error{expanding, taking, cloning, attaching}
+}

@@ -15,14 +15,17 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
-// Kubernetes reads what shows whether an earlier process may have sent the same creation. That process may have ended
-// before it got the answer, and lists may lack the object for store.VisibilityDelay.
+// Kubernetes reads objects of the cluster. The first two methods show whether an earlier process may have sent the same
+// creation. That process may have ended before it got the answer, and lists may lack the object for
+// store.VisibilityDelay.
 type Kubernetes interface {
 	// LeaderSince returns when the present holder of a Lease in the namespace of the driver acquired it; zero if nobody
 	// had the Lease before.
 	LeaderSince(ctx context.Context, lease string) (time.Time, error)
 	// Object returns the metadata of an object.
 	Object(ctx context.Context, kind schema.GroupVersionResource, namespace, name string) (metav1.Object, error)
+	// VolumeLimit returns how many volumes of the driver a Node may have; 0 if this is not known.
+	VolumeLimit(ctx context.Context, node, driver string) (int, error)
 }
 
 // creation is a request of a sidecar to create an object.

@@ -17,15 +17,23 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
-// kubernetes is a cluster with one Lease and one object that volumes and snapshots are created for. The zero value has
-// neither.
+// kubernetes is a cluster with one Lease, one object that volumes and snapshots are created for, and limits of Nodes.
+// The zero value has none of them.
 type kubernetes struct {
-	lease    string
-	acquired time.Time
-	kind     string
-	object   metav1.ObjectMeta
-	problem  error // of a read of the Lease
-	reads    int   // of the object
+	lease      string
+	acquired   time.Time
+	kind       string
+	object     metav1.ObjectMeta
+	problem    error // of a read of the Lease
+	reads      int   // of the object
+	limits     map[string]int
+	limitReads int
+}
+
+// VolumeLimit implements Kubernetes.
+func (k *kubernetes) VolumeLimit(_ context.Context, node, _ string) (int, error) {
+	k.limitReads++
+	return k.limits[node], nil
 }
 
 // LeaderSince implements Kubernetes.

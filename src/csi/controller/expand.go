@@ -45,6 +45,9 @@ func (c *Controller) ControllerExpandVolume(ctx context.Context,
 	sent := false
 	v, err = c.settle(ctx, id, settling{action: "expanding volume " + id,
 		decide: func(v resource.Volume) (volume.Step, error) {
+			if err := c.Owner.MayUse(v); err != nil {
+				return volume.Done, err
+			}
 			step, err := volume.Expand(v, size, resizable)
 			if step == volume.Write && sent {
 				step = volume.Wait

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -75,5 +76,27 @@ func TestObject(t *testing.T) {
 	}
 	if _, err := api.Object(t.Context(), volumeCreation("", nil).kind, "shop", "other"); !apierrors.IsNotFound(err) {
 		t.Errorf("%v, want that there is no such claim", err)
+	}
+}
+
+// The limit of a Node is the one in its CSINode.
+func TestVolumeLimit(t *testing.T) {
+	csiNode := func(name string, drivers ...storagev1.CSINodeDriver) *storagev1.CSINode {
+		return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: storagev1.CSINodeSpec{Drivers: drivers}}
+	}
+	limited := func(driver string, limit int32) storagev1.CSINodeDriver {
+		return storagev1.CSINodeDriver{Name: driver, Allocatable: &storagev1.VolumeNodeResources{Count: &limit}}
+	}
+	cluster := fake.NewClientset(csiNode("worker-1", limited("csi.other", 5), limited("csi.test", 20)),
+		csiNode("worker-2", storagev1.CSINodeDriver{Name: "csi.test"}), csiNode("worker-3"))
+	api := KubernetesAPI{CSINodes: cluster.StorageV1()}
+	for node, want := range map[string]int{"worker-1": 20, "worker-2": 0, "worker-3": 0} {
+		if got, err := api.VolumeLimit(t.Context(), node, "csi.test"); got != want || err != nil {
+			t.Errorf("%s: limit %d, %v; want %d", node, got, err, want)
+		}
+	}
+	if _, err := api.VolumeLimit(t.Context(), "worker-4", "csi.test"); !apierrors.IsNotFound(err) {
+		t.Errorf("%v, want that there is no such CSINode", err)
 	}
 }

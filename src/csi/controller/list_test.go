@@ -211,3 +211,29 @@ func TestAbandonedCloneSnapshot(t *testing.T) {
 		r.counts(1, 0)
 	})
 }
+
+// The cloud makes no snapshots of volumes that are attached: the error says what to do, and the requests succeed when
+// it was done.
+func TestSnapshotOfAnAttachedVolume(t *testing.T) {
+	config := slow(5 * time.Second)
+	config.Switches.StrictSnapshots = true
+	withRig(t, config, func(r *rig) {
+		id := r.create("pvc-1")
+		r.attach(id, "worker-1")
+		taken := &csi.CreateSnapshotRequest{Name: "snapshot-1", SourceVolumeId: id}
+		_, taking := sidecar(r, r.CreateSnapshot, taken)
+		_, cloning := sidecar(r, r.CreateVolume, fromVolume("pvc-clone", id))
+		for _, err := range []error{taking, cloning} {
+			r.fails(err, codes.FailedPrecondition, "of volume "+id, "attached to machine "+r.machines["worker-1"],
+				"are Available", "stop the pods that use it")
+		}
+		_, err := within(r, 2500*time.Millisecond, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
+		r.fails(err, codes.DeadlineExceeded)
+		_, err = sidecar(r, r.CreateSnapshot, taken)
+		r.fails(err, codes.Aborted, "retried automatically")
+		retried(r, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
+		retried(r, r.CreateSnapshot, taken)
+		retried(r, r.CreateVolume, fromVolume("pvc-clone", id))
+		r.counts(2, 1)
+	})
+}

@@ -1,8 +1,10 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -20,7 +22,11 @@ import (
 type ClusterNodes struct {
 	Lister    listers.NodeLister // nil: Nodes are not known, and are the machines with their name as slug
 	Inventory *inventory.Inventory
+	// MachineAge is the maximum age of lists of machines; 0: inventory.MachineAge.
+	MachineAge time.Duration
 }
+
+func (n ClusterNodes) machineAge() time.Duration { return cmp.Or(n.MachineAge, inventory.MachineAge) }
 
 // Machine implements Nodes.
 func (n ClusterNodes) Machine(ctx context.Context, node string) (string, error) {
@@ -38,7 +44,7 @@ func (n ClusterNodes) Machine(ctx context.Context, node string) (string, error) 
 			return machine, nil
 		}
 	}
-	machines, err := n.Inventory.MachinesBySlug(ctx, node, inventory.MachineAge)
+	machines, err := n.Inventory.MachinesBySlug(ctx, node, n.machineAge())
 	switch {
 	case err != nil:
 		return "", err
@@ -72,7 +78,7 @@ func (n ClusterNodes) Names(ctx context.Context) (map[string]string, error) {
 			return names, nil
 		}
 	}
-	machines, err := n.Inventory.Machines(ctx, inventory.MachineAge)
+	machines, err := n.Inventory.Machines(ctx, n.machineAge())
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
@@ -82,14 +84,36 @@ func (c *Controller) ensureSnapshot(ctx context.Context, wanted resource.Snapsho
 	if err != nil || exists {
 		return snapshot, joinSource(err, snapshot, wanted)
 	}
-	if _, err := c.volume(ctx, wanted.Volume, c.Poll); err != nil {
+	source, err := c.volume(ctx, wanted.Volume, c.Poll)
+	if err == nil {
+		err = c.Owner.MayUse(source)
+	}
+	if err != nil {
 		return wanted, err
 	}
 	if err := c.checkEarlier(ctx, listed, by); err != nil {
 		return wanted, err
 	}
 	snapshot, err = c.Storage.CreateSnapshot(audit.WithCause(ctx, "create snapshot "+wanted.Name), wanted, description)
-	return snapshot, problemOf("creating snapshot "+wanted.Name+" of volume "+wanted.Volume, err)
+	err = problemOf("creating snapshot "+wanted.Name+" of volume "+wanted.Volume, c.orAttached(ctx, err, wanted))
+	return snapshot, err
+}
+
+// orAttached returns the error of a snapshot, or a FailedPrecondition error if the cloud refused it and the volume is
+// attached. Some clouds make no snapshots of such volumes, and do not say that this is the reason.
+func (c *Controller) orAttached(ctx context.Context, err error, wanted resource.Snapshot) error {
+	refusal, refused := errors.AsType[*client.Error](err)
+	if !refused || !errors.Is(err, client.ErrConflict) {
+		return err
+	}
+	source, readErr := c.volume(ctx, wanted.Volume, c.Poll)
+	held, inUse := source.InUse()
+	if readErr != nil || !inUse {
+		return err
+	}
+	return status.Errorf(codes.FailedPrecondition, "creating snapshot %s of volume %s: the cloud refused it while the "+
+		"volume is attached to machine %s (HTTP %d: %s); detach the volume: stop the pods that use it; after that, "+
+		"the snapshot is created", wanted.Name, wanted.Volume, held.Machine, refusal.Status, refusal.Message)
 }
 
 // joinSource returns err, or an AlreadyExists error if a snapshot is of another volume than the wanted one.

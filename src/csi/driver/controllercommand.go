@@ -105,10 +105,11 @@ func newControllerProcess(e Environment, flags common, configFile string) (*cont
 	}
 	p.controller = controller.New(controller.Options{
 		Storage: volumes, Region: regionOf(p.machines),
-		Nodes: controller.ClusterNodes{Lister: listers.NewNodeLister(p.nodes.GetIndexer()), Inventory: p.machines},
+		Nodes: controller.ClusterNodes{Lister: listers.NewNodeLister(p.nodes.GetIndexer()), Inventory: p.machines,
+			MachineAge: config.Inventory.MaxMachineAge()},
 		Owner: volume.Owner{Driver: flags.name, Cluster: config.Cluster, Extra: config.AdditionalLabels},
-		Kubernetes: controller.KubernetesAPI{Leases: cluster.CoordinationV1(), Metadata: objects,
-			Namespace: e.Getenv("POD_NAMESPACE")},
+		Kubernetes: controller.KubernetesAPI{Leases: cluster.CoordinationV1(), CSINodes: cluster.StorageV1(),
+			Metadata: objects, Namespace: e.Getenv("POD_NAMESPACE")},
 	})
 	return p, nil
 }

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/spf13/cobra"
@@ -413,66 +412,5 @@ func TestDefect17_NoSecretOnTheCommandLine(t *testing.T) {
 				t.Errorf("%s has the flag --%s", cmd.Name(), f.Name)
 			}
 		})
-	}
-}
-
-// cloudConfig is a configuration whose credentials are those of a workload identity.
-const cloudConfig = `organisation: acme
-vpcIdentity: vpc-1
-cluster: k8s-1
-endpoint: http://127.0.0.1:1
-api: {callTimeout: 7}
-cloudCredentials:
-  workloadIdentity: {serviceAccountID: sa-1, organisationID: o-1, subjectTokenFile: TOKEN}
-`
-
-// kubeconfig is that of a cluster that does not answer.
-const kubeconfig = `apiVersion: v1
-kind: Config
-clusters: [{name: a, cluster: {server: "http://127.0.0.1:1"}}]
-contexts: [{name: a, context: {cluster: a}}]
-current-context: a
-`
-
-// files writes files, and returns their paths by name.
-func files(t *testing.T, contents map[string]string) map[string]string {
-	t.Helper()
-	paths := map[string]string{}
-	for name, content := range contents {
-		paths[name] = filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(paths[name], []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return paths
-}
-
-func TestDefect17_ControllerHasTimeoutsAndWorkloadIdentity(t *testing.T) {
-	paths := files(t, map[string]string{"token": "jwt", "kubeconfig": kubeconfig})
-	config := files(t, map[string]string{"config": strings.ReplaceAll(cloudConfig, "TOKEN", paths["token"])})["config"]
-	process, err := newControllerProcess(Environment{Build: build.Current(), Getenv: noEnvironment},
-		common{name: DefaultName, kubeconfig: paths["kubeconfig"]}, config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := process.cloud.DrainTimeout(); got != 7*time.Second {
-		t.Errorf("calls to the cloud take at most %s, want 7s", got)
-	}
-}
-
-func TestDefect18_KubeconfigIsUsed(t *testing.T) {
-	for _, cmd := range command().Commands() {
-		if f := cmd.Flags().Lookup("kubeconfig"); f == nil || f.DefValue != "" {
-			t.Errorf("%s has the flag %v, want --kubeconfig, whose default is that of the pod", cmd.Name(), f)
-		}
-	}
-	path := files(t, map[string]string{"kubeconfig": kubeconfig})["kubeconfig"]
-	place, err := nodeFlags{common: common{kubeconfig: path}, node: "worker-1"}.place()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := place(t.Context()); err == nil || !strings.Contains(err.Error(), "reading Node worker-1") ||
-		!strings.Contains(err.Error(), "127.0.0.1:1") {
-		t.Errorf("%v, want an error from the cluster of the kubeconfig", err)
 	}
 }

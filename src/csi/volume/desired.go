@@ -44,8 +44,7 @@ func (o Owner) Owns(labels resource.Labels) bool { return resource.HasLabels(lab
 // this driver created it for this cluster. Objects that the former driver created without the name of a cluster are
 // accepted.
 func (o Owner) MayDelete(kind, id string, labels resource.Labels) error {
-	cluster := labels[label.CSICluster]
-	if labels[label.CSIDriverName] == o.Driver && (cluster == o.Cluster || cluster == "") {
+	if o.mayOwn(labels) {
 		return nil
 	}
 	return status.Errorf(codes.FailedPrecondition, "%s %s is not deleted, because its labels do not say that it "+
@@ -53,6 +52,22 @@ func (o Owner) MayDelete(kind, id string, labels resource.Labels) error {
 		"to this cluster (%s=%s, %s=%s); use the reclaim policy Retain, or add the labels if it belongs to this "+
 		"cluster",
 		kind, id, label.CSIDriverName, o.Driver, label.CSICluster, o.Cluster)
+}
+
+// mayOwn reports whether this driver created an object with the labels for this cluster, or the former driver created
+// it without the name of a cluster.
+func (o Owner) mayOwn(labels resource.Labels) bool {
+	cluster := labels[label.CSICluster]
+	return labels[label.CSIDriverName] == o.Driver && (cluster == o.Cluster || cluster == "")
+}
+
+// MayUse returns a FailedPrecondition error for a volume that belongs to another cluster or driver. A volume without
+// labels, which somebody created for a PersistentVolume of their own, is accepted, and so is what MayDelete accepts.
+func (o Owner) MayUse(v resource.Volume) error {
+	if o.mayOwn(v.Labels) {
+		return nil
+	}
+	return o.checkUnowned(v)
 }
 
 // Adopted reports whether an existing volume was adopted for the PersistentVolume with the name. The error is
@@ -80,9 +95,10 @@ func (o Owner) checkUnowned(v resource.Volume) error {
 	if v.Labels[label.CSIDriver] == "" && v.Labels[label.CSIDriverName] == "" && v.Labels[label.CSICluster] == "" {
 		return nil
 	}
-	return status.Errorf(codes.FailedPrecondition, "volume %s belongs to cluster %q and driver %q, as its labels say; "+
-		"remove the labels %s, %s and %s in the cloud if this is not so", v.ID, v.Labels[label.CSICluster],
-		v.Labels[label.CSIDriverName], label.CSIDriver, label.CSIDriverName, label.CSICluster)
+	return status.Errorf(codes.FailedPrecondition, "volume %s belongs to cluster %q and driver %q, as its labels say, "+
+		"and this is cluster %q with driver %q; if no other cluster uses the volume any more, remove the labels %s, "+
+		"%s and %s in the cloud", v.ID, v.Labels[label.CSICluster], v.Labels[label.CSIDriverName], o.Cluster, o.Driver,
+		label.CSIDriver, label.CSIDriverName, label.CSICluster)
 }
 
 // maxName is the maximum length of names in the cloud.

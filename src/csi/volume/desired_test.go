@@ -39,15 +39,15 @@ func TestOwnerLabels(t *testing.T) {
 
 func TestOwnership(t *testing.T) {
 	for name, test := range map[string]struct {
-		labels               resource.Labels
-		owns, deletes, adopt bool
+		labels                     resource.Labels
+		owns, deletes, adopt, uses bool
 	}{
-		"ours":                {of("driver", "k8s-1"), true, true, false},
-		"other cluster":       {of("driver", "k8s-2"), false, false, false},
-		"other driver":        {of("other", "k8s-1"), false, false, false},
-		"without cluster":     {of("driver", ""), false, true, false},
-		"without labels":      {nil, false, false, true},
-		"with others' labels": {resource.Labels{"team": "shop"}, false, false, true},
+		"ours":                {of("driver", "k8s-1"), true, true, false, true},
+		"other cluster":       {of("driver", "k8s-2"), false, false, false, false},
+		"other driver":        {of("other", "k8s-1"), false, false, false, false},
+		"without cluster":     {of("driver", ""), false, true, false, true},
+		"without labels":      {nil, false, false, true, true},
+		"with others' labels": {resource.Labels{"team": "shop"}, false, false, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := us().Owns(test.labels); got != test.owns {
@@ -55,7 +55,9 @@ func TestOwnership(t *testing.T) {
 			}
 			err := us().MayDelete("volume", "v-1", test.labels)
 			checkAllowed(t, err, test.deletes, "use the reclaim policy Retain")
-			adopted, err := us().Adopted(resource.Volume{ID: "v-1", Name: "data", Labels: test.labels}, "pvc-1")
+			v := resource.Volume{ID: "v-1", Name: "data", Labels: test.labels}
+			checkAllowed(t, us().MayUse(v), test.uses, "volume v-1 belongs to cluster")
+			adopted, err := us().Adopted(v, "pvc-1")
 			if adopted || test.owns && status.Code(err) != codes.AlreadyExists {
 				t.Errorf("adopted %v, %v, want AlreadyExists for a volume that was created for another "+
 					"claim", adopted, err)

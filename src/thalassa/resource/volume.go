@@ -34,6 +34,7 @@ type Volume struct {
 	Zones       []string     `json:"-"` // slugs of the zones whose machines can use it; empty: all of the region
 	Attachments []Attachment `json:"-"`
 	Snapshot    string       `json:"-"` // identity of the snapshot that it was restored from; may be empty
+	Root        bool         `json:"-"` // it contains the operating system of a machine
 }
 
 // Deleting reports whether the deletion of the volume was accepted.

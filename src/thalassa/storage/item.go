@@ -26,6 +26,7 @@ type volumeItem struct {
 	Region      reference   `json:"cloudRegion"`
 	Zones       []reference `json:"availabilityZones"`
 	Snapshot    reference   `json:"restoreFromSnapshot"`
+	Image       reference   `json:"sourceMachineImage"`
 	Attachments []struct {
 		Machine     string  `json:"attachedToIdentity"`
 		Description string  `json:"description"`
@@ -45,6 +46,7 @@ func (v volumeItem) object() resource.Volume {
 	volume := v.Volume
 	volume.Status = statusOf(v.Status)
 	volume.Type, volume.Snapshot = v.Type.Identity, v.Snapshot.Identity
+	volume.Root = v.Image != reference{}
 	for _, zone := range v.Zones {
 		volume.Zones = append(volume.Zones, cmp.Or(zone.Slug, zone.Identity))
 	}
