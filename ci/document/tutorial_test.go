@@ -129,7 +129,8 @@ func (w *world) showPlugin(t *testing.T, d *demo) {
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	for arguments, want := range map[string]string{"doctor": "Configuration", "nodes": "demo-worker-1",
-		"plan --all-namespaces": "No changes", "top --once --all-namespaces": "IN SYNC"} {
+		"plan --all-namespaces": "No changes", "top --once --all-namespaces": "IN SYNC",
+		"orphans": "Every object of this cluster", "migrate": "Ready: "} {
 		terminal.Check(t, want, func() *exec.Cmd {
 			cmd := exec.CommandContext(ctx, filepath.Join(w.bin, "kubectl-thalassa"), strings.Fields(arguments)...)
 			cmd.Env = []string{"HOME=" + t.TempDir(), "KUBECONFIG=" + d.find(t, `export KUBECONFIG=(\S+)`)}

@@ -68,7 +68,9 @@ func TestManagedProfile(t *testing.T) {
 			}
 			return nil
 		})
-	t.Run("load balancer", func(t *testing.T) { served.wantBalancer(t, thalassa) })
+	t.Run("load balancer", func(t *testing.T) {
+		served.wantBalancer(t, thalassa, func() { hosting.wantPlugin(t, namespace) })
+	})
 	t.Run("lease", func(t *testing.T) { wantLeaseIn(t, served.client, hosting.client) })
 	t.Run("permissions", func(t *testing.T) { hosting.wantNoPermissions(t, namespace) })
 	t.Run("metrics", func(t *testing.T) { wantMetrics(t, clients, served.token(t)) })

@@ -60,7 +60,9 @@ func TestManagedOverlays(t *testing.T) {
 			}
 			return nil
 		})
-	t.Run("load balancer", func(t *testing.T) { served.wantBalancer(t, thalassa) })
+	t.Run("load balancer", func(t *testing.T) {
+		served.wantBalancer(t, thalassa, func() { hosting.wantPlugin(t, namespace) })
+	})
 	t.Run("lease", func(t *testing.T) { wantLeaseIn(t, served.client, hosting.client) })
 	t.Run("permissions", func(t *testing.T) { hosting.wantNoPermissions(t, namespace) })
 }
@@ -146,8 +148,9 @@ func (c *cluster) signed(t *testing.T, request []byte) []byte {
 	return certificate
 }
 
-// wantBalancer wants a Service of the cluster to get the address of a load balancer, which goes with the Service.
-func (c *cluster) wantBalancer(t *testing.T, thalassa cloud.Cloud) {
+// wantBalancer wants a Service of the cluster to get the address of a load balancer, which goes with the Service. The
+// function is called in between.
+func (c *cluster) wantBalancer(t *testing.T, thalassa cloud.Cloud, between func()) {
 	t.Helper()
 	services := c.client.CoreV1().Services("default")
 	service := &corev1.Service{
@@ -175,6 +178,7 @@ func (c *cluster) wantBalancer(t *testing.T, thalassa cloud.Cloud) {
 			}
 			return nil
 		})
+	between()
 	if err := services.Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

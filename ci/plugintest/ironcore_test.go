@@ -1,14 +1,20 @@
 package plugintest
 
 import (
+	"encoding/json"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator/role"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
@@ -16,47 +22,99 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
-// TestPluginOnIronCore: no command writes to IronCore, whose API server is that of the cluster here, or to the cluster.
+// Names in IronCore, whose API server is that of the cluster here.
+const ironUser, ironNetwork, ironNamespace = "ironcore-user", "nodes", "ironcore"
+
+// TestPluginOnIronCore: no command that reads writes to IronCore or to the cluster.
 func TestPluginOnIronCore(t *testing.T) {
-	const user, network, namespace = "ironcore-user", "nodes", "ironcore"
 	r := begin(t)
-	access := r.plane.Config()
-	_, err := r.cluster.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
-		ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
-	r.must(err)
-	r.must(ironcorelab.Install(t.Context(), access))
-	lab, err := ironcorelab.Start(t.Context(), access, ironcorelab.Options{Namespace: namespace, Network: network,
-		Report: func(err error) { t.Log(err) }})
-	r.must(err)
-	t.Cleanup(lab.Stop)
-	r.must(lab.AddNetwork(t.Context()))
-	r.must(lab.AddMachine(t.Context(), role.Machine{Name: "worker", Pool: namespace, Zone: "z1", Region: "r1",
-		Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, 1})}}))
-	_, err = chart.Install(t.Context(), access, filepath.Join(repotest.Root(t), "charts", "thalassa-ccm"),
-		chart.Release{Name: "permissions", Namespace: namespace, Values: map[string]any{"cloud": "ironcore",
-			"part": "cloud", "ironcore": map[string]any{"subject": map[string]any{"kind": "User", "name": user}}}}, nil)
-	r.must(err)
-	config, err := r.plane.User(user)
-	r.must(err)
-	file := filepath.Join(t.TempDir(), "ironcore")
-	r.must(controlplane.WriteKubeconfig(file, config))
-	kubeconfig, err := os.ReadFile(file)
-	r.must(err)
-	r.inhabit("ironcore://" + namespace + "/worker")
-	r.secret = string(config.KeyData)
-	r.testMigration(former{user, network, namespace, string(kubeconfig)})
-	r.install("kubeconfig", string(kubeconfig), map[string]any{"cloud": "ironcore", "ironcore": map[string]any{
-		"networkName": network, "clusterName": "plugin", "namespace": namespace,
+	kubeconfig := r.startIronCore()
+	r.inhabit("ironcore://" + ironNamespace + "/worker")
+	r.testMigration(former{
+		image: "ghcr.io/ironcore-dev/cloud-provider-ironcore:v0.4.0", command: []string{
+			"/ironcore-cloud-controller-manager"},
+		args: []string{"--cloud-config=" + formerFiles + "/cloudprovider.conf", "--cluster-name=plugin",
+			"--ironcore-kubeconfig=" + formerFiles + "/kubeconfig", "--configure-cloud-routes=false"},
+		files: map[string]string{"kubeconfig": r.withNamespace(kubeconfig),
+			"cloudprovider.conf": "networkName: " + ironNetwork + "\nclusterName: plugin\n"},
+		changing: "  ~ update LoadBalancer ", users: []string{ironUser},
+	})
+	r.install("kubeconfig", kubeconfig, map[string]any{"cloud": "ironcore", "ironcore": map[string]any{
+		"networkName": ironNetwork, "clusterName": "plugin", "namespace": ironNamespace,
 		"kubeconfig": map[string]any{"existingSecret": credentials}}})
-	r.secret = string(config.KeyData)
-	attempts := []attempt{
+	r.wantNoWrites([]attempt{
 		{[]string{"plan", "-A", "--exit-code", "-o", "json"}, 2, `"kind": "Plan"`},
 		{[]string{"nodes", "-o", "json"}, 1, `"kind": "Nodes"`}, // no kubelet runs
 		{[]string{"orphans", "-o", "json"}, 0, `"kind": "Orphans"`},
 		{[]string{"top", "--once", "-A", "-o", "json"}, 0, `"kind": "Top"`},
 		{[]string{"doctor", "-o", "json", "-v=7"}, 1, `"kind": "Doctor"`}, // no pod runs
 		{[]string{"migrate", "-o", "json"}, 1, `"kind": "Migration"`},     // the plan is not empty
-	}
-	r.wantNoWrites(user, attempts)
-	r.wantNoWrites("system:serviceaccount:"+system+":"+operator, attempts)
+	}, ironUser, person)
+}
+
+// startIronCore starts IronCore with the machine worker, and returns the kubeconfig of its user, whose permissions are
+// those of the chart.
+func (r *rig) startIronCore() (kubeconfig string) {
+	r.Helper()
+	access := r.plane.Config()
+	_, err := r.cluster.CoreV1().Namespaces().Create(r.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{Name: ironNamespace}}, metav1.CreateOptions{})
+	r.must(err)
+	r.must(ironcorelab.Install(r.Context(), access))
+	lab, err := ironcorelab.Start(r.Context(), access, ironcorelab.Options{Namespace: ironNamespace,
+		Network: ironNetwork, Report: func(err error) { r.Log(err) }})
+	r.must(err)
+	r.Cleanup(lab.Stop)
+	r.must(lab.AddNetwork(r.Context()))
+	r.must(lab.AddMachine(r.Context(), role.Machine{Name: "worker", Pool: ironNamespace, Zone: "z1", Region: "r1",
+		Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, 1})}}))
+	_, err = chart.Install(r.Context(), access, filepath.Join(repotest.Root(r), "charts", "thalassa-ccm"),
+		chart.Release{Name: "permissions", Namespace: ironNamespace, Values: map[string]any{"cloud": "ironcore",
+			"part": "cloud", "ironcore": map[string]any{"subject": map[string]any{"kind": "User",
+				"name": ironUser}}}}, nil)
+	r.must(err)
+	api, err := client.New(access, ironNamespace)
+	r.must(err)
+	r.plant = func(s *corev1.Service) { r.apply(api, s) }
+	config, err := r.plane.User(ironUser)
+	r.must(err)
+	r.secret = string(config.KeyData)
+	file := filepath.Join(r.TempDir(), "ironcore")
+	r.must(controlplane.WriteKubeconfig(file, config))
+	text, err := os.ReadFile(file)
+	r.must(err)
+	return string(text)
+}
+
+// withNamespace sets the namespace of a kubeconfig, which names the objects of the cluster in IronCore.
+func (r *rig) withNamespace(kubeconfig string) string {
+	r.Helper()
+	config, err := clientcmd.Load([]byte(kubeconfig))
+	r.must(err)
+	config.Contexts[config.CurrentContext].Namespace = ironNamespace
+	text, err := clientcmd.Write(*config)
+	r.must(err)
+	return string(text)
+}
+
+// apply applies the load balancer of a Service as the existing program does, with its default, a selector.
+func (r *rig) apply(api *client.Client, s *corev1.Service) {
+	r.Helper()
+	name, protocol := strings.ReplaceAll(string(s.UID), "-", ""), corev1.ProtocolTCP
+	data, err := json.Marshal(&networkingv1alpha1.LoadBalancer{
+		TypeMeta: metav1.TypeMeta{APIVersion: networkingv1alpha1.SchemeGroupVersion.String(), Kind: "LoadBalancer"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: ironNamespace, Name: name, Annotations: map[string]string{
+			"cluster-name": "plugin", "service-name": s.Name, "service-namespace": s.Namespace,
+			"service-uid": string(s.UID)}},
+		Spec: networkingv1alpha1.LoadBalancerSpec{Type: networkingv1alpha1.LoadBalancerTypePublic,
+			IPFamilies: s.Spec.IPFamilies, NetworkRef: corev1.LocalObjectReference{Name: ironNetwork},
+			Ports: []networkingv1alpha1.LoadBalancerPort{{Port: 80, Protocol: &protocol}},
+			NetworkInterfaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{
+				"kubernetes.io/cluster": "plugin"}}},
+	})
+	r.must(err)
+	force := true
+	_, err = api.LoadBalancers.Patch(r.Context(), name, types.ApplyPatchType, data, metav1.PatchOptions{
+		FieldManager: "cloud-provider.ironcore.dev/loadbalancer", Force: &force})
+	r.must(err)
 }

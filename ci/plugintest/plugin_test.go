@@ -24,8 +24,6 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/ci/host"
-	"github.com/thalassa-cloud/thalassa-ccm/ci/rbactest"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/schematest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
@@ -36,6 +34,7 @@ import (
 const (
 	system   = metav1.NamespaceSystem
 	operator = "operator" // the service account of the person
+	person   = "system:serviceaccount:" + system + ":" + operator
 	// credentials is the name of the Secret of the cloud.
 	credentials = "thalassa-credentials"
 )
@@ -50,21 +49,8 @@ type rig struct {
 	kubeconfig string
 	token      string // of the person
 	secret     string // the credentials of the cloud
-}
-
-// newRig returns a cluster in Thalassa Cloud.
-func newRig(t *testing.T) *rig {
-	t.Helper()
-	r := begin(t)
-	r.cloud = cloud.Start(t, emulator.DefaultSeed())
-	config := r.cloud.Config("plugin")
-	delete(config, "cloudCredentials")
-	r.install("personalAccessToken", emulator.DefaultToken, map[string]any{"cloudConfig": config,
-		"credentials": map[string]any{"existingSecret": credentials}})
-	machine, err := r.cloud.AddMachine(emulator.MachineSpec{Name: "worker"})
-	r.must(err)
-	r.inhabit("thalassacloud://" + machine)
-	return r
+	// plant makes what the existing cloud controller manager leaves in the cloud for a Service.
+	plant func(*corev1.Service)
 }
 
 // begin returns a cluster of its own with a person, and without a cloud.
@@ -107,7 +93,6 @@ func (r *rig) install(key, secret string, values map[string]any) {
 	_, err = chart.Install(r.Context(), r.plane.Config(), filepath.Join(repotest.Root(r), "charts", "thalassa-ccm"),
 		chart.Release{Name: "thalassa-ccm", Namespace: system, Values: values}, nil)
 	r.must(err)
-	r.secret = secret
 }
 
 // addOperator grants the permissions of the example, which are those that the help of the commands names, and gets a
@@ -201,72 +186,4 @@ func (r *rig) secrets() []string {
 		all = append(all, token, base64.StdEncoding.EncodeToString([]byte(token)), hex.EncodeToString([]byte(token)))
 	}
 	return all
-}
-
-// TestPlugin runs the commands in one cluster, because a cluster takes long to start.
-func TestPlugin(t *testing.T) {
-	r := newRig(t)
-	r.testReading()
-	r.testTerminal()
-}
-
-// testReading: each command shows what is there, and neither API gets a write from it.
-func (r *rig) testReading() {
-	r.wantNoWrites("system:serviceaccount:"+system+":"+operator, []attempt{
-		{[]string{"plan"}, 0, "create load balancer"},
-		{[]string{"plan", "-A", "--exit-code", "-o", "json"}, 2, `"kind": "Plan"`},
-		{[]string{"nodes"}, 1, "NodeNotReady"}, // no kubelet runs
-		{[]string{"nodes", "-o", "yaml"}, 1, "kind: Nodes"},
-		{[]string{"orphans"}, 0, ""},
-		{[]string{"orphans", "-o", "json"}, 0, `"kind": "Orphans"`},
-		{[]string{"top", "--once", "-A"}, 0, "default/web"},
-		{[]string{"top", "--once", "-A", "-o", "json"}, 0, `"kind": "Top"`},
-		{[]string{"doctor"}, 1, "DaemonSet kube-system/thalassa-ccm"}, // no pod runs
-		{[]string{"doctor", "-o", "json"}, 1, `"kind": "Doctor"`},
-		{[]string{"doctor", "-v=7"}, 1, "Authorization: Bearer <masked>"},
-		{[]string{"migrate"}, 1, "plan"}, // the plan is not empty
-		{[]string{"migrate", "-o", "json"}, 1, `"kind": "Migration"`},
-	})
-	for _, write := range r.cloud.Writes() {
-		r.Errorf("the cloud got %s %s", write.Operation, write.Path)
-	}
-}
-
-// attempt is a command with the exit code and the text that it should have.
-type attempt struct {
-	args []string
-	code int
-	want string
-}
-
-// wantNoWrites runs commands, and reads in the log of the API server that a user wrote nothing in them.
-func (r *rig) wantNoWrites(user string, attempts []attempt) {
-	r.Helper()
-	began, err := rbactest.Size(r.plane.AuditLog())
-	r.must(err)
-	for _, test := range attempts {
-		output, code := r.run(test.args...)
-		if code != test.code || !strings.Contains(output, test.want) {
-			r.Errorf("%v ended with %d, want %d and %q:\n%s", test.args, code, test.code, test.want, output)
-		}
-		if strings.Contains(output, "forbidden") {
-			r.Errorf("%v needs a permission that is not documented:\n%s", test.args, output)
-		}
-	}
-	requests, err := rbactest.Requests(r.plane.AuditLog(), began)
-	r.must(err)
-	seen := 0
-	for _, request := range requests {
-		if request.User != user {
-			continue
-		}
-		seen++
-		if !slices.Contains([]string{"get", "list", "watch"}, request.Verb) &&
-			!strings.HasSuffix(request.Resource, "subjectaccessreviews") {
-			r.Errorf("the API server got %s %s %s/%s", request.Verb, request.Resource, request.Namespace, request.Name)
-		}
-	}
-	if seen == 0 {
-		r.Errorf("the audit log has no request of %s", user)
-	}
 }

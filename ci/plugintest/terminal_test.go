@@ -34,7 +34,7 @@ func (r *rig) testTerminal() {
 	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Minute)
 	defer cancel()
 	for command, want := range map[string]string{"plan -A": "create load balancer", "doctor": "Configuration",
-		"nodes": "NODE", "orphans": "Every object", "top --once -A": "IN SYNC"} {
+		"nodes": "NODE", "orphans": orphanUID, "migrate": "Not ready", "top --once -A": "IN SYNC"} {
 		terminal.Check(r, want, func() *exec.Cmd { return r.command(ctx, strings.Fields(command)...) })
 	}
 	r.testProgress(ctx, terminal.New(r, 80))

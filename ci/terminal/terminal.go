@@ -155,7 +155,8 @@ func Show(tb testing.TB, columns int, cmd *exec.Cmd) string {
 }
 
 // Check checks that what a command shows on terminals with 80 and 200 columns fits them and has a text and colours,
-// that it has no colours if NO_COLOR is set, and no control sequences in a pipe. Command makes it.
+// that it does so without colours if NO_COLOR is set, and that it writes no control sequences to a pipe. Command makes
+// it.
 func Check(tb testing.TB, want string, command func() *exec.Cmd) {
 	tb.Helper()
 	for _, columns := range []int{80, 200} {
@@ -164,11 +165,13 @@ func Check(tb testing.TB, want string, command func() *exec.Cmd) {
 			tb.Errorf("%v in %d columns lacks %q or colours:\n%s", command().Args, columns, want, shown)
 		}
 		RequireWidth(tb, shown, columns)
-	}
-	plain := command()
-	plain.Env = append(plain.Env, "NO_COLOR=1")
-	if shown := Show(tb, 80, plain); colours().MatchString(shown) {
-		tb.Errorf("%v with NO_COLOR shows colours: %q", plain.Args, shown)
+		plain := command()
+		plain.Env = append(plain.Env, "NO_COLOR=1")
+		shown = Show(tb, columns, plain)
+		if !strings.Contains(shown, want) || colours().MatchString(shown) {
+			tb.Errorf("%v in %d columns with NO_COLOR lacks %q, or has colours: %q", plain.Args, columns, want, shown)
+		}
+		RequireWidth(tb, shown, columns)
 	}
 	output, err := command().CombinedOutput()
 	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {

@@ -39,7 +39,10 @@ func TestCheck(t *testing.T) {
 		"progress":        {`[ -t 2 ] && printf 'step 1\r\033[Kstep 2\r\033[K' >&2; ` + colours, ""},
 		"wide progress":   {`[ -t 2 ] && printf 'step %076d\r\033[K' 1 >&2; ` + colours, "wider than 80 columns"},
 		"always progress": {`printf 'step\r\033[K' >&2; ` + colours, "writes control sequences"},
-		"always colours":  {`printf '\033[1mtext\033[0m\n'`, "with NO_COLOR shows colours"},
+		"always colours":  {`printf '\033[1mtext\033[0m\n'`, "80 columns with NO_COLOR lacks"},
+		"colours if wide": {strings.ReplaceAll(colours, `[ -z "$NO_COLOR" ]`,
+			`{ [ -z "$NO_COLOR" ] || stty size | grep -q 200; }`), "200 columns with NO_COLOR lacks"},
+		"wide without colours": {colours + `; if [ -n "$NO_COLOR" ]; then printf '%090d' 1; fi`, "wider than 80"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := &failures{TB: t}

@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
-	"k8s.io/client-go/discovery"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/workload"
@@ -27,7 +26,7 @@ const (
 )
 
 // checkCluster checks whether the API server answers, and its version.
-func (d *doctor) checkCluster(ctx context.Context) bool {
+func (d *doctor) checkCluster() bool {
 	d.section = sectionCluster
 	opened, err := d.connect()
 	if err != nil {
@@ -35,8 +34,7 @@ func (d *doctor) checkCluster(ctx context.Context) bool {
 		return false
 	}
 	d.session = opened
-	asked := discovery.ToServerVersionInterfaceWithContext(opened.host.Discovery())
-	answer, err := asked.ServerVersionWithContext(ctx)
+	answer, err := opened.host.Discovery().ServerVersion()
 	if err != nil {
 		d.add("kubernetes", CheckProblem, "The API server does not answer: "+err.Error(),
 			"Check the address and the credentials in your kubeconfig.")

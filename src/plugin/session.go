@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
@@ -186,56 +183,4 @@ func (s *settings) findProcess(ctx context.Context, into *session) (workload.Pro
 		process.Args = append(process.Args, "--"+strings.TrimLeft(one, "-"))
 	}
 	return process, nil
-}
-
-// maxKubeconfig is the largest size of a kubeconfig, in bytes.
-const maxKubeconfig = 1 << 20
-
-// followKubeconfig changes to the cluster that --kubeconfig of the cloud controller manager names, if it has one.
-func (s *session) followKubeconfig(client func(*rest.Config) (kubernetes.Interface, error)) error {
-	path := s.inspection.Kubeconfig
-	if path == "" {
-		return nil
-	}
-	if s.mounted.Own() {
-		return fmt.Errorf("--kubeconfig=%s of the cloud controller manager names another cluster: choose that "+
-			"cluster with --context, and pass --ccm-flag=kubeconfig=", path)
-	}
-	file, err := s.mounted.Open(path)
-	if err != nil {
-		return fmt.Errorf("reading --kubeconfig=%s of the cloud controller manager: %w", path, err)
-	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, maxKubeconfig))
-	if err != nil {
-		return fmt.Errorf("reading --kubeconfig=%s of the cloud controller manager: %w", path, err)
-	}
-	loaded, err := clientcmd.Load(content)
-	if err != nil {
-		return fmt.Errorf("--kubeconfig=%s of the cloud controller manager is not a kubeconfig", path)
-	}
-	if err := checkPortable(loaded); err != nil {
-		return fmt.Errorf("using --kubeconfig=%s of the cloud controller manager: %w", path, err)
-	}
-	config, err := clientcmd.NewDefaultClientConfig(*loaded, nil).ClientConfig()
-	if err != nil {
-		return fmt.Errorf("using --kubeconfig=%s of the cloud controller manager: %w", path, err)
-	}
-	s.client, err = client(onlyReading(config))
-	return err
-}
-
-// checkPortable refuses a kubeconfig that would run a program or read a file on this computer.
-func checkPortable(config *clientcmdapi.Config) error {
-	for name, user := range config.AuthInfos {
-		if user.Exec != nil || user.AuthProvider != nil || user.TokenFile+user.ClientCertificate+user.ClientKey != "" {
-			return fmt.Errorf("its user %q needs a program or a file that only the pod has", name)
-		}
-	}
-	for name, cluster := range config.Clusters {
-		if cluster.CertificateAuthority != "" {
-			return fmt.Errorf("its cluster %q needs a file that only the pod has", name)
-		}
-	}
-	return nil
 }

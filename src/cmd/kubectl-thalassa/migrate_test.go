@@ -6,15 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/thalassa-cloud/client-go/iaas"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/formertest"
 )
 
 // newFormerRig returns a cluster in which the existing cloud controller manager runs, with the Service web.
@@ -83,54 +82,19 @@ func (r *rig) changeFormer(change func(*appsv1.Deployment)) {
 	}
 }
 
-// plant makes what the existing cloud controller manager leaves in the cloud for a Service with one named port, with
-// all machines as targets. It uses no code of this one.
+// plant makes what the existing cloud controller manager leaves in the cloud for a Service, with all machines as
+// targets.
 func (r *rig) plant(s *corev1.Service) {
-	r.Helper()
-	labels := map[string]string{
-		"k8s.thalassa.cloud/kubernetes-cluster": "k8s-test", "k8s.thalassa.cloud/cloud-provider-managed": "true",
-		"k8s.thalassa.cloud/kubernetes-service-name":      s.Name,
-		"k8s.thalassa.cloud/kubernetes-service-namespace": s.Namespace,
-		"k8s.thalassa.cloud/kubernetes-service-uid":       string(s.UID),
-	}
-	name := "a" + strings.ReplaceAll(string(s.UID), "-", "")
-	balancer, err := r.api().CreateLoadbalancer(r.Context(), iaas.CreateLoadbalancer{Name: name,
-		Description: "Load balancer for Service " + s.Name, Labels: labels, Subnet: emulator.DefaultSubnet})
-	if err != nil {
-		r.Fatal(err)
-	}
-	labels["k8s.thalassa.cloud/kubernetes-service-port"] = "80"
-	labels["k8s.thalassa.cloud/kubernetes-service-protocol"] = "tcp"
-	policy, proxy, limit, idle := iaas.LoadbalancingPolicyRoundRobin, false, uint32(10000), uint32(6000)
-	group, err := r.api().CreateTargetGroup(r.Context(), iaas.CreateTargetGroup{Name: name + "-http", Labels: labels,
-		Vpc: emulator.DefaultVPC, TargetPort: 30080, Protocol: "tcp", LoadbalancingPolicy: &policy,
-		EnableProxyProtocol: &proxy})
-	if err != nil {
-		r.Fatal(err)
-	}
-	r.attachAll(group.Identity)
-	if _, err := r.api().CreateListener(r.Context(), balancer.Identity, iaas.CreateListener{Name: name + "-http",
-		Labels: labels, Port: 80, Protocol: "tcp", MaxConnections: &limit, ConnectionIdleTimeout: &idle,
-		TargetGroup: group.Identity}); err != nil {
-		r.Fatal(err)
-	}
-}
-
-// attachAll makes the machines of all Nodes targets of a group.
-func (r *rig) attachAll(group string) {
 	r.Helper()
 	nodes, err := r.cluster.CoreV1().Nodes().List(r.Context(), metav1.ListOptions{})
 	if err != nil {
 		r.Fatal(err)
 	}
-	batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: group}
+	var machines []string
 	for i := range nodes.Items {
-		batch.Attachments = append(batch.Attachments, iaas.AttachTarget{
-			ServerIdentity: strings.TrimPrefix(nodes.Items[i].Spec.ProviderID, "thalassacloud://")})
+		machines = append(machines, strings.TrimPrefix(nodes.Items[i].Spec.ProviderID, "thalassacloud://"))
 	}
-	if err := r.api().SetTargetGroupServerAttachments(r.Context(), batch); err != nil {
-		r.Fatal(err)
-	}
+	formertest.Plant(r, r.api(), "k8s-test", s, machines...)
 }
 
 // TestMigrate: with the flags and the configuration of the existing program, an unchanged cluster is ready, and the
@@ -168,7 +132,7 @@ func TestMigrateOfServices(t *testing.T) {
 	got := r.run("migrate")
 	wantText(r, "the result", got.out, "Service shop/web", "spec.loadBalancerSourceRanges had no effect and is applied",
 		"plan: 1 Service would change in the cloud: 0 to create, 1 to update", "  ~ update listener", "Not ready.",
-		"thalassa-ccm/blob/main/docs/guides/migrate.md")
+		"docs/guides/migrate.md")
 	want(r, "exit code", got.code, 1)
 	want(r, "writes", strings.Join(r.wrote(), ", "), "")
 }

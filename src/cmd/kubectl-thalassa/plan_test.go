@@ -17,11 +17,7 @@ import (
 // TestPlan: it shows the writes that the controller then makes, in its order, and writes nothing itself.
 func TestPlan(t *testing.T) {
 	r := newRig(t)
-	const none = " has a load balancer of this cloud controller manager."
-	want(r, "without Services", r.run("plan", "-A").out, "No Service"+none+"\n")
-	const namespace = "No Service in the namespace shop" + none + " -A shows those of all namespaces.\n"
-	want(r, "without Services in the namespace", r.run("plan").out, namespace)
-	wantText(r, "without Services in the namespace, top", r.run("top").out, namespace)
+	want(r, "without Services", r.run("plan").out, "No Service has a load balancer of this cloud controller manager.\n")
 	r.addService("web")
 	r.wrote()
 	shown := r.run("plan")
@@ -63,10 +59,9 @@ func TestPlanOfChanges(t *testing.T) {
 	if strings.Contains(one, "shop/old") {
 		t.Errorf("the plan of one Service contains another one:\n%s", one)
 	}
-	wantText(r, "in another namespace", r.run("plan", "-n", "other").out, "No Service in the namespace other has ")
-	wantText(r, "an unknown flag", r.run("plan", "--al").err, "unknown flag: --al: see kubectl thalassa plan --help")
+	want(r, "in another namespace", r.run("plan", "-n", "other").out,
+		"No Service has a load balancer of this cloud controller manager.\n")
 	wantText(r, "an unknown Service", r.run("plan", "nope").err, "Error: service shop/nope has no load balancer")
-	wantText(r, "in all namespaces", r.run("plan", "-A", "nope").err, "Error: service nope of any namespace has no ")
 }
 
 // TestPlanAsJSON: the fields are those of a version, and nothing is left out.
@@ -201,6 +196,42 @@ func TestKubeconfigOfTheWorkload(t *testing.T) {
 			"--kubeconfig=/etc/served/kubeconfig of the cloud controller manager")
 	}
 	want(r, "with the choice of the user", r.run("plan", "--cloud-config="+file, "--ccm-flag=kubeconfig=").code, 0)
+}
+
+// TestFilesInKubeconfigOfTheWorkload: the files that the kubeconfig of the cloud controller manager names are files of
+// its pod, and programs are not run.
+func TestFilesInKubeconfigOfTheWorkload(t *testing.T) {
+	r := newRig(t)
+	r.changeWorkload(func(pod *corev1.PodSpec) {
+		pod.Containers[0].Args = append(pod.Containers[0].Args, "--kubeconfig=/etc/thalassa-ccm/config/kubeconfig")
+	})
+	configs := r.cluster.CoreV1().ConfigMaps("kube-system")
+	one, err := configs.Get(t.Context(), "thalassa-ccm", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one.Data["token"] = "a-token"
+	private := r.file("private")
+	for user, text := range map[string]string{
+		"tokenFile: token":                          "",
+		"tokenFile: /etc/thalassa-ccm/config/token": "",
+		"tokenFile: none": `the credentials of its user "u": open ` +
+			"/etc/thalassa-ccm/config/none",
+		"tokenFile: " + private:          private + " is not in a mounted volume",
+		"client-certificate: " + private: private + " is not in a mounted volume",
+		"exec: {command: id, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}": "a program that " +
+			"only the pod has",
+	} {
+		one.Data["kubeconfig"] = "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: " +
+			"{cluster: c, user: u}}], clusters: [{name: c, cluster: {server: 'https://c.invalid'}}], " +
+			"users: [{name: u, user: {" + user + "}}]}"
+		if one, err = configs.Update(t.Context(), one, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		got := r.run("plan")
+		want(r, user+" is used", got.code == 0, text == "")
+		wantText(r, user, got.err, text)
+	}
 }
 
 // TestCloudConfigOfTheUser: a file on the computer takes the place of the configuration in the cluster.

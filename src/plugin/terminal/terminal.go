@@ -91,9 +91,8 @@ func (t Terminal) Paint(tone Tone, words string) string {
 func (t Terminal) Print(format string, values ...any) { _, _ = fmt.Fprintf(t.Out, format, values...) }
 
 // Clean replaces characters that a terminal does not show but obeys, among them those that change the direction of a
-// text. Names and messages come from others. A tab becomes blanks, so that the width of a line is known.
+// text. Names and messages come from others.
 func Clean(words string) string {
-	words = strings.ReplaceAll(words, "\t", "    ")
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
 			return unicode.ReplacementChar
@@ -165,7 +164,9 @@ func (t Terminal) Confirm(ctx context.Context, question, word string) error {
 	if !t.Interactive {
 		return errors.New("there is no terminal for an answer")
 	}
-	_, _ = fmt.Fprintf(t.Err, "%s Type %q to confirm: ", question, word)
+	beside := t.Beside()
+	beside.Indented(0, "", Plain, question)
+	beside.Print("Type %q to confirm: ", word)
 	answers := make(chan string, 1)
 	go func() {
 		var answer string

@@ -124,9 +124,13 @@ func TestHint(t *testing.T) {
 
 func TestConfirm(t *testing.T) {
 	for answer, want := range map[string]bool{"yes\n": true, "no\n": false, "\n": false, "": false, "Yes\n": false} {
-		to := Terminal{In: strings.NewReader(answer), Err: &bytes.Buffer{}, Interactive: true}
-		if err := to.Confirm(t.Context(), "Delete?", "yes"); (err == nil) != want {
+		var shown bytes.Buffer
+		to := Terminal{In: strings.NewReader(answer), Err: &shown, Interactive: true, Width: 12}
+		if err := to.Confirm(t.Context(), "Delete all of it?", "yes"); (err == nil) != want {
 			t.Errorf("the answer %q gives the error %v, want none: %t", answer, err, want)
+		}
+		if got := shown.String(); got != "Delete all\nof it?\nType \"yes\" to confirm: " {
+			t.Errorf("it shows %q, want the question in lines that fit", got)
 		}
 	}
 }
@@ -160,8 +164,8 @@ func TestBeside(t *testing.T) {
 
 // TestClean: a name cannot change what a person reads around it.
 func TestClean(t *testing.T) {
-	const replaced = "a\ufffdb\ufffdc\n    d"
-	if got := Clean("a\x1bb\u202ec\n\td"); got != replaced {
+	const replaced = "a\ufffdb\ufffdc\nd"
+	if got := Clean("a\x1bb\u202ec\nd"); got != replaced {
 		t.Errorf("got %q, want %q", got, replaced)
 	}
 }
