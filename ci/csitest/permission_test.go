@@ -56,7 +56,7 @@ func (p profile) sidecars(other string) sidecar.Options {
 // mayBeUnused are the permissions, by verb and resource, that the test need not use, each with the reason.
 func (p profile) mayBeUnused() map[string]string {
 	return map[string]string{"patch events": "increments the count of an event that is repeated within ten minutes",
-		"get csinodes": "the driver asks for the limit of a machine only after the cloud has refused to attach a volume"}
+		"get csinodes": "the driver asks for the limit of a machine after the cloud has refused to attach a volume"}
 }
 
 // refused are the requests, by verb and resource, for which there is no permission, each with the reason.

@@ -187,11 +187,11 @@ func metricsGroups() []struct{ prefix, title, note string } {
 			"explains drift and orphans."},
 		{"service_controller_", "Services, with the names of the library", "The service controller of Kubernetes' " +
 			"library has the same metrics, so that existing dashboards and alerts continue to work."},
-		{grpcPrefix, "The CSI driver", "Only the CSI driver, in the controller and in the node plug-in. The controller " +
-			"also has the metrics of calls to Thalassa Cloud, of credentials and certificates, and of caches, for " +
-			"volumes and machines. Both serve `/metrics` by HTTP, without authentication, because the " +
-			"sidecars in the same pod serve HTTP only: authorization for one port of several would need permissions and " +
-			"would not limit what is visible. No metric contains a secret. Set `networkPolicy.enabled` and " +
+		{grpcPrefix, "The CSI driver", "Only the CSI driver, in the controller and in the node plug-in. The " +
+			"controller also has the metrics of calls to Thalassa Cloud, of credentials and certificates, and of " +
+			"caches, for volumes and machines. Both serve `/metrics` by HTTP, without authentication, because the " +
+			"sidecars in the same pod serve HTTP only: authorization for one port of several would need permissions " +
+			"and would not limit what is visible. No metric contains a secret. Set `networkPolicy.enabled` and " +
 			"`networkPolicy.metricsFrom` (Kustomize: the component `network-policy-csi`) to limit who can connect to " +
 			"these ports."},
 		{"thalassa_csi_", "The build of the CSI driver", "Only the CSI driver, in the controller and in the node " +

@@ -63,12 +63,7 @@ func volumeWork() map[string]work {
 				request.Parameters = map[string]string{volume.ParameterVolume: id}
 				_, err := r.CreateVolume(ctx, request)
 				return err
-			}, 1, 0,
-			func(r *rig, _ string) {
-				if adopted, err := r.Owner.Adopted(r.only(), "pvc-1"); !adopted {
-					r.Errorf("the volume is not adopted (%v): %+v", err, r.only())
-				}
-			},
+			}, 1, 0, checkAdopted,
 		},
 		"delete": {
 			func(r *rig) string { return r.create("pvc-1") },
@@ -115,6 +110,12 @@ func volumeWork() map[string]work {
 				}
 			},
 		},
+	}
+}
+
+func checkAdopted(r *rig, _ string) {
+	if adopted, err := r.Owner.Adopted(r.only(), "pvc-1"); !adopted {
+		r.Errorf("the volume is not adopted (%v): %+v", err, r.only())
 	}
 }
 

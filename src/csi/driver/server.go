@@ -181,8 +181,8 @@ func logRequests(ctx context.Context, request any, info *grpc.UnaryServerInfo, h
 }
 
 // serveHTTP serves health and metrics until the context ends. It is plain HTTP without authorization, as that of the
-// sidecars in the same pod, which cannot serve anything else: a port that is protected better would protect nothing, and
-// needs permissions. No metric contains a secret.
+// sidecars in the same pod, which cannot serve anything else: a port that is protected better would protect nothing,
+// and needs permissions. No metric contains a secret.
 func (s *services) serveHTTP(ctx context.Context, address string) error {
 	if address == "" {
 		<-ctx.Done()
